@@ -1,0 +1,89 @@
+// Time for measuring: a calibrated, fenced TSC where it is invariant, else CLOCK_MONOTONIC_RAW.
+// Never the frequency of /proc/cpuinfo: calibration is against CLOCK_MONOTONIC_RAW, before and
+// after.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kernels/core/result.h"
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+#include <ctime>
+
+namespace railgauge {
+
+// Coarse time, for decisions between batches. Tests own one that moves only when told.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  [[nodiscard]] virtual double now_ns() const = 0;  // monotonic, any origin
+};
+
+// CLOCK_MONOTONIC in ns: deadlines and phases, comparable between processes of one host.
+double monotonic_now_ns();
+
+// Ticks for stamps in the timed region: no virtual call, no system call where the TSC is invariant.
+// Thread safe after construction.
+class TickClock final : public Clock {
+ public:
+  struct Options {
+    double calibration_seconds = 0.1;
+    bool allow_tsc = true;  // false forces CLOCK_MONOTONIC_RAW
+  };
+  // Calibrates for options.calibration_seconds. Never fails: falls back to CLOCK_MONOTONIC_RAW and
+  // says why in `fallback_reason`.
+  static TickClock calibrate(const Options& options);
+  static TickClock calibrate() { return calibrate(Options{}); }
+
+  // Ordered against the surrounding loads and stores (lfence; rdtsc; lfence / isb; cntvct).
+  [[nodiscard]] std::uint64_t ticks() const {
+#if defined(__x86_64__)
+    if (tsc_) [[likely]] {
+      _mm_lfence();
+      const std::uint64_t now = __rdtsc();
+      _mm_lfence();
+      return now;
+    }
+#elif defined(__aarch64__)
+    if (tsc_) [[likely]] {
+      std::uint64_t now;
+      asm volatile("isb; mrs %0, cntvct_el0; isb" : "=r"(now)::"memory");
+      return now;
+    }
+#endif
+    timespec t{};
+    clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000U +
+           static_cast<std::uint64_t>(t.tv_nsec);
+  }
+  [[nodiscard]] double to_ns(std::uint64_t ticks) const {
+    return static_cast<double>(ticks) * ns_per_tick_;
+  }
+  [[nodiscard]] double now_ns() const override { return to_ns(ticks()); }
+
+  [[nodiscard]] const char* source() const { return tsc_ ? "tsc" : "monotonic_raw"; }
+  [[nodiscard]] double ns_per_tick() const { return ns_per_tick_; }
+  [[nodiscard]] double overhead_ns() const {
+    return overhead_ns_;
+  }  // of one ticks() call, minimum seen
+  [[nodiscard]] double granularity_ns() const { return granularity_ns_; }
+  [[nodiscard]] const std::string& fallback_reason() const { return fallback_reason_; }
+  // Relative difference between the calibration and the rate since then, in parts per million. A
+  // run whose clock drifted by more than kMaxDriftPpm is rejected.
+  [[nodiscard]] double drift_ppm() const;
+  static constexpr double kMaxDriftPpm = 50;
+
+ private:
+  bool tsc_ = false;
+  double ns_per_tick_ = 1;
+  double overhead_ns_ = 0;
+  double granularity_ns_ = 0;
+  std::string fallback_reason_;
+  std::uint64_t origin_ticks_ = 0;
+  double origin_raw_ns_ = 0;
+};
+
+}  // namespace railgauge

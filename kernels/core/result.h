@@ -1,0 +1,73 @@
+// Result<T>: a value or an Error, for everything the world does. Programmer errors CHECK instead.
+// tl::expected has std::expected's interface; the later move to C++23 is this alias.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tl/expected.hpp>
+
+namespace railgauge {
+
+// Numbered as gRPC's status codes, so that the edges convert with a cast.
+enum class Code : int {
+  kCancelled = 1,
+  kUnknown = 2,
+  kInvalidArgument = 3,   // the caller's words are wrong: exit code 2
+  kDeadlineExceeded = 4,  // outcome timed_out
+  kNotFound = 5,          // a thing this machine lacks: outcome waived
+  kAlreadyExists = 6,
+  kPermissionDenied = 7,  // outcome waived, the message says what to grant
+  kResourceExhausted = 8,
+  kFailedPrecondition = 9,  // cannot run here as things stand: outcome waived
+  kAborted = 10,
+  kOutOfRange = 11,
+  kUnimplemented = 12,  // this build or driver cannot: outcome waived
+  kInternal = 13,
+  kUnavailable = 14,  // a peer is gone: outcome crashed, "unreachable"
+  kDataLoss = 15,     // wrong bytes or a missed floor: outcome failed
+  kUnauthenticated = 16,
+};
+
+// One line: thing, act, observed cause, what would help. No period, no newline, no guess.
+struct Error {
+  Code code = Code::kUnknown;
+  std::string message;
+};
+
+template <class T>
+using Result = tl::expected<T, Error>;
+using Status = Result<void>;
+
+inline tl::unexpected<Error> fail(Code code, std::string message) {
+  return tl::unexpected<Error>(Error{code, std::move(message)});
+}
+
+[[noreturn]] inline void check_failed(const char* condition, const char* file, int line) {
+  std::fprintf(stderr, "%s:%d: CHECK failed: %s\n", file, line, condition);
+  std::abort();
+}
+
+}  // namespace railgauge
+
+// Programmer errors: stops the process, in release builds too.
+#define RG_CHECK(condition) \
+  ((condition) ? static_cast<void>(0) : ::railgauge::check_failed(#condition, __FILE__, __LINE__))
+
+// Value of a Result, or return its error from the enclosing function (GNU statement expression).
+#define RG_TRY(expression)                                                 \
+  __extension__({                                                          \
+    auto rg_result_ = (expression);                                        \
+    if (!rg_result_) return tl::unexpected(std::move(rg_result_).error()); \
+    std::move(*rg_result_);                                                \
+  })
+
+// The same for a Status.
+#define RG_TRY_OK(expression)                               \
+  do {                                                      \
+    if (auto rg_status_ = (expression); !rg_status_)        \
+      return tl::unexpected(std::move(rg_status_).error()); \
+  } while (false)
