@@ -6,7 +6,7 @@
 #   deploy/check.sh --only STEP  one step: format build unit tidy asan tsan e2e compare
 #   deploy/check.sh --no-fabric  leave out what boots guests (then the check is not complete, and says so)
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 4
 
 full=0 only="" fabric=1
 while [ $# -gt 0 ]; do

@@ -22,7 +22,8 @@ declare -A allowed=(
   [controller/http]="kernels/core"
   [controller/cli]="kernels/core controller/api"
   [controller]="kernels/core controller/api controller/plan controller/store controller/run controller/fleet controller/http"
-  [deploy/vfabric]=""
+  [deploy/vfabric]="kernels/core"
+  [deploy/compare]="kernels/core"
 )
 # foreign header (pattern) -> folders that own it
 owners=(
