@@ -14,7 +14,7 @@ build=(g++ cmake ninja-build pkg-config git make
   libboost-math-dev libcpp-httplib-dev libzstd-dev libssl-dev
   libgtest-dev libgmock-dev libbenchmark-dev)
 check=(clang-format clang-tidy shellcheck jq sqlite3 curl openssl procps)
-fabric=(qemu-system-x86 vde2 busybox-static kmod cpio iproute2 perftest
+fabric=(qemu-system-x86 vde2 busybox-static kmod cpio iproute2 dropbear-bin openssh-client perftest
   ibverbs-providers ibverbs-utils rdma-core)
 
 all=("${build[@]}" "${check[@]}" "${fabric[@]}")
