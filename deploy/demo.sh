@@ -37,7 +37,7 @@ done
 
 [ ! -e "$state/controller.pid" ] || { echo "demo.sh: a demo is up in $state; end it with deploy/demo.sh --down" >&2; exit 2; }
 rm -rf "$state"
-mkdir -p -m 700 "$state"
+(umask 077 && mkdir -p "$state")
 current="" log=$state/demo.log
 finish() {
   local code=$?
