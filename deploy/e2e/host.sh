@@ -65,7 +65,7 @@ killed_runner_is_a_crash_with_its_signal() {
 killed_agent_is_lost_and_comes_back() {
   local run; run=$(cli run "$work/long.yaml" --nodes a,b --detach)
   wait_for "a task runs" 10 running_task "$run"
-  kill -KILL "$agent_pid_b"
+  stop_hard agent-b
   sleep 1
   start_agent b
   cli runs wait "$run" || true
@@ -75,19 +75,20 @@ killed_agent_is_lost_and_comes_back() {
 }
 
 two_agents_cannot_share_a_name() {
-  start_agent a --state-dir "$work/state-impostor"
-  local impostor=$agent_pid_a
-  wait_for "the impostor is refused" 10 grep -qi -E 'refus|another' "$work/agent-a.log"
+  make_sysfs "$work/sys-impostor"
+  start_agent impostor --name a
+  wait_for "the impostor is refused" 10 grep -qi -E 'refus|another' "$work/agent-impostor.log"
   cli nodes -o json | jq -e '[.nodes[] | select(.name == "a")] | length == 1 and .[0].state == "attached"'
-  kill -KILL "$impostor"
+  stop_hard agent-impostor
 }
 
 killed_controller_stores_once() {
-  kill -TERM "$controller_pid"; wait "$controller_pid" || true
+  kill -TERM "$(pid_of controller)"
+  wait_for "the controller ends" 15 eval '! alive controller'
   RAILGAUGE_FAILPOINT=store.committed start_controller || true
   wait_for "agents attach again" 40 attached 3 || true
   cli run quick --detach >/dev/null || true
-  wait_for "the controller dies after its commit" 60 eval "! kill -0 $controller_pid"
+  wait_for "the controller dies after its commit" 60 eval '! alive controller'
   start_controller
   wait_for "agents attach again" 40 attached 3
   wait_for "spools are empty" 40 eval "cli nodes -o json | jq -e 'all(.nodes[]; .spool_records == 0)'"
@@ -107,7 +108,7 @@ cancel_is_verified() {
 
 memory_stays_small() {
   local pid rss
-  for pid in "$controller_pid" "$agent_pid_c"; do
+  for pid in "$(pid_of controller)" "$(pid_of agent-c)"; do
     rss=$(awk '/^VmRSS/ {print $2}' "/proc/$pid/status")
     echo "resident: $rss kB, $(tr '\0' ' ' <"/proc/$pid/cmdline" | cut -c1-60)"
     [ "$rss" -lt 40000 ]

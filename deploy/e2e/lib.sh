@@ -9,15 +9,19 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/railgauge-e2e.XXXXXX")
 socket=$work/controller.sock
 export RAILGAUGE_CONTROLLER=unix:$socket
 passed=0 failed=0
-pids=()
 
 finish() {
   local code=$?
-  for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
+  for pidfile in "$work"/*.pid; do stop_hard "$(basename "$pidfile" .pid)"; done
   wait 2>/dev/null || true
   if [ "$failed" = 0 ] && [ "$code" = 0 ]; then rm -rf "$work"; else echo "logs: $work"; fi
 }
 trap finish EXIT
+
+# Processes are known by name (controller, agent-a); tests run in subshells, so their pids live in files.
+pid_of() { cat "$work/$1.pid"; }
+alive() { kill -0 "$(pid_of "$1")" 2>/dev/null; }
+stop_hard() { kill -KILL "$(pid_of "$1")" 2>/dev/null || true; }
 
 # An agent's view of a host with one fake NIC port: the few sysfs files that the inventory reads.
 make_sysfs() {
@@ -35,20 +39,18 @@ make_sysfs() {
 start_controller() {
   "$bin/railgauge-controller" --socket "$socket" --database "$work/railgauge.db" --suites "$top/suites" \
     --metrics-listen 127.0.0.1:0 "$@" >>"$work/controller.log" 2>&1 &
-  controller_pid=$!
-  pids+=("$controller_pid")
+  echo $! >"$work/controller.pid"
   wait_for "the controller answers" 10 cli version
 }
 
-# start_agent NAME [ARGS...]: its pid is left in agent_pid_NAME.
+# start_agent NAME [ARGS...]
 start_agent() {
   local name=$1; shift
   [ -d "$work/sys-$name" ] || make_sysfs "$work/sys-$name"
   RAILGAUGE_LIBIBVERBS=$(find "$(dirname "$bin")" -name libibverbs-fake.so | head -1) \
     "$bin/railgauge-agent" --controller "unix:$socket" --name "$name" --state-dir "$work/state-$name" \
     --sysfs-root "$work/sys-$name" --metrics-listen 127.0.0.1:0 "$@" >>"$work/agent-$name.log" 2>&1 &
-  printf -v "agent_pid_$name" '%s' "$!"
-  pids+=("$!")
+  echo $! >"$work/agent-$name.pid"
 }
 
 cli() { "$bin/railgauge" "$@"; }
@@ -67,9 +69,13 @@ attached() { [ "$(cli nodes -o json | jq '[.nodes[] | select(.state == "attached
 
 # check NAME COMMAND...: one test; its output only when it fails.
 check() {
-  local name=$1 log; shift
+  local name=$1 log code; shift
   log=$work/check-$((passed + failed)).log
-  if (set -e; "$@") >"$log" 2>&1; then
+  set +e  # a condition would switch errexit off inside the test
+  (set -e; "$@") >"$log" 2>&1
+  code=$?
+  set -e
+  if [ "$code" = 0 ]; then
     passed=$((passed + 1)); echo "ok     $name"
   else
     failed=$((failed + 1)); echo "FAILED $name"; sed 's/^/    /' "$log" | tail -40
