@@ -31,7 +31,8 @@ Result<Settings> parse_settings(std::string_view text, const std::string& path) 
                   fmt::format("{}:{}: '{}' is no 'key = value'", path, number, content));
     const Setting setting{std::string(trimmed(content.substr(equals + 1))), number};
     if (!settings.emplace(key, setting).second)
-      return fail(Code::kInvalidArgument, fmt::format("{}:{}: {} stands there twice", path, number, key));
+      return fail(Code::kInvalidArgument,
+                  fmt::format("{}:{}: {} stands there twice", path, number, key));
   }
   return settings;
 }

@@ -8,8 +8,8 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Config, ReadsKeysAndValuesAndSkipsComments) {
-  const auto settings =
-      parse_settings("# ours\n\n controller = unix:/run/rg.sock \r\nstate_dir=/x y\n", "agent.conf");
+  const auto settings = parse_settings(
+      "# ours\n\n controller = unix:/run/rg.sock \r\nstate_dir=/x y\n", "agent.conf");
   ASSERT_TRUE(settings);
   ASSERT_EQ(settings->size(), 2u);
   EXPECT_EQ(settings->at("controller").value, "unix:/run/rg.sock");

@@ -65,7 +65,8 @@ void add_usage(const Exit& exit, Final& final) {
 Final conclude(const Ending& ending) {
   Final final = ending.reported.value_or(Final{});
   Answer answer = answer_of(ending);
-  if (!ending.exit) answer.reason += "; the process is stuck in the Linux kernel and could not be killed";
+  if (!ending.exit)
+    answer.reason += "; the process is stuck in the Linux kernel and could not be killed";
   final.set_outcome(answer.outcome);
   final.set_reason(answer.outcome == kPassed ? "" : answer.reason);
   if (ending.reported) {

@@ -13,8 +13,8 @@ namespace railgauge::agent {
 enum class Stop {
   kNone,      // it ended by itself
   kDeadline,  // the task's deadline passed
-  kCancel,    // the controller or the agent's own end asked for it; the runner may answer for itself
-  kFault,     // it broke the protocol, or its records cannot be kept: it is not believed any more
+  kCancel,  // the controller or the agent's own end asked for it; the runner may answer for itself
+  kFault,   // it broke the protocol, or its records cannot be kept: it is not believed any more
 };
 
 struct Ending {
@@ -25,9 +25,9 @@ struct Ending {
   std::string stop_reason;   // of kCancel and kFault
   double deadline_seconds = 0;
   bool ignored_term = false;
-  std::optional<Exit> exit;   // absent: it could not even be killed
+  std::optional<Exit> exit;    // absent: it could not even be killed
   double after_report_ns = 0;  // from the final record to the process's end
-  std::string last_record;    // in words, "" for none
+  std::string last_record;     // in words, "" for none
   std::string stderr_tail;
 };
 

@@ -51,9 +51,9 @@ Result<std::string> node_id_in(const std::string& state_dir) {
     std::string id;
     file >> id;
     if (!is_id(id))
-      return fail(Code::kDataLoss,
-                  fmt::format("{}: holds no node id; restore it, or remove it to become a new node",
-                              path));
+      return fail(
+          Code::kDataLoss,
+          fmt::format("{}: holds no node id; restore it, or remove it to become a new node", path));
     return id;
   }
   if (errno != ENOENT) return denied(path, "open", errno);

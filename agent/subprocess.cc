@@ -35,7 +35,8 @@ struct SpawnSetup {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   SpawnSetup() {
-    RG_CHECK(posix_spawn_file_actions_init(&actions) == 0 && posix_spawnattr_init(&attributes) == 0);
+    RG_CHECK(posix_spawn_file_actions_init(&actions) == 0 &&
+             posix_spawnattr_init(&attributes) == 0);
   }
   ~SpawnSetup() {
     posix_spawn_file_actions_destroy(&actions);
@@ -52,8 +53,8 @@ struct SpawnSetup {
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setflags(
+        &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   }
 };
 

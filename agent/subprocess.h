@@ -64,8 +64,8 @@ class Subprocess {
   std::vector<Fd> from_child_;
 };
 
-// Reads what is there, at most `limit_bytes`, onto `out`. False at end of file. Errors of read count
-// as end of file: nothing more can come.
+// Reads what is there, at most `limit_bytes`, onto `out`. False at end of file. Errors of read
+// count as end of file: nothing more can come.
 bool read_available(int fd, std::size_t limit_bytes, std::string& out);
 
 // Field 22 of /proc/PID/stat, clock ticks since boot: with the pid it names one process for ever.

@@ -2,6 +2,7 @@
 // Options::max_tasks at a time. A passive object for one poll loop; not thread safe.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>

@@ -1,6 +1,7 @@
 #include "agent/task.h"
 
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <ctime>
@@ -198,8 +199,6 @@ void Task::read_records(TaskListener& listener) {
     take_frame(**next, listener);
   }
   if (!open || ending_.stop == Stop::kFault) pipe.reset();
-  const bool torn = !open && frames_.pending() > 0 && ending_.stop == Stop::kNone;
-  if (torn && ending_.reported) abort(fmt::format("{}: bytes after its final record", kGarbage));
 }
 
 void Task::take_frame(const std::string& bytes, TaskListener& listener) {
@@ -243,6 +242,10 @@ void Task::read_stderr() {
 
 void Task::finish(TaskListener& listener) {
   done_ = true;
+  // A runner that a signal ended may leave half a frame; one that exited may not.
+  const bool exited = ending_.exit && WIFEXITED(ending_.exit->wait_status);
+  if (exited && ending_.stop == Stop::kNone && frames_.pending() > 0)
+    abort(fmt::format("{}: {} bytes that are no whole frame", kGarbage, frames_.pending()));
   Record record;
   *record.mutable_key() = key_of(ref(), next_sequence_);
   record.set_unix_time_seconds(unix_now_seconds());
