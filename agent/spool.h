@@ -65,6 +65,8 @@ class Spool {
   Result<std::vector<OpenTask>> open_tasks();
 
   [[nodiscard]] std::uint64_t acknowledged() const { return acknowledged_; }
+  // Of the newest record, or of the last acknowledged one when that is gone.
+  [[nodiscard]] std::uint64_t last_id() const { return last_id_; }
   [[nodiscard]] std::uint64_t waiting_records() const { return waiting_records_; }
   // Pages in use, acknowledged records included.
   Result<std::uint64_t> used_bytes();

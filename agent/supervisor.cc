@@ -10,12 +10,8 @@ namespace railgauge::agent {
 Supervisor::Supervisor(Options options, TaskListener& listener, OnSpawned on_spawned)
     : options_(std::move(options)), listener_(listener), on_spawned_(std::move(on_spawned)) {}
 
-Supervisor::Key Supervisor::key(const api::TaskRef& ref) {
-  return {ref.run_id(), ref.task_id(), ref.attempt(), ref.rank()};
-}
-
 Task* Supervisor::find(const api::TaskRef& ref) const {
-  const auto it = tasks_.find(key(ref));
+  const auto it = tasks_.find(task_key(ref));
   return it == tasks_.end() ? nullptr : it->second.get();
 }
 
@@ -28,7 +24,7 @@ Status Supervisor::prepare(const api::PrepareTask& prepare) {
                             stuck_.size(), options_.max_tasks));
   std::unique_ptr<Task> task = RG_TRY(Task::spawn(prepare, options_.task));
   RG_TRY_OK(on_spawned_(prepare.task(), task->pid()));
-  tasks_.emplace(key(prepare.task()), std::move(task));
+  tasks_.emplace(task_key(prepare.task()), std::move(task));
   return {};
 }
 

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include <poll.h>
@@ -48,14 +47,12 @@ class Supervisor {
   [[nodiscard]] std::string kernel_of(const api::TaskRef& task) const;
 
  private:
-  using Key = std::tuple<std::string, std::string, std::uint32_t, std::uint32_t>;
-  static Key key(const api::TaskRef& ref);
   Task* find(const api::TaskRef& ref) const;
 
   Options options_;
   TaskListener& listener_;
   OnSpawned on_spawned_;
-  std::map<Key, std::unique_ptr<Task>> tasks_;
+  std::map<TaskKey, std::unique_ptr<Task>> tasks_;
   std::vector<Subprocess> stuck_;  // could not be killed; each takes the place of a task
 };
 

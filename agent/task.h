@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <poll.h>
@@ -16,6 +17,13 @@
 #include "kernels/core/framing.h"
 
 namespace railgauge::agent {
+
+// Names one rank of one attempt; of a TaskRef or a RecordKey.
+using TaskKey = std::tuple<std::string, std::string, std::uint32_t, std::uint32_t>;
+template <class Named>
+TaskKey task_key(const Named& named) {
+  return {named.run_id(), named.task_id(), named.attempt(), named.rank()};
+}
 
 // Who is told what runners say. Called from Supervisor's functions only.
 class TaskListener {
