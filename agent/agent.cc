@@ -32,6 +32,7 @@ constexpr double kListSeconds = 5;
 constexpr double kStopNs = 10 * kSecondNs;     // for tasks to end after a stop
 constexpr double kFarewellNs = 2 * kSecondNs;  // for the controller to take the last records
 constexpr std::size_t kMaxPollFds = 64;
+constexpr std::size_t kStoreRecords = 64;  // in one transaction, so that little room is some room
 
 double unix_now_seconds() { return static_cast<double>(::time(nullptr)); }
 }  // namespace
@@ -234,23 +235,30 @@ void Agent::ended(const api::TaskRef& task, Record record, bool was_prepared) {
   pending_.push_back(std::move(record));
 }
 
-// One transaction for all that this turn brought. A spool that takes nothing ends the tasks; what
-// is in memory then is bounded by what their pipes held, and stays until the spool takes it.
+// Before anything of it is sent. A spool that takes nothing ends the tasks; what is in memory then
+// is bounded by what their pipes held, and stays until the spool takes it.
 void Agent::store() {
   if (pending_.empty() || monotonic_now_ns() < store_retry_ns_) return;
-  if (const Status status = spool_.append(pending_); !status) {
-    if (store_retry_ns_ == 0) spdlog::error("{}; tasks end", status.error().message);
-    store_retry_ns_ = monotonic_now_ns() + kStoreRetryNs;
-    return supervisor_.abort_all(status.error().message);
+  while (!pending_.empty()) {
+    const std::size_t count = std::min(pending_.size(), kStoreRecords);
+    const auto end = pending_.begin() + static_cast<std::ptrdiff_t>(count);
+    if (const Status status = spool_.append({pending_.begin(), end}); !status)
+      return store_failed(status.error());
+    pending_.erase(pending_.begin(), end);
   }
   if (store_retry_ns_ > 0) spdlog::info("the spool takes records again");
   store_retry_ns_ = 0;
-  pending_.clear();
   pump();
   for (api::AgentMessage& message : after_store_) answer(std::move(message));
   const bool some_ended = !after_store_.empty();
   after_store_.clear();
   if (some_ended) say_hello();
+}
+
+void Agent::store_failed(const Error& error) {
+  if (store_retry_ns_ == 0) spdlog::error("{}; tasks end", error.message);
+  store_retry_ns_ = monotonic_now_ns() + kStoreRetryNs;
+  supervisor_.abort_all(error.message);
 }
 
 void Agent::answer(api::AgentMessage message) {

@@ -53,6 +53,7 @@ class Agent final : private TaskListener {
   void on_prepare(const api::PrepareTask& prepare);
   Status start(const api::PrepareTask& prepare);
   void store();
+  void store_failed(const Error& error);
   void pump();
   void tick();
   void beat();

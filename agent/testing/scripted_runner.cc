@@ -21,6 +21,7 @@ constexpr int kRequestFd = 3;
 constexpr int kRecordFd = 4;
 constexpr double kWriteSeconds = 5;
 constexpr int kPoints = 3;
+constexpr int kManyPoints = 5000;
 
 void send(const FromRunner& message) {
   if (!write_all(kRecordFd, frame(message), kWriteSeconds)) std::_Exit(9);
@@ -172,6 +173,7 @@ int run_task() {
   }
   if (script == "rendezvous") rendezvous(frames);
   for (int i = 0; i < kPoints; ++i) runner.point(8 << i);
+  for (int i = 0; script == "many_points" && i < kManyPoints; ++i) runner.point(8);
   if (script == "wait_after_points") receive(frames);
   at_the_end(script, runner);
   return 0;
