@@ -41,14 +41,15 @@ Result<std::unique_ptr<Agent>> Agent::open(AgentOptions options, Metrics& metric
   Identity identity = RG_TRY(load_identity(options.state_dir));
   Spool spool = RG_TRY(Spool::open(
       {.path = options.state_dir + "/agent-spool.db", .max_bytes = options.spool_bytes}));
-  const Recovered recovered = RG_TRY(recover_open_tasks(spool));
-  if (recovered.tasks > 0)
+  Recovered recovered = RG_TRY(recover_open_tasks(spool));
+  if (!recovered.finals.empty())
     spdlog::warn("{} tasks were open when the agent before this one ended; {} runners killed",
-                 recovered.tasks, recovered.killed_runners);
+                 recovered.finals.size(), recovered.killed_runners);
   Fd wake(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   if (!wake) return fail(Code::kResourceExhausted, "eventfd: no descriptor left");
   std::unique_ptr<Agent> agent(new Agent(std::move(options), metrics, std::move(identity),
                                          std::move(spool), std::move(wake)));
+  agent->pending_ = std::move(recovered.finals);
   agent->load_kernels();
   return agent;
 }
@@ -131,6 +132,7 @@ void Agent::on_attached(const api::Welcome& welcome) {
   if (welcome.heartbeat_seconds() > 0)
     beat_seconds_ = std::clamp(welcome.heartbeat_seconds(), kLeastBeatSeconds, kMostBeatSeconds);
   delivery_.attached(spool_.acknowledged());
+  beat_ns_ = 0;
   if (was_attached_) metrics_.reconnected();
   was_attached_ = true;
   metrics_.set_connected(true);
@@ -164,12 +166,18 @@ void Agent::on_message(api::ControllerMessage& message) {
       return supervisor_.cancel(message.cancel().task(), message.cancel().outcome(),
                                 message.cancel().reason());
     case api::ControllerMessage::kAck:
-      if (const Status status = spool_.acknowledge(message.ack().through_spool_id()); !status)
-        spdlog::error("{}", status.error().message);
-      return;
+      ack_through_ = std::max(ack_through_, message.ack().through_spool_id());
+      return acknowledge();
     default:
       spdlog::warn("controller sent a message that this agent does not know");
   }
+}
+
+// A full disk may refuse to note an acknowledgement down: tick() comes back to it.
+void Agent::acknowledge() {
+  if (const Status status = spool_.acknowledge(ack_through_); !status)
+    return spdlog::error("{}", status.error().message);
+  if (store_retry_ns_ > 0) store_retry_ns_ = monotonic_now_ns();  // there may be room now
 }
 
 void Agent::on_prepare(const api::PrepareTask& prepare) {
@@ -271,7 +279,10 @@ void Agent::pump() {
     const std::uint64_t allowance = delivery_.allowance(spool_.acknowledged());
     if (allowance == 0) return;
     auto records = spool_.read(delivery_.sent_through(), allowance, Delivery::kBatchBytes);
-    if (!records) return spdlog::error("{}", records.error().message);
+    if (!records) {  // not again before the next stream: the log would fill
+      delivery_.lost();
+      return spdlog::error("{}; no records are sent", records.error().message);
+    }
     if (records->empty()) return;
     const std::uint64_t through = records->back().spool_id();
     api::AgentMessage message;
@@ -291,6 +302,7 @@ void Agent::tick() {
   metrics_.set_spool(static_cast<double>(spool_.waiting_records()),
                      static_cast<double>(spool_.used_bytes().value_or(0)));
   metrics_.sample_process();
+  if (ack_through_ > spool_.acknowledged()) acknowledge();
   if (now_ns >= prune_ns_) {
     prune_ns_ = now_ns + kPruneNs;
     if (const Status status = spool_.prune(unix_now_seconds()); !status)

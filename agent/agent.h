@@ -50,6 +50,7 @@ class Agent final : private TaskListener {
   void on_attached(const api::Welcome& welcome);
   void on_lost(const LinkEvent& event);
   void on_message(api::ControllerMessage& message);
+  void acknowledge();
   void on_prepare(const api::PrepareTask& prepare);
   Status start(const api::PrepareTask& prepare);
   void store();
@@ -75,6 +76,7 @@ class Agent final : private TaskListener {
   std::map<TaskKey, Started> started_;          // of the tasks that run, for the metrics
   std::vector<Record> pending_;                 // not in the spool yet
   std::vector<api::AgentMessage> after_store_;  // answers that must not overtake those records
+  std::uint64_t ack_through_ = 0;               // the newest that was heard
   double store_retry_ns_ = 0;                   // while the spool takes nothing
   double tick_ns_ = 0;
   double inventory_ns_ = 0;

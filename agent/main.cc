@@ -7,6 +7,7 @@
 #include <array>
 #include <cctype>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -73,7 +74,8 @@ void declare(CLI::App& app, Settings& settings) {
     std::string name = "RAILGAUGE_";
     for (const char c : option->get_single_name())
       name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    if (option->get_single_name() != "help") option->envname(name);
+    const std::string& plain = option->get_single_name();
+    if (plain != "help" && plain != "version") option->envname(name);
   }
 }
 
@@ -83,7 +85,7 @@ Status apply_file(CLI::App& app, const std::string& path) {
     std::string flag = "--" + key;
     std::ranges::replace(flag, '_', '-');
     CLI::Option* option = app.get_option_no_throw(flag);
-    if (option == nullptr || key == "config" || key == "help")
+    if (option == nullptr || key == "config" || key == "help" || key == "version")
       return fail(Code::kInvalidArgument,
                   fmt::format("{}:{}: unknown key {}; --help lists what there is, with _ for -",
                               path, setting.line, key));
@@ -167,5 +169,6 @@ int main_of(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   ::mallopt(M_ARENA_MAX, railgauge::agent::kMallocArenas);
+  ::setenv("GRPC_VERBOSITY", "NONE", 0);  // the link says itself what went wrong, once
   return railgauge::agent::main_of(argc, argv);
 }

@@ -44,9 +44,7 @@ Result<Recovered> recover_open_tasks(Spool& spool) {
   Recovered recovered;
   for (const OpenTask& task : RG_TRY(spool.open_tasks())) {
     if (kill_runner(task)) ++recovered.killed_runners;
-    const Record record = final_of(task);
-    RG_TRY_OK(spool.append({&record, 1}));
-    ++recovered.tasks;
+    recovered.finals.push_back(final_of(task));
   }
   return recovered;
 }

@@ -173,7 +173,7 @@ TEST_F(SpoolTest, AnAttemptRunsOnlyOnce) {
 }
 
 TEST_F(SpoolTest, AFullSpoolSaysSoAndLosesNothing) {
-  Spool spool = open(256U << 10U);
+  Spool spool = open(128U << 10U);
   std::uint32_t stored = 0;
   Status status;
   for (; stored < 1000; ++stored) {
@@ -189,15 +189,15 @@ TEST_F(SpoolTest, AFullSpoolSaysSoAndLosesNothing) {
 }
 
 TEST_F(SpoolTest, AFullSpoolForgetsWhatWasAcknowledged) {
-  Spool spool = open(256U << 10U);
-  for (std::uint32_t i = 0; i < 500; ++i) {
+  Spool spool = open(128U << 10U);
+  for (std::uint32_t i = 0; i < 100; ++i) {
     const Record big = record(i, std::string(4000, 'x'));
     ASSERT_TRUE(spool.append({&big, 1})) << i;
     ASSERT_TRUE(spool.acknowledge(i + 1));
   }
   const auto used = spool.used_bytes();
   ASSERT_TRUE(used);
-  EXPECT_LE(*used, 256U << 10U);
+  EXPECT_LE(*used, 128U << 10U);
   EXPECT_EQ(spool.waiting_records(), 0u);
 }
 

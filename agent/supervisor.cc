@@ -16,6 +16,8 @@ Task* Supervisor::find(const api::TaskRef& ref) const {
 }
 
 Status Supervisor::prepare(const api::PrepareTask& prepare) {
+  if (!(prepare.deadline_seconds() > 0))
+    return fail(Code::kInvalidArgument, "the task has no deadline");
   if (find(prepare.task()) != nullptr)
     return fail(Code::kAlreadyExists, "the task runs here already");
   if (tasks_.size() + stuck_.size() >= options_.max_tasks)

@@ -28,7 +28,8 @@ class Supervisor {
   Supervisor(Options options, TaskListener& listener, OnSpawned on_spawned);
 
   // Starts a runner and asks it to prepare. Errors, after which nothing runs: kAlreadyExists for a
-  // task that runs here now, kResourceExhausted at the bound, those of spawning and of on_spawned.
+  // task that runs here now, kResourceExhausted at the bound, kInvalidArgument without a deadline,
+  // those of spawning and of on_spawned.
   Status prepare(const api::PrepareTask& prepare);
   // What is said to a task that does not run here any more is dropped: its end is on its way.
   void go(const api::TaskRef& task);

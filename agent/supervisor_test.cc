@@ -238,6 +238,13 @@ TEST_F(SupervisorTest, RefusesBeyondItsBoundAndTheSameTaskTwice) {
   ASSERT_TRUE(until([&] { return supervisor_.size() == 0; }));
 }
 
+TEST_F(SupervisorTest, ATaskWithoutADeadlineIsNotStarted) {
+  const Status prepared = supervisor_.prepare(task("hang", 0));
+  ASSERT_FALSE(prepared);
+  EXPECT_EQ(prepared.error().code, Code::kInvalidArgument);
+  EXPECT_TRUE(pids_.empty());
+}
+
 TEST_F(SupervisorTest, ARunnerThatCannotBeWrittenDownDoesNotRun) {
   journal_ = fail(Code::kResourceExhausted, "disk is full");
   const Status prepared = supervisor_.prepare(task("hang"));
