@@ -76,7 +76,7 @@ TEST_F(AgentTask, PreparesWaitsForGoMeasuresAndEndsWithAFinalRecord) {
   }
   EXPECT_EQ(records[0].started().parameters().at("sizes"), "8,64");
   EXPECT_EQ(records[0].started().facts().at("memory"), "host");
-  EXPECT_EQ(records[0].started().facts().count("clock"), 1u);
+  EXPECT_EQ(records[0].started().facts().count("clock_source"), 1u);
   EXPECT_EQ(records[1].point().samples_size(), 0) << "nobody asked for raw samples";
   const Final& final = records[3].final();
   EXPECT_EQ(final.outcome(), kPassed) << final.reason();

@@ -1,9 +1,10 @@
 // The table of a run: a head that says what was measured and how far it can be trusted, then one
 // section for each metric.
+#include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -19,10 +20,12 @@ constexpr std::string_view kAbsent = "-";
 constexpr std::string_view kLoud = "\x1b[1;31m";
 constexpr std::string_view kPlain = "\x1b[0m";
 constexpr double kBitsPerByte = 8;
-// Facts of the first line, in this order.
-constexpr std::array<std::string_view, 6> kHeadFacts{"memory", "path",  "gid",
-                                                     "mtu",    "clock", "peer"};
-constexpr const char* kLineRateFact = "line_rate_bytes_per_second";
+// Facts of the first line, in this order, as people call them.
+constexpr std::array kHeadFacts{std::pair{"memory", "memory"}, std::pair{"path", "path"},
+                                std::pair{"gid", "gid"},       std::pair{"gid_type", "gid type"},
+                                std::pair{"mtu_bytes", "mtu"}, std::pair{"clock_source", "clock"},
+                                std::pair{"peer", "peer"}};
+constexpr const char* kLineRateFact = "port_rate_bits_per_second";
 
 // How a metric's values are shown.
 struct Scale {
@@ -55,12 +58,16 @@ std::string meaning_in_words(const std::string& meaning) {
 
 // "latency_ns" is "latency" to a reader who sees the unit in the column.
 std::string metric_in_words(const Point& point) {
-  const std::string& metric = point.metric();
+  std::string metric = point.metric();
   const std::string suffix = "_" + point.unit();
-  return metric.ends_with(suffix) ? metric.substr(0, metric.size() - suffix.size()) : metric;
+  if (metric.ends_with(suffix)) metric.resize(metric.size() - suffix.size());
+  std::ranges::replace(metric, '_', ' ');
+  return metric;
 }
 
 bool any_synthetic(const RunnerReport& report) {
+  const auto fact = report.started().facts().find("synthetic");
+  if (fact != report.started().facts().end() && fact->second == "true") return true;
   for (const Point& point : report.points())
     if (point.synthetic()) return true;
   return false;
@@ -71,18 +78,17 @@ std::optional<double> line_rate(const RunnerReport& report) {
   const auto found = facts.find(kLineRateFact);
   if (found == facts.end()) return std::nullopt;
   const auto rate = parse_number(found->second);
-  return rate && *rate > 0 ? std::optional(*rate) : std::nullopt;
+  return rate && *rate > 0 ? std::optional(*rate / kBitsPerByte) : std::nullopt;
 }
 
 std::string head(const RunnerReport& report, const TableStyle& style) {
   std::string out = report.kernel();
-  for (const std::string_view name : kHeadFacts) {
-    const auto& facts = report.started().facts();
-    const auto fact = facts.find(std::string(name));
-    if (fact != facts.end()) out += fmt::format("  {} {}", name, fact->second);
-  }
+  const auto& facts = report.started().facts();
   if (!report.started().endpoint().empty())
     out += fmt::format("  endpoint {}", report.started().endpoint());
+  for (const auto& [name, label] : kHeadFacts)
+    if (const auto fact = facts.find(name); fact != facts.end())
+      out += fmt::format("  {} {}", label, fact->second);
   out += '\n';
   const auto loud = [&](const std::string& line) {
     out += style.colour ? fmt::format("{}{}{}\n", kLoud, line, kPlain) : line + '\n';

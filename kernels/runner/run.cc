@@ -18,8 +18,8 @@ constexpr double kCalibrationSeconds = 0.02;
 // A preempted read shows as drift once; real drift shows every time.
 constexpr int kDriftReads = 5;
 
-// Calibrates beside prepare and connect, which only need coarse time: until adopt(), clock() reads
-// CLOCK_MONOTONIC_RAW.
+// Calibrates beside prepare and the wait for the other ranks, which only need coarse time: until
+// adopt(), clock() reads CLOCK_MONOTONIC_RAW.
 class BackgroundClock {
  public:
   BackgroundClock()
@@ -64,11 +64,22 @@ class RecordReporter final : public Reporter {
   void started() {
     if (taken_) return;
     taken_ = true;
+    name_endpoint();
     records_.started(std::move(started_));
   }
   Started& pending() { return started_; }
 
  private:
+  // Where the kernel chose its device itself, the facts say which.
+  void name_endpoint() {
+    const auto& facts = started_.facts();
+    const auto device = facts.find("device");
+    const auto port = facts.find("port");
+    if (!started_.endpoint().empty() || device == facts.end()) return;
+    started_.set_endpoint(port == facts.end() ? device->second
+                                              : device->second + ":" + port->second);
+  }
+
   RecordWriter& records_;
   const bool raw_samples_;
   Started started_;
@@ -110,8 +121,9 @@ class PhaseTimer {
 };
 
 void add_clock_facts(const TickClock& clock, Reporter& reporter) {
-  reporter.fact("clock", clock.source());
+  reporter.fact("clock_source", clock.source());
   reporter.fact("clock_overhead_ns", fmt::format("{:.1f}", clock.overhead_ns()));
+  reporter.fact("clock_granularity_ns", fmt::format("{:.1f}", clock.granularity_ns()));
   if (!clock.fallback_reason().empty())
     reporter.fact("clock_fallback_reason", clock.fallback_reason());
 }
@@ -142,9 +154,9 @@ Status run_steps(const Task& task, Group& group, RecordWriter& records, const Re
   timer.lap(&Phases::set_wait_ns);
   RG_TRY_OK(prepared);
   RG_TRY_OK(go);
-  const Status connected = guarded("connect", [&] { return kernel.connect(context, group); });
   clock.adopt();
   add_clock_facts(clock.clock(), reporter);
+  const Status connected = guarded("connect", [&] { return kernel.connect(context, group); });
   reporter.started();
   timer.lap(&Phases::set_exchange_ns);
   RG_TRY_OK(connected);

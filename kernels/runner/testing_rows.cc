@@ -48,7 +48,7 @@ class TestKernel : public Kernel {
   Status prepare(Context& context) override {
     context.reporter.fact("memory", "host");
     context.reporter.fact("path", "none");
-    if (bandwidth_) context.reporter.fact("line_rate_bytes_per_second", "12500000000");
+    if (bandwidth_) context.reporter.fact("port_rate_bits_per_second", "100000000000");
     return act(context, "prepare");
   }
   Status connect(Context& context, Group& group) override {
