@@ -20,17 +20,18 @@ Status agree(Group& group, const Status& mine, double timeout_seconds) {
     told.set_message(mine.error().message);
   }
   const auto all = group.exchange(told.SerializeAsString(), timeout_seconds);
-  if (!mine) return mine;
+  const bool own_words = !mine && mine.error().code != Code::kAborted;
+  if (own_words || (!mine && !all)) return mine;
   if (!all) return tl::unexpected(all.error());
   for (std::size_t rank = 0; rank < all->size(); ++rank) {
     PeerStatus theirs;
     if (!theirs.ParseFromString((*all)[rank]))
       return fail(Code::kInternal, fmt::format("rank {}: its status is no status", rank));
-    if (theirs.code() != 0)
+    if (theirs.code() != 0 && static_cast<Code>(theirs.code()) != Code::kAborted)
       return fail(static_cast<Code>(theirs.code()),
                   fmt::format("rank {}: {}", rank, theirs.message()));
   }
-  return {};
+  return mine;
 }
 
 }  // namespace railgauge::verbs

@@ -11,7 +11,8 @@ namespace railgauge::verbs {
 double seconds_left(const Context& context);
 
 // Tells all ranks how it went here. Well only when it went well everywhere: else this rank's own
-// error, or the first other rank's with its number in front.
+// error, or the first other rank's with its number in front. kAborted, which only says that the
+// other side gave up, yields to the other side's own words.
 Status agree(Group& group, const Status& mine, double timeout_seconds);
 
 }  // namespace railgauge::verbs

@@ -35,17 +35,21 @@ class ControlChannel {
   // Registers the words and tells the link where they are. Before link.connect().
   static Result<ControlChannel> open(Link& link);
   // After link.connect().
-  void connect(const Link& link);
+  void connect(Link& link);
 
   // Both: false when the queue failed.
   [[nodiscard]] bool send(SendQueue& queue, Order order, std::size_t size_index,
                           std::uint64_t count);
   [[nodiscard]] bool receive(SendQueue& queue, ControlWord& word);
 
+  // Tells the peer, whatever it waits for, that this side gives up; as well as the queue still can.
+  void abort(SendQueue& queue);
+
  private:
   HostBuffer buffer_;
   MemoryRegionHandle region_;  // never relaxed: the word must not pass the data before it
   WriteRequest request_;
+  WriteRequest abort_request_;
   std::uint8_t sent_ = 0;
   std::uint8_t received_ = 0;
 };

@@ -56,19 +56,18 @@ std::string driver_of(const std::string& sysfs, const ibv_device_attr& attribute
 
 tl::unexpected<Error> open_failed(const std::string& name, int error) {
   const bool refused = error == EACCES || error == EPERM;
-  return fail(refused ? Code::kPermissionDenied : Code::kFailedPrecondition,
-              fmt::format("{}: open: {}; its file below /dev/infiniband must be there, and readable "
-                          "and writable for this user",
-                          name, errno_words(error)));
+  return fail(
+      refused ? Code::kPermissionDenied : Code::kFailedPrecondition,
+      fmt::format("{}: open: {}; its file below /dev/infiniband must be there, and readable "
+                  "and writable for this user",
+                  name, errno_words(error)));
 }
 
 }  // namespace
 
 std::string Device::endpoint() const { return fmt::format("{}:{}", name_, port_); }
 
-bool Device::is_ethernet() const {
-  return port_attributes_.link_layer == IBV_LINK_LAYER_ETHERNET;
-}
+bool Device::is_ethernet() const { return port_attributes_.link_layer == IBV_LINK_LAYER_ETHERNET; }
 
 bool Device::rate_is_physical() const {
   return driver_ != "fake" && driver_ != "rdma_rxe" && driver_ != "siw";

@@ -24,8 +24,8 @@ bool is_own_choice(const std::string& parameter) { return parameter == "gid_inde
 
 std::uint32_t first_packet_sequence() {
   // Not the one of the connection before, so that its late packets do not fit.
-  const auto mixed = static_cast<std::uint64_t>(monotonic_now_ns()) ^
-                     static_cast<std::uint64_t>(getpid()) << 12U;
+  const auto mixed =
+      static_cast<std::uint64_t>(monotonic_now_ns()) ^ static_cast<std::uint64_t>(getpid()) << 12U;
   return static_cast<std::uint32_t>(mixed) & 0xffffffU;
 }
 
@@ -79,10 +79,11 @@ Result<MemoryRegionHandle> Link::register_memory(std::span<std::byte> memory,
     region = verbs.reg_mr(domain_.get(), memory.data(), memory.size(), kWriteAccess);
   } else {
     if (verbs.reg_mr_iova2 == nullptr)
-      return fail(Code::kUnimplemented,
-                  fmt::format("parameter relaxed_ordering: {} has no ibv_reg_mr_iova2; rdma-core 28 "
-                              "or later has it",
-                              verbs.path));
+      return fail(
+          Code::kUnimplemented,
+          fmt::format("parameter relaxed_ordering: {} has no ibv_reg_mr_iova2; rdma-core 28 "
+                      "or later has it",
+                      verbs.path));
     region = verbs.reg_mr_iova2(domain_.get(), memory.data(), memory.size(),
                                 reinterpret_cast<std::uint64_t>(memory.data()),
                                 kWriteAccess | IBV_ACCESS_RELAXED_ORDERING);
@@ -99,12 +100,11 @@ Status Link::create_queues(std::uint32_t inline_wanted, std::uint32_t depth) {
                 fmt::format("{}: parameter depth: the device takes at most {} requests in a queue",
                             device_.endpoint(), limit - kSpareDepth));
   errno = 0;
-  completions_ = CompletionQueueHandle(loaded_verbs().create_cq(
-      device_.context(), static_cast<int>(depth), nullptr, nullptr, 0));
+  completions_ = CompletionQueueHandle(
+      loaded_verbs().create_cq(device_.context(), static_cast<int>(depth), nullptr, nullptr, 0));
   if (!completions_)
-    return fail(Code::kInternal,
-                fmt::format("{}: make a completion queue of {}: {}", device_.endpoint(), depth,
-                            errno_words(errno)));
+    return fail(Code::kInternal, fmt::format("{}: make a completion queue of {}: {}",
+                                             device_.endpoint(), depth, errno_words(errno)));
   // Drivers tell by refusing how much they send inline.
   for (std::uint32_t inline_bytes = inline_wanted;; inline_bytes /= 2) {
     const Status created = create_queue_pair(inline_bytes, depth);
@@ -142,9 +142,9 @@ Status Link::connect(const Context& context, Group& group) {
   const Status here = [&]() -> Status {
     if (!peer_.ParseFromString(all[other]) || peer_.gid().size() != sizeof(ibv_gid))
       return fail(Code::kInternal, fmt::format("rank {}: its address is no address", other));
-    queue_ = SendQueue(queue_pair_.get(), completions_.get(),
-                       fmt::format("{}: write to rank {} ({})", device_.endpoint(), other,
-                                   peer_.endpoint()));
+    queue_ = SendQueue(
+        queue_pair_.get(), completions_.get(),
+        fmt::format("{}: write to rank {} ({})", device_.endpoint(), other, peer_.endpoint()));
     RG_TRY_OK(check_peer(context));
     return bring_up(context);
   }();
@@ -165,12 +165,12 @@ Status Link::check_peer(const Context& context) const {
     const auto theirs = peer_.parameters().find(name);
     if (is_own_choice(name)) continue;
     if (theirs == peer_.parameters().end() || theirs->second != value)
-      return fail(Code::kInvalidArgument,
-                  fmt::format("parameter {} is \"{}\" at {} but \"{}\" at {}; both ranks take the "
-                              "same parameters",
-                              name, value, device_.endpoint(),
-                              theirs == peer_.parameters().end() ? "" : theirs->second,
-                              peer_.endpoint()));
+      return fail(
+          Code::kInvalidArgument,
+          fmt::format("parameter {} is \"{}\" at {} but \"{}\" at {}; both ranks take the "
+                      "same parameters",
+                      name, value, device_.endpoint(),
+                      theirs == peer_.parameters().end() ? "" : theirs->second, peer_.endpoint()));
   }
   return {};
 }
@@ -194,8 +194,8 @@ Status Link::bring_up(const Context& context) {
   init.qp_state = IBV_QPS_INIT;
   init.port_num = device_.port();
   init.qp_access_flags = kWriteAccess;
-  RG_TRY_OK(modify(init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
-                   "INIT"));
+  RG_TRY_OK(
+      modify(init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT"));
 
   const unsigned mtu = std::min(mine_.mtu_bytes(), peer_.mtu_bytes());
   ibv_qp_attr receive{};

@@ -19,7 +19,7 @@ namespace railgauge::verbs {
 class Link {
  public:
   struct Options {
-    std::size_t area_bytes = 0;   // of the send and of the receive area
+    std::size_t area_bytes = 0;  // of the send and of the receive area
     std::uint32_t send_depth = 1;
     bool relaxed_ordering = false;
   };

@@ -6,7 +6,7 @@ namespace railgauge::verbs {
 namespace {
 
 constexpr double kMaxMessageBytes = 1U << 30U;
-constexpr double kMaxIterations = 1e9;
+constexpr double kMaxIterations = 1e7;
 constexpr double kMaxSamples = 1e7;  // 80 MB of samples
 constexpr double kMillisecondNs = 1e6;
 constexpr double kHourNs = 3600e9;
@@ -39,18 +39,17 @@ ParameterInfo& InfoBuilder::add(std::string name, std::string type, std::string 
 }
 
 InfoBuilder& InfoBuilder::sizes(std::string default_value) {
-  ParameterInfo& made =
-      add("sizes", "bytes_list", "bytes", "message sizes, each measured on its own",
-          std::move(default_value));
+  ParameterInfo& made = add("sizes", "bytes_list", "bytes",
+                            "message sizes, each measured on its own", std::move(default_value));
   made.set_minimum(1);
   made.set_maximum(kMaxMessageBytes);
   return *this;
 }
 
-InfoBuilder& InfoBuilder::integer(std::string name, std::string summary,
-                                  std::int64_t default_value, double minimum, double maximum) {
-  ParameterInfo& made = add(std::move(name), "integer", "1", std::move(summary),
-                            std::to_string(default_value));
+InfoBuilder& InfoBuilder::integer(std::string name, std::string summary, std::int64_t default_value,
+                                  double minimum, double maximum) {
+  ParameterInfo& made =
+      add(std::move(name), "integer", "1", std::move(summary), std::to_string(default_value));
   made.set_minimum(minimum);
   made.set_maximum(maximum);
   return *this;
@@ -65,9 +64,8 @@ InfoBuilder& InfoBuilder::number(std::string name, std::string summary, std::str
   return *this;
 }
 
-InfoBuilder& InfoBuilder::duration(std::string name, std::string summary,
-                                   std::string default_value, double minimum_ns,
-                                   double maximum_ns) {
+InfoBuilder& InfoBuilder::duration(std::string name, std::string summary, std::string default_value,
+                                   double minimum_ns, double maximum_ns) {
   ParameterInfo& made =
       add(std::move(name), "duration", "ns", std::move(summary), std::move(default_value));
   made.set_minimum(minimum_ns);

@@ -32,6 +32,8 @@ bool SendQueue::may_wait_longer(std::uint64_t& since) {
   RG_CHECK(clock_ != nullptr);
   const std::uint64_t now = clock_->ticks();
   if (since == 0) since = now;
+  if (abort_flag_ != nullptr && __atomic_load_n(abort_flag_, __ATOMIC_ACQUIRE) != 0)
+    return fail_with(Failure::kAborted, 0);
   if (now >= limits_.deadline_ticks) return fail_with(Failure::kDeadline, 0);
   if (now - since >= limits_.stall_ticks) return fail_with(Failure::kStalled, 0);
   return true;
@@ -45,10 +47,9 @@ Error SendQueue::failure() const {
                                            errno_words(detail_), state_of(queue_pair_))};
     case Failure::kCompletion: {
       const auto status = static_cast<ibv_wc_status>(detail_);
-      return {code_of(status),
-              fmt::format("{}: {}; {} is at fault, the queue pair here is in {}", who_,
-                          loaded_verbs().wc_status_str(status), blamed_side(status),
-                          state_of(queue_pair_))};
+      return {code_of(status), fmt::format("{}: {}; {} is at fault, the queue pair here is in {}",
+                                           who_, loaded_verbs().wc_status_str(status),
+                                           blamed_side(status), state_of(queue_pair_))};
     }
     case Failure::kStalled: {
       const double seconds = clock_->to_ns(limits_.stall_ticks) / 1e9;
@@ -56,6 +57,8 @@ Error SendQueue::failure() const {
               fmt::format("{}: nothing from the other side for {:.3g} s; the queue pair is in {}",
                           who_, seconds, state_of(queue_pair_))};
     }
+    case Failure::kAborted:
+      return {Code::kAborted, fmt::format("{}: the other side gave up", who_)};
     case Failure::kDeadline:
       return {Code::kDeadlineExceeded,
               fmt::format("{}: the task's deadline came; the queue pair is in {}", who_,

@@ -1,7 +1,7 @@
 // The hot side of one queue pair: posting writes, retiring completions, polling memory. What a
 // timed loop calls is inline here, allocates nothing and makes no system call where the TSC is the
 // clock. Every wait ends: at a failed completion, at the task's deadline, or when nothing moved for
-// the stall limit; failure() then says which. Not thread safe.
+// the stall limit, or when the peer gives up; failure() then says which. Not thread safe.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -35,6 +35,9 @@ class SendQueue {
 
   // From now until the next call, waits end at these limits.
   void set_limits(const TickClock& clock, double deadline_monotonic_ns, double stall_ns);
+
+  // The peer writes this byte when it gives up; waits then end at once. May stay unset.
+  void watch_abort(const std::uint8_t* flag) { abort_flag_ = flag; }
 
   [[nodiscard]] bool post(WriteRequest& request, bool signalled) {
     request.wr.wr_id = ++unsignalled_;  // how many posts its completion retires
@@ -99,6 +102,11 @@ class SendQueue {
   }
 
   [[nodiscard]] std::uint64_t in_flight() const { return in_flight_; }
+  // False, and a failure, once the task's deadline has come. For between two batches: a fast peer
+  // never makes a wait look at the clock.
+  [[nodiscard]] bool before_deadline() {
+    return clock_->ticks() < limits_.deadline_ticks || fail_with(Failure::kDeadline, 0);
+  }
   [[nodiscard]] bool failed() const { return failure_ != Failure::kNone; }
   // After a call said that it failed: one line, with the status in words, the queue pair's state
   // and the side to look at.
@@ -108,7 +116,7 @@ class SendQueue {
   static constexpr unsigned kPollsBetweenChecks = 1024;
 
  private:
-  enum class Failure { kNone, kPost, kPoll, kCompletion, kStalled, kDeadline };
+  enum class Failure { kNone, kPost, kPoll, kCompletion, kStalled, kDeadline, kAborted };
 
   bool fail_with(Failure failure, int detail) {
     failure_ = failure;
@@ -123,6 +131,7 @@ class SendQueue {
   std::uint64_t unsignalled_ = 0;
   std::array<ibv_wc, kPollBatch> completion_{};
   const TickClock* clock_ = nullptr;
+  const std::uint8_t* abort_flag_ = nullptr;
   Limits limits_;
   Failure failure_ = Failure::kNone;
   int detail_ = 0;

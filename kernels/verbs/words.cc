@@ -65,7 +65,7 @@ double port_rate_bits_per_second(const ibv_port_attr& attributes) {
     double value;
   };
   // Gb/s of one lane (IBTA's names in order: SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR).
-  constexpr std::array kLaneGigabits{Row{1, 2.5},  Row{2, 5},   Row{4, 10},  Row{8, 10.3125},
+  constexpr std::array kLaneGigabits{Row{1, 2.5},      Row{2, 5},   Row{4, 10},  Row{8, 10.3125},
                                      Row{16, 14.0625}, Row{32, 25}, Row{64, 50}, Row{128, 100}};
   constexpr std::array kLanes{Row{1, 1}, Row{2, 4}, Row{4, 8}, Row{8, 12}, Row{16, 2}};
   double rate = 1e9;
@@ -109,8 +109,7 @@ Error pinning_error(const std::string& thing, std::size_t bytes, int error) {
   const std::string words =
       fmt::format("{}: register {} bytes: {}", thing, bytes, errno_words(error));
   rlimit limit{};
-  const bool limited =
-      getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  const bool limited = getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   const bool can_be_the_limit = error == ENOMEM || error == EPERM || error == EAGAIN;
   if (!limited || !can_be_the_limit)
     return {error == ENOMEM ? Code::kResourceExhausted : Code::kInternal, words};

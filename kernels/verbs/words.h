@@ -13,11 +13,11 @@ namespace railgauge::verbs {
 // "Connection timed out (errno 110)".
 std::string errno_words(int error);
 
-std::string_view port_state_words(ibv_port_state state);          // "down", "active"
-std::string_view queue_pair_state_words(ibv_qp_state state);      // "RTS", "ERR"
-std::string_view link_layer_words(std::uint8_t link_layer);       // "ethernet", "infiniband"
-std::string_view gid_type_words(std::uint32_t gid_type);          // "RoCE v2"
-std::string gid_words(const ibv_gid& gid);                        // "::ffff:192.0.2.1"
+std::string_view port_state_words(ibv_port_state state);      // "down", "active"
+std::string_view queue_pair_state_words(ibv_qp_state state);  // "RTS", "ERR"
+std::string_view link_layer_words(std::uint8_t link_layer);   // "ethernet", "infiniband"
+std::string_view gid_type_words(std::uint32_t gid_type);      // "RoCE v2"
+std::string gid_words(const ibv_gid& gid);                    // "::ffff:192.0.2.1"
 
 unsigned mtu_bytes(ibv_mtu mtu);
 // The enumerator of 256, 512, 1024, 2048 or 4096; CHECKs that it is one of them.
