@@ -58,6 +58,13 @@ class AgentTask : public testing::Test {
     const auto prepared = runner_.hear();
     ASSERT_TRUE(prepared && prepared->has_prepared());
   }
+  void prepare_and_hang(ToRunner task) {
+    (*task.mutable_request()->mutable_parameters())["act"] = "connect_hang";
+    prepare(task);
+    runner_.tell(go());
+    const auto hanging = runner_.hear();
+    ASSERT_TRUE(hanging && hanging->record().note().text() == "hanging");
+  }
   Process runner_{{program("railgauge-runner-testing")}, true};
 };
 
@@ -123,8 +130,7 @@ TEST_F(AgentTask, AThrowingKernelIsACrashWithItsWords) {
 }
 
 TEST_F(AgentTask, ACancelEndsAHangingKernelWithItsReason) {
-  prepare(request("test.latency", {{"act", "connect_hang"}}));
-  runner_.tell(go());
+  prepare_and_hang(request("test.latency", {}));
   ToRunner cancel;
   cancel.mutable_cancel()->set_reason("another rank refused");
   runner_.tell(cancel);
@@ -143,15 +149,13 @@ TEST_F(AgentTask, ACancelInsteadOfGoEndsTheWait) {
 }
 
 TEST_F(AgentTask, EndsWhenTheAgentIsGoneEvenIfTheKernelHangs) {
-  prepare(request("test.latency", {{"act", "connect_hang"}}));
-  runner_.tell(go());
+  prepare_and_hang(request("test.latency", {}));
   runner_.close_request_pipe();
   EXPECT_EQ(runner_.wait().exit_code, kExitInvalid);
 }
 
 TEST_F(AgentTask, SigtermWritesTheFinalRecordAndExits143) {
-  prepare(request("test.latency", {{"act", "connect_hang"}}));
-  runner_.tell(go());
+  prepare_and_hang(request("test.latency", {}));
   runner_.signal(SIGTERM);
   const Record last = records_to_end().back();
   EXPECT_EQ(last.final().outcome(), kCancelledOutcome);
@@ -160,10 +164,9 @@ TEST_F(AgentTask, SigtermWritesTheFinalRecordAndExits143) {
 }
 
 TEST_F(AgentTask, AKernelThatHangsPastTheDeadlineIsTimedOutByTheRunnerItself) {
-  ToRunner task = request("test.latency", {{"act", "connect_hang"}});
+  ToRunner task = request("test.latency", {});
   task.mutable_request()->set_deadline_seconds(0.2);
-  prepare(task);
-  runner_.tell(go());
+  prepare_and_hang(task);
   const Record last = records_to_end().back();
   EXPECT_EQ(last.final().outcome(), kTimedOut);
   EXPECT_EQ(runner_.wait().exit_code, kExitInvalid);

@@ -24,7 +24,9 @@ class RecordSink {
 class RecordWriter {
  public:
   // `key` names run, task, attempt and rank.
-  RecordWriter(RecordSink& sink, RecordKey key) : sink_(sink), key_(std::move(key)) {}
+  RecordWriter(RecordSink& sink, RecordKey key) : sink_(sink), key_(std::move(key)) {
+    key_.set_sequence(0);
+  }
 
   void started(Started started);
   void point(Point point);

@@ -143,7 +143,7 @@ class Section {
     std::vector<TextTable::Column> out{{"size"}, {"n"}, {scale_.unit}, {"95 % interval"}};
     if (line_rate_) out.push_back({"of line"});
     if (is_rate_) out.push_back({other_.unit});
-    if (!is_rate_) out.insert(out.end(), {{"p99"}, {"p99.9"}});
+    if (!first_.larger_is_better()) out.insert(out.end(), {{"p99"}, {"p99.9"}});
     out.insert(out.end(), {{"min"}, {"max"}});
     if (!is_rate_) out[2].title = "median";
     return out;
@@ -156,9 +156,8 @@ class Section {
         bounded ? fmt::format("{}..{}", shown(point.median_low()), shown(point.median_high()))
                 : std::string(kAbsent)};
     if (line_rate_) out.push_back(format_share(point.median() / *line_rate_));
-    if (is_rate_)
-      out.push_back(figure(point.median() * other_.factor));
-    else
+    if (is_rate_) out.push_back(figure(point.median() * other_.factor));
+    if (!first_.larger_is_better())
       out.insert(out.end(), {shown_if(point.has_p99(), point.p99()),
                              shown_if(point.has_p999(), point.p999())});
     out.insert(out.end(), {shown(point.min()), shown(point.max())});

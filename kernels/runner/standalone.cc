@@ -1,5 +1,6 @@
 #include "kernels/runner/standalone.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -85,7 +86,8 @@ class Run {
     same.set_revision(info_.revision());
     same.set_size(2);
     if (listener_ != nullptr) return listener_->accept(same, kListeningRank, kPeerWaitSeconds);
-    return join_tcp_group(to_string(*options_.connect), same, kConnectSeconds);
+    return join_tcp_group(to_string(*options_.connect), same,
+                          std::min(kConnectSeconds, options_.deadline_seconds));
   }
 
   Task make_task(Params params, double deadline_seconds) {

@@ -41,6 +41,7 @@ class Process {
   Ended wait();
   // Waits until stderr holds `text`; false after kPatienceSeconds or at its end.
   bool wait_for_stderr(const std::string& text);
+  [[nodiscard]] const std::string& err_so_far() const { return err_text_; }
 
   // With agent pipes.
   void tell(const ToRunner& message);

@@ -36,8 +36,10 @@ Status act(const Context& context, std::string_view step) {
   if (what == "throw") throw std::runtime_error("a library's exception");
   if (what == "segv") std::raise(SIGSEGV);
   if (what == "exit") std::exit(0);  // as libraries do
-  if (what == "hang")
+  if (what == "hang") {
+    context.reporter.note("info", "hanging");
     for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
   if (what == "print") std::puts("a library prints here");
   return {};
 }
