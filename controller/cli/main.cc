@@ -43,6 +43,7 @@ int flush_results(DescriptorBuffer& results, int code) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
+  setenv("GRPC_VERBOSITY", "NONE", 0);  // its log lines would stand beside our one line
   railgauge::cli::Interrupts interrupts;
   const railgauge::cli::SignalListener listener(interrupts);
   const std::vector<std::string> words(argv + 1, argv + argc);

@@ -75,6 +75,37 @@ class Process : public testing::Test {
     ASSERT_NE(server_, nullptr);
   }
 
+  // Serves with mutual TLS on a loopback port, with certificates that deploy/pki.sh makes below
+  // folder_.
+  void serve_tls() {
+    make_certificate("ca " + folder_ + "/pki");
+    make_certificate("controller " + folder_ + "/pki localhost 127.0.0.1");
+    make_certificate("operator " + folder_ + "/pki alice");
+    grpc::SslServerCredentialsOptions options(
+        GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+    options.pem_root_certs = file_text(folder_ + "/pki/ca.crt");
+    options.pem_key_cert_pairs.push_back(
+        {file_text(folder_ + "/pki/controller.key"), file_text(folder_ + "/pki/controller.crt")});
+    int port = 0;
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(options), &port);
+    builder.RegisterService(&control_);
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+    address_ = "127.0.0.1:" + std::to_string(port);
+  }
+
+  static void make_certificate(const std::string& words) {
+    const std::string command = "deploy/pki.sh " + words + " > /dev/null";
+    ASSERT_EQ(std::system(command.c_str()), 0);  // NOLINT: a fixed command of this test
+  }
+
+  [[nodiscard]] Words certificates(const std::string& name, const std::string& folder) const {
+    const std::string base = folder_ + "/" + folder + "/" + name;
+    return {"--tls-cert",  base + ".crt", "--tls-key",
+            base + ".key", "--tls-ca",    folder_ + "/" + folder + "/ca.crt"};
+  }
+
   // Starts the program; `err` replaces its stderr file, `out` its stdout file.
   void start(const Words& words, int err = -1, const std::string& out = "") {
     Words all{program_, "--controller", address_};
@@ -300,6 +331,33 @@ TEST_F(Process, AThirdCtrlCEndsTheProgramAtOnce) {
   ASSERT_TRUE(wait_for_message("cancelling"));
   kill(child_, SIGINT);
   EXPECT_EQ(wait_for_end(), kExitInterrupted);
+}
+
+TEST_F(Process, MutualTlsWorksWithTheCertificatesOfPkiSh) {
+  serve_tls();
+  Words words = certificates("alice", "pki");
+  words.emplace_back("nodes");
+  EXPECT_EQ(run(words), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("n10"));
+}
+
+TEST_F(Process, AStrangersCertificateIsRefusedWithAHintAtTheFlags) {
+  serve_tls();
+  make_certificate("ca " + folder_ + "/other");
+  make_certificate("operator " + folder_ + "/other alice");
+  Words words = certificates("alice", "other");
+  words.emplace_back("nodes");
+  EXPECT_EQ(run(words), kExitInvalid);
+  EXPECT_THAT(err_, HasSubstr("see --tls-cert, --tls-key and --tls-ca")) << err_;
+  EXPECT_EQ(std::ranges::count(err_, '\n'), 1) << err_;
+}
+
+TEST_F(Process, ACertificateFileThatIsNoneIsWrongUse) {
+  std::ofstream(folder_ + "/text") << "no PEM";
+  address_ = "127.0.0.1:1";
+  const std::string text = folder_ + "/text";
+  EXPECT_EQ(run({"--tls-cert", text, "--tls-key", text, "--tls-ca", text, "nodes"}), kExitUsage);
+  EXPECT_EQ(err_, "railgauge: --tls-cert " + text + ": no PEM file\n");
 }
 
 TEST_F(Process, WrongUseIsOneLineAndExitCodeTwo) {

@@ -46,6 +46,8 @@ std::string_view remedy_for(std::string_view cause, std::string_view address) {
   if (says("Permission denied")) return "this user may not open it; see the socket's group";
   if (says("andshake") || says("SSL") || says("certificate"))
     return "see --tls-cert, --tls-key and --tls-ca";
+  if (says("ocket closed") && !address.starts_with("unix:"))
+    return "does it want certificates? See --tls-cert, --tls-key and --tls-ca";
   if (address.starts_with("unix:"))
     return "is railgauge-controller running on this host? --controller names another";
   return "is railgauge-controller running there, and the port open?";
