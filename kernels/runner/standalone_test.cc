@@ -41,15 +41,9 @@ bool is_one_line(const std::string& text) {
 // A listener on a port that the system chose.
 class Listener {
  public:
-  explicit Listener(Words words) : process_(command(with_listen(std::move(words)))) {
-    RG_CHECK(process_.wait_for_stderr("listening on 127.0.0.1:"));
-    RG_CHECK(process_.wait_for_stderr("\n"));
-  }
-  [[nodiscard]] std::string address() const {
-    const std::string& err = process_.err_so_far();
-    const std::size_t begin = err.find("127.0.0.1:");
-    return err.substr(begin, err.find('\n') - begin);
-  }
+  explicit Listener(Words words)
+      : process_(command(with_listen(std::move(words)))), address_(process_.listening_address()) {}
+  [[nodiscard]] const std::string& address() const { return address_; }
   Process& process() { return process_; }
 
  private:
@@ -58,6 +52,7 @@ class Listener {
     return words;
   }
   Process process_;
+  const std::string address_;
 };
 
 struct Pair {
