@@ -1,11 +1,13 @@
 #include "kernels/core/json.h"
 
-#include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <map>
-#include <utility>
 
 #include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
 
 #include "kernels/core/result.h"
 
@@ -16,126 +18,178 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
+constexpr double kFirstInexactInteger = 9007199254740992.0;  // 2^53
+constexpr int kMaxDepth = 64;                                // deeper than any message here nests
 
-// Length of the UTF-8 sequence that begins `text`, 0 when it is none (overlong forms included).
+// Length of the UTF-8 sequence at `text`'s start, 0 when there is none (overlong forms, surrogates
+// and values beyond U+10FFFF are none).
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
-  if (lead < 0x80U) return 1;
-  const std::size_t length = lead >= 0xc2U && lead < 0xe0U   ? 2
-                             : lead >= 0xe0U && lead < 0xf0U ? 3
-                             : lead >= 0xf0U && lead < 0xf5U ? 4
-                                                             : 0;
-  if (length == 0 || text.size() < length) return 0;
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
   for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xc0U) != 0x80U) return 0;
-  const bool overlong = (lead == 0xe0U && byte(1) < 0xa0U) || (lead == 0xf0U && byte(1) < 0x90U);
-  const bool surrogate = lead == 0xedU && byte(1) >= 0xa0U;
-  const bool too_high = lead == 0xf4U && byte(1) >= 0x90U;
-  return overlong || surrogate || too_high ? 0 : length;
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  if ((lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xED && byte(1) > 0x9F)) return 0;
+  if ((lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) > 0x8F)) return 0;
+  return length;
 }
 
-std::string json_number(double value) {
-  return std::isfinite(value) ? fmt::format("{}", value) : "null";
+void append_escaped(char character, std::string& out) {
+  switch (character) {
+    case '"':
+      out += "\\\"";
+      return;
+    case '\\':
+      out += "\\\\";
+      return;
+    case '\n':
+      out += "\\n";
+      return;
+    case '\r':
+      out += "\\r";
+      return;
+    case '\t':
+      out += "\\t";
+      return;
+    default:
+      if (static_cast<unsigned char>(character) < 0x20 || character == 0x7F)
+        out += fmt::format("\\u{:04x}", static_cast<unsigned>(character));
+      else
+        out += character;
+  }
 }
 
-class Printer {
+class Writer {
  public:
-  explicit Printer(JsonLayout layout) : indented_(layout == JsonLayout::kIndented) {}
+  explicit Writer(JsonLayout layout) : indented_(layout == JsonLayout::kIndented) {}
 
-  void object(const Message& message) {
-    const auto* descriptor = message.GetDescriptor();
+  void message(const Message& value) {
+    RG_CHECK(depth_ < kMaxDepth);
+    const auto* descriptor = value.GetDescriptor();
+    const Reflection* reflection = value.GetReflection();
     open('{');
     for (int i = 0; i < descriptor->field_count(); ++i) {
-      const FieldDescriptor& field = *descriptor->field(i);
-      const bool in_oneof = field.real_containing_oneof() != nullptr;
-      if (in_oneof && !message.GetReflection()->HasField(message, &field)) continue;
-      key(field.name());
-      if (field.is_map())
-        map(message, field);
-      else if (field.is_repeated())
-        list(message, field);
-      else if (field.has_presence() && !message.GetReflection()->HasField(message, &field))
-        out_ += "null";
-      else
-        value(message, field, -1);
+      const FieldDescriptor* field = descriptor->field(i);
+      if (field->real_containing_oneof() != nullptr && !reflection->HasField(value, field))
+        continue;
+      key(field->name());
+      member(value, field);
     }
     close('}');
   }
-  std::string take() { return std::move(out_); }
+
+  [[nodiscard]] std::string take() { return std::move(out_); }
 
  private:
-  // Figures in a list stand on one line: a histogram is no page of its own.
-  void list(const Message& message, const FieldDescriptor& field) {
-    const bool one_line = field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE;
-    const bool was_indented = std::exchange(indented_, indented_ && !one_line);
+  void member(const Message& value, const FieldDescriptor* field) {
+    const Reflection* reflection = value.GetReflection();
+    if (field->is_map()) return map(value, field);
+    if (!field->is_repeated()) {
+      if (field->has_presence() && !reflection->HasField(value, field))
+        out_ += "null";
+      else
+        single(value, field);
+      return;
+    }
     open('[');
-    for (int i = 0; i < message.GetReflection()->FieldSize(message, &field); ++i) {
-      comma();
-      value(message, field, i);
+    const int count = reflection->FieldSize(value, field);
+    for (int i = 0; i < count; ++i) {
+      item();
+      element(value, field, i);
     }
     close(']');
-    indented_ = was_indented;
   }
 
-  // Sorted by key, so that equal messages print equally.
-  void map(const Message& message, const FieldDescriptor& field) {
-    const Reflection* reflection = message.GetReflection();
-    const auto* entry = field.message_type();
-    std::map<std::string, const Message*> sorted;
-    for (int i = 0; i < reflection->FieldSize(message, &field); ++i) {
-      const Message& pair = reflection->GetRepeatedMessage(message, &field, i);
-      RG_CHECK(entry->map_key()->cpp_type() == FieldDescriptor::CPPTYPE_STRING);
-      sorted[pair.GetReflection()->GetString(pair, entry->map_key())] = &pair;
+  void map(const Message& value, const FieldDescriptor* field) {
+    const Reflection* reflection = value.GetReflection();
+    const FieldDescriptor* key_field = field->message_type()->map_key();
+    RG_CHECK(key_field->cpp_type() == FieldDescriptor::CPPTYPE_STRING);
+    std::map<std::string, const Message*> entries;
+    const int count = reflection->FieldSize(value, field);
+    for (int i = 0; i < count; ++i) {
+      const Message& entry = reflection->GetRepeatedMessage(value, field, i);
+      entries[entry.GetReflection()->GetString(entry, key_field)] = &entry;
     }
     open('{');
-    for (const auto& [name, pair] : sorted) {
+    for (const auto& [name, entry] : entries) {
       key(name);
-      value(*pair, *entry->map_value(), -1);
+      single(*entry, field->message_type()->map_value());
     }
     close('}');
   }
 
-  // The field's value, or its element `index` of a repeated field.
-  void value(const Message& message, const FieldDescriptor& field, int index) {
-    const Reflection& r = *message.GetReflection();
-    const bool single = index < 0;
-#define RG_JSON_GET(type) \
-  (single ? r.Get##type(message, &field) : r.GetRepeated##type(message, &field, index))
-    switch (field.cpp_type()) {
+  void single(const Message& value, const FieldDescriptor* field) {
+    const Reflection* r = value.GetReflection();
+    switch (field->cpp_type()) {
       case FieldDescriptor::CPPTYPE_INT32:
-        out_ += fmt::format("{}", RG_JSON_GET(Int32));
-        return;
+        return integer(r->GetInt32(value, field));
       case FieldDescriptor::CPPTYPE_INT64:
-        out_ += fmt::format("{}", RG_JSON_GET(Int64));
-        return;
+        return integer(r->GetInt64(value, field));
       case FieldDescriptor::CPPTYPE_UINT32:
-        out_ += fmt::format("{}", RG_JSON_GET(UInt32));
-        return;
+        return integer(r->GetUInt32(value, field));
       case FieldDescriptor::CPPTYPE_UINT64:
-        out_ += fmt::format("{}", RG_JSON_GET(UInt64));
-        return;
+        return integer(r->GetUInt64(value, field));
       case FieldDescriptor::CPPTYPE_DOUBLE:
-        out_ += json_number(RG_JSON_GET(Double));
-        return;
+        return number(r->GetDouble(value, field));
       case FieldDescriptor::CPPTYPE_FLOAT:
-        out_ += json_number(static_cast<double>(RG_JSON_GET(Float)));
-        return;
+        return number(r->GetFloat(value, field));
       case FieldDescriptor::CPPTYPE_BOOL:
-        out_ += RG_JSON_GET(Bool) ? "true" : "false";
-        return;
+        return boolean(r->GetBool(value, field));
       case FieldDescriptor::CPPTYPE_ENUM:
-        out_ += json_string(RG_JSON_GET(Enum)->name());
-        return;
+        return text(field, r->GetEnum(value, field)->name());
       case FieldDescriptor::CPPTYPE_STRING:
-        RG_CHECK(field.type() != FieldDescriptor::TYPE_BYTES);
-        out_ += json_string(RG_JSON_GET(String));
-        return;
+        return text(field, r->GetString(value, field));
       case FieldDescriptor::CPPTYPE_MESSAGE:
-        return object(RG_JSON_GET(Message));
+        return message(r->GetMessage(value, field));
     }
-#undef RG_JSON_GET
+  }
+
+  void element(const Message& value, const FieldDescriptor* field, int i) {
+    const Reflection* r = value.GetReflection();
+    switch (field->cpp_type()) {
+      case FieldDescriptor::CPPTYPE_INT32:
+        return integer(r->GetRepeatedInt32(value, field, i));
+      case FieldDescriptor::CPPTYPE_INT64:
+        return integer(r->GetRepeatedInt64(value, field, i));
+      case FieldDescriptor::CPPTYPE_UINT32:
+        return integer(r->GetRepeatedUInt32(value, field, i));
+      case FieldDescriptor::CPPTYPE_UINT64:
+        return integer(r->GetRepeatedUInt64(value, field, i));
+      case FieldDescriptor::CPPTYPE_DOUBLE:
+        return number(r->GetRepeatedDouble(value, field, i));
+      case FieldDescriptor::CPPTYPE_FLOAT:
+        return number(r->GetRepeatedFloat(value, field, i));
+      case FieldDescriptor::CPPTYPE_BOOL:
+        return boolean(r->GetRepeatedBool(value, field, i));
+      case FieldDescriptor::CPPTYPE_ENUM:
+        return text(field, r->GetRepeatedEnum(value, field, i)->name());
+      case FieldDescriptor::CPPTYPE_STRING:
+        return text(field, r->GetRepeatedString(value, field, i));
+      case FieldDescriptor::CPPTYPE_MESSAGE:
+        return message(r->GetRepeatedMessage(value, field, i));
+    }
+  }
+
+  template <class Integer>
+  void integer(Integer value) {
+    out_ += fmt::format("{}", value);
+  }
+  void number(double value) { out_ += json_number(value); }
+  void number(float value) {
+    std::array<char, 32> digits{};
+    if (!std::isfinite(value)) {
+      out_ += "null";
+      return;
+    }
+    const auto end = std::to_chars(digits.begin(), digits.end(), value).ptr;
+    out_.append(digits.begin(), end);
+  }
+  void boolean(bool value) { out_ += value ? "true" : "false"; }
+  void text(const FieldDescriptor* field, const std::string& value) {
+    RG_CHECK(field->type() != FieldDescriptor::TYPE_BYTES);
+    out_ += json_string(value);
   }
 
   void open(char bracket) {
@@ -143,28 +197,31 @@ class Printer {
     ++depth_;
     first_ = true;
   }
-  void close(char bracket) {
-    --depth_;
-    if (!first_) new_line();
-    out_ += bracket;
-    first_ = false;
-  }
-  void comma() {
-    if (!first_) out_ += indented_ ? "," : ", ";
+  void item() {
+    if (!first_) out_ += ',';
     first_ = false;
     new_line();
   }
   void key(const std::string& name) {
-    comma();
-    out_ += json_string(name) + ": ";
+    item();
+    out_ += json_string(name);
+    out_ += indented_ ? ": " : ":";
+  }
+  void close(char bracket) {
+    --depth_;
+    if (!first_) new_line();
+    first_ = false;
+    out_ += bracket;
   }
   void new_line() {
-    if (indented_) out_ += '\n' + std::string(2 * static_cast<std::size_t>(depth_), ' ');
+    if (!indented_) return;
+    out_ += '\n';
+    out_.append(static_cast<std::size_t>(depth_) * 2, ' ');
   }
 
   bool indented_;
-  int depth_ = 0;
   bool first_ = true;
+  int depth_ = 0;
   std::string out_;
 };
 
@@ -174,24 +231,31 @@ std::string json_string(std::string_view text) {
   std::string out = "\"";
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);
-    const char c = text.front();
     if (length == 0)
-      out += kReplacement;
-    else if (c == '"' || c == '\\')
-      out += {'\\', c};
-    else if (static_cast<unsigned char>(c) < 0x20U)
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+      out += "\xEF\xBF\xBD";
+    else if (length == 1)
+      append_escaped(text.front(), out);
     else
       out += text.substr(0, length);
-    text.remove_prefix(std::max<std::size_t>(length, 1));
+    text.remove_prefix(length == 0 ? 1 : length);
   }
-  return out + '"';
+  out += '"';
+  return out;
+}
+
+std::string json_number(double value) {
+  if (!std::isfinite(value)) return "null";
+  if (value == std::trunc(value) && std::abs(value) < kFirstInexactInteger)
+    return fmt::format("{}", static_cast<std::int64_t>(value));
+  std::array<char, 32> digits{};
+  const auto end = std::to_chars(digits.begin(), digits.end(), value).ptr;
+  return {digits.begin(), end};
 }
 
 std::string to_json(const Message& message, JsonLayout layout) {
-  Printer printer(layout);
-  printer.object(message);
-  return printer.take();
+  Writer writer(layout);
+  writer.message(message);
+  return writer.take();
 }
 
 }  // namespace railgauge

@@ -113,7 +113,7 @@ std::string report_csv(const RunnerReport& report) {
 
 std::string event_line(const Record& record) {
   return fmt::format("{{\"schema_version\": {}, {}\n", kReportSchemaVersion,
-                     to_json(record, JsonLayout::kOneLine).substr(1));
+                     to_json(record, JsonLayout::kCompact).substr(1));
 }
 
 std::string rfc3339(double unix_time_seconds) {
