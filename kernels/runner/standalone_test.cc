@@ -176,6 +176,17 @@ TEST(TwoTerminals, NobodyListeningIsUnreachable) {
   EXPECT_NE(parse_report(ended.out).reason().find("127.0.0.1:1"), std::string::npos) << ended.out;
 }
 
+TEST(TwoTerminals, ListenAndConnectMeetOnTheDefaultPort) {
+  for (const Words& words : {Words{"127.0.0.1"}, Words{"127.0.0.1:7479"}}) {
+    Words listen{"test.latency", "--listen"};
+    listen.insert(listen.end(), words.begin(), words.end());
+    Process listener(command(listen));
+    EXPECT_EQ(listener.listening_address(), "127.0.0.1:7479");
+    EXPECT_EQ(run({"test.latency", "--connect", "127.0.0.1"}).exit_code, kExitPassed);
+    EXPECT_EQ(listener.wait().exit_code, kExitPassed);
+  }
+}
+
 TEST(TwoTerminals, APortThatIsTakenIsSaidInOneLine) {
   Listener listener({"test.latency"});
   const Ended ended = run({"test.latency", "--listen", listener.address()});
@@ -217,7 +228,7 @@ TEST(OneTerminal, EventsComeOneALineAndEndWithTheFinalOne) {
   std::string line;
   std::vector<Record> records;
   while (std::getline(lines, line)) {
-    ASSERT_TRUE(line.starts_with("{\"schema_version\": 1, ")) << line;
+    ASSERT_TRUE(line.starts_with("{\"schema_version\":1,")) << line;
     Record record;
     google::protobuf::util::JsonParseOptions lenient;
     lenient.ignore_unknown_fields = true;
