@@ -9,21 +9,18 @@
 
 #include <fmt/format.h>
 
-#include "controller/plan/suggest.h"
+#include "kernels/core/text.h"
 
 namespace railgauge::plan {
 namespace {
 
 constexpr std::size_t kMaxDigits = 9;
-constexpr std::size_t kMaxNameBytes = 253;   // a host name's own limit
-constexpr std::size_t kMaxQuotedBytes = 80;  // of the user's words in a message
+constexpr std::size_t kMaxNameBytes = 253;  // a host name's own limit
 constexpr std::size_t kMaxNamesInMessage = 5;
 constexpr std::size_t kMaxGroups = 8;  // brackets in one item
 
 tl::unexpected<Error> refuse(std::string_view item, std::string_view why) {
-  const std::string_view shown = item.substr(0, kMaxQuotedBytes);
-  return fail(Code::kInvalidArgument, fmt::format("node set: {}{}: {}", shown,
-                                                  shown.size() < item.size() ? "..." : "", why));
+  return fail(Code::kInvalidArgument, fmt::format("node set: {}: {}", in_quotes(item), why));
 }
 
 std::string_view trim(std::string_view text) {
@@ -196,8 +193,9 @@ Result<std::vector<std::string>> select_nodes(std::string_view text,
   }
   if (selected.empty())
     return fail(Code::kInvalidArgument,
-                known.empty() ? "node set: no node is known here; is an agent attached"
-                              : fmt::format("node set: {}: nothing is left", trim(text)));
+                known.empty()
+                    ? "node set: no node is known here; is an agent attached"
+                    : fmt::format("node set: {}: nothing is left", in_quotes(trim(text))));
   return selected;
 }
 

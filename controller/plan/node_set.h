@@ -17,8 +17,8 @@ inline constexpr std::size_t kMaxNodeSetNames = 16'384;  // after expansion, exc
 // What the text says, before it meets real nodes.
 struct NodeSet {
   struct Item {
-    std::string text;                // as written, without `!`: for messages
-    std::vector<std::string> names;  // expanded, in order
+    std::string text{};                // as written, without `!`: for messages
+    std::vector<std::string> names{};  // expanded, in order
   };
   std::vector<Item> included;  // empty: all nodes
   std::vector<Item> excluded;

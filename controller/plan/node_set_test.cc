@@ -63,9 +63,10 @@ TEST(NodeSet, AnExclusionWinsWhereverItStands) {
 }
 
 TEST(NodeSet, NamesWhatItDoesNotKnow) {
-  EXPECT_THAT(refused("gpu004"), HasSubstr("gpu004: unknown node; did you mean gpu00"));
+  EXPECT_THAT(refused("gpu004"), HasSubstr("gpu004: unknown node; did you mean \"gpu00"));
   EXPECT_THAT(refused("gpu[001-064]"), HasSubstr("and 55 more: unknown nodes"));
-  EXPECT_THAT(refused("gpu001,!gpuu002"), HasSubstr("gpuu002: unknown node; did you mean gpu002"));
+  EXPECT_THAT(refused("gpu001,!gpuu002"),
+              HasSubstr("gpuu002: unknown node; did you mean \"gpu002\"?"));
 }
 
 TEST(NodeSet, SaysWhenNothingIsLeft) {

@@ -17,7 +17,7 @@
 
 namespace railgauge::plan {
 
-inline constexpr std::size_t kMaxPlannedTasks = 1'000'000;
+inline constexpr std::size_t kMaxPlannedTasks = 200'000;  // all pairs of 600 nodes
 // A task's time beside its measuring: spawn, open, exchange, stop, on a slow machine.
 inline constexpr double kTaskOverheadSeconds = 2;
 // The deadline where the suite sets none: kDeadlineFactor x expected + kDeadlineSlackSeconds.
@@ -26,44 +26,44 @@ inline constexpr double kDeadlineSlackSeconds = 30;
 
 // An endpoint that a node offers.
 struct NodeEndpoint {
-  std::string kind;         // "nic", "gpu"
-  std::string name;         // "rxe0:1", "gpu0": as the agent takes it
-  std::string pci_address;  // "" for a software device
+  std::string kind{};         // "nic", "gpu"
+  std::string name{};         // "rxe0:1", "gpu0": as the agent takes it
+  std::string pci_address{};  // "" for a software device
   bool active = false;
   double rate_bits_per_second = 0;  // 0: unknown
 };
 
 struct PlanNode {
-  std::string name;
-  std::vector<NodeEndpoint> endpoints;
+  std::string name{};
+  std::vector<NodeEndpoint> endpoints{};
 };
 
 struct PlannedRank {
-  std::string node;
-  std::string endpoint;  // "" only for kernels without one, or when the task is waived
+  std::string node{};
+  std::string endpoint{};  // "" only for kernels without one, or when the task is waived
 };
 
 struct PlannedTask {
-  std::string id;           // "t0001": unique in the run
+  std::string id{};         // "t0001": unique in the run
   std::uint32_t stage = 0;  // index into the suite's stages
   std::uint32_t round = 0;  // from 0, counted through the whole run; rounds run in this order
-  std::string kernel;
-  std::map<std::string, std::string> parameters;  // effective, defaults included
-  std::vector<std::string> identity_parameters;   // names of those that identify the series
-  std::vector<PlannedRank> ranks;
+  std::string kernel{};
+  std::map<std::string, std::string> parameters{};  // effective, defaults included
+  std::vector<std::string> identity_parameters{};   // names of those that identify the series
+  std::vector<PlannedRank> ranks{};
   double deadline_seconds = 0;
   double expected_seconds = 0;
   double expected_bytes = 0;
-  std::string waived_reason;  // not empty: never dispatched, recorded as waived with this reason
+  std::string waived_reason{};  // not empty: never dispatched, recorded as waived with this reason
 };
 
 struct Plan {
-  std::string suite;
-  std::vector<std::string> nodes;  // in plan order
+  std::string suite{};
+  std::vector<std::string> nodes{};  // in plan order
   std::uint32_t rounds = 0;
   double expected_seconds = 0;  // rounds one after the other, each as long as its longest task
   double expected_bytes = 0;
-  std::vector<PlannedTask> tasks;  // by round
+  std::vector<PlannedTask> tasks{};  // by round
 };
 
 // Rounds of pairs by the circle method: n - 1 rounds (n when odd), no index twice in a round, each

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -12,9 +10,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/plan/suggest.h"
 #include "controller/plan/yaml_reader.h"
 #include "kernels/core/params.h"
+#include "kernels/core/text.h"
+#include "kernels/core/units.h"
 
 namespace railgauge::plan {
 namespace {
@@ -23,21 +22,13 @@ constexpr std::size_t kMaxNameBytes = 64;
 constexpr std::size_t kMaxSummaryBytes = 400;
 constexpr std::size_t kMaxParameterBytes = 4'096;
 constexpr std::size_t kMaxListElements = 256;
-constexpr std::uint32_t kMaxPort = 255;
+constexpr std::int64_t kMaxPort = 255;
 
 bool is_word(std::string_view text) {
   return text.size() <= kMaxNameBytes && std::ranges::all_of(text, [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                   c == '_' || c == '-' || c == '.';
          });
-}
-
-template <class Number>
-std::optional<Number> number_of(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 std::optional<std::string> read_word(const YamlValue* value, std::string_view wanted) {
@@ -71,9 +62,9 @@ class SuiteReader {
  private:
   static void read_version(const YamlValue& value) {
     const auto text = value.text("the number 1");
-    if (text && number_of<std::uint32_t>(*text) != kSuiteVersion)
+    if (text && parse_integer(*text) != std::int64_t{kSuiteVersion})
       value.problem(
-          fmt::format("is {}; this Railgauge reads version {}", shown(*text), kSuiteVersion));
+          fmt::format("is {}; this Railgauge reads version {}", in_quotes(*text), kSuiteVersion));
   }
 
   static void read_metadata(const YamlValue& value, Suite& suite) {
@@ -106,8 +97,8 @@ class SuiteReader {
     if (name.empty() || kernels_.empty()) return nullptr;
     const auto found = std::ranges::find(kernels_, name, &KernelInfo::name);
     if (found != kernels_.end()) return &*found;
-    value->problem(fmt::format("unknown kernel {}{}; known: {}", shown(name),
-                               did_you_mean(name, kernel_names_), fmt::join(kernel_names_, ", ")));
+    value->problem(fmt::format("unknown kernel {}; known: {}{}", in_quotes(name),
+                               fmt::join(kernel_names_, ", "), did_you_mean(name, kernel_names_)));
     return nullptr;
   }
 
@@ -133,8 +124,8 @@ class SuiteReader {
   static std::string unknown_parameter(const std::string& name, const KernelInfo& kernel) {
     std::vector<std::string> names;
     for (const ParameterInfo& parameter : kernel.parameters()) names.push_back(parameter.name());
-    return fmt::format("unknown parameter of {}{}; allowed here: {}", kernel.name(),
-                       did_you_mean(name, names), fmt::join(names, ", "));
+    return fmt::format("unknown parameter of {}; allowed here: {}{}", kernel.name(),
+                       fmt::join(names, ", "), did_you_mean(name, names));
   }
 
   static std::optional<std::string> read_parameter(const YamlValue& given,
@@ -187,7 +178,7 @@ class SuiteReader {
       stage.placement.kind = kind;
       const auto select = found->text("all");
       if (select && *select != "all")
-        found->problem(fmt::format("is {}; allowed: all", shown(*select)));
+        found->problem(fmt::format("is {}; allowed: all", in_quotes(*select)));
     }
     if (chosen == nullptr && value.is_map())
       value.problem("needs one of pairs: all, group: all, local: all");
@@ -199,12 +190,10 @@ class SuiteReader {
     const auto text = value.text("DEV:PORT, as in mlx5_0:1");
     if (!text) return;
     const std::size_t colon = text->rfind(':');
-    const auto port = colon == std::string::npos
-                          ? std::nullopt
-                          : number_of<std::uint32_t>(std::string_view(*text).substr(colon + 1));
+    const auto port = parse_integer(colon == std::string::npos ? "" : text->substr(colon + 1));
     if (!port || *port < 1 || *port > kMaxPort || colon == 0 || !is_word(text->substr(0, colon)))
       return value.problem(fmt::format("is {}; must be DEV:PORT, as in mlx5_0:1, port 1 to {}",
-                                       shown(*text), kMaxPort));
+                                       in_quotes(*text), kMaxPort));
     stage.placement.endpoint = *text;
   }
 
@@ -224,12 +213,12 @@ class SuiteReader {
   static void read_deadline(const YamlValue& value, Stage& stage) {
     const auto text = value.text("a number of seconds");
     if (!text) return;
-    const auto seconds = number_of<double>(*text);
-    if (seconds && std::isfinite(*seconds) && *seconds > 0 && *seconds <= kMaxDeadlineSeconds)
-      stage.deadline_seconds = seconds;
+    const auto seconds = parse_number(*text);
+    if (seconds && *seconds > 0 && *seconds <= kMaxDeadlineSeconds)
+      stage.deadline_seconds = *seconds;
     else
       value.problem(fmt::format("is {}; must be a number of seconds above 0 and at most {}",
-                                shown(*text), kMaxDeadlineSeconds));
+                                in_quotes(*text), kMaxDeadlineSeconds));
   }
 
   std::span<const KernelInfo> kernels_;

@@ -34,36 +34,36 @@ enum class PlacementKind : std::uint8_t {
 struct Placement {
   PlacementKind kind = PlacementKind::kPairs;
   // "DEV:PORT", the same on every node; "" takes each node's first active port.
-  std::string endpoint;
+  std::string endpoint{};
 };
 
 struct Stage {
-  std::string name;    // "" in the file: the kernel's name
-  std::string kernel;  // "verbs.write_bw"
+  std::string name{};    // "" in the file: the kernel's name
+  std::string kernel{};  // "verbs.write_bw"
   // As given; canonical text when the kernel's declaration was at hand.
-  std::map<std::string, std::string> parameters;
-  Placement placement;
-  std::optional<double> deadline_seconds;  // of one task; absent: the planner's rule
+  std::map<std::string, std::string> parameters{};
+  Placement placement{};
+  std::optional<double> deadline_seconds{};  // of one task; absent: the planner's rule
 };
 
 struct Suite {
   std::uint32_t version = kSuiteVersion;
-  std::string name;
-  std::string summary;
-  std::vector<Stage> stages;
+  std::string name{};
+  std::string summary{};
+  std::vector<Stage> stages{};
 };
 
 struct SuiteProblem {
-  std::string file;
+  std::string file{};
   std::uint32_t line = 0;    // from 1; 0: the file as a whole
   std::uint32_t column = 0;  // from 1
-  std::string key;           // "stages[0].parameters.depth"
-  std::string message;       // what is wrong and what is allowed
+  std::string key{};         // "stages[0].parameters.depth"
+  std::string message{};     // what is wrong and what is allowed
 };
 
 struct SuiteReading {
-  std::optional<Suite> suite;  // set exactly when there are no problems
-  std::vector<SuiteProblem> problems;
+  std::optional<Suite> suite{};  // set exactly when there are no problems
+  std::vector<SuiteProblem> problems{};
   bool kernels_checked = false;  // false: no declarations were given, kernels stand unchecked
 };
 

@@ -2,17 +2,23 @@
 
 #include <algorithm>
 #include <exception>
+#include <sstream>
 #include <unordered_set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <yaml-cpp/eventhandler.h>
 
-#include "controller/plan/suggest.h"
+#include "kernels/core/text.h"
 
 namespace railgauge::plan {
 namespace {
 
-constexpr std::size_t kMaxShownBytes = 60;
+// A key in a path: without the quotes around it.
+std::string path_part(std::string_view name) {
+  const std::string quoted = in_quotes(name);
+  return quoted.substr(1, quoted.size() - 2);
+}
 
 bool has_control_character(std::string_view text) {
   return std::ranges::any_of(text, [](char c) {
@@ -50,39 +56,69 @@ bool within(const YAML::Node& node, const YamlBounds& bounds, std::size_t depth,
   return true;
 }
 
-void parse_and_read(std::string_view text, const YamlBounds& bounds, YamlProblems& problems,
+// Counts while yaml-cpp parses, so that a text over the bounds is refused before a tree is built of
+// it.
+class Counter final : public YAML::EventHandler {
+ public:
+  explicit Counter(const YamlBounds& bounds) : bounds_(bounds) {}
+  [[nodiscard]] const YAML::Mark& document() const { return document_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override { document_ = mark; }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { count(mark); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { count(mark); }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                const std::string&) override {
+    count(mark);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    enter(mark);
+  }
+  void OnSequenceEnd() override { --depth_; }
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
+    enter(mark);
+  }
+  void OnMapEnd() override { --depth_; }
+
+ private:
+  void count(const YAML::Mark& mark) {
+    if (++count_ > bounds_.max_nodes)
+      throw YAML::ParserException(mark, fmt::format("more than {} values", bounds_.max_nodes));
+  }
+  void enter(const YAML::Mark& mark) {
+    count(mark);
+    if (++depth_ > bounds_.max_depth)
+      throw YAML::ParserException(mark, fmt::format("nested deeper than {}", bounds_.max_depth));
+  }
+
+  const YamlBounds& bounds_;
+  YAML::Mark document_ = YAML::Mark::null_mark();
+  std::size_t count_ = 0;
+  std::size_t depth_ = 0;
+};
+
+void parse_and_read(const std::string& text, const YamlBounds& bounds, YamlProblems& problems,
                     const std::function<void(const YamlValue& root)>& read) {
-  const auto documents = YAML::LoadAll(std::string(text));
-  if (documents.size() > 1)
-    return problems.add(documents[1].Mark(), "", "one document is allowed; take `---` away");
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  Counter counter(bounds);
+  parser.HandleNextDocument(counter);
+  // Not LoadAll: yaml-cpp 0.7 gives empty documents without end when a stray bracket follows one.
+  if (parser.HandleNextDocument(counter))
+    return problems.add(counter.document(), "", "something follows the end of the document");
+  const YAML::Node root = YAML::Load(text);
   std::size_t count = 0;
-  if (!documents.empty() && !within(documents[0], bounds, 0, count))
+  if (!within(root, bounds, 0, count))
     return problems.add(YAML::Mark::null_mark(), "",
                         fmt::format("more than {} values, aliases counted at each use, or nested "
                                     "deeper than {}",
                                     bounds.max_nodes, bounds.max_depth));
-  read(YamlValue(documents.empty() ? YAML::Node() : documents[0], "", YAML::Mark::null_mark(),
-                 problems));
+  read(YamlValue(root, "", YAML::Mark::null_mark(), problems));
 }
 
 }  // namespace
-
-std::string shown(std::string_view words) {
-  std::string out(words.substr(0, kMaxShownBytes));
-  while (!out.empty() && words.size() > kMaxShownBytes &&
-         (static_cast<unsigned char>(out.back()) & 0xc0U) == 0x80U)
-    out.pop_back();  // half a UTF-8 character, its first byte below
-  if (!out.empty() && words.size() > kMaxShownBytes &&
-      (static_cast<unsigned char>(out.back()) & 0x80U) != 0)
-    out.pop_back();
-  std::ranges::replace_if(
-      out,
-      [](char c) {
-        return has_control_character({&c, 1});
-      },
-      '?');
-  return words.size() > kMaxShownBytes ? out + "..." : out;
-}
 
 void YamlProblems::add(const YAML::Mark& mark, std::string_view key, std::string message) {
   if (++count_ > max_listed_) return;
@@ -163,7 +199,7 @@ std::vector<YamlValue::Entry> YamlValue::entries(std::string_view wanted) const 
       problems_->add(name.Mark(), key_, "a key must be a word");
       continue;
     }
-    const std::string path = (key_.empty() ? "" : key_ + ".") + shown(name.Scalar());
+    const std::string path = (key_.empty() ? "" : key_ + ".") + path_part(name.Scalar());
     if (!seen.insert(name.Scalar()).second) {
       problems_->add(name.Mark(), path, "stands here twice; take one away");
       continue;
@@ -185,9 +221,9 @@ YamlMap::YamlMap(const YamlValue& value, std::span<const std::string> required,
   }
   for (YamlValue::Entry& entry : value.entries(wanted)) {
     if (std::ranges::find(allowed, entry.name) == allowed.end())
-      entry.value.key_problem(fmt::format("unknown key{}; allowed here: {}",
-                                          did_you_mean(entry.name, allowed),
-                                          fmt::join(allowed, ", ")));
+      entry.value.key_problem(fmt::format("unknown key; allowed here: {}{}",
+                                          fmt::join(allowed, ", "),
+                                          did_you_mean(entry.name, allowed)));
     else
       entries_.push_back(std::move(entry));
   }
@@ -209,11 +245,11 @@ std::vector<YamlProblem> read_yaml(std::string_view text, const YamlBounds& boun
     return problems.take();
   }
   try {
-    parse_and_read(text, bounds, problems, read);
+    parse_and_read(std::string(text), bounds, problems, read);
   } catch (const YAML::Exception& error) {
-    problems.add(error.mark, "", fmt::format("no YAML: {}", shown(error.msg)));
+    problems.add(error.mark, "", fmt::format("no YAML: {}", in_quotes(error.msg)));
   } catch (const std::exception& error) {
-    problems.add(YAML::Mark::null_mark(), "", fmt::format("no YAML: {}", shown(error.what())));
+    problems.add(YAML::Mark::null_mark(), "", fmt::format("no YAML: {}", in_quotes(error.what())));
   }
   return problems.take();
 }

@@ -25,8 +25,8 @@ struct YamlBounds {
 struct YamlProblem {
   std::uint32_t line = 0;  // from 1; 0: the document as a whole
   std::uint32_t column = 0;
-  std::string key;  // "stages[0].parameters.depth"
-  std::string message;
+  std::string key{};  // "stages[0].parameters.depth"
+  std::string message{};
 };
 
 class YamlProblems {
@@ -42,9 +42,6 @@ class YamlProblems {
   std::size_t count_ = 0;
   std::vector<YamlProblem> listed_;
 };
-
-// The user's words in a message: shortened, without control characters.
-std::string shown(std::string_view words);
 
 // A node and where it stands. All functions add to the problems and answer "absent" when the node
 // is not what they ask for, so that reading goes on.
