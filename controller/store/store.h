@@ -83,6 +83,10 @@ class Store {
   Result<Histogram> histogram(std::string_view run_id, std::string_view task_id,
                               std::uint32_t attempt, std::uint32_t rank,
                               std::uint32_t sequence) const;
+  // In time order; only where the suite asked for raw samples.
+  Result<std::vector<double>> samples(std::string_view run_id, std::string_view task_id,
+                                      std::uint32_t attempt, std::uint32_t rank,
+                                      std::uint32_t sequence) const;
   Result<std::vector<NodeRow>> list_nodes() const;                       // all ever seen, by name
   Result<std::vector<EventRow>> list_events(std::uint32_t limit) const;  // newest first
   Result<StoreStats> stats() const;
