@@ -22,7 +22,7 @@ namespace railgauge::store {
 using Completion = std::function<void(const Status&)>;
 
 struct StoreOptions {
-  std::string path;
+  std::string path{};
   // Back-pressure: past these, append_records refuses (kResourceExhausted) until the writer caught
   // up, and the agents' spools hold the records.
   std::size_t max_queued_records = 65'536;
