@@ -1,13 +1,14 @@
 #include "kernels/verbs/gid.h"
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
 #include <net/if.h>
 
 #include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <tuple>
+
+#include <fmt/format.h>
 
 #include "kernels/dl/verbs.h"
 #include "kernels/verbs/words.h"
