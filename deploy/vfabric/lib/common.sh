@@ -60,8 +60,11 @@ node_number() {
 
 # lock_state: one up, down or restart at a time; the processes that we start close the descriptor.
 lock_state() {
-  exec {lock_fd}>"$state.lock"
-  flock -w 30 "$lock_fd" || die 1 "$state is busy with another up or down: try again when it has ended"
+  until exec {lock_fd}>"$state.lock" && flock -w 30 "$lock_fd" && [ "$state.lock" -ef "/proc/$$/fd/$lock_fd" ]; do
+    [ "$state.lock" -ef "/proc/$$/fd/$lock_fd" ] &&
+      die 1 "$state is busy with another up or down: try again when it has ended"
+    exec {lock_fd}>&-  # its holder removed it when done
+  done
 }
 
 # spawn PIDFILE LOG COMMAND...: in a session of its own. The child writes the pidfile before it

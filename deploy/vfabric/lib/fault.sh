@@ -15,21 +15,26 @@ set_fault() {
 
 get_fault() { sed -n "s/^$2 //p" "$(node_dir "$1")/faults" 2>/dev/null; }
 
-# apply_netem N: one qdisc for all three, on what the node sends.
+# apply_netem N: one qdisc, on what the node sends. A rate alone is tbf's: it leaves packets with their
+# socket, so that a sender slows down as at a slow port; netem takes them away and would only queue.
 apply_netem() {
   local words=() delay loss rate
   delay=$(get_fault "$1" delay) loss=$(get_fault "$1" loss) rate=$(get_fault "$1" rate)
   [ -z "$delay" ] || words+=(delay "$delay")
   [ -z "$loss" ] || words+=(loss "$loss")
-  [ -z "$rate" ] || words+=(rate "$rate")
-  if [ ${#words[@]} = 0 ]; then
-    in_guest "$1" sh -c '! tc qdisc show dev eth0 | grep -q netem || tc qdisc del dev eth0 root'
+  if [ ${#words[@]} != 0 ]; then
+    [ -z "$rate" ] || words+=(rate "$rate")
+    words=(netem limit 10000 "${words[@]}")
+  elif [ -n "$rate" ]; then
+    words=(tbf rate "$rate" burst 64kb limit 8mb)
   else
-    in_guest "$1" tc qdisc replace dev eth0 root netem limit 10000 "${words[@]}"
+    in_guest "$1" sh -c '! tc qdisc show dev eth0 | grep -qE "netem|tbf" || tc qdisc del dev eth0 root'
+    return
   fi
+  in_guest "$1" tc qdisc replace dev eth0 root "${words[@]}"
 }
 
-# netem_fault N KIND VALUE PATTERN: remembers it only when the guest took it.
+# netem_fault N KIND VALUE PATTERN EXAMPLE: remembers it only when the guest took it.
 netem_fault() {
   local before
   [[ $3 =~ ^$4$ ]] || die 2 "fault n$1 $2 '$3': expected for example '$5'"

@@ -5,12 +5,16 @@
 readonly kBootModules=(virtio_pci virtio_net virtio_rng 9pnet_virtio 9p overlay)
 readonly kRdmaModules=(crc32_generic ib_uverbs rdma_ucm rdma_rxe)
 
+# default_kernel: what linux-image-amd64 stands for now; without apt's lists, what was fetched before.
 default_kernel() {
   local package
   package=$(apt-cache depends linux-image-amd64 2>/dev/null | sed -n 's/^ *Depends: \(linux-image-[^ ]*\)$/\1/p' | head -n 1)
+  [ -n "$package" ] || package=$(newest_cached)
   [ -n "$package" ] || die 1 "apt-cache knows no linux-image-amd64: run 'apt-get update', or name one with --kernel"
   printf '%s\n' "$package"
 }
+
+newest_cached() { (cd -- "$(cache_dir)/kernels" 2>/dev/null && ls -t | head -n 1); }
 
 kernel_dir() { printf '%s/kernels/%s\n' "$(cache_dir)" "$kernel"; }
 kernel_image() { printf '%s\n' "$(kernel_dir)"/boot/vmlinuz-*; }
@@ -27,8 +31,8 @@ fetch_kernel() {
   unfinished=$work
   log=$state/kernel.log
   say "fetching $kernel (about 70 MB, once)"
-  (cd -- "$work" && await apt-get -o APT::Sandbox::User="$(id -un)" download "$kernel") >"$log" 2>&1 ||
-    die 1 "apt-get download $kernel failed, see $log: run 'apt-get update' and try again"
+  await env -C "$work" apt-get -o APT::Sandbox::User="$(id -un)" download "$kernel" >"$log" 2>&1 ||
+    die 1 "apt-get download $kernel failed, see $log: run 'apt-get update' and try again$(cached_hint)"
   await dpkg -x "$work"/*.deb "$work/root" >>"$log" 2>&1 || die 1 "cannot unpack $kernel, see $log"
   await depmod -b "$work/root" "$(basename -- "$work"/root/lib/modules/*)" >>"$log" 2>&1 ||
     die 1 "depmod over $kernel failed, see $log"
@@ -36,6 +40,12 @@ fetch_kernel() {
   mv -T -- "$work/root" "$target" 2>/dev/null || [ -e "$target" ] || die 1 "cannot write $target"
   rm -rf -- "$work"
   unfinished=
+}
+
+cached_hint() {
+  local cached
+  cached=$(newest_cached)
+  [ -z "$cached" ] || printf ', or up --kernel %s, which is here already' "$cached"
 }
 
 # module_list NAME...: files in load order, each once; a built-in module has none.

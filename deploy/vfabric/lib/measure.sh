@@ -3,6 +3,7 @@
 
 readonly kSickMicroseconds=10000  # typical 300 to 600; 22,000 was once a fault of the network backend
 readonly kMeasureSeconds=60
+readonly kMeasureTries=3  # a busy moment of the machine is not a sick fabric
 readonly kMeasurePort=18515
 
 # measure_write FROM TO: the median of half the round trip, in microseconds.
@@ -23,18 +24,24 @@ measure_write() {
 }
 
 check_fabric() {
-  local median
+  local median try
   if ((nodes < 2)); then
     say "one node: no write to measure"
     return
   fi
-  command -v ib_write_lat >/dev/null || command -v ibv_rc_pingpong >/dev/null ||
-    { say "neither perftest nor ibverbs-utils is installed: write not measured"; return; }
-  median=$(await measure_write 1 2)
-  [ -n "$median" ] || die 1 "no RDMA write from n1 to n2, see $state/measure.1.log and $state/measure.2.log: try 'vfabric up' again"
-  say "8-byte RDMA write n1 to n2: median $median us"
-  awk -v m="$median" -v bound=$kSickMicroseconds 'BEGIN { exit !(m < bound) }' ||
-    die 1 "the fabric is sick: $median us, at most $kSickMicroseconds us is usual here; stop what loads this machine and run up again"
+  if ! command -v ib_write_lat >/dev/null && ! command -v ibv_rc_pingpong >/dev/null; then
+    say "neither perftest nor ibverbs-utils is installed: no write measured"
+    return
+  fi
+  for ((try = 1; try <= kMeasureTries; ++try)); do
+    await measure_write 1 2 >"$state/measured"
+    median=$(cat -- "$state/measured")
+    [ -n "$median" ] ||
+      die 1 "no RDMA write from n1 to n2, see $state/measure.1.log and $state/measure.2.log: try 'vfabric up' again"
+    say "8-byte RDMA write n1 to n2: median $median us"
+    ! awk -v m="$median" -v bound="$kSickMicroseconds" 'BEGIN { exit !(m < bound) }' || return 0
+  done
+  die 1 "the fabric is sick: $median us, below $kSickMicroseconds us is usual; see $state/measure.1.log, stop what loads this machine and run up again"
 }
 
 cmd_measure() {
