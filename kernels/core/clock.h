@@ -4,14 +4,15 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <string>
+#include <string_view>
 
 #include "kernels/core/result.h"
 
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
-#include <ctime>
 
 namespace railgauge {
 
@@ -24,6 +25,10 @@ class Clock {
 
 // CLOCK_MONOTONIC in ns: deadlines and phases, comparable between processes of one host.
 double monotonic_now_ns();
+
+// Whether this clocksource of the kernel reads the CPU's counter itself. One that does not (hpet,
+// acpi_pm, jiffies) tells that the kernel found the counter unstable.
+bool clocksource_trusts_counter(std::string_view name);
 
 // Ticks for stamps in the timed region: no virtual call, no system call where the TSC is invariant.
 // Thread safe after construction.
@@ -66,17 +71,22 @@ class TickClock final : public Clock {
 
   [[nodiscard]] const char* source() const { return tsc_ ? "tsc" : "monotonic_raw"; }
   [[nodiscard]] double ns_per_tick() const { return ns_per_tick_; }
-  [[nodiscard]] double overhead_ns() const {
-    return overhead_ns_;
-  }  // of one ticks() call, minimum seen
+  // Of one ticks() call: the smallest difference of two successive ones.
+  [[nodiscard]] double overhead_ns() const { return overhead_ns_; }
+  // The step in which ticks() advances.
   [[nodiscard]] double granularity_ns() const { return granularity_ns_; }
   [[nodiscard]] const std::string& fallback_reason() const { return fallback_reason_; }
-  // Relative difference between the calibration and the rate since then, in parts per million. A
-  // run whose clock drifted by more than kMaxDriftPpm is rejected.
+  // Relative difference between the calibration and the rate since then, in parts per million,
+  // less what the two readings themselves leave unsure; 0 without the TSC. A run whose clock
+  // drifted by more than kMaxDriftPpm is rejected.
   [[nodiscard]] double drift_ppm() const;
   static constexpr double kMaxDriftPpm = 50;
 
  private:
+  // Gives the reason when the counter cannot serve.
+  std::string adopt_counter(double calibration_seconds);
+  void measure_own_cost();
+
   bool tsc_ = false;
   double ns_per_tick_ = 1;
   double overhead_ns_ = 0;
@@ -84,6 +94,7 @@ class TickClock final : public Clock {
   std::string fallback_reason_;
   std::uint64_t origin_ticks_ = 0;
   double origin_raw_ns_ = 0;
+  double origin_width_ns_ = 0;
 };
 
 }  // namespace railgauge

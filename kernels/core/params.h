@@ -17,7 +17,8 @@ namespace railgauge {
 class Params {
  public:
   // Fills in defaults and checks each value against its declaration. Errors: kInvalidArgument, one
-  // line naming kernel, parameter, value and what is allowed ("did you mean" for an unknown name).
+  // line naming kernel, parameter, value and what is allowed ("did you mean" for an unknown name);
+  // kInternal when a declaration itself is wrong.
   static Result<Params> parse(const KernelInfo& kernel,
                               const std::map<std::string, std::string>& given);
 
@@ -33,6 +34,8 @@ class Params {
   [[nodiscard]] const std::map<std::string, std::string>& effective() const { return values_; }
 
  private:
+  [[nodiscard]] const std::string& value_of(std::string_view name, std::string_view type) const;
+
   std::map<std::string, std::string> values_;
   std::map<std::string, std::string> types_;
 };

@@ -1,0 +1,239 @@
+#include "kernels/core/params.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include <fmt/format.h>
+
+#include "kernels/core/text.h"
+#include "kernels/core/units.h"
+
+namespace railgauge {
+namespace {
+
+constexpr std::size_t kMaxTextBytes = 4096;
+constexpr std::size_t kMaxListEntries = 256;
+constexpr std::size_t kMinRun = 3;  // sizes that are written "1:4" rather than one by one
+
+tl::unexpected<Error> wrong(std::string message) {
+  return fail(Code::kInvalidArgument, std::move(message));
+}
+
+// --- ranges -------------------------------------------------------------------------------------
+
+std::string print_value(const ParameterInfo& declared, double value) {
+  const std::string& type = declared.type();
+  const bool size = type == "bytes" || type == "bytes_list";
+  if (size && value >= 0 && value <= static_cast<double>(kMaxBytes))
+    return canonical_bytes(static_cast<std::uint64_t>(value));
+  if (type == "duration") return canonical_duration(value);
+  return fmt::format("{}", value);
+}
+
+std::string allowed_range(const ParameterInfo& declared) {
+  if (!declared.has_minimum())
+    return fmt::format("at most {} is allowed", print_value(declared, declared.maximum()));
+  if (!declared.has_maximum())
+    return fmt::format("at least {} is allowed", print_value(declared, declared.minimum()));
+  return fmt::format("{} to {} are allowed", print_value(declared, declared.minimum()),
+                     print_value(declared, declared.maximum()));
+}
+
+Status check_range(const ParameterInfo& declared, double value) {
+  const bool low = declared.has_minimum() && value < declared.minimum();
+  const bool high = declared.has_maximum() && value > declared.maximum();
+  if (low || high)
+    return wrong(fmt::format("{} is out of range; {}", print_value(declared, value),
+                             allowed_range(declared)));
+  return {};
+}
+
+// --- lists of sizes -----------------------------------------------------------------------------
+
+Status append_range(std::string_view entry, std::size_t colon, std::vector<std::uint64_t>& out) {
+  std::uint64_t size = RG_TRY(parse_bytes(entry.substr(0, colon)));
+  const std::uint64_t last = RG_TRY(parse_bytes(entry.substr(colon + 1)));
+  if (!std::has_single_bit(size) || !std::has_single_bit(last) || size > last)
+    return wrong(fmt::format("range {} must go from a power of two to a power of two not below it",
+                             in_quotes(entry)));
+  for (; size <= last; size *= 2) out.push_back(size);
+  return {};
+}
+
+Result<std::vector<std::uint64_t>> parse_bytes_list(std::string_view text) {
+  std::vector<std::uint64_t> out;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    std::string_view entry = text.substr(begin, end - begin);
+    if (entry.starts_with(' ')) entry.remove_prefix(1);
+    if (const std::size_t colon = entry.find(':'); colon != std::string_view::npos)
+      RG_TRY_OK(append_range(entry, colon, out));
+    else
+      out.push_back(RG_TRY(parse_bytes(entry)));
+    if (out.size() > kMaxListEntries)
+      return wrong(fmt::format("{} holds more than {} sizes", in_quotes(text), kMaxListEntries));
+    begin = end + 1;
+  }
+  std::vector<std::uint64_t> sorted = out;
+  std::ranges::sort(sorted);
+  if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
+    return wrong(fmt::format("{} names {} twice", in_quotes(text), canonical_bytes(*twice)));
+  return out;
+}
+
+// A whole run of doublings is "1:4KiB", all else one by one: one text for each list.
+std::string canonical_list(const std::vector<std::uint64_t>& sizes) {
+  bool run = sizes.size() >= kMinRun && std::has_single_bit(sizes.front());
+  for (std::size_t i = 1; i < sizes.size(); ++i) run = run && sizes[i] == 2 * sizes[i - 1];
+  if (run) return canonical_bytes(sizes.front()) + ":" + canonical_bytes(sizes.back());
+  std::string out;
+  for (const std::uint64_t size : sizes) {
+    if (!out.empty()) out += ',';
+    out += canonical_bytes(size);
+  }
+  return out;
+}
+
+// --- one check for each type --------------------------------------------------------------------
+
+Result<std::string> check_integer(const ParameterInfo& declared, std::string_view value) {
+  const std::int64_t integer = RG_TRY(parse_integer(value));
+  RG_TRY_OK(check_range(declared, static_cast<double>(integer)));
+  return fmt::format("{}", integer);
+}
+
+Result<std::string> check_number(const ParameterInfo& declared, std::string_view value) {
+  const double number = RG_TRY(parse_number(value));
+  RG_TRY_OK(check_range(declared, number));
+  return fmt::format("{}", number == 0 ? 0.0 : number);  // no "-0"
+}
+
+Result<std::string> check_bytes(const ParameterInfo& declared, std::string_view value) {
+  const std::uint64_t bytes = RG_TRY(parse_bytes(value));
+  RG_TRY_OK(check_range(declared, static_cast<double>(bytes)));
+  return canonical_bytes(bytes);
+}
+
+Result<std::string> check_duration(const ParameterInfo& declared, std::string_view value) {
+  const double ns = RG_TRY(parse_duration_ns(value));
+  RG_TRY_OK(check_range(declared, ns));
+  return canonical_duration(ns);
+}
+
+Result<std::string> check_boolean(const ParameterInfo&, std::string_view value) {
+  constexpr std::array<std::string_view, 4> kTrue{"true", "yes", "on", "1"};
+  constexpr std::array<std::string_view, 4> kFalse{"false", "no", "off", "0"};
+  if (std::ranges::find(kTrue, value) != kTrue.end()) return "true";
+  if (std::ranges::find(kFalse, value) != kFalse.end()) return "false";
+  return wrong(fmt::format("{} is neither true nor false", in_quotes(value)));
+}
+
+Result<std::string> check_text(const ParameterInfo&, std::string_view value) {
+  if (value.size() > kMaxTextBytes)
+    return wrong(fmt::format("{} is longer than {} bytes", in_quotes(value), kMaxTextBytes));
+  const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20U || c == 0x7f; };
+  if (std::ranges::any_of(value, control))
+    return wrong(fmt::format("{} holds a control character", in_quotes(value)));
+  return std::string(value);
+}
+
+Result<std::string> check_choice(const ParameterInfo& declared, std::string_view value) {
+  const std::vector<std::string> choices(declared.choices().begin(), declared.choices().end());
+  if (std::ranges::find(choices, value) != choices.end()) return std::string(value);
+  return wrong(fmt::format("{} is not {}{}", in_quotes(value), one_of(choices),
+                           did_you_mean(value, choices)));
+}
+
+Result<std::string> check_bytes_list(const ParameterInfo& declared, std::string_view value) {
+  const std::vector<std::uint64_t> sizes = RG_TRY(parse_bytes_list(value));
+  for (const std::uint64_t size : sizes)
+    RG_TRY_OK(check_range(declared, static_cast<double>(size)));
+  return canonical_list(sizes);
+}
+
+struct TypeRow {
+  std::string_view type;
+  Result<std::string> (*check)(const ParameterInfo&, std::string_view);
+};
+constexpr std::array kTypes{
+    TypeRow{"integer", check_integer}, TypeRow{"number", check_number},
+    TypeRow{"bytes", check_bytes},     TypeRow{"duration", check_duration},
+    TypeRow{"boolean", check_boolean}, TypeRow{"text", check_text},
+    TypeRow{"choice", check_choice},   TypeRow{"bytes_list", check_bytes_list}};
+
+tl::unexpected<Error> in_parameter(const std::string& kernel, std::string_view what,
+                                   const std::string& name, const Error& error) {
+  return fail(error.code, fmt::format("{}: {} {}: {}", kernel, what, name, error.message));
+}
+
+Status check_names(const KernelInfo& kernel, const std::map<std::string, std::string>& given) {
+  std::vector<std::string> names;
+  for (const ParameterInfo& declared : kernel.parameters()) names.push_back(declared.name());
+  for (const auto& [name, value] : given)
+    if (std::ranges::find(names, name) == names.end())
+      return wrong(fmt::format("{}: parameter {} is unknown{}", kernel.name(), in_quotes(name),
+                               did_you_mean(name, names)));
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> check_parameter(const ParameterInfo& declared, std::string_view value) {
+  for (const TypeRow& row : kTypes)
+    if (row.type == declared.type()) return row.check(declared, value);
+  return fail(Code::kInternal, fmt::format("type {} is unknown", in_quotes(declared.type())));
+}
+
+Result<Params> Params::parse(const KernelInfo& kernel,
+                             const std::map<std::string, std::string>& given) {
+  RG_TRY_OK(check_names(kernel, given));
+  Params params;
+  for (const ParameterInfo& declared : kernel.parameters()) {
+    // The default is checked even where a value is given: a wrong one must not hide.
+    auto value = check_parameter(declared, declared.default_value());
+    if (!value)
+      return in_parameter(kernel.name(), "default of", declared.name(),
+                          {Code::kInternal, std::move(value.error().message)});
+    if (const auto own = given.find(declared.name()); own != given.end()) {
+      value = check_parameter(declared, own->second);
+      if (!value) return in_parameter(kernel.name(), "parameter", declared.name(), value.error());
+    }
+    params.values_[declared.name()] = std::move(*value);
+    params.types_[declared.name()] = declared.type();
+  }
+  return params;
+}
+
+const std::string& Params::value_of(std::string_view name, std::string_view type) const {
+  const auto found = types_.find(std::string(name));
+  RG_CHECK(found != types_.end());
+  RG_CHECK(found->second == type || (type == "text" && found->second == "choice"));
+  return values_.find(found->first)->second;
+}
+
+std::int64_t Params::integer(std::string_view name) const {
+  return parse_integer(value_of(name, "integer")).value();
+}
+
+double Params::number(std::string_view name) const {
+  return parse_number(value_of(name, "number")).value();
+}
+
+std::uint64_t Params::bytes(std::string_view name) const {
+  return parse_bytes(value_of(name, "bytes")).value();
+}
+
+double Params::duration_ns(std::string_view name) const {
+  return parse_duration_ns(value_of(name, "duration")).value();
+}
+
+bool Params::boolean(std::string_view name) const { return value_of(name, "boolean") == "true"; }
+
+const std::string& Params::text(std::string_view name) const { return value_of(name, "text"); }
+
+std::vector<std::uint64_t> Params::bytes_list(std::string_view name) const {
+  return parse_bytes_list(value_of(name, "bytes_list")).value();
+}
+
+}  // namespace railgauge

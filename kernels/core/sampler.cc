@@ -1,0 +1,154 @@
+#include "kernels/core/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "kernels/core/stats.h"
+
+namespace railgauge {
+namespace {
+
+constexpr double kSteady = 0.01;      // two blocks' medians apart by less: warm
+constexpr double kWarmUpShare = 0.1;  // of the time cap
+constexpr double kBatchShare = 0.02;  // of the time cap, at most, between two looks at the clock
+constexpr double kCheckGrowth = 1.5;  // samples from one interval to the next: the statistics
+                                      // of all checks cost about three times the last one's
+constexpr std::uint64_t kMaxSamples = 16U << 20U;
+
+double median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  return quantile_sorted(values, 0.5);
+}
+
+// Half the interval's width over the median; absent where there is no interval or no scale.
+std::optional<double> relative_half_width(const std::vector<double>& samples) {
+  std::vector<double> sorted = samples;
+  std::ranges::sort(sorted);
+  const auto interval = median_interval_sorted(sorted, effective_sample_count(samples));
+  const double median = quantile_sorted(sorted, 0.5);
+  if (!interval || median == 0) return std::nullopt;
+  return (interval->high - interval->low) / 2 / std::abs(median);
+}
+
+// One run: the state between its batches.
+class Session {
+ public:
+  Session(const Clock& clock, const SamplerOptions& options, const Sampler::Batch& batch)
+      : clock_(clock), options_(options), batch_(batch), begin_ns_(clock.now_ns()) {}
+
+  Status warm_up();
+  Status measure();
+  Sampled take() { return std::move(out_); }
+
+ private:
+  [[nodiscard]] double elapsed_ns() const { return clock_.now_ns() - begin_ns_; }
+  [[nodiscard]] std::uint64_t block_size(double until_ns) const;
+  Result<double> append(std::uint64_t count, std::vector<double>& samples);
+  [[nodiscard]] bool narrow_enough() const;
+
+  const Clock& clock_;
+  const SamplerOptions& options_;
+  const Sampler::Batch& batch_;
+  double begin_ns_;
+  double operation_ns_ = 0;  // of the last batch; 0 before the first
+  Sampled out_;
+};
+
+// As many operations as end before `until_ns`, as far as the last batch tells; at least one.
+std::uint64_t Session::block_size(double until_ns) const {
+  if (operation_ns_ <= 0) return 1;
+  const double time_ns = std::min(until_ns - elapsed_ns(), kBatchShare * options_.time_cap_ns);
+  const double fit = std::clamp(time_ns / operation_ns_, 1.0, static_cast<double>(kMaxSamples));
+  return std::min(std::max<std::uint64_t>(1, options_.batch), static_cast<std::uint64_t>(fit));
+}
+
+// Runs one batch; gives its duration.
+Result<double> Session::append(std::uint64_t count, std::vector<double>& samples) {
+  const std::size_t before = samples.size();
+  const double start_ns = clock_.now_ns();
+  RG_TRY_OK(batch_(count, samples));
+  const double took_ns = clock_.now_ns() - start_ns;
+  RG_CHECK(samples.size() == before + count);
+  for (std::size_t i = before; i < samples.size(); ++i)
+    if (!std::isfinite(samples[i]))
+      return fail(Code::kInternal, fmt::format("sample {} is not a finite number", i));
+  operation_ns_ = took_ns / static_cast<double>(count);
+  return took_ns;
+}
+
+Status Session::warm_up() {
+  const double until_ns = kWarmUpShare * options_.time_cap_ns;
+  std::vector<double> block;
+  block.reserve(std::max<std::uint64_t>(1, options_.batch));
+  std::optional<double> last;
+  do {
+    const std::uint64_t count = block_size(until_ns);
+    block.clear();
+    RG_TRY(append(count, block));
+    out_.warmup_count += count;
+    const double median = median_of(block);
+    // A first block of one operation sizes the next; it is no measure of steadiness.
+    const bool steady = last && std::abs(median - *last) <= kSteady * std::abs(*last);
+    if (steady) return {};
+    if (out_.warmup_count > 1) last = median;
+  } while (elapsed_ns() < until_ns);
+  return {};
+}
+
+bool Session::narrow_enough() const {
+  const auto width = relative_half_width(out_.samples);
+  return width && *width <= options_.relative_half_width;
+}
+
+Status Session::measure() {
+  const bool adaptive = options_.fixed_samples == 0;
+  const std::uint64_t wanted = adaptive ? options_.max_samples : options_.fixed_samples;
+  auto next_check = static_cast<double>(options_.min_samples);
+  // Touched now, so that no page fault lands in a timed batch.
+  out_.samples.resize(wanted);
+  out_.samples.clear();
+  out_.stop_reason = "iterations";
+  while (out_.samples.size() < wanted) {
+    if (elapsed_ns() >= options_.time_cap_ns) {
+      out_.stop_reason = "time_cap";
+      break;
+    }
+    const std::uint64_t left = wanted - out_.samples.size();
+    const std::uint64_t count = std::min(left, block_size(options_.time_cap_ns));
+    out_.measure_ns += RG_TRY(append(count, out_.samples));
+    if (!adaptive || static_cast<double>(out_.samples.size()) < next_check) continue;
+    if (narrow_enough()) {
+      out_.stop_reason = "converged";
+      out_.converged = true;
+      return {};
+    }
+    next_check = kCheckGrowth * static_cast<double>(out_.samples.size());
+  }
+  if (out_.samples.empty())
+    return fail(Code::kDeadlineExceeded,
+                fmt::format("no sample within the time cap of {:.3g} s: {} warm-up operations took "
+                            "{:.3g} s",
+                            options_.time_cap_ns / 1e9, out_.warmup_count, elapsed_ns() / 1e9));
+  out_.converged = (!adaptive || out_.samples.size() >= options_.min_samples) && narrow_enough();
+  return {};
+}
+
+}  // namespace
+
+Result<Sampled> Sampler::run(const Batch& batch) {
+  const std::uint64_t wanted = std::max(options_.max_samples, options_.fixed_samples);
+  if (wanted == 0 || wanted > kMaxSamples || options_.batch > kMaxSamples)
+    return fail(Code::kInvalidArgument,
+                fmt::format("{} samples in batches of {}: 1 to {} are allowed", wanted,
+                            options_.batch, kMaxSamples));
+  Session session(clock_, options_, batch);
+  if (options_.warm_up) RG_TRY_OK(session.warm_up());
+  RG_TRY_OK(session.measure());
+  return session.take();
+}
+
+}  // namespace railgauge

@@ -1,0 +1,228 @@
+#include "kernels/core/sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "kernels/core/stats.h"
+
+namespace railgauge {
+namespace {
+
+class FakeClock final : public Clock {  // moves only when told
+ public:
+  [[nodiscard]] double now_ns() const override { return now_ns_; }
+  void advance_ns(double ns) { now_ns_ += ns; }
+
+ private:
+  double now_ns_ = 1e15;
+};
+
+// An operation whose k-th call takes and reports sample(k).
+struct Operation {
+  FakeClock& clock;
+  std::function<double(std::uint64_t)> sample;
+  std::uint64_t calls = 0;
+  std::uint64_t batches = 0;
+  std::uint64_t largest_batch = 0;
+
+  Status operator()(std::uint64_t count, std::vector<double>& out) {
+    ++batches;
+    largest_batch = std::max(largest_batch, count);
+    EXPECT_GE(out.capacity(), out.size() + count) << "a batch must not allocate";
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const double ns = sample(calls++);
+      clock.advance_ns(ns);
+      out.push_back(ns);
+    }
+    return {};
+  }
+};
+
+Result<Sampled> run(FakeClock& clock, SamplerOptions options, Operation& operation) {
+  return Sampler(clock, options).run([&](auto count, auto& out) { return operation(count, out); });
+}
+
+TEST(Sampler, StopsAtMinSamplesWhenTheIntervalIsNarrow) {
+  FakeClock clock;
+  Operation steady{clock, [](auto) { return 1000.0; }};
+  const auto sampled = run(clock, {.min_samples = 500}, steady);
+  ASSERT_TRUE(sampled);
+  EXPECT_EQ(sampled->samples.size(), 500U);
+  EXPECT_TRUE(sampled->converged);
+  EXPECT_EQ(sampled->stop_reason, "converged");
+  EXPECT_EQ(sampled->measure_ns, 500 * 1000.0);
+  EXPECT_EQ(sampled->warmup_count + sampled->samples.size(), steady.calls);
+}
+
+TEST(Sampler, KeepsEverySampleInOrder) {
+  FakeClock clock;
+  std::mt19937_64 random(1);
+  std::lognormal_distribution<double> noise(7, 1);
+  std::vector<double> all;
+  Operation noisy{clock, [&](auto) { return all.emplace_back(noise(random)); }};
+  const auto sampled = run(clock, {.min_samples = 100, .max_samples = 20'000}, noisy);
+  ASSERT_TRUE(sampled);
+  ASSERT_EQ(sampled->warmup_count + sampled->samples.size(), all.size());
+  EXPECT_TRUE(std::ranges::equal(
+      sampled->samples, std::span(all).subspan(static_cast<std::size_t>(sampled->warmup_count))));
+}
+
+TEST(Sampler, ConvergedMeansTheIntervalIsAsNarrowAsAsked) {
+  for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U}) {
+    FakeClock clock;
+    std::mt19937_64 random(seed);
+    std::lognormal_distribution<double> noise(7, 0.3);
+    Operation noisy{clock, [&](auto) { return noise(random); }};
+    const auto sampled = run(clock, {.min_samples = 100, .max_samples = 1'000'000}, noisy);
+    ASSERT_TRUE(sampled);
+    ASSERT_TRUE(sampled->converged);
+    Point point;
+    summarize(sampled->samples, point);
+    EXPECT_LE((point.median_high() - point.median_low()) / 2, 0.01 * point.median());
+    EXPECT_LT(sampled->samples.size(), 20'000U)
+        << "about 1.57 * 0.3^2 * 1.96^2 / 0.01^2 are needed";
+  }
+}
+
+TEST(Sampler, DependentSamplesNeedMore) {
+  const auto needed = [](double rho) {
+    FakeClock clock;
+    std::mt19937_64 random(9);
+    std::normal_distribution<double> noise(0, 1);
+    double x = 0;
+    Operation operation{clock, [&, rho](auto) {
+                          x = rho * x + std::sqrt(1 - rho * rho) * noise(random);
+                          return 1000 * std::exp(0.2 * x);
+                        }};
+    return run(clock, {.min_samples = 100, .max_samples = 2'000'000, .time_cap_ns = 1e18},
+               operation)
+        ->samples.size();
+  };
+  EXPECT_GT(needed(0.95), 4 * needed(0));
+}
+
+TEST(Sampler, StopsAtTheTimeCapAndSaysSo) {
+  FakeClock clock;
+  std::mt19937_64 random(2);
+  std::lognormal_distribution<double> wild(7, 3);
+  Operation noisy{clock, [&](auto) { return wild(random); }};
+  const double begin_ns = clock.now_ns();
+  const auto sampled = run(clock, {.relative_half_width = 1e-6, .time_cap_ns = 1e8}, noisy);
+  ASSERT_TRUE(sampled);
+  EXPECT_EQ(sampled->stop_reason, "time_cap");
+  EXPECT_FALSE(sampled->converged);
+  EXPECT_GE(clock.now_ns() - begin_ns, 1e8);
+}
+
+TEST(Sampler, OvershootsTheCapByOneSmallBatchAtMost) {
+  FakeClock clock;
+  Operation slow{clock, [](auto) { return 3e6; }};  // 100 of them are a third of the cap
+  const double begin_ns = clock.now_ns();
+  const auto sampled = run(clock, {.min_samples = 10'000, .time_cap_ns = 1e9}, slow);
+  ASSERT_TRUE(sampled);
+  EXPECT_EQ(sampled->stop_reason, "time_cap");
+  EXPECT_LE(clock.now_ns() - begin_ns, 1e9 + 3e6);
+  EXPECT_FALSE(sampled->converged) << "fewer than min_samples never converge";
+}
+
+TEST(Sampler, StopsAtMaxSamples) {
+  FakeClock clock;
+  std::mt19937_64 random(3);
+  std::lognormal_distribution<double> wild(7, 3);
+  Operation noisy{clock, [&](auto) { return wild(random); }};
+  const auto sampled = run(clock, {.max_samples = 1234, .time_cap_ns = 1e18}, noisy);
+  ASSERT_TRUE(sampled);
+  EXPECT_EQ(sampled->samples.size(), 1234U);
+  EXPECT_EQ(sampled->stop_reason, "iterations");
+  EXPECT_FALSE(sampled->converged);
+}
+
+TEST(Sampler, TakesExactlyTheFixedCount) {
+  FakeClock clock;
+  Operation steady{clock, [](auto) { return 10.0; }};
+  const auto sampled =
+      run(clock, {.max_samples = 10, .fixed_samples = 1777, .warm_up = false}, steady);
+  ASSERT_TRUE(sampled);
+  EXPECT_EQ(sampled->samples.size(), 1777U);
+  EXPECT_EQ(steady.calls, 1777U);
+  EXPECT_EQ(sampled->warmup_count, 0U);
+  EXPECT_EQ(sampled->stop_reason, "iterations");
+  EXPECT_TRUE(sampled->converged);
+  EXPECT_LE(steady.largest_batch, 100U);
+}
+
+TEST(Sampler, WarmsUpUntilTwoBlocksAgree) {
+  FakeClock clock;
+  // Halves its distance to 1000 every 100 operations: 3000, 2000, 1500, ...
+  Operation cooling{clock, [](std::uint64_t k) {
+                      return 1000 + 2000 * std::pow(0.5, std::floor(static_cast<double>(k) / 100));
+                    }};
+  const auto sampled = run(clock, {.min_samples = 100}, cooling);
+  ASSERT_TRUE(sampled);
+  EXPECT_GE(sampled->warmup_count, 700U);
+  EXPECT_LE(sampled->warmup_count, 1000U);
+  EXPECT_LE(*std::ranges::max_element(sampled->samples), 1020);
+}
+
+TEST(Sampler, WarmUpEndsAtATenthOfTheCap) {
+  FakeClock clock;
+  double ns = 1000;
+  Operation growing{clock, [&](auto) { return ns *= 1.001; }};  // never steady
+  const auto sampled = run(clock, {.time_cap_ns = 1e9, .fixed_samples = 10}, growing);
+  ASSERT_TRUE(sampled);
+  double sum = 0;
+  double at = 1000;
+  for (std::uint64_t i = 0; i < sampled->warmup_count; ++i) sum += at *= 1.001;
+  EXPECT_GE(sum, 1e8);
+  EXPECT_LE(sum, 1.3e8);
+}
+
+TEST(Sampler, AnOperationSlowerThanTheCapGivesItsErrorOrOneSample) {
+  FakeClock clock;
+  Operation slow{clock, [](auto) { return 6e9; }};
+  const auto none = run(clock, {.time_cap_ns = 5e9}, slow);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, Code::kDeadlineExceeded);
+  EXPECT_EQ(none.error().message,
+            "no sample within the time cap of 5 s: 1 warm-up operations took 6 s");
+  const auto one = run(clock, {.time_cap_ns = 5e9, .warm_up = false}, slow);
+  ASSERT_TRUE(one);
+  EXPECT_EQ(one->samples.size(), 1U);
+  EXPECT_EQ(one->stop_reason, "time_cap");
+  EXPECT_FALSE(one->converged);
+}
+
+TEST(Sampler, GivesTheBatchsOwnError) {
+  FakeClock clock;
+  const Sampler::Batch broken = [](auto, auto&) -> Status {
+    return fail(Code::kUnavailable, "peer is gone");
+  };
+  const auto sampled = Sampler(clock, {}).run(broken);
+  ASSERT_FALSE(sampled);
+  EXPECT_EQ(sampled.error().code, Code::kUnavailable);
+  EXPECT_EQ(sampled.error().message, "peer is gone");
+}
+
+TEST(Sampler, RefusesASampleThatIsNoNumberAndCountsBeyondItsBounds) {
+  FakeClock clock;
+  Operation broken{clock, [](auto) { return std::numeric_limits<double>::quiet_NaN(); }};
+  EXPECT_EQ(run(clock, {.warm_up = false}, broken).error().code, Code::kInternal);
+  Operation steady{clock, [](auto) { return 1.0; }};
+  EXPECT_EQ(run(clock, {.max_samples = 0}, steady).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(run(clock, {.fixed_samples = 1ULL << 40U}, steady).error().code,
+            Code::kInvalidArgument);
+}
+
+TEST(SamplerDeathTest, ABatchThatAppendsTooFewStopsTheProcess) {
+  FakeClock clock;
+  EXPECT_DEATH((void)Sampler(clock, {}).run([](auto, auto&) -> Status { return {}; }),
+               "CHECK failed");
+}
+
+}  // namespace
+}  // namespace railgauge

@@ -1,0 +1,28 @@
+// Small helpers for one-line messages to people. Pure; thread safe.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace railgauge {
+
+// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`. Words longer
+// than kMaxComparedWord are compared by their beginnings.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+inline constexpr std::size_t kMaxComparedWord = 64;
+
+// `; did you mean "depth"?` for the nearest candidate, or "" when none is near: ready to be
+// appended to an error.
+std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
+
+// The word in double quotes, made fit for one line: control characters become "?", and what is
+// longer than kMaxQuoted is cut and marked with "...".
+std::string in_quotes(std::string_view word);
+inline constexpr std::size_t kMaxQuoted = 80;
+
+// "a, b or c".
+std::string one_of(std::span<const std::string> words);
+
+}  // namespace railgauge

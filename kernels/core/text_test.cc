@@ -1,0 +1,46 @@
+#include "kernels/core/text.h"
+
+#include <array>
+
+#include <gtest/gtest.h>
+
+namespace railgauge {
+namespace {
+
+const std::array<std::string, 4> kWords{"depth", "size", "signal_every", "qp"};
+
+TEST(EditDistance, CountsOneForASwap) {
+  EXPECT_EQ(edit_distance("", ""), 0U);
+  EXPECT_EQ(edit_distance("", "abc"), 3U);
+  EXPECT_EQ(edit_distance("abc", "abc"), 0U);
+  EXPECT_EQ(edit_distance("dpeth", "depth"), 1U);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);
+}
+
+TEST(DidYouMean, OffersTheNearestWordOrNothing) {
+  EXPECT_EQ(did_you_mean("dpeth", kWords), "; did you mean \"depth\"?");
+  EXPECT_EQ(did_you_mean("sizes", kWords), "; did you mean \"size\"?");
+  EXPECT_EQ(did_you_mean("sig", kWords), "; did you mean \"signal_every\"?");
+  EXPECT_EQ(did_you_mean("elephant", kWords), "");
+  EXPECT_EQ(did_you_mean("", kWords), "");
+  EXPECT_EQ(did_you_mean("xy", kWords), "");
+  EXPECT_EQ(did_you_mean("depth", {}), "");
+}
+
+TEST(DidYouMean, TakesAnyLength) { EXPECT_EQ(did_you_mean(std::string(100'000, 'x'), kWords), ""); }
+
+TEST(InQuotes, StaysOnOneLine) {
+  EXPECT_EQ(in_quotes("a b"), "\"a b\"");
+  EXPECT_EQ(in_quotes("a\nb\x1b"), "\"a?b?\"");
+  EXPECT_EQ(in_quotes(std::string(kMaxQuoted + 1, 'x')),
+            "\"" + std::string(kMaxQuoted, 'x') + "...\"");
+}
+
+TEST(OneOf, ReadsAsASentence) {
+  EXPECT_EQ(one_of({}), "");
+  EXPECT_EQ(one_of(std::span(kWords).first(1)), "depth");
+  EXPECT_EQ(one_of(std::span(kWords).first(3)), "depth, size or signal_every");
+}
+
+}  // namespace
+}  // namespace railgauge
