@@ -22,7 +22,7 @@ namespace railgauge::store {
 using Completion = std::function<void(const Status&)>;
 
 struct StoreOptions {
-  std::string path;
+  std::string path{};
   // Back-pressure: past these, append_records refuses (kResourceExhausted) until the writer caught
   // up, and the agents' spools hold the records.
   std::size_t max_queued_records = 65'536;
@@ -83,6 +83,10 @@ class Store {
   Result<Histogram> histogram(std::string_view run_id, std::string_view task_id,
                               std::uint32_t attempt, std::uint32_t rank,
                               std::uint32_t sequence) const;
+  // In time order; only where the suite asked for raw samples.
+  Result<std::vector<double>> samples(std::string_view run_id, std::string_view task_id,
+                                      std::uint32_t attempt, std::uint32_t rank,
+                                      std::uint32_t sequence) const;
   Result<std::vector<NodeRow>> list_nodes() const;                       // all ever seen, by name
   Result<std::vector<EventRow>> list_events(std::uint32_t limit) const;  // newest first
   Result<StoreStats> stats() const;
