@@ -234,7 +234,10 @@ int ibv_query_gid(ibv_context* context, std::uint8_t port, int index, ibv_gid* g
 ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, size_t max_entries,
                              std::uint32_t, size_t entry_size) {
   if (fails_now()) return -EIO;
-  if (entry_size != sizeof(ibv_gid_entry) || max_entries < fake::kGidCount) return -EINVAL;
+  constexpr size_t kMaxIoctlBytes = 65535;  // as the kernel's
+  if (entry_size != sizeof(ibv_gid_entry) || max_entries < fake::kGidCount ||
+      max_entries * entry_size > kMaxIoctlBytes)
+    return -EINVAL;
   for (std::uint32_t i = 0; i < fake::kGidCount; ++i)
     entries[i] = fake::gid_entry(context->device, i);
   return fake::kGidCount;
