@@ -46,7 +46,7 @@ namespace {
 constexpr std::uint64_t kRounds = 500;
 constexpr std::uint64_t kWindows = 10;
 constexpr int kMaxWarmUps = 100;
-constexpr double kFarNs = 60e9;
+constexpr double kFarNs = 10e9;
 
 const TickClock& test_clock() {
   static const TickClock clock = TickClock::calibrate({.calibration_seconds = 0.02});
@@ -129,12 +129,13 @@ TEST_F(TimedLoops, AllocateNothing) {
 TEST_F(TimedLoops, CallTheSystemNeverWhereTheTscIsTheClock) {
   if (std::string_view(test_clock().source()) != "tsc")
     GTEST_SKIP() << test_clock().fallback_reason();
-  Loops loops;
+  Loops balls;  // each loop has a queue to itself, as in a kernel
+  Loops windows;
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     enter_jail();
-    const bool well = loops.play() && loops.cut_windows();
+    const bool well = balls.play() && windows.cut_windows();
     syscall(SYS_exit, well ? 0 : 1);
   }
   int status = 0;
