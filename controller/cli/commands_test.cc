@@ -56,6 +56,7 @@ class Commands : public testing::Test {
                     .output = output,
                     .interrupts = interrupts_,
                     .address = "unix:/test",
+                    .connected = [this] { return connected_; },
                     .again = "railgauge --controller unix:/test",
                     .linger_seconds = linger_seconds_,
                     .cancel_seconds = cancel_seconds_,
@@ -72,6 +73,7 @@ class Commands : public testing::Test {
   std::unique_ptr<Control::Stub> stub_;
   Interrupts interrupts_;
   Units units_ = Units::kBoth;
+  bool connected_ = false;
   double linger_seconds_ = 0.05;
   double cancel_seconds_ = 10;
   double reconnect_seconds_ = 10;
@@ -236,6 +238,13 @@ TEST_F(Commands, ABrokenSuiteIsToldWithFileLineAndKeyAndNothingRuns) {
   EXPECT_THAT(err_, HasSubstr("railgauge: suite broken: 2 problems, the first in line 3 of "
                               "broken.yaml; nothing ran\n"));
   EXPECT_EQ(control_.starts(), 0);
+}
+
+TEST_F(Commands, WhatTheControllerLacksIsNotTakenForAnAbsentController) {
+  control_.plan_status = {grpc::StatusCode::UNAVAILABLE, "no node is attached; start an agent"};
+  connected_ = true;
+  EXPECT_EQ(run({"run", "quick"}), kExitInvalid);
+  EXPECT_EQ(err_, "railgauge: no node is attached; start an agent\n");
 }
 
 TEST_F(Commands, RunSurvivesAControllerThatGoesAwayForAWhile) {

@@ -88,8 +88,7 @@ class Follower {
       give_up_ = after(session_.reconnect_seconds);
       retry_seconds_ = kFirstRetrySeconds;
       progress_.note(fmt::format("{}; trying again for {:.0f} s",
-                                 error_of(status, session_.address).message,
-                                 session_.reconnect_seconds));
+                                 error_of(status, session_).message, session_.reconnect_seconds));
     }
     if (seconds_until(give_up_) <= 0) return false;
     if (session_.interrupts.wait_beyond(presses_seen_, retry_seconds_)) return true;
@@ -103,7 +102,7 @@ class Follower {
     const grpc::Status lost(grpc::StatusCode::UNAVAILABLE, status.error_message());
     return {Code::kUnavailable,
             fmt::format("run {}: watch: {}; the run may go on, see: {} runs show {}", ref_.run_id(),
-                        error_of(lost, session_.address).message, session_.again, ref_.run_id())};
+                        error_of(lost, session_).message, session_.again, ref_.run_id())};
   }
 
   // One watch of at most `seconds`. `heard` tells whether the controller said anything.

@@ -166,11 +166,11 @@ TEST(Settings, TcpNeedsCertificatesOrInsecure) {
 }
 
 TEST(Settings, TheSameInvocationCanBePasted) {
-  const auto parsed = parse({"run", "quick", "--insecure", "--controller", "h:1", "--config",
-                             "/tmp/it's here", "-o", "json"});
-  EXPECT_EQ(same_invocation(*parsed),
-            "railgauge --controller h:1 --insecure --config '/tmp/it'\\''s here'");
-  EXPECT_EQ(same_invocation(*parse({"nodes"})), "railgauge");
+  const auto settings = resolve({"--insecure", "--controller", "h:1"});
+  EXPECT_EQ(same_invocation(*settings), "railgauge --controller h:1 --insecure");
+  const auto odd = resolve({}, {{"RAILGAUGE_CONTROLLER", "unix:/tmp/it's here"}});
+  EXPECT_EQ(same_invocation(*odd), "railgauge --controller 'unix:/tmp/it'\\''s here'");
+  EXPECT_EQ(same_invocation(*resolve({})), "railgauge");
 }
 
 TEST(Inputs, ANodesFileIsOneSet) {

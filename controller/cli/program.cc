@@ -35,7 +35,8 @@ Result<int> run_verb(const Arguments& arguments, const Settings& settings, const
                   .output = output,
                   .interrupts = interrupts,
                   .address = settings.controller,
-                  .again = same_invocation(arguments),
+                  .connected = [channel] { return channel->GetState(false) == GRPC_CHANNEL_READY; },
+                  .again = same_invocation(settings),
                   .answer_seconds = settings.answer_seconds};
   return arguments.verb->run(session, arguments);
 }

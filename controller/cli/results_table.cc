@@ -28,6 +28,12 @@ std::string fact(const ResultPoint& point, const std::string& name) {
 
 std::string known(const std::string& text) { return text.empty() ? "unknown" : text; }
 
+// What memory the buffers were in. The path "host" has no other kind in it.
+std::string memory_of(const ResultPoint& point) {
+  const std::string memory = fact(point, "memory");
+  return memory.empty() && fact(point, "path") == "host" ? "host" : known(memory);
+}
+
 bool is_soft_roce(const ResultPoint& point) {
   const std::string driver = fact(point, "driver");
   return driver == "rxe" || driver == "rdma_rxe";
@@ -86,8 +92,8 @@ std::string interval(const Point& point, const Scale& scale) {
 }
 
 std::string share_of_line_rate(const ResultPoint& point) {
-  const auto rate = parse_number(fact(point, "line_rate_bits_per_second"));
-  if (!rate || *rate <= 0 || is_soft_roce(point)) return "";
+  const auto rate = parse_number(fact(point, "port_rate_bits_per_second"));
+  if (!rate || *rate <= 0 || is_soft_roce(point) || is_synthetic(point)) return "";
   return format_share(point.point().median() * 8 / *rate);
 }
 
@@ -115,9 +121,9 @@ std::string joined_endpoints(const ResultPoint& point) {
 
 std::string title_of(const ResultPoint& point) {
   const std::string meaning = meaning_text(point.point().meaning());
-  return fmt::format("memory {}, path {}: {} revision {}, {}{}, run {}",
-                     known(fact(point, "memory")), known(fact(point, "path")), point.kernel(),
-                     point.revision(), metric_text(point.point().metric()),
+  return fmt::format("memory {}, path {}: {} revision {}, {}{}, run {}", memory_of(point),
+                     known(fact(point, "path")), point.kernel(), point.revision(),
+                     metric_text(point.point().metric()),
                      meaning.empty() ? "" : fmt::format(" ({})", meaning), point.run_id());
 }
 

@@ -70,6 +70,16 @@ std::string summary_line(const RunSummary& run) {
       took.empty() ? "" : ", " + took, run.reason().empty() ? "" : "; " + run.reason());
 }
 
+std::string notes_table(const google::protobuf::RepeatedPtrField<TaskDetail>& tasks, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const TaskDetail& task : tasks)
+    for (const auto& rank : task.ranks())
+      for (const std::string& note : rank.notes())
+        rows.push_back({task.task_id(), std::to_string(rank.rank()), rank.node(), note});
+  if (rows.empty()) return "";
+  return "\n" + render_table({{"TASK"}, {"RANK", true}, {"NODE"}, {"NOTE"}}, rows, colour);
+}
+
 Result<int> report_run(Session& session, const std::string& run_id) {
   railgauge::api::RunRef ref;
   ref.set_run_id(run_id);
@@ -93,7 +103,8 @@ Result<int> report_run(Session& session, const std::string& run_id) {
     return code;
   }
   output.out << results_tables(report.points(), output.units, output.colour)
-             << unsuccessful_tasks(report, output.colour) << (report.points().empty() ? "" : "\n")
+             << unsuccessful_tasks(report, output.colour)
+             << notes_table(report.tasks(), output.colour) << (report.points().empty() ? "" : "\n")
              << toned(printable(summary_line(report.run())), tone_of(report.run().outcome()),
                       output.colour)
              << '\n';

@@ -10,6 +10,10 @@ namespace railgauge::cli {
 // code. ndjson prints nothing here: its events have told. Errors: the calls' own.
 Result<int> report_run(Session& session, const std::string& run_id);
 
+// What the ranks found worth telling, as a table with an empty line before it; "" for nothing.
+std::string notes_table(const google::protobuf::RepeatedPtrField<railgauge::api::TaskDetail>& tasks,
+                        bool colour);
+
 // "run r1 passed: 6 of 6 tasks ended (6 passed), 12 s".
 std::string summary_line(const railgauge::api::RunSummary& run);
 

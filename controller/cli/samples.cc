@@ -42,7 +42,6 @@ ResultPoint base_point(const std::string& kernel, const std::string& from, const
   result.set_measured_at("2026-11-20T12:00:05.25Z");
   result.set_outcome("passed");
   (*result.mutable_parameters())["depth"] = "64";
-  (*result.mutable_facts())["memory"] = "host";
   (*result.mutable_facts())["path"] = "host";
   (*result.mutable_facts())["driver"] = "mlx5_core";
   Point& point = *result.mutable_point();
@@ -74,7 +73,7 @@ ResultPoint latency(const std::string& from, const std::string& to, double media
 
 ResultPoint bandwidth(const std::string& from, const std::string& to, double median) {
   ResultPoint result = base_point("verbs.write_bw", from, to);
-  (*result.mutable_facts())["line_rate_bits_per_second"] = "100000000000";
+  (*result.mutable_facts())["port_rate_bits_per_second"] = "100000000000";
   Point& point = *result.mutable_point();
   point.set_metric("bandwidth_bytes_per_second");
   point.set_meaning("unidirectional");
@@ -224,6 +223,7 @@ RunDetail sample_detail() {
     rank->set_node("n1");
     rank->set_endpoint("n1/mlx5_0:1");
     rank->set_outcome("passed");
+    if (id == "t2") rank->add_notes("MTU is 1024, the port could do 4096");
     rank->mutable_phases()->set_start_ns(3.25e6);
     rank->mutable_phases()->set_measure_ns(1.25e9);
   }

@@ -73,13 +73,15 @@ Result<std::shared_ptr<grpc::Channel>> open_channel(const Settings& settings) {
   return grpc::CreateCustomChannel(settings.controller, credentials, arguments);
 }
 
-Error error_of(const grpc::Status& status, const std::string& address) {
+Error error_of(const grpc::Status& status, const Session& session) {
+  const std::string& address = session.address;
   const auto code = static_cast<Code>(status.error_code());
   std::string message = status.error_message();
   for (char& c : message)
     if (c == '\n') c = ' ';
   switch (code) {
     case Code::kUnavailable: {
+      if (session.connected()) return {code, message};  // "no node is attached"
       const std::string cause = cause_of(message, address);
       return {code,
               fmt::format("controller {}: {}; {}", address, cause, remedy_for(cause, address))};

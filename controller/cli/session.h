@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -22,6 +23,7 @@ struct Session {
   const Output& output;
   Interrupts& interrupts;
   std::string address;              // of the controller, for messages
+  std::function<bool()> connected;  // whether the controller is reached right now
   std::string again;                // how a person calls this program for the same controller
   double answer_seconds = 15;       // deadline of one call
   double linger_seconds = 3;        // after the first Ctrl-C, for the second
@@ -34,8 +36,9 @@ struct Session {
 // file that cannot be read.
 Result<std::shared_ptr<grpc::Channel>> open_channel(const Settings& settings);
 
-// A call's failure as one line that names the controller's address, the cause and what would help.
-Error error_of(const grpc::Status& status, const std::string& address);
+// A call's failure as one line. What the controller said itself stands as it is; of a controller
+// that was not reached the line names address, cause and what would help.
+Error error_of(const grpc::Status& status, const Session& session);
 
 inline void set_deadline(grpc::ClientContext& context, double seconds) {
   context.set_deadline(std::chrono::system_clock::now() +
@@ -55,7 +58,7 @@ Result<Answer> call_through(Session& session, Method<Request, Answer> method,
   set_deadline(context, session.answer_seconds);
   Answer answer;
   const grpc::Status status = (session.control.*method)(&context, request, &answer);
-  if (!status.ok()) return tl::unexpected(error_of(status, session.address));
+  if (!status.ok()) return tl::unexpected(error_of(status, session));
   return answer;
 }
 
@@ -69,7 +72,7 @@ Result<Answer> call(Session& session, Method<Request, Answer> method, const Requ
   Answer answer;
   const grpc::Status status = (session.control.*method)(&context, request, &answer);
   if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
-  if (!status.ok()) return tl::unexpected(error_of(status, session.address));
+  if (!status.ok()) return tl::unexpected(error_of(status, session));
   return answer;
 }
 

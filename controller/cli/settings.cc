@@ -33,7 +33,6 @@ constexpr std::array kFlags{
     Flag{"version", 0, "", "the version of this program, then end"},
 };
 constexpr std::size_t kSettings = 8;  // the first ones are settings, also in variables and files
-constexpr std::size_t kConnectionSettings = 5;
 
 std::string with_underscores(std::string_view flag) {
   std::string key(flag);
@@ -221,15 +220,16 @@ Result<Settings> resolve_settings(const Arguments& arguments, const Environment&
   return settings;
 }
 
-std::string same_invocation(const Arguments& arguments) {
+std::string same_invocation(const Settings& settings) {
   std::string text = "railgauge";
-  std::vector<Flag> kept(kFlags.begin(), kFlags.begin() + kConnectionSettings);
-  kept.push_back({.name = "config", .value = "FILE", .summary = ""});
-  for (const Flag& flag : kept) {
-    if (!arguments.has(flag.name)) continue;
-    text += fmt::format(" --{}", flag.name);
-    if (!flag.value.empty()) text += " " + shell_quoted(arguments.value(flag.name));
-  }
+  const auto add = [&](std::string_view flag, const std::string& value) {
+    if (!value.empty()) text += fmt::format(" --{} {}", flag, shell_quoted(value));
+  };
+  if (settings.controller != kDefaultController) add("controller", settings.controller);
+  add("tls-cert", settings.tls_cert);
+  add("tls-key", settings.tls_key);
+  add("tls-ca", settings.tls_ca);
+  if (settings.insecure) text += " --insecure";
   return text;
 }
 

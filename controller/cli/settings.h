@@ -40,8 +40,8 @@ Result<Settings> resolve_settings(const Arguments& arguments, const Environment&
 Result<std::map<std::string, std::string>> parse_settings_file(std::string_view file_name,
                                                                std::string_view text);
 
-// How a person reaches the same controller again: "railgauge", with the connection flags of
-// `arguments`, each quoted for a shell where it must be.
-std::string same_invocation(const Arguments& arguments);
+// How a person reaches the same controller again, from any shell: "railgauge" with the connection
+// flags that `settings` amount to, quoted for a shell where they must be.
+std::string same_invocation(const Settings& settings);
 
 }  // namespace railgauge::cli
