@@ -1,9 +1,13 @@
 #include "kernels/core/framing.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -15,6 +19,7 @@ namespace railgauge {
 namespace {
 constexpr std::size_t kCompactAt = 1U << 16U;  // consumed bytes before the buffer is moved down
 constexpr int kMaxVarintBytes = 4;             // enough for kMaxFrameBytes
+constexpr double kLongestMs = 3600e3;          // of one poll
 }  // namespace
 
 std::string frame(const google::protobuf::MessageLite& message) {
@@ -54,20 +59,22 @@ Result<std::optional<std::string>> FrameReader::next() {
 
 Status write_all(int fd, std::string_view bytes, double timeout_seconds) {
   const double end_ns = monotonic_now_ns() + timeout_seconds * 1e9;
+  // A blocking pipe that polls as writable takes PIPE_BUF bytes at once; more could block for ever.
+  const bool blocking = (::fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
+  const std::size_t most = blocking ? PIPE_BUF : kMaxFrameBytes;
   while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written > 0) {
-      bytes.remove_prefix(static_cast<std::size_t>(written));
-      continue;
-    }
-    if (errno == EINTR) continue;
-    if (errno != EAGAIN)
-      return fail(Code::kUnavailable, fmt::format("write to fd {}: {}", fd, std::strerror(errno)));
-    const double left_ms = (end_ns - monotonic_now_ns()) / 1e6;
-    if (left_ms <= 0)
-      return fail(Code::kDeadlineExceeded, fmt::format("write to fd {}: reader is stuck", fd));
+    const double left_ms = std::max(0.0, (end_ns - monotonic_now_ns()) / 1e6);
     pollfd wait{fd, POLLOUT, 0};
-    ::poll(&wait, 1, static_cast<int>(left_ms) + 1);
+    const int ready = ::poll(&wait, 1, static_cast<int>(std::ceil(std::min(left_ms, kLongestMs))));
+    if (ready > 0) {
+      const ssize_t written = ::write(fd, bytes.data(), std::min(most, bytes.size()));
+      if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
+      if (written < 0 && errno != EINTR && errno != EAGAIN)
+        return fail(Code::kUnavailable,
+                    fmt::format("write to fd {}: {}", fd, std::strerror(errno)));
+    } else if (left_ms <= 0) {
+      return fail(Code::kDeadlineExceeded, fmt::format("write to fd {}: reader is stuck", fd));
+    }
   }
   return {};
 }

@@ -135,6 +135,7 @@ Result<std::string> check_text(const ParameterInfo&, std::string_view value) {
   const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20U || c == 0x7f; };
   if (std::ranges::any_of(value, control))
     return wrong(fmt::format("{} holds a control character", in_quotes(value)));
+  if (valid_utf8(value) != value) return wrong(fmt::format("{} is not UTF-8", in_quotes(value)));
   return std::string(value);
 }
 

@@ -100,6 +100,11 @@ TEST(Params, ErrorsNameKernelParameterValueAndWhatIsAllowed) {
             "verbs.example: parameter device: \"a?b\" holds a control character");
 }
 
+TEST(Params, TextIsUtf8SinceMessagesCarryIt) {
+  EXPECT_EQ(error_of({{"device", "\xff"}}), "verbs.example: parameter device: \"?\" is not UTF-8");
+  EXPECT_EQ(error_of({{"device", "m\u00b5"}}), "no error");
+}
+
 TEST(Params, OneSidedRangesSayTheirSide) {
   ParameterInfo info = declare("n", "integer", "1");
   info.set_minimum(1);

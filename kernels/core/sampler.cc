@@ -15,8 +15,8 @@ namespace {
 constexpr double kSteady = 0.01;      // two blocks' medians apart by less: warm
 constexpr double kWarmUpShare = 0.1;  // of the time cap
 constexpr double kBatchShare = 0.02;  // of the time cap, at most, between two looks at the clock
-constexpr double kCheckGrowth = 1.5;  // samples from one interval to the next: the statistics
-                                      // of all checks cost about three times the last one's
+constexpr double kCheckGrowth = 1.5;  // samples from one check of the interval to the next
+constexpr double kCheckCost = 20;     // measuring between two checks takes this many times a check
 constexpr std::uint64_t kMaxSamples = 16U << 20U;
 
 double median_of(std::vector<double> values) {
@@ -26,12 +26,9 @@ double median_of(std::vector<double> values) {
 
 // Half the interval's width over the median; absent where there is no interval or no scale.
 std::optional<double> relative_half_width(const std::vector<double>& samples) {
-  std::vector<double> sorted = samples;
-  std::ranges::sort(sorted);
-  const auto interval = median_interval_sorted(sorted, effective_sample_count(samples));
-  const double median = quantile_sorted(sorted, 0.5);
-  if (!interval || median == 0) return std::nullopt;
-  return (interval->high - interval->low) / 2 / std::abs(median);
+  const MedianEstimate estimate = estimate_median(samples);
+  if (!estimate.interval || estimate.median == 0) return std::nullopt;
+  return (estimate.interval->high - estimate.interval->low) / 2 / std::abs(estimate.median);
 }
 
 // One run: the state between its batches.
@@ -88,7 +85,7 @@ Status Session::warm_up() {
   do {
     const std::uint64_t count = block_size(until_ns);
     block.clear();
-    RG_TRY(append(count, block));
+    RG_TRY_OK(append(count, block));
     out_.warmup_count += count;
     const double median = median_of(block);
     // A first block of one operation sizes the next; it is no measure of steadiness.
@@ -108,6 +105,7 @@ Status Session::measure() {
   const bool adaptive = options_.fixed_samples == 0;
   const std::uint64_t wanted = adaptive ? options_.max_samples : options_.fixed_samples;
   auto next_check = static_cast<double>(options_.min_samples);
+  double next_check_ns = 0;
   // Touched now, so that no page fault lands in a timed batch.
   out_.samples.resize(wanted);
   out_.samples.clear();
@@ -120,13 +118,16 @@ Status Session::measure() {
     const std::uint64_t left = wanted - out_.samples.size();
     const std::uint64_t count = std::min(left, block_size(options_.time_cap_ns));
     out_.measure_ns += RG_TRY(append(count, out_.samples));
-    if (!adaptive || static_cast<double>(out_.samples.size()) < next_check) continue;
+    const auto count_now = static_cast<double>(out_.samples.size());
+    if (!adaptive || count_now < next_check || out_.measure_ns < next_check_ns) continue;
+    const double check_ns = clock_.now_ns();
     if (narrow_enough()) {
       out_.stop_reason = "converged";
       out_.converged = true;
       return {};
     }
-    next_check = kCheckGrowth * static_cast<double>(out_.samples.size());
+    next_check = kCheckGrowth * count_now;
+    next_check_ns = out_.measure_ns + kCheckCost * (clock_.now_ns() - check_ns);
   }
   if (out_.samples.empty())
     return fail(Code::kDeadlineExceeded,

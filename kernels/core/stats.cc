@@ -48,6 +48,15 @@ double lower_rank(double n) {
   return rank;
 }
 
+// The interval's lower end among n sorted samples (from 0); the upper lies as far from the end.
+std::optional<std::size_t> interval_index(double n, double effective_n) {
+  const double effective = std::floor(std::min(effective_n, n));
+  if (!(effective >= kMinEffective)) return std::nullopt;
+  double rank = lower_rank(effective);
+  if (effective < n) rank = std::max(1.0, std::floor(rank * (n + 1) / (effective + 1)));
+  return static_cast<std::size_t>(rank) - 1;
+}
+
 // --- dependence ---------------------------------------------------------------------------------
 
 struct Dependence {
@@ -203,13 +212,9 @@ double quantile_sorted(std::span<const double> sorted, double q) {
 }
 
 std::optional<Interval> median_interval_sorted(std::span<const double> sorted, double effective_n) {
-  const auto n = static_cast<double>(sorted.size());
-  const double effective = std::floor(std::min(effective_n, n));
-  if (!(effective >= kMinEffective)) return std::nullopt;
-  double rank = lower_rank(effective);
-  if (effective < n) rank = std::max(1.0, std::floor(rank * (n + 1) / (effective + 1)));
-  const auto low = static_cast<std::size_t>(rank) - 1;
-  return Interval{sorted[low], sorted[sorted.size() - 1 - low]};
+  const auto low = interval_index(static_cast<double>(sorted.size()), effective_n);
+  if (!low) return std::nullopt;
+  return Interval{sorted[*low], sorted[sorted.size() - 1 - *low]};
 }
 
 std::uint64_t samples_needed(double q) {
@@ -232,8 +237,27 @@ double lag1_autocorrelation(std::span<const double> in_time_order) {
 }
 
 double effective_sample_count(std::span<const double> in_time_order) {
-  if (in_time_order.empty()) return 0;
-  return effective_count_about(in_time_order, quantile_sorted(sorted_copy(in_time_order), 0.5));
+  return in_time_order.empty() ? 0 : estimate_median(in_time_order).effective_count;
+}
+
+MedianEstimate estimate_median(std::span<const double> in_time_order) {
+  RG_CHECK(!in_time_order.empty());
+  std::vector<double> values(in_time_order.begin(), in_time_order.end());
+  const auto at = [&](std::size_t i) { return values.begin() + static_cast<std::ptrdiff_t>(i); };
+  const std::size_t n = values.size();
+  std::nth_element(values.begin(), at(n / 2), values.end());
+  const double upper = *at(n / 2);
+  const double lower = n % 2 == 1 ? upper : *std::max_element(values.begin(), at(n / 2));
+  MedianEstimate out{.median = std::lerp(lower, upper, 0.5), .effective_count = 0, .interval = {}};
+  out.effective_count = effective_count_about(in_time_order, out.median);
+  const auto low = interval_index(static_cast<double>(n), out.effective_count);
+  if (!low) return out;
+  // Each end lies in its own half: low < n / 2 <= n - 1 - low.
+  std::nth_element(values.begin(), at(*low), at(n / 2));
+  const double low_end = *at(*low);
+  std::nth_element(at(n / 2), at(n - 1 - *low), values.end());
+  out.interval = Interval{low_end, *at(n - 1 - *low)};
+  return out;
 }
 
 Histogram histogram_of(std::span<const double> samples) {

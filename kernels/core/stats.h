@@ -35,6 +35,15 @@ double lag1_autocorrelation(std::span<const double> in_time_order);
 // the integrated autocorrelation time of the samples' signs about the median.
 double effective_sample_count(std::span<const double> in_time_order);
 
+// The median and what its interval is made of, without sorting: what the sampler asks between
+// batches. `in_time_order` is not empty.
+struct MedianEstimate {
+  double median = 0;
+  double effective_count = 0;
+  std::optional<Interval> interval;
+};
+MedianEstimate estimate_median(std::span<const double> in_time_order);
+
 // Buckets of three significant digits.
 Histogram histogram_of(std::span<const double> samples);
 

@@ -189,6 +189,22 @@ TEST(EffectiveCount, NeverExceedsTheCount) {
   EXPECT_EQ(effective_sample_count({}), 0);
 }
 
+TEST(EstimateMedian, AgreesWithTheSortedForm) {
+  std::mt19937_64 random(12);
+  for (std::size_t n = 1; n < 300; ++n) {
+    const auto values = autoregressive(n, 0.3, random);
+    const auto ordered = sorted(values);
+    const MedianEstimate estimate = estimate_median(values);
+    ASSERT_EQ(estimate.median, quantile_sorted(ordered, 0.5)) << n;
+    ASSERT_EQ(estimate.effective_count, effective_sample_count(values)) << n;
+    const auto interval = median_interval_sorted(ordered, estimate.effective_count);
+    ASSERT_EQ(estimate.interval.has_value(), interval.has_value()) << n;
+    if (!interval) continue;
+    ASSERT_EQ(estimate.interval->low, interval->low) << n;
+    ASSERT_EQ(estimate.interval->high, interval->high) << n;
+  }
+}
+
 TEST(HistogramOf, BucketsByThreeDigits) {
   const Histogram histogram =
       histogram_of(std::vector<double>{1234, 1230, 1239.9, 1240, 0.00123, 0.001239, 0, 7, 7.004});
@@ -204,6 +220,7 @@ TEST(HistogramOf, KeepsEverySampleWithinOnePercent) {
   std::uniform_real_distribution<double> exponent(-280, 300);
   std::uniform_int_distribution<int> sign(0, 1);
   std::vector<double> values;
+  values.reserve(20'000);
   for (int i = 0; i < 20'000; ++i)
     values.push_back((sign(random) == 0 ? -1 : 1) * std::pow(10.0, exponent(random)));
   const Histogram histogram = histogram_of(values);

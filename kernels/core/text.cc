@@ -6,6 +6,32 @@
 #include <fmt/format.h>
 
 namespace railgauge {
+namespace {
+
+// Bytes of the UTF-8 character that `text` begins with; 0 when it begins with none. Overlong forms,
+// surrogates and what lies above U+10FFFF are none.
+std::size_t character_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned>(static_cast<unsigned char>(text[i])) : 0U;
+  };
+  const auto continues = [&](std::size_t i) { return (byte(i) & 0xc0U) == 0x80U; };
+  const unsigned first = byte(0);
+  if (first < 0x80U) return 1;
+  if (first >= 0xc2U && first <= 0xdfU) return continues(1) ? 2 : 0;
+  if (first >= 0xe0U && first <= 0xefU) {
+    const bool overlong = first == 0xe0U && byte(1) < 0xa0U;
+    const bool surrogate = first == 0xedU && byte(1) > 0x9fU;
+    return continues(1) && continues(2) && !overlong && !surrogate ? 3 : 0;
+  }
+  if (first >= 0xf0U && first <= 0xf4U) {
+    const bool overlong = first == 0xf0U && byte(1) < 0x90U;
+    const bool above = first == 0xf4U && byte(1) > 0x8fU;
+    return continues(1) && continues(2) && continues(3) && !overlong && !above ? 4 : 0;
+  }
+  return 0;
+}
+
+}  // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   a = a.substr(0, kMaxComparedWord);
@@ -42,13 +68,28 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> can
   return nearest == nullptr ? std::string() : fmt::format("; did you mean \"{}\"?", *nearest);
 }
 
-std::string in_quotes(std::string_view word) {
-  std::string out = "\"";
-  for (const char c : word.substr(0, kMaxQuoted)) {
-    const bool control = static_cast<unsigned char>(c) < 0x20U || c == 0x7f;
-    out.push_back(control ? '?' : c);
+std::string valid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = character_length(text);
+    if (length == 0)
+      out.push_back('?');
+    else
+      out.append(text.substr(0, length));
+    text.remove_prefix(std::max<std::size_t>(1, length));
   }
-  return out + (word.size() > kMaxQuoted ? "...\"" : "\"");
+  return out;
+}
+
+std::string in_quotes(std::string_view word) {
+  std::size_t length = std::min(word.size(), kMaxQuoted);
+  // Not in the middle of a character, which has at most three bytes after its first.
+  for (int i = 0; i < 3 && length < word.size() && (word[length] & 0xc0) == 0x80; ++i) --length;
+  std::string out = valid_utf8(word.substr(0, length));
+  for (char& c : out)
+    if (static_cast<unsigned char>(c) < 0x20U || c == 0x7f) c = '?';
+  return fmt::format("\"{}{}\"", out, length < word.size() ? "..." : "");
 }
 
 std::string one_of(std::span<const std::string> words) {

@@ -17,8 +17,13 @@ inline constexpr std::size_t kMaxComparedWord = 64;
 // appended to an error.
 std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
-// The word in double quotes, made fit for one line: control characters become "?", and what is
-// longer than kMaxQuoted is cut and marked with "...".
+// The text with "?" for each byte that is no part of valid UTF-8. Everything that goes into a
+// message's string field and was written by others (stderr of a child, words of a user) passes here
+// first: protobuf refuses to parse a message with any other bytes.
+std::string valid_utf8(std::string_view text);
+
+// The word in double quotes, made fit for one line and for a message: control characters and bytes
+// that are no UTF-8 become "?", and what is longer than kMaxQuoted bytes is cut, marked with "...".
 std::string in_quotes(std::string_view word);
 inline constexpr std::size_t kMaxQuoted = 80;
 

@@ -36,6 +36,23 @@ TEST(InQuotes, StaysOnOneLine) {
             "\"" + std::string(kMaxQuoted, 'x') + "...\"");
 }
 
+TEST(InQuotes, CutsBetweenCharacters) {
+  const std::string almost(kMaxQuoted - 1, 'x');
+  EXPECT_EQ(in_quotes(almost + "\u00b5"), "\"" + almost + "...\"");
+  EXPECT_EQ(in_quotes("\u00b5s\xff"), "\"\u00b5s?\"");
+}
+
+TEST(ValidUtf8, KeepsCharactersAndMarksTheRest) {
+  const std::string good = "a\u00b5\u20ac\U0001F600\n";
+  EXPECT_EQ(valid_utf8(good), good);
+  EXPECT_EQ(valid_utf8("\x80"), "?");
+  EXPECT_EQ(valid_utf8("\xc0\xaf"), "??") << "overlong";
+  EXPECT_EQ(valid_utf8("\xed\xa0\x80"), "???") << "surrogate";
+  EXPECT_EQ(valid_utf8("\xf4\x90\x80\x80"), "????") << "above U+10FFFF";
+  EXPECT_EQ(valid_utf8("\xe2\x82"), "??") << "cut off";
+  EXPECT_EQ(valid_utf8("x\xe2y"), "x?y");
+}
+
 TEST(OneOf, ReadsAsASentence) {
   EXPECT_EQ(one_of({}), "");
   EXPECT_EQ(one_of(std::span(kWords).first(1)), "depth");

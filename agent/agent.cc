@@ -1,0 +1,357 @@
+#include "agent/agent.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+
+#include <fmt/format.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <spdlog/spdlog.h>
+
+#include "agent/inventory/nics.h"
+#include "agent/kernel_list.h"
+#include "agent/recovery.h"
+#include "kernels/core/clock.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge::agent {
+namespace {
+constexpr double kSecondNs = 1e9;
+constexpr double kTickNs = kSecondNs;
+constexpr double kStoreRetryNs = kSecondNs;
+constexpr double kInventoryNs = 10 * kSecondNs;
+constexpr double kKernelsNs = 30 * kSecondNs;
+constexpr double kPruneNs = 600 * kSecondNs;
+constexpr double kLeastBeatSeconds = 0.2;
+constexpr double kMostBeatSeconds = 60;
+constexpr double kListSeconds = 5;
+constexpr double kStopNs = 10 * kSecondNs;     // for tasks to end after a stop
+constexpr double kFarewellNs = 2 * kSecondNs;  // for the controller to take the last records
+constexpr std::size_t kMaxPollFds = 64;
+constexpr std::size_t kStoreRecords = 64;  // in one transaction, so that little room is some room
+
+double unix_now_seconds() { return static_cast<double>(::time(nullptr)); }
+}  // namespace
+
+Result<std::unique_ptr<Agent>> Agent::open(AgentOptions options, Metrics& metrics) {
+  Identity identity = RG_TRY(load_identity(options.state_dir));
+  Spool spool = RG_TRY(Spool::open(
+      {.path = options.state_dir + "/agent-spool.db", .max_bytes = options.spool_bytes}));
+  Recovered recovered = RG_TRY(recover_open_tasks(spool));
+  if (!recovered.finals.empty())
+    spdlog::warn("{} tasks were open when the agent before this one ended; {} runners killed",
+                 recovered.finals.size(), recovered.killed_runners);
+  Fd wake(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!wake) return fail(Code::kResourceExhausted, "eventfd: no descriptor left");
+  std::unique_ptr<Agent> agent(new Agent(std::move(options), metrics, std::move(identity),
+                                         std::move(spool), std::move(wake)));
+  agent->pending_ = std::move(recovered.finals);
+  agent->load_kernels();
+  return agent;
+}
+
+Agent::Agent(AgentOptions options, Metrics& metrics, Identity identity, Spool spool, Fd wake)
+    : options_(std::move(options)),
+      metrics_(metrics),
+      identity_(std::move(identity)),
+      spool_(std::move(spool)),
+      wake_(std::move(wake)),
+      supervisor_(options_.supervisor, *this, [this](const api::TaskRef& task, pid_t pid) {
+        return spool_.open_task({.task = task,
+                                 .pid = pid,
+                                 .start_ticks = process_start_ticks(pid).value_or(0),
+                                 .next_sequence = 0});
+      }) {
+  hello_.set_node_id(identity_.node_id);
+  hello_.set_name(options_.name);
+  hello_.set_incarnation(identity_.incarnation);
+  hello_.set_version(RAILGAUGE_VERSION);
+  link_ = std::make_unique<Link>(options_.link, [fd = wake_.get()] {
+    const std::uint64_t one = 1;
+    static_cast<void>(!::write(fd, &one, sizeof(one)));  // full means that it rings already
+  });
+}
+
+void Agent::run(int stop_fd) {
+  refresh_inventory();
+  say_hello();
+  link_->start();
+  while (!may_leave()) {
+    wait(stop_fd);
+    take_link_events();
+    supervisor_.service();
+    store();
+    pump();
+    tick();
+  }
+  link_->stop();
+}
+
+void Agent::wait(int stop_fd) {
+  std::vector<pollfd> set;
+  set.reserve(kMaxPollFds);
+  set.push_back({wake_.get(), POLLIN, 0});
+  set.push_back({stop_ns_ > 0 ? -1 : stop_fd, POLLIN, 0});
+  supervisor_.add_to(set);
+  const double wake_ns = std::min({supervisor_.wake_ns(), tick_ns_, beat_ns_});
+  const double left_ms = std::clamp((wake_ns - monotonic_now_ns()) / 1e6, 0.0, kTickNs / 1e6);
+  ::poll(set.data(), set.size(), static_cast<int>(std::ceil(left_ms)));
+  std::uint64_t rung = 0;
+  static_cast<void>(!::read(wake_.get(), &rung, sizeof(rung)));
+  if (stop_ns_ == 0 && (set[1].revents & POLLIN) != 0) {
+    stop_ns_ = monotonic_now_ns();
+    spdlog::info("stopping; {} tasks run", supervisor_.size());
+    supervisor_.cancel_all(std::string(kCancelledOutcome), "the agent was stopped");
+  }
+}
+
+bool Agent::may_leave() {
+  if (stop_ns_ == 0) return false;
+  const double since_ns = monotonic_now_ns() - stop_ns_;
+  if (since_ns > kStopNs) return true;
+  if (supervisor_.size() > 0 || !pending_.empty()) return false;
+  const bool said_all = spool_.waiting_records() == 0 && link_->idle();
+  return said_all || !delivery_.is_attached() || since_ns > kFarewellNs;
+}
+
+void Agent::take_link_events() {
+  for (LinkEvent& event : link_->take()) {
+    if (event.kind == LinkEvent::Kind::kAttached) on_attached(event.message.welcome());
+    if (event.kind == LinkEvent::Kind::kLost) on_lost(event);
+    if (event.kind == LinkEvent::Kind::kMessage) on_message(event.message);
+  }
+}
+
+void Agent::on_attached(const api::Welcome& welcome) {
+  spdlog::info("attached to {} (Railgauge {}) as {}", options_.link.controller,
+               welcome.controller_version(), options_.name);
+  if (welcome.heartbeat_seconds() > 0)
+    beat_seconds_ = std::clamp(welcome.heartbeat_seconds(), kLeastBeatSeconds, kMostBeatSeconds);
+  delivery_.attached(spool_.acknowledged());
+  beat_ns_ = 0;
+  if (was_attached_) metrics_.reconnected();
+  was_attached_ = true;
+  metrics_.set_connected(true);
+  lost_reason_.clear();
+}
+
+void Agent::on_lost(const LinkEvent& event) {
+  delivery_.lost();
+  metrics_.set_connected(false);
+  refresh_inventory();
+  say_hello();
+  if (stop_ns_ > 0 || event.reason == lost_reason_) return;  // the same again every few seconds
+  lost_reason_ = event.reason;
+  if (event.permanent)
+    spdlog::error("controller {}: {}; somebody has to act, tried again rarely",
+                  options_.link.controller, event.reason);
+  else
+    spdlog::warn("controller {}: {}; tried again until it answers", options_.link.controller,
+                 event.reason);
+}
+
+void Agent::on_message(api::ControllerMessage& message) {
+  switch (message.body_case()) {
+    case api::ControllerMessage::kPrepare:
+      return on_prepare(message.prepare());
+    case api::ControllerMessage::kGo:
+      return supervisor_.go(message.go().task());
+    case api::ControllerMessage::kStep:
+      return supervisor_.step(message.step().task(), message.step().step());
+    case api::ControllerMessage::kCancel:
+      return supervisor_.cancel(message.cancel().task(), message.cancel().outcome(),
+                                message.cancel().reason());
+    case api::ControllerMessage::kAck:
+      ack_through_ = std::max(ack_through_, message.ack().through_spool_id());
+      return acknowledge();
+    default:
+      spdlog::warn("controller sent a message that this agent does not know");
+  }
+}
+
+// A full disk may refuse to note an acknowledgement down: tick() comes back to it.
+void Agent::acknowledge() {
+  if (const Status status = spool_.acknowledge(ack_through_); !status)
+    return spdlog::error("{}", status.error().message);
+  if (store_retry_ns_ > 0) store_retry_ns_ = monotonic_now_ns();  // there may be room now
+}
+
+void Agent::on_prepare(const api::PrepareTask& prepare) {
+  if (const Status status = start(prepare); !status) {
+    api::AgentMessage message;
+    *message.mutable_refusal()->mutable_task() = prepare.task();
+    message.mutable_refusal()->set_outcome(std::string(outcome_of(status.error().code)));
+    message.mutable_refusal()->set_reason(status.error().message);
+    spdlog::warn("task {} refused: {}", prepare.task().task_id(), status.error().message);
+    return answer(std::move(message));
+  }
+  say_hello();
+}
+
+Status Agent::start(const api::PrepareTask& prepare) {
+  if (stop_ns_ > 0) return fail(Code::kCancelled, "the agent is being stopped");
+  if (store_retry_ns_ > 0)
+    return fail(Code::kResourceExhausted, "the spool takes no records; the agent's log says why");
+  return supervisor_.prepare(prepare);
+}
+
+void Agent::prepared(const api::TaskRef& task) {
+  api::AgentMessage message;
+  *message.mutable_prepared()->mutable_task() = task;
+  relay(std::move(message), task);
+}
+
+void Agent::step(const api::TaskRef& task, GroupStep step) {
+  api::AgentMessage message;
+  *message.mutable_step()->mutable_task() = task;
+  *message.mutable_step()->mutable_step() = std::move(step);
+  relay(std::move(message), task);
+}
+
+// What the rendezvous cannot do without. While the controller is away it waits in the outbox.
+void Agent::relay(api::AgentMessage message, const api::TaskRef& task) {
+  if (!link_->send(std::move(message)))
+    supervisor_.cancel(task, std::string(kCrashed), "controller link lost: its queue is full");
+}
+
+void Agent::record(Record record) {
+  const TaskKey key = task_key(record.key());
+  if (record.has_started()) started_[key] = record.started();
+  if (const auto it = started_.find(key); record.has_point() && it != started_.end())
+    metrics_.result(it->second.kernel(), it->second.endpoint(), record.point(),
+                    record.unix_time_seconds());
+  pending_.push_back(std::move(record));
+}
+
+void Agent::ended(const api::TaskRef& task, Record record, bool was_prepared) {
+  const Final& final = record.final();
+  spdlog::info("task {} rank {}: {} {}", task.task_id(), task.rank(), final.outcome(),
+               final.reason());
+  metrics_.task_ended(supervisor_.kernel_of(task), final.outcome());
+  started_.erase(task_key(task));
+  const auto fill = [&](auto& body) {
+    *body.mutable_task() = task;
+    body.set_outcome(final.outcome());
+    body.set_reason(final.reason());
+  };
+  if (!was_prepared) fill(*after_store_.emplace_back().mutable_refusal());
+  fill(*after_store_.emplace_back().mutable_ended());
+  pending_.push_back(std::move(record));
+}
+
+// Before anything of it is sent. A spool that takes nothing ends the tasks; what is in memory then
+// is bounded by what their pipes held, and stays until the spool takes it.
+void Agent::store() {
+  if (pending_.empty() || monotonic_now_ns() < store_retry_ns_) return;
+  while (!pending_.empty()) {
+    const std::size_t count = std::min(pending_.size(), kStoreRecords);
+    const auto end = pending_.begin() + static_cast<std::ptrdiff_t>(count);
+    if (const Status status = spool_.append({pending_.begin(), end}); !status)
+      return store_failed(status.error());
+    pending_.erase(pending_.begin(), end);
+  }
+  if (store_retry_ns_ > 0) spdlog::info("the spool takes records again");
+  store_retry_ns_ = 0;
+  pump();
+  for (api::AgentMessage& message : after_store_) answer(std::move(message));
+  const bool some_ended = !after_store_.empty();
+  after_store_.clear();
+  if (some_ended) say_hello();
+}
+
+void Agent::store_failed(const Error& error) {
+  if (store_retry_ns_ == 0) spdlog::error("{}; tasks end", error.message);
+  store_retry_ns_ = monotonic_now_ns() + kStoreRetryNs;
+  supervisor_.abort_all(error.message);
+}
+
+void Agent::answer(api::AgentMessage message) {
+  if (!link_->send(std::move(message)))
+    spdlog::warn("an answer was dropped: the queue to the controller is full");
+}
+
+void Agent::pump() {
+  while (spool_.last_id() > delivery_.sent_through()) {
+    const std::uint64_t allowance = delivery_.allowance(spool_.acknowledged());
+    if (allowance == 0) return;
+    auto records = spool_.read(delivery_.sent_through(), allowance, Delivery::kBatchBytes);
+    if (!records) {  // not again before the next stream: the log would fill
+      delivery_.lost();
+      return spdlog::error("{}; no records are sent", records.error().message);
+    }
+    if (records->empty()) return;
+    const std::uint64_t through = records->back().spool_id();
+    api::AgentMessage message;
+    for (api::SpooledRecord& record : *records)
+      *message.mutable_records()->add_records() = std::move(record);
+    if (!link_->send(std::move(message))) return;
+    delivery_.sent(through);
+  }
+}
+
+void Agent::tick() {
+  const double now_ns = monotonic_now_ns();
+  if (now_ns >= beat_ns_) beat();
+  if (now_ns < tick_ns_) return;
+  tick_ns_ = now_ns + kTickNs;
+  metrics_.set_running(static_cast<double>(supervisor_.size()));
+  metrics_.set_spool(static_cast<double>(spool_.waiting_records()),
+                     static_cast<double>(spool_.used_bytes().value_or(0)));
+  metrics_.sample_process();
+  if (ack_through_ > spool_.acknowledged()) acknowledge();
+  if (now_ns >= prune_ns_) {
+    prune_ns_ = now_ns + kPruneNs;
+    if (const Status status = spool_.prune(unix_now_seconds()); !status)
+      spdlog::error("{}", status.error().message);
+  }
+  if (supervisor_.size() > 0 || stop_ns_ > 0) return;  // nothing beside a measurement
+  const api::Hello before = hello_;
+  if (hello_.kernels().empty() && now_ns >= kernels_ns_) load_kernels();
+  if (now_ns >= inventory_ns_) refresh_inventory();
+  if (google::protobuf::util::MessageDifferencer::Equals(before, hello_)) return;
+  say_hello();
+  spdlog::info("NICs or kernels changed; attaching again to say so");
+  link_->redial();
+}
+
+void Agent::beat() {
+  beat_ns_ = monotonic_now_ns() + beat_seconds_ * kSecondNs;
+  if (!delivery_.is_attached()) return;
+  api::AgentMessage message;
+  api::Heartbeat& heartbeat = *message.mutable_heartbeat();
+  heartbeat.set_unix_time_seconds(unix_now_seconds());
+  heartbeat.set_spool_records(static_cast<double>(spool_.waiting_records()));
+  const auto running = supervisor_.running();
+  if (!running.empty()) heartbeat.set_busy_task_id(running.front().task_id());
+  link_->send(std::move(message));
+}
+
+void Agent::refresh_inventory() {
+  inventory_ns_ = monotonic_now_ns() + kInventoryNs;
+  hello_.clear_nics();
+  for (api::Nic& nic : list_nics(options_.sysfs_root)) *hello_.add_nics() = std::move(nic);
+  hello_.clear_facts();
+  for (auto& [name, value] : node_facts("")) (*hello_.mutable_facts())[name] = value;
+}
+
+void Agent::load_kernels() {
+  kernels_ns_ = monotonic_now_ns() + kKernelsNs;
+  auto list = list_kernels(options_.supervisor.task.runner, kListSeconds);
+  if (!list)
+    return spdlog::error("no kernels: {}; tried again every {} s, --runner names the program",
+                         list.error().message, kKernelsNs / kSecondNs);
+  metrics_.set_kernels(*list);
+  *hello_.mutable_kernels() = std::move(*list->mutable_kernels());
+}
+
+void Agent::say_hello() {
+  api::Hello hello = hello_;
+  for (api::TaskRef& task : supervisor_.running()) *hello.add_running() = std::move(task);
+  link_->set_hello(std::move(hello));
+}
+
+}  // namespace railgauge::agent

@@ -1,0 +1,93 @@
+// The agent's one loop: polls runners and the link's wake-up, stores records before it sends them,
+// answers the controller. Everything but the link's two threads and the metrics server happens
+// here.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/delivery.h"
+#include "agent/identity.h"
+#include "agent/link.h"
+#include "agent/metrics.h"
+#include "agent/spool.h"
+#include "agent/supervisor.h"
+
+namespace railgauge::agent {
+
+struct AgentOptions {
+  std::string name;       // how people call the node
+  std::string state_dir;  // identity, lock and spool
+  std::string sysfs_root = "/sys";
+  LinkOptions link;
+  Supervisor::Options supervisor;
+  std::uint64_t spool_bytes = 256U << 20U;
+};
+
+class Agent final : private TaskListener {
+ public:
+  // Locks the state folder, answers for tasks of a killed predecessor, asks the runner for its
+  // kernels (none is no error). Errors: load_identity's and the spool's.
+  static Result<std::unique_ptr<Agent>> open(AgentOptions options, Metrics& metrics);
+
+  // Until `stop_fd` is readable. Then running tasks are cancelled, their final records spooled, and
+  // sent if the controller takes them at once.
+  void run(int stop_fd);
+
+ private:
+  Agent(AgentOptions options, Metrics& metrics, Identity identity, Spool spool, Fd wake);
+
+  // TaskListener
+  void prepared(const api::TaskRef& task) override;
+  void step(const api::TaskRef& task, GroupStep step) override;
+  void record(Record record) override;
+  void ended(const api::TaskRef& task, Record final, bool was_prepared) override;
+
+  void wait(int stop_fd);
+  void take_link_events();
+  void on_attached(const api::Welcome& welcome);
+  void on_lost(const LinkEvent& event);
+  void on_message(api::ControllerMessage& message);
+  void acknowledge();
+  void on_prepare(const api::PrepareTask& prepare);
+  Status start(const api::PrepareTask& prepare);
+  void store();
+  void store_failed(const Error& error);
+  void pump();
+  void tick();
+  void beat();
+  void refresh_inventory();
+  void load_kernels();
+  void say_hello();
+  void relay(api::AgentMessage message, const api::TaskRef& task);
+  void answer(api::AgentMessage message);
+  [[nodiscard]] bool may_leave();
+
+  AgentOptions options_;
+  Metrics& metrics_;
+  Identity identity_;
+  Spool spool_;
+  Fd wake_;  // eventfd that the link's threads ring
+  Delivery delivery_;
+  Supervisor supervisor_;
+  api::Hello hello_;
+  std::map<TaskKey, Started> started_;          // of the tasks that run, for the metrics
+  std::vector<Record> pending_;                 // not in the spool yet
+  std::vector<api::AgentMessage> after_store_;  // answers that must not overtake those records
+  std::uint64_t ack_through_ = 0;               // the newest that was heard
+  double store_retry_ns_ = 0;                   // while the spool takes nothing
+  double tick_ns_ = 0;
+  double inventory_ns_ = 0;
+  double kernels_ns_ = 0;
+  double prune_ns_ = 0;
+  double beat_ns_ = 0;
+  double beat_seconds_ = 5;
+  bool was_attached_ = false;   // ever
+  std::string lost_reason_;     // as logged last
+  double stop_ns_ = 0;          // when a stop was asked for; 0 before
+  std::unique_ptr<Link> link_;  // last: its threads end before what they ring goes
+};
+
+}  // namespace railgauge::agent

@@ -1,0 +1,354 @@
+// The whole agent: a real controller's end of the stream, real runner processes, a real spool.
+#include "agent/agent.h"
+
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "agent/testing/fake_controller.h"
+#include "agent/testing/temp_dir.h"
+
+namespace railgauge::agent {
+namespace {
+using testing::HasSubstr;
+using testing::SizeIs;
+using Heard = FakeController::Heard;
+
+constexpr std::size_t kMiB = 1U << 20U;
+constexpr int kTries = 500;
+
+bool any(const Heard& heard, bool (api::AgentMessage::*has)() const) {
+  return std::ranges::any_of(heard, has);
+}
+
+class AgentTest : public testing::Test {
+ protected:
+  TempDir folder_;
+  std::string target_ = "unix:" + folder_ / "controller.sock";
+  std::unique_ptr<FakeController> controller_ = std::make_unique<FakeController>(target_);
+  Metrics metrics_;
+  Fd stop_;
+  std::unique_ptr<Agent> agent_;
+  std::thread loop_;
+
+  ~AgentTest() override { stop(); }
+  static void SetUpTestSuite() { ::signal(SIGPIPE, SIG_IGN); }
+
+  AgentOptions options() const {
+    AgentOptions options;
+    options.name = "node-a";
+    options.state_dir = folder_ / "state";
+    options.sysfs_root = folder_ / "sys";
+    options.link.controller = target_;
+    options.link.backoff = {.first_seconds = 0.01, .most_seconds = 0.05, .refused_seconds = 600};
+    options.supervisor.task.runner = SCRIPTED_RUNNER;
+    options.supervisor.task.cancel_grace_seconds = 0.1;
+    options.supervisor.task.term_grace_seconds = 0.2;
+    return options;
+  }
+  void start(AgentOptions options) {
+    auto agent = Agent::open(std::move(options), metrics_);
+    ASSERT_TRUE(agent) << agent.error().message;
+    agent_ = std::move(*agent);
+    stop_.reset(::eventfd(0, EFD_CLOEXEC));
+    loop_ = std::thread([this] { agent_->run(stop_.get()); });
+    ASSERT_TRUE(until([](const Heard& heard) { return FakeController::hellos(heard) >= 1; }));
+  }
+  void stop() {
+    if (!loop_.joinable()) return;
+    const std::uint64_t one = 1;
+    EXPECT_EQ(::write(stop_.get(), &one, sizeof(one)), 8);
+    loop_.join();
+    agent_.reset();
+  }
+  bool until(const std::function<bool(const Heard&)>& met) { return controller_->until(met); }
+  // The stream is up on the controller's side some time after the Hello was heard.
+  void send_once_attached(const std::function<bool()>& send) {
+    for (int i = 0; i < 2000 && !send(); ++i) ::usleep(5000);
+  }
+  void prepare(const std::string& task, const std::string& script) {
+    send_once_attached([&] { return controller_->prepare(task, script); });
+  }
+  bool refused_for(const std::string& words) {
+    return std::ranges::any_of(controller_->heard(), [&](const api::AgentMessage& message) {
+      return message.refusal().reason().find(words) != std::string::npos;
+    });
+  }
+  void run_to_end(const std::string& task, const std::string& script) {
+    prepare(task, script);
+    ASSERT_TRUE(
+        until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_prepared); }));
+    controller_->go(task);
+    ASSERT_TRUE(
+        until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_ended); }));
+  }
+};
+
+TEST_F(AgentTest, RunsATaskFromHelloToTheLastAcknowledgement) {
+  folder_.write("sys/class/infiniband/rxe0/ports/1/state", "4: ACTIVE\n");
+  start(options());
+  run_to_end("t1", "");
+  const auto records = FakeController::records(controller_->heard());
+  ASSERT_THAT(records, SizeIs(5));
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    EXPECT_EQ(records[i].spool_id(), i + 1);
+    EXPECT_EQ(records[i].record().key().sequence(), i);
+  }
+  EXPECT_EQ(records[4].record().final().outcome(), "passed");
+  const Heard heard = controller_->heard();
+  const api::Hello& hello = heard[0].hello();
+  EXPECT_EQ(hello.name(), "node-a");
+  EXPECT_THAT(hello.node_id(), SizeIs(32));
+  ASSERT_EQ(hello.nics_size(), 1);
+  EXPECT_EQ(hello.nics(0).device(), "rxe0");
+  ASSERT_EQ(hello.kernels_size(), 1);
+  EXPECT_EQ(hello.kernels(0).name(), "test.scripted");
+  stop();
+  EXPECT_THAT(metrics_.text(), HasSubstr("railgauge_agent_tasks_total{kernel=\"test.scripted\","
+                                         "outcome=\"passed\"} 1"));
+  EXPECT_THAT(metrics_.text(), HasSubstr("railgauge_link_latency_seconds{device=\"rxe0\""));
+  auto spool = Spool::open({.path = folder_ / "state/agent-spool.db"});
+  ASSERT_TRUE(spool);
+  EXPECT_EQ(spool->waiting_records(), 0u);
+}
+
+TEST_F(AgentTest, BeatsAndNamesTheTaskThatRuns) {
+  start(options());
+  prepare("t1", "hang");
+  EXPECT_TRUE(until([](const Heard& heard) {
+    return std::ranges::any_of(heard, [](const api::AgentMessage& message) {
+      return message.heartbeat().busy_task_id() == "t1";
+    });
+  }));
+}
+
+TEST_F(AgentTest, ARefusalCarriesTheRunnersOwnReasonAndIsRecordedToo) {
+  start(options());
+  prepare("t1", "refuse");
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_refusal); }));
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return FakeController::has_final(heard, "t1", "waived"); }));
+  for (const auto& message : controller_->heard())
+    if (message.has_refusal()) {
+      EXPECT_EQ(message.refusal().outcome(), "waived");
+      EXPECT_EQ(message.refusal().reason(), "no such device: rxe7");
+    }
+}
+
+TEST_F(AgentTest, TheRealRunnerUnderstandsIt) {
+  AgentOptions real = options();
+  real.supervisor.task.runner = REAL_RUNNER;
+  start(real);
+  send_once_attached([&] { return controller_->prepare("t1", "", 20, "test.local"); });
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_prepared); }));
+  controller_->go("t1");
+  ASSERT_TRUE(until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_ended); }));
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return FakeController::has_final(heard, "t1", "passed"); }));
+  const Final final = FakeController::records(controller_->heard()).back().record().final();
+  EXPECT_GT(final.phases().start_ns(), 0);
+  EXPECT_GT(final.phases().stop_ns(), 0);
+  EXPECT_GT(final.cpu_seconds(), 0);
+}
+
+TEST_F(AgentTest, AnAttemptThatRanHereIsRefusedTheSecondTime) {
+  start(options());
+  run_to_end("t1", "");
+  ASSERT_TRUE(controller_->prepare("t1", ""));
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_refusal); }));
+  EXPECT_THAT(controller_->heard().back().refusal().reason(), HasSubstr("has run here before"));
+}
+
+TEST_F(AgentTest, AMissingRunnerRefusesTasksButKeepsTheAgentUp) {
+  AgentOptions without = options();
+  without.supervisor.task.runner = folder_ / "no-runner";
+  start(without);
+  prepare("t1", "");
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_refusal); }));
+  for (const auto& message : controller_->heard())
+    if (message.has_refusal()) {
+      EXPECT_EQ(message.refusal().outcome(), "waived");
+      EXPECT_THAT(message.refusal().reason(), HasSubstr("no-runner: start: No such file"));
+    }
+}
+
+TEST_F(AgentTest, ATaskOutlivesALostStreamAndItsRecordsComeAgain) {
+  start(options());
+  controller_->set_acknowledge(false);
+  prepare("t1", "wait_after_points");
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_prepared); }));
+  controller_->go("t1");
+  ASSERT_TRUE(until([](const Heard& heard) { return FakeController::records(heard).size() == 4; }));
+  controller_->drop();
+  ASSERT_TRUE(until([](const Heard& heard) { return FakeController::records(heard).size() == 8; }));
+  Heard heard = controller_->heard();
+  ASSERT_EQ(FakeController::hellos(heard), 2);
+  std::vector<api::Hello> hellos;
+  for (const auto& message : heard)
+    if (message.has_hello()) hellos.push_back(message.hello());
+  EXPECT_EQ(hellos[0].incarnation(), hellos[1].incarnation());
+  ASSERT_EQ(hellos[1].running_size(), 1);
+  EXPECT_EQ(hellos[1].running(0).task_id(), "t1");
+  controller_->set_acknowledge(true);
+  ASSERT_TRUE(controller_->go("t1"));  // lets it end
+  ASSERT_TRUE(
+      until([](const Heard& all) { return FakeController::has_final(all, "t1", "passed"); }));
+  std::set<std::uint32_t> sequences;
+  for (const auto& record : FakeController::records(controller_->heard()))
+    sequences.insert(record.record().key().sequence());
+  EXPECT_THAT(sequences, SizeIs(5));
+  stop();
+  EXPECT_THAT(metrics_.text(), HasSubstr("railgauge_agent_reconnects_total 1"));
+}
+
+TEST_F(AgentTest, AControllerThatComesBackGetsWhatHappenedMeanwhile) {
+  start(options());
+  prepare("t1", "wait_after_points");
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_prepared); }));
+  controller_->set_acknowledge(false);
+  controller_->go("t1");
+  ASSERT_TRUE(until([](const Heard& heard) { return FakeController::records(heard).size() == 4; }));
+  controller_ = nullptr;
+  controller_ = std::make_unique<FakeController>(target_);
+  send_once_attached([&] { return controller_->go("t1"); });
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return FakeController::has_final(heard, "t1", "passed"); }));
+}
+
+TEST_F(AgentTest, AStopCancelsWhatRunsAndSpoolsIt) {
+  start(options());
+  prepare("t1", "");
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_prepared); }));
+  stop();
+  EXPECT_TRUE(FakeController::has_final(controller_->heard(), "t1", "cancelled"));
+}
+
+TEST_F(AgentTest, AFullSpoolEndsTheTaskRefusesTheNextAndGoesOnWhenThereIsRoom) {
+  AgentOptions small = options();
+  small.spool_bytes = 128U << 10U;
+  start(small);
+  controller_->set_acknowledge(false);
+  prepare("t1", "many_points");
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_prepared); }));
+  controller_->go("t1");
+  for (int i = 0; i < kTries && !refused_for("takes no records"); ++i) {
+    controller_->prepare("probe" + std::to_string(i), "refuse");
+    ::usleep(20'000);
+  }
+  ASSERT_TRUE(refused_for("takes no records"));
+  // Room comes with acknowledgements; then all that was kept arrives, without a gap.
+  for (int i = 0; i < kTries && !FakeController::has_final(controller_->heard(), "t1", "crashed");
+       ++i) {
+    controller_->acknowledge(FakeController::records(controller_->heard()).back().spool_id());
+    ::usleep(20'000);
+  }
+  std::uint32_t next_sequence = 0;
+  std::string reason;
+  for (const auto& spooled : FakeController::records(controller_->heard())) {
+    const Record& record = spooled.record();
+    if (record.key().task_id() != "t1") continue;
+    EXPECT_EQ(record.key().sequence(), next_sequence++);
+    reason = record.final().reason();
+  }
+  EXPECT_THAT(reason, HasSubstr("full"));
+  EXPECT_GT(next_sequence, 10u);
+}
+
+// The agent as a program of its own, so that it can be killed.
+class AgentProgramTest : public AgentTest {
+ protected:
+  Subprocess spawn_agent() {
+    auto agent =
+        Subprocess::spawn({.argv = {AGENT_PROGRAM, "--controller", target_, "--name", "node-a",
+                                    "--state-dir", folder_ / "state", "--runner", SCRIPTED_RUNNER,
+                                    "--metrics-listen", "none", "--config", folder_ / "none.conf"},
+                           .child_reads = {},
+                           .child_writes = {2}});
+    EXPECT_TRUE(agent);
+    return std::move(*agent);
+  }
+  static std::optional<Exit> wait_for(Subprocess& process) {
+    for (int i = 0; i < 2000; ++i) {
+      if (auto exit = process.reap()) return exit;
+      ::usleep(10'000);
+    }
+    return std::nullopt;
+  }
+};
+
+TEST_F(AgentProgramTest, KilledDuringATaskItAnswersForItAfterItsRestart) {
+  Subprocess first = spawn_agent();
+  prepare("t1", "cancel_unheard");
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_prepared); }));
+  int runner = 0;
+  {
+    auto spool = Spool::open({.path = folder_ / "state/agent-spool.db"});
+    ASSERT_TRUE(spool);
+    ASSERT_THAT(*spool->open_tasks(), SizeIs(1));
+    runner = spool->open_tasks()->front().pid;
+  }
+  ::kill(first.pid(), SIGKILL);  // the agent alone: its runner is in another group
+  ASSERT_TRUE(wait_for(first));
+  Subprocess second = spawn_agent();
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return FakeController::has_final(heard, "t1", "crashed"); }));
+  EXPECT_FALSE(process_start_ticks(runner).has_value());
+  std::set<std::string> incarnations;
+  std::set<std::string> nodes;
+  for (const auto& message : controller_->heard())
+    if (message.has_hello()) {
+      incarnations.insert(message.hello().incarnation());
+      nodes.insert(message.hello().node_id());
+    }
+  EXPECT_THAT(incarnations, SizeIs(2));
+  EXPECT_THAT(nodes, SizeIs(1));
+  for (const auto& record : FakeController::records(controller_->heard()))
+    if (record.record().has_final()) {
+      EXPECT_EQ(record.record().final().reason(), "the agent was restarted while the task ran");
+      EXPECT_EQ(record.record().key().sequence(), 1u);
+    }
+}
+
+TEST_F(AgentProgramTest, TermEndsItWith143AndTheLastRecordIsSent) {
+  Subprocess agent = spawn_agent();
+  prepare("t1", "");
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_prepared); }));
+  agent.signal_group(SIGTERM);
+  const auto exit = wait_for(agent);
+  ASSERT_TRUE(exit);
+  ASSERT_TRUE(WIFEXITED(exit->wait_status));
+  EXPECT_EQ(WEXITSTATUS(exit->wait_status), 143);
+  EXPECT_TRUE(FakeController::has_final(controller_->heard(), "t1", "cancelled"));
+}
+
+TEST_F(AgentProgramTest, ASecondAgentOnTheSameFolderLeavesWithAReason) {
+  Subprocess first = spawn_agent();
+  ASSERT_TRUE(until([](const Heard& heard) { return FakeController::hellos(heard) == 1; }));
+  Subprocess second = spawn_agent();
+  const auto exit = wait_for(second);
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(WEXITSTATUS(exit->wait_status), 4);
+  std::string words;
+  read_available(second.from_child_fd(0), kMiB, words);
+  EXPECT_THAT(words, HasSubstr("another agent uses this state folder"));
+}
+
+}  // namespace
+}  // namespace railgauge::agent

@@ -1,0 +1,18 @@
+// What this node's runner can measure, as it says itself.
+#pragma once
+
+#include <string>
+
+#include "kernels/core/record.pb.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::agent {
+
+// Runs `RUNNER --list --format json`. Errors: kNotFound when there is no such program,
+// kDeadlineExceeded, kInternal when it fails or prints no list.
+Result<KernelList> list_kernels(const std::string& runner, double timeout_seconds);
+
+// The document that --list prints. Unknown keys are skipped: a newer runner may know more. Pure.
+Result<KernelList> parse_kernel_list(const std::string& json);
+
+}  // namespace railgauge::agent

@@ -1,0 +1,181 @@
+// railgauge-agent: wiring, settings and signals.
+#include <malloc.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cctype>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include <fmt/format.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <CLI/CLI.hpp>
+
+#include "agent/agent.h"
+#include "agent/config.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge::agent {
+namespace {
+constexpr const char* kDefaultConfig = "/etc/railgauge/agent.conf";
+// Without a bound glibc gives each thread an arena of its own: resident memory for nothing.
+constexpr int kMallocArenas = 2;
+
+struct Settings {
+  AgentOptions agent;
+  std::string config = kDefaultConfig;
+  std::string metrics_listen = "127.0.0.1:7471";
+  std::string log_level = "info";
+};
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+// railgauge-runner beside this binary.
+std::string default_runner() {
+  std::error_code ignored;
+  return (std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() /
+          "railgauge-runner")
+      .string();
+}
+
+void declare(CLI::App& app, Settings& settings) {
+  AgentOptions& agent = settings.agent;
+  LinkOptions& link = agent.link;
+  agent.name = host_name();
+  agent.state_dir = "/var/lib/railgauge";
+  agent.supervisor.task.runner = default_runner();
+  app.add_option("--controller", link.controller, "HOST:PORT or unix:/path of the controller");
+  app.add_option("--name", agent.name, "name of this node")->capture_default_str();
+  app.add_option("--state-dir", agent.state_dir, "folder for identity and spool")
+      ->capture_default_str();
+  app.add_option("--runner", agent.supervisor.task.runner, "path of railgauge-runner")
+      ->capture_default_str();
+  app.add_option("--metrics-listen", settings.metrics_listen, "ADDRESS:PORT of /metrics, or none")
+      ->capture_default_str();
+  app.add_option("--tls-cert", link.tls_cert, "certificate of this agent (PEM)");
+  app.add_option("--tls-key", link.tls_key, "its private key (PEM)");
+  app.add_option("--tls-ca", link.tls_ca, "CA that signed the controller's certificate (PEM)");
+  app.add_flag("--insecure", link.insecure, "plain TCP, without certificates");
+  app.add_option("--sysfs-root", agent.sysfs_root, "folder that stands for /sys")
+      ->capture_default_str();
+  app.add_option("--log-level", settings.log_level, "what to log")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
+      ->capture_default_str();
+  app.add_option("--config", settings.config, "settings file, key = value lines")
+      ->capture_default_str();
+  for (CLI::Option* option : app.get_options()) {
+    std::string name = "RAILGAUGE_";
+    for (const char c : option->get_single_name())
+      name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    const std::string& plain = option->get_single_name();
+    if (plain != "help" && plain != "version") option->envname(name);
+  }
+}
+
+// Fills in what neither flag nor variable gave.
+Status apply_file(CLI::App& app, const std::string& path) {
+  for (const auto& [key, setting] : RG_TRY(read_settings(path))) {
+    std::string flag = "--" + key;
+    std::ranges::replace(flag, '_', '-');
+    CLI::Option* option = app.get_option_no_throw(flag);
+    if (option == nullptr || key == "config" || key == "help" || key == "version")
+      return fail(Code::kInvalidArgument,
+                  fmt::format("{}:{}: unknown key {}; --help lists what there is, with _ for -",
+                              path, setting.line, key));
+    if (option->count() > 0) continue;
+    try {
+      option->add_result(setting.value);
+      option->run_callback();
+    } catch (const CLI::Error& error) {
+      return fail(Code::kInvalidArgument,
+                  fmt::format("{}:{}: {}: {}", path, setting.line, key, error.what()));
+    }
+  }
+  return {};
+}
+
+Status check(const Settings& settings) {
+  if (settings.agent.name.empty())
+    return fail(Code::kInvalidArgument, "the host has no name; use --name");
+  return check_link_options(settings.agent.link);
+}
+
+int complain(const Error& error, int exit_code) {
+  std::fprintf(stderr, "railgauge-agent: %s\n", error.message.c_str());
+  return exit_code;
+}
+
+void set_up_log(const std::string& level) {
+  auto logger = spdlog::stderr_logger_mt("agent");
+  logger->set_level(spdlog::level::from_str(level));
+  spdlog::set_default_logger(std::move(logger));
+}
+
+// Blocks the signals that end the agent, in this thread and all that come after it.
+Fd catch_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  return Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+Status serve(Metrics& metrics, const std::string& address) {
+  if (address == "none") return {};
+  const int port = RG_TRY(metrics.listen(address));
+  spdlog::info("metrics on {}, port {}", address, port);
+  return {};
+}
+
+int run(const Settings& settings) {
+  const Fd signals = catch_signals();
+  set_up_log(settings.log_level);
+  if (settings.agent.link.insecure)
+    spdlog::warn("--insecure: the link to {} is neither encrypted nor authenticated",
+                 settings.agent.link.controller);
+  Metrics metrics;
+  if (const Status status = serve(metrics, settings.metrics_listen); !status)
+    return complain(status.error(), kExitInvalid);
+  auto agent = Agent::open(settings.agent, metrics);
+  if (!agent) return complain(agent.error(), kExitInvalid);
+  (*agent)->run(signals.get());
+  signalfd_siginfo info{};
+  const bool interrupted = ::read(signals.get(), &info, sizeof(info)) == sizeof(info) &&
+                           info.ssi_signo == static_cast<std::uint32_t>(SIGINT);
+  return interrupted ? kExitInterrupted : kExitTerminated;
+}
+
+int main_of(int argc, char** argv) {
+  Settings settings;
+  CLI::App app("Runs measurements on this node for the Railgauge controller");
+  app.set_version_flag("--version", RAILGAUGE_VERSION);
+  declare(app, settings);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    return complain({Code::kInvalidArgument, error.what()}, kExitUsage);
+  }
+  Status status = apply_file(app, settings.config);
+  if (status) status = check(settings);
+  return status ? run(settings) : complain(status.error(), kExitUsage);
+}
+}  // namespace
+}  // namespace railgauge::agent
+
+int main(int argc, char** argv) {
+  ::mallopt(M_ARENA_MAX, railgauge::agent::kMallocArenas);
+  ::setenv("GRPC_VERBOSITY", "NONE", 0);  // the link says itself what went wrong, once
+  return railgauge::agent::main_of(argc, argv);
+}

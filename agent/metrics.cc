@@ -1,0 +1,171 @@
+#include "agent/metrics.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <exception>
+#include <fstream>
+#include <optional>
+
+#include <fmt/format.h>
+#include <prometheus/counter.h>
+#include <prometheus/exposer.h>
+#include <prometheus/gauge.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+namespace railgauge::agent {
+namespace {
+using prometheus::Counter;
+using prometheus::Family;
+using prometheus::Gauge;
+
+constexpr std::size_t kServerThreads = 2;
+constexpr double kSmallBytes = 256;
+constexpr double kMediumBytes = 64 * 1024;
+const std::string kUnknownKernel = "unknown";
+
+struct Port {
+  std::string device;
+  std::string port;
+};
+
+std::optional<Port> parse_endpoint(const std::string& endpoint) {
+  const auto colon = endpoint.find(':');
+  if (colon == std::string::npos || colon == 0) return std::nullopt;
+  const auto end = endpoint.find('+');  // "DEV:PORT+gpuN"
+  return Port{endpoint.substr(0, colon), endpoint.substr(colon + 1, end - colon - 1)};
+}
+
+double resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  double total_pages = 0;
+  double resident_pages = 0;
+  file >> total_pages >> resident_pages;
+  return resident_pages * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+double cpu_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+}  // namespace
+
+struct Metrics::Families {
+  std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
+
+  Family<Gauge>& gauge(const char* name, const char* help) {
+    return prometheus::BuildGauge().Name(name).Help(help).Register(*registry);
+  }
+  Family<Counter>& counter(const char* name, const char* help) {
+    return prometheus::BuildCounter().Name(name).Help(help).Register(*registry);
+  }
+
+  Family<Gauge>& info = gauge("railgauge_agent_info", "Always 1; the agent's version");
+  Gauge& connected =
+      gauge("railgauge_agent_connected", "1 while the controller has welcomed this agent").Add({});
+  Counter& reconnects =
+      counter("railgauge_agent_reconnects_total", "Streams that came after a lost one").Add({});
+  Gauge& spool_records =
+      gauge("railgauge_agent_spool_records", "Records that the controller has not acknowledged")
+          .Add({});
+  Gauge& spool_bytes = gauge("railgauge_agent_spool_bytes",
+                             "Bytes in use in the spool, acknowledged records included")
+                           .Add({});
+  Gauge& running = gauge("railgauge_agent_task_running", "Tasks that run on this node now").Add({});
+  Family<Counter>& tasks =
+      counter("railgauge_agent_tasks_total", "Tasks that ended on this node, by outcome");
+  Family<Gauge>& latency =
+      gauge("railgauge_link_latency_seconds",
+            "Last measured latency of a port; size: small to 256 B, medium to 64 KiB, large above");
+  Family<Gauge>& bandwidth = gauge("railgauge_link_bandwidth_bytes_per_second",
+                                   "Last measured median bandwidth of a port; size: small to 256 "
+                                   "B, medium to 64 KiB, large above");
+  Family<Gauge>& result_time =
+      gauge("railgauge_result_timestamp_seconds", "When a port was last measured, unix time");
+  Gauge& resident =
+      gauge("process_resident_memory_bytes", "Resident memory of this process").Add({});
+  Counter& cpu = counter("process_cpu_seconds_total", "CPU time of this process").Add({});
+  std::unique_ptr<prometheus::Exposer> exposer;  // last: stops before the rest goes
+};
+
+const char* size_class(double message_bytes) {
+  if (message_bytes <= kSmallBytes) return "small";
+  return message_bytes <= kMediumBytes ? "medium" : "large";
+}
+
+Metrics::Metrics() : families_(std::make_unique<Families>()) {
+  families_->info.Add({{"version", RAILGAUGE_VERSION}}).Set(1);
+}
+
+Metrics::~Metrics() = default;
+
+Result<int> Metrics::listen(const std::string& address) {
+  try {
+    families_->exposer = std::make_unique<prometheus::Exposer>(address, kServerThreads);
+    families_->exposer->RegisterCollectable(families_->registry);
+    return families_->exposer->GetListeningPorts().at(0);
+  } catch (const std::exception& error) {
+    return fail(Code::kUnavailable,
+                fmt::format("metrics on {}: listen: {}; choose another --metrics-listen", address,
+                            error.what()));
+  }
+}
+
+void Metrics::set_kernels(const KernelList& kernels) {
+  kernels_.clear();
+  for (const KernelInfo& kernel : kernels.kernels()) kernels_.insert(kernel.name());
+}
+
+const std::string& Metrics::bounded_kernel(const std::string& kernel) const {
+  return kernels_.contains(kernel) ? kernel : kUnknownKernel;
+}
+
+void Metrics::set_connected(bool connected) { families_->connected.Set(connected ? 1 : 0); }
+
+void Metrics::reconnected() { families_->reconnects.Increment(); }
+
+void Metrics::set_spool(double waiting_records, double used_bytes) {
+  families_->spool_records.Set(waiting_records);
+  families_->spool_bytes.Set(used_bytes);
+}
+
+void Metrics::set_running(double tasks) { families_->running.Set(tasks); }
+
+void Metrics::task_ended(const std::string& kernel, const std::string& outcome) {
+  families_->tasks.Add({{"kernel", bounded_kernel(kernel)}, {"outcome", outcome}}).Increment();
+}
+
+void Metrics::result(const std::string& kernel, const std::string& endpoint, const Point& point,
+                     double unix_time_seconds) {
+  const auto port = parse_endpoint(endpoint);
+  if (!port) return;
+  prometheus::Labels labels{
+      {"device", port->device}, {"port", port->port}, {"kernel", bounded_kernel(kernel)}};
+  families_->result_time.Add(labels).Set(unix_time_seconds);
+  labels["size"] = size_class(point.message_bytes());
+  if (point.metric() == "bandwidth_bytes_per_second")
+    families_->bandwidth.Add(labels).Set(point.median());
+  if (point.metric() != "latency_ns") return;
+  const auto set = [&](const char* stat, double value_ns) {
+    labels["stat"] = stat;
+    families_->latency.Add(labels).Set(value_ns / 1e9);
+  };
+  set("p50", point.median());
+  if (point.has_p99()) set("p99", point.p99());
+}
+
+void Metrics::sample_process() {
+  families_->resident.Set(resident_bytes());
+  families_->cpu.Increment(cpu_seconds() - families_->cpu.Value());
+}
+
+std::string Metrics::text() const {
+  return prometheus::TextSerializer().Serialize(families_->registry->Collect());
+}
+
+}  // namespace railgauge::agent

@@ -1,0 +1,52 @@
+// The agent's Prometheus names, in one place. Values are set by the agent's loop; a scrape reads
+// memory only. Labels are bounded: ports of this node, kernels of this node's list, outcomes, three
+// size classes; never a run, a peer or an error text.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include "controller/api/agent.pb.h"
+#include "kernels/core/record.pb.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::agent {
+
+// "small" up to 256 bytes, "medium" up to 64 KiB, "large" above. Pure.
+const char* size_class(double message_bytes);
+
+class Metrics {
+ public:
+  Metrics();
+  ~Metrics();
+  Metrics(const Metrics&) = delete;
+  Metrics& operator=(const Metrics&) = delete;
+
+  // Serves /metrics on ADDRESS:PORT and gives the port, which the system chooses for 0. Errors:
+  // kUnavailable when it cannot listen there.
+  Result<int> listen(const std::string& address);
+
+  void set_kernels(const KernelList& kernels);
+  void set_connected(bool connected);
+  void reconnected();
+  void set_spool(double waiting_records, double used_bytes);
+  void set_running(double tasks);
+  void task_ended(const std::string& kernel, const std::string& outcome);
+  // The last result of an endpoint "DEV:PORT"; an endpoint without a port is no link.
+  void result(const std::string& kernel, const std::string& endpoint, const Point& point,
+              double unix_time_seconds);
+  // Memory and CPU of this process.
+  void sample_process();
+
+  // The exposition text, as a scrape gets it.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  struct Families;
+  [[nodiscard]] const std::string& bounded_kernel(const std::string& kernel) const;
+  std::unique_ptr<Families> families_;
+  std::set<std::string> kernels_;
+};
+
+}  // namespace railgauge::agent

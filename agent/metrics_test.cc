@@ -1,0 +1,97 @@
+#include "agent/metrics.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "agent/fd.h"
+
+namespace railgauge::agent {
+namespace {
+using testing::HasSubstr;
+using testing::Not;
+
+Point latency(double bytes, double median_ns) {
+  Point point;
+  point.set_metric("latency_ns");
+  point.set_message_bytes(bytes);
+  point.set_median(median_ns);
+  return point;
+}
+
+KernelList one_kernel(const std::string& name) {
+  KernelList list;
+  list.add_kernels()->set_name(name);
+  return list;
+}
+
+TEST(Metrics, ShowsLatencyInSecondsPerPort) {
+  Metrics metrics;
+  metrics.set_kernels(one_kernel("verbs.write_lat"));
+  Point point = latency(8, 1500);
+  point.set_p99(2500);
+  metrics.result("verbs.write_lat", "mlx5_0:1", point, 1.7e9);
+  EXPECT_THAT(
+      metrics.text(),
+      HasSubstr("railgauge_link_latency_seconds{device=\"mlx5_0\",kernel=\"verbs.write_lat\","
+                "port=\"1\",size=\"small\",stat=\"p50\"} 1.5e-06"));
+  EXPECT_THAT(metrics.text(), HasSubstr("stat=\"p99\"} 2.5"));
+  EXPECT_THAT(metrics.text(), HasSubstr("railgauge_result_timestamp_seconds{device=\"mlx5_0\","));
+}
+
+TEST(Metrics, AnAbsentPercentileIsNotShown) {
+  Metrics metrics;
+  metrics.result("k", "rxe0:1", latency(8, 1500), 1.7e9);
+  EXPECT_THAT(metrics.text(), Not(HasSubstr("p99")));
+}
+
+TEST(Metrics, AKernelThatIsNotOnTheListMakesNoNewLabel) {
+  Metrics metrics;
+  metrics.task_ended("made.up_by_somebody", "passed");
+  EXPECT_THAT(metrics.text(),
+              HasSubstr("railgauge_agent_tasks_total{kernel=\"unknown\",outcome=\"passed\"} 1"));
+}
+
+TEST(Metrics, BandwidthKeepsItsUnitAndSizeClass) {
+  Metrics metrics;
+  Point point;
+  point.set_metric("bandwidth_bytes_per_second");
+  point.set_message_bytes(65536);
+  point.set_median(12.5e9);
+  metrics.result("k", "rxe0:1+gpu0", point, 1.7e9);
+  EXPECT_THAT(metrics.text(), HasSubstr("port=\"1\",size=\"medium\"} 12500000000"));
+}
+
+TEST(Metrics, AnEndpointThatIsNoPortIsNoLink) {
+  Metrics metrics;
+  metrics.result("k", "gpu0", latency(8, 1500), 1.7e9);
+  EXPECT_THAT(metrics.text(), Not(HasSubstr("latency_seconds{")));
+}
+
+TEST(Metrics, TellsItsOwnCost) {
+  Metrics metrics;
+  metrics.sample_process();
+  EXPECT_THAT(metrics.text(), Not(HasSubstr("process_resident_memory_bytes 0\n")));
+  EXPECT_THAT(metrics.text(), HasSubstr("process_cpu_seconds_total"));
+}
+
+TEST(Metrics, APortInUseIsAnError) {
+  Fd taken(::socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(::bind(taken.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(taken.get(), 1), 0);
+  ASSERT_EQ(::getsockname(taken.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  Metrics metrics;
+  const auto status = metrics.listen("127.0.0.1:" + std::to_string(ntohs(address.sin_port)));
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().message, HasSubstr("--metrics-listen"));
+}
+
+}  // namespace
+}  // namespace railgauge::agent

@@ -1,0 +1,31 @@
+#include "agent/outbox.h"
+
+#include <algorithm>
+
+#include "kernels/core/result.h"
+
+namespace railgauge::agent {
+
+bool Outbox::push(api::AgentMessage message) {
+  const std::size_t bytes = message.ByteSizeLong();
+  if (messages_.size() >= kMaxMessages || bytes_ + bytes > kMaxBytes) return false;
+  bytes_ += bytes;
+  messages_.push_back({std::move(message), bytes});
+  return true;
+}
+
+void Outbox::written() {
+  RG_CHECK(!messages_.empty());
+  bytes_ -= messages_.front().bytes;
+  messages_.pop_front();
+}
+
+void Outbox::stream_lost() {
+  std::erase_if(messages_, [this](const Waiting& waiting) {
+    const bool stale = waiting.message.has_records() || waiting.message.has_heartbeat();
+    if (stale) bytes_ -= waiting.bytes;
+    return stale;
+  });
+}
+
+}  // namespace railgauge::agent

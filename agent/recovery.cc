@@ -1,0 +1,52 @@
+#include "agent/recovery.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <ctime>
+
+#include "agent/subprocess.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge::agent {
+namespace {
+constexpr int kWaitTries = 200;  // two seconds for a killed process to go
+constexpr unsigned kWaitMicroseconds = 10'000;
+
+// A pid alone may be somebody else's by now; with its start time it is not.
+bool is_alive(const OpenTask& task) {
+  return task.pid > 0 && task.start_ticks != 0 && process_start_ticks(task.pid) == task.start_ticks;
+}
+
+bool kill_runner(const OpenTask& task) {
+  if (!is_alive(task)) return false;
+  ::kill(-task.pid, SIGKILL);
+  for (int i = 0; i < kWaitTries && is_alive(task); ++i) ::usleep(kWaitMicroseconds);
+  return true;
+}
+
+Record final_of(const OpenTask& task) {
+  Record record;
+  RecordKey& key = *record.mutable_key();
+  key.set_run_id(task.task.run_id());
+  key.set_task_id(task.task.task_id());
+  key.set_attempt(task.task.attempt());
+  key.set_rank(task.task.rank());
+  key.set_sequence(task.next_sequence);
+  record.set_unix_time_seconds(static_cast<double>(::time(nullptr)));
+  record.mutable_final()->set_outcome(std::string(kCrashed));
+  record.mutable_final()->set_reason("the agent was restarted while the task ran");
+  return record;
+}
+}  // namespace
+
+Result<Recovered> recover_open_tasks(Spool& spool) {
+  Recovered recovered;
+  for (const OpenTask& task : RG_TRY(spool.open_tasks())) {
+    if (kill_runner(task)) ++recovered.killed_runners;
+    recovered.finals.push_back(final_of(task));
+  }
+  return recovered;
+}
+
+}  // namespace railgauge::agent

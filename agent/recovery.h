@@ -1,0 +1,21 @@
+// After a restart: answers for the tasks that the agent before left open.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "agent/spool.h"
+
+namespace railgauge::agent {
+
+struct Recovered {
+  std::vector<Record> finals;  // to be spooled: "crashed", one for each open task
+  std::size_t killed_runners = 0;
+};
+
+// For each open task: kills its runner's group if the very same process still lives, and makes the
+// final record. The task stays open until that is in the spool, which may be full now. Errors are
+// the spool's.
+Result<Recovered> recover_open_tasks(Spool& spool);
+
+}  // namespace railgauge::agent

@@ -1,0 +1,195 @@
+// A runner for tests of the agent: speaks the runner's protocol and does what the task's parameter
+// `script` says. Measures nothing; its points are marked synthetic.
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <string>
+#include <thread>
+
+#include "kernels/core/framing.h"
+#include "kernels/core/record.pb.h"
+
+namespace railgauge {
+namespace {
+constexpr int kRequestFd = 3;
+constexpr int kRecordFd = 4;
+constexpr double kWriteSeconds = 5;
+constexpr int kPoints = 3;
+constexpr int kManyPoints = 5000;
+
+void send(const FromRunner& message) {
+  if (!write_all(kRecordFd, frame(message), kWriteSeconds)) std::_Exit(9);
+}
+
+// The next message; leaves when the agent is gone.
+ToRunner receive(FrameReader& frames) {
+  for (;;) {
+    auto next = frames.next();
+    if (!next) std::_Exit(9);
+    if (*next) {
+      ToRunner message;
+      message.ParseFromString(**next);
+      return message;
+    }
+    std::array<char, 4096> chunk;
+    const ssize_t n = ::read(kRequestFd, chunk.data(), chunk.size());
+    if (n <= 0) std::_Exit(8);
+    frames.feed({chunk.data(), static_cast<std::size_t>(n)});
+  }
+}
+
+class Runner {
+ public:
+  explicit Runner(TaskRequest request) : request_(std::move(request)) {}
+
+  void started() {
+    Record record;
+    record.mutable_started()->set_kernel(request_.kernel());
+    record.mutable_started()->set_revision(1);
+    record.mutable_started()->set_size(request_.size());
+    record.mutable_started()->set_endpoint(request_.endpoint());
+    *record.mutable_started()->mutable_parameters() = request_.parameters();
+    emit(std::move(record));
+  }
+  void point(double bytes) {
+    Record record;
+    Point& point = *record.mutable_point();
+    point.set_metric("latency_ns");
+    point.set_meaning("half_rtt");
+    point.set_unit("ns");
+    point.set_message_bytes(bytes);
+    point.set_median(1500);
+    point.set_p99(2500);
+    point.set_sample_count(1000);
+    point.set_synthetic(true);
+    emit(std::move(record));
+  }
+  void final(const std::string& outcome, const std::string& reason) {
+    Record record;
+    record.mutable_final()->set_outcome(outcome);
+    record.mutable_final()->set_reason(reason);
+    record.mutable_final()->mutable_phases()->set_measure_ns(1e6);
+    emit(std::move(record));
+  }
+
+ private:
+  void emit(Record record) {
+    *record.mutable_key() = request_.key();
+    record.mutable_key()->set_sequence(sequence_++);
+    record.set_unix_time_seconds(1.7e9);
+    FromRunner message;
+    *message.mutable_record() = std::move(record);
+    send(message);
+  }
+  TaskRequest request_;
+  std::uint32_t sequence_ = 0;
+};
+
+[[noreturn]] void sleep_for_ever() {
+  for (;;) ::pause();
+}
+
+// Sleeps in a child that keeps every descriptor open; with its own session it leaves the group too.
+void leave_grandchild(bool own_session) {
+  if (::fork() != 0) return;
+  if (own_session) ::setsid();
+  ::sleep(20);
+  std::_Exit(0);
+}
+
+void rendezvous(FrameReader& frames) {
+  FromRunner mine;
+  mine.mutable_step()->set_step(0);
+  mine.mutable_step()->add_payloads("hello");
+  send(mine);
+  const ToRunner all = receive(frames);
+  if (!all.has_step() || all.step().payloads_size() == 0) std::_Exit(7);
+}
+
+// Scripts that end before the task is prepared.
+void before_prepared(const std::string& script, Runner& runner) {
+  if (script == "refuse") {
+    runner.final("waived", "no such device: rxe7");
+    std::_Exit(5);
+  }
+  if (script == "exit_at_once") std::_Exit(3);
+  if (script == "garbage") {
+    static_cast<void>(write_all(kRecordFd, std::string(4096, '\xff'), kWriteSeconds));
+    sleep_for_ever();
+  }
+  if (script == "text_garbage") {
+    static_cast<void>(write_all(kRecordFd, "hello from a library\n", kWriteSeconds));
+    std::_Exit(0);
+  }
+  if (script == "hang") sleep_for_ever();
+  if (script == "hang_ignoring_term") {
+    ::signal(SIGTERM, SIG_IGN);
+    sleep_for_ever();
+  }
+  if (script == "flood") {
+    const std::string line(1023, 'x');
+    for (int i = 0; i < 4096; ++i) std::cerr << line << '\n';
+    std::cerr << "the last words" << std::endl;
+    std::_Exit(3);
+  }
+}
+
+// Scripts that bend the end.
+void at_the_end(const std::string& script, Runner& runner) {
+  if (script == "crash") ::raise(SIGSEGV);
+  if (script == "no_final") std::_Exit(0);
+  if (script == "grandchild") leave_grandchild(false);
+  if (script == "escaped_grandchild") leave_grandchild(true);
+  runner.final("passed", "");
+  if (script == "crash_after_final") ::raise(SIGABRT);
+  if (script == "hang_after_final") sleep_for_ever();
+  if (script == "more_after_final") runner.point(8);
+}
+
+int run_task() {
+  ::signal(SIGPIPE, SIG_IGN);
+  FrameReader frames;
+  const ToRunner first = receive(frames);
+  const TaskRequest request = first.request();
+  const auto chosen = request.parameters().find("script");
+  const std::string script = chosen == request.parameters().end() ? "" : chosen->second;
+  Runner runner(request);
+  before_prepared(script, runner);
+  runner.started();
+  FromRunner prepared;
+  prepared.mutable_prepared();
+  send(prepared);
+  const ToRunner go = receive(frames);
+  if (go.has_cancel()) {
+    if (script == "cancel_unheard") sleep_for_ever();
+    runner.final("cancelled", go.cancel().reason());
+    return 0;
+  }
+  if (script == "rendezvous") rendezvous(frames);
+  for (int i = 0; i < kPoints; ++i) runner.point(8 << i);
+  for (int i = 0; script == "many_points" && i < kManyPoints; ++i) runner.point(8);
+  if (script == "wait_after_points") receive(frames);
+  at_the_end(script, runner);
+  return 0;
+}
+
+int list() {
+  std::cout << R"({"schema_version":1,"kernels":[{"name":"test.scripted","revision":1,)"
+            << R"("summary":"does what its script says","min_ranks":1,"endpoint_kind":"none",)"
+            << R"("metrics":["latency_ns"],"parameters":[{"name":"script","type":"text"}]}]})"
+            << std::endl;
+  return 0;
+}
+}  // namespace
+}  // namespace railgauge
+
+int main(int argc, char** argv) {
+  const bool listing = argc > 1 && std::strcmp(argv[1], "--list") == 0;
+  return listing ? railgauge::list() : railgauge::run_task();
+}

@@ -1,0 +1,54 @@
+// The command line: which verb, with which operands and flags. Pure: no environment, no file.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/core/result.h"
+
+namespace railgauge::cli {
+
+struct Session;
+struct Arguments;
+
+struct Flag {
+  std::string_view name;   // "tls-cert", given as --tls-cert
+  char letter = 0;         // also given as -o
+  std::string_view value;  // what follows it, for the help text; "" for a switch
+  std::string_view summary;
+};
+
+struct Verb {
+  std::string_view noun;      // "runs"
+  std::string_view name;      // "show"; "" is what the noun does alone
+  std::string_view operands;  // "RUN", "SUITE [NODESET]": brackets mark what may be left out
+  std::string_view summary;
+  std::span<const Flag> flags;
+  Result<int> (*run)(Session&, const Arguments&);  // the exit code
+};
+
+struct Grammar {
+  std::span<const Verb> verbs;
+  std::span<const Flag> common;  // flags that every verb takes
+};
+
+struct Arguments {
+  const Verb* verb = nullptr;  // null: nothing was named
+  std::string noun;            // set when help for a whole noun is asked
+  bool help = false;
+  std::vector<std::string> operands;
+  std::map<std::string, std::string, std::less<>> flags;  // by name; "" for a switch
+
+  [[nodiscard]] bool has(std::string_view flag) const { return flags.contains(flag); }
+  [[nodiscard]] std::string value(std::string_view flag) const;  // "" when absent
+  [[nodiscard]] std::string operand(std::size_t index) const;    // "" when absent
+};
+
+// Errors: kInvalidArgument, one line that says what would have been right.
+Result<Arguments> parse_arguments(const Grammar& grammar, std::span<const std::string> words);
+
+}  // namespace railgauge::cli

@@ -1,0 +1,320 @@
+// Every verb's output in every format against a golden file; RAILGAUGE_UPDATE_GOLDEN=1 writes them.
+#include "controller/cli/commands.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <locale>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/cli/fake_control.h"
+#include "controller/cli/samples.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
+
+void expect_golden(const std::string& name, const std::string& text) {
+  const std::string path = "controller/cli/testdata/" + name;
+  if (const char* update = std::getenv("RAILGAUGE_UPDATE_GOLDEN"); update && *update == '1')
+    std::ofstream(path, std::ios::binary) << text;
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream golden;
+  golden << file.rdbuf();
+  EXPECT_EQ(golden.str(), text) << path << " differs; RAILGAUGE_UPDATE_GOLDEN=1 writes it";
+}
+
+// Runs command lines against the fake controller inside this process.
+class Commands : public testing::Test {
+ protected:
+  void SetUp() override {
+    grpc::ServerBuilder builder;
+    builder.RegisterService(&control_);
+    server_ = builder.BuildAndStart();
+    stub_ = Control::NewStub(server_->InProcessChannel({}));
+  }
+  void TearDown() override { server_->Shutdown(std::chrono::system_clock::now()); }
+
+  // The exit code; what was printed is in out_ and err_.
+  int run(const std::vector<std::string>& words, Format format = Format::kTable,
+          bool colour = false) {
+    std::ostringstream out;
+    std::ostringstream err;
+    const Output output{
+        .out = out, .err = err, .format = format, .units = units_, .colour = colour};
+    const auto arguments = parse_arguments(grammar(), words);
+    EXPECT_TRUE(arguments) << arguments.error().message;
+    if (!arguments) return -1;
+    Session session{.control = *stub_,
+                    .output = output,
+                    .interrupts = interrupts_,
+                    .address = "unix:/test",
+                    .connected = [this] { return connected_; },
+                    .again = "railgauge --controller unix:/test",
+                    .linger_seconds = linger_seconds_,
+                    .cancel_seconds = cancel_seconds_,
+                    .reconnect_seconds = reconnect_seconds_};
+    const auto code = arguments->verb->run(session, *arguments);
+    const int exit_code = code ? *code : report_error(output, code.error());
+    out_ = out.str();
+    err_ = err.str();
+    return exit_code;
+  }
+
+  FakeControl control_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<Control::Stub> stub_;
+  Interrupts interrupts_;
+  Units units_ = Units::kBoth;
+  bool connected_ = false;
+  double linger_seconds_ = 0.05;
+  double cancel_seconds_ = 10;
+  double reconnect_seconds_ = 10;
+  std::string out_;
+  std::string err_;
+};
+
+struct GoldenCase {
+  std::string name;
+  std::vector<std::string> words;
+  int code = 0;
+};
+
+std::vector<GoldenCase> golden_cases() {
+  return {{"nodes", {"nodes"}},
+          {"nodes_show", {"node", "show", "n1"}},
+          {"kernels", {"kernels"}},
+          {"kernels_show", {"kernels", "show", "verbs.write_lat"}},
+          {"suites", {"suites"}},
+          {"suites_show", {"suites", "show", "broken"}},
+          {"suites_check", {"suites", "check", "broken"}, kExitUsage},
+          {"suites_plan", {"suites", "plan", "quick"}},
+          {"runs", {"runs"}},
+          {"runs_show", {"runs", "show", kSampleRun, "--phases"}},
+          {"runs_cancel", {"runs", "cancel", kSampleRun}},
+          {"run", {"run", "quick"}},
+          {"run_detach", {"run", "quick", "--detach"}},
+          {"results", {"results"}},
+          {"version", {"version"}}};
+}
+
+class Golden : public Commands, public testing::WithParamInterface<GoldenCase> {
+ protected:
+  void expect_all_formats() {
+    const auto& [name, words, code] = GetParam();
+    for (const auto& [format, ending] :
+         {std::pair{Format::kTable, ".txt"}, std::pair{Format::kJson, ".json"},
+          std::pair{Format::kCsv, ".csv"}, std::pair{Format::kNdjson, ".ndjson"}}) {
+      EXPECT_EQ(run(words, format), code) << err_;
+      expect_golden(name + ending, out_);
+    }
+  }
+};
+
+TEST_P(Golden, OutputIsAsTheGoldenFileSays) { expect_all_formats(); }
+
+// A locale as in Germany, made here because a test machine may have none installed.
+class CommaDecimal : public std::numpunct<char> {
+  char do_decimal_point() const override { return ','; }
+  char do_thousands_sep() const override { return '.'; }
+  std::string do_grouping() const override { return "\3"; }
+};
+
+TEST_P(Golden, OutputDoesNotDependOnTheLocale) {
+  const std::locale before = std::locale::global(std::locale(std::locale(), new CommaDecimal));
+  expect_all_formats();
+  std::locale::global(before);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryVerb, Golden, testing::ValuesIn(golden_cases()),
+                         [](const auto& each) { return each.param.name; });
+
+TEST_F(Commands, ColourChangesNothingButEscapes) {
+  run({"results"}, Format::kTable, true);
+  const std::string coloured = out_;
+  EXPECT_THAT(coloured, HasSubstr("\x1b[1m"));
+  run({"results"});
+  EXPECT_THAT(out_, Not(HasSubstr("\x1b")));
+  std::string stripped;
+  for (std::size_t i = 0; i < coloured.size(); ++i) {
+    if (coloured[i] == '\x1b')
+      i = coloured.find('m', i);
+    else
+      stripped += coloured[i];
+  }
+  EXPECT_EQ(stripped, out_);
+}
+
+TEST_F(Commands, UnitsChooseBitsOrBytes) {
+  units_ = Units::kBits;
+  run({"results"});
+  EXPECT_THAT(out_, HasSubstr("97.00"));
+  EXPECT_THAT(out_, Not(HasSubstr("GB/s")));
+  units_ = Units::kBytes;
+  run({"results"});
+  EXPECT_THAT(out_, HasSubstr("12.12"));
+  EXPECT_THAT(out_, Not(HasSubstr("Gb/s")));
+}
+
+TEST_F(Commands, TextOfANodeCannotSteerTheTerminal) {
+  control_.nodes.mutable_nodes(0)->set_version("1\x1b[2J\n2");
+  run({"nodes"});
+  EXPECT_THAT(out_, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(out_, HasSubstr("1?[2J?2"));
+}
+
+TEST_F(Commands, ResultsPassTheFiltersOn) {
+  run({"results", "all", "--kernel", "verbs.write_bw", "--size=64KiB", "--nodes", "n[1-2]",
+       "--metric", "latency_ns", "--limit", "7"});
+  const auto request = control_.last_results();
+  EXPECT_EQ(request.run_id(), "all");
+  EXPECT_EQ(request.kernel(), "verbs.write_bw");
+  EXPECT_EQ(request.message_bytes(), 65536);
+  EXPECT_EQ(request.node_set(), "n[1-2]");
+  EXPECT_EQ(request.metric(), "latency_ns");
+  EXPECT_EQ(request.limit(), 7U);
+}
+
+TEST_F(Commands, ResultsSayWhenTheLimitCutThem) {
+  run({"results", "--limit", "5"});
+  EXPECT_THAT(err_, HasSubstr("only the first 5 points"));
+}
+
+TEST_F(Commands, AnUnknownNodeIsWrongUse) {
+  EXPECT_EQ(run({"nodes", "show", "n9"}, Format::kJson), kExitUsage);
+  EXPECT_THAT(out_, HasSubstr("\"code\": \"not_found\""));
+  EXPECT_THAT(err_, StartsWith("railgauge: node n9: the controller does not know it"));
+}
+
+TEST_F(Commands, ASoundSuiteWhoseKernelsNobodyToldIsInconclusive) {
+  control_.check.clear_problems();
+  control_.check.set_ok(true);
+  EXPECT_EQ(run({"suites", "check", "quick"}), kExitPassed);
+  control_.check.set_kernels_checked(false);
+  EXPECT_EQ(run({"suites", "check", "quick"}), kExitInconclusive);
+  EXPECT_THAT(err_, HasSubstr("were not checked"));
+}
+
+TEST_F(Commands, RunEndsWithItsOutcomesExitCode) {
+  for (const auto& [outcome, code] :
+       {std::pair{"passed", 0}, std::pair{"failed", 1}, std::pair{"crashed", 4},
+        std::pair{"timed_out", 4}, std::pair{"waived", 5}, std::pair{"cancelled", 130}}) {
+    control_.outcome = outcome;
+    EXPECT_EQ(run({"run", "quick"}), code) << outcome;
+    EXPECT_THAT(out_, HasSubstr(std::string(kSampleRun) + " " + outcome));
+  }
+}
+
+TEST_F(Commands, RunTellsThePlanAndItsProgressOnStandardError) {
+  EXPECT_EQ(run({"run", "quick", "n[1-2]"}), 0);
+  EXPECT_THAT(err_, StartsWith("railgauge: suite quick: 2 tasks in 2 rounds on 2 nodes (n1 n2), "
+                               "about 1.5 GB, about 13 s\n"));
+  EXPECT_THAT(err_, HasSubstr("1/2 n1 to n2: verbs.write_lat passed\n"));
+  EXPECT_EQ(control_.last_request().node_set(), "n[1-2]");
+  EXPECT_EQ(control_.last_request().suite().name(), "quick");
+  EXPECT_EQ(control_.last_request().trigger(), "cli");
+}
+
+TEST_F(Commands, BeyondSixteenNodesRunNeedsASetOrAll) {
+  for (int i = 0; i < 15; ++i) control_.plan.add_nodes("m" + std::to_string(i));
+  EXPECT_EQ(run({"run", "quick"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("would use all 17 nodes; name them (--nodes SET) or give --all"));
+  EXPECT_EQ(control_.starts(), 0);
+  EXPECT_EQ(run({"run", "quick", "--all"}), 0);
+  EXPECT_EQ(run({"run", "quick", "--nodes", "m[0-16]"}), 0);
+}
+
+TEST_F(Commands, ABrokenSuiteIsToldWithFileLineAndKeyAndNothingRuns) {
+  control_.plan_status = {grpc::StatusCode::INVALID_ARGUMENT, "suite broken: 2 problems"};
+  EXPECT_EQ(run({"run", "broken"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("broken.yaml:3:13: stages[0].kernel: unknown kernel"));
+  EXPECT_THAT(err_, HasSubstr("railgauge: suite broken: 2 problems, the first in line 3 of "
+                              "broken.yaml; nothing ran\n"));
+  EXPECT_EQ(control_.starts(), 0);
+}
+
+TEST_F(Commands, WhatTheControllerLacksIsNotTakenForAnAbsentController) {
+  control_.plan_status = {grpc::StatusCode::UNAVAILABLE, "no node is attached; start an agent"};
+  connected_ = true;
+  EXPECT_EQ(run({"run", "quick"}), kExitInvalid);
+  EXPECT_EQ(err_, "railgauge: no node is attached; start an agent\n");
+}
+
+TEST_F(Commands, RunSurvivesAControllerThatGoesAwayForAWhile) {
+  control_.broken_watches = 2;
+  EXPECT_EQ(run({"run", "quick"}), 0);
+  EXPECT_THAT(err_, HasSubstr("trying again for 10 s"));
+}
+
+TEST_F(Commands, RunEndsAsUnreachableWhenTheControllerStaysAway) {
+  control_.broken_watches = 1000;
+  reconnect_seconds_ = 0;
+  EXPECT_EQ(run({"run", "quick"}, Format::kJson), kExitInvalid);
+  EXPECT_THAT(err_,
+              HasSubstr("the run may go on, see: railgauge --controller unix:/test runs show"));
+  EXPECT_THAT(out_, HasSubstr("\"code\": \"unavailable\""));
+}
+
+TEST_F(Commands, WaitingEndsAfterTheGivenTimeAndTheRunGoesOn) {
+  control_.endless = true;
+  EXPECT_EQ(run({"runs", "wait", kSampleRun, "--wait", "200ms"}), kExitInvalid);
+  EXPECT_THAT(err_, HasSubstr("it goes on; cancel it with: railgauge --controller unix:/test runs "
+                              "cancel " +
+                              std::string(kSampleRun)));
+  EXPECT_EQ(control_.cancels(), 0);
+}
+
+TEST_F(Commands, WaitingForAnUnknownRunIsWrongUse) {
+  EXPECT_EQ(run({"runs", "wait", "r-none"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("there is no such run"));
+}
+
+TEST_F(Commands, TheFirstInterruptDetachesAfterTellingHowToCancel) {
+  control_.endless = true;
+  std::jthread user([&] {
+    EXPECT_TRUE(control_.wait_until_watched(10));
+    interrupts_.press();
+  });
+  EXPECT_EQ(run({"run", "quick"}), kExitInterrupted);
+  EXPECT_THAT(err_, HasSubstr("cancel it with: railgauge --controller unix:/test runs cancel " +
+                              std::string(kSampleRun)));
+  EXPECT_THAT(err_, HasSubstr("detached from run"));
+  EXPECT_EQ(control_.cancels(), 0);
+}
+
+TEST_F(Commands, TheSecondInterruptCancelsAndWaitsUntilTheRunHasEnded) {
+  control_.endless = true;
+  linger_seconds_ = 10;
+  std::jthread user([&] {
+    EXPECT_TRUE(control_.wait_until_watched(10));
+    interrupts_.press();
+    interrupts_.press();
+  });
+  EXPECT_EQ(run({"run", "quick"}), kExitInterrupted);
+  EXPECT_EQ(control_.cancels(), 1);
+  EXPECT_THAT(out_, HasSubstr(std::string(kSampleRun) + " cancelled"));
+}
+
+TEST_F(Commands, ACancelThatIsNotVerifiedIsNoSuccess) {
+  control_.endless = true;
+  control_.deaf_to_cancel = true;
+  cancel_seconds_ = 0.2;
+  EXPECT_EQ(run({"runs", "cancel", kSampleRun}), kExitInvalid);
+  EXPECT_THAT(err_, HasSubstr("not verified within"));
+}
+
+TEST_F(Commands, AnInterruptBeforeTheStartRunsNothing) {
+  interrupts_.press();
+  EXPECT_EQ(run({"run", "quick"}), kExitInterrupted);
+  EXPECT_EQ(control_.starts(), 0);
+}
+
+}  // namespace
+}  // namespace railgauge::cli

@@ -1,0 +1,19 @@
+// Messages as CSV (RFC 4180, lines end in \n here and quotes stand only where they must).
+#pragma once
+
+#include <string>
+
+#include <google/protobuf/message.h>
+
+namespace railgauge::cli {
+
+// Columns are the JSON keys, those of a nested message joined by a dot ("point.median"); values are
+// spelled as in JSON, absent ones are empty. A list of plain values is joined by ';', a list of
+// messages and a map are JSON in one cell. Histograms and raw samples have no column.
+std::string csv_header(const google::protobuf::Descriptor& descriptor);
+std::string csv_row(const google::protobuf::Message& message);
+
+// `text` as one cell.
+std::string csv_cell(const std::string& text);
+
+}  // namespace railgauge::cli

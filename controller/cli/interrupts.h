@@ -1,0 +1,62 @@
+// Ctrl-C and SIGTERM as values that verbs can ask for, so that "detach first, cancel second" is
+// tested without signals.
+#pragma once
+
+#include <condition_variable>
+#include <csignal>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <thread>
+
+namespace railgauge::cli {
+
+// Thread safe.
+class Interrupts {
+ public:
+  void press();      // Ctrl-C
+  void terminate();  // SIGTERM, SIGHUP
+
+  [[nodiscard]] int presses() const;
+  [[nodiscard]] bool terminated() const;
+  [[nodiscard]] bool any() const { return presses() > 0 || terminated(); }
+  // True once there are more than `seen` presses or a termination; false after `seconds` without.
+  bool wait_beyond(int seen, double seconds);
+
+  // While it lives, a press or a termination calls `cancel`, which must not wait.
+  class Hook {
+   public:
+    Hook(Interrupts& interrupts, std::function<void()> cancel);
+    ~Hook();
+    Hook(const Hook&) = delete;
+    Hook& operator=(const Hook&) = delete;
+
+   private:
+    Interrupts& interrupts_;
+    std::list<std::function<void()>>::iterator entry_;
+  };
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  int presses_ = 0;
+  bool terminated_ = false;
+  std::list<std::function<void()>> hooks_;
+};
+
+// Blocks SIGINT, SIGTERM and SIGHUP and hands them to `interrupts` from a thread of its own; made
+// before any other thread, so that all inherit the mask. A third Ctrl-C or a second SIGTERM ends
+// the process at once: the way out when something inside does not come back.
+class SignalListener {
+ public:
+  explicit SignalListener(Interrupts& interrupts);
+  ~SignalListener();
+  SignalListener(const SignalListener&) = delete;
+  SignalListener& operator=(const SignalListener&) = delete;
+
+ private:
+  sigset_t signals_{};
+  std::jthread thread_;
+};
+
+}  // namespace railgauge::cli

@@ -1,0 +1,120 @@
+// nodes, nodes show
+#include <fmt/format.h>
+
+#include "controller/cli/commands.h"
+#include "controller/cli/table.h"
+#include "kernels/core/units.h"
+
+namespace railgauge::cli {
+namespace {
+
+using railgauge::api::ListNodesRequest;
+using railgauge::api::NodeInfo;
+using railgauge::api::NodeList;
+
+Result<NodeList> ask(Session& session, const std::string& node_set) {
+  ListNodesRequest request;
+  request.set_node_set(node_set);
+  return call(session, &Control::StubInterface::ListNodes, request);
+}
+
+std::string rate_text(const railgauge::api::Nic& nic) {
+  return nic.rate_bits_per_second() > 0 ? format_rate_bits(nic.rate_bits_per_second() / 8) : "";
+}
+
+std::string nic_names(const NodeInfo& node) {
+  std::string names;
+  for (const auto& nic : node.nics()) {
+    if (!names.empty()) names += ' ';
+    names += fmt::format("{}:{}", nic.device(), nic.port());
+    if (nic.state() != "active") names += fmt::format("({})", nic.state());
+  }
+  return names;
+}
+
+std::string nic_table(const NodeInfo& node, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const auto& nic : node.nics()) {
+    rows.push_back({fmt::format("{}:{}", nic.device(), nic.port()),
+                    {nic.state(), nic.state() == "active" ? Tone::kGood : Tone::kBad},
+                    rate_text(nic),
+                    nic.active_mtu_bytes() > 0 ? fmt::format("{:.0f}", nic.active_mtu_bytes()) : "",
+                    nic.netdev(),
+                    nic.pci_address(),
+                    nic.link_layer(),
+                    nic.driver(),
+                    nic.firmware(),
+                    nic.guid()});
+  }
+  return render_table({{"NIC"},
+                       {"STATE"},
+                       {"RATE", true},
+                       {"MTU", true},
+                       {"NETDEV"},
+                       {"PCI"},
+                       {"LINK"},
+                       {"DRIVER"},
+                       {"FIRMWARE"},
+                       {"GUID"}},
+                      rows, colour);
+}
+
+void print_node(const Output& output, const NodeInfo& node) {
+  std::vector<std::vector<Cell>> rows{
+      {"node", {node.name(), Tone::kHeading}},
+      {"state", {node.state(), tone_of(node.state())}},
+      {"id", node.node_id()},
+      {"version", node.version()},
+      {"address", node.address()},
+      {"attached", node.attached_at().empty() ? "never" : node.attached_at()},
+      {"last seen", node.last_seen_at().empty() ? "never" : node.last_seen_at()},
+      {"task", node.busy_task_id().empty() ? "none" : node.busy_task_id()},
+      {"spooled records",
+       node.has_spool_records() ? fmt::format("{:.0f}", node.spool_records()) : "unknown"}};
+  const std::map<std::string, std::string> facts(node.facts().begin(), node.facts().end());
+  for (const auto& [name, value] : facts) rows.push_back({name, value});
+  output.out << render_list(rows, output.colour);
+  if (node.nics_size() > 0) output.out << '\n' << nic_table(node, output.colour);
+}
+
+}  // namespace
+
+Result<int> list_nodes(Session& session, const Arguments& arguments) {
+  const NodeList list = RG_TRY(ask(session, arguments.value("nodes")));
+  const Output& output = session.output;
+  if (print_document(output, list, "nodes")) return 0;
+  std::vector<std::vector<Cell>> rows;
+  for (const NodeInfo& node : list.nodes()) {
+    rows.push_back({node.name(),
+                    {node.state(), tone_of(node.state())},
+                    node.version(),
+                    nic_names(node),
+                    node.last_seen_at(),
+                    node.busy_task_id()});
+  }
+  if (rows.empty()) {
+    output.err << "railgauge: no node has attached; an agent does with "
+                  "railgauge-agent --controller ADDRESS\n";
+    return 0;
+  }
+  output.out << render_table({{"NODE"}, {"STATE"}, {"VERSION"}, {"NICS"}, {"LAST SEEN"}, {"TASK"}},
+                             rows, output.colour);
+  return 0;
+}
+
+Result<int> show_node(Session& session, const Arguments& arguments) {
+  const NodeList list = RG_TRY(ask(session, arguments.operand(0)));
+  if (list.nodes().empty()) {
+    return fail(Code::kNotFound, fmt::format("node {}: the controller does not know it; railgauge "
+                                             "nodes lists those it knows",
+                                             arguments.operand(0)));
+  }
+  if (print_document(session.output, list, "nodes")) return 0;
+  for (int i = 0; i < list.nodes_size(); ++i) {
+    if (i > 0) session.output.out << '\n';
+    print_node(session.output, list.nodes(i));
+  }
+  return 0;
+}
+
+}  // namespace railgauge::cli

@@ -1,0 +1,50 @@
+// What a verb prints to: results to `out`, messages to `err`, in one of four formats.
+#pragma once
+
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include <google/protobuf/message.h>
+
+#include "kernels/core/result.h"
+
+namespace railgauge::cli {
+
+enum class Format { kTable, kJson, kCsv, kNdjson };
+enum class Units { kBoth, kBits, kBytes };
+
+std::optional<Format> parse_format(std::string_view text);
+std::optional<Units> parse_units(std::string_view text);
+
+struct Output {
+  std::ostream& out;
+  std::ostream& err;
+  Format format = Format::kTable;
+  Units units = Units::kBoth;
+  bool colour = false;   // of tables on `out`
+  int live_columns = 0;  // of the terminal that `err` is; 0: it is none
+};
+
+// Prints `document` in a machine format: json as it stands, csv and ndjson the messages of its
+// repeated field `rows`. False, with nothing printed, when the format is table.
+bool print_document(const Output& output, const google::protobuf::Message& document,
+                    std::string_view rows);
+
+// Prints `document`, which is no list, in a machine format: json indented, ndjson in one line, csv
+// one row below its header.
+void print_message(const Output& output, const google::protobuf::Message& document);
+
+// The error as one line on `err` and, with json or ndjson, as a document on `out`. Returns the exit
+// code.
+int report_error(const Output& output, const Error& error);
+
+// Exit code of an error of a call or of the command line: 130 when the user interrupted, 2 when the
+// words were wrong (also a name that is not there), else 4. An error outside a task never waives.
+int exit_code_of_call(const Error& error);
+
+// `text` with control characters as '?': what a node or a library said cannot steer a terminal.
+std::string printable(std::string_view text);
+
+}  // namespace railgauge::cli

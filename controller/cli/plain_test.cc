@@ -1,0 +1,248 @@
+// The pure parts: words, settings, tables, amounts, CSV cells.
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <limits>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/cli/commands.h"
+#include "controller/cli/csv.h"
+#include "controller/cli/help.h"
+#include "controller/cli/inputs.h"
+#include "controller/cli/plan_text.h"
+#include "controller/cli/progress.h"
+#include "controller/cli/results_table.h"
+#include "controller/cli/run_report.h"
+#include "controller/cli/table.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using Words = std::vector<std::string>;
+
+Result<Arguments> parse(const Words& words) { return parse_arguments(grammar(), words); }
+
+std::string named(const Words& words) {
+  const auto parsed = parse(words);
+  if (!parsed) return "error: " + parsed.error().message;
+  if (parsed->verb == nullptr) return "none";
+  return std::string(parsed->verb->noun) + "/" + std::string(parsed->verb->name);
+}
+
+TEST(Arguments, PluralsListAndSingularsAreAccepted) {
+  EXPECT_EQ(named({"nodes"}), "nodes/");
+  EXPECT_EQ(named({"node"}), "nodes/");
+  EXPECT_EQ(named({"node", "show", "n1"}), "nodes/show");
+  EXPECT_EQ(named({"kernel", "show", "verbs.write_lat"}), "kernels/show");
+  EXPECT_EQ(named({"result"}), "results/");
+}
+
+TEST(Arguments, RunAloneIsTheVerbAndRunShowIsTheNoun) {
+  EXPECT_EQ(named({"run", "quick"}), "run/");
+  EXPECT_EQ(named({"run", "quick", "n[1-3]"}), "run/");
+  EXPECT_EQ(named({"run", "show", "r1"}), "runs/show");
+  EXPECT_EQ(named({"runs", "cancel", "r1"}), "runs/cancel");
+}
+
+TEST(Arguments, UnknownVerbsAndFlagsGetTheNearestOne) {
+  EXPECT_EQ(named({"nodse"}), "error: unknown verb \"nodse\"; did you mean \"nodes\"?");
+  EXPECT_EQ(named({"runs", "cancle", "r1"}),
+            "error: runs: unknown verb \"cancle\"; did you mean \"cancel\"?");
+  EXPECT_EQ(named({"frobnicate"}), "error: unknown verb \"frobnicate\"; railgauge help lists all");
+  EXPECT_THAT(named({"nodes", "--fromat", "json"}), HasSubstr("did you mean \"--format\"?"));
+}
+
+TEST(Arguments, FlagsStandAnywhereAndTakeBothForms) {
+  const auto parsed = parse({"--format=json", "run", "--nodes", "n1,n2", "quick", "--detach"});
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->value("format"), "json");
+  EXPECT_EQ(parsed->value("nodes"), "n1,n2");
+  EXPECT_TRUE(parsed->has("detach"));
+  EXPECT_EQ(parsed->operand(0), "quick");
+  EXPECT_EQ(parse({"nodes", "-o", "csv"})->value("format"), "csv");
+  EXPECT_EQ(parse({"run", "quick", "--", "--odd"})->operand(1), "--odd");
+}
+
+TEST(Arguments, WrongUseSaysWhatIsWrong) {
+  EXPECT_EQ(named({"nodes", "--detach"}), "error: nodes has no flag --detach");
+  EXPECT_EQ(named({"run"}), "error: run needs more: railgauge run SUITE [NODESET]");
+  EXPECT_EQ(named({"runs", "show", "a", "b"}), "error: runs show: \"b\" is one operand too many");
+  EXPECT_EQ(named({"nodes", "--format"}), "error: --format needs a value: --format FORMAT");
+  EXPECT_EQ(named({"run", "q", "--all=yes"}), "error: --all takes no value");
+  EXPECT_EQ(named({"nodes", "-o", "csv", "--format", "csv"}), "error: --format is given twice");
+  EXPECT_EQ(named({"nodes", "-x"}), "error: unknown flag -x");
+  EXPECT_EQ(named({"nodes", "-format", "csv"}),
+            "error: unknown flag -format; did you mean \"--format\"?");
+}
+
+TEST(Help, EveryVerbAndEveryFlagIsInIt) {
+  const Grammar all = grammar();
+  const std::string text = help_text(all, *parse({"help"}));
+  for (const Verb& verb : all.verbs) {
+    EXPECT_THAT(text, HasSubstr(std::string(verb.summary)));
+    Words words{std::string(verb.noun), "--help"};
+    if (!verb.name.empty()) words.insert(words.begin() + 1, std::string(verb.name));
+    const auto asked = parse(words);
+    ASSERT_TRUE(asked) << asked.error().message;
+    EXPECT_TRUE(asked->help);
+    for (const Flag& flag : verb.flags)
+      EXPECT_THAT(help_text(all, *asked), HasSubstr("--" + std::string(flag.name)));
+  }
+  for (const Flag& flag : all.common) EXPECT_THAT(text, HasSubstr("--" + std::string(flag.name)));
+}
+
+TEST(Help, NoLineIsWiderThanATerminal) {
+  const Grammar all = grammar();
+  std::string text = help_text(all, *parse({"help"}));
+  for (const Verb& verb : all.verbs)
+    text += help_text(all, *parse({"help", std::string(verb.noun)}));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
+}
+
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& text)
+      : path_(testing::TempDir() + "cli_plain_test_" +
+              testing::UnitTest::GetInstance()->current_test_info()->name() + ".yaml") {
+    std::ofstream(path_) << text;
+  }
+  ~TemporaryFile() { std::remove(path_.c_str()); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+using Variables = std::map<std::string, std::string, std::less<>>;
+
+Result<Settings> resolve(Words words, const Variables& variables = {}) {
+  words.insert(words.begin(), "nodes");
+  const auto parsed = parse(words);
+  EXPECT_TRUE(parsed) << parsed.error().message;
+  return resolve_settings(*parsed, [&](std::string_view name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  });
+}
+
+TEST(Settings, AFlagBeatsAVariableBeatsTheFile) {
+  const TemporaryFile file("controller = unix:/file  # a comment\nunits = bits\nformat=\"csv\"\n");
+  const Variables variables{{"RAILGAUGE_CONTROLLER", "unix:/variable"},
+                            {"RAILGAUGE_UNITS", "bytes"}};
+  const auto settings = resolve({"--config", file.path(), "--controller", "unix:/flag"}, variables);
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(settings->controller, "unix:/flag");
+  EXPECT_EQ(settings->units, Units::kBytes);
+  EXPECT_EQ(settings->format, Format::kCsv);
+}
+
+TEST(Settings, AWrongSettingNamesWhereItStands) {
+  const TemporaryFile file("\ncontroler = unix:/x\n");
+  EXPECT_THAT(resolve({"--config", file.path()}).error().message,
+              HasSubstr(":2: unknown key \"controler\"; did you mean \"controller\"?"));
+  EXPECT_EQ(resolve({}, {{"RAILGAUGE_FORMAT", "xml"}}).error().message,
+            "RAILGAUGE_FORMAT: \"xml\" is none of table, json, csv, ndjson");
+  EXPECT_THAT(resolve({"--config", "/nonexistent/x"}).error().message,
+              HasSubstr("/nonexistent/x: open: No such file or directory"));
+  EXPECT_THAT(resolve({"--timeout", "soon"}).error().message, HasSubstr("--timeout: "));
+}
+
+TEST(Settings, TcpNeedsCertificatesOrInsecure) {
+  EXPECT_EQ(resolve({"--controller", "host:7443"}).error().code, Code::kInvalidArgument);
+  EXPECT_TRUE(resolve({"--controller", "host:7443", "--insecure"}));
+  EXPECT_TRUE(
+      resolve({"--controller", "host:7443", "--tls-cert", "a", "--tls-key", "b", "--tls-ca", "c"}));
+  EXPECT_FALSE(resolve({"--controller", "host:7443", "--tls-cert", "a"}));
+  EXPECT_FALSE(resolve({"--controller", "host:7443", "--tls-cert", "a", "--insecure"}));
+  EXPECT_FALSE(resolve({"--controller", "host", "--insecure"}));
+}
+
+TEST(Settings, TheSameInvocationCanBePasted) {
+  const auto settings = resolve({"--insecure", "--controller", "h:1"});
+  EXPECT_EQ(same_invocation(*settings), "railgauge --controller h:1 --insecure");
+  const auto odd = resolve({}, {{"RAILGAUGE_CONTROLLER", "unix:/tmp/it's here"}});
+  EXPECT_EQ(same_invocation(*odd), "railgauge --controller 'unix:/tmp/it'\\''s here'");
+  EXPECT_EQ(same_invocation(*resolve({})), "railgauge");
+}
+
+TEST(Inputs, ANodesFileIsOneSet) {
+  const TemporaryFile file("gpu[001-004]\n# not these\n!gpu002  # broken\r\n\n");
+  const auto arguments = parse({"run", "quick", "--nodes-file", file.path()});
+  EXPECT_EQ(*node_set_of(*arguments, 1), "gpu[001-004],!gpu002");
+  const auto both = parse({"run", "quick", "n1", "--nodes-file", file.path()});
+  EXPECT_EQ(node_set_of(*both, 1).error().code, Code::kInvalidArgument);
+}
+
+TEST(Inputs, APathIsReadAndAnythingElseIsAName) {
+  const TemporaryFile file("version: 1\n");
+  EXPECT_EQ(suite_source(file.path())->text(), "version: 1\n");
+  EXPECT_EQ(suite_source(file.path())->file_name(), file.path());
+  EXPECT_EQ(suite_source("quick")->name(), "quick");
+  EXPECT_THAT(suite_source("./none.yaml").error().message, HasSubstr("No such file"));
+  EXPECT_THAT(suite_source("/tmp/").error().message, HasSubstr("Is a directory"));
+}
+
+TEST(Table, ColumnsAlignAndEmptyOnesAreLeftOut) {
+  EXPECT_EQ(
+      render_table({{"A"}, {"EMPTY"}, {"N", true}}, {{"größe", "", "5"}, {"b", "", "123"}}, false),
+      "A        N\n"
+      "größe    5\n"
+      "b      123\n");
+}
+
+TEST(Table, NoLineEndsInBlanks) {
+  EXPECT_EQ(render_table({{"A"}, {"B"}}, {{"long", "x"}, {"y", ""}}, false),
+            "A     B\nlong  x\ny\n");
+}
+
+TEST(Csv, QuotesOnlyWhatNeedsIt) {
+  EXPECT_EQ(csv_cell("plain"), "plain");
+  EXPECT_EQ(csv_cell("a,b"), "\"a,b\"");
+  EXPECT_EQ(csv_cell("say \"x\"\n"), "\"say \"\"x\"\"\n\"");
+}
+
+TEST(Figures, HaveFourSignificantDigitsAndNoExponent) {
+  EXPECT_EQ(figure(2.31725), "2.317");
+  EXPECT_EQ(figure(97.4), "97.40");
+  EXPECT_EQ(figure(123456), "123456");
+  EXPECT_EQ(figure(0.0512), "0.05120");
+  EXPECT_EQ(figure(0), "0.000");
+  EXPECT_EQ(figure(std::nan("")), "-");
+}
+
+TEST(Figures, AmountsAndTimesAreRounded) {
+  EXPECT_EQ(amount_text(1.5e9), "1.5 GB");
+  EXPECT_EQ(amount_text(999'600), "1.0 MB");
+  EXPECT_EQ(amount_text(64), "64 B");
+  EXPECT_EQ(amount_text(-1), "-");
+  EXPECT_EQ(seconds_text(0.04), "0.0 s");
+  EXPECT_EQ(seconds_text(59.4), "59 s");
+  EXPECT_EQ(seconds_text(200), "3 min 20 s");
+  EXPECT_EQ(seconds_text(7500), "2 h 5 min");
+  EXPECT_EQ(seconds_text(std::numeric_limits<double>::infinity()), "-");
+}
+
+TEST(Progress, TheLineFitsItsTerminal) {
+  const std::string counts = "[##########----------] 1/2";
+  EXPECT_EQ(progress_line(counts, "n1 to n2", 75, 80), counts + "  01:15  n1 to n2");
+  EXPECT_EQ(progress_line(counts, "n1 to n2", 75, 20).size(), 19U);
+  EXPECT_THAT(progress_line(counts, "a\x1b[2Jb", 0, 80), Not(HasSubstr("\x1b")));
+}
+
+TEST(ExitCodes, AnErrorOutsideATaskNeverWaivesOrPasses) {
+  for (int code = 1; code <= 16; ++code) {
+    const int exit_code = exit_code_of_call({static_cast<Code>(code), ""});
+    EXPECT_THAT(exit_code, testing::AnyOf(kExitUsage, kExitInvalid, kExitInterrupted)) << code;
+  }
+}
+
+}  // namespace
+}  // namespace railgauge::cli

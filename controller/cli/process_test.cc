@@ -1,0 +1,371 @@
+// The real program as a process against a fake controller on a real unix socket: exit codes,
+// signals, terminals, and its JSON read by jq.
+#include <fcntl.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include "controller/cli/fake_control.h"
+#include "controller/cli/samples.h"
+#include "kernels/core/handle.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using Words = std::vector<std::string>;
+
+constexpr double kChildSeconds = 30;  // longer than any child needs
+
+struct DescriptorTraits {
+  using Type = int;
+  static int empty() { return -1; }
+  static void release(int descriptor) { close(descriptor); }
+};
+using Descriptor = Handle<DescriptorTraits>;
+
+std::string file_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+class Process : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "railgauge_cli_XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    address_ = "unix:" + folder_ + "/controller.sock";
+    const char* build = std::getenv("RAILGAUGE_BUILD_DIR");
+    ASSERT_NE(build, nullptr) << "ctest sets it";
+    program_ = std::string(build) + "/bin/railgauge";
+  }
+  void TearDown() override {
+    if (child_ > 0) {
+      kill(child_, SIGKILL);
+      waitpid(child_, nullptr, 0);
+    }
+    if (server_) server_->Shutdown(std::chrono::system_clock::now());
+    std::filesystem::remove_all(folder_);
+  }
+
+  void serve() {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
+    builder.RegisterService(&control_);
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+  }
+
+  // Serves with mutual TLS on a loopback port, with certificates that deploy/pki.sh makes below
+  // folder_.
+  void serve_tls() {
+    make_certificate("ca " + folder_ + "/pki");
+    make_certificate("controller " + folder_ + "/pki localhost 127.0.0.1");
+    make_certificate("operator " + folder_ + "/pki alice");
+    grpc::SslServerCredentialsOptions options(
+        GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+    options.pem_root_certs = file_text(folder_ + "/pki/ca.crt");
+    options.pem_key_cert_pairs.push_back(
+        {file_text(folder_ + "/pki/controller.key"), file_text(folder_ + "/pki/controller.crt")});
+    int port = 0;
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(options), &port);
+    builder.RegisterService(&control_);
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+    address_ = "127.0.0.1:" + std::to_string(port);
+  }
+
+  static void make_certificate(const std::string& words) {
+    const std::string command = "deploy/pki.sh " + words + " > /dev/null";
+    ASSERT_EQ(std::system(command.c_str()), 0);  // NOLINT: a fixed command of this test
+  }
+
+  [[nodiscard]] Words certificates(const std::string& name, const std::string& folder) const {
+    const std::string base = folder_ + "/" + folder + "/" + name;
+    return {"--tls-cert",  base + ".crt", "--tls-key",
+            base + ".key", "--tls-ca",    folder_ + "/" + folder + "/ca.crt"};
+  }
+
+  // Starts the program; `err` replaces its stderr file, `out` its stdout file.
+  void start(const Words& words, int err = -1, const std::string& out = "") {
+    Words all{program_, "--controller", address_};
+    all.insert(all.end(), words.begin(), words.end());
+    std::vector<char*> arguments;
+    for (std::string& word : all) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    const std::string out_path = out.empty() ? folder_ + "/out" : out;
+    const std::string err_path = folder_ + "/err";
+    const Descriptor out_file(
+        open(out_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    const Descriptor err_file(
+        open(err_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    ASSERT_GE(out_file.get(), 0);
+    child_ = fork();
+    ASSERT_GE(child_, 0);
+    if (child_ == 0) {
+      dup2(out_file.get(), STDOUT_FILENO);
+      dup2(err >= 0 ? err : err_file.get(), STDERR_FILENO);
+      execv(arguments[0], arguments.data());
+      _exit(127);
+    }
+  }
+
+  // The exit code, or minus the signal; -1000 when it does not end in time.
+  int wait_for_end() {
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::duration<double>(kChildSeconds);
+    int status = 0;
+    while (waitpid(child_, &status, WNOHANG) == 0) {
+      if (std::chrono::steady_clock::now() > end) return -1000;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    child_ = -1;
+    out_ = file_text(folder_ + "/out");
+    err_ = file_text(folder_ + "/err");
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+  int run(const Words& words) {
+    start(words);
+    return wait_for_end();
+  }
+
+  // Waits until the program's messages hold `text`.
+  bool wait_for_message(const std::string& text) {
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::duration<double>(kChildSeconds);
+    while (std::chrono::steady_clock::now() < end) {
+      if (file_text(folder_ + "/err").find(text) != std::string::npos) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
+
+  // Runs jq over what the program printed; true when the filter's last value is true.
+  [[nodiscard]] bool jq(const std::string& filter) const {
+    const std::string command = "jq -e '" + filter + "' " + folder_ + "/out > /dev/null";
+    return std::system(command.c_str()) == 0;  // NOLINT: a fixed command of this test
+  }
+
+  FakeControl control_;
+  std::unique_ptr<grpc::Server> server_;
+  std::string folder_;
+  std::string address_;
+  std::string program_;
+  pid_t child_ = -1;
+  std::string out_;
+  std::string err_;
+};
+
+TEST_F(Process, AnAbsentControllerIsOneLineWithAddressCauseAndRemedy) {
+  EXPECT_EQ(run({"nodes"}), kExitInvalid);
+  EXPECT_EQ(err_, "railgauge: controller " + address_ +
+                      ": No such file or directory; is railgauge-controller running on this host? "
+                      "--controller names another\n");
+  EXPECT_THAT(out_, IsEmpty());
+}
+
+TEST_F(Process, ASocketThatNobodyListensOnIsTold) {
+  serve();
+  server_->Shutdown(std::chrono::system_clock::now());
+  server_.reset();
+  std::ofstream(folder_ + "/controller.sock") << "a file, no socket";
+  EXPECT_EQ(run({"nodes", "-o", "json"}), kExitInvalid);
+  EXPECT_THAT(err_, HasSubstr("Connection refused"));
+  EXPECT_TRUE(jq(".schema_version == 1 and .error.code == \"unavailable\""));
+}
+
+TEST_F(Process, ASilentControllerMeetsTheDeadline) {
+  serve();
+  control_.nodes_delay_seconds = 1.5;
+  EXPECT_EQ(run({"nodes", "--timeout", "100ms"}), kExitInvalid);
+  EXPECT_THAT(err_, HasSubstr("no answer in time"));
+}
+
+TEST_F(Process, TheVariableNamesTheControllerToo) {
+  serve();
+  setenv("RAILGAUGE_FORMAT", "csv", 1);
+  EXPECT_EQ(run({"nodes"}), kExitPassed);
+  unsetenv("RAILGAUGE_FORMAT");
+  EXPECT_THAT(out_, testing::StartsWith("name,node_id,state"));
+}
+
+TEST_F(Process, RunEndsWithTheRunsOutcome) {
+  serve();
+  for (const auto& [outcome, code] : {std::pair{"passed", 0}, std::pair{"failed", 1},
+                                      std::pair{"crashed", 4}, std::pair{"waived", 5}}) {
+    control_.outcome = outcome;
+    EXPECT_EQ(run({"run", "quick", "-o", "json"}), code) << err_;
+    EXPECT_TRUE(jq(std::string(".run.outcome == \"") + outcome + "\"")) << out_;
+  }
+}
+
+TEST_F(Process, JqReadsTheResults) {
+  serve();
+  EXPECT_EQ(run({"results", "--format", "json"}), 0);
+  EXPECT_TRUE(jq("keys_unsorted[0] == \"schema_version\""));
+  EXPECT_TRUE(
+      jq("[.points[] | .point | has(\"median\", \"median_low\", \"p99\", \"p999\", "
+         "\"sample_count\", \"unit\")] | all"));
+  EXPECT_TRUE(jq(".points[0].point.median == 2317.25 and .points[0].facts.path == \"host\""));
+  EXPECT_TRUE(jq(".points[3].point.p99 == null and .points[3].point.lag1_autocorrelation == null"));
+  EXPECT_TRUE(jq(".points[4].point.synthetic == true and .points[4].point.verified == false"));
+}
+
+TEST_F(Process, JqReadsEveryEventOfARun) {
+  serve();
+  EXPECT_EQ(run({"run", "quick", "-o", "ndjson"}), 0);
+  EXPECT_EQ(std::ranges::count(out_, '\n'), 3);
+  EXPECT_TRUE(jq(".run.run_id == \"" + std::string(kSampleRun) + "\""));
+}
+
+TEST_F(Process, DetachPrintsTheRunsIdAlone) {
+  serve();
+  control_.endless = true;
+  EXPECT_EQ(run({"run", "quick", "--detach"}), 0);
+  EXPECT_EQ(out_, std::string(kSampleRun) + "\n");
+}
+
+TEST_F(Process, OneCtrlCDetachesAndTellsTheExactCommand) {
+  serve();
+  control_.endless = true;
+  start({"run", "quick"});
+  ASSERT_TRUE(control_.wait_until_watched(kChildSeconds));
+  kill(child_, SIGINT);
+  EXPECT_EQ(wait_for_end(), kExitInterrupted);
+  EXPECT_THAT(err_, HasSubstr("cancel it with: railgauge --controller " + address_ +
+                              " runs cancel " + kSampleRun + " "));
+  EXPECT_EQ(control_.cancels(), 0);
+}
+
+TEST_F(Process, TwoCtrlCCancelAndVerify) {
+  serve();
+  control_.endless = true;
+  start({"run", "quick", "-o", "json"});
+  ASSERT_TRUE(control_.wait_until_watched(kChildSeconds));
+  kill(child_, SIGINT);
+  ASSERT_TRUE(wait_for_message("press Ctrl-C again"));
+  kill(child_, SIGINT);
+  EXPECT_EQ(wait_for_end(), kExitInterrupted) << err_;
+  EXPECT_EQ(control_.cancels(), 1);
+  EXPECT_TRUE(jq(".run.state == \"ended\" and .run.outcome == \"cancelled\"")) << out_;
+}
+
+TEST_F(Process, TermEndsAsTerminatedAndTheRunGoesOn) {
+  serve();
+  control_.endless = true;
+  start({"run", "quick"});
+  ASSERT_TRUE(control_.wait_until_watched(kChildSeconds));
+  kill(child_, SIGTERM);
+  EXPECT_EQ(wait_for_end(), kExitTerminated);
+  EXPECT_THAT(err_, HasSubstr("goes on; cancel it with"));
+  EXPECT_EQ(control_.cancels(), 0);
+}
+
+TEST_F(Process, CtrlCEndsACallThatHangs) {
+  serve();
+  control_.nodes_delay_seconds = 2;
+  start({"nodes"});
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  kill(child_, SIGINT);
+  EXPECT_EQ(wait_for_end(), kExitInterrupted);
+  EXPECT_EQ(err_, "railgauge: interrupted\n");
+}
+
+TEST_F(Process, AFullDiskIsNoSuccess) {
+  serve();
+  start({"results", "-o", "json"}, -1, "/dev/full");
+  EXPECT_EQ(wait_for_end(), kExitInvalid);
+  EXPECT_THAT(err_, HasSubstr("stdout: write: No space left on device"));
+}
+
+TEST_F(Process, ProgressIsOneRedrawnLineOnATerminal) {
+  serve();
+  int main_end = -1;
+  int program_end = -1;
+  ASSERT_EQ(openpty(&main_end, &program_end, nullptr, nullptr, nullptr), 0);
+  const Descriptor terminal(main_end);
+  Descriptor given(program_end);
+  start({"run", "quick"}, given.get());
+  given.reset();
+  std::string shown;
+  char chunk[4096];
+  // The read fails (EIO) when the program has ended and nobody holds the other end.
+  for (ssize_t got = 0; (got = read(terminal.get(), chunk, sizeof chunk)) > 0;)
+    shown.append(chunk, static_cast<std::size_t>(got));
+  EXPECT_EQ(wait_for_end(), 0);
+  EXPECT_THAT(shown, HasSubstr("\r\x1b[K[##########----------] 1/2"));
+  EXPECT_THAT(out_, HasSubstr("passed: 2 of 2 tasks"));
+  EXPECT_THAT(out_, Not(HasSubstr("\x1b"))) << "stdout is a file";
+}
+
+TEST_F(Process, AThirdCtrlCEndsTheProgramAtOnce) {
+  serve();
+  control_.endless = true;
+  control_.deaf_to_cancel = true;
+  start({"run", "quick"});
+  ASSERT_TRUE(control_.wait_until_watched(kChildSeconds));
+  kill(child_, SIGINT);
+  ASSERT_TRUE(wait_for_message("press Ctrl-C again"));
+  kill(child_, SIGINT);
+  ASSERT_TRUE(wait_for_message("cancelling"));
+  kill(child_, SIGINT);
+  EXPECT_EQ(wait_for_end(), kExitInterrupted);
+}
+
+TEST_F(Process, MutualTlsWorksWithTheCertificatesOfPkiSh) {
+  serve_tls();
+  Words words = certificates("alice", "pki");
+  words.emplace_back("nodes");
+  EXPECT_EQ(run(words), 0) << err_;
+  EXPECT_THAT(out_, HasSubstr("n10"));
+}
+
+TEST_F(Process, AStrangersCertificateIsRefusedWithAHintAtTheFlags) {
+  serve_tls();
+  make_certificate("ca " + folder_ + "/other");
+  make_certificate("operator " + folder_ + "/other alice");
+  Words words = certificates("alice", "other");
+  words.emplace_back("nodes");
+  EXPECT_EQ(run(words), kExitInvalid);
+  EXPECT_THAT(err_, HasSubstr("see --tls-cert, --tls-key and --tls-ca")) << err_;
+  EXPECT_EQ(std::ranges::count(err_, '\n'), 1) << err_;
+}
+
+TEST_F(Process, ACertificateFileThatIsNoneIsWrongUse) {
+  std::ofstream(folder_ + "/text") << "no PEM";
+  address_ = "127.0.0.1:1";
+  const std::string text = folder_ + "/text";
+  EXPECT_EQ(run({"--tls-cert", text, "--tls-key", text, "--tls-ca", text, "nodes"}), kExitUsage);
+  EXPECT_EQ(err_, "railgauge: --tls-cert " + text + ": no PEM file\n");
+}
+
+TEST_F(Process, WrongUseIsOneLineAndExitCodeTwo) {
+  EXPECT_EQ(run({"nodes", "shwo", "n1"}), kExitUsage);
+  EXPECT_EQ(err_, "railgauge: nodes: unknown verb \"shwo\"; did you mean \"show\"?\n");
+  EXPECT_EQ(run({"--version"}), 0);
+  EXPECT_EQ(out_, "railgauge " RAILGAUGE_VERSION "\n");
+}
+
+}  // namespace
+}  // namespace railgauge::cli

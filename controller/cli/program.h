@@ -1,0 +1,24 @@
+// The whole program but for its signals: from words to an exit code.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "controller/cli/interrupts.h"
+#include "controller/cli/settings.h"
+
+namespace railgauge::cli {
+
+// Where the process stands: its streams and terminal.
+struct Terminal {
+  std::ostream& out;
+  std::ostream& err;
+  bool out_is_terminal = false;
+  int err_columns = 0;  // 0: `err` is no terminal
+};
+
+// Runs one command line (without the program's name). Never throws; returns DESIGN's exit codes.
+int run_program(std::span<const std::string> words, const Environment& environment,
+                const Terminal& terminal, Interrupts& interrupts);
+
+}  // namespace railgauge::cli

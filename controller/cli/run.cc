@@ -1,0 +1,134 @@
+// run: plan, start, wait, report
+#include <fmt/format.h>
+
+#include "controller/cli/commands.h"
+#include "controller/cli/follow.h"
+#include "controller/cli/inputs.h"
+#include "controller/cli/plan_text.h"
+#include "controller/cli/run_report.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge::cli {
+namespace {
+
+using railgauge::api::RunPlan;
+using railgauge::api::RunRequest;
+
+constexpr int kNodesWithoutAsking = 16;
+constexpr double kLongestWaitSeconds = 24 * 3600;
+
+void say(const Session& session, const std::string& text) {
+  session.output.err << "railgauge: " << printable(text) << '\n' << std::flush;
+}
+
+// A suite that cannot be planned is told with file, line and key where the controller knows them.
+Error explain_refusal(Session& session, const RunRequest& request, Error error) {
+  if (error.code != Code::kInvalidArgument) return error;
+  const auto check = call(session, &Control::StubInterface::CheckSuite, request.suite());
+  if (!check || check->ok() || check->problems().empty()) return error;
+  for (const auto& problem : check->problems()) {
+    session.output.err << printable(fmt::format(
+                              "{}:{}:{}: {}{}{}", problem.file(), problem.line(), problem.column(),
+                              problem.key(), problem.key().empty() ? "" : ": ", problem.message()))
+                       << '\n';
+  }
+  const auto& first = check->problems(0);
+  return {error.code,
+          fmt::format(
+              "suite {}: {}, the first in line {} of {}; nothing ran",
+              check->suite().name().empty() ? request.suite().file_name() : check->suite().name(),
+              counted(static_cast<std::size_t>(check->problems_size()), "problem"), first.line(),
+              first.file())};
+}
+
+Result<RunPlan> plan(Session& session, const RunRequest& request, bool all) {
+  auto planned = call(session, &Control::StubInterface::PlanRun, request);
+  if (!planned)
+    return tl::unexpected(explain_refusal(session, request, std::move(planned).error()));
+  say(session, plan_line(*planned));
+  if (request.node_set().empty() && !all && planned->nodes_size() > kNodesWithoutAsking) {
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("suite {} would use all {} nodes; name them (--nodes SET) or give --all",
+                    planned->suite(), planned->nodes_size()));
+  }
+  return planned;
+}
+
+// After the first Ctrl-C: detach, unless the second comes soon.
+Result<int> detach_or_cancel(Session& session, const std::string& run_id) {
+  const int seen = session.interrupts.presses();
+  if (seen < 2) {
+    say(session, fmt::format("run {} goes on; cancel it with: {} (or press Ctrl-C again within "
+                             "{:.0f} s)",
+                             run_id, cancel_command(session, run_id), session.linger_seconds));
+    session.interrupts.wait_beyond(seen, session.linger_seconds);
+  }
+  if (session.interrupts.presses() < 2)
+    return fail(Code::kCancelled, fmt::format("detached from run {}, which goes on", run_id));
+  say(session, fmt::format("run {}: cancelling", run_id));
+  const auto cancelled = cancel_run(session, run_id);
+  if (!cancelled) {
+    // Interrupted it was, whatever became of the cancel: 130 comes first of a mixture.
+    return fail(Code::kCancelled, cancelled.error().message);
+  }
+  RG_TRY(report_run(session, run_id));
+  return kExitInterrupted;
+}
+
+Result<int> follow_to_the_end(Session& session, const std::string& run_id, double wait_seconds,
+                              bool owner) {
+  const Followed followed = RG_TRY(follow_run(session, run_id, wait_seconds, 0));
+  switch (followed.end) {
+    case FollowEnd::kRunEnded:
+      return report_run(session, run_id);
+    case FollowEnd::kInterrupted:
+      if (owner) return detach_or_cancel(session, run_id);
+      return fail(Code::kCancelled,
+                  fmt::format("stopped waiting; run {} goes on; cancel it with: {}", run_id,
+                              cancel_command(session, run_id)));
+    case FollowEnd::kTerminated:
+      return fail(Code::kCancelled, fmt::format("terminated; run {} goes on; cancel it with: {}",
+                                                run_id, cancel_command(session, run_id)));
+    case FollowEnd::kTimeUp:
+      break;
+  }
+  return fail(Code::kDeadlineExceeded,
+              fmt::format("run {}: still \"{}\" after {}; it goes on; cancel it with: {}", run_id,
+                          followed.run.state(), seconds_text(wait_seconds),
+                          cancel_command(session, run_id)));
+}
+
+}  // namespace
+
+Result<int> run_suite(Session& session, const Arguments& arguments) {
+  RunRequest request;
+  *request.mutable_suite() = RG_TRY(suite_source(arguments.operand(0)));
+  request.set_node_set(RG_TRY(node_set_of(arguments, 1)));
+  request.set_trigger("cli");
+  const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
+  RG_TRY(plan(session, request, arguments.has("all")));
+  if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted, nothing ran");
+  const auto started = RG_TRY(call_through(session, &Control::StubInterface::StartRun, request));
+  if (arguments.has("detach")) {
+    const Output& output = session.output;
+    if (output.format == Format::kJson || output.format == Format::kNdjson)
+      print_message(output, started);
+    else
+      output.out << started.run_id() << '\n';
+    return kExitPassed;
+  }
+  say(session, fmt::format("run {} started", started.run_id()));
+  return follow_to_the_end(session, started.run_id(), wait_seconds, true);
+}
+
+Result<int> wait_run(Session& session, const Arguments& arguments) {
+  const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
+  // A run that is not there is wrong use; asked first, since a watch could only say "lost".
+  railgauge::api::RunRef ref;
+  ref.set_run_id(arguments.operand(0));
+  RG_TRY(call(session, &Control::StubInterface::GetRun, ref));
+  return follow_to_the_end(session, arguments.operand(0), wait_seconds, false);
+}
+
+}  // namespace railgauge::cli

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# The whole check, on a plain Debian 12 machine: installs what it needs, then format, build, include rules,
+# unit tests, sanitizers, and end-to-end tests on the virtual fabric. Exit 0 only when every step passed.
+#   deploy/check.sh              the short check (every kind of test once)
+#   deploy/check.sh --full       with the issues' counts: more launches, more kills, whole-tree clang-tidy
+#   deploy/check.sh --only STEP  one step: format build unit tidy asan tsan e2e compare
+#   deploy/check.sh --no-fabric  leave out what boots guests (then the check is not complete, and says so)
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 4
+
+full=0 only="" fabric=1
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --full) full=1 ;;
+    --no-fabric) fabric=0 ;;
+    --only) only=${2:?check.sh: --only needs a step}; shift ;;
+    *) echo "check.sh: unknown option $1; allowed: --full, --no-fabric, --only STEP" >&2; exit 2 ;;
+  esac
+  shift
+done
+export RAILGAUGE_CHECK_FULL=$full
+logs=build/check
+mkdir -p "$logs"
+passed=0 failed=0
+began=$(date +%s)
+
+# step NAME TITLE COMMAND...: one line a step; the log's tail when it fails.
+step() {
+  local name=$1 title=$2; shift 2
+  [ -z "$only" ] || [ "$only" = "$name" ] || return 0
+  local from; from=$(date +%s)
+  printf '%-8s %s ... ' "$name" "$title"
+  if "$@" >"$logs/$name.log" 2>&1; then
+    passed=$((passed + 1)); echo "ok ($(($(date +%s) - from)) s)"
+  else
+    failed=$((failed + 1)); echo "FAILED ($(($(date +%s) - from)) s)"
+    tail -n 60 "$logs/$name.log" | sed 's/^/    /'
+    echo "    whole log: $logs/$name.log; again: deploy/check.sh --only $name"
+  fi
+}
+
+tracked() { git ls-files -co --exclude-standard "$@"; }
+
+format() {
+  tracked '*.h' '*.cc' '*.cu' | xargs clang-format --dry-run -Werror || return
+  { tracked '*.sh'; echo deploy/vfabric/vfabric; echo .ci/run; } | xargs shellcheck -x -S warning || return
+  # A path of the machine that it was written on helps nobody.
+  ! git grep -nIE '(/home/|/root/)[a-z]' -- ':!deploy/check.sh' || return
+}
+configure_and_build() { cmake --preset "$1" && cmake --build "build/$1" "${@:2}"; }
+unit() { ctest --test-dir build/ci -L unit -j2 --output-on-failure --no-tests=error; }
+# clang-tidy reads a file in seconds, one with gRPC in half a minute: the short check reads the pure core.
+tidy() {
+  local files
+  if [ "$full" = 1 ]; then files=$(tracked '*.cc'); else
+    files=$(tracked 'kernels/core/*.cc' 'controller/plan/*.cc' 'controller/run/*.cc' | grep -v -E '_(test|bench)\.cc$'); fi
+  echo "$files" | xargs -P 2 -n 3 clang-tidy -p build/ci --quiet
+}
+sanitized() {
+  configure_and_build "$1" && ctest --test-dir "build/$1" -L unit -LE slow_sanitized -j2 --output-on-failure --no-tests=error
+}
+e2e() { ctest --test-dir build/ci -L e2e --output-on-failure --no-tests=error; }
+
+step deps "packages" deploy/deps.sh --yes
+step format "clang-format, shellcheck" format
+step build "configure and build (preset ci)" configure_and_build ci
+step unit "unit tests and include rules" unit
+step tidy "clang-tidy" tidy
+step asan "address and undefined behaviour sanitizers" sanitized asan
+step tsan "thread sanitizer" sanitized tsan
+if [ "$fabric" = 1 ]; then
+  step e2e "end to end on the virtual fabric" e2e
+  step compare "held against perftest" deploy/compare_perftest.sh
+fi
+
+echo "check took $((($(date +%s) - began) / 60)) min $((($(date +%s) - began) % 60)) s; logs in $logs"
+[ "$fabric" = 1 ] || echo "not complete: --no-fabric left out e2e and compare"
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]

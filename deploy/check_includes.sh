@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# The dependency direction of the house, held against every #include of the tree:
+# who may include whom, and the one owner of each foreign header. Prints offenders; exit 1 when there are any.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# folder -> project folders that it may include (itself always). Tests may also use kernels/fakes.
+declare -A allowed=(
+  [kernels/core]=""
+  [kernels/dl]="kernels/core"
+  [kernels/memory]="kernels/core kernels/dl"
+  [kernels/verbs]="kernels/core kernels/dl kernels/memory"
+  [kernels/fakes]="kernels/core kernels/dl"
+  [kernels]="kernels/core kernels/verbs kernels/fakes"
+  [kernels/runner]="kernels kernels/core"
+  [agent]="kernels/core controller/api"
+  [controller/api]="kernels/core"
+  [controller/plan]="kernels/core controller/api"
+  [controller/store]="kernels/core"
+  [controller/run]="kernels/core controller/api controller/plan"
+  [controller/fleet]="kernels/core controller/api controller/store"
+  [controller/http]="kernels/core"
+  [controller/cli]="kernels/core controller/api"
+  [controller]="kernels/core controller/api controller/plan controller/store controller/run controller/fleet controller/http"
+  [deploy/vfabric]="kernels/core"
+  [deploy/compare]="kernels/core"
+)
+# foreign header (pattern) -> folders that own it
+owners=(
+  'infiniband/|kernels/verbs kernels/dl kernels/fakes'
+  'rdma/|kernels/verbs kernels/dl kernels/fakes'
+  'dlfcn\.h|kernels/dl kernels/fakes'
+  'sqlite3\.h|controller/store agent'
+  'mpi\.h|kernels/mpi'
+  'grpc|agent controller controller/fleet controller/cli controller/api'
+  'yaml-cpp|controller/plan'
+  'prometheus/|agent controller'
+  'httplib\.h|controller/http'
+  'CLI/|agent controller controller/cli kernels/runner'
+  'spdlog/|agent controller controller/fleet controller/run controller/store'
+)
+
+# The rule's folder of a file: the longest prefix that `allowed` knows.
+folder_of() {
+  local folder
+  folder=$(dirname "$1")
+  while [ "$folder" != . ] && [ -z "${allowed[$folder]+set}" ]; do folder=$(dirname "$folder"); done
+  echo "$folder"
+}
+
+bad=0
+complain() { echo "$1: $2"; bad=1; }
+
+while read -r file; do
+  folder=$(folder_of "$file")
+  [ "$folder" = . ] && { complain "$file" "no rule for its folder in check_includes.sh"; continue; }
+  may=" $folder ${allowed[$folder]} "
+  case "$file" in *_test.cc | *_bench.cc | */testing/*) may+="kernels kernels/dl kernels/fakes kernels/verbs kernels/memory controller/api " ;; esac
+  while read -r included; do
+    target=$(folder_of "$included")
+    case "$may" in *" $target "*) ;; *) complain "$file" "includes $included, which $folder may not (allowed: ${allowed[$folder]:-nothing})" ;; esac
+  done < <(sed -n 's/^#include "\([^"]*\)".*/\1/p' "$file" | grep -E '^(kernels|agent|controller|deploy)/' || true)
+  while read -r foreign; do
+    for row in "${owners[@]}"; do
+      [[ $foreign =~ ^${row%%|*} ]] || continue
+      case " ${row##*|} " in *" $folder "*) ;; *) [[ $file == *_test.cc ]] || complain "$file" "includes <$foreign>, owned by ${row##*|}" ;; esac
+    done
+  done < <(sed -n 's/^#include <\([^>]*\)>.*/\1/p' "$file")
+done < <(git ls-files '*.h' '*.cc' '*.cu')
+exit $bad

@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# From nothing to measured links: packages, build, a virtual fabric of three nodes with real RDMA verbs
+# (soft-RoCE), a controller, an agent on each node, the suite `quick`, its tables; then everything is taken down.
+#   deploy/demo.sh          asks before sudo
+#   deploy/demo.sh --yes    does not ask
+#   deploy/demo.sh --keep   leaves it running and prints the addresses and how to end it
+#   deploy/demo.sh --down   ends what --keep left
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+keep=0 yes=() nodes=3
+state=${RAILGAUGE_DEMO_DIR:-${XDG_RUNTIME_DIR:-/tmp}/railgauge-demo-$(id -u)}
+bin=$PWD/build/release/bin
+fabric=("$PWD/deploy/vfabric/vfabric" --dir "$state/fabric")
+port=17443 metrics_port=17470
+
+take_down() {
+  "${fabric[@]}" down >/dev/null 2>&1 || true
+  if [ -f "$state/controller.pid" ]; then
+    local pid; pid=$(cat "$state/controller.pid")
+    # Only what we started: the pid may be somebody else's by now.
+    if grep -qs railgauge-controller "/proc/$pid/cmdline"; then
+      kill -TERM "$pid" && timeout 15 tail --pid="$pid" -f /dev/null || kill -KILL "$pid" || true
+    fi
+  fi
+  rm -rf "$state"
+}
+
+for argument in "$@"; do
+  case "$argument" in
+    --keep) keep=1 ;;
+    --yes) yes=(--yes) ;;
+    --down) take_down; echo "demo: down"; exit 0 ;;
+    *) echo "demo.sh: unknown option $argument; allowed: --yes, --keep, --down" >&2; exit 2 ;;
+  esac
+done
+
+[ ! -e "$state/controller.pid" ] || { echo "demo.sh: a demo is up in $state; end it with deploy/demo.sh --down" >&2; exit 2; }
+rm -rf "$state"
+(umask 077 && mkdir -p "$state")
+current="" log=$state/demo.log
+finish() {
+  local code=$?
+  trap '' INT TERM
+  [ -z "$current" ] || { echo " FAILED"; tail -n 15 "$log" | sed 's/^/    /'; cp "$log" "$PWD/build/demo.log" 2>/dev/null || true
+    echo "    whole log: build/demo.log; try again: deploy/demo.sh"; }
+  [ "$keep" = 1 ] && [ "$code" = 0 ] || take_down
+  exit "$code"
+}
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# step TITLE COMMAND...: one line, its output to the log.
+step() {
+  local from; from=$(date +%s); current=$1; shift
+  printf '%-62s' "$current"
+  "$@" >>"$log" 2>&1
+  current=""; echo " $(($(date +%s) - from)) s"
+}
+
+missing=$(deploy/deps.sh --missing | wc -l || true)
+cat <<TEXT
+Railgauge demo: $nodes virtual machines with real RDMA verbs (soft-RoCE), measured end to end.
+It will install $missing Debian packages, build Railgauge below build/release (about 5 minutes on 2 cores, the first time),
+download one Debian kernel package for the guests (about 70 MB, kept in the cache), boot the guests without touching the
+host's network or kernel, and take everything down again. In all 3 to 10 minutes. State: $state
+TEXT
+
+if [ "$missing" -gt 0 ]; then deploy/deps.sh "${yes[@]}"; fi
+build() { cmake --preset release && cmake --build build/release --target railgauge railgauge-controller railgauge-agent railgauge-runner vfabric-switch; }
+certificates() {
+  deploy/pki.sh ca "$state/pki" && deploy/pki.sh controller "$state/pki" localhost 127.0.0.1 10.0.2.2
+  for node in $(seq "$nodes"); do deploy/pki.sh agent "$state/pki" "n$node" || return; done
+}
+tls_of() { printf -- '--tls-ca %s --tls-cert %s --tls-key %s' "$state/pki/ca.crt" "$state/pki/$1.crt" "$state/pki/$1.key"; }
+controller() {
+  # shellcheck disable=SC2046
+  setsid "$bin/railgauge-controller" --listen "127.0.0.1:$port" $(tls_of controller) --socket "$state/controller.sock" \
+    --database "$state/railgauge.db" --suites "$PWD/suites" --metrics-listen "127.0.0.1:$metrics_port" \
+    >>"$state/controller.log" 2>&1 </dev/null &
+  echo $! >"$state/controller.pid"
+  for _ in $(seq 100); do
+    "$bin/railgauge" version >/dev/null 2>&1 && return
+    sleep 0.1
+  done
+  cat "$state/controller.log"
+  return 1
+}
+agents() {
+  for node in $(seq "$nodes"); do
+    # shellcheck disable=SC2046
+    "${fabric[@]}" exec "n$node" --detach --log agent "$bin/railgauge-agent" --controller "10.0.2.2:$port" $(tls_of "n$node") \
+      --name "n$node" --state-dir /var/lib/railgauge --metrics-listen 0.0.0.0:7471 || return
+  done
+  for _ in $(seq 600); do
+    [ "$("$bin/railgauge" nodes -o json | jq '[.nodes[] | select(.state == "attached")] | length')" = "$nodes" ] && return
+    sleep 0.1
+  done
+  echo "not all of $nodes agents attached within 60 s"
+  for node in $(seq "$nodes"); do "${fabric[@]}" logs "n$node" agent; done
+  return 1
+}
+metrics_address() { "${fabric[@]}" status --format json | jq -r ".nodes[] | select(.name == \"$1\") | \"http://127.0.0.1:\(.metrics_port)/metrics\""; }
+
+export RAILGAUGE_CONTROLLER=unix:$state/controller.sock
+step "build" build
+step "certificates: a CA, the controller, an agent a node" certificates
+step "virtual fabric: $nodes guests boot, one small write is measured" "${fabric[@]}" up -n "$nodes" --share "$PWD" --share "$state/pki"
+step "controller on the host (gRPC with mutual TLS, unix socket)" controller
+step "agents in the guests attach" agents
+
+echo; echo "\$ railgauge nodes"; "$bin/railgauge" nodes
+echo; echo "\$ railgauge run quick"
+outcome=0
+"$bin/railgauge" run quick || outcome=$?
+echo; echo "\$ curl the controller's metrics | grep _total"
+curl -fsS "http://127.0.0.1:$metrics_port/metrics" | grep -E '^railgauge_(runs|tasks|records)[a-z_]*_total' || true
+echo; echo "\$ curl n1's metrics | grep railgauge_link"
+curl -fsS "$(metrics_address n1)" | grep -E '^railgauge_link' | head -6 || true
+echo
+echo "These guests run soft-RoCE in emulation: the path is real from the CLI to the verbs and back, the figures are no hardware figures."
+if [ "$keep" = 1 ]; then
+  cat <<TEXT
+Left running. Try:
+  export PATH=$bin:\$PATH RAILGAUGE_CONTROLLER=$RAILGAUGE_CONTROLLER
+  railgauge results -o json | jq .
+  deploy/vfabric/vfabric --dir $state/fabric fault n2 delay 5ms && railgauge run quick
+controller  grpc 127.0.0.1:$port (mutual TLS, certificates in $state/pki), metrics http://127.0.0.1:$metrics_port/metrics
+TEXT
+  for node in $(seq "$nodes"); do echo "agent n$node   metrics $(metrics_address "n$node")"; done
+  echo "End it with deploy/demo.sh --down"
+fi
+exit "$outcome"

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Installs what building, testing and the demo need on Debian 12. CUDA is optional and never installed from
+# here: with nvcc in the PATH, GPU device code is built too.
+#   deploy/deps.sh            say what is missing, ask before sudo, install it
+#   deploy/deps.sh --list     print all package names
+#   deploy/deps.sh --missing  print the missing ones; exit 1 when there are any
+#   deploy/deps.sh --yes      do not ask
+set -euo pipefail
+
+build=(g++ cmake ninja-build pkg-config git make
+  libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
+  prometheus-cpp-dev libsqlite3-dev libibverbs-dev librdmacm-dev
+  libexpected-dev libspdlog-dev libfmt-dev libcli11-dev libyaml-cpp-dev
+  libboost-math-dev libcpp-httplib-dev libzstd-dev libssl-dev
+  libgtest-dev libgmock-dev libbenchmark-dev)
+check=(clang-format clang-tidy shellcheck jq sqlite3 curl openssl procps)
+fabric=(qemu-system-x86 vde2 busybox-static kmod cpio iproute2 dropbear-bin openssh-client perftest
+  ibverbs-providers ibverbs-utils rdma-core)
+
+all=("${build[@]}" "${check[@]}" "${fabric[@]}")
+missing=()
+for package in "${all[@]}"; do
+  [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
+done
+
+case "${1:-}" in
+  --list) printf '%s\n' "${all[@]}"; exit 0 ;;
+  --missing) [ ${#missing[@]} -eq 0 ] && exit 0; printf '%s\n' "${missing[@]}"; exit 1 ;;
+  --yes | "") ;;
+  *) echo "deps.sh: unknown option $1; allowed: --list, --missing, --yes" >&2; exit 2 ;;
+esac
+
+if [ ${#missing[@]} -eq 0 ]; then
+  echo "deps: all ${#all[@]} packages are installed"
+  exit 0
+fi
+echo "deps: ${#missing[@]} of ${#all[@]} packages are missing: ${missing[*]}"
+
+as_root=()
+if [ "$(id -u)" != 0 ]; then
+  command -v sudo >/dev/null || { echo "deps.sh: installing needs root and there is no sudo; run as root: apt-get install ${missing[*]}" >&2; exit 4; }
+  as_root=(sudo)
+fi
+if [ "${1:-}" != --yes ] && [ -t 0 ]; then
+  read -r -p "deps: install them with '${as_root[*]} apt-get install'? [Y/n] " answer
+  case "$answer" in [nN]*) echo "deps.sh: nothing installed" >&2; exit 130 ;; esac
+fi
+"${as_root[@]}" apt-get update -qq
+# The guests load modules of their own kernel; the host's services that these packages bring are not wanted.
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+echo "deps: installed"

@@ -1,0 +1,95 @@
+# Shared by the end-to-end tests: a controller and agents as real processes of this host, on the fake
+# verbs provider (figures are synthetic). Everything lives below one temporary folder and ends with the test.
+# shellcheck shell=bash
+
+set -euo pipefail
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+bin=${RAILGAUGE_BUILD_DIR:-$top/build/dev}/bin
+work=$(mktemp -d "${TMPDIR:-/tmp}/railgauge-e2e.XXXXXX")
+socket=$work/controller.sock
+export RAILGAUGE_CONTROLLER=unix:$socket
+passed=0 failed=0
+
+finish() {
+  local code=$?
+  for pidfile in "$work"/*.pid; do stop_hard "$(basename "$pidfile" .pid)"; done
+  wait 2>/dev/null || true
+  if [ "$failed" = 0 ] && [ "$code" = 0 ]; then rm -rf "$work"; else echo "logs: $work"; fi
+}
+trap finish EXIT
+
+# Processes are known by name (controller, agent-a); tests run in subshells, so their pids live in files.
+pid_of() { cat "$work/$1.pid"; }
+alive() { kill -0 "$(pid_of "$1")" 2>/dev/null; }
+stop_hard() { kill -KILL "$(pid_of "$1")" 2>/dev/null || true; }
+
+# An agent's view of a host with one fake NIC port: the few sysfs files that the inventory reads.
+make_sysfs() {
+  local root=$1 device=${2:-fake0}
+  local port=$root/class/infiniband/$device/ports/1
+  mkdir -p "$port/gid_attrs/ndevs" "$port/gid_attrs/types" "$port/gids" "$root/class/net"
+  echo "4: ACTIVE" >"$port/state"; echo "5: LinkUp" >"$port/phys_state"
+  echo "100 Gb/sec (4X EDR)" >"$port/rate"; echo Ethernet >"$port/link_layer"
+  echo lo >"$port/gid_attrs/ndevs/0"; echo "RoCE v2" >"$port/gid_attrs/types/0"
+  echo "0000:0000:0000:0000:0000:ffff:7f00:0001" >"$port/gids/0"
+  echo "0000:0000:0000:0001" >"$root/class/infiniband/$device/node_guid"
+  echo "fake" >"$root/class/infiniband/$device/fw_ver"
+}
+
+start_controller() {
+  "$bin/railgauge-controller" --socket "$socket" --database "$work/railgauge.db" --suites "$top/suites" \
+    --metrics-listen 127.0.0.1:0 "$@" >>"$work/controller.log" 2>&1 &
+  echo $! >"$work/controller.pid"
+  wait_for "the controller answers" 10 cli version
+}
+
+# start_agent NAME [ARGS...]
+start_agent() {
+  local name=$1; shift
+  [ -d "$work/sys-$name" ] || make_sysfs "$work/sys-$name"
+  RAILGAUGE_LIBIBVERBS=$(find "$(dirname "$bin")" -name libibverbs-fake.so | head -1) \
+    "$bin/railgauge-agent" --controller "unix:$socket" --name "$name" --state-dir "$work/state-$name" \
+    --sysfs-root "$work/sys-$name" --metrics-listen 127.0.0.1:0 "$@" >>"$work/agent-$name.log" 2>&1 &
+  echo $! >"$work/agent-$name.pid"
+}
+
+cli() { "$bin/railgauge" "$@"; }
+
+# wait_for WHAT SECONDS COMMAND...: until the command succeeds.
+wait_for() {
+  local what=$1 limit=$2 until; shift 2
+  until=$(($(date +%s) + limit))
+  until "$@" >/dev/null 2>&1; do
+    [ "$(date +%s)" -lt "$until" ] || { echo "    waited $limit s in vain: $what"; return 1; }
+    sleep 0.1
+  done
+}
+
+attached() { [ "$(cli nodes -o json | jq '[.nodes[] | select(.state == "attached")] | length')" = "$1" ]; }
+
+# check NAME COMMAND...: one test; its output only when it fails.
+check() {
+  local name=$1 log code; shift
+  log=$work/check-$((passed + failed)).log
+  set +e  # a condition would switch errexit off inside the test
+  (set -e; "$@") >"$log" 2>&1
+  code=$?
+  set -e
+  if [ "$code" = 0 ]; then
+    passed=$((passed + 1)); echo "ok     $name"
+  else
+    failed=$((failed + 1)); echo "FAILED $name"; sed 's/^/    /' "$log" | tail -40
+  fi
+}
+
+# expect_exit CODE COMMAND...: fails unless the command ends with that code.
+expect_exit() {
+  local want=$1 got=0; shift
+  "$@" || got=$?
+  [ "$got" = "$want" ] || { echo "exit code $got, wanted $want: $*"; return 1; }
+}
+
+summary() {
+  echo "$passed passed, $failed failed"
+  [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
+}

@@ -1,0 +1,216 @@
+# shellcheck shell=bash disable=SC2034,SC2154 # settings are shared with ../vfabric and its other parts
+# One guest: start it, wait for it, run commands in it.
+
+readonly kProbeSeconds=6   # KVM either boots the initramfs in one second or not at all
+readonly kBootSeconds=120  # three guests on two cores: 9 s; a busy machine takes several times that
+readonly kLoginSeconds=60
+readonly kGuestPath=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+
+qemu_quote() { printf '%s' "${1//,/,,}"; }
+
+# probe_kvm: /dev/kvm may exist and still not run a guest, so one has to say that it booted. The
+# answer holds until the host boots again.
+probe_kvm() {
+  local memo answer key polls
+  accelerator=tcg
+  if ! [ -r /dev/kvm ] || ! [ -w /dev/kvm ]; then return; fi
+  memo=$(cache_dir)/kvm
+  key="$(cat /proc/sys/kernel/random/boot_id) $kernel"
+  if [ -f "$memo" ] && read -r answer <"$memo" && [ "${answer#* }" = "$key" ]; then
+    accelerator=${answer%% *}
+    return
+  fi
+  spawn "$state/probe.pid" "$state/probe.log" qemu-system-x86_64 -accel kvm -cpu host \
+    -m 256 -nodefaults -no-user-config -display none -no-reboot -kernel "$(kernel_image)" \
+    -initrd "$state/boot/initramfs-$kernel" -append "console=ttyS0 panic=-1 vfabric.probe=1" \
+    -serial "file:$state/probe.console"
+  for ((polls = 0; polls < kProbeSeconds * 10; ++polls)); do
+    sleep 0.1
+    ! grep -qs 'vfabric: booted' "$state/probe.console" || { accelerator=kvm; break; }
+    running "$state/probe.pid" >/dev/null || break
+  done
+  stop "$state/probe.pid"
+  printf '%s %s\n' "$accelerator" "$key" >"$memo.$$" && mv -- "$memo.$$" "$memo"
+}
+
+# start_node N: returns at once; `wait_ready` says whether it came up.
+start_node() {
+  local dir cpu=max index=0 share state_q devices=()
+  dir=$(node_dir "$1")
+  state_q=$(qemu_quote "$state")
+  [ "$accelerator" = tcg ] || cpu=host
+  mkdir -p -- "$dir/shared"
+  rm -f -- "$dir"/{console.log,ready,faults,ssh} "$state/net/n.$1"
+  printf '%s\n' "$kernel" >"$dir/kernel"
+  for share in "${shares[@]}"; do
+    devices+=(-fsdev "local,id=share$index,path=$(qemu_quote "$share"),security_model=none,readonly=on,multidevs=remap"
+      -device "virtio-9p-pci,fsdev=share$index,mount_tag=share$index")
+    index=$((index + 1))
+  done
+  spawn "$dir/qemu.pid" "$dir/qemu.log" qemu-system-x86_64 \
+    -name "vfabric-n$1" -accel "$accelerator" -machine pc -cpu "$cpu" -smp 1 -m "$memory_mb" \
+    -nodefaults -no-user-config -display none -no-reboot -serial "file:$dir/console.log" \
+    -kernel "$(kernel_image)" -initrd "$state/boot/initramfs-$kernel" \
+    -append "console=ttyS0 quiet panic=-1 mitigations=off nowatchdog audit=0 apparmor=0 random.trust_cpu=on vfabric.node=$1 vfabric.nodes=$nodes vfabric.mtu=$mtu" \
+    -netdev "$(network_backend "$1")" \
+    -device "virtio-net-pci,netdev=fabric,addr=4,romfile=,host_mtu=$mtu,mac=52:54:00:b9:00:$(printf %02x "$1")" \
+    -netdev "user,id=mgmt,ipv6=off,hostfwd=tcp:127.0.0.1:$(ssh_port "$1")-:22,hostfwd=tcp:127.0.0.1:$(metrics_port "$1")-:7471" \
+    -device "virtio-net-pci,netdev=mgmt,addr=5,romfile=,mac=52:54:00:b9:01:$(printf %02x "$1")" \
+    -device virtio-rng-pci \
+    -fsdev local,id=root,path=/,security_model=none,readonly=on,multidevs=remap \
+    -device virtio-9p-pci,fsdev=root,mount_tag=root \
+    -fsdev "local,id=modules,path=$(qemu_quote "$(kernel_dir)/lib/modules"),security_model=none,readonly=on" \
+    -device virtio-9p-pci,fsdev=modules,mount_tag=modules \
+    -fsdev "local,id=shared,path=$state_q/nodes/n$1/shared,security_model=none" \
+    -device virtio-9p-pci,fsdev=shared,mount_tag=shared "${devices[@]}"
+}
+
+# wait_ready N...: all of them, until one deadline.
+wait_ready() {
+  local deadline=$((SECONDS + kBootSeconds)) node dir
+  for node in "$@"; do
+    dir=$(node_dir "$node")
+    until grep -qs 'vfabric: ready' "$dir/console.log"; do
+      if ! running "$dir/qemu.pid" >/dev/null; then
+        sleep 0.2
+        [ -e "$dir/qemu.pid" ] && running "$dir/qemu.pid" >/dev/null && continue
+        die 1 "n$node ended while booting ($(tail -qn 1 "$dir/qemu.log" | tr -d '\r')), see $dir/qemu.log and $dir/console.log: vfabric up again, or --port-base if a port is taken"
+      fi
+      ! grep -qs 'vfabric: boot failed' "$dir/console.log" ||
+        die 1 "n$node failed to boot, see $dir/console.log"
+      ((SECONDS < deadline)) ||
+        die 1 "n$node did not boot in $kBootSeconds s, see $dir/console.log: try again on a quieter machine"
+      sleep 0.1
+    done
+    touch "$dir/ready"
+  done
+}
+
+# ssh_words N: sets `ssh_command`. One connection a guest stays open, so that a command costs a
+# channel and not a handshake; without it ssh quietly makes its own.
+ssh_words() {
+  ssh_command=(ssh -F none -T -a -x -S "$(node_dir "$1")/ssh" -p "$(ssh_port "$1")" -i "$state/boot/key"
+    -o HostKeyAlias=vfabric -o UserKnownHostsFile="$state/boot/known_hosts" -o GlobalKnownHostsFile=none
+    -o StrictHostKeyChecking=yes -o IdentitiesOnly=yes -o BatchMode=yes -o LogLevel=ERROR
+    -o ConnectTimeout=20)
+}
+
+# open_login N...: the standing connections.
+open_login() {
+  local deadline=$((SECONDS + kLoginSeconds)) node dir
+  for node in "$@"; do
+    dir=$(node_dir "$node")
+    until [ -S "$dir/ssh" ]; do
+      if ! running "$dir/ssh.pid" >/dev/null; then
+        ssh_words "$node"
+        spawn "$dir/ssh.pid" "$dir/ssh.log" "${ssh_command[@]}" -M -N root@127.0.0.1
+      fi
+      running "$dir/qemu.pid" >/dev/null || die 1 "n$node ended, see $dir/console.log"
+      ((SECONDS < deadline)) || die 1 "no login to n$node in $kLoginSeconds s, see $dir/ssh.log"
+      sleep 0.1
+    done
+  done
+}
+
+# quote WORD...: for the guest's shell.
+quote() {
+  local word
+  for word in "$@"; do
+    printf " '%s'" "${word//\'/\'\\\'\'}"
+  done
+}
+
+require_alive() {
+  running "$(node_dir "$1")/qemu.pid" >/dev/null || die 4 "n$1 is dead: 'vfabric restart n$1' boots it again"
+  [ -e "$(node_dir "$1")/ready" ] || die 4 "n$1 has not booted"
+}
+
+# guest_program NAME: its path. Looked up here, for the guest has the host's files and its login shell,
+# busybox, would take its own applet for `tc` or `ip`.
+guest_program() {
+  [[ $1 == */* ]] && printf '%s\n' "$1" && return
+  (PATH=$kGuestPath && type -P -- "$1") || printf '%s\n' "$1"
+}
+
+# in_guest N COMMAND...: its exit code, stdin, stdout and stderr are the command's; 128 + signal as in
+# any shell. VFABRIC_EXEC marks the command and its children, so that an interrupt finds them.
+in_guest() {
+  local node=$1 token="$$.$RANDOM" program pid code
+  program=$(guest_program "$2")
+  shift 2
+  ssh_words "$node"
+  "${ssh_command[@]}" root@127.0.0.1 "cd /; export PATH=$kGuestPath VFABRIC_EXEC=$token;$(quote "$program" "$@"); exit \$?" <&0 &
+  pid=$!
+  # shellcheck disable=SC2064
+  trap "interrupt_guest $node $token $pid 130" INT
+  # shellcheck disable=SC2064
+  trap "interrupt_guest $node $token $pid 143" TERM HUP
+  wait "$pid"
+  code=$?
+  trap - INT TERM HUP
+  return $code
+}
+
+interrupt_guest() {
+  trap '' INT TERM HUP
+  ssh_words "$1"
+  timeout 10 "${ssh_command[@]}" root@127.0.0.1 \
+    "for p in \$(grep -lE 'VFABRIC_EXEC=$2' /proc/[0-9]*/environ 2>/dev/null); do p=\${p#/proc/}; kill -TERM \${p%/environ}; done" \
+    </dev/null >/dev/null 2>&1
+  kill -TERM "$3" 2>/dev/null
+  exit "$4"
+}
+
+cmd_exec() {
+  local node detach=0 log='' code
+  [ $# -ge 2 ] || die 2 "exec NODE [--detach [--log NAME]] COMMAND..."
+  node=$(node_number "$1") || exit
+  shift
+  while [[ ${1:-} == --* ]]; do
+    case $1 in
+      --detach) detach=1 ;;
+      --log) log=${2:?} && shift ;;
+      --) shift && break ;;
+      *) die 2 "exec knows --detach, --log NAME and --, not '$1'" ;;
+    esac
+    shift
+  done
+  [ $# -ge 1 ] || die 2 "exec n$node: no command"
+  require_alive "$node"
+  [ "$(node_state "$node")" != frozen ] || die 4 "n$node is frozen: 'vfabric fault n$node thaw' first"
+  if ((detach)); then
+    log=${log:-$(basename -- "$1")}
+    [[ $log =~ ^[A-Za-z0-9._+-]+$ ]] || die 2 "--log takes a plain name, not '$log'"
+    set -- /run/vfabric/bin/sh -c "log=\$1; shift; unset VFABRIC_EXEC
+      /run/vfabric/busybox setsid \"\$@\" </dev/null >>/run/vfabric/shared/\$log.log 2>&1 & echo \$!" sh "$log" "$(guest_program "$1")" "${@:2}"
+  fi
+  in_guest "$node" "$@"
+  code=$?
+  if [ $code = 255 ] && ! running "$(node_dir "$node")/qemu.pid" >/dev/null; then
+    die 4 "n$node died during the command, see $(node_dir "$node")/console.log"
+  fi
+  return $code
+}
+
+# push NODE SOURCE TARGET: one file with its mode, renamed into place when complete.
+cmd_push() {
+  local node mode
+  [ $# = 3 ] || die 2 "push NODE SOURCE TARGET"
+  node=$(node_number "$1") || exit
+  [ -f "$2" ] || die 2 "push: '$2' is not a file"
+  require_alive "$node"
+  mode=$(stat -c %a -- "$2")
+  # shellcheck disable=SC2016
+  in_guest "$node" sh -c 'cat >"$1.push" && chmod "$2" "$1.push" && mv "$1.push" "$1"' sh "$3" "$mode" <"$2"
+}
+
+# logs NODE [NAME]: the console, or what `exec --detach` wrote; readable when the guest is dead too.
+cmd_logs() {
+  local node file
+  [ $# -ge 1 ] || die 2 "logs NODE [NAME]"
+  node=$(node_number "$1") || exit
+  file=$(node_dir "$node")/console.log
+  [ $# = 1 ] || file=$(node_dir "$node")/shared/$(basename -- "$2").log
+  [ -f "$file" ] || die 2 "n$node has no log '${2:-console}' in $(dirname -- "$file")"
+  cat -- "$file"
+}

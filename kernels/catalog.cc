@@ -1,0 +1,24 @@
+#include "kernels/catalog.h"
+
+#include <algorithm>
+#include <array>
+
+namespace railgauge {
+
+// One row a kernel, sorted by name; each is defined in its own file of its family's folder.
+extern const KernelRow kVerbsWriteBw;
+extern const KernelRow kVerbsWriteLat;
+
+std::span<const KernelRow> catalog() {
+  static const std::array kRows{kVerbsWriteBw, kVerbsWriteLat};
+  return kRows;
+}
+
+const KernelRow* find_kernel(std::string_view name) {
+  const auto rows = catalog();
+  const auto row = std::ranges::find_if(
+      rows, [name](const KernelRow& candidate) { return candidate.info().name() == name; });
+  return row == rows.end() ? nullptr : &*row;
+}
+
+}  // namespace railgauge

@@ -1,0 +1,33 @@
+#include "kernels/dl/library.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <filesystem>
+
+namespace railgauge {
+
+Result<Library> Library::open(const std::string& name) {
+  void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* words = dlerror();
+    return fail(Code::kNotFound, words != nullptr ? words : name + ": the loader gives no reason");
+  }
+  link_map* map = nullptr;
+  std::string path = name;
+  if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr && *map->l_name != '\0') {
+    std::error_code unresolved;
+    const auto real = std::filesystem::canonical(map->l_name, unresolved);
+    path = unresolved ? std::string(map->l_name) : real.string();
+  }
+  return Library(handle, std::move(path));
+}
+
+std::string Library::version() const {
+  const std::size_t at = path_.rfind(".so.");
+  return at == std::string::npos ? "unknown" : path_.substr(at + 4);
+}
+
+void* Library::address_of(const char* symbol) const { return dlsym(handle_, symbol); }
+
+}  // namespace railgauge

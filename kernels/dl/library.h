@@ -1,0 +1,41 @@
+// A vendor library loaded at run time, and its symbols by type. The only owner of <dlfcn.h>. A
+// library is never unloaded: drivers leave threads and exit handlers behind.
+#pragma once
+
+#include <string>
+
+#include "kernels/core/result.h"
+
+namespace railgauge {
+
+class Library {
+ public:
+  // `name` as the loader takes it: "libfoo.so.1" or a path. kNotFound with the loader's own words.
+  static Result<Library> open(const std::string& name);
+
+  // The function `symbol`, or nullptr.
+  template <class Function>
+  [[nodiscard]] Function find(const char* symbol) const {
+    return reinterpret_cast<Function>(address_of(symbol));
+  }
+  // The function `symbol`; kUnimplemented when the library lacks it.
+  template <class Function>
+  [[nodiscard]] Result<Function> bind(const char* symbol) const {
+    if (auto* function = find<Function>(symbol)) return function;
+    return fail(Code::kUnimplemented, path_ + ": lacks the function " + symbol);
+  }
+
+  // The file that the loader took, links resolved.
+  [[nodiscard]] const std::string& path() const { return path_; }
+  // What follows ".so." in the file's name ("1.14.44.0"), or "unknown".
+  [[nodiscard]] std::string version() const;
+
+ private:
+  Library(void* handle, std::string path) : handle_(handle), path_(std::move(path)) {}
+  [[nodiscard]] void* address_of(const char* symbol) const;
+
+  void* handle_;
+  std::string path_;
+};
+
+}  // namespace railgauge

@@ -1,0 +1,62 @@
+#include "kernels/dl/verbs.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "kernels/dl/library.h"
+
+namespace railgauge {
+namespace {
+
+std::atomic<const Verbs*> g_loaded{nullptr};
+
+}  // namespace
+
+int Verbs::query_port(ibv_context* context, std::uint8_t port, ibv_port_attr& attributes) const {
+  std::memset(&attributes, 0, sizeof attributes);
+  if (verbs_context* extended = verbs_get_ctx_op(context, query_port))
+    return extended->query_port(context, port, &attributes, sizeof attributes);
+  return query_port_compat(context, port, reinterpret_cast<_compat_ibv_port_attr*>(&attributes));
+}
+
+Result<Verbs> bind_verbs(const std::string& name) {
+  auto library = Library::open(name);
+  if (!library)
+    return fail(library.error().code,
+                "libibverbs: " + library.error().message +
+                    "; install libibverbs1 (rdma-core) or the vendor's driver package");
+  Verbs verbs;
+#define RAILGAUGE_BIND(slot, symbol) \
+  verbs.slot = RG_TRY(library->bind<decltype(&::symbol)>(#symbol));
+  RAILGAUGE_VERBS_REQUIRED(RAILGAUGE_BIND)
+#undef RAILGAUGE_BIND
+#define RAILGAUGE_FIND(slot, symbol) verbs.slot = library->find<decltype(&::symbol)>(#symbol);
+  RAILGAUGE_VERBS_OPTIONAL(RAILGAUGE_FIND)
+#undef RAILGAUGE_FIND
+  verbs.path = library->path();
+  verbs.version = library->version();
+  verbs.synthetic = library->find<void (*)()>(kSyntheticMarker) != nullptr;
+  return verbs;
+}
+
+Result<const Verbs*> load_verbs() {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (g_loaded == nullptr) {
+    const char* other = std::getenv(kVerbsLibraryVariable);
+    const bool chosen = other != nullptr && *other != '\0';
+    // Lives as long as the process, as the library does.
+    g_loaded = new Verbs(RG_TRY(bind_verbs(chosen ? other : kVerbsLibrary)));
+  }
+  return g_loaded.load();
+}
+
+const Verbs& loaded_verbs() {
+  const Verbs* verbs = g_loaded;
+  RG_CHECK(verbs != nullptr);
+  return *verbs;
+}
+
+}  // namespace railgauge

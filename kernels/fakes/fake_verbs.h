@@ -1,0 +1,39 @@
+// A libibverbs without hardware: libibverbs-fake.so, taken by the loader through
+// RAILGAUGE_LIBIBVERBS. Two devices, fake0 and fake1, with one RoCE port each; any queue pair
+// reaches any other on this host, in the same process or in another of the same user. A write is
+// done when the post returns, its last byte last. What it does not have fails with EOPNOTSUPP.
+// Results that it had a part in carry `synthetic`.
+//
+// Tests link it and steer it here; other processes by RAILGAUGE_FAKE_VERBS=NAME=VALUE,... with the
+// names below. Thread safe.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace railgauge::fake {
+
+struct VerbsControl {
+  // Calls since reset() that could fail: creating, changing, querying, posting, and polls that
+  // found a completion.
+  std::atomic<std::uint64_t> calls{0};
+  std::atomic<std::uint64_t> fail_call{0};  // this call fails with EIO, once; 0: none
+  std::atomic<std::int64_t> live_handles{0};
+
+  std::atomic<std::uint64_t> flip_byte{0};     // 1: one byte of each write above 8 bytes is wrong
+  std::atomic<std::uint64_t> lose_after{0};    // writes until the peer is unreachable; 0: never
+  std::atomic<std::uint64_t> memlock{0};       // 1: registration obeys RLIMIT_MEMLOCK for everybody
+  std::atomic<std::uint64_t> port_down{0};     // 1: ports are down
+  std::atomic<std::uint64_t> max_inline{256};  // bytes a queue pair can send inline
+  std::atomic<std::uint64_t> delay_ns{0};      // a write takes at least this long
+  std::atomic<std::uint64_t> writes{0};        // done since reset()
+  std::atomic<std::uint64_t> pinned_bytes{0};  // registered now
+
+  // Back to what RAILGAUGE_FAKE_VERBS says; live handles stay.
+  void reset();
+};
+
+// The loaded library's own, one for the process.
+VerbsControl& verbs_control();
+
+}  // namespace railgauge::fake

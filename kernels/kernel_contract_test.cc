@@ -1,0 +1,100 @@
+// What every catalogued kernel must keep, on the fakes: call number N of the vendor library fails,
+// for N = 1, 2, 3 ... until the task succeeds; each error is one clear line and nothing leaks.
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include <cstdlib>
+
+#include "kernels/catalog.h"
+#include "kernels/dl/verbs.h"
+#include "kernels/fakes/fake_verbs.h"
+#include "kernels/fakes/pair.h"
+
+namespace railgauge {
+namespace {
+
+using fake::PairOptions;
+using fake::run_pair;
+using fake::verbs_control;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::uint64_t kMaxCalls = 2000;
+
+class EveryKernel : public ::testing::TestWithParam<std::string> {
+ protected:
+  static void SetUpTestSuite() { setenv(kVerbsLibraryVariable, RAILGAUGE_FAKE_LIBIBVERBS, 1); }
+  void SetUp() override { verbs_control().reset(); }
+
+  // As short as the kernel can be: each failed call costs a whole task.
+  static PairOptions shortest() {
+    return {.parameters = {{"sizes", "16"},
+                           {"iterations", "2"},
+                           {"signal_every", "1"},
+                           {"stall_timeout", "2s"}},
+            .deadline_seconds = 20};
+  }
+  static const KernelRow& row() { return *find_kernel(GetParam()); }
+};
+
+void expect_clear(const Status& status, std::uint64_t call) {
+  if (status) return;
+  const std::string& message = status.error().message;
+  EXPECT_GE(message.size(), 10U) << "call " << call << ": " << message;
+  EXPECT_THAT(message, Not(HasSubstr("\n")));
+  EXPECT_NE(message.back(), '.');
+  EXPECT_THAT(message, Not(HasSubstr("Success")));
+}
+
+TEST_P(EveryKernel, SurvivesAFailureOfEachCallWithoutALeak) {
+  std::uint64_t call = 1;
+  for (; call <= kMaxCalls; ++call) {
+    verbs_control().reset();
+    verbs_control().fail_call = call;
+    const auto results = run_pair(row(), shortest());
+    EXPECT_EQ(verbs_control().live_handles, 0) << "call " << call;
+    if (verbs_control().calls < call) {  // none failed: the walk is over
+      EXPECT_TRUE(results[0].status) << results[0].status.error().message;
+      EXPECT_TRUE(results[1].status) << results[1].status.error().message;
+      break;
+    }
+    for (const auto& result : results) expect_clear(result.status, call);
+  }
+  EXPECT_LT(call, kMaxCalls);
+  EXPECT_GT(call, 20U) << "the walk never met the calls of a task";
+}
+
+TEST_P(EveryKernel, SaysWhatToSetWhenLockedMemoryIsLimited) {
+  verbs_control().memlock = 1;
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_MEMLOCK, &before), 0);
+  const rlimit small{65536, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &small), 0);
+  auto options = shortest();
+  options.parameters["sizes"] = "1MiB";
+  const auto results = run_pair(row(), options);
+  ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &before), 0);
+  ASSERT_FALSE(results[0].status);
+  EXPECT_EQ(results[0].status.error().code, Code::kFailedPrecondition);
+  EXPECT_EQ(results[0].status.error().message,
+            "fake0:1: register 2097152 bytes: Cannot allocate memory (errno 12); locked memory is "
+            "limited to 65536 bytes (RLIMIT_MEMLOCK) and the process lacks CAP_IPC_LOCK; set "
+            "LimitMEMLOCK=infinity in its service or run `ulimit -l unlimited` before it");
+  EXPECT_EQ(verbs_control().live_handles, 0);
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const KernelRow& row : catalog()) all.push_back(row.info().name());
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Catalog, EveryKernel, ::testing::ValuesIn(names()), [](const auto& param) {
+  std::string name = param.param;
+  for (char& c : name)
+    if (c == '.') c = '_';
+  return name;
+});
+
+}  // namespace
+}  // namespace railgauge

@@ -1,0 +1,67 @@
+#include "kernels/memory/host_buffer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include <fmt/format.h>
+
+namespace railgauge {
+namespace {
+
+// SplitMix64's finaliser: word `index` of the pattern of `seed`.
+std::uint64_t pattern_word(std::uint64_t seed, std::uint64_t index) {
+  std::uint64_t mixed = seed + (index + 1) * 0x9e3779b97f4a7c15U;
+  mixed = (mixed ^ (mixed >> 30U)) * 0xbf58476d1ce4e5b9U;
+  mixed = (mixed ^ (mixed >> 27U)) * 0x94d049bb133111ebU;
+  return mixed ^ (mixed >> 31U);
+}
+
+constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
+
+}  // namespace
+
+std::size_t page_bytes() {
+  static const auto kPage = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return kPage;
+}
+
+std::size_t round_up_to_pages(std::size_t bytes) {
+  return (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
+}
+
+Result<HostBuffer> HostBuffer::allocate(std::size_t bytes) {
+  HostBuffer buffer;
+  buffer.size_ = round_up_to_pages(std::max<std::size_t>(bytes, 1));
+  buffer.memory_.reset(static_cast<std::byte*>(std::aligned_alloc(page_bytes(), buffer.size_)));
+  if (buffer.memory_ == nullptr)
+    return fail(Code::kResourceExhausted,
+                fmt::format("host memory: allocate {} bytes: {}", buffer.size_, strerror(ENOMEM)));
+  std::memset(buffer.memory_.get(), 0, buffer.size_);
+  return buffer;
+}
+
+void fill_pattern(std::span<std::byte> bytes, std::uint64_t seed) {
+  for (std::size_t at = 0; at < bytes.size(); at += kWordBytes) {
+    const std::uint64_t word = pattern_word(seed, at / kWordBytes);
+    std::memcpy(bytes.data() + at, &word, std::min(kWordBytes, bytes.size() - at));
+  }
+}
+
+std::optional<Mismatch> find_mismatch(std::span<const std::byte> bytes, std::uint64_t seed) {
+  for (std::size_t at = 0; at < bytes.size(); at += kWordBytes) {
+    const std::uint64_t word = pattern_word(seed, at / kWordBytes);
+    const std::size_t length = std::min(kWordBytes, bytes.size() - at);
+    if (std::memcmp(bytes.data() + at, &word, length) == 0) continue;
+    const auto* expected = reinterpret_cast<const std::uint8_t*>(&word);
+    const auto* seen = reinterpret_cast<const std::uint8_t*>(bytes.data() + at);
+    const auto differs = std::mismatch(expected, expected + length, seen);
+    return Mismatch{at + static_cast<std::size_t>(differs.first - expected), *differs.first,
+                    *differs.second};
+  }
+  return std::nullopt;
+}
+
+}  // namespace railgauge

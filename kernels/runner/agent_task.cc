@@ -1,0 +1,111 @@
+#include "kernels/runner/agent_task.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "kernels/core/clock.h"
+#include "kernels/core/outcome.h"
+#include "kernels/core/relay_group.h"
+#include "kernels/runner/run.h"
+#include "kernels/runner/watchdog.h"
+
+namespace railgauge {
+namespace {
+
+constexpr double kRequestTimeoutSeconds = 10;  // the agent writes it right after the spawn
+constexpr double kMaxDeadlineSeconds = 86400;
+
+class ChannelSink final : public RecordSink {
+ public:
+  explicit ChannelSink(RelayChannel& channel) : channel_(channel) {}
+  Status write(const Record& record) override {
+    FromRunner message;
+    *message.mutable_record() = record;
+    return channel_.send(message);
+  }
+
+ private:
+  RelayChannel& channel_;
+};
+
+double left_seconds(double deadline_monotonic_ns) {
+  return (deadline_monotonic_ns - monotonic_now_ns()) / 1e9;
+}
+
+Result<Task> checked(const TaskRequest& request, const FindKernel& find) {
+  const KernelRow* row = find(request.kernel());
+  if (row == nullptr)
+    return fail(Code::kUnimplemented, fmt::format("{}: this runner ({}) has no such kernel",
+                                                  request.kernel(), RAILGAUGE_VERSION));
+  const KernelInfo info = row->info();
+  const std::uint32_t size = request.size();
+  if (size < info.min_ranks() || (info.max_ranks() != 0 && size > info.max_ranks()) ||
+      request.key().rank() >= size)
+    return fail(Code::kInvalidArgument,
+                fmt::format("{}: rank {} of {} ranks; the kernel takes {} to {}", info.name(),
+                            request.key().rank(), size, info.min_ranks(), info.max_ranks()));
+  if (!(request.deadline_seconds() > 0) || request.deadline_seconds() > kMaxDeadlineSeconds)
+    return fail(Code::kInvalidArgument,
+                fmt::format("{}: deadline of {} s; allowed is above 0 to {} s", info.name(),
+                            request.deadline_seconds(), kMaxDeadlineSeconds));
+  Params params =
+      RG_TRY(Params::parse(info, {request.parameters().begin(), request.parameters().end()}));
+  return Task{.row = *row,
+              .params = std::move(params),
+              .endpoint = request.endpoint(),
+              .deadline_monotonic_ns = monotonic_now_ns() + request.deadline_seconds() * 1e9,
+              .raw_samples = request.raw_samples(),
+              .spawned_monotonic_ns = request.spawned_monotonic_ns()};
+}
+
+}  // namespace
+
+void become_task_process() {
+  // The request pipe's end tells the same, unless this process hangs in a driver.
+  RG_CHECK(::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+  RG_CHECK(::signal(SIGPIPE, SIG_IGN) != SIG_ERR);
+  RG_CHECK(::dup2(STDERR_FILENO, STDOUT_FILENO) >= 0);
+}
+
+int run_agent_task(const AgentTaskOptions& options, const FindKernel& find) {
+  become_task_process();
+  for (const int fd : {options.request_fd, options.record_fd})
+    if (::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
+      fmt::print(stderr, "railgauge-runner: descriptor {} is not open\n", fd);
+      return kExitUsage;
+    }
+  // Watched over in reverse: the channel's thread may still call the watchdog while it ends.
+  Watchdog watchdog;
+  RelayChannel channel(options.request_fd, options.record_fd,
+                       [&](const Error& why) { watchdog.end(why); });
+  const auto request = channel.wait_request(kRequestTimeoutSeconds);
+  if (!request) {
+    fmt::print(stderr, "railgauge-runner: {}\n", request.error().message);
+    return kExitInvalid;
+  }
+  ChannelSink sink(channel);
+  RecordWriter records(sink, request->key());
+  auto task = checked(*request, find);
+  if (!task) return finish_task(tl::unexpected(task.error()), records);
+  task->entered_monotonic_ns = options.entered_monotonic_ns;
+  watchdog.guard(records, task->deadline_monotonic_ns);
+  RelayGroup group(channel, request->key().rank(), request->size());
+  const Status ended = run_kernel(*task, group, records, [&](const Status& prepared) -> Status {
+    if (!prepared) return {};
+    FromRunner message;
+    message.mutable_prepared();
+    RG_TRY_OK(channel.send(message));
+    return channel.wait_go(left_seconds(task->deadline_monotonic_ns));
+  });
+  const int exit_code = finish_task(ended, records);
+  watchdog.release();
+  return exit_code;
+}
+
+}  // namespace railgauge

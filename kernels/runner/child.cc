@@ -1,0 +1,178 @@
+#include "kernels/runner/child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <exception>
+
+#include <fmt/format.h>
+
+#include "kernels/core/clock.h"
+#include "kernels/core/fd.h"
+#include "kernels/core/framing.h"
+#include "kernels/core/outcome.h"
+#include "kernels/runner/watchdog.h"
+
+namespace railgauge {
+namespace {
+
+constexpr double kPipeTimeoutSeconds = 10;
+constexpr std::size_t kReadBytes = 64 * 1024;
+
+class PipeSink final : public RecordSink {
+ public:
+  explicit PipeSink(int fd) : fd_(fd) {}
+  Status write(const Record& record) override {
+    return write_all(fd_, frame(record), kPipeTimeoutSeconds);
+  }
+
+ private:
+  const int fd_;
+};
+
+[[noreturn]] void be_child(int record_fd, const std::function<int(RecordSink&)>& body) {
+  int exit_code = kExitInvalid;
+  try {
+    PipeSink sink(record_fd);
+    exit_code = body(sink);
+  } catch (const std::exception& thrown) {
+    fmt::print(stderr, "railgauge-runner: threw {}\n", thrown.what());
+  }
+  std::fflush(nullptr);
+  ::_exit(exit_code);
+}
+
+std::string how_it_ended(int wait_status) {
+  if (WIFSIGNALED(wait_status))
+    return fmt::format("the kernel's process was ended by signal {} (SIG{})", WTERMSIG(wait_status),
+                       sigabbrev_np(WTERMSIG(wait_status)));
+  return fmt::format("the kernel's process exited with {} before its final record",
+                     WEXITSTATUS(wait_status));
+}
+
+// The parent's side of one child.
+class Supervisor {
+ public:
+  Supervisor(pid_t child, Fd records, const std::function<void(const Record&)>& on_record)
+      : child_(child),
+        records_(std::move(records)),
+        process_(static_cast<int>(::syscall(SYS_pidfd_open, child, 0))),
+        signals_(ending_signals_fd()),
+        on_record_(on_record) {
+    RG_CHECK(process_ && signals_);
+  }
+
+  // Until the child is gone and its pipe is empty. The child ends itself at its deadline; without
+  // one (a listener) it waits for its peer as long as the person likes.
+  ChildEnd supervise() {
+    for (;;) {
+      std::array<pollfd, 3> wait{pollfd{process_.get(), POLLIN, 0},
+                                 pollfd{signals_.get(), POLLIN, 0},
+                                 pollfd{records_.get(), POLLIN, 0}};
+      if (::poll(wait.data(), wait.size(), kill_timeout_ms()) == 0) ::kill(child_, SIGKILL);
+      if (wait[1].revents != 0) take_signal();
+      if (records_ && wait[2].revents != 0) drain();
+      if (wait[0].revents != 0) break;
+    }
+    while (records_) drain();
+    return reap();
+  }
+
+ private:
+  [[nodiscard]] int kill_timeout_ms() const {
+    if (kill_at_ns_ == 0) return -1;
+    return std::max(1, static_cast<int>((kill_at_ns_ - monotonic_now_ns()) / 1e6));
+  }
+  void take_signal() {
+    signalfd_siginfo info{};
+    if (::read(signals_.get(), &info, sizeof info) != sizeof info || ending_signal_ != 0) return;
+    ending_signal_ = static_cast<int>(info.ssi_signo);
+    kill_at_ns_ = monotonic_now_ns() + kKillAfterSeconds * 1e9;
+    ::kill(child_, SIGTERM);
+  }
+  // One read, never waiting: the pipe is not blocking. Closes it at its end; what is garbage there
+  // is not worth reading on.
+  void drain() {
+    std::array<char, kReadBytes> bytes;
+    const ssize_t got = ::read(records_.get(), bytes.data(), bytes.size());
+    if (got < 0 && errno == EINTR) return;
+    if (got <= 0) return records_.reset();
+    frames_.feed({bytes.data(), static_cast<std::size_t>(got)});
+    for (;;) {
+      const auto next = frames_.next();
+      Record record;
+      if (!next || (*next && !record.ParseFromString(**next))) return records_.reset();
+      if (!*next) return;
+      final_seen_ = final_seen_ || record.has_final();
+      on_record_(record);
+    }
+  }
+  ChildEnd reap() {
+    int status = 0;
+    RG_CHECK(::waitpid(child_, &status, 0) == child_);
+    ChildEnd end{.exit_code = kExitInvalid, .ending_signal = ending_signal_};
+    if (!final_seen_) add_final(status);
+    if (final_seen_ && WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
+    if (ending_signal_ != 0)
+      end.exit_code = ending_signal_ == SIGINT ? kExitInterrupted : kExitTerminated;
+    return end;
+  }
+  void add_final(int status) {
+    Record record;
+    Final& final = *record.mutable_final();
+    final.set_outcome(std::string(ending_signal_ != 0 ? kCancelledOutcome : kCrashed));
+    final.set_reason(ending_signal_ == SIGINT    ? "interrupted (SIGINT)"
+                     : ending_signal_ == SIGTERM ? "terminated (SIGTERM)"
+                                                 : how_it_ended(status));
+    if (WIFSIGNALED(status)) final.set_exit_signal(WTERMSIG(status));
+    on_record_(record);
+  }
+
+  const pid_t child_;
+  Fd records_;
+  const Fd process_;
+  const Fd signals_;
+  const std::function<void(const Record&)>& on_record_;
+  FrameReader frames_;
+  bool final_seen_ = false;
+  int ending_signal_ = 0;
+  double kill_at_ns_ = 0;  // 0: no signal yet
+};
+
+}  // namespace
+
+ChildEnd run_in_child(const std::function<int(RecordSink&)>& body,
+                      const std::function<void(const Record&)>& on_record) {
+  int fds[2];
+  RG_CHECK(::pipe2(fds, O_CLOEXEC) == 0);
+  Fd read_end(fds[0]);
+  Fd write_end(fds[1]);
+  RG_CHECK(::fcntl(read_end.get(), F_SETFL, O_NONBLOCK) == 0);
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child < 0) {
+    Record record;
+    record.mutable_final()->set_outcome(std::string(kCrashed));
+    record.mutable_final()->set_reason(fmt::format("fork: {}", std::strerror(errno)));
+    on_record(record);
+    return {.exit_code = kExitInvalid};
+  }
+  if (child == 0) {
+    read_end.reset();
+    be_child(write_end.get(), body);
+  }
+  write_end.reset();
+  return Supervisor(child, std::move(read_end), on_record).supervise();
+}
+
+}  // namespace railgauge

@@ -1,0 +1,27 @@
+// A part of this program in a process of its own, whose records arrive here one by one and whose
+// end, however bad, is known.
+#pragma once
+
+#include <functional>
+
+#include "kernels/core/record.pb.h"
+#include "kernels/runner/record_writer.h"
+
+namespace railgauge {
+
+struct ChildEnd {
+  int exit_code =
+      0;  // ours: of the child's final record, of the signal that we got, or kExitInvalid
+  int ending_signal = 0;  // SIGINT or SIGTERM that this process got meanwhile
+};
+
+// Forks; the child calls `body` with its end of the pipe and exits with its value. Hands over each
+// record as it comes, the last always a final one: made here when the child left none. A signal is
+// passed on as SIGTERM, and as SIGKILL kKillAfterSeconds later. Signals must be blocked
+// (block_ending_signals) and no other thread may run.
+ChildEnd run_in_child(const std::function<int(RecordSink&)>& body,
+                      const std::function<void(const Record&)>& on_record);
+
+inline constexpr double kKillAfterSeconds = 3;
+
+}  // namespace railgauge

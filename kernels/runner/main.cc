@@ -1,0 +1,265 @@
+// The runner's command line: lists and describes kernels, runs one between two terminals or alone,
+// or serves an agent as its child. Only wires; CLI11 stays in this file.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "kernels/catalog.h"
+#include "kernels/core/clock.h"
+#include "kernels/core/json.h"
+#include "kernels/core/outcome.h"
+#include "kernels/core/text.h"
+#include "kernels/core/units.h"
+#include "kernels/runner/agent_task.h"
+#include "kernels/runner/kernel_list.h"
+#include "kernels/runner/standalone.h"
+#include "kernels/runner/watchdog.h"
+
+namespace railgauge {
+namespace {
+
+struct Flags {
+  std::string kernel;
+  bool list = false;
+  std::string describe;
+  bool version = false;
+  std::string listen;
+  std::string connect;
+  bool keep = false;
+  std::vector<std::string> set;
+  std::map<std::string, std::string> parameters;  // from direct flags
+  std::string endpoint;
+  std::string deadline = canonical_duration(kDefaultDeadlineSeconds * 1e9);
+  bool raw_samples = false;
+  std::string format = "table";
+  std::string output;
+  std::string units;
+  bool task = false;
+  int request_fd = -1;
+  int record_fd = -1;
+};
+
+int wrong_use(const std::string& message) {
+  fmt::print(stderr, "railgauge-runner: {}\n", message);
+  return kExitUsage;
+}
+
+void add_general_flags(CLI::App& app, Flags& flags) {
+  app.add_option("KERNEL", flags.kernel, "What to measure; --list names them all");
+  app.add_flag("--list", flags.list, "Print every kernel");
+  app.add_option("--describe", flags.describe, "Print one kernel's parameters")
+      ->type_name("KERNEL");
+  app.add_flag("--version", flags.version, "Print the version");
+  app.add_option(
+         "--listen", flags.listen,
+         fmt::format("Wait for one peer on [ADDR:]PORT or ADDR (default port {}), run, exit",
+                     kDefaultPort))
+      ->type_name("[ADDR:]PORT")
+      ->expected(0, 1);
+  app.add_option("--connect", flags.connect,
+                 fmt::format("Measure against the listener at HOST (default port {}); this side's "
+                             "parameters rule",
+                             kDefaultPort))
+      ->type_name("HOST[:PORT]");
+  app.add_flag("--keep", flags.keep, "With --listen: serve run after run until a signal");
+  app.add_option("--set", flags.set, "A parameter, as KEY=VALUE; repeat for more")
+      ->type_name("KEY=VALUE")
+      ->take_all()
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("-d,--endpoint", flags.endpoint, "Device and port to use; else the kernel chooses")
+      ->type_name("DEV:PORT");
+  app.add_option("--deadline", flags.deadline, "Longest time for one run")
+      ->type_name("DURATION")
+      ->capture_default_str();
+  app.add_flag("--raw-samples", flags.raw_samples, "Keep every sample in the document");
+  app.add_option("--format", flags.format, "table, json, csv or ndjson")
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  app.add_option("-o,--output", flags.output,
+                 "Also write a document here: as --format says, else as .csv or .json")
+      ->type_name("FILE");
+  app.add_option("--units", flags.units,
+                 "Show rates in bits or bytes; default as the kernel's kind")
+      ->type_name("bits|bytes");
+  // The agent's side of the contract; not for people.
+  app.add_flag("--task", flags.task)->group("");
+  app.add_option("--request-fd", flags.request_fd)->group("");
+  app.add_option("--record-fd", flags.record_fd)->group("");
+}
+
+std::string flag_of(const std::string& parameter) {
+  std::string flag = "--" + parameter;
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
+
+// Every declared parameter is a flag too, unless a general flag has its name.
+void add_parameter_flags(CLI::App& app, const KernelInfo& kernel, Flags& flags) {
+  for (const ParameterInfo& parameter : kernel.parameters()) {
+    if (app.get_option_no_throw(flag_of(parameter.name())) != nullptr) continue;
+    const std::string name = parameter.name();
+    const auto keep = [&flags, name](const std::vector<std::string>& values) {
+      flags.parameters[name] = values.empty() || values.back().empty() ? "true" : values.back();
+      return true;
+    };
+    auto* option = app.add_option(flag_of(name), keep, parameter.summary());
+    option->group("Parameters of " + kernel.name())->type_name(parameter.type());
+    if (parameter.type() == "boolean") option->expected(0, 1);
+  }
+}
+
+// The kernel that the command line names, before it is parsed: its parameters become flags.
+const KernelRow* named_kernel(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i)
+    if (const KernelRow* row = find_kernel(argv[i])) return row;
+  return nullptr;
+}
+
+Result<std::map<std::string, std::string>> parameters_of(const Flags& flags) {
+  std::map<std::string, std::string> out = flags.parameters;
+  for (const std::string& pair : flags.set) {
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("--set {} is not KEY=VALUE", in_quotes(pair)));
+    const std::string key = pair.substr(0, equals);
+    if (!out.emplace(key, pair.substr(equals + 1)).second)
+      return fail(Code::kInvalidArgument, fmt::format("parameter {} is given twice", key));
+  }
+  return out;
+}
+
+Result<RateUnit> rate_unit_of(const std::string& units, const KernelInfo& kernel) {
+  if (units == "bits") return RateUnit::kBits;
+  if (units == "bytes") return RateUnit::kBytes;
+  if (!units.empty())
+    return fail(Code::kInvalidArgument,
+                fmt::format("units {} is not bits or bytes", in_quotes(units)));
+  return kernel.endpoint_kind() == "nic" ? RateUnit::kBits : RateUnit::kBytes;
+}
+
+// With -o the table stays on the terminal unless a stream or document was asked for as well.
+Format file_format_of(const std::string& file, Format format) {
+  if (format != Format::kTable) return format;
+  return file.ends_with(".csv") ? Format::kCsv : Format::kJson;
+}
+
+// "[ADDR:]PORT"; an address alone, or nothing, takes the default port.
+Result<std::string> listen_address(const std::string& text) {
+  if (text.empty()) return fmt::format("{}", kDefaultPort);
+  const auto whole = parse_listen_address(text);
+  if (whole) return text;
+  const bool bare_ipv6 = !text.starts_with('[') && std::ranges::count(text, ':') > 1;
+  const std::string with_port =
+      fmt::format(fmt::runtime(bare_ipv6 ? "[{}]:{}" : "{}:{}"), text, kDefaultPort);
+  if (parse_listen_address(with_port)) return with_port;
+  return tl::unexpected(whole.error());
+}
+
+Result<StandaloneOptions> standalone_options(const CLI::App& app, const Flags& flags,
+                                             const KernelRow& row) {
+  const double deadline_ns = RG_TRY(parse_duration_ns(flags.deadline));
+  if (deadline_ns <= 0) return fail(Code::kInvalidArgument, "--deadline: must be above 0");
+  const Format format = RG_TRY(parse_format(flags.format));
+  if (format == Format::kNdjson && !flags.output.empty())
+    return fail(Code::kInvalidArgument, "--format ndjson streams to stdout; leave out -o");
+  StandaloneOptions options;
+  options.row = &row;
+  options.parameters = RG_TRY(parameters_of(flags));
+  options.endpoint = flags.endpoint;
+  options.keep = flags.keep;
+  options.deadline_seconds = deadline_ns / 1e9;
+  options.raw_samples = flags.raw_samples;
+  options.format = format;
+  options.file = flags.output;
+  options.file_format = file_format_of(flags.output, format);
+  options.style = {.rate_unit = RG_TRY(rate_unit_of(flags.units, row.info())),
+                   .colour = ::isatty(STDOUT_FILENO) == 1};
+  if (app.count("--listen") > 0) options.listen = RG_TRY(listen_address(flags.listen));
+  if (!flags.connect.empty())
+    options.connect = RG_TRY(parse_connect_address(flags.connect, kDefaultPort));
+  if (flags.keep && !options.listen)
+    return fail(Code::kInvalidArgument, "--keep: only with --listen");
+  return options;
+}
+
+int print_kernels(const Flags& flags) {
+  const auto format = parse_format(flags.format);
+  if (!format) return wrong_use(format.error().message);
+  if (*format != Format::kTable && *format != Format::kJson)
+    return wrong_use("--list and --describe print table or json");
+  KernelList list = kernel_list(catalog());
+  if (!flags.describe.empty()) {
+    const auto row = find_row(catalog(), flags.describe);
+    if (!row) return wrong_use(row.error().message);
+    list.clear_kernels();
+    *list.add_kernels() = (*row)->info();
+  }
+  const std::string table =
+      flags.describe.empty() ? kernel_list_table(list) : kernel_description(list.kernels(0));
+  fmt::print("{}", *format == Format::kJson ? to_json(list) + '\n' : table);
+  return kExitPassed;
+}
+
+// An argument that nothing takes: the kernel's name may be wrong, or a flag's.
+int explain_extra(const CLI::App& app, const std::vector<std::string>& extras) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  const std::string word = extras.front().substr(0, extras.front().find('='));
+  return wrong_use(
+      fmt::format("argument {} is unknown{}", in_quotes(word), did_you_mean(word, names)));
+}
+
+int run(int argc, char** argv, double entered_monotonic_ns) {
+  Flags flags;
+  CLI::App app{"Measures one thing of a cluster's fabric: between two hosts, or on this one.",
+               "railgauge-runner"};
+  app.allow_extras();
+  add_general_flags(app, flags);
+  if (const KernelRow* row = named_kernel(argc, argv)) add_parameter_flags(app, row->info(), flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app.help());
+    return kExitPassed;
+  } catch (const CLI::ParseError& error) {
+    return wrong_use(error.what());
+  }
+  if (flags.version) {
+    fmt::print("railgauge-runner {}\n", RAILGAUGE_VERSION);
+    return kExitPassed;
+  }
+  if (flags.task) {
+    block_ending_signals();
+    return run_agent_task({.request_fd = flags.request_fd,
+                           .record_fd = flags.record_fd,
+                           .entered_monotonic_ns = entered_monotonic_ns},
+                          find_kernel);
+  }
+  if (flags.list || !flags.describe.empty()) return print_kernels(flags);
+  if (flags.kernel.empty())
+    return wrong_use("no kernel named; --list prints them, --help the rest");
+  const auto row = find_row(catalog(), flags.kernel);
+  if (!row) return wrong_use(row.error().message);
+  if (!app.remaining().empty()) return explain_extra(app, app.remaining());
+  auto options = standalone_options(app, flags, **row);
+  if (!options) return wrong_use(options.error().message);
+  block_ending_signals();
+  return run_standalone(*options);
+}
+
+}  // namespace
+}  // namespace railgauge
+
+int main(int argc, char** argv) {
+  return railgauge::run(argc, argv, railgauge::monotonic_now_ns());
+}

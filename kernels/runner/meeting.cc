@@ -1,0 +1,80 @@
+#include "kernels/runner/meeting.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <climits>
+
+#include <fmt/format.h>
+
+#include "kernels/runner/report.h"
+
+namespace railgauge {
+namespace {
+
+constexpr double kMaxDeadlineSeconds = 86400;
+
+tl::unexpected<Error> differ(std::string what) {
+  return fail(Code::kInvalidArgument, std::move(what));
+}
+
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+Status check_same_kernel(const RunnerHello& connecting, const RunnerHello& listening) {
+  if (connecting.schema_version() != listening.schema_version())
+    return differ(
+        fmt::format("railgauge-runner {} and {} cannot work together; install one version "
+                    "on both hosts",
+                    connecting.railgauge_version(), listening.railgauge_version()));
+  if (connecting.kernel() != listening.kernel())
+    return differ(fmt::format("the listener runs {}, the connecting side {}", listening.kernel(),
+                              connecting.kernel()));
+  if (connecting.revision() != listening.revision())
+    return differ(
+        fmt::format("{}: the listener has revision {} ({}), the connecting side {} ({}); "
+                    "install one version on both hosts",
+                    connecting.kernel(), listening.revision(), listening.railgauge_version(),
+                    connecting.revision(), connecting.railgauge_version()));
+  return {};
+}
+
+}  // namespace
+
+Result<Settled> meet(Group& group, const KernelInfo& kernel,
+                     const std::map<std::string, std::string>& given, double deadline_seconds) {
+  const Params mine = RG_TRY(Params::parse(kernel, given));
+  RunnerHello hello;
+  hello.set_schema_version(kReportSchemaVersion);
+  hello.set_railgauge_version(RAILGAUGE_VERSION);
+  hello.set_kernel(kernel.name());
+  hello.set_revision(kernel.revision());
+  for (const auto& [name, text] : given)
+    (*hello.mutable_given())[name] = mine.effective().at(name);  // canonical
+  hello.set_deadline_seconds(deadline_seconds);
+  hello.set_host(host_name());
+  const auto all = RG_TRY(group.exchange(hello.SerializeAsString(), kMeetingTimeoutSeconds));
+  RunnerHello connecting;
+  RunnerHello listening;
+  if (!connecting.ParseFromString(all[kConnectingRank]) ||
+      !listening.ParseFromString(all[kListeningRank]))
+    return fail(Code::kDataLoss, "the peer's hello is not a railgauge-runner's");
+  RG_TRY_OK(check_same_kernel(connecting, listening));
+  if (!(connecting.deadline_seconds() > 0) || connecting.deadline_seconds() > kMaxDeadlineSeconds)
+    return differ(fmt::format("deadline of {} s; allowed is above 0 to {} s",
+                              connecting.deadline_seconds(), kMaxDeadlineSeconds));
+  Params params =
+      RG_TRY(Params::parse(kernel, {connecting.given().begin(), connecting.given().end()}));
+  for (const auto& [name, text] : listening.given())
+    if (const auto ruling = params.effective().find(name);
+        ruling == params.effective().end() || ruling->second != text)
+      return differ(fmt::format("parameter {}: the listener was given {}, the connecting side {}",
+                                name, text,
+                                ruling == params.effective().end() ? "none" : ruling->second));
+  return Settled{std::move(params), connecting.deadline_seconds(),
+                 group.rank() == kConnectingRank ? listening.host() : connecting.host()};
+}
+
+}  // namespace railgauge

@@ -1,0 +1,27 @@
+// What two standalone runners settle before they prepare: the kernel must be the same, the
+// connecting side's parameters rule.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "kernels/core/kernel.h"
+
+namespace railgauge {
+
+inline constexpr std::uint32_t kConnectingRank = 0;  // the initiator
+inline constexpr std::uint32_t kListeningRank = 1;
+inline constexpr double kMeetingTimeoutSeconds = 10;
+
+struct Settled {
+  Params params;
+  double deadline_seconds = 0;
+  std::string peer_host;
+};
+
+// `given` as this side's user wrote them. Both sides come to the same answer or the same error:
+// kInvalidArgument that names what differs.
+Result<Settled> meet(Group& group, const KernelInfo& kernel,
+                     const std::map<std::string, std::string>& given, double deadline_seconds);
+
+}  // namespace railgauge

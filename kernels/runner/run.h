@@ -1,0 +1,40 @@
+// The life of one rank of one task: prepare, wait for the others, connect, measure, tear down,
+// final record. The same in all forms: under an agent, between two terminals, alone.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "kernels/core/group.h"
+#include "kernels/core/kernel.h"
+#include "kernels/core/params.h"
+#include "kernels/core/result.h"
+#include "kernels/runner/record_writer.h"
+
+namespace railgauge {
+
+struct Task {
+  const KernelRow& row;
+  Params params;
+  std::string endpoint;
+  double deadline_monotonic_ns = 0;
+  bool raw_samples = false;
+  double spawned_monotonic_ns = 0;                // 0: unknown
+  double entered_monotonic_ns = 0;                // this process's first statement
+  std::map<std::string, std::string> facts = {};  // known before the kernel runs
+};
+
+// Hears how prepare ended and answers when to go on: an agent's "go", or the peer's readiness. On a
+// failed prepare its answer is ignored.
+using Ready = std::function<Status(const Status& prepared)>;
+
+// Runs the kernel once. Never throws: what a kernel throws becomes an error. The final record is
+// written last, after the kernel is torn down, unless the error is to be told to peers first: that
+// is the caller's. Returns the error that decides the outcome.
+Status run_kernel(const Task& task, Group& group, RecordWriter& records, const Ready& ready);
+
+// The final record for what run_kernel returned; the exit code.
+int finish_task(const Status& ended, RecordWriter& records);
+
+}  // namespace railgauge

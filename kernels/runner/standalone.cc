@@ -1,0 +1,254 @@
+#include "kernels/runner/standalone.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "kernels/core/clock.h"
+#include "kernels/core/json.h"
+#include "kernels/core/outcome.h"
+#include "kernels/core/tcp_group.h"
+#include "kernels/runner/agent_task.h"
+#include "kernels/runner/child.h"
+#include "kernels/runner/meeting.h"
+#include "kernels/runner/run.h"
+#include "kernels/runner/telling_group.h"
+#include "kernels/runner/watchdog.h"
+
+namespace railgauge {
+namespace {
+
+constexpr double kConnectSeconds = 10;      // for the other terminal to come up
+constexpr double kPeerWaitSeconds = 86400;  // of a listener that nobody calls
+constexpr double kEndSeconds = 10;          // for the peer to come to its end as well
+
+double unix_now_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+double left_seconds(double deadline_monotonic_ns) {
+  return (deadline_monotonic_ns - monotonic_now_ns()) / 1e9;
+}
+
+// --- in the child: one run
+// ------------------------------------------------------------------------
+
+class Run {
+ public:
+  Run(const StandaloneOptions& options, TcpListener* listener, double spawned_monotonic_ns,
+      RecordSink& sink)
+      : options_(options),
+        listener_(listener),
+        spawned_monotonic_ns_(spawned_monotonic_ns),
+        entered_monotonic_ns_(monotonic_now_ns()),
+        info_(options.row->info()),
+        records_(sink, RecordKey{}) {}
+
+  int execute() {
+    become_task_process();
+    watchdog_.guard(records_, monotonic_now_ns() + kPeerWaitSeconds * 1e9);
+    const int exit_code = finish_task(alone() ? run_alone() : run_with_peer(), records_);
+    watchdog_.release();
+    return exit_code;
+  }
+
+ private:
+  [[nodiscard]] bool alone() const { return !options_.listen && !options_.connect; }
+
+  Status run_alone() {
+    Params params = RG_TRY(Params::parse(info_, options_.parameters));
+    const Task task = make_task(std::move(params), options_.deadline_seconds);
+    SoloGroup group;
+    return run_kernel(task, group, records_, [](const Status&) -> Status { return {}; });
+  }
+
+  Status run_with_peer() {
+    const std::unique_ptr<Group> group = RG_TRY(join());
+    entered_monotonic_ns_ = monotonic_now_ns();  // waiting for the peer is no phase of the task
+    spawned_monotonic_ns_ = 0;
+    TellingGroup telling(*group);
+    Settled settled = RG_TRY(meet(telling, info_, options_.parameters, options_.deadline_seconds));
+    Task task = make_task(std::move(settled.params), settled.deadline_seconds);
+    task.facts["peer"] = settled.peer_host;
+    const Status ended = run_kernel(task, telling, records_, [&](const Status& prepared) -> Status {
+      return telling.agree(prepared, left_seconds(task.deadline_monotonic_ns));
+    });
+    return telling.agree(ended, kEndSeconds);
+  }
+
+  Result<std::unique_ptr<Group>> join() {
+    Started same;  // parameters are settled in the meeting, where one side rules
+    same.set_kernel(info_.name());
+    same.set_revision(info_.revision());
+    same.set_size(2);
+    if (listener_ != nullptr) return listener_->accept(same, kListeningRank, kPeerWaitSeconds);
+    return join_tcp_group(to_string(*options_.connect), same,
+                          std::min(kConnectSeconds, options_.deadline_seconds));
+  }
+
+  Task make_task(Params params, double deadline_seconds) {
+    Task task{.row = *options_.row,
+              .params = std::move(params),
+              .endpoint = options_.endpoint,
+              .deadline_monotonic_ns = monotonic_now_ns() + deadline_seconds * 1e9,
+              .raw_samples = options_.raw_samples,
+              .spawned_monotonic_ns = spawned_monotonic_ns_,
+              .entered_monotonic_ns = entered_monotonic_ns_};
+    watchdog_.guard(records_, task.deadline_monotonic_ns);
+    return task;
+  }
+
+  const StandaloneOptions& options_;
+  TcpListener* const listener_;
+  double spawned_monotonic_ns_;
+  double entered_monotonic_ns_;
+  const KernelInfo info_;
+  RecordWriter records_;
+  Watchdog watchdog_;
+};
+
+// --- in the parent: supervise and print
+// -----------------------------------------------------------
+
+class Terminal {
+ public:
+  explicit Terminal(const StandaloneOptions& options) : options_(options) {}
+
+  // One run to its end; what was to be printed is printed.
+  ChildEnd run(TcpListener* listener) {
+    report_ = RunnerReport{};
+    report_.set_schema_version(kReportSchemaVersion);
+    report_.set_railgauge_version(RAILGAUGE_VERSION);
+    report_.set_kernel(options_.row->info().name());
+    const double begin_seconds = unix_now_seconds();
+    report_.set_started_at(rfc3339(begin_seconds));
+    const double spawned_ns = monotonic_now_ns();
+    const auto body = [&](RecordSink& sink) {
+      return Run(options_, listener, spawned_ns, sink).execute();
+    };
+    ChildEnd end = run_in_child(body, [this](const Record& record) { take(record); });
+    report_.set_duration_seconds(unix_now_seconds() - begin_seconds);
+    if (const Status printed = print(end.exit_code); !printed) {
+      fmt::print(stderr, "railgauge-runner: {}\n", printed.error().message);
+      if (end.exit_code == kExitPassed) end.exit_code = kExitInvalid;
+    }
+    return end;
+  }
+
+ private:
+  [[nodiscard]] bool prints_results() const { return !options_.listen || !is_table(); }
+  [[nodiscard]] bool is_table() const { return options_.format == Format::kTable; }
+
+  void take(const Record& record) {
+    add_record(record, report_);
+    if (options_.format == Format::kNdjson) put(event_line(record), stdout);
+    if (record.has_note() && is_table())
+      fmt::print(stderr, "{}: {}\n", record.note().severity(), record.note().text());
+  }
+
+  [[nodiscard]] std::string text(Format format) const {
+    switch (format) {
+      case Format::kTable:
+        return report_table(report_, options_.style);
+      case Format::kJson:
+        return to_json(report_) + '\n';
+      case Format::kCsv:
+        return report_csv(report_);
+      case Format::kNdjson:
+        return {};  // was printed as it came
+    }
+    return {};
+  }
+
+  Status print(int exit_code) {
+    say_outcome(exit_code);
+    if (prints_results() && (!is_table() || report_.points_size() > 0))
+      put(text(options_.format), stdout);
+    if (!options_.file.empty()) return write_file();
+    return {};
+  }
+
+  // The listener's one line; for the others only what went wrong.
+  void say_outcome(int exit_code) const {
+    std::string what =
+        report_.outcome() + (report_.reason().empty() ? "" : ": ") + report_.reason();
+    if (exit_code == kExitUsage) what = report_.reason();
+    if (options_.listen) {
+      const auto& facts = report_.started().facts();
+      const auto peer = facts.find("peer");
+      fmt::print(stderr, "{} {}{}: {}\n", report_.started_at(), report_.kernel(),
+                 peer == facts.end() ? "" : " with " + peer->second, what);
+    } else if (report_.outcome() != kPassed) {
+      fmt::print(stderr, "railgauge-runner: {}: {}\n", report_.kernel(), what);
+    }
+  }
+
+  static void put(const std::string& text, std::FILE* to) {
+    std::fwrite(text.data(), 1, text.size(), to);
+    std::fflush(to);
+  }
+
+  // Whole or not at all: a reader never sees half a document.
+  Status write_file() const {
+    const std::string next = options_.file + ".part";
+    std::FILE* file = std::fopen(next.c_str(), "we");
+    const std::string content = text(options_.file_format);
+    bool good =
+        file != nullptr && std::fwrite(content.data(), 1, content.size(), file) == content.size();
+    if (file != nullptr) good = std::fclose(file) == 0 && good;
+    if (!good || std::rename(next.c_str(), options_.file.c_str()) != 0)
+      return fail(Code::kUnavailable,
+                  fmt::format("{}: write: {}", options_.file, std::strerror(errno)));
+    return {};
+  }
+
+  const StandaloneOptions& options_;
+  RunnerReport report_;
+};
+
+Status check(const StandaloneOptions& options) {
+  const KernelInfo info = options.row->info();
+  RG_TRY(Params::parse(info, options.parameters));
+  const bool pair = options.listen || options.connect;
+  if (options.listen && options.connect)
+    return fail(Code::kInvalidArgument, "--listen and --connect exclude each other");
+  if (pair && info.max_ranks() == 1)
+    return fail(Code::kInvalidArgument,
+                fmt::format("{} runs alone; leave out --listen and --connect", info.name()));
+  if (!pair && info.min_ranks() > 1)
+    return fail(Code::kInvalidArgument,
+                fmt::format("{} needs a peer: --listen on one host, then --connect HOST here",
+                            info.name()));
+  if (pair && info.min_ranks() > 2)
+    return fail(Code::kInvalidArgument, fmt::format("{} needs {} ranks; start it from a controller",
+                                                    info.name(), info.min_ranks()));
+  return {};
+}
+
+}  // namespace
+
+int run_standalone(const StandaloneOptions& options) {
+  if (const Status right = check(options); !right) {
+    fmt::print(stderr, "railgauge-runner: {}\n", right.error().message);
+    return kExitUsage;
+  }
+  Terminal terminal(options);
+  if (!options.listen) return terminal.run(nullptr).exit_code;
+  auto listener = TcpListener::bind(*options.listen);
+  if (!listener) {
+    fmt::print(stderr, "railgauge-runner: {}\n", listener.error().message);
+    return exit_code_of(listener.error());
+  }
+  fmt::print(stderr, "{}: listening on {}\n", options.row->info().name(),
+             to_string(listener->address()));
+  for (;;) {
+    const ChildEnd end = terminal.run(&*listener);
+    if (!options.keep || end.ending_signal != 0) return end.exit_code;
+  }
+}
+
+}  // namespace railgauge

@@ -1,0 +1,68 @@
+#include "kernels/runner/telling_group.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+namespace railgauge {
+namespace {
+
+constexpr char kValue = 'v';        // then the payload
+constexpr char kError = 'e';        // then "CODE MESSAGE"
+constexpr double kTellSeconds = 1;  // an error is worth no longer wait for its hearers
+constexpr std::size_t kMaxToldBytes = 1024;
+constexpr int kMaxCode = 16;
+
+std::string told(const Error& error) {
+  return fmt::format("{}{} {}", kError, static_cast<int>(error.code),
+                     std::string_view(error.message).substr(0, kMaxToldBytes));
+}
+
+Error heard(std::uint32_t rank, std::string_view text) {
+  int code = 0;
+  const auto [end, bad] = std::from_chars(text.data() + 1, text.data() + text.size(), code);
+  if (bad != std::errc{} || code < 1 || code > kMaxCode)
+    return {Code::kDataLoss, fmt::format("rank {}: sent no message of this runner", rank)};
+  const auto begin = static_cast<std::size_t>(end - text.data());
+  return {static_cast<Code>(code), fmt::format("rank {}:{}", rank, text.substr(begin))};
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> TellingGroup::pass(std::string tagged, double timeout_seconds) {
+  if (broken_) return fail(Code::kUnavailable, "the group has ended");
+  auto all = inner_.exchange(std::move(tagged), timeout_seconds);
+  broken_ = !all;
+  if (!all) return all;
+  for (std::uint32_t i = 0; i < all->size(); ++i) {
+    std::string& payload = (*all)[i];
+    if (i == rank() || payload.starts_with(kValue)) {
+      payload.erase(0, 1);
+      continue;
+    }
+    broken_ = told_ = true;
+    return tl::unexpected(heard(i, payload));
+  }
+  return all;
+}
+
+Result<std::vector<std::string>> TellingGroup::exchange(std::string mine, double timeout_seconds) {
+  return pass(kValue + std::move(mine), timeout_seconds);
+}
+
+Status TellingGroup::agree(const Status& mine, double timeout_seconds) {
+  if (mine) {
+    RG_TRY(pass({kValue}, timeout_seconds));
+    return {};
+  }
+  if (broken_) return mine;
+  const auto theirs = pass(told(mine.error()), std::min(timeout_seconds, kTellSeconds));
+  broken_ = true;
+  if (!told_) return mine;
+  Error both = mine.error();  // the cause may be the other's
+  both.message += "; " + theirs.error().message;
+  return tl::unexpected(both);
+}
+
+}  // namespace railgauge

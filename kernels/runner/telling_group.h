@@ -1,0 +1,33 @@
+// A group of two terminals in which a rank that fails tells the others why, so that both print the
+// cause and not one the cause and the other "connection closed". (Under an agent the controller
+// does this.)
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/core/group.h"
+
+namespace railgauge {
+
+class TellingGroup final : public Group {
+ public:
+  explicit TellingGroup(Group& inner) : inner_(inner) {}
+  [[nodiscard]] std::uint32_t rank() const override { return inner_.rank(); }
+  [[nodiscard]] std::uint32_t size() const override { return inner_.size(); }
+  // Also the error that another rank told, naming the rank.
+  Result<std::vector<std::string>> exchange(std::string mine, double timeout_seconds) override;
+
+  // Every rank calls this at a place where all agree to come (after prepare, at the end) with its
+  // own state; the first error among all ranks is everyone's.
+  Status agree(const Status& mine, double timeout_seconds);
+
+ private:
+  Result<std::vector<std::string>> pass(std::string tagged, double timeout_seconds);
+
+  Group& inner_;
+  bool broken_ = false;  // nothing more can be said: a rank is gone, or has told its end
+  bool told_ = false;    // another rank has told its error
+};
+
+}  // namespace railgauge

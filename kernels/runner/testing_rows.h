@@ -1,0 +1,14 @@
+// Kernels for the runner's own tests, made by hand: they measure nothing and say so. Parameter
+// `act` chooses what goes wrong, and where.
+#pragma once
+
+#include <span>
+
+#include "kernels/core/kernel.h"
+
+namespace railgauge::testing_rows {
+
+// test.latency (2 ranks), test.bandwidth (2 ranks), test.local (1 rank), sorted by name.
+std::span<const KernelRow> rows();
+
+}  // namespace railgauge::testing_rows

@@ -1,0 +1,237 @@
+// RDMA WRITE latency over one reliable connection: a ping-pong. Each side waits by polling the last
+// byte of the message in its own memory, which adapters place last, then answers. One stamp stands
+// before each post; a sample is half the time from one stamp to the next, so it is half a round
+// trip, with the completion of the own write polled in between, as perftest does it. Relaxed
+// ordering is no parameter here: with it the last byte would not have to come last.
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/core/clock.h"
+#include "kernels/core/kernel.h"
+#include "kernels/core/sampler.h"
+#include "kernels/verbs/agreement.h"
+#include "kernels/verbs/control_channel.h"
+#include "kernels/verbs/link.h"
+#include "kernels/verbs/parameters.h"
+#include "kernels/verbs/report.h"
+
+namespace railgauge::verbs {
+namespace {
+
+// One side's part in a volley; plain values for the timed loop.
+struct Volley {
+  WriteRequest request;
+  std::uint8_t* last_out = nullptr;  // last byte of the message in the send area
+  std::uint8_t* last_in = nullptr;   // last byte of the peer's message in the receive area
+  std::uint64_t signal_every = 1;
+  double added_cost = 0;
+};
+
+// Posts message number `turn`; waits for completions where it asks for one.
+bool serve_ball(SendQueue& queue, Volley& volley, std::uint64_t turn) {
+  __atomic_store_n(volley.last_out, static_cast<std::uint8_t>(turn), __ATOMIC_RELAXED);
+  const bool signalled = turn % volley.signal_every == 0;
+  return queue.post(volley.request, signalled) && (!signalled || queue.wait_retired());
+}
+
+// The initiator's timed loop: `count` round trips, count + 1 stamps.
+bool initiate(SendQueue& queue, Volley& volley, const TickClock& clock, std::uint64_t count,
+              std::uint64_t* stamps) {
+  for (std::uint64_t i = 0; i < count; ++i) {
+    stamps[i] = clock.ticks();
+    if (!serve_ball(queue, volley, i + 1)) return false;
+    if (!queue.wait_for_byte(volley.last_in, static_cast<std::uint8_t>(i + 1))) return false;
+    if (volley.added_cost > 0) [[unlikely]]
+      add_cost(clock, stamps[i], volley.added_cost);
+  }
+  stamps[count] = clock.ticks();
+  return true;
+}
+
+// The target's side of it.
+bool answer(SendQueue& queue, Volley& volley, std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (!queue.wait_for_byte(volley.last_in, static_cast<std::uint8_t>(i + 1))) return false;
+    if (!serve_ball(queue, volley, i + 1)) return false;
+  }
+  return true;
+}
+
+class WriteLatency final : public Kernel {
+ public:
+  Status prepare(Context& context) override {
+    sizes_ = context.params.bytes_list("sizes");
+    options_ = RG_TRY(sampler_options(context.params));
+    stamps_.resize(options_.batch + 1);
+    const auto signal_every = static_cast<std::uint32_t>(context.params.integer("signal_every"));
+    link_ = RG_TRY(Link::open(
+        context, {.area_bytes = *std::ranges::max_element(sizes_), .send_depth = signal_every}));
+    control_ = RG_TRY(ControlChannel::open(link_));
+    return {};
+  }
+
+  Status connect(Context& context, Group& group) override {
+    rank_ = group.rank();
+    RG_TRY_OK(link_.connect(context, group));
+    control_.connect(link_);
+    link_.report_facts(context.reporter);
+    return {};
+  }
+
+  Status measure(Context& context, Group& group) override {
+    link_.queue().set_limits(tick_clock(context), context.deadline_monotonic_ns,
+                             context.params.duration_ns("stall_timeout"));
+    const Status here = rank_ == 0 ? measure_all(context) : serve_all(context);
+    if (link_.queue().failed()) control_.abort(link_.queue());
+    return agree(group, here, seconds_left(context));
+  }
+
+ private:
+  [[nodiscard]] tl::unexpected<Error> queue_failure() {
+    return tl::unexpected(link_.queue().failure());
+  }
+
+  // Both sides, before the first ball: the last byte must not look like an answer already.
+  Volley volley(const Context& context, std::size_t size_index) const {
+    const std::size_t last = sizes_[size_index] - 1;
+    Volley made;
+    made.request = link_.write_request(sizes_[size_index]);
+    made.last_out = reinterpret_cast<std::uint8_t*>(link_.send_area().data()) + last;
+    made.last_in = reinterpret_cast<std::uint8_t*>(link_.receive_area().data()) + last;
+    made.signal_every = static_cast<std::uint64_t>(context.params.integer("signal_every"));
+    made.added_cost = context.params.number("added_cost_fraction");
+    __atomic_store_n(made.last_in, 0, __ATOMIC_RELAXED);
+    return made;
+  }
+
+  Status measure_all(Context& context) {
+    const Status measured = [&]() -> Status {
+      for (std::size_t i = 0; i < sizes_.size() && !peer_found_mismatch_; ++i)
+        RG_TRY_OK(measure_size(context, i));
+      return {};
+    }();
+    if (link_.queue().failed()) return measured;
+    if (!control_.send(link_.queue(), Order::kDone, 0, 0) && measured) return queue_failure();
+    return measured;
+  }
+
+  Status measure_size(Context& context, std::size_t size_index) {
+    const TickClock& clock = tick_clock(context);
+    Volley own = volley(context, size_index);
+    Sampler sampler(context.clock, options_);
+    const Sampled sampled = RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) {
+      return batch(clock, own, size_index, count, out);
+    }));
+    const bool verified = context.params.boolean("verify");
+    if (verified) RG_TRY_OK(verify(size_index));
+    if (peer_found_mismatch_) return {};
+    Point point = make_point({.metric = "latency_ns", .meaning = "half_rtt", .unit = "ns"},
+                             sizes_[size_index], sampled, context.raw_samples);
+    point.set_verified(verified);
+    auto& facts = *point.mutable_facts();
+    facts["clock_drift_ppm"] = fmt::format("{:.3f}", clock.drift_ppm());
+    facts["sent_inline"] = (own.request.flags & IBV_SEND_INLINE) != 0 ? "true" : "false";
+    context.reporter.point(std::move(point));
+    return {};
+  }
+
+  // Orders the target to answer, then plays; the samples are made after the last stamp.
+  Status batch(const TickClock& clock, Volley& own, std::size_t size_index, std::uint64_t count,
+               std::vector<double>& out) {
+    RG_CHECK(count < stamps_.size());
+    SendQueue& queue = link_.queue();
+    __atomic_store_n(own.last_in, 0, __ATOMIC_RELAXED);
+    ControlWord ready;
+    if (!queue.before_deadline() || !control_.send(queue, Order::kPingPong, size_index, count) ||
+        !control_.receive(queue, ready) || !initiate(queue, own, clock, count, stamps_.data()))
+      return queue_failure();
+    for (std::uint64_t i = 0; i < count; ++i)
+      out.push_back(clock.to_ns(stamps_[i + 1] - stamps_[i]) / 2);
+    return {};
+  }
+
+  // Sends this size's pattern, has it compared, and compares what the target sends.
+  Status verify(std::size_t size_index) {
+    SendQueue& queue = link_.queue();
+    ControlWord word;
+    if (!send_pattern(size_index) || !control_.send(queue, Order::kVerify, size_index, 0) ||
+        !control_.receive(queue, word))
+      return queue_failure();
+    peer_found_mismatch_ = word.order == Order::kMismatch;  // its own words come at the end
+    if (peer_found_mismatch_) return {};
+    return check_pattern(size_index);
+  }
+
+  bool send_pattern(std::size_t size_index) {
+    const std::size_t bytes = sizes_[size_index];
+    fill_pattern(link_.send_area().first(bytes), pattern_seed(size_index, rank_));
+    WriteRequest request = link_.write_request(bytes);
+    return link_.queue().post(request, true) && link_.queue().wait_retired();
+  }
+
+  [[nodiscard]] Status check_pattern(std::size_t size_index) const {
+    return verify_area(link_.receive_area().first(sizes_[size_index]),
+                       pattern_seed(size_index, 1 - rank_), link_.device().endpoint());
+  }
+
+  // The target: does what the initiator orders until it says done.
+  Status serve_all(Context& context) {
+    SendQueue& queue = link_.queue();
+    for (;;) {
+      ControlWord word;
+      if (!control_.receive(queue, word)) return queue_failure();
+      if (word.order == Order::kDone) return {};
+      const bool known = word.order == Order::kPingPong || word.order == Order::kVerify;
+      if (!known || word.size_index >= sizes_.size())
+        return fail(Code::kInternal,
+                    link_.device().endpoint() + ": the other side's control word makes no sense");
+      if (word.order == Order::kPingPong) {
+        Volley own = volley(context, word.size_index);
+        if (!control_.send(queue, Order::kReady, word.size_index, 0) ||
+            !answer(queue, own, word.count))
+          return queue_failure();
+        continue;
+      }
+      const Status compared = check_pattern(word.size_index);
+      const Order order = compared ? Order::kVerified : Order::kMismatch;
+      if (!send_pattern(word.size_index) || !control_.send(queue, order, word.size_index, 0))
+        return queue_failure();
+      if (!compared) return compared;
+    }
+  }
+
+  std::vector<std::uint64_t> sizes_;
+  SamplerOptions options_;
+  std::vector<std::uint64_t> stamps_;
+  Link link_;
+  ControlChannel control_;  // after the link, whose domain it is registered in
+  std::uint32_t rank_ = 0;
+  bool peer_found_mismatch_ = false;
+};
+
+KernelInfo info() {
+  return InfoBuilder("verbs.write_lat", 1,
+                     "RDMA WRITE latency between two ports, half a round trip, by ping-pong")
+      .metrics({"latency_ns"})
+      .sizes("8,4KiB")
+      .integer("signal_every", "writes from one completion to the next", 1, 1, 1024)
+      .identity()
+      .sampling("round trips",
+                "test control: each round trip is made longer by this share of its own time", 1000,
+                100'000)
+      .connection("220")
+      .build();
+}
+
+}  // namespace
+}  // namespace railgauge::verbs
+
+namespace railgauge {
+extern const KernelRow kVerbsWriteLat;
+const KernelRow kVerbsWriteLat{verbs::info, []() -> std::unique_ptr<Kernel> {
+                                 return std::make_unique<verbs::WriteLatency>();
+                               }};
+}  // namespace railgauge
