@@ -246,7 +246,7 @@ TEST_F(Process, JqReadsTheResults) {
 TEST_F(Process, JqReadsEveryEventOfARun) {
   serve();
   EXPECT_EQ(run({"run", "quick", "-o", "ndjson"}), 0);
-  EXPECT_EQ(std::ranges::count(out_, '\n'), 3);
+  EXPECT_EQ(std::ranges::count(out_, '\n'), 4);
   EXPECT_TRUE(jq(".run.run_id == \"" + std::string(kSampleRun) + "\""));
 }
 
