@@ -333,9 +333,9 @@ void Agent::beat() {
 void Agent::refresh_inventory() {
   inventory_ns_ = monotonic_now_ns() + kInventoryNs;
   hello_.clear_nics();
-  for (api::Nic& nic : list_nics(options_.root)) *hello_.add_nics() = std::move(nic);
+  for (api::Nic& nic : list_nics(options_.sysfs_root)) *hello_.add_nics() = std::move(nic);
   hello_.clear_facts();
-  for (auto& [name, value] : node_facts(options_.root)) (*hello_.mutable_facts())[name] = value;
+  for (auto& [name, value] : node_facts("")) (*hello_.mutable_facts())[name] = value;
 }
 
 void Agent::load_kernels() {

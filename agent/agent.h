@@ -20,7 +20,7 @@ namespace railgauge::agent {
 struct AgentOptions {
   std::string name;       // how people call the node
   std::string state_dir;  // identity, lock and spool
-  std::string root;       // stands before /sys and /proc; "" but in tests
+  std::string sysfs_root = "/sys";
   LinkOptions link;
   Supervisor::Options supervisor;
   std::uint64_t spool_bytes = 256U << 20U;

@@ -39,12 +39,13 @@ class AgentTest : public testing::Test {
   std::thread loop_;
 
   ~AgentTest() override { stop(); }
+  static void SetUpTestSuite() { ::signal(SIGPIPE, SIG_IGN); }
 
   AgentOptions options() const {
     AgentOptions options;
     options.name = "node-a";
     options.state_dir = folder_ / "state";
-    options.root = folder_.path();
+    options.sysfs_root = folder_ / "sys";
     options.link.controller = target_;
     options.link.backoff = {.first_seconds = 0.01, .most_seconds = 0.05, .refused_seconds = 600};
     options.supervisor.task.runner = SCRIPTED_RUNNER;
@@ -140,6 +141,23 @@ TEST_F(AgentTest, ARefusalCarriesTheRunnersOwnReasonAndIsRecordedToo) {
       EXPECT_EQ(message.refusal().outcome(), "waived");
       EXPECT_EQ(message.refusal().reason(), "no such device: rxe7");
     }
+}
+
+TEST_F(AgentTest, TheRealRunnerUnderstandsIt) {
+  AgentOptions real = options();
+  real.supervisor.task.runner = REAL_RUNNER;
+  start(real);
+  send_once_attached([&] { return controller_->prepare("t1", "", 20, "test.local"); });
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_prepared); }));
+  controller_->go("t1");
+  ASSERT_TRUE(until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_ended); }));
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return FakeController::has_final(heard, "t1", "passed"); }));
+  const Final final = FakeController::records(controller_->heard()).back().record().final();
+  EXPECT_GT(final.phases().start_ns(), 0);
+  EXPECT_GT(final.phases().stop_ns(), 0);
+  EXPECT_GT(final.cpu_seconds(), 0);
 }
 
 TEST_F(AgentTest, AnAttemptThatRanHereIsRefusedTheSecondTime) {

@@ -64,7 +64,8 @@ void declare(CLI::App& app, Settings& settings) {
   app.add_option("--tls-key", link.tls_key, "its private key (PEM)");
   app.add_option("--tls-ca", link.tls_ca, "CA that signed the controller's certificate (PEM)");
   app.add_flag("--insecure", link.insecure, "plain TCP, without certificates");
-  app.add_option("--sysfs-root", agent.root, "folder that stands before /sys and /proc");
+  app.add_option("--sysfs-root", agent.sysfs_root, "folder that stands for /sys")
+      ->capture_default_str();
   app.add_option("--log-level", settings.log_level, "what to log")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();
@@ -129,6 +130,13 @@ Fd catch_signals() {
   return Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
+Status serve(Metrics& metrics, const std::string& address) {
+  if (address == "none") return {};
+  const int port = RG_TRY(metrics.listen(address));
+  spdlog::info("metrics on {}, port {}", address, port);
+  return {};
+}
+
 int run(const Settings& settings) {
   const Fd signals = catch_signals();
   set_up_log(settings.log_level);
@@ -136,9 +144,8 @@ int run(const Settings& settings) {
     spdlog::warn("--insecure: the link to {} is neither encrypted nor authenticated",
                  settings.agent.link.controller);
   Metrics metrics;
-  if (settings.metrics_listen != "none")
-    if (const Status status = metrics.listen(settings.metrics_listen); !status)
-      return complain(status.error(), kExitInvalid);
+  if (const Status status = serve(metrics, settings.metrics_listen); !status)
+    return complain(status.error(), kExitInvalid);
   auto agent = Agent::open(settings.agent, metrics);
   if (!agent) return complain(agent.error(), kExitInvalid);
   (*agent)->run(signals.get());

@@ -104,16 +104,16 @@ Metrics::Metrics() : families_(std::make_unique<Families>()) {
 
 Metrics::~Metrics() = default;
 
-Status Metrics::listen(const std::string& address) {
+Result<int> Metrics::listen(const std::string& address) {
   try {
     families_->exposer = std::make_unique<prometheus::Exposer>(address, kServerThreads);
     families_->exposer->RegisterCollectable(families_->registry);
+    return families_->exposer->GetListeningPorts().at(0);
   } catch (const std::exception& error) {
     return fail(Code::kUnavailable,
                 fmt::format("metrics on {}: listen: {}; choose another --metrics-listen", address,
                             error.what()));
   }
-  return {};
 }
 
 void Metrics::set_kernels(const KernelList& kernels) {

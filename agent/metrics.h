@@ -23,8 +23,9 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  // Serves /metrics on ADDRESS:PORT. Errors: kUnavailable when it cannot listen there.
-  Status listen(const std::string& address);
+  // Serves /metrics on ADDRESS:PORT and gives the port, which the system chooses for 0. Errors:
+  // kUnavailable when it cannot listen there.
+  Result<int> listen(const std::string& address);
 
   void set_kernels(const KernelList& kernels);
   void set_connected(bool connected);

@@ -88,7 +88,7 @@ TEST(Metrics, APortInUseIsAnError) {
   ASSERT_EQ(::listen(taken.get(), 1), 0);
   ASSERT_EQ(::getsockname(taken.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
   Metrics metrics;
-  const Status status = metrics.listen("127.0.0.1:" + std::to_string(ntohs(address.sin_port)));
+  const auto status = metrics.listen("127.0.0.1:" + std::to_string(ntohs(address.sin_port)));
   ASSERT_FALSE(status);
   EXPECT_THAT(status.error().message, HasSubstr("--metrics-listen"));
 }

@@ -35,6 +35,7 @@ struct Seen : TaskListener {
 
 class SupervisorTest : public testing::Test {
  protected:
+  static void SetUpTestSuite() { ::signal(SIGPIPE, SIG_IGN); }
   static Supervisor::Options options() {
     return {.task = {.runner = SCRIPTED_RUNNER,
                      .cancel_grace_seconds = 0.1,

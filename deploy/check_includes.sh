@@ -55,7 +55,7 @@ while read -r file; do
   folder=$(folder_of "$file")
   [ "$folder" = . ] && { complain "$file" "no rule for its folder in check_includes.sh"; continue; }
   may=" $folder ${allowed[$folder]} "
-  case "$file" in *_test.cc | *_bench.cc | */testing/*) may+="kernels/fakes kernels/verbs kernels/memory controller/api " ;; esac
+  case "$file" in *_test.cc | *_bench.cc | */testing/*) may+="kernels kernels/dl kernels/fakes kernels/verbs kernels/memory controller/api " ;; esac
   while read -r included; do
     target=$(folder_of "$included")
     case "$may" in *" $target "*) ;; *) complain "$file" "includes $included, which $folder may not (allowed: ${allowed[$folder]:-nothing})" ;; esac

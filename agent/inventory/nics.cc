@@ -114,8 +114,8 @@ double parse_rate(const std::string& text) {
   return known ? gigabits * 1e9 : 0;
 }
 
-std::vector<api::Nic> list_nics(const std::string& root) {
-  const fs::path devices = root + "/sys/class/infiniband";
+std::vector<api::Nic> list_nics(const std::string& sysfs) {
+  const fs::path devices = sysfs + "/class/infiniband";
   std::vector<api::Nic> nics;
   for (const std::string& device : names_in(devices)) {
     const fs::path ports = devices / device / "ports";

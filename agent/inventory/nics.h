@@ -1,6 +1,5 @@
-// NIC ports as sysfs shows them, without opening a device. `root` stands before /sys, /proc and
-// /usr: "" on a node, a folder in tests. What a file does not tell stays empty. The active MTU is
-// not in sysfs and stays 0.
+// NIC ports as sysfs shows them, without opening a device. What a file does not tell stays empty.
+// The active MTU is not in sysfs and stays 0.
 #pragma once
 
 #include <map>
@@ -11,11 +10,12 @@
 
 namespace railgauge::agent {
 
-// Sorted by device and port; at most kMaxNicPorts. No RDMA on the machine gives an empty list.
-std::vector<api::Nic> list_nics(const std::string& root);
+// Of `sysfs`, /sys on a node. Sorted by device and port; at most kMaxNicPorts. No RDMA on the
+// machine gives an empty list.
+std::vector<api::Nic> list_nics(const std::string& sysfs);
 inline constexpr std::size_t kMaxNicPorts = 256;
 
-// linux_kernel, cpu, rdma_core: those that can be read.
+// linux_kernel, cpu, rdma_core: those that can be read. `root` stands before /proc and /usr.
 std::map<std::string, std::string> node_facts(const std::string& root);
 
 // "100 Gb/sec (4X EDR)" in bits per second; 0 when it says something else. Pure.

@@ -40,7 +40,7 @@ class Nics : public testing::Test {
 
 TEST_F(Nics, ReadsEveryPortOfAnAdapter) {
   add_adapter();
-  const auto nics = list_nics(root_.path());
+  const auto nics = list_nics(root_ / "sys");
   ASSERT_THAT(nics, SizeIs(2));
   EXPECT_EQ(nics[0].device(), "mlx5_0");
   EXPECT_EQ(nics[0].port(), 1u);
@@ -60,7 +60,7 @@ TEST_F(Nics, ASoftwareDeviceHasNoPciAddress) {
   root_.write("sys/class/infiniband/rxe0/ports/1/link_layer", "Ethernet\n");
   root_.write("sys/class/infiniband/rxe0/ports/1/rate", "2.5 Gb/sec (1X SDR)\n");
   root_.write("sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0", "eth0\n");
-  const auto nics = list_nics(root_.path());
+  const auto nics = list_nics(root_ / "sys");
   ASSERT_THAT(nics, SizeIs(1));
   EXPECT_EQ(nics[0].pci_address(), "");
   EXPECT_EQ(nics[0].netdev(), "eth0");
@@ -70,7 +70,7 @@ TEST_F(Nics, ASoftwareDeviceHasNoPciAddress) {
   EXPECT_DOUBLE_EQ(nics[0].rate_bits_per_second(), 2.5e9);
 }
 
-TEST_F(Nics, AMachineWithoutRdmaHasNone) { EXPECT_THAT(list_nics(root_.path()), IsEmpty()); }
+TEST_F(Nics, AMachineWithoutRdmaHasNone) { EXPECT_THAT(list_nics(root_ / "sys"), IsEmpty()); }
 
 TEST_F(Nics, FactsNameKernelCpuAndRdmaCore) {
   root_.write("proc/sys/kernel/osrelease", "6.1.0-18-amd64\n");

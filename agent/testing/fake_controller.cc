@@ -53,14 +53,14 @@ api::TaskRef FakeController::ref(const std::string& task_id) {
 }
 
 bool FakeController::prepare(const std::string& task_id, const std::string& script,
-                             double deadline_seconds) {
+                             double deadline_seconds, const std::string& kernel) {
   api::ControllerMessage message;
   api::PrepareTask& prepare = *message.mutable_prepare();
   *prepare.mutable_task() = ref(task_id);
-  prepare.set_kernel("test.scripted");
-  (*prepare.mutable_parameters())["script"] = script;
+  prepare.set_kernel(kernel);
+  if (!script.empty()) (*prepare.mutable_parameters())["script"] = script;
   prepare.set_size(1);
-  prepare.set_endpoint("rxe0:1");
+  if (kernel == "test.scripted") prepare.set_endpoint("rxe0:1");
   prepare.set_deadline_seconds(deadline_seconds);
   return send(message);
 }
@@ -155,6 +155,11 @@ void FakeController::hear(api::AgentMessage message, Stream& stream) {
     api::ControllerMessage ack;
     ack.mutable_ack()->set_through_spool_id(message.records().records().rbegin()->spool_id());
     stream.Write(ack);
+  }
+  if (message.has_step()) {
+    api::ControllerMessage everyone;
+    *everyone.mutable_step() = message.step();
+    stream.Write(everyone);
   }
   heard_.push_back(std::move(message));
   changed_.notify_all();

@@ -1,5 +1,6 @@
 // A controller for tests of the agent: a real gRPC server on a unix socket that keeps what it hears
-// and says what it is told to. Serves any number of streams, one after the other.
+// and says what it is told to. A rendezvous step comes back as that of a task with one rank. Serves
+// any number of streams, one after the other.
 #pragma once
 
 #include <condition_variable>
@@ -30,7 +31,8 @@ class FakeController final : public api::AgentLink::Service {
   void drop();
   // To the agent that is attached; false when there is none.
   bool send(const api::ControllerMessage& message);
-  bool prepare(const std::string& task_id, const std::string& script, double deadline_seconds = 20);
+  bool prepare(const std::string& task_id, const std::string& script, double deadline_seconds = 20,
+               const std::string& kernel = "test.scripted");
   bool go(const std::string& task_id);
   bool acknowledge(std::uint64_t through);
   static api::TaskRef ref(const std::string& task_id);

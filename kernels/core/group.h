@@ -25,7 +25,7 @@ class Group {
     RG_TRY(exchange({}, timeout_seconds));
     return {};
   }
-  static constexpr std::size_t kMaxPayload = 64 * 1024;
+  static constexpr std::size_t kMaxPayload = 64U << 10U;
 };
 
 // A group of one: exchange returns at once.

@@ -20,7 +20,8 @@ enum class JsonLayout {
 // infinities are null; doubles read back as the same value, whole ones below 2^53 without point or
 // exponent; map keys are sorted; bytes that are no UTF-8 become U+FFFD. No dependence on the
 // locale. Fields of type bytes are a programmer error: output messages have none.
-std::string to_json(const google::protobuf::Message& message, JsonLayout layout = JsonLayout::kIndented);
+std::string to_json(const google::protobuf::Message& message,
+                    JsonLayout layout = JsonLayout::kIndented);
 
 // `text` as a JSON string, quotes included.
 std::string json_string(std::string_view text);

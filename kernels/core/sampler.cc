@@ -85,7 +85,7 @@ Status Session::warm_up() {
   do {
     const std::uint64_t count = block_size(until_ns);
     block.clear();
-    RG_TRY(append(count, block));
+    RG_TRY_OK(append(count, block));
     out_.warmup_count += count;
     const double median = median_of(block);
     // A first block of one operation sizes the next; it is no measure of steadiness.

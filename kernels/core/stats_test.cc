@@ -220,6 +220,7 @@ TEST(HistogramOf, KeepsEverySampleWithinOnePercent) {
   std::uniform_real_distribution<double> exponent(-280, 300);
   std::uniform_int_distribution<int> sign(0, 1);
   std::vector<double> values;
+  values.reserve(20'000);
   for (int i = 0; i < 20'000; ++i)
     values.push_back((sign(random) == 0 ? -1 : 1) * std::pow(10.0, exponent(random)));
   const Histogram histogram = histogram_of(values);

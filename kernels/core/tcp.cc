@@ -28,7 +28,7 @@ namespace {
 
 constexpr int kBacklog = 64;
 constexpr double kRetryNs = 100e6;  // between two attempts at a host that refuses
-constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr std::size_t kReadBytes = 64U << 10U;
 constexpr std::string_view kMappedIpv4 = "::ffff:";
 
 struct AddressListTraits {

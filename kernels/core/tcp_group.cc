@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kContractFact = "railgauge_group";  // also what marks a greeting as ours
 constexpr const char* kContractVersion = "1";
 constexpr const char* kRankFact = "rank";
-constexpr std::size_t kMaxGreeting = 64 * 1024;
+constexpr std::size_t kMaxGreeting = 64U << 10U;
 constexpr std::size_t kMaxStep = Group::kMaxPayload + 64;  // one payload and its field headers
 constexpr std::size_t kMaxAllPayloads = kMaxTcpRanks * kMaxStep;
 constexpr double kGreetingNs = 5e9;  // for a peer to say who it is

@@ -92,6 +92,7 @@ TEST_F(TcpGroupTest, BarriersKeepStep) {
 
 TEST_F(TcpGroupTest, FiveRanksWithTheRelayInTheMiddle) {
   std::vector<std::future<GroupResult>> joining;
+  joining.reserve(4);
   for (int i = 0; i < 4; ++i) joining.push_back(join(task_of(5)));
   auto relay = listener_->accept(task_of(5), 2, kLong);
   ASSERT_TRUE(relay) << relay.error().message;
@@ -99,6 +100,7 @@ TEST_F(TcpGroupTest, FiveRanksWithTheRelayInTheMiddle) {
   groups.push_back(std::move(*relay));
   for (auto& one : joining) groups.push_back(one.get().value());
   std::vector<std::future<Result<std::vector<std::string>>>> exchanges;
+  exchanges.reserve(groups.size());
   for (auto& group : groups)
     exchanges.push_back(std::async(std::launch::async, [&group] {
       return group->exchange(fmt::format("rank {}", group->rank()), kLong);
@@ -178,6 +180,7 @@ TEST_F(TcpGroupTest, StrangersAreRefusedAndListeningGoesOn) {
 
 TEST_F(TcpGroupTest, ManyStrangersAtOnceDoNotKeepAPeerOut) {
   std::vector<Fd> strangers;
+  strangers.reserve(50);
   for (int i = 0; i < 50; ++i) strangers.push_back(stranger());
   auto joining = join(task_of());
   const auto relay = listener_->accept(task_of(), 1, kLong);

@@ -1,11 +1,12 @@
 #include "kernels/memory/host_buffer.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <new>
+
+#include <fmt/format.h>
 
 namespace railgauge {
 namespace {

@@ -2,6 +2,7 @@
 // or serves an agent as its child. Only wires; CLI11 stays in this file.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <string>
@@ -58,7 +59,8 @@ void add_general_flags(CLI::App& app, Flags& flags) {
   app.add_flag("--version", flags.version, "Print the version");
   app.add_option(
          "--listen", flags.listen,
-         fmt::format("Wait for one peer on [ADDR:]PORT (default port {}), run, exit", kDefaultPort))
+         fmt::format("Wait for one peer on [ADDR:]PORT or ADDR (default port {}), run, exit",
+                     kDefaultPort))
       ->type_name("[ADDR:]PORT")
       ->expected(0, 1);
   app.add_option("--connect", flags.connect,
@@ -150,6 +152,18 @@ Format file_format_of(const std::string& file, Format format) {
   return file.ends_with(".csv") ? Format::kCsv : Format::kJson;
 }
 
+// "[ADDR:]PORT"; an address alone, or nothing, takes the default port.
+Result<std::string> listen_address(const std::string& text) {
+  if (text.empty()) return fmt::format("{}", kDefaultPort);
+  const auto whole = parse_listen_address(text);
+  if (whole) return text;
+  const bool bare_ipv6 = !text.starts_with('[') && std::ranges::count(text, ':') > 1;
+  const std::string with_port =
+      fmt::format(fmt::runtime(bare_ipv6 ? "[{}]:{}" : "{}:{}"), text, kDefaultPort);
+  if (parse_listen_address(with_port)) return with_port;
+  return tl::unexpected(whole.error());
+}
+
 Result<StandaloneOptions> standalone_options(const CLI::App& app, const Flags& flags,
                                              const KernelRow& row) {
   const double deadline_ns = RG_TRY(parse_duration_ns(flags.deadline));
@@ -169,10 +183,7 @@ Result<StandaloneOptions> standalone_options(const CLI::App& app, const Flags& f
   options.file_format = file_format_of(flags.output, format);
   options.style = {.rate_unit = RG_TRY(rate_unit_of(flags.units, row.info())),
                    .colour = ::isatty(STDOUT_FILENO) == 1};
-  if (app.count("--listen") > 0) {
-    options.listen = flags.listen.empty() ? fmt::format("{}", kDefaultPort) : flags.listen;
-    RG_TRY(parse_listen_address(*options.listen));
-  }
+  if (app.count("--listen") > 0) options.listen = RG_TRY(listen_address(flags.listen));
   if (!flags.connect.empty())
     options.connect = RG_TRY(parse_connect_address(flags.connect, kDefaultPort));
   if (flags.keep && !options.listen)

@@ -112,7 +112,7 @@ std::string report_csv(const RunnerReport& report) {
 }
 
 std::string event_line(const Record& record) {
-  return fmt::format("{{\"schema_version\": {}, {}\n", kReportSchemaVersion,
+  return fmt::format("{{\"schema_version\":{},{}\n", kReportSchemaVersion,
                      to_json(record, JsonLayout::kCompact).substr(1));
 }
 

@@ -156,8 +156,8 @@ TEST(Report, AnEventIsOneLineWithItsSchemaVersionFirst) {
   Record record;
   record.mutable_note()->set_text("two\nlines");
   EXPECT_EQ(event_line(record),
-            "{\"schema_version\": 1, \"key\": null, \"unix_time_seconds\": 0, "
-            "\"note\": {\"severity\": \"\", \"text\": \"two\\u000alines\"}}\n");
+            "{\"schema_version\":1,\"key\":null,\"unix_time_seconds\":0,"
+            "\"note\":{\"severity\":\"\",\"text\":\"two\\nlines\"}}\n");
 }
 
 TEST(Report, IsTheSameUnderACommaDecimalLocale) {

@@ -70,14 +70,13 @@ class RecordReporter final : public Reporter {
   Started& pending() { return started_; }
 
  private:
-  // Where the kernel chose its device itself, the facts say which.
+  // As opened: the request may name no port, or nothing at all.
   void name_endpoint() {
     const auto& facts = started_.facts();
     const auto device = facts.find("device");
     const auto port = facts.find("port");
-    if (!started_.endpoint().empty() || device == facts.end()) return;
-    started_.set_endpoint(port == facts.end() ? device->second
-                                              : device->second + ":" + port->second);
+    if (device != facts.end() && port != facts.end())
+      started_.set_endpoint(device->second + ":" + port->second);
   }
 
   RecordWriter& records_;

@@ -41,15 +41,9 @@ bool is_one_line(const std::string& text) {
 // A listener on a port that the system chose.
 class Listener {
  public:
-  explicit Listener(Words words) : process_(command(with_listen(std::move(words)))) {
-    RG_CHECK(process_.wait_for_stderr("listening on 127.0.0.1:"));
-    RG_CHECK(process_.wait_for_stderr("\n"));
-  }
-  [[nodiscard]] std::string address() const {
-    const std::string& err = process_.err_so_far();
-    const std::size_t begin = err.find("127.0.0.1:");
-    return err.substr(begin, err.find('\n') - begin);
-  }
+  explicit Listener(Words words)
+      : process_(command(with_listen(std::move(words)))), address_(process_.listening_address()) {}
+  [[nodiscard]] const std::string& address() const { return address_; }
   Process& process() { return process_; }
 
  private:
@@ -58,6 +52,7 @@ class Listener {
     return words;
   }
   Process process_;
+  const std::string address_;
 };
 
 struct Pair {
@@ -181,6 +176,17 @@ TEST(TwoTerminals, NobodyListeningIsUnreachable) {
   EXPECT_NE(parse_report(ended.out).reason().find("127.0.0.1:1"), std::string::npos) << ended.out;
 }
 
+TEST(TwoTerminals, ListenAndConnectMeetOnTheDefaultPort) {
+  for (const Words& words : {Words{"127.0.0.1"}, Words{"127.0.0.1:7479"}}) {
+    Words listen{"test.latency", "--listen"};
+    listen.insert(listen.end(), words.begin(), words.end());
+    Process listener(command(listen));
+    EXPECT_EQ(listener.listening_address(), "127.0.0.1:7479");
+    EXPECT_EQ(run({"test.latency", "--connect", "127.0.0.1"}).exit_code, kExitPassed);
+    EXPECT_EQ(listener.wait().exit_code, kExitPassed);
+  }
+}
+
 TEST(TwoTerminals, APortThatIsTakenIsSaidInOneLine) {
   Listener listener({"test.latency"});
   const Ended ended = run({"test.latency", "--listen", listener.address()});
@@ -222,7 +228,7 @@ TEST(OneTerminal, EventsComeOneALineAndEndWithTheFinalOne) {
   std::string line;
   std::vector<Record> records;
   while (std::getline(lines, line)) {
-    ASSERT_TRUE(line.starts_with("{\"schema_version\": 1, ")) << line;
+    ASSERT_TRUE(line.starts_with("{\"schema_version\":1,")) << line;
     Record record;
     google::protobuf::util::JsonParseOptions lenient;
     lenient.ignore_unknown_fields = true;

@@ -117,6 +117,13 @@ bool Process::wait_for_stderr(const std::string& text) {
   return true;
 }
 
+std::string Process::listening_address() {
+  RG_CHECK(wait_for_stderr("listening on ") && wait_for_stderr("\n"));
+  const std::size_t begin = err_text_.find("127.0.0.1:");
+  RG_CHECK(begin != std::string::npos);
+  return err_text_.substr(begin, err_text_.find('\n') - begin);
+}
+
 void Process::tell(const ToRunner& message) {
   RG_CHECK(write_all(request_.get(), frame(message), kPatienceSeconds).has_value());
 }

@@ -41,7 +41,8 @@ class Process {
   Ended wait();
   // Waits until stderr holds `text`; false after kPatienceSeconds or at its end.
   bool wait_for_stderr(const std::string& text);
-  [[nodiscard]] const std::string& err_so_far() const { return err_text_; }
+  // "127.0.0.1:PORT" once it says that it listens there.
+  std::string listening_address();
 
   // With agent pipes.
   void tell(const ToRunner& message);

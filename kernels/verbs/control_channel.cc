@@ -27,9 +27,9 @@ void ControlChannel::connect(Link& link) {
                          link.peer().control_address(), link.peer().control_key());
   std::byte* flag = buffer_.data() + kOutgoing + kAbortFlag;
   *flag = std::byte{1};
-  abort_request_ = link.write_request(flag, region_.get()->lkey, 1,
-                                      link.peer().control_address() + kAbortFlag,
-                                      link.peer().control_key());
+  abort_request_ =
+      link.write_request(flag, region_.get()->lkey, 1, link.peer().control_address() + kAbortFlag,
+                         link.peer().control_key());
   link.queue().watch_abort(reinterpret_cast<const std::uint8_t*>(buffer_.data()) + kAbortFlag);
 }
 

@@ -1,13 +1,13 @@
 #include "kernels/verbs/device.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
 #include <span>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "kernels/verbs/words.h"
 

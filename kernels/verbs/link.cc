@@ -1,10 +1,11 @@
 #include "kernels/verbs/link.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+
+#include <fmt/format.h>
 
 #include "kernels/core/clock.h"
 #include "kernels/verbs/agreement.h"
@@ -236,10 +237,11 @@ Status Link::bring_up(const Context& context) {
 
 void Link::report_facts(Reporter& reporter) const {
   const Verbs& verbs = loaded_verbs();
+  reporter.fact("memory", "host");
   reporter.fact("path", "host");
   reporter.fact("device", device_.name());
   reporter.fact("port", std::to_string(device_.port()));
-  reporter.fact("peer_endpoint", peer_.endpoint());
+  reporter.fact("peer", peer_.endpoint());
   reporter.fact("driver", device_.driver());
   reporter.fact("firmware", device_.attributes().fw_ver);
   reporter.fact("link_layer", mine_.link_layer());

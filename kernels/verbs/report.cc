@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "kernels/core/stats.h"
 #include "kernels/core/units.h"
 #include "kernels/dl/verbs.h"
@@ -15,14 +13,6 @@ const TickClock& tick_clock(const Context& context) {
   const auto* clock = dynamic_cast<const TickClock*>(&context.clock);
   RG_CHECK(clock != nullptr);
   return *clock;
-}
-
-void report_clock_facts(const TickClock& clock, Reporter& reporter) {
-  reporter.fact("clock_source", clock.source());
-  reporter.fact("clock_overhead_ns", fmt::format("{:.1f}", clock.overhead_ns()));
-  reporter.fact("clock_granularity_ns", fmt::format("{:.1f}", clock.granularity_ns()));
-  if (!clock.fallback_reason().empty())
-    reporter.fact("clock_fallback_reason", clock.fallback_reason());
 }
 
 Point make_point(const PointNames& names, std::uint64_t message_bytes, const Sampled& sampled,
@@ -41,14 +31,6 @@ Point make_point(const PointNames& names, std::uint64_t message_bytes, const Sam
   point.set_synthetic(loaded_verbs().synthetic);
   if (raw_samples) point.mutable_samples()->Assign(sampled.samples.begin(), sampled.samples.end());
   return point;
-}
-
-Status check_drift(double drift_ppm) {
-  if (std::abs(drift_ppm) <= TickClock::kMaxDriftPpm) return {};
-  return fail(Code::kDataLoss,
-              fmt::format("the clock ran off by {:.0f} ppm since its calibration; {:.0f} ppm are "
-                          "allowed, so no figure counts",
-                          drift_ppm, TickClock::kMaxDriftPpm));
 }
 
 Status verify_area(std::span<const std::byte> area, std::uint64_t seed, const std::string& who) {

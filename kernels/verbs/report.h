@@ -14,9 +14,6 @@ namespace railgauge::verbs {
 // The clock that stamps: the runner's own. CHECKs that the context's clock is one.
 const TickClock& tick_clock(const Context& context);
 
-// Facts of the clock, for Started.
-void report_clock_facts(const TickClock& clock, Reporter& reporter);
-
 struct PointNames {
   std::string metric;
   std::string meaning;
@@ -27,9 +24,6 @@ struct PointNames {
 // Statistics of one size.
 Point make_point(const PointNames& names, std::uint64_t message_bytes, const Sampled& sampled,
                  bool raw_samples);
-
-// kDataLoss when the clock ran off by more than TickClock::kMaxDriftPpm since its calibration.
-Status check_drift(double drift_ppm);
 
 // Waits until the time since `begin_ticks` has grown by `fraction` of itself: the added cost of a
 // test control.

@@ -1,8 +1,8 @@
 #include "kernels/verbs/send_queue.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "kernels/dl/verbs.h"
 #include "kernels/verbs/words.h"

@@ -1,12 +1,13 @@
 #include "kernels/verbs/words.h"
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
+
+#include <fmt/format.h>
 
 namespace railgauge::verbs {
 namespace {

@@ -14,7 +14,10 @@ default_kernel() {
   printf '%s\n' "$package"
 }
 
-newest_cached() { (cd -- "$(cache_dir)/kernels" 2>/dev/null && ls -t | head -n 1); }
+newest_cached() {
+  find "$(cache_dir)/kernels" -mindepth 1 -maxdepth 1 -name 'linux-image-*' -printf '%T@ %f\n' 2>/dev/null |
+    sort -rn | sed -n '1s/^[^ ]* //p'
+}
 
 kernel_dir() { printf '%s/kernels/%s\n' "$(cache_dir)" "$kernel"; }
 kernel_image() { printf '%s\n' "$(kernel_dir)"/boot/vmlinuz-*; }
@@ -74,8 +77,9 @@ build_initramfs() {
       basename -- "$module"
     done <<<"$files" >"$root/vfabric/$stage.modules"
   done
-  (cd -- "$root" && find . -print0 | cpio -0 -o -H newc -R 0:0 --quiet) >"$1/initramfs-$kernel" ||
-    die 1 "cannot write the initramfs $1/initramfs-$kernel"
+  (cd -- "$root" && find . -print0 | cpio -0 -o -H newc -R 0:0 --quiet) >"$1/unfinished" ||
+    die 1 "cannot write the initramfs in $1"
+  mv -- "$1/unfinished" "$1/initramfs-$kernel"
   rm -rf -- "$root"
 }
 

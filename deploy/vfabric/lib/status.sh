@@ -17,6 +17,7 @@ node_state() {
   fi
 }
 
+node_kernel() { cat -- "$(node_dir "$1")/kernel" 2>/dev/null; }
 node_faults() { sort -- "$(node_dir "$1")/faults" 2>/dev/null; }
 
 print_json() {
@@ -25,7 +26,7 @@ print_json() {
     "$network" "$mtu" "$accelerator" "$(json_text "$state")"
   for ((node = 1; node <= nodes; ++node)); do
     printf '%s{"name":"n%s","state":"%s","address":"192.0.2.%s","linux_kernel":"%s","exec_port":%s,"metrics_port":%s,"faults":[' \
-      "$comma" "$node" "$(node_state "$node")" "$node" "$(cat "$(node_dir "$node")/kernel")" \
+      "$comma" "$node" "$(node_state "$node")" "$node" "$(node_kernel "$node")" \
       "$(ssh_port "$node")" "$(metrics_port "$node")"
     inner=
     while read -r kind value; do
@@ -44,14 +45,14 @@ json_text() {
 }
 
 print_table() {
-  local node faults format='%-5s %-8s %-12s %-9s %-13s %-28s %s\n'
+  local node faults format='%-5s %-8s %-12s %-9s %-13s %-34s %s\n'
   # shellcheck disable=SC2059
   printf "$format" node state address exec-port metrics-port kernel faults
   for ((node = 1; node <= nodes; ++node)); do
     faults=$(node_faults "$node" | paste -sd, -)
     # shellcheck disable=SC2059
     printf "$format" "n$node" "$(node_state "$node")" "192.0.2.$node" "$(ssh_port "$node")" \
-      "$(metrics_port "$node")" "$(cat "$(node_dir "$node")/kernel")" "${faults:--}"
+      "$(metrics_port "$node")" "$(node_kernel "$node")" "${faults:--}"
   done
   printf 'network %s, mtu %s, %s; state in %s\n' "$network" "$mtu" "$accelerator" "$state"
 }

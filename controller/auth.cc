@@ -1,0 +1,185 @@
+#include "controller/auth.h"
+
+#include <grp.h>
+#include <grpcpp/grpcpp.h>
+#include <pwd.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace railgauge::auth {
+namespace {
+
+constexpr std::string_view kDescriptorPrefix = "fd:";
+constexpr int kMaxGroups = 1'024;
+constexpr std::size_t kUserBufferBytes = 16 * 1'024;
+
+// The property's only value; "" when there is none, or several.
+std::string only_property(const grpc::AuthContext& context, const char* name) {
+  const auto values = context.FindPropertyValues(name);
+  return values.size() == 1 ? std::string(values[0].data(), values[0].size()) : std::string();
+}
+
+std::string_view name_of(Role role) {
+  switch (role) {
+    case Role::kAgent:
+      return "agent";
+    case Role::kOperator:
+      return "operator";
+    case Role::kViewer:
+      return "viewer";
+    case Role::kAny:
+      return "any role";
+    case Role::kNone:
+      break;
+  }
+  return "no known role";
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  const int lower = std::tolower(static_cast<unsigned char>(c));
+  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+// One character of an RFC 2253 value, with its escapes (\, and \2C); advances `at`.
+char take_character(std::string_view text, std::size_t& at) {
+  if (text[at] != '\\' || at + 1 >= text.size()) return text[at++];
+  if (at + 2 < text.size() && hex_digit(text[at + 1]) >= 0 && hex_digit(text[at + 2]) >= 0) {
+    at += 3;
+    return static_cast<char>(hex_digit(text[at - 2]) * 16 + hex_digit(text[at - 1]));
+  }
+  at += 2;
+  return text[at - 1];
+}
+
+}  // namespace
+
+bool may_connect(const Credentials& peer, uid_t own_uid, std::optional<gid_t> group) {
+  if (peer.uid == 0 || peer.uid == own_uid) return true;
+  return group &&
+         (peer.gid == *group || std::ranges::find(peer.groups, *group) != peer.groups.end());
+}
+
+std::string user_name(uid_t uid) {
+  passwd entry{};
+  passwd* found = nullptr;
+  std::array<char, kUserBufferBytes> buffer{};
+  if (getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr)
+    return entry.pw_name;
+  return fmt::format("uid {}", uid);
+}
+
+Result<Credentials> credentials_of(int fd) {
+  ucred credentials{};
+  socklen_t size = sizeof(credentials);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0)
+    return fail(Code::kPermissionDenied,
+                fmt::format("control socket: peer credentials: {}", std::strerror(errno)));
+  Credentials peer{.uid = credentials.uid, .gid = credentials.gid};
+  passwd entry{};
+  passwd* found = nullptr;
+  std::array<char, kUserBufferBytes> buffer{};
+  if (getpwuid_r(peer.uid, &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr)
+    return peer;  // an unknown user is in no group
+  int count = kMaxGroups;
+  peer.groups.resize(kMaxGroups);
+  if (getgrouplist(entry.pw_name, peer.gid, peer.groups.data(), &count) < 0) count = 0;
+  peer.groups.resize(static_cast<std::size_t>(count));
+  return peer;
+}
+
+void PeerBook::set(int fd, std::string user) {
+  const std::lock_guard lock(mutex_);
+  users_[fd] = std::move(user);
+}
+
+Peer PeerBook::peer_of(const grpc::ServerContextBase& context) const {
+  Peer peer{.address = context.peer()};
+  if (peer.address.starts_with(kDescriptorPrefix)) {
+    int fd = -1;
+    std::from_chars(peer.address.data() + kDescriptorPrefix.size(),
+                    peer.address.data() + peer.address.size(), fd);
+    const std::lock_guard lock(mutex_);
+    const auto user = users_.find(fd);
+    if (user == users_.end()) return peer;
+    peer.role = Role::kAny;
+    peer.who = user->second;
+    peer.address = "unix socket";
+    return peer;
+  }
+  const auto context_auth = context.auth_context();
+  if (context_auth == nullptr || !context_auth->IsPeerAuthenticated()) {
+    // Only --insecure has a TCP port that lets such a peer in: with TLS a certificate is required.
+    const bool plain =
+        context_auth == nullptr || only_property(*context_auth, "transport_security_type") != "ssl";
+    peer.role = plain ? Role::kAny : Role::kNone;
+    peer.who = peer.address;
+    return peer;
+  }
+  const Subject subject = parse_subject(only_property(*context_auth, "x509_subject"));
+  peer.role = role_of(subject);
+  peer.common_name = subject.common_names.size() == 1 ? subject.common_names[0] : "";
+  peer.who = peer.common_name.empty() ? peer.address : peer.common_name;
+  return peer;
+}
+
+Subject parse_subject(std::string_view text) {
+  Subject subject;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t equals = text.find('=', at);
+    if (equals == std::string_view::npos) return {};
+    const std::string_view key = text.substr(at, equals - at);
+    at = equals + 1;
+    std::string value;
+    while (at < text.size() && text[at] != ',' && text[at] != '+')
+      value.push_back(take_character(text, at));
+    if (at < text.size()) ++at;
+    if (key == "CN") subject.common_names.push_back(std::move(value));
+    if (key == "OU") subject.units.push_back(std::move(value));
+  }
+  return subject;
+}
+
+Role role_of(const Subject& subject) {
+  if (subject.units.size() != 1) return Role::kNone;
+  const std::string& unit = subject.units[0];
+  if (unit == "agent") return Role::kAgent;
+  if (unit == "operator") return Role::kOperator;
+  return unit == "viewer" ? Role::kViewer : Role::kNone;
+}
+
+Status may_control(const Peer& peer, bool read_only) {
+  const bool allowed = peer.role == Role::kAny || peer.role == Role::kOperator ||
+                       (read_only && peer.role == Role::kViewer);
+  if (allowed) return {};
+  return fail(Code::kPermissionDenied,
+              fmt::format("{}: the certificate gives {}; this needs OU={}", peer.who,
+                          name_of(peer.role), read_only ? "operator or viewer" : "operator"));
+}
+
+Status may_attach(const Peer& peer) {
+  if (peer.role == Role::kAny || peer.role == Role::kAgent) return {};
+  return fail(Code::kPermissionDenied,
+              fmt::format("{}: the certificate gives {}; an agent needs OU=agent", peer.who,
+                          name_of(peer.role)));
+}
+
+Status may_speak_for(const Peer& peer, const std::string& node_name) {
+  RG_TRY_OK(may_attach(peer));
+  if (peer.role == Role::kAny || peer.common_name == node_name) return {};
+  return fail(Code::kPermissionDenied,
+              fmt::format("the certificate is for {}, so it cannot speak for node {}; it needs "
+                          "CN={}",
+                          peer.who, node_name, node_name));
+}
+
+}  // namespace railgauge::auth

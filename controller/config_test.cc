@@ -1,0 +1,81 @@
+#include "controller/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/host_port.h"
+#include "controller/rfc3339.h"
+
+namespace railgauge {
+namespace {
+
+using testing::HasSubstr;
+
+std::optional<std::string> no_environment(const std::string&) { return std::nullopt; }
+
+TEST(Config, AFlagBeatsAVariableBeatsTheFileBeatsTheDefault) {
+  const Environment environment = [](const std::string& name) -> std::optional<std::string> {
+    if (name == "RAILGAUGE_SOCKET") return "/from/variable";
+    if (name == "RAILGAUGE_METRICS_LISTEN") return "127.0.0.1:1";
+    return std::nullopt;
+  };
+  const auto file = parse_settings_file(
+      "# a comment\nsocket = /from/file\nmetrics_listen=127.0.0.1:2\n"
+      "socket_group = ops\n",
+      "c.conf");
+  ASSERT_TRUE(file);
+  const auto config = resolve({{"metrics-listen", "127.0.0.1:3"}}, environment, *file);
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->metrics_listen, "127.0.0.1:3");
+  EXPECT_EQ(config->socket, "/from/variable");
+  EXPECT_EQ(config->socket_group, "ops");
+  EXPECT_EQ(config->database, "/var/lib/railgauge/railgauge.db");
+}
+
+TEST(Config, AnUnknownKeyNamesFileLineAndTheNearestKey) {
+  const auto file =
+      parse_settings_file("socket = a\nsuits = b\n", "/etc/railgauge/controller.conf");
+  ASSERT_FALSE(file);
+  EXPECT_THAT(file.error().message,
+              HasSubstr("/etc/railgauge/controller.conf:2: unknown key \"suits\""));
+  EXPECT_THAT(file.error().message, HasSubstr("suites"));
+}
+
+TEST(Config, AKeyTwiceOrALineWithoutEqualsIsRefused) {
+  EXPECT_FALSE(parse_settings_file("socket = a\nsocket = b\n", "f"));
+  EXPECT_FALSE(parse_settings_file("socket\n", "f"));
+}
+
+TEST(Config, ThereIsNoTcpWithoutCertificatesOrInsecure) {
+  const auto none = resolve({}, no_environment, {});
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->tcp.listen, "");
+  const auto refused = resolve({{"listen", "127.0.0.1:7443"}}, no_environment, {});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("--tls-cert, --tls-key and --tls-ca, or --insecure"));
+  EXPECT_EQ(resolve({{"insecure", "true"}}, no_environment, {})->tcp.listen, "127.0.0.1:7443");
+  EXPECT_FALSE(resolve({{"tls-cert", "a"}}, no_environment, {}));
+  EXPECT_FALSE(resolve({{"insecure", "perhaps"}}, no_environment, {}));
+  const Values files{{"tls-cert", "a"}, {"tls-key", "b"}, {"tls-ca", "c"}};
+  EXPECT_EQ(resolve(files, no_environment, {})->tcp.listen, "0.0.0.0:7443");
+  Values both = files;
+  both["insecure"] = "true";
+  EXPECT_FALSE(resolve(both, no_environment, {}));
+}
+
+TEST(HostPort, SplitsNamesAndBracketedAddresses) {
+  EXPECT_EQ(parse_host_port("listen", "127.0.0.1:7470")->port, 7470);
+  EXPECT_EQ(parse_host_port("listen", "[::1]:7470")->host, "::1");
+  EXPECT_EQ(parse_host_port("listen", ":7443")->host, "0.0.0.0");
+  for (const char* wrong : {"7470", "host:", "host:x", "host:65536", "host:-1", "::1:80", "h:1 "})
+    EXPECT_FALSE(parse_host_port("listen", wrong)) << wrong;
+}
+
+TEST(Rfc3339, PrintsMillisecondsInUtcAndNothingForNotYet) {
+  EXPECT_EQ(rfc3339(1'763'640'000.2504), "2025-11-20T12:00:00.250Z");
+  EXPECT_EQ(rfc3339(0), "");
+}
+
+}  // namespace
+}  // namespace railgauge

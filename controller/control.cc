@@ -1,0 +1,271 @@
+#include "controller/control.h"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <random>
+#include <utility>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "controller/convert.h"
+#include "controller/fleet/contract.h"
+#include "controller/fleet/kernels.h"
+#include "controller/fleet/rows.h"
+#include "controller/plan/node_set.h"
+#include "kernels/core/text.h"
+
+namespace railgauge {
+namespace {
+
+constexpr std::uint32_t kDefaultRuns = 50;
+constexpr std::uint32_t kMaxRuns = 10'000;
+constexpr std::array<std::string_view, 3> kTriggers{"cli", "schedule", "upgrade"};
+
+// Sortable by time, distinct by chance within a second.
+std::string new_run_id(double unix_seconds) {
+  std::random_device random;
+  return fmt::format("{:%Y%m%d-%H%M%S}-{:06x}", fmt::gmtime(static_cast<std::time_t>(unix_seconds)),
+                     random() & 0xffffffU);
+}
+
+std::vector<KernelInfo> kernels_of(const std::map<std::string, fleet::NodeState>& nodes) {
+  std::vector<const api::Hello*> hellos;
+  for (const auto& [name, node] : nodes)
+    if (node.presence == fleet::NodePresence::kAttached) hellos.push_back(&node.hello);
+  return fleet::newest_kernels(hellos);
+}
+
+// A name that the caller got wrong is wrong use, not a missing part of the system.
+Error as_wrong_use(Error error) {
+  if (error.code == Code::kNotFound) error.code = Code::kInvalidArgument;
+  return error;
+}
+
+}  // namespace
+
+Control::Nodes Control::nodes() {
+  return loop_.call([this] { return fleet_.nodes(); });
+}
+
+Result<std::vector<std::string>> Control::known_names(const Nodes& live) {
+  std::vector<std::string> names;
+  for (const auto& [name, node] : live) names.push_back(name);
+  for (const store::NodeRow& row : RG_TRY(store_.list_nodes()))
+    if (!live.contains(row.name)) names.push_back(row.name);
+  std::ranges::sort(names);
+  return names;
+}
+
+Result<api::NodeList> Control::list_nodes(const api::ListNodesRequest& request) {
+  const Nodes live = nodes();
+  std::map<std::string, api::NodeInfo> infos;
+  for (const store::NodeRow& row : RG_TRY(store_.list_nodes())) infos[row.name] = to_api(row);
+  for (const auto& [name, node] : live) infos[name] = to_api(node);
+  std::vector<std::string> names;
+  for (const auto& [name, info] : infos) names.push_back(name);
+  if (!request.node_set().empty()) names = RG_TRY(plan::select_nodes(request.node_set(), names));
+  api::NodeList list;
+  list.set_schema_version(kSchemaVersion);
+  for (const std::string& name : names) *list.add_nodes() = infos[name];
+  return list;
+}
+
+Result<KernelList> Control::list_kernels(const api::ListKernelsRequest& request) {
+  KernelList list;
+  list.set_schema_version(kSchemaVersion);
+  std::vector<std::string> names;
+  for (const KernelInfo& kernel : kernels_of(nodes())) {
+    names.push_back(kernel.name());
+    if (request.name().empty() || request.name() == kernel.name()) *list.add_kernels() = kernel;
+  }
+  if (names.empty())
+    return fail(Code::kUnavailable,
+                "no node is attached, and kernels are told by the nodes; start an agent");
+  if (list.kernels().empty())
+    return fail(Code::kInvalidArgument,
+                fmt::format("no attached node has a kernel {}{}", in_quotes(request.name()),
+                            did_you_mean(request.name(), names)));
+  return list;
+}
+
+Result<api::SuiteList> Control::list_suites() {
+  const std::vector<KernelInfo> kernels = kernels_of(nodes());
+  api::SuiteList list;
+  list.set_schema_version(kSchemaVersion);
+  for (const std::string& name : suites_.names()) {
+    api::SuiteSource source;
+    source.set_name(name);
+    Result<api::SuiteCheck> check = suites_.check(source, kernels);
+    api::SuiteInfo& info = *list.add_suites();
+    if (check) info = std::move(*check->mutable_suite());
+    if (!check) info.set_error(check.error().message);
+    info.set_name(name);  // the name to run it by
+    info.set_path(suites_.path_of(name));
+  }
+  return list;
+}
+
+Result<api::SuiteCheck> Control::check_suite(const api::SuiteSource& source) {
+  return suites_.check(source, kernels_of(nodes()));
+}
+
+// The attached nodes that a node set selects; `order` is the plan's.
+Result<Control::Nodes> Control::nodes_to_use(const std::string& node_set,
+                                             std::vector<std::string>& order) {
+  Nodes live = nodes();
+  if (node_set.empty())
+    std::erase_if(live, [](const auto& node) {
+      return node.second.presence != fleet::NodePresence::kAttached;
+    });
+  std::vector<std::string> names = RG_TRY(known_names(node_set.empty() ? Nodes{} : live));
+  if (node_set.empty()) {
+    names.clear();
+    for (const auto& [name, node] : live) names.push_back(name);
+    if (names.empty())
+      return fail(Code::kUnavailable,
+                  "no node is attached; start an agent on the nodes to measure");
+  } else {
+    names = RG_TRY(plan::select_nodes(node_set, names));
+  }
+  Nodes chosen;
+  for (const std::string& name : names) {
+    const auto node = live.find(name);
+    if (node == live.end() || node->second.presence != fleet::NodePresence::kAttached)
+      return fail(Code::kUnavailable,
+                  fmt::format("node {} is not attached; start its agent, or leave it out with !{}",
+                              name, name));
+    chosen.insert(*node);
+  }
+  order = std::move(names);
+  return chosen;
+}
+
+Result<Control::Prepared> Control::prepare(const api::RunRequest& request) {
+  const SuiteFolder::Text text = RG_TRY(suites_.text_of(request.suite()));
+  std::vector<std::string> order;
+  const Nodes chosen = RG_TRY(nodes_to_use(request.node_set(), order));
+  std::vector<const api::Hello*> hellos;
+  std::vector<plan::PlanNode> plan_nodes;
+  for (const std::string& name : order) {
+    hellos.push_back(&chosen.at(name).hello);
+    plan_nodes.push_back(fleet::plan_node_of(chosen.at(name)));
+  }
+  const std::vector<KernelInfo> kernels = RG_TRY(fleet::common_kernels(hellos));
+  const plan::SuiteReading reading = plan::read_suite(text.text, text.file_name, kernels);
+  if (!reading.suite) return tl::unexpected(plan::error_of(reading.problems));
+  return Prepared{RG_TRY(plan::make_plan(*reading.suite, plan_nodes, kernels)), text.text};
+}
+
+Result<api::RunPlan> Control::plan_run(const api::RunRequest& request) {
+  return to_api(RG_TRY(prepare(request)).plan);
+}
+
+Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
+                                           const std::string& requested_by) {
+  const std::string trigger = request.trigger().empty() ? "cli" : request.trigger();
+  if (std::ranges::find(kTriggers, trigger) == kTriggers.end())
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("trigger {}: allowed are cli, schedule and upgrade", in_quotes(trigger)));
+  RG_TRY_OK(loop_.call([this] { return director_.admits(); }));
+  Prepared prepared = RG_TRY(prepare(request));
+  std::map<std::string, std::string> node_ids;
+  for (const auto& [name, node] : nodes()) node_ids[name] = node.hello.node_id();
+  store::RunRow row;
+  row.created_at = run::unix_seconds();
+  row.run_id = new_run_id(row.created_at);
+  row.suite = prepared.plan.suite;
+  row.suite_text = prepared.suite_text;
+  row.trigger = trigger;
+  row.requested_by = requested_by;
+  row.nodes = prepared.plan.nodes;
+  RG_TRY_OK(store_.create_run(row, task_rows(prepared.plan, node_ids)));
+  run::RunOrder order{row.run_id, trigger, requested_by, row.created_at, std::move(prepared.plan)};
+  return loop_.call([this, &order] {
+    const std::string id = order.run_id;
+    director_.submit(std::move(order));
+    return Result<api::RunSummary>(*director_.summary(id));
+  });
+}
+
+Result<api::RunSummary> Control::run_summary(const std::string& run_id) {
+  if (auto live = loop_.call([&] { return director_.summary(run_id); })) return std::move(*live);
+  Result<store::RunSummaryRow> row = store_.run_summary(run_id);
+  if (!row) return tl::unexpected(as_wrong_use(row.error()));
+  return to_api(*row);
+}
+
+Result<api::RunSummary> Control::cancel_run(const std::string& run_id,
+                                            const std::string& requested_by) {
+  auto cancelled = loop_.call(
+      [&] { return director_.cancel(run_id, fmt::format("cancelled by {}", requested_by)); });
+  return cancelled ? cancelled : run_summary(run_id);  // an ended run stays as it ended
+}
+
+Result<api::RunList> Control::list_runs(const api::ListRunsRequest& request) {
+  const std::uint32_t limit =
+      request.limit() == 0 ? kDefaultRuns : std::min(request.limit(), kMaxRuns);
+  const std::vector<store::RunSummaryRow> rows = RG_TRY(store_.list_runs(limit));
+  return loop_.call([&] {
+    api::RunList list;
+    list.set_schema_version(kSchemaVersion);
+    for (const store::RunSummaryRow& row : rows) {
+      auto live = director_.summary(row.run.run_id);
+      *list.add_runs() = live ? std::move(*live) : to_api(row);
+    }
+    return Result<api::RunList>(std::move(list));
+  });
+}
+
+Result<api::RunDetail> Control::get_run(const std::string& run_id) {
+  Result<store::RunDetailRow> row = store_.run_detail(run_id);
+  if (!row) return tl::unexpected(as_wrong_use(row.error()));
+  api::RunDetail detail;
+  detail.set_schema_version(kSchemaVersion);
+  auto live = loop_.call([&] { return director_.summary(run_id); });
+  *detail.mutable_run() = live ? std::move(*live) : to_api(row->summary);
+  for (const store::TaskDetailRow& task : row->tasks) *detail.add_tasks() = to_api(task);
+  return detail;
+}
+
+Result<api::ResultList> Control::query_results(const api::ResultsRequest& request) {
+  store::ResultsFilter filter;
+  filter.run_id = request.run_id();
+  filter.kernel = request.kernel();
+  filter.metric = request.metric();
+  if (request.has_message_bytes()) filter.message_bytes = request.message_bytes();
+  filter.limit = request.limit();
+  if (!request.node_set().empty()) {
+    const std::vector<std::string> known = RG_TRY(known_names(nodes()));
+    filter.nodes = RG_TRY(plan::select_nodes(request.node_set(), known));
+  }
+  Result<std::vector<store::ResultRow>> rows = store_.results(filter);
+  if (!rows) return tl::unexpected(as_wrong_use(rows.error()));
+  api::ResultList list;
+  list.set_schema_version(kSchemaVersion);
+  for (store::ResultRow& row : *rows) *list.add_points() = to_api(std::move(row));
+  return list;
+}
+
+Result<api::VersionInfo> Control::get_version() {
+  const store::StoreStats stats = RG_TRY(store_.stats());
+  api::VersionInfo version;
+  version.set_schema_version(kSchemaVersion);
+  version.set_version(RAILGAUGE_VERSION);
+  version.mutable_contract()->set_major(fleet::kContract.major);
+  version.mutable_contract()->set_minor(fleet::kContract.minor);
+  version.set_database_version(stats.database_version);
+  return version;
+}
+
+Status Control::watch(const std::string& run_id, std::shared_ptr<run::RunWatcher> watcher) {
+  return loop_.call([&] { return director_.watch(run_id, std::move(watcher)); });
+}
+
+void Control::unwatch(const std::string& run_id, std::shared_ptr<run::RunWatcher> watcher) {
+  loop_.post([this, run_id, kept = std::move(watcher)] { director_.unwatch(run_id, kept.get()); });
+}
+
+}  // namespace railgauge

@@ -1,0 +1,69 @@
+// What people's tools may ask: each function answers one rpc of control.proto. Plain values in and
+// out, no gRPC. Called on worker threads; asks the event loop where it needs the living state.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "controller/api/control.pb.h"
+#include "controller/fleet/fleet.h"
+#include "controller/plan/planner.h"
+#include "controller/run/director.h"
+#include "controller/run/event_loop.h"
+#include "controller/store/store.h"
+#include "controller/suite_folder.h"
+
+namespace railgauge {
+
+inline constexpr std::uint32_t kSchemaVersion = 1;
+
+class Control {
+ public:
+  // Everything outlives it.
+  Control(run::EventLoop& loop, fleet::Fleet& fleet, run::Director& director, store::Store& store,
+          SuiteFolder suites)
+      : loop_(loop),
+        fleet_(fleet),
+        director_(director),
+        store_(store),
+        suites_(std::move(suites)) {}
+
+  Result<api::NodeList> list_nodes(const api::ListNodesRequest& request);
+  Result<KernelList> list_kernels(const api::ListKernelsRequest& request);
+  Result<api::SuiteList> list_suites();
+  Result<api::SuiteCheck> check_suite(const api::SuiteSource& source);
+  Result<api::RunPlan> plan_run(const api::RunRequest& request);
+  Result<api::RunSummary> start_run(const api::RunRequest& request,
+                                    const std::string& requested_by);
+  Result<api::RunSummary> cancel_run(const std::string& run_id, const std::string& requested_by);
+  Result<api::RunSummary> run_summary(const std::string& run_id);
+  Result<api::RunList> list_runs(const api::ListRunsRequest& request);
+  Result<api::RunDetail> get_run(const std::string& run_id);
+  Result<api::ResultList> query_results(const api::ResultsRequest& request);
+  Result<api::VersionInfo> get_version();
+
+  // Follows a run under way. kNotFound: it is not (any more).
+  Status watch(const std::string& run_id, std::shared_ptr<run::RunWatcher> watcher);
+  void unwatch(const std::string& run_id, std::shared_ptr<run::RunWatcher> watcher);
+
+ private:
+  struct Prepared {  // a plan and what it was made from
+    plan::Plan plan;
+    std::string suite_text;
+  };
+  using Nodes = std::map<std::string, fleet::NodeState>;
+
+  Nodes nodes();
+  Result<std::vector<std::string>> known_names(const Nodes& live);
+  Result<Nodes> nodes_to_use(const std::string& node_set, std::vector<std::string>& order);
+  Result<Prepared> prepare(const api::RunRequest& request);
+
+  run::EventLoop& loop_;
+  fleet::Fleet& fleet_;
+  run::Director& director_;
+  store::Store& store_;
+  const SuiteFolder suites_;
+};
+
+}  // namespace railgauge

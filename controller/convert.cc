@@ -1,0 +1,176 @@
+#include "controller/convert.h"
+
+#include <fmt/format.h>
+
+#include "controller/rfc3339.h"
+
+namespace railgauge {
+namespace {
+
+api::Nic to_api(const store::EndpointRow& row) {
+  api::Nic nic;
+  nic.set_device(row.device);
+  nic.set_port(row.port);
+  nic.set_pci_address(row.pci_address);
+  nic.set_netdev(row.netdev);
+  nic.set_state(row.state);
+  nic.set_link_layer(row.link_layer);
+  nic.set_guid(row.guid);
+  nic.set_rate_bits_per_second(row.rate_bits_per_second);
+  nic.set_active_mtu_bytes(row.active_mtu_bytes);
+  nic.set_firmware(row.firmware);
+  nic.set_numa_node_plus_one(row.numa_node_plus_one);
+  nic.set_driver(row.driver);
+  return nic;
+}
+
+api::RankDetail to_api(const store::RankDetailRow& row) {
+  api::RankDetail rank;
+  rank.set_rank(row.rank);
+  rank.set_node(row.node);
+  rank.set_endpoint(row.endpoint);
+  if (row.final_record) {
+    rank.set_outcome(row.final_record->outcome());
+    rank.set_reason(row.final_record->reason());
+    *rank.mutable_phases() = row.final_record->phases();
+  }
+  rank.mutable_facts()->insert(row.facts.begin(), row.facts.end());
+  for (const Note& note : row.notes)
+    rank.add_notes(fmt::format("{}: {}", note.severity(), note.text()));
+  return rank;
+}
+
+}  // namespace
+
+std::string endpoint_text(const std::string& node, const std::string& endpoint) {
+  return endpoint.empty() ? node : fmt::format("{}/{}", node, endpoint);
+}
+
+api::NodeInfo to_api(const fleet::NodeState& node) {
+  const bool attached = node.presence == fleet::NodePresence::kAttached;
+  api::NodeInfo info;
+  info.set_name(node.hello.name());
+  info.set_node_id(node.hello.node_id());
+  info.set_state(attached ? "attached" : "lost");
+  info.set_version(node.hello.version());
+  info.set_address(node.address);
+  info.set_attached_at(rfc3339(node.attached_at_unix));
+  info.set_last_seen_at(rfc3339(node.last_seen_at_unix));
+  *info.mutable_nics() = node.hello.nics();
+  *info.mutable_facts() = node.hello.facts();
+  if (node.spool_records) info.set_spool_records(*node.spool_records);
+  info.set_busy_task_id(node.busy_task_id);
+  return info;
+}
+
+api::NodeInfo to_api(const store::NodeRow& row) {
+  api::NodeInfo info;
+  info.set_name(row.name);
+  info.set_node_id(row.node_id);
+  info.set_state("lost");
+  info.set_version(row.version);
+  info.set_address(row.address);
+  info.set_last_seen_at(rfc3339(row.last_seen_at));
+  for (const store::EndpointRow& endpoint : row.endpoints)
+    if (endpoint.kind == "nic") *info.add_nics() = to_api(endpoint);
+  info.mutable_facts()->insert(row.facts.begin(), row.facts.end());
+  return info;
+}
+
+api::RunPlan to_api(const plan::Plan& plan) {
+  api::RunPlan out;
+  out.set_schema_version(1);
+  out.set_suite(plan.suite);
+  for (const std::string& node : plan.nodes) out.add_nodes(node);
+  out.set_rounds(plan.rounds);
+  out.set_expected_seconds(plan.expected_seconds);
+  out.set_expected_bytes(plan.expected_bytes);
+  for (const plan::PlannedTask& task : plan.tasks) {
+    api::PlannedTask& planned = *out.add_tasks();
+    planned.set_task_id(task.id);
+    planned.set_stage(task.stage);
+    planned.set_round(task.round);
+    planned.set_kernel(task.kernel);
+    for (const plan::PlannedRank& rank : task.ranks)
+      planned.add_endpoints(endpoint_text(rank.node, rank.endpoint));
+    planned.set_expected_seconds(task.expected_seconds);
+    planned.set_expected_bytes(task.expected_bytes);
+  }
+  return out;
+}
+
+api::RunSummary to_api(const store::RunSummaryRow& row) {
+  api::RunSummary summary;
+  summary.set_schema_version(1);
+  summary.set_run_id(row.run.run_id);
+  summary.set_suite(row.run.suite);
+  summary.set_state(row.run.state);
+  summary.set_outcome(row.run.outcome);
+  summary.set_reason(row.run.reason);
+  summary.set_trigger(row.run.trigger);
+  summary.set_requested_by(row.run.requested_by);
+  summary.set_created_at(rfc3339(row.run.created_at));
+  summary.set_started_at(rfc3339(row.run.started_at));
+  summary.set_ended_at(rfc3339(row.run.ended_at));
+  summary.set_tasks_total(row.tasks_total);
+  summary.set_tasks_ended(row.tasks_ended);
+  summary.mutable_outcomes()->insert(row.outcomes.begin(), row.outcomes.end());
+  for (const std::string& node : row.run.nodes) summary.add_nodes(node);
+  return summary;
+}
+
+api::TaskDetail to_api(const store::TaskDetailRow& row) {
+  api::TaskDetail task;
+  task.set_task_id(row.task.task_id);
+  task.set_stage(row.task.stage);
+  task.set_round(row.task.round);
+  task.set_kernel(row.task.kernel);
+  for (const store::RankRow& rank : row.task.ranks)
+    task.add_endpoints(endpoint_text(rank.node, rank.endpoint));
+  task.set_state(row.task.state);
+  task.set_outcome(row.task.outcome);
+  task.set_reason(row.task.reason);
+  task.set_attempts(row.task.attempts);
+  for (const store::RankDetailRow& rank : row.ranks) *task.add_ranks() = to_api(rank);
+  return task;
+}
+
+api::ResultPoint to_api(store::ResultRow row) {
+  api::ResultPoint point;
+  point.set_run_id(row.run_id);
+  point.set_task_id(row.task_id);
+  point.set_attempt(row.attempt);
+  point.set_kernel(row.kernel);
+  point.set_revision(row.revision);
+  for (const std::string& endpoint : row.endpoints) point.add_endpoints(endpoint);
+  point.set_measured_at(rfc3339(row.measured_at));
+  point.set_outcome(row.outcome);
+  *point.mutable_point() = std::move(row.point);
+  point.mutable_parameters()->insert(row.parameters.begin(), row.parameters.end());
+  point.mutable_facts()->insert(row.facts.begin(), row.facts.end());
+  return point;
+}
+
+std::vector<store::TaskRow> task_rows(const plan::Plan& plan,
+                                      const std::map<std::string, std::string>& node_ids) {
+  std::vector<store::TaskRow> rows;
+  rows.reserve(plan.tasks.size());
+  for (const plan::PlannedTask& task : plan.tasks) {
+    store::TaskRow row;
+    row.task_id = task.id;
+    row.stage = task.stage;
+    row.round = task.round;
+    row.kernel = task.kernel;
+    row.parameters = task.parameters;
+    row.identity_parameters = task.identity_parameters;
+    for (const plan::PlannedRank& rank : task.ranks)
+      row.ranks.push_back({node_ids.at(rank.node), rank.node, rank.endpoint});
+    row.deadline_seconds = task.deadline_seconds;
+    row.expected_seconds = task.expected_seconds;
+    row.expected_bytes = task.expected_bytes;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace railgauge

@@ -1,0 +1,310 @@
+#include "controller/fleet/fleet.h"
+
+#include <algorithm>
+#include <cctype>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "controller/fleet/rows.h"
+
+namespace railgauge::fleet {
+namespace {
+
+constexpr std::size_t kMaxNameBytes = 253;
+constexpr std::size_t kMaxIdBytes = 64;
+
+bool printable(std::string_view text, std::size_t max) {
+  const auto fits = [](unsigned char c) { return c > ' ' && c < 0x7f; };
+  return !text.empty() && text.size() <= max && std::ranges::all_of(text, fits);
+}
+
+// A node's name stands in endpoints (node/DEV:PORT) and node sets, so their signs are not for
+// names.
+bool good_name(std::string_view name) {
+  const auto fits = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';
+  };
+  return !name.empty() && name.size() <= kMaxNameBytes && std::ranges::all_of(name, fits);
+}
+
+grpc::Status to_grpc(const Error& error) {
+  return {static_cast<grpc::StatusCode>(error.code), error.message};
+}
+
+// What a batch means for tasks, told once it is committed.
+std::vector<StoredRecords> summary_of(const api::RecordBatch& batch) {
+  std::map<std::tuple<std::string, std::string, std::uint32_t, std::uint32_t>, StoredRecords> ranks;
+  for (const api::SpooledRecord& spooled : batch.records()) {
+    const Record& record = spooled.record();
+    const RecordKey& key = record.key();
+    StoredRecords& rank = ranks[{key.run_id(), key.task_id(), key.attempt(), key.rank()}];
+    rank.task.set_run_id(key.run_id());
+    rank.task.set_task_id(key.task_id());
+    rank.task.set_attempt(key.attempt());
+    rank.task.set_rank(key.rank());
+    if (record.has_point()) ++rank.points;
+    if (record.has_final()) rank.final = record.final();
+  }
+  std::vector<StoredRecords> stored;
+  stored.reserve(ranks.size());
+  for (auto& [key, rank] : ranks) stored.push_back(std::move(rank));
+  return stored;
+}
+
+}  // namespace
+
+Fleet::Fleet(run::EventLoop& loop, store::Store& store, FleetOptions options)
+    : loop_(loop), store_(store), options_(options), roster_(options.roster) {}
+
+std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, auth::Peer peer) {
+  const Session session = next_session_++;
+  AgentStream::Events events{
+      .message =
+          [this](Session from, api::AgentMessage message) {
+            loop_.post([this, from, moved = std::move(message)]() mutable {
+              on_message(from, std::move(moved));
+            });
+          },
+      .closed = [this](Session from) { loop_.post([this, from] { on_closed(from); }); }};
+  auto stream = AgentStream::make(session, context, std::move(peer), std::move(events));
+  if (++open_streams_ > options_.max_streams) {
+    stream->finish(
+        {grpc::StatusCode::RESOURCE_EXHAUSTED,
+         fmt::format("the controller holds {} agents' streams, its limit", options_.max_streams)});
+  } else if (const Status allowed = auth::may_attach(stream->peer()); !allowed) {
+    spdlog::warn("agent refused: {}", allowed.error().message);
+    stream->finish(to_grpc(allowed.error()));
+  }
+  loop_.post([this, stream] {
+    streams_[stream->session()] = {.wire = stream, .opened = run::monotonic_seconds()};
+    stream->read_next();
+  });
+  return stream;
+}
+
+void Fleet::on_message(Session session, api::AgentMessage message) {
+  const auto found = streams_.find(session);
+  if (found == streams_.end()) return;
+  Stream& stream = found->second;
+  if (message.has_hello() && stream.name.empty()) {
+    on_hello(stream, std::move(*message.mutable_hello()));
+    return stream.wire->read_next();
+  }
+  if (stream.name.empty() || message.has_hello() ||
+      message.body_case() == api::AgentMessage::BODY_NOT_SET)
+    return stream.wire->finish(
+        {grpc::StatusCode::FAILED_PRECONDITION, "the first message, and only it, must be Hello"});
+  roster_.seen(session, run::monotonic_seconds());
+  const Roster::Node* holder = roster_.find(stream.name);
+  if (holder == nullptr || holder->session != session) return;  // replaced meanwhile
+  NodeState& node = nodes_[stream.name];
+  node.last_seen_at_unix = run::unix_seconds();
+  if (message.has_records()) return on_records(stream, std::move(*message.mutable_records()));
+  if (message.has_heartbeat())
+    on_heartbeat(node, message.heartbeat());
+  else if (listener_ != nullptr)
+    listener_->task_message(stream.name, std::move(message));
+  stream.wire->read_next();
+}
+
+Status Fleet::check_hello(const Stream& stream, const api::Hello& hello) const {
+  RG_TRY_OK(check_contract(hello.contract(), options_.contract));
+  if (!good_name(hello.name()))
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("a node's name is 1 to {} letters, digits, '.', '-' and '_'", kMaxNameBytes));
+  if (!printable(hello.node_id(), kMaxIdBytes) || !printable(hello.incarnation(), kMaxIdBytes))
+    return fail(Code::kInvalidArgument,
+                fmt::format("node {}: node id and incarnation are 1 to {} visible characters",
+                            hello.name(), kMaxIdBytes));
+  return auth::may_speak_for(stream.wire->peer(), hello.name());
+}
+
+void Fleet::refuse(Stream& stream, const Error& error) {
+  api::ControllerMessage message;
+  message.mutable_refused()->set_reason(error.message);
+  message.mutable_refused()->set_permanent(true);
+  stream.wire->send(std::move(message));
+  stream.wire->finish(to_grpc(error));
+}
+
+void Fleet::event(std::string kind, const std::string& node_id, std::string text) {
+  store::EventRow row;
+  row.kind = std::move(kind);
+  row.node_id = node_id;
+  row.text = std::move(text);
+  if (const Status added = store_.add_event(std::move(row)); !added)
+    spdlog::warn("event not stored: {}", added.error().message);
+}
+
+void Fleet::on_hello(Stream& stream, api::Hello hello) {
+  Status sound = check_hello(stream, hello);
+  Result<Roster::Attached> attached =
+      sound ? roster_.attach(stream.wire->session(), hello.name(), hello.node_id(),
+                             hello.incarnation(), run::monotonic_seconds())
+            : Result<Roster::Attached>(tl::unexpected(sound.error()));
+  if (attached) return welcome(stream, std::move(hello), *attached);
+  const std::string text = fmt::format("agent {} from {} refused: {}", hello.name(),
+                                       stream.wire->peer().address, attached.error().message);
+  spdlog::warn("{}", text);
+  event("node_refused", "", text);
+  refuse(stream, attached.error());
+}
+
+void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& attached) {
+  const std::string name = hello.name();
+  if (attached.replaced) {
+    const auto old = streams_.find(*attached.replaced);
+    if (old != streams_.end()) {
+      api::ControllerMessage message;
+      message.mutable_refused()->set_reason(
+          fmt::format("node {} attached with another stream", name));
+      old->second.name.clear();
+      old->second.wire->send(std::move(message));
+      old->second.wire->finish({grpc::StatusCode::ABORTED, "replaced by another stream"});
+    }
+  }
+  stream.name = name;
+  const std::vector<api::TaskRef> running(hello.running().begin(), hello.running().end());
+  hello.clear_running();
+  NodeState& node = nodes_[name];
+  node = {.hello = std::move(hello), .address = stream.wire->peer().address};
+  node.presence = NodePresence::kAttached;
+  node.presence_since = run::monotonic_seconds();
+  node.attached_at_unix = node.last_seen_at_unix = run::unix_seconds();
+  api::ControllerMessage message;
+  api::Welcome& welcome = *message.mutable_welcome();
+  welcome.mutable_contract()->set_major(options_.contract.major);
+  welcome.mutable_contract()->set_minor(options_.contract.minor);
+  welcome.set_controller_version(RAILGAUGE_VERSION);
+  welcome.set_heartbeat_seconds(options_.heartbeat_seconds);
+  stream.wire->send(std::move(message));
+  remember(node);
+  const bool resumed = attached.arrival == Roster::Arrival::kResumed;
+  const std::string text =
+      fmt::format("node {} {} from {}", name, resumed ? "is back" : "attached", node.address);
+  spdlog::info("{}", text);
+  event(resumed ? "node_resumed" : "node_attached", node.hello.node_id(), text);
+  if (listener_ == nullptr) return;
+  if (resumed)
+    listener_->node_resumed(name, running);
+  else
+    listener_->node_attached(name, running);
+}
+
+void Fleet::remember(const NodeState& node) {
+  if (const Status put = store_.put_node(row_of(node)); !put)
+    spdlog::warn("node {} not stored: {}", node.hello.name(), put.error().message);
+}
+
+void Fleet::on_heartbeat(NodeState& node, const api::Heartbeat& heartbeat) {
+  node.spool_records = heartbeat.spool_records();
+  node.busy_task_id = heartbeat.busy_task_id();
+}
+
+// Nothing more is read from the stream until the store has taken the batch.
+void Fleet::on_records(Stream& stream, api::RecordBatch batch) {
+  if (batch.records().empty()) return stream.wire->read_next();
+  std::vector<Record> records;
+  records.reserve(static_cast<std::size_t>(batch.records_size()));
+  std::uint64_t through = 0;
+  for (const api::SpooledRecord& spooled : batch.records()) {
+    records.push_back(spooled.record());
+    through = std::max<std::uint64_t>(through, spooled.spool_id());
+  }
+  Delivery delivery{stream.wire->session(), stream.name, through, records.size(),
+                    summary_of(batch)};
+  auto done = [this, moved = std::move(delivery)](const Status& status) {
+    loop_.post([this, moved, status] { on_committed(moved, status); });
+  };
+  const Status taken = store_.append_records(nodes_[stream.name].hello.node_id(),
+                                             std::move(records), std::move(done));
+  if (taken) {
+    stream.held.reset();
+    return stream.wire->read_next();
+  }
+  if (!stream.held) spdlog::warn("records of {} wait: {}", stream.name, taken.error().message);
+  stream.held = std::move(batch);
+}
+
+void Fleet::on_committed(const Delivery& delivery, const Status& status) {
+  const auto found = streams_.find(delivery.session);
+  if (!status) {
+    // Unacknowledged records stay in the agent's spool; it delivers them again on a new stream.
+    spdlog::error("records of {} not stored: {}", delivery.name, status.error().message);
+    if (found != streams_.end()) found->second.wire->finish(to_grpc(status.error()));
+    return;
+  }
+  records_stored_ += delivery.count;
+  if (found != streams_.end()) {
+    api::ControllerMessage message;
+    message.mutable_ack()->set_through_spool_id(delivery.through);
+    found->second.wire->send(std::move(message));
+  }
+  if (listener_ != nullptr) listener_->records_stored(delivery.name, delivery.stored);
+}
+
+void Fleet::on_closed(Session session) {
+  --open_streams_;
+  const auto found = streams_.find(session);
+  if (found == streams_.end()) return;
+  streams_.erase(found);
+  const std::optional<std::string> name = roster_.detach(session, run::monotonic_seconds());
+  if (!name) return;
+  NodeState& node = nodes_[*name];
+  node.presence = NodePresence::kDetached;
+  node.presence_since = run::monotonic_seconds();
+  spdlog::info("node {}: its stream ended", *name);
+  if (listener_ != nullptr) listener_->node_detached(*name);
+}
+
+bool Fleet::send(const std::string& name, api::ControllerMessage message) {
+  const Roster::Node* node = roster_.find(name);
+  if (node == nullptr || node->presence != NodePresence::kAttached) return false;
+  const auto stream = streams_.find(node->session);
+  if (stream == streams_.end()) return false;
+  stream->second.wire->send(std::move(message));
+  return true;
+}
+
+void Fleet::tick(double now) {
+  for (auto& [session, stream] : streams_) {
+    if (stream.name.empty() && now >= stream.opened + options_.hello_seconds)
+      stream.wire->abort({grpc::StatusCode::DEADLINE_EXCEEDED, "no Hello came"});
+    if (!stream.held) continue;
+    roster_.seen(session, now);  // it is our store that keeps it waiting
+    on_records(stream, std::move(*stream.held));
+  }
+  const Roster::Expired expired = roster_.expire(now);
+  for (const Session session : expired.silent) {
+    const auto stream = streams_.find(session);
+    if (stream == streams_.end()) continue;
+    spdlog::warn("node {} has been silent for {:.0f} s", stream->second.name,
+                 options_.roster.silence_seconds);
+    stream->second.wire->abort({grpc::StatusCode::DEADLINE_EXCEEDED, "the agent fell silent"});
+  }
+  for (const std::string& name : expired.lost) {
+    NodeState& node = nodes_[name];
+    node.presence = NodePresence::kLost;
+    node.presence_since = now;
+    const std::string text = fmt::format("node {} lost", name);
+    spdlog::warn("{}", text);
+    event("node_lost", node.hello.node_id(), text);
+    if (listener_ != nullptr) listener_->node_lost(name);
+  }
+}
+
+void Fleet::close_all(const std::string& reason) {
+  for (auto& [session, stream] : streams_)
+    stream.wire->finish({grpc::StatusCode::UNAVAILABLE, reason});
+}
+
+grpc::ServerBidiReactor<api::AgentMessage, api::ControllerMessage>* AgentLinkService::Attach(
+    grpc::CallbackServerContext* context) {
+  return fleet_.open(context, peers_.peer_of(*context)).get();
+}
+
+}  // namespace railgauge::fleet

@@ -1,0 +1,132 @@
+// All agents' streams: attach, presence, delivery both ways, records into the store and their
+// acknowledgement. Lives on the event loop; only open() is called from outside.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/api/agent.pb.h"
+#include "controller/fleet/agent_stream.h"
+#include "controller/fleet/contract.h"
+#include "controller/fleet/roster.h"
+#include "controller/run/event_loop.h"
+#include "controller/store/store.h"
+
+namespace railgauge::fleet {
+
+struct FleetOptions {
+  double heartbeat_seconds = 3;
+  double hello_seconds = 10;  // from a stream's opening to its Hello
+  std::size_t max_streams = 20'000;
+  RosterOptions roster{};
+  Contract contract = kContract;
+};
+
+// Records of one rank that have been committed.
+struct StoredRecords {
+  api::TaskRef task;
+  std::uint32_t points = 0;
+  std::optional<Final> final{};
+};
+
+// What the owner of runs hears, on the loop.
+class FleetListener {
+ public:
+  virtual ~FleetListener() = default;
+  // Both with the tasks whose runners that agent process still has.
+  virtual void node_attached(const std::string& name, const std::vector<api::TaskRef>& running) = 0;
+  virtual void node_resumed(const std::string& name, const std::vector<api::TaskRef>& running) = 0;
+  virtual void node_detached(const std::string& name) = 0;
+  virtual void node_lost(const std::string& name) = 0;
+  // Prepared, Refusal, TaskStep or TaskEnded.
+  virtual void task_message(const std::string& name, api::AgentMessage message) = 0;
+  virtual void records_stored(const std::string& name,
+                              const std::vector<StoredRecords>& stored) = 0;
+};
+
+struct NodeState {
+  api::Hello hello;  // without `running`
+  std::string address;
+  NodePresence presence = NodePresence::kLost;
+  double presence_since = 0;  // on the loop's monotonic clock
+  double attached_at_unix = 0;
+  double last_seen_at_unix = 0;
+  std::optional<double> spool_records{};
+  std::string busy_task_id{};
+};
+
+class Fleet {
+ public:
+  // Loop and store outlive it. The listener is set before the first stream.
+  Fleet(run::EventLoop& loop, store::Store& store, FleetOptions options = {});
+  void set_listener(FleetListener* listener) { listener_ = listener; }
+
+  // A new stream, from a gRPC thread. Its reading starts on the loop.
+  std::shared_ptr<AgentStream> open(grpc::CallbackServerContext* context, auth::Peer peer);
+
+  // --- on the loop
+  // --------------------------------------------------------------------------------- False when
+  // the node is not attached: the message is dropped.
+  bool send(const std::string& name, api::ControllerMessage message);
+  void tick(double now);
+  void close_all(const std::string& reason);
+  [[nodiscard]] const std::map<std::string, NodeState>& nodes() const { return nodes_; }
+  [[nodiscard]] std::uint64_t records_stored() const { return records_stored_; }
+
+ private:
+  struct Stream {
+    std::shared_ptr<AgentStream> wire;
+    std::string name{};  // "" until its Hello was accepted
+    double opened = 0;
+    std::optional<api::RecordBatch> held{};  // the store was full: tried again at each tick
+  };
+
+  void on_message(Session session, api::AgentMessage message);
+  void on_hello(Stream& stream, api::Hello hello);
+  Status check_hello(const Stream& stream, const api::Hello& hello) const;
+  void refuse(Stream& stream, const Error& error);
+  void welcome(Stream& stream, api::Hello hello, const Roster::Attached& attached);
+  void on_heartbeat(NodeState& node, const api::Heartbeat& heartbeat);
+  void on_records(Stream& stream, api::RecordBatch batch);
+  struct Delivery {  // a batch on its way into the store
+    Session session;
+    std::string name;
+    std::uint64_t through;
+    std::size_t count;
+    std::vector<StoredRecords> stored;
+  };
+  void on_committed(const Delivery& delivery, const Status& status);
+  void on_closed(Session session);
+  void event(std::string kind, const std::string& node_id, std::string text);
+  void remember(const NodeState& node);
+
+  run::EventLoop& loop_;
+  store::Store& store_;
+  const FleetOptions options_;
+  FleetListener* listener_ = nullptr;
+  std::atomic<Session> next_session_ = 1;
+  std::atomic<std::size_t> open_streams_ = 0;
+  Roster roster_;
+  std::map<Session, Stream> streams_;
+  std::map<std::string, NodeState> nodes_;  // all that attached in this process's life
+  std::uint64_t records_stored_ = 0;
+};
+
+// The agents' side of the wire.
+class AgentLinkService final : public api::AgentLink::CallbackService {
+ public:
+  AgentLinkService(Fleet& fleet, const auth::PeerBook& peers) : fleet_(fleet), peers_(peers) {}
+  grpc::ServerBidiReactor<api::AgentMessage, api::ControllerMessage>* Attach(
+      grpc::CallbackServerContext* context) override;
+
+ private:
+  Fleet& fleet_;
+  const auth::PeerBook& peers_;
+};
+
+}  // namespace railgauge::fleet

@@ -1,0 +1,66 @@
+#include "controller/fleet/roster.h"
+
+#include <fmt/format.h>
+
+namespace railgauge::fleet {
+
+Result<Roster::Attached> Roster::attach(Session session, const std::string& name,
+                                        const std::string& node_id, const std::string& incarnation,
+                                        double now) {
+  Node& node = nodes_[name];
+  const bool held = node.presence != NodePresence::kLost;
+  if (held && node.node_id != node_id)
+    return fail(
+        Code::kAlreadyExists,
+        fmt::format("the name {} is held by node id {}, so id {} cannot take it; give the node "
+                    "another name or stop the other agent",
+                    name, node.node_id, node_id));
+  Attached attached{Arrival::kNew, std::nullopt};
+  if (held)
+    attached.arrival = node.incarnation == incarnation ? Arrival::kResumed : Arrival::kRestarted;
+  if (node.presence == NodePresence::kAttached) {
+    attached.replaced = node.session;
+    sessions_.erase(node.session);
+  }
+  node = {node_id, incarnation, session, NodePresence::kAttached, now, now};
+  sessions_[session] = name;
+  return attached;
+}
+
+std::optional<std::string> Roster::detach(Session session, double now) {
+  const auto found = sessions_.find(session);
+  if (found == sessions_.end()) return std::nullopt;
+  std::string name = found->second;
+  sessions_.erase(found);
+  Node& node = nodes_[name];
+  node.presence = NodePresence::kDetached;
+  node.since = now;
+  return name;
+}
+
+void Roster::seen(Session session, double now) {
+  const auto found = sessions_.find(session);
+  if (found != sessions_.end()) nodes_[found->second].last_seen = now;
+}
+
+Roster::Expired Roster::expire(double now) {
+  Expired expired;
+  for (auto& [name, node] : nodes_) {
+    if (node.presence == NodePresence::kAttached &&
+        now >= node.last_seen + options_.silence_seconds)
+      expired.silent.push_back(node.session);
+    if (node.presence == NodePresence::kDetached && now >= node.since + options_.grace_seconds) {
+      node.presence = NodePresence::kLost;
+      node.since = now;
+      expired.lost.push_back(name);
+    }
+  }
+  return expired;
+}
+
+const Roster::Node* Roster::find(const std::string& name) const {
+  const auto found = nodes_.find(name);
+  return found == nodes_.end() ? nullptr : &found->second;
+}
+
+}  // namespace railgauge::fleet

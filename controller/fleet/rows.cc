@@ -1,0 +1,48 @@
+#include "controller/fleet/rows.h"
+
+#include <fmt/format.h>
+
+#include "controller/fleet/fleet.h"
+
+namespace railgauge::fleet {
+
+store::NodeRow row_of(const NodeState& node) {
+  const api::Hello& hello = node.hello;
+  store::NodeRow row;
+  row.node_id = hello.node_id();
+  row.name = hello.name();
+  row.version = hello.version();
+  row.address = node.address;
+  row.facts = {hello.facts().begin(), hello.facts().end()};
+  for (const api::Nic& nic : hello.nics()) {
+    store::EndpointRow endpoint;
+    endpoint.kind = "nic";
+    endpoint.device = nic.device();
+    endpoint.port = nic.port();
+    endpoint.pci_address = nic.pci_address();
+    endpoint.netdev = nic.netdev();
+    endpoint.guid = nic.guid();
+    endpoint.state = nic.state();
+    endpoint.link_layer = nic.link_layer();
+    endpoint.driver = nic.driver();
+    endpoint.firmware = nic.firmware();
+    endpoint.rate_bits_per_second = nic.rate_bits_per_second();
+    endpoint.active_mtu_bytes = nic.active_mtu_bytes();
+    endpoint.numa_node_plus_one = nic.numa_node_plus_one();
+    row.endpoints.push_back(std::move(endpoint));
+  }
+  return row;
+}
+
+plan::PlanNode plan_node_of(const NodeState& node) {
+  plan::PlanNode planned{.name = node.hello.name(), .endpoints = {}};
+  for (const api::Nic& nic : node.hello.nics())
+    planned.endpoints.push_back({.kind = "nic",
+                                 .name = fmt::format("{}:{}", nic.device(), nic.port()),
+                                 .pci_address = nic.pci_address(),
+                                 .active = nic.state() == "active",
+                                 .rate_bits_per_second = nic.rate_bits_per_second()});
+  return planned;
+}
+
+}  // namespace railgauge::fleet

@@ -1,0 +1,19 @@
+// "HOST:PORT" of a flag.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "kernels/core/result.h"
+
+namespace railgauge {
+
+struct HostPort {
+  std::string host;
+  int port = 0;
+};
+
+// "127.0.0.1:7470", "[::1]:7470", ":7443" (every address). kInvalidArgument naming the flag. Pure.
+Result<HostPort> parse_host_port(std::string_view flag, std::string_view text);
+
+}  // namespace railgauge

@@ -1,0 +1,31 @@
+// The controller's HTTP port: /metrics and /healthz, from memory only.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "kernels/core/result.h"
+
+namespace railgauge::http {
+
+class Server {
+ public:
+  static constexpr int kThreads = 2;
+
+  struct Pages {
+    std::function<std::string()> metrics;
+    std::function<bool()> healthy;
+  };
+  // Binds HOST:PORT (port 0: any) and serves. kInvalidArgument, kAlreadyExists (port taken).
+  static Result<std::unique_ptr<Server>> start(const std::string& listen, Pages pages);
+  ~Server();
+  [[nodiscard]] int port() const;
+
+ private:
+  struct Impl;
+  explicit Server(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace railgauge::http

@@ -1,0 +1,139 @@
+// railgauge-controller: plans and drives runs, keeps their results, answers people's tools.
+#include <grpc/support/log.h>
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include <fmt/format.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include "controller/config.h"
+#include "controller/server.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge {
+namespace {
+
+constexpr double kDrainSeconds = 20;  // for running tasks to end after a signal
+
+struct CommandLine {
+  Values flags;
+  std::string config;  // "" when not given
+};
+
+// Exits by itself for --help, --version and wrong use.
+CommandLine parse_command_line(int argc, char** argv) {
+  CLI::App app{
+      "railgauge-controller: measures a GPU cluster's fabric through the agents on its nodes\n"
+      "Each flag --some-name is also the variable RAILGAUGE_SOME_NAME and the key some_name of "
+      "the\n"
+      "settings file."};
+  std::map<std::string, std::string> values;
+  std::map<std::string, bool> switches;
+  CommandLine parsed;
+  app.add_option("--config", parsed.config, fmt::format("settings file [{}]", kDefaultConfigPath));
+  app.set_version_flag("--version", RAILGAUGE_VERSION);
+  for (const SettingInfo& setting : settings()) {
+    const std::string name(setting.name);
+    std::string summary(setting.summary);
+    if (!setting.default_value.empty() && !setting.is_switch)
+      summary += fmt::format(" [{}]", setting.default_value);
+    if (setting.is_switch)
+      app.add_flag("--" + name, switches[name], summary);
+    else
+      app.add_option("--" + name, values[name], summary)->type_name("TEXT");
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    std::exit(app.exit(help));
+  } catch (const CLI::CallForVersion& version) {
+    std::exit(app.exit(version));
+  } catch (const CLI::Error& error) {
+    fmt::print(stderr, "railgauge-controller: {}; --help lists the flags\n", error.what());
+    std::exit(kExitUsage);
+  }
+  for (const auto& [name, value] : values)
+    if (app.count("--" + name) > 0) parsed.flags[name] = value;
+  for (const auto& [name, on] : switches)
+    if (app.count("--" + name) > 0) parsed.flags[name] = on ? "true" : "false";
+  return parsed;
+}
+
+std::optional<std::string> environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+Result<Config> read_config(const CommandLine& command_line) {
+  const std::string named = command_line.config.empty()
+                                ? environment("RAILGAUGE_CONFIG").value_or("")
+                                : command_line.config;
+  const Values file = RG_TRY(
+      read_settings_file(named.empty() ? std::string(kDefaultConfigPath) : named, !named.empty()));
+  return resolve(command_line.flags, environment, file);
+}
+
+void set_up_logging(const std::string& level) {
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("controller"));
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
+  spdlog::set_level(spdlog::level::from_str(level));
+  // What matters in gRPC's own lines is told by the code that gets the error.
+  gpr_set_log_function([](gpr_log_func_args* line) { spdlog::debug("gRPC: {}", line->message); });
+}
+
+// Waits for one of the set, or `seconds`; 0 when none came.
+int wait_for_signal(const sigset_t& signals, double seconds) {
+  constexpr double kNanosecondsPerSecond = 1e9;
+  timespec limit{};
+  limit.tv_sec = static_cast<time_t>(seconds);
+  limit.tv_nsec =
+      static_cast<long>((seconds - static_cast<double>(limit.tv_sec)) * kNanosecondsPerSecond);
+  const int signal = ::sigtimedwait(&signals, nullptr, &limit);
+  return signal > 0 ? signal : 0;
+}
+
+int serve(const Config& config) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread: all inherit it
+  ::signal(SIGPIPE, SIG_IGN);
+  Result<std::unique_ptr<Server>> server = Server::start(config);
+  if (!server) {
+    fmt::print(stderr, "railgauge-controller: {}\n", server.error().message);
+    return server.error().code == Code::kInvalidArgument ? kExitUsage : kExitInvalid;
+  }
+  spdlog::info("railgauge-controller {} serves", RAILGAUGE_VERSION);
+  int signal = 0;
+  while (signal == 0) ::sigwait(&signals, &signal);
+  spdlog::info("stopping; a second signal does not wait for running tasks");
+  (*server)->begin_stop();
+  constexpr double kLookSeconds = 0.05;
+  const double give_up = run::monotonic_seconds() + kDrainSeconds;
+  while (!(*server)->idle() && run::monotonic_seconds() < give_up)
+    if (wait_for_signal(signals, kLookSeconds) != 0) break;
+  server->reset();
+  return signal == SIGINT ? kExitInterrupted : kExitTerminated;
+}
+
+}  // namespace
+}  // namespace railgauge
+
+int main(int argc, char** argv) {
+  using namespace railgauge;
+  const CommandLine command_line = parse_command_line(argc, argv);
+  const Result<Config> config = read_config(command_line);
+  if (!config) {
+    fmt::print(stderr, "railgauge-controller: {}\n", config.error().message);
+    return kExitUsage;
+  }
+  set_up_logging(config->log_level);
+  return serve(*config);
+}

@@ -1,0 +1,62 @@
+// Kernels and nodes that tests of this folder share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "controller/plan/planner.h"
+#include "kernels/core/record.pb.h"
+
+namespace railgauge::plan {
+
+inline void add_parameter(KernelInfo& kernel, std::string name, std::string type,
+                          std::string default_value, bool identity = false) {
+  ParameterInfo* parameter = kernel.add_parameters();
+  parameter->set_name(std::move(name));
+  parameter->set_type(std::move(type));
+  parameter->set_default_value(std::move(default_value));
+  parameter->set_identity(identity);
+}
+
+inline KernelInfo fake_kernel(std::string name, std::string metric) {
+  KernelInfo kernel;
+  kernel.set_name(std::move(name));
+  kernel.set_revision(1);
+  kernel.set_min_ranks(2);
+  kernel.set_max_ranks(2);
+  kernel.set_endpoint_kind("nic");
+  kernel.add_metrics(std::move(metric));
+  add_parameter(kernel, "sizes", "bytes_list", "8");
+  add_parameter(kernel, "iterations", "integer", "0");
+  kernel.mutable_parameters()->rbegin()->set_minimum(0);
+  add_parameter(kernel, "time_cap", "duration", "5s");
+  return kernel;
+}
+
+// fake.lat and fake.bw for pairs on NICs, fake.group for any number of ranks without endpoints.
+inline std::vector<KernelInfo> fake_kernels() {
+  KernelInfo bandwidth = fake_kernel("fake.bw", "bandwidth_bytes_per_second");
+  add_parameter(bandwidth, "depth", "integer", "16", true);
+  bandwidth.mutable_parameters()->rbegin()->set_minimum(1);
+  bandwidth.mutable_parameters()->rbegin()->set_maximum(1024);
+  KernelInfo group = fake_kernel("fake.group", "latency_ns");
+  group.set_min_ranks(1);
+  group.set_max_ranks(0);
+  group.set_endpoint_kind("none");
+  return {fake_kernel("fake.lat", "latency_ns"), bandwidth, group};
+}
+
+// n1 to nN, each with one active port of 8 Gb/s.
+inline std::vector<PlanNode> some_nodes(std::size_t n) {
+  std::vector<PlanNode> nodes;
+  for (std::size_t i = 1; i <= n; ++i)
+    nodes.push_back(
+        {.name = fmt::format("n{}", i),
+         .endpoints = {
+             {.kind = "nic", .name = "rxe0:1", .active = true, .rate_bits_per_second = 8e9}}});
+  return nodes;
+}
+
+}  // namespace railgauge::plan

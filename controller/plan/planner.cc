@@ -1,0 +1,239 @@
+#include "controller/plan/planner.h"
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "kernels/core/params.h"
+#include "kernels/core/text.h"
+
+namespace railgauge::plan {
+namespace {
+
+constexpr double kDefaultTimeCapSeconds = 1;
+
+tl::unexpected<Error> refuse(std::string message) {
+  return fail(Code::kInvalidArgument, "plan: " + std::move(message));
+}
+
+// Text to what the kernel would see; absent when the kernel has no such parameter of that type.
+const ParameterInfo* find_parameter(const KernelInfo& kernel, std::string_view name,
+                                    std::string_view type) {
+  const auto& all = kernel.parameters();
+  const auto found = std::ranges::find(all, name, &ParameterInfo::name);
+  return found != all.end() && found->type() == type ? &*found : nullptr;
+}
+
+bool measures_bandwidth(const KernelInfo& kernel) {
+  return std::ranges::any_of(kernel.metrics(), [](const std::string& metric) {
+    return metric.find("bandwidth") != std::string::npos;
+  });
+}
+
+TaskCost cost_of(const KernelInfo& kernel, const Params& params, double rate_bits_per_second) {
+  std::vector<std::uint64_t> sizes{0};
+  if (find_parameter(kernel, "sizes", "bytes_list") != nullptr) sizes = params.bytes_list("sizes");
+  std::int64_t iterations = 0;
+  if (find_parameter(kernel, "iterations", "integer") != nullptr)
+    iterations = params.integer("iterations");
+  double cap_seconds = kDefaultTimeCapSeconds;
+  if (find_parameter(kernel, "time_cap", "duration") != nullptr)
+    cap_seconds = params.duration_ns("time_cap") / 1e9;
+
+  const double measuring_seconds = cap_seconds * static_cast<double>(sizes.size());
+  TaskCost cost{.seconds = measuring_seconds + kTaskOverheadSeconds};
+  for (const std::uint64_t size : sizes)
+    cost.bytes += static_cast<double>(iterations) * static_cast<double>(size);
+  if (iterations <= 0 && measures_bandwidth(kernel))
+    cost.bytes = rate_bits_per_second / 8 * measuring_seconds;
+  return cost;
+}
+
+// A node's endpoint for a stage, or why it has none.
+struct Choice {
+  std::string endpoint{};
+  std::string reason{};  // not empty: there is none
+  double rate_bits_per_second = 0;
+};
+
+Choice choose_endpoint(const PlanNode& node, const std::string& kind, const std::string& wanted) {
+  if (kind == "none" || kind.empty()) return {};
+  std::vector<const NodeEndpoint*> candidates;
+  for (const NodeEndpoint& endpoint : node.endpoints)
+    if (endpoint.kind == kind && (wanted.empty() || endpoint.name == wanted))
+      candidates.push_back(&endpoint);
+  if (candidates.empty())
+    return {.reason = wanted.empty() ? fmt::format("{} has no {}", node.name, kind)
+                                     : fmt::format("{} has no {} {}", node.name, kind, wanted)};
+  // By slot, which a driver upgrade does not change; software devices, without one, come last.
+  const auto* best = *std::ranges::min_element(candidates, {}, [](const NodeEndpoint* endpoint) {
+    return std::tuple(!endpoint->active, endpoint->pci_address.empty(),
+                      std::string_view(endpoint->pci_address), std::string_view(endpoint->name));
+  });
+  if (!best->active)
+    return {.reason = wanted.empty() ? fmt::format("{} has no active {}", node.name, kind)
+                                     : fmt::format("{}/{} is not active", node.name, wanted)};
+  return {.endpoint = best->name, .rate_bits_per_second = best->rate_bits_per_second};
+}
+
+// One stage while its tasks are laid out.
+struct StagePlan {
+  const Stage& stage;
+  std::uint32_t index;
+  const KernelInfo& kernel;
+  Params params{};
+  std::vector<std::string> identity{};
+  std::vector<Choice> choices{};  // by node
+};
+
+Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index,
+                                std::span<const PlanNode> nodes,
+                                std::span<const KernelInfo> kernels) {
+  const auto kernel = std::ranges::find(kernels, stage.kernel, &KernelInfo::name);
+  if (kernel == kernels.end())
+    return refuse(fmt::format("stage {}: kernel {} is unknown here; is an agent attached", index,
+                              in_quotes(stage.kernel)));
+  auto params = Params::parse(*kernel, stage.parameters);
+  if (!params) return refuse(fmt::format("stage {}: {}", index, params.error().message));
+  StagePlan plan{.stage = stage, .index = index, .kernel = *kernel, .params = std::move(*params)};
+  for (const ParameterInfo& parameter : kernel->parameters())
+    if (parameter.identity()) plan.identity.push_back(parameter.name());
+  for (const PlanNode& node : nodes)
+    plan.choices.push_back(
+        choose_endpoint(node, kernel->endpoint_kind(), stage.placement.endpoint));
+  return plan;
+}
+
+// Node indices of each task, by round within the stage.
+using Round = std::vector<std::vector<std::size_t>>;
+
+Result<std::vector<Round>> lay_out(const StagePlan& plan, std::size_t nodes) {
+  const auto fits = [&](std::size_t ranks) {
+    const std::uint32_t most = plan.kernel.max_ranks();
+    return ranks >= plan.kernel.min_ranks() && (most == 0 || ranks <= most);
+  };
+  const PlacementKind kind = plan.stage.placement.kind;
+  const std::size_t ranks = kind == PlacementKind::kGroup   ? nodes
+                            : kind == PlacementKind::kPairs ? 2
+                                                            : 1;
+  if (ranks > nodes)
+    return refuse(
+        fmt::format("stage {}: pairs need at least 2 nodes, {} chosen", plan.index, nodes));
+  if (!fits(ranks))
+    return refuse(fmt::format(
+        "stage {}: {} takes {} to {} ranks, the placement gives {}", plan.index, plan.kernel.name(),
+        plan.kernel.min_ranks(),
+        plan.kernel.max_ranks() == 0 ? "any number of" : fmt::to_string(plan.kernel.max_ranks()),
+        ranks));
+  std::vector<Round> rounds;
+  if (kind == PlacementKind::kPairs) {
+    for (const auto& pairs : pair_rounds(nodes)) {
+      Round round;
+      for (const auto& [first, second] : pairs) round.push_back({first, second});
+      rounds.push_back(std::move(round));
+    }
+    return rounds;
+  }
+  rounds.emplace_back(kind == PlacementKind::kGroup ? 1 : nodes);
+  for (std::size_t i = 0; i < nodes; ++i)
+    rounds.front()[kind == PlacementKind::kGroup ? 0 : i].push_back(i);
+  return rounds;
+}
+
+PlannedTask make_task(const StagePlan& plan, std::span<const PlanNode> nodes,
+                      const std::vector<std::size_t>& ranks) {
+  PlannedTask task{.stage = plan.index,
+                   .kernel = plan.kernel.name(),
+                   .parameters = plan.params.effective(),
+                   .identity_parameters = plan.identity};
+  double slowest = 0;
+  for (const std::size_t rank : ranks) {
+    const Choice& choice = plan.choices[rank];
+    task.ranks.push_back({.node = nodes[rank].name, .endpoint = choice.endpoint});
+    if (!choice.reason.empty())
+      task.waived_reason += (task.waived_reason.empty() ? "" : "; ") + choice.reason;
+    const double rate = choice.rate_bits_per_second;
+    slowest = task.ranks.size() == 1 ? rate : std::min(slowest, rate);
+  }
+  const TaskCost cost = cost_of(plan.kernel, plan.params, slowest);
+  task.deadline_seconds =
+      plan.stage.deadline_seconds.value_or(kDeadlineFactor * cost.seconds + kDeadlineSlackSeconds);
+  if (!task.waived_reason.empty()) return task;
+  task.expected_seconds = cost.seconds;
+  task.expected_bytes = cost.bytes;
+  return task;
+}
+
+Status check_nodes(std::span<const PlanNode> nodes) {
+  if (nodes.empty()) return refuse("no nodes chosen");
+  std::unordered_set<std::string_view> names;
+  for (const PlanNode& node : nodes)
+    if (!names.insert(node.name).second)
+      return refuse(fmt::format("node {} is named twice", node.name));
+  return {};
+}
+
+Status append_stage(const StagePlan& stage, std::span<const PlanNode> nodes, Plan& plan) {
+  const std::vector<Round> rounds = RG_TRY(lay_out(stage, nodes.size()));
+  std::size_t tasks = plan.tasks.size();
+  for (const Round& round : rounds) tasks += round.size();
+  if (tasks > kMaxPlannedTasks)
+    return refuse(fmt::format("more than {} tasks; choose fewer nodes", kMaxPlannedTasks));
+  for (const Round& round : rounds) {
+    double longest = 0;
+    for (const auto& ranks : round) {
+      PlannedTask task = make_task(stage, nodes, ranks);
+      task.id = fmt::format("t{:04}", plan.tasks.size() + 1);
+      task.round = plan.rounds;
+      longest = std::max(longest, task.expected_seconds);
+      plan.expected_bytes += task.expected_bytes;
+      plan.tasks.push_back(std::move(task));
+    }
+    plan.expected_seconds += longest;
+    ++plan.rounds;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::vector<std::pair<std::size_t, std::size_t>>> pair_rounds(std::size_t n) {
+  std::vector<std::vector<std::pair<std::size_t, std::size_t>>> rounds;
+  if (n < 2) return rounds;
+  // The last seat of an even circle stays, the others move on by one each round. With odd n that
+  // seat is empty, and who sits opposite rests.
+  const std::size_t circle = n + n % 2 - 1;
+  for (std::size_t turn = 0; turn < circle; ++turn) {
+    auto& round = rounds.emplace_back();
+    if (n % 2 == 0) round.emplace_back(turn, n - 1);
+    for (std::size_t step = 1; step <= circle / 2; ++step) {
+      const std::size_t left = (turn + step) % circle;
+      const std::size_t right = (turn + circle - step) % circle;
+      round.emplace_back(std::min(left, right), std::max(left, right));
+    }
+    std::ranges::sort(round);
+  }
+  return rounds;
+}
+
+Result<Plan> make_plan(const Suite& suite, std::span<const PlanNode> nodes,
+                       std::span<const KernelInfo> kernels) {
+  RG_TRY_OK(check_nodes(nodes));
+  Plan plan{.suite = suite.name};
+  for (const PlanNode& node : nodes) plan.nodes.push_back(node.name);
+  std::uint32_t index = 0;
+  for (const Stage& stage : suite.stages)
+    RG_TRY_OK(append_stage(RG_TRY(prepare_stage(stage, index++, nodes, kernels)), nodes, plan));
+  return plan;
+}
+
+TaskCost expected_cost(const KernelInfo& kernel,
+                       const std::map<std::string, std::string>& effective_parameters,
+                       double rate_bits_per_second) {
+  const auto params = Params::parse(kernel, effective_parameters);
+  return params ? cost_of(kernel, *params, rate_bits_per_second) : TaskCost{};
+}
+
+}  // namespace railgauge::plan

@@ -1,0 +1,93 @@
+// From a suite and nodes to tasks in rounds. Pure: the same input gives the same plan, ids
+// included.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "controller/plan/suite.h"
+#include "kernels/core/record.pb.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::plan {
+
+inline constexpr std::size_t kMaxPlannedTasks = 200'000;  // all pairs of 600 nodes
+// A task's time beside its measuring: spawn, open, exchange, stop, on a slow machine.
+inline constexpr double kTaskOverheadSeconds = 2;
+// The deadline where the suite sets none: kDeadlineFactor x expected + kDeadlineSlackSeconds.
+inline constexpr double kDeadlineFactor = 3;
+inline constexpr double kDeadlineSlackSeconds = 30;
+
+// An endpoint that a node offers.
+struct NodeEndpoint {
+  std::string kind{};         // "nic", "gpu"
+  std::string name{};         // "rxe0:1", "gpu0": as the agent takes it
+  std::string pci_address{};  // "" for a software device
+  bool active = false;
+  double rate_bits_per_second = 0;  // 0: unknown
+};
+
+struct PlanNode {
+  std::string name{};
+  std::vector<NodeEndpoint> endpoints{};
+};
+
+struct PlannedRank {
+  std::string node{};
+  std::string endpoint{};  // "" only for kernels without one, or when the task is waived
+};
+
+struct PlannedTask {
+  std::string id{};         // "t0001": unique in the run
+  std::uint32_t stage = 0;  // index into the suite's stages
+  std::uint32_t round = 0;  // from 0, counted through the whole run; rounds run in this order
+  std::string kernel{};
+  std::map<std::string, std::string> parameters{};  // effective, defaults included
+  std::vector<std::string> identity_parameters{};   // names of those that identify the series
+  std::vector<PlannedRank> ranks{};
+  double deadline_seconds = 0;
+  double expected_seconds = 0;
+  double expected_bytes = 0;
+  std::string waived_reason{};  // not empty: never dispatched, recorded as waived with this reason
+};
+
+struct Plan {
+  std::string suite{};
+  std::vector<std::string> nodes{};  // in plan order
+  std::uint32_t rounds = 0;
+  double expected_seconds = 0;  // rounds one after the other, each as long as its longest task
+  double expected_bytes = 0;
+  std::vector<PlannedTask> tasks{};  // by round
+};
+
+// Rounds of pairs by the circle method: n - 1 rounds (n when odd), no index twice in a round, each
+// pair exactly once with first < second. Fewer than 2: none.
+std::vector<std::vector<std::pair<std::size_t, std::size_t>>> pair_rounds(std::size_t n);
+
+// kInvalidArgument: a kernel that `kernels` lacks, a parameter against its declaration, no nodes,
+// fewer nodes than a placement needs, a node named twice, more than kMaxPlannedTasks. Waived, not
+// refused: tasks of a node without a fitting endpoint.
+Result<Plan> make_plan(const Suite& suite, std::span<const PlanNode> nodes,
+                       std::span<const KernelInfo> kernels);
+
+// Expected time and traffic of one task. Rule: parameters `iterations` (when above 0), `time_cap`
+// and `sizes` of the kernel, by name; absent ones as 1 size, and 1 s for the cap. Seconds: the time
+// cap for each size plus kTaskOverheadSeconds, so an upper bound of measuring. Bytes: iterations x
+// size where iterations are fixed; else the time cap at the slower endpoint's rate for a kernel
+// with a bandwidth metric (0 when the rate is unknown), and 0 for latency kernels, which load
+// nothing.
+struct TaskCost {
+  double seconds = 0;
+  double bytes = 0;
+};
+TaskCost expected_cost(const KernelInfo& kernel,
+                       const std::map<std::string, std::string>& effective_parameters,
+                       double rate_bits_per_second);
+
+}  // namespace railgauge::plan

@@ -1,0 +1,201 @@
+#include "controller/plan/planner.h"
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/plan/plan_testing.h"
+
+namespace railgauge::plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class EveryNodeCount : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(EveryNodeCount, MeetsEachPairOnceAndNoNodeTwiceInARound) {
+  const std::size_t n = GetParam();
+  const auto rounds = pair_rounds(n);
+  EXPECT_EQ(rounds.size(), n % 2 == 0 ? n - 1 : n);
+  std::set<std::pair<std::size_t, std::size_t>> met;
+  for (const auto& round : rounds) {
+    EXPECT_EQ(round.size(), n / 2) << "every round is as full as it can be";
+    std::set<std::size_t> busy;
+    for (const auto& [first, second] : round) {
+      EXPECT_LT(first, second);
+      EXPECT_LT(second, n);
+      EXPECT_TRUE(busy.insert(first).second);
+      EXPECT_TRUE(busy.insert(second).second);
+      EXPECT_TRUE(met.emplace(first, second).second);
+    }
+  }
+  EXPECT_EQ(met.size(), n * (n - 1) / 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(From2To65, EveryNodeCount, testing::Range<std::size_t>(2, 66));
+
+TEST(PairRounds, FewerThanTwoMakeNone) {
+  EXPECT_THAT(pair_rounds(0), IsEmpty());
+  EXPECT_THAT(pair_rounds(1), IsEmpty());
+}
+
+Suite suite_of(std::vector<Stage> stages) { return {.name = "test", .stages = std::move(stages)}; }
+
+Stage stage_of(std::string kernel, PlacementKind kind) {
+  return {.name = kernel, .kernel = kernel, .placement = {.kind = kind}};
+}
+
+TEST(Planner, LaysStagesOneAfterTheOtherWithStableIds) {
+  const auto nodes = some_nodes(4);
+  const auto plan = make_plan(suite_of({stage_of("fake.lat", PlacementKind::kPairs),
+                                        stage_of("fake.bw", PlacementKind::kPairs)}),
+                              nodes, fake_kernels());
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_EQ(plan->rounds, 6u);
+  ASSERT_EQ(plan->tasks.size(), 12u);
+  EXPECT_THAT(plan->nodes, ElementsAre("n1", "n2", "n3", "n4"));
+  for (std::size_t i = 0; i < plan->tasks.size(); ++i) {
+    const PlannedTask& task = plan->tasks[i];
+    EXPECT_EQ(task.id, fmt::format("t{:04}", i + 1));
+    EXPECT_EQ(task.stage, i / 6);
+    EXPECT_EQ(task.round, i / 2);
+    EXPECT_EQ(task.ranks.size(), 2u);
+    EXPECT_EQ(task.waived_reason, "");
+  }
+}
+
+TEST(Planner, FillsInDefaultsAndNamesTheIdentity) {
+  Stage stage = stage_of("fake.bw", PlacementKind::kPairs);
+  stage.parameters["sizes"] = "64 KiB";
+  const auto plan = make_plan(suite_of({stage}), some_nodes(2), fake_kernels());
+  ASSERT_TRUE(plan) << plan.error().message;
+  const PlannedTask& task = plan->tasks.at(0);
+  EXPECT_EQ(task.parameters.at("sizes"), "64KiB");
+  EXPECT_EQ(task.parameters.at("depth"), "16");
+  EXPECT_THAT(task.identity_parameters, ElementsAre("depth"));
+}
+
+TEST(Planner, GroupTakesAllNodesAndLocalEachAlone) {
+  const auto plan = make_plan(suite_of({stage_of("fake.group", PlacementKind::kGroup),
+                                        stage_of("fake.group", PlacementKind::kLocal)}),
+                              some_nodes(3), fake_kernels());
+  ASSERT_TRUE(plan) << plan.error().message;
+  ASSERT_EQ(plan->tasks.size(), 4u);
+  EXPECT_EQ(plan->rounds, 2u);
+  EXPECT_EQ(plan->tasks[0].ranks.size(), 3u);
+  EXPECT_EQ(plan->tasks[0].ranks[2].node, "n3");
+  EXPECT_EQ(plan->tasks[3].ranks.size(), 1u);
+  EXPECT_EQ(plan->tasks[3].round, 1u);
+}
+
+TEST(Planner, TakesTheFirstActivePortBySlotThenName) {
+  std::vector<PlanNode> nodes = some_nodes(2);
+  nodes[0].endpoints = {
+      {.kind = "nic", .name = "rxe0:1", .active = true},
+      {.kind = "nic", .name = "mlx5_1:1", .pci_address = "0000:9f:00.0", .active = true},
+      {.kind = "nic", .name = "mlx5_9:1", .pci_address = "0000:3b:00.0", .active = true},
+      {.kind = "nic", .name = "mlx5_0:1", .pci_address = "0000:1a:00.0"},
+      {.kind = "gpu", .name = "gpu0", .pci_address = "0000:01:00.0", .active = true}};
+  const auto plan =
+      make_plan(suite_of({stage_of("fake.lat", PlacementKind::kPairs)}), nodes, fake_kernels());
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_EQ(plan->tasks.at(0).ranks.at(0).endpoint, "mlx5_9:1");
+  EXPECT_EQ(plan->tasks.at(0).ranks.at(1).endpoint, "rxe0:1");
+}
+
+TEST(Planner, TakesTheEndpointThatTheStageNames) {
+  std::vector<PlanNode> nodes = some_nodes(2);
+  for (PlanNode& node : nodes)
+    node.endpoints.push_back({.kind = "nic", .name = "rxe1:1", .active = true});
+  Stage stage = stage_of("fake.lat", PlacementKind::kPairs);
+  stage.placement.endpoint = "rxe1:1";
+  const auto plan = make_plan(suite_of({stage}), nodes, fake_kernels());
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_EQ(plan->tasks.at(0).ranks.at(0).endpoint, "rxe1:1");
+}
+
+TEST(Planner, ANodeWithoutAFittingEndpointIsWaivedNotDropped) {
+  std::vector<PlanNode> nodes = some_nodes(3);
+  nodes[1].endpoints.clear();
+  nodes[2].endpoints[0].active = false;
+  const auto plan =
+      make_plan(suite_of({stage_of("fake.lat", PlacementKind::kPairs)}), nodes, fake_kernels());
+  ASSERT_TRUE(plan) << plan.error().message;
+  ASSERT_EQ(plan->tasks.size(), 3u);
+  std::set<std::string> reasons;
+  for (const PlannedTask& task : plan->tasks) {
+    reasons.insert(task.waived_reason);
+    EXPECT_EQ(task.expected_seconds, 0);
+    EXPECT_EQ(task.expected_bytes, 0);
+  }
+  EXPECT_THAT(reasons, ElementsAre("n2 has no nic", "n2 has no nic; n3 has no active nic",
+                                   "n3 has no active nic"));
+  EXPECT_EQ(plan->expected_seconds, 0);
+}
+
+TEST(Planner, AKernelWithoutEndpointsNeedsNone) {
+  std::vector<PlanNode> nodes{{.name = "a"}, {.name = "b"}};
+  const auto plan =
+      make_plan(suite_of({stage_of("fake.group", PlacementKind::kGroup)}), nodes, fake_kernels());
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_EQ(plan->tasks.at(0).waived_reason, "");
+  EXPECT_EQ(plan->tasks.at(0).ranks.at(0).endpoint, "");
+}
+
+TEST(Planner, ExpectsTheTimeCapForEachSizeAndAddsTheOverhead) {
+  Stage bandwidth = stage_of("fake.bw", PlacementKind::kPairs);
+  bandwidth.parameters = {{"sizes", "8,64KiB"}, {"time_cap", "500ms"}};
+  Stage counted = stage_of("fake.lat", PlacementKind::kPairs);
+  counted.parameters = {{"sizes", "1KiB"}, {"iterations", "100"}, {"time_cap", "3s"}};
+  counted.deadline_seconds = 7;
+  const auto plan = make_plan(suite_of({bandwidth, counted}), some_nodes(2), fake_kernels());
+  ASSERT_TRUE(plan) << plan.error().message;
+  const PlannedTask& first = plan->tasks.at(0);
+  EXPECT_DOUBLE_EQ(first.expected_seconds, 2 * 0.5 + kTaskOverheadSeconds);
+  EXPECT_DOUBLE_EQ(first.expected_bytes, 1e9) << "8 Gb/s for 1 s";
+  EXPECT_DOUBLE_EQ(first.deadline_seconds,
+                   kDeadlineFactor * first.expected_seconds + kDeadlineSlackSeconds);
+  const PlannedTask& second = plan->tasks.at(1);
+  EXPECT_DOUBLE_EQ(second.expected_bytes, 100 * 1024);
+  EXPECT_DOUBLE_EQ(second.deadline_seconds, 7);
+  EXPECT_DOUBLE_EQ(plan->expected_seconds, first.expected_seconds + second.expected_seconds);
+}
+
+std::string refused(const Suite& suite, std::span<const PlanNode> nodes) {
+  const auto plan = make_plan(suite, nodes, fake_kernels());
+  EXPECT_FALSE(plan);
+  if (plan) return "";
+  EXPECT_EQ(plan.error().code, Code::kInvalidArgument);
+  return plan.error().message;
+}
+
+TEST(Planner, RefusesWhatCannotBePlannedAndSaysWhy) {
+  const auto pairs = suite_of({stage_of("fake.lat", PlacementKind::kPairs)});
+  EXPECT_THAT(refused(pairs, {}), HasSubstr("no nodes chosen"));
+  EXPECT_THAT(refused(pairs, some_nodes(1)), HasSubstr("at least 2 nodes, 1 chosen"));
+  std::vector<PlanNode> twice = some_nodes(2);
+  twice[1].name = "n1";
+  EXPECT_THAT(refused(pairs, twice), HasSubstr("n1 is named twice"));
+  EXPECT_THAT(refused(suite_of({stage_of("fake.gone", PlacementKind::kPairs)}), some_nodes(2)),
+              HasSubstr("\"fake.gone\" is unknown here"));
+  EXPECT_THAT(refused(suite_of({stage_of("fake.lat", PlacementKind::kGroup)}), some_nodes(3)),
+              HasSubstr("takes 2 to 2 ranks, the placement gives 3"));
+  Stage wrong = stage_of("fake.lat", PlacementKind::kPairs);
+  wrong.parameters["iterations"] = "-1";
+  EXPECT_THAT(refused(suite_of({wrong}), some_nodes(2)), HasSubstr("iterations"));
+}
+
+TEST(Planner, BoundsTheNumberOfTasks) {
+  const auto suite = suite_of({stage_of("fake.lat", PlacementKind::kPairs)});
+  EXPECT_THAT(refused(suite, some_nodes(700)), HasSubstr("more than 200000 tasks"));
+}
+
+}  // namespace
+}  // namespace railgauge::plan

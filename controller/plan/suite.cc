@@ -1,0 +1,282 @@
+#include "controller/plan/suite.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/plan/yaml_reader.h"
+#include "kernels/core/params.h"
+#include "kernels/core/text.h"
+#include "kernels/core/units.h"
+
+namespace railgauge::plan {
+namespace {
+
+constexpr std::size_t kMaxNameBytes = 64;
+constexpr std::size_t kMaxSummaryBytes = 400;
+constexpr std::size_t kMaxParameterBytes = 4'096;
+constexpr std::size_t kMaxListElements = 256;
+constexpr std::int64_t kMaxPort = 255;
+
+bool is_word(std::string_view text) {
+  return text.size() <= kMaxNameBytes && std::ranges::all_of(text, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '_' || c == '-' || c == '.';
+         });
+}
+
+std::optional<std::string> read_word(const YamlValue* value, std::string_view wanted) {
+  if (value == nullptr) return std::nullopt;
+  auto text = value->text(wanted);
+  if (!text || is_word(*text)) return text;
+  value->problem(
+      fmt::format("must be {}: at most {} letters, digits, and _ - .", wanted, kMaxNameBytes));
+  return std::nullopt;
+}
+
+// Reads one document against the kernels' declarations.
+class SuiteReader {
+ public:
+  explicit SuiteReader(std::span<const KernelInfo> kernels) : kernels_(kernels) {
+    for (const KernelInfo& kernel : kernels) kernel_names_.push_back(kernel.name());
+  }
+
+  Suite read(const YamlValue& root) {
+    Suite suite;
+    const std::vector<std::string> required{"version", "metadata", "stages"};
+    const YamlMap map(root, required, {});
+    if (const YamlValue* version = map.find("version")) read_version(*version);
+    if (const YamlValue* metadata = map.find("metadata")) read_metadata(*metadata, suite);
+    if (const YamlValue* stages = map.find("stages"))
+      for (const YamlValue& stage : stages->elements("a list of stages", kMaxStages))
+        suite.stages.push_back(read_stage(stage));
+    return suite;
+  }
+
+ private:
+  static void read_version(const YamlValue& value) {
+    const auto text = value.text("the number 1");
+    if (text && parse_integer(*text) != std::int64_t{kSuiteVersion})
+      value.problem(
+          fmt::format("is {}; this Railgauge reads version {}", in_quotes(*text), kSuiteVersion));
+  }
+
+  static void read_metadata(const YamlValue& value, Suite& suite) {
+    const std::vector<std::string> required{"name"};
+    const std::vector<std::string> optional{"summary"};
+    const YamlMap map(value, required, optional);
+    suite.name = read_word(map.find("name"), "the suite's name").value_or("");
+    if (const YamlValue* summary = map.find("summary"))
+      suite.summary = summary->text("a sentence", kMaxSummaryBytes).value_or("");
+  }
+
+  [[nodiscard]] Stage read_stage(const YamlValue& value) const {
+    const std::vector<std::string> required{"kernel", "placement"};
+    const std::vector<std::string> optional{"name", "parameters", "deadline_seconds"};
+    const YamlMap map(value, required, optional);
+    Stage stage;
+    stage.kernel = read_word(map.find("kernel"), "a kernel's name").value_or("");
+    stage.name = read_word(map.find("name"), "the stage's name").value_or(stage.kernel);
+    const KernelInfo* kernel = find_kernel(map.find("kernel"), stage.kernel);
+    if (const YamlValue* parameters = map.find("parameters"))
+      read_parameters(*parameters, kernel, stage);
+    if (const YamlValue* placement = map.find("placement"))
+      read_placement(*placement, kernel, stage);
+    if (const YamlValue* deadline = map.find("deadline_seconds")) read_deadline(*deadline, stage);
+    return stage;
+  }
+
+  [[nodiscard]] const KernelInfo* find_kernel(const YamlValue* value,
+                                              const std::string& name) const {
+    if (name.empty() || kernels_.empty()) return nullptr;
+    const auto found = std::ranges::find(kernels_, name, &KernelInfo::name);
+    if (found != kernels_.end()) return &*found;
+    value->problem(fmt::format("unknown kernel {}; known: {}{}", in_quotes(name),
+                               fmt::join(kernel_names_, ", "), did_you_mean(name, kernel_names_)));
+    return nullptr;
+  }
+
+  static void read_parameters(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
+    for (const auto& [name, given] : value.entries("a mapping from parameter to value")) {
+      const ParameterInfo* declared = nullptr;
+      if (kernel != nullptr) {
+        const auto& all = kernel->parameters();
+        const auto found = std::ranges::find(all, name, &ParameterInfo::name);
+        if (found == all.end()) {
+          given.key_problem(unknown_parameter(name, *kernel));
+          continue;
+        }
+        declared = &*found;
+      } else if (!is_word(name)) {
+        given.key_problem("is no parameter's name: letters, digits, and _ - . are allowed");
+        continue;
+      }
+      if (auto text = read_parameter(given, declared)) stage.parameters[name] = std::move(*text);
+    }
+  }
+
+  static std::string unknown_parameter(const std::string& name, const KernelInfo& kernel) {
+    std::vector<std::string> names;
+    for (const ParameterInfo& parameter : kernel.parameters()) names.push_back(parameter.name());
+    return fmt::format("unknown parameter of {}; allowed here: {}{}", kernel.name(),
+                       fmt::join(names, ", "), did_you_mean(name, names));
+  }
+
+  static std::optional<std::string> read_parameter(const YamlValue& given,
+                                                   const ParameterInfo* declared) {
+    std::optional<std::string> text;
+    if (given.is_sequence()) {
+      if (declared != nullptr && declared->type() != "bytes_list") {
+        given.problem(fmt::format("takes one value of type {}, not a list", declared->type()));
+        return std::nullopt;
+      }
+      text = join_list(given);
+    } else {
+      text = given.text("a single value or a list of them", kMaxParameterBytes);
+    }
+    if (!text || declared == nullptr) return text;
+    auto checked = check_parameter(*declared, *text);
+    if (checked) return std::move(*checked);
+    given.problem(std::move(checked.error().message));
+    return std::nullopt;
+  }
+
+  static std::optional<std::string> join_list(const YamlValue& given) {
+    std::string joined;
+    const auto elements = given.elements("a list of values", kMaxListElements);
+    for (const YamlValue& element : elements) {
+      const auto text = element.text("a single value");
+      if (!text) return std::nullopt;
+      if (text->find(',') != std::string::npos) {
+        element.problem("an element of a list has no comma");
+        return std::nullopt;
+      }
+      joined += (joined.empty() ? "" : ",") + *text;
+    }
+    return elements.empty() ? std::nullopt : std::optional(joined);
+  }
+
+  static void read_placement(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
+    constexpr std::pair<std::string_view, PlacementKind> kKinds[] = {
+        {"pairs", PlacementKind::kPairs},
+        {"group", PlacementKind::kGroup},
+        {"local", PlacementKind::kLocal}};
+    const std::vector<std::string> optional{"pairs", "group", "local", "endpoint"};
+    const YamlMap map(value, {}, optional);
+    const YamlValue* chosen = nullptr;
+    for (const auto& [name, kind] : kKinds) {
+      const YamlValue* found = map.find(name);
+      if (found == nullptr) continue;
+      if (chosen != nullptr) found->key_problem("pairs, group and local exclude each other");
+      chosen = found;
+      stage.placement.kind = kind;
+      const auto select = found->text("all");
+      if (select && *select != "all")
+        found->problem(fmt::format("is {}; allowed: all", in_quotes(*select)));
+    }
+    if (chosen == nullptr && value.is_map())
+      value.problem("needs one of pairs: all, group: all, local: all");
+    if (const YamlValue* endpoint = map.find("endpoint")) read_endpoint(*endpoint, stage);
+    if (chosen != nullptr && kernel != nullptr) check_ranks(*chosen, *kernel, stage.placement.kind);
+  }
+
+  static void read_endpoint(const YamlValue& value, Stage& stage) {
+    const auto text = value.text("DEV:PORT, as in mlx5_0:1");
+    if (!text) return;
+    const std::size_t colon = text->rfind(':');
+    const auto port = parse_integer(colon == std::string::npos ? "" : text->substr(colon + 1));
+    if (!port || *port < 1 || *port > kMaxPort || colon == 0 || !is_word(text->substr(0, colon)))
+      return value.problem(fmt::format("is {}; must be DEV:PORT, as in mlx5_0:1, port 1 to {}",
+                                       in_quotes(*text), kMaxPort));
+    stage.placement.endpoint = *text;
+  }
+
+  static void check_ranks(const YamlValue& value, const KernelInfo& kernel, PlacementKind kind) {
+    const auto fits = [&](std::uint32_t ranks) {
+      return ranks >= kernel.min_ranks() &&
+             (kernel.max_ranks() == 0 || ranks <= kernel.max_ranks());
+    };
+    if ((kind == PlacementKind::kPairs && !fits(2)) || (kind == PlacementKind::kLocal && !fits(1)))
+      value.key_problem(
+          fmt::format("{} runs with {} to {} ranks; pairs give 2, local 1, group one a node",
+                      kernel.name(), kernel.min_ranks(),
+                      kernel.max_ranks() == 0 ? std::string("any number of")
+                                              : fmt::to_string(kernel.max_ranks())));
+  }
+
+  static void read_deadline(const YamlValue& value, Stage& stage) {
+    const auto text = value.text("a number of seconds");
+    if (!text) return;
+    const auto seconds = parse_number(*text);
+    if (seconds && *seconds > 0 && *seconds <= kMaxDeadlineSeconds)
+      stage.deadline_seconds = *seconds;
+    else
+      value.problem(fmt::format("is {}; must be a number of seconds above 0 and at most {}",
+                                in_quotes(*text), kMaxDeadlineSeconds));
+  }
+
+  std::span<const KernelInfo> kernels_;
+  std::vector<std::string> kernel_names_;
+};
+
+SuiteReading unreadable(std::string_view file_name, std::string message) {
+  SuiteReading reading;
+  reading.problems.push_back(
+      {.file = std::string(file_name), .key = "", .message = std::move(message)});
+  return reading;
+}
+
+}  // namespace
+
+SuiteReading read_suite(std::string_view text, std::string_view file_name,
+                        std::span<const KernelInfo> kernels) {
+  SuiteReading reading;
+  reading.kernels_checked = !kernels.empty();
+  Suite suite;
+  const YamlBounds bounds{.max_bytes = kMaxSuiteBytes,
+                          .max_nodes = kMaxSuiteNodes,
+                          .max_depth = kMaxSuiteDepth,
+                          .max_problems = kMaxSuiteProblems};
+  auto problems = read_yaml(
+      text, bounds, [&](const YamlValue& root) { suite = SuiteReader(kernels).read(root); });
+  for (YamlProblem& problem : problems)
+    reading.problems.push_back({.file = std::string(file_name),
+                                .line = problem.line,
+                                .column = problem.column,
+                                .key = std::move(problem.key),
+                                .message = std::move(problem.message)});
+  if (reading.problems.empty()) reading.suite = std::move(suite);
+  return reading;
+}
+
+SuiteReading read_suite_file(const std::string& path, std::span<const KernelInfo> kernels) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return unreadable(path, fmt::format("open: {}", std::strerror(errno)));
+  std::string text(kMaxSuiteBytes + 1, '\0');  // one byte more than allowed shows what is too long
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) return unreadable(path, fmt::format("read: {}", std::strerror(errno)));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return read_suite(text, path, kernels);
+}
+
+std::string describe(const SuiteProblem& problem) {
+  std::string place = problem.file;
+  if (problem.line > 0) place += fmt::format(":{}:{}", problem.line, problem.column);
+  return fmt::format("{}: {}{}", place, problem.key.empty() ? "" : problem.key + ": ",
+                     problem.message);
+}
+
+Error error_of(std::span<const SuiteProblem> problems) {
+  RG_CHECK(!problems.empty());
+  std::string message = describe(problems.front());
+  if (problems.size() > 1) message += fmt::format(" (and {} more)", problems.size() - 1);
+  return Error{Code::kInvalidArgument, std::move(message)};
+}
+
+}  // namespace railgauge::plan

@@ -1,0 +1,81 @@
+// A suite: what to measure, on which placements, how strictly. Read from YAML, checked whole: every
+// problem is reported at once and a suite with one does not run. suites/README.md documents the
+// keys.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/core/record.pb.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::plan {
+
+inline constexpr std::uint32_t kSuiteVersion = 1;
+inline constexpr std::size_t kMaxSuiteBytes = 1U << 20U;
+inline constexpr std::size_t kMaxSuiteNodes = 20'000;  // YAML nodes, an alias counted each time
+inline constexpr std::size_t kMaxSuiteDepth = 16;
+inline constexpr std::size_t kMaxStages = 1'000;
+inline constexpr std::size_t kMaxSuiteProblems = 50;  // further ones are counted, not listed
+inline constexpr double kMaxDeadlineSeconds = 24 * 3600.0;
+
+enum class PlacementKind : std::uint8_t {
+  kPairs,  // every pair of nodes, rank 0 on the earlier one
+  kGroup,  // one task, one rank on each node
+  kLocal,  // one task of one rank on each node
+};
+
+struct Placement {
+  PlacementKind kind = PlacementKind::kPairs;
+  // "DEV:PORT", the same on every node; "" takes each node's first active port.
+  std::string endpoint{};
+};
+
+struct Stage {
+  std::string name{};    // "" in the file: the kernel's name
+  std::string kernel{};  // "verbs.write_bw"
+  // As given; canonical text when the kernel's declaration was at hand.
+  std::map<std::string, std::string> parameters{};
+  Placement placement{};
+  std::optional<double> deadline_seconds{};  // of one task; absent: the planner's rule
+};
+
+struct Suite {
+  std::uint32_t version = kSuiteVersion;
+  std::string name{};
+  std::string summary{};
+  std::vector<Stage> stages{};
+};
+
+struct SuiteProblem {
+  std::string file{};
+  std::uint32_t line = 0;    // from 1; 0: the file as a whole
+  std::uint32_t column = 0;  // from 1
+  std::string key{};         // "stages[0].parameters.depth"
+  std::string message{};     // what is wrong and what is allowed
+};
+
+struct SuiteReading {
+  std::optional<Suite> suite{};  // set exactly when there are no problems
+  std::vector<SuiteProblem> problems{};
+  bool kernels_checked = false;  // false: no declarations were given, kernels stand unchecked
+};
+
+// Never throws. `file_name` stands in the problems only.
+SuiteReading read_suite(std::string_view text, std::string_view file_name,
+                        std::span<const KernelInfo> kernels);
+// Reads the file first; a file that cannot be read is a problem too.
+SuiteReading read_suite_file(const std::string& path, std::span<const KernelInfo> kernels);
+
+// "quick.yaml:7:5: stages[0].parameters.depth: ..."
+std::string describe(const SuiteProblem& problem);
+// The first problem and how many more there are, as one line of kInvalidArgument.
+Error error_of(std::span<const SuiteProblem> problems);
+
+}  // namespace railgauge::plan

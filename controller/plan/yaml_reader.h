@@ -1,0 +1,101 @@
+// Strict reading of one YAML document: the caller takes the keys that it knows, whatever is left is
+// a problem, and every problem has a place. Bounded in size, depth and aliases; never throws.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <yaml-cpp/yaml.h>
+
+namespace railgauge::plan {
+
+struct YamlBounds {
+  std::size_t max_bytes = 1U << 20U;
+  std::size_t max_nodes = 20'000;  // an alias counts as often as it is used
+  std::size_t max_depth = 16;
+  std::size_t max_problems = 50;  // further ones are only counted
+};
+
+struct YamlProblem {
+  std::uint32_t line = 0;  // from 1; 0: the document as a whole
+  std::uint32_t column = 0;
+  std::string key{};  // "stages[0].parameters.depth"
+  std::string message{};
+};
+
+class YamlProblems {
+ public:
+  explicit YamlProblems(std::size_t max_listed) : max_listed_(max_listed) {}
+  void add(const YAML::Mark& mark, std::string_view key, std::string message);
+  [[nodiscard]] bool none() const { return count_ == 0; }
+  // In the order of their places; the last one says how many are not listed.
+  [[nodiscard]] std::vector<YamlProblem> take();
+
+ private:
+  std::size_t max_listed_;
+  std::size_t count_ = 0;
+  std::vector<YamlProblem> listed_;
+};
+
+// A node and where it stands. All functions add to the problems and answer "absent" when the node
+// is not what they ask for, so that reading goes on.
+class YamlValue {
+ public:
+  YamlValue(YAML::Node node, std::string key, YAML::Mark key_mark, YamlProblems& problems)
+      : node_(std::move(node)), key_(std::move(key)), key_mark_(key_mark), problems_(&problems) {}
+
+  [[nodiscard]] const std::string& key() const { return key_; }
+  [[nodiscard]] bool is_sequence() const { return node_.IsSequence(); }
+  [[nodiscard]] bool is_map() const { return node_.IsMap(); }
+  [[nodiscard]] bool is_empty() const { return node_.IsNull(); }
+  // Whether a mapping has the key, with a value or without.
+  [[nodiscard]] bool has_key(const std::string& name) const;
+  void problem(std::string message) const;      // at the value
+  void key_problem(std::string message) const;  // at the key before it
+
+  // A scalar with content and without control characters; `wanted` completes "must be ...".
+  [[nodiscard]] std::optional<std::string> text(std::string_view wanted,
+                                                std::size_t max_bytes = 256) const;
+  // The elements of a sequence that is not empty.
+  [[nodiscard]] std::vector<YamlValue> elements(std::string_view wanted,
+                                                std::size_t max_elements) const;
+  struct Entry;
+  // The entries of a mapping; keys are scalars and none stands twice.
+  [[nodiscard]] std::vector<Entry> entries(std::string_view wanted) const;
+
+ private:
+  YAML::Node node_;
+  std::string key_;
+  YAML::Mark key_mark_;
+  YamlProblems* problems_;
+};
+
+struct YamlValue::Entry {
+  std::string name;
+  YamlValue value;
+};
+
+// A mapping with a fixed set of keys: an unknown key is a problem with "did you mean" and the list
+// of what is allowed, as is a missing one of `required`.
+class YamlMap {
+ public:
+  YamlMap(const YamlValue& value, std::span<const std::string> required,
+          std::span<const std::string> optional);
+  // The value of a key that stands in the mapping.
+  [[nodiscard]] const YamlValue* find(std::string_view name) const;
+
+ private:
+  std::vector<YamlValue::Entry> entries_;
+};
+
+// Parses `text` and hands its root to `read`; afterwards, the problems of both.
+std::vector<YamlProblem> read_yaml(std::string_view text, const YamlBounds& bounds,
+                                   const std::function<void(const YamlValue& root)>& read);
+
+}  // namespace railgauge::plan

@@ -1,0 +1,136 @@
+// Drives runs: feeds the state machines with what the fleet reports and carries out their actions.
+// One run is measured at a time, the others wait in order: two runs at once would measure each
+// other. Lives on the event loop.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controller/api/control.pb.h"
+#include "controller/fleet/fleet.h"
+#include "controller/plan/planner.h"
+#include "controller/run/run_machine.h"
+#include "controller/run/task_machine.h"
+#include "controller/store/store.h"
+
+namespace railgauge {
+class Metrics;
+}
+
+namespace railgauge::run {
+
+// Follows one run; called on the loop, must not block.
+class RunWatcher {
+ public:
+  virtual ~RunWatcher() = default;
+  virtual void event(const api::RunEvent& event) = 0;
+  virtual void end() = 0;  // the run's end is committed; nothing follows
+};
+
+struct RunOrder {
+  std::string run_id;
+  std::string trigger;
+  std::string requested_by;
+  double created_at = 0;
+  plan::Plan plan;
+};
+
+class Director final : public fleet::FleetListener {
+ public:
+  static constexpr std::size_t kMaxWaitingRuns = 16;
+  static constexpr std::size_t kMaxWatchers = 64;  // of one run
+
+  Director(EventLoop& loop, fleet::Fleet& fleet, store::Store& store, Metrics& metrics);
+
+  // Whether one more run would be accepted: kResourceExhausted, kUnavailable while stopping.
+  [[nodiscard]] Status admits() const;
+  // Takes a run that stands in the store as planned.
+  void submit(RunOrder order);
+  // kNotFound: not under way. Cancelling twice is one cancel.
+  Result<api::RunSummary> cancel(const std::string& run_id, const std::string& reason);
+  // What is under way, newer than the store; nothing for ended runs.
+  [[nodiscard]] std::optional<api::RunSummary> summary(const std::string& run_id) const;
+  // The current state as the first event. kNotFound: not under way.
+  Status watch(const std::string& run_id, std::shared_ptr<RunWatcher> watcher);
+  void unwatch(const std::string& run_id, const RunWatcher* watcher);
+  // Cancels everything and admits nothing more; idle() tells when it is done.
+  void stop(const std::string& reason);
+  [[nodiscard]] bool idle() const { return runs_.empty(); }
+  void tick(double now);
+
+  void node_attached(const std::string& name, const std::vector<api::TaskRef>& running) override;
+  void node_resumed(const std::string& name, const std::vector<api::TaskRef>& running) override;
+  void node_detached(const std::string& name) override;
+  void node_lost(const std::string& name) override;
+  void task_message(const std::string& name, api::AgentMessage message) override;
+  void records_stored(const std::string& name,
+                      const std::vector<fleet::StoredRecords>& stored) override;
+
+ private:
+  struct Run {
+    explicit Run(RunOrder ordered);
+    RunOrder order;
+    RunMachine machine;
+    std::map<std::string, std::size_t> index_of;  // by task id
+    std::map<std::size_t, TaskMachine> active;    // tasks under way, by index
+    std::deque<std::pair<std::size_t, TaskAction>> task_actions;
+    std::deque<RunAction> run_actions;
+    api::RunSummary summary;
+    std::vector<std::shared_ptr<RunWatcher>> watchers;
+    bool driving = false;  // drive() is on the stack
+    bool ended = false;    // its end is on the way into the store
+  };
+
+  Run* find(const std::string& run_id) const;
+  // The task that `ref` speaks of when it is under way in that attempt and its rank is on `node`.
+  std::pair<Run*, TaskMachine*> find_task(const api::TaskRef& ref, const std::string& node) const;
+  template <class Event>
+  void for_active_tasks(Event event);
+  void feed(Run& run, std::size_t index,
+            const std::function<void(TaskMachine&, TaskActions&)>& event);
+  void feed(Run& run, const std::function<void(RunMachine&, RunActions&)>& event);
+  void drive(Run& run);
+  void start_next();
+  void cancel_strays(const std::string& node, const std::vector<api::TaskRef>& running);
+  void send_cancel(const std::string& node, const api::TaskRef& ref, std::string outcome,
+                   std::string reason);
+
+  void act(Run& run, const StartTask& action);
+  void act(Run& run, const CancelTaskAction& action);
+  void act(Run& run, const SkipTask& action);
+  void act(Run& run, const RunFinished& action);
+  void act(Run& run, std::size_t index, const SendPrepare& action);
+  void act(Run& run, std::size_t index, const SendGo& action);
+  void act(Run& run, std::size_t index, const SendStep& action);
+  void act(Run& run, std::size_t index, const SendCancel& action);
+  void act(Run& run, std::size_t index, const AttemptStarted& action);
+  void act(Run& run, std::size_t index, const AttemptEnded& action);
+  void act(Run& run, std::size_t index, const TaskFinished& action);
+  void finalize(const std::string& run_id);
+
+  api::TaskRef ref_of(const Run& run, std::size_t index, std::uint32_t rank) const;
+  const std::string& node_of(const Run& run, std::size_t index, std::uint32_t rank) const;
+  void tell(Run& run, const std::string& task_id, std::string text);
+  void save(std::function<Status()> write);
+  void save_pending();
+  void save_task(const Run& run, std::size_t index, std::string_view state);
+  void save_run_state(Run& run);
+
+  EventLoop& loop_;
+  fleet::Fleet& fleet_;
+  store::Store& store_;
+  Metrics& metrics_;
+  std::map<std::string, std::unique_ptr<Run>> runs_;  // not ended yet
+  std::deque<std::string> waiting_;                   // planned ones, in order
+  std::string active_;                                // "" when none is under way
+  std::deque<std::function<Status()>> unsaved_;       // writes that the store could not take yet
+  bool stopping_ = false;
+};
+
+}  // namespace railgauge::run

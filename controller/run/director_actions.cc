@@ -1,0 +1,236 @@
+// What the machines ask for: messages to agents, rows in the store, events to watchers.
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include "controller/metrics.h"
+#include "controller/rfc3339.h"
+#include "controller/run/director.h"
+
+namespace railgauge::run {
+namespace {
+
+Presence presence_of(const fleet::NodeState& node) {
+  switch (node.presence) {
+    case fleet::NodePresence::kAttached:
+      return {Presence::State::kAttached, node.presence_since};
+    case fleet::NodePresence::kDetached:
+      return {Presence::State::kDetached, node.presence_since};
+    case fleet::NodePresence::kLost:
+      break;
+  }
+  return {Presence::State::kLost, node.presence_since};
+}
+
+TaskSpec spec_of(const plan::PlannedTask& task) {
+  TaskSpec spec{.task_id = task.id, .ranks = {}, .deadline_seconds = task.deadline_seconds};
+  for (const plan::PlannedRank& rank : task.ranks) spec.ranks.push_back({rank.node, rank.endpoint});
+  return spec;
+}
+
+std::string nodes_text(const plan::PlannedTask& task) {
+  std::vector<std::string> nodes;
+  for (const plan::PlannedRank& rank : task.ranks) nodes.push_back(rank.node);
+  return fmt::format("{}", fmt::join(nodes, " "));
+}
+
+std::string with_reason(std::string_view outcome, const std::string& reason) {
+  return reason.empty() ? std::string(outcome) : fmt::format("{} ({})", outcome, reason);
+}
+
+// Worth another try; anything else would fail for ever.
+bool store_is_busy(const Status& status) {
+  return !status && (status.error().code == Code::kResourceExhausted ||
+                     status.error().code == Code::kUnavailable);
+}
+
+}  // namespace
+
+api::TaskRef Director::ref_of(const Run& run, std::size_t index, std::uint32_t rank) const {
+  api::TaskRef ref;
+  ref.set_run_id(run.order.run_id);
+  ref.set_task_id(run.order.plan.tasks[index].id);
+  ref.set_attempt(run.active.at(index).attempt());
+  ref.set_rank(rank);
+  return ref;
+}
+
+const std::string& Director::node_of(const Run& run, std::size_t index, std::uint32_t rank) const {
+  return run.order.plan.tasks[index].ranks[rank].node;
+}
+
+void Director::act(Run& run, const StartTask& action) {
+  const plan::PlannedTask& task = run.order.plan.tasks[action.index];
+  std::map<std::string, Presence> presence;
+  for (const plan::PlannedRank& rank : task.ranks)
+    if (const auto node = fleet_.nodes().find(rank.node); node != fleet_.nodes().end())
+      presence[rank.node] = presence_of(node->second);
+  run.active.emplace(action.index, TaskMachine(spec_of(task)));
+  feed(run, action.index, [&](TaskMachine& machine, TaskActions& out) {
+    machine.start(presence, monotonic_seconds(), out);
+  });
+}
+
+void Director::act(Run& run, const CancelTaskAction& action) {
+  feed(run, action.index, [&](TaskMachine& machine, TaskActions& out) {
+    machine.cancel(action.reason, monotonic_seconds(), out);
+  });
+}
+
+void Director::act(Run& run, const SkipTask& action) {
+  const plan::PlannedTask& task = run.order.plan.tasks[action.index];
+  store::TaskUpdate update;
+  update.run_id = run.order.run_id;
+  update.task_id = task.id;
+  update.state = "ended";
+  update.outcome = action.outcome;
+  update.reason = action.reason;
+  save([this, update] { return store_.update_task(update); });
+  metrics_.task_ended(task.kernel, action.outcome);
+  tell(run, task.id,
+       fmt::format("{} {} {}: {}", task.id, task.kernel, nodes_text(task),
+                   with_reason(action.outcome, action.reason)));
+}
+
+void Director::act(Run& run, std::size_t index, const SendPrepare& action) {
+  const plan::PlannedTask& task = run.order.plan.tasks[index];
+  api::ControllerMessage message;
+  api::PrepareTask& prepare = *message.mutable_prepare();
+  *prepare.mutable_task() = ref_of(run, index, action.rank);
+  prepare.set_kernel(task.kernel);
+  prepare.mutable_parameters()->insert(task.parameters.begin(), task.parameters.end());
+  prepare.set_size(static_cast<std::uint32_t>(task.ranks.size()));
+  prepare.set_endpoint(task.ranks[action.rank].endpoint);
+  prepare.set_deadline_seconds(task.deadline_seconds);
+  fleet_.send(node_of(run, index, action.rank), std::move(message));
+}
+
+void Director::act(Run& run, std::size_t index, const SendGo& action) {
+  api::ControllerMessage message;
+  *message.mutable_go()->mutable_task() = ref_of(run, index, action.rank);
+  fleet_.send(node_of(run, index, action.rank), std::move(message));
+  if (action.rank == 0) save_task(run, index, "running");
+}
+
+void Director::act(Run& run, std::size_t index, const SendStep& action) {
+  api::ControllerMessage message;
+  *message.mutable_step()->mutable_task() = ref_of(run, index, action.rank);
+  GroupStep& step = *message.mutable_step()->mutable_step();
+  step.set_step(action.step);
+  for (const std::string& payload : action.payloads) step.add_payloads(payload);
+  fleet_.send(node_of(run, index, action.rank), std::move(message));
+}
+
+void Director::act(Run& run, std::size_t index, const SendCancel& action) {
+  send_cancel(node_of(run, index, action.rank), ref_of(run, index, action.rank), action.outcome,
+              action.reason);
+}
+
+void Director::send_cancel(const std::string& node, const api::TaskRef& ref, std::string outcome,
+                           std::string reason) {
+  api::ControllerMessage message;
+  *message.mutable_cancel()->mutable_task() = ref;
+  message.mutable_cancel()->set_outcome(std::move(outcome));
+  message.mutable_cancel()->set_reason(std::move(reason));
+  fleet_.send(node, std::move(message));
+}
+
+void Director::act(Run& run, std::size_t index, const AttemptStarted&) {
+  save_task(run, index, "preparing");
+}
+
+void Director::act(Run& run, std::size_t index, const AttemptEnded& action) {
+  store::TaskUpdate update;
+  update.run_id = run.order.run_id;
+  update.task_id = run.order.plan.tasks[index].id;
+  update.state = action.requeued ? "waiting" : "running";
+  update.outcome = action.outcome;
+  update.reason = action.reason;
+  update.attempts = action.attempt;
+  save([this, update] { return store_.update_task(update); });
+  if (action.requeued)
+    tell(run, update.task_id,
+         fmt::format("{} attempt {}: {}; it is tried again if its nodes return", update.task_id,
+                     action.attempt, with_reason(action.outcome, action.reason)));
+}
+
+void Director::act(Run& run, std::size_t index, const TaskFinished& action) {
+  const plan::PlannedTask& task = run.order.plan.tasks[index];
+  store::TaskUpdate update;
+  update.run_id = run.order.run_id;
+  update.task_id = task.id;
+  update.state = "ended";
+  update.outcome = action.outcome;
+  update.reason = action.reason;
+  save([this, update] { return store_.update_task(update); });
+  metrics_.task_ended(task.kernel, action.outcome);
+  run.active.erase(index);
+  // Not through feed(): this is called from drive().
+  RunActions out;
+  run.machine.task_ended(index, action.outcome, action.reason, out);
+  for (RunAction& one : out) run.run_actions.push_back(std::move(one));
+  tell(run, task.id,
+       fmt::format("{} {} {}: {}", task.id, task.kernel, nodes_text(task),
+                   with_reason(action.outcome, action.reason)));
+}
+
+void Director::act(Run& run, const RunFinished& action) {
+  const double now = unix_seconds();
+  run.ended = true;
+  store::RunUpdate update;
+  update.run_id = run.order.run_id;
+  update.state = "ended";
+  update.outcome = action.outcome;
+  update.reason = action.reason;
+  update.ended_at = now;
+  run.summary.set_outcome(action.outcome);
+  run.summary.set_reason(action.reason);
+  run.summary.set_ended_at(rfc3339(now));
+  spdlog::info("run {}: {}", run.order.run_id, with_reason(action.outcome, action.reason));
+  metrics_.run_ended(run.order.plan.suite, run.order.trigger, action.outcome, now);
+  // Watchers hear of the end when a query would show it.
+  save([this, update, id = run.order.run_id] {
+    const auto done = [this, id](const Status& status) {
+      if (!status) spdlog::error("run {}: its end was not stored: {}", id, status.error().message);
+      loop_.post([this, id] { finalize(id); });
+    };
+    Status taken = store_.update_run(update, done);
+    if (!taken && !store_is_busy(taken)) done(taken);
+    return taken;
+  });
+}
+
+// In order, and kept when the store is full: a lost end of a run would never be told.
+void Director::save(std::function<Status()> write) {
+  unsaved_.push_back(std::move(write));
+  save_pending();
+}
+
+void Director::save_pending() {
+  while (!unsaved_.empty()) {
+    const Status written = unsaved_.front()();
+    if (store_is_busy(written)) return;
+    if (!written) spdlog::error("not stored: {}", written.error().message);
+    unsaved_.pop_front();
+  }
+}
+
+void Director::save_task(const Run& run, std::size_t index, std::string_view state) {
+  store::TaskUpdate update;
+  update.run_id = run.order.run_id;
+  update.task_id = run.order.plan.tasks[index].id;
+  update.state = std::string(state);
+  update.attempts = run.active.at(index).attempt();
+  save([this, update] { return store_.update_task(update); });
+}
+
+void Director::save_run_state(Run& run) {
+  store::RunUpdate update;
+  update.run_id = run.order.run_id;
+  update.state = std::string(name_of(run.machine.state()));
+  save([this, update] { return store_.update_run(update); });
+}
+
+}  // namespace railgauge::run

@@ -1,0 +1,168 @@
+#include "controller/run/run_machine.h"
+
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace railgauge::run {
+namespace {
+
+using testing::ElementsAre;
+using testing::SizeIs;
+
+std::vector<std::size_t> started(const RunActions& actions) {
+  std::vector<std::size_t> indices;
+  for (const RunAction& action : actions)
+    if (const auto* start = std::get_if<StartTask>(&action)) indices.push_back(start->index);
+  return indices;
+}
+
+RunFinished finished(const RunActions& actions) {
+  for (const RunAction& action : actions)
+    if (const auto* end = std::get_if<RunFinished>(&action)) return *end;
+  return {"none", ""};
+}
+
+TEST(RunMachine, RoundsFollowEachOtherAndTheTasksOfARoundRunTogether) {
+  RunMachine machine({{.round = 1}, {.round = 0}, {.round = 1}});
+  RunActions out;
+  machine.start(out);
+  EXPECT_THAT(started(out), ElementsAre(1));
+  out.clear();
+  machine.task_ended(1, "passed", "", out);
+  EXPECT_THAT(started(out), ElementsAre(0, 2));
+  out.clear();
+  machine.task_ended(2, "passed", "", out);
+  EXPECT_THAT(out, SizeIs(0));
+  machine.task_ended(0, "passed", "", out);
+  EXPECT_EQ(finished(out).outcome, "passed");
+  EXPECT_EQ(machine.tasks_ended(), 3U);
+}
+
+TEST(RunMachine, TheWorstOutcomeIsTheRuns) {
+  RunMachine machine({{.round = 0}, {.round = 0}, {.round = 0}});
+  RunActions out;
+  machine.start(out);
+  machine.task_ended(0, "crashed", "node n2 lost", out);
+  machine.task_ended(1, "failed", "byte 7 is 0x00", out);
+  machine.task_ended(2, "passed", "", out);
+  EXPECT_EQ(finished(out).outcome, "failed");
+  EXPECT_EQ(finished(out).reason, "byte 7 is 0x00");
+}
+
+TEST(RunMachine, EqualReasonsAreToldOnce) {
+  RunMachine machine({{.round = 0}, {.round = 0}, {.round = 0}});
+  RunActions out;
+  machine.start(out);
+  machine.task_ended(0, "crashed", "node n2 lost", out);
+  machine.task_ended(1, "crashed", "node n2 lost", out);
+  machine.task_ended(2, "timed_out", "late", out);
+  EXPECT_EQ(finished(out).outcome, "crashed");
+  EXPECT_EQ(finished(out).reason, "node n2 lost (2 tasks)");
+}
+
+TEST(RunMachine, AWaivedPlanCountsAndIsNeverStarted) {
+  RunMachine machine({{.round = 0, .waived = true, .reason = "n1 has no NIC"}, {.round = 1}});
+  RunActions out;
+  machine.start(out);
+  EXPECT_THAT(started(out), ElementsAre(1));
+  machine.task_ended(1, "passed", "", out);
+  EXPECT_EQ(finished(out).outcome, "passed");
+  EXPECT_EQ(machine.outcomes().at("waived"), 1U);
+}
+
+TEST(RunMachine, ARunInWhichNothingCouldRunIsWaived) {
+  RunMachine machine(
+      std::vector<RunTaskSpec>{{.round = 0, .waived = true, .reason = "n1 has no NIC"}});
+  RunActions out;
+  machine.start(out);
+  EXPECT_EQ(finished(out).outcome, "waived");
+  EXPECT_EQ(finished(out).reason, "n1 has no NIC");
+}
+
+TEST(RunMachine, AnEmptyPlanNeverPasses) {
+  RunMachine machine(std::vector<RunTaskSpec>{});
+  RunActions out;
+  machine.start(out);
+  EXPECT_EQ(finished(out).outcome, "crashed");
+}
+
+TEST(RunMachine, ACancelStopsTheRestAndWaitsForWhatRuns) {
+  RunMachine machine({{.round = 0}, {.round = 1}});
+  RunActions out;
+  machine.start(out);
+  out.clear();
+  machine.cancel("cancelled by ann", out);
+  EXPECT_EQ(machine.state(), RunState::kCancelling);
+  EXPECT_EQ(finished(out).outcome, "none");
+  machine.task_ended(0, "cancelled", "cancelled by ann", out);
+  EXPECT_EQ(finished(out).outcome, "cancelled");
+  EXPECT_EQ(finished(out).reason, "cancelled by ann");
+}
+
+TEST(RunMachine, ACancelThatCouldNotBeVerifiedIsNotCalledCancelled) {
+  RunMachine machine(std::vector<RunTaskSpec>{{.round = 0}});
+  RunActions out;
+  machine.start(out);
+  machine.cancel("cancelled by ann", out);
+  machine.task_ended(0, "crashed", "rank 0 on n1 did not report an end", out);
+  EXPECT_EQ(finished(out).outcome, "crashed");
+}
+
+TEST(RunMachine, ARunCancelledBeforeItsStartEndsAtOnce) {
+  RunMachine machine(std::vector<RunTaskSpec>{{.round = 0}});
+  RunActions out;
+  machine.cancel("cancelled by ann", out);
+  EXPECT_EQ(finished(out).outcome, "cancelled");
+  EXPECT_THAT(started(out), SizeIs(0));
+}
+
+TEST(RunMachine, InAnyOrderItEndsOnceAndNeverPassesAnUnmeasuredRun) {
+  std::mt19937 random(20261120);
+  const std::vector<std::string> words{"passed",  "failed",    "waived",
+                                       "crashed", "timed_out", "cancelled"};
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<RunTaskSpec> specs(random() % 7);
+    for (RunTaskSpec& spec : specs)
+      spec = {.round = static_cast<std::uint32_t>(random() % 4),
+              .waived = random() % 4 == 0,
+              .reason = "w"};
+    RunMachine machine(specs);
+    RunActions out;
+    std::vector<std::size_t> open;
+    std::size_t seen = 0;
+    int passes = 0;
+    int ends = 0;
+    const auto drain = [&] {
+      for (; seen < out.size(); ++seen) {
+        if (const auto* start = std::get_if<StartTask>(&out[seen])) {
+          ASSERT_FALSE(specs[start->index].waived);
+          for (const std::size_t other : open)
+            ASSERT_EQ(specs[other].round, specs[start->index].round);
+          open.push_back(start->index);
+        }
+        ends += std::holds_alternative<RunFinished>(out[seen]) ? 1 : 0;
+      }
+    };
+    machine.start(out);
+    drain();
+    while (!open.empty()) {
+      if (random() % 9 == 0) machine.cancel("stop", out);
+      const std::size_t pick = random() % open.size();
+      const std::size_t index = open[pick];
+      open.erase(open.begin() + static_cast<std::ptrdiff_t>(pick));
+      const std::string& word = words[random() % words.size()];
+      passes += word == "passed" ? 1 : 0;
+      machine.task_ended(index, word, "r", out);
+      drain();
+    }
+    ASSERT_EQ(ends, 1);
+    ASSERT_EQ(machine.state(), RunState::kEnded);
+    ASSERT_EQ(machine.tasks_ended(), specs.size());
+    ASSERT_FALSE(passes == 0 && finished(out).outcome == "passed");
+  }
+}
+
+}  // namespace
+}  // namespace railgauge::run

@@ -1,0 +1,417 @@
+#include "controller/run/task_machine.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kernels/core/group.h"
+#include "kernels/core/outcome.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::run {
+namespace {
+
+// Which of several outcomes of one attempt is the attempt's: the first of these that occurs.
+constexpr std::array kWorstFirst{kFailed, kCrashed, kTimedOut, kWaived, kCancelledOutcome};
+
+std::string_view known_outcome(std::string_view outcome) {
+  if (outcome == kPassed) return kPassed;
+  const auto found = std::ranges::find(kWorstFirst, outcome);
+  return found == kWorstFirst.end() ? kCrashed : *found;
+}
+
+// What the ranks that must stop get as their own outcome: a bystander of a waived rank did not
+// crash.
+std::string_view bystander_outcome(std::string_view cause) {
+  if (cause == kWaived || cause == kCancelledOutcome) return kCancelledOutcome;
+  return cause == kTimedOut ? kTimedOut : kCrashed;
+}
+
+}  // namespace
+
+std::string_view name_of(TaskState state) {
+  switch (state) {
+    case TaskState::kWaiting:
+      return "waiting";
+    case TaskState::kPreparing:
+      return "preparing";
+    case TaskState::kRunning:
+    case TaskState::kEnding:
+      return "running";
+    case TaskState::kEnded:
+      return "ended";
+  }
+  return "ended";
+}
+
+TaskMachine::TaskMachine(TaskSpec spec) : spec_(std::move(spec)), ranks_(spec_.ranks.size()) {
+  RG_CHECK(!ranks_.empty());
+}
+
+TaskMachine::Rank* TaskMachine::live_rank(std::uint32_t attempt, std::uint32_t rank) {
+  const bool active = state_ != TaskState::kWaiting && state_ != TaskState::kEnded;
+  return active && attempt == attempt_ && rank < ranks_.size() ? &ranks_[rank] : nullptr;
+}
+
+bool TaskMachine::attached(std::uint32_t rank) const {
+  const auto found = nodes_.find(spec_.ranks[rank].node);
+  return found != nodes_.end() && found->second.state == Presence::State::kAttached;
+}
+
+bool TaskMachine::alive(const Rank& rank) const {
+  return rank.phase == Phase::kPreparing || rank.phase == Phase::kPrepared ||
+         rank.phase == Phase::kRunning;
+}
+
+std::string TaskMachine::who(std::uint32_t rank) const {
+  return fmt::format("rank {} on {}", rank, spec_.ranks[rank].node);
+}
+
+void TaskMachine::start(const std::map<std::string, Presence>& presence, double now,
+                        TaskActions& out) {
+  RG_CHECK(!started_);
+  started_ = true;
+  for (const RankSpec& rank : spec_.ranks) {
+    const auto found = presence.find(rank.node);
+    nodes_[rank.node] = found == presence.end() ? Presence{} : found->second;
+  }
+  wait_until_ = now + kMaxWaitSeconds;
+  try_begin(now, out);
+}
+
+void TaskMachine::try_begin(double now, TaskActions& out) {
+  if (!started_ || state_ != TaskState::kWaiting) return;
+  bool all_attached = true;
+  for (const auto& [node, presence] : nodes_) {
+    all_attached = all_attached && presence.state == Presence::State::kAttached;
+    const bool gone =
+        presence.state == Presence::State::kLost && now >= presence.since_seconds + kReturnSeconds;
+    if (gone && attempt_ == 0) last_ = {std::string(kCrashed), fmt::format("node {} lost", node)};
+    if (gone) return finish(last_.outcome, last_.reason, out);
+  }
+  if (all_attached) return begin_attempt(now, out);
+  if (now < wait_until_) return;
+  if (attempt_ == 0)
+    last_ = {std::string(kCrashed),
+             fmt::format("its nodes were not attached together within {:.0f} s", kMaxWaitSeconds)};
+  finish(last_.outcome, last_.reason, out);
+}
+
+void TaskMachine::begin_attempt(double now, TaskActions& out) {
+  ++attempt_;
+  std::ranges::fill(ranks_, Rank{.phase = Phase::kPreparing});
+  step_ = 0;
+  last_payloads_.clear();
+  causes_.clear();
+  lost_ = false;
+  store_by_.reset();
+  cancel_outcome_.clear();
+  cancel_reason_.clear();
+  end_by_ = now + spec_.deadline_seconds + kDeadlineGraceSeconds;
+  state_ = TaskState::kPreparing;
+  out.emplace_back(AttemptStarted{attempt_});
+  for (std::uint32_t rank = 0; rank < size(); ++rank) out.emplace_back(SendPrepare{rank});
+}
+
+void TaskMachine::prepared(std::uint32_t attempt, std::uint32_t rank, double, TaskActions& out) {
+  Rank* r = live_rank(attempt, rank);
+  if (r == nullptr || r->phase != Phase::kPreparing) return;
+  r->phase = Phase::kPrepared;
+  go_when_prepared(out);
+}
+
+void TaskMachine::go_when_prepared(TaskActions& out) {
+  if (state_ != TaskState::kPreparing) return;
+  if (!std::ranges::all_of(ranks_, [](const Rank& r) { return r.phase == Phase::kPrepared; }))
+    return;
+  state_ = TaskState::kRunning;
+  for (std::uint32_t rank = 0; rank < size(); ++rank) {
+    ranks_[rank].phase = Phase::kRunning;
+    if (attached(rank)) out.emplace_back(SendGo{rank});  // else when its node is back
+  }
+}
+
+void TaskMachine::step(std::uint32_t attempt, std::uint32_t rank, std::uint32_t step,
+                       std::string payload, double now, TaskActions& out) {
+  Rank* r = live_rank(attempt, rank);
+  if (r == nullptr || !alive(*r) || state_ == TaskState::kEnding) return;
+  if (state_ != TaskState::kRunning || step > step_ || payload.size() > Group::kMaxPayload) {
+    const std::string reason =
+        fmt::format("{} sent rendezvous step {} of {} bytes where step {} of at most {} was due",
+                    who(rank), step, payload.size(), step_, Group::kMaxPayload);
+    add_cause(std::string(kCrashed), reason);
+    return cancel_rest(kCrashed, reason, now, out);
+  }
+  if (step + 1 == step_) {  // the answer was lost with a stream
+    if (attached(rank)) out.emplace_back(SendStep{rank, step, last_payloads_});
+    return;
+  }
+  if (step < step_) return;
+  r->payload = std::move(payload);
+  complete_step(out);
+}
+
+void TaskMachine::complete_step(TaskActions& out) {
+  if (!std::ranges::all_of(ranks_, [](const Rank& r) { return r.payload.has_value(); })) return;
+  last_payloads_.clear();
+  for (Rank& r : ranks_) {
+    last_payloads_.push_back(std::move(*r.payload));
+    r.payload.reset();
+  }
+  for (std::uint32_t rank = 0; rank < size(); ++rank)
+    if (attached(rank) && alive(ranks_[rank]))
+      out.emplace_back(SendStep{rank, step_, last_payloads_});
+  ++step_;
+}
+
+void TaskMachine::add_cause(std::string outcome, std::string reason) {
+  causes_.push_back({std::move(outcome), std::move(reason)});
+}
+
+void TaskMachine::refused(std::uint32_t attempt, std::uint32_t rank, std::string outcome,
+                          std::string reason, double now, TaskActions& out) {
+  Rank* r = live_rank(attempt, rank);
+  if (r == nullptr || !alive(*r)) return;
+  const std::string_view known = known_outcome(outcome);
+  r->final_stored = true;  // a refusal leaves no records to wait for
+  end_rank(rank, known == kPassed ? kCrashed : known, std::move(reason), now, out);
+}
+
+void TaskMachine::ended(std::uint32_t attempt, std::uint32_t rank, std::string outcome,
+                        std::string reason, double now, TaskActions& out) {
+  Rank* r = live_rank(attempt, rank);
+  if (r == nullptr || !alive(*r)) return;
+  r->owes_final = true;
+  std::string_view known = known_outcome(outcome);
+  if (known == kPassed && r->phase != Phase::kRunning) {
+    known = kCrashed;
+    reason = "ended before it was told to go";
+  }
+  end_rank(rank, known, std::move(reason), now, out);
+}
+
+void TaskMachine::end_rank(std::uint32_t rank, std::string_view outcome, std::string reason,
+                           double now, TaskActions& out) {
+  Rank& r = ranks_[rank];
+  r.phase = Phase::kEnded;
+  r.resume_by.reset();
+  // An end that merely repeats our cancel says nothing new; wrong data always does.
+  const bool echo = r.told_cancel && outcome != kFailed &&
+                    (outcome == cancel_outcome_ || outcome == kCancelledOutcome || cancelled_ ||
+                     reason.find(cancel_reason_) != std::string::npos);
+  if (outcome != kPassed && !echo) {
+    const std::string line = reason.empty() ? fmt::format("{} {}", who(rank), outcome)
+                                            : fmt::format("{}: {}", who(rank), reason);
+    add_cause(std::string(outcome), line);
+    cancel_rest(bystander_outcome(outcome), line, now, out);
+  }
+  settle(now, out);
+}
+
+void TaskMachine::cancel_rest(std::string_view outcome, const std::string& reason, double now,
+                              TaskActions& out) {
+  if (state_ != TaskState::kEnding) {
+    state_ = TaskState::kEnding;
+    end_by_ = now + kEndSeconds;
+    cancel_outcome_ = outcome;
+    cancel_reason_ = reason;
+  }
+  for (std::uint32_t rank = 0; rank < size(); ++rank) {
+    Rank& r = ranks_[rank];
+    if (!alive(r) || r.told_cancel) continue;
+    r.told_cancel = true;
+    if (attached(rank)) out.emplace_back(SendCancel{rank, cancel_outcome_, cancel_reason_});
+  }
+}
+
+void TaskMachine::stored(std::uint32_t attempt, std::uint32_t rank, std::uint32_t points,
+                         std::optional<RankEnd> final, double now, TaskActions& out) {
+  Rank* r = live_rank(attempt, rank);
+  if (r == nullptr) return;
+  r->points += points;
+  if (final) {
+    r->final_stored = true;
+    r->final = std::move(final);
+    if (alive(*r) && r->resume_by)
+      return ended(attempt, rank, r->final->outcome, r->final->reason, now, out);
+  }
+  settle(now, out);
+}
+
+void TaskMachine::lose_rank(std::uint32_t rank, std::string reason, double now, TaskActions& out) {
+  Rank& r = ranks_[rank];
+  if (!alive(r)) return;
+  r.phase = Phase::kLost;
+  lost_ = true;
+  const bool known =
+      std::ranges::any_of(causes_, [&](const RankEnd& c) { return c.reason == reason; });
+  if (!known) add_cause(std::string(kCrashed), reason);
+  cancel_rest(kCrashed, reason, now, out);
+}
+
+void TaskMachine::node_detached(const std::string& node, double now, TaskActions&) {
+  if (const auto found = nodes_.find(node); found != nodes_.end())
+    found->second = {Presence::State::kDetached, now};
+}
+
+void TaskMachine::node_lost(const std::string& node, double now, TaskActions& out) {
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end()) return;
+  found->second = {Presence::State::kLost, now};
+  if (state_ == TaskState::kWaiting || state_ == TaskState::kEnded) return try_begin(now, out);
+  for (std::uint32_t rank = 0; rank < size(); ++rank)
+    if (spec_.ranks[rank].node == node) {
+      ranks_[rank].final_stored = true;  // its records come, if at all, when the node does
+      lose_rank(rank, fmt::format("node {} lost", node), now, out);
+    }
+  settle(now, out);
+}
+
+void TaskMachine::node_attached(const std::string& node, double now, TaskActions& out) {
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end()) return;
+  // An agent that is new here has no runner of ours.
+  if (found->second.state != Presence::State::kLost) node_lost(node, now, out);
+  found->second = {Presence::State::kAttached, now};
+  try_begin(now, out);
+}
+
+void TaskMachine::node_resumed(const std::string& node, const std::vector<std::uint32_t>& running,
+                               double now, TaskActions& out) {
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end()) return;
+  if (found->second.state == Presence::State::kLost) return node_attached(node, now, out);
+  found->second = {Presence::State::kAttached, now};
+  if (state_ == TaskState::kWaiting) return try_begin(now, out);
+  if (state_ == TaskState::kEnded) return;
+  for (std::uint32_t rank = 0; rank < size(); ++rank) {
+    Rank& r = ranks_[rank];
+    if (spec_.ranks[rank].node != node || !alive(r)) continue;
+    // Without a runner its end, a refusal or a record is still on the way, or Prepare never
+    // arrived.
+    const bool has_runner = std::ranges::find(running, rank) != running.end();
+    r.resume_by = has_runner ? std::nullopt : std::optional(now + kResumeSeconds);
+    if (!has_runner && r.final)
+      ended(attempt_, rank, r.final->outcome, r.final->reason, now, out);
+    else if (r.told_cancel)
+      out.emplace_back(SendCancel{rank, cancel_outcome_, cancel_reason_});
+    else if (r.phase == Phase::kRunning && has_runner)
+      out.emplace_back(SendGo{rank});
+  }
+}
+
+void TaskMachine::cancel(std::string reason, double now, TaskActions& out) {
+  if (state_ == TaskState::kEnded || cancelled_) return;
+  cancelled_ = true;
+  if (state_ == TaskState::kWaiting)
+    return finish(std::string(kCancelledOutcome), std::move(reason), out);
+  add_cause(std::string(kCancelledOutcome), reason);
+  cancel_rest(kCancelledOutcome, reason, now, out);
+  settle(now, out);
+}
+
+void TaskMachine::give_up_on_silent_ranks(double now, TaskActions& out) {
+  for (std::uint32_t rank = 0; rank < size(); ++rank) {
+    Rank& r = ranks_[rank];
+    if (!alive(r) || !r.resume_by || now < *r.resume_by) continue;
+    r.final_stored = true;
+    lose_rank(
+        rank,
+        fmt::format("node {} lost its connection and the task with it", spec_.ranks[rank].node),
+        now, out);
+  }
+}
+
+void TaskMachine::tick(double now, TaskActions& out) {
+  if (state_ == TaskState::kWaiting) return try_begin(now, out);
+  if (state_ == TaskState::kEnded) return;
+  give_up_on_silent_ranks(now, out);
+  if (store_by_) return settle(now, out);
+  if (now >= end_by_ && state_ != TaskState::kEnding) {
+    const std::string reason =
+        fmt::format("no end within its deadline of {:.0f} s and {:.0f} s grace",
+                    spec_.deadline_seconds, kDeadlineGraceSeconds);
+    add_cause(std::string(kTimedOut), reason);
+    cancel_rest(kTimedOut, reason, now, out);
+  } else if (now >= end_by_) {
+    for (std::uint32_t rank = 0; rank < size(); ++rank) {
+      if (!alive(ranks_[rank])) continue;
+      ranks_[rank].phase = Phase::kEnded;
+      ranks_[rank].final_stored = true;
+      unverified_ = true;
+      add_cause(std::string(kCrashed),
+                fmt::format("{} did not report an end within {:.0f} s of being told to", who(rank),
+                            kEndSeconds));
+    }
+  }
+  settle(now, out);
+}
+
+std::optional<double> TaskMachine::next_tick() const {
+  if (state_ == TaskState::kEnded || !started_) return std::nullopt;
+  if (state_ == TaskState::kWaiting) {
+    double next = wait_until_;
+    for (const auto& [node, presence] : nodes_)
+      if (presence.state == Presence::State::kLost)
+        next = std::min(next, presence.since_seconds + kReturnSeconds);
+    return next;
+  }
+  double next = store_by_.value_or(end_by_);
+  for (const Rank& r : ranks_)
+    if (r.resume_by) next = std::min(next, *r.resume_by);
+  return next;
+}
+
+void TaskMachine::settle(double now, TaskActions& out) {
+  if (state_ == TaskState::kWaiting || state_ == TaskState::kEnded) return;
+  if (std::ranges::any_of(ranks_, [this](const Rank& r) { return alive(r); })) return;
+  if (!store_by_) store_by_ = now + kStoreSeconds;
+  const bool all_stored =
+      std::ranges::all_of(ranks_, [](const Rank& r) { return r.final_stored || !r.owes_final; });
+  if (all_stored || now >= *store_by_) finish_attempt(now, out);
+}
+
+RankEnd TaskMachine::combined() const {
+  if (cancelled_ && !unverified_) {
+    const auto told = std::ranges::find(causes_, kCancelledOutcome, &RankEnd::outcome);
+    return {std::string(kCancelledOutcome), told == causes_.end() ? cancel_reason_ : told->reason};
+  }
+  for (const std::string_view outcome : kWorstFirst) {
+    std::string reasons;
+    for (const RankEnd& cause : causes_)
+      if (cause.outcome == outcome) reasons += (reasons.empty() ? "" : "; ") + cause.reason;
+    if (reasons.empty()) continue;
+    reasons.resize(std::min(reasons.size(), kMaxReasonBytes));
+    return {std::string(outcome), reasons};
+  }
+  std::uint32_t points = 0;
+  for (std::uint32_t rank = 0; rank < size(); ++rank) {
+    points += ranks_[rank].points;
+    if (ranks_[rank].final_stored) continue;
+    return {std::string(kCrashed),
+            fmt::format("{}: its records did not arrive within {:.0f} s of its end", who(rank),
+                        kStoreSeconds)};
+  }
+  if (points == 0) return {std::string(kCrashed), "no rank reported a value"};
+  return {std::string(kPassed), ""};
+}
+
+void TaskMachine::finish_attempt(double now, TaskActions& out) {
+  last_ = combined();
+  const bool requeue =
+      lost_ && !cancelled_ && !unverified_ && last_.outcome == kCrashed && attempt_ < kMaxAttempts;
+  out.emplace_back(AttemptEnded{attempt_, last_.outcome, last_.reason, requeue});
+  if (!requeue) return finish(last_.outcome, last_.reason, out);
+  state_ = TaskState::kWaiting;
+  wait_until_ = now + kMaxWaitSeconds;
+  try_begin(now, out);
+}
+
+void TaskMachine::finish(std::string outcome, std::string reason, TaskActions& out) {
+  state_ = TaskState::kEnded;
+  out.emplace_back(TaskFinished{std::move(outcome), std::move(reason)});
+}
+
+}  // namespace railgauge::run

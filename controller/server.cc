@@ -1,0 +1,168 @@
+#include "controller/server.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include <array>
+#include <chrono>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include "controller/host_port.h"
+#include "kernels/core/framing.h"
+
+namespace railgauge {
+namespace {
+
+constexpr std::array kServiceNames{"railgauge.api.Control", "railgauge.api.AgentLink"};
+constexpr int kMaxMessageBytes = kMaxFrameBytes;
+constexpr int kKeepaliveMilliseconds = 10'000;
+constexpr int kLeastPingMilliseconds = 5'000;
+
+void set_channel_arguments(grpc::ServerBuilder& builder) {
+  // Without it a second controller would share the port, and each see half of the agents.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMilliseconds);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                             kLeastPingMilliseconds);
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  // Only reflection and health are served this way; ours use the callback interface.
+  builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 1);
+}
+
+std::string suites_folder(const Config& config) {
+  const std::string folder = config.suites.empty() ? default_suites_folder() : config.suites;
+  if (folder.empty()) spdlog::warn("no folder of suites beside the program; --suites names one");
+  return folder;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Server>> Server::start(const Config& config,
+                                              fleet::FleetOptions fleet_options) {
+  store::StoreOptions store_options;
+  store_options.path = config.database;
+  std::unique_ptr<store::Store> store = RG_TRY(store::Store::open(std::move(store_options)));
+  std::unique_ptr<Server> server(new Server(std::move(store), config, fleet_options));
+  RG_TRY_OK(server->end_interrupted_runs());
+  RG_TRY_OK(server->start_grpc(config));
+  RG_TRY_OK(server->start_http(config));
+  return server;
+}
+
+Server::Server(std::unique_ptr<store::Store> store, const Config& config,
+               fleet::FleetOptions fleet_options)
+    : store_(std::move(store)),
+      fleet_(loop_, *store_, fleet_options),
+      director_(loop_, fleet_, *store_, metrics_),
+      control_(loop_, fleet_, director_, *store_, SuiteFolder(suites_folder(config))),
+      pool_(std::make_unique<run::WorkerPool>(kWorkers)),
+      agent_link_(fleet_, peers_),
+      control_service_(control_, peers_, *pool_) {
+  fleet_.set_listener(&director_);
+  loop_.on_tick([this] { on_tick(); });
+}
+
+Server::~Server() {
+  if (unix_) unix_->stop();
+  http_.reset();
+  if (grpc_) {
+    loop_.call([this] { fleet_.close_all("the controller is stopping"); });
+    grpc_->Shutdown(std::chrono::system_clock::now() +
+                    std::chrono::duration_cast<std::chrono::system_clock::duration>(
+                        std::chrono::duration<double>(kShutdownSeconds)));
+    grpc_->Wait();
+  }
+  pool_.reset();  // before the loop, which its work may ask
+  loop_.stop();
+  grpc_.reset();
+}
+
+Status Server::end_interrupted_runs() {
+  const std::vector<std::string> ended = RG_TRY(store_->end_interrupted_runs());
+  if (!ended.empty())
+    spdlog::warn("runs that the last controller left open ended as crashed: {}",
+                 fmt::join(ended, ", "));
+  return {};
+}
+
+Status Server::start_grpc(const Config& config) {
+  unix_ = RG_TRY(UnixListener::open(config.socket, config.socket_group));
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  set_channel_arguments(builder);
+  builder.RegisterService(&agent_link_);
+  builder.RegisterService(&control_service_);
+  const TcpOptions& tcp = config.tcp;
+  if (!tcp.listen.empty()) {
+    RG_TRY(parse_host_port("listen", tcp.listen));
+    builder.AddListeningPort(tcp.listen, RG_TRY(tcp_credentials(tcp)), &tcp_port_);
+  }
+  grpc_ = builder.BuildAndStart();
+  if (!grpc_ || (!tcp.listen.empty() && tcp_port_ <= 0))
+    return fail(
+        Code::kAlreadyExists,
+        fmt::format(
+            "--listen {}: the port is taken, the address is not this host's, or the certificate "
+            "and key do not fit",
+            tcp.listen));
+  for (const char* name : kServiceNames)
+    grpc_->GetHealthCheckService()->SetServingStatus(name, true);
+  unix_->start(*grpc_, peers_);
+  spdlog::info("unix socket {}", config.socket);
+  if (tcp_port_ > 0 && tcp.insecure)
+    spdlog::warn("--insecure: port {} takes anybody's calls, without certificates or encryption",
+                 tcp_port_);
+  else if (tcp_port_ > 0)
+    spdlog::info("TCP port {} with mutual TLS", tcp_port_);
+  return {};
+}
+
+Status Server::start_http(const Config& config) {
+  if (config.metrics_listen.empty()) return {};
+  http_ = RG_TRY(http::Server::start(
+      config.metrics_listen,
+      {.metrics = [this] { return metrics_.text(); }, .healthy = [this] { return !stopping_; }}));
+  spdlog::info("metrics on port {}", http_->port());
+  return {};
+}
+
+void Server::on_tick() {
+  const double now = run::monotonic_seconds();
+  fleet_.tick(now);
+  director_.tick(now);
+  std::array<std::uint32_t, 3> counts{};
+  for (const auto& [name, node] : fleet_.nodes())
+    ++counts.at(static_cast<std::size_t>(node.presence));
+  metrics_.set_nodes(counts[0], counts[1], counts[2]);
+  metrics_.set_run_active(!director_.idle());
+  metrics_.set_records_stored(fleet_.records_stored());
+  if (now < next_stats_) return;
+  next_stats_ = now + kStatsSeconds;
+  static_cast<void>(pool_->submit([this] { update_store_metrics(); }));
+}
+
+void Server::update_store_metrics() {
+  const Result<store::StoreStats> stats = store_->stats();
+  if (!stats) return spdlog::warn("store: {}", stats.error().message);
+  metrics_.set_store(stats->queued_records, stats->file_bytes);
+}
+
+void Server::begin_stop() {
+  stopping_ = true;
+  if (grpc_) grpc_->GetHealthCheckService()->SetServingStatus(false);
+  loop_.call([this] { director_.stop("the controller is stopping"); });
+}
+
+bool Server::idle() {
+  return loop_.call([this] { return director_.idle(); });
+}
+
+}  // namespace railgauge

@@ -1,0 +1,71 @@
+// The whole controller as one object: store, event loop, fleet, runs, both services and the ports.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include <grpcpp/grpcpp.h>
+
+#include "controller/config.h"
+#include "controller/control.h"
+#include "controller/fleet/fleet.h"
+#include "controller/http/server.h"
+#include "controller/listen.h"
+#include "controller/metrics.h"
+#include "controller/run/director.h"
+#include "controller/run/event_loop.h"
+#include "controller/run/worker_pool.h"
+#include "controller/service.h"
+#include "controller/store/store.h"
+
+namespace railgauge {
+
+class Server {
+ public:
+  static constexpr std::size_t kWorkers = 2;
+  static constexpr double kStatsSeconds = 5;     // between two looks at the store for the metrics
+  static constexpr double kShutdownSeconds = 3;  // for calls to end by themselves
+
+  // Opens the database, ends what an earlier controller left open, then takes calls. Errors are one
+  // line that names the setting at fault.
+  static Result<std::unique_ptr<Server>> start(const Config& config,
+                                               fleet::FleetOptions fleet_options = {});
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Not serving from now on for health checks; every run is cancelled. idle() tells when all ended.
+  void begin_stop();
+  [[nodiscard]] bool idle();
+  [[nodiscard]] int tcp_port() const { return tcp_port_; }  // 0 without TCP
+  [[nodiscard]] int metrics_port() const { return http_ ? http_->port() : 0; }
+
+ private:
+  Server(std::unique_ptr<store::Store> store, const Config& config,
+         fleet::FleetOptions fleet_options);
+  Status end_interrupted_runs();
+  Status start_grpc(const Config& config);
+  Status start_http(const Config& config);
+  void on_tick();
+  void update_store_metrics();
+
+  std::unique_ptr<store::Store> store_;
+  Metrics metrics_;
+  auth::PeerBook peers_;
+  run::EventLoop loop_;
+  fleet::Fleet fleet_;
+  run::Director director_;
+  Control control_;
+  std::unique_ptr<run::WorkerPool> pool_;
+  fleet::AgentLinkService agent_link_;
+  ControlService control_service_;
+  std::unique_ptr<grpc::Server> grpc_;
+  std::unique_ptr<UnixListener> unix_;
+  std::unique_ptr<http::Server> http_;
+  int tcp_port_ = 0;
+  double next_stats_ = 0;  // on the loop
+  std::atomic<bool> stopping_ = false;
+};
+
+}  // namespace railgauge

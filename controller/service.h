@@ -1,0 +1,59 @@
+// The Control service on the wire: who may call what, worker threads for what may wait, one stream
+// for each watcher. What the answers are stands in control.h.
+#pragma once
+
+#include <functional>
+
+#include <grpcpp/grpcpp.h>
+
+#include "controller/api/control.grpc.pb.h"
+#include "controller/auth.h"
+#include "controller/control.h"
+#include "controller/run/worker_pool.h"
+
+namespace railgauge {
+
+class ControlService final : public api::Control::CallbackService {
+ public:
+  // Everything outlives it; the pool is to be destroyed after the server's last call ended.
+  ControlService(Control& control, const auth::PeerBook& peers, run::WorkerPool& pool)
+      : control_(control), peers_(peers), pool_(pool) {}
+
+  using Unary = grpc::ServerUnaryReactor;
+  using Context = grpc::CallbackServerContext;
+  Unary* ListNodes(Context* context, const api::ListNodesRequest* request,
+                   api::NodeList* response) override;
+  Unary* ListKernels(Context* context, const api::ListKernelsRequest* request,
+                     KernelList* response) override;
+  Unary* ListSuites(Context* context, const api::ListSuitesRequest* request,
+                    api::SuiteList* response) override;
+  Unary* CheckSuite(Context* context, const api::SuiteSource* request,
+                    api::SuiteCheck* response) override;
+  Unary* PlanRun(Context* context, const api::RunRequest* request, api::RunPlan* response) override;
+  Unary* StartRun(Context* context, const api::RunRequest* request,
+                  api::RunSummary* response) override;
+  grpc::ServerWriteReactor<api::RunEvent>* WatchRun(Context* context,
+                                                    const api::RunRef* request) override;
+  Unary* CancelRun(Context* context, const api::RunRef* request,
+                   api::RunSummary* response) override;
+  Unary* ListRuns(Context* context, const api::ListRunsRequest* request,
+                  api::RunList* response) override;
+  Unary* GetRun(Context* context, const api::RunRef* request, api::RunDetail* response) override;
+  Unary* QueryResults(Context* context, const api::ResultsRequest* request,
+                      api::ResultList* response) override;
+  Unary* GetVersion(Context* context, const api::VersionRequest* request,
+                    api::VersionInfo* response) override;
+
+ private:
+  enum class Access { kRead, kWrite };
+  // Checks the caller, then answers on a worker thread.
+  template <class Response>
+  Unary* answer(Context* context, Access access, Response* response,
+                std::function<Result<Response>(const auth::Peer&)> work);
+
+  Control& control_;
+  const auth::PeerBook& peers_;
+  run::WorkerPool& pool_;
+};
+
+}  // namespace railgauge

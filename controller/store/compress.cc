@@ -1,0 +1,33 @@
+#include "controller/store/compress.h"
+
+#include <fmt/format.h>
+#include <zstd.h>
+
+namespace railgauge::store {
+namespace {
+constexpr int kLevel = 3;  // zstd's default: a histogram takes some 20 us
+}  // namespace
+
+std::string compress(std::string_view bytes) {
+  std::string out(ZSTD_compressBound(bytes.size()), '\0');
+  const std::size_t size =
+      ZSTD_compress(out.data(), out.size(), bytes.data(), bytes.size(), kLevel);
+  RG_CHECK(ZSTD_isError(size) == 0);  // the bound is enough: only lack of memory is left
+  out.resize(size);
+  return out;
+}
+
+Result<std::string> decompress(std::string_view bytes) {
+  const auto size = ZSTD_getFrameContentSize(bytes.data(), bytes.size());
+  if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN ||
+      size > kMaxDecompressedBytes)
+    return fail(Code::kDataLoss, "compressed bytes are damaged");
+  std::string out(size, '\0');
+  const std::size_t got = ZSTD_decompress(out.data(), out.size(), bytes.data(), bytes.size());
+  if (ZSTD_isError(got) != 0 || got != size)
+    return fail(Code::kDataLoss,
+                fmt::format("compressed bytes are damaged: {}", ZSTD_getErrorName(got)));
+  return out;
+}
+
+}  // namespace railgauge::store

@@ -1,0 +1,199 @@
+#include "controller/store/interner.h"
+
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/store/text_json.h"
+
+namespace railgauge::store {
+namespace {
+
+constexpr std::size_t kMaxCachedBytes = 4U << 20U;
+constexpr std::size_t kMaxCachedKeyBytes = 16U << 10U;  // longer ones are looked up each time
+
+// "mlx5_0:1" to device and port; a GPU and whatever else has port 0.
+std::pair<std::string_view, std::uint32_t> split_endpoint(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  std::uint32_t port = 0;
+  if (colon == std::string_view::npos) return {text, 0};
+  const char* end = text.data() + text.size();
+  const auto [used, error] = std::from_chars(text.data() + colon + 1, end, port);
+  if (error != std::errc() || used != end) return {text, 0};
+  return {text.substr(0, colon), port};
+}
+
+std::string slot_of(const EndpointRow& row) {
+  if (!row.pci_address.empty()) return row.pci_address;
+  return row.netdev.empty() ? "device:" + row.device : "netdev:" + row.netdev;
+}
+
+double finite(double value) { return std::isfinite(value) ? value : 0; }
+
+}  // namespace
+
+std::optional<std::int64_t> Interner::recall(std::string_view key) const {
+  const auto found = ids_.find(key);
+  return found == ids_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Interner::remember(std::string key, std::int64_t id) {
+  if (key.size() > kMaxCachedKeyBytes) return;
+  cached_bytes_ += key.size() + sizeof(std::int64_t);
+  if (cached_bytes_ > kMaxCachedBytes) forget();
+  ids_.emplace(std::move(key), id);
+}
+
+void Interner::forget() {
+  ids_.clear();
+  cached_bytes_ = 0;
+}
+
+Result<std::int64_t> Interner::text_set(std::string_view find, std::string_view insert,
+                                        std::string_view body) {
+  const std::int64_t hash = hash_of(body);
+  if (const auto id = RG_TRY(connection_.integer(find, hash, body))) return *id;
+  RG_TRY_OK(connection_.execute(insert, hash, body));
+  return connection_.last_id();
+}
+
+Result<std::int64_t> Interner::fact_set(const TextMap& facts) {
+  std::string key = "f" + json_of(facts);
+  if (const auto known = recall(key)) return *known;
+  const std::int64_t id = RG_TRY(text_set("SELECT id FROM fact_set WHERE hash=?1 AND body=?2",
+                                          "INSERT INTO fact_set (hash, body) VALUES (?1, ?2)",
+                                          std::string_view(key).substr(1)));
+  remember(std::move(key), id);
+  return id;
+}
+
+Result<std::int64_t> Interner::parameter_set(const TextMap& parameters) {
+  std::string key = "p" + json_of(parameters);
+  if (const auto known = recall(key)) return *known;
+  const std::int64_t id = RG_TRY(text_set("SELECT id FROM parameter_set WHERE hash=?1 AND body=?2",
+                                          "INSERT INTO parameter_set (hash, body) VALUES (?1, ?2)",
+                                          std::string_view(key).substr(1)));
+  remember(std::move(key), id);
+  return id;
+}
+
+Result<std::int64_t> Interner::node(std::string_view node_id, std::string_view name, double now) {
+  std::string key = fmt::format("n{}", node_id);
+  if (const auto known = recall(key)) return *known;
+  auto id = RG_TRY(connection_.integer("SELECT id FROM node WHERE node_id=?1", node_id));
+  if (!id) {
+    RG_TRY_OK(connection_.execute(
+        "INSERT INTO node (node_id, name, version, address, first_seen_at, last_seen_at) "
+        "VALUES (?1, ?2, '', '', ?3, ?3)",
+        node_id, name, now));
+    id = connection_.last_id();
+    RG_TRY_OK(connection_.execute(
+        "INSERT INTO node_name (node, name, valid_from) VALUES (?1, ?2, ?3)", *id, name, now));
+  }
+  remember(std::move(key), *id);
+  return *id;
+}
+
+Result<std::int64_t> Interner::insert_endpoint(const EndpointKey& key, double now) {
+  RG_TRY_OK(connection_.execute(
+      "INSERT INTO endpoint (node, slot, port, gpu_slot, kind, state, last_seen_at) "
+      "VALUES (?1, ?2, ?3, '', ?4, ?5, ?6) "
+      "ON CONFLICT DO UPDATE SET state=excluded.state, last_seen_at=excluded.last_seen_at",
+      key.node, key.slot, key.port, key.kind, key.state, now));
+  const auto id = RG_TRY(connection_.integer(
+      "SELECT id FROM endpoint WHERE node=?1 AND slot=?2 AND port=?3 AND gpu_slot=''", key.node,
+      key.slot, key.port));
+  RG_CHECK(id.has_value());
+  return *id;
+}
+
+Result<std::int64_t> Interner::endpoint(std::int64_t node, std::string_view text, double now) {
+  std::string key = fmt::format("e{} {}", node, text);
+  if (const auto known = recall(key)) return *known;
+  std::int64_t id = 0;
+  if (text.empty()) {
+    id = RG_TRY(insert_endpoint({node, "host", 0, "host", ""}, 0));
+  } else {
+    const auto [device, port] = split_endpoint(text);
+    const auto found = RG_TRY(connection_.integer(
+        "SELECT endpoint.id FROM endpoint JOIN endpoint_attribute ON endpoint=endpoint.id "
+        "WHERE node=?1 AND device=?2 AND port=?3 AND valid_to IS NULL "
+        "ORDER BY last_seen_at DESC LIMIT 1",
+        node, device, port));
+    id = found ? *found
+               : RG_TRY(insert_endpoint({node, fmt::format("device:{}", device), port,
+                                         device.starts_with("gpu") ? "gpu" : "nic", ""},
+                                        now));
+  }
+  remember(std::move(key), id);
+  return id;
+}
+
+Status Interner::put_endpoint(std::int64_t node, const EndpointRow& row, double now) {
+  const std::string slot = slot_of(row);
+  const std::int64_t id = RG_TRY(insert_endpoint({node, slot, row.port, row.kind, row.state}, now));
+  return put_attributes(id, row, now);
+}
+
+// A new row where something changed; its predecessor ends then.
+Status Interner::put_attributes(std::int64_t endpoint, const EndpointRow& row, double now) {
+  const double rate = finite(row.rate_bits_per_second);
+  const double mtu = finite(row.active_mtu_bytes);
+  const auto same = RG_TRY(connection_.integer(
+      "SELECT 1 FROM endpoint_attribute WHERE endpoint=?1 AND valid_to IS NULL AND device=?2 AND "
+      "netdev=?3 AND guid=?4 AND link_layer=?5 AND driver=?6 AND firmware=?7 AND "
+      "rate_bits_per_second=?8 AND active_mtu_bytes=?9 AND numa_node_plus_one=?10",
+      endpoint, row.device, row.netdev, row.guid, row.link_layer, row.driver, row.firmware, rate,
+      mtu, row.numa_node_plus_one));
+  if (same) return {};
+  RG_TRY_OK(
+      connection_.execute("UPDATE endpoint_attribute SET valid_to=max(?2, valid_from) "
+                          "WHERE endpoint=?1 AND valid_to IS NULL",
+                          endpoint, now));
+  // Two changes at one instant, or a clock that stepped back: the later one counts.
+  RG_TRY_OK(connection_.execute(
+      "INSERT INTO endpoint_attribute (endpoint, valid_from, device, netdev, guid, link_layer, "
+      "driver, firmware, rate_bits_per_second, active_mtu_bytes, numa_node_plus_one) "
+      "VALUES (?1, max(?11, coalesce((SELECT max(valid_from) + 1e-6 FROM endpoint_attribute "
+      "WHERE endpoint=?1), ?11)), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+      endpoint, row.device, row.netdev, row.guid, row.link_layer, row.driver, row.firmware, rate,
+      mtu, row.numa_node_plus_one, now));
+  forget();  // a device's name may mean another slot now
+  return {};
+}
+
+Result<std::int64_t> Interner::series(const SeriesKey& key, const Point& point) {
+  const std::string endpoints = fmt::format("{}", fmt::join(key.endpoints, ","));
+  std::string text =
+      fmt::format("s{} {} {} {} {} {} {} {}", key.kernel, key.revision, point.metric(),
+                  point.meaning(), point.message_bytes(), key.rank, endpoints, key.parameters);
+  if (const auto known = recall(text)) return *known;
+  const auto found = RG_TRY(connection_.integer(
+      "SELECT id FROM series WHERE kernel=?1 AND metric=?2 AND message_bytes=?3 AND endpoints=?4 "
+      "AND revision=?5 AND meaning=?6 AND rank=?7 AND parameters=?8",
+      key.kernel, point.metric(), point.message_bytes(), endpoints, key.revision, point.meaning(),
+      key.rank, key.parameters));
+  const std::int64_t id = found ? *found : RG_TRY(insert_series(key, point, endpoints));
+  remember(std::move(text), id);
+  return id;
+}
+
+Result<std::int64_t> Interner::insert_series(const SeriesKey& key, const Point& point,
+                                             const std::string& endpoints) {
+  RG_TRY_OK(connection_.execute(
+      "INSERT INTO series (kernel, revision, metric, meaning, message_bytes, rank, parameters, "
+      "endpoints, unit, larger_is_better) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+      key.kernel, key.revision, point.metric(), point.meaning(), point.message_bytes(), key.rank,
+      key.parameters, endpoints, point.unit(), point.larger_is_better()));
+  const std::int64_t id = connection_.last_id();
+  int position = 0;
+  for (const std::int64_t endpoint : key.endpoints)
+    RG_TRY_OK(connection_.execute(
+        "INSERT INTO series_endpoint (series, position, endpoint) VALUES (?1, ?2, ?3)", id,
+        position++, endpoint));
+  return id;
+}
+
+}  // namespace railgauge::store

@@ -1,0 +1,84 @@
+// Turns records into rows, inside the writer's transaction. What fits no planned task or is no
+// sound record is put aside (orphan_record, and one event for each delivery): a delivery never
+// fails because of what its records say, only because of the database.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "controller/store/interner.h"
+#include "controller/store/sqlite.h"
+#include "kernels/core/record.pb.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::store {
+
+inline constexpr std::int64_t kMaxOrphans = 10'000;  // the newest are kept
+inline constexpr std::int64_t kMaxEvents = 100'000;  // likewise
+
+// Bits of point.flags.
+inline constexpr std::int64_t kFlagConverged = 1;
+inline constexpr std::int64_t kFlagSynthetic = 2;
+inline constexpr std::int64_t kFlagVerified = 4;
+
+// Adds an event, dropping the oldest past kMaxEvents.
+Status insert_event(Connection& connection, const EventRow& event);
+
+// The writer thread's alone.
+class RecordSink {
+ public:
+  RecordSink(Connection& connection, Interner& interner)
+      : connection_(connection), interner_(interner) {}
+
+  // One delivery of a node's spool. `now` is the controller's time.
+  Status store(std::string_view node_id, std::span<const Record> records, double now);
+  // After a rollback, and when a task changed.
+  void forget() { ranks_.clear(); }
+
+ private:
+  // A rank of an attempt, as its records meet it.
+  struct Rank {
+    std::int64_t id = 0;       // in `rank`
+    std::int64_t task = 0;     // in `task`
+    std::int64_t attempt = 0;  // in `attempt`
+    std::int64_t node = 0;
+    std::uint32_t attempt_number = 0;
+    std::uint32_t number = 0;
+    std::string kernel;
+    std::vector<std::string> identity_parameters;
+    std::vector<std::int64_t> endpoints;    // by position, as planned
+    std::optional<std::uint32_t> revision;  // absent: no Started record yet
+    std::string parameters;                 // of the identity, as JSON
+  };
+  // Absent: the record is put aside for this reason.
+  using Refusal = std::optional<std::string>;
+
+  Result<Refusal> store_one(std::string_view node_id, const Record& record, double now);
+  Result<Refusal> find_rank(std::string_view node_id, const RecordKey& key, double now,
+                            Rank*& found);
+  Result<Refusal> load_rank(std::string_view node_id, const RecordKey& key, double now, Rank& rank);
+  Status load_started(Rank& rank);
+  Status load_endpoints(Rank& rank, double now);
+  Status open_rank(Rank& rank);
+  void identify(Rank& rank, const TextMap& parameters) const;
+
+  Result<Refusal> store_started(Rank& rank, const Record& record, double now);
+  Result<Refusal> store_point(const Rank& rank, const Record& record);
+  Status store_distribution(const Rank& rank, const Record& record);
+  Status store_note(const Rank& rank, const Record& record);
+  Status store_final(const Rank& rank, const Record& record);
+  Status close_attempt(const Rank& rank);
+  Result<bool> put_aside(std::string_view node_id, const Record& record, std::string_view reason,
+                         double now);
+
+  Connection& connection_;
+  Interner& interner_;
+  std::unordered_map<std::string, Rank, TextHash, std::equal_to<>> ranks_;
+};
+
+}  // namespace railgauge::store

@@ -1,0 +1,238 @@
+// Queries about points.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "controller/store/compress.h"
+#include "controller/store/queries.h"
+#include "controller/store/record_sink.h"
+#include "controller/store/text_json.h"
+#include "controller/store/text_sets.h"
+
+namespace railgauge::store {
+namespace {
+
+// The columns that result_of reads, in its order.
+constexpr std::string_view kSelect =
+    "SELECT run.run_id, task.task_id, attempt.attempt, rank.rank, point.sequence, point.series, "
+    "series.kernel, series.revision, measured_at, attempt.outcome, "
+    "series.metric, series.meaning, series.unit, series.larger_is_better, series.message_bytes, "
+    "sample_count, median, median_low, median_high, p99, p999, effective_sample_count, flags, "
+    "distribution.min, distribution.max, mean, stddev, p25, p75, p90, lag1_autocorrelation, "
+    "warmup_count, distribution.measure_ns, stop_reason, "
+    "point.fact_set, rank.parameter_set, rank.fact_set, attempt.id, task.id ";
+
+constexpr std::string_view kJoins =
+    "JOIN series ON series.id=point.series "
+    "LEFT JOIN distribution ON distribution.rank=point.rank "
+    "AND distribution.sequence=point.sequence ";
+
+// From the run down, or from the series up: SQLite keeps the order of a CROSS JOIN.
+constexpr std::string_view kFromRun =
+    "FROM run CROSS JOIN task ON task.run=run.id CROSS JOIN attempt ON attempt.task=task.id "
+    "CROSS JOIN rank ON rank.attempt=attempt.id CROSS JOIN point ON point.rank=rank.id ";
+constexpr std::string_view kFromPoint =
+    "FROM point CROSS JOIN rank ON rank.id=point.rank CROSS JOIN attempt ON "
+    "attempt.id=rank.attempt CROSS JOIN task ON task.id=attempt.task CROSS JOIN run ON "
+    "run.id=task.run ";
+
+// ?1 run's id (0: all), ?2 kernel, ?3 metric, ?4 size or NULL, ?5 JSON list of nodes, ?6 all
+// attempts, ?7 limit.
+constexpr std::string_view kChosenSeries =
+    "point.series IN (SELECT id FROM series WHERE (?2='' OR kernel=?2) AND (?3='' OR metric=?3) "
+    "AND (?4 IS NULL OR message_bytes=?4) AND (?5='[]' OR id IN (SELECT series FROM "
+    "series_endpoint JOIN endpoint ON endpoint.id=endpoint JOIN node_name ON "
+    "node_name.node=endpoint.node JOIN node ON node.id=endpoint.node, json_each(?5) AS wanted "
+    "WHERE wanted.value IN (node_name.name, node.node_id)))) ";
+constexpr std::string_view kCounts = "AND (?6 OR attempt.attempt=task.counted_attempt) ";
+constexpr std::string_view kNewest = "ORDER BY point.rank DESC, point.sequence DESC LIMIT ?7";
+
+struct Found {
+  ResultRow row{};
+  std::int64_t point_facts = 0;
+  std::int64_t parameters = 0;
+  std::int64_t facts = 0;
+  std::int64_t attempt = 0;
+  std::int64_t task = 0;
+};
+
+void set(Point& point, void (Point::*setter)(double), std::optional<double> value) {
+  if (value) (point.*setter)(*value);
+}
+
+Point point_of(const Rows& rows) {
+  Point point;
+  point.set_metric(rows.text(10));
+  point.set_meaning(rows.text(11));
+  point.set_unit(rows.text(12));
+  point.set_larger_is_better(rows.integer(13) != 0);
+  point.set_message_bytes(rows.real(14));
+  point.set_sample_count(rows.real(15));
+  point.set_median(rows.real(16));
+  set(point, &Point::set_median_low, rows.optional_real(17));
+  set(point, &Point::set_median_high, rows.optional_real(18));
+  set(point, &Point::set_p99, rows.optional_real(19));
+  set(point, &Point::set_p999, rows.optional_real(20));
+  set(point, &Point::set_effective_sample_count, rows.optional_real(21));
+  const std::int64_t flags = rows.integer(22);
+  point.set_converged((flags & kFlagConverged) != 0);
+  point.set_synthetic((flags & kFlagSynthetic) != 0);
+  point.set_verified((flags & kFlagVerified) != 0);
+  point.set_min(rows.real(23));
+  point.set_max(rows.real(24));
+  point.set_mean(rows.real(25));
+  set(point, &Point::set_stddev, rows.optional_real(26));
+  set(point, &Point::set_p25, rows.optional_real(27));
+  set(point, &Point::set_p75, rows.optional_real(28));
+  set(point, &Point::set_p90, rows.optional_real(29));
+  set(point, &Point::set_lag1_autocorrelation, rows.optional_real(30));
+  point.set_warmup_count(rows.real(31));
+  point.set_measure_ns(rows.real(32));
+  point.set_stop_reason(rows.text(33));
+  return point;
+}
+
+Found result_of(const Rows& rows) {
+  return {.row = {.run_id = rows.text(0),
+                  .task_id = rows.text(1),
+                  .attempt = rows.small(2),
+                  .rank = rows.small(3),
+                  .sequence = rows.small(4),
+                  .series_id = rows.integer(5),
+                  .kernel = rows.text(6),
+                  .revision = rows.small(7),
+                  .measured_at = rows.real(8),
+                  .outcome = rows.text(9),
+                  .point = point_of(rows)},
+          .point_facts = rows.integer(34),
+          .parameters = rows.integer(35),
+          .facts = rows.integer(36),
+          .attempt = rows.integer(37),
+          .task = rows.integer(38)};
+}
+
+// Fills in what stands once for many points.
+class Completer {
+ public:
+  explicit Completer(Connection& connection) : connection_(connection), sets_(connection) {}
+
+  Status complete(Found& found) {
+    found.row.parameters = *RG_TRY(sets_.parameters(found.parameters));
+    found.row.facts = *RG_TRY(sets_.facts(found.facts));
+    for (const auto& [name, value] : *RG_TRY(sets_.facts(found.point_facts)))
+      (*found.row.point.mutable_facts())[name] = value;
+    auto [known, fresh] = endpoints_.try_emplace(found.attempt);
+    if (fresh) RG_TRY_OK(read_endpoints(found, known->second));
+    found.row.endpoints = known->second;
+    return {};
+  }
+
+ private:
+  Status read_endpoints(const Found& found, std::vector<std::string>& endpoints) {
+    Rows rows = RG_TRY(connection_.query(
+        "SELECT task_rank.node_name, coalesce(nullif(rank.endpoint_text, ''), "
+        "task_rank.endpoint_text) FROM task_rank LEFT JOIN rank ON rank.attempt=?2 AND "
+        "rank.rank=task_rank.rank WHERE task_rank.task=?1 ORDER BY task_rank.rank",
+        found.task, found.attempt));
+    while (RG_TRY(rows.next())) {
+      const std::string endpoint = rows.text(1);
+      endpoints.push_back(rows.text(0) + (endpoint.empty() ? "" : "/" + endpoint));
+    }
+    return {};
+  }
+
+  Connection& connection_;
+  TextSets sets_;
+  std::map<std::int64_t, std::vector<std::string>> endpoints_;  // by attempt
+};
+
+// 0 is all runs; absent: no run has ended yet.
+Result<std::optional<std::int64_t>> chosen_run(Connection& connection, const std::string& run_id) {
+  if (run_id == "all") return 0;
+  if (run_id.empty())
+    return connection.integer("SELECT id FROM run WHERE state='ended' ORDER BY id DESC LIMIT 1");
+  const auto id = RG_TRY(connection.integer("SELECT id FROM run WHERE run_id=?1", run_id));
+  if (!id) return fail(Code::kNotFound, fmt::format("run {}: there is no such run", run_id));
+  return id;
+}
+
+}  // namespace
+
+Result<std::vector<ResultRow>> read_results(Connection& connection, const ResultsFilter& filter) {
+  const auto run = RG_TRY(chosen_run(connection, filter.run_id));
+  if (!run) return std::vector<ResultRow>{};
+  const std::uint32_t limit =
+      std::min(filter.limit == 0 ? kDefaultResultRows : filter.limit, kMaxResultRows);
+  const bool one_run = *run != 0;
+  const std::string sql =
+      fmt::format("{}{}{}WHERE {}AND {} {}{}", kSelect, one_run ? kFromRun : kFromPoint, kJoins,
+                  kChosenSeries, one_run ? "run.id=?1" : "?1=0", kCounts, kNewest);
+  std::vector<Found> found;
+  {
+    Rows rows =
+        RG_TRY(connection.query(sql, *run, filter.kernel, filter.metric, filter.message_bytes,
+                                json_of(filter.nodes), filter.all_attempts, limit));
+    while (RG_TRY(rows.next())) found.push_back(result_of(rows));
+  }
+  std::vector<ResultRow> results;
+  results.reserve(found.size());
+  Completer completer(connection);
+  for (Found& one : found) {
+    RG_TRY_OK(completer.complete(one));
+    results.push_back(std::move(one.row));
+  }
+  std::ranges::stable_sort(results, {}, &ResultRow::measured_at);
+  return results;
+}
+
+namespace {
+
+tl::unexpected<Error> no_point(const PointKey& key, std::string_view what) {
+  return fail(Code::kNotFound,
+              fmt::format("{}/{}#{}.{} sequence {}: no {} is stored for it", key.run_id,
+                          key.task_id, key.attempt, key.rank, key.sequence, what));
+}
+
+Result<std::string> read_body(Connection& connection, std::string_view table_sql,
+                              const PointKey& key, std::string_view what) {
+  Rows rows = RG_TRY(
+      connection.query(table_sql, key.run_id, key.task_id, key.attempt, key.rank, key.sequence));
+  if (!RG_TRY(rows.next()) || rows.is_null(0)) return no_point(key, what);
+  return decompress(rows.blob(0));
+}
+
+}  // namespace
+
+Result<Histogram> read_histogram(Connection& connection, const PointKey& key) {
+  const std::string body = RG_TRY(read_body(
+      connection,
+      "SELECT histogram FROM run JOIN task ON task.run=run.id JOIN attempt ON "
+      "attempt.task=task.id JOIN rank ON rank.attempt=attempt.id JOIN distribution ON "
+      "distribution.rank=rank.id WHERE run_id=?1 AND task_id=?2 AND attempt.attempt=?3 AND "
+      "rank.rank=?4 AND sequence=?5",
+      key, "distribution"));
+  Histogram histogram;
+  if (!histogram.ParseFromString(body))
+    return fail(Code::kDataLoss, "the stored histogram is damaged; restore a backup");
+  return histogram;
+}
+
+Result<std::vector<double>> read_samples(Connection& connection, const PointKey& key) {
+  const std::string body = RG_TRY(
+      read_body(connection,
+                "SELECT body FROM run JOIN task ON task.run=run.id JOIN attempt ON "
+                "attempt.task=task.id JOIN rank ON rank.attempt=attempt.id JOIN raw_sample ON "
+                "raw_sample.rank=rank.id WHERE run_id=?1 AND task_id=?2 AND attempt.attempt=?3 AND "
+                "rank.rank=?4 AND sequence=?5",
+                key, "raw sample"));
+  std::vector<double> samples(body.size() / sizeof(double));
+  std::memcpy(samples.data(), body.data(), samples.size() * sizeof(double));
+  return samples;
+}
+
+}  // namespace railgauge::store

@@ -1,0 +1,185 @@
+// What goes into the store and comes out of it, as plain values. Times are seconds since 1970 (UTC)
+// by the controller's clock, unless the field says otherwise. Measured values are the record
+// schema's own messages.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/core/record.pb.h"
+
+namespace railgauge::store {
+
+using TextMap = std::map<std::string, std::string>;
+
+// A NIC port or GPU as the agent reports it. Its identity is node id + `slot` + port; the rest are
+// attributes, kept with the time from which they held.
+struct EndpointRow {
+  std::string kind{};         // "nic", "gpu"
+  std::string device{};       // "mlx5_0"
+  std::uint32_t port = 0;     // 0 for a GPU
+  std::string pci_address{};  // "" for a software device: then the netdev names the slot
+  std::string netdev{};
+  std::string guid{};
+  std::string state{};       // "active", "down", ...; the last one seen, no history
+  std::string link_layer{};  // "ethernet", "infiniband"
+  std::string driver{};
+  std::string firmware{};
+  double rate_bits_per_second = 0;
+  double active_mtu_bytes = 0;
+  std::uint32_t numa_node_plus_one = 0;  // 0: unknown
+};
+
+// A node: its id stays, its name may change (older names stay as aliases).
+struct NodeRow {
+  std::string node_id{};
+  std::string name{};
+  std::string version{};
+  std::string address{};
+  TextMap facts{};
+  std::vector<EndpointRow> endpoints{};
+  double first_seen_at = 0;  // filled in by the store
+  double last_seen_at = 0;   // of the last attach; filled in by the store
+};
+
+struct RankRow {
+  std::string node_id{};
+  std::string node{};      // its name when the run was planned
+  std::string endpoint{};  // "DEV:PORT"; "" for kernels without one
+};
+
+// States as in control.proto: "waiting", "preparing", "running", "ended".
+struct TaskRow {
+  std::string task_id{};
+  std::uint32_t stage = 0;
+  std::uint32_t round = 0;
+  std::string kernel{};
+  TextMap parameters{};                            // as planned
+  std::vector<std::string> identity_parameters{};  // names: which of them identify the series
+  std::vector<RankRow> ranks{};
+  double deadline_seconds = 0;
+  double expected_seconds = 0;
+  double expected_bytes = 0;
+  std::string state = "waiting";
+  std::string outcome{};
+  std::string reason{};
+  std::uint32_t attempts = 0;
+};
+
+// States as in control.proto: "planned", "running", "cancelling", "ended".
+struct RunRow {
+  std::string run_id{};
+  std::string suite{};       // its name
+  std::string suite_text{};  // what was run, to the letter
+  std::string trigger{};     // "cli", "schedule", "upgrade"
+  std::string requested_by{};
+  std::string state = "planned";
+  std::string outcome{};
+  std::string reason{};
+  double created_at = 0;
+  double started_at = 0;             // 0: not yet
+  double ended_at = 0;               // 0: not yet
+  std::vector<std::string> nodes{};  // names, in plan order
+};
+
+// A change of a run or task. Absent fields stay as they are.
+struct RunUpdate {
+  std::string run_id{};
+  std::optional<std::string> state{};
+  std::optional<std::string> outcome{};
+  std::optional<std::string> reason{};
+  std::optional<double> started_at{};
+  std::optional<double> ended_at{};
+};
+struct TaskUpdate {
+  std::string run_id{};
+  std::string task_id{};
+  std::optional<std::string> state{};
+  std::optional<std::string> outcome{};  // of attempt `attempts` as well, where that is above 0
+  std::optional<std::string> reason{};
+  std::optional<std::uint32_t> attempts{};
+};
+
+struct RunSummaryRow {
+  RunRow run{};  // without suite_text
+  std::uint32_t tasks_total = 0;
+  std::uint32_t tasks_ended = 0;
+  std::map<std::string, std::uint32_t> outcomes{};  // ended tasks by outcome
+};
+
+// One rank of the attempt that counts: the last with a final record, else the last at all.
+struct RankDetailRow {
+  std::uint32_t rank = 0;
+  std::string node{};
+  std::string endpoint{};  // as the runner opened it, else as planned
+  std::optional<Final> final_record{};
+  TextMap facts{};
+  std::vector<Note> notes{};
+};
+struct TaskDetailRow {
+  TaskRow task{};
+  std::uint32_t counted_attempt = 0;  // the one that `ranks` tells of; 0: none yet
+  std::vector<RankDetailRow> ranks{};
+};
+struct RunDetailRow {
+  RunSummaryRow summary{};  // with suite_text
+  std::vector<TaskDetailRow> tasks{};
+};
+
+inline constexpr std::uint32_t kDefaultResultRows = 1'000;
+inline constexpr std::uint32_t kMaxResultRows = 100'000;
+
+struct ResultsFilter {
+  std::string run_id{};  // "" is the newest ended run, "all" is all runs
+  std::string kernel{};  // "" is any, here and below
+  std::string metric{};
+  std::vector<std::string> nodes{};  // names or ids: points that have one of them at some rank
+  std::optional<double> message_bytes{};
+  bool all_attempts = false;  // also attempts that do not count
+  std::uint32_t limit = 0;    // 0 is kDefaultResultRows; never more than kMaxResultRows
+};
+
+// One point with what belongs to it.
+struct ResultRow {
+  std::string run_id{};
+  std::string task_id{};
+  std::uint32_t attempt = 0;
+  std::uint32_t rank = 0;      // that reported it
+  std::uint32_t sequence = 0;  // with the fields above: the record's key
+  std::int64_t series_id = 0;
+  std::string kernel{};
+  std::uint32_t revision = 0;
+  std::vector<std::string> endpoints{};  // by rank, "node/DEV:PORT", as planned or opened
+  double measured_at = 0;                // by the node's clock
+  std::string outcome{};                 // of the attempt; "" while some rank has not ended
+  Point point{};                         // without histogram and samples
+  TextMap parameters{};                  // effective, of the reporting rank
+  TextMap facts{};                       // of the reporting rank's task
+};
+
+// Why records or nodes were not taken as they came, and what an operator wants to find later.
+struct EventRow {
+  double at = 0;          // 0: filled in by the store
+  std::string kind{};     // "node_attached", "node_lost", "node_refused", "record_refused", ...
+  std::string node_id{};  // "" when it concerns none; here and below
+  std::string run_id{};
+  std::string text{};  // one line
+};
+
+struct StoreStats {
+  std::uint32_t database_version = 0;
+  double file_bytes = 0;  // database and its write-ahead log
+  double queued_records = 0;
+  double queued_bytes = 0;
+  double committed_batches = 0;  // since open
+  double committed_records = 0;  // since open, repeated ones included
+  double last_commit_seconds = 0;
+  double failed_batches = 0;
+  double orphan_records = 0;  // refused but acknowledged, in the database
+};
+
+}  // namespace railgauge::store

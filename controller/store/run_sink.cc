@@ -1,0 +1,140 @@
+#include "controller/store/run_sink.h"
+
+#include <cstdint>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "controller/store/record_sink.h"
+#include "controller/store/text_json.h"
+
+namespace railgauge::store {
+namespace {
+
+constexpr std::string_view kRestarted = "controller restarted";
+
+std::optional<double> known_time(double seconds) {
+  return seconds > 0 ? std::optional(seconds) : std::nullopt;
+}
+
+}  // namespace
+
+Status RunSink::put_node(const NodeRow& node, double now) {
+  const std::int64_t id = RG_TRY(interner_.node(node.node_id, node.name, now));
+  RG_TRY_OK(connection_.execute(
+      "UPDATE node SET name=?2, version=?3, address=?4, fact_set=?5, last_seen_at=?6 WHERE id=?1",
+      id, node.name, node.version, node.address, RG_TRY(interner_.fact_set(node.facts)), now));
+  RG_TRY_OK(connection_.execute(
+      "INSERT INTO node_name (node, name, valid_from) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+      id, node.name, now));
+  for (const EndpointRow& endpoint : node.endpoints)
+    RG_TRY_OK(interner_.put_endpoint(id, endpoint, now));
+  return {};
+}
+
+Status RunSink::create_run(const RunRow& run, std::span<const TaskRow> tasks, double now) {
+  auto inserted = connection_.execute(
+      "INSERT INTO run (run_id, suite, suite_text, trigger, requested_by, state, outcome, reason, "
+      "nodes, created_at, started_at, ended_at) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+      run.run_id, run.suite, run.suite_text, run.trigger, run.requested_by, run.state, run.outcome,
+      run.reason, json_of(run.nodes), known_time(run.created_at).value_or(now),
+      known_time(run.started_at), known_time(run.ended_at));
+  if (!inserted && inserted.error().code == Code::kAlreadyExists)
+    return fail(Code::kAlreadyExists, fmt::format("run {}: create: this id is taken", run.run_id));
+  RG_TRY_OK(inserted);
+  const std::int64_t id = connection_.last_id();
+  for (const TaskRow& task : tasks) RG_TRY_OK(insert_task(id, task, now));
+  return {};
+}
+
+Status RunSink::insert_task(std::int64_t run, const TaskRow& task, double now) {
+  auto inserted = connection_.execute(
+      "INSERT INTO task (run, task_id, stage, round, kernel, parameter_set, identity_parameters, "
+      "deadline_seconds, expected_seconds, expected_bytes, state, outcome, reason, attempts, "
+      "counted_attempt) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 0)",
+      run, task.task_id, task.stage, task.round, task.kernel,
+      RG_TRY(interner_.parameter_set(task.parameters)), json_of(task.identity_parameters),
+      task.deadline_seconds, task.expected_seconds, task.expected_bytes, task.state, task.outcome,
+      task.reason, task.attempts);
+  if (!inserted && inserted.error().code == Code::kAlreadyExists)
+    return fail(Code::kAlreadyExists,
+                fmt::format("task {}: create: this id stands twice in the run", task.task_id));
+  RG_TRY_OK(inserted);
+  const std::int64_t id = connection_.last_id();
+  for (std::size_t i = 0; i < task.ranks.size(); ++i)
+    RG_TRY_OK(insert_rank(id, i, task.ranks[i], now));
+  return {};
+}
+
+Status RunSink::insert_rank(std::int64_t task, std::size_t number, const RankRow& rank,
+                            double now) {
+  const std::int64_t node = RG_TRY(interner_.node(rank.node_id, rank.node, now));
+  std::optional<std::int64_t> endpoint;
+  if (!rank.endpoint.empty()) endpoint = RG_TRY(interner_.endpoint(node, rank.endpoint, now));
+  return connection_.execute(
+      "INSERT INTO task_rank (task, rank, node, node_name, endpoint, endpoint_text) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+      task, number, node, rank.node, endpoint, rank.endpoint);
+}
+
+Status RunSink::update_run(const RunUpdate& update) {
+  RG_TRY_OK(connection_.execute(
+      "UPDATE run SET state=coalesce(?2, state), outcome=coalesce(?3, outcome), "
+      "reason=coalesce(?4, reason), started_at=coalesce(?5, started_at), "
+      "ended_at=coalesce(?6, ended_at) WHERE run_id=?1",
+      update.run_id, update.state, update.outcome, update.reason, update.started_at,
+      update.ended_at));
+  if (connection_.changes() == 1) return {};
+  return fail(Code::kNotFound, fmt::format("run {}: update: there is no such run", update.run_id));
+}
+
+Status RunSink::update_task(const TaskUpdate& update) {
+  const auto id = RG_TRY(connection_.integer(
+      "SELECT task.id FROM run JOIN task ON task.run=run.id WHERE run_id=?1 AND task_id=?2",
+      update.run_id, update.task_id));
+  if (!id)
+    return fail(Code::kNotFound, fmt::format("task {} of run {}: update: there is no such task",
+                                             update.task_id, update.run_id));
+  RG_TRY_OK(connection_.execute(
+      "UPDATE task SET state=coalesce(?2, state), outcome=coalesce(?3, outcome), "
+      "reason=coalesce(?4, reason), attempts=coalesce(?5, attempts) WHERE id=?1",
+      *id, update.state, update.outcome, update.reason, update.attempts));
+  if (!update.attempts || *update.attempts == 0) return {};
+  return connection_.execute(
+      "INSERT INTO attempt (task, attempt, outcome, reason) "
+      "VALUES (?1, ?2, coalesce(?3, ''), coalesce(?4, '')) ON CONFLICT DO UPDATE "
+      "SET outcome=coalesce(?3, outcome), reason=coalesce(?4, reason)",
+      *id, *update.attempts, update.outcome, update.reason);
+}
+
+Status RunSink::end_interrupted(double now, std::vector<std::string>& ended) {
+  {
+    Rows rows =
+        RG_TRY(connection_.query("SELECT run_id FROM run WHERE state <> 'ended' ORDER BY id"));
+    while (RG_TRY(rows.next())) ended.push_back(rows.text(0));
+  }
+  for (const std::string& run_id : ended) {
+    RG_TRY_OK(connection_.execute(
+        "UPDATE attempt SET outcome='crashed', reason=?2 WHERE outcome='' AND task IN "
+        "(SELECT id FROM task WHERE run=(SELECT id FROM run WHERE run_id=?1) "
+        "AND state IN ('preparing', 'running'))",
+        run_id, kRestarted));
+    RG_TRY_OK(connection_.execute(
+        "UPDATE task SET outcome=CASE state WHEN 'waiting' THEN 'cancelled' ELSE 'crashed' END, "
+        "state='ended', reason=?2 WHERE run=(SELECT id FROM run WHERE run_id=?1) "
+        "AND state <> 'ended'",
+        run_id, kRestarted));
+    RG_TRY_OK(update_run({.run_id = run_id,
+                          .state = "ended",
+                          .outcome = "crashed",
+                          .reason = std::string(kRestarted),
+                          .ended_at = now}));
+    RG_TRY_OK(insert_event(
+        connection_,
+        {.at = now, .kind = "run_interrupted", .run_id = run_id, .text = std::string(kRestarted)}));
+  }
+  return {};
+}
+
+}  // namespace railgauge::store

@@ -1,0 +1,83 @@
+#include "controller/store/schema.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "controller/store/migrations.h"
+
+namespace railgauge::store {
+namespace {
+
+constexpr std::int64_t kApplicationId = 0x52474744;  // "RGGD", in the file's header
+
+Result<std::int64_t> pragma(Connection& connection, std::string_view sql) {
+  const auto value = RG_TRY(connection.integer(sql));
+  return value.value_or(0);
+}
+
+// The version that the file has; refuses what is not ours to write.
+Result<std::int64_t> check_file(Connection& connection) {
+  const std::int64_t version = RG_TRY(pragma(connection, "PRAGMA user_version"));
+  const std::int64_t application = RG_TRY(pragma(connection, "PRAGMA application_id"));
+  const std::int64_t objects = RG_TRY(pragma(connection, "SELECT count(*) FROM sqlite_schema"));
+  if (application != kApplicationId && (application != 0 || version != 0 || objects != 0))
+    return fail(Code::kFailedPrecondition,
+                fmt::format("store {}: open: this is another program's database; name another file",
+                            connection.path()));
+  if (version > schema_version())
+    return fail(Code::kFailedPrecondition,
+                fmt::format("store {}: open: written by a newer Railgauge (database version {}, "
+                            "this program knows {}); start that one, or restore a backup",
+                            connection.path(), version, schema_version()));
+  return version;
+}
+
+Status migrate(Connection& connection) {
+  // Read again inside the transaction: another process may have migrated meanwhile.
+  RG_TRY_OK(connection.script("BEGIN IMMEDIATE"));
+  Status done = [&]() -> Status {
+    std::int64_t version = RG_TRY(check_file(connection));
+    for (; version < schema_version(); ++version) {
+      RG_TRY_OK(connection.script(kMigrations[static_cast<std::size_t>(version)]));
+      RG_TRY_OK(connection.script(fmt::format("PRAGMA user_version={}", version + 1).c_str()));
+    }
+    RG_TRY_OK(connection.script(fmt::format("PRAGMA application_id={}", kApplicationId).c_str()));
+    return connection.script("COMMIT");
+  }();
+  if (!done && connection.in_transaction()) static_cast<void>(connection.script("ROLLBACK"));
+  return done;
+}
+
+}  // namespace
+
+std::uint32_t schema_version() { return static_cast<std::uint32_t>(kMigrations.size()); }
+
+Result<Connection> open_and_migrate(const std::string& path, double busy_timeout_seconds,
+                                    std::int64_t max_pages) {
+  Connection connection =
+      RG_TRY(Connection::open(path, Connection::Mode::kCreate, busy_timeout_seconds));
+  const std::int64_t version = RG_TRY(check_file(connection));
+  // Before the first table: pages that pruning frees can then be given back a few at a time.
+  if (version == 0) RG_TRY_OK(connection.script("PRAGMA auto_vacuum=INCREMENTAL"));
+  RG_TRY_OK(connection.script("PRAGMA journal_mode=WAL"));
+  RG_TRY_OK(connection.script("PRAGMA synchronous=FULL"));
+  RG_TRY_OK(connection.script("PRAGMA foreign_keys=ON"));
+  RG_TRY_OK(connection.script("PRAGMA trusted_schema=OFF"));
+  RG_TRY_OK(connection.script("PRAGMA cache_size=-4096"));
+  RG_TRY_OK(connection.script("PRAGMA journal_size_limit=67108864"));
+  if (max_pages > 0)
+    RG_TRY_OK(connection.script(fmt::format("PRAGMA max_page_count={}", max_pages).c_str()));
+  if (version < schema_version()) RG_TRY_OK(migrate(connection));
+  return connection;
+}
+
+Result<Connection> open_for_reading(const std::string& path, double busy_timeout_seconds) {
+  Connection connection =
+      RG_TRY(Connection::open(path, Connection::Mode::kReadOnly, busy_timeout_seconds));
+  RG_TRY_OK(connection.script("PRAGMA trusted_schema=OFF"));
+  RG_TRY_OK(connection.script("PRAGMA cache_size=-2048"));
+  return connection;
+}
+
+}  // namespace railgauge::store

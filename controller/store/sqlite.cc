@@ -1,0 +1,175 @@
+#include "controller/store/sqlite.h"
+
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace railgauge::store {
+namespace {
+
+constexpr std::size_t kMaxStatements = 256;  // texts are few and fixed; more is a programmer error
+
+// What SQLite's code means for the caller, and what would help.
+std::pair<Code, std::string_view> meaning_of(int extended) {
+  switch (extended & 0xff) {
+    case SQLITE_FULL:
+      return {Code::kResourceExhausted, "; free space on its file system"};
+    case SQLITE_NOTADB:
+      return {Code::kDataLoss, "; name another file, or restore it from a backup"};
+    case SQLITE_CORRUPT:
+      return {Code::kDataLoss, "; restore it from a backup"};
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return {Code::kUnavailable, "; another program holds its lock"};
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+      return {Code::kPermissionDenied, "; file and folder must be writable"};
+    case SQLITE_CANTOPEN:
+      return {Code::kUnavailable, "; its folder must exist and be writable"};
+    case SQLITE_IOERR:
+    case SQLITE_PROTOCOL:
+      return {Code::kUnavailable, ""};
+    case SQLITE_NOMEM:
+      return {Code::kResourceExhausted, ""};
+    case SQLITE_INTERRUPT:
+      return {Code::kCancelled, ""};
+    default:
+      return {Code::kInternal, ""};
+  }
+}
+
+Error error_of(sqlite3* database, const std::string& path, std::string_view act) {
+  const int code = sqlite3_extended_errcode(database);
+  const auto [meaning, help] = meaning_of(code);
+  if (code == SQLITE_CONSTRAINT_UNIQUE || code == SQLITE_CONSTRAINT_PRIMARYKEY)
+    return {Code::kAlreadyExists,
+            fmt::format("store {}: {}: {}", path, act, sqlite3_errmsg(database))};
+  const int system_code = sqlite3_system_errno(database);
+  const bool system = (code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN;
+  return {meaning, fmt::format("store {}: {}: {}{}{}", path, act, sqlite3_errmsg(database),
+                               system && system_code != 0 ? fmt::format(" (errno {})", system_code)
+                                                          : std::string(),
+                               help)};
+}
+
+}  // namespace
+
+Rows::Rows(Rows&& other) noexcept
+    : connection_(other.connection_), statement_(std::exchange(other.statement_, nullptr)) {}
+
+Rows::~Rows() {
+  if (statement_ == nullptr) return;
+  sqlite3_reset(statement_);  // repeats the last step's code, which was told already
+  sqlite3_clear_bindings(statement_);
+}
+
+Result<bool> Rows::next() {
+  const int code = sqlite3_step(statement_);
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  const std::string_view sql(sqlite3_sql(statement_));
+  return tl::unexpected(connection_->error(sql.substr(0, sql.find_first_of(" \n"))));
+}
+
+bool Rows::is_null(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
+
+std::int64_t Rows::integer(int column) const { return sqlite3_column_int64(statement_, column); }
+
+std::uint32_t Rows::small(int column) const { return static_cast<std::uint32_t>(integer(column)); }
+
+double Rows::real(int column) const { return sqlite3_column_double(statement_, column); }
+
+std::optional<double> Rows::optional_real(int column) const {
+  return is_null(column) ? std::nullopt : std::optional(real(column));
+}
+
+std::string Rows::text(int column) const {
+  const unsigned char* text = sqlite3_column_text(statement_, column);
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, column));
+  return text == nullptr ? std::string() : std::string(reinterpret_cast<const char*>(text), size);
+}
+
+std::string Rows::blob(int column) const {
+  const void* bytes = sqlite3_column_blob(statement_, column);
+  const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, column));
+  return bytes == nullptr ? std::string() : std::string(static_cast<const char*>(bytes), size);
+}
+
+Result<Connection> Connection::open(const std::string& path, Mode mode,
+                                    double busy_timeout_seconds) {
+  const int flags =
+      SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
+      (mode == Mode::kCreate ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
+  sqlite3* raw = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
+  Handle<DatabaseTraits> database(raw);
+  if (code != SQLITE_OK) {
+    if (raw == nullptr)
+      return fail(Code::kResourceExhausted, fmt::format("store {}: open: no memory", path));
+    return tl::unexpected(error_of(raw, path, "open"));
+  }
+  sqlite3_busy_timeout(raw, static_cast<int>(std::lround(busy_timeout_seconds * 1'000)));
+  return Connection(path, std::move(database));
+}
+
+Status Connection::script(const char* sql) {
+  if (sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) {
+    const std::string_view text(sql);
+    return tl::unexpected(error(text.substr(0, text.find_first_of(";\n"))));
+  }
+  return {};
+}
+
+Result<sqlite3_stmt*> Connection::prepared(std::string_view sql) {
+  const auto found = statements_.find(sql);
+  if (found != statements_.end()) {
+    RG_CHECK(sqlite3_stmt_busy(found->second.get()) == 0);  // one execution at a time
+    return found->second.get();
+  }
+  RG_CHECK(statements_.size() < kMaxStatements);
+  sqlite3_stmt* raw = nullptr;
+  if (sqlite3_prepare_v3(database_.get(), sql.data(), static_cast<int>(sql.size()),
+                         SQLITE_PREPARE_PERSISTENT, &raw, nullptr) != SQLITE_OK)
+    return tl::unexpected(error("prepare"));
+  statements_.emplace(std::string(sql), StatementHandle(raw));
+  return raw;
+}
+
+int Connection::bind(sqlite3_stmt* statement, int index, std::nullopt_t) {
+  return sqlite3_bind_null(statement, index);
+}
+
+int Connection::bind(sqlite3_stmt* statement, int index, double value) {
+  return sqlite3_bind_double(statement, index, value);
+}
+
+int Connection::bind(sqlite3_stmt* statement, int index, std::string_view value) {
+  // Never a null pointer: that would bind NULL.
+  return sqlite3_bind_text64(statement, index, value.empty() ? "" : value.data(), value.size(),
+                             SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+int Connection::bind(sqlite3_stmt* statement, int index, Blob value) {
+  return sqlite3_bind_blob64(statement, index, value.bytes.empty() ? "" : value.bytes.data(),
+                             value.bytes.size(), SQLITE_TRANSIENT);
+}
+
+int Connection::bind_integer(sqlite3_stmt* statement, int index, std::int64_t value) {
+  return sqlite3_bind_int64(statement, index, value);
+}
+
+std::int64_t Connection::changes() const { return sqlite3_changes64(database_.get()); }
+
+std::int64_t Connection::last_id() const { return sqlite3_last_insert_rowid(database_.get()); }
+
+bool Connection::in_transaction() const { return sqlite3_get_autocommit(database_.get()) == 0; }
+
+Error Connection::error(std::string_view act) const {
+  return error_of(database_.get(), path_, act);
+}
+
+}  // namespace railgauge::store

@@ -1,0 +1,100 @@
+// The controller's database: SQLite in WAL mode, one writer thread that commits in batches, readers
+// on connections of their own. What a completion has confirmed survives a power cut
+// (synchronous=FULL: one fsync of the log for each batch, which is why batches exist).
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controller/store/rows.h"
+#include "kernels/core/record.pb.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::store {
+
+// Called exactly once, on the writer thread, after the commit (or with why there was none). Must
+// not block and must not destroy the store; calling the store's write functions from it is allowed.
+using Completion = std::function<void(const Status&)>;
+
+struct StoreOptions {
+  std::string path{};
+  // Back-pressure: past these, append_records refuses (kResourceExhausted) until the writer caught
+  // up, and the agents' spools hold the records.
+  std::size_t max_queued_records = 65'536;
+  std::size_t max_queued_bytes = 16U << 20U;
+  // One transaction at most. A batch never waits to be filled: it takes what is there.
+  std::size_t max_batch_records = 4'096;
+  double busy_timeout_seconds = 5;  // a stranger's lock (backup, sqlite3 shell) is waited for
+  double wait_seconds = 30;         // limit of the blocking functions below
+  std::uint32_t max_readers = 4;    // connections for queries
+  std::int64_t max_pages = 0;       // tests: SQLite's max_page_count, a full disk; 0 is no limit
+};
+
+// Thread safe. Errors: kUnavailable (locked, I/O), kResourceExhausted (full disk or queue),
+// kDataLoss (the file is no sound database), kFailedPrecondition (written by a newer Railgauge),
+// kDeadlineExceeded (waited in vain), kNotFound.
+class Store {
+ public:
+  // Opens or creates, migrates to this program's version, starts the writer.
+  static Result<std::unique_ptr<Store>> open(StoreOptions options);
+  // Commits what is queued (bounded by wait_seconds), then closes.
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  // --- writing without waiting: ordered, an error means not accepted and `done` is never called
+  // ----
+
+  // Records of one node, as its spool delivers them: all are committed, or none. A record that is
+  // stored already is skipped silently; one that fits no planned task, or is garbage, is put aside
+  // with an event: `done` is good in both cases, so that it cannot block the spool. An empty batch
+  // is allowed.
+  Status append_records(std::string node_id, std::vector<Record> records, Completion done);
+  // Inserts or refreshes the node, its aliases and its endpoints' attributes.
+  Status put_node(NodeRow node, Completion done = {});
+  Status update_run(RunUpdate update, Completion done = {});
+  Status update_task(TaskUpdate update, Completion done = {});
+  Status add_event(EventRow event, Completion done = {});
+
+  // --- writing and waiting until it is committed -------------------------------------------------
+
+  // kAlreadyExists when the id is taken.
+  Status create_run(RunRow run, std::vector<TaskRow> tasks);
+  // To be called once after the start, before any run: runs that an earlier controller left open
+  // end as crashed, "controller restarted"; so do their tasks under way, while waiting ones end as
+  // cancelled. Results that agents still deliver for them are stored. Returns the runs' ids.
+  Result<std::vector<std::string>> end_interrupted_runs();
+  // Until everything accepted so far is committed.
+  Status flush();
+
+  // --- reading: each call sees one consistent snapshot -------------------------------------------
+
+  Result<std::vector<RunSummaryRow>> list_runs(std::uint32_t limit) const;  // newest first
+  Result<RunSummaryRow> run_summary(std::string_view run_id) const;
+  Result<RunDetailRow> run_detail(std::string_view run_id) const;
+  // By time; the newest `limit` of them.
+  Result<std::vector<ResultRow>> results(const ResultsFilter& filter) const;
+  // kNotFound: no such point, or its distribution has been pruned.
+  Result<Histogram> histogram(std::string_view run_id, std::string_view task_id,
+                              std::uint32_t attempt, std::uint32_t rank,
+                              std::uint32_t sequence) const;
+  // In time order; only where the suite asked for raw samples.
+  Result<std::vector<double>> samples(std::string_view run_id, std::string_view task_id,
+                                      std::uint32_t attempt, std::uint32_t rank,
+                                      std::uint32_t sequence) const;
+  Result<std::vector<NodeRow>> list_nodes() const;                       // all ever seen, by name
+  Result<std::vector<EventRow>> list_events(std::uint32_t limit) const;  // newest first
+  Result<StoreStats> stats() const;
+
+ private:
+  class Impl;
+  explicit Store(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace railgauge::store

@@ -1,0 +1,275 @@
+// The store against the world: killed, full, locked, damaged, read while it writes.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/store/sqlite.h"
+#include "controller/store/store.h"
+#include "controller/store/store_testing.h"
+
+namespace railgauge::store {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<Record> some_records(int points) {
+  std::vector<Record> records{started_record({})};
+  for (int i = 1; i <= points; ++i)
+    records.push_back(point_record({}, static_cast<std::uint32_t>(i)));
+  return records;
+}
+
+std::size_t points_in(Store& store) {
+  const auto rows = store.results({.run_id = "all", .all_attempts = true, .limit = kMaxResultRows});
+  EXPECT_TRUE(rows) << rows.error().message;
+  return rows ? rows->size() : 0;
+}
+
+// Runs in a child process: appends, and reports on `pipe` when it was told of the commit.
+[[noreturn]] void append_and_report(const std::string& path, int pipe) {
+  setenv("RAILGAUGE_FAILPOINT", "store.committed", 1);
+  auto store = Store::open({.path = path});
+  if (!store) _exit(3);
+  const Status accepted = (*store)->append_records("id-1", some_records(20), [pipe](const Status&) {
+    const char told = 'x';
+    if (::write(pipe, &told, 1) != 1) _exit(4);
+  });
+  static_cast<void>((*store)->flush());
+  _exit(accepted ? 5 : 6);  // the failpoint kills before this
+}
+
+#ifdef RAILGAUGE_FAILPOINTS
+TEST(StoreFault, KilledAfterTheCommitAndBeforeTheAnswerItStoresOnce) {
+  const TempFolder folder;
+  const std::string path = folder.file("db");
+  {
+    auto store = open_store(path);
+    plan_run(*store, "r1", 1);
+  }
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) append_and_report(path, ends[1]);
+  ::close(ends[1]);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status)) << "exit code " << WEXITSTATUS(status);
+  EXPECT_EQ(WTERMSIG(status), SIGKILL);
+  char told = 0;
+  EXPECT_EQ(::read(ends[0], &told, 1), 0) << "nothing was acknowledged";
+  ::close(ends[0]);
+
+  auto store = open_store(path);
+  EXPECT_EQ(points_in(*store), 20u) << "yet it was committed";
+  ASSERT_TRUE(append(*store, "id-1", some_records(20))) << "so the agent sends it again";
+  EXPECT_EQ(points_in(*store), 20u);
+  EXPECT_EQ(store->stats()->orphan_records, 0);
+}
+#endif
+
+// A child appends in a loop and tells each acknowledged batch; it is killed at some instant.
+[[noreturn]] void append_until_killed(const std::string& path, int pipe) {
+  auto store = Store::open({.path = path});
+  if (!store) _exit(3);
+  for (std::uint32_t i = 1; i < 100'000; ++i) {
+    std::vector<Record> batch{point_record({}, i)};
+    const Status accepted =
+        (*store)->append_records("id-1", std::move(batch), [pipe, i](const Status& status) {
+          if (status && ::write(pipe, &i, sizeof i) != sizeof i) _exit(4);
+        });
+    if (!accepted) static_cast<void>((*store)->flush());
+  }
+  _exit(5);
+}
+
+TEST(StoreFault, KilledAtAnyInstantNothingAcknowledgedIsMissing) {
+  const TempFolder folder;
+  const std::string path = folder.file("db");
+  {
+    auto store = open_store(path);
+    plan_run(*store, "r1", 1);
+    ASSERT_TRUE(append(*store, "id-1", {started_record({})}));
+  }
+  for (int round = 1; round <= 3; ++round) {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) append_until_killed(path, ends[1]);
+    ::close(ends[1]);
+    std::uint32_t last = 0;
+    for (int heard = 0; heard < 150 * round; ++heard)
+      ASSERT_EQ(::read(ends[0], &last, sizeof last), static_cast<ssize_t>(sizeof last));
+    ::kill(child, SIGKILL);
+    for (std::uint32_t more = 0; ::read(ends[0], &more, sizeof more) == sizeof more;) last = more;
+    ::waitpid(child, nullptr, 0);
+    ::close(ends[0]);
+
+    auto store = open_store(path);
+    EXPECT_GE(points_in(*store), last);
+    ASSERT_TRUE(append(*store, "id-1", some_records(static_cast<int>(last))));
+    auto connection = Connection::open(path, Connection::Mode::kReadOnly, 1);
+    ASSERT_TRUE(connection);
+    EXPECT_TRUE(**connection->integer("SELECT integrity_check='ok' FROM pragma_integrity_check"));
+    EXPECT_EQ(**connection->integer("SELECT count(*) - count(DISTINCT sequence) FROM point"), 0);
+  }
+}
+
+TEST(StoreFault, AFullDiskIsToldAndNothingIsAcknowledged) {
+  const TempFolder folder;
+  const std::string path = folder.file("db");
+  {
+    auto store = open_store(path);
+    plan_run(*store, "r1", 1);
+  }
+  const auto pages = static_cast<std::int64_t>(std::filesystem::file_size(path) / 4096);
+  std::size_t acknowledged = 0;
+  {
+    auto store = open_store(path, {.max_pages = pages + 8});
+    Status told;
+    std::uint32_t sequence = 0;
+    ASSERT_TRUE(append(*store, "id-1", {started_record({})}));
+    while (told && sequence < 5'000) {
+      told = append(*store, "id-1", {point_record({}, ++sequence)});
+      if (told) acknowledged = sequence;
+    }
+    ASSERT_FALSE(told);
+    EXPECT_EQ(told.error().code, Code::kResourceExhausted);
+    EXPECT_THAT(told.error().message, HasSubstr("database or disk is full; free space"));
+    EXPECT_EQ(points_in(*store), acknowledged) << "reading goes on";
+    EXPECT_GE(store->stats()->failed_batches, 1);
+  }
+  auto store = open_store(path);
+  EXPECT_EQ(points_in(*store), acknowledged);
+  EXPECT_TRUE(append(*store, "id-1", some_records(static_cast<int>(acknowledged) + 1)))
+      << "with room again, the rest is taken";
+  EXPECT_EQ(points_in(*store), acknowledged + 1);
+}
+
+TEST(StoreFault, AStrangersLockIsWaitedForThenTold) {
+  const TempFolder folder;
+  auto store = open_store(folder.file("db"), {.busy_timeout_seconds = 0.05});
+  plan_run(*store, "r1", 1);
+  auto stranger = Connection::open(folder.file("db"), Connection::Mode::kCreate, 1);
+  ASSERT_TRUE(stranger);
+  ASSERT_TRUE(stranger->script("BEGIN IMMEDIATE"));
+  const Status refused = append(*store, "id-1", some_records(1));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kUnavailable);
+  EXPECT_EQ(points_in(*store), 0u) << "reading goes on";
+  ASSERT_TRUE(stranger->script("ROLLBACK"));
+  EXPECT_TRUE(append(*store, "id-1", some_records(1)));
+  EXPECT_EQ(points_in(*store), 1u);
+}
+
+TEST(StoreFault, ADamagedFileGivesOneLineAndNoCrash) {
+  const TempFolder folder;
+  const std::string good = folder.file("good");
+  {
+    auto store = open_store(good);
+    plan_run(*store, "r1", 50);
+    for (int i = 1; i <= 50; ++i) append_passed(*store, {.task_id = fmt::format("t{:04}", i)});
+  }
+  const auto size = std::filesystem::file_size(good);
+  int seen = 0;
+  for (int step = 0; step < 40; ++step) {
+    const std::string path = folder.file("damaged");
+    std::filesystem::remove(path + "-wal");
+    std::filesystem::remove(path + "-shm");
+    std::filesystem::copy_file(good, path, std::filesystem::copy_options::overwrite_existing);
+    if (step % 2 == 0) {
+      std::filesystem::resize_file(path, size * static_cast<unsigned>(step + 1) / 45);
+    } else {
+      std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+      file.seekp(static_cast<std::streamoff>(size * static_cast<unsigned>(step) / 41));
+      file << std::string(3'000, '\xa5');
+    }
+    auto store = Store::open({.path = path});
+    if (!store) {
+      ++seen;
+      EXPECT_EQ(store.error().message.find('\n'), std::string::npos);
+      EXPECT_THAT(store.error().message, HasSubstr(path));
+      continue;
+    }
+    const auto rows = (*store)->results({.run_id = "all"});
+    const auto detail = (*store)->run_detail("r1");
+    const Status written = append(**store, "id-1", some_records(3));
+    if (!rows || !detail || !written) ++seen;
+    for (const std::string& message :
+         {rows ? "" : rows.error().message, detail ? "" : detail.error().message,
+          written ? "" : written.error().message})
+      EXPECT_EQ(message.find('\n'), std::string::npos);
+  }
+  EXPECT_GT(seen, 20) << "most of this damage can be noticed";
+}
+
+TEST(StoreFault, ReadersSeeWholeBatchesWhileTheWriterIsBusy) {
+  const TempFolder folder;
+  auto store = open_store(folder.file("db"));
+  plan_run(*store, "r1", 1);
+  ASSERT_TRUE(append(*store, "id-1", {started_record({})}));
+  constexpr std::uint32_t kBatch = 10;
+  constexpr std::uint32_t kBatches = 60;
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> readers;
+  std::atomic<int> reads = 0;
+  for (int i = 0; i < 3; ++i)
+    readers.emplace_back([&] {
+      std::size_t before = 0;
+      while (!stop) {
+        const std::size_t now = points_in(*store);
+        EXPECT_EQ(now % kBatch, 0u) << "half a batch was seen";
+        EXPECT_GE(now, before);
+        before = now;
+        ++reads;
+      }
+    });
+  for (std::uint32_t batch = 0; batch < kBatches; ++batch) {
+    std::vector<Record> records;
+    for (std::uint32_t i = 1; i <= kBatch; ++i)
+      records.push_back(point_record({}, batch * kBatch + i));
+    EXPECT_TRUE(append(*store, "id-1", std::move(records)));
+  }
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(points_in(*store), kBatch * kBatches);
+  EXPECT_GT(reads, 3);
+}
+
+TEST(StoreFault, AFullQueuePushesBackAndLosesNothing) {
+  const TempFolder folder;
+  auto store = open_store(folder.file("db"), {.max_queued_records = 50});
+  plan_run(*store, "r1", 1);
+  ASSERT_TRUE(append(*store, "id-1", {started_record({})}));
+  std::atomic<int> told = 0;
+  int refused = 0;
+  for (std::uint32_t i = 1; i <= 2'000; ++i) {
+    for (int tries = 0; tries < 1'000; ++tries) {
+      const Status accepted = store->append_records(
+          "id-1", {point_record({}, i)}, [&](const Status& status) { told += status ? 1 : 0; });
+      if (accepted) break;
+      EXPECT_EQ(accepted.error().code, Code::kResourceExhausted);
+      ++refused;
+      ASSERT_TRUE(store->flush());
+    }
+  }
+  ASSERT_TRUE(store->flush());
+  EXPECT_GT(refused, 0);
+  EXPECT_EQ(told, 2'000);
+  EXPECT_EQ(points_in(*store), 2'000u);
+}
+
+}  // namespace
+}  // namespace railgauge::store

@@ -1,0 +1,463 @@
+#include "controller/store/store.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/store/schema.h"
+#include "controller/store/store_testing.h"
+
+namespace railgauge::store {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class StoreTest : public testing::Test {
+ protected:
+  // All points of all attempts of all runs.
+  std::vector<ResultRow> all() {
+    auto rows = store_->results({.run_id = "all", .all_attempts = true});
+    EXPECT_TRUE(rows) << rows.error().message;
+    return rows.value_or(std::vector<ResultRow>{});
+  }
+  std::vector<ResultRow> results(ResultsFilter filter) {
+    auto rows = store_->results(filter);
+    EXPECT_TRUE(rows) << rows.error().message;
+    return rows.value_or(std::vector<ResultRow>{});
+  }
+  void reopen() {
+    store_.reset();
+    store_ = open_store(folder_.file("db"));
+  }
+
+  TempFolder folder_;
+  std::unique_ptr<Store> store_ = open_store(folder_.file("db"));
+};
+
+// --- points
+// -----------------------------------------------------------------------------------------
+
+TEST_F(StoreTest, APointComesBackWithAllThatBelongsToIt) {
+  plan_run(*store_, "r1", 1);
+  append_passed(*store_, {});
+  const auto rows = results({.run_id = "r1"});
+  ASSERT_EQ(rows.size(), 1u);
+  const ResultRow& row = rows[0];
+  EXPECT_EQ(row.task_id, "t0001");
+  EXPECT_EQ(row.attempt, 1u);
+  EXPECT_EQ(row.kernel, "verbs.write_lat");
+  EXPECT_EQ(row.revision, 3u);
+  EXPECT_THAT(row.endpoints, ElementsAre("n1/rxe0:1", "n2/rxe0:1"));
+  EXPECT_EQ(row.measured_at, 1.7e9 + 1);
+  EXPECT_EQ(row.outcome, "passed");
+  EXPECT_EQ(row.parameters.at("sizes"), "8");
+  EXPECT_EQ(row.facts.at("path"), "host, RC");
+  Point expected = point_record({}, 1).point();
+  expected.clear_histogram();
+  EXPECT_EQ(row.point.SerializeAsString(), expected.SerializeAsString())
+      << row.point.ShortDebugString();
+}
+
+TEST_F(StoreTest, AbsentFiguresStayAbsent) {
+  plan_run(*store_, "r1", 1);
+  Record bare = record_at({}, 1);
+  bare.mutable_point()->set_metric("latency_ns");
+  bare.mutable_point()->set_median(0);
+  ASSERT_TRUE(append(*store_, "id-1", {started_record({}), bare}));
+  const auto rows = all();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_FALSE(rows[0].point.has_median_low());
+  EXPECT_FALSE(rows[0].point.has_p25());
+  EXPECT_FALSE(rows[0].point.has_p999());
+  EXPECT_EQ(rows[0].outcome, "");
+  const auto histogram = store_->histogram("r1", "t0001", 1, 0, 1);
+  ASSERT_FALSE(histogram);
+  EXPECT_EQ(histogram.error().code, Code::kNotFound);
+}
+
+TEST_F(StoreTest, HistogramsAndRawSamplesComeBackWhole) {
+  plan_run(*store_, "r1", 1);
+  Record record = point_record({}, 1);
+  for (int i = 0; i < 5'000; ++i) record.mutable_point()->add_samples(1000 + i % 17 + 0.125);
+  ASSERT_TRUE(append(*store_, "id-1", {started_record({}), record}));
+  const auto histogram = store_->histogram("r1", "t0001", 1, 0, 1);
+  ASSERT_TRUE(histogram) << histogram.error().message;
+  EXPECT_EQ(histogram->SerializeAsString(), record.point().histogram().SerializeAsString());
+  const auto samples = store_->samples("r1", "t0001", 1, 0, 1);
+  ASSERT_TRUE(samples) << samples.error().message;
+  EXPECT_THAT(*samples, testing::ElementsAreArray(record.point().samples()));
+}
+
+TEST_F(StoreTest, APointsOwnFactsStandOnThePoint) {
+  plan_run(*store_, "r1", 1);
+  Record record = point_record({}, 1);
+  (*record.mutable_point()->mutable_facts())["quote\"d"] = "two\nlines \\ and \x01";
+  ASSERT_TRUE(append(*store_, "id-1", {started_record({}), record}));
+  EXPECT_EQ(all().at(0).point.facts().at("quote\"d"), "two\nlines \\ and \x01");
+}
+
+TEST_F(StoreTest, StoringTwiceIsANoOp) {
+  plan_run(*store_, "r1", 1);
+  const std::vector<Record> batch{started_record({}), point_record({}, 1),
+                                  note_record({}, 2, "fell back"), final_record({}, 3, "passed")};
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(append(*store_, "id-1", batch));
+  reopen();
+  ASSERT_TRUE(append(*store_, "id-1", batch));
+  EXPECT_EQ(all().size(), 1u);
+  const auto detail = store_->run_detail("r1");
+  ASSERT_TRUE(detail) << detail.error().message;
+  EXPECT_EQ(detail->tasks.at(0).ranks.at(0).notes.size(), 1u);
+  EXPECT_EQ(store_->stats()->orphan_records, 0);
+}
+
+TEST_F(StoreTest, ASeriesStaysTheSameWhenOnlyFactsChange) {
+  plan_run(*store_, "r1", 3);
+  append_passed(*store_, {.task_id = "t0001"});
+  Record after_upgrade = started_record({.task_id = "t0002"});
+  (*after_upgrade.mutable_started()->mutable_facts())["rdma_core"] = "47.0";
+  ASSERT_TRUE(append(*store_, "id-1", {after_upgrade, point_record({.task_id = "t0002"}, 1)}));
+  Record deeper = started_record({.task_id = "t0003"});
+  (*deeper.mutable_started()->mutable_parameters())["depth"] = "4";
+  ASSERT_TRUE(append(*store_, "id-1", {deeper, point_record({.task_id = "t0003"}, 1)}));
+  const auto rows = all();
+  ASSERT_EQ(rows.size(), 3u);
+  std::map<std::string, std::int64_t> series;
+  for (const ResultRow& row : rows) series[row.task_id] = row.series_id;
+  EXPECT_EQ(series["t0001"], series["t0002"]);
+  EXPECT_NE(series["t0001"], series["t0003"]) << "depth is part of the identity";
+}
+
+TEST_F(StoreTest, ASeriesSurvivesARenamedDevice) {
+  NodeRow node = node_row(1);
+  node.endpoints[0].pci_address = "0000:3b:00.0";
+  node.endpoints[0].device = "mlx5_0";
+  ASSERT_TRUE(store_->put_node(node));
+  ASSERT_TRUE(store_->put_node(node_row(2)));
+  std::vector<TaskRow> before = pair_tasks(1);
+  before[0].ranks[0].endpoint = "mlx5_0:1";
+  ASSERT_TRUE(store_->create_run(run_row("r1"), before));
+  Record started = started_record({});
+  started.mutable_started()->set_endpoint("mlx5_0:1");
+  ASSERT_TRUE(append(*store_, "id-1", {started, point_record({}, 1)}));
+
+  node.endpoints[0].device = "rocep59s0";
+  ASSERT_TRUE(store_->put_node(node));
+  std::vector<TaskRow> after = pair_tasks(1);
+  after[0].ranks[0].endpoint = "rocep59s0:1";
+  ASSERT_TRUE(store_->create_run(run_row("r2"), after));
+  started = started_record({.run_id = "r2"});
+  started.mutable_started()->set_endpoint("rocep59s0:1");
+  ASSERT_TRUE(append(*store_, "id-1", {started, point_record({.run_id = "r2"}, 1)}));
+  const auto rows = all();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].series_id, rows[1].series_id);
+  EXPECT_NE(rows[0].endpoints, rows[1].endpoints) << "people see the name of that day";
+}
+
+TEST_F(StoreTest, TheLastAttemptWithAFinalRecordCounts) {
+  plan_run(*store_, "r1", 1);
+  append_passed(*store_, {.attempt = 1}, 1000);
+  append_passed(*store_, {.attempt = 2}, 2000);
+  ASSERT_TRUE(append(*store_, "id-1",
+                     {started_record({.attempt = 3}), point_record({.attempt = 3}, 1, 3000)}));
+  const auto counted = results({.run_id = "r1"});
+  ASSERT_EQ(counted.size(), 1u);
+  EXPECT_EQ(counted[0].attempt, 2u);
+  EXPECT_EQ(counted[0].point.median(), 2000);
+  EXPECT_EQ(results({.run_id = "r1", .all_attempts = true}).size(), 3u) << "none is hidden";
+  const auto detail = store_->run_detail("r1");
+  ASSERT_TRUE(detail);
+  EXPECT_EQ(detail->tasks.at(0).counted_attempt, 2u);
+}
+
+TEST_F(StoreTest, AnAttemptsOutcomeIsTheControllersWordElseTheWorstRank) {
+  plan_run(*store_, "r1", 2);
+  const At first{.task_id = "t0001"};
+  ASSERT_TRUE(
+      append(*store_, "id-1",
+             {started_record(first), point_record(first, 1), final_record(first, 2, "passed")}));
+  EXPECT_EQ(all().at(0).outcome, "") << "one rank has not ended";
+  ASSERT_TRUE(append(*store_, "id-2", {final_record({.rank = 1}, 0, "failed", "wrong bytes")}));
+  EXPECT_EQ(all().at(0).outcome, "failed");
+  ASSERT_TRUE(store_->update_task(
+      {.run_id = "r1", .task_id = "t0001", .outcome = "timed_out", .attempts = 1}));
+  ASSERT_TRUE(store_->flush());
+  EXPECT_EQ(all().at(0).outcome, "timed_out");
+}
+
+TEST_F(StoreTest, FiltersNarrowTheResults) {
+  plan_run(*store_, "r1", 2);
+  ASSERT_TRUE(store_->put_node(node_row(3)));
+  std::vector<TaskRow> other = pair_tasks(1);
+  other[0].kernel = "verbs.write_bw";
+  other[0].ranks[1] = {.node_id = "id-3", .node = "n3", .endpoint = "rxe0:1"};
+  ASSERT_TRUE(store_->create_run(run_row("r2"), other));
+  append_passed(*store_, {.task_id = "t0001"}, 1);
+  append_passed(*store_, {.task_id = "t0002"}, 2);
+  Record started = started_record({.run_id = "r2"});
+  started.mutable_started()->set_kernel("verbs.write_bw");
+  Record point = point_record({.run_id = "r2"}, 1);
+  point.mutable_point()->set_metric("bandwidth_bytes_per_second");
+  point.mutable_point()->set_message_bytes(65536);
+  ASSERT_TRUE(
+      append(*store_, "id-1", {started, point, final_record({.run_id = "r2"}, 2, "passed")}));
+
+  EXPECT_EQ(results({.run_id = "all"}).size(), 3u);
+  EXPECT_EQ(results({.run_id = "r1"}).size(), 2u);
+  EXPECT_EQ(results({.run_id = "all", .kernel = "verbs.write_bw"}).size(), 1u);
+  EXPECT_EQ(results({.run_id = "r1", .kernel = "verbs.write_bw"}).size(), 0u);
+  EXPECT_EQ(results({.run_id = "all", .metric = "latency_ns"}).size(), 2u);
+  EXPECT_EQ(results({.run_id = "all", .message_bytes = 65536}).size(), 1u);
+  EXPECT_EQ(results({.run_id = "all", .nodes = {"n3"}}).size(), 1u);
+  EXPECT_EQ(results({.run_id = "all", .nodes = {"id-2"}}).size(), 2u);
+  EXPECT_EQ(results({.run_id = "all", .nodes = {"n2", "n3"}}).size(), 3u);
+  EXPECT_EQ(results({.run_id = "all", .nodes = {"n1"}, .limit = 2}).size(), 2u);
+  EXPECT_EQ(results({.run_id = "all", .nodes = {"nobody"}}).size(), 0u);
+}
+
+TEST_F(StoreTest, TheNewestEndedRunIsTheDefault) {
+  EXPECT_THAT(results({}), IsEmpty()) << "no run at all";
+  plan_run(*store_, "r1", 1);
+  ASSERT_TRUE(store_->create_run(run_row("r2"), pair_tasks(1)));
+  append_passed(*store_, {.run_id = "r1"}, 1);
+  append_passed(*store_, {.run_id = "r2"}, 2);
+  EXPECT_THAT(results({}), IsEmpty()) << "none has ended";
+  ASSERT_TRUE(store_->update_run({.run_id = "r1", .state = "ended"}));
+  ASSERT_TRUE(store_->flush());
+  ASSERT_EQ(results({}).size(), 1u);
+  EXPECT_EQ(results({})[0].run_id, "r1");
+  const auto unknown = store_->results({.run_id = "r9"});
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, Code::kNotFound);
+  EXPECT_THAT(unknown.error().message, HasSubstr("run r9"));
+}
+
+// --- records that fit nowhere
+// -----------------------------------------------------------------------
+
+TEST_F(StoreTest, WhatFitsNoPlannedTaskIsPutAsideWithOneEvent) {
+  plan_run(*store_, "r1", 1);
+  std::vector<Record> batch{started_record({.run_id = "r9"}),
+                            started_record({.task_id = "t9"}),
+                            started_record({.rank = 7}),
+                            point_record({.attempt = 2}, 1),
+                            started_record({}),
+                            point_record({}, 1)};
+  Record other_kernel = started_record({.attempt = 3});
+  other_kernel.mutable_started()->set_kernel("verbs.read_lat");
+  batch.push_back(other_kernel);
+  ASSERT_TRUE(append(*store_, "id-1", batch));
+  ASSERT_TRUE(append(*store_, "id-1", batch)) << "delivered twice";
+  EXPECT_EQ(store_->stats()->orphan_records, 5);
+  EXPECT_EQ(all().size(), 1u) << "the sound ones among them are stored";
+  const auto events = store_->list_events(10);
+  ASSERT_TRUE(events);
+  ASSERT_EQ(events->size(), 1u);
+  EXPECT_EQ(events->at(0).kind, "record_refused");
+  EXPECT_EQ(events->at(0).node_id, "id-1");
+  EXPECT_EQ(events->at(0).text,
+            "5 of 7 records put aside; r9/t0001#1.0 sequence 0: no such run or task was planned");
+}
+
+TEST_F(StoreTest, ANodeCannotReportForAnother) {
+  plan_run(*store_, "r1", 1);
+  ASSERT_TRUE(append(*store_, "id-2", {started_record({}), point_record({}, 1)}));
+  EXPECT_THAT(all(), IsEmpty());
+  EXPECT_THAT(store_->list_events(1)->at(0).text, HasSubstr("planned on another node (id-1)"));
+}
+
+TEST_F(StoreTest, GarbageNeverBlocksADelivery) {
+  plan_run(*store_, "r1", 1);
+  std::vector<Record> batch{started_record({}), Record(), record_at({}, 5), record_at({}, 6)};
+  batch[3].mutable_final()->set_outcome("great");
+  for (const double figure : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    batch.push_back(point_record({}, 7));
+    batch.back().mutable_point()->set_p25(figure);
+    batch.push_back(point_record({}, 8));
+    batch.back().set_unix_time_seconds(figure);
+  }
+  batch.push_back(point_record({}, 9));
+  batch.back().mutable_point()->set_metric("two words");
+  batch.push_back(point_record({}, 10));
+  batch.back().mutable_point()->mutable_histogram()->add_count(1);
+  batch.push_back(point_record({}, 11));
+  ASSERT_TRUE(append(*store_, "id-1", batch));
+  EXPECT_EQ(all().size(), 1u);
+  EXPECT_EQ(store_->stats()->orphan_records, 7) << "two keys stood twice";
+}
+
+TEST_F(StoreTest, OrphansAreBounded) {
+  std::vector<Record> batch;
+  for (std::uint32_t i = 0; i < 12'000; ++i) batch.push_back(record_at({.run_id = "r9"}, i));
+  ASSERT_TRUE(append(*store_, "id-1", batch));
+  EXPECT_EQ(store_->stats()->orphan_records, 10'000);
+}
+
+// --- runs and nodes
+// ---------------------------------------------------------------------------------
+
+TEST_F(StoreTest, RunsAndTasksComeBackAsTheyWereLastUpdated) {
+  plan_run(*store_, "r1", 2);
+  ASSERT_TRUE(store_->update_run({.run_id = "r1", .started_at = 1.7e9}));
+  ASSERT_TRUE(store_->update_task(
+      {.run_id = "r1", .task_id = "t0001", .state = "ended", .outcome = "passed", .attempts = 1}));
+  append_passed(*store_, {});
+  ASSERT_TRUE(append(*store_, "id-1", {note_record({.task_id = "t0002"}, 0, "odd")}));
+  reopen();
+  const auto detail = store_->run_detail("r1");
+  ASSERT_TRUE(detail) << detail.error().message;
+  const RunRow& run = detail->summary.run;
+  EXPECT_EQ(run.suite, "quick");
+  EXPECT_EQ(run.suite_text, "version: 1\n");
+  EXPECT_EQ(run.requested_by, "root");
+  EXPECT_EQ(run.started_at, 1.7e9);
+  EXPECT_GT(run.created_at, 1.7e9);
+  EXPECT_THAT(run.nodes, ElementsAre("n1", "n2"));
+  EXPECT_EQ(detail->summary.tasks_total, 2u);
+  EXPECT_EQ(detail->summary.tasks_ended, 1u);
+  EXPECT_EQ(detail->summary.outcomes.at("passed"), 1u);
+  ASSERT_EQ(detail->tasks.size(), 2u);
+  const TaskDetailRow& task = detail->tasks[0];
+  EXPECT_EQ(task.task.outcome, "passed");
+  EXPECT_EQ(task.task.parameters.at("depth"), "1");
+  EXPECT_THAT(task.task.identity_parameters, ElementsAre("depth"));
+  ASSERT_EQ(task.ranks.size(), 2u);
+  EXPECT_EQ(task.ranks[1].node, "n2");
+  EXPECT_EQ(task.ranks[1].endpoint, "rxe0:1");
+  EXPECT_EQ(task.ranks[0].facts.at("path"), "host, RC");
+  ASSERT_TRUE(task.ranks[0].final_record);
+  EXPECT_EQ(task.ranks[0].final_record->SerializeAsString(),
+            final_record({}, 2, "passed").final().SerializeAsString());
+  EXPECT_EQ(detail->tasks[1].counted_attempt, 1u) << "none has ended: the last at all";
+  EXPECT_EQ(detail->tasks[1].ranks[0].notes.at(0).text(), "odd");
+}
+
+TEST_F(StoreTest, RunsAreListedNewestFirst) {
+  for (const char* id : {"r1", "r2", "r3"}) ASSERT_TRUE(store_->create_run(run_row(id), {}));
+  const auto runs = store_->list_runs(2);
+  ASSERT_TRUE(runs);
+  ASSERT_EQ(runs->size(), 2u);
+  EXPECT_EQ(runs->at(0).run.run_id, "r3");
+  EXPECT_EQ(runs->at(1).run.run_id, "r2");
+}
+
+TEST_F(StoreTest, MistakesAreToldToTheCallerAlone) {
+  plan_run(*store_, "r1", 1);
+  const Status again = store_->create_run(run_row("r1"), pair_tasks(1));
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, Code::kAlreadyExists);
+  std::vector<TaskRow> twice = pair_tasks(1);
+  twice.push_back(twice[0]);
+  EXPECT_FALSE(store_->create_run(run_row("r2"), twice));
+  EXPECT_EQ(store_->list_runs(10)->size(), 1u) << "half a run is no run";
+  Status told;
+  ASSERT_TRUE(store_->update_task({.run_id = "r1", .task_id = "t7", .state = "ended"},
+                                  [&](const Status& status) { told = status; }));
+  append_passed(*store_, {});
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, Code::kNotFound);
+  EXPECT_EQ(all().size(), 1u);
+}
+
+TEST_F(StoreTest, ARestartEndsTheRunsThatWereOpen) {
+  plan_run(*store_, "r1", 3);
+  ASSERT_TRUE(store_->create_run(run_row("r2"), {}));
+  ASSERT_TRUE(store_->update_run({.run_id = "r2", .state = "ended", .outcome = "passed"}));
+  ASSERT_TRUE(store_->update_task(
+      {.run_id = "r1", .task_id = "t0001", .state = "ended", .outcome = "passed", .attempts = 1}));
+  ASSERT_TRUE(
+      store_->update_task({.run_id = "r1", .task_id = "t0002", .state = "running", .attempts = 1}));
+  reopen();
+  const auto ended = store_->end_interrupted_runs();
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_THAT(*ended, ElementsAre("r1"));
+  const auto detail = store_->run_detail("r1");
+  EXPECT_EQ(detail->summary.run.state, "ended");
+  EXPECT_EQ(detail->summary.run.outcome, "crashed");
+  EXPECT_EQ(detail->summary.run.reason, "controller restarted");
+  EXPECT_GT(detail->summary.run.ended_at, 1.7e9);
+  EXPECT_EQ(detail->tasks[0].task.outcome, "passed");
+  EXPECT_EQ(detail->tasks[1].task.outcome, "crashed");
+  EXPECT_EQ(detail->tasks[2].task.outcome, "cancelled");
+  EXPECT_EQ(store_->run_summary("r2")->run.outcome, "passed");
+  EXPECT_THAT(*store_->end_interrupted_runs(), IsEmpty());
+  append_passed(*store_, {.task_id = "t0002"});
+  EXPECT_EQ(all().size(), 1u) << "what agents deliver late is stored";
+  EXPECT_EQ(all()[0].outcome, "crashed");
+}
+
+TEST_F(StoreTest, NodesKeepTheirIdThroughNewNamesAndNics) {
+  ASSERT_TRUE(store_->put_node(node_row(1)));
+  ASSERT_TRUE(store_->put_node(node_row(2)));
+  NodeRow renamed = node_row(1);
+  renamed.name = "gpu-a";
+  renamed.endpoints[0].state = "down";
+  renamed.endpoints.push_back({.kind = "nic",
+                               .device = "mlx5_0",
+                               .port = 1,
+                               .pci_address = "0000:3b:00.0",
+                               .state = "active"});
+  ASSERT_TRUE(store_->put_node(renamed));
+  ASSERT_TRUE(store_->flush());
+  auto nodes = store_->list_nodes();
+  ASSERT_TRUE(nodes) << nodes.error().message;
+  ASSERT_EQ(nodes->size(), 2u);
+  EXPECT_EQ(nodes->at(0).name, "gpu-a");
+  EXPECT_EQ(nodes->at(0).node_id, "id-1");
+  EXPECT_EQ(nodes->at(0).facts.at("linux_kernel"), "6.1.0");
+  ASSERT_EQ(nodes->at(0).endpoints.size(), 2u);
+  EXPECT_EQ(nodes->at(0).endpoints[0].pci_address, "0000:3b:00.0");
+  EXPECT_EQ(nodes->at(0).endpoints[1].netdev, "eth0");
+  EXPECT_EQ(nodes->at(0).endpoints[1].state, "down");
+
+  renamed.endpoints.erase(renamed.endpoints.begin());
+  ASSERT_TRUE(store_->put_node(renamed));
+  ASSERT_TRUE(store_->flush());
+  EXPECT_EQ(store_->list_nodes()->at(0).endpoints.size(), 1u) << "the other one is gone";
+}
+
+TEST_F(StoreTest, AReinstalledNodeTakesOverItsName) {
+  ASSERT_TRUE(store_->put_node(node_row(1)));
+  NodeRow fresh = node_row(1);
+  fresh.node_id = "id-new";
+  ASSERT_TRUE(store_->put_node(fresh));
+  ASSERT_TRUE(store_->flush());
+  const auto nodes = store_->list_nodes();
+  ASSERT_EQ(nodes->size(), 1u);
+  EXPECT_EQ(nodes->at(0).node_id, "id-new");
+}
+
+TEST_F(StoreTest, EventsComeNewestFirstWithTheirTime) {
+  ASSERT_TRUE(store_->add_event({.kind = "node_attached", .node_id = "id-1", .text = "n1"}));
+  ASSERT_TRUE(store_->add_event({.at = 5, .kind = "node_lost", .text = "n1"}));
+  ASSERT_TRUE(store_->flush());
+  const auto events = store_->list_events(10);
+  ASSERT_TRUE(events);
+  ASSERT_EQ(events->size(), 2u);
+  EXPECT_EQ(events->at(0).kind, "node_lost");
+  EXPECT_EQ(events->at(0).at, 5);
+  EXPECT_GT(events->at(1).at, 1.7e9);
+}
+
+TEST_F(StoreTest, SaysWhatItHoldsAndDid) {
+  plan_run(*store_, "r1", 1);
+  append_passed(*store_, {});
+  const auto stats = store_->stats();
+  ASSERT_TRUE(stats) << stats.error().message;
+  EXPECT_EQ(stats->database_version, schema_version());
+  EXPECT_GT(stats->file_bytes, 4096);
+  EXPECT_EQ(stats->committed_records, 5);
+  EXPECT_GE(stats->committed_batches, 3);
+  EXPECT_EQ(stats->failed_batches, 0);
+  EXPECT_EQ(stats->queued_records, 0);
+}
+
+}  // namespace
+}  // namespace railgauge::store

@@ -1,0 +1,99 @@
+#include "controller/suite_folder.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "kernels/core/text.h"
+
+namespace railgauge {
+namespace {
+
+constexpr std::string_view kSuffix = ".yaml";
+
+Result<std::string> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return fail(Code::kInvalidArgument, fmt::format("{}: open: {}", path, std::strerror(errno)));
+  std::string text(plan::kMaxSuiteBytes + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > plan::kMaxSuiteBytes)
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("{}: larger than {} bytes, the limit of a suite", path, plan::kMaxSuiteBytes));
+  return text;
+}
+
+api::SuiteProblem to_api(const plan::SuiteProblem& problem) {
+  api::SuiteProblem out;
+  out.set_file(problem.file);
+  out.set_line(problem.line);
+  out.set_column(problem.column);
+  out.set_key(problem.key);
+  out.set_message(problem.message);
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> SuiteFolder::names() const {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (auto entry = std::filesystem::directory_iterator(folder_, error);
+       !error && entry != std::filesystem::directory_iterator() && names.size() < kMaxSuites;
+       entry.increment(error))
+    if (entry->path().extension() == kSuffix) names.push_back(entry->path().stem().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+std::string SuiteFolder::path_of(std::string_view name) const {
+  return fmt::format("{}/{}{}", folder_, name, kSuffix);
+}
+
+Result<SuiteFolder::Text> SuiteFolder::text_of(const api::SuiteSource& source) const {
+  if (!source.text().empty()) {
+    if (source.text().size() > plan::kMaxSuiteBytes)
+      return fail(
+          Code::kInvalidArgument,
+          fmt::format("the suite is larger than {} bytes, its limit", plan::kMaxSuiteBytes));
+    return Text{source.text(), source.file_name().empty() ? "suite" : source.file_name()};
+  }
+  const std::vector<std::string> known = names();
+  if (std::ranges::find(known, source.name()) == known.end())
+    return fail(Code::kInvalidArgument,
+                fmt::format("suite {} is not in {}{}", in_quotes(source.name()), folder_,
+                            did_you_mean(source.name(), known)));
+  const std::string path = path_of(source.name());
+  return Text{RG_TRY(read_file(path)), path};
+}
+
+Result<api::SuiteCheck> SuiteFolder::check(const api::SuiteSource& source,
+                                           std::span<const KernelInfo> kernels) const {
+  const Text text = RG_TRY(text_of(source));
+  const plan::SuiteReading reading = plan::read_suite(text.text, text.file_name, kernels);
+  api::SuiteCheck check;
+  check.set_schema_version(1);
+  check.set_ok(reading.problems.empty());
+  check.set_kernels_checked(reading.kernels_checked);
+  for (const plan::SuiteProblem& problem : reading.problems)
+    *check.add_problems() = to_api(problem);
+  api::SuiteInfo& suite = *check.mutable_suite();
+  suite.set_name(source.name());
+  suite.set_path(text.file_name);
+  if (reading.suite) {
+    suite.set_name(reading.suite->name);
+    suite.set_summary(reading.suite->summary);
+    suite.set_stages(static_cast<std::uint32_t>(reading.suite->stages.size()));
+  } else {
+    suite.set_error(plan::error_of(reading.problems).message);
+  }
+  return check;
+}
+
+}  // namespace railgauge

@@ -1,0 +1,40 @@
+// The suites that the controller offers: NAME.yaml in one folder, or text that a caller sends.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controller/api/control.pb.h"
+#include "controller/plan/suite.h"
+#include "kernels/core/record.pb.h"
+#include "kernels/core/result.h"
+
+namespace railgauge {
+
+class SuiteFolder {
+ public:
+  static constexpr std::size_t kMaxSuites = 1'000;
+
+  explicit SuiteFolder(std::string folder) : folder_(std::move(folder)) {}
+
+  // Names in order. No folder is no suites.
+  [[nodiscard]] std::vector<std::string> names() const;
+  [[nodiscard]] std::string path_of(std::string_view name) const;
+  struct Text {
+    std::string text;
+    std::string file_name;  // for messages
+  };
+  // kInvalidArgument: an unknown name ("did you mean"), neither name nor text, a file beyond the
+  // bound.
+  Result<Text> text_of(const api::SuiteSource& source) const;
+  // Reads and checks; kernels that nobody declared leave `kernels_checked` false.
+  Result<api::SuiteCheck> check(const api::SuiteSource& source,
+                                std::span<const KernelInfo> kernels) const;
+
+ private:
+  std::string folder_;
+};
+
+}  // namespace railgauge

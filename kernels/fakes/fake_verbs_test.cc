@@ -1,0 +1,199 @@
+// The fake keeps the rules that an adapter keeps, so that a kernel which breaks them fails here.
+#include "kernels/fakes/fake_verbs.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cerrno>
+#include <vector>
+
+#include "kernels/dl/verbs.h"
+
+namespace railgauge {
+namespace {
+
+using fake::verbs_control;
+
+class FakeVerbs : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    verbs_control().reset();
+    table_ = *bind_verbs(RAILGAUGE_FAKE_LIBIBVERBS);
+    ibv_device** list = table_.get_device_list(nullptr);
+    context_ = table_.open_device(list[0]);
+    table_.free_device_list(list);
+    domain_ = table_.alloc_pd(context_);
+    completions_ = table_.create_cq(context_, kCompletions, nullptr, nullptr, 0);
+    memory_.resize(4096);
+    region_ = table_.reg_mr(domain_, memory_.data(), memory_.size(),
+                            IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    for (ibv_qp*& qp : pair_) qp = make_queue_pair();
+    connect(pair_[0], pair_[1]->qp_num);
+    connect(pair_[1], pair_[0]->qp_num);
+  }
+  void TearDown() override {
+    for (ibv_qp* qp : pair_) table_.destroy_qp(qp);
+    table_.dereg_mr(region_);
+    table_.destroy_cq(completions_);
+    table_.dealloc_pd(domain_);
+    table_.close_device(context_);
+    EXPECT_EQ(verbs_control().live_handles, 0);
+  }
+
+  ibv_qp* make_queue_pair() {
+    ibv_qp_init_attr init{};
+    init.send_cq = completions_;
+    init.recv_cq = completions_;
+    init.qp_type = IBV_QPT_RC;
+    init.cap.max_send_wr = kDepth;
+    init.cap.max_send_sge = 1;
+    return table_.create_qp(domain_, &init);
+  }
+
+  void connect(ibv_qp* qp, std::uint32_t destination) {
+    ibv_qp_attr attributes{};
+    attributes.qp_state = IBV_QPS_INIT;
+    attributes.port_num = 1;
+    ASSERT_EQ(
+        table_.modify_qp(qp, &attributes,
+                         IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+        0);
+    attributes.qp_state = IBV_QPS_RTR;
+    attributes.path_mtu = IBV_MTU_1024;
+    attributes.dest_qp_num = destination;
+    attributes.ah_attr.is_global = 1;
+    ASSERT_EQ(
+        table_.modify_qp(qp, &attributes,
+                         IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                             IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+        0);
+    attributes.qp_state = IBV_QPS_RTS;
+    ASSERT_EQ(table_.modify_qp(qp, &attributes,
+                               IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                                   IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
+              0);
+  }
+
+  struct Write {
+    std::uint32_t bytes = 16;
+    unsigned flags = IBV_SEND_SIGNALED;
+    std::uint64_t to = 2048;
+    std::uint32_t wrong_local = 0;
+    std::uint32_t wrong_remote = 0;
+  };
+  int post(const Write& write) {
+    ibv_sge sge{reinterpret_cast<std::uint64_t>(memory_.data()), write.bytes,
+                region_->lkey + write.wrong_local};
+    ibv_send_wr wr{};
+    wr.wr_id = 7;
+    wr.sg_list = &sge;
+    wr.num_sge = 1;
+    wr.opcode = IBV_WR_RDMA_WRITE;
+    wr.send_flags = write.flags;
+    wr.wr.rdma.remote_addr = reinterpret_cast<std::uint64_t>(memory_.data()) + write.to;
+    wr.wr.rdma.rkey = region_->rkey + write.wrong_remote;
+    ibv_send_wr* bad = nullptr;
+    return ibv_post_send(pair_[0], &wr, &bad);
+  }
+  int poll(ibv_wc& wc) { return ibv_poll_cq(completions_, 1, &wc); }
+  ibv_wc_status status_of(const Write& write) {
+    EXPECT_EQ(post(write), 0);
+    ibv_wc wc{};
+    EXPECT_EQ(poll(wc), 1);
+    return wc.status;
+  }
+
+  static constexpr std::uint32_t kDepth = 4;
+  static constexpr int kCompletions = 2;
+  Verbs table_;
+  ibv_context* context_ = nullptr;
+  ibv_pd* domain_ = nullptr;
+  ibv_cq* completions_ = nullptr;
+  ibv_mr* region_ = nullptr;
+  std::vector<std::uint8_t> memory_;
+  std::array<ibv_qp*, 2> pair_{};
+};
+
+TEST_F(FakeVerbs, AWriteMovesTheBytesAndCompletesWithItsNumber) {
+  for (std::size_t i = 0; i < 16; ++i) memory_[i] = static_cast<std::uint8_t>(i + 1);
+  ASSERT_EQ(post({}), 0);
+  ibv_wc wc{};
+  ASSERT_EQ(poll(wc), 1);
+  EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+  EXPECT_EQ(wc.wr_id, 7U);
+  EXPECT_TRUE(std::equal(memory_.begin(), memory_.begin() + 16, memory_.begin() + 2048));
+  EXPECT_EQ(poll(wc), 0);
+}
+
+TEST_F(FakeVerbs, AnUnsignalledWriteCompletesInSilence) {
+  memory_[0] = 9;
+  ASSERT_EQ(post({.flags = 0}), 0);
+  ibv_wc wc{};
+  EXPECT_EQ(poll(wc), 0);
+  EXPECT_EQ(memory_[2048], 9);
+}
+
+TEST_F(FakeVerbs, AQueueIsFullUntilASignalledCompletionIsPolled) {
+  for (std::uint32_t i = 0; i + 1 < kDepth; ++i) ASSERT_EQ(post({.flags = 0}), 0);
+  ASSERT_EQ(post({}), 0);
+  EXPECT_EQ(post({}), ENOMEM);
+  ibv_wc wc{};
+  ASSERT_EQ(poll(wc), 1);
+  EXPECT_EQ(post({}), 0);
+}
+
+TEST_F(FakeVerbs, ACompletionQueueThatNobodyPollsOverruns) {
+  for (int i = 0; i <= kCompletions; ++i) ASSERT_EQ(post({}), 0);
+  ibv_wc wc{};
+  EXPECT_LT(poll(wc), 0);
+}
+
+TEST_F(FakeVerbs, AWrongLocalKeyIsALocalProtectionError) {
+  EXPECT_EQ(status_of({.wrong_local = 1}), IBV_WC_LOC_PROT_ERR);
+}
+
+TEST_F(FakeVerbs, AWrongRemoteKeyIsARemoteAccessError) {
+  EXPECT_EQ(status_of({.wrong_remote = 1}), IBV_WC_REM_ACCESS_ERR);
+}
+
+TEST_F(FakeVerbs, AWritePastTheRegionIsARemoteAccessErrorAndChangesNothing) {
+  memory_[4095] = 5;
+  EXPECT_EQ(status_of({.to = 4096 - 8}), IBV_WC_REM_ACCESS_ERR);
+  EXPECT_EQ(memory_[4095], 5);
+}
+
+TEST_F(FakeVerbs, AfterAnErrorEverythingIsFlushedEvenWhenUnsignalled) {
+  EXPECT_EQ(status_of({.flags = 0, .wrong_remote = 1}), IBV_WC_REM_ACCESS_ERR);
+  ibv_qp_attr attributes{};
+  ibv_qp_init_attr init{};
+  ASSERT_EQ(table_.query_qp(pair_[0], &attributes, IBV_QP_STATE, &init), 0);
+  EXPECT_EQ(attributes.qp_state, IBV_QPS_ERR);
+  EXPECT_EQ(status_of({.flags = 0}), IBV_WC_WR_FLUSH_ERR);
+}
+
+TEST_F(FakeVerbs, APeerThatIsGoneNeverAnswers) {
+  table_.destroy_qp(pair_[1]);
+  EXPECT_EQ(status_of({}), IBV_WC_RETRY_EXC_ERR);
+  pair_[1] = make_queue_pair();
+}
+
+TEST_F(FakeVerbs, StatesAreReachedInOrderAndWithTheirAttributesOnly) {
+  ibv_qp* fresh = make_queue_pair();
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_RTS;
+  EXPECT_EQ(table_.modify_qp(fresh, &attributes, IBV_QP_STATE), EINVAL);
+  attributes.qp_state = IBV_QPS_INIT;
+  EXPECT_EQ(table_.modify_qp(fresh, &attributes, IBV_QP_STATE), EINVAL);
+  table_.destroy_qp(fresh);
+}
+
+TEST_F(FakeVerbs, TheCallThatShallFailFailsOnce) {
+  verbs_control().reset();
+  verbs_control().fail_call = 2;
+  EXPECT_EQ(post({}), 0);
+  EXPECT_EQ(post({}), EIO);
+  EXPECT_EQ(post({}), 0);
+}
+
+}  // namespace
+}  // namespace railgauge
