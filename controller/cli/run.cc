@@ -6,6 +6,7 @@
 #include "controller/cli/inputs.h"
 #include "controller/cli/plan_text.h"
 #include "controller/cli/run_report.h"
+#include "controller/cli/suite_problems.h"
 #include "kernels/core/outcome.h"
 
 namespace railgauge::cli {
@@ -21,36 +22,14 @@ void say(const Session& session, const std::string& text) {
   session.output.err << "railgauge: " << printable(text) << '\n' << std::flush;
 }
 
-// A suite that cannot be planned is told with file, line and key where the controller knows them.
-Error explain_refusal(Session& session, const RunRequest& request, Error error) {
-  if (error.code != Code::kInvalidArgument) return error;
-  const auto check = call(session, &Control::StubInterface::CheckSuite, request.suite());
-  if (!check || check->ok() || check->problems().empty()) return error;
-  for (const auto& problem : check->problems()) {
-    session.output.err << printable(fmt::format(
-                              "{}:{}:{}: {}{}{}", problem.file(), problem.line(), problem.column(),
-                              problem.key(), problem.key().empty() ? "" : ": ", problem.message()))
-                       << '\n';
-  }
-  const auto& first = check->problems(0);
-  return {error.code,
-          fmt::format(
-              "suite {}: {}, the first in line {} of {}; nothing ran",
-              check->suite().name().empty() ? request.suite().file_name() : check->suite().name(),
-              counted(static_cast<std::size_t>(check->problems_size()), "problem"), first.line(),
-              first.file())};
-}
-
 Result<RunPlan> plan(Session& session, const RunRequest& request, bool all) {
-  auto planned = call(session, &Control::StubInterface::PlanRun, request);
-  if (!planned)
-    return tl::unexpected(explain_refusal(session, request, std::move(planned).error()));
-  say(session, plan_line(*planned));
-  if (request.node_set().empty() && !all && planned->nodes_size() > kNodesWithoutAsking) {
+  auto planned = RG_TRY(plan_run(session, request));
+  say(session, plan_line(planned));
+  if (request.node_set().empty() && !all && planned.nodes_size() > kNodesWithoutAsking) {
     return fail(
         Code::kInvalidArgument,
         fmt::format("suite {} would use all {} nodes; name them (--nodes SET) or give --all",
-                    planned->suite(), planned->nodes_size()));
+                    planned.suite(), planned.nodes_size()));
   }
   return planned;
 }
