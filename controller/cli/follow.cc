@@ -92,8 +92,8 @@ class Follower {
       away_ = true;
       give_up_ = after(session_.reconnect_seconds);
       retry_seconds_ = kFirstRetrySeconds;
-      progress_.note(fmt::format("{}; trying again for {:.0f} s",
-                                 error_of(status, session_).message, session_.reconnect_seconds));
+      progress_.note(fmt::format("controller {} went away; trying again for {:.0f} s",
+                                 session_.address, session_.reconnect_seconds));
     }
     if (seconds_until(give_up_) <= 0) return false;
     if (session_.interrupts.wait_beyond(presses_seen_, retry_seconds_)) return true;

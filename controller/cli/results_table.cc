@@ -169,6 +169,7 @@ std::string one_table(const std::vector<const ResultPoint*>& points, Units units
   columns.push_back({"N", true});
   columns.push_back({"NOTES"});
   std::vector<std::vector<Cell>> rows;
+  rows.reserve(points.size());
   for (const ResultPoint* point : points) rows.push_back(row_of(*point, pairs, scales));
   return toned(printable(title_of(*points.front())), Tone::kHeading, colour) + "\n" +
          render_table(columns, rows, colour);
