@@ -38,7 +38,7 @@ std::size_t points_in(Store& store) {
 
 // Runs in a child process: appends, and reports on `pipe` when it was told of the commit.
 [[noreturn]] void append_and_report(const std::string& path, int pipe) {
-  setenv("RAILGAUGE_FAILPOINT", "store.committed", 1);
+  setenv("RAILGAUGE_FAILPOINT", "store.records_committed", 1);
   auto store = Store::open({.path = path});
   if (!store) _exit(3);
   const Status accepted = (*store)->append_records("id-1", some_records(20), [pipe](const Status&) {

@@ -118,7 +118,6 @@ void Writer::write_batch(std::vector<WriteJob>& batch) {
   std::vector<Status> outcomes(batch.size());
   const double begin_ns = monotonic_now_ns();
   const Status committed = apply_all(batch, outcomes);
-  if (committed) failpoint("store.committed");
   if (!committed) roll_back();
   std::size_t records = 0;
   std::size_t bytes = 0;
@@ -126,6 +125,7 @@ void Writer::write_batch(std::vector<WriteJob>& batch) {
     records += job.records;
     bytes += job.bytes;
   }
+  if (committed && records > 0) failpoint("store.records_committed");  // stored, not yet told
   {
     // Room is made only now: what is being written still counts as waiting.
     const std::lock_guard lock(mutex_);
