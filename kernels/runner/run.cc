@@ -150,10 +150,10 @@ Status run_steps(const Task& task, Group& group, RecordWriter& records, const Re
   const Status prepared = guarded("prepare", [&] { return kernel.prepare(context); });
   timer.lap(&Phases::set_open_ns);
   const Status go = ready(prepared);
+  if (prepared && go) clock.adopt();
   timer.lap(&Phases::set_wait_ns);
   RG_TRY_OK(prepared);
   RG_TRY_OK(go);
-  clock.adopt();
   add_clock_facts(clock.clock(), reporter);
   const Status connected = guarded("connect", [&] { return kernel.connect(context, group); });
   reporter.started();
