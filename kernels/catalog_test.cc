@@ -79,7 +79,10 @@ TEST(Catalog, ListsEachRowThatAFileOfAFamilyDefines) {
   std::stringstream text;
   text << list.rdbuf();
   for (const auto& file : std::filesystem::recursive_directory_iterator("kernels")) {
-    if (file.path().extension() != ".cc" || file.path().filename() == "catalog.cc") continue;
+    // The runner's tests have rows of their own.
+    const bool of_a_family =
+        file.path().parent_path() != "kernels" && file.path().parent_path() != "kernels/runner";
+    if (!of_a_family || file.path().extension() != ".cc") continue;
     std::ifstream source(file.path());
     const std::regex definition("^const KernelRow (k[A-Za-z0-9]+)\\{");
     for (std::string line; std::getline(source, line);) {

@@ -39,6 +39,7 @@
 namespace railgauge {
 
 struct Verbs {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): names cannot stand in parentheses
 #define RAILGAUGE_SLOT(slot, symbol) decltype(&::symbol) slot = nullptr;
   RAILGAUGE_VERBS_REQUIRED(RAILGAUGE_SLOT)
   RAILGAUGE_VERBS_OPTIONAL(RAILGAUGE_SLOT)

@@ -73,6 +73,7 @@ Copied copy_to(pid_t pid, std::uint64_t remote_address, const void* bytes, std::
   if (count == 0) return Copied::kDone;
   const auto* from = static_cast<const std::uint8_t*>(bytes);
   if (pid == getpid()) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the wire carries addresses as numbers
     auto* to = reinterpret_cast<std::uint8_t*>(remote_address);
     std::memcpy(to, from, count - 1);
     __atomic_store_n(to + count - 1, from[count - 1], __ATOMIC_RELEASE);
@@ -80,8 +81,10 @@ Copied copy_to(pid_t pid, std::uint64_t remote_address, const void* bytes, std::
   }
   auto* mine = const_cast<std::uint8_t*>(from);
   const std::array<iovec, 2> local{{{mine, count - 1}, {mine + count - 1, 1}}};
+  // NOLINTBEGIN(performance-no-int-to-ptr)
   const std::array<iovec, 2> remote{{{reinterpret_cast<void*>(remote_address), count - 1},
                                      {reinterpret_cast<void*>(remote_address + count - 1), 1}}};
+  // NOLINTEND(performance-no-int-to-ptr)
   const ssize_t written = process_vm_writev(pid, local.data(), 2, remote.data(), 2, 0);
   if (written == static_cast<ssize_t>(count)) return Copied::kDone;
   return written < 0 && errno == ESRCH ? Copied::kPeerGone : Copied::kFault;

@@ -35,6 +35,13 @@ std::size_t round_up_to_pages(std::size_t bytes) {
 Result<HostBuffer> HostBuffer::allocate(std::size_t bytes) {
   HostBuffer buffer;
   buffer.size_ = round_up_to_pages(std::max<std::size_t>(bytes, 1));
+  // It is touched below: more than the machine has would bring the out-of-memory killer.
+  const std::size_t machine_bytes =
+      static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page_bytes();
+  if (buffer.size_ > machine_bytes)
+    return fail(Code::kResourceExhausted,
+                fmt::format("host memory: allocate {} bytes: the machine has {}", buffer.size_,
+                            machine_bytes));
   buffer.memory_.reset(static_cast<std::byte*>(std::aligned_alloc(page_bytes(), buffer.size_)));
   if (buffer.memory_ == nullptr)
     return fail(Code::kResourceExhausted,

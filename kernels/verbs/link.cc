@@ -108,7 +108,7 @@ Status Link::create_queues(std::uint32_t inline_wanted, std::uint32_t depth) {
                                              device_.endpoint(), depth, errno_words(errno)));
   // Drivers tell by refusing how much they send inline.
   for (std::uint32_t inline_bytes = inline_wanted;; inline_bytes /= 2) {
-    const Status created = create_queue_pair(inline_bytes, depth);
+    Status created = create_queue_pair(inline_bytes, depth);
     if (created || inline_bytes == 0 || (errno != EINVAL && errno != ENOMEM)) return created;
   }
 }

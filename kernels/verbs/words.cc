@@ -56,7 +56,7 @@ unsigned mtu_bytes(ibv_mtu mtu) { return 128U << static_cast<unsigned>(mtu); }
 ibv_mtu mtu_of_bytes(unsigned bytes) {
   for (const ibv_mtu mtu : {IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048, IBV_MTU_4096})
     if (mtu_bytes(mtu) == bytes) return mtu;
-  RG_CHECK(!"an RDMA MTU");
+  RG_CHECK(false);
   return IBV_MTU_256;
 }
 

@@ -72,7 +72,7 @@ class WriteLatency final : public Kernel {
   }
 
   Status measure_all(Context& context) {
-    const Status measured = [&]() -> Status {
+    Status measured = [&]() -> Status {
       for (std::size_t i = 0; i < sizes_.size() && !peer_found_mismatch_; ++i)
         RG_TRY_OK(measure_size(context, i));
       return {};
@@ -159,7 +159,7 @@ class WriteLatency final : public Kernel {
           return queue_failure();
         continue;
       }
-      const Status compared = check_pattern(word.size_index);
+      Status compared = check_pattern(word.size_index);
       const Order order = compared ? Order::kVerified : Order::kMismatch;
       if (!send_pattern(word.size_index) || !control_.send(queue, order, word.size_index, 0))
         return queue_failure();
