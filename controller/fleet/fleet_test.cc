@@ -1,0 +1,133 @@
+// Attaching, over real gRPC: versions, names, silence, records. The whole controller stands behind
+// it.
+#include "controller/fleet/fleet.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/testing/server_bench.h"
+
+namespace railgauge::fleet {
+namespace {
+
+using testing::HasSubstr;
+using testing_agent::Script;
+using testing_agent::ScriptedAgent;
+using testing_agent::ServerBench;
+using testing_agent::welcome;
+
+bool refused(ScriptedAgent& agent) {
+  return agent.wait_until([](const ScriptedAgent& a) { return a.ended(); }) && !agent.welcomed();
+}
+
+TEST(Fleet, AnAgentAMinorVersionApartIsWelcomeAndAFurtherOneRefusedNamingBoth) {
+  ServerBench bench;
+  bench.start();
+  auto options = bench.agent("n1");
+  options.contract.minor = kContract.minor + 1;
+  ScriptedAgent near(options);
+  EXPECT_TRUE(welcome(near));
+  options = bench.agent("n2");
+  options.contract.major = kContract.major + 1;
+  ScriptedAgent far(options);
+  ASSERT_TRUE(refused(far));
+  EXPECT_TRUE(far.refused().permanent());
+  EXPECT_THAT(far.refused().reason(),
+              HasSubstr("the agent speaks contract 2.0, the controller 1.0"));
+}
+
+TEST(Fleet, TheSameAgentReplacesItsOldStreamWhichIsToldSo) {
+  ServerBench bench;
+  bench.start();
+  ScriptedAgent old(bench.agent("n1"));
+  ASSERT_TRUE(welcome(old));
+  ScriptedAgent again(bench.agent("n1"));
+  ASSERT_TRUE(welcome(again));
+  ASSERT_TRUE(old.wait_until([](const ScriptedAgent& a) { return a.ended(); }));
+  EXPECT_THAT(old.refused().reason(), HasSubstr("attached with another stream"));
+  EXPECT_FALSE(again.ended());
+}
+
+TEST(Fleet, AnotherAgentUnderATakenNameIsRefusedForGoodAndTheFirstStays) {
+  ServerBench bench;
+  bench.start();
+  ScriptedAgent first(bench.agent("n1"));
+  ASSERT_TRUE(welcome(first));
+  auto options = bench.agent("n1");
+  options.node_id = "another";
+  ScriptedAgent second(options);
+  ASSERT_TRUE(refused(second));
+  EXPECT_TRUE(second.refused().permanent());
+  EXPECT_EQ(second.status().error_code(), grpc::StatusCode::ALREADY_EXISTS);
+  EXPECT_THAT(second.refused().reason(), HasSubstr("n1 is held by node id id-n1, so id another"));
+  EXPECT_FALSE(first.ended());
+}
+
+TEST(Fleet, ANameThatIsNoneOrAFirstMessageThatIsNoHelloEndsTheStream) {
+  ServerBench bench;
+  bench.start();
+  ScriptedAgent odd(bench.agent("n1/rxe0:1"));
+  ASSERT_TRUE(refused(odd));
+  EXPECT_THAT(odd.refused().reason(), HasSubstr("a node's name"));
+  auto stub = api::AgentLink::NewStub(
+      grpc::CreateChannel(bench.target(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  auto stream = stub->Attach(&context);
+  api::AgentMessage message;
+  message.mutable_heartbeat();
+  stream->Write(message);
+  api::ControllerMessage answer;
+  EXPECT_FALSE(stream->Read(&answer));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+TEST(Fleet, ASilentAgentIsClosedAndThenLost) {
+  ServerBench bench;
+  bench.fleet_options_.roster.silence_seconds = 0.3;
+  bench.start();
+  ScriptedAgent agent(bench.agent("n1", Script::kKeepSilent));
+  ASSERT_TRUE(welcome(agent));
+  ASSERT_TRUE(agent.wait_until([](const ScriptedAgent& a) { return a.ended(); }));
+  EXPECT_THAT(agent.status().error_message(), HasSubstr("silent"));
+}
+
+TEST(Fleet, RecordsAreAcknowledgedOnceTheyAreCommittedAndRepeatsAreStoredOnce) {
+  ServerBench bench;
+  bench.start();
+  std::string run_id;
+  Record point;
+  {
+    ScriptedAgent n1(bench.agent("n1"));
+    ScriptedAgent n2(bench.agent("n2"));
+    ASSERT_TRUE(welcome(n1) && welcome(n2));
+    grpc::ClientContext context;
+    api::RunRequest request;
+    request.mutable_suite()->set_name("pairs");
+    api::RunSummary run;
+    ASSERT_TRUE(bench.stub_->StartRun(&context, request, &run).ok());
+    run_id = run.run_id();
+    // Started, point and final of rank 0.
+    ASSERT_TRUE(n1.wait_until([](const ScriptedAgent& a) { return a.acknowledged() == 3; }));
+  }
+  auto options = bench.agent("n1");
+  options.incarnation = "second";
+  ScriptedAgent again(options);
+  ASSERT_TRUE(welcome(again));
+  point.mutable_key()->set_run_id(run_id);
+  point.mutable_key()->set_task_id("t0001");
+  point.mutable_key()->set_attempt(1);
+  point.mutable_key()->set_sequence(1);
+  point.mutable_point()->set_metric("latency_ns");
+  again.deliver(point);
+  ASSERT_TRUE(again.wait_until([](const ScriptedAgent& a) { return a.acknowledged() == 1; }));
+  grpc::ClientContext context;
+  api::ResultsRequest request;
+  request.set_run_id(run_id);
+  api::ResultList results;
+  ASSERT_TRUE(bench.stub_->QueryResults(&context, request, &results).ok());
+  ASSERT_EQ(results.points_size(), 1);
+  EXPECT_EQ(results.points(0).point().median(), 1'500);  // the first delivery's
+}
+
+}  // namespace
+}  // namespace railgauge::fleet

@@ -1,0 +1,291 @@
+// The whole controller against scripted agents over real gRPC: runs, rendezvous, cancel, loss,
+// restart.
+#include "controller/server.h"
+
+#include <chrono>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/testing/server_bench.h"
+
+namespace railgauge {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+using testing_agent::Script;
+using testing_agent::ScriptedAgent;
+using testing_agent::ServerBench;
+using testing_agent::welcome;
+using Kind = api::ControllerMessage::BodyCase;
+
+class ServerTest : public testing::Test {
+ protected:
+  void SetUp() override { bench_.start(); }
+
+  ScriptedAgent& add(const std::string& name, Script script = Script::kPass) {
+    agents_.push_back(std::make_unique<ScriptedAgent>(bench_.agent(name, script)));
+    EXPECT_TRUE(welcome(*agents_.back()));
+    return *agents_.back();
+  }
+  static void set_deadline(grpc::ClientContext& context) {
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  }
+  Result<api::RunSummary> start_run(const std::string& suite, const std::string& nodes = "") {
+    api::RunRequest request;
+    request.mutable_suite()->set_name(suite);
+    request.set_node_set(nodes);
+    grpc::ClientContext context;
+    set_deadline(context);
+    api::RunSummary summary;
+    const grpc::Status status = bench_.stub_->StartRun(&context, request, &summary);
+    if (!status.ok()) return fail(static_cast<Code>(status.error_code()), status.error_message());
+    return summary;
+  }
+  // All events of the run until its end.
+  std::vector<api::RunEvent> watch(const std::string& run_id) {
+    grpc::ClientContext context;
+    set_deadline(context);
+    api::RunRef ref;
+    ref.set_run_id(run_id);
+    auto stream = bench_.stub_->WatchRun(&context, ref);
+    std::vector<api::RunEvent> events;
+    api::RunEvent event;
+    while (stream->Read(&event)) events.push_back(event);
+    const grpc::Status status = stream->Finish();
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    if (events.empty()) events.emplace_back();
+    return events;
+  }
+  api::RunDetail detail(const std::string& run_id) {
+    grpc::ClientContext context;
+    set_deadline(context);
+    api::RunRef ref;
+    ref.set_run_id(run_id);
+    api::RunDetail detail;
+    const grpc::Status status = bench_.stub_->GetRun(&context, ref, &detail);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return detail;
+  }
+  api::RunSummary cancel(const std::string& run_id) {
+    grpc::ClientContext context;
+    set_deadline(context);
+    api::RunRef ref;
+    ref.set_run_id(run_id);
+    api::RunSummary summary;
+    EXPECT_TRUE(bench_.stub_->CancelRun(&context, ref, &summary).ok());
+    return summary;
+  }
+
+  ServerBench bench_;
+  std::vector<std::unique_ptr<ScriptedAgent>> agents_;
+};
+
+TEST_F(ServerTest, ATaskOfThreeRanksIsPreparedRelayedStoredAndPasses) {
+  for (const char* name : {"n1", "n2", "n3"}) add(name);
+  const auto run = start_run("group");
+  ASSERT_TRUE(run) << run.error().message;
+  const auto events = watch(run->run_id());
+  EXPECT_EQ(events.back().run().outcome(), "passed");
+  EXPECT_EQ(events.back().run().state(), "ended");
+  EXPECT_EQ(events.back().run().tasks_ended(), 1U);
+  for (auto& agent : agents_) {
+    ASSERT_TRUE(
+        agent->wait_until([](const ScriptedAgent& a) { return a.count(Kind::kStep) == 2; }));
+    for (const api::ControllerMessage& message : agent->received())
+      if (message.has_step() && message.step().step().step() == 1) {
+        EXPECT_THAT(message.step().step().payloads(),
+                    ElementsAre("1 from n1", "1 from n2", "1 from n3"));
+      }
+  }
+  const api::RunDetail stored = detail(run->run_id());
+  ASSERT_THAT(stored.tasks(), SizeIs(1));
+  EXPECT_EQ(stored.tasks(0).outcome(), "passed");
+  EXPECT_THAT(stored.tasks(0).endpoints(), ElementsAre("n1/rxe0:1", "n2/rxe0:1", "n3/rxe0:1"));
+  ASSERT_THAT(stored.tasks(0).ranks(), SizeIs(3));
+  EXPECT_FALSE(stored.run().requested_by().empty());
+  grpc::ClientContext context;
+  api::ResultsRequest request;
+  api::ResultList results;
+  ASSERT_TRUE(bench_.stub_->QueryResults(&context, request, &results).ok());
+  ASSERT_THAT(results.points(), SizeIs(1));
+  EXPECT_EQ(results.points(0).point().median(), 1'500);
+  EXPECT_EQ(results.points(0).facts().at("path"), "synthetic");
+}
+
+TEST_F(ServerTest, AllPairsOfThreeNodesRunInRoundsAndTheRunsFollowEachOther) {
+  for (const char* name : {"n1", "n2", "n3"}) add(name);
+  const auto first = start_run("pairs");
+  const auto second = start_run("pairs", "n1,n3");
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(watch(second->run_id()).back().run().tasks_total(), 1U);
+  const auto events = watch(first->run_id());  // ended before: the final state alone
+  EXPECT_THAT(events, SizeIs(1));
+  EXPECT_EQ(events.back().run().outcomes().at("passed"), 3U);
+}
+
+TEST_F(ServerTest, ARankThatIsWaivedWaivesTheTaskAndFreesTheOthers) {
+  add("n1");
+  add("n2", Script::kWaive);
+  const auto run = start_run("pairs");
+  ASSERT_TRUE(run);
+  const auto end = watch(run->run_id()).back().run();
+  EXPECT_EQ(end.outcome(), "waived");
+  EXPECT_THAT(end.reason(), HasSubstr("rank 1 on n2: no such device"));
+  EXPECT_TRUE(
+      agents_[0]->wait_until([](const ScriptedAgent& a) { return a.count(Kind::kCancel) == 1; }));
+  EXPECT_EQ(agents_[0]->count(Kind::kGo), 0U);
+}
+
+TEST_F(ServerTest, ACancelEndsTheRunnersAndThenTheRun) {
+  ScriptedAgent& n1 = add("n1", Script::kHang);
+  add("n2", Script::kHang);
+  const auto run = start_run("pairs");
+  ASSERT_TRUE(run);
+  ASSERT_TRUE(n1.wait_until([](const ScriptedAgent& a) { return a.count(Kind::kGo) == 1; }));
+  EXPECT_EQ(cancel(run->run_id()).state(), "cancelling");
+  const auto end = watch(run->run_id()).back().run();
+  EXPECT_EQ(end.outcome(), "cancelled");
+  EXPECT_THAT(end.reason(), HasSubstr("cancelled by "));
+  EXPECT_EQ(cancel(run->run_id()).outcome(), "cancelled");  // again: nothing changes
+}
+
+TEST_F(ServerTest, ANodeLostMidTaskIsNamedAndItsReturnIsANewAttempt) {
+  ScriptedAgent& n1 = add("n1", Script::kHang);
+  add("n2", Script::kHang);
+  const auto run = start_run("pairs");
+  ASSERT_TRUE(run);
+  ASSERT_TRUE(n1.wait_until([](const ScriptedAgent& a) { return a.count(Kind::kGo) == 1; }));
+  agents_[1]->cut();
+  ASSERT_TRUE(n1.wait_until([](const ScriptedAgent& a) { return a.count(Kind::kCancel) == 1; }));
+  for (const api::ControllerMessage& message : n1.received())
+    if (message.has_cancel()) {
+      EXPECT_EQ(message.cancel().reason(), "node n2 lost");
+    }
+  auto options = bench_.agent("n2");
+  options.incarnation = "second";
+  agents_.push_back(std::make_unique<ScriptedAgent>(options));
+  ASSERT_TRUE(welcome(*agents_.back()));
+  ASSERT_TRUE(n1.wait_until([](const ScriptedAgent& a) { return a.count(Kind::kGo) == 2; }));
+  cancel(run->run_id());  // n1 still hangs; what counts is that attempt 2 went
+  EXPECT_EQ(watch(run->run_id()).back().run().outcome(), "cancelled");
+  EXPECT_EQ(detail(run->run_id()).tasks(0).attempts(), 2U);
+}
+
+TEST_F(ServerTest, AReconnectOfTheSameAgentKeepsTheTask) {
+  bench_.stop();
+  bench_.fleet_options_.roster.grace_seconds = 30;
+  bench_.start();
+  ScriptedAgent& n1 = add("n1", Script::kHang);
+  ScriptedAgent& n2 = add("n2", Script::kHang);
+  const auto run = start_run("pairs");
+  ASSERT_TRUE(run);
+  ASSERT_TRUE(n2.wait_until([](const ScriptedAgent& a) { return a.count(Kind::kGo) == 1; }));
+  auto options = bench_.agent("n2", Script::kHang);
+  options.first_spool_id = 100;
+  for (const api::ControllerMessage& message : n2.received())
+    if (message.has_go()) options.running = {message.go().task()};
+  n2.cut();
+  ScriptedAgent again(options);
+  ASSERT_TRUE(again.wait_until([](const ScriptedAgent& a) { return a.count(Kind::kGo) == 1; }));
+  EXPECT_EQ(n1.count(Kind::kCancel), 0U);
+  cancel(run->run_id());
+  EXPECT_EQ(watch(run->run_id()).back().run().outcome(), "cancelled");
+  EXPECT_EQ(detail(run->run_id()).tasks(0).attempts(), 1U);
+}
+
+TEST_F(ServerTest, ARunOfARestartedControllerEndedHonestlyAndItsRunnersAreStopped) {
+  ScriptedAgent& n1 = add("n1", Script::kKeepSilent);
+  add("n2", Script::kKeepSilent);
+  const auto run = start_run("pairs");
+  ASSERT_TRUE(run);
+  ASSERT_TRUE(n1.wait_until([](const ScriptedAgent& a) { return a.count(Kind::kPrepare) == 1; }));
+  bench_.stop();  // without begin_stop(): as a crash leaves it
+  bench_.start();
+  const auto end = watch(run->run_id()).back().run();
+  EXPECT_EQ(end.outcome(), "crashed");
+  EXPECT_THAT(end.reason(), HasSubstr("controller restarted"));
+  auto options = bench_.agent("n1", Script::kHang);
+  for (const api::ControllerMessage& message : n1.received())
+    if (message.has_prepare()) options.running = {message.prepare().task()};
+  ScriptedAgent again(options);
+  EXPECT_TRUE(again.wait_until([](const ScriptedAgent& a) {
+    return a.count(Kind::kCancel) == 1 && a.acknowledged() == 1;  // its final record was stored
+  }));
+}
+
+TEST_F(ServerTest, AStopCancelsTheRunAndSaysNotServing) {
+  ScriptedAgent& n1 = add("n1", Script::kHang);
+  add("n2", Script::kHang);
+  const auto run = start_run("pairs");
+  ASSERT_TRUE(run);
+  ASSERT_TRUE(n1.wait_until([](const ScriptedAgent& a) { return a.count(Kind::kGo) == 1; }));
+  bench_.server_->begin_stop();
+  const auto end = watch(run->run_id()).back().run();
+  EXPECT_EQ(end.outcome(), "cancelled");
+  EXPECT_EQ(end.reason(), "the controller is stopping");
+  const auto refused = start_run("pairs");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kUnavailable);
+}
+
+TEST_F(ServerTest, WrongRequestsAreOneLineEach) {
+  const auto nobody = start_run("pairs");
+  ASSERT_FALSE(nobody);
+  EXPECT_THAT(nobody.error().message, HasSubstr("no node is attached"));
+  add("n1");
+  add("n2");
+  const auto unknown_suite = start_run("piars");
+  ASSERT_FALSE(unknown_suite);
+  EXPECT_EQ(unknown_suite.error().code, Code::kInvalidArgument);
+  EXPECT_THAT(unknown_suite.error().message, HasSubstr("did you mean \"pairs\"?"));
+  const auto unknown_node = start_run("pairs", "n1,n7");
+  ASSERT_FALSE(unknown_node);
+  EXPECT_EQ(unknown_node.error().code, Code::kInvalidArgument);
+  EXPECT_THAT(unknown_node.error().message, HasSubstr("n7"));
+  api::RunRef ref;
+  ref.set_run_id("no-such-run");
+  grpc::ClientContext context;
+  api::RunDetail detail;
+  const grpc::Status status = bench_.stub_->GetRun(&context, ref, &detail);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(ServerTest, NodesKernelsSuitesAndVersionAreListed) {
+  add("n1");
+  agents_.push_back(std::make_unique<ScriptedAgent>(bench_.agent("n2")));
+  ASSERT_TRUE(welcome(*agents_.back()));
+  bench_.write("broken.yaml", "version: 1\nstages: []\n");
+  grpc::ClientContext nodes_context;
+  api::NodeList nodes;
+  ASSERT_TRUE(bench_.stub_->ListNodes(&nodes_context, {}, &nodes).ok());
+  ASSERT_THAT(nodes.nodes(), SizeIs(2));
+  EXPECT_EQ(nodes.nodes(0).state(), "attached");
+  EXPECT_EQ(nodes.nodes(0).nics(0).device(), "rxe0");
+  grpc::ClientContext kernels_context;
+  KernelList kernels;
+  ASSERT_TRUE(bench_.stub_->ListKernels(&kernels_context, {}, &kernels).ok());
+  EXPECT_THAT(kernels.kernels(), SizeIs(2));
+  grpc::ClientContext suites_context;
+  api::SuiteList suites;
+  ASSERT_TRUE(bench_.stub_->ListSuites(&suites_context, {}, &suites).ok());
+  ASSERT_THAT(suites.suites(), SizeIs(3));
+  EXPECT_NE(suites.suites(0).error(), "");
+  EXPECT_EQ(suites.suites(1).error(), "");
+  grpc::ClientContext version_context;
+  api::VersionInfo version;
+  ASSERT_TRUE(bench_.stub_->GetVersion(&version_context, {}, &version).ok());
+  EXPECT_EQ(version.contract().major(), fleet::kContract.major);
+  EXPECT_GE(version.database_version(), 1U);
+  grpc::ClientContext plan_context;
+  api::RunRequest request;
+  request.mutable_suite()->set_name("pairs");
+  api::RunPlan plan;
+  ASSERT_TRUE(bench_.stub_->PlanRun(&plan_context, request, &plan).ok());
+  EXPECT_THAT(plan.tasks(), SizeIs(1));
+}
+
+}  // namespace
+}  // namespace railgauge

@@ -1,0 +1,189 @@
+#include "controller/testing/scripted_agent.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace railgauge::testing_agent {
+namespace {
+
+constexpr std::uint32_t kSteps = 2;
+
+Record record_of(const api::TaskRef& task, std::uint32_t sequence) {
+  Record record;
+  RecordKey& key = *record.mutable_key();
+  key.set_run_id(task.run_id());
+  key.set_task_id(task.task_id());
+  key.set_attempt(task.attempt());
+  key.set_rank(task.rank());
+  key.set_sequence(sequence);
+  record.set_unix_time_seconds(1'763'640'000);
+  return record;
+}
+
+}  // namespace
+
+std::vector<KernelInfo> scripted_kernels() {
+  KernelInfo pair;
+  pair.set_name("fake.lat");
+  pair.set_revision(1);
+  pair.set_min_ranks(2);
+  pair.set_max_ranks(2);
+  pair.set_endpoint_kind("nic");
+  pair.add_metrics("latency_ns");
+  KernelInfo group = pair;
+  group.set_name("fake.group");
+  group.set_min_ranks(1);
+  group.set_max_ranks(0);
+  return {pair, group};
+}
+
+ScriptedAgent::ScriptedAgent(AgentOptions options)
+    : options_(std::move(options)), next_spool_id_(options_.first_spool_id) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own
+  stub_ = api::AgentLink::NewStub(
+      grpc::CreateCustomChannel(options_.target, options_.credentials, arguments));
+  stream_ = stub_->Attach(&context_);
+  api::AgentMessage message;
+  api::Hello& hello = *message.mutable_hello();
+  hello.mutable_contract()->set_major(options_.contract.major);
+  hello.mutable_contract()->set_minor(options_.contract.minor);
+  hello.set_name(options_.name);
+  hello.set_node_id(options_.node_id);
+  hello.set_incarnation(options_.incarnation);
+  hello.set_version("test");
+  api::Nic& nic = *hello.add_nics();
+  nic.set_device("rxe0");
+  nic.set_port(1);
+  nic.set_state("active");
+  nic.set_netdev("eth0");
+  nic.set_rate_bits_per_second(1e9);
+  for (KernelInfo& kernel : scripted_kernels()) *hello.add_kernels() = std::move(kernel);
+  for (const api::TaskRef& task : options_.running) *hello.add_running() = task;
+  send(message);
+  reader_ = std::thread([this] { read_loop(); });
+}
+
+ScriptedAgent::~ScriptedAgent() {
+  cut();
+  reader_.join();
+}
+
+void ScriptedAgent::cut() { context_.TryCancel(); }
+
+void ScriptedAgent::send(const api::AgentMessage& message) {
+  const std::lock_guard lock(write_mutex_);
+  stream_->Write(message);
+}
+
+bool ScriptedAgent::wait_until(const std::function<bool(const ScriptedAgent&)>& condition) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::seconds(kPatienceSeconds),
+                           [&] { return condition(*this); });
+}
+
+std::size_t ScriptedAgent::count(api::ControllerMessage::BodyCase kind) const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      received_, [kind](const api::ControllerMessage& m) { return m.body_case() == kind; }));
+}
+
+void ScriptedAgent::read_loop() {
+  api::ControllerMessage message;
+  while (stream_->Read(&message)) {
+    {
+      const std::lock_guard lock(mutex_);
+      received_.push_back(message);
+      welcomed_ = welcomed_ || message.has_welcome();
+      if (message.has_refused()) refused_ = message.refused();
+      if (message.has_ack()) acknowledged_ = message.ack().through_spool_id();
+    }
+    play(message);
+    changed_.notify_all();
+  }
+  const grpc::Status status = stream_->Finish();
+  const std::lock_guard lock(mutex_);
+  status_ = status;
+  ended_ = true;
+  changed_.notify_all();
+}
+
+void ScriptedAgent::play(const api::ControllerMessage& message) {
+  if (options_.script == Script::kKeepSilent) return;
+  api::AgentMessage answer;
+  if (message.has_prepare() && options_.script == Script::kWaive) {
+    *answer.mutable_refusal()->mutable_task() = message.prepare().task();
+    answer.mutable_refusal()->set_outcome("waived");
+    answer.mutable_refusal()->set_reason("no such device");
+    send(answer);
+  } else if (message.has_prepare()) {
+    Record record = record_of(message.prepare().task(), 0);
+    record.mutable_started()->set_kernel(message.prepare().kernel());
+    record.mutable_started()->set_revision(1);
+    record.mutable_started()->set_size(message.prepare().size());
+    record.mutable_started()->set_endpoint(message.prepare().endpoint());
+    (*record.mutable_started()->mutable_facts())["path"] = "synthetic";
+    deliver(record);
+    *answer.mutable_prepared()->mutable_task() = message.prepare().task();
+    send(answer);
+  }
+  if (message.has_go() && options_.script == Script::kPass) send_step(message.go().task(), 0);
+  if (message.has_step()) on_step(message.step());
+  if (message.has_cancel())
+    finish_task(message.cancel().task(), message.cancel().outcome(), message.cancel().reason());
+}
+
+void ScriptedAgent::send_step(const api::TaskRef& task, std::uint32_t step) {
+  api::AgentMessage message;
+  *message.mutable_step()->mutable_task() = task;
+  message.mutable_step()->mutable_step()->set_step(step);
+  message.mutable_step()->mutable_step()->add_payloads(
+      fmt::format("{} from {}", step, options_.name));
+  send(message);
+}
+
+void ScriptedAgent::on_step(const api::TaskStep& step) {
+  if (step.step().step() + 1 < kSteps) return send_step(step.task(), step.step().step() + 1);
+  if (step.task().rank() == 0) {
+    Record record = record_of(step.task(), 1);
+    Point& point = *record.mutable_point();
+    point.set_metric("latency_ns");
+    point.set_meaning("half_rtt");
+    point.set_unit("ns");
+    point.set_message_bytes(8);
+    point.set_sample_count(1'000);
+    point.set_median(1'500);
+    point.set_synthetic(true);
+    deliver(record);
+  }
+  finish_task(step.task(), "passed", "");
+}
+
+void ScriptedAgent::finish_task(const api::TaskRef& task, const std::string& outcome,
+                                const std::string& reason) {
+  const bool has_point = outcome == "passed" && task.rank() == 0;
+  Record record = record_of(task, has_point ? 2 : 1);
+  record.mutable_final()->set_outcome(outcome);
+  record.mutable_final()->set_reason(reason);
+  deliver(record);
+  api::AgentMessage message;
+  *message.mutable_ended()->mutable_task() = task;
+  message.mutable_ended()->set_outcome(outcome);
+  message.mutable_ended()->set_reason(reason);
+  send(message);
+}
+
+void ScriptedAgent::deliver(const Record& record) {
+  api::AgentMessage message;
+  api::SpooledRecord& spooled = *message.mutable_records()->add_records();
+  {
+    const std::lock_guard lock(mutex_);
+    spooled.set_spool_id(next_spool_id_++);
+  }
+  *spooled.mutable_record() = record;
+  send(message);
+}
+
+}  // namespace railgauge::testing_agent
