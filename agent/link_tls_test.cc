@@ -42,7 +42,7 @@ class LinkTls : public testing::Test {
     return shell(fmt::format(
         "openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN={0} "
         "-keyout {0}.key -out {0}.csr\n"
-        "echo subjectAltName=DNS:localhost > {0}.ext\n"
+        "echo subjectAltName=IP:127.0.0.1 > {0}.ext\n"
         "openssl x509 -req -in {0}.csr -CA {1}.pem -CAkey {1}.key -CAcreateserial -days 1 "
         "-extfile {0}.ext -out {0}.pem",
         name, ca));
@@ -53,12 +53,12 @@ class LinkTls : public testing::Test {
     options.pem_root_certs = text_of(folder_ / (ca + ".pem"));
     options.pem_key_cert_pairs.push_back(
         {text_of(folder_ / "controller.key"), text_of(folder_ / "controller.pem")});
-    return std::make_unique<FakeController>("localhost:0", grpc::SslServerCredentials(options));
+    return std::make_unique<FakeController>("127.0.0.1:0", grpc::SslServerCredentials(options));
   }
   // The first thing that happens on a link with this agent's files.
   LinkEvent first_event(int port, const std::string& agent, const std::string& ca) const {
     LinkOptions options;
-    options.controller = fmt::format("localhost:{}", port);
+    options.controller = fmt::format("127.0.0.1:{}", port);
     options.tls_cert = folder_ / (agent + ".pem");
     options.tls_key = folder_ / (agent + ".key");
     options.tls_ca = folder_ / (ca + ".pem");
