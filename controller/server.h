@@ -24,8 +24,8 @@ namespace railgauge {
 class Server {
  public:
   static constexpr std::size_t kWorkers = 2;
-  static constexpr double kStatsSeconds = 5;     // between two looks at the store for the metrics
-  static constexpr double kShutdownSeconds = 3;  // for calls to end by themselves
+  static constexpr double kStatsSeconds = 5;       // between two looks at the store for the metrics
+  static constexpr double kShutdownSeconds = 0.5;  // for calls to end by themselves
 
   // Opens the database, ends what an earlier controller left open, then takes calls. Errors are one
   // line that names the setting at fault.
