@@ -120,8 +120,8 @@ int serve(const Config& config) {
   spdlog::info("stopping; a second signal does not wait for running tasks");
   (*server)->begin_stop();
   constexpr double kLookSeconds = 0.05;
-  const double give_up = run::monotonic_seconds() + kDrainSeconds;
-  while (!(*server)->idle() && run::monotonic_seconds() < give_up)
+  const double give_up = fleet::monotonic_seconds() + kDrainSeconds;
+  while (!(*server)->idle() && fleet::monotonic_seconds() < give_up)
     if (wait_for_signal(signals, kLookSeconds) != 0) break;
   server->reset();
   return signal == SIGINT ? kExitInterrupted : kExitTerminated;

@@ -34,7 +34,8 @@ std::string program() {
 
 class Process {
  public:
-  Process(const ServerBench& bench, const std::vector<std::string>& more)
+  Process(const ServerBench& bench, const std::vector<std::string>& more,
+          const std::string& failpoint = "")
       : stderr_path_(bench.path(fmt::format("stderr.{}", ++count_))) {
     std::vector<std::string> words{program(), "--socket=" + bench.config_.socket,
                                    "--database=" + bench.config_.database,
@@ -44,6 +45,7 @@ class Process {
     if (pid_ != 0) return;
     const int out = ::open(stderr_path_.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
     ::dup2(out, STDERR_FILENO);
+    if (!failpoint.empty()) ::setenv("RAILGAUGE_FAILPOINT", failpoint.c_str(), 1);
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
@@ -163,6 +165,55 @@ TEST_F(ProcessTest, AKilledControllersRunEndsAsCrashedAndItsSocketIsReplaced) {
   EXPECT_EQ(after.run().outcome(), "crashed");
   EXPECT_THAT(after.run().reason(), HasSubstr("controller restarted"));
 }
+
+#ifdef RAILGAUGE_FAILPOINTS
+TEST_F(ProcessTest, KilledBetweenCommitAndAcknowledgementItStoresARecordOnce) {
+  Record record;
+  record.mutable_key()->set_task_id("t0001");
+  record.mutable_key()->set_attempt(1);
+  record.mutable_point()->set_metric("latency_ns");
+  record.mutable_point()->set_meaning("half_rtt");
+  record.mutable_point()->set_unit("ns");
+  record.mutable_point()->set_median(7);
+  {
+    Process controller(bench_, {});
+    const auto stub = connect(controller);
+    ScriptedAgent n1(bench_.agent("n1", Script::kKeepSilent));
+    ScriptedAgent n2(bench_.agent("n2", Script::kKeepSilent));
+    ASSERT_TRUE(welcome(n1) && welcome(n2));
+    record.mutable_key()->set_run_id(start_run(*stub).run_id());
+    Record started;
+    *started.mutable_key() = record.key();
+    started.mutable_started()->set_kernel("fake.lat");
+    started.mutable_started()->set_revision(1);
+    started.mutable_started()->set_size(2);
+    started.mutable_started()->set_endpoint("rxe0:1");
+    n1.deliver(started);
+    ASSERT_TRUE(n1.wait_until([](const ScriptedAgent& a) { return a.acknowledged() == 1; }));
+    record.mutable_key()->set_sequence(1);
+  }
+  {
+    Process controller(bench_, {}, "fleet.records_committed");
+    ASSERT_TRUE(controller.wait_until_serving());
+    ScriptedAgent n1(bench_.agent("n1", Script::kKeepSilent));
+    n1.deliver(record);
+    EXPECT_EQ(controller.wait(), -SIGKILL);
+    EXPECT_EQ(n1.acknowledged(), 0U);
+  }
+  Process controller(bench_, {});
+  const auto stub = connect(controller);
+  ScriptedAgent n1(bench_.agent("n1", Script::kKeepSilent));
+  n1.deliver(record);
+  ASSERT_TRUE(n1.wait_until([](const ScriptedAgent& a) { return a.acknowledged() == 1; }));
+  grpc::ClientContext context;
+  api::ResultsRequest request;
+  request.set_run_id(record.key().run_id());
+  api::ResultList results;
+  ASSERT_TRUE(stub->QueryResults(&context, request, &results).ok());
+  ASSERT_EQ(results.points_size(), 1);
+  EXPECT_EQ(results.points(0).point().median(), 7);
+}
+#endif
 
 TEST_F(ProcessTest, ASecondControllerOnTheSocketIsRefusedAndTheFirstGoesOn) {
   Process first(bench_, {});
