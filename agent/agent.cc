@@ -35,6 +35,10 @@ constexpr std::size_t kMaxPollFds = 64;
 constexpr std::size_t kStoreRecords = 64;  // in one transaction, so that little room is some room
 
 double unix_now_seconds() { return static_cast<double>(::time(nullptr)); }
+
+std::string name_of(const api::TaskRef& task) {
+  return fmt::format("task {}/{} attempt {}", task.run_id(), task.task_id(), task.attempt());
+}
 }  // namespace
 
 Result<std::unique_ptr<Agent>> Agent::open(AgentOptions options, Metrics& metrics) {
@@ -168,6 +172,8 @@ void Agent::on_message(api::ControllerMessage& message) {
     case api::ControllerMessage::kAck:
       ack_through_ = std::max(ack_through_, message.ack().through_spool_id());
       return acknowledge();
+    case api::ControllerMessage::kRefused:  // another stream took this one's place
+      return spdlog::warn("controller ends this stream: {}", message.refused().reason());
     default:
       spdlog::warn("controller sent a message that this agent does not know");
   }
@@ -186,7 +192,7 @@ void Agent::on_prepare(const api::PrepareTask& prepare) {
     *message.mutable_refusal()->mutable_task() = prepare.task();
     message.mutable_refusal()->set_outcome(std::string(outcome_of(status.error().code)));
     message.mutable_refusal()->set_reason(status.error().message);
-    spdlog::warn("task {} refused: {}", prepare.task().task_id(), status.error().message);
+    spdlog::warn("{} refused: {}", name_of(prepare.task()), status.error().message);
     return answer(std::move(message));
   }
   say_hello();
@@ -229,8 +235,7 @@ void Agent::record(Record record) {
 
 void Agent::ended(const api::TaskRef& task, Record record, bool was_prepared) {
   const Final& final = record.final();
-  spdlog::info("task {} rank {}: {} {}", task.task_id(), task.rank(), final.outcome(),
-               final.reason());
+  spdlog::info("{} rank {}: {} {}", name_of(task), task.rank(), final.outcome(), final.reason());
   metrics_.task_ended(supervisor_.kernel_of(task), final.outcome());
   started_.erase(task_key(task));
   const auto fill = [&](auto& body) {

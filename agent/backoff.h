@@ -8,7 +8,7 @@ class Backoff {
  public:
   struct Options {
     double first_seconds = 0.5;
-    double most_seconds = 15;
+    double most_seconds = 10;
     double refused_seconds = 120;  // after a permanent refusal: somebody has to act first
   };
   explicit Backoff(Options options) : options_(options) {}

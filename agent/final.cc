@@ -2,6 +2,7 @@
 
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -60,6 +61,15 @@ void add_usage(const Exit& exit, Final& final) {
   if (!final.has_max_resident_bytes()) final.set_max_resident_bytes(exit.max_resident_bytes);
   if (WIFSIGNALED(exit.wait_status)) final.set_exit_signal(WTERMSIG(exit.wait_status));
 }
+// The runner's phases follow each other from the spawn on, so that what none of them covers went
+// into the end: tearing down, exiting, being reaped. Nothing can be said of a runner that told no
+// start.
+void complete_phases(double lifetime_ns, Phases& phases) {
+  if (!phases.has_start_ns()) return;
+  const double told_ns = phases.start_ns() + phases.open_ns() + phases.wait_ns() +
+                         phases.exchange_ns() + phases.measure_ns();
+  phases.set_stop_ns(std::max(phases.stop_ns(), lifetime_ns - told_ns));
+}
 }  // namespace
 
 Final conclude(const Ending& ending) {
@@ -69,10 +79,7 @@ Final conclude(const Ending& ending) {
     answer.reason += "; the process is stuck in the Linux kernel and could not be killed";
   final.set_outcome(answer.outcome);
   final.set_reason(answer.outcome == kPassed ? "" : answer.reason);
-  if (ending.reported) {
-    Phases& phases = *final.mutable_phases();
-    phases.set_stop_ns(phases.stop_ns() + ending.after_report_ns);
-  }
+  if (ending.reported) complete_phases(ending.lifetime_ns, *final.mutable_phases());
   if (ending.exit) add_usage(*ending.exit, final);
   if (answer.outcome != kPassed) final.set_stderr_tail(ending.stderr_tail);
   return final;

@@ -25,9 +25,9 @@ struct Ending {
   std::string stop_reason;   // of kCancel and kFault
   double deadline_seconds = 0;
   bool ignored_term = false;
-  std::optional<Exit> exit;    // absent: it could not even be killed
-  double after_report_ns = 0;  // from the final record to the process's end
-  std::string last_record;     // in words, "" for none
+  std::optional<Exit> exit;  // absent: it could not even be killed
+  double lifetime_ns = 0;    // from the spawn to the reaping
+  std::string last_record;   // in words, "" for none
   std::string stderr_tail;
 };
 

@@ -29,9 +29,11 @@ Final reported(const std::string& outcome, const std::string& reason) {
 TEST(Final, ARunnersOwnAnswerIsKeptAndCompleted) {
   Ending ending = ended_with(0);
   ending.reported = reported("passed", "");
-  ending.reported->mutable_phases()->set_stop_ns(100);
+  ending.reported->mutable_phases()->set_start_ns(100);
+  ending.reported->mutable_phases()->set_measure_ns(1000);
+  ending.reported->mutable_phases()->set_stop_ns(20);
   ending.reported_before_stop = true;
-  ending.after_report_ns = 50;
+  ending.lifetime_ns = 1250;
   const Final final = conclude(ending);
   EXPECT_EQ(final.outcome(), "passed");
   EXPECT_EQ(final.phases().stop_ns(), 150);
@@ -39,6 +41,13 @@ TEST(Final, ARunnersOwnAnswerIsKeptAndCompleted) {
   EXPECT_EQ(final.max_resident_bytes(), 4096);
   EXPECT_FALSE(final.has_exit_signal());
   EXPECT_EQ(final.stderr_tail(), "");
+}
+
+TEST(Final, ARunnerThatTimedNothingGetsNoPhase) {
+  Ending ending = ended_with(0);
+  ending.reported = reported("passed", "");
+  ending.lifetime_ns = 1250;
+  EXPECT_FALSE(conclude(ending).phases().has_stop_ns());
 }
 
 TEST(Final, AFailureKeepsItsReasonAndGetsTheTailOfStderr) {

@@ -72,6 +72,7 @@ void declare(CLI::App& app, Settings& settings) {
   app.add_option("--config", settings.config, "settings file, key = value lines")
       ->capture_default_str();
   for (CLI::Option* option : app.get_options()) {
+    option->take_last();  // wrappers put theirs in front of what they pass on
     std::string name = "RAILGAUGE_";
     for (const char c : option->get_single_name())
       name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));

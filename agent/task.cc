@@ -163,7 +163,7 @@ void Task::watch_process() {
   if (!ending_.exit) return;
   const double now_ns = monotonic_now_ns();
   drained_at_ns_ = now_ns + options_.drain_seconds * 1e9;
-  if (ending_.reported) ending_.after_report_ns = now_ns - reported_at_ns_;
+  ending_.lifetime_ns = now_ns - spawned_ns_;
   process_.to_child(0).reset();
   to_write_.clear();
 }
@@ -224,7 +224,6 @@ void Task::take_record(Record record, std::size_t size, TaskListener& listener) 
   ending_.last_record = describe_record(record);
   if (record.has_final()) {  // held until the process is reaped: it may still crash
     ending_.reported = std::move(*record.mutable_final());
-    reported_at_ns_ = monotonic_now_ns();
     return;
   }
   ++next_sequence_;

@@ -92,7 +92,6 @@ class Task {
   double signal_at_ns_ = 0;  // when escalate() goes one further; 0 while nothing is being stopped
   int next_signal_ = 0;
   double drained_at_ns_ = 0;  // after the end: when pipes count as drained
-  double reported_at_ns_ = 0;
   std::uint32_t next_sequence_ = 0;
   bool was_prepared_ = false;
   bool done_ = false;

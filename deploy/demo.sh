@@ -38,13 +38,13 @@ done
 [ ! -e "$state/controller.pid" ] || { echo "demo.sh: a demo is up in $state; end it with deploy/demo.sh --down" >&2; exit 2; }
 rm -rf "$state"
 (umask 077 && mkdir -p "$state")
-current="" log=$state/demo.log
+current="" measured=0 log=$state/demo.log
 finish() {
   local code=$?
   trap '' INT TERM
   [ -z "$current" ] || { echo " FAILED"; tail -n 15 "$log" | sed 's/^/    /'; cp "$log" "$PWD/build/demo.log" 2>/dev/null || true
     echo "    whole log: build/demo.log; try again: deploy/demo.sh"; }
-  [ "$keep" = 1 ] && [ "$code" = 0 ] || take_down
+  [ "$keep" = 1 ] && [ "$measured" = 1 ] || take_down
   exit "$code"
 }
 trap finish EXIT
@@ -114,6 +114,7 @@ echo; echo "\$ railgauge nodes"; "$bin/railgauge" nodes
 echo; echo "\$ railgauge run quick"
 outcome=0
 "$bin/railgauge" run quick || outcome=$?
+measured=1
 echo; echo "\$ curl the controller's metrics | grep _total"
 curl -fsS "http://127.0.0.1:$metrics_port/metrics" | grep -E '^railgauge_(runs|tasks|records)[a-z_]*_total' || true
 echo; echo "\$ curl n1's metrics | grep railgauge_link"

@@ -74,7 +74,8 @@ class Runner {
     Record record;
     record.mutable_final()->set_outcome(outcome);
     record.mutable_final()->set_reason(reason);
-    record.mutable_final()->mutable_phases()->set_measure_ns(1e6);
+    record.mutable_final()->mutable_phases()->set_start_ns(1);
+    record.mutable_final()->mutable_phases()->set_measure_ns(1000);
     emit(std::move(record));
   }
 

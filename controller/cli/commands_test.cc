@@ -1,6 +1,7 @@
 // Every verb's output in every format against a golden file; RAILGAUGE_UPDATE_GOLDEN=1 writes them.
 #include "controller/cli/commands.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <locale>
@@ -238,6 +239,14 @@ TEST_F(Commands, ABrokenSuiteIsToldWithFileLineAndKeyAndNothingRuns) {
   EXPECT_THAT(err_, HasSubstr("railgauge: suite broken: 2 problems, the first in line 3 of "
                               "broken.yaml; nothing ran\n"));
   EXPECT_EQ(control_.starts(), 0);
+  EXPECT_EQ(run({"suites", "plan", "broken"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("broken.yaml:5:9: stages[0].parameters.depth: "));
+}
+
+TEST_F(Commands, RunWaitsForTheOutcomeAndNotOnlyForTheLastTask) {
+  EXPECT_EQ(run({"run", "quick"}, Format::kNdjson), 0);
+  EXPECT_EQ(std::ranges::count(out_, '\n'), 4);
+  EXPECT_THAT(out_.substr(out_.rfind('\n', out_.size() - 2)), HasSubstr(R"("outcome":"passed")"));
 }
 
 TEST_F(Commands, WhatTheControllerLacksIsNotTakenForAnAbsentController) {

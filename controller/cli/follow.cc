@@ -27,6 +27,11 @@ Steady::time_point after(double seconds) {
          std::chrono::duration_cast<Steady::duration>(std::chrono::duration<double>(seconds));
 }
 
+// Its outcome is stored: only then do the run's tasks and points say all.
+bool has_ended(const railgauge::api::RunSummary& run) {
+  return run.state() == "ended" && !run.outcome().empty();
+}
+
 class Follower {
  public:
   Follower(Session& session, const std::string& run_id, int presses_seen)
@@ -43,7 +48,7 @@ class Follower {
       if (left <= 0) return finish(FollowEnd::kTimeUp);
       bool heard = false;
       const grpc::Status status = watch(std::min(left, session_.watch_slice_seconds), heard);
-      if (followed_.run.state() == "ended") return finish(FollowEnd::kRunEnded);
+      if (has_ended(followed_.run)) return finish(FollowEnd::kRunEnded);
       if (interrupted()) return finish_interrupted();
       if (heard) away_ = false;
       if (heard && status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) continue;
@@ -87,8 +92,8 @@ class Follower {
       away_ = true;
       give_up_ = after(session_.reconnect_seconds);
       retry_seconds_ = kFirstRetrySeconds;
-      progress_.note(fmt::format("{}; trying again for {:.0f} s",
-                                 error_of(status, session_).message, session_.reconnect_seconds));
+      progress_.note(fmt::format("controller {} went away; trying again for {:.0f} s",
+                                 session_.address, session_.reconnect_seconds));
     }
     if (seconds_until(give_up_) <= 0) return false;
     if (session_.interrupts.wait_beyond(presses_seen_, retry_seconds_)) return true;
@@ -116,7 +121,7 @@ class Follower {
     while (reader->Read(&event)) {
       heard = true;
       take(event);
-      if (event.run().state() == "ended") {
+      if (has_ended(event.run())) {
         context.TryCancel();  // nothing follows that matters
         break;
       }
@@ -157,7 +162,7 @@ Result<railgauge::api::RunSummary> cancel_run(Session& session, const std::strin
   RunRef ref;
   ref.set_run_id(run_id);
   const auto answer = RG_TRY(call_through(session, &Control::StubInterface::CancelRun, ref));
-  if (answer.state() == "ended") return answer;
+  if (has_ended(answer)) return answer;
   // A further Ctrl-C is the listener's matter: it ends the process.
   const Followed followed = RG_TRY(follow_run(session, run_id, session.cancel_seconds, INT_MAX));
   if (followed.end == FollowEnd::kRunEnded) return followed.run;

@@ -13,7 +13,7 @@
 namespace railgauge::cli {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = 1024 * 1024;
+constexpr std::size_t kMaxFileBytes = 1U << 20U;
 
 Result<std::string> read_file(const std::string& path) {
   errno = 0;

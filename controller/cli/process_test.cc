@@ -150,6 +150,17 @@ class Process : public testing::Test {
     return wait_for_end();
   }
 
+  // What the program shows on a terminal until it ends; `given` is the program's end of it.
+  static std::string read_to_the_end(const Descriptor& terminal, Descriptor& given) {
+    given.reset();
+    std::string shown;
+    char chunk[4096];
+    // The read fails (EIO) when the program has ended and nobody holds the other end.
+    for (ssize_t got = 0; (got = read(terminal.get(), chunk, sizeof chunk)) > 0;)
+      shown.append(chunk, static_cast<std::size_t>(got));
+    return shown;
+  }
+
   // Waits until the program's messages hold `text`.
   bool wait_for_message(const std::string& text) {
     const auto end =
@@ -235,7 +246,7 @@ TEST_F(Process, JqReadsTheResults) {
 TEST_F(Process, JqReadsEveryEventOfARun) {
   serve();
   EXPECT_EQ(run({"run", "quick", "-o", "ndjson"}), 0);
-  EXPECT_EQ(std::ranges::count(out_, '\n'), 3);
+  EXPECT_EQ(std::ranges::count(out_, '\n'), 4);
   EXPECT_TRUE(jq(".run.run_id == \"" + std::string(kSampleRun) + "\""));
 }
 
@@ -307,16 +318,31 @@ TEST_F(Process, ProgressIsOneRedrawnLineOnATerminal) {
   const Descriptor terminal(main_end);
   Descriptor given(program_end);
   start({"run", "quick"}, given.get());
-  given.reset();
-  std::string shown;
-  char chunk[4096];
-  // The read fails (EIO) when the program has ended and nobody holds the other end.
-  for (ssize_t got = 0; (got = read(terminal.get(), chunk, sizeof chunk)) > 0;)
-    shown.append(chunk, static_cast<std::size_t>(got));
+  const std::string shown = read_to_the_end(terminal, given);
   EXPECT_EQ(wait_for_end(), 0);
   EXPECT_THAT(shown, HasSubstr("\r\x1b[K[##########----------] 1/2"));
   EXPECT_THAT(out_, HasSubstr("passed: 2 of 2 tasks"));
   EXPECT_THAT(out_, Not(HasSubstr("\x1b"))) << "stdout is a file";
+}
+
+TEST_F(Process, ColourIsForTerminalsWithoutNoColor) {
+  serve();
+  for (const auto& [no_color, wants_colour] : {std::pair{"", true}, std::pair{"1", false}}) {
+    int main_end = -1;
+    int program_end = -1;
+    char name[128];
+    ASSERT_EQ(openpty(&main_end, &program_end, name, nullptr, nullptr), 0);
+    const Descriptor terminal(main_end);
+    Descriptor given(program_end);
+    setenv("TERM", "xterm", 1);
+    setenv("NO_COLOR", no_color, 1);
+    start({"nodes"}, -1, name);
+    unsetenv("NO_COLOR");
+    const std::string shown = read_to_the_end(terminal, given);
+    EXPECT_EQ(wait_for_end(), 0);
+    EXPECT_THAT(shown, HasSubstr("attached"));
+    EXPECT_EQ(shown.find("\x1b[32m") != std::string::npos, wants_colour) << shown;
+  }
 }
 
 TEST_F(Process, AThirdCtrlCEndsTheProgramAtOnce) {

@@ -49,20 +49,23 @@ bool is_gpu_kernel(const std::string& kernel) {
                              [&](const std::string& family) { return kernel.starts_with(family); });
 }
 
+std::string with_blanks(std::string text) {
+  std::ranges::replace(text, '_', ' ');
+  return text;
+}
+
 std::string meaning_text(const std::string& meaning) {
   if (meaning == "half_rtt") return "half RTT";
   if (meaning == "rtt") return "RTT";
   if (meaning == "gpu_visible") return "GPU visible";
-  std::string text = meaning;
-  std::ranges::replace(text, '_', ' ');
-  return text;
+  return with_blanks(meaning);
 }
 
 // "latency_ns" is measured, "latency" is what people call it.
 std::string metric_text(const std::string& metric) {
   for (const std::string_view unit : {"_bytes_per_second", "_per_second", "_ns"})
-    if (metric.ends_with(unit)) return metric.substr(0, metric.size() - unit.size());
-  return metric;
+    if (metric.ends_with(unit)) return with_blanks(metric.substr(0, metric.size() - unit.size()));
+  return with_blanks(metric);
 }
 
 // How a unit is shown: the value times `factor`, labelled.
@@ -166,6 +169,7 @@ std::string one_table(const std::vector<const ResultPoint*>& points, Units units
   columns.push_back({"N", true});
   columns.push_back({"NOTES"});
   std::vector<std::vector<Cell>> rows;
+  rows.reserve(points.size());
   for (const ResultPoint* point : points) rows.push_back(row_of(*point, pairs, scales));
   return toned(printable(title_of(*points.front())), Tone::kHeading, colour) + "\n" +
          render_table(columns, rows, colour);

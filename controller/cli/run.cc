@@ -1,4 +1,6 @@
 // run: plan, start, wait, report
+#include <array>
+
 #include <fmt/format.h>
 
 #include "controller/cli/commands.h"
@@ -6,6 +8,7 @@
 #include "controller/cli/inputs.h"
 #include "controller/cli/plan_text.h"
 #include "controller/cli/run_report.h"
+#include "controller/cli/suite_problems.h"
 #include "kernels/core/outcome.h"
 
 namespace railgauge::cli {
@@ -21,38 +24,16 @@ void say(const Session& session, const std::string& text) {
   session.output.err << "railgauge: " << printable(text) << '\n' << std::flush;
 }
 
-// A suite that cannot be planned is told with file, line and key where the controller knows them.
-Error explain_refusal(Session& session, const RunRequest& request, Error error) {
-  if (error.code != Code::kInvalidArgument) return error;
-  const auto check = call(session, &Control::StubInterface::CheckSuite, request.suite());
-  if (!check || check->ok() || check->problems().empty()) return error;
-  for (const auto& problem : check->problems()) {
-    session.output.err << printable(fmt::format(
-                              "{}:{}:{}: {}{}{}", problem.file(), problem.line(), problem.column(),
-                              problem.key(), problem.key().empty() ? "" : ": ", problem.message()))
-                       << '\n';
-  }
-  const auto& first = check->problems(0);
-  return {error.code,
-          fmt::format(
-              "suite {}: {}, the first in line {} of {}; nothing ran",
-              check->suite().name().empty() ? request.suite().file_name() : check->suite().name(),
-              counted(static_cast<std::size_t>(check->problems_size()), "problem"), first.line(),
-              first.file())};
-}
-
-Result<RunPlan> plan(Session& session, const RunRequest& request, bool all) {
-  auto planned = call(session, &Control::StubInterface::PlanRun, request);
-  if (!planned)
-    return tl::unexpected(explain_refusal(session, request, std::move(planned).error()));
-  say(session, plan_line(*planned));
-  if (request.node_set().empty() && !all && planned->nodes_size() > kNodesWithoutAsking) {
+Status plan(Session& session, const RunRequest& request, bool all) {
+  const RunPlan planned = RG_TRY(plan_run(session, request));
+  say(session, plan_line(planned));
+  if (request.node_set().empty() && !all && planned.nodes_size() > kNodesWithoutAsking) {
     return fail(
         Code::kInvalidArgument,
         fmt::format("suite {} would use all {} nodes; name them (--nodes SET) or give --all",
-                    planned->suite(), planned->nodes_size()));
+                    planned.suite(), planned.nodes_size()));
   }
-  return planned;
+  return {};
 }
 
 // After the first Ctrl-C: detach, unless the second comes soon.
@@ -72,8 +53,8 @@ Result<int> detach_or_cancel(Session& session, const std::string& run_id) {
     // Interrupted it was, whatever became of the cancel: 130 comes first of a mixture.
     return fail(Code::kCancelled, cancelled.error().message);
   }
-  RG_TRY(report_run(session, run_id));
-  return kExitInterrupted;
+  const int outcome = RG_TRY(report_run(session, run_id));
+  return combine_exit_codes(std::array{+kExitInterrupted, outcome});
 }
 
 Result<int> follow_to_the_end(Session& session, const std::string& run_id, double wait_seconds,
@@ -107,7 +88,7 @@ Result<int> run_suite(Session& session, const Arguments& arguments) {
   request.set_node_set(RG_TRY(node_set_of(arguments, 1)));
   request.set_trigger("cli");
   const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
-  RG_TRY(plan(session, request, arguments.has("all")));
+  RG_TRY_OK(plan(session, request, arguments.has("all")));
   if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted, nothing ran");
   const auto started = RG_TRY(call_through(session, &Control::StubInterface::StartRun, request));
   if (arguments.has("detach")) {
@@ -127,7 +108,8 @@ Result<int> wait_run(Session& session, const Arguments& arguments) {
   // A run that is not there is wrong use; asked first, since a watch could only say "lost".
   railgauge::api::RunRef ref;
   ref.set_run_id(arguments.operand(0));
-  RG_TRY(call(session, &Control::StubInterface::GetRun, ref));
+  if (const auto known = call(session, &Control::StubInterface::GetRun, ref); !known)
+    return tl::unexpected(known.error());
   return follow_to_the_end(session, arguments.operand(0), wait_seconds, false);
 }
 

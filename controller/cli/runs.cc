@@ -55,6 +55,7 @@ std::string phase_table(const RunDetail& detail, bool colour) {
       const Phases& p = rank.phases();
       rows.push_back({task.task_id(),
                       std::to_string(rank.rank()),
+                      rank.node(),
                       rank.endpoint(),
                       {rank.outcome(), tone_of(rank.outcome())},
                       phase_text(p.has_start_ns(), p.start_ns()),
@@ -67,6 +68,7 @@ std::string phase_table(const RunDetail& detail, bool colour) {
   }
   return render_table({{"TASK"},
                        {"RANK", true},
+                       {"NODE"},
                        {"ENDPOINT"},
                        {"OUTCOME"},
                        {"START ms", true},

@@ -221,7 +221,7 @@ RunDetail sample_detail() {
     task->set_attempts(id == "t1" ? 1 : 2);
     RankDetail* rank = task->add_ranks();
     rank->set_node("n1");
-    rank->set_endpoint("n1/mlx5_0:1");
+    rank->set_endpoint("mlx5_0:1");
     rank->set_outcome("passed");
     if (id == "t2") rank->add_notes("MTU is 1024, the port could do 4096");
     rank->mutable_phases()->set_start_ns(3.25e6);

@@ -10,7 +10,7 @@ namespace railgauge::cli {
 namespace {
 
 constexpr int kMaxAnswerBytes = 256 * 1024 * 1024;
-constexpr std::size_t kMaxPemBytes = 1024 * 1024;
+constexpr std::size_t kMaxPemBytes = 1U << 20U;
 
 Result<std::string> read_pem(std::string_view flag, const std::string& path) {
   errno = 0;

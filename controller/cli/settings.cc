@@ -16,7 +16,7 @@
 namespace railgauge::cli {
 namespace {
 
-constexpr std::size_t kMaxFileBytes = 64 * 1024;
+constexpr std::size_t kMaxFileBytes = 64U << 10U;
 
 constexpr std::array kFlags{
     Flag{"controller", 0, "ADDRESS",

@@ -4,6 +4,7 @@
 #include "controller/cli/commands.h"
 #include "controller/cli/inputs.h"
 #include "controller/cli/plan_text.h"
+#include "controller/cli/suite_problems.h"
 #include "controller/cli/table.h"
 #include "kernels/core/outcome.h"
 
@@ -14,16 +15,6 @@ using railgauge::api::ListSuitesRequest;
 using railgauge::api::RunRequest;
 using railgauge::api::SuiteCheck;
 using railgauge::api::SuiteInfo;
-using railgauge::api::SuiteProblem;
-
-void print_problems(const Output& output, const SuiteCheck& check) {
-  for (const SuiteProblem& problem : check.problems()) {
-    output.out << printable(fmt::format("{}:{}:{}: {}{}{}", problem.file(), problem.line(),
-                                        problem.column(), problem.key(),
-                                        problem.key().empty() ? "" : ": ", problem.message()))
-               << '\n';
-  }
-}
 
 }  // namespace
 
@@ -58,7 +49,7 @@ Result<int> show_suite(Session& session, const Arguments& arguments) {
        {"file", check.suite().path()},
        {"state", {check.ok() ? "ok" : "has problems", check.ok() ? Tone::kGood : Tone::kBad}}},
       session.output.colour);
-  print_problems(session.output, check);
+  print_problems(check, session.output.out);
   return 0;
 }
 
@@ -66,7 +57,7 @@ Result<int> check_suite(Session& session, const Arguments& arguments) {
   const auto source = RG_TRY(suite_source(arguments.operand(0)));
   const SuiteCheck check = RG_TRY(call(session, &Control::StubInterface::CheckSuite, source));
   if (!print_document(session.output, check, "problems")) {
-    print_problems(session.output, check);
+    print_problems(check, session.output.out);
     if (check.ok()) session.output.out << printable(arguments.operand(0)) << ": ok\n";
   }
   if (!check.ok()) return kExitUsage;
@@ -83,7 +74,7 @@ Result<int> plan_suite(Session& session, const Arguments& arguments) {
   *request.mutable_suite() = RG_TRY(suite_source(arguments.operand(0)));
   request.set_node_set(RG_TRY(node_set_of(arguments, 1)));
   request.set_trigger("cli");
-  const auto plan = RG_TRY(call(session, &Control::StubInterface::PlanRun, request));
+  const auto plan = RG_TRY(plan_run(session, request));
   if (print_document(session.output, plan, "tasks")) return 0;
   std::vector<std::vector<Cell>> rows;
   for (const auto& task : plan.tasks()) {

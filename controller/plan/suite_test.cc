@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <random>
 #include <set>
 #include <string>
@@ -201,6 +202,30 @@ TEST(Suite, ReadsFilesAndNamesThoseItCannotOpen) {
   ASSERT_EQ(gone.problems.size(), 1u);
   EXPECT_THAT(describe(gone.problems[0]), HasSubstr("open: No such file or directory"));
   EXPECT_FALSE(read_suite_file("/", fake_kernels()).suite) << "a folder is no suite";
+}
+
+TEST(Suite, TheShippedOnesAreSoundAndNamedLikeTheirFiles) {
+  int suites = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("suites")) {
+    if (entry.path().extension() != ".yaml") continue;
+    ++suites;
+    const SuiteReading reading = read_suite_file(entry.path(), {});
+    for (const SuiteProblem& problem : reading.problems) ADD_FAILURE() << describe(problem);
+    ASSERT_TRUE(reading.suite);
+    EXPECT_EQ(reading.suite->name, entry.path().stem());
+    EXPECT_FALSE(reading.suite->summary.empty());
+  }
+  EXPECT_GT(suites, 0);
+}
+
+TEST(Suite, TheExampleInTheDocumentationIsSound) {
+  std::ifstream file("suites/README.md");
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const std::size_t begin = text.find("```yaml\n") + 8;
+  const SuiteReading reading =
+      read_suite(text.substr(begin, text.find("```", begin) - begin), "README.md", {});
+  for (const SuiteProblem& problem : reading.problems) ADD_FAILURE() << describe(problem);
+  EXPECT_TRUE(reading.suite);
 }
 
 // Every key that a text can have at some level; none else may pass.

@@ -27,30 +27,45 @@ constexpr std::string_view kSelect =
     "warmup_count, distribution.measure_ns, stop_reason, "
     "point.fact_set, rank.parameter_set, rank.fact_set, attempt.id, task.id ";
 
-constexpr std::string_view kJoins =
-    "JOIN series ON series.id=point.series "
+constexpr std::string_view kWide =
+    "CROSS JOIN point ON point.rank=chosen_rank AND point.sequence=chosen_sequence "
+    "CROSS JOIN rank ON rank.id=point.rank CROSS JOIN attempt ON attempt.id=rank.attempt "
+    "CROSS JOIN task ON task.id=attempt.task CROSS JOIN run ON run.id=task.run "
+    "CROSS JOIN series ON series.id=point.series "
     "LEFT JOIN distribution ON distribution.rank=point.rank "
-    "AND distribution.sequence=point.sequence ";
+    "AND distribution.sequence=point.sequence";
 
-// From the run down, or from the series up: SQLite keeps the order of a CROSS JOIN.
+// The points are chosen first, by keys alone: sorting whole rows would cost more than all else.
+// From the run down, or from the point up: SQLite keeps the order of a CROSS JOIN.
+constexpr std::string_view kChoose =
+    "SELECT point.rank AS chosen_rank, point.sequence AS chosen_sequence ";
 constexpr std::string_view kFromRun =
     "FROM run CROSS JOIN task ON task.run=run.id CROSS JOIN attempt ON attempt.task=task.id "
     "CROSS JOIN rank ON rank.attempt=attempt.id CROSS JOIN point ON point.rank=rank.id ";
 constexpr std::string_view kFromPoint =
     "FROM point CROSS JOIN rank ON rank.id=point.rank CROSS JOIN attempt ON "
-    "attempt.id=rank.attempt CROSS JOIN task ON task.id=attempt.task CROSS JOIN run ON "
-    "run.id=task.run ";
+    "attempt.id=rank.attempt CROSS JOIN task ON task.id=attempt.task ";
 
 // ?1 run's id (0: all), ?2 kernel, ?3 metric, ?4 size or NULL, ?5 JSON list of nodes, ?6 all
 // attempts, ?7 limit.
 constexpr std::string_view kChosenSeries =
-    "point.series IN (SELECT id FROM series WHERE (?2='' OR kernel=?2) AND (?3='' OR metric=?3) "
-    "AND (?4 IS NULL OR message_bytes=?4) AND (?5='[]' OR id IN (SELECT series FROM "
+    "AND point.series IN (SELECT id FROM series WHERE (?2='' OR kernel=?2) AND (?3='' OR "
+    "metric=?3) AND (?4 IS NULL OR message_bytes=?4) AND (?5='[]' OR id IN (SELECT series FROM "
     "series_endpoint JOIN endpoint ON endpoint.id=endpoint JOIN node_name ON "
     "node_name.node=endpoint.node JOIN node ON node.id=endpoint.node, json_each(?5) AS wanted "
     "WHERE wanted.value IN (node_name.name, node.node_id)))) ";
 constexpr std::string_view kCounts = "AND (?6 OR attempt.attempt=task.counted_attempt) ";
 constexpr std::string_view kNewest = "ORDER BY point.rank DESC, point.sequence DESC LIMIT ?7";
+
+// Without a filter by series there is no clause about it, so that the newest points are found from
+// the table's end.
+std::string sql_of(const ResultsFilter& filter, bool one_run) {
+  const bool narrow = !filter.kernel.empty() || !filter.metric.empty() ||
+                      filter.message_bytes.has_value() || !filter.nodes.empty();
+  return fmt::format("{}FROM ({}{}WHERE {}{}{}{}) {}", kSelect, kChoose,
+                     one_run ? kFromRun : kFromPoint, one_run ? "run.id=?1 " : "?1=0 ",
+                     narrow ? kChosenSeries : "", kCounts, kNewest, kWide);
+}
 
 struct Found {
   ResultRow row{};
@@ -168,15 +183,11 @@ Result<std::vector<ResultRow>> read_results(Connection& connection, const Result
   if (!run) return std::vector<ResultRow>{};
   const std::uint32_t limit =
       std::min(filter.limit == 0 ? kDefaultResultRows : filter.limit, kMaxResultRows);
-  const bool one_run = *run != 0;
-  const std::string sql =
-      fmt::format("{}{}{}WHERE {}AND {} {}{}", kSelect, one_run ? kFromRun : kFromPoint, kJoins,
-                  kChosenSeries, one_run ? "run.id=?1" : "?1=0", kCounts, kNewest);
   std::vector<Found> found;
   {
-    Rows rows =
-        RG_TRY(connection.query(sql, *run, filter.kernel, filter.metric, filter.message_bytes,
-                                json_of(filter.nodes), filter.all_attempts, limit));
+    Rows rows = RG_TRY(connection.query(sql_of(filter, *run != 0), *run, filter.kernel,
+                                        filter.metric, filter.message_bytes, json_of(filter.nodes),
+                                        filter.all_attempts, limit));
     while (RG_TRY(rows.next())) found.push_back(result_of(rows));
   }
   std::vector<ResultRow> results;

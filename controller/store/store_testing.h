@@ -191,4 +191,26 @@ inline void append_passed(Store& store, At at, double median = 1500) {
   EXPECT_TRUE(append(store, "id-2", {started_record(at), final_record(at, 1, "passed")}));
 }
 
+class StoreTest : public testing::Test {
+ protected:
+  // All points of all attempts of all runs.
+  std::vector<ResultRow> all() {
+    auto rows = store_->results({.run_id = "all", .all_attempts = true});
+    EXPECT_TRUE(rows) << rows.error().message;
+    return rows.value_or(std::vector<ResultRow>{});
+  }
+  std::vector<ResultRow> results(ResultsFilter filter) {
+    auto rows = store_->results(filter);
+    EXPECT_TRUE(rows) << rows.error().message;
+    return rows.value_or(std::vector<ResultRow>{});
+  }
+  void reopen() {
+    store_.reset();
+    store_ = open_store(folder_.file("db"));
+  }
+
+  TempFolder folder_;
+  std::unique_ptr<Store> store_ = open_store(folder_.file("db"));
+};
+
 }  // namespace railgauge::store

@@ -43,14 +43,14 @@ start_controller() {
   wait_for "the controller answers" 10 cli version
 }
 
-# start_agent NAME [ARGS...]
+# start_agent NODE [STATE_DIR [PROCESS]]: PROCESS (agent-NODE) names its log and pid file.
 start_agent() {
-  local name=$1; shift
-  [ -d "$work/sys-$name" ] || make_sysfs "$work/sys-$name"
-  RAILGAUGE_LIBIBVERBS=$(find "$(dirname "$bin")" -name libibverbs-fake.so | head -1) \
-    "$bin/railgauge-agent" --controller "unix:$socket" --name "$name" --state-dir "$work/state-$name" \
-    --sysfs-root "$work/sys-$name" --metrics-listen 127.0.0.1:0 "$@" >>"$work/agent-$name.log" 2>&1 &
-  echo $! >"$work/agent-$name.pid"
+  local node=$1 state=${2:-$work/state-$1} process=${3:-agent-$1}
+  [ -d "$work/sys-$node" ] || make_sysfs "$work/sys-$node"
+  RAILGAUGE_LIBIBVERBS=$(dirname "$bin")/lib/libibverbs-fake.so \
+    "$bin/railgauge-agent" --controller "unix:$socket" --name "$node" --state-dir "$state" \
+    --sysfs-root "$work/sys-$node" --metrics-listen 127.0.0.1:0 >>"$work/$process.log" 2>&1 &
+  echo $! >"$work/$process.pid"
 }
 
 cli() { "$bin/railgauge" "$@"; }

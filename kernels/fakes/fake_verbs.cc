@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -18,56 +17,6 @@
 #undef ibv_query_port
 
 namespace railgauge::fake {
-
-VerbsControl& verbs_control() {
-  static VerbsControl* control = [] {
-    auto* made = new VerbsControl;
-    made->reset();
-    return made;
-  }();
-  return *control;
-}
-
-void VerbsControl::reset() {
-  struct Setting {
-    std::string_view name;
-    std::atomic<std::uint64_t>& value;
-    std::uint64_t initial;
-  };
-  const std::array settings{
-      Setting{"fail_call", fail_call, 0},   Setting{"flip_byte", flip_byte, 0},
-      Setting{"lose_after", lose_after, 0}, Setting{"memlock", memlock, 0},
-      Setting{"port_down", port_down, 0},   Setting{"max_inline", max_inline, 256},
-      Setting{"delay_ns", delay_ns, 0}};
-  for (const Setting& setting : settings) setting.value = setting.initial;
-  calls = 0;
-  writes = 0;
-  const char* environment = std::getenv("RAILGAUGE_FAKE_VERBS");
-  std::string_view rest = environment != nullptr ? environment : "";
-  while (!rest.empty()) {
-    const std::string_view item = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(rest.size(), item.size() + 1));
-    const std::size_t equals = item.find('=');
-    for (const Setting& setting : settings) {
-      std::uint64_t value = 1;
-      if (equals != std::string_view::npos)
-        std::from_chars(item.data() + equals + 1, item.data() + item.size(), value);
-      if (item.substr(0, equals) == setting.name) setting.value = value;
-    }
-  }
-}
-
-std::mutex& objects_mutex() {
-  static std::mutex mutex;
-  return mutex;
-}
-
-bool fails_now() {
-  VerbsControl& control = verbs_control();
-  if (++control.calls != control.fail_call) return false;
-  errno = EIO;
-  return true;
-}
 
 namespace {
 
@@ -234,7 +183,10 @@ int ibv_query_gid(ibv_context* context, std::uint8_t port, int index, ibv_gid* g
 ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* entries, size_t max_entries,
                              std::uint32_t, size_t entry_size) {
   if (fails_now()) return -EIO;
-  if (entry_size != sizeof(ibv_gid_entry) || max_entries < fake::kGidCount) return -EINVAL;
+  constexpr size_t kMaxIoctlBytes = 65535;  // as the kernel's
+  if (entry_size != sizeof(ibv_gid_entry) || max_entries < fake::kGidCount ||
+      max_entries * entry_size > kMaxIoctlBytes)
+    return -EINVAL;
   for (std::uint32_t i = 0; i < fake::kGidCount; ++i)
     entries[i] = fake::gid_entry(context->device, i);
   return fake::kGidCount;

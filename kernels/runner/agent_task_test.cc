@@ -114,12 +114,12 @@ TEST_F(AgentTask, AFailedPrepareIsAFinalRecordWithoutPrepared) {
 }
 
 TEST_F(AgentTask, RecordsBeforeACrashAreDeliveredAndTheSignalIsVisible) {
-  prepare(request("test.latency", {{"sizes", "8"}, {"act", "measure_segv"}}));
+  prepare(request("test.latency", {{"sizes", "8"}, {"act", "measure_kill"}}));
   runner_.tell(go());
   const std::vector<Record> records = records_to_end();
   ASSERT_EQ(records.size(), 2u);
   EXPECT_TRUE(records[1].has_point());
-  EXPECT_EQ(runner_.wait().signal, SIGSEGV);
+  EXPECT_EQ(runner_.wait().signal, SIGKILL);
 }
 
 TEST_F(AgentTask, AThrowingKernelIsACrashWithItsWords) {

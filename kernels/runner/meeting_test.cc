@@ -140,13 +140,19 @@ TEST(Telling, WhenBothFailEachNamesBothReasons) {
 }
 
 TEST(Telling, AStrangersWordsAreAnErrorNotAPayload) {
-  const auto [zero, one] = both([](Group& inner) -> Status {
-    if (inner.rank() == 1) return inner.barrier(kLong);
-    TellingGroup group(inner);
-    return group.barrier(kLong);
-  });
-  EXPECT_TRUE(one);
-  EXPECT_EQ(zero.error().code, Code::kDataLoss);
+  for (const std::string words : {"", "e", "e99 no such code", "ex", "GET / HTTP/1.1"}) {
+    const auto [zero, one] = both([&](Group& inner) -> Status {
+      if (inner.rank() == 1) {
+        RG_TRY(inner.exchange(words, kLong));
+        return {};
+      }
+      TellingGroup group(inner);
+      return group.barrier(kLong);
+    });
+    EXPECT_TRUE(one);
+    ASSERT_FALSE(zero) << words;
+    EXPECT_EQ(zero.error().code, Code::kDataLoss) << words;
+  }
 }
 
 }  // namespace

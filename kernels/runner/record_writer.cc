@@ -1,8 +1,12 @@
 #include "kernels/runner/record_writer.h"
 
 #include <chrono>
+#include <thread>
 
 namespace railgauge {
+namespace {
+constexpr std::chrono::milliseconds kRetryLock{1};
+}  // namespace
 
 void RecordWriter::write_locked(Record record) {
   if (finished_ || !sink_status_) return;
@@ -43,7 +47,12 @@ void RecordWriter::phases(const Phases& phases) {
 }
 
 bool RecordWriter::finish(std::string_view outcome, std::string reason) {
-  const std::unique_lock lock(mutex_, std::chrono::duration<double>(kStuckSeconds));
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(kStuckSeconds);
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  while (!lock.owns_lock() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(kRetryLock);
+    lock.try_lock();
+  }
   if (!lock.owns_lock() || finished_) return false;
   Record record;
   record.mutable_final()->set_outcome(std::string(outcome));

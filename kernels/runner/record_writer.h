@@ -48,7 +48,7 @@ class RecordWriter {
 
   RecordSink& sink_;
   RecordKey key_;
-  mutable std::timed_mutex mutex_;
+  mutable std::mutex mutex_;
   Phases phases_;
   std::uint32_t point_count_ = 0;
   bool finished_ = false;

@@ -1,5 +1,7 @@
 #include "kernels/runner/standalone.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -12,6 +14,7 @@
 #include "kernels/core/json.h"
 #include "kernels/core/outcome.h"
 #include "kernels/core/tcp_group.h"
+#include "kernels/core/units.h"
 #include "kernels/runner/agent_task.h"
 #include "kernels/runner/child.h"
 #include "kernels/runner/meeting.h"
@@ -24,7 +27,8 @@ namespace {
 
 constexpr double kConnectSeconds = 10;      // for the other terminal to come up
 constexpr double kPeerWaitSeconds = 86400;  // of a listener that nobody calls
-constexpr double kEndSeconds = 10;          // for the peer to come to its end as well
+constexpr const char* kEraseLine = "\r\x1b[K";
+constexpr double kEndSeconds = 10;  // for the peer to come to its end as well
 
 double unix_now_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -146,8 +150,13 @@ class Terminal {
   void take(const Record& record) {
     add_record(record, report_);
     if (options_.format == Format::kNdjson) put(event_line(record), stdout);
-    if (record.has_note() && is_table())
+    if (!is_table()) return;
+    if (record.has_note())
       fmt::print(stderr, "{}: {}\n", record.note().severity(), record.note().text());
+    if (shows_progress_ && record.has_point())  // the table waits for the last size
+      fmt::print(stderr, "{}{} {}: done", kEraseLine, record.point().metric(),
+                 format_bytes(record.point().message_bytes()));
+    if (shows_progress_ && record.has_final()) fmt::print(stderr, kEraseLine);
   }
 
   [[nodiscard]] std::string text(Format format) const {
@@ -207,6 +216,7 @@ class Terminal {
   }
 
   const StandaloneOptions& options_;
+  const bool shows_progress_ = ::isatty(STDERR_FILENO) == 1;
   RunnerReport report_;
 };
 

@@ -20,12 +20,15 @@ std::string told(const Error& error) {
 }
 
 Error heard(std::uint32_t rank, std::string_view text) {
+  const Error garbage{Code::kDataLoss,
+                      fmt::format("rank {}: sent no message of this runner", rank)};
+  if (!text.starts_with(kError)) return garbage;
+  text.remove_prefix(1);
   int code = 0;
-  const auto [end, bad] = std::from_chars(text.data() + 1, text.data() + text.size(), code);
-  if (bad != std::errc{} || code < 1 || code > kMaxCode)
-    return {Code::kDataLoss, fmt::format("rank {}: sent no message of this runner", rank)};
-  const auto begin = static_cast<std::size_t>(end - text.data());
-  return {static_cast<Code>(code), fmt::format("rank {}:{}", rank, text.substr(begin))};
+  const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), code);
+  if (bad != std::errc{} || code < 1 || code > kMaxCode) return garbage;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return {static_cast<Code>(code), fmt::format("rank {}:{}", rank, text)};
 }
 
 }  // namespace

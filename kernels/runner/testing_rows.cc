@@ -34,8 +34,8 @@ Status act(const Context& context, std::string_view step) {
   if (what == "waive") return fail(Code::kNotFound, "device none0: not found");
   if (what == "corrupt") return fail(Code::kDataLoss, "byte 17 is 0x00; 0x2a was written");
   if (what == "throw") throw std::runtime_error("a library's exception");
-  if (what == "segv") std::raise(SIGSEGV);
-  if (what == "exit") std::exit(0);  // as libraries do
+  if (what == "kill") std::raise(SIGKILL);  // a sanitizer would catch SIGSEGV
+  if (what == "exit") std::exit(0);         // as libraries do
   if (what == "hang") {
     context.reporter.note("info", "hanging");
     for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));

@@ -19,7 +19,8 @@ Status agree(Group& group, const Status& mine, double timeout_seconds) {
     told.set_code(static_cast<int>(mine.error().code));
     told.set_message(mine.error().message);
   }
-  const auto all = group.exchange(told.SerializeAsString(), timeout_seconds);
+  const double patience = mine ? timeout_seconds : std::min(timeout_seconds, kTellSeconds);
+  const auto all = group.exchange(told.SerializeAsString(), patience);
   const bool own_words = !mine && mine.error().code != Code::kAborted;
   if (own_words || (!mine && !all)) return mine;
   if (!all) return tl::unexpected(all.error());

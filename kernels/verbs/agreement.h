@@ -12,7 +12,9 @@ double seconds_left(const Context& context);
 
 // Tells all ranks how it went here. Well only when it went well everywhere: else this rank's own
 // error, or the first other rank's with its number in front. kAborted, which only says that the
-// other side gave up, yields to the other side's own words.
+// other side gave up, yields to the other side's own words. A rank that failed waits for the others
+// at most kTellSeconds: they may be what it lost.
+inline constexpr double kTellSeconds = 5;
 Status agree(Group& group, const Status& mine, double timeout_seconds);
 
 }  // namespace railgauge::verbs

@@ -16,7 +16,8 @@
 namespace railgauge::verbs {
 namespace {
 
-constexpr std::size_t kMaxGids = 4096;  // over all ports of a device
+// Over all ports of a device: the kernel's ioctl takes 65535 bytes of them.
+constexpr std::size_t kMaxGids = 65535 / sizeof(ibv_gid_entry);
 
 bool is_ipv4_mapped(const ibv_gid& gid) {
   return IN6_IS_ADDR_V4MAPPED(reinterpret_cast<const in6_addr*>(gid.raw)) != 0;

@@ -16,49 +16,11 @@
 #include "kernels/verbs/control_channel.h"
 #include "kernels/verbs/link.h"
 #include "kernels/verbs/parameters.h"
+#include "kernels/verbs/ping_pong.h"
 #include "kernels/verbs/report.h"
 
 namespace railgauge::verbs {
 namespace {
-
-// One side's part in a volley; plain values for the timed loop.
-struct Volley {
-  WriteRequest request;
-  std::uint8_t* last_out = nullptr;  // last byte of the message in the send area
-  std::uint8_t* last_in = nullptr;   // last byte of the peer's message in the receive area
-  std::uint64_t signal_every = 1;
-  double added_cost = 0;
-};
-
-// Posts message number `turn`; waits for completions where it asks for one.
-bool serve_ball(SendQueue& queue, Volley& volley, std::uint64_t turn) {
-  __atomic_store_n(volley.last_out, static_cast<std::uint8_t>(turn), __ATOMIC_RELAXED);
-  const bool signalled = turn % volley.signal_every == 0;
-  return queue.post(volley.request, signalled) && (!signalled || queue.wait_retired());
-}
-
-// The initiator's timed loop: `count` round trips, count + 1 stamps.
-bool initiate(SendQueue& queue, Volley& volley, const TickClock& clock, std::uint64_t count,
-              std::uint64_t* stamps) {
-  for (std::uint64_t i = 0; i < count; ++i) {
-    stamps[i] = clock.ticks();
-    if (!serve_ball(queue, volley, i + 1)) return false;
-    if (!queue.wait_for_byte(volley.last_in, static_cast<std::uint8_t>(i + 1))) return false;
-    if (volley.added_cost > 0) [[unlikely]]
-      add_cost(clock, stamps[i], volley.added_cost);
-  }
-  stamps[count] = clock.ticks();
-  return true;
-}
-
-// The target's side of it.
-bool answer(SendQueue& queue, Volley& volley, std::uint64_t count) {
-  for (std::uint64_t i = 0; i < count; ++i) {
-    if (!queue.wait_for_byte(volley.last_in, static_cast<std::uint8_t>(i + 1))) return false;
-    if (!serve_ball(queue, volley, i + 1)) return false;
-  }
-  return true;
-}
 
 class WriteLatency final : public Kernel {
  public:
@@ -86,7 +48,9 @@ class WriteLatency final : public Kernel {
                              context.params.duration_ns("stall_timeout"));
     const Status here = rank_ == 0 ? measure_all(context) : serve_all(context);
     if (link_.queue().failed()) control_.abort(link_.queue());
-    return agree(group, here, seconds_left(context));
+    // The other rank is at most one wait behind.
+    const double stall_seconds = context.params.duration_ns("stall_timeout") / 1e9;
+    return agree(group, here, std::min(seconds_left(context), stall_seconds + kTellSeconds));
   }
 
  private:

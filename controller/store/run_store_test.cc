@@ -1,0 +1,177 @@
+// Runs, tasks, nodes and events in the store.
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/store/schema.h"
+#include "controller/store/store_testing.h"
+
+namespace railgauge::store {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+using RunStoreTest = StoreTest;
+// ---------------------------------------------------------------------------------
+
+TEST_F(RunStoreTest, RunsAndTasksComeBackAsTheyWereLastUpdated) {
+  plan_run(*store_, "r1", 2);
+  ASSERT_TRUE(store_->update_run({.run_id = "r1", .started_at = 1.7e9}));
+  ASSERT_TRUE(store_->update_task(
+      {.run_id = "r1", .task_id = "t0001", .state = "ended", .outcome = "passed", .attempts = 1}));
+  append_passed(*store_, {});
+  ASSERT_TRUE(append(*store_, "id-1", {note_record({.task_id = "t0002"}, 0, "odd")}));
+  reopen();
+  const auto detail = store_->run_detail("r1");
+  ASSERT_TRUE(detail) << detail.error().message;
+  const RunRow& run = detail->summary.run;
+  EXPECT_EQ(run.suite, "quick");
+  EXPECT_EQ(run.suite_text, "version: 1\n");
+  EXPECT_EQ(run.requested_by, "root");
+  EXPECT_EQ(run.started_at, 1.7e9);
+  EXPECT_GT(run.created_at, 1.7e9);
+  EXPECT_THAT(run.nodes, ElementsAre("n1", "n2"));
+  EXPECT_EQ(detail->summary.tasks_total, 2u);
+  EXPECT_EQ(detail->summary.tasks_ended, 1u);
+  EXPECT_EQ(detail->summary.outcomes.at("passed"), 1u);
+  ASSERT_EQ(detail->tasks.size(), 2u);
+  const TaskDetailRow& task = detail->tasks[0];
+  EXPECT_EQ(task.task.outcome, "passed");
+  EXPECT_EQ(task.task.parameters.at("depth"), "1");
+  EXPECT_THAT(task.task.identity_parameters, ElementsAre("depth"));
+  ASSERT_EQ(task.ranks.size(), 2u);
+  EXPECT_EQ(task.ranks[1].node, "n2");
+  EXPECT_EQ(task.ranks[1].endpoint, "rxe0:1");
+  EXPECT_EQ(task.ranks[0].facts.at("path"), "host, RC");
+  ASSERT_TRUE(task.ranks[0].final_record);
+  EXPECT_EQ(task.ranks[0].final_record->SerializeAsString(),
+            final_record({}, 2, "passed").final().SerializeAsString());
+  EXPECT_EQ(detail->tasks[1].counted_attempt, 1u) << "none has ended: the last at all";
+  EXPECT_EQ(detail->tasks[1].ranks[0].notes.at(0).text(), "odd");
+}
+
+TEST_F(RunStoreTest, RunsAreListedNewestFirst) {
+  for (const char* id : {"r1", "r2", "r3"}) ASSERT_TRUE(store_->create_run(run_row(id), {}));
+  const auto runs = store_->list_runs(2);
+  ASSERT_TRUE(runs);
+  ASSERT_EQ(runs->size(), 2u);
+  EXPECT_EQ(runs->at(0).run.run_id, "r3");
+  EXPECT_EQ(runs->at(1).run.run_id, "r2");
+}
+
+TEST_F(RunStoreTest, MistakesAreToldToTheCallerAlone) {
+  plan_run(*store_, "r1", 1);
+  const Status again = store_->create_run(run_row("r1"), pair_tasks(1));
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, Code::kAlreadyExists);
+  std::vector<TaskRow> twice = pair_tasks(1);
+  twice.push_back(twice[0]);
+  EXPECT_FALSE(store_->create_run(run_row("r2"), twice));
+  EXPECT_EQ(store_->list_runs(10)->size(), 1u) << "half a run is no run";
+  Status told;
+  ASSERT_TRUE(store_->update_task({.run_id = "r1", .task_id = "t7", .state = "ended"},
+                                  [&](const Status& status) { told = status; }));
+  append_passed(*store_, {});
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, Code::kNotFound);
+  EXPECT_EQ(all().size(), 1u);
+}
+
+TEST_F(RunStoreTest, ARestartEndsTheRunsThatWereOpen) {
+  plan_run(*store_, "r1", 3);
+  ASSERT_TRUE(store_->create_run(run_row("r2"), {}));
+  ASSERT_TRUE(store_->update_run({.run_id = "r2", .state = "ended", .outcome = "passed"}));
+  ASSERT_TRUE(store_->update_task(
+      {.run_id = "r1", .task_id = "t0001", .state = "ended", .outcome = "passed", .attempts = 1}));
+  ASSERT_TRUE(
+      store_->update_task({.run_id = "r1", .task_id = "t0002", .state = "running", .attempts = 1}));
+  reopen();
+  const auto ended = store_->end_interrupted_runs();
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_THAT(*ended, ElementsAre("r1"));
+  const auto detail = store_->run_detail("r1");
+  EXPECT_EQ(detail->summary.run.state, "ended");
+  EXPECT_EQ(detail->summary.run.outcome, "crashed");
+  EXPECT_EQ(detail->summary.run.reason, "controller restarted");
+  EXPECT_GT(detail->summary.run.ended_at, 1.7e9);
+  EXPECT_EQ(detail->tasks[0].task.outcome, "passed");
+  EXPECT_EQ(detail->tasks[1].task.outcome, "crashed");
+  EXPECT_EQ(detail->tasks[2].task.outcome, "cancelled");
+  EXPECT_EQ(store_->run_summary("r2")->run.outcome, "passed");
+  EXPECT_THAT(*store_->end_interrupted_runs(), IsEmpty());
+  append_passed(*store_, {.task_id = "t0002"});
+  EXPECT_EQ(all().size(), 1u) << "what agents deliver late is stored";
+  EXPECT_EQ(all()[0].outcome, "crashed");
+}
+
+TEST_F(RunStoreTest, NodesKeepTheirIdThroughNewNamesAndNics) {
+  ASSERT_TRUE(store_->put_node(node_row(1)));
+  ASSERT_TRUE(store_->put_node(node_row(2)));
+  NodeRow renamed = node_row(1);
+  renamed.name = "gpu-a";
+  renamed.endpoints[0].state = "down";
+  renamed.endpoints.push_back({.kind = "nic",
+                               .device = "mlx5_0",
+                               .port = 1,
+                               .pci_address = "0000:3b:00.0",
+                               .state = "active"});
+  ASSERT_TRUE(store_->put_node(renamed));
+  ASSERT_TRUE(store_->flush());
+  auto nodes = store_->list_nodes();
+  ASSERT_TRUE(nodes) << nodes.error().message;
+  ASSERT_EQ(nodes->size(), 2u);
+  EXPECT_EQ(nodes->at(0).name, "gpu-a");
+  EXPECT_EQ(nodes->at(0).node_id, "id-1");
+  EXPECT_EQ(nodes->at(0).facts.at("linux_kernel"), "6.1.0");
+  ASSERT_EQ(nodes->at(0).endpoints.size(), 2u);
+  EXPECT_EQ(nodes->at(0).endpoints[0].pci_address, "0000:3b:00.0");
+  EXPECT_EQ(nodes->at(0).endpoints[1].netdev, "eth0");
+  EXPECT_EQ(nodes->at(0).endpoints[1].state, "down");
+
+  renamed.endpoints.erase(renamed.endpoints.begin());
+  ASSERT_TRUE(store_->put_node(renamed));
+  ASSERT_TRUE(store_->flush());
+  EXPECT_EQ(store_->list_nodes()->at(0).endpoints.size(), 1u) << "the other one is gone";
+}
+
+TEST_F(RunStoreTest, AReinstalledNodeTakesOverItsName) {
+  ASSERT_TRUE(store_->put_node(node_row(1)));
+  NodeRow fresh = node_row(1);
+  fresh.node_id = "id-new";
+  ASSERT_TRUE(store_->put_node(fresh));
+  ASSERT_TRUE(store_->flush());
+  const auto nodes = store_->list_nodes();
+  ASSERT_EQ(nodes->size(), 1u);
+  EXPECT_EQ(nodes->at(0).node_id, "id-new");
+}
+
+TEST_F(RunStoreTest, EventsComeNewestFirstWithTheirTime) {
+  ASSERT_TRUE(store_->add_event({.kind = "node_attached", .node_id = "id-1", .text = "n1"}));
+  ASSERT_TRUE(store_->add_event({.at = 5, .kind = "node_lost", .text = "n1"}));
+  ASSERT_TRUE(store_->flush());
+  const auto events = store_->list_events(10);
+  ASSERT_TRUE(events);
+  ASSERT_EQ(events->size(), 2u);
+  EXPECT_EQ(events->at(0).kind, "node_lost");
+  EXPECT_EQ(events->at(0).at, 5);
+  EXPECT_GT(events->at(1).at, 1.7e9);
+}
+
+TEST_F(RunStoreTest, SaysWhatItHoldsAndDid) {
+  plan_run(*store_, "r1", 1);
+  append_passed(*store_, {});
+  const auto stats = store_->stats();
+  ASSERT_TRUE(stats) << stats.error().message;
+  EXPECT_EQ(stats->database_version, schema_version());
+  EXPECT_GT(stats->file_bytes, 4096);
+  EXPECT_EQ(stats->committed_records, 5);
+  EXPECT_GE(stats->committed_batches, 3);
+  EXPECT_EQ(stats->failed_batches, 0);
+  EXPECT_EQ(stats->queued_records, 0);
+}
+
+}  // namespace
+}  // namespace railgauge::store

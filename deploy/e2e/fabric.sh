@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# The whole path over real RDMA verbs: a controller with mutual TLS on the host, an agent in each of three guests
+# of the virtual fabric, and the faults that need a real fabric: a dead guest, a killed agent, locked memory.
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/lib.sh"
+port=$((20000 + RANDOM % 10000))
+fabric() { "$top/deploy/vfabric/vfabric" --dir "$work/fabric" "$@"; }
+
+tear_down() {
+  local code=$?
+  fabric down >/dev/null 2>&1 || true
+  (exit $code) || true
+  finish
+}
+trap tear_down EXIT
+
+cat >"$work/long.yaml" <<'Y'
+version: 1
+metadata: {name: long, summary: bandwidth that lasts}
+stages:
+  - kernel: verbs.write_bw
+    parameters: {sizes: 64KiB, depth: 16, signal_every: 4, time_cap: 30s, min_samples: 1000000, max_samples: 2000000, stall_timeout: 5s}
+    placement: {pairs: all}
+Y
+
+tls_of() { printf -- '--tls-ca %s/ca.crt --tls-cert %s/%s.crt --tls-key %s/%s.key' "$work/pki" "$work/pki" "$1" "$work/pki" "$1"; }
+start_guest_agent() {
+  # shellcheck disable=SC2046
+  fabric exec "$1" --detach --log agent "$bin/railgauge-agent" --controller "10.0.2.2:$port" $(tls_of "$1") --name "$1" \
+    --state-dir /var/lib/railgauge --metrics-listen 0.0.0.0:7471
+}
+running_task() { cli runs show "$1" -o json | jq -e '[.tasks[] | select(.state == "running")] | length > 0'; }
+
+quick_measures_three_pairs() {
+  cli run quick
+  cli results -o json >"$work/results.json"
+  jq -e '
+    ([.points[].endpoints | join(" ")] | unique | length == 3)
+    and all(.points[]; .point.median > 0 and .point.median_low > 0 and .point.median_high >= .point.median_low
+      and .point.sample_count > 0 and (.point.unit | length > 0) and (.point | has("p90") and has("p99") and has("p999"))
+      and .facts.path == "host" and .facts.driver == "rxe" and (.point.synthetic | not) and .point.verified)
+    and ([.points[] | select(.point.metric == "latency_ns") | .point.meaning] | unique == ["half_rtt"])' "$work/results.json"
+}
+
+phases_add_up_below_two_seconds() {
+  local run; run=$(cli runs -o json | jq -r '.runs[0].run_id')
+  cli runs show "$run" -o json | jq -r '.tasks[] | .task_id as $task | .ranks[] | [.phases | .start_ns, .open_ns, .wait_ns, .exchange_ns, .stop_ns | . / 1e6 | round | tostring] | "\($task): start \(.[0]) open \(.[1]) wait \(.[2]) exchange \(.[3]) stop \(.[4]) ms"'
+}
+
+metrics_of_a_guest_show_its_link() {
+  local address
+  address=$(fabric status --format json | jq -r '.nodes[] | select(.name == "n1") | "http://127.0.0.1:\(.metrics_port)/metrics"')
+  curl -fsS "$address" | grep '^railgauge_link_latency_seconds{device="rxe0"'
+}
+
+locked_memory_too_small_says_what_to_set() {
+  fabric exec n2 --detach --log listen "$bin/railgauge-runner" verbs.write_bw -d rxe0 --listen 0.0.0.0:7499
+  sleep 1
+  expect_exit 5 fabric exec n1 prlimit --memlock=65536:65536 setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock \
+    "$bin/railgauge-runner" verbs.write_bw -d rxe0 --sizes 1MiB --connect 192.0.2.2:7499 2>"$work/memlock.err"
+  cat "$work/memlock.err"
+  grep -q 'RLIMIT_MEMLOCK' "$work/memlock.err" && grep -q 'LimitMEMLOCK' "$work/memlock.err"
+}
+
+missing_device_says_what_is_there() {
+  expect_exit 5 fabric exec n1 "$bin/railgauge-runner" verbs.write_lat -d mlx5_9 --connect 192.0.2.2:7498 2>"$work/device.err"
+  cat "$work/device.err"
+  grep -q mlx5_9 "$work/device.err" && grep -q rxe0 "$work/device.err"
+}
+
+killed_agent_ends_its_task_and_comes_back() {
+  local run; run=$(cli run "$work/long.yaml" --nodes n1,n2 --detach)
+  wait_for "a task runs" 30 running_task "$run"
+  fabric exec n2 pkill -KILL railgauge-agent
+  wait_for "its runner ends with it" 20 fabric exec n2 sh -c '! pgrep railgauge-runner'
+  start_guest_agent n2
+  wait_for "n2 attaches again" 60 attached 3
+  cli runs cancel "$run" || true
+  cli runs show "$run" -o json | jq -e '.run.state == "ended" and ([.tasks[] | .attempts] | max >= 1)'
+}
+
+dead_guest_is_named_and_the_run_ends() {
+  local run code=0; run=$(cli run "$work/long.yaml" --nodes n1,n3 --detach)
+  wait_for "a task runs" 30 running_task "$run"
+  fabric fault n3 kill
+  timeout 90 "$bin/railgauge" runs wait "$run" || code=$?
+  [ "$code" = 4 ]
+  cli runs show "$run" -o json | jq -e '.run.outcome == "crashed" and (.run.reason | test("n3"))'
+  wait_for "the partner's runner has ended" 20 fabric exec n1 sh -c '! pgrep railgauge-runner'
+  cli run "$top/suites/quick.yaml" --nodes n1,n2   # the rest still measures
+}
+
+"$top/deploy/pki.sh" ca "$work/pki" >/dev/null
+"$top/deploy/pki.sh" controller "$work/pki" localhost 127.0.0.1 10.0.2.2 >/dev/null
+for node in n1 n2 n3; do "$top/deploy/pki.sh" agent "$work/pki" $node >/dev/null; done
+fabric up -n 3 --share "$top" --share "$work/pki"
+# shellcheck disable=SC2046
+start_controller --listen "127.0.0.1:$port" $(tls_of controller)
+for node in n1 n2 n3; do start_guest_agent $node; done
+wait_for "three agents attach" 90 attached 3
+
+check "quick measures latency and bandwidth of all three pairs" quick_measures_three_pairs
+check "the phases of each task are there" phases_add_up_below_two_seconds
+check "a guest's metrics show its link" metrics_of_a_guest_show_its_link
+check "locked memory too small says what to set" locked_memory_too_small_says_what_to_set
+check "a device that is not there says what is" missing_device_says_what_is_there
+check "a killed agent ends its task and comes back" killed_agent_ends_its_task_and_comes_back
+check "a dead guest is named, and the run ends" dead_guest_is_named_and_the_run_ends
+summary

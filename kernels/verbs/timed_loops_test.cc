@@ -1,0 +1,209 @@
+// What the timed loops may not do: allocate, or call the system. A child process runs them where
+// any system call but exit is deadly.
+#include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string_view>
+#include <vector>
+
+#include "kernels/fakes/null_queue.h"
+#include "kernels/verbs/ping_pong.h"
+#include "kernels/verbs/write_stream.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;  // a sanitizer allocates and calls the system by itself
+#else
+constexpr bool kSanitized = false;
+#endif
+
+namespace {
+std::atomic<std::uint64_t> g_allocations{0};
+}  // namespace
+
+// Not inlined: the compiler would see malloc's memory go to a delete expression and object.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  ++g_allocations;
+  if (void* memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace railgauge::verbs {
+namespace {
+
+constexpr std::uint64_t kRounds = 500;
+constexpr std::uint64_t kWindows = 10;
+constexpr int kMaxWarmUps = 100;
+constexpr double kFarNs = 10e9;
+
+const TickClock& test_clock() {
+  static const TickClock clock = TickClock::calibrate({.calibration_seconds = 0.02});
+  return clock;
+}
+
+// Both loops over a queue that answers at once, with their waits limited as in a task.
+class Loops {
+ public:
+  Loops() {
+    queue_.set_limits(test_clock(), monotonic_now_ns() + kFarNs, kFarNs);
+    volley_.last_out = &out_;
+    volley_.last_in = &in_;
+    volley_.signal_every = 3;
+    // The vector of windows grows by doubling, before a batch's timed part: until it has room.
+    for (int i = 0; i < kMaxWarmUps; ++i) {
+      const std::uint64_t before = g_allocations;
+      EXPECT_TRUE(cut_windows());
+      if (g_allocations == before) return;
+    }
+    ADD_FAILURE() << "each batch of windows allocates";
+  }
+
+  bool play() {
+    in_ = 0;
+    null_.answer_in(&in_);
+    const bool played = initiate(queue_, volley_, test_clock(), kRounds, stamps_.data());
+    null_.answer_in(nullptr);
+    return played;
+  }
+  bool cut_windows() { return meter_.batch(kWindows); }
+
+  [[nodiscard]] std::uint64_t posts() const { return null_.posts(); }
+  [[nodiscard]] const auto& stamps() const { return stamps_; }
+  [[nodiscard]] const WindowMeter& meter() const { return meter_; }
+
+ private:
+  fake::NullQueue null_;
+  SendQueue queue_{null_.queue_pair(), null_.completions(), "null"};
+  Volley volley_;
+  std::uint8_t out_ = 0;
+  std::uint8_t in_ = 0;
+  std::array<std::uint64_t, kRounds + 1> stamps_{};
+  WriteStream stream_{queue_, test_clock(), WriteRequest{}, {.depth = 128, .signal_every = 32}, 0};
+  WindowMeter meter_{stream_, test_clock(), 64, false};
+};
+
+// From here on any system call but exit kills this process. (Not the kernel's strict mode: that one
+// forbids rdtsc as well.)
+void enter_jail() {
+  std::array<sock_filter, 4> rules{{
+      {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
+      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_exit},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS},
+  }};
+  const sock_fprog program{rules.size(), rules.data()};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    syscall(SYS_exit, 2);
+}
+
+class TimedLoops : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (kSanitized) GTEST_SKIP() << "a sanitizer allocates and calls the system by itself";
+  }
+};
+
+TEST_F(TimedLoops, AllocateNothing) {
+  Loops loops;
+  const std::uint64_t before = g_allocations;
+  const std::uint64_t posts_before = loops.posts();
+  EXPECT_TRUE(loops.play());
+  EXPECT_EQ(g_allocations, before);
+  EXPECT_EQ(loops.posts() - posts_before, kRounds);
+  EXPECT_GT(loops.stamps().back(), loops.stamps().front());
+}
+
+TEST_F(TimedLoops, CallTheSystemNeverWhereTheTscIsTheClock) {
+  if (std::string_view(test_clock().source()) != "tsc")
+    GTEST_SKIP() << test_clock().fallback_reason();
+  Loops balls;  // each loop has a queue to itself, as in a kernel
+  Loops windows;
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    enter_jail();
+    const bool well = balls.play() && windows.cut_windows();
+    syscall(SYS_exit, well ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_FALSE(WIFSIGNALED(status))
+      << "a system call in a timed loop: " << strsignal(WTERMSIG(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST_F(TimedLoops, TheJailWouldNoticeASystemCall) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    enter_jail();
+    syscall(SYS_getppid);
+    syscall(SYS_exit, 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status));
+}
+
+TEST(WindowMeter, CountsEachWriteOfAFixedNumberOnce) {
+  for (const std::uint64_t writes : {1U, 31U, 32U, 33U, 250U, 333U}) {
+    fake::NullQueue null;
+    SendQueue queue(null.queue_pair(), null.completions(), "null");
+    queue.set_limits(test_clock(), monotonic_now_ns() + kFarNs, kFarNs);
+    WriteStream stream(queue, test_clock(), WriteRequest{},
+                       {.depth = 128, .signal_every = 32, .writes = writes}, 0);
+    WindowMeter meter(stream, test_clock(), 32, true);
+    const std::uint64_t windows = (writes + 31) / 32;
+    ASSERT_TRUE(meter.batch(1));
+    ASSERT_TRUE(meter.batch(windows - 1));
+    std::uint64_t counted = 0;
+    for (const Window& window : meter.last(windows)) counted += window.writes;
+    EXPECT_EQ(counted, writes);
+    EXPECT_EQ(null.posts(), writes);
+    EXPECT_EQ(queue.in_flight(), 0U);
+  }
+}
+
+TEST(WindowMeter, AnOpenEndedWindowHoldsAtLeastItsWrites) {
+  Loops loops;
+  for (const Window& window : loops.meter().last(kWindows)) {
+    EXPECT_GE(window.writes, 64U);
+    EXPECT_GT(window.ticks, 0U);
+  }
+}
+
+TEST(WriteStream, SmallMessagesMoveThroughTheAreaAndComeBack) {
+  struct Seen {
+    ibv_context context{};
+    ibv_qp qp{};
+    std::vector<std::uint64_t> addresses;
+  } seen;
+  seen.context.ops.post_send = [](ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr**) {
+    static_cast<Seen*>(qp->qp_context)->addresses.push_back(wr->wr.rdma.remote_addr);
+    return 0;
+  };
+  seen.qp.context = &seen.context;
+  seen.qp.qp_context = &seen;
+  SendQueue queue(&seen.qp, nullptr, "seen");
+  WriteRequest request;
+  request.sge.length = 100;  // two cache lines
+  WriteStream stream(queue, test_clock(), request, {.depth = 5, .signal_every = 5}, 512);
+  ASSERT_TRUE(stream.top_up());
+  EXPECT_EQ(seen.addresses, (std::vector<std::uint64_t>{0, 128, 256, 384, 0}));
+}
+
+}  // namespace
+}  // namespace railgauge::verbs
