@@ -204,7 +204,12 @@ TEST_F(ProcessTest, KilledBetweenCommitAndAcknowledgementItStoresARecordOnce) {
   const auto stub = connect(controller);
   ScriptedAgent n1(bench_.agent("n1", Script::kKeepSilent));
   n1.deliver(record);
-  ASSERT_TRUE(n1.wait_until([](const ScriptedAgent& a) { return a.acknowledged() == 1; }));
+  Record final_record;
+  *final_record.mutable_key() = record.key();
+  final_record.mutable_key()->set_sequence(2);
+  final_record.mutable_final()->set_outcome("passed");
+  n1.deliver(final_record);
+  ASSERT_TRUE(n1.wait_until([](const ScriptedAgent& a) { return a.acknowledged() == 2; }));
   grpc::ClientContext context;
   api::ResultsRequest request;
   request.set_run_id(record.key().run_id());
