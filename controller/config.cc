@@ -36,7 +36,7 @@ constexpr std::array kSettings{
     SettingInfo{"insecure",
                 "TCP without certificates: anybody who reaches the port may do anything", "false",
                 true},
-    SettingInfo{"metrics-listen", "HOST:PORT of /metrics and /healthz; empty is none",
+    SettingInfo{"metrics-listen", "HOST:PORT of /metrics and /healthz; none is none",
                 "127.0.0.1:7470"},
     SettingInfo{"suites", "folder of suites; by default the one installed with the program", ""},
     SettingInfo{"log-level", "debug, info, warn or error", "info"},
@@ -133,6 +133,7 @@ Result<Config> resolve(const Values& flags, const Environment& environment, cons
                 .metrics_listen = chosen["metrics-listen"],
                 .suites = chosen["suites"],
                 .log_level = chosen["log-level"]};
+  if (config.metrics_listen == "none") config.metrics_listen.clear();
   RG_TRY_OK(check_tcp_options(config.tcp));
   RG_TRY_OK(check_log_level(config.log_level));
   if (config.tcp.listen.empty() && config.tcp.insecure) config.tcp.listen = kDefaultInsecureListen;

@@ -12,7 +12,6 @@
 #include "controller/convert.h"
 #include "controller/fleet/contract.h"
 #include "controller/fleet/kernels.h"
-#include "controller/fleet/rows.h"
 #include "controller/plan/node_set.h"
 #include "kernels/core/text.h"
 
@@ -150,7 +149,7 @@ Result<Control::Prepared> Control::prepare(const api::RunRequest& request) {
   std::vector<plan::PlanNode> plan_nodes;
   for (const std::string& name : order) {
     hellos.push_back(&chosen.at(name).hello);
-    plan_nodes.push_back(fleet::plan_node_of(chosen.at(name)));
+    plan_nodes.push_back(plan_node_of(chosen.at(name)));
   }
   const std::vector<KernelInfo> kernels = RG_TRY(fleet::common_kernels(hellos));
   const plan::SuiteReading reading = plan::read_suite(text.text, text.file_name, kernels);
@@ -174,7 +173,7 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   std::map<std::string, std::string> node_ids;
   for (const auto& [name, node] : nodes()) node_ids[name] = node.hello.node_id();
   store::RunRow row;
-  row.created_at = run::unix_seconds();
+  row.created_at = fleet::unix_seconds();
   row.run_id = new_run_id(row.created_at);
   row.suite = prepared.plan.suite;
   row.suite_text = prepared.suite_text;

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "controller/api/control.pb.h"
+#include "controller/director.h"
+#include "controller/fleet/event_loop.h"
 #include "controller/fleet/fleet.h"
 #include "controller/plan/planner.h"
-#include "controller/run/director.h"
-#include "controller/run/event_loop.h"
 #include "controller/store/store.h"
 #include "controller/suite_folder.h"
 
@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kSchemaVersion = 1;
 class Control {
  public:
   // Everything outlives it.
-  Control(run::EventLoop& loop, fleet::Fleet& fleet, run::Director& director, store::Store& store,
+  Control(fleet::EventLoop& loop, fleet::Fleet& fleet, run::Director& director, store::Store& store,
           SuiteFolder suites)
       : loop_(loop),
         fleet_(fleet),
@@ -59,7 +59,7 @@ class Control {
   Result<Nodes> nodes_to_use(const std::string& node_set, std::vector<std::string>& order);
   Result<Prepared> prepare(const api::RunRequest& request);
 
-  run::EventLoop& loop_;
+  fleet::EventLoop& loop_;
   fleet::Fleet& fleet_;
   run::Director& director_;
   store::Store& store_;

@@ -42,6 +42,17 @@ api::RankDetail to_api(const store::RankDetailRow& row) {
 
 }  // namespace
 
+plan::PlanNode plan_node_of(const fleet::NodeState& node) {
+  plan::PlanNode planned{.name = node.hello.name(), .endpoints = {}};
+  for (const api::Nic& nic : node.hello.nics())
+    planned.endpoints.push_back({.kind = "nic",
+                                 .name = fmt::format("{}:{}", nic.device(), nic.port()),
+                                 .pci_address = nic.pci_address(),
+                                 .active = nic.state() == "active",
+                                 .rate_bits_per_second = nic.rate_bits_per_second()});
+  return planned;
+}
+
 std::string endpoint_text(const std::string& node, const std::string& endpoint) {
   return endpoint.empty() ? node : fmt::format("{}/{}", node, endpoint);
 }

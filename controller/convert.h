@@ -12,6 +12,7 @@ namespace railgauge {
 
 std::string endpoint_text(const std::string& node, const std::string& endpoint);  // "n1/rxe0:1"
 
+plan::PlanNode plan_node_of(const fleet::NodeState& node);
 api::NodeInfo to_api(const fleet::NodeState& node);
 api::NodeInfo to_api(const store::NodeRow& row);  // not seen in this controller's life
 api::RunPlan to_api(const plan::Plan& plan);

@@ -10,7 +10,7 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include "controller/auth.h"
+#include "controller/fleet/auth.h"
 #include "kernels/core/handle.h"
 #include "kernels/core/result.h"
 

@@ -83,8 +83,12 @@ void set_up_logging(const std::string& level) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("controller"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
   spdlog::set_level(spdlog::level::from_str(level));
-  // What matters in gRPC's own lines is told by the code that gets the error.
-  gpr_set_log_function([](gpr_log_func_args* line) { spdlog::debug("gRPC: {}", line->message); });
+  // Of gRPC's own lines only those about refused connections (TLS) tell what nobody else does.
+  gpr_set_log_function([](gpr_log_func_args* line) {
+    const bool refused =
+        std::string_view(line->message).find("Handshake failed") != std::string_view::npos;
+    spdlog::log(refused ? spdlog::level::warn : spdlog::level::debug, "gRPC: {}", line->message);
+  });
 }
 
 // Waits for one of the set, or `seconds`; 0 when none came.
@@ -116,8 +120,8 @@ int serve(const Config& config) {
   spdlog::info("stopping; a second signal does not wait for running tasks");
   (*server)->begin_stop();
   constexpr double kLookSeconds = 0.05;
-  const double give_up = run::monotonic_seconds() + kDrainSeconds;
-  while (!(*server)->idle() && run::monotonic_seconds() < give_up)
+  const double give_up = fleet::monotonic_seconds() + kDrainSeconds;
+  while (!(*server)->idle() && fleet::monotonic_seconds() < give_up)
     if (wait_for_signal(signals, kLookSeconds) != 0) break;
   server->reset();
   return signal == SIGINT ? kExitInterrupted : kExitTerminated;

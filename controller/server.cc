@@ -62,7 +62,7 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config,
       fleet_(loop_, *store_, fleet_options),
       director_(loop_, fleet_, *store_, metrics_),
       control_(loop_, fleet_, director_, *store_, SuiteFolder(suites_folder(config))),
-      pool_(std::make_unique<run::WorkerPool>(kWorkers)),
+      pool_(std::make_unique<fleet::WorkerPool>(kWorkers)),
       agent_link_(fleet_, peers_),
       control_service_(control_, peers_, *pool_) {
   fleet_.set_listener(&director_);
@@ -127,15 +127,19 @@ Status Server::start_grpc(const Config& config) {
 
 Status Server::start_http(const Config& config) {
   if (config.metrics_listen.empty()) return {};
-  http_ = RG_TRY(http::Server::start(
-      config.metrics_listen,
-      {.metrics = [this] { return metrics_.text(); }, .healthy = [this] { return !stopping_; }}));
+  const HostPort address = RG_TRY(parse_host_port("metrics-listen", config.metrics_listen));
+  auto started = http::Server::start(
+      address.host, address.port,
+      {.metrics = [this] { return metrics_.text(); }, .healthy = [this] { return !stopping_; }});
+  if (!started)
+    return fail(started.error().code, fmt::format("--metrics-listen {}", started.error().message));
+  http_ = std::move(*started);
   spdlog::info("metrics on port {}", http_->port());
   return {};
 }
 
 void Server::on_tick() {
-  const double now = run::monotonic_seconds();
+  const double now = fleet::monotonic_seconds();
   fleet_.tick(now);
   director_.tick(now);
   std::array<std::uint32_t, 3> counts{};

@@ -9,13 +9,13 @@
 
 #include "controller/config.h"
 #include "controller/control.h"
+#include "controller/director.h"
+#include "controller/fleet/event_loop.h"
 #include "controller/fleet/fleet.h"
+#include "controller/fleet/worker_pool.h"
 #include "controller/http/server.h"
 #include "controller/listen.h"
 #include "controller/metrics.h"
-#include "controller/run/director.h"
-#include "controller/run/event_loop.h"
-#include "controller/run/worker_pool.h"
 #include "controller/service.h"
 #include "controller/store/store.h"
 
@@ -24,8 +24,8 @@ namespace railgauge {
 class Server {
  public:
   static constexpr std::size_t kWorkers = 2;
-  static constexpr double kStatsSeconds = 5;     // between two looks at the store for the metrics
-  static constexpr double kShutdownSeconds = 3;  // for calls to end by themselves
+  static constexpr double kStatsSeconds = 5;       // between two looks at the store for the metrics
+  static constexpr double kShutdownSeconds = 0.5;  // for calls to end by themselves
 
   // Opens the database, ends what an earlier controller left open, then takes calls. Errors are one
   // line that names the setting at fault.
@@ -53,11 +53,11 @@ class Server {
   std::unique_ptr<store::Store> store_;
   Metrics metrics_;
   auth::PeerBook peers_;
-  run::EventLoop loop_;
+  fleet::EventLoop loop_;
   fleet::Fleet fleet_;
   run::Director director_;
   Control control_;
-  std::unique_ptr<run::WorkerPool> pool_;
+  std::unique_ptr<fleet::WorkerPool> pool_;
   fleet::AgentLinkService agent_link_;
   ControlService control_service_;
   std::unique_ptr<grpc::Server> grpc_;

@@ -7,16 +7,16 @@
 #include <grpcpp/grpcpp.h>
 
 #include "controller/api/control.grpc.pb.h"
-#include "controller/auth.h"
 #include "controller/control.h"
-#include "controller/run/worker_pool.h"
+#include "controller/fleet/auth.h"
+#include "controller/fleet/worker_pool.h"
 
 namespace railgauge {
 
 class ControlService final : public api::Control::CallbackService {
  public:
   // Everything outlives it; the pool is to be destroyed after the server's last call ended.
-  ControlService(Control& control, const auth::PeerBook& peers, run::WorkerPool& pool)
+  ControlService(Control& control, const auth::PeerBook& peers, fleet::WorkerPool& pool)
       : control_(control), peers_(peers), pool_(pool) {}
 
   using Unary = grpc::ServerUnaryReactor;
@@ -53,7 +53,7 @@ class ControlService final : public api::Control::CallbackService {
 
   Control& control_;
   const auth::PeerBook& peers_;
-  run::WorkerPool& pool_;
+  fleet::WorkerPool& pool_;
 };
 
 }  // namespace railgauge

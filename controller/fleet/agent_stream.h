@@ -13,7 +13,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "controller/api/agent.grpc.pb.h"
-#include "controller/auth.h"
+#include "controller/fleet/auth.h"
 #include "controller/fleet/roster.h"
 
 namespace railgauge::fleet {

@@ -9,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/fleet/rows.h"
+#include "kernels/core/failpoint.h"
 
 namespace railgauge::fleet {
 namespace {
@@ -56,7 +57,7 @@ std::vector<StoredRecords> summary_of(const api::RecordBatch& batch) {
 
 }  // namespace
 
-Fleet::Fleet(run::EventLoop& loop, store::Store& store, FleetOptions options)
+Fleet::Fleet(fleet::EventLoop& loop, store::Store& store, FleetOptions options)
     : loop_(loop), store_(store), options_(options), roster_(options.roster) {}
 
 std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, auth::Peer peer) {
@@ -79,7 +80,7 @@ std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, a
     stream->finish(to_grpc(allowed.error()));
   }
   loop_.post([this, stream] {
-    streams_[stream->session()] = {.wire = stream, .opened = run::monotonic_seconds()};
+    streams_[stream->session()] = {.wire = stream, .opened = fleet::monotonic_seconds()};
     stream->read_next();
   });
   return stream;
@@ -97,11 +98,11 @@ void Fleet::on_message(Session session, api::AgentMessage message) {
       message.body_case() == api::AgentMessage::BODY_NOT_SET)
     return stream.wire->finish(
         {grpc::StatusCode::FAILED_PRECONDITION, "the first message, and only it, must be Hello"});
-  roster_.seen(session, run::monotonic_seconds());
+  roster_.seen(session, fleet::monotonic_seconds());
   const Roster::Node* holder = roster_.find(stream.name);
   if (holder == nullptr || holder->session != session) return;  // replaced meanwhile
   NodeState& node = nodes_[stream.name];
-  node.last_seen_at_unix = run::unix_seconds();
+  node.last_seen_at_unix = fleet::unix_seconds();
   if (message.has_records()) return on_records(stream, std::move(*message.mutable_records()));
   if (message.has_heartbeat())
     on_heartbeat(node, message.heartbeat());
@@ -144,7 +145,7 @@ void Fleet::on_hello(Stream& stream, api::Hello hello) {
   Status sound = check_hello(stream, hello);
   Result<Roster::Attached> attached =
       sound ? roster_.attach(stream.wire->session(), hello.name(), hello.node_id(),
-                             hello.incarnation(), run::monotonic_seconds())
+                             hello.incarnation(), fleet::monotonic_seconds())
             : Result<Roster::Attached>(tl::unexpected(sound.error()));
   if (attached) return welcome(stream, std::move(hello), *attached);
   const std::string text = fmt::format("agent {} from {} refused: {}", hello.name(),
@@ -173,8 +174,8 @@ void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& at
   NodeState& node = nodes_[name];
   node = {.hello = std::move(hello), .address = stream.wire->peer().address};
   node.presence = NodePresence::kAttached;
-  node.presence_since = run::monotonic_seconds();
-  node.attached_at_unix = node.last_seen_at_unix = run::unix_seconds();
+  node.presence_since = fleet::monotonic_seconds();
+  node.attached_at_unix = node.last_seen_at_unix = fleet::unix_seconds();
   api::ControllerMessage message;
   api::Welcome& welcome = *message.mutable_welcome();
   welcome.mutable_contract()->set_major(options_.contract.major);
@@ -238,6 +239,7 @@ void Fleet::on_committed(const Delivery& delivery, const Status& status) {
     if (found != streams_.end()) found->second.wire->finish(to_grpc(status.error()));
     return;
   }
+  failpoint("fleet.records_committed");
   records_stored_ += delivery.count;
   if (found != streams_.end()) {
     api::ControllerMessage message;
@@ -252,11 +254,11 @@ void Fleet::on_closed(Session session) {
   const auto found = streams_.find(session);
   if (found == streams_.end()) return;
   streams_.erase(found);
-  const std::optional<std::string> name = roster_.detach(session, run::monotonic_seconds());
+  const std::optional<std::string> name = roster_.detach(session, fleet::monotonic_seconds());
   if (!name) return;
   NodeState& node = nodes_[*name];
   node.presence = NodePresence::kDetached;
-  node.presence_since = run::monotonic_seconds();
+  node.presence_since = fleet::monotonic_seconds();
   spdlog::info("node {}: its stream ended", *name);
   if (listener_ != nullptr) listener_->node_detached(*name);
 }

@@ -13,8 +13,8 @@
 #include "controller/api/agent.pb.h"
 #include "controller/fleet/agent_stream.h"
 #include "controller/fleet/contract.h"
+#include "controller/fleet/event_loop.h"
 #include "controller/fleet/roster.h"
-#include "controller/run/event_loop.h"
 #include "controller/store/store.h"
 
 namespace railgauge::fleet {
@@ -63,7 +63,7 @@ struct NodeState {
 class Fleet {
  public:
   // Loop and store outlive it. The listener is set before the first stream.
-  Fleet(run::EventLoop& loop, store::Store& store, FleetOptions options = {});
+  Fleet(fleet::EventLoop& loop, store::Store& store, FleetOptions options = {});
   void set_listener(FleetListener* listener) { listener_ = listener; }
 
   // A new stream, from a gRPC thread. Its reading starts on the loop.
@@ -105,7 +105,7 @@ class Fleet {
   void event(std::string kind, const std::string& node_id, std::string text);
   void remember(const NodeState& node);
 
-  run::EventLoop& loop_;
+  fleet::EventLoop& loop_;
   store::Store& store_;
   const FleetOptions options_;
   FleetListener* listener_ = nullptr;

@@ -1,7 +1,5 @@
 #include "controller/fleet/rows.h"
 
-#include <fmt/format.h>
-
 #include "controller/fleet/fleet.h"
 
 namespace railgauge::fleet {
@@ -32,17 +30,6 @@ store::NodeRow row_of(const NodeState& node) {
     row.endpoints.push_back(std::move(endpoint));
   }
   return row;
-}
-
-plan::PlanNode plan_node_of(const NodeState& node) {
-  plan::PlanNode planned{.name = node.hello.name(), .endpoints = {}};
-  for (const api::Nic& nic : node.hello.nics())
-    planned.endpoints.push_back({.kind = "nic",
-                                 .name = fmt::format("{}:{}", nic.device(), nic.port()),
-                                 .pci_address = nic.pci_address(),
-                                 .active = nic.state() == "active",
-                                 .rate_bits_per_second = nic.rate_bits_per_second()});
-  return planned;
 }
 
 }  // namespace railgauge::fleet

@@ -1,7 +1,6 @@
-// A node of the contract as the store keeps it and the planner takes it. Pure.
+// A node of the contract as the store keeps it. Pure.
 #pragma once
 
-#include "controller/plan/planner.h"
 #include "controller/store/rows.h"
 
 namespace railgauge::fleet {
@@ -9,6 +8,5 @@ namespace railgauge::fleet {
 struct NodeState;
 
 store::NodeRow row_of(const NodeState& node);
-plan::PlanNode plan_node_of(const NodeState& node);
 
 }  // namespace railgauge::fleet

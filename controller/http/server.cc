@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "controller/host_port.h"
-
 namespace railgauge::http {
 
 struct Server::Impl {
@@ -29,8 +27,7 @@ Server::~Server() {
 
 int Server::port() const { return impl_->port; }
 
-Result<std::unique_ptr<Server>> Server::start(const std::string& listen, Pages pages) {
-  const HostPort address = RG_TRY(parse_host_port("metrics-listen", listen));
+Result<std::unique_ptr<Server>> Server::start(const std::string& host, int port, Pages pages) {
   auto impl = std::make_unique<Impl>();
   httplib::Server& server = impl->server;
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
@@ -54,15 +51,14 @@ Result<std::unique_ptr<Server>> Server::start(const std::string& listen, Pages p
                if (!good) response.status = 503;
                response.set_content(good ? "ok\n" : "stopping\n", "text/plain");
              });
-  impl->port = address.port == 0 ? server.bind_to_any_port(address.host)
-               : server.bind_to_port(address.host, address.port) ? address.port
-                                                                 : -1;
+  impl->port = port == 0                         ? server.bind_to_any_port(host)
+               : server.bind_to_port(host, port) ? port
+                                                 : -1;
   if (impl->port < 0)
     return fail(
         Code::kAlreadyExists,
-        fmt::format(
-            "--metrics-listen {}: bind failed: the port is taken or the address is not this host's",
-            listen));
+        fmt::format("{}:{}: bind failed: the port is taken or the address is not this host's", host,
+                    port));
   impl->thread = std::thread([&one = *impl] {
     one.server.listen_after_bind();
     one.ended = true;

@@ -17,8 +17,9 @@ class Server {
     std::function<std::string()> metrics;
     std::function<bool()> healthy;
   };
-  // Binds HOST:PORT (port 0: any) and serves. kInvalidArgument, kAlreadyExists (port taken).
-  static Result<std::unique_ptr<Server>> start(const std::string& listen, Pages pages);
+  // Binds (port 0: any) and serves. kAlreadyExists: the port is taken, or the address not this
+  // host's.
+  static Result<std::unique_ptr<Server>> start(const std::string& host, int port, Pages pages);
   ~Server();
   [[nodiscard]] int port() const;
 

@@ -1,7 +1,6 @@
 #include "controller/run/task_machine.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,26 +10,6 @@
 #include "kernels/core/result.h"
 
 namespace railgauge::run {
-namespace {
-
-// Which of several outcomes of one attempt is the attempt's: the first of these that occurs.
-constexpr std::array kWorstFirst{kFailed, kCrashed, kTimedOut, kWaived, kCancelledOutcome};
-
-std::string_view known_outcome(std::string_view outcome) {
-  if (outcome == kPassed) return kPassed;
-  const auto found = std::ranges::find(kWorstFirst, outcome);
-  return found == kWorstFirst.end() ? kCrashed : *found;
-}
-
-// What the ranks that must stop get as their own outcome: a bystander of a waived rank did not
-// crash.
-std::string_view bystander_outcome(std::string_view cause) {
-  if (cause == kWaived || cause == kCancelledOutcome) return kCancelledOutcome;
-  return cause == kTimedOut ? kTimedOut : kCrashed;
-}
-
-}  // namespace
-
 std::string_view name_of(TaskState state) {
   switch (state) {
     case TaskState::kWaiting:
@@ -378,14 +357,7 @@ RankEnd TaskMachine::combined() const {
     const auto told = std::ranges::find(causes_, kCancelledOutcome, &RankEnd::outcome);
     return {std::string(kCancelledOutcome), told == causes_.end() ? cancel_reason_ : told->reason};
   }
-  for (const std::string_view outcome : kWorstFirst) {
-    std::string reasons;
-    for (const RankEnd& cause : causes_)
-      if (cause.outcome == outcome) reasons += (reasons.empty() ? "" : "; ") + cause.reason;
-    if (reasons.empty()) continue;
-    reasons.resize(std::min(reasons.size(), kMaxReasonBytes));
-    return {std::string(outcome), reasons};
-  }
+  if (!causes_.empty()) return worst_of(causes_);
   std::uint32_t points = 0;
   for (std::uint32_t rank = 0; rank < size(); ++rank) {
     points += ranks_[rank].points;

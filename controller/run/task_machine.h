@@ -16,6 +16,8 @@
 #include <variant>
 #include <vector>
 
+#include "controller/run/task_outcome.h"
+
 namespace railgauge::run {
 
 struct RankSpec {
@@ -34,12 +36,6 @@ struct Presence {
   enum class State { kAttached, kDetached, kLost };  // kDetached: may come back as it was
   State state = State::kLost;
   double since_seconds = -1e18;
-};
-
-// How a rank or an attempt ended: an outcome word and one line.
-struct RankEnd {
-  std::string outcome{};
-  std::string reason{};
 };
 
 enum class TaskState { kWaiting, kPreparing, kRunning, kEnding, kEnded };
@@ -93,7 +89,6 @@ class TaskMachine {
   static constexpr double kStoreSeconds = 15;  // from the last rank's end to its final record
   static constexpr double kResumeSeconds =
       10;  // an end that a node, back without the task, still owes
-  static constexpr std::size_t kMaxReasonBytes = 512;
 
   explicit TaskMachine(TaskSpec spec);
 

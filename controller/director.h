@@ -46,7 +46,7 @@ class Director final : public fleet::FleetListener {
   static constexpr std::size_t kMaxWaitingRuns = 16;
   static constexpr std::size_t kMaxWatchers = 64;  // of one run
 
-  Director(EventLoop& loop, fleet::Fleet& fleet, store::Store& store, Metrics& metrics);
+  Director(fleet::EventLoop& loop, fleet::Fleet& fleet, store::Store& store, Metrics& metrics);
 
   // Whether one more run would be accepted: kResourceExhausted, kUnavailable while stopping.
   [[nodiscard]] Status admits() const;
@@ -122,7 +122,7 @@ class Director final : public fleet::FleetListener {
   void save_task(const Run& run, std::size_t index, std::string_view state);
   void save_run_state(Run& run);
 
-  EventLoop& loop_;
+  fleet::EventLoop& loop_;
   fleet::Fleet& fleet_;
   store::Store& store_;
   Metrics& metrics_;

@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-namespace railgauge::run {
+namespace railgauge::fleet {
 
 class EventLoop {
  public:
@@ -57,4 +57,4 @@ double monotonic_seconds();
 // Seconds since 1970, UTC.
 double unix_seconds();
 
-}  // namespace railgauge::run
+}  // namespace railgauge::fleet

@@ -1,4 +1,4 @@
-#include "controller/run/event_loop.h"
+#include "controller/fleet/event_loop.h"
 
 #include <atomic>
 #include <vector>
@@ -6,9 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/run/worker_pool.h"
+#include "controller/fleet/worker_pool.h"
 
-namespace railgauge::run {
+namespace railgauge::fleet {
 namespace {
 
 TEST(EventLoop, TasksRunInOrderOnOneThread) {
@@ -54,4 +54,4 @@ TEST(WorkerPool, AFullQueueRefusesAndTheRestIsDone) {
 }
 
 }  // namespace
-}  // namespace railgauge::run
+}  // namespace railgauge::fleet

@@ -1,4 +1,4 @@
-#include "controller/auth.h"
+#include "controller/fleet/auth.h"
 
 #include <grp.h>
 #include <grpcpp/grpcpp.h>

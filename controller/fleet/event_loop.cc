@@ -1,8 +1,8 @@
-#include "controller/run/event_loop.h"
+#include "controller/fleet/event_loop.h"
 
 #include <chrono>
 
-namespace railgauge::run {
+namespace railgauge::fleet {
 
 double monotonic_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -55,4 +55,4 @@ void EventLoop::work() {
   }
 }
 
-}  // namespace railgauge::run
+}  // namespace railgauge::fleet

@@ -1,8 +1,8 @@
-#include "controller/run/worker_pool.h"
+#include "controller/fleet/worker_pool.h"
 
 #include <utility>
 
-namespace railgauge::run {
+namespace railgauge::fleet {
 
 WorkerPool::WorkerPool(std::size_t threads) {
   for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { loop(); });
@@ -38,4 +38,4 @@ void WorkerPool::loop() {
   }
 }
 
-}  // namespace railgauge::run
+}  // namespace railgauge::fleet

@@ -1,4 +1,4 @@
-#include "controller/auth.h"
+#include "controller/fleet/auth.h"
 
 #include <sys/socket.h>
 #include <unistd.h>

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace railgauge::run {
+namespace railgauge::fleet {
 
 class WorkerPool {
  public:
@@ -34,4 +34,4 @@ class WorkerPool {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace railgauge::run
+}  // namespace railgauge::fleet

@@ -5,9 +5,9 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/director.h"
 #include "controller/metrics.h"
 #include "controller/rfc3339.h"
-#include "controller/run/director.h"
 
 namespace railgauge::run {
 namespace {
@@ -69,13 +69,13 @@ void Director::act(Run& run, const StartTask& action) {
       presence[rank.node] = presence_of(node->second);
   run.active.emplace(action.index, TaskMachine(spec_of(task)));
   feed(run, action.index, [&](TaskMachine& machine, TaskActions& out) {
-    machine.start(presence, monotonic_seconds(), out);
+    machine.start(presence, fleet::monotonic_seconds(), out);
   });
 }
 
 void Director::act(Run& run, const CancelTaskAction& action) {
   feed(run, action.index, [&](TaskMachine& machine, TaskActions& out) {
-    machine.cancel(action.reason, monotonic_seconds(), out);
+    machine.cancel(action.reason, fleet::monotonic_seconds(), out);
   });
 }
 
@@ -177,7 +177,7 @@ void Director::act(Run& run, std::size_t index, const TaskFinished& action) {
 }
 
 void Director::act(Run& run, const RunFinished& action) {
-  const double now = unix_seconds();
+  const double now = fleet::unix_seconds();
   run.ended = true;
   store::RunUpdate update;
   update.run_id = run.order.run_id;

@@ -1,4 +1,4 @@
-#include "controller/run/director.h"
+#include "controller/director.h"
 
 #include <algorithm>
 
@@ -34,7 +34,8 @@ Director::Run::Run(RunOrder ordered) : order(std::move(ordered)), machine(specs_
   for (const std::string& node : order.plan.nodes) summary.add_nodes(node);
 }
 
-Director::Director(EventLoop& loop, fleet::Fleet& fleet, store::Store& store, Metrics& metrics)
+Director::Director(fleet::EventLoop& loop, fleet::Fleet& fleet, store::Store& store,
+                   Metrics& metrics)
     : loop_(loop), fleet_(fleet), store_(store), metrics_(metrics) {}
 
 Status Director::admits() const {
@@ -60,11 +61,11 @@ void Director::start_next() {
   active_ = waiting_.front();
   waiting_.pop_front();
   Run& run = *runs_[active_];
-  run.summary.set_started_at(rfc3339(unix_seconds()));
+  run.summary.set_started_at(rfc3339(fleet::unix_seconds()));
   store::RunUpdate update;
   update.run_id = active_;
   update.state = "running";
-  update.started_at = unix_seconds();
+  update.started_at = fleet::unix_seconds();
   save([this, update] { return store_.update_run(update); });
   feed(run, [](RunMachine& machine, RunActions& out) { machine.start(out); });
   if (!run.ended) tell(run, "", "started");
@@ -155,7 +156,7 @@ void Director::for_active_tasks(Event event) {
 }
 
 void Director::node_attached(const std::string& name, const std::vector<api::TaskRef>& running) {
-  const double now = monotonic_seconds();
+  const double now = fleet::monotonic_seconds();
   // To us its runners are lost, also those that it still has after a long silence.
   for (const api::TaskRef& ref : running)
     send_cancel(name, ref, "cancelled", "the controller does not expect this task any more");
@@ -171,24 +172,25 @@ void Director::node_resumed(const std::string& name, const std::vector<api::Task
       if (ref.run_id() == active_ && ref.task_id() == task.spec().task_id &&
           ref.attempt() == task.attempt())
         ranks.push_back(ref.rank());
-    task.node_resumed(name, ranks, monotonic_seconds(), out);
+    task.node_resumed(name, ranks, fleet::monotonic_seconds(), out);
   });
 }
 
 void Director::node_detached(const std::string& name) {
   for_active_tasks([&](TaskMachine& task, TaskActions& out) {
-    task.node_detached(name, monotonic_seconds(), out);
+    task.node_detached(name, fleet::monotonic_seconds(), out);
   });
 }
 
 void Director::node_lost(const std::string& name) {
-  for_active_tasks(
-      [&](TaskMachine& task, TaskActions& out) { task.node_lost(name, monotonic_seconds(), out); });
+  for_active_tasks([&](TaskMachine& task, TaskActions& out) {
+    task.node_lost(name, fleet::monotonic_seconds(), out);
+  });
 }
 
 void Director::task_message(const std::string& name, api::AgentMessage message) {
   using Body = api::AgentMessage;
-  const double now = monotonic_seconds();
+  const double now = fleet::monotonic_seconds();
   const Body::BodyCase kind = message.body_case();
   const api::TaskRef ref = kind == Body::kPrepared  ? message.prepared().task()
                            : kind == Body::kRefusal ? message.refusal().task()
@@ -225,8 +227,8 @@ void Director::records_stored(const std::string& name,
     std::optional<RankEnd> end;
     if (rank.final) end = RankEnd{rank.final->outcome(), rank.final->reason()};
     feed(*run, run->index_of[rank.task.task_id()], [&](TaskMachine& machine, TaskActions& out) {
-      machine.stored(rank.task.attempt(), rank.task.rank(), rank.points, end, monotonic_seconds(),
-                     out);
+      machine.stored(rank.task.attempt(), rank.task.rank(), rank.points, end,
+                     fleet::monotonic_seconds(), out);
     });
     drive(*run);
   }

@@ -1,0 +1,312 @@
+// The program itself: signals, exit codes, what it leaves behind and finds, its memory.
+#include <fcntl.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/testing/server_bench.h"
+
+namespace railgauge {
+namespace {
+
+using testing::HasSubstr;
+using testing_agent::Script;
+using testing_agent::ScriptedAgent;
+using testing_agent::ServerBench;
+using testing_agent::welcome;
+using Kind = api::ControllerMessage::BodyCase;
+
+std::string program() {
+  const char* build = std::getenv("RAILGAUGE_BUILD_DIR");
+  return fmt::format("{}/bin/railgauge-controller", build == nullptr ? "build/dev" : build);
+}
+
+class Process {
+ public:
+  Process(const ServerBench& bench, const std::vector<std::string>& more,
+          const std::string& failpoint = "")
+      : stderr_path_(bench.path(fmt::format("stderr.{}", ++count_))) {
+    std::vector<std::string> words{program(), "--socket=" + bench.config_.socket,
+                                   "--database=" + bench.config_.database,
+                                   "--suites=" + bench.config_.suites, "--metrics-listen=none"};
+    words.insert(words.end(), more.begin(), more.end());
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    const int out = ::open(stderr_path_.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
+    ::dup2(out, STDERR_FILENO);
+    if (!failpoint.empty()) ::setenv("RAILGAUGE_FAILPOINT", failpoint.c_str(), 1);
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    ::execv(arguments[0], arguments.data());
+    ::_exit(127);
+  }
+  ~Process() {
+    if (pid_ > 0) signal(SIGKILL);
+    wait();
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  void signal(int number) const { ::kill(pid_, number); }
+  // Exit code, or minus the signal.
+  int wait() {
+    if (pid_ <= 0) return status_;
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    pid_ = -1;
+    status_ = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    return status_;
+  }
+  [[nodiscard]] std::string error_text() const {
+    std::ostringstream text;
+    text << std::ifstream(stderr_path_).rdbuf();
+    return text.str();
+  }
+  [[nodiscard]] bool wait_until_serving() const {
+    constexpr int kLooks = 2'000;
+    for (int look = 0; look < kLooks; ++look) {
+      if (error_text().find("serves") != std::string::npos) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+  [[nodiscard]] double resident_bytes() const {
+    std::ifstream statm(fmt::format("/proc/{}/statm", pid_));
+    double pages = 0;
+    double resident = 0;
+    statm >> pages >> resident;
+    return resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  }
+
+ private:
+  inline static int count_ = 0;
+  std::string stderr_path_;
+  pid_t pid_ = -1;
+  int status_ = 0;
+};
+
+// The program on the bench's socket, answering.
+class ProcessTest : public testing::Test {
+ protected:
+  std::unique_ptr<api::Control::Stub> connect(const Process& controller) {
+    return api::Control::NewStub(open_channel(controller));
+  }
+  std::shared_ptr<grpc::Channel> open_channel(const Process& controller) {
+    EXPECT_TRUE(controller.wait_until_serving()) << controller.error_text();
+    return grpc::CreateChannel(bench_.target(), grpc::InsecureChannelCredentials());
+  }
+  static api::RunSummary start_run(api::Control::Stub& stub) {
+    grpc::ClientContext context;
+    api::RunRequest request;
+    request.mutable_suite()->set_name("pairs");
+    api::RunSummary run;
+    const grpc::Status status = stub.StartRun(&context, request, &run);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return run;
+  }
+  static api::RunDetail detail(api::Control::Stub& stub, const std::string& run_id) {
+    grpc::ClientContext context;
+    api::RunRef ref;
+    ref.set_run_id(run_id);
+    api::RunDetail detail;
+    EXPECT_TRUE(stub.GetRun(&context, ref, &detail).ok());
+    return detail;
+  }
+  ServerBench bench_;
+};
+
+TEST_F(ProcessTest, TermCancelsTheRunAndExitsWith143AndTheSocketIsGone) {
+  std::string run_id;
+  {
+    Process controller(bench_, {});
+    const auto stub = connect(controller);
+    ScriptedAgent n1(bench_.agent("n1", Script::kHang));
+    ScriptedAgent n2(bench_.agent("n2", Script::kHang));
+    ASSERT_TRUE(welcome(n1) && welcome(n2));
+    run_id = start_run(*stub).run_id();
+    ASSERT_TRUE(n1.wait_until([](const ScriptedAgent& a) { return a.count(Kind::kGo) == 1; }));
+    controller.signal(SIGTERM);
+    EXPECT_EQ(controller.wait(), 143) << controller.error_text();
+    EXPECT_FALSE(std::filesystem::exists(bench_.config_.socket));
+  }
+  Process controller(bench_, {});
+  EXPECT_EQ(detail(*connect(controller), run_id).run().outcome(), "cancelled");
+}
+
+TEST_F(ProcessTest, AKilledControllersRunEndsAsCrashedAndItsSocketIsReplaced) {
+  std::string run_id;
+  {
+    Process controller(bench_, {});
+    const auto stub = connect(controller);
+    ScriptedAgent n1(bench_.agent("n1", Script::kHang));
+    ScriptedAgent n2(bench_.agent("n2", Script::kHang));
+    ASSERT_TRUE(welcome(n1) && welcome(n2));
+    run_id = start_run(*stub).run_id();
+    ASSERT_TRUE(n1.wait_until([](const ScriptedAgent& a) { return a.count(Kind::kGo) == 1; }));
+    controller.signal(SIGKILL);
+    EXPECT_EQ(controller.wait(), -SIGKILL);
+  }
+  EXPECT_TRUE(std::filesystem::exists(bench_.config_.socket));
+  Process controller(bench_, {});
+  const api::RunDetail after = detail(*connect(controller), run_id);
+  EXPECT_EQ(after.run().state(), "ended");
+  EXPECT_EQ(after.run().outcome(), "crashed");
+  EXPECT_THAT(after.run().reason(), HasSubstr("controller restarted"));
+}
+
+#ifdef RAILGAUGE_FAILPOINTS
+TEST_F(ProcessTest, KilledBetweenCommitAndAcknowledgementItStoresARecordOnce) {
+  Record record;
+  record.mutable_key()->set_task_id("t0001");
+  record.mutable_key()->set_attempt(1);
+  record.mutable_point()->set_metric("latency_ns");
+  record.mutable_point()->set_meaning("half_rtt");
+  record.mutable_point()->set_unit("ns");
+  record.mutable_point()->set_median(7);
+  {
+    Process controller(bench_, {});
+    const auto stub = connect(controller);
+    ScriptedAgent n1(bench_.agent("n1", Script::kKeepSilent));
+    ScriptedAgent n2(bench_.agent("n2", Script::kKeepSilent));
+    ASSERT_TRUE(welcome(n1) && welcome(n2));
+    record.mutable_key()->set_run_id(start_run(*stub).run_id());
+    Record started;
+    *started.mutable_key() = record.key();
+    started.mutable_started()->set_kernel("fake.lat");
+    started.mutable_started()->set_revision(1);
+    started.mutable_started()->set_size(2);
+    started.mutable_started()->set_endpoint("rxe0:1");
+    n1.deliver(started);
+    ASSERT_TRUE(n1.wait_until([](const ScriptedAgent& a) { return a.acknowledged() == 1; }));
+    record.mutable_key()->set_sequence(1);
+  }
+  {
+    Process controller(bench_, {}, "fleet.records_committed");
+    ASSERT_TRUE(controller.wait_until_serving());
+    ScriptedAgent n1(bench_.agent("n1", Script::kKeepSilent));
+    n1.deliver(record);
+    EXPECT_EQ(controller.wait(), -SIGKILL);
+    EXPECT_EQ(n1.acknowledged(), 0U);
+  }
+  Process controller(bench_, {});
+  const auto stub = connect(controller);
+  ScriptedAgent n1(bench_.agent("n1", Script::kKeepSilent));
+  n1.deliver(record);
+  Record final_record;
+  *final_record.mutable_key() = record.key();
+  final_record.mutable_key()->set_sequence(2);
+  final_record.mutable_final()->set_outcome("passed");
+  n1.deliver(final_record);
+  ASSERT_TRUE(n1.wait_until([](const ScriptedAgent& a) { return a.acknowledged() == 2; }));
+  grpc::ClientContext context;
+  api::ResultsRequest request;
+  request.set_run_id(record.key().run_id());
+  api::ResultList results;
+  ASSERT_TRUE(stub->QueryResults(&context, request, &results).ok());
+  ASSERT_EQ(results.points_size(), 1);
+  EXPECT_EQ(results.points(0).point().median(), 7);
+}
+#endif
+
+TEST_F(ProcessTest, ASecondControllerOnTheSocketIsRefusedAndTheFirstGoesOn) {
+  Process first(bench_, {});
+  const auto stub = connect(first);
+  bench_.config_.database = bench_.path("other.db");
+  Process second(bench_, {});
+  EXPECT_EQ(second.wait(), 4);
+  EXPECT_THAT(second.error_text(), HasSubstr("another controller answers there"));
+  grpc::ClientContext context;
+  api::VersionInfo version;
+  EXPECT_TRUE(stub->GetVersion(&context, {}, &version).ok());
+}
+
+TEST_F(ProcessTest, WrongUseIsOneLineAndExitCode2) {
+  Process unknown(bench_, {"--sokcet=x"});
+  EXPECT_EQ(unknown.wait(), 2);
+  Process open_port(bench_, {"--listen=127.0.0.1:0"});
+  EXPECT_EQ(open_port.wait(), 2);
+  EXPECT_THAT(open_port.error_text(), HasSubstr("or --insecure"));
+  Process no_config(bench_, {"--config=/nonexistent/c.conf"});
+  EXPECT_EQ(no_config.wait(), 2);
+}
+
+// The services that the program did not define have no stubs here: their messages are written out.
+std::string generic_call(grpc::Channel& channel, const std::string& method,
+                         const std::string& request) {
+  grpc::GenericStub stub(std::shared_ptr<grpc::Channel>(&channel, [](grpc::Channel*) {}));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+  grpc::CompletionQueue queue;
+  const auto call = stub.PrepareCall(&context, method, &queue);
+  void* tag = nullptr;
+  bool ok = false;
+  const auto wait = [&] { return queue.Next(&tag, &ok) && ok; };
+  call->StartCall(nullptr);
+  EXPECT_TRUE(wait());
+  const grpc::Slice slice(request);
+  call->Write(grpc::ByteBuffer(&slice, 1), grpc::WriteOptions().set_last_message(), nullptr);
+  EXPECT_TRUE(wait());
+  grpc::ByteBuffer answer;
+  call->Read(&answer, nullptr);
+  EXPECT_TRUE(wait()) << method;
+  grpc::Status status;
+  context.TryCancel();
+  call->Finish(&status, nullptr);
+  queue.Next(&tag, &ok);
+  grpc::Slice whole;
+  answer.DumpToSingleSlice(&whole);
+  return {reinterpret_cast<const char*>(whole.begin()), whole.size()};
+}
+
+TEST_F(ProcessTest, ReflectionAndHealthAnswer) {
+  Process controller(bench_, {});
+  const auto channel = open_channel(controller);
+  const std::string services = generic_call(
+      *channel, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", "\x3a\x01*");
+  for (const char* name :
+       {"railgauge.api.Control", "railgauge.api.AgentLink", "grpc.health.v1.Health"})
+    EXPECT_THAT(services, HasSubstr(name));
+  const std::string serving("\x08\x01");
+  EXPECT_EQ(generic_call(*channel, "/grpc.health.v1.Health/Check", ""), serving);
+  EXPECT_EQ(generic_call(*channel, "/grpc.health.v1.Health/Check", "\x0a\x15railgauge.api.Control"),
+            serving);
+}
+
+TEST_F(ProcessTest, WithThreeNodesAndARunItStaysBelow40MegabytesResident) {
+  Process controller(bench_, {});
+  const auto stub = connect(controller);
+  std::vector<std::unique_ptr<ScriptedAgent>> agents;
+  for (const char* name : {"n1", "n2", "n3"}) {
+    agents.push_back(std::make_unique<ScriptedAgent>(bench_.agent(name)));
+    ASSERT_TRUE(welcome(*agents.back()));
+  }
+  for (int i = 0; i < 3; ++i) {
+    api::RunRef ref;
+    ref.set_run_id(start_run(*stub).run_id());
+    grpc::ClientContext context;
+    auto stream = stub->WatchRun(&context, ref);
+    api::RunEvent event;
+    while (stream->Read(&event)) {
+    }
+    EXPECT_EQ(event.run().outcome(), "passed");
+  }
+  const double resident = controller.resident_bytes();
+  RecordProperty("resident_bytes", fmt::format("{}", resident));
+  EXPECT_GT(resident, 1e6);
+  EXPECT_LT(resident, 40e6);
+}
+
+}  // namespace
+}  // namespace railgauge
