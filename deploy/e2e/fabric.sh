@@ -38,7 +38,7 @@ quick_measures_three_pairs() {
     ([.points[].endpoints | join(" ")] | unique | length == 3)
     and all(.points[]; .point.median > 0 and .point.median_low > 0 and .point.median_high >= .point.median_low
       and .point.sample_count > 0 and (.point.unit | length > 0) and (.point | has("p90") and has("p99") and has("p999"))
-      and .facts.path == "host" and .facts.driver == "rxe" and (.point.synthetic | not) and .point.verified)
+      and .facts.path == "host" and .facts.driver == "rdma_rxe" and (.point.synthetic | not) and .point.verified)
     and ([.points[] | select(.point.metric == "latency_ns") | .point.meaning] | unique == ["half_rtt"])' "$work/results.json"
 }
 
@@ -63,6 +63,8 @@ locked_memory_too_small_says_what_to_set() {
 }
 
 missing_device_says_what_is_there() {
+  fabric exec n2 --detach --log listen "$bin/railgauge-runner" verbs.write_lat -d rxe0 --listen 0.0.0.0:7498
+  sleep 1
   expect_exit 5 fabric exec n1 "$bin/railgauge-runner" verbs.write_lat -d mlx5_9 --connect 192.0.2.2:7498 2>"$work/device.err"
   cat "$work/device.err"
   grep -q mlx5_9 "$work/device.err" && grep -q rxe0 "$work/device.err"
