@@ -56,21 +56,39 @@ tidy() {
     files=$(tracked 'kernels/core/*.cc' 'controller/plan/*.cc' 'controller/run/*.cc' | grep -v -E '_(test|bench)\.cc$'); fi
   echo "$files" | xargs -P 2 -n 3 clang-tidy -p build/ci --quiet
 }
+# What the sanitizers read: memory where strangers' bytes and C handles are, threads where there are several.
+# gRPC's own library is not instrumented, so its programs are left to --full under the address sanitizer only.
+asan_programs=(core_test catalog_test kernel_contract_test verbs_test verbs_kernels_test fake_verbs_test runner_test
+  agent_unit_test plan_test store_test store_fault_test run_machines_test compare_table_test vfabric_switch_test)
+tsan_programs=(core_test runner_test store_test event_loop_test)
 sanitized() {
-  configure_and_build "$1" && ctest --test-dir "build/$1" -L unit -LE slow_sanitized -j2 --output-on-failure --no-tests=error
+  local preset=$1 regex; shift
+  [ "$full$preset" != 1asan ] || set -- all
+  regex="^($(IFS='|'; echo "$*"))\$"
+  [ "$1" != all ] || regex=.
+  configure_and_build "$preset" --target "$@" &&
+    ctest --test-dir "build/$preset" -L unit -R "$regex" -j2 --output-on-failure --no-tests=error
 }
 e2e() { ctest --test-dir build/ci -L e2e --output-on-failure --no-tests=error; }
+
+# An interval misses the truth one time in twenty, and a busy machine makes it useless: one repetition with more
+# launches is allowed, both tables stay in the log.
+compare() {
+  local code=0
+  deploy/compare_perftest.sh || code=$?
+  case $code in 3 | 4) echo "once more, with more launches"; deploy/compare_perftest.sh --rounds 15 ;; *) return $code ;; esac
+}
 
 step deps "packages" deploy/deps.sh --yes
 step format "clang-format, shellcheck" format
 step build "configure and build (preset ci)" configure_and_build ci
 step unit "unit tests and include rules" unit
 step tidy "clang-tidy" tidy
-step asan "address and undefined behaviour sanitizers" sanitized asan
-step tsan "thread sanitizer" sanitized tsan
+step asan "address and undefined behaviour sanitizers" sanitized asan "${asan_programs[@]}"
+step tsan "thread sanitizer" sanitized tsan "${tsan_programs[@]}"
 if [ "$fabric" = 1 ]; then
   step e2e "end to end on the virtual fabric" e2e
-  step compare "held against perftest" deploy/compare_perftest.sh
+  step compare "held against perftest" compare
 fi
 
 echo "check took $((($(date +%s) - began) / 60)) min $((($(date +%s) - began) % 60)) s; logs in $logs"

@@ -31,7 +31,7 @@ perftest() {
 ours() {
   local measure=$1; shift
   case $measure in
-    lat) timeout $kLaunchSeconds "$runner" verbs.write_lat -d rxe0 --sizes $kLatBytes --iterations "$lat_iterations" "$@" ;;
+    lat) timeout $kLaunchSeconds "$runner" verbs.write_lat -d rxe0 --inline-bytes 0 --sizes $kLatBytes --iterations "$lat_iterations" "$@" ;;
     bw) timeout $kLaunchSeconds "$runner" verbs.write_bw -d rxe0 --sizes $kBwBytes --iterations "$bw_iterations" \
       --depth $kDepth --signal-every $kSignalEvery "$@" ;;
   esac
