@@ -18,6 +18,8 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
+steps="deps format build unit tidy asan tsan e2e compare"
+case " $steps  " in *" $only "*) ;; *) echo "check.sh: --only $only: no such step; allowed: $steps" >&2; exit 2 ;; esac
 export RAILGAUGE_CHECK_FULL=$full
 logs=build/check
 mkdir -p "$logs"
@@ -42,10 +44,11 @@ step() {
 tracked() { git ls-files -co --exclude-standard "$@"; }
 
 format() {
+  ! git grep -nE '^@[A-Z]+@$' -- README.md || return  # an output that was never pasted
   tracked '*.h' '*.cc' '*.cu' | xargs clang-format --dry-run -Werror || return
   { tracked '*.sh'; echo deploy/vfabric/vfabric; echo .ci/run; } | xargs shellcheck -x -S warning || return
   # A path of the machine that it was written on helps nobody.
-  ! git grep -nIE '(/home/|/root/)[a-z]' -- ':!deploy/check.sh' || return
+  ! git grep -nIE '(^|[^]A-Za-z0-9_"}*/])/(home|root)/[a-z]' -- ':!deploy/check.sh' || return
 }
 configure_and_build() { cmake --preset "$1" && cmake --build "build/$1" "${@:2}"; }
 unit() { ctest --test-dir build/ci -L unit -j2 --output-on-failure --no-tests=error; }
