@@ -45,7 +45,7 @@ format() {
   tracked '*.h' '*.cc' '*.cu' | xargs clang-format --dry-run -Werror || return
   { tracked '*.sh'; echo deploy/vfabric/vfabric; echo .ci/run; } | xargs shellcheck -x -S warning || return
   # A path of the machine that it was written on helps nobody.
-  ! git grep -nIE '(/home/|/root/)[a-z]' -- ':!deploy/check.sh' || return
+  ! git grep -nIE '(^|[^]A-Za-z0-9_"}*/])/(home|root)/[a-z]' -- ':!deploy/check.sh' || return
 }
 configure_and_build() { cmake --preset "$1" && cmake --build "build/$1" "${@:2}"; }
 unit() { ctest --test-dir build/ci -L unit -j2 --output-on-failure --no-tests=error; }

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# The include rules catch what they are there for: each line below is planted in a tree of its own.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+mkdir "$tree/deploy"
+cp "$here/check_includes.sh" "$tree/deploy/"
+git -C "$tree" init -q
+
+# planted WANTED_EXIT FILE LINE
+planted() {
+  local got=0
+  mkdir -p "$tree/$(dirname "$2")"
+  printf '%s\n' "$3" >"$tree/$2"
+  git -C "$tree" add -A
+  "$tree/deploy/check_includes.sh" >"$tree/out" || got=$?
+  rm "$tree/$2"
+  [ "$got" = "$1" ] || { echo "exit $got, wanted $1: $2 with $3"; cat "$tree/out"; exit 1; }
+}
+planted 0 kernels/verbs/a.cc '#include "kernels/core/result.h"'
+planted 1 kernels/core/a.cc '#include "kernels/verbs/device.h"'
+planted 1 agent/a.cc '#include "controller/store/store.h"'
+planted 1 kernels/verbs/a.cc '#include "kernels/runner/run.h"'
+planted 1 agent/a.cc '#include <infiniband/verbs.h>'
+planted 1 kernels/runner/a.cc '#include <grpcpp/grpcpp.h>'
+planted 1 controller/plan/a.cc '#include <sqlite3.h>'
+planted 1 newroom/a.cc '#include <vector>'
+echo "8 passed, 0 failed"
