@@ -83,14 +83,33 @@ TEST_F(LinkTest, SaysHelloWithItsContractAndIsWelcomed) {
   EXPECT_EQ(heard[0].hello().contract().minor(), kContractMinor);
 }
 
-TEST_F(LinkTest, ComesBackAfterALostStreamAndBringsWhatWaited) {
+TEST_F(LinkTest, ComesBackAfterALostStreamWithoutWhatWasMeantForIt) {
   start(options());
   ASSERT_TRUE(next(LinkEvent::Kind::kAttached));
   controller_->drop();
   ASSERT_TRUE(next(LinkEvent::Kind::kLost));
   ASSERT_TRUE(link_->send(step(1)));
   ASSERT_TRUE(next(LinkEvent::Kind::kAttached));
-  EXPECT_TRUE(controller_->until([](const Heard& heard) { return steps(heard) == 1; }));
+  ASSERT_TRUE(link_->send(step(2)));
+  ASSERT_TRUE(controller_->until([](const Heard& heard) { return steps(heard) > 0; }));
+  EXPECT_EQ(controller_->heard().back().step().step().step(), 2u);
+}
+
+TEST_F(LinkTest, NothingGoesToAStreamThatItsOwnerHasNotHeardOf) {
+  start(options());
+  ASSERT_TRUE(next(LinkEvent::Kind::kAttached));
+  controller_->drop();
+  ASSERT_TRUE(
+      controller_->until([](const Heard& all) { return FakeController::hellos(all) == 2; }));
+  // Attached or about to be; either way the owner still believes in the stream before.
+  ASSERT_TRUE(link_->send(step(1)));
+  ASSERT_TRUE(next(LinkEvent::Kind::kLost));
+  if (events_.empty()) {
+    ASSERT_TRUE(next(LinkEvent::Kind::kAttached));
+  }
+  ASSERT_TRUE(link_->send(step(2)));
+  ASSERT_TRUE(controller_->until([](const Heard& heard) { return steps(heard) > 0; }));
+  EXPECT_EQ(controller_->heard().back().step().step().step(), 2u);
 }
 
 TEST_F(LinkTest, WaitsForAControllerThatIsNotThereYet) {
@@ -101,16 +120,6 @@ TEST_F(LinkTest, WaitsForAControllerThatIsNotThereYet) {
   EXPECT_FALSE(lost->permanent);
   controller_ = std::make_unique<FakeController>(target_);
   EXPECT_TRUE(next(LinkEvent::Kind::kAttached));
-}
-
-TEST_F(LinkTest, RecordsAreNotTakenWithoutAStream) {
-  controller_.reset();
-  start(options());
-  ASSERT_TRUE(next(LinkEvent::Kind::kLost));
-  api::AgentMessage records;
-  records.mutable_records();
-  EXPECT_FALSE(link_->send(records));
-  EXPECT_TRUE(link_->send(step(1)));
 }
 
 TEST_F(LinkTest, APermanentRefusalIsToldAndWaitsUntilAskedAgain) {

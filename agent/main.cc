@@ -18,7 +18,11 @@
 
 #include "agent/agent.h"
 #include "kernels/core/outcome.h"
+<<<<<<< HEAD
 #include "kernels/core/settings_file.h"
+=======
+#include "kernels/core/text.h"
+>>>>>>> resend
 
 namespace railgauge::agent {
 namespace {
@@ -106,6 +110,8 @@ Status apply_file(CLI::App& app, const std::string& path) {
 Status check(const Settings& settings) {
   if (settings.agent.name.empty())
     return fail(Code::kInvalidArgument, "the host has no name; use --name");
+  if (valid_utf8(settings.agent.name) != settings.agent.name)
+    return fail(Code::kInvalidArgument, "--name: is no UTF-8");
   return check_link_options(settings.agent.link);
 }
 
