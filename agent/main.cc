@@ -18,11 +18,8 @@
 
 #include "agent/agent.h"
 #include "kernels/core/outcome.h"
-<<<<<<< HEAD
 #include "kernels/core/settings_file.h"
-=======
 #include "kernels/core/text.h"
->>>>>>> resend
 
 namespace railgauge::agent {
 namespace {
