@@ -2,7 +2,13 @@
 // restart.
 #include "controller/server.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <chrono>
+#include <list>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -229,6 +235,71 @@ TEST_F(ServerTest, AStopCancelsTheRunAndSaysNotServing) {
   const auto refused = start_run("pairs");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kUnavailable);
+}
+
+// Keeps one worker thread waiting: it reads a suite from a pipe that nobody writes.
+class BusyWorker {
+ public:
+  BusyWorker(ServerBench& bench, const std::string& name) {
+    RG_CHECK(mkfifo(bench.path(name + ".yaml").c_str(), 0600) == 0);
+    caller_ = std::thread([&bench, name] {
+      grpc::ClientContext context;
+      api::SuiteSource source;
+      source.set_name(name);
+      api::SuiteCheck check;
+      EXPECT_TRUE(bench.stub_->CheckSuite(&context, source, &check).ok());
+    });
+    pipe_ = open(bench.path(name + ".yaml").c_str(), O_WRONLY | O_CLOEXEC);  // waits for the reader
+    RG_CHECK(pipe_ >= 0);
+  }
+  ~BusyWorker() {
+    close(pipe_);
+    caller_.join();
+  }
+  BusyWorker(const BusyWorker&) = delete;
+  BusyWorker& operator=(const BusyWorker&) = delete;
+
+ private:
+  std::thread caller_;
+  int pipe_ = -1;
+};
+
+TEST_F(ServerTest, AWatcherThatLeavesBeforeItsTurnHoldsNoPlace) {
+  ScriptedAgent& n1 = add("n1", Script::kHang);
+  add("n2", Script::kHang);
+  const auto run = start_run("pairs");
+  ASSERT_TRUE(run);
+  ASSERT_TRUE(n1.wait_until([](const ScriptedAgent& a) { return a.count(Kind::kGo) == 1; }));
+  api::RunRef ref;
+  ref.set_run_id(run->run_id());
+  {
+    std::list<BusyWorker> busy;
+    for (std::size_t i = 0; i < Server::kWorkers; ++i)
+      busy.emplace_back(bench_, "pipe" + std::to_string(i));
+    for (std::size_t i = 0; i < run::Director::kMaxWatchers; ++i) {
+      grpc::ClientContext context;
+      set_deadline(context);
+      auto stream = bench_.stub_->WatchRun(&context, ref);
+      stream->WaitForInitialMetadata();  // the controller has the call
+      context.TryCancel();
+      EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+    }
+    grpc::ClientContext context;
+    api::NodeList nodes;
+    EXPECT_EQ(bench_.stub_->ListNodes(&context, {}, &nodes).error_code(),
+              grpc::StatusCode::RESOURCE_EXHAUSTED)
+        << "the watchers wait for a worker";
+  }
+  api::RunEvent event;
+  bool watched = false;
+  for (int i = 0; i < 50 && !watched; ++i) {
+    if (i > 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    grpc::ClientContext context;
+    set_deadline(context);
+    watched = bench_.stub_->WatchRun(&context, ref)->Read(&event);
+  }
+  EXPECT_TRUE(watched);
+  cancel(run->run_id());
 }
 
 TEST_F(ServerTest, WrongRequestsAreOneLineEach) {

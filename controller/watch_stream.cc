@@ -5,12 +5,18 @@ namespace railgauge {
 std::shared_ptr<WatchStream> WatchStream::make(Control& control, std::string run_id) {
   std::shared_ptr<WatchStream> stream(new WatchStream(control, std::move(run_id)));
   stream->self_ = stream;
+  stream->StartSendInitialMetadata();  // the caller learns that it is heard, however long it waits
   return stream;
 }
 
 void WatchStream::begin() {
   const Status watched = control_.watch(run_id_, shared_from_this());
-  if (watched) return;
+  if (watched) {
+    // A caller that left before this had its place taken away before it was given.
+    const std::lock_guard lock(mutex_);
+    if (finished_) control_.unwatch(run_id_, shared_from_this());
+    return;
+  }
   if (watched.error().code != Code::kNotFound)
     return fail({static_cast<grpc::StatusCode>(watched.error().code), watched.error().message});
   Result<api::RunSummary> ended = control_.run_summary(run_id_);

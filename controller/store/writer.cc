@@ -65,21 +65,38 @@ Status Writer::submit_and_wait(std::function<Status()> apply, double wait_second
     std::mutex mutex;
     std::condition_variable arrived;
     std::optional<Status> status;
+    bool begun = false;     // the writer is applying it
+    bool given_up = false;  // the caller was told of a failure: nothing may be applied any more
   };
   const auto answer = std::make_shared<Answer>();  // outlives a wait that was given up
-  RG_TRY_OK(submit({.apply = std::move(apply), .done = [answer](const Status& status) {
+  RG_TRY_OK(submit({.apply = [answer, moved = std::move(apply)]() -> Status {
                       {
                         const std::lock_guard lock(answer->mutex);
-                        answer->status = status;
+                        if (answer->given_up)
+                          return fail(Code::kCancelled, "the caller has given up waiting");
+                        answer->begun = true;
                       }
-                      answer->arrived.notify_all();
-                    }}));
+                      return moved();
+                    },
+                    .done =
+                        [answer](const Status& status) {
+                          {
+                            const std::lock_guard lock(answer->mutex);
+                            answer->status = status;
+                          }
+                          answer->arrived.notify_all();
+                        }}));
+  const std::chrono::duration<double> limit(wait_seconds);
+  const auto told = [&] { return answer->status.has_value(); };
   std::unique_lock lock(answer->mutex);
-  const bool in_time = answer->arrived.wait_for(lock, std::chrono::duration<double>(wait_seconds),
-                                                [&] { return answer->status.has_value(); });
+  bool in_time = answer->arrived.wait_for(lock, limit, told);
+  // What has begun cannot be taken back, so its outcome is worth a second wait.
+  if (!in_time && answer->begun) in_time = answer->arrived.wait_for(lock, limit, told);
+  answer->given_up = !in_time;
   if (!in_time)
-    return fail(Code::kDeadlineExceeded, fmt::format("store {}: write: no commit within {} s",
-                                                     connection_.path(), wait_seconds));
+    return fail(Code::kDeadlineExceeded,
+                fmt::format("store {}: write: no commit within {} s{}", connection_.path(),
+                            wait_seconds, answer->begun ? " and as long again" : ""));
   return *answer->status;
 }
 

@@ -57,7 +57,8 @@ class Writer {
   // kResourceExhausted when the queue is full: not accepted, `done` is never called. A job larger
   // than the bounds is taken when the queue is empty.
   Status submit(WriteJob job);
-  // Submits and waits for the outcome. Never on the writer thread.
+  // Submits and waits for the outcome. Never on the writer thread. kDeadlineExceeded: not applied,
+  // and never will be; unless the commit itself hangs, for twice wait_seconds.
   Status submit_and_wait(std::function<Status()> apply, double wait_seconds);
   [[nodiscard]] WriterStats stats() const;
 

@@ -210,5 +210,15 @@ TEST_F(WriterTest, WaitingHasADeadline) {
   gate.open();
 }
 
+TEST_F(WriterTest, WhatACallerGaveUpIsNotAppliedLater) {
+  Gate gate;
+  hold(gate);
+  const auto apply = [this] { return connection_->execute("INSERT INTO t VALUES (7)"); };
+  EXPECT_FALSE(writer_->submit_and_wait(apply, 0.01));
+  gate.open();
+  ASSERT_TRUE(flush());
+  EXPECT_EQ(stored(), 0);
+}
+
 }  // namespace
 }  // namespace railgauge::store
