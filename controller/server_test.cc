@@ -353,7 +353,7 @@ TEST_F(ServerTest, NodesKernelsSuitesAndVersionAreListed) {
   grpc::ClientContext version_context;
   api::VersionInfo version;
   ASSERT_TRUE(bench_.stub_->GetVersion(&version_context, {}, &version).ok());
-  EXPECT_EQ(version.contract().major(), fleet::kContract.major);
+  EXPECT_EQ(version.contract().major(), api::kContract.major);
   EXPECT_GE(version.database_version(), 1U);
   grpc::ClientContext plan_context;
   api::RunRequest request;
