@@ -17,6 +17,7 @@
 #include "agent/recovery.h"
 #include "kernels/core/clock.h"
 #include "kernels/core/outcome.h"
+#include "kernels/core/text.h"
 
 namespace railgauge::agent {
 namespace {
@@ -136,6 +137,8 @@ void Agent::on_attached(const api::Welcome& welcome) {
   if (welcome.heartbeat_seconds() > 0)
     beat_seconds_ = std::clamp(welcome.heartbeat_seconds(), kLeastBeatSeconds, kMostBeatSeconds);
   delivery_.attached(spool_.acknowledged());
+  supervisor_.say_again();
+  for (api::AgentMessage& message : answers_.all()) send_answer(std::move(message));
   beat_ns_ = 0;
   if (was_attached_) metrics_.reconnected();
   was_attached_ = true;
@@ -183,6 +186,7 @@ void Agent::on_message(api::ControllerMessage& message) {
 void Agent::acknowledge() {
   if (const Status status = spool_.acknowledge(ack_through_); !status)
     return spdlog::error("{}", status.error().message);
+  answers_.acknowledged(spool_.acknowledged());
   if (store_retry_ns_ > 0) store_retry_ns_ = monotonic_now_ns();  // there may be room now
 }
 
@@ -191,9 +195,9 @@ void Agent::on_prepare(const api::PrepareTask& prepare) {
     api::AgentMessage message;
     *message.mutable_refusal()->mutable_task() = prepare.task();
     message.mutable_refusal()->set_outcome(std::string(outcome_of(status.error().code)));
-    message.mutable_refusal()->set_reason(status.error().message);
+    message.mutable_refusal()->set_reason(valid_utf8(status.error().message));
     spdlog::warn("{} refused: {}", name_of(prepare.task()), status.error().message);
-    return answer(std::move(message));
+    return answer(std::move(message), 0);
   }
   say_hello();
 }
@@ -218,7 +222,7 @@ void Agent::step(const api::TaskRef& task, GroupStep step) {
   relay(std::move(message), task);
 }
 
-// What the rendezvous cannot do without. While the controller is away it waits in the outbox.
+// What the rendezvous cannot do without. While the controller is away the task keeps it.
 void Agent::relay(api::AgentMessage message, const api::TaskRef& task) {
   if (!link_->send(std::move(message)))
     supervisor_.cancel(task, std::string(kCrashed), "controller link lost: its queue is full");
@@ -261,11 +265,10 @@ void Agent::store() {
   }
   if (store_retry_ns_ > 0) spdlog::info("the spool takes records again");
   store_retry_ns_ = 0;
+  if (!after_store_.empty()) say_hello();  // first: no next stream may call them running
   pump();
-  for (api::AgentMessage& message : after_store_) answer(std::move(message));
-  const bool some_ended = !after_store_.empty();
+  for (api::AgentMessage& message : after_store_) answer(std::move(message), spool_.last_id());
   after_store_.clear();
-  if (some_ended) say_hello();
 }
 
 void Agent::store_failed(const Error& error) {
@@ -274,9 +277,14 @@ void Agent::store_failed(const Error& error) {
   supervisor_.abort_all(error.message);
 }
 
-void Agent::answer(api::AgentMessage message) {
+void Agent::answer(api::AgentMessage message, std::uint64_t final_id) {
+  answers_.add(message, final_id);
+  send_answer(std::move(message));
+}
+
+void Agent::send_answer(api::AgentMessage message) {
   if (!link_->send(std::move(message)))
-    spdlog::warn("an answer was dropped: the queue to the controller is full");
+    spdlog::warn("an answer waits for the next stream: the queue to the controller is full");
 }
 
 void Agent::pump() {

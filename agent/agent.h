@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/answers.h"
 #include "agent/delivery.h"
 #include "agent/identity.h"
 #include "agent/link.h"
@@ -62,7 +63,8 @@ class Agent final : private TaskListener {
   void load_kernels();
   void say_hello();
   void relay(api::AgentMessage message, const api::TaskRef& task);
-  void answer(api::AgentMessage message);
+  void answer(api::AgentMessage message, std::uint64_t final_id);
+  void send_answer(api::AgentMessage message);
   [[nodiscard]] bool may_leave();
 
   AgentOptions options_;
@@ -71,6 +73,7 @@ class Agent final : private TaskListener {
   Spool spool_;
   Fd wake_;  // eventfd that the link's threads ring
   Delivery delivery_;
+  Answers answers_;
   Supervisor supervisor_;
   api::Hello hello_;
   std::map<TaskKey, Started> started_;          // of the tasks that run, for the metrics

@@ -2,94 +2,22 @@
 #include "agent/agent.h"
 
 #include <signal.h>
-#include <sys/eventfd.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <set>
-#include <thread>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
-#include "agent/testing/fake_controller.h"
-#include "agent/testing/temp_dir.h"
+#include "agent/testing/agent_fixture.h"
 
 namespace railgauge::agent {
 namespace {
 using testing::HasSubstr;
 using testing::SizeIs;
-using Heard = FakeController::Heard;
 
 constexpr std::size_t kMiB = 1U << 20U;
 constexpr int kTries = 500;
-
-bool any(const Heard& heard, bool (api::AgentMessage::*has)() const) {
-  return std::ranges::any_of(heard, has);
-}
-
-class AgentTest : public testing::Test {
- protected:
-  TempDir folder_;
-  std::string target_ = "unix:" + folder_ / "controller.sock";
-  std::unique_ptr<FakeController> controller_ = std::make_unique<FakeController>(target_);
-  Metrics metrics_;
-  Fd stop_;
-  std::unique_ptr<Agent> agent_;
-  std::thread loop_;
-
-  ~AgentTest() override { stop(); }
-  static void SetUpTestSuite() { ::signal(SIGPIPE, SIG_IGN); }
-
-  AgentOptions options() const {
-    AgentOptions options;
-    options.name = "node-a";
-    options.state_dir = folder_ / "state";
-    options.sysfs_root = folder_ / "sys";
-    options.link.controller = target_;
-    options.link.backoff = {.first_seconds = 0.01, .most_seconds = 0.05, .refused_seconds = 600};
-    options.supervisor.task.runner = SCRIPTED_RUNNER;
-    options.supervisor.task.cancel_grace_seconds = 0.1;
-    options.supervisor.task.term_grace_seconds = 0.2;
-    return options;
-  }
-  void start(AgentOptions options) {
-    auto agent = Agent::open(std::move(options), metrics_);
-    ASSERT_TRUE(agent) << agent.error().message;
-    agent_ = std::move(*agent);
-    stop_.reset(::eventfd(0, EFD_CLOEXEC));
-    loop_ = std::thread([this] { agent_->run(stop_.get()); });
-    ASSERT_TRUE(until([](const Heard& heard) { return FakeController::hellos(heard) >= 1; }));
-  }
-  void stop() {
-    if (!loop_.joinable()) return;
-    const std::uint64_t one = 1;
-    EXPECT_EQ(::write(stop_.get(), &one, sizeof(one)), 8);
-    loop_.join();
-    agent_.reset();
-  }
-  bool until(const std::function<bool(const Heard&)>& met) { return controller_->until(met); }
-  // The stream is up on the controller's side some time after the Hello was heard.
-  void send_once_attached(const std::function<bool()>& send) {
-    for (int i = 0; i < 2000 && !send(); ++i) ::usleep(5000);
-  }
-  void prepare(const std::string& task, const std::string& script) {
-    send_once_attached([&] { return controller_->prepare(task, script); });
-  }
-  bool refused_for(const std::string& words) {
-    return std::ranges::any_of(controller_->heard(), [&](const api::AgentMessage& message) {
-      return message.refusal().reason().find(words) != std::string::npos;
-    });
-  }
-  void run_to_end(const std::string& task, const std::string& script) {
-    prepare(task, script);
-    ASSERT_TRUE(
-        until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_prepared); }));
-    controller_->go(task);
-    ASSERT_TRUE(
-        until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_ended); }));
-  }
-};
 
 TEST_F(AgentTest, RunsATaskFromHelloToTheLastAcknowledgement) {
   folder_.write("sys/class/infiniband/rxe0/ports/1/state", "4: ACTIVE\n");
@@ -211,6 +139,15 @@ TEST_F(AgentTest, ATaskOutlivesALostStreamAndItsRecordsComeAgain) {
   EXPECT_THAT(sequences, SizeIs(5));
   stop();
   EXPECT_THAT(metrics_.text(), HasSubstr("railgauge_agent_reconnects_total 1"));
+}
+
+TEST_F(AgentTest, BytesOnStderrThatAreNoTextReachTheControllerAsText) {
+  start(options());
+  prepare("t1", "stderr_without_text");
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return FakeController::has_final(heard, "t1", "crashed"); }));
+  EXPECT_EQ(FakeController::records(controller_->heard()).back().record().final().stderr_tail(),
+            "bytes ?? of a library\n");
 }
 
 TEST_F(AgentTest, AControllerThatComesBackGetsWhatHappenedMeanwhile) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/outcome.h"
+#include "kernels/core/text.h"
 
 namespace railgauge::agent {
 namespace {
@@ -78,10 +79,10 @@ Final conclude(const Ending& ending) {
   if (!ending.exit)
     answer.reason += "; the process is stuck in the Linux kernel and could not be killed";
   final.set_outcome(answer.outcome);
-  final.set_reason(answer.outcome == kPassed ? "" : answer.reason);
+  final.set_reason(answer.outcome == kPassed ? "" : valid_utf8(answer.reason));
   if (ending.reported) complete_phases(ending.lifetime_ns, *final.mutable_phases());
   if (ending.exit) add_usage(*ending.exit, final);
-  if (answer.outcome != kPassed) final.set_stderr_tail(ending.stderr_tail);
+  if (answer.outcome != kPassed) final.set_stderr_tail(valid_utf8(ending.stderr_tail));
   return final;
 }
 

@@ -126,6 +126,17 @@ TEST(Final, AFaultIsNeverBelieved) {
   EXPECT_EQ(conclude(ending).reason(), "wrote garbage on its record pipe");
 }
 
+TEST(Final, BytesThatAreNoTextDoNotMakeARecordThatNobodyCanRead) {
+  Ending ending = ended_with(exit_code(3));
+  ending.stop = Stop::kFault;
+  ending.stop_reason = "spool /a\xff: full";
+  ending.stderr_tail = "\x80 cut, \xff";
+  Final read;
+  ASSERT_TRUE(read.ParseFromString(conclude(ending).SerializeAsString()));
+  EXPECT_EQ(read.reason(), "spool /a?: full");
+  EXPECT_EQ(read.stderr_tail(), "? cut, ?");
+}
+
 TEST(Final, AProcessThatCannotBeKilledIsTold) {
   Ending ending;
   ending.stop = Stop::kDeadline;

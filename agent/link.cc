@@ -116,7 +116,7 @@ void Link::redial() {
 
 bool Link::send(api::AgentMessage message) {
   const std::lock_guard lock(mutex_);
-  if (!attached_ && (message.has_records() || message.has_heartbeat())) return false;
+  if (!attached_ || !owner_knows_) return true;
   if (!outbox_.push(std::move(message))) return false;
   changed_.notify_all();
   return true;
@@ -127,6 +127,10 @@ std::vector<LinkEvent> Link::take() {
   std::vector<LinkEvent> taken(std::make_move_iterator(events_.begin()),
                                std::make_move_iterator(events_.end()));
   events_.clear();
+  // A stream's kLost is posted before the next one attaches, so the newest of both tells.
+  for (const LinkEvent& event : taken)
+    if (event.kind != LinkEvent::Kind::kMessage)
+      owner_knows_ = event.kind == LinkEvent::Kind::kAttached;
   changed_.notify_all();
   return taken;
 }
@@ -222,6 +226,7 @@ bool Link::welcomed_by(const api::ControllerMessage& first) {
   {
     const std::lock_guard lock(mutex_);
     attached_ = welcomed;
+    owner_knows_ = false;
     refusal_ = std::move(refusal);
     changed_.notify_all();
   }
@@ -259,7 +264,7 @@ void Link::end_stream(std::string reason) {
     const std::lock_guard lock(mutex_);
     context_ = nullptr;
     attached_ = false;
-    outbox_.stream_lost();
+    outbox_.clear();
     if (!refusal_.reason.empty()) reason = std::move(refusal_.reason);
     refused_for_good_ = refusal_.permanent;
     refusal_ = {};

@@ -60,8 +60,9 @@ class Link {
   void start();
   // Ends the stream if there is one; the link dials again at once, with the newest Hello.
   void redial();
-  // Queues a message; while no stream is up too, except records and heartbeats. False when it was
-  // not taken.
+  // Queues a message for the stream whose kAttached was the newest event that take() gave. Without
+  // one, or when that stream is gone, it is dropped, as all is that a lost stream may not have
+  // carried: kAttached is the time to say again what matters. False when the queue is full.
   bool send(api::AgentMessage message);
   // Events since the last call, in order.
   std::vector<LinkEvent> take();
@@ -93,6 +94,7 @@ class Link {
   std::condition_variable changed_;
   bool stopping_ = false;
   bool attached_ = false;
+  bool owner_knows_ = false;  // of the stream that is attached
   bool stream_over_ = true;
   bool redial_ = false;
   grpc::ClientContext* context_ = nullptr;  // of the stream in progress

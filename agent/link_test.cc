@@ -28,6 +28,7 @@ class LinkTest : public testing::Test {
   std::mutex mutex_;
   std::condition_variable rung_;
   bool ringing_ = false;
+  int rings_ = 0;  // one for each event
   std::vector<LinkEvent> events_;
   std::unique_ptr<Link> link_;
 
@@ -41,6 +42,7 @@ class LinkTest : public testing::Test {
     link_ = std::make_unique<Link>(options, [this] {
       const std::lock_guard lock(mutex_);
       ringing_ = true;
+      ++rings_;
       rung_.notify_all();
     });
     api::Hello hello;
@@ -84,14 +86,35 @@ TEST_F(LinkTest, SaysHelloWithItsContractAndIsWelcomed) {
   EXPECT_EQ(heard[0].hello().contract().minor(), api::kContract.minor);
 }
 
-TEST_F(LinkTest, ComesBackAfterALostStreamAndBringsWhatWaited) {
+TEST_F(LinkTest, ComesBackAfterALostStreamWithoutWhatWasMeantForIt) {
   start(options());
   ASSERT_TRUE(next(LinkEvent::Kind::kAttached));
   controller_->drop();
   ASSERT_TRUE(next(LinkEvent::Kind::kLost));
   ASSERT_TRUE(link_->send(step(1)));
   ASSERT_TRUE(next(LinkEvent::Kind::kAttached));
-  EXPECT_TRUE(controller_->until([](const Heard& heard) { return steps(heard) == 1; }));
+  ASSERT_TRUE(link_->send(step(2)));
+  ASSERT_TRUE(controller_->until([](const Heard& heard) { return steps(heard) > 0; }));
+  EXPECT_EQ(controller_->heard().back().step().step().step(), 2u);
+}
+
+TEST_F(LinkTest, NothingGoesToAStreamThatItsOwnerHasNotHeardOf) {
+  start(options());
+  ASSERT_TRUE(next(LinkEvent::Kind::kAttached));
+  controller_->drop();
+  {  // Attached again; the owner still believes in the stream before.
+    std::unique_lock lock(mutex_);
+    ASSERT_TRUE(rung_.wait_for(lock, std::chrono::seconds(20), [this] { return rings_ == 3; }));
+  }
+  ASSERT_TRUE(link_->send(step(1)));
+  ASSERT_TRUE(next(LinkEvent::Kind::kLost));
+  ASSERT_TRUE(next(LinkEvent::Kind::kAttached));
+  ASSERT_TRUE(link_->send(step(2)));
+  ASSERT_TRUE(controller_->until([](const Heard& heard) { return steps(heard) > 0; }));
+  for (const auto& message : controller_->heard())
+    if (message.has_step()) {
+      EXPECT_EQ(message.step().step().step(), 2u);
+    }
 }
 
 TEST_F(LinkTest, WaitsForAControllerThatIsNotThereYet) {
@@ -102,16 +125,6 @@ TEST_F(LinkTest, WaitsForAControllerThatIsNotThereYet) {
   EXPECT_FALSE(lost->permanent);
   controller_ = std::make_unique<FakeController>(target_);
   EXPECT_TRUE(next(LinkEvent::Kind::kAttached));
-}
-
-TEST_F(LinkTest, RecordsAreNotTakenWithoutAStream) {
-  controller_.reset();
-  start(options());
-  ASSERT_TRUE(next(LinkEvent::Kind::kLost));
-  api::AgentMessage records;
-  records.mutable_records();
-  EXPECT_FALSE(link_->send(records));
-  EXPECT_TRUE(link_->send(step(1)));
 }
 
 TEST_F(LinkTest, APermanentRefusalIsToldAndWaitsUntilAskedAgain) {

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <array>
-#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -17,8 +17,9 @@
 #include <CLI/CLI.hpp>
 
 #include "agent/agent.h"
-#include "agent/config.h"
 #include "kernels/core/outcome.h"
+#include "kernels/core/settings_file.h"
+#include "kernels/core/text.h"
 
 namespace railgauge::agent {
 namespace {
@@ -73,31 +74,31 @@ void declare(CLI::App& app, Settings& settings) {
       ->capture_default_str();
   for (CLI::Option* option : app.get_options()) {
     option->take_last();  // wrappers put theirs in front of what they pass on
-    std::string name = "RAILGAUGE_";
-    for (const char c : option->get_single_name())
-      name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    const std::string& plain = option->get_single_name();
-    if (plain != "help" && plain != "version") option->envname(name);
+    const std::string& name = option->get_single_name();
+    if (name != "help" && name != "version") option->envname(setting_variable(name));
   }
+}
+
+// The flags that may stand in the settings file.
+std::vector<std::string> setting_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string& name = option->get_single_name();
+    if (name != "help" && name != "version" && name != "config") names.push_back(name);
+  }
+  return names;
 }
 
 // Fills in what neither flag nor variable gave.
 Status apply_file(CLI::App& app, const std::string& path) {
-  for (const auto& [key, setting] : RG_TRY(read_settings(path))) {
-    std::string flag = "--" + key;
-    std::ranges::replace(flag, '_', '-');
-    CLI::Option* option = app.get_option_no_throw(flag);
-    if (option == nullptr || key == "config" || key == "help" || key == "version")
-      return fail(Code::kInvalidArgument,
-                  fmt::format("{}:{}: unknown key {}; --help lists what there is, with _ for -",
-                              path, setting.line, key));
+  for (const auto& [name, setting] : RG_TRY(read_settings_file(path, setting_names(app), false))) {
+    CLI::Option* option = app.get_option("--" + name);
     if (option->count() > 0) continue;
     try {
       option->add_result(setting.value);
       option->run_callback();
     } catch (const CLI::Error& error) {
-      return fail(Code::kInvalidArgument,
-                  fmt::format("{}:{}: {}: {}", path, setting.line, key, error.what()));
+      return fail(Code::kInvalidArgument, fmt::format("{}: {}", setting.source, error.what()));
     }
   }
   return {};
@@ -106,6 +107,8 @@ Status apply_file(CLI::App& app, const std::string& path) {
 Status check(const Settings& settings) {
   if (settings.agent.name.empty())
     return fail(Code::kInvalidArgument, "the host has no name; use --name");
+  if (valid_utf8(settings.agent.name) != settings.agent.name)
+    return fail(Code::kInvalidArgument, "--name: is no UTF-8");
   return check_link_options(settings.agent.link);
 }
 

@@ -1,7 +1,5 @@
 #include "agent/outbox.h"
 
-#include <algorithm>
-
 #include "kernels/core/result.h"
 
 namespace railgauge::agent {
@@ -20,12 +18,9 @@ void Outbox::written() {
   messages_.pop_front();
 }
 
-void Outbox::stream_lost() {
-  std::erase_if(messages_, [this](const Waiting& waiting) {
-    const bool stale = waiting.message.has_records() || waiting.message.has_heartbeat();
-    if (stale) bytes_ -= waiting.bytes;
-    return stale;
-  });
+void Outbox::clear() {
+  messages_.clear();
+  bytes_ = 0;
 }
 
 }  // namespace railgauge::agent

@@ -1,6 +1,6 @@
-// What waits to go up on the stream. Answers and rendezvous steps stay over a lost stream; records
-// and heartbeats do not, since the spool sends the former again and the latter are stale. Bounded.
-// Pure; the link holds the lock.
+// What waits to go up on the stream in progress; lost with it, since nobody knows how much of what
+// was written arrived: its owner says again what still matters. Bounded. Pure; the link holds the
+// lock.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,7 @@ class Outbox {
   // The oldest message; it stays until written() says that the stream has it.
   [[nodiscard]] const api::AgentMessage& front() const { return messages_.front().message; }
   void written();
-  // Drops what is of no use on the next stream.
-  void stream_lost();
+  void clear();
 
  private:
   struct Waiting {

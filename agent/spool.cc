@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "kernels/core/failpoint.h"
 
@@ -304,9 +305,11 @@ Result<std::vector<api::SpooledRecord>> Spool::read(std::uint64_t after, std::si
     if (!found.empty() && bytes > max_bytes) break;
     api::SpooledRecord& record = found.emplace_back();
     record.set_spool_id(select.number(0));
-    if (!record.mutable_record()->ParseFromString(body))
-      return fail(Code::kDataLoss, fmt::format("spool {}: record {} is no record", options_.path,
-                                               record.spool_id()));
+    if (record.mutable_record()->ParseFromString(body)) continue;
+    spdlog::error("spool {}: record {} is no record; an empty one is sent in its place",
+                  options_.path, record.spool_id());
+    record.clear_record();
+    record.mutable_record();
   }
   return found;
 }

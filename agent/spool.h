@@ -60,6 +60,8 @@ class Spool {
   Status prune(double unix_now_seconds);
 
   // Records after spool id `after` in order, at least one if there is one, else within both bounds.
+  // In place of one that is damaged an empty one, which the controller puts aside: nothing else
+  // would ever get past it.
   Result<std::vector<api::SpooledRecord>> read(std::uint64_t after, std::size_t max_records,
                                                std::size_t max_bytes);
   Result<std::vector<OpenTask>> open_tasks();

@@ -201,6 +201,19 @@ TEST_F(SpoolTest, AFullSpoolForgetsWhatWasAcknowledged) {
   EXPECT_EQ(spool.waiting_records(), 0u);
 }
 
+TEST_F(SpoolTest, ARecordThatCannotBeReadDoesNotHoldTheOthersBack) {
+  auto spool = Spool::open({.path = folder_ / "spool.db"});
+  ASSERT_TRUE(spool);
+  const std::vector<Record> records{record(0, "\xff is no text"), record(1)};
+  ASSERT_TRUE(spool->append(records));
+  const auto read = spool->read(0, kAll, kMiB);
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_THAT(*read, SizeIs(2));
+  EXPECT_EQ((*read)[0].spool_id(), 1u);
+  EXPECT_EQ((*read)[0].record().ByteSizeLong(), 0u);
+  EXPECT_EQ((*read)[1].record().key().sequence(), 1u);
+}
+
 TEST_F(SpoolTest, AFileThatIsNoSpoolIsToldAndNotTouched) {
   folder_.write("spool.db", std::string(8192, 'z'));
   const auto spool = Spool::open({.path = folder_ / "spool.db"});

@@ -31,15 +31,11 @@ Status Supervisor::prepare(const api::PrepareTask& prepare) {
 }
 
 void Supervisor::go(const api::TaskRef& task) {
-  ToRunner message;
-  message.mutable_go();
-  if (Task* found = find(task)) found->send(message);
+  if (Task* found = find(task)) found->go();
 }
 
-void Supervisor::step(const api::TaskRef& task, const GroupStep& step) {
-  ToRunner message;
-  *message.mutable_step() = step;
-  if (Task* found = find(task)) found->send(message);
+void Supervisor::step(const api::TaskRef& task, GroupStep step) {
+  if (Task* found = find(task)) found->step(std::move(step));
 }
 
 void Supervisor::cancel(const api::TaskRef& task, const std::string& outcome,
@@ -53,6 +49,10 @@ void Supervisor::cancel_all(const std::string& outcome, const std::string& reaso
 
 void Supervisor::abort_all(const std::string& reason) {
   for (const auto& [_, task] : tasks_) task->abort(reason);
+}
+
+void Supervisor::say_again() const {
+  for (const auto& [_, task] : tasks_) task->say_again(listener_);
 }
 
 void Supervisor::service() {

@@ -33,11 +33,13 @@ class Supervisor {
   Status prepare(const api::PrepareTask& prepare);
   // What is said to a task that does not run here any more is dropped: its end is on its way.
   void go(const api::TaskRef& task);
-  void step(const api::TaskRef& task, const GroupStep& step);
+  void step(const api::TaskRef& task, GroupStep step);
   void cancel(const api::TaskRef& task, const std::string& outcome, const std::string& reason);
   void cancel_all(const std::string& outcome, const std::string& reason);
   void abort_all(const std::string& reason);
 
+  // What the controller has not answered yet, for a stream that may not have carried it.
+  void say_again() const;
   void service();
   void add_to(std::vector<pollfd>& set) const;
   // Nanoseconds of monotonic_now_ns() at which service() must be called at the latest.

@@ -114,6 +114,40 @@ TEST_F(SupervisorTest, RelaysStepsUpAndDown) {
   EXPECT_EQ(seen_.finals[0].final().outcome(), "passed");
 }
 
+TEST_F(SupervisorTest, SaysAgainOnlyWhatIsNotAnswered) {
+  const api::PrepareTask prepare = task("rendezvous");
+  ASSERT_TRUE(supervisor_.prepare(prepare));
+  supervisor_.say_again();
+  EXPECT_THAT(seen_.prepared_tasks, SizeIs(0));
+  ASSERT_TRUE(until([&] { return !seen_.prepared_tasks.empty(); }));
+  supervisor_.say_again();
+  EXPECT_THAT(seen_.prepared_tasks, SizeIs(2));
+  supervisor_.go(prepare.task());
+  ASSERT_TRUE(until([&] { return !seen_.steps.empty(); }));
+  supervisor_.say_again();
+  EXPECT_THAT(seen_.prepared_tasks, SizeIs(2));
+  ASSERT_THAT(seen_.steps, SizeIs(2));
+  EXPECT_EQ(seen_.steps[1].payloads(0), "hello");
+  supervisor_.step(prepare.task(), seen_.steps[0]);
+  supervisor_.say_again();
+  EXPECT_THAT(seen_.steps, SizeIs(2));
+}
+
+TEST_F(SupervisorTest, AnAnswerThatComesTwiceReachesTheRunnerOnce) {
+  const api::PrepareTask prepare = task("two_steps");
+  ASSERT_TRUE(supervisor_.prepare(prepare));
+  ASSERT_TRUE(until([&] { return !seen_.prepared_tasks.empty(); }));
+  supervisor_.go(prepare.task());
+  ASSERT_TRUE(until([&] { return seen_.steps.size() == 1; }));
+  supervisor_.step(prepare.task(), seen_.steps[0]);
+  supervisor_.step(prepare.task(), seen_.steps[0]);
+  ASSERT_TRUE(until([&] { return seen_.steps.size() == 2; }));
+  supervisor_.step(prepare.task(), seen_.steps[0]);
+  supervisor_.step(prepare.task(), seen_.steps[1]);
+  ASSERT_TRUE(until([&] { return !seen_.finals.empty(); }));
+  EXPECT_EQ(seen_.finals[0].final().outcome(), "passed");
+}
+
 TEST_F(SupervisorTest, ARefusalEndsBeforePrepared) {
   const Final final = run("refuse");
   EXPECT_EQ(final.outcome(), "waived");
@@ -181,6 +215,13 @@ TEST_F(SupervisorTest, GarbageOnTheRecordPipeEndsTheRunner) {
 
 TEST_F(SupervisorTest, TextOnTheRecordPipeIsGarbageToo) {
   EXPECT_THAT(run("text_garbage").reason(), StartsWith("wrote garbage on its record pipe"));
+}
+
+TEST_F(SupervisorTest, ARecordWithBytesThatAreNoTextIsGarbageAndIsNotKept) {
+  const Final final = run("point_without_text");
+  EXPECT_EQ(final.outcome(), "crashed");
+  EXPECT_THAT(final.reason(), StartsWith("wrote garbage on its record pipe"));
+  EXPECT_THAT(seen_.records, SizeIs(4));  // those before it
 }
 
 TEST_F(SupervisorTest, MoreAfterTheFinalRecordIsGarbage) {

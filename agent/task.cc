@@ -97,6 +97,27 @@ void Task::send(const ToRunner& message) {
   to_write_ += frame(message);
 }
 
+void Task::go() {
+  went_ = true;
+  ToRunner message;
+  message.mutable_go();
+  send(message);
+}
+
+void Task::step(GroupStep answer) {
+  if (!unanswered_ || answer.step() < unanswered_->step()) return;
+  unanswered_.reset();
+  ToRunner message;
+  *message.mutable_step() = std::move(answer);
+  send(message);
+}
+
+void Task::say_again(TaskListener& listener) const {
+  if (ending_.exit) return;
+  if (was_prepared_ && !went_) listener.prepared(ref());
+  if (unanswered_) listener.step(ref(), *unanswered_);
+}
+
 void Task::cancel(const std::string& outcome, const std::string& reason) {
   if (ending_.stop != Stop::kNone || ending_.exit) return;
   ToRunner message;
@@ -210,7 +231,8 @@ void Task::take_frame(const std::string& bytes, TaskListener& listener) {
     if (!was_prepared_) listener.prepared(ref());
     was_prepared_ = true;
   } else if (message.has_step()) {
-    listener.step(ref(), std::move(*message.mutable_step()));
+    unanswered_ = std::move(*message.mutable_step());
+    listener.step(ref(), *unanswered_);
   } else {
     take_record(std::move(*message.mutable_record()), bytes.size(), listener);
   }

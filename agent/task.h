@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -25,7 +26,8 @@ TaskKey task_key(const Named& named) {
   return {named.run_id(), named.task_id(), named.attempt(), named.rank()};
 }
 
-// Who is told what runners say. Called from Supervisor's functions only.
+// Who is told what runners say. Called from Supervisor's functions only. `prepared` and `step` come
+// again from say_again().
 class TaskListener {
  public:
   virtual ~TaskListener() = default;
@@ -57,7 +59,12 @@ class Task {
   // Reaped and told, or given up: nothing more will come.
   [[nodiscard]] bool done() const { return done_; }
 
-  void send(const ToRunner& message);
+  void go();
+  // The answer to a rendezvous step. One that came before already is dropped: after a lost stream
+  // the controller answers again, and the runner would take it for the next step's.
+  void step(GroupStep answer);
+  // Tells the listener what the controller has not answered yet: prepared, or the last step.
+  void say_again(TaskListener& listener) const;
   void cancel(const std::string& outcome, const std::string& reason);
   // Ends the runner and believes nothing that it says from now on.
   void abort(const std::string& reason);
@@ -72,6 +79,7 @@ class Task {
 
  private:
   Task(api::PrepareTask prepare, TaskOptions options, Subprocess process);
+  void send(const ToRunner& message);
   void read_records(TaskListener& listener);
   void take_frame(const std::string& bytes, TaskListener& listener);
   void take_record(Record record, std::size_t size, TaskListener& listener);
@@ -94,6 +102,8 @@ class Task {
   double drained_at_ns_ = 0;  // after the end: when pipes count as drained
   std::uint32_t next_sequence_ = 0;
   bool was_prepared_ = false;
+  bool went_ = false;                    // Go has come
+  std::optional<GroupStep> unanswered_;  // the runner waits for everyone's
   bool done_ = false;
   Ending ending_;
 };

@@ -2,13 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -42,22 +36,6 @@ constexpr std::array kSettings{
     SettingInfo{"log-level", "debug, info, warn or error", "info"},
 };
 
-std::string_view trimmed(std::string_view text) {
-  const auto blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
-  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-std::string with(std::string_view text, char from, char to, bool upper) {
-  std::string out(text);
-  std::ranges::replace(out, from, to);
-  if (upper)
-    std::ranges::transform(out, out.begin(),
-                           [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return out;
-}
-
 Result<bool> switch_value(std::string_view name, const std::string& value) {
   if (value == "true" || value == "1") return true;
   if (value == "false" || value == "0" || value.empty()) return false;
@@ -77,50 +55,21 @@ Status check_log_level(const std::string& level) {
 
 std::span<const SettingInfo> settings() { return kSettings; }
 
-Result<Values> parse_settings_file(std::string_view text, std::string_view file_name) {
-  std::vector<std::string> keys;
-  for (const SettingInfo& setting : kSettings) keys.push_back(with(setting.name, '-', '_', false));
-  Values values;
-  std::istringstream lines{std::string(text)};
-  std::string line;
-  for (int number = 1; std::getline(lines, line); ++number) {
-    const std::string_view content = trimmed(line);
-    if (content.empty() || content.front() == '#') continue;
-    const std::size_t equals = content.find('=');
-    const std::string key(trimmed(content.substr(0, equals)));
-    if (equals == std::string_view::npos)
-      return fail(Code::kInvalidArgument, fmt::format("{}:{}: {}: \"key = value\" is needed",
-                                                      file_name, number, in_quotes(content)));
-    if (std::ranges::find(keys, key) == keys.end())
-      return fail(Code::kInvalidArgument, fmt::format("{}:{}: unknown key {}{}", file_name, number,
-                                                      in_quotes(key), did_you_mean(key, keys)));
-    const std::string name = with(key, '_', '-', false);
-    if (!values.emplace(name, trimmed(content.substr(equals + 1))).second)
-      return fail(Code::kInvalidArgument,
-                  fmt::format("{}:{}: key {} stands there twice", file_name, number, key));
-  }
-  return values;
+std::vector<std::string> setting_names() {
+  std::vector<std::string> names;
+  for (const SettingInfo& setting : kSettings) names.emplace_back(setting.name);
+  return names;
 }
 
-Result<Values> read_settings_file(const std::string& path, bool must_exist) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  if (!file && errno == ENOENT && !must_exist) return Values{};
-  if (!file)
-    return fail(Code::kInvalidArgument, fmt::format("{}: open: {}", path, std::strerror(errno)));
-  text << file.rdbuf();
-  return parse_settings_file(text.str(), path);
-}
-
-Result<Config> resolve(const Values& flags, const Environment& environment, const Values& file) {
+Result<Config> resolve(const Values& flags, const Environment& environment,
+                       const SettingsFile& file) {
   Values chosen;
   for (const SettingInfo& setting : kSettings) {
-    std::string& value = chosen[std::string(setting.name)];
-    value = setting.default_value;
-    if (const auto given = file.find(setting.name); given != file.end()) value = given->second;
-    if (const auto given = environment("RAILGAUGE_" + with(setting.name, '-', '_', true)))
-      value = *given;
-    if (const auto given = flags.find(setting.name); given != flags.end()) value = given->second;
+    const auto flag = flags.find(setting.name);
+    const auto given = given_setting(
+        setting.name, flag == flags.end() ? std::nullopt : std::optional(flag->second), environment,
+        file);
+    chosen[std::string(setting.name)] = given ? given->value : setting.default_value;
   }
   Config config{.database = chosen["database"],
                 .socket = chosen["socket"],

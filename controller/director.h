@@ -85,6 +85,8 @@ class Director final : public fleet::FleetListener {
     std::vector<std::shared_ptr<RunWatcher>> watchers;
     bool driving = false;  // drive() is on the stack
     bool ended = false;    // its end is on the way into the store
+    store::RunUpdate end;  // what finalize() tells once it is there
+    bool finalized = false;
   };
 
   Run* find(const std::string& run_id) const;
@@ -96,6 +98,7 @@ class Director final : public fleet::FleetListener {
             const std::function<void(TaskMachine&, TaskActions&)>& event);
   void feed(Run& run, const std::function<void(RunMachine&, RunActions&)>& event);
   void drive(Run& run);
+  static void show_state(Run& run);
   void start_next();
   void cancel_strays(const std::string& node, const std::vector<api::TaskRef>& running);
   void send_cancel(const std::string& node, const api::TaskRef& ref, std::string outcome,

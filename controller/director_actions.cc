@@ -185,9 +185,7 @@ void Director::act(Run& run, const RunFinished& action) {
   update.outcome = action.outcome;
   update.reason = action.reason;
   update.ended_at = now;
-  run.summary.set_outcome(action.outcome);
-  if (!action.reason.empty()) run.summary.set_reason(action.reason);
-  run.summary.set_ended_at(rfc3339(now));
+  run.end = update;
   spdlog::info("run {}: {}", run.order.run_id, with_reason(action.outcome, action.reason));
   metrics_.run_ended(run.order.plan.suite, run.order.trigger, action.outcome, now);
   // Watchers hear of the end when a query would show it.

@@ -74,8 +74,8 @@ Result<Config> read_config(const CommandLine& command_line) {
   const std::string named = command_line.config.empty()
                                 ? environment("RAILGAUGE_CONFIG").value_or("")
                                 : command_line.config;
-  const Values file = RG_TRY(
-      read_settings_file(named.empty() ? std::string(kDefaultConfigPath) : named, !named.empty()));
+  const SettingsFile file = RG_TRY(read_settings_file(
+      named.empty() ? std::string(kDefaultConfigPath) : named, setting_names(), !named.empty()));
   return resolve(command_line.flags, environment, file);
 }
 

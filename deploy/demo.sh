@@ -67,7 +67,16 @@ download one Debian kernel package for the guests (about 70 MB, kept in the cach
 host's network or kernel, and take everything down again. In all 3 to 10 minutes. State: $state
 TEXT
 
-if [ "$missing" -gt 0 ]; then deploy/deps.sh "${yes[@]}"; fi
+if [ "$missing" -gt 0 ]; then
+  deploy/deps.sh --missing | tr '\n' ' '; echo
+  if [ ${#yes[@]} = 0 ]; then
+    [ -t 0 ] || { echo "demo.sh: nobody to ask on this terminal; say deploy/demo.sh --yes" >&2; exit 2; }
+    read -r -p "Install these with apt-get (sudo unless you are root)? [Y/n] " answer
+    case "$answer" in [nN]*) echo "demo.sh: nothing installed" >&2; exit 130 ;; esac
+  fi
+  [ "$(id -u)" = 0 ] || sudo -v  # its password is asked for here, not inside a logged step
+  step "packages" deploy/deps.sh --yes
+fi
 build() { cmake --preset release && cmake --build build/release --target railgauge railgauge-controller railgauge-agent railgauge-runner vfabric-switch; }
 certificates() {
   deploy/pki.sh ca "$state/pki" && deploy/pki.sh controller "$state/pki" localhost 127.0.0.1 10.0.2.2
@@ -110,11 +119,12 @@ step "virtual fabric: $nodes guests boot, one small write is measured" "${fabric
 step "controller on the host (gRPC with mutual TLS, unix socket)" controller
 step "agents in the guests attach" agents
 
+current="measuring"
 echo; echo "\$ railgauge nodes"; "$bin/railgauge" nodes
 echo; echo "\$ railgauge run quick"
 outcome=0
 "$bin/railgauge" run quick || outcome=$?
-measured=1
+measured=1 current=""
 echo; echo "\$ curl the controller's metrics | grep _total"
 curl -fsS "http://127.0.0.1:$metrics_port/metrics" | grep -E '^railgauge_(runs|tasks|records)[a-z_]*_total' || true
 echo; echo "\$ curl n1's metrics | grep railgauge_link"

@@ -41,7 +41,8 @@ if [ "$(id -u)" != 0 ]; then
   command -v sudo >/dev/null || { echo "deps.sh: installing needs root and there is no sudo; run as root: apt-get install ${missing[*]}" >&2; exit 4; }
   as_root=(sudo)
 fi
-if [ "${1:-}" != --yes ] && [ -t 0 ]; then
+if [ "${1:-}" != --yes ]; then
+  [ -t 0 ] || { echo "deps.sh: nobody to ask on this terminal; say deploy/deps.sh --yes, or run ${as_root[*]} apt-get install ${missing[*]}" >&2; exit 2; }
   read -r -p "deps: install them with '${as_root[*]} apt-get install'? [Y/n] " answer
   case "$answer" in [nN]*) echo "deps.sh: nothing installed" >&2; exit 130 ;; esac
 fi

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "kernels/core/text.h"
+
 namespace railgauge::agent {
 namespace {
 namespace fs = std::filesystem;
@@ -19,7 +21,7 @@ std::string line_of(const fs::path& path) {
   std::getline(file, line);
   while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back())) != 0)
     line.pop_back();
-  return line;
+  return valid_utf8(line);
 }
 
 std::string lower(std::string text) {
@@ -86,7 +88,7 @@ std::string cpu_model(const std::string& root) {
   for (int i = 0; i < kLinesOfOneProcessor && std::getline(file, line); ++i)
     if (line.starts_with("model name")) {
       const auto colon = line.find(": ");
-      return colon == std::string::npos ? "" : line.substr(colon + 2);
+      return colon == std::string::npos ? "" : valid_utf8(line.substr(colon + 2));
     }
   return "";
 }
@@ -124,7 +126,7 @@ std::vector<api::Nic> list_nics(const std::string& sysfs) {
       std::from_chars(name.data(), name.data() + name.size(), port);
       if (port == 0 || nics.size() == kMaxNicPorts) continue;
       api::Nic& nic = nics.emplace_back();
-      nic.set_device(device);
+      nic.set_device(valid_utf8(device));
       nic.set_port(port);
       fill_device(devices / device, nic);
       fill_port(ports / name, nic);

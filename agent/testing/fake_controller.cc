@@ -39,6 +39,11 @@ void FakeController::drop() {
   if (context_ != nullptr) context_->TryCancel();
 }
 
+void FakeController::drop_after(bool (api::AgentMessage::*met)() const) {
+  const std::lock_guard lock(mutex_);
+  drop_after_ = met;
+}
+
 bool FakeController::send(const api::ControllerMessage& message) {
   const std::lock_guard lock(mutex_);
   return stream_ != nullptr && stream_->Write(message);
@@ -151,6 +156,12 @@ bool FakeController::answer(Stream& stream) {
 
 void FakeController::hear(api::AgentMessage message, Stream& stream) {
   const std::lock_guard lock(mutex_);
+  if (drop_after_ != nullptr && (message.*drop_after_)()) {
+    drop_after_ = nullptr;
+    if (context_ != nullptr) context_->TryCancel();
+    heard_.push_back(std::move(message));
+    return changed_.notify_all();
+  }
   if (acknowledge_ && message.records().records_size() > 0) {
     api::ControllerMessage ack;
     ack.mutable_ack()->set_through_spool_id(message.records().records().rbegin()->spool_id());

@@ -29,6 +29,8 @@ class FakeController final : public api::AgentLink::Service {
   void set_acknowledge(bool acknowledge);
   // Breaks the stream, as a network would.
   void drop();
+  // Does so once, right after a message of which `met` is true; nothing is answered to it.
+  void drop_after(bool (api::AgentMessage::*met)() const);
   // To the agent that is attached; false when there is none.
   bool send(const api::ControllerMessage& message);
   bool prepare(const std::string& task_id, const std::string& script, double deadline_seconds = 20,
@@ -58,6 +60,7 @@ class FakeController final : public api::AgentLink::Service {
   std::condition_variable changed_;
   Answer answer_ = Answer::kWelcome;
   bool acknowledge_ = true;
+  bool (api::AgentMessage::*drop_after_)() const = nullptr;
   grpc::ServerContext* context_ = nullptr;
   Stream* stream_ = nullptr;
   Heard heard_;

@@ -57,10 +57,10 @@ class Runner {
     *record.mutable_started()->mutable_parameters() = request_.parameters();
     emit(std::move(record));
   }
-  void point(double bytes) {
+  void point(double bytes, const char* metric = "latency_ns") {
     Record record;
     Point& point = *record.mutable_point();
-    point.set_metric("latency_ns");
+    point.set_metric(metric);
     point.set_meaning("half_rtt");
     point.set_unit("ns");
     point.set_message_bytes(bytes);
@@ -104,13 +104,14 @@ void leave_grandchild(bool own_session) {
   std::_Exit(0);
 }
 
-void rendezvous(FrameReader& frames) {
+void rendezvous(FrameReader& frames, std::uint32_t step) {
   FromRunner mine;
-  mine.mutable_step()->set_step(0);
+  mine.mutable_step()->set_step(step);
   mine.mutable_step()->add_payloads("hello");
   send(mine);
   const ToRunner all = receive(frames);
-  if (!all.has_step() || all.step().payloads_size() == 0) std::_Exit(7);
+  if (!all.has_step() || all.step().payloads_size() == 0 || all.step().step() != step)
+    std::_Exit(7);
 }
 
 // Scripts that end before the task is prepared.
@@ -133,6 +134,10 @@ void before_prepared(const std::string& script, Runner& runner) {
     ::signal(SIGTERM, SIG_IGN);
     sleep_for_ever();
   }
+  if (script == "stderr_without_text") {
+    std::cerr << "bytes \xff\xfe of a library" << std::endl;
+    std::_Exit(3);
+  }
   if (script == "flood") {
     const std::string line(1023, 'x');
     for (int i = 0; i < 4096; ++i) std::cerr << line << '\n';
@@ -148,6 +153,7 @@ void at_the_end(const std::string& script, Runner& runner) {
     ::raise(SIGSEGV);
   }
   if (script == "no_final") std::_Exit(0);
+  if (script == "point_without_text") runner.point(8, "\xff\xfe");
   if (script == "grandchild") leave_grandchild(false);
   if (script == "escaped_grandchild") leave_grandchild(true);
   runner.final("passed", "");
@@ -175,7 +181,8 @@ int run_task() {
     runner.final("cancelled", go.cancel().reason());
     return 0;
   }
-  if (script == "rendezvous") rendezvous(frames);
+  if (script == "rendezvous" || script == "two_steps") rendezvous(frames, 0);
+  if (script == "two_steps") rendezvous(frames, 1);
   for (int i = 0; i < kPoints; ++i) runner.point(8 << i);
   for (int i = 0; script == "many_points" && i < kManyPoints; ++i) runner.point(8);
   if (script == "wait_after_points") receive(frames);

@@ -26,8 +26,8 @@ int terminal_columns(int descriptor) {
   return size.ws_col;
 }
 
-std::optional<std::string> environment(std::string_view name) {
-  const char* value = std::getenv(std::string(name).c_str());
+std::optional<std::string> environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 

@@ -127,7 +127,7 @@ Result<Settings> resolve(Words words, const Variables& variables = {}) {
   words.insert(words.begin(), "nodes");
   const auto parsed = parse(words);
   EXPECT_TRUE(parsed) << parsed.error().message;
-  return resolve_settings(*parsed, [&](std::string_view name) -> std::optional<std::string> {
+  return resolve_settings(*parsed, [&](const std::string& name) -> std::optional<std::string> {
     const auto found = variables.find(name);
     return found == variables.end() ? std::nullopt : std::optional(found->second);
   });

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -15,8 +15,6 @@
 
 namespace railgauge::cli {
 namespace {
-
-constexpr std::size_t kMaxFileBytes = 64U << 10U;
 
 constexpr std::array kFlags{
     Flag{"controller", 0, "ADDRESS",
@@ -34,34 +32,7 @@ constexpr std::array kFlags{
 };
 constexpr std::size_t kSettings = 8;  // the first ones are settings, also in variables and files
 
-std::string with_underscores(std::string_view flag) {
-  std::string key(flag);
-  std::ranges::replace(key, '-', '_');
-  return key;
-}
-
-std::string variable_name(std::string_view flag) {
-  std::string name = "RAILGAUGE_" + with_underscores(flag);
-  std::ranges::transform(name, name.begin(), [](char c) {
-    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  });
-  return name;
-}
-
-std::string_view trim(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r";
-  const std::size_t begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
-}
-
-// A setting's text and where it came from, for error messages.
-struct Given {
-  std::string value;
-  std::string source;
-};
-
-Result<bool> parse_switch(const Given& given) {
+Result<bool> parse_switch(const Setting& given) {
   for (const std::string_view yes : {"true", "1", "yes", "on"})
     if (given.value == yes) return true;
   for (const std::string_view no : {"false", "0", "no", "off"})
@@ -70,7 +41,7 @@ Result<bool> parse_switch(const Given& given) {
                                                   in_quotes(given.value)));
 }
 
-Status apply(std::string_view name, const Given& given, Settings& settings) {
+Status apply(std::string_view name, const Setting& given, Settings& settings) {
   const auto choose = [&](auto parse, std::string_view allowed, auto& target) -> Status {
     const auto parsed = parse(given.value);
     if (!parsed) {
@@ -127,25 +98,6 @@ Status check_connection(const Settings& settings) {
   return {};
 }
 
-Result<std::map<std::string, std::string>> read_settings_file(const std::string& path,
-                                                              bool must_exist) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    if (!must_exist && errno == ENOENT) return std::map<std::string, std::string>{};
-    return fail(Code::kInvalidArgument, fmt::format("{}: open: {}; --config names another file",
-                                                    path, std::strerror(errno)));
-  }
-  std::string text(kMaxFileBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kMaxFileBytes) {
-    return fail(Code::kInvalidArgument,
-                fmt::format("{}: more than {} bytes are no settings", path, kMaxFileBytes));
-  }
-  return parse_settings_file(path, text);
-}
-
 std::string shell_quoted(const std::string& word) {
   const bool plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
     return std::isalnum(c) != 0 ||
@@ -166,55 +118,26 @@ std::string shell_quoted(const std::string& word) {
 
 std::span<const Flag> common_flags() { return kFlags; }
 
-Result<std::map<std::string, std::string>> parse_settings_file(std::string_view file_name,
-                                                               std::string_view text) {
-  std::vector<std::string> keys;
-  for (std::size_t i = 0; i < kSettings; ++i) keys.push_back(with_underscores(kFlags[i].name));
-  std::map<std::string, std::string> values;
-  int line_number = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = text.substr(begin, end - begin);
-    begin = end + 1;
-    ++line_number;
-    line = trim(line.substr(0, line.find('#')));
-    if (line.empty()) continue;
-    const auto bad = [&](const std::string& what) {
-      return fail(Code::kInvalidArgument, fmt::format("{}:{}: {}", file_name, line_number, what));
-    };
-    const std::size_t equals = line.find('=');
-    if (equals == std::string_view::npos) return bad("no \"key = value\" in this line");
-    const std::string key(trim(line.substr(0, equals)));
-    std::string_view value = trim(line.substr(equals + 1));
-    if (value.size() >= 2 && value.front() == '"' && value.back() == '"')
-      value = value.substr(1, value.size() - 2);
-    if (std::ranges::find(keys, key) == keys.end()) {
-      return bad(fmt::format("unknown key {}{}; allowed are {}", in_quotes(key),
-                             did_you_mean(key, keys), one_of(keys)));
-    }
-    if (!values.emplace(key, value).second) return bad(fmt::format("{} is given twice", key));
-  }
-  return values;
-}
-
 Result<Settings> resolve_settings(const Arguments& arguments, const Environment& environment) {
   std::string path = arguments.value("config");
   if (path.empty()) path = environment("RAILGAUGE_CONFIG").value_or("");
   const bool named = !path.empty();
   if (!named) path = kDefaultConfig;
-  const auto file = RG_TRY(read_settings_file(path, named));
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kSettings; ++i) names.emplace_back(kFlags[i].name);
+  const auto file = RG_TRY(read_settings_file(path, names, named));
+  // An empty variable counts as none.
+  const Environment set = [&](const std::string& name) {
+    const auto value = environment(name);
+    return value && !value->empty() ? value : std::nullopt;
+  };
   Settings settings;
   for (std::size_t i = 0; i < kSettings; ++i) {
     const std::string_view name = kFlags[i].name;
-    const std::string variable = variable_name(name);
-    if (arguments.has(name)) {
-      const std::string value = kFlags[i].value.empty() ? "true" : arguments.value(name);
-      RG_TRY_OK(apply(name, {value, fmt::format("--{}", name)}, settings));
-    } else if (const auto value = environment(variable); value && !value->empty()) {
-      RG_TRY_OK(apply(name, {*value, variable}, settings));
-    } else if (const auto entry = file.find(with_underscores(name)); entry != file.end()) {
-      RG_TRY_OK(apply(name, {entry->second, fmt::format("{}: {}", path, entry->first)}, settings));
-    }
+    std::optional<std::string> flag;
+    if (arguments.has(name)) flag = kFlags[i].value.empty() ? "true" : arguments.value(name);
+    if (const auto given = given_setting(name, flag, set, file))
+      RG_TRY_OK(apply(name, *given, settings));
   }
   RG_TRY_OK(check_connection(settings));
   return settings;

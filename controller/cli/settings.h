@@ -1,15 +1,14 @@
 // Where the controller is and how to print: flag beats variable beats file beats default.
 #pragma once
 
-#include <functional>
-#include <map>
-#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "controller/cli/arguments.h"
 #include "controller/cli/output.h"
 #include "kernels/core/result.h"
+#include "kernels/core/settings_file.h"
 
 namespace railgauge::cli {
 
@@ -30,15 +29,9 @@ struct Settings {
 // The flags of the settings above, which every verb takes; with --config, --help and --version.
 std::span<const Flag> common_flags();
 
-using Environment = std::function<std::optional<std::string>(std::string_view name)>;
-
 // Reads the file that --config or RAILGAUGE_CONFIG names (it must exist), else kDefaultConfig where
 // it exists. Errors: kInvalidArgument, naming flag, variable or file and line, and what is allowed.
 Result<Settings> resolve_settings(const Arguments& arguments, const Environment& environment);
-
-// The text of a settings file as key and value: "some_name = value" lines, # starts a comment.
-Result<std::map<std::string, std::string>> parse_settings_file(std::string_view file_name,
-                                                               std::string_view text);
 
 // How a person reaches the same controller again, from any shell: "railgauge" with the connection
 // flags that `settings` amount to, quoted for a shell where they must be.

@@ -47,8 +47,8 @@ class YamlProblems {
 // is not what they ask for, so that reading goes on.
 class YamlValue {
  public:
-  YamlValue(YAML::Node node, std::string key, YAML::Mark key_mark, YamlProblems& problems)
-      : node_(std::move(node)), key_(std::move(key)), key_mark_(key_mark), problems_(&problems) {}
+  YamlValue(const YAML::Node& node, std::string key, YAML::Mark key_mark, YamlProblems& problems)
+      : node_(node), key_(std::move(key)), key_mark_(key_mark), problems_(&problems) {}
 
   [[nodiscard]] const std::string& key() const { return key_; }
   [[nodiscard]] bool is_sequence() const { return node_.IsSequence(); }

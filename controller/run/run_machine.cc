@@ -31,8 +31,7 @@ RunMachine::RunMachine(std::vector<RunTaskSpec> tasks) {
     tasks_.push_back({.spec = std::move(spec)});
   }
   std::ranges::sort(rounds_);
-  const auto repeated = std::ranges::unique(rounds_);
-  rounds_.erase(repeated.begin(), repeated.end());
+  rounds_.erase(std::unique(rounds_.begin(), rounds_.end()), rounds_.end());
 }
 
 void RunMachine::start(RunActions& out) {

@@ -149,7 +149,7 @@ void TaskMachine::add_cause(std::string outcome, std::string reason) {
   causes_.push_back({std::move(outcome), std::move(reason)});
 }
 
-void TaskMachine::refused(std::uint32_t attempt, std::uint32_t rank, std::string outcome,
+void TaskMachine::refused(std::uint32_t attempt, std::uint32_t rank, const std::string& outcome,
                           std::string reason, double now, TaskActions& out) {
   Rank* r = live_rank(attempt, rank);
   if (r == nullptr || !alive(*r)) return;
@@ -158,7 +158,7 @@ void TaskMachine::refused(std::uint32_t attempt, std::uint32_t rank, std::string
   end_rank(rank, known == kPassed ? kCrashed : known, std::move(reason), now, out);
 }
 
-void TaskMachine::ended(std::uint32_t attempt, std::uint32_t rank, std::string outcome,
+void TaskMachine::ended(std::uint32_t attempt, std::uint32_t rank, const std::string& outcome,
                         std::string reason, double now, TaskActions& out) {
   Rank* r = live_rank(attempt, rank);
   if (r == nullptr || !alive(*r)) return;

@@ -97,12 +97,12 @@ class TaskMachine {
 
   // What agents report. Another attempt's or an unknown rank's message is ignored.
   void prepared(std::uint32_t attempt, std::uint32_t rank, double now, TaskActions& out);
-  void refused(std::uint32_t attempt, std::uint32_t rank, std::string outcome, std::string reason,
-               double now, TaskActions& out);
+  void refused(std::uint32_t attempt, std::uint32_t rank, const std::string& outcome,
+               std::string reason, double now, TaskActions& out);
   void step(std::uint32_t attempt, std::uint32_t rank, std::uint32_t step, std::string payload,
             double now, TaskActions& out);
-  void ended(std::uint32_t attempt, std::uint32_t rank, std::string outcome, std::string reason,
-             double now, TaskActions& out);
+  void ended(std::uint32_t attempt, std::uint32_t rank, const std::string& outcome,
+             std::string reason, double now, TaskActions& out);
   // Records of a rank were committed: so many values, and perhaps its final one.
   void stored(std::uint32_t attempt, std::uint32_t rank, std::uint32_t points,
               std::optional<RankEnd> final, double now, TaskActions& out);

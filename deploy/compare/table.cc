@@ -26,7 +26,7 @@ Verdict verdict_of(Expectation expectation, const PairedRatio& ratio) {
     case Expectation::kHoldsOne:
       return holds ? Verdict::kPassed : Verdict::kInvalid;
     case Expectation::kExcludesOne:
-      return holds ? Verdict::kInvalid : Verdict::kPassed;
+      return ratio.low > 1 ? Verdict::kPassed : Verdict::kInvalid;
     case Expectation::kEqual:
       break;
   }
@@ -56,7 +56,7 @@ const char* word(Expectation expectation) {
     case Expectation::kHoldsOne:
       return "control, holds 1";
     case Expectation::kExcludesOne:
-      return "control, excludes 1";
+      return "control, above 1";
   }
   return "";
 }

@@ -13,7 +13,7 @@ namespace railgauge::compare {
 enum class Expectation {
   kEqual,        // the ratio within 5 % of 1, or its interval holds 1 and is no wider than 20 %
   kHoldsOne,     // control: a program against itself
-  kExcludesOne,  // control: a known cost was added
+  kExcludesOne,  // control: a known cost was added, so the interval lies above 1
 };
 
 struct Row {

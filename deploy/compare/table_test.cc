@@ -35,6 +35,7 @@ TEST(CompareTable, IsInvalidWhenAControlFailsWhateverTheRest) {
   const Judged slow = judged(Expectation::kEqual, 120, 100);
   EXPECT_EQ(judged(Expectation::kHoldsOne, 120, 100).verdict, Verdict::kInvalid);
   EXPECT_EQ(judged(Expectation::kExcludesOne, 100, 100).verdict, Verdict::kInvalid);
+  EXPECT_EQ(judged(Expectation::kExcludesOne, 80, 100).verdict, Verdict::kInvalid);  // faster by a cost
   EXPECT_EQ(overall({good, judged(Expectation::kExcludesOne, 100, 100)}), Verdict::kInvalid);
   EXPECT_EQ(overall({good, slow}), Verdict::kFailed);
   EXPECT_EQ(overall({good, judged(Expectation::kExcludesOne, 120, 100)}), Verdict::kPassed);

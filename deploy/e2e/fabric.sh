@@ -19,7 +19,7 @@ version: 1
 metadata: {name: long, summary: bandwidth that lasts}
 stages:
   - kernel: verbs.write_bw
-    parameters: {sizes: 64KiB, depth: 16, signal_every: 4, time_cap: 30s, min_samples: 1000000, max_samples: 2000000, stall_timeout: 5s}
+    parameters: {sizes: 64KiB, depth: 16, signal_every: 4, time_cap: 12s, min_samples: 1000000, max_samples: 2000000, stall_timeout: 5s}
     placement: {pairs: all}
 Y
 
@@ -29,6 +29,9 @@ start_guest_agent() {
   fabric exec "$1" --detach --log agent "$bin/railgauge-agent" --controller "10.0.2.2:$port" $(tls_of "$1") --name "$1" \
     --state-dir /var/lib/railgauge --metrics-listen 0.0.0.0:7471
 }
+# A runner for the agent in this guest; the bracket keeps pgrep from finding the shell that asks.
+task_runner_in() { fabric exec "$1" pgrep -f '[r]ailgauge-runner --task'; }
+no_task_runner_in() { ! task_runner_in "$1"; }
 running_task() { cli runs show "$1" -o json | jq -e '[.tasks[] | select(.state == "running")] | length > 0'; }
 
 quick_measures_three_pairs() {
@@ -40,11 +43,6 @@ quick_measures_three_pairs() {
       and .point.sample_count > 0 and (.point.unit | length > 0) and (.point | has("p90") and has("p99") and has("p999"))
       and .facts.path == "host" and .facts.driver == "rdma_rxe" and (.point.synthetic | not) and .point.verified)
     and ([.points[] | select(.point.metric == "latency_ns") | .point.meaning] | unique == ["half_rtt"])' "$work/results.json"
-}
-
-phases_add_up_below_two_seconds() {
-  local run; run=$(cli runs -o json | jq -r '.runs[0].run_id')
-  cli runs show "$run" -o json | jq -r '.tasks[] | .task_id as $task | .ranks[] | [.phases | .start_ns, .open_ns, .wait_ns, .exchange_ns, .stop_ns | . / 1e6 | round | tostring] | "\($task): start \(.[0]) open \(.[1]) wait \(.[2]) exchange \(.[3]) stop \(.[4]) ms"'
 }
 
 metrics_of_a_guest_show_its_link() {
@@ -73,22 +71,26 @@ missing_device_says_what_is_there() {
 killed_agent_ends_its_task_and_comes_back() {
   local run; run=$(cli run "$work/long.yaml" --nodes n1,n2 --detach)
   wait_for "a task runs" 30 running_task "$run"
-  fabric exec n2 pkill -KILL railgauge-agent
-  wait_for "its runner ends with it" 20 fabric exec n2 sh -c '! pgrep railgauge-runner'
+  wait_for "its runner is there" 10 task_runner_in n2
+  fabric exec n2 pkill -KILL -f '[r]ailgauge-agent --controller'
+  wait_for "its runner ends with it" 20 no_task_runner_in n2
   start_guest_agent n2
   wait_for "n2 attaches again" 60 attached 3
-  cli runs cancel "$run" || true
-  cli runs show "$run" -o json | jq -e '.run.state == "ended" and ([.tasks[] | .attempts] | max >= 1)'
+  cli runs wait "$run" || true
+  # Tried again on the returned agent and passed, or ended naming the node: never silently.
+  cli runs show "$run" -o json | jq -e '(.tasks[0].attempts == 2 and .run.outcome == "passed")
+    or (.run.outcome == "crashed" and (.run.reason | test("n2")))'
 }
 
 dead_guest_is_named_and_the_run_ends() {
   local run code=0; run=$(cli run "$work/long.yaml" --nodes n1,n3 --detach)
   wait_for "a task runs" 30 running_task "$run"
+  wait_for "the partner's runner is there" 10 task_runner_in n1
   fabric fault n3 kill
   timeout 90 "$bin/railgauge" runs wait "$run" || code=$?
   [ "$code" = 4 ]
   cli runs show "$run" -o json | jq -e '.run.outcome == "crashed" and (.run.reason | test("n3"))'
-  wait_for "the partner's runner has ended" 20 fabric exec n1 sh -c '! pgrep railgauge-runner'
+  wait_for "the partner's runner has ended" 20 no_task_runner_in n1
   cli run "$top/suites/quick.yaml" --nodes n1,n2   # the rest still measures
 }
 
@@ -102,7 +104,7 @@ for node in n1 n2 n3; do start_guest_agent $node; done
 wait_for "three agents attach" 90 attached 3
 
 check "quick measures latency and bandwidth of all three pairs" quick_measures_three_pairs
-check "the phases of each task are there" phases_add_up_below_two_seconds
+check "a task costs less than 2 s beside its measuring" overhead_below 2
 check "a guest's metrics show its link" metrics_of_a_guest_show_its_link
 check "locked memory too small says what to set" locked_memory_too_small_says_what_to_set
 check "a device that is not there says what is" missing_device_says_what_is_there

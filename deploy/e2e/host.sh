@@ -37,14 +37,6 @@ quick_measures_all_pairs() {
     and all(.points[]; .facts.path != null and .point.synthetic)'
 }
 
-overhead_is_small() {
-  # Everything beside the measuring time, a rank, split as the records have it.
-  cli runs show "$(cli runs -o json | jq -r '.runs[0].run_id')" -o json | tee "$work/phases.json" | jq -r '
-    .tasks[] | .task_id as $task | .ranks[] | .phases |
-    "\($task) start \(.start_ns / 1e6) open \(.open_ns / 1e6) wait \(.wait_ns / 1e6) exchange \(.exchange_ns / 1e6) stop \(.stop_ns / 1e6) ms"'
-  jq -e 'all(.tasks[].ranks[].phases; (.start_ns + .open_ns + .exchange_ns + .stop_ns) > 0)' "$work/phases.json"
-}
-
 unknown_things_are_refused_by_name() {
   printf 'version: 1\nmetadata: {name: x}\nstages:\n  - kernel: verbs.write_lat\n    parameters: {depht: 3}\n' >"$work/bad.yaml"
   expect_exit 2 cli run "$work/bad.yaml" 2>"$work/bad.err"
@@ -83,9 +75,11 @@ killed_agent_is_lost_and_comes_back() {
 }
 
 two_agents_cannot_share_a_name() {
+  local owner; owner=$(cli nodes show a -o json | jq -r '.. | .node_id? // empty' | head -1)
   start_agent a "$work/state-impostor" agent-impostor
   wait_for "the impostor is refused" 10 grep -qi -E 'refus|another' "$work/agent-impostor.log"
-  cli nodes -o json | jq -e '[.nodes[] | select(.name == "a")] | length == 1 and .[0].state == "attached"'
+  cli nodes -o json | jq -e '[.nodes[] | select(.name == "a")] | length == 1 and .[0].state == "attached" and .[0].node_id == "'"$owner"'"'
+  alive agent-a
   stop_hard agent-impostor
 }
 
@@ -128,7 +122,7 @@ for node in a b c; do start_agent "$node"; done
 wait_for "three agents attach" 20 attached 3
 
 check "quick measures all pairs and its JSON is complete" quick_measures_all_pairs
-check "the phases of each task are there" overhead_is_small
+check "a task costs less than 50 ms beside its measuring" overhead_below 0.05
 check "controller and agent stay below 40 MB" memory_stays_small
 check "wrong suites and words are refused by name" unknown_things_are_refused_by_name
 check "a device that does not exist waives, by name" missing_device_waives_and_names_it

@@ -67,6 +67,21 @@ wait_for() {
 
 attached() { [ "$(cli nodes -o json | jq '[.nodes[] | select(.state == "attached")] | length')" = "$1" ]; }
 
+# phases_of_newest_run: where the time of each rank went, in ms, one line a rank.
+phases_of_newest_run() {
+  cli runs show "$(cli runs -o json | jq -r '.runs[0].run_id')" -o json >"$work/phases.json"
+  jq -r '.tasks[] | .task_id as $task | .ranks[] | .rank as $rank | .phases | to_entries
+    | map("\(.key | rtrimstr("_ns")) \((.value // 0) / 1e5 | round / 10)") | "\($task) rank \($rank): \(join(", ")) ms"' "$work/phases.json"
+}
+
+# overhead_below SECONDS: beside measuring, and beside waiting for the other ranks, the median rank of the
+# newest run took less. The median, since one scheduler hiccup of the test machine is no property of ours.
+overhead_below() {
+  phases_of_newest_run
+  jq -e --argjson limit "$1" '[.tasks[].ranks[].phases | (.start_ns + .open_ns + .exchange_ns + .stop_ns) / 1e9] | sort
+    | length > 0 and .[(length / 2 | floor)] < $limit' "$work/phases.json"
+}
+
 # check NAME COMMAND...: one test; its output only when it fails.
 check() {
   local name=$1 log code; shift

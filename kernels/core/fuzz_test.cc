@@ -117,13 +117,13 @@ TEST(Fuzz, ParametersReachAFixedPointOrSayWhyNot) {
 }
 
 TEST(Fuzz, AddressesParseBackOrSayWhyNot) {
-  const std::vector<std::string> seeds{"7480", "10.0.0.1:7480", "[::1]:7480", "node2", "::1", "[",
+  const std::vector<std::string> seeds{"7479", "10.0.0.1:7479", "[::1]:7479", "node2", "::1", "[",
                                        "]:"};
   Mutator mutator(3);
   for (int i = 0; i < kTexts; ++i) {
     const std::string text = mutator.pick(seeds);
     if (const auto address = parse_listen_address(text); !address) expect_one_line(address.error());
-    const auto address = parse_connect_address(text, 7480);
+    const auto address = parse_connect_address(text, 7479);
     if (!address) {
       expect_one_line(address.error());
       continue;

@@ -17,7 +17,7 @@
 
 namespace railgauge {
 namespace {
-constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr std::size_t kReadBytes = 64U << 10U;
 constexpr double kMaxWaitSeconds = 7 * 86400.0;  // keeps the clock's integers from overflowing
 }  // namespace
 
@@ -94,7 +94,7 @@ Status RelayChannel::take(const std::string& frame) {
   return {};
 }
 
-void RelayChannel::end(Error error) {
+void RelayChannel::end(const Error& error) {
   {
     const std::lock_guard lock(mutex_);
     ended_ = error;

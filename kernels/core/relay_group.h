@@ -43,7 +43,7 @@ class RelayChannel {
  private:
   void read_loop();
   Status take(const std::string& frame);
-  void end(Error error);
+  void end(const Error& error);
   template <class Ready>
   Status wait(double timeout_seconds, const char* what, Ready ready);
 

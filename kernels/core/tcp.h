@@ -21,12 +21,12 @@ struct TcpAddress {
   std::uint16_t port = 0;
 };
 
-// "[ADDR:]PORT" with a numeric ADDR: "7480", "10.0.0.1:7480", "[::1]:7480". Port 0 lets the system
+// "[ADDR:]PORT" with a numeric ADDR: "7479", "10.0.0.1:7479", "[::1]:7479". Port 0 lets the system
 // choose. Errors: kInvalidArgument.
 Result<TcpAddress> parse_listen_address(std::string_view text);
-// "HOST[:PORT]": "node2", "node2:7480", "10.0.0.1", "::1", "[::1]:7480". Errors: kInvalidArgument.
+// "HOST[:PORT]": "node2", "node2:7479", "10.0.0.1", "::1", "[::1]:7479". Errors: kInvalidArgument.
 Result<TcpAddress> parse_connect_address(std::string_view text, std::uint16_t default_port);
-// "10.0.0.1:7480", "[::1]:7480", "*:7480".
+// "10.0.0.1:7479", "[::1]:7479", "*:7479".
 std::string to_string(const TcpAddress& address);
 
 // A non-blocking listening socket; without a host it takes IPv4 and, where there is one, IPv6.

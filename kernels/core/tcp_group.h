@@ -16,7 +16,7 @@
 
 namespace railgauge {
 
-inline constexpr std::uint16_t kDefaultGroupPort = 7480;
+inline constexpr std::uint16_t kDefaultGroupPort = 7479;
 inline constexpr std::uint32_t kMaxTcpRanks = 64;
 
 // What the ends tell each other first, in `task`: kernel, revision, size (the ranks of the task)

@@ -163,7 +163,7 @@ TEST_F(TcpGroupTest, StrangersAreRefusedAndListeningGoesOn) {
   std::vector<Fd> strangers;
   for (
       const std::string_view text :
-      {"GET /metrics HTTP/1.1\r\nHost: node2:7480\r\nUser-Agent: someone/1.0\r\nAccept: */*\r\n\r\n"sv,
+      {"GET /metrics HTTP/1.1\r\nHost: node2:7479\r\nUser-Agent: someone/1.0\r\nAccept: */*\r\n\r\n"sv,
        "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 and more of a TLS hello"sv,
        "\xff\xff\xff\xff\xff\xff\xff\xff"sv, "\0\0\0\0"sv, ""sv}) {
     strangers.push_back(stranger());

@@ -14,29 +14,29 @@ std::string listen_text(std::string_view text) {
 }
 
 std::string connect_text(std::string_view text) {
-  const auto address = parse_connect_address(text, 7480);
+  const auto address = parse_connect_address(text, 7479);
   return address ? to_string(*address) : "error";
 }
 
 double in_seconds(double seconds) { return monotonic_now_ns() + seconds * 1e9; }
 
 TEST(ParseListenAddress, TakesAPortWithOrWithoutAnAddress) {
-  EXPECT_EQ(listen_text("7480"), "*:7480");
-  EXPECT_EQ(listen_text(":7480"), "*:7480");
+  EXPECT_EQ(listen_text("7479"), "*:7479");
+  EXPECT_EQ(listen_text(":7479"), "*:7479");
   EXPECT_EQ(listen_text("10.0.0.1:0"), "10.0.0.1:0");
-  EXPECT_EQ(listen_text("[::1]:7480"), "[::1]:7480");
+  EXPECT_EQ(listen_text("[::1]:7479"), "[::1]:7479");
   for (const char* text : {"", "node2", "10.0.0.1", "10.0.0.1:", "1:65536", "1:-1", "[::1]", "[]:1",
-                           "[::1:7480", "[::1]7480", "::1"})
+                           "[::1:7479", "[::1]7479", "::1"})
     EXPECT_EQ(listen_text(text), "error") << text;
 }
 
 TEST(ParseConnectAddress, TakesAHostWithOrWithoutAPort) {
-  EXPECT_EQ(connect_text("node2"), "node2:7480");
+  EXPECT_EQ(connect_text("node2"), "node2:7479");
   EXPECT_EQ(connect_text("node2:99"), "node2:99");
-  EXPECT_EQ(connect_text("::1"), "[::1]:7480");
-  EXPECT_EQ(connect_text("[::1]"), "[::1]:7480");
+  EXPECT_EQ(connect_text("::1"), "[::1]:7479");
+  EXPECT_EQ(connect_text("[::1]"), "[::1]:7479");
   EXPECT_EQ(connect_text("[fe80::1%eth0]:99"), "[fe80::1%eth0]:99");
-  for (const char* text : {"", ":7480", "node2:", "node2:http", "[]"})
+  for (const char* text : {"", ":7479", "node2:", "node2:http", "[]"})
     EXPECT_EQ(connect_text(text), "error") << text;
   EXPECT_EQ(parse_connect_address("node2:http", 1).error().message,
             "address \"node2:http\": port \"http\" is not 0 to 65535");

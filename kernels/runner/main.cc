@@ -15,6 +15,7 @@
 #include "kernels/core/clock.h"
 #include "kernels/core/json.h"
 #include "kernels/core/outcome.h"
+#include "kernels/core/tcp_group.h"
 #include "kernels/core/text.h"
 #include "kernels/core/units.h"
 #include "kernels/runner/agent_task.h"
@@ -60,13 +61,13 @@ void add_general_flags(CLI::App& app, Flags& flags) {
   app.add_option(
          "--listen", flags.listen,
          fmt::format("Wait for one peer on [ADDR:]PORT or ADDR (default port {}), run, exit",
-                     kDefaultPort))
+                     kDefaultGroupPort))
       ->type_name("[ADDR:]PORT")
       ->expected(0, 1);
   app.add_option("--connect", flags.connect,
                  fmt::format("Measure against the listener at HOST (default port {}); this side's "
                              "parameters rule",
-                             kDefaultPort))
+                             kDefaultGroupPort))
       ->type_name("HOST[:PORT]");
   app.add_flag("--keep", flags.keep, "With --listen: serve run after run until a signal");
   app.add_option("--set", flags.set, "A parameter, as KEY=VALUE; repeat for more")
@@ -154,12 +155,12 @@ Format file_format_of(const std::string& file, Format format) {
 
 // "[ADDR:]PORT"; an address alone, or nothing, takes the default port.
 Result<std::string> listen_address(const std::string& text) {
-  if (text.empty()) return fmt::format("{}", kDefaultPort);
+  if (text.empty()) return fmt::format("{}", kDefaultGroupPort);
   const auto whole = parse_listen_address(text);
   if (whole) return text;
   const bool bare_ipv6 = !text.starts_with('[') && std::ranges::count(text, ':') > 1;
   const std::string with_port =
-      fmt::format(fmt::runtime(bare_ipv6 ? "[{}]:{}" : "{}:{}"), text, kDefaultPort);
+      fmt::format(fmt::runtime(bare_ipv6 ? "[{}]:{}" : "{}:{}"), text, kDefaultGroupPort);
   if (parse_listen_address(with_port)) return with_port;
   return tl::unexpected(whole.error());
 }
@@ -185,7 +186,7 @@ Result<StandaloneOptions> standalone_options(const CLI::App& app, const Flags& f
                    .colour = ::isatty(STDOUT_FILENO) == 1};
   if (app.count("--listen") > 0) options.listen = RG_TRY(listen_address(flags.listen));
   if (!flags.connect.empty())
-    options.connect = RG_TRY(parse_connect_address(flags.connect, kDefaultPort));
+    options.connect = RG_TRY(parse_connect_address(flags.connect, kDefaultGroupPort));
   if (flags.keep && !options.listen)
     return fail(Code::kInvalidArgument, "--keep: only with --listen");
   return options;

@@ -3,7 +3,6 @@
 // in one of our exit codes.
 #pragma once
 
-#include <cstdint>
 #include <cstdio>
 #include <map>
 #include <optional>
@@ -15,7 +14,6 @@
 
 namespace railgauge {
 
-inline constexpr std::uint16_t kDefaultPort = 7479;
 inline constexpr double kDefaultDeadlineSeconds = 600;
 
 struct StandaloneOptions {

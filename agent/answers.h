@@ -1,0 +1,41 @@
+// How tasks ended, to be said again on every new stream: nobody knows how much of what was written
+// to a lost one arrived. An end is kept until its final record is acknowledged, which
+// tells the same. The refusal of a task that never ran has no record: it stays
+// until newer answers push it out; to hear it twice changes nothing. Bounded. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "controller/api/agent.pb.h"
+
+namespace railgauge::agent {
+
+class Answers {
+ public:
+  static constexpr std::size_t kMaxAnswers = 256;
+
+  // `final_id`: no less than the spool id of the final record; 0 when there is none.
+  void add(api::AgentMessage answer, std::uint64_t final_id) {
+    if (answers_.size() == kMaxAnswers) answers_.pop_front();
+    answers_.emplace_back(std::move(answer), final_id);
+  }
+  void acknowledged(std::uint64_t through) {
+    std::erase_if(answers_, [through](const auto& answer) {
+      return answer.second != 0 && answer.second <= through;
+    });
+  }
+  [[nodiscard]] std::vector<api::AgentMessage> all() const {
+    std::vector<api::AgentMessage> messages;
+    for (const auto& [answer, _] : answers_) messages.push_back(answer);
+    return messages;
+  }
+
+ private:
+  std::deque<std::pair<api::AgentMessage, std::uint64_t>> answers_;
+};
+
+}  // namespace railgauge::agent
