@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "controller/api/agent.grpc.pb.h"
+#include "controller/api/contract.h"
 
 namespace railgauge::agent {
 namespace {
@@ -75,11 +76,6 @@ std::string reason_of(const grpc::Status& status) {
 }
 }  // namespace
 
-bool contracts_match(const api::ContractVersion& ours, const api::ContractVersion& theirs) {
-  const std::uint32_t low = std::min(ours.minor(), theirs.minor());
-  return ours.major() == theirs.major() && std::max(ours.minor(), theirs.minor()) - low <= 1;
-}
-
 Status check_link_options(const LinkOptions& options) {
   if (options.controller.empty())
     return fail(Code::kInvalidArgument, "no controller is given; use --controller HOST:PORT");
@@ -102,8 +98,7 @@ Link::Link(LinkOptions options, std::function<void()> wake)
 Link::~Link() { stop(); }
 
 void Link::set_hello(api::Hello hello) {
-  hello.mutable_contract()->set_major(kContractMajor);
-  hello.mutable_contract()->set_minor(kContractMinor);
+  *hello.mutable_contract() = api::to_message(api::kContract);
   const std::lock_guard lock(mutex_);
   hello_ = std::move(hello);
 }
@@ -217,18 +212,15 @@ void Link::run_stream() {
 }
 
 bool Link::welcomed_by(const api::ControllerMessage& first) {
-  api::ContractVersion ours;
-  ours.set_major(kContractMajor);
-  ours.set_minor(kContractMinor);
   const api::ContractVersion& theirs = first.welcome().contract();
   Refusal refusal;
   if (first.has_refused())
     refusal = {"refused: " + first.refused().reason(), first.refused().permanent()};
   else if (!first.has_welcome())
     refusal = {"its first message is neither Welcome nor Refused", true};
-  else if (!contracts_match(ours, theirs))
+  else if (!api::contracts_match(theirs))
     refusal = {fmt::format("it speaks contract {}, this agent {}; upgrade the older", words(theirs),
-                           words(ours)),
+                           words(api::to_message(api::kContract))),
                true};
   const bool welcomed = refusal.reason.empty();
   {

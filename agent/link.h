@@ -24,11 +24,6 @@ class Status;
 
 namespace railgauge::agent {
 
-inline constexpr std::uint32_t kContractMajor = 1;
-inline constexpr std::uint32_t kContractMinor = 0;
-// True when both can work together: same major, at most one minor apart. Pure.
-bool contracts_match(const api::ContractVersion& ours, const api::ContractVersion& theirs);
-
 struct LinkOptions {
   std::string controller;  // HOST:PORT or unix:/path
   bool insecure = false;   // plain TCP, said so by the operator

@@ -6,6 +6,7 @@
 
 #include "agent/testing/fake_controller.h"
 #include "agent/testing/temp_dir.h"
+#include "controller/api/contract.h"
 
 namespace railgauge::agent {
 namespace {
@@ -81,8 +82,8 @@ TEST_F(LinkTest, SaysHelloWithItsContractAndIsWelcomed) {
   const Heard heard = controller_->heard();
   ASSERT_FALSE(heard.empty());
   EXPECT_EQ(heard[0].hello().name(), "node-a");
-  EXPECT_EQ(heard[0].hello().contract().major(), kContractMajor);
-  EXPECT_EQ(heard[0].hello().contract().minor(), kContractMinor);
+  EXPECT_EQ(heard[0].hello().contract().major(), api::kContract.major);
+  EXPECT_EQ(heard[0].hello().contract().minor(), api::kContract.minor);
 }
 
 TEST_F(LinkTest, ComesBackAfterALostStreamWithoutWhatWasMeantForIt) {
@@ -199,19 +200,6 @@ TEST(LinkOptions, TcpNeedsCertificatesOrInsecure) {
   LinkOptions local;
   local.controller = "unix:/run/x.sock";
   EXPECT_TRUE(check_link_options(local));
-}
-
-TEST(Contract, OneMinorApartWorksTogether) {
-  const auto version = [](std::uint32_t major, std::uint32_t minor) {
-    api::ContractVersion made;
-    made.set_major(major);
-    made.set_minor(minor);
-    return made;
-  };
-  EXPECT_TRUE(contracts_match(version(1, 4), version(1, 5)));
-  EXPECT_TRUE(contracts_match(version(1, 5), version(1, 4)));
-  EXPECT_FALSE(contracts_match(version(1, 4), version(1, 6)));
-  EXPECT_FALSE(contracts_match(version(1, 4), version(2, 4)));
 }
 
 }  // namespace

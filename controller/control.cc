@@ -9,8 +9,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "controller/api/contract.h"
 #include "controller/convert.h"
-#include "controller/fleet/contract.h"
 #include "controller/fleet/kernels.h"
 #include "controller/plan/node_set.h"
 #include "kernels/core/text.h"
@@ -253,8 +253,7 @@ Result<api::VersionInfo> Control::get_version() {
   api::VersionInfo version;
   version.set_schema_version(kSchemaVersion);
   version.set_version(RAILGAUGE_VERSION);
-  version.mutable_contract()->set_major(fleet::kContract.major);
-  version.mutable_contract()->set_minor(fleet::kContract.minor);
+  *version.mutable_contract() = api::to_message(api::kContract);
   version.set_database_version(stats.database_version);
   return version;
 }

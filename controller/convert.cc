@@ -17,7 +17,7 @@ api::Nic to_api(const store::EndpointRow& row) {
   nic.set_link_layer(row.link_layer);
   nic.set_guid(row.guid);
   nic.set_rate_bits_per_second(row.rate_bits_per_second);
-  nic.set_active_mtu_bytes(row.active_mtu_bytes);
+  if (row.active_mtu_bytes > 0) nic.set_active_mtu_bytes(row.active_mtu_bytes);
   nic.set_firmware(row.firmware);
   nic.set_numa_node_plus_one(row.numa_node_plus_one);
   nic.set_driver(row.driver);
@@ -31,7 +31,7 @@ api::RankDetail to_api(const store::RankDetailRow& row) {
   rank.set_endpoint(row.endpoint);
   if (row.final_record) {
     rank.set_outcome(row.final_record->outcome());
-    rank.set_reason(row.final_record->reason());
+    if (!row.final_record->reason().empty()) rank.set_reason(row.final_record->reason());
     *rank.mutable_phases() = row.final_record->phases();
   }
   rank.mutable_facts()->insert(row.facts.begin(), row.facts.end());
@@ -65,8 +65,8 @@ api::NodeInfo to_api(const fleet::NodeState& node) {
   info.set_state(attached ? "attached" : "lost");
   info.set_version(node.hello.version());
   info.set_address(node.address);
-  info.set_attached_at(rfc3339(node.attached_at_unix));
-  info.set_last_seen_at(rfc3339(node.last_seen_at_unix));
+  if (node.attached_at_unix > 0) info.set_attached_at(rfc3339(node.attached_at_unix));
+  if (node.last_seen_at_unix > 0) info.set_last_seen_at(rfc3339(node.last_seen_at_unix));
   *info.mutable_nics() = node.hello.nics();
   *info.mutable_facts() = node.hello.facts();
   if (node.spool_records) info.set_spool_records(*node.spool_records);
@@ -81,7 +81,7 @@ api::NodeInfo to_api(const store::NodeRow& row) {
   info.set_state("lost");
   info.set_version(row.version);
   info.set_address(row.address);
-  info.set_last_seen_at(rfc3339(row.last_seen_at));
+  if (row.last_seen_at > 0) info.set_last_seen_at(rfc3339(row.last_seen_at));
   for (const store::EndpointRow& endpoint : row.endpoints)
     if (endpoint.kind == "nic") *info.add_nics() = to_api(endpoint);
   info.mutable_facts()->insert(row.facts.begin(), row.facts.end());
@@ -116,13 +116,13 @@ api::RunSummary to_api(const store::RunSummaryRow& row) {
   summary.set_run_id(row.run.run_id);
   summary.set_suite(row.run.suite);
   summary.set_state(row.run.state);
-  summary.set_outcome(row.run.outcome);
-  summary.set_reason(row.run.reason);
+  if (!row.run.outcome.empty()) summary.set_outcome(row.run.outcome);
+  if (!row.run.reason.empty()) summary.set_reason(row.run.reason);
   summary.set_trigger(row.run.trigger);
   summary.set_requested_by(row.run.requested_by);
   summary.set_created_at(rfc3339(row.run.created_at));
-  summary.set_started_at(rfc3339(row.run.started_at));
-  summary.set_ended_at(rfc3339(row.run.ended_at));
+  if (row.run.started_at > 0) summary.set_started_at(rfc3339(row.run.started_at));
+  if (row.run.ended_at > 0) summary.set_ended_at(rfc3339(row.run.ended_at));
   summary.set_tasks_total(row.tasks_total);
   summary.set_tasks_ended(row.tasks_ended);
   summary.mutable_outcomes()->insert(row.outcomes.begin(), row.outcomes.end());
@@ -139,8 +139,8 @@ api::TaskDetail to_api(const store::TaskDetailRow& row) {
   for (const store::RankRow& rank : row.task.ranks)
     task.add_endpoints(endpoint_text(rank.node, rank.endpoint));
   task.set_state(row.task.state);
-  task.set_outcome(row.task.outcome);
-  task.set_reason(row.task.reason);
+  if (!row.task.outcome.empty()) task.set_outcome(row.task.outcome);
+  if (!row.task.reason.empty()) task.set_reason(row.task.reason);
   task.set_attempts(row.task.attempts);
   for (const store::RankDetailRow& rank : row.ranks) *task.add_ranks() = to_api(rank);
   return task;
@@ -155,7 +155,7 @@ api::ResultPoint to_api(store::ResultRow row) {
   point.set_revision(row.revision);
   for (const std::string& endpoint : row.endpoints) point.add_endpoints(endpoint);
   point.set_measured_at(rfc3339(row.measured_at));
-  point.set_outcome(row.outcome);
+  if (!row.outcome.empty()) point.set_outcome(row.outcome);
   *point.mutable_point() = std::move(row.point);
   point.mutable_parameters()->insert(row.parameters.begin(), row.parameters.end());
   point.mutable_facts()->insert(row.facts.begin(), row.facts.end());

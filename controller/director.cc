@@ -287,7 +287,7 @@ void Director::finalize(const std::string& run_id) {
   if (run == nullptr) return;
   run->finalized = true;
   run->summary.set_outcome(run->end.outcome.value_or(""));
-  run->summary.set_reason(run->end.reason.value_or(""));
+  if (!run->end.reason.value_or("").empty()) run->summary.set_reason(*run->end.reason);
   run->summary.set_ended_at(rfc3339(run->end.ended_at.value_or(0)));
   tell(*run, "", run->summary.outcome());
   for (const auto& watcher : run->watchers) watcher->end();

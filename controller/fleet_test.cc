@@ -24,11 +24,11 @@ TEST(Fleet, AnAgentAMinorVersionApartIsWelcomeAndAFurtherOneRefusedNamingBoth) {
   ServerBench bench;
   bench.start();
   auto options = bench.agent("n1");
-  options.contract.minor = kContract.minor + 1;
+  options.contract.minor = api::kContract.minor + 1;
   ScriptedAgent near(options);
   EXPECT_TRUE(welcome(near));
   options = bench.agent("n2");
-  options.contract.major = kContract.major + 1;
+  options.contract.major = api::kContract.major + 1;
   ScriptedAgent far(options);
   ASSERT_TRUE(refused(far));
   EXPECT_TRUE(far.refused().permanent());

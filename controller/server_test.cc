@@ -93,8 +93,10 @@ TEST_F(ServerTest, ATaskOfThreeRanksIsPreparedRelayedStoredAndPasses) {
   for (const char* name : {"n1", "n2", "n3"}) add(name);
   const auto run = start_run("group");
   ASSERT_TRUE(run) << run.error().message;
+  EXPECT_FALSE(run->has_outcome() || run->has_reason() || run->has_ended_at());
   const auto events = watch(run->run_id());
   EXPECT_EQ(events.back().run().outcome(), "passed");
+  EXPECT_FALSE(events.back().run().has_reason()) << "nothing went wrong";
   EXPECT_EQ(events.back().run().state(), "ended");
   EXPECT_EQ(events.back().run().tasks_ended(), 1U);
   for (auto& agent : agents_) {
@@ -109,6 +111,8 @@ TEST_F(ServerTest, ATaskOfThreeRanksIsPreparedRelayedStoredAndPasses) {
   const api::RunDetail stored = detail(run->run_id());
   ASSERT_THAT(stored.tasks(), SizeIs(1));
   EXPECT_EQ(stored.tasks(0).outcome(), "passed");
+  EXPECT_FALSE(stored.tasks(0).has_reason() || stored.run().has_reason());
+  EXPECT_TRUE(stored.run().has_started_at() && stored.run().has_ended_at());
   EXPECT_THAT(stored.tasks(0).endpoints(), ElementsAre("n1/rxe0:1", "n2/rxe0:1", "n3/rxe0:1"));
   ASSERT_THAT(stored.tasks(0).ranks(), SizeIs(3));
   EXPECT_FALSE(stored.run().requested_by().empty());
@@ -335,6 +339,7 @@ TEST_F(ServerTest, NodesKernelsSuitesAndVersionAreListed) {
   ASSERT_THAT(nodes.nodes(), SizeIs(2));
   EXPECT_EQ(nodes.nodes(0).state(), "attached");
   EXPECT_EQ(nodes.nodes(0).nics(0).device(), "rxe0");
+  EXPECT_FALSE(nodes.nodes(0).nics(0).has_active_mtu_bytes()) << "the agent did not tell";
   grpc::ClientContext kernels_context;
   KernelList kernels;
   ASSERT_TRUE(bench_.stub_->ListKernels(&kernels_context, {}, &kernels).ok());
@@ -348,7 +353,7 @@ TEST_F(ServerTest, NodesKernelsSuitesAndVersionAreListed) {
   grpc::ClientContext version_context;
   api::VersionInfo version;
   ASSERT_TRUE(bench_.stub_->GetVersion(&version_context, {}, &version).ok());
-  EXPECT_EQ(version.contract().major(), fleet::kContract.major);
+  EXPECT_EQ(version.contract().major(), api::kContract.major);
   EXPECT_GE(version.database_version(), 1U);
   grpc::ClientContext plan_context;
   api::RunRequest request;

@@ -35,16 +35,17 @@ std::string nic_names(const NodeInfo& node) {
 std::string nic_table(const NodeInfo& node, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const auto& nic : node.nics()) {
-    rows.push_back({fmt::format("{}:{}", nic.device(), nic.port()),
-                    {nic.state(), nic.state() == "active" ? Tone::kGood : Tone::kBad},
-                    rate_text(nic),
-                    nic.active_mtu_bytes() > 0 ? fmt::format("{:.0f}", nic.active_mtu_bytes()) : "",
-                    nic.netdev(),
-                    nic.pci_address(),
-                    nic.link_layer(),
-                    nic.driver(),
-                    nic.firmware(),
-                    nic.guid()});
+    rows.push_back(
+        {fmt::format("{}:{}", nic.device(), nic.port()),
+         {nic.state(), nic.state() == "active" ? Tone::kGood : Tone::kBad},
+         rate_text(nic),
+         nic.has_active_mtu_bytes() ? fmt::format("{:.0f}", nic.active_mtu_bytes()) : "-",
+         nic.netdev(),
+         nic.pci_address(),
+         nic.link_layer(),
+         nic.driver(),
+         nic.firmware(),
+         nic.guid()});
   }
   return render_table({{"NIC"},
                        {"STATE"},

@@ -12,7 +12,7 @@ void add_node(NodeList& list, const std::string& name, const std::string& state)
   node->set_state(state);
   node->set_version("0.1.0");
   node->set_address("10.0.0.1");
-  node->set_attached_at("2026-11-20T11:00:00Z");
+  if (state == "attached") node->set_attached_at("2026-11-20T11:00:00Z");
   node->set_last_seen_at("2026-11-20T12:00:01Z");
   (*node->mutable_facts())["linux_kernel"] = "6.1.0-26-amd64";
   (*node->mutable_facts())["cpu"] = "a \"quoted\", comma";
@@ -25,7 +25,6 @@ void add_node(NodeList& list, const std::string& name, const std::string& state)
   nic->set_link_layer("ethernet");
   nic->set_guid("0c42:a103:0011:2233");
   nic->set_rate_bits_per_second(100e9);
-  nic->set_active_mtu_bytes(4096);
   nic->set_firmware("22.38.1002");
   nic->set_driver("mlx5_core");
 }

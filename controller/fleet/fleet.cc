@@ -112,7 +112,7 @@ void Fleet::on_message(Session session, api::AgentMessage message) {
 }
 
 Status Fleet::check_hello(const Stream& stream, const api::Hello& hello) const {
-  RG_TRY_OK(check_contract(hello.contract(), options_.contract));
+  RG_TRY_OK(api::check_contract(hello.contract(), options_.contract));
   if (!good_name(hello.name()))
     return fail(
         Code::kInvalidArgument,
@@ -178,8 +178,7 @@ void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& at
   node.attached_at_unix = node.last_seen_at_unix = fleet::unix_seconds();
   api::ControllerMessage message;
   api::Welcome& welcome = *message.mutable_welcome();
-  welcome.mutable_contract()->set_major(options_.contract.major);
-  welcome.mutable_contract()->set_minor(options_.contract.minor);
+  *welcome.mutable_contract() = api::to_message(options_.contract);
   welcome.set_controller_version(RAILGAUGE_VERSION);
   welcome.set_heartbeat_seconds(options_.heartbeat_seconds);
   stream.wire->send(std::move(message));

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "controller/api/agent.pb.h"
+#include "controller/api/contract.h"
 #include "controller/fleet/agent_stream.h"
-#include "controller/fleet/contract.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/fleet/roster.h"
 #include "controller/store/store.h"
@@ -24,7 +24,7 @@ struct FleetOptions {
   double hello_seconds = 10;  // from a stream's opening to its Hello
   std::size_t max_streams = 20'000;
   RosterOptions roster{};
-  Contract contract = kContract;
+  api::Contract contract = api::kContract;
 };
 
 // Records of one rank that have been committed.

@@ -3,34 +3,37 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/fleet/contract.h"
+#include "controller/api/contract.h"
 
 namespace railgauge::fleet {
 namespace {
 
+using api::check_contract;
+using api::to_message;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-api::ContractVersion version(std::uint32_t major, std::uint32_t minor) {
-  api::ContractVersion v;
-  v.set_major(major);
-  v.set_minor(minor);
-  return v;
+TEST(Contract, OneMinorVersionApartWorksTogether) {
+  EXPECT_TRUE(check_contract(to_message({1, 4}), {1, 5}));
+  EXPECT_TRUE(check_contract(to_message({1, 6}), {1, 5}));
+  EXPECT_TRUE(check_contract(to_message({1, 5}), {1, 5}));
 }
 
-TEST(Contract, OneMinorVersionApartWorksTogether) {
-  EXPECT_TRUE(check_contract(version(1, 4), {1, 5}));
-  EXPECT_TRUE(check_contract(version(1, 6), {1, 5}));
-  EXPECT_TRUE(check_contract(version(1, 5), {1, 5}));
+// The agent's view of the same rule.
+TEST(Contract, BothSidesHoldTheSameVersionsToMatch) {
+  EXPECT_TRUE(api::contracts_match(to_message({1, 5}), {1, 4}));
+  EXPECT_FALSE(api::contracts_match(to_message({1, 6}), {1, 4}));
+  EXPECT_FALSE(api::contracts_match(to_message({2, 4}), {1, 4}));
+  EXPECT_TRUE(api::contracts_match(to_message(api::kContract)));
 }
 
 TEST(Contract, FurtherApartIsRefusedNamingBoth) {
-  const Status older = check_contract(version(1, 3), {1, 5});
+  const Status older = check_contract(to_message({1, 3}), {1, 5});
   ASSERT_FALSE(older);
   EXPECT_THAT(older.error().message, HasSubstr("contract 1.3, the controller 1.5"));
   EXPECT_THAT(older.error().message, HasSubstr("upgrade the agent"));
-  const Status newer = check_contract(version(2, 5), {1, 5});
+  const Status newer = check_contract(to_message({2, 5}), {1, 5});
   ASSERT_FALSE(newer);
   EXPECT_THAT(newer.error().message, HasSubstr("upgrade the controller"));
 }

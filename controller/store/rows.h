@@ -30,7 +30,7 @@ struct EndpointRow {
   std::string driver{};
   std::string firmware{};
   double rate_bits_per_second = 0;
-  double active_mtu_bytes = 0;
+  double active_mtu_bytes = 0;           // 0: unknown
   std::uint32_t numa_node_plus_one = 0;  // 0: unknown
 };
 

@@ -49,8 +49,7 @@ ScriptedAgent::ScriptedAgent(AgentOptions options)
   stream_ = stub_->Attach(&context_);
   api::AgentMessage message;
   api::Hello& hello = *message.mutable_hello();
-  hello.mutable_contract()->set_major(options_.contract.major);
-  hello.mutable_contract()->set_minor(options_.contract.minor);
+  *hello.mutable_contract() = api::to_message(options_.contract);
   hello.set_name(options_.name);
   hello.set_node_id(options_.node_id);
   hello.set_incarnation(options_.incarnation);

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "controller/api/agent.grpc.pb.h"
-#include "controller/fleet/contract.h"
+#include "controller/api/contract.h"
 
 namespace railgauge::testing_agent {
 
@@ -31,7 +31,7 @@ struct AgentOptions {
   std::string node_id;
   std::string incarnation = "first";
   Script script = Script::kPass;
-  fleet::Contract contract = fleet::kContract;
+  api::Contract contract = api::kContract;
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   std::vector<api::TaskRef> running{};
   std::uint64_t first_spool_id = 1;

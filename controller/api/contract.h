@@ -1,0 +1,51 @@
+// The version of the contract between agent and controller, and the rule of which versions work
+// together: both sides use this.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "controller/api/agent.pb.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::api {
+
+struct Contract {
+  std::uint32_t major;
+  std::uint32_t minor;
+};
+
+// Raised with controller/api/agent.proto: minor for additions, major when an older peer would be
+// misled.
+inline constexpr Contract kContract{1, 0};
+
+inline ContractVersion to_message(Contract contract) {
+  ContractVersion message;
+  message.set_major(contract.major);
+  message.set_minor(contract.minor);
+  return message;
+}
+
+// One minor version apart works together.
+inline bool contracts_match(const ContractVersion& theirs, Contract ours = kContract) {
+  const std::uint32_t apart =
+      theirs.minor() > ours.minor ? theirs.minor() - ours.minor : ours.minor - theirs.minor();
+  return theirs.major() == ours.major && apart <= 1;
+}
+
+// For the controller: kFailedPrecondition names both and whom to upgrade.
+inline Status check_contract(const ContractVersion& agents, Contract ours = kContract) {
+  if (contracts_match(agents, ours)) return {};
+  const bool agent_older =
+      agents.major() < ours.major || (agents.major() == ours.major && agents.minor() < ours.minor);
+  return fail(
+      Code::kFailedPrecondition,
+      fmt::format("the agent speaks contract {}.{}, the controller {}.{}: more than one minor "
+                  "version apart; upgrade the {}",
+                  agents.major(), agents.minor(), ours.major, ours.minor,
+                  agent_older ? "agent" : "controller"));
+}
+
+}  // namespace railgauge::api
