@@ -131,8 +131,9 @@ InfoBuilder& InfoBuilder::sampling(const std::string& operation, const std::stri
       .number("precision",
               "stop when the median's 95 % interval is at most this share of it to either side",
               "0.01", 1e-4, 1)
-      .duration("time_cap", "warm-up and sampling of one size end after this long", "5s",
-                kMillisecondNs, kHourNs)
+      .duration("time_cap",
+                "warm-up and sampling of one size end after this long; no limit to iterations",
+                "5s", kMillisecondNs, kHourNs)
       .boolean("verify", "after each size, compare a seeded pattern byte by byte", true)
       .number("added_cost_fraction", added_cost, "0", 0, 1)
       .identity();
