@@ -80,10 +80,9 @@ TEST_F(Faults, TheLastBallOfEitherSideIsCompared) {
   }
 }
 
-TEST_F(Faults, SizesAreMeasuredOneAfterTheOtherAlsoWhereNothingIsVerified) {
-  verbs_control().delay_ns = 20'000;
-  // Seven does not divide the depth: each size ends with writes that have no completion. Were they
-  // counted as the next size's, more would complete than were written in its time.
+TEST_F(Faults, ASizeEndsWithAnEmptyQueueAlsoWhereNothingIsVerified) {
+  // Seven does not divide the depth: the last group of an adaptive size has no completion. The
+  // kernel CHECKs that none of it is left for the next size to count.
   const auto results = run("verbs.write_bw", {{"sizes", "64,128,256"},
                                               {"verify", "false"},
                                               {"depth", "100"},
@@ -92,12 +91,8 @@ TEST_F(Faults, SizesAreMeasuredOneAfterTheOtherAlsoWhereNothingIsVerified) {
                                               {"max_samples", "3"}});
   for (const RankResult& result : results)
     ASSERT_TRUE(result.status) << result.status.error().message;
-  for (const Point& point : results[0].points) {
-    EXPECT_FALSE(point.verified());
-    if (point.metric() == "message_rate_per_second") {
-      EXPECT_LE(point.max(), 1e9 / 20'000);
-    }
-  }
+  EXPECT_EQ(results[0].points.size(), 6U);
+  for (const Point& point : results[0].points) EXPECT_FALSE(point.verified());
 }
 
 TEST_F(Faults, AGroupOfHugeMessagesHoldsNoMoreThanItsBytes) {
