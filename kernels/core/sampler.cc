@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <span>
 
@@ -104,6 +105,8 @@ bool Session::narrow_enough() const {
 Status Session::measure() {
   const bool adaptive = options_.fixed_samples == 0;
   const std::uint64_t wanted = adaptive ? options_.max_samples : options_.fixed_samples;
+  // A fixed count that is cut would be another measurement: only the task's deadline ends it.
+  const double until_ns = adaptive ? options_.time_cap_ns : std::numeric_limits<double>::infinity();
   auto next_check = static_cast<double>(options_.min_samples);
   double next_check_ns = 0;
   // Touched now, so that no page fault lands in a timed batch.
@@ -111,12 +114,12 @@ Status Session::measure() {
   out_.samples.clear();
   out_.stop_reason = "iterations";
   while (out_.samples.size() < wanted) {
-    if (elapsed_ns() >= options_.time_cap_ns) {
+    if (adaptive && elapsed_ns() >= options_.time_cap_ns) {
       out_.stop_reason = "time_cap";
       break;
     }
     const std::uint64_t left = wanted - out_.samples.size();
-    const std::uint64_t count = std::min(left, block_size(options_.time_cap_ns));
+    const std::uint64_t count = std::min(left, block_size(until_ns));
     out_.measure_ns += RG_TRY(append(count, out_.samples));
     const auto count_now = static_cast<double>(out_.samples.size());
     if (!adaptive || count_now < next_check || out_.measure_ns < next_check_ns) continue;

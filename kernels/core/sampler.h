@@ -17,7 +17,8 @@ struct SamplerOptions {
   std::uint64_t max_samples = 100'000;
   double relative_half_width = 0.01;  // stop when the 95 % interval of the median is this narrow
   double time_cap_ns = 5e9;           // of warm-up and measuring together
-  // Exactly this many samples and no stop rule (profiles of other tools); 0 is adaptive.
+  // Exactly this many samples, no stop rule and no time cap (profiles of other tools); 0 is
+  // adaptive. What bounds a fixed run's time is the batch: it fails at the task's deadline.
   std::uint64_t fixed_samples = 0;
   bool warm_up = true;        // until two blocks' medians agree within 1 %, or 10 % of the cap
   std::uint64_t batch = 100;  // samples between two decisions

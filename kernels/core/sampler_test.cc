@@ -156,6 +156,17 @@ TEST(Sampler, TakesExactlyTheFixedCount) {
   EXPECT_LE(steady.largest_batch, 100U);
 }
 
+TEST(Sampler, AFixedCountIsNotCutByTheTimeCap) {
+  FakeClock clock;
+  Operation slow{clock, [](auto) { return 1e8; }};
+  const auto sampled =
+      run(clock, {.time_cap_ns = 1e9, .fixed_samples = 37, .warm_up = false}, slow);
+  ASSERT_TRUE(sampled);
+  EXPECT_EQ(sampled->samples.size(), 37U);
+  EXPECT_EQ(sampled->measure_ns, 37 * 1e8);
+  EXPECT_EQ(sampled->stop_reason, "iterations");
+}
+
 TEST(Sampler, WarmsUpUntilTwoBlocksAgree) {
   FakeClock clock;
   // Halves its distance to 1000 every 100 operations: 3000, 2000, 1500, ...

@@ -27,13 +27,15 @@ void VerbsControl::reset() {
     std::uint64_t initial;
   };
   const std::array settings{
-      Setting{"fail_call", fail_call, 0},   Setting{"flip_byte", flip_byte, 0},
-      Setting{"lose_after", lose_after, 0}, Setting{"memlock", memlock, 0},
-      Setting{"port_down", port_down, 0},   Setting{"max_inline", max_inline, 256},
-      Setting{"delay_ns", delay_ns, 0}};
+      Setting{"fail_call", fail_call, 0},      Setting{"flip_byte", flip_byte, 0},
+      Setting{"lose_after", lose_after, 0},    Setting{"memlock", memlock, 0},
+      Setting{"port_down", port_down, 0},      Setting{"max_inline", max_inline, 256},
+      Setting{"delay_ns", delay_ns, 0},        Setting{"flip_write", flip_write, 0},
+      Setting{"fail_destroy", fail_destroy, 0}};
   for (const Setting& setting : settings) setting.value = setting.initial;
   calls = 0;
   writes = 0;
+  data_writes = 0;
   const char* environment = std::getenv("RAILGAUGE_FAKE_VERBS");
   std::string_view rest = environment != nullptr ? environment : "";
   while (!rest.empty()) {

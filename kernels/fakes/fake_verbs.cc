@@ -90,6 +90,11 @@ Object* made(Object* object) {
   return object;
 }
 void released() { --verbs_control().live_handles; }
+// The object is gone here in any case, so that a test can see that nothing is left.
+int released_with_answer() {
+  released();
+  return verbs_control().fail_destroy != 0 ? EIO : 0;
+}
 
 // The masks that an adapter's driver demands for each step (IBTA 11.2.5.2, as the kernel checks).
 int required_mask(ibv_qp_state from, ibv_qp_state to) {
@@ -150,8 +155,7 @@ ibv_context* ibv_open_device(ibv_device* device) {
 
 int ibv_close_device(ibv_context* context) {
   delete reinterpret_cast<FakeContext*>(verbs_get_ctx(context));
-  fake::released();
-  return 0;
+  return fake::released_with_answer();
 }
 
 int ibv_query_device(ibv_context*, ibv_device_attr* attributes) {
@@ -201,8 +205,7 @@ ibv_pd* ibv_alloc_pd(ibv_context* context) {
 
 int ibv_dealloc_pd(ibv_pd* pd) {
   delete pd;
-  fake::released();
-  return 0;
+  return fake::released_with_answer();
 }
 
 ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, size_t length, std::uint64_t iova,
@@ -240,8 +243,7 @@ int ibv_dereg_mr(ibv_mr* mr) {
   fake::own_table()->regions[fake::slot_of(mr->rkey)].in_use = 0;
   fake::verbs_control().pinned_bytes -= mr->length;
   delete reinterpret_cast<FakeRegion*>(mr);
-  fake::released();
-  return 0;
+  return fake::released_with_answer();
 }
 
 ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_channel*, int) {
@@ -257,8 +259,7 @@ ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq_context, ibv_c
 
 int ibv_destroy_cq(ibv_cq* cq) {
   delete reinterpret_cast<FakeCompletionQueue*>(cq);
-  fake::released();
-  return 0;
+  return fake::released_with_answer();
 }
 
 ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* init) {
@@ -328,8 +329,7 @@ int ibv_destroy_qp(ibv_qp* qp) {
   }
   fake::own_table()->queue_pairs[fake::slot_of(qp->qp_num)].in_use = 0;
   delete mine;
-  fake::released();
-  return 0;
+  return fake::released_with_answer();
 }
 
 const char* ibv_wc_status_str(ibv_wc_status status) {

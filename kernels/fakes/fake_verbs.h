@@ -21,12 +21,15 @@ struct VerbsControl {
   std::atomic<std::int64_t> live_handles{0};
 
   std::atomic<std::uint64_t> flip_byte{0};     // 1: one byte of each write above 8 bytes is wrong
+  std::atomic<std::uint64_t> flip_write{0};    // as flip_byte, of this one among them; 0: none
+  std::atomic<std::uint64_t> fail_destroy{0};  // 1: releasing answers EIO, as of a lost device
   std::atomic<std::uint64_t> lose_after{0};    // writes until the peer is unreachable; 0: never
   std::atomic<std::uint64_t> memlock{0};       // 1: registration obeys RLIMIT_MEMLOCK for everybody
   std::atomic<std::uint64_t> port_down{0};     // 1: ports are down
   std::atomic<std::uint64_t> max_inline{256};  // bytes a queue pair can send inline
   std::atomic<std::uint64_t> delay_ns{0};      // a write takes at least this long
   std::atomic<std::uint64_t> writes{0};        // done since reset()
+  std::atomic<std::uint64_t> data_writes{0};   // those above 8 bytes
   std::atomic<std::uint64_t> pinned_bytes{0};  // registered now
 
   // Back to what RAILGAUGE_FAKE_VERBS says; live handles stay.

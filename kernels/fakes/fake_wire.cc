@@ -70,8 +70,10 @@ ibv_wc_status do_write(const FakeQueuePair& mine, const ibv_send_wr& wr) {
     return IBV_WC_REM_ACCESS_ERR;
   wait_delay();
   constexpr std::size_t kControlWordBytes = 8;  // left whole, so that a test fails where it should
-  if (verbs_control().flip_byte != 0 && bytes.size() > kControlWordBytes)
-    bytes[bytes.size() / 2] ^= 0x40U;
+  if (bytes.size() > kControlWordBytes) {
+    const bool chosen = ++verbs_control().data_writes == verbs_control().flip_write;
+    if (chosen || verbs_control().flip_byte != 0) bytes[bytes.size() / 2] ^= 0x40U;
+  }
   ++verbs_control().writes;
   switch (copy_to(peer_pid, wr.wr.rdma.remote_addr, bytes.data(), bytes.size())) {
     case Copied::kDone:

@@ -14,6 +14,17 @@ namespace {
 
 constexpr double kMaxDeadlineSeconds = 86400;
 
+// What each side keeps to itself: its own choices are not compared, and nobody overrides them.
+std::map<std::string, std::string> own_choices(const KernelInfo& kernel,
+                                               const std::map<std::string, std::string>& given) {
+  std::map<std::string, std::string> own;
+  for (const ParameterInfo& parameter : kernel.parameters())
+    if (const auto found = given.find(parameter.name());
+        parameter.per_rank() && found != given.end())
+      own.insert(*found);
+  return own;
+}
+
 tl::unexpected<Error> differ(std::string what) {
   return fail(Code::kInvalidArgument, std::move(what));
 }
@@ -51,8 +62,10 @@ Result<Settled> meet(Group& group, const KernelInfo& kernel,
   hello.set_railgauge_version(RAILGAUGE_VERSION);
   hello.set_kernel(kernel.name());
   hello.set_revision(kernel.revision());
+  const auto own = own_choices(kernel, given);
   for (const auto& [name, text] : given)
-    (*hello.mutable_given())[name] = mine.effective().at(name);  // canonical
+    if (!own.contains(name))
+      (*hello.mutable_given())[name] = mine.effective().at(name);  // canonical
   hello.set_deadline_seconds(deadline_seconds);
   hello.set_host(host_name());
   const auto all = RG_TRY(group.exchange(hello.SerializeAsString(), kMeetingTimeoutSeconds));
@@ -65,8 +78,10 @@ Result<Settled> meet(Group& group, const KernelInfo& kernel,
   if (!(connecting.deadline_seconds() > 0) || connecting.deadline_seconds() > kMaxDeadlineSeconds)
     return differ(fmt::format("deadline of {} s; allowed is above 0 to {} s",
                               connecting.deadline_seconds(), kMaxDeadlineSeconds));
-  Params params =
-      RG_TRY(Params::parse(kernel, {connecting.given().begin(), connecting.given().end()}));
+  std::map<std::string, std::string> ruling_given(connecting.given().begin(),
+                                                  connecting.given().end());
+  ruling_given.insert(own.begin(), own.end());
+  Params params = RG_TRY(Params::parse(kernel, ruling_given));
   for (const auto& [name, text] : listening.given())
     if (const auto ruling = params.effective().find(name);
         ruling == params.effective().end() || ruling->second != text)

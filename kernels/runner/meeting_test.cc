@@ -97,6 +97,27 @@ TEST(Meeting, WhatOnlyTheListenerWasGivenMustBeTheConnectingSidesDefault) {
             "parameter seconds: the listener was given 2, the connecting side 0");
 }
 
+TEST(Meeting, EachSideKeepsItsOwnPerRankParameters) {
+  KernelInfo kernel = testing_rows::rows()[0].info();
+  ParameterInfo& index = *kernel.add_parameters();
+  index.set_name("gid_index");
+  index.set_type("integer");
+  index.set_default_value("-1");
+  const auto settle = [&](const Given& connecting, const Given& listening) {
+    const auto settled = both([&](Group& group) {
+      return meet(group, kernel, group.rank() == kConnectingRank ? connecting : listening, 30);
+    });
+    if (!settled.first || !settled.second) return std::string("refused");
+    return settled.first->params.effective().at("gid_index") + " " +
+           settled.second->params.effective().at("gid_index");
+  };
+  EXPECT_EQ(settle({{"gid_index", "1"}}, {{"gid_index", "3"}}), "refused");
+  index.set_per_rank(true);
+  EXPECT_EQ(settle({{"gid_index", "1"}}, {{"gid_index", "3"}}), "1 3");
+  EXPECT_EQ(settle({{"gid_index", "1"}}, {}), "1 -1");
+  EXPECT_EQ(settle({}, {{"gid_index", "3"}}), "-1 3");
+}
+
 TEST(Meeting, AnotherKernelOrRevisionIsNamed) {
   const auto other = meet_both({}, {}, testing_rows::rows()[1].info());
   EXPECT_EQ(other.first.error().message,

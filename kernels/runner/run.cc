@@ -127,17 +127,11 @@ void add_clock_facts(const TickClock& clock, Reporter& reporter) {
     reporter.fact("clock_fallback_reason", clock.fallback_reason());
 }
 
-// Figures taken with a clock that changed its rate count for nothing.
 Status check_drift(const TickClock& clock) {
   double drift = clock.drift_ppm();
   for (int i = 1; i < kDriftReads && std::fabs(drift) > TickClock::kMaxDriftPpm; ++i)
     drift = clock.drift_ppm();
-  if (std::fabs(drift) <= TickClock::kMaxDriftPpm) return {};
-  return fail(
-      Code::kDataLoss,
-      fmt::format("clock {}: drifted {:.0f} ppm against CLOCK_MONOTONIC_RAW during the run; "
-                  "at most {:.0f} are allowed",
-                  clock.source(), drift, TickClock::kMaxDriftPpm));
+  return drift_status(clock.source(), drift);
 }
 
 // Everything between the made kernel and its destruction.
@@ -168,6 +162,15 @@ Status run_steps(const Task& task, Group& group, RecordWriter& records, const Re
 }
 
 }  // namespace
+
+Status drift_status(std::string_view source, double drift_ppm) {
+  if (std::fabs(drift_ppm) <= TickClock::kMaxDriftPpm) return {};
+  return fail(
+      Code::kInternal,
+      fmt::format("clock {}: drifted {:.0f} ppm against CLOCK_MONOTONIC_RAW during the run; "
+                  "at most {:.0f} are allowed",
+                  source, drift_ppm, TickClock::kMaxDriftPpm));
+}
 
 Status run_kernel(const Task& task, Group& group, RecordWriter& records, const Ready& ready) {
   PhaseTimer timer(records, task);

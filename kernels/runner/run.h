@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "kernels/core/group.h"
 #include "kernels/core/kernel.h"
@@ -33,6 +34,10 @@ using Ready = std::function<Status(const Status& prepared)>;
 // written last, after the kernel is torn down, unless the error is to be told to peers first: that
 // is the caller's. Returns the error that decides the outcome.
 Status run_kernel(const Task& task, Group& group, RecordWriter& records, const Ready& ready);
+
+// kInternal where the clock drifted too far for its figures to count: that says nothing about the
+// fabric, so the task crashed and did not fail.
+Status drift_status(std::string_view source, double drift_ppm);
 
 // The final record for what run_kernel returned; the exit code.
 int finish_task(const Status& ended, RecordWriter& records);

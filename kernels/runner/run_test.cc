@@ -177,6 +177,15 @@ TEST_F(RunKernel, WrongBytesFailAndExitWithOne) {
   EXPECT_EQ(exit_code_, kExitFailed);
 }
 
+TEST_F(RunKernel, ADriftedClockSaysNothingAboutTheFabric) {
+  EXPECT_TRUE(drift_status("tsc", -TickClock::kMaxDriftPpm));
+  steps.measure = [](Context&, Group&) { return drift_status("tsc", 812); };
+  const Final final = run();
+  EXPECT_EQ(final.outcome(), kCrashed);
+  EXPECT_TRUE(final.reason().starts_with("clock tsc: drifted 812 ppm")) << final.reason();
+  EXPECT_EQ(exit_code_, kExitInvalid);
+}
+
 TEST_F(RunKernel, RawSamplesLeaveOnlyWhereAskedFor) {
   steps.measure = [](Context& context, Group&) -> Status {
     Point point;

@@ -128,6 +128,22 @@ TEST(VerbsTwoTerminals, PrintADocumentWithThePathAndTheSyntheticMark) {
   EXPECT_EQ(report.started().facts().at("path"), "host");
 }
 
+TEST(VerbsTwoTerminals, EachSideTakesTheGidIndexThatItWasGiven) {
+  Process listener({program("railgauge-runner"), "verbs.write_lat", "--listen", "127.0.0.1:0", "-d",
+                    "fake1:1", "--gid-index", "1"},
+                   false, fake_verbs());
+  const std::string address = listener.listening_address();
+  const Ended ended = Process({program("railgauge-runner"), "verbs.write_lat", "--connect", address,
+                               "--iterations", "100", "--gid-index", "3", "--format", "json"},
+                              false, fake_verbs())
+                          .wait();
+  EXPECT_EQ(ended.exit_code, kExitPassed) << ended.err;
+  EXPECT_EQ(listener.wait().exit_code, kExitPassed);
+  RunnerReport report;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(ended.out, &report).ok()) << ended.out;
+  EXPECT_EQ(report.started().facts().at("gid_index"), "3");
+}
+
 TEST(VerbsTwoTerminals, ADeviceThatDoesNotExistIsWaivedOnBothSides) {
   Process listener(
       {program("railgauge-runner"), "verbs.write_lat", "--listen", "127.0.0.1:0", "-d", "none0:1"},

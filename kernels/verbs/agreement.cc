@@ -14,7 +14,13 @@ double seconds_left(const Context& context) {
 }
 
 Status agree(Group& group, const Status& mine, double timeout_seconds) {
+  std::uint64_t none = 0;
+  return agree_on(group, mine, none, timeout_seconds);
+}
+
+Status agree_on(Group& group, const Status& mine, std::uint64_t& number, double timeout_seconds) {
   PeerStatus told;
+  told.set_number(number);
   if (!mine) {
     told.set_code(static_cast<int>(mine.error().code));
     told.set_message(mine.error().message);
@@ -31,6 +37,7 @@ Status agree(Group& group, const Status& mine, double timeout_seconds) {
     if (theirs.code() != 0 && static_cast<Code>(theirs.code()) != Code::kAborted)
       return fail(static_cast<Code>(theirs.code()),
                   fmt::format("rank {}: {}", rank, theirs.message()));
+    if (rank == 0) number = theirs.number();
   }
   return mine;
 }

@@ -1,6 +1,8 @@
 // Ending a step together: both ranks learn how it went on the other side.
 #pragma once
 
+#include <cstdint>
+
 #include "kernels/core/group.h"
 #include "kernels/core/kernel.h"
 #include "kernels/core/result.h"
@@ -16,5 +18,7 @@ double seconds_left(const Context& context);
 // at most kTellSeconds: they may be what it lost.
 inline constexpr double kTellSeconds = 5;
 Status agree(Group& group, const Status& mine, double timeout_seconds);
+// As agree, and `number` becomes rank 0's on all ranks.
+Status agree_on(Group& group, const Status& mine, std::uint64_t& number, double timeout_seconds);
 
 }  // namespace railgauge::verbs

@@ -16,7 +16,7 @@ enum class Order : std::uint8_t {
   kNone,
   kPingPong,  // answer `count` writes of size number `size_index`; the target says kReady first
   kReady,
-  kVerify,  // compare what the last write brought, then send the target's own pattern
+  kVerify,  // compare what the last ball brought
   kVerified,
   kMismatch,  // wrong bytes: the details come through the group
   kDone,

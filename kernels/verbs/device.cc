@@ -123,12 +123,12 @@ Result<Device> Device::open(const std::string& endpoint) {
   std::vector<std::string> refusals;
   for (ibv_device* raw : devices) {
     if (!wanted.device.empty() && wanted.device != verbs.get_device_name(raw)) continue;
-    Device device = RG_TRY(open_named(raw));
-    const Status chosen = device.choose_port(wanted.port);
+    Result<Device> device = open_named(raw);
+    const Status chosen =
+        device ? device->choose_port(wanted.port) : tl::unexpected(device.error());
     if (chosen) return device;
-    if (!wanted.device.empty() || chosen.error().code != Code::kFailedPrecondition)
-      return tl::unexpected(chosen.error());
-    refusals.push_back(chosen.error().message);
+    if (!wanted.device.empty()) return tl::unexpected(chosen.error());
+    refusals.push_back(chosen.error().message);  // whatever is wrong with it, the next may do
   }
   if (!wanted.device.empty())
     return fail(Code::kNotFound, fmt::format("there is no RDMA device {}; there is {}",

@@ -1,10 +1,16 @@
 // Owners of verbs objects, each released through the table that was loaded.
 #pragma once
 
+#include <string_view>
+
 #include "kernels/core/handle.h"
 #include "kernels/dl/verbs.h"
 
 namespace railgauge::verbs {
+
+// A device that vanished answers releases with an error. Nothing can be done about it, and the task
+// still has its outcome to write: one line on stderr, and on. `error` as the release gave it.
+void note_release(std::string_view act, int error);
 
 struct DeviceListTraits {
   using Type = ibv_device**;
@@ -14,27 +20,35 @@ struct DeviceListTraits {
 struct ContextTraits {
   using Type = ibv_context*;
   static Type empty() { return nullptr; }
-  static void release(Type context) { RG_CHECK(loaded_verbs().close_device(context) == 0); }
+  static void release(Type context) {
+    note_release("close the device", loaded_verbs().close_device(context));
+  }
 };
 struct ProtectionDomainTraits {
   using Type = ibv_pd*;
   static Type empty() { return nullptr; }
-  static void release(Type pd) { RG_CHECK(loaded_verbs().dealloc_pd(pd) == 0); }
+  static void release(Type pd) {
+    note_release("release the protection domain", loaded_verbs().dealloc_pd(pd));
+  }
 };
 struct MemoryRegionTraits {
   using Type = ibv_mr*;
   static Type empty() { return nullptr; }
-  static void release(Type mr) { RG_CHECK(loaded_verbs().dereg_mr(mr) == 0); }
+  static void release(Type mr) { note_release("deregister memory", loaded_verbs().dereg_mr(mr)); }
 };
 struct CompletionQueueTraits {
   using Type = ibv_cq*;
   static Type empty() { return nullptr; }
-  static void release(Type cq) { RG_CHECK(loaded_verbs().destroy_cq(cq) == 0); }
+  static void release(Type cq) {
+    note_release("destroy the completion queue", loaded_verbs().destroy_cq(cq));
+  }
 };
 struct QueuePairTraits {
   using Type = ibv_qp*;
   static Type empty() { return nullptr; }
-  static void release(Type qp) { RG_CHECK(loaded_verbs().destroy_qp(qp) == 0); }
+  static void release(Type qp) {
+    note_release("destroy the queue pair", loaded_verbs().destroy_qp(qp));
+  }
 };
 
 using DeviceListHandle = Handle<DeviceListTraits>;

@@ -67,6 +67,7 @@ Result<Link> Link::open(const Context& context, const Options& options) {
   mine.set_mtu_bytes(link.mtu_bytes_);
   mine.set_data_address(reinterpret_cast<std::uint64_t>(link.receive_area().data()));
   mine.set_data_key(link.region_.get()->rkey);
+  mine.set_area_bytes(link.receive_area().size());
   mine.mutable_parameters()->insert(params.effective().begin(), params.effective().end());
   return link;
 }
@@ -276,6 +277,9 @@ WriteRequest Link::write_request(const void* from, std::uint32_t local_key, std:
   return request;
 }
 
+std::size_t Link::common_area_bytes() const {
+  return std::min<std::size_t>(mine_.area_bytes(), peer_.area_bytes());
+}
 std::span<std::byte> Link::send_area() const { return buffer_.span().first(buffer_.size() / 2); }
 std::span<std::byte> Link::receive_area() const { return buffer_.span().last(buffer_.size() / 2); }
 

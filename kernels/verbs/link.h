@@ -47,6 +47,8 @@ class Link {
 
   [[nodiscard]] std::span<std::byte> send_area() const;
   [[nodiscard]] std::span<std::byte> receive_area() const;
+  // What both ranks' areas hold: pages differ between machines.
+  [[nodiscard]] std::size_t common_area_bytes() const;
   [[nodiscard]] SendQueue& queue() { return queue_; }
   [[nodiscard]] const Device& device() const { return device_; }
   [[nodiscard]] PeerAddress& mine() { return mine_; }  // to add to, before connect

@@ -100,12 +100,18 @@ InfoBuilder& InfoBuilder::identity() {
   return *this;
 }
 
+InfoBuilder& InfoBuilder::per_rank() {
+  info_.mutable_parameters(info_.parameters_size() - 1)->set_per_rank(true);
+  return *this;
+}
+
 InfoBuilder& InfoBuilder::connection(std::string default_inline_bytes) {
   constexpr double kMaxInlineBytes = 4096;
   return integer("gid_index",
                  "GID table entry of this rank's port; -1 takes RoCE v2 with an IPv4 address on "
                  "the port's netdev first, then v2 with a global IPv6 address, v2 link-local, v1",
                  -1, -1, 255)
+      .per_rank()
       .choice("mtu", "bytes", "RDMA path MTU; 0 takes the smaller one of the two ports' active MTU",
               {"0", "256", "512", "1024", "2048", "4096"})
       .identity()
@@ -131,8 +137,9 @@ InfoBuilder& InfoBuilder::sampling(const std::string& operation, const std::stri
       .number("precision",
               "stop when the median's 95 % interval is at most this share of it to either side",
               "0.01", 1e-4, 1)
-      .duration("time_cap", "warm-up and sampling of one size end after this long", "5s",
-                kMillisecondNs, kHourNs)
+      .duration("time_cap",
+                "warm-up and sampling of one size end after this long; no limit to iterations",
+                "5s", kMillisecondNs, kHourNs)
       .boolean("verify", "after each size, compare a seeded pattern byte by byte", true)
       .number("added_cost_fraction", added_cost, "0", 0, 1)
       .identity();

@@ -29,6 +29,8 @@ class InfoBuilder {
                       const std::vector<std::string>& choices);  // the first is the default
   // The parameter declared last is part of a series' identity.
   InfoBuilder& identity();
+  // The parameter declared last is each rank's own choice.
+  InfoBuilder& per_rank();
   // gid_index, mtu, inline_bytes, qp_timeout, retry_count, stall_timeout.
   InfoBuilder& connection(std::string default_inline_bytes);
   // iterations, min_samples, max_samples, precision, time_cap, verify, added_cost_fraction.

@@ -35,10 +35,24 @@ inline void add_cost(const TickClock& clock, std::uint64_t begin_ticks, double f
   }
 }
 
-// Wrong bytes found by this rank. `seed` is what the pattern was made of.
-Status verify_area(std::span<const std::byte> area, std::uint64_t seed, const std::string& who);
+// Where the writes of one size go: slot k begins k * stride_bytes into the area.
+struct Slots {
+  std::size_t bytes = 0;  // of a message
+  std::size_t stride_bytes = 0;
+  std::size_t count = 1;
+};
+// Small messages move through one page, as perftest's do: all writes to one cache line would
+// measure that line. Both ranks come to the same slots, whatever their page sizes, when both give
+// the smaller one of their areas.
+Slots slots_in(std::size_t area_bytes, std::size_t message_bytes);
 
-// The seed of what `rank` writes for size number `size_index`.
-std::uint64_t pattern_seed(std::size_t size_index, std::uint32_t rank);
+// Fills the slots' bytes with what `rank` writes for size number `size_index`; the gaps stay.
+void fill_slots(std::span<std::byte> area, const Slots& slots, std::size_t size_index,
+                std::uint32_t rank);
+void clear_slots(std::span<std::byte> area, const Slots& slots);
+// Compares `slots.count` slots with what `rank` wrote; `uncompared` bytes at a message's end are
+// left out. Wrong bytes are kDataLoss, with their offset in the area.
+Status verify_slots(std::span<const std::byte> area, const Slots& slots, std::size_t size_index,
+                    std::uint32_t rank, std::size_t uncompared, const std::string& who);
 
 }  // namespace railgauge::verbs

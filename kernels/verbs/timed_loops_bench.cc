@@ -43,7 +43,7 @@ void streamed_write(benchmark::State& state) {
   queue.set_limits(bench_clock(), monotonic_now_ns() + kFarNs, kFarNs);
   const auto signal_every = static_cast<std::uint64_t>(state.range(0));
   WriteStream stream(queue, bench_clock(), WriteRequest{},
-                     {.depth = 128, .signal_every = signal_every}, 0);
+                     {.depth = 128, .signal_every = signal_every}, Slots{});
   for (auto _ : state) benchmark::DoNotOptimize(stream.top_up() && stream.retire() > 0);
   state.SetItemsProcessed(static_cast<std::int64_t>(null.posts()));
 }

@@ -90,7 +90,8 @@ class Loops {
   std::uint8_t out_ = 0;
   std::uint8_t in_ = 0;
   std::array<std::uint64_t, kRounds + 1> stamps_{};
-  WriteStream stream_{queue_, test_clock(), WriteRequest{}, {.depth = 128, .signal_every = 32}, 0};
+  WriteStream stream_{
+      queue_, test_clock(), WriteRequest{}, {.depth = 128, .signal_every = 32}, Slots{}};
   WindowMeter meter_{stream_, test_clock(), 64, false};
 };
 
@@ -164,7 +165,7 @@ TEST(WindowMeter, CountsEachWriteOfAFixedNumberOnce) {
     SendQueue queue(null.queue_pair(), null.completions(), "null");
     queue.set_limits(test_clock(), monotonic_now_ns() + kFarNs, kFarNs);
     WriteStream stream(queue, test_clock(), WriteRequest{},
-                       {.depth = 128, .signal_every = 32, .writes = writes}, 0);
+                       {.depth = 128, .signal_every = 32, .writes = writes}, Slots{});
     WindowMeter meter(stream, test_clock(), 32, true);
     const std::uint64_t windows = (writes + 31) / 32;
     ASSERT_TRUE(meter.batch(1));
@@ -200,9 +201,36 @@ TEST(WriteStream, SmallMessagesMoveThroughTheAreaAndComeBack) {
   SendQueue queue(&seen.qp, nullptr, "seen");
   WriteRequest request;
   request.sge.length = 100;  // two cache lines
-  WriteStream stream(queue, test_clock(), request, {.depth = 5, .signal_every = 5}, 512);
+  WriteStream stream(queue, test_clock(), request, {.depth = 5, .signal_every = 5},
+                     slots_in(512, request.sge.length));
   ASSERT_TRUE(stream.top_up());
   EXPECT_EQ(seen.addresses, (std::vector<std::uint64_t>{0, 128, 256, 384, 0}));
+}
+
+TEST(WriteStream, EndsWithAnEmptyQueueAlsoWhereAGroupHasNoCompletion) {
+  fake::NullQueue null;
+  SendQueue queue(null.queue_pair(), null.completions(), "null");
+  queue.set_limits(test_clock(), monotonic_now_ns() + kFarNs, kFarNs);
+  WriteStream stream(queue, test_clock(), WriteRequest{}, {.depth = 10, .signal_every = 4},
+                     slots_in(4096, 64));
+  ASSERT_TRUE(stream.top_up());
+  EXPECT_EQ(stream.slots_written(), 10U);
+  ASSERT_TRUE(stream.finish());
+  EXPECT_EQ(queue.in_flight(), 0U);
+  EXPECT_EQ(null.posts(), 11U);  // two had no completion
+  EXPECT_EQ(stream.slots_written(), 11U);
+}
+
+TEST(Slots, AreTheSameForAllPageSizes) {
+  constexpr std::size_t kSmallPage = 4096;
+  constexpr std::size_t kLargePage = 65536;
+  for (const std::size_t bytes : {1U, 64U, 65U, 2048U}) {
+    EXPECT_EQ(slots_in(kSmallPage, bytes).count, slots_in(kLargePage, bytes).count);
+    const Slots slots = slots_in(kLargePage, bytes);
+    EXPECT_LE((slots.count - 1) * slots.stride_bytes + bytes, kSmallPage);
+    EXPECT_GE(slots.count, 2U);
+  }
+  EXPECT_EQ(slots_in(kLargePage, 2049).count, 1U);
 }
 
 }  // namespace

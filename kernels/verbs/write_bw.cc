@@ -31,6 +31,7 @@ namespace {
 constexpr double kWindowNs = 1e6;
 constexpr std::uint64_t kProbeGroups = 8;  // completions that size the window, at most
 constexpr std::uint64_t kMaxWindowWrites = 1U << 24U;
+constexpr std::uint64_t kMaxGroupBytes = 8U << 20U;
 constexpr std::uint64_t kWindowsInBatch = 10;
 constexpr double kLineRateTolerance = 1.01;  // a window's edges are polls, not packets
 
@@ -49,7 +50,6 @@ class WriteBandwidth final : public Kernel {
                               "would fill before the first completion",
                               plan_.signal_every, plan_.depth));
     options_ = RG_TRY(sampler_options(params));
-    options_.fixed_samples = (plan_.writes + plan_.signal_every - 1) / plan_.signal_every;
     options_.batch = kWindowsInBatch;
     link_ = RG_TRY(Link::open(context, {.area_bytes = *std::ranges::max_element(sizes_),
                                         .send_depth = static_cast<std::uint32_t>(plan_.depth),
@@ -72,21 +72,20 @@ class WriteBandwidth final : public Kernel {
   }
 
  private:
-  // The target sleeps in the group until the initiator has measured and sent its pattern: its CPU
-  // takes no part, and a lost initiator ends it at once.
+  // The target sleeps in the group until the initiator has measured: its CPU takes no part, and a
+  // lost initiator ends it at once. What the timed writes brought is compared: in each slot that
+  // was written, what stands there after the last completion. Its area is cleared before the next
+  // size begins.
   Status measure_size(Context& context, Group& group, std::size_t size_index) {
     const bool verified = context.params.boolean("verify");
+    Slots slots = slots_in(link_.common_area_bytes(), sizes_[size_index]);
+    std::uint64_t slots_written = 0;
     std::vector<Point> points;
     Status here;
-    if (rank_ == 0) {
-      here = sample_size(context, size_index, points);
-      if (here && verified) here = send_pattern(size_index);
-    }
-    RG_TRY_OK(agree(group, here, seconds_left(context)));
+    if (rank_ == 0) here = sample_size(context, size_index, slots, points, slots_written);
+    RG_TRY_OK(agree_on(group, here, slots_written, seconds_left(context)));
     if (verified) {
-      if (rank_ == 1)
-        here = verify_area(link_.receive_area().first(sizes_[size_index]),
-                           pattern_seed(size_index, 0), link_.device().endpoint());
+      if (rank_ == 1) here = compare(slots, slots_written, size_index);
       RG_TRY_OK(agree(group, here, seconds_left(context)));
     }
     for (Point& point : points) {
@@ -96,54 +95,61 @@ class WriteBandwidth final : public Kernel {
     return {};
   }
 
-  Status send_pattern(std::size_t size_index) {
-    SendQueue& queue = link_.queue();
-    fill_pattern(link_.send_area().first(sizes_[size_index]), pattern_seed(size_index, 0));
-    WriteRequest request = link_.write_request(sizes_[size_index]);
-    // Its completion retires whatever the measurement left in the queue. Make room for it first.
-    while (queue.in_flight() >= plan_.depth)
-      if (queue.poll_or_wait() < 0) return tl::unexpected(queue.failure());
-    if (!queue.post(request, true) || !queue.wait_retired()) return tl::unexpected(queue.failure());
+  Status compare(Slots slots, std::uint64_t slots_written, std::size_t size_index) {
+    if (slots_written == 0 || slots_written > slots.count)
+      return fail(Code::kInternal,
+                  fmt::format("rank 0: {} slots written, of {}", slots_written, slots.count));
+    slots.count = static_cast<std::size_t>(slots_written);
+    RG_TRY_OK(
+        verify_slots(link_.receive_area(), slots, size_index, 0, 0, link_.device().endpoint()));
+    clear_slots(link_.receive_area(), slots);
     return {};
   }
 
-  WriteStream make_stream(const TickClock& clock, std::size_t size_index, std::uint64_t writes) {
+  // Of one size: a group of huge messages would not complete within the stall limit or the cap.
+  [[nodiscard]] WriteStream::Plan plan_of(std::size_t size_index) const {
     WriteStream::Plan plan = plan_;
-    plan.writes = writes;
-    return {link_.queue(), clock, link_.write_request(sizes_[size_index]), plan,
-            std::min<std::size_t>(link_.send_area().size(), page_bytes())};
+    plan.signal_every =
+        std::clamp<std::uint64_t>(kMaxGroupBytes / sizes_[size_index], 1, plan.signal_every);
+    return plan;
   }
 
   // How many writes make a window: whole groups, for about kWindowNs.
-  Result<std::uint64_t> choose_window(const TickClock& clock, WriteStream& stream) {
+  Result<std::uint64_t> choose_window(const TickClock& clock, WriteStream& stream,
+                                      std::uint64_t signal_every) {
     SendQueue& queue = link_.queue();
     if (!stream.top_up() || stream.retire() < 0 || !stream.top_up())
       return tl::unexpected(queue.failure());
     const std::uint64_t begin = clock.ticks();
     std::uint64_t writes = 0;
     double spent_ns = 0;
-    while (writes < kProbeGroups * plan_.signal_every && spent_ns < kWindowNs) {
+    while (writes < kProbeGroups * signal_every && spent_ns < kWindowNs) {
       const std::int64_t retired = stream.retire();
       if (retired < 0 || !stream.top_up()) return tl::unexpected(queue.failure());
       writes += static_cast<std::uint64_t>(retired);
       spent_ns = clock.to_ns(clock.ticks() - begin);
     }
-    const double group_ns = std::max(1.0, spent_ns) * static_cast<double>(plan_.signal_every) /
-                            static_cast<double>(writes);
+    const double group_ns =
+        std::max(1.0, spent_ns) * static_cast<double>(signal_every) / static_cast<double>(writes);
     const auto groups = static_cast<std::uint64_t>(std::ceil(kWindowNs / group_ns));
-    return std::clamp(groups * plan_.signal_every, plan_.signal_every,
-                      std::max(plan_.signal_every, kMaxWindowWrites));
+    return std::clamp(groups * signal_every, signal_every,
+                      std::max(signal_every, kMaxWindowWrites));
   }
 
-  Status sample_size(Context& context, std::size_t size_index, std::vector<Point>& points) {
+  Status sample_size(Context& context, std::size_t size_index, const Slots& slots,
+                     std::vector<Point>& points, std::uint64_t& slots_written) {
     const TickClock& clock = tick_clock(context);
-    const bool fixed = plan_.writes != 0;
-    WriteStream stream = make_stream(clock, size_index, plan_.writes);
+    const WriteStream::Plan plan = plan_of(size_index);
+    const bool fixed = plan.writes != 0;
+    fill_slots(link_.send_area(), slots, size_index, rank_);
+    WriteStream stream(link_.queue(), clock, link_.write_request(sizes_[size_index]), plan, slots);
     const std::uint64_t window_writes =
-        fixed ? plan_.signal_every : RG_TRY(choose_window(clock, stream));
+        fixed ? plan.signal_every : RG_TRY(choose_window(clock, stream, plan.signal_every));
     WindowMeter meter(stream, clock, window_writes, fixed);
     const auto bytes = static_cast<double>(sizes_[size_index]);
-    Sampler sampler(context.clock, options_);
+    SamplerOptions options = options_;
+    options.fixed_samples = (plan.writes + plan.signal_every - 1) / plan.signal_every;
+    Sampler sampler(context.clock, options);
     Sampled sampled =
         RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) -> Status {
           if (!link_.queue().before_deadline() || !meter.batch(count))
@@ -153,6 +159,9 @@ class WriteBandwidth final : public Kernel {
                           (clock.to_ns(window.ticks) / 1e9));
           return {};
         }));
+    if (!stream.finish()) return tl::unexpected(link_.queue().failure());
+    RG_CHECK(link_.queue().in_flight() == 0);  // else the next size would count these
+    slots_written = stream.slots_written();
     return make_points(context, size_index, sampled, meter.last(sampled.samples.size()),
                        window_writes, points);
   }
@@ -179,6 +188,7 @@ class WriteBandwidth final : public Kernel {
     RG_TRY_OK(check_line_rate(std::min(bandwidth.mean(), bandwidth.median())));
     auto& facts = *bandwidth.mutable_facts();
     facts["clock_drift_ppm"] = fmt::format("{:.3f}", clock.drift_ppm());
+    facts["signal_every"] = std::to_string(plan_of(size_index).signal_every);
     facts["window_writes"] = std::to_string(window_writes);
     facts["mean_is"] = "all bytes over all time";
     for (double& sample : sampled.samples) sample /= bytes;
@@ -223,8 +233,11 @@ KernelInfo info() {
       .sizes("64KiB")
       .integer("depth", "writes in flight", 128, 1, kMaxDepth)
       .identity()
-      .integer("signal_every", "writes from one completion to the next, at most depth", 32, 1,
-               kMaxDepth)
+      .integer(
+          "signal_every",
+          "writes from one completion to the next, at most depth; fewer where they would be more "
+          "than 8 MiB",
+          32, 1, kMaxDepth)
       .identity()
       .boolean("relaxed_ordering", "register the memory for PCIe relaxed ordering", false)
       .identity()

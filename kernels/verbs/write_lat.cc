@@ -5,6 +5,7 @@
 // ordering is no parameter here: with it the last byte would not have to come last.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -82,8 +83,16 @@ class WriteLatency final : public Kernel {
     return measured;
   }
 
+  // Before a size's first ball: what this side sends, and nothing yet of what it shall get.
+  void set_up_areas(std::size_t size_index) {
+    const Slots message{.bytes = sizes_[size_index]};
+    fill_slots(link_.send_area(), message, size_index, rank_);
+    clear_slots(link_.receive_area(), message);
+  }
+
   Status measure_size(Context& context, std::size_t size_index) {
     const TickClock& clock = tick_clock(context);
+    set_up_areas(size_index);
     Volley own = volley(context, size_index);
     Sampler sampler(context.clock, options_);
     const Sampled sampled = RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) {
@@ -117,33 +126,27 @@ class WriteLatency final : public Kernel {
     return {};
   }
 
-  // Sends this size's pattern, has it compared, and compares what the target sends.
+  // Has the last ball compared that went there, and compares the last one that came here.
   Status verify(std::size_t size_index) {
     SendQueue& queue = link_.queue();
     ControlWord word;
-    if (!send_pattern(size_index) || !control_.send(queue, Order::kVerify, size_index, 0) ||
-        !control_.receive(queue, word))
+    if (!control_.send(queue, Order::kVerify, size_index, 0) || !control_.receive(queue, word))
       return queue_failure();
     peer_found_mismatch_ = word.order == Order::kMismatch;  // its own words come at the end
     if (peer_found_mismatch_) return {};
-    return check_pattern(size_index);
+    return compare(size_index);
   }
 
-  bool send_pattern(std::size_t size_index) {
-    const std::size_t bytes = sizes_[size_index];
-    fill_pattern(link_.send_area().first(bytes), pattern_seed(size_index, rank_));
-    WriteRequest request = link_.write_request(bytes);
-    return link_.queue().post(request, true) && link_.queue().wait_retired();
-  }
-
-  [[nodiscard]] Status check_pattern(std::size_t size_index) const {
-    return verify_area(link_.receive_area().first(sizes_[size_index]),
-                       pattern_seed(size_index, 1 - rank_), link_.device().endpoint());
+  // All but the message's last byte: that is the ball's number, and the wait has seen it.
+  [[nodiscard]] Status compare(std::size_t size_index) const {
+    return verify_slots(link_.receive_area(), {.bytes = sizes_[size_index]}, size_index, 1 - rank_,
+                        1, link_.device().endpoint());
   }
 
   // The target: does what the initiator orders until it says done.
   Status serve_all(Context& context) {
     SendQueue& queue = link_.queue();
+    std::optional<std::size_t> set_up;  // the size whose areas are
     for (;;) {
       ControlWord word;
       if (!control_.receive(queue, word)) return queue_failure();
@@ -153,16 +156,17 @@ class WriteLatency final : public Kernel {
         return fail(Code::kInternal,
                     link_.device().endpoint() + ": the other side's control word makes no sense");
       if (word.order == Order::kPingPong) {
+        if (set_up != word.size_index) set_up_areas(word.size_index);
+        set_up = word.size_index;
         Volley own = volley(context, word.size_index);
         if (!control_.send(queue, Order::kReady, word.size_index, 0) ||
             !answer(queue, own, word.count))
           return queue_failure();
         continue;
       }
-      Status compared = check_pattern(word.size_index);
+      Status compared = compare(word.size_index);
       const Order order = compared ? Order::kVerified : Order::kMismatch;
-      if (!send_pattern(word.size_index) || !control_.send(queue, order, word.size_index, 0))
-        return queue_failure();
+      if (!control_.send(queue, order, word.size_index, 0)) return queue_failure();
       if (!compared) return compared;
     }
   }

@@ -15,8 +15,6 @@
 
 namespace railgauge::verbs {
 
-inline constexpr std::size_t kCacheLineBytes = 64;
-
 struct Window {
   std::uint64_t writes = 0;
   std::uint64_t ticks = 0;
@@ -33,14 +31,8 @@ class WriteStream {
     double added_cost = 0;
   };
   WriteStream(SendQueue& queue, const TickClock& clock, WriteRequest request, const Plan& plan,
-              std::size_t area_bytes)
-      : queue_(queue), clock_(clock), request_(request), plan_(plan) {
-    // Small messages move through the area's page, as perftest's do: all writes to one cache line
-    // would measure that line.
-    const std::size_t stride =
-        (request.sge.length + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes;
-    stride_ = 2 * stride <= area_bytes ? stride : 0;
-    laps_ = stride_ == 0 ? 1 : area_bytes / stride_;
+              const Slots& slots)
+      : queue_(queue), clock_(clock), request_(request), plan_(plan), slots_(slots) {
     // The control posts a group when the one before has completed and its cost is paid.
     if (plan_.added_cost > 0) plan_.depth = plan_.signal_every;
   }
@@ -58,6 +50,20 @@ class WriteStream {
       next_address();
     }
     return true;
+  }
+
+  // Ends the stream: after it nothing of it stands in the queue and `slots_written` is final.
+  bool finish() {
+    if (!queue_.wait_retired()) return false;
+    if (queue_.in_flight() == 0) return true;
+    ++posted_;  // the tail of a group that has no completion: one more write brings it
+    if (!queue_.post(request_, true)) return false;
+    next_address();
+    return queue_.wait_retired();
+  }
+  // How many of the first slots were written, each at least once.
+  [[nodiscard]] std::uint64_t slots_written() const {
+    return std::min<std::uint64_t>(posted_, slots_.count);
   }
 
   // Waits for completions: writes retired, negative on failure.
@@ -81,10 +87,11 @@ class WriteStream {
   [[nodiscard]] bool all_posted() const { return plan_.writes != 0 && posted_ >= plan_.writes; }
 
   void next_address() {
-    if (stride_ == 0) return;
-    const bool last = ++lap_ == laps_;
-    const std::uint64_t step = last ? 0 - (laps_ - 1) * stride_ : stride_;
-    if (last) lap_ = 0;
+    if (slots_.count == 1) return;
+    const bool last = ++slot_ == slots_.count;
+    const std::uint64_t step =
+        last ? 0 - (slots_.count - 1) * slots_.stride_bytes : slots_.stride_bytes;
+    if (last) slot_ = 0;
     request_.sge.addr += step;
     request_.wr.wr.rdma.remote_addr += step;
   }
@@ -93,9 +100,8 @@ class WriteStream {
   const TickClock& clock_;
   WriteRequest request_;
   Plan plan_;
-  std::size_t stride_ = 0;
-  std::size_t laps_ = 1;
-  std::size_t lap_ = 0;
+  Slots slots_;
+  std::size_t slot_ = 0;
   std::uint64_t posted_ = 0;
   std::uint64_t group_began_ = 0;
 };
