@@ -78,10 +78,11 @@ Result<Plan> make_plan(const Suite& suite, std::span<const PlanNode> nodes,
 
 // Expected time and traffic of one task. Rule: parameters `iterations` (when above 0), `time_cap`
 // and `sizes` of the kernel, by name; absent ones as 1 size, and 1 s for the cap. Seconds: the time
-// cap for each size plus kTaskOverheadSeconds, so an upper bound of measuring. Bytes: iterations x
-// size where iterations are fixed; else the time cap at the slower endpoint's rate for a kernel
-// with a bandwidth metric (0 when the rate is unknown), and 0 for latency kernels, which load
-// nothing.
+// cap for each size plus kTaskOverheadSeconds: an upper bound of measuring, but not of fixed
+// iterations, which no cap ends (a long one wants the stage's `deadline_seconds`). Bytes:
+// iterations x size where iterations are fixed; else the time cap at the slower endpoint's rate for
+// a kernel with a bandwidth metric (0 when the rate is unknown), and 0 for latency kernels, which
+// load nothing.
 struct TaskCost {
   double seconds = 0;
   double bytes = 0;
