@@ -59,7 +59,8 @@ step() {
   current=""; echo " $(($(date +%s) - from)) s"
 }
 
-missing=$(deploy/deps.sh --missing | wc -l || true)
+missing_packages=$(deploy/deps.sh --missing || true)  # exit 1 says that there are any
+missing=$(wc -w <<<"$missing_packages")
 cat <<TEXT
 Railgauge demo: $nodes virtual machines with real RDMA verbs (soft-RoCE), measured end to end.
 It will install $missing Debian packages, build Railgauge below build/release (about 5 minutes on 2 cores, the first time),
@@ -68,7 +69,7 @@ host's network or kernel, and take everything down again. In all 3 to 10 minutes
 TEXT
 
 if [ "$missing" -gt 0 ]; then
-  deploy/deps.sh --missing | tr '\n' ' '; echo
+  tr '\n' ' ' <<<"$missing_packages"; echo
   if [ ${#yes[@]} = 0 ]; then
     [ -t 0 ] || { echo "demo.sh: nobody to ask on this terminal; say deploy/demo.sh --yes" >&2; exit 2; }
     read -r -p "Install these with apt-get (sudo unless you are root)? [Y/n] " answer

@@ -1,16 +1,14 @@
 #include "kernels/dl/verbs.h"
 
-#include <atomic>
-#include <cstdlib>
 #include <cstring>
-#include <mutex>
 
 #include "kernels/dl/library.h"
+#include "kernels/dl/table.h"
 
 namespace railgauge {
 namespace {
 
-std::atomic<const Verbs*> g_loaded{nullptr};
+TableLoader<Verbs> g_verbs;
 
 }  // namespace
 
@@ -42,21 +40,9 @@ Result<Verbs> bind_verbs(const std::string& name) {
 }
 
 Result<const Verbs*> load_verbs() {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  if (g_loaded == nullptr) {
-    const char* other = std::getenv(kVerbsLibraryVariable);
-    const bool chosen = other != nullptr && *other != '\0';
-    // Lives as long as the process, as the library does.
-    g_loaded = new Verbs(RG_TRY(bind_verbs(chosen ? other : kVerbsLibrary)));
-  }
-  return g_loaded.load();
+  return g_verbs.load(bind_verbs, kVerbsLibrary, kVerbsLibraryVariable);
 }
 
-const Verbs& loaded_verbs() {
-  const Verbs* verbs = g_loaded;
-  RG_CHECK(verbs != nullptr);
-  return *verbs;
-}
+const Verbs& loaded_verbs() { return g_verbs.loaded(); }
 
 }  // namespace railgauge

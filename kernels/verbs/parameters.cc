@@ -1,116 +1,20 @@
 #include "kernels/verbs/parameters.h"
 
-#include <fmt/format.h>
-
 namespace railgauge::verbs {
 namespace {
 
-constexpr double kMaxMessageBytes = 1U << 30U;
-constexpr double kMaxIterations = 1e7;
-constexpr double kMaxSamples = 1e7;  // 80 MB of samples
 constexpr double kMillisecondNs = 1e6;
 constexpr double kHourNs = 3600e9;
 
 }  // namespace
 
-InfoBuilder::InfoBuilder(std::string name, std::uint32_t revision, std::string summary) {
-  info_.set_name(std::move(name));
-  info_.set_revision(revision);
-  info_.set_summary(std::move(summary));
-  info_.set_min_ranks(2);
-  info_.set_max_ranks(2);
-  info_.set_endpoint_kind("nic");
-}
-
-InfoBuilder& InfoBuilder::metrics(const std::vector<std::string>& names) {
-  for (const std::string& name : names) info_.add_metrics(name);
-  return *this;
-}
-
-ParameterInfo& InfoBuilder::add(std::string name, std::string type, std::string unit,
-                                std::string summary, std::string default_value) {
-  ParameterInfo& made = *info_.add_parameters();
-  made.set_name(std::move(name));
-  made.set_type(std::move(type));
-  made.set_unit(std::move(unit));
-  made.set_summary(std::move(summary));
-  made.set_default_value(std::move(default_value));
-  return made;
-}
-
-InfoBuilder& InfoBuilder::sizes(std::string default_value) {
-  ParameterInfo& made = add("sizes", "bytes_list", "bytes",
-                            "message sizes, each measured on its own", std::move(default_value));
-  made.set_minimum(1);
-  made.set_maximum(kMaxMessageBytes);
-  return *this;
-}
-
-InfoBuilder& InfoBuilder::integer(std::string name, std::string summary, std::int64_t default_value,
-                                  double minimum, double maximum) {
-  ParameterInfo& made =
-      add(std::move(name), "integer", "1", std::move(summary), std::to_string(default_value));
-  made.set_minimum(minimum);
-  made.set_maximum(maximum);
-  return *this;
-}
-
-InfoBuilder& InfoBuilder::number(std::string name, std::string summary, std::string default_value,
-                                 double minimum, double maximum) {
-  ParameterInfo& made =
-      add(std::move(name), "number", "1", std::move(summary), std::move(default_value));
-  made.set_minimum(minimum);
-  made.set_maximum(maximum);
-  return *this;
-}
-
-InfoBuilder& InfoBuilder::duration(std::string name, std::string summary, std::string default_value,
-                                   double minimum_ns, double maximum_ns) {
-  ParameterInfo& made =
-      add(std::move(name), "duration", "ns", std::move(summary), std::move(default_value));
-  made.set_minimum(minimum_ns);
-  made.set_maximum(maximum_ns);
-  return *this;
-}
-
-InfoBuilder& InfoBuilder::bytes(std::string name, std::string summary, std::string default_value,
-                                double maximum) {
-  ParameterInfo& made =
-      add(std::move(name), "bytes", "bytes", std::move(summary), std::move(default_value));
-  made.set_minimum(0);
-  made.set_maximum(maximum);
-  return *this;
-}
-
-InfoBuilder& InfoBuilder::boolean(std::string name, std::string summary, bool default_value) {
-  add(std::move(name), "boolean", "", std::move(summary), default_value ? "true" : "false");
-  return *this;
-}
-
-InfoBuilder& InfoBuilder::choice(std::string name, std::string unit, std::string summary,
-                                 const std::vector<std::string>& choices) {
-  ParameterInfo& made =
-      add(std::move(name), "choice", std::move(unit), std::move(summary), choices.front());
-  for (const std::string& word : choices) made.add_choices(word);
-  return *this;
-}
-
-InfoBuilder& InfoBuilder::identity() {
-  info_.mutable_parameters(info_.parameters_size() - 1)->set_identity(true);
-  return *this;
-}
-
-InfoBuilder& InfoBuilder::per_rank() {
-  info_.mutable_parameters(info_.parameters_size() - 1)->set_per_rank(true);
-  return *this;
-}
-
-InfoBuilder& InfoBuilder::connection(std::string default_inline_bytes) {
+void add_connection(InfoBuilder& builder, std::string default_inline_bytes) {
   constexpr double kMaxInlineBytes = 4096;
-  return integer("gid_index",
-                 "GID table entry of this rank's port; -1 takes RoCE v2 with an IPv4 address on "
-                 "the port's netdev first, then v2 with a global IPv6 address, v2 link-local, v1",
-                 -1, -1, 255)
+  builder
+      .integer("gid_index",
+               "GID table entry of this rank's port; -1 takes RoCE v2 with an IPv4 address on "
+               "the port's netdev first, then v2 with a global IPv6 address, v2 link-local, v1",
+               -1, -1, 255)
       .per_rank()
       .choice("mtu", "bytes", "RDMA path MTU; 0 takes the smaller one of the two ports' active MTU",
               {"0", "256", "512", "1024", "2048", "4096"})
@@ -125,39 +29,8 @@ InfoBuilder& InfoBuilder::connection(std::string default_inline_bytes) {
                 10 * kMillisecondNs, kHourNs);
 }
 
-InfoBuilder& InfoBuilder::sampling(const std::string& operation, const std::string& added_cost,
-                                   std::int64_t min_samples, std::int64_t max_samples) {
-  return integer("iterations",
-                 fmt::format("exactly this many {}, without warm-up; 0 measures until the estimate "
-                             "is precise",
-                             operation),
-                 0, 0, kMaxIterations)
-      .integer("min_samples", "samples before the stop rule is asked", min_samples, 1, kMaxSamples)
-      .integer("max_samples", "samples at most", max_samples, 1, kMaxSamples)
-      .number("precision",
-              "stop when the median's 95 % interval is at most this share of it to either side",
-              "0.01", 1e-4, 1)
-      .duration("time_cap",
-                "warm-up and sampling of one size end after this long; no limit to iterations",
-                "5s", kMillisecondNs, kHourNs)
-      .boolean("verify", "after each size, compare a seeded pattern byte by byte", true)
-      .number("added_cost_fraction", added_cost, "0", 0, 1)
-      .identity();
-}
-
-Result<SamplerOptions> sampler_options(const Params& params) {
-  SamplerOptions options;
-  options.min_samples = static_cast<std::uint64_t>(params.integer("min_samples"));
-  options.max_samples = static_cast<std::uint64_t>(params.integer("max_samples"));
-  options.relative_half_width = params.number("precision");
-  options.time_cap_ns = params.duration_ns("time_cap");
-  options.fixed_samples = static_cast<std::uint64_t>(params.integer("iterations"));
-  options.warm_up = options.fixed_samples == 0;
-  if (options.min_samples > options.max_samples)
-    return fail(Code::kInvalidArgument,
-                fmt::format("parameter min_samples: {} is above max_samples, which is {}",
-                            options.min_samples, options.max_samples));
-  return options;
+void add_added_cost(InfoBuilder& builder, const std::string& summary) {
+  builder.number("added_cost_fraction", summary, "0", 0, 1).identity();
 }
 
 }  // namespace railgauge::verbs

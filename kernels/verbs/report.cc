@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/stats.h"
 #include "kernels/core/units.h"
 #include "kernels/dl/verbs.h"
 #include "kernels/memory/host_buffer.h"
@@ -20,28 +19,9 @@ std::uint64_t slot_seed(std::size_t size_index, std::uint32_t rank, std::size_t 
 
 }  // namespace
 
-const TickClock& tick_clock(const Context& context) {
-  const auto* clock = dynamic_cast<const TickClock*>(&context.clock);
-  RG_CHECK(clock != nullptr);
-  return *clock;
-}
-
-Point make_point(const PointNames& names, std::uint64_t message_bytes, const Sampled& sampled,
-                 bool raw_samples) {
-  Point point;
-  summarize(sampled.samples, point);
-  point.set_metric(names.metric);
-  point.set_meaning(names.meaning);
-  point.set_unit(names.unit);
-  point.set_larger_is_better(names.larger_is_better);
-  point.set_message_bytes(static_cast<double>(message_bytes));
-  point.set_converged(sampled.converged);
-  point.set_stop_reason(sampled.stop_reason);
-  point.set_warmup_count(static_cast<double>(sampled.warmup_count));
-  point.set_measure_ns(sampled.measure_ns);
-  point.set_synthetic(loaded_verbs().synthetic);
-  if (raw_samples) point.mutable_samples()->Assign(sampled.samples.begin(), sampled.samples.end());
-  return point;
+Point make_verbs_point(const PointNames& names, std::uint64_t message_bytes, const Sampled& sampled,
+                       bool raw_samples) {
+  return make_point(names, message_bytes, sampled, raw_samples, loaded_verbs().synthetic);
 }
 
 Slots slots_in(std::size_t area_bytes, std::size_t message_bytes) {

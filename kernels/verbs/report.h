@@ -8,22 +8,13 @@
 #include "kernels/core/clock.h"
 #include "kernels/core/kernel.h"
 #include "kernels/core/sampler.h"
+#include "kernels/core/sampling.h"
 
 namespace railgauge::verbs {
 
-// The clock that stamps: the runner's own. CHECKs that the context's clock is one.
-const TickClock& tick_clock(const Context& context);
-
-struct PointNames {
-  std::string metric;
-  std::string meaning;
-  std::string unit;
-  bool larger_is_better = false;
-};
-
-// Statistics of one size.
-Point make_point(const PointNames& names, std::uint64_t message_bytes, const Sampled& sampled,
-                 bool raw_samples);
+// make_point of kernels/core/sampling.h, marked as the loaded library is.
+Point make_verbs_point(const PointNames& names, std::uint64_t message_bytes, const Sampled& sampled,
+                       bool raw_samples);
 
 // Waits until the time since `begin_ticks` has grown by `fraction` of itself: the added cost of a
 // test control.

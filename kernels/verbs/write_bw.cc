@@ -179,11 +179,11 @@ class WriteBandwidth final : public Kernel {
     const double seconds = ticks * clock.ns_per_tick() / 1e9;
     const auto bytes = static_cast<double>(sizes_[size_index]);
     sampled.warmup_count *= window_writes;
-    Point bandwidth = make_point({.metric = "bandwidth_bytes_per_second",
-                                  .meaning = "unidirectional",
-                                  .unit = "bytes_per_second",
-                                  .larger_is_better = true},
-                                 sizes_[size_index], sampled, context.raw_samples);
+    Point bandwidth = make_verbs_point({.metric = "bandwidth_bytes_per_second",
+                                        .meaning = "unidirectional",
+                                        .unit = "bytes_per_second",
+                                        .larger_is_better = true},
+                                       sizes_[size_index], sampled, context.raw_samples);
     bandwidth.set_mean(bytes * writes / seconds);
     RG_TRY_OK(check_line_rate(std::min(bandwidth.mean(), bandwidth.median())));
     auto& facts = *bandwidth.mutable_facts();
@@ -192,11 +192,11 @@ class WriteBandwidth final : public Kernel {
     facts["window_writes"] = std::to_string(window_writes);
     facts["mean_is"] = "all bytes over all time";
     for (double& sample : sampled.samples) sample /= bytes;
-    Point rate = make_point({.metric = "message_rate_per_second",
-                             .meaning = "unidirectional",
-                             .unit = "per_second",
-                             .larger_is_better = true},
-                            sizes_[size_index], sampled, context.raw_samples);
+    Point rate = make_verbs_point({.metric = "message_rate_per_second",
+                                   .meaning = "unidirectional",
+                                   .unit = "per_second",
+                                   .larger_is_better = true},
+                                  sizes_[size_index], sampled, context.raw_samples);
     rate.set_mean(writes / seconds);
     *rate.mutable_facts() = facts;
     points.push_back(std::move(bandwidth));
@@ -229,6 +229,8 @@ KernelInfo info() {
   constexpr double kMaxDepth = 16'384;
   return InfoBuilder("verbs.write_bw", 1,
                      "RDMA WRITE bandwidth and message rate between two ports, one direction")
+      .ranks(2, 2)
+      .endpoint("nic")
       .metrics({"bandwidth_bytes_per_second", "message_rate_per_second"})
       .sizes("64KiB")
       .integer("depth", "writes in flight", 128, 1, kMaxDepth)
@@ -241,11 +243,14 @@ KernelInfo info() {
       .identity()
       .boolean("relaxed_ordering", "register the memory for PCIe relaxed ordering", false)
       .identity()
-      .sampling("writes",
-                "test control: signal_every writes at a time, each group completed before the next "
-                "and made longer by this share of its own time",
-                30, 10'000)
-      .connection("0")
+      .sampling("writes", 30, 10'000)
+      .apply([](InfoBuilder& builder) {
+        add_added_cost(
+            builder,
+            "test control: signal_every writes at a time, each group completed before the next "
+            "and made longer by this share of its own time");
+      })
+      .apply([](InfoBuilder& builder) { add_connection(builder, "0"); })
       .build();
 }
 

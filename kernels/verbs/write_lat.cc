@@ -101,8 +101,8 @@ class WriteLatency final : public Kernel {
     const bool verified = context.params.boolean("verify");
     if (verified) RG_TRY_OK(verify(size_index));
     if (peer_found_mismatch_) return {};
-    Point point = make_point({.metric = "latency_ns", .meaning = "half_rtt", .unit = "ns"},
-                             sizes_[size_index], sampled, context.raw_samples);
+    Point point = make_verbs_point({.metric = "latency_ns", .meaning = "half_rtt", .unit = "ns"},
+                                   sizes_[size_index], sampled, context.raw_samples);
     point.set_verified(verified);
     auto& facts = *point.mutable_facts();
     facts["clock_drift_ppm"] = fmt::format("{:.3f}", clock.drift_ppm());
@@ -183,14 +183,18 @@ class WriteLatency final : public Kernel {
 KernelInfo info() {
   return InfoBuilder("verbs.write_lat", 1,
                      "RDMA WRITE latency between two ports, half a round trip, by ping-pong")
+      .ranks(2, 2)
+      .endpoint("nic")
       .metrics({"latency_ns"})
       .sizes("8,4KiB")
       .integer("signal_every", "writes from one completion to the next", 1, 1, 1024)
       .identity()
-      .sampling("round trips",
-                "test control: each round trip is made longer by this share of its own time", 1000,
-                100'000)
-      .connection("220")
+      .sampling("round trips", 1000, 100'000)
+      .apply([](InfoBuilder& builder) {
+        add_added_cost(
+            builder, "test control: each round trip is made longer by this share of its own time");
+      })
+      .apply([](InfoBuilder& builder) { add_connection(builder, "220"); })
       .build();
 }
 

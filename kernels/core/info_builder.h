@@ -1,0 +1,55 @@
+// A kernel's declaration, made by a form.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/core/record.pb.h"
+
+namespace railgauge {
+
+// Makes a KernelInfo by a form. Integers above 2^53 are not exact in a declaration and not used.
+class InfoBuilder {
+ public:
+  InfoBuilder(std::string name, std::uint32_t revision, std::string summary);
+  // One rank and no endpoint unless these say otherwise. `kind` is "nic", "gpu" or "none".
+  InfoBuilder& ranks(std::uint32_t minimum, std::uint32_t maximum);
+  InfoBuilder& endpoint(std::string kind);
+  InfoBuilder& metrics(const std::vector<std::string>& names);
+  InfoBuilder& sizes(std::string default_value);
+  InfoBuilder& integer(std::string name, std::string summary, std::int64_t default_value,
+                       double minimum, double maximum);
+  InfoBuilder& number(std::string name, std::string summary, std::string default_value,
+                      double minimum, double maximum);
+  InfoBuilder& duration(std::string name, std::string summary, std::string default_value,
+                        double minimum_ns, double maximum_ns);
+  InfoBuilder& bytes(std::string name, std::string summary, std::string default_value,
+                     double maximum);
+  InfoBuilder& text(std::string name, std::string summary, std::string default_value);
+  InfoBuilder& boolean(std::string name, std::string summary, bool default_value);
+  InfoBuilder& choice(std::string name, std::string unit, std::string summary,
+                      const std::vector<std::string>& choices);  // the first is the default
+  // The parameter declared last is part of a series' identity.
+  InfoBuilder& identity();
+  // The parameter declared last is each rank's own choice.
+  InfoBuilder& per_rank();
+  // iterations, min_samples, max_samples, precision, time_cap, verify. `operation` is what
+  // iterations count.
+  InfoBuilder& sampling(const std::string& operation, std::int64_t min_samples,
+                        std::int64_t max_samples);
+  // A family's own set of parameters: `add` declares them here.
+  template <class Add>
+  InfoBuilder& apply(Add add) {
+    add(*this);
+    return *this;
+  }
+  [[nodiscard]] KernelInfo build() const { return info_; }
+
+ private:
+  ParameterInfo& add(std::string name, std::string type, std::string unit, std::string summary,
+                     std::string default_value);
+  KernelInfo info_;
+};
+
+}  // namespace railgauge

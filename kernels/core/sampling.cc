@@ -1,0 +1,48 @@
+#include "kernels/core/sampling.h"
+
+#include <fmt/format.h>
+
+#include "kernels/core/stats.h"
+
+namespace railgauge {
+
+Result<SamplerOptions> sampler_options(const Params& params) {
+  SamplerOptions options;
+  options.min_samples = static_cast<std::uint64_t>(params.integer("min_samples"));
+  options.max_samples = static_cast<std::uint64_t>(params.integer("max_samples"));
+  options.relative_half_width = params.number("precision");
+  options.time_cap_ns = params.duration_ns("time_cap");
+  options.fixed_samples = static_cast<std::uint64_t>(params.integer("iterations"));
+  options.warm_up = options.fixed_samples == 0;
+  if (options.min_samples > options.max_samples)
+    return fail(Code::kInvalidArgument,
+                fmt::format("parameter min_samples: {} is above max_samples, which is {}",
+                            options.min_samples, options.max_samples));
+  return options;
+}
+
+const TickClock& tick_clock(const Context& context) {
+  const auto* clock = dynamic_cast<const TickClock*>(&context.clock);
+  RG_CHECK(clock != nullptr);
+  return *clock;
+}
+
+Point make_point(const PointNames& names, std::uint64_t message_bytes, const Sampled& sampled,
+                 bool raw_samples, bool synthetic) {
+  Point point;
+  summarize(sampled.samples, point);
+  point.set_metric(names.metric);
+  point.set_meaning(names.meaning);
+  point.set_unit(names.unit);
+  point.set_larger_is_better(names.larger_is_better);
+  point.set_message_bytes(static_cast<double>(message_bytes));
+  point.set_converged(sampled.converged);
+  point.set_stop_reason(sampled.stop_reason);
+  point.set_warmup_count(static_cast<double>(sampled.warmup_count));
+  point.set_measure_ns(sampled.measure_ns);
+  point.set_synthetic(synthetic);
+  if (raw_samples) point.mutable_samples()->Assign(sampled.samples.begin(), sampled.samples.end());
+  return point;
+}
+
+}  // namespace railgauge

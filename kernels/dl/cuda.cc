@@ -1,0 +1,106 @@
+#include "kernels/dl/cuda.h"
+
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "kernels/dl/library.h"
+#include "kernels/dl/table.h"
+
+namespace railgauge {
+namespace {
+
+TableLoader<Cuda> g_cuda;
+
+// Which outcome a result means and what would help, where the result alone tells.
+struct Meaning {
+  cu::Return result;
+  Code code;
+  const char* help;
+};
+constexpr Meaning kMeanings[] = {
+    // NOLINT(modernize-avoid-c-arrays)
+    {cu::kOutOfMemory, Code::kFailedPrecondition, ""},
+    {cu::kStubLibrary, Code::kFailedPrecondition,
+     "; this is the toolkit's stub, put the driver's folder first in the library path"},
+    {cu::kNewerDriverNeeded, Code::kUnimplemented, "; a newer driver has it"},
+    {cu::kDeviceUnavailable, Code::kFailedPrecondition,
+     "; another process holds it exclusively (compute mode) or it is lost"},
+    {cu::kNoDevice, Code::kNotFound,
+     "; nvidia-smi shows the GPUs of this machine, CUDA_VISIBLE_DEVICES may hide them"},
+    {cu::kInvalidDevice, Code::kNotFound, ""},
+    {cu::kNoBinaryForGpu, Code::kUnimplemented, ""},
+    {cu::kInvalidPtx, Code::kUnimplemented, "; the driver's compiler refuses it"},
+    {cu::kJitCompilerNotFound, Code::kUnimplemented,
+     "; install the driver's libnvidia-ptxjitcompiler"},
+    {cu::kUnsupportedPtxVersion, Code::kUnimplemented, "; a newer driver takes it"},
+    {cu::kPeerAccessUnsupported, Code::kUnimplemented, ""},
+    {cu::kNotPermitted, Code::kPermissionDenied, ""},
+    {cu::kNotSupported, Code::kUnimplemented, ""},
+    {cu::kSystemNotReady, Code::kFailedPrecondition,
+     "; on an NVSwitch machine the fabric manager must be running (nvidia-fabricmanager)"},
+    {cu::kSystemDriverMismatch, Code::kFailedPrecondition,
+     "; the library is of another release than the loaded module, reboot or reload the module"},
+    {cu::kCompatNotSupportedOnDevice, Code::kUnimplemented, ""},
+};
+
+Result<Cuda> bind_and_init(const std::string& name) {
+  Cuda cuda = RG_TRY(bind_cuda(name));
+  // So that gpuN is the same GPU for us, nvidia-smi and the agent. A person's own choice stays.
+  setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
+  RG_TRY_OK(cuda_status(cuda, cuda.init(0), "CUDA driver: initialise"));
+  RG_TRY_OK(cuda_status(cuda, cuda.driver_get_version(&cuda.driver_version),
+                        "CUDA driver: ask its version"));
+  return cuda;
+}
+
+}  // namespace
+
+Result<Cuda> bind_cuda(const std::string& name) {
+  auto library = Library::open(name);
+  if (!library)
+    return fail(library.error().code,
+                "CUDA driver: " + library.error().message + "; install the NVIDIA driver");
+  Cuda cuda;
+#define RAILGAUGE_BIND(slot, symbol, parameters) \
+  cuda.slot = RG_TRY(library->bind<decltype(cuda.slot)>(#symbol));
+  RAILGAUGE_CUDA_REQUIRED(RAILGAUGE_BIND)
+#undef RAILGAUGE_BIND
+#define RAILGAUGE_FIND(slot, symbol, parameters) \
+  cuda.slot = library->find<decltype(cuda.slot)>(#symbol);
+  RAILGAUGE_CUDA_OPTIONAL(RAILGAUGE_FIND)
+#undef RAILGAUGE_FIND
+  cuda.path = library->path();
+  cuda.version = library->version();
+  cuda.synthetic = library->find<void (*)()>(kSyntheticCudaMarker) != nullptr;
+  return cuda;
+}
+
+Result<const Cuda*> load_cuda() {
+  return g_cuda.load(bind_and_init, kCudaLibrary, kCudaLibraryVariable);
+}
+
+const Cuda& loaded_cuda() { return g_cuda.loaded(); }
+
+Status cuda_status(const Cuda& cuda, cu::Return returned, std::string_view act) {
+  if (returned == cu::kSuccess) return {};
+  const char* name = nullptr;
+  const char* words = nullptr;
+  cuda.get_error_name(returned, &name);
+  cuda.get_error_string(returned, &words);
+  Code code = Code::kInternal;
+  const char* help = "";
+  for (const Meaning& meaning : kMeanings)
+    if (meaning.result == returned) {
+      code = meaning.code;
+      help = meaning.help;
+    }
+  return fail(code, fmt::format("{}: {} ({}): {}{}", act, name != nullptr ? name : "CUDA error",
+                                returned, words != nullptr ? words : "no description", help));
+}
+
+std::string cuda_release(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+}  // namespace railgauge

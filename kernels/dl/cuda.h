@@ -1,0 +1,241 @@
+// The CUDA driver API as far as we call it, declared by ourselves and loaded at run time: no CUDA
+// toolkit is needed to build, no driver to start. cuda_abi_test.cc holds every declaration against
+// the vendor's cuda.h where that is installed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "kernels/core/result.h"
+
+// The vendor's types and numbers under our own names, so that both headers can meet in a test.
+namespace railgauge::cu {
+
+using Return = int;  // CUresult
+using Device = int;
+using DevicePtr = unsigned long long;
+using Context = struct ContextObject*;
+using Stream = struct StreamObject*;
+using Event = struct EventObject*;
+using Module = struct ModuleObject*;
+using Function = struct FunctionObject*;
+using ExternalMemory = struct ExternalMemoryObject*;
+
+struct Uuid {
+  unsigned char bytes[16];  // NOLINT(modernize-avoid-c-arrays): the vendor's layout
+};
+
+struct ExternalMemoryHandleDesc {
+  int type;
+  union {
+    int fd;
+    struct {
+      void* handle;
+      const void* name;
+    } win32;
+    const void* nv_sci_buf_object;
+  } handle;
+  unsigned long long size;
+  unsigned int flags;
+  unsigned int reserved[16];  // NOLINT(modernize-avoid-c-arrays)
+};
+
+struct ExternalMemoryBufferDesc {
+  unsigned long long offset;
+  unsigned long long size;
+  unsigned int flags;
+  unsigned int reserved[16];  // NOLINT(modernize-avoid-c-arrays)
+};
+
+inline constexpr Return kSuccess = 0;
+inline constexpr Return kInvalidValue = 1;
+inline constexpr Return kOutOfMemory = 2;
+inline constexpr Return kNotInitialized = 3;
+inline constexpr Return kStubLibrary = 34;
+inline constexpr Return kNewerDriverNeeded = 36;
+inline constexpr Return kDeviceUnavailable = 46;
+inline constexpr Return kNoDevice = 100;
+inline constexpr Return kInvalidDevice = 101;
+inline constexpr Return kInvalidImage = 200;
+inline constexpr Return kNoBinaryForGpu = 209;
+inline constexpr Return kEccUncorrectable = 214;
+inline constexpr Return kPeerAccessUnsupported = 217;
+inline constexpr Return kInvalidPtx = 218;
+inline constexpr Return kNvlinkUncorrectable = 220;
+inline constexpr Return kJitCompilerNotFound = 221;
+inline constexpr Return kUnsupportedPtxVersion = 222;
+inline constexpr Return kInvalidHandle = 400;
+inline constexpr Return kNotFound = 500;
+inline constexpr Return kNotReady = 600;
+inline constexpr Return kIllegalAddress = 700;
+inline constexpr Return kPeerAccessAlreadyEnabled = 704;
+inline constexpr Return kLaunchFailed = 719;
+inline constexpr Return kNotPermitted = 800;
+inline constexpr Return kNotSupported = 801;
+inline constexpr Return kSystemNotReady = 802;
+inline constexpr Return kSystemDriverMismatch = 803;
+inline constexpr Return kCompatNotSupportedOnDevice = 804;
+inline constexpr Return kUnknown = 999;
+
+// CUdevice_attribute
+inline constexpr int kMultiprocessorCount = 16;
+inline constexpr int kIntegrated = 18;
+inline constexpr int kCanMapHostMemory = 19;
+inline constexpr int kEccEnabled = 32;
+inline constexpr int kL2CacheBytes = 38;
+inline constexpr int kMaxThreadsPerMultiprocessor = 39;
+inline constexpr int kAsyncEngineCount = 40;
+inline constexpr int kUnifiedAddressing = 41;
+inline constexpr int kComputeCapabilityMajor = 75;
+inline constexpr int kComputeCapabilityMinor = 76;
+inline constexpr int kManagedMemory = 83;
+inline constexpr int kCanUseStreamMemOpsV1 = 92;
+inline constexpr int kUsesHostPageTables = 100;  // coherent: plain loads and stores reach the GPU
+inline constexpr int kGpuDirectRdmaSupported = 116;
+inline constexpr int kGpuDirectRdmaWritesOrdering = 118;
+inline constexpr int kDmaBufSupported = 124;
+// DMA_BUF_MMAP_SUPPORTED of CUDA 13.3; the toolkit that we check against is older.
+inline constexpr int kDmaBufMmapSupported = 152;
+
+// CUpointer_attribute
+inline constexpr int kPointerMemoryType = 2;
+inline constexpr int kPointerSyncMemops = 6;
+inline constexpr int kPointerIsManaged = 8;
+inline constexpr int kPointerDeviceOrdinal = 9;
+inline constexpr unsigned kMemoryTypeHost = 1;
+inline constexpr unsigned kMemoryTypeDevice = 2;
+
+// Flags
+inline constexpr unsigned kStreamNonBlocking = 1;
+inline constexpr unsigned kEventDefault = 0;
+inline constexpr unsigned kEventDisableTiming = 2;
+inline constexpr unsigned kWaitValueGeq = 0;
+inline constexpr unsigned kHostAllocPortable = 1;
+inline constexpr unsigned kHostAllocDeviceMap = 2;
+inline constexpr unsigned kHostAllocWriteCombined = 4;
+inline constexpr unsigned kHostRegisterPortable = 1;
+inline constexpr unsigned kHostRegisterDeviceMap = 2;
+inline constexpr unsigned kAttachGlobal = 1;
+inline constexpr int kExternalMemoryOpaqueFd = 1;
+inline constexpr unsigned kExternalMemoryDedicated = 1;
+inline constexpr int kRangeHandleDmaBufFd = 1;
+inline constexpr unsigned long long kRangeMappingPcie = 1;
+
+}  // namespace railgauge::cu
+
+// One row a function: slot, exported symbol (the version suffix is part of it), parameters. Each
+// returns cu::Return. The oldest release with all required ones is CUDA 8.0.
+#define RAILGAUGE_CUDA_REQUIRED(ROW)                                                              \
+  ROW(init, cuInit, (unsigned int))                                                               \
+  ROW(driver_get_version, cuDriverGetVersion, (int*))                                             \
+  ROW(get_error_name, cuGetErrorName, (cu::Return, const char**))                                 \
+  ROW(get_error_string, cuGetErrorString, (cu::Return, const char**))                             \
+  ROW(device_get_count, cuDeviceGetCount, (int*))                                                 \
+  ROW(device_get, cuDeviceGet, (cu::Device*, int))                                                \
+  ROW(device_get_name, cuDeviceGetName, (char*, int, cu::Device))                                 \
+  ROW(device_get_attribute, cuDeviceGetAttribute, (int*, int, cu::Device))                        \
+  ROW(device_total_mem, cuDeviceTotalMem_v2, (std::size_t*, cu::Device))                          \
+  ROW(device_get_pci_bus_id, cuDeviceGetPCIBusId, (char*, int, cu::Device))                       \
+  ROW(device_can_access_peer, cuDeviceCanAccessPeer, (int*, cu::Device, cu::Device))              \
+  ROW(primary_ctx_retain, cuDevicePrimaryCtxRetain, (cu::Context*, cu::Device))                   \
+  ROW(primary_ctx_release, cuDevicePrimaryCtxRelease, (cu::Device))                               \
+  ROW(ctx_set_current, cuCtxSetCurrent, (cu::Context))                                            \
+  ROW(ctx_synchronize, cuCtxSynchronize, ())                                                      \
+  ROW(ctx_enable_peer_access, cuCtxEnablePeerAccess, (cu::Context, unsigned int))                 \
+  ROW(mem_get_info, cuMemGetInfo_v2, (std::size_t*, std::size_t*))                                \
+  ROW(mem_alloc, cuMemAlloc_v2, (cu::DevicePtr*, std::size_t))                                    \
+  ROW(mem_free, cuMemFree_v2, (cu::DevicePtr))                                                    \
+  ROW(mem_get_address_range, cuMemGetAddressRange_v2,                                             \
+      (cu::DevicePtr*, std::size_t*, cu::DevicePtr))                                              \
+  ROW(mem_alloc_managed, cuMemAllocManaged, (cu::DevicePtr*, std::size_t, unsigned int))          \
+  ROW(mem_host_alloc, cuMemHostAlloc, (void**, std::size_t, unsigned int))                        \
+  ROW(mem_free_host, cuMemFreeHost, (void*))                                                      \
+  ROW(mem_host_register, cuMemHostRegister_v2, (void*, std::size_t, unsigned int))                \
+  ROW(mem_host_unregister, cuMemHostUnregister, (void*))                                          \
+  ROW(mem_host_get_device_pointer, cuMemHostGetDevicePointer_v2,                                  \
+      (cu::DevicePtr*, void*, unsigned int))                                                      \
+  ROW(memcpy_htod, cuMemcpyHtoD_v2, (cu::DevicePtr, const void*, std::size_t))                    \
+  ROW(memcpy_dtoh, cuMemcpyDtoH_v2, (void*, cu::DevicePtr, std::size_t))                          \
+  ROW(memcpy_async, cuMemcpyAsync, (cu::DevicePtr, cu::DevicePtr, std::size_t, cu::Stream))       \
+  ROW(memset_d8, cuMemsetD8_v2, (cu::DevicePtr, unsigned char, std::size_t))                      \
+  ROW(memset_d32_async, cuMemsetD32Async, (cu::DevicePtr, unsigned int, std::size_t, cu::Stream)) \
+  ROW(pointer_get_attribute, cuPointerGetAttribute, (void*, int, cu::DevicePtr))                  \
+  ROW(pointer_set_attribute, cuPointerSetAttribute, (const void*, int, cu::DevicePtr))            \
+  ROW(stream_create, cuStreamCreate, (cu::Stream*, unsigned int))                                 \
+  ROW(stream_destroy, cuStreamDestroy_v2, (cu::Stream))                                           \
+  ROW(stream_synchronize, cuStreamSynchronize, (cu::Stream))                                      \
+  ROW(stream_query, cuStreamQuery, (cu::Stream))                                                  \
+  ROW(stream_wait_event, cuStreamWaitEvent, (cu::Stream, cu::Event, unsigned int))                \
+  ROW(event_create, cuEventCreate, (cu::Event*, unsigned int))                                    \
+  ROW(event_destroy, cuEventDestroy_v2, (cu::Event))                                              \
+  ROW(event_record, cuEventRecord, (cu::Event, cu::Stream))                                       \
+  ROW(event_query, cuEventQuery, (cu::Event))                                                     \
+  ROW(event_elapsed_time, cuEventElapsedTime, (float*, cu::Event, cu::Event))                     \
+  ROW(module_load_data, cuModuleLoadData, (cu::Module*, const void*))                             \
+  ROW(module_unload, cuModuleUnload, (cu::Module))                                                \
+  ROW(module_get_function, cuModuleGetFunction, (cu::Function*, cu::Module, const char*))         \
+  ROW(occupancy_max_active_blocks, cuOccupancyMaxActiveBlocksPerMultiprocessor,                   \
+      (int*, cu::Function, int, std::size_t))                                                     \
+  ROW(launch_kernel, cuLaunchKernel,                                                              \
+      (cu::Function, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,        \
+       unsigned int, unsigned int, cu::Stream, void**, void**))
+
+// Functions that older drivers lack: the slot may be nullptr.
+#define RAILGAUGE_CUDA_OPTIONAL(ROW)                                             \
+  ROW(device_get_uuid, cuDeviceGetUuid, (cu::Uuid*, cu::Device))                 \
+  ROW(primary_ctx_release_v2, cuDevicePrimaryCtxRelease_v2, (cu::Device))        \
+  ROW(stream_wait_value32, cuStreamWaitValue32_v2,                               \
+      (cu::Stream, cu::DevicePtr, std::uint32_t, unsigned int))                  \
+  ROW(stream_wait_value32_v1, cuStreamWaitValue32,                               \
+      (cu::Stream, cu::DevicePtr, std::uint32_t, unsigned int))                  \
+  ROW(mem_get_handle_for_address_range, cuMemGetHandleForAddressRange,           \
+      (void*, cu::DevicePtr, std::size_t, int, unsigned long long))              \
+  ROW(import_external_memory, cuImportExternalMemory,                            \
+      (cu::ExternalMemory*, const cu::ExternalMemoryHandleDesc*))                \
+  ROW(external_memory_get_mapped_buffer, cuExternalMemoryGetMappedBuffer,        \
+      (cu::DevicePtr*, cu::ExternalMemory, const cu::ExternalMemoryBufferDesc*)) \
+  ROW(destroy_external_memory, cuDestroyExternalMemory, (cu::ExternalMemory))
+
+namespace railgauge {
+
+struct Cuda {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): names cannot stand in parentheses
+#define RAILGAUGE_SLOT(slot, symbol, parameters) cu::Return(*slot) parameters = nullptr;
+  RAILGAUGE_CUDA_REQUIRED(RAILGAUGE_SLOT)
+  RAILGAUGE_CUDA_OPTIONAL(RAILGAUGE_SLOT)
+#undef RAILGAUGE_SLOT
+
+  std::string path;        // the file that was loaded
+  std::string version;     // from its name: the driver's, "580.159.04"
+  bool synthetic = false;  // a fake: it exports kSyntheticCudaMarker
+  int driver_version = 0;  // CUDA release of the driver: 13000 is 13.0
+};
+
+inline constexpr const char* kSyntheticCudaMarker = "railgauge_synthetic_cuda";
+inline constexpr const char* kCudaLibrary = "libcuda.so.1";
+// Names another file to load instead: the fake of kernels/fakes.
+inline constexpr const char* kCudaLibraryVariable = "RAILGAUGE_LIBCUDA";
+
+// A table over the library `name`, not initialised. kNotFound: no driver; kUnimplemented: it lacks
+// a function.
+Result<Cuda> bind_cuda(const std::string& name);
+
+// The process's table, initialised (cuInit) with GPUs in the order of their PCI addresses. Errors
+// are waivers: no driver, no GPU, a driver that is not ready. Thread safe.
+Result<const Cuda*> load_cuda();
+
+// The table after load_cuda() succeeded; CHECKs that it did. For releasing handles.
+const Cuda& loaded_cuda();
+
+// What a call returned as a Status: "`act`: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory", with what
+// would help where that is known. `act` names the thing and what was done to it ("gpu0: allocate 1
+// GiB"). What this machine or driver lacks becomes a waiver (kFailedPrecondition, kNotFound,
+// kUnimplemented), everything else kInternal.
+Status cuda_status(const Cuda& cuda, cu::Return returned, std::string_view act);
+
+// 13000 as "13.0".
+std::string cuda_release(int version);
+
+}  // namespace railgauge

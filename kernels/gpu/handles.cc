@@ -1,0 +1,14 @@
+#include "kernels/gpu/handles.h"
+
+#include <cstdio>
+
+#include <fmt/format.h>
+
+namespace railgauge::gpu {
+
+void note_release(std::string_view act, cu::Return returned) {
+  if (returned == cu::kSuccess) return;
+  fmt::print(stderr, "cuda: {}: error {}; the GPU may be gone\n", act, returned);
+}
+
+}  // namespace railgauge::gpu

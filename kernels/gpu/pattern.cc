@@ -1,0 +1,101 @@
+#include "kernels/gpu/pattern.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kernels/memory/host_buffer.h"
+
+namespace railgauge::gpu {
+
+extern const DeviceCode kPatternCode;
+
+namespace {
+
+constexpr unsigned kThreads = 256;
+constexpr unsigned kBlocksPerMultiprocessor = 8;
+constexpr std::uint64_t kWordBytes = 8;
+constexpr std::uint32_t kNothingWrong = 0xffffffff;
+
+}  // namespace
+
+Result<Pattern> Pattern::create(const Gpu& gpu) {
+  Pattern pattern(gpu);
+  auto code = LoadedCode::load(gpu, kPatternCode);
+  if (!code) {
+    // Only a build or a driver that cannot: a fault of the GPU is an error here.
+    if (code.error().code != Code::kUnimplemented) return tl::unexpected(code.error());
+    return pattern;
+  }
+  pattern.fill_ = RG_TRY(code->function("railgauge_fill"));
+  pattern.compare_ = RG_TRY(code->function("railgauge_compare"));
+  pattern.first_wrong_ = RG_TRY(GpuBuffer::allocate(gpu.name(), sizeof(std::uint32_t)));
+  pattern.code_ = std::move(*code);
+  return pattern;
+}
+
+Status Pattern::launch(cu::Function function, void** arguments) {
+  const Cuda& cuda = loaded_cuda();
+  const auto blocks = static_cast<unsigned>(std::max(1, gpu_->attribute(cu::kMultiprocessorCount)) *
+                                            kBlocksPerMultiprocessor);
+  RG_TRY_OK(gpu_status(
+      *gpu_,
+      cuda.launch_kernel(function, blocks, 1, 1, kThreads, 1, 1, 0, nullptr, arguments, nullptr),
+      "launch the pattern's kernel"));
+  return gpu_status(*gpu_, cuda.stream_synchronize(nullptr), "run the pattern's kernel");
+}
+
+Status Pattern::fill(cu::DevicePtr memory, std::uint64_t bytes, std::uint64_t seed) {
+  if (!code_) {
+    HostBuffer whole = RG_TRY(HostBuffer::allocate(bytes));
+    fill_pattern(whole.span().first(bytes), seed);
+    return gpu_status(*gpu_, loaded_cuda().memcpy_htod(memory, whole.data(), bytes),
+                      "copy the pattern to it");
+  }
+  unsigned long long words = bytes / kWordBytes;
+  auto tail = static_cast<unsigned>(bytes % kWordBytes);
+  unsigned long long seed_word = seed;
+  void* arguments[] = {&memory, &words, &tail, &seed_word};  // NOLINT(modernize-avoid-c-arrays)
+  return launch(fill_, arguments);
+}
+
+Result<std::optional<std::uint64_t>> Pattern::find_mismatch(cu::DevicePtr memory,
+                                                            std::uint64_t bytes,
+                                                            std::uint64_t seed) {
+  const Cuda& cuda = loaded_cuda();
+  if (!code_) {
+    HostBuffer whole = RG_TRY(HostBuffer::allocate(bytes));
+    RG_TRY_OK(gpu_status(*gpu_, cuda.memcpy_dtoh(whole.data(), memory, bytes),
+                         "copy from it to compare"));
+    const auto mismatch = railgauge::find_mismatch(whole.span().first(bytes), seed);
+    if (!mismatch) return std::nullopt;
+    return std::optional<std::uint64_t>(mismatch->offset);
+  }
+  RG_CHECK(bytes / kWordBytes < kNothingWrong);
+  std::uint32_t first_wrong = kNothingWrong;
+  cu::DevicePtr result = first_wrong_.data();
+  RG_TRY_OK(gpu_status(*gpu_, cuda.memcpy_htod(result, &first_wrong, sizeof first_wrong),
+                       "prepare to compare"));
+  unsigned long long words = bytes / kWordBytes;
+  auto tail = static_cast<unsigned>(bytes % kWordBytes);
+  unsigned long long seed_word = seed;
+  // NOLINTNEXTLINE(modernize-avoid-c-arrays)
+  void* arguments[] = {&memory, &words, &tail, &seed_word, &result};
+  RG_TRY_OK(launch(compare_, arguments));
+  RG_TRY_OK(gpu_status(*gpu_, cuda.memcpy_dtoh(&first_wrong, result, sizeof first_wrong),
+                       "read what the comparison found"));
+  if (first_wrong == kNothingWrong) return std::nullopt;
+  return std::optional<std::uint64_t>(first_wrong * kWordBytes);
+}
+
+Status Pattern::verify(cu::DevicePtr memory, std::uint64_t bytes, std::uint64_t seed,
+                       const std::string& what) {
+  const auto mismatch = RG_TRY(find_mismatch(memory, bytes, seed));
+  if (!mismatch) return {};
+  return fail(Code::kDataLoss,
+              fmt::format("{}: verify {} bytes: byte {} or one of the next 7 is not "
+                          "what was written",
+                          what, bytes, *mismatch));
+}
+
+}  // namespace railgauge::gpu

@@ -1,0 +1,45 @@
+// The seeded pattern of kernels/memory/host_buffer.h in GPU memory, bit for bit the same.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "kernels/core/result.h"
+#include "kernels/gpu/device.h"
+#include "kernels/gpu/device_code.h"
+#include "kernels/memory/gpu_buffer.h"
+
+namespace railgauge::gpu {
+
+// Fills and compares by a GPU kernel; in a build without device code by copies through host memory,
+// which is the same but slow. Synchronous. The GPU's context must be current. Not thread safe.
+class Pattern {
+ public:
+  static Result<Pattern> create(const Gpu& gpu);
+
+  // Any device-accessible memory; `memory` aligned to 8 bytes unless it is filled by copies.
+  Status fill(cu::DevicePtr memory, std::uint64_t bytes, std::uint64_t seed);
+  // Offset of a byte at or after which the first difference lies (within 8 bytes), or nothing. All
+  // bytes are compared.
+  Result<std::optional<std::uint64_t>> find_mismatch(cu::DevicePtr memory, std::uint64_t bytes,
+                                                     std::uint64_t seed);
+  // kDataLoss when the bytes are not the pattern of `seed`: "`what`: byte 4096 differs ...".
+  Status verify(cu::DevicePtr memory, std::uint64_t bytes, std::uint64_t seed,
+                const std::string& what);
+
+  // Where it runs: "sm_90", or "host": a fact.
+  [[nodiscard]] std::string runs_on() const { return code_ ? code_->image() : "host"; }
+
+ private:
+  explicit Pattern(const Gpu& gpu) : gpu_(&gpu) {}
+  Status launch(cu::Function function, void** arguments);
+
+  const Gpu* gpu_;  // outlives this
+  std::optional<LoadedCode> code_;
+  cu::Function fill_ = nullptr;
+  cu::Function compare_ = nullptr;
+  GpuBuffer first_wrong_;
+};
+
+}  // namespace railgauge::gpu

@@ -1,0 +1,22 @@
+#include "kernels/memory/pinned_buffer.h"
+
+#include <fmt/format.h>
+
+namespace railgauge {
+
+Result<PinnedBuffer> PinnedBuffer::allocate(std::size_t bytes, PinnedKind kind) {
+  const Cuda& cuda = loaded_cuda();
+  const unsigned flags = cu::kHostAllocPortable | cu::kHostAllocDeviceMap |
+                         (kind == PinnedKind::kWriteCombined ? cu::kHostAllocWriteCombined : 0U);
+  const std::string act = fmt::format("pinned host memory: allocate {} bytes", bytes);
+  PinnedBuffer buffer;
+  void* memory = nullptr;
+  RG_TRY_OK(cuda_status(cuda, cuda.mem_host_alloc(&memory, bytes, flags), act));
+  buffer.memory_ = Handle<Traits>(memory);
+  buffer.size_ = bytes;
+  RG_TRY_OK(
+      cuda_status(cuda, cuda.mem_host_get_device_pointer(&buffer.device_pointer_, memory, 0), act));
+  return buffer;
+}
+
+}  // namespace railgauge

@@ -1,0 +1,44 @@
+// Host memory that the driver pinned: copy engines read and write it at full speed, every GPU can
+// address it. The context that allocates must be current; any may be at release.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/core/handle.h"
+#include "kernels/core/result.h"
+#include "kernels/dl/cuda.h"
+
+namespace railgauge {
+
+enum class PinnedKind : std::uint8_t {
+  kPinned,
+  kWriteCombined,  // not cached: the CPU writes it in bursts and reads it very slowly
+};
+
+class PinnedBuffer {
+ public:
+  PinnedBuffer() = default;
+  // `bytes` of memory, pinned and portable, not initialised. kFailedPrecondition when the driver
+  // cannot pin as much.
+  static Result<PinnedBuffer> allocate(std::size_t bytes, PinnedKind kind);
+
+  [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(memory_.get()); }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::span<std::byte> span() const { return {data(), size_}; }
+  // The address that GPUs use for it.
+  [[nodiscard]] cu::DevicePtr device_pointer() const { return device_pointer_; }
+
+ private:
+  struct Traits {
+    using Type = void*;
+    static Type empty() { return nullptr; }
+    static void release(Type memory) { static_cast<void>(loaded_cuda().mem_free_host(memory)); }
+  };
+  Handle<Traits> memory_;
+  std::size_t size_ = 0;
+  cu::DevicePtr device_pointer_ = 0;
+};
+
+}  // namespace railgauge
