@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 rounds=9 bin=${RAILGAUGE_BUILD_DIR:-build/ci}/bin
-[ "${RAILGAUGE_CHECK_FULL:-0}" = 1 ] && rounds=21
+[ "${RAILGAUGE_CHECK_FULL:-0}" = 1 ] && rounds=27
 while [ $# -gt 0 ]; do
   case "$1" in
     --rounds) rounds=${2:?} ;;
