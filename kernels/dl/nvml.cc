@@ -58,8 +58,9 @@ const Nvml& loaded_nvml() { return g_nvml.loaded(); }
 Status nvml_status(const Nvml& nvml, ml::Return returned, std::string_view act) {
   if (returned == ml::kSuccess) return {};
   const char* words = nvml.error_string(returned);
-  return fail(code_of(returned), fmt::format("{}: {} (NVML error {})", act,
-                                             words != nullptr ? words : "no description", returned));
+  return fail(code_of(returned),
+              fmt::format("{}: {} (NVML error {})", act,
+                          words != nullptr ? words : "no description", returned));
 }
 
 Result<NvmlUse> use_nvml() {

@@ -73,36 +73,36 @@ inline constexpr unsigned long long kReasonDisplayClocks = 0x100;
 }  // namespace railgauge::ml
 
 // One row a function: slot, exported symbol, parameters. Each returns ml::Return.
-#define RAILGAUGE_NVML_REQUIRED(ROW)                                                             \
-  ROW(init, nvmlInit_v2, ())                                                                     \
-  ROW(shutdown, nvmlShutdown, ())                                                                \
-  ROW(system_get_driver_version, nvmlSystemGetDriverVersion, (char*, unsigned int))              \
-  ROW(device_get_count, nvmlDeviceGetCount_v2, (unsigned int*))                                  \
-  ROW(device_get_handle_by_index, nvmlDeviceGetHandleByIndex_v2, (unsigned int, ml::Device*))    \
-  ROW(device_get_pci_info, nvmlDeviceGetPciInfo_v3, (ml::Device, ml::PciInfo*))                  \
-  ROW(device_get_name, nvmlDeviceGetName, (ml::Device, char*, unsigned int))                     \
-  ROW(device_get_uuid, nvmlDeviceGetUUID, (ml::Device, char*, unsigned int))                     \
-  ROW(device_get_memory_info, nvmlDeviceGetMemoryInfo, (ml::Device, ml::Memory*))                \
-  ROW(device_get_clock_info, nvmlDeviceGetClockInfo, (ml::Device, int, unsigned int*))           \
-  ROW(device_get_temperature, nvmlDeviceGetTemperature, (ml::Device, int, unsigned int*))        \
-  ROW(device_get_power_usage, nvmlDeviceGetPowerUsage, (ml::Device, unsigned int*))              \
-  ROW(device_get_pcie_generation, nvmlDeviceGetCurrPcieLinkGeneration,                           \
-      (ml::Device, unsigned int*))                                                               \
-  ROW(device_get_pcie_width, nvmlDeviceGetCurrPcieLinkWidth, (ml::Device, unsigned int*))        \
-  ROW(device_get_max_pcie_generation, nvmlDeviceGetMaxPcieLinkGeneration,                        \
-      (ml::Device, unsigned int*))                                                               \
-  ROW(device_get_max_pcie_width, nvmlDeviceGetMaxPcieLinkWidth, (ml::Device, unsigned int*))     \
+#define RAILGAUGE_NVML_REQUIRED(ROW)                                                          \
+  ROW(init, nvmlInit_v2, ())                                                                  \
+  ROW(shutdown, nvmlShutdown, ())                                                             \
+  ROW(system_get_driver_version, nvmlSystemGetDriverVersion, (char*, unsigned int))           \
+  ROW(device_get_count, nvmlDeviceGetCount_v2, (unsigned int*))                               \
+  ROW(device_get_handle_by_index, nvmlDeviceGetHandleByIndex_v2, (unsigned int, ml::Device*)) \
+  ROW(device_get_pci_info, nvmlDeviceGetPciInfo_v3, (ml::Device, ml::PciInfo*))               \
+  ROW(device_get_name, nvmlDeviceGetName, (ml::Device, char*, unsigned int))                  \
+  ROW(device_get_uuid, nvmlDeviceGetUUID, (ml::Device, char*, unsigned int))                  \
+  ROW(device_get_memory_info, nvmlDeviceGetMemoryInfo, (ml::Device, ml::Memory*))             \
+  ROW(device_get_clock_info, nvmlDeviceGetClockInfo, (ml::Device, int, unsigned int*))        \
+  ROW(device_get_temperature, nvmlDeviceGetTemperature, (ml::Device, int, unsigned int*))     \
+  ROW(device_get_power_usage, nvmlDeviceGetPowerUsage, (ml::Device, unsigned int*))           \
+  ROW(device_get_pcie_generation, nvmlDeviceGetCurrPcieLinkGeneration,                        \
+      (ml::Device, unsigned int*))                                                            \
+  ROW(device_get_pcie_width, nvmlDeviceGetCurrPcieLinkWidth, (ml::Device, unsigned int*))     \
+  ROW(device_get_max_pcie_generation, nvmlDeviceGetMaxPcieLinkGeneration,                     \
+      (ml::Device, unsigned int*))                                                            \
+  ROW(device_get_max_pcie_width, nvmlDeviceGetMaxPcieLinkWidth, (ml::Device, unsigned int*))  \
   ROW(device_get_utilization, nvmlDeviceGetUtilizationRates, (ml::Device, ml::Utilization*))
 
 // Functions that some drivers lack: the slot may be nullptr. The clocks' reasons changed their name
 // on the way; an older driver has only the second one.
-#define RAILGAUGE_NVML_OPTIONAL(ROW)                                                         \
-  ROW(device_get_clock_reasons, nvmlDeviceGetCurrentClocksEventReasons,                      \
-      (ml::Device, unsigned long long*))                                                     \
-  ROW(device_get_throttle_reasons, nvmlDeviceGetCurrentClocksThrottleReasons,                \
-      (ml::Device, unsigned long long*))                                                     \
-  ROW(device_get_compute_processes, nvmlDeviceGetComputeRunningProcesses_v3,                 \
-      (ml::Device, unsigned int*, ml::Process*))                                             \
+#define RAILGAUGE_NVML_OPTIONAL(ROW)                                          \
+  ROW(device_get_clock_reasons, nvmlDeviceGetCurrentClocksEventReasons,       \
+      (ml::Device, unsigned long long*))                                      \
+  ROW(device_get_throttle_reasons, nvmlDeviceGetCurrentClocksThrottleReasons, \
+      (ml::Device, unsigned long long*))                                      \
+  ROW(device_get_compute_processes, nvmlDeviceGetComputeRunningProcesses_v3,  \
+      (ml::Device, unsigned int*, ml::Process*))                              \
   ROW(device_get_mig_mode, nvmlDeviceGetMigMode, (ml::Device, unsigned int*, unsigned int*))
 
 namespace railgauge {

@@ -15,7 +15,6 @@
 
 #include <fmt/format.h>
 
-
 namespace railgauge {
 namespace {
 
@@ -101,9 +100,9 @@ Result<std::vector<NumaNode>> numa_nodes(const std::string& sysfs) {
   }
   for (const NumaNode& node : nodes)
     if (node.distances.size() != nodes.size())
-      return fail(Code::kInternal, fmt::format("{}node{}/distance: read: {} figures for {} nodes",
-                                               folder, node.id, node.distances.size(),
-                                               nodes.size()));
+      return fail(Code::kInternal,
+                  fmt::format("{}node{}/distance: read: {} figures for {} nodes", folder, node.id,
+                              node.distances.size(), nodes.size()));
   if (nodes.empty()) return fail(Code::kInternal, folder + "online: read: it names no node");
   return nodes;
 }
@@ -149,8 +148,9 @@ Result<NumaBinding> NumaBinding::bind(const NumaNode& node) {
   }
   if (!any)
     return fail(Code::kFailedPrecondition,
-                act + ": none of them is allowed to this process (cpuset or taskset); allow one, "
-                      "or measure from where it runs with numa=any");
+                act +
+                    ": none of them is allowed to this process (cpuset or taskset); allow one, "
+                    "or measure from where it runs with numa=any");
   if (set_affinity(wanted) != 0)
     return fail(Code::kFailedPrecondition,
                 fmt::format("{}: sched_setaffinity: {} (errno {})", act, strerror(errno), errno));

@@ -65,8 +65,7 @@ TEST_F(Numa, FarNeedsASecondNode) {
   const auto far = farthest_node(nodes(), 0);
   ASSERT_FALSE(far);
   EXPECT_EQ(far.error().code, Code::kFailedPrecondition);
-  EXPECT_EQ(far.error().message,
-            "NUMA node 0: there is no other node with CPUs to measure from");
+  EXPECT_EQ(far.error().message, "NUMA node 0: there is no other node with CPUs to measure from");
 }
 
 TEST_F(Numa, AKernelWithoutNumaIsOneNode) {
