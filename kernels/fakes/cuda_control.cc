@@ -51,7 +51,6 @@ void CudaControl::reset() {
       Setting{"dmabuf_mmap", dmabuf_mmap, 0},
       Setting{"coherent", coherent, 0},
       Setting{"import_other", import_other, 0},
-      Setting{"wrong_address", wrong_address, 0},
   };
   apply_settings(settings, "RAILGAUGE_FAKE_CUDA");
   const std::lock_guard lock(trace().mutex);

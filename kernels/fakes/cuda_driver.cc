@@ -1,4 +1,5 @@
 // The fake driver's GPUs, contexts, modules and launches.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -8,6 +9,7 @@
 #include <string>
 
 #include "kernels/fakes/cuda_objects.h"
+#include "kernels/fakes/fake_uuid.h"
 
 namespace railgauge::fake {
 namespace {
@@ -201,14 +203,14 @@ cu::Return cuDeviceTotalMem_v2(std::size_t* bytes, cu::Device device) {
 
 cu::Return cuDeviceGetPCIBusId(char* out, int size, cu::Device device) {
   RAILGAUGE_ENTER_GPU(device);
-  const int bus = (cuda_control().wrong_address != 0 ? 0xA0 : 0xE0) + device;
-  std::snprintf(out, static_cast<std::size_t>(size), "0000:%02X:00.0", static_cast<unsigned>(bus));
+  std::snprintf(out, static_cast<std::size_t>(size), "0000:%02X:00.0",
+                fake::fake_bus(static_cast<unsigned>(device)));
   return cu::kSuccess;
 }
 
 cu::Return cuDeviceGetUuid(cu::Uuid* uuid, cu::Device device) {
   RAILGAUGE_ENTER_GPU(device);
-  *uuid = fake::uuid_of(device);
+  std::ranges::copy(fake::fake_uuid(static_cast<unsigned>(device)), uuid->bytes);
   return cu::kSuccess;
 }
 

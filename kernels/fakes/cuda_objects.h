@@ -84,13 +84,6 @@ void wait_for_all_queues();
 // A copy that is measured: with the control's flip_byte, one of its bytes is wrong.
 void copy_bytes(std::uintptr_t to, std::uintptr_t from, std::size_t bytes);
 
-// The same UUID from every fake library: the first 16 bytes of a GPU's name to all of them.
-inline cu::Uuid uuid_of(int device) {
-  cu::Uuid uuid{{'f', 'a', 'k', 'e', 0, 0, 0x40, 0, 0x80, 0, 'r', 'g', 0, 0, 0, 0}};
-  uuid.bytes[15] = static_cast<unsigned char>(device);
-  return uuid;
-}
-
 // A device function's stand-in: takes its arguments at the launch, returns what to do.
 struct Launch {
   std::uint64_t blocks = 1;

@@ -45,7 +45,6 @@ struct CudaControl {
   std::atomic<std::uint64_t> dmabuf_mmap{0};    // and the export mapped
   std::atomic<std::uint64_t> coherent{0};       // plain loads and stores reach the GPU
   std::atomic<std::uint64_t> import_other{0};   // 1: imported memory is not what was exported
-  std::atomic<std::uint64_t> wrong_address{0};  // 1: PCI addresses that nobody else knows
 
   // Back to what RAILGAUGE_FAKE_CUDA says; live objects stay.
   void reset();
