@@ -1,8 +1,10 @@
 // Native twins of our device functions: what the .cu files do, in the same order of arguments.
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <string_view>
+#include <thread>
 
 #include "kernels/fakes/cuda_objects.h"
 
@@ -48,8 +50,34 @@ std::function<void()> compare(const Launch& launch) {
   };
 }
 
+// kernels/bar/ping_pong.cu
+
+std::function<void()> bar_ping_pong(const Launch& launch) {
+  const auto* flag = launch.argument<const unsigned*>(0);
+  auto* answer = launch.argument<unsigned*>(1);
+  const auto* stop = launch.argument<const unsigned*>(2);
+  const auto first = launch.argument<unsigned>(3);
+  const auto rounds = launch.argument<unsigned>(4);
+  const auto idle_cycles = launch.argument<Word>(5);
+  return [=] {
+    __atomic_store_n(answer, first - 1, __ATOMIC_RELEASE);
+    for (unsigned round = 0; round < rounds; ++round) {
+      const auto begin = std::chrono::steady_clock::now();
+      while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != first + round) {
+        if (__atomic_load_n(stop, __ATOMIC_ACQUIRE) != 0) return;
+        const auto idle = std::chrono::steady_clock::now() - begin;
+        // One cycle is a nanosecond here.
+        if (idle >= std::chrono::nanoseconds(static_cast<std::int64_t>(idle_cycles))) return;
+        std::this_thread::yield();  // there may be fewer processors than threads
+      }
+      __atomic_store_n(answer, first + round, __ATOMIC_RELEASE);
+    }
+  };
+}
+
 std::array g_functions{cu::FunctionObject{"railgauge_fill", fill},
-                       cu::FunctionObject{"railgauge_compare", compare}};
+                       cu::FunctionObject{"railgauge_compare", compare},
+                       cu::FunctionObject{"railgauge_bar_ping_pong", bar_ping_pong}};
 
 }  // namespace
 
