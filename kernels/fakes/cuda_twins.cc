@@ -75,9 +75,63 @@ std::function<void()> bar_ping_pong(const Launch& launch) {
   };
 }
 
+// kernels/cuda/copy.cu
+
+constexpr Word kUnitBytes = 512;
+
+std::function<void()> copy(const Launch& launch) {
+  const auto to = launch.argument<std::uintptr_t>(0);
+  const auto from = launch.argument<std::uintptr_t>(1);
+  const auto bytes = launch.argument<Word>(2);
+  return [=] { copy_bytes(to, from, bytes); };
+}
+
+std::function<void()> copy_both(const Launch& launch) {
+  const auto a = launch.argument<std::uintptr_t>(0);
+  const auto b = launch.argument<std::uintptr_t>(1);
+  const auto bytes = launch.argument<Word>(2);
+  return [=] {
+    for (Word at = 0; at < bytes; at += kUnitBytes) {
+      const bool odd = at / kUnitBytes % 2 != 0;
+      copy_bytes((odd ? b : a) + at, (odd ? a : b) + at, std::min(kUnitBytes, bytes - at));
+    }
+  };
+}
+
+std::function<void()> clear_units(const Launch& launch) {
+  auto* memory = launch.argument<unsigned char*>(0);
+  const auto bytes = launch.argument<Word>(1);
+  const auto parity = launch.argument<unsigned>(2);
+  return [=] {
+    for (Word at = 0; at < bytes; at += kUnitBytes)
+      if (at / kUnitBytes % 2 == parity)
+        std::memset(memory + at, 0, std::min(kUnitBytes, bytes - at));
+  };
+}
+
+// kernels/cuda/chase.cu
+
+std::function<void()> chase(const Launch& launch) {
+  auto* state = launch.argument<std::uintptr_t*>(0);
+  const auto accesses = launch.argument<unsigned>(1);
+  const auto block = launch.argument<unsigned>(2);
+  const bool nobody = block >= launch.blocks;
+  return [=] {
+    if (nobody) return;
+    std::uintptr_t at = *state;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a word of the chain is the next one's address
+    for (unsigned i = 0; i < accesses; ++i) at = *reinterpret_cast<const std::uintptr_t*>(at);
+    *state = at;
+  };
+}
+
 std::array g_functions{cu::FunctionObject{"railgauge_fill", fill},
                        cu::FunctionObject{"railgauge_compare", compare},
-                       cu::FunctionObject{"railgauge_bar_ping_pong", bar_ping_pong}};
+                       cu::FunctionObject{"railgauge_bar_ping_pong", bar_ping_pong},
+                       cu::FunctionObject{"railgauge_copy", copy},
+                       cu::FunctionObject{"railgauge_copy_both", copy_both},
+                       cu::FunctionObject{"railgauge_clear_units", clear_units},
+                       cu::FunctionObject{"railgauge_chase", chase}};
 
 }  // namespace
 

@@ -55,9 +55,9 @@ class FakeMapping : public ::testing::Test {
   }
   int exported() {
     int fd = -1;
-    EXPECT_EQ(cuda_.mem_get_handle_for_address_range(&fd, page_, kBytes, cu::kRangeHandleDmaBufFd,
-                                                     0),
-              cu::kSuccess);
+    EXPECT_EQ(
+        cuda_.mem_get_handle_for_address_range(&fd, page_, kBytes, cu::kRangeHandleDmaBufFd, 0),
+        cu::kSuccess);
     return fd;
   }
 
@@ -83,9 +83,9 @@ TEST_F(FakeMapping, AnExportThatCanBeMappedIsTheGpusMemory) {
 
 TEST_F(FakeMapping, AnExportBeginsAndEndsOnAPage) {
   int fd = -1;
-  EXPECT_NE(cuda_.mem_get_handle_for_address_range(&fd, page_ + 1, kBytes,
-                                                   cu::kRangeHandleDmaBufFd, 0),
-            cu::kSuccess);
+  EXPECT_NE(
+      cuda_.mem_get_handle_for_address_range(&fd, page_ + 1, kBytes, cu::kRangeHandleDmaBufFd, 0),
+      cu::kSuccess);
 }
 
 TEST_F(FakeMapping, GdrapiMapsTheGpusMemory) {

@@ -50,11 +50,13 @@ VulkanControl& vulkan_control() {
 }
 
 void VulkanControl::reset() {
-  const std::array settings{
-      Setting{"fail_call", fail_call, 0},       Setting{"fail_error", fail_error, 3},
-      Setting{"gpus", gpus, 2},                 Setting{"no_large_bar", no_large_bar, 0},
-      Setting{"other_uuid", other_uuid, 0},     Setting{"no_export", no_export, 0},
-      Setting{"no_dedicated", no_dedicated, 0}};
+  const std::array settings{Setting{"fail_call", fail_call, 0},
+                            Setting{"fail_error", fail_error, 3},
+                            Setting{"gpus", gpus, 2},
+                            Setting{"no_large_bar", no_large_bar, 0},
+                            Setting{"other_uuid", other_uuid, 0},
+                            Setting{"no_export", no_export, 0},
+                            Setting{"no_dedicated", no_dedicated, 0}};
   apply_settings(settings, "RAILGAUGE_FAKE_VULKAN");
   calls = 0;
 }
@@ -135,11 +137,10 @@ vk::Return vkCreateInstance(const vk::InstanceCreateInfo*, const void*, vk::Inst
 }
 void vkDestroyInstance(vk::Instance instance, const void*) { take(instance); }
 
-vk::Return vkEnumeratePhysicalDevices(vk::Instance, std::uint32_t* count,
-                                      vk::PhysicalDevice* out) {
+vk::Return vkEnumeratePhysicalDevices(vk::Instance, std::uint32_t* count, vk::PhysicalDevice* out) {
   RAILGAUGE_ENTER;
-  const auto all = std::min<std::uint32_t>(
-      static_cast<std::uint32_t>(vulkan_control().gpus), fake::kMaxGpus);
+  const auto all =
+      std::min<std::uint32_t>(static_cast<std::uint32_t>(vulkan_control().gpus), fake::kMaxGpus);
   if (out == nullptr) {
     *count = all;
     return vk::kSuccess;
@@ -240,8 +241,7 @@ vk::Return vkMapMemory(vk::Device, vk::Memory memory, std::uint64_t offset, std:
                        std::uint32_t, void** out) {
   RAILGAUGE_ENTER;
   if (memory->mapped != nullptr) return vk::kMemoryMapFailed;
-  void* mapped =
-      mmap(nullptr, memory->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory->fd, 0);
+  void* mapped = mmap(nullptr, memory->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory->fd, 0);
   if (mapped == MAP_FAILED) return vk::kMemoryMapFailed;
   memory->mapped = mapped;
   ++vulkan_control().live_handles;

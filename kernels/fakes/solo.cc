@@ -37,8 +37,7 @@ std::map<std::string, std::string> declared_among(
     const KernelInfo& kernel, const std::map<std::string, std::string>& wanted) {
   std::map<std::string, std::string> out;
   for (const ParameterInfo& parameter : kernel.parameters())
-    if (const auto given = wanted.find(parameter.name()); given != wanted.end())
-      out.insert(*given);
+    if (const auto given = wanted.find(parameter.name()); given != wanted.end()) out.insert(*given);
   return out;
 }
 

@@ -8,5 +8,5 @@ int main(int argc, char** argv) {
   if (failed != 0) return failed;
   const ::testing::UnitTest& all = *::testing::UnitTest::GetInstance();
   constexpr int kWaived = 77;
-  return all.successful_test_count() == all.skipped_test_count() ? kWaived : 0;
+  return all.successful_test_count() == 0 && all.skipped_test_count() > 0 ? kWaived : 0;
 }

@@ -41,7 +41,6 @@ GpuUsage usage_of(const Nvml& nvml, const NvmlGpu& gpu) {
   std::erase_if(list, [self = static_cast<unsigned>(getpid())](const ml::Process& process) {
     return process.pid == self;
   });
-  usage.processes_visible = true;
   usage.processes = std::move(list);
   return usage;
 }

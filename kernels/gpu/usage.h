@@ -23,7 +23,6 @@ Result<std::vector<NvmlGpu>> nvml_gpus(const Nvml& nvml);
 
 struct GpuUsage {
   std::string pci_address;
-  bool processes_visible = false;
   std::vector<ml::Process> processes;  // with a context on it, but for this process
   bool mig = false;                    // partitioned
 };
