@@ -126,8 +126,6 @@ class VulkanWindow final : public Window {
       freed = cuda_status(cuda, cuda.mem_free(imported), "vulkan: free the imported buffer");
     import_.reset();
     const Vulkan& vulkan = loaded_vulkan();
-    if (vk::Buffer buffer = std::exchange(buffer_, nullptr); buffer != nullptr)
-      vulkan.destroy_buffer(device_.get(), buffer, nullptr);
     if (vk::Memory memory = std::exchange(memory_, nullptr); memory != nullptr)
       vulkan.free_memory(device_.get(), memory, nullptr);
     return freed;
@@ -139,47 +137,23 @@ class VulkanWindow final : public Window {
 
  private:
   Status allocate_and_import() {
-    vk::MemoryRequirements2 needs;
-    const bool dedicated = RG_TRY(make_buffer(needs));
-    // The buffer's end may not be the memory's.
-    const std::uint64_t allocated = std::max<std::uint64_t>(needs.size, bytes_);
-    RG_TRY_OK(allocate(needs.type_bits, allocated, dedicated));
-    return import(RG_TRY(export_memory()), allocated, dedicated);
+    RG_TRY_OK(allocate());
+    return import(RG_TRY(export_memory()));
   }
 
-  // A buffer is made only to ask what such memory needs, and bound to it as Vulkan demands of
-  // dedicated memory. True when the memory must be dedicated to it.
-  Result<bool> make_buffer(vk::MemoryRequirements2& needs) {
-    const Vulkan& vulkan = loaded_vulkan();
-    const vk::ExternalMemoryBufferCreateInfo external{.handle_types = vk::kExternalOpaqueFd};
-    const vk::BufferCreateInfo info{
-        .next = &external,
-        .size = bytes_,
-        .usage = vk::kBufferTransferSource | vk::kBufferTransferDestination};
-    RG_TRY_OK(vulkan_status(vulkan.create_buffer(device_.get(), &info, nullptr, &buffer_),
-                            fmt::format("vulkan: vkCreateBuffer of {}", canonical_bytes(bytes_))));
-    vk::MemoryDedicatedRequirements dedicated;
-    needs.next = &dedicated;
-    const vk::BufferMemoryRequirementsInfo2 asked{.buffer = buffer_};
-    vulkan.get_buffer_memory_requirements2(device_.get(), &asked, &needs);
-    return dedicated.requires_dedicated != 0;
-  }
-
-  Status allocate(std::uint32_t type_bits, std::uint64_t bytes, bool dedicated) {
-    const Vulkan& vulkan = loaded_vulkan();
-    const std::uint32_t type = RG_TRY(pick_memory_type(memory_properties_, type_bits, bytes));
-    const vk::MemoryDedicatedAllocateInfo to_buffer{.buffer = buffer_};
-    const vk::ExportMemoryAllocateInfo exported{.next = dedicated ? &to_buffer : nullptr,
-                                                .handle_types = vk::kExternalOpaqueFd};
-    const vk::MemoryAllocateInfo info{.next = &exported, .size = bytes, .type_index = type};
+  // Memory without a buffer: asked about a buffer that can be exported, NVIDIA's driver names only
+  // types that the CPU does not see (driver 580, H200), and CUDA needs no buffer of Vulkan's.
+  Status allocate() {
+    const std::uint32_t type = RG_TRY(pick_memory_type(memory_properties_, ~0U, bytes_));
+    const vk::ExportMemoryAllocateInfo exported{.handle_types = vk::kExternalOpaqueFd};
+    const vk::MemoryAllocateInfo info{.next = &exported, .size = bytes_, .type_index = type};
     RG_TRY_OK(vulkan_status(
-        vulkan.allocate_memory(device_.get(), &info, nullptr, &memory_),
-        fmt::format("vulkan: vkAllocateMemory of {} from type {}", canonical_bytes(bytes), type)));
+        loaded_vulkan().allocate_memory(device_.get(), &info, nullptr, &memory_),
+        fmt::format("vulkan: vkAllocateMemory of {} from type {}", canonical_bytes(bytes_), type)));
     caching_ = (memory_properties_.types[type].flags & vk::kMemoryHostCached) != 0
                    ? Caching::kCached
                    : Caching::kWriteCombined;
-    return vulkan_status(vulkan.bind_buffer_memory(device_.get(), buffer_, memory_, 0),
-                         "vulkan: vkBindBufferMemory");
+    return {};
   }
 
   Result<Fd> export_memory() {
@@ -193,13 +167,12 @@ class VulkanWindow final : public Window {
     return Fd(fd);
   }
 
-  Status import(Fd fd, std::uint64_t bytes, bool dedicated) {
+  Status import(Fd fd) {
     const Cuda& cuda = loaded_cuda();
     cu::ExternalMemoryHandleDesc handle{};
     handle.type = cu::kExternalMemoryOpaqueFd;
     handle.handle.fd = fd.get();
-    handle.size = bytes;
-    handle.flags = dedicated ? cu::kExternalMemoryDedicated : 0;
+    handle.size = bytes_;
     cu::ExternalMemory imported = nullptr;
     RG_TRY_OK(cuda_status(cuda, cuda.import_external_memory(&imported, &handle),
                           "vulkan: cuImportExternalMemory"));
@@ -216,7 +189,6 @@ class VulkanWindow final : public Window {
   Device device_;
   vk::MemoryProperties memory_properties_;
   std::size_t bytes_;
-  vk::Buffer buffer_ = nullptr;
   vk::Memory memory_ = nullptr;
   gpu::ExternalMemory import_;
   cu::DevicePtr imported_ = 0;

@@ -34,8 +34,10 @@ Result<std::uint32_t> pick_memory_type(const vk::MemoryProperties& memory, std::
   if (best) return *best;
   if (largest_heap == 0)
     return fail(Code::kFailedPrecondition,
-                "vulkan: no memory type is both on the GPU and visible to the CPU: no large BAR; "
-                "turn on resizable BAR (above 4G decoding) in the firmware");
+                fmt::format("vulkan: none of {} memory types is both on the GPU and visible to the "
+                            "CPU: no large BAR; turn on resizable BAR (above 4G decoding) in the "
+                            "firmware",
+                            count));
   return fail(Code::kFailedPrecondition,
               fmt::format("vulkan: the CPU sees {} of the GPU's memory, {} are asked for: no large "
                           "BAR; turn on resizable BAR in the firmware or ask for smaller sizes",
