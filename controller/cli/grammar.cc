@@ -26,7 +26,7 @@ constexpr std::array kResultsFlags{Flag{"kernel", 0, "NAME", "verbs.write_lat"},
 
 constexpr std::array kVerbs{
     Verb{"nodes", "", "", "the nodes that the controller knows", kListNodesFlags, list_nodes},
-    Verb{"nodes", "show", "NODE", "one node: its NICs and facts", {}, show_node},
+    Verb{"nodes", "show", "NODE", "one node: its NICs, GPUs and facts", {}, show_node},
     Verb{"kernels", "", "", "the measurement programs that the nodes have", {}, list_kernels},
     Verb{"kernels", "show", "KERNEL", "one kernel: parameters, ranges, defaults", {}, show_kernel},
     Verb{"suites", "", "", "the suites in the controller's folder", {}, list_suites},

@@ -77,6 +77,8 @@ class RecordReporter final : public Reporter {
     const auto port = facts.find("port");
     if (device != facts.end() && port != facts.end())
       started_.set_endpoint(device->second + ":" + port->second);
+    else if (device != facts.end() && started_.endpoint().empty())
+      started_.set_endpoint(device->second);  // a GPU has no port
   }
 
   RecordWriter& records_;
