@@ -163,6 +163,7 @@ api::TaskDetail to_api(const store::TaskDetailRow& row) {
   if (!row.task.outcome.empty()) task.set_outcome(row.task.outcome);
   if (!row.task.reason.empty()) task.set_reason(row.task.reason);
   task.set_attempts(row.task.attempts);
+  task.mutable_parameters()->insert(row.task.parameters.begin(), row.task.parameters.end());
   for (const store::RankDetailRow& rank : row.ranks) *task.add_ranks() = to_api(rank);
   return task;
 }

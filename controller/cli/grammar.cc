@@ -18,7 +18,8 @@ constexpr std::array kWaitFlags{kWait};
 constexpr std::array kListNodesFlags{kNodes};
 constexpr std::array kLimitRuns{Flag{"limit", 0, "N", "at most the N newest [20]"}};
 constexpr std::array kShowRunFlags{
-    Flag{"phases", 0, "", "also where each rank's time went: start, open, wait, ..."}};
+    Flag{"phases", 0, "", "also where each rank's time went: start, open, wait, ..."},
+    Flag{"as", 0, "TOOL", "its command lines instead: nvbandwidth, gdrcopy or perftest"}};
 constexpr std::array kResultsFlags{Flag{"kernel", 0, "NAME", "verbs.write_lat"},
                                    Flag{"metric", 0, "NAME", "latency_ns"}, kNodes,
                                    Flag{"size", 0, "BYTES", "message size: 8, 64KiB"},

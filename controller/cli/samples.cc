@@ -232,6 +232,7 @@ RunDetail sample_detail() {
     task->set_state("ended");
     task->set_outcome("passed");
     task->set_attempts(id == "t1" ? 1 : 2);
+    (*task->mutable_parameters())["sizes"] = id == "t1" ? "8" : "64KiB";
     RankDetail* rank = task->add_ranks();
     rank->set_node("n1");
     rank->set_endpoint("mlx5_0:1");

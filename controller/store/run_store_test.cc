@@ -149,7 +149,8 @@ TEST_F(RunStoreTest, AGpuComesBackWithWhatTheAgentTold) {
                             .model = "NVIDIA H200",
                             .numa_node_plus_one = 2});
   ASSERT_TRUE(store_->put_node(node));
-  const auto nodes = store_->nodes();
+  ASSERT_TRUE(store_->flush());
+  const auto nodes = store_->list_nodes();
   ASSERT_TRUE(nodes);
   ASSERT_EQ(nodes->at(0).endpoints.size(), 2u);
   const EndpointRow& gpu = nodes->at(0).endpoints.at(0);  // by slot
@@ -167,6 +168,7 @@ TEST_F(RunStoreTest, AReinstalledNodeTakesOverItsName) {
   NodeRow fresh = node_row(1);
   fresh.node_id = "id-new";
   ASSERT_TRUE(store_->put_node(fresh));
+  ASSERT_TRUE(store_->flush());
   ASSERT_TRUE(store_->flush());
   const auto nodes = store_->list_nodes();
   ASSERT_EQ(nodes->size(), 1u);
