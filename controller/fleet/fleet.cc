@@ -60,8 +60,8 @@ std::vector<StoredRecords> summary_of(const api::RecordBatch& batch) {
 Fleet::Fleet(fleet::EventLoop& loop, store::Store& store, FleetOptions options)
     : loop_(loop), store_(store), options_(options), roster_(options.roster) {
   const auto known = store_.list_nodes();
-  if (!known) return spdlog::warn("names of known nodes not read: {}", known.error().message);
-  for (const store::NodeRow& node : *known)
+  if (!known) spdlog::warn("names of known nodes not read: {}", known.error().message);
+  for (const store::NodeRow& node : known.value_or(std::vector<store::NodeRow>{}))
     roster_.recall(node.name, node.node_id, fleet::monotonic_seconds());
 }
 
