@@ -6,11 +6,20 @@
 namespace railgauge {
 
 // One row a kernel, sorted by name; each is defined in its own file of its family's folder.
+extern const KernelRow kCudaCopyLatency;
+extern const KernelRow kCudaFanCopyBw;
+extern const KernelRow kCudaHostCopyBw;
+extern const KernelRow kCudaHostLatency;
+extern const KernelRow kCudaLocalCopyBw;
+extern const KernelRow kCudaPeerCopyBw;
+extern const KernelRow kCudaPeerLatency;
 extern const KernelRow kVerbsWriteBw;
 extern const KernelRow kVerbsWriteLat;
 
 std::span<const KernelRow> catalog() {
-  static const std::array kRows{kVerbsWriteBw, kVerbsWriteLat};
+  static const std::array kRows{kCudaCopyLatency, kCudaFanCopyBw,   kCudaHostCopyBw,
+                                kCudaHostLatency, kCudaLocalCopyBw, kCudaPeerCopyBw,
+                                kCudaPeerLatency, kVerbsWriteBw,    kVerbsWriteLat};
   return kRows;
 }
 

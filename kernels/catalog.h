@@ -16,8 +16,8 @@ std::span<const KernelRow> catalog();
 // The row of `name` ("verbs.write_lat"), or nullptr.
 const KernelRow* find_kernel(std::string_view name);
 
-// --- what a program that runs several kernels needs of the GPUs, and may not include itself
-// --------
+// --- the GPUs, for a program that runs several kernels and may not include kernels/gpu itself
+// -----------
 
 // How many GPUs this process can use; waives as a GPU kernel would where there is none.
 Result<int> count_gpus();
