@@ -6,11 +6,21 @@
 namespace railgauge {
 
 // One row a kernel, sorted by name; each is defined in its own file of its family's folder.
+extern const KernelRow kBarCrossover;
+extern const KernelRow kBarMapCost;
+extern const KernelRow kBarPingPong;
+extern const KernelRow kBarReadBw;
+extern const KernelRow kBarReadLat;
+extern const KernelRow kBarSanity;
+extern const KernelRow kBarWriteBw;
+extern const KernelRow kBarWriteLat;
 extern const KernelRow kVerbsWriteBw;
 extern const KernelRow kVerbsWriteLat;
 
 std::span<const KernelRow> catalog() {
-  static const std::array kRows{kVerbsWriteBw, kVerbsWriteLat};
+  static const std::array kRows{kBarCrossover, kBarMapCost,   kBarPingPong, kBarReadBw,
+                                kBarReadLat,   kBarSanity,    kBarWriteBw,  kBarWriteLat,
+                                kVerbsWriteBw, kVerbsWriteLat};
   return kRows;
 }
 
