@@ -16,8 +16,7 @@ std::span<const KernelRow> catalog();
 // The row of `name` ("verbs.write_lat"), or nullptr.
 const KernelRow* find_kernel(std::string_view name);
 
-// --- the GPUs, for a program that runs several kernels and may not include kernels/gpu itself
-// -----------
+// The GPUs, for a program that runs several kernels and may not include kernels/gpu itself.
 
 // How many GPUs this process can use; waives as a GPU kernel would where there is none.
 Result<int> count_gpus();
