@@ -75,11 +75,14 @@ class DmabufWindow final : public Window {
   Status export_memory(unsigned long long flags) {
     const Cuda& cuda = loaded_cuda();
     int fd = -1;
-    RG_TRY_OK(cuda_status(cuda,
-                          cuda.mem_get_handle_for_address_range(&fd, first_page_, pages_bytes_,
-                                                                cu::kRangeHandleDmaBufFd, flags),
-                          fmt::format("{}cuMemGetHandleForAddressRange of {} with flags {}",
-                                      kPrefix, canonical_bytes(pages_bytes_), flags)));
+    const cu::Return returned = cuda.mem_get_handle_for_address_range(
+        &fd, first_page_, pages_bytes_, cu::kRangeHandleDmaBufFd, flags);
+    Status exported = cuda_status(cuda, returned,
+                                  fmt::format("{}cuMemGetHandleForAddressRange of {} with flags {}",
+                                              kPrefix, canonical_bytes(pages_bytes_), flags));
+    // The arguments are right, so it is this range that the driver exports nothing of.
+    if (returned == cu::kInvalidValue) exported.error().code = Code::kFailedPrecondition;
+    RG_TRY_OK(exported);
     export_ = Fd(fd);
     flags_ = flags;
     return {};
