@@ -6,6 +6,14 @@
 namespace railgauge {
 
 // One row a kernel, sorted by name; each is defined in its own file of its family's folder.
+extern const KernelRow kBarCrossover;
+extern const KernelRow kBarMapCost;
+extern const KernelRow kBarPingPong;
+extern const KernelRow kBarReadBw;
+extern const KernelRow kBarReadLat;
+extern const KernelRow kBarSanity;
+extern const KernelRow kBarWriteBw;
+extern const KernelRow kBarWriteLat;
 extern const KernelRow kCudaCopyLatency;
 extern const KernelRow kCudaFanCopyBw;
 extern const KernelRow kCudaHostCopyBw;
@@ -17,9 +25,11 @@ extern const KernelRow kVerbsWriteBw;
 extern const KernelRow kVerbsWriteLat;
 
 std::span<const KernelRow> catalog() {
-  static const std::array kRows{kCudaCopyLatency, kCudaFanCopyBw,   kCudaHostCopyBw,
-                                kCudaHostLatency, kCudaLocalCopyBw, kCudaPeerCopyBw,
-                                kCudaPeerLatency, kVerbsWriteBw,    kVerbsWriteLat};
+  static const std::array kRows{
+      kBarCrossover,   kBarMapCost,      kBarPingPong,     kBarReadBw,       kBarReadLat,
+      kBarSanity,      kBarWriteBw,      kBarWriteLat,     kCudaCopyLatency, kCudaFanCopyBw,
+      kCudaHostCopyBw, kCudaHostLatency, kCudaLocalCopyBw, kCudaPeerCopyBw,  kCudaPeerLatency,
+      kVerbsWriteBw,   kVerbsWriteLat};
   return kRows;
 }
 
