@@ -273,7 +273,9 @@ TEST_P(EveryGpuKernel, MeasuresOrWaivesWhereGpusDoNotReachEachOther) {
   const RankResult result = run();
   expect_nothing_left(0);
   expect_clear(result.status, 0);
-  if (!result.status) EXPECT_EQ(outcome_of(result.status.error().code), kWaived);
+  if (!result.status) {
+    EXPECT_EQ(outcome_of(result.status.error().code), kWaived);
+  }
 }
 
 TEST_P(EveryGpuKernel, WaivesWithoutStreamMemoryOperationsOrNeedsNone) {
@@ -281,7 +283,9 @@ TEST_P(EveryGpuKernel, WaivesWithoutStreamMemoryOperationsOrNeedsNone) {
   const RankResult result = run();
   expect_nothing_left(0);
   expect_clear(result.status, 0);
-  if (!result.status) EXPECT_EQ(outcome_of(result.status.error().code), kWaived);
+  if (!result.status) {
+    EXPECT_EQ(outcome_of(result.status.error().code), kWaived);
+  }
 }
 
 std::vector<Way> ways() {
