@@ -8,6 +8,7 @@
 #include "kernels/core/units.h"
 #include "kernels/cuda/link_ceiling.h"
 #include "kernels/cuda/parameters.h"
+#include "kernels/memory/numa.h"
 
 namespace railgauge::cuda {
 namespace {
@@ -15,22 +16,24 @@ namespace {
 // kSmBoth moves units of 512 bytes, as many one way as the other.
 constexpr std::uint64_t kBothStep = 1024;
 
-// Calls `visit(flow, gpu or nullptr for the host, how many earlier ends are there too)` for source
-// and target of each flow.
-template <class Visit>
-void for_each_end(const Route& route, Visit visit) {
-  std::map<int, std::size_t> count;
-  for (const Flow& flow : route.flows)
-    for (const gpu::Gpu* end : {flow.source, flow.target})
-      visit(flow, end, count[end == nullptr ? -1 : end->index()]++);
-}
-
 }  // namespace
 
 Engine engine_of(std::string_view word) { return word == "sm" ? Engine::kSm : Engine::kCopyEngine; }
 
 std::string place_of(const Params& params, const gpu::Gpu& gpu) {
   return fmt::format("{}:{}", params.text("numa"), gpu.numa_node());
+}
+
+// Calls `visit(flow, key)` for source and target of each flow.
+template <class Visit>
+void CopyBench::for_each_end(const Route& route, Visit visit) {
+  std::map<std::pair<int, bool>, std::size_t> count;
+  for (const Flow& flow : route.flows)
+    for (const gpu::Gpu* end : {flow.source, flow.target}) {
+      const bool host = end == nullptr;
+      const int gpu = (host ? flow.runs_on : end)->index();
+      visit(flow, Key{gpu, host, count[std::pair(gpu, host)]++});
+    }
 }
 
 Status CopyBench::prepare(Context& context, gpu::Session& session, Engine engine,
@@ -49,9 +52,10 @@ Status CopyBench::prepare(Context& context, gpu::Session& session, Engine engine
   kits_ = RG_TRY(Kits::create(session.gpus(), engine));
   RG_TRY_OK(allocate(context));
   kits_.report_facts(context.reporter);
-  for (const auto& [key, held] : held_)
-    if (key.first < 0 && key.second == 0)
-      context.reporter.fact("host_memory_observed", held.area.observed());
+  const auto on_host =
+      std::ranges::find_if(held_, [](const auto& held) { return std::get<bool>(held.first); });
+  if (on_host != held_.end())
+    context.reporter.fact("host_memory_observed", on_host->second.area.observed());
   return {};
 }
 
@@ -81,29 +85,40 @@ Status CopyBench::check() const {
 
 Status CopyBench::allocate(const Context& context) {
   for (const Route& route : routes_)
-    for_each_end(route, [this](const Flow& flow, const gpu::Gpu* end, std::size_t earlier) {
-      std::uint64_t& bytes = held_[{end == nullptr ? -1 : end->index(), earlier}].bytes;
+    for_each_end(route, [this](const Flow& flow, const Key& key) {
+      std::uint64_t& bytes = held_[key].bytes;
       for (const std::uint64_t size : sizes_)
         bytes = std::max(bytes, RouteRun::area_bytes(flow, engine_, size, cache_bytes_));
     });
-  const std::string place = place_of(context.params, session_->gpu());
   for (auto& [key, held] : held_) {
-    if (key.first < 0) {
-      RG_TRY_OK(session_->gpu().make_current());
-      held.area = RG_TRY(Area::on_host(host_memory_, held.bytes, place));
-      continue;
-    }
-    const auto gpu = std::ranges::find(session_->gpus(), key.first, &gpu::Gpu::index);
-    held.area = RG_TRY(Area::on_gpu(*gpu, held.bytes));
+    const auto [index, on_host, earlier] = key;
+    const auto gpu = std::ranges::find(session_->gpus(), index, &gpu::Gpu::index);
+    held.area = on_host ? RG_TRY(allocate_host(context, *gpu, held.bytes))
+                        : RG_TRY(Area::on_gpu(*gpu, held.bytes));
   }
   return session_->gpu().make_current();
 }
 
+// A session of GPUs on several nodes cannot bind its thread near to all of them: each one's host
+// memory is placed by itself.
+Result<Area> CopyBench::allocate_host(const Context& context, const gpu::Gpu& gpu,
+                                      std::uint64_t bytes) const {
+  RG_TRY_OK(gpu.make_current());
+  NumaBinding binding;
+  const int node = gpu.numa_node();
+  if (session_->gpus().size() > 1 && node >= 0 && context.params.text("numa") == "near") {
+    const auto nodes = RG_TRY(numa_nodes());
+    if (nodes.size() > 1) {
+      const std::size_t near = RG_TRY(nearest_node(nodes, node));
+      binding = RG_TRY(NumaBinding::bind(nodes[near]));
+    }
+  }
+  return Area::on_host(host_memory_, bytes, place_of(context.params, gpu));
+}
+
 std::vector<std::pair<const Area*, const Area*>> CopyBench::areas_of(const Route& route) {
   std::vector<const Area*> ends;
-  for_each_end(route, [&](const Flow&, const gpu::Gpu* end, std::size_t earlier) {
-    ends.push_back(&held_.at({end == nullptr ? -1 : end->index(), earlier}).area);
-  });
+  for_each_end(route, [&](const Flow&, const Key& key) { ends.push_back(&held_.at(key).area); });
   std::vector<std::pair<const Area*, const Area*>> areas;
   for (std::size_t i = 0; i < ends.size(); i += 2) areas.emplace_back(ends[i], ends[i + 1]);
   return areas;

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -35,11 +36,15 @@ class CopyBench {
     std::uint64_t bytes = 0;
     Area area;
   };
-  // By GPU index (-1: the host) and by how many other flows of the route end there too.
-  using Key = std::pair<int, std::size_t>;
+  // Of which GPU, whether the host's memory beside it, and how many earlier ends are there too.
+  using Key = std::tuple<int, bool, std::size_t>;
 
   [[nodiscard]] Status check() const;
   Status allocate(const Context& context);
+  Result<Area> allocate_host(const Context& context, const gpu::Gpu& gpu,
+                             std::uint64_t bytes) const;
+  template <class Visit>
+  static void for_each_end(const Route& route, Visit visit);
   std::vector<std::pair<const Area*, const Area*>> areas_of(const Route& route);
   Status measure_size(Context& context, const Route& route, std::uint64_t size);
   Result<Point> sample(Context& context, const Route& route, RouteRun& run, std::uint64_t size);

@@ -155,19 +155,20 @@ Status Kits::verify(const Area& area, std::uint64_t bytes, std::uint64_t seed) {
 }
 
 Result<std::span<const std::byte>> Kits::host_pattern(std::uint64_t seed, std::uint64_t bytes) {
-  const auto found = host_patterns_.find(seed);
-  if (found != host_patterns_.end() && found->second.size() >= bytes)
-    return std::span<const std::byte>(found->second.span().first(bytes));
-  if (host_patterns_.size() >= kHostPatterns) host_patterns_.erase(host_patterns_.begin());
   HostBuffer& buffer = host_patterns_[seed];
-  buffer = RG_TRY(HostBuffer::allocate(bytes));
-  fill_pattern(buffer.span().first(bytes), seed);
+  if (buffer.size() < bytes) {
+    buffer = RG_TRY(HostBuffer::allocate(bytes));
+    fill_pattern(buffer.span(), seed);
+  }
   return std::span<const std::byte>(buffer.span().first(bytes));
 }
 
 Status Kits::verify_slots(const Area& area, const Rotation& rotation, std::uint64_t copies,
                           std::uint64_t source_seed, std::uint64_t target_seed) {
   const std::uint64_t bytes = rotation.region_bytes();
+  const std::size_t more =
+      2 - host_patterns_.count(source_seed) - host_patterns_.count(target_seed);
+  if (host_patterns_.size() + more > kHostPatterns) host_patterns_.clear();
   const auto written = RG_TRY(host_pattern(source_seed, bytes));
   const auto base = RG_TRY(host_pattern(target_seed, bytes));
   const HostBuffer seen = RG_TRY(HostBuffer::allocate(bytes));

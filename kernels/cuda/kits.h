@@ -71,7 +71,7 @@ class Kits {
   [[nodiscard]] Kit& kit_of(const gpu::Gpu& gpu) const;
   Status clear_units(const Kit& kit, const Area& area, std::uint64_t bytes, unsigned parity) const;
 
-  // The pattern's first `bytes` in host memory; valid until the next call but one.
+  // At least `bytes` of the pattern in host memory. Grows the store, never shrinks it.
   Result<std::span<const std::byte>> host_pattern(std::uint64_t seed, std::uint64_t bytes);
 
   Engine engine_ = Engine::kCopyEngine;

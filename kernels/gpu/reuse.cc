@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMaxStocked = 64;  // buffers of one sort
 // A buffer this many times as large as asked is left for one who needs it.
-constexpr std::size_t kMaxOversize = 4;
+constexpr std::size_t kMaxOversize = 2;
 
 template <class Buffer>
 struct Stocked {
@@ -85,6 +85,8 @@ KeepWarm::~KeepWarm() {
   g_stock->drop_buffers();
   delete std::exchange(g_stock, nullptr);
 }
+
+bool warm() { return g_stock != nullptr; }
 
 void keep_context(const Gpu& gpu) {
   if (g_stock == nullptr || std::ranges::count(g_stock->raw_contexts, gpu.context()) != 0) return;

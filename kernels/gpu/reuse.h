@@ -24,6 +24,9 @@ class KeepWarm {
   KeepWarm& operator=(const KeepWarm&) = delete;
 };
 
+// Whether one lives: what NVML saw of the last second may then be this process's own work.
+bool warm();
+
 // Holds the GPU's context until the KeepWarm ends; nothing without one. A failure only costs time.
 void keep_context(const Gpu& gpu);
 
