@@ -137,6 +137,19 @@ void read_libc(std::byte* to, const std::byte* from, std::size_t bytes) {
 
 void write_sse41(std::byte* to, const std::byte* from, std::size_t bytes) {
   Cursor at{to, from, bytes};
+  write_ends(at, head_bytes(at.to, at.left, kLine));
+  for (; at.left >= kLine; at.advance(kLine)) {
+    const auto* host = reinterpret_cast<const __m128i*>(at.from);
+    auto* device = reinterpret_cast<__m128i*>(at.to);
+    const __m128i a = _mm_loadu_si128(host);
+    const __m128i b = _mm_loadu_si128(host + 1);
+    const __m128i c = _mm_loadu_si128(host + 2);
+    const __m128i d = _mm_loadu_si128(host + 3);
+    _mm_stream_si128(device, a);
+    _mm_stream_si128(device + 1, b);
+    _mm_stream_si128(device + 2, c);
+    _mm_stream_si128(device + 3, d);
+  }
   write_ends(at, at.left);
   _mm_sfence();
 }

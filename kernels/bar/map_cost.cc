@@ -97,6 +97,7 @@ class MapCost final : public Kernel {
 
 KernelInfo info() {
   std::vector<std::string> metrics;
+  metrics.reserve(kSteps.size());
   for (const Step& step : kSteps) metrics.emplace_back(step.metric);
   InfoBuilder builder("bar.map_cost", 1,
                       "time to pin, map, unmap and unpin GPU memory for the CPU, by size");
