@@ -14,13 +14,22 @@ extern const KernelRow kBarReadLat;
 extern const KernelRow kBarSanity;
 extern const KernelRow kBarWriteBw;
 extern const KernelRow kBarWriteLat;
+extern const KernelRow kCudaCopyLatency;
+extern const KernelRow kCudaFanCopyBw;
+extern const KernelRow kCudaHostCopyBw;
+extern const KernelRow kCudaHostLatency;
+extern const KernelRow kCudaLocalCopyBw;
+extern const KernelRow kCudaPeerCopyBw;
+extern const KernelRow kCudaPeerLatency;
 extern const KernelRow kVerbsWriteBw;
 extern const KernelRow kVerbsWriteLat;
 
 std::span<const KernelRow> catalog() {
-  static const std::array kRows{kBarCrossover, kBarMapCost,   kBarPingPong, kBarReadBw,
-                                kBarReadLat,   kBarSanity,    kBarWriteBw,  kBarWriteLat,
-                                kVerbsWriteBw, kVerbsWriteLat};
+  static const std::array kRows{
+      kBarCrossover,   kBarMapCost,      kBarPingPong,     kBarReadBw,       kBarReadLat,
+      kBarSanity,      kBarWriteBw,      kBarWriteLat,     kCudaCopyLatency, kCudaFanCopyBw,
+      kCudaHostCopyBw, kCudaHostLatency, kCudaLocalCopyBw, kCudaPeerCopyBw,  kCudaPeerLatency,
+      kVerbsWriteBw,   kVerbsWriteLat};
   return kRows;
 }
 

@@ -56,12 +56,6 @@ template <class Word>
   return std::min<std::size_t>(bits & (~bits + 1), std::bit_floor(bytes));
 }
 
-// Bytes from `device` to the next multiple of `line`, at most `bytes`.
-[[gnu::always_inline]] inline std::size_t head_bytes(const std::byte* device, std::size_t bytes,
-                                                     std::size_t line) {
-  return std::min<std::size_t>((~reinterpret_cast<std::uintptr_t>(device) + 1) & (line - 1), bytes);
-}
-
 [[gnu::always_inline]] inline void store_narrow(Cursor& at, std::size_t bytes) {
   switch (bytes) {
     case 8:
@@ -91,6 +85,12 @@ template <class Word>
 #if defined(__x86_64__)
 
 constexpr std::size_t kLine = 64;
+
+// Bytes from `device` to the next multiple of `line`, at most `bytes`.
+[[gnu::always_inline]] inline std::size_t head_bytes(const std::byte* device, std::size_t bytes,
+                                                     std::size_t line) {
+  return std::min<std::size_t>((~reinterpret_cast<std::uintptr_t>(device) + 1) & (line - 1), bytes);
+}
 
 // `bytes` by words and, where the GPU's side is aligned to them, 16-byte non-temporal stores.
 [[gnu::always_inline]] inline void write_ends(Cursor& at, std::size_t bytes) {

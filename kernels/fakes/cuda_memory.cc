@@ -1,4 +1,5 @@
-// The fake driver's memory: each allocation is a memfd, so that it can be exported as a descriptor.
+// The fake driver's memory. What is exported becomes a memfd in its place, so that the descriptor's
+// first byte is the first one exported.
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <vector>
 
 #include "kernels/fakes/cuda_objects.h"
 
@@ -67,27 +69,49 @@ std::optional<Memory> take(std::uintptr_t begin, MemoryKind kind, MemoryKind or_
   return memory;
 }
 
-// Bytes of a memfd at a GPU page, and kAlignment bytes that are not of it before.
 std::optional<Memory> map_device_memory(std::size_t bytes) {
   Memory memory;
-  const std::size_t file_bytes = round_up(bytes, kGpuPage);
-  memory.mapped_bytes = file_bytes + 2 * kGpuPage;
+  memory.mapped_bytes = round_up(bytes, kGpuPage) + 3 * kGpuPage;
   memory.mapped = mmap(nullptr, memory.mapped_bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory.mapped == MAP_FAILED) return std::nullopt;
-  memory.file_address = round_up(number(memory.mapped) + kAlignment, kGpuPage);
-  memory.fd = memfd_create("railgauge-fake-cuda", MFD_CLOEXEC);
-  if (memory.fd < 0 || ftruncate(memory.fd, static_cast<off_t>(file_bytes)) != 0 ||
-      mmap(pointer(memory.file_address), file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-           memory.fd, 0) == MAP_FAILED) {
-    if (memory.fd >= 0) close(memory.fd);
-    munmap(memory.mapped, memory.mapped_bytes);
-    return std::nullopt;
-  }
-  memory.begin = memory.file_address - kAlignment;
+  memory.begin = round_up(number(memory.mapped) + kGpuPage, kGpuPage) - kAlignment;
   memory.bytes = bytes;
   memory.device = current_device();
   return memory;
+}
+
+// A descriptor of [address, address + bytes), which are whole pages of the host that hold memory of
+// the GPU: a file that takes the place of these pages, with what they hold. -1 when there is none.
+int export_pages(std::uintptr_t address, std::size_t bytes) {
+  const std::lock_guard lock(memories().mutex);
+  auto found = memories().by_begin.upper_bound(address + bytes - 1);
+  if (found == memories().by_begin.begin()) return -1;
+  Memory& memory = std::prev(found)->second;
+  const bool inside = address + kHostPage > memory.begin &&
+                      address + bytes < memory.begin + memory.bytes + kHostPage;
+  if (!inside || memory.kind != MemoryKind::kDevice || memory.mapped == nullptr) return -1;
+  if (memory.fd >= 0 && memory.exported == address && memory.exported_bytes == bytes)
+    return fcntl(memory.fd, F_DUPFD_CLOEXEC, 0);
+  const int fd = memfd_create("railgauge-fake-cuda", MFD_CLOEXEC);
+  if (fd < 0) return -1;
+  if (pwrite(fd, pointer(address), bytes, 0) != static_cast<ssize_t>(bytes) ||
+      mmap(pointer(address), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+          MAP_FAILED) {
+    close(fd);
+    return -1;
+  }
+  if (memory.fd >= 0) close(memory.fd);
+  memory.fd = fd;
+  memory.exported = address;
+  memory.exported_bytes = bytes;
+  return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+// Words, such as what a comparison found, are left alone.
+void flip(void* memory, std::size_t bytes, bool wanted) {
+  constexpr std::size_t kWord = 8;
+  if (wanted && bytes > kWord) static_cast<unsigned char*>(memory)[bytes / 2] ^= 1U;
 }
 
 std::size_t free_bytes(int device) {
@@ -134,8 +158,7 @@ std::size_t used_bytes(int device) {
 
 void copy_bytes(std::uintptr_t to, std::uintptr_t from, std::size_t bytes) {
   std::memmove(pointer(to), pointer(from), bytes);
-  if (bytes > 0 && cuda_control().flip_byte != 0)
-    static_cast<unsigned char*>(pointer(to))[bytes / 2] ^= 1U;
+  flip(pointer(to), bytes, cuda_control().flip_byte != 0);
 }
 
 }  // namespace railgauge::fake
@@ -232,6 +255,7 @@ cu::Return cuMemcpyHtoD_v2(cu::DevicePtr to, const void* from, std::size_t bytes
   if (!memory_at(to, bytes) || !may_touch(fake::number(from), bytes)) return cu::kInvalidValue;
   queue_of(nullptr)->wait_idle(fake::kHangSeconds);
   std::memcpy(fake::pointer(to), from, bytes);
+  fake::flip(fake::pointer(to), bytes, cuda_control().flip_synchronous != 0);
   return cu::kSuccess;
 }
 
@@ -240,6 +264,7 @@ cu::Return cuMemcpyDtoH_v2(void* to, cu::DevicePtr from, std::size_t bytes) {
   if (!memory_at(from, bytes) || !may_touch(fake::number(to), bytes)) return cu::kInvalidValue;
   queue_of(nullptr)->wait_idle(fake::kHangSeconds);
   std::memcpy(to, fake::pointer(from), bytes);
+  fake::flip(to, bytes, cuda_control().flip_synchronous != 0);
   return cu::kSuccess;
 }
 
@@ -247,7 +272,17 @@ cu::Return cuMemcpyAsync(cu::DevicePtr to, cu::DevicePtr from, std::size_t bytes
                          cu::Stream stream) {
   RAILGAUGE_ENTER;
   if (!may_touch(to, bytes) || !may_touch(from, bytes)) return cu::kInvalidValue;
-  queue_of(stream)->push([to, from, bytes] { fake::copy_bytes(to, from, bytes); });
+  const auto queue = queue_of(stream);
+  if (memory_at(from, 1)) {
+    queue->push([to, from, bytes] { fake::copy_bytes(to, from, bytes); });
+  } else {  // memory that is not pinned: the driver has taken its bytes when this returns
+    const auto* begin = static_cast<const char*>(fake::pointer(from));
+    queue->push([to, staged = std::vector<char>(begin, begin + bytes)] {
+      fake::copy_bytes(to, fake::number(staged.data()), staged.size());
+    });
+  }
+  // To memory that is not pinned the call returns when the bytes are there.
+  if (!memory_at(to, 1)) queue->wait_idle(fake::kHangSeconds);
   return cu::kSuccess;
 }
 
@@ -304,13 +339,13 @@ cu::Return cuMemGetHandleForAddressRange(void* handle, cu::DevicePtr address, st
   if (cuda_control().dmabuf == 0 || type != cu::kRangeHandleDmaBufFd) return cu::kNotSupported;
   if (flags != 0 && !mappable) return cu::kNotSupported;
   if (address % fake::kHostPage != 0 || bytes % fake::kHostPage != 0) return cu::kInvalidValue;
-  const auto memory = memory_at(address, bytes);
-  if (!memory || memory->kind != MemoryKind::kDevice) return cu::kInvalidValue;
-  // A memfd cannot begin in its middle.
-  if (memory->fd < 0 || address != memory->file_address) return cu::kNotSupported;
-  // What cannot be mapped is a descriptor all the same.
-  const int fd = mappable ? fcntl(memory->fd, F_DUPFD_CLOEXEC, 0) : eventfd(0, EFD_CLOEXEC);
-  if (fd < 0) return cu::kUnknown;
+  fake::wait_for_all_queues();
+  int fd = fake::export_pages(address, bytes);
+  if (fd < 0) return cu::kInvalidValue;
+  if (!mappable) {  // a descriptor all the same
+    close(fd);
+    fd = eventfd(0, EFD_CLOEXEC);
+  }
   *static_cast<int*>(handle) = fd;
   return cu::kSuccess;
 }

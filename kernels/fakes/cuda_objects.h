@@ -58,10 +58,11 @@ struct Memory {
   std::size_t bytes = 0;
   MemoryKind kind = MemoryKind::kDevice;
   int device = 0;
-  int fd = -1;                      // the memory's file, for exporting it
-  std::uintptr_t file_address = 0;  // where the file's first byte is
-  void* mapped = nullptr;           // what to unmap
+  void* mapped = nullptr;  // what to unmap
   std::size_t mapped_bytes = 0;
+  int fd = -1;  // of the part that was exported last
+  std::uintptr_t exported = 0;
+  std::size_t exported_bytes = 0;
 };
 // The memory that holds [address, address + bytes), or nothing.
 std::optional<Memory> memory_at(std::uintptr_t address, std::size_t bytes);

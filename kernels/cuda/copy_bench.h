@@ -1,0 +1,64 @@
+// What all copy bandwidths share: sizes and sampling from the parameters, the memory of all routes,
+// one point for each size of a route.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kernels/core/kernel.h"
+#include "kernels/core/sampling.h"
+#include "kernels/cuda/kits.h"
+#include "kernels/cuda/route_run.h"
+#include "kernels/gpu/session.h"
+
+namespace railgauge::cuda {
+
+// Needs the parameters of add_engine(), add_copy_sampling() and gpu::add_session_parameters().
+class CopyBench {
+ public:
+  CopyBench() = default;
+  // In Kernel::prepare, once the session is open; it outlives the bench. Allocates what the routes
+  // need at once and loads code. Waives where the memory is not there, the engine cannot run or
+  // cannot reach the memory. Reports facts.
+  Status prepare(Context& context, gpu::Session& session, Engine engine, HostMemory host_memory,
+                 std::vector<Route> routes);
+  // In Kernel::measure: every route, every size.
+  Status measure(Context& context);
+
+ private:
+  struct Held {
+    std::uint64_t bytes = 0;
+    Area area;
+  };
+  // By GPU index (-1: the host) and by how many other flows of the route end there too.
+  using Key = std::pair<int, std::size_t>;
+
+  [[nodiscard]] Status check() const;
+  Status allocate(const Context& context);
+  std::vector<std::pair<const Area*, const Area*>> areas_of(const Route& route);
+  Status measure_size(Context& context, const Route& route, std::uint64_t size);
+  Result<Point> sample(Context& context, const Route& route, RouteRun& run, std::uint64_t size);
+
+  gpu::Session* session_ = nullptr;
+  Engine engine_ = Engine::kCopyEngine;
+  HostMemory host_memory_ = HostMemory::kPinned;
+  std::vector<std::uint64_t> sizes_;
+  SamplerOptions options_;
+  bool verify_ = true;
+  std::uint64_t cache_bytes_ = 0;
+  std::vector<Route> routes_;
+  std::map<Key, Held> held_;
+  Kits kits_;
+};
+
+// "ce", "sm".
+Engine engine_of(std::string_view word);
+// "near:0": where the session's host memory is; for gpu/reuse.h.
+std::string place_of(const Params& params, const gpu::Gpu& gpu);
+
+}  // namespace railgauge::cuda
