@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <vector>
 
 #include "kernels/memory/host_buffer.h"
@@ -30,17 +31,21 @@ struct alignas(64) Area {
 void expect_exact(Copy copy, std::size_t length) {
   static Area from;
   static Area to;
+  static Area untouched;
+  untouched.bytes.fill(kUntouched);
   fill_pattern(from.bytes, length + 1);
   for (std::size_t source = 0; source < kAlignments; ++source)
     for (std::size_t target = 0; target < kAlignments; ++target) {
-      to.bytes.fill(kUntouched);
+      to = untouched;
       std::byte* const begin = to.bytes.data() + kGuard + target;
       const std::byte* const origin = from.bytes.data() + kGuard + source;
       copy(begin, origin, length);
-      const bool exact = std::equal(begin, begin + length, origin);
-      const auto untouched = [](std::byte byte) { return byte == kUntouched; };
-      const bool before = std::all_of(to.bytes.data(), begin, untouched);
-      const bool after = std::all_of(begin + length, &to.bytes.back() + 1, untouched);
+      const bool exact = std::memcmp(begin, origin, length) == 0;
+      const bool before =
+          std::memcmp(to.bytes.data(), untouched.bytes.data(), kGuard + target) == 0;
+      const std::size_t end = kGuard + target + length;
+      const bool after = std::memcmp(to.bytes.data() + end, untouched.bytes.data() + end,
+                                     to.bytes.size() - end) == 0;
       ASSERT_TRUE(exact && before && after)
           << length << " bytes from alignment " << source << " to " << target << ": "
           << (exact ? "a byte beside the range was written" : "wrong bytes");

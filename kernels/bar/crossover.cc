@@ -141,17 +141,24 @@ class CrossoverKernel final : public Kernel {
                                   ? "at " + canonical_bytes(sizes_.front())
                                   : fmt::format("from {} to {}", canonical_bytes(sizes_.front()),
                                                 canonical_bytes(sizes_.back()));
-    if (found.changes > 1)
-      context.reporter.note(
-          "warning", fmt::format("BAR and {} cross {} times {}; the last one counts", copy_name(),
-                                 found.changes, range));
+    const std::string both = fmt::format("BAR copy and {}", copy_name());
     if (!found.bytes) {
+      const auto* faster = found.bar_faster_at_last ? "the BAR" : copy_name();
       context.reporter.note(
           "info",
-          fmt::format("BAR copy and {}: never crosses {}: {} is the faster at the largest",
-                      copy_name(), range, found.bar_faster_at_last ? "the BAR" : copy_name()));
+          found.changes == 0
+              ? fmt::format("{}: never crosses {}: {} is the faster everywhere", both, range,
+                            faster)
+              : fmt::format("{}: {} is the faster at the largest size, so no crossing is named "
+                            "although the faster one changes {} times {}",
+                            both, faster, found.changes, range));
       return;
     }
+    if (found.changes > 1)
+      context.reporter.note("warning",
+                            fmt::format("{}: the faster one changes {} times {}; the last crossing "
+                                        "is named",
+                                        both, found.changes, range));
     Sampled one;
     one.samples = {*found.bytes};
     one.converged = true;

@@ -31,13 +31,13 @@ class DmabufWindow final : public Window {
 
   // Through the PCIe BAR if the plain mapping is refused: on coherent machines they differ.
   Status pin() override {
-    const Status plain = export_memory(0);
+    Status plain = export_memory(0);
     if (plain || export_memory(cu::kRangeMappingPcie)) return {};
     return plain;
   }
 
   Status map() override {
-    const Status first = map_export();
+    Status first = map_export();
     if (first || flags_ == cu::kRangeMappingPcie) return first;
     const Status exported = export_memory(cu::kRangeMappingPcie);
     const Status second = exported ? map_export() : exported;
@@ -75,11 +75,14 @@ class DmabufWindow final : public Window {
   Status export_memory(unsigned long long flags) {
     const Cuda& cuda = loaded_cuda();
     int fd = -1;
-    RG_TRY_OK(cuda_status(cuda,
-                          cuda.mem_get_handle_for_address_range(&fd, first_page_, pages_bytes_,
-                                                                cu::kRangeHandleDmaBufFd, flags),
-                          fmt::format("{}cuMemGetHandleForAddressRange of {} with flags {}",
-                                      kPrefix, canonical_bytes(pages_bytes_), flags)));
+    const cu::Return returned = cuda.mem_get_handle_for_address_range(
+        &fd, first_page_, pages_bytes_, cu::kRangeHandleDmaBufFd, flags);
+    Status exported = cuda_status(cuda, returned,
+                                  fmt::format("{}cuMemGetHandleForAddressRange of {} with flags {}",
+                                              kPrefix, canonical_bytes(pages_bytes_), flags));
+    // The arguments are right, so it is this range that the driver exports nothing of.
+    if (returned == cu::kInvalidValue) exported.error().code = Code::kFailedPrecondition;
+    RG_TRY_OK(exported);
     export_ = Fd(fd);
     flags_ = flags;
     return {};

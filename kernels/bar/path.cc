@@ -61,7 +61,7 @@ Result<Path> choose_path(std::span<const std::unique_ptr<Backend>> backends,
       return path;
     }
     code = graver(code, window.error().code);
-    path.wrong_bytes = code == Code::kDataLoss;
+    path.alarming = outcome_of(code) != kWaived;
     path.refused +=
         (path.refused.empty() ? "" : " | ") + with_name(backend->name(), window.error().message);
   }

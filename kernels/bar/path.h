@@ -17,8 +17,8 @@ namespace railgauge::bar {
 struct Path {
   Backend* backend = nullptr;
   std::unique_ptr<Window> window;
-  std::string refused;  // why each earlier backend was not taken, in one line; "" when none was
-  bool wrong_bytes = false;  // an earlier one was refused because its bytes differed
+  std::string refused;    // why each earlier backend was not taken, in one line; "" when none was
+  bool alarming = false;  // an earlier one was refused for wrong bytes or an error, not as absent
 };
 
 // Makes a backend's window, neither pinned nor mapped.

@@ -93,7 +93,7 @@ TEST_F(ChoosePath, SaysInOneLineWhyEachEarlierOneWasRefused) {
   ASSERT_TRUE(path);
   EXPECT_EQ(path->backend->name(), "other");
   EXPECT_EQ(path->refused, "one: its library is absent | second: mmap of 65536: errno 524");
-  EXPECT_FALSE(path->wrong_bytes);
+  EXPECT_FALSE(path->alarming);
 }
 
 TEST_F(ChoosePath, ReleasesAWindowThatItDoesNotTake) {
@@ -111,8 +111,16 @@ TEST_F(ChoosePath, RefusesOneWhoseBytesAreWrongAndRemembersIt) {
   const auto path = choose("auto");
   ASSERT_TRUE(path);
   EXPECT_EQ(path->backend->name(), "second");
-  EXPECT_TRUE(path->wrong_bytes);
+  EXPECT_TRUE(path->alarming);
   EXPECT_EQ(path->refused, "one: byte 7 differs");
+}
+
+TEST_F(ChoosePath, RemembersThatAnErrorRatherThanAnAbsenceMadeItGoOn) {
+  add("one", fail(Code::kInternal, "one: CUDA_ERROR_UNKNOWN (999)"));
+  add("second");
+  const auto path = choose("auto");
+  ASSERT_TRUE(path);
+  EXPECT_TRUE(path->alarming);
 }
 
 TEST_F(ChoosePath, TriesNoOtherThanTheForcedOne) {

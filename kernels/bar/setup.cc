@@ -59,8 +59,8 @@ Result<Setup> Setup::open(Context& context, std::size_t bytes) {
   if (const std::string library = setup.backend().library(); !library.empty())
     context.reporter.fact("path_library", library);
   if (!setup.path_.refused.empty()) context.reporter.fact("path_refused", setup.path_.refused);
-  if (setup.path_.wrong_bytes)
-    context.reporter.note("warning", "a path was refused for wrong bytes: " + setup.path_.refused);
+  if (setup.path_.alarming)
+    context.reporter.note("warning", "a path that is here was refused: " + setup.path_.refused);
   return setup;
 }
 
