@@ -44,6 +44,7 @@ Status CopyBench::prepare(Context& context, gpu::Session& session, Engine engine
   routes_ = std::move(routes);
   sizes_ = context.params.bytes_list("sizes");
   options_ = RG_TRY(sampler_options(context.params));
+  copies_in_sample_ = static_cast<std::uint64_t>(context.params.integer("copies"));
   verify_ = context.params.boolean("verify");
   for (const gpu::Gpu& gpu : session.gpus())
     cache_bytes_ =
@@ -137,6 +138,7 @@ Status CopyBench::measure_size(Context& context, const Route& route, std::uint64
                               .engine = engine_,
                               .by_cpu = host_memory_ == HostMemory::kPageable,
                               .cache_bytes = cache_bytes_,
+                              .copies_in_sample = copies_in_sample_,
                               .deadline_monotonic_ns = context.deadline_monotonic_ns,
                               .clock = &tick_clock(context)};
   RouteRun run = RG_TRY(RouteRun::start(parts, route, areas_of(route), size));

@@ -54,6 +54,7 @@ class CopyBench {
   HostMemory host_memory_ = HostMemory::kPinned;
   std::vector<std::uint64_t> sizes_;
   SamplerOptions options_;
+  std::uint64_t copies_in_sample_ = 0;
   bool verify_ = true;
   std::uint64_t cache_bytes_ = 0;
   std::vector<Route> routes_;
