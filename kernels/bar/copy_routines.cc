@@ -56,12 +56,6 @@ template <class Word>
   return std::min<std::size_t>(bits & (~bits + 1), std::bit_floor(bytes));
 }
 
-// Bytes from `device` to the next multiple of `line`, at most `bytes`.
-[[gnu::always_inline]] inline std::size_t head_bytes(const std::byte* device, std::size_t bytes,
-                                                     std::size_t line) {
-  return std::min<std::size_t>((~reinterpret_cast<std::uintptr_t>(device) + 1) & (line - 1), bytes);
-}
-
 [[gnu::always_inline]] inline void store_narrow(Cursor& at, std::size_t bytes) {
   switch (bytes) {
     case 8:
@@ -91,6 +85,12 @@ template <class Word>
 #if defined(__x86_64__)
 
 constexpr std::size_t kLine = 64;
+
+// Bytes from `device` to the next multiple of `line`, at most `bytes`.
+[[gnu::always_inline]] inline std::size_t head_bytes(const std::byte* device, std::size_t bytes,
+                                                     std::size_t line) {
+  return std::min<std::size_t>((~reinterpret_cast<std::uintptr_t>(device) + 1) & (line - 1), bytes);
+}
 
 // `bytes` by words and, where the GPU's side is aligned to them, 16-byte non-temporal stores.
 [[gnu::always_inline]] inline void write_ends(Cursor& at, std::size_t bytes) {
@@ -137,6 +137,19 @@ void read_libc(std::byte* to, const std::byte* from, std::size_t bytes) {
 
 void write_sse41(std::byte* to, const std::byte* from, std::size_t bytes) {
   Cursor at{to, from, bytes};
+  write_ends(at, head_bytes(at.to, at.left, kLine));
+  for (; at.left >= kLine; at.advance(kLine)) {
+    const auto* host = reinterpret_cast<const __m128i*>(at.from);
+    auto* device = reinterpret_cast<__m128i*>(at.to);
+    const __m128i a = _mm_loadu_si128(host);
+    const __m128i b = _mm_loadu_si128(host + 1);
+    const __m128i c = _mm_loadu_si128(host + 2);
+    const __m128i d = _mm_loadu_si128(host + 3);
+    _mm_stream_si128(device, a);
+    _mm_stream_si128(device + 1, b);
+    _mm_stream_si128(device + 2, c);
+    _mm_stream_si128(device + 3, d);
+  }
   write_ends(at, at.left);
   _mm_sfence();
 }

@@ -31,13 +31,13 @@ class DmabufWindow final : public Window {
 
   // Through the PCIe BAR if the plain mapping is refused: on coherent machines they differ.
   Status pin() override {
-    const Status plain = export_memory(0);
+    Status plain = export_memory(0);
     if (plain || export_memory(cu::kRangeMappingPcie)) return {};
     return plain;
   }
 
   Status map() override {
-    const Status first = map_export();
+    Status first = map_export();
     if (first || flags_ == cu::kRangeMappingPcie) return first;
     const Status exported = export_memory(cu::kRangeMappingPcie);
     const Status second = exported ? map_export() : exported;

@@ -97,10 +97,11 @@ class MapCost final : public Kernel {
 
 KernelInfo info() {
   std::vector<std::string> metrics;
+  metrics.reserve(kSteps.size());
   for (const Step& step : kSteps) metrics.emplace_back(step.metric);
   InfoBuilder builder("bar.map_cost", 1,
                       "time to pin, map, unmap and unpin GPU memory for the CPU, by size");
-  builder.endpoint("gpu").metrics(metrics).sizes("64KiB,1MiB,16MiB,256MiB");
+  builder.endpoint("gpu").metrics(metrics).sizes("64KiB,1MiB,16MiB,64MiB");
   builder.sampling("rounds", 20, 1000);
   add_bar_parameters(builder);
   return builder.build();

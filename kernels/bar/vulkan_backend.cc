@@ -101,7 +101,7 @@ class VulkanWindow final : public Window {
 
   // Allocates, exports and imports: there is no memory before.
   Status pin() override {
-    const Status pinned = allocate_and_import();
+    Status pinned = allocate_and_import();
     if (!pinned) static_cast<void>(unpin());
     return pinned;
   }

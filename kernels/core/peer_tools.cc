@@ -20,7 +20,6 @@ constexpr std::string_view kGdrcopy = "gdrcopy";
 constexpr std::string_view kBandwidth = "bandwidth_bytes_per_second";
 constexpr std::string_view kLatency = "latency_ns";
 constexpr std::uint64_t kMib = 1U << 20U;
-constexpr std::int64_t kCopiesInSample = 16;  // nvbandwidth's hidden --loopCount
 
 // --- nvbandwidth 0.8
 // ------------------------------------------------------------------------------
@@ -93,7 +92,7 @@ PeerTest row_of(const CopyTest& copy) {
                .parameters = {{"engine", std::string(copy.engine)},
                               {"bidirectional", copy.bidirectional ? "true" : "false"},
                               {"sizes", "512MiB"}},
-               .exact = {{"iterations", "48"}},  // 3 samples of 16 copies
+               .exact = {{"iterations", "3"}, {"copies", "16"}},
                .scope = copy.kernel == kHost ? PeerScope::kEachGpu : PeerScope::kOnce,
                .metric = kBandwidth,
                .unit = "GB/s",
@@ -128,7 +127,7 @@ void add_nvbandwidth(std::vector<PeerTest>& rows) {
                   .test = "device_local_copy",
                   .kernel = "cuda.local_copy_bw",
                   .parameters = {{"engine", "ce"}, {"sizes", "512MiB"}},
-                  .exact = {{"iterations", "48"}},
+                  .exact = {{"iterations", "3"}, {"copies", "16"}},
                   .metric = kBandwidth,
                   .unit = "GB/s",
                   .factor = 1e-9,
@@ -155,7 +154,7 @@ constexpr std::array kBarTests{
     BarTest{"copybw", "bar.read_bw", "128KiB", "100", kBandwidth, "MB/s", kMibPerByte},
     BarTest{"copylat", "bar.write_lat", "1:16MiB", "10000", kLatency, "us", kUsPerNs},
     BarTest{"copylat", "bar.read_lat", "1:16MiB", "100", kLatency, "us", kUsPerNs},
-    BarTest{"apiperf", "bar.map_cost", "64KiB:16MiB", "100", kLatency, "us", kUsPerNs},
+    BarTest{"apiperf", "bar.map_cost", "64KiB:16MiB", "100", "pin_ns", "us", kUsPerNs},
     BarTest{"pplat", "bar.ping_pong", "", "1000", kLatency, "us", kUsPerNs},
     BarTest{"sanity", "bar.sanity", "", "", "", "", 1},
 };
@@ -192,8 +191,8 @@ const Parameters kDefaults{
     {"direction", "h2d"}, {"engine", "ce"},          {"bidirectional", "false"},
     {"sizes", "64MiB"},   {"host_memory", "pinned"}, {"pattern", "all_to_host"},
     {"numa", "near"},     {"gpus", "all"},           {"verify", "true"},
-    {"iterations", "0"},  {"order", "random"},       {"backend", "auto"},
-    {"routine", "auto"},
+    {"iterations", "0"},  {"order", "random"},       {"copies", "0"},
+    {"backend", "auto"},  {"routine", "auto"},
 };
 
 class Task {
@@ -205,6 +204,10 @@ class Task {
     if (name == "direction" && kernel_ != kHost) return "read";
     const auto found = kDefaults.find(name);
     return found == kDefaults.end() ? "" : found->second;
+  }
+  [[nodiscard]] std::string given(const std::string& name, const std::string& otherwise) const {
+    const auto found = given_.find(name);
+    return found == given_.end() ? otherwise : found->second;
   }
   // The same measurement, whatever its sizes and counts.
   [[nodiscard]] bool is(const PeerTest& row) const {
@@ -252,9 +255,10 @@ Result<std::string> nvbandwidth_command(const PeerTest& row, const Task& task) {
     if (sizes.size() != 1) return none("it measures one size in a run");
     if (sizes.front() % kMib != 0) return none("its sizes are whole MiB");
     command += fmt::format(" -b {}", sizes.front() / kMib);
-    const std::int64_t copies = count_of(task.value("iterations"));
-    if (copies > 0)
-      command += fmt::format(" -i {}", (copies + kCopiesInSample - 1) / kCopiesInSample);
+    const std::int64_t samples = count_of(task.value("iterations"));
+    if (samples > 0) command += fmt::format(" -i {}", samples);
+    const std::int64_t copies = count_of(task.value("copies"));
+    if (copies > 0) command += fmt::format(" --loopCount {}", copies);  // hidden, default 16
     if (task.value("verify") == "false") command += " -s";
   }
   if (task.value("numa") == "any") command += " -d";
@@ -293,8 +297,7 @@ Result<std::string> gdrcopy_command(const PeerTest& row, const Task& task,
   std::int64_t count = count_of(task.value("iterations"));
   if (count == 0) count = count_of(row.parameters.at("iterations"));
   if (row.test == "pplat") return fmt::format("{} -t {}", command, count);
-  const std::string sizes_text = task.value("sizes");
-  const auto sizes = RG_TRY(sizes_of(sizes_text));
+  const auto sizes = RG_TRY(sizes_of(task.given("sizes", row.parameters.at("sizes"))));
   const std::uint64_t largest = *std::ranges::max_element(sizes);
   command += fmt::format(" -s {}", largest);
   if (row.test == "apiperf") return fmt::format("{} -n {}", command, count);

@@ -31,7 +31,7 @@ struct PeerTest {
   std::string_view test;  // as the tool calls it; several rows where a test has several figures
   std::string_view kernel;
   std::map<std::string, std::string> parameters;  // the tool's defaults; canonical text
-  std::map<std::string, std::string> exact;       // further ones for the tool's own counts
+  std::map<std::string, std::string> exact;       // further ones: the tool's own counts
   PeerScope scope = PeerScope::kEachGpu;
   std::string_view metric;  // of our points; "" where the test has no figure
   std::string_view unit;    // as the tool prints it
@@ -49,9 +49,10 @@ std::vector<const PeerTest*> find_peer_tests(std::string_view tool, std::string_
 std::vector<std::string> peer_test_names(std::string_view tool);
 
 // The command line, ready for a shell, with which `tool` measures what our task does. `parameters`
-// are the task's, by canonical text; what is not there has the kernel's default. `endpoint` is
-// "gpuN" or "". kUnimplemented with the reason where the tool has no such test, kInvalidArgument
-// for a tool that is not in the table.
+// are the task's, by canonical text; what is not there has the kernel's default, but for sizes and
+// counts of gdrcopy's tests, which have that tool's. `endpoint` is "gpuN" or "". kUnimplemented
+// with the reason where the tool has no such test, kInvalidArgument for a tool that is not in the
+// table.
 Result<std::string> peer_command(std::string_view tool, std::string_view kernel,
                                  const std::map<std::string, std::string>& parameters,
                                  std::string_view endpoint);

@@ -84,15 +84,17 @@ TEST(PeerTools, TakeTheKernelsDefaultsForWhatIsNotGiven) {
 }
 
 TEST(PeerTools, PassOnCountsBindingAndVerification) {
-  EXPECT_EQ(command("nvbandwidth", "cuda.host_copy_bw",
-                    {{"direction", "d2h"},
-                     {"engine", "sm"},
-                     {"bidirectional", "true"},
-                     {"sizes", "512MiB"},
-                     {"iterations", "33"},
-                     {"verify", "false"},
-                     {"numa", "any"}}),
-            "nvbandwidth -t device_to_host_bidirectional_memcpy_sm -b 512 -i 3 -s -d");
+  EXPECT_EQ(
+      command("nvbandwidth", "cuda.host_copy_bw",
+              {{"direction", "d2h"},
+               {"engine", "sm"},
+               {"bidirectional", "true"},
+               {"sizes", "512MiB"},
+               {"iterations", "5"},
+               {"copies", "16"},
+               {"verify", "false"},
+               {"numa", "any"}}),
+      "nvbandwidth -t device_to_host_bidirectional_memcpy_sm -b 512 -i 5 --loopCount 16 -s -d");
   EXPECT_EQ(
       command("gdrcopy", "bar.write_bw", {{"sizes", "128KiB"}, {"iterations", "10000"}}, "gpu1"),
       "gdrcopy_copybw -d 1 -s 131072 -c 131072 -w 10000");

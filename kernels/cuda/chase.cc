@@ -18,6 +18,8 @@ namespace {
 
 constexpr std::uint64_t kChainSeed = 1;
 constexpr std::uint64_t kChasesInBatch = 16;  // behind one gate
+// Neighbouring blocks run in one cluster of multiprocessors: a few samples already see many.
+constexpr std::uint64_t kBlockLeap = 37;
 constexpr std::size_t kLineWords = kLineBytes / sizeof(std::uint64_t);
 
 }  // namespace
@@ -91,7 +93,7 @@ Status Chase::lay_chain(const Area& memory) const {
 Status Chase::queue(cu::Stream stream, std::uint64_t sample) const {
   cu::DevicePtr state = state_->data();
   unsigned accesses = accesses_;
-  auto block = static_cast<unsigned>(sample % multiprocessors_);
+  auto block = static_cast<unsigned>(sample * kBlockLeap % multiprocessors_);
   void* arguments[] = {&state, &accesses, &block};  // NOLINT(modernize-avoid-c-arrays)
   return gpu_status(*reader_,
                     loaded_cuda().launch_kernel(function_, multiprocessors_, 1, 1, 1, 1, 1, 0,

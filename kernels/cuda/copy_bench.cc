@@ -32,7 +32,7 @@ void CopyBench::for_each_end(const Route& route, Visit visit) {
     for (const gpu::Gpu* end : {flow.source, flow.target}) {
       const bool host = end == nullptr;
       const int gpu = (host ? flow.runs_on : end)->index();
-      visit(flow, Key{gpu, host, count[{gpu, host}]++});
+      visit(flow, Key{gpu, host, count[std::pair(gpu, host)]++});
     }
 }
 
@@ -44,6 +44,7 @@ Status CopyBench::prepare(Context& context, gpu::Session& session, Engine engine
   routes_ = std::move(routes);
   sizes_ = context.params.bytes_list("sizes");
   options_ = RG_TRY(sampler_options(context.params));
+  copies_in_sample_ = static_cast<std::uint64_t>(context.params.integer("copies"));
   verify_ = context.params.boolean("verify");
   for (const gpu::Gpu& gpu : session.gpus())
     cache_bytes_ =
@@ -52,7 +53,8 @@ Status CopyBench::prepare(Context& context, gpu::Session& session, Engine engine
   kits_ = RG_TRY(Kits::create(session.gpus(), engine));
   RG_TRY_OK(allocate(context));
   kits_.report_facts(context.reporter);
-  const auto on_host = std::ranges::find_if(held_, [](const auto& kv) { return kv.first.host; });
+  const auto on_host =
+      std::ranges::find_if(held_, [](const auto& held) { return std::get<bool>(held.first); });
   if (on_host != held_.end())
     context.reporter.fact("host_memory_observed", on_host->second.area.observed());
   return {};
@@ -90,9 +92,10 @@ Status CopyBench::allocate(const Context& context) {
         bytes = std::max(bytes, RouteRun::area_bytes(flow, engine_, size, cache_bytes_));
     });
   for (auto& [key, held] : held_) {
-    const auto gpu = std::ranges::find(session_->gpus(), key.gpu, &gpu::Gpu::index);
-    held.area = key.host ? RG_TRY(allocate_host(context, *gpu, held.bytes))
-                         : RG_TRY(Area::on_gpu(*gpu, held.bytes));
+    const auto [index, on_host, earlier] = key;
+    const auto gpu = std::ranges::find(session_->gpus(), index, &gpu::Gpu::index);
+    held.area = on_host ? RG_TRY(allocate_host(context, *gpu, held.bytes))
+                        : RG_TRY(Area::on_gpu(*gpu, held.bytes));
   }
   return session_->gpu().make_current();
 }
@@ -135,6 +138,7 @@ Status CopyBench::measure_size(Context& context, const Route& route, std::uint64
                               .engine = engine_,
                               .by_cpu = host_memory_ == HostMemory::kPageable,
                               .cache_bytes = cache_bytes_,
+                              .copies_in_sample = copies_in_sample_,
                               .deadline_monotonic_ns = context.deadline_monotonic_ns,
                               .clock = &tick_clock(context)};
   RouteRun run = RG_TRY(RouteRun::start(parts, route, areas_of(route), size));

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -36,12 +37,7 @@ class CopyBench {
     Area area;
   };
   // Of which GPU, whether the host's memory beside it, and how many earlier ends are there too.
-  struct Key {
-    int gpu;
-    bool host;
-    std::size_t earlier;
-    auto operator<=>(const Key&) const = default;
-  };
+  using Key = std::tuple<int, bool, std::size_t>;
 
   [[nodiscard]] Status check() const;
   Status allocate(const Context& context);
@@ -58,6 +54,7 @@ class CopyBench {
   HostMemory host_memory_ = HostMemory::kPinned;
   std::vector<std::uint64_t> sizes_;
   SamplerOptions options_;
+  std::uint64_t copies_in_sample_ = 0;
   bool verify_ = true;
   std::uint64_t cache_bytes_ = 0;
   std::vector<Route> routes_;

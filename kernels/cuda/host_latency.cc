@@ -1,6 +1,6 @@
 // Latency of one GPU's loads from the host's memory: a chain of dependent 8-byte loads by one
 // thread, 128 bytes or more apart, past the first-level cache. A sample is the time of one launch
-// over its accesses; the launch itself, about 2 us, is in it (2048 accesses: 1 ns each). The end of
+// over its accesses; the launch itself, some us, is in it (of 4096 accesses: 1 ns each). The end of
 // the chain is compared with where it has to lead.
 #include <fmt/format.h>
 

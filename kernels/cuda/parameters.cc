@@ -27,7 +27,10 @@ void add_bidirectional(InfoBuilder& builder) {
 void add_copy_sampling(InfoBuilder& builder) {
   constexpr std::int64_t kMinSamples = 8;
   constexpr std::int64_t kMaxSamples = 10'000;
-  builder.sizes("64MiB").sampling("samples", kMinSamples, kMaxSamples);
+  constexpr double kMaxCopies = 32;  // fit in every queue, beside loads
+  builder.sizes("64MiB")
+      .integer("copies", "copies in one sample; 0 chooses as many as last 4 ms", 0, 0, kMaxCopies)
+      .sampling("samples", kMinSamples, kMaxSamples);
 }
 
 void add_chase(InfoBuilder& builder) {
@@ -41,7 +44,7 @@ void add_chase(InfoBuilder& builder) {
       .choice("order", "", "the chain's way through the buffer: random, or stride upwards",
               {"random", "stride"})
       .identity()
-      .integer("accesses", "dependent accesses in one sample", 2048, 16, kMaxAccesses)
+      .integer("accesses", "dependent accesses in one sample", 4096, 16, kMaxAccesses)
       .sampling("samples", kMinSamples, kMaxSamples);
 }
 

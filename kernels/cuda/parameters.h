@@ -13,7 +13,7 @@ inline constexpr std::string_view kLatencyMetric = "latency_ns";
 void add_engine(InfoBuilder& builder);
 void add_host_memory(InfoBuilder& builder);
 void add_bidirectional(InfoBuilder& builder);
-// `sizes` and InfoBuilder::sampling() as all copy bandwidths have them.
+// `sizes`, `copies` and InfoBuilder::sampling() as all copy bandwidths have them.
 void add_copy_sampling(InfoBuilder& builder);
 // `buffer`, `order`, `accesses` and sampling of the pointer chases.
 void add_chase(InfoBuilder& builder);

@@ -10,8 +10,9 @@ namespace railgauge::cuda {
 
 // --- how many ---------------------------------------------------------------------------------
 
-// A sample lasts this long at least: 1 % of it is more than the step of an event's clock (0.5 us).
-inline constexpr double kSampleNs = 64e3;
+// A sample lasts this long at least, where the queue holds as many copies. Between two samples the
+// stream stamps an event, for which a copy engine pauses by some us: 0.1 % of this.
+inline constexpr double kSampleNs = 4e6;
 // A gate holds about this much work, so that opening it and waiting cost little beside it.
 inline constexpr double kGateNs = 20e6;
 

@@ -9,7 +9,7 @@ namespace railgauge::cuda {
 namespace {
 
 // Of several measured streams, so that a sample's end is known to a part of a copy.
-constexpr std::uint64_t kMarksOfMany = 4;
+constexpr std::uint64_t kMarksOfMany = 2;
 constexpr int kLoadAttempts = 4;
 constexpr std::uint64_t kSeed = 0x5241494cU;
 // A load may need more copies behind the gate than what it loads.
@@ -120,7 +120,9 @@ Status RouteRun::probe() {
         Lanes::kMaxQueued, 2 * (copies * first.copy_bytes / bounds_[i]->copy_bytes) + 2);
   const double copy_ns = RG_TRY(time_copies(copies));
   const std::uint64_t marks = measured_ > 1 ? kMarksOfMany : 1;
-  repeat_ = choose_repeat(copy_ns * static_cast<double>(marks), most / marks);
+  repeat_ = parts_.copies_in_sample == 0
+                ? choose_repeat(copy_ns, most / marks)
+                : std::max<std::uint64_t>(1, parts_.copies_in_sample / marks);
   batch_ = choose_batch(copy_ns, repeat_ * marks, most);
   RG_TRY_OK(repeat_until_steady(copy_ns));
   least_coverage_ = 1;  // only samples count

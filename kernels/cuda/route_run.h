@@ -43,6 +43,7 @@ class RouteRun {
     Engine engine;
     bool by_cpu;  // pageable memory: the caller copies and waits
     std::uint64_t cache_bytes;
+    std::uint64_t copies_in_sample;  // 0: chosen
     double deadline_monotonic_ns;
     const TickClock* clock;
   };

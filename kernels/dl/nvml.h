@@ -13,7 +13,7 @@
 namespace railgauge::ml {
 
 using Return = int;  // nvmlReturn_t
-using Device = struct DeviceObject*;
+using Device = struct GpuObject*;
 
 struct Utilization {
   unsigned int gpu_percent;  // of the time, over the driver's last period (1/6 to 1 s)

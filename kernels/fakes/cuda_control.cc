@@ -47,6 +47,7 @@ void CudaControl::reset() {
       Setting{"no_peer", no_peer, 0},
       Setting{"no_twins", no_twins, 0},
       Setting{"flip_byte", flip_byte, 0},
+      Setting{"flip_synchronous", flip_synchronous, 0},
       Setting{"dmabuf", dmabuf, 1},
       Setting{"dmabuf_mmap", dmabuf_mmap, 0},
       Setting{"coherent", coherent, 0},

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <vector>
 
 #include "kernels/fakes/cuda_objects.h"
 
@@ -107,6 +108,12 @@ int export_pages(std::uintptr_t address, std::size_t bytes) {
   return fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
+// Words, such as what a comparison found, are left alone.
+void flip(void* memory, std::size_t bytes, bool wanted) {
+  constexpr std::size_t kWord = 8;
+  if (wanted && bytes > kWord) static_cast<unsigned char*>(memory)[bytes / 2] ^= 1U;
+}
+
 std::size_t free_bytes(int device) {
   const std::size_t total = cuda_control().total_bytes;
   const std::size_t used = used_bytes(device);
@@ -151,8 +158,7 @@ std::size_t used_bytes(int device) {
 
 void copy_bytes(std::uintptr_t to, std::uintptr_t from, std::size_t bytes) {
   std::memmove(pointer(to), pointer(from), bytes);
-  if (bytes > 0 && cuda_control().flip_byte != 0)
-    static_cast<unsigned char*>(pointer(to))[bytes / 2] ^= 1U;
+  flip(pointer(to), bytes, cuda_control().flip_byte != 0);
 }
 
 }  // namespace railgauge::fake
@@ -249,6 +255,7 @@ cu::Return cuMemcpyHtoD_v2(cu::DevicePtr to, const void* from, std::size_t bytes
   if (!memory_at(to, bytes) || !may_touch(fake::number(from), bytes)) return cu::kInvalidValue;
   queue_of(nullptr)->wait_idle(fake::kHangSeconds);
   std::memcpy(fake::pointer(to), from, bytes);
+  fake::flip(fake::pointer(to), bytes, cuda_control().flip_synchronous != 0);
   return cu::kSuccess;
 }
 
@@ -257,6 +264,7 @@ cu::Return cuMemcpyDtoH_v2(void* to, cu::DevicePtr from, std::size_t bytes) {
   if (!memory_at(from, bytes) || !may_touch(fake::number(to), bytes)) return cu::kInvalidValue;
   queue_of(nullptr)->wait_idle(fake::kHangSeconds);
   std::memcpy(to, fake::pointer(from), bytes);
+  fake::flip(to, bytes, cuda_control().flip_synchronous != 0);
   return cu::kSuccess;
 }
 
@@ -264,7 +272,17 @@ cu::Return cuMemcpyAsync(cu::DevicePtr to, cu::DevicePtr from, std::size_t bytes
                          cu::Stream stream) {
   RAILGAUGE_ENTER;
   if (!may_touch(to, bytes) || !may_touch(from, bytes)) return cu::kInvalidValue;
-  queue_of(stream)->push([to, from, bytes] { fake::copy_bytes(to, from, bytes); });
+  const auto queue = queue_of(stream);
+  if (memory_at(from, 1)) {
+    queue->push([to, from, bytes] { fake::copy_bytes(to, from, bytes); });
+  } else {  // memory that is not pinned: the driver has taken its bytes when this returns
+    const auto* begin = static_cast<const char*>(fake::pointer(from));
+    queue->push([to, staged = std::vector<char>(begin, begin + bytes)] {
+      fake::copy_bytes(to, fake::number(staged.data()), staged.size());
+    });
+  }
+  // To memory that is not pinned the call returns when the bytes are there.
+  if (!memory_at(to, 1)) queue->wait_idle(fake::kHangSeconds);
   return cu::kSuccess;
 }
 

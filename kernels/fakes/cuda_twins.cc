@@ -119,8 +119,9 @@ std::function<void()> chase(const Launch& launch) {
   return [=] {
     if (nobody) return;
     std::uintptr_t at = *state;
+    const unsigned steps = accesses + (cuda_control().flip_byte != 0 ? 1 : 0);
     // NOLINTNEXTLINE(performance-no-int-to-ptr): a word of the chain is the next one's address
-    for (unsigned i = 0; i < accesses; ++i) at = *reinterpret_cast<const std::uintptr_t*>(at);
+    for (unsigned i = 0; i < steps; ++i) at = *reinterpret_cast<const std::uintptr_t*>(at);
     *state = at;
   };
 }

@@ -39,12 +39,14 @@ struct CudaControl {
   std::atomic<std::uint64_t> free_bytes{0};             // at most this much is free; 0: no limit
   std::atomic<std::uint64_t> no_stream_memops{0};
   std::atomic<std::uint64_t> no_peer{0};
-  std::atomic<std::uint64_t> no_twins{0};      // 1: device code cannot be loaded
-  std::atomic<std::uint64_t> flip_byte{0};     // 1: a byte of every asynchronous copy is wrong
-  std::atomic<std::uint64_t> dmabuf{1};        // memory can be exported
-  std::atomic<std::uint64_t> dmabuf_mmap{0};   // and the export mapped
-  std::atomic<std::uint64_t> coherent{0};      // plain loads and stores reach the GPU
-  std::atomic<std::uint64_t> import_other{0};  // 1: imported memory is not what was exported
+  std::atomic<std::uint64_t> no_twins{0};  // 1: device code cannot be loaded
+  // 1: a byte of every asynchronous copy above 8 bytes is wrong, and the end of a pointer chase.
+  std::atomic<std::uint64_t> flip_byte{0};
+  std::atomic<std::uint64_t> flip_synchronous{0};  // the same for cuMemcpyHtoD and cuMemcpyDtoH
+  std::atomic<std::uint64_t> dmabuf{1};            // memory can be exported
+  std::atomic<std::uint64_t> dmabuf_mmap{0};       // and the export mapped
+  std::atomic<std::uint64_t> coherent{0};          // plain loads and stores reach the GPU
+  std::atomic<std::uint64_t> import_other{0};      // 1: imported memory is not what was exported
 
   // Back to what RAILGAUGE_FAKE_CUDA says; live objects stay.
   void reset();

@@ -146,6 +146,20 @@ TEST_F(FakeCuda, OneByteOfAnAsynchronousCopyCanBeWrong) {
   cuda_.mem_free(memory);
 }
 
+TEST_F(FakeCuda, MemoryThatIsNotPinnedIsFreeWhenAnAsynchronousCopyReturns) {
+  const cu::DevicePtr memory = allocate(16);
+  std::array<std::uint8_t, 16> host{};
+  host[3] = 7;
+  const auto address = reinterpret_cast<cu::DevicePtr>(host.data());
+  hold();
+  ASSERT_EQ(cuda_.memcpy_async(memory, address, host.size(), stream_), cu::kSuccess);
+  host[3] = 9;
+  open_gate();
+  ASSERT_EQ(cuda_.memcpy_async(address, memory, host.size(), stream_), cu::kSuccess);
+  EXPECT_EQ(host[3], 7);
+  cuda_.mem_free(memory);
+}
+
 TEST_F(FakeCuda, MoreMemoryThanIsFreeIsRefused) {
   cuda_control().free_bytes = 4096;
   cu::DevicePtr memory = 0;

@@ -11,7 +11,7 @@
 #include "kernels/fakes/settings.h"
 
 namespace railgauge::ml {
-struct DeviceObject {
+struct GpuObject {
   unsigned index = 0;
 };
 }  // namespace railgauge::ml
@@ -61,9 +61,9 @@ namespace {
 
 constexpr unsigned kMaxGpus = 16;
 
-std::array<ml::DeviceObject, kMaxGpus>& devices() {
-  static std::array<ml::DeviceObject, kMaxGpus> all = [] {
-    std::array<ml::DeviceObject, kMaxGpus> made;
+std::array<ml::GpuObject, kMaxGpus>& devices() {
+  static std::array<ml::GpuObject, kMaxGpus> all = [] {
+    std::array<ml::GpuObject, kMaxGpus> made;
     for (unsigned i = 0; i < kMaxGpus; ++i) made[i].index = i;
     return made;
   }();
