@@ -115,6 +115,7 @@ glibc=$(readelf -V "$root"/bin/* "$root"/lib/* | grep -o 'GLIBC_2\.[0-9]*' | sor
 [ "$(printf '%s\n' "GLIBC_$kGlibc" "$glibc" | sort -V | tail -n 1)" = "GLIBC_$kGlibc" ] ||
   fail "something in it needs $glibc, newer than $kGlibc: build on an older distribution"
 for program in "${programs[@]}"; do
+  readelf -d "$root/bin/$program" | grep -q 'RPATH.*\[$ORIGIN/../lib' || fail "$program does not look into ../lib"
   readelf -n "$root/bin/$program" | grep -q 'Build ID' || fail "$program has no build id"
 done
 

@@ -39,7 +39,8 @@ mkdir -p "$root$(dirname "$loader")"
 cp -L "$loader" "$root$loader"
 cp "$build/lib/libibverbs-fake.so" "$root/tmp/"
 
-within() { env -i PATH="$bundle/bin" RAILGAUGE_CONTROLLER=unix:/tmp/controller.sock "${extra[@]}" chroot "$root" "$@"; }
+chroot=$(PATH=$PATH:/usr/sbin command -v chroot)
+within() { env -i PATH="$bundle/bin" RAILGAUGE_CONTROLLER=unix:/tmp/controller.sock "${extra[@]}" "$chroot" "$root" "$@"; }
 extra=()
 wait_for() {
   local limit=$1; shift

@@ -111,11 +111,11 @@ ProfileCell cell_of(const PeerTest& row, const Point& point, const std::string& 
 
 namespace {
 
-void set_median_and_sum(std::vector<double> values, bool is_rate, ProfileFigure& figure) {
+void set_median_and_sum(std::vector<double> values, bool is_matrix, ProfileFigure& figure) {
   std::ranges::sort(values);
   const std::size_t half = values.size() / 2;
   figure.set_median(values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2);
-  if (is_rate) figure.set_sum(std::reduce(values.begin(), values.end()));
+  if (is_matrix) figure.set_sum(std::reduce(values.begin(), values.end()));
 }
 
 const char* meaning_of(PeerCell cell) {
@@ -145,7 +145,8 @@ ProfileFigure figure_of(const PeerTest& row, std::span<const RunnerReport> repor
     values.push_back(point.median() * row.factor);
   });
   // Of several sizes neither would mean anything.
-  if (sizes.size() == 1) set_median_and_sum(std::move(values), row.unit.ends_with("/s"), figure);
+  if (sizes.size() == 1)
+    set_median_and_sum(std::move(values), row.cell != PeerCell::kSingle, figure);
   figure.mutable_reports()->Assign(reports.begin(), reports.end());
   return figure;
 }

@@ -65,6 +65,8 @@ std::string_view combined_outcome(std::span<const std::string> outcomes);
 
 // A test as text: each matrix with its sum and median, what did not pass, and the time.
 std::string profile_test_text(const ProfileTest& test, std::string_view tool);
+// One header line, one line for each cell; a test without a figure has a line without a value.
+std::string profile_csv(const ProfileReport& report);
 // What the last line says: tests by outcome and the time.
 std::string profile_summary(const ProfileReport& report);
 

@@ -22,6 +22,8 @@ constexpr std::string_view kNvbandwidth = "nvbandwidth";
 constexpr std::string_view kGdrcopy = "gdrcopy";
 constexpr std::uint64_t kMib = 1U << 20U;
 constexpr double kMaxBufferMib = 1 << 20;
+constexpr double kMaxSamples = 1e6;
+constexpr int kMaxGpu = 255;
 
 struct Flags {
   std::vector<std::string> tests;
@@ -45,15 +47,15 @@ void declare(CLI::App& app, const std::string& name, Flags& flags) {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     app.add_option("-b,--bufferSize", flags.buffer_mib, "Bytes of one copy, in MiB (default 512)")
         ->type_name("MIB")
-        ->check(CLI::Range(1.0, kMaxBufferMib));
+        ->check(CLI::Range(1.0, kMaxBufferMib).description(""));
     app.add_option("-i,--testSamples", flags.samples, "Samples of 16 copies each (default 3)")
         ->type_name("N")
-        ->check(CLI::Range(1.0, 1e6));
+        ->check(CLI::Range(1.0, kMaxSamples).description(""));
     app.add_flag("-l,--list", flags.list, "Print the tests");
   } else {
     app.add_option("-d", flags.gpu, "GPU to use (default 0)")
         ->type_name("N")
-        ->check(CLI::Range(0, 255));
+        ->check(CLI::Range(0, kMaxGpu).description(""));
   }
   app.add_flag("--adaptive", flags.adaptive,
                "Measure until the interval is narrow, instead of the tool's counts");
@@ -64,7 +66,7 @@ void declare(CLI::App& app, const std::string& name, Flags& flags) {
   app.add_option("--deadline", flags.deadline, "Longest time for one kernel")
       ->type_name("DURATION")
       ->capture_default_str();
-  app.add_option("--format", flags.format, "table or json")
+  app.add_option("--format", flags.format, "table, json or csv")
       ->type_name("FORMAT")
       ->capture_default_str();
 }
@@ -118,6 +120,15 @@ Result<ProfileOptions> options_of(const std::string& name, const Flags& flags) {
   return options;
 }
 
+// What a kernel would refuse is refused before any of them runs.
+Status check_parameters(const ProfileOptions& options, const ProfileHost& host) {
+  constexpr int kAnyNumber = 1;
+  for (const ProfileTask& task : profile_tasks(options, host.find, kAnyNumber))
+    if (const KernelRow* row = host.find(task.row->kernel))
+      RG_TRY_OK(Params::parse(row->info(), task.parameters));
+  return {};
+}
+
 int wrong_use(const std::string& message) {
   fmt::print(stderr, "railgauge-runner: {}\n", message);
   return kExitUsage;
@@ -143,7 +154,9 @@ int run_and_print(const ProfileOptions& options, const ProfileHost& host, Format
     fmt::print("{}", profile_test_text(test, options.tool));
     std::fflush(stdout);
   });
-  fmt::print("{}", table ? profile_summary(end.report) : to_json(end.report) + '\n');
+  fmt::print("{}", table                    ? profile_summary(end.report)
+                   : format == Format::kCsv ? profile_csv(end.report)
+                                            : to_json(end.report) + '\n');
   return end.exit_code;
 }
 
@@ -190,10 +203,11 @@ int run_profile_command(const ProfileCall& call, const ProfileHost& host) {
   }
   const auto format = parse_format(flags.format);
   if (!format) return wrong_use(format.error().message);
-  if (*format != Format::kTable && *format != Format::kJson)
-    return wrong_use("a profile prints table or json");
+  if (*format == Format::kNdjson) return wrong_use("a profile prints table, json or csv");
   const auto options = options_of(call.name, flags);
   if (!options) return wrong_use(options.error().message);
+  if (const Status sound = check_parameters(*options, host); !sound)
+    return wrong_use(sound.error().message);
   return run_and_print(*options, host, *format);
 }
 

@@ -60,6 +60,17 @@ TEST(ProfileRun, JsonIsOneDocumentWithAllReports) {
   EXPECT_EQ(report.tests(1).reason(), "this build has no kernel cuda.local_copy_bw");
 }
 
+TEST(ProfileRun, CsvHasALineForEachCellAndForWhatHasNone) {
+  const Ended ended = run({"nvbandwidth", "-t", "host_to_device_memcpy_ce", "-t",
+                           "device_local_copy", "--format", "csv"});
+  EXPECT_EQ(ended.exit_code, kExitPassed) << ended.err;
+  EXPECT_EQ(ended.out,
+            "test,kernel,unit,row,column,value,throttled,outcome\n"
+            "host_to_device_memcpy_ce,cuda.host_copy_bw,GB/s,,gpu0,50,false,passed\n"
+            "host_to_device_memcpy_ce,cuda.host_copy_bw,GB/s,,gpu1,50,false,passed\n"
+            "device_local_copy,cuda.local_copy_bw,GB/s,,,,,waived\n");
+}
+
 TEST(ProfileRun, AMachineWithoutGpusWaives) {
   const Ended ended =
       run({"nvbandwidth", "-t", "host_to_device_memcpy_ce", "--set", "act=waive"}, "");
@@ -113,6 +124,7 @@ TEST(ProfileRun, WrongWordsAreToldInOneLine) {
   EXPECT_EQ(run({"nvbandwidth", "-t", "35"}).exit_code, kExitUsage);
   EXPECT_EQ(run({"nvbandwidth", "--frob"}).exit_code, kExitUsage);
   EXPECT_EQ(run({"gdrcopy_copybw", "-t", "x"}).exit_code, kExitUsage);
+  EXPECT_EQ(run({"nvbandwidth", "--set", "iterations=many"}).exit_code, kExitUsage);
   EXPECT_EQ(run({"nvbandwidth", "-l"}).exit_code, kExitPassed);
 }
 

@@ -98,6 +98,20 @@ std::string profile_test_text(const ProfileTest& test, std::string_view tool) {
   return out + fmt::format("{} took {:.2f} s\n\n", test.test(), test.duration_seconds());
 }
 
+std::string profile_csv(const ProfileReport& report) {
+  std::string out = "test,kernel,unit,row,column,value,throttled,outcome\n";
+  for (const ProfileTest& test : report.tests())
+    for (const ProfileFigure& figure : test.figures()) {
+      const std::string begin =
+          fmt::format("{},{},{},", test.test(), figure.kernel(), figure.unit());
+      for (const ProfileCell& cell : figure.cells())
+        out += fmt::format("{}{},{},{},{},{}\n", begin, cell.row(), cell.column(), cell.value(),
+                           cell.throttled(), test.outcome());
+      if (figure.cells().empty()) out += fmt::format("{},,,,{}\n", begin, test.outcome());
+    }
+  return out;
+}
+
 std::string profile_summary(const ProfileReport& report) {
   std::map<std::string, int> counts;
   for (const ProfileTest& test : report.tests()) ++counts[test.outcome()];
