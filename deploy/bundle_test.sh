@@ -2,9 +2,9 @@
 # Packs what is built, unpacks it in a root folder that holds nothing but the host's C and C++ libraries, and runs
 # it there: lists, a controller, two agents on the fake verbs provider (synthetic), and a run. Exit 77: no chroot.
 set -euo pipefail
+self=$(realpath "$0")
 cd "$(dirname "$0")/.."
 build=$(realpath "${RAILGAUGE_BUILD_DIR:-build/dev}")
-work=$(mktemp -d "${TMPDIR:-/tmp}/railgauge-bundle.XXXXXX")
 pids=()
 finish() {
   local code=$?
@@ -15,10 +15,10 @@ finish() {
 }
 # The root's /proc lives in a mount namespace of this script's own.
 if [ "${1:-}" != inside ]; then
-  rm -rf "$work"
   unshare -r -m true 2>/dev/null || { echo "waived: no user and mount namespaces here"; exit 77; }
-  exec unshare -r -m "$0" inside
+  exec unshare -r -m "$self" inside
 fi
+work=$(mktemp -d "${TMPDIR:-/tmp}/railgauge-bundle.XXXXXX")
 trap finish EXIT
 deploy/bundle.sh --build "$build" --out "$work"
 archive=$(echo "$work"/railgauge-*.tar.gz)

@@ -103,7 +103,7 @@ for ((round = 0; round < rounds; round++)); do
   done
 done
 
-# median NAME KEYS: of what is in values[NAME, KEYS, 1..count].
+# Lines of side, test, label, value to a table and a document; the times stand beside.
 awk -F '\t' -v rounds="$rounds" -v json="${json:-}" -v times="$work/times" '
   function median(key,  n, i, j, v, sorted) {
     n = count[key]
@@ -139,7 +139,7 @@ awk -F '\t' -v rounds="$rounds" -v json="${json:-}" -v times="$work/times" '
     document = document "\n  ],\n  \"times\": ["
     for (i = 1; i <= t; i++) {
       ours = median("time" FS "ours" FS tools[i]); theirs = median("time" FS "theirs" FS tools[i])
-      printf "%-48s %-16s %12.4g %12.4g %8.3f\n", tools[i] ", all tests of a round", "seconds", ours, theirs, theirs > 0 ? ours / theirs : 0
+      printf "%-48s %-16s %12.4g %12.4g %8.3f\n", tools[i] ", all tests of a round", "seconds", ours, theirs, (theirs > 0 ? ours / theirs : 0)
       document = document (i > 1 ? "," : "") sprintf("\n    {\"tool\": \"%s\", \"ours_seconds\": %s, \"theirs_seconds\": %s}", tools[i], number(ours), number(theirs))
     }
     document = document "\n  ]\n}"
