@@ -55,6 +55,7 @@ Result<Setup> Setup::open(Context& context, std::size_t bytes) {
   setup.path_ = std::move(*path);
   setup.view_ = setup.path_.window->view();
   context.reporter.fact("path", std::string(setup.backend().name()));
+  context.reporter.fact("memory", "gpu, by the CPU");
   context.reporter.fact("path_caching", std::string(caching_in_words(setup.view_.caching)));
   if (const std::string library = setup.backend().library(); !library.empty())
     context.reporter.fact("path_library", library);

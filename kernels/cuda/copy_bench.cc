@@ -55,8 +55,11 @@ Status CopyBench::prepare(Context& context, gpu::Session& session, Engine engine
   kits_.report_facts(context.reporter);
   const auto on_host =
       std::ranges::find_if(held_, [](const auto& held) { return std::get<bool>(held.first); });
-  if (on_host != held_.end())
-    context.reporter.fact("host_memory_observed", on_host->second.area.observed());
+  const bool with_host = on_host != held_.end();
+  if (with_host) context.reporter.fact("host_memory_observed", on_host->second.area.observed());
+  context.reporter.fact(
+      "memory", with_host ? fmt::format("host ({}) and gpu", on_host->second.area.observed())
+                          : std::string("gpu"));
   return {};
 }
 

@@ -31,6 +31,7 @@ class CopyLatency final : public Kernel {
     gpu_ = RG_TRY(Area::on_gpu(gpu, most));
     kits_.report_facts(context.reporter);
     context.reporter.fact("host_memory_observed", host_.observed());
+    context.reporter.fact("memory", fmt::format("host ({}) and gpu", host_.observed()));
     if (to_gpu_ && memory == HostMemory::kPageable)
       context.reporter.fact("call_returns", "when the driver has taken the bytes");
     return {};

@@ -22,6 +22,7 @@ class HostLatency final : public Kernel {
     chase_ = RG_TRY(Chase::prepare(context, session_.gpu(), memory_));
     context.reporter.fact("chase_code", chase_->image());
     context.reporter.fact("host_memory_observed", memory_.observed());
+    context.reporter.fact("memory", fmt::format("host ({})", memory_.observed()));
     return {};
   }
 

@@ -14,6 +14,17 @@ extern const gpu::DeviceCode kCopyCode;
 namespace {
 
 constexpr unsigned kThreads = 512;
+
+// A thread for each 16-byte word. Over PCIe, both ways at once, blocks that stay and stride gave
+// 0.91 of that on an H200 (38.8 against 42.5 GB/s a direction): new blocks keep the two ways in
+// step.
+unsigned blocks_of_words(std::uint64_t bytes) {
+  constexpr std::uint64_t kWordBytes = 16;
+  constexpr std::uint64_t kMaxBlocks = 1U << 30U;
+  const std::uint64_t block_bytes = kWordBytes * kThreads;
+  return static_cast<unsigned>(
+      std::clamp<std::uint64_t>((bytes + block_bytes - 1) / block_bytes, 1, kMaxBlocks));
+}
 constexpr std::size_t kHostPatterns = 4;      // kept, of a second-level cache's size
 constexpr std::string_view kNoCode = "host";  // what Pattern says when it works by copies
 
@@ -74,6 +85,7 @@ Result<Kits::CopyCode> Kits::load_code(const gpu::Gpu& gpu) {
 void Kits::report_facts(Reporter& reporter) const {
   const Kit& first = *kits_.front();
   reporter.fact("pattern_code", first.pattern.runs_on());
+  reporter.fact("path", first.code ? "SM copy" : "copy engine");
   if (!first.code) return;
   reporter.fact("copy_code", first.code->code.image());
   reporter.fact("copy_threads", fmt::format("{} blocks of {}", first.code->blocks, kThreads));
@@ -86,10 +98,11 @@ Kits::Kit& Kits::kit_of(const gpu::Gpu& gpu) const {
   return **found;
 }
 
-Status Kits::launch(const Kit& kit, cu::Function function, void** arguments, cu::Stream stream) {
+Status Kits::launch(const Kit& kit, cu::Function function, unsigned blocks, void** arguments,
+                    cu::Stream stream) {
   return gpu_status(*kit.gpu,
-                    loaded_cuda().launch_kernel(function, kit.code->blocks, 1, 1, kThreads, 1, 1, 0,
-                                                stream, arguments, nullptr),
+                    loaded_cuda().launch_kernel(function, blocks, 1, 1, kThreads, 1, 1, 0, stream,
+                                                arguments, nullptr),
                     "launch a copy kernel");
 }
 
@@ -103,11 +116,11 @@ Status Kits::copy(const gpu::Gpu& runs_on, cu::DevicePtr target, cu::DevicePtr s
   // NOLINTBEGIN(modernize-avoid-c-arrays)
   if (engine_ == Engine::kSmBoth) {
     void* arguments[] = {&source, &target, &count};
-    return launch(kit, kit.code->copy_both, arguments, stream);
+    return launch(kit, kit.code->copy_both, blocks_of_words(bytes), arguments, stream);
   }
   void* arguments[] = {&target, &source, &count};
   // NOLINTEND(modernize-avoid-c-arrays)
-  return launch(kit, kit.code->copy, arguments, stream);
+  return launch(kit, kit.code->copy, kit.code->blocks, arguments, stream);
 }
 
 Status Kits::fill(const Area& area, std::uint64_t bytes, std::uint64_t seed) {
@@ -127,7 +140,7 @@ Status Kits::clear_units(const Kit& kit, const Area& area, std::uint64_t bytes,
   cu::DevicePtr memory = area.address();
   unsigned long long count = bytes;
   void* arguments[] = {&memory, &count, &parity};  // NOLINT(modernize-avoid-c-arrays)
-  RG_TRY_OK(launch(kit, kit.code->clear_units, arguments, nullptr));
+  RG_TRY_OK(launch(kit, kit.code->clear_units, kit.code->blocks, arguments, nullptr));
   return gpu_status(*kit.gpu, loaded_cuda().stream_synchronize(nullptr), "clear what is to come");
 }
 

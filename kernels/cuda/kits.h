@@ -67,7 +67,8 @@ class Kits {
   };
 
   static Result<CopyCode> load_code(const gpu::Gpu& gpu);
-  static Status launch(const Kit& kit, cu::Function function, void** arguments, cu::Stream stream);
+  static Status launch(const Kit& kit, cu::Function function, unsigned blocks, void** arguments,
+                       cu::Stream stream);
   [[nodiscard]] Kit& kit_of(const gpu::Gpu& gpu) const;
   Status clear_units(const Kit& kit, const Area& area, std::uint64_t bytes, unsigned parity) const;
 

@@ -28,6 +28,7 @@ class PeerLatency final : public Kernel {
       routes_.push_back(std::move(route));
     }
     context.reporter.fact("chase_code", routes_.front()->chase->image());
+    context.reporter.fact("memory", "gpu");
     return session_.gpu().make_current();
   }
 

@@ -3,6 +3,8 @@
 #include <time.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -10,6 +12,7 @@
 #include "kernels/dl/nvml.h"
 #include "kernels/gpu/health.h"
 #include "kernels/gpu/placement.h"
+#include "kernels/gpu/reuse.h"
 #include "kernels/gpu/usage.h"
 #include "kernels/memory/numa.h"
 
@@ -37,6 +40,14 @@ Result<std::vector<Gpu>> open_chosen(const std::string& chosen) {
   return gpus;
 }
 
+// Whether this process measured on the GPU just before, so that what NVML saw of the last second is
+// its own work: only where contexts are kept from one kernel to the next. Of one thread, as
+// KeepWarm.
+bool our_own_use(const Gpu& gpu) {
+  static std::set<std::string> used;
+  return warm() && !used.insert(gpu.pci_address()).second;
+}
+
 // Above kIdlePercent for longer than a job of a moment ago can explain; 0 when it is not.
 unsigned lasting_utilization(const Gpu& gpu) {
   for (int tries = 0;; ++tries) {
@@ -51,6 +62,7 @@ unsigned lasting_utilization(const Gpu& gpu) {
 // Who else uses it, or "".
 std::string other_use(const Gpu& gpu, const GpuUsage& usage) {
   if (!usage.processes.empty()) return users_in_words(usage);
+  if (our_own_use(gpu)) return "";
   if (const unsigned percent = lasting_utilization(gpu); percent != 0)
     return fmt::format("a process that NVML does not show ({} % of the time)", percent);
   return "";

@@ -13,7 +13,9 @@
 namespace railgauge {
 namespace {
 
-constexpr std::uint64_t kCopiesInSample = 16;  // of nvbandwidth
+// Of a list of tests each gets this long at most where it may stop by itself: a noisy one (copies
+// both ways to several GPUs at once) would else take longer than all the others together.
+constexpr const char* kAdaptiveTimeCap = "500ms";
 
 struct Pair {
   std::string from;
@@ -41,12 +43,14 @@ std::map<std::string, std::string> parameters_of(const ProfileOptions& options, 
   if (options.adaptive) out.erase("iterations");
   if (!options.adaptive) out.insert(row.exact.begin(), row.exact.end());
   if (options.samples && row.exact.contains("iterations"))
-    out["iterations"] = std::to_string(*options.samples * kCopiesInSample);
+    out["iterations"] = std::to_string(*options.samples);
   if (options.buffer_bytes && out.contains("sizes"))
     out["sizes"] = canonical_bytes(*options.buffer_bytes);
   const KernelRow* kernel = find(row.kernel);
   if (kernel == nullptr) return out;
   const KernelInfo info = kernel->info();
+  for (const ParameterInfo& parameter : info.parameters())
+    if (options.adaptive && parameter.name() == "time_cap") out["time_cap"] = kAdaptiveTimeCap;
   for (const ParameterInfo& parameter : info.parameters())
     if (const auto given = options.parameters.find(parameter.name());
         given != options.parameters.end())

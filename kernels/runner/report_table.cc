@@ -23,10 +23,11 @@ constexpr std::string_view kLoud = "\x1b[1;31m";
 constexpr std::string_view kPlain = "\x1b[0m";
 constexpr double kBitsPerByte = 8;
 // Facts of the first line, in this order, as people call them.
-constexpr std::array kHeadFacts{std::pair{"memory", "memory"}, std::pair{"path", "path"},
-                                std::pair{"gid", "gid"},       std::pair{"gid_type", "gid type"},
-                                std::pair{"mtu_bytes", "mtu"}, std::pair{"clock_source", "clock"},
-                                std::pair{"peer", "peer"}};
+constexpr std::array kHeadFacts{std::pair{"memory", "memory"},        std::pair{"path", "path"},
+                                std::pair{"copy_routine", "routine"}, std::pair{"gpu_model", "gpu"},
+                                std::pair{"cuda_driver", "driver"},   std::pair{"gid", "gid"},
+                                std::pair{"gid_type", "gid type"},    std::pair{"mtu_bytes", "mtu"},
+                                std::pair{"clock_source", "clock"},   std::pair{"peer", "peer"}};
 constexpr const char* kLineRateFact = "port_rate_bits_per_second";
 
 // How a metric's values are shown.
@@ -55,6 +56,8 @@ std::string meaning_in_words(const std::string& meaning) {
   if (meaning == "rtt") return "round trip";
   if (meaning == "completion") return "until the completion";
   if (meaning == "gpu_visible") return "until the GPU sees it";
+  if (meaning == "posted") return "until the store has left the CPU";
+  if (meaning == "dependent_load") return "of a load that waits for the one before";
   return meaning;
 }
 
