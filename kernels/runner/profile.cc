@@ -13,8 +13,6 @@
 namespace railgauge {
 namespace {
 
-constexpr std::uint64_t kCopiesInSample = 16;  // of nvbandwidth
-
 struct Pair {
   std::string from;
   std::string to;
@@ -41,7 +39,7 @@ std::map<std::string, std::string> parameters_of(const ProfileOptions& options, 
   if (options.adaptive) out.erase("iterations");
   if (!options.adaptive) out.insert(row.exact.begin(), row.exact.end());
   if (options.samples && row.exact.contains("iterations"))
-    out["iterations"] = std::to_string(*options.samples * kCopiesInSample);
+    out["iterations"] = std::to_string(*options.samples);
   if (options.buffer_bytes && out.contains("sizes"))
     out["sizes"] = canonical_bytes(*options.buffer_bytes);
   const KernelRow* kernel = find(row.kernel);

@@ -62,12 +62,13 @@ TEST(Profile, HasTheToolsSizesAndCountsUnlessToldOtherwise) {
   auto options = nvbandwidth({"host_to_device_memcpy_ce"});
   auto parameters = profile_tasks(options, find, 1).at(0).parameters;
   EXPECT_EQ(parameters.at("sizes"), "512MiB");
-  EXPECT_EQ(parameters.at("iterations"), "48");
+  EXPECT_EQ(parameters.at("iterations"), "3");
+  EXPECT_EQ(parameters.at("copies"), "16");
   options.buffer_bytes = 64 << 20;
   options.samples = 5;
   parameters = profile_tasks(options, find, 1).at(0).parameters;
   EXPECT_EQ(parameters.at("sizes"), "64MiB");
-  EXPECT_EQ(parameters.at("iterations"), "80");
+  EXPECT_EQ(parameters.at("iterations"), "5");
   options.samples.reset();
   options.adaptive = true;
   EXPECT_FALSE(profile_tasks(options, find, 1).at(0).parameters.contains("iterations"));
