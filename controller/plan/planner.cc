@@ -90,6 +90,7 @@ std::vector<Choice> choose_endpoints(const PlanNode& node, const std::string& ki
                                       : fmt::format("{} has no {} {}", node.name, kind, wanted)}};
   if (!placement.each.empty()) {
     std::vector<Choice> all;
+    all.reserve(candidates.size());
     for (const NodeEndpoint* endpoint : candidates) all.push_back(choice_of(node, *endpoint));
     return all;
   }

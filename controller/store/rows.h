@@ -28,8 +28,8 @@ struct EndpointRow {
   std::string state{};       // "active", "down", ...; the last one seen, no history
   std::string link_layer{};  // "ethernet", "infiniband"
   std::string driver{};
-  std::string firmware{};    // a GPU's VBIOS
-  std::string model{};       // "NVIDIA H200"; "" for a NIC
+  std::string firmware{};  // a GPU's VBIOS
+  std::string model{};     // "NVIDIA H200"; "" for a NIC
   double rate_bits_per_second = 0;
   double active_mtu_bytes = 0;           // 0: unknown
   std::uint32_t numa_node_plus_one = 0;  // 0: unknown

@@ -44,7 +44,7 @@ version: 1
 metadata: {name: gpus}
 stages:
   - {kernel: cuda.host_copy_bw, parameters: {sizes: 64KiB, iterations: 3}, placement: {local: all, each: gpu}}
-  - {kernel: cuda.peer_copy_bw, parameters: {sizes: 64KiB, iterations: 3}, placement: {local: all}}
+  - {kernel: cuda.peer_copy_bw, parameters: {sizes: 1MiB, iterations: 3}, placement: {local: all}}
 Y
   cli nodes show a -o json | jq -e '.nodes[0].gpus | length == 2 and .[0].uuid == "GPU-fake-0000:17:00.0" and .[1].name == "gpu1"'
   cli run "$work/gpus.yaml" --nodes a -o json >"$work/gpus.json"

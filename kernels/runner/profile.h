@@ -3,7 +3,6 @@
 // runs it. Pure.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -36,7 +35,10 @@ struct ProfileOptions {
 struct ProfilePlace {
   std::uint32_t row = 0;
   std::uint32_t gpu = 0;
-  auto operator<=>(const ProfilePlace&) const = default;
+  friend bool operator==(const ProfilePlace&, const ProfilePlace&) = default;
+  friend bool operator<(const ProfilePlace& a, const ProfilePlace& b) {
+    return a.row != b.row ? a.row < b.row : a.gpu < b.gpu;
+  }
 };
 
 struct ProfileTask {

@@ -53,7 +53,7 @@ class Tasks {
     const auto gpus = host_.count_gpus();  // where it fails, each kernel says why
     const std::shared_ptr<void> warm = gpus ? host_.keep_warm() : nullptr;
     for (const ProfileTask& task : profile_tasks(options_, host_.find, gpus.value_or(0)))
-      if (!done || task.at > *done) run_one(task);
+      if (!done || *done < task.at) run_one(task);
     return kExitPassed;
   }
 

@@ -55,7 +55,7 @@ TEST(ProfileRun, JsonIsOneDocumentWithAllReports) {
   ASSERT_EQ(report.tests_size(), 2);
   EXPECT_EQ(report.tests(0).figures(0).reports_size(), 2);
   EXPECT_EQ(report.tests(0).figures(0).reports(1).started().endpoint(), "gpu1");
-  EXPECT_EQ(report.tests(0).figures(0).reports(1).started().parameters().at("iterations"), "48");
+  EXPECT_EQ(report.tests(0).figures(0).reports(1).started().parameters().at("iterations"), "3");
   EXPECT_EQ(report.tests(1).outcome(), "waived");
   EXPECT_EQ(report.tests(1).reason(), "this build has no kernel cuda.local_copy_bw");
 }
@@ -92,6 +92,8 @@ TEST(ProfileRun, ACrashCostsItsTaskAloneAndTheRestGoesOn) {
   ASSERT_EQ(report.tests(0).figures(0).reports_size(), 2);
   EXPECT_EQ(report.tests(0).figures(0).reports(0).outcome(), "crashed");
   EXPECT_EQ(report.tests(0).figures(0).reports(1).outcome(), "passed");
+  EXPECT_EQ(report.tests(1).figures(0).reports(0).started().endpoint(), "")
+      << "a kernel over several GPUs has none";
   EXPECT_EQ(report.tests(1).outcome(), "passed");
 }
 

@@ -41,8 +41,9 @@ KernelInfo peer_info(std::string_view kernel) {
   std::set<std::string> known{"sizes", "iterations", "act"};
   for (const PeerTest& row : peer_tests()) {
     if (row.kernel != kernel) continue;
-    for (const auto& [name, value] : row.parameters)
-      if (known.insert(name).second) add(name, "text", "none");
+    for (const auto* parameters : {&row.parameters, &row.exact})
+      for (const auto& [name, value] : *parameters)
+        if (known.insert(name).second) add(name, "text", "none");
   }
   return info;
 }
@@ -54,6 +55,9 @@ class PeerKernel final : public Kernel {
     if (context.params.text("act") == "kill_" + context.endpoint) std::raise(SIGKILL);
     if (context.params.text("act") == "waive")
       return fail(Code::kNotFound, "no GPU here: not found");
+    context.reporter.fact("device", is_peer(kernel_)           ? "gpu0,gpu1"
+                                    : context.endpoint.empty() ? "gpu0"
+                                                               : context.endpoint);
     return {};
   }
   Status connect(Context&, Group&) override { return {}; }
