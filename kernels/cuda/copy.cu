@@ -1,11 +1,13 @@
-// Copies by the GPU's own threads (SM copies). No header is used, so that the PTX stays old. Grid-stride loops: any
-// launch shape with whole warps works.
+// Copies by the GPU's own threads (SM copies). No header is used, so that the PTX stays old.
+// Grid-stride loops: any launch shape with whole warps works.
 //
 // | function | arguments | what it does |
 // |---|---|---|
-// | railgauge_copy | target, source, bytes (u64) | target[0..bytes) = source[0..bytes); any alignment, 16 is fast |
-// | railgauge_copy_both | a, b, bytes (u64) | in units of 512 bytes: odd ones a to b, even ones b to a; aligned to 16, bytes a multiple of 512 |
-// | railgauge_clear_units | memory, bytes (u64), parity (u32) | zeroes the units of 512 bytes whose number is odd (1) or even (0); as copy_both |
+// | railgauge_copy | target, source, bytes (u64) | target[0..bytes) = source[0..bytes); any
+// alignment, 16 is fast | | railgauge_copy_both | a, b, bytes (u64) | in units of 512 bytes: odd
+// ones a to b, even ones b to a; aligned to 16, bytes a multiple of 512 | | railgauge_clear_units |
+// memory, bytes (u64), parity (u32) | zeroes the units of 512 bytes whose number is odd (1) or even
+// (0); as copy_both |
 using Size = unsigned long long;
 
 namespace {
@@ -36,14 +38,17 @@ __device__ void copy_words(Word* target, const Word* source, Size words) {
 
 }  // namespace
 
-extern "C" __global__ void railgauge_copy(unsigned char* target, const unsigned char* source, Size bytes) {
+extern "C" __global__ void railgauge_copy(unsigned char* target, const unsigned char* source,
+                                          Size bytes) {
   const Size misaligned = (Size(target) | Size(source)) % kWordBytes;
   Size done = 0;
   if (misaligned == 0) {
-    copy_words(reinterpret_cast<uint4*>(target), reinterpret_cast<const uint4*>(source), bytes / kWordBytes);
+    copy_words(reinterpret_cast<uint4*>(target), reinterpret_cast<const uint4*>(source),
+               bytes / kWordBytes);
     done = bytes / kWordBytes * kWordBytes;
   } else if (misaligned % 4 == 0) {
-    copy_words(reinterpret_cast<unsigned*>(target), reinterpret_cast<const unsigned*>(source), bytes / 4);
+    copy_words(reinterpret_cast<unsigned*>(target), reinterpret_cast<const unsigned*>(source),
+               bytes / 4);
     done = bytes / 4 * 4;
   }
   copy_words(target + done, source + done, bytes - done);

@@ -1,5 +1,5 @@
-// The seeded pattern of kernels/memory/host_buffer.h on the GPU: fill, and compare. No header is used, so that
-// the PTX stays old. Grid-stride loops: any launch shape works.
+// The seeded pattern of kernels/memory/host_buffer.h on the GPU: fill, and compare. No header is
+// used, so that the PTX stays old. Grid-stride loops: any launch shape works.
 using Word = unsigned long long;
 
 namespace {
@@ -26,16 +26,17 @@ extern "C" __global__ void railgauge_fill(Word* out, Word words, unsigned tail_b
   }
 }
 
-// Lowers *first_wrong to the index of the first byte that differs, counted in words (the tail is word `words`).
-// It starts at 0xffffffff: nothing differs. Buffers reach 32 GiB so.
-extern "C" __global__ void railgauge_compare(const Word* in, Word words, unsigned tail_bytes, Word seed,
-                                             unsigned* first_wrong) {
+// Lowers *first_wrong to the index of the first byte that differs, counted in words (the tail is
+// word `words`). It starts at 0xffffffff: nothing differs. Buffers reach 32 GiB so.
+extern "C" __global__ void railgauge_compare(const Word* in, Word words, unsigned tail_bytes,
+                                             Word seed, unsigned* first_wrong) {
   unsigned wrong = 0xffffffffU;
   for (Word i = first_index(); i < words && wrong == 0xffffffffU; i += stride())
     if (in[i] != pattern_word(seed, i)) wrong = unsigned(i);
   if (first_index() < tail_bytes) {
     const unsigned at = unsigned(first_index());
-    const unsigned char expected = static_cast<unsigned char>(pattern_word(seed, words) >> (8 * at));
+    const unsigned char expected =
+        static_cast<unsigned char>(pattern_word(seed, words) >> (8 * at));
     if (reinterpret_cast<const unsigned char*>(in + words)[at] != expected && wrong > words)
       wrong = unsigned(words);
   }
