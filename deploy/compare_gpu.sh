@@ -6,10 +6,12 @@
 #   deploy/compare_gpu.sh [--peer PATH] [--runner PATH] [--rounds N] [--tests LIST] [--json OUT]
 # --peer    nvbandwidth itself or a folder with it and gdrcopy's tools (default: the PATH)
 # --runner  railgauge-runner (default: beside this script in a bundle, else build/release/bin, else the PATH)
-# --tests   comma separated: nvbandwidth's names, gdrcopy_copybw, gdrcopy_copylat (default: see below)
+# --tests   comma separated: nvbandwidth's names, gdrcopy_copybw, gdrcopy_copylat; all_nvbandwidth is its whole list
+#           (default: see below)
+# --exact   1 takes the tool's own counts; else ours stops when the interval is narrow enough (--adaptive)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-peer="" runner="" rounds=5 json=""
+peer="" runner="" rounds=5 json="" exact=0
 tests=host_to_device_memcpy_ce,device_to_host_memcpy_ce,host_to_device_memcpy_sm,device_to_host_memcpy_sm,device_local_copy,host_device_latency_sm
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -17,8 +19,9 @@ while [ $# -gt 0 ]; do
     --runner) runner=${2:?compare_gpu.sh: --runner needs a path} ;;
     --rounds) rounds=${2:?compare_gpu.sh: --rounds needs a number} ;;
     --tests) tests=${2:?compare_gpu.sh: --tests needs a list} ;;
+    --exact) exact=${2:?compare_gpu.sh: --exact needs 0 or 1} ;;
     --json) json=${2:?compare_gpu.sh: --json needs a file} ;;
-    *) echo "compare_gpu.sh: unknown option $1; allowed: --peer, --runner, --rounds, --tests, --json" >&2; exit 2 ;;
+    *) echo "compare_gpu.sh: unknown option $1; allowed: --peer, --runner, --rounds, --tests, --exact, --json" >&2; exit 2 ;;
   esac
   shift 2
 done
@@ -44,15 +47,17 @@ program() {
 }
 
 # The tests by tool: nvbandwidth takes several in one process.
-tools=() nvbandwidth_tests=()
+tools=() nvbandwidth_tests=() whole=0
 IFS=, read -r -a wanted <<<"$tests"
 for test in "${wanted[@]}"; do
   case "$test" in
     gdrcopy_copybw | gdrcopy_copylat) tools+=("$test") ;;
+    all_nvbandwidth) whole=1 ;;
     *) nvbandwidth_tests+=(-t "$test") ;;
   esac
 done
-[ ${#nvbandwidth_tests[@]} = 0 ] || tools=(nvbandwidth "${tools[@]}")
+[ $whole = 0 ] || nvbandwidth_tests=()
+[ ${#nvbandwidth_tests[@]} = 0 ] && [ $whole = 0 ] || tools=(nvbandwidth "${tools[@]}")
 for tool in "${tools[@]}"; do
   [ -n "$(program "$tool")" ] || waive "$tool is not here; name its folder with --peer"
 done
@@ -62,13 +67,16 @@ code=0
 "$runner" nvbandwidth -t host_to_device_memcpy_ce -b 1 -i 1 >"$work/try" 2>&1 || code=$?
 [ $code != 5 ] || waive "$(sed -n 's/.*: waived: //p' "$work/try" | head -n 1)"
 
+counts=()
+[ "$exact" = 1 ] || counts=(--adaptive)
 arguments() { if [ "$1" = nvbandwidth ]; then printf '%s\n' "${nvbandwidth_tests[@]}"; fi; }
 
 # Figures as lines of test, label, value.
 peer_figures() {
   awk -v tool="$1" -v OFS='\t' '
     function size(bytes) { return bytes % 1048576 == 0 ? bytes / 1048576 " MiB" : bytes % 1024 == 0 ? bytes / 1024 " KiB" : bytes " B" }
-    tool == "nvbandwidth" && $1 == "SUM" { print $2, "sum", $3 }
+    # Of two streams at once it prints both and their sum; ours is the first.
+    tool == "nvbandwidth" && $1 == "SUM" && $2 !~ /_(read2|write2|total)$/ { sub(/_(read|write)1$/, "", $2); print $2, "sum", $3 }
     tool == "gdrcopy_copybw" && $2 == "BW:" { print "copybw", $1, $3 + 0 }
     tool == "gdrcopy_copylat" && $1 == "gdr_copy_to_mapping" { print "copylat", "write " size($2), $3 }
     tool == "gdrcopy_copylat" && $1 == "gdr_copy_from_mapping" { print "copylat", "read " size($2), $3 }'
@@ -86,7 +94,7 @@ our_figures() {
 launch() {
   local side=$1 tool=$2 command=() code=0 from
   mapfile -t command < <(arguments "$tool")
-  if [ "$side" = ours ]; then command=("$runner" "$tool" "${command[@]}" --format csv); else command=("$(program "$tool")" "${command[@]}"); fi
+  if [ "$side" = ours ]; then command=("$runner" "$tool" "${command[@]}" "${counts[@]}" --format csv); else command=("$(program "$tool")" "${command[@]}"); fi
   from=${EPOCHREALTIME/./}
   timeout $kRunSeconds "${command[@]}" >"$work/out" 2>"$work/err" || code=$?
   printf '%s\t%s\t%s\n' "$side" "$tool" "$((${EPOCHREALTIME/./} - from))" >>"$work/times"
@@ -114,6 +122,15 @@ awk -F '\t' -v rounds="$rounds" -v json="${json:-}" -v times="$work/times" '
     }
     return n == 0 ? "" : n % 2 == 1 ? sorted[(n + 1) / 2] : (sorted[n / 2] + sorted[n / 2 + 1]) / 2
   }
+  # Largest less smallest, over the median: per cent.
+  function spread(key,  n, i, low, high, middle) {
+    n = count[key]
+    if (n < 2) return ""
+    low = high = values[key, 1]
+    for (i = 2; i <= n; i++) { if (values[key, i] < low) low = values[key, i]; if (values[key, i] > high) high = values[key, i] }
+    middle = median(key)
+    return middle == 0 ? "" : sprintf("%.2f", 100 * (high - low) / middle)
+  }
   function number(v) { return v == "" ? "null" : sprintf("%.9g", v) }
   { name = $2 FS $3
     if (!(name in seen)) { seen[name] = 1; names[++n] = name }
@@ -126,14 +143,14 @@ awk -F '\t' -v rounds="$rounds" -v json="${json:-}" -v times="$work/times" '
       key = "time" FS part[1] FS part[2]
       values[key, ++count[key]] = part[3] / 1e6
     }
-    printf "%-48s %-16s %12s %12s %8s\n", "test", "figure", "ours", "theirs", "ratio"
+    printf "%-48s %-16s %12s %12s %8s %9s %9s\n", "test", "figure", "ours", "theirs", "ratio", "spread %", "theirs %"
     document = "{\n  \"schema_version\": 1,\n  \"rounds\": " rounds ",\n  \"figures\": ["
     for (i = 1; i <= n; i++) {
       split(names[i], part, FS)
       ours = median("ours" FS names[i]); theirs = median("theirs" FS names[i])
       ratio = ours != "" && theirs != "" && theirs != 0 ? ours / theirs : ""
       if (count["ours" FS names[i]] < rounds || count["theirs" FS names[i]] < rounds) lacking = 1
-      printf "%-48s %-16s %12s %12s %8s\n", part[1], part[2], ours == "" ? "-" : sprintf("%.5g", ours), theirs == "" ? "-" : sprintf("%.5g", theirs), ratio == "" ? "-" : sprintf("%.3f", ratio)
+      printf "%-48s %-16s %12s %12s %8s %9s %9s\n", part[1], part[2], ours == "" ? "-" : sprintf("%.5g", ours), theirs == "" ? "-" : sprintf("%.5g", theirs), ratio == "" ? "-" : sprintf("%.3f", ratio), spread("ours" FS names[i]), spread("theirs" FS names[i])
       document = document (i > 1 ? "," : "") sprintf("\n    {\"test\": \"%s\", \"figure\": \"%s\", \"ours\": %s, \"theirs\": %s, \"ratio\": %s, \"launches_ours\": %d, \"launches_theirs\": %d}", part[1], part[2], number(ours), number(theirs), number(ratio), count["ours" FS names[i]], count["theirs" FS names[i]])
     }
     document = document "\n  ],\n  \"times\": ["
