@@ -69,7 +69,7 @@ code=0
 
 counts=()
 [ "$exact" = 1 ] || counts=(--adaptive)
-arguments() { if [ "$1" = nvbandwidth ]; then printf '%s\n' "${nvbandwidth_tests[@]}"; fi; }
+arguments() { if [ "$1" = nvbandwidth ] && [ ${#nvbandwidth_tests[@]} -gt 0 ]; then printf '%s\n' "${nvbandwidth_tests[@]}"; fi; }
 
 # Figures as lines of test, label, value.
 peer_figures() {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -126,10 +128,37 @@ std::string joined_endpoints(const ResultPoint& point) {
   return text;
 }
 
-std::string title_of(const ResultPoint& point) {
+// What tells the tasks of one kernel apart in these results, by kernel: names of parameters that
+// are not the same in all. How long and how precisely was measured is no such thing, nor are sizes,
+// which have a column.
+using Differing = std::map<std::string, std::set<std::string>>;
+
+Differing differing_parameters(const Points& points) {
+  static const std::set<std::string> kNoDifference{"sizes",       "iterations",   "min_samples",
+                                                   "max_samples", "precision",    "time_cap",
+                                                   "verify",      "stall_timeout"};
+  std::map<std::string, const ResultPoint*> first;
+  Differing differing;
+  for (const ResultPoint& point : points) {
+    const auto& reference = first.try_emplace(point.kernel(), &point).first->second->parameters();
+    for (const auto& [name, value] : point.parameters()) {
+      const auto other = reference.find(name);
+      if (other != reference.end() && other->second != value && !kNoDifference.contains(name))
+        differing[point.kernel()].insert(name);
+    }
+  }
+  return differing;
+}
+
+std::string title_of(const ResultPoint& point, const Differing& differing) {
   const std::string meaning = meaning_text(point.point().meaning());
-  return fmt::format("memory {}, path {}: {} revision {}, {}{}, run {}", memory_of(point),
-                     known(fact(point, "path")), point.kernel(), point.revision(),
+  std::string told;
+  if (const auto names = differing.find(point.kernel()); names != differing.end())
+    for (const std::string& name : names->second)
+      if (const auto value = point.parameters().find(name); value != point.parameters().end())
+        told += fmt::format(", {} {}", with_blanks(name), value->second);
+  return fmt::format("memory {}, path {}: {} revision {}{}, {}{}, run {}", memory_of(point),
+                     known(fact(point, "path")), point.kernel(), point.revision(), told,
                      metric_text(point.point().metric()),
                      meaning.empty() ? "" : fmt::format(" ({})", meaning), point.run_id());
 }
@@ -156,7 +185,8 @@ std::vector<Cell> row_of(const ResultPoint& point, bool pairs, const std::vector
   return row;
 }
 
-std::string one_table(const std::vector<const ResultPoint*>& points, Units units, bool colour) {
+std::string one_table(const std::string& title, const std::vector<const ResultPoint*>& points,
+                      Units units, bool colour) {
   const std::vector<Scale> scales = scales_of(*points.front(), units);
   const bool pairs = std::ranges::all_of(
       points, [](const ResultPoint* point) { return point->endpoints_size() == 2; });
@@ -177,7 +207,7 @@ std::string one_table(const std::vector<const ResultPoint*>& points, Units units
   std::vector<std::vector<Cell>> rows;
   rows.reserve(points.size());
   for (const ResultPoint* point : points) rows.push_back(row_of(*point, pairs, scales));
-  return toned(printable(title_of(*points.front())), Tone::kHeading, colour) + "\n" +
+  return toned(printable(title), Tone::kHeading, colour) + "\n" +
          render_table(columns, rows, colour);
 }
 
@@ -205,15 +235,16 @@ std::string figure(double value) {
 
 std::string results_tables(const Points& points, Units units, bool colour) {
   std::vector<std::pair<std::string, std::vector<const ResultPoint*>>> tables;  // by title
+  const Differing differing = differing_parameters(points);
   for (const ResultPoint& point : points) {
-    const std::string title = title_of(point);
+    const std::string title = title_of(point, differing);
     auto found = std::ranges::find_if(tables, [&](const auto& t) { return t.first == title; });
     if (found == tables.end()) found = tables.insert(tables.end(), {title, {}});
     found->second.push_back(&point);
   }
   std::string text;
   for (const auto& [title, members] : tables)
-    text += (text.empty() ? "" : "\n") + one_table(members, units, colour);
+    text += (text.empty() ? "" : "\n") + one_table(title, members, units, colour);
   const std::string notes = footnotes(points);
   if (!notes.empty()) text += "\n" + notes;
   return text;

@@ -60,7 +60,8 @@ Result<Kits> Kits::create(std::span<const gpu::Gpu> gpus, Engine engine) {
   for (const gpu::Gpu& gpu : gpus) {
     RG_TRY_OK(gpu.make_current());
     gpu::keep_context(gpu);
-    auto kit = std::unique_ptr<Kit>(new Kit{&gpu, RG_TRY(gpu::Pattern::create(gpu)), {}});
+    gpu::Pattern pattern = RG_TRY(gpu::Pattern::create(gpu));
+    auto kit = std::unique_ptr<Kit>(new Kit{&gpu, std::move(pattern), {}});
     if (engine != Engine::kCopyEngine) kit->code = RG_TRY(load_code(gpu));
     kits.kits_.push_back(std::move(kit));
   }

@@ -29,6 +29,7 @@ class PeerLatency final : public Kernel {
     }
     context.reporter.fact("chase_code", routes_.front()->chase->image());
     context.reporter.fact("memory", "gpu");
+    context.reporter.fact("path", "SM load");
     return session_.gpu().make_current();
   }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "kernels/core/result.h"
 
@@ -23,8 +24,9 @@ class TableLoader {
     if (table_ == nullptr) {
       const char* other = std::getenv(variable);
       const bool chosen = other != nullptr && *other != '\0';
+      Table bound = RG_TRY(bind(chosen ? other : library));
       // Lives as long as the process, as the library does.
-      table_ = new Table(RG_TRY(bind(chosen ? other : library)));
+      table_ = new Table(std::move(bound));
     }
     return table_.load();
   }
