@@ -62,6 +62,7 @@ class FakeVerbs : public ::testing::Test {
     attributes.path_mtu = IBV_MTU_1024;
     attributes.dest_qp_num = destination;
     attributes.ah_attr.is_global = 1;
+    attributes.ah_attr.port_num = 1;
     ASSERT_EQ(
         table_.modify_qp(qp, &attributes,
                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
