@@ -6,11 +6,21 @@
 namespace railgauge {
 
 // One row a kernel, sorted by name; each is defined in its own file of its family's folder.
+extern const KernelRow kVerbsAtomicBw;
+extern const KernelRow kVerbsAtomicLat;
+extern const KernelRow kVerbsReadBw;
+extern const KernelRow kVerbsReadLat;
+extern const KernelRow kVerbsSendBw;
+extern const KernelRow kVerbsSendLat;
 extern const KernelRow kVerbsWriteBw;
+extern const KernelRow kVerbsWriteImmBw;
+extern const KernelRow kVerbsWriteImmLat;
 extern const KernelRow kVerbsWriteLat;
 
 std::span<const KernelRow> catalog() {
-  static const std::array kRows{kVerbsWriteBw, kVerbsWriteLat};
+  static const std::array kRows{kVerbsAtomicBw,    kVerbsAtomicLat, kVerbsReadBw,  kVerbsReadLat,
+                                kVerbsSendBw,      kVerbsSendLat,   kVerbsWriteBw, kVerbsWriteImmBw,
+                                kVerbsWriteImmLat, kVerbsWriteLat};
   return kRows;
 }
 
