@@ -22,7 +22,7 @@ struct VerbsControl {
   std::atomic<std::uint64_t> fail_call{0};  // this call fails with EIO, once; 0: none
   std::atomic<std::int64_t> live_handles{0};
 
-  // 1: one byte of each operation above 8 bytes is wrong, and each atomic adds one too much
+  // 1: one byte of each operation above 8 bytes is wrong, and no atomic does its work
   std::atomic<std::uint64_t> flip_byte{0};
   std::atomic<std::uint64_t> flip_write{0};    // as flip_byte, of this one among them; 0: none
   std::atomic<std::uint64_t> fail_destroy{0};  // 1: releasing answers EIO, as of a lost device

@@ -173,11 +173,11 @@ ibv_wc_status change_word(const Target& target, const ibv_send_wr& wr) {
       read != Copied::kDone)
     return status_of(read);
   std::memcpy(at(wr.sg_list->addr), &word, sizeof word);
-  const std::uint64_t extra = goes_wrong(sizeof word, true) ? 1 : 0;
+  if (goes_wrong(sizeof word, true)) return IBV_WC_SUCCESS;
   if (wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
-    word += atomic.compare_add + extra;
+    word += atomic.compare_add;
   else if (word == atomic.compare_add)
-    word = atomic.swap + extra;
+    word = atomic.swap;
   return status_of(copy_to(target.pid, atomic.remote_addr, &word, sizeof word));
 }
 
