@@ -31,7 +31,9 @@ struct VerbsControl {
   std::atomic<std::uint64_t> port_down{0};     // 1: ports are down
   std::atomic<std::uint64_t> max_inline{256};  // bytes a queue pair can send inline
   std::atomic<std::uint64_t> delay_ns{0};      // a write takes at least this long
-  std::atomic<std::uint64_t> infiniband{0};    // 1: the ports are InfiniBand; 2: and want a GRH
+  // This data operation finds its local memory not registered; 0: none.
+  std::atomic<std::uint64_t> unregister_at{0};
+  std::atomic<std::uint64_t> infiniband{0};  // 1: the ports are InfiniBand; 2: and want a GRH
   std::atomic<std::uint64_t> max_message{1U << 31U};   // a port's largest message, in bytes
   std::atomic<std::uint64_t> no_memory_for_queues{0};  // 1: CQs, 2: QPs cannot be made: ENOMEM
   std::atomic<std::uint64_t> lose_datagram{0};         // this one on UC or UD is lost; 0: none

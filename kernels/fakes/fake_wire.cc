@@ -191,6 +191,9 @@ std::optional<ibv_wc_status> carry_out(FakeQueuePair& mine, const ibv_send_wr& w
                                IBV_ACCESS_LOCAL_WRITE)
               : !gather(wr, bytes))
     return IBV_WC_LOC_PROT_ERR;
+  const bool is_data = length_of(wr) > kControlWordBytes;
+  if (is_data && verbs_control().data_writes + 1 == verbs_control().unregister_at)
+    return IBV_WC_LOC_PROT_ERR;
   const auto target = find_target(mine, wr);
   if (!target) return reliable ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS;
   std::optional<ibv_wc_status> done;

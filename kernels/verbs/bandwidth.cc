@@ -342,8 +342,10 @@ Status Bandwidth::report(Context& context, std::size_t size_index, Outcome& outc
                                                  counts[1].size(), counts[0].size()));
       stall_ns = std::max(stall_ns, told[1].longest_stall_ns());
     }
-    outcome.measured =
-        measured_by_slots(tick_clock(context), outcome.slots, counts, form.message_bytes);
+    outcome.measured = measured_by_slots(
+        counts, {.slot_seconds = tick_clock(context).to_ns(outcome.slots.slot_ticks) / 1e9,
+                 .message_bytes = form.message_bytes,
+                 .group = plan_of(size_index).signal_every});
     outcome.measured->facts["longest_stall_ns"] = std::to_string(stall_ns);
     if (both_)
       outcome.measured->facts["clock_uncertainty_ns"] =

@@ -35,10 +35,12 @@ void add_manner(InfoBuilder& builder) {
               "interval that their clocks agree on",
               {"one_way", "both"})
       .identity()
-      .duration("duration",
-                "measures for this long in slots of 10 ms, without a stop rule; 0 measures until "
-                "the estimate is precise, and 1 s in direction both",
-                "0s", 0, kHourNs);
+      .duration(
+          "duration",
+          "measures for this long in slots of 10 ms (longer where 10 completions take longer), "
+          "without a stop rule; 0 measures until "
+          "the estimate is precise, and 1 s in direction both",
+          "0s", 0, kHourNs);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -25,6 +26,15 @@ Point make_one(const Context& context, const PointNames& names, const Measured& 
   return point;
 }
 
+// How many neighbouring slots hold kGroupsInSlot completions on average, a tenth of all at most.
+std::size_t slots_together(std::span<const double> slots, double writes, std::uint64_t group) {
+  constexpr double kGroupsInSlot = 10;
+  const double wanted = kGroupsInSlot * static_cast<double>(group);
+  const auto count = static_cast<double>(slots.size());
+  const double together = writes > 0 ? std::ceil(wanted * count / writes) : count;
+  return static_cast<std::size_t>(std::clamp(together, 1.0, std::max(1.0, count / 10)));
+}
+
 }  // namespace
 
 Measured measured_by_windows(const TickClock& clock, Sampled sampled, std::span<const Window> kept,
@@ -43,25 +53,28 @@ Measured measured_by_windows(const TickClock& clock, Sampled sampled, std::span<
   return measured;
 }
 
-Measured measured_by_slots(const TickClock& clock, const TimeSlots& own,
-                           std::span<const std::vector<std::uint32_t>> counts,
-                           std::uint64_t message_bytes) {
-  Measured measured;
-  const double slot_seconds = clock.to_ns(own.slot_ticks) / 1e9;
-  const auto bytes = static_cast<double>(message_bytes);
-  std::vector<double>& samples = measured.sampled.samples;
-  samples.assign(own.counts.size(), 0);
+Measured measured_by_slots(std::span<const std::vector<std::uint32_t>> counts,
+                           const SlotForm& form) {
+  std::vector<double> slots(counts[0].size(), 0);
   for (const auto& of_rank : counts)
-    for (std::size_t slot = 0; slot < samples.size(); ++slot) {
-      samples[slot] += bytes * of_rank[slot] / slot_seconds;
-      measured.writes += of_rank[slot];
-    }
-  measured.seconds = slot_seconds * static_cast<double>(samples.size());
+    for (std::size_t slot = 0; slot < slots.size(); ++slot) slots[slot] += of_rank[slot];
+  Measured measured;
+  for (const double writes : slots) measured.writes += writes;
+  measured.seconds = form.slot_seconds * static_cast<double>(slots.size());
+  const std::size_t together = slots_together(slots, measured.writes, form.group);
+  const double seconds = form.slot_seconds * static_cast<double>(together);
+  std::vector<double>& samples = measured.sampled.samples;
+  for (std::size_t begin = 0; begin + together <= slots.size(); begin += together) {
+    const auto first = slots.begin() + static_cast<std::ptrdiff_t>(begin);
+    const double writes =
+        std::accumulate(first, first + static_cast<std::ptrdiff_t>(together), 0.0);
+    samples.push_back(static_cast<double>(form.message_bytes) * writes / seconds);
+  }
   measured.sampled.measure_ns = measured.seconds * 1e9;
   measured.sampled.stop_reason = kByDuration;
   std::vector<double> sorted = samples;
   std::ranges::sort(sorted);
-  measured.facts["slot_ms"] = fmt::format("{:g}", slot_seconds * 1e3);
+  measured.facts["slot_ms"] = fmt::format("{:.0f}", seconds * 1e3);
   measured.facts["smallest_slot_bytes_per_second"] = fmt::format("{:.0f}", sorted.front());
   if (sorted.size() >= kMinForP1)
     measured.facts["p1_slot_bytes_per_second"] =

@@ -10,7 +10,6 @@
 #include "kernels/core/sampler.h"
 #include "kernels/verbs/device.h"
 #include "kernels/verbs/stream.h"
-#include "kernels/verbs/time_slots.h"
 
 namespace railgauge::verbs {
 
@@ -25,10 +24,17 @@ struct Measured {
 Measured measured_by_windows(const TickClock& clock, Sampled sampled, std::span<const Window> kept,
                              std::uint64_t window_writes);
 
-// Of the time slots of one or of both ranks: `counts[rank][slot]`, which are added up.
-Measured measured_by_slots(const TickClock& clock, const TimeSlots& own,
-                           std::span<const std::vector<std::uint32_t>> counts,
-                           std::uint64_t message_bytes);
+// Of the time slots of one or of both ranks: `counts[rank][slot]`, which are added up. Where a slot
+// is too short for some completions (`group` messages each), neighbours are taken together, for
+// else the slots would tell of the groups and not of the link; the fact slot_ms says how long they
+// became.
+struct SlotForm {
+  double slot_seconds = 0;
+  std::uint64_t message_bytes = 0;
+  std::uint64_t group = 1;
+};
+Measured measured_by_slots(std::span<const std::vector<std::uint32_t>> counts,
+                           const SlotForm& form);
 
 // Bandwidth and message rate. `delivered` is the share of the messages that arrived; what got lost
 // is no bandwidth. kDataLoss above the line rate, in each of `directions`.

@@ -201,6 +201,23 @@ TEST_F(Family, ASendWaitsForReceivesThatComeLate) {
                   srq);
 }
 
+TEST_F(Family, ALocalFaultNamesTheStatusTheStateAndThisSide) {
+  for (const auto& [kernel, words] :
+       std::map<std::string, std::string>{{"verbs.read_lat", "fake0:1: read from rank 1 (fake1:1)"},
+                                          {"verbs.send_bw", "fake0:1: send to rank 1 (fake1:1)"},
+                                          {"verbs.write_lat", ": write to rank "}}) {
+    verbs_control().reset();
+    verbs_control().unregister_at = 11;
+    const auto results = run(kernel, {{"sizes", "4KiB"}, {"iterations", "100"}});
+    for (const RankResult& result : results) {
+      ASSERT_FALSE(result.status) << kernel;
+      EXPECT_THAT(result.status.error().message,
+                  AllOf(HasSubstr(words), HasSubstr(": local protection error; this side is at "
+                                                    "fault, the queue pair here is in state ERR")));
+    }
+  }
+}
+
 TEST_F(Family, AsManyReadsAreOutstandingAsTheDevicesAllow) {
   const auto reads = run("verbs.read_bw", {{"iterations", "10"}});
   expect_passed(reads, "read");

@@ -27,10 +27,6 @@ std::uint32_t first_packet_sequence() {
   return static_cast<std::uint32_t>(mixed) & 0xffffffU;
 }
 
-std::string_view transport_words(ibv_qp_type type) {
-  return type == IBV_QPT_RC ? "RC" : type == IBV_QPT_UC ? "UC" : "UD";
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Link>> Link::open(const Context& context, const Options& options) {
@@ -61,6 +57,9 @@ Status Link::choose_mtu(const Params& params) {
 
 // What one message may have at most: a datagram is one packet.
 Status Link::check_sizes(std::size_t mtu_bytes) const {
+  if (operation().is_atomic() && device_.attributes().atomic_cap == IBV_ATOMIC_NONE)
+    return fail(Code::kUnimplemented,
+                fmt::format("{}: the device has no atomic operations", device_.endpoint()));
   const std::size_t port_limit = device_.port_attributes().max_msg_sz;
   if (options_.transport == IBV_QPT_UD && options_.largest_bytes > mtu_bytes)
     return fail(
@@ -251,7 +250,7 @@ Request Link::request(std::size_t bytes, std::size_t lane) const {
     made.wr.wr.ud.remote_qpn = peer_.queue_pair_numbers(static_cast<int>(lane));
     made.wr.wr.ud.remote_qkey = kDatagramKey;
   }
-  if (!does.fetches && bytes <= inline_bytes_) made.flags = IBV_SEND_INLINE;
+  if (!does.fetches && bytes > 0 && bytes <= inline_bytes_) made.flags = IBV_SEND_INLINE;
   return made;
 }
 

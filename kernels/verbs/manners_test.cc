@@ -8,6 +8,7 @@
 #include "kernels/fakes/fake_verbs.h"
 #include "kernels/fakes/locked_memory.h"
 #include "kernels/fakes/pair.h"
+#include "kernels/verbs/bandwidth_points.h"
 
 namespace railgauge {
 namespace {
@@ -117,6 +118,22 @@ TEST_F(Manners, AStretchOfTimeTellsItsSmallestSlotAndItsLongestStall) {
   EXPECT_FALSE(point.facts().contains("p1_slot_bytes_per_second"));
   EXPECT_GE(std::stod(point.facts().at("longest_stall_ns")), 1'000);
   EXPECT_LE(std::stod(point.facts().at("longest_stall_ns")), 200e6);
+}
+
+TEST(SlotsOfTime, AreTakenTogetherWhereOneIsTooShortForSomeCompletions) {
+  const std::vector<std::vector<std::uint32_t>> fast{std::vector<std::uint32_t>(100, 1000)};
+  const auto alone =
+      verbs::measured_by_slots(fast, {.slot_seconds = 0.01, .message_bytes = 10, .group = 32});
+  EXPECT_EQ(alone.sampled.samples, std::vector<double>(100, 1e6));
+  EXPECT_EQ(alone.facts.at("slot_ms"), "10");
+  std::vector<std::vector<std::uint32_t>> slow(2, std::vector<std::uint32_t>(100));
+  for (std::size_t i = 0; i < 100; i += 2) slow[i / 2 % 2][i] = 4;
+  const auto together =
+      verbs::measured_by_slots(slow, {.slot_seconds = 0.01, .message_bytes = 10, .group = 1});
+  EXPECT_EQ(together.facts.at("slot_ms"), "50");
+  EXPECT_EQ(together.writes, 200);
+  EXPECT_EQ(together.sampled.samples.size(), 20U);
+  EXPECT_NEAR(together.sampled.samples[0], 2400, 1e-6);  // three of the five slots had 4
 }
 
 TEST_F(Manners, PacketsAreAddressedAsTheParametersSay) {

@@ -13,10 +13,6 @@ namespace {
 constexpr std::uint8_t kRnrTimer = 12;  // 0.64 ms
 constexpr std::uint8_t kRnrRetry = 7;   // for ever: the stall limit stands behind it
 
-std::string_view transport_words(ibv_qp_type type) {
-  return type == IBV_QPT_RC ? "RC" : type == IBV_QPT_UC ? "UC" : "UD";
-}
-
 Status modify(const Introduction& with, ibv_qp* queue_pair, ibv_qp_attr& attributes, int mask,
               std::string_view to) {
   const int error = loaded_verbs().modify_qp(queue_pair, &attributes, mask);
@@ -78,6 +74,11 @@ Status to_send(const Introduction& with, ibv_qp* queue_pair) {
 }
 
 }  // namespace
+
+std::string_view transport_words(ibv_qp_type type) {
+  if (type == IBV_QPT_RC) return "RC";
+  return type == IBV_QPT_UC ? "UC" : "UD";
+}
 
 ibv_qp_type transport_of(std::string_view word) {
   if (word == "UC") return IBV_QPT_UC;

@@ -10,6 +10,7 @@ namespace railgauge::verbs {
 
 // "RC", "UC", "UD".
 ibv_qp_type transport_of(std::string_view word);
+std::string_view transport_words(ibv_qp_type type);
 
 inline constexpr std::uint32_t kDatagramKey = 0x5261696c;  // bit 31 is the kernel's own
 
