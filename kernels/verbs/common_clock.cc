@@ -36,7 +36,8 @@ bool set_begin(ControlChannel& control, const OwnTime& time, double lead_ns, Com
   const double begin_ns = time.now_ns() + lead_ns;
   begin = {time.ticks_at(begin_ns), shortest_ns / 2};
   const auto theirs_ns = static_cast<std::uint64_t>(begin_ns + offset_ns);
-  return control.send(ControlWord::of(Order::kBegin, theirs_ns));
+  ControlWord ready;  // else a later word could overtake a slow reader
+  return control.send(ControlWord::of(Order::kBegin, theirs_ns)) && control.receive(ready);
 }
 
 bool learn_begin(ControlChannel& control, const OwnTime& time, CommonBegin& begin) {
@@ -45,7 +46,7 @@ bool learn_begin(ControlChannel& control, const OwnTime& time, CommonBegin& begi
     if (!control.receive(word)) return false;
     if (word.order == Order::kBegin) {
       begin = {time.ticks_at(static_cast<double>(word.value())), 0};
-      return true;
+      return control.send({.order = Order::kReady});
     }
     const auto now_ns = static_cast<std::uint64_t>(time.now_ns());
     if (!control.send(ControlWord::of(Order::kTime, now_ns))) return false;

@@ -271,7 +271,7 @@ TEST_F(Family, MoreThanTheDeviceHasIsRefusedByParameter) {
 }
 
 TEST_F(Family, AMessageAboveThePortsLargestIsRefused) {
-  verbs_control().max_message = 64 * 1024;
+  verbs_control().max_message = 65536;
   const auto results = run("verbs.read_lat", {{"sizes", "8,128KiB"}});
   ASSERT_FALSE(results[0].status);
   EXPECT_THAT(results[0].status.error().message,
