@@ -196,7 +196,7 @@ TEST_F(Manners, EachWayOfMeasuringSurvivesAFailureOfEachCallWithoutALeak) {
   for (const auto& [kernel, way] : ways) {
     Parameters parameters = way;
     if (std::string_view(kernel) != "verbs.atomic_bw") parameters.emplace("sizes", "16");
-    parameters.insert({{"iterations", "2"}, {"stall_timeout", "300ms"}});
+    parameters.insert({{"iterations", "2"}, {"stall_timeout", "100ms"}});
     std::uint64_t call = 1;
     for (; call < 1000; ++call) {
       verbs_control().reset();

@@ -28,6 +28,7 @@ class SendQueue {
     ibv_qp* queue_pair = nullptr;
     std::uint64_t in_flight = 0;
     std::uint64_t unsignalled = 0;  // since the last post that asked for a completion
+    std::uint64_t tag = 0;          // its number, as it stands in each post's id
   };
 
   SendQueue() = default;
@@ -36,34 +37,35 @@ class SendQueue {
       : waiting_(&waiting),
         completions_(completions),
         polls_between_looks_(completions.channel == nullptr ? kPollsBetweenLooks : 1) {
-    for (ibv_qp* queue_pair : queue_pairs) lanes_.push_back({queue_pair});
+    for (ibv_qp* queue_pair : queue_pairs)
+      lanes_.push_back({.queue_pair = queue_pair, .tag = lanes_.size() << kLaneShift});
   }
 
-  // Makes `request` the lane's next post; ring() then posts it and what it is chained to.
-  void prepare(Request& request, bool signalled, std::size_t lane_number = 0) {
-    Lane& lane = lanes_[lane_number];
+  // Makes `request`, whose sg_list is set, the lane's next post; ring() then posts it and what it
+  // is chained to.
+  void prepare(Request& request, bool signalled, Lane& lane) {
     // How many posts its completion retires, and of which lane.
-    request.wr.wr_id = lane_number << kLaneShift | ++lane.unsignalled;
-    request.wr.sg_list = &request.sge;
-    request.wr.send_flags = request.flags;
+    request.wr.wr_id = lane.tag | ++lane.unsignalled;
     ++lane.in_flight;
-    ++in_flight_;
-    if (!signalled) return;
-    request.wr.send_flags |= IBV_SEND_SIGNALED;
+    if (!signalled) {
+      request.wr.send_flags = request.flags;
+      return;
+    }
+    request.wr.send_flags = request.flags | IBV_SEND_SIGNALED;
     awaited_ += lane.unsignalled;
     lane.unsignalled = 0;
   }
-  [[nodiscard]] bool ring(Request& first, std::size_t lane_number = 0) {
-    ibv_qp* queue_pair = lanes_[lane_number].queue_pair;
+  [[nodiscard]] bool ring(Request& first, const Lane& lane) {
     ibv_send_wr* bad = nullptr;
-    const int error = ibv_post_send(queue_pair, &first.wr, &bad);
+    const int error = ibv_post_send(lane.queue_pair, &first.wr, &bad);
     if (error == 0) [[likely]]
       return true;
-    return waiting_->fail_with(Waiting::Failure::kPost, error, queue_pair);
+    return waiting_->fail_with(Waiting::Failure::kPost, error, lane.queue_pair);
   }
   [[nodiscard]] bool post(Request& request, bool signalled, std::size_t lane_number = 0) {
-    prepare(request, signalled, lane_number);
-    return ring(request, lane_number);
+    request.wr.sg_list = &request.sge;
+    prepare(request, signalled, lanes_[lane_number]);
+    return ring(request, lanes_[lane_number]);
   }
 
   // Posts retired by the completions that are there; negative on failure.
@@ -87,7 +89,6 @@ class SendQueue {
       lane.in_flight -= posts;
       retired += posts;
     }
-    in_flight_ -= retired;
     awaited_ -= retired;
     return static_cast<std::int64_t>(retired);
   }
@@ -125,9 +126,13 @@ class SendQueue {
   }
   [[nodiscard]] unsigned polls_between_looks() const { return polls_between_looks_; }
 
-  [[nodiscard]] const Lane& lane(std::size_t number) const { return lanes_[number]; }
+  [[nodiscard]] Lane& lane(std::size_t number) { return lanes_[number]; }
   [[nodiscard]] std::size_t lane_count() const { return lanes_.size(); }
-  [[nodiscard]] std::uint64_t in_flight() const { return in_flight_; }
+  [[nodiscard]] std::uint64_t in_flight() const {
+    std::uint64_t all = 0;
+    for (const Lane& lane : lanes_) all += lane.in_flight;
+    return all;
+  }
   [[nodiscard]] std::uint64_t awaited() const { return awaited_; }  // of those: will complete
   [[nodiscard]] Waiting& waiting() const { return *waiting_; }
 
@@ -142,7 +147,6 @@ class SendQueue {
   Completions completions_;
   unsigned polls_between_looks_ = kPollsBetweenLooks;
   std::vector<Lane> lanes_;
-  std::uint64_t in_flight_ = 0;
   std::uint64_t awaited_ = 0;
   std::array<ibv_wc, kPollBatch> completion_{};
 };

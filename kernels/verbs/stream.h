@@ -58,6 +58,7 @@ class Stream {
       lanes_.push_back(made);
       chains_.insert(chains_.end(), list, requests[lane]);
     }
+    for (Request& request : chains_) request.wr.sg_list = &request.sge;
     for (std::size_t i = 0; i < chains_.size(); ++i)
       chains_[i].wr.next = (i + 1) % list != 0 ? &chains_[i + 1].wr : nullptr;
   }
@@ -78,14 +79,10 @@ class Stream {
   // Ends the stream without waiting: what stands in the queues will complete.
   bool close() {
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-      if (queue_.lane(lane).unsignalled == 0) continue;
+      SendQueue::Lane& state = queue_.lane(lane);
       // The tail of a group that has no completion: one more post brings it.
-      Request& last = chains_[lane * plan_.post_list];
-      prepare(last, lane, true);
-      ibv_send_wr* const next = std::exchange(last.wr.next, nullptr);
-      const bool posted = queue_.ring(last, lane);
-      last.wr.next = next;
-      if (!posted) return false;
+      if (state.unsignalled > 0 && !post_chain(lanes_[lane], state, first_of(lane), 1, true))
+        return false;
     }
     return true;
   }
@@ -94,13 +91,15 @@ class Stream {
 
   [[nodiscard]] std::uint64_t posted() const {
     std::uint64_t all = 0;
-    for (const Lane& lane : lanes_) all += lane.posted;
+    for (const Lane& lane : lanes_) all += lane.lap * aim_.slots.count + lane.slot;
     return all;
   }
   // How many of the first slots were used, each at least once.
   [[nodiscard]] std::uint64_t slots_written() const {
-    return std::min<std::uint64_t>(std::ranges::max(lanes_, {}, &Lane::posted).posted,
-                                   aim_.slots.count);
+    std::uint64_t most = 0;
+    for (const Lane& lane : lanes_)
+      most = std::max<std::uint64_t>(most, lane.lap > 0 ? aim_.slots.count : lane.slot);
+    return most;
   }
 
   // Waits for completions: posts retired, negative on failure.
@@ -123,7 +122,6 @@ class Stream {
 
  private:
   struct Lane {
-    std::uint64_t posted = 0;
     std::uint64_t left = 0;  // where the stream has an end
     std::uint64_t local = 0;
     std::uint64_t remote = 0;
@@ -135,42 +133,49 @@ class Stream {
   static_assert(offsetof(ibv_send_wr, wr.rdma.remote_addr) ==
                 offsetof(ibv_send_wr, wr.atomic.remote_addr));
 
+  [[nodiscard]] Request* first_of(std::size_t lane) { return &chains_[lane * plan_.post_list]; }
+
   bool top_up(std::size_t lane) {
+    SendQueue::Lane& state = queue_.lane(lane);
+    Request* const chain = first_of(lane);
+    const std::uint64_t list = plan_.post_list;
     const bool has_end = plan_.writes != 0;
-    while (queue_.lane(lane).in_flight + plan_.post_list <= plan_.depth) {
-      std::uint64_t count = plan_.post_list;
-      if (has_end) count = std::min(count, lanes_[lane].left);
-      if (count == 0) return true;
-      if (!post_chain(lane, count)) return false;
+    Lane own = lanes_[lane];  // a copy, which a post cannot change behind the compiler's back
+    bool well = true;
+    while (well && state.in_flight + list <= plan_.depth) {
+      const std::uint64_t count = has_end ? std::min(list, own.left) : list;
+      if (count == 0) break;
+      well = post_chain(own, state, chain, count, false);
     }
-    return true;
+    lanes_[lane] = own;
+    return well;
   }
 
-  bool post_chain(std::size_t lane, std::uint64_t count) {
-    Request* const chain = &chains_[lane * plan_.post_list];
-    Lane& own = lanes_[lane];
+  // Posts the first `count` of a chain, the last of them signalled where `ends`.
+  bool post_chain(Lane& own, SendQueue::Lane& state, Request* chain, std::uint64_t count,
+                  bool ends) {
     for (std::uint64_t i = 0; i < count; ++i) {
       const bool is_last = --own.left == 0;  // wraps where there is no end
-      prepare(chain[i], lane, queue_.lane(lane).unsignalled + 1 == plan_.signal_every || is_last);
+      aim(chain[i], own);
+      queue_.prepare(chain[i], ends || state.unsignalled + 1 == plan_.signal_every || is_last,
+                     state);
     }
     if (count == plan_.post_list) [[likely]]
-      return queue_.ring(*chain, lane);
+      return queue_.ring(*chain, state);
     ibv_send_wr* const next = std::exchange(chain[count - 1].wr.next, nullptr);
-    const bool posted = queue_.ring(*chain, lane);
+    const bool posted = queue_.ring(*chain, state);
     chain[count - 1].wr.next = next;
     return posted;
   }
 
-  void prepare(Request& request, std::size_t lane, bool signalled) {
-    Lane& own = lanes_[lane];
-    ++own.posted;
+  // Gives the request the lane's next slot.
+  void aim(Request& request, Lane& own) const {
     request.sge.addr = own.local + own.offset;
     if (aim_.is_remote) request.wr.wr.rdma.remote_addr = own.remote + own.offset;
     if (aim_.counts_laps) [[unlikely]] {
       request.wr.wr.atomic.compare_add = own.lap;
       request.wr.wr.atomic.swap = own.lap + 1;
     }
-    queue_.prepare(request, signalled, lane);
     if (++own.slot < aim_.slots.count) {
       own.offset += aim_.slots.stride_bytes;
       return;
