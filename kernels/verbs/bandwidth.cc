@@ -255,13 +255,14 @@ Status Bandwidth::sample(Context& context, std::size_t size_index, Stream& strea
                          Outcome& outcome) {
   const TickClock& clock = tick_clock(context);
   const Stream::Plan plan = plan_of(size_index);
+  // Of a fixed number: a group of each lane, since lanes complete in bursts.
   const std::uint64_t window_writes = plan.writes != 0
-                                          ? plan.signal_every
+                                          ? plan.signal_every * link_->options().lanes
                                           : RG_TRY(choose_window(clock, stream, plan.signal_every));
   WindowMeter meter(stream, clock, window_writes, plan.writes);
   const auto bytes = static_cast<double>(sizes_[size_index]);
   SamplerOptions options = options_;
-  options.fixed_samples = (plan.writes + plan.signal_every - 1) / plan.signal_every;
+  options.fixed_samples = (plan.writes + window_writes - 1) / window_writes;
   Sampler sampler(context.clock, options);
   Sampled sampled = RG_TRY(sampler.run([&](std::uint64_t count,
                                            std::vector<double>& out) -> Status {
