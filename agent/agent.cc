@@ -12,6 +12,7 @@
 #include <google/protobuf/util/message_differencer.h>
 #include <spdlog/spdlog.h>
 
+#include "agent/inventory/gpus.h"
 #include "agent/inventory/nics.h"
 #include "agent/kernel_list.h"
 #include "agent/recovery.h"
@@ -327,7 +328,7 @@ void Agent::tick() {
   if (now_ns >= inventory_ns_) refresh_inventory();
   if (google::protobuf::util::MessageDifferencer::Equals(before, hello_)) return;
   say_hello();
-  spdlog::info("NICs or kernels changed; attaching again to say so");
+  spdlog::info("NICs, GPUs or kernels changed; attaching again to say so");
   link_->redial();
 }
 
@@ -347,6 +348,9 @@ void Agent::refresh_inventory() {
   inventory_ns_ = monotonic_now_ns() + kInventoryNs;
   hello_.clear_nics();
   for (api::Nic& nic : list_nics(options_.sysfs_root)) *hello_.add_nics() = std::move(nic);
+  hello_.clear_gpus();
+  for (api::Gpu& gpu : list_gpus(options_.sysfs_root, options_.proc_root))
+    *hello_.add_gpus() = std::move(gpu);
   hello_.clear_facts();
   for (auto& [name, value] : node_facts("")) (*hello_.mutable_facts())[name] = value;
 }

@@ -22,6 +22,7 @@ struct AgentOptions {
   std::string name;       // how people call the node
   std::string state_dir;  // identity, lock and spool
   std::string sysfs_root = "/sys";
+  std::string proc_root = "/proc";  // for GPUs
   LinkOptions link;
   Supervisor::Options supervisor;
   std::uint64_t spool_bytes = 256U << 20U;

@@ -21,6 +21,7 @@ constexpr int kTries = 500;
 
 TEST_F(AgentTest, RunsATaskFromHelloToTheLastAcknowledgement) {
   folder_.write("sys/class/infiniband/rxe0/ports/1/state", "4: ACTIVE\n");
+  folder_.write("proc/driver/nvidia/gpus/0000:17:00.0/information", "GPU UUID: \t GPU-0011\n");
   start(options());
   run_to_end("t1", "");
   const auto records = FakeController::records(controller_->heard());
@@ -36,6 +37,8 @@ TEST_F(AgentTest, RunsATaskFromHelloToTheLastAcknowledgement) {
   EXPECT_THAT(hello.node_id(), SizeIs(32));
   ASSERT_EQ(hello.nics_size(), 1);
   EXPECT_EQ(hello.nics(0).device(), "rxe0");
+  ASSERT_EQ(hello.gpus_size(), 1);
+  EXPECT_EQ(hello.gpus(0).uuid(), "GPU-0011");
   ASSERT_EQ(hello.kernels_size(), 1);
   EXPECT_EQ(hello.kernels(0).name(), "test.scripted");
   stop();
@@ -210,6 +213,7 @@ TEST_F(AgentTest, AFullSpoolEndsTheTaskRefusesTheNextAndGoesOnWhenThereIsRoom) {
 class AgentProgramTest : public AgentTest {
  protected:
   Subprocess spawn_agent() {
+    folder_.write("none.conf", "");  // the machine's own does not count
     auto agent =
         Subprocess::spawn({.argv = {AGENT_PROGRAM, "--controller", target_, "--name", "node-a",
                                     "--state-dir", folder_ / "state", "--runner", SCRIPTED_RUNNER,
@@ -227,6 +231,18 @@ class AgentProgramTest : public AgentTest {
     return std::nullopt;
   }
 };
+
+TEST_F(AgentProgramTest, ASettingsFileThatIsNamedMustBeThere) {
+  auto agent = Subprocess::spawn(
+      {.argv = {AGENT_PROGRAM, "--controller", target_, "--config", folder_ / "gone.conf"},
+       .child_reads = {},
+       .child_writes = {2}});
+  ASSERT_TRUE(agent);
+  const auto exit = wait_for(*agent);
+  ASSERT_TRUE(exit);
+  ASSERT_TRUE(WIFEXITED(exit->wait_status));
+  EXPECT_EQ(WEXITSTATUS(exit->wait_status), 2);
+}
 
 TEST_F(AgentProgramTest, KilledDuringATaskItAnswersForItAfterItsRestart) {
   Subprocess first = spawn_agent();

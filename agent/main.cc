@@ -67,6 +67,8 @@ void declare(CLI::App& app, Settings& settings) {
   app.add_flag("--insecure", link.insecure, "plain TCP, without certificates");
   app.add_option("--sysfs-root", agent.sysfs_root, "folder that stands for /sys")
       ->capture_default_str();
+  app.add_option("--proc-root", agent.proc_root, "folder that stands for /proc, for GPUs")
+      ->capture_default_str();
   app.add_option("--log-level", settings.log_level, "what to log")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();
@@ -89,9 +91,10 @@ std::vector<std::string> setting_names(const CLI::App& app) {
   return names;
 }
 
-// Fills in what neither flag nor variable gave.
+// Fills in what neither flag nor variable gave. A file that was named must be there.
 Status apply_file(CLI::App& app, const std::string& path) {
-  for (const auto& [name, setting] : RG_TRY(read_settings_file(path, setting_names(app), false))) {
+  const bool named = app.get_option("--config")->count() > 0;
+  for (const auto& [name, setting] : RG_TRY(read_settings_file(path, setting_names(app), named))) {
     CLI::Option* option = app.get_option("--" + name);
     if (option->count() > 0) continue;
     try {

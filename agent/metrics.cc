@@ -25,16 +25,15 @@ constexpr double kSmallBytes = 256;
 constexpr double kMediumBytes = 64 * 1024;
 const std::string kUnknownKernel = "unknown";
 
-struct Port {
-  std::string device;
-  std::string port;
-};
-
-std::optional<Port> parse_endpoint(const std::string& endpoint) {
+// The labels that name an endpoint; nothing for what is neither a port nor a GPU.
+std::optional<prometheus::Labels> parse_endpoint(const std::string& endpoint) {
+  if (endpoint.starts_with("gpu") && endpoint.find(':') == std::string::npos)
+    return prometheus::Labels{{"gpu", endpoint}};
   const auto colon = endpoint.find(':');
   if (colon == std::string::npos || colon == 0) return std::nullopt;
   const auto end = endpoint.find('+');  // "DEV:PORT+gpuN"
-  return Port{endpoint.substr(0, colon), endpoint.substr(colon + 1, end - colon - 1)};
+  return prometheus::Labels{{"device", endpoint.substr(0, colon)},
+                            {"port", endpoint.substr(colon + 1, end - colon - 1)}};
 }
 
 double resident_bytes() {
@@ -85,8 +84,13 @@ struct Metrics::Families {
   Family<Gauge>& bandwidth = gauge("railgauge_link_bandwidth_bytes_per_second",
                                    "Last measured median bandwidth of a port; size: small to 256 "
                                    "B, medium to 64 KiB, large above");
-  Family<Gauge>& result_time =
-      gauge("railgauge_result_timestamp_seconds", "When a port was last measured, unix time");
+  Family<Gauge>& gpu_latency =
+      gauge("railgauge_gpu_latency_seconds", "Last measured latency of a GPU; size as for links");
+  Family<Gauge>& gpu_bandwidth = gauge(
+      "railgauge_gpu_bandwidth_bytes_per_second",
+      "Last measured median bandwidth of a GPU; size as for links; pair: from>to, where told");
+  Family<Gauge>& result_time = gauge("railgauge_result_timestamp_seconds",
+                                     "When a port or GPU was last measured, unix time");
   Gauge& resident =
       gauge("process_resident_memory_bytes", "Resident memory of this process").Add({});
   Counter& cpu = counter("process_cpu_seconds_total", "CPU time of this process").Add({});
@@ -142,18 +146,20 @@ void Metrics::task_ended(const std::string& kernel, const std::string& outcome) 
 
 void Metrics::result(const std::string& kernel, const std::string& endpoint, const Point& point,
                      double unix_time_seconds) {
-  const auto port = parse_endpoint(endpoint);
-  if (!port) return;
-  prometheus::Labels labels{
-      {"device", port->device}, {"port", port->port}, {"kernel", bounded_kernel(kernel)}};
+  const auto named = parse_endpoint(endpoint);
+  if (!named) return;
+  prometheus::Labels labels = *named;
+  const bool is_gpu = labels.contains("gpu");
+  labels["kernel"] = bounded_kernel(kernel);
   families_->result_time.Add(labels).Set(unix_time_seconds);
   labels["size"] = size_class(point.message_bytes());
+  if (!point.pair().empty()) labels["pair"] = point.pair();
   if (point.metric() == "bandwidth_bytes_per_second")
-    families_->bandwidth.Add(labels).Set(point.median());
+    (is_gpu ? families_->gpu_bandwidth : families_->bandwidth).Add(labels).Set(point.median());
   if (point.metric() != "latency_ns") return;
   const auto set = [&](const char* stat, double value_ns) {
     labels["stat"] = stat;
-    families_->latency.Add(labels).Set(value_ns / 1e9);
+    (is_gpu ? families_->gpu_latency : families_->latency).Add(labels).Set(value_ns / 1e9);
   };
   set("p50", point.median());
   if (point.has_p99()) set("p99", point.p99());

@@ -1,6 +1,6 @@
 // The agent's Prometheus names, in one place. Values are set by the agent's loop; a scrape reads
-// memory only. Labels are bounded: ports of this node, kernels of this node's list, outcomes, three
-// size classes; never a run, a peer or an error text.
+// memory only. Labels are bounded: ports and GPUs of this node, kernels of this node's list,
+// outcomes, three size classes, pairs of this node's GPUs; never a run, a peer or an error text.
 #pragma once
 
 #include <memory>
@@ -33,7 +33,7 @@ class Metrics {
   void set_spool(double waiting_records, double used_bytes);
   void set_running(double tasks);
   void task_ended(const std::string& kernel, const std::string& outcome);
-  // The last result of an endpoint "DEV:PORT"; an endpoint without a port is no link.
+  // The last result of an endpoint: "DEV:PORT" is a link, "gpuN" a GPU; others are not shown.
   void result(const std::string& kernel, const std::string& endpoint, const Point& point,
               double unix_time_seconds);
   // Memory and CPU of this process.

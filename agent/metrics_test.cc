@@ -65,10 +65,21 @@ TEST(Metrics, BandwidthKeepsItsUnitAndSizeClass) {
   EXPECT_THAT(metrics.text(), HasSubstr("port=\"1\",size=\"medium\"} 12500000000"));
 }
 
-TEST(Metrics, AnEndpointThatIsNoPortIsNoLink) {
+TEST(Metrics, AnEndpointThatIsNeitherPortNorGpuIsNotShown) {
   Metrics metrics;
-  metrics.result("k", "gpu0", latency(8, 1500), 1.7e9);
+  metrics.result("k", "host", latency(8, 1500), 1.7e9);
   EXPECT_THAT(metrics.text(), Not(HasSubstr("latency_seconds{")));
+}
+
+TEST(Metrics, AGpuIsNoLinkAndShowsThePair) {
+  Metrics metrics;
+  Point point = latency(8, 1500);
+  point.set_pair("gpu0>gpu1");
+  metrics.result("k", "gpu0", point, 1.7e9);
+  EXPECT_THAT(metrics.text(),
+              HasSubstr("railgauge_gpu_latency_seconds{gpu=\"gpu0\",kernel=\"unknown\","
+                        "pair=\"gpu0>gpu1\",size=\"small\",stat=\"p50\"} 1.5e-06"));
+  EXPECT_THAT(metrics.text(), Not(HasSubstr("railgauge_link_latency_seconds{")));
 }
 
 TEST(Metrics, TellsItsOwnCost) {

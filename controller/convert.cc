@@ -24,6 +24,19 @@ api::Nic to_api(const store::EndpointRow& row) {
   return nic;
 }
 
+api::Gpu gpu_of(const store::EndpointRow& row) {
+  api::Gpu gpu;
+  gpu.set_name(row.device);
+  gpu.set_pci_address(row.pci_address);
+  gpu.set_uuid(row.guid);
+  gpu.set_model(row.model);
+  gpu.set_state(row.state);
+  gpu.set_driver(row.driver);
+  gpu.set_vbios(row.firmware);
+  gpu.set_numa_node_plus_one(row.numa_node_plus_one);
+  return gpu;
+}
+
 api::RankDetail to_api(const store::RankDetailRow& row) {
   api::RankDetail rank;
   rank.set_rank(row.rank);
@@ -50,6 +63,11 @@ plan::PlanNode plan_node_of(const fleet::NodeState& node) {
                                  .pci_address = nic.pci_address(),
                                  .active = nic.state() == "active",
                                  .rate_bits_per_second = nic.rate_bits_per_second()});
+  for (const api::Gpu& gpu : node.hello.gpus())
+    planned.endpoints.push_back({.kind = "gpu",
+                                 .name = gpu.name(),
+                                 .pci_address = gpu.pci_address(),
+                                 .active = gpu.state() == "active"});
   return planned;
 }
 
@@ -68,6 +86,7 @@ api::NodeInfo to_api(const fleet::NodeState& node) {
   if (node.attached_at_unix > 0) info.set_attached_at(rfc3339(node.attached_at_unix));
   if (node.last_seen_at_unix > 0) info.set_last_seen_at(rfc3339(node.last_seen_at_unix));
   *info.mutable_nics() = node.hello.nics();
+  *info.mutable_gpus() = node.hello.gpus();
   *info.mutable_facts() = node.hello.facts();
   if (node.spool_records) info.set_spool_records(*node.spool_records);
   info.set_busy_task_id(node.busy_task_id);
@@ -82,8 +101,10 @@ api::NodeInfo to_api(const store::NodeRow& row) {
   info.set_version(row.version);
   info.set_address(row.address);
   if (row.last_seen_at > 0) info.set_last_seen_at(rfc3339(row.last_seen_at));
-  for (const store::EndpointRow& endpoint : row.endpoints)
+  for (const store::EndpointRow& endpoint : row.endpoints) {
     if (endpoint.kind == "nic") *info.add_nics() = to_api(endpoint);
+    if (endpoint.kind == "gpu") *info.add_gpus() = gpu_of(endpoint);
+  }
   info.mutable_facts()->insert(row.facts.begin(), row.facts.end());
   return info;
 }
@@ -142,6 +163,7 @@ api::TaskDetail to_api(const store::TaskDetailRow& row) {
   if (!row.task.outcome.empty()) task.set_outcome(row.task.outcome);
   if (!row.task.reason.empty()) task.set_reason(row.task.reason);
   task.set_attempts(row.task.attempts);
+  task.mutable_parameters()->insert(row.task.parameters.begin(), row.task.parameters.end());
   for (const store::RankDetailRow& rank : row.ranks) *task.add_ranks() = to_api(rank);
   return task;
 }

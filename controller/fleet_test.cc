@@ -33,7 +33,7 @@ TEST(Fleet, AnAgentAMinorVersionApartIsWelcomeAndAFurtherOneRefusedNamingBoth) {
   ASSERT_TRUE(refused(far));
   EXPECT_TRUE(far.refused().permanent());
   EXPECT_THAT(far.refused().reason(),
-              HasSubstr("the agent speaks contract 2.0, the controller 1.0"));
+              HasSubstr("the agent speaks contract 2.1, the controller 1.1"));
 }
 
 TEST(Fleet, TheSameAgentReplacesItsOldStreamWhichIsToldSo) {
@@ -61,6 +61,24 @@ TEST(Fleet, AnotherAgentUnderATakenNameIsRefusedForGoodAndTheFirstStays) {
   EXPECT_EQ(second.status().error_code(), grpc::StatusCode::ALREADY_EXISTS);
   EXPECT_THAT(second.refused().reason(), HasSubstr("n1 is held by node id id-n1, so id another"));
   EXPECT_FALSE(first.ended());
+}
+
+TEST(Fleet, ANameIsHeldForItsNodeThroughARestart) {
+  ServerBench bench;
+  bench.start();
+  {
+    ScriptedAgent first(bench.agent("n1"));
+    ASSERT_TRUE(welcome(first));
+  }
+  bench.stop();
+  bench.start();
+  auto options = bench.agent("n1");
+  options.node_id = "another";
+  ScriptedAgent second(options);
+  ASSERT_TRUE(refused(second));
+  EXPECT_THAT(second.refused().reason(), HasSubstr("n1 is held by node id id-n1, so id another"));
+  ScriptedAgent again(bench.agent("n1"));
+  EXPECT_TRUE(welcome(again));
 }
 
 TEST(Fleet, ANameThatIsNoneOrAFirstMessageThatIsNoHelloEndsTheStream) {

@@ -6,6 +6,21 @@
 namespace railgauge {
 
 // One row a kernel, sorted by name; each is defined in its own file of its family's folder.
+extern const KernelRow kBarCrossover;
+extern const KernelRow kBarMapCost;
+extern const KernelRow kBarPingPong;
+extern const KernelRow kBarReadBw;
+extern const KernelRow kBarReadLat;
+extern const KernelRow kBarSanity;
+extern const KernelRow kBarWriteBw;
+extern const KernelRow kBarWriteLat;
+extern const KernelRow kCudaCopyLatency;
+extern const KernelRow kCudaFanCopyBw;
+extern const KernelRow kCudaHostCopyBw;
+extern const KernelRow kCudaHostLatency;
+extern const KernelRow kCudaLocalCopyBw;
+extern const KernelRow kCudaPeerCopyBw;
+extern const KernelRow kCudaPeerLatency;
 extern const KernelRow kVerbsAtomicBw;
 extern const KernelRow kVerbsAtomicLat;
 extern const KernelRow kVerbsReadBw;
@@ -18,9 +33,12 @@ extern const KernelRow kVerbsWriteImmLat;
 extern const KernelRow kVerbsWriteLat;
 
 std::span<const KernelRow> catalog() {
-  static const std::array kRows{kVerbsAtomicBw,    kVerbsAtomicLat, kVerbsReadBw,  kVerbsReadLat,
-                                kVerbsSendBw,      kVerbsSendLat,   kVerbsWriteBw, kVerbsWriteImmBw,
-                                kVerbsWriteImmLat, kVerbsWriteLat};
+  static const std::array kRows{
+      kBarCrossover,   kBarMapCost,      kBarPingPong,     kBarReadBw,        kBarReadLat,
+      kBarSanity,      kBarWriteBw,      kBarWriteLat,     kCudaCopyLatency,  kCudaFanCopyBw,
+      kCudaHostCopyBw, kCudaHostLatency, kCudaLocalCopyBw, kCudaPeerCopyBw,   kCudaPeerLatency,
+      kVerbsAtomicBw,  kVerbsAtomicLat,  kVerbsReadBw,     kVerbsReadLat,     kVerbsSendBw,
+      kVerbsSendLat,   kVerbsWriteBw,    kVerbsWriteImmBw, kVerbsWriteImmLat, kVerbsWriteLat};
   return kRows;
 }
 

@@ -49,7 +49,8 @@ TEST(Catalog, DeclarationsAreWhole) {
     EXPECT_GT(info.metrics_size(), 0);
     for (const std::string& metric : info.metrics())
       EXPECT_THAT(metric,
-                  ::testing::AnyOf(::testing::EndsWith("_ns"), ::testing::EndsWith("_per_second")));
+                  ::testing::AnyOf(::testing::EndsWith("_ns"), ::testing::EndsWith("_per_second"),
+                                   ::testing::EndsWith("_bytes")));
   }
 }
 

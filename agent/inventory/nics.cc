@@ -1,61 +1,21 @@
 #include "agent/inventory/nics.h"
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
 
+#include "agent/inventory/files.h"
 #include "kernels/core/text.h"
 
 namespace railgauge::agent {
 namespace {
 namespace fs = std::filesystem;
 
-// First line, without blanks at its ends; "" when it cannot be read (a port without a netdev
-// answers EINVAL).
-std::string line_of(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back())) != 0)
-    line.pop_back();
-  return valid_utf8(line);
-}
-
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 // "4: ACTIVE" to "active".
 std::string parse_state(const std::string& text) {
   const auto colon = text.find(": ");
   return lower(colon == std::string::npos ? text : text.substr(colon + 2));
-}
-
-std::string link_name(const fs::path& link) {
-  std::error_code ignored;
-  const fs::path target = fs::read_symlink(link, ignored);
-  return target.filename().string();
-}
-
-// Names in a folder, sorted, at most kMaxNicPorts: a node has a handful.
-std::vector<std::string> names_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (names.size() == kMaxNicPorts) break;
-    names.push_back(it->path().filename().string());
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
-bool is_pci_address(const std::string& name) {
-  return name.size() >= 12 && name[4] == ':' && name[7] == ':' && name[10] == '.';
 }
 
 void fill_device(const fs::path& folder, api::Nic& nic) {
@@ -67,10 +27,7 @@ void fill_device(const fs::path& folder, api::Nic& nic) {
   // soft-RoCE has no parent device; its uverbs node is the only thing that names the driver, by
   // name.
   if (parent.empty() && nic.device().starts_with("rxe")) nic.set_driver("rdma_rxe");
-  const std::string numa = line_of(folder / "device/numa_node");
-  int node = -1;
-  std::from_chars(numa.data(), numa.data() + numa.size(), node);
-  if (node >= 0) nic.set_numa_node_plus_one(static_cast<std::uint32_t>(node) + 1);
+  nic.set_numa_node_plus_one(numa_node_plus_one(folder / "device"));
 }
 
 void fill_port(const fs::path& folder, api::Nic& nic) {
@@ -119,9 +76,9 @@ double parse_rate(const std::string& text) {
 std::vector<api::Nic> list_nics(const std::string& sysfs) {
   const fs::path devices = sysfs + "/class/infiniband";
   std::vector<api::Nic> nics;
-  for (const std::string& device : names_in(devices)) {
+  for (const std::string& device : names_in(devices, kMaxNicPorts)) {
     const fs::path ports = devices / device / "ports";
-    for (const std::string& name : names_in(ports)) {
+    for (const std::string& name : names_in(ports, kMaxNicPorts)) {
       std::uint32_t port = 0;
       std::from_chars(name.data(), name.data() + name.size(), port);
       if (port == 0 || nics.size() == kMaxNicPorts) continue;
@@ -143,6 +100,7 @@ std::map<std::string, std::string> node_facts(const std::string& root) {
   add("linux_kernel", line_of(root + "/proc/sys/kernel/osrelease"));
   add("cpu", cpu_model(root));
   add("rdma_core", rdma_core_version(root));
+  add("gpu_driver", line_of(root + "/sys/module/nvidia/version"));
   return facts;
 }
 

@@ -15,7 +15,8 @@ namespace railgauge::agent {
 std::vector<api::Nic> list_nics(const std::string& sysfs);
 inline constexpr std::size_t kMaxNicPorts = 256;
 
-// linux_kernel, cpu, rdma_core: those that can be read. `root` stands before /proc and /usr.
+// linux_kernel, cpu, rdma_core, gpu_driver: those that can be read. `root` stands before /proc,
+// /sys and /usr.
 std::map<std::string, std::string> node_facts(const std::string& root);
 
 // "100 Gb/sec (4X EDR)" in bits per second; 0 when it says something else. Pure.

@@ -72,14 +72,16 @@ TEST_F(Nics, ASoftwareDeviceHasNoPciAddress) {
 
 TEST_F(Nics, AMachineWithoutRdmaHasNone) { EXPECT_THAT(list_nics(root_ / "sys"), IsEmpty()); }
 
-TEST_F(Nics, FactsNameKernelCpuAndRdmaCore) {
+TEST_F(Nics, FactsNameKernelCpuAndDrivers) {
   root_.write("proc/sys/kernel/osrelease", "6.1.0-18-amd64\n");
   root_.write("proc/cpuinfo", "processor\t: 0\nmodel name\t: Made Up 9000\n");
+  root_.write("sys/module/nvidia/version", "580.65.06\n");
   link("libibverbs.so.1.14.44.0", "usr/lib/x86_64-linux-gnu/libibverbs.so.1");
   const auto facts = node_facts(root_.path());
   EXPECT_EQ(facts.at("linux_kernel"), "6.1.0-18-amd64");
   EXPECT_EQ(facts.at("cpu"), "Made Up 9000");
   EXPECT_EQ(facts.at("rdma_core"), "44.0");
+  EXPECT_EQ(facts.at("gpu_driver"), "580.65.06");
 }
 
 TEST_F(Nics, WhatCannotBeReadIsNoFact) { EXPECT_THAT(node_facts(root_.path()), IsEmpty()); }

@@ -48,6 +48,7 @@ class AgentTest : public testing::Test {
     options.name = "node-a";
     options.state_dir = folder_ / "state";
     options.sysfs_root = folder_ / "sys";
+    options.proc_root = folder_ / "proc";
     options.link.controller = target_;
     options.link.backoff = {.first_seconds = 0.01, .most_seconds = 0.05, .refused_seconds = 600};
     options.supervisor.task.runner = SCRIPTED_RUNNER;

@@ -99,6 +99,7 @@ std::vector<GoldenCase> golden_cases() {
           {"suites_plan", {"suites", "plan", "quick"}},
           {"runs", {"runs"}},
           {"runs_show", {"runs", "show", kSampleRun, "--phases"}},
+          {"runs_show_as", {"runs", "show", kSampleRun, "--as", "perftest"}},
           {"runs_cancel", {"runs", "cancel", kSampleRun}},
           {"run", {"run", "quick"}},
           {"run_detach", {"run", "quick", "--detach"}},

@@ -18,7 +18,8 @@ constexpr std::array kWaitFlags{kWait};
 constexpr std::array kListNodesFlags{kNodes};
 constexpr std::array kLimitRuns{Flag{"limit", 0, "N", "at most the N newest [20]"}};
 constexpr std::array kShowRunFlags{
-    Flag{"phases", 0, "", "also where each rank's time went: start, open, wait, ..."}};
+    Flag{"phases", 0, "", "also where each rank's time went: start, open, wait, ..."},
+    Flag{"as", 0, "TOOL", "its command lines instead: nvbandwidth, gdrcopy or perftest"}};
 constexpr std::array kResultsFlags{Flag{"kernel", 0, "NAME", "verbs.write_lat"},
                                    Flag{"metric", 0, "NAME", "latency_ns"}, kNodes,
                                    Flag{"size", 0, "BYTES", "message size: 8, 64KiB"},
@@ -26,7 +27,7 @@ constexpr std::array kResultsFlags{Flag{"kernel", 0, "NAME", "verbs.write_lat"},
 
 constexpr std::array kVerbs{
     Verb{"nodes", "", "", "the nodes that the controller knows", kListNodesFlags, list_nodes},
-    Verb{"nodes", "show", "NODE", "one node: its NICs and facts", {}, show_node},
+    Verb{"nodes", "show", "NODE", "one node: its NICs, GPUs and facts", {}, show_node},
     Verb{"kernels", "", "", "the measurement programs that the nodes have", {}, list_kernels},
     Verb{"kernels", "show", "KERNEL", "one kernel: parameters, ranges, defaults", {}, show_kernel},
     Verb{"suites", "", "", "the suites in the controller's folder", {}, list_suites},

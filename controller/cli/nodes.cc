@@ -32,6 +32,40 @@ std::string nic_names(const NodeInfo& node) {
   return names;
 }
 
+// "8 NVIDIA H200", or by state where not all can be used.
+std::string gpu_names(const NodeInfo& node) {
+  std::map<std::string, int> counts;
+  for (const auto& gpu : node.gpus()) {
+    const std::string model = gpu.model().empty() ? "GPU" : gpu.model();
+    ++counts[gpu.state() == "active" ? model : fmt::format("{}({})", model, gpu.state())];
+  }
+  std::string names;
+  for (const auto& [name, count] : counts)
+    names += fmt::format("{}{} {}", names.empty() ? "" : ", ", count, name);
+  return names;
+}
+
+std::string numa_text(std::uint32_t plus_one) {
+  return plus_one == 0 ? "-" : std::to_string(plus_one - 1);
+}
+
+std::string gpu_table(const NodeInfo& node, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const auto& gpu : node.gpus()) {
+    rows.push_back({gpu.name(),
+                    {gpu.state(), gpu.state() == "active" ? Tone::kGood : Tone::kBad},
+                    gpu.model(),
+                    gpu.pci_address(),
+                    numa_text(gpu.numa_node_plus_one()),
+                    gpu.driver(),
+                    gpu.vbios(),
+                    gpu.uuid()});
+  }
+  return render_table(
+      {{"GPU"}, {"STATE"}, {"MODEL"}, {"PCI"}, {"NUMA", true}, {"DRIVER"}, {"VBIOS"}, {"UUID"}},
+      rows, colour);
+}
+
 std::string nic_table(const NodeInfo& node, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const auto& nic : node.nics()) {
@@ -76,6 +110,7 @@ void print_node(const Output& output, const NodeInfo& node) {
   for (const auto& [name, value] : facts) rows.push_back({name, value});
   output.out << render_list(rows, output.colour);
   if (node.nics_size() > 0) output.out << '\n' << nic_table(node, output.colour);
+  if (node.gpus_size() > 0) output.out << '\n' << gpu_table(node, output.colour);
 }
 
 }  // namespace
@@ -90,6 +125,7 @@ Result<int> list_nodes(Session& session, const Arguments& arguments) {
                     {node.state(), tone_of(node.state())},
                     node.version(),
                     nic_names(node),
+                    gpu_names(node),
                     node.last_seen_at(),
                     node.busy_task_id()});
   }
@@ -98,8 +134,9 @@ Result<int> list_nodes(Session& session, const Arguments& arguments) {
                   "railgauge-agent --controller ADDRESS\n";
     return 0;
   }
-  output.out << render_table({{"NODE"}, {"STATE"}, {"VERSION"}, {"NICS"}, {"LAST SEEN"}, {"TASK"}},
-                             rows, output.colour);
+  output.out << render_table(
+      {{"NODE"}, {"STATE"}, {"VERSION"}, {"NICS"}, {"GPUS"}, {"LAST SEEN"}, {"TASK"}}, rows,
+      output.colour);
   return 0;
 }
 

@@ -110,6 +110,10 @@ std::string notes_of(const ResultPoint& point) {
                         : fmt::format("not converged ({})", point.point().stop_reason()));
   }
   if (!point.point().verified()) notes.emplace_back("data not verified");
+  if (point.point().throttled()) {
+    const std::string reasons = fact(point, "throttle_reasons");
+    notes.push_back(reasons.empty() ? "throttled" : fmt::format("throttled ({})", reasons));
+  }
   return fmt::format("{}", fmt::join(notes, ", "));
 }
 
@@ -139,6 +143,7 @@ std::vector<Cell> row_of(const ResultPoint& point, bool pairs, const std::vector
   } else {
     row.emplace_back(joined_endpoints(point));
   }
+  row.emplace_back(value.pair());
   row.emplace_back(value.message_bytes() > 0 ? format_bytes(value.message_bytes()) : "");
   // No figure counts when the data was wrong, but what was measured stays visible, marked.
   const Tone tone = point.outcome() == kPassed ? Tone::kPlain : tone_of(point.outcome());
@@ -160,6 +165,7 @@ std::string one_table(const std::vector<const ResultPoint*>& points, Units units
     columns = {{"FROM"}, {"TO"}};
   else
     columns = {{"ENDPOINTS"}};
+  columns.push_back({"PAIR"});
   columns.push_back({"SIZE", true});
   for (const Scale& scale : scales)
     columns.push_back({fmt::format("MEDIAN {}", scale.label), true});

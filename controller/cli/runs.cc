@@ -4,6 +4,7 @@
 #include "controller/cli/commands.h"
 #include "controller/cli/follow.h"
 #include "controller/cli/inputs.h"
+#include "controller/cli/peer_commands.h"
 #include "controller/cli/results_table.h"
 #include "controller/cli/run_report.h"
 #include "controller/cli/table.h"
@@ -142,6 +143,10 @@ Result<int> show_run(Session& session, const Arguments& arguments) {
   railgauge::api::RunRef ref;
   ref.set_run_id(arguments.operand(0));
   const RunDetail detail = RG_TRY(call(session, &Control::StubInterface::GetRun, ref));
+  if (arguments.has("as")) {
+    print_peer_commands(session.output, RG_TRY(peer_commands(detail, arguments.value("as"))));
+    return 0;
+  }
   if (print_document(session.output, detail, "tasks")) return 0;
   print_run(session.output, detail, arguments.has("phases"));
   return 0;

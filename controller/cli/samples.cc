@@ -1,5 +1,7 @@
 #include "controller/cli/samples.h"
 
+#include <fmt/format.h>
+
 namespace railgauge::cli {
 namespace {
 
@@ -27,6 +29,18 @@ void add_node(NodeList& list, const std::string& name, const std::string& state)
   nic->set_rate_bits_per_second(100e9);
   nic->set_firmware("22.38.1002");
   nic->set_driver("mlx5_core");
+  if (name == "n10") return;
+  for (const int index : {0, 1}) {
+    railgauge::api::Gpu* gpu = node->add_gpus();
+    gpu->set_name(fmt::format("gpu{}", index));
+    gpu->set_pci_address(index == 0 ? "0000:17:00.0" : "0000:9f:00.0");
+    gpu->set_uuid(fmt::format("GPU-0011-{}", index));
+    gpu->set_model("NVIDIA H200");
+    gpu->set_state("active");
+    gpu->set_driver("nvidia");
+    gpu->set_vbios("96.00.bc.00.01");
+    gpu->set_numa_node_plus_one(static_cast<std::uint32_t>(index) + 1);
+  }
 }
 
 ResultPoint base_point(const std::string& kernel, const std::string& from, const std::string& to) {
@@ -218,6 +232,7 @@ RunDetail sample_detail() {
     task->set_state("ended");
     task->set_outcome("passed");
     task->set_attempts(id == "t1" ? 1 : 2);
+    (*task->mutable_parameters())["sizes"] = id == "t1" ? "8" : "64KiB";
     RankDetail* rank = task->add_ranks();
     rank->set_node("n1");
     rank->set_endpoint("mlx5_0:1");
@@ -246,6 +261,18 @@ ResultList sample_results() {
   wrong.mutable_point()->set_verified(false);
   wrong.mutable_point()->set_synthetic(true);
   *list.add_points() = wrong;
+  for (const std::string pair : {"gpu0>gpu1", "gpu1>gpu0"}) {
+    ResultPoint peer = bandwidth("n1/gpu0", "", 391.5e9);
+    peer.set_kernel("cuda.peer_copy_bw");
+    peer.clear_endpoints();
+    peer.add_endpoints("n1");
+    peer.mutable_facts()->erase("port_rate_bits_per_second");
+    peer.mutable_point()->set_pair(pair);
+    peer.mutable_point()->set_throttled(pair == "gpu1>gpu0");
+    if (peer.point().throttled())
+      (*peer.mutable_point()->mutable_facts())["throttle_reasons"] = "sw_power_cap";
+    *list.add_points() = peer;
+  }
   return list;
 }
 

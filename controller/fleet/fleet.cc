@@ -58,7 +58,12 @@ std::vector<StoredRecords> summary_of(const api::RecordBatch& batch) {
 }  // namespace
 
 Fleet::Fleet(fleet::EventLoop& loop, store::Store& store, FleetOptions options)
-    : loop_(loop), store_(store), options_(options), roster_(options.roster) {}
+    : loop_(loop), store_(store), options_(options), roster_(options.roster) {
+  const auto known = store_.list_nodes();
+  if (!known) spdlog::warn("names of known nodes not read: {}", known.error().message);
+  for (const store::NodeRow& node : known.value_or(std::vector<store::NodeRow>{}))
+    roster_.recall(node.name, node.node_id, fleet::monotonic_seconds());
+}
 
 std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, auth::Peer peer) {
   const Session session = next_session_++;

@@ -62,7 +62,8 @@ struct NodeState {
 
 class Fleet {
  public:
-  // Loop and store outlive it. The listener is set before the first stream.
+  // Loop and store outlive it; the store's nodes keep their names for a while. The listener is set
+  // before the first stream.
   Fleet(fleet::EventLoop& loop, store::Store& store, FleetOptions options = {});
   void set_listener(FleetListener* listener) { listener_ = listener; }
 

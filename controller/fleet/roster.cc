@@ -4,6 +4,14 @@
 
 namespace railgauge::fleet {
 
+void Roster::recall(const std::string& name, const std::string& node_id, double now) {
+  nodes_[name] = {.node_id = node_id,
+                  .incarnation = {},
+                  .presence = NodePresence::kDetached,
+                  .since = now,
+                  .last_seen = now};
+}
+
 Result<Roster::Attached> Roster::attach(Session session, const std::string& name,
                                         const std::string& node_id, const std::string& incarnation,
                                         double now) {
@@ -16,7 +24,7 @@ Result<Roster::Attached> Roster::attach(Session session, const std::string& name
                     "another name or stop the other agent",
                     name, node.node_id, node_id));
   Attached attached{Arrival::kNew, std::nullopt};
-  if (held)
+  if (held && !node.incarnation.empty())
     attached.arrival = node.incarnation == incarnation ? Arrival::kResumed : Arrival::kRestarted;
   if (node.presence == NodePresence::kAttached) {
     attached.replaced = node.session;
@@ -49,11 +57,12 @@ Roster::Expired Roster::expire(double now) {
     if (node.presence == NodePresence::kAttached &&
         now >= node.last_seen + options_.silence_seconds)
       expired.silent.push_back(node.session);
-    if (node.presence == NodePresence::kDetached && now >= node.since + options_.grace_seconds) {
-      node.presence = NodePresence::kLost;
-      node.since = now;
-      expired.lost.push_back(name);
-    }
+    const bool recalled = node.incarnation.empty();
+    const double grace = recalled ? options_.recall_seconds : options_.grace_seconds;
+    if (node.presence != NodePresence::kDetached || now < node.since + grace) continue;
+    node.presence = NodePresence::kLost;
+    node.since = now;
+    if (!recalled) expired.lost.push_back(name);  // else nobody here had it to lose
   }
   return expired;
 }

@@ -19,6 +19,8 @@ enum class NodePresence { kAttached, kDetached, kLost };
 struct RosterOptions {
   double silence_seconds = 12;  // without a message a stream is taken for dead
   double grace_seconds = 10;    // a detached agent may come back as the same incarnation
+  double recall_seconds = 30;   // a name known from before keeps its node id so long: agents that
+                                // lost their controller wait up to their longest back-off
 };
 
 class Roster {
@@ -34,6 +36,10 @@ class Roster {
     Arrival arrival;
     std::optional<Session> replaced;  // the old stream, to be told and closed
   };
+  // A node that an earlier controller knew: its name is held for recall_seconds, though it is not
+  // here and no task of ours can be on it. Before the first attach.
+  void recall(const std::string& name, const std::string& node_id, double now);
+
   // kAlreadyExists: another node id holds the name (and has not been lost).
   Result<Attached> attach(Session session, const std::string& name, const std::string& node_id,
                           const std::string& incarnation, double now);
@@ -49,7 +55,7 @@ class Roster {
 
   struct Node {
     std::string node_id;
-    std::string incarnation;
+    std::string incarnation;  // "": recalled, never attached to this controller
     Session session = 0;
     NodePresence presence = NodePresence::kLost;
     double since = 0;  // of the presence

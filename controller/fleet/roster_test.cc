@@ -69,6 +69,24 @@ TEST(Roster, AnotherIdUnderATakenNameIsRefusedUntilTheHolderIsLost) {
   EXPECT_EQ(roster.attach(4, "n1", "other", "x", 12)->arrival, Roster::Arrival::kNew);
 }
 
+TEST(Roster, ARecalledNameIsHeldForItsNodeAndThenGivenUpInSilence) {
+  Roster roster({.grace_seconds = 10, .recall_seconds = 60});
+  roster.recall("n1", "id", 0);
+  const auto other = roster.attach(1, "n1", "other", "x", 59);
+  ASSERT_FALSE(other);
+  EXPECT_THAT(other.error().message, HasSubstr("n1 is held by node id id, so id other"));
+  EXPECT_THAT(roster.expire(59).lost, IsEmpty());
+  EXPECT_THAT(roster.expire(60).lost, IsEmpty()) << "it was not here to be lost";
+  EXPECT_EQ(roster.attach(2, "n1", "other", "x", 61)->arrival, Roster::Arrival::kNew);
+}
+
+TEST(Roster, ARecalledNodeThatComesIsNew) {
+  Roster roster;
+  roster.recall("n1", "id", 0);
+  EXPECT_EQ(roster.attach(1, "n1", "id", "a", 1)->arrival, Roster::Arrival::kNew);
+  EXPECT_EQ(roster.attach(2, "n1", "id", "a", 2)->arrival, Roster::Arrival::kResumed);
+}
+
 TEST(Roster, SilenceEndsAStreamAndGraceThenTheNode) {
   Roster roster({.silence_seconds = 12, .grace_seconds = 10});
   ASSERT_TRUE(roster.attach(1, "n1", "id", "a", 0));

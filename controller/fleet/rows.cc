@@ -29,6 +29,16 @@ store::NodeRow row_of(const NodeState& node) {
     endpoint.numa_node_plus_one = nic.numa_node_plus_one();
     row.endpoints.push_back(std::move(endpoint));
   }
+  for (const api::Gpu& gpu : hello.gpus())
+    row.endpoints.push_back({.kind = "gpu",
+                             .device = gpu.name(),
+                             .pci_address = gpu.pci_address(),
+                             .guid = gpu.uuid(),
+                             .state = gpu.state(),
+                             .driver = gpu.driver(),
+                             .firmware = gpu.vbios(),
+                             .model = gpu.model(),
+                             .numa_node_plus_one = gpu.numa_node_plus_one()});
   return row;
 }
 

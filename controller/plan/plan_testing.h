@@ -35,7 +35,8 @@ inline KernelInfo fake_kernel(std::string name, std::string metric) {
   return kernel;
 }
 
-// fake.lat and fake.bw for pairs on NICs, fake.group for any number of ranks without endpoints.
+// fake.lat and fake.bw for pairs on NICs, fake.group for any number of ranks without endpoints,
+// fake.gpu and fake.nic for one rank on such an endpoint.
 inline std::vector<KernelInfo> fake_kernels() {
   KernelInfo bandwidth = fake_kernel("fake.bw", "bandwidth_bytes_per_second");
   add_parameter(bandwidth, "depth", "integer", "16", true);
@@ -45,7 +46,14 @@ inline std::vector<KernelInfo> fake_kernels() {
   group.set_min_ranks(1);
   group.set_max_ranks(0);
   group.set_endpoint_kind("none");
-  return {fake_kernel("fake.lat", "latency_ns"), bandwidth, group};
+  KernelInfo gpu = fake_kernel("fake.gpu", "bandwidth_bytes_per_second");
+  gpu.set_min_ranks(1);
+  gpu.set_max_ranks(1);
+  gpu.set_endpoint_kind("gpu");
+  KernelInfo nic = gpu;
+  nic.set_name("fake.nic");
+  nic.set_endpoint_kind("nic");
+  return {fake_kernel("fake.lat", "latency_ns"), bandwidth, group, gpu, nic};
 }
 
 // n1 to nN, each with one active port of 8 Gb/s.

@@ -58,24 +58,45 @@ struct Choice {
   double rate_bits_per_second = 0;
 };
 
-Choice choose_endpoint(const PlanNode& node, const std::string& kind, const std::string& wanted) {
-  if (kind == "none" || kind.empty()) return {};
+// Of the kind, and of the name where one is wanted: active ones first, then by slot, which a driver
+// upgrade does not change; software devices, without one, come last.
+std::vector<const NodeEndpoint*> candidates_of(const PlanNode& node, const std::string& kind,
+                                               const std::string& wanted) {
   std::vector<const NodeEndpoint*> candidates;
   for (const NodeEndpoint& endpoint : node.endpoints)
     if (endpoint.kind == kind && (wanted.empty() || endpoint.name == wanted))
       candidates.push_back(&endpoint);
-  if (candidates.empty())
-    return {.reason = wanted.empty() ? fmt::format("{} has no {}", node.name, kind)
-                                     : fmt::format("{} has no {} {}", node.name, kind, wanted)};
-  // By slot, which a driver upgrade does not change; software devices, without one, come last.
-  const auto* best = *std::ranges::min_element(candidates, {}, [](const NodeEndpoint* endpoint) {
+  std::ranges::sort(candidates, {}, [](const NodeEndpoint* endpoint) {
     return std::tuple(!endpoint->active, endpoint->pci_address.empty(),
                       std::string_view(endpoint->pci_address), std::string_view(endpoint->name));
   });
-  if (!best->active)
-    return {.reason = wanted.empty() ? fmt::format("{} has no active {}", node.name, kind)
-                                     : fmt::format("{}/{} is not active", node.name, wanted)};
-  return {.endpoint = best->name, .rate_bits_per_second = best->rate_bits_per_second};
+  return candidates;
+}
+
+Choice choice_of(const PlanNode& node, const NodeEndpoint& endpoint) {
+  if (!endpoint.active)
+    return {.reason = fmt::format("{}/{} is not active", node.name, endpoint.name)};
+  return {.endpoint = endpoint.name, .rate_bits_per_second = endpoint.rate_bits_per_second};
+}
+
+// One, or with `each` as many as the node has; at least one, for the reason.
+std::vector<Choice> choose_endpoints(const PlanNode& node, const std::string& kind,
+                                     const Placement& placement) {
+  if (kind == "none" || kind.empty()) return {Choice{}};
+  const std::string& wanted = placement.endpoint;
+  const auto candidates = candidates_of(node, kind, wanted);
+  if (candidates.empty())
+    return {{.reason = wanted.empty() ? fmt::format("{} has no {}", node.name, kind)
+                                      : fmt::format("{} has no {} {}", node.name, kind, wanted)}};
+  if (!placement.each.empty()) {
+    std::vector<Choice> all;
+    all.reserve(candidates.size());
+    for (const NodeEndpoint* endpoint : candidates) all.push_back(choice_of(node, *endpoint));
+    return all;
+  }
+  if (!candidates.front()->active && wanted.empty())
+    return {{.reason = fmt::format("{} has no active {}", node.name, kind)}};
+  return {choice_of(node, *candidates.front())};
 }
 
 // One stage while its tasks are laid out.
@@ -85,7 +106,7 @@ struct StagePlan {
   const KernelInfo& kernel;
   Params params{};
   std::vector<std::string> identity{};
-  std::vector<Choice> choices{};  // by node
+  std::vector<std::vector<Choice>> choices{};  // by node; more than one only with `each`
 };
 
 Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index,
@@ -100,14 +121,33 @@ Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index,
   StagePlan plan{.stage = stage, .index = index, .kernel = *kernel, .params = std::move(*params)};
   for (const ParameterInfo& parameter : kernel->parameters())
     if (parameter.identity()) plan.identity.push_back(parameter.name());
+  if (!stage.placement.each.empty() && kernel->endpoint_kind() != stage.placement.each)
+    return refuse(fmt::format("stage {}: each: {} does not fit {}, which runs on {}", index,
+                              stage.placement.each, kernel->name(), kernel->endpoint_kind()));
   for (const PlanNode& node : nodes)
-    plan.choices.push_back(
-        choose_endpoint(node, kernel->endpoint_kind(), stage.placement.endpoint));
+    plan.choices.push_back(choose_endpoints(node, kernel->endpoint_kind(), stage.placement));
   return plan;
 }
 
-// Node indices of each task, by round within the stage.
-using Round = std::vector<std::vector<std::size_t>>;
+// Where a rank is: a node, and which of its choices.
+struct Seat {
+  std::size_t node;
+  std::size_t choice = 0;
+};
+// The seats of each task, by round within the stage.
+using Round = std::vector<std::vector<Seat>>;
+
+// One task a node at once; with `each` the nodes' endpoints one after the other, since they share
+// the node's PCIe and memory.
+std::vector<Round> lay_out_local(const StagePlan& plan) {
+  std::vector<Round> rounds;
+  for (std::size_t node = 0; node < plan.choices.size(); ++node)
+    for (std::size_t choice = 0; choice < plan.choices[node].size(); ++choice) {
+      if (rounds.size() <= choice) rounds.emplace_back();
+      rounds[choice].push_back({{node, choice}});
+    }
+  return rounds;
+}
 
 Result<std::vector<Round>> lay_out(const StagePlan& plan, std::size_t nodes) {
   const auto fits = [&](std::size_t ranks) {
@@ -131,27 +171,27 @@ Result<std::vector<Round>> lay_out(const StagePlan& plan, std::size_t nodes) {
   if (kind == PlacementKind::kPairs) {
     for (const auto& pairs : pair_rounds(nodes)) {
       Round round;
-      for (const auto& [first, second] : pairs) round.push_back({first, second});
+      for (const auto& [first, second] : pairs) round.push_back({{first}, {second}});
       rounds.push_back(std::move(round));
     }
     return rounds;
   }
-  rounds.emplace_back(kind == PlacementKind::kGroup ? 1 : nodes);
-  for (std::size_t i = 0; i < nodes; ++i)
-    rounds.front()[kind == PlacementKind::kGroup ? 0 : i].push_back(i);
+  if (kind == PlacementKind::kLocal) return lay_out_local(plan);
+  rounds.emplace_back(1);
+  for (std::size_t i = 0; i < nodes; ++i) rounds.front().front().push_back({i});
   return rounds;
 }
 
 PlannedTask make_task(const StagePlan& plan, std::span<const PlanNode> nodes,
-                      const std::vector<std::size_t>& ranks) {
+                      const std::vector<Seat>& ranks) {
   PlannedTask task{.stage = plan.index,
                    .kernel = plan.kernel.name(),
                    .parameters = plan.params.effective(),
                    .identity_parameters = plan.identity};
   double slowest = 0;
-  for (const std::size_t rank : ranks) {
-    const Choice& choice = plan.choices[rank];
-    task.ranks.push_back({.node = nodes[rank].name, .endpoint = choice.endpoint});
+  for (const Seat& seat : ranks) {
+    const Choice& choice = plan.choices[seat.node][seat.choice];
+    task.ranks.push_back({.node = nodes[seat.node].name, .endpoint = choice.endpoint});
     if (!choice.reason.empty())
       task.waived_reason += (task.waived_reason.empty() ? "" : "; ") + choice.reason;
     const double rate = choice.rate_bits_per_second;

@@ -121,6 +121,66 @@ TEST(Planner, TakesTheEndpointThatTheStageNames) {
   EXPECT_EQ(plan->tasks.at(0).ranks.at(0).endpoint, "rxe1:1");
 }
 
+// n1 with gpu0 and gpu1, n2 with gpu0 alone; the numbers are not in the order of the slots.
+std::vector<PlanNode> gpu_nodes() {
+  std::vector<PlanNode> nodes = some_nodes(2);
+  for (PlanNode& node : nodes)
+    node.endpoints.push_back(
+        {.kind = "gpu", .name = "gpu0", .pci_address = "0000:9f:00.0", .active = true});
+  nodes[0].endpoints.push_back(
+      {.kind = "gpu", .name = "gpu1", .pci_address = "0000:17:00.0", .active = true});
+  return nodes;
+}
+
+std::vector<std::string> placed(const Plan& plan) {
+  std::vector<std::string> out;
+  for (const PlannedTask& task : plan.tasks)
+    out.push_back(fmt::format("{} {}/{}{}", task.round, task.ranks.at(0).node,
+                              task.ranks.at(0).endpoint, task.waived_reason));
+  return out;
+}
+
+Stage each_gpu() {
+  Stage stage = stage_of("fake.gpu", PlacementKind::kLocal);
+  stage.placement.each = "gpu";
+  return stage;
+}
+
+TEST(Planner, EachTakesANodesGpusOneAfterTheOtherAndNodesSideBySide) {
+  const auto plan = make_plan(suite_of({each_gpu()}), gpu_nodes(), fake_kernels());
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_THAT(placed(*plan), ElementsAre("0 n1/gpu1", "0 n2/gpu0", "1 n1/gpu0"));
+  EXPECT_EQ(plan->rounds, 2u);
+  EXPECT_DOUBLE_EQ(plan->expected_seconds, 2 * plan->tasks.at(0).expected_seconds);
+}
+
+TEST(Planner, EachWaivesWhatIsNotActiveByNameAndNodesWithout) {
+  std::vector<PlanNode> nodes = gpu_nodes();
+  nodes[0].endpoints.back().active = false;
+  nodes[1].endpoints.clear();
+  const auto plan = make_plan(suite_of({each_gpu()}), nodes, fake_kernels());
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_THAT(placed(*plan),
+              ElementsAre("0 n1/gpu0", "0 n2/n2 has no gpu", "1 n1/n1/gpu1 is not active"));
+}
+
+TEST(Planner, EachTakesPortsToo) {
+  std::vector<PlanNode> nodes = some_nodes(1);
+  nodes[0].endpoints.push_back({.kind = "nic", .name = "rxe1:1", .active = true});
+  Stage stage = stage_of("fake.nic", PlacementKind::kLocal);
+  stage.placement.each = "nic";
+  const auto plan = make_plan(suite_of({stage}), nodes, fake_kernels());
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_THAT(placed(*plan), ElementsAre("0 n1/rxe0:1", "1 n1/rxe1:1"));
+}
+
+TEST(Planner, WithoutEachALocalStageTakesOneGpuANode) {
+  const auto plan = make_plan(suite_of({stage_of("fake.gpu", PlacementKind::kLocal)}), gpu_nodes(),
+                              fake_kernels());
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_THAT(placed(*plan), ElementsAre("0 n1/gpu1", "0 n2/gpu0"));
+}
+
 TEST(Planner, ANodeWithoutAFittingEndpointIsWaivedNotDropped) {
   std::vector<PlanNode> nodes = some_nodes(3);
   nodes[1].endpoints.clear();
@@ -187,6 +247,10 @@ TEST(Planner, RefusesWhatCannotBePlannedAndSaysWhy) {
               HasSubstr("\"fake.gone\" is unknown here"));
   EXPECT_THAT(refused(suite_of({stage_of("fake.lat", PlacementKind::kGroup)}), some_nodes(3)),
               HasSubstr("takes 2 to 2 ranks, the placement gives 3"));
+  Stage each = stage_of("fake.group", PlacementKind::kLocal);
+  each.placement.each = "gpu";
+  EXPECT_THAT(refused(suite_of({each}), some_nodes(2)),
+              HasSubstr("each: gpu does not fit fake.group, which runs on none"));
   Stage wrong = stage_of("fake.lat", PlacementKind::kPairs);
   wrong.parameters["iterations"] = "-1";
   EXPECT_THAT(refused(suite_of({wrong}), some_nodes(2)), HasSubstr("iterations"));

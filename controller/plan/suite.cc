@@ -23,6 +23,7 @@ constexpr std::size_t kMaxSummaryBytes = 400;
 constexpr std::size_t kMaxParameterBytes = 4'096;
 constexpr std::size_t kMaxListElements = 256;
 constexpr std::int64_t kMaxPort = 255;
+constexpr std::int64_t kMaxGpu = 255;
 
 bool is_word(std::string_view text) {
   return text.size() <= kMaxNameBytes && std::ranges::all_of(text, [](char c) {
@@ -167,7 +168,7 @@ class SuiteReader {
         {"pairs", PlacementKind::kPairs},
         {"group", PlacementKind::kGroup},
         {"local", PlacementKind::kLocal}};
-    const std::vector<std::string> optional{"pairs", "group", "local", "endpoint"};
+    const std::vector<std::string> optional{"pairs", "group", "local", "endpoint", "each"};
     const YamlMap map(value, {}, optional);
     const YamlValue* chosen = nullptr;
     for (const auto& [name, kind] : kKinds) {
@@ -183,17 +184,46 @@ class SuiteReader {
     if (chosen == nullptr && value.is_map())
       value.problem("needs one of pairs: all, group: all, local: all");
     if (const YamlValue* endpoint = map.find("endpoint")) read_endpoint(*endpoint, stage);
+    if (const YamlValue* each = map.find("each")) read_each(*each, kernel, stage);
     if (chosen != nullptr && kernel != nullptr) check_ranks(*chosen, *kernel, stage.placement.kind);
   }
 
-  static void read_endpoint(const YamlValue& value, Stage& stage) {
-    const auto text = value.text("DEV:PORT, as in mlx5_0:1");
+  static void read_each(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
+    const auto text = value.text("gpu or nic");
     if (!text) return;
+    if (*text != "gpu" && *text != "nic")
+      return value.problem(fmt::format("is {}; allowed: gpu, nic", in_quotes(*text)));
+    if (stage.placement.kind != PlacementKind::kLocal)
+      return value.key_problem("only with local: all, one task for each endpoint of a node");
+    if (!stage.placement.endpoint.empty())
+      return value.key_problem("endpoint names one of a node's endpoints, each takes them all");
+    if (kernel != nullptr && kernel->endpoint_kind() != *text)
+      return value.problem(fmt::format("is {}; {} runs on {}", *text, kernel->name(),
+                                       kernel->endpoint_kind() == "none"
+                                           ? "no endpoint, once a node: leave out each"
+                                           : kernel->endpoint_kind()));
+    stage.placement.each = *text;
+  }
+
+  static bool is_gpu_name(std::string_view text) {
+    const auto number =
+        text.starts_with("gpu") ? parse_integer(text.substr(3)) : parse_integer("-");
+    return number && *number >= 0 && *number <= kMaxGpu && text == fmt::format("gpu{}", *number);
+  }
+
+  static void read_endpoint(const YamlValue& value, Stage& stage) {
+    const auto text = value.text("DEV:PORT, as in mlx5_0:1, or gpuN");
+    if (!text) return;
+    if (is_gpu_name(*text)) {
+      stage.placement.endpoint = *text;
+      return;
+    }
     const std::size_t colon = text->rfind(':');
     const auto port = parse_integer(colon == std::string::npos ? "" : text->substr(colon + 1));
     if (!port || *port < 1 || *port > kMaxPort || colon == 0 || !is_word(text->substr(0, colon)))
-      return value.problem(fmt::format("is {}; must be DEV:PORT, as in mlx5_0:1, port 1 to {}",
-                                       in_quotes(*text), kMaxPort));
+      return value.problem(
+          fmt::format("is {}; must be DEV:PORT, as in mlx5_0:1, port 1 to {}, or gpuN",
+                      in_quotes(*text), kMaxPort));
     stage.placement.endpoint = *text;
   }
 

@@ -33,8 +33,11 @@ enum class PlacementKind : std::uint8_t {
 
 struct Placement {
   PlacementKind kind = PlacementKind::kPairs;
-  // "DEV:PORT", the same on every node; "" takes each node's first active port.
+  // "DEV:PORT" or "gpuN", the same on every node; "" takes each node's first active one.
   std::string endpoint{};
+  // "gpu" or "nic", with kLocal: a task for each of a node's endpoints of that kind, those of one
+  // node one after the other. "": one task a node.
+  std::string each{};
 };
 
 struct Stage {

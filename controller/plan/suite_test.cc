@@ -117,6 +117,7 @@ TEST(Suite, WrongTypesAreNamed) {
   EXPECT_THAT(problem_of(with("{pairs: all}", "{pairs: all, group: all}")),
               HasSubstr("exclude each other"));
   EXPECT_THAT(problem_of(with("rxe0:1", "rxe0")), HasSubstr("must be DEV:PORT"));
+  EXPECT_THAT(problem_of(with("rxe0:1", "gpu01")), HasSubstr("or gpuN"));
   EXPECT_THAT(problem_of(with("rxe0:1", "rxe0:999")), HasSubstr("port 1 to 255"));
   EXPECT_THAT(problem_of(with("12.5", "soon")), HasSubstr("must be a number of seconds above 0"));
   EXPECT_THAT(problem_of(with("12.5", "0")), HasSubstr("above 0 and at most 86400"));
@@ -126,9 +127,10 @@ TEST(Suite, WrongTypesAreNamed) {
 }
 
 TEST(Suite, KernelsAndParametersAreHeldAgainstTheirDeclarations) {
-  EXPECT_THAT(problem_of(with("kernel: fake.lat", "kernel: fake.let")),
-              HasSubstr("x.yaml:7:13: stages[0].kernel: unknown kernel \"fake.let\"; known: "
-                        "fake.lat, fake.bw, fake.group; did you mean \"fake.lat\"?"));
+  EXPECT_THAT(
+      problem_of(with("kernel: fake.lat", "kernel: fake.let")),
+      HasSubstr("x.yaml:7:13: stages[0].kernel: unknown kernel \"fake.let\"; known: "
+                "fake.lat, fake.bw, fake.group, fake.gpu, fake.nic; did you mean \"fake.lat\"?"));
   EXPECT_THAT(problem_of(with("depth: 4", "dept: 4")),
               HasSubstr("x.yaml:13:7: stages[1].parameters.dept: unknown parameter of fake.bw; "
                         "allowed here: sizes, iterations, time_cap, depth; did you mean"));
@@ -282,6 +284,34 @@ TEST(Suite, AKeyPutAnywhereIsRefused) {
       EXPECT_FALSE(read(text).suite) << text;
     }
   }
+}
+
+std::string local(std::string_view kernel, std::string_view placement) {
+  return fmt::format(
+      "version: 1\nmetadata: {{name: x}}\nstages:\n  - {{kernel: {}, placement: {{{}}}}}\n", kernel,
+      placement);
+}
+
+TEST(Suite, AStageMayTakeEachOfANodesEndpoints) {
+  const SuiteReading gpus = read(local("fake.gpu", "local: all, each: gpu"));
+  ASSERT_TRUE(gpus.suite);
+  EXPECT_EQ(gpus.suite->stages.at(0).placement.each, "gpu");
+  const SuiteReading one = read(local("fake.gpu", "local: all, endpoint: gpu3"));
+  ASSERT_TRUE(one.suite);
+  EXPECT_EQ(one.suite->stages.at(0).placement.endpoint, "gpu3");
+}
+
+TEST(Suite, EachIsCheckedAgainstPlacementAndKernel) {
+  EXPECT_THAT(problem_of(local("fake.gpu", "local: all, each: cpu")),
+              HasSubstr("is \"cpu\"; allowed: gpu, nic"));
+  EXPECT_THAT(problem_of(local("fake.lat", "pairs: all, each: nic")),
+              HasSubstr("placement.each: only with local: all"));
+  EXPECT_THAT(problem_of(local("fake.gpu", "local: all, each: gpu, endpoint: gpu0")),
+              HasSubstr("each takes them all"));
+  EXPECT_THAT(problem_of(local("fake.gpu", "local: all, each: nic")),
+              HasSubstr("is nic; fake.gpu runs on gpu"));
+  EXPECT_THAT(problem_of(local("fake.group", "local: all, each: gpu")),
+              HasSubstr("fake.group runs on no endpoint, once a node: leave out each"));
 }
 
 }  // namespace

@@ -144,9 +144,9 @@ Status Interner::put_attributes(std::int64_t endpoint, const EndpointRow& row, d
   const auto same = RG_TRY(connection_.integer(
       "SELECT 1 FROM endpoint_attribute WHERE endpoint=?1 AND valid_to IS NULL AND device=?2 AND "
       "netdev=?3 AND guid=?4 AND link_layer=?5 AND driver=?6 AND firmware=?7 AND "
-      "rate_bits_per_second=?8 AND active_mtu_bytes=?9 AND numa_node_plus_one=?10",
+      "rate_bits_per_second=?8 AND active_mtu_bytes=?9 AND numa_node_plus_one=?10 AND model=?11",
       endpoint, row.device, row.netdev, row.guid, row.link_layer, row.driver, row.firmware, rate,
-      mtu, row.numa_node_plus_one));
+      mtu, row.numa_node_plus_one, row.model));
   if (same) return {};
   RG_TRY_OK(
       connection_.execute("UPDATE endpoint_attribute SET valid_to=max(?2, valid_from) "
@@ -155,26 +155,26 @@ Status Interner::put_attributes(std::int64_t endpoint, const EndpointRow& row, d
   // Two changes at one instant, or a clock that stepped back: the later one counts.
   RG_TRY_OK(connection_.execute(
       "INSERT INTO endpoint_attribute (endpoint, valid_from, device, netdev, guid, link_layer, "
-      "driver, firmware, rate_bits_per_second, active_mtu_bytes, numa_node_plus_one) "
+      "driver, firmware, rate_bits_per_second, active_mtu_bytes, numa_node_plus_one, model) "
       "VALUES (?1, max(?11, coalesce((SELECT max(valid_from) + 1e-6 FROM endpoint_attribute "
-      "WHERE endpoint=?1), ?11)), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+      "WHERE endpoint=?1), ?11)), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?12)",
       endpoint, row.device, row.netdev, row.guid, row.link_layer, row.driver, row.firmware, rate,
-      mtu, row.numa_node_plus_one, now));
+      mtu, row.numa_node_plus_one, now, row.model));
   forget();  // a device's name may mean another slot now
   return {};
 }
 
 Result<std::int64_t> Interner::series(const SeriesKey& key, const Point& point) {
   const std::string endpoints = fmt::format("{}", fmt::join(key.endpoints, ","));
-  std::string text =
-      fmt::format("s{} {} {} {} {} {} {} {}", key.kernel, key.revision, point.metric(),
-                  point.meaning(), point.message_bytes(), key.rank, endpoints, key.parameters);
+  std::string text = fmt::format("s{} {} {} {} {} {} {} {} {}", key.kernel, key.revision,
+                                 point.metric(), point.meaning(), point.message_bytes(), key.rank,
+                                 endpoints, point.pair(), key.parameters);
   if (const auto known = recall(text)) return *known;
   const auto found = RG_TRY(connection_.integer(
       "SELECT id FROM series WHERE kernel=?1 AND metric=?2 AND message_bytes=?3 AND endpoints=?4 "
-      "AND revision=?5 AND meaning=?6 AND rank=?7 AND parameters=?8",
+      "AND revision=?5 AND meaning=?6 AND rank=?7 AND parameters=?8 AND pair=?9",
       key.kernel, point.metric(), point.message_bytes(), endpoints, key.revision, point.meaning(),
-      key.rank, key.parameters));
+      key.rank, key.parameters, point.pair()));
   const std::int64_t id = found ? *found : RG_TRY(insert_series(key, point, endpoints));
   remember(std::move(text), id);
   return id;
@@ -184,9 +184,10 @@ Result<std::int64_t> Interner::insert_series(const SeriesKey& key, const Point& 
                                              const std::string& endpoints) {
   RG_TRY_OK(connection_.execute(
       "INSERT INTO series (kernel, revision, metric, meaning, message_bytes, rank, parameters, "
-      "endpoints, unit, larger_is_better) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+      "endpoints, unit, larger_is_better, pair) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
+      "?11)",
       key.kernel, key.revision, point.metric(), point.meaning(), point.message_bytes(), key.rank,
-      key.parameters, endpoints, point.unit(), point.larger_is_better()));
+      key.parameters, endpoints, point.unit(), point.larger_is_better(), point.pair()));
   const std::int64_t id = connection_.last_id();
   int position = 0;
   for (const std::int64_t endpoint : key.endpoints)

@@ -90,6 +90,8 @@ Fault check_point(const Point& point) {
   if (auto fault = check_word("metric", point.metric())) return fault;
   if (!point.meaning().empty())
     if (auto fault = check_word("meaning", point.meaning())) return fault;
+  if (!point.pair().empty())
+    if (auto fault = check_word("pair", point.pair())) return fault;
   if (auto fault = check_text("stop reason", point.stop_reason())) return fault;
   if (auto fault = check_map("facts", point.facts())) return fault;
   const Histogram& histogram = point.histogram();

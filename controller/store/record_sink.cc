@@ -29,7 +29,7 @@ std::string key_text(const RecordKey& key) {
 
 std::int64_t flags_of(const Point& point) {
   return (point.converged() ? kFlagConverged : 0) | (point.synthetic() ? kFlagSynthetic : 0) |
-         (point.verified() ? kFlagVerified : 0);
+         (point.verified() ? kFlagVerified : 0) | (point.throttled() ? kFlagThrottled : 0);
 }
 
 template <class Message, class Value>

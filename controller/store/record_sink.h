@@ -25,6 +25,7 @@ inline constexpr std::int64_t kMaxEvents = 100'000;  // likewise
 inline constexpr std::int64_t kFlagConverged = 1;
 inline constexpr std::int64_t kFlagSynthetic = 2;
 inline constexpr std::int64_t kFlagVerified = 4;
+inline constexpr std::int64_t kFlagThrottled = 8;
 
 // Adds an event, dropping the oldest past kMaxEvents.
 Status insert_event(Connection& connection, const EventRow& event);

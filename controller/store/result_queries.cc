@@ -25,7 +25,7 @@ constexpr std::string_view kSelect =
     "sample_count, median, median_low, median_high, p99, p999, effective_sample_count, flags, "
     "distribution.min, distribution.max, mean, stddev, p25, p75, p90, lag1_autocorrelation, "
     "warmup_count, distribution.measure_ns, stop_reason, "
-    "point.fact_set, rank.parameter_set, rank.fact_set, attempt.id, task.id ";
+    "point.fact_set, rank.parameter_set, rank.fact_set, attempt.id, task.id, series.pair ";
 
 constexpr std::string_view kWide =
     "CROSS JOIN point ON point.rank=chosen_rank AND point.sequence=chosen_sequence "
@@ -98,6 +98,7 @@ Point point_of(const Rows& rows) {
   point.set_converged((flags & kFlagConverged) != 0);
   point.set_synthetic((flags & kFlagSynthetic) != 0);
   point.set_verified((flags & kFlagVerified) != 0);
+  point.set_throttled((flags & kFlagThrottled) != 0);
   point.set_min(rows.real(23));
   point.set_max(rows.real(24));
   point.set_mean(rows.real(25));
@@ -109,6 +110,7 @@ Point point_of(const Rows& rows) {
   point.set_warmup_count(rows.real(31));
   point.set_measure_ns(rows.real(32));
   point.set_stop_reason(rows.text(33));
+  point.set_pair(rows.text(39));
   return point;
 }
 

@@ -24,11 +24,12 @@ struct EndpointRow {
   std::uint32_t port = 0;     // 0 for a GPU
   std::string pci_address{};  // "" for a software device: then the netdev names the slot
   std::string netdev{};
-  std::string guid{};
+  std::string guid{};        // a GPU's UUID
   std::string state{};       // "active", "down", ...; the last one seen, no history
   std::string link_layer{};  // "ethernet", "infiniband"
   std::string driver{};
-  std::string firmware{};
+  std::string firmware{};  // a GPU's VBIOS
+  std::string model{};     // "NVIDIA H200"; "" for a NIC
   double rate_bits_per_second = 0;
   double active_mtu_bytes = 0;           // 0: unknown
   std::uint32_t numa_node_plus_one = 0;  // 0: unknown

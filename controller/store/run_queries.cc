@@ -226,7 +226,7 @@ namespace {
 Status read_endpoints(Connection& connection, std::int64_t node, NodeRow& row) {
   Rows rows = RG_TRY(connection.query(
       "SELECT kind, device, port, slot, netdev, guid, state, link_layer, driver, firmware, "
-      "rate_bits_per_second, active_mtu_bytes, numa_node_plus_one "
+      "rate_bits_per_second, active_mtu_bytes, numa_node_plus_one, model "
       "FROM endpoint JOIN endpoint_attribute ON endpoint=endpoint.id AND valid_to IS NULL "
       "JOIN node ON node.id=endpoint.node WHERE node=?1 "
       "AND endpoint.last_seen_at=node.last_seen_at ORDER BY slot, port",
@@ -247,6 +247,7 @@ Status read_endpoints(Connection& connection, std::int64_t node, NodeRow& row) {
     endpoint.rate_bits_per_second = rows.real(10);
     endpoint.active_mtu_bytes = rows.real(11);
     endpoint.numa_node_plus_one = rows.small(12);
+    endpoint.model = rows.text(13);
   }
   return {};
 }

@@ -137,11 +137,38 @@ TEST_F(RunStoreTest, NodesKeepTheirIdThroughNewNamesAndNics) {
   EXPECT_EQ(store_->list_nodes()->at(0).endpoints.size(), 1u) << "the other one is gone";
 }
 
+TEST_F(RunStoreTest, AGpuComesBackWithWhatTheAgentTold) {
+  NodeRow node = node_row(1);
+  node.endpoints.push_back({.kind = "gpu",
+                            .device = "gpu0",
+                            .pci_address = "0000:17:00.0",
+                            .guid = "GPU-0011",
+                            .state = "active",
+                            .driver = "nvidia",
+                            .firmware = "96.00.bc.00.01",
+                            .model = "NVIDIA H200",
+                            .numa_node_plus_one = 2});
+  ASSERT_TRUE(store_->put_node(node));
+  ASSERT_TRUE(store_->flush());
+  const auto nodes = store_->list_nodes();
+  ASSERT_TRUE(nodes);
+  ASSERT_EQ(nodes->at(0).endpoints.size(), 2u);
+  const EndpointRow& gpu = nodes->at(0).endpoints.at(0);  // by slot
+  EXPECT_EQ(gpu.kind, "gpu");
+  EXPECT_EQ(gpu.device, "gpu0");
+  EXPECT_EQ(gpu.pci_address, "0000:17:00.0");
+  EXPECT_EQ(gpu.guid, "GPU-0011");
+  EXPECT_EQ(gpu.model, "NVIDIA H200");
+  EXPECT_EQ(gpu.firmware, "96.00.bc.00.01");
+  EXPECT_EQ(gpu.numa_node_plus_one, 2u);
+}
+
 TEST_F(RunStoreTest, AReinstalledNodeTakesOverItsName) {
   ASSERT_TRUE(store_->put_node(node_row(1)));
   NodeRow fresh = node_row(1);
   fresh.node_id = "id-new";
   ASSERT_TRUE(store_->put_node(fresh));
+  ASSERT_TRUE(store_->flush());
   ASSERT_TRUE(store_->flush());
   const auto nodes = store_->list_nodes();
   ASSERT_EQ(nodes->size(), 1u);

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/store/migrations.h"
 #include "controller/store/store_testing.h"
 
 namespace railgauge::store {
@@ -55,6 +56,57 @@ TEST(Schema, OpeningAgainChangesNothing) {
   auto connection = open(folder.file("db"));
   ASSERT_TRUE(connection) << connection.error().message;
   EXPECT_EQ(value_of(*connection, "PRAGMA user_version"), schema_version());
+}
+
+// A database of version 1 with a run and its points, as the first release left it.
+void write_first_version(const std::string& path) {
+  auto connection = Connection::open(path, Connection::Mode::kCreate, 1);
+  ASSERT_TRUE(connection);
+  ASSERT_TRUE(connection->script(kMigrations[0]));
+  ASSERT_TRUE(connection->script(
+      "PRAGMA application_id=0x52474744; PRAGMA user_version=1;"
+      "INSERT INTO node VALUES (1, 'id-1', 'n1', '', '', NULL, 1, 1);"
+      "INSERT INTO endpoint VALUES (4, 1, '0000:3b:00.0', 1, '', 'nic', 'active', 1);"
+      "INSERT INTO endpoint_attribute VALUES (4, 1, NULL, 'mlx5_0', '', '', '', '', '', 0, 0, 0);"
+      "INSERT INTO series VALUES (7, 'k', 1, 'latency_ns', 'half_rtt', 8, 0, '{}', '4', 'ns', 0);"
+      "INSERT INTO series_endpoint VALUES (7, 0, 4);"
+      "INSERT INTO run VALUES (1, 'r1', 's', '', 'cli', '', 'ended', 'passed', '', '[]', 1, 1, 1);"
+      "INSERT INTO parameter_set VALUES (1, 0, '{}');"
+      "INSERT INTO task VALUES (1, 1, 't1', 0, 0, 'k', 1, '[]', 1, 1, 1, 'ended', 'passed', '', 1, "
+      "1);"
+      "INSERT INTO attempt VALUES (1, 1, 1, 'passed', '');"
+      "INSERT INTO rank (id, attempt, rank) VALUES (1, 1, 0);"
+      "INSERT INTO point VALUES (1, 1, 7, 1, 1500, NULL, NULL, NULL, NULL, 9, NULL, 5, NULL);"));
+}
+
+TEST(Schema, TheFirstVersionBecomesTheNewestAndLosesNothing) {
+  const TempFolder folder;
+  write_first_version(folder.file("db"));
+  auto connection = open(folder.file("db"));
+  ASSERT_TRUE(connection) << connection.error().message;
+  EXPECT_EQ(value_of(*connection, "PRAGMA user_version"), schema_version());
+  EXPECT_EQ(value_of(*connection, "PRAGMA foreign_keys"), 1);
+  EXPECT_EQ(value_of(*connection, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+  EXPECT_EQ(value_of(*connection,
+                     "SELECT count(*) FROM point JOIN series ON series.id=point.series JOIN "
+                     "series_endpoint ON series_endpoint.series=series.id WHERE series.id=7 AND "
+                     "pair=''"),
+            1);
+  EXPECT_EQ(value_of(*connection, "SELECT count(*) FROM endpoint_attribute WHERE model=''"), 1);
+}
+
+TEST(Schema, ReferencesToRowsThatAreGoneStopAMigration) {
+  const TempFolder folder;
+  write_first_version(folder.file("db"));
+  {
+    auto connection = Connection::open(folder.file("db"), Connection::Mode::kCreate, 1);
+    ASSERT_TRUE(connection);
+    ASSERT_TRUE(connection->script("PRAGMA foreign_keys=OFF; DELETE FROM series"));
+  }
+  const auto refused = open(folder.file("db"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kDataLoss);
+  EXPECT_THAT(refused.error().message, HasSubstr("2 rows refer to rows that are gone"));
 }
 
 TEST(Schema, ANewerDatabaseIsRefusedNamingBoth) {

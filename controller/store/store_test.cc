@@ -139,6 +139,54 @@ TEST_F(StoreTest, ASeriesSurvivesARenamedDevice) {
   EXPECT_NE(rows[0].endpoints, rows[1].endpoints) << "people see the name of that day";
 }
 
+// A task of one rank on a GPU of n1, named as the agent numbers it that day.
+std::vector<TaskRow> gpu_task(const std::string& endpoint) {
+  std::vector<TaskRow> tasks = pair_tasks(1);
+  tasks[0].ranks = {{.node_id = "id-1", .node = "n1", .endpoint = endpoint}};
+  return tasks;
+}
+
+TEST_F(StoreTest, AGpusSeriesFollowsItsSlotNotItsNumber) {
+  NodeRow node = node_row(1);
+  node.endpoints = {
+      {.kind = "gpu", .device = "gpu1", .pci_address = "0000:9f:00.0", .guid = "GPU-1"}};
+  ASSERT_TRUE(store_->put_node(node));
+  ASSERT_TRUE(store_->create_run(run_row("r1"), gpu_task("gpu1")));
+  Record started = started_record({});
+  started.mutable_started()->set_endpoint("gpu1");
+  ASSERT_TRUE(append(*store_, "id-1", {started, point_record({}, 1)}));
+
+  // The GPU before it is gone, another one in its own slot would have another UUID.
+  node.endpoints[0].device = "gpu0";
+  ASSERT_TRUE(store_->put_node(node));
+  ASSERT_TRUE(store_->create_run(run_row("r2"), gpu_task("gpu0")));
+  started = started_record({.run_id = "r2"});
+  started.mutable_started()->set_endpoint("gpu0");
+  ASSERT_TRUE(append(*store_, "id-1", {started, point_record({.run_id = "r2"}, 1)}));
+  const auto rows = all();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].series_id, rows[1].series_id);
+}
+
+TEST_F(StoreTest, APairIsPartOfTheSeriesAndThrottlingIsKept) {
+  plan_run(*store_, "r1", 1);
+  std::vector<Record> records{started_record({})};
+  for (const char* pair : {"gpu0>gpu1", "gpu1>gpu0", "gpu0>gpu1"}) {
+    Record record = point_record({}, static_cast<std::uint32_t>(records.size()));
+    record.mutable_point()->set_pair(pair);
+    record.mutable_point()->set_throttled(records.size() == 2);
+    records.push_back(record);
+  }
+  ASSERT_TRUE(append(*store_, "id-1", records));
+  const auto rows = all();
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0].series_id, rows[2].series_id);
+  EXPECT_NE(rows[0].series_id, rows[1].series_id);
+  EXPECT_EQ(rows[1].point.pair(), "gpu1>gpu0");
+  EXPECT_FALSE(rows[0].point.throttled());
+  EXPECT_TRUE(rows[1].point.throttled());
+}
+
 TEST_F(StoreTest, TheLastAttemptWithAFinalRecordCounts) {
   plan_run(*store_, "r1", 1);
   append_passed(*store_, {.attempt = 1}, 1000);

@@ -37,6 +37,24 @@ quick_measures_all_pairs() {
     and all(.points[]; .facts.path != null and .point.synthetic)'
 }
 
+# On the fake driver: a task for each GPU, never two of one node at once, and the pairs of the matrix as series.
+gpus_take_turns() {
+  cat >"$work/gpus.yaml" <<'Y'
+version: 1
+metadata: {name: gpus}
+stages:
+  - {kernel: cuda.host_copy_bw, parameters: {sizes: 64KiB, iterations: 3}, placement: {local: all, each: gpu}}
+  - {kernel: cuda.peer_copy_bw, parameters: {sizes: 1MiB, iterations: 3}, placement: {local: all}}
+Y
+  cli nodes show a -o json | jq -e '.nodes[0].gpus | length == 2 and .[0].uuid == "GPU-fake-0000:17:00.0" and .[1].name == "gpu1"'
+  cli run "$work/gpus.yaml" --nodes a -o json >"$work/gpus.json"
+  jq -e '.run.outcome == "passed" and ([.tasks[] | [.round, .endpoints[0]]] == [[0, "a/gpu0"], [1, "a/gpu1"], [2, "a"]])
+    and ([.points[] | select(.kernel == "cuda.peer_copy_bw") | .point.pair] | sort == ["gpu0>gpu1", "gpu1>gpu0"])' "$work/gpus.json"
+  [ "$(sqlite3 "$work/railgauge.db" "SELECT count(DISTINCT endpoints) FROM series WHERE kernel = 'cuda.host_copy_bw'")" = 2 ]
+  cli runs show "$(jq -r .run.run_id "$work/gpus.json")" --as nvbandwidth | grep -F 'nvbandwidth -t device_to_device_memcpy_read_ce'
+  cli suites check gpudirect
+}
+
 unknown_things_are_refused_by_name() {
   printf 'version: 1\nmetadata: {name: x}\nstages:\n  - kernel: verbs.write_lat\n    parameters: {depht: 3}\n' >"$work/bad.yaml"
   expect_exit 2 cli run "$work/bad.yaml" 2>"$work/bad.err"
@@ -118,12 +136,14 @@ memory_stays_small() {
 }
 
 start_controller
+make_gpus a
 for node in a b c; do start_agent "$node"; done
 wait_for "three agents attach" 20 attached 3
 
 check "quick measures all pairs and its JSON is complete" quick_measures_all_pairs
 check "a task costs less than 50 ms beside its measuring" overhead_below 0.05
 check "controller and agent stay below 40 MB" memory_stays_small
+check "a node's GPUs take turns and pairs are series" gpus_take_turns
 check "wrong suites and words are refused by name" unknown_things_are_refused_by_name
 check "a device that does not exist waives, by name" missing_device_waives_and_names_it
 check "a killed runner is a crash with its signal" killed_runner_is_a_crash_with_its_signal

@@ -36,6 +36,17 @@ make_sysfs() {
   echo "fake" >"$root/class/infiniband/$device/fw_ver"
 }
 
+# Two GPUs in the node's files, and the fakes of the libraries that reach them. Call before start_agent.
+make_gpus() {
+  local node=$1 address folder
+  for address in 0000:17:00.0 0000:9f:00.0; do
+    folder=$work/sys-$node/bus/pci/devices/$address
+    mkdir -p "$folder" "$work/proc-$node/driver/nvidia/gpus/$address"
+    echo 0x030200 >"$folder/class"; echo 0x10de >"$folder/vendor"; echo 0 >"$folder/numa_node"
+    printf 'Model: \t\t Fake GPU\nGPU UUID: \t GPU-fake-%s\n' "$address" >"$work/proc-$node/driver/nvidia/gpus/$address/information"
+  done
+}
+
 start_controller() {
   "$bin/railgauge-controller" --socket "$socket" --database "$work/railgauge.db" --suites "$top/suites" \
     --metrics-listen 127.0.0.1:0 "$@" >>"$work/controller.log" 2>&1 &
@@ -46,10 +57,12 @@ start_controller() {
 # start_agent NODE [STATE_DIR [PROCESS]]: PROCESS (agent-NODE) names its log and pid file.
 start_agent() {
   local node=$1 state=${2:-$work/state-$1} process=${3:-agent-$1}
-  [ -d "$work/sys-$node" ] || make_sysfs "$work/sys-$node"
-  RAILGAUGE_LIBIBVERBS=$(dirname "$bin")/lib/libibverbs-fake.so \
+  [ -d "$work/sys-$node/class" ] || make_sysfs "$work/sys-$node"
+  local lib; lib=$(dirname "$bin")/lib
+  RAILGAUGE_LIBIBVERBS=$lib/libibverbs-fake.so RAILGAUGE_LIBCUDA=$lib/libcuda-fake.so RAILGAUGE_LIBNVML=$lib/libnvidia-ml-fake.so \
+    RAILGAUGE_LIBGDRAPI=$lib/libgdrapi-fake.so RAILGAUGE_LIBVULKAN=$lib/libvulkan-fake.so RAILGAUGE_FAKE_CUDA=gpus=2 \
     "$bin/railgauge-agent" --controller "unix:$socket" --name "$node" --state-dir "$state" \
-    --sysfs-root "$work/sys-$node" --metrics-listen 127.0.0.1:0 >>"$work/$process.log" 2>&1 &
+    --sysfs-root "$work/sys-$node" --proc-root "$work/proc-$node" --metrics-listen 127.0.0.1:0 >>"$work/$process.log" 2>&1 &
   echo $! >"$work/$process.pid"
 }
 

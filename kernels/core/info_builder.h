@@ -38,10 +38,10 @@ class InfoBuilder {
   // iterations count.
   InfoBuilder& sampling(const std::string& operation, std::int64_t min_samples,
                         std::int64_t max_samples);
-  // A family's own set of parameters: `add` declares them here.
-  template <class Add>
-  InfoBuilder& apply(Add add) {
-    add(*this);
+  // A family's own set of parameters: `declare` declares them here.
+  template <class Declare>
+  InfoBuilder& apply(Declare declare) {
+    declare(*this);
     return *this;
   }
   [[nodiscard]] KernelInfo build() const { return info_; }

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <thread>
 
+#include "kernels/fakes/recorder.h"
+
 namespace railgauge::fake {
 namespace {
 
@@ -49,21 +51,6 @@ class MemoryGroup final : public Group {
  private:
   Meeting& meeting_;
   std::uint32_t rank_;
-};
-
-class Recorder final : public Reporter {
- public:
-  explicit Recorder(RankResult& result) : result_(result) {}
-  void point(Point point) override { result_.points.push_back(std::move(point)); }
-  void note(std::string_view, std::string text) override {
-    result_.notes.push_back(std::move(text));
-  }
-  void fact(std::string_view name, std::string value) override {
-    result_.facts[std::string(name)] = std::move(value);
-  }
-
- private:
-  RankResult& result_;
 };
 
 Status run_rank(const KernelRow& row, Context& context, Group& group) {

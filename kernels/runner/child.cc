@@ -113,7 +113,7 @@ class Supervisor {
       Record record;
       if (!next || (*next && !record.ParseFromString(**next))) return records_.reset();
       if (!*next) return;
-      final_seen_ = final_seen_ || record.has_final();
+      final_seen_ = record.has_final();  // a child may run one task after the other
       on_record_(record);
     }
   }

@@ -1,14 +1,16 @@
 // The runner's command line: lists and describes kernels, runs one between two terminals or alone,
-// or serves an agent as its child. Only wires; CLI11 stays in this file.
+// or serves an agent as its child. Only wires. profile_command.cc has the profiles' command lines.
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
 #include "kernels/catalog.h"
@@ -20,6 +22,7 @@
 #include "kernels/core/units.h"
 #include "kernels/runner/agent_task.h"
 #include "kernels/runner/kernel_list.h"
+#include "kernels/runner/profile_command.h"
 #include "kernels/runner/standalone.h"
 #include "kernels/runner/watchdog.h"
 
@@ -221,10 +224,15 @@ int explain_extra(const CLI::App& app, const std::vector<std::string>& extras) {
 }
 
 int run(int argc, char** argv, double entered_monotonic_ns) {
+  const std::span<char* const> words(argv, static_cast<std::size_t>(argc));
+  if (const ProfileCall call = profile_call(words); !call.name.empty())
+    return run_profile_command(call, {find_kernel, count_gpus, keep_gpus_warm});
   Flags flags;
   CLI::App app{"Measures one thing of a cluster's fabric: between two hosts, or on this one.",
                "railgauge-runner"};
   app.allow_extras();
+  app.footer(fmt::format("In place of KERNEL another tool's name measures what it measures: {}.",
+                         fmt::join(profile_names(), ", ")));
   add_general_flags(app, flags);
   if (const KernelRow* row = named_kernel(argc, argv)) add_parameter_flags(app, row->info(), flags);
   try {

@@ -16,6 +16,7 @@ namespace {
 // The fields of Point that CSV prints, in this order.
 constexpr std::array kCsvPointFields{"metric",
                                      "meaning",
+                                     "pair",
                                      "unit",
                                      "message_bytes",
                                      "sample_count",
@@ -38,7 +39,8 @@ constexpr std::array kCsvPointFields{"metric",
                                      "warmup_count",
                                      "measure_ns",
                                      "synthetic",
-                                     "verified"};
+                                     "verified",
+                                     "throttled"};
 
 std::string csv_text(const std::string& text) {
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;

@@ -4,9 +4,11 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "kernels/core/outcome.h"
 #include "kernels/core/units.h"
@@ -21,10 +23,11 @@ constexpr std::string_view kLoud = "\x1b[1;31m";
 constexpr std::string_view kPlain = "\x1b[0m";
 constexpr double kBitsPerByte = 8;
 // Facts of the first line, in this order, as people call them.
-constexpr std::array kHeadFacts{std::pair{"memory", "memory"}, std::pair{"path", "path"},
-                                std::pair{"gid", "gid"},       std::pair{"gid_type", "gid type"},
-                                std::pair{"mtu_bytes", "mtu"}, std::pair{"clock_source", "clock"},
-                                std::pair{"peer", "peer"}};
+constexpr std::array kHeadFacts{std::pair{"memory", "memory"},        std::pair{"path", "path"},
+                                std::pair{"copy_routine", "routine"}, std::pair{"gpu_model", "gpu"},
+                                std::pair{"cuda_driver", "driver"},   std::pair{"gid", "gid"},
+                                std::pair{"gid_type", "gid type"},    std::pair{"mtu_bytes", "mtu"},
+                                std::pair{"clock_source", "clock"},   std::pair{"peer", "peer"}};
 constexpr const char* kLineRateFact = "port_rate_bits_per_second";
 
 // How a metric's values are shown.
@@ -53,6 +56,8 @@ std::string meaning_in_words(const std::string& meaning) {
   if (meaning == "rtt") return "round trip";
   if (meaning == "completion") return "until the completion";
   if (meaning == "gpu_visible") return "until the GPU sees it";
+  if (meaning == "posted") return "until the store has left the CPU";
+  if (meaning == "dependent_load") return "of a load that waits for the one before";
   return meaning;
 }
 
@@ -115,10 +120,12 @@ class Section {
   [[nodiscard]] std::string text() const {
     TextTable table(columns());
     bool all_converged = true;
+    bool any_throttled = false;
     for (const Point& point : report_.points()) {
-      if (point.metric() != first_.metric() || point.meaning() != first_.meaning()) continue;
+      if (!is_here(point)) continue;
       table.add(row(point));
       all_converged = all_converged && !is_open(point);
+      any_throttled = any_throttled || point.throttled();
     }
     std::string out = fmt::format("\n{} in {}, {}", metric_in_words(first_), scale_.unit,
                                   meaning_in_words(first_.meaning()));
@@ -126,6 +133,8 @@ class Section {
     out += '\n' + table.text();
     if (!all_converged)
       out += "* the interval is wider than asked: stopped by the time cap or the sample limit\n";
+    if (any_throttled)
+      out += "! the GPU's clocks were held down meanwhile: " + throttle_reasons() + '\n';
     return out;
   }
 
@@ -134,6 +143,23 @@ class Section {
   static bool is_open(const Point& point) {
     return !point.converged() && point.stop_reason() != "iterations";
   }
+  [[nodiscard]] bool is_here(const Point& point) const {
+    return point.metric() == first_.metric() && point.meaning() == first_.meaning();
+  }
+  [[nodiscard]] bool has_pairs() const {
+    return std::ranges::any_of(report_.points(), [this](const Point& point) {
+      return is_here(point) && !point.pair().empty();
+    });
+  }
+  // Each once, as the points tell them.
+  [[nodiscard]] std::string throttle_reasons() const {
+    std::set<std::string> reasons;
+    for (const Point& point : report_.points())
+      if (const auto told = point.facts().find("throttle_reasons");
+          is_here(point) && point.throttled() && told != point.facts().end())
+        reasons.insert(told->second);
+    return reasons.empty() ? "reason unknown" : fmt::format("{}", fmt::join(reasons, ", "));
+  }
   [[nodiscard]] std::string shown(double value) const { return figure(value * scale_.factor); }
   template <class Has>
   [[nodiscard]] std::string shown_if(Has has, double value) const {
@@ -141,20 +167,23 @@ class Section {
   }
   [[nodiscard]] std::vector<TextTable::Column> columns() const {
     std::vector<TextTable::Column> out{{"size"}, {"n"}, {scale_.unit}, {"95 % interval"}};
+    if (!is_rate_) out[2].title = "median";
+    if (pairs_) out.insert(out.begin(), {"pair", TextTable::Align::kLeft});
     if (line_rate_) out.push_back({"of line"});
     if (is_rate_) out.push_back({other_.unit});
     if (!first_.larger_is_better()) out.insert(out.end(), {{"p99"}, {"p99.9"}});
     out.insert(out.end(), {{"min"}, {"max"}});
-    if (!is_rate_) out[2].title = "median";
     return out;
   }
   [[nodiscard]] std::vector<std::string> row(const Point& point) const {
     const bool bounded = point.has_median_low() && point.has_median_high();
     std::vector<std::string> out{
         format_bytes(point.message_bytes()), format_count(point.sample_count()),
-        (is_open(point) ? "* " : "") + shown(point.median()),
+        fmt::format("{}{}{}", point.throttled() ? "! " : "", is_open(point) ? "* " : "",
+                    shown(point.median())),
         bounded ? fmt::format("{}..{}", shown(point.median_low()), shown(point.median_high()))
                 : std::string(kAbsent)};
+    if (pairs_) out.insert(out.begin(), point.pair());
     if (line_rate_) out.push_back(format_share(point.median() / *line_rate_));
     if (is_rate_) out.push_back(figure(point.median() * other_.factor));
     if (!first_.larger_is_better())
@@ -170,6 +199,7 @@ class Section {
   const bool is_rate_;
   const std::optional<double> line_rate_;
   const Scale other_;
+  const bool pairs_ = has_pairs();
 };
 
 }  // namespace

@@ -113,6 +113,22 @@ TEST(Report, PrintsBandwidthInBitsWithTheShareOfLineRate) {
   expect_golden("bandwidth_bits", report_table(bandwidth_report(), {.rate_unit = RateUnit::kBits}));
 }
 
+TEST(Report, PrintsPairsAndMarksThrottledPoints) {
+  RunnerReport report = report_of("cuda.peer_copy_bw");
+  report.mutable_started()->clear_endpoint();
+  report.mutable_started()->mutable_facts()->clear();
+  for (const char* pair : {"gpu0>gpu1", "gpu1>gpu0"}) {
+    Point point = point_of("bandwidth_bytes_per_second", "unidirectional", "bytes_per_second",
+                           1 << 29, 391.5e9);
+    point.set_max(point.median() * 1.02);
+    point.set_pair(pair);
+    point.set_throttled(point.pair() == "gpu1>gpu0");
+    if (point.throttled()) (*point.mutable_facts())["throttle_reasons"] = "sw_power_cap";
+    *report.add_points() = point;
+  }
+  expect_golden("pairs", report_table(report, {.rate_unit = RateUnit::kBytes}));
+}
+
 TEST(Report, PrintsBandwidthInBytesWhereAsked) {
   expect_golden("bandwidth_bytes",
                 report_table(bandwidth_report(), {.rate_unit = RateUnit::kBytes}));

@@ -47,8 +47,8 @@ class BackgroundClock {
 // Turns what the kernel reports into records; facts gather until started() takes them.
 class RecordReporter final : public Reporter {
  public:
-  RecordReporter(RecordWriter& records, bool raw_samples)
-      : records_(records), raw_samples_(raw_samples) {}
+  RecordReporter(RecordWriter& records, bool raw_samples, bool on_gpu)
+      : records_(records), raw_samples_(raw_samples), on_gpu_(on_gpu) {}
   void point(Point point) override {
     if (!raw_samples_) point.clear_samples();
     records_.point(std::move(point));
@@ -77,10 +77,13 @@ class RecordReporter final : public Reporter {
     const auto port = facts.find("port");
     if (device != facts.end() && port != facts.end())
       started_.set_endpoint(device->second + ":" + port->second);
+    else if (device != facts.end() && on_gpu_)
+      started_.set_endpoint(device->second);
   }
 
   RecordWriter& records_;
   const bool raw_samples_;
+  const bool on_gpu_;  // the task's endpoint is one GPU, which has no port
   Started started_;
   bool taken_ = false;
 };
@@ -174,8 +177,8 @@ Status drift_status(std::string_view source, double drift_ppm) {
 
 Status run_kernel(const Task& task, Group& group, RecordWriter& records, const Ready& ready) {
   PhaseTimer timer(records, task);
-  RecordReporter reporter(records, task.raw_samples);
   const KernelInfo info = task.row.info();
+  RecordReporter reporter(records, task.raw_samples, info.endpoint_kind() == "gpu");
   Started& started = reporter.pending();
   started.set_kernel(info.name());
   started.set_revision(info.revision());

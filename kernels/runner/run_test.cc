@@ -32,6 +32,7 @@ struct Steps {
   };
 };
 Steps steps;
+std::string endpoint_kind;  // that the row declares
 int alive_count = 0;
 
 class SteppedKernel final : public Kernel {
@@ -49,13 +50,17 @@ const KernelRow kRow{[] {
                        info.set_revision(7);
                        info.set_min_ranks(1);
                        info.set_max_ranks(1);
+                       info.set_endpoint_kind(endpoint_kind);
                        return info;
                      },
                      []() -> std::unique_ptr<Kernel> { return std::make_unique<SteppedKernel>(); }};
 
 class RunKernel : public testing::Test {
  protected:
-  void SetUp() override { steps = Steps{}; }
+  void SetUp() override {
+    steps = Steps{};
+    endpoint_kind = "none";
+  }
   Final run(const Ready& ready = [](const Status&) -> Status { return {}; }) {
     const Task task{.row = kRow,
                     .params = Params::parse(kRow.info(), {}).value(),
@@ -74,6 +79,23 @@ class RunKernel : public testing::Test {
   bool raw_samples_ = false;
   int exit_code_ = -1;
 };
+
+TEST_F(RunKernel, TheGpuThatTheKernelOpenedIsTheEndpoint) {
+  steps.prepare = [&](Context& context) -> Status {
+    return context.reporter.fact("device", "gpu0"), Status{};
+  };
+  endpoint_kind = "gpu";
+  run();
+  EXPECT_EQ(sink_.records.at(0).started().endpoint(), "gpu0");
+}
+
+TEST_F(RunKernel, AKernelOverSeveralGpusHasNoEndpoint) {
+  steps.prepare = [&](Context& context) -> Status {
+    return context.reporter.fact("device", "gpu0,gpu1"), Status{};
+  };
+  run();
+  EXPECT_EQ(sink_.records.at(0).started().endpoint(), "");
+}
 
 TEST_F(RunKernel, GoesThroughItsStepsAndTearsDownBeforeTheFinalRecord) {
   std::string order;

@@ -11,4 +11,7 @@ namespace railgauge::testing_rows {
 // test.latency (2 ranks), test.bandwidth (2 ranks), test.local (1 rank), sorted by name.
 std::span<const KernelRow> rows();
 
+// Some of the kernels that profiles name, under those names. Parameter `act`: "waive", "kill_gpuN".
+std::span<const KernelRow> peer_rows();
+
 }  // namespace railgauge::testing_rows

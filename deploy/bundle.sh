@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# Packs railgauge-VERSION-linux-ARCH.tar.gz: programs, suites, and the shared libraries that they need. It runs on
+# any Linux of that processor with glibc 2.36 or later and a libstdc++ of GCC 12 or later; nothing is installed.
+#   deploy/bundle.sh [--out FOLDER] [--build DIR] [--with-tests]
+# --build DIR   what was built already is packed (default: preset release is built, in build/release)
+# --with-tests  also the tests that need a GPU, and run_gpu_tests.sh
+#
+# Left to the host: glibc; whatever the programs load at run time (libibverbs and its providers, librdmacm, libcuda,
+# NVML, NCCL, Vulkan, MPI), since these are part of what is measured; and libstdc++ and libgcc_s, because a library
+# that the host loads later may need a newer one than ours, and a process has only one. Every distribution with
+# glibc 2.36 has the one of GCC 12.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+out=. build="" with_tests=0
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --out) out=${2:?bundle.sh: --out needs a folder}; shift ;;
+    --build) build=${2:?bundle.sh: --build needs a folder}; shift ;;
+    --with-tests) with_tests=1 ;;
+    *) echo "bundle.sh: unknown option $1; allowed: --out FOLDER, --build DIR, --with-tests" >&2; exit 2 ;;
+  esac
+  shift
+done
+programs=(railgauge railgauge-agent railgauge-controller railgauge-runner)
+readonly kMaxMegabytes=40 kGlibc=2.36
+# Of the host, by the beginning of the name.
+readonly kHosts='^(linux-vdso|ld-linux|libc|libm|libdl|librt|libpthread|libresolv|libutil|libnsl|libanl|libstdc\+\+|libgcc_s|libibverbs|librdmacm|libmlx[45]|libefa|libnl-3|libnl-route-3|libcuda|libnvidia-[a-z]+|libnccl|libvulkan|libgdrapi|libmpi[a-z_]*)(\.|-)'
+
+fail() { echo "bundle.sh: $*" >&2; exit 4; }
+for tool in readelf strip ldconfig tar gzip; do
+  PATH=$PATH:/sbin:/usr/sbin command -v $tool >/dev/null || fail "$tool is missing; Debian's packages binutils and libc-bin have it"
+done
+PATH=$PATH:/sbin:/usr/sbin
+
+# The tests with ctest's label gpu are named as their programs.
+gpu_tests() { ctest --test-dir "$build" -N -L gpu | sed -n 's/^ *Test *#[0-9]*: \([A-Za-z0-9_]*\)$/\1/p'; }
+
+if [ -z "$build" ]; then
+  build=build/release
+  cmake --preset release >&2
+  targets=("${programs[@]}")
+  [ $with_tests = 0 ] || mapfile -t -O ${#targets[@]} targets < <(gpu_tests)
+  cmake --build $build --target "${targets[@]}" >&2
+fi
+for program in "${programs[@]}"; do [ -x "$build/bin/$program" ] || fail "$build/bin/$program: not built"; done
+version=$("$build/bin/railgauge-runner" --version | cut -d' ' -f2)
+name=railgauge-$version-linux-$(uname -m)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+root=$work/$name
+mkdir -p "$root"/{bin,lib,share/railgauge,share/doc}
+
+for program in "${programs[@]}"; do cp "$build/bin/$program" "$root/bin/"; done
+if [ $with_tests = 1 ]; then
+  mapfile -t tests < <(gpu_tests)
+  for test in "${tests[@]}"; do
+    [ -x "$build/bin/$test" ] || fail "$build/bin/$test: not built"
+    cp "$build/bin/$test" "$root/bin/"
+  done
+  cat >"$root/run_gpu_tests.sh" <<'RUN'
+#!/bin/sh
+# Runs every test that needs a GPU; 77 is waived. Exit 0 when none failed and one passed, 5 when all were waived.
+cd "$(dirname "$0")" || exit 4
+RAILGAUGE_BUILD_DIR=$(pwd); export RAILGAUGE_BUILD_DIR
+passed=0 failed=0 waived=0
+for test in bin/*_test; do
+  [ -x "$test" ] || continue
+  "$test" "$@"; code=$?
+  case $code in
+    0) passed=$((passed + 1)); word=passed ;;
+    77) waived=$((waived + 1)); word=waived ;;
+    *) failed=$((failed + 1)); word="FAILED (exit $code)" ;;
+  esac
+  echo "== ${test#bin/}: $word"
+done
+echo "$passed passed, $failed failed, $waived waived"
+[ $failed = 0 ] || exit 1
+[ $passed -gt 0 ] || exit 5
+RUN
+  chmod +x "$root/run_gpu_tests.sh"
+fi
+
+needed_by() { readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'; }
+declare -A place
+while read -r lib _ _ path; do [ -n "${place[$lib]:-}" ] || place[$lib]=$path; done < <(ldconfig -p | grep 'x86-64\|AArch64' | sed 's/ (.*) => / x => /')
+declare -A packed
+walk() {
+  local lib
+  while read -r lib; do
+    [[ ! $lib =~ $kHosts ]] && [ -z "${packed[$lib]:-}" ] || continue
+    [ -n "${place[$lib]:-}" ] || fail "$1 needs $lib, which this machine has not"
+    packed[$lib]=${place[$lib]}
+    cp -L "${place[$lib]}" "$root/lib/$lib"
+    walk "${place[$lib]}"
+  done < <(needed_by "$1")
+}
+for program in "$root"/bin/*; do walk "$program"; done
+
+# Their licences, where the distribution's packages tell.
+mkdir -p "$root/share/doc/licences"
+if command -v dpkg-query >/dev/null; then
+  while read -r package; do
+    [ ! -e "/usr/share/doc/$package/copyright" ] || cp -L "/usr/share/doc/$package/copyright" "$root/share/doc/licences/$package"
+  done < <(for path in "${packed[@]}"; do dpkg-query -S "$(readlink -f "$path")" 2>/dev/null || dpkg-query -S "$path" 2>/dev/null || true; done | cut -d: -f1 | sort -u)
+fi
+cp deploy/compare_gpu.sh "$root/"
+cp README.md LICENSE "$root/share/doc/"
+cp -r suites "$root/share/railgauge/"
+
+strip --strip-all "$root"/bin/*
+strip --strip-unneeded "$root"/lib/*
+chmod 755 "$root"/bin/* "$root"/lib/*
+
+# What it asks of the host is no more than what is said above.
+glibc=$(readelf -V "$root"/bin/* "$root"/lib/* | grep -o 'GLIBC_2\.[0-9]*' | sort -uV | tail -n 1)
+[ "$(printf '%s\n' "GLIBC_$kGlibc" "$glibc" | sort -V | tail -n 1)" = "GLIBC_$kGlibc" ] ||
+  fail "something in it needs $glibc, newer than $kGlibc: build on an older distribution"
+for program in "${programs[@]}"; do
+  readelf -d "$root/bin/$program" | grep -q 'RPATH.*\[$ORIGIN/../lib' || fail "$program does not look into ../lib"
+  readelf -n "$root/bin/$program" | grep -q 'Build ID' || fail "$program has no build id"
+done
+
+mkdir -p "$out"
+tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}" \
+  -C "$work" -cf - "$name" | gzip -9n >"$out/$name.tar.gz"
+bytes=$(stat -c %s "$out/$name.tar.gz")
+[ "$bytes" -lt $((kMaxMegabytes * 1000000)) ] || fail "$name.tar.gz has $bytes bytes; at most $kMaxMegabytes MB are allowed"
+echo "$out/$name.tar.gz: $((bytes / 1000)) kB, ${#packed[@]} libraries, needs $glibc"

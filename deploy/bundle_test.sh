@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Packs what is built, unpacks it in a root folder that holds nothing but the host's C and C++ libraries, and runs
+# it there: lists, a controller, two agents on the fake verbs provider (synthetic), and a run. Exit 77: no chroot.
+set -euo pipefail
+self=$(realpath "$0")
+cd "$(dirname "$0")/.."
+build=$(realpath "${RAILGAUGE_BUILD_DIR:-build/dev}")
+pids=()
+finish() {
+  local code=$?
+  for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null || true; done
+  wait 2>/dev/null || true
+  umount -l "$work/root/proc" 2>/dev/null || true
+  if [ $code = 0 ] || [ $code = 77 ]; then rm -rf "$work"; else cat "$work"/*.log 2>/dev/null | tail -n 40; echo "left: $work"; fi
+}
+# The root's /proc lives in a mount namespace of this script's own.
+if [ "${1:-}" != inside ]; then
+  unshare -r -m true 2>/dev/null || { echo "waived: no user and mount namespaces here"; exit 77; }
+  exec unshare -r -m "$self" inside
+fi
+work=$(mktemp -d "${TMPDIR:-/tmp}/railgauge-bundle.XXXXXX")
+trap finish EXIT
+deploy/bundle.sh --build "$build" --out "$work"
+archive=$(echo "$work"/railgauge-*.tar.gz)
+root=$work/root
+mkdir -p "$root"/{proc,tmp,dev}
+tar -xzf "$archive" -C "$root"
+bundle=/$(basename "$archive" .tar.gz)
+mount --rbind /proc "$root/proc"
+: >"$root/dev/null"  # a mere file does here
+# The C and C++ libraries of the host, by the names that the bundle leaves to it.
+host_libraries=(libc.so.6 libm.so.6 libdl.so.2 librt.so.1 libpthread.so.0 libresolv.so.2 libstdc++.so.6 libgcc_s.so.1)
+for lib in "${host_libraries[@]}"; do
+  path=$(PATH=$PATH:/sbin ldconfig -p | awk -v lib="$lib" '$1 == lib { print $NF; exit }')
+  [ -z "$path" ] || { mkdir -p "$root$(dirname "$path")"; cp -L "$path" "$root$path"; }
+done
+loader=$(readelf -l "$root$bundle/bin/railgauge-runner" | sed -n 's/.*interpreter: \(.*\)\]/\1/p')
+mkdir -p "$root$(dirname "$loader")"
+cp -L "$loader" "$root$loader"
+cp "$build/lib/libibverbs-fake.so" "$root/tmp/"
+
+chroot=$(PATH=$PATH:/usr/sbin command -v chroot)
+within() { env -i PATH="$bundle/bin" RAILGAUGE_CONTROLLER=unix:/tmp/controller.sock "${extra[@]}" "$chroot" "$root" "$@"; }
+extra=()
+wait_for() {
+  local limit=$1; shift
+  for _ in $(seq $((limit * 10))); do "$@" >/dev/null 2>&1 && return; sleep 0.1; done
+  echo "waited $limit s in vain: $*"; return 1
+}
+make_sysfs() {
+  local port=$root/tmp/sys-$1/class/infiniband/fake0/ports/1
+  mkdir -p "$port/gid_attrs/ndevs"
+  echo "4: ACTIVE" >"$port/state"; echo "100 Gb/sec (4X EDR)" >"$port/rate"
+  echo Ethernet >"$port/link_layer"; echo lo >"$port/gid_attrs/ndevs/0"
+}
+
+echo "programs start and name their version"
+for program in railgauge railgauge-agent railgauge-controller railgauge-runner; do within "$bundle/bin/$program" --version; done
+within "$bundle/bin/railgauge-runner" --list
+echo "a kernel whose hardware is not here waives"
+code=0; within "$bundle/bin/railgauge-runner" nvbandwidth -t host_to_device_memcpy_ce || code=$?
+[ $code = 5 ] || { echo "exit code $code, wanted 5"; exit 1; }
+
+within "$bundle/bin/railgauge-controller" --socket /tmp/controller.sock --database /tmp/railgauge.db --metrics-listen none >"$work/controller.log" 2>&1 &
+pids+=($!)
+wait_for 10 within "$bundle/bin/railgauge" version
+for node in a b; do
+  make_sysfs $node
+  extra=(RAILGAUGE_LIBIBVERBS=/tmp/libibverbs-fake.so)
+  within "$bundle/bin/railgauge-agent" --name $node --state-dir /tmp/state-$node --sysfs-root /tmp/sys-$node \
+    --proc-root /tmp/proc-$node --metrics-listen none >"$work/agent-$node.log" 2>&1 &
+  pids+=($!)
+  extra=()
+done
+attached() { [ "$(within "$bundle/bin/railgauge" nodes | grep -c ' attached ')" = 2 ]; }
+wait_for 10 attached
+echo "a run of a suite that came with the bundle"
+within "$bundle/bin/railgauge" run quick
+within "$bundle/bin/railgauge" suites
+echo "bundle: ok"

@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# Holds railgauge-runner's profiles against nvbandwidth and gdrcopy's tools on this machine: the programs take
+# turns, each with all tests of a round in one process; the table gives the ratio of the medians over the rounds
+# (above 1: our figure is larger) and what each program's rounds took. Exit 0 when both sides have every figure,
+# 1 when one lacks any, 5 waived (no such program, no GPU), 2 wrong use.
+#   deploy/compare_gpu.sh [--peer PATH] [--runner PATH] [--rounds N] [--tests LIST] [--json OUT]
+# --peer    nvbandwidth itself or a folder with it and gdrcopy's tools (default: the PATH)
+# --runner  railgauge-runner (default: beside this script in a bundle, else build/release/bin, else the PATH)
+# --tests   comma separated: nvbandwidth's names, gdrcopy_copybw, gdrcopy_copylat (default: see below)
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+peer="" runner="" rounds=5 json=""
+tests=host_to_device_memcpy_ce,device_to_host_memcpy_ce,host_to_device_memcpy_sm,device_to_host_memcpy_sm,device_local_copy,host_device_latency_sm
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --peer) peer=${2:?compare_gpu.sh: --peer needs a path} ;;
+    --runner) runner=${2:?compare_gpu.sh: --runner needs a path} ;;
+    --rounds) rounds=${2:?compare_gpu.sh: --rounds needs a number} ;;
+    --tests) tests=${2:?compare_gpu.sh: --tests needs a list} ;;
+    --json) json=${2:?compare_gpu.sh: --json needs a file} ;;
+    *) echo "compare_gpu.sh: unknown option $1; allowed: --peer, --runner, --rounds, --tests, --json" >&2; exit 2 ;;
+  esac
+  shift 2
+done
+[[ $rounds =~ ^[1-9][0-9]{0,3}$ ]] || { echo "compare_gpu.sh: --rounds $rounds: 1 to 9999" >&2; exit 2; }
+[[ $tests =~ ^[A-Za-z0-9_]+(,[A-Za-z0-9_]+)*$ ]] || { echo "compare_gpu.sh: --tests $tests: names separated by commas" >&2; exit 2; }
+export LC_ALL=C
+readonly kRunSeconds=900
+
+waive() { echo "waived: $*"; exit 5; }
+if [ -z "$runner" ]; then
+  for runner in "$here/bin/railgauge-runner" "$here/../bin/railgauge-runner" "$here/../build/release/bin/railgauge-runner" "$(command -v railgauge-runner || true)"; do
+    [ ! -x "$runner" ] || break
+  done
+fi
+[ -x "$runner" ] || { echo "compare_gpu.sh: no railgauge-runner; name it with --runner" >&2; exit 2; }
+
+# program TOOL: where the peer's program is; nothing when it is nowhere.
+program() {
+  if [ -n "$peer" ] && [ -f "$peer" ] && [ "$(basename "$peer")" = "$1" ]; then echo "$peer"
+  elif [ -n "$peer" ] && [ -x "$peer/$1" ]; then echo "$peer/$1"
+  elif [ -n "$peer" ] && [ -x "$(dirname "$peer")/$1" ]; then echo "$(dirname "$peer")/$1"
+  else command -v "$1" || true; fi
+}
+
+# The tests by tool: nvbandwidth takes several in one process.
+tools=() nvbandwidth_tests=()
+IFS=, read -r -a wanted <<<"$tests"
+for test in "${wanted[@]}"; do
+  case "$test" in
+    gdrcopy_copybw | gdrcopy_copylat) tools+=("$test") ;;
+    *) nvbandwidth_tests+=(-t "$test") ;;
+  esac
+done
+[ ${#nvbandwidth_tests[@]} = 0 ] || tools=(nvbandwidth "${tools[@]}")
+for tool in "${tools[@]}"; do
+  [ -n "$(program "$tool")" ] || waive "$tool is not here; name its folder with --peer"
+done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+code=0
+"$runner" nvbandwidth -t host_to_device_memcpy_ce -b 1 -i 1 >"$work/try" 2>&1 || code=$?
+[ $code != 5 ] || waive "$(sed -n 's/.*: waived: //p' "$work/try" | head -n 1)"
+
+arguments() { if [ "$1" = nvbandwidth ]; then printf '%s\n' "${nvbandwidth_tests[@]}"; fi; }
+
+# Figures as lines of test, label, value.
+peer_figures() {
+  awk -v tool="$1" -v OFS='\t' '
+    function size(bytes) { return bytes % 1048576 == 0 ? bytes / 1048576 " MiB" : bytes % 1024 == 0 ? bytes / 1024 " KiB" : bytes " B" }
+    tool == "nvbandwidth" && $1 == "SUM" { print $2, "sum", $3 }
+    tool == "gdrcopy_copybw" && $2 == "BW:" { print "copybw", $1, $3 + 0 }
+    tool == "gdrcopy_copylat" && $1 == "gdr_copy_to_mapping" { print "copylat", "write " size($2), $3 }
+    tool == "gdrcopy_copylat" && $1 == "gdr_copy_from_mapping" { print "copylat", "read " size($2), $3 }'
+}
+# Columns of the profile as CSV: test, kernel, unit, row, column, value, ...
+our_figures() {
+  awk -F, -v tool="$1" -v OFS='\t' '
+    NR == 1 || $6 == "" { next }
+    tool == "nvbandwidth" { if (!($1 in sum)) order[++n] = $1; sum[$1] += $6; next }
+    { way = $2 ~ /write/ ? "write" : "read"; print $1, $4 == "" ? way : way " " $4, $6 }
+    END { for (i = 1; i <= n; i++) print order[i], "sum", sum[order[i]] }'
+}
+
+# launch SIDE TOOL: one process; its figures and its time.
+launch() {
+  local side=$1 tool=$2 command=() code=0 from
+  mapfile -t command < <(arguments "$tool")
+  if [ "$side" = ours ]; then command=("$runner" "$tool" "${command[@]}" --format csv); else command=("$(program "$tool")" "${command[@]}"); fi
+  from=${EPOCHREALTIME/./}
+  timeout $kRunSeconds "${command[@]}" >"$work/out" 2>"$work/err" || code=$?
+  printf '%s\t%s\t%s\n' "$side" "$tool" "$((${EPOCHREALTIME/./} - from))" >>"$work/times"
+  [ $code = 0 ] || echo "$side: ${command[*]}: exit $code: $(tail -n 1 "$work/err")" >&2
+  if [ "$side" = ours ]; then our_figures "$tool"; else peer_figures "$tool"; fi <"$work/out" | sed "s/^/$side\t/" >>"$work/figures"
+}
+
+: >"$work/figures"
+: >"$work/times"
+for ((round = 0; round < rounds; round++)); do
+  for tool in "${tools[@]}"; do
+    if ((round % 2 == 0)); then order=(theirs ours); else order=(ours theirs); fi
+    for side in "${order[@]}"; do launch "$side" "$tool"; done
+  done
+done
+
+# Lines of side, test, label, value to a table and a document; the times stand beside.
+awk -F '\t' -v rounds="$rounds" -v json="${json:-}" -v times="$work/times" '
+  function median(key,  n, i, j, v, sorted) {
+    n = count[key]
+    for (i = 1; i <= n; i++) {
+      v = values[key, i]
+      for (j = i - 1; j >= 1 && sorted[j] > v; j--) sorted[j + 1] = sorted[j]
+      sorted[j + 1] = v
+    }
+    return n == 0 ? "" : n % 2 == 1 ? sorted[(n + 1) / 2] : (sorted[n / 2] + sorted[n / 2 + 1]) / 2
+  }
+  function number(v) { return v == "" ? "null" : sprintf("%.9g", v) }
+  { name = $2 FS $3
+    if (!(name in seen)) { seen[name] = 1; names[++n] = name }
+    key = $1 FS name
+    values[key, ++count[key]] = $4 + 0 }
+  END {
+    while ((getline line < times) > 0) {
+      split(line, part, "\t")
+      if (!((part[2]) in toolseen)) { toolseen[part[2]] = 1; tools[++t] = part[2] }
+      key = "time" FS part[1] FS part[2]
+      values[key, ++count[key]] = part[3] / 1e6
+    }
+    printf "%-48s %-16s %12s %12s %8s\n", "test", "figure", "ours", "theirs", "ratio"
+    document = "{\n  \"schema_version\": 1,\n  \"rounds\": " rounds ",\n  \"figures\": ["
+    for (i = 1; i <= n; i++) {
+      split(names[i], part, FS)
+      ours = median("ours" FS names[i]); theirs = median("theirs" FS names[i])
+      ratio = ours != "" && theirs != "" && theirs != 0 ? ours / theirs : ""
+      if (count["ours" FS names[i]] < rounds || count["theirs" FS names[i]] < rounds) lacking = 1
+      printf "%-48s %-16s %12s %12s %8s\n", part[1], part[2], ours == "" ? "-" : sprintf("%.5g", ours), theirs == "" ? "-" : sprintf("%.5g", theirs), ratio == "" ? "-" : sprintf("%.3f", ratio)
+      document = document (i > 1 ? "," : "") sprintf("\n    {\"test\": \"%s\", \"figure\": \"%s\", \"ours\": %s, \"theirs\": %s, \"ratio\": %s, \"launches_ours\": %d, \"launches_theirs\": %d}", part[1], part[2], number(ours), number(theirs), number(ratio), count["ours" FS names[i]], count["theirs" FS names[i]])
+    }
+    document = document "\n  ],\n  \"times\": ["
+    for (i = 1; i <= t; i++) {
+      ours = median("time" FS "ours" FS tools[i]); theirs = median("time" FS "theirs" FS tools[i])
+      printf "%-48s %-16s %12.4g %12.4g %8.3f\n", tools[i] ", all tests of a round", "seconds", ours, theirs, (theirs > 0 ? ours / theirs : 0)
+      document = document (i > 1 ? "," : "") sprintf("\n    {\"tool\": \"%s\", \"ours_seconds\": %s, \"theirs_seconds\": %s}", tools[i], number(ours), number(theirs))
+    }
+    document = document "\n  ]\n}"
+    if (json != "") print document > json
+    if (n == 0) { print "no figure at all"; exit 1 }
+    if (lacking) { print "not every launch had every figure"; exit 1 }
+  }' "$work/figures"

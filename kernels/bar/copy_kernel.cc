@@ -1,0 +1,163 @@
+#include "kernels/bar/copy_kernel.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "kernels/bar/copy_timer.h"
+#include "kernels/bar/setup.h"
+#include "kernels/core/units.h"
+#include "kernels/gpu/pattern.h"
+#include "kernels/memory/host_buffer.h"
+
+namespace railgauge::bar {
+namespace {
+
+constexpr std::uint64_t kWrittenBytesInSample = 64U << 10U;
+constexpr std::uint64_t kReadBytesInSample = 4U << 10U;
+constexpr std::int64_t kMaxRepeat = 1'000'000;
+constexpr std::uint64_t kSeed = 0x626172636f7079;
+
+// Of rates of equal amounts.
+double over_all_time(const std::vector<double>& rates) {
+  double time = 0;
+  for (const double rate : rates) time += 1 / rate;
+  return static_cast<double>(rates.size()) / time;
+}
+
+class CopyKernel final : public Kernel {
+ public:
+  CopyKernel(CopyDirection direction, CopyFigure figure) : direction_(direction), figure_(figure) {}
+
+  Status prepare(Context& context) override {
+    sizes_ = context.params.bytes_list("sizes");
+    options_ = RG_TRY(sampler_options(context.params));
+    const std::uint64_t largest = *std::ranges::max_element(sizes_);
+    setup_ = RG_TRY(Setup::open(context, largest));
+    if (!writes() && context.params.text("routine") != "auto" &&
+        setup_.copier().writer != setup_.copier().reader)
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("copy routine {}: it only writes; choose another to read with",
+                              setup_.copier().writer->name));
+    host_ = RG_TRY(HostBuffer::allocate(largest));
+    pattern_ = RG_TRY(gpu::Pattern::create(setup_.gpu()));
+    context.reporter.fact("pattern_runs_on", pattern_->runs_on());
+    return {};
+  }
+
+  Status connect(Context& /*context*/, Group& /*group*/) override { return {}; }
+
+  Status measure(Context& context, Group& /*group*/) override {
+    for (const std::uint64_t bytes : sizes_) RG_TRY_OK(measure_size(context, bytes));
+    return {};
+  }
+
+ private:
+  [[nodiscard]] bool writes() const { return direction_ == CopyDirection::kWrite; }
+
+  [[nodiscard]] TimedCopy timed_copy(const Context& context, std::uint64_t bytes) const {
+    const View& view = setup_.view();
+    const auto asked = static_cast<std::uint64_t>(context.params.integer("repeat"));
+    TimedCopy timed{.bytes = bytes,
+                    .repeat = asked != 0 ? asked : default_repeat(direction_, figure_, bytes)};
+    timed.copy = writes() ? setup_.copier().writer->write : setup_.copier().reader->read;
+    timed.to = writes() ? view.cpu : host_.data();
+    timed.from = writes() ? host_.data() : view.cpu;
+    return timed;
+  }
+
+  Status measure_size(Context& context, std::uint64_t bytes) {
+    const bool bandwidth = figure_ == CopyFigure::kBandwidth;
+    const TimedCopy timed = timed_copy(context, bytes);
+    RG_TRY_OK(prepare_bytes(bytes));
+    setup_.session().begin_point();
+    const Sampled sampled =
+        RG_TRY(sample_copies(context, options_, timed,
+                             bandwidth ? SampleUnit::kBytesPerSecond : SampleUnit::kNanoseconds));
+    const bool verified = context.params.boolean("verify");
+    if (verified) RG_TRY_OK(verify(bytes));
+    Point point = setup_.make_point(names(), bytes, sampled, context.raw_samples);
+    point.set_verified(verified);
+    auto& facts = *point.mutable_facts();
+    if (bandwidth) {
+      point.set_mean(over_all_time(sampled.samples));
+      facts["mean_is"] = "all bytes over all time";
+    }
+    facts["repeat"] = std::to_string(timed.repeat);
+    facts["clock_drift_ppm"] = fmt::format("{:.3f}", tick_clock(context).drift_ppm());
+    if (writes())
+      facts["ends_at"] = "fence: the stores have left the CPU, the GPU may not see them yet";
+    setup_.session().report(context, std::move(point));
+    return {};
+  }
+
+  [[nodiscard]] PointNames names() const {
+    if (figure_ == CopyFigure::kBandwidth)
+      return {.metric = "bandwidth_bytes_per_second",
+              .meaning = "unidirectional",
+              .unit = "bytes_per_second",
+              .larger_is_better = true};
+    return {.metric = "latency_ns", .meaning = writes() ? "posted" : "completion", .unit = "ns"};
+  }
+
+  // The side that is copied from has the pattern, the other has none of it.
+  Status prepare_bytes(std::uint64_t bytes) {
+    const std::span<std::byte> host = host_.span().first(bytes);
+    if (!writes()) {
+      std::ranges::fill(host, std::byte{0});
+      return pattern_->fill(setup_.view().gpu, bytes, kSeed + bytes);
+    }
+    fill_pattern(host, kSeed + bytes);
+    RG_TRY_OK(gpu_status(setup_.gpu(), loaded_cuda().memset_d8(setup_.view().gpu, 0, bytes),
+                         "clear the memory"));
+    return gpu_status(setup_.gpu(), loaded_cuda().ctx_synchronize(), "clear the memory");
+  }
+
+  // What the timed copies left, seen from the other side.
+  Status verify(std::uint64_t bytes) {
+    if (writes())
+      return pattern_->verify(setup_.view().gpu, bytes, kSeed + bytes,
+                              setup_.gpu().name() + ": BAR write");
+    const auto mismatch = find_mismatch(host_.span().first(bytes), kSeed + bytes);
+    if (!mismatch) return {};
+    return fail(Code::kDataLoss,
+                fmt::format("{}: BAR read: verify {}: byte {} is 0x{:02x}, expected 0x{:02x}",
+                            setup_.gpu().name(), canonical_bytes(bytes), mismatch->offset,
+                            mismatch->seen, mismatch->expected));
+  }
+
+  CopyDirection direction_;
+  CopyFigure figure_;
+  std::vector<std::uint64_t> sizes_;
+  SamplerOptions options_;
+  Setup setup_;
+  HostBuffer host_;
+  std::optional<gpu::Pattern> pattern_;  // goes before the setup that has its GPU
+};
+
+}  // namespace
+
+std::uint64_t default_repeat(CopyDirection direction, CopyFigure figure, std::uint64_t bytes) {
+  if (figure == CopyFigure::kLatency) return 1;
+  const std::uint64_t at_least =
+      direction == CopyDirection::kWrite ? kWrittenBytesInSample : kReadBytesInSample;
+  return std::max<std::uint64_t>(1, at_least / bytes);
+}
+
+void add_copy_parameters(InfoBuilder& builder, std::int64_t min_samples, std::int64_t max_samples) {
+  builder
+      .integer("repeat",
+               "copies in one sample, which is their mean; 0 takes one, or for the bandwidth of "
+               "small sizes as many as the clock needs",
+               0, 0, static_cast<double>(kMaxRepeat))
+      .identity()
+      .sampling("samples", min_samples, max_samples);
+  add_bar_parameters(builder);
+}
+
+std::unique_ptr<Kernel> make_copy_kernel(CopyDirection direction, CopyFigure figure) {
+  return std::make_unique<CopyKernel>(direction, figure);
+}
+
+}  // namespace railgauge::bar

@@ -1,0 +1,205 @@
+// Up to which size a copy by the CPU through the BAR beats cuMemcpy, in one direction. Both copy
+// the same bytes between the same pinned host memory and the same GPU memory, and each call is
+// timed from before it until it returns: cuMemcpy then has its data at the other end, a BAR read
+// too, a BAR write has its stores out of the CPU (its fence is in the time; the fact ends_at says
+// so). The crossing is where the medians' lines meet; beyond it cuMemcpy stays the faster.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kernels/bar/copy_timer.h"
+#include "kernels/bar/crossover_point.h"
+#include "kernels/bar/setup.h"
+#include "kernels/core/stats.h"
+#include "kernels/core/units.h"
+#include "kernels/memory/host_buffer.h"
+#include "kernels/memory/pinned_buffer.h"
+
+namespace railgauge::bar {
+namespace {
+
+constexpr std::uint64_t kSeed = 0x62617263726f73;
+
+class CrossoverKernel final : public Kernel {
+ public:
+  Status prepare(Context& context) override {
+    sizes_ = context.params.bytes_list("sizes");
+    std::ranges::sort(sizes_);
+    options_ = RG_TRY(sampler_options(context.params));
+    writes_ = context.params.text("direction") == "write";
+    setup_ = RG_TRY(Setup::open(context, sizes_.back()));
+    host_ = RG_TRY(PinnedBuffer::allocate(sizes_.back(), PinnedKind::kPinned));
+    stamps_.resize(options_.batch + 1);
+    context.reporter.fact("host_memory", "pinned");
+    return {};
+  }
+
+  Status connect(Context& /*context*/, Group& /*group*/) override { return {}; }
+
+  Status measure(Context& context, Group& /*group*/) override {
+    std::vector<SizeTimes> times;
+    for (const std::uint64_t bytes : sizes_) {
+      const double bar_ns = RG_TRY(measure_one(context, bytes, true));
+      const double memcpy_ns = RG_TRY(measure_one(context, bytes, false));
+      times.push_back({static_cast<double>(bytes), bar_ns, memcpy_ns});
+    }
+    report_crossover(context, find_crossover(times));
+    return {};
+  }
+
+ private:
+  [[nodiscard]] const char* copy_name() const { return writes_ ? "cuMemcpyHtoD" : "cuMemcpyDtoH"; }
+
+  // The median in ns of a copy of `bytes` through the BAR, or by cuMemcpy.
+  Result<double> measure_one(Context& context, std::uint64_t bytes, bool by_bar) {
+    const std::uint64_t seed = kSeed + 2 * bytes + (by_bar ? 1 : 0);
+    RG_TRY_OK(prepare_bytes(bytes, seed));
+    setup_.session().begin_point();
+    const Sampled sampled =
+        RG_TRY(by_bar ? sample_bar(context, bytes) : sample_memcpy(context, bytes));
+    const bool verified = context.params.boolean("verify");
+    if (verified) RG_TRY_OK(verify(bytes, seed, by_bar));
+    Point point = setup_.make_point({.metric = "latency_ns", .meaning = "completion", .unit = "ns"},
+                                    bytes, sampled, context.raw_samples);
+    point.set_pair(by_bar ? "bar" : "memcpy");
+    point.set_verified(verified);
+    auto& facts = *point.mutable_facts();
+    facts["ends_at"] = by_bar && writes_ ? "fence: the stores have left the CPU"
+                       : by_bar          ? "the last load has its data"
+                                         : std::string(copy_name()) + " returned";
+    facts["clock_drift_ppm"] = fmt::format("{:.3f}", tick_clock(context).drift_ppm());
+    const double median_ns = point.median();
+    setup_.session().report(context, std::move(point));
+    return median_ns;
+  }
+
+  Result<Sampled> sample_bar(const Context& context, std::uint64_t bytes) const {
+    const View& view = setup_.view();
+    TimedCopy timed{.bytes = bytes};
+    timed.copy = writes_ ? setup_.copier().writer->write : setup_.copier().reader->read;
+    timed.to = writes_ ? view.cpu : host_.data();
+    timed.from = writes_ ? host_.data() : view.cpu;
+    return sample_copies(context, options_, timed, SampleUnit::kNanoseconds);
+  }
+
+  Result<Sampled> sample_memcpy(const Context& context, std::uint64_t bytes) {
+    const TickClock& clock = tick_clock(context);
+    const Cuda& cuda = loaded_cuda();
+    Sampler sampler(context.clock, options_);
+    return sampler.run([&](std::uint64_t count, std::vector<double>& out) -> Status {
+      RG_CHECK(count < stamps_.size());
+      RG_TRY_OK(check_deadline(context, "copy by cuMemcpy"));
+      cu::Return returned = cu::kSuccess;
+      stamps_[0] = clock.ticks();
+      for (std::uint64_t i = 1; i <= count && returned == cu::kSuccess; ++i) {
+        returned = writes_ ? cuda.memcpy_htod(setup_.view().gpu, host_.data(), bytes)
+                           : cuda.memcpy_dtoh(host_.data(), setup_.view().gpu, bytes);
+        stamps_[i] = clock.ticks();
+      }
+      RG_TRY_OK(gpu_status(setup_.gpu(), returned, copy_name()));
+      for (std::uint64_t i = 0; i < count; ++i)
+        out.push_back(clock.to_ns(stamps_[i + 1] - stamps_[i]));
+      return {};
+    });
+  }
+
+  // The pattern stands where it is copied from, zeros where it goes.
+  Status prepare_bytes(std::uint64_t bytes, std::uint64_t seed) {
+    const Cuda& cuda = loaded_cuda();
+    const std::span<std::byte> host = host_.span().first(bytes);
+    fill_pattern(host, seed);
+    if (!writes_) {
+      RG_TRY_OK(gpu_status(setup_.gpu(), cuda.memcpy_htod(setup_.view().gpu, host.data(), bytes),
+                           "copy the pattern to it"));
+      std::ranges::fill(host, std::byte{0});
+    } else {
+      RG_TRY_OK(gpu_status(setup_.gpu(), cuda.memset_d8(setup_.view().gpu, 0, bytes),
+                           "clear the memory"));
+    }
+    return gpu_status(setup_.gpu(), cuda.ctx_synchronize(), "wait for the pattern");
+  }
+
+  Status verify(std::uint64_t bytes, std::uint64_t seed, bool by_bar) {
+    const std::span<std::byte> host = host_.span().first(bytes);
+    if (writes_) {
+      std::ranges::fill(host, std::byte{0});
+      RG_TRY_OK(gpu_status(setup_.gpu(),
+                           loaded_cuda().memcpy_dtoh(host.data(), setup_.view().gpu, bytes),
+                           "copy from it to compare"));
+    }
+    const auto mismatch = find_mismatch(host, seed);
+    if (!mismatch) return {};
+    return fail(
+        Code::kDataLoss,
+        fmt::format("{}: verify {} by {}: byte {} is 0x{:02x}, expected 0x{:02x}",
+                    setup_.gpu().name(), canonical_bytes(bytes), by_bar ? "BAR" : copy_name(),
+                    mismatch->offset, mismatch->seen, mismatch->expected));
+  }
+
+  void report_crossover(Context& context, const Crossover& found) {
+    const std::string range = sizes_.size() == 1
+                                  ? "at " + canonical_bytes(sizes_.front())
+                                  : fmt::format("from {} to {}", canonical_bytes(sizes_.front()),
+                                                canonical_bytes(sizes_.back()));
+    const std::string both = fmt::format("BAR copy and {}", copy_name());
+    if (!found.bytes) {
+      const auto* faster = found.bar_faster_at_last ? "the BAR" : copy_name();
+      context.reporter.note(
+          "info",
+          found.changes == 0
+              ? fmt::format("{}: never crosses {}: {} is the faster everywhere", both, range,
+                            faster)
+              : fmt::format("{}: {} is the faster at the largest size, so no crossing is named "
+                            "although the faster one changes {} times {}",
+                            both, faster, found.changes, range));
+      return;
+    }
+    if (found.changes > 1)
+      context.reporter.note("warning",
+                            fmt::format("{}: the faster one changes {} times {}; the last crossing "
+                                        "is named",
+                                        both, found.changes, range));
+    Sampled one;
+    one.samples = {*found.bytes};
+    one.converged = true;
+    one.stop_reason = "iterations";
+    Point point = setup_.make_point({.metric = "crossover_bytes",
+                                     .meaning = "crossing",
+                                     .unit = "bytes",
+                                     .larger_is_better = true},
+                                    0, one, context.raw_samples);
+    setup_.session().begin_point();
+    setup_.session().report(context, std::move(point));
+  }
+
+  bool writes_ = true;
+  std::vector<std::uint64_t> sizes_;
+  SamplerOptions options_;
+  std::vector<std::uint64_t> stamps_;
+  Setup setup_;
+  PinnedBuffer host_;
+};
+
+KernelInfo info() {
+  InfoBuilder builder("bar.crossover", 1,
+                      "the size from which cuMemcpy beats a CPU copy through the PCIe BAR");
+  builder.endpoint("gpu")
+      .metrics({"latency_ns", "crossover_bytes"})
+      .sizes("64,256,1KiB,4KiB,16KiB,64KiB,256KiB,1MiB,4MiB")
+      .choice("direction", "", "write goes from the CPU to the GPU, read comes back",
+              {"write", "read"})
+      .identity()
+      .sampling("copies", 100, 10'000);
+  add_bar_parameters(builder);
+  return builder.build();
+}
+
+}  // namespace
+}  // namespace railgauge::bar
+
+namespace railgauge {
+extern const KernelRow kBarCrossover;
+const KernelRow kBarCrossover{bar::info, []() -> std::unique_ptr<Kernel> {
+                                return std::make_unique<bar::CrossoverKernel>();
+                              }};
+}  // namespace railgauge

@@ -1,0 +1,117 @@
+// What it costs to make GPU memory reachable for the CPU and to undo it: pin, map, unmap, unpin,
+// each timed on its own, in a row, on memory of one size. What the steps are depends on the path
+// (a fact of the point): gdrdrv pins an allocation and maps it; a dma-buf is exported, mapped by
+// mmap, and closed; Vulkan allocates, exports and imports, so that its pin holds the allocation.
+// The stop rule looks at the sum of the four.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "kernels/bar/copy_timer.h"
+#include "kernels/bar/setup.h"
+
+namespace railgauge::bar {
+namespace {
+
+struct Step {
+  const char* metric;
+  Status (Window::*run)();
+};
+constexpr std::array kSteps{Step{"pin_ns", &Window::pin}, Step{"map_ns", &Window::map},
+                            Step{"unmap_ns", &Window::unmap}, Step{"unpin_ns", &Window::unpin}};
+constexpr std::uint64_t kRoundsInBatch = 10;
+
+class MapCost final : public Kernel {
+ public:
+  Status prepare(Context& context) override {
+    sizes_ = context.params.bytes_list("sizes");
+    options_ = RG_TRY(sampler_options(context.params));
+    options_.batch = kRoundsInBatch;
+    // Proves the path with the largest size; what is timed is made anew.
+    setup_ = RG_TRY(Setup::open(context, *std::ranges::max_element(sizes_)));
+    if (setup_.backend().has_steps()) return {};
+    return fail(Code::kFailedPrecondition,
+                fmt::format("{}: path {}: the CPU reaches GPU memory as it is, so there is nothing "
+                            "to pin or map",
+                            setup_.gpu().name(), setup_.backend().name()));
+  }
+
+  Status connect(Context& /*context*/, Group& /*group*/) override { return {}; }
+
+  Status measure(Context& context, Group& /*group*/) override {
+    for (const std::uint64_t bytes : sizes_) RG_TRY_OK(measure_size(context, bytes));
+    return {};
+  }
+
+ private:
+  using Times = std::array<std::vector<double>, kSteps.size()>;
+
+  Status measure_size(Context& context, std::uint64_t bytes) {
+    const auto window = RG_TRY(setup_.backend().make(setup_.gpu(), bytes));
+    Times times;  // of all rounds, those of the warm-up too
+    setup_.session().begin_point();
+    Sampler sampler(context.clock, options_);
+    Sampled sampled = RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) {
+      return rounds(context, count, *window, times, out);
+    }));
+    const std::size_t kept = sampled.samples.size();
+    for (std::size_t step = 0; step < kSteps.size(); ++step) {
+      sampled.samples.assign(times[step].end() - static_cast<std::ptrdiff_t>(kept),
+                             times[step].end());
+      Point point =
+          setup_.make_point({.metric = kSteps[step].metric, .meaning = "completion", .unit = "ns"},
+                            bytes, sampled, context.raw_samples);
+      if (step != 0) setup_.session().begin_point();  // its facts of the GPU, each point's own
+      (*point.mutable_facts())["converged_on"] = "the sum of pin, map, unmap and unpin";
+      setup_.session().report(context, std::move(point));
+    }
+    return {};
+  }
+
+  static Status rounds(const Context& context, std::uint64_t count, Window& window, Times& times,
+                       std::vector<double>& out) {
+    RG_TRY_OK(check_deadline(context, "pin and map"));
+    for (std::uint64_t round = 0; round < count; ++round)
+      out.push_back(RG_TRY(one_round(tick_clock(context), window, times)));
+    return {};
+  }
+
+  // The sum of the four steps in ns.
+  static Result<double> one_round(const TickClock& clock, Window& window, Times& times) {
+    double sum_ns = 0;
+    for (std::size_t step = 0; step < kSteps.size(); ++step) {
+      const std::uint64_t begin = clock.ticks();
+      RG_TRY_OK((window.*kSteps[step].run)());
+      const double took_ns = clock.to_ns(clock.ticks() - begin);
+      times[step].push_back(took_ns);
+      sum_ns += took_ns;
+    }
+    return sum_ns;
+  }
+
+  std::vector<std::uint64_t> sizes_;
+  SamplerOptions options_;
+  Setup setup_;
+};
+
+KernelInfo info() {
+  std::vector<std::string> metrics;
+  metrics.reserve(kSteps.size());
+  for (const Step& step : kSteps) metrics.emplace_back(step.metric);
+  InfoBuilder builder("bar.map_cost", 1,
+                      "time to pin, map, unmap and unpin GPU memory for the CPU, by size");
+  builder.endpoint("gpu").metrics(metrics).sizes("64KiB,1MiB,16MiB,64MiB");
+  builder.sampling("rounds", 20, 1000);
+  add_bar_parameters(builder);
+  return builder.build();
+}
+
+}  // namespace
+}  // namespace railgauge::bar
+
+namespace railgauge {
+extern const KernelRow kBarMapCost;
+const KernelRow kBarMapCost{
+    bar::info, []() -> std::unique_ptr<Kernel> { return std::make_unique<bar::MapCost>(); }};
+}  // namespace railgauge

@@ -1,0 +1,97 @@
+#include "kernels/bar/path.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kernels/core/outcome.h"
+#include "kernels/memory/host_buffer.h"
+
+namespace railgauge::bar {
+namespace {
+
+constexpr std::size_t kProofBytes = 64U << 10U;
+constexpr std::uint64_t kCpuWroteSeed = 0x6261722d637075;
+constexpr std::uint64_t kGpuWroteSeed = 0x6261722d677075;
+
+Result<std::unique_ptr<Window>> open_window(Backend& backend, const MakeWindow& make,
+                                            const Prove& prove) {
+  std::unique_ptr<Window> window = RG_TRY(make(backend));
+  RG_TRY_OK(window->pin());
+  RG_TRY_OK(window->map());
+  RG_TRY_OK(prove(window->view()));
+  return window;
+}
+
+// Of two reasons the graver: wrong bytes, then what is no waiver.
+Code graver(Code a, Code b) {
+  for (const Code code : {a, b})
+    if (code == Code::kDataLoss) return code;
+  return outcome_of(a) == kWaived ? b : a;
+}
+
+// "gdrdrv: ..." whether or not the error already begins so.
+std::string with_name(std::string_view name, const std::string& message) {
+  const std::string prefix = std::string(name) + ": ";
+  return message.starts_with(prefix) ? message : prefix + message;
+}
+
+Status compare(std::span<const std::byte> seen, std::uint64_t seed, std::string_view name,
+               std::string_view direction, std::size_t offset) {
+  const auto mismatch = find_mismatch(seen, seed);
+  if (!mismatch) return {};
+  return fail(
+      Code::kDataLoss,
+      fmt::format("{}: prove the mapping, {}: byte {} is 0x{:02x}, expected 0x{:02x}", name,
+                  direction, offset + mismatch->offset, mismatch->seen, mismatch->expected));
+}
+
+}  // namespace
+
+Result<Path> choose_path(std::span<const std::unique_ptr<Backend>> backends,
+                         std::string_view wanted, const MakeWindow& make, const Prove& prove) {
+  Path path;
+  Code code = Code::kFailedPrecondition;
+  for (const auto& backend : backends) {
+    if (wanted != "auto" && wanted != backend->name()) continue;
+    auto window = open_window(*backend, make, prove);
+    if (window) {
+      path.backend = backend.get();
+      path.window = std::move(*window);
+      return path;
+    }
+    code = graver(code, window.error().code);
+    path.alarming = outcome_of(code) != kWaived;
+    path.refused +=
+        (path.refused.empty() ? "" : " | ") + with_name(backend->name(), window.error().message);
+  }
+  RG_CHECK(!path.refused.empty());  // the parameter's choices are the backends
+  return fail(code, path.refused);
+}
+
+Status prove_view(const gpu::Gpu& gpu, const View& view, const Copier& copier,
+                  std::string_view name) {
+  const Cuda& cuda = loaded_cuda();
+  const std::size_t bytes = std::min(kProofBytes, view.bytes);
+  const HostBuffer buffer = RG_TRY(HostBuffer::allocate(bytes));
+  const std::span<std::byte> host = buffer.span().first(bytes);
+  for (const std::size_t offset : {std::size_t{0}, view.bytes - bytes}) {
+    fill_pattern(host, kCpuWroteSeed + offset);
+    copier.writer->write(view.cpu + offset, host.data(), bytes);
+    std::ranges::fill(host, std::byte{0});
+    RG_TRY_OK(gpu_status(gpu, cuda.memcpy_dtoh(host.data(), view.gpu + offset, bytes),
+                         "copy from it to prove the mapping"));
+    RG_TRY_OK(compare(host, kCpuWroteSeed + offset, name, "CPU to GPU", offset));
+    fill_pattern(host, kGpuWroteSeed + offset);
+    RG_TRY_OK(gpu_status(gpu, cuda.memcpy_htod(view.gpu + offset, host.data(), bytes),
+                         "copy to it to prove the mapping"));
+    // A copy from memory that is not pinned may return before its last bytes are there.
+    RG_TRY_OK(gpu_status(gpu, cuda.ctx_synchronize(), "wait for the proof's copy"));
+    std::ranges::fill(host, std::byte{0});
+    copier.reader->read(host.data(), view.cpu + offset, bytes);
+    RG_TRY_OK(compare(host, kGpuWroteSeed + offset, name, "GPU to CPU", offset));
+  }
+  return {};
+}
+
+}  // namespace railgauge::bar

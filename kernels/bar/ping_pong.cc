@@ -1,0 +1,209 @@
+// Round trip between CPU and GPU: the CPU writes a word through the BAR, a kernel of one thread
+// polls it in the GPU's memory and answers into pinned host memory, which the CPU polls. So a write
+// is timed until the GPU has seen it, and its answer until the CPU has: the time of a flag to a
+// kernel that runs. A sample is the time from one answer to the next, so one reading of the clock
+// is inside. The kernel is launched once for each batch, outside the samples; each answer is
+// compared with what was written.
+//
+// A GPU kernel that never ends hangs the card, so this one ends by the number of its rounds, by a
+// word of host memory that the CPU sets whenever it leaves, and by the GPU's own clock.
+#include <atomic>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "kernels/bar/copy_timer.h"
+#include "kernels/bar/setup.h"
+#include "kernels/gpu/device_code.h"
+#include "kernels/gpu/timing.h"
+#include "kernels/memory/pinned_buffer.h"
+
+namespace railgauge::bar {
+
+extern const gpu::DeviceCode kPingPongCode;
+
+namespace {
+
+constexpr std::size_t kWordBytes = sizeof(std::uint32_t);
+constexpr std::size_t kLineBytes = 128;                    // the answer and the stop word are apart
+constexpr unsigned long long kIdleCycles = 4'000'000'000;  // about 2 s of a GPU's clock
+constexpr double kAnswerNs = 1e9;                          // the CPU waits less than the GPU
+constexpr double kEndNs = 10e9;  // for the kernel's end after its stop word: more than kIdleCycles
+constexpr unsigned kPollsBetweenLooks = 1024;
+
+std::uint32_t load(const std::byte* word) {
+  return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(const_cast<std::byte*>(word)))
+      .load(std::memory_order_acquire);
+}
+
+void store(std::byte* word, std::uint32_t value) {
+  std::atomic_ref(*reinterpret_cast<std::uint32_t*>(word)).store(value, std::memory_order_release);
+}
+
+// What a batch works on; all of it plain.
+struct Court {
+  std::byte* flag = nullptr;          // the BAR's address
+  const std::byte* answer = nullptr;  // host memory
+  Copy write = nullptr;
+  double limit_monotonic_ns = 0;
+};
+
+// False when the answer did not come in time.
+bool await(const Court& court, std::uint32_t expected) {
+  while (load(court.answer) != expected) {
+    for (unsigned polls = 0; polls < kPollsBetweenLooks; ++polls)
+      if (load(court.answer) == expected) return true;
+    if (monotonic_now_ns() >= court.limit_monotonic_ns) return false;
+  }
+  return true;
+}
+
+// Round trips `first`, `first` + 1, ...: stamps[0] before, stamps[i] after round trip i. False when
+// an answer did not come.
+bool play(const Court& court, const TickClock& clock, std::uint32_t first, std::uint64_t rounds,
+          std::uint64_t* stamps) {
+  stamps[0] = clock.ticks();
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    const auto value = first + static_cast<std::uint32_t>(round);
+    court.write(court.flag, reinterpret_cast<const std::byte*>(&value), sizeof value);
+    if (!await(court, value)) return false;
+    stamps[round + 1] = clock.ticks();
+  }
+  return true;
+}
+
+// Tells the running kernel to end, whichever way its batch is left.
+class StopAtExit {
+ public:
+  explicit StopAtExit(std::byte* word) : word_(word) { store(word_, 0); }
+  ~StopAtExit() { store(word_, 1); }
+  StopAtExit(const StopAtExit&) = delete;
+  StopAtExit& operator=(const StopAtExit&) = delete;
+
+ private:
+  std::byte* word_;
+};
+
+class PingPong final : public Kernel {
+ public:
+  Status prepare(Context& context) override {
+    options_ = RG_TRY(sampler_options(context.params));
+    stamps_.resize(options_.batch + 1);
+    setup_ = RG_TRY(Setup::open(context, kWordBytes));
+    code_ = RG_TRY(gpu::LoadedCode::load(setup_.gpu(), kPingPongCode));
+    function_ = RG_TRY(code_->function("railgauge_bar_ping_pong"));
+    context.reporter.fact("device_code", code_->image());
+    words_ = RG_TRY(PinnedBuffer::allocate(2 * kLineBytes, PinnedKind::kPinned));
+    store(answer(), 0);
+    store(stop(), 0);
+    stream_ = RG_TRY(gpu::make_stream(setup_.gpu()));
+    ended_ = RG_TRY(gpu::make_event(setup_.gpu()));
+    return {};
+  }
+
+  Status connect(Context& /*context*/, Group& /*group*/) override { return {}; }
+
+  Status measure(Context& context, Group& /*group*/) override {
+    setup_.session().begin_point();
+    Sampler sampler(context.clock, options_);
+    const Sampled sampled = RG_TRY(sampler.run(
+        [&](std::uint64_t count, std::vector<double>& out) { return batch(context, count, out); }));
+    Point point = setup_.make_point({.metric = "latency_ns", .meaning = "rtt", .unit = "ns"},
+                                    kWordBytes, sampled, context.raw_samples);
+    point.set_verified(true);
+    (*point.mutable_facts())["clock_drift_ppm"] =
+        fmt::format("{:.3f}", tick_clock(context).drift_ppm());
+    setup_.session().report(context, std::move(point));
+    return {};
+  }
+
+ private:
+  [[nodiscard]] std::byte* answer() const { return words_.data(); }
+  [[nodiscard]] std::byte* stop() const { return words_.data() + kLineBytes; }
+
+  Status batch(const Context& context, std::uint64_t count, std::vector<double>& out) {
+    RG_CHECK(count < stamps_.size());
+    RG_TRY_OK(check_deadline(context, "ping-pong through the BAR"));
+    const std::uint32_t first = last_ + 2;  // the kernel's first word, first - 1, is new as well
+    last_ = first + static_cast<std::uint32_t>(count) - 1;
+    Status launched;
+    bool answered = false;
+    {
+      const StopAtExit stop_at_exit(stop());
+      launched = launch(first, count);
+      if (launched) answered = play_batch(context, first, count);
+    }
+    if (!launched) {
+      // Half a launch may run: it has its stop word, and nothing of it may be freed before it ends.
+      static_cast<void>(loaded_cuda().ctx_synchronize());
+      return launched;
+    }
+    RG_TRY_OK(gpu::wait_for(setup_.gpu(), ended_, monotonic_now_ns() + kEndNs,
+                            "end the ping-pong's kernel"));
+    if (!answered)
+      return fail(
+          Code::kInternal,
+          fmt::format("{}: ping-pong: no answer to the CPU's write within {:.0f} s; the last "
+                      "one was {}, {} was written",
+                      setup_.gpu().name(), kAnswerNs / 1e9, load(answer()), first));
+    for (std::uint64_t i = 0; i < count; ++i)
+      out.push_back(tick_clock(context).to_ns(stamps_[i + 1] - stamps_[i]));
+    return {};
+  }
+
+  // False when an answer did not come in time; the stamps are made when all came.
+  bool play_batch(const Context& context, std::uint32_t first, std::uint64_t count) {
+    const auto in_ns = [&](double ns) {
+      return std::min(context.deadline_monotonic_ns, monotonic_now_ns() + ns);
+    };
+    Court court{setup_.view().cpu, answer(), setup_.copier().writer->write, in_ns(kAnswerNs)};
+    if (!await(court, first - 1)) return false;  // it runs
+    court.limit_monotonic_ns = in_ns(kAnswerNs);
+    return play(court, tick_clock(context), first, count, stamps_.data());
+  }
+
+  Status launch(std::uint32_t first, std::uint64_t count) {
+    const Cuda& cuda = loaded_cuda();
+    cu::DevicePtr flag = setup_.view().gpu;
+    cu::DevicePtr answer_at = words_.device_pointer();
+    cu::DevicePtr stop_at = words_.device_pointer() + kLineBytes;
+    auto first_value = static_cast<unsigned>(first);
+    auto rounds = static_cast<unsigned>(count);
+    unsigned long long idle_cycles = kIdleCycles;
+    // NOLINTNEXTLINE(modernize-avoid-c-arrays)
+    void* arguments[] = {&flag, &answer_at, &stop_at, &first_value, &rounds, &idle_cycles};
+    RG_TRY_OK(gpu_status(
+        setup_.gpu(),
+        cuda.launch_kernel(function_, 1, 1, 1, 1, 1, 1, 0, stream_.get(), arguments, nullptr),
+        "launch the ping-pong's kernel"));
+    return gpu_status(setup_.gpu(), cuda.event_record(ended_.get(), stream_.get()),
+                      "mark the end of the ping-pong's kernel");
+  }
+
+  SamplerOptions options_;
+  std::vector<std::uint64_t> stamps_;
+  Setup setup_;
+  std::optional<gpu::LoadedCode> code_;
+  cu::Function function_ = nullptr;
+  PinnedBuffer words_;
+  gpu::Stream stream_;
+  gpu::Event ended_;
+  std::uint32_t last_ = 0;
+};
+
+KernelInfo info() {
+  InfoBuilder builder("bar.ping_pong", 1,
+                      "CPU writes a flag through the PCIe BAR, a GPU kernel answers: round trip");
+  builder.endpoint("gpu").metrics({"latency_ns"}).sampling("round trips", 1000, 100'000);
+  add_bar_parameters(builder);
+  return builder.build();
+}
+
+}  // namespace
+}  // namespace railgauge::bar
+
+namespace railgauge {
+extern const KernelRow kBarPingPong;
+const KernelRow kBarPingPong{
+    bar::info, []() -> std::unique_ptr<Kernel> { return std::make_unique<bar::PingPong>(); }};
+}  // namespace railgauge

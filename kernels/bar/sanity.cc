@@ -1,0 +1,244 @@
+// Whether the BAR carries bytes exactly: no figure to hold against others, but what makes the
+// figures of the family worth holding. Checked in both directions are unaligned starts and lengths
+// (sanity_cases.h) with guard bytes before and after, whole mappings written and read by a GPU
+// kernel on the other side, and memory that begins where cuMemAlloc put it, beside a GPU page's
+// start. A path that cannot map such memory waives that part in a note, and so does managed memory,
+// which has no fixed page to map. Wrong bytes fail the task. `check_ns` is the time of one piece's
+// check, both directions, comparison included.
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "kernels/bar/copy_timer.h"
+#include "kernels/bar/sanity_cases.h"
+#include "kernels/bar/setup.h"
+#include "kernels/core/outcome.h"
+#include "kernels/gpu/pattern.h"
+#include "kernels/memory/gpu_buffer.h"
+#include "kernels/memory/host_buffer.h"
+
+namespace railgauge::bar {
+namespace {
+
+constexpr std::uint64_t kSeed = 0x62617273616e;
+constexpr std::byte kGuard{0xa5};
+constexpr std::size_t kUnalignedBytes = 2000;  // one of several in a GPU page
+constexpr int kUnalignedTries = 8;
+
+struct MemoryTraits {
+  using Type = cu::DevicePtr;
+  static Type empty() { return 0; }
+  static void release(Type memory) {
+    gpu::note_release("free the memory", loaded_cuda().mem_free(memory));
+  }
+};
+using Memory = Handle<MemoryTraits>;
+
+bool is_guard(std::span<const std::byte> bytes) {
+  return std::ranges::all_of(bytes, [](std::byte byte) { return byte == kGuard; });
+}
+
+class Sanity final : public Kernel {
+ public:
+  Status prepare(Context& context) override {
+    setup_ = RG_TRY(Setup::open(context, unaligned_window_bytes()));
+    pattern_ = RG_TRY(gpu::Pattern::create(setup_.gpu()));
+    // A piece, its guards, and room to begin at any alignment.
+    host_ = RG_TRY(HostBuffer::allocate(unaligned_window_bytes() + kGuardBytes));
+    seen_ = RG_TRY(HostBuffer::allocate(unaligned_window_bytes() + 2 * kGuardBytes));
+    return {};
+  }
+
+  Status connect(Context& /*context*/, Group& /*group*/) override { return {}; }
+
+  Status measure(Context& context, Group& /*group*/) override {
+    const auto rounds = context.params.integer("iterations");
+    setup_.session().begin_point();
+    Sampled sampled;
+    for (std::int64_t round = 0; round < rounds; ++round) {
+      RG_TRY_OK(check_pieces(context, setup_.view(), sampled.samples));
+      RG_TRY_OK(check_whole());
+      RG_TRY_OK(check_unaligned_memory(context, round == 0, sampled.samples));
+    }
+    RG_TRY_OK(tell_of_managed_memory(context));
+    for (const double sample : sampled.samples) sampled.measure_ns += sample;
+    sampled.converged = true;
+    sampled.stop_reason = "iterations";
+    Point point = setup_.make_point({.metric = "check_ns", .meaning = "completion", .unit = "ns"},
+                                    unaligned_window_bytes(), sampled, context.raw_samples);
+    point.set_verified(true);
+    setup_.session().report(context, std::move(point));
+    return {};
+  }
+
+ private:
+  [[nodiscard]] tl::unexpected<Error> wrong(const View& view, const Piece& piece,
+                                            std::string_view what) const {
+    return fail(Code::kDataLoss,
+                fmt::format("{}: BAR by {}, {}: {} bytes at 0x{:x} + {}: {}", setup_.gpu().name(),
+                            setup_.backend().name(), setup_.copier().name(), piece.bytes, view.gpu,
+                            piece.offset, what));
+  }
+
+  Status check_pieces(const Context& context, const View& view, std::vector<double>& times_ns) {
+    const TickClock& clock = tick_clock(context);
+    for (const Piece& piece : unaligned_pieces(view.bytes)) {
+      RG_TRY_OK(check_deadline(context, "check the BAR"));
+      const std::uint64_t begin = clock.ticks();
+      RG_TRY_OK(check_write(view, piece));
+      RG_TRY_OK(check_read(view, piece));
+      times_ns.push_back(clock.to_ns(clock.ticks() - begin));
+    }
+    return {};
+  }
+
+  // The CPU writes the piece; the GPU's copy shows the pattern in it and the guards around it.
+  Status check_write(const View& view, const Piece& piece) {
+    const Cuda& cuda = loaded_cuda();
+    const cu::DevicePtr region = view.gpu + piece.offset - kGuardBytes;
+    const std::size_t region_bytes = piece.bytes + 2 * kGuardBytes;
+    RG_TRY_OK(gpu_status(
+        setup_.gpu(), cuda.memset_d8(region, std::to_integer<unsigned char>(kGuard), region_bytes),
+        "set the guards"));
+    RG_TRY_OK(gpu_status(setup_.gpu(), cuda.ctx_synchronize(), "set the guards"));
+    const std::span<std::byte> host = host_.span().subspan(piece.host_offset, piece.bytes);
+    fill_pattern(host, kSeed + piece.offset);
+    setup_.copier().writer->write(view.cpu + piece.offset, host.data(), piece.bytes);
+    RG_TRY_OK(gpu_status(setup_.gpu(), cuda.memcpy_dtoh(seen_.data(), region, region_bytes),
+                         "copy from it to compare"));
+    const std::span<const std::byte> seen = seen_.span().first(region_bytes);
+    if (!is_guard(seen.first(kGuardBytes))) return wrong(view, piece, "written before its begin");
+    if (!is_guard(seen.last(kGuardBytes))) return wrong(view, piece, "written beyond its end");
+    const auto mismatch =
+        find_mismatch(seen.subspan(kGuardBytes, piece.bytes), kSeed + piece.offset);
+    if (!mismatch) return {};
+    return wrong(view, piece,
+                 fmt::format("written byte {} is 0x{:02x}, expected 0x{:02x}", mismatch->offset,
+                             mismatch->seen, mismatch->expected));
+  }
+
+  // The GPU's copy writes the piece; the CPU reads it, and nothing beside its own buffer changes.
+  Status check_read(const View& view, const Piece& piece) {
+    const Cuda& cuda = loaded_cuda();
+    const std::uint64_t seed = kSeed + piece.offset + 1;
+    const std::span<std::byte> host = host_.span().subspan(piece.host_offset, piece.bytes);
+    fill_pattern(host, seed);
+    RG_TRY_OK(gpu_status(setup_.gpu(),
+                         cuda.memcpy_htod(view.gpu + piece.offset, host.data(), piece.bytes),
+                         "copy to it"));
+    RG_TRY_OK(gpu_status(setup_.gpu(), cuda.ctx_synchronize(), "copy to it"));
+    const std::span<std::byte> region =
+        seen_.span().subspan(piece.host_offset, piece.bytes + 2 * kGuardBytes);
+    std::ranges::fill(region, kGuard);
+    const std::span<std::byte> seen = region.subspan(kGuardBytes, piece.bytes);
+    setup_.copier().reader->read(seen.data(), view.cpu + piece.offset, piece.bytes);
+    if (!is_guard(region.first(kGuardBytes)) || !is_guard(region.last(kGuardBytes)))
+      return wrong(view, piece, "the read wrote beside its buffer");
+    const auto mismatch = find_mismatch(seen, seed);
+    if (!mismatch) return {};
+    return wrong(view, piece,
+                 fmt::format("read byte {} is 0x{:02x}, expected 0x{:02x}", mismatch->offset,
+                             mismatch->seen, mismatch->expected));
+  }
+
+  // A GPU kernel on the other side instead of a copy engine, over the whole mapping.
+  Status check_whole() {
+    const View& view = setup_.view();
+    const std::size_t bytes = unaligned_window_bytes();
+    const Piece whole{.bytes = bytes};
+    RG_TRY_OK(pattern_->fill(view.gpu, bytes, kSeed));
+    const std::span<std::byte> host = host_.span().first(bytes);
+    std::ranges::fill(host, std::byte{0});
+    setup_.copier().reader->read(host.data(), view.cpu, bytes);
+    if (const auto mismatch = find_mismatch(host, kSeed))
+      return wrong(view, whole,
+                   fmt::format("byte {} that a GPU kernel wrote is read as 0x{:02x}, expected "
+                               "0x{:02x}",
+                               mismatch->offset, mismatch->seen, mismatch->expected));
+    fill_pattern(host, kSeed + 1);
+    setup_.copier().writer->write(view.cpu, host.data(), bytes);
+    return pattern_->verify(view.gpu, bytes, kSeed + 1,
+                            setup_.gpu().name() + ": BAR write, read by a GPU kernel");
+  }
+
+  // What cuMemAlloc gives for small sizes: pieces of a larger page, so that one of a few begins
+  // beside the page's start.
+  Status check_unaligned_memory(Context& context, bool tell, std::vector<double>& times_ns) {
+    std::vector<Memory> kept;
+    cu::DevicePtr unaligned = 0;
+    for (int tries = 0; tries < kUnalignedTries && unaligned == 0; ++tries) {
+      cu::DevicePtr memory = 0;
+      RG_TRY_OK(gpu_status(setup_.gpu(), loaded_cuda().mem_alloc(&memory, kUnalignedBytes),
+                           "allocate 2000 bytes"));
+      kept.emplace_back(memory);
+      if (memory % GpuBuffer::kPageBytes != 0) unaligned = memory;
+    }
+    if (unaligned == 0) {
+      if (tell)
+        context.reporter.note("info", "unaligned cuMemAlloc memory: waived: the driver gave none");
+      return {};
+    }
+    auto window = open_adopted(unaligned, kUnalignedBytes);
+    // It is not proved before: what the checks below find wrong fails the task.
+    if (window) return check_pieces(context, (*window)->view(), times_ns);
+    if (outcome_of(window.error().code) != kWaived) return tl::unexpected(window.error());
+    if (tell)
+      context.reporter.note("info",
+                            "unaligned cuMemAlloc memory: waived: " + window.error().message);
+    return {};
+  }
+
+  Result<std::unique_ptr<Window>> open_adopted(cu::DevicePtr memory, std::size_t bytes) {
+    auto window = RG_TRY(setup_.backend().adopt(setup_.gpu(), memory, bytes));
+    RG_TRY_OK(window->pin());
+    RG_TRY_OK(window->map());
+    return window;
+  }
+
+  Status tell_of_managed_memory(Context& context) {
+    const Cuda& cuda = loaded_cuda();
+    std::string reason = "the driver has none on this GPU";
+    cu::DevicePtr raw = 0;
+    if (setup_.gpu().attribute(cu::kManagedMemory) != 0) {
+      RG_TRY_OK(gpu_status(setup_.gpu(),
+                           cuda.mem_alloc_managed(&raw, GpuBuffer::kPageBytes, cu::kAttachGlobal),
+                           "allocate managed memory"));
+      const Memory managed(raw);
+      const auto window = open_adopted(raw, GpuBuffer::kPageBytes);
+      if (window)
+        return fail(Code::kInternal,
+                    fmt::format("{}: managed memory was mapped by {}, although its pages move",
+                                setup_.gpu().name(), setup_.backend().name()));
+      if (outcome_of(window.error().code) != kWaived) return tl::unexpected(window.error());
+      reason = window.error().message;
+    }
+    context.reporter.note("info", "managed memory: waived: " + reason);
+    return {};
+  }
+
+  Setup setup_;
+  std::optional<gpu::Pattern> pattern_;  // goes before the setup that has its GPU
+  HostBuffer host_;
+  HostBuffer seen_;
+};
+
+KernelInfo info() {
+  InfoBuilder builder("bar.sanity", 1,
+                      "whether CPU reads and writes through the PCIe BAR carry every byte, and no "
+                      "other");
+  builder.endpoint("gpu")
+      .metrics({"check_ns"})
+      .integer("iterations", "passes over all checks", 1, 1, 1000);
+  add_bar_parameters(builder);
+  return builder.build();
+}
+
+}  // namespace
+}  // namespace railgauge::bar
+
+namespace railgauge {
+extern const KernelRow kBarSanity;
+const KernelRow kBarSanity{
+    bar::info, []() -> std::unique_ptr<Kernel> { return std::make_unique<bar::Sanity>(); }};
+}  // namespace railgauge

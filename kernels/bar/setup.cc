@@ -1,0 +1,73 @@
+#include "kernels/bar/setup.h"
+
+#include <fmt/format.h>
+
+#include "kernels/core/units.h"
+
+namespace railgauge::bar {
+namespace {
+
+// Said once and with both figures, rather than by each backend in its own words.
+Status check_free(const gpu::Gpu& gpu, std::size_t bytes) {
+  const std::uint64_t free = RG_TRY(gpu.free_bytes());
+  if (bytes <= free) return {};
+  return fail(
+      Code::kFailedPrecondition,
+      fmt::format("{}: map {} for the CPU: {} of its memory are free; end what else uses it "
+                  "or ask for smaller sizes",
+                  gpu.name(), canonical_bytes(bytes), canonical_bytes(free)));
+}
+
+}  // namespace
+
+void add_bar_parameters(InfoBuilder& builder) {
+  builder
+      .choice("backend", "", "what maps GPU memory for the CPU; auto takes the first that works",
+              {"auto", "gdrdrv", "dmabuf", "coherent", "vulkan"})
+      .identity();
+  const auto names = routine_names();
+  builder
+      .choice("routine", "", "what the CPU copies with; auto takes the fastest that the CPU has",
+              {names.begin(), names.end()})
+      .identity();
+  gpu::add_session_parameters(builder);
+}
+
+Result<Setup> Setup::open(Context& context, std::size_t bytes) {
+  Setup setup;
+  setup.session_ = RG_TRY(gpu::Session::open(context));
+  const gpu::Gpu& gpu = setup.gpu();
+  setup.copier_ = RG_TRY(choose_copier(routines(), context.params.text("routine")));
+  context.reporter.fact("copy_routine", setup.copier_.name());
+  RG_TRY_OK(check_free(gpu, bytes));
+  setup.backends_ = make_backends();
+  Backend* tried = nullptr;
+  auto path = choose_path(
+      setup.backends_, context.params.text("backend"),
+      [&](Backend& backend) {
+        tried = &backend;
+        return backend.make(gpu, bytes);
+      },
+      [&](const View& view) { return prove_view(gpu, view, setup.copier_, tried->name()); });
+  if (!path)
+    return fail(path.error().code, fmt::format("{}: map GPU memory for the CPU: {}", gpu.name(),
+                                               path.error().message));
+  setup.path_ = std::move(*path);
+  setup.view_ = setup.path_.window->view();
+  context.reporter.fact("path", std::string(setup.backend().name()));
+  context.reporter.fact("memory", "gpu, by the CPU");
+  context.reporter.fact("path_caching", std::string(caching_in_words(setup.view_.caching)));
+  if (const std::string library = setup.backend().library(); !library.empty())
+    context.reporter.fact("path_library", library);
+  if (!setup.path_.refused.empty()) context.reporter.fact("path_refused", setup.path_.refused);
+  if (setup.path_.alarming)
+    context.reporter.note("warning", "a path that is here was refused: " + setup.path_.refused);
+  return setup;
+}
+
+Point Setup::make_point(const PointNames& names, std::uint64_t message_bytes,
+                        const Sampled& sampled, bool raw_samples) const {
+  return railgauge::make_point(names, message_bytes, sampled, raw_samples, backend().synthetic());
+}
+
+}  // namespace railgauge::bar

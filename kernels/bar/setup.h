@@ -1,0 +1,45 @@
+// What every kernel of the family opens first: the GPU, a proved mapping of its memory, and the
+// copy routine; and the parameters for it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/bar/path.h"
+#include "kernels/core/info_builder.h"
+#include "kernels/core/sampling.h"
+#include "kernels/gpu/session.h"
+
+namespace railgauge::bar {
+
+// backend, routine, and the session's.
+void add_bar_parameters(InfoBuilder& builder);
+
+class Setup {
+ public:
+  // Opens the context's endpoint and maps at least `bytes` of its memory. Tells the facts path,
+  // path_caching, path_library, path_refused (where another was tried first) and copy_routine.
+  // Waives when no backend works here.
+  static Result<Setup> open(Context& context, std::size_t bytes);
+
+  [[nodiscard]] gpu::Session& session() { return session_; }
+  [[nodiscard]] const gpu::Gpu& gpu() const { return session_.gpu(); }
+  [[nodiscard]] const View& view() const { return view_; }
+  [[nodiscard]] const Copier& copier() const { return copier_; }
+  [[nodiscard]] Backend& backend() const { return *path_.backend; }
+
+  // Statistics of one size, ready for session().report().
+  [[nodiscard]] Point make_point(const PointNames& names, std::uint64_t message_bytes,
+                                 const Sampled& sampled, bool raw_samples) const;
+
+ private:
+  gpu::Session session_;
+  std::vector<std::unique_ptr<Backend>> backends_;
+  Path path_;  // released before the session
+  View view_;
+  Copier copier_;
+};
+
+}  // namespace railgauge::bar

@@ -1,0 +1,160 @@
+#include "kernels/cuda/chase.h"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "kernels/core/units.h"
+#include "kernels/cuda/parameters.h"
+#include "kernels/cuda/plan.h"
+
+namespace railgauge::cuda {
+
+extern const gpu::DeviceCode kChaseCode;
+
+namespace {
+
+constexpr std::uint64_t kChainSeed = 1;
+constexpr std::uint64_t kChasesInBatch = 16;  // behind one gate
+// Neighbouring blocks run in one cluster of multiprocessors: a few samples already see many.
+constexpr std::uint64_t kBlockLeap = 37;
+constexpr std::size_t kLineWords = kLineBytes / sizeof(std::uint64_t);
+
+}  // namespace
+
+std::vector<std::uint32_t> chain_order(std::uint64_t lines, bool random, std::uint64_t seed) {
+  RG_CHECK(lines >= 2 && lines <= UINT32_MAX);
+  std::vector<std::uint32_t> order(lines);
+  std::iota(order.begin(), order.end(), 0U);
+  if (!random) return order;
+  // By hand: the library's shuffle is another one in another library.
+  std::mt19937_64 generator(seed);
+  for (std::uint64_t i = lines - 1; i > 1; --i)
+    std::swap(order[i], order[1 + generator() % i]);  // line 0 stays the first
+  return order;
+}
+
+std::vector<std::uint64_t> chain_words(const std::vector<std::uint32_t>& order,
+                                       std::uint64_t address) {
+  std::vector<std::uint64_t> words(order.size() * kLineWords);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    words[order[i] * kLineWords] = address + order[(i + 1) % order.size()] * kLineBytes;
+  return words;
+}
+
+Result<std::uint64_t> chain_bytes(const Params& params) {
+  const std::uint64_t bytes = params.bytes("buffer");
+  if (bytes >= 2 * kLineBytes) return bytes;
+  return fail(Code::kInvalidArgument,
+              fmt::format("parameter buffer: {} is below {}, two accesses long",
+                          canonical_bytes(bytes), 2 * kLineBytes));
+}
+
+Result<Chase> Chase::prepare(const Context& context, const gpu::Gpu& reader, const Area& memory) {
+  const Params& params = context.params;
+  if (!memory.reachable() && reader.attribute(cu::kUsesHostPageTables) == 0)
+    return fail(Code::kUnimplemented,
+                fmt::format("{}: read pageable memory: the GPU cannot address it; use host_memory "
+                            "pinned",
+                            reader.name()));
+  Chase chase;
+  chase.reader_ = &reader;
+  chase.address_ = memory.address();
+  chase.memory_name_ = memory.name();
+  chase.order_ = chain_order(RG_TRY(chain_bytes(params)) / kLineBytes,
+                             params.text("order") == "random", kChainSeed);
+  chase.accesses_ = static_cast<unsigned>(params.integer("accesses"));
+  chase.multiprocessors_ =
+      static_cast<unsigned>(std::max(1, reader.attribute(cu::kMultiprocessorCount)));
+  RG_TRY_OK(chase.lay_chain(memory));
+  RG_TRY_OK(reader.make_current());
+  gpu::keep_context(reader);
+  chase.code_ = RG_TRY(gpu::LoadedCode::load(reader, kChaseCode));
+  chase.function_ = RG_TRY(chase.code_.function("railgauge_chase"));
+  chase.state_ = RG_TRY(gpu::lend_gpu(reader, sizeof(std::uint64_t)));
+  return chase;
+}
+
+Status Chase::lay_chain(const Area& memory) const {
+  const auto words = chain_words(order_, address_);
+  const auto bytes = std::as_bytes(std::span(words));
+  if (memory.gpu() == nullptr) {
+    std::ranges::copy(bytes, memory.host().begin());
+    return {};
+  }
+  RG_TRY_OK(memory.gpu()->make_current());
+  return gpu_status(*memory.gpu(), loaded_cuda().memcpy_htod(address_, bytes.data(), bytes.size()),
+                    "copy the chain to it");
+}
+
+// The samples take turns on the multiprocessors: some are farther from the link than others.
+Status Chase::queue(cu::Stream stream, std::uint64_t sample) const {
+  cu::DevicePtr state = state_->data();
+  unsigned accesses = accesses_;
+  auto block = static_cast<unsigned>(sample * kBlockLeap % multiprocessors_);
+  void* arguments[] = {&state, &accesses, &block};  // NOLINT(modernize-avoid-c-arrays)
+  return gpu_status(*reader_,
+                    loaded_cuda().launch_kernel(function_, multiprocessors_, 1, 1, 1, 1, 1, 0,
+                                                stream, arguments, nullptr),
+                    "launch the chase");
+}
+
+Result<Sampled> Chase::sample(Context& context, Lanes& lanes) const {
+  SamplerOptions options = RG_TRY(sampler_options(context.params));
+  options.batch = kChasesInBatch;
+  return Sampler(context.clock, options)
+      .run([&](std::uint64_t count, std::vector<double>& out) -> Status {
+        const auto marks = RG_TRY(lanes.run({{count, 1}}, context.deadline_monotonic_ns));
+        for (const double step : steps_ns(marks.front()))
+          out.push_back(step / static_cast<double>(accesses_));
+        return {};
+      });
+}
+
+Status Chase::measure(Context& context, gpu::Session& session, const std::string& pair) {
+  RG_TRY_OK(reader_->make_current());
+  const std::uint64_t first = address_;
+  RG_TRY_OK(gpu_status(*reader_, loaded_cuda().memcpy_htod(state_->data(), &first, sizeof first),
+                       "prepare the chase"));
+  Lanes lanes = RG_TRY(Lanes::create(*reader_));
+  RG_TRY_OK(lanes.add(*reader_, [this](cu::Stream stream, std::uint64_t operation) {
+    return queue(stream, operation);
+  }));
+  RG_TRY_OK(lanes.touch(context.deadline_monotonic_ns));
+  session.begin_point();
+  const Sampled sampled = RG_TRY(sample(context, lanes));
+  const bool verified = context.params.boolean("verify");
+  if (verified) RG_TRY_OK(verify(lanes.operations(0)));
+  Point point =
+      make_point({.metric = std::string(kLatencyMetric),
+                  .meaning = "dependent_load",
+                  .unit = "ns",
+                  .larger_is_better = false},
+                 sizeof(std::uint64_t), sampled, context.raw_samples, loaded_cuda().synthetic);
+  point.set_pair(pair);
+  point.set_verified(verified);
+  auto& facts = *point.mutable_facts();
+  facts["accesses_in_sample"] = std::to_string(accesses_);
+  facts["timed_by"] = "gpu events, one launch a sample; samples take turns on the multiprocessors";
+  session.report(context, std::move(point));
+  return {};
+}
+
+// A chain of so many accesses ends on one line only: a word misread anywhere leads elsewhere.
+Status Chase::verify(std::uint64_t samples) const {
+  std::uint64_t end = 0;
+  RG_TRY_OK(reader_->make_current());
+  RG_TRY_OK(gpu_status(*reader_, loaded_cuda().memcpy_dtoh(&end, state_->data(), sizeof end),
+                       "read where the chase ended"));
+  const std::uint64_t position = samples * accesses_ % order_.size();
+  const std::uint64_t expected = address_ + order_[position] * kLineBytes;
+  if (end == expected) return {};
+  return fail(Code::kDataLoss,
+              fmt::format("{}: chase through memory of {}: {} accesses ended at {:#x}, {:#x} is "
+                          "where they lead",
+                          reader_->name(), memory_name_, samples * accesses_, end, expected));
+}
+
+}  // namespace railgauge::cuda

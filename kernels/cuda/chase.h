@@ -1,0 +1,60 @@
+// A pointer chase by one GPU thread: each load's address is what the load before it brought, so the
+// time of one is the time to the memory and back.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/core/kernel.h"
+#include "kernels/core/sampling.h"
+#include "kernels/cuda/area.h"
+#include "kernels/cuda/lanes.h"
+#include "kernels/gpu/device_code.h"
+#include "kernels/gpu/session.h"
+
+namespace railgauge::cuda {
+
+// One node a line of this many bytes: no two share what one access brings.
+inline constexpr std::uint64_t kLineBytes = 128;
+
+// The order in which a chain visits `lines` lines, from line 0, each once: upwards, or at random
+// from `seed`. At least 2. Pure.
+std::vector<std::uint32_t> chain_order(std::uint64_t lines, bool random, std::uint64_t seed);
+// A buffer of such a chain that begins at `address`: each line's first word is the address of the
+// next one, the last's is the first's. The rest is zero. Pure.
+std::vector<std::uint64_t> chain_words(const std::vector<std::uint32_t>& order,
+                                       std::uint64_t address);
+
+// Needs the parameters of add_chase().
+class Chase {
+ public:
+  // In Kernel::prepare: `reader` chases through `memory`, which has at least the parameter `buffer`
+  // of bytes. Waives without device code. Both outlive the chase.
+  static Result<Chase> prepare(const Context& context, const gpu::Gpu& reader, const Area& memory);
+  // Samples, compares where the chain ended with where it had to, reports the point.
+  Status measure(Context& context, gpu::Session& session, const std::string& pair);
+  [[nodiscard]] const std::string& image() const { return code_.image(); }
+
+ private:
+  Chase() = default;
+  Status lay_chain(const Area& memory) const;
+  Status queue(cu::Stream stream, std::uint64_t sample) const;
+  Status verify(std::uint64_t samples) const;
+  Result<Sampled> sample(Context& context, Lanes& lanes) const;
+
+  const gpu::Gpu* reader_ = nullptr;
+  cu::DevicePtr address_ = 0;
+  std::string memory_name_;
+  std::vector<std::uint32_t> order_;
+  unsigned accesses_ = 0;
+  unsigned multiprocessors_ = 1;
+  gpu::LoadedCode code_;
+  cu::Function function_ = nullptr;
+  gpu::Lent<GpuBuffer> state_;
+};
+
+// The parameter `buffer`; kInvalidArgument when it is no two lines long.
+Result<std::uint64_t> chain_bytes(const Params& params);
+
+}  // namespace railgauge::cuda

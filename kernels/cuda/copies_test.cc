@@ -1,0 +1,211 @@
+// The copy bandwidths end to end on the fake driver: which copies run, what is verified, what is
+// told. The figures mean nothing.
+#include <gmock/gmock.h>
+
+#include "kernels/core/kernel.h"
+#include "kernels/fakes/gpu_fixture.h"
+#include "kernels/fakes/solo.h"
+
+namespace railgauge {
+extern const KernelRow kCudaHostCopyBw;
+extern const KernelRow kCudaPeerCopyBw;
+extern const KernelRow kCudaFanCopyBw;
+extern const KernelRow kCudaLocalCopyBw;
+}  // namespace railgauge
+
+namespace railgauge::cuda {
+namespace {
+
+using fake::cuda_control;
+using fake::RankResult;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+constexpr const char* kLarge = "2MiB";  // above the fake's second-level cache
+using Parameters = std::map<std::string, std::string>;
+
+RankResult run(const KernelRow& row, Parameters parameters) {
+  parameters.try_emplace("iterations", "3");
+  parameters.try_emplace("sizes", "64KiB");
+  const bool single = row.info().endpoint_kind() == "gpu";
+  return fake::run_solo(row, {.parameters = parameters, .endpoint = single ? "gpu0" : ""});
+}
+
+std::vector<std::string> pairs_of(const RankResult& result) {
+  std::vector<std::string> pairs;
+  for (const Point& point : result.points) pairs.push_back(point.pair());
+  return pairs;
+}
+
+class Copies : public gpu::OnFakes {};
+
+struct Way {
+  const char* name;
+  const KernelRow* row;
+  Parameters parameters;
+  std::size_t points;  // of three GPUs
+  const char* meaning;
+};
+
+class EachWay : public gpu::OnFakes, public ::testing::WithParamInterface<Way> {
+ protected:
+  void SetUp() override {
+    OnFakes::SetUp();
+    cuda_control().gpus = 3;
+  }
+};
+
+TEST_P(EachWay, MovesAndVerifiesWhatItReports) {
+  const RankResult result = run(*GetParam().row, GetParam().parameters);
+  ASSERT_TRUE(result.status) << result.status.error().message;
+  ASSERT_EQ(result.points.size(), GetParam().points);
+  for (const Point& point : result.points) {
+    EXPECT_EQ(point.meaning(), GetParam().meaning);
+    EXPECT_EQ(point.sample_count(), 3);
+    EXPECT_TRUE(point.verified());
+    EXPECT_TRUE(point.synthetic());
+    EXPECT_GT(point.median(), 0);
+  }
+}
+
+TEST_P(EachWay, FailsWhenAByteIsWrong) {
+  cuda_control().flip_byte = 1;
+  Parameters parameters = GetParam().parameters;
+  parameters["iterations"] = "1";
+  const RankResult result = run(*GetParam().row, parameters);
+  ASSERT_FALSE(result.status);
+  EXPECT_EQ(result.status.error().code, Code::kDataLoss) << result.status.error().message;
+  EXPECT_TRUE(result.points.empty());
+}
+
+const Parameters kBothWays{{"bidirectional", "true"}};
+Parameters with(Parameters parameters, const Parameters& more) {
+  parameters.insert(more.begin(), more.end());
+  return parameters;
+}
+
+std::vector<Way> ways() {
+  const auto* host = &kCudaHostCopyBw;
+  const auto* peer = &kCudaPeerCopyBw;
+  const auto* fan = &kCudaFanCopyBw;
+  const char* one_way = "unidirectional";
+  const char* loaded = "unidirectional_under_load";
+  const Parameters d2h{{"direction", "d2h"}};
+  const Parameters write{{"direction", "write"}};
+  const Parameters to_all{{"pattern", "host_to_all"}};
+  const Parameters to_one{{"pattern", "all_to_one"}};
+  const Parameters from_one{{"pattern", "one_to_all"}};
+  return {
+      {"h2d", host, {}, 1, one_way},
+      {"d2h", host, d2h, 1, one_way},
+      {"h2d_both_ways", host, kBothWays, 1, loaded},
+      {"d2h_both_ways", host, with(d2h, kBothWays), 1, loaded},
+      {"write_combined", host, {{"host_memory", "write_combined"}}, 1, one_way},
+      {"pageable", host, {{"host_memory", "pageable"}}, 1, one_way},
+      {"read", peer, {}, 6, one_way},
+      {"write_both_ways", peer, with(write, kBothWays), 6, loaded},
+      {"all_to_host", fan, {}, 3, loaded},
+      {"all_to_host_both_ways", fan, kBothWays, 3, loaded},
+      {"host_to_all", fan, to_all, 3, loaded},
+      {"all_to_one", fan, to_one, 3, "overlap_sum"},
+      {"all_to_one_write", fan, with(to_one, write), 3, "overlap_sum"},
+      {"one_to_all_both_ways", fan, with(from_one, kBothWays), 3, "overlap_sum_under_load"},
+      {"local", &kCudaLocalCopyBw, {}, 1, "copied_once"},
+  };
+}
+
+std::vector<Way> ways_of_both_engines() {
+  std::vector<Way> all = ways();
+  static std::vector<std::string> names;
+  names.reserve(all.size());
+  for (const Way& way : ways()) {
+    if (way.parameters.contains("host_memory")) continue;
+    Way by_sm = way;
+    names.push_back(std::string("sm_") + way.name);
+    by_sm.name = names.back().c_str();
+    by_sm.parameters["engine"] = "sm";
+    all.push_back(by_sm);
+  }
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Ways, EachWay, ::testing::ValuesIn(ways_of_both_engines()),
+                         [](const auto& way) { return std::string(way.param.name); });
+
+TEST_F(Copies, NameThePairByWhereTheDataGoes) {
+  EXPECT_THAT(pairs_of(run(kCudaPeerCopyBw, {})), ElementsAre("gpu0>gpu1", "gpu1>gpu0"));
+  EXPECT_THAT(pairs_of(run(kCudaFanCopyBw, {})), ElementsAre("gpu0>host", "gpu1>host"));
+  EXPECT_THAT(pairs_of(run(kCudaFanCopyBw, {{"pattern", "host_to_all"}})),
+              ElementsAre("host>gpu0", "host>gpu1"));
+  EXPECT_THAT(pairs_of(run(kCudaFanCopyBw, {{"pattern", "all_to_one"}})),
+              ElementsAre("all>gpu0", "all>gpu1"));
+  EXPECT_THAT(pairs_of(run(kCudaFanCopyBw, {{"pattern", "one_to_all"}})),
+              ElementsAre("gpu0>all", "gpu1>all"));
+}
+
+// A size that covers the cache is verified as a whole, by another way.
+TEST_F(Copies, FailWhenAByteOfALargeOneIsWrong) {
+  cuda_control().flip_byte = 1;
+  for (const char* direction : {"h2d", "d2h"}) {
+    const RankResult result = run(kCudaHostCopyBw, {{"direction", direction}, {"sizes", kLarge}});
+    ASSERT_FALSE(result.status);
+    EXPECT_EQ(result.status.error().code, Code::kDataLoss) << result.status.error().message;
+  }
+}
+
+TEST_F(Copies, SayWhenTheyRotateThroughABufferAndWhenOneCoversTheCache) {
+  const RankResult result = run(kCudaHostCopyBw, {{"sizes", "3,4KiB,2MiB"}, {"iterations", "1"}});
+  ASSERT_TRUE(result.status) << result.status.error().message;
+  ASSERT_EQ(result.points.size(), 3U);
+  EXPECT_EQ(result.points[0].facts().count("rotates_bytes"), 1U);
+  EXPECT_EQ(result.points[1].facts().count("rotates_bytes"), 1U);
+  EXPECT_EQ(result.points[2].facts().count("rotates_bytes"), 0U);
+}
+
+TEST_F(Copies, SayByWhatTheyAreTimed) {
+  const auto timed_by = [](const RankResult& result) {
+    return result.points.at(0).facts().at("timed_by");
+  };
+  EXPECT_THAT(timed_by(run(kCudaHostCopyBw, {})), HasSubstr("gpu events"));
+  const RankResult pageable = run(kCudaHostCopyBw, {{"host_memory", "pageable"}});
+  EXPECT_THAT(timed_by(pageable), HasSubstr("cpu"));
+  EXPECT_EQ(pageable.facts.at("host_memory_observed"), "pageable");
+}
+
+TEST_F(Copies, CountHalfOfWhatOneKernelMovesBothWays) {
+  const RankResult result = run(kCudaHostCopyBw, {{"engine", "sm"}, {"bidirectional", "true"}});
+  ASSERT_TRUE(result.status) << result.status.error().message;
+  EXPECT_THAT(result.points.at(0).facts().at("bytes_counted"), HasSubstr("half"));
+}
+
+TEST_F(Copies, NeverPassStagedCopiesAsPeerCopies) {
+  cuda_control().no_peer = 1;
+  const RankResult result = run(kCudaPeerCopyBw, {});
+  ASSERT_FALSE(result.status);
+  EXPECT_EQ(result.status.error().code, Code::kUnimplemented);
+  EXPECT_THAT(result.notes, Contains(HasSubstr("gpu0>gpu1: skipped")));
+  EXPECT_TRUE(result.points.empty());
+}
+
+TEST_F(Copies, RefuseWhatCannotBeMeasured) {
+  const std::pair<Parameters, const char*> kRefused[] = {
+      // NOLINT(modernize-avoid-c-arrays)
+      {{{"host_memory", "pageable"}, {"engine", "sm"}}, "cannot address it"},
+      {{{"host_memory", "pageable"}, {"bidirectional", "true"}}, "several copies of pageable"},
+      {{{"engine", "sm"}, {"bidirectional", "true"}, {"sizes", "512"}}, "multiple of 1024"},
+  };
+  for (const auto& [parameters, reason] : kRefused) {
+    const RankResult result = run(kCudaHostCopyBw, parameters);
+    ASSERT_FALSE(result.status) << reason;
+    EXPECT_THAT(result.status.error().message, HasSubstr(reason));
+  }
+}
+
+TEST_F(Copies, NeedNoDeviceCodeButForTheSmEngine) {
+  cuda_control().no_twins = 1;
+  EXPECT_TRUE(run(kCudaHostCopyBw, {}).status);
+  EXPECT_TRUE(run(kCudaHostCopyBw, {{"direction", "d2h"}, {"sizes", kLarge}}).status);
+  EXPECT_EQ(run(kCudaHostCopyBw, {{"engine", "sm"}}).status.error().code, Code::kUnimplemented);
+}
+
+}  // namespace
+}  // namespace railgauge::cuda

@@ -1,0 +1,178 @@
+#include "kernels/cuda/copy_bench.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "kernels/core/units.h"
+#include "kernels/cuda/link_ceiling.h"
+#include "kernels/cuda/parameters.h"
+#include "kernels/memory/numa.h"
+
+namespace railgauge::cuda {
+namespace {
+
+// kSmBoth moves units of 512 bytes, as many one way as the other.
+constexpr std::uint64_t kBothStep = 1024;
+
+}  // namespace
+
+Engine engine_of(std::string_view word) { return word == "sm" ? Engine::kSm : Engine::kCopyEngine; }
+
+std::string place_of(const Params& params, const gpu::Gpu& gpu) {
+  return fmt::format("{}:{}", params.text("numa"), gpu.numa_node());
+}
+
+// Calls `visit(flow, key)` for source and target of each flow.
+template <class Visit>
+void CopyBench::for_each_end(const Route& route, Visit visit) {
+  std::map<std::pair<int, bool>, std::size_t> count;
+  for (const Flow& flow : route.flows)
+    for (const gpu::Gpu* end : {flow.source, flow.target}) {
+      const bool host = end == nullptr;
+      const int gpu = (host ? flow.runs_on : end)->index();
+      visit(flow, Key{gpu, host, count[std::pair(gpu, host)]++});
+    }
+}
+
+Status CopyBench::prepare(Context& context, gpu::Session& session, Engine engine,
+                          HostMemory host_memory, std::vector<Route> routes) {
+  session_ = &session;
+  engine_ = engine;
+  host_memory_ = host_memory;
+  routes_ = std::move(routes);
+  sizes_ = context.params.bytes_list("sizes");
+  options_ = RG_TRY(sampler_options(context.params));
+  copies_in_sample_ = static_cast<std::uint64_t>(context.params.integer("copies"));
+  verify_ = context.params.boolean("verify");
+  for (const gpu::Gpu& gpu : session.gpus())
+    cache_bytes_ =
+        std::max(cache_bytes_, static_cast<std::uint64_t>(gpu.attribute(cu::kL2CacheBytes)));
+  RG_TRY_OK(check());
+  kits_ = RG_TRY(Kits::create(session.gpus(), engine));
+  RG_TRY_OK(allocate(context));
+  kits_.report_facts(context.reporter);
+  const auto on_host =
+      std::ranges::find_if(held_, [](const auto& held) { return std::get<bool>(held.first); });
+  const bool with_host = on_host != held_.end();
+  if (with_host) context.reporter.fact("host_memory_observed", on_host->second.area.observed());
+  context.reporter.fact(
+      "memory", with_host ? fmt::format("host ({}) and gpu", on_host->second.area.observed())
+                          : std::string("gpu"));
+  return {};
+}
+
+Status CopyBench::check() const {
+  if (engine_ == Engine::kSmBoth)
+    for (const std::uint64_t size : sizes_)
+      if (size % kBothStep != 0)
+        return fail(Code::kInvalidArgument,
+                    fmt::format("parameter sizes: {} is not a multiple of 1024: one kernel moves "
+                                "half of it each way, in units of 512 bytes",
+                                canonical_bytes(size)));
+  if (host_memory_ != HostMemory::kPageable) return {};
+  const gpu::Gpu& gpu = session_->gpu();
+  if (engine_ != Engine::kCopyEngine && gpu.attribute(cu::kUsesHostPageTables) == 0)
+    return fail(Code::kUnimplemented,
+                fmt::format("{}: copy pageable memory by sm: its threads cannot address it; "
+                            "use engine ce or host_memory pinned",
+                            gpu.name()));
+  for (const Route& route : routes_)
+    if (route.flows.size() > 1)
+      return fail(Code::kUnimplemented,
+                  fmt::format("{}: run several copies of pageable memory at once: each returns "
+                              "only when it is done; use host_memory pinned",
+                              gpu.name()));
+  return {};
+}
+
+Status CopyBench::allocate(const Context& context) {
+  for (const Route& route : routes_)
+    for_each_end(route, [this](const Flow& flow, const Key& key) {
+      std::uint64_t& bytes = held_[key].bytes;
+      for (const std::uint64_t size : sizes_)
+        bytes = std::max(bytes, RouteRun::area_bytes(flow, engine_, size, cache_bytes_));
+    });
+  for (auto& [key, held] : held_) {
+    const auto [index, on_host, earlier] = key;
+    const auto gpu = std::ranges::find(session_->gpus(), index, &gpu::Gpu::index);
+    held.area = on_host ? RG_TRY(allocate_host(context, *gpu, held.bytes))
+                        : RG_TRY(Area::on_gpu(*gpu, held.bytes));
+  }
+  return session_->gpu().make_current();
+}
+
+// A session of GPUs on several nodes cannot bind its thread near to all of them: each one's host
+// memory is placed by itself.
+Result<Area> CopyBench::allocate_host(const Context& context, const gpu::Gpu& gpu,
+                                      std::uint64_t bytes) const {
+  RG_TRY_OK(gpu.make_current());
+  NumaBinding binding;
+  const int node = gpu.numa_node();
+  if (session_->gpus().size() > 1 && node >= 0 && context.params.text("numa") == "near") {
+    const auto nodes = RG_TRY(numa_nodes());
+    if (nodes.size() > 1) {
+      const std::size_t near = RG_TRY(nearest_node(nodes, node));
+      binding = RG_TRY(NumaBinding::bind(nodes[near]));
+    }
+  }
+  return Area::on_host(host_memory_, bytes, place_of(context.params, gpu));
+}
+
+std::vector<std::pair<const Area*, const Area*>> CopyBench::areas_of(const Route& route) {
+  std::vector<const Area*> ends;
+  for_each_end(route, [&](const Flow&, const Key& key) { ends.push_back(&held_.at(key).area); });
+  std::vector<std::pair<const Area*, const Area*>> areas;
+  for (std::size_t i = 0; i < ends.size(); i += 2) areas.emplace_back(ends[i], ends[i + 1]);
+  return areas;
+}
+
+Status CopyBench::measure(Context& context) {
+  for (const Route& route : routes_)
+    for (const std::uint64_t size : sizes_) RG_TRY_OK(measure_size(context, route, size));
+  return {};
+}
+
+Status CopyBench::measure_size(Context& context, const Route& route, std::uint64_t size) {
+  std::optional<double> link;
+  if (route.linked != nullptr) link = link_bytes_per_second(route.linked->pci_address());
+  const RouteRun::Parts parts{.kits = &kits_,
+                              .engine = engine_,
+                              .by_cpu = host_memory_ == HostMemory::kPageable,
+                              .cache_bytes = cache_bytes_,
+                              .copies_in_sample = copies_in_sample_,
+                              .deadline_monotonic_ns = context.deadline_monotonic_ns,
+                              .clock = &tick_clock(context)};
+  RouteRun run = RG_TRY(RouteRun::start(parts, route, areas_of(route), size));
+  session_->begin_point();
+  Point point = RG_TRY(sample(context, route, run, size));
+  if (verify_) RG_TRY_OK(run.verify());
+  point.set_verified(verify_);
+  if (route.linked != nullptr) RG_TRY_OK(check_link(*route.linked, link, point.median()));
+  session_->report(context, std::move(point));
+  return {};
+}
+
+Result<Point> CopyBench::sample(Context& context, const Route& route, RouteRun& run,
+                                std::uint64_t size) {
+  SamplerOptions options = options_;
+  options.batch = run.batch();
+  options.warm_up = options.warm_up && !run.warm();
+  const std::uint64_t before = run.copies_so_far();
+  Sampled sampled = RG_TRY(
+      Sampler(context.clock, options).run([&run](std::uint64_t count, std::vector<double>& out) {
+        return run.sample(count, out);
+      }));
+  sampled.warmup_count = before + sampled.warmup_count * run.copies_in_sample();
+  Point point = make_point({.metric = std::string(kBandwidthMetric),
+                            .meaning = route.meaning,
+                            .unit = "bytes_per_second",
+                            .larger_is_better = true},
+                           size, sampled, context.raw_samples, loaded_cuda().synthetic);
+  point.set_pair(route.pair);
+  run.report_facts(point);
+  return point;
+}
+
+}  // namespace railgauge::cuda

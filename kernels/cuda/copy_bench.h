@@ -1,0 +1,70 @@
+// What all copy bandwidths share: sizes and sampling from the parameters, the memory of all routes,
+// one point for each size of a route.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "kernels/core/kernel.h"
+#include "kernels/core/sampling.h"
+#include "kernels/cuda/kits.h"
+#include "kernels/cuda/route_run.h"
+#include "kernels/gpu/session.h"
+
+namespace railgauge::cuda {
+
+// Needs the parameters of add_engine(), add_copy_sampling() and gpu::add_session_parameters().
+class CopyBench {
+ public:
+  CopyBench() = default;
+  // In Kernel::prepare, once the session is open; it outlives the bench. Allocates what the routes
+  // need at once and loads code. Waives where the memory is not there, the engine cannot run or
+  // cannot reach the memory. Reports facts.
+  Status prepare(Context& context, gpu::Session& session, Engine engine, HostMemory host_memory,
+                 std::vector<Route> routes);
+  // In Kernel::measure: every route, every size.
+  Status measure(Context& context);
+
+ private:
+  struct Held {
+    std::uint64_t bytes = 0;
+    Area area;
+  };
+  // Of which GPU, whether the host's memory beside it, and how many earlier ends are there too.
+  using Key = std::tuple<int, bool, std::size_t>;
+
+  [[nodiscard]] Status check() const;
+  Status allocate(const Context& context);
+  Result<Area> allocate_host(const Context& context, const gpu::Gpu& gpu,
+                             std::uint64_t bytes) const;
+  template <class Visit>
+  static void for_each_end(const Route& route, Visit visit);
+  std::vector<std::pair<const Area*, const Area*>> areas_of(const Route& route);
+  Status measure_size(Context& context, const Route& route, std::uint64_t size);
+  Result<Point> sample(Context& context, const Route& route, RouteRun& run, std::uint64_t size);
+
+  gpu::Session* session_ = nullptr;
+  Engine engine_ = Engine::kCopyEngine;
+  HostMemory host_memory_ = HostMemory::kPinned;
+  std::vector<std::uint64_t> sizes_;
+  SamplerOptions options_;
+  std::uint64_t copies_in_sample_ = 0;
+  bool verify_ = true;
+  std::uint64_t cache_bytes_ = 0;
+  std::vector<Route> routes_;
+  std::map<Key, Held> held_;
+  Kits kits_;
+};
+
+// "ce", "sm".
+Engine engine_of(std::string_view word);
+// "near:0": where the session's host memory is; for gpu/reuse.h.
+std::string place_of(const Params& params, const gpu::Gpu& gpu);
+
+}  // namespace railgauge::cuda

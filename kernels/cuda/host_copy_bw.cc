@@ -1,0 +1,79 @@
+// Bandwidth of copies between the host's memory and one GPU's. Bytes count once, where they arrive.
+// A sample is as many copies as last 4 ms, one of a long one; the GPU's own events stamp it while
+// the stream is held until the whole batch is queued, so the time to queue is in no sample. Copies
+// of pageable memory block the caller: the CPU's clock stamps those.
+//
+// `bidirectional`: copies the other way run meanwhile and outlast what is measured; the figure is
+// the measured direction alone. By sm one kernel moves half of the bytes each way (odd and even
+// warps); the figure is what moves one way. Ceiling: the PCIe link as it is trained.
+#include <fmt/format.h>
+
+#include "kernels/cuda/copy_bench.h"
+#include "kernels/cuda/parameters.h"
+
+namespace railgauge::cuda {
+namespace {
+
+class HostCopyBandwidth final : public Kernel {
+ public:
+  Status prepare(Context& context) override {
+    const Params& params = context.params;
+    session_ = RG_TRY(gpu::Session::open(context));
+    const bool both_ways = params.boolean("bidirectional");
+    Engine engine = engine_of(params.text("engine"));
+    if (both_ways && engine == Engine::kSm) engine = Engine::kSmBoth;
+    const bool loaded = both_ways && engine == Engine::kCopyEngine;
+    const HostMemory memory = host_memory_of(params.text("host_memory"));
+    context.reporter.fact("reported", both_ways ? "one way, under a load the other way"
+                                                : "one way, the link otherwise idle");
+    return bench_.prepare(context, session_, engine, memory,
+                          {route(params.text("direction"), both_ways, loaded)});
+  }
+
+  Status connect(Context&, Group&) override { return {}; }
+  Status measure(Context& context, Group&) override { return bench_.measure(context); }
+
+ private:
+  Route route(const std::string& direction, bool both_ways, bool loaded) const {
+    const gpu::Gpu* gpu = &session_.gpu();
+    Flow to_gpu{.runs_on = gpu, .source = nullptr, .target = gpu};
+    Flow to_host{.runs_on = gpu, .source = gpu, .target = nullptr};
+    const bool up = direction == "h2d";
+    Route route{.flows = {up ? to_gpu : to_host},
+                .pair = "",
+                .meaning = both_ways ? "unidirectional_under_load" : "unidirectional",
+                .linked = gpu};
+    if (loaded) {
+      route.flows.push_back(up ? to_host : to_gpu);
+      route.flows.back().measured = false;
+    }
+    return route;
+  }
+
+  gpu::Session session_;
+  CopyBench bench_;
+};
+
+KernelInfo info() {
+  return InfoBuilder("cuda.host_copy_bw", 1, "Copies between host memory and one GPU's memory")
+      .endpoint("gpu")
+      .metrics({std::string(kBandwidthMetric)})
+      .choice("direction", "", "h2d: host to GPU, d2h: GPU to host", {"h2d", "d2h"})
+      .identity()
+      .apply(add_engine)
+      .apply(add_bidirectional)
+      .apply(add_host_memory)
+      .apply(add_copy_sampling)
+      .apply(gpu::add_session_parameters)
+      .build();
+}
+
+}  // namespace
+}  // namespace railgauge::cuda
+
+namespace railgauge {
+extern const KernelRow kCudaHostCopyBw;
+const KernelRow kCudaHostCopyBw{cuda::info, []() -> std::unique_ptr<Kernel> {
+                                  return std::make_unique<cuda::HostCopyBandwidth>();
+                                }};
+}  // namespace railgauge

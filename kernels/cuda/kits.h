@@ -1,0 +1,92 @@
+// What every GPU of a copy measurement brings along: the pattern that proves the bytes and, for SM
+// copies, the code that copies.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/core/kernel.h"
+#include "kernels/cuda/area.h"
+#include "kernels/cuda/plan.h"
+#include "kernels/gpu/device_code.h"
+#include "kernels/gpu/pattern.h"
+
+namespace railgauge::cuda {
+
+enum class Engine : std::uint8_t {
+  kCopyEngine,  // the driver's copy call
+  kSm,          // the GPU's threads load and store
+  kSmBoth,      // those, half of the bytes one way and half the other in one kernel
+};
+
+// Not thread safe. The GPUs outlive it.
+class Kits {
+ public:
+  // Loads code into each GPU's context and makes them stay while a KeepWarm lives. SM engines waive
+  // where the build or the driver has no device code. The first GPU's context is current
+  // afterwards.
+  static Result<Kits> create(std::span<const gpu::Gpu> gpus, Engine engine);
+  // pattern_code, and copy_code and copy_threads for SM engines.
+  void report_facts(Reporter& reporter) const;
+
+  // Queues one copy on `stream` of `runs_on`, whose context is current. kSmBoth: `bytes` in total,
+  // odd units of 512 bytes from source to target, even ones back.
+  Status copy(const gpu::Gpu& runs_on, cu::DevicePtr target, cu::DevicePtr source,
+              std::uint64_t bytes, cu::Stream stream) const;
+
+  // The first `bytes` become the pattern of `seed`. Changes the current context.
+  Status fill(const Area& area, std::uint64_t bytes, std::uint64_t seed);
+  // Both areas become the pattern of `seed`, less the units that kSmBoth has to bring.
+  Status fill_both(const gpu::Gpu& runs_on, const Area& target, const Area& source,
+                   std::uint64_t bytes, std::uint64_t seed);
+  // kDataLoss when the first `bytes` are not the pattern of `seed`.
+  Status verify(const Area& area, std::uint64_t bytes, std::uint64_t seed);
+  // The same where `copies` copies went through the slots of `rotation`: those hold the pattern of
+  // `source_seed` at their place, all others still that of `target_seed`.
+  Status verify_slots(const Area& area, const Rotation& rotation, std::uint64_t copies,
+                      std::uint64_t source_seed, std::uint64_t target_seed);
+
+ private:
+  struct CopyCode {
+    gpu::LoadedCode code;
+    cu::Function copy = nullptr;
+    cu::Function copy_both = nullptr;
+    cu::Function clear_units = nullptr;
+    unsigned blocks = 1;
+  };
+  struct Kit {
+    const gpu::Gpu* gpu;
+    gpu::Pattern pattern;
+    std::optional<CopyCode> code;
+    ~Kit() { static_cast<void>(gpu->make_current()); }  // its module goes under its own context
+  };
+
+  static Result<CopyCode> load_code(const gpu::Gpu& gpu);
+  static Status launch(const Kit& kit, cu::Function function, unsigned blocks, void** arguments,
+                       cu::Stream stream);
+  [[nodiscard]] Kit& kit_of(const gpu::Gpu& gpu) const;
+  Status clear_units(const Kit& kit, const Area& area, std::uint64_t bytes, unsigned parity) const;
+
+  // At least `bytes` of the pattern in host memory. Grows the store, never shrinks it.
+  Result<std::span<const std::byte>> host_pattern(std::uint64_t seed, std::uint64_t bytes);
+
+  Engine engine_ = Engine::kCopyEngine;
+  std::vector<std::unique_ptr<Kit>> kits_;
+  std::map<std::uint64_t, HostBuffer> host_patterns_;  // by seed: they take long to make
+};
+
+// Offset of the first byte of `seen` that is not `base`'s, or `written`'s within the slots of
+// `slot_bytes` bytes that begin at `offsets` (ascending, no two equal). Nothing: all are right.
+// Pure.
+std::optional<std::uint64_t> first_difference(std::span<const std::byte> seen,
+                                              std::span<const std::byte> base,
+                                              std::span<const std::byte> written,
+                                              std::span<const std::uint64_t> offsets,
+                                              std::uint64_t slot_bytes);
+
+}  // namespace railgauge::cuda

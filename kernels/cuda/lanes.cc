@@ -1,0 +1,119 @@
+#include "kernels/cuda/lanes.h"
+
+#include <fmt/format.h>
+
+namespace railgauge::cuda {
+
+Result<Lanes> Lanes::create(const gpu::Gpu& gpu) {
+  return Lanes(RG_TRY(gpu::StreamGate::create(gpu)));
+}
+
+Status Lanes::add(const gpu::Gpu& gpu, Enqueue enqueue) {
+  auto lane = std::make_unique<Lane>();
+  lane->gpu = &gpu;
+  lane->enqueue = std::move(enqueue);
+  RG_TRY_OK(gpu.make_current());
+  lane->stream = RG_TRY(gpu::make_stream(gpu));
+  lane->events.push_back(RG_TRY(gpu::make_event(gpu)));
+  lanes_.push_back(std::move(lane));
+  return {};
+}
+
+Status Lanes::stamp(Lane& lane, std::size_t event) {
+  return gpu_status(
+      *lane.gpu, loaded_cuda().event_record(lane.events[event].get(), lane.stream.get()), "stamp");
+}
+
+Status Lanes::operate(Lane& lane) { return lane.enqueue(lane.stream.get(), lane.operations++); }
+
+Status Lanes::touch(double deadline_monotonic_ns) {
+  for (auto& lane : lanes_) {
+    RG_TRY_OK(lane->gpu->make_current());
+    RG_TRY_OK(operate(*lane));
+    RG_TRY_OK(stamp(*lane, 0));
+    RG_TRY_OK(gpu::wait_for(*lane->gpu, lane->events[0], deadline_monotonic_ns,
+                            "copy for the first time"));
+  }
+  return {};
+}
+
+Status Lanes::queue(Lane& lane, const Quota& quota) {
+  RG_CHECK(quota.marks > 0 && quota.repeat > 0 && quota.marks * quota.repeat <= kMaxQueued);
+  RG_TRY_OK(lane.gpu->make_current());
+  RG_TRY_OK(gate_.hold(*lane.gpu, lane.stream.get()));
+  RG_TRY_OK(stamp(lane, 0));
+  for (std::uint64_t mark = 0; mark < quota.marks; ++mark) {
+    for (std::uint64_t i = 0; i < quota.repeat; ++i) RG_TRY_OK(operate(lane));
+    RG_TRY_OK(stamp(lane, mark + 1));
+  }
+  return {};
+}
+
+Status Lanes::queue_all(const std::vector<Quota>& quotas) {
+  for (std::size_t i = 0; i < lanes_.size(); ++i) RG_TRY_OK(queue(*lanes_[i], quotas[i]));
+  return {};
+}
+
+// What was queued before a failure must end before its buffers do.
+void Lanes::drain(double deadline_monotonic_ns) {
+  for (auto& lane : lanes_) {
+    if (!lane->gpu->make_current()) continue;
+    while (loaded_cuda().stream_query(lane->stream.get()) == cu::kNotReady &&
+           monotonic_now_ns() < deadline_monotonic_ns) {
+    }
+  }
+}
+
+Result<std::vector<std::vector<double>>> Lanes::run(const std::vector<Quota>& quotas,
+                                                    double deadline_monotonic_ns) {
+  RG_CHECK(quotas.size() == lanes_.size());
+  // Made before the gate closes: a call that waits for the GPU would wait for ever behind it.
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    RG_TRY_OK(lanes_[i]->gpu->make_current());
+    while (lanes_[i]->events.size() <= quotas[i].marks)
+      lanes_[i]->events.push_back(RG_TRY(gpu::make_event(*lanes_[i]->gpu)));
+  }
+  const Status queued = queue_all(quotas);
+  gate_.release();  // also after an error
+  if (!queued) {
+    drain(deadline_monotonic_ns);
+    return tl::unexpected(queued.error());
+  }
+  std::vector<std::vector<double>> marks(lanes_.size());
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = *lanes_[i];
+    RG_TRY_OK(lane.gpu->make_current());
+    RG_TRY_OK(gpu::wait_for(*lane.gpu, lane.events[quotas[i].marks], deadline_monotonic_ns,
+                            "measure copies"));
+    for (std::size_t mark = 1; mark <= quotas[i].marks; ++mark) {
+      float milliseconds = 0;
+      RG_TRY_OK(gpu_status(*lane.gpu,
+                           loaded_cuda().event_elapsed_time(&milliseconds, lane.events[0].get(),
+                                                            lane.events[mark].get()),
+                           "read the stamps"));
+      marks[i].push_back(static_cast<double>(milliseconds) * 1e6);
+    }
+  }
+  return marks;
+}
+
+Result<std::vector<double>> Lanes::run_by_cpu(const TickClock& clock, const Quota& quota,
+                                              double deadline_monotonic_ns) {
+  Lane& lane = *lanes_.front();
+  RG_TRY_OK(lane.gpu->make_current());
+  std::vector<double> marks;
+  const std::uint64_t begin = clock.ticks();
+  for (std::uint64_t mark = 0; mark < quota.marks; ++mark) {
+    for (std::uint64_t i = 0; i < quota.repeat; ++i) RG_TRY_OK(operate(lane));
+    RG_TRY_OK(gpu_status(*lane.gpu, loaded_cuda().stream_synchronize(lane.stream.get()),
+                         "wait for copies"));
+    marks.push_back(clock.to_ns(clock.ticks() - begin));
+    if (monotonic_now_ns() >= deadline_monotonic_ns)
+      return fail(
+          Code::kDeadlineExceeded,
+          fmt::format("{}: measure copies: not done at the task's deadline", lane.gpu->name()));
+  }
+  return marks;
+}
+
+}  // namespace railgauge::cuda

@@ -1,0 +1,78 @@
+// Several streams of one or more GPUs, started together by one gate and stamped by their own
+// events.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "kernels/core/clock.h"
+#include "kernels/core/result.h"
+#include "kernels/gpu/device.h"
+#include "kernels/gpu/handles.h"
+#include "kernels/gpu/timing.h"
+
+namespace railgauge::cuda {
+
+class Lanes {
+ public:
+  // What a lane may hold behind the closed gate, as gpu::EventTimer::kMaxQueued.
+  static constexpr std::uint64_t kMaxQueued = gpu::EventTimer::kMaxQueued;
+
+  // Queues the lane's operation number `operation`, counted from 0 over all runs.
+  using Enqueue = std::function<Status(cu::Stream stream, std::uint64_t operation)>;
+  // What one lane does in a run: `marks` times `repeat` operations and an event. The product is at
+  // most kMaxQueued.
+  struct Quota {
+    std::uint64_t marks = 1;
+    std::uint64_t repeat = 1;
+  };
+
+  // The gate's memory belongs to the current context, the one of `gpu`, which outlives the lanes.
+  static Result<Lanes> create(const gpu::Gpu& gpu);
+  // The GPU whose context queues and runs the operations; it outlives the lanes too.
+  Status add(const gpu::Gpu& gpu, Enqueue enqueue);
+
+  // Runs one operation of each lane, one lane after the other, without a gate: what a driver does
+  // at the first use of a function or a copy (loading it, say) would wait for ever behind one.
+  Status touch(double deadline_monotonic_ns);
+  // Queues everything on every lane, opens the gate, waits for all. Gives for each lane its marks
+  // in ns after the opening; lanes of different GPUs pass it within a few us.
+  Result<std::vector<std::vector<double>>> run(const std::vector<Quota>& quotas,
+                                               double deadline_monotonic_ns);
+
+  // For operations that return when they are done (pageable memory): the first lane only, without
+  // a gate, by the CPU's clock; its stream is waited for before each mark.
+  Result<std::vector<double>> run_by_cpu(const TickClock& clock, const Quota& quota,
+                                         double deadline_monotonic_ns);
+
+  [[nodiscard]] std::uint64_t operations(std::size_t lane) const {
+    return lanes_[lane]->operations;
+  }
+
+ private:
+  struct Lane {
+    const gpu::Gpu* gpu = nullptr;
+    Enqueue enqueue;
+    gpu::Stream stream;
+    std::vector<gpu::Event> events;  // the first is the opening
+    std::uint64_t operations = 0;
+    ~Lane() {
+      // Its stream and events are destroyed under their own context.
+      if (gpu != nullptr) static_cast<void>(gpu->make_current());
+    }
+  };
+
+  explicit Lanes(gpu::StreamGate gate) : gate_(std::move(gate)) {}
+  static Status stamp(Lane& lane, std::size_t event);
+  static Status operate(Lane& lane);
+  Status queue(Lane& lane, const Quota& quota);
+  Status queue_all(const std::vector<Quota>& quotas);
+  void drain(double deadline_monotonic_ns);
+
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  gpu::StreamGate gate_;  // opened before the streams are destroyed: declared last
+};
+
+}  // namespace railgauge::cuda

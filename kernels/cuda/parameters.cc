@@ -1,0 +1,51 @@
+#include "kernels/cuda/parameters.h"
+
+namespace railgauge::cuda {
+
+void add_engine(InfoBuilder& builder) {
+  builder
+      .choice("engine", "", "what copies: ce, the GPU's copy engines, or sm, its threads",
+              {"ce", "sm"})
+      .identity();
+}
+
+void add_host_memory(InfoBuilder& builder) {
+  builder
+      .choice("host_memory", "",
+              "the host's memory: pinned, pinned and not cached (write_combined), or pageable",
+              {"pinned", "write_combined", "pageable"})
+      .identity();
+}
+
+void add_bidirectional(InfoBuilder& builder) {
+  builder
+      .boolean("bidirectional", "copy the other way meanwhile; what is reported stays one way",
+               false)
+      .identity();
+}
+
+void add_copy_sampling(InfoBuilder& builder) {
+  constexpr std::int64_t kMinSamples = 8;
+  constexpr std::int64_t kMaxSamples = 10'000;
+  constexpr double kMaxCopies = 32;  // fit in every queue, beside loads
+  builder.sizes("64MiB")
+      .integer("copies", "copies in one sample; 0 chooses as many as last 4 ms", 0, 0, kMaxCopies)
+      .sampling("samples", kMinSamples, kMaxSamples);
+}
+
+void add_chase(InfoBuilder& builder) {
+  constexpr double kMaxBufferBytes = 1U << 30U;
+  constexpr double kMaxAccesses = 1e6;
+  constexpr std::int64_t kMinSamples = 64;
+  constexpr std::int64_t kMaxSamples = 10'000;
+  builder
+      .bytes("buffer", "the chain's length: one access for each 128 bytes", "2MiB", kMaxBufferBytes)
+      .identity()
+      .choice("order", "", "the chain's way through the buffer: random, or stride upwards",
+              {"random", "stride"})
+      .identity()
+      .integer("accesses", "dependent accesses in one sample", 4096, 16, kMaxAccesses)
+      .sampling("samples", kMinSamples, kMaxSamples);
+}
+
+}  // namespace railgauge::cuda

@@ -1,0 +1,72 @@
+// Latency of one GPU's loads from another GPU's memory, over every ordered pair: as
+// host_latency.cc. The pair is named by where the data goes: "gpu0>gpu1" is gpu1 that reads gpu0's
+// memory.
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/cuda/chase.h"
+#include "kernels/cuda/parameters.h"
+#include "kernels/cuda/peers.h"
+
+namespace railgauge::cuda {
+namespace {
+
+class PeerLatency final : public Kernel {
+ public:
+  Status prepare(Context& context) override {
+    session_ = RG_TRY(gpu::Session::open_several(context, 2));
+    const auto pairs = RG_TRY(enable_pairs(context, session_.gpus()));
+    const std::uint64_t bytes = RG_TRY(chain_bytes(context.params));
+    for (const GpuPair& pair : pairs) {
+      auto route = std::make_unique<Route>();
+      route->pair = pair;
+      route->memory = RG_TRY(Area::on_gpu(*pair.source, bytes));
+      route->chase = RG_TRY(Chase::prepare(context, *pair.target, route->memory));
+      routes_.push_back(std::move(route));
+    }
+    context.reporter.fact("chase_code", routes_.front()->chase->image());
+    context.reporter.fact("memory", "gpu");
+    return session_.gpu().make_current();
+  }
+
+  Status connect(Context&, Group&) override { return {}; }
+  Status measure(Context& context, Group&) override {
+    for (const auto& route : routes_)
+      RG_TRY_OK(route->chase->measure(context, session_, name_of(route->pair)));
+    return {};
+  }
+
+ private:
+  struct Route {
+    GpuPair pair{};
+    Area memory;
+    std::optional<Chase> chase;
+    ~Route() {  // what is the reader's goes under the reader's context
+      if (pair.target != nullptr) static_cast<void>(pair.target->make_current());
+    }
+  };
+
+  gpu::Session session_;
+  std::vector<std::unique_ptr<Route>> routes_;
+};
+
+KernelInfo info() {
+  return InfoBuilder("cuda.peer_latency", 1, "Dependent loads of one GPU from another's memory")
+      .metrics({std::string(kLatencyMetric)})
+      .apply(add_chase)
+      .apply(gpu::add_gpus_parameter)
+      .apply(gpu::add_session_parameters)
+      .build();
+}
+
+}  // namespace
+}  // namespace railgauge::cuda
+
+namespace railgauge {
+extern const KernelRow kCudaPeerLatency;
+const KernelRow kCudaPeerLatency{
+    cuda::info, []() -> std::unique_ptr<Kernel> { return std::make_unique<cuda::PeerLatency>(); }};
+}  // namespace railgauge

@@ -1,0 +1,230 @@
+#include "kernels/cuda/route_run.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace railgauge::cuda {
+namespace {
+
+// Of several measured streams, so that a sample's end is known to a part of a copy.
+constexpr std::uint64_t kMarksOfMany = 2;
+constexpr int kLoadAttempts = 4;
+constexpr std::uint64_t kSeed = 0x5241494cU;
+// A load may need more copies behind the gate than what it loads.
+constexpr std::uint64_t kMostWhenLoaded = Lanes::kMaxQueued / 4;
+
+std::uint64_t copy_bytes_of(const Flow& flow, std::uint64_t size) {
+  return flow.measured ? size : std::min(size, kLoadPieceBytes);
+}
+
+Rotation rotation_of(Engine engine, std::uint64_t copy_bytes, std::uint64_t cache_bytes) {
+  return {copy_bytes, engine == Engine::kSmBoth ? 0 : cache_bytes};
+}
+
+}  // namespace
+
+std::uint64_t RouteRun::area_bytes(const Flow& flow, Engine engine, std::uint64_t size,
+                                   std::uint64_t cache_bytes) {
+  return rotation_of(engine, copy_bytes_of(flow, size), cache_bytes).region_bytes();
+}
+
+Result<RouteRun> RouteRun::start(const Parts& parts, const Route& route,
+                                 const std::vector<std::pair<const Area*, const Area*>>& areas,
+                                 std::uint64_t size) {
+  RouteRun run(parts);
+  RG_TRY_OK(run.bind(route, areas, size));
+  for (const auto& bound : run.bounds_) RG_TRY_OK(run.fill(*bound));
+  RG_TRY_OK(run.start_lanes());
+  RG_TRY_OK(run.probe());
+  return run;
+}
+
+Status RouteRun::bind(const Route& route,
+                      const std::vector<std::pair<const Area*, const Area*>>& areas,
+                      std::uint64_t size) {
+  RG_CHECK(areas.size() == route.flows.size() && route.flows.front().measured);
+  for (std::size_t i = 0; i < areas.size(); ++i) {
+    const Flow& flow = route.flows[i];
+    const std::uint64_t copy_bytes = copy_bytes_of(flow, size);
+    bounds_.push_back(std::make_unique<Bound>(
+        Bound{.flow = flow,
+              .source = areas[i].first,
+              .target = areas[i].second,
+              .rotation = rotation_of(parts_.engine, copy_bytes, parts_.cache_bytes),
+              .copy_bytes = copy_bytes,
+              .source_seed = kSeed + 2 * i,
+              .target_seed = kSeed + 2 * i + 1}));
+    if (flow.measured) ++measured_;
+  }
+  return {};
+}
+
+Status RouteRun::fill(const Bound& bound) {
+  const std::uint64_t bytes = bound.rotation.region_bytes();
+  if (parts_.engine == Engine::kSmBoth)
+    return parts_.kits->fill_both(*bound.flow.runs_on, *bound.target, *bound.source, bytes,
+                                  bound.source_seed);
+  RG_TRY_OK(parts_.kits->fill(*bound.source, bytes, bound.source_seed));
+  return parts_.kits->fill(*bound.target, bytes, bound.target_seed);
+}
+
+Status RouteRun::start_lanes() {
+  RG_TRY_OK(bounds_.front()->flow.runs_on->make_current());
+  lanes_ = RG_TRY(Lanes::create(*bounds_.front()->flow.runs_on));
+  for (const auto& owned : bounds_) {
+    const Bound* bound = owned.get();
+    const Kits* kits = parts_.kits;
+    RG_TRY_OK(
+        lanes_->add(*bound->flow.runs_on, [bound, kits](cu::Stream stream, std::uint64_t copy) {
+          const std::uint64_t offset = bound->rotation.offset(copy);
+          return kits->copy(*bound->flow.runs_on, bound->target->address() + offset,
+                            bound->source->address() + offset, bound->copy_bytes, stream);
+        }));
+  }
+  return lanes_->touch(parts_.deadline_monotonic_ns);
+}
+
+// The time of one copy, the slowest stream's.
+Result<double> RouteRun::time_copies(std::uint64_t copies) {
+  const auto marks = RG_TRY(run(1, copies));
+  double longest_ns = 0;
+  for (std::size_t i = 0; i < measured_; ++i) longest_ns = std::max(longest_ns, marks[i].back());
+  return longest_ns / static_cast<double>(copies);
+}
+
+// The sampler's own warm-up would cost more copies than a long one needs samples.
+Status RouteRun::repeat_until_steady(double copy_ns) {
+  constexpr double kLongCopyNs = 1e6;
+  constexpr double kSteady = 0.01;
+  constexpr int kMostRepeats = 10;
+  if (copy_ns < kLongCopyNs) return {};
+  for (int i = 0; i < kMostRepeats && !warm_; ++i) {
+    const double again_ns = RG_TRY(time_copies(1));
+    warm_ = std::abs(again_ns - copy_ns) <= kSteady * copy_ns;
+    copy_ns = again_ns;
+  }
+  return {};
+}
+
+// How long one copy takes decides how many share a sample and a gate.
+Status RouteRun::probe() {
+  constexpr std::uint64_t kShortBytes = 1U << 20U;
+  constexpr std::uint64_t kShortCopies = 8;
+  const Bound& first = *bounds_.front();
+  const std::uint64_t most = loaded() ? kMostWhenLoaded : Lanes::kMaxQueued;
+  const std::uint64_t copies = first.copy_bytes <= kShortBytes ? kShortCopies : 1;
+  for (std::size_t i = measured_; i < bounds_.size(); ++i)
+    bounds_[i]->load_copies = std::min<std::uint64_t>(
+        Lanes::kMaxQueued, 2 * (copies * first.copy_bytes / bounds_[i]->copy_bytes) + 2);
+  const double copy_ns = RG_TRY(time_copies(copies));
+  const std::uint64_t marks = measured_ > 1 ? kMarksOfMany : 1;
+  repeat_ = parts_.copies_in_sample == 0
+                ? choose_repeat(copy_ns, most / marks)
+                : std::max<std::uint64_t>(1, parts_.copies_in_sample / marks);
+  batch_ = choose_batch(copy_ns, repeat_ * marks, most);
+  RG_TRY_OK(repeat_until_steady(copy_ns));
+  least_coverage_ = 1;  // only samples count
+  return {};
+}
+
+// What is known of the loads' speed sizes them for the next run. Gives the share of the measured
+// time that the shortest load covered.
+double RouteRun::follow_load(const std::vector<std::vector<double>>& marks, double measured_ns) {
+  double coverage = 1;
+  for (std::size_t i = measured_; i < bounds_.size(); ++i) {
+    const double load_end_ns = marks[i].back();
+    const double copy_ns = load_end_ns / static_cast<double>(bounds_[i]->load_copies);
+    bounds_[i]->load_copies = load_copies(measured_ns, copy_ns, Lanes::kMaxQueued);
+    coverage = std::min(coverage, load_coverage(measured_ns, load_end_ns));
+  }
+  return coverage;
+}
+
+// A run whose load ended before what it should load is no sample of that: it is run again with more
+// of it.
+Result<std::vector<std::vector<double>>> RouteRun::run(std::uint64_t marks, std::uint64_t repeat) {
+  if (parts_.by_cpu) {
+    std::vector<std::vector<double>> only;
+    only.push_back(
+        RG_TRY(lanes_->run_by_cpu(*parts_.clock, {marks, repeat}, parts_.deadline_monotonic_ns)));
+    return only;
+  }
+  for (int attempt = 1;; ++attempt) {
+    std::vector<Lanes::Quota> quotas(measured_, {marks, repeat});
+    for (std::size_t i = measured_; i < bounds_.size(); ++i)
+      quotas.push_back({1, bounds_[i]->load_copies});
+    auto passed = RG_TRY(lanes_->run(quotas, parts_.deadline_monotonic_ns));
+    if (!loaded()) return passed;
+    double measured_ns = 0;
+    for (std::size_t i = 0; i < measured_; ++i)
+      measured_ns = std::max(measured_ns, passed[i].back());
+    const double coverage = follow_load(passed, measured_ns);
+    if (coverage < 1 && attempt < kLoadAttempts) continue;
+    least_coverage_ = std::min(least_coverage_, coverage);
+    return passed;
+  }
+}
+
+double RouteRun::counted_bytes(const Bound& bound) const {
+  const auto bytes = static_cast<double>(bound.copy_bytes);
+  return parts_.engine == Engine::kSmBoth ? bytes / 2 : bytes;
+}
+
+Status RouteRun::sample(std::uint64_t count, std::vector<double>& out) {
+  const auto repeat = static_cast<double>(repeat_);
+  if (measured_ == 1) {
+    const double bytes = counted_bytes(*bounds_.front()) * repeat;
+    const std::uint64_t most = loaded() ? kMostWhenLoaded : Lanes::kMaxQueued;
+    while (count > 0) {
+      const std::uint64_t now = std::min(count, most / repeat_);
+      const auto marks = RG_TRY(run(now, repeat_));
+      for (const double step : steps_ns(marks.front())) out.push_back(bytes / (step / 1e9));
+      count -= now;
+    }
+    return {};
+  }
+  for (std::uint64_t i = 0; i < count; ++i) {
+    auto passed = RG_TRY(run(kMarksOfMany, repeat_));
+    std::vector<Marks> streams;
+    for (std::size_t flow = 0; flow < measured_; ++flow)
+      streams.push_back({std::move(passed[flow]), counted_bytes(*bounds_[flow]) * repeat});
+    out.push_back(overlap_rate(streams));
+  }
+  return {};
+}
+
+Status RouteRun::verify() {
+  for (std::size_t i = 0; i < bounds_.size(); ++i) {
+    const Bound& bound = *bounds_[i];
+    if (bound.rotation.rotates()) {
+      RG_TRY_OK(parts_.kits->verify_slots(*bound.target, bound.rotation, lanes_->operations(i),
+                                          bound.source_seed, bound.target_seed));
+      continue;
+    }
+    RG_TRY_OK(parts_.kits->verify(*bound.target, bound.copy_bytes, bound.source_seed));
+    if (parts_.engine == Engine::kSmBoth)
+      RG_TRY_OK(parts_.kits->verify(*bound.source, bound.copy_bytes, bound.source_seed));
+  }
+  return {};
+}
+
+std::uint64_t RouteRun::copies_in_sample() const {
+  return measured_ > 1 ? repeat_ * kMarksOfMany : repeat_;
+}
+
+void RouteRun::report_facts(Point& point) const {
+  auto& facts = *point.mutable_facts();
+  facts["timed_by"] = parts_.by_cpu ? "cpu: a copy of pageable memory returns when it is done"
+                                    : "gpu events, the stream held until all is queued";
+  facts["copies_in_sample"] = std::to_string(copies_in_sample());
+  const Rotation& rotation = bounds_.front()->rotation;
+  if (rotation.rotates()) facts["rotates_bytes"] = std::to_string(rotation.region_bytes());
+  if (measured_ > 1) facts["streams"] = std::to_string(measured_);
+  if (loaded()) facts["load_coverage"] = fmt::format("{:.3f}", least_coverage_);
+  if (parts_.engine == Engine::kSmBoth)
+    facts["bytes_counted"] = "half of the size: what one kernel moves one way";
+}
+
+}  // namespace railgauge::cuda

@@ -1,0 +1,53 @@
+#include "kernels/dl/gdrapi.h"
+
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "kernels/dl/library.h"
+#include "kernels/dl/table.h"
+
+namespace railgauge {
+namespace {
+
+TableLoader<Gdrapi> g_gdrapi;
+
+}  // namespace
+
+Result<Gdrapi> bind_gdrapi(const std::string& name) {
+  auto library = Library::open(name);
+  if (!library)
+    return fail(library.error().code,
+                "GDRCopy: " + library.error().message + "; install libgdrapi and load gdrdrv");
+  Gdrapi gdrapi;
+#define RAILGAUGE_BIND(slot, symbol, result, parameters) \
+  gdrapi.slot = RG_TRY(library->bind<decltype(gdrapi.slot)>(#symbol));
+  RAILGAUGE_GDRAPI_REQUIRED(RAILGAUGE_BIND)
+#undef RAILGAUGE_BIND
+#define RAILGAUGE_FIND(slot, symbol, result, parameters) \
+  gdrapi.slot = library->find<decltype(gdrapi.slot)>(#symbol);
+  RAILGAUGE_GDRAPI_OPTIONAL(RAILGAUGE_FIND)
+#undef RAILGAUGE_FIND
+  int major = 0;
+  int minor = 0;
+  gdrapi.runtime_get_version(&major, &minor);
+  gdrapi.version = fmt::format("{}.{}", major, minor);
+  gdrapi.path = library->path();
+  gdrapi.synthetic = library->find<void (*)()>(kSyntheticGdrapiMarker) != nullptr;
+  return gdrapi;
+}
+
+Result<const Gdrapi*> load_gdrapi() {
+  return g_gdrapi.load(bind_gdrapi, kGdrapiLibrary, kGdrapiLibraryVariable);
+}
+
+const Gdrapi& loaded_gdrapi() { return g_gdrapi.loaded(); }
+
+Status gdrapi_status(int returned, std::string_view act) {
+  if (returned == 0) return {};
+  return fail(
+      Code::kFailedPrecondition,
+      fmt::format("{}: {} (errno {})", act, std::generic_category().message(returned), returned));
+}
+
+}  // namespace railgauge

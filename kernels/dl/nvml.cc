@@ -1,0 +1,72 @@
+#include "kernels/dl/nvml.h"
+
+#include <fmt/format.h>
+
+#include "kernels/dl/library.h"
+#include "kernels/dl/table.h"
+
+namespace railgauge {
+namespace {
+
+TableLoader<Nvml> g_nvml;
+
+Code code_of(ml::Return returned) {
+  switch (returned) {
+    case ml::kNotSupported:
+      return Code::kUnimplemented;
+    case ml::kNoPermission:
+      return Code::kPermissionDenied;
+    case ml::kNotFound:
+      return Code::kNotFound;
+    case ml::kDriverNotLoaded:
+    case ml::kVersionMismatch:
+      return Code::kFailedPrecondition;
+    default:
+      return Code::kInternal;
+  }
+}
+
+}  // namespace
+
+Result<Nvml> bind_nvml(const std::string& name) {
+  auto library = Library::open(name);
+  if (!library)
+    return fail(library.error().code,
+                "NVML: " + library.error().message + "; it comes with the NVIDIA driver");
+  Nvml nvml;
+#define RAILGAUGE_BIND(slot, symbol, parameters) \
+  nvml.slot = RG_TRY(library->bind<decltype(nvml.slot)>(#symbol));
+  RAILGAUGE_NVML_REQUIRED(RAILGAUGE_BIND)
+#undef RAILGAUGE_BIND
+#define RAILGAUGE_FIND(slot, symbol, parameters) \
+  nvml.slot = library->find<decltype(nvml.slot)>(#symbol);
+  RAILGAUGE_NVML_OPTIONAL(RAILGAUGE_FIND)
+#undef RAILGAUGE_FIND
+  nvml.error_string = RG_TRY(library->bind<decltype(nvml.error_string)>("nvmlErrorString"));
+  nvml.path = library->path();
+  nvml.version = library->version();
+  nvml.synthetic = library->find<void (*)()>(kSyntheticNvmlMarker) != nullptr;
+  return nvml;
+}
+
+Result<const Nvml*> load_nvml() {
+  return g_nvml.load(bind_nvml, kNvmlLibrary, kNvmlLibraryVariable);
+}
+
+const Nvml& loaded_nvml() { return g_nvml.loaded(); }
+
+Status nvml_status(const Nvml& nvml, ml::Return returned, std::string_view act) {
+  if (returned == ml::kSuccess) return {};
+  const char* words = nvml.error_string(returned);
+  return fail(code_of(returned),
+              fmt::format("{}: {} (NVML error {})", act,
+                          words != nullptr ? words : "no description", returned));
+}
+
+Result<NvmlUse> use_nvml() {
+  const Nvml& nvml = *RG_TRY(load_nvml());
+  RG_TRY_OK(nvml_status(nvml, nvml.init(), "NVML: initialise"));
+  return NvmlUse(true);
+}
+
+}  // namespace railgauge

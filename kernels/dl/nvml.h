@@ -1,0 +1,147 @@
+// NVML as far as we call it, declared by ourselves and loaded at run time: clocks, throttle reasons
+// and other users of a GPU. nvml_abi_test.cc holds the declarations against the vendor's nvml.h
+// where that is installed, and the figures against nvidia-smi where there is a GPU.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "kernels/core/handle.h"
+#include "kernels/core/result.h"
+
+// The vendor's types and numbers under our own names, so that both headers can meet in a test.
+namespace railgauge::ml {
+
+using Return = int;  // nvmlReturn_t
+using Device = struct GpuObject*;
+
+struct Utilization {
+  unsigned int gpu_percent;  // of the time, over the driver's last period (1/6 to 1 s)
+  unsigned int memory_percent;
+};
+struct Memory {
+  unsigned long long total_bytes;
+  unsigned long long free_bytes;
+  unsigned long long used_bytes;
+};
+struct Process {
+  unsigned int pid;
+  unsigned long long used_bytes;  // all ones: not known
+  unsigned int gpu_instance;
+  unsigned int compute_instance;
+};
+// NOLINTBEGIN(modernize-avoid-c-arrays): the vendor's layout
+struct PciInfo {
+  char bus_id_legacy[16];
+  unsigned int domain;
+  unsigned int bus;
+  unsigned int device;
+  unsigned int pci_device_id;
+  unsigned int pci_subsystem_id;
+  char bus_id[32];  // "00000000:00:06.0"
+};
+// NOLINTEND(modernize-avoid-c-arrays)
+
+inline constexpr Return kSuccess = 0;
+inline constexpr Return kUninitialized = 1;
+inline constexpr Return kInvalidArgument = 2;
+inline constexpr Return kNotSupported = 3;
+inline constexpr Return kNoPermission = 4;
+inline constexpr Return kNotFound = 6;
+inline constexpr Return kInsufficientSize = 7;
+inline constexpr Return kDriverNotLoaded = 9;
+inline constexpr Return kGpuIsLost = 15;
+inline constexpr Return kVersionMismatch = 18;
+inline constexpr Return kUnknown = 999;
+
+inline constexpr int kClockSm = 1;
+inline constexpr int kClockMemory = 2;
+inline constexpr int kSensorGpu = 0;
+inline constexpr unsigned kMigOn = 1;
+
+// Why the clocks are where they are (nvmlClocksEventReasons).
+inline constexpr unsigned long long kReasonIdle = 0x1;
+inline constexpr unsigned long long kReasonApplicationClocks = 0x2;
+inline constexpr unsigned long long kReasonPowerCap = 0x4;
+inline constexpr unsigned long long kReasonHardwareSlowdown = 0x8;
+inline constexpr unsigned long long kReasonSyncBoost = 0x10;
+inline constexpr unsigned long long kReasonThermal = 0x20;
+inline constexpr unsigned long long kReasonHardwareThermal = 0x40;
+inline constexpr unsigned long long kReasonPowerBrake = 0x80;
+inline constexpr unsigned long long kReasonDisplayClocks = 0x100;
+
+}  // namespace railgauge::ml
+
+// One row a function: slot, exported symbol, parameters. Each returns ml::Return.
+#define RAILGAUGE_NVML_REQUIRED(ROW)                                                          \
+  ROW(init, nvmlInit_v2, ())                                                                  \
+  ROW(shutdown, nvmlShutdown, ())                                                             \
+  ROW(system_get_driver_version, nvmlSystemGetDriverVersion, (char*, unsigned int))           \
+  ROW(device_get_count, nvmlDeviceGetCount_v2, (unsigned int*))                               \
+  ROW(device_get_handle_by_index, nvmlDeviceGetHandleByIndex_v2, (unsigned int, ml::Device*)) \
+  ROW(device_get_pci_info, nvmlDeviceGetPciInfo_v3, (ml::Device, ml::PciInfo*))               \
+  ROW(device_get_name, nvmlDeviceGetName, (ml::Device, char*, unsigned int))                  \
+  ROW(device_get_uuid, nvmlDeviceGetUUID, (ml::Device, char*, unsigned int))                  \
+  ROW(device_get_memory_info, nvmlDeviceGetMemoryInfo, (ml::Device, ml::Memory*))             \
+  ROW(device_get_clock_info, nvmlDeviceGetClockInfo, (ml::Device, int, unsigned int*))        \
+  ROW(device_get_temperature, nvmlDeviceGetTemperature, (ml::Device, int, unsigned int*))     \
+  ROW(device_get_power_usage, nvmlDeviceGetPowerUsage, (ml::Device, unsigned int*))           \
+  ROW(device_get_pcie_generation, nvmlDeviceGetCurrPcieLinkGeneration,                        \
+      (ml::Device, unsigned int*))                                                            \
+  ROW(device_get_pcie_width, nvmlDeviceGetCurrPcieLinkWidth, (ml::Device, unsigned int*))     \
+  ROW(device_get_max_pcie_generation, nvmlDeviceGetMaxPcieLinkGeneration,                     \
+      (ml::Device, unsigned int*))                                                            \
+  ROW(device_get_max_pcie_width, nvmlDeviceGetMaxPcieLinkWidth, (ml::Device, unsigned int*))  \
+  ROW(device_get_utilization, nvmlDeviceGetUtilizationRates, (ml::Device, ml::Utilization*))
+
+// Functions that some drivers lack: the slot may be nullptr. The clocks' reasons changed their name
+// on the way; an older driver has only the second one.
+#define RAILGAUGE_NVML_OPTIONAL(ROW)                                          \
+  ROW(device_get_clock_reasons, nvmlDeviceGetCurrentClocksEventReasons,       \
+      (ml::Device, unsigned long long*))                                      \
+  ROW(device_get_throttle_reasons, nvmlDeviceGetCurrentClocksThrottleReasons, \
+      (ml::Device, unsigned long long*))                                      \
+  ROW(device_get_compute_processes, nvmlDeviceGetComputeRunningProcesses_v3,  \
+      (ml::Device, unsigned int*, ml::Process*))                              \
+  ROW(device_get_mig_mode, nvmlDeviceGetMigMode, (ml::Device, unsigned int*, unsigned int*))
+
+namespace railgauge {
+
+struct Nvml {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): names cannot stand in parentheses
+#define RAILGAUGE_SLOT(slot, symbol, parameters) ml::Return(*slot) parameters = nullptr;
+  RAILGAUGE_NVML_REQUIRED(RAILGAUGE_SLOT)
+  RAILGAUGE_NVML_OPTIONAL(RAILGAUGE_SLOT)
+#undef RAILGAUGE_SLOT
+  const char* (*error_string)(ml::Return) = nullptr;
+
+  std::string path;        // the file that was loaded
+  std::string version;     // from its name: the driver's, "580.159.04"
+  bool synthetic = false;  // a fake: it exports kSyntheticNvmlMarker
+};
+
+inline constexpr const char* kSyntheticNvmlMarker = "railgauge_synthetic_nvml";
+inline constexpr const char* kNvmlLibrary = "libnvidia-ml.so.1";
+// Names another file to load instead: the fake of kernels/fakes.
+inline constexpr const char* kNvmlLibraryVariable = "RAILGAUGE_LIBNVML";
+
+// A table over the library `name`. kNotFound: no driver; kUnimplemented: it lacks a function.
+Result<Nvml> bind_nvml(const std::string& name);
+// The process's table, not initialised: NvmlUse does that. Thread safe.
+Result<const Nvml*> load_nvml();
+// The table after load_nvml() succeeded; CHECKs that it did.
+const Nvml& loaded_nvml();
+
+// What a call returned as a Status: "`act`: Not Supported (NVML error 3)".
+Status nvml_status(const Nvml& nvml, ml::Return returned, std::string_view act);
+
+struct NvmlUseTraits {
+  using Type = bool;
+  static Type empty() { return false; }
+  static void release(Type) { static_cast<void>(loaded_nvml().shutdown()); }
+};
+// NVML initialised, as long as this lives; NVML counts its users.
+using NvmlUse = Handle<NvmlUseTraits>;
+Result<NvmlUse> use_nvml();
+
+}  // namespace railgauge

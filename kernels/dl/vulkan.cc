@@ -1,0 +1,66 @@
+#include "kernels/dl/vulkan.h"
+
+#include <fmt/format.h>
+
+#include "kernels/dl/library.h"
+#include "kernels/dl/table.h"
+
+namespace railgauge {
+namespace {
+
+TableLoader<Vulkan> g_vulkan;
+
+struct Meaning {
+  vk::Return result;
+  const char* name;
+  const char* help;
+};
+constexpr Meaning kMeanings[] = {
+    // NOLINT(modernize-avoid-c-arrays)
+    {vk::kOutOfHostMemory, "VK_ERROR_OUT_OF_HOST_MEMORY", ""},
+    {vk::kOutOfDeviceMemory, "VK_ERROR_OUT_OF_DEVICE_MEMORY", ""},
+    {vk::kInitializationFailed, "VK_ERROR_INITIALIZATION_FAILED", ""},
+    {vk::kMemoryMapFailed, "VK_ERROR_MEMORY_MAP_FAILED", ""},
+    {vk::kExtensionNotPresent, "VK_ERROR_EXTENSION_NOT_PRESENT", ""},
+    {vk::kIncompatibleDriver, "VK_ERROR_INCOMPATIBLE_DRIVER",
+     "; the loader finds no driver: install the NVIDIA driver's Vulkan part (nvidia_icd.json and "
+     "libGLX_nvidia), in a container ask for the capability graphics"},
+};
+
+}  // namespace
+
+Result<Vulkan> bind_vulkan(const std::string& name) {
+  auto library = Library::open(name);
+  if (!library)
+    return fail(library.error().code,
+                "Vulkan loader: " + library.error().message + "; install libvulkan1");
+  Vulkan vulkan;
+#define RAILGAUGE_BIND(slot, symbol, result, parameters) \
+  vulkan.slot = RG_TRY(library->bind<decltype(vulkan.slot)>(#symbol));
+  RAILGAUGE_VULKAN_ROWS(RAILGAUGE_BIND)
+#undef RAILGAUGE_BIND
+  vulkan.path = library->path();
+  vulkan.version = library->version();
+  vulkan.synthetic = library->find<void (*)()>(kSyntheticVulkanMarker) != nullptr;
+  return vulkan;
+}
+
+Result<const Vulkan*> load_vulkan() {
+  return g_vulkan.load(bind_vulkan, kVulkanLibrary, kVulkanLibraryVariable);
+}
+
+const Vulkan& loaded_vulkan() { return g_vulkan.loaded(); }
+
+Status vulkan_status(vk::Return returned, std::string_view act) {
+  if (returned == vk::kSuccess) return {};
+  const char* name = "Vulkan error";
+  const char* help = "";
+  for (const Meaning& meaning : kMeanings)
+    if (meaning.result == returned) {
+      name = meaning.name;
+      help = meaning.help;
+    }
+  return fail(Code::kFailedPrecondition, fmt::format("{}: {} ({}){}", act, name, returned, help));
+}
+
+}  // namespace railgauge

@@ -1,0 +1,263 @@
+// Vulkan as far as we call it, declared by ourselves and loaded at run time: memory of the GPU that
+// the CPU sees, exported to CUDA. vulkan_abi_test.cc holds every declaration against the vendor's
+// header where that is installed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "kernels/core/result.h"
+
+// The API's types and numbers under our own names, so that both headers can meet in a test.
+namespace railgauge::vk {
+
+using Return = int;  // VkResult
+using Instance = struct InstanceObject*;
+using PhysicalDevice = struct PhysicalDeviceObject*;  // not owned: lives as long as its instance
+using Device = struct DeviceObject*;
+using Buffer = struct BufferObject*;
+using Memory = struct MemoryObject*;  // VkDeviceMemory
+
+inline constexpr Return kSuccess = 0;
+inline constexpr Return kIncomplete = 5;
+inline constexpr Return kOutOfHostMemory = -1;
+inline constexpr Return kOutOfDeviceMemory = -2;
+inline constexpr Return kInitializationFailed = -3;
+inline constexpr Return kMemoryMapFailed = -5;
+inline constexpr Return kExtensionNotPresent = -7;
+inline constexpr Return kIncompatibleDriver = -9;
+
+inline constexpr std::uint32_t kVersion11 = (1U << 22U) | (1U << 12U);
+
+// VkStructureType
+inline constexpr int kApplicationInfo = 0;
+inline constexpr int kInstanceCreateInfo = 1;
+inline constexpr int kDeviceQueueCreateInfo = 2;
+inline constexpr int kDeviceCreateInfo = 3;
+inline constexpr int kMemoryAllocateInfo = 5;
+inline constexpr int kBufferCreateInfo = 12;
+inline constexpr int kPhysicalDeviceProperties2 = 1000059001;
+inline constexpr int kPhysicalDeviceIdProperties = 1000071004;
+inline constexpr int kExternalMemoryBufferCreateInfo = 1000072000;
+inline constexpr int kExportMemoryAllocateInfo = 1000072002;
+inline constexpr int kMemoryGetFdInfo = 1000074002;
+inline constexpr int kMemoryDedicatedRequirements = 1000127000;
+inline constexpr int kMemoryDedicatedAllocateInfo = 1000127001;
+inline constexpr int kBufferMemoryRequirementsInfo2 = 1000146000;
+inline constexpr int kMemoryRequirements2 = 1000146003;
+
+// Bits
+inline constexpr std::uint32_t kMemoryDeviceLocal = 1;
+inline constexpr std::uint32_t kMemoryHostVisible = 2;
+inline constexpr std::uint32_t kMemoryHostCoherent = 4;
+inline constexpr std::uint32_t kMemoryHostCached = 8;
+inline constexpr std::uint32_t kExternalOpaqueFd = 1;
+inline constexpr std::uint32_t kBufferTransferSource = 1;
+inline constexpr std::uint32_t kBufferTransferDestination = 2;
+inline constexpr int kSharingExclusive = 0;
+inline constexpr std::uint64_t kWholeSize = ~std::uint64_t{0};
+inline constexpr const char* kExternalMemoryFdExtension = "VK_KHR_external_memory_fd";
+
+// NOLINTBEGIN(modernize-avoid-c-arrays): the vendor's layout
+struct ApplicationInfo {
+  int type = kApplicationInfo;
+  const void* next = nullptr;
+  const char* application_name = nullptr;
+  std::uint32_t application_version = 0;
+  const char* engine_name = nullptr;
+  std::uint32_t engine_version = 0;
+  std::uint32_t api_version = 0;
+};
+struct InstanceCreateInfo {
+  int type = kInstanceCreateInfo;
+  const void* next = nullptr;
+  std::uint32_t flags = 0;
+  const ApplicationInfo* application = nullptr;
+  std::uint32_t layer_count = 0;
+  const char* const* layers = nullptr;
+  std::uint32_t extension_count = 0;
+  const char* const* extensions = nullptr;
+};
+struct PhysicalDeviceIdProperties {
+  int type = kPhysicalDeviceIdProperties;
+  void* next = nullptr;
+  std::uint8_t device_uuid[16] = {};
+  std::uint8_t driver_uuid[16] = {};
+  std::uint8_t device_luid[8] = {};
+  std::uint32_t device_node_mask = 0;
+  std::uint32_t device_luid_valid = 0;
+};
+struct PhysicalDeviceProperties2 {
+  int type = kPhysicalDeviceProperties2;
+  void* next = nullptr;
+  std::uint32_t api_version = 0;
+  std::uint32_t driver_version = 0;
+  std::uint32_t vendor_id = 0;
+  std::uint32_t device_id = 0;
+  int device_type = 0;
+  char device_name[256] = {};
+  std::uint8_t pipeline_cache_uuid[16] = {};
+  alignas(8) unsigned char limits[504] = {};
+  std::uint32_t sparse_properties[5] = {};
+};
+struct MemoryType {
+  std::uint32_t flags = 0;
+  std::uint32_t heap_index = 0;
+};
+struct MemoryHeap {
+  std::uint64_t size = 0;
+  std::uint32_t flags = 0;
+};
+struct MemoryProperties {  // VkPhysicalDeviceMemoryProperties
+  std::uint32_t type_count = 0;
+  MemoryType types[32] = {};
+  std::uint32_t heap_count = 0;
+  MemoryHeap heaps[16] = {};
+};
+struct DeviceQueueCreateInfo {
+  int type = kDeviceQueueCreateInfo;
+  const void* next = nullptr;
+  std::uint32_t flags = 0;
+  std::uint32_t family_index = 0;
+  std::uint32_t count = 0;
+  const float* priorities = nullptr;
+};
+struct DeviceCreateInfo {
+  int type = kDeviceCreateInfo;
+  const void* next = nullptr;
+  std::uint32_t flags = 0;
+  std::uint32_t queue_info_count = 0;
+  const DeviceQueueCreateInfo* queue_infos = nullptr;
+  std::uint32_t layer_count = 0;
+  const char* const* layers = nullptr;
+  std::uint32_t extension_count = 0;
+  const char* const* extensions = nullptr;
+  const void* features = nullptr;
+};
+struct ExternalMemoryBufferCreateInfo {
+  int type = kExternalMemoryBufferCreateInfo;
+  const void* next = nullptr;
+  std::uint32_t handle_types = 0;
+};
+struct BufferCreateInfo {
+  int type = kBufferCreateInfo;
+  const void* next = nullptr;
+  std::uint32_t flags = 0;
+  std::uint64_t size = 0;
+  std::uint32_t usage = 0;
+  int sharing_mode = kSharingExclusive;
+  std::uint32_t family_count = 0;
+  const std::uint32_t* families = nullptr;
+};
+struct BufferMemoryRequirementsInfo2 {
+  int type = kBufferMemoryRequirementsInfo2;
+  const void* next = nullptr;
+  Buffer buffer = nullptr;
+};
+struct MemoryDedicatedRequirements {
+  int type = kMemoryDedicatedRequirements;
+  void* next = nullptr;
+  std::uint32_t prefers = 0;
+  std::uint32_t requires_dedicated = 0;
+};
+struct MemoryRequirements2 {
+  int type = kMemoryRequirements2;
+  void* next = nullptr;
+  std::uint64_t size = 0;
+  std::uint64_t alignment = 0;
+  std::uint32_t type_bits = 0;
+};
+struct ExportMemoryAllocateInfo {
+  int type = kExportMemoryAllocateInfo;
+  const void* next = nullptr;
+  std::uint32_t handle_types = 0;
+};
+struct MemoryDedicatedAllocateInfo {
+  int type = kMemoryDedicatedAllocateInfo;
+  const void* next = nullptr;
+  void* image = nullptr;
+  Buffer buffer = nullptr;
+};
+struct MemoryAllocateInfo {
+  int type = kMemoryAllocateInfo;
+  const void* next = nullptr;
+  std::uint64_t size = 0;
+  std::uint32_t type_index = 0;
+};
+struct MemoryGetFdInfo {
+  int type = kMemoryGetFdInfo;
+  const void* next = nullptr;
+  Memory memory = nullptr;
+  std::uint32_t handle_type = 0;
+};
+// NOLINTEND(modernize-avoid-c-arrays)
+
+using VoidFunction = void (*)();
+// From get_device_proc_addr: the loader exports no function of an extension.
+using GetMemoryFd = Return (*)(Device, const MemoryGetFdInfo*, int*);
+
+}  // namespace railgauge::vk
+
+// One row a function: slot, exported symbol, result, parameters. All are of Vulkan 1.1. The last
+// parameter of what creates or destroys is the allocator's callbacks: always nullptr here.
+#define RAILGAUGE_VULKAN_ROWS(ROW)                                                            \
+  ROW(create_instance, vkCreateInstance, vk::Return,                                          \
+      (const vk::InstanceCreateInfo*, const void*, vk::Instance*))                            \
+  ROW(destroy_instance, vkDestroyInstance, void, (vk::Instance, const void*))                 \
+  ROW(enumerate_physical_devices, vkEnumeratePhysicalDevices, vk::Return,                     \
+      (vk::Instance, std::uint32_t*, vk::PhysicalDevice*))                                    \
+  ROW(get_physical_device_properties2, vkGetPhysicalDeviceProperties2, void,                  \
+      (vk::PhysicalDevice, vk::PhysicalDeviceProperties2*))                                   \
+  ROW(get_memory_properties, vkGetPhysicalDeviceMemoryProperties, void,                       \
+      (vk::PhysicalDevice, vk::MemoryProperties*))                                            \
+  ROW(create_device, vkCreateDevice, vk::Return,                                              \
+      (vk::PhysicalDevice, const vk::DeviceCreateInfo*, const void*, vk::Device*))            \
+  ROW(destroy_device, vkDestroyDevice, void, (vk::Device, const void*))                       \
+  ROW(get_device_proc_addr, vkGetDeviceProcAddr, vk::VoidFunction, (vk::Device, const char*)) \
+  ROW(create_buffer, vkCreateBuffer, vk::Return,                                              \
+      (vk::Device, const vk::BufferCreateInfo*, const void*, vk::Buffer*))                    \
+  ROW(destroy_buffer, vkDestroyBuffer, void, (vk::Device, vk::Buffer, const void*))           \
+  ROW(get_buffer_memory_requirements2, vkGetBufferMemoryRequirements2, void,                  \
+      (vk::Device, const vk::BufferMemoryRequirementsInfo2*, vk::MemoryRequirements2*))       \
+  ROW(allocate_memory, vkAllocateMemory, vk::Return,                                          \
+      (vk::Device, const vk::MemoryAllocateInfo*, const void*, vk::Memory*))                  \
+  ROW(free_memory, vkFreeMemory, void, (vk::Device, vk::Memory, const void*))                 \
+  ROW(bind_buffer_memory, vkBindBufferMemory, vk::Return,                                     \
+      (vk::Device, vk::Buffer, vk::Memory, std::uint64_t))                                    \
+  ROW(map_memory, vkMapMemory, vk::Return,                                                    \
+      (vk::Device, vk::Memory, std::uint64_t, std::uint64_t, std::uint32_t, void**))          \
+  ROW(unmap_memory, vkUnmapMemory, void, (vk::Device, vk::Memory))
+
+namespace railgauge {
+
+struct Vulkan {
+#define RAILGAUGE_SLOT(slot, symbol, result, parameters) \
+  result(*slot) parameters = nullptr;  // NOLINT(bugprone-macro-parentheses)
+  RAILGAUGE_VULKAN_ROWS(RAILGAUGE_SLOT)
+#undef RAILGAUGE_SLOT
+
+  std::string path;        // the file that was loaded
+  std::string version;     // from its name: the loader's, "1.3.239"
+  bool synthetic = false;  // a fake: it exports kSyntheticVulkanMarker
+};
+
+inline constexpr const char* kSyntheticVulkanMarker = "railgauge_synthetic_vulkan";
+inline constexpr const char* kVulkanLibrary = "libvulkan.so.1";
+// Names another file to load instead: the fake of kernels/fakes.
+inline constexpr const char* kVulkanLibraryVariable = "RAILGAUGE_LIBVULKAN";
+
+// A table over the library `name`. kNotFound: no loader; kUnimplemented: it lacks a function.
+Result<Vulkan> bind_vulkan(const std::string& name);
+
+// The process's table. Thread safe.
+Result<const Vulkan*> load_vulkan();
+
+// The table after load_vulkan() succeeded; CHECKs that it did. For releasing handles.
+const Vulkan& loaded_vulkan();
+
+// What a call returned as a Status: "`act`: VK_ERROR_OUT_OF_DEVICE_MEMORY (-2)", with what would
+// help where that is known. Errors of this family waive: nothing but this path needs Vulkan.
+Status vulkan_status(vk::Return returned, std::string_view act);
+
+}  // namespace railgauge

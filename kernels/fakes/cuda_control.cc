@@ -1,0 +1,75 @@
+// How a test steers the fake driver, and how RAILGAUGE_FAKE_CUDA does.
+#include <array>
+#include <mutex>
+
+#include "kernels/fakes/cuda_objects.h"
+#include "kernels/fakes/fake_cuda.h"
+#include "kernels/fakes/settings.h"
+
+namespace railgauge::fake {
+namespace {
+
+struct Trace {
+  std::mutex mutex;
+  std::vector<const char*> names;
+};
+Trace& trace() {
+  static auto* made = new Trace;
+  return *made;
+}
+
+}  // namespace
+
+CudaControl& cuda_control() {
+  static CudaControl* control = [] {
+    auto* made = new CudaControl;
+    made->reset();
+    return made;
+  }();
+  return *control;
+}
+
+std::int64_t CudaControl::live_handles() const {
+  return contexts + streams + events + modules + allocations + pinned + externals;
+}
+
+void CudaControl::reset() {
+  const std::array settings{
+      Setting{"fail_call", fail_call, 0},
+      Setting{"fail_error", fail_error, cu::kUnknown},
+      Setting{"gpus", gpus, 2},
+      Setting{"mig", mig, 0},
+      Setting{"driver_version", driver_version, 13000},
+      Setting{"capability", capability, 90},
+      Setting{"total_bytes", total_bytes, 8ULL << 30U},
+      Setting{"free_bytes", free_bytes, 0},
+      Setting{"no_stream_memops", no_stream_memops, 0},
+      Setting{"no_peer", no_peer, 0},
+      Setting{"no_twins", no_twins, 0},
+      Setting{"flip_byte", flip_byte, 0},
+      Setting{"flip_synchronous", flip_synchronous, 0},
+      Setting{"dmabuf", dmabuf, 1},
+      Setting{"dmabuf_mmap", dmabuf_mmap, 0},
+      Setting{"coherent", coherent, 0},
+      Setting{"import_other", import_other, 0},
+  };
+  apply_settings(settings, "RAILGAUGE_FAKE_CUDA");
+  const std::lock_guard lock(trace().mutex);
+  trace().names.clear();
+  calls = 0;
+}
+
+std::vector<std::string> CudaControl::call_names() const {
+  const std::lock_guard lock(trace().mutex);
+  return {trace().names.begin(), trace().names.end()};
+}
+
+cu::Return enter(const char* name) {
+  CudaControl& control = cuda_control();
+  const std::lock_guard lock(trace().mutex);
+  trace().names.push_back(name);
+  if (++control.calls != control.fail_call) return cu::kSuccess;
+  return static_cast<cu::Return>(control.fail_error);
+}
+
+}  // namespace railgauge::fake

@@ -1,0 +1,64 @@
+// A CUDA driver without hardware: libcuda-fake.so, taken by the loader through RAILGAUGE_LIBCUDA.
+// GPUs whose memory is the host's; a stream is a thread that does one thing after another; events
+// carry real times; device code runs as native twins, found by their functions' names. What it has
+// no part of fails with CUDA_ERROR_NOT_SUPPORTED. Points that it had a part in are `synthetic`.
+//
+// Tests link it and steer it here; other processes by RAILGAUGE_FAKE_CUDA=NAME=VALUE,... with the
+// names below. Thread safe.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace railgauge::fake {
+
+struct CudaControl {
+  // Calls since reset() that could fail: all but releases, words of an error, and asking for an
+  // event or a stream that is not done.
+  std::atomic<std::uint64_t> calls{0};
+  std::atomic<std::uint64_t> fail_call{0};     // this call fails, once; 0: none
+  std::atomic<std::uint64_t> fail_error{999};  // with this CUresult
+
+  // Live objects.
+  std::atomic<std::int64_t> contexts{0};  // references to primary contexts
+  std::atomic<std::int64_t> streams{0};
+  std::atomic<std::int64_t> events{0};
+  std::atomic<std::int64_t> modules{0};
+  std::atomic<std::int64_t> allocations{0};  // of GPU and managed memory, and mapped imports
+  std::atomic<std::int64_t> pinned{0};       // allocated or registered host memory
+  std::atomic<std::int64_t> externals{0};    // imported memory
+  [[nodiscard]] std::int64_t live_handles() const;
+
+  std::atomic<std::uint64_t> gpus{2};
+  std::atomic<std::uint64_t> mig{0};                 // 1: every GPU is a slice
+  std::atomic<std::uint64_t> driver_version{13000};  // CUDA release
+  std::atomic<std::uint64_t> capability{90};
+  std::atomic<std::uint64_t> total_bytes{8ULL << 30U};  // memory of a GPU
+  std::atomic<std::uint64_t> free_bytes{0};             // at most this much is free; 0: no limit
+  std::atomic<std::uint64_t> no_stream_memops{0};
+  std::atomic<std::uint64_t> no_peer{0};
+  std::atomic<std::uint64_t> no_twins{0};  // 1: device code cannot be loaded
+  // 1: a byte of every asynchronous copy above 8 bytes is wrong, and the end of a pointer chase.
+  std::atomic<std::uint64_t> flip_byte{0};
+  std::atomic<std::uint64_t> flip_synchronous{0};  // the same for cuMemcpyHtoD and cuMemcpyDtoH
+  std::atomic<std::uint64_t> dmabuf{1};            // memory can be exported
+  std::atomic<std::uint64_t> dmabuf_mmap{0};       // and the export mapped
+  std::atomic<std::uint64_t> coherent{0};          // plain loads and stores reach the GPU
+  std::atomic<std::uint64_t> import_other{0};      // 1: imported memory is not what was exported
+
+  // Back to what RAILGAUGE_FAKE_CUDA says; live objects stay.
+  void reset();
+  // The names of the calls since reset(), in order: call number N is at N - 1.
+  [[nodiscard]] std::vector<std::string> call_names() const;
+};
+
+// The loaded library's own, one for the process.
+CudaControl& cuda_control();
+
+// Waits until every stream is idle; false when one is not after `seconds`. A leak of a closed gate
+// shows here.
+bool cuda_idle(double seconds);
+
+}  // namespace railgauge::fake

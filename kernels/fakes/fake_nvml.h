@@ -1,0 +1,41 @@
+// NVML without hardware: libnvidia-ml-fake.so, taken by the loader through RAILGAUGE_LIBNVML. It
+// knows the GPUs of libcuda-fake.so by their PCI addresses.
+//
+// Tests link it and steer it here; other processes by RAILGAUGE_FAKE_NVML=NAME=VALUE,... with the
+// names below. Thread safe.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace railgauge::fake {
+
+struct NvmlControl {
+  std::atomic<std::uint64_t> calls{0};         // since reset()
+  std::atomic<std::uint64_t> fail_call{0};     // this call fails, once; 0: none
+  std::atomic<std::uint64_t> fail_error{999};  // with this nvmlReturn_t
+  std::atomic<std::int64_t> live_handles{0};   // nvmlInit without nvmlShutdown
+
+  std::atomic<std::uint64_t> gpus{2};
+  std::atomic<std::uint64_t> mig{0};
+  std::atomic<std::uint64_t> throttle{0};           // clocks' reasons, as nvmlClocksEventReasons
+  std::atomic<std::uint64_t> throttle_gpu{0};       // of this GPU; the others have none
+  std::atomic<std::uint64_t> throttle_after{0};     // not before this many readings
+  std::atomic<std::uint64_t> busy_pid{0};           // a process on GPU busy_gpu; 0: none
+  std::atomic<std::uint64_t> busy_gpu{0};           //
+  std::atomic<std::uint64_t> no_processes{0};       // 1: processes are not told
+  std::atomic<std::uint64_t> utilization{0};        // percent
+  std::atomic<std::uint64_t> utilization_looks{0};  // that often asked it falls to 0; 0: it stays
+  std::atomic<std::uint64_t> no_clocks{0};          // 1: clocks and their reasons are not told
+  std::atomic<std::uint64_t> sm_clock_mhz{1980};
+  std::atomic<std::uint64_t> reason_readings{0};       // since reset()
+  std::atomic<std::uint64_t> utilization_readings{0};  // since reset()
+
+  // Back to what RAILGAUGE_FAKE_NVML says; live handles stay.
+  void reset();
+};
+
+// The loaded library's own, one for the process.
+NvmlControl& nvml_control();
+
+}  // namespace railgauge::fake

@@ -1,0 +1,12 @@
+// The main of tests that need hardware: when every test was skipped the program ends with 77, which
+// ctest shows as skipped. A pass would say that something was checked.
+#include <gtest/gtest.h>
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  const int failed = RUN_ALL_TESTS();
+  if (failed != 0) return failed;
+  const ::testing::UnitTest& all = *::testing::UnitTest::GetInstance();
+  constexpr int kWaived = 77;
+  return all.successful_test_count() == 0 && all.skipped_test_count() > 0 ? kWaived : 0;
+}

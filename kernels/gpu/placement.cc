@@ -1,0 +1,56 @@
+#include "kernels/gpu/placement.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace railgauge::gpu {
+namespace {
+
+// The one node of all GPUs, or -1.
+int common_node(std::span<const Gpu> gpus, const std::string& sysfs) {
+  const int first = gpus.front().numa_node(sysfs);
+  const bool same =
+      std::ranges::all_of(gpus, [&](const Gpu& gpu) { return gpu.numa_node(sysfs) == first; });
+  return same ? first : -1;
+}
+
+}  // namespace
+
+Result<NumaBinding> place(Context& context, std::span<const Gpu> gpus, const std::string& sysfs) {
+  const std::string& side = context.params.text("numa");
+  if (side == "any") {
+    context.reporter.fact("numa", "any");
+    return NumaBinding();
+  }
+  const std::vector<NumaNode> nodes = RG_TRY(numa_nodes(sysfs));
+  const bool far = side == "far";
+  const std::string& who = gpus.front().name();
+  if (nodes.size() == 1) {
+    if (far)
+      return fail(Code::kFailedPrecondition,
+                  who + ": measure from the far NUMA node: this machine has one node");
+    context.reporter.fact("numa", "single node");
+    return NumaBinding();
+  }
+  const int node = common_node(gpus, sysfs);
+  if (node < 0) {
+    const std::string why = gpus.size() > 1 ? "its GPUs are not all on one node, or it does not say"
+                                            : "it does not say on which node " + who + " is";
+    if (far)
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("{}: measure from the far NUMA node: the machine has {} nodes and {}",
+                              who, nodes.size(), why));
+    context.reporter.fact("numa", fmt::format("not bound: {} nodes, {}", nodes.size(), why));
+    return NumaBinding();
+  }
+  const NumaNode& chosen =
+      nodes[RG_TRY(far ? farthest_node(nodes, node) : nearest_node(nodes, node))];
+  NumaBinding binding = RG_TRY(NumaBinding::bind(chosen));
+  context.reporter.fact(
+      "numa", fmt::format("node {}, {}{}", chosen.id, side,
+                          binding.memory_bound() ? "" : "; the memory policy may not be set"));
+  return binding;
+}
+
+}  // namespace railgauge::gpu

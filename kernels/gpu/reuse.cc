@@ -1,0 +1,120 @@
+#include "kernels/gpu/reuse.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace railgauge::gpu {
+namespace {
+
+constexpr std::size_t kMaxStocked = 64;  // buffers of one sort
+// A buffer this many times as large as asked is left for one who needs it.
+constexpr std::size_t kMaxOversize = 2;
+
+template <class Buffer>
+struct Stocked {
+  std::string shelf;
+  Buffer buffer;
+};
+
+struct Stock {
+  std::vector<PrimaryContext> contexts;  // released last: declared first
+  std::vector<cu::Context> raw_contexts;
+  std::vector<Stocked<PinnedBuffer>> pinned;
+  std::vector<Stocked<GpuBuffer>> gpu;
+
+  void drop_buffers() {
+    pinned.clear();
+    gpu.clear();
+  }
+  template <class Buffer>
+  std::vector<Stocked<Buffer>>& of() {
+    if constexpr (std::is_same_v<Buffer, PinnedBuffer>)
+      return pinned;
+    else
+      return gpu;
+  }
+};
+
+Stock* g_stock = nullptr;  // owned by the KeepWarm that lives
+
+// The smallest that will do, taken out of the stock; an empty one where there is none.
+template <class Buffer>
+Buffer take(const std::string& shelf, std::size_t bytes) {
+  if (g_stock == nullptr) return {};
+  auto& all = g_stock->of<Buffer>();
+  auto best = all.end();
+  for (auto it = all.begin(); it != all.end(); ++it) {
+    if (it->shelf != shelf || it->buffer.size() < bytes) continue;
+    if (it->buffer.size() / kMaxOversize > std::max<std::size_t>(bytes, GpuBuffer::kPageBytes))
+      continue;
+    if (best == all.end() || it->buffer.size() < best->buffer.size()) best = it;
+  }
+  if (best == all.end()) return {};
+  Buffer buffer = std::move(best->buffer);
+  all.erase(best);
+  return buffer;
+}
+
+template <class Buffer, class Allocate>
+Result<Lent<Buffer>> lend(const std::string& shelf, std::size_t bytes, Allocate allocate) {
+  Buffer buffer = take<Buffer>(shelf, bytes);
+  if (buffer.size() == 0) {
+    auto made = allocate();
+    if (!made && g_stock != nullptr) {
+      g_stock->drop_buffers();
+      made = allocate();
+    }
+    buffer = RG_TRY(std::move(made));
+  }
+  return Lent<Buffer>(std::move(buffer), shelf);
+}
+
+}  // namespace
+
+KeepWarm::KeepWarm() {
+  RG_CHECK(g_stock == nullptr);
+  g_stock = new Stock;
+}
+
+KeepWarm::~KeepWarm() {
+  // Buffers are freed under a context; theirs are alive until the Stock is gone.
+  if (!g_stock->raw_contexts.empty())
+    static_cast<void>(loaded_cuda().ctx_set_current(g_stock->raw_contexts.front()));
+  g_stock->drop_buffers();
+  delete std::exchange(g_stock, nullptr);
+}
+
+bool warm() { return g_stock != nullptr; }
+
+void keep_context(const Gpu& gpu) {
+  if (g_stock == nullptr || std::ranges::count(g_stock->raw_contexts, gpu.context()) != 0) return;
+  cu::Context context = nullptr;
+  if (loaded_cuda().primary_ctx_retain(&context, gpu.device()) != cu::kSuccess) return;
+  g_stock->contexts.emplace_back(gpu.device());
+  g_stock->raw_contexts.push_back(context);
+}
+
+template <class Buffer>
+void Lent<Buffer>::give_back() {
+  Buffer buffer = std::exchange(buffer_, Buffer{});
+  if (g_stock == nullptr || shelf_.empty() || buffer.size() == 0) return;
+  auto& all = g_stock->of<Buffer>();
+  if (all.size() < kMaxStocked) all.push_back({std::exchange(shelf_, {}), std::move(buffer)});
+}
+
+template class Lent<PinnedBuffer>;
+template class Lent<GpuBuffer>;
+
+Result<Lent<PinnedBuffer>> lend_pinned(std::size_t bytes, PinnedKind kind,
+                                       const std::string& place) {
+  return lend<PinnedBuffer>(fmt::format("{}:{}", static_cast<int>(kind), place), bytes,
+                            [&] { return PinnedBuffer::allocate(bytes, kind); });
+}
+
+Result<Lent<GpuBuffer>> lend_gpu(const Gpu& gpu, std::size_t bytes) {
+  return lend<GpuBuffer>(gpu.name(), bytes, [&] { return GpuBuffer::allocate(gpu.name(), bytes); });
+}
+
+}  // namespace railgauge::gpu

@@ -1,0 +1,177 @@
+#include "kernels/gpu/session.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "kernels/core/text.h"
+#include "kernels/dl/nvml.h"
+#include "kernels/gpu/health.h"
+#include "kernels/gpu/placement.h"
+#include "kernels/gpu/reuse.h"
+#include "kernels/gpu/usage.h"
+#include "kernels/memory/numa.h"
+
+namespace railgauge::gpu {
+namespace {
+
+constexpr unsigned kIdlePercent = 10;
+// The driver's utilisation is of up to a second ago: what ran just before us fades within this.
+constexpr int kSettleTries = 15;
+constexpr long kSettleNapNs = 100'000'000;
+
+Result<std::vector<Gpu>> open_chosen(const std::string& chosen) {
+  if (chosen == "all") return Gpu::open_all();
+  const auto indexes = parse_cpu_list(chosen);
+  if (!indexes || indexes->empty())
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("gpus: {} is neither \"all\" nor a list as \"0,2,3\"", in_quotes(chosen)));
+  std::vector<Gpu> gpus;
+  for (const int index : *indexes) {
+    if (std::ranges::find(gpus, index, &Gpu::index) != gpus.end())
+      return fail(Code::kInvalidArgument, fmt::format("gpus: gpu{} is named twice", index));
+    gpus.push_back(RG_TRY(Gpu::open(fmt::format("gpu{}", index))));
+  }
+  return gpus;
+}
+
+// Whether this process measured on the GPU just before, so that what NVML saw of the last second is
+// its own work: only where contexts are kept from one kernel to the next. Of one thread, as
+// KeepWarm.
+bool our_own_use(const Gpu& gpu) {
+  static std::set<std::string> used;
+  return warm() && !used.insert(gpu.pci_address()).second;
+}
+
+// Above kIdlePercent for longer than a job of a moment ago can explain; 0 when it is not.
+unsigned lasting_utilization(const Gpu& gpu) {
+  for (int tries = 0;; ++tries) {
+    const auto percent = gpu_utilization_percent(gpu.pci_address());
+    if (!percent || *percent <= kIdlePercent) return 0;
+    if (tries == kSettleTries) return *percent;
+    const timespec nap{.tv_sec = 0, .tv_nsec = kSettleNapNs};
+    nanosleep(&nap, nullptr);
+  }
+}
+
+// Who else uses it, or "".
+std::string other_use(const Gpu& gpu, const GpuUsage& usage) {
+  if (!usage.processes.empty()) return users_in_words(usage);
+  if (our_own_use(gpu)) return "";
+  if (const unsigned percent = lasting_utilization(gpu); percent != 0)
+    return fmt::format("a process that NVML does not show ({} % of the time)", percent);
+  return "";
+}
+
+Status check_usage(Context& context, const Gpu& gpu, const std::vector<GpuUsage>& before) {
+  const auto usage = std::ranges::find(before, gpu.pci_address(), &GpuUsage::pci_address);
+  if (usage == before.end()) return {};  // NVML does not know it: no telling
+  if (usage->mig)
+    return fail(Code::kFailedPrecondition,
+                fmt::format("{}: open: the GPU is partitioned (MIG is on), and a slice has a part "
+                            "of the copy engines and of the memory; measure with MIG off",
+                            gpu.name()));
+  const std::string users = other_use(gpu, *usage);
+  if (users.empty()) return {};
+  if (context.params.text("busy") == "waive")
+    return fail(Code::kFailedPrecondition,
+                fmt::format("{}: it is in use by {}; wait until it is free, or measure beside it "
+                            "with busy=measure",
+                            gpu.name(), users));
+  context.reporter.fact(gpu.name() + "_in_use_by", users);
+  context.reporter.note("warning",
+                        fmt::format("{}: measured while in use by {}", gpu.name(), users));
+  return {};
+}
+
+void report_facts(Reporter& reporter, std::span<const Gpu> gpus) {
+  gpus.front().report_facts(reporter);
+  if (gpus.size() == 1) return;
+  std::string all;
+  for (const Gpu& gpu : gpus) {
+    all += (all.empty() ? "" : ",") + gpu.name();
+    reporter.fact(gpu.name() + "_pci_address", gpu.pci_address());
+    if (!gpu.uuid().empty()) reporter.fact(gpu.name() + "_uuid", gpu.uuid());
+    if (gpu.model() != gpus.front().model()) reporter.fact(gpu.name() + "_model", gpu.model());
+  }
+  reporter.fact("device", all);
+}
+
+}  // namespace
+
+struct Session::State {
+  std::vector<Gpu> gpus;
+  NumaBinding binding;
+  HealthWatch watch;
+  bool synthetic = false;
+
+  static Result<std::unique_ptr<State>> make(Context& context, std::vector<Gpu> gpus,
+                                             const std::vector<GpuUsage>& before) {
+    auto state = std::make_unique<State>();
+    state->gpus = std::move(gpus);
+    report_facts(context.reporter, state->gpus);
+    for (const Gpu& gpu : state->gpus) RG_TRY_OK(check_usage(context, gpu, before));
+    state->binding = RG_TRY(place(context, state->gpus));
+    state->watch = HealthWatch(state->gpus);
+    const std::string& blind = state->watch.blind();
+    context.reporter.fact("nvml", blind.empty() ? loaded_nvml().version : "not asked: " + blind);
+    state->synthetic = loaded_cuda().synthetic || (blind.empty() && loaded_nvml().synthetic);
+    RG_TRY_OK(state->gpus.front().make_current());
+    return state;
+  }
+};
+
+void add_session_parameters(InfoBuilder& builder) {
+  builder.choice("busy", "", "what to do when another process uses the GPU", {"waive", "measure"});
+  builder
+      .choice("numa", "", "NUMA node of the CPU's side, as seen from the GPU",
+              {"near", "far", "any"})
+      .identity();
+}
+
+void add_gpus_parameter(InfoBuilder& builder) {
+  builder.text("gpus", "which GPUs: all, or a list as 0,2,3", "all").identity();
+}
+
+Session::Session() = default;
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+Result<Session> Session::open(Context& context) {
+  const auto before = gpu_usage();
+  std::vector<Gpu> gpus;
+  gpus.push_back(RG_TRY(Gpu::open(context.endpoint)));
+  Session session;
+  session.state_ = RG_TRY(State::make(context, std::move(gpus), before));
+  return session;
+}
+
+Result<Session> Session::open_several(Context& context, std::size_t minimum) {
+  const auto before = gpu_usage();
+  std::vector<Gpu> gpus = RG_TRY(open_chosen(context.params.text("gpus")));
+  if (gpus.size() < minimum)
+    return fail(Code::kFailedPrecondition,
+                fmt::format("gpus {}: {} of them, and this kernel measures between at least {}",
+                            context.params.text("gpus"), gpus.size(), minimum));
+  Session session;
+  session.state_ = RG_TRY(State::make(context, std::move(gpus), before));
+  return session;
+}
+
+std::span<const Gpu> Session::gpus() const { return state_->gpus; }
+
+void Session::begin_point() { state_->watch.begin(); }
+
+void Session::report(Context& context, Point point) {
+  state_->watch.end(point);
+  if (state_->synthetic) point.set_synthetic(true);
+  context.reporter.point(std::move(point));
+}
+
+}  // namespace railgauge::gpu

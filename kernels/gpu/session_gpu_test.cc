@@ -1,0 +1,56 @@
+// A session on a real GPU: it opens, its clocks are seen, and its own context is no other user.
+#include "kernels/gpu/session.h"
+
+#include <gmock/gmock.h>
+
+#include "kernels/fakes/recorder.h"
+#include "kernels/gpu/usage.h"
+
+namespace railgauge::gpu {
+namespace {
+
+KernelInfo info() {
+  return InfoBuilder("test.session", 1, "a kernel of this test")
+      .apply([](InfoBuilder& builder) { add_session_parameters(builder); })
+      .build();
+}
+
+TEST(SessionOnAGpu, SeesTheClocksOfThePoint) {
+  const auto count = Gpu::count();
+  if (!count) GTEST_SKIP() << count.error().message;
+  const auto params = Params::parse(info(), {{"busy", "measure"}});
+  fake::RankResult told;
+  fake::Recorder recorder(told);
+  Context context{*params, recorder, fake::test_clock(), "gpu0", 0, false};
+  auto session = Session::open(context);
+  ASSERT_TRUE(session) << session.error().message;
+  session->begin_point();
+  session->report(context, Point());
+  const Point& point = told.points.back();
+  EXPECT_FALSE(point.synthetic());
+  EXPECT_GT(std::stod(point.facts().at("sm_clock_mhz")), 0);
+  EXPECT_NE(point.facts().at("throttle_reasons"), "unknown");
+  for (const auto& [name, value] : told.facts)
+    std::printf("%s = %s\n", name.c_str(), value.c_str());
+  for (const auto& [name, value] : point.facts())
+    std::printf("point: %s = %s\n", name.c_str(), value.c_str());
+}
+
+TEST(SessionOnAGpu, ASecondSessionOfThisProcessIsNotDisturbedByTheFirst) {
+  const auto count = Gpu::count();
+  if (!count) GTEST_SKIP() << count.error().message;
+  if (const auto usage = gpu_usage(); usage.empty() || !usage.front().processes.empty())
+    GTEST_SKIP() << "NVML does not tell, or another process is there";
+  const auto params = Params::parse(info(), {});
+  fake::RankResult told;
+  fake::Recorder recorder(told);
+  Context context{*params, recorder, fake::test_clock(), "gpu0", 0, false};
+  const auto first = Session::open(context);
+  const auto second = Session::open(context);
+  ASSERT_TRUE(first) << first.error().message;
+  // In a container that shows the host's process numbers we are a stranger to ourselves here.
+  if (!second) GTEST_SKIP() << second.error().message;
+}
+
+}  // namespace
+}  // namespace railgauge::gpu

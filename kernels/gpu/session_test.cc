@@ -1,0 +1,201 @@
+#include "kernels/gpu/session.h"
+
+#include <unistd.h>
+
+#include "kernels/core/sampling.h"
+#include "kernels/fakes/gpu_fixture.h"
+#include "kernels/gpu/health.h"
+
+namespace railgauge::gpu {
+namespace {
+
+using fake::cuda_control;
+using fake::nvml_control;
+using ::testing::HasSubstr;
+
+KernelInfo info() {
+  return InfoBuilder("test.session", 1, "a kernel of this test")
+      .apply([](InfoBuilder& builder) { add_session_parameters(builder); })
+      .apply([](InfoBuilder& builder) { add_gpus_parameter(builder); })
+      .build();
+}
+
+class GpuSession : public OnFakes {
+ protected:
+  // A session of the endpoint, or of several GPUs where `minimum` is not 0.
+  Result<Session> open(const std::map<std::string, std::string>& given,
+                       const std::string& endpoint = "gpu0", std::size_t minimum = 0) {
+    params_ = *Params::parse(info(), given);
+    context_.emplace(Context{params_, recorder_, fake::test_clock(), endpoint, 0, false});
+    return minimum == 0 ? Session::open(*context_) : Session::open_several(*context_, minimum);
+  }
+  Point measured(Session& session, const std::string& pair = "") {
+    session.begin_point();
+    Point point;
+    point.set_pair(pair);
+    session.report(*context_, point);
+    return told_.points.back();
+  }
+
+  Params params_ = *Params::parse(info(), {});
+  fake::RankResult told_;
+  fake::Recorder recorder_{told_};
+  std::optional<Context> context_;
+};
+
+TEST_F(GpuSession, PointsOfAFakeAreSyntheticAndCarryTheClocks) {
+  auto session = open({});
+  ASSERT_TRUE(session) << session.error().message;
+  const Point point = measured(*session);
+  EXPECT_TRUE(point.synthetic());
+  EXPECT_FALSE(point.throttled());
+  EXPECT_EQ(point.facts().at("sm_clock_mhz"), "1980");
+  EXPECT_EQ(point.facts().at("sm_clock_mhz_min"), "1980");
+  EXPECT_EQ(point.facts().at("memory_clock_mhz"), "2619");
+  EXPECT_EQ(point.facts().at("temperature_c"), "41");
+  EXPECT_EQ(point.facts().at("power_w"), "123");
+  EXPECT_EQ(point.facts().at("pcie_generation"), "5");
+  EXPECT_EQ(point.facts().at("pcie_width"), "16");
+  EXPECT_EQ(point.facts().at("throttle_reasons"), "none");
+}
+
+TEST_F(GpuSession, AnIntervalInWhichTheClocksWereHeldDownSaysByWhat) {
+  auto session = open({});
+  ASSERT_TRUE(session);
+  nvml_control().throttle = ml::kReasonPowerCap | ml::kReasonIdle;
+  const Point point = measured(*session);
+  EXPECT_TRUE(point.throttled());
+  EXPECT_EQ(point.facts().at("throttle_reasons"), "power cap");
+  nvml_control().throttle = 0;
+  EXPECT_FALSE(measured(*session).throttled());
+}
+
+TEST_F(GpuSession, ThrottlingThatBeginsAfterTheIntervalBeganIsSeenAtItsEnd) {
+  auto session = open({});
+  ASSERT_TRUE(session);
+  nvml_control().throttle = ml::kReasonHardwareThermal;
+  nvml_control().throttle_after = 1;
+  const Point point = measured(*session);
+  EXPECT_TRUE(point.throttled());
+  EXPECT_EQ(point.facts().at("throttle_reasons"), "thermal slowdown by hardware");
+}
+
+TEST_F(GpuSession, OnlyTheGpusOfAPairCount) {
+  nvml_control().throttle = ml::kReasonPowerCap;
+  nvml_control().throttle_gpu = 1;
+  auto session = open({}, "", 2);
+  ASSERT_TRUE(session) << session.error().message;
+  EXPECT_FALSE(measured(*session, "host>gpu0").throttled());
+  EXPECT_TRUE(measured(*session, "gpu0>gpu1").throttled());
+  EXPECT_TRUE(measured(*session).throttled());
+}
+
+TEST_F(GpuSession, WithoutClocksThereIsNoThrottlingToDeny) {
+  nvml_control().no_clocks = 1;
+  auto session = open({});
+  ASSERT_TRUE(session);
+  const Point point = measured(*session);
+  EXPECT_EQ(point.facts().at("throttle_reasons"), "unknown");
+  EXPECT_EQ(point.facts().count("sm_clock_mhz"), 0U);
+  EXPECT_EQ(point.facts().at("temperature_c"), "41");
+}
+
+TEST_F(GpuSession, AGpuThatNvmlDoesNotShowIsMeasuredAndSaysSo) {
+  nvml_control().gpus = 0;
+  auto session = open({});
+  ASSERT_TRUE(session) << session.error().message;
+  EXPECT_EQ(told_.facts["nvml"], "not asked: NVML: it does not show gpu0 (0000:e0:00.0)");
+  EXPECT_EQ(measured(*session).facts().count("throttle_reasons"), 0U);
+}
+
+TEST_F(GpuSession, NvmlThatFailsChangesNoOutcome) {
+  for (std::uint64_t call = 1; call < 40; ++call) {
+    nvml_control().reset();
+    nvml_control().fail_call = call;
+    auto session = open({});
+    ASSERT_TRUE(session) << call << ": " << session.error().message;
+    measured(*session);
+  }
+}
+
+TEST_F(GpuSession, AGpuInUseWaivesNamingTheProcessAndWhatToDo) {
+  nvml_control().busy_pid = 999'999'999;
+  const auto session = open({});
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().code, Code::kFailedPrecondition);
+  EXPECT_EQ(session.error().message,
+            "gpu0: it is in use by pid 999999999 (1.2 GB); wait until it is free, or measure "
+            "beside it with busy=measure");
+}
+
+TEST_F(GpuSession, AGpuInUseIsMeasuredWhenAskedTo) {
+  nvml_control().busy_pid = 999'999'999;
+  const auto session = open({{"busy", "measure"}});
+  ASSERT_TRUE(session) << session.error().message;
+  EXPECT_EQ(told_.facts["gpu0_in_use_by"], "pid 999999999 (1.2 GB)");
+  EXPECT_EQ(told_.notes.size(), 1U);
+}
+
+TEST_F(GpuSession, AnotherGpuInUseDoesNotMatter) {
+  nvml_control().busy_pid = 999'999'999;
+  nvml_control().busy_gpu = 1;
+  EXPECT_TRUE(open({}));
+  EXPECT_FALSE(open({}, "gpu1"));
+}
+
+TEST_F(GpuSession, OurOwnProcessIsNoOtherUser) {
+  nvml_control().busy_pid = static_cast<std::uint64_t>(getpid());
+  EXPECT_TRUE(open({}));
+}
+
+TEST_F(GpuSession, AProcessThatIsNotShownIsSeenByWhatItUses) {
+  nvml_control().no_processes = 1;
+  nvml_control().utilization = 85;
+  const auto session = open({});
+  ASSERT_FALSE(session);
+  EXPECT_THAT(session.error().message, HasSubstr("85 % of the time"));
+  EXPECT_THAT(session.error().message, HasSubstr("busy=measure"));
+}
+
+TEST_F(GpuSession, WhatRanAMomentAgoFades) {
+  nvml_control().utilization = 85;
+  nvml_control().utilization_looks = 2;
+  EXPECT_TRUE(open({}));
+  EXPECT_EQ(nvml_control().utilization_readings, 3U);
+}
+
+TEST_F(GpuSession, APartitionedGpuWaives) {
+  nvml_control().mig = 1;
+  const auto session = open({});
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().code, Code::kFailedPrecondition);
+  EXPECT_THAT(session.error().message, HasSubstr("MIG is on"));
+}
+
+TEST_F(GpuSession, SeveralAreThoseNamedInThatOrder) {
+  const auto session = open({{"gpus", "1,0"}}, "", 2);
+  ASSERT_TRUE(session) << session.error().message;
+  EXPECT_EQ(session->gpus()[0].name(), "gpu1");
+  EXPECT_EQ(told_.facts["device"], "gpu1,gpu0");
+  EXPECT_EQ(told_.facts["gpu0_pci_address"], "0000:e0:00.0");
+}
+
+TEST_F(GpuSession, FewerGpusThanAPairNeedsWaive) {
+  const auto session = open({{"gpus", "1"}}, "", 2);
+  ASSERT_FALSE(session);
+  EXPECT_EQ(session.error().code, Code::kFailedPrecondition);
+  EXPECT_EQ(session.error().message,
+            "gpus 1: 1 of them, and this kernel measures between at least 2");
+}
+
+TEST_F(GpuSession, AListThatIsNoneIsWrongUse) {
+  for (const char* bad : {"x", "0,", "0,0", "", "0;1"}) {
+    const auto session = open({{"gpus", bad}}, "", 1);
+    if (std::string_view(bad) == "0,") continue;  // a comma more is nothing
+    ASSERT_FALSE(session) << bad;
+    EXPECT_EQ(session.error().code, Code::kInvalidArgument) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace railgauge::gpu

@@ -1,0 +1,130 @@
+#include "kernels/gpu/timing.h"
+
+#include "kernels/core/clock.h"
+#include "kernels/fakes/gpu_fixture.h"
+
+namespace railgauge::gpu {
+namespace {
+
+using fake::cuda_control;
+using ::testing::Each;
+using ::testing::Gt;
+using ::testing::HasSubstr;
+
+double soon() { return monotonic_now_ns() + 20e9; }
+
+class GpuTiming : public OnFakes {
+ protected:
+  void TearDown() override {
+    gpu_.reset();
+    OnFakes::TearDown();
+  }
+  const Gpu& gpu() {
+    if (!gpu_) gpu_.emplace(*Gpu::open(""));
+    return *gpu_;
+  }
+
+ private:
+  std::optional<Gpu> gpu_;
+};
+
+TEST_F(GpuTiming, TheGateHoldsEveryStreamUntilItIsReleased) {
+  auto gate = StreamGate::create(gpu());
+  ASSERT_TRUE(gate);
+  const Stream first = *make_stream(gpu());
+  const Stream second = *make_stream(gpu());
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(gate->hold(gpu(), first.get()));
+    ASSERT_TRUE(gate->hold(gpu(), second.get()));
+    EXPECT_EQ(loaded_cuda().stream_query(first.get()), cu::kNotReady) << round;
+    EXPECT_EQ(loaded_cuda().stream_query(second.get()), cu::kNotReady) << round;
+    gate->release();
+    EXPECT_EQ(loaded_cuda().stream_synchronize(first.get()), cu::kSuccess);
+    EXPECT_EQ(loaded_cuda().stream_synchronize(second.get()), cu::kSuccess);
+  }
+}
+
+TEST_F(GpuTiming, AStreamThatIsHeldMissesTheDeadline) {
+  auto gate = StreamGate::create(gpu());
+  ASSERT_TRUE(gate);
+  const Stream stream = *make_stream(gpu());
+  const Event event = *make_event(gpu());
+  ASSERT_TRUE(gate->hold(gpu(), stream.get()));
+  ASSERT_EQ(loaded_cuda().event_record(event.get(), stream.get()), cu::kSuccess);
+  const Status late = wait_for(gpu(), event, monotonic_now_ns() + 5e6, "copy 1 MiB");
+  gate->release();
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, Code::kDeadlineExceeded);
+  EXPECT_THAT(late.error().message, HasSubstr("gpu0: copy 1 MiB: not done at the task's deadline"));
+  EXPECT_TRUE(wait_for(gpu(), event, soon(), "copy 1 MiB"));
+}
+
+TEST_F(GpuTiming, AGateThatGoesLetsItsStreamsGo) {
+  const Stream stream = *make_stream(gpu());
+  {
+    auto gate = StreamGate::create(gpu());
+    ASSERT_TRUE(gate);
+    ASSERT_TRUE(gate->hold(gpu(), stream.get()));
+  }
+  EXPECT_EQ(loaded_cuda().stream_synchronize(stream.get()), cu::kSuccess);
+}
+
+TEST_F(GpuTiming, WithoutStreamMemoryOperationsItWaives) {
+  cuda_control().no_stream_memops = 1;
+  auto timer = EventTimer::create(gpu());
+  ASSERT_TRUE(timer);
+  std::vector<double> times_ns;
+  const Status held = timer->run(
+      {.samples = 1, .repeat = 1, .deadline_monotonic_ns = soon()},
+      [](cu::Stream) { return Status{}; }, times_ns);
+  ASSERT_FALSE(held);
+  EXPECT_EQ(held.error().code, Code::kUnimplemented);
+}
+
+TEST_F(GpuTiming, GivesOneTimeForEachSampleOfRepeatedOperations) {
+  auto timer = EventTimer::create(gpu());
+  ASSERT_TRUE(timer);
+  int queued = 0;
+  std::vector<double> times_ns;
+  ASSERT_TRUE(timer->run(
+      {.samples = 8, .repeat = 4, .deadline_monotonic_ns = soon()},
+      [&](cu::Stream) {
+        ++queued;
+        return Status{};
+      },
+      times_ns));
+  EXPECT_EQ(queued, 32);
+  EXPECT_EQ(times_ns.size(), 8U);
+  EXPECT_THAT(times_ns, Each(Gt(0.0)));
+}
+
+TEST_F(GpuTiming, NothingRunsBeforeAllIsQueued) {
+  auto timer = EventTimer::create(gpu());
+  ASSERT_TRUE(timer);
+  bool idle = false;
+  std::vector<double> times_ns;
+  ASSERT_TRUE(timer->run(
+      {.samples = 4, .repeat = 1, .deadline_monotonic_ns = soon()},
+      [&](cu::Stream stream) {
+        idle = idle || loaded_cuda().stream_query(stream) == cu::kSuccess;
+        return Status{};
+      },
+      times_ns));
+  EXPECT_FALSE(idle);
+}
+
+TEST_F(GpuTiming, AnOperationThatCannotBeQueuedEndsTheBatchAndTheStreamGoesOn) {
+  auto timer = EventTimer::create(gpu());
+  ASSERT_TRUE(timer);
+  std::vector<double> times_ns;
+  const Status failed = timer->run(
+      {.samples = 4, .repeat = 1, .deadline_monotonic_ns = soon()},
+      [](cu::Stream) { return fail(Code::kInternal, "no"); }, times_ns);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().message, "no");
+  EXPECT_TRUE(times_ns.empty());
+  EXPECT_EQ(loaded_cuda().stream_synchronize(timer->stream()), cu::kSuccess);
+}
+
+}  // namespace
+}  // namespace railgauge::gpu

@@ -1,0 +1,196 @@
+#include "kernels/memory/numa.h"
+
+#include <linux/mempolicy.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace railgauge {
+namespace {
+
+constexpr int kMaxCpus = 8192;  // as Linux can be built for
+constexpr int kMaxNodes = 1024;
+constexpr int kBitsPerWord = 8 * sizeof(unsigned long);
+constexpr int kMaxListed = kMaxCpus;
+
+using Mask = std::vector<unsigned long>;
+
+Mask empty_mask(int bits) { return Mask(static_cast<std::size_t>(bits / kBitsPerWord)); }
+void set_bit(Mask& mask, int bit) {
+  mask[static_cast<std::size_t>(bit / kBitsPerWord)] |= 1UL << unsigned(bit % kBitsPerWord);
+}
+
+long set_affinity(const Mask& cpus) {
+  return syscall(SYS_sched_setaffinity, 0, cpus.size() * sizeof(unsigned long), cpus.data());
+}
+long set_policy(int mode, const Mask& nodes) {
+  // The count of bits has one more than the kernel reads.
+  return syscall(SYS_set_mempolicy, mode, nodes.empty() ? nullptr : nodes.data(),
+                 nodes.empty() ? 0 : kMaxNodes + 1);
+}
+
+Result<std::string> read_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (!std::getline(file, line))
+    return fail(Code::kInternal, fmt::format("{}: read: {}", path, strerror(errno)));
+  return line;
+}
+
+Result<std::vector<int>> read_list(const std::string& path) {
+  const std::string line = RG_TRY(read_line(path));
+  auto list = parse_cpu_list(line);
+  if (!list)
+    return fail(Code::kInternal, fmt::format("{}: read: '{}' is no list of numbers", path, line));
+  return std::move(*list);
+}
+
+Result<std::size_t> index_of(const std::vector<NumaNode>& nodes, int id) {
+  const auto found = std::ranges::find(nodes, id, &NumaNode::id);
+  if (found == nodes.end())
+    return fail(Code::kNotFound, fmt::format("NUMA node {}: it is not online", id));
+  return static_cast<std::size_t>(found - nodes.begin());
+}
+
+}  // namespace
+
+std::optional<std::vector<int>> parse_cpu_list(const std::string& text) {
+  std::vector<int> out;
+  std::stringstream stream(text);
+  std::string item;
+  while (std::getline(stream, item, ',')) {
+    int first = 0;
+    const char* end = item.data() + item.size();
+    auto parsed = std::from_chars(item.data(), end, first);
+    int last = first;
+    if (parsed.ec == std::errc() && parsed.ptr != end && *parsed.ptr == '-')
+      parsed = std::from_chars(parsed.ptr + 1, end, last);
+    if (parsed.ec != std::errc() || parsed.ptr != end || first < 0 || last < first ||
+        last >= kMaxListed)
+      return std::nullopt;
+    for (int number = first; number <= last; ++number) out.push_back(number);
+  }
+  return out;
+}
+
+Result<std::vector<NumaNode>> numa_nodes(const std::string& sysfs) {
+  const std::string folder = sysfs + "/devices/system/node/";
+  std::vector<NumaNode> nodes;
+  if (!std::ifstream(folder + "online")) {
+    nodes.push_back({.id = 0, .cpus = {}, .distances = {10}});
+    return nodes;
+  }
+  for (const int id : RG_TRY(read_list(folder + "online"))) {
+    NumaNode node{.id = id, .cpus = {}, .distances = {}};
+    const std::string own = fmt::format("{}node{}/", folder, id);
+    node.cpus = RG_TRY(read_list(own + "cpulist"));
+    std::stringstream words(RG_TRY(read_line(own + "distance")));
+    node.distances.assign(std::istream_iterator<int>(words), std::istream_iterator<int>());
+    nodes.push_back(std::move(node));
+  }
+  for (const NumaNode& node : nodes)
+    if (node.distances.size() != nodes.size())
+      return fail(Code::kInternal,
+                  fmt::format("{}node{}/distance: read: {} figures for {} nodes", folder, node.id,
+                              node.distances.size(), nodes.size()));
+  if (nodes.empty()) return fail(Code::kInternal, folder + "online: read: it names no node");
+  return nodes;
+}
+
+Result<std::size_t> nearest_node(const std::vector<NumaNode>& nodes, int node) {
+  const std::size_t self = RG_TRY(index_of(nodes, node));
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].cpus.empty()) continue;
+    if (!best || nodes[self].distances[i] < nodes[self].distances[*best]) best = i;
+  }
+  if (!nodes[self].cpus.empty() || !best) return self;
+  return *best;
+}
+
+Result<std::size_t> farthest_node(const std::vector<NumaNode>& nodes, int node) {
+  const std::size_t self = RG_TRY(index_of(nodes, node));
+  const std::size_t near = RG_TRY(nearest_node(nodes, node));
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (i == near || nodes[i].cpus.empty()) continue;
+    if (!best || nodes[self].distances[i] > nodes[self].distances[*best]) best = i;
+  }
+  if (best) return *best;
+  return fail(Code::kFailedPrecondition,
+              fmt::format("NUMA node {}: there is no other node with CPUs to measure from", node));
+}
+
+Result<NumaBinding> NumaBinding::bind(const NumaNode& node) {
+  const std::string act = fmt::format("NUMA node {}: run on its CPUs", node.id);
+  NumaBinding binding;
+  Mask before = empty_mask(kMaxCpus);
+  const long length =
+      syscall(SYS_sched_getaffinity, 0, before.size() * sizeof(unsigned long), before.data());
+  if (length < 0)
+    return fail(Code::kInternal, fmt::format("{}: sched_getaffinity: {}", act, strerror(errno)));
+  Mask wanted = empty_mask(kMaxCpus);
+  for (const int cpu : node.cpus) set_bit(wanted, cpu);
+  bool any = false;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    wanted[i] &= before[i];
+    any = any || wanted[i] != 0;
+  }
+  if (!any)
+    return fail(Code::kFailedPrecondition,
+                act +
+                    ": none of them is allowed to this process (cpuset or taskset); allow one, "
+                    "or measure from where it runs with numa=any");
+  if (set_affinity(wanted) != 0)
+    return fail(Code::kFailedPrecondition,
+                fmt::format("{}: sched_setaffinity: {} (errno {})", act, strerror(errno), errno));
+  binding.cpus_ = std::move(before);
+  Mask policy_nodes = empty_mask(kMaxNodes);
+  int policy = MPOL_DEFAULT;
+  if (syscall(SYS_get_mempolicy, &policy, policy_nodes.data(), kMaxNodes + 1, nullptr, 0) != 0)
+    return binding;
+  Mask own = empty_mask(kMaxNodes);
+  set_bit(own, node.id);
+  if (set_policy(MPOL_BIND, own) != 0) return binding;
+  binding.memory_bound_ = true;
+  binding.policy_ = policy;
+  if (policy != MPOL_DEFAULT) binding.policy_nodes_ = std::move(policy_nodes);
+  return binding;
+}
+
+NumaBinding::NumaBinding(NumaBinding&& other) noexcept
+    : cpus_(std::exchange(other.cpus_, {})),
+      policy_nodes_(std::exchange(other.policy_nodes_, {})),
+      policy_(other.policy_),
+      memory_bound_(std::exchange(other.memory_bound_, false)) {}
+
+NumaBinding& NumaBinding::operator=(NumaBinding&& other) noexcept {
+  if (this != &other) {
+    restore();
+    cpus_ = std::exchange(other.cpus_, {});
+    policy_nodes_ = std::exchange(other.policy_nodes_, {});
+    policy_ = other.policy_;
+    memory_bound_ = std::exchange(other.memory_bound_, false);
+  }
+  return *this;
+}
+
+void NumaBinding::restore() {
+  // Both were the process's own a moment ago; if they are refused now, nothing better is left.
+  if (!cpus_.empty()) static_cast<void>(set_affinity(cpus_));
+  if (memory_bound_) static_cast<void>(set_policy(policy_, policy_nodes_));
+  cpus_.clear();
+  memory_bound_ = false;
+}
+
+}  // namespace railgauge

@@ -1,0 +1,59 @@
+// Where the CPU's side of a task runs and has its memory: the nodes of the machine, and the calling
+// thread bound to one of them. By raw system calls: libnuma is on few machines.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/core/result.h"
+
+namespace railgauge {
+
+struct NumaNode {
+  int id = 0;
+  std::vector<int> cpus;       // ascending; none on a node that is only memory
+  std::vector<int> distances;  // to each node of the list, in its order; 10 is the node itself
+};
+
+// The nodes that are online, from `sysfs` (/sys), by id. A kernel without NUMA is one node 0 with
+// no CPUs named. kInternal when a file of the tree cannot be read or parsed.
+Result<std::vector<NumaNode>> numa_nodes(const std::string& sysfs = "/sys");
+
+// "0-3,8" as numbers; nothing when it is no such list.
+std::optional<std::vector<int>> parse_cpu_list(const std::string& text);
+
+// The index of the node that runs nearest to `node`: itself, or where it has no CPUs the nearest
+// one that has. kNotFound when no node of that id is online.
+Result<std::size_t> nearest_node(const std::vector<NumaNode>& nodes, int node);
+// The index of the node with CPUs that is farthest from `node`. kFailedPrecondition when there is
+// none but the nearest.
+Result<std::size_t> farthest_node(const std::vector<NumaNode>& nodes, int node);
+
+// The calling thread and what it allocates on one node; as before when this goes. Threads that are
+// started meanwhile are bound too, and stay so. Belongs to the thread that made it.
+class NumaBinding {
+ public:
+  NumaBinding() = default;  // binds nothing
+  NumaBinding(NumaBinding&& other) noexcept;
+  NumaBinding& operator=(NumaBinding&& other) noexcept;
+  ~NumaBinding() { restore(); }
+
+  // Waives (kFailedPrecondition) when none of the node's CPUs is allowed to this process. Where the
+  // memory policy may not be set (a container's filter), only the CPUs are bound: see memory_bound.
+  static Result<NumaBinding> bind(const NumaNode& node);
+
+  [[nodiscard]] bool memory_bound() const { return memory_bound_; }
+
+ private:
+  void restore();
+
+  using Mask = std::vector<unsigned long>;
+  Mask cpus_;  // before; empty: not bound
+  Mask policy_nodes_;
+  int policy_ = 0;
+  bool memory_bound_ = false;
+};
+
+}  // namespace railgauge

@@ -1,0 +1,67 @@
+// What kernels/core/peer_tools.h says of our kernels, held against their declarations.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "kernels/catalog.h"
+#include "kernels/core/peer_tools.h"
+
+namespace railgauge {
+namespace {
+
+class EachPeerTest : public ::testing::TestWithParam<PeerTest> {
+ protected:
+  // Not yet in this build's catalog: nothing to hold it against.
+  void SetUp() override {
+    if (find_kernel(GetParam().kernel) == nullptr) GTEST_SKIP();
+    info_ = find_kernel(GetParam().kernel)->info();
+  }
+  KernelInfo info_;
+};
+
+TEST_P(EachPeerTest, GivesCanonicalValuesOfDeclaredParameters) {
+  auto given = GetParam().parameters;
+  given.insert(GetParam().exact.begin(), GetParam().exact.end());
+  const auto params = Params::parse(info_, given);
+  ASSERT_TRUE(params) << params.error().message;
+  for (const auto& [name, value] : given) EXPECT_EQ(params->effective().at(name), value) << name;
+}
+
+TEST_P(EachPeerTest, NamesAMetricAndTheEndpointOfItsKernel) {
+  if (!GetParam().metric.empty()) {
+    const auto& metrics = info_.metrics();
+    EXPECT_NE(std::find(metrics.begin(), metrics.end(), GetParam().metric), metrics.end());
+  }
+  EXPECT_EQ(info_.endpoint_kind(), GetParam().scope == PeerScope::kOnce ? "none" : "gpu");
+}
+
+// The way back knows the kernel's defaults: with them written out it is the same command.
+TEST_P(EachPeerTest, LeadsToOneCommandWithAndWithoutTheDefaults) {
+  using Parameters = std::map<std::string, std::string>;
+  // gdrcopy's sizes are the tool's own where none are given.
+  const Parameters least = GetParam().tool == "gdrcopy" ? GetParam().parameters : Parameters{};
+  for (const auto& given : {least, GetParam().parameters}) {
+    const auto params = Params::parse(info_, given);
+    ASSERT_TRUE(params) << params.error().message;
+    const auto bare = peer_command(GetParam().tool, GetParam().kernel, given, "");
+    const auto whole = peer_command(GetParam().tool, GetParam().kernel, params->effective(), "");
+    ASSERT_EQ(bare.has_value(), whole.has_value())
+        << (bare ? whole.error().message : bare.error().message);
+    if (bare) {
+      EXPECT_EQ(*bare, *whole);
+    } else {
+      EXPECT_EQ(bare.error().message, whole.error().message);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Tools, EachPeerTest,
+    ::testing::ValuesIn(std::vector<PeerTest>(peer_tests().begin(), peer_tests().end())),
+    [](const auto& row) {
+      std::string kernel(row.param.kernel.substr(row.param.kernel.find('.') + 1));
+      return std::string(row.param.test) + "_by_" + kernel;
+    });
+
+}  // namespace
+}  // namespace railgauge

@@ -1,0 +1,230 @@
+#include "kernels/runner/profile_run.h"
+
+#include <charconv>
+#include <chrono>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/core/clock.h"
+#include "kernels/core/outcome.h"
+#include "kernels/core/params.h"
+#include "kernels/runner/child.h"
+#include "kernels/runner/report.h"
+#include "kernels/runner/run.h"
+#include "kernels/runner/watchdog.h"
+
+namespace railgauge {
+namespace {
+
+// The first record of each task, so that a task that dies in its first step is known by name.
+constexpr std::string_view kBegin = "begin";
+
+double unix_now_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::string text_of(const ProfilePlace& place) {
+  return fmt::format("{}.{}", place.row, place.gpu);
+}
+
+std::optional<ProfilePlace> place_of(const std::string& text) {
+  ProfilePlace place;
+  const char* end = text.data() + text.size();
+  const auto row = std::from_chars(text.data(), end, place.row);
+  if (row.ec != std::errc() || row.ptr == end || *row.ptr != '.') return std::nullopt;
+  const auto gpu = std::from_chars(row.ptr + 1, end, place.gpu);
+  return gpu.ec == std::errc() && gpu.ptr == end ? std::optional(place) : std::nullopt;
+}
+
+// --- in the child: the tasks, one after the other
+// -------------------------------------------------
+
+class Tasks {
+ public:
+  Tasks(const ProfileOptions& options, const ProfileHost& host, RecordSink& sink)
+      : options_(options), host_(host), sink_(sink) {}
+
+  // Those behind `done`.
+  int run(const std::optional<ProfilePlace>& done) {
+    become_task_process();
+    const auto gpus = host_.count_gpus();  // where it fails, each kernel says why
+    const std::shared_ptr<void> warm = gpus ? host_.keep_warm() : nullptr;
+    for (const ProfileTask& task : profile_tasks(options_, host_.find, gpus.value_or(0)))
+      if (!done || *done < task.at) run_one(task);
+    return kExitPassed;
+  }
+
+ private:
+  void run_one(const ProfileTask& task) {
+    RecordKey key;
+    key.set_task_id(text_of(task.at));
+    RecordWriter records(sink_, key);
+    records.note(kBegin, task.endpoint);
+    const double deadline_ns = monotonic_now_ns() + options_.deadline_seconds * 1e9;
+    watchdog_.guard(records, deadline_ns);
+    finish_task(measure(task, deadline_ns, records), records);
+    watchdog_.release();
+  }
+
+  Status measure(const ProfileTask& task, double deadline_ns, RecordWriter& records) {
+    const KernelRow* row = host_.find(task.row->kernel);
+    if (row == nullptr)
+      return fail(Code::kUnimplemented,
+                  fmt::format("this build has no kernel {}", task.row->kernel));
+    const Task one{.row = *row,
+                   .params = RG_TRY(Params::parse(row->info(), task.parameters)),
+                   .endpoint = task.endpoint,
+                   .deadline_monotonic_ns = deadline_ns,
+                   .raw_samples = false,
+                   .entered_monotonic_ns = monotonic_now_ns()};
+    SoloGroup group;
+    return run_kernel(one, group, records, [](const Status&) -> Status { return {}; });
+  }
+
+  const ProfileOptions& options_;
+  const ProfileHost& host_;
+  RecordSink& sink_;
+  Watchdog watchdog_;
+};
+
+// --- in the parent: what the records say
+// ----------------------------------------------------------
+
+class Gatherer {
+ public:
+  Gatherer(const ProfileOptions& options, const std::function<void(const ProfileTest&)>& on_test)
+      : rows_(profile_rows(options)), on_test_(on_test) {
+    report_.set_schema_version(kReportSchemaVersion);
+    report_.set_railgauge_version(RAILGAUGE_VERSION);
+    report_.set_profile(options.name);
+    report_.set_started_at(rfc3339(unix_now_seconds()));
+  }
+
+  // The task that began last.
+  [[nodiscard]] const std::optional<ProfilePlace>& last() const { return last_; }
+  // Why the last child ended, where it told no task's end.
+  [[nodiscard]] const Final& child_end() const { return child_end_; }
+
+  void take(const Record& record) {
+    const auto place = place_of(record.key().task_id());
+    if (place && record.has_note() && record.note().severity() == kBegin)
+      return begin(*place, record.note().text());
+    const bool open = !reports_.empty() && reports_.back().outcome().empty();
+    if (open) add_record(record, reports_.back());
+    if (!place && record.has_final()) child_end_ = record.final();
+  }
+
+  // Rows that never began get `end`.
+  ProfileEnd finish(const Final& end, int exit_code) {
+    std::uint32_t next = 0;
+    if (last_) {
+      end_row(last_->row);
+      next = last_->row + 1;
+    }
+    for (; next < rows_.size(); ++next) {
+      begin_row(next);
+      reports_.push_back(new_report(next, ""));
+      reports_.back().set_outcome(end.outcome());
+      reports_.back().set_reason(end.reason());
+      end_row(next);
+    }
+    report_.set_outcome(std::string(combined_outcome(all_outcomes_)));
+    report_.set_duration_seconds((monotonic_now_ns() - begin_ns_) / 1e9);
+    std::vector<int> codes;
+    if (exit_code == kExitInterrupted || exit_code == kExitTerminated) codes.push_back(exit_code);
+    for (const std::string& outcome : all_outcomes_) codes.push_back(exit_code_of(outcome));
+    return {.report = std::move(report_), .exit_code = combine_exit_codes(codes)};
+  }
+
+ private:
+  [[nodiscard]] RunnerReport new_report(std::uint32_t row, const std::string& endpoint) const {
+    RunnerReport report;
+    report.set_schema_version(kReportSchemaVersion);
+    report.set_railgauge_version(RAILGAUGE_VERSION);
+    report.set_kernel(std::string(rows_[row]->kernel));
+    report.set_started_at(rfc3339(unix_now_seconds()));
+    report.mutable_started()->set_endpoint(endpoint);
+    return report;
+  }
+
+  [[nodiscard]] bool is_first_of_test(std::uint32_t row) const {
+    return row == 0 || rows_[row]->test != rows_[row - 1]->test;
+  }
+
+  void begin(const ProfilePlace& place, const std::string& endpoint) {
+    end_report();
+    if (last_ && last_->row != place.row) end_row(last_->row);
+    if (!last_ || last_->row != place.row) begin_row(place.row);
+    last_ = place;
+    task_ns_ = monotonic_now_ns();
+    reports_.push_back(new_report(place.row, endpoint));
+  }
+
+  void begin_row(std::uint32_t row) {
+    if (!is_first_of_test(row)) return;
+    test_ = ProfileTest{};
+    test_.set_test(std::string(rows_[row]->test));
+    test_ns_ = monotonic_now_ns();
+    outcomes_.clear();
+  }
+
+  void end_report() {
+    if (!reports_.empty())
+      reports_.back().set_duration_seconds((monotonic_now_ns() - task_ns_) / 1e9);
+  }
+
+  void end_row(std::uint32_t row) {
+    end_report();
+    for (const RunnerReport& report : reports_) {
+      outcomes_.push_back(report.outcome());
+      if (report.outcome() != kPassed && test_.reason().empty()) test_.set_reason(report.reason());
+    }
+    *test_.add_figures() = figure_of(*rows_[row], reports_);
+    reports_.clear();
+    if (row + 1 < rows_.size() && !is_first_of_test(row + 1)) return;
+    test_.set_outcome(std::string(combined_outcome(outcomes_)));
+    test_.set_duration_seconds((monotonic_now_ns() - test_ns_) / 1e9);
+    all_outcomes_.insert(all_outcomes_.end(), outcomes_.begin(), outcomes_.end());
+    on_test_(test_);
+    *report_.add_tests() = std::move(test_);
+  }
+
+  const std::vector<const PeerTest*> rows_;
+  const std::function<void(const ProfileTest&)>& on_test_;
+  const double begin_ns_ = monotonic_now_ns();
+  ProfileReport report_;
+  ProfileTest test_;                   // under way
+  std::vector<std::string> outcomes_;  // of its tasks
+  std::vector<std::string> all_outcomes_;
+  std::vector<RunnerReport> reports_;  // of the row under way, one a task
+  std::optional<ProfilePlace> last_;
+  Final child_end_;
+  double test_ns_ = 0;
+  double task_ns_ = 0;
+};
+
+}  // namespace
+
+ProfileEnd run_profile(const ProfileOptions& options, const ProfileHost& host,
+                       const std::function<void(const ProfileTest&)>& on_test) {
+  Gatherer gatherer(options, on_test);
+  for (;;) {
+    const std::optional<ProfilePlace> done = gatherer.last();
+    const ChildEnd end =
+        run_in_child([&](RecordSink& sink) { return Tasks(options, host, sink).run(done); },
+                     [&](const Record& record) { gatherer.take(record); });
+    Final rest;  // of what did not begin
+    if (end.exit_code == kExitPassed) return gatherer.finish(rest, end.exit_code);
+    if (end.ending_signal != 0) {
+      rest.set_outcome(std::string(kCancelledOutcome));
+      rest.set_reason("not begun: a signal ended the run");
+      return gatherer.finish(rest, end.exit_code);
+    }
+    if (gatherer.last() == done) return gatherer.finish(gatherer.child_end(), end.exit_code);
+  }
+}
+
+}  // namespace railgauge

@@ -1,0 +1,31 @@
+// Runs a profile: all its tasks in one child process, in which contexts and buffers may stay from
+// one kernel to the next.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "kernels/core/result.h"
+#include "kernels/runner/profile.h"
+
+namespace railgauge {
+
+// What the catalog knows and the runner's own code may not; see kernels/catalog.h.
+struct ProfileHost {
+  FindKernel find;
+  std::function<Result<int>()> count_gpus;
+  std::function<std::shared_ptr<void>()> keep_warm;
+};
+
+struct ProfileEnd {
+  ProfileReport report;
+  int exit_code = 0;
+};
+
+// Runs every task and hands over each test as it ends. When the child dies, the task under way has
+// crashed and a new child goes on behind it. Signals must be blocked (block_ending_signals) and no
+// other thread may run.
+ProfileEnd run_profile(const ProfileOptions& options, const ProfileHost& host,
+                       const std::function<void(const ProfileTest&)>& on_test);
+
+}  // namespace railgauge

@@ -1,0 +1,134 @@
+// Profiles as a person calls them: by name, or through a link of that name.
+#include <unistd.h>
+
+#include <filesystem>
+
+#include <google/protobuf/util/json_util.h>
+#include <gtest/gtest.h>
+
+#include "kernels/core/outcome.h"
+#include "kernels/runner/profile.pb.h"
+#include "kernels/runner/testing_process.h"
+
+namespace railgauge {
+namespace {
+
+using testing_process::Ended;
+using testing_process::Process;
+using testing_process::program;
+using Words = std::vector<std::string>;
+
+Ended run(Words words, const std::string& gpus = "2",
+          const std::string& called = program("railgauge-runner-testing")) {
+  words.insert(words.begin(), called);
+  std::vector<std::string> environment;
+  if (!gpus.empty()) environment.push_back("RAILGAUGE_TESTING_GPUS=" + gpus);
+  return Process(words, false, environment).wait();
+}
+
+ProfileReport parse(const std::string& text) {
+  ProfileReport report;
+  EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(text, &report).ok()) << text;
+  return report;
+}
+
+TEST(ProfileRun, PrintsAMatrixForEachTestAndASummary) {
+  const Ended ended = run({"nvbandwidth", "-t", "host_to_device_memcpy_ce", "-t", "4"});
+  EXPECT_EQ(ended.exit_code, kExitPassed) << ended.err;
+  EXPECT_NE(ended.out.find("  gpu0   gpu1\n  50.00  50.00\nSUM 100.00  median 50.00\n"),
+            std::string::npos)
+      << ended.out;
+  // By number: device_to_device_memcpy_read_ce, whose column is the GPU that is read.
+  EXPECT_NE(ended.out.find("gpu0       -  200.00\ngpu1  100.00       -\n"), std::string::npos)
+      << ended.out;
+  EXPECT_NE(ended.out.find("nvbandwidth: 2 passed; "), std::string::npos) << ended.out;
+  EXPECT_EQ(ended.out.find("SYNTHETIC"), ended.out.find("\n\n") + 2);
+}
+
+TEST(ProfileRun, JsonIsOneDocumentWithAllReports) {
+  const Ended ended = run({"nvbandwidth", "-t", "host_to_device_memcpy_ce", "-t",
+                           "device_local_copy", "--format", "json"});
+  EXPECT_EQ(ended.exit_code, kExitPassed) << ended.err;
+  const ProfileReport report = parse(ended.out);
+  EXPECT_EQ(report.schema_version(), 1U);
+  EXPECT_EQ(report.outcome(), "passed");
+  ASSERT_EQ(report.tests_size(), 2);
+  EXPECT_EQ(report.tests(0).figures(0).reports_size(), 2);
+  EXPECT_EQ(report.tests(0).figures(0).reports(1).started().endpoint(), "gpu1");
+  EXPECT_EQ(report.tests(0).figures(0).reports(1).started().parameters().at("iterations"), "3");
+  EXPECT_EQ(report.tests(1).outcome(), "waived");
+  EXPECT_EQ(report.tests(1).reason(), "this build has no kernel cuda.local_copy_bw");
+}
+
+TEST(ProfileRun, CsvHasALineForEachCellAndForWhatHasNone) {
+  const Ended ended = run({"nvbandwidth", "-t", "host_to_device_memcpy_ce", "-t",
+                           "device_local_copy", "--format", "csv"});
+  EXPECT_EQ(ended.exit_code, kExitPassed) << ended.err;
+  EXPECT_EQ(ended.out,
+            "test,kernel,unit,row,column,value,throttled,outcome\n"
+            "host_to_device_memcpy_ce,cuda.host_copy_bw,GB/s,,gpu0,50,false,passed\n"
+            "host_to_device_memcpy_ce,cuda.host_copy_bw,GB/s,,gpu1,50,false,passed\n"
+            "device_local_copy,cuda.local_copy_bw,GB/s,,,,,waived\n");
+}
+
+TEST(ProfileRun, AMachineWithoutGpusWaives) {
+  const Ended ended =
+      run({"nvbandwidth", "-t", "host_to_device_memcpy_ce", "--set", "act=waive"}, "");
+  EXPECT_EQ(ended.exit_code, kExitWaived) << ended.err;
+  EXPECT_NE(ended.out.find("host_to_device_memcpy_ce: waived: no GPU here: not found\n"),
+            std::string::npos)
+      << ended.out;
+}
+
+TEST(ProfileRun, ACrashCostsItsTaskAloneAndTheRestGoesOn) {
+  const Ended ended =
+      run({"nvbandwidth", "-t", "host_to_device_memcpy_ce", "-t",
+           "device_to_device_memcpy_write_ce", "--set", "act=kill_gpu0", "--format", "json"});
+  EXPECT_EQ(ended.exit_code, kExitInvalid);
+  const ProfileReport report = parse(ended.out);
+  ASSERT_EQ(report.tests_size(), 2);
+  EXPECT_EQ(report.tests(0).outcome(), "crashed");
+  EXPECT_NE(report.tests(0).reason().find("signal 9"), std::string::npos);
+  ASSERT_EQ(report.tests(0).figures(0).reports_size(), 2);
+  EXPECT_EQ(report.tests(0).figures(0).reports(0).outcome(), "crashed");
+  EXPECT_EQ(report.tests(0).figures(0).reports(1).outcome(), "passed");
+  EXPECT_EQ(report.tests(1).figures(0).reports(0).started().endpoint(), "")
+      << "a kernel over several GPUs has none";
+  EXPECT_EQ(report.tests(1).outcome(), "passed");
+}
+
+TEST(ProfileRun, AnswersToItsNameThroughALink) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("rg-profile-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  const std::string link = folder / "gdrcopy_copybw";
+  std::filesystem::create_symlink(program("railgauge-runner-testing"), link);
+  const Ended ended = run({"-d", "1"}, "2", link);
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(ended.exit_code, kExitPassed) << ended.err;
+  EXPECT_NE(ended.out.find("by bar.write_bw\n"), std::string::npos) << ended.out;
+  EXPECT_NE(ended.out.find("by bar.read_bw\n"), std::string::npos) << ended.out;
+  EXPECT_NE(ended.out.find("gpu1\n  47683.72\n"), std::string::npos) << ended.out;
+}
+
+TEST(ProfileRun, LatenciesOfAllSizesAreRows) {
+  const Ended ended = run({"gdrcopy_copylat"});
+  EXPECT_EQ(ended.exit_code, kExitPassed) << ended.err;
+  EXPECT_NE(ended.out.find("copylat, us, by bar.write_lat\n"), std::string::npos) << ended.out;
+  EXPECT_NE(ended.out.find("\n 64 KiB"), std::string::npos) << ended.out;
+}
+
+TEST(ProfileRun, WrongWordsAreToldInOneLine) {
+  const Ended test = run({"nvbandwidth", "-t", "host_to_device_memcpy_c"});
+  EXPECT_EQ(test.exit_code, kExitUsage);
+  EXPECT_NE(test.err.find("did you mean \"host_to_device_memcpy_ce\"?"), std::string::npos)
+      << test.err;
+  EXPECT_EQ(run({"nvbandwidth", "-t", "35"}).exit_code, kExitUsage);
+  EXPECT_EQ(run({"nvbandwidth", "--frob"}).exit_code, kExitUsage);
+  EXPECT_EQ(run({"gdrcopy_copybw", "-t", "x"}).exit_code, kExitUsage);
+  EXPECT_EQ(run({"nvbandwidth", "--set", "iterations=many"}).exit_code, kExitUsage);
+  EXPECT_EQ(run({"nvbandwidth", "-l"}).exit_code, kExitPassed);
+}
+
+}  // namespace
+}  // namespace railgauge

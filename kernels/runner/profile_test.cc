@@ -1,0 +1,171 @@
+#include "kernels/runner/profile.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernels/core/outcome.h"
+#include "kernels/runner/testing_rows.h"
+
+namespace railgauge {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const KernelRow* find(std::string_view name) {
+  for (const KernelRow& row : testing_rows::peer_rows())
+    if (row.info().name() == name) return &row;
+  return nullptr;
+}
+
+ProfileOptions nvbandwidth(std::vector<std::string> tests) {
+  return {.name = "nvbandwidth", .tool = "nvbandwidth", .tests = std::move(tests)};
+}
+
+std::vector<std::string> endpoints(const std::vector<ProfileTask>& tasks) {
+  std::vector<std::string> out;
+  for (const ProfileTask& task : tasks)
+    out.push_back(std::string(task.row->test) + "@" + task.endpoint);
+  return out;
+}
+
+Point point_of(const std::string& pair, double median, double bytes = 512 << 20) {
+  Point point;
+  point.set_metric("bandwidth_bytes_per_second");
+  point.set_unit("bytes_per_second");
+  point.set_larger_is_better(true);
+  point.set_pair(pair);
+  point.set_median(median);
+  point.set_message_bytes(bytes);
+  return point;
+}
+
+RunnerReport report_of(const std::string& endpoint, std::vector<Point> points) {
+  RunnerReport report;
+  report.set_outcome(std::string(kPassed));
+  report.mutable_started()->set_endpoint(endpoint);
+  for (Point& point : points) *report.add_points() = std::move(point);
+  return report;
+}
+
+TEST(Profile, TakesEachGpuWhereTheTestTakesOneAndAllAtOnceElse) {
+  const auto options = nvbandwidth({"host_to_device_memcpy_ce", "device_to_device_memcpy_read_ce"});
+  EXPECT_THAT(endpoints(profile_tasks(options, find, 2)),
+              ElementsAre("host_to_device_memcpy_ce@gpu0", "host_to_device_memcpy_ce@gpu1",
+                          "device_to_device_memcpy_read_ce@"));
+  EXPECT_THAT(endpoints(profile_tasks(options, find, 0)),
+              ElementsAre("host_to_device_memcpy_ce@", "device_to_device_memcpy_read_ce@"))
+      << "the kernel says what is missing";
+}
+
+TEST(Profile, HasTheToolsSizesAndCountsUnlessToldOtherwise) {
+  auto options = nvbandwidth({"host_to_device_memcpy_ce"});
+  auto parameters = profile_tasks(options, find, 1).at(0).parameters;
+  EXPECT_EQ(parameters.at("sizes"), "512MiB");
+  EXPECT_EQ(parameters.at("iterations"), "3");
+  EXPECT_EQ(parameters.at("copies"), "16");
+  options.buffer_bytes = 64 << 20;
+  options.samples = 5;
+  parameters = profile_tasks(options, find, 1).at(0).parameters;
+  EXPECT_EQ(parameters.at("sizes"), "64MiB");
+  EXPECT_EQ(parameters.at("iterations"), "5");
+  options.samples.reset();
+  options.adaptive = true;
+  EXPECT_FALSE(profile_tasks(options, find, 1).at(0).parameters.contains("iterations"));
+}
+
+TEST(Profile, PassesParametersOnToKernelsThatDeclareThem) {
+  auto options = nvbandwidth({"host_to_device_memcpy_ce"});
+  options.parameters = {{"act", "waive"}, {"unknown", "1"}};
+  const auto parameters = profile_tasks(options, find, 1).at(0).parameters;
+  EXPECT_EQ(parameters.at("act"), "waive");
+  EXPECT_FALSE(parameters.contains("unknown"));
+}
+
+TEST(Profile, PutsPeersWhereTheToolPutsThem) {
+  const PeerTest& write = *find_peer_tests("nvbandwidth", "device_to_device_memcpy_write_ce")[0];
+  ProfileCell cell = cell_of(write, point_of("gpu0>gpu1", 100e9), "", false);
+  EXPECT_EQ(cell.row() + "," + cell.column(), "gpu0,gpu1");
+  EXPECT_DOUBLE_EQ(cell.value(), 100);
+  const PeerTest& read = *find_peer_tests("nvbandwidth", "device_to_device_memcpy_read_ce")[0];
+  cell = cell_of(read, point_of("gpu0>gpu1", 100e9), "", false);
+  EXPECT_EQ(cell.row() + "," + cell.column(), "gpu1,gpu0");
+}
+
+TEST(Profile, AColumnIsTheTasksGpuElseThePairs) {
+  const PeerTest& host = *find_peer_tests("nvbandwidth", "host_to_device_memcpy_ce")[0];
+  EXPECT_EQ(cell_of(host, point_of("host>gpu1", 1), "gpu1", false).column(), "gpu1");
+  const PeerTest& all = *find_peer_tests("nvbandwidth", "all_to_host_memcpy_ce")[0];
+  EXPECT_EQ(cell_of(all, point_of("gpu3>host", 1), "", false).column(), "gpu3");
+  EXPECT_EQ(cell_of(all, point_of("host>gpu3", 1), "", false).column(), "gpu3");
+}
+
+TEST(Profile, SumsAndMediansCountWhatPassed) {
+  const PeerTest& row = *find_peer_tests("nvbandwidth", "host_to_device_memcpy_ce")[0];
+  std::vector<RunnerReport> reports{report_of("gpu0", {point_of("host>gpu0", 50e9)}),
+                                    report_of("gpu1", {point_of("host>gpu1", 54e9)}),
+                                    report_of("gpu2", {point_of("host>gpu2", 999e9)})};
+  reports[2].set_outcome(std::string(kFailed));
+  const ProfileFigure figure = figure_of(row, reports);
+  EXPECT_EQ(figure.cells_size(), 2);
+  EXPECT_DOUBLE_EQ(figure.sum(), 104);
+  EXPECT_DOUBLE_EQ(figure.median(), 52);
+  EXPECT_EQ(figure.reports_size(), 3);
+}
+
+TEST(Profile, SeveralSizesAreRowsWithoutASum) {
+  const PeerTest& row = *find_peer_tests("gdrcopy", "copybw")[0];
+  const std::vector<RunnerReport> reports{
+      report_of("gpu0", {point_of("", 1 << 20, 4096), point_of("", 2 << 20, 8192)})};
+  const ProfileFigure figure = figure_of(row, reports);
+  EXPECT_FALSE(figure.has_sum());
+  EXPECT_FALSE(figure.has_median());
+  ASSERT_EQ(figure.cells_size(), 2);
+  EXPECT_EQ(figure.cells(1).row(), "8 KiB");
+  EXPECT_DOUBLE_EQ(figure.cells(1).value(), 2);
+}
+
+TEST(Profile, PrintsAMatrixWithSumMedianAndTime) {
+  const PeerTest& row = *find_peer_tests("nvbandwidth", "device_to_device_memcpy_write_ce")[0];
+  Point slow = point_of("gpu1>gpu0", 200e9);
+  slow.set_throttled(true);
+  const std::vector<RunnerReport> reports{report_of("", {point_of("gpu0>gpu1", 100.25e9), slow})};
+  ProfileTest test;
+  test.set_test("device_to_device_memcpy_write_ce");
+  test.set_outcome(std::string(kPassed));
+  test.set_duration_seconds(1.25);
+  *test.add_figures() = figure_of(row, reports);
+  EXPECT_EQ(profile_test_text(test, "nvbandwidth"),
+            "device_to_device_memcpy_write_ce, GB/s (10^9 bytes), from the row's GPU to the "
+            "column's, by cuda.peer_copy_bw\n"
+            "          gpu0    gpu1\n"
+            "gpu0         -  100.25\n"
+            "gpu1  ! 200.00       -\n"
+            "SUM 300.25  median 150.12\n"
+            "! the GPU's clocks were held down meanwhile\n"
+            "device_to_device_memcpy_write_ce took 1.25 s\n\n");
+}
+
+TEST(Profile, SaysWhyATestHasNoFigureAndThatMibPerSecondIsMeant) {
+  ProfileTest test;
+  test.set_test("copybw");
+  test.set_outcome(std::string(kWaived));
+  test.set_reason("no GPU");
+  test.add_figures();
+  EXPECT_THAT(profile_test_text(test, "gdrcopy"), HasSubstr("copybw: waived: no GPU\n"));
+  const PeerTest& row = *find_peer_tests("gdrcopy", "copybw")[0];
+  *test.mutable_figures(0) =
+      figure_of(row, std::vector<RunnerReport>{report_of("gpu0", {point_of("", 1 << 20)})});
+  EXPECT_THAT(profile_test_text(test, "gdrcopy"), HasSubstr("MB/s as gdrcopy has it (2^20 bytes)"));
+}
+
+TEST(Profile, TheWorstOutcomeCountsAndWaivedBesidePassedIsPassed) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(combined_outcome(Words{"passed", "waived"}), kPassed);
+  EXPECT_EQ(combined_outcome(Words{"waived", "waived"}), kWaived);
+  EXPECT_EQ(combined_outcome(Words{"passed", "crashed", "failed"}), kFailed);
+  EXPECT_EQ(combined_outcome(Words{}), kCrashed) << "missing data never passes";
+}
+
+}  // namespace
+}  // namespace railgauge
