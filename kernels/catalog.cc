@@ -21,15 +21,24 @@ extern const KernelRow kCudaHostLatency;
 extern const KernelRow kCudaLocalCopyBw;
 extern const KernelRow kCudaPeerCopyBw;
 extern const KernelRow kCudaPeerLatency;
+extern const KernelRow kVerbsAtomicBw;
+extern const KernelRow kVerbsAtomicLat;
+extern const KernelRow kVerbsReadBw;
+extern const KernelRow kVerbsReadLat;
+extern const KernelRow kVerbsSendBw;
+extern const KernelRow kVerbsSendLat;
 extern const KernelRow kVerbsWriteBw;
+extern const KernelRow kVerbsWriteImmBw;
+extern const KernelRow kVerbsWriteImmLat;
 extern const KernelRow kVerbsWriteLat;
 
 std::span<const KernelRow> catalog() {
   static const std::array kRows{
-      kBarCrossover,   kBarMapCost,      kBarPingPong,     kBarReadBw,       kBarReadLat,
-      kBarSanity,      kBarWriteBw,      kBarWriteLat,     kCudaCopyLatency, kCudaFanCopyBw,
-      kCudaHostCopyBw, kCudaHostLatency, kCudaLocalCopyBw, kCudaPeerCopyBw,  kCudaPeerLatency,
-      kVerbsWriteBw,   kVerbsWriteLat};
+      kBarCrossover,   kBarMapCost,      kBarPingPong,     kBarReadBw,        kBarReadLat,
+      kBarSanity,      kBarWriteBw,      kBarWriteLat,     kCudaCopyLatency,  kCudaFanCopyBw,
+      kCudaHostCopyBw, kCudaHostLatency, kCudaLocalCopyBw, kCudaPeerCopyBw,   kCudaPeerLatency,
+      kVerbsAtomicBw,  kVerbsAtomicLat,  kVerbsReadBw,     kVerbsReadLat,     kVerbsSendBw,
+      kVerbsSendLat,   kVerbsWriteBw,    kVerbsWriteImmBw, kVerbsWriteImmLat, kVerbsWriteLat};
   return kRows;
 }
 

@@ -10,25 +10,33 @@
 #include "kernels/core/result.h"
 
 // One row a function: slot in the table, symbol in the library (its type is the header's).
-#define RAILGAUGE_VERBS_REQUIRED(ROW)         \
-  ROW(get_device_list, ibv_get_device_list)   \
-  ROW(free_device_list, ibv_free_device_list) \
-  ROW(get_device_name, ibv_get_device_name)   \
-  ROW(open_device, ibv_open_device)           \
-  ROW(close_device, ibv_close_device)         \
-  ROW(query_device, ibv_query_device)         \
-  ROW(query_port_compat, ibv_query_port)      \
-  ROW(query_gid, ibv_query_gid)               \
-  ROW(alloc_pd, ibv_alloc_pd)                 \
-  ROW(dealloc_pd, ibv_dealloc_pd)             \
-  ROW(reg_mr, ibv_reg_mr)                     \
-  ROW(dereg_mr, ibv_dereg_mr)                 \
-  ROW(create_cq, ibv_create_cq)               \
-  ROW(destroy_cq, ibv_destroy_cq)             \
-  ROW(create_qp, ibv_create_qp)               \
-  ROW(modify_qp, ibv_modify_qp)               \
-  ROW(query_qp, ibv_query_qp)                 \
-  ROW(destroy_qp, ibv_destroy_qp)             \
+#define RAILGAUGE_VERBS_REQUIRED(ROW)            \
+  ROW(get_device_list, ibv_get_device_list)      \
+  ROW(free_device_list, ibv_free_device_list)    \
+  ROW(get_device_name, ibv_get_device_name)      \
+  ROW(open_device, ibv_open_device)              \
+  ROW(close_device, ibv_close_device)            \
+  ROW(query_device, ibv_query_device)            \
+  ROW(query_port_compat, ibv_query_port)         \
+  ROW(query_gid, ibv_query_gid)                  \
+  ROW(alloc_pd, ibv_alloc_pd)                    \
+  ROW(dealloc_pd, ibv_dealloc_pd)                \
+  ROW(reg_mr, ibv_reg_mr)                        \
+  ROW(dereg_mr, ibv_dereg_mr)                    \
+  ROW(create_cq, ibv_create_cq)                  \
+  ROW(destroy_cq, ibv_destroy_cq)                \
+  ROW(create_qp, ibv_create_qp)                  \
+  ROW(modify_qp, ibv_modify_qp)                  \
+  ROW(query_qp, ibv_query_qp)                    \
+  ROW(destroy_qp, ibv_destroy_qp)                \
+  ROW(create_srq, ibv_create_srq)                \
+  ROW(destroy_srq, ibv_destroy_srq)              \
+  ROW(create_ah, ibv_create_ah)                  \
+  ROW(destroy_ah, ibv_destroy_ah)                \
+  ROW(create_channel, ibv_create_comp_channel)   \
+  ROW(destroy_channel, ibv_destroy_comp_channel) \
+  ROW(get_cq_event, ibv_get_cq_event)            \
+  ROW(ack_cq_events, ibv_ack_cq_events)          \
   ROW(wc_status_str, ibv_wc_status_str)
 
 // Functions that older releases lack: the slot may be nullptr.

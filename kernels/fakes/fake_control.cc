@@ -18,15 +18,24 @@ VerbsControl& verbs_control() {
 }
 
 void VerbsControl::reset() {
-  const std::array settings{
-      Setting{"fail_call", fail_call, 0},      Setting{"flip_byte", flip_byte, 0},
-      Setting{"lose_after", lose_after, 0},    Setting{"memlock", memlock, 0},
-      Setting{"port_down", port_down, 0},      Setting{"max_inline", max_inline, 256},
-      Setting{"delay_ns", delay_ns, 0},        Setting{"flip_write", flip_write, 0},
-      Setting{"fail_destroy", fail_destroy, 0}};
+  const std::array settings{Setting{"fail_call", fail_call, 0},
+                            Setting{"flip_byte", flip_byte, 0},
+                            Setting{"lose_after", lose_after, 0},
+                            Setting{"memlock", memlock, 0},
+                            Setting{"port_down", port_down, 0},
+                            Setting{"max_inline", max_inline, 256},
+                            Setting{"delay_ns", delay_ns, 0},
+                            Setting{"flip_write", flip_write, 0},
+                            Setting{"fail_destroy", fail_destroy, 0},
+                            Setting{"infiniband", infiniband, 0},
+                            Setting{"unregister_at", unregister_at, 0},
+                            Setting{"lose_datagram", lose_datagram, 0},
+                            Setting{"max_message", max_message, 1U << 31U},
+                            Setting{"no_memory_for_queues", no_memory_for_queues, 0}};
   calls = 0;
   writes = 0;
   data_writes = 0;
+  datagrams = 0;
   apply_settings(settings, "RAILGAUGE_FAKE_VERBS");
 }
 

@@ -11,7 +11,6 @@
 #include <cstring>
 #include <filesystem>
 #include <mutex>
-#include <new>
 #include <string>
 
 namespace railgauge::fake {
@@ -34,7 +33,7 @@ Table* create_table() {
   }
   // Where the Yama module restricts it, peers could not write into this process otherwise.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
-  return new (table) Table;  // the descriptor stays open: peers find the table by it
+  return table;  // the descriptor stays open: peers find the table by it
 }
 
 }  // namespace
@@ -88,6 +87,20 @@ Copied copy_to(pid_t pid, std::uint64_t remote_address, const void* bytes, std::
   const ssize_t written = process_vm_writev(pid, local.data(), 2, remote.data(), 2, 0);
   if (written == static_cast<ssize_t>(count)) return Copied::kDone;
   return written < 0 && errno == ESRCH ? Copied::kPeerGone : Copied::kFault;
+}
+
+Copied copy_from(pid_t pid, std::uint64_t remote_address, void* bytes, std::size_t count) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  auto* from = reinterpret_cast<void*>(remote_address);
+  if (pid == getpid()) {
+    std::memcpy(bytes, from, count);
+    return Copied::kDone;
+  }
+  const iovec local{bytes, count};
+  const iovec remote{from, count};
+  const ssize_t read = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+  if (read == static_cast<ssize_t>(count)) return Copied::kDone;
+  return read < 0 && errno == ESRCH ? Copied::kPeerGone : Copied::kFault;
 }
 
 }  // namespace railgauge::fake

@@ -1,4 +1,4 @@
-// The fake's control path: devices, ports, GIDs, and making and changing objects.
+// The fake's control path: devices, ports, GIDs, memory. Queues: fake_queues.cc.
 #include "kernels/fakes/fake_verbs.h"
 
 #include <arpa/inet.h>
@@ -19,6 +19,8 @@
 namespace railgauge::fake {
 
 namespace {
+
+constexpr std::uint16_t kPkeys = 2;
 
 struct FakeContext {
   verbs_context extended{};
@@ -56,6 +58,7 @@ ibv_gid_entry gid_entry(const ibv_device* device, std::uint32_t index) {
   entry.gid_index = index;
   entry.port_num = 1;
   entry.gid_type = index % 2 == 0 ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2;
+  if (verbs_control().infiniband != 0) entry.gid_type = IBV_GID_TYPE_IB;
   entry.ndev_ifindex = 1;
   return entry;
 }
@@ -68,11 +71,14 @@ int query_port(ibv_context*, std::uint8_t port, ibv_port_attr* attributes, std::
   full.max_mtu = IBV_MTU_4096;
   full.active_mtu = IBV_MTU_4096;
   full.gid_tbl_len = kGidCount;
-  full.max_msg_sz = 1U << 31U;
+  full.max_msg_sz = static_cast<std::uint32_t>(verbs_control().max_message);
+  full.pkey_tbl_len = kPkeys;
   full.active_width = 2;   // 4x
   full.active_speed = 64;  // HDR: 200 Gb/s
   full.phys_state = 5;
-  full.link_layer = IBV_LINK_LAYER_ETHERNET;
+  const std::uint64_t infiniband = verbs_control().infiniband;
+  full.link_layer = infiniband != 0 ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET;
+  full.flags = infiniband == 2 ? IBV_QPF_GRH_REQUIRED : 0;
   std::memcpy(attributes, &full, std::min(size, sizeof full));
   return 0;
 }
@@ -84,38 +90,11 @@ bool may_pin(std::size_t length) {
   return limit.rlim_cur == RLIM_INFINITY || verbs_control().pinned_bytes + length <= limit.rlim_cur;
 }
 
-template <class Object>
-Object* made(Object* object) {
-  ++verbs_control().live_handles;
-  return object;
-}
-void released() { --verbs_control().live_handles; }
-// The object is gone here in any case, so that a test can see that nothing is left.
-int released_with_answer() {
-  released();
-  return verbs_control().fail_destroy != 0 ? EIO : 0;
-}
-
-// The masks that an adapter's driver demands for each step (IBTA 11.2.5.2, as the kernel checks).
-int required_mask(ibv_qp_state from, ibv_qp_state to) {
-  if (from == IBV_QPS_RESET && to == IBV_QPS_INIT)
-    return IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
-  if (from == IBV_QPS_INIT && to == IBV_QPS_RTR)
-    return IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-           IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-  if (from == IBV_QPS_RTR && to == IBV_QPS_RTS)
-    return IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-           IBV_QP_MAX_QP_RD_ATOMIC;
-  return to == IBV_QPS_ERR ? IBV_QP_STATE : -1;
-}
-
 }  // namespace
 }  // namespace railgauge::fake
 
 using railgauge::fake::fails_now;
-using railgauge::fake::FakeCompletionQueue;
 using railgauge::fake::FakeContext;
-using railgauge::fake::FakeQueuePair;
 using railgauge::fake::FakeRegion;
 namespace fake = railgauge::fake;
 
@@ -148,7 +127,10 @@ ibv_context* ibv_open_device(ibv_device* device) {
   ibv_context& context = made->extended.context;
   context.device = device;
   context.ops.post_send = fake::post_send;
+  context.ops.post_recv = fake::post_recv;
+  context.ops.post_srq_recv = fake::post_srq_recv;
   context.ops.poll_cq = fake::poll_cq;
+  context.ops.req_notify_cq = fake::req_notify_cq;
   context.abi_compat = __VERBS_ABI_IS_EXTENDED;
   return &context;
 }
@@ -168,6 +150,12 @@ int ibv_query_device(ibv_context*, ibv_device_attr* attributes) {
   attributes->max_cqe = fake::kMaxQueueDepth;
   attributes->max_mr_size = UINT64_MAX;
   attributes->max_sge = 1;
+  attributes->max_qp_rd_atom = fake::kMaxOutstandingReads;
+  attributes->max_qp_init_rd_atom = fake::kMaxOutstandingReads;
+  attributes->atomic_cap = IBV_ATOMIC_HCA;
+  attributes->max_srq = fake::kSlots;
+  attributes->max_srq_wr = fake::kInboxDepth;
+  attributes->max_ah = fake::kSlots;
   attributes->phys_port_cnt = 1;
   return 0;
 }
@@ -246,92 +234,6 @@ int ibv_dereg_mr(ibv_mr* mr) {
   return fake::released_with_answer();
 }
 
-ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_channel*, int) {
-  if (fails_now()) return nullptr;
-  if (entries < 1 || static_cast<std::size_t>(entries) > fake::kMaxQueueDepth)
-    return errno = EINVAL, nullptr;
-  auto* queue = fake::made(new FakeCompletionQueue);
-  queue->cq.context = context;
-  queue->cq.cq_context = cq_context;
-  queue->cq.cqe = entries;
-  return &queue->cq;
-}
-
-int ibv_destroy_cq(ibv_cq* cq) {
-  delete reinterpret_cast<FakeCompletionQueue*>(cq);
-  return fake::released_with_answer();
-}
-
-ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* init) {
-  if (fails_now()) return nullptr;
-  const std::lock_guard lock(fake::objects_mutex());
-  if (init->qp_type != IBV_QPT_RC) return errno = EOPNOTSUPP, nullptr;
-  if (init->cap.max_inline_data > fake::verbs_control().max_inline ||
-      init->cap.max_send_wr > fake::kMaxQueueDepth)
-    return errno = EINVAL, nullptr;
-  static std::atomic<std::uint32_t> turn{1};
-  auto& slots = fake::own_table()->queue_pairs;
-  const std::uint32_t number = fake::take_slot(slots, turn, getpid());
-  if (number == 0) return errno = ENOMEM, nullptr;
-  slots[fake::slot_of(number)].state = IBV_QPS_RESET;
-  auto* made = fake::made(new FakeQueuePair);
-  made->cap = init->cap;
-  made->signal_all = init->sq_sig_all != 0;
-  made->qp.context = pd->context;
-  made->qp.pd = pd;
-  made->qp.send_cq = init->send_cq;
-  made->qp.recv_cq = init->recv_cq;
-  made->qp.qp_type = init->qp_type;
-  made->qp.qp_num = number;
-  made->qp.state = IBV_QPS_RESET;
-  return &made->qp;
-}
-
-int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
-  if (fails_now()) return EIO;
-  const std::lock_guard lock(fake::objects_mutex());
-  auto& mine = *reinterpret_cast<FakeQueuePair*>(qp);
-  const ibv_qp_state to = attributes->qp_state;
-  const int required = fake::required_mask(qp->state, to);
-  if (required < 0 || (mask & required) != required) return EINVAL;
-  if (to == IBV_QPS_INIT && attributes->port_num != 1) return EINVAL;
-  auto& slot = fake::own_table()->queue_pairs[fake::slot_of(qp->qp_num)];
-  if (to == IBV_QPS_RTR) {
-    if (attributes->ah_attr.is_global == 0 ||
-        attributes->ah_attr.grh.sgid_index >= fake::kGidCount ||
-        attributes->path_mtu > IBV_MTU_4096)
-      return EINVAL;
-    mine.destination = attributes->dest_qp_num;
-    mine.peer = fake::table_of(fake::pid_of(mine.destination));
-    slot.destination = mine.destination;
-  }
-  qp->state = to;
-  slot.state = to;
-  return 0;
-}
-
-int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int, ibv_qp_init_attr* init) {
-  if (fails_now()) return EIO;
-  *attributes = {};
-  *init = {};
-  attributes->qp_state = qp->state;
-  attributes->cap = reinterpret_cast<FakeQueuePair*>(qp)->cap;
-  return 0;
-}
-
-int ibv_destroy_qp(ibv_qp* qp) {
-  const std::lock_guard lock(fake::objects_mutex());
-  auto* mine = reinterpret_cast<FakeQueuePair*>(qp);
-  auto& queue = *reinterpret_cast<FakeCompletionQueue*>(qp->send_cq);
-  {
-    const std::lock_guard queue_lock(queue.mutex);
-    std::erase_if(queue.entries, [mine](const auto& entry) { return entry.queue_pair == mine; });
-  }
-  fake::own_table()->queue_pairs[fake::slot_of(qp->qp_num)].in_use = 0;
-  delete mine;
-  return fake::released_with_answer();
-}
-
 const char* ibv_wc_status_str(ibv_wc_status status) {
   switch (status) {
     case IBV_WC_SUCCESS:
@@ -344,6 +246,10 @@ const char* ibv_wc_status_str(ibv_wc_status status) {
       return "remote access error";
     case IBV_WC_REM_OP_ERR:
       return "remote operation error";
+    case IBV_WC_LOC_LEN_ERR:
+      return "local length error";
+    case IBV_WC_REM_INV_REQ_ERR:
+      return "remote invalid request error";
     case IBV_WC_RETRY_EXC_ERR:
       return "transport retry counter exceeded";
     default:

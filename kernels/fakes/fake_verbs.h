@@ -1,8 +1,10 @@
 // A libibverbs without hardware: libibverbs-fake.so, taken by the loader through
 // RAILGAUGE_LIBIBVERBS. Two devices, fake0 and fake1, with one RoCE port each; any queue pair
-// reaches any other on this host, in the same process or in another of the same user. A write is
-// done when the post returns, its last byte last. What it does not have fails with EOPNOTSUPP.
-// Results that it had a part in carry `synthetic`.
+// reaches any other on this host, in the same process or in another of the same user. RC, UC and
+// UD; writes, reads, sends and atomics are done when the post returns, a write's last byte last; a
+// send on RC without a receive waits, and goes on when its owner posts or polls. A channel's
+// descriptor becomes readable every 100 us; reading an event never blocks. What it does not have
+// fails with EOPNOTSUPP. Results that it had a part in carry `synthetic`.
 //
 // Tests link it and steer it here; other processes by RAILGAUGE_FAKE_VERBS=NAME=VALUE,... with the
 // names below. Thread safe.
@@ -20,7 +22,8 @@ struct VerbsControl {
   std::atomic<std::uint64_t> fail_call{0};  // this call fails with EIO, once; 0: none
   std::atomic<std::int64_t> live_handles{0};
 
-  std::atomic<std::uint64_t> flip_byte{0};     // 1: one byte of each write above 8 bytes is wrong
+  // 1: one byte of each operation above 8 bytes is wrong, and no atomic does its work
+  std::atomic<std::uint64_t> flip_byte{0};
   std::atomic<std::uint64_t> flip_write{0};    // as flip_byte, of this one among them; 0: none
   std::atomic<std::uint64_t> fail_destroy{0};  // 1: releasing answers EIO, as of a lost device
   std::atomic<std::uint64_t> lose_after{0};    // writes until the peer is unreachable; 0: never
@@ -28,9 +31,24 @@ struct VerbsControl {
   std::atomic<std::uint64_t> port_down{0};     // 1: ports are down
   std::atomic<std::uint64_t> max_inline{256};  // bytes a queue pair can send inline
   std::atomic<std::uint64_t> delay_ns{0};      // a write takes at least this long
-  std::atomic<std::uint64_t> writes{0};        // done since reset()
-  std::atomic<std::uint64_t> data_writes{0};   // those above 8 bytes
-  std::atomic<std::uint64_t> pinned_bytes{0};  // registered now
+  // This data operation finds its local memory not registered; 0: none.
+  std::atomic<std::uint64_t> unregister_at{0};
+  std::atomic<std::uint64_t> infiniband{0};  // 1: the ports are InfiniBand; 2: and want a GRH
+  std::atomic<std::uint64_t> max_message{1U << 31U};   // a port's largest message, in bytes
+  std::atomic<std::uint64_t> no_memory_for_queues{0};  // 1: CQs, 2: QPs cannot be made: ENOMEM
+  std::atomic<std::uint64_t> lose_datagram{0};         // this one on UC or UD is lost; 0: none
+  std::atomic<std::uint64_t> writes{0};                // operations done since reset()
+  std::atomic<std::uint64_t> data_writes{0};           // those above 8 bytes, and atomics
+  std::atomic<std::uint64_t> datagrams{0};             // those on UC and UD above 8 bytes
+  std::atomic<std::uint64_t> pinned_bytes{0};          // registered now
+
+  // What the last queue pair or address handle was told about its path.
+  std::atomic<std::uint32_t> last_is_global{0};
+  std::atomic<std::uint32_t> last_service_level{0};
+  std::atomic<std::uint32_t> last_traffic_class{0};
+  std::atomic<std::uint32_t> last_flow_label{0};
+  std::atomic<std::uint32_t> last_pkey_index{0};
+  std::atomic<std::uint32_t> last_outstanding_reads{0};
 
   // Back to what RAILGAUGE_FAKE_VERBS says; live handles stay.
   void reset();

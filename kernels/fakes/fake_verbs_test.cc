@@ -46,6 +46,7 @@ class FakeVerbs : public ::testing::Test {
     init.recv_cq = completions_;
     init.qp_type = IBV_QPT_RC;
     init.cap.max_send_wr = kDepth;
+    init.cap.max_recv_wr = kDepth;
     init.cap.max_send_sge = 1;
     return table_.create_qp(domain_, &init);
   }
@@ -62,6 +63,7 @@ class FakeVerbs : public ::testing::Test {
     attributes.path_mtu = IBV_MTU_1024;
     attributes.dest_qp_num = destination;
     attributes.ah_attr.is_global = 1;
+    attributes.ah_attr.port_num = 1;
     ASSERT_EQ(
         table_.modify_qp(qp, &attributes,
                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
@@ -193,6 +195,71 @@ TEST_F(FakeVerbs, TheCallThatShallFailFailsOnce) {
   EXPECT_EQ(post({}), 0);
   EXPECT_EQ(post({}), EIO);
   EXPECT_EQ(post({}), 0);
+}
+
+TEST_F(FakeVerbs, ASendTakesAReceiveAndWithoutOneWaitsForIt) {
+  ibv_sge from{reinterpret_cast<std::uint64_t>(memory_.data()), 16, region_->lkey};
+  ibv_send_wr send{};
+  send.wr_id = 5;
+  send.sg_list = &from;
+  send.num_sge = 1;
+  send.opcode = IBV_WR_SEND;
+  send.send_flags = IBV_SEND_SIGNALED;
+  ibv_send_wr* bad_send = nullptr;
+  memory_[0] = 77;
+  ASSERT_EQ(ibv_post_send(pair_[0], &send, &bad_send), 0);
+  ibv_wc wc{};
+  EXPECT_EQ(poll(wc), 0);
+  ibv_sge to{reinterpret_cast<std::uint64_t>(memory_.data()) + 2048, 16, region_->lkey};
+  ibv_recv_wr receive{};
+  receive.wr_id = 6;
+  receive.sg_list = &to;
+  receive.num_sge = 1;
+  ibv_recv_wr* bad_receive = nullptr;
+  ASSERT_EQ(ibv_post_recv(pair_[1], &receive, &bad_receive), 0);
+  ASSERT_EQ(poll(wc), 1);
+  EXPECT_EQ(wc.wr_id, 5U);
+  ASSERT_EQ(poll(wc), 1);
+  EXPECT_EQ(wc.wr_id, 6U);
+  EXPECT_EQ(wc.opcode, IBV_WC_RECV);
+  EXPECT_EQ(wc.byte_len, 16U);
+  EXPECT_EQ(memory_[2048], 77);
+}
+
+TEST_F(FakeVerbs, AReceiveThatIsTooSmallIsAnErrorOnBothSides) {
+  ibv_sge small{reinterpret_cast<std::uint64_t>(memory_.data()) + 2048, 8, region_->lkey};
+  ibv_recv_wr receive{};
+  receive.sg_list = &small;
+  receive.num_sge = 1;
+  ibv_recv_wr* bad_receive = nullptr;
+  ASSERT_EQ(ibv_post_recv(pair_[1], &receive, &bad_receive), 0);
+  ibv_sge from{reinterpret_cast<std::uint64_t>(memory_.data()), 16, region_->lkey};
+  ibv_send_wr send{};
+  send.sg_list = &from;
+  send.num_sge = 1;
+  send.opcode = IBV_WR_SEND;
+  ibv_send_wr* bad_send = nullptr;
+  ASSERT_EQ(ibv_post_send(pair_[0], &send, &bad_send), 0);
+  ibv_wc wc{};
+  ASSERT_EQ(poll(wc), 1);
+  EXPECT_EQ(wc.status, IBV_WC_REM_INV_REQ_ERR);
+  ASSERT_EQ(poll(wc), 1);
+  EXPECT_EQ(wc.status, IBV_WC_LOC_LEN_ERR);
+}
+
+TEST_F(FakeVerbs, AReadAndAnAtomicNeedTheirOwnPermission) {
+  ibv_sge to{reinterpret_cast<std::uint64_t>(memory_.data()), 8, region_->lkey};
+  ibv_send_wr fetch{};
+  fetch.sg_list = &to;
+  fetch.num_sge = 1;
+  fetch.opcode = IBV_WR_RDMA_READ;
+  fetch.wr.rdma.remote_addr = to.addr + 2048;
+  fetch.wr.rdma.rkey = region_->rkey;  // registered for writes alone
+  ibv_send_wr* bad = nullptr;
+  ASSERT_EQ(ibv_post_send(pair_[0], &fetch, &bad), 0);
+  ibv_wc wc{};
+  ASSERT_EQ(poll(wc), 1);
+  EXPECT_EQ(wc.status, IBV_WC_REM_ACCESS_ERR);
 }
 
 }  // namespace

@@ -31,10 +31,12 @@ class NullQueue {
  private:
   static int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr**) {
     auto& self = *static_cast<NullQueue*>(qp->qp_context);
-    ++self.posts_;
-    if (self.answer_ != nullptr) ++*self.answer_;
-    if ((wr->send_flags & IBV_SEND_SIGNALED) != 0)
-      self.ready_[self.signalled_++ % kMaxSignalled] = wr->wr_id;
+    for (; wr != nullptr; wr = wr->next) {
+      ++self.posts_;
+      if (self.answer_ != nullptr) ++*self.answer_;
+      if ((wr->send_flags & IBV_SEND_SIGNALED) != 0)
+        self.ready_[self.signalled_++ % kMaxSignalled] = wr->wr_id;
+    }
     return 0;
   }
   static int poll_cq(ibv_cq* cq, int count, ibv_wc* wc) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "kernels/core/clock.h"
-#include "kernels/verbs/peer.pb.h"
 
 namespace railgauge::verbs {
 
@@ -14,13 +13,12 @@ double seconds_left(const Context& context) {
 }
 
 Status agree(Group& group, const Status& mine, double timeout_seconds) {
-  std::uint64_t none = 0;
-  return agree_on(group, mine, none, timeout_seconds);
+  RG_TRY(agree_on(group, mine, {}, timeout_seconds));
+  return {};
 }
 
-Status agree_on(Group& group, const Status& mine, std::uint64_t& number, double timeout_seconds) {
-  PeerStatus told;
-  told.set_number(number);
+Result<std::vector<PeerStatus>> agree_on(Group& group, const Status& mine, PeerStatus told,
+                                         double timeout_seconds) {
   if (!mine) {
     told.set_code(static_cast<int>(mine.error().code));
     told.set_message(mine.error().message);
@@ -28,18 +26,19 @@ Status agree_on(Group& group, const Status& mine, std::uint64_t& number, double 
   const double patience = mine ? timeout_seconds : std::min(timeout_seconds, kTellSeconds);
   const auto all = group.exchange(told.SerializeAsString(), patience);
   const bool own_words = !mine && mine.error().code != Code::kAborted;
-  if (own_words || (!mine && !all)) return mine;
+  if (own_words || (!mine && !all)) return tl::unexpected(mine.error());
   if (!all) return tl::unexpected(all.error());
+  std::vector<PeerStatus> statuses(all->size());
   for (std::size_t rank = 0; rank < all->size(); ++rank) {
-    PeerStatus theirs;
+    PeerStatus& theirs = statuses[rank];
     if (!theirs.ParseFromString((*all)[rank]))
       return fail(Code::kInternal, fmt::format("rank {}: its status is no status", rank));
     if (theirs.code() != 0 && static_cast<Code>(theirs.code()) != Code::kAborted)
       return fail(static_cast<Code>(theirs.code()),
                   fmt::format("rank {}: {}", rank, theirs.message()));
-    if (rank == 0) number = theirs.number();
   }
-  return mine;
+  if (!mine) return tl::unexpected(mine.error());
+  return statuses;
 }
 
 }  // namespace railgauge::verbs

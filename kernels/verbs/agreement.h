@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "kernels/core/group.h"
 #include "kernels/core/kernel.h"
 #include "kernels/core/result.h"
+#include "kernels/verbs/peer.pb.h"
 
 namespace railgauge::verbs {
 
@@ -18,7 +20,8 @@ double seconds_left(const Context& context);
 // at most kTellSeconds: they may be what it lost.
 inline constexpr double kTellSeconds = 5;
 Status agree(Group& group, const Status& mine, double timeout_seconds);
-// As agree, and `number` becomes rank 0's on all ranks.
-Status agree_on(Group& group, const Status& mine, std::uint64_t& number, double timeout_seconds);
+// As agree, and each rank's numbers in `told` come to all, in rank order.
+Result<std::vector<PeerStatus>> agree_on(Group& group, const Status& mine, PeerStatus told,
+                                         double timeout_seconds);
 
 }  // namespace railgauge::verbs

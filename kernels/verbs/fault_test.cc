@@ -70,7 +70,7 @@ TEST_F(Faults, AWrongWriteOfALaterSizeIsFoundThere) {
 }
 
 TEST_F(Faults, TheLastBallOfEitherSideIsCompared) {
-  constexpr std::uint64_t kBalls = 2 * 10;
+  constexpr std::uint64_t kBalls = 20;  // ten of each side
   for (const std::uint64_t rank : {0U, 1U}) {
     verbs_control().reset();
     verbs_control().flip_write = kBalls - 1 + rank;

@@ -51,11 +51,36 @@ struct QueuePairTraits {
   }
 };
 
+struct ChannelTraits {
+  using Type = ibv_comp_channel*;
+  static Type empty() { return nullptr; }
+  static void release(Type channel) {
+    note_release("destroy the completion channel", loaded_verbs().destroy_channel(channel));
+  }
+};
+struct SharedReceivesTraits {
+  using Type = ibv_srq*;
+  static Type empty() { return nullptr; }
+  static void release(Type srq) {
+    note_release("destroy the shared receive queue", loaded_verbs().destroy_srq(srq));
+  }
+};
+struct AddressTraits {
+  using Type = ibv_ah*;
+  static Type empty() { return nullptr; }
+  static void release(Type ah) {
+    note_release("destroy the address handle", loaded_verbs().destroy_ah(ah));
+  }
+};
+
 using DeviceListHandle = Handle<DeviceListTraits>;
 using ContextHandle = Handle<ContextTraits>;
 using ProtectionDomainHandle = Handle<ProtectionDomainTraits>;
 using MemoryRegionHandle = Handle<MemoryRegionTraits>;
 using CompletionQueueHandle = Handle<CompletionQueueTraits>;
 using QueuePairHandle = Handle<QueuePairTraits>;
+using ChannelHandle = Handle<ChannelTraits>;
+using SharedReceivesHandle = Handle<SharedReceivesTraits>;
+using AddressHandle = Handle<AddressTraits>;
 
 }  // namespace railgauge::verbs

@@ -169,7 +169,9 @@ TEST_F(WriteKernels, AdaptiveLatencyWarmsUpAndStopsByItsRule) {
   EXPECT_GE(point.sample_count(), 1000);
   EXPECT_GT(point.warmup_count(), 0);
   EXPECT_THAT(point.stop_reason(), ::testing::AnyOf("converged", "iterations"));
-  EXPECT_TRUE(point.has_median_low());
+  // Neighbours that resemble each other, as on a busy machine, can leave too little for an
+  // interval.
+  EXPECT_TRUE(point.has_median_low() || point.effective_sample_count() < 10);
   EXPECT_TRUE(point.has_p99());
 }
 

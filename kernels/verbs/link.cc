@@ -8,20 +8,17 @@
 #include <fmt/format.h>
 
 #include "kernels/core/clock.h"
+#include "kernels/core/units.h"
 #include "kernels/verbs/agreement.h"
 #include "kernels/verbs/words.h"
 
 namespace railgauge::verbs {
 namespace {
 
-constexpr int kWriteAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-constexpr std::uint32_t kSpareDepth = 8;  // for control words beside the timed writes
-constexpr std::uint8_t kHopLimit = 64;
-constexpr std::uint8_t kRnrTimer = 12;  // 0.64 ms; writes need no receive, so it never runs
-constexpr std::uint8_t kRnrRetry = 7;
-
 // What the two ranks may choose each for itself.
-bool is_own_choice(const std::string& parameter) { return parameter == "gid_index"; }
+bool is_own_choice(const std::string& parameter) {
+  return parameter == "gid_index" || parameter == "pkey_index";
+}
 
 std::uint32_t first_packet_sequence() {
   // Not the one of the connection before, so that its late packets do not fit.
@@ -32,53 +29,74 @@ std::uint32_t first_packet_sequence() {
 
 }  // namespace
 
-Result<Link> Link::open(const Context& context, const Options& options) {
-  const Params& params = context.params;
-  Link link;
-  link.device_ = RG_TRY(Device::open(context.endpoint));
-  const Device& device = link.device_;
-  link.gid_ = RG_TRY(device.gid(params.integer("gid_index")));
-  errno = 0;
-  link.domain_ = ProtectionDomainHandle(loaded_verbs().alloc_pd(device.context()));
-  if (!link.domain_)
-    return fail(Code::kInternal, fmt::format("{}: make a protection domain: {}", device.endpoint(),
-                                             errno_words(errno)));
-  link.buffer_ = RG_TRY(HostBuffer::allocate(2 * round_up_to_pages(options.area_bytes)));
-  link.region_ = RG_TRY(link.register_memory(link.buffer_.span(), options.relaxed_ordering));
-  RG_TRY_OK(link.create_queues(static_cast<std::uint32_t>(params.bytes("inline_bytes")),
-                               options.send_depth + kSpareDepth));
-  const unsigned active = verbs::mtu_bytes(device.port_attributes().active_mtu);
+Result<std::unique_ptr<Link>> Link::open(const Context& context, const Options& options) {
+  std::unique_ptr<Link> link(new Link);
+  link->options_ = options;
+  link->device_ = RG_TRY(Device::open(context.endpoint));
+  link->addressing_ = RG_TRY(choose_addressing(link->device_, context.params));
+  RG_TRY_OK(link->choose_mtu(context.params));
+  RG_TRY_OK(link->check_sizes(link->mtu_bytes_));
+  RG_TRY_OK(link->make_memory());
+  RG_TRY_OK(link->make_queues());
+  RG_TRY_OK(link->make_lanes());
+  link->describe(context.params);
+  return link;
+}
+
+Status Link::choose_mtu(const Params& params) {
+  const unsigned active = verbs::mtu_bytes(device_.port_attributes().active_mtu);
   const auto wanted = static_cast<unsigned>(std::stoul(params.text("mtu")));
   if (wanted > active)
     return fail(Code::kFailedPrecondition,
                 fmt::format("{}: parameter mtu: {} is above the port's active MTU of {}; raise the "
                             "netdev's or the fabric's MTU or ask for less",
-                            device.endpoint(), wanted, active));
-  link.mtu_bytes_ = wanted == 0 ? active : wanted;
-
-  PeerAddress& mine = link.mine_;
-  mine.set_endpoint(device.endpoint());
-  mine.set_link_layer(std::string(link_layer_words(device.port_attributes().link_layer)));
-  mine.set_gid_type(std::string(gid_type_words(link.gid_.type)));
-  mine.set_gid(link.gid_.gid.raw, sizeof link.gid_.gid.raw);
-  mine.set_lid(device.port_attributes().lid);
-  mine.set_queue_pair_number(link.queue_pair_.get()->qp_num);
-  mine.set_packet_sequence(first_packet_sequence());
-  mine.set_mtu_bytes(link.mtu_bytes_);
-  mine.set_data_address(reinterpret_cast<std::uint64_t>(link.receive_area().data()));
-  mine.set_data_key(link.region_.get()->rkey);
-  mine.set_area_bytes(link.receive_area().size());
-  mine.mutable_parameters()->insert(params.effective().begin(), params.effective().end());
-  return link;
+                            device_.endpoint(), wanted, active));
+  mtu_bytes_ = wanted == 0 ? active : wanted;
+  return {};
 }
 
-Result<MemoryRegionHandle> Link::register_memory(std::span<std::byte> memory,
+// What one message may have at most: a datagram is one packet.
+Status Link::check_sizes(std::size_t mtu_bytes) const {
+  if (operation().is_atomic() && device_.attributes().atomic_cap == IBV_ATOMIC_NONE)
+    return fail(Code::kUnimplemented,
+                fmt::format("{}: the device has no atomic operations", device_.endpoint()));
+  const std::size_t port_limit = device_.port_attributes().max_msg_sz;
+  if (options_.transport == IBV_QPT_UD && options_.largest_bytes > mtu_bytes)
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("{}: parameter sizes: {} is above the path MTU of {} bytes, which is "
+                    "all that a UD message holds",
+                    device_.endpoint(), canonical_bytes(options_.largest_bytes), mtu_bytes));
+  if (port_limit != 0 && options_.largest_bytes > port_limit)
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("{}: parameter sizes: {} is above the port's largest message of {} "
+                    "bytes",
+                    device_.endpoint(), canonical_bytes(options_.largest_bytes), port_limit));
+  return {};
+}
+
+Status Link::make_memory() {
+  errno = 0;
+  domain_ = ProtectionDomainHandle(loaded_verbs().alloc_pd(device_.context()));
+  if (!domain_)
+    return fail(Code::kInternal, fmt::format("{}: make a protection domain: {}", device_.endpoint(),
+                                             errno_words(errno)));
+  const std::size_t area_bytes = round_up_to_pages(options_.area_bytes + grh_bytes());
+  buffer_ = RG_TRY(HostBuffer::allocate(2 * area_bytes));
+  region_ =
+      RG_TRY(register_memory(buffer_.span(), operation().target_access, options_.relaxed_ordering));
+  return {};
+}
+
+Result<MemoryRegionHandle> Link::register_memory(std::span<std::byte> memory, int access,
                                                  bool relaxed_ordering) const {
   const Verbs& verbs = loaded_verbs();
+  const int all = access | IBV_ACCESS_LOCAL_WRITE;
   errno = 0;
   ibv_mr* region = nullptr;
   if (!relaxed_ordering) {
-    region = verbs.reg_mr(domain_.get(), memory.data(), memory.size(), kWriteAccess);
+    region = verbs.reg_mr(domain_.get(), memory.data(), memory.size(), all);
   } else {
     if (verbs.reg_mr_iova2 == nullptr)
       return fail(
@@ -88,53 +106,46 @@ Result<MemoryRegionHandle> Link::register_memory(std::span<std::byte> memory,
                       verbs.path));
     region = verbs.reg_mr_iova2(domain_.get(), memory.data(), memory.size(),
                                 reinterpret_cast<std::uint64_t>(memory.data()),
-                                kWriteAccess | IBV_ACCESS_RELAXED_ORDERING);
+                                static_cast<unsigned>(all) | IBV_ACCESS_RELAXED_ORDERING);
   }
   if (region == nullptr)
-    return tl::unexpected(pinning_error(device_.endpoint(), memory.size(), errno));
+    return tl::unexpected(pinning_error(
+        fmt::format("{}: register {} bytes", device_.endpoint(), memory.size()), errno));
   return MemoryRegionHandle(region);
 }
 
-Status Link::create_queues(std::uint32_t inline_wanted, std::uint32_t depth) {
-  const auto limit = static_cast<std::uint32_t>(device_.attributes().max_qp_wr);
-  if (depth > limit)
-    return fail(Code::kFailedPrecondition,
-                fmt::format("{}: parameter depth: the device takes at most {} requests in a queue",
-                            device_.endpoint(), limit - kSpareDepth));
+Result<CompletionQueueHandle> Link::make_completions(std::uint32_t entries,
+                                                     ibv_comp_channel* channel) const {
   errno = 0;
-  completions_ = CompletionQueueHandle(
-      loaded_verbs().create_cq(device_.context(), static_cast<int>(depth), nullptr, nullptr, 0));
-  if (!completions_)
-    return fail(Code::kInternal, fmt::format("{}: make a completion queue of {}: {}",
-                                             device_.endpoint(), depth, errno_words(errno)));
-  // Drivers tell by refusing how much they send inline.
-  for (std::uint32_t inline_bytes = inline_wanted;; inline_bytes /= 2) {
-    Status created = create_queue_pair(inline_bytes, depth);
-    if (created || inline_bytes == 0 || (errno != EINVAL && errno != ENOMEM)) return created;
-  }
+  CompletionQueueHandle made(
+      loaded_verbs().create_cq(device_.context(), static_cast<int>(entries), nullptr, channel, 0));
+  if (!made)
+    return tl::unexpected(pinning_error(
+        fmt::format("{}: make a completion queue of {}", device_.endpoint(), entries), errno));
+  return made;
 }
 
-Status Link::create_queue_pair(std::uint32_t inline_bytes, std::uint32_t depth) {
-  ibv_qp_init_attr init{};
-  init.send_cq = completions_.get();
-  init.recv_cq = completions_.get();
-  init.qp_type = IBV_QPT_RC;
-  init.cap.max_send_wr = depth;
-  init.cap.max_recv_wr = 1;
-  init.cap.max_send_sge = 1;
-  init.cap.max_recv_sge = 1;
-  init.cap.max_inline_data = inline_bytes;
-  errno = 0;
-  queue_pair_ = QueuePairHandle(loaded_verbs().create_qp(domain_.get(), &init));
-  if (!queue_pair_) {
-    const int error = errno;
-    auto failed = fail(Code::kInternal, fmt::format("{}: make a queue pair of depth {}: {}",
-                                                    device_.endpoint(), depth, errno_words(error)));
-    errno = error;  // the caller looks at it
-    return failed;
-  }
-  inline_bytes_ = std::min(inline_bytes, init.cap.max_inline_data);
-  return {};
+void Link::describe(const Params& params) {
+  const ibv_device_attr& device = device_.attributes();
+  mine_.set_endpoint(device_.endpoint());
+  mine_.set_link_layer(std::string(link_layer_words(device_.port_attributes().link_layer)));
+  mine_.set_gid_type(std::string(gid_type_words(addressing_.gid.type)));
+  mine_.set_gid(addressing_.gid.gid.raw, sizeof addressing_.gid.gid.raw);
+  mine_.set_lid(device_.port_attributes().lid);
+  for (const QueuePairHandle& lane : queue_pairs_) mine_.add_queue_pair_numbers(lane.get()->qp_num);
+  mine_.set_packet_sequence(first_packet_sequence());
+  mine_.set_mtu_bytes(mtu_bytes_);
+  mine_.set_data_address(reinterpret_cast<std::uint64_t>(receive_area().data()));
+  mine_.set_source_address(reinterpret_cast<std::uint64_t>(send_area().data()));
+  mine_.set_data_key(region_.get()->rkey);
+  mine_.set_area_bytes(receive_area().size());
+  // Writes and sends start none; the device's maximum otherwise.
+  const auto at_least_one = [](int value) {
+    return static_cast<std::uint32_t>(std::max(1, value));
+  };
+  mine_.set_outstanding_reads(operation().fetches ? at_least_one(device.max_qp_init_rd_atom) : 1);
+  mine_.set_outstanding_answers(operation().fetches ? at_least_one(device.max_qp_rd_atom) : 1);
+  mine_.mutable_parameters()->insert(params.effective().begin(), params.effective().end());
 }
 
 Status Link::connect(const Context& context, Group& group) {
@@ -144,11 +155,11 @@ Status Link::connect(const Context& context, Group& group) {
   const Status here = [&]() -> Status {
     if (!peer_.ParseFromString(all[other]) || peer_.gid().size() != sizeof(ibv_gid))
       return fail(Code::kInternal, fmt::format("rank {}: its address is no address", other));
-    queue_ = SendQueue(
-        queue_pair_.get(), completions_.get(),
-        fmt::format("{}: write to rank {} ({})", device_.endpoint(), other, peer_.endpoint()));
+    waiting_.set_who(fmt::format("{}: {} {} rank {} ({})", device_.endpoint(), operation().words,
+                                 operation().way, other, peer_.endpoint()),
+                     queue_pairs_.front().get());
     RG_TRY_OK(check_peer(context));
-    return bring_up(context);
+    return bring_up_lanes(context);
   }();
   return agree(group, here, seconds_left(context));
 }
@@ -174,65 +185,21 @@ Status Link::check_peer(const Context& context) const {
                       name, value, device_.endpoint(),
                       theirs == peer_.parameters().end() ? "" : theirs->second, peer_.endpoint()));
   }
-  return {};
+  if (peer_.queue_pair_numbers_size() != mine_.queue_pair_numbers_size())
+    return differ("the number of queue pairs", mine_.queue_pair_numbers_size(),
+                  peer_.queue_pair_numbers_size());
+  return check_sizes(std::min(mine_.mtu_bytes(), peer_.mtu_bytes()));
 }
 
-Status Link::modify(ibv_qp_attr& attributes, int mask, std::string_view to) const {
-  const int error = loaded_verbs().modify_qp(queue_pair_.get(), &attributes, mask);
-  if (error == 0) return {};
-  ibv_gid theirs{};
-  peer_.gid().copy(reinterpret_cast<char*>(theirs.raw), sizeof theirs.raw);
-  return fail(error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH
-                  ? Code::kUnavailable
-                  : Code::kInternal,
-              fmt::format("{}: queue pair to {}: {}; from GID {} ({}) to {} ({}) at {}",
-                          device_.endpoint(), to, errno_words(error), gid_words(gid_.gid),
-                          mine_.gid_type(), gid_words(theirs), peer_.gid_type(), peer_.endpoint()));
-}
-
-Status Link::bring_up(const Context& context) {
-  const Params& params = context.params;
-  ibv_qp_attr init{};
-  init.qp_state = IBV_QPS_INIT;
-  init.port_num = device_.port();
-  init.qp_access_flags = kWriteAccess;
-  RG_TRY_OK(
-      modify(init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "INIT"));
-
-  const unsigned mtu = std::min(mine_.mtu_bytes(), peer_.mtu_bytes());
-  ibv_qp_attr receive{};
-  receive.qp_state = IBV_QPS_RTR;
-  receive.path_mtu = mtu_of_bytes(mtu);
-  receive.dest_qp_num = peer_.queue_pair_number();
-  receive.rq_psn = peer_.packet_sequence();
-  receive.max_dest_rd_atomic = 1;
-  receive.min_rnr_timer = kRnrTimer;
-  receive.ah_attr.port_num = device_.port();
-  receive.ah_attr.dlid = static_cast<std::uint16_t>(peer_.lid());
-  // InfiniBand needs the global route only across subnets, which a hand-picked GID asks for.
-  if (device_.is_ethernet() || params.integer("gid_index") >= 0) {
-    receive.ah_attr.is_global = 1;
-    receive.ah_attr.grh.hop_limit = kHopLimit;
-    receive.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(gid_.index);
-    peer_.gid().copy(reinterpret_cast<char*>(receive.ah_attr.grh.dgid.raw), sizeof(ibv_gid));
+Status Link::bring_up_lanes(const Context& context) {
+  const Introduction with = introduction(context.params, operation().target_access);
+  for (std::size_t lane = 0; lane < queue_pairs_.size(); ++lane) {
+    const std::uint32_t theirs = peer_.queue_pair_numbers(static_cast<int>(lane));
+    RG_TRY_OK(bring_up(with, queue_pairs_[lane].get(), theirs, lane));
+    if (options_.transport == IBV_QPT_UD)
+      addresses_.push_back(RG_TRY(make_address(with, domain_.get(), lane)));
   }
-  RG_TRY_OK(modify(receive,
-                   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-                   "RTR"));
-
-  ibv_qp_attr send{};
-  send.qp_state = IBV_QPS_RTS;
-  send.sq_psn = mine_.packet_sequence();
-  send.timeout = static_cast<std::uint8_t>(params.integer("qp_timeout"));
-  send.retry_cnt = static_cast<std::uint8_t>(params.integer("retry_count"));
-  send.rnr_retry = kRnrRetry;
-  send.max_rd_atomic = 1;
-  RG_TRY_OK(modify(send,
-                   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                       IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
-                   "RTS"));
-  mtu_bytes_ = mtu;
+  mtu_bytes_ = std::min(mine_.mtu_bytes(), peer_.mtu_bytes());
   return {};
 }
 
@@ -246,11 +213,13 @@ void Link::report_facts(Reporter& reporter) const {
   reporter.fact("driver", device_.driver());
   reporter.fact("firmware", device_.attributes().fw_ver);
   reporter.fact("link_layer", mine_.link_layer());
-  reporter.fact("gid", gid_words(gid_.gid));
-  reporter.fact("gid_index", std::to_string(gid_.index));
+  report_addressing(addressing_, reporter);
   reporter.fact("gid_type", mine_.gid_type());
   reporter.fact("mtu_bytes", std::to_string(mtu_bytes_));
+  reporter.fact("transport", std::string(transport_words(options_.transport)));
   reporter.fact("inline_bytes", std::to_string(inline_bytes_));
+  if (operation().fetches)
+    reporter.fact("outstanding_reads", std::to_string(outstanding_reads(mine_, peer_)));
   reporter.fact("port_rate_bits_per_second",
                 fmt::format("{:.0f}", port_rate_bits_per_second(device_.port_attributes())));
   reporter.fact("ibverbs_path", verbs.path);
@@ -258,23 +227,31 @@ void Link::report_facts(Reporter& reporter) const {
   if (verbs.synthetic) reporter.fact("synthetic", "true");
 }
 
-WriteRequest Link::write_request(std::size_t bytes) const {
-  return write_request(send_area().data(), region_.get()->lkey, bytes, peer_.data_address(),
-                       peer_.data_key());
-}
-
-WriteRequest Link::write_request(const void* from, std::uint32_t local_key, std::size_t bytes,
-                                 std::uint64_t to, std::uint32_t remote_key) const {
-  WriteRequest request;
-  request.sge.addr = reinterpret_cast<std::uint64_t>(from);
-  request.sge.length = static_cast<std::uint32_t>(bytes);
-  request.sge.lkey = local_key;
-  request.wr.num_sge = 1;
-  request.wr.opcode = IBV_WR_RDMA_WRITE;
-  request.wr.wr.rdma.remote_addr = to;
-  request.wr.wr.rdma.rkey = remote_key;
-  if (bytes <= inline_bytes_) request.flags = IBV_SEND_INLINE;
-  return request;
+Request Link::request(std::size_t bytes, std::size_t lane) const {
+  const Operation& does = operation();
+  Request made;
+  const auto& local = does.verb == Verb::kRead ? receive_area() : send_area();
+  made.sge.addr = reinterpret_cast<std::uint64_t>(local.data());
+  made.sge.length = static_cast<std::uint32_t>(bytes);
+  made.sge.lkey = local_key();
+  made.wr.num_sge = 1;
+  made.wr.opcode = does.opcode;
+  if (does.is_atomic()) {
+    made.wr.wr.atomic.remote_addr = peer_.data_address();
+    made.wr.wr.atomic.rkey = peer_.data_key();
+    made.wr.wr.atomic.compare_add = does.verb == Verb::kFetchAdd ? 1 : 0;
+    made.wr.wr.atomic.swap = 1;
+  } else if (does.is_aimed()) {
+    made.wr.wr.rdma.remote_addr =
+        does.verb == Verb::kRead ? peer_.source_address() : peer_.data_address();
+    made.wr.wr.rdma.rkey = peer_.data_key();
+  } else if (options_.transport == IBV_QPT_UD) {
+    made.wr.wr.ud.ah = addresses_[lane].get();
+    made.wr.wr.ud.remote_qpn = peer_.queue_pair_numbers(static_cast<int>(lane));
+    made.wr.wr.ud.remote_qkey = kDatagramKey;
+  }
+  if (!does.fetches && bytes > 0 && bytes <= inline_bytes_) made.flags = IBV_SEND_INLINE;
+  return made;
 }
 
 std::size_t Link::common_area_bytes() const {

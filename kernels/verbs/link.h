@@ -1,17 +1,24 @@
-// One reliable connection between the two ranks of a task: a port, a send and a receive area in
-// host memory, a completion queue and a queue pair.
+// The connection between the two ranks of a task: a port, a send and a receive area in host memory,
+// completion queues, and one or more queue pairs ("lanes"), beside a reliable one for control
+// words.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "kernels/core/kernel.h"
 #include "kernels/memory/host_buffer.h"
+#include "kernels/verbs/addressing.h"
 #include "kernels/verbs/device.h"
 #include "kernels/verbs/handles.h"
+#include "kernels/verbs/operation.h"
 #include "kernels/verbs/peer.pb.h"
+#include "kernels/verbs/queue_pair.h"
+#include "kernels/verbs/receive_queue.h"
 #include "kernels/verbs/send_queue.h"
 
 namespace railgauge::verbs {
@@ -19,57 +26,87 @@ namespace railgauge::verbs {
 class Link {
  public:
   struct Options {
-    std::size_t area_bytes = 0;  // of the send and of the receive area
-    std::uint32_t send_depth = 1;
+    Verb verb = Verb::kWrite;
+    ibv_qp_type transport = IBV_QPT_RC;
+    std::size_t area_bytes = 0;       // of the send and of the receive area, without GRHs
+    std::size_t largest_bytes = 0;    // of a message
+    std::uint32_t lanes = 1;          // queue pairs
+    std::uint32_t send_depth = 1;     // of each lane
+    std::uint32_t receive_depth = 0;  // of each lane, or of the shared queue
+    std::uint32_t inline_bytes = 0;
+    bool shares_receives = false;
+    bool sleeps = false;  // completions are waited for by events
     bool relaxed_ordering = false;
   };
   // Opens the context's endpoint and makes everything that needs no peer. Reads the parameters of
-  // connection_parameters().
-  static Result<Link> open(const Context& context, const Options& options);
+  // add_connection. It stays where it is: queues point into it.
+  static Result<std::unique_ptr<Link>> open(const Context& context, const Options& options);
 
-  // Registers more memory for this connection; `strict` memory takes no relaxed ordering.
-  [[nodiscard]] Result<MemoryRegionHandle> register_memory(std::span<std::byte> memory,
-                                                           bool relaxed_ordering) const;
-
-  // Swaps addresses with the peer and brings the queue pair to RTS. Both ranks return well or
+  // Swaps addresses with the peer and brings the queue pairs to RTS. Both ranks return well or
   // neither does.
   Status connect(const Context& context, Group& group);
 
   // What holds for this connection, for Started. After connect.
   void report_facts(Reporter& reporter) const;
 
-  // A write of `bytes` from `from` (in the send area) to `to` in the peer's receive area.
-  [[nodiscard]] WriteRequest write_request(std::size_t bytes) const;
-  // The same from other registered memory.
-  [[nodiscard]] WriteRequest write_request(const void* from, std::uint32_t local_key,
-                                           std::size_t bytes, std::uint64_t to,
-                                           std::uint32_t remote_key) const;
+  // One of the operation's posts on `lane`: `bytes` between the beginnings of the areas.
+  [[nodiscard]] Request request(std::size_t bytes, std::size_t lane = 0) const;
+
+  // For what a control channel needs beside: more memory, which takes no relaxed ordering.
+  [[nodiscard]] Result<MemoryRegionHandle> register_memory(std::span<std::byte> memory, int access,
+                                                           bool relaxed_ordering = false) const;
+  [[nodiscard]] ibv_pd* domain() const { return domain_.get(); }
+  Result<CompletionQueueHandle> make_completions(std::uint32_t entries,
+                                                 ibv_comp_channel* channel) const;
 
   [[nodiscard]] std::span<std::byte> send_area() const;
   [[nodiscard]] std::span<std::byte> receive_area() const;
+  [[nodiscard]] std::uint32_t local_key() const { return region_.get()->lkey; }
   // What both ranks' areas hold: pages differ between machines.
   [[nodiscard]] std::size_t common_area_bytes() const;
-  [[nodiscard]] SendQueue& queue() { return queue_; }
+  [[nodiscard]] const Operation& operation() const { return operation_of(options_.verb); }
+  [[nodiscard]] const Options& options() const { return options_; }
+  [[nodiscard]] bool is_reliable() const { return options_.transport == IBV_QPT_RC; }
+  [[nodiscard]] std::size_t grh_bytes() const {
+    return options_.transport == IBV_QPT_UD ? kGrhBytes : 0;
+  }
+  [[nodiscard]] SendQueue& sends() { return sends_; }
+  [[nodiscard]] ReceiveQueue& receives() { return receives_; }
+  [[nodiscard]] Waiting& waiting() { return waiting_; }
   [[nodiscard]] const Device& device() const { return device_; }
   [[nodiscard]] PeerAddress& mine() { return mine_; }  // to add to, before connect
   [[nodiscard]] const PeerAddress& peer() const { return peer_; }
-  [[nodiscard]] std::uint32_t inline_bytes() const { return inline_bytes_; }
+  [[nodiscard]] Introduction introduction(const Params& params, int access) const {
+    return {device_, params, addressing_, mine_, peer_, access};
+  }
 
  private:
-  Status create_queues(std::uint32_t inline_wanted, std::uint32_t depth);
-  Status create_queue_pair(std::uint32_t inline_bytes, std::uint32_t depth);
+  Link() = default;
+  Status check_sizes(std::size_t mtu_bytes) const;
+  Status choose_mtu(const Params& params);
+  Status make_memory();
+  Status make_queues();
+  Status make_lanes();
+  void describe(const Params& params);
   Status check_peer(const Context& context) const;
-  Status bring_up(const Context& context);
-  Status modify(ibv_qp_attr& attributes, int mask, std::string_view to) const;
+  Status bring_up_lanes(const Context& context);
 
-  Device device_;  // members are released in reverse: queue pair first, device last
+  Options options_;
+  Device device_;  // members are released in reverse: queue pairs first, device last
   ProtectionDomainHandle domain_;
   HostBuffer buffer_;
   MemoryRegionHandle region_;
-  CompletionQueueHandle completions_;
-  QueuePairHandle queue_pair_;
-  SendQueue queue_;
-  GidEntry gid_;
+  ChannelHandle send_channel_;
+  ChannelHandle receive_channel_;
+  CompletionQueueHandle send_completions_;
+  CompletionQueueHandle receive_completions_;
+  SharedReceivesHandle shared_receives_;
+  std::vector<QueuePairHandle> queue_pairs_;
+  std::vector<AddressHandle> addresses_;  // of datagrams, one a lane
+  Waiting waiting_;
+  SendQueue sends_;
+  ReceiveQueue receives_;
+  Addressing addressing_;
   std::uint32_t inline_bytes_ = 0;
   unsigned mtu_bytes_ = 0;
   PeerAddress mine_;

@@ -1,10 +1,11 @@
-// The timed loops of write latency, for both sides. Nothing in them allocates or makes a system
-// call where the TSC is the clock.
+// The timed loops of latency, for both sides. Nothing in them allocates or makes a system call
+// where the TSC is the clock and completions are polled.
 #pragma once
 
 #include <cstdint>
 
 #include "kernels/core/clock.h"
+#include "kernels/verbs/receive_queue.h"
 #include "kernels/verbs/report.h"
 #include "kernels/verbs/send_queue.h"
 
@@ -12,27 +13,49 @@ namespace railgauge::verbs {
 
 // One side's part in a volley; plain values for the timed loop.
 struct Volley {
-  WriteRequest request;
+  Request request;
   std::uint8_t* last_out = nullptr;  // last byte of the message in the send area
   std::uint8_t* last_in = nullptr;   // last byte of the peer's message in the receive area
   std::uint64_t signal_every = 1;
   double added_cost = 0;
+  bool counts_up = false;  // compare-and-swap: each expects what the one before left
 };
 
-// Posts message number `turn`; waits for completions where it asks for one.
+// How a side learns that ball number `turn` has come. A write's: by the last byte of the message,
+// which adapters place last.
+struct ByMemory {
+  const std::uint8_t* last_in = nullptr;
+  [[nodiscard]] bool wait(SendQueue& queue, std::uint64_t turn) const {
+    return queue.wait_for_byte(last_in, static_cast<std::uint8_t>(turn));
+  }
+  [[nodiscard]] bool give_back() const { return true; }
+};
+// A message's that uses up a receive: by its completion. The receive is given out again while the
+// next ball flies.
+struct ByReceive {
+  ReceiveQueue& receives;
+  [[nodiscard]] bool wait(SendQueue& queue, std::uint64_t) const {
+    return receives.wait_one(queue);
+  }
+  [[nodiscard]] bool give_back() const { return receives.give_back(); }
+};
+
+// Posts message number `turn`; waits for completions where it asks for one. A tail without a
+// completion is carried into the next batch.
 inline bool serve_ball(SendQueue& queue, Volley& volley, std::uint64_t turn) {
   __atomic_store_n(volley.last_out, static_cast<std::uint8_t>(turn), __ATOMIC_RELAXED);
-  const bool signalled = turn % volley.signal_every == 0;
+  const bool signalled = queue.lane(0).unsignalled + 1 >= volley.signal_every;
   return queue.post(volley.request, signalled) && (!signalled || queue.wait_retired());
 }
 
 // The initiator's timed loop: `count` round trips, count + 1 stamps.
-inline bool initiate(SendQueue& queue, Volley& volley, const TickClock& clock, std::uint64_t count,
-                     std::uint64_t* stamps) {
+template <class Arrival>
+bool initiate(SendQueue& queue, Volley& volley, const Arrival& arrival, const TickClock& clock,
+              std::uint64_t count, std::uint64_t* stamps) {
   for (std::uint64_t i = 0; i < count; ++i) {
     stamps[i] = clock.ticks();
     if (!serve_ball(queue, volley, i + 1)) return false;
-    if (!queue.wait_for_byte(volley.last_in, static_cast<std::uint8_t>(i + 1))) return false;
+    if (!arrival.give_back() || !arrival.wait(queue, i + 1)) return false;
     if (volley.added_cost > 0) [[unlikely]]
       add_cost(clock, stamps[i], volley.added_cost);
   }
@@ -41,11 +64,30 @@ inline bool initiate(SendQueue& queue, Volley& volley, const TickClock& clock, s
 }
 
 // The target's side of it.
-inline bool answer(SendQueue& queue, Volley& volley, std::uint64_t count) {
+template <class Arrival>
+bool answer(SendQueue& queue, Volley& volley, const Arrival& arrival, std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) {
-    if (!queue.wait_for_byte(volley.last_in, static_cast<std::uint8_t>(i + 1))) return false;
-    if (!serve_ball(queue, volley, i + 1)) return false;
+    if (!arrival.wait(queue, i + 1)) return false;
+    if (!serve_ball(queue, volley, i + 1) || !arrival.give_back()) return false;
   }
+  return true;
+}
+
+// Where the target's CPU takes no part: `count` operations, one after the other, each from its post
+// to its completion.
+inline bool complete_each(SendQueue& queue, Volley& volley, const TickClock& clock,
+                          std::uint64_t count, std::uint64_t* stamps) {
+  for (std::uint64_t i = 0; i < count; ++i) {
+    stamps[i] = clock.ticks();
+    if (!queue.post(volley.request, true) || !queue.wait_retired()) return false;
+    if (volley.counts_up) {
+      ++volley.request.wr.wr.atomic.compare_add;
+      ++volley.request.wr.wr.atomic.swap;
+    }
+    if (volley.added_cost > 0) [[unlikely]]
+      add_cost(clock, stamps[i], volley.added_cost);
+  }
+  stamps[count] = clock.ticks();
   return true;
 }
 

@@ -5,7 +5,7 @@
 
 #include "kernels/fakes/null_queue.h"
 #include "kernels/verbs/ping_pong.h"
-#include "kernels/verbs/write_stream.h"
+#include "kernels/verbs/stream.h"
 
 namespace railgauge::verbs {
 namespace {
@@ -18,10 +18,22 @@ const TickClock& bench_clock() {
   return clock;
 }
 
+const std::array kOneRequest{Request{}};
+
+// A send queue over one that completes at once.
+struct Quick {
+  explicit Quick(fake::NullQueue& null) {
+    waiting.set_limits(bench_clock(), monotonic_now_ns() + kFarNs, kFarNs);
+    const std::array raw{null.queue_pair()};
+    queue = SendQueue(waiting, {null.completions()}, raw);
+  }
+  Waiting waiting;
+  SendQueue queue;
+};
+
 void round_trip(benchmark::State& state) {
   fake::NullQueue null;
-  SendQueue queue(null.queue_pair(), null.completions(), "null");
-  queue.set_limits(bench_clock(), monotonic_now_ns() + kFarNs, kFarNs);
+  Quick quick(null);
   std::uint8_t out = 0;
   std::uint8_t in = 0;
   std::array<std::uint64_t, kRounds + 1> stamps{};
@@ -31,7 +43,8 @@ void round_trip(benchmark::State& state) {
   null.answer_in(&in);
   for (auto _ : state) {
     in = 0;
-    benchmark::DoNotOptimize(initiate(queue, volley, bench_clock(), kRounds, stamps.data()));
+    benchmark::DoNotOptimize(
+        initiate(quick.queue, volley, ByMemory{&in}, bench_clock(), kRounds, stamps.data()));
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRounds));
 }
@@ -39,15 +52,15 @@ BENCHMARK(round_trip);
 
 void streamed_write(benchmark::State& state) {
   fake::NullQueue null;
-  SendQueue queue(null.queue_pair(), null.completions(), "null");
-  queue.set_limits(bench_clock(), monotonic_now_ns() + kFarNs, kFarNs);
+  Quick quick(null);
   const auto signal_every = static_cast<std::uint64_t>(state.range(0));
-  WriteStream stream(queue, bench_clock(), WriteRequest{},
-                     {.depth = 128, .signal_every = signal_every}, Slots{});
+  const auto post_list = static_cast<std::uint64_t>(state.range(1));
+  Stream stream(quick.queue, bench_clock(), kOneRequest,
+                {.depth = 128, .signal_every = signal_every, .post_list = post_list}, {});
   for (auto _ : state) benchmark::DoNotOptimize(stream.top_up() && stream.retire() > 0);
   state.SetItemsProcessed(static_cast<std::int64_t>(null.posts()));
 }
-BENCHMARK(streamed_write)->Arg(1)->Arg(32)->Arg(100);
+BENCHMARK(streamed_write)->Args({1, 1})->Args({32, 1})->Args({100, 1})->Args({32, 16});
 
 }  // namespace
 }  // namespace railgauge::verbs

@@ -19,7 +19,8 @@
 
 #include "kernels/fakes/null_queue.h"
 #include "kernels/verbs/ping_pong.h"
-#include "kernels/verbs/write_stream.h"
+#include "kernels/verbs/stream.h"
+#include "kernels/verbs/time_slots.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true;  // a sanitizer allocates and calls the system by itself
@@ -53,11 +54,22 @@ const TickClock& test_clock() {
   return clock;
 }
 
-// Both loops over a queue that answers at once, with their waits limited as in a task.
+// A send queue over one that completes at once, with its waits limited as in a task.
+struct Quick {
+  explicit Quick(fake::NullQueue& null) {
+    waiting.set_limits(test_clock(), monotonic_now_ns() + kFarNs, kFarNs);
+    const std::array raw{null.queue_pair()};
+    queue = SendQueue(waiting, {null.completions()}, raw);
+  }
+  Waiting waiting;
+  SendQueue queue;
+};
+const std::array kOneRequest{Request{}};
+
+// The loops over a queue that answers at once, with their waits limited as in a task.
 class Loops {
  public:
   Loops() {
-    queue_.set_limits(test_clock(), monotonic_now_ns() + kFarNs, kFarNs);
     volley_.last_out = &out_;
     volley_.last_in = &in_;
     volley_.signal_every = 3;
@@ -73,11 +85,19 @@ class Loops {
   bool play() {
     in_ = 0;
     null_.answer_in(&in_);
-    const bool played = initiate(queue_, volley_, test_clock(), kRounds, stamps_.data());
+    const bool played =
+        initiate(quick_.queue, volley_, ByMemory{&in_}, test_clock(), kRounds, stamps_.data());
     null_.answer_in(nullptr);
     return played;
   }
+  bool complete() {
+    return complete_each(quick_.queue, volley_, test_clock(), kRounds, stamps_.data());
+  }
   bool cut_windows() { return meter_.batch(kWindows); }
+  bool count_slots() {
+    slots_.begin_ticks = test_clock().ticks();
+    return count_in(slots_, stream_, nullptr, test_clock());
+  }
 
   [[nodiscard]] std::uint64_t posts() const { return null_.posts(); }
   [[nodiscard]] const auto& stamps() const { return stamps_; }
@@ -85,14 +105,18 @@ class Loops {
 
  private:
   fake::NullQueue null_;
-  SendQueue queue_{null_.queue_pair(), null_.completions(), "null"};
+  Quick quick_{null_};
   Volley volley_;
   std::uint8_t out_ = 0;
   std::uint8_t in_ = 0;
   std::array<std::uint64_t, kRounds + 1> stamps_{};
-  WriteStream stream_{
-      queue_, test_clock(), WriteRequest{}, {.depth = 128, .signal_every = 32}, Slots{}};
-  WindowMeter meter_{stream_, test_clock(), 64, false};
+  Stream stream_{quick_.queue,
+                 test_clock(),
+                 kOneRequest,
+                 {.depth = 128, .signal_every = 32, .post_list = 4},
+                 {}};
+  WindowMeter meter_{stream_, test_clock(), 64, 0};
+  TimeSlots slots_{.slot_ticks = 1'000'000, .counts = std::vector<std::uint32_t>(3)};
 };
 
 // From here on any system call but exit kills this process. (Not the kernel's strict mode: that one
@@ -122,8 +146,10 @@ TEST_F(TimedLoops, AllocateNothing) {
   const std::uint64_t before = g_allocations;
   const std::uint64_t posts_before = loops.posts();
   EXPECT_TRUE(loops.play());
-  EXPECT_EQ(g_allocations, before);
   EXPECT_EQ(loops.posts() - posts_before, kRounds);
+  EXPECT_TRUE(loops.complete());
+  EXPECT_TRUE(loops.count_slots());
+  EXPECT_EQ(g_allocations, before);
   EXPECT_GT(loops.stamps().back(), loops.stamps().front());
 }
 
@@ -136,7 +162,8 @@ TEST_F(TimedLoops, CallTheSystemNeverWhereTheTscIsTheClock) {
   ASSERT_GE(child, 0);
   if (child == 0) {
     enter_jail();
-    const bool well = balls.play() && windows.cut_windows();
+    const bool well =
+        balls.play() && balls.complete() && windows.cut_windows() && windows.count_slots();
     syscall(SYS_exit, well ? 0 : 1);
   }
   int status = 0;
@@ -162,11 +189,10 @@ TEST_F(TimedLoops, TheJailWouldNoticeASystemCall) {
 TEST(WindowMeter, CountsEachWriteOfAFixedNumberOnce) {
   for (const std::uint64_t writes : {1U, 31U, 32U, 33U, 250U, 333U}) {
     fake::NullQueue null;
-    SendQueue queue(null.queue_pair(), null.completions(), "null");
-    queue.set_limits(test_clock(), monotonic_now_ns() + kFarNs, kFarNs);
-    WriteStream stream(queue, test_clock(), WriteRequest{},
-                       {.depth = 128, .signal_every = 32, .writes = writes}, Slots{});
-    WindowMeter meter(stream, test_clock(), 32, true);
+    Quick quick(null);
+    Stream stream(quick.queue, test_clock(), kOneRequest,
+                  {.depth = 128, .signal_every = 32, .writes = writes}, {});
+    WindowMeter meter(stream, test_clock(), 32, writes);
     const std::uint64_t windows = (writes + 31) / 32;
     ASSERT_TRUE(meter.batch(1));
     ASSERT_TRUE(meter.batch(windows - 1));
@@ -174,7 +200,7 @@ TEST(WindowMeter, CountsEachWriteOfAFixedNumberOnce) {
     for (const Window& window : meter.last(windows)) counted += window.writes;
     EXPECT_EQ(counted, writes);
     EXPECT_EQ(null.posts(), writes);
-    EXPECT_EQ(queue.in_flight(), 0U);
+    EXPECT_EQ(quick.queue.in_flight(), 0U);
   }
 }
 
@@ -186,7 +212,7 @@ TEST(WindowMeter, AnOpenEndedWindowHoldsAtLeastItsWrites) {
   }
 }
 
-TEST(WriteStream, SmallMessagesMoveThroughTheAreaAndComeBack) {
+TEST(Stream, SmallMessagesMoveThroughTheAreaAndComeBack) {
   struct Seen {
     ibv_context context{};
     ibv_qp qp{};
@@ -198,27 +224,67 @@ TEST(WriteStream, SmallMessagesMoveThroughTheAreaAndComeBack) {
   };
   seen.qp.context = &seen.context;
   seen.qp.qp_context = &seen;
-  SendQueue queue(&seen.qp, nullptr, "seen");
-  WriteRequest request;
-  request.sge.length = 100;  // two cache lines
-  WriteStream stream(queue, test_clock(), request, {.depth = 5, .signal_every = 5},
-                     slots_in(512, request.sge.length));
+  Waiting waiting;
+  const std::array raw{&seen.qp};
+  SendQueue queue(waiting, {}, raw);
+  std::array<Request, 1> requests{};
+  requests[0].sge.length = 100;  // two cache lines
+  Stream stream(queue, test_clock(), requests, {.depth = 5, .signal_every = 5},
+                {.slots = slots_in(512, requests[0].sge.length)});
   ASSERT_TRUE(stream.top_up());
   EXPECT_EQ(seen.addresses, (std::vector<std::uint64_t>{0, 128, 256, 384, 0}));
 }
 
-TEST(WriteStream, EndsWithAnEmptyQueueAlsoWhereAGroupHasNoCompletion) {
+TEST(Stream, EndsWithAnEmptyQueueAlsoWhereAGroupHasNoCompletion) {
   fake::NullQueue null;
-  SendQueue queue(null.queue_pair(), null.completions(), "null");
-  queue.set_limits(test_clock(), monotonic_now_ns() + kFarNs, kFarNs);
-  WriteStream stream(queue, test_clock(), WriteRequest{}, {.depth = 10, .signal_every = 4},
-                     slots_in(4096, 64));
+  Quick quick(null);
+  Stream stream(quick.queue, test_clock(), kOneRequest, {.depth = 10, .signal_every = 4},
+                {.slots = slots_in(4096, 64)});
   ASSERT_TRUE(stream.top_up());
   EXPECT_EQ(stream.slots_written(), 10U);
   ASSERT_TRUE(stream.finish());
-  EXPECT_EQ(queue.in_flight(), 0U);
+  EXPECT_EQ(quick.queue.in_flight(), 0U);
   EXPECT_EQ(null.posts(), 11U);  // two had no completion
   EXPECT_EQ(stream.slots_written(), 11U);
+}
+
+TEST(Stream, SpreadsAFixedNumberOverItsLanesInChainsAndEachLaneEndsWithACompletion) {
+  struct Seen {
+    ibv_context context{};
+    std::array<ibv_qp, 3> qps{};
+    std::array<std::vector<std::pair<std::uint64_t, bool>>, 3> posts;  // address, signalled
+    std::vector<std::size_t> calls;
+  } seen;
+  seen.context.ops.post_send = [](ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr**) {
+    auto& all = *static_cast<Seen*>(qp->qp_context);
+    std::size_t chain = 0;
+    for (; wr != nullptr; wr = wr->next, ++chain)
+      all.posts[qp->qp_num].emplace_back(wr->sg_list->addr,
+                                         (wr->send_flags & IBV_SEND_SIGNALED) != 0);
+    all.calls.push_back(chain);
+    return 0;
+  };
+  std::array<ibv_qp*, 3> raw{};
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    seen.qps[i].context = &seen.context;
+    seen.qps[i].qp_context = &seen;
+    seen.qps[i].qp_num = i;
+    raw[i] = &seen.qps[i];
+  }
+  Waiting waiting;
+  SendQueue queue(waiting, {}, raw);
+  const std::array<Request, 3> requests{};
+  Stream stream(queue, test_clock(), requests,
+                {.depth = 8, .signal_every = 2, .post_list = 3, .writes = 11},
+                {.slots = {.bytes = 8, .stride_bytes = 64, .count = 2}, .each_lane_its_own = true});
+  ASSERT_TRUE(stream.top_up());
+  using Posts = std::vector<std::pair<std::uint64_t, bool>>;
+  EXPECT_EQ(seen.posts[0], (Posts{{0, false}, {64, true}, {0, false}, {64, true}}));
+  EXPECT_EQ(seen.posts[1], (Posts{{128, false}, {192, true}, {128, false}, {192, true}}));
+  EXPECT_EQ(seen.posts[2], (Posts{{256, false}, {320, true}, {256, true}}));
+  EXPECT_EQ(seen.calls, (std::vector<std::size_t>{3, 1, 3, 1, 3}));
+  EXPECT_EQ(stream.posted(), 11U);
+  EXPECT_EQ(queue.awaited(), 11U);
 }
 
 TEST(Slots, AreTheSameForAllPageSizes) {

@@ -5,7 +5,10 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -15,6 +18,20 @@ namespace {
 template <std::size_t kCount>
 std::string_view word_at(const std::array<std::string_view, kCount>& words, std::size_t index) {
   return index < kCount ? words[index] : std::string_view("unknown");
+}
+
+// Whether this thread has CAP_IPC_LOCK in effect, to which the limit does not apply; nothing where
+// the kernel does not tell.
+std::optional<bool> may_lock_any_memory() {
+  constexpr unsigned kCapIpcLock = 14;
+  constexpr std::string_view kLabel = "CapEff:";
+  std::ifstream status("/proc/thread-self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with(kLabel)) continue;
+    const std::uint64_t effective = std::strtoull(line.c_str() + kLabel.size(), nullptr, 16);
+    return (effective >> kCapIpcLock & 1U) != 0;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -106,19 +123,18 @@ Code code_of(ibv_wc_status status) {
   return silent ? Code::kUnavailable : Code::kInternal;
 }
 
-Error pinning_error(const std::string& thing, std::size_t bytes, int error) {
-  const std::string words =
-      fmt::format("{}: register {} bytes: {}", thing, bytes, errno_words(error));
+Error pinning_error(const std::string& what, int error) {
+  const std::string words = fmt::format("{}: {}", what, errno_words(error));
   rlimit limit{};
   const bool limited = getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
   const bool can_be_the_limit = error == ENOMEM || error == EPERM || error == EAGAIN;
-  if (!limited || !can_be_the_limit)
+  const std::optional<bool> exempt = may_lock_any_memory();
+  if (!limited || !can_be_the_limit || exempt.value_or(false))
     return {error == ENOMEM ? Code::kResourceExhausted : Code::kInternal, words};
   return {Code::kFailedPrecondition,
-          fmt::format("{}; locked memory is limited to {} bytes (RLIMIT_MEMLOCK) and the process "
-                      "lacks CAP_IPC_LOCK; set LimitMEMLOCK=infinity in its service or run "
-                      "`ulimit -l unlimited` before it",
-                      words, limit.rlim_cur)};
+          fmt::format("{}; locked memory is limited to {} bytes (RLIMIT_MEMLOCK){}; set "
+                      "LimitMEMLOCK=infinity in its service or run `ulimit -l unlimited` before it",
+                      words, limit.rlim_cur, exempt ? " and the process lacks CAP_IPC_LOCK" : "")};
 }
 
 }  // namespace railgauge::verbs

@@ -32,8 +32,9 @@ std::string_view blamed_side(ibv_wc_status status);
 // kUnavailable when the peer did not answer, else kInternal.
 Code code_of(ibv_wc_status status);
 
-// A call that pins memory failed with `error`. Where the limit on locked memory can be the cause,
-// kFailedPrecondition and what to set; else the errno's words alone.
-Error pinning_error(const std::string& thing, std::size_t bytes, int error);
+// A call for which the kernel pins memory failed with `error`; `what` is thing and act ("fake0:1:
+// register 4096 bytes"). Where the limit on locked memory can be the cause, kFailedPrecondition and
+// what to set; else the errno's words alone.
+Error pinning_error(const std::string& what, int error);
 
 }  // namespace railgauge::verbs

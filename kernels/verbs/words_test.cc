@@ -1,9 +1,10 @@
 #include "kernels/verbs/words.h"
 
 #include <gmock/gmock.h>
-#include <sys/resource.h>
 
 #include <cerrno>
+
+#include "kernels/fakes/locked_memory.h"
 
 namespace railgauge::verbs {
 namespace {
@@ -48,33 +49,31 @@ TEST(VerbsWords, AFailedCompletionBlamesTheSideThatCanMendIt) {
   EXPECT_EQ(code_of(IBV_WC_LOC_PROT_ERR), Code::kInternal);
 }
 
-class Pinning : public ::testing::Test {
- protected:
-  void SetUp() override { ASSERT_EQ(getrlimit(RLIMIT_MEMLOCK, &before_), 0); }
-  void TearDown() override { setrlimit(RLIMIT_MEMLOCK, &before_); }
-  void limit(rlim_t bytes) const {
-    const rlimit chosen{bytes, before_.rlim_max};
-    ASSERT_EQ(setrlimit(RLIMIT_MEMLOCK, &chosen), 0);
-  }
-  rlimit before_{};
-};
-
-TEST_F(Pinning, TellsTheLimitWhatWasAskedForAndWhatToSet) {
-  limit(65536);
+TEST(Pinning, TellsTheLimitWhatWasAskedForAndWhatToSet) {
+  const fake::LockedMemoryLimit limit(65536);
   for (const int error : {ENOMEM, EPERM}) {
-    const Error told = pinning_error("mlx5_0:1", 1 << 20, error);
+    const Error told = pinning_error("mlx5_0:1: make a queue pair of depth 128", error);
     EXPECT_EQ(told.code, Code::kFailedPrecondition);
     EXPECT_THAT(told.message,
-                ::testing::AllOf(::testing::HasSubstr("mlx5_0:1: register 1048576 bytes"),
-                                 ::testing::HasSubstr("limited to 65536 bytes (RLIMIT_MEMLOCK)"),
+                ::testing::AllOf(::testing::HasSubstr("mlx5_0:1: make a queue pair of depth 128"),
+                                 ::testing::HasSubstr("limited to 65536 bytes (RLIMIT_MEMLOCK) and "
+                                                      "the process lacks CAP_IPC_LOCK"),
                                  ::testing::HasSubstr("LimitMEMLOCK=infinity"),
                                  ::testing::HasSubstr("ulimit -l unlimited")));
   }
 }
 
-TEST_F(Pinning, DoesNotBlameTheLimitForAnotherError) {
-  limit(65536);
-  const Error told = pinning_error("mlx5_0:1", 4096, EFAULT);
+TEST(Pinning, DoesNotBlameTheLimitWhereTheProcessHasTheCapabilityThatLiftsIt) {
+  fake::LockedMemoryLimit limit(65536);
+  if (!limit.lift()) GTEST_SKIP() << "this process lacks CAP_IPC_LOCK";
+  const Error told = pinning_error("mlx5_0:1: register 4096 bytes", ENOMEM);
+  EXPECT_EQ(told.code, Code::kResourceExhausted);
+  EXPECT_THAT(told.message, ::testing::Not(::testing::HasSubstr("CAP_IPC_LOCK")));
+}
+
+TEST(Pinning, DoesNotBlameTheLimitForAnotherError) {
+  const fake::LockedMemoryLimit limit(65536);
+  const Error told = pinning_error("mlx5_0:1: register 4096 bytes", EFAULT);
   EXPECT_EQ(told.code, Code::kInternal);
   EXPECT_EQ(told.message, "mlx5_0:1: register 4096 bytes: Bad address (errno 14)");
 }

@@ -1,0 +1,380 @@
+#include "kernels/verbs/bandwidth.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/core/clock.h"
+#include "kernels/core/sampler.h"
+#include "kernels/core/units.h"
+#include "kernels/verbs/agreement.h"
+#include "kernels/verbs/areas.h"
+#include "kernels/verbs/bandwidth_points.h"
+#include "kernels/verbs/common_clock.h"
+#include "kernels/verbs/control_channel.h"
+#include "kernels/verbs/link.h"
+#include "kernels/verbs/message_sink.h"
+#include "kernels/verbs/report.h"
+#include "kernels/verbs/stream.h"
+#include "kernels/verbs/time_slots.h"
+
+namespace railgauge::verbs {
+namespace {
+
+constexpr double kWindowNs = 1e6;
+constexpr std::uint64_t kProbeGroups = 8;  // completions that size the window, at most
+constexpr std::uint64_t kMaxWindowWrites = 1U << 24U;
+constexpr std::uint64_t kMaxGroupBytes = 8U << 20U;
+constexpr std::uint64_t kWindowsInBatch = 10;
+constexpr double kLeadNs = 50e6;      // the stream runs this long before its slots begin
+constexpr double kBothNs = 1e9;       // the common interval where no duration is given
+constexpr double kMaxBothNs = 100e9;  // its slots travel through the group in one message
+
+class Bandwidth final : public Kernel {
+ public:
+  explicit Bandwidth(Verb verb) : verb_(verb) {}
+
+  Status prepare(Context& context) override {
+    const Params& params = context.params;
+    Link::Options options = link_options(params, verb_);
+    const Operation& does = operation_of(options.verb);
+    sizes_ =
+        does.is_atomic() ? std::vector{std::uint64_t{kAtomicBytes}} : params.bytes_list("sizes");
+    both_ = params.text("direction") == "both";
+    duration_ns_ = params.duration_ns("duration");
+    RG_TRY_OK(read_plan(params));
+    if (both_ && duration_ns_ == 0) duration_ns_ = kBothNs;
+    options_ = RG_TRY(sampler_options(params));
+    options_.batch = kWindowsInBatch;
+    options.lanes = static_cast<std::uint32_t>(params.integer("qps"));
+    options.send_depth = static_cast<std::uint32_t>(plan_.depth);
+    options.largest_bytes = *std::ranges::max_element(sizes_);
+    options.area_bytes = area_bytes_for(does, options.largest_bytes, options.lanes);
+    options.sleeps = params.text("poll") == "events";
+    if (!does.is_atomic()) options.relaxed_ordering = params.boolean("relaxed_ordering");
+    if (does.takes_receive)
+      options.receive_depth = static_cast<std::uint32_t>(params.integer("receive_depth"));
+    if (does.verb == Verb::kSend) options.shares_receives = params.boolean("srq");
+    link_ = RG_TRY(Link::open(context, options));
+    if (does.takes_receive || both_) control_ = RG_TRY(ControlChannel::open(*link_));
+    return {};
+  }
+
+  Status connect(Context& context, Group& group) override {
+    rank_ = group.rank();
+    RG_TRY_OK(link_->connect(context, group));
+    if (control_) RG_TRY_OK(control_->connect(context, *link_, group));
+    link_->report_facts(context.reporter);
+    return {};
+  }
+
+  Status measure(Context& context, Group& group) override {
+    link_->waiting().set_limits(tick_clock(context), context.deadline_monotonic_ns,
+                                context.params.duration_ns("stall_timeout"));
+    for (std::size_t i = 0; i < sizes_.size(); ++i) RG_TRY_OK(measure_size(context, group, i));
+    return {};
+  }
+
+ private:
+  // What one size came to on this rank.
+  struct Outcome {
+    PeerStatus told;
+    std::optional<Measured> measured;
+    TimeSlots slots;
+    double uncertainty_ns = 0;
+  };
+
+  Status read_plan(const Params& params);
+  [[nodiscard]] Stream::Plan plan_of(std::size_t size_index) const;
+  [[nodiscard]] std::vector<Request> requests(std::size_t size_index) const;
+  [[nodiscard]] Stream::Aim aim_of(const Layout& layout) const;
+  Status measure_size(Context& context, Group& group, std::size_t size_index);
+  Status run_own_part(Context& context, std::size_t size_index, const Layout& layout,
+                      Outcome& outcome);
+  Status sample(Context& context, std::size_t size_index, Stream& stream, Outcome& outcome);
+  Status count_slots(Context& context, Stream& stream, Outcome& outcome);
+  Status end_common(const TickClock& clock, Stream& stream, Outcome& outcome);
+  Result<std::uint64_t> choose_window(const TickClock& clock, Stream& stream,
+                                      std::uint64_t signal_every);
+  Status verify(const Layout& layout, std::size_t size_index,
+                const std::vector<PeerStatus>& told) const;
+  Status report(Context& context, std::size_t size_index, Outcome& outcome,
+                const std::vector<PeerStatus>& told) const;
+
+  [[nodiscard]] tl::unexpected<Error> failure() const {
+    return tl::unexpected(link_->waiting().failure());
+  }
+  // Whether this rank posts the stream; the other one's CPU stays idle where it can.
+  [[nodiscard]] bool streams() const { return both_ || rank_ == 0; }
+
+  Verb verb_;
+  std::vector<std::uint64_t> sizes_;
+  SamplerOptions options_;
+  Stream::Plan plan_;
+  bool both_ = false;
+  double duration_ns_ = 0;
+  std::unique_ptr<Link> link_;
+  std::optional<ControlChannel> control_;  // after the link, whose domain it is registered in
+  std::uint32_t rank_ = 0;
+};
+
+Status Bandwidth::read_plan(const Params& params) {
+  const auto number = [&params](std::string_view name) {
+    return static_cast<std::uint64_t>(params.integer(name));
+  };
+  plan_ = {.depth = number("depth"),
+           .signal_every = number("signal_every"),
+           .post_list = number("post_list"),
+           .writes = number("iterations"),
+           .added_cost = params.number("added_cost_fraction")};
+  if (plan_.signal_every > plan_.depth)
+    return fail(Code::kInvalidArgument,
+                fmt::format("parameter signal_every: {} is above depth, which is {}: the queue "
+                            "would fill before the first completion",
+                            plan_.signal_every, plan_.depth));
+  if (plan_.signal_every + plan_.post_list > plan_.depth + 1)
+    return fail(Code::kInvalidArgument,
+                fmt::format("parameter post_list: {} and signal_every {} need a depth of {} or "
+                            "more, and depth is {}",
+                            plan_.post_list, plan_.signal_every,
+                            plan_.signal_every + plan_.post_list - 1, plan_.depth));
+  const auto without = [&](std::string_view other) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("parameter {}: is not for a stretch of time; leave it out, or leave "
+                            "out {}",
+                            other, both_ ? "direction both" : "duration"));
+  };
+  if (!both_ && duration_ns_ == 0) return {};
+  if (plan_.writes != 0) return without("iterations");
+  if (plan_.added_cost > 0) return without("added_cost_fraction");
+  if (duration_ns_ != 0 && duration_ns_ < kSlotNs)
+    return fail(Code::kInvalidArgument,
+                fmt::format("parameter duration: {} is shorter than a slot, which is 10 ms",
+                            canonical_duration(duration_ns_)));
+  if (!both_) return {};
+  if (duration_ns_ > kMaxBothNs)
+    return fail(Code::kInvalidArgument,
+                fmt::format("parameter duration: {} is above {}, the most for direction both",
+                            canonical_duration(duration_ns_), canonical_duration(kMaxBothNs)));
+  if (params.text("poll") == "events")
+    return fail(Code::kInvalidArgument,
+                "parameter poll: events is not for direction both, where each side has two queues "
+                "to look at; take busy");
+  return {};
+}
+
+// Of one size: a group of huge messages would not complete within the stall limit or the cap.
+Stream::Plan Bandwidth::plan_of(std::size_t size_index) const {
+  Stream::Plan plan = plan_;
+  plan.signal_every =
+      std::clamp<std::uint64_t>(kMaxGroupBytes / sizes_[size_index], 1, plan.signal_every);
+  return plan;
+}
+
+std::vector<Request> Bandwidth::requests(std::size_t size_index) const {
+  std::vector<Request> all;
+  for (std::uint32_t lane = 0; lane < link_->options().lanes; ++lane)
+    all.push_back(link_->request(sizes_[size_index], lane));
+  return all;
+}
+
+Stream::Aim Bandwidth::aim_of(const Layout& layout) const {
+  const Operation& does = link_->operation();
+  return {.slots = layout.source,
+          .each_lane_its_own = does.is_atomic(),
+          .is_remote = does.is_aimed(),
+          .counts_laps = does.verb == Verb::kCompareSwap};
+}
+
+Status Bandwidth::measure_size(Context& context, Group& group, std::size_t size_index) {
+  const bool verified = context.params.boolean("verify");
+  const Layout layout = stream_layout(*link_, sizes_[size_index]);
+  set_up_areas(*link_, layout, size_index, rank_);
+  Status here;
+  if (link_->operation().takes_receive)
+    here = renew_receives(*link_, layout.target,
+                          {.sends = streams(), .receives = both_ || rank_ == 1}, size_index > 0);
+  RG_TRY_OK(agree(group, here, seconds_left(context)));
+  Outcome outcome;
+  here = run_own_part(context, size_index, layout, outcome);
+  if (!here && control_) control_->abort();
+  const auto told = RG_TRY(agree_on(group, here, outcome.told, seconds_left(context)));
+  if (verified) RG_TRY_OK(agree(group, verify(layout, size_index, told), seconds_left(context)));
+  if (rank_ != 0) return {};
+  return report(context, size_index, outcome, told);
+}
+
+// The passive target of writes, reads and atomics sleeps in the group until the initiator has
+// measured: its CPU takes no part, and a lost initiator ends it at once.
+Status Bandwidth::run_own_part(Context& context, std::size_t size_index, const Layout& layout,
+                               Outcome& outcome) {
+  const bool takes = link_->operation().takes_receive;
+  if (!streams()) {
+    if (!takes) return {};
+    if (!sink_messages(*link_, *control_, tick_clock(context))) return failure();
+    outcome.told.set_arrived(link_->receives().arrived());
+    return {};
+  }
+  const std::vector<Request> made = requests(size_index);
+  Stream stream(link_->sends(), tick_clock(context), made, plan_of(size_index), aim_of(layout));
+  RG_TRY_OK(duration_ns_ > 0 ? count_slots(context, stream, outcome)
+                             : sample(context, size_index, stream, outcome));
+  if (both_) RG_TRY_OK(end_common(tick_clock(context), stream, outcome));
+  if (!stream.finish()) return failure();
+  RG_CHECK(link_->sends().in_flight() == 0);  // else the next size would count these
+  outcome.told.set_posted(stream.posted());
+  outcome.told.set_slots_written(stream.slots_written());
+  if (!both_ && takes && !control_->send(ControlWord::of(Order::kDone, stream.posted())))
+    return failure();
+  return {};
+}
+
+// How many posts make a window: whole groups, for about kWindowNs.
+Result<std::uint64_t> Bandwidth::choose_window(const TickClock& clock, Stream& stream,
+                                               std::uint64_t signal_every) {
+  if (!stream.top_up() || stream.retire() < 0 || !stream.top_up()) return failure();
+  const std::uint64_t begin = clock.ticks();
+  std::uint64_t writes = 0;
+  double spent_ns = 0;
+  while (writes < kProbeGroups * signal_every && spent_ns < kWindowNs) {
+    const std::int64_t retired = stream.retire();
+    if (retired < 0 || !stream.top_up()) return failure();
+    writes += static_cast<std::uint64_t>(retired);
+    spent_ns = clock.to_ns(clock.ticks() - begin);
+  }
+  const double group_ns =
+      std::max(1.0, spent_ns) * static_cast<double>(signal_every) / static_cast<double>(writes);
+  const auto groups = static_cast<std::uint64_t>(std::ceil(kWindowNs / group_ns));
+  return std::clamp(groups * signal_every, signal_every, std::max(signal_every, kMaxWindowWrites));
+}
+
+Status Bandwidth::sample(Context& context, std::size_t size_index, Stream& stream,
+                         Outcome& outcome) {
+  const TickClock& clock = tick_clock(context);
+  const Stream::Plan plan = plan_of(size_index);
+  // Of a fixed number: a group of each lane, since lanes complete in bursts.
+  const std::uint64_t window_writes = plan.writes != 0
+                                          ? plan.signal_every * link_->options().lanes
+                                          : RG_TRY(choose_window(clock, stream, plan.signal_every));
+  WindowMeter meter(stream, clock, window_writes, plan.writes);
+  const auto bytes = static_cast<double>(sizes_[size_index]);
+  SamplerOptions options = options_;
+  options.fixed_samples = (plan.writes + window_writes - 1) / window_writes;
+  Sampler sampler(context.clock, options);
+  Sampled sampled = RG_TRY(sampler.run([&](std::uint64_t count,
+                                           std::vector<double>& out) -> Status {
+    if (!link_->waiting().before_deadline() || !meter.batch(count)) return failure();
+    for (const Window& window : meter.last(count))
+      out.push_back(bytes * static_cast<double>(window.writes) / (clock.to_ns(window.ticks) / 1e9));
+    return {};
+  }));
+  const auto kept = meter.last(sampled.samples.size());
+  outcome.measured = measured_by_windows(clock, std::move(sampled), kept, window_writes);
+  return {};
+}
+
+// A stretch of time, which both ranks share where both stream.
+Status Bandwidth::count_slots(Context& context, Stream& stream, Outcome& outcome) {
+  const TickClock& clock = tick_clock(context);
+  const auto lead = static_cast<std::uint64_t>(kLeadNs / clock.ns_per_tick());
+  CommonBegin begin{clock.ticks() + lead, 0};
+  if (both_ && !agree_on_begin(*control_, clock, rank_, kLeadNs, begin)) return failure();
+  TimeSlots& slots = outcome.slots;
+  slots.begin_ticks = begin.ticks;
+  slots.slot_ticks = static_cast<std::uint64_t>(kSlotNs / clock.ns_per_tick());
+  slots.counts.resize(static_cast<std::size_t>(duration_ns_ / kSlotNs));
+  if (seconds_left(context) * 1e9 < kLeadNs + duration_ns_)
+    return fail(Code::kDeadlineExceeded,
+                fmt::format("parameter duration: {} ends after the task's deadline",
+                            canonical_duration(duration_ns_)));
+  ReceiveQueue* const receives =
+      both_ && link_->operation().takes_receive ? &link_->receives() : nullptr;
+  if (!count_in(slots, stream, receives, clock)) return failure();
+  outcome.uncertainty_ns = begin.uncertainty_ns;
+  outcome.told.set_longest_stall_ns(
+      static_cast<std::uint64_t>(clock.to_ns(slots.longest_stall_ticks)));
+  if (both_) outcome.told.mutable_counts()->Assign(slots.counts.begin(), slots.counts.end());
+  return {};
+}
+
+// Both sides' last messages, each of which may wait for a receive of the other side's.
+Status Bandwidth::end_common(const TickClock& clock, Stream& stream, Outcome& outcome) {
+  if (!link_->operation().takes_receive) return {};
+  if (!stream.close() || !finish_and_sink(*link_, *control_, clock, stream.posted()))
+    return failure();
+  outcome.told.set_arrived(link_->receives().arrived());
+  return {};
+}
+
+// This rank as the target of the other's stream, and as the initiator of its own.
+Status Bandwidth::verify(const Layout& layout, std::size_t size_index,
+                         const std::vector<PeerStatus>& told) const {
+  const std::uint32_t other = 1 - rank_;
+  Brought brought{.size_index = size_index, .from = other};
+  if (streams()) {
+    brought.slots = told[rank_].slots_written();
+    RG_TRY_OK(verify_fetched(*link_, layout, brought));
+  }
+  if (!both_ && rank_ == 0) return {};
+  brought.posted = told[other].posted();
+  brought.slots = told[other].slots_written();
+  if (link_->operation().verb == Verb::kSend)
+    brought.slots = slots_reached(*link_, layout.target, told[rank_].arrived());
+  if (!link_->is_reliable() && brought.slots == 0) return {};  // report() says that all is lost
+  return verify_target(*link_, layout, brought);
+}
+
+Status Bandwidth::report(Context& context, std::size_t size_index, Outcome& outcome,
+                         const std::vector<PeerStatus>& told) const {
+  PointForm form{.message_bytes = sizes_[size_index],
+                 .meaning = both_ ? "bidirectional_sum" : "unidirectional",
+                 .directions = both_ ? 2U : 1U,
+                 .precision = options_.relative_half_width};
+  if (duration_ns_ > 0) {
+    std::vector<std::vector<std::uint32_t>> counts{outcome.slots.counts};
+    std::uint64_t stall_ns = told[0].longest_stall_ns();
+    if (both_) {
+      counts.emplace_back(told[1].counts().begin(), told[1].counts().end());
+      if (counts[1].size() != counts[0].size())
+        return fail(Code::kInternal, fmt::format("rank 1: counted in {} slots, not in {}",
+                                                 counts[1].size(), counts[0].size()));
+      stall_ns = std::max(stall_ns, told[1].longest_stall_ns());
+    }
+    outcome.measured = measured_by_slots(
+        counts, {.slot_seconds = tick_clock(context).to_ns(outcome.slots.slot_ticks) / 1e9,
+                 .message_bytes = form.message_bytes,
+                 .group = plan_of(size_index).signal_every});
+    outcome.measured->facts["longest_stall_ns"] = std::to_string(stall_ns);
+    if (both_)
+      outcome.measured->facts["clock_uncertainty_ns"] =
+          fmt::format("{:.0f}", outcome.uncertainty_ns);
+  }
+  auto& facts = outcome.measured->facts;
+  facts["signal_every"] = std::to_string(plan_of(size_index).signal_every);
+  if (link_->operation().takes_receive && !link_->is_reliable()) {
+    const std::uint64_t sent = told[0].posted() + told[1].posted();
+    const std::uint64_t arrived = told[0].arrived() + told[1].arrived();
+    form.delivered = static_cast<double>(arrived) / static_cast<double>(sent);
+    facts["messages_sent"] = std::to_string(sent);
+    facts["messages_arrived"] = std::to_string(arrived);
+    if (arrived == 0)
+      return fail(Code::kUnavailable,
+                  fmt::format("{}: none of {} messages arrived at {}", link_->device().endpoint(),
+                              sent, link_->peer().endpoint()));
+  }
+  for (Point& point :
+       RG_TRY(make_points(context, link_->device(), std::move(*outcome.measured), form))) {
+    point.set_verified(context.params.boolean("verify"));
+    context.reporter.point(std::move(point));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_bandwidth(Verb verb) { return std::make_unique<Bandwidth>(verb); }
+
+}  // namespace railgauge::verbs

@@ -1,0 +1,51 @@
+// From what a stream came to, to its points.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/core/kernel.h"
+#include "kernels/core/sampler.h"
+#include "kernels/verbs/device.h"
+#include "kernels/verbs/stream.h"
+
+namespace railgauge::verbs {
+
+// One size, before it is known whether the data was right.
+struct Measured {
+  Sampled sampled;  // bytes per second of each window or slot
+  double writes = 0;
+  double seconds = 0;
+  std::map<std::string, std::string> facts;
+};
+
+Measured measured_by_windows(const TickClock& clock, Sampled sampled, std::span<const Window> kept,
+                             std::uint64_t window_writes);
+
+// Of the time slots of one or of both ranks: `counts[rank][slot]`, which are added up. Where a slot
+// is too short for some completions (`group` messages each), neighbours are taken together, for
+// else the slots would tell of the groups and not of the link; the fact slot_ms says how long they
+// became.
+struct SlotForm {
+  double slot_seconds = 0;
+  std::uint64_t message_bytes = 0;
+  std::uint64_t group = 1;
+};
+Measured measured_by_slots(std::span<const std::vector<std::uint32_t>> counts,
+                           const SlotForm& form);
+
+// Bandwidth and message rate. `delivered` is the share of the messages that arrived; what got lost
+// is no bandwidth. kDataLoss above the line rate, in each of `directions`.
+struct PointForm {
+  std::uint64_t message_bytes = 0;
+  std::string meaning;
+  double delivered = 1;
+  unsigned directions = 1;
+  double precision = 0.01;  // for `converged`, where the sampler has no say
+};
+Result<std::vector<Point>> make_points(const Context& context, const Device& device,
+                                       Measured measured, const PointForm& form);
+
+}  // namespace railgauge::verbs

@@ -1,0 +1,142 @@
+// Latency of what the target's adapter answers without its CPU: one operation at a time, from the
+// stamp before its post to the poll that finds its completion, a full round trip, which perftest
+// reports likewise. The target sleeps in the group.
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/core/clock.h"
+#include "kernels/core/sampler.h"
+#include "kernels/verbs/agreement.h"
+#include "kernels/verbs/areas.h"
+#include "kernels/verbs/latency.h"
+#include "kernels/verbs/link.h"
+#include "kernels/verbs/ping_pong.h"
+#include "kernels/verbs/report.h"
+
+namespace railgauge::verbs {
+namespace {
+
+class CompletionLatency final : public Kernel {
+ public:
+  explicit CompletionLatency(Verb verb) : verb_(verb) {}
+
+  Status prepare(Context& context) override {
+    const Params& params = context.params;
+    Link::Options options = link_options(params, verb_);
+    const Operation& does = operation_of(options.verb);
+    sizes_ =
+        does.is_atomic() ? std::vector{std::uint64_t{kAtomicBytes}} : params.bytes_list("sizes");
+    options_ = RG_TRY(sampler_options(params));
+    stamps_.resize(options_.batch + 1);
+    options.largest_bytes = *std::ranges::max_element(sizes_);
+    options.area_bytes = options.largest_bytes;
+    options.sleeps = params.text("poll") == "events";
+    link_ = RG_TRY(Link::open(context, options));
+    return {};
+  }
+
+  Status connect(Context& context, Group& group) override {
+    rank_ = group.rank();
+    RG_TRY_OK(link_->connect(context, group));
+    link_->report_facts(context.reporter);
+    return {};
+  }
+
+  Status measure(Context& context, Group& group) override {
+    link_->waiting().set_limits(tick_clock(context), context.deadline_monotonic_ns,
+                                context.params.duration_ns("stall_timeout"));
+    for (std::size_t i = 0; i < sizes_.size(); ++i) RG_TRY_OK(measure_size(context, group, i));
+    return {};
+  }
+
+ private:
+  Status measure_size(Context& context, Group& group, std::size_t size_index) {
+    const bool verified = context.params.boolean("verify");
+    const Layout layout = single_layout(*link_, sizes_[size_index]);
+    set_up_areas(*link_, layout, size_index, rank_);
+    RG_TRY_OK(agree(group, {}, seconds_left(context)));
+    std::optional<Point> point;
+    PeerStatus told;
+    Status here;
+    if (rank_ == 0) {
+      auto measured = sample(context, size_index, told);
+      if (measured)
+        point = std::move(*measured);
+      else
+        here = tl::unexpected(measured.error());
+    }
+    const auto all = RG_TRY(agree_on(group, here, told, seconds_left(context)));
+    if (verified)
+      RG_TRY_OK(agree(group, verify(layout, size_index, all[0].posted()), seconds_left(context)));
+    if (!point) return {};
+    point->set_verified(verified);
+    context.reporter.point(std::move(*point));
+    return {};
+  }
+
+  Result<Point> sample(Context& context, std::size_t size_index, PeerStatus& told) {
+    const TickClock& clock = tick_clock(context);
+    Volley volley;
+    volley.request = link_->request(sizes_[size_index]);
+    volley.added_cost = context.params.number("added_cost_fraction");
+    volley.counts_up = link_->operation().verb == Verb::kCompareSwap;
+    Waiting& waiting = link_->waiting();
+    std::uint64_t posted = 0;
+    Sampler sampler(context.clock, options_);
+    const Sampled sampled =
+        RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) -> Status {
+          RG_CHECK(count < stamps_.size());
+          if (!waiting.before_deadline() ||
+              !complete_each(link_->sends(), volley, clock, count, stamps_.data()))
+            return tl::unexpected(waiting.failure());
+          posted += count;
+          for (std::uint64_t i = 0; i < count; ++i)
+            out.push_back(clock.to_ns(stamps_[i + 1] - stamps_[i]));
+          return {};
+        }));
+    told.set_posted(posted);
+    told.set_slots_written(1);
+    Point point = make_verbs_point({.metric = "latency_ns", .meaning = "completion", .unit = "ns"},
+                                   sizes_[size_index], sampled, context.raw_samples);
+    (*point.mutable_facts())["clock_drift_ppm"] = fmt::format("{:.3f}", clock.drift_ppm());
+    return point;
+  }
+
+  [[nodiscard]] Status verify(const Layout& layout, std::size_t size_index,
+                              std::uint64_t posted) const {
+    const Brought brought{
+        .size_index = size_index, .from = 1 - rank_, .slots = 1, .posted = posted};
+    if (rank_ == 1) return verify_target(*link_, layout, brought);
+    RG_TRY_OK(verify_fetched(*link_, layout, brought));
+    return link_->operation().is_atomic() ? verify_last_answer(posted) : Status{};
+  }
+
+  // The last atomic found what those before it had left.
+  [[nodiscard]] Status verify_last_answer(std::uint64_t posted) const {
+    std::uint64_t found = 0;
+    std::memcpy(&found, link_->send_area().data(), sizeof found);
+    if (found + 1 == posted) return {};
+    return fail(Code::kDataLoss, fmt::format("{}: verify {}: operation {} found {}, expected {}",
+                                             link_->device().endpoint(), link_->operation().words,
+                                             posted, found, posted - 1));
+  }
+
+  Verb verb_;
+  std::vector<std::uint64_t> sizes_;
+  SamplerOptions options_;
+  std::vector<std::uint64_t> stamps_;
+  std::unique_ptr<Link> link_;
+  std::uint32_t rank_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_completion_latency(Verb verb) {
+  return std::make_unique<CompletionLatency>(verb);
+}
+
+}  // namespace railgauge::verbs

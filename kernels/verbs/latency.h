@@ -1,0 +1,29 @@
+// The latency kernels: ping-pong, where the target's CPU answers, and completion, where its adapter
+// does. One class each, which the operation fills in.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "kernels/core/kernel.h"
+#include "kernels/verbs/operation.h"
+#include "kernels/verbs/parameters.h"
+
+namespace railgauge::verbs {
+
+struct LatencyForm {
+  std::string name;
+  std::uint32_t revision = 1;
+  std::string summary;
+  Verb verb = Verb::kWrite;
+  std::string plural;  // of the operation: "writes"
+  ConnectionForm connection;
+};
+KernelInfo latency_info(const LatencyForm& form);
+
+// Half a round trip of write, write with immediate data, or send.
+std::unique_ptr<Kernel> make_ping_pong(Verb verb);
+// From post to completion of read or atomic.
+std::unique_ptr<Kernel> make_completion_latency(Verb verb);
+
+}  // namespace railgauge::verbs

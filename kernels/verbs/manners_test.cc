@@ -1,0 +1,214 @@
+// Transports, addressing, both directions and stretches of time, on the fake libibverbs.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+
+#include "kernels/catalog.h"
+#include "kernels/dl/verbs.h"
+#include "kernels/fakes/fake_verbs.h"
+#include "kernels/fakes/locked_memory.h"
+#include "kernels/fakes/pair.h"
+#include "kernels/verbs/bandwidth_points.h"
+
+namespace railgauge {
+namespace {
+
+using fake::RankResult;
+using fake::run_pair;
+using fake::verbs_control;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+using Parameters = std::map<std::string, std::string>;
+
+class Manners : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { setenv(kVerbsLibraryVariable, RAILGAUGE_FAKE_LIBIBVERBS, 1); }
+  void SetUp() override { verbs_control().reset(); }
+  void TearDown() override {
+    verbs_control().reset();
+    EXPECT_EQ(verbs_control().live_handles, 0);
+  }
+  static auto run(std::string_view kernel, Parameters parameters) {
+    parameters.emplace("stall_timeout", "2s");
+    return run_pair(*find_kernel(kernel), {.parameters = std::move(parameters)});
+  }
+};
+
+void expect_passed(const std::array<RankResult, 2>& results, const std::string& what) {
+  for (const RankResult& result : results)
+    ASSERT_TRUE(result.status) << what << ": " << result.status.error().message;
+}
+
+TEST_F(Manners, UnreliableTransportsMeasureAndVerifyWhatTheyCan) {
+  const std::vector<std::pair<const char*, const char*>> rows{
+      {"verbs.write_lat", "UC"}, {"verbs.write_imm_lat", "UC"}, {"verbs.send_lat", "UC"},
+      {"verbs.send_lat", "UD"},  {"verbs.write_bw", "UC"},      {"verbs.write_imm_bw", "UC"},
+      {"verbs.send_bw", "UC"},   {"verbs.send_bw", "UD"}};
+  for (const auto& [kernel, transport] : rows) {
+    const std::string what = std::string(kernel) + " " + transport;
+    const auto results =
+        run(kernel, {{"transport", transport}, {"sizes", "8,100,4KiB"}, {"iterations", "400"}});
+    expect_passed(results, what);
+    EXPECT_EQ(results[0].facts.at("transport"), transport);
+    for (const Point& point : results[0].points) EXPECT_TRUE(point.verified()) << what;
+  }
+}
+
+TEST_F(Manners, DatagramsOfSeveralQueuePairsShareReceives) {
+  const auto results = run("verbs.send_bw", {{"transport", "UD"},
+                                             {"qps", "5"},
+                                             {"srq", "true"},
+                                             {"sizes", "64,1KiB"},
+                                             {"iterations", "300"}});
+  expect_passed(results, "UD");
+  EXPECT_EQ(results[0].points[0].facts().at("messages_arrived"), "300");
+}
+
+TEST_F(Manners, ALostDatagramIsNoBandwidth) {
+  verbs_control().lose_datagram = 50;
+  const auto results =
+      run("verbs.send_bw", {{"transport", "UD"}, {"sizes", "1KiB"}, {"iterations", "100"}});
+  expect_passed(results, "UD");
+  const auto& facts = results[0].points[0].facts();
+  EXPECT_EQ(facts.at("messages_sent"), "100");
+  EXPECT_EQ(facts.at("messages_arrived"), "99");
+}
+
+TEST_F(Manners, ALostBallOfAPingPongEndsItAtTheStallLimit) {
+  verbs_control().lose_datagram = 50;
+  const auto results = run(
+      "verbs.send_lat",
+      {{"transport", "UD"}, {"sizes", "1KiB"}, {"iterations", "100"}, {"stall_timeout", "100ms"}});
+  for (const RankResult& result : results) {
+    ASSERT_FALSE(result.status);
+    EXPECT_EQ(result.status.error().code, Code::kUnavailable);
+    EXPECT_THAT(result.status.error().message, HasSubstr("nothing from the other side for 0.1 s"));
+  }
+}
+
+TEST_F(Manners, BothDirectionsAreSummedInACommonInterval) {
+  for (const char* kernel : {"verbs.write_bw", "verbs.read_bw", "verbs.send_bw",
+                             "verbs.write_imm_bw", "verbs.atomic_bw"}) {
+    verbs_control().delay_ns = 5'000;
+    const auto results = run(kernel, {{"direction", "both"}, {"duration", "100ms"}, {"qps", "2"}});
+    expect_passed(results, kernel);
+    ASSERT_EQ(results[0].points.size(), 2U) << kernel;
+    const Point& point = results[0].points[0];
+    EXPECT_EQ(point.meaning(), "bidirectional_sum");
+    EXPECT_EQ(point.sample_count(), 10);
+    EXPECT_EQ(point.stop_reason(), "duration");
+    EXPECT_TRUE(point.verified());
+    EXPECT_GT(std::stod(point.facts().at("clock_uncertainty_ns")), 0);
+    EXPECT_LE(std::stod(point.facts().at("clock_uncertainty_ns")), 10e6);
+    // One wire does the work of both directions here, a message each 5 us at most.
+    EXPECT_LE(results[0].points[1].mean(), 1.1e9 / 5'000) << kernel;
+  }
+}
+
+TEST_F(Manners, AStretchOfTimeTellsItsSmallestSlotAndItsLongestStall) {
+  verbs_control().delay_ns = 1'000;
+  const auto results =
+      run("verbs.write_bw", {{"duration", "200ms"}, {"sizes", "4KiB"}, {"precision", "1"}});
+  expect_passed(results, "duration");
+  const Point& point = results[0].points[0];
+  EXPECT_EQ(point.sample_count(), 20);
+  EXPECT_DOUBLE_EQ(std::stod(point.facts().at("smallest_slot_bytes_per_second")),
+                   std::round(point.min()));
+  EXPECT_FALSE(point.facts().contains("p1_slot_bytes_per_second"));
+  EXPECT_GE(std::stod(point.facts().at("longest_stall_ns")), 1'000);
+  EXPECT_LE(std::stod(point.facts().at("longest_stall_ns")), 200e6);
+}
+
+TEST(SlotsOfTime, AreTakenTogetherWhereOneIsTooShortForSomeCompletions) {
+  const std::vector<std::vector<std::uint32_t>> fast{std::vector<std::uint32_t>(100, 1000)};
+  const auto alone =
+      verbs::measured_by_slots(fast, {.slot_seconds = 0.01, .message_bytes = 10, .group = 32});
+  EXPECT_EQ(alone.sampled.samples, std::vector<double>(100, 1e6));
+  EXPECT_EQ(alone.facts.at("slot_ms"), "10");
+  std::vector<std::vector<std::uint32_t>> slow(2, std::vector<std::uint32_t>(100));
+  for (std::size_t i = 0; i < 100; i += 2) slow[i / 2 % 2][i] = 4;
+  const auto together =
+      verbs::measured_by_slots(slow, {.slot_seconds = 0.01, .message_bytes = 10, .group = 1});
+  EXPECT_EQ(together.facts.at("slot_ms"), "50");
+  EXPECT_EQ(together.writes, 200);
+  EXPECT_EQ(together.sampled.samples.size(), 20U);
+  EXPECT_NEAR(together.sampled.samples[0], 2400, 1e-6);  // three of the five slots had 4
+}
+
+TEST_F(Manners, PacketsAreAddressedAsTheParametersSay) {
+  const auto results = run("verbs.send_lat", {{"service_level", "3"},
+                                              {"traffic_class", "106"},
+                                              {"flow_label", "4660"},
+                                              {"pkey_index", "1"},
+                                              {"iterations", "10"}});
+  expect_passed(results, "addressing");
+  EXPECT_EQ(verbs_control().last_service_level, 3U);
+  EXPECT_EQ(verbs_control().last_traffic_class, 106U);
+  EXPECT_EQ(verbs_control().last_flow_label, 4660U);
+  EXPECT_EQ(verbs_control().last_pkey_index, 1U);
+  EXPECT_EQ(results[0].facts.at("flow_label"), "4660");
+  EXPECT_EQ(results[0].facts.at("udp_source_port"), std::to_string(0xC000 | 4660));
+}
+
+TEST_F(Manners, InfiniBandCarriesAGlobalRouteOnlyWhereThePortOrTheUserWantsIt) {
+  const Parameters ten{{"iterations", "10"}};
+  verbs_control().infiniband = 1;
+  expect_passed(run("verbs.write_lat", ten), "plain");
+  EXPECT_EQ(verbs_control().last_is_global, 0U);
+  verbs_control().infiniband = 2;
+  expect_passed(run("verbs.write_lat", ten), "wanted by the port");
+  EXPECT_EQ(verbs_control().last_is_global, 1U);
+  verbs_control().infiniband = 1;
+  expect_passed(run("verbs.write_lat", {{"iterations", "10"}, {"gid_index", "0"}}), "by the user");
+  EXPECT_EQ(verbs_control().last_is_global, 1U);
+  const auto refused = run("verbs.write_lat", {{"traffic_class", "4"}});
+  ASSERT_FALSE(refused[0].status);
+  EXPECT_THAT(refused[0].status.error().message,
+              HasSubstr("parameter traffic_class: packets of this port carry no global route"));
+}
+
+TEST_F(Manners, QueuesThatCannotBePinnedSayWhatToSet) {
+  const fake::LockedMemoryLimit limit(65536);
+  for (const auto& [which, words] : std::map<std::uint64_t, std::string>{
+           {1, "make a completion queue of"}, {2, "make a queue pair of depth"}}) {
+    verbs_control().no_memory_for_queues = which;
+    const auto results = run("verbs.write_bw", {});
+    ASSERT_FALSE(results[0].status);
+    EXPECT_EQ(results[0].status.error().code, Code::kFailedPrecondition);
+    EXPECT_THAT(results[0].status.error().message,
+                AllOf(HasSubstr(words), HasSubstr("Cannot allocate memory (errno 12); locked "
+                                                  "memory is limited to 65536 bytes")));
+  }
+}
+
+// The walk of kernel_contract_test over what its shortest tasks do not touch.
+TEST_F(Manners, EachWayOfMeasuringSurvivesAFailureOfEachCallWithoutALeak) {
+  const std::vector<std::pair<const char*, Parameters>> ways{
+      {"verbs.send_lat", {{"transport", "UD"}}},
+      {"verbs.send_lat", {{"poll", "events"}}},
+      {"verbs.write_imm_lat", {{"transport", "UC"}}},
+      {"verbs.read_lat", {{"poll", "events"}}},
+      {"verbs.send_bw", {{"transport", "UD"}, {"srq", "true"}, {"receive_depth", "2"}}},
+      {"verbs.send_bw", {{"sizes", "16,32"}, {"receive_depth", "2"}, {"qps", "2"}}},
+      {"verbs.atomic_bw", {{"operation", "compare_swap"}, {"qps", "2"}, {"poll", "events"}}},
+  };
+  for (const auto& [kernel, way] : ways) {
+    Parameters parameters = way;
+    if (std::string_view(kernel) != "verbs.atomic_bw") parameters.emplace("sizes", "16");
+    parameters.insert({{"iterations", "2"}, {"stall_timeout", "100ms"}});
+    std::uint64_t call = 1;
+    for (; call < 1000; ++call) {
+      verbs_control().reset();
+      verbs_control().fail_call = call;
+      const auto results = run(kernel, parameters);
+      ASSERT_EQ(verbs_control().live_handles, 0) << kernel << ", call " << call;
+      if (verbs_control().calls < call) break;
+    }
+    EXPECT_GT(call, 20U) << kernel;
+    EXPECT_LT(call, 1000U) << kernel;
+  }
+}
+
+}  // namespace
+}  // namespace railgauge

@@ -1,0 +1,222 @@
+// Latency by ping-pong, half a round trip. A write is waited for by polling the last byte of the
+// message in the own memory, which adapters place last; what uses up a receive, by that receive's
+// completion. Each side waits, then answers. One stamp stands before each post; a sample is half
+// the time from one stamp to the next, with the completion of the own message polled in between, as
+// perftest does it. Relaxed ordering is no parameter here: with it the last byte would not have to
+// come last.
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/core/clock.h"
+#include "kernels/core/sampler.h"
+#include "kernels/verbs/agreement.h"
+#include "kernels/verbs/areas.h"
+#include "kernels/verbs/control_channel.h"
+#include "kernels/verbs/latency.h"
+#include "kernels/verbs/link.h"
+#include "kernels/verbs/message_sink.h"
+#include "kernels/verbs/ping_pong.h"
+#include "kernels/verbs/report.h"
+
+namespace railgauge::verbs {
+namespace {
+
+constexpr std::uint32_t kReceiveDepth = 16;  // one is in use
+
+class PingPong final : public Kernel {
+ public:
+  explicit PingPong(Verb verb) : verb_(verb) {}
+
+  Status prepare(Context& context) override {
+    sizes_ = context.params.bytes_list("sizes");
+    options_ = RG_TRY(sampler_options(context.params));
+    stamps_.resize(options_.batch + 1);
+    Link::Options options = link_options(context.params, verb_);
+    options.send_depth = static_cast<std::uint32_t>(context.params.integer("signal_every"));
+    options.largest_bytes = *std::ranges::max_element(sizes_);
+    options.area_bytes = options.largest_bytes;
+    if (operation_of(verb_).takes_receive) {
+      options.receive_depth = kReceiveDepth;
+      options.sleeps = context.params.text("poll") == "events";
+    }
+    link_ = RG_TRY(Link::open(context, options));
+    control_ = RG_TRY(ControlChannel::open(*link_));
+    return {};
+  }
+
+  Status connect(Context& context, Group& group) override {
+    rank_ = group.rank();
+    RG_TRY_OK(link_->connect(context, group));
+    RG_TRY_OK(control_->connect(context, *link_, group));
+    link_->report_facts(context.reporter);
+    return {};
+  }
+
+  Status measure(Context& context, Group& group) override {
+    link_->waiting().set_limits(tick_clock(context), context.deadline_monotonic_ns,
+                                context.params.duration_ns("stall_timeout"));
+    Status here = give_out_receives();
+    RG_TRY_OK(agree(group, here, seconds_left(context)));
+    here = rank_ == 0 ? measure_all(context) : serve_all(context);
+    if (link_->waiting().failed()) control_->abort();
+    // The other rank is at most one wait behind.
+    const double stall_seconds = context.params.duration_ns("stall_timeout") / 1e9;
+    return agree(group, here, std::min(seconds_left(context), stall_seconds + kTellSeconds));
+  }
+
+ private:
+  [[nodiscard]] tl::unexpected<Error> queue_failure() {
+    return tl::unexpected(link_->waiting().failure());
+  }
+
+  // For all sizes: each receive takes the largest message.
+  Status give_out_receives() {
+    if (!operation_of(verb_).takes_receive) return {};
+    const Layout layout = single_layout(*link_, link_->options().largest_bytes);
+    return renew_receives(*link_, layout.target, {.receives = true}, false);
+  }
+
+  // The loops differ in how they learn of a ball: chosen once a batch, not once a ball.
+  template <class Play>
+  bool play(const Volley& own, Play loop) {
+    if (operation_of(verb_).takes_receive) return loop(ByReceive{link_->receives()});
+    return loop(ByMemory{own.last_in});
+  }
+
+  // Both sides, before the first ball: the last byte must not look like an answer already.
+  Volley volley(const Context& context, std::size_t size_index) const {
+    const std::size_t last = sizes_[size_index] - 1;
+    Volley made;
+    made.request = link_->request(sizes_[size_index]);
+    made.last_out = reinterpret_cast<std::uint8_t*>(link_->send_area().data()) + last;
+    made.last_in =
+        reinterpret_cast<std::uint8_t*>(link_->receive_area().data()) + link_->grh_bytes() + last;
+    made.signal_every = static_cast<std::uint64_t>(context.params.integer("signal_every"));
+    made.added_cost = context.params.number("added_cost_fraction");
+    __atomic_store_n(made.last_in, 0, __ATOMIC_RELAXED);
+    return made;
+  }
+
+  Status measure_all(Context& context) {
+    Status measured = [&]() -> Status {
+      for (std::size_t i = 0; i < sizes_.size() && !peer_found_mismatch_; ++i)
+        RG_TRY_OK(measure_size(context, i));
+      return {};
+    }();
+    if (link_->waiting().failed()) return measured;
+    if (!control_->send({.order = Order::kDone}) && measured) return queue_failure();
+    return measured;
+  }
+
+  // Before a size's first ball.
+  void set_up(std::size_t size_index) {
+    set_up_areas(*link_, single_layout(*link_, sizes_[size_index]), size_index, rank_);
+  }
+
+  Status measure_size(Context& context, std::size_t size_index) {
+    const TickClock& clock = tick_clock(context);
+    set_up(size_index);
+    Volley own = volley(context, size_index);
+    Sampler sampler(context.clock, options_);
+    const Sampled sampled = RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) {
+      return batch(clock, own, size_index, count, out);
+    }));
+    const bool verified = context.params.boolean("verify");
+    if (verified) RG_TRY_OK(verify(size_index));
+    if (peer_found_mismatch_) return {};
+    Point point = make_verbs_point({.metric = "latency_ns", .meaning = "half_rtt", .unit = "ns"},
+                                   sizes_[size_index], sampled, context.raw_samples);
+    point.set_verified(verified);
+    auto& facts = *point.mutable_facts();
+    facts["clock_drift_ppm"] = fmt::format("{:.3f}", clock.drift_ppm());
+    facts["sent_inline"] = (own.request.flags & IBV_SEND_INLINE) != 0 ? "true" : "false";
+    context.reporter.point(std::move(point));
+    return {};
+  }
+
+  // Orders the target to answer, then plays; the samples are made after the last stamp.
+  Status batch(const TickClock& clock, Volley& own, std::size_t size_index, std::uint64_t count,
+               std::vector<double>& out) {
+    RG_CHECK(count < stamps_.size());
+    __atomic_store_n(own.last_in, 0, __ATOMIC_RELAXED);
+    ControlWord ready;
+    if (!link_->waiting().before_deadline() ||
+        !control_->send(batch_of(Order::kPingPong, size_index, count)) || !control_->receive(ready))
+      return queue_failure();
+    const bool played = play(own, [&](const auto& arrival) {
+      return initiate(link_->sends(), own, arrival, clock, count, stamps_.data());
+    });
+    if (!played) return queue_failure();
+    for (std::uint64_t i = 0; i < count; ++i)
+      out.push_back(clock.to_ns(stamps_[i + 1] - stamps_[i]) / 2);
+    return {};
+  }
+
+  // Has the last ball compared that went there, and compares the last one that came here.
+  Status verify(std::size_t size_index) {
+    ControlWord word;
+    if (!control_->send(batch_of(Order::kVerify, size_index, 0)) || !control_->receive(word))
+      return queue_failure();
+    peer_found_mismatch_ = word.order == Order::kMismatch;  // its own words come at the end
+    if (peer_found_mismatch_) return {};
+    return compare(size_index);
+  }
+
+  // All but the message's last byte: that is the ball's number, and the wait has seen it.
+  [[nodiscard]] Status compare(std::size_t size_index) const {
+    return verify_target(
+        *link_, single_layout(*link_, sizes_[size_index]),
+        {.size_index = size_index, .from = 1 - rank_, .slots = 1, .uncompared = 1});
+  }
+
+  // The target: does what the initiator orders until it says done.
+  Status serve_all(Context& context) {
+    std::optional<std::size_t> current;  // the size whose areas are set up
+    for (;;) {
+      ControlWord word;
+      if (!control_->receive(word)) return queue_failure();
+      if (word.order == Order::kDone) return {};
+      const bool known = word.order == Order::kPingPong || word.order == Order::kVerify;
+      if (!known || word.size_index >= sizes_.size())
+        return fail(Code::kInternal,
+                    link_->device().endpoint() + ": the other side's control word makes no sense");
+      if (word.order == Order::kPingPong) {
+        if (current != word.size_index) set_up(word.size_index);
+        current = word.size_index;
+        Volley own = volley(context, word.size_index);
+        if (!control_->send(batch_of(Order::kReady, word.size_index, 0))) return queue_failure();
+        const bool answered = play(own, [&](const auto& arrival) {
+          return answer(link_->sends(), own, arrival, word.count);
+        });
+        if (!answered) return queue_failure();
+        continue;
+      }
+      Status compared = compare(word.size_index);
+      const Order order = compared ? Order::kVerified : Order::kMismatch;
+      if (!control_->send(batch_of(order, word.size_index, 0))) return queue_failure();
+      if (!compared) return compared;
+    }
+  }
+
+  static ControlWord batch_of(Order order, std::size_t size_index, std::uint64_t count) {
+    return {static_cast<std::uint32_t>(count), static_cast<std::uint16_t>(size_index), order};
+  }
+
+  Verb verb_;
+  std::vector<std::uint64_t> sizes_;
+  SamplerOptions options_;
+  std::vector<std::uint64_t> stamps_;
+  std::unique_ptr<Link> link_;
+  std::optional<ControlChannel> control_;  // after the link, whose domain it is registered in
+  std::uint32_t rank_ = 0;
+  bool peer_found_mismatch_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_ping_pong(Verb verb) { return std::make_unique<PingPong>(verb); }
+
+}  // namespace railgauge::verbs
