@@ -8,6 +8,7 @@
 #include "kernels/bar/copy_timer.h"
 #include "kernels/bar/setup.h"
 #include "kernels/core/units.h"
+#include "kernels/gpu/link_ceiling.h"
 #include "kernels/gpu/pattern.h"
 #include "kernels/memory/host_buffer.h"
 
@@ -16,6 +17,8 @@ namespace {
 
 constexpr std::uint64_t kWrittenBytesInSample = 64U << 10U;
 constexpr std::uint64_t kReadBytesInSample = 4U << 10U;
+// From here on what the CPU's buffers hold of a sample is too little to matter.
+constexpr std::uint64_t kCheckedBytes = 64U << 10U;
 constexpr std::int64_t kMaxRepeat = 1'000'000;
 constexpr std::uint64_t kSeed = 0x626172636f7079;
 
@@ -71,6 +74,7 @@ class CopyKernel final : public Kernel {
     const bool bandwidth = figure_ == CopyFigure::kBandwidth;
     const TimedCopy timed = timed_copy(context, bytes);
     RG_TRY_OK(prepare_bytes(bytes));
+    const auto link = gpu::link_bytes_per_second(setup_.gpu().pci_address());
     setup_.session().begin_point();
     const Sampled sampled =
         RG_TRY(sample_copies(context, options_, timed,
@@ -83,6 +87,9 @@ class CopyKernel final : public Kernel {
     if (bandwidth) {
       point.set_mean(over_all_time(sampled.samples));
       facts["mean_is"] = "all bytes over all time";
+      // Small writes may all fit into the CPU's buffers and so be faster than the link.
+      if (timed.bytes * timed.repeat >= kCheckedBytes)
+        RG_TRY_OK(gpu::check_link(setup_.gpu(), link, point.median()));
     }
     facts["repeat"] = std::to_string(timed.repeat);
     facts["clock_drift_ppm"] = fmt::format("{:.3f}", tick_clock(context).drift_ppm());

@@ -1,8 +1,9 @@
 // Up to which size a copy by the CPU through the BAR beats cuMemcpy, in one direction. Both copy
 // the same bytes between the same pinned host memory and the same GPU memory, and each call is
 // timed from before it until it returns: cuMemcpy then has its data at the other end, a BAR read
-// too, a BAR write has its stores out of the CPU (its fence is in the time; the fact ends_at says
-// so). The crossing is where the medians' lines meet; beyond it cuMemcpy stays the faster.
+// too, a BAR write is posted: its stores are out of the CPU (its fence is in the time; meaning and
+// the fact ends_at say so). The crossing is where the medians' lines meet; beyond it cuMemcpy stays
+// the faster.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -59,7 +60,8 @@ class CrossoverKernel final : public Kernel {
         RG_TRY(by_bar ? sample_bar(context, bytes) : sample_memcpy(context, bytes));
     const bool verified = context.params.boolean("verify");
     if (verified) RG_TRY_OK(verify(bytes, seed, by_bar));
-    Point point = setup_.make_point({.metric = "latency_ns", .meaning = "completion", .unit = "ns"},
+    const char* meaning = by_bar && writes_ ? "posted" : "completion";
+    Point point = setup_.make_point({.metric = "latency_ns", .meaning = meaning, .unit = "ns"},
                                     bytes, sampled, context.raw_samples);
     point.set_pair(by_bar ? "bar" : "memcpy");
     point.set_verified(verified);
@@ -147,8 +149,11 @@ class CrossoverKernel final : public Kernel {
       context.reporter.note(
           "info",
           found.changes == 0
-              ? fmt::format("{}: never crosses {}: {} is the faster everywhere", both, range,
-                            faster)
+              ? fmt::format(
+                    "{}: no crossing {}: {} is the faster at all sizes, so a crossing, if "
+                    "there is one, is {} {}",
+                    both, range, faster, found.bar_faster_at_last ? "above" : "below",
+                    canonical_bytes(found.bar_faster_at_last ? sizes_.back() : sizes_.front()))
               : fmt::format("{}: {} is the faster at the largest size, so no crossing is named "
                             "although the faster one changes {} times {}",
                             both, faster, found.changes, range));

@@ -22,8 +22,11 @@ constexpr const char* kFirstDriver = "610";
 class DmabufWindow final : public Window {
  public:
   // Exports whole pages of the host: those that hold `memory` and `bytes` from there.
-  DmabufWindow(GpuBuffer own, cu::DevicePtr memory, std::size_t bytes, bool coherent)
-      : own_(std::move(own)), memory_(memory), bytes_(bytes), coherent_(coherent) {
+  // `worked` is the backend's, which outlives the window: the flags of the last export that could
+  // be mapped, so that a later pin() and map() are one call each.
+  DmabufWindow(GpuBuffer own, cu::DevicePtr memory, std::size_t bytes, bool coherent,
+               unsigned long long& worked)
+      : own_(std::move(own)), memory_(memory), bytes_(bytes), coherent_(coherent), worked_(worked) {
     first_page_ = memory / page_bytes() * page_bytes();
     pages_bytes_ = round_up_to_pages(memory + bytes - first_page_);
   }
@@ -31,9 +34,9 @@ class DmabufWindow final : public Window {
 
   // Through the PCIe BAR if the plain mapping is refused: on coherent machines they differ.
   Status pin() override {
-    Status plain = export_memory(0);
-    if (plain || export_memory(cu::kRangeMappingPcie)) return {};
-    return plain;
+    Status first = export_memory(worked_);
+    if (first || export_memory(cu::kRangeMappingPcie)) return {};
+    return first;
   }
 
   Status map() override {
@@ -97,6 +100,7 @@ class DmabufWindow final : public Window {
           fmt::format("mmap of {} exported with flags {}", canonical_bytes(pages_bytes_), flags_),
           errno);
     mapped_ = mapped;
+    worked_ = flags_;
     return {};
   }
 
@@ -104,6 +108,7 @@ class DmabufWindow final : public Window {
   cu::DevicePtr memory_;
   std::size_t bytes_;
   bool coherent_;
+  unsigned long long& worked_;
   cu::DevicePtr first_page_ = 0;
   std::size_t pages_bytes_ = 0;
   Fd export_;
@@ -130,10 +135,10 @@ class DmabufBackend final : public Backend {
   }
 
  private:
-  static std::unique_ptr<Window> window(const gpu::Gpu& gpu, GpuBuffer own, cu::DevicePtr memory,
-                                        std::size_t bytes) {
+  std::unique_ptr<Window> window(const gpu::Gpu& gpu, GpuBuffer own, cu::DevicePtr memory,
+                                 std::size_t bytes) {
     const bool coherent = gpu.attribute(cu::kUsesHostPageTables) != 0;
-    return std::make_unique<DmabufWindow>(std::move(own), memory, bytes, coherent);
+    return std::make_unique<DmabufWindow>(std::move(own), memory, bytes, coherent, worked_);
   }
 
   static Status check(const gpu::Gpu& gpu) {
@@ -156,6 +161,8 @@ class DmabufBackend final : public Backend {
                               cu::kDmaBufMmapSupported));
     return {};
   }
+
+  unsigned long long worked_ = 0;
 };
 
 }  // namespace

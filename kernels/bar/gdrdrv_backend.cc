@@ -55,11 +55,6 @@ class GdrdrvWindow final : public Window {
   }
 
   Status pin() override {
-    // Without it the driver may let copies by the GPU overtake those by the CPU.
-    const unsigned on = 1;
-    RG_TRY_OK(cuda_status(loaded_cuda(),
-                          loaded_cuda().pointer_set_attribute(&on, cu::kPointerSyncMemops, memory_),
-                          "gdrdrv: set SYNC_MEMOPS on the memory"));
     RG_TRY_OK(gdrapi_status(
         loaded_gdrapi().pin_buffer(session_.get(), first_page_, pages_bytes_, 0, 0, &pinned_),
         fmt::format("gdrdrv: gdr_pin_buffer of {}", canonical_bytes(pages_bytes_))));
@@ -68,11 +63,8 @@ class GdrdrvWindow final : public Window {
   }
 
   Status map() override {
-    const Gdrapi& gdrapi = loaded_gdrapi();
-    RG_TRY_OK(gdrapi_status(gdrapi.map(session_.get(), pinned_, &mapped_, pages_bytes_),
-                            fmt::format("gdrdrv: gdr_map of {}", canonical_bytes(pages_bytes_))));
-    if (gdrapi.get_info == nullptr) return {};
-    return gdrapi_status(gdrapi.get_info(session_.get(), pinned_, &info_), "gdrdrv: gdr_get_info");
+    return gdrapi_status(loaded_gdrapi().map(session_.get(), pinned_, &mapped_, pages_bytes_),
+                         fmt::format("gdrdrv: gdr_map of {}", canonical_bytes(pages_bytes_)));
   }
 
   Status unmap() override {
@@ -89,10 +81,15 @@ class GdrdrvWindow final : public Window {
   }
 
   [[nodiscard]] View view() const override {
-    // The mapping begins where gdrdrv says that it pinned, if it says so.
-    const cu::DevicePtr begin = info_.gpu_address != 0 ? info_.gpu_address : first_page_;
+    // The mapping begins where gdrdrv says that it pinned, if it says so. Asked here, so that the
+    // time of map() is that of gdr_map; were it refused, the proof would find a wrong beginning.
+    const Gdrapi& gdrapi = loaded_gdrapi();
+    gdr::Info info;
+    if (gdrapi.get_info != nullptr && gdrapi.get_info(session_.get(), pinned_, &info) != 0)
+      info = {};
+    const cu::DevicePtr begin = info.gpu_address != 0 ? info.gpu_address : first_page_;
     return {static_cast<std::byte*>(mapped_) + (memory_ - begin), memory_, bytes_,
-            caching_of(info_)};
+            caching_of(info)};
   }
 
  private:
@@ -105,8 +102,15 @@ class GdrdrvWindow final : public Window {
   gdr::Pinned pinned_;
   bool is_pinned_ = false;
   void* mapped_ = nullptr;
-  gdr::Info info_;
 };
+
+// Without it the driver may let copies by the GPU overtake those by the CPU.
+Status order_copies(cu::DevicePtr memory) {
+  const unsigned on = 1;
+  return cuda_status(loaded_cuda(),
+                     loaded_cuda().pointer_set_attribute(&on, cu::kPointerSyncMemops, memory),
+                     "gdrdrv: set SYNC_MEMOPS on the memory");
+}
 
 class GdrdrvBackend final : public Backend {
  public:
@@ -116,6 +120,7 @@ class GdrdrvBackend final : public Backend {
     Session session = RG_TRY(open());
     GpuBuffer own = RG_TRY(GpuBuffer::allocate(gpu.name(), bytes));
     const cu::DevicePtr memory = own.data();
+    RG_TRY_OK(order_copies(memory));
     return std::make_unique<GdrdrvWindow>(std::move(session), std::move(own), memory, bytes);
   }
 
@@ -123,6 +128,7 @@ class GdrdrvBackend final : public Backend {
                                         std::size_t bytes) override {
     Session session = RG_TRY(open());
     RG_TRY_OK(check_fixed_memory(gpu, memory));
+    RG_TRY_OK(order_copies(memory));
     return std::make_unique<GdrdrvWindow>(std::move(session), GpuBuffer(), memory, bytes);
   }
 

@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t kWordBytes = sizeof(std::uint32_t);
 constexpr std::size_t kLineBytes = 128;                    // the answer and the stop word are apart
 constexpr unsigned long long kIdleCycles = 4'000'000'000;  // about 2 s of a GPU's clock
-constexpr double kAnswerNs = 1e9;                          // the CPU waits less than the GPU
+constexpr double kAnswerNs = 1e9;  // for each answer; the CPU waits less than the GPU
 constexpr double kEndNs = 10e9;  // for the kernel's end after its stop word: more than kIdleCycles
 constexpr unsigned kPollsBetweenLooks = 1024;
 
@@ -45,31 +45,35 @@ struct Court {
   std::byte* flag = nullptr;          // the BAR's address
   const std::byte* answer = nullptr;  // host memory
   Copy write = nullptr;
-  double limit_monotonic_ns = 0;
+  double deadline_monotonic_ns = 0;
 };
 
-// False when the answer did not come in time.
+// False when the answer came neither within kAnswerNs nor before the deadline. An answer that comes
+// soon costs no look at the clock.
 bool await(const Court& court, std::uint32_t expected) {
+  std::optional<double> limit_ns;
   while (load(court.answer) != expected) {
     for (unsigned polls = 0; polls < kPollsBetweenLooks; ++polls)
       if (load(court.answer) == expected) return true;
-    if (monotonic_now_ns() >= court.limit_monotonic_ns) return false;
+    const double now_ns = monotonic_now_ns();
+    if (!limit_ns) limit_ns = std::min(court.deadline_monotonic_ns, now_ns + kAnswerNs);
+    if (now_ns >= *limit_ns) return false;
   }
   return true;
 }
 
-// Round trips `first`, `first` + 1, ...: stamps[0] before, stamps[i] after round trip i. False when
-// an answer did not come.
-bool play(const Court& court, const TickClock& clock, std::uint32_t first, std::uint64_t rounds,
-          std::uint64_t* stamps) {
+// Round trips `first`, `first` + 1, ...: stamps[0] before, stamps[i] after round trip i. The value
+// whose answer did not come, if one did not.
+std::optional<std::uint32_t> play(const Court& court, const TickClock& clock, std::uint32_t first,
+                                  std::uint64_t rounds, std::uint64_t* stamps) {
   stamps[0] = clock.ticks();
   for (std::uint64_t round = 0; round < rounds; ++round) {
     const auto value = first + static_cast<std::uint32_t>(round);
     court.write(court.flag, reinterpret_cast<const std::byte*>(&value), sizeof value);
-    if (!await(court, value)) return false;
+    if (!await(court, value)) return value;
     stamps[round + 1] = clock.ticks();
   }
-  return true;
+  return std::nullopt;
 }
 
 // Tells the running kernel to end, whichever way its batch is left.
@@ -127,11 +131,11 @@ class PingPong final : public Kernel {
     const std::uint32_t first = last_ + 2;  // the kernel's first word, first - 1, is new as well
     last_ = first + static_cast<std::uint32_t>(count) - 1;
     Status launched;
-    bool answered = false;
+    Status played;
     {
       const StopAtExit stop_at_exit(stop());
       launched = launch(first, count);
-      if (launched) answered = play_batch(context, first, count);
+      if (launched) played = play_batch(context, first, count);
     }
     if (!launched) {
       // Half a launch may run: it has its stop word, and nothing of it may be freed before it ends.
@@ -140,26 +144,28 @@ class PingPong final : public Kernel {
     }
     RG_TRY_OK(gpu::wait_for(setup_.gpu(), ended_, monotonic_now_ns() + kEndNs,
                             "end the ping-pong's kernel"));
-    if (!answered)
-      return fail(
-          Code::kInternal,
-          fmt::format("{}: ping-pong: no answer to the CPU's write within {:.0f} s; the last "
-                      "one was {}, {} was written",
-                      setup_.gpu().name(), kAnswerNs / 1e9, load(answer()), first));
+    RG_TRY_OK(played);
     for (std::uint64_t i = 0; i < count; ++i)
       out.push_back(tick_clock(context).to_ns(stamps_[i + 1] - stamps_[i]));
     return {};
   }
 
-  // False when an answer did not come in time; the stamps are made when all came.
-  bool play_batch(const Context& context, std::uint32_t first, std::uint64_t count) {
-    const auto in_ns = [&](double ns) {
-      return std::min(context.deadline_monotonic_ns, monotonic_now_ns() + ns);
-    };
-    Court court{setup_.view().cpu, answer(), setup_.copier().writer->write, in_ns(kAnswerNs)};
-    if (!await(court, first - 1)) return false;  // it runs
-    court.limit_monotonic_ns = in_ns(kAnswerNs);
-    return play(court, tick_clock(context), first, count, stamps_.data());
+  // Makes the stamps. kDeadlineExceeded when the task's time ended it, kInternal when an answer did
+  // not come.
+  Status play_batch(const Context& context, std::uint32_t first, std::uint64_t count) {
+    const Court court{setup_.view().cpu, answer(), setup_.copier().writer->write,
+                      context.deadline_monotonic_ns};
+    if (!await(court, first - 1)) return no_answer(context, first - 1, "launch");
+    const auto missing = play(court, tick_clock(context), first, count, stamps_.data());
+    return missing ? no_answer(context, *missing, "CPU's write") : Status{};
+  }
+
+  Status no_answer(const Context& context, std::uint32_t expected, std::string_view to) {
+    RG_TRY_OK(check_deadline(context, "ping-pong through the BAR"));
+    return fail(Code::kInternal,
+                fmt::format("{}: ping-pong: no answer to the {} within {:.0f} s; the last one was "
+                            "{}, expected {}",
+                            setup_.gpu().name(), to, kAnswerNs / 1e9, load(answer()), expected));
   }
 
   Status launch(std::uint32_t first, std::uint64_t count) {

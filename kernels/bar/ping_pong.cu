@@ -2,15 +2,15 @@
 // through the BAR, and answers into pinned host memory, which the CPU polls. No header is used, so
 // that the PTX stays old.
 //
+// clang-format off
 // extern "C" __global__ void railgauge_bar_ping_pong(
-//     const volatile unsigned* flag,     GPU memory: the CPU writes `first`, `first` + 1, ... in
-//     turn volatile unsigned* answer,         pinned host memory: gets `first` - 1 when the thread
-//     runs, then each value
+//     const volatile unsigned* flag,     GPU memory: the CPU writes `first`, `first` + 1, ... in turn
+//     volatile unsigned* answer,         pinned host memory: gets `first` - 1 when the thread runs, then each value
 //                                        of `flag` in turn
 //     const volatile unsigned* stop,     pinned host memory: not 0 ends the kernel
 //     unsigned first, unsigned rounds,   it ends after the answer `first` + `rounds` - 1
-//     unsigned long long idle_cycles)    it ends when the flag did not come for so many clock
-//     cycles
+//     unsigned long long idle_cycles)    it ends when the flag did not come for so many clock cycles
+// clang-format on
 // One block of one thread. It always ends: by the rounds, by `stop`, or by the clock.
 
 namespace {

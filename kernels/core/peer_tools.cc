@@ -299,7 +299,8 @@ Result<std::string> gdrcopy_command(const PeerTest& row, const Task& task,
   std::string command = fmt::format("gdrcopy_{} -d {}", row.test, gpu);
   std::int64_t count = count_of(task.value("iterations"));
   if (count == 0) count = count_of(row.parameters.at("iterations"));
-  if (row.test == "pplat") return fmt::format("{} -t {}", command, count);
+  if (row.test == "pplat")  // One block of one thread, as ours; its default is 8 of 1024.
+    return fmt::format("{} -t {} -B 1 -T 1", command, count);
   const auto sizes = RG_TRY(sizes_of(task.given("sizes", row.parameters.at("sizes"))));
   const std::uint64_t largest = *std::ranges::max_element(sizes);
   command += fmt::format(" -s {}", largest);

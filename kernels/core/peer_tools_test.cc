@@ -101,7 +101,7 @@ TEST(PeerTools, PassOnCountsBindingAndVerification) {
   EXPECT_EQ(command("gdrcopy", "bar.read_lat", {{"sizes", "1:64KiB"}, {"iterations", "0"}}),
             "gdrcopy_copylat -d 0 -s 65536 -r 100");
   EXPECT_EQ(command("gdrcopy", "bar.ping_pong", {{"iterations", "500"}}),
-            "gdrcopy_pplat -d 0 -t 500");
+            "gdrcopy_pplat -d 0 -t 500 -B 1 -T 1");
 }
 
 TEST(PeerTools, SayWhatTheToolLacks) {

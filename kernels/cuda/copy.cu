@@ -1,13 +1,13 @@
 // Copies by the GPU's own threads (SM copies). No header is used, so that the PTX stays old.
 // Grid-stride loops: any launch shape with whole warps works.
 //
+// clang-format off
 // | function | arguments | what it does |
 // |---|---|---|
-// | railgauge_copy | target, source, bytes (u64) | target[0..bytes) = source[0..bytes); any
-// alignment, 16 is fast | | railgauge_copy_both | a, b, bytes (u64) | in units of 512 bytes: odd
-// ones a to b, even ones b to a; aligned to 16, bytes a multiple of 512 | | railgauge_clear_units |
-// memory, bytes (u64), parity (u32) | zeroes the units of 512 bytes whose number is odd (1) or even
-// (0); as copy_both |
+// | railgauge_copy | target, source, bytes (u64) | target[0..bytes) = source[0..bytes); any alignment, 16 is fast |
+// | railgauge_copy_both | a, b, bytes (u64) | in units of 512 bytes: odd ones a to b, even ones b to a; aligned to 16, bytes a multiple of 512 |
+// | railgauge_clear_units | memory, bytes (u64), parity (u32) | zeroes the units of 512 bytes whose number is odd (1) or even (0); as copy_both |
+// clang-format on
 using Size = unsigned long long;
 
 namespace {

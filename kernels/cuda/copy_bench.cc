@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "kernels/core/units.h"
-#include "kernels/cuda/link_ceiling.h"
 #include "kernels/cuda/parameters.h"
+#include "kernels/gpu/link_ceiling.h"
 #include "kernels/memory/numa.h"
 
 namespace railgauge::cuda {
@@ -136,7 +136,7 @@ Status CopyBench::measure(Context& context) {
 
 Status CopyBench::measure_size(Context& context, const Route& route, std::uint64_t size) {
   std::optional<double> link;
-  if (route.linked != nullptr) link = link_bytes_per_second(route.linked->pci_address());
+  if (route.linked != nullptr) link = gpu::link_bytes_per_second(route.linked->pci_address());
   const RouteRun::Parts parts{.kits = &kits_,
                               .engine = engine_,
                               .by_cpu = host_memory_ == HostMemory::kPageable,
@@ -149,7 +149,7 @@ Status CopyBench::measure_size(Context& context, const Route& route, std::uint64
   Point point = RG_TRY(sample(context, route, run, size));
   if (verify_) RG_TRY_OK(run.verify());
   point.set_verified(verify_);
-  if (route.linked != nullptr) RG_TRY_OK(check_link(*route.linked, link, point.median()));
+  if (route.linked != nullptr) RG_TRY_OK(gpu::check_link(*route.linked, link, point.median()));
   session_->report(context, std::move(point));
   return {};
 }

@@ -1,5 +1,6 @@
 #include "kernels/dl/gdrapi.h"
 
+#include <cerrno>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -11,6 +12,20 @@ namespace railgauge {
 namespace {
 
 TableLoader<Gdrapi> g_gdrapi;
+
+Code code_of(int error) {
+  switch (error) {
+    case ENODEV:
+    case ENOTSUP:
+    case ENOMEM:
+      return Code::kFailedPrecondition;
+    case EPERM:
+    case EACCES:
+      return Code::kPermissionDenied;
+    default:
+      return Code::kInternal;
+  }
+}
 
 }  // namespace
 
@@ -45,9 +60,8 @@ const Gdrapi& loaded_gdrapi() { return g_gdrapi.loaded(); }
 
 Status gdrapi_status(int returned, std::string_view act) {
   if (returned == 0) return {};
-  return fail(
-      Code::kFailedPrecondition,
-      fmt::format("{}: {} (errno {})", act, std::generic_category().message(returned), returned));
+  return fail(code_of(returned), fmt::format("{}: {} (errno {})", act,
+                                             std::generic_category().message(returned), returned));
 }
 
 }  // namespace railgauge

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <type_traits>
 
@@ -79,9 +80,18 @@ TEST(GdrapiTable, GivesTheErrnoInWords) {
   EXPECT_TRUE(gdrapi_status(0, "pin"));
   const Status status = gdrapi_status(22, "gdrdrv: gdr_pin_buffer of 65536 bytes");
   ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().code, Code::kFailedPrecondition);
+  EXPECT_EQ(status.error().code, Code::kInternal);
   EXPECT_EQ(status.error().message,
             "gdrdrv: gdr_pin_buffer of 65536 bytes: Invalid argument (errno 22)");
+}
+
+TEST(GdrapiTable, WaivesOnlyWhatTheMachineLacks) {
+  for (const int lacks : {ENODEV, ENOTSUP, ENOMEM})
+    EXPECT_EQ(gdrapi_status(lacks, "act").error().code, Code::kFailedPrecondition) << lacks;
+  for (const int denied : {EPERM, EACCES})
+    EXPECT_EQ(gdrapi_status(denied, "act").error().code, Code::kPermissionDenied) << denied;
+  for (const int broken : {EIO, EFAULT, EINVAL, -1})
+    EXPECT_EQ(gdrapi_status(broken, "act").error().code, Code::kInternal) << broken;
 }
 
 }  // namespace

@@ -15,12 +15,15 @@ struct Meaning {
   const char* name;
   const char* help;
 };
+// What a machine or driver lacks: these waive.
+// NOLINTNEXTLINE(modernize-avoid-c-arrays)
 constexpr Meaning kMeanings[] = {
-    // NOLINT(modernize-avoid-c-arrays)
     {vk::kOutOfHostMemory, "VK_ERROR_OUT_OF_HOST_MEMORY", ""},
     {vk::kOutOfDeviceMemory, "VK_ERROR_OUT_OF_DEVICE_MEMORY", ""},
     {vk::kInitializationFailed, "VK_ERROR_INITIALIZATION_FAILED", ""},
     {vk::kMemoryMapFailed, "VK_ERROR_MEMORY_MAP_FAILED", ""},
+    {vk::kLayerNotPresent, "VK_ERROR_LAYER_NOT_PRESENT", ""},
+    {vk::kFeatureNotPresent, "VK_ERROR_FEATURE_NOT_PRESENT", ""},
     {vk::kExtensionNotPresent, "VK_ERROR_EXTENSION_NOT_PRESENT", ""},
     {vk::kIncompatibleDriver, "VK_ERROR_INCOMPATIBLE_DRIVER",
      "; the loader finds no driver: install the NVIDIA driver's Vulkan part (nvidia_icd.json and "
@@ -53,14 +56,12 @@ const Vulkan& loaded_vulkan() { return g_vulkan.loaded(); }
 
 Status vulkan_status(vk::Return returned, std::string_view act) {
   if (returned == vk::kSuccess) return {};
-  const char* name = "Vulkan error";
-  const char* help = "";
   for (const Meaning& meaning : kMeanings)
-    if (meaning.result == returned) {
-      name = meaning.name;
-      help = meaning.help;
-    }
-  return fail(Code::kFailedPrecondition, fmt::format("{}: {} ({}){}", act, name, returned, help));
+    if (meaning.result == returned)
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("{}: {} ({}){}", act, meaning.name, returned, meaning.help));
+  const char* name = returned == vk::kDeviceLost ? "VK_ERROR_DEVICE_LOST" : "Vulkan error";
+  return fail(Code::kInternal, fmt::format("{}: {} ({})", act, name, returned));
 }
 
 }  // namespace railgauge

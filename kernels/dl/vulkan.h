@@ -24,8 +24,11 @@ inline constexpr Return kIncomplete = 5;
 inline constexpr Return kOutOfHostMemory = -1;
 inline constexpr Return kOutOfDeviceMemory = -2;
 inline constexpr Return kInitializationFailed = -3;
+inline constexpr Return kDeviceLost = -4;
 inline constexpr Return kMemoryMapFailed = -5;
+inline constexpr Return kLayerNotPresent = -6;
 inline constexpr Return kExtensionNotPresent = -7;
+inline constexpr Return kFeatureNotPresent = -8;
 inline constexpr Return kIncompatibleDriver = -9;
 
 inline constexpr std::uint32_t kVersion11 = (1U << 22U) | (1U << 12U);
@@ -257,7 +260,8 @@ Result<const Vulkan*> load_vulkan();
 const Vulkan& loaded_vulkan();
 
 // What a call returned as a Status: "`act`: VK_ERROR_OUT_OF_DEVICE_MEMORY (-2)", with what would
-// help where that is known. Errors of this family waive: nothing but this path needs Vulkan.
+// help where that is known. What this machine or driver lacks waives (kFailedPrecondition): memory,
+// an extension, layer or feature, a driver; all else, as a lost device, is kInternal.
 Status vulkan_status(vk::Return returned, std::string_view act);
 
 }  // namespace railgauge

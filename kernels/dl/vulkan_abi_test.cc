@@ -120,6 +120,9 @@ RAILGAUGE_NUMBER(kIncomplete, VK_INCOMPLETE);
 RAILGAUGE_NUMBER(kOutOfHostMemory, VK_ERROR_OUT_OF_HOST_MEMORY);
 RAILGAUGE_NUMBER(kOutOfDeviceMemory, VK_ERROR_OUT_OF_DEVICE_MEMORY);
 RAILGAUGE_NUMBER(kInitializationFailed, VK_ERROR_INITIALIZATION_FAILED);
+RAILGAUGE_NUMBER(kDeviceLost, VK_ERROR_DEVICE_LOST);
+RAILGAUGE_NUMBER(kLayerNotPresent, VK_ERROR_LAYER_NOT_PRESENT);
+RAILGAUGE_NUMBER(kFeatureNotPresent, VK_ERROR_FEATURE_NOT_PRESENT);
 RAILGAUGE_NUMBER(kMemoryMapFailed, VK_ERROR_MEMORY_MAP_FAILED);
 RAILGAUGE_NUMBER(kExtensionNotPresent, VK_ERROR_EXTENSION_NOT_PRESENT);
 RAILGAUGE_NUMBER(kIncompatibleDriver, VK_ERROR_INCOMPATIBLE_DRIVER);
@@ -182,6 +185,19 @@ TEST(VulkanTable, NamesAnErrorAndSaysWhatHelpsWithoutADriver) {
   EXPECT_THAT(status.error().message,
               ::testing::HasSubstr("make an instance: VK_ERROR_INCOMPATIBLE_DRIVER (-9); the "
                                    "loader finds no driver"));
+}
+
+TEST(VulkanTable, WaivesOnlyWhatTheMachineLacks) {
+  for (const vk::Return lacks :
+       {vk::kOutOfHostMemory, vk::kOutOfDeviceMemory, vk::kInitializationFailed,
+        vk::kMemoryMapFailed, vk::kLayerNotPresent, vk::kExtensionNotPresent,
+        vk::kFeatureNotPresent, vk::kIncompatibleDriver})
+    EXPECT_EQ(vulkan_status(lacks, "act").error().code, Code::kFailedPrecondition) << lacks;
+  constexpr vk::Return kUnknown = -13;
+  for (const vk::Return broken : {vk::kDeviceLost, kUnknown, vk::kIncomplete})
+    EXPECT_EQ(vulkan_status(broken, "act").error().code, Code::kInternal) << broken;
+  EXPECT_EQ(vulkan_status(vk::kDeviceLost, "act").error().message,
+            "act: VK_ERROR_DEVICE_LOST (-4)");
 }
 
 }  // namespace

@@ -67,4 +67,7 @@ toolkit=$((${release% *} * 1000 + ${release#* } * 10))
 } >"$out.new"
 mv "$out.new" "$out"
 rm -rf "$work"
-echo "device code $source: PTX ${version%?}.${version: -1} for compute capability ${target%?}.${target: -1} and later"
+# The first driver that reads this PTX, from the table of device_code.cc.
+driver=$(sed -n "s/.*Release{$version, [0-9]*, \"\([0-9.]*\)\"}.*/\1/p" "$(dirname "$0")/device_code.cc")
+echo "device code $source: PTX ${version%?}.${version: -1} for compute capability ${target%?}.${target: -1} and later," \
+  "driver ${driver:-unknown} or later"

@@ -1,11 +1,22 @@
-#include "kernels/cuda/link_ceiling.h"
+#include "kernels/gpu/link_ceiling.h"
 
 #include <algorithm>
 #include <fstream>
 
 #include <fmt/format.h>
 
-namespace railgauge::cuda {
+namespace railgauge::gpu {
+namespace {
+
+// The part of the bits on a lane that carry data.
+double coded(double giga_transfers) {
+  constexpr double kLast8b10b = 5;
+  constexpr double kLast128b130b = 32;
+  if (giga_transfers <= kLast8b10b) return 8.0 / 10;
+  return giga_transfers <= kLast128b130b ? 128.0 / 130 : 1;
+}
+
+}  // namespace
 
 std::optional<double> link_bytes_per_second(const std::string& pci_address,
                                             const std::string& sysfs) {
@@ -19,10 +30,10 @@ std::optional<double> link_bytes_per_second(const std::string& pci_address,
     return std::nullopt;
   constexpr int kMostLanes = 32;
   if (!(width_file >> lanes) || lanes < 1 || lanes > kMostLanes) return std::nullopt;
-  return giga_transfers * 1e9 / 8 * lanes;
+  return giga_transfers * 1e9 / 8 * coded(giga_transfers) * lanes;
 }
 
-Status check_link(const gpu::Gpu& gpu, std::optional<double> before, double bytes_per_second) {
+Status check_link(const Gpu& gpu, std::optional<double> before, double bytes_per_second) {
   if (gpu.attribute(cu::kUsesHostPageTables) != 0) return {};
   const auto now = link_bytes_per_second(gpu.pci_address());
   if (!before || !now) return {};
@@ -34,4 +45,4 @@ Status check_link(const gpu::Gpu& gpu, std::optional<double> before, double byte
                           gpu.name(), bytes_per_second / 1e9, ceiling / 1e9));
 }
 
-}  // namespace railgauge::cuda
+}  // namespace railgauge::gpu

@@ -1,11 +1,11 @@
-#include "kernels/cuda/link_ceiling.h"
+#include "kernels/gpu/link_ceiling.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 
-namespace railgauge::cuda {
+namespace railgauge::gpu {
 namespace {
 
 class LinkCeiling : public ::testing::Test {
@@ -28,12 +28,18 @@ class LinkCeiling : public ::testing::Test {
   std::filesystem::path folder_ = root_ / "bus/pci/devices/0000:17:00.0";
 };
 
-TEST_F(LinkCeiling, IsTransfersTimesLanes) {
-  link("32.0 GT/s PCIe", "16");
-  ASSERT_TRUE(read());
-  EXPECT_DOUBLE_EQ(*read(), 64e9);
+TEST_F(LinkCeiling, IsTransfersTimesLanesLessTheLineCode) {
   link("2.5 GT/s PCIe", "8");
-  EXPECT_DOUBLE_EQ(*read(), 2.5e9);
+  ASSERT_TRUE(read());
+  EXPECT_DOUBLE_EQ(*read(), 2e9);
+  link("5.0 GT/s PCIe", "16");
+  EXPECT_DOUBLE_EQ(*read(), 8e9);
+  link("8.0 GT/s PCIe", "16");
+  EXPECT_NEAR(*read(), 15.754e9, 1e6);
+  link("32.0 GT/s PCIe", "16");
+  EXPECT_NEAR(*read(), 63.015e9, 1e6);
+  link("64.0 GT/s PCIe", "16");
+  EXPECT_DOUBLE_EQ(*read(), 128e9);
 }
 
 TEST_F(LinkCeiling, IsAbsentWhereTheMachineDoesNotSay) {
@@ -47,4 +53,4 @@ TEST_F(LinkCeiling, IsAbsentWhereTheMachineDoesNotSay) {
 }
 
 }  // namespace
-}  // namespace railgauge::cuda
+}  // namespace railgauge::gpu
