@@ -4,14 +4,16 @@
 # (above 1: our figure is larger) and what each program's rounds took. Exit 0 when both sides have every figure,
 # 1 when one lacks any, 5 waived (no such program, no GPU), 2 wrong use.
 #   deploy/compare_gpu.sh [--peer PATH] [--runner PATH] [--rounds N] [--tests LIST] [--json OUT]
+#     [--exact 0|1] [--floor R]
 # --peer    nvbandwidth itself or a folder with it and gdrcopy's tools (default: the PATH)
 # --runner  railgauge-runner (default: beside this script in a bundle, else build/release/bin, else the PATH)
 # --tests   comma separated: nvbandwidth's names, gdrcopy_copybw, gdrcopy_copylat; all_nvbandwidth is its whole list
 #           (default: see below)
 # --exact   1 takes the tool's own counts; else ours stops when the interval is narrow enough (--adaptive)
+# --floor   exit 1 when a copy-engine test's ratio is below R, as 0.97 (default: none)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-peer="" runner="" rounds=5 json="" exact=0
+peer="" runner="" rounds=5 json="" exact=0 floor=""
 tests=host_to_device_memcpy_ce,device_to_host_memcpy_ce,host_to_device_memcpy_sm,device_to_host_memcpy_sm,device_local_copy,host_device_latency_sm
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -20,13 +22,15 @@ while [ $# -gt 0 ]; do
     --rounds) rounds=${2:?compare_gpu.sh: --rounds needs a number} ;;
     --tests) tests=${2:?compare_gpu.sh: --tests needs a list} ;;
     --exact) exact=${2:?compare_gpu.sh: --exact needs 0 or 1} ;;
+    --floor) floor=${2:?compare_gpu.sh: --floor needs a ratio} ;;
     --json) json=${2:?compare_gpu.sh: --json needs a file} ;;
-    *) echo "compare_gpu.sh: unknown option $1; allowed: --peer, --runner, --rounds, --tests, --exact, --json" >&2; exit 2 ;;
+    *) echo "compare_gpu.sh: unknown option $1; allowed: --peer, --runner, --rounds, --tests, --exact, --floor, --json" >&2; exit 2 ;;
   esac
   shift 2
 done
 [[ $rounds =~ ^[1-9][0-9]{0,3}$ ]] || { echo "compare_gpu.sh: --rounds $rounds: 1 to 9999" >&2; exit 2; }
 [[ $tests =~ ^[A-Za-z0-9_]+(,[A-Za-z0-9_]+)*$ ]] || { echo "compare_gpu.sh: --tests $tests: names separated by commas" >&2; exit 2; }
+[[ $floor =~ ^([0-9]+(\.[0-9]+)?)?$ ]] || { echo "compare_gpu.sh: --floor $floor: a ratio, as 0.97" >&2; exit 2; }
 export LC_ALL=C
 readonly kRunSeconds=900
 
@@ -112,7 +116,7 @@ for ((round = 0; round < rounds; round++)); do
 done
 
 # Lines of side, test, label, value to a table and a document; the times stand beside.
-awk -F '\t' -v rounds="$rounds" -v json="${json:-}" -v times="$work/times" '
+awk -F '\t' -v rounds="$rounds" -v json="${json:-}" -v times="$work/times" -v floor="$floor" '
   function median(key,  n, i, j, v, sorted) {
     n = count[key]
     for (i = 1; i <= n; i++) {
@@ -150,8 +154,9 @@ awk -F '\t' -v rounds="$rounds" -v json="${json:-}" -v times="$work/times" '
       ours = median("ours" FS names[i]); theirs = median("theirs" FS names[i])
       ratio = ours != "" && theirs != "" && theirs != 0 ? ours / theirs : ""
       if (count["ours" FS names[i]] < rounds || count["theirs" FS names[i]] < rounds) lacking = 1
+      if (floor != "" && part[1] ~ /(_ce|device_local_copy)$/ && ratio != "" && ratio < floor + 0) below = below sprintf("%s %s: ratio %.3f is below %s\n", part[1], part[2], ratio, floor)
       printf "%-48s %-16s %12s %12s %8s %9s %9s\n", part[1], part[2], ours == "" ? "-" : sprintf("%.5g", ours), theirs == "" ? "-" : sprintf("%.5g", theirs), ratio == "" ? "-" : sprintf("%.3f", ratio), spread("ours" FS names[i]), spread("theirs" FS names[i])
-      document = document (i > 1 ? "," : "") sprintf("\n    {\"test\": \"%s\", \"figure\": \"%s\", \"ours\": %s, \"theirs\": %s, \"ratio\": %s, \"launches_ours\": %d, \"launches_theirs\": %d}", part[1], part[2], number(ours), number(theirs), number(ratio), count["ours" FS names[i]], count["theirs" FS names[i]])
+      document = document (i > 1 ? "," : "") sprintf("\n    {\"test\": \"%s\", \"figure\": \"%s\", \"ours\": %s, \"theirs\": %s, \"ratio\": %s, \"spread_percent_ours\": %s, \"spread_percent_theirs\": %s, \"launches_ours\": %d, \"launches_theirs\": %d}", part[1], part[2], number(ours), number(theirs), number(ratio), number(spread("ours" FS names[i])), number(spread("theirs" FS names[i])), count["ours" FS names[i]], count["theirs" FS names[i]])
     }
     document = document "\n  ],\n  \"times\": ["
     for (i = 1; i <= t; i++) {
@@ -162,5 +167,7 @@ awk -F '\t' -v rounds="$rounds" -v json="${json:-}" -v times="$work/times" '
     document = document "\n  ]\n}"
     if (json != "") print document > json
     if (n == 0) { print "no figure at all"; exit 1 }
+    printf "%s", below
+    if (below != "") exit 1
     if (lacking) { print "not every launch had every figure"; exit 1 }
   }' "$work/figures"

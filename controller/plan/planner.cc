@@ -32,7 +32,18 @@ bool measures_bandwidth(const KernelInfo& kernel) {
   });
 }
 
-TaskCost cost_of(const KernelInfo& kernel, const Params& params, double rate_bits_per_second) {
+// Points for each size: a kernel of several GPUs, which the text `gpus` names ("all" or a list),
+// may measure every ordered pair of them.
+std::size_t points_per_size(const KernelInfo& kernel, const Params& params, std::size_t node_gpus) {
+  if (find_parameter(kernel, "gpus", "text") == nullptr) return 1;
+  const std::string chosen = params.text("gpus");
+  const std::size_t gpus =
+      chosen == "all" ? node_gpus : static_cast<std::size_t>(std::ranges::count(chosen, ',')) + 1;
+  return gpus < 2 ? 1 : gpus * (gpus - 1);
+}
+
+TaskCost cost_of(const KernelInfo& kernel, const Params& params, double rate_bits_per_second,
+                 std::size_t node_gpus) {
   std::vector<std::uint64_t> sizes{0};
   if (find_parameter(kernel, "sizes", "bytes_list") != nullptr) sizes = params.bytes_list("sizes");
   std::int64_t iterations = 0;
@@ -42,10 +53,11 @@ TaskCost cost_of(const KernelInfo& kernel, const Params& params, double rate_bit
   if (find_parameter(kernel, "time_cap", "duration") != nullptr)
     cap_seconds = params.duration_ns("time_cap") / 1e9;
 
-  const double measuring_seconds = cap_seconds * static_cast<double>(sizes.size());
+  const auto points = static_cast<double>(points_per_size(kernel, params, node_gpus));
+  const double measuring_seconds = cap_seconds * static_cast<double>(sizes.size()) * points;
   TaskCost cost{.seconds = measuring_seconds + kTaskOverheadSeconds};
   for (const std::uint64_t size : sizes)
-    cost.bytes += static_cast<double>(iterations) * static_cast<double>(size);
+    cost.bytes += static_cast<double>(iterations) * static_cast<double>(size) * points;
   if (iterations <= 0 && measures_bandwidth(kernel))
     cost.bytes = rate_bits_per_second / 8 * measuring_seconds;
   return cost;
@@ -189,6 +201,7 @@ PlannedTask make_task(const StagePlan& plan, std::span<const PlanNode> nodes,
                    .parameters = plan.params.effective(),
                    .identity_parameters = plan.identity};
   double slowest = 0;
+  std::size_t gpus = 0;
   for (const Seat& seat : ranks) {
     const Choice& choice = plan.choices[seat.node][seat.choice];
     task.ranks.push_back({.node = nodes[seat.node].name, .endpoint = choice.endpoint});
@@ -196,8 +209,10 @@ PlannedTask make_task(const StagePlan& plan, std::span<const PlanNode> nodes,
       task.waived_reason += (task.waived_reason.empty() ? "" : "; ") + choice.reason;
     const double rate = choice.rate_bits_per_second;
     slowest = task.ranks.size() == 1 ? rate : std::min(slowest, rate);
+    const auto here = std::ranges::count(nodes[seat.node].endpoints, "gpu", &NodeEndpoint::kind);
+    gpus = std::max(gpus, static_cast<std::size_t>(here));
   }
-  const TaskCost cost = cost_of(plan.kernel, plan.params, slowest);
+  const TaskCost cost = cost_of(plan.kernel, plan.params, slowest, gpus);
   task.deadline_seconds =
       plan.stage.deadline_seconds.value_or(kDeadlineFactor * cost.seconds + kDeadlineSlackSeconds);
   if (!task.waived_reason.empty()) return task;
@@ -271,9 +286,9 @@ Result<Plan> make_plan(const Suite& suite, std::span<const PlanNode> nodes,
 
 TaskCost expected_cost(const KernelInfo& kernel,
                        const std::map<std::string, std::string>& effective_parameters,
-                       double rate_bits_per_second) {
+                       double rate_bits_per_second, std::size_t node_gpus) {
   const auto params = Params::parse(kernel, effective_parameters);
-  return params ? cost_of(kernel, *params, rate_bits_per_second) : TaskCost{};
+  return params ? cost_of(kernel, *params, rate_bits_per_second, node_gpus) : TaskCost{};
 }
 
 }  // namespace railgauge::plan

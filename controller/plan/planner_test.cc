@@ -228,6 +228,34 @@ TEST(Planner, ExpectsTheTimeCapForEachSizeAndAddsTheOverhead) {
   EXPECT_DOUBLE_EQ(plan->expected_seconds, first.expected_seconds + second.expected_seconds);
 }
 
+TEST(Planner, CountsEveryOrderedPairOfANodesGpus) {
+  std::vector<KernelInfo> kernels = fake_kernels();
+  KernelInfo& gpu = kernels.at(3);
+  ASSERT_EQ(gpu.name(), "fake.gpu");
+  add_parameter(gpu, "gpus", "text", "all");
+  std::vector<PlanNode> nodes = some_nodes(1);
+  for (int i = 0; i < 8; ++i)
+    nodes.front().endpoints.push_back(
+        {.kind = "gpu", .name = fmt::format("gpu{}", i), .active = true});
+  Stage all = stage_of("fake.gpu", PlacementKind::kLocal);
+  Stage three = all;
+  three.parameters["gpus"] = "0,1,2";
+  Stage one = all;
+  one.parameters["gpus"] = "5";
+  const auto plan = make_plan(suite_of({all, three, one}), nodes, kernels);
+  ASSERT_TRUE(plan) << plan.error().message;
+  const double cap_seconds = 5;
+  EXPECT_DOUBLE_EQ(plan->tasks.at(0).expected_seconds, 56 * cap_seconds + kTaskOverheadSeconds);
+  EXPECT_GT(plan->tasks.at(0).deadline_seconds, 56 * cap_seconds);
+  EXPECT_DOUBLE_EQ(plan->tasks.at(1).expected_seconds, 6 * cap_seconds + kTaskOverheadSeconds);
+  EXPECT_DOUBLE_EQ(plan->tasks.at(2).expected_seconds, cap_seconds + kTaskOverheadSeconds);
+
+  nodes.front().endpoints.resize(2);  // the NIC and one GPU
+  const auto lone = make_plan(suite_of({all}), nodes, kernels);
+  ASSERT_TRUE(lone) << lone.error().message;
+  EXPECT_DOUBLE_EQ(lone->tasks.at(0).expected_seconds, cap_seconds + kTaskOverheadSeconds);
+}
+
 std::string refused(const Suite& suite, std::span<const PlanNode> nodes) {
   const auto plan = make_plan(suite, nodes, fake_kernels());
   EXPECT_FALSE(plan);

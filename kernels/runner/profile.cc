@@ -44,6 +44,9 @@ std::map<std::string, std::string> parameters_of(const ProfileOptions& options, 
   if (!options.adaptive) out.insert(row.exact.begin(), row.exact.end());
   if (options.samples && row.exact.contains("iterations"))
     out["iterations"] = std::to_string(*options.samples);
+  const auto& count =
+      row.kernel.find("write") != std::string_view::npos ? options.writes : options.reads;
+  if (count) out["iterations"] = std::to_string(*count);
   if (options.buffer_bytes && out.contains("sizes"))
     out["sizes"] = canonical_bytes(*options.buffer_bytes);
   const KernelRow* kernel = find(row.kernel);

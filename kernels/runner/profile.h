@@ -27,6 +27,8 @@ struct ProfileOptions {
   std::map<std::string, std::string> parameters{};  // for every kernel that declares them
   std::optional<std::uint64_t> buffer_bytes{};      // in place of the tool's size
   std::optional<std::uint64_t> samples{};           // in place of the tool's count
+  std::optional<std::uint64_t> writes{};            // the count of kernels that write, ...
+  std::optional<std::uint64_t> reads{};             // ... and of those that read
   bool adaptive = false;                            // our stop rule in place of the tool's counts
   double deadline_seconds = 0;                      // of one task
 };

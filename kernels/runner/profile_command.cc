@@ -1,6 +1,7 @@
 #include "kernels/runner/profile_command.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <map>
 
@@ -22,7 +23,10 @@ constexpr std::string_view kNvbandwidth = "nvbandwidth";
 constexpr std::string_view kGdrcopy = "gdrcopy";
 constexpr std::uint64_t kMib = 1U << 20U;
 constexpr double kMaxBufferMib = 1 << 20;
+constexpr std::uint64_t kMostBufferMib = 1024;  // where our kernels' sizes end
+constexpr double kMaxBytes = 1 << 30;
 constexpr double kMaxSamples = 1e6;
+constexpr double kMaxIterations = 1e7;
 constexpr int kMaxGpu = 255;
 
 struct Flags {
@@ -32,6 +36,21 @@ struct Flags {
   int gpu = 0;
   bool adaptive = false;
   bool list = false;
+  // nvbandwidth's.
+  std::vector<std::string> prefixes;
+  std::uint64_t loop_count = 0;
+  bool skip_verification = false;
+  bool disable_affinity = false;
+  bool json = false;
+  // gdrcopy's; 0: not given.
+  std::uint64_t size_bytes = 0;
+  std::uint64_t copy_bytes = 0;
+  std::uint64_t writes = 0;
+  std::uint64_t reads = 0;
+  std::uint64_t iterations = 0;
+  // Accepted, and without effect.
+  bool verbose = false;
+  bool with_memcpy = false;
   std::vector<std::string> set;
   std::string deadline = canonical_duration(kDefaultDeadlineSeconds * 1e9);
   std::string format = "table";
@@ -39,23 +58,62 @@ struct Flags {
 
 bool is_nvbandwidth(const std::string& name) { return name == kNvbandwidth; }
 
+void declare_number(CLI::App& app, const char* name, std::uint64_t& value, double most,
+                    const char* what) {
+  app.add_option(name, value, what)->type_name("N")->check(CLI::Range(1.0, most).description(""));
+}
+
+void declare_nvbandwidth(CLI::App& app, Flags& flags) {
+  constexpr int kAnyNumber = -1;
+  const auto words = [&app](const char* name, std::vector<std::string>& value, const char* what) {
+    app.add_option(name, value, what)
+        ->type_name("TEST")
+        ->expected(kAnyNumber)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  };
+  words("-t,--testcase", flags.tests, "Tests to run, by name or number");
+  words("-p,--testcasePrefixes", flags.prefixes, "Tests to run, by how their names begin");
+  app.add_option("-b,--bufferSize", flags.buffer_mib, "Bytes of one copy, in MiB (default 512)")
+      ->type_name("MIB")
+      ->check(CLI::Range(1.0, kMaxBufferMib).description(""));
+  declare_number(app, "-i,--testSamples", flags.samples, kMaxSamples,
+                 "Samples of 16 copies each (default 3)");
+  declare_number(app, "--loopCount", flags.loop_count, kMaxIterations,
+                 "Copies in one sample (default 16)");
+  app.add_flag("-s,--skipVerification", flags.skip_verification, "Compare no bytes");
+  app.add_flag("-d,--disableAffinity", flags.disable_affinity, "CPU and memory of any NUMA node");
+  app.add_flag("-j,--json", flags.json, "As --format json");
+  app.add_flag("-v,--verbose", flags.verbose, "Accepted; changes nothing");
+  app.add_flag("-l,--list", flags.list, "Print the tests");
+}
+
+void declare_gdrcopy(CLI::App& app, const std::string& test, Flags& flags) {
+  app.add_option("-d", flags.gpu, "GPU to use (default 0)")
+      ->type_name("N")
+      ->check(CLI::Range(0, kMaxGpu).description(""));
+  if (test == "sanity") app.add_flag("-v", flags.verbose, "Accepted; changes nothing");
+  if (test == "pplat")
+    declare_number(app, "-t", flags.iterations, kMaxIterations, "Round trips (default 1000)");
+  if (test == "apiperf")
+    declare_number(app, "-n", flags.iterations, kMaxIterations, "Mappings (default 100)");
+  if (test == "copybw" || test == "copylat") {
+    declare_number(app, "-w", flags.writes, kMaxIterations, "Writes of a size (default 10000)");
+    declare_number(app, "-r", flags.reads, kMaxIterations, "Reads of a size (default 100)");
+  }
+  if (test == "copybw") {
+    declare_number(app, "-s", flags.size_bytes, kMaxBytes, "Bytes mapped (default 131072)");
+    declare_number(app, "-c", flags.copy_bytes, kMaxBytes, "Bytes of one copy (default: all)");
+  }
+  if (test == "copylat") app.add_flag("-c", flags.with_memcpy, "Accepted; changes nothing");
+  if (test == "copylat" || test == "apiperf")
+    declare_number(app, "-s", flags.size_bytes, kMaxBytes, "Largest size in bytes");
+}
+
 void declare(CLI::App& app, const std::string& name, Flags& flags) {
   if (is_nvbandwidth(name)) {
-    app.add_option("-t,--testcase", flags.tests, "Test to run, by name or number; repeat for more")
-        ->type_name("TEST")
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-    app.add_option("-b,--bufferSize", flags.buffer_mib, "Bytes of one copy, in MiB (default 512)")
-        ->type_name("MIB")
-        ->check(CLI::Range(1.0, kMaxBufferMib).description(""));
-    app.add_option("-i,--testSamples", flags.samples, "Samples of 16 copies each (default 3)")
-        ->type_name("N")
-        ->check(CLI::Range(1.0, kMaxSamples).description(""));
-    app.add_flag("-l,--list", flags.list, "Print the tests");
+    declare_nvbandwidth(app, flags);
   } else {
-    app.add_option("-d", flags.gpu, "GPU to use (default 0)")
-        ->type_name("N")
-        ->check(CLI::Range(0, kMaxGpu).description(""));
+    declare_gdrcopy(app, name.substr(kGdrcopy.size() + 1), flags);
   }
   app.add_flag("--adaptive", flags.adaptive,
                "Measure until the interval is narrow, instead of the tool's counts");
@@ -95,6 +153,68 @@ Result<std::map<std::string, std::string>> parameters_of(const std::vector<std::
   return out;
 }
 
+// A flag that cannot do what it does in the tool says so, one line each.
+void info(std::string_view text) { fmt::print(stderr, "info: {}\n", text); }
+
+// --set has the last word.
+void set_default(ProfileOptions& options, const std::string& name, std::string value) {
+  options.parameters.try_emplace(name, std::move(value));
+}
+
+Status take_gdrcopy(const Flags& flags, ProfileOptions& options) {
+  const std::string& test = options.tests.front();
+  if (flags.adaptive && flags.writes + flags.reads + flags.iterations > 0)
+    return fail(Code::kInvalidArgument,
+                "counts (-w, -r, -t, -n) and --adaptive exclude each other");
+  if (flags.copy_bytes > 0 && flags.size_bytes > 0 && flags.copy_bytes > flags.size_bytes)
+    return fail(Code::kInvalidArgument, "-c: more than the bytes mapped (-s)");
+  if (flags.writes > 0) options.writes = flags.writes;
+  if (flags.reads > 0) options.reads = flags.reads;
+  if (flags.iterations > 0) set_default(options, "iterations", std::to_string(flags.iterations));
+  if (flags.verbose) info("-v changes nothing here");
+  if (flags.with_memcpy) info("-c changes nothing here: bar.crossover measures cuMemcpy beside it");
+  if (test == "copybw") {
+    const std::uint64_t bytes = flags.copy_bytes > 0 ? flags.copy_bytes : flags.size_bytes;
+    if (bytes > 0) set_default(options, "sizes", canonical_bytes(bytes));
+    if (flags.copy_bytes > 0 && flags.size_bytes > flags.copy_bytes)
+      info("-s changes nothing beside -c: what is copied is mapped");
+  } else if (flags.size_bytes > 0) {
+    const std::uint64_t last = std::bit_floor(flags.size_bytes);
+    if (last != flags.size_bytes) info(fmt::format("sizes double and end at {} B", last));
+    const char* first = test == "apiperf" ? "64KiB" : "1";
+    set_default(options, "sizes", fmt::format("{}:{}", first, canonical_bytes(last)));
+  }
+  return {};
+}
+
+Status take_nvbandwidth(const Flags& flags, ProfileOptions& options) {
+  const auto all = peer_test_names(kNvbandwidth);
+  for (const std::string& word : flags.tests)
+    options.tests.push_back(RG_TRY(test_named(word, all)));
+  for (const std::string& prefix : flags.prefixes) {
+    const std::size_t before = options.tests.size();
+    for (const std::string& test : all)
+      if (test.starts_with(prefix)) options.tests.push_back(test);
+    if (options.tests.size() == before)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("no test begins with {}; -l lists them", in_quotes(prefix)));
+  }
+  if (options.tests.empty()) options.tests = all;
+  if (flags.buffer_mib > kMostBufferMib)
+    return fail(Code::kInvalidArgument,
+                fmt::format("-b {}: sizes end at 1 GiB here, -b 1024", flags.buffer_mib));
+  if (flags.buffer_mib > 0) options.buffer_bytes = flags.buffer_mib * kMib;
+  if (flags.samples > 0) options.samples = flags.samples;
+  if (flags.samples > 0 && flags.adaptive)
+    return fail(Code::kInvalidArgument, "--testSamples and --adaptive exclude each other");
+  if (flags.loop_count > 0) set_default(options, "copies", std::to_string(flags.loop_count));
+  if (flags.skip_verification) set_default(options, "verify", "false");
+  if (flags.disable_affinity) set_default(options, "numa", "any");
+  if (flags.verbose) info("-v changes nothing here");
+  if (flags.json) info("-j prints railgauge's document, not nvbandwidth's");
+  return {};
+}
+
 Result<ProfileOptions> options_of(const std::string& name, const Flags& flags) {
   ProfileOptions options{.name = name,
                          .tool = std::string(is_nvbandwidth(name) ? kNvbandwidth : kGdrcopy),
@@ -104,19 +224,13 @@ Result<ProfileOptions> options_of(const std::string& name, const Flags& flags) {
   options.deadline_seconds = deadline_ns / 1e9;
   options.parameters = RG_TRY(parameters_of(flags.set));
   options.adaptive = flags.adaptive;
-  if (!is_nvbandwidth(name)) {
-    options.tests = {name.substr(kGdrcopy.size() + 1)};
-    options.endpoint = fmt::format("gpu{}", flags.gpu);
+  if (is_nvbandwidth(name)) {
+    RG_TRY_OK(take_nvbandwidth(flags, options));
     return options;
   }
-  const auto all = peer_test_names(kNvbandwidth);
-  for (const std::string& word : flags.tests)
-    options.tests.push_back(RG_TRY(test_named(word, all)));
-  if (options.tests.empty()) options.tests = all;
-  if (flags.buffer_mib > 0) options.buffer_bytes = flags.buffer_mib * kMib;
-  if (flags.samples > 0) options.samples = flags.samples;
-  if (flags.samples > 0 && flags.adaptive)
-    return fail(Code::kInvalidArgument, "--testSamples and --adaptive exclude each other");
+  options.tests = {name.substr(kGdrcopy.size() + 1)};
+  options.endpoint = fmt::format("gpu{}", flags.gpu);
+  RG_TRY_OK(take_gdrcopy(flags, options));
   return options;
 }
 
@@ -201,7 +315,7 @@ int run_profile_command(const ProfileCall& call, const ProfileHost& host) {
       fmt::print("{:>2}  {}\n", number++, test);
     return kExitPassed;
   }
-  const auto format = parse_format(flags.format);
+  const auto format = parse_format(flags.json ? "json" : flags.format);
   if (!format) return wrong_use(format.error().message);
   if (*format == Format::kNdjson) return wrong_use("a profile prints table, json or csv");
   const auto options = options_of(call.name, flags);

@@ -2,11 +2,13 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <sstream>
 
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
 #include "kernels/core/outcome.h"
+#include "kernels/core/peer_tools.h"
 #include "kernels/runner/profile.pb.h"
 #include "kernels/runner/testing_process.h"
 
@@ -116,6 +118,46 @@ TEST(ProfileRun, LatenciesOfAllSizesAreRows) {
   EXPECT_EQ(ended.exit_code, kExitPassed) << ended.err;
   EXPECT_NE(ended.out.find("copylat, us, by bar.write_lat\n"), std::string::npos) << ended.out;
   EXPECT_NE(ended.out.find("\n 64 KiB"), std::string::npos) << ended.out;
+}
+
+// What `--as` prints for a person is what the aliases take.
+TEST(ProfileRun, TakeEveryCommandLineThatTheTableOfToolsMakes) {
+  for (const PeerTest& row : peer_tests()) {
+    auto parameters = row.parameters;
+    parameters.insert(row.exact.begin(), row.exact.end());
+    if (row.tool == "nvbandwidth") parameters.insert({{"verify", "false"}, {"numa", "any"}});
+    const auto made = peer_command(row.tool, row.kernel, parameters, "gpu0");
+    ASSERT_TRUE(made) << made.error().message;
+    std::istringstream text(*made);
+    Words words{std::istream_iterator<std::string>(text), {}};
+    words.insert(words.end(), {"--set", "act=waive"});
+    const Ended ended = run(words);
+    EXPECT_EQ(ended.exit_code, kExitWaived) << *made << ": " << ended.err;
+  }
+}
+
+TEST(ProfileRun, FlagsOfTheToolsMeanWhatTheyMeanThere) {
+  const Ended bandwidth =
+      run({"gdrcopy_copybw", "-s", "65536", "-w", "7", "-r", "3", "--format", "json"});
+  EXPECT_EQ(bandwidth.exit_code, kExitPassed) << bandwidth.err;
+  const ProfileReport report = parse(bandwidth.out);
+  ASSERT_EQ(report.tests(0).figures_size(), 2);
+  const auto& write = report.tests(0).figures(0).reports(0).started().parameters();
+  EXPECT_EQ(write.at("iterations"), "7");
+  EXPECT_EQ(write.at("sizes"), "64KiB");
+  EXPECT_EQ(report.tests(0).figures(1).reports(0).started().parameters().at("iterations"), "3");
+
+  const Ended several = run({"nvbandwidth", "-t", "0", "4", "-v", "-j", "--loopCount", "8"});
+  EXPECT_EQ(several.exit_code, kExitPassed) << several.err;
+  EXPECT_NE(several.err.find("info: -v changes nothing here\n"), std::string::npos) << several.err;
+  const ProfileReport both = parse(several.out);
+  ASSERT_EQ(both.tests_size(), 2);
+  EXPECT_EQ(both.tests(0).figures(0).reports(0).started().parameters().at("copies"), "8");
+  EXPECT_EQ(parse(run({"nvbandwidth", "-p", "host_to_device_mem", "-j"}).out).tests_size(), 2);
+
+  const Ended large = run({"nvbandwidth", "-b", "2048"});
+  EXPECT_EQ(large.exit_code, kExitUsage);
+  EXPECT_NE(large.err.find("sizes end at 1 GiB"), std::string::npos) << large.err;
 }
 
 TEST(ProfileRun, WrongWordsAreToldInOneLine) {
