@@ -80,6 +80,17 @@ Status separate(Fd& child_end, const Fd& our_end) {
   return {};
 }
 
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& changes) {
+  std::vector<std::string> words;
+  for (char** word = environ; *word != nullptr; ++word) {
+    const std::string_view text = *word;
+    if (!changes.contains(std::string(text.substr(0, text.find('='))))) words.emplace_back(text);
+  }
+  for (const auto& [name, value] : changes)
+    if (!value.empty()) words.push_back(fmt::format("{}={}", name, value));
+  return words;
+}
+
 Code code_of_spawn(int error) {
   if (error == ENOENT || error == ENOTDIR) return Code::kNotFound;
   if (error == EACCES || error == EPERM || error == ENOEXEC) return Code::kPermissionDenied;
@@ -128,9 +139,13 @@ Result<Subprocess> Subprocess::spawn(const Options& options) {
   std::vector<char*> argv;
   for (const std::string& word : options.argv) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
+  std::vector<std::string> words = environment_with(options.environment);
+  std::vector<char*> environment;
+  for (std::string& word : words) environment.push_back(word.data());
+  environment.push_back(nullptr);
   pid_t pid = -1;
-  const int error =
-      ::posix_spawn(&pid, argv[0], &setup.actions, &setup.attributes, argv.data(), environ);
+  const int error = ::posix_spawn(&pid, argv[0], &setup.actions, &setup.attributes, argv.data(),
+                                  environment.data());
   if (error != 0)
     return fail(code_of_spawn(error),
                 fmt::format("{}: start: {}", options.argv.front(), std::strerror(error)));

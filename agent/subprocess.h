@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,8 @@ class Subprocess {
     std::vector<std::string> argv;
     std::vector<int> child_reads;   // descriptors in the child that the agent writes to
     std::vector<int> child_writes;  // descriptors in the child that the agent reads from
+    // In place of the agent's own variables of these names; an empty value removes one.
+    std::map<std::string, std::string> environment{};
   };
   // Errors: kNotFound when argv[0] is not there, kPermissionDenied when it cannot be run,
   // kResourceExhausted when the system has no process or descriptor left.

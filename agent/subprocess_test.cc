@@ -121,6 +121,17 @@ TEST(Subprocess, AFileThatIsNoProgramIsDenied) {
   EXPECT_EQ(child.error().code, Code::kPermissionDenied);
 }
 
+TEST(Subprocess, ChangesAndRemovesVariablesForTheChildAlone) {
+  ::setenv("CUDA_VISIBLE_DEVICES", "1", 1);
+  auto options = shell("echo ${CUDA_VISIBLE_DEVICES-none} $CUDA_DEVICE_ORDER ${PATH:+path} >&4");
+  options.environment = {{"CUDA_VISIBLE_DEVICES", ""}, {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}};
+  auto child = Subprocess::spawn(options);
+  ASSERT_TRUE(child);
+  EXPECT_EQ(read_to_end(child->from_child_fd(0)), "none PCI_BUS_ID path\n");
+  EXPECT_STREQ(::getenv("CUDA_VISIBLE_DEVICES"), "1");
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
 TEST(RunCommand, GivesOutputAndStatus) {
   const auto output = run_command({"/bin/sh", "-c", "echo out; echo err >&2; exit 5"}, 10, 4096);
   ASSERT_TRUE(output);
