@@ -19,7 +19,11 @@ namespace {
 constexpr std::uint64_t kChainSeed = 1;
 constexpr std::uint64_t kChasesInBatch = 16;  // behind one gate
 // Neighbouring blocks run in one cluster of multiprocessors: a few samples already see many.
-constexpr std::uint64_t kBlockLeap = 37;
+// A copy from pageable memory may return before the GPU has it, and our streams wait for no other.
+Status settle(const gpu::Gpu& gpu) {
+  return gpu_status(gpu, loaded_cuda().ctx_synchronize(), "wait for a copy to it");
+}
+
 constexpr std::size_t kLineWords = kLineBytes / sizeof(std::uint64_t);
 
 }  // namespace
@@ -77,6 +81,13 @@ Result<Chase> Chase::prepare(const Context& context, const gpu::Gpu& reader, con
   return chase;
 }
 
+unsigned block_leap(unsigned multiprocessors) {
+  constexpr unsigned kFirst = 37;
+  unsigned leap = kFirst;
+  while (std::gcd(leap, multiprocessors) != 1) ++leap;
+  return leap;
+}
+
 Status Chase::lay_chain(const Area& memory) const {
   const auto words = chain_words(order_, address_);
   const auto bytes = std::as_bytes(std::span(words));
@@ -85,15 +96,17 @@ Status Chase::lay_chain(const Area& memory) const {
     return {};
   }
   RG_TRY_OK(memory.gpu()->make_current());
-  return gpu_status(*memory.gpu(), loaded_cuda().memcpy_htod(address_, bytes.data(), bytes.size()),
-                    "copy the chain to it");
+  RG_TRY_OK(gpu_status(*memory.gpu(),
+                       loaded_cuda().memcpy_htod(address_, bytes.data(), bytes.size()),
+                       "copy the chain to it"));
+  return settle(*memory.gpu());
 }
 
 // The samples take turns on the multiprocessors: some are farther from the link than others.
 Status Chase::queue(cu::Stream stream, std::uint64_t sample) const {
   cu::DevicePtr state = state_->data();
   unsigned accesses = accesses_;
-  auto block = static_cast<unsigned>(sample * kBlockLeap % multiprocessors_);
+  auto block = static_cast<unsigned>(sample * block_leap(multiprocessors_) % multiprocessors_);
   void* arguments[] = {&state, &accesses, &block};  // NOLINT(modernize-avoid-c-arrays)
   return gpu_status(*reader_,
                     loaded_cuda().launch_kernel(function_, multiprocessors_, 1, 1, 1, 1, 1, 0,
@@ -118,6 +131,7 @@ Status Chase::measure(Context& context, gpu::Session& session, const std::string
   const std::uint64_t first = address_;
   RG_TRY_OK(gpu_status(*reader_, loaded_cuda().memcpy_htod(state_->data(), &first, sizeof first),
                        "prepare the chase"));
+  RG_TRY_OK(settle(*reader_));
   Lanes lanes = RG_TRY(Lanes::create(*reader_));
   RG_TRY_OK(lanes.add(*reader_, [this](cu::Stream stream, std::uint64_t operation) {
     return queue(stream, operation);

@@ -27,6 +27,10 @@ std::vector<std::uint64_t> chain_words(const std::vector<std::uint32_t>& order,
                                        std::uint64_t address);
 
 // Needs the parameters of add_chase().
+// Multiprocessors from one sample to the next, so that `multiprocessors` samples visit each once.
+// Pure.
+unsigned block_leap(unsigned multiprocessors);
+
 class Chase {
  public:
   // In Kernel::prepare: `reader` chases through `memory`, which has at least the parameter `buffer`

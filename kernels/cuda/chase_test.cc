@@ -39,5 +39,14 @@ TEST(Chain, StridesUpwardsOrGoesAtRandomButAlwaysTheSame) {
   EXPECT_NE(chain_order(1000, true, 1), chain_order(1000, false, 1));
 }
 
+TEST(BlockLeap, VisitsEveryMultiprocessor) {
+  for (const unsigned multiprocessors : {1U, 2U, 37U, 74U, 108U, 114U, 132U, 142U, 148U, 160U}) {
+    std::set<unsigned> visited;
+    for (unsigned sample = 0; sample < multiprocessors; ++sample)
+      visited.insert(sample * block_leap(multiprocessors) % multiprocessors);
+    EXPECT_EQ(visited.size(), multiprocessors);
+  }
+}
+
 }  // namespace
 }  // namespace railgauge::cuda

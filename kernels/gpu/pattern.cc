@@ -49,8 +49,10 @@ Status Pattern::fill(cu::DevicePtr memory, std::uint64_t bytes, std::uint64_t se
   if (!code_) {
     HostBuffer whole = RG_TRY(HostBuffer::allocate(bytes));
     fill_pattern(whole.span().first(bytes), seed);
-    return gpu_status(*gpu_, loaded_cuda().memcpy_htod(memory, whole.data(), bytes),
-                      "copy the pattern to it");
+    RG_TRY_OK(gpu_status(*gpu_, loaded_cuda().memcpy_htod(memory, whole.data(), bytes),
+                         "copy the pattern to it"));
+    // From pageable memory it may return before the GPU has it.
+    return gpu_status(*gpu_, loaded_cuda().ctx_synchronize(), "wait for the pattern");
   }
   unsigned long long words = bytes / kWordBytes;
   auto tail = static_cast<unsigned>(bytes % kWordBytes);

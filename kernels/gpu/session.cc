@@ -61,8 +61,9 @@ unsigned lasting_utilization(const Gpu& gpu) {
 
 // Who else uses it, or "".
 std::string other_use(const Gpu& gpu, const GpuUsage& usage) {
-  if (!usage.processes.empty()) return users_in_words(usage);
+  // First: in a container NVML may show our own context of the kernel before under the host's pid.
   if (our_own_use(gpu)) return "";
+  if (!usage.processes.empty()) return users_in_words(usage);
   if (const unsigned percent = lasting_utilization(gpu); percent != 0)
     return fmt::format("a process that NVML does not show ({} % of the time)", percent);
   return "";
