@@ -48,6 +48,7 @@ struct Flags {
   std::uint64_t writes = 0;
   std::uint64_t reads = 0;
   std::uint64_t iterations = 0;
+  std::uint64_t one = 1;  // accepted where the tool has a number that is 1 with us
   // Accepted, and without effect.
   bool verbose = false;
   bool with_memcpy = false;
@@ -92,8 +93,11 @@ void declare_gdrcopy(CLI::App& app, const std::string& test, Flags& flags) {
       ->type_name("N")
       ->check(CLI::Range(0, kMaxGpu).description(""));
   if (test == "sanity") app.add_flag("-v", flags.verbose, "Accepted; changes nothing");
-  if (test == "pplat")
+  if (test == "pplat") {
     declare_number(app, "-t", flags.iterations, kMaxIterations, "Round trips (default 1000)");
+    declare_number(app, "-B", flags.one, 1, "Blocks that answer: ours is always 1");
+    declare_number(app, "-T", flags.one, 1, "Threads of a block: ours is always 1");
+  }
   if (test == "apiperf")
     declare_number(app, "-n", flags.iterations, kMaxIterations, "Mappings (default 100)");
   if (test == "copybw" || test == "copylat") {
