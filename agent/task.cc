@@ -71,9 +71,9 @@ ToRunner request_of(const api::PrepareTask& prepare, double spawned_ns) {
   return message;
 }
 // The plan's gpuN counts by PCI address, as /proc shows GPUs; CUDA counts by speed unless told, and
-// leaves out what CUDA_VISIBLE_DEVICES does not name: it would measure another GPU than was meant.
-std::map<std::string, std::string> environment_for(const std::string& endpoint) {
-  if (!endpoint.starts_with("gpu")) return {};
+// leaves out what CUDA_VISIBLE_DEVICES does not name: it would measure another GPU than was meant, or
+// not all of those between which a task without an endpoint measures.
+std::map<std::string, std::string> runner_environment() {
   return {{"CUDA_VISIBLE_DEVICES", ""}, {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}};
 }
 }  // namespace
@@ -86,7 +86,7 @@ Result<std::unique_ptr<Task>> Task::spawn(const api::PrepareTask& prepare,
                 std::to_string(kRecordFd)},
        .child_reads = {kRequestFd},
        .child_writes = {kRecordFd, STDERR_FILENO},
-       .environment = environment_for(prepare.endpoint())}));
+       .environment = runner_environment()}));
   std::unique_ptr<Task> task(new Task(prepare, options, std::move(process)));
   task->spawned_ns_ = spawned_ns;
   task->deadline_ns_ = spawned_ns + prepare.deadline_seconds() * 1e9;

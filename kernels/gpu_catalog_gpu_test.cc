@@ -75,7 +75,9 @@ TEST_P(OnAGpu, MeasuresVerifiedFiguresOrWaivesWithAReason) {
   for (const Point& point : result.points) {
     EXPECT_FALSE(point.synthetic());
     EXPECT_GT(point.median(), 0) << point.metric();
-    EXPECT_TRUE(point.verified() || point.metric() == "crossover_bytes") << point.metric();
+    // Mapping moves no data, and a crossover is made of verified points.
+    const bool no_data = way.kernel == "bar.map_cost" || point.metric() == "crossover_bytes";
+    EXPECT_TRUE(point.verified() || no_data) << point.metric();
     std::printf("%s %s %s %.0f B: %.6g (n %.0f)\n", way.kernel.c_str(), point.pair().c_str(),
                 point.metric().c_str(), point.message_bytes(), point.median(),
                 point.sample_count());
