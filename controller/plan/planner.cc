@@ -36,7 +36,7 @@ bool measures_bandwidth(const KernelInfo& kernel) {
 // may measure every ordered pair of them.
 std::size_t points_per_size(const KernelInfo& kernel, const Params& params, std::size_t node_gpus) {
   if (find_parameter(kernel, "gpus", "text") == nullptr) return 1;
-  const std::string chosen = params.text("gpus");
+  const std::string& chosen = params.text("gpus");
   const std::size_t gpus =
       chosen == "all" ? node_gpus : static_cast<std::size_t>(std::ranges::count(chosen, ',')) + 1;
   return gpus < 2 ? 1 : gpus * (gpus - 1);

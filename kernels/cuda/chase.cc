@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::uint64_t kChainSeed = 1;
 constexpr std::uint64_t kChasesInBatch = 16;  // behind one gate
-// Neighbouring blocks run in one cluster of multiprocessors: a few samples already see many.
 // A copy from pageable memory may return before the GPU has it, and our streams wait for no other.
 Status settle(const gpu::Gpu& gpu) {
   return gpu_status(gpu, loaded_cuda().ctx_synchronize(), "wait for a copy to it");
@@ -82,6 +81,7 @@ Result<Chase> Chase::prepare(const Context& context, const gpu::Gpu& reader, con
 }
 
 unsigned block_leap(unsigned multiprocessors) {
+  // Neighbouring blocks run in one cluster of multiprocessors: a few samples already see many.
   constexpr unsigned kFirst = 37;
   unsigned leap = kFirst;
   while (std::gcd(leap, multiprocessors) != 1) ++leap;

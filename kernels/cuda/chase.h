@@ -26,11 +26,11 @@ std::vector<std::uint32_t> chain_order(std::uint64_t lines, bool random, std::ui
 std::vector<std::uint64_t> chain_words(const std::vector<std::uint32_t>& order,
                                        std::uint64_t address);
 
-// Needs the parameters of add_chase().
 // Multiprocessors from one sample to the next, so that `multiprocessors` samples visit each once.
 // Pure.
 unsigned block_leap(unsigned multiprocessors);
 
+// Needs the parameters of add_chase().
 class Chase {
  public:
   // In Kernel::prepare: `reader` chases through `memory`, which has at least the parameter `buffer`

@@ -40,12 +40,11 @@ Result<std::vector<Gpu>> open_chosen(const std::string& chosen) {
   return gpus;
 }
 
-// Whether this process measured on the GPU just before, so that what NVML saw of the last second is
-// its own work: only where contexts are kept from one kernel to the next. Of one thread, as
-// KeepWarm.
-bool our_own_use(const Gpu& gpu) {
-  static std::set<std::string> used;
-  return warm() && !used.insert(gpu.pci_address()).second;
+// GPUs, by PCI address, that this process measured on: what NVML saw of the last second may be its
+// own work, where contexts are kept from one kernel to the next. Of one thread, as KeepWarm.
+std::set<std::string>& measured_here() {
+  static std::set<std::string> measured;
+  return measured;
 }
 
 // Above kIdlePercent for longer than a job of a moment ago can explain; 0 when it is not.
@@ -61,9 +60,8 @@ unsigned lasting_utilization(const Gpu& gpu) {
 
 // Who else uses it, or "".
 std::string other_use(const Gpu& gpu, const GpuUsage& usage) {
-  // First: in a container NVML may show our own context of the kernel before under the host's pid.
-  if (our_own_use(gpu)) return "";
   if (!usage.processes.empty()) return users_in_words(usage);
+  if (warm() && measured_here().contains(gpu.pci_address())) return "";
   if (const unsigned percent = lasting_utilization(gpu); percent != 0)
     return fmt::format("a process that NVML does not show ({} % of the time)", percent);
   return "";
@@ -116,7 +114,10 @@ struct Session::State {
     auto state = std::make_unique<State>();
     state->gpus = std::move(gpus);
     report_facts(context.reporter, state->gpus);
-    for (const Gpu& gpu : state->gpus) RG_TRY_OK(check_usage(context, gpu, before));
+    for (const Gpu& gpu : state->gpus) {
+      RG_TRY_OK(check_usage(context, gpu, before));
+      measured_here().insert(gpu.pci_address());  // only once it was accepted
+    }
     state->binding = RG_TRY(place(context, state->gpus));
     state->watch = HealthWatch(state->gpus);
     const std::string& blind = state->watch.blind();
