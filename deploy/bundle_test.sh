@@ -31,7 +31,7 @@ mount --rbind /proc "$root/proc"
 # The C and C++ libraries of the host, by the names that the bundle leaves to it.
 host_libraries=(libc.so.6 libm.so.6 libdl.so.2 librt.so.1 libpthread.so.0 libresolv.so.2 libstdc++.so.6 libgcc_s.so.1)
 for lib in "${host_libraries[@]}"; do
-  path=$(PATH=$PATH:/sbin ldconfig -p | awk -v lib="$lib" '$1 == lib { print $NF; exit }')
+  path=$(PATH=$PATH:/sbin ldconfig -p | awk -v lib="$lib" '$1 == lib && !found { print $NF; found = 1 }')
   [ -z "$path" ] || { mkdir -p "$root$(dirname "$path")"; cp -L "$path" "$root$path"; }
 done
 loader=$(readelf -l "$root$bundle/bin/railgauge-runner" | sed -n 's/.*interpreter: \(.*\)\]/\1/p')
