@@ -71,8 +71,8 @@ ToRunner request_of(const api::PrepareTask& prepare, double spawned_ns) {
   return message;
 }
 // The plan's gpuN counts by PCI address, as /proc shows GPUs; CUDA counts by speed unless told, and
-// leaves out what CUDA_VISIBLE_DEVICES does not name: it would measure another GPU than was meant, or
-// not all of those between which a task without an endpoint measures.
+// leaves out what CUDA_VISIBLE_DEVICES does not name: it would measure another GPU than was meant,
+// or not all of those between which a task without an endpoint measures.
 std::map<std::string, std::string> runner_environment() {
   return {{"CUDA_VISIBLE_DEVICES", ""}, {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}};
 }
