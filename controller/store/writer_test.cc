@@ -80,13 +80,16 @@ class WriterTest : public testing::Test {
     RG_CHECK(value.has_value() && value->has_value());
     return **value;
   }
-  // Blocks the writer with a job, so that what follows comes into one batch.
-  void hold(Gate& gate) {
-    ASSERT_TRUE(writer_->submit({.apply = [&gate] {
-      gate.wait();
+  // Blocks the writer with a job, so that what follows comes into one batch. The job shares the
+  // gate: the writer may still be leaving wait() when the test that opened it returns.
+  std::shared_ptr<Gate> hold() {
+    auto gate = std::make_shared<Gate>();
+    RG_CHECK(writer_->submit({.apply = [gate] {
+      gate->wait();
       return Status();
     }}));
-    gate.await_entered();
+    gate->await_entered();
+    return gate;
   }
 
   TempFolder folder_;
@@ -98,10 +101,9 @@ class WriterTest : public testing::Test {
 };
 
 TEST_F(WriterTest, JobsAreToldInTheirOrderAfterOneCommit) {
-  Gate gate;
-  hold(gate);
+  const auto gate = hold();
   for (int i = 1; i <= 5; ++i) ASSERT_TRUE(writer_->submit(insert(i)));
-  gate.open();
+  gate->open();
   ASSERT_TRUE(flush());
   EXPECT_THAT(told_, ElementsAre(1, 2, 3, 4, 5));
   EXPECT_LE(writer_->stats().committed_batches, 3u) << "the five shared a commit";
@@ -110,8 +112,7 @@ TEST_F(WriterTest, JobsAreToldInTheirOrderAfterOneCommit) {
 }
 
 TEST_F(WriterTest, AFailingJobIsUndoneAloneAndTold) {
-  Gate gate;
-  hold(gate);
+  const auto gate = hold();
   ASSERT_TRUE(writer_->submit(insert(1)));
   ASSERT_TRUE(writer_->submit(
       {.apply = [this]() -> Status {
@@ -120,7 +121,7 @@ TEST_F(WriterTest, AFailingJobIsUndoneAloneAndTold) {
        },
        .done = [this](const Status& status) { last_error_ = status ? Error{} : status.error(); }}));
   ASSERT_TRUE(writer_->submit(insert(2)));
-  gate.open();
+  gate->open();
   ASSERT_TRUE(flush());
   EXPECT_THAT(told_, ElementsAre(1, 2));
   EXPECT_EQ(last_error_.code, Code::kAlreadyExists);
@@ -146,8 +147,7 @@ TEST_F(WriterTest, ADatabaseInTroubleFailsTheWholeBatchAndTheNextOneWorks) {
 
 TEST_F(WriterTest, AFullQueueRefusesAndNeverCallsBack) {
   start({.max_records = 10, .max_bytes = 100});
-  Gate gate;
-  hold(gate);
+  const auto gate = hold();
   ASSERT_TRUE(writer_->submit(insert(1, 8, 10)));
   const Status many = writer_->submit(insert(2, 3, 10));
   ASSERT_FALSE(many);
@@ -155,7 +155,7 @@ TEST_F(WriterTest, AFullQueueRefusesAndNeverCallsBack) {
   EXPECT_THAT(many.error().message, HasSubstr("8 records (10 bytes) are waiting"));
   EXPECT_FALSE(writer_->submit(insert(3, 1, 91)));
   EXPECT_TRUE(writer_->submit(insert(4, 0, 0))) << "states of runs have room of their own";
-  gate.open();
+  gate->open();
   ASSERT_TRUE(flush());
   EXPECT_THAT(told_, ElementsAre(1, 4));
   ASSERT_TRUE(writer_->submit(insert(5, 8, 500))) << "an empty queue takes a large one";
@@ -164,29 +164,26 @@ TEST_F(WriterTest, AFullQueueRefusesAndNeverCallsBack) {
 }
 
 TEST_F(WriterTest, ControlJobsAreBoundedToo) {
-  Gate gate;
-  hold(gate);
+  const auto gate = hold();
   for (std::size_t i = 0; i < kMaxControlJobs; ++i)
     ASSERT_TRUE(writer_->submit({.apply = [] { return Status(); }}));
   EXPECT_FALSE(writer_->submit({.apply = [] { return Status(); }}));
-  gate.open();
+  gate->open();
 }
 
 TEST_F(WriterTest, ClosingCommitsWhatIsQueued) {
-  Gate gate;
-  hold(gate);
+  const auto gate = hold();
   for (int i = 1; i <= 3; ++i) ASSERT_TRUE(writer_->submit(insert(i)));
-  gate.open();
+  gate->open();
   writer_.reset();
   EXPECT_THAT(told_, ElementsAre(1, 2, 3));
 }
 
 TEST_F(WriterTest, ClosingTellsWhatItHadNoTimeFor) {
   start({.close_seconds = 0});
-  Gate gate;
-  hold(gate);
+  const auto gate = hold();
   ASSERT_TRUE(writer_->submit(insert(1)));
-  std::thread opener([&] { gate.open(); });
+  std::thread opener([&] { gate->open(); });
   writer_.reset();
   opener.join();
   ASSERT_EQ(told_.size(), 1u) << "exactly once, whichever way it went";
@@ -202,20 +199,18 @@ TEST_F(WriterTest, ACallbackMaySubmit) {
 }
 
 TEST_F(WriterTest, WaitingHasADeadline) {
-  Gate gate;
-  hold(gate);
+  const auto gate = hold();
   const Status late = writer_->submit_and_wait([] { return Status(); }, 0.01);
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, Code::kDeadlineExceeded);
-  gate.open();
+  gate->open();
 }
 
 TEST_F(WriterTest, WhatACallerGaveUpIsNotAppliedLater) {
-  Gate gate;
-  hold(gate);
+  const auto gate = hold();
   const auto apply = [this] { return connection_->execute("INSERT INTO t VALUES (7)"); };
   EXPECT_FALSE(writer_->submit_and_wait(apply, 0.01));
-  gate.open();
+  gate->open();
   ASSERT_TRUE(flush());
   EXPECT_EQ(stored(), 0);
 }
