@@ -117,6 +117,17 @@ std::shared_ptr<Queue> queue_of(cu::Stream stream) {
   return queue;
 }
 
+void delay_copy(Queue& queue, std::uintptr_t to, std::uintptr_t from) {
+  const std::uint64_t delay_us = cuda_control().slow_h2d_us;
+  if (delay_us == 0) return;
+  const auto on_gpu = [](std::uintptr_t address) {
+    const auto memory = memory_at(address, 1);
+    return memory && memory->kind == MemoryKind::kDevice;
+  };
+  if (!on_gpu(to) || on_gpu(from)) return;
+  queue.push([delay_us] { std::this_thread::sleep_for(std::chrono::microseconds(delay_us)); });
+}
+
 bool cuda_idle(double seconds) {
   std::vector<std::shared_ptr<Queue>> all;
   {
@@ -149,7 +160,7 @@ extern "C" {
 cu::Return cuStreamCreate(cu::Stream* stream, unsigned int) {
   RAILGAUGE_ENTER(enter_context);
   const std::lock_guard lock(railgauge::fake::queues().mutex);
-  *stream = new cu::StreamObject{railgauge::fake::make_queue()};
+  *stream = new cu::StreamObject{railgauge::fake::make_queue(), ++cuda_control().streams_made};
   ++cuda_control().streams;
   return cu::kSuccess;
 }

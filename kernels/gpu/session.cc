@@ -170,8 +170,11 @@ std::span<const Gpu> Session::gpus() const { return state_->gpus; }
 
 void Session::begin_point() { state_->watch.begin(); }
 
+void Session::end_point() { state_->watch.end(); }
+
 void Session::report(Context& context, Point point) {
-  state_->watch.end(point);
+  state_->watch.end();
+  state_->watch.add_to(point);
   if (state_->synthetic) point.set_synthetic(true);
   context.reporter.point(std::move(point));
 }

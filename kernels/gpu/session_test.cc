@@ -80,6 +80,33 @@ TEST_F(GpuSession, ThrottlingThatBeginsAfterTheIntervalBeganIsSeenAtItsEnd) {
   EXPECT_EQ(point.facts().at("throttle_reasons"), "thermal slowdown by hardware");
 }
 
+TEST_F(GpuSession, WhatFollowsTheLastSampleIsNoPartOfTheInterval) {
+  auto session = open({});
+  ASSERT_TRUE(session);
+  session->begin_point();
+  session->end_point();
+  nvml_control().throttle = ml::kReasonHardwareThermal;  // while the bytes are compared
+  nvml_control().sm_clock_mhz = 345;
+  session->report(*context_, Point());
+  EXPECT_FALSE(told_.points.back().throttled());
+  EXPECT_EQ(told_.points.back().facts().at("throttle_reasons"), "none");
+  EXPECT_EQ(told_.points.back().facts().at("sm_clock_mhz_min"), "1980");
+}
+
+TEST_F(GpuSession, PointsOfOneIntervalCarryTheSame) {
+  auto session = open({});
+  ASSERT_TRUE(session);
+  nvml_control().throttle = ml::kReasonPowerCap;
+  session->begin_point();
+  session->end_point();
+  nvml_control().throttle = 0;
+  for (int point = 0; point < 2; ++point) {
+    session->report(*context_, Point());
+    EXPECT_TRUE(told_.points.back().throttled());
+  }
+  EXPECT_FALSE(measured(*session).throttled());
+}
+
 TEST_F(GpuSession, OnlyTheGpusOfAPairCount) {
   nvml_control().throttle = ml::kReasonPowerCap;
   nvml_control().throttle_gpu = 1;
