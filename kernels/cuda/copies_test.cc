@@ -78,6 +78,74 @@ TEST_P(EachWay, FailsWhenAByteIsWrong) {
   EXPECT_TRUE(result.points.empty());
 }
 
+// Which copies of a run's last point counted, as the fake numbers copies from 1.
+class Kept {
+ public:
+  // `count` of each measured stream, the last it made. A point's streams are made in their order,
+  // the measured ones first.
+  Kept(const RankResult& passed, std::uint64_t count) {
+    const auto& facts = passed.points.back().facts();
+    const auto measured = facts.contains("streams") ? std::stoull(facts.at("streams")) : 1;
+    const std::uint64_t lanes = cuda_control().streams_made / passed.points.size();
+    const std::uint64_t first_stream = cuda_control().streams_made - lanes + 1;
+    const auto streams = cuda_control().copy_streams();
+    for (std::uint64_t lane = 0; lane < measured; ++lane) {
+      std::vector<std::uint64_t> numbers;
+      for (std::uint64_t i = 0; i < streams.size(); ++i)
+        if (streams[i] == first_stream + lane) numbers.push_back(i + 1);
+      numbers.erase(numbers.begin(), numbers.end() - static_cast<std::ptrdiff_t>(count));
+      first_ = lane == 0 ? numbers.front() : std::max(first_, numbers.front());
+      last_ = std::max(last_, numbers.back());
+    }
+  }
+  // From this one on a whole stream's are lost; to this one some are.
+  [[nodiscard]] std::uint64_t first() const { return first_; }
+  [[nodiscard]] std::uint64_t last() const { return last_; }
+
+ private:
+  std::uint64_t first_ = 0;
+  std::uint64_t last_ = 0;
+};
+
+// Copies that report success and move nothing. What the warm-up brought is no proof of them: not
+// where its copies went through every slot (two of them at half the region), nor where there is
+// one.
+TEST_P(EachWay, NeverPassesWhenCopiesThatCountMovedNothing) {
+  constexpr std::uint64_t kIterations = 3;
+  for (const char* size : {"4KiB", "1MiB", kLarge}) {
+    SCOPED_TRACE(size);
+    if (std::string_view(size) == kLarge && GetParam().points > 1) continue;  // takes long
+    Parameters parameters = GetParam().parameters;
+    parameters["sizes"] = size;
+    parameters["copies"] = "1";
+    const auto run_losing_from = [&parameters](std::uint64_t number) {
+      cuda_control().reset();
+      cuda_control().gpus = 3;
+      cuda_control().drop_copies_from = number;
+      return run(*GetParam().row, parameters);
+    };
+    const RankResult clean = run_losing_from(0);
+    ASSERT_TRUE(clean.status) << clean.status.error().message;
+    const std::uint64_t count = clean.points.back().facts().contains("streams")
+                                    ? 2 * kIterations  // two marks a sample
+                                    : kIterations;
+    const bool many_slots =
+        std::string_view(size) == "4KiB" && clean.points.back().facts().contains("rotates_bytes");
+    const Kept kept(clean, count);
+    for (const std::uint64_t from : {std::uint64_t{1}, kept.first(), kept.last()}) {
+      SCOPED_TRACE(from);
+      const RankResult result = run_losing_from(from);
+      if (result.status) {
+        // How many copies come before those that count follows the time they take.
+        const Kept seen(result, count);
+        EXPECT_GT(from, many_slots ? seen.last() : seen.first()) << "what was lost passed";
+      } else {
+        EXPECT_EQ(result.status.error().code, Code::kDataLoss) << result.status.error().message;
+      }
+    }
+  }
+}
+
 const Parameters kBothWays{{"bidirectional", "true"}};
 Parameters with(Parameters parameters, const Parameters& more) {
   parameters.insert(more.begin(), more.end());

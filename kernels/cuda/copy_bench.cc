@@ -145,7 +145,6 @@ Status CopyBench::measure_size(Context& context, const Route& route, std::uint64
                               .deadline_monotonic_ns = context.deadline_monotonic_ns,
                               .clock = &tick_clock(context)};
   RouteRun run = RG_TRY(RouteRun::start(parts, route, areas_of(route), size));
-  session_->begin_point();
   Point point = RG_TRY(sample(context, route, run, size));
   if (verify_) RG_TRY_OK(run.verify());
   point.set_verified(verify_);
@@ -160,10 +159,16 @@ Result<Point> CopyBench::sample(Context& context, const Route& route, RouteRun& 
   options.batch = run.batch();
   options.warm_up = options.warm_up && !run.warm();
   const std::uint64_t before = run.copies_so_far();
-  Sampled sampled = RG_TRY(
-      Sampler(context.clock, options).run([&run](std::uint64_t count, std::vector<double>& out) {
-        return run.sample(count, out);
-      }));
+  Sampled sampled =
+      RG_TRY(Sampler(context.clock, options)
+                 .run([&run](std::uint64_t count,
+                             std::vector<double>& out) { return run.sample(count, out); },
+                      [this, &run]() -> Status {
+                        RG_TRY_OK(run.restart());
+                        session_->begin_point();
+                        return {};
+                      }));
+  session_->end_point();
   sampled.warmup_count = before + sampled.warmup_count * run.copies_in_sample();
   Point point = make_point({.metric = std::string(kBandwidthMetric),
                             .meaning = route.meaning,

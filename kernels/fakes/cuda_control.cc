@@ -1,6 +1,8 @@
 // How a test steers the fake driver, and how RAILGAUGE_FAKE_CUDA does.
 #include <array>
+#include <chrono>
 #include <mutex>
+#include <thread>
 
 #include "kernels/fakes/cuda_objects.h"
 #include "kernels/fakes/fake_cuda.h"
@@ -77,10 +79,16 @@ std::vector<std::uint64_t> CudaControl::copy_streams() const {
 
 bool begin_copy(cu::Stream stream) {
   CudaControl& control = cuda_control();
-  const std::lock_guard lock(trace().mutex);
-  trace().copy_streams.push_back(stream != nullptr ? stream->number : 0);
-  const std::uint64_t number = ++control.copies;
-  return control.drop_copies_from == 0 || number < control.drop_copies_from;
+  std::uint64_t number = 0;
+  {
+    const std::lock_guard lock(trace().mutex);
+    trace().copy_streams.push_back(stream != nullptr ? stream->number : 0);
+    number = ++control.copies;
+  }
+  if (control.drop_copies_from == 0 || number < control.drop_copies_from) return true;
+  if (stream != nullptr)
+    stream->queue->push([] { std::this_thread::sleep_for(std::chrono::microseconds(1)); });
+  return false;
 }
 
 cu::Return enter(const char* name) {

@@ -82,7 +82,8 @@ int current_device();
 std::shared_ptr<Queue> queue_of(cu::Stream stream);
 // Waits until all streams are idle; ends the process when that takes kHangSeconds.
 void wait_for_all_queues();
-// Counts a copy that could be measured; whether it shall move its bytes.
+// Counts a copy that could be measured; whether it shall move its bytes. One on a stream that shall
+// not is queued here as the time that it takes.
 bool begin_copy(cu::Stream stream);
 // Queues the control's slow_h2d_us where the copy is one of those.
 void delay_copy(Queue& queue, std::uintptr_t to, std::uintptr_t from);

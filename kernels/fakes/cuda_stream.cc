@@ -81,6 +81,7 @@ void Queue::work_off() {
     working_ = true;
     lock.unlock();
     work();
+    std::this_thread::yield();  // streams advance together, where there are fewer processors too
     lock.lock();
     working_ = false;
     if (waiting_.empty()) changed_.notify_all();

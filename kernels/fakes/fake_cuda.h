@@ -46,7 +46,7 @@ struct CudaControl {
   // Copies that could be measured, since reset(): those on a stream that was made (by a copy engine
   // or by our device code), launches of the pointer chase, and synchronous ones above 8 bytes.
   std::atomic<std::uint64_t> copies{0};
-  // From this one of them on they report success and move nothing; 0: none.
+  // From this one of them on they report success and only take some time; 0: none.
   std::atomic<std::uint64_t> drop_copies_from{0};
   // So much longer takes an asynchronous copy from the host's memory to a GPU's.
   std::atomic<std::uint64_t> slow_h2d_us{0};
