@@ -108,10 +108,14 @@ class PingPong final : public Kernel {
   Status connect(Context& /*context*/, Group& /*group*/) override { return {}; }
 
   Status measure(Context& context, Group& /*group*/) override {
-    setup_.session().begin_point();
     Sampler sampler(context.clock, options_);
     const Sampled sampled = RG_TRY(sampler.run(
-        [&](std::uint64_t count, std::vector<double>& out) { return batch(context, count, out); }));
+        [&](std::uint64_t count, std::vector<double>& out) { return batch(context, count, out); },
+        [this]() -> Status {
+          setup_.session().begin_point();
+          return {};
+        }));
+    setup_.session().end_point();
     Point point = setup_.make_point({.metric = "latency_ns", .meaning = "rtt", .unit = "ns"},
                                     kWordBytes, sampled, context.raw_samples);
     point.set_verified(true);
