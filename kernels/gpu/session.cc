@@ -122,6 +122,9 @@ struct Session::State {
     state->watch = HealthWatch(state->gpus);
     const std::string& blind = state->watch.blind();
     context.reporter.fact("nvml", blind.empty() ? loaded_nvml().version : "not asked: " + blind);
+    std::vector<std::string> addresses;
+    for (const Gpu& gpu : state->gpus) addresses.push_back(gpu.pci_address());
+    learn_own_number(before, addresses);
     state->synthetic = loaded_cuda().synthetic || (blind.empty() && loaded_nvml().synthetic);
     RG_TRY_OK(state->gpus.front().make_current());
     return state;
