@@ -44,6 +44,7 @@ class CopyKernel final : public Kernel {
                   fmt::format("copy routine {}: it only writes; choose another to read with",
                               setup_.copier().writer->name));
     host_ = RG_TRY(HostBuffer::allocate(largest));
+    RG_TRY_OK(setup_.session().check_host_memory(context, host_.span()));
     pattern_ = RG_TRY(gpu::Pattern::create(setup_.gpu()));
     context.reporter.fact("pattern_runs_on", pattern_->runs_on());
     return {};

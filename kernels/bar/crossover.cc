@@ -30,6 +30,7 @@ class CrossoverKernel final : public Kernel {
     writes_ = context.params.text("direction") == "write";
     setup_ = RG_TRY(Setup::open(context, sizes_.back()));
     host_ = RG_TRY(PinnedBuffer::allocate(sizes_.back(), PinnedKind::kPinned));
+    RG_TRY_OK(setup_.session().check_host_memory(context, host_.span()));
     stamps_.resize(options_.batch + 1);
     context.reporter.fact("host_memory", "pinned");
     return {};

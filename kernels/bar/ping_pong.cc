@@ -98,6 +98,7 @@ class PingPong final : public Kernel {
     function_ = RG_TRY(code_->function("railgauge_bar_ping_pong"));
     context.reporter.fact("device_code", code_->image());
     words_ = RG_TRY(PinnedBuffer::allocate(2 * kLineBytes, PinnedKind::kPinned));
+    RG_TRY_OK(setup_.session().check_host_memory(context, words_.span()));
     store(answer(), 0);
     store(stop(), 0);
     stream_ = RG_TRY(gpu::make_stream(setup_.gpu()));

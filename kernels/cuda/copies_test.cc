@@ -229,6 +229,14 @@ TEST_F(Copies, SayWhenTheyRotateThroughABufferAndWhenOneCoversTheCache) {
   EXPECT_EQ(result.points[2].facts().count("rotates_bytes"), 0U);
 }
 
+TEST_F(Copies, SayOnWhichNodeTheHostsMemoryIs) {
+  EXPECT_NE(run(kCudaHostCopyBw, {}).facts.at("host_node"), "");
+  const RankResult fan = run(kCudaFanCopyBw, {});
+  EXPECT_NE(fan.facts.at("gpu0_host_node"), "");
+  EXPECT_NE(fan.facts.at("gpu1_host_node"), "");
+  EXPECT_EQ(run(kCudaLocalCopyBw, {}).facts.count("host_node"), 0U) << "it has none";
+}
+
 TEST_F(Copies, SayByWhatTheyAreTimed) {
   const auto timed_by = [](const RankResult& result) {
     return result.points.at(0).facts().at("timed_by");

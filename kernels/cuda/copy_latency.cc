@@ -28,6 +28,7 @@ class CopyLatency final : public Kernel {
     const HostMemory memory = host_memory_of(params.text("host_memory"));
     kits_ = RG_TRY(Kits::create(session_.gpus().first(1), Engine::kCopyEngine));
     host_ = RG_TRY(Area::on_host(memory, most, place_of(params, gpu)));
+    RG_TRY_OK(session_.check_host_memory(context, host_.host()));
     gpu_ = RG_TRY(Area::on_gpu(gpu, most));
     kits_.report_facts(context.reporter);
     context.reporter.fact("host_memory_observed", host_.observed());

@@ -43,9 +43,15 @@ Result<RouteRun> RouteRun::start(const Parts& parts, const Route& route,
   return run;
 }
 
-Status RouteRun::restart() {
+Status RouteRun::make_targets_wrong() {
   for (const auto& bound : bounds_) RG_TRY_OK(fill_target(*bound));
   lanes_->restart_count();
+  return {};
+}
+
+Status RouteRun::restart() {
+  RG_TRY_OK(make_targets_wrong());
+  nothing_kept_ = true;
   least_coverage_ = 1;
   samples_without_load_ = 0;
   return {};
@@ -189,11 +195,13 @@ Result<std::vector<std::vector<double>>> RouteRun::run(std::uint64_t marks, std:
     const double coverage = follow_load(passed);
     if (coverage >= kLeastCoverage) {
       least_coverage_ = std::min(least_coverage_, coverage);
+      nothing_kept_ = false;
       return passed;
     }
     samples_without_load_ += measured_ == 1 ? marks : 1;
     if (attempt == kLoadAttempts || tried == kMostLoadCopies)
       return load_too_short(coverage, tried);
+    if (nothing_kept_) RG_TRY_OK(make_targets_wrong());  // by what is not kept, nothing is proved
   }
 }
 

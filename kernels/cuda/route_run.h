@@ -101,6 +101,7 @@ class RouteRun {
               std::uint64_t size);
   Status fill_source(const Bound& bound);
   Status fill_target(const Bound& bound);
+  Status make_targets_wrong();
   Status start_lanes();
   Status probe();
   Result<double> time_copies(std::uint64_t copies);
@@ -120,6 +121,7 @@ class RouteRun {
   bool warm_ = false;
   double least_coverage_ = 1;
   std::uint64_t samples_without_load_ = 0;
+  bool nothing_kept_ = false;  // since restart()
 };
 
 }  // namespace railgauge::cuda

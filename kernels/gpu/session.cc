@@ -105,7 +105,7 @@ void report_facts(Reporter& reporter, std::span<const Gpu> gpus) {
 
 struct Session::State {
   std::vector<Gpu> gpus;
-  NumaBinding binding;
+  Placement placement;
   HealthWatch watch;
   bool synthetic = false;
 
@@ -118,7 +118,7 @@ struct Session::State {
       RG_TRY_OK(check_usage(context, gpu, before));
       measured_here().insert(gpu.pci_address());  // only once it was accepted
     }
-    state->binding = RG_TRY(place(context, state->gpus));
+    state->placement = RG_TRY(place(context, state->gpus));
     state->watch = HealthWatch(state->gpus);
     const std::string& blind = state->watch.blind();
     context.reporter.fact("nvml", blind.empty() ? loaded_nvml().version : "not asked: " + blind);
@@ -170,6 +170,11 @@ Result<Session> Session::open_several(Context& context, std::size_t minimum) {
 }
 
 std::span<const Gpu> Session::gpus() const { return state_->gpus; }
+
+Status Session::check_host_memory(Context& context, std::span<std::byte> memory,
+                                  const std::string& fact) const {
+  return check_host_pages(context.reporter, fact, state_->placement.host, gpu().name(), memory);
+}
 
 void Session::begin_point() { state_->watch.begin(); }
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,6 +37,11 @@ class Session {
 
   [[nodiscard]] std::span<const Gpu> gpus() const;
   [[nodiscard]] const Gpu& gpu() const { return gpus().front(); }
+
+  // In Kernel::prepare, of host memory that is copied from or to and not filled yet: tells on which
+  // NUMA node its pages are (a fact). Waives when that is not the one of `numa`.
+  Status check_host_memory(Context& context, std::span<std::byte> memory,
+                           const std::string& fact = "host_node") const;
 
   // Around the measuring of one point: begin_point() before the first kept sample, end_point()
   // right after the last one: verification, in which the GPU idles, is no part of it. report() adds
