@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "kernels/core/kernel.h"
@@ -24,5 +25,8 @@ Result<int> count_gpus();
 // While it lives, contexts and buffers stay from one GPU kernel to the next. At most one at a time,
 // in the thread that runs the kernels.
 std::shared_ptr<void> keep_gpus_warm();
+
+// What this build's GPU code needs: "driver 319.37 (CUDA 5.5) or later", or "none" and why.
+std::string gpu_code_needs();
 
 }  // namespace railgauge

@@ -1,12 +1,32 @@
 // What catalog.h offers of the GPU layer.
+#include <array>
+
 #include "kernels/catalog.h"
 #include "kernels/gpu/device.h"
+#include "kernels/gpu/device_code.h"
 #include "kernels/gpu/reuse.h"
+
+namespace railgauge::gpu {
+extern const DeviceCode kPatternCode;
+}
+namespace railgauge::cuda {
+extern const gpu::DeviceCode kCopyCode;
+extern const gpu::DeviceCode kChaseCode;
+}  // namespace railgauge::cuda
+namespace railgauge::bar {
+extern const gpu::DeviceCode kPingPongCode;
+}
 
 namespace railgauge {
 
 Result<int> count_gpus() { return gpu::Gpu::count(); }
 
 std::shared_ptr<void> keep_gpus_warm() { return std::make_shared<gpu::KeepWarm>(); }
+
+std::string gpu_code_needs() {
+  constexpr std::array kCodes{&gpu::kPatternCode, &cuda::kCopyCode, &cuda::kChaseCode,
+                              &bar::kPingPongCode};
+  return gpu::driver_needed(kCodes);
+}
 
 }  // namespace railgauge

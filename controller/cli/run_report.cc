@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/cli/near_far.h"
 #include "controller/cli/plan_text.h"
 #include "controller/cli/report.pb.h"
 #include "controller/cli/results_table.h"
@@ -93,6 +94,8 @@ Result<int> report_run(Session& session, const std::string& run_id) {
   report.mutable_run()->Swap(detail.mutable_run());
   report.mutable_tasks()->Swap(detail.mutable_tasks());
   report.mutable_points()->Swap(results.mutable_points());
+  for (NearFarRatio& ratio : near_far_ratios(report.points()))
+    report.add_near_far_ratios()->Swap(&ratio);
 
   const int code = exit_code_of(report.run().outcome());
   const Output& output = session.output;
@@ -103,6 +106,7 @@ Result<int> report_run(Session& session, const std::string& run_id) {
     return code;
   }
   output.out << results_tables(report.points(), output.units, output.colour)
+             << near_far_table(report.near_far_ratios(), output.colour)
              << unsuccessful_tasks(report, output.colour)
              << notes_table(report.tasks(), output.colour) << (report.points().empty() ? "" : "\n")
              << toned(printable(summary_line(report.run())), tone_of(report.run().outcome()),

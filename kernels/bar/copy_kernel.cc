@@ -44,6 +44,7 @@ class CopyKernel final : public Kernel {
                   fmt::format("copy routine {}: it only writes; choose another to read with",
                               setup_.copier().writer->name));
     host_ = RG_TRY(HostBuffer::allocate(largest));
+    RG_TRY_OK(setup_.session().check_host_memory(context, host_.span()));
     pattern_ = RG_TRY(gpu::Pattern::create(setup_.gpu()));
     context.reporter.fact("pattern_runs_on", pattern_->runs_on());
     return {};
@@ -73,12 +74,15 @@ class CopyKernel final : public Kernel {
   Status measure_size(Context& context, std::uint64_t bytes) {
     const bool bandwidth = figure_ == CopyFigure::kBandwidth;
     const TimedCopy timed = timed_copy(context, bytes);
-    RG_TRY_OK(prepare_bytes(bytes));
     const auto link = gpu::link_bytes_per_second(setup_.gpu().pci_address());
-    setup_.session().begin_point();
-    const Sampled sampled =
-        RG_TRY(sample_copies(context, options_, timed,
-                             bandwidth ? SampleUnit::kBytesPerSecond : SampleUnit::kNanoseconds));
+    const Sampled sampled = RG_TRY(sample_copies(
+        context, options_, timed,
+        bandwidth ? SampleUnit::kBytesPerSecond : SampleUnit::kNanoseconds, [&]() -> Status {
+          RG_TRY_OK(prepare_bytes(bytes));
+          setup_.session().begin_point();
+          return {};
+        }));
+    setup_.session().end_point();
     const bool verified = context.params.boolean("verify");
     if (verified) RG_TRY_OK(verify(bytes));
     Point point = setup_.make_point(names(), bytes, sampled, context.raw_samples);
@@ -108,7 +112,8 @@ class CopyKernel final : public Kernel {
     return {.metric = "latency_ns", .meaning = writes() ? "posted" : "completion", .unit = "ns"};
   }
 
-  // The side that is copied from has the pattern, the other has none of it.
+  // The side that is copied from has the pattern, the other has none of it: before the first kept
+  // sample, so that what an earlier copy brought proves nothing.
   Status prepare_bytes(std::uint64_t bytes) {
     const std::span<std::byte> host = host_.span().first(bytes);
     if (!writes()) {

@@ -22,13 +22,14 @@ Status check_deadline(const Context& context, const char* act) {
 }
 
 Result<Sampled> sample_copies(const Context& context, const SamplerOptions& options,
-                              const TimedCopy& timed, SampleUnit unit) {
+                              const TimedCopy& timed, SampleUnit unit,
+                              const Sampler::Ready& ready) {
   const TickClock& clock = tick_clock(context);
   std::vector<std::uint64_t> stamps(options.batch + 1);
   const auto copies = static_cast<double>(timed.repeat);
   const auto bytes = static_cast<double>(timed.bytes);
   Sampler sampler(context.clock, options);
-  return sampler.run([&](std::uint64_t count, std::vector<double>& out) -> Status {
+  const auto batch = [&](std::uint64_t count, std::vector<double>& out) -> Status {
     RG_CHECK(count < stamps.size());
     RG_TRY_OK(check_deadline(context, "copy through the BAR"));
     stamp_copies(clock, timed, count, stamps.data());
@@ -37,7 +38,8 @@ Result<Sampled> sample_copies(const Context& context, const SamplerOptions& opti
       out.push_back(unit == SampleUnit::kNanoseconds ? one_ns : bytes / one_ns * 1e9);
     }
     return {};
-  });
+  };
+  return sampler.run(batch, ready);
 }
 
 }  // namespace railgauge::bar

@@ -26,10 +26,10 @@ void stamp_copies(const TickClock& clock, const TimedCopy& timed, std::uint64_t 
                   std::uint64_t* stamps);
 
 // Samples of `timed`: nanoseconds of one copy (the mean of its `repeat`), or its bytes per second.
-// kDeadlineExceeded between two batches at the context's deadline.
+// kDeadlineExceeded between two batches at the context's deadline. `ready` as Sampler::run has it.
 enum class SampleUnit : std::uint8_t { kNanoseconds, kBytesPerSecond };
 Result<Sampled> sample_copies(const Context& context, const SamplerOptions& options,
-                              const TimedCopy& timed, SampleUnit unit);
+                              const TimedCopy& timed, SampleUnit unit, const Sampler::Ready& ready);
 
 // kDeadlineExceeded at the context's deadline; `act` stands in the message.
 Status check_deadline(const Context& context, const char* act);

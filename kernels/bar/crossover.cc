@@ -30,6 +30,7 @@ class CrossoverKernel final : public Kernel {
     writes_ = context.params.text("direction") == "write";
     setup_ = RG_TRY(Setup::open(context, sizes_.back()));
     host_ = RG_TRY(PinnedBuffer::allocate(sizes_.back(), PinnedKind::kPinned));
+    RG_TRY_OK(setup_.session().check_host_memory(context, host_.span()));
     stamps_.resize(options_.batch + 1);
     context.reporter.fact("host_memory", "pinned");
     return {};
@@ -54,10 +55,14 @@ class CrossoverKernel final : public Kernel {
   // The median in ns of a copy of `bytes` through the BAR, or by cuMemcpy.
   Result<double> measure_one(Context& context, std::uint64_t bytes, bool by_bar) {
     const std::uint64_t seed = kSeed + 2 * bytes + (by_bar ? 1 : 0);
-    RG_TRY_OK(prepare_bytes(bytes, seed));
-    setup_.session().begin_point();
+    const auto ready = [&]() -> Status {
+      RG_TRY_OK(prepare_bytes(bytes, seed));
+      setup_.session().begin_point();
+      return {};
+    };
     const Sampled sampled =
-        RG_TRY(by_bar ? sample_bar(context, bytes) : sample_memcpy(context, bytes));
+        RG_TRY(by_bar ? sample_bar(context, bytes, ready) : sample_memcpy(context, bytes, ready));
+    setup_.session().end_point();
     const bool verified = context.params.boolean("verify");
     if (verified) RG_TRY_OK(verify(bytes, seed, by_bar));
     const char* meaning = by_bar && writes_ ? "posted" : "completion";
@@ -75,20 +80,22 @@ class CrossoverKernel final : public Kernel {
     return median_ns;
   }
 
-  Result<Sampled> sample_bar(const Context& context, std::uint64_t bytes) const {
+  Result<Sampled> sample_bar(const Context& context, std::uint64_t bytes,
+                             const Sampler::Ready& ready) const {
     const View& view = setup_.view();
     TimedCopy timed{.bytes = bytes};
     timed.copy = writes_ ? setup_.copier().writer->write : setup_.copier().reader->read;
     timed.to = writes_ ? view.cpu : host_.data();
     timed.from = writes_ ? host_.data() : view.cpu;
-    return sample_copies(context, options_, timed, SampleUnit::kNanoseconds);
+    return sample_copies(context, options_, timed, SampleUnit::kNanoseconds, ready);
   }
 
-  Result<Sampled> sample_memcpy(const Context& context, std::uint64_t bytes) {
+  Result<Sampled> sample_memcpy(const Context& context, std::uint64_t bytes,
+                                const Sampler::Ready& ready) {
     const TickClock& clock = tick_clock(context);
     const Cuda& cuda = loaded_cuda();
     Sampler sampler(context.clock, options_);
-    return sampler.run([&](std::uint64_t count, std::vector<double>& out) -> Status {
+    const auto batch = [&](std::uint64_t count, std::vector<double>& out) -> Status {
       RG_CHECK(count < stamps_.size());
       RG_TRY_OK(check_deadline(context, "copy by cuMemcpy"));
       cu::Return returned = cu::kSuccess;
@@ -102,10 +109,11 @@ class CrossoverKernel final : public Kernel {
       for (std::uint64_t i = 0; i < count; ++i)
         out.push_back(clock.to_ns(stamps_[i + 1] - stamps_[i]));
       return {};
-    });
+    };
+    return sampler.run(batch, ready);
   }
 
-  // The pattern stands where it is copied from, zeros where it goes.
+  // The pattern stands where it is copied from, zeros where it goes: before the first kept sample.
   Status prepare_bytes(std::uint64_t bytes, std::uint64_t seed) {
     const Cuda& cuda = loaded_cuda();
     const std::span<std::byte> host = host_.span().first(bytes);

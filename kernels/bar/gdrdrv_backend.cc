@@ -55,9 +55,16 @@ class GdrdrvWindow final : public Window {
   }
 
   Status pin() override {
-    RG_TRY_OK(gdrapi_status(
-        loaded_gdrapi().pin_buffer(session_.get(), first_page_, pages_bytes_, 0, 0, &pinned_),
-        fmt::format("gdrdrv: gdr_pin_buffer of {}", canonical_bytes(pages_bytes_))));
+    const std::string act =
+        fmt::format("gdrdrv: gdr_pin_buffer of {}", canonical_bytes(pages_bytes_));
+    const int returned =
+        loaded_gdrapi().pin_buffer(session_.get(), first_page_, pages_bytes_, 0, 0, &pinned_);
+    if (returned == EINVAL && asked_rightly())
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("{}: {} (errno {}), although these are whole pages of an allocation: "
+                              "GPU memory of this kind cannot be pinned here; use another backend",
+                              act, std::generic_category().message(returned), returned));
+    RG_TRY_OK(gdrapi_status(returned, act));
     is_pinned_ = true;
     return {};
   }
@@ -93,6 +100,17 @@ class GdrdrvWindow final : public Window {
   }
 
  private:
+  // The module says EINVAL to a wrong address or size, and to right ones in memory that the GPU's
+  // driver does not let it pin: whole GPU pages around bytes of one allocation are right ones.
+  [[nodiscard]] bool asked_rightly() const {
+    cu::DevicePtr begin = 0;
+    std::size_t bytes = 0;
+    return first_page_ % GpuBuffer::kPageBytes == 0 && pages_bytes_ > 0 &&
+           pages_bytes_ % GpuBuffer::kPageBytes == 0 &&
+           loaded_cuda().mem_get_address_range(&begin, &bytes, memory_) == cu::kSuccess &&
+           memory_ >= begin && memory_ + bytes_ <= begin + bytes;
+  }
+
   GpuBuffer own_;  // freed last; empty when the memory is the caller's
   Session session_;
   cu::DevicePtr memory_;

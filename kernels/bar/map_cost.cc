@@ -50,11 +50,16 @@ class MapCost final : public Kernel {
   Status measure_size(Context& context, std::uint64_t bytes) {
     const auto window = RG_TRY(setup_.backend().make(setup_.gpu(), bytes));
     Times times;  // of all rounds, those of the warm-up too
-    setup_.session().begin_point();
     Sampler sampler(context.clock, options_);
-    Sampled sampled = RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) {
-      return rounds(context, count, *window, times, out);
-    }));
+    Sampled sampled = RG_TRY(sampler.run(
+        [&](std::uint64_t count, std::vector<double>& out) {
+          return rounds(context, count, *window, times, out);
+        },
+        [this]() -> Status {
+          setup_.session().begin_point();
+          return {};
+        }));
+    setup_.session().end_point();
     const std::size_t kept = sampled.samples.size();
     for (std::size_t step = 0; step < kSteps.size(); ++step) {
       sampled.samples.assign(times[step].end() - static_cast<std::ptrdiff_t>(kept),
@@ -62,7 +67,6 @@ class MapCost final : public Kernel {
       Point point =
           setup_.make_point({.metric = kSteps[step].metric, .meaning = "completion", .unit = "ns"},
                             bytes, sampled, context.raw_samples);
-      if (step != 0) setup_.session().begin_point();  // its facts of the GPU, each point's own
       (*point.mutable_facts())["converged_on"] = "the sum of pin, map, unmap and unpin";
       setup_.session().report(context, std::move(point));
     }

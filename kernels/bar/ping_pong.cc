@@ -98,6 +98,7 @@ class PingPong final : public Kernel {
     function_ = RG_TRY(code_->function("railgauge_bar_ping_pong"));
     context.reporter.fact("device_code", code_->image());
     words_ = RG_TRY(PinnedBuffer::allocate(2 * kLineBytes, PinnedKind::kPinned));
+    RG_TRY_OK(setup_.session().check_host_memory(context, words_.span()));
     store(answer(), 0);
     store(stop(), 0);
     stream_ = RG_TRY(gpu::make_stream(setup_.gpu()));
@@ -108,10 +109,14 @@ class PingPong final : public Kernel {
   Status connect(Context& /*context*/, Group& /*group*/) override { return {}; }
 
   Status measure(Context& context, Group& /*group*/) override {
-    setup_.session().begin_point();
     Sampler sampler(context.clock, options_);
     const Sampled sampled = RG_TRY(sampler.run(
-        [&](std::uint64_t count, std::vector<double>& out) { return batch(context, count, out); }));
+        [&](std::uint64_t count, std::vector<double>& out) { return batch(context, count, out); },
+        [this]() -> Status {
+          setup_.session().begin_point();
+          return {};
+        }));
+    setup_.session().end_point();
     Point point = setup_.make_point({.metric = "latency_ns", .meaning = "rtt", .unit = "ns"},
                                     kWordBytes, sampled, context.raw_samples);
     point.set_verified(true);

@@ -39,6 +39,7 @@ class Session {
       : clock_(clock), options_(options), batch_(batch), begin_ns_(clock.now_ns()) {}
 
   Status warm_up();
+  Status get_ready(const Sampler::Ready& ready);
   Status measure();
   Sampled take() { return std::move(out_); }
 
@@ -97,6 +98,14 @@ Status Session::warm_up() {
   return {};
 }
 
+Status Session::get_ready(const Sampler::Ready& ready) {
+  if (!ready) return {};
+  const double start_ns = clock_.now_ns();
+  RG_TRY_OK(ready());
+  begin_ns_ += clock_.now_ns() - start_ns;
+  return {};
+}
+
 bool Session::narrow_enough() const {
   const auto width = relative_half_width(out_.samples);
   return width && *width <= options_.relative_half_width;
@@ -143,7 +152,7 @@ Status Session::measure() {
 
 }  // namespace
 
-Result<Sampled> Sampler::run(const Batch& batch) {
+Result<Sampled> Sampler::run(const Batch& batch, const Ready& ready) {
   const std::uint64_t wanted = std::max(options_.max_samples, options_.fixed_samples);
   if (wanted == 0 || wanted > kMaxSamples || options_.batch > kMaxSamples)
     return fail(Code::kInvalidArgument,
@@ -151,6 +160,7 @@ Result<Sampled> Sampler::run(const Batch& batch) {
                             options_.batch, kMaxSamples));
   Session session(clock_, options_, batch);
   if (options_.warm_up) RG_TRY_OK(session.warm_up());
+  RG_TRY_OK(session.get_ready(ready));
   RG_TRY_OK(session.measure());
   return session.take();
 }

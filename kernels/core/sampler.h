@@ -36,11 +36,15 @@ class Sampler {
  public:
   // Appends exactly `count` samples to `out`, which has the capacity already: no allocation inside.
   using Batch = std::function<Status(std::uint64_t count, std::vector<double>& out)>;
+  // Called once, after the warm-up (also where there is none) and before the first kept sample. Its
+  // time counts for nothing. A kernel makes its targets wrong here, so that what it verifies later
+  // is the work of kept samples.
+  using Ready = std::function<Status()>;
 
   Sampler(const Clock& clock, SamplerOptions options) : clock_(clock), options_(options) {}
   // Warms up, then samples until the stop rule, the time cap or the count. Errors are the batch's
-  // own; zero samples within the cap is kDeadlineExceeded.
-  Result<Sampled> run(const Batch& batch);
+  // own, or `ready`'s; zero samples within the cap is kDeadlineExceeded.
+  Result<Sampled> run(const Batch& batch, const Ready& ready = {});
 
  private:
   const Clock& clock_;

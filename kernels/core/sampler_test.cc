@@ -193,6 +193,43 @@ TEST(Sampler, WarmUpEndsAtATenthOfTheCap) {
   EXPECT_LE(sum, 1.3e8);
 }
 
+TEST(Sampler, GetsReadyOnceBetweenTheWarmUpAndTheFirstKeptSample) {
+  for (const bool warm_up : {true, false}) {
+    FakeClock clock;
+    Operation operation{clock, [](auto) { return 1000.0; }};
+    std::vector<std::uint64_t> calls_before;
+    const auto sampled =
+        Sampler(clock, {.min_samples = 100, .warm_up = warm_up})
+            .run([&](auto count, auto& out) { return operation(count, out); },
+                 [&]() -> Status {
+                   calls_before.push_back(operation.calls);
+                   return {};
+                 });
+    ASSERT_TRUE(sampled);
+    EXPECT_EQ(calls_before, std::vector<std::uint64_t>{sampled->warmup_count});
+    EXPECT_EQ(sampled->warmup_count > 0, warm_up);
+  }
+}
+
+TEST(Sampler, GettingReadyCountsForNoTimeAndItsErrorIsTheRuns) {
+  FakeClock clock;
+  Operation operation{clock, [](auto) { return 1000.0; }};
+  const auto batch = [&](auto count, auto& out) { return operation(count, out); };
+  const SamplerOptions options{.min_samples = 100, .time_cap_ns = 1e8};
+  const auto slow = Sampler(clock, options).run(batch, [&]() -> Status {
+    clock.advance_ns(1e9);  // ten times the cap
+    return {};
+  });
+  ASSERT_TRUE(slow) << slow.error().message;
+  EXPECT_EQ(slow->stop_reason, "converged");
+  EXPECT_EQ(slow->measure_ns, 100 * 1000.0);
+  const auto failed = Sampler(clock, options).run(batch, [&]() -> Status {
+    return fail(Code::kUnavailable, "not ready");
+  });
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().message, "not ready");
+}
+
 TEST(Sampler, AnOperationSlowerThanTheCapGivesItsErrorOrOneSample) {
   FakeClock clock;
   Operation slow{clock, [](auto) { return 6e9; }};

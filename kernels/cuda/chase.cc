@@ -27,6 +27,13 @@ constexpr std::size_t kLineWords = kLineBytes / sizeof(std::uint64_t);
 
 }  // namespace
 
+std::uint64_t chain_lines(std::uint64_t bytes, std::uint64_t accesses) {
+  const std::uint64_t most = bytes / kLineBytes;
+  for (std::uint64_t lines = most; lines >= 2; --lines)
+    if (std::gcd(lines, accesses) == 1) return lines;
+  return most;
+}
+
 std::vector<std::uint32_t> chain_order(std::uint64_t lines, bool random, std::uint64_t seed) {
   RG_CHECK(lines >= 2 && lines <= UINT32_MAX);
   std::vector<std::uint32_t> order(lines);
@@ -66,9 +73,9 @@ Result<Chase> Chase::prepare(const Context& context, const gpu::Gpu& reader, con
   chase.reader_ = &reader;
   chase.address_ = memory.address();
   chase.memory_name_ = memory.name();
-  chase.order_ = chain_order(RG_TRY(chain_bytes(params)) / kLineBytes,
-                             params.text("order") == "random", kChainSeed);
   chase.accesses_ = static_cast<unsigned>(params.integer("accesses"));
+  chase.order_ = chain_order(chain_lines(RG_TRY(chain_bytes(params)), chase.accesses_),
+                             params.text("order") == "random", kChainSeed);
   chase.multiprocessors_ =
       static_cast<unsigned>(std::max(1, reader.attribute(cu::kMultiprocessorCount)));
   RG_TRY_OK(chase.lay_chain(memory));
@@ -114,16 +121,21 @@ Status Chase::queue(cu::Stream stream, std::uint64_t sample) const {
                     "launch the chase");
 }
 
-Result<Sampled> Chase::sample(Context& context, Lanes& lanes) const {
+Result<Sampled> Chase::sample(Context& context, gpu::Session& session, Lanes& lanes) const {
   SamplerOptions options = RG_TRY(sampler_options(context.params));
   options.batch = kChasesInBatch;
   return Sampler(context.clock, options)
-      .run([&](std::uint64_t count, std::vector<double>& out) -> Status {
-        const auto marks = RG_TRY(lanes.run({{count, 1}}, context.deadline_monotonic_ns));
-        for (const double step : steps_ns(marks.front()))
-          out.push_back(step / static_cast<double>(accesses_));
-        return {};
-      });
+      .run(
+          [&](std::uint64_t count, std::vector<double>& out) -> Status {
+            const auto marks = RG_TRY(lanes.run({{count, 1}}, context.deadline_monotonic_ns));
+            for (const double step : steps_ns(marks.front()))
+              out.push_back(step / static_cast<double>(accesses_));
+            return {};
+          },
+          [&session]() -> Status {
+            session.begin_point();
+            return {};
+          });
 }
 
 Status Chase::measure(Context& context, gpu::Session& session, const std::string& pair) {
@@ -137,8 +149,8 @@ Status Chase::measure(Context& context, gpu::Session& session, const std::string
     return queue(stream, operation);
   }));
   RG_TRY_OK(lanes.touch(context.deadline_monotonic_ns));
-  session.begin_point();
-  const Sampled sampled = RG_TRY(sample(context, lanes));
+  const Sampled sampled = RG_TRY(sample(context, session, lanes));
+  session.end_point();
   const bool verified = context.params.boolean("verify");
   if (verified) RG_TRY_OK(verify(lanes.operations(0)));
   Point point =

@@ -18,6 +18,11 @@ namespace railgauge::cuda {
 // One node a line of this many bytes: no two share what one access brings.
 inline constexpr std::uint64_t kLineBytes = 128;
 
+// Lines of a chain in `bytes` of memory: as many as fit, less the few that leave a number with no
+// divisor in common with `accesses`. So a launch that does nothing leaves the chase on a line where
+// no other number of launches below the chain's length ends. All that fit where no number from 2 on
+// is such. Pure.
+std::uint64_t chain_lines(std::uint64_t bytes, std::uint64_t accesses);
 // The order in which a chain visits `lines` lines, from line 0, each once: upwards, or at random
 // from `seed`. At least 2. Pure.
 std::vector<std::uint32_t> chain_order(std::uint64_t lines, bool random, std::uint64_t seed);
@@ -45,7 +50,7 @@ class Chase {
   Status lay_chain(const Area& memory) const;
   Status queue(cu::Stream stream, std::uint64_t sample) const;
   Status verify(std::uint64_t samples) const;
-  Result<Sampled> sample(Context& context, Lanes& lanes) const;
+  Result<Sampled> sample(Context& context, gpu::Session& session, Lanes& lanes) const;
 
   const gpu::Gpu* reader_ = nullptr;
   cu::DevicePtr address_ = 0;

@@ -32,6 +32,20 @@ TEST_P(Chain, LeadsThroughItsWordsAndBackToTheFirst) {
 }
 INSTANTIATE_TEST_SUITE_P(BothOrders, Chain, ::testing::Bool());
 
+// 4096 accesses through 2 MiB were a quarter of the chain: four lost launches ended where none did.
+TEST(Chain, EndsOnADifferentLineForEveryNumberOfLaunches) {
+  for (const std::uint64_t accesses : {16U, 4096U, 1000U, 999'999U})
+    for (const std::uint64_t bytes : {1024UL, 2UL << 20U}) {
+      const std::uint64_t lines = chain_lines(bytes, accesses);
+      EXPECT_LE(lines * kLineBytes, bytes);
+      EXPECT_GE(lines * kLineBytes, bytes / 2);
+      std::set<std::uint64_t> ends;
+      for (std::uint64_t launches = 0; launches < lines; ++launches)
+        EXPECT_TRUE(ends.insert(launches * accesses % lines).second) << launches;
+    }
+  EXPECT_EQ(chain_lines(2 * kLineBytes, 16), 2U) << "none is left that could do better";
+}
+
 TEST(Chain, StridesUpwardsOrGoesAtRandomButAlwaysTheSame) {
   EXPECT_EQ(chain_order(4, false, 1), (std::vector<std::uint32_t>{0, 1, 2, 3}));
   EXPECT_EQ(chain_order(1000, true, 1), chain_order(1000, true, 1));

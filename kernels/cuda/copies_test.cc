@@ -78,6 +78,77 @@ TEST_P(EachWay, FailsWhenAByteIsWrong) {
   EXPECT_TRUE(result.points.empty());
 }
 
+// Which copies of a run's last point counted, as the fake numbers copies from 1.
+class Kept {
+ public:
+  // Of each measured stream the last ones it made: those of `samples`, and of others that were not
+  // kept. A point's streams are made in their order, the measured ones first.
+  Kept(const RankResult& passed, std::uint64_t samples) {
+    const auto& facts = passed.points.back().facts();
+    const auto number = [&facts](const char* fact, std::uint64_t absent) {
+      return facts.contains(fact) ? std::stoull(facts.at(fact)) : absent;
+    };
+    const std::uint64_t measured = number("streams", 1);
+    const std::uint64_t count =
+        (samples + number("samples_without_load", 0)) * number("copies_in_sample", 1);
+    const std::uint64_t lanes = cuda_control().streams_made / passed.points.size();
+    const std::uint64_t first_stream = cuda_control().streams_made - lanes + 1;
+    const auto streams = cuda_control().copy_streams();
+    for (std::uint64_t lane = 0; lane < measured; ++lane) {
+      std::vector<std::uint64_t> numbers;
+      for (std::uint64_t i = 0; i < streams.size(); ++i)
+        if (streams[i] == first_stream + lane) numbers.push_back(i + 1);
+      numbers.erase(numbers.begin(), numbers.end() - static_cast<std::ptrdiff_t>(count));
+      first_ = lane == 0 ? numbers.front() : std::max(first_, numbers.front());
+      last_ = std::max(last_, numbers.back());
+    }
+  }
+  // From this one on a whole stream's are lost; to this one some are.
+  [[nodiscard]] std::uint64_t first() const { return first_; }
+  [[nodiscard]] std::uint64_t last() const { return last_; }
+
+ private:
+  std::uint64_t first_ = 0;
+  std::uint64_t last_ = 0;
+};
+
+// Copies that report success and move nothing. What the warm-up brought is no proof of them: not
+// where its copies went through every slot (two of them at half the region), nor where there is
+// one.
+TEST_P(EachWay, NeverPassesWhenCopiesThatCountMovedNothing) {
+  constexpr std::uint64_t kIterations = 3;
+  for (const char* size : {"4KiB", "1MiB", kLarge}) {
+    SCOPED_TRACE(size);
+    // The other ways differ in their streams, not in this, and large copies at once take long.
+    if (std::string_view(size) != "4KiB" && GetParam().points > 1) continue;
+    Parameters parameters = GetParam().parameters;
+    parameters["sizes"] = size;
+    parameters["copies"] = "1";
+    const auto run_losing_from = [&parameters](std::uint64_t number) {
+      cuda_control().reset();
+      cuda_control().gpus = 3;
+      cuda_control().drop_copies_from = number;
+      return run(*GetParam().row, parameters);
+    };
+    const RankResult clean = run_losing_from(0);
+    ASSERT_TRUE(clean.status) << clean.status.error().message;
+    const bool many_slots =
+        std::string_view(size) == "4KiB" && clean.points.back().facts().contains("rotates_bytes");
+    const Kept kept(clean, kIterations);
+    for (const std::uint64_t from : {kept.first(), kept.last()}) {
+      SCOPED_TRACE(from);
+      const RankResult result = run_losing_from(from);
+      if (result.status) {
+        // How many copies come before those that count follows the time they take.
+        const Kept seen(result, kIterations);
+        EXPECT_GT(from, many_slots ? seen.last() : seen.first()) << "what was lost passed";
+      } else {
+        EXPECT_EQ(result.status.error().code, Code::kDataLoss) << result.status.error().message;
+      }
+    }
+  }
+}
+
 const Parameters kBothWays{{"bidirectional", "true"}};
 Parameters with(Parameters parameters, const Parameters& more) {
   parameters.insert(more.begin(), more.end());
@@ -159,6 +230,14 @@ TEST_F(Copies, SayWhenTheyRotateThroughABufferAndWhenOneCoversTheCache) {
   EXPECT_EQ(result.points[0].facts().count("rotates_bytes"), 1U);
   EXPECT_EQ(result.points[1].facts().count("rotates_bytes"), 1U);
   EXPECT_EQ(result.points[2].facts().count("rotates_bytes"), 0U);
+}
+
+TEST_F(Copies, SayOnWhichNodeTheHostsMemoryIs) {
+  EXPECT_NE(run(kCudaHostCopyBw, {}).facts.at("host_node"), "");
+  const RankResult fan = run(kCudaFanCopyBw, {});
+  EXPECT_NE(fan.facts.at("gpu0_host_node"), "");
+  EXPECT_NE(fan.facts.at("gpu1_host_node"), "");
+  EXPECT_EQ(run(kCudaLocalCopyBw, {}).facts.count("host_node"), 0U) << "it has none";
 }
 
 TEST_F(Copies, SayByWhatTheyAreTimed) {

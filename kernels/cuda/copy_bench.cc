@@ -7,6 +7,7 @@
 
 #include "kernels/core/units.h"
 #include "kernels/cuda/parameters.h"
+#include "kernels/gpu/host_pages.h"
 #include "kernels/gpu/link_ceiling.h"
 #include "kernels/memory/numa.h"
 
@@ -87,7 +88,7 @@ Status CopyBench::check() const {
   return {};
 }
 
-Status CopyBench::allocate(const Context& context) {
+Status CopyBench::allocate(Context& context) {
   for (const Route& route : routes_)
     for_each_end(route, [this](const Flow& flow, const Key& key) {
       std::uint64_t& bytes = held_[key].bytes;
@@ -105,19 +106,28 @@ Status CopyBench::allocate(const Context& context) {
 
 // A session of GPUs on several nodes cannot bind its thread near to all of them: each one's host
 // memory is placed by itself.
-Result<Area> CopyBench::allocate_host(const Context& context, const gpu::Gpu& gpu,
+Result<Area> CopyBench::allocate_host(Context& context, const gpu::Gpu& gpu,
                                       std::uint64_t bytes) const {
   RG_TRY_OK(gpu.make_current());
   NumaBinding binding;
+  gpu::HostPlace wanted;
   const int node = gpu.numa_node();
-  if (session_->gpus().size() > 1 && node >= 0 && context.params.text("numa") == "near") {
+  const bool several = session_->gpus().size() > 1;
+  if (several && node >= 0 && context.params.text("numa") == "near") {
     const auto nodes = RG_TRY(numa_nodes());
     if (nodes.size() > 1) {
-      const std::size_t near = RG_TRY(nearest_node(nodes, node));
-      binding = RG_TRY(NumaBinding::bind(nodes[near]));
+      const NumaNode& near = nodes[RG_TRY(nearest_node(nodes, node))];
+      binding = RG_TRY(NumaBinding::bind(near));
+      wanted = {.node = near.id, .side = "near", .policy_set = binding.memory_bound()};
     }
   }
-  return Area::on_host(host_memory_, bytes, place_of(context.params, gpu));
+  Area area = RG_TRY(Area::on_host(host_memory_, bytes, place_of(context.params, gpu)));
+  const std::string fact = several ? gpu.name() + "_host_node" : "host_node";
+  if (wanted.node >= 0)
+    RG_TRY_OK(gpu::check_host_pages(context.reporter, fact, wanted, gpu.name(), area.host()));
+  else
+    RG_TRY_OK(session_->check_host_memory(context, area.host(), fact));
+  return area;
 }
 
 std::vector<std::pair<const Area*, const Area*>> CopyBench::areas_of(const Route& route) {
@@ -145,7 +155,6 @@ Status CopyBench::measure_size(Context& context, const Route& route, std::uint64
                               .deadline_monotonic_ns = context.deadline_monotonic_ns,
                               .clock = &tick_clock(context)};
   RouteRun run = RG_TRY(RouteRun::start(parts, route, areas_of(route), size));
-  session_->begin_point();
   Point point = RG_TRY(sample(context, route, run, size));
   if (verify_) RG_TRY_OK(run.verify());
   point.set_verified(verify_);
@@ -160,10 +169,16 @@ Result<Point> CopyBench::sample(Context& context, const Route& route, RouteRun& 
   options.batch = run.batch();
   options.warm_up = options.warm_up && !run.warm();
   const std::uint64_t before = run.copies_so_far();
-  Sampled sampled = RG_TRY(
-      Sampler(context.clock, options).run([&run](std::uint64_t count, std::vector<double>& out) {
-        return run.sample(count, out);
-      }));
+  Sampled sampled =
+      RG_TRY(Sampler(context.clock, options)
+                 .run([&run](std::uint64_t count,
+                             std::vector<double>& out) { return run.sample(count, out); },
+                      [this, &run]() -> Status {
+                        RG_TRY_OK(run.restart());
+                        session_->begin_point();
+                        return {};
+                      }));
+  session_->end_point();
   sampled.warmup_count = before + sampled.warmup_count * run.copies_in_sample();
   Point point = make_point({.metric = std::string(kBandwidthMetric),
                             .meaning = route.meaning,

@@ -40,9 +40,8 @@ class CopyBench {
   using Key = std::tuple<int, bool, std::size_t>;
 
   [[nodiscard]] Status check() const;
-  Status allocate(const Context& context);
-  Result<Area> allocate_host(const Context& context, const gpu::Gpu& gpu,
-                             std::uint64_t bytes) const;
+  Status allocate(Context& context);
+  Result<Area> allocate_host(Context& context, const gpu::Gpu& gpu, std::uint64_t bytes) const;
   template <class Visit>
   static void for_each_end(const Route& route, Visit visit);
   std::vector<std::pair<const Area*, const Area*>> areas_of(const Route& route);

@@ -19,6 +19,7 @@ class HostLatency final : public Kernel {
     const std::uint64_t bytes = RG_TRY(chain_bytes(params));
     memory_ = RG_TRY(Area::on_host(host_memory_of(params.text("host_memory")), bytes,
                                    place_of(params, session_.gpu())));
+    RG_TRY_OK(session_.check_host_memory(context, memory_.host()));
     chase_ = RG_TRY(Chase::prepare(context, session_.gpu(), memory_));
     context.reporter.fact("chase_code", chase_->image());
     context.reporter.fact("host_memory_observed", memory_.observed());

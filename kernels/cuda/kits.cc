@@ -44,12 +44,12 @@ std::optional<std::uint64_t> first_difference(std::span<const std::byte> seen,
                                               std::span<const std::byte> base,
                                               std::span<const std::byte> written,
                                               std::span<const std::uint64_t> offsets,
-                                              std::uint64_t slot_bytes) {
+                                              std::uint64_t copy_bytes) {
   std::uint64_t at = 0;
   for (const std::uint64_t offset : offsets) {
     if (const auto wrong = difference_in(seen, base, at, offset)) return wrong;
-    if (const auto wrong = difference_in(seen, written, offset, offset + slot_bytes)) return wrong;
-    at = offset + slot_bytes;
+    if (const auto wrong = difference_in(seen, written, offset, offset + copy_bytes)) return wrong;
+    at = offset + copy_bytes;
   }
   return difference_in(seen, base, at, seen.size());
 }
@@ -89,7 +89,10 @@ void Kits::report_facts(Reporter& reporter) const {
   reporter.fact("path", first.code ? "SM copy" : "copy engine");
   if (!first.code) return;
   reporter.fact("copy_code", first.code->code.image());
-  reporter.fact("copy_threads", fmt::format("{} blocks of {}", first.code->blocks, kThreads));
+  reporter.fact("copy_threads",
+                engine_ == Engine::kSmBoth
+                    ? fmt::format("one for each 16-byte word, in blocks of {}", kThreads)
+                    : fmt::format("{} blocks of {}", first.code->blocks, kThreads));
 }
 
 Kits::Kit& Kits::kit_of(const gpu::Gpu& gpu) const {
@@ -199,12 +202,12 @@ Status Kits::verify_slots(const Area& area, const Rotation& rotation, std::uint6
     offsets.push_back(rotation.offset(copy));
   std::ranges::sort(offsets);
   const auto wrong =
-      first_difference(seen.span().first(bytes), base, written, offsets, rotation.slot_bytes());
+      first_difference(seen.span().first(bytes), base, written, offsets, rotation.copy_bytes());
   if (!wrong) return {};
   return fail(Code::kDataLoss,
               fmt::format("{}: verify {} copies of {} bytes: byte {} of the buffer is not what it "
                           "has to be",
-                          area.name(), copies, rotation.slot_bytes(), *wrong));
+                          area.name(), copies, rotation.copy_bytes(), *wrong));
 }
 
 }  // namespace railgauge::cuda

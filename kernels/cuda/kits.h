@@ -31,7 +31,7 @@ class Kits {
   // where the build or the driver has no device code. The first GPU's context is current
   // afterwards.
   static Result<Kits> create(std::span<const gpu::Gpu> gpus, Engine engine);
-  // pattern_code, and copy_code and copy_threads for SM engines.
+  // pattern_code, and copy_code and copy_threads (what a copy launches) for SM engines.
   void report_facts(Reporter& reporter) const;
 
   // Queues one copy on `stream` of `runs_on`, whose context is current. kSmBoth: `bytes` in total,
@@ -46,8 +46,8 @@ class Kits {
                    std::uint64_t bytes, std::uint64_t seed);
   // kDataLoss when the first `bytes` are not the pattern of `seed`.
   Status verify(const Area& area, std::uint64_t bytes, std::uint64_t seed);
-  // The same where `copies` copies went through the slots of `rotation`: those hold the pattern of
-  // `source_seed` at their place, all others still that of `target_seed`.
+  // The same where `copies` copies went through the slots of `rotation`: their bytes are the
+  // pattern of `source_seed` at their place, all others still that of `target_seed`.
   Status verify_slots(const Area& area, const Rotation& rotation, std::uint64_t copies,
                       std::uint64_t source_seed, std::uint64_t target_seed);
 
@@ -80,13 +80,13 @@ class Kits {
   std::map<std::uint64_t, HostBuffer> host_patterns_;  // by seed: they take long to make
 };
 
-// Offset of the first byte of `seen` that is not `base`'s, or `written`'s within the slots of
-// `slot_bytes` bytes that begin at `offsets` (ascending, no two equal). Nothing: all are right.
+// Offset of the first byte of `seen` that is not `base`'s, or `written`'s within the copies of
+// `copy_bytes` bytes that begin at `offsets` (ascending, apart). Nothing: all are right.
 // Pure.
 std::optional<std::uint64_t> first_difference(std::span<const std::byte> seen,
                                               std::span<const std::byte> base,
                                               std::span<const std::byte> written,
                                               std::span<const std::uint64_t> offsets,
-                                              std::uint64_t slot_bytes);
+                                              std::uint64_t copy_bytes);
 
 }  // namespace railgauge::cuda

@@ -38,13 +38,38 @@ Status Lanes::touch(double deadline_monotonic_ns) {
 }
 
 Status Lanes::queue(Lane& lane, const Quota& quota) {
-  RG_CHECK(quota.marks > 0 && quota.repeat > 0 && quota.marks * quota.repeat <= kMaxQueued);
+  RG_CHECK(quota.marks > 0 && quota.repeat > 0);
+  RG_CHECK(quota.marks == 1 || quota.marks * quota.repeat <= kMaxQueued);
   RG_TRY_OK(lane.gpu->make_current());
   RG_TRY_OK(gate_.hold(*lane.gpu, lane.stream.get()));
   RG_TRY_OK(stamp(lane, 0));
-  for (std::uint64_t mark = 0; mark < quota.marks; ++mark) {
-    for (std::uint64_t i = 0; i < quota.repeat; ++i) RG_TRY_OK(operate(lane));
-    RG_TRY_OK(stamp(lane, mark + 1));
+  for (std::uint64_t i = 0; i < quota.queued_first();) {
+    RG_TRY_OK(operate(lane));
+    if (++i % quota.repeat == 0) RG_TRY_OK(stamp(lane, i / quota.repeat));
+  }
+  return {};
+}
+
+// What did not fit behind the gate, the lanes in turn: a full queue blocks its caller, and no other
+// lane shall run dry meanwhile.
+Status Lanes::queue_rest(const std::vector<Quota>& quotas, double deadline_monotonic_ns) {
+  constexpr std::uint64_t kAtOnce = 32;
+  bool more = true;
+  for (std::uint64_t done = 0; more; done += kAtOnce) {
+    more = false;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      const std::uint64_t later = quotas[i].queued_later();
+      if (later <= done) continue;
+      Lane& lane = *lanes_[i];
+      if (monotonic_now_ns() >= deadline_monotonic_ns)
+        return fail(Code::kDeadlineExceeded,
+                    lane.gpu->name() + ": queue copies: not done at the task's deadline");
+      RG_TRY_OK(lane.gpu->make_current());
+      const std::uint64_t now = std::min(kAtOnce, later - done);
+      for (std::uint64_t copy = 0; copy < now; ++copy) RG_TRY_OK(operate(lane));
+      if (done + now == later) RG_TRY_OK(stamp(lane, 1));
+      more = more || done + now < later;
+    }
   }
   return {};
 }
@@ -73,28 +98,33 @@ Result<std::vector<std::vector<double>>> Lanes::run(const std::vector<Quota>& qu
     while (lanes_[i]->events.size() <= quotas[i].marks)
       lanes_[i]->events.push_back(RG_TRY(gpu::make_event(*lanes_[i]->gpu)));
   }
-  const Status queued = queue_all(quotas);
+  Status queued = queue_all(quotas);
   gate_.release();  // also after an error
+  if (queued) queued = queue_rest(quotas, deadline_monotonic_ns);
   if (!queued) {
     drain(deadline_monotonic_ns);
     return tl::unexpected(queued.error());
   }
   std::vector<std::vector<double>> marks(lanes_.size());
-  for (std::size_t i = 0; i < lanes_.size(); ++i) {
-    Lane& lane = *lanes_[i];
-    RG_TRY_OK(lane.gpu->make_current());
-    RG_TRY_OK(gpu::wait_for(*lane.gpu, lane.events[quotas[i].marks], deadline_monotonic_ns,
-                            "measure copies"));
-    for (std::size_t mark = 1; mark <= quotas[i].marks; ++mark) {
-      float milliseconds = 0;
-      RG_TRY_OK(gpu_status(*lane.gpu,
-                           loaded_cuda().event_elapsed_time(&milliseconds, lane.events[0].get(),
-                                                            lane.events[mark].get()),
-                           "read the stamps"));
-      marks[i].push_back(static_cast<double>(milliseconds) * 1e6);
-    }
-  }
+  for (std::size_t i = 0; i < lanes_.size(); ++i)
+    marks[i] = RG_TRY(read_marks(*lanes_[i], quotas[i].marks, deadline_monotonic_ns));
   return marks;
+}
+
+Result<std::vector<double>> Lanes::read_marks(Lane& lane, std::uint64_t marks,
+                                              double deadline_monotonic_ns) {
+  RG_TRY_OK(lane.gpu->make_current());
+  RG_TRY_OK(gpu::wait_for(*lane.gpu, lane.events[marks], deadline_monotonic_ns, "measure copies"));
+  std::vector<double> out;
+  for (std::size_t mark = 1; mark <= marks; ++mark) {
+    float milliseconds = 0;
+    RG_TRY_OK(gpu_status(*lane.gpu,
+                         loaded_cuda().event_elapsed_time(&milliseconds, lane.events[0].get(),
+                                                          lane.events[mark].get()),
+                         "read the stamps"));
+    out.push_back(static_cast<double>(milliseconds) * 1e6);
+  }
+  return out;
 }
 
 Result<std::vector<double>> Lanes::run_by_cpu(const TickClock& clock, const Quota& quota,

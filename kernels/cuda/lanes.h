@@ -2,6 +2,7 @@
 // events.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -20,13 +21,19 @@ class Lanes {
   // What a lane may hold behind the closed gate, as gpu::EventTimer::kMaxQueued.
   static constexpr std::uint64_t kMaxQueued = gpu::EventTimer::kMaxQueued;
 
-  // Queues the lane's operation number `operation`, counted from 0 over all runs.
+  // Queues the lane's operation number `operation`, counted from 0 over all runs since the count
+  // began.
   using Enqueue = std::function<Status(cu::Stream stream, std::uint64_t operation)>;
   // What one lane does in a run: `marks` times `repeat` operations and an event. The product is at
-  // most kMaxQueued.
+  // most kMaxQueued, but for a lane of one mark (a load): what is beyond is queued once the gate is
+  // open.
   struct Quota {
     std::uint64_t marks = 1;
     std::uint64_t repeat = 1;
+    [[nodiscard]] std::uint64_t queued_first() const {
+      return std::min(marks * repeat, kMaxQueued);
+    }
+    [[nodiscard]] std::uint64_t queued_later() const { return marks * repeat - queued_first(); }
   };
 
   // The gate's memory belongs to the current context, the one of `gpu`, which outlives the lanes.
@@ -50,6 +57,10 @@ class Lanes {
   [[nodiscard]] std::uint64_t operations(std::size_t lane) const {
     return lanes_[lane]->operations;
   }
+  // Every lane's next operation is number 0 again.
+  void restart_count() {
+    for (auto& lane : lanes_) lane->operations = 0;
+  }
 
  private:
   struct Lane {
@@ -69,6 +80,9 @@ class Lanes {
   static Status operate(Lane& lane);
   Status queue(Lane& lane, const Quota& quota);
   Status queue_all(const std::vector<Quota>& quotas);
+  Status queue_rest(const std::vector<Quota>& quotas, double deadline_monotonic_ns);
+  static Result<std::vector<double>> read_marks(Lane& lane, std::uint64_t marks,
+                                                double deadline_monotonic_ns);
   void drain(double deadline_monotonic_ns);
 
   std::vector<std::unique_ptr<Lane>> lanes_;

@@ -34,9 +34,11 @@ std::uint64_t choose_batch(double operation_ns, std::uint64_t repeat,
   return whole(kGateNs / sample_ns, std::min(kMinBatch, fit), fit);
 }
 
-Rotation::Rotation(std::uint64_t size, std::uint64_t cache_bytes) : slot_bytes_(size) {
+Rotation::Rotation(std::uint64_t size, std::uint64_t cache_bytes)
+    : copy_bytes_(size), slot_bytes_(size) {
   if (size == 0 || size > cache_bytes) return;
-  slots_ = std::max<std::uint64_t>(2, kRegionsPerCache * cache_bytes / size);
+  slot_bytes_ = (size + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
+  slots_ = std::max<std::uint64_t>(2, kRegionsPerCache * cache_bytes / slot_bytes_);
   leap_ = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(kLeap * double(slots_)));
   while (std::gcd(leap_, slots_) != 1) ++leap_;
 }
@@ -81,8 +83,9 @@ std::uint64_t load_copies(double measured_ns, double load_ns, std::uint64_t most
   return whole(kLoadReserve * measured_ns / std::max(1.0, load_ns) + 1, 2, most);
 }
 
-double load_coverage(double measured_ns, double load_end_ns) {
-  return measured_ns <= load_end_ns ? 1 : load_end_ns / measured_ns;
+double load_coverage(double begin_ns, double end_ns, double load_end_ns) {
+  if (load_end_ns >= end_ns) return 1;
+  return std::max(0.0, load_end_ns - begin_ns) / (end_ns - begin_ns);
 }
 
 }  // namespace railgauge::cuda

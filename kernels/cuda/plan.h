@@ -25,6 +25,10 @@ std::uint64_t choose_batch(double operation_ns, std::uint64_t repeat,
 
 // --- where ------------------------------------------------------------------------------------
 
+// A slot begins where memory of the driver's own may begin: an odd size is a copy of so many bytes,
+// not one from and to an odd address.
+inline constexpr std::uint64_t kSlotAlignment = 256;
+
 // A copy that fits in the GPU's second-level cache goes through a buffer larger than it, slot by
 // slot in an order that leaps, so that no copy finds the bytes of a recent one there.
 class Rotation {
@@ -35,6 +39,7 @@ class Rotation {
 
   [[nodiscard]] bool rotates() const { return slots_ > 1; }
   [[nodiscard]] std::uint64_t slots() const { return slots_; }
+  [[nodiscard]] std::uint64_t copy_bytes() const { return copy_bytes_; }  // at a slot's beginning
   [[nodiscard]] std::uint64_t slot_bytes() const { return slot_bytes_; }
   [[nodiscard]] std::uint64_t region_bytes() const { return slots_ * slot_bytes_; }
   // Byte offset of the copy number `copy` (from 0). The first slots() ones go to different slots.
@@ -44,6 +49,7 @@ class Rotation {
 
  private:
   std::uint64_t slots_ = 1;
+  std::uint64_t copy_bytes_ = 0;
   std::uint64_t slot_bytes_ = 0;
   std::uint64_t leap_ = 1;  // coprime to slots_
 };
@@ -69,7 +75,7 @@ double overlap_rate(std::span<const Marks> streams);
 // Copies of a load that outlast `measured_ns`, where one takes `load_ns`: with some reserve, 2 to
 // `most`.
 std::uint64_t load_copies(double measured_ns, double load_ns, std::uint64_t most);
-// The share of `measured_ns` during which the load went on: 1 is all.
-double load_coverage(double measured_ns, double load_end_ns);
+// The share of a sample from `begin_ns` to `end_ns` during which the load went on: 1 is all.
+double load_coverage(double begin_ns, double end_ns, double load_end_ns);
 
 }  // namespace railgauge::cuda

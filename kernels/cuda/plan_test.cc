@@ -36,21 +36,24 @@ TEST(Plan, LeavesACopyThatFloodsTheCacheWhereItIs) {
 class EachSize : public ::testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(EachSize, VisitsEverySlotOnceBeforeAnyTwice) {
-  const std::uint64_t cache = 1U << 12U;
+  const std::uint64_t cache = 1U << 14U;
   const Rotation rotation(GetParam(), cache);
   ASSERT_TRUE(rotation.rotates());
   EXPECT_LE(rotation.region_bytes(), 2 * cache);
-  EXPECT_GT(rotation.region_bytes() + GetParam(), 2 * cache);
+  EXPECT_GT(rotation.region_bytes() + rotation.slot_bytes(), 2 * cache);
+  EXPECT_EQ(rotation.copy_bytes(), GetParam());
   std::set<std::uint64_t> offsets;
   for (std::uint64_t copy = 0; copy < rotation.slots(); ++copy) {
     const std::uint64_t offset = rotation.offset(copy);
-    EXPECT_EQ(offset % GetParam(), 0U);
+    EXPECT_EQ(offset % kSlotAlignment, 0U) << "an odd size would measure odd addresses";
+    EXPECT_EQ(offset % rotation.slot_bytes(), 0U);
     EXPECT_LE(offset + GetParam(), rotation.region_bytes());
     EXPECT_TRUE(offsets.insert(offset).second) << copy;
   }
   EXPECT_EQ(rotation.offset(rotation.slots()), rotation.offset(0));
 }
-INSTANTIATE_TEST_SUITE_P(Sizes, EachSize, ::testing::Values(1, 3, 4, 8, 100, 1024, 1365, 4096));
+INSTANTIATE_TEST_SUITE_P(Sizes, EachSize,
+                         ::testing::Values(1, 3, 4, 8, 100, 255, 256, 257, 1024, 1365, 16384));
 
 TEST(Plan, LeapsFarFromOneSmallCopyToTheNext) {
   const Rotation rotation(4, 50U << 20U);
@@ -90,8 +93,14 @@ TEST(Plan, GivesALoadThatOutlastsWhatIsMeasured) {
   EXPECT_EQ(load_copies(40e6, 10e6, 128), 6U);
   EXPECT_EQ(load_copies(1, 10e6, 128), 2U);
   EXPECT_EQ(load_copies(40e6, 1, 128), 128U);
-  EXPECT_DOUBLE_EQ(load_coverage(10, 20), 1);
-  EXPECT_DOUBLE_EQ(load_coverage(20, 10), 0.5);
+}
+
+// Of a batch only the last sample can be without its load; the whole batch's share would hide it.
+TEST(Plan, CountsTheLoadOfTheSampleItself) {
+  EXPECT_DOUBLE_EQ(load_coverage(0, 10, 20), 1);
+  EXPECT_DOUBLE_EQ(load_coverage(0, 20, 10), 0.5);
+  EXPECT_DOUBLE_EQ(load_coverage(90, 100, 99), 0.9);
+  EXPECT_DOUBLE_EQ(load_coverage(90, 100, 80), 0);
 }
 
 }  // namespace

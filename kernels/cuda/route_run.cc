@@ -10,7 +10,9 @@ namespace {
 
 // Of several measured streams, so that a sample's end is known to a part of a copy.
 constexpr std::uint64_t kMarksOfMany = 2;
-constexpr int kLoadAttempts = 4;
+constexpr int kLoadAttempts = 8;
+// 1 TiB in pieces of the largest size. A load that would need more ends early.
+constexpr std::uint64_t kMostLoadCopies = 8192;
 constexpr std::uint64_t kSeed = 0x5241494cU;
 // A load may need more copies behind the gate than what it loads.
 constexpr std::uint64_t kMostWhenLoaded = Lanes::kMaxQueued / 4;
@@ -35,14 +37,24 @@ Result<RouteRun> RouteRun::start(const Parts& parts, const Route& route,
                                  std::uint64_t size) {
   RouteRun run(parts);
   RG_TRY_OK(run.bind(route, areas, size));
-  for (const auto& bound : run.bounds_) RG_TRY_OK(run.fill(*bound));
+  for (const auto& bound : run.bounds_) RG_TRY_OK(run.fill_source(*bound));
   RG_TRY_OK(run.start_lanes());
   RG_TRY_OK(run.probe());
-  // The untimed copies above have brought the bytes already: what verify() finds must be the timed
-  // ones' work. Rotating targets are compared slot by slot with the count of copies.
-  for (const auto& bound : run.bounds_)
-    if (!bound->rotation.rotates()) RG_TRY_OK(run.fill(*bound));
   return run;
+}
+
+Status RouteRun::make_targets_wrong() {
+  for (const auto& bound : bounds_) RG_TRY_OK(fill_target(*bound));
+  lanes_->restart_count();
+  return {};
+}
+
+Status RouteRun::restart() {
+  RG_TRY_OK(make_targets_wrong());
+  nothing_kept_ = true;
+  least_coverage_ = 1;
+  samples_without_load_ = 0;
+  return {};
 }
 
 Status RouteRun::bind(const Route& route,
@@ -65,12 +77,17 @@ Status RouteRun::bind(const Route& route,
   return {};
 }
 
-Status RouteRun::fill(const Bound& bound) {
+// Where one kernel copies both ways, each end is both.
+Status RouteRun::fill_source(const Bound& bound) {
+  if (parts_.engine == Engine::kSmBoth) return fill_target(bound);
+  return parts_.kits->fill(*bound.source, bound.rotation.region_bytes(), bound.source_seed);
+}
+
+Status RouteRun::fill_target(const Bound& bound) {
   const std::uint64_t bytes = bound.rotation.region_bytes();
   if (parts_.engine == Engine::kSmBoth)
     return parts_.kits->fill_both(*bound.flow.runs_on, *bound.target, *bound.source, bytes,
                                   bound.source_seed);
-  RG_TRY_OK(parts_.kits->fill(*bound.source, bytes, bound.source_seed));
   return parts_.kits->fill(*bound.target, bytes, bound.target_seed);
 }
 
@@ -121,33 +138,46 @@ Status RouteRun::probe() {
   const std::uint64_t copies = first.copy_bytes <= kShortBytes ? kShortCopies : 1;
   for (std::size_t i = measured_; i < bounds_.size(); ++i)
     bounds_[i]->load_copies = std::min<std::uint64_t>(
-        Lanes::kMaxQueued, 2 * (copies * first.copy_bytes / bounds_[i]->copy_bytes) + 2);
+        kMostLoadCopies, 2 * (copies * first.copy_bytes / bounds_[i]->copy_bytes) + 2);
   const double copy_ns = RG_TRY(time_copies(copies));
   const std::uint64_t marks = measured_ > 1 ? kMarksOfMany : 1;
   repeat_ = parts_.copies_in_sample == 0
                 ? choose_repeat(copy_ns, most / marks)
                 : std::max<std::uint64_t>(1, parts_.copies_in_sample / marks);
   batch_ = choose_batch(copy_ns, repeat_ * marks, most);
-  RG_TRY_OK(repeat_until_steady(copy_ns));
-  least_coverage_ = 1;  // only samples count
-  return {};
+  return repeat_until_steady(copy_ns);
 }
 
-// What is known of the loads' speed sizes them for the next run. Gives the share of the measured
-// time that the shortest load covered.
-double RouteRun::follow_load(const std::vector<std::vector<double>>& marks, double measured_ns) {
+// What is known of the loads' speed sizes them for the next run. Gives the share of the last sample
+// that the shortest load covered; of several measured streams a run is one sample.
+double RouteRun::follow_load(const std::vector<std::vector<double>>& marks) {
+  double end_ns = 0;
+  for (std::size_t i = 0; i < measured_; ++i) end_ns = std::max(end_ns, marks[i].back());
+  const bool one = measured_ == 1 && marks.front().size() > 1;
+  const double begin_ns = one ? marks.front().rbegin()[1] : 0;
   double coverage = 1;
   for (std::size_t i = measured_; i < bounds_.size(); ++i) {
+    Bound& load = *bounds_[i];
     const double load_end_ns = marks[i].back();
-    const double copy_ns = load_end_ns / static_cast<double>(bounds_[i]->load_copies);
-    bounds_[i]->load_copies = load_copies(measured_ns, copy_ns, Lanes::kMaxQueued);
-    coverage = std::min(coverage, load_coverage(measured_ns, load_end_ns));
+    const double copy_ns = load_end_ns / static_cast<double>(load.load_copies);
+    const double covered = load_coverage(begin_ns, end_ns, load_end_ns);
+    if (covered < 1) load.reserve *= 2;  // speeds vary more than was thought
+    load.load_copies = load_copies(load.reserve * end_ns, copy_ns, kMostLoadCopies);
+    coverage = std::min(coverage, covered);
   }
   return coverage;
 }
 
-// A run whose load ended before what it should load is no sample of that: it is run again with more
-// of it.
+tl::unexpected<Error> RouteRun::load_too_short(double coverage, std::uint64_t copies) const {
+  return fail(
+      Code::kFailedPrecondition,
+      fmt::format("{}: copy under load: the load, {} copies of {} bytes, ended at {:.2f} of "
+                  "a sample; measure larger sizes",
+                  bounds_.front()->flow.runs_on->name(), copies, bounds_.back()->copy_bytes,
+                  coverage));
+}
+
+// A run whose load ended before what it should load is no sample of that.
 Result<std::vector<std::vector<double>>> RouteRun::run(std::uint64_t marks, std::uint64_t repeat) {
   if (parts_.by_cpu) {
     std::vector<std::vector<double>> only;
@@ -161,13 +191,17 @@ Result<std::vector<std::vector<double>>> RouteRun::run(std::uint64_t marks, std:
       quotas.push_back({1, bounds_[i]->load_copies});
     auto passed = RG_TRY(lanes_->run(quotas, parts_.deadline_monotonic_ns));
     if (!loaded()) return passed;
-    double measured_ns = 0;
-    for (std::size_t i = 0; i < measured_; ++i)
-      measured_ns = std::max(measured_ns, passed[i].back());
-    const double coverage = follow_load(passed, measured_ns);
-    if (coverage < 1 && attempt < kLoadAttempts) continue;
-    least_coverage_ = std::min(least_coverage_, coverage);
-    return passed;
+    const std::uint64_t tried = bounds_.back()->load_copies;
+    const double coverage = follow_load(passed);
+    if (coverage >= kLeastCoverage) {
+      least_coverage_ = std::min(least_coverage_, coverage);
+      nothing_kept_ = false;
+      return passed;
+    }
+    samples_without_load_ += measured_ == 1 ? marks : 1;
+    if (attempt == kLoadAttempts || tried == kMostLoadCopies)
+      return load_too_short(coverage, tried);
+    if (nothing_kept_) RG_TRY_OK(make_targets_wrong());  // by what is not kept, nothing is proved
   }
 }
 
@@ -226,7 +260,10 @@ void RouteRun::report_facts(Point& point) const {
   const Rotation& rotation = bounds_.front()->rotation;
   if (rotation.rotates()) facts["rotates_bytes"] = std::to_string(rotation.region_bytes());
   if (measured_ > 1) facts["streams"] = std::to_string(measured_);
-  if (loaded()) facts["load_coverage"] = fmt::format("{:.3f}", least_coverage_);
+  if (loaded()) {
+    facts["load_coverage"] = fmt::format("{:.3f}", least_coverage_);
+    facts["samples_without_load"] = std::to_string(samples_without_load_);
+  }
   if (parts_.engine == Engine::kSmBoth)
     facts["bytes_counted"] = "half of the size: what one kernel moves one way";
 }

@@ -33,8 +33,14 @@ struct Route {
   const gpu::Gpu* linked = nullptr;  // the GPU whose PCIe link bounds the figure
 };
 
-// A load copies pieces of at most this size, so that it ends soon after what it loads.
+// A load copies pieces of at most this size, so that it ends soon after what it loads. How many is
+// found from the time that the measured copies take.
 inline constexpr std::uint64_t kLoadPieceBytes = 128U << 20U;
+// A sample is one under load when its load went on for this share of it. One with less measured a
+// part of the quiet link: it is not kept, but run again with more load, and the fact
+// samples_without_load counts it. (Failing the task at once was the other way: a load's first guess
+// is often short, and the next run's is not.)
+inline constexpr double kLeastCoverage = 0.99;
 
 class RouteRun {
  public:
@@ -48,7 +54,7 @@ class RouteRun {
     const TickClock* clock;
   };
   // `areas`: of each flow the source and the target, large enough for area_bytes() of this size.
-  // Fills them, copies once, and finds how long a copy takes.
+  // Fills the sources, copies once, and finds how long a copy takes.
   static Result<RouteRun> start(const Parts& parts, const Route& route,
                                 const std::vector<std::pair<const Area*, const Area*>>& areas,
                                 std::uint64_t size);
@@ -64,12 +70,17 @@ class RouteRun {
   [[nodiscard]] std::uint64_t copies_in_sample() const;
   // Samples between two decisions of the sampler.
   [[nodiscard]] std::uint64_t batch() const { return batch_; }
+  // Before the first kept sample: makes every target wrong and counts from here, so that verify()
+  // sees the work of kept samples. What earlier copies brought would prove others that moved
+  // nothing.
+  Status restart();
   // Appends `count` samples in bytes per second: of the one measured flow a sample is `repeat`
-  // copies; of several it is all they moved while all were at work.
+  // copies; of several it is all they moved while all were at work. kFailedPrecondition when the
+  // load cannot be made to last.
   Status sample(std::uint64_t count, std::vector<double>& out);
-  // Every flow's target holds what was copied; kDataLoss otherwise.
+  // Every flow's target holds what was copied since restart(); kDataLoss otherwise.
   Status verify();
-  // timed_by, copies_in_sample, rotates_bytes, load_coverage, bytes_counted.
+  // timed_by, copies_in_sample, rotates_bytes, load_coverage, samples_without_load, bytes_counted.
   void report_facts(Point& point) const;
 
  private:
@@ -82,18 +93,22 @@ class RouteRun {
     std::uint64_t source_seed;
     std::uint64_t target_seed;
     std::uint64_t load_copies = 2;
+    double reserve = 1;  // of the load's length, beside plan.h's own
   };
 
   explicit RouteRun(const Parts& parts) : parts_(parts) {}
   Status bind(const Route& route, const std::vector<std::pair<const Area*, const Area*>>& areas,
               std::uint64_t size);
-  Status fill(const Bound& bound);
+  Status fill_source(const Bound& bound);
+  Status fill_target(const Bound& bound);
+  Status make_targets_wrong();
   Status start_lanes();
   Status probe();
   Result<double> time_copies(std::uint64_t copies);
   Status repeat_until_steady(double copy_ns);
   Result<std::vector<std::vector<double>>> run(std::uint64_t marks, std::uint64_t repeat);
-  double follow_load(const std::vector<std::vector<double>>& marks, double measured_ns);
+  double follow_load(const std::vector<std::vector<double>>& marks);
+  [[nodiscard]] tl::unexpected<Error> load_too_short(double coverage, std::uint64_t copies) const;
   [[nodiscard]] double counted_bytes(const Bound& bound) const;
   [[nodiscard]] bool loaded() const { return measured_ < bounds_.size(); }
 
@@ -105,6 +120,8 @@ class RouteRun {
   std::uint64_t batch_ = 1;
   bool warm_ = false;
   double least_coverage_ = 1;
+  std::uint64_t samples_without_load_ = 0;
+  bool nothing_kept_ = false;  // since restart()
 };
 
 }  // namespace railgauge::cuda

@@ -1,6 +1,8 @@
 // How a test steers the fake driver, and how RAILGAUGE_FAKE_CUDA does.
 #include <array>
+#include <chrono>
 #include <mutex>
+#include <thread>
 
 #include "kernels/fakes/cuda_objects.h"
 #include "kernels/fakes/fake_cuda.h"
@@ -12,6 +14,7 @@ namespace {
 struct Trace {
   std::mutex mutex;
   std::vector<const char*> names;
+  std::vector<std::uint64_t> copy_streams;
 };
 Trace& trace() {
   static auto* made = new Trace;
@@ -48,6 +51,8 @@ void CudaControl::reset() {
       Setting{"no_twins", no_twins, 0},
       Setting{"flip_byte", flip_byte, 0},
       Setting{"flip_synchronous", flip_synchronous, 0},
+      Setting{"drop_copies_from", drop_copies_from, 0},
+      Setting{"slow_h2d_us", slow_h2d_us, 0},
       Setting{"dmabuf", dmabuf, 1},
       Setting{"dmabuf_mmap", dmabuf_mmap, 0},
       Setting{"coherent", coherent, 0},
@@ -56,12 +61,34 @@ void CudaControl::reset() {
   apply_settings(settings, "RAILGAUGE_FAKE_CUDA");
   const std::lock_guard lock(trace().mutex);
   trace().names.clear();
+  trace().copy_streams.clear();
   calls = 0;
+  copies = 0;
+  streams_made = 0;
 }
 
 std::vector<std::string> CudaControl::call_names() const {
   const std::lock_guard lock(trace().mutex);
   return {trace().names.begin(), trace().names.end()};
+}
+
+std::vector<std::uint64_t> CudaControl::copy_streams() const {
+  const std::lock_guard lock(trace().mutex);
+  return trace().copy_streams;
+}
+
+bool begin_copy(cu::Stream stream) {
+  CudaControl& control = cuda_control();
+  std::uint64_t number = 0;
+  {
+    const std::lock_guard lock(trace().mutex);
+    trace().copy_streams.push_back(stream != nullptr ? stream->number : 0);
+    number = ++control.copies;
+  }
+  if (control.drop_copies_from == 0 || number < control.drop_copies_from) return true;
+  if (stream != nullptr)
+    stream->queue->push([] { std::this_thread::sleep_for(std::chrono::microseconds(1)); });
+  return false;
 }
 
 cu::Return enter(const char* name) {

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "kernels/fakes/cuda_objects.h"
 #include "kernels/fakes/fake_uuid.h"
@@ -285,6 +286,9 @@ cu::Return cuLaunchKernel(cu::Function function, unsigned int grid_x, unsigned i
   const std::uint64_t threads = std::uint64_t{block_x} * block_y * block_z;
   constexpr std::uint64_t kMaxThreads = 1024;
   if (blocks == 0 || threads == 0 || threads > kMaxThreads) return cu::kInvalidValue;
+  const std::string_view name = function->name;
+  const bool measured = name.starts_with("railgauge_copy") || name == "railgauge_chase";
+  if (measured && !fake::begin_copy(stream)) return cu::kSuccess;
   fake::queue_of(stream)->push(
       function->twin({.blocks = blocks, .threads = threads, .arguments = arguments}));
   return cu::kSuccess;

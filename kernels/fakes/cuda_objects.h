@@ -82,6 +82,11 @@ int current_device();
 std::shared_ptr<Queue> queue_of(cu::Stream stream);
 // Waits until all streams are idle; ends the process when that takes kHangSeconds.
 void wait_for_all_queues();
+// Counts a copy that could be measured; whether it shall move its bytes. One on a stream that shall
+// not is queued here as the time that it takes.
+bool begin_copy(cu::Stream stream);
+// Queues the control's slow_h2d_us where the copy is one of those.
+void delay_copy(Queue& queue, std::uintptr_t to, std::uintptr_t from);
 // A copy that is measured: with the control's flip_byte, one of its bytes is wrong.
 void copy_bytes(std::uintptr_t to, std::uintptr_t from, std::size_t bytes);
 
@@ -108,6 +113,7 @@ struct ContextObject {
 };
 struct StreamObject {
   std::shared_ptr<fake::Queue> queue;
+  std::uint64_t number = 0;  // as CudaControl::copy_streams() has it
 };
 struct EventObject {
   std::shared_ptr<fake::Stamp> stamp;

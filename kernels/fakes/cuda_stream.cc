@@ -81,6 +81,7 @@ void Queue::work_off() {
     working_ = true;
     lock.unlock();
     work();
+    std::this_thread::yield();  // streams advance together, where there are fewer processors too
     lock.lock();
     working_ = false;
     if (waiting_.empty()) changed_.notify_all();
@@ -117,6 +118,17 @@ std::shared_ptr<Queue> queue_of(cu::Stream stream) {
   return queue;
 }
 
+void delay_copy(Queue& queue, std::uintptr_t to, std::uintptr_t from) {
+  const std::uint64_t delay_us = cuda_control().slow_h2d_us;
+  if (delay_us == 0) return;
+  const auto on_gpu = [](std::uintptr_t address) {
+    const auto memory = memory_at(address, 1);
+    return memory && memory->kind == MemoryKind::kDevice;
+  };
+  if (!on_gpu(to) || on_gpu(from)) return;
+  queue.push([delay_us] { std::this_thread::sleep_for(std::chrono::microseconds(delay_us)); });
+}
+
 bool cuda_idle(double seconds) {
   std::vector<std::shared_ptr<Queue>> all;
   {
@@ -149,7 +161,7 @@ extern "C" {
 cu::Return cuStreamCreate(cu::Stream* stream, unsigned int) {
   RAILGAUGE_ENTER(enter_context);
   const std::lock_guard lock(railgauge::fake::queues().mutex);
-  *stream = new cu::StreamObject{railgauge::fake::make_queue()};
+  *stream = new cu::StreamObject{railgauge::fake::make_queue(), ++cuda_control().streams_made};
   ++cuda_control().streams;
   return cu::kSuccess;
 }

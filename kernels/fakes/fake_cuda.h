@@ -43,15 +43,25 @@ struct CudaControl {
   // 1: a byte of every asynchronous copy above 8 bytes is wrong, and the end of a pointer chase.
   std::atomic<std::uint64_t> flip_byte{0};
   std::atomic<std::uint64_t> flip_synchronous{0};  // the same for cuMemcpyHtoD and cuMemcpyDtoH
-  std::atomic<std::uint64_t> dmabuf{1};            // memory can be exported
-  std::atomic<std::uint64_t> dmabuf_mmap{0};       // and the export mapped
-  std::atomic<std::uint64_t> coherent{0};          // plain loads and stores reach the GPU
-  std::atomic<std::uint64_t> import_other{0};      // 1: imported memory is not what was exported
+  // Copies that could be measured, since reset(): those on a stream that was made (by a copy engine
+  // or by our device code), launches of the pointer chase, and synchronous ones above 8 bytes.
+  std::atomic<std::uint64_t> copies{0};
+  // From this one of them on they report success and only take some time; 0: none.
+  std::atomic<std::uint64_t> drop_copies_from{0};
+  // So much longer takes an asynchronous copy from the host's memory to a GPU's.
+  std::atomic<std::uint64_t> slow_h2d_us{0};
+  std::atomic<std::uint64_t> dmabuf{1};        // memory can be exported
+  std::atomic<std::uint64_t> dmabuf_mmap{0};   // and the export mapped
+  std::atomic<std::uint64_t> coherent{0};      // plain loads and stores reach the GPU
+  std::atomic<std::uint64_t> import_other{0};  // 1: imported memory is not what was exported
 
   // Back to what RAILGAUGE_FAKE_CUDA says; live objects stay.
   void reset();
   // The names of the calls since reset(), in order: call number N is at N - 1.
   [[nodiscard]] std::vector<std::string> call_names() const;
+  std::atomic<std::uint64_t> streams_made{0};  // since reset()
+  // On which stream each of `copies` was, in order: the first made since reset() is 1; 0 is none.
+  [[nodiscard]] std::vector<std::uint64_t> copy_streams() const;
 };
 
 // The loaded library's own, one for the process.

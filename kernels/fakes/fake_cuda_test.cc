@@ -146,6 +146,24 @@ TEST_F(FakeCuda, OneByteOfAnAsynchronousCopyCanBeWrong) {
   cuda_.mem_free(memory);
 }
 
+TEST_F(FakeCuda, CopiesFromTheChosenOneOnReportSuccessAndMoveNothing) {
+  constexpr std::size_t kBytes = 16;
+  const cu::DevicePtr memory = allocate(kBytes);
+  cuda_control().drop_copies_from = 3;
+  std::array<char, kBytes> bytes{};
+  for (const char letter : {'a', 'b', 'c'}) {  // the third is lost
+    bytes.fill(letter);
+    ASSERT_EQ(cuda_.memcpy_htod(memory, bytes.data(), kBytes), cu::kSuccess);
+  }
+  ASSERT_EQ(cuda_.memcpy_async(memory + 1, memory, 1, stream_), cu::kSuccess);
+  std::uint32_t seen = 0;  // a word is no copy that could be measured
+  ASSERT_EQ(cuda_.memcpy_dtoh(&seen, memory, sizeof seen), cu::kSuccess);
+  EXPECT_EQ(seen, 0x62626262U);
+  EXPECT_EQ(cuda_control().copies, 4U);
+  EXPECT_EQ(cuda_control().copy_streams(), (std::vector<std::uint64_t>{0, 0, 0, 1}));
+  cuda_.mem_free(memory);
+}
+
 TEST_F(FakeCuda, MemoryThatIsNotPinnedIsFreeWhenAnAsynchronousCopyReturns) {
   const cu::DevicePtr memory = allocate(16);
   std::array<std::uint8_t, 16> host{};

@@ -47,6 +47,7 @@ void NvmlControl::reset() {
                             Setting{"busy_pid", busy_pid, 0},
                             Setting{"busy_gpu", busy_gpu, 0},
                             Setting{"no_processes", no_processes, 0},
+                            Setting{"foreign_pid", foreign_pid, 0},
                             Setting{"utilization", utilization, 0},
                             Setting{"utilization_looks", utilization_looks, 0},
                             Setting{"no_clocks", no_clocks, 0},
@@ -55,6 +56,7 @@ void NvmlControl::reset() {
   calls = 0;
   reason_readings = 0;
   utilization_readings = 0;
+  for (auto& readings : process_readings) readings = 0;
 }
 
 namespace {
@@ -227,14 +229,19 @@ ml::Return nvmlDeviceGetComputeRunningProcesses_v3(ml::Device device, unsigned i
   auto& control = nvml_control();
   if (control.no_processes != 0) return ml::kNotSupported;
   const unsigned room = *count;
-  *count = control.busy_pid != 0 && device->index == control.busy_gpu ? 1 : 0;
-  if (*count > room) return ml::kInsufficientSize;
-  if (*count == 1)
-    list[0] = {.pid = static_cast<unsigned>(control.busy_pid),
-               .used_bytes = 1'200'000'000,
-               .gpu_instance = ~0U,
-               .compute_instance = ~0U};
-  return ml::kSuccess;
+  *count = 0;
+  const auto show = [&](std::uint64_t pid) {
+    if (*count < room)
+      list[*count] = {.pid = static_cast<unsigned>(pid),
+                      .used_bytes = 1'200'000'000,
+                      .gpu_instance = ~0U,
+                      .compute_instance = ~0U};
+    ++*count;
+  };
+  if (control.busy_pid != 0 && device->index == control.busy_gpu) show(control.busy_pid);
+  if (++control.process_readings[device->index] > 1 && control.foreign_pid != 0)
+    show(control.foreign_pid);
+  return *count > room ? ml::kInsufficientSize : ml::kSuccess;
 }
 
 ml::Return nvmlDeviceGetMigMode(ml::Device, unsigned int* current, unsigned int* pending) {

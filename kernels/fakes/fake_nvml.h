@@ -5,6 +5,7 @@
 // names below. Thread safe.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -18,18 +19,22 @@ struct NvmlControl {
 
   std::atomic<std::uint64_t> gpus{2};
   std::atomic<std::uint64_t> mig{0};
-  std::atomic<std::uint64_t> throttle{0};           // clocks' reasons, as nvmlClocksEventReasons
-  std::atomic<std::uint64_t> throttle_gpu{0};       // of this GPU; the others have none
-  std::atomic<std::uint64_t> throttle_after{0};     // not before this many readings
-  std::atomic<std::uint64_t> busy_pid{0};           // a process on GPU busy_gpu; 0: none
-  std::atomic<std::uint64_t> busy_gpu{0};           //
-  std::atomic<std::uint64_t> no_processes{0};       // 1: processes are not told
+  std::atomic<std::uint64_t> throttle{0};        // clocks' reasons, as nvmlClocksEventReasons
+  std::atomic<std::uint64_t> throttle_gpu{0};    // of this GPU; the others have none
+  std::atomic<std::uint64_t> throttle_after{0};  // not before this many readings
+  std::atomic<std::uint64_t> busy_pid{0};        // a process on GPU busy_gpu; 0: none
+  std::atomic<std::uint64_t> busy_gpu{0};        //
+  std::atomic<std::uint64_t> no_processes{0};    // 1: processes are not told
+  // Who asks, by a number that is not its own: a process on each GPU from the second time on that
+  // its processes are asked for; 0: none.
+  std::atomic<std::uint64_t> foreign_pid{0};
   std::atomic<std::uint64_t> utilization{0};        // percent
   std::atomic<std::uint64_t> utilization_looks{0};  // that often asked it falls to 0; 0: it stays
   std::atomic<std::uint64_t> no_clocks{0};          // 1: clocks and their reasons are not told
   std::atomic<std::uint64_t> sm_clock_mhz{1980};
-  std::atomic<std::uint64_t> reason_readings{0};       // since reset()
-  std::atomic<std::uint64_t> utilization_readings{0};  // since reset()
+  std::atomic<std::uint64_t> reason_readings{0};                  // since reset()
+  std::atomic<std::uint64_t> utilization_readings{0};             // since reset()
+  std::array<std::atomic<std::uint64_t>, 16> process_readings{};  // since reset(), of each GPU
 
   // Back to what RAILGAUGE_FAKE_NVML says; live handles stay.
   void reset();

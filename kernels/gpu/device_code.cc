@@ -71,6 +71,18 @@ std::string first_driver_of(int cuda_release) {
   return found == kReleases.end() ? "unknown" : found->driver;
 }
 
+std::string driver_needed(std::span<const DeviceCode* const> codes) {
+  int release = 0;
+  for (const DeviceCode* code : codes) {
+    if (code->ptx.empty()) return "none, built without nvcc";
+    const int needed = cuda_release_of_ptx(code->ptx_version);
+    if (needed == 0) return "driver unknown";
+    release = std::max(release, needed);
+  }
+  return fmt::format("driver {} (CUDA {}) or later", first_driver_of(release),
+                     cuda_release(release));
+}
+
 Result<LoadedCode> LoadedCode::load(const Gpu& gpu, const DeviceCode& code) {
   const Cuda& cuda = loaded_cuda();
   LoadedCode loaded;

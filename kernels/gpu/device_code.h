@@ -33,6 +33,10 @@ int cuda_release_of_ptx(int ptx_version);
 // The Linux driver that came with a CUDA release (CUDA release notes, table of minimum drivers).
 std::string first_driver_of(int cuda_release);
 
+// What runs all of `codes`: "driver 319.37 (CUDA 5.5) or later", from the PTX of each, or "none,
+// built without nvcc". Pure.
+std::string driver_needed(std::span<const DeviceCode* const> codes);
+
 class LoadedCode {
  public:
   // Loads into the context of `gpu`, which is current: machine code where the driver is at least as

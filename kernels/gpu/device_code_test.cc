@@ -1,6 +1,7 @@
 #include "kernels/gpu/device_code.h"
 
 #include <array>
+#include <vector>
 
 #include "kernels/fakes/gpu_fixture.h"
 
@@ -118,6 +119,19 @@ TEST(PtxReleases, EachVersionHasTheReleaseThatReadsIt) {
   EXPECT_EQ(cuda_release_of_ptx(999), 0);
   EXPECT_EQ(first_driver_of(11000), "450.36");
   EXPECT_EQ(first_driver_of(99000), "unknown");
+}
+
+TEST(PtxReleases, SeveralCodesNeedTheNewestDriverOfThem) {
+  constexpr std::array<unsigned char, 2> kPtx{'x', 0};
+  DeviceCode old{"old.cu", {}, kPtx, 32, 30, 13000};
+  DeviceCode newer{"newer.cu", {}, kPtx, 60, 30, 13000};
+  const DeviceCode none{"none.cu", {}, {}, 0, 0, 0};
+  using Codes = std::vector<const DeviceCode*>;
+  EXPECT_EQ(driver_needed(Codes{&old}), "driver 319.37 (CUDA 5.5) or later");
+  EXPECT_EQ(driver_needed(Codes{&newer, &old}), "driver 384.81 (CUDA 9.0) or later");
+  EXPECT_EQ(driver_needed(Codes{&old, &none}), "none, built without nvcc");
+  newer.ptx_version = 999;
+  EXPECT_EQ(driver_needed(Codes{&old, &newer}), "driver unknown");
 }
 
 }  // namespace

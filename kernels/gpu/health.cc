@@ -165,11 +165,13 @@ class HealthWatch::Reader {
       while (!wake_.wait_for(lock, kPeriod, [this] { return stopping_; })) read_all();
     });
   }
-  void end(Point& point) {
+  void end() {
     if (!thread_.joinable()) return;
     stop();
     read_all();
-    add_health(seen_, point);
+  }
+  void add_to(Point& point) const {
+    if (!seen_.empty()) add_health(seen_, point);
   }
 
  private:
@@ -231,8 +233,12 @@ void HealthWatch::begin() {
   if (reader_ != nullptr) reader_->begin();
 }
 
-void HealthWatch::end(Point& point) {
-  if (reader_ != nullptr) reader_->end(point);
+void HealthWatch::end() {
+  if (reader_ != nullptr) reader_->end();
+}
+
+void HealthWatch::add_to(Point& point) const {
+  if (reader_ != nullptr) reader_->add_to(point);
 }
 
 }  // namespace railgauge::gpu

@@ -68,8 +68,11 @@ class HealthWatch {
   [[nodiscard]] const std::string& blind() const { return blind_; }
 
   void begin();
-  // Ends the interval and adds what was seen. Without begin() there is nothing to add.
-  void end(Point& point);
+  // The last reading of the interval; nothing where none is under way.
+  void end();
+  // Adds what was seen in the interval that ended last, to one point or to several. Without begin()
+  // there is nothing to add.
+  void add_to(Point& point) const;
 
  private:
   class Reader;

@@ -17,11 +17,11 @@ int common_node(std::span<const Gpu> gpus, const std::string& sysfs) {
 
 }  // namespace
 
-Result<NumaBinding> place(Context& context, std::span<const Gpu> gpus, const std::string& sysfs) {
+Result<Placement> place(Context& context, std::span<const Gpu> gpus, const std::string& sysfs) {
   const std::string& side = context.params.text("numa");
   if (side == "any") {
     context.reporter.fact("numa", "any");
-    return NumaBinding();
+    return Placement();
   }
   const std::vector<NumaNode> nodes = RG_TRY(numa_nodes(sysfs));
   const bool far = side == "far";
@@ -31,7 +31,7 @@ Result<NumaBinding> place(Context& context, std::span<const Gpu> gpus, const std
       return fail(Code::kFailedPrecondition,
                   who + ": measure from the far NUMA node: this machine has one node");
     context.reporter.fact("numa", "single node");
-    return NumaBinding();
+    return Placement();
   }
   const int node = common_node(gpus, sysfs);
   if (node < 0) {
@@ -42,15 +42,16 @@ Result<NumaBinding> place(Context& context, std::span<const Gpu> gpus, const std
                   fmt::format("{}: measure from the far NUMA node: the machine has {} nodes and {}",
                               who, nodes.size(), why));
     context.reporter.fact("numa", fmt::format("not bound: {} nodes, {}", nodes.size(), why));
-    return NumaBinding();
+    return Placement();
   }
   const NumaNode& chosen =
       nodes[RG_TRY(far ? farthest_node(nodes, node) : nearest_node(nodes, node))];
   NumaBinding binding = RG_TRY(NumaBinding::bind(chosen));
+  HostPlace host{.node = chosen.id, .side = side, .policy_set = binding.memory_bound()};
   context.reporter.fact(
       "numa", fmt::format("node {}, {}{}", chosen.id, side,
                           binding.memory_bound() ? "" : "; the memory policy may not be set"));
-  return binding;
+  return Placement{std::move(binding), std::move(host)};
 }
 
 }  // namespace railgauge::gpu

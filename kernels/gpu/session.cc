@@ -105,7 +105,7 @@ void report_facts(Reporter& reporter, std::span<const Gpu> gpus) {
 
 struct Session::State {
   std::vector<Gpu> gpus;
-  NumaBinding binding;
+  Placement placement;
   HealthWatch watch;
   bool synthetic = false;
 
@@ -118,10 +118,13 @@ struct Session::State {
       RG_TRY_OK(check_usage(context, gpu, before));
       measured_here().insert(gpu.pci_address());  // only once it was accepted
     }
-    state->binding = RG_TRY(place(context, state->gpus));
+    state->placement = RG_TRY(place(context, state->gpus));
     state->watch = HealthWatch(state->gpus);
     const std::string& blind = state->watch.blind();
     context.reporter.fact("nvml", blind.empty() ? loaded_nvml().version : "not asked: " + blind);
+    std::vector<std::string> addresses;
+    for (const Gpu& gpu : state->gpus) addresses.push_back(gpu.pci_address());
+    learn_own_number(before, addresses);
     state->synthetic = loaded_cuda().synthetic || (blind.empty() && loaded_nvml().synthetic);
     RG_TRY_OK(state->gpus.front().make_current());
     return state;
@@ -168,10 +171,18 @@ Result<Session> Session::open_several(Context& context, std::size_t minimum) {
 
 std::span<const Gpu> Session::gpus() const { return state_->gpus; }
 
+Status Session::check_host_memory(Context& context, std::span<std::byte> memory,
+                                  const std::string& fact) const {
+  return check_host_pages(context.reporter, fact, state_->placement.host, gpu().name(), memory);
+}
+
 void Session::begin_point() { state_->watch.begin(); }
 
+void Session::end_point() { state_->watch.end(); }
+
 void Session::report(Context& context, Point point) {
-  state_->watch.end(point);
+  state_->watch.end();
+  state_->watch.add_to(point);
   if (state_->synthetic) point.set_synthetic(true);
   context.reporter.point(std::move(point));
 }

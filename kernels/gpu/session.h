@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -37,10 +38,18 @@ class Session {
   [[nodiscard]] std::span<const Gpu> gpus() const;
   [[nodiscard]] const Gpu& gpu() const { return gpus().front(); }
 
-  // Around the measuring of one point: begin_point() before the first kept sample, report() after
-  // the last. report() adds what NVML saw in between (sm_clock_mhz, sm_clock_mhz_min,
-  // throttle_reasons, temperature_c, `throttled`) and hands the point to the context's reporter.
+  // In Kernel::prepare, of host memory that is copied from or to and not filled yet: tells on which
+  // NUMA node its pages are (a fact). Waives when that is not the one of `numa`.
+  Status check_host_memory(Context& context, std::span<std::byte> memory,
+                           const std::string& fact = "host_node") const;
+
+  // Around the measuring of one point: begin_point() before the first kept sample, end_point()
+  // right after the last one: verification, in which the GPU idles, is no part of it. report() adds
+  // what NVML saw in between (sm_clock_mhz, sm_clock_mhz_min, throttle_reasons, temperature_c,
+  // `throttled`) and hands the point to the context's reporter; it ends an interval that is still
+  // open, and several points of one interval may follow each other.
   void begin_point();
+  void end_point();
   void report(Context& context, Point point);
 
  private:

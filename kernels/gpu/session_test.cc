@@ -5,6 +5,8 @@
 #include "kernels/core/sampling.h"
 #include "kernels/fakes/gpu_fixture.h"
 #include "kernels/gpu/health.h"
+#include "kernels/gpu/reuse.h"
+#include "kernels/gpu/usage.h"
 
 namespace railgauge::gpu {
 namespace {
@@ -22,6 +24,10 @@ KernelInfo info() {
 
 class GpuSession : public OnFakes {
  protected:
+  void SetUp() override {
+    OnFakes::SetUp();
+    forget_own_number();
+  }
   // A session of the endpoint, or of several GPUs where `minimum` is not 0.
   Result<Session> open(const std::map<std::string, std::string>& given,
                        const std::string& endpoint = "gpu0", std::size_t minimum = 0) {
@@ -78,6 +84,33 @@ TEST_F(GpuSession, ThrottlingThatBeginsAfterTheIntervalBeganIsSeenAtItsEnd) {
   const Point point = measured(*session);
   EXPECT_TRUE(point.throttled());
   EXPECT_EQ(point.facts().at("throttle_reasons"), "thermal slowdown by hardware");
+}
+
+TEST_F(GpuSession, WhatFollowsTheLastSampleIsNoPartOfTheInterval) {
+  auto session = open({});
+  ASSERT_TRUE(session);
+  session->begin_point();
+  session->end_point();
+  nvml_control().throttle = ml::kReasonHardwareThermal;  // while the bytes are compared
+  nvml_control().sm_clock_mhz = 345;
+  session->report(*context_, Point());
+  EXPECT_FALSE(told_.points.back().throttled());
+  EXPECT_EQ(told_.points.back().facts().at("throttle_reasons"), "none");
+  EXPECT_EQ(told_.points.back().facts().at("sm_clock_mhz_min"), "1980");
+}
+
+TEST_F(GpuSession, PointsOfOneIntervalCarryTheSame) {
+  auto session = open({});
+  ASSERT_TRUE(session);
+  nvml_control().throttle = ml::kReasonPowerCap;
+  session->begin_point();
+  session->end_point();
+  nvml_control().throttle = 0;
+  for (int point = 0; point < 2; ++point) {
+    session->report(*context_, Point());
+    EXPECT_TRUE(told_.points.back().throttled());
+  }
+  EXPECT_FALSE(measured(*session).throttled());
 }
 
 TEST_F(GpuSession, OnlyTheGpusOfAPairCount) {
@@ -146,6 +179,61 @@ TEST_F(GpuSession, AnotherGpuInUseDoesNotMatter) {
 TEST_F(GpuSession, OurOwnProcessIsNoOtherUser) {
   nvml_control().busy_pid = static_cast<std::uint64_t>(getpid());
   EXPECT_TRUE(open({}));
+}
+
+// In a container that shows the host's numbers, as a profile's second kernel in one process is.
+TEST_F(GpuSession, OurOwnContextUnderAnotherNumberIsNoOtherUser) {
+  const KeepWarm keep;
+  nvml_control().foreign_pid = 4242;
+  for (int kernel = 0; kernel < 3; ++kernel) {
+    const auto session = open({});
+    ASSERT_TRUE(session) << kernel << ": " << session.error().message;
+    keep_context(session->gpu());
+  }
+  EXPECT_TRUE(open({{"gpus", "0,1"}}, "", 2)) << "the other GPU shows the same number";
+}
+
+TEST_F(GpuSession, AnotherUserBesideOurOwnContextIsSeen) {
+  const KeepWarm keep;
+  nvml_control().foreign_pid = 4242;
+  ASSERT_TRUE(open({}));
+  nvml_control().busy_pid = 999'999'999;
+  const auto session = open({});
+  ASSERT_FALSE(session);
+  EXPECT_THAT(session.error().message, HasSubstr("in use by pid 999999999 (1.2 GB);"));
+}
+
+GpuUsage usage_of(const std::string& address, const std::vector<unsigned>& pids) {
+  GpuUsage usage;
+  usage.pci_address = address;
+  for (const unsigned pid : pids) {
+    ml::Process process{};
+    process.pid = pid;
+    usage.processes.push_back(process);
+  }
+  return usage;
+}
+
+TEST(Newcomer, IsTheOneProcessThatAppearedOnEveryGpu) {
+  const std::vector<std::string> both{"a", "b"};
+  const std::vector<std::string> first{"a"};
+  const std::vector<GpuUsage> before{usage_of("a", {1}), usage_of("b", {})};
+  const auto after = [](std::vector<unsigned> a, std::vector<unsigned> b) {
+    return std::vector<GpuUsage>{usage_of("a", a), usage_of("b", b)};
+  };
+  EXPECT_EQ(newcomer(before, after({1, 7}, {7}), both), 7U);
+  EXPECT_EQ(newcomer(before, after({1, 7}, {7}), first), 7U);
+  EXPECT_EQ(newcomer(before, after({1, 7}, {8}), first), 7U) << "on a GPU that is not ours";
+  EXPECT_EQ(newcomer(before, after({1, 7}, {}), both), std::nullopt) << "on one of two";
+  EXPECT_EQ(newcomer(before, after({1, 7, 8}, {7}), both), std::nullopt) << "two of them";
+  EXPECT_EQ(newcomer(before, after({1}, {1}), both), std::nullopt) << "was there before";
+  EXPECT_EQ(newcomer(before, after({}, {}), both), std::nullopt) << "nobody";
+}
+
+TEST(Newcomer, IsNobodyWhereNvmlShowsUsByOurOwnNumber) {
+  std::vector<GpuUsage> after{usage_of("a", {7})};
+  after.front().shows_us = true;
+  EXPECT_EQ(newcomer({usage_of("a", {})}, after, std::vector<std::string>{"a"}), std::nullopt);
 }
 
 TEST_F(GpuSession, AProcessThatIsNotShownIsSeenByWhatItUses) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -12,6 +13,10 @@ namespace {
 
 constexpr std::size_t kMaxNamedUsers = 4;
 constexpr unsigned kMaxProcesses = 1024;  // on one GPU
+
+// This process by NVML's count, where that is not its own; 0: not known. Of one thread, as
+// KeepWarm.
+unsigned g_own_number = 0;
 
 // NVML writes the domain with eight digits, CUDA and sysfs with four.
 std::string short_address(std::string_view bus_id) {
@@ -38,8 +43,10 @@ GpuUsage usage_of(const Nvml& nvml, const NvmlGpu& gpu) {
   if (nvml.device_get_compute_processes(gpu.device, &count, list.data()) != ml::kSuccess)
     return usage;
   list.resize(std::min(count, kMaxProcesses));
-  std::erase_if(list, [self = static_cast<unsigned>(getpid())](const ml::Process& process) {
-    return process.pid == self;
+  const auto self = static_cast<unsigned>(getpid());
+  usage.shows_us = std::ranges::count(list, self, &ml::Process::pid) != 0;
+  std::erase_if(list, [self](const ml::Process& process) {
+    return process.pid == self || (g_own_number != 0 && process.pid == g_own_number);
   });
   usage.processes = std::move(list);
   return usage;
@@ -86,6 +93,40 @@ std::vector<GpuUsage> gpu_usage() {
   for (const NvmlGpu& gpu : *gpus) all.push_back(usage_of(loaded_nvml(), gpu));
   return all;
 }
+
+std::optional<unsigned> newcomer(const std::vector<GpuUsage>& before,
+                                 const std::vector<GpuUsage>& after,
+                                 std::span<const std::string> pci_addresses) {
+  const auto shown = [](const std::vector<GpuUsage>& usage, const std::string& address,
+                        unsigned pid) {
+    const auto gpu = std::ranges::find(usage, address, &GpuUsage::pci_address);
+    return gpu != usage.end() && std::ranges::count(gpu->processes, pid, &ml::Process::pid) != 0;
+  };
+  std::set<unsigned> new_ones;
+  for (const GpuUsage& gpu : after) {
+    if (std::ranges::count(pci_addresses, gpu.pci_address) == 0) continue;
+    if (gpu.shows_us) return std::nullopt;
+    for (const ml::Process& process : gpu.processes) {
+      const bool is_new = std::ranges::none_of(pci_addresses, [&](const std::string& address) {
+        return shown(before, address, process.pid);
+      });
+      if (is_new) new_ones.insert(process.pid);
+    }
+  }
+  if (new_ones.size() != 1) return std::nullopt;
+  const bool everywhere = std::ranges::all_of(pci_addresses, [&](const std::string& address) {
+    return shown(after, address, *new_ones.begin());
+  });
+  return everywhere ? std::optional(*new_ones.begin()) : std::nullopt;
+}
+
+void learn_own_number(const std::vector<GpuUsage>& before,
+                      std::span<const std::string> pci_addresses) {
+  if (g_own_number != 0 || before.empty()) return;
+  g_own_number = newcomer(before, gpu_usage(), pci_addresses).value_or(0);
+}
+
+void forget_own_number() { g_own_number = 0; }
 
 std::optional<unsigned> gpu_utilization_percent(std::string_view pci_address) {
   const auto use = use_nvml();

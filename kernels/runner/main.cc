@@ -244,7 +244,7 @@ int run(int argc, char** argv, double entered_monotonic_ns) {
     return wrong_use(error.what());
   }
   if (flags.version) {
-    fmt::print("railgauge-runner {}\n", RAILGAUGE_VERSION);
+    fmt::print("railgauge-runner {} (GPU code: {})\n", RAILGAUGE_VERSION, gpu_code_needs());
     return kExitPassed;
   }
   if (flags.task) {

@@ -25,4 +25,6 @@ Result<int> count_gpus() {
 
 std::shared_ptr<void> keep_gpus_warm() { return nullptr; }
 
+std::string gpu_code_needs() { return "driver 1.2 or later"; }
+
 }  // namespace railgauge
