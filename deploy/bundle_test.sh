@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Packs what is built, unpacks it in a root folder that holds nothing but the host's C and C++ libraries, and runs
-# it there: lists, a controller, two agents on the fake verbs provider (synthetic), and a run. Exit 77: no chroot.
+# Packs what is built, with the GPU tests, unpacks it in a root folder that holds nothing but the host's C and C++ libraries, and runs
+# it there: lists, a GPU test, a controller, two agents on the fake verbs provider (synthetic), and a run. Exit 77: no
+# chroot.
 set -euo pipefail
 self=$(realpath "$0")
 cd "$(dirname "$0")/.."
@@ -20,7 +21,7 @@ if [ "${1:-}" != inside ]; then
 fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/railgauge-bundle.XXXXXX")
 trap finish EXIT
-deploy/bundle.sh --build "$build" --out "$work"
+deploy/bundle.sh --build "$build" --out "$work" --with-tests
 archive=$(echo "$work"/railgauge-*.tar.gz)
 root=$work/root
 mkdir -p "$root"/{proc,tmp,dev}
@@ -60,6 +61,14 @@ within "$bundle/bin/railgauge-runner" --list
 echo "a kernel whose hardware is not here waives"
 code=0; within "$bundle/bin/railgauge-runner" nvbandwidth -t host_to_device_memcpy_ce || code=$?
 [ $code = 5 ] || { echo "exit code $code, wanted 5"; exit 1; }
+echo "the GPU tests start, and waive where no driver is"
+for test in "$root$bundle"/bin/*_gpu_test; do
+  code=0; within "$bundle/bin/$(basename "$test")" >"$work/gpu_test.log" || code=$?
+  [ $code = 77 ] || { echo "$(basename "$test"): exit code $code, wanted 77"; exit 1; }
+done
+code=0; env -i PATH=/usr/bin:/bin RAILGAUGE_LIBCUDA=absent.so RAILGAUGE_LIBNVML=absent.so "$root$bundle/run_gpu_tests.sh" >"$work/gpu_tests.log" || code=$?
+tail -n 1 "$work/gpu_tests.log"
+[ $code = 5 ] || { echo "run_gpu_tests.sh: exit code $code, wanted 5"; exit 1; }
 
 within "$bundle/bin/railgauge-controller" --socket /tmp/controller.sock --database /tmp/railgauge.db --metrics-listen none >"$work/controller.log" 2>&1 &
 pids+=($!)

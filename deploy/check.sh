@@ -3,7 +3,7 @@
 # unit tests, sanitizers, and end-to-end tests on the virtual fabric. Exit 0 only when every step passed.
 #   deploy/check.sh              the short check (every kind of test once)
 #   deploy/check.sh --full       with the issues' counts: more launches, more kills, whole-tree clang-tidy
-#   deploy/check.sh --only STEP  one step: format build unit tidy asan tsan e2e compare
+#   deploy/check.sh --only STEP  one step: format build unit none tidy asan tsan e2e compare
 #   deploy/check.sh --no-fabric  leave out what boots guests (then the check is not complete, and says so)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 4
@@ -18,7 +18,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-steps="deps format build unit tidy asan tsan e2e compare"
+steps="deps format build unit none tidy asan tsan e2e compare"
 case " $steps  " in *" $only "*) ;; *) echo "check.sh: --only $only: no such step; allowed: $steps" >&2; exit 2 ;; esac
 export RAILGAUGE_CHECK_FULL=$full
 logs=build/check
@@ -56,6 +56,19 @@ format() {
 }
 configure_and_build() { cmake --preset "$1" && cmake --build "build/$1" "${@:2}"; }
 unit() { ctest --test-dir build/ci -L unit -j2 --output-on-failure --no-tests=error; }
+# "With CUDA and with none": on a machine without nvcc (CI's) all other steps are the leg with none, so this one has
+# nothing to add. Where nvcc is, a tree without it is configured and its device code compiled, the only files that
+# differ; what a program does with them is no_device_code_test, a unit test of every build.
+none() {
+  grep -q '^RAILGAUGE_NVCC:.*=/' build/ci/CMakeCache.txt || { echo "no nvcc here: the whole check is without it"; return 0; }
+  local tree=build/ci-none objects
+  cmake --preset ci -B $tree -DRAILGAUGE_NVCC= -DCMAKE_OPTIMIZE_DEPENDENCIES=ON || return
+  grep -q '^RAILGAUGE_NVCC:[A-Z]*=$' $tree/CMakeCache.txt || { echo "nvcc is found although it was declined"; return 1; }
+  mapfile -t objects < <(ninja -C $tree -t targets all | sed -n 's/^\([^:]*_code\.dir\/[^:]*\.o\): .*/\1/p')
+  [ ${#objects[@]} -ge 4 ] || { echo "${#objects[@]} files of device code are known, at least 4 were expected"; return 1; }
+  cmake --build $tree --target "${objects[@]}" || return
+  ! grep -l kPtx $tree/kernels/*/k*Code.cc || { echo "device code in a build without nvcc"; return 1; }
+}
 # clang-tidy reads a file in seconds, one with gRPC in half a minute: the short check reads the pure core.
 tidy() {
   local files
@@ -66,9 +79,10 @@ tidy() {
 # What the sanitizers read: memory where strangers' bytes and C handles are, threads where there are several.
 # gRPC's own library is not instrumented, so its programs are left to --full under the address sanitizer only.
 asan_programs=(core_test catalog_test kernel_contract_test verbs_test verbs_kernels_test verbs_family_test fake_verbs_test
-  bar_test cuda_test fake_cuda_test gpu_absence_test gpu_contract_test gpu_pattern_test gpu_session_test runner_test
+  bar_test bar_wrong_bytes_test cuda_lanes_test cuda_test fake_cuda_test gpu_absence_test gpu_combinations_test
+  gpu_contract_test gpu_pattern_test gpu_session_test runner_test
   agent_unit_test plan_test store_test store_fault_test run_machines_test compare_table_test vfabric_switch_test)
-tsan_programs=(core_test runner_test store_test event_loop_test fake_cuda_test gpu_session_test)
+tsan_programs=(core_test runner_test store_test event_loop_test fake_cuda_test cuda_lanes_test gpu_session_test)
 sanitized() {
   local preset=$1 regex; shift
   [ "$full$preset" != 1asan ] || set -- all
@@ -90,6 +104,7 @@ step deps "packages" deploy/deps.sh --yes
 step format "clang-format, shellcheck" format
 step build "configure and build (preset ci)" configure_and_build ci
 step unit "unit tests and include rules" unit
+step none "configure and device code without nvcc" none
 step tidy "clang-tidy" tidy
 step asan "address and undefined behaviour sanitizers" sanitized asan "${asan_programs[@]}"
 step tsan "thread sanitizer" sanitized tsan "${tsan_programs[@]}"

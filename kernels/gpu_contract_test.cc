@@ -1,28 +1,8 @@
 // What every catalogued GPU kernel must keep, on the fakes: call number N of a vendor library
 // fails, for N = 1, 2, 3 ... until the task succeeds; each error is one clear line and nothing
 // leaks. What a machine lacks waives. A kernel that can reach GPU memory in several ways (parameter
-// `backend`) is walked on each.
-#include <gmock/gmock.h>
-
-#include <array>
-#include <cstdlib>
-#include <filesystem>
-#include <map>
-#include <ostream>
-#include <string_view>
-
-#include "kernels/catalog.h"
-#include "kernels/contract.h"
-#include "kernels/core/outcome.h"
-#include "kernels/dl/cuda.h"
-#include "kernels/dl/gdrapi.h"
-#include "kernels/dl/nvml.h"
-#include "kernels/dl/vulkan.h"
-#include "kernels/fakes/fake_cuda.h"
-#include "kernels/fakes/fake_gdrapi.h"
-#include "kernels/fakes/fake_nvml.h"
-#include "kernels/fakes/fake_vulkan.h"
-#include "kernels/fakes/solo.h"
+// `backend`) is walked on each. gpu_combinations_test.cc has what else can be asked of them.
+#include "kernels/gpu_contract.h"
 
 namespace railgauge {
 namespace {
@@ -32,83 +12,11 @@ using fake::gdrapi_control;
 using fake::nvml_control;
 using fake::RankResult;
 using fake::vulkan_control;
-using ::testing::HasSubstr;
 
 constexpr std::uint64_t kMaxCalls = 5000;
-// How often a call between the same neighbours is walked: the rest of a loop tells little new, and
-// some tasks make thousands of calls.
-int alike_walked() {
-  const char* full = std::getenv("RAILGAUGE_CHECK_FULL");
-  return full != nullptr && std::string_view(full) == "1" ? 5 : 1;
-}
 
-// A kernel and the way by which it reaches GPU memory ("" where it has no choice).
-struct Way {
-  std::string kernel;
-  std::string backend;
-};
-void PrintTo(const Way& way, std::ostream* out) { *out << way.kernel << " " << way.backend; }
-
-class EveryGpuKernel : public ::testing::TestWithParam<Way> {
+class EveryGpuKernel : public OnFakeGpus {
  protected:
-  static void SetUpTestSuite() {
-    setenv("RAILGAUGE_FAKE_CUDA", "driver_version=13030", 1);  // the first that maps a dma-buf
-    setenv(kCudaLibraryVariable, RAILGAUGE_FAKE_LIBCUDA, 1);
-    setenv(kNvmlLibraryVariable, RAILGAUGE_FAKE_LIBNVML, 1);
-    setenv(kGdrapiLibraryVariable, RAILGAUGE_FAKE_LIBGDRAPI, 1);
-    setenv(kVulkanLibraryVariable, RAILGAUGE_FAKE_LIBVULKAN, 1);
-  }
-  void SetUp() override {
-    reset();
-    descriptors_ = open_descriptors();
-  }
-
-  // The fakes as this way needs them.
-  static void reset() {
-    cuda_control().reset();
-    nvml_control().reset();
-    gdrapi_control().reset();
-    vulkan_control().reset();
-    cuda_control().dmabuf_mmap = GetParam().backend == "dmabuf" ? 1 : 0;
-    cuda_control().coherent = GetParam().backend == "coherent" ? 1 : 0;
-  }
-  static const KernelRow& row() { return *find_kernel(GetParam().kernel); }
-  static bool of_several() { return row().info().endpoint_kind() != "gpu"; }
-
-  // As short as the kernel can be: each failed call costs a whole task.
-  static std::map<std::string, std::string> shortest() {
-    return fake::declared_among(
-        row().info(), {{"sizes", "4KiB"}, {"iterations", "2"}, {"backend", GetParam().backend}});
-  }
-  static RankResult run(const std::map<std::string, std::string>& parameters,
-                        const std::string& endpoint = "gpu0") {
-    return fake::run_solo(row(), {.parameters = parameters,
-                                  .endpoint = of_several() ? "" : endpoint,
-                                  .deadline_seconds = 20});
-  }
-  static RankResult run() { return run(shortest()); }
-
-  static std::ptrdiff_t open_descriptors() {
-    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
-                         std::filesystem::directory_iterator());
-  }
-  void expect_nothing_left(std::uint64_t call) const {
-    EXPECT_TRUE(fake::cuda_idle(5)) << "call " << call;
-    EXPECT_EQ(cuda_control().live_handles(), 0) << "call " << call;
-    EXPECT_EQ(nvml_control().live_handles, 0) << "call " << call;
-    EXPECT_EQ(gdrapi_control().live_handles, 0) << "call " << call;
-    EXPECT_EQ(vulkan_control().live_handles, 0) << "call " << call;
-    EXPECT_EQ(open_descriptors(), descriptors_) << "call " << call;
-  }
-  // Not measured, for a reason that is no fault, in one line; nothing is left.
-  void expect_waived(const RankResult& result, const std::string& part) const {
-    expect_nothing_left(0);
-    ASSERT_FALSE(result.status) << "it measured";
-    expect_clear(result.status, 0);
-    EXPECT_EQ(outcome_of(result.status.error().code), kWaived) << result.status.error().message;
-    EXPECT_THAT(result.status.error().message, HasSubstr(part));
-  }
-
   // Lets call number 1, 2, 3 ... of a library fail until none is left to fail.
   template <class Control>
   std::uint64_t walk(Control& control) const {
@@ -126,73 +34,20 @@ class EveryGpuKernel : public ::testing::TestWithParam<Way> {
     }
     return call;
   }
-
-  std::ptrdiff_t descriptors_ = 0;
 };
 
-// The calls of a clean task, but for those deep in its loops.
-std::vector<std::uint64_t> calls_worth_failing(const std::vector<std::string>& names) {
-  std::vector<std::uint64_t> calls;
-  const int alike = alike_walked();
-  std::map<std::array<std::string, 3>, int> seen;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const std::string& before = i > 0 ? names[i - 1] : "";
-    const std::string& after = i + 1 < names.size() ? names[i + 1] : "";
-    if (seen[{before, names[i], after}]++ < alike) calls.push_back(i + 1);
-  }
-  calls.push_back(names.size() + 1);  // none fails: the task succeeds
-  return calls;
-}
-
-TEST_P(EveryGpuKernel, MeasuresAndSaysThatItIsSynthetic) {
-  const RankResult result = run();
-  ASSERT_TRUE(result.status) << result.status.error().message;
-  ASSERT_FALSE(result.points.empty());
-  const KernelInfo info = row().info();
-  for (const Point& point : result.points) {
-    EXPECT_TRUE(point.synthetic()) << point.metric();
-    EXPECT_GT(point.median(), 0) << point.metric();
-    EXPECT_THAT(info.metrics(), ::testing::Contains(point.metric()));
-    EXPECT_EQ(point.facts().count("throttle_reasons"), 1U) << "not reported by the session";
-  }
-  expect_nothing_left(0);
-}
+TEST_P(EveryGpuKernel, MeasuresAndSaysThatItIsSynthetic) { expect_measured(); }
 
 TEST_P(EveryGpuKernel, SurvivesAFailureOfEachCudaCallWithoutALeak) {
   const RankResult clean = run();
   ASSERT_TRUE(clean.status) << clean.status.error().message;
   const std::vector<std::string> names = cuda_control().call_names();
   EXPECT_GT(names.size(), 20U) << "the walk never met the calls of a task";
-  for (const std::uint64_t call : calls_worth_failing(names)) {
-    reset();
-    cuda_control().fail_call = call;
-    const RankResult result = run();
-    const std::vector<std::string> made = cuda_control().call_names();
-    SCOPED_TRACE(call <= made.size() ? made[call - 1] : "no call");
-    expect_nothing_left(call);
-    expect_clear(result.status, call);
-    if (cuda_control().calls < call) {
-      EXPECT_TRUE(result.status) << result.status.error().message;
-    } else if (!result.status) {
-      EXPECT_NE(result.status.error().code, Code::kDataLoss) << result.status.error().message;
-    }
-  }
+  expect_survived(calls_worth_failing(names));
 }
 
 TEST_P(EveryGpuKernel, WaivesWhenTheDriverHasNoMemoryToGive) {
-  const RankResult clean = run();
-  ASSERT_TRUE(clean.status) << clean.status.error().message;
-  const std::vector<std::string> names = cuda_control().call_names();
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] != "cuMemAlloc_v2" && names[i] != "cuMemHostAlloc") continue;
-    reset();
-    cuda_control().fail_call = i + 1;
-    cuda_control().fail_error = cu::kOutOfMemory;
-    const RankResult result = run();
-    // How many calls come before can depend on how fast the task runs: look at what failed.
-    const std::vector<std::string> made = cuda_control().call_names();
-    if (i < made.size() && made[i] == names[i]) expect_waived(result, "CUDA_ERROR_OUT_OF_MEMORY");
-  }
+  EXPECT_GT(expect_waived_without_memory(), 0) << "no allocation was looked at";
 }
 
 TEST_P(EveryGpuKernel, SurvivesAFailureOfEachCallOfTheMappingsLibrary) {
@@ -251,14 +106,8 @@ TEST_P(EveryGpuKernel, WaivesSayingWhatItsWayLacks) {
 }
 
 TEST_P(EveryGpuKernel, FailsWhenOneByteOfACopyIsWrong) {
-  if (!GetParam().backend.empty()) return;  // copied by the CPU: the fake has no hand in it
-  cuda_control().flip_byte = 1;
-  cuda_control().flip_synchronous = row().info().name() == "cuda.copy_latency" ? 1 : 0;
-  const RankResult result = run();
-  expect_nothing_left(0);
-  ASSERT_FALSE(result.status) << "wrong bytes passed";
-  EXPECT_EQ(result.status.error().code, Code::kDataLoss) << result.status.error().message;
-  EXPECT_TRUE(result.points.empty()) << "a figure over wrong bytes counts";
+  if (!GetParam().backend.empty()) return;  // copied by the CPU: wrong_bytes_test.cc of kernels/bar
+  expect_wrong_byte_found();
 }
 
 TEST_P(EveryGpuKernel, IsNotTakenInByAMappingOfOtherMemory) {
@@ -303,24 +152,17 @@ std::vector<Way> ways() {
         if (parameter.name() != "backend" || choice == "auto") continue;
         // Where the CPU reaches GPU memory as it is there is nothing to map: it waives.
         if (info.name() != "bar.map_cost" || choice != "coherent")
-          all.push_back({info.name(), choice});
+          all.push_back({.kernel = info.name(), .backend = choice});
         chooses = true;
       }
-    if (!chooses) all.push_back({info.name(), ""});
+    if (!chooses) all.push_back({.kernel = info.name()});
   }
   return all;
 }
 
 // A catalog without GPU kernels is a build on the way to them.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EveryGpuKernel);
-INSTANTIATE_TEST_SUITE_P(Catalog, EveryGpuKernel, ::testing::ValuesIn(ways()),
-                         [](const auto& param) {
-                           std::string name = param.param.kernel;
-                           if (!param.param.backend.empty()) name += "_" + param.param.backend;
-                           for (char& c : name)
-                             if (c == '.') c = '_';
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Catalog, EveryGpuKernel, ::testing::ValuesIn(ways()), test_name);
 
 }  // namespace
 }  // namespace railgauge

@@ -27,10 +27,12 @@ TEST_P(EachPeerTest, GivesCanonicalValuesOfDeclaredParameters) {
   for (const auto& [name, value] : given) EXPECT_EQ(params->effective().at(name), value) << name;
 }
 
-TEST_P(EachPeerTest, NamesAMetricAndTheEndpointOfItsKernel) {
-  if (!GetParam().metric.empty()) {
-    const auto& metrics = info_.metrics();
-    EXPECT_NE(std::find(metrics.begin(), metrics.end(), GetParam().metric), metrics.end());
+TEST_P(EachPeerTest, NamesMetricsAndTheEndpointOfItsKernel) {
+  const auto& metrics = info_.metrics();
+  for (const std::string_view metric : GetParam().metrics)
+    EXPECT_NE(std::find(metrics.begin(), metrics.end(), metric), metrics.end()) << metric;
+  if (GetParam().cell == PeerCell::kMetric) {
+    EXPECT_EQ(static_cast<std::size_t>(metrics.size()), GetParam().metrics.size());
   }
   EXPECT_EQ(info_.endpoint_kind(), GetParam().scope == PeerScope::kOnce ? "none" : "gpu");
 }

@@ -31,13 +31,14 @@ double over_all_time(const std::vector<double>& rates) {
 
 class CopyKernel final : public Kernel {
  public:
-  CopyKernel(CopyDirection direction, CopyFigure figure) : direction_(direction), figure_(figure) {}
+  CopyKernel(CopyDirection direction, CopyFigure figure, std::span<const Routine> known)
+      : direction_(direction), figure_(figure), known_(known) {}
 
   Status prepare(Context& context) override {
     sizes_ = context.params.bytes_list("sizes");
     options_ = RG_TRY(sampler_options(context.params));
     const std::uint64_t largest = *std::ranges::max_element(sizes_);
-    setup_ = RG_TRY(Setup::open(context, largest));
+    setup_ = RG_TRY(Setup::open(context, largest, known_));
     if (!writes() && context.params.text("routine") != "auto" &&
         setup_.copier().writer != setup_.copier().reader)
       return fail(Code::kFailedPrecondition,
@@ -141,6 +142,7 @@ class CopyKernel final : public Kernel {
 
   CopyDirection direction_;
   CopyFigure figure_;
+  std::span<const Routine> known_;
   std::vector<std::uint64_t> sizes_;
   SamplerOptions options_;
   Setup setup_;
@@ -168,8 +170,9 @@ void add_copy_parameters(InfoBuilder& builder, std::int64_t min_samples, std::in
   add_bar_parameters(builder);
 }
 
-std::unique_ptr<Kernel> make_copy_kernel(CopyDirection direction, CopyFigure figure) {
-  return std::make_unique<CopyKernel>(direction, figure);
+std::unique_ptr<Kernel> make_copy_kernel(CopyDirection direction, CopyFigure figure,
+                                         std::span<const Routine> known) {
+  return std::make_unique<CopyKernel>(direction, figure, known);
 }
 
 }  // namespace railgauge::bar

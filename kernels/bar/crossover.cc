@@ -11,6 +11,7 @@
 #include "kernels/bar/copy_timer.h"
 #include "kernels/bar/crossover_point.h"
 #include "kernels/bar/setup.h"
+#include "kernels/bar/with_routines.h"
 #include "kernels/core/stats.h"
 #include "kernels/core/units.h"
 #include "kernels/memory/host_buffer.h"
@@ -23,12 +24,14 @@ constexpr std::uint64_t kSeed = 0x62617263726f73;
 
 class CrossoverKernel final : public Kernel {
  public:
+  explicit CrossoverKernel(std::span<const Routine> known) : known_(known) {}
+
   Status prepare(Context& context) override {
     sizes_ = context.params.bytes_list("sizes");
     std::ranges::sort(sizes_);
     options_ = RG_TRY(sampler_options(context.params));
     writes_ = context.params.text("direction") == "write";
-    setup_ = RG_TRY(Setup::open(context, sizes_.back()));
+    setup_ = RG_TRY(Setup::open(context, sizes_.back(), known_));
     host_ = RG_TRY(PinnedBuffer::allocate(sizes_.back(), PinnedKind::kPinned));
     RG_TRY_OK(setup_.session().check_host_memory(context, host_.span()));
     stamps_.resize(options_.batch + 1);
@@ -185,6 +188,7 @@ class CrossoverKernel final : public Kernel {
     setup_.session().report(context, std::move(point));
   }
 
+  std::span<const Routine> known_;
   bool writes_ = true;
   std::vector<std::uint64_t> sizes_;
   SamplerOptions options_;
@@ -208,11 +212,15 @@ KernelInfo info() {
 }
 
 }  // namespace
+
+std::unique_ptr<Kernel> make_crossover_kernel(std::span<const Routine> known) {
+  return std::make_unique<CrossoverKernel>(known);
+}
+
 }  // namespace railgauge::bar
 
 namespace railgauge {
 extern const KernelRow kBarCrossover;
-const KernelRow kBarCrossover{bar::info, []() -> std::unique_ptr<Kernel> {
-                                return std::make_unique<bar::CrossoverKernel>();
-                              }};
+const KernelRow kBarCrossover{bar::info,
+                              [] { return bar::make_crossover_kernel(bar::routines()); }};
 }  // namespace railgauge

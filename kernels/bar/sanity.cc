@@ -13,6 +13,7 @@
 #include "kernels/bar/copy_timer.h"
 #include "kernels/bar/sanity_cases.h"
 #include "kernels/bar/setup.h"
+#include "kernels/bar/with_routines.h"
 #include "kernels/core/outcome.h"
 #include "kernels/gpu/pattern.h"
 #include "kernels/memory/gpu_buffer.h"
@@ -35,14 +36,27 @@ struct MemoryTraits {
 };
 using Memory = Handle<MemoryTraits>;
 
-bool is_guard(std::span<const std::byte> bytes) {
-  return std::ranges::all_of(bytes, [](std::byte byte) { return byte == kGuard; });
+// "which": the first byte of the guard that is none any more, or "".
+std::string guard_broken(std::span<const std::byte> guard, std::string_view which) {
+  const auto broken = std::ranges::find_if(guard, [](std::byte byte) { return byte != kGuard; });
+  if (broken == guard.end()) return "";
+  return fmt::format("guard byte {} {} is 0x{:02x}, expected 0x{:02x}", broken - guard.begin(),
+                     which, std::to_integer<unsigned>(*broken), std::to_integer<unsigned>(kGuard));
+}
+
+// The same of both guards around a piece; `region` is the piece with them.
+std::string guards_broken(std::span<const std::byte> region) {
+  const std::string before =
+      guard_broken(region.first(kGuardBytes), fmt::format("of the {} before it", kGuardBytes));
+  return before.empty() ? guard_broken(region.last(kGuardBytes), "beyond its end") : before;
 }
 
 class Sanity final : public Kernel {
  public:
+  explicit Sanity(std::span<const Routine> known) : known_(known) {}
+
   Status prepare(Context& context) override {
-    setup_ = RG_TRY(Setup::open(context, unaligned_window_bytes()));
+    setup_ = RG_TRY(Setup::open(context, unaligned_window_bytes(), known_));
     pattern_ = RG_TRY(gpu::Pattern::create(setup_.gpu()));
     // A piece, its guards, and room to begin at any alignment.
     host_ = RG_TRY(HostBuffer::allocate(unaligned_window_bytes() + kGuardBytes));
@@ -109,8 +123,8 @@ class Sanity final : public Kernel {
     RG_TRY_OK(gpu_status(setup_.gpu(), cuda.memcpy_dtoh(seen_.data(), region, region_bytes),
                          "copy from it to compare"));
     const std::span<const std::byte> seen = seen_.span().first(region_bytes);
-    if (!is_guard(seen.first(kGuardBytes))) return wrong(view, piece, "written before its begin");
-    if (!is_guard(seen.last(kGuardBytes))) return wrong(view, piece, "written beyond its end");
+    if (const std::string broken = guards_broken(seen); !broken.empty())
+      return wrong(view, piece, "the write touched more: " + broken);
     const auto mismatch =
         find_mismatch(seen.subspan(kGuardBytes, piece.bytes), kSeed + piece.offset);
     if (!mismatch) return {};
@@ -134,8 +148,8 @@ class Sanity final : public Kernel {
     std::ranges::fill(region, kGuard);
     const std::span<std::byte> seen = region.subspan(kGuardBytes, piece.bytes);
     setup_.copier().reader->read(seen.data(), view.cpu + piece.offset, piece.bytes);
-    if (!is_guard(region.first(kGuardBytes)) || !is_guard(region.last(kGuardBytes)))
-      return wrong(view, piece, "the read wrote beside its buffer");
+    if (const std::string broken = guards_broken(region); !broken.empty())
+      return wrong(view, piece, "the read wrote beside its buffer: " + broken);
     const auto mismatch = find_mismatch(seen, seed);
     if (!mismatch) return {};
     return wrong(view, piece,
@@ -154,8 +168,7 @@ class Sanity final : public Kernel {
     setup_.copier().reader->read(host.data(), view.cpu, bytes);
     if (const auto mismatch = find_mismatch(host, kSeed))
       return wrong(view, whole,
-                   fmt::format("byte {} that a GPU kernel wrote is read as 0x{:02x}, expected "
-                               "0x{:02x}",
+                   fmt::format("byte {}, written by a GPU kernel, is 0x{:02x}, expected 0x{:02x}",
                                mismatch->offset, mismatch->seen, mismatch->expected));
     fill_pattern(host, kSeed + 1);
     setup_.copier().writer->write(view.cpu, host.data(), bytes);
@@ -218,6 +231,7 @@ class Sanity final : public Kernel {
     return {};
   }
 
+  std::span<const Routine> known_;
   Setup setup_;
   std::optional<gpu::Pattern> pattern_;  // goes before the setup that has its GPU
   HostBuffer host_;
@@ -236,10 +250,14 @@ KernelInfo info() {
 }
 
 }  // namespace
+
+std::unique_ptr<Kernel> make_sanity_kernel(std::span<const Routine> known) {
+  return std::make_unique<Sanity>(known);
+}
+
 }  // namespace railgauge::bar
 
 namespace railgauge {
 extern const KernelRow kBarSanity;
-const KernelRow kBarSanity{
-    bar::info, []() -> std::unique_ptr<Kernel> { return std::make_unique<bar::Sanity>(); }};
+const KernelRow kBarSanity{bar::info, [] { return bar::make_sanity_kernel(bar::routines()); }};
 }  // namespace railgauge

@@ -33,11 +33,11 @@ void add_bar_parameters(InfoBuilder& builder) {
   gpu::add_session_parameters(builder);
 }
 
-Result<Setup> Setup::open(Context& context, std::size_t bytes) {
+Result<Setup> Setup::open(Context& context, std::size_t bytes, std::span<const Routine> known) {
   Setup setup;
   setup.session_ = RG_TRY(gpu::Session::open(context));
   const gpu::Gpu& gpu = setup.gpu();
-  setup.copier_ = RG_TRY(choose_copier(routines(), context.params.text("routine")));
+  setup.copier_ = RG_TRY(choose_copier(known, context.params.text("routine")));
   context.reporter.fact("copy_routine", setup.copier_.name());
   RG_TRY_OK(check_free(gpu, bytes));
   setup.backends_ = make_backends();

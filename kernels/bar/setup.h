@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,9 @@ class Setup {
  public:
   // Opens the context's endpoint and maps at least `bytes` of its memory. Tells the facts path,
   // path_caching, path_library, path_refused (where another was tried first) and copy_routine.
-  // Waives when no backend works here.
-  static Result<Setup> open(Context& context, std::size_t bytes);
+  // Waives when no backend works here. The CPU copies with one of `known`, which outlives it.
+  static Result<Setup> open(Context& context, std::size_t bytes,
+                            std::span<const Routine> known = routines());
 
   [[nodiscard]] gpu::Session& session() { return session_; }
   [[nodiscard]] const gpu::Gpu& gpu() const { return session_.gpu(); }

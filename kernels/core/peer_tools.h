@@ -24,6 +24,7 @@ enum class PeerCell : std::uint8_t {
   kColumn,       // one row; the column is the GPU: the endpoint's, or the one in the point's pair
   kRowToColumn,  // the data leaves the row's GPU
   kColumnToRow,  // the data leaves the column's GPU
+  kMetric,       // a row for each size; the columns are the kernel's metrics, all of one unit
 };
 
 struct PeerTest {
@@ -33,9 +34,10 @@ struct PeerTest {
   std::map<std::string, std::string> parameters;  // the tool's defaults; canonical text
   std::map<std::string, std::string> exact;       // further ones: the tool's own counts
   PeerScope scope = PeerScope::kEachGpu;
-  std::string_view metric;  // of our points; "" where the test has no figure
-  std::string_view unit;    // as the tool prints it
-  double factor = 1;        // the tool's figure is our value times this
+  // Of our points: one, several with kMetric, none where the test has no figure.
+  std::vector<std::string_view> metrics{};
+  std::string_view unit;  // as the tool prints it
+  double factor = 1;      // the tool's figure is our value times this
   PeerCell cell = PeerCell::kSingle;
 };
 

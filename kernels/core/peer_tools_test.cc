@@ -39,6 +39,13 @@ TEST(PeerTools, HaveBothFiguresOfACopyTestOfGdrcopy) {
   EXPECT_DOUBLE_EQ(rows[0]->factor * 1048576e3, 1000);  // MiB/s
 }
 
+TEST(PeerTools, TakeAllStepsOfAMappingFromOneRun) {
+  const auto rows = find_peer_tests("gdrcopy", "apiperf");
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_THAT(rows[0]->metrics, ::testing::ElementsAre("pin_ns", "map_ns", "unmap_ns", "unpin_ns"));
+  EXPECT_EQ(rows[0]->cell, PeerCell::kMetric);
+}
+
 TEST(PeerTools, KnowNoOtherTest) {
   EXPECT_TRUE(find_peer_tests("nvbandwidth", "copybw").empty());
   EXPECT_TRUE(find_peer_tests("perftest", "ib_write_bw").empty());

@@ -18,8 +18,9 @@ namespace railgauge::cuda {
 
 class Lanes {
  public:
-  // What a lane may hold behind the closed gate, as gpu::EventTimer::kMaxQueued.
-  static constexpr std::uint64_t kMaxQueued = gpu::EventTimer::kMaxQueued;
+  // What a lane may hold behind the closed gate without filling the driver's queue, which would
+  // block the caller before it could open the gate.
+  static constexpr std::uint64_t kMaxQueued = 128;
 
   // Queues the lane's operation number `operation`, counted from 0 over all runs since the count
   // began.

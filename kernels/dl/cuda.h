@@ -115,8 +115,6 @@ inline constexpr unsigned kWaitValueGeq = 0;
 inline constexpr unsigned kHostAllocPortable = 1;
 inline constexpr unsigned kHostAllocDeviceMap = 2;
 inline constexpr unsigned kHostAllocWriteCombined = 4;
-inline constexpr unsigned kHostRegisterPortable = 1;
-inline constexpr unsigned kHostRegisterDeviceMap = 2;
 inline constexpr unsigned kAttachGlobal = 1;
 inline constexpr int kExternalMemoryOpaqueFd = 1;
 inline constexpr unsigned kExternalMemoryDedicated = 1;
@@ -126,65 +124,61 @@ inline constexpr unsigned long long kRangeMappingPcie = 1;
 }  // namespace railgauge::cu
 
 // One row a function: slot, exported symbol (the version suffix is part of it), parameters. Each
-// returns cu::Return. The oldest release with all required ones is CUDA 8.0.
-#define RAILGAUGE_CUDA_REQUIRED(ROW)                                                              \
-  ROW(init, cuInit, (unsigned int))                                                               \
-  ROW(driver_get_version, cuDriverGetVersion, (int*))                                             \
-  ROW(get_error_name, cuGetErrorName, (cu::Return, const char**))                                 \
-  ROW(get_error_string, cuGetErrorString, (cu::Return, const char**))                             \
-  ROW(device_get_count, cuDeviceGetCount, (int*))                                                 \
-  ROW(device_get, cuDeviceGet, (cu::Device*, int))                                                \
-  ROW(device_get_name, cuDeviceGetName, (char*, int, cu::Device))                                 \
-  ROW(device_get_attribute, cuDeviceGetAttribute, (int*, int, cu::Device))                        \
-  ROW(device_total_mem, cuDeviceTotalMem_v2, (std::size_t*, cu::Device))                          \
-  ROW(device_get_pci_bus_id, cuDeviceGetPCIBusId, (char*, int, cu::Device))                       \
-  ROW(device_can_access_peer, cuDeviceCanAccessPeer, (int*, cu::Device, cu::Device))              \
-  ROW(primary_ctx_retain, cuDevicePrimaryCtxRetain, (cu::Context*, cu::Device))                   \
-  ROW(primary_ctx_release, cuDevicePrimaryCtxRelease, (cu::Device))                               \
-  ROW(ctx_set_current, cuCtxSetCurrent, (cu::Context))                                            \
-  ROW(ctx_synchronize, cuCtxSynchronize, ())                                                      \
-  ROW(ctx_enable_peer_access, cuCtxEnablePeerAccess, (cu::Context, unsigned int))                 \
-  ROW(mem_get_info, cuMemGetInfo_v2, (std::size_t*, std::size_t*))                                \
-  ROW(mem_alloc, cuMemAlloc_v2, (cu::DevicePtr*, std::size_t))                                    \
-  ROW(mem_free, cuMemFree_v2, (cu::DevicePtr))                                                    \
-  ROW(mem_get_address_range, cuMemGetAddressRange_v2,                                             \
-      (cu::DevicePtr*, std::size_t*, cu::DevicePtr))                                              \
-  ROW(mem_alloc_managed, cuMemAllocManaged, (cu::DevicePtr*, std::size_t, unsigned int))          \
-  ROW(mem_host_alloc, cuMemHostAlloc, (void**, std::size_t, unsigned int))                        \
-  ROW(mem_free_host, cuMemFreeHost, (void*))                                                      \
-  ROW(mem_host_register, cuMemHostRegister_v2, (void*, std::size_t, unsigned int))                \
-  ROW(mem_host_unregister, cuMemHostUnregister, (void*))                                          \
-  ROW(mem_host_get_device_pointer, cuMemHostGetDevicePointer_v2,                                  \
-      (cu::DevicePtr*, void*, unsigned int))                                                      \
-  ROW(memcpy_htod, cuMemcpyHtoD_v2, (cu::DevicePtr, const void*, std::size_t))                    \
-  ROW(memcpy_dtoh, cuMemcpyDtoH_v2, (void*, cu::DevicePtr, std::size_t))                          \
-  ROW(memcpy_async, cuMemcpyAsync, (cu::DevicePtr, cu::DevicePtr, std::size_t, cu::Stream))       \
-  ROW(memset_d8, cuMemsetD8_v2, (cu::DevicePtr, unsigned char, std::size_t))                      \
-  ROW(memset_d32_async, cuMemsetD32Async, (cu::DevicePtr, unsigned int, std::size_t, cu::Stream)) \
-  ROW(pointer_get_attribute, cuPointerGetAttribute, (void*, int, cu::DevicePtr))                  \
-  ROW(pointer_set_attribute, cuPointerSetAttribute, (const void*, int, cu::DevicePtr))            \
-  ROW(stream_create, cuStreamCreate, (cu::Stream*, unsigned int))                                 \
-  ROW(stream_destroy, cuStreamDestroy_v2, (cu::Stream))                                           \
-  ROW(stream_synchronize, cuStreamSynchronize, (cu::Stream))                                      \
-  ROW(stream_query, cuStreamQuery, (cu::Stream))                                                  \
-  ROW(stream_wait_event, cuStreamWaitEvent, (cu::Stream, cu::Event, unsigned int))                \
-  ROW(event_create, cuEventCreate, (cu::Event*, unsigned int))                                    \
-  ROW(event_destroy, cuEventDestroy_v2, (cu::Event))                                              \
-  ROW(event_record, cuEventRecord, (cu::Event, cu::Stream))                                       \
-  ROW(event_query, cuEventQuery, (cu::Event))                                                     \
-  ROW(event_elapsed_time, cuEventElapsedTime, (float*, cu::Event, cu::Event))                     \
-  ROW(module_load_data, cuModuleLoadData, (cu::Module*, const void*))                             \
-  ROW(module_unload, cuModuleUnload, (cu::Module))                                                \
-  ROW(module_get_function, cuModuleGetFunction, (cu::Function*, cu::Module, const char*))         \
-  ROW(occupancy_max_active_blocks, cuOccupancyMaxActiveBlocksPerMultiprocessor,                   \
-      (int*, cu::Function, int, std::size_t))                                                     \
-  ROW(launch_kernel, cuLaunchKernel,                                                              \
-      (cu::Function, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,        \
+// returns cu::Return. The oldest release with all required ones is CUDA 8.0. Only what production
+// code calls stands here: a row that nobody needs is one more reason not to load.
+#define RAILGAUGE_CUDA_REQUIRED(ROW)                                                        \
+  ROW(init, cuInit, (unsigned int))                                                         \
+  ROW(driver_get_version, cuDriverGetVersion, (int*))                                       \
+  ROW(get_error_name, cuGetErrorName, (cu::Return, const char**))                           \
+  ROW(get_error_string, cuGetErrorString, (cu::Return, const char**))                       \
+  ROW(device_get_count, cuDeviceGetCount, (int*))                                           \
+  ROW(device_get, cuDeviceGet, (cu::Device*, int))                                          \
+  ROW(device_get_name, cuDeviceGetName, (char*, int, cu::Device))                           \
+  ROW(device_get_attribute, cuDeviceGetAttribute, (int*, int, cu::Device))                  \
+  ROW(device_get_pci_bus_id, cuDeviceGetPCIBusId, (char*, int, cu::Device))                 \
+  ROW(device_can_access_peer, cuDeviceCanAccessPeer, (int*, cu::Device, cu::Device))        \
+  ROW(primary_ctx_retain, cuDevicePrimaryCtxRetain, (cu::Context*, cu::Device))             \
+  ROW(primary_ctx_release, cuDevicePrimaryCtxRelease, (cu::Device))                         \
+  ROW(ctx_set_current, cuCtxSetCurrent, (cu::Context))                                      \
+  ROW(ctx_synchronize, cuCtxSynchronize, ())                                                \
+  ROW(ctx_enable_peer_access, cuCtxEnablePeerAccess, (cu::Context, unsigned int))           \
+  ROW(mem_get_info, cuMemGetInfo_v2, (std::size_t*, std::size_t*))                          \
+  ROW(mem_alloc, cuMemAlloc_v2, (cu::DevicePtr*, std::size_t))                              \
+  ROW(mem_free, cuMemFree_v2, (cu::DevicePtr))                                              \
+  ROW(mem_alloc_managed, cuMemAllocManaged, (cu::DevicePtr*, std::size_t, unsigned int))    \
+  ROW(mem_host_alloc, cuMemHostAlloc, (void**, std::size_t, unsigned int))                  \
+  ROW(mem_free_host, cuMemFreeHost, (void*))                                                \
+  ROW(mem_host_get_device_pointer, cuMemHostGetDevicePointer_v2,                            \
+      (cu::DevicePtr*, void*, unsigned int))                                                \
+  ROW(memcpy_htod, cuMemcpyHtoD_v2, (cu::DevicePtr, const void*, std::size_t))              \
+  ROW(memcpy_dtoh, cuMemcpyDtoH_v2, (void*, cu::DevicePtr, std::size_t))                    \
+  ROW(memcpy_async, cuMemcpyAsync, (cu::DevicePtr, cu::DevicePtr, std::size_t, cu::Stream)) \
+  ROW(memset_d8, cuMemsetD8_v2, (cu::DevicePtr, unsigned char, std::size_t))                \
+  ROW(pointer_get_attribute, cuPointerGetAttribute, (void*, int, cu::DevicePtr))            \
+  ROW(pointer_set_attribute, cuPointerSetAttribute, (const void*, int, cu::DevicePtr))      \
+  ROW(stream_create, cuStreamCreate, (cu::Stream*, unsigned int))                           \
+  ROW(stream_destroy, cuStreamDestroy_v2, (cu::Stream))                                     \
+  ROW(stream_synchronize, cuStreamSynchronize, (cu::Stream))                                \
+  ROW(stream_query, cuStreamQuery, (cu::Stream))                                            \
+  ROW(event_create, cuEventCreate, (cu::Event*, unsigned int))                              \
+  ROW(event_destroy, cuEventDestroy_v2, (cu::Event))                                        \
+  ROW(event_record, cuEventRecord, (cu::Event, cu::Stream))                                 \
+  ROW(event_query, cuEventQuery, (cu::Event))                                               \
+  ROW(event_elapsed_time, cuEventElapsedTime, (float*, cu::Event, cu::Event))               \
+  ROW(module_load_data, cuModuleLoadData, (cu::Module*, const void*))                       \
+  ROW(module_unload, cuModuleUnload, (cu::Module))                                          \
+  ROW(module_get_function, cuModuleGetFunction, (cu::Function*, cu::Module, const char*))   \
+  ROW(occupancy_max_active_blocks, cuOccupancyMaxActiveBlocksPerMultiprocessor,             \
+      (int*, cu::Function, int, std::size_t))                                               \
+  ROW(launch_kernel, cuLaunchKernel,                                                        \
+      (cu::Function, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,  \
        unsigned int, unsigned int, cu::Stream, void**, void**))
 
-// Functions that older drivers lack: the slot may be nullptr.
+// Functions that older drivers lack, or that not every task calls: the slot may be nullptr.
 #define RAILGAUGE_CUDA_OPTIONAL(ROW)                                             \
   ROW(device_get_uuid, cuDeviceGetUuid, (cu::Uuid*, cu::Device))                 \
+  ROW(mem_get_address_range, cuMemGetAddressRange_v2,                            \
+      (cu::DevicePtr*, std::size_t*, cu::DevicePtr))                             \
   ROW(primary_ctx_release_v2, cuDevicePrimaryCtxRelease_v2, (cu::Device))        \
   ROW(stream_wait_value32, cuStreamWaitValue32_v2,                               \
       (cu::Stream, cu::DevicePtr, std::uint32_t, unsigned int))                  \

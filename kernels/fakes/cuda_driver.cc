@@ -196,12 +196,6 @@ cu::Return cuDeviceGetAttribute(int* value, int which, cu::Device device) {
   return cu::kSuccess;
 }
 
-cu::Return cuDeviceTotalMem_v2(std::size_t* bytes, cu::Device device) {
-  RAILGAUGE_ENTER_GPU(device);
-  *bytes = cuda_control().total_bytes;
-  return cu::kSuccess;
-}
-
 cu::Return cuDeviceGetPCIBusId(char* out, int size, cu::Device device) {
   RAILGAUGE_ENTER_GPU(device);
   std::snprintf(out, static_cast<std::size_t>(size), "0000:%02X:00.0",

@@ -47,8 +47,7 @@ std::optional<Memory> containing(std::uintptr_t address) {
 }
 
 std::atomic<std::int64_t>& counter_of(MemoryKind kind) {
-  const bool host = kind == MemoryKind::kPinned || kind == MemoryKind::kRegistered;
-  return host ? cuda_control().pinned : cuda_control().allocations;
+  return kind == MemoryKind::kPinned ? cuda_control().pinned : cuda_control().allocations;
 }
 
 void add(const Memory& memory) {
@@ -229,20 +228,6 @@ cu::Return cuMemFreeHost(void* memory) {
   return cu::kSuccess;
 }
 
-cu::Return cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned int) {
-  RAILGAUGE_ENTER;
-  if (bytes == 0 || memory_at(fake::number(memory), 1)) return cu::kInvalidValue;
-  fake::add({.begin = fake::number(memory), .bytes = bytes, .kind = MemoryKind::kRegistered});
-  return cu::kSuccess;
-}
-
-cu::Return cuMemHostUnregister(void* memory) {
-  const bool known =
-      fake::take(fake::number(memory), MemoryKind::kRegistered, MemoryKind::kRegistered)
-          .has_value();
-  return known ? cu::kSuccess : cu::kInvalidValue;
-}
-
 cu::Return cuMemHostGetDevicePointer_v2(cu::DevicePtr* out, void* memory, unsigned int) {
   RAILGAUGE_ENTER;
   if (!memory_at(fake::number(memory), 1)) return cu::kInvalidValue;
@@ -296,17 +281,6 @@ cu::Return cuMemsetD8_v2(cu::DevicePtr to, unsigned char value, std::size_t byte
   if (!memory_at(to, bytes)) return cu::kInvalidValue;
   queue_of(nullptr)->wait_idle(fake::kHangSeconds);
   std::memset(fake::pointer(to), value, bytes);
-  return cu::kSuccess;
-}
-
-cu::Return cuMemsetD32Async(cu::DevicePtr to, unsigned int value, std::size_t count,
-                            cu::Stream stream) {
-  RAILGAUGE_ENTER;
-  if (!memory_at(to, count * sizeof value) || to % sizeof value != 0) return cu::kInvalidValue;
-  queue_of(stream)->push([to, value, count] {
-    auto* words = static_cast<unsigned int*>(fake::pointer(to));
-    std::fill(words, words + count, value);
-  });
   return cu::kSuccess;
 }
 

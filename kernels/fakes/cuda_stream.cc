@@ -234,15 +234,6 @@ cu::Return cuEventElapsedTime(float* milliseconds, cu::Event begin, cu::Event en
   return cu::kSuccess;
 }
 
-cu::Return cuStreamWaitEvent(cu::Stream stream, cu::Event event, unsigned int) {
-  RAILGAUGE_ENTER(enter_context);
-  queue_of(stream)->push([stamp = event->stamp, number = event->stamp->recorded.load()] {
-    railgauge::fake::wait_until([&] { return stamp->done >= number; },
-                                "a stream waited for an event");
-  });
-  return cu::kSuccess;
-}
-
 cu::Return cuStreamWaitValue32_v2(cu::Stream stream, cu::DevicePtr address, std::uint32_t value,
                                   unsigned int flags) {
   RAILGAUGE_ENTER(enter_context);

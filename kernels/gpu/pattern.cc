@@ -1,6 +1,8 @@
 #include "kernels/gpu/pattern.h"
 
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -92,12 +94,27 @@ Result<std::optional<std::uint64_t>> Pattern::find_mismatch(cu::DevicePtr memory
 
 Status Pattern::verify(cu::DevicePtr memory, std::uint64_t bytes, std::uint64_t seed,
                        const std::string& what) {
-  const auto mismatch = RG_TRY(find_mismatch(memory, bytes, seed));
-  if (!mismatch) return {};
+  const auto near = RG_TRY(find_mismatch(memory, bytes, seed));
+  if (!near) return {};
+  const std::uint64_t first = *near / kWordBytes * kWordBytes;
+  std::array<std::byte, kWordBytes> word{};
+  const std::span<std::byte> seen = std::span(word).first(std::min(kWordBytes, bytes - first));
+  const Cuda& cuda = loaded_cuda();
+  // Not cuMemcpyDtoH: the memory may be the host's, pinned.
+  RG_TRY_OK(gpu_status(*gpu_,
+                       cuda.memcpy_async(reinterpret_cast<cu::DevicePtr>(seen.data()),
+                                         memory + first, seen.size(), nullptr),
+                       "copy what is wrong from it"));
+  RG_TRY_OK(gpu_status(*gpu_, cuda.stream_synchronize(nullptr), "copy what is wrong from it"));
+  const auto mismatch = railgauge::find_mismatch(seen, seed, first);
+  if (!mismatch)
+    return fail(Code::kDataLoss,
+                fmt::format("{}: verify {} bytes: one of the 8 bytes at {} was wrong, and is right "
+                            "when it is read again",
+                            what, bytes, first));
   return fail(Code::kDataLoss,
-              fmt::format("{}: verify {} bytes: byte {} or one of the next 7 is not "
-                          "what was written",
-                          what, bytes, *mismatch));
+              fmt::format("{}: verify {} bytes: byte {} is 0x{:02x}, expected 0x{:02x}", what,
+                          bytes, mismatch->offset, mismatch->seen, mismatch->expected));
 }
 
 }  // namespace railgauge::gpu

@@ -24,7 +24,8 @@ class Pattern {
   // bytes are compared.
   Result<std::optional<std::uint64_t>> find_mismatch(cu::DevicePtr memory, std::uint64_t bytes,
                                                      std::uint64_t seed);
-  // kDataLoss when the bytes are not the pattern of `seed`: "`what`: byte 4096 differs ...".
+  // kDataLoss when the bytes are not the pattern of `seed`: "`what`: verify 8192 bytes: byte 4096
+  // is 0x00, expected 0x5c".
   Status verify(cu::DevicePtr memory, std::uint64_t bytes, std::uint64_t seed,
                 const std::string& what);
 

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "kernels/fakes/gpu_fixture.h"
 #include "kernels/memory/host_buffer.h"
 
@@ -56,7 +58,7 @@ TEST_P(GpuPattern, IsTheOneOfHostMemoryForEverySize) {
   }
 }
 
-TEST_P(GpuPattern, FindsTheWordOfTheFirstWrongByte) {
+TEST_P(GpuPattern, NamesTheFirstWrongByteWithWhatItIsAndShouldBe) {
   constexpr std::uint64_t kBytes = 1003;  // with a tail of three
   for (const std::uint64_t wrong : {0U, 5U, 8U, 999U, 1000U, 1002U}) {
     ASSERT_TRUE(pattern_->fill(memory_->data(), kBytes, kSeed));
@@ -67,7 +69,10 @@ TEST_P(GpuPattern, FindsTheWordOfTheFirstWrongByte) {
     const Status bad = pattern_->verify(memory_->data(), kBytes, kSeed, "gpu0>gpu1");
     ASSERT_FALSE(bad);
     EXPECT_EQ(bad.error().code, Code::kDataLoss);
-    EXPECT_THAT(bad.error().message, ::testing::StartsWith("gpu0>gpu1: verify 1003 bytes: byte "));
+    const unsigned seen = std::to_integer<unsigned>(read(kBytes)[wrong]);
+    EXPECT_EQ(bad.error().message,
+              fmt::format("gpu0>gpu1: verify 1003 bytes: byte {} is 0x{:02x}, expected 0x{:02x}",
+                          wrong, seen, seen ^ 0x80U));
   }
 }
 

@@ -76,40 +76,4 @@ void StreamGate::release() {
   std::atomic_ref(word_of(word_)).store(++generation_, std::memory_order_release);
 }
 
-Result<EventTimer> EventTimer::create(const Gpu& gpu) {
-  EventTimer timer(gpu, RG_TRY(StreamGate::create(gpu)));
-  timer.stream_ = RG_TRY(make_stream(gpu));
-  for (std::uint64_t i = 0; i <= kMaxQueued; ++i) timer.events_.push_back(RG_TRY(make_event(gpu)));
-  return timer;
-}
-
-Status EventTimer::queue(const Batch& batch, const Enqueue& enqueue) {
-  const Cuda& cuda = loaded_cuda();
-  RG_TRY_OK(gate_.hold(*gpu_, stream_.get()));
-  RG_TRY_OK(gpu_status(*gpu_, cuda.event_record(events_[0].get(), stream_.get()), "stamp"));
-  for (std::uint64_t sample = 0; sample < batch.samples; ++sample) {
-    for (std::uint64_t i = 0; i < batch.repeat; ++i) RG_TRY_OK(enqueue(stream_.get()));
-    RG_TRY_OK(
-        gpu_status(*gpu_, cuda.event_record(events_[sample + 1].get(), stream_.get()), "stamp"));
-  }
-  return {};
-}
-
-Status EventTimer::run(const Batch& batch, const Enqueue& enqueue, std::vector<double>& out_ns) {
-  RG_CHECK(batch.samples > 0 && batch.repeat > 0 && batch.samples * batch.repeat <= kMaxQueued);
-  const Status queued = queue(batch, enqueue);
-  gate_.release();  // also after an error: what was queued must end
-  RG_TRY_OK(queued);
-  RG_TRY_OK(wait_for(*gpu_, events_[batch.samples], batch.deadline_monotonic_ns, "measure"));
-  for (std::uint64_t sample = 0; sample < batch.samples; ++sample) {
-    float milliseconds = 0;
-    RG_TRY_OK(gpu_status(*gpu_,
-                         loaded_cuda().event_elapsed_time(&milliseconds, events_[sample].get(),
-                                                          events_[sample + 1].get()),
-                         "read the stamps"));
-    out_ns.push_back(static_cast<double>(milliseconds) * 1e6 / static_cast<double>(batch.repeat));
-  }
-  return {};
-}
-
 }  // namespace railgauge::gpu

@@ -7,8 +7,6 @@ namespace railgauge::gpu {
 namespace {
 
 using fake::cuda_control;
-using ::testing::Each;
-using ::testing::Gt;
 using ::testing::HasSubstr;
 
 double soon() { return monotonic_now_ns() + 20e9; }
@@ -69,61 +67,14 @@ TEST_F(GpuTiming, AGateThatGoesLetsItsStreamsGo) {
   EXPECT_EQ(loaded_cuda().stream_synchronize(stream.get()), cu::kSuccess);
 }
 
-TEST_F(GpuTiming, WithoutStreamMemoryOperationsItWaives) {
+TEST_F(GpuTiming, AGateWithoutStreamMemoryOperationsWaives) {
   cuda_control().no_stream_memops = 1;
-  auto timer = EventTimer::create(gpu());
-  ASSERT_TRUE(timer);
-  std::vector<double> times_ns;
-  const Status held = timer->run(
-      {.samples = 1, .repeat = 1, .deadline_monotonic_ns = soon()},
-      [](cu::Stream) { return Status{}; }, times_ns);
+  auto gate = StreamGate::create(gpu());
+  ASSERT_TRUE(gate);
+  const Stream stream = *make_stream(gpu());
+  const Status held = gate->hold(gpu(), stream.get());
   ASSERT_FALSE(held);
   EXPECT_EQ(held.error().code, Code::kUnimplemented);
-}
-
-TEST_F(GpuTiming, GivesOneTimeForEachSampleOfRepeatedOperations) {
-  auto timer = EventTimer::create(gpu());
-  ASSERT_TRUE(timer);
-  int queued = 0;
-  std::vector<double> times_ns;
-  ASSERT_TRUE(timer->run(
-      {.samples = 8, .repeat = 4, .deadline_monotonic_ns = soon()},
-      [&](cu::Stream) {
-        ++queued;
-        return Status{};
-      },
-      times_ns));
-  EXPECT_EQ(queued, 32);
-  EXPECT_EQ(times_ns.size(), 8U);
-  EXPECT_THAT(times_ns, Each(Gt(0.0)));
-}
-
-TEST_F(GpuTiming, NothingRunsBeforeAllIsQueued) {
-  auto timer = EventTimer::create(gpu());
-  ASSERT_TRUE(timer);
-  bool idle = false;
-  std::vector<double> times_ns;
-  ASSERT_TRUE(timer->run(
-      {.samples = 4, .repeat = 1, .deadline_monotonic_ns = soon()},
-      [&](cu::Stream stream) {
-        idle = idle || loaded_cuda().stream_query(stream) == cu::kSuccess;
-        return Status{};
-      },
-      times_ns));
-  EXPECT_FALSE(idle);
-}
-
-TEST_F(GpuTiming, AnOperationThatCannotBeQueuedEndsTheBatchAndTheStreamGoesOn) {
-  auto timer = EventTimer::create(gpu());
-  ASSERT_TRUE(timer);
-  std::vector<double> times_ns;
-  const Status failed = timer->run(
-      {.samples = 4, .repeat = 1, .deadline_monotonic_ns = soon()},
-      [](cu::Stream) { return fail(Code::kInternal, "no"); }, times_ns);
-  ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().message, "no");
-  EXPECT_TRUE(times_ns.empty());
-  EXPECT_EQ(loaded_cuda().stream_synchronize(timer->stream()), cu::kSuccess);
 }
 
 }  // namespace

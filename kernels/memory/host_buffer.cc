@@ -57,15 +57,17 @@ void fill_pattern(std::span<std::byte> bytes, std::uint64_t seed) {
   }
 }
 
-std::optional<Mismatch> find_mismatch(std::span<const std::byte> bytes, std::uint64_t seed) {
+std::optional<Mismatch> find_mismatch(std::span<const std::byte> bytes, std::uint64_t seed,
+                                      std::size_t first) {
+  RG_CHECK(first % kWordBytes == 0);
   for (std::size_t at = 0; at < bytes.size(); at += kWordBytes) {
-    const std::uint64_t word = pattern_word(seed, at / kWordBytes);
+    const std::uint64_t word = pattern_word(seed, (first + at) / kWordBytes);
     const std::size_t length = std::min(kWordBytes, bytes.size() - at);
     if (std::memcmp(bytes.data() + at, &word, length) == 0) continue;
     const auto* expected = reinterpret_cast<const std::uint8_t*>(&word);
     const auto* seen = reinterpret_cast<const std::uint8_t*>(bytes.data() + at);
     const auto differs = std::mismatch(expected, expected + length, seen);
-    return Mismatch{at + static_cast<std::size_t>(differs.first - expected), *differs.first,
+    return Mismatch{first + at + static_cast<std::size_t>(differs.first - expected), *differs.first,
                     *differs.second};
   }
   return std::nullopt;

@@ -45,6 +45,9 @@ struct Mismatch {
   std::uint8_t seen = 0;
 };
 // The first byte that differs from the pattern of `seed`, or nothing. Every byte is compared.
-std::optional<Mismatch> find_mismatch(std::span<const std::byte> bytes, std::uint64_t seed);
+// `bytes` begin at the pattern's byte `first`, a multiple of 8; offsets count from the pattern's
+// begin.
+std::optional<Mismatch> find_mismatch(std::span<const std::byte> bytes, std::uint64_t seed,
+                                      std::size_t first = 0);
 
 }  // namespace railgauge

@@ -28,6 +28,9 @@ Pair split_pair(const std::string& pair) {
   return {pair.substr(0, sign), pair.substr(sign + 1)};
 }
 
+// "pin_ns" as "pin": the unit stands above.
+std::string step_of(const std::string& metric) { return metric.substr(0, metric.rfind('_')); }
+
 bool is_gpu(const std::string& name) { return name.starts_with("gpu"); }
 
 // The GPU that a column stands for: the task's own, else the one of the pair; between two GPUs the
@@ -112,6 +115,10 @@ ProfileCell cell_of(const PeerTest& row, const Point& point, const std::string& 
       cell.set_row(pair.to);
       cell.set_column(pair.from);
       break;
+    case PeerCell::kMetric:
+      cell.set_row(format_bytes(point.message_bytes()));
+      cell.set_column(step_of(point.metric()));
+      break;
   }
   return cell;
 }
@@ -123,6 +130,10 @@ void set_median_and_sum(std::vector<double> values, bool is_matrix, ProfileFigur
   const std::size_t half = values.size() / 2;
   figure.set_median(values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2);
   if (is_matrix) figure.set_sum(std::reduce(values.begin(), values.end()));
+}
+
+bool is_of(const PeerTest& row, const Point& point) {
+  return std::ranges::find(row.metrics, point.metric()) != row.metrics.end();
 }
 
 const char* meaning_of(PeerCell cell) {
@@ -143,7 +154,7 @@ ProfileFigure figure_of(const PeerTest& row, std::span<const RunnerReport> repor
   const auto for_each_point = [&](auto take) {
     for (const RunnerReport& report : reports)
       for (const Point& point : report.points())
-        if (report.outcome() == kPassed && point.metric() == row.metric) take(report, point);
+        if (report.outcome() == kPassed && is_of(row, point)) take(report, point);
   };
   for_each_point(
       [&](const RunnerReport&, const Point& point) { sizes.insert(point.message_bytes()); });
@@ -151,8 +162,8 @@ ProfileFigure figure_of(const PeerTest& row, std::span<const RunnerReport> repor
     *figure.add_cells() = cell_of(row, point, report.started().endpoint(), sizes.size() > 1);
     values.push_back(point.median() * row.factor);
   });
-  // Of several sizes neither would mean anything.
-  if (sizes.size() == 1)
+  // Of several sizes, or of unlike metrics, neither would mean anything.
+  if (sizes.size() == 1 && row.cell != PeerCell::kMetric)
     set_median_and_sum(std::move(values), row.cell != PeerCell::kSingle, figure);
   figure.mutable_reports()->Assign(reports.begin(), reports.end());
   return figure;

@@ -125,6 +125,37 @@ TEST(Profile, SeveralSizesAreRowsWithoutASum) {
   EXPECT_DOUBLE_EQ(figure.cells(1).value(), 2);
 }
 
+TEST(Profile, MetricsOfOneRunAreColumnsWithoutASum) {
+  const PeerTest& row = *find_peer_tests("gdrcopy", "apiperf")[0];
+  std::vector<Point> points;
+  double value_ns = 1000;
+  for (const double bytes : {65536.0, 131072.0})
+    for (const char* metric : {"pin_ns", "map_ns", "unmap_ns", "unpin_ns"}) {
+      points.push_back(point_of("", value_ns, bytes));
+      points.back().set_metric(metric);
+      value_ns *= 2;
+    }
+  points.push_back(point_of("", 7, 65536));  // another figure of the kernel
+  ProfileTest test;
+  test.set_test("apiperf");
+  test.set_outcome(std::string(kPassed));
+  test.set_duration_seconds(0.5);
+  for (const std::size_t count : {4U, 9U}) {  // one size, and two
+    const std::vector<Point> some(points.begin(), points.begin() + static_cast<long>(count));
+    const ProfileFigure figure = figure_of(row, std::vector<RunnerReport>{report_of("gpu0", some)});
+    EXPECT_FALSE(figure.has_sum());
+    EXPECT_FALSE(figure.has_median());
+    test.clear_figures();
+    *test.add_figures() = figure;
+  }
+  EXPECT_EQ(profile_test_text(test, "gdrcopy"),
+            "apiperf, us, by bar.map_cost\n"
+            "            pin     map   unmap   unpin\n"
+            " 64 KiB  1.0000  2.0000  4.0000  8.0000\n"
+            "128 KiB   16.00   32.00   64.00  128.00\n"
+            "apiperf took 0.50 s\n\n");
+}
+
 TEST(Profile, PrintsAMatrixWithSumMedianAndTime) {
   const PeerTest& row = *find_peer_tests("nvbandwidth", "device_to_device_memcpy_write_ce")[0];
   Point slow = point_of("gpu1>gpu0", 200e9);

@@ -1,0 +1,76 @@
+// A build without nvcc, on the fakes: copy engines and CPU copies measure and are verified, what
+// needs the GPU's threads waives and says why. The program is linked with the device code of such a
+// build, whatever this one has.
+#include <algorithm>
+
+#include "kernels/gpu/device_code.h"
+#include "kernels/gpu_contract.h"
+
+namespace railgauge::gpu {
+extern const DeviceCode kPatternCode;
+}
+namespace railgauge::cuda {
+extern const gpu::DeviceCode kCopyCode;
+extern const gpu::DeviceCode kChaseCode;
+}  // namespace railgauge::cuda
+namespace railgauge::bar {
+extern const gpu::DeviceCode kPingPongCode;
+}
+
+namespace railgauge {
+namespace {
+
+constexpr const char* kReason = "this build has none, nvcc was not there; build with the CUDA tool";
+
+TEST(DeviceCodeWithoutNvcc, IsEmpty) {
+  for (const gpu::DeviceCode* code :
+       {&gpu::kPatternCode, &cuda::kCopyCode, &cuda::kChaseCode, &bar::kPingPongCode}) {
+    EXPECT_TRUE(code->ptx.empty()) << code->name;
+    EXPECT_TRUE(code->cubins.empty()) << code->name;
+  }
+}
+
+class WithoutDeviceCode : public OnFakeGpus {
+ protected:
+  static bool needs_threads() {
+    const auto engine = GetParam().parameters.find("engine");
+    if (engine != GetParam().parameters.end()) return engine->second == "sm";
+    constexpr std::array kOfThreads{"bar.ping_pong", "cuda.host_latency", "cuda.peer_latency"};
+    return std::ranges::find(kOfThreads, GetParam().kernel) != kOfThreads.end();
+  }
+};
+
+TEST_P(WithoutDeviceCode, MeasuresOrWaivesWithTheReason) {
+  fake::cuda_control().no_twins = 1;
+  if (needs_threads()) {
+    expect_waived(run(), kReason);
+  } else {
+    expect_measured();
+  }
+}
+
+// Nobody would trust a kernel that only a machine with nvcc could test.
+TEST_P(WithoutDeviceCode, RunsAllOfItOnTheFakesTwins) { expect_measured(); }
+
+std::vector<Way> ways() {
+  std::vector<Way> all;
+  for (const KernelRow& row : catalog()) {
+    const KernelInfo info = row.info();
+    if (info.endpoint_kind() == "nic") continue;
+    const auto has = [&info](const char* name) {
+      return !fake::declared_among(info, {{name, ""}}).empty();
+    };
+    all.push_back({.kernel = info.name(), .backend = has("backend") ? "gdrdrv" : ""});
+    if (!has("engine")) continue;
+    all.back().name = "ce";
+    all.back().parameters = {{"engine", "ce"}};
+    all.push_back({.kernel = info.name(), .name = "sm", .parameters = {{"engine", "sm"}}});
+  }
+  return all;
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(WithoutDeviceCode);
+INSTANTIATE_TEST_SUITE_P(Catalog, WithoutDeviceCode, ::testing::ValuesIn(ways()), test_name);
+
+}  // namespace
+}  // namespace railgauge
