@@ -90,9 +90,11 @@ class CommandLine {
       return none_since("its programs that write have no events");
     if (is_latency() && is("signal_every", "1", false))
       return none_since("its latency completes each message");
-    if (is_latency() && is("memory", "cuda", true) && program_.kernel == task_.kernel() && writes())
-      return none_since("its CPU would poll the GPU's memory");
-    if (is("memory", "staged", true)) return none_since("it copies nothing between GPU and host");
+    for (const char* side : {"memory", "target_memory"}) {
+      if (is_latency() && writes() && program_.kernel == task_.kernel() && is(side, "cuda", true))
+        return none_since("its CPU would poll the GPU's memory");
+      if (is(side, "staged", true)) return none_since("it copies nothing between GPU and host");
+    }
     const std::int64_t iterations = parse_integer(value("iterations")).value_or(0);
     if (iterations > 0 && iterations < kFewestIterations)
       return none_since(fmt::format("it takes {} iterations or more", kFewestIterations));
@@ -164,14 +166,14 @@ class CommandLine {
   [[nodiscard]] std::string path() const {
     return with("-u", "qp_timeout", "14") + with("-S", "service_level", "0") +
            with("--tclass", "traffic_class", "0") + with("--pkey_index", "pkey_index", "0") +
-           where("-R", "connection", "rdma_cm");
+           where("-R", "connect", "rdma_cm");
   }
   [[nodiscard]] std::string memory(const RankDetail& rank) const {
     std::string out = where("--use_hugepages", "huge_pages", "true");
     if (value_of(rank.facts(), "memory") != "cuda") return out;
-    const std::string gpu = value_of(rank.facts(), "gpu");
-    out += " --use_cuda=" + shell_word(gpu.empty() ? "0" : gpu);
-    if (value_of(rank.facts(), "path") == "dma_buf") out += " --use_cuda_dmabuf";
+    const std::string gpu = value_of(rank.facts(), "gpu");  // "gpu3"
+    out += " --use_cuda=" + shell_word(gpu.starts_with("gpu") ? gpu.substr(3) : "0");
+    if (value_of(rank.facts(), "path") == "dma-buf") out += " --use_cuda_dmabuf";
     return out;
   }
 

@@ -123,7 +123,7 @@ const std::array kGolden{
            {{"sizes", "8"}, {"huge_pages", "true"}},
            "ib_write_lat -s 8 --write_with_imm -I 0 --use_hugepages"},
     Golden{"verbs.write_imm_bw",
-           {{"sizes", "8"}, {"depth", "128"}, {"signal_every", "100"}, {"connection", "rdma_cm"}},
+           {{"sizes", "8"}, {"depth", "128"}, {"signal_every", "100"}, {"connect", "rdma_cm"}},
            "ib_write_bw -s 8 --write_with_imm -t 128 -Q 100 -I 0 -R"},
 };
 
@@ -140,10 +140,10 @@ TEST(PerftestLines, AreThese) {
 
 TEST(PerftestLines, TakeTheGpuAndThePathThatEachSideUsed) {
   EXPECT_EQ(client_of(task_of("verbs.write_bw", {{"sizes", "8"}},
-                              {{"memory", "cuda"}, {"gpu", "3"}, {"path", "dma_buf"}})),
+                              {{"memory", "cuda"}, {"gpu", "gpu3"}, {"path", "dma-buf"}})),
             "ib_write_bw -s 8 -I 0 --use_cuda=3 --use_cuda_dmabuf");
   EXPECT_EQ(client_of(task_of("verbs.write_bw", {{"sizes", "8"}},
-                              {{"memory", "cuda"}, {"gpu", "0"}, {"path", "peermem"}})),
+                              {{"memory", "cuda"}, {"gpu", "gpu0"}, {"path", "nvidia-peermem"}})),
             "ib_write_bw -s 8 -I 0 --use_cuda=0");
 }
 
@@ -156,6 +156,7 @@ TEST(PerftestLines, OneLineSaysWhyThereIsNone) {
       {"verbs.write_lat", {{"signal_every", "16"}}, "its latency completes each message"},
       {"verbs.send_lat", {{"iterations", "3"}}, "it takes 5 iterations or more"},
       {"verbs.write_lat", {{"memory", "cuda"}}, "its CPU would poll the GPU's memory"},
+      {"verbs.write_lat", {{"target_memory", "cuda"}}, "its CPU would poll the GPU's memory"},
       {"verbs.write_bw", {{"memory", "staged"}}, "it copies nothing between GPU and host"},
       {"verbs.send_lat", {{"retry_count", "3"}}, "its queue pairs try 7 times again"},
   };

@@ -81,7 +81,8 @@ void follow(const Parameters& given, Parameters& chosen) {
     if (is(given, "transport", "UD") && chosen["inline_bytes"] != "0")
       chosen["inline_bytes"] = kDatagramInlineBytes;
     // The CPU cannot copy from a GPU's memory into a request.
-    if (given.contains("memory") && !is(given, "memory", "host")) chosen["inline_bytes"] = "0";
+    for (const char* side : {"memory", "target_memory"})
+      if (is(given, side, "cuda") || is(given, side, "staged")) chosen["inline_bytes"] = "0";
   }
   if (!chosen.contains("depth")) return;
   if (const std::int64_t list = number_in(given, "post_list"); list > 1)

@@ -138,15 +138,21 @@ Status take_rdma_cm(Reading& reading, const Row& row, const std::string& option,
   say(reading, row, option, "rdma_cm");
   return {};
 }
+// Without --use_cuda_dmabuf it registers by the GPU memory's address, which needs nvidia-peermem.
 Status take_gpu(Reading& reading, const Row& row, const std::string& option,
                 const std::string& value) {
   reading.said["memory"] = {option, "cuda", row.why};
   reading.said["gpu"] = {option, value, row.why};
+  reading.said.try_emplace("registration",
+                           Reading::Said{option, std::string("nvidia-peermem"), row.why});
+  reading.call.infos.push_back(fmt::format(
+      "{} stands for both sides; --set target_memory=host leaves the other one's with its host",
+      option));
   return {};
 }
 Status take_dma_buf(Reading& reading, const Row& row, const std::string& option,
                     const std::string&) {
-  say(reading, row, option, "dma_buf");
+  say(reading, row, option, "dma-buf");
   return {};
 }
 Status take_json(Reading& reading, const Row&, const std::string& option,
@@ -216,7 +222,7 @@ constexpr std::array kRows{
     Row{"mtu", 'm', true, take_value, "mtu"},
     Row{"qp-timeout", 'u', true, take_value, "qp_timeout"},
     Row{"retry_count", 0, true, take_value, "retry_count"},
-    Row{"rdma_cm", 'R', false, take_rdma_cm, "connection", "addresses go over TCP; leave it out"},
+    Row{"rdma_cm", 'R', false, take_rdma_cm, "connect", "addresses go over TCP; leave it out"},
     Row{"com_rdma_cm", 'z', false, take_nothing, {}, "addresses go over TCP"},
     // What.
     Row{"size", 's', true, take_size, "sizes", "atomics have 8 bytes"},
