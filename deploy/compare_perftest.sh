@@ -1,24 +1,53 @@
 #!/usr/bin/env bash
-# Holds verbs.write_lat and verbs.write_bw against perftest's ib_write_lat and ib_write_bw in the virtual fabric:
-# the programs take turns while the fabric stays up; the table gives the ratio of launch medians with its 95 %
-# interval, and two controls (perftest against itself, ours with 20 % added cost). A table whose controls fail is
-# invalid. Exit 0 passed, 1 failed, 3 too noisy for a statement, 4 invalid, 5 waived (no perftest).
-#   deploy/compare_perftest.sh [--rounds N] [--bin DIR]
+# Holds the verbs kernels against perftest's programs in the virtual fabric: the programs take turns while the fabric
+# stays up; the table gives the ratio of launch medians with its 95 % interval, and two controls for latency and for
+# bandwidth (perftest against itself, ours with 20 % added cost). A table whose controls fail is invalid.
+# Exit 0 passed, 1 failed, 3 too noisy for a statement, 4 invalid, 5 waived (no perftest).
+#   deploy/compare_perftest.sh [--full] [--rounds N] [--only VERB_KIND[_BYTES],...] [--bin DIR]
+# Without --full: 8-byte write latency and 64 KiB write bandwidth, 9 launches each. --full: every row below, 27 each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-rounds=9 bin=${RAILGAUGE_BUILD_DIR:-build/ci}/bin
-[ "${RAILGAUGE_CHECK_FULL:-0}" = 1 ] && rounds=27
+rounds="" only="" bin=${RAILGAUGE_BUILD_DIR:-build/ci}/bin full=${RAILGAUGE_CHECK_FULL:-0}
 while [ $# -gt 0 ]; do
   case "$1" in
+    --full) full=1; shift; continue ;;
     --rounds) rounds=${2:?} ;;
+    --only) only=${2:?} ;;
     --bin) bin=${2:?} ;;
-    *) echo "compare_perftest.sh: unknown option $1; allowed: --rounds N, --bin DIR" >&2; exit 2 ;;
+    *) echo "compare_perftest.sh: unknown option $1; allowed: --full, --rounds N, --only LIST, --bin DIR" >&2; exit 2 ;;
   esac
   shift 2
 done
+# The first of either kind that is chosen carries the controls.
+all=(write_lat_8 write_lat_4096 write_lat_65536 read_lat_8 read_lat_4096 send_lat_8 send_lat_4096 atomic_lat_8
+  write_bw_65536 write_bw_4096 write_bw_1048576 read_bw_65536 read_bw_1048576 send_bw_65536 send_bw_1048576 atomic_bw_8)
+short=(write_lat_8 write_bw_65536)
+choose() {
+  local measure word
+  if [ -z "$only" ]; then
+    if [ "$full" = 1 ]; then echo "${all[@]}"; else echo "${short[@]}"; fi
+    return
+  fi
+  for word in ${only//,/ }; do
+    [[ " ${all[*]} " == *" $word"[\ _]* ]] || { echo "compare_perftest.sh: --only $word: allowed: ${all[*]}" >&2; exit 2; }
+  done
+  for measure in "${all[@]}"; do
+    for word in ${only//,/ }; do [[ ${measure}_ != "$word"_* ]] || echo "$measure"; done
+  done
+}
+chosen=$(choose)
+measures=()
+for kind in lat bw; do
+  control=+
+  for measure in $chosen; do
+    [[ $measure == *_"$kind"_* ]] || continue
+    measures+=("$measure$control")
+    control=""
+  done
+done
+if [ -z "$rounds" ]; then rounds=9; [ "$full" = 0 ] || rounds=27; fi
 command -v ib_write_lat >/dev/null || { echo "waived: perftest is not installed (Debian package perftest)"; exit 5; }
 bin=$(realpath "$bin")
-lat_iterations=1000 bw_iterations=200
 fabric=(deploy/vfabric/vfabric --dir "${TMPDIR:-/tmp}/railgauge-compare.$$")
 figures=$(mktemp)
 finish() { rm -f "$figures"; "${fabric[@]}" down >/dev/null 2>&1 || true; }
@@ -28,25 +57,32 @@ trap 'exit 143' TERM
 
 "${fabric[@]}" up -n 2 --share "$(pwd)" >&2
 series=$(realpath deploy/compare/series.sh)
-"${fabric[@]}" exec n2 "$series" server "$bin/railgauge-runner" 192.0.2.1 "$rounds" $lat_iterations $bw_iterations >&2 &
+began=$SECONDS
+"${fabric[@]}" exec n2 "$series" server "$bin/railgauge-runner" 192.0.2.1 "$rounds" "${measures[@]}" >&2 &
 server=$!
-"${fabric[@]}" exec n1 "$series" client "$bin/railgauge-runner" 192.0.2.2 "$rounds" $lat_iterations $bw_iterations >"$figures"
+"${fabric[@]}" exec n1 "$series" client "$bin/railgauge-runner" 192.0.2.2 "$rounds" "${measures[@]}" >"$figures"
 wait "$server"
+took=$((SECONDS - began))
 
 # Figures to rows; for bandwidth the ratio is turned over, so that above 1 always means slower.
 rows() {
-  awk -F '\t' -v OFS='\t' '
-    { value = $1 == "bw" ? 1 / $3 : $3; title = $1 == "bw" ? "write_bw 64 KiB (s per MiB)" : "write_lat 8 B (half RTT, us)"
-      cost = $1 ": 20 % added cost against ours without" }
+  awk -F '\t' -v OFS='\t' -v controls="${measures[*]}" '
+    { split($1, part, "_"); lat = part[2] == "lat"
+      value = lat ? $3 : 1 / $3
+      meaning = !lat ? "s per MiB" : part[1] == "read" || part[1] == "atomic" ? "RTT, us" : "half RTT, us"
+      title = part[1] "_" part[2] " " part[3] " B (" meaning ")"
+      cost = part[1] "_" part[2] ": 20 % added cost against without"
+      self = part[1] "_" part[2] ": perftest against itself"
+      control = index(" " controls " ", " " $1 "+ ") > 0 }
     $2 == "ours"   { print title, "equal", "ours", value
-                     if ($1 == "lat") print cost, "excludes_one", "theirs", value }
+                     if (control && lat) print cost, "excludes_one", "theirs", value }
     $2 == "theirs" { print title, "equal", "theirs", value
-                     print $1 ": perftest against itself", "holds_one", "theirs", value }
-    $2 == "again"  { print $1 ": perftest against itself", "holds_one", "ours", value }
+                     if (control) print self, "holds_one", "theirs", value }
+    $2 == "again"  { print self, "holds_one", "ours", value }
     $2 == "slow"   { print cost, "excludes_one", "ours", value }
     $2 == "base"   { print cost, "excludes_one", "theirs", value }' "$figures"
 }
 echo "ours against perftest, $rounds launches each in turn, soft-RoCE in emulation: no hardware figures"
 echo "ratio: Hodges and Lehmann's estimate over the pairs of launches; ours and theirs: medians of the launches"
-echo "latency: $lat_iterations iterations; bandwidth: $bw_iterations iterations, depth 128, signalled every 100"
+echo "bandwidth: depth 128, signalled every 100 or 8 MiB; $(wc -l <"$figures") launches took $((took / 60)) min $((took % 60)) s"
 rows | "$bin/compare_launches"

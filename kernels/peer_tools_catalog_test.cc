@@ -1,10 +1,12 @@
-// What kernels/core/peer_tools.h says of our kernels, held against their declarations.
+// What kernels/core/{peer_tools,perftest_profile}.h say of our kernels, held against their
+// declarations.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "kernels/catalog.h"
 #include "kernels/core/peer_tools.h"
+#include "kernels/core/perftest_profile.h"
 
 namespace railgauge {
 namespace {
@@ -55,6 +57,19 @@ TEST_P(EachPeerTest, LeadsToOneCommandWithAndWithoutTheDefaults) {
       EXPECT_EQ(bare.error().message, whole.error().message);
     }
   }
+}
+
+TEST(PerftestPrograms, TakeCanonicalValuesOfDeclaredParameters) {
+  for (const PerftestProgram& program : perftest_programs())
+    for (const std::string_view name : {program.kernel, program.immediate}) {
+      if (name.empty()) continue;
+      const KernelRow* kernel = find_kernel(name);
+      ASSERT_NE(kernel, nullptr) << name;
+      const auto params = Params::parse(kernel->info(), program.defaults);
+      ASSERT_TRUE(params) << params.error().message;
+      for (const auto& [parameter, value] : program.defaults)
+        EXPECT_EQ(params->effective().at(parameter), value) << name << " " << parameter;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(

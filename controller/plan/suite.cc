@@ -12,6 +12,7 @@
 
 #include "controller/plan/yaml_reader.h"
 #include "kernels/core/params.h"
+#include "kernels/core/perftest_profile.h"
 #include "kernels/core/text.h"
 #include "kernels/core/units.h"
 
@@ -79,7 +80,7 @@ class SuiteReader {
 
   [[nodiscard]] Stage read_stage(const YamlValue& value) const {
     const std::vector<std::string> required{"kernel", "placement"};
-    const std::vector<std::string> optional{"name", "parameters", "deadline_seconds"};
+    const std::vector<std::string> optional{"name", "profile", "parameters", "deadline_seconds"};
     const YamlMap map(value, required, optional);
     Stage stage;
     stage.kernel = read_word(map.find("kernel"), "a kernel's name").value_or("");
@@ -87,6 +88,7 @@ class SuiteReader {
     const KernelInfo* kernel = find_kernel(map.find("kernel"), stage.kernel);
     if (const YamlValue* parameters = map.find("parameters"))
       read_parameters(*parameters, kernel, stage);
+    if (const YamlValue* profile = map.find("profile")) read_profile(*profile, stage);
     if (const YamlValue* placement = map.find("placement"))
       read_placement(*placement, kernel, stage);
     if (const YamlValue* deadline = map.find("deadline_seconds")) read_deadline(*deadline, stage);
@@ -120,6 +122,17 @@ class SuiteReader {
       }
       if (auto text = read_parameter(given, declared)) stage.parameters[name] = std::move(*text);
     }
+  }
+
+  // After the parameters, which rule.
+  static void read_profile(const YamlValue& value, Stage& stage) {
+    const auto name = value.text("a profile's name");
+    if (!name || stage.kernel.empty()) return;
+    auto merged = with_profile(*name, stage.kernel, stage.parameters);
+    if (merged)
+      stage.parameters = std::move(*merged);
+    else
+      value.problem(std::move(merged.error().message));
   }
 
   static std::string unknown_parameter(const std::string& name, const KernelInfo& kernel) {

@@ -43,7 +43,8 @@ struct Placement {
 struct Stage {
   std::string name{};    // "" in the file: the kernel's name
   std::string kernel{};  // "verbs.write_bw"
-  // As given; canonical text when the kernel's declaration was at hand.
+  // As given; canonical text when the kernel's declaration was at hand. With a profile, that one's
+  // settings stand under what is given.
   std::map<std::string, std::string> parameters{};
   Placement placement{};
   std::optional<double> deadline_seconds{};  // of one task; absent: the planner's rule

@@ -86,10 +86,31 @@ TEST(Suite, WithoutDeclarationsKernelsStandUncheckedAndItSaysSo) {
   EXPECT_EQ(reading.suite->stages[0].parameters.at("sizes"), "8,4KiB");
 }
 
+TEST(Suite, AProfileStandsUnderWhatTheStageSays) {
+  constexpr std::string_view kText = R"(version: 1
+metadata: {name: like_perftest}
+stages:
+  - kernel: verbs.write_bw
+    profile: perftest
+    parameters: {depth: 16}
+    placement: {pairs: all}
+)";
+  const SuiteReading reading = read_suite(kText, "x.yaml", {});
+  ASSERT_TRUE(reading.suite) << describe(reading.problems.front());
+  const auto& parameters = reading.suite->stages.front().parameters;
+  EXPECT_EQ(parameters.at("depth"), "16");
+  EXPECT_EQ(parameters.at("signal_every"), "16");
+  EXPECT_EQ(parameters.at("iterations"), "5000");
+  EXPECT_THAT(
+      problem_of(with("    kernel: fake.lat", "    kernel: fake.lat\n    profile: perftest")),
+      HasSubstr("x.yaml:8:14: stages[0].profile: profile perftest: perftest measures "
+                "nothing like fake.lat"));
+}
+
 TEST(Suite, AnUnknownKeyIsNamedWithLineColumnAndWhatIsAllowed) {
   const std::string problem = problem_of(with("    deadline_seconds", "    deadline_second"));
   EXPECT_THAT(problem, HasSubstr("x.yaml:17:5: stages[1].deadline_second: unknown key"));
-  EXPECT_THAT(problem, HasSubstr("allowed here: kernel, placement, name, parameters"));
+  EXPECT_THAT(problem, HasSubstr("allowed here: kernel, placement, name, profile, parameters"));
   EXPECT_THAT(problem, HasSubstr("did you mean \"deadline_seconds\"?"));
   EXPECT_THAT(
       problem_of(with("version: 1", "version: 1\nfloors: {}")),

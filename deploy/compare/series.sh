@@ -1,65 +1,77 @@
 #!/usr/bin/env bash
-# One side of the comparison, inside a guest: launches perftest and railgauge-runner in turn.
-#   series.sh server|client RUNNER PEER ROUNDS LAT_ITERATIONS BW_ITERATIONS
+# One side of the comparison, inside a guest: launches perftest's programs and ours in turn.
+#   series.sh server|client RUNNER PEER ROUNDS MEASURE...      MEASURE: write_lat_8, atomic_bw_8; with "+" it carries the controls
 # Both sides go through the same order; the client retries until the server of the launch listens. The client
-# prints "measure<TAB>program<TAB>figure" for each launch: half round trips in us, bandwidths in MiB/s.
+# prints "measure<TAB>program<TAB>figure" for each launch: latencies in us, bandwidths in MiB/s.
 set -euo pipefail
-side=$1 runner=$2 peer=$3 rounds=$4 lat_iterations=$5 bw_iterations=$6
+side=$1 runner=$2 peer=$3 rounds=$4
+shift 4
+measures=("$@")
 # `slow` has 20 % added cost. For bandwidth it completes group by group, so `base` does the same at next to no cost:
 # the control then shows the added cost and nothing else.
-programs=(theirs ours again slow base)
-readonly kLaunchSeconds=60 kCost=0.2 kNoCost=0.000001 kDepth=128 kSignalEvery=100 kLatBytes=8 kBwBytes=65536
+readonly kLaunchSeconds=60 kCost=0.2 kNoCost=0.000001 kDepth=128 kOurPort=7479
+gid_index=$(cat /run/vfabric/gid_index)
 
-# The GID that the rule chooses: RoCE v2 with an IPv4 address.
-gid_index() {
-  local types=/sys/class/infiniband/rxe0/ports/1/gid_attrs/types gids=/sys/class/infiniband/rxe0/ports/1/gids index
-  for index in 0 1 2 3 4 5 6 7; do
-    [ "$(cat "$types/$index" 2>/dev/null)" = "RoCE v2" ] || continue
-    case "$(cat "$gids/$index")" in 0000:0000:0000:0000:0000:ffff:*) echo "$index"; return ;; esac
-  done
-  echo "series.sh: rxe0 has no RoCE v2 GID with an IPv4 address" >&2
-  return 1
+# Of measure VERB_KIND_BYTES.
+verb_of() { echo "${1%%_*}"; }
+kind_of() { local rest=${1#*_}; echo "${rest%_*}"; }
+bytes_of() { echo "${1##*_}"; }
+
+# Long enough for a median, short enough beside a launch of one to two seconds.
+iterations_of() {
+  local bytes=$2
+  if [ "$1" = lat ]; then echo $((bytes > 4096 ? 300 : 1000)); return; fi
+  echo $((bytes > 65536 ? 24 : bytes > 4096 ? 200 : 1000))
 }
+# Completions: ours come every 8 MiB at least, so theirs do.
+signal_every() { echo $((8388608 / $1 < 100 ? 8388608 / $1 : 100)); }
 
-perftest() {
-  local measure=$1 index; shift
-  index=$(gid_index)
-  case $measure in
-    lat) timeout $kLaunchSeconds ib_write_lat -d rxe0 -x "$index" -s $kLatBytes -n "$lat_iterations" -F "$@" ;;
-    bw) timeout $kLaunchSeconds ib_write_bw -d rxe0 -x "$index" -s $kBwBytes -n "$bw_iterations" -t $kDepth -Q $kSignalEvery -F "$@" ;;
-  esac
+# The options that perftest and our alias both take.
+options_of() {
+  local verb kind bytes
+  verb=$(verb_of "$1") kind=$(kind_of "$1") bytes=$(bytes_of "$1")
+  echo "-d rxe0 -F -n $(iterations_of "$kind" "$bytes")"
+  [ "$verb" = atomic ] || echo "-s $bytes"
+  case $kind-$verb in lat-write | lat-send) echo "-I 0" ;; esac
+  [ "$kind" = lat ] || echo "-t $kDepth -Q $(signal_every "$bytes")"
 }
+program_of() { echo "ib_$(verb_of "$1")_$(kind_of "$1")"; }
 
+theirs() {
+  local options
+  mapfile -t options < <(options_of "$1" | tr ' ' '\n')
+  timeout $kLaunchSeconds "$(program_of "$1")" "${options[@]}" -x "$gid_index" "${@:2}"
+}
 ours() {
-  local measure=$1; shift
-  case $measure in
-    lat) timeout $kLaunchSeconds "$runner" verbs.write_lat -d rxe0 --inline-bytes 0 --time-cap 60s --sizes $kLatBytes --iterations "$lat_iterations" "$@" ;;
-    bw) timeout $kLaunchSeconds "$runner" verbs.write_bw -d rxe0 --time-cap 60s --sizes $kBwBytes --iterations "$bw_iterations" \
-      --depth $kDepth --signal-every $kSignalEvery "$@" ;;
-  esac
+  local options
+  mapfile -t options < <(options_of "$1" | tr ' ' '\n')
+  timeout $kLaunchSeconds "$runner" "$(program_of "$1")" "${options[@]}" -p $kOurPort "${@:2}"
 }
-
 serve() {
   case $2 in
-    theirs | again) perftest "$1" ;;
-    ours | slow | base) "$runner" "verbs.write_$1" -d rxe0 --listen 0.0.0.0 ;;
+    theirs | again) theirs "$1" ;;
+    *) timeout $kLaunchSeconds "$runner" "$(program_of "$1")" -d rxe0 -p $kOurPort ;;
   esac
 }
 
 # The figure of a run that measured all its iterations; nothing otherwise.
 our_figure() {
-  local measure=$1 metric=$2 value=$3; shift 3
-  ours "$measure" --connect "$peer" --format json "$@" |
+  local metric=latency_ns value='.median / 1e3'
+  [ "$(kind_of "$1")" = lat ] || metric=bandwidth_bytes_per_second value='.mean / 1048576'
+  ours "$1" "$peer" --format json "${@:2}" |
     jq ".points[] | select(.metric == \"$metric\" and .stop_reason == \"iterations\") | $value"
 }
+their_figure() {
+  local column=5
+  [ "$(kind_of "$1")" = lat ] || column=4
+  theirs "$1" "$peer" | awk -v size="$(bytes_of "$1")" -v column=$column '$1 == size { print $column }'
+}
 figure_of() {
-  local extra=()
-  case $2 in slow) extra=(--added-cost-fraction "$kCost") ;; base) extra=(--added-cost-fraction "$kNoCost") ;; esac
-  case $1-$2 in
-    lat-theirs | lat-again) perftest lat "$peer" | awk -v size=$kLatBytes '$1 == size { print $5 }' ;;
-    bw-theirs | bw-again) perftest bw "$peer" | awk -v size=$kBwBytes '$1 == size { print $4 }' ;;
-    lat-*) our_figure lat latency_ns '.median / 1e3' "${extra[@]}" ;;
-    bw-*) our_figure bw bandwidth_bytes_per_second '.mean / 1048576' "${extra[@]}" ;;
+  case $2 in
+    theirs | again) their_figure "$1" ;;
+    ours) our_figure "$1" ;;
+    slow) our_figure "$1" --set added_cost_fraction=$kCost ;;
+    base) our_figure "$1" --set added_cost_fraction=$kNoCost ;;
   esac
 }
 
@@ -75,10 +87,13 @@ launch() {
 }
 
 for ((round = 0; round < rounds; round++)); do
-  for measure in lat bw; do
+  for given in "${measures[@]}"; do
+    measure=${given%+}
+    programs=(theirs ours)
+    [ "$measure" = "$given" ] || programs+=(again slow)
+    [ "$measure" = "$given" ] || [ "$(kind_of "$measure")" = lat ] || programs+=(base)
     for ((place = 0; place < ${#programs[@]}; place++)); do  # another one begins each round
-      program=${programs[(round + place) % ${#programs[@]}]}
-      [ "$measure-$program" = lat-base ] || launch "$measure" "$program"
+      launch "$measure" "${programs[(round + place) % ${#programs[@]}]}"
     done
   done
 done

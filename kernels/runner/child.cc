@@ -28,6 +28,7 @@ namespace {
 
 constexpr double kPipeTimeoutSeconds = 10;
 constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr int kLookMs = 20;  // between two looks at a child without a pidfd
 
 class PipeSink final : public RecordSink {
  public:
@@ -69,7 +70,7 @@ class Supervisor {
         process_(static_cast<int>(::syscall(SYS_pidfd_open, child, 0))),
         signals_(ending_signals_fd()),
         on_record_(on_record) {
-    RG_CHECK(process_ && signals_);
+    RG_CHECK(static_cast<bool>(signals_));
   }
 
   // Until the child is gone and its pipe is empty. The child ends itself at its deadline; without
@@ -79,16 +80,23 @@ class Supervisor {
       std::array<pollfd, 3> wait{pollfd{process_.get(), POLLIN, 0},
                                  pollfd{signals_.get(), POLLIN, 0},
                                  pollfd{records_.get(), POLLIN, 0}};
-      if (::poll(wait.data(), wait.size(), kill_timeout_ms()) == 0) ::kill(child_, SIGKILL);
+      ::poll(wait.data(), wait.size(), process_ ? kill_timeout_ms() : kLookMs);
+      if (kill_at_ns_ != 0 && monotonic_now_ns() >= kill_at_ns_) ::kill(child_, SIGKILL);
       if (wait[1].revents != 0) take_signal();
       if (records_ && wait[2].revents != 0) drain();
-      if (wait[0].revents != 0) break;
+      if (process_ ? wait[0].revents != 0 : has_ended()) break;
     }
     while (records_) drain();
     return reap();
   }
 
  private:
+  // Left to be reaped.
+  [[nodiscard]] bool has_ended() const {
+    siginfo_t info{};
+    return ::waitid(P_PID, static_cast<id_t>(child_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == child_;
+  }
   [[nodiscard]] int kill_timeout_ms() const {
     if (kill_at_ns_ == 0) return -1;
     return std::max(1, static_cast<int>((kill_at_ns_ - monotonic_now_ns()) / 1e6));
@@ -140,7 +148,7 @@ class Supervisor {
 
   const pid_t child_;
   Fd records_;
-  const Fd process_;
+  const Fd process_;  // empty where Linux has no pidfd, or valgrind stands between
   const Fd signals_;
   const std::function<void(const Record&)>& on_record_;
   FrameReader frames_;

@@ -22,6 +22,7 @@
 #include "kernels/core/units.h"
 #include "kernels/runner/agent_task.h"
 #include "kernels/runner/kernel_list.h"
+#include "kernels/runner/perftest_command.h"
 #include "kernels/runner/profile_command.h"
 #include "kernels/runner/standalone.h"
 #include "kernels/runner/watchdog.h"
@@ -227,12 +228,15 @@ int run(int argc, char** argv, double entered_monotonic_ns) {
   const std::span<char* const> words(argv, static_cast<std::size_t>(argc));
   if (const ProfileCall call = profile_call(words); !call.name.empty())
     return run_profile_command(call, {find_kernel, count_gpus, keep_gpus_warm});
+  if (const PerftestInvocation call = perftest_invocation(words); call.program != nullptr)
+    return run_perftest_command(call, find_kernel);
   Flags flags;
   CLI::App app{"Measures one thing of a cluster's fabric: between two hosts, or on this one.",
                "railgauge-runner"};
   app.allow_extras();
-  app.footer(fmt::format("In place of KERNEL another tool's name measures what it measures: {}.",
-                         fmt::join(profile_names(), ", ")));
+  app.footer(
+      fmt::format("In place of KERNEL another tool's name measures what it measures: {}, {}.",
+                  fmt::join(profile_names(), ", "), fmt::join(perftest_names(), ", ")));
   add_general_flags(app, flags);
   if (const KernelRow* row = named_kernel(argc, argv)) add_parameter_flags(app, row->info(), flags);
   try {

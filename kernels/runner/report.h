@@ -24,6 +24,8 @@ struct TableStyle {
 // Takes over what the record says.
 void add_record(const Record& record, RunnerReport& report);
 
+// What stands above a run's figures: memory kind, path and peer, and what forbids to count on them.
+std::string report_head(const RunnerReport& report, const TableStyle& style);
 // The first line names memory kind and path. A figure that is absent is "-".
 std::string report_table(const RunnerReport& report, const TableStyle& style);
 // One header line, one line for each point.

@@ -86,25 +86,6 @@ std::optional<double> line_rate(const RunnerReport& report) {
   return rate && *rate > 0 ? std::optional(*rate / kBitsPerByte) : std::nullopt;
 }
 
-std::string head(const RunnerReport& report, const TableStyle& style) {
-  std::string out = report.kernel();
-  const auto& facts = report.started().facts();
-  if (!report.started().endpoint().empty())
-    out += fmt::format("  endpoint {}", report.started().endpoint());
-  for (const auto& [name, label] : kHeadFacts)
-    if (const auto fact = facts.find(name); fact != facts.end())
-      out += fmt::format("  {} {}", label, fact->second);
-  out += '\n';
-  const auto loud = [&](const std::string& line) {
-    out += style.colour ? fmt::format("{}{}{}\n", kLoud, line, kPlain) : line + '\n';
-  };
-  if (any_synthetic(report))
-    loud("SYNTHETIC: a fake device took part; these figures measure no hardware");
-  if (report.outcome() != kPassed && report.points_size() > 0)
-    loud(fmt::format("NOT PASSED ({}): these figures count for nothing", report.outcome()));
-  return out;
-}
-
 // One metric's rows, in the order of the points.
 class Section {
  public:
@@ -204,8 +185,27 @@ class Section {
 
 }  // namespace
 
+std::string report_head(const RunnerReport& report, const TableStyle& style) {
+  std::string out = report.kernel();
+  const auto& facts = report.started().facts();
+  if (!report.started().endpoint().empty())
+    out += fmt::format("  endpoint {}", report.started().endpoint());
+  for (const auto& [name, label] : kHeadFacts)
+    if (const auto fact = facts.find(name); fact != facts.end())
+      out += fmt::format("  {} {}", label, fact->second);
+  out += '\n';
+  const auto loud = [&](const std::string& line) {
+    out += style.colour ? fmt::format("{}{}{}\n", kLoud, line, kPlain) : line + '\n';
+  };
+  if (any_synthetic(report))
+    loud("SYNTHETIC: a fake device took part; these figures measure no hardware");
+  if (report.outcome() != kPassed && report.points_size() > 0)
+    loud(fmt::format("NOT PASSED ({}): these figures count for nothing", report.outcome()));
+  return out;
+}
+
 std::string report_table(const RunnerReport& report, const TableStyle& style) {
-  std::string out = head(report, style);
+  std::string out = report_head(report, style);
   std::vector<std::string> done;
   for (const Point& point : report.points()) {
     const std::string key = point.metric() + ' ' + point.meaning();

@@ -162,7 +162,7 @@ class Terminal {
   [[nodiscard]] std::string text(Format format) const {
     switch (format) {
       case Format::kTable:
-        return report_table(report_, options_.style);
+        return options_.table(report_, options_.style);
       case Format::kJson:
         return to_json(report_) + '\n';
       case Format::kCsv:

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,6 +28,8 @@ struct StandaloneOptions {
   bool raw_samples = false;
   Format format = Format::kTable;  // on stdout
   TableStyle style;
+  // In place of report_table.
+  std::function<std::string(const RunnerReport&, const TableStyle&)> table = report_table;
   std::string file;  // "": none
   Format file_format = Format::kJson;
 };

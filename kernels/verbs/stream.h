@@ -48,13 +48,15 @@ class Stream {
     if (plan_.added_cost > 0) plan_.depth = plan_.signal_every;
     const std::size_t list = plan_.post_list;
     for (std::size_t lane = 0; lane < requests.size(); ++lane) {
+      const std::uint64_t span = aim.slots.count * aim.slots.stride_bytes;
       Lane made;
-      made.first_offset =
-          aim.each_lane_its_own ? lane * aim.slots.count * aim.slots.stride_bytes : 0;
-      made.offset = made.first_offset;
-      made.local = requests[lane].sge.addr;
-      made.remote = requests[lane].wr.wr.rdma.remote_addr;
-      made.left = plan.writes / requests.size() + (lane < plan.writes % requests.size() ? 1 : 0);
+      made.first = requests[lane].sge.addr + (aim.each_lane_its_own ? lane * span : 0);
+      made.next = made.first;
+      made.end = made.first + span;
+      made.stride = aim.slots.stride_bytes;
+      made.to_remote = requests[lane].wr.wr.rdma.remote_addr - requests[lane].sge.addr;
+      if (plan.writes != 0)
+        made.left = plan.writes / requests.size() + (lane < plan.writes % requests.size() ? 1 : 0);
       lanes_.push_back(made);
       chains_.insert(chains_.end(), list, requests[lane]);
     }
@@ -91,14 +93,14 @@ class Stream {
 
   [[nodiscard]] std::uint64_t posted() const {
     std::uint64_t all = 0;
-    for (const Lane& lane : lanes_) all += lane.lap * aim_.slots.count + lane.slot;
+    for (const Lane& lane : lanes_) all += lane.lap * aim_.slots.count + slot_of(lane);
     return all;
   }
   // How many of the first slots were used, each at least once.
   [[nodiscard]] std::uint64_t slots_written() const {
     std::uint64_t most = 0;
     for (const Lane& lane : lanes_)
-      most = std::max<std::uint64_t>(most, lane.lap > 0 ? aim_.slots.count : lane.slot);
+      most = std::max<std::uint64_t>(most, lane.lap > 0 ? aim_.slots.count : slot_of(lane));
     return most;
   }
 
@@ -122,12 +124,12 @@ class Stream {
 
  private:
   struct Lane {
-    std::uint64_t left = 0;  // where the stream has an end
-    std::uint64_t local = 0;
-    std::uint64_t remote = 0;
-    std::uint64_t first_offset = 0;
-    std::uint64_t offset = 0;
-    std::size_t slot = 0;
+    std::uint64_t left = UINT64_MAX;  // where the stream has an end
+    std::uint64_t first = 0;          // addresses in the send area: of the first slot, ...
+    std::uint64_t next = 0;           // ... of the next post's, ...
+    std::uint64_t end = 0;            // ... and behind the last one
+    std::uint64_t stride = 0;
+    std::uint64_t to_remote = 0;  // from an address here to the target's
     std::uint64_t lap = 0;
   };
   static_assert(offsetof(ibv_send_wr, wr.rdma.remote_addr) ==
@@ -135,17 +137,47 @@ class Stream {
 
   [[nodiscard]] Request* first_of(std::size_t lane) { return &chains_[lane * plan_.post_list]; }
 
+  // The next post's.
+  [[nodiscard]] static std::uint64_t slot_of(const Lane& lane) {
+    return lane.stride == 0 ? 0 : (lane.next - lane.first) / lane.stride;
+  }
+
   bool top_up(std::size_t lane) {
+    if (plan_.post_list == 1 && !aim_.counts_laps) [[likely]]
+      return aim_.is_remote ? top_up_singly<true>(lane) : top_up_singly<false>(lane);
     SendQueue::Lane& state = queue_.lane(lane);
     Request* const chain = first_of(lane);
     const std::uint64_t list = plan_.post_list;
-    const bool has_end = plan_.writes != 0;
     Lane own = lanes_[lane];  // a copy, which a post cannot change behind the compiler's back
     bool well = true;
     while (well && state.in_flight + list <= plan_.depth) {
-      const std::uint64_t count = has_end ? std::min(list, own.left) : list;
+      const std::uint64_t count = std::min(list, own.left);
       if (count == 0) break;
       well = post_chain(own, state, chain, count, false);
+    }
+    lanes_[lane] = own;
+    return well;
+  }
+
+  // The common case: one post a call. What is the same from one completion to the next is settled
+  // once, so that a post costs two addresses and the call.
+  template <bool kIsRemote>
+  bool top_up_singly(std::size_t lane) {
+    SendQueue::Lane& state = queue_.lane(lane);
+    Request& request = *first_of(lane);
+    Lane own = lanes_[lane];
+    bool well = true;
+    while (well && state.in_flight < plan_.depth && own.left > 0) {
+      const std::uint64_t count = std::min(
+          {plan_.depth - state.in_flight, plan_.signal_every - state.unsignalled, own.left});
+      own.left -= count;
+      const bool completes = state.unsignalled + count == plan_.signal_every || own.left == 0;
+      well = queue_.post_silently(request, count - (completes ? 1 : 0), state,
+                                  [&] { move_on<kIsRemote>(request, own); });
+      if (!well || !completes) continue;
+      move_on<kIsRemote>(request, own);
+      queue_.prepare(request, true, state);
+      well = queue_.ring(request, state);
     }
     lanes_[lane] = own;
     return well;
@@ -155,7 +187,7 @@ class Stream {
   bool post_chain(Lane& own, SendQueue::Lane& state, Request* chain, std::uint64_t count,
                   bool ends) {
     for (std::uint64_t i = 0; i < count; ++i) {
-      const bool is_last = --own.left == 0;  // wraps where there is no end
+      const bool is_last = --own.left == 0;
       aim(chain[i], own);
       queue_.prepare(chain[i], ends || state.unsignalled + 1 == plan_.signal_every || is_last,
                      state);
@@ -170,18 +202,19 @@ class Stream {
 
   // Gives the request the lane's next slot.
   void aim(Request& request, Lane& own) const {
-    request.sge.addr = own.local + own.offset;
-    if (aim_.is_remote) request.wr.wr.rdma.remote_addr = own.remote + own.offset;
     if (aim_.counts_laps) [[unlikely]] {
       request.wr.wr.atomic.compare_add = own.lap;
       request.wr.wr.atomic.swap = own.lap + 1;
     }
-    if (++own.slot < aim_.slots.count) {
-      own.offset += aim_.slots.stride_bytes;
-      return;
-    }
-    own.slot = 0;
-    own.offset = own.first_offset;
+    aim_.is_remote ? move_on<true>(request, own) : move_on<false>(request, own);
+  }
+  template <bool kIsRemote>
+  static void move_on(Request& request, Lane& own) {
+    request.sge.addr = own.next;
+    if constexpr (kIsRemote) request.wr.wr.rdma.remote_addr = own.next + own.to_remote;
+    own.next += own.stride;
+    if (own.next != own.end) return;
+    own.next = own.first;
     ++own.lap;
   }
 
@@ -205,7 +238,10 @@ class WindowMeter {
         clock_(clock),
         window_writes_(window_writes),
         fixed_writes_(fixed_writes),
-        fixed_(fixed_writes != 0) {}
+        fixed_(fixed_writes != 0) {
+    // Its windows follow each other from the first post to the last: no room is made in between.
+    if (fixed_) make_room(fixed_writes / window_writes + 1 + SendQueue::kPollBatch);
+  }
   // Makes `count` more windows. False when the queue failed.
   bool batch(std::uint64_t count) {
     taken_ += count;
@@ -249,9 +285,12 @@ class WindowMeter {
     return stream_.top_up();
   }
 
-  // Outside the timed part: closing a window allocates nothing.
+  // Closing a window allocates nothing; the one that is open where room must be made is nobody's.
   void make_room(std::uint64_t count) {
-    if (all_.capacity() < count) all_.reserve(std::max(count, 2 * all_.capacity()));
+    if (all_.capacity() >= count) return;
+    RG_CHECK(!fixed_ || !running_);
+    all_.reserve(std::max(count, 2 * all_.capacity()));
+    running_ = false;
   }
 
   // Windows that one poll closed share its writes and its time: nothing tells them apart.

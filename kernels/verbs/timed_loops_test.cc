@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/core/sampler.h"
 #include "kernels/fakes/null_queue.h"
 #include "kernels/verbs/ping_pong.h"
 #include "kernels/verbs/stream.h"
@@ -153,17 +154,78 @@ TEST_F(TimedLoops, AllocateNothing) {
   EXPECT_GT(loops.stamps().back(), loops.stamps().front());
 }
 
+// With the sampler that asks for the batches, as a kernel has it: from the first post on.
+struct FixedRun {
+  static constexpr std::uint64_t kWrites = 64'000;
+  fake::NullQueue null;
+  Quick quick{null};
+  Stream stream{quick.queue,
+                test_clock(),
+                kOneRequest,
+                {.depth = 128, .signal_every = 32, .writes = kWrites},
+                {}};
+  WindowMeter meter{stream, test_clock(), 32, kWrites};
+  // What the counter said as the first batch began and as the last one ended.
+  std::uint64_t before = 0;
+  std::uint64_t after = 0;
+
+  bool run_meter_alone() {
+    for (std::uint64_t done = 0; done < kWrites / 32; done += kWindows)
+      if (!meter.batch(kWindows)) return false;
+    return null.posts() == kWrites;
+  }
+  bool run() {
+    Sampler sampler(test_clock(), {.fixed_samples = kWrites / 32, .warm_up = false, .batch = 10});
+    const auto batch = [this](std::uint64_t count, std::vector<double>& out) -> Status {
+      if (null.posts() == 0) before = g_allocations;
+      if (!meter.batch(count)) return fail(Code::kInternal, "the queue failed");
+      for (const Window& window : meter.last(count))
+        out.push_back(static_cast<double>(window.ticks));
+      after = g_allocations;
+      return {};
+    };
+    const auto sampled = sampler.run(batch);
+    return sampled && sampled->samples.size() == kWrites / 32;
+  }
+};
+
+TEST_F(TimedLoops, AllocateNothingFromTheFirstPostOfAFixedNumberToTheLast) {
+  FixedRun fixed;
+  EXPECT_TRUE(fixed.run());
+  EXPECT_EQ(fixed.null.posts(), FixedRun::kWrites);
+  EXPECT_EQ(fixed.after, fixed.before);
+}
+
+TEST_F(TimedLoops, AnOpenWindowIsGivenUpWhereRoomMustBeMade) {
+  fake::NullQueue null;
+  Quick quick(null);
+  Stream stream(quick.queue, test_clock(), kOneRequest, {.depth = 128, .signal_every = 32}, {});
+  WindowMeter meter(stream, test_clock(), 64, 0);
+  ASSERT_TRUE(meter.batch(1));
+  for (int i = 0; i < 100; ++i) {
+    const std::uint64_t allocations = g_allocations;
+    const std::uint64_t posts = null.posts();
+    ASSERT_TRUE(meter.batch(1));
+    if (g_allocations == allocations) continue;
+    // The posts up to the completion that begins the next window are in none.
+    EXPECT_GT(null.posts() - posts, meter.last(1).front().writes);
+    return;
+  }
+  ADD_FAILURE() << "no batch needed room";
+}
+
 TEST_F(TimedLoops, CallTheSystemNeverWhereTheTscIsTheClock) {
   if (std::string_view(test_clock().source()) != "tsc")
     GTEST_SKIP() << test_clock().fallback_reason();
   Loops balls;  // each loop has a queue to itself, as in a kernel
   Loops windows;
+  FixedRun fixed;
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     enter_jail();
-    const bool well =
-        balls.play() && balls.complete() && windows.cut_windows() && windows.count_slots();
+    const bool well = balls.play() && balls.complete() && windows.cut_windows() &&
+                      windows.count_slots() && fixed.run_meter_alone();
     syscall(SYS_exit, well ? 0 : 1);
   }
   int status = 0;

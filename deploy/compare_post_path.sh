@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Instructions that a message costs on the post path, ours and perftest's: writes in the virtual fabric, each program
+# under callgrind in a guest, counted from the first completion to the last, without polling the completion queue and
+# what that calls (kernels/fakes/counted_verbs.cc says how). Exit 0: ours is at most perftest's; 1: it is not; 4: no
+# figure; 5: waived (no perftest, no valgrind). A few minutes: callgrind runs in an emulated guest.
+#   deploy/compare_post_path.sh [--bin DIR] [--messages N]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bin=${RAILGAUGE_BUILD_DIR:-build/ci}/bin messages=1000
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --bin) bin=${2:?} ;;
+    --messages) messages=${2:?} ;;
+    *) echo "compare_post_path.sh: unknown option $1; allowed: --bin DIR, --messages N" >&2; exit 2 ;;
+  esac
+  shift 2
+done
+for tool in ib_write_bw:perftest valgrind:valgrind; do
+  command -v "${tool%%:*}" >/dev/null || { echo "waived: ${tool##*:} is not installed (Debian package ${tool##*:})"; exit 5; }
+done
+bin=$(realpath "$bin")
+library=$(realpath -m "$bin/../lib/libibverbs-counted.so")
+[ -e "$library" ] || { echo "waived: $library is not there: valgrind's headers were missing at build time"; exit 5; }
+readonly kDepth=128 kSignalEvery=100
+((messages % kSignalEvery == 0 && messages > 2 * kDepth)) ||
+  { echo "compare_post_path.sh: --messages $messages: whole hundreds from 300" >&2; exit 2; }
+fabric=(deploy/vfabric/vfabric --dir "${TMPDIR:-/tmp}/railgauge-post-path.$$")
+logs=$(mktemp -d)
+finish() { rm -rf "$logs"; "${fabric[@]}" down >/dev/null 2>&1 || true; }
+trap finish EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+"${fabric[@]}" up -n 2 --memory 1024 --share "$(pwd)" >&2
+
+runner=$bin/railgauge-runner
+shared=/run/vfabric/shared
+port=20000  # another one each time: a server that was left alone must not be in the way
+# One side's program: node size program.
+command_of() {
+  local common="-d rxe0 -s $2 -n $messages -t $kDepth -Q $kSignalEvery -p $port -F"
+  case $3 in
+    ours) echo "$runner ib_write_bw $common --set stall_timeout=60s" ;;
+    theirs) echo "ib_write_bw $common -x $("${fabric[@]}" exec "$1" cat /run/vfabric/gid_index)" ;;
+  esac
+}
+# `counted` is set to the instructions of one message: size program.
+count() {
+  local client server waiting
+  port=$((port + 1))
+  server=$(command_of n2 "$1" "$2")
+  client=$(command_of n1 "$1" "$2")
+  "${fabric[@]}" exec n2 sh -c "exec timeout 250 $server" >"$logs/server" 2>&1 &
+  waiting=$!
+  sleep 2
+  # What was posted before the first completion is not counted: a full queue.
+  counted=$("${fabric[@]}" exec n1 sh -c "rm -f $shared/callgrind.*
+    COUNTED_VERBS_COMPLETIONS=$((messages / kSignalEvery)) RAILGAUGE_LIBIBVERBS=$library LD_PRELOAD=$library \
+    timeout 240 valgrind --tool=callgrind --collect-atstart=no --callgrind-out-file=$shared/callgrind.%p $client 192.0.2.2 >&2
+    cat $shared/callgrind.*" 2>"$logs/client" |
+    awk -v messages=$((messages - kDepth)) '/^totals:/ { sum += $2 } END { if (sum) printf "%.1f", sum / messages }')
+  [ -n "$counted" ] && wait $waiting && return
+  echo "compare_post_path.sh: $2, $1 B: no figure" >&2
+  tail -n 5 "$logs"/* >&2
+  exit 4
+}
+
+echo "instructions per message of the post path; $messages writes, depth $kDepth, a completion every $kSignalEvery"
+printf '%8s %10s %10s %8s\n' bytes ours perftest ratio
+worst=0
+for size in 64 65536; do
+  count $size ours; ours=$counted
+  count $size theirs; theirs=$counted
+  ratio=$(awk -v a="$ours" -v b="$theirs" 'BEGIN { printf "%.3f", a / b }')
+  printf '%8s %10s %10s %8s\n' $size "$ours" "$theirs" "$ratio"
+  awk -v a="$ours" -v b="$theirs" 'BEGIN { exit a > b }' || worst=1
+done
+if [ $worst = 0 ]; then echo "passed: ours is at most perftest's"; else echo "FAILED: ours is more than perftest's"; fi
+exit $worst

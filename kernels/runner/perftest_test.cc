@@ -1,0 +1,208 @@
+// perftest's command lines: what they mean for our kernels, what is refused and how, and the table.
+#include <array>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernels/catalog.h"
+#include "kernels/runner/perftest_command.h"
+#include "kernels/runner/perftest_rows.h"
+#include "kernels/runner/perftest_table.h"
+
+namespace railgauge {
+namespace {
+
+using Parameters = std::map<std::string, std::string>;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsSupersetOf;
+using testing::Pair;
+using Words = std::vector<std::string>;
+
+Result<PerftestCall> read(const char* program, const Words& words) {
+  return read_perftest_call(*find_perftest_program(program), words, find_kernel);
+}
+PerftestCall call(const char* program, const Words& words) {
+  auto out = read(program, words);
+  EXPECT_TRUE(out) << out.error().message;
+  return out.value_or(PerftestCall{});
+}
+std::string refusal(const char* program, const Words& words) {
+  const auto out = read(program, words);
+  if (out) return "accepted";
+  EXPECT_EQ(out.error().code, Code::kInvalidArgument);
+  EXPECT_EQ(out.error().message.find('\n'), std::string::npos);
+  return out.error().message;
+}
+
+TEST(PerftestOptions, AClientHasTheToolsDefaultsUnderWhatItSays) {
+  const PerftestCall said = call(
+      "ib_write_bw", {"-d", "mlx5_0", "-i", "2", "-x3", "--size=4K", "-t", "64", "-q", "4",
+                      "--iters", "1000", "-m", "4096", "-S", "5", "--tclass=106", "-F", "node2"});
+  EXPECT_EQ(said.kernel, "verbs.write_bw");
+  EXPECT_EQ(said.endpoint, "mlx5_0:2");
+  EXPECT_EQ(said.host, "node2");
+  EXPECT_EQ(said.port, kPerftestPort);
+  EXPECT_EQ(said.parameters, (Parameters{{"gid_index", "3"},
+                                         {"sizes", "4KiB"},
+                                         {"depth", "64"},
+                                         {"signal_every", "64"},
+                                         {"qps", "4"},
+                                         {"iterations", "1000"},
+                                         {"mtu", "4096"},
+                                         {"service_level", "5"},
+                                         {"traffic_class", "106"},
+                                         {"inline_bytes", "0"},
+                                         {"relaxed_ordering", "true"}}));
+}
+
+TEST(PerftestOptions, AServerSaysNoMoreThanItWasTold) {
+  const PerftestCall said = call("ib_send_lat", {"-d", "rxe0", "-p", "20000", "-I", "0"});
+  EXPECT_FALSE(said.host);
+  EXPECT_EQ(said.port, 20000);
+  EXPECT_EQ(said.endpoint, "rxe0:1");
+  EXPECT_EQ(said.parameters, (Parameters{{"inline_bytes", "0"}}));
+}
+
+TEST(PerftestOptions, EachMeansAParameter) {
+  EXPECT_THAT(
+      call("ib_send_bw", {"-c", "UD", "-r", "256", "--use-srq", "-e", "-l8", "-s", "1024", "-Q",
+                          "16", "-u", "18", "--pkey_index", "1", "h"})
+          .parameters,
+      IsSupersetOf({Pair("transport", "UD"), Pair("receive_depth", "256"), Pair("srq", "true"),
+                    Pair("poll", "events"), Pair("post_list", "8"), Pair("signal_every", "16"),
+                    Pair("qp_timeout", "18"), Pair("pkey_index", "1")}));
+  EXPECT_THAT(call("ib_write_bw", {"-ab", "-D", "5", "--disable_pcie_relaxed", "h"}).parameters,
+              IsSupersetOf({Pair("sizes", "2:8MiB"), Pair("direction", "both"),
+                            Pair("duration", "5s"), Pair("relaxed_ordering", "false")}));
+  EXPECT_THAT(call("ib_atomic_lat", {"-A", "CMP_AND_SWAP", "h"}).parameters,
+              Contains(Pair("operation", "compare_swap")));
+  EXPECT_THAT(call("ib_read_lat", {"-D", "3", "h"}).parameters,
+              IsSupersetOf({Pair("iterations", "0"), Pair("time_cap", "3s")}));
+  EXPECT_THAT(call("ib_send_bw", {"-a", "-c", "UD", "-m", "2048", "h"}).parameters,
+              Contains(Pair("sizes", "2:2KiB")));
+  EXPECT_EQ(call("ib_write_lat", {"--write_with_imm", "h"}).kernel, "verbs.write_imm_lat");
+  EXPECT_TRUE(call("ib_write_bw", {"--report_gbits"}).gigabits);
+  EXPECT_EQ(call("ib_write_bw", {"--out_json", "--out_json_file=x.json"}).file, "x.json");
+  EXPECT_EQ(call("ib_write_bw", {"--out_json_file=x.json", "--out_json"}).file, "x.json");
+  EXPECT_THAT(call("ib_write_bw", {"--set", "verify=false", "h"}).parameters,
+              Contains(Pair("verify", "false")));
+}
+
+TEST(PerftestOptions, WordsMayBeCutAndTheHostMayStandAnywhere) {
+  const PerftestCall said = call("ib_write_bw", {"node2", "--iter=7", "-F"});
+  EXPECT_EQ(said.host, "node2");
+  EXPECT_EQ(said.parameters.at("iterations"), "7");
+}
+
+TEST(PerftestOptions, ACountBesideBothDirectionsIsSaidToHaveNoEffect) {
+  const PerftestCall said = call("ib_read_bw", {"-b", "-n", "100", "h"});
+  EXPECT_FALSE(said.parameters.contains("iterations"));
+  EXPECT_THAT(said.infos, ElementsAre(HasSubstr("-n changes nothing beside -b")));
+}
+
+TEST(PerftestOptions, WhatIsNotHonouredIsOneLineThatNamesIt) {
+  const std::vector<std::tuple<const char*, Words, const char*>> kWrong{
+      {"ib_write_lat", {"-q", "2"}, "-q: verbs.write_lat has no such choice: latency has one"},
+      {"ib_write_lat", {"-e"}, "-e: verbs.write_lat has no such choice: a write is waited for"},
+      {"ib_read_bw", {"-I", "8"}, "-I: verbs.read_bw has no such choice: what is fetched"},
+      {"ib_write_bw", {"--use-srq"}, "--use-srq: verbs.write_bw has no such choice: only sends"},
+      {"ib_atomic_bw", {"-s", "8"}, "-s: verbs.atomic_bw has no such choice: atomics have 8"},
+      {"ib_write_bw", {"--run_infinitely"}, "--run_infinitely: a run has an end"},
+      {"ib_write_bw", {"-c", "XRC"}, "-c: \"XRC\": RC, UC and UD are measured here"},
+      {"ib_write_bw", {"-c", "UD"}, "-c: \"UD\" is not RC or UC"},
+      {"ib_write_bw", {"--tx-dept", "x"}, "--tx-depth: \"x\""},
+      {"ib_write_bw", {"-t", "0"}, "-t: 0 is out of range; 1 to 16384 are allowed"},
+      {"ib_write_bw",
+       {"--qps=3"},
+       "option \"--qps\" is not known here; --help names what is; did you mean \"--qp\"?"},
+      {"ib_write_bw", {"-dZ", "-Z"}, "option \"-Z\" is not known here"},
+      {"ib_write_bw", {"-n"}, "-n needs a value"},
+      {"ib_write_bw", {"-D", "3", "-n", "4"}, "-D and -n exclude each other"},
+      {"ib_write_bw", {"-D", "1.5"}, "-D: \"1.5\" is no whole number of seconds"},
+      {"ib_write_bw", {"-p", "70000"}, "-p: \"70000\" is no port"},
+      {"ib_write_bw", {"-i", "1"}, "-i: names a port of a device"},
+      {"ib_write_bw", {"a", "b"}, "only one host"},
+      {"ib_send_bw", {"-a", "-c", "UD"}, "-a: datagrams end at the MTU"},
+      {"ib_read_bw", {"--write_with_imm"}, "--write_with_imm: ib_read_bw writes nothing"},
+      {"ib_write_bw", {"-L", "3"}, "-L: \"3\": the hop limit is 64 here"},
+      {"ib_write_bw", {"--set", "dept=3"}, "parameter \"dept\" is unknown"},
+  };
+  for (const auto& [program, words, said] : kWrong)
+    EXPECT_THAT(refusal(program, words), HasSubstr(said));
+}
+
+// Rows without an own word or letter, or that two rows claim, would be read as another option.
+TEST(PerftestRows, NameEachOptionOnceAndSayWhatToDoInstead) {
+  std::set<std::string_view> words;
+  std::set<char> letters;
+  for (const PerftestRow& row : perftest_rows()) {
+    EXPECT_TRUE(words.insert(row.word).second) << row.word;
+    EXPECT_TRUE(row.letter == 0 || letters.insert(row.letter).second) << row.letter;
+    EXPECT_TRUE(!is_refused(row) || !row.why.empty()) << row.word;
+  }
+}
+
+TEST(PerftestInvocation, ComesFromTheFirstArgumentOrTheProgramsOwnName) {
+  std::string own = "/usr/bin/ib_read_lat";
+  std::string runner = "railgauge-runner";
+  std::string program = "ib_send_bw";
+  std::string flag = "-a";
+  const std::array<char*, 2> linked{own.data(), flag.data()};
+  EXPECT_EQ(perftest_invocation(linked).program->kernel, "verbs.read_lat");
+  EXPECT_THAT(perftest_invocation(linked).arguments, ElementsAre("-a"));
+  const std::array<char*, 3> named{runner.data(), program.data(), flag.data()};
+  EXPECT_EQ(perftest_invocation(named).program->kernel, "verbs.send_bw");
+  EXPECT_THAT(perftest_invocation(named).arguments, ElementsAre("-a"));
+  const std::array<char*, 2> neither{runner.data(), flag.data()};
+  EXPECT_EQ(perftest_invocation(neither).program, nullptr);
+}
+
+Point point_of(const char* metric, double bytes, double value) {
+  Point point;
+  point.set_metric(metric);
+  point.set_meaning("unidirectional");
+  point.set_larger_is_better(point.metric() != "latency_ns");
+  point.set_message_bytes(bytes);
+  for (const auto set : {&Point::set_median, &Point::set_mean, &Point::set_min, &Point::set_max})
+    (point.*set)(value);
+  point.set_sample_count(50);
+  return point;
+}
+
+TEST(PerftestTable, HasBandwidthInTheToolsUnits) {
+  RunnerReport report;
+  report.set_outcome("passed");
+  report.set_kernel("verbs.write_bw");
+  (*report.mutable_started()->mutable_parameters())["iterations"] = "5000";
+  *report.add_points() = point_of("bandwidth_bytes_per_second", 65536, 12.5e9);
+  *report.add_points() = point_of("message_rate_per_second", 65536, 190734.86);
+  EXPECT_EQ(perftest_table(report, {}, false),
+            "verbs.write_bw\n"
+            "\nbandwidth in MiB/s (2^20 bytes); median, interval and best are of windows\n"
+            "bytes  messages   average    median  95 % interval      best    Mmsg/s\n"
+            "65536      5000  11920.93  11920.93              -  11920.93  0.190735\n");
+  EXPECT_THAT(perftest_table(report, {}, true), HasSubstr("65536      5000   100.00"));
+  (*report.mutable_started()->mutable_parameters())["iterations"] = "0";
+  report.mutable_points(0)->set_measure_ns(1e9);
+  EXPECT_THAT(perftest_table(report, {}, true), HasSubstr("65536    190735   100.00"));
+}
+
+TEST(PerftestTable, HasLatencyInMicrosecondsAndNoPercentileWithoutEnoughSamples) {
+  RunnerReport report;
+  report.set_outcome("passed");
+  report.set_kernel("verbs.read_lat");
+  Point point = point_of("latency_ns", 2, 1234);
+  point.set_meaning("rtt");
+  point.set_stddev(5);
+  *report.add_points() = point;
+  EXPECT_EQ(perftest_table(report, {}, false),
+            "verbs.read_lat\n"
+            "\nlatency in us, a full round trip; every sample counts\n"
+            "bytes  messages   min   max  median  95 % interval  average  stddev  p99  p99.9\n"
+            "    2        50  1.23  1.23    1.23              -     1.23    0.01    -      -\n");
+}
+
+}  // namespace
+}  // namespace railgauge
