@@ -21,6 +21,8 @@ extern const KernelRow kCudaHostLatency;
 extern const KernelRow kCudaLocalCopyBw;
 extern const KernelRow kCudaPeerCopyBw;
 extern const KernelRow kCudaPeerLatency;
+extern const KernelRow kNetTcpBw;
+extern const KernelRow kNetTcpLat;
 extern const KernelRow kVerbsAtomicBw;
 extern const KernelRow kVerbsAtomicLat;
 extern const KernelRow kVerbsReadBw;
@@ -34,11 +36,12 @@ extern const KernelRow kVerbsWriteLat;
 
 std::span<const KernelRow> catalog() {
   static const std::array kRows{
-      kBarCrossover,   kBarMapCost,      kBarPingPong,     kBarReadBw,        kBarReadLat,
-      kBarSanity,      kBarWriteBw,      kBarWriteLat,     kCudaCopyLatency,  kCudaFanCopyBw,
-      kCudaHostCopyBw, kCudaHostLatency, kCudaLocalCopyBw, kCudaPeerCopyBw,   kCudaPeerLatency,
-      kVerbsAtomicBw,  kVerbsAtomicLat,  kVerbsReadBw,     kVerbsReadLat,     kVerbsSendBw,
-      kVerbsSendLat,   kVerbsWriteBw,    kVerbsWriteImmBw, kVerbsWriteImmLat, kVerbsWriteLat};
+      kBarCrossover,     kBarMapCost,      kBarPingPong,     kBarReadBw,       kBarReadLat,
+      kBarSanity,        kBarWriteBw,      kBarWriteLat,     kCudaCopyLatency, kCudaFanCopyBw,
+      kCudaHostCopyBw,   kCudaHostLatency, kCudaLocalCopyBw, kCudaPeerCopyBw,  kCudaPeerLatency,
+      kNetTcpBw,         kNetTcpLat,       kVerbsAtomicBw,   kVerbsAtomicLat,  kVerbsReadBw,
+      kVerbsReadLat,     kVerbsSendBw,     kVerbsSendLat,    kVerbsWriteBw,    kVerbsWriteImmBw,
+      kVerbsWriteImmLat, kVerbsWriteLat};
   return kRows;
 }
 

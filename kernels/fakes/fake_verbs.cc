@@ -26,6 +26,12 @@ struct FakeContext {
   verbs_context extended{};
 };
 
+void place_in_sysfs(ibv_device& device, std::string_view folder) {
+  const std::string path = std::string(folder) + "/" + device.name;
+  std::memset(device.ibdev_path, 0, sizeof device.ibdev_path);
+  path.copy(device.ibdev_path, sizeof device.ibdev_path - 1);
+}
+
 std::array<ibv_device, 2>& devices() {
   static std::array<ibv_device, 2> list = [] {
     std::array<ibv_device, 2> made{};
@@ -36,8 +42,7 @@ std::array<ibv_device, 2>& devices() {
       name.copy(made[i].name, sizeof made[i].name - 1);
       name.copy(made[i].dev_name, sizeof made[i].dev_name - 1);
       // No such folder: what is read from sysfs about a fake is absent.
-      const std::string path = "/sys/class/infiniband/" + name;
-      path.copy(made[i].ibdev_path, sizeof made[i].ibdev_path - 1);
+      place_in_sysfs(made[i], "/sys/class/infiniband");
     }
     return made;
   }();
@@ -91,6 +96,12 @@ bool may_pin(std::size_t length) {
 }
 
 }  // namespace
+
+void set_sysfs_folder(std::string_view folder) {
+  for (ibv_device& device : devices())
+    place_in_sysfs(device, folder.empty() ? "/sys/class/infiniband" : folder);
+}
+
 }  // namespace railgauge::fake
 
 using railgauge::fake::fails_now;

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 namespace railgauge::fake {
 
@@ -53,6 +54,10 @@ struct VerbsControl {
   // Back to what RAILGAUGE_FAKE_VERBS says; live handles stay.
   void reset();
 };
+
+// The folder that stands for /sys/class/infiniband, or "" for none: what the kernel shows of
+// fakeN's port is then read below `folder`/fakeN/ports/1. Before the device is opened.
+void set_sysfs_folder(std::string_view folder);
 
 // The loaded library's own, one for the process.
 VerbsControl& verbs_control();

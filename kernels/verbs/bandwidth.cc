@@ -8,8 +8,10 @@
 #include <fmt/format.h>
 
 #include "kernels/core/clock.h"
+#include "kernels/core/cpu_time.h"
 #include "kernels/core/sampler.h"
 #include "kernels/core/units.h"
+#include "kernels/verbs/account.h"
 #include "kernels/verbs/agreement.h"
 #include "kernels/verbs/areas.h"
 #include "kernels/verbs/bandwidth_points.h"
@@ -19,6 +21,7 @@
 #include "kernels/verbs/message_sink.h"
 #include "kernels/verbs/report.h"
 #include "kernels/verbs/stream.h"
+#include "kernels/verbs/stream_form.h"
 #include "kernels/verbs/time_slots.h"
 
 namespace railgauge::verbs {
@@ -29,9 +32,7 @@ constexpr std::uint64_t kProbeGroups = 8;  // completions that size the window, 
 constexpr std::uint64_t kMaxWindowWrites = 1U << 24U;
 constexpr std::uint64_t kMaxGroupBytes = 8U << 20U;
 constexpr std::uint64_t kWindowsInBatch = 10;
-constexpr double kLeadNs = 50e6;      // the stream runs this long before its slots begin
-constexpr double kBothNs = 1e9;       // the common interval where no duration is given
-constexpr double kMaxBothNs = 100e9;  // its slots travel through the group in one message
+constexpr double kLeadNs = 50e6;  // the stream runs this long before its slots begin
 
 class Bandwidth final : public Kernel {
  public:
@@ -43,10 +44,10 @@ class Bandwidth final : public Kernel {
     const Operation& does = operation_of(options.verb);
     sizes_ =
         does.is_atomic() ? std::vector{std::uint64_t{kAtomicBytes}} : params.bytes_list("sizes");
-    both_ = params.text("direction") == "both";
-    duration_ns_ = params.duration_ns("duration");
-    RG_TRY_OK(read_plan(params));
-    if (both_ && duration_ns_ == 0) duration_ns_ = kBothNs;
+    const StreamForm form = RG_TRY(stream_form(params));
+    plan_ = form.plan;
+    both_ = form.both;
+    duration_ns_ = form.duration_ns;
     options_ = RG_TRY(sampler_options(params));
     options_.batch = kWindowsInBatch;
     options.lanes = static_cast<std::uint32_t>(params.integer("qps"));
@@ -68,14 +69,18 @@ class Bandwidth final : public Kernel {
     RG_TRY_OK(link_->connect(context, group));
     if (control_) RG_TRY_OK(control_->connect(context, *link_, group));
     link_->report_facts(context.reporter);
+    book_.set_port(link_->device());
+    book_.report_fact(context.reporter);
     return {};
   }
 
   Status measure(Context& context, Group& group) override {
     link_->waiting().set_limits(tick_clock(context), context.deadline_monotonic_ns,
                                 context.params.duration_ns("stall_timeout"));
-    for (std::size_t i = 0; i < sizes_.size(); ++i) RG_TRY_OK(measure_size(context, group, i));
-    return {};
+    Status here;
+    for (std::size_t i = 0; i < sizes_.size() && here; ++i) here = measure_size(context, group, i);
+    note_troubles(book_, link_->device(), here, context.reporter);
+    return here;
   }
 
  private:
@@ -87,7 +92,6 @@ class Bandwidth final : public Kernel {
     double uncertainty_ns = 0;
   };
 
-  Status read_plan(const Params& params);
   [[nodiscard]] Stream::Plan plan_of(std::size_t size_index) const;
   [[nodiscard]] std::vector<Request> requests(std::size_t size_index) const;
   [[nodiscard]] Stream::Aim aim_of(const Layout& layout) const;
@@ -102,7 +106,10 @@ class Bandwidth final : public Kernel {
   Status verify(const Layout& layout, std::size_t size_index,
                 const std::vector<PeerStatus>& told) const;
   Status report(Context& context, std::size_t size_index, Outcome& outcome,
-                const std::vector<PeerStatus>& told) const;
+                const std::vector<PeerStatus>& told, const std::vector<PeerStatus>& closed) const;
+  // CPU and port counters of both ends.
+  void add_accounts(std::size_t size_index, const std::vector<PeerStatus>& closed,
+                    std::map<std::string, std::string>& facts) const;
 
   [[nodiscard]] tl::unexpected<Error> failure() const {
     return tl::unexpected(link_->waiting().failure());
@@ -118,53 +125,9 @@ class Bandwidth final : public Kernel {
   double duration_ns_ = 0;
   std::unique_ptr<Link> link_;
   std::optional<ControlChannel> control_;  // after the link, whose domain it is registered in
+  AccountBook book_;
   std::uint32_t rank_ = 0;
 };
-
-Status Bandwidth::read_plan(const Params& params) {
-  const auto number = [&params](std::string_view name) {
-    return static_cast<std::uint64_t>(params.integer(name));
-  };
-  plan_ = {.depth = number("depth"),
-           .signal_every = number("signal_every"),
-           .post_list = number("post_list"),
-           .writes = number("iterations"),
-           .added_cost = params.number("added_cost_fraction")};
-  if (plan_.signal_every > plan_.depth)
-    return fail(Code::kInvalidArgument,
-                fmt::format("parameter signal_every: {} is above depth, which is {}: the queue "
-                            "would fill before the first completion",
-                            plan_.signal_every, plan_.depth));
-  if (plan_.signal_every + plan_.post_list > plan_.depth + 1)
-    return fail(Code::kInvalidArgument,
-                fmt::format("parameter post_list: {} and signal_every {} need a depth of {} or "
-                            "more, and depth is {}",
-                            plan_.post_list, plan_.signal_every,
-                            plan_.signal_every + plan_.post_list - 1, plan_.depth));
-  const auto without = [&](std::string_view other) {
-    return fail(Code::kInvalidArgument,
-                fmt::format("parameter {}: is not for a stretch of time; leave it out, or leave "
-                            "out {}",
-                            other, both_ ? "direction both" : "duration"));
-  };
-  if (!both_ && duration_ns_ == 0) return {};
-  if (plan_.writes != 0) return without("iterations");
-  if (plan_.added_cost > 0) return without("added_cost_fraction");
-  if (duration_ns_ != 0 && duration_ns_ < kSlotNs)
-    return fail(Code::kInvalidArgument,
-                fmt::format("parameter duration: {} is shorter than a slot, which is 10 ms",
-                            canonical_duration(duration_ns_)));
-  if (!both_) return {};
-  if (duration_ns_ > kMaxBothNs)
-    return fail(Code::kInvalidArgument,
-                fmt::format("parameter duration: {} is above {}, the most for direction both",
-                            canonical_duration(duration_ns_), canonical_duration(kMaxBothNs)));
-  if (params.text("poll") == "events")
-    return fail(Code::kInvalidArgument,
-                "parameter poll: events is not for direction both, where each side has two queues "
-                "to look at; take busy");
-  return {};
-}
 
 // Of one size: a group of huge messages would not complete within the stall limit or the cap.
 Stream::Plan Bandwidth::plan_of(std::size_t size_index) const {
@@ -199,12 +162,16 @@ Status Bandwidth::measure_size(Context& context, Group& group, std::size_t size_
                           {.sends = streams(), .receives = both_ || rank_ == 1}, size_index > 0);
   RG_TRY_OK(agree(group, here, seconds_left(context)));
   Outcome outcome;
+  book_.open();
   here = run_own_part(context, size_index, layout, outcome);
   if (!here && control_) control_->abort();
   const auto told = RG_TRY(agree_on(group, here, outcome.told, seconds_left(context)));
-  if (verified) RG_TRY_OK(agree(group, verify(layout, size_index, told), seconds_left(context)));
+  PeerStatus closing;
+  *closing.add_accounts() = book_.close();
+  const auto closed = RG_TRY(agree_on(group, verified ? verify(layout, size_index, told) : Status{},
+                                      std::move(closing), seconds_left(context)));
   if (rank_ != 0) return {};
-  return report(context, size_index, outcome, told);
+  return report(context, size_index, outcome, told, closed);
 }
 
 // The passive target of writes, reads and atomics sleeps in the group until the initiator has
@@ -214,7 +181,9 @@ Status Bandwidth::run_own_part(Context& context, std::size_t size_index, const L
   const bool takes = link_->operation().takes_receive;
   if (!streams()) {
     if (!takes) return {};
+    book_.begin_work();
     if (!sink_messages(*link_, *control_, tick_clock(context))) return failure();
+    book_.end_work(static_cast<double>(link_->receives().arrived()));
     outcome.told.set_arrived(link_->receives().arrived());
     return {};
   }
@@ -264,6 +233,8 @@ Status Bandwidth::sample(Context& context, std::size_t size_index, Stream& strea
   SamplerOptions options = options_;
   options.fixed_samples = (plan.writes + window_writes - 1) / window_writes;
   Sampler sampler(context.clock, options);
+  const std::uint64_t completed_before = stream.completed();
+  book_.begin_work();
   Sampled sampled = RG_TRY(sampler.run([&](std::uint64_t count,
                                            std::vector<double>& out) -> Status {
     if (!link_->waiting().before_deadline() || !meter.batch(count)) return failure();
@@ -271,6 +242,7 @@ Status Bandwidth::sample(Context& context, std::size_t size_index, Stream& strea
       out.push_back(bytes * static_cast<double>(window.writes) / (clock.to_ns(window.ticks) / 1e9));
     return {};
   }));
+  book_.end_work(static_cast<double>(stream.completed() - completed_before));
   const auto kept = meter.last(sampled.samples.size());
   outcome.measured = measured_by_windows(clock, std::move(sampled), kept, window_writes);
   return {};
@@ -292,7 +264,10 @@ Status Bandwidth::count_slots(Context& context, Stream& stream, Outcome& outcome
                             canonical_duration(duration_ns_)));
   ReceiveQueue* const receives =
       both_ && link_->operation().takes_receive ? &link_->receives() : nullptr;
+  const std::uint64_t completed_before = stream.completed();
+  book_.begin_work();
   if (!count_in(slots, stream, receives, clock)) return failure();
+  book_.end_work(static_cast<double>(stream.completed() - completed_before));
   outcome.uncertainty_ns = begin.uncertainty_ns;
   outcome.told.set_longest_stall_ns(
       static_cast<std::uint64_t>(clock.to_ns(slots.longest_stall_ticks)));
@@ -327,12 +302,27 @@ Status Bandwidth::verify(const Layout& layout, std::size_t size_index,
   return verify_target(*link_, layout, brought);
 }
 
+void Bandwidth::add_accounts(std::size_t size_index, const std::vector<PeerStatus>& closed,
+                             std::map<std::string, std::string>& facts) const {
+  for (std::size_t rank = 0; rank < closed.size(); ++rank) {
+    const std::string prefix = rank == rank_ ? "" : "peer_";
+    for (const Account& account : closed[rank].accounts()) {
+      add_bandwidth_cost({account.cpu_ns(), account.messages()},
+                         static_cast<double>(sizes_[size_index]), prefix, facts);
+      add_troubles(account, prefix, facts);
+    }
+  }
+}
+
 Status Bandwidth::report(Context& context, std::size_t size_index, Outcome& outcome,
-                         const std::vector<PeerStatus>& told) const {
-  PointForm form{.message_bytes = sizes_[size_index],
-                 .meaning = both_ ? "bidirectional_sum" : "unidirectional",
-                 .directions = both_ ? 2U : 1U,
-                 .precision = options_.relative_half_width};
+                         const std::vector<PeerStatus>& told,
+                         const std::vector<PeerStatus>& closed) const {
+  PointForm form{
+      .message_bytes = sizes_[size_index],
+      .meaning = both_ ? "bidirectional_sum" : "unidirectional",
+      .directions = both_ ? 2U : 1U,
+      .line_rate_waiver = line_rate_waiver(link_->device(), link_->mine(), link_->peer()),
+      .precision = options_.relative_half_width};
   if (duration_ns_ > 0) {
     std::vector<std::vector<std::uint32_t>> counts{outcome.slots.counts};
     std::uint64_t stall_ns = told[0].longest_stall_ns();
@@ -354,6 +344,7 @@ Status Bandwidth::report(Context& context, std::size_t size_index, Outcome& outc
   }
   auto& facts = outcome.measured->facts;
   facts["signal_every"] = std::to_string(plan_of(size_index).signal_every);
+  add_accounts(size_index, closed, facts);
   if (link_->operation().takes_receive && !link_->is_reliable()) {
     const std::uint64_t sent = told[0].posted() + told[1].posted();
     const std::uint64_t arrived = told[0].arrived() + told[1].arrived();

@@ -37,13 +37,15 @@ Measured measured_by_slots(std::span<const std::vector<std::uint32_t>> counts,
                            const SlotForm& form);
 
 // Bandwidth and message rate. `delivered` is the share of the messages that arrived; what got lost
-// is no bandwidth. kDataLoss above the line rate, in each of `directions`.
+// is no bandwidth. kDataLoss above the line rate, in each of `directions`; the fact line_rate_check
+// says whether it was looked at.
 struct PointForm {
   std::uint64_t message_bytes = 0;
   std::string meaning;
   double delivered = 1;
   unsigned directions = 1;
-  double precision = 0.01;  // for `converged`, where the sampler has no say
+  std::string line_rate_waiver;  // why the line rate is no bound; empty where it is
+  double precision = 0.01;       // for `converged`, where the sampler has no say
 };
 Result<std::vector<Point>> make_points(const Context& context, const Device& device,
                                        Measured measured, const PointForm& form);

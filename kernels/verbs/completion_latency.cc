@@ -10,6 +10,7 @@
 
 #include "kernels/core/clock.h"
 #include "kernels/core/sampler.h"
+#include "kernels/verbs/account.h"
 #include "kernels/verbs/agreement.h"
 #include "kernels/verbs/areas.h"
 #include "kernels/verbs/latency.h"
@@ -43,14 +44,18 @@ class CompletionLatency final : public Kernel {
     rank_ = group.rank();
     RG_TRY_OK(link_->connect(context, group));
     link_->report_facts(context.reporter);
+    book_.set_port(link_->device());
+    book_.report_fact(context.reporter);
     return {};
   }
 
   Status measure(Context& context, Group& group) override {
     link_->waiting().set_limits(tick_clock(context), context.deadline_monotonic_ns,
                                 context.params.duration_ns("stall_timeout"));
-    for (std::size_t i = 0; i < sizes_.size(); ++i) RG_TRY_OK(measure_size(context, group, i));
-    return {};
+    Status here;
+    for (std::size_t i = 0; i < sizes_.size() && here; ++i) here = measure_size(context, group, i);
+    note_troubles(book_, link_->device(), here, context.reporter);
+    return here;
   }
 
  private:
@@ -59,6 +64,7 @@ class CompletionLatency final : public Kernel {
     const Layout layout = single_layout(*link_, sizes_[size_index]);
     set_up_areas(*link_, layout, size_index, rank_);
     RG_TRY_OK(agree(group, {}, seconds_left(context)));
+    book_.open();
     std::optional<Point> point;
     PeerStatus told;
     Status here;
@@ -70,10 +76,15 @@ class CompletionLatency final : public Kernel {
         here = tl::unexpected(measured.error());
     }
     const auto all = RG_TRY(agree_on(group, here, told, seconds_left(context)));
-    if (verified)
-      RG_TRY_OK(agree(group, verify(layout, size_index, all[0].posted()), seconds_left(context)));
+    PeerStatus closing;
+    *closing.add_accounts() = book_.close();
+    const auto closed =
+        RG_TRY(agree_on(group, verified ? verify(layout, size_index, all[0].posted()) : Status{},
+                        std::move(closing), seconds_left(context)));
     if (!point) return {};
     point->set_verified(verified);
+    add_latency_account(closed[0].accounts(0), "", *point->mutable_facts());
+    add_latency_account(closed[1].accounts(0), "peer_", *point->mutable_facts());
     context.reporter.point(std::move(*point));
     return {};
   }
@@ -87,6 +98,7 @@ class CompletionLatency final : public Kernel {
     Waiting& waiting = link_->waiting();
     std::uint64_t posted = 0;
     Sampler sampler(context.clock, options_);
+    book_.begin_work();
     const Sampled sampled =
         RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) -> Status {
           RG_CHECK(count < stamps_.size());
@@ -98,6 +110,7 @@ class CompletionLatency final : public Kernel {
             out.push_back(clock.to_ns(stamps_[i + 1] - stamps_[i]));
           return {};
         }));
+    book_.end_work(static_cast<double>(posted));
     told.set_posted(posted);
     told.set_slots_written(1);
     Point point = make_verbs_point({.metric = "latency_ns", .meaning = "completion", .unit = "ns"},
@@ -130,6 +143,7 @@ class CompletionLatency final : public Kernel {
   SamplerOptions options_;
   std::vector<std::uint64_t> stamps_;
   std::unique_ptr<Link> link_;
+  AccountBook book_;
   std::uint32_t rank_ = 0;
 };
 

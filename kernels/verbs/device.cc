@@ -136,11 +136,12 @@ Result<Device> Device::open(const std::string& endpoint) {
   return fail(Code::kFailedPrecondition, fmt::format("{}", fmt::join(refusals, "; ")));
 }
 
+std::string Device::sysfs_port() const { return fmt::format("{}/ports/{}", sysfs_, port_); }
+
 Result<GidEntry> Device::gid(std::int64_t index) const {
-  const std::string sysfs_port = fmt::format("{}/ports/{}", sysfs_, port_);
   auto chosen = [&]() -> Result<GidEntry> {
     const std::vector<GidEntry> entries =
-        RG_TRY(read_gids(context(), port_, port_attributes_.gid_tbl_len, sysfs_port));
+        RG_TRY(read_gids(context(), port_, port_attributes_.gid_tbl_len, sysfs_port()));
     if (index < 0) return choose_gid(entries);
     return gid_at(entries, static_cast<std::uint32_t>(index));
   }();

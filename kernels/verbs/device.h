@@ -27,6 +27,8 @@ class Device {
   // Whether the port's rate is a limit of hardware: a software device only names one.
   [[nodiscard]] bool rate_is_physical() const;
   [[nodiscard]] bool is_ethernet() const;
+  // Where the kernel shows the port: /sys/class/infiniband/DEV/ports/N.
+  [[nodiscard]] std::string sysfs_port() const;
   // By rule when index is negative.
   [[nodiscard]] Result<GidEntry> gid(std::int64_t index) const;
 

@@ -75,6 +75,7 @@ class Link {
   [[nodiscard]] Waiting& waiting() { return waiting_; }
   [[nodiscard]] const Device& device() const { return device_; }
   [[nodiscard]] PeerAddress& mine() { return mine_; }  // to add to, before connect
+  [[nodiscard]] const PeerAddress& mine() const { return mine_; }
   [[nodiscard]] const PeerAddress& peer() const { return peer_; }
   [[nodiscard]] Introduction introduction(const Params& params, int access) const {
     return {device_, params, addressing_, mine_, peer_, access};

@@ -12,6 +12,7 @@
 
 #include "kernels/core/clock.h"
 #include "kernels/core/sampler.h"
+#include "kernels/verbs/account.h"
 #include "kernels/verbs/agreement.h"
 #include "kernels/verbs/areas.h"
 #include "kernels/verbs/control_channel.h"
@@ -52,6 +53,8 @@ class PingPong final : public Kernel {
     RG_TRY_OK(link_->connect(context, group));
     RG_TRY_OK(control_->connect(context, *link_, group));
     link_->report_facts(context.reporter);
+    book_.set_port(link_->device());
+    book_.report_fact(context.reporter);
     return {};
   }
 
@@ -61,15 +64,33 @@ class PingPong final : public Kernel {
     Status here = give_out_receives();
     RG_TRY_OK(agree(group, here, seconds_left(context)));
     here = rank_ == 0 ? measure_all(context) : serve_all(context);
+    note_troubles(book_, link_->device(), here, context.reporter);
     if (link_->waiting().failed()) control_->abort();
     // The other rank is at most one wait behind.
     const double stall_seconds = context.params.duration_ns("stall_timeout") / 1e9;
-    return agree(group, here, std::min(seconds_left(context), stall_seconds + kTellSeconds));
+    PeerStatus told;
+    told.mutable_accounts()->Assign(accounts_.begin(), accounts_.end());
+    const auto all =
+        agree_on(group, here, told, std::min(seconds_left(context), stall_seconds + kTellSeconds));
+    report(context, all ? (*all)[1 - rank_] : PeerStatus{});
+    if (!all) return tl::unexpected(all.error());
+    return {};
   }
 
  private:
   [[nodiscard]] tl::unexpected<Error> queue_failure() {
     return tl::unexpected(link_->waiting().failure());
+  }
+
+  // The points, with what they cost both ends; what was measured before a failure counts too.
+  void report(const Context& context, const PeerStatus& peer) {
+    for (std::size_t i = 0; i < points_.size(); ++i) {
+      auto& facts = *points_[i].mutable_facts();
+      add_latency_account(accounts_[i], "", facts);
+      if (static_cast<int>(i) < peer.accounts_size())
+        add_latency_account(peer.accounts(static_cast<int>(i)), "peer_", facts);
+      context.reporter.point(std::move(points_[i]));
+    }
   }
 
   // For all sizes: each receive takes the largest message.
@@ -119,11 +140,14 @@ class PingPong final : public Kernel {
   Status measure_size(Context& context, std::size_t size_index) {
     const TickClock& clock = tick_clock(context);
     set_up(size_index);
+    book_.open();
     Volley own = volley(context, size_index);
     Sampler sampler(context.clock, options_);
+    book_.begin_work();
     const Sampled sampled = RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) {
       return batch(clock, own, size_index, count, out);
     }));
+    book_.end_work(static_cast<double>(sampled.warmup_count + sampled.samples.size()));
     const bool verified = context.params.boolean("verify");
     if (verified) RG_TRY_OK(verify(size_index));
     if (peer_found_mismatch_) return {};
@@ -133,7 +157,8 @@ class PingPong final : public Kernel {
     auto& facts = *point.mutable_facts();
     facts["clock_drift_ppm"] = fmt::format("{:.3f}", clock.drift_ppm());
     facts["sent_inline"] = (own.request.flags & IBV_SEND_INLINE) != 0 ? "true" : "false";
-    context.reporter.point(std::move(point));
+    accounts_.push_back(book_.close());
+    points_.push_back(std::move(point));
     return {};
   }
 
@@ -178,19 +203,28 @@ class PingPong final : public Kernel {
     for (;;) {
       ControlWord word;
       if (!control_->receive(word)) return queue_failure();
-      if (word.order == Order::kDone) return {};
+      if (word.order == Order::kDone) {
+        if (current) accounts_.push_back(book_.close());
+        return {};
+      }
       const bool known = word.order == Order::kPingPong || word.order == Order::kVerify;
       if (!known || word.size_index >= sizes_.size())
         return fail(Code::kInternal,
                     link_->device().endpoint() + ": the other side's control word makes no sense");
       if (word.order == Order::kPingPong) {
-        if (current != word.size_index) set_up(word.size_index);
+        if (current != word.size_index) {
+          if (current) accounts_.push_back(book_.close());
+          set_up(word.size_index);
+          book_.open();
+        }
         current = word.size_index;
         Volley own = volley(context, word.size_index);
         if (!control_->send(batch_of(Order::kReady, word.size_index, 0))) return queue_failure();
+        book_.begin_work();
         const bool answered = play(own, [&](const auto& arrival) {
           return answer(link_->sends(), own, arrival, word.count);
         });
+        book_.end_work(word.count);
         if (!answered) return queue_failure();
         continue;
       }
@@ -211,6 +245,9 @@ class PingPong final : public Kernel {
   std::vector<std::uint64_t> stamps_;
   std::unique_ptr<Link> link_;
   std::optional<ControlChannel> control_;  // after the link, whose domain it is registered in
+  AccountBook book_;
+  std::vector<Account> accounts_;  // one a size
+  std::vector<Point> points_;      // one a size, on rank 0
   std::uint32_t rank_ = 0;
   bool peer_found_mismatch_ = false;
 };

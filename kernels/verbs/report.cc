@@ -12,16 +12,33 @@ Point make_verbs_point(const PointNames& names, std::uint64_t message_bytes, con
   return make_point(names, message_bytes, sampled, raw_samples, loaded_verbs().synthetic);
 }
 
-Status check_line_rate(const Device& device, double bytes_per_second) {
+Status check_line_rate(std::string_view endpoint, double rate_bits_per_second,
+                       double bytes_per_second) {
   constexpr double kTolerance = 1.01;  // a window's edges are polls, not packets
-  const double rate_bits = port_rate_bits_per_second(device.port_attributes());
   const double measured_bits = 8 * bytes_per_second;
-  if (!device.rate_is_physical() || rate_bits <= 0 || measured_bits <= kTolerance * rate_bits)
-    return {};
+  if (rate_bits_per_second <= 0 || measured_bits <= kTolerance * rate_bits_per_second) return {};
   return fail(Code::kDataLoss,
               fmt::format("{}: measured {:.1f} Gb/s, above the line rate of {:.1f} Gb/s, so the "
                           "figure cannot be right",
-                          device.endpoint(), measured_bits / 1e9, rate_bits / 1e9));
+                          endpoint, measured_bits / 1e9, rate_bits_per_second / 1e9));
+}
+
+Status check_line_rate(const Device& device, double bytes_per_second) {
+  if (!device.rate_is_physical()) return {};
+  return check_line_rate(device.endpoint(), port_rate_bits_per_second(device.port_attributes()),
+                         bytes_per_second);
+}
+
+std::string line_rate_waiver(const Device& device, const PeerAddress& mine,
+                             const PeerAddress& peer) {
+  if (!device.rate_is_physical())
+    return fmt::format("{} is software, whose rate is only a name", device.driver());
+  const ibv_port_attr& port = device.port_attributes();
+  if (port_rate_bits_per_second(port) <= 0)
+    return fmt::format("speed {} and width {} of the port are not known", port.active_speed,
+                       port.active_width);
+  if (mine.gid() == peer.gid() && mine.lid() == peer.lid()) return "both ends are one port";
+  return "";
 }
 
 }  // namespace railgauge::verbs

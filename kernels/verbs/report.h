@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "kernels/core/clock.h"
 #include "kernels/core/kernel.h"
 #include "kernels/core/sampler.h"
 #include "kernels/core/sampling.h"
 #include "kernels/verbs/device.h"
+#include "kernels/verbs/peer.pb.h"
 
 namespace railgauge::verbs {
 
@@ -17,7 +19,15 @@ Point make_verbs_point(const PointNames& names, std::uint64_t message_bytes, con
                        bool raw_samples);
 
 // More than the wire can carry means that the time or the count is wrong: kDataLoss.
+// Of hardware; a software device only names a rate.
 Status check_line_rate(const Device& device, double bytes_per_second);
+// The same over plain values; 0 is an unknown rate, which bounds nothing.
+Status check_line_rate(std::string_view endpoint, double rate_bits_per_second,
+                       double bytes_per_second);
+// Why the port's rate is no bound between these two, or "" where it is one. Between a port and
+// itself the messages turn round inside the adapter and never see the wire.
+std::string line_rate_waiver(const Device& device, const PeerAddress& mine,
+                             const PeerAddress& peer);
 
 // Waits until the time since `begin_ticks` has grown by `fraction` of itself: the added cost of a
 // test control.

@@ -96,6 +96,7 @@ class Stream {
     for (const Lane& lane : lanes_) all += lane.lap * aim_.slots.count + slot_of(lane);
     return all;
   }
+  [[nodiscard]] std::uint64_t completed() const { return posted() - queue_.in_flight(); }
   // How many of the first slots were used, each at least once.
   [[nodiscard]] std::uint64_t slots_written() const {
     std::uint64_t most = 0;

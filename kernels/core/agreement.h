@@ -1,0 +1,57 @@
+// Ending a step together: every rank learns how it went on the others. For kernels of several
+// ranks, between their timed regions.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/core/clock.h"
+#include "kernels/core/group.h"
+#include "kernels/core/kernel.h"
+#include "kernels/core/result.h"
+
+namespace railgauge {
+
+// Seconds until the task's deadline, at least 0.
+inline double seconds_left(const Context& context) {
+  return std::max(0.0, (context.deadline_monotonic_ns - monotonic_now_ns()) / 1e9);
+}
+
+// A rank that failed waits for the others at most this long: they may be what it lost.
+inline constexpr double kTellSeconds = 5;
+
+// Tells all ranks how it went here, and `told`, a message of the family's own with the fields
+// `code` and `message`; gives what each rank told, in rank order. Well only when it went well
+// everywhere: else this rank's own error, or the first other rank's with its number in front.
+// kAborted, which only says that the other side gave up, yields to the other side's own words.
+template <class Told>
+Result<std::vector<Told>> agree_on(Group& group, const Status& mine, Told told,
+                                   double timeout_seconds) {
+  if (!mine) {
+    told.set_code(static_cast<int>(mine.error().code));
+    told.set_message(mine.error().message);
+  }
+  const double patience = mine ? timeout_seconds : std::min(timeout_seconds, kTellSeconds);
+  const auto all = group.exchange(told.SerializeAsString(), patience);
+  const bool own_words = !mine && mine.error().code != Code::kAborted;
+  if (own_words || (!mine && !all)) return tl::unexpected(mine.error());
+  if (!all) return tl::unexpected(all.error());
+  std::vector<Told> statuses(all->size());
+  for (std::size_t rank = 0; rank < all->size(); ++rank) {
+    Told& theirs = statuses[rank];
+    if (!theirs.ParseFromString((*all)[rank]))
+      return fail(Code::kInternal, fmt::format("rank {}: its status is no status", rank));
+    if (theirs.code() != 0 && static_cast<Code>(theirs.code()) != Code::kAborted)
+      return fail(static_cast<Code>(theirs.code()),
+                  fmt::format("rank {}: {}", rank, theirs.message()));
+  }
+  if (!mine) return tl::unexpected(mine.error());
+  return statuses;
+}
+
+}  // namespace railgauge

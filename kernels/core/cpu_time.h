@@ -1,0 +1,43 @@
+// What a transfer costs in CPU, beside its figure. Counted is the CPU time, user and system, of the
+// threads that do the work; what the kernel does for it in interrupts or in threads of its own is
+// nobody's here.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace railgauge {
+
+// CPU time of the calling thread in ns. A system call: at the ends of a sampling, never in a timed
+// iteration.
+double thread_cpu_ns();
+
+// What some messages cost one end.
+struct CpuCost {
+  double cpu_ns = 0;
+  double messages = 0;  // 0: there is nothing to divide by
+};
+
+// "0.125": significant digits enough for a fact.
+std::string cost_words(double value);
+
+// Facts beside a bandwidth: CPU seconds per 10^9 bytes and per 10^6 messages. `prefix` says whose
+// they are: "" or "peer_".
+template <class Facts>
+void add_bandwidth_cost(const CpuCost& cost, double message_bytes, const std::string& prefix,
+                        Facts& facts) {
+  if (cost.messages <= 0) return;
+  const double seconds_per_message = cost.cpu_ns / 1e9 / cost.messages;
+  facts[prefix + "cpu_seconds_per_gigabyte"] =
+      cost_words(seconds_per_message / message_bytes * 1e9);
+  facts[prefix + "cpu_seconds_per_million_messages"] = cost_words(seconds_per_message * 1e6);
+}
+
+// The fact beside a latency: CPU time per message that this end sent.
+template <class Facts>
+void add_latency_cost(const CpuCost& cost, const std::string& prefix, Facts& facts) {
+  if (cost.messages > 0)
+    facts[prefix + "cpu_ns_per_message"] = cost_words(cost.cpu_ns / cost.messages);
+}
+
+}  // namespace railgauge

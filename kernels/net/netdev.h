@@ -1,0 +1,54 @@
+// Which network interface and address a rank measures with: those of its RDMA port, chosen as the
+// port's GID is, so that TCP and RDMA share a port.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/core/result.h"
+
+namespace railgauge::net {
+
+struct InterfaceAddress {
+  std::string netdev{};
+  std::string text{};  // numeric, without a scope
+  bool is_ipv6 = false;
+  bool is_link_local = false;
+};
+
+// Every address of this host's interfaces that are up, in the kernel's order.
+Result<std::vector<InterfaceAddress>> interface_addresses();
+
+struct Wanted {
+  std::string endpoint{};  // "DEV:PORT", "DEV" or ""
+  std::string netdev{};    // "" leaves it to the endpoint
+  std::string address{};   // "" takes the netdev's
+};
+struct Chosen {
+  std::string device;  // the RDMA device, or "" where none was named
+  std::string port;
+  InterfaceAddress address;
+};
+// The rule: an address that is given; else the given netdev's, or that of the endpoint's port (the
+// first RDMA port with one where the endpoint is empty). Of a netdev's addresses IPv4 first, then
+// global IPv6, then link-local. `sysfs` is "/sys", or a folder that stands for it. kNotFound and
+// kInvalidArgument say what there is.
+Result<Chosen> choose(const Wanted& wanted, std::span<const InterfaceAddress> addresses,
+                      const std::string& sysfs);
+
+// What the kernel says of a netdev. Whatever cannot be read is 0 or "unknown".
+struct NetdevFacts {
+  std::uint32_t mtu_bytes = 0;
+  double rate_bits_per_second = 0;
+  std::string driver;             // "none" where no device stands behind it
+  bool is_rate_physical = false;  // a rate that hardware bounds: not a virtual one's name for it
+};
+NetdevFacts netdev_facts(const std::string& netdev, const std::string& sysfs);
+
+// The folder that netdevs and RDMA devices are read from; tests set another.
+const std::string& sysfs_folder();
+void set_sysfs_folder(std::string folder);
+
+}  // namespace railgauge::net

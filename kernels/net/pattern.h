@@ -1,0 +1,41 @@
+// What the messages of one size hold, and the proof that they brought it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "kernels/core/result.h"
+#include "kernels/core/units.h"
+#include "kernels/memory/host_buffer.h"
+
+namespace railgauge::net {
+
+// Whose message of which size, on which stream.
+struct Sender {
+  std::size_t size_index = 0;
+  std::uint32_t rank = 0;
+  std::size_t stream = 0;
+
+  [[nodiscard]] std::uint64_t seed() const {
+    constexpr unsigned kStreamShift = 32;
+    return 0x6e65742e746370U + 2 * size_index + rank + (std::uint64_t{stream} << kStreamShift);
+  }
+};
+
+// kDataLoss with the offset in the message. `who` is this end: "192.0.2.1 (eth0)".
+inline Status verify_message(std::span<const std::byte> message, const Sender& sender,
+                             const std::string& who) {
+  const auto wrong = find_mismatch(message, sender.seed());
+  if (!wrong) return {};
+  return fail(Code::kDataLoss,
+              fmt::format("{}: verify a {} message of stream {}: byte {} is 0x{:02x}, expected "
+                          "0x{:02x}",
+                          who, canonical_bytes(message.size()), sender.stream, wrong->offset,
+                          wrong->seen, wrong->expected));
+}
+
+}  // namespace railgauge::net

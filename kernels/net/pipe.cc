@@ -1,0 +1,146 @@
+#include "kernels/net/pipe.h"
+
+#include <fcntl.h>
+#include <sys/time.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "kernels/core/clock.h"
+#include "kernels/net/sockets.h"
+
+namespace railgauge::net {
+namespace {
+
+constexpr unsigned kSpinsBetweenLooks = 1024;
+
+}  // namespace
+
+Result<Pipe> Pipe::adopt(Fd socket, std::string who, const Limits& limits, bool spins) {
+  const int flags = fcntl(socket.get(), F_GETFL);
+  const timeval look{0, static_cast<suseconds_t>(kLookNs / 1e3)};
+  const bool well =
+      flags >= 0 && fcntl(socket.get(), F_SETFL, flags & ~O_NONBLOCK) == 0 &&
+      sockets().setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &look, sizeof look) == 0 &&
+      sockets().setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &look, sizeof look) == 0;
+  if (!well)
+    return fail(Code::kInternal, fmt::format("{}: set the socket's time limits: {} (errno {})", who,
+                                             std::generic_category().message(errno), errno));
+  Pipe pipe;
+  pipe.socket_ = std::move(socket);
+  pipe.who_ = std::move(who);
+  pipe.limits_ = &limits;
+  pipe.spins_ = spins;
+  return pipe;
+}
+
+bool Pipe::send_all(std::span<const std::byte> bytes) {
+  double since_ns = 0;
+  while (!bytes.empty()) {
+    const ssize_t sent = sockets().send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent > 0) [[likely]] {
+      bytes = bytes.subspan(static_cast<std::size_t>(sent));
+      since_ns = 0;
+      continue;
+    }
+    const int error = errno;
+    if (error == EINTR) continue;
+    if (error == EPIPE || error == ECONNRESET) return fail_with(Failure::kClosed, error);
+    if (error != EAGAIN) return fail_with(Failure::kSend, error);
+    if (!may_go_on(since_ns)) return false;
+  }
+  return true;
+}
+
+bool Pipe::receive_all(std::span<std::byte> bytes) {
+  double since_ns = 0;
+  unsigned idle = 0;
+  while (!bytes.empty()) {
+    const ssize_t got =
+        sockets().recv(socket_.get(), bytes.data(), bytes.size(), spins_ ? MSG_DONTWAIT : 0);
+    if (got > 0) [[likely]] {
+      bytes = bytes.subspan(static_cast<std::size_t>(got));
+      since_ns = 0;
+      continue;
+    }
+    const int error = errno;
+    if (got == 0) return fail_with(Failure::kClosed);
+    if (error == EINTR) continue;
+    if (error == ECONNRESET) return fail_with(Failure::kClosed, error);
+    if (error != EAGAIN) return fail_with(Failure::kReceive, error);
+    if (spins_ && ++idle % kSpinsBetweenLooks != 0) continue;
+    if (!may_go_on(since_ns)) return false;
+  }
+  return true;
+}
+
+std::ptrdiff_t Pipe::receive_some(std::span<std::byte> bytes, double& since_ns) {
+  for (;;) {
+    const ssize_t got = sockets().recv(socket_.get(), bytes.data(), bytes.size(), 0);
+    if (got > 0) [[likely]] {
+      since_ns = 0;
+      return got;
+    }
+    const int error = errno;
+    if (got < 0 && error == EINTR) continue;
+    if (got < 0 && error == EAGAIN) return may_go_on(since_ns) ? 0 : -1;
+    const bool is_closed = got == 0 || error == ECONNRESET;
+    fail_with(is_closed ? Failure::kClosed : Failure::kReceive, got == 0 ? 0 : error);
+    return -1;
+  }
+}
+
+Result<Pipe> Pipe::twin() const {
+  Pipe other;
+  other.socket_ = Fd(fcntl(socket_.get(), F_DUPFD_CLOEXEC, 0));
+  if (!other.socket_)
+    return fail(Code::kResourceExhausted,
+                fmt::format("{}: duplicate the socket: {} (errno {})", who_,
+                            std::generic_category().message(errno), errno));
+  other.who_ = who_;
+  other.limits_ = limits_;
+  other.spins_ = spins_;
+  return other;
+}
+
+bool Pipe::may_go_on(double& since_ns) {
+  if (limits_->stop) return fail_with(Failure::kStopped);
+  const double now_ns = monotonic_now_ns();
+  if (now_ns >= limits_->deadline_monotonic_ns) return fail_with(Failure::kDeadline);
+  if (since_ns == 0) since_ns = now_ns;
+  if (now_ns - since_ns >= limits_->stall_ns) return fail_with(Failure::kStalled);
+  return true;
+}
+
+Error Pipe::failure() const {
+  const auto cause = [this] {
+    return fmt::format("{} (errno {})", std::generic_category().message(error_), error_);
+  };
+  switch (failure_) {
+    case Failure::kClosed:
+      return {Code::kUnavailable, fmt::format("{}: the other side closed the connection{}", who_,
+                                              error_ == 0 ? "" : ": " + cause())};
+    case Failure::kSend:
+      return {Code::kUnavailable, fmt::format("{}: send: {}", who_, cause())};
+    case Failure::kReceive:
+      return {Code::kUnavailable, fmt::format("{}: receive: {}", who_, cause())};
+    case Failure::kStalled:
+      return {Code::kUnavailable,
+              fmt::format("{}: nothing moved for {:.3g} s", who_, limits_->stall_ns / 1e9)};
+    case Failure::kDeadline:
+      return {Code::kDeadlineExceeded, fmt::format("{}: the task's deadline has come", who_)};
+    case Failure::kStopped:
+      return {Code::kAborted, fmt::format("{}: stopped by its own side", who_)};
+    case Failure::kNone:
+      break;
+  }
+  return {Code::kInternal, fmt::format("{}: nothing failed", who_)};
+}
+
+void Pipe::shut_down() const {
+  if (socket_) static_cast<void>(::shutdown(socket_.get(), SHUT_RDWR));
+}
+
+}  // namespace railgauge::net

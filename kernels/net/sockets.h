@@ -1,0 +1,33 @@
+// The system calls of this family as a table, so that a test can make each of them fail.
+#pragma once
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include <cstddef>
+
+namespace railgauge::net {
+
+struct Sockets {
+  int (*socket)(int domain, int type, int protocol);
+  int (*bind)(int fd, const sockaddr* address, socklen_t length);
+  int (*listen)(int fd, int backlog);
+  int (*accept4)(int fd, sockaddr* address, socklen_t* length, int flags);
+  int (*connect)(int fd, const sockaddr* address, socklen_t length);
+  int (*setsockopt)(int fd, int level, int name, const void* value, socklen_t length);
+  int (*getsockopt)(int fd, int level, int name, void* value, socklen_t* length);
+  ssize_t (*send)(int fd, const void* bytes, std::size_t count, int flags);
+  ssize_t (*recv)(int fd, void* bytes, std::size_t count, int flags);
+  int (*poll)(pollfd* wanted, nfds_t count, int timeout_ms);
+};
+
+// The C library's.
+extern const Sockets kSystemSockets;
+
+// What the family calls.
+const Sockets& sockets();
+// For tests, while nothing runs; the table outlives its use.
+void set_sockets(const Sockets& table);
+
+}  // namespace railgauge::net

@@ -1,0 +1,262 @@
+#include "kernels/net/tcp_link.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "kernels/core/agreement.h"
+#include "kernels/core/clock.h"
+#include "kernels/core/tcp.h"
+#include "kernels/net/sockets.h"
+
+namespace railgauge::net {
+namespace {
+
+constexpr double kConnectSeconds = 10;    // from the addresses to the last stream
+constexpr std::size_t kMaxWaiting = 256;  // connections that have not said who they are
+
+// How every stream begins.
+struct Greeting {
+  std::uint64_t token = 0;
+  std::uint32_t stream = 0;
+  std::uint32_t reserved = 0;
+};
+static_assert(sizeof(Greeting) == 16);
+
+bool is_own_choice(const std::string& parameter) {
+  return parameter == "netdev" || parameter == "address" || parameter == "port";
+}
+
+std::uint64_t random_token() {
+  std::uint64_t token = 0;
+  if (getrandom(&token, sizeof token, 0) != sizeof token)
+    token = static_cast<std::uint64_t>(monotonic_now_ns());
+  return token;
+}
+
+// The same for two processes that share one network stack: then nothing between them is a wire.
+std::string network_stack() {
+  std::string boot;
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::getline(file, boot);
+  std::error_code error;
+  return boot + " " + std::filesystem::read_symlink("/proc/self/ns/net", error).string();
+}
+
+Result<tcp_info> info_of(int fd) {
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  if (sockets().getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0)
+    return fail(Code::kInternal,
+                fmt::format("net: read TCP_INFO: {} (errno {})", strerror(errno), errno));
+  if (length < offsetof(tcp_info, tcpi_bytes_received) + sizeof info.tcpi_bytes_received)
+    return fail(Code::kUnimplemented,
+                "net: this kernel's TCP_INFO has no byte counts; Linux 4.1 or later has them");
+  return info;
+}
+
+// A connection that has not yet said which stream it is.
+struct Stranger {
+  Fd socket;
+  std::array<std::byte, sizeof(Greeting)> bytes{};
+  std::size_t count = 0;
+};
+
+// Reads what is there of the greeting. False: it will never be one.
+bool read_on(Stranger& one) {
+  while (one.count < one.bytes.size()) {
+    const ssize_t got = sockets().recv(one.socket.get(), one.bytes.data() + one.count,
+                                       one.bytes.size() - one.count, MSG_DONTWAIT);
+    if (got > 0)
+      one.count += static_cast<std::size_t>(got);
+    else if (got < 0 && errno == EINTR)
+      continue;
+    else
+      return got < 0 && errno == EAGAIN;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TcpLink>> TcpLink::open(const Context& context, const Options& options) {
+  std::unique_ptr<TcpLink> link(new TcpLink);
+  link->options_ = options;
+  link->port_ = RG_TRY(Port::open(context));
+  link->limits_.deadline_monotonic_ns = context.deadline_monotonic_ns;
+  link->limits_.stall_ns = context.params.duration_ns("stall_timeout");
+  NetAddress& mine = link->mine_;
+  mine.set_netdev(link->port_.chosen().address.netdev);
+  mine.set_address(link->port_.chosen().address.text);
+  mine.set_port(link->port_.number());
+  mine.set_token(random_token());
+  mine.set_host(network_stack());
+  mine.set_mtu_bytes(link->port_.facts().mtu_bytes);
+  mine.mutable_parameters()->insert(context.params.effective().begin(),
+                                    context.params.effective().end());
+  return link;
+}
+
+Status TcpLink::check_peer(const Context& context) const {
+  for (const auto& [name, value] : context.params.effective()) {
+    const auto theirs = peer_.parameters().find(name);
+    if (is_own_choice(name) || (theirs != peer_.parameters().end() && theirs->second == value))
+      continue;
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("parameter {} is \"{}\" at {} but \"{}\" at {}; both ranks take the "
+                    "same parameters",
+                    name, value, words(), theirs == peer_.parameters().end() ? "" : theirs->second,
+                    peer_.address()));
+  }
+  return {};
+}
+
+Status TcpLink::connect(const Context& context, Group& group) {
+  RG_CHECK(group.size() == 2);
+  rank_ = group.rank();
+  const auto all = RG_TRY(group.exchange(mine_.SerializeAsString(), seconds_left(context)));
+  const double deadline_ns =
+      std::min(context.deadline_monotonic_ns,
+               monotonic_now_ns() + std::min(kConnectSeconds * 1e9, limits_.stall_ns));
+  const Status here = [&]() -> Status {
+    if (!peer_.ParseFromString(all[1 - rank_]) || peer_.port() > UINT16_MAX)
+      return fail(Code::kInternal, fmt::format("rank {}: its address is no address", 1 - rank_));
+    RG_TRY_OK(check_peer(context));
+    return rank_ == 0 ? open_streams(deadline_ns) : accept_streams(deadline_ns);
+  }();
+  port_.stop_listening();
+  if (!here) pipes_.clear();  // the other side need not wait for its limit
+  RG_TRY(agree_on(group, here, NetStatus{}, seconds_left(context)));
+  return {};
+}
+
+Result<Pipe> TcpLink::adopt(Fd socket, std::size_t number) {
+  const TcpAddress peer = peer_address(socket);
+  std::string who = fmt::format("{}: stream {} {} rank {} ({})", words(), number,
+                                rank_ == 0 ? "to" : "from", 1 - rank_, to_string(peer));
+  return Pipe::adopt(std::move(socket), std::move(who), limits_, options_.spins);
+}
+
+Status TcpLink::open_streams(double deadline_ns) {
+  for (std::uint32_t number = 0; number < options_.streams; ++number) {
+    Fd socket = RG_TRY(port_.connect_to(peer_.address(), static_cast<std::uint16_t>(peer_.port()),
+                                        deadline_ns, is_on_wire(), is_bound_));
+    pipes_.push_back(RG_TRY(adopt(std::move(socket), number)));
+    const Greeting greeting{peer_.token(), number};
+    if (!pipes_.back().send_all(std::as_bytes(std::span(&greeting, 1))))
+      return tl::unexpected(pipes_.back().failure());
+  }
+  return {};
+}
+
+// Whoever does not say the token is a stranger: closed, counted, and waiting goes on.
+Status TcpLink::accept_streams(double deadline_ns) {
+  std::vector<Stranger> waiting;
+  std::vector<Fd> streams(options_.streams);
+  std::uint32_t missing = options_.streams;
+  while (missing > 0) {
+    std::vector<pollfd> wanted{{port_.listener().get(), POLLIN, 0}};
+    for (const Stranger& one : waiting) wanted.push_back({one.socket.get(), POLLIN, 0});
+    const int ready = sockets().poll(wanted.data(), wanted.size(), poll_timeout_ms(deadline_ns));
+    if (ready < 0 && errno != EINTR)
+      return fail(Code::kInternal, fmt::format("{}: wait for streams: {} (errno {})", words(),
+                                               strerror(errno), errno));
+    if (ready == 0)
+      return fail(
+          Code::kUnavailable,
+          fmt::format("{}: {} of {} streams of rank 0 ({}) did not come to port {}{}; a "
+                      "firewall may drop them",
+                      words(), missing, options_.streams, peer_.address(), port_.number(),
+                      strangers_ == 0 ? "" : fmt::format(", but {} strangers did", strangers_)));
+    Fd fresh(
+        sockets().accept4(port_.listener().get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (fresh && waiting.size() < kMaxWaiting) waiting.push_back({.socket = std::move(fresh)});
+    std::erase_if(waiting, [&](Stranger& one) {
+      const bool is_alive = read_on(one);
+      if (is_alive && one.count < one.bytes.size()) return false;
+      Greeting greeting;
+      std::memcpy(&greeting, one.bytes.data(), sizeof greeting);
+      const bool is_ours = one.count == one.bytes.size() && greeting.token == mine_.token() &&
+                           greeting.stream < streams.size() && !streams[greeting.stream];
+      if (is_ours) {
+        streams[greeting.stream] = std::move(one.socket);
+        --missing;
+      } else {
+        ++strangers_;
+      }
+      return true;
+    });
+  }
+  for (std::size_t number = 0; number < streams.size(); ++number)
+    pipes_.push_back(RG_TRY(adopt(std::move(streams[number]), number)));
+  return {};
+}
+
+void TcpLink::report_facts(Reporter& reporter) const {
+  const Chosen& chosen = port_.chosen();
+  reporter.fact("memory", "host");
+  reporter.fact("path", is_on_wire() ? "tcp" : "tcp inside one host");
+  if (!chosen.device.empty()) {
+    reporter.fact("device", chosen.device);
+    reporter.fact("port", chosen.port);
+  }
+  reporter.fact("netdev", chosen.address.netdev);
+  reporter.fact("address", chosen.address.text);
+  reporter.fact("peer", peer_.address());
+  reporter.fact("peer_netdev", peer_.netdev());
+  reporter.fact("driver", port_.facts().driver);
+  reporter.fact("mtu_bytes", std::to_string(std::min(mine_.mtu_bytes(), peer_.mtu_bytes())));
+  if (port_.facts().rate_bits_per_second > 0)
+    reporter.fact("port_rate_bits_per_second",
+                  fmt::format("{:.0f}", port_.facts().rate_bits_per_second));
+  if (rank_ == 0) reporter.fact("bound_to_netdev", is_bound_ ? "true" : "false");
+  if (strangers_ > 0) reporter.fact("strangers_refused", std::to_string(strangers_));
+  std::array<char, 64> control{};
+  socklen_t length = control.size() - 1;
+  if (!pipes_.empty() && sockets().getsockopt(pipes_[0].fd(), IPPROTO_TCP, TCP_CONGESTION,
+                                              control.data(), &length) == 0)
+    reporter.fact("congestion_control", control.data());
+  if (const auto info =
+          pipes_.empty() ? Result<tcp_info>(fail(Code::kNotFound, "")) : info_of(pipes_[0].fd()))
+    reporter.fact("segment_bytes", std::to_string(info->tcpi_snd_mss));
+}
+
+Result<StreamTotals> TcpLink::totals() const {
+  StreamTotals all;
+  for (const Pipe& pipe : pipes_) {
+    const tcp_info info = RG_TRY(info_of(pipe.fd()));
+    all.acknowledged_bytes += info.tcpi_bytes_acked;
+    all.received_bytes += info.tcpi_bytes_received;
+    all.retransmits += info.tcpi_total_retrans;
+  }
+  return all;
+}
+
+double TcpLink::rate_bits_per_second(std::string& waiver) const {
+  const NetdevFacts& facts = port_.facts();
+  if (!is_on_wire())
+    waiver = "both ends are in one host";
+  else if (!facts.is_rate_physical)
+    waiver = fmt::format("the rate of {} (driver {}) is unknown or only a name",
+                         port_.chosen().address.netdev, facts.driver);
+  return waiver.empty() ? facts.rate_bits_per_second : 0;
+}
+
+Counters TcpLink::counters() const {
+  const std::array folders{sysfs_folder() + "/class/net/" + port_.chosen().address.netdev +
+                           "/statistics"};
+  return read_counters(folders);
+}
+
+}  // namespace railgauge::net

@@ -1,0 +1,69 @@
+// The connection between the two ranks of a net task: one or more TCP streams between their
+// interfaces, which rank 0 opens to where rank 1 listens.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/core/counters.h"
+#include "kernels/core/group.h"
+#include "kernels/core/kernel.h"
+#include "kernels/net/peer.pb.h"
+#include "kernels/net/pipe.h"
+#include "kernels/net/port.h"
+
+namespace railgauge::net {
+
+// What TCP says of the streams, added up.
+struct StreamTotals {
+  std::uint64_t acknowledged_bytes = 0;  // of what was sent, those that the other side's kernel has
+  std::uint64_t received_bytes = 0;
+  std::uint64_t retransmits = 0;
+};
+
+class TcpLink {
+ public:
+  struct Options {
+    std::uint32_t streams = 1;
+    bool spins = false;
+  };
+  // Everything that needs no peer. It stays where it is: streams point into it.
+  static Result<std::unique_ptr<TcpLink>> open(const Context& context, const Options& options);
+  // Both ranks return well or neither does.
+  Status connect(const Context& context, Group& group);
+  void report_facts(Reporter& reporter) const;
+
+  [[nodiscard]] Limits& limits() { return limits_; }
+  [[nodiscard]] std::vector<Pipe>& pipes() { return pipes_; }
+  // kInternal where the kernel does not tell.
+  [[nodiscard]] Result<StreamTotals> totals() const;
+  // "192.0.2.1 (eth0)".
+  [[nodiscard]] std::string words() const { return port_.words(); }
+  // The bound of one direction in bits per second; 0 where `waiver` says why there is none.
+  [[nodiscard]] double rate_bits_per_second(std::string& waiver) const;
+  // The interface's counters now.
+  [[nodiscard]] Counters counters() const;
+  // Whether the streams left the host.
+  [[nodiscard]] bool is_on_wire() const { return mine_.host() != peer_.host(); }
+
+ private:
+  TcpLink() = default;
+  Status check_peer(const Context& context) const;
+  Status open_streams(double deadline_ns);
+  Status accept_streams(double deadline_ns);
+  Result<Pipe> adopt(Fd socket, std::size_t number);
+
+  Options options_;
+  Port port_;
+  Limits limits_;
+  NetAddress mine_;
+  NetAddress peer_;
+  std::uint32_t rank_ = 0;
+  std::vector<Pipe> pipes_;  // after the limits, which they read
+  bool is_bound_ = false;
+  std::uint64_t strangers_ = 0;
+};
+
+}  // namespace railgauge::net

@@ -1,0 +1,132 @@
+// The TCP kernels, both ranks in this process, over the loopback interface.
+#include <gmock/gmock.h>
+
+#include "kernels/catalog.h"
+#include "kernels/fakes/pair.h"
+#include "kernels/net/netdev.h"
+#include "kernels/net/sockets.h"
+
+namespace railgauge {
+namespace {
+
+using fake::PairOptions;
+using fake::RankResult;
+using fake::run_pair;
+using ::testing::HasSubstr;
+
+using Parameters = std::map<std::string, std::string>;
+
+auto run(std::string_view kernel, Parameters parameters, Parameters target = {}) {
+  parameters.emplace("netdev", "lo");
+  parameters.emplace("stall_timeout", "2s");
+  return run_pair(*find_kernel(kernel), {.parameters = std::move(parameters),
+                                         .endpoints = {"", ""},
+                                         .target_parameters = std::move(target)});
+}
+
+void expect_passed(const std::array<RankResult, 2>& results, const std::string& what) {
+  for (const RankResult& result : results)
+    ASSERT_TRUE(result.status) << what << ": " << result.status.error().message;
+}
+
+TEST(Tcp, LatencyMeasuresEachSizeAndVerifiesIt) {
+  for (const char* wait : {"sleep", "spin"}) {
+    const auto results =
+        run("net.tcp_lat", {{"sizes", "1,4KiB,1MiB"}, {"iterations", "150"}, {"wait", wait}});
+    expect_passed(results, wait);
+    ASSERT_EQ(results[0].points.size(), 3U);
+    EXPECT_TRUE(results[1].points.empty());
+    for (const Point& point : results[0].points) {
+      EXPECT_EQ(point.metric(), "latency_ns");
+      EXPECT_EQ(point.meaning(), "half_rtt");
+      EXPECT_EQ(point.sample_count(), 150);
+      EXPECT_TRUE(point.verified());
+      EXPECT_FALSE(point.synthetic());
+      EXPECT_GT(point.min(), 0);
+      EXPECT_GT(std::stod(point.facts().at("cpu_ns_per_message")), 0);
+      EXPECT_GT(std::stod(point.facts().at("peer_cpu_ns_per_message")), 0);
+      EXPECT_TRUE(point.facts().contains("tcp_retransmits"));
+      EXPECT_TRUE(point.facts().contains("peer_tcp_retransmits"));
+    }
+  }
+}
+
+TEST(Tcp, LatencySamplesUntilItsStopRuleSaysSo) {
+  const auto results = run("net.tcp_lat", {{"sizes", "8"}, {"max_samples", "3000"}});
+  expect_passed(results, "adaptive");
+  EXPECT_GT(results[0].points[0].warmup_count(), 0);
+}
+
+TEST(Tcp, BandwidthMeasuresEachSizeOverAllStreamsInEitherManner) {
+  for (const char* streams : {"1", "3"})
+    for (const char* direction : {"one_way", "both"}) {
+      const std::string what = std::string(streams) + " " + direction;
+      const auto results = run("net.tcp_bw", {{"sizes", "777,64KiB"},
+                                              {"iterations", "6"},
+                                              {"streams", streams},
+                                              {"direction", direction}});
+      expect_passed(results, what);
+      ASSERT_EQ(results[0].points.size(), 2U) << what;
+      for (const Point& point : results[0].points) {
+        EXPECT_EQ(point.metric(), "bandwidth_bytes_per_second");
+        EXPECT_EQ(point.meaning(),
+                  std::string_view(direction) == "both" ? "bidirectional_sum" : "unidirectional");
+        EXPECT_EQ(point.sample_count(), 6);
+        EXPECT_TRUE(point.verified());
+        EXPECT_GT(point.mean(), 0) << what;
+        EXPECT_GT(std::stod(point.facts().at("cpu_seconds_per_gigabyte")), 0);
+        EXPECT_GT(std::stod(point.facts().at("peer_cpu_seconds_per_gigabyte")), 0);
+        EXPECT_EQ(point.facts().at("line_rate_check"), "waived: both ends are in one host");
+      }
+    }
+}
+
+TEST(Tcp, FactsSayWhatTheSystemChose) {
+  const auto results = run("net.tcp_bw", {{"iterations", "2"}});
+  expect_passed(results, "facts");
+  for (const RankResult& result : results) {
+    EXPECT_EQ(result.facts.at("netdev"), "lo");
+    EXPECT_EQ(result.facts.at("address"), "127.0.0.1");
+    EXPECT_EQ(result.facts.at("peer"), "127.0.0.1");
+    EXPECT_EQ(result.facts.at("path"), "tcp inside one host");
+    EXPECT_EQ(result.facts.at("memory"), "host");
+    EXPECT_EQ(result.facts.at("driver"), "none");
+    EXPECT_FALSE(result.facts.at("congestion_control").empty());
+    EXPECT_GT(std::stoul(result.facts.at("mtu_bytes")), 0U);
+    EXPECT_GT(std::stoul(result.facts.at("segment_bytes")), 0U);
+  }
+}
+
+TEST(Tcp, RanksMustTakeTheSameParametersButTheirOwnInterfaces) {
+  const auto results = run("net.tcp_lat", {{"sizes", "8"}, {"iterations", "5"}}, {{"sizes", "16"}});
+  for (const RankResult& result : results) {
+    ASSERT_FALSE(result.status);
+    EXPECT_EQ(result.status.error().code, Code::kInvalidArgument);
+    EXPECT_THAT(result.status.error().message, HasSubstr("parameter sizes is \""));
+  }
+  expect_passed(
+      run("net.tcp_lat", {{"sizes", "8"}, {"iterations", "5"}}, {{"address", "127.0.0.1"}}),
+      "own choice");
+}
+
+TEST(Tcp, AnUnknownCongestionControlSaysWhichThereAre) {
+  const auto results = run("net.tcp_lat", {{"congestion_control", "absent"}});
+  ASSERT_FALSE(results[0].status);
+  EXPECT_EQ(results[0].status.error().code, Code::kFailedPrecondition);
+  EXPECT_THAT(results[0].status.error().message,
+              HasSubstr("parameter congestion_control: absent: "));
+  EXPECT_THAT(results[0].status.error().message, HasSubstr("; available here: "));
+}
+
+TEST(Tcp, WithoutAnRdmaPortItSaysWhatToName) {
+  net::set_sysfs_folder("/absent");
+  const auto results = run_pair(*find_kernel("net.tcp_bw"), {.endpoints = {"", "mlx5_0:1"}});
+  net::set_sysfs_folder("/sys");
+  ASSERT_FALSE(results[0].status);
+  EXPECT_EQ(results[0].status.error().code, Code::kNotFound);
+  EXPECT_THAT(results[0].status.error().message, HasSubstr("no RDMA port here"));
+  EXPECT_THAT(results[1].status.error().message, HasSubstr("mlx5_0:1: there is no such RDMA port"));
+}
+
+}  // namespace
+}  // namespace railgauge
