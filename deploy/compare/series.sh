@@ -26,25 +26,26 @@ iterations_of() {
 # Completions: ours come every 8 MiB at least, so theirs do.
 signal_every() { echo $((8388608 / $1 < 100 ? 8388608 / $1 : 100)); }
 
-# The options that perftest and our alias both take.
+# The options that perftest and our alias both take, on one line.
 options_of() {
-  local verb kind bytes
+  local verb kind bytes line
   verb=$(verb_of "$1") kind=$(kind_of "$1") bytes=$(bytes_of "$1")
-  echo "-d rxe0 -F -n $(iterations_of "$kind" "$bytes")"
-  [ "$verb" = atomic ] || echo "-s $bytes"
-  case $kind-$verb in lat-write | lat-send) echo "-I 0" ;; esac
-  [ "$kind" = lat ] || echo "-t $kDepth -Q $(signal_every "$bytes")"
+  line="-d rxe0 -F -n $(iterations_of "$kind" "$bytes")"
+  [ "$verb" = atomic ] || line+=" -s $bytes"
+  case $kind-$verb in lat-write | lat-send) line+=" -I 0" ;; esac
+  [ "$kind" = lat ] || line+=" -t $kDepth -Q $(signal_every "$bytes")"
+  echo "$line"
 }
 program_of() { echo "ib_$(verb_of "$1")_$(kind_of "$1")"; }
 
 theirs() {
   local options
-  mapfile -t options < <(options_of "$1" | tr ' ' '\n')
+  read -ra options <<<"$(options_of "$1")"
   timeout $kLaunchSeconds "$(program_of "$1")" "${options[@]}" -x "$gid_index" "${@:2}"
 }
 ours() {
   local options
-  mapfile -t options < <(options_of "$1" | tr ' ' '\n')
+  read -ra options <<<"$(options_of "$1")"
   timeout $kLaunchSeconds "$runner" "$(program_of "$1")" "${options[@]}" -p $kOurPort "${@:2}"
 }
 serve() {
