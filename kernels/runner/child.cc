@@ -27,7 +27,7 @@ namespace railgauge {
 namespace {
 
 constexpr double kPipeTimeoutSeconds = 10;
-constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr std::size_t kReadBytes = 64U << 10U;
 constexpr int kLookMs = 20;  // between two looks at a child without a pidfd
 
 class PipeSink final : public RecordSink {

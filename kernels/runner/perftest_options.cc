@@ -74,6 +74,7 @@ Status read_words(const PerftestProgram& program, const std::vector<std::string>
   std::vector<std::string> words{std::string(program.name)};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   const int argc = static_cast<int>(words.size());

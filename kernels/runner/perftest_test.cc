@@ -90,6 +90,45 @@ TEST(PerftestOptions, EachMeansAParameter) {
               Contains(Pair("verify", "false")));
 }
 
+// verbs.write_bw as a build has it that reaches GPU memory and connects by rdma_cm.
+KernelInfo able_info() {
+  KernelInfo info = find_kernel("verbs.write_bw")->info();
+  const auto add = [&info](const char* name, const std::vector<std::string>& choices) {
+    for (const ParameterInfo& parameter : info.parameters())
+      if (parameter.name() == name) return;
+    ParameterInfo& parameter = *info.add_parameters();
+    parameter.set_name(name);
+    parameter.set_type(choices.empty() ? "text" : "choice");
+    parameter.set_default_value(choices.empty() ? "0" : choices.front());
+    parameter.mutable_choices()->Assign(choices.begin(), choices.end());
+  };
+  add("memory", {"host", "cuda", "staged"});
+  add("target_memory", {"same", "host", "cuda", "staged"});
+  add("gpu", {});
+  add("registration", {"auto", "dma-buf", "nvidia-peermem"});
+  add("connect", {"auto", "exchange", "rdma_cm"});
+  return info;
+}
+PerftestCall able_call(const Words& words) {
+  static constexpr KernelRow kAble{able_info, nullptr};
+  auto out = read_perftest_call(*find_perftest_program("ib_write_bw"), words,
+                                [](std::string_view) { return &kAble; });
+  EXPECT_TRUE(out) << out.error().message;
+  return out.value_or(PerftestCall{});
+}
+
+TEST(PerftestOptions, GpuMemoryIsRegisteredAsTheToolWouldAndNeverSentInline) {
+  const PerftestCall said = able_call({"--use_cuda=3", "h"});
+  EXPECT_THAT(said.parameters,
+              IsSupersetOf({Pair("memory", "cuda"), Pair("gpu", "3"), Pair("inline_bytes", "0"),
+                            Pair("registration", "nvidia-peermem")}));
+  EXPECT_THAT(said.infos, ElementsAre(HasSubstr("--use_cuda stands for both sides")));
+  for (const Words& words :
+       {Words{"--use_cuda=3", "--use_cuda_dmabuf"}, Words{"--use_cuda_dmabuf", "--use_cuda=3"}})
+    EXPECT_EQ(able_call(words).parameters.at("registration"), "dma-buf");
+  EXPECT_EQ(able_call({"-R"}).parameters.at("connect"), "rdma_cm");
+}
+
 TEST(PerftestOptions, WordsMayBeCutAndTheHostMayStandAnywhere) {
   const PerftestCall said = call("ib_write_bw", {"node2", "--iter=7", "-F"});
   EXPECT_EQ(said.host, "node2");
