@@ -28,6 +28,7 @@ void VerbsControl::reset() {
                             Setting{"flip_write", flip_write, 0},
                             Setting{"fail_destroy", fail_destroy, 0},
                             Setting{"infiniband", infiniband, 0},
+                            Setting{"iwarp", iwarp, 0},
                             Setting{"unregister_at", unregister_at, 0},
                             Setting{"lose_datagram", lose_datagram, 0},
                             Setting{"max_message", max_message, 1U << 31U},

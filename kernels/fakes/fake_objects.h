@@ -117,6 +117,12 @@ inline int released_with_answer() {
   return verbs_control().fail_destroy != 0 ? EIO : 0;
 }
 
+// The device itself, by its number in the list.
+ibv_device* device_number(std::size_t number);
+
+// As an iWARP driver does when its connection manager has connected them: both to RTS.
+void connect_queue_pairs(std::uint32_t one, std::uint32_t other);
+
 // Counts the call; true when it is the one that shall fail (errno is set to EIO).
 bool fails_now();
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
+#include <utility>
 
 #include "kernels/fakes/fake_objects.h"
 #include "kernels/fakes/fake_verbs.h"
@@ -81,6 +83,27 @@ void detach(FakeQueuePair* mine) {
 }
 
 }  // namespace
+
+// By number, for the connection manager; under the objects' lock.
+static std::map<std::uint32_t, FakeQueuePair*>& queue_pairs() {
+  static std::map<std::uint32_t, FakeQueuePair*> all;
+  return all;
+}
+
+void connect_queue_pairs(std::uint32_t one, std::uint32_t other) {
+  const std::lock_guard lock(objects_mutex());
+  for (const auto& [mine, theirs] : {std::pair{one, other}, std::pair{other, one}}) {
+    const auto found = queue_pairs().find(mine);
+    if (found == queue_pairs().end()) continue;
+    FakeQueuePair& queue_pair = *found->second;
+    queue_pair.destination = theirs;
+    queue_pair.peer = table_of(pid_of(theirs));
+    queue_pair.qp.state = IBV_QPS_RTS;
+    auto& slot = own_table()->queue_pairs[slot_of(mine)];
+    slot.destination = theirs;
+    slot.state = IBV_QPS_RTS;
+  }
+}
 
 std::uint32_t take_inbox() {
   static std::atomic<std::uint32_t> turn{1};
@@ -238,6 +261,7 @@ ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* init) {
   made->qp.qp_num = number;
   made->qp.state = IBV_QPS_RESET;
   fake::attach(made);
+  fake::queue_pairs()[number] = made;
   return &made->qp;
 }
 
@@ -286,6 +310,7 @@ int ibv_destroy_qp(ibv_qp* qp) {
   const std::lock_guard lock(fake::objects_mutex());
   auto* mine = reinterpret_cast<FakeQueuePair*>(qp);
   fake::detach(mine);
+  fake::queue_pairs().erase(qp->qp_num);
   fake::own_table()->queue_pairs[fake::slot_of(qp->qp_num)].in_use = 0;
   if (qp->srq == nullptr) fake::release_inbox(mine->inbox);
   delete mine;

@@ -97,6 +97,8 @@ bool may_pin(std::size_t length) {
 
 }  // namespace
 
+ibv_device* device_number(std::size_t number) { return &devices()[number]; }
+
 void set_sysfs_folder(std::string_view folder) {
   for (ibv_device& device : devices())
     place_in_sysfs(device, folder.empty() ? "/sys/class/infiniband" : folder);
@@ -117,7 +119,11 @@ ibv_device** ibv_get_device_list(int* count) {
   if (fails_now()) return nullptr;
   auto& devices = fake::devices();
   auto** list = new ibv_device*[devices.size() + 1];
-  for (std::size_t i = 0; i < devices.size(); ++i) list[i] = &devices[i];
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    list[i] = &devices[i];
+    devices[i].transport_type =
+        fake::verbs_control().iwarp != 0 ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
+  }
   list[devices.size()] = nullptr;
   if (count != nullptr) *count = static_cast<int>(devices.size());
   return fake::made(list);

@@ -17,7 +17,7 @@ namespace {
 
 // What the two ranks may choose each for itself.
 bool is_own_choice(const std::string& parameter) {
-  return parameter == "gid_index" || parameter == "pkey_index";
+  return parameter == "gid_index" || parameter == "pkey_index" || parameter == "cm_address";
 }
 
 std::uint32_t first_packet_sequence() {
@@ -39,6 +39,8 @@ Result<std::unique_ptr<Link>> Link::open(const Context& context, const Options& 
   RG_TRY_OK(link->make_memory());
   RG_TRY_OK(link->make_queues());
   RG_TRY_OK(link->make_lanes());
+  if (RG_TRY(Connector::is_wanted(link->device_, context.params, options.transport)))
+    link->connector_ = RG_TRY(Connector::open(link->device_, link->addressing_, context.params));
   link->describe(context.params);
   return link;
 }
@@ -145,6 +147,7 @@ void Link::describe(const Params& params) {
   };
   mine_.set_outstanding_reads(operation().fetches ? at_least_one(device.max_qp_init_rd_atom) : 1);
   mine_.set_outstanding_answers(operation().fetches ? at_least_one(device.max_qp_rd_atom) : 1);
+  if (connector_) connector_->describe(mine_);
   mine_.mutable_parameters()->insert(params.effective().begin(), params.effective().end());
 }
 
@@ -159,6 +162,7 @@ Status Link::connect(const Context& context, Group& group) {
                                  operation().way, other, peer_.endpoint()),
                      queue_pairs_.front().get());
     RG_TRY_OK(check_peer(context));
+    if (connector_) connector_->begin(group.rank(), context.deadline_monotonic_ns);
     return bring_up_lanes(context);
   }();
   return agree(group, here, seconds_left(context));
@@ -174,6 +178,11 @@ Status Link::check_peer(const Context& context) const {
     return differ("the link layer", mine_.link_layer(), peer_.link_layer());
   if (peer_.gid_type() != mine_.gid_type())
     return differ("the GID type", mine_.gid_type(), peer_.gid_type());
+  const auto way = [](const PeerAddress& end) {
+    return end.cm_address().empty() ? "exchange" : "rdma_cm";
+  };
+  if (peer_.cm_address().empty() != mine_.cm_address().empty())
+    return differ("the way of connecting", way(mine_), way(peer_));
   for (const auto& [name, value] : context.params.effective()) {
     const auto theirs = peer_.parameters().find(name);
     if (is_own_choice(name)) continue;
@@ -218,6 +227,8 @@ void Link::report_facts(Reporter& reporter) const {
   reporter.fact("mtu_bytes", std::to_string(mtu_bytes_));
   reporter.fact("transport", std::string(transport_words(options_.transport)));
   reporter.fact("inline_bytes", std::to_string(inline_bytes_));
+  reporter.fact("connect", connector_ ? "rdma_cm" : "exchange");
+  if (connector_) connector_->report_facts(reporter);
   if (operation().fetches)
     reporter.fact("outstanding_reads", std::to_string(outstanding_reads(mine_, peer_)));
   reporter.fact("port_rate_bits_per_second",

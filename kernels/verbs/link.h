@@ -13,6 +13,7 @@
 #include "kernels/core/kernel.h"
 #include "kernels/memory/host_buffer.h"
 #include "kernels/verbs/addressing.h"
+#include "kernels/verbs/connector.h"
 #include "kernels/verbs/device.h"
 #include "kernels/verbs/handles.h"
 #include "kernels/verbs/operation.h"
@@ -78,7 +79,7 @@ class Link {
   [[nodiscard]] const PeerAddress& mine() const { return mine_; }
   [[nodiscard]] const PeerAddress& peer() const { return peer_; }
   [[nodiscard]] Introduction introduction(const Params& params, int access) const {
-    return {device_, params, addressing_, mine_, peer_, access};
+    return {device_, params, addressing_, mine_, peer_, access, connector_.get()};
   }
 
  private:
@@ -112,6 +113,7 @@ class Link {
   unsigned mtu_bytes_ = 0;
   PeerAddress mine_;
   PeerAddress peer_;
+  std::unique_ptr<Connector> connector_;  // empty where addresses are exchanged
 };
 
 }  // namespace railgauge::verbs

@@ -50,6 +50,14 @@ void add_connection(InfoBuilder& builder, const ConnectionForm& form) {
                form.inline_bytes, kMaxInlineBytes)
         .identity();
   builder
+      .choice("connect", "",
+              "how queue pairs find each other. exchange: by addresses that the ranks tell each "
+              "other; rdma_cm: by the connection manager; auto: rdma_cm on iWARP, which has no "
+              "other, else exchange",
+              {"auto", "exchange", "rdma_cm"})
+      .identity()
+      .text("cm_address", "IP address of this rank's port for rdma_cm; empty takes the GID's", "")
+      .per_rank()
       .integer("qp_timeout", "acknowledgement timeout, 4.096 us times 2 to this power", 14, 1, 31)
       .integer("retry_count", "transmissions tried again before the connection fails", 7, 0, 7)
       .duration("stall_timeout", "the task ends when nothing moves for this long", "10s",

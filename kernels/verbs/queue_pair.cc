@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/verbs/connector.h"
 #include "kernels/verbs/words.h"
 
 namespace railgauge::verbs {
@@ -28,12 +29,29 @@ Status modify(const Introduction& with, ibv_qp* queue_pair, ibv_qp_attr& attribu
                   gid_words(theirs), with.peer.gid_type(), with.peer.endpoint()));
 }
 
-Status to_init(const Introduction& with, ibv_qp* queue_pair) {
+// The path as the parameters would have it, over what a manager found.
+void impose(const Introduction& with, std::size_t lane, ibv_ah_attr& path) {
+  const Addressing& addressing = with.addressing;
+  if (addressing.service_level != 0) path.sl = addressing.service_level;
+  if (path.is_global == 0) return;
+  if (addressing.traffic_class != 0) path.grh.traffic_class = addressing.traffic_class;
+  if (addressing.flow_label != 0) path.grh.flow_label = addressing.flow_label_of(lane);
+}
+
+}  // namespace
+
+Status to_init(const Introduction& with, ibv_qp* queue_pair, const ibv_qp_attr* agreed,
+               int agreed_mask) {
   ibv_qp_attr init{};
+  if (agreed != nullptr) init = *agreed;
   init.qp_state = IBV_QPS_INIT;
+  init.qp_access_flags = static_cast<unsigned>(with.access);
+  if (agreed != nullptr) {
+    constexpr int kKnown = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+    return modify(with, queue_pair, init, (agreed_mask & kKnown) | IBV_QP_ACCESS_FLAGS, "INIT");
+  }
   init.port_num = with.device.port();
   init.pkey_index = with.addressing.pkey_index;
-  init.qp_access_flags = static_cast<unsigned>(with.access);
   init.qkey = kDatagramKey;
   const bool datagram = queue_pair->qp_type == IBV_QPT_UD;
   return modify(with, queue_pair, init,
@@ -42,27 +60,28 @@ Status to_init(const Introduction& with, ibv_qp* queue_pair) {
                 "INIT");
 }
 
-Status to_receive(const Introduction& with, ibv_qp* queue_pair, std::uint32_t number,
-                  std::size_t lane) {
+Status to_receive(const Introduction& with, ibv_qp* queue_pair, std::size_t lane,
+                  const ibv_qp_attr& agreed) {
   ibv_qp_attr receive{};
   receive.qp_state = IBV_QPS_RTR;
   if (queue_pair->qp_type == IBV_QPT_UD)
     return modify(with, queue_pair, receive, IBV_QP_STATE, "RTR");
   receive.path_mtu = mtu_of_bytes(std::min(with.mine.mtu_bytes(), with.peer.mtu_bytes()));
-  receive.dest_qp_num = number;
-  receive.rq_psn = with.peer.packet_sequence();
+  receive.dest_qp_num = agreed.dest_qp_num;
+  receive.rq_psn = agreed.rq_psn;
   receive.max_dest_rd_atomic = static_cast<std::uint8_t>(outstanding_reads(with.peer, with.mine));
   receive.min_rnr_timer = kRnrTimer;
-  receive.ah_attr = path_to(with.addressing, with.device, with.peer, lane);
+  receive.ah_attr = agreed.ah_attr;
+  impose(with, lane, receive.ah_attr);
   int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
   if (queue_pair->qp_type == IBV_QPT_RC) mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
   return modify(with, queue_pair, receive, mask, "RTR");
 }
 
-Status to_send(const Introduction& with, ibv_qp* queue_pair) {
+Status to_send(const Introduction& with, ibv_qp* queue_pair, std::uint32_t first_sequence) {
   ibv_qp_attr send{};
   send.qp_state = IBV_QPS_RTS;
-  send.sq_psn = with.mine.packet_sequence();
+  send.sq_psn = first_sequence;
   send.timeout = static_cast<std::uint8_t>(with.params.integer("qp_timeout"));
   send.retry_cnt = static_cast<std::uint8_t>(with.params.integer("retry_count"));
   send.rnr_retry = kRnrRetry;
@@ -72,8 +91,6 @@ Status to_send(const Introduction& with, ibv_qp* queue_pair) {
     mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
   return modify(with, queue_pair, send, mask, "RTS");
 }
-
-}  // namespace
 
 std::string_view transport_words(ibv_qp_type type) {
   if (type == IBV_QPT_RC) return "RC";
@@ -111,9 +128,16 @@ Result<QueuePairHandle> make_queue_pair(const Device& device, ibv_pd* domain,
 
 Status bring_up(const Introduction& introduction, ibv_qp* queue_pair, std::uint32_t number,
                 std::size_t lane) {
-  RG_TRY_OK(to_init(introduction, queue_pair));
-  RG_TRY_OK(to_receive(introduction, queue_pair, number, lane));
-  return to_send(introduction, queue_pair);
+  if (introduction.connector != nullptr)
+    return introduction.connector->bring_up(introduction, queue_pair, lane);
+  RG_TRY_OK(to_init(introduction, queue_pair, nullptr, 0));
+  ibv_qp_attr exchanged{};
+  exchanged.dest_qp_num = number;
+  exchanged.rq_psn = introduction.peer.packet_sequence();
+  exchanged.ah_attr =
+      path_to(introduction.addressing, introduction.device, introduction.peer, lane);
+  RG_TRY_OK(to_receive(introduction, queue_pair, lane, exchanged));
+  return to_send(introduction, queue_pair, introduction.mine.packet_sequence());
 }
 
 Result<AddressHandle> make_address(const Introduction& introduction, ibv_pd* domain,

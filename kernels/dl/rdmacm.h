@@ -1,0 +1,57 @@
+// The librdmacm entry points that we call, loaded at run time as libibverbs is (verbs.h): only
+// connecting by the RDMA connection manager needs it.
+#pragma once
+
+#include <rdma/rdma_cma.h>
+
+#include <string>
+
+#include "kernels/core/result.h"
+
+// One row a function: slot in the table, symbol in the library (its type is the header's). The
+// oldest release with all of them is rdma-core 23, which brought queue pairs of the caller's own.
+#define RAILGAUGE_RDMACM_REQUIRED(ROW)                   \
+  ROW(create_event_channel, rdma_create_event_channel)   \
+  ROW(destroy_event_channel, rdma_destroy_event_channel) \
+  ROW(create_id, rdma_create_id)                         \
+  ROW(destroy_id, rdma_destroy_id)                       \
+  ROW(bind_addr, rdma_bind_addr)                         \
+  ROW(listen, rdma_listen)                               \
+  ROW(get_src_port, rdma_get_src_port)                   \
+  ROW(resolve_addr, rdma_resolve_addr)                   \
+  ROW(resolve_route, rdma_resolve_route)                 \
+  ROW(init_qp_attr, rdma_init_qp_attr)                   \
+  ROW(connect, rdma_connect)                             \
+  ROW(accept, rdma_accept)                               \
+  ROW(reject, rdma_reject)                               \
+  ROW(establish, rdma_establish)                         \
+  ROW(get_cm_event, rdma_get_cm_event)                   \
+  ROW(ack_cm_event, rdma_ack_cm_event)                   \
+  ROW(event_str, rdma_event_str)
+
+namespace railgauge {
+
+struct Rdmacm {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): names cannot stand in parentheses
+#define RAILGAUGE_SLOT(slot, symbol) decltype(&::symbol) slot = nullptr;
+  RAILGAUGE_RDMACM_REQUIRED(RAILGAUGE_SLOT)
+#undef RAILGAUGE_SLOT
+
+  std::string path;     // the file that was loaded
+  std::string version;  // from its name
+};
+
+inline constexpr const char* kRdmacmLibrary = "librdmacm.so.1";
+// Names another file to load instead: the fake of kernels/fakes, which is part of its libibverbs.
+inline constexpr const char* kRdmacmLibraryVariable = "RAILGAUGE_LIBRDMACM";
+
+// A table over the library `name`. kNotFound: not installed; kUnimplemented: it lacks a function.
+Result<Rdmacm> bind_rdmacm(const std::string& name);
+
+// The process's table. Thread safe.
+Result<const Rdmacm*> load_rdmacm();
+
+// The table after load_rdmacm() succeeded; CHECKs that it did. For releasing handles.
+const Rdmacm& loaded_rdmacm();
+
+}  // namespace railgauge
