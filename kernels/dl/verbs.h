@@ -42,6 +42,7 @@
 // Functions that older releases lack: the slot may be nullptr.
 #define RAILGAUGE_VERBS_OPTIONAL(ROW) \
   ROW(reg_mr_iova2, ibv_reg_mr_iova2) \
+  ROW(reg_dmabuf_mr, ibv_reg_dmabuf_mr) \
   ROW(query_gid_table, _ibv_query_gid_table)
 
 namespace railgauge {

@@ -48,6 +48,10 @@ void CudaControl::reset() {
       Setting{"no_twins", no_twins, 0},
       Setting{"flip_byte", flip_byte, 0},
       Setting{"flip_synchronous", flip_synchronous, 0},
+      Setting{"drop_to_gpu", drop_to_gpu, 0},
+      Setting{"drop_to_host", drop_to_host, 0},
+      Setting{"writes_ordering", writes_ordering, cu::kWritesOrderedForAllDevices},
+      Setting{"no_flush", no_flush, 0},
       Setting{"dmabuf", dmabuf, 1},
       Setting{"dmabuf_mmap", dmabuf_mmap, 0},
       Setting{"coherent", coherent, 0},
@@ -56,7 +60,7 @@ void CudaControl::reset() {
   apply_settings(settings, "RAILGAUGE_FAKE_CUDA");
   const std::lock_guard lock(trace().mutex);
   trace().names.clear();
-  calls = 0;
+  calls = copies_to_gpu = copies_to_host = flushes = 0;
 }
 
 std::vector<std::string> CudaControl::call_names() const {

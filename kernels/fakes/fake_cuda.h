@@ -43,6 +43,14 @@ struct CudaControl {
   // 1: a byte of every asynchronous copy above 8 bytes is wrong, and the end of a pointer chase.
   std::atomic<std::uint64_t> flip_byte{0};
   std::atomic<std::uint64_t> flip_synchronous{0};  // the same for cuMemcpyHtoD and cuMemcpyDtoH
+  // This asynchronous copy from the host to a GPU, or the other way, is not done; 0: none.
+  std::atomic<std::uint64_t> drop_to_gpu{0};
+  std::atomic<std::uint64_t> drop_to_host{0};
+  std::atomic<std::uint64_t> copies_to_gpu{0};  // asynchronous ones since reset()
+  std::atomic<std::uint64_t> copies_to_host{0};
+  std::atomic<std::uint64_t> writes_ordering{200};  // GPU_DIRECT_RDMA_WRITES_ORDERING
+  std::atomic<std::uint64_t> no_flush{0};           // 1: the host cannot flush remote writes
+  std::atomic<std::uint64_t> flushes{0};            // done since reset()
   std::atomic<std::uint64_t> dmabuf{1};            // memory can be exported
   std::atomic<std::uint64_t> dmabuf_mmap{0};       // and the export mapped
   std::atomic<std::uint64_t> coherent{0};          // plain loads and stores reach the GPU
