@@ -31,6 +31,7 @@ extern const KernelRow kVerbsWriteBw;
 extern const KernelRow kVerbsWriteImmBw;
 extern const KernelRow kVerbsWriteImmLat;
 extern const KernelRow kVerbsWriteLat;
+extern const KernelRow kVerbsWriteVisibleLat;
 
 std::span<const KernelRow> catalog() {
   static const std::array kRows{
@@ -38,7 +39,8 @@ std::span<const KernelRow> catalog() {
       kBarSanity,      kBarWriteBw,      kBarWriteLat,     kCudaCopyLatency,  kCudaFanCopyBw,
       kCudaHostCopyBw, kCudaHostLatency, kCudaLocalCopyBw, kCudaPeerCopyBw,   kCudaPeerLatency,
       kVerbsAtomicBw,  kVerbsAtomicLat,  kVerbsReadBw,     kVerbsReadLat,     kVerbsSendBw,
-      kVerbsSendLat,   kVerbsWriteBw,    kVerbsWriteImmBw, kVerbsWriteImmLat, kVerbsWriteLat};
+      kVerbsSendLat,   kVerbsWriteBw,    kVerbsWriteImmBw, kVerbsWriteImmLat, kVerbsWriteLat,
+      kVerbsWriteVisibleLat};
   return kRows;
 }
 

@@ -10,7 +10,34 @@ namespace {
 constexpr double kMaxChunkBytes = 64U << 20U;
 constexpr double kMaxStageDepth = 64;
 
+// The CPU touches nothing of it: `options` of a rank whose areas are a GPU's.
+void keep_cpu_off(Link::Options& options) {
+  options.inline_bytes = 0;
+  // An mlx5 adapter puts small arrivals into the completion, and its library's memcpy, the CPU, from
+  // there into the message's memory.
+  setenv("MLX5_SCATTER_TO_CQE", "0", 0);
+}
+
 }  // namespace
+
+void add_gpu_target(InfoBuilder& builder) {
+  builder
+      .text("gpu", "this rank's GPU: a number, or a UUID", "0")
+      .identity()
+      .per_rank()
+      .choice("registration", "",
+              "how the adapter reaches GPU memory; auto takes the first that works of dma-buf and "
+              "nvidia-peermem",
+              {"auto", "dma-buf", "nvidia-peermem"})
+      .identity();
+}
+
+void choose_gpu_target(const Context& context, Link::Options& options) {
+  options.registration = context.params.text("registration");
+  if (context.rank == 0) return;
+  options.memory = {.kind = MemoryKind::kCuda, .gpu = context.params.text("gpu")};
+  keep_cpu_off(options);
+}
 
 void add_memory(InfoBuilder& builder) {
   builder
@@ -21,15 +48,9 @@ void add_memory(InfoBuilder& builder) {
       .identity()
       .choice("target_memory", "", "rank 1's memory; same is as rank 0's",
               {"same", "host", "cuda", "staged"})
-      .identity()
-      .text("gpu", "this rank's GPU: a number, or a UUID", "0")
-      .identity()
-      .per_rank()
-      .choice("registration", "",
-              "how the adapter reaches GPU memory; auto takes the first that works of dma-buf and "
-              "nvidia-peermem",
-              {"auto", "dma-buf", "nvidia-peermem"})
-      .identity()
+      .identity();
+  add_gpu_target(builder);
+  builder
       .boolean("huge_pages", "host memory in pages of 2 MiB", false)
       .identity()
       .bytes("stage_chunk", "staged: what one copy between GPU and host moves", "256KiB",
@@ -53,11 +74,7 @@ void choose_memory(const Context& context, Link::Options& options) {
                     .huge_pages = params.boolean("huge_pages"),
                     .gpu = params.text("gpu")};
   options.registration = params.text("registration");
-  if (options.memory.kind == MemoryKind::kHost) return;
-  options.inline_bytes = 0;
-  // An mlx5 adapter puts small arrivals into the completion, and its library's memcpy, the CPU, from
-  // there into the message's memory.
-  setenv("MLX5_SCATTER_TO_CQE", "0", 0);
+  if (options.memory.kind != MemoryKind::kHost) keep_cpu_off(options);
 }
 
 Status check_cpu_may_poll(const Context& context) {

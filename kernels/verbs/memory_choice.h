@@ -14,6 +14,10 @@ namespace railgauge::verbs {
 // stage_depth.
 void add_memory(InfoBuilder& builder);
 
+// gpu and registration, where the target's memory is a GPU's and the initiator's the host's.
+void add_gpu_target(InfoBuilder& builder);
+void choose_gpu_target(const Context& context, Link::Options& options);
+
 struct MemoryChoice {
   MemoryKind initiator = MemoryKind::kHost;  // rank 0
   MemoryKind target = MemoryKind::kHost;     // rank 1

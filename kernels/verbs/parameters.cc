@@ -54,9 +54,9 @@ void add_connection(InfoBuilder& builder, const ConnectionForm& form) {
   builder
       .integer("qp_timeout", "acknowledgement timeout, 4.096 us times 2 to this power", 14, 1, 31)
       .integer("retry_count", "transmissions tried again before the connection fails", 7, 0, 7)
-      .apply(add_memory)
       .duration("stall_timeout", "the task ends when nothing moves for this long", "10s",
                 10 * kMillisecondNs, kHourNs);
+  if (form.has_memory) add_memory(builder);
 }
 
 void add_poll(InfoBuilder& builder) {
