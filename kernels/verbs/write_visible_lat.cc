@@ -189,7 +189,8 @@ class WriteVisible final : public Kernel {
       RG_CHECK(count < stamps_.size());
       if (!link_->waiting().before_deadline()) return failure();
       const std::uint32_t first = next_ + 1;  // the kernel's first word, first - 1, is new as well
-      next_ = first + static_cast<std::uint32_t>(count);
+      // Only what the target hears of counts for both.
+      if (way != Way::kCompletion) next_ = first + static_cast<std::uint32_t>(count);
       // Nothing that stands there may look like the first answer: its lowest byte is compared.
       const std::uint32_t before = first - 1;
       std::memcpy(link_->receive_area().data(), &before, sizeof before);
