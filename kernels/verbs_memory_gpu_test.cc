@@ -1,6 +1,7 @@
-// Verbs kernels on real GPU memory, over the fake wire: kernels that poll, flushes, staged pipelines,
-// patterns and the driver's exports are real, only the wire is not, which copies by cuMemcpy. So each
-// point is synthetic, and says nothing of a fabric. Without a GPU the program waives.
+// Verbs kernels on real GPU memory, over the fake wire: kernels that poll, flushes, staged
+// pipelines, patterns and the driver's exports are real, only the wire is not, which copies by
+// cuMemcpy. So each point is synthetic, and says nothing of a fabric. Without a GPU the program
+// waives.
 #include <gmock/gmock.h>
 
 #include <cstdio>
@@ -54,8 +55,8 @@ class VerbsOnAGpu : public ::testing::TestWithParam<Way> {
                    {"time_cap", "400ms"},
                    {"min_samples", "5"},
                    {"stall_timeout", "5s"}});
-    return fake::run_pair(row, {.parameters = fake::declared_among(row.info(), wanted),
-                                .deadline_seconds = 60});
+    return fake::run_pair(
+        row, {.parameters = fake::declared_among(row.info(), wanted), .deadline_seconds = 60});
   }
 };
 
@@ -66,11 +67,10 @@ TEST_P(VerbsOnAGpu, MeasuresVerifiedFiguresThatAreMarkedSynthetic) {
   for (const fake::RankResult& result : results)
     ASSERT_TRUE(result.status) << result.status.error().message;
   const auto& facts = results[0].facts;
-  std::printf("%s: %s by %s to %s by %s%s\n", way.kernel, facts.at("memory").c_str(),
-              facts.at("path").c_str(), facts.at("peer_memory").c_str(),
-              facts.at("peer_path").c_str(),
-              facts.contains("path_refused") ? (", refused: " + facts.at("path_refused")).c_str()
-                                             : "");
+  std::printf(
+      "%s: %s by %s to %s by %s%s\n", way.kernel, facts.at("memory").c_str(),
+      facts.at("path").c_str(), facts.at("peer_memory").c_str(), facts.at("peer_path").c_str(),
+      facts.contains("path_refused") ? (", refused: " + facts.at("path_refused")).c_str() : "");
   ASSERT_FALSE(results[0].points.empty());
   for (const Point& point : results[0].points) {
     EXPECT_TRUE(point.synthetic());

@@ -118,8 +118,7 @@ bool copy_on_lane(std::uint64_t address, Copy copy) {
 Place place_of(std::uint64_t address, std::size_t bytes) {
   const Driver* calls = driver();
   if (calls == nullptr) return Place::kHost;
-  if (calls->fake)
-    return calls->is_fake_gpu(address, bytes) != 0 ? Place::kFakeGpu : Place::kHost;
+  if (calls->fake) return calls->is_fake_gpu(address, bytes) != 0 ? Place::kFakeGpu : Place::kHost;
   unsigned type = 0;
   const bool told = calls->attribute(&type, kMemoryType, address) == 0;
   return told && type == kOnDevice ? Place::kGpu : Place::kHost;

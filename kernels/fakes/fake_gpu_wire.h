@@ -1,8 +1,8 @@
-// GPU memory as the fake wire meets it. Behind the fake CUDA driver it is the host's and copied like
-// it. Behind a real driver the wire copies by that driver, so that polling GPU kernels, flushes and
-// staged pipelines are real and only the wire is not: in the GPU's primary context (a kernel that
-// spins in one context holds up another context of its GPU for whole time slices), on a stream of its
-// own. Asks the CUDA library that the process has loaded already, and loads none.
+// GPU memory as the fake wire meets it. Behind the fake CUDA driver it is the host's and copied
+// like it. Behind a real driver the wire copies by that driver, so that polling GPU kernels,
+// flushes and staged pipelines are real and only the wire is not: in the GPU's primary context (a
+// kernel that spins in one context holds up another context of its GPU for whole time slices), on a
+// stream of its own. Asks the CUDA library that the process has loaded already, and loads none.
 #pragma once
 
 #include <cstddef>

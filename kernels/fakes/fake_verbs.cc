@@ -245,7 +245,8 @@ ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, size_t length, std::
   if (refusal != 0) return errno = refusal, nullptr;
   std::uint64_t begin = 0;
   if (!fake::exported_range(fd, iova - offset, begin)) return errno = EBADF, nullptr;
-  if (begin + offset != iova) return errno = EOPNOTSUPP, nullptr;  // the wire takes addresses as they are
+  if (begin + offset != iova)
+    return errno = EOPNOTSUPP, nullptr;  // the wire takes addresses as they are
   const fake::Place place = fake::place_of(iova, length);
   if (place == fake::Place::kHost) return errno = EINVAL, nullptr;
   return fake::register_region(pd, iova, length, static_cast<unsigned>(access), place);

@@ -1,6 +1,6 @@
-// A GPU that answers flags: one thread polls a word of its own memory, which the CPU writes through the
-// BAR or a NIC from elsewhere, and answers into pinned host memory, which the CPU polls. No header is
-// used, so that the PTX stays old.
+// A GPU that answers flags: one thread polls a word of its own memory, which the CPU writes through
+// the BAR or a NIC from elsewhere, and answers into pinned host memory, which the CPU polls. No
+// header is used, so that the PTX stays old.
 //
 // clang-format off
 // extern "C" __global__ void railgauge_answer_flags(
@@ -21,10 +21,9 @@ constexpr unsigned kPollsBetweenLooks = 4096;
 }  // namespace
 
 extern "C" __global__ void railgauge_answer_flags(const volatile unsigned* flag,
-                                                   volatile unsigned* answer,
-                                                   const volatile unsigned* stop, unsigned first,
-                                                   unsigned rounds,
-                                                   unsigned long long idle_cycles) {
+                                                  volatile unsigned* answer,
+                                                  const volatile unsigned* stop, unsigned first,
+                                                  unsigned rounds, unsigned long long idle_cycles) {
   *answer = first - 1;
   for (unsigned round = 0; round < rounds; ++round) {
     const unsigned expected = first + round;

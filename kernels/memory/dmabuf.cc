@@ -17,9 +17,9 @@ Result<Fd> export_dmabuf(std::string_view gpu, const GpuBuffer& buffer) {
   // Whole GPU pages, so whole pages of any host.
   const cu::Return returned = cuda.mem_get_handle_for_address_range(
       &fd, buffer.data(), buffer.size(), cu::kRangeHandleDmaBufFd, 0);
-  RG_TRY_OK(cuda_status(cuda, returned,
-                        fmt::format("{}: cuMemGetHandleForAddressRange of {}", gpu,
-                                    canonical_bytes(buffer.size()))));
+  RG_TRY_OK(cuda_status(
+      cuda, returned,
+      fmt::format("{}: cuMemGetHandleForAddressRange of {}", gpu, canonical_bytes(buffer.size()))));
   return Fd(fd);  // 0 is a descriptor like any other
 }
 

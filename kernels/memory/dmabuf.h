@@ -10,7 +10,8 @@
 namespace railgauge {
 
 // The whole buffer, whose first byte is the export's. The owner may close it once it is registered.
-// Errors name the call and what it returned; kUnimplemented where the driver has no such call. `gpu`
+// Errors name the call and what it returned; kUnimplemented where the driver has no such call.
+// `gpu`
 // ("gpu0") stands in messages. The GPU's context must be current.
 Result<Fd> export_dmabuf(std::string_view gpu, const GpuBuffer& buffer);
 

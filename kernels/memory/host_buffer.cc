@@ -55,13 +55,13 @@ Result<HostBuffer> HostBuffer::allocate(std::size_t bytes) {
 }
 
 Result<HostBuffer> HostBuffer::allocate_huge(std::size_t bytes) {
-  const std::size_t pages =
-      (std::max<std::size_t>(bytes, 1) + kHugePageBytes - 1) / kHugePageBytes;
+  const std::size_t pages = (std::max<std::size_t>(bytes, 1) + kHugePageBytes - 1) / kHugePageBytes;
   HostBuffer buffer;
   buffer.size_ = pages * kHugePageBytes;
   // Populated: a page that is missing shows here, not as SIGBUS at the first touch.
-  void* memory = mmap(nullptr, buffer.size_, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_HUGE_2MB | MAP_POPULATE, -1, 0);
+  void* memory =
+      mmap(nullptr, buffer.size_, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_HUGE_2MB | MAP_POPULATE, -1, 0);
   if (memory == MAP_FAILED)
     return fail(Code::kFailedPrecondition,
                 fmt::format("host memory: map {} huge pages of 2 MiB: {} (errno {}); set "

@@ -16,8 +16,8 @@ class HostBuffer {
   HostBuffer() = default;
   // At least `bytes`, rounded up to pages, all zero. kResourceExhausted when there is no memory.
   static Result<HostBuffer> allocate(std::size_t bytes);
-  // The same in huge pages of 2 MiB. kFailedPrecondition, with what to set, where the system has not
-  // that many to give.
+  // The same in huge pages of 2 MiB. kFailedPrecondition, with what to set, where the system has
+  // not that many to give.
   static Result<HostBuffer> allocate_huge(std::size_t bytes);
   static constexpr std::size_t kHugePageBytes = 2U << 20U;
 

@@ -21,9 +21,9 @@ class AnsweringGpu {
   AnsweringGpu& operator=(AnsweringGpu&&) = delete;
   ~AnsweringGpu() { static_cast<void>(end()); }
 
-  // Launches the kernel for the values `first`, `first` + 1, ... of the word at `flag`. The answer is
-  // `first` - 1 once it polls. It ends after `rounds` answers, at end(), or when a value does not come
-  // for about two seconds of the GPU's clock.
+  // Launches the kernel for the values `first`, `first` + 1, ... of the word at `flag`. The answer
+  // is `first` - 1 once it polls. It ends after `rounds` answers, at end(), or when a value does
+  // not come for about two seconds of the GPU's clock.
   Status begin(cu::DevicePtr flag, std::uint32_t first, std::uint32_t rounds);
   // Where the answer stands: its lowest byte, which changes with each value.
   [[nodiscard]] const std::uint8_t* answer() const;

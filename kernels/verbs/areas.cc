@@ -22,8 +22,8 @@ Status compare(const Link& link, Slots slots, const Brought& brought) {
     return fail(Code::kInternal, fmt::format("rank {}: {} slots used, of {}", brought.from,
                                              brought.slots, slots.count));
   slots.count = static_cast<std::size_t>(brought.slots);
-  return verify_slots(receiving(link), slots, brought.size_index, brought.from,
-                      brought.uncompared, {link.device().endpoint(), link.operation().words});
+  return verify_slots(receiving(link), slots, brought.size_index, brought.from, brought.uncompared,
+                      {link.device().endpoint(), link.operation().words});
 }
 
 // Each atomic that did its work added one to some word.

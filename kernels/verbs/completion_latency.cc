@@ -12,12 +12,12 @@
 #include "kernels/core/sampler.h"
 #include "kernels/verbs/agreement.h"
 #include "kernels/verbs/areas.h"
+#include "kernels/verbs/by_memory.h"
 #include "kernels/verbs/latency.h"
 #include "kernels/verbs/link.h"
 #include "kernels/verbs/memory_choice.h"
 #include "kernels/verbs/ping_pong.h"
 #include "kernels/verbs/report.h"
-#include "kernels/verbs/staged_transfer.h"
 
 namespace railgauge::verbs {
 namespace {

@@ -177,7 +177,8 @@ Status Link::check_peer(const Context& context) const {
 }
 
 Status Link::bring_up_lanes(const Context& context) {
-  const Introduction with = introduction(context.params, operation().target_access | options_.extra_access);
+  const Introduction with =
+      introduction(context.params, operation().target_access | options_.extra_access);
   for (std::size_t lane = 0; lane < queue_pairs_.size(); ++lane) {
     const std::uint32_t theirs = peer_.queue_pair_numbers(static_cast<int>(lane));
     RG_TRY_OK(bring_up(with, queue_pairs_[lane].get(), theirs, lane));
@@ -194,9 +195,10 @@ void Link::report_facts(Reporter& reporter) const {
   if (!memory_->is_host()) report_gpu(memory_->gpu(), reporter);
   if (!registered_.refused.empty()) {
     reporter.fact("path_refused", registered_.refused);
-    reporter.note("warning", fmt::format("{}: {} registers the memory, because another path was "
-                                         "refused: {}",
-                                         device_.endpoint(), registered_.path, registered_.refused));
+    reporter.note("warning",
+                  fmt::format("{}: {} registers the memory, because another path was "
+                              "refused: {}",
+                              device_.endpoint(), registered_.path, registered_.refused));
   }
   reporter.fact("device", device_.name());
   reporter.fact("port", std::to_string(device_.port()));

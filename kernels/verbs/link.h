@@ -1,6 +1,6 @@
-// The connection between the two ranks of a task: a port, a send and a receive area in the host's or
-// a GPU's memory, completion queues, and one or more queue pairs ("lanes"), beside a reliable one for control
-// words.
+// The connection between the two ranks of a task: a port, a send and a receive area in the host's
+// or a GPU's memory, completion queues, and one or more queue pairs ("lanes"), beside a reliable
+// one for control words.
 #pragma once
 
 #include <cstddef>

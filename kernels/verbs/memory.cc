@@ -66,11 +66,12 @@ Result<Memory> Memory::allocate_on_gpu(const std::string& wanted, std::size_t by
   made.gpu = RG_TRY(open_gpu(wanted));
   made.buffer = RG_TRY(GpuBuffer::allocate(made.gpu.name(), bytes));
   const Cuda& cuda = loaded_cuda();
-  // Observed, not asked for: memory that moves between host and GPU would be measured as the host's.
+  // Observed, not asked for: memory that moves between host and GPU would be measured as the
+  // host's.
   unsigned type = 0;
-  RG_TRY_OK(gpu_status(made.gpu,
-                       cuda.pointer_get_attribute(&type, cu::kPointerMemoryType, made.buffer.data()),
-                       "ask where its memory is"));
+  RG_TRY_OK(gpu_status(
+      made.gpu, cuda.pointer_get_attribute(&type, cu::kPointerMemoryType, made.buffer.data()),
+      "ask where its memory is"));
   if (type != cu::kMemoryTypeDevice)
     return fail(Code::kInternal, fmt::format("{}: allocate: the driver gave memory of type {}, "
                                              "which is not the GPU's",

@@ -1,5 +1,5 @@
-// The memory of a link's two areas: the host's or a GPU's. The CPU reads and writes the host's as it
-// is, a GPU's by the driver's copies and kernels only, and never in a timed loop.
+// The memory of a link's two areas: the host's or a GPU's. The CPU reads and writes the host's as
+// it is, a GPU's by the driver's copies and kernels only, and never in a timed loop.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ enum class MemoryKind : std::uint8_t {
 MemoryKind memory_kind_of(std::string_view words);  // CHECKs that it is one of the parameter's
 std::string_view memory_words(MemoryKind kind);     // "host", "cuda", "staged"
 
-// A GPU of the parameter `gpu`: "0", "gpu0", or a UUID ("GPU-16b0...", from its beginning on, if that
-// fits one). Its context is current afterwards.
+// A GPU of the parameter `gpu`: "0", "gpu0", or a UUID ("GPU-16b0...", from its beginning on, if
+// that fits one). Its context is current afterwards.
 Result<gpu::Gpu> open_gpu(const std::string& wanted);
 // gpu, gpu_model, gpu_uuid, gpu_pci_address, cuda_driver.
 void report_gpu(const gpu::Gpu& gpu, Reporter& reporter);
@@ -44,13 +44,17 @@ class Memory {
   Memory() = default;
 
   [[nodiscard]] bool is_host() const { return on_gpu_ == nullptr; }
-  [[nodiscard]] std::size_t size() const { return is_host() ? host_.size() : on_gpu_->buffer.size(); }
+  [[nodiscard]] std::size_t size() const {
+    return is_host() ? host_.size() : on_gpu_->buffer.size();
+  }
   // Its addresses, as the NIC is told them. Of host memory alone the CPU may touch what lies there.
   [[nodiscard]] std::span<std::byte> span() const;
   // Not of host memory.
   [[nodiscard]] const gpu::Gpu& gpu() const { return on_gpu_->gpu; }
   [[nodiscard]] const GpuBuffer& gpu_buffer() const { return on_gpu_->buffer; }
-  [[nodiscard]] MemoryKind kind() const { return is_host() ? MemoryKind::kHost : MemoryKind::kCuda; }
+  [[nodiscard]] MemoryKind kind() const {
+    return is_host() ? MemoryKind::kHost : MemoryKind::kCuda;
+  }
   // Whether a fake driver has a part in it.
   [[nodiscard]] bool is_synthetic() const { return !is_host() && loaded_cuda().synthetic; }
 

@@ -13,16 +13,15 @@ constexpr double kMaxStageDepth = 64;
 // The CPU touches nothing of it: `options` of a rank whose areas are a GPU's.
 void keep_cpu_off(Link::Options& options) {
   options.inline_bytes = 0;
-  // An mlx5 adapter puts small arrivals into the completion, and its library's memcpy, the CPU, from
-  // there into the message's memory.
+  // An mlx5 adapter puts small arrivals into the completion, and its library's memcpy, the CPU,
+  // from there into the message's memory.
   setenv("MLX5_SCATTER_TO_CQE", "0", 0);
 }
 
 }  // namespace
 
 void add_gpu_target(InfoBuilder& builder) {
-  builder
-      .text("gpu", "this rank's GPU: a number, or a UUID", "0")
+  builder.text("gpu", "this rank's GPU: a number, or a UUID", "0")
       .identity()
       .per_rank()
       .choice("registration", "",
@@ -41,16 +40,19 @@ void choose_gpu_target(const Context& context, Link::Options& options) {
 
 void add_memory(InfoBuilder& builder) {
   builder
-      .choice("memory", "",
-              "rank 0's memory: the host's; a GPU's, which the adapter reads and writes; or a GPU's, "
-              "copied through pinned host memory (staged)",
-              {"host", "cuda", "staged"})
+      .choice(
+          "memory", "",
+          "rank 0's memory: the host's; a GPU's, which the adapter reads and writes; or a GPU's, "
+          "copied through pinned host memory (staged)",
+          {"host", "cuda", "staged"})
       .identity()
       .choice("target_memory", "", "rank 1's memory; same is as rank 0's",
               {"same", "host", "cuda", "staged"})
       .identity();
   add_gpu_target(builder);
   builder
+      .boolean("staged_twin",
+               "beside cuda: measures the same staged as well, and says where the two cross", false)
       .boolean("huge_pages", "host memory in pages of 2 MiB", false)
       .identity()
       .bytes("stage_chunk", "staged: what one copy between GPU and host moves", "256KiB",

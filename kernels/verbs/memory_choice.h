@@ -10,8 +10,8 @@
 
 namespace railgauge::verbs {
 
-// memory (rank 0's), target_memory (rank 1's), gpu, registration, huge_pages, stage_chunk,
-// stage_depth.
+// memory (rank 0's), target_memory (rank 1's), gpu, registration, huge_pages, staged_twin,
+// stage_chunk, stage_depth.
 void add_memory(InfoBuilder& builder);
 
 // gpu and registration, where the target's memory is a GPU's and the initiator's the host's.
@@ -26,8 +26,8 @@ struct MemoryChoice {
 };
 MemoryChoice memory_choice(const Params& params);
 
-// What this rank's areas are made of, into `options`. Nothing is sent inline out of GPU memory, since
-// it is the CPU that would read it.
+// What this rank's areas are made of, into `options`. Nothing is sent inline out of GPU memory,
+// since it is the CPU that would read it.
 void choose_memory(const Context& context, Link::Options& options);
 
 // For a kernel whose CPU polls the message: kUnimplemented where either side's is in a GPU.

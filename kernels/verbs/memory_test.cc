@@ -1,11 +1,13 @@
-// Every memory kind of every verbs kernel, on the fake libibverbs and the fake CUDA driver: the path
-// and its fallbacks, the proof of the data, and call number N of either library that fails.
+// Every memory kind of every verbs kernel, on the fake libibverbs and the fake CUDA driver: the
+// path and its fallbacks, the proof of the data, and call number N of either library that fails.
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
+#include <iterator>
 
 #include "kernels/catalog.h"
 #include "kernels/contract.h"
@@ -57,6 +59,10 @@ class Memories : public ::testing::Test {
     EXPECT_EQ(verbs_control().live_handles, 0) << when;
     EXPECT_EQ(cuda_control().live_handles(), 0) << when;
   }
+  static std::ptrdiff_t open_descriptors() {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                         std::filesystem::directory_iterator());
+  }
   // A kernel takes of `wanted` what it declares.
   static auto run(std::string_view kernel, Parameters wanted) {
     wanted.emplace("stall_timeout", "2s");
@@ -66,10 +72,13 @@ class Memories : public ::testing::Test {
     return run_pair(row, {.parameters = fake::declared_among(row.info(), wanted)});
   }
 
-  // The walk of kernel_contract_test with GPU memory: call number N of either library fails, for N =
-  // 1, 2, 3 ... until the task succeeds.
+  // The walk of kernel_contract_test with GPU memory: call number N of either library fails, for N
+  // = 1, 2, 3 ... until the task succeeds.
   static void walk(const std::string& kernel, const Parameters& shortest) {
     for (const bool of_cuda : {false, true}) {
+      reset();
+      expect_passed(run(kernel, shortest), kernel);
+      const std::ptrdiff_t descriptors = open_descriptors();
       std::uint64_t call = 1;
       for (; call < kMaxCalls && !HasFailure(); ++call) {
         reset();
@@ -77,10 +86,11 @@ class Memories : public ::testing::Test {
         const auto results = run(kernel, shortest);
         const std::uint64_t made = of_cuda ? cuda_control().calls : verbs_control().calls;
         const auto names = cuda_control().call_names();
-        const std::string what =
-            kernel + (of_cuda ? ", CUDA call " : ", verbs call ") + std::to_string(call) + " " +
-            (of_cuda && call <= names.size() ? names[call - 1] : "");
+        const std::string what = kernel + (of_cuda ? ", CUDA call " : ", verbs call ") +
+                                 std::to_string(call) + " " +
+                                 (of_cuda && call <= names.size() ? names[call - 1] : "");
         expect_nothing_left(what);
+        EXPECT_EQ(open_descriptors(), descriptors) << what;
         for (const RankResult& result : results) {
           SCOPED_TRACE(what);
           expect_clear(result.status, call);
@@ -210,7 +220,8 @@ TEST_F(Memories, WaivesWithEveryFailingCallWhereNoPathWorks) {
 }
 
 TEST_F(Memories, AForcedPathIsTheOnlyOneThatIsTried) {
-  const auto forced = run("verbs.read_lat", {{"memory", "cuda"}, {"registration", "nvidia-peermem"}});
+  const auto forced =
+      run("verbs.read_lat", {{"memory", "cuda"}, {"registration", "nvidia-peermem"}});
   expect_passed(forced, "forced");
   EXPECT_EQ(forced[0].facts.at("path"), "nvidia-peermem");
   EXPECT_FALSE(forced[0].facts.contains("path_refused"));
@@ -248,8 +259,8 @@ TEST_F(Memories, AGpuIsNamedByItsNumberOrItsUuid) {
 
 // Staged.
 
-const std::vector<const char*> kStagedKernels{"verbs.write_bw",  "verbs.write_imm_bw",
-                                              "verbs.send_bw",   "verbs.write_lat",
+const std::vector<const char*> kStagedKernels{"verbs.write_bw",      "verbs.write_imm_bw",
+                                              "verbs.send_bw",       "verbs.write_lat",
                                               "verbs.write_imm_lat", "verbs.send_lat"};
 
 TEST_F(Memories, StagedMessagesGoThroughTheHostInChunksAndArriveWhole) {
@@ -274,10 +285,9 @@ TEST_F(Memories, StagedMessagesGoThroughTheHostInChunksAndArriveWhole) {
 }
 
 TEST_F(Memories, StagedBandwidthSamplesUntilItsStopRuleSaysSo) {
-  const auto results = run("verbs.write_bw", {{"memory", "staged"},
-                                              {"iterations", "0"},
-                                              {"max_samples", "60"},
-                                              {"time_cap", "400ms"}});
+  const auto results = run(
+      "verbs.write_bw",
+      {{"memory", "staged"}, {"iterations", "0"}, {"max_samples", "60"}, {"time_cap", "400ms"}});
   expect_passed(results, "adaptive");
   EXPECT_GE(results[0].points[0].sample_count(), 2);
 }
@@ -299,8 +309,11 @@ TEST_F(Memories, OneSideAloneCanBeStaged) {
 
 TEST_F(Memories, AStagedCopyThatIsNotDoneIsFound) {
   for (const char* kernel : {"verbs.write_bw", "verbs.send_bw", "verbs.send_lat"}) {
-    const Parameters way{{"memory", "staged"}, {"sizes", "64KiB"},    {"stage_chunk", "16KiB"},
-                         {"stage_depth", "3"}, {"iterations", "20"}};
+    const Parameters way{{"memory", "staged"},
+                         {"sizes", "64KiB"},
+                         {"stage_chunk", "16KiB"},
+                         {"stage_depth", "3"},
+                         {"iterations", "20"}};
     reset();
     expect_passed(run(kernel, way), kernel);
     const std::uint64_t to_gpu = cuda_control().copies_to_gpu;
@@ -339,6 +352,25 @@ TEST_F(Memories, WhatCannotBeStagedSaysSo) {
   EXPECT_THAT(many[0].status.error().message, HasSubstr("parameter qps: 2"));
 }
 
+TEST_F(Memories, AStagedTwinIsMeasuredInTheSameTaskAndTheCrossingIsNamed) {
+  for (const char* kernel : {"verbs.write_bw", "verbs.send_lat"}) {
+    const auto results = run(kernel, {{"memory", "cuda"},
+                                      {"target_memory", "cuda"},
+                                      {"staged_twin", "true"},
+                                      {"sizes", "64,64KiB"}});
+    expect_passed(results, kernel);
+    EXPECT_EQ(results[0].facts.at("path"), "dma-buf") << kernel;
+    std::map<std::string, int> points;
+    for (const Point& point : results[0].points) ++points[point.pair()];
+    EXPECT_EQ(points[""], points["staged"]) << kernel;
+    EXPECT_GE(points["staged"], 2) << kernel;
+    EXPECT_THAT(results[0].notes, Contains(HasSubstr("GPUDirect and staged"))) << kernel;
+  }
+  const auto alone = run("verbs.write_bw", {{"staged_twin", "true"}});
+  ASSERT_FALSE(alone[0].status);
+  EXPECT_EQ(alone[0].status.error().code, Code::kInvalidArgument);
+}
+
 // Visibility.
 
 TEST_F(Memories, AGpuKernelSeesEachWriteAndAnswers) {
@@ -372,7 +404,8 @@ TEST_F(Memories, WhereTheHostCannotFlushOnlyThatFigureIsAbsent) {
 }
 
 TEST_F(Memories, VisibilitySurvivesAFailureOfEachCallOfEachLibrary) {
-  walk("verbs.write_visible_lat", {{"sizes", "16"}, {"iterations", "2"}, {"stall_timeout", "500ms"}});
+  walk("verbs.write_visible_lat",
+       {{"sizes", "16"}, {"iterations", "2"}, {"stall_timeout", "500ms"}});
 }
 
 TEST_F(Memories, AFlagIsReadByOneAccess) {

@@ -14,6 +14,7 @@
 #include "kernels/core/sampler.h"
 #include "kernels/verbs/agreement.h"
 #include "kernels/verbs/areas.h"
+#include "kernels/verbs/by_memory.h"
 #include "kernels/verbs/control_channel.h"
 #include "kernels/verbs/latency.h"
 #include "kernels/verbs/link.h"
@@ -21,7 +22,6 @@
 #include "kernels/verbs/message_sink.h"
 #include "kernels/verbs/ping_pong.h"
 #include "kernels/verbs/report.h"
-#include "kernels/verbs/staged_transfer.h"
 
 namespace railgauge::verbs {
 namespace {

@@ -19,8 +19,9 @@ Result<MemoryRegionHandle> by_dmabuf(ibv_pd* domain, const Memory& memory,
                                      const RegistrationForm& form) {
   const Verbs& verbs = loaded_verbs();
   if (verbs.reg_dmabuf_mr == nullptr)
-    return fail(Code::kUnimplemented,
-                fmt::format("{} has no ibv_reg_dmabuf_mr; rdma-core 34 or later has it", verbs.path));
+    return fail(
+        Code::kUnimplemented,
+        fmt::format("{} has no ibv_reg_dmabuf_mr; rdma-core 34 or later has it", verbs.path));
   if (memory.gpu().attribute(cu::kDmaBufSupported) == 0)
     return fail(Code::kUnimplemented,
                 fmt::format("{}: attribute {} (DMA_BUF_SUPPORTED) is 0; the open kernel modules of "
@@ -30,8 +31,8 @@ Result<MemoryRegionHandle> by_dmabuf(ibv_pd* domain, const Memory& memory,
   const Fd exported = RG_TRY(export_dmabuf(memory.gpu().name(), memory.gpu_buffer()));
   errno = 0;
   const int access = all_access(form) | (form.relaxed_ordering ? IBV_ACCESS_RELAXED_ORDERING : 0);
-  MemoryRegionHandle region(verbs.reg_dmabuf_mr(domain, 0, memory.gpu_buffer().size(),
-                                                memory.gpu_buffer().data(), exported.get(), access));
+  MemoryRegionHandle region(verbs.reg_dmabuf_mr(
+      domain, 0, memory.gpu_buffer().size(), memory.gpu_buffer().data(), exported.get(), access));
   if (!region)
     return fail(Code::kFailedPrecondition,
                 fmt::format("ibv_reg_dmabuf_mr of {} bytes: {}", memory.gpu_buffer().size(),
@@ -94,8 +95,8 @@ Result<Registration> register_all(const Device& device, ibv_pd* domain, const Me
       made.path = path;
       return made;
     }
-    made.refused += fmt::format("{}{}: {}", made.refused.empty() ? "" : "; ", path,
-                                region.error().message);
+    made.refused +=
+        fmt::format("{}{}: {}", made.refused.empty() ? "" : "; ", path, region.error().message);
   }
   return fail(Code::kFailedPrecondition,
               fmt::format("{}: register memory of {}: {}; load the module nvidia-peermem, or run "

@@ -55,12 +55,12 @@ Status verify_slots(const Area& area, const Slots& slots, std::size_t size_index
   RG_CHECK(uncompared <= slots.bytes);
   for (std::size_t k = 0; k < slots.count; ++k) {
     const std::size_t at = message_at(area, slots, k);
-    const auto found =
-        RG_TRY(area.memory.difference(at, slots.bytes - uncompared,
-                                      slot_seed(slots, size_index, rank, k), at - area.begin));
+    const auto found = RG_TRY(area.memory.difference(
+        at, slots.bytes - uncompared, slot_seed(slots, size_index, rank, k), at - area.begin));
     if (found)
-      return fail(Code::kDataLoss, fmt::format("{}: verify a {} {}: {}", compared.who,
-                                               canonical_bytes(slots.bytes), compared.what, *found));
+      return fail(Code::kDataLoss,
+                  fmt::format("{}: verify a {} {}: {}", compared.who, canonical_bytes(slots.bytes),
+                              compared.what, *found));
   }
   return {};
 }

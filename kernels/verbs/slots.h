@@ -30,8 +30,7 @@ struct Area {
   Memory& memory;
   std::size_t begin = 0;
 };
-Status fill_slots(const Area& area, const Slots& slots, std::size_t size_index,
-                  std::uint32_t rank);
+Status fill_slots(const Area& area, const Slots& slots, std::size_t size_index, std::uint32_t rank);
 Status clear_slots(const Area& area, const Slots& slots);
 // Compares `slots.count` slots with what `rank` wrote; `uncompared` bytes at a message's end are
 // left out. Wrong bytes are kDataLoss, with their offset in the area. `what` is "fake1:1: verify a

@@ -29,9 +29,12 @@ constexpr unsigned kIdleBetweenLooks = 64;
 // What a staging has not: one queue pair, one way, a number of messages.
 Status check_plain(const Params& params) {
   const auto& given = params.effective();
-  for (const auto& [name, only] : std::vector<std::pair<std::string, std::string>>{
-           {"qps", "1"}, {"post_list", "1"}, {"direction", "one_way"}, {"poll", "busy"},
-           {"srq", "false"}}) {
+  for (const auto& [name, only] :
+       std::vector<std::pair<std::string, std::string>>{{"qps", "1"},
+                                                        {"post_list", "1"},
+                                                        {"direction", "one_way"},
+                                                        {"poll", "busy"},
+                                                        {"srq", "false"}}) {
     const auto found = given.find(name);
     if (found != given.end() && found->second != only)
       return fail(Code::kInvalidArgument,
@@ -49,7 +52,8 @@ Status check_plain(const Params& params) {
 
 class StagedTransfer final : public Kernel {
  public:
-  StagedTransfer(Verb verb, StagedFigure figure) : verb_(verb), figure_(figure) {}
+  StagedTransfer(Verb verb, StagedFigure figure, const MemoryChoice& choice)
+      : verb_(verb), figure_(figure), choice_(choice) {}
 
   Status prepare(Context& context) override {
     const Params& params = context.params;
@@ -61,7 +65,8 @@ class StagedTransfer final : public Kernel {
     if (is_bandwidth()) options_.batch = kWindowsInBatch;
     total_ = static_cast<std::uint64_t>(params.integer("iterations"));
     stamps_.resize(options_.batch + 1);
-    const Staging::Form form{.sizes = sizes_,
+    const Staging::Form form{.memory = choice_,
+                             .sizes = sizes_,
                              .chunk_bytes = std::max<std::uint64_t>(1, params.bytes("stage_chunk")),
                              .depth = static_cast<std::uint32_t>(params.integer("stage_depth"))};
     RG_TRY_OK(Staging::plan(context, form, options));
@@ -113,8 +118,7 @@ class StagedTransfer final : public Kernel {
     for (Point& point : points) {
       point.set_verified(verified);
       if (staging_->is_synthetic()) point.set_synthetic(true);
-      (*point.mutable_facts())["chunks_in_message"] =
-          std::to_string(staging_->chunks().in_message);
+      (*point.mutable_facts())["chunks_in_message"] = std::to_string(staging_->chunks().in_message);
       context.reporter.point(std::move(point));
     }
     return {};
@@ -180,11 +184,9 @@ class StagedTransfer final : public Kernel {
             out.push_back(clock.to_ns(stamps_[i + 1] - stamps_[i]) / 2);
           return {};
         }));
-    points.push_back(
-        make_verbs_point({.metric = "latency_ns", .meaning = "half_rtt", .unit = "ns"},
-                         sizes_[size_index], sampled, context.raw_samples));
-    (*points.back().mutable_facts())["clock_drift_ppm"] =
-        fmt::format("{:.3f}", clock.drift_ppm());
+    points.push_back(make_verbs_point({.metric = "latency_ns", .meaning = "half_rtt", .unit = "ns"},
+                                      sizes_[size_index], sampled, context.raw_samples));
+    (*points.back().mutable_facts())["clock_drift_ppm"] = fmt::format("{:.3f}", clock.drift_ppm());
     return {};
   }
 
@@ -210,9 +212,10 @@ class StagedTransfer final : public Kernel {
     const std::uint64_t begin = clock.ticks();
     const std::uint64_t before = staging_->delivered();
     RG_TRY_OK(wait_delivered(before + kProbeMessages));
-    const double each_ns = clock.to_ns(clock.ticks() - begin) /
-                           static_cast<double>(staging_->delivered() - before);
-    return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(kWindowNs / std::max(1.0, each_ns)));
+    const double each_ns =
+        clock.to_ns(clock.ticks() - begin) / static_cast<double>(staging_->delivered() - before);
+    return std::max<std::uint64_t>(1,
+                                   static_cast<std::uint64_t>(kWindowNs / std::max(1.0, each_ns)));
   }
 
   Status stream(Context& context, std::size_t size_index, std::vector<Point>& points) {
@@ -234,8 +237,9 @@ class StagedTransfer final : public Kernel {
     PointForm form{.message_bytes = sizes_[size_index],
                    .meaning = "unidirectional",
                    .precision = options_.relative_half_width};
-    points = RG_TRY(make_points(context, link_->device(),
-                                measured_by_windows(clock, std::move(sampled), kept, window), form));
+    points =
+        RG_TRY(make_points(context, link_->device(),
+                           measured_by_windows(clock, std::move(sampled), kept, window), form));
     return {};
   }
 
@@ -272,6 +276,7 @@ class StagedTransfer final : public Kernel {
 
   Verb verb_;
   StagedFigure figure_;
+  MemoryChoice choice_;
   std::vector<std::uint64_t> sizes_;
   SamplerOptions options_;
   std::uint64_t total_ = 0;  // messages of a size, where it is fixed
@@ -286,36 +291,10 @@ class StagedTransfer final : public Kernel {
   std::uint32_t rank_ = 0;
 };
 
-// Chosen when the parameters are there.
-class ByMemory final : public Kernel {
- public:
-  ByMemory(MakeKernel direct, Verb verb, StagedFigure figure)
-      : direct_(std::move(direct)), verb_(verb), figure_(figure) {}
-  Status prepare(Context& context) override {
-    if (memory_choice(context.params).is(MemoryKind::kStaged))
-      chosen_ = std::make_unique<StagedTransfer>(verb_, figure_);
-    else
-      chosen_ = direct_();
-    return chosen_->prepare(context);
-  }
-  Status connect(Context& context, Group& group) override {
-    return chosen_->connect(context, group);
-  }
-  Status measure(Context& context, Group& group) override {
-    return chosen_->measure(context, group);
-  }
-
- private:
-  MakeKernel direct_;
-  Verb verb_;
-  StagedFigure figure_;
-  std::unique_ptr<Kernel> chosen_;
-};
-
 }  // namespace
 
-std::unique_ptr<Kernel> by_memory(MakeKernel direct, Verb verb, StagedFigure figure) {
-  return std::make_unique<ByMemory>(std::move(direct), verb, figure);
+std::unique_ptr<Kernel> make_staged(Verb verb, StagedFigure figure, const MemoryChoice& choice) {
+  return std::make_unique<StagedTransfer>(verb, figure, choice);
 }
 
 }  // namespace railgauge::verbs

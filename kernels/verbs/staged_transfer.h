@@ -1,10 +1,10 @@
 // Bandwidth and latency where a side's GPU memory is staged through the host's (staging.h).
 #pragma once
 
-#include <functional>
 #include <memory>
 
 #include "kernels/core/kernel.h"
+#include "kernels/verbs/memory_choice.h"
 #include "kernels/verbs/operation.h"
 
 namespace railgauge::verbs {
@@ -14,9 +14,7 @@ enum class StagedFigure : std::uint8_t {
   kLatency,    // half a round trip from memory to memory
 };
 
-// A kernel that measures as `direct` does, and staged where the parameters of either side's memory
-// say so.
-using MakeKernel = std::function<std::unique_ptr<Kernel>()>;
-std::unique_ptr<Kernel> by_memory(MakeKernel direct, Verb verb, StagedFigure figure);
+// `choice` stands for the parameters memory and target_memory; one of them is staged.
+std::unique_ptr<Kernel> make_staged(Verb verb, StagedFigure figure, const MemoryChoice& choice);
 
 }  // namespace railgauge::verbs

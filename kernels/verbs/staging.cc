@@ -19,7 +19,8 @@ constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
 constexpr std::size_t kArrived = 0;
 constexpr std::size_t kEmptied = kLineBytes;
 constexpr std::size_t kOwnEmptied = 2 * kLineBytes;
-constexpr std::size_t kOwnArrived = 3 * kLineBytes;  // one word a slot: each stands until it is read
+constexpr std::size_t kOwnArrived =
+    3 * kLineBytes;  // one word a slot: each stands until it is read
 constexpr std::uint32_t kSpareSends = 8;
 
 std::uint64_t rounded(std::uint64_t bytes) {
@@ -34,15 +35,14 @@ std::uint64_t slot_bytes_of(const Staging::Form& form) {
 std::uint64_t source_bytes_of(const Staging::Form& form) {
   std::uint64_t most = 0;
   for (const std::uint64_t bytes : form.sizes)
-    most = std::max(most,
-                    rounded(bytes) * chunks_of(bytes, form.chunk_bytes, form.depth).different);
+    most =
+        std::max(most, rounded(bytes) * chunks_of(bytes, form.chunk_bytes, form.depth).different);
   return most;
 }
 
 Slots messages_of(const Chunks& chunks, std::uint64_t count) {
-  return {.bytes = chunks.message_bytes,
-          .stride_bytes = rounded(chunks.message_bytes),
-          .count = count};
+  return {
+      .bytes = chunks.message_bytes, .stride_bytes = rounded(chunks.message_bytes), .count = count};
 }
 
 }  // namespace
@@ -57,17 +57,19 @@ Chunks chunks_of(std::uint64_t message_bytes, std::uint64_t chunk_bytes, std::ui
 }
 
 Status Staging::plan(const Context& context, const Form& form, Link::Options& options) {
-  const MemoryChoice choice = memory_choice(context.params);
+  const MemoryChoice& choice = form.memory;
   choose_memory(context, options);
+  options.memory.kind = choice.of(context.rank);
   options.inline_bytes = 0;
   if (options.transport != IBV_QPT_RC)
     return fail(Code::kUnimplemented,
                 "memory staged: counts its chunks on a reliable connection; take transport RC");
   if (operation_of(options.verb).fetches)
-    return fail(Code::kUnimplemented,
-                fmt::format("memory staged: a {} names the target's memory, whose CPU would have to "
-                            "fill the host's copy first; take a write or a send",
-                            operation_of(options.verb).words));
+    return fail(
+        Code::kUnimplemented,
+        fmt::format("memory staged: a {} names the target's memory, whose CPU would have to "
+                    "fill the host's copy first; take a write or a send",
+                    operation_of(options.verb).words));
   // A send goes where the receive says: of the rings' slots that is known before.
   if (options.verb == Verb::kSend && (choice.initiator != choice.target))
     return fail(Code::kUnimplemented,
@@ -84,7 +86,7 @@ Status Staging::plan(const Context& context, const Form& form, Link::Options& op
 }
 
 Result<Staging> Staging::open(const Context& context, const Form& form, Link& link) {
-  const MemoryChoice choice = memory_choice(context.params);
+  const MemoryChoice& choice = form.memory;
   Staging staging(form, link);
   staging.slot_bytes_ = slot_bytes_of(form);
   staging.peer_is_staged_ = choice.of(1 - context.rank) == MemoryKind::kStaged;
@@ -111,15 +113,14 @@ Status Staging::make_words() {
 Status Staging::make_gpu_side(const Context& context) {
   gpu_ = std::make_unique<OnGpu>();
   const std::uint64_t largest = *std::ranges::max_element(form_.sizes);
-  gpu_->memory = RG_TRY(
-      Memory::allocate({.kind = MemoryKind::kCuda, .gpu = context.params.text("gpu")},
-                       source_bytes_of(form_) + rounded(largest)));
+  gpu_->memory =
+      RG_TRY(Memory::allocate({.kind = MemoryKind::kCuda, .gpu = context.params.text("gpu")},
+                              source_bytes_of(form_) + rounded(largest)));
   const gpu::Gpu& gpu = gpu_->memory.gpu();
   const std::span<std::byte> areas = link_->memory().span();
-  RG_TRY_OK(gpu_status(gpu,
-                       loaded_cuda().mem_host_register(areas.data(), areas.size(),
-                                                       cu::kHostRegisterPortable),
-                       fmt::format("pin {} of host memory", canonical_bytes(areas.size()))));
+  RG_TRY_OK(gpu_status(
+      gpu, loaded_cuda().mem_host_register(areas.data(), areas.size(), cu::kHostRegisterPortable),
+      fmt::format("pin {} of host memory", canonical_bytes(areas.size()))));
   gpu_->pinned = Handle<PinnedTraits>(areas.data());
   gpu_->load = RG_TRY(gpu::make_stream(gpu));
   gpu_->drain = RG_TRY(gpu::make_stream(gpu));
@@ -138,9 +139,7 @@ void Staging::report_facts(Reporter& reporter) const {
   if (is_synthetic()) reporter.fact("synthetic", "true");
 }
 
-Area Staging::source() const {
-  return gpu_ ? Area{gpu_->memory, 0} : Area{link_->memory(), 0};
-}
+Area Staging::source() const { return gpu_ ? Area{gpu_->memory, 0} : Area{link_->memory(), 0}; }
 
 Area Staging::target() const {
   return gpu_ ? Area{gpu_->memory, source_bytes_of(form_)}
@@ -191,10 +190,11 @@ Status Staging::load(std::uint64_t number) {
   const std::uint64_t chunk = number - sent_before_;
   const auto slot =
       reinterpret_cast<cu::DevicePtr>(link_->send_area().data()) + slot_offset(number);
-  RG_TRY_OK(gpu_status(gpu_->memory.gpu(),
-                       cuda.memcpy_async(slot, gpu_->memory.gpu_buffer().data() + source_offset(chunk),
-                                         bytes_of(chunk), gpu_->load.get()),
-                       "copy a chunk to the host"));
+  RG_TRY_OK(
+      gpu_status(gpu_->memory.gpu(),
+                 cuda.memcpy_async(slot, gpu_->memory.gpu_buffer().data() + source_offset(chunk),
+                                   bytes_of(chunk), gpu_->load.get()),
+                 "copy a chunk to the host"));
   return gpu_status(gpu_->memory.gpu(),
                     cuda.event_record(gpu_->loaded[number % form_.depth].get(), gpu_->load.get()),
                     "mark the end of a chunk's copy");

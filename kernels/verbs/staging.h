@@ -1,11 +1,12 @@
 // GPU memory behind a NIC that does not reach it: each message goes in chunks from the sender's GPU
 // into a ring of pinned host memory, over the wire into the receiver's ring, and into its GPU, the
-// three steps of different chunks at once. What GPUDirect saves is measured against this. A side that
-// is not staged sends out of its memory, or takes in place.
+// three steps of different chunks at once. What GPUDirect saves is measured against this. A side
+// that is not staged sends out of its memory, or takes in place.
 //
-// A chunk is sent when the slot that it goes to has been emptied, which the receiver tells by a count
-// that it writes into the sender's host memory. That a chunk is there the receiver learns from the
-// receive that it used up; of a plain write, from a count that follows it on the same queue pair.
+// A chunk is sent when the slot that it goes to has been emptied, which the receiver tells by a
+// count that it writes into the sender's host memory. That a chunk is there the receiver learns
+// from the receive that it used up; of a plain write, from a count that follows it on the same
+// queue pair.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include "kernels/gpu/handles.h"
 #include "kernels/verbs/link.h"
 #include "kernels/verbs/memory.h"
+#include "kernels/verbs/memory_choice.h"
 #include "kernels/verbs/slots.h"
 
 namespace railgauge::verbs {
@@ -33,6 +35,7 @@ Chunks chunks_of(std::uint64_t message_bytes, std::uint64_t chunk_bytes, std::ui
 class Staging {
  public:
   struct Form {
+    MemoryChoice memory;
     std::vector<std::uint64_t> sizes;
     std::uint64_t chunk_bytes = 0;
     std::uint32_t depth = 1;
@@ -46,8 +49,8 @@ class Staging {
   Staging& operator=(Staging&&) = delete;
   ~Staging();
 
-  // Of size number `size_index`, both ranks: what `rank` sends, and zeros where it receives. Nothing
-  // is on its way.
+  // Of size number `size_index`, both ranks: what `rank` sends, and zeros where it receives.
+  // Nothing is on its way.
   Status begin_size(std::size_t size_index, std::uint32_t rank);
   // After it: gives out the receives, where messages take some. Once.
   Status give_out_receives();

@@ -1,6 +1,6 @@
-// How long until a GPU's kernel sees what was written into its memory from another node. The flag is
-// the last word of the message, which adapters place last; a kernel of one thread polls it in the
-// target's GPU memory and answers. Three figures a size, on the initiator's clock alone:
+// How long until a GPU's kernel sees what was written into its memory from another node. The flag
+// is the last word of the message, which adapters place last; a kernel of one thread polls it in
+// the target's GPU memory and answers. Three figures a size, on the initiator's clock alone:
 //
 //   completion           from the post to the completion of the write: what others call the latency
 //   gpu_visible          from the post until the kernel's answer is in the initiator's memory
@@ -8,9 +8,10 @@
 //                        target's CPU is told of the arrival by a receive, and flushes then
 //
 // The last two are round trips: the way back is the same short write of the target's CPU in both,
-// which polls the kernel's answer in pinned host memory. The other way would be a kernel that rings the
-// adapter's doorbell itself: a shorter way back, but one for each vendor's adapter, in its private
-// words, and the question is how soon the GPU sees, not how soon it can speak. So the CPU relays.
+// which polls the kernel's answer in pinned host memory. The other way would be a kernel that rings
+// the adapter's doorbell itself: a shorter way back, but one for each vendor's adapter, in its
+// private words, and the question is how soon the GPU sees, not how soon it can speak. So the CPU
+// relays.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -98,8 +99,9 @@ class WriteVisible final : public Kernel {
     context.reporter.fact("host_flush", can_flush_ ? "cuFlushGPUDirectRDMAWrites" : "none");
     if (answering_) context.reporter.fact("device_code", answering_->image());
     if (!can_flush_)
-      context.reporter.note("info", "the target's driver has no flush of remote writes by the host: "
-                                    "gpu_visible_flushed is not measured");
+      context.reporter.note("info",
+                            "the target's driver has no flush of remote writes by the host: "
+                            "gpu_visible_flushed is not measured");
     return {};
   }
 
@@ -107,13 +109,11 @@ class WriteVisible final : public Kernel {
     link_->waiting().set_limits(tick_clock(context), context.deadline_monotonic_ns,
                                 context.params.duration_ns("stall_timeout"));
     Status here;
-    if (rank_ == 1)
-      here = renew_receives(*link_, {}, {.receives = true}, false);
+    if (rank_ == 1) here = renew_receives(*link_, {}, {.receives = true}, false);
     RG_TRY_OK(agree(group, here, seconds_left(context)));
     for (std::size_t i = 0; i < sizes_.size(); ++i)
       for (const Way way : {Way::kCompletion, Way::kVisible, Way::kFlushed})
-        if (way != Way::kFlushed || can_flush_)
-          RG_TRY_OK(measure_one(context, group, i, way));
+        if (way != Way::kFlushed || can_flush_) RG_TRY_OK(measure_one(context, group, i, way));
     return {};
   }
 
@@ -149,12 +149,11 @@ class WriteVisible final : public Kernel {
     const bool verified = context.params.boolean("verify");
     if (verified) {
       const Status compared =
-          rank_ == 1 ? verify_target(*link_, layout,
-                                     {.size_index = size_index,
-                                      .from = 0,
-                                      .slots = 1,
-                                      .uncompared = kFlagBytes})
-                     : Status{};
+          rank_ == 1
+              ? verify_target(
+                    *link_, layout,
+                    {.size_index = size_index, .from = 0, .slots = 1, .uncompared = kFlagBytes})
+              : Status{};
       RG_TRY_OK(agree(group, compared, seconds_left(context)));
     }
     if (sampled) report(context, size_index, way, *sampled, verified);
@@ -163,8 +162,9 @@ class WriteVisible final : public Kernel {
 
   void report(Context& context, std::size_t size_index, Way way, const Sampled& sampled,
               bool verified) const {
-    Point point = make_verbs_point({.metric = "latency_ns", .meaning = meaning_of(way), .unit = "ns"},
-                                   sizes_[size_index], sampled, context.raw_samples);
+    Point point =
+        make_verbs_point({.metric = "latency_ns", .meaning = meaning_of(way), .unit = "ns"},
+                         sizes_[size_index], sampled, context.raw_samples);
     point.set_verified(verified);
     auto& facts = *point.mutable_facts();
     facts["clock_drift_ppm"] = fmt::format("{:.3f}", tick_clock(context).drift_ppm());
@@ -236,9 +236,8 @@ class WriteVisible final : public Kernel {
                     link_->device().endpoint() + ": the other side's control word makes no sense");
       const std::uint32_t first = next_ + 1;
       next_ = first + word.count;
-      const cu::DevicePtr flag =
-          reinterpret_cast<cu::DevicePtr>(link_->receive_area().data()) + sizes_[size_index] -
-          kFlagBytes;
+      const cu::DevicePtr flag = reinterpret_cast<cu::DevicePtr>(link_->receive_area().data()) +
+                                 sizes_[size_index] - kFlagBytes;
       Status played = answering_->begin(flag, first, word.count);
       if (played) played = answer_batch(way, first, word.count);
       const Status ended = answering_->end();
