@@ -33,15 +33,11 @@ extern const KernelRow kVerbsWriteBw;
 extern const KernelRow kVerbsWriteImmBw;
 extern const KernelRow kVerbsWriteImmLat;
 extern const KernelRow kVerbsWriteLat;
+extern const KernelRow kVerbsWriteVisibleLat;
 
 std::span<const KernelRow> catalog() {
   static const std::array kRows{
-      kBarCrossover,     kBarMapCost,      kBarPingPong,     kBarReadBw,       kBarReadLat,
-      kBarSanity,        kBarWriteBw,      kBarWriteLat,     kCudaCopyLatency, kCudaFanCopyBw,
-      kCudaHostCopyBw,   kCudaHostLatency, kCudaLocalCopyBw, kCudaPeerCopyBw,  kCudaPeerLatency,
-      kNetTcpBw,         kNetTcpLat,       kVerbsAtomicBw,   kVerbsAtomicLat,  kVerbsReadBw,
-      kVerbsReadLat,     kVerbsSendBw,     kVerbsSendLat,    kVerbsWriteBw,    kVerbsWriteImmBw,
-      kVerbsWriteImmLat, kVerbsWriteLat};
+      kBarCrossover, kBarMapCost, kBarPingPong, kBarReadBw, kBarReadLat, kBarSanity, kBarWriteBw, kBarWriteLat, kCudaCopyLatency, kCudaFanCopyBw, kCudaHostCopyBw, kCudaHostLatency, kCudaLocalCopyBw, kCudaPeerCopyBw, kCudaPeerLatency, kNetTcpBw, kNetTcpLat, kVerbsAtomicBw, kVerbsAtomicLat, kVerbsReadBw, kVerbsReadLat, kVerbsSendBw, kVerbsSendLat, kVerbsWriteBw, kVerbsWriteImmBw, kVerbsWriteImmLat, kVerbsWriteLat, kVerbsWriteVisibleLat};
   return kRows;
 }
 

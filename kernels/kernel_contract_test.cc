@@ -7,6 +7,7 @@
 
 #include "kernels/catalog.h"
 #include "kernels/contract.h"
+#include "kernels/dl/cuda.h"
 #include "kernels/dl/verbs.h"
 #include "kernels/fakes/fake_verbs.h"
 #include "kernels/fakes/locked_memory.h"
@@ -23,7 +24,10 @@ constexpr std::uint64_t kMaxCalls = 2000;
 
 class EveryKernel : public ::testing::TestWithParam<std::string> {
  protected:
-  static void SetUpTestSuite() { setenv(kVerbsLibraryVariable, RAILGAUGE_FAKE_LIBIBVERBS, 1); }
+  static void SetUpTestSuite() {
+    setenv(kVerbsLibraryVariable, RAILGAUGE_FAKE_LIBIBVERBS, 1);
+    setenv(kCudaLibraryVariable, RAILGAUGE_FAKE_LIBCUDA, 1);
+  }
   void SetUp() override { verbs_control().reset(); }
 
   // As short as the kernel can be: each failed call costs a whole task. A kernel takes of these

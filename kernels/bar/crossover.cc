@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "kernels/bar/copy_timer.h"
-#include "kernels/bar/crossover_point.h"
 #include "kernels/bar/setup.h"
 #include "kernels/bar/with_routines.h"
+#include "kernels/core/size_curve.h"
 #include "kernels/core/stats.h"
 #include "kernels/core/units.h"
 #include "kernels/memory/host_buffer.h"
@@ -156,15 +156,15 @@ class CrossoverKernel final : public Kernel {
                                                 canonical_bytes(sizes_.back()));
     const std::string both = fmt::format("BAR copy and {}", copy_name());
     if (!found.bytes) {
-      const auto* faster = found.bar_faster_at_last ? "the BAR" : copy_name();
+      const auto* faster = found.first_faster_at_last ? "the BAR" : copy_name();
       context.reporter.note(
           "info",
           found.changes == 0
               ? fmt::format(
                     "{}: no crossing {}: {} is the faster at all sizes, so a crossing, if "
                     "there is one, is {} {}",
-                    both, range, faster, found.bar_faster_at_last ? "above" : "below",
-                    canonical_bytes(found.bar_faster_at_last ? sizes_.back() : sizes_.front()))
+                    both, range, faster, found.first_faster_at_last ? "above" : "below",
+                    canonical_bytes(found.first_faster_at_last ? sizes_.back() : sizes_.front()))
               : fmt::format("{}: {} is the faster at the largest size, so no crossing is named "
                             "although the faster one changes {} times {}",
                             both, faster, found.changes, range));

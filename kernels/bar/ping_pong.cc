@@ -18,10 +18,11 @@
 #include "kernels/gpu/timing.h"
 #include "kernels/memory/pinned_buffer.h"
 
+namespace railgauge::gpu {
+extern const DeviceCode kFlagAnswerCode;
+}  // namespace railgauge::gpu
+
 namespace railgauge::bar {
-
-extern const gpu::DeviceCode kPingPongCode;
-
 namespace {
 
 constexpr std::size_t kWordBytes = sizeof(std::uint32_t);
@@ -94,8 +95,8 @@ class PingPong final : public Kernel {
     options_ = RG_TRY(sampler_options(context.params));
     stamps_.resize(options_.batch + 1);
     setup_ = RG_TRY(Setup::open(context, kWordBytes));
-    code_ = RG_TRY(gpu::LoadedCode::load(setup_.gpu(), kPingPongCode));
-    function_ = RG_TRY(code_->function("railgauge_bar_ping_pong"));
+    code_ = RG_TRY(gpu::LoadedCode::load(setup_.gpu(), gpu::kFlagAnswerCode));
+    function_ = RG_TRY(code_->function("railgauge_answer_flags"));
     context.reporter.fact("device_code", code_->image());
     words_ = RG_TRY(PinnedBuffer::allocate(2 * kLineBytes, PinnedKind::kPinned));
     RG_TRY_OK(setup_.session().check_host_memory(context, words_.span()));

@@ -3,6 +3,7 @@
 // it.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -35,6 +36,7 @@ struct Context {
   std::string endpoint;          // "DEV:PORT", "gpuN" or ""
   double deadline_monotonic_ns;  // hard end on CLOCK_MONOTONIC; every wait inside ends before it
   bool raw_samples;
+  std::uint32_t rank = 0;  // in the task's group, known before connect
 };
 
 // One rank of one measurement. Not thread safe. Errors: kernels/core/result.h says which code

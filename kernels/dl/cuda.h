@@ -94,6 +94,7 @@ inline constexpr int kManagedMemory = 83;
 inline constexpr int kCanUseStreamMemOpsV1 = 92;
 inline constexpr int kUsesHostPageTables = 100;  // coherent: plain loads and stores reach the GPU
 inline constexpr int kGpuDirectRdmaSupported = 116;
+inline constexpr int kGpuDirectRdmaFlushOptions = 117;
 inline constexpr int kGpuDirectRdmaWritesOrdering = 118;
 inline constexpr int kDmaBufSupported = 124;
 // DMA_BUF_MMAP_SUPPORTED of CUDA 13.3; the toolkit that we check against is older.
@@ -116,6 +117,12 @@ inline constexpr unsigned kHostAllocPortable = 1;
 inline constexpr unsigned kHostAllocDeviceMap = 2;
 inline constexpr unsigned kHostAllocWriteCombined = 4;
 inline constexpr unsigned kAttachGlobal = 1;
+// A bit of kGpuDirectRdmaFlushOptions: the host can flush by cuFlushGPUDirectRDMAWrites.
+inline constexpr int kFlushByHost = 1;
+inline constexpr int kFlushCurrentContext = 0;
+// Values of kGpuDirectRdmaWritesOrdering, and scopes of a flush.
+inline constexpr int kWritesOrderedForOwner = 100;
+inline constexpr int kWritesOrderedForAllDevices = 200;
 inline constexpr int kExternalMemoryOpaqueFd = 1;
 inline constexpr unsigned kExternalMemoryDedicated = 1;
 inline constexpr int kRangeHandleDmaBufFd = 1;
@@ -190,7 +197,8 @@ inline constexpr unsigned long long kRangeMappingPcie = 1;
       (cu::ExternalMemory*, const cu::ExternalMemoryHandleDesc*))                \
   ROW(external_memory_get_mapped_buffer, cuExternalMemoryGetMappedBuffer,        \
       (cu::DevicePtr*, cu::ExternalMemory, const cu::ExternalMemoryBufferDesc*)) \
-  ROW(destroy_external_memory, cuDestroyExternalMemory, (cu::ExternalMemory))
+  ROW(destroy_external_memory, cuDestroyExternalMemory, (cu::ExternalMemory))    \
+  ROW(flush_gpudirect_rdma_writes, cuFlushGPUDirectRDMAWrites, (int, int))
 
 namespace railgauge {
 

@@ -40,8 +40,9 @@
   ROW(wc_status_str, ibv_wc_status_str)
 
 // Functions that older releases lack: the slot may be nullptr.
-#define RAILGAUGE_VERBS_OPTIONAL(ROW) \
-  ROW(reg_mr_iova2, ibv_reg_mr_iova2) \
+#define RAILGAUGE_VERBS_OPTIONAL(ROW)   \
+  ROW(reg_mr_iova2, ibv_reg_mr_iova2)   \
+  ROW(reg_dmabuf_mr, ibv_reg_dmabuf_mr) \
   ROW(query_gid_table, _ibv_query_gid_table)
 
 namespace railgauge {

@@ -14,6 +14,8 @@ static_assert(std::is_same_v<decltype(Verbs::query_port_compat),
                              int (*)(ibv_context*, uint8_t, _compat_ibv_port_attr*)>);
 static_assert(std::is_same_v<decltype(Verbs::reg_mr_iova2),
                              ibv_mr* (*)(ibv_pd*, void*, size_t, uint64_t, unsigned int)>);
+static_assert(std::is_same_v<decltype(Verbs::reg_dmabuf_mr),
+                             ibv_mr* (*)(ibv_pd*, uint64_t, size_t, uint64_t, int, int)>);
 static_assert(std::is_same_v<decltype(Verbs::create_qp), ibv_qp* (*)(ibv_pd*, ibv_qp_init_attr*)>);
 static_assert(std::is_same_v<decltype(Verbs::modify_qp), int (*)(ibv_qp*, ibv_qp_attr*, int)>);
 static_assert(std::is_same_v<decltype(Verbs::query_gid_table),

@@ -53,6 +53,10 @@ void CudaControl::reset() {
       Setting{"flip_synchronous", flip_synchronous, 0},
       Setting{"drop_copies_from", drop_copies_from, 0},
       Setting{"slow_h2d_us", slow_h2d_us, 0},
+      Setting{"drop_to_gpu", drop_to_gpu, 0},
+      Setting{"drop_to_host", drop_to_host, 0},
+      Setting{"writes_ordering", writes_ordering, cu::kWritesOrderedForAllDevices},
+      Setting{"no_flush", no_flush, 0},
       Setting{"dmabuf", dmabuf, 1},
       Setting{"dmabuf_mmap", dmabuf_mmap, 0},
       Setting{"coherent", coherent, 0},
@@ -65,6 +69,7 @@ void CudaControl::reset() {
   calls = 0;
   copies = 0;
   streams_made = 0;
+  copies_to_gpu = copies_to_host = flushes = 0;
 }
 
 std::vector<std::string> CudaControl::call_names() const {

@@ -90,7 +90,9 @@ int attribute_of(int which) {
     case cu::kUsesHostPageTables:
       return static_cast<int>(control.coherent);
     case cu::kGpuDirectRdmaWritesOrdering:
-      return 200;
+      return static_cast<int>(control.writes_ordering);
+    case cu::kGpuDirectRdmaFlushOptions:
+      return control.no_flush == 0 ? cu::kFlushByHost : 0;
     case cu::kDmaBufSupported:
       return static_cast<int>(control.dmabuf);
     case cu::kDmaBufMmapSupported:

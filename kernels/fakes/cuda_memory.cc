@@ -121,6 +121,30 @@ std::size_t free_bytes(int device) {
   return free;
 }
 
+bool is_on_gpu(std::uintptr_t address, std::size_t bytes) {
+  const auto memory = memory_at(address, bytes);
+  return memory && (memory->kind == MemoryKind::kDevice || memory->kind == MemoryKind::kManaged);
+}
+
+// Whether this asynchronous copy is the one that shall not be done.
+bool is_dropped(std::uintptr_t to, std::uintptr_t from) {
+  CudaControl& control = cuda_control();
+  const bool to_gpu = is_on_gpu(to, 1);
+  if (to_gpu == is_on_gpu(from, 1)) return false;
+  return to_gpu ? ++control.copies_to_gpu == control.drop_to_gpu
+                : ++control.copies_to_host == control.drop_to_host;
+}
+
+// What descriptors of the last exports stand for, by their numbers.
+struct Exports {
+  std::mutex mutex;
+  std::map<int, std::uintptr_t> begin;
+};
+Exports& exports() {
+  static auto* made = new Exports;
+  return *made;
+}
+
 cu::Return allocate(cu::DevicePtr* out, std::size_t bytes, MemoryKind kind) {
   if (bytes == 0) return cu::kInvalidValue;
   if (bytes > free_bytes(current_device())) return cu::kOutOfMemory;
@@ -259,6 +283,7 @@ cu::Return cuMemcpyAsync(cu::DevicePtr to, cu::DevicePtr from, std::size_t bytes
                          cu::Stream stream) {
   RAILGAUGE_ENTER;
   if (!may_touch(to, bytes) || !may_touch(from, bytes)) return cu::kInvalidValue;
+  if (fake::is_dropped(to, from)) return cu::kSuccess;
   const auto queue = queue_of(stream);
   // On the default stream a copy only serves a comparison.
   if (stream != nullptr && !fake::begin_copy(stream)) return cu::kSuccess;
@@ -326,7 +351,32 @@ cu::Return cuMemGetHandleForAddressRange(void* handle, cu::DevicePtr address, st
     fd = eventfd(0, EFD_CLOEXEC);
   }
   *static_cast<int*>(handle) = fd;
+  const std::lock_guard lock(fake::exports().mutex);
+  fake::exports().begin[fd] = address;
   return cu::kSuccess;
+}
+
+cu::Return cuFlushGPUDirectRDMAWrites(int target, int scope) {
+  RAILGAUGE_ENTER;
+  if (target != cu::kFlushCurrentContext ||
+      (scope != cu::kWritesOrderedForOwner && scope != cu::kWritesOrderedForAllDevices))
+    return cu::kInvalidValue;
+  if (cuda_control().no_flush != 0) return cu::kNotSupported;
+  ++cuda_control().flushes;
+  return cu::kSuccess;
+}
+
+// For the fake libibverbs, which is another library: not counted, never failing.
+int railgauge_fake_cuda_is_gpu_memory(cu::DevicePtr address, std::size_t bytes) {
+  return fake::is_on_gpu(address, bytes) ? 1 : 0;
+}
+
+int railgauge_fake_cuda_exported(int fd, cu::DevicePtr* begin) {
+  const std::lock_guard lock(fake::exports().mutex);
+  const auto found = fake::exports().begin.find(fd);
+  if (found == fake::exports().begin.end()) return 0;
+  *begin = found->second;
+  return 1;
 }
 
 cu::Return cuImportExternalMemory(cu::ExternalMemory* out,

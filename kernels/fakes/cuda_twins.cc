@@ -50,9 +50,9 @@ std::function<void()> compare(const Launch& launch) {
   };
 }
 
-// kernels/bar/ping_pong.cu
+// kernels/gpu/flag_answer.cu
 
-std::function<void()> bar_ping_pong(const Launch& launch) {
+std::function<void()> answer_flags(const Launch& launch) {
   const auto* flag = launch.argument<const unsigned*>(0);
   auto* answer = launch.argument<unsigned*>(1);
   const auto* stop = launch.argument<const unsigned*>(2);
@@ -128,7 +128,7 @@ std::function<void()> chase(const Launch& launch) {
 
 std::array g_functions{cu::FunctionObject{"railgauge_fill", fill},
                        cu::FunctionObject{"railgauge_compare", compare},
-                       cu::FunctionObject{"railgauge_bar_ping_pong", bar_ping_pong},
+                       cu::FunctionObject{"railgauge_answer_flags", answer_flags},
                        cu::FunctionObject{"railgauge_copy", copy},
                        cu::FunctionObject{"railgauge_copy_both", copy_both},
                        cu::FunctionObject{"railgauge_clear_units", clear_units},

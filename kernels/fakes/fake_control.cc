@@ -31,6 +31,8 @@ void VerbsControl::reset() {
                             Setting{"iwarp", iwarp, 0},
                             Setting{"unregister_at", unregister_at, 0},
                             Setting{"lose_datagram", lose_datagram, 0},
+                            Setting{"no_dmabuf", no_dmabuf, 0},
+                            Setting{"no_peermem", no_peermem, 0},
                             Setting{"max_message", max_message, 1U << 31U},
                             Setting{"no_memory_for_queues", no_memory_for_queues, 0}};
   calls = 0;

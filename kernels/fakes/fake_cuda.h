@@ -50,10 +50,18 @@ struct CudaControl {
   std::atomic<std::uint64_t> drop_copies_from{0};
   // So much longer takes an asynchronous copy from the host's memory to a GPU's.
   std::atomic<std::uint64_t> slow_h2d_us{0};
-  std::atomic<std::uint64_t> dmabuf{1};        // memory can be exported
-  std::atomic<std::uint64_t> dmabuf_mmap{0};   // and the export mapped
-  std::atomic<std::uint64_t> coherent{0};      // plain loads and stores reach the GPU
-  std::atomic<std::uint64_t> import_other{0};  // 1: imported memory is not what was exported
+  // This asynchronous copy from the host to a GPU, or the other way, is not done; 0: none.
+  std::atomic<std::uint64_t> drop_to_gpu{0};
+  std::atomic<std::uint64_t> drop_to_host{0};
+  std::atomic<std::uint64_t> copies_to_gpu{0};  // asynchronous ones since reset()
+  std::atomic<std::uint64_t> copies_to_host{0};
+  std::atomic<std::uint64_t> writes_ordering{200};  // GPU_DIRECT_RDMA_WRITES_ORDERING
+  std::atomic<std::uint64_t> no_flush{0};           // 1: the host cannot flush remote writes
+  std::atomic<std::uint64_t> flushes{0};            // done since reset()
+  std::atomic<std::uint64_t> dmabuf{1};             // memory can be exported
+  std::atomic<std::uint64_t> dmabuf_mmap{0};        // and the export mapped
+  std::atomic<std::uint64_t> coherent{0};           // plain loads and stores reach the GPU
+  std::atomic<std::uint64_t> import_other{0};       // 1: imported memory is not what was exported
 
   // Back to what RAILGAUGE_FAKE_CUDA says; live objects stay.
   void reset();

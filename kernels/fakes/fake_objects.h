@@ -82,6 +82,7 @@ struct FakeAddressHandle {
 struct FakeRegion {
   ibv_mr mr{};
   std::uint32_t access = 0;
+  bool on_gpu = false;  // of a real driver
 };
 
 // One lock for all objects of this process: control calls and posts. Polls have the queue's own.

@@ -13,6 +13,8 @@
 #include <mutex>
 #include <string>
 
+#include "kernels/fakes/fake_gpu_wire.h"
+
 namespace railgauge::fake {
 namespace {
 
@@ -71,6 +73,8 @@ std::shared_ptr<Table> table_of(pid_t pid) {
 Copied copy_to(pid_t pid, std::uint64_t remote_address, const void* bytes, std::size_t count) {
   if (count == 0) return Copied::kDone;
   const auto* from = static_cast<const std::uint8_t*>(bytes);
+  if (pid == getpid() && is_in_gpu_range(remote_address))
+    return copy_to_gpu(remote_address, bytes, count) ? Copied::kDone : Copied::kFault;
   if (pid == getpid()) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): the wire carries addresses as numbers
     auto* to = reinterpret_cast<std::uint8_t*>(remote_address);
@@ -92,6 +96,9 @@ Copied copy_to(pid_t pid, std::uint64_t remote_address, const void* bytes, std::
 Copied copy_from(pid_t pid, std::uint64_t remote_address, void* bytes, std::size_t count) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr)
   auto* from = reinterpret_cast<void*>(remote_address);
+  if (count == 0) return Copied::kDone;
+  if (pid == getpid() && is_in_gpu_range(remote_address))
+    return copy_from_gpu(remote_address, bytes, count) ? Copied::kDone : Copied::kFault;
   if (pid == getpid()) {
     std::memcpy(bytes, from, count);
     return Copied::kDone;

@@ -91,7 +91,8 @@ std::uint32_t take_slot(std::array<Slot, kSlots>& slots, std::atomic<std::uint32
 
 enum class Copied { kDone, kPeerGone, kFault };
 
-// Copies into the memory of `pid`, the last byte last and not before the others.
+// Copies into the memory of `pid`, the last byte last and not before the others. Memory of a real
+// GPU is reached in this process only.
 Copied copy_to(pid_t pid, std::uint64_t remote_address, const void* bytes, std::size_t count);
 // Copies out of it.
 Copied copy_from(pid_t pid, std::uint64_t remote_address, void* bytes, std::size_t count);

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "kernels/fakes/fake_gpu_wire.h"
 #include "kernels/fakes/fake_objects.h"
 
 #undef ibv_reg_mr
@@ -93,6 +94,35 @@ bool may_pin(std::size_t length) {
   rlimit limit{};
   getrlimit(RLIMIT_MEMLOCK, &limit);
   return limit.rlim_cur == RLIM_INFINITY || verbs_control().pinned_bytes + length <= limit.rlim_cur;
+}
+
+// Both ways of registering end here.
+ibv_mr* register_region(ibv_pd* pd, std::uint64_t address, std::size_t length, std::uint32_t access,
+                        Place place) {
+  // What a driver of a GPU pins is no locked memory of this process.
+  if (place == Place::kHost && !may_pin(length)) return errno = ENOMEM, nullptr;
+  static std::atomic<std::uint32_t> turn{1};
+  auto& regions = own_table()->regions;
+  const std::uint32_t key = take_slot(regions, turn, getpid());
+  if (key == 0) return errno = ENOMEM, nullptr;
+  auto& slot = regions[slot_of(key)];
+  if (place == Place::kGpu && !add_gpu_range(address, length)) {
+    slot.in_use = 0;
+    return errno = EFAULT, nullptr;
+  }
+  slot.access = access;
+  slot.address = address;
+  slot.length = length;
+  verbs_control().pinned_bytes += length;
+  auto* region = made(new FakeRegion);
+  region->on_gpu = place == Place::kGpu;
+  region->mr.context = pd->context;
+  region->mr.pd = pd;
+  region->mr.addr = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+  region->mr.length = length;
+  region->mr.lkey = key;
+  region->mr.rkey = key;
+  return &region->mr;
 }
 
 }  // namespace
@@ -218,24 +248,25 @@ ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, size_t length, std::uint64_t
   if (fails_now()) return nullptr;
   const std::lock_guard lock(fake::objects_mutex());
   if (iova != reinterpret_cast<std::uint64_t>(address)) return errno = EOPNOTSUPP, nullptr;
-  if (!fake::may_pin(length)) return errno = ENOMEM, nullptr;
-  static std::atomic<std::uint32_t> turn{1};
-  auto& regions = fake::own_table()->regions;
-  const std::uint32_t key = fake::take_slot(regions, turn, getpid());
-  if (key == 0) return errno = ENOMEM, nullptr;
-  auto& slot = regions[fake::slot_of(key)];
-  slot.access = access;
-  slot.address = iova;
-  slot.length = length;
-  fake::verbs_control().pinned_bytes += length;
-  auto* region = fake::made(new FakeRegion);
-  region->mr.context = pd->context;
-  region->mr.pd = pd;
-  region->mr.addr = address;
-  region->mr.length = length;
-  region->mr.lkey = key;
-  region->mr.rkey = key;
-  return &region->mr;
+  const fake::Place place = fake::place_of(iova, length);
+  const auto refusal = static_cast<int>(fake::verbs_control().no_peermem);
+  if (place != fake::Place::kHost && refusal != 0) return errno = refusal, nullptr;
+  return fake::register_region(pd, iova, length, access, place);
+}
+
+ibv_mr* ibv_reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, size_t length, std::uint64_t iova,
+                          int fd, int access) {
+  if (fails_now()) return nullptr;
+  const std::lock_guard lock(fake::objects_mutex());
+  const auto refusal = static_cast<int>(fake::verbs_control().no_dmabuf);
+  if (refusal != 0) return errno = refusal, nullptr;
+  std::uint64_t begin = 0;
+  if (!fake::exported_range(fd, iova - offset, begin)) return errno = EBADF, nullptr;
+  if (begin + offset != iova)
+    return errno = EOPNOTSUPP, nullptr;  // the wire takes addresses as they are
+  const fake::Place place = fake::place_of(iova, length);
+  if (place == fake::Place::kHost) return errno = EINVAL, nullptr;
+  return fake::register_region(pd, iova, length, static_cast<unsigned>(access), place);
 }
 
 ibv_mr* ibv_reg_mr(ibv_pd* pd, void* address, size_t length, int access) {
@@ -247,7 +278,9 @@ int ibv_dereg_mr(ibv_mr* mr) {
   const std::lock_guard lock(fake::objects_mutex());
   fake::own_table()->regions[fake::slot_of(mr->rkey)].in_use = 0;
   fake::verbs_control().pinned_bytes -= mr->length;
-  delete reinterpret_cast<FakeRegion*>(mr);
+  auto* region = reinterpret_cast<FakeRegion*>(mr);
+  if (region->on_gpu) fake::remove_gpu_range(reinterpret_cast<std::uint64_t>(mr->addr));
+  delete region;
   return fake::released_with_answer();
 }
 

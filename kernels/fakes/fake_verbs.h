@@ -39,10 +39,14 @@ struct VerbsControl {
   std::atomic<std::uint64_t> max_message{1U << 31U};   // a port's largest message, in bytes
   std::atomic<std::uint64_t> no_memory_for_queues{0};  // 1: CQs, 2: QPs cannot be made: ENOMEM
   std::atomic<std::uint64_t> lose_datagram{0};         // this one on UC or UD is lost; 0: none
-  std::atomic<std::uint64_t> writes{0};                // operations done since reset()
-  std::atomic<std::uint64_t> data_writes{0};           // those above 8 bytes, and atomics
-  std::atomic<std::uint64_t> datagrams{0};             // those on UC and UD above 8 bytes
-  std::atomic<std::uint64_t> pinned_bytes{0};          // registered now
+  // Registering GPU memory by a dma-buf, or by its address as nvidia-peermem lets it: fails with
+  // this errno; 0: it works.
+  std::atomic<std::uint64_t> no_dmabuf{0};
+  std::atomic<std::uint64_t> no_peermem{0};
+  std::atomic<std::uint64_t> writes{0};        // operations done since reset()
+  std::atomic<std::uint64_t> data_writes{0};   // those above 8 bytes, and atomics
+  std::atomic<std::uint64_t> datagrams{0};     // those on UC and UD above 8 bytes
+  std::atomic<std::uint64_t> pinned_bytes{0};  // registered now
 
   // What the last queue pair or address handle was told about its path.
   std::atomic<std::uint32_t> last_is_global{0};

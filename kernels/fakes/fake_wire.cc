@@ -1,6 +1,7 @@
 // The fake's data path: posting, doing the operation, completing.
 #include <sched.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -50,8 +51,8 @@ bool gather(const ibv_send_wr& wr, std::vector<std::uint8_t>& bytes) {
   if ((wr.send_flags & IBV_SEND_INLINE) == 0 &&
       !region_covers(*own_table(), sge.lkey, sge.addr, sge.length, 0))
     return false;
-  bytes.assign(at(sge.addr), at(sge.addr) + sge.length);
-  return true;
+  bytes.resize(sge.length);
+  return copy_from(getpid(), sge.addr, bytes.data(), bytes.size()) == Copied::kDone;
 }
 
 // Whether this operation is the one that shall go wrong. Control words are never.
@@ -155,10 +156,13 @@ ibv_wc_status read_from(const Target& target, const ibv_send_wr& wr) {
   const ibv_sge& sge = *wr.sg_list;
   if (!permits(target, wr.wr.rdma.rkey, wr.wr.rdma.remote_addr, sge.length, IBV_ACCESS_REMOTE_READ))
     return IBV_WC_REM_ACCESS_ERR;
-  const Copied copied = copy_from(target.pid, wr.wr.rdma.remote_addr, at(sge.addr), sge.length);
-  if (copied == Copied::kDone && goes_wrong(sge.length, false))
-    at(sge.addr)[sge.length / 2] ^= 0x40U;
-  return status_of(copied);
+  thread_local std::vector<std::uint8_t> bytes;
+  bytes.resize(sge.length);
+  Copied copied = copy_from(target.pid, wr.wr.rdma.remote_addr, bytes.data(), bytes.size());
+  if (copied != Copied::kDone) return status_of(copied);
+  if (goes_wrong(sge.length, false)) bytes[bytes.size() / 2] ^= 0x40U;
+  copied = copy_to(getpid(), sge.addr, bytes.data(), bytes.size());
+  return copied == Copied::kDone ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR;
 }
 
 // One process alone changes a word at a time here, under its lock: no lock between processes.
@@ -172,7 +176,8 @@ ibv_wc_status change_word(const Target& target, const ibv_send_wr& wr) {
   if (const Copied read = copy_from(target.pid, atomic.remote_addr, &word, sizeof word);
       read != Copied::kDone)
     return status_of(read);
-  std::memcpy(at(wr.sg_list->addr), &word, sizeof word);
+  if (copy_to(getpid(), wr.sg_list->addr, &word, sizeof word) != Copied::kDone)
+    return IBV_WC_LOC_PROT_ERR;
   if (goes_wrong(sizeof word, true)) return IBV_WC_SUCCESS;
   if (wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
     word += atomic.compare_add;

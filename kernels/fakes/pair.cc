@@ -80,8 +80,9 @@ std::array<RankResult, 2> run_pair(const KernelRow& row, const PairOptions& opti
     RG_CHECK(params.has_value());
     Recorder recorder(results[rank]);
     MemoryGroup group(meeting, rank);
-    Context context{*params,     recorder,           test_clock(), options.endpoints[rank],
-                    deadline_ns, options.raw_samples};
+    Context context{
+        *params, recorder, test_clock(), options.endpoints[rank], deadline_ns, options.raw_samples,
+        rank};
     results[rank].status = run_rank(row, context, group);
   };
   std::thread target(rank_main, 1);

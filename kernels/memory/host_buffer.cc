@@ -1,8 +1,12 @@
 #include "kernels/memory/host_buffer.h"
 
+#include <linux/mman.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -48,6 +52,30 @@ Result<HostBuffer> HostBuffer::allocate(std::size_t bytes) {
                 fmt::format("host memory: allocate {} bytes: {}", buffer.size_, strerror(ENOMEM)));
   std::memset(buffer.memory_.get(), 0, buffer.size_);
   return buffer;
+}
+
+Result<HostBuffer> HostBuffer::allocate_huge(std::size_t bytes) {
+  const std::size_t pages = (std::max<std::size_t>(bytes, 1) + kHugePageBytes - 1) / kHugePageBytes;
+  HostBuffer buffer;
+  buffer.size_ = pages * kHugePageBytes;
+  // Populated: a page that is missing shows here, not as SIGBUS at the first touch.
+  void* memory =
+      mmap(nullptr, buffer.size_, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_HUGE_2MB | MAP_POPULATE, -1, 0);
+  if (memory == MAP_FAILED)
+    return fail(Code::kFailedPrecondition,
+                fmt::format("host memory: map {} huge pages of 2 MiB: {} (errno {}); set "
+                            "vm.nr_hugepages to {} or more above what is in use",
+                            pages, strerror(errno), errno, pages));
+  buffer.memory_ = {static_cast<std::byte*>(memory), Free{buffer.size_}};
+  return buffer;
+}
+
+void HostBuffer::Free::operator()(std::byte* memory) const {
+  if (mapped_bytes_ == 0)
+    std::free(memory);
+  else
+    munmap(memory, mapped_bytes_);
 }
 
 void fill_pattern(std::span<std::byte> bytes, std::uint64_t seed) {

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,14 +16,24 @@ class HostBuffer {
   HostBuffer() = default;
   // At least `bytes`, rounded up to pages, all zero. kResourceExhausted when there is no memory.
   static Result<HostBuffer> allocate(std::size_t bytes);
+  // The same in huge pages of 2 MiB. kFailedPrecondition, with what to set, where the system has
+  // not that many to give.
+  static Result<HostBuffer> allocate_huge(std::size_t bytes);
+  static constexpr std::size_t kHugePageBytes = 2U << 20U;
 
   [[nodiscard]] std::byte* data() const { return memory_.get(); }
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] std::span<std::byte> span() const { return {memory_.get(), size_}; }
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
+  class Free {
+   public:
+    Free() : mapped_bytes_(0) {}  // of the heap
+    explicit Free(std::size_t mapped_bytes) : mapped_bytes_(mapped_bytes) {}
+    void operator()(std::byte* memory) const;
+
+   private:
+    std::size_t mapped_bytes_;
   };
   std::unique_ptr<std::byte, Free> memory_;
   std::size_t size_ = 0;

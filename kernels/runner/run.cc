@@ -142,8 +142,8 @@ Status run_steps(const Task& task, Group& group, RecordWriter& records, const Re
                  RecordReporter& reporter, PhaseTimer& timer, Kernel& kernel) {
   BackgroundClock clock;
   Context context{
-      task.params,     reporter, clock.clock(), task.endpoint, task.deadline_monotonic_ns,
-      task.raw_samples};
+      task.params,      reporter,    clock.clock(), task.endpoint, task.deadline_monotonic_ns,
+      task.raw_samples, group.rank()};
   const Status prepared = guarded("prepare", [&] { return kernel.prepare(context); });
   timer.lap(&Phases::set_open_ns);
   const Status go = ready(prepared);

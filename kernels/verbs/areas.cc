@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -13,21 +14,26 @@ constexpr std::uint32_t kWords = 64;  // that atomics move through, of all lanes
 
 std::size_t words_of_each(std::uint32_t lanes) { return std::max<std::size_t>(1, kWords / lanes); }
 
+Area sending(const Link& link) { return {link.memory(), 0}; }
+Area receiving(const Link& link) { return {link.memory(), link.memory().size() / 2}; }
+
 Status compare(const Link& link, Slots slots, const Brought& brought) {
   if (brought.slots == 0 || brought.slots > slots.count)
     return fail(Code::kInternal, fmt::format("rank {}: {} slots used, of {}", brought.from,
                                              brought.slots, slots.count));
   slots.count = static_cast<std::size_t>(brought.slots);
-  return verify_slots(link.receive_area(), slots, brought.size_index, brought.from,
-                      brought.uncompared, {link.device().endpoint(), link.operation().words});
+  return verify_slots(receiving(link), slots, brought.size_index, brought.from, brought.uncompared,
+                      {link.device().endpoint(), link.operation().words});
 }
 
 // Each atomic that did its work added one to some word.
 Status count_atomics(const Link& link, const Slots& slots, std::uint64_t posted) {
   std::uint64_t sum = 0;
+  std::vector<std::byte> area(link.receive_area().size());
+  RG_TRY_OK(link.memory().read(receiving(link).begin, area));
   for (std::size_t k = 0; k < slots.count * link.options().lanes; ++k) {
     std::uint64_t word = 0;
-    std::memcpy(&word, link.receive_area().data() + k * slots.stride_bytes, sizeof word);
+    std::memcpy(&word, area.data() + k * slots.stride_bytes, sizeof word);
     sum += word;
   }
   if (sum == posted) return {};
@@ -67,14 +73,12 @@ std::size_t area_bytes_for(const Operation& operation, std::uint64_t largest_byt
   return words_of_each(lanes) * lanes * kCacheLineBytes;
 }
 
-void set_up_areas(const Link& link, const Layout& layout, std::size_t size_index,
-                  std::uint32_t rank) {
-  if (link.operation().is_atomic()) {
-    std::ranges::fill(link.receive_area(), std::byte{0});
-    return;
-  }
-  fill_slots(link.send_area(), layout.source, size_index, rank);
-  clear_slots(link.receive_area(), layout.target);
+Status set_up_areas(const Link& link, const Layout& layout, std::size_t size_index,
+                    std::uint32_t rank) {
+  if (link.operation().is_atomic())
+    return link.memory().clear(receiving(link).begin, link.receive_area().size());
+  RG_TRY_OK(fill_slots(sending(link), layout.source, size_index, rank));
+  return clear_slots(receiving(link), layout.target);
 }
 
 Status verify_target(const Link& link, const Layout& layout, const Brought& brought) {

@@ -24,8 +24,8 @@ std::size_t area_bytes_for(const Operation& operation, std::uint64_t largest_byt
                            std::uint32_t lanes);
 
 // Before a size: what `rank` sends (or has read), and nothing yet of what it shall get.
-void set_up_areas(const Link& link, const Layout& layout, std::size_t size_index,
-                  std::uint32_t rank);
+Status set_up_areas(const Link& link, const Layout& layout, std::size_t size_index,
+                    std::uint32_t rank);
 
 // What the other rank's posts changed here: `slots` messages' worth of writes or sends by rank
 // `from`, or `posted` atomics. `uncompared` as in verify_slots. kDataLoss says what is wrong.

@@ -15,9 +15,11 @@
 #include "kernels/verbs/agreement.h"
 #include "kernels/verbs/areas.h"
 #include "kernels/verbs/bandwidth_points.h"
+#include "kernels/verbs/by_memory.h"
 #include "kernels/verbs/common_clock.h"
 #include "kernels/verbs/control_channel.h"
 #include "kernels/verbs/link.h"
+#include "kernels/verbs/memory_choice.h"
 #include "kernels/verbs/message_sink.h"
 #include "kernels/verbs/report.h"
 #include "kernels/verbs/stream.h"
@@ -41,6 +43,7 @@ class Bandwidth final : public Kernel {
   Status prepare(Context& context) override {
     const Params& params = context.params;
     Link::Options options = link_options(params, verb_);
+    choose_memory(context, options);
     const Operation& does = operation_of(options.verb);
     sizes_ =
         does.is_atomic() ? std::vector{std::uint64_t{kAtomicBytes}} : params.bytes_list("sizes");
@@ -155,9 +158,8 @@ Stream::Aim Bandwidth::aim_of(const Layout& layout) const {
 Status Bandwidth::measure_size(Context& context, Group& group, std::size_t size_index) {
   const bool verified = context.params.boolean("verify");
   const Layout layout = stream_layout(*link_, sizes_[size_index]);
-  set_up_areas(*link_, layout, size_index, rank_);
-  Status here;
-  if (link_->operation().takes_receive)
+  Status here = set_up_areas(*link_, layout, size_index, rank_);
+  if (here && link_->operation().takes_receive)
     here = renew_receives(*link_, layout.target,
                           {.sends = streams(), .receives = both_ || rank_ == 1}, size_index > 0);
   RG_TRY_OK(agree(group, here, seconds_left(context)));
@@ -359,6 +361,7 @@ Status Bandwidth::report(Context& context, std::size_t size_index, Outcome& outc
   for (Point& point :
        RG_TRY(make_points(context, link_->device(), std::move(*outcome.measured), form))) {
     point.set_verified(context.params.boolean("verify"));
+    if (link_->memory().is_synthetic()) point.set_synthetic(true);
     context.reporter.point(std::move(point));
   }
   return {};
@@ -366,6 +369,9 @@ Status Bandwidth::report(Context& context, std::size_t size_index, Outcome& outc
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_bandwidth(Verb verb) { return std::make_unique<Bandwidth>(verb); }
+std::unique_ptr<Kernel> make_bandwidth(Verb verb) {
+  return by_memory([verb] { return std::make_unique<Bandwidth>(verb); }, verb,
+                   StagedFigure::kBandwidth);
+}
 
 }  // namespace railgauge::verbs

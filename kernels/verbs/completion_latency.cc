@@ -2,8 +2,8 @@
 // stamp before its post to the poll that finds its completion, a full round trip, which perftest
 // reports likewise. The target sleeps in the group.
 #include <algorithm>
-#include <cstring>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,8 +13,10 @@
 #include "kernels/verbs/account.h"
 #include "kernels/verbs/agreement.h"
 #include "kernels/verbs/areas.h"
+#include "kernels/verbs/by_memory.h"
 #include "kernels/verbs/latency.h"
 #include "kernels/verbs/link.h"
+#include "kernels/verbs/memory_choice.h"
 #include "kernels/verbs/ping_pong.h"
 #include "kernels/verbs/report.h"
 
@@ -28,6 +30,7 @@ class CompletionLatency final : public Kernel {
   Status prepare(Context& context) override {
     const Params& params = context.params;
     Link::Options options = link_options(params, verb_);
+    choose_memory(context, options);
     const Operation& does = operation_of(options.verb);
     sizes_ =
         does.is_atomic() ? std::vector{std::uint64_t{kAtomicBytes}} : params.bytes_list("sizes");
@@ -62,8 +65,8 @@ class CompletionLatency final : public Kernel {
   Status measure_size(Context& context, Group& group, std::size_t size_index) {
     const bool verified = context.params.boolean("verify");
     const Layout layout = single_layout(*link_, sizes_[size_index]);
-    set_up_areas(*link_, layout, size_index, rank_);
-    RG_TRY_OK(agree(group, {}, seconds_left(context)));
+    const Status ready = set_up_areas(*link_, layout, size_index, rank_);
+    RG_TRY_OK(agree(group, ready, seconds_left(context)));
     book_.open();
     std::optional<Point> point;
     PeerStatus told;
@@ -115,6 +118,7 @@ class CompletionLatency final : public Kernel {
     told.set_slots_written(1);
     Point point = make_verbs_point({.metric = "latency_ns", .meaning = "completion", .unit = "ns"},
                                    sizes_[size_index], sampled, context.raw_samples);
+    if (link_->memory().is_synthetic()) point.set_synthetic(true);
     (*point.mutable_facts())["clock_drift_ppm"] = fmt::format("{:.3f}", clock.drift_ppm());
     return point;
   }
@@ -131,7 +135,7 @@ class CompletionLatency final : public Kernel {
   // The last atomic found what those before it had left.
   [[nodiscard]] Status verify_last_answer(std::uint64_t posted) const {
     std::uint64_t found = 0;
-    std::memcpy(&found, link_->send_area().data(), sizeof found);
+    RG_TRY_OK(link_->memory().read(0, std::as_writable_bytes(std::span(&found, 1))));
     if (found + 1 == posted) return {};
     return fail(Code::kDataLoss, fmt::format("{}: verify {}: operation {} found {}, expected {}",
                                              link_->device().endpoint(), link_->operation().words,
@@ -150,7 +154,8 @@ class CompletionLatency final : public Kernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_completion_latency(Verb verb) {
-  return std::make_unique<CompletionLatency>(verb);
+  return by_memory([verb] { return std::make_unique<CompletionLatency>(verb); }, verb,
+                   StagedFigure::kLatency);
 }
 
 }  // namespace railgauge::verbs

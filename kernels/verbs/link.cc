@@ -10,6 +10,7 @@
 #include "kernels/core/clock.h"
 #include "kernels/core/units.h"
 #include "kernels/verbs/agreement.h"
+#include "kernels/verbs/memory_choice.h"
 #include "kernels/verbs/words.h"
 
 namespace railgauge::verbs {
@@ -17,7 +18,8 @@ namespace {
 
 // What the two ranks may choose each for itself.
 bool is_own_choice(const std::string& parameter) {
-  return parameter == "gid_index" || parameter == "pkey_index" || parameter == "cm_address";
+  return parameter == "gid_index" || parameter == "pkey_index" || parameter == "cm_address" ||
+         parameter == "gpu";
 }
 
 std::uint32_t first_packet_sequence() {
@@ -85,35 +87,17 @@ Status Link::make_memory() {
     return fail(Code::kInternal, fmt::format("{}: make a protection domain: {}", device_.endpoint(),
                                              errno_words(errno)));
   const std::size_t area_bytes = round_up_to_pages(options_.area_bytes + grh_bytes());
-  buffer_ = RG_TRY(HostBuffer::allocate(2 * area_bytes));
-  region_ =
-      RG_TRY(register_memory(buffer_.span(), operation().target_access, options_.relaxed_ordering));
+  memory_ = std::make_unique<Memory>(RG_TRY(Memory::allocate(options_.memory, 2 * area_bytes)));
+  registered_ = RG_TRY(register_all(device_, domain_.get(), *memory_,
+                                    {.access = operation().target_access,
+                                     .relaxed_ordering = options_.relaxed_ordering,
+                                     .path = options_.registration}));
   return {};
 }
 
 Result<MemoryRegionHandle> Link::register_memory(std::span<std::byte> memory, int access,
                                                  bool relaxed_ordering) const {
-  const Verbs& verbs = loaded_verbs();
-  const int all = access | IBV_ACCESS_LOCAL_WRITE;
-  errno = 0;
-  ibv_mr* region = nullptr;
-  if (!relaxed_ordering) {
-    region = verbs.reg_mr(domain_.get(), memory.data(), memory.size(), all);
-  } else {
-    if (verbs.reg_mr_iova2 == nullptr)
-      return fail(
-          Code::kUnimplemented,
-          fmt::format("parameter relaxed_ordering: {} has no ibv_reg_mr_iova2; rdma-core 28 "
-                      "or later has it",
-                      verbs.path));
-    region = verbs.reg_mr_iova2(domain_.get(), memory.data(), memory.size(),
-                                reinterpret_cast<std::uint64_t>(memory.data()),
-                                static_cast<unsigned>(all) | IBV_ACCESS_RELAXED_ORDERING);
-  }
-  if (region == nullptr)
-    return tl::unexpected(pinning_error(
-        fmt::format("{}: register {} bytes", device_.endpoint(), memory.size()), errno));
-  return MemoryRegionHandle(region);
+  return register_addresses(device_, domain_.get(), memory, access, relaxed_ordering);
 }
 
 Result<CompletionQueueHandle> Link::make_completions(std::uint32_t entries,
@@ -139,8 +123,10 @@ void Link::describe(const Params& params) {
   mine_.set_mtu_bytes(mtu_bytes_);
   mine_.set_data_address(reinterpret_cast<std::uint64_t>(receive_area().data()));
   mine_.set_source_address(reinterpret_cast<std::uint64_t>(send_area().data()));
-  mine_.set_data_key(region_.get()->rkey);
+  mine_.set_data_key(registered_.region.get()->rkey);
   mine_.set_area_bytes(receive_area().size());
+  mine_.set_memory(std::string(memory_words(memory_->kind())));
+  mine_.set_path(registered_.path);
   // Writes and sends start none; the device's maximum otherwise.
   const auto at_least_one = [](int value) {
     return static_cast<std::uint32_t>(std::max(1, value));
@@ -201,7 +187,8 @@ Status Link::check_peer(const Context& context) const {
 }
 
 Status Link::bring_up_lanes(const Context& context) {
-  const Introduction with = introduction(context.params, operation().target_access);
+  const Introduction with =
+      introduction(context.params, operation().target_access | options_.extra_access);
   for (std::size_t lane = 0; lane < queue_pairs_.size(); ++lane) {
     const std::uint32_t theirs = peer_.queue_pair_numbers(static_cast<int>(lane));
     RG_TRY_OK(bring_up(with, queue_pairs_[lane].get(), theirs, lane));
@@ -214,8 +201,15 @@ Status Link::bring_up_lanes(const Context& context) {
 
 void Link::report_facts(Reporter& reporter) const {
   const Verbs& verbs = loaded_verbs();
-  reporter.fact("memory", "host");
-  reporter.fact("path", "host");
+  report_memory(mine_, peer_, reporter);
+  if (!memory_->is_host()) report_gpu(memory_->gpu(), reporter);
+  if (!registered_.refused.empty()) {
+    reporter.fact("path_refused", registered_.refused);
+    reporter.note("warning",
+                  fmt::format("{}: {} registers the memory, because another path was "
+                              "refused: {}",
+                              device_.endpoint(), registered_.path, registered_.refused));
+  }
   reporter.fact("device", device_.name());
   reporter.fact("port", std::to_string(device_.port()));
   reporter.fact("peer", peer_.endpoint());
@@ -235,7 +229,7 @@ void Link::report_facts(Reporter& reporter) const {
                 fmt::format("{:.0f}", port_rate_bits_per_second(device_.port_attributes())));
   reporter.fact("ibverbs_path", verbs.path);
   reporter.fact("ibverbs_version", verbs.version);
-  if (verbs.synthetic) reporter.fact("synthetic", "true");
+  if (verbs.synthetic || memory_->is_synthetic()) reporter.fact("synthetic", "true");
 }
 
 Request Link::request(std::size_t bytes, std::size_t lane) const {
@@ -268,7 +262,9 @@ Request Link::request(std::size_t bytes, std::size_t lane) const {
 std::size_t Link::common_area_bytes() const {
   return std::min<std::size_t>(mine_.area_bytes(), peer_.area_bytes());
 }
-std::span<std::byte> Link::send_area() const { return buffer_.span().first(buffer_.size() / 2); }
-std::span<std::byte> Link::receive_area() const { return buffer_.span().last(buffer_.size() / 2); }
+std::span<std::byte> Link::send_area() const { return memory_->span().first(memory_->size() / 2); }
+std::span<std::byte> Link::receive_area() const {
+  return memory_->span().last(memory_->size() / 2);
+}
 
 }  // namespace railgauge::verbs

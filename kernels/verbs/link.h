@@ -1,6 +1,6 @@
-// The connection between the two ranks of a task: a port, a send and a receive area in host memory,
-// completion queues, and one or more queue pairs ("lanes"), beside a reliable one for control
-// words.
+// The connection between the two ranks of a task: a port, a send and a receive area in the host's
+// or a GPU's memory, completion queues, and one or more queue pairs ("lanes"), beside a reliable
+// one for control words.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,16 @@
 #include <vector>
 
 #include "kernels/core/kernel.h"
-#include "kernels/memory/host_buffer.h"
 #include "kernels/verbs/addressing.h"
 #include "kernels/verbs/connector.h"
 #include "kernels/verbs/device.h"
 #include "kernels/verbs/handles.h"
+#include "kernels/verbs/memory.h"
 #include "kernels/verbs/operation.h"
 #include "kernels/verbs/peer.pb.h"
 #include "kernels/verbs/queue_pair.h"
 #include "kernels/verbs/receive_queue.h"
+#include "kernels/verbs/registration.h"
 #include "kernels/verbs/send_queue.h"
 
 namespace railgauge::verbs {
@@ -36,8 +37,11 @@ class Link {
     std::uint32_t receive_depth = 0;  // of each lane, or of the shared queue
     std::uint32_t inline_bytes = 0;
     bool shares_receives = false;
-    bool sleeps = false;  // completions are waited for by events
+    int extra_access = 0;  // that the lanes grant, besides the operation's
+    bool sleeps = false;   // completions are waited for by events
     bool relaxed_ordering = false;
+    Memory::Form memory;                // of this rank's areas
+    std::string registration = "auto";  // of a GPU's memory
   };
   // Opens the context's endpoint and makes everything that needs no peer. Reads the parameters of
   // add_connection. It stays where it is: queues point into it.
@@ -60,9 +64,12 @@ class Link {
   Result<CompletionQueueHandle> make_completions(std::uint32_t entries,
                                                  ibv_comp_channel* channel) const;
 
+  // The areas' addresses; the CPU may follow them where memory() is the host's.
   [[nodiscard]] std::span<std::byte> send_area() const;
   [[nodiscard]] std::span<std::byte> receive_area() const;
-  [[nodiscard]] std::uint32_t local_key() const { return region_.get()->lkey; }
+  // The areas' memory: the receive area begins at half its size.
+  [[nodiscard]] Memory& memory() const { return *memory_; }
+  [[nodiscard]] std::uint32_t local_key() const { return registered_.region.get()->lkey; }
   // What both ranks' areas hold: pages differ between machines.
   [[nodiscard]] std::size_t common_area_bytes() const;
   [[nodiscard]] const Operation& operation() const { return operation_of(options_.verb); }
@@ -96,8 +103,8 @@ class Link {
   Options options_;
   Device device_;  // members are released in reverse: queue pairs first, device last
   ProtectionDomainHandle domain_;
-  HostBuffer buffer_;
-  MemoryRegionHandle region_;
+  std::unique_ptr<Memory> memory_;
+  Registration registered_;
   ChannelHandle send_channel_;
   ChannelHandle receive_channel_;
   CompletionQueueHandle send_completions_;

@@ -95,7 +95,8 @@ Status Link::make_lanes() {
     queue_pairs_.push_back(RG_TRY(make_queue_pair(device_, domain_.get(), init)));
     raw.push_back(queue_pairs_.back().get());
   }
-  inline_bytes_ = init.cap.max_inline_data;
+  // A device may take more than was asked for, but the CPU reads nothing out of a GPU's memory.
+  inline_bytes_ = memory_->is_host() ? init.cap.max_inline_data : 0;
   sends_ = SendQueue(waiting_, {send_completions_.get(), send_channel_.get()}, raw);
   if (receive_completions_)
     receives_ = ReceiveQueue(waiting_, {receive_completions_.get(), receive_channel_.get()}, raw,

@@ -1,5 +1,7 @@
 #include "kernels/verbs/parameters.h"
 
+#include "kernels/verbs/memory_choice.h"
+
 namespace railgauge::verbs {
 namespace {
 
@@ -62,6 +64,7 @@ void add_connection(InfoBuilder& builder, const ConnectionForm& form) {
       .integer("retry_count", "transmissions tried again before the connection fails", 7, 0, 7)
       .duration("stall_timeout", "the task ends when nothing moves for this long", "10s",
                 10 * kMillisecondNs, kHourNs);
+  if (form.has_memory) add_memory(builder);
 }
 
 void add_poll(InfoBuilder& builder) {

@@ -12,6 +12,7 @@ namespace railgauge::verbs {
 struct ConnectionForm {
   std::vector<std::string> transports{"RC"};  // the first is the default
   std::string inline_bytes;                   // the default; empty where nothing can be sent inline
+  bool has_memory = true;                     // each side's memory is chosen
 };
 // transport, the addressing, mtu, inline_bytes, qp_timeout, retry_count, stall_timeout.
 void add_connection(InfoBuilder& builder, const ConnectionForm& form);

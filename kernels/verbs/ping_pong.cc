@@ -3,7 +3,7 @@
 // completion. Each side waits, then answers. One stamp stands before each post; a sample is half
 // the time from one stamp to the next, with the completion of the own message polled in between, as
 // perftest does it. Relaxed ordering is no parameter here: with it the last byte would not have to
-// come last.
+// come last. Memory of a GPU is never polled by the CPU: a write into it has no latency here.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -15,9 +15,11 @@
 #include "kernels/verbs/account.h"
 #include "kernels/verbs/agreement.h"
 #include "kernels/verbs/areas.h"
+#include "kernels/verbs/by_memory.h"
 #include "kernels/verbs/control_channel.h"
 #include "kernels/verbs/latency.h"
 #include "kernels/verbs/link.h"
+#include "kernels/verbs/memory_choice.h"
 #include "kernels/verbs/message_sink.h"
 #include "kernels/verbs/ping_pong.h"
 #include "kernels/verbs/report.h"
@@ -36,6 +38,8 @@ class PingPong final : public Kernel {
     options_ = RG_TRY(sampler_options(context.params));
     stamps_.resize(options_.batch + 1);
     Link::Options options = link_options(context.params, verb_);
+    choose_memory(context, options);
+    if (!operation_of(verb_).takes_receive) RG_TRY_OK(check_cpu_may_poll(context));
     options.send_depth = static_cast<std::uint32_t>(context.params.integer("signal_every"));
     options.largest_bytes = *std::ranges::max_element(sizes_);
     options.area_bytes = options.largest_bytes;
@@ -108,13 +112,17 @@ class PingPong final : public Kernel {
   }
 
   // Both sides, before the first ball: the last byte must not look like an answer already.
-  Volley volley(const Context& context, std::size_t size_index) const {
+  Volley volley(const Context& context, std::size_t size_index) {
     const std::size_t last = sizes_[size_index] - 1;
     Volley made;
     made.request = link_->request(sizes_[size_index]);
-    made.last_out = reinterpret_cast<std::uint8_t*>(link_->send_area().data()) + last;
-    made.last_in =
-        reinterpret_cast<std::uint8_t*>(link_->receive_area().data()) + link_->grh_bytes() + last;
+    if (link_->memory().is_host()) {
+      made.last_out = reinterpret_cast<std::uint8_t*>(link_->send_area().data()) + last;
+      made.last_in =
+          reinterpret_cast<std::uint8_t*>(link_->receive_area().data()) + link_->grh_bytes() + last;
+    } else {  // the CPU touches nothing of it: completions tell of the balls
+      made.last_out = made.last_in = &untouched_;
+    }
     made.signal_every = static_cast<std::uint64_t>(context.params.integer("signal_every"));
     made.added_cost = context.params.number("added_cost_fraction");
     __atomic_store_n(made.last_in, 0, __ATOMIC_RELAXED);
@@ -133,13 +141,13 @@ class PingPong final : public Kernel {
   }
 
   // Before a size's first ball.
-  void set_up(std::size_t size_index) {
-    set_up_areas(*link_, single_layout(*link_, sizes_[size_index]), size_index, rank_);
+  Status set_up(std::size_t size_index) {
+    return set_up_areas(*link_, single_layout(*link_, sizes_[size_index]), size_index, rank_);
   }
 
   Status measure_size(Context& context, std::size_t size_index) {
     const TickClock& clock = tick_clock(context);
-    set_up(size_index);
+    RG_TRY_OK(set_up(size_index));
     book_.open();
     Volley own = volley(context, size_index);
     Sampler sampler(context.clock, options_);
@@ -154,6 +162,7 @@ class PingPong final : public Kernel {
     Point point = make_verbs_point({.metric = "latency_ns", .meaning = "half_rtt", .unit = "ns"},
                                    sizes_[size_index], sampled, context.raw_samples);
     point.set_verified(verified);
+    if (link_->memory().is_synthetic()) point.set_synthetic(true);
     auto& facts = *point.mutable_facts();
     facts["clock_drift_ppm"] = fmt::format("{:.3f}", clock.drift_ppm());
     facts["sent_inline"] = (own.request.flags & IBV_SEND_INLINE) != 0 ? "true" : "false";
@@ -214,7 +223,7 @@ class PingPong final : public Kernel {
       if (word.order == Order::kPingPong) {
         if (current != word.size_index) {
           if (current) accounts_.push_back(book_.close());
-          set_up(word.size_index);
+          RG_TRY_OK(set_up(word.size_index));
           book_.open();
         }
         current = word.size_index;
@@ -250,10 +259,14 @@ class PingPong final : public Kernel {
   std::vector<Point> points_;      // one a size, on rank 0
   std::uint32_t rank_ = 0;
   bool peer_found_mismatch_ = false;
+  std::uint8_t untouched_ = 0;  // stands for a message's last byte where that is a GPU's
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_ping_pong(Verb verb) { return std::make_unique<PingPong>(verb); }
+std::unique_ptr<Kernel> make_ping_pong(Verb verb) {
+  return by_memory([verb] { return std::make_unique<PingPong>(verb); }, verb,
+                   StagedFigure::kLatency);
+}
 
 }  // namespace railgauge::verbs

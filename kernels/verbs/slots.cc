@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "kernels/core/units.h"
-#include "kernels/memory/host_buffer.h"
 
 namespace railgauge::verbs {
 namespace {
@@ -14,13 +13,12 @@ namespace {
 std::uint64_t slot_seed(const Slots& slots, std::size_t size_index, std::uint32_t rank,
                         std::size_t slot) {
   constexpr unsigned kSlotShift = 32;
-  const std::uint64_t number = slots.are_alike ? 0 : slot;
+  const std::uint64_t number = slots.are_alike ? 0 : slots.first_number + slot;
   return 0x7261696c67617567U + 2 * size_index + rank + (number << kSlotShift);
 }
 
-template <class Byte>
-std::span<Byte> message_in(std::span<Byte> area, const Slots& slots, std::size_t slot) {
-  return area.subspan(slot * slots.stride_bytes + slots.offset_bytes, slots.bytes);
+std::size_t message_at(const Area& area, const Slots& slots, std::size_t slot) {
+  return area.begin + slot * slots.stride_bytes + slots.offset_bytes;
 }
 
 }  // namespace
@@ -38,29 +36,31 @@ Slots slots_in(std::size_t area_bytes, std::size_t message_bytes, std::size_t of
           .offset_bytes = offset_bytes};
 }
 
-void fill_slots(std::span<std::byte> area, const Slots& slots, std::size_t size_index,
-                std::uint32_t rank) {
+Status fill_slots(const Area& area, const Slots& slots, std::size_t size_index,
+                  std::uint32_t rank) {
   for (std::size_t k = 0; k < slots.count; ++k)
-    fill_pattern(message_in(area, slots, k), slot_seed(slots, size_index, rank, k));
+    RG_TRY_OK(area.memory.fill(message_at(area, slots, k), slots.bytes,
+                               slot_seed(slots, size_index, rank, k)));
+  return {};
 }
 
-void clear_slots(std::span<std::byte> area, const Slots& slots) {
+Status clear_slots(const Area& area, const Slots& slots) {
   for (std::size_t k = 0; k < slots.count; ++k)
-    std::ranges::fill(message_in(area, slots, k), std::byte{0});
+    RG_TRY_OK(area.memory.clear(message_at(area, slots, k), slots.bytes));
+  return {};
 }
 
-Status verify_slots(std::span<const std::byte> area, const Slots& slots, std::size_t size_index,
+Status verify_slots(const Area& area, const Slots& slots, std::size_t size_index,
                     std::uint32_t rank, std::size_t uncompared, const Compared& compared) {
   RG_CHECK(uncompared <= slots.bytes);
   for (std::size_t k = 0; k < slots.count; ++k) {
-    const auto message = message_in(area, slots, k).first(slots.bytes - uncompared);
-    const auto mismatch = find_mismatch(message, slot_seed(slots, size_index, rank, k));
-    if (!mismatch) continue;
-    return fail(Code::kDataLoss,
-                fmt::format("{}: verify a {} {}: byte {} is 0x{:02x}, expected 0x{:02x}",
-                            compared.who, canonical_bytes(slots.bytes), compared.what,
-                            k * slots.stride_bytes + slots.offset_bytes + mismatch->offset,
-                            mismatch->seen, mismatch->expected));
+    const std::size_t at = message_at(area, slots, k);
+    const auto found = RG_TRY(area.memory.difference(
+        at, slots.bytes - uncompared, slot_seed(slots, size_index, rank, k), at - area.begin));
+    if (found)
+      return fail(Code::kDataLoss,
+                  fmt::format("{}: verify a {} {}: {}", compared.who, canonical_bytes(slots.bytes),
+                              compared.what, *found));
   }
   return {};
 }

@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 
 #include "kernels/core/result.h"
+#include "kernels/verbs/memory.h"
 
 namespace railgauge::verbs {
 
@@ -16,6 +16,7 @@ struct Slots {
   std::size_t stride_bytes = 0;
   std::size_t count = 1;
   std::size_t offset_bytes = 0;  // of the message in its slot: what stands before a datagram
+  std::size_t first_number = 0;  // slot 0 holds what the message of this number has
   bool are_alike = false;  // all slots hold the same bytes, where any message can come to any slot
 };
 // Small messages move through one page, as perftest's do: all writes to one cache line would
@@ -24,9 +25,13 @@ struct Slots {
 Slots slots_in(std::size_t area_bytes, std::size_t message_bytes, std::size_t offset_bytes = 0);
 
 // Fills the slots' bytes with what `rank` writes for size number `size_index`; the gaps stay.
-void fill_slots(std::span<std::byte> area, const Slots& slots, std::size_t size_index,
-                std::uint32_t rank);
-void clear_slots(std::span<std::byte> area, const Slots& slots);
+// An area begins `begin` bytes into its memory.
+struct Area {
+  Memory& memory;
+  std::size_t begin = 0;
+};
+Status fill_slots(const Area& area, const Slots& slots, std::size_t size_index, std::uint32_t rank);
+Status clear_slots(const Area& area, const Slots& slots);
 // Compares `slots.count` slots with what `rank` wrote; `uncompared` bytes at a message's end are
 // left out. Wrong bytes are kDataLoss, with their offset in the area. `what` is "fake1:1: verify a
 // 64 write" without the size: thing and operation.
@@ -34,7 +39,7 @@ struct Compared {
   std::string who;        // "fake1:1"
   std::string_view what;  // "write"
 };
-Status verify_slots(std::span<const std::byte> area, const Slots& slots, std::size_t size_index,
+Status verify_slots(const Area& area, const Slots& slots, std::size_t size_index,
                     std::uint32_t rank, std::size_t uncompared, const Compared& compared);
 
 }  // namespace railgauge::verbs

@@ -1,10 +1,10 @@
-// The GPU's side of bar.ping_pong: one thread polls a word of its own memory, which the CPU writes
-// through the BAR, and answers into pinned host memory, which the CPU polls. No header is used, so
-// that the PTX stays old.
+// A GPU that answers flags: one thread polls a word of its own memory, which the CPU writes through
+// the BAR or a NIC from elsewhere, and answers into pinned host memory, which the CPU polls. No
+// header is used, so that the PTX stays old.
 //
 // clang-format off
-// extern "C" __global__ void railgauge_bar_ping_pong(
-//     const volatile unsigned* flag,     GPU memory: the CPU writes `first`, `first` + 1, ... in turn
+// extern "C" __global__ void railgauge_answer_flags(
+//     const volatile unsigned* flag,     GPU memory: gets `first`, `first` + 1, ... in turn
 //     volatile unsigned* answer,         pinned host memory: gets `first` - 1 when the thread runs, then each value
 //                                        of `flag` in turn
 //     const volatile unsigned* stop,     pinned host memory: not 0 ends the kernel
@@ -20,11 +20,10 @@ constexpr unsigned kPollsBetweenLooks = 4096;
 
 }  // namespace
 
-extern "C" __global__ void railgauge_bar_ping_pong(const volatile unsigned* flag,
-                                                   volatile unsigned* answer,
-                                                   const volatile unsigned* stop, unsigned first,
-                                                   unsigned rounds,
-                                                   unsigned long long idle_cycles) {
+extern "C" __global__ void railgauge_answer_flags(const volatile unsigned* flag,
+                                                  volatile unsigned* answer,
+                                                  const volatile unsigned* stop, unsigned first,
+                                                  unsigned rounds, unsigned long long idle_cycles) {
   *answer = first - 1;
   for (unsigned round = 0; round < rounds; ++round) {
     const unsigned expected = first + round;

@@ -1,0 +1,31 @@
+// GPU memory as the fake wire meets it. Behind the fake CUDA driver it is the host's and copied
+// like it. Behind a real driver the wire copies by that driver, so that polling GPU kernels,
+// flushes and staged pipelines are real and only the wire is not: in the GPU's primary context (a
+// kernel that spins in one context holds up another context of its GPU for whole time slices), on a
+// stream of its own. Asks the CUDA library that the process has loaded already, and loads none.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace railgauge::fake {
+
+enum class Place : std::uint8_t { kHost, kFakeGpu, kGpu };
+// What lies there. To be asked where the memory is registered: its context is current there.
+Place place_of(std::uint64_t address, std::size_t bytes);
+
+// A range of kGpu from its registration on. Adding fails where the driver gives no stream.
+bool add_gpu_range(std::uint64_t address, std::size_t bytes);
+void remove_gpu_range(std::uint64_t address);
+// Whether only the driver can copy there.
+bool is_in_gpu_range(std::uint64_t address);
+
+// By the driver; done when they return. The last four bytes come last and in one piece.
+bool copy_to_gpu(std::uint64_t address, const void* bytes, std::size_t count);
+bool copy_from_gpu(std::uint64_t address, void* bytes, std::size_t count);
+
+// What a dma-buf of the loaded CUDA library stands for: true and the range's beginning. A real
+// driver does not tell: then any open descriptor is taken for one of `wanted`.
+bool exported_range(int fd, std::uint64_t wanted, std::uint64_t& begin);
+
+}  // namespace railgauge::fake

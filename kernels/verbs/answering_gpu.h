@@ -1,0 +1,47 @@
+// A GPU that answers flags: a kernel of one thread polls a word of GPU memory and answers each new
+// value into pinned host memory, for the CPU to see.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "kernels/core/result.h"
+#include "kernels/gpu/device.h"
+#include "kernels/gpu/device_code.h"
+#include "kernels/gpu/handles.h"
+#include "kernels/memory/pinned_buffer.h"
+
+namespace railgauge::verbs {
+
+class AnsweringGpu {
+ public:
+  // `gpu` outlives it, and its context is current. kUnimplemented without device code.
+  static Result<AnsweringGpu> create(const gpu::Gpu& gpu);
+  AnsweringGpu(AnsweringGpu&&) = default;
+  AnsweringGpu& operator=(AnsweringGpu&&) = delete;
+  ~AnsweringGpu() { static_cast<void>(end()); }
+
+  // Launches the kernel for the values `first`, `first` + 1, ... of the word at `flag`. The answer
+  // is `first` - 1 once it polls. It ends after `rounds` answers, at end(), or when a value does
+  // not come for about two seconds of the GPU's clock.
+  Status begin(cu::DevicePtr flag, std::uint32_t first, std::uint32_t rounds);
+  // Where the answer stands: its lowest byte, which changes with each value.
+  [[nodiscard]] const std::uint8_t* answer() const;
+  // Ends the kernel and waits for that: nothing that it uses may be freed before.
+  Status end();
+
+  [[nodiscard]] std::string image() const { return code_->image(); }
+
+ private:
+  explicit AnsweringGpu(const gpu::Gpu& gpu) : gpu_(&gpu) {}
+
+  const gpu::Gpu* gpu_;
+  std::optional<gpu::LoadedCode> code_;
+  cu::Function function_ = nullptr;
+  PinnedBuffer words_;
+  gpu::Stream stream_;
+  gpu::Event ended_;
+  bool runs_ = false;
+};
+
+}  // namespace railgauge::verbs

@@ -1,0 +1,41 @@
+// What the points of one task tell over the sizes, in words.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/core/kernel.h"
+#include "kernels/core/size_curve.h"
+
+namespace railgauge::verbs {
+
+// A figure over ascending sizes, "bandwidth_bytes_per_second" or "latency_ns".
+struct Curve {
+  std::string metric;
+  std::vector<SizeValue> values;
+};
+
+// Passes everything on and keeps the curve. With a pair, points carry it and facts stay here: those
+// of the task are told by another.
+class CurveReporter final : public Reporter {
+ public:
+  CurveReporter(Reporter& to, std::string pair) : to_(to), pair_(std::move(pair)) {}
+  void point(Point point) override;
+  void note(std::string_view severity, std::string text) override;
+  void fact(std::string_view name, std::string value) override;
+  // By ascending size, whatever order they were measured in.
+  [[nodiscard]] Curve curve() const;
+
+ private:
+  Reporter& to_;
+  std::string pair_;
+  Curve curve_;
+};
+
+// One line a knee: "bandwidth: knee at 64KiB: rising below, flat above". Pure.
+std::vector<std::string> knees_in_words(const Curve& curve);
+
+// Where GPUDirect and staging cross, or which is the faster at every size that both have. Pure.
+std::string crossing_in_words(const Curve& direct, const Curve& staged);
+
+}  // namespace railgauge::verbs

@@ -1,0 +1,59 @@
+// Synthetic curves: no figure here was measured.
+#include "kernels/verbs/curve_report.h"
+
+#include <gmock/gmock.h>
+
+namespace railgauge::verbs {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+Curve latency(double start_ns, double ns_per_byte) {
+  Curve curve{.metric = "latency_ns", .values = {}};
+  for (double bytes = 1024; bytes <= 1 << 20; bytes *= 4)
+    curve.values.push_back({bytes, start_ns + bytes * ns_per_byte});
+  return curve;
+}
+
+TEST(CurveReport, NamesTheSizeWhereStagingOvertakes) {
+  // 2000 + 0.2 x = 10000 + 0.1 x at x = 80000.
+  EXPECT_THAT(
+      crossing_in_words(latency(2000, 0.2), latency(10'000, 0.1)),
+      ::testing::MatchesRegex("GPUDirect and staged cross at 8[0-9][0-9][0-9][0-9]: GPUDirect "
+                              "is the faster below, staged above"));
+}
+
+TEST(CurveReport, NamesTheSizeWhereGpuDirectOvertakes) {
+  EXPECT_THAT(crossing_in_words(latency(10'000, 0.1), latency(2000, 0.2)),
+              ::testing::EndsWith("staged is the faster below, GPUDirect above"));
+}
+
+TEST(CurveReport, ABandwidthIsComparedByTheTimeOfAMessage) {
+  const Curve direct{.metric = "bandwidth_bytes_per_second", .values = {{100, 4e9}, {400, 1e9}}};
+  const Curve staged{.metric = "bandwidth_bytes_per_second", .values = {{100, 2e9}, {400, 2e9}}};
+  EXPECT_EQ(crossing_in_words(direct, staged),
+            "GPUDirect and staged cross at 200: GPUDirect is the faster below, staged above");
+}
+
+TEST(CurveReport, SaysWhichIsTheFasterWhereTheyDoNotCross) {
+  EXPECT_EQ(crossing_in_words(latency(1000, 0.1), latency(2000, 0.2)),
+            "GPUDirect and staged: no crossing from 1KiB to 1MiB: GPUDirect is the faster at all "
+            "sizes");
+  EXPECT_EQ(
+      crossing_in_words(latency(2000, 0.2), latency(1000, 0.1)),
+      "GPUDirect and staged: no crossing from 1KiB to 1MiB: staged is the faster at all sizes");
+  EXPECT_EQ(crossing_in_words({}, latency(1000, 0.1)), "GPUDirect and staged: no size has both");
+}
+
+TEST(CurveReport, NamesEachKnee) {
+  const Curve curve{
+      .metric = "bandwidth_bytes_per_second",
+      .values = {{1024, 1e9}, {4096, 4e9}, {16384, 16e9}, {65536, 17e9}, {262144, 17e9}}};
+  EXPECT_THAT(knees_in_words(curve),
+              ElementsAre("bandwidth: knee of the size curve at 16KiB: rising below, flat above"));
+  EXPECT_THAT(knees_in_words({}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace railgauge::verbs

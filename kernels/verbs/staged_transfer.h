@@ -1,0 +1,20 @@
+// Bandwidth and latency where a side's GPU memory is staged through the host's (staging.h).
+#pragma once
+
+#include <memory>
+
+#include "kernels/core/kernel.h"
+#include "kernels/verbs/memory_choice.h"
+#include "kernels/verbs/operation.h"
+
+namespace railgauge::verbs {
+
+enum class StagedFigure : std::uint8_t {
+  kBandwidth,  // of messages that are in the target's memory
+  kLatency,    // half a round trip from memory to memory
+};
+
+// `choice` stands for the parameters memory and target_memory; one of them is staged.
+std::unique_ptr<Kernel> make_staged(Verb verb, StagedFigure figure, const MemoryChoice& choice);
+
+}  // namespace railgauge::verbs

@@ -1,0 +1,317 @@
+// How long until a GPU's kernel sees what was written into its memory from another node. The flag
+// is the last word of the message, which adapters place last; a kernel of one thread polls it in
+// the target's GPU memory and answers. Three figures a size, on the initiator's clock alone:
+//
+//   completion           from the post to the completion of the write: what others call the latency
+//   gpu_visible          from the post until the kernel's answer is in the initiator's memory
+//   gpu_visible_flushed  the same, with the flush of remote writes that some platforms need: the
+//                        target's CPU is told of the arrival by a receive, and flushes then
+//
+// The last two are round trips: the way back is the same short write of the target's CPU in both,
+// which polls the kernel's answer in pinned host memory. The other way would be a kernel that rings
+// the adapter's doorbell itself: a shorter way back, but one for each vendor's adapter, in its
+// private words, and the question is how soon the GPU sees, not how soon it can speak. So the CPU
+// relays.
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/core/clock.h"
+#include "kernels/core/sampler.h"
+#include "kernels/core/units.h"
+#include "kernels/verbs/agreement.h"
+#include "kernels/verbs/answering_gpu.h"
+#include "kernels/verbs/areas.h"
+#include "kernels/verbs/control_channel.h"
+#include "kernels/verbs/link.h"
+#include "kernels/verbs/memory_choice.h"
+#include "kernels/verbs/message_sink.h"
+#include "kernels/verbs/parameters.h"
+#include "kernels/verbs/ping_pong.h"
+#include "kernels/verbs/report.h"
+
+namespace railgauge::verbs {
+namespace {
+
+constexpr std::size_t kFlagBytes = sizeof(std::uint32_t);
+constexpr std::uint32_t kReceiveDepth = 16;  // one is in use
+constexpr std::uint32_t kSendDepth = 16;
+
+enum class Way : std::uint8_t { kCompletion, kVisible, kFlushed };
+
+const char* meaning_of(Way way) {
+  switch (way) {
+    case Way::kCompletion:
+      return "completion";
+    case Way::kVisible:
+      return "gpu_visible";
+    case Way::kFlushed:
+      break;
+  }
+  return "gpu_visible_flushed";
+}
+
+std::string ordering_words(int ordering) {
+  if (ordering >= cu::kWritesOrderedForAllDevices) return "all_devices";
+  return ordering >= cu::kWritesOrderedForOwner ? "owner" : "none";
+}
+
+class WriteVisible final : public Kernel {
+ public:
+  Status prepare(Context& context) override {
+    const Params& params = context.params;
+    sizes_ = params.bytes_list("sizes");
+    for (const std::uint64_t bytes : sizes_)
+      if (bytes < kFlagBytes || bytes % kFlagBytes != 0)
+        return fail(Code::kInvalidArgument,
+                    fmt::format("parameter sizes: {}: a message ends in a flag of 4 bytes that one "
+                                "access reads; take multiples of 4",
+                                canonical_bytes(bytes)));
+    options_ = RG_TRY(sampler_options(params));
+    stamps_.resize(options_.batch + 1);
+    Link::Options options = link_options(params, Verb::kWriteImm);
+    options.largest_bytes = *std::ranges::max_element(sizes_);
+    options.area_bytes = options.largest_bytes;
+    options.send_depth = kSendDepth;
+    options.receive_depth = kReceiveDepth;
+    choose_gpu_target(context, options);
+    link_ = RG_TRY(Link::open(context, options));
+    control_.emplace(RG_TRY(ControlChannel::open(*link_)));
+    return context.rank == 0 ? Status{} : prepare_target();
+  }
+
+  Status connect(Context& context, Group& group) override {
+    rank_ = group.rank();
+    RG_TRY_OK(link_->connect(context, group));
+    RG_TRY_OK(control_->connect(context, *link_, group));
+    link_->report_facts(context.reporter);
+    // Both ranks know what the target can.
+    PeerStatus mine;
+    mine.set_flushes(can_flush_);
+    mine.set_writes_ordering(ordering_);
+    const auto told = RG_TRY(agree_on(group, {}, mine, seconds_left(context)));
+    can_flush_ = told[1].flushes();
+    ordering_ = told[1].writes_ordering();
+    context.reporter.fact("rdma_writes_ordering", ordering_words(ordering_));
+    context.reporter.fact("host_flush", can_flush_ ? "cuFlushGPUDirectRDMAWrites" : "none");
+    if (answering_) context.reporter.fact("device_code", answering_->image());
+    if (!can_flush_)
+      context.reporter.note("info",
+                            "the target's driver has no flush of remote writes by the host: "
+                            "gpu_visible_flushed is not measured");
+    return {};
+  }
+
+  Status measure(Context& context, Group& group) override {
+    link_->waiting().set_limits(tick_clock(context), context.deadline_monotonic_ns,
+                                context.params.duration_ns("stall_timeout"));
+    Status here;
+    if (rank_ == 1) here = renew_receives(*link_, {}, {.receives = true}, false);
+    RG_TRY_OK(agree(group, here, seconds_left(context)));
+    for (std::size_t i = 0; i < sizes_.size(); ++i)
+      for (const Way way : {Way::kCompletion, Way::kVisible, Way::kFlushed})
+        if (way != Way::kFlushed || can_flush_) RG_TRY_OK(measure_one(context, group, i, way));
+    return {};
+  }
+
+ private:
+  [[nodiscard]] tl::unexpected<Error> failure() const {
+    return tl::unexpected(link_->waiting().failure());
+  }
+
+  // What the answers need beside the link: the kernel, and a word of host memory to send them from.
+  Status prepare_target() {
+    const gpu::Gpu& gpu = link_->memory().gpu();
+    ordering_ = gpu.attribute(cu::kGpuDirectRdmaWritesOrdering);
+    can_flush_ = loaded_cuda().flush_gpudirect_rdma_writes != nullptr &&
+                 (gpu.attribute(cu::kGpuDirectRdmaFlushOptions) & cu::kFlushByHost) != 0;
+    answering_.emplace(RG_TRY(AnsweringGpu::create(gpu)));
+    reply_ = RG_TRY(HostBuffer::allocate(kFlagBytes));
+    reply_region_ = RG_TRY(link_->register_memory(reply_.span(), 0));
+    return {};
+  }
+
+  Status measure_one(Context& context, Group& group, std::size_t size_index, Way way) {
+    const Layout layout = single_layout(*link_, sizes_[size_index]);
+    RG_TRY_OK(agree(group, set_up_areas(*link_, layout, size_index, rank_), seconds_left(context)));
+    std::optional<Sampled> sampled;
+    const Status here = [&]() -> Status {
+      if (rank_ == 1) return way == Way::kCompletion ? Status{} : answer_all(way, size_index);
+      sampled = RG_TRY(sample(context, size_index, way));
+      if (way != Way::kCompletion && !control_->send({.order = Order::kDone})) return failure();
+      return {};
+    }();
+    if (!here) control_->abort();
+    RG_TRY_OK(agree(group, here, seconds_left(context)));
+    const bool verified = context.params.boolean("verify");
+    if (verified) {
+      const Status compared =
+          rank_ == 1
+              ? verify_target(
+                    *link_, layout,
+                    {.size_index = size_index, .from = 0, .slots = 1, .uncompared = kFlagBytes})
+              : Status{};
+      RG_TRY_OK(agree(group, compared, seconds_left(context)));
+    }
+    if (sampled) report(context, size_index, way, *sampled, verified);
+    return {};
+  }
+
+  void report(Context& context, std::size_t size_index, Way way, const Sampled& sampled,
+              bool verified) const {
+    Point point =
+        make_verbs_point({.metric = "latency_ns", .meaning = meaning_of(way), .unit = "ns"},
+                         sizes_[size_index], sampled, context.raw_samples);
+    point.set_verified(verified);
+    auto& facts = *point.mutable_facts();
+    facts["clock_drift_ppm"] = fmt::format("{:.3f}", tick_clock(context).drift_ppm());
+    facts["ends_at"] = way == Way::kCompletion
+                           ? "completion of the write"
+                           : "the GPU kernel's answer in the initiator's memory: a round trip";
+    context.reporter.point(std::move(point));
+  }
+
+  // The message whose last word is the flag.
+  [[nodiscard]] Request message(std::size_t size_index, Way way) const {
+    Request made = link_->request(sizes_[size_index]);
+    if (way != Way::kFlushed) made.wr.opcode = IBV_WR_RDMA_WRITE;
+    return made;
+  }
+
+  Result<Sampled> sample(Context& context, std::size_t size_index, Way way) {
+    const TickClock& clock = tick_clock(context);
+    Request request = message(size_index, way);
+    Sampler sampler(context.clock, options_);
+    return sampler.run([&](std::uint64_t count, std::vector<double>& out) -> Status {
+      RG_CHECK(count < stamps_.size());
+      if (!link_->waiting().before_deadline()) return failure();
+      const std::uint32_t first = next_ + 1;  // the kernel's first word, first - 1, is new as well
+      // Only what the target hears of counts for both.
+      if (way != Way::kCompletion) next_ = first + static_cast<std::uint32_t>(count);
+      // Nothing that stands there may look like the first answer: its lowest byte is compared.
+      const std::uint32_t before = first - 1;
+      std::memcpy(link_->receive_area().data(), &before, sizeof before);
+      ControlWord ready;
+      if (way != Way::kCompletion &&
+          (!control_->send({static_cast<std::uint32_t>(count),
+                            static_cast<std::uint16_t>(size_index), Order::kPingPong}) ||
+           !control_->receive(ready)))
+        return failure();
+      if (!volley(clock, request, first, count, way)) return failure();
+      for (std::uint64_t i = 0; i < count; ++i)
+        out.push_back(clock.to_ns(stamps_[i + 1] - stamps_[i]));
+      return {};
+    });
+  }
+
+  // The timed loop.
+  bool volley(const TickClock& clock, Request& request, std::uint32_t first, std::uint64_t count,
+              Way way) {
+    std::byte* const flag = link_->send_area().data() + request.sge.length - kFlagBytes;
+    const auto* const reply = reinterpret_cast<const std::uint8_t*>(link_->receive_area().data());
+    SendQueue& sends = link_->sends();
+    stamps_[0] = clock.ticks();
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const std::uint32_t value = first + static_cast<std::uint32_t>(i);
+      std::memcpy(flag, &value, sizeof value);
+      if (!sends.post(request, true) || !sends.wait_retired()) return false;
+      if (way != Way::kCompletion && !sends.wait_for_byte(reply, static_cast<std::uint8_t>(value)))
+        return false;
+      stamps_[i + 1] = clock.ticks();
+    }
+    return true;
+  }
+
+  // The target: answers the batches that the initiator orders until it says done.
+  Status answer_all(Way way, std::size_t size_index) {
+    for (;;) {
+      ControlWord word;
+      if (!control_->receive(word)) return failure();
+      if (word.order == Order::kDone) return {};
+      if (word.order != Order::kPingPong || word.size_index != size_index)
+        return fail(Code::kInternal,
+                    link_->device().endpoint() + ": the other side's control word makes no sense");
+      const std::uint32_t first = next_ + 1;
+      next_ = first + word.count;
+      const cu::DevicePtr flag = reinterpret_cast<cu::DevicePtr>(link_->receive_area().data()) +
+                                 sizes_[size_index] - kFlagBytes;
+      Status played = answering_->begin(flag, first, word.count);
+      if (played) played = answer_batch(way, first, word.count);
+      const Status ended = answering_->end();
+      RG_TRY_OK(played);
+      RG_TRY_OK(ended);
+    }
+  }
+
+  Status answer_batch(Way way, std::uint32_t first, std::uint32_t count) {
+    SendQueue& sends = link_->sends();
+    const auto answered = [&](std::uint32_t value) {
+      return sends.wait_for_byte(answering_->answer(), static_cast<std::uint8_t>(value));
+    };
+    if (!answered(first - 1) || !control_->send({.order = Order::kReady})) return failure();
+    Request reply = reply_request();
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if (way == Way::kFlushed) {
+        if (!link_->receives().wait_one(sends) || !link_->receives().give_back()) return failure();
+        RG_TRY_OK(flush());
+      }
+      const std::uint32_t value = first + i;
+      if (!answered(value)) return failure();
+      std::memcpy(reply_.data(), &value, sizeof value);
+      if (!sends.post(reply, true) || !sends.wait_retired()) return failure();
+    }
+    return {};
+  }
+
+  [[nodiscard]] Status flush() const {
+    return gpu_status(link_->memory().gpu(),
+                      loaded_cuda().flush_gpudirect_rdma_writes(cu::kFlushCurrentContext,
+                                                                cu::kWritesOrderedForOwner),
+                      "cuFlushGPUDirectRDMAWrites");
+  }
+
+  [[nodiscard]] Request reply_request() const {
+    Request made = link_->request(kFlagBytes);
+    made.sge.addr = reinterpret_cast<std::uint64_t>(reply_.data());
+    made.sge.lkey = reply_region_.get()->lkey;
+    made.flags = 0;
+    made.wr.opcode = IBV_WR_RDMA_WRITE;
+    return made;
+  }
+
+  std::vector<std::uint64_t> sizes_;
+  SamplerOptions options_;
+  std::vector<std::uint64_t> stamps_;
+  std::unique_ptr<Link> link_;
+  std::optional<ControlChannel> control_;  // after the link, whose domain it is registered in
+  std::optional<AnsweringGpu> answering_;  // after the link, whose GPU it is
+  HostBuffer reply_;
+  MemoryRegionHandle reply_region_;
+  std::uint32_t rank_ = 0;
+  std::uint32_t next_ = 1;  // above all values of the batches before; no word stands at it first
+  bool can_flush_ = false;
+  int ordering_ = 0;
+};
+
+KernelInfo info() {
+  InfoBuilder builder("verbs.write_visible_lat", 1,
+                      "RDMA WRITE into GPU memory until a GPU kernel there sees it");
+  builder.ranks(2, 2).endpoint("nic").metrics({"latency_ns"}).sizes("8,4KiB");
+  builder.sampling("writes", 1000, 100'000);
+  add_connection(builder, {.transports = {"RC"}, .inline_bytes = "220", .has_memory = false});
+  add_gpu_target(builder);
+  return builder.build();
+}
+
+}  // namespace
+}  // namespace railgauge::verbs
+
+namespace railgauge {
+extern const KernelRow kVerbsWriteVisibleLat;
+const KernelRow kVerbsWriteVisibleLat{verbs::info, []() -> std::unique_ptr<Kernel> {
+                                        return std::make_unique<verbs::WriteVisible>();
+                                      }};
+}  // namespace railgauge
