@@ -37,7 +37,12 @@ extern const KernelRow kVerbsWriteVisibleLat;
 
 std::span<const KernelRow> catalog() {
   static const std::array kRows{
-      kBarCrossover, kBarMapCost, kBarPingPong, kBarReadBw, kBarReadLat, kBarSanity, kBarWriteBw, kBarWriteLat, kCudaCopyLatency, kCudaFanCopyBw, kCudaHostCopyBw, kCudaHostLatency, kCudaLocalCopyBw, kCudaPeerCopyBw, kCudaPeerLatency, kNetTcpBw, kNetTcpLat, kVerbsAtomicBw, kVerbsAtomicLat, kVerbsReadBw, kVerbsReadLat, kVerbsSendBw, kVerbsSendLat, kVerbsWriteBw, kVerbsWriteImmBw, kVerbsWriteImmLat, kVerbsWriteLat, kVerbsWriteVisibleLat};
+      kBarCrossover,     kBarMapCost,      kBarPingPong,         kBarReadBw,       kBarReadLat,
+      kBarSanity,        kBarWriteBw,      kBarWriteLat,         kCudaCopyLatency, kCudaFanCopyBw,
+      kCudaHostCopyBw,   kCudaHostLatency, kCudaLocalCopyBw,     kCudaPeerCopyBw,  kCudaPeerLatency,
+      kNetTcpBw,         kNetTcpLat,       kVerbsAtomicBw,       kVerbsAtomicLat,  kVerbsReadBw,
+      kVerbsReadLat,     kVerbsSendBw,     kVerbsSendLat,        kVerbsWriteBw,    kVerbsWriteImmBw,
+      kVerbsWriteImmLat, kVerbsWriteLat,   kVerbsWriteVisibleLat};
   return kRows;
 }
 
