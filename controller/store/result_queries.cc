@@ -22,26 +22,26 @@ constexpr std::string_view kSelect =
     "SELECT run.run_id, task.task_id, attempt.attempt, rank.rank, point.sequence, point.series, "
     "series.kernel, series.revision, measured_at, attempt.outcome, "
     "series.metric, series.meaning, series.unit, series.larger_is_better, series.message_bytes, "
-    "sample_count, median, median_low, median_high, p99, p999, effective_sample_count, flags, "
+    "sample_count, median, median_low, median_high, p99, distribution.p999, "
+    "distribution.effective_sample_count, flags, "
     "distribution.min, distribution.max, mean, stddev, p25, p75, p90, lag1_autocorrelation, "
     "warmup_count, distribution.measure_ns, stop_reason, "
     "point.fact_set, rank.parameter_set, rank.fact_set, attempt.id, task.id, series.pair ";
 
 constexpr std::string_view kWide =
-    "CROSS JOIN point ON point.rank=chosen_rank AND point.sequence=chosen_sequence "
+    "CROSS JOIN point ON point.id=chosen "
     "CROSS JOIN rank ON rank.id=point.rank CROSS JOIN attempt ON attempt.id=rank.attempt "
     "CROSS JOIN task ON task.id=attempt.task CROSS JOIN run ON run.id=task.run "
     "CROSS JOIN series ON series.id=point.series "
-    "LEFT JOIN distribution ON distribution.rank=point.rank "
-    "AND distribution.sequence=point.sequence";
+    "LEFT JOIN distribution ON distribution.point=point.id";
 
 // The points are chosen first, by keys alone: sorting whole rows would cost more than all else.
 // From the run down, or from the point up: SQLite keeps the order of a CROSS JOIN.
-constexpr std::string_view kChoose =
-    "SELECT point.rank AS chosen_rank, point.sequence AS chosen_sequence ";
+constexpr std::string_view kChoose = "SELECT point.id AS chosen ";
 constexpr std::string_view kFromRun =
     "FROM run CROSS JOIN task ON task.run=run.id CROSS JOIN attempt ON attempt.task=task.id "
-    "CROSS JOIN rank ON rank.attempt=attempt.id CROSS JOIN point ON point.rank=rank.id ";
+    "CROSS JOIN rank ON rank.attempt=attempt.id CROSS JOIN point ON point.id BETWEEN rank.id << 31 "
+    "AND (rank.id << 31) + 2147483647 ";
 constexpr std::string_view kFromPoint =
     "FROM point CROSS JOIN rank ON rank.id=point.rank CROSS JOIN attempt ON "
     "attempt.id=rank.attempt CROSS JOIN task ON task.id=attempt.task ";
@@ -55,7 +55,7 @@ constexpr std::string_view kChosenSeries =
     "node_name.node=endpoint.node JOIN node ON node.id=endpoint.node, json_each(?5) AS wanted "
     "WHERE wanted.value IN (node_name.name, node.node_id)))) ";
 constexpr std::string_view kCounts = "AND (?6 OR attempt.attempt=task.counted_attempt) ";
-constexpr std::string_view kNewest = "ORDER BY point.rank DESC, point.sequence DESC LIMIT ?7";
+constexpr std::string_view kNewest = "ORDER BY point.id DESC LIMIT ?7";
 
 // Without a filter by series there is no clause about it, so that the newest points are found from
 // the table's end.
@@ -222,13 +222,13 @@ Result<std::string> read_body(Connection& connection, std::string_view table_sql
 }  // namespace
 
 Result<Histogram> read_histogram(Connection& connection, const PointKey& key) {
-  const std::string body = RG_TRY(read_body(
-      connection,
-      "SELECT histogram FROM run JOIN task ON task.run=run.id JOIN attempt ON "
-      "attempt.task=task.id JOIN rank ON rank.attempt=attempt.id JOIN distribution ON "
-      "distribution.rank=rank.id WHERE run_id=?1 AND task_id=?2 AND attempt.attempt=?3 AND "
-      "rank.rank=?4 AND sequence=?5",
-      key, "distribution"));
+  const std::string body = RG_TRY(
+      read_body(connection,
+                "SELECT histogram FROM run JOIN task ON task.run=run.id JOIN attempt ON "
+                "attempt.task=task.id JOIN rank ON rank.attempt=attempt.id JOIN distribution ON "
+                "distribution.point=(rank.id << 31) + ?5 WHERE run_id=?1 AND task_id=?2 AND "
+                "attempt.attempt=?3 AND rank.rank=?4",
+                key, "distribution"));
   Histogram histogram;
   if (!histogram.ParseFromString(body))
     return fail(Code::kDataLoss, "the stored histogram is damaged; restore a backup");
@@ -240,8 +240,8 @@ Result<std::vector<double>> read_samples(Connection& connection, const PointKey&
       read_body(connection,
                 "SELECT body FROM run JOIN task ON task.run=run.id JOIN attempt ON "
                 "attempt.task=task.id JOIN rank ON rank.attempt=attempt.id JOIN raw_sample ON "
-                "raw_sample.rank=rank.id WHERE run_id=?1 AND task_id=?2 AND attempt.attempt=?3 AND "
-                "rank.rank=?4 AND sequence=?5",
+                "raw_sample.point=(rank.id << 31) + ?5 WHERE run_id=?1 AND task_id=?2 AND "
+                "attempt.attempt=?3 AND rank.rank=?4",
                 key, "raw sample"));
   std::vector<double> samples(body.size() / sizeof(double));
   std::memcpy(samples.data(), body.data(), samples.size() * sizeof(double));

@@ -41,7 +41,8 @@ struct NodeRow {
   std::string name{};
   std::string version{};
   std::string address{};
-  TextMap facts{};
+  TextMap facts{};     // what the node runs: the versions of its stack
+  TextMap settings{};  // the settings of its stack
   std::vector<EndpointRow> endpoints{};
   double first_seen_at = 0;  // filled in by the store
   double last_seen_at = 0;   // of the last attach; filled in by the store
@@ -169,6 +170,75 @@ struct EventRow {
   std::string node_id{};  // "" when it concerns none; here and below
   std::string run_id{};
   std::string text{};  // one line
+};
+
+// Everybody's figure to everybody of one rail, in one blob.
+struct PairMatrixRow {
+  std::string run_id{};
+  std::int32_t rail = 0;  // -1: across rails
+  std::string kernel{};
+  std::string metric{};
+  std::string meaning{};
+  double message_bytes = 0;
+  std::string unit{};
+  bool larger_is_better = false;
+  std::vector<std::string> endpoints{};  // "node/DEV:PORT", in the order of rows and columns
+  std::vector<float> values{};           // from-major, endpoints squared; NaN: not measured
+  struct Outlier {
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+    std::optional<double> value{};  // absent: planned, yet not measured
+    std::optional<double> expected{};
+  };
+  std::vector<Outlier> outliers{};
+};
+
+// Which matrix of a run. Absent fields match any; the first that matches is taken.
+struct PairMatrixKey {
+  std::string run_id{};
+  std::optional<std::int32_t> rail{};
+  std::string metric{};
+  std::optional<double> message_bytes{};
+};
+
+// A table or index of the database.
+struct SpacePart {
+  std::string name{};
+  std::string kind{};   // "table", "index"
+  std::string table{};  // that an index belongs to
+  double bytes = 0;     // pages, also what is unused on them
+  double payload_bytes = 0;
+  double entries = 0;
+};
+
+// Where the bytes are.
+struct SpaceRow {
+  double page_bytes = 0;
+  double free_bytes = 0;  // pages in the file that nothing uses
+  double file_bytes = 0;  // filled in by the store, as the two below
+  double wal_bytes = 0;
+  double disk_free_bytes = 0;
+  std::vector<SpacePart> parts{};
+  std::optional<double> first_run_at{};
+  std::optional<double> last_run_at{};
+  double runs = 0;
+  double points = 0;
+  double nodes = 0;
+};
+
+// How long what is kept, in days. 0 keeps it for ever.
+struct Retention {
+  double raw_sample_days = 7;
+  double distribution_days = 396;  // 13 months
+  double point_days = 1826;        // 5 years; then only the roll-up by days stays
+};
+
+// What a pruning took away.
+struct PruneCounts {
+  double raw_samples = 0;
+  double distributions = 0;
+  double points = 0;
+  double freed_bytes = 0;  // given back to the file system
 };
 
 struct StoreStats {
