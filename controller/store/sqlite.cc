@@ -59,7 +59,9 @@ Error error_of(sqlite3* database, const std::string& path, std::string_view act)
 }  // namespace
 
 Rows::Rows(Rows&& other) noexcept
-    : connection_(other.connection_), statement_(std::exchange(other.statement_, nullptr)) {}
+    : connection_(other.connection_),
+      statement_(std::exchange(other.statement_, nullptr)),
+      once_(std::move(other.once_)) {}
 
 Rows::~Rows() {
   if (statement_ == nullptr) return;
@@ -99,6 +101,69 @@ std::string Rows::blob(int column) const {
   const void* bytes = sqlite3_column_blob(statement_, column);
   const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, column));
   return bytes == nullptr ? std::string() : std::string(static_cast<const char*>(bytes), size);
+}
+
+int Rows::column_count() const { return sqlite3_column_count(statement_); }
+
+std::string Rows::column_name(int column) const {
+  const char* name = sqlite3_column_name(statement_, column);
+  return name == nullptr ? "" : name;
+}
+
+std::variant<std::monostate, double, std::string> Rows::value(int column) const {
+  switch (sqlite3_column_type(statement_, column)) {
+    case SQLITE_NULL:
+      return std::monostate();
+    case SQLITE_INTEGER:
+    case SQLITE_FLOAT:
+      return real(column);
+    case SQLITE_BLOB:
+      return fmt::format("{} bytes", sqlite3_column_bytes(statement_, column));
+    default:
+      return text(column);
+  }
+}
+
+namespace {
+
+// What SQLite calls reading and a stranger may not do. What writes is refused as a whole.
+int allow_reading(void*, int act, const char*, const char* second, const char*, const char*) {
+  switch (act) {
+    case SQLITE_ATTACH:
+    case SQLITE_DETACH:
+    case SQLITE_PRAGMA:
+    case SQLITE_TRANSACTION:
+    case SQLITE_SAVEPOINT:
+      return SQLITE_DENY;
+    case SQLITE_FUNCTION:
+      return std::string_view(second == nullptr ? "" : second) == "load_extension" ? SQLITE_DENY
+                                                                                   : SQLITE_OK;
+    default:
+      return SQLITE_OK;
+  }
+}
+
+}  // namespace
+
+Result<Rows> Connection::query_once(const std::string& sql) {
+  sqlite3_set_authorizer(database_.get(), allow_reading, nullptr);
+  sqlite3_stmt* raw = nullptr;
+  const char* rest = nullptr;
+  const int code =
+      sqlite3_prepare_v2(database_.get(), sql.c_str(), static_cast<int>(sql.size()), &raw, &rest);
+  sqlite3_set_authorizer(database_.get(), nullptr, nullptr);
+  StatementHandle statement(raw);
+  if (code != SQLITE_OK)
+    return fail(Code::kInvalidArgument,
+                fmt::format("sql: {}; only a SELECT over the database's tables is taken",
+                            sqlite3_errmsg(database_.get())));
+  const bool more = rest != nullptr &&
+                    std::string_view(rest).find_first_not_of(" ;\n\t") != std::string_view::npos;
+  if (raw == nullptr || more || sqlite3_stmt_readonly(raw) == 0)
+    return fail(Code::kInvalidArgument, "sql: it is one SELECT, no more and no less");
+  Rows rows(*this, raw);
+  rows.once_ = std::move(statement);
+  return rows;
 }
 
 Result<Connection> Connection::open(const std::string& path, Mode mode,

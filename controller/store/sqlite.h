@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <variant>
 
 #include <sqlite3.h>
 
@@ -69,10 +70,16 @@ class Rows {
   [[nodiscard]] std::optional<double> optional_real(int column) const;
   [[nodiscard]] std::string text(int column) const;
   [[nodiscard]] std::string blob(int column) const;
+  [[nodiscard]] int column_count() const;
+  [[nodiscard]] std::string column_name(int column) const;
+  // As the database has it; of a blob its size in words.
+  [[nodiscard]] std::variant<std::monostate, double, std::string> value(int column) const;
 
  private:
+  friend class Connection;
   Connection* connection_;
   sqlite3_stmt* statement_;
+  StatementHandle once_{};  // of a statement that is not kept
 };
 
 // Not thread safe: one thread at a time.
@@ -88,6 +95,9 @@ class Connection {
   Result<Rows> query(std::string_view sql, const Values&... values) {
     return bound(sql, SQLITE_TRANSIENT, values...);
   }
+  // A stranger's statement, which may only read this database: no other file, no pragma, no second
+  // statement. kInvalidArgument with SQLite's own words.
+  Result<Rows> query_once(const std::string& sql);
   // To the end, rows ignored.
   template <class... Values>
   Status execute(std::string_view sql, const Values&... values) {

@@ -108,6 +108,28 @@ Result<std::vector<ResultRow>> Store::results(const ResultsFilter& filter) const
   return impl_->readers.run([&](Connection& reader) { return read_results(reader, filter); });
 }
 
+Result<HistoryRow> Store::history(std::int64_t series, std::optional<double> since,
+                                  std::uint32_t limit) const {
+  return impl_->readers.run(
+      [&](Connection& reader) { return read_history(reader, series, since, limit); });
+}
+
+Result<std::vector<SeriesRow>> Store::list_series(const ResultsFilter& filter) const {
+  return impl_->readers.run([&](Connection& reader) { return read_series(reader, filter); });
+}
+
+Result<ComparisonRow> Store::compare(std::string_view run_a, std::string_view run_b) const {
+  return impl_->readers.run([&](Connection& reader) { return compare_runs(reader, run_a, run_b); });
+}
+
+// On a connection of its own: what a person asks for can be slow, and readers are few.
+Result<SqlTable> Store::sql(const std::string& text, std::uint32_t max_rows, double seconds) const {
+  Connection reader =
+      RG_TRY(open_for_reading(impl_->options.path, impl_->options.busy_timeout_seconds));
+  const Connection::TimeLimit limit(reader, seconds);
+  return run_sql(reader, text, max_rows);
+}
+
 Result<Histogram> Store::histogram(std::string_view run_id, std::string_view task_id,
                                    std::uint32_t attempt, std::uint32_t rank,
                                    std::uint32_t sequence) const {

@@ -86,6 +86,12 @@ class Store {
   Result<RunDetailRow> run_detail(std::string_view run_id) const;
   // By time; the newest `limit` of them.
   Result<std::vector<ResultRow>> results(const ResultsFilter& filter) const;
+  Result<HistoryRow> history(std::int64_t series, std::optional<double> since,
+                             std::uint32_t limit) const;
+  Result<std::vector<SeriesRow>> list_series(const ResultsFilter& filter) const;
+  Result<ComparisonRow> compare(std::string_view run_a, std::string_view run_b) const;
+  // A person's own SELECT: at most so many rows and seconds.
+  Result<SqlTable> sql(const std::string& text, std::uint32_t max_rows, double seconds) const;
   // kNotFound: no such point, or its distribution has been pruned.
   Result<Histogram> histogram(std::string_view run_id, std::string_view task_id,
                               std::uint32_t attempt, std::uint32_t rank,
