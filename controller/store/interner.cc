@@ -1,5 +1,6 @@
 #include "controller/store/interner.h"
 
+#include <bit>
 #include <charconv>
 #include <cmath>
 
@@ -12,6 +13,8 @@ namespace railgauge::store {
 namespace {
 
 constexpr std::size_t kMaxCachedBytes = 4U << 20U;
+constexpr std::size_t kMaxCachedSeries = 1U << 20U;  // some 60 MB
+constexpr std::size_t kMaxNumbers = 1U << 16U;
 constexpr std::size_t kMaxCachedKeyBytes = 16U << 10U;  // longer ones are looked up each time
 
 // "mlx5_0:1" to device and port; a GPU and whatever else has port 0.
@@ -48,6 +51,7 @@ void Interner::remember(std::string key, std::int64_t id) {
 
 void Interner::forget() {
   ids_.clear();
+  series_.clear();
   cached_bytes_ = 0;
 }
 
@@ -131,14 +135,15 @@ Result<std::int64_t> Interner::endpoint(std::int64_t node, std::string_view text
   return id;
 }
 
-Status Interner::put_endpoint(std::int64_t node, const EndpointRow& row, double now) {
+Result<std::string> Interner::put_endpoint(std::int64_t node, const EndpointRow& row, double now) {
   const std::string slot = slot_of(row);
   const std::int64_t id = RG_TRY(insert_endpoint({node, slot, row.port, row.kind, row.state}, now));
   return put_attributes(id, row, now);
 }
 
 // A new row where something changed; its predecessor ends then.
-Status Interner::put_attributes(std::int64_t endpoint, const EndpointRow& row, double now) {
+Result<std::string> Interner::put_attributes(std::int64_t endpoint, const EndpointRow& row,
+                                             double now) {
   const double rate = finite(row.rate_bits_per_second);
   const double mtu = finite(row.active_mtu_bytes);
   const auto same = RG_TRY(connection_.integer(
@@ -147,7 +152,15 @@ Status Interner::put_attributes(std::int64_t endpoint, const EndpointRow& row, d
       "rate_bits_per_second=?8 AND active_mtu_bytes=?9 AND numa_node_plus_one=?10 AND model=?11",
       endpoint, row.device, row.netdev, row.guid, row.link_layer, row.driver, row.firmware, rate,
       mtu, row.numa_node_plus_one, row.model));
-  if (same) return {};
+  if (same) return "";
+  std::string replaced;
+  {
+    Rows rows = RG_TRY(connection_.query(
+        "SELECT guid FROM endpoint_attribute WHERE endpoint=?1 AND valid_to IS NULL AND guid<>'' "
+        "AND guid<>?2 AND ?2<>''",
+        endpoint, row.guid));
+    if (RG_TRY(rows.next())) replaced = fmt::format("{} -> {}", rows.text(0), row.guid);
+  }
   RG_TRY_OK(
       connection_.execute("UPDATE endpoint_attribute SET valid_to=max(?2, valid_from) "
                           "WHERE endpoint=?1 AND valid_to IS NULL",
@@ -161,23 +174,43 @@ Status Interner::put_attributes(std::int64_t endpoint, const EndpointRow& row, d
       endpoint, row.device, row.netdev, row.guid, row.link_layer, row.driver, row.firmware, rate,
       mtu, row.numa_node_plus_one, now, row.model));
   forget();  // a device's name may mean another slot now
-  return {};
+  return replaced;
 }
 
 Result<std::int64_t> Interner::series(const SeriesKey& key, const Point& point) {
+  scratch_.assign(point.metric()).append(1, ' ').append(point.meaning()).append(1, ' ');
+  scratch_.append(point.pair());  // none of them has a blank: the record check
+  const SeriesPlace place{key.group, number_of(words_, scratch_), point.message_bytes()};
+  if (const auto known = series_.find(place); known != series_.end()) return known->second;
   const std::string endpoints = fmt::format("{}", fmt::join(key.endpoints, ","));
-  std::string text = fmt::format("s{} {} {} {} {} {} {} {} {}", key.kernel, key.revision,
-                                 point.metric(), point.meaning(), point.message_bytes(), key.rank,
-                                 endpoints, point.pair(), key.parameters);
-  if (const auto known = recall(text)) return *known;
   const auto found = RG_TRY(connection_.integer(
       "SELECT id FROM series WHERE kernel=?1 AND metric=?2 AND message_bytes=?3 AND endpoints=?4 "
       "AND revision=?5 AND meaning=?6 AND rank=?7 AND parameters=?8 AND pair=?9",
       key.kernel, point.metric(), point.message_bytes(), endpoints, key.revision, point.meaning(),
       key.rank, key.parameters, point.pair()));
   const std::int64_t id = found ? *found : RG_TRY(insert_series(key, point, endpoints));
-  remember(std::move(text), id);
+  if (series_.size() >= kMaxCachedSeries) series_.clear();
+  series_.emplace(place, id);
   return id;
+}
+
+std::uint64_t Interner::series_group(const SeriesKey& key) {
+  return number_of(groups_, fmt::format("{} {} {} {} {}", key.kernel, key.revision, key.rank,
+                                        fmt::join(key.endpoints, ","), key.parameters));
+}
+
+std::uint64_t Interner::number_of(Numbers& numbers, std::string_view text) {
+  if (const auto known = numbers.find(text); known != numbers.end()) return known->second;
+  if (numbers.size() >= kMaxNumbers) numbers.clear();
+  return numbers.emplace(std::string(text), ++last_number_).first->second;
+}
+
+std::size_t Interner::SeriesPlaceHash::operator()(const SeriesPlace& place) const {
+  constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15U;  // spreads neighbours
+  std::uint64_t hash = place.group * kOdd ^ place.words;
+  hash = (hash ^ hash >> 32U) * kOdd ^ std::bit_cast<std::uint64_t>(place.message_bytes);
+  hash *= kOdd;
+  return hash ^ hash >> 29U;
 }
 
 Result<std::int64_t> Interner::insert_series(const SeriesKey& key, const Point& point,

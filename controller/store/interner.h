@@ -19,11 +19,12 @@ namespace railgauge::store {
 
 // What identifies a series, beside the point's own metric, meaning and size.
 struct SeriesKey {
-  std::string_view kernel;
+  std::uint64_t group = 0;  // series_group() of the rest
+  std::string_view kernel{};
   std::uint32_t revision = 0;
-  std::uint32_t rank = 0;                   // that reports
-  std::string_view parameters;              // JSON of those that are part of the identity
-  std::span<const std::int64_t> endpoints;  // by position
+  std::uint32_t rank = 0;                     // that reports
+  std::string_view parameters{};              // JSON of those that are part of the identity
+  std::span<const std::int64_t> endpoints{};  // by position
 };
 
 // The writer thread's alone.
@@ -38,8 +39,11 @@ class Interner {
   // The endpoint of a node that "DEV:PORT" or "gpuN" means now; inserted when the agent never
   // reported such a device. "" is the node itself.
   Result<std::int64_t> endpoint(std::int64_t node, std::string_view text, double now);
-  // Inserts or refreshes one that the agent reports.
-  Status put_endpoint(std::int64_t node, const EndpointRow& row, double now);
+  // Inserts or refreshes one that the agent reports. The answer is how a GUID or UUID changed in
+  // its slot ("a -> b"), "" when it did not: other hardware.
+  Result<std::string> put_endpoint(std::int64_t node, const EndpointRow& row, double now);
+  // A number for the key without its group, good as long as this object.
+  std::uint64_t series_group(const SeriesKey& key);
   Result<std::int64_t> series(const SeriesKey& key, const Point& point);
 
   void forget();
@@ -53,7 +57,7 @@ class Interner {
     std::string_view state;
   };
   Result<std::int64_t> insert_endpoint(const EndpointKey& key, double now);
-  Status put_attributes(std::int64_t endpoint, const EndpointRow& row, double now);
+  Result<std::string> put_attributes(std::int64_t endpoint, const EndpointRow& row, double now);
   Result<std::int64_t> text_set(std::string_view find, std::string_view insert,
                                 std::string_view body);
   Result<std::int64_t> insert_series(const SeriesKey& key, const Point& point,
@@ -65,6 +69,26 @@ class Interner {
   // One cache; keys start with a letter for their kind.
   std::unordered_map<std::string, std::int64_t, TextHash, std::equal_to<>> ids_;
   std::size_t cached_bytes_ = 0;
+
+  // Series, of which there are hundreds of thousands, by numbers instead of texts.
+  struct SeriesPlace {
+    std::uint64_t group;
+    std::uint64_t words;  // number of metric, meaning and pair together
+    double message_bytes;
+    bool operator==(const SeriesPlace&) const = default;
+  };
+  struct SeriesPlaceHash {
+    std::size_t operator()(const SeriesPlace& place) const;
+  };
+  using Numbers = std::unordered_map<std::string, std::uint64_t, TextHash, std::equal_to<>>;
+  std::uint64_t number_of(Numbers& numbers, std::string_view text);
+
+  std::unordered_map<SeriesPlace, std::int64_t, SeriesPlaceHash> series_;
+  // Numbers are never given twice, so that one outlives the forgetting of its text.
+  std::uint64_t last_number_ = 0;
+  Numbers groups_;
+  Numbers words_;
+  std::string scratch_;
 };
 
 }  // namespace railgauge::store

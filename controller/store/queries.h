@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +27,15 @@ Result<std::vector<RunSummaryRow>> read_runs(Connection& connection, std::uint32
 Result<RunSummaryRow> read_run(Connection& connection, std::string_view run_id);
 Result<RunDetailRow> read_run_detail(Connection& connection, std::string_view run_id);
 Result<std::vector<ResultRow>> read_results(Connection& connection, const ResultsFilter& filter);
+// A series' points, oldest first; the newest `limit` of them.
+Result<HistoryRow> read_history(Connection& connection, std::int64_t series,
+                                std::optional<double> since, std::uint32_t limit);
+// Series that a filter selects (kernel, metric, size, nodes, endpoint, rail).
+Result<std::vector<SeriesRow>> read_series(Connection& connection, const ResultsFilter& filter);
+// Of attempts that count and passed. Ids of runs.
+Result<ComparisonRow> compare_runs(Connection& connection, std::string_view a, std::string_view b);
+// One statement that only reads. Errors: kInvalidArgument with SQLite's words.
+Result<SqlTable> run_sql(Connection& connection, const std::string& sql, std::uint32_t max_rows);
 Result<Histogram> read_histogram(Connection& connection, const PointKey& key);
 Result<std::vector<double>> read_samples(Connection& connection, const PointKey& key);
 Result<std::vector<NodeRow>> read_nodes(Connection& connection);

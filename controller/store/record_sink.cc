@@ -99,6 +99,21 @@ Result<RecordSink::Refusal> RecordSink::store_one(std::string_view node_id, cons
 
 Result<RecordSink::Refusal> RecordSink::find_rank(std::string_view node_id, const RecordKey& key,
                                                   double now, Rank*& found) {
+  // Records of one rank come one after the other.
+  if (last_.rank != nullptr && last_.rank->attempt_number == key.attempt() &&
+      last_.rank->number == key.rank() && last_.task_id == key.task_id() &&
+      last_.run_id == key.run_id() && last_.node_id == node_id) {
+    found = last_.rank;
+    return Refusal();
+  }
+  if (auto refusal = RG_TRY(find_other_rank(node_id, key, now, found))) return refusal;
+  last_ = {std::string(node_id), key.run_id(), key.task_id(), found};
+  return Refusal();
+}
+
+Result<RecordSink::Refusal> RecordSink::find_other_rank(std::string_view node_id,
+                                                        const RecordKey& key, double now,
+                                                        Rank*& found) {
   std::string text = fmt::format("{} {}", node_id, key_text(key));
   if (const auto cached = ranks_.find(text); cached != ranks_.end()) {
     found = &cached->second;
@@ -106,7 +121,7 @@ Result<RecordSink::Refusal> RecordSink::find_rank(std::string_view node_id, cons
   }
   Rank rank;
   if (auto refusal = RG_TRY(load_rank(node_id, key, now, rank))) return refusal;
-  if (ranks_.size() >= kMaxCachedRanks) ranks_.clear();
+  if (ranks_.size() >= kMaxCachedRanks) forget();
   found = &ranks_.emplace(std::move(text), std::move(rank)).first->second;
   return Refusal();
 }
@@ -150,6 +165,10 @@ Status RecordSink::open_rank(Rank& rank) {
   RG_TRY_OK(
       connection_.execute("INSERT INTO rank (attempt, rank) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
                           rank.attempt, rank.number));
+  if (connection_.changes() == 1) {
+    rank.id = connection_.last_id();
+    return {};
+  }
   rank.id = RG_TRY(connection_.integer("SELECT id FROM rank WHERE attempt=?1 AND rank=?2",
                                        rank.attempt, rank.number))
                 .value_or(0);
@@ -187,12 +206,17 @@ Status RecordSink::load_started(Rank& rank) {
   return {};
 }
 
-void RecordSink::identify(Rank& rank, const TextMap& parameters) const {
+void RecordSink::identify(Rank& rank, const TextMap& parameters) {
   TextMap identity;
   for (const std::string& name : rank.identity_parameters)
     if (const auto found = parameters.find(name); found != parameters.end())
       identity.insert(*found);
   rank.parameters = json_of(identity);
+  rank.series_group = interner_.series_group({.kernel = rank.kernel,
+                                              .revision = *rank.revision,
+                                              .rank = rank.number,
+                                              .parameters = rank.parameters,
+                                              .endpoints = rank.endpoints});
 }
 
 // --- one function for each kind of record
@@ -223,7 +247,9 @@ Result<RecordSink::Refusal> RecordSink::store_started(Rank& rank, const Record& 
 Result<RecordSink::Refusal> RecordSink::store_point(const Rank& rank, const Record& record) {
   if (!rank.revision) return Refusal("a point came before the record of its start");
   const Point& point = record.point();
-  const std::int64_t series = RG_TRY(interner_.series({.kernel = rank.kernel,
+  const std::int64_t id = point_id(rank.id, record.key().sequence());
+  const std::int64_t series = RG_TRY(interner_.series({.group = rank.series_group,
+                                                       .kernel = rank.kernel,
                                                        .revision = *rank.revision,
                                                        .rank = rank.number,
                                                        .parameters = rank.parameters,
@@ -232,42 +258,40 @@ Result<RecordSink::Refusal> RecordSink::store_point(const Rank& rank, const Reco
   std::optional<std::int64_t> facts;
   if (!point.facts().empty()) facts = RG_TRY(interner_.fact_set(text_map(point.facts())));
   RG_TRY_OK(connection_.execute(
-      "INSERT INTO point (rank, sequence, series, measured_at, median, median_low, median_high, "
-      "p99, p999, sample_count, effective_sample_count, flags, fact_set) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT DO NOTHING",
-      rank.id, record.key().sequence(), series, record.unix_time_seconds(), point.median(),
+      "INSERT INTO point (id, series, measured_at, median, median_low, median_high, p99, "
+      "sample_count, flags, fact_set) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) "
+      "ON CONFLICT DO NOTHING",
+      id, series, record.unix_time_seconds(), point.median(),
       present(point, &Point::has_median_low, &Point::median_low),
       present(point, &Point::has_median_high, &Point::median_high),
-      present(point, &Point::has_p99, &Point::p99), present(point, &Point::has_p999, &Point::p999),
-      point.sample_count(),
-      present(point, &Point::has_effective_sample_count, &Point::effective_sample_count),
-      flags_of(point), facts));
-  if (connection_.changes() == 1) RG_TRY_OK(store_distribution(rank, record));
+      present(point, &Point::has_p99, &Point::p99), point.sample_count(), flags_of(point), facts));
+  if (connection_.changes() == 1) RG_TRY_OK(store_distribution(id, point));
   return Refusal();
 }
 
-Status RecordSink::store_distribution(const Rank& rank, const Record& record) {
-  const Point& point = record.point();
+Status RecordSink::store_distribution(std::int64_t id, const Point& point) {
   std::string histogram;
   if (point.has_histogram()) histogram = compress(point.histogram().SerializeAsString());
   const std::optional<Blob> body =
       point.has_histogram() ? std::optional(Blob{histogram}) : std::nullopt;
   RG_TRY_OK(connection_.execute(
-      "INSERT INTO distribution (rank, sequence, min, max, mean, stddev, p25, p75, p90, "
-      "lag1_autocorrelation, warmup_count, measure_ns, stop_reason, histogram) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
-      rank.id, record.key().sequence(), point.min(), point.max(), point.mean(),
+      "INSERT INTO distribution (point, min, max, mean, stddev, p25, p75, p90, p999, "
+      "lag1_autocorrelation, effective_sample_count, warmup_count, measure_ns, stop_reason, "
+      "histogram) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+      id, point.min(), point.max(), point.mean(),
       present(point, &Point::has_stddev, &Point::stddev),
       present(point, &Point::has_p25, &Point::p25), present(point, &Point::has_p75, &Point::p75),
-      present(point, &Point::has_p90, &Point::p90),
+      present(point, &Point::has_p90, &Point::p90), present(point, &Point::has_p999, &Point::p999),
       present(point, &Point::has_lag1_autocorrelation, &Point::lag1_autocorrelation),
+      present(point, &Point::has_effective_sample_count, &Point::effective_sample_count),
       point.warmup_count(), point.measure_ns(), point.stop_reason(), body));
   if (point.samples().empty()) return {};
   static_assert(std::endian::native == std::endian::little);
   const std::string_view samples(reinterpret_cast<const char*>(point.samples().data()),
                                  static_cast<std::size_t>(point.samples_size()) * sizeof(double));
-  return connection_.execute("INSERT INTO raw_sample (rank, sequence, body) VALUES (?1, ?2, ?3)",
-                             rank.id, record.key().sequence(), Blob{compress(samples)});
+  const std::string packed = compress(samples);
+  return connection_.execute("INSERT INTO raw_sample (point, body) VALUES (?1, ?2)", id,
+                             Blob{packed});
 }
 
 Status RecordSink::store_note(const Rank& rank, const Record& record) {

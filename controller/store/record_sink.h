@@ -27,6 +27,11 @@ inline constexpr std::int64_t kFlagSynthetic = 2;
 inline constexpr std::int64_t kFlagVerified = 4;
 inline constexpr std::int64_t kFlagThrottled = 8;
 
+// The key of a point. The record check bounds the sequence.
+constexpr std::int64_t point_id(std::int64_t rank, std::uint32_t sequence) {
+  return rank << 31 | static_cast<std::int64_t>(sequence);
+}
+
 // Adds an event, dropping the oldest past kMaxEvents.
 Status insert_event(Connection& connection, const EventRow& event);
 
@@ -39,7 +44,10 @@ class RecordSink {
   // One delivery of a node's spool. `now` is the controller's time.
   Status store(std::string_view node_id, std::span<const Record> records, double now);
   // After a rollback, and when a task changed.
-  void forget() { ranks_.clear(); }
+  void forget() {
+    last_ = {};
+    ranks_.clear();
+  }
 
  private:
   // A rank of an attempt, as its records meet it.
@@ -55,6 +63,7 @@ class RecordSink {
     std::vector<std::int64_t> endpoints;    // by position, as planned
     std::optional<std::uint32_t> revision;  // absent: no Started record yet
     std::string parameters;                 // of the identity, as JSON
+    std::uint64_t series_group = 0;  // the interner's, for all that a series is beside a point
   };
   // Absent: the record is put aside for this reason.
   using Refusal = std::optional<std::string>;
@@ -62,15 +71,17 @@ class RecordSink {
   Result<Refusal> store_one(std::string_view node_id, const Record& record, double now);
   Result<Refusal> find_rank(std::string_view node_id, const RecordKey& key, double now,
                             Rank*& found);
+  Result<Refusal> find_other_rank(std::string_view node_id, const RecordKey& key, double now,
+                                  Rank*& found);
   Result<Refusal> load_rank(std::string_view node_id, const RecordKey& key, double now, Rank& rank);
   Status load_started(Rank& rank);
   Status load_endpoints(Rank& rank, double now);
   Status open_rank(Rank& rank);
-  void identify(Rank& rank, const TextMap& parameters) const;
+  void identify(Rank& rank, const TextMap& parameters);
 
   Result<Refusal> store_started(Rank& rank, const Record& record, double now);
   Result<Refusal> store_point(const Rank& rank, const Record& record);
-  Status store_distribution(const Rank& rank, const Record& record);
+  Status store_distribution(std::int64_t id, const Point& point);
   Status store_note(const Rank& rank, const Record& record);
   Status store_final(const Rank& rank, const Record& record);
   Status close_attempt(const Rank& rank);
@@ -80,6 +91,13 @@ class RecordSink {
   Connection& connection_;
   Interner& interner_;
   std::unordered_map<std::string, Rank, TextHash, std::equal_to<>> ranks_;
+  struct Last {
+    std::string node_id;
+    std::string run_id;
+    std::string task_id;
+    Rank* rank = nullptr;  // in ranks_
+  };
+  Last last_;
 };
 
 }  // namespace railgauge::store

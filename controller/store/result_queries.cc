@@ -11,6 +11,7 @@
 #include "controller/store/compress.h"
 #include "controller/store/queries.h"
 #include "controller/store/record_sink.h"
+#include "controller/store/series_choice.h"
 #include "controller/store/text_json.h"
 #include "controller/store/text_sets.h"
 
@@ -22,49 +23,69 @@ constexpr std::string_view kSelect =
     "SELECT run.run_id, task.task_id, attempt.attempt, rank.rank, point.sequence, point.series, "
     "series.kernel, series.revision, measured_at, attempt.outcome, "
     "series.metric, series.meaning, series.unit, series.larger_is_better, series.message_bytes, "
-    "sample_count, median, median_low, median_high, p99, p999, effective_sample_count, flags, "
+    "sample_count, median, median_low, median_high, p99, distribution.p999, "
+    "distribution.effective_sample_count, flags, "
     "distribution.min, distribution.max, mean, stddev, p25, p75, p90, lag1_autocorrelation, "
     "warmup_count, distribution.measure_ns, stop_reason, "
-    "point.fact_set, rank.parameter_set, rank.fact_set, attempt.id, task.id, series.pair ";
+    "point.fact_set, rank.parameter_set, rank.fact_set, attempt.id, task.id, series.pair, "
+    "point.id ";
 
 constexpr std::string_view kWide =
-    "CROSS JOIN point ON point.rank=chosen_rank AND point.sequence=chosen_sequence "
+    "CROSS JOIN point ON point.id=chosen "
     "CROSS JOIN rank ON rank.id=point.rank CROSS JOIN attempt ON attempt.id=rank.attempt "
     "CROSS JOIN task ON task.id=attempt.task CROSS JOIN run ON run.id=task.run "
     "CROSS JOIN series ON series.id=point.series "
-    "LEFT JOIN distribution ON distribution.rank=point.rank "
-    "AND distribution.sequence=point.sequence";
+    "LEFT JOIN distribution ON distribution.point=point.id";
 
 // The points are chosen first, by keys alone: sorting whole rows would cost more than all else.
 // From the run down, or from the point up: SQLite keeps the order of a CROSS JOIN.
-constexpr std::string_view kChoose =
-    "SELECT point.rank AS chosen_rank, point.sequence AS chosen_sequence ";
+constexpr std::string_view kChoose = "SELECT point.id AS chosen ";
 constexpr std::string_view kFromRun =
     "FROM run CROSS JOIN task ON task.run=run.id CROSS JOIN attempt ON attempt.task=task.id "
-    "CROSS JOIN rank ON rank.attempt=attempt.id CROSS JOIN point ON point.rank=rank.id ";
+    "CROSS JOIN rank ON rank.attempt=attempt.id CROSS JOIN point ON point.id BETWEEN rank.id << 31 "
+    "AND (rank.id << 31) + 2147483647 ";
 constexpr std::string_view kFromPoint =
     "FROM point CROSS JOIN rank ON rank.id=point.rank CROSS JOIN attempt ON "
     "attempt.id=rank.attempt CROSS JOIN task ON task.id=attempt.task ";
+constexpr std::string_view kFromSeries =
+    "FROM point INDEXED BY point_by_series CROSS JOIN rank ON rank.id=point.rank CROSS JOIN "
+    "attempt ON attempt.id=rank.attempt CROSS JOIN task ON task.id=attempt.task ";
 
 // ?1 run's id (0: all), ?2 kernel, ?3 metric, ?4 size or NULL, ?5 JSON list of nodes, ?6 all
-// attempts, ?7 limit.
-constexpr std::string_view kChosenSeries =
-    "AND point.series IN (SELECT id FROM series WHERE (?2='' OR kernel=?2) AND (?3='' OR "
-    "metric=?3) AND (?4 IS NULL OR message_bytes=?4) AND (?5='[]' OR id IN (SELECT series FROM "
-    "series_endpoint JOIN endpoint ON endpoint.id=endpoint JOIN node_name ON "
-    "node_name.node=endpoint.node JOIN node ON node.id=endpoint.node, json_each(?5) AS wanted "
-    "WHERE wanted.value IN (node_name.name, node.node_id)))) ";
+// attempts, ?7 limit, ?8 endpoint, ?9 rail or NULL, ?10 since, ?11 until, ?12 stack key, ?13 stack
+// value, ?14 point behind which to begin, ?15 series.
+constexpr std::string_view kTimes =
+    "AND (?10 IS NULL OR measured_at>=?10) AND (?11 IS NULL OR measured_at<?11) ";
+constexpr std::string_view kAtLeastSince = "AND measured_at>=?10 ";
+constexpr std::string_view kStack =
+    "AND EXISTS (SELECT 1 FROM series_endpoint JOIN endpoint ON endpoint.id=endpoint JOIN epoch ON "
+    "epoch.node=endpoint.node AND epoch.valid_from<=measured_at AND (epoch.valid_to IS NULL OR "
+    "epoch.valid_to>measured_at) JOIN stack ON stack.id=epoch.stack JOIN fact_set ON fact_set.id "
+    "IN (versions, settings) WHERE series_endpoint.series=point.series AND "
+    "json_extract(body, '$.' || json_quote(?12))=?13) ";
 constexpr std::string_view kCounts = "AND (?6 OR attempt.attempt=task.counted_attempt) ";
-constexpr std::string_view kNewest = "ORDER BY point.rank DESC, point.sequence DESC LIMIT ?7";
+constexpr std::string_view kNewest = "ORDER BY point.id DESC LIMIT ?7";
+constexpr std::string_view kOldest = "AND point.id>?14 ORDER BY point.id LIMIT ?7";
+
+// So that every text has all values, and one call binds them.
+constexpr std::string_view kAllValues = " WHERE ?15 IS ?15";
 
 // Without a filter by series there is no clause about it, so that the newest points are found from
-// the table's end.
+// the table's end; with one that leaves few series, or a time, they are found by their index.
 std::string sql_of(const ResultsFilter& filter, bool one_run) {
-  const bool narrow = !filter.kernel.empty() || !filter.metric.empty() ||
-                      filter.message_bytes.has_value() || !filter.nodes.empty();
-  return fmt::format("{}FROM ({}{}WHERE {}{}{}{}) {}", kSelect, kChoose,
-                     one_run ? kFromRun : kFromPoint, one_run ? "run.id=?1 " : "?1=0 ",
-                     narrow ? kChosenSeries : "", kCounts, kNewest, kWide);
+  const bool few = !filter.nodes.empty() || !filter.endpoint.empty() || filter.series.has_value();
+  const bool narrow = few || !filter.kernel.empty() || !filter.metric.empty() ||
+                      filter.message_bytes.has_value() || filter.rail.has_value();
+  const bool by_series = !one_run && (few || filter.since.has_value());
+  const std::string_view from = one_run ? kFromRun : by_series ? kFromSeries : kFromPoint;
+  const std::string series = filter.series ? std::string("AND point.series=?15 ")
+                             : narrow || by_series
+                                 ? fmt::format("AND point.series IN ({}) ", kSeriesChoice)
+                                 : std::string();
+  return fmt::format("{}FROM ({}{}WHERE {}{}{}{}{}{}{}) {}", kSelect, kChoose, from,
+                     one_run ? "run.id=?1 " : "?1=0 ", series, filter.since ? kAtLeastSince : "",
+                     kTimes, filter.stack.empty() ? "AND ?12='' AND ?13='' " : kStack, kCounts,
+                     filter.after_point ? kOldest : kNewest, kWide);
 }
 
 struct Found {
@@ -121,6 +142,7 @@ Found result_of(const Rows& rows) {
                   .rank = rows.small(3),
                   .sequence = rows.small(4),
                   .series_id = rows.integer(5),
+                  .point_id = rows.integer(40),
                   .kernel = rows.text(6),
                   .revision = rows.small(7),
                   .measured_at = rows.real(8),
@@ -187,9 +209,18 @@ Result<std::vector<ResultRow>> read_results(Connection& connection, const Result
       std::min(filter.limit == 0 ? kDefaultResultRows : filter.limit, kMaxResultRows);
   std::vector<Found> found;
   {
-    Rows rows = RG_TRY(connection.query(sql_of(filter, *run != 0), *run, filter.kernel,
-                                        filter.metric, filter.message_bytes, json_of(filter.nodes),
-                                        filter.all_attempts, limit));
+    const std::size_t equals = filter.stack.find('=');
+    if (!filter.stack.empty() && equals == std::string::npos)
+      return fail(
+          Code::kInvalidArgument,
+          fmt::format("stack part {}: it is KEY=VALUE, as in gpu_driver=550.54", filter.stack));
+    const std::string sql = sql_of(filter, *run != 0).append(kAllValues);
+    Rows rows = RG_TRY(connection.query(
+        sql, *run, filter.kernel, filter.metric, filter.message_bytes, json_of(filter.nodes),
+        filter.all_attempts, limit, filter.endpoint, filter.rail, filter.since, filter.until,
+        filter.stack.substr(0, filter.stack.empty() ? 0 : equals),
+        filter.stack.empty() ? std::string() : filter.stack.substr(equals + 1), filter.after_point,
+        filter.series));
     while (RG_TRY(rows.next())) found.push_back(result_of(rows));
   }
   std::vector<ResultRow> results;
@@ -199,7 +230,7 @@ Result<std::vector<ResultRow>> read_results(Connection& connection, const Result
     RG_TRY_OK(completer.complete(one));
     results.push_back(std::move(one.row));
   }
-  std::ranges::stable_sort(results, {}, &ResultRow::measured_at);
+  if (!filter.after_point) std::ranges::stable_sort(results, {}, &ResultRow::measured_at);
   return results;
 }
 
@@ -222,13 +253,13 @@ Result<std::string> read_body(Connection& connection, std::string_view table_sql
 }  // namespace
 
 Result<Histogram> read_histogram(Connection& connection, const PointKey& key) {
-  const std::string body = RG_TRY(read_body(
-      connection,
-      "SELECT histogram FROM run JOIN task ON task.run=run.id JOIN attempt ON "
-      "attempt.task=task.id JOIN rank ON rank.attempt=attempt.id JOIN distribution ON "
-      "distribution.rank=rank.id WHERE run_id=?1 AND task_id=?2 AND attempt.attempt=?3 AND "
-      "rank.rank=?4 AND sequence=?5",
-      key, "distribution"));
+  const std::string body = RG_TRY(
+      read_body(connection,
+                "SELECT histogram FROM run JOIN task ON task.run=run.id JOIN attempt ON "
+                "attempt.task=task.id JOIN rank ON rank.attempt=attempt.id JOIN distribution ON "
+                "distribution.point=(rank.id << 31) + ?5 WHERE run_id=?1 AND task_id=?2 AND "
+                "attempt.attempt=?3 AND rank.rank=?4",
+                key, "distribution"));
   Histogram histogram;
   if (!histogram.ParseFromString(body))
     return fail(Code::kDataLoss, "the stored histogram is damaged; restore a backup");
@@ -240,8 +271,8 @@ Result<std::vector<double>> read_samples(Connection& connection, const PointKey&
       read_body(connection,
                 "SELECT body FROM run JOIN task ON task.run=run.id JOIN attempt ON "
                 "attempt.task=task.id JOIN rank ON rank.attempt=attempt.id JOIN raw_sample ON "
-                "raw_sample.rank=rank.id WHERE run_id=?1 AND task_id=?2 AND attempt.attempt=?3 AND "
-                "rank.rank=?4 AND sequence=?5",
+                "raw_sample.point=(rank.id << 31) + ?5 WHERE run_id=?1 AND task_id=?2 AND "
+                "attempt.attempt=?3 AND rank.rank=?4",
                 key, "raw sample"));
   std::vector<double> samples(body.size() / sizeof(double));
   std::memcpy(samples.data(), body.data(), samples.size() * sizeof(double));

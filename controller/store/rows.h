@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "kernels/core/record.pb.h"
@@ -41,7 +42,8 @@ struct NodeRow {
   std::string name{};
   std::string version{};
   std::string address{};
-  TextMap facts{};
+  TextMap facts{};     // what the node runs: the versions of its stack
+  TextMap settings{};  // the settings of its stack
   std::vector<EndpointRow> endpoints{};
   double first_seen_at = 0;  // filled in by the store
   double last_seen_at = 0;   // of the last attach; filled in by the store
@@ -140,8 +142,15 @@ struct ResultsFilter {
   std::string metric{};
   std::vector<std::string> nodes{};  // names or ids: points that have one of them at some rank
   std::optional<double> message_bytes{};
-  bool all_attempts = false;  // also attempts that do not count
-  std::uint32_t limit = 0;    // 0 is kDefaultResultRows; never more than kMaxResultRows
+  std::string endpoint{};              // "DEV:PORT" or "gpuN" as named now or ever
+  std::optional<std::int32_t> rail{};  // points that have an endpoint of it
+  std::string stack{};                 // "gpu_driver=550.2": a part of a node's stack at that time
+  std::optional<std::int64_t> series{};
+  std::optional<double> since{};              // by the node's clock
+  std::optional<double> until{};              // before it
+  std::optional<std::int64_t> after_point{};  // oldest first, from behind this key on; else newest
+  bool all_attempts = false;                  // also attempts that do not count
+  std::uint32_t limit = 0;  // 0 is kDefaultResultRows; never more than kMaxResultRows
 };
 
 // One point with what belongs to it.
@@ -152,6 +161,7 @@ struct ResultRow {
   std::uint32_t rank = 0;      // that reported it
   std::uint32_t sequence = 0;  // with the fields above: the record's key
   std::int64_t series_id = 0;
+  std::int64_t point_id = 0;
   std::string kernel{};
   std::uint32_t revision = 0;
   std::vector<std::string> endpoints{};  // by rank, "node/DEV:PORT", as planned or opened
@@ -162,6 +172,62 @@ struct ResultRow {
   TextMap facts{};                       // of the reporting rank's task
 };
 
+// What identifies a series, and how much of it there is.
+struct SeriesRow {
+  std::int64_t series_id = 0;
+  std::string kernel{};
+  std::uint32_t revision = 0;
+  std::string metric{};
+  std::string meaning{};
+  std::string unit{};
+  bool larger_is_better = false;
+  double message_bytes = 0;
+  std::uint32_t rank = 0;                // that reports
+  std::vector<std::string> endpoints{};  // by position, "node/DEV:PORT" as named now
+  std::string pair{};
+  TextMap parameters{};  // of the identity
+};
+
+// One value of a series' history.
+struct HistoryPointRow {
+  double measured_at = 0;
+  std::string run_id{};
+  std::string outcome{};  // of the attempt
+  double median = 0;
+  std::optional<double> median_low{};
+  std::optional<double> median_high{};
+  std::optional<double> p99{};
+  double sample_count = 0;
+  std::int64_t flags = 0;
+  std::optional<std::int64_t> epoch{};  // of the reporting node; changes where its stack changed
+};
+struct HistoryRow {
+  SeriesRow series{};
+  std::vector<HistoryPointRow> points{};  // by time
+};
+
+// A series that two runs have in common: the medians of its points' medians.
+struct ComparedRow {
+  SeriesRow series{};
+  double a = 0;
+  double b = 0;
+  std::uint32_t points_a = 0;
+  std::uint32_t points_b = 0;
+};
+struct ComparisonRow {
+  std::vector<ComparedRow> rows{};
+  std::uint32_t only_a = 0;  // series
+  std::uint32_t only_b = 0;
+};
+
+// A value as the database has it: null, a number, a text, or the size of a blob.
+using SqlValue = std::variant<std::monostate, double, std::string>;
+struct SqlTable {
+  std::vector<std::string> columns{};
+  std::vector<std::vector<SqlValue>> rows{};
+  bool truncated = false;  // there was more than the limit
+};
+
 // Why records or nodes were not taken as they came, and what an operator wants to find later.
 struct EventRow {
   double at = 0;          // 0: filled in by the store
@@ -169,6 +235,75 @@ struct EventRow {
   std::string node_id{};  // "" when it concerns none; here and below
   std::string run_id{};
   std::string text{};  // one line
+};
+
+// Everybody's figure to everybody of one rail, in one blob.
+struct PairMatrixRow {
+  std::string run_id{};
+  std::int32_t rail = 0;  // -1: across rails
+  std::string kernel{};
+  std::string metric{};
+  std::string meaning{};
+  double message_bytes = 0;
+  std::string unit{};
+  bool larger_is_better = false;
+  std::vector<std::string> endpoints{};  // "node/DEV:PORT", in the order of rows and columns
+  std::vector<float> values{};           // from-major, endpoints squared; NaN: not measured
+  struct Outlier {
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+    std::optional<double> value{};  // absent: planned, yet not measured
+    std::optional<double> expected{};
+  };
+  std::vector<Outlier> outliers{};
+};
+
+// Which matrix of a run. Absent fields match any; the first that matches is taken.
+struct PairMatrixKey {
+  std::string run_id{};
+  std::optional<std::int32_t> rail{};
+  std::string metric{};
+  std::optional<double> message_bytes{};
+};
+
+// A table or index of the database.
+struct SpacePart {
+  std::string name{};
+  std::string kind{};   // "table", "index"
+  std::string table{};  // that an index belongs to
+  double bytes = 0;     // pages, also what is unused on them
+  double payload_bytes = 0;
+  double entries = 0;
+};
+
+// Where the bytes are.
+struct SpaceRow {
+  double page_bytes = 0;
+  double free_bytes = 0;  // pages in the file that nothing uses
+  double file_bytes = 0;  // filled in by the store, as the two below
+  double wal_bytes = 0;
+  double disk_free_bytes = 0;
+  std::vector<SpacePart> parts{};
+  std::optional<double> first_run_at{};
+  std::optional<double> last_run_at{};
+  double runs = 0;
+  double points = 0;
+  double nodes = 0;
+};
+
+// How long what is kept, in days. 0 keeps it for ever.
+struct Retention {
+  double raw_sample_days = 7;
+  double distribution_days = 396;  // 13 months
+  double point_days = 1826;        // 5 years; then only the roll-up by days stays
+};
+
+// What a pruning took away.
+struct PruneCounts {
+  double raw_samples = 0;
+  double distributions = 0;
+  double points = 0;
+  double freed_bytes = 0;  // given back to the file system
 };
 
 struct StoreStats {

@@ -27,9 +27,69 @@ Status RunSink::put_node(const NodeRow& node, double now) {
   RG_TRY_OK(connection_.execute(
       "INSERT INTO node_name (node, name, valid_from) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
       id, node.name, now));
-  for (const EndpointRow& endpoint : node.endpoints)
-    RG_TRY_OK(interner_.put_endpoint(id, endpoint, now));
-  return {};
+  std::string replaced;
+  for (const EndpointRow& endpoint : node.endpoints) {
+    const std::string change = RG_TRY(interner_.put_endpoint(id, endpoint, now));
+    if (!change.empty())
+      replaced += fmt::format("{}{}:{} {}", replaced.empty() ? "" : "; ", endpoint.device,
+                              endpoint.port, change);
+  }
+  RG_TRY_OK(connection_.execute(
+      "UPDATE endpoint SET rail=place FROM (SELECT id AS port_id, row_number() OVER (ORDER BY "
+      "slot, port) - 1 AS place FROM endpoint WHERE node=?1 AND kind='nic' AND last_seen_at=?2) "
+      "WHERE id=port_id AND rail IS NOT place",
+      id, now));
+  return put_epoch(id, node, replaced, now);
+}
+
+// A new epoch where the stack changed or hardware was replaced, with an event that says how.
+Status RunSink::put_epoch(std::int64_t id, const NodeRow& node, const std::string& replaced,
+                          double now) {
+  const std::int64_t versions = RG_TRY(interner_.fact_set(node.facts));
+  const std::int64_t settings = RG_TRY(interner_.fact_set(node.settings));
+  RG_TRY_OK(connection_.execute(
+      "INSERT INTO stack (versions, settings) VALUES (?1, ?2) ON CONFLICT DO NOTHING", versions,
+      settings));
+  const auto stack = RG_TRY(connection_.integer(
+      "SELECT id FROM stack WHERE versions=?1 AND settings=?2", versions, settings));
+  RG_CHECK(stack.has_value());
+  const auto before =
+      RG_TRY(connection_.integer("SELECT stack FROM epoch WHERE node=?1 AND valid_to IS NULL", id));
+  if (before == stack && replaced.empty()) return {};
+  RG_TRY_OK(connection_.execute(
+      "UPDATE epoch SET valid_to=max(?2, valid_from) WHERE node=?1 AND valid_to IS NULL", id, now));
+  const std::string_view cause = !before            ? "first_seen"
+                                 : replaced.empty() ? "stack_changed"
+                                                    : "hardware_replaced";
+  // Two at one instant, or a clock that stepped back: the later one counts.
+  RG_TRY_OK(connection_.execute(
+      "INSERT INTO epoch (node, stack, valid_from, cause) VALUES (?1, ?2, max(?3, coalesce((SELECT "
+      "max(valid_from) + 1e-6 FROM epoch WHERE node=?1), ?3)), ?4)",
+      id, *stack, now, cause));
+  if (!before) return {};
+  std::string text = replaced;
+  for (const std::string& change : RG_TRY(stack_changes(*before, *stack)))
+    text += (text.empty() ? "" : "; ") + change;
+  return insert_event(connection_, {.at = now,
+                                    .kind = std::string(cause),
+                                    .node_id = node.node_id,
+                                    .text = fmt::format("{}: {}", node.name, text)});
+}
+
+// "gpu_driver 535.1 -> 550.2" for each key that differs.
+Result<std::vector<std::string>> RunSink::stack_changes(std::int64_t before, std::int64_t after) {
+  std::vector<std::string> changes;
+  Rows rows = RG_TRY(connection_.query(
+      "WITH part (stack, key, value) AS (SELECT stack.id, key, value FROM stack JOIN fact_set ON "
+      "fact_set.id IN (versions, settings), json_each(body) WHERE stack.id IN (?1, ?2)) "
+      "SELECT key, max(iif(stack=?1, value, NULL)) AS old, max(iif(stack=?2, value, NULL)) AS new "
+      "FROM part GROUP BY key HAVING old IS NOT new ORDER BY key LIMIT 20",
+      before, after));
+  while (RG_TRY(rows.next()))
+    changes.push_back(fmt::format("{} {} -> {}", rows.text(0),
+                                  rows.is_null(1) ? "none" : rows.text(1),
+                                  rows.is_null(2) ? "none" : rows.text(2)));
+  return changes;
 }
 
 Status RunSink::create_run(const RunRow& run, std::span<const TaskRow> tasks, double now) {

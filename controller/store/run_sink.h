@@ -28,6 +28,8 @@ class RunSink {
   Status end_interrupted(double now, std::vector<std::string>& ended);
 
  private:
+  Status put_epoch(std::int64_t id, const NodeRow& node, const std::string& replaced, double now);
+  Result<std::vector<std::string>> stack_changes(std::int64_t before, std::int64_t after);
   Status insert_task(std::int64_t run, const TaskRow& task, double now);
   Status insert_rank(std::int64_t task, std::size_t number, const RankRow& rank, double now);
 

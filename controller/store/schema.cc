@@ -66,6 +66,14 @@ Status migrate(Connection& connection) {
 
 }  // namespace
 
+Status check_version(Connection& connection) {
+  const std::int64_t version = RG_TRY(check_file(connection));
+  if (version > 0) return {};
+  return fail(Code::kFailedPrecondition,
+              fmt::format("store {}: open: this is no Railgauge database; name another file",
+                          connection.path()));
+}
+
 std::uint32_t schema_version() { return static_cast<std::uint32_t>(kMigrations.size()); }
 
 Result<Connection> open_and_migrate(const std::string& path, double busy_timeout_seconds,
@@ -79,7 +87,11 @@ Result<Connection> open_and_migrate(const std::string& path, double busy_timeout
   RG_TRY_OK(connection.script("PRAGMA synchronous=FULL"));
   RG_TRY_OK(connection.script("PRAGMA foreign_keys=OFF"));
   RG_TRY_OK(connection.script("PRAGMA trusted_schema=OFF"));
-  RG_TRY_OK(connection.script("PRAGMA cache_size=-4096"));
+  // The indexes of series are written all over: their pages should be at hand.
+  RG_TRY_OK(connection.script("PRAGMA cache_size=-65536"));
+  // Fewer checkpoints write a page of an index less often; the log then has some 16 MB.
+  RG_TRY_OK(connection.script("PRAGMA wal_autocheckpoint=4000"));
+  RG_TRY_OK(connection.script("PRAGMA secure_delete=OFF"));
   RG_TRY_OK(connection.script("PRAGMA journal_size_limit=67108864"));
   if (max_pages > 0)
     RG_TRY_OK(connection.script(fmt::format("PRAGMA max_page_count={}", max_pages).c_str()));

@@ -18,6 +18,9 @@ std::uint32_t schema_version();
 Result<Connection> open_and_migrate(const std::string& path, double busy_timeout_seconds,
                                     std::int64_t max_pages);
 
+// kFailedPrecondition: not a Railgauge database, or of a newer one.
+Status check_version(Connection& connection);
+
 // A second connection, for queries.
 Result<Connection> open_for_reading(const std::string& path, double busy_timeout_seconds);
 

@@ -1,5 +1,10 @@
 #include "controller/store/schema.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -58,46 +63,81 @@ TEST(Schema, OpeningAgainChangesNothing) {
   EXPECT_EQ(value_of(*connection, "PRAGMA user_version"), schema_version());
 }
 
-// A database of version 1 with a run and its points, as the first release left it.
-void write_first_version(const std::string& path) {
-  auto connection = Connection::open(path, Connection::Mode::kCreate, 1);
-  ASSERT_TRUE(connection);
-  ASSERT_TRUE(connection->script(kMigrations[0]));
-  ASSERT_TRUE(connection->script(
-      "PRAGMA application_id=0x52474744; PRAGMA user_version=1;"
-      "INSERT INTO node VALUES (1, 'id-1', 'n1', '', '', NULL, 1, 1);"
-      "INSERT INTO endpoint VALUES (4, 1, '0000:3b:00.0', 1, '', 'nic', 'active', 1);"
-      "INSERT INTO endpoint_attribute VALUES (4, 1, NULL, 'mlx5_0', '', '', '', '', '', 0, 0, 0);"
-      "INSERT INTO series VALUES (7, 'k', 1, 'latency_ns', 'half_rtt', 8, 0, '{}', '4', 'ns', 0);"
-      "INSERT INTO series_endpoint VALUES (7, 0, 4);"
-      "INSERT INTO run VALUES (1, 'r1', 's', '', 'cli', '', 'ended', 'passed', '', '[]', 1, 1, 1);"
-      "INSERT INTO parameter_set VALUES (1, 0, '{}');"
-      "INSERT INTO task VALUES (1, 1, 't1', 0, 0, 'k', 1, '[]', 1, 1, 1, 'ended', 'passed', '', 1, "
-      "1);"
-      "INSERT INTO attempt VALUES (1, 1, 1, 'passed', '');"
-      "INSERT INTO rank (id, attempt, rank) VALUES (1, 1, 0);"
-      "INSERT INTO point VALUES (1, 1, 7, 1, 1500, NULL, NULL, NULL, NULL, 9, NULL, 5, NULL);"));
+// A database as an earlier version left it: one node, one run with a point and all that hangs on it
+// (testdata/make.sh wrote them).
+void copy_stored(std::uint32_t version, const std::string& path) {
+  std::filesystem::copy_file(fmt::format("controller/store/testdata/version{}.db", version), path);
 }
 
-TEST(Schema, TheFirstVersionBecomesTheNewestAndLosesNothing) {
+TEST(Schema, EveryEarlierVersionHasAStoredFile) {
+  for (std::uint32_t version = 1; version < schema_version(); ++version)
+    EXPECT_TRUE(
+        std::filesystem::exists(fmt::format("controller/store/testdata/version{}.db", version)))
+        << "controller/store/testdata/make.sh writes it";
+}
+
+class EarlierVersion : public testing::TestWithParam<std::uint32_t> {};
+
+TEST_P(EarlierVersion, BecomesTheNewestAndLosesNothing) {
   const TempFolder folder;
-  write_first_version(folder.file("db"));
+  copy_stored(GetParam(), folder.file("db"));
+  {
+    auto connection = open(folder.file("db"));
+    ASSERT_TRUE(connection) << connection.error().message;
+    EXPECT_EQ(value_of(*connection, "PRAGMA user_version"), schema_version());
+    EXPECT_EQ(value_of(*connection, "PRAGMA foreign_keys"), 1);
+    EXPECT_EQ(value_of(*connection, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+    EXPECT_EQ(value_of(*connection,
+                       "SELECT count(*) FROM point JOIN series ON series.id=point.series JOIN "
+                       "series_endpoint ON series_endpoint.series=series.id WHERE series.id=7 AND "
+                       "pair='' AND point.rank=1 AND point.sequence=1"),
+              1);
+    EXPECT_EQ(value_of(*connection, "SELECT count(*) FROM endpoint_attribute WHERE model=''"), 1);
+    EXPECT_EQ(value_of(*connection,
+                       "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check='ok'"),
+              1);
+  }
+  auto store = open_store(folder.file("db"));
+  EXPECT_THAT(*store->check(), testing::IsEmpty());
+  const auto rows = store->results({.run_id = "r1"});
+  ASSERT_TRUE(rows) << rows.error().message;
+  ASSERT_EQ(rows->size(), 1u);
+  const Point& point = rows->front().point;
+  EXPECT_EQ(point.median(), 1500);
+  EXPECT_EQ(point.p99(), 1900);
+  EXPECT_EQ(point.p999(), 2500);
+  EXPECT_EQ(point.effective_sample_count(), 800);
+  EXPECT_EQ(point.max(), 2600);
+  const auto samples = store->samples("r1", "t1", 1, 0, 1);
+  EXPECT_EQ(samples.error().code, Code::kDataLoss) << "the stored bytes are no zstd, but are there";
+}
+
+INSTANTIATE_TEST_SUITE_P(Stored, EarlierVersion, testing::Range(1U, schema_version()));
+
+TEST(Schema, AMigrationThatIsKilledBeginsAnew) {
+  const TempFolder folder;
+  copy_stored(1, folder.file("db"));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    // As far as before the commit, then gone.
+    auto connection = Connection::open(folder.file("db"), Connection::Mode::kCreate, 1);
+    if (!connection || !connection->script("PRAGMA journal_mode=WAL; BEGIN IMMEDIATE") ||
+        !connection->script(kMigrations[1]))
+      ::_exit(1);
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
   auto connection = open(folder.file("db"));
   ASSERT_TRUE(connection) << connection.error().message;
   EXPECT_EQ(value_of(*connection, "PRAGMA user_version"), schema_version());
-  EXPECT_EQ(value_of(*connection, "PRAGMA foreign_keys"), 1);
-  EXPECT_EQ(value_of(*connection, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
-  EXPECT_EQ(value_of(*connection,
-                     "SELECT count(*) FROM point JOIN series ON series.id=point.series JOIN "
-                     "series_endpoint ON series_endpoint.series=series.id WHERE series.id=7 AND "
-                     "pair=''"),
-            1);
-  EXPECT_EQ(value_of(*connection, "SELECT count(*) FROM endpoint_attribute WHERE model=''"), 1);
+  EXPECT_EQ(value_of(*connection, "SELECT count(*) FROM point"), 1);
 }
 
 TEST(Schema, ReferencesToRowsThatAreGoneStopAMigration) {
   const TempFolder folder;
-  write_first_version(folder.file("db"));
+  copy_stored(1, folder.file("db"));
   {
     auto connection = Connection::open(folder.file("db"), Connection::Mode::kCreate, 1);
     ASSERT_TRUE(connection);

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/clock.h"
+
 namespace railgauge::store {
 namespace {
 
@@ -34,7 +36,7 @@ std::pair<Code, std::string_view> meaning_of(int extended) {
     case SQLITE_NOMEM:
       return {Code::kResourceExhausted, ""};
     case SQLITE_INTERRUPT:
-      return {Code::kCancelled, ""};
+      return {Code::kDeadlineExceeded, "; the query took longer than allowed, narrow it"};
     default:
       return {Code::kInternal, ""};
   }
@@ -57,7 +59,9 @@ Error error_of(sqlite3* database, const std::string& path, std::string_view act)
 }  // namespace
 
 Rows::Rows(Rows&& other) noexcept
-    : connection_(other.connection_), statement_(std::exchange(other.statement_, nullptr)) {}
+    : connection_(other.connection_),
+      statement_(std::exchange(other.statement_, nullptr)),
+      once_(std::move(other.once_)) {}
 
 Rows::~Rows() {
   if (statement_ == nullptr) return;
@@ -99,11 +103,77 @@ std::string Rows::blob(int column) const {
   return bytes == nullptr ? std::string() : std::string(static_cast<const char*>(bytes), size);
 }
 
+int Rows::column_count() const { return sqlite3_column_count(statement_); }
+
+std::string Rows::column_name(int column) const {
+  const char* name = sqlite3_column_name(statement_, column);
+  return name == nullptr ? "" : name;
+}
+
+std::variant<std::monostate, double, std::string> Rows::value(int column) const {
+  switch (sqlite3_column_type(statement_, column)) {
+    case SQLITE_NULL:
+      return std::monostate();
+    case SQLITE_INTEGER:
+    case SQLITE_FLOAT:
+      return real(column);
+    case SQLITE_BLOB:
+      return fmt::format("{} bytes", sqlite3_column_bytes(statement_, column));
+    default:
+      return text(column);
+  }
+}
+
+namespace {
+
+// What SQLite calls reading and a stranger may not do. What writes is refused as a whole.
+int allow_reading(void*, int act, const char*, const char* second, const char*, const char*) {
+  switch (act) {
+    case SQLITE_ATTACH:
+    case SQLITE_DETACH:
+    case SQLITE_PRAGMA:
+    case SQLITE_TRANSACTION:
+    case SQLITE_SAVEPOINT:
+      return SQLITE_DENY;
+    case SQLITE_FUNCTION:
+      return std::string_view(second == nullptr ? "" : second) == "load_extension" ? SQLITE_DENY
+                                                                                   : SQLITE_OK;
+    default:
+      return SQLITE_OK;
+  }
+}
+
+}  // namespace
+
+Result<Rows> Connection::query_once(const std::string& sql) {
+  sqlite3_set_authorizer(database_.get(), allow_reading, nullptr);
+  sqlite3_stmt* raw = nullptr;
+  const char* rest = nullptr;
+  const int code =
+      sqlite3_prepare_v2(database_.get(), sql.c_str(), static_cast<int>(sql.size()), &raw, &rest);
+  sqlite3_set_authorizer(database_.get(), nullptr, nullptr);
+  StatementHandle statement(raw);
+  if (code != SQLITE_OK)
+    return fail(Code::kInvalidArgument,
+                fmt::format("sql: {}; only a SELECT over the database's tables is taken",
+                            sqlite3_errmsg(database_.get())));
+  const bool more = rest != nullptr &&
+                    std::string_view(rest).find_first_not_of(" ;\n\t") != std::string_view::npos;
+  if (raw == nullptr || more || sqlite3_stmt_readonly(raw) == 0)
+    return fail(Code::kInvalidArgument, "sql: it is one SELECT, no more and no less");
+  Rows rows(*this, raw);
+  rows.once_ = std::move(statement);
+  return rows;
+}
+
 Result<Connection> Connection::open(const std::string& path, Mode mode,
                                     double busy_timeout_seconds) {
   const int flags =
       SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
       (mode == Mode::kCreate ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
+  // Nobody asks how much memory SQLite has: counting it costs two locks for each allocation.
+  static const int uncounted = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  static_cast<void>(uncounted);  // refused when SQLite is in use already: then it counts
   sqlite3* raw = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
   Handle<DatabaseTraits> database(raw);
@@ -125,9 +195,17 @@ Status Connection::script(const char* sql) {
 }
 
 Result<sqlite3_stmt*> Connection::prepared(std::string_view sql) {
+  const auto address = reinterpret_cast<std::uintptr_t>(sql.data());
+  Recent& recent = recent_[(address / 8 + sql.size()) % recent_.size()];
+  // The text is compared too: at the same address another one may stand by now.
+  if (recent.key.data() == sql.data() && recent.text == sql) {
+    RG_CHECK(sqlite3_stmt_busy(recent.statement) == 0);  // one execution at a time
+    return recent.statement;
+  }
   const auto found = statements_.find(sql);
   if (found != statements_.end()) {
-    RG_CHECK(sqlite3_stmt_busy(found->second.get()) == 0);  // one execution at a time
+    RG_CHECK(sqlite3_stmt_busy(found->second.get()) == 0);
+    recent = {sql, found->first, found->second.get()};
     return found->second.get();
   }
   RG_CHECK(statements_.size() < kMaxStatements);
@@ -139,27 +217,40 @@ Result<sqlite3_stmt*> Connection::prepared(std::string_view sql) {
   return raw;
 }
 
-int Connection::bind(sqlite3_stmt* statement, int index, std::nullopt_t) {
-  return sqlite3_bind_null(statement, index);
+int Connection::bind(const Place& place, std::nullopt_t) {
+  return sqlite3_bind_null(place.statement, place.index);
 }
 
-int Connection::bind(sqlite3_stmt* statement, int index, double value) {
-  return sqlite3_bind_double(statement, index, value);
+int Connection::bind(const Place& place, double value) {
+  return sqlite3_bind_double(place.statement, place.index, value);
 }
 
-int Connection::bind(sqlite3_stmt* statement, int index, std::string_view value) {
+int Connection::bind(const Place& place, std::string_view value) {
   // Never a null pointer: that would bind NULL.
-  return sqlite3_bind_text64(statement, index, value.empty() ? "" : value.data(), value.size(),
-                             SQLITE_TRANSIENT, SQLITE_UTF8);
+  return sqlite3_bind_text64(place.statement, place.index, value.empty() ? "" : value.data(),
+                             value.size(), place.lifetime, SQLITE_UTF8);
 }
 
-int Connection::bind(sqlite3_stmt* statement, int index, Blob value) {
-  return sqlite3_bind_blob64(statement, index, value.bytes.empty() ? "" : value.bytes.data(),
-                             value.bytes.size(), SQLITE_TRANSIENT);
+int Connection::bind(const Place& place, Blob value) {
+  return sqlite3_bind_blob64(place.statement, place.index,
+                             value.bytes.empty() ? "" : value.bytes.data(), value.bytes.size(),
+                             place.lifetime);
 }
 
-int Connection::bind_integer(sqlite3_stmt* statement, int index, std::int64_t value) {
-  return sqlite3_bind_int64(statement, index, value);
+int Connection::bind_integer(const Place& place, std::int64_t value) {
+  return sqlite3_bind_int64(place.statement, place.index, value);
+}
+
+Connection::TimeLimit::TimeLimit(const Connection& connection, double seconds)
+    : database_(connection.database_.get()), end_ns_(monotonic_now_ns() + seconds * 1e9) {
+  constexpr int kOperations = 10'000;  // of SQLite's machine between two looks: below 1 ms
+  sqlite3_progress_handler(database_, kOperations, is_over, this);
+}
+
+Connection::TimeLimit::~TimeLimit() { sqlite3_progress_handler(database_, 0, nullptr, nullptr); }
+
+int Connection::TimeLimit::is_over(void* self) {
+  return monotonic_now_ns() > static_cast<TimeLimit*>(self)->end_ns_ ? 1 : 0;
 }
 
 std::int64_t Connection::changes() const { return sqlite3_changes64(database_.get()); }

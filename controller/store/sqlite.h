@@ -2,6 +2,7 @@
 // prepared once for a connection and kept. Errors are one line that names file, act and cause.
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <variant>
 
 #include <sqlite3.h>
 
@@ -68,10 +70,16 @@ class Rows {
   [[nodiscard]] std::optional<double> optional_real(int column) const;
   [[nodiscard]] std::string text(int column) const;
   [[nodiscard]] std::string blob(int column) const;
+  [[nodiscard]] int column_count() const;
+  [[nodiscard]] std::string column_name(int column) const;
+  // As the database has it; of a blob its size in words.
+  [[nodiscard]] std::variant<std::monostate, double, std::string> value(int column) const;
 
  private:
+  friend class Connection;
   Connection* connection_;
   sqlite3_stmt* statement_;
+  StatementHandle once_{};  // of a statement that is not kept
 };
 
 // Not thread safe: one thread at a time.
@@ -85,28 +93,39 @@ class Connection {
 
   template <class... Values>
   Result<Rows> query(std::string_view sql, const Values&... values) {
-    sqlite3_stmt* statement = RG_TRY(prepared(sql));
-    int index = 0;
-    int code = SQLITE_OK;
-    ((code = code == SQLITE_OK ? bind(statement, ++index, values) : code), ...);
-    RG_CHECK(index == sqlite3_bind_parameter_count(statement));
-    if (code != SQLITE_OK) return tl::unexpected(error("bind"));
-    return Rows(*this, statement);
+    return bound(sql, SQLITE_TRANSIENT, values...);
   }
+  // A stranger's statement, which may only read this database: no other file, no pragma, no second
+  // statement. kInvalidArgument with SQLite's own words.
+  Result<Rows> query_once(const std::string& sql);
   // To the end, rows ignored.
   template <class... Values>
   Status execute(std::string_view sql, const Values&... values) {
-    Rows rows = RG_TRY(query(sql, values...));
+    Rows rows = RG_TRY(bound(sql, SQLITE_STATIC, values...));
     for (bool more = true; more;) more = RG_TRY(rows.next());
     return {};
   }
   // The first column of the first row; absent when there is none.
   template <class... Values>
   Result<std::optional<std::int64_t>> integer(std::string_view sql, const Values&... values) {
-    Rows rows = RG_TRY(query(sql, values...));
+    Rows rows = RG_TRY(bound(sql, SQLITE_STATIC, values...));
     if (!RG_TRY(rows.next())) return std::nullopt;
     return rows.integer(0);
   }
+
+  // Queries of this scope are ended (kDeadlineExceeded) after so many seconds.
+  class TimeLimit {
+   public:
+    TimeLimit(const Connection& connection, double seconds);
+    ~TimeLimit();
+    TimeLimit(const TimeLimit&) = delete;
+    TimeLimit& operator=(const TimeLimit&) = delete;
+
+   private:
+    static int is_over(void* self);
+    sqlite3* database_;
+    double end_ns_;
+  };
 
   [[nodiscard]] std::int64_t changes() const;  // rows changed by the last statement
   [[nodiscard]] std::int64_t last_id() const;
@@ -120,24 +139,50 @@ class Connection {
       : path_(std::move(path)), database_(std::move(database)) {}
   Result<sqlite3_stmt*> prepared(std::string_view sql);
 
-  static int bind(sqlite3_stmt* statement, int index, std::nullopt_t);
-  static int bind(sqlite3_stmt* statement, int index, double value);
-  static int bind(sqlite3_stmt* statement, int index, std::string_view value);
-  static int bind(sqlite3_stmt* statement, int index, Blob value);
-  static int bind_integer(sqlite3_stmt* statement, int index, std::int64_t value);
+  // Whether SQLite copies texts and blobs, or the caller keeps them until the rows are done with.
+  using Lifetime = sqlite3_destructor_type;
+  struct Place {
+    sqlite3_stmt* statement;
+    int index;
+    Lifetime lifetime;
+  };
+  template <class... Values>
+  Result<Rows> bound(std::string_view sql, [[maybe_unused]] Lifetime lifetime,
+                     const Values&... values) {
+    sqlite3_stmt* statement = RG_TRY(prepared(sql));
+    int index = 0;
+    int code = SQLITE_OK;
+    ((code = code == SQLITE_OK ? bind({statement, ++index, lifetime}, values) : code), ...);
+    RG_CHECK(index == sqlite3_bind_parameter_count(statement));
+    if (code != SQLITE_OK) return tl::unexpected(error("bind"));
+    return Rows(*this, statement);
+  }
+  static int bind(const Place& place, std::nullopt_t);
+  static int bind(const Place& place, double value);
+  static int bind(const Place& place, std::string_view value);
+  static int bind(const Place& place, Blob value);
+  static int bind_integer(const Place& place, std::int64_t value);
   template <std::integral Integer>
-  static int bind(sqlite3_stmt* statement, int index, Integer value) {
-    return bind_integer(statement, index, static_cast<std::int64_t>(value));
+  static int bind(const Place& place, Integer value) {
+    return bind_integer(place, static_cast<std::int64_t>(value));
   }
   template <class Value>
-  static int bind(sqlite3_stmt* statement, int index, const std::optional<Value>& value) {
-    return value ? bind(statement, index, *value) : bind(statement, index, std::nullopt);
+  static int bind(const Place& place, const std::optional<Value>& value) {
+    return value ? bind(place, *value) : bind(place, std::nullopt);
   }
 
   std::string path_;
   Handle<DatabaseTraits> database_;
   // By their text; released before the database.
   std::unordered_map<std::string, StatementHandle, TextHash, std::equal_to<>> statements_;
+  // The same by the address of the text, which is nearly always a literal: hashing some hundred
+  // bytes for each row would show.
+  struct Recent {
+    std::string_view key{};  // the caller's
+    std::string_view text{};
+    sqlite3_stmt* statement = nullptr;
+  };
+  std::array<Recent, 64> recent_{};
 };
 
 }  // namespace railgauge::store

@@ -1,120 +1,15 @@
 #include "controller/store/store.h"
 
-#include <chrono>
-#include <condition_variable>
-#include <filesystem>
-#include <mutex>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "controller/store/interner.h"
+#include "controller/store/pair_matrix.h"
 #include "controller/store/queries.h"
-#include "controller/store/record_sink.h"
-#include "controller/store/run_sink.h"
 #include "controller/store/schema.h"
-#include "controller/store/writer.h"
+#include "controller/store/store_impl.h"
 
 namespace railgauge::store {
-namespace {
-
-double now_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-double size_of_file(const std::string& path) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  return error ? 0 : static_cast<double>(size);
-}
-
-// Connections for queries, opened when first needed, at most so many.
-class Readers {
- public:
-  explicit Readers(const StoreOptions& options) : options_(options) {}
-
-  // Runs `read` on a free connection inside one read transaction.
-  template <class Read>
-  auto run(Read read) -> decltype(read(std::declval<Connection&>())) {
-    std::unique_ptr<Connection> connection = RG_TRY(take());
-    auto result = in_snapshot(*connection, read);
-    give(std::move(connection));
-    return result;
-  }
-
- private:
-  template <class Read>
-  static auto in_snapshot(Connection& connection, Read& read)
-      -> decltype(read(std::declval<Connection&>())) {
-    RG_TRY_OK(connection.execute("BEGIN"));
-    auto result = read(connection);
-    const Status ended = connection.execute("COMMIT");
-    if (!ended && result) return tl::unexpected(ended.error());
-    return result;
-  }
-
-  Result<std::unique_ptr<Connection>> take() {
-    std::unique_lock lock(mutex_);
-    const bool in_time =
-        freed_.wait_for(lock, std::chrono::duration<double>(options_.wait_seconds),
-                        [&] { return !free_.empty() || opened_ < options_.max_readers; });
-    if (!in_time)
-      return fail(Code::kDeadlineExceeded,
-                  fmt::format("store {}: read: all {} connections were busy for {} s",
-                              options_.path, options_.max_readers, options_.wait_seconds));
-    if (!free_.empty()) {
-      std::unique_ptr<Connection> connection = std::move(free_.back());
-      free_.pop_back();
-      return connection;
-    }
-    Connection opened = RG_TRY(open_for_reading(options_.path, options_.busy_timeout_seconds));
-    ++opened_;
-    return std::make_unique<Connection>(std::move(opened));
-  }
-
-  // One that is stuck in a transaction is closed instead.
-  void give(std::unique_ptr<Connection> connection) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (connection->in_transaction())
-        --opened_;
-      else
-        free_.push_back(std::move(connection));
-    }
-    freed_.notify_one();
-  }
-
-  const StoreOptions& options_;
-  std::mutex mutex_;  // guards all below
-  std::condition_variable freed_;
-  std::vector<std::unique_ptr<Connection>> free_;
-  std::uint32_t opened_ = 0;
-};
-
-}  // namespace
-
-class Store::Impl {
- public:
-  Impl(StoreOptions chosen, Connection opened)
-      : options(std::move(chosen)), connection(std::move(opened)) {}
-
-  const StoreOptions options;
-  Connection connection;  // the writer thread's, as are the sinks
-  Interner interner{connection};
-  RecordSink records{connection, interner};
-  RunSink runs{connection, interner};
-  mutable Readers readers{options};
-  Writer writer{connection,
-                {.max_records = options.max_queued_records,
-                 .max_bytes = options.max_queued_bytes,
-                 .max_batch_records = options.max_batch_records,
-                 .close_seconds = options.wait_seconds},
-                [this] {
-                  interner.forget();
-                  records.forget();
-                }};
-};
-
 Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Store::~Store() = default;
 
@@ -161,11 +56,28 @@ Status Store::add_event(EventRow event, Completion done) {
 }
 
 Status Store::create_run(RunRow run, std::vector<TaskRow> tasks) {
+  const double free_bytes = free_bytes_beside(impl_->options.path);
+  if (free_bytes < impl_->options.min_free_bytes)
+    return fail(
+        Code::kResourceExhausted,
+        fmt::format("store {}: new run: {:.0f} MB are free on its file system, {:.0f} are "
+                    "wanted; free space, or railgauge db prune",
+                    impl_->options.path, free_bytes / 1e6, impl_->options.min_free_bytes / 1e6));
   return impl_->writer.submit_and_wait(
       [this, run = std::move(run), tasks = std::move(tasks)] {
         return impl_->runs.create_run(run, tasks, now_seconds());
       },
       impl_->options.wait_seconds);
+}
+
+Status Store::put_pair_matrix(PairMatrixRow matrix) {
+  return impl_->writer.submit_and_wait(
+      [this, matrix = std::move(matrix)] { return write_pair_matrix(impl_->connection, matrix); },
+      impl_->options.wait_seconds);
+}
+
+Result<PairMatrixRow> Store::pair_matrix(const PairMatrixKey& key) const {
+  return impl_->readers.run([&](Connection& reader) { return read_pair_matrix(reader, key); });
 }
 
 Result<std::vector<std::string>> Store::end_interrupted_runs() {
@@ -194,6 +106,28 @@ Result<RunDetailRow> Store::run_detail(std::string_view run_id) const {
 
 Result<std::vector<ResultRow>> Store::results(const ResultsFilter& filter) const {
   return impl_->readers.run([&](Connection& reader) { return read_results(reader, filter); });
+}
+
+Result<HistoryRow> Store::history(std::int64_t series, std::optional<double> since,
+                                  std::uint32_t limit) const {
+  return impl_->readers.run(
+      [&](Connection& reader) { return read_history(reader, series, since, limit); });
+}
+
+Result<std::vector<SeriesRow>> Store::list_series(const ResultsFilter& filter) const {
+  return impl_->readers.run([&](Connection& reader) { return read_series(reader, filter); });
+}
+
+Result<ComparisonRow> Store::compare(std::string_view run_a, std::string_view run_b) const {
+  return impl_->readers.run([&](Connection& reader) { return compare_runs(reader, run_a, run_b); });
+}
+
+// On a connection of its own: what a person asks for can be slow, and readers are few.
+Result<SqlTable> Store::sql(const std::string& text, std::uint32_t max_rows, double seconds) const {
+  Connection reader =
+      RG_TRY(open_for_reading(impl_->options.path, impl_->options.busy_timeout_seconds));
+  const Connection::TimeLimit limit(reader, seconds);
+  return run_sql(reader, text, max_rows);
 }
 
 Result<Histogram> Store::histogram(std::string_view run_id, std::string_view task_id,

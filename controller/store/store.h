@@ -32,7 +32,12 @@ struct StoreOptions {
   double busy_timeout_seconds = 5;  // a stranger's lock (backup, sqlite3 shell) is waited for
   double wait_seconds = 30;         // limit of the blocking functions below
   std::uint32_t max_readers = 4;    // connections for queries
-  std::int64_t max_pages = 0;       // tests: SQLite's max_page_count, a full disk; 0 is no limit
+  // New runs are refused below this much free space, long before storing fails.
+  double min_free_bytes = 512.0 * (1U << 20U);
+  // Past this the writer holds back until a checkpoint got through (a reader may be in its way).
+  double max_wal_bytes = 1024.0 * (1U << 20U);
+  double query_seconds = 30;   // a query is ended then
+  std::int64_t max_pages = 0;  // tests: SQLite's max_page_count, a full disk; 0 is no limit
 };
 
 // Thread safe. Errors: kUnavailable (locked, I/O), kResourceExhausted (full disk or queue),
@@ -63,8 +68,10 @@ class Store {
 
   // --- writing and waiting until it is committed -------------------------------------------------
 
-  // kAlreadyExists when the id is taken.
+  // kAlreadyExists when the id is taken; kResourceExhausted when the disk is filling up.
   Status create_run(RunRow run, std::vector<TaskRow> tasks);
+  // Replaces the run's matrix of that rail, kernel, metric, meaning and size.
+  Status put_pair_matrix(PairMatrixRow matrix);
   // To be called once after the start, before any run: runs that an earlier controller left open
   // end as crashed, "controller restarted"; so do their tasks under way, while waiting ones end as
   // cancelled. Results that agents still deliver for them are stored. Returns the runs' ids.
@@ -79,6 +86,12 @@ class Store {
   Result<RunDetailRow> run_detail(std::string_view run_id) const;
   // By time; the newest `limit` of them.
   Result<std::vector<ResultRow>> results(const ResultsFilter& filter) const;
+  Result<HistoryRow> history(std::int64_t series, std::optional<double> since,
+                             std::uint32_t limit) const;
+  Result<std::vector<SeriesRow>> list_series(const ResultsFilter& filter) const;
+  Result<ComparisonRow> compare(std::string_view run_a, std::string_view run_b) const;
+  // A person's own SELECT: at most so many rows and seconds.
+  Result<SqlTable> sql(const std::string& text, std::uint32_t max_rows, double seconds) const;
   // kNotFound: no such point, or its distribution has been pruned.
   Result<Histogram> histogram(std::string_view run_id, std::string_view task_id,
                               std::uint32_t attempt, std::uint32_t rank,
@@ -87,12 +100,25 @@ class Store {
   Result<std::vector<double>> samples(std::string_view run_id, std::string_view task_id,
                                       std::uint32_t attempt, std::uint32_t rank,
                                       std::uint32_t sequence) const;
+  Result<PairMatrixRow> pair_matrix(const PairMatrixKey& key) const;     // kNotFound
   Result<std::vector<NodeRow>> list_nodes() const;                       // all ever seen, by name
   Result<std::vector<EventRow>> list_events(std::uint32_t limit) const;  // newest first
   Result<StoreStats> stats() const;
 
+  // --- the file, while all else goes on ----------------------------------------------------------
+
+  Result<SpaceRow> space() const;
+  // One line for each problem; reads every page.
+  Result<std::vector<std::string>> check() const;
+  // A compacted snapshot in a new file, on the disk when this returns.
+  Status back_up(const std::string& target) const;
+  // Takes away what is older than the policy says, in small transactions between the others, and
+  // gives freed pages back. `now`: the controller's time.
+  Result<PruneCounts> prune(const Retention& retention, double now);
+
  private:
   class Impl;
+  Result<double> pages() const;
   explicit Store(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -1,12 +1,17 @@
 // The store against the world: killed, full, locked, damaged, read while it writes.
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,6 +19,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/store/maintenance.h"
 #include "controller/store/sqlite.h"
 #include "controller/store/store.h"
 #include "controller/store/store_testing.h"
@@ -79,52 +85,102 @@ TEST(StoreFault, KilledAfterTheCommitAndBeforeTheAnswerItStoresOnce) {
 }
 #endif
 
-// A child appends in a loop and tells each acknowledged batch; it is killed at some instant.
-[[noreturn]] void append_until_killed(const std::string& path, int pipe) {
-  auto store = Store::open({.path = path});
-  if (!store) _exit(3);
-  for (std::uint32_t i = 1; i < 100'000; ++i) {
-    std::vector<Record> batch{point_record({}, i)};
-    const Status accepted =
-        (*store)->append_records("id-1", std::move(batch), [pipe, i](const Status& status) {
-          if (status && ::write(pipe, &i, sizeof i) != sizeof i) _exit(4);
-        });
-    if (!accepted) static_cast<void>((*store)->flush());
-  }
-  _exit(5);
+// What a child that was killed had acknowledged, task by task: points of each are 1 to kPoints.
+constexpr std::uint32_t kPoints = 50;
+constexpr int kTasks = 400;
+constexpr int kTasksInDelivery = 4;
+
+std::vector<Record> task_records(int task) {
+  const At at{.task_id = fmt::format("t{:04}", task)};
+  std::vector<Record> records{started_record(at)};
+  for (std::uint32_t i = 1; i <= kPoints; ++i) records.push_back(point_record(at, i, 1000 + i));
+  records.push_back(final_record(at, kPoints + 1, "passed"));
+  return records;
 }
 
-TEST(StoreFault, KilledAtAnyInstantNothingAcknowledgedIsMissing) {
+// As fast as the store takes them, from task `first` on; tells the last task of each delivery that
+// was acknowledged.
+[[noreturn]] void append_until_killed(const std::string& path, int first, int pipe) {
+  auto store = Store::open({.path = path});
+  if (!store) _exit(3);
+  for (int task = first; task < kTasks; task += kTasksInDelivery) {
+    std::vector<Record> records;
+    for (int i = 0; i < kTasksInDelivery; ++i)
+      for (Record& record : task_records(task + i)) records.push_back(std::move(record));
+    const int last = task + kTasksInDelivery - 1;
+    const auto tell = [pipe, last](const Status& status) {
+      if (!status || ::write(pipe, &last, sizeof last) != sizeof last) _exit(4);
+    };
+    while (!(*store)->append_records("id-1", records, tell)) static_cast<void>((*store)->flush());
+  }
+  static_cast<void>((*store)->flush());
+  _exit(0);  // the end of the work is an instant too
+}
+
+int last_told(int pipe, int before) {
+  int last = before;
+  for (int told = 0; ::read(pipe, &told, sizeof told) == sizeof told;) last = told;
+  return last;
+}
+
+void expect_sound(const std::string& path, int acknowledged) {
+  auto connection = Connection::open(path, Connection::Mode::kReadOnly, 1);
+  ASSERT_TRUE(connection);
+  const auto problems = find_problems(*connection);
+  ASSERT_TRUE(problems) << problems.error().message;
+  EXPECT_THAT(*problems, testing::IsEmpty());
+  // A point's key is unique, so nothing is stored twice when no task has more than it sent.
+  EXPECT_EQ(**connection->integer(
+                "SELECT count(*) FROM (SELECT count(*) AS points FROM task JOIN attempt ON "
+                "attempt.task=task.id JOIN rank ON rank.attempt=attempt.id JOIN point ON "
+                "point.rank=rank.id GROUP BY task.id) WHERE points<>?1",
+                kPoints),
+            0);
+  EXPECT_GE(**connection->integer("SELECT count(DISTINCT rank) FROM point"), acknowledged);
+  EXPECT_EQ(**connection->integer("SELECT count(*) FROM attempt"),
+            **connection->integer("SELECT count(DISTINCT task) FROM attempt"));
+}
+
+TEST(StoreFault, KilledAtRandomInstantsNothingAcknowledgedIsMissingAndNothingIsThereTwice) {
+  const bool full = std::getenv("RAILGAUGE_CHECK_FULL") != nullptr;
+  const int rounds = full ? 200 : 10;
+  std::mt19937 random(20'26);
+  std::uniform_int_distribution<int> pause_us(0, 150'000);
   const TempFolder folder;
   const std::string path = folder.file("db");
-  {
+  const auto plan = [&path] {
+    for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(path + suffix);
     auto store = open_store(path);
-    plan_run(*store, "r1", 1);
-    ASSERT_TRUE(append(*store, "id-1", {started_record({})}));
-  }
-  for (int round = 1; round <= 3; ++round) {
+    plan_run(*store, "r1", kTasks);
+  };
+  plan();
+  int acknowledged = 0;
+  int killed = 0;
+  for (int round = 0; round < rounds; ++round) {
+    SCOPED_TRACE(fmt::format("round {}", round));
+    if (acknowledged >= kTasks - kTasksInDelivery) {
+      plan();
+      acknowledged = 0;
+    }
     int ends[2];
     ASSERT_EQ(::pipe(ends), 0);
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
-    if (child == 0) append_until_killed(path, ends[1]);
+    // From what was acknowledged on, as an agent would; what was committed beyond comes twice.
+    if (child == 0) append_until_killed(path, acknowledged + 1, ends[1]);
     ::close(ends[1]);
-    std::uint32_t last = 0;
-    for (int heard = 0; heard < 150 * round; ++heard)
-      ASSERT_EQ(::read(ends[0], &last, sizeof last), static_cast<ssize_t>(sizeof last));
+    ::usleep(static_cast<useconds_t>(pause_us(random)));
     ::kill(child, SIGKILL);
-    for (std::uint32_t more = 0; ::read(ends[0], &more, sizeof more) == sizeof more;) last = more;
-    ::waitpid(child, nullptr, 0);
+    acknowledged = last_told(ends[0], acknowledged);
+    int status = 0;
+    ::waitpid(child, &status, 0);
     ::close(ends[0]);
-
-    auto store = open_store(path);
-    EXPECT_GE(points_in(*store), last);
-    ASSERT_TRUE(append(*store, "id-1", some_records(static_cast<int>(last))));
-    auto connection = Connection::open(path, Connection::Mode::kReadOnly, 1);
-    ASSERT_TRUE(connection);
-    EXPECT_TRUE(**connection->integer("SELECT integrity_check='ok' FROM pragma_integrity_check"));
-    EXPECT_EQ(**connection->integer("SELECT count(*) - count(DISTINCT sequence) FROM point"), 0);
+    ASSERT_TRUE(WIFSIGNALED(status) || WEXITSTATUS(status) == 0) << WEXITSTATUS(status);
+    killed += WIFSIGNALED(status) ? 1 : 0;
+    expect_sound(path, acknowledged);
+    if (testing::Test::HasFailure()) return;
   }
+  EXPECT_GT(killed, rounds / 2);
 }
 
 TEST(StoreFault, AFullDiskIsToldAndNothingIsAcknowledged) {
@@ -156,6 +212,117 @@ TEST(StoreFault, AFullDiskIsToldAndNothingIsAcknowledged) {
   EXPECT_TRUE(append(*store, "id-1", some_records(static_cast<int>(acknowledged) + 1)))
       << "with room again, the rest is taken";
   EXPECT_EQ(points_in(*store), acknowledged + 1);
+}
+
+// A file system of its own, of so many bytes, that only this process sees.
+class SmallDisk {
+ public:
+  explicit SmallDisk(const std::string& path, const std::string& options) : path_(path) {
+    std::filesystem::create_directory(path);
+    // Not shared with the rest of the machine. Needs to be root, with leave to mount.
+    mounted_ = ::unshare(CLONE_NEWNS) == 0 &&
+               ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+               ::mount("tmpfs", path.c_str(), "tmpfs", 0, options.c_str()) == 0;
+  }
+  ~SmallDisk() {
+    if (mounted_) ::umount2(path_.c_str(), MNT_DETACH);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  [[nodiscard]] bool mounted() const { return mounted_; }
+  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
+  bool remount(unsigned long flags) const {
+    return ::mount(nullptr, path_.c_str(), nullptr, MS_REMOUNT | flags, nullptr) == 0;
+  }
+
+ private:
+  std::string path_;
+  bool mounted_ = false;
+};
+
+TEST(StoreFault, AFullFileSystemLosesNothingAcknowledgedAndGoesOnWithRoom) {
+  const TempFolder folder;
+  const SmallDisk disk(folder.file("disk"), "size=2m");
+  if (!disk.mounted()) GTEST_SKIP() << "needs leave to mount: " << std::strerror(errno);
+  std::ofstream(disk.file("filler")) << std::string(700'000, 'x');
+  auto store = open_store(disk.file("db"), {.min_free_bytes = 0});
+  plan_run(*store, "r1", 1);
+  ASSERT_TRUE(append(*store, "id-1", {started_record({})}));
+  Status told;
+  std::uint32_t sequence = 0;
+  std::size_t acknowledged = 0;
+  while (told && sequence < 20'000) {
+    told = append(*store, "id-1", {point_record({}, ++sequence)});
+    if (told) acknowledged = sequence;
+  }
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, Code::kResourceExhausted) << told.error().message;
+  EXPECT_EQ(points_in(*store), acknowledged) << "reading goes on";
+  std::filesystem::remove(disk.file("filler"));
+  EXPECT_TRUE(append(*store, "id-1", some_records(static_cast<int>(acknowledged) + 1)));
+  store.reset();
+  store = open_store(disk.file("db"));
+  EXPECT_EQ(points_in(*store), acknowledged + 1);
+  EXPECT_THAT(*store->check(), testing::IsEmpty());
+}
+
+TEST(StoreFault, AReadOnlyFolderIsToldInOneLine) {
+  const TempFolder folder;
+  const SmallDisk disk(folder.file("disk"), "size=8m");
+  if (!disk.mounted()) GTEST_SKIP() << "needs leave to mount: " << std::strerror(errno);
+  {
+    auto store = open_store(disk.file("db"), {.min_free_bytes = 0});
+    plan_run(*store, "r1", 1);
+  }
+  ASSERT_TRUE(disk.remount(MS_RDONLY));
+  for (const std::string& name : {disk.file("db"), disk.file("new")}) {
+    const auto refused = Store::open({.path = name});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message.find('\n'), std::string::npos);
+    EXPECT_THAT(refused.error().message, HasSubstr(name));
+    EXPECT_THAT(refused.error().message, HasSubstr("writable"));
+  }
+}
+
+TEST(StoreFault, AClockThatStepsBackLosesNothing) {
+  const TempFolder folder;
+  auto store = open_store(folder.file("db"));
+  plan_run(*store, "r1", 1);
+  std::vector<Record> records = some_records(4);
+  for (std::size_t i = 0; i < records.size(); ++i)
+    records[i].set_unix_time_seconds(1.7e9 - 3'600.0 * static_cast<double>(i));
+  ASSERT_TRUE(append(*store, "id-1", records));
+  ASSERT_TRUE(append(*store, "id-1", records)) << "and is stored once";
+  const auto rows = store->results({.run_id = "r1", .all_attempts = true});
+  ASSERT_TRUE(rows);
+  ASSERT_EQ(rows->size(), 4u);
+  EXPECT_LT(rows->front().measured_at, rows->back().measured_at) << "shown by time";
+}
+
+TEST(StoreFault, ADamagedDatabaseIsReplacedByItsBackup) {
+  const TempFolder folder;
+  const std::string path = folder.file("db");
+  {
+    auto store = open_store(path);
+    plan_run(*store, "r1", 30);
+    for (int i = 1; i <= 30; ++i) append_passed(*store, {.task_id = fmt::format("t{:04}", i)});
+    ASSERT_TRUE(store->back_up(folder.file("backup")));
+  }
+  std::mt19937 random(8);
+  {
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    const auto size = std::filesystem::file_size(path);
+    std::uniform_int_distribution<std::uintmax_t> place(0, size - 1);
+    for (int flip = 0; flip < 2'000; ++flip) {
+      file.seekp(static_cast<std::streamoff>(place(random)));
+      file.put(static_cast<char>(random() & 0xffU));
+    }
+  }
+  const auto kept = restore(folder.file("backup"), path);
+  ASSERT_TRUE(kept) << kept.error().message;
+  auto store = open_store(path);
+  EXPECT_EQ(points_in(*store), 30u);
+  EXPECT_THAT(*store->check(), testing::IsEmpty());
 }
 
 TEST(StoreFault, AStrangersLockIsWaitedForThenTold) {

@@ -21,10 +21,12 @@ bool is_environment(Code code) {
 
 }  // namespace
 
-Writer::Writer(Connection& connection, WriterLimits limits, std::function<void()> forget)
+Writer::Writer(Connection& connection, WriterLimits limits, std::function<void()> forget,
+               std::function<bool()> may_write)
     : connection_(connection),
       limits_(limits),
       forget_(std::move(forget)),
+      may_write_(std::move(may_write)),
       thread_([this] { loop(); }) {}
 
 Writer::~Writer() {
@@ -106,7 +108,10 @@ WriterStats Writer::stats() const {
 }
 
 void Writer::loop() {
-  for (std::vector<WriteJob> batch; take_batch(batch); batch.clear()) write_batch(batch);
+  for (std::vector<WriteJob> batch; take_batch(batch); batch.clear()) {
+    write_batch(batch);
+    wait_until_allowed();
+  }
   // Only when closing took too long is anything left.
   for (const WriteJob& job : queue_)
     if (job.done)
@@ -129,6 +134,14 @@ bool Writer::take_batch(std::vector<WriteJob>& batch) {
     queue_.pop_front();
   }
   return true;
+}
+
+void Writer::wait_until_allowed() {
+  constexpr std::chrono::milliseconds kPause(50);
+  while (may_write_ && !may_write_()) {
+    std::unique_lock lock(mutex_);
+    if (wake_.wait_for(lock, kPause, [&] { return closing_; })) return;
+  }
 }
 
 void Writer::write_batch(std::vector<WriteJob>& batch) {

@@ -48,7 +48,10 @@ struct WriterStats {
 class Writer {
  public:
   // `forget` drops what the jobs remember of rows: called after every rollback.
-  Writer(Connection& connection, WriterLimits limits, std::function<void()> forget);
+  // `may_write` is asked between batches, on the writer thread: while it says no, nothing is
+  // written, the queue fills and its callers are refused.
+  Writer(Connection& connection, WriterLimits limits, std::function<void()> forget,
+         std::function<bool()> may_write = {});
   // Commits what is queued, at most close_seconds long; tells the rest kUnavailable.
   ~Writer();
   Writer(const Writer&) = delete;
@@ -69,10 +72,12 @@ class Writer {
   Status apply_all(std::vector<WriteJob>& batch, std::vector<Status>& outcomes);
   Status apply_one(const WriteJob& job, Status& outcome);
   void roll_back();
+  void wait_until_allowed();
 
   Connection& connection_;
   const WriterLimits limits_;
   const std::function<void()> forget_;
+  const std::function<bool()> may_write_;
 
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable wake_;

@@ -1,0 +1,196 @@
+// Queries about series over time, between two runs, and in a person's own SQL.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "controller/store/queries.h"
+#include "controller/store/series_choice.h"
+#include "controller/store/text_json.h"
+
+namespace railgauge::store {
+namespace {
+
+constexpr std::size_t kMaxSqlBytes = 32U << 20U;  // of one answer
+
+constexpr std::string_view kSeriesColumns =
+    "SELECT series.id, kernel, revision, metric, meaning, unit, larger_is_better, message_bytes, "
+    "rank, pair, parameters FROM series ";
+
+SeriesRow series_of(const Rows& rows, std::string& parameters) {
+  parameters = rows.text(10);
+  return {.series_id = rows.integer(0),
+          .kernel = rows.text(1),
+          .revision = rows.small(2),
+          .metric = rows.text(3),
+          .meaning = rows.text(4),
+          .unit = rows.text(5),
+          .larger_is_better = rows.integer(6) != 0,
+          .message_bytes = rows.real(7),
+          .rank = rows.small(8),
+          .pair = rows.text(9)};
+}
+
+// What other tables hold of it.
+Status complete(Connection& connection, const std::string& parameters, SeriesRow& series) {
+  series.parameters = RG_TRY(read_map(connection, parameters));
+  Rows rows = RG_TRY(connection.query(
+      "SELECT node.name, coalesce(device, ''), port, endpoint.kind, slot FROM series_endpoint JOIN "
+      "endpoint ON endpoint.id=series_endpoint.endpoint JOIN node ON node.id=endpoint.node LEFT "
+      "JOIN endpoint_attribute ON endpoint_attribute.endpoint=endpoint.id AND valid_to IS NULL "
+      "WHERE series=?1 ORDER BY position",
+      series.series_id));
+  while (RG_TRY(rows.next())) {
+    std::string text = rows.text(0);
+    std::string device = rows.text(1);
+    if (device.empty()) device = rows.text(4);  // as planned: "device:rxe0"
+    if (device.starts_with("device:")) device = device.substr(7);
+    if (rows.text(3) != "host") text += "/" + device;
+    if (rows.integer(2) > 0) text += fmt::format(":{}", rows.integer(2));
+    series.endpoints.push_back(std::move(text));
+  }
+  return {};
+}
+
+Result<SeriesRow> one_series(Connection& connection, std::int64_t id) {
+  std::string parameters;
+  SeriesRow series;
+  {
+    Rows rows = RG_TRY(connection.query(std::string(kSeriesColumns) + "WHERE series.id=?1", id));
+    if (!RG_TRY(rows.next()))
+      return fail(
+          Code::kNotFound,
+          fmt::format("series {}: there is no such series; railgauge history lists them", id));
+    series = series_of(rows, parameters);
+  }
+  RG_TRY_OK(complete(connection, parameters, series));
+  return series;
+}
+
+}  // namespace
+
+Result<HistoryRow> read_history(Connection& connection, std::int64_t series,
+                                std::optional<double> since, std::uint32_t limit) {
+  HistoryRow history{.series = RG_TRY(one_series(connection, series))};
+  Rows rows = RG_TRY(connection.query(
+      "SELECT measured_at, run.run_id, attempt.outcome, median, median_low, median_high, p99, "
+      "sample_count, flags, (SELECT epoch.id FROM task_rank JOIN epoch ON "
+      "epoch.node=task_rank.node "
+      "AND epoch.valid_from<=measured_at AND (epoch.valid_to IS NULL OR "
+      "epoch.valid_to>measured_at) "
+      "WHERE task_rank.task=task.id AND task_rank.rank=rank.rank) "
+      "FROM point INDEXED BY point_by_series CROSS JOIN rank ON rank.id=point.rank CROSS JOIN "
+      "attempt ON attempt.id=rank.attempt CROSS JOIN task ON task.id=attempt.task CROSS JOIN run "
+      "ON "
+      "run.id=task.run WHERE series=?1 AND measured_at>=coalesce(?2, -1e300) AND "
+      "attempt.attempt=task.counted_attempt ORDER BY measured_at DESC LIMIT ?3",
+      series, since, limit));
+  while (RG_TRY(rows.next()))
+    history.points.push_back(
+        {.measured_at = rows.real(0),
+         .run_id = rows.text(1),
+         .outcome = rows.text(2),
+         .median = rows.real(3),
+         .median_low = rows.optional_real(4),
+         .median_high = rows.optional_real(5),
+         .p99 = rows.optional_real(6),
+         .sample_count = rows.real(7),
+         .flags = rows.integer(8),
+         .epoch = rows.is_null(9) ? std::nullopt : std::optional(rows.integer(9))});
+  std::ranges::reverse(history.points);
+  return history;
+}
+
+Result<std::vector<SeriesRow>> read_series(Connection& connection, const ResultsFilter& filter) {
+  std::vector<SeriesRow> found;
+  std::vector<std::string> parameters;
+  {
+    const std::uint32_t limit =
+        std::min(filter.limit == 0 ? kDefaultResultRows : filter.limit, kMaxResultRows);
+    Rows rows = RG_TRY(connection.query(
+        fmt::format("{}WHERE series.id IN ({}) AND ?1=0 AND ?6=0 ORDER BY kernel, metric, "
+                    "endpoints, message_bytes LIMIT ?7",
+                    kSeriesColumns, kSeriesChoice),
+        0, filter.kernel, filter.metric, filter.message_bytes, json_of(filter.nodes), 0, limit,
+        filter.endpoint, filter.rail));
+    while (RG_TRY(rows.next())) found.push_back(series_of(rows, parameters.emplace_back()));
+  }
+  for (std::size_t i = 0; i < found.size(); ++i)
+    RG_TRY_OK(complete(connection, parameters[i], found[i]));
+  return found;
+}
+
+namespace {
+
+struct Medians {
+  std::vector<double> values[2];
+};
+
+Result<std::int64_t> id_of_run(Connection& connection, std::string_view run_id) {
+  const auto id = RG_TRY(connection.integer("SELECT id FROM run WHERE run_id=?1", run_id));
+  if (!id) return fail(Code::kNotFound, fmt::format("run {}: there is no such run", run_id));
+  return *id;
+}
+
+Status read_medians(Connection& connection, std::string_view run_id, int side,
+                    std::map<std::int64_t, Medians>& medians) {
+  const std::int64_t run = RG_TRY(id_of_run(connection, run_id));
+  Rows rows = RG_TRY(connection.query(
+      "SELECT series, median FROM task CROSS JOIN attempt ON attempt.task=task.id AND "
+      "attempt.attempt=counted_attempt AND attempt.outcome='passed' CROSS JOIN rank ON "
+      "rank.attempt=attempt.id CROSS JOIN point ON point.id BETWEEN rank.id << 31 AND (rank.id << "
+      "31) + 2147483647 WHERE task.run=?1",
+      run));
+  while (RG_TRY(rows.next())) medians[rows.integer(0)].values[side].push_back(rows.real(1));
+  return {};
+}
+
+double median_of(std::vector<double>& values) {
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+}  // namespace
+
+Result<ComparisonRow> compare_runs(Connection& connection, std::string_view a, std::string_view b) {
+  std::map<std::int64_t, Medians> medians;
+  RG_TRY_OK(read_medians(connection, a, 0, medians));
+  RG_TRY_OK(read_medians(connection, b, 1, medians));
+  ComparisonRow comparison;
+  for (auto& [series, both] : medians) {
+    auto& [in_a, in_b] = both.values;
+    comparison.only_a += in_b.empty() ? 1 : 0;
+    comparison.only_b += in_a.empty() ? 1 : 0;
+    if (in_a.empty() || in_b.empty()) continue;
+    comparison.rows.push_back({.series = RG_TRY(one_series(connection, series)),
+                               .a = median_of(in_a),
+                               .b = median_of(in_b),
+                               .points_a = static_cast<std::uint32_t>(in_a.size()),
+                               .points_b = static_cast<std::uint32_t>(in_b.size())});
+  }
+  return comparison;
+}
+
+Result<SqlTable> run_sql(Connection& connection, const std::string& sql, std::uint32_t max_rows) {
+  SqlTable table;
+  Rows rows = RG_TRY(connection.query_once(sql));
+  for (int column = 0; column < rows.column_count(); ++column)
+    table.columns.push_back(rows.column_name(column));
+  std::size_t bytes = 0;
+  while (RG_TRY(rows.next())) {
+    table.truncated = table.rows.size() >= max_rows || bytes > kMaxSqlBytes;
+    if (table.truncated) return table;
+    auto& row = table.rows.emplace_back();
+    for (int column = 0; column < rows.column_count(); ++column) {
+      row.push_back(rows.value(column));
+      const auto* text = std::get_if<std::string>(&row.back());
+      bytes += text == nullptr ? sizeof(double) : text->size();
+    }
+  }
+  return table;
+}
+
+}  // namespace railgauge::store

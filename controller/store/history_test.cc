@@ -1,0 +1,112 @@
+// What is kept of nodes over time, and matrices.
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/store/sqlite.h"
+#include "controller/store/store_testing.h"
+
+namespace railgauge::store {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class History : public StoreTest {
+ protected:
+  void put(const NodeRow& node) {
+    ASSERT_TRUE(store_->put_node(node));
+    ASSERT_TRUE(store_->flush());
+  }
+  std::int64_t count(std::string_view sql) {
+    auto connection = Connection::open(folder_.file("db"), Connection::Mode::kReadOnly, 1);
+    EXPECT_TRUE(connection);
+    const auto value = connection->integer(sql);
+    EXPECT_TRUE(value) << value.error().message;
+    return value && *value ? **value : -1;
+  }
+};
+
+TEST_F(History, AChangedStackOpensAnEpochAndSaysHow) {
+  NodeRow node = node_row(1);
+  put(node);
+  put(node);
+  EXPECT_EQ(count("SELECT count(*) FROM epoch"), 1) << "nothing changed";
+  node.facts["linux_kernel"] = "6.5.0";
+  node.settings["max_read_request_bytes"] = "4096";
+  put(node);
+  EXPECT_EQ(count("SELECT count(*) FROM epoch"), 2);
+  EXPECT_EQ(count("SELECT count(*) FROM epoch WHERE valid_to IS NULL AND cause='stack_changed'"),
+            1);
+  const auto events = store_->list_events(1);
+  ASSERT_TRUE(events);
+  EXPECT_EQ(events->at(0).kind, "stack_changed");
+  EXPECT_EQ(events->at(0).text,
+            "n1: linux_kernel 6.1.0 -> 6.5.0; max_read_request_bytes none -> 4096");
+}
+
+TEST_F(History, AnotherGuidInTheSlotIsReplacedHardwareAndANewEpoch) {
+  NodeRow node = node_row(1);
+  node.endpoints[0].guid = "aa";
+  put(node);
+  node.endpoints[0].guid = "bb";
+  put(node);
+  EXPECT_EQ(count("SELECT count(*) FROM epoch WHERE cause='hardware_replaced'"), 1);
+  EXPECT_EQ(count("SELECT count(*) FROM endpoint"), 1) << "the slot stays what it was";
+  EXPECT_THAT(store_->list_events(1)->at(0).text, HasSubstr("rxe0:1 aa -> bb"));
+}
+
+TEST_F(History, RailsAreThePositionsOfTheNodesNics) {
+  NodeRow node = node_row(1);
+  node.endpoints[0].pci_address = "0000:9a:00.0";
+  node.endpoints.push_back(node.endpoints[0]);
+  node.endpoints[1].device = "rxe1";
+  node.endpoints[1].pci_address = "0000:1b:00.0";
+  put(node);
+  EXPECT_EQ(count("SELECT rail FROM endpoint WHERE slot='0000:1b:00.0'"), 0);
+  EXPECT_EQ(count("SELECT rail FROM endpoint WHERE slot='0000:9a:00.0'"), 1);
+}
+
+PairMatrixRow matrix() {
+  return {.run_id = "r1",
+          .rail = 2,
+          .kernel = "verbs.write_bw",
+          .metric = "bandwidth_bytes_per_second",
+          .message_bytes = 65536,
+          .unit = "bytes_per_second",
+          .larger_is_better = true,
+          .endpoints = {"n1/rxe0:1", "n2/rxe0:1"},
+          .values = {NAN, 12.5F, 11.25F, NAN},
+          .outliers = {{.from = 1, .to = 0, .value = 11.25, .expected = 12.5}}};
+}
+
+TEST_F(History, AMatrixComesBackAndASecondOneReplacesIt) {
+  plan_run(*store_, "r1", 1);
+  PairMatrixRow given = matrix();
+  ASSERT_TRUE(store_->put_pair_matrix(given));
+  given.values[1] = 13;
+  ASSERT_TRUE(store_->put_pair_matrix(given));
+  EXPECT_EQ(count("SELECT count(*) FROM pair_matrix"), 1);
+  const auto back = store_->pair_matrix({.run_id = "r1", .rail = 2});
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_THAT(back->endpoints, ElementsAre("n1/rxe0:1", "n2/rxe0:1"));
+  EXPECT_TRUE(std::isnan(back->values[0]));
+  EXPECT_EQ(back->values[1], 13);
+  ASSERT_EQ(back->outliers.size(), 1u);
+  EXPECT_EQ(back->outliers[0].expected, 12.5);
+  EXPECT_EQ(store_->pair_matrix({.run_id = "r1", .rail = 3}).error().code, Code::kNotFound);
+}
+
+TEST_F(History, AMatrixThatDoesNotFitIsRefused) {
+  plan_run(*store_, "r1", 1);
+  PairMatrixRow given = matrix();
+  given.values.pop_back();
+  EXPECT_EQ(store_->put_pair_matrix(given).error().code, Code::kInvalidArgument);
+  given = matrix();
+  given.run_id = "nowhere";
+  EXPECT_EQ(store_->put_pair_matrix(given).error().code, Code::kNotFound);
+}
+
+}  // namespace
+}  // namespace railgauge::store

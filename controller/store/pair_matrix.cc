@@ -1,0 +1,119 @@
+#include "controller/store/pair_matrix.h"
+
+#include <bit>
+#include <cstring>
+#include <string>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/store/compress.h"
+
+namespace railgauge::store {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);  // as the blob is
+
+Status check(const PairMatrixRow& matrix) {
+  const std::size_t count = matrix.endpoints.size();
+  bool inside = true;
+  for (const auto& pair : matrix.outliers) inside = inside && pair.from < count && pair.to < count;
+  if (count > 0 && count <= kMaxMatrixEndpoints && matrix.values.size() == count * count && inside)
+    return {};
+  return fail(Code::kInvalidArgument,
+              fmt::format("pair matrix of {}: {} values and {} outliers do not fit {} endpoints, "
+                          "of which 1 to {} are allowed",
+                          matrix.run_id, matrix.values.size(), matrix.outliers.size(), count,
+                          kMaxMatrixEndpoints));
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+Status read_outliers(Connection& connection, std::int64_t id, PairMatrixRow& matrix) {
+  Rows rows = RG_TRY(connection.query(
+      "SELECT from_index, to_index, value, expected FROM pair_outlier WHERE matrix=?1", id));
+  while (RG_TRY(rows.next()))
+    matrix.outliers.push_back({.from = rows.small(0),
+                               .to = rows.small(1),
+                               .value = rows.optional_real(2),
+                               .expected = rows.optional_real(3)});
+  return {};
+}
+
+}  // namespace
+
+Status write_pair_matrix(Connection& connection, const PairMatrixRow& matrix) {
+  RG_TRY_OK(check(matrix));
+  const auto run = RG_TRY(connection.integer("SELECT id FROM run WHERE run_id=?1", matrix.run_id));
+  if (!run)
+    return fail(Code::kNotFound,
+                fmt::format("pair matrix of {}: there is no such run", matrix.run_id));
+  RG_TRY_OK(connection.execute(
+      "DELETE FROM pair_matrix WHERE run=?1 AND rail=?2 AND kernel=?3 AND metric=?4 AND meaning=?5 "
+      "AND message_bytes=?6",
+      *run, matrix.rail, matrix.kernel, matrix.metric, matrix.meaning, matrix.message_bytes));
+  const std::string endpoints = compress(fmt::format("{}", fmt::join(matrix.endpoints, "\n")));
+  const std::string body =
+      compress({reinterpret_cast<const char*>(matrix.values.data()), matrix.values.size() * 4});
+  RG_TRY_OK(connection.execute(
+      "INSERT INTO pair_matrix (run, rail, kernel, metric, meaning, message_bytes, unit, "
+      "larger_is_better, endpoint_count, endpoints, body) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+      *run, matrix.rail, matrix.kernel, matrix.metric, matrix.meaning, matrix.message_bytes,
+      matrix.unit, matrix.larger_is_better, matrix.endpoints.size(), Blob{endpoints}, Blob{body}));
+  const std::int64_t id = connection.last_id();
+  for (const auto& pair : matrix.outliers)
+    RG_TRY_OK(connection.execute(
+        "INSERT INTO pair_outlier (matrix, from_index, to_index, value, expected) "
+        "VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
+        id, pair.from, pair.to, pair.value, pair.expected));
+  return {};
+}
+
+Result<PairMatrixRow> read_pair_matrix(Connection& connection, const PairMatrixKey& key) {
+  PairMatrixRow matrix{.run_id = key.run_id};
+  std::int64_t id = 0;
+  std::string endpoints;
+  std::string body;
+  {
+    Rows rows = RG_TRY(connection.query(
+        "SELECT pair_matrix.id, rail, kernel, metric, meaning, message_bytes, unit, "
+        "larger_is_better, endpoints, body FROM run JOIN pair_matrix ON pair_matrix.run=run.id "
+        "WHERE run_id=?1 AND (?2 IS NULL OR rail=?2) AND (?3='' OR metric=?3) AND (?4 IS NULL OR "
+        "message_bytes=?4) ORDER BY pair_matrix.id LIMIT 1",
+        key.run_id, key.rail, key.metric, key.message_bytes));
+    if (!RG_TRY(rows.next()))
+      return fail(Code::kNotFound,
+                  fmt::format("run {}: no such pair matrix is stored", key.run_id));
+    id = rows.integer(0);
+    matrix.rail = static_cast<std::int32_t>(rows.integer(1));
+    matrix.kernel = rows.text(2);
+    matrix.metric = rows.text(3);
+    matrix.meaning = rows.text(4);
+    matrix.message_bytes = rows.real(5);
+    matrix.unit = rows.text(6);
+    matrix.larger_is_better = rows.integer(7) != 0;
+    endpoints = rows.blob(8);
+    body = rows.blob(9);
+  }
+  matrix.endpoints = lines_of(RG_TRY(decompress(endpoints)));
+  const std::string bytes = RG_TRY(decompress(body));
+  if (bytes.size() != matrix.endpoints.size() * matrix.endpoints.size() * sizeof(float))
+    return fail(Code::kDataLoss, fmt::format("run {}: the stored pair matrix is damaged; restore "
+                                             "a backup",
+                                             key.run_id));
+  matrix.values.resize(bytes.size() / sizeof(float));
+  std::memcpy(matrix.values.data(), bytes.data(), bytes.size());
+  RG_TRY_OK(read_outliers(connection, id, matrix));
+  return matrix;
+}
+
+}  // namespace railgauge::store

@@ -1,0 +1,17 @@
+// All-pairs matrices: one compressed blob of float32 for each (run, rail, kernel, metric, size),
+// with the outlier pairs as rows, since a full sweep over 1,000 nodes would be 4 million points.
+#pragma once
+
+#include "controller/store/rows.h"
+#include "controller/store/sqlite.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::store {
+
+inline constexpr std::size_t kMaxMatrixEndpoints = 4'096;  // 64 MiB before compression
+
+// Inside the writer's transaction. kInvalidArgument: sizes that do not fit; kNotFound: no such run.
+Status write_pair_matrix(Connection& connection, const PairMatrixRow& matrix);
+Result<PairMatrixRow> read_pair_matrix(Connection& connection, const PairMatrixKey& key);
+
+}  // namespace railgauge::store
