@@ -2,7 +2,7 @@
 // of host memory, sizes that the second-level cache does not hold, several sizes, more GPUs than
 // two. Walked are the calls that the defaults do not make between the same neighbours; those were
 // walked there. The full check (RAILGAUGE_CHECK_FULL=1) walks all.
-#include "kernels/gpu_contract.h"
+#include "kernels/testing/gpu_contract.h"
 
 namespace railgauge {
 namespace {

@@ -2,7 +2,7 @@
 // fails, for N = 1, 2, 3 ... until the task succeeds; each error is one clear line and nothing
 // leaks. What a machine lacks waives. A kernel that can reach GPU memory in several ways (parameter
 // `backend`) is walked on each. gpu_combinations_test.cc has what else can be asked of them.
-#include "kernels/gpu_contract.h"
+#include "kernels/testing/gpu_contract.h"
 
 namespace railgauge {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "kernels/gpu/device_code.h"
-#include "kernels/gpu_contract.h"
+#include "kernels/testing/gpu_contract.h"
 
 namespace railgauge::gpu {
 extern const DeviceCode kPatternCode;

@@ -116,6 +116,8 @@ inline constexpr unsigned kWaitValueGeq = 0;
 inline constexpr unsigned kHostAllocPortable = 1;
 inline constexpr unsigned kHostAllocDeviceMap = 2;
 inline constexpr unsigned kHostAllocWriteCombined = 4;
+inline constexpr unsigned kHostRegisterPortable = 1;
+inline constexpr unsigned kHostRegisterDeviceMap = 2;
 inline constexpr unsigned kAttachGlobal = 1;
 // A bit of kGpuDirectRdmaFlushOptions: the host can flush by cuFlushGPUDirectRDMAWrites.
 inline constexpr int kFlushByHost = 1;
@@ -152,9 +154,13 @@ inline constexpr unsigned long long kRangeMappingPcie = 1;
   ROW(mem_get_info, cuMemGetInfo_v2, (std::size_t*, std::size_t*))                          \
   ROW(mem_alloc, cuMemAlloc_v2, (cu::DevicePtr*, std::size_t))                              \
   ROW(mem_free, cuMemFree_v2, (cu::DevicePtr))                                              \
+  ROW(mem_get_address_range, cuMemGetAddressRange_v2,                                       \
+      (cu::DevicePtr*, std::size_t*, cu::DevicePtr))                                        \
   ROW(mem_alloc_managed, cuMemAllocManaged, (cu::DevicePtr*, std::size_t, unsigned int))    \
   ROW(mem_host_alloc, cuMemHostAlloc, (void**, std::size_t, unsigned int))                  \
   ROW(mem_free_host, cuMemFreeHost, (void*))                                                \
+  ROW(mem_host_register, cuMemHostRegister_v2, (void*, std::size_t, unsigned int))          \
+  ROW(mem_host_unregister, cuMemHostUnregister, (void*))                                    \
   ROW(mem_host_get_device_pointer, cuMemHostGetDevicePointer_v2,                            \
       (cu::DevicePtr*, void*, unsigned int))                                                \
   ROW(memcpy_htod, cuMemcpyHtoD_v2, (cu::DevicePtr, const void*, std::size_t))              \
@@ -181,11 +187,9 @@ inline constexpr unsigned long long kRangeMappingPcie = 1;
       (cu::Function, unsigned int, unsigned int, unsigned int, unsigned int, unsigned int,  \
        unsigned int, unsigned int, cu::Stream, void**, void**))
 
-// Functions that older drivers lack, or that not every task calls: the slot may be nullptr.
+// Functions that older drivers lack: the slot may be nullptr.
 #define RAILGAUGE_CUDA_OPTIONAL(ROW)                                             \
   ROW(device_get_uuid, cuDeviceGetUuid, (cu::Uuid*, cu::Device))                 \
-  ROW(mem_get_address_range, cuMemGetAddressRange_v2,                            \
-      (cu::DevicePtr*, std::size_t*, cu::DevicePtr))                             \
   ROW(primary_ctx_release_v2, cuDevicePrimaryCtxRelease_v2, (cu::Device))        \
   ROW(stream_wait_value32, cuStreamWaitValue32_v2,                               \
       (cu::Stream, cu::DevicePtr, std::uint32_t, unsigned int))                  \

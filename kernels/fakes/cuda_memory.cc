@@ -47,7 +47,8 @@ std::optional<Memory> containing(std::uintptr_t address) {
 }
 
 std::atomic<std::int64_t>& counter_of(MemoryKind kind) {
-  return kind == MemoryKind::kPinned ? cuda_control().pinned : cuda_control().allocations;
+  const bool host = kind == MemoryKind::kPinned || kind == MemoryKind::kRegistered;
+  return host ? cuda_control().pinned : cuda_control().allocations;
 }
 
 void add(const Memory& memory) {
@@ -250,6 +251,20 @@ cu::Return cuMemFreeHost(void* memory) {
     return cu::kInvalidValue;
   std::free(memory);
   return cu::kSuccess;
+}
+
+cu::Return cuMemHostRegister_v2(void* memory, std::size_t bytes, unsigned int) {
+  RAILGAUGE_ENTER;
+  if (bytes == 0 || memory_at(fake::number(memory), 1)) return cu::kInvalidValue;
+  fake::add({.begin = fake::number(memory), .bytes = bytes, .kind = MemoryKind::kRegistered});
+  return cu::kSuccess;
+}
+
+cu::Return cuMemHostUnregister(void* memory) {
+  const bool known =
+      fake::take(fake::number(memory), MemoryKind::kRegistered, MemoryKind::kRegistered)
+          .has_value();
+  return known ? cu::kSuccess : cu::kInvalidValue;
 }
 
 cu::Return cuMemHostGetDevicePointer_v2(cu::DevicePtr* out, void* memory, unsigned int) {

@@ -51,7 +51,7 @@ struct Stamp {
   bool timing = true;
 };
 
-enum class MemoryKind : std::uint8_t { kDevice, kManaged, kPinned };
+enum class MemoryKind : std::uint8_t { kDevice, kManaged, kPinned, kRegistered };
 
 struct Memory {
   std::uintptr_t begin = 0;

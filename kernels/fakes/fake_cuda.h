@@ -27,7 +27,7 @@ struct CudaControl {
   std::atomic<std::int64_t> events{0};
   std::atomic<std::int64_t> modules{0};
   std::atomic<std::int64_t> allocations{0};  // of GPU and managed memory, and mapped imports
-  std::atomic<std::int64_t> pinned{0};       // allocated host memory
+  std::atomic<std::int64_t> pinned{0};       // allocated or registered host memory
   std::atomic<std::int64_t> externals{0};    // imported memory
   [[nodiscard]] std::int64_t live_handles() const;
 

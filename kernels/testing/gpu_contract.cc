@@ -1,4 +1,4 @@
-#include "kernels/gpu_contract.h"
+#include "kernels/testing/gpu_contract.h"
 
 #include <string_view>
 
