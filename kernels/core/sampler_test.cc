@@ -198,13 +198,12 @@ TEST(Sampler, GetsReadyOnceBetweenTheWarmUpAndTheFirstKeptSample) {
     FakeClock clock;
     Operation operation{clock, [](auto) { return 1000.0; }};
     std::vector<std::uint64_t> calls_before;
-    const auto sampled =
-        Sampler(clock, {.min_samples = 100, .warm_up = warm_up})
-            .run([&](auto count, auto& out) { return operation(count, out); },
-                 [&]() -> Status {
-                   calls_before.push_back(operation.calls);
-                   return {};
-                 });
+    const auto sampled = Sampler(clock, {.min_samples = 100, .warm_up = warm_up})
+                             .run([&](auto count, auto& out) { return operation(count, out); },
+                                  [&]() -> Status {
+                                    calls_before.push_back(operation.calls);
+                                    return {};
+                                  });
     ASSERT_TRUE(sampled);
     EXPECT_EQ(calls_before, std::vector<std::uint64_t>{sampled->warmup_count});
     EXPECT_EQ(sampled->warmup_count > 0, warm_up);
