@@ -138,6 +138,12 @@ TEST(PerftestLines, AreThese) {
     EXPECT_EQ(client_of(task_of(golden.kernel, golden.parameters)), golden.client);
 }
 
+TEST(PerftestLines, CountOnEachQueuePair) {
+  EXPECT_EQ(
+      client_of(task_of("verbs.read_bw", {{"sizes", "8"}, {"iterations", "4000"}, {"qps", "4"}})),
+      "ib_read_bw -s 8 -n 1000 -q 4");
+}
+
 TEST(PerftestLines, TakeTheGpuAndThePathThatEachSideUsed) {
   EXPECT_EQ(client_of(task_of("verbs.write_bw", {{"sizes", "8"}},
                               {{"memory", "cuda"}, {"gpu", "gpu3"}, {"path", "dma-buf"}})),
@@ -154,7 +160,7 @@ TEST(PerftestLines, OneLineSaysWhyThereIsNone) {
       {"verbs.read_bw", {{"flow_label", "-1"}}, "no way to set a flow label"},
       {"verbs.write_bw", {{"poll", "events"}}, "its programs that write have no events"},
       {"verbs.write_lat", {{"signal_every", "16"}}, "its latency completes each message"},
-      {"verbs.send_lat", {{"iterations", "3"}}, "it takes 5 iterations or more"},
+      {"verbs.send_lat", {{"iterations", "3"}}, "it takes 5 iterations or more on a queue pair"},
       {"verbs.write_lat", {{"memory", "cuda"}}, "its CPU would poll the GPU's memory"},
       {"verbs.write_lat", {{"target_memory", "cuda"}}, "its CPU would poll the GPU's memory"},
       {"verbs.write_bw", {{"memory", "staged"}}, "it copies nothing between GPU and host"},
