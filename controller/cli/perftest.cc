@@ -165,8 +165,9 @@ class CommandLine {
                       with("-l", "post_list", "1") + where("-b", "direction", "both");
     if (program_.name.starts_with("ib_send"))
       out += with("-r", "receive_depth", "512") + where("--use-srq", "srq", "true");
-    // Without the flag it registers for relaxed ordering.
-    return out + where("--disable_pcie_relaxed", "relaxed_ordering", "false");
+    // Without the flag it registers for relaxed ordering; ours only where told to.
+    const bool relaxed = value("relaxed_ordering") == "true";
+    return relaxed ? out : out + " --disable_pcie_relaxed";
   }
   [[nodiscard]] std::string path() const {
     return with("-u", "qp_timeout", "14") + with("-S", "service_level", "0") +
