@@ -96,8 +96,10 @@ class CommandLine {
       if (is(side, "staged", true)) return none_since("it copies nothing between GPU and host");
     }
     const std::int64_t iterations = parse_integer(value("iterations")).value_or(0);
-    if (iterations > 0 && iterations < kFewestIterations)
-      return none_since(fmt::format("it takes {} iterations or more", kFewestIterations));
+    const std::int64_t lanes = parse_integer(value("qps")).value_or(1);
+    if (iterations > 0 && iterations < kFewestIterations * lanes)
+      return none_since(
+          fmt::format("it takes {} iterations or more on a queue pair", kFewestIterations));
     return {};
   }
 
@@ -153,15 +155,19 @@ class CommandLine {
     if (seconds > 0)
       return fmt::format(" -D {:.0f} -f {:.0f}", std::ceil(seconds) + 2 * kMarginSeconds,
                          kMarginSeconds);
-    return with("-n", "iterations", "0");
+    // It counts on each queue pair, ours are all of them together.
+    const std::int64_t all = parse_integer(value("iterations")).value_or(0);
+    const std::int64_t lanes = std::max<std::int64_t>(1, parse_integer(value("qps")).value_or(1));
+    return all > 0 ? fmt::format(" -n {}", (all + lanes - 1) / lanes) : "";
   }
   [[nodiscard]] std::string stream() const {
     std::string out = with("-t", "depth") + with("-Q", "signal_every") + with("-q", "qps", "1") +
                       with("-l", "post_list", "1") + where("-b", "direction", "both");
     if (program_.name.starts_with("ib_send"))
       out += with("-r", "receive_depth", "512") + where("--use-srq", "srq", "true");
-    // Without the flag it registers for relaxed ordering.
-    return out + where("--disable_pcie_relaxed", "relaxed_ordering", "false");
+    // Without the flag it registers for relaxed ordering; ours only where told to.
+    const bool relaxed = value("relaxed_ordering") == "true";
+    return relaxed ? out : out + " --disable_pcie_relaxed";
   }
   [[nodiscard]] std::string path() const {
     return with("-u", "qp_timeout", "14") + with("-S", "service_level", "0") +

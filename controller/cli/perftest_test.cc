@@ -106,14 +106,15 @@ const std::array kGolden{
             {"traffic_class", "106"},
             {"pkey_index", "1"},
             {"qp_timeout", "18"}},
-           "ib_send_bw -s 1024 -c UD -t 64 -Q 32 -r 1024 --use-srq -I 0 -u 18 -S 5 --tclass 106 "
+           "ib_send_bw -s 1024 -c UD -t 64 -Q 32 -r 1024 --use-srq --disable_pcie_relaxed -I 0 -u "
+           "18 -S 5 --tclass 106 "
            "--pkey_index 1"},
     Golden{"verbs.send_lat",
            {{"sizes", "2"}, {"transport", "UC"}, {"poll", "events"}},
            "ib_send_lat -s 2 -c UC -e -I 0"},
     Golden{"verbs.atomic_bw",
            {{"operation", "compare_swap"}, {"depth", "128"}, {"signal_every", "100"}},
-           "ib_atomic_bw -A CMP_AND_SWAP -t 128 -Q 100"},
+           "ib_atomic_bw -A CMP_AND_SWAP -t 128 -Q 100 --disable_pcie_relaxed"},
     Golden{"verbs.atomic_lat",
            {{"operation", "fetch_add"}, {"iterations", "1000"}},
            "ib_atomic_lat -n 1000"},
@@ -124,13 +125,15 @@ const std::array kGolden{
            "ib_write_lat -s 8 --write_with_imm -I 0 --use_hugepages"},
     Golden{"verbs.write_imm_bw",
            {{"sizes", "8"}, {"depth", "128"}, {"signal_every", "100"}, {"connect", "rdma_cm"}},
-           "ib_write_bw -s 8 --write_with_imm -t 128 -Q 100 -I 0 -R"},
+           "ib_write_bw -s 8 --write_with_imm -t 128 -Q 100 --disable_pcie_relaxed -I 0 -R"},
 };
 
 TEST(PerftestLines, SayForBothSidesWhatTheyTook) {
   EXPECT_EQ(commands_of(task_of("verbs.write_bw", {{"sizes", "64KiB"}, {"iterations", "1000"}})),
-            "n2: ib_write_bw -d mlx5_3 -i 2 -x 3 -m 4096 -s 65536 -n 1000 -I 0 -F\n"
-            "n1: ib_write_bw -d mlx5_0 -i 1 -x 3 -m 4096 -s 65536 -n 1000 -I 0 -F 10.0.0.2\n");
+            "n2: ib_write_bw -d mlx5_3 -i 2 -x 3 -m 4096 -s 65536 -n 1000 --disable_pcie_relaxed "
+            "-I 0 -F\n"
+            "n1: ib_write_bw -d mlx5_0 -i 1 -x 3 -m 4096 -s 65536 -n 1000 --disable_pcie_relaxed "
+            "-I 0 -F 10.0.0.2\n");
 }
 
 TEST(PerftestLines, AreThese) {
@@ -138,13 +141,19 @@ TEST(PerftestLines, AreThese) {
     EXPECT_EQ(client_of(task_of(golden.kernel, golden.parameters)), golden.client);
 }
 
+TEST(PerftestLines, CountOnEachQueuePair) {
+  EXPECT_EQ(
+      client_of(task_of("verbs.read_bw", {{"sizes", "8"}, {"iterations", "4000"}, {"qps", "4"}})),
+      "ib_read_bw -s 8 -n 1000 -q 4 --disable_pcie_relaxed");
+}
+
 TEST(PerftestLines, TakeTheGpuAndThePathThatEachSideUsed) {
   EXPECT_EQ(client_of(task_of("verbs.write_bw", {{"sizes", "8"}},
                               {{"memory", "cuda"}, {"gpu", "gpu3"}, {"path", "dma-buf"}})),
-            "ib_write_bw -s 8 -I 0 --use_cuda=3 --use_cuda_dmabuf");
+            "ib_write_bw -s 8 --disable_pcie_relaxed -I 0 --use_cuda=3 --use_cuda_dmabuf");
   EXPECT_EQ(client_of(task_of("verbs.write_bw", {{"sizes", "8"}},
                               {{"memory", "cuda"}, {"gpu", "gpu0"}, {"path", "nvidia-peermem"}})),
-            "ib_write_bw -s 8 -I 0 --use_cuda=0");
+            "ib_write_bw -s 8 --disable_pcie_relaxed -I 0 --use_cuda=0");
 }
 
 TEST(PerftestLines, OneLineSaysWhyThereIsNone) {
@@ -154,7 +163,7 @@ TEST(PerftestLines, OneLineSaysWhyThereIsNone) {
       {"verbs.read_bw", {{"flow_label", "-1"}}, "no way to set a flow label"},
       {"verbs.write_bw", {{"poll", "events"}}, "its programs that write have no events"},
       {"verbs.write_lat", {{"signal_every", "16"}}, "its latency completes each message"},
-      {"verbs.send_lat", {{"iterations", "3"}}, "it takes 5 iterations or more"},
+      {"verbs.send_lat", {{"iterations", "3"}}, "it takes 5 iterations or more on a queue pair"},
       {"verbs.write_lat", {{"memory", "cuda"}}, "its CPU would poll the GPU's memory"},
       {"verbs.write_lat", {{"target_memory", "cuda"}}, "its CPU would poll the GPU's memory"},
       {"verbs.write_bw", {{"memory", "staged"}}, "it copies nothing between GPU and host"},

@@ -90,6 +90,9 @@ void follow(const Parameters& given, Parameters& chosen) {
   else if (const std::int64_t depth = number_in(given, "depth"); depth > 0)
     chosen["signal_every"] = std::to_string(std::min(depth, kSignalEvery));
   if (is_a_stretch_of_time(given)) chosen.erase("iterations");
+  // It counts on each queue pair, ours are all of them together.
+  if (const std::int64_t qps = number_in(given, "qps"); qps > 1 && chosen.contains("iterations"))
+    chosen["iterations"] = std::to_string(qps * number_in(chosen, "iterations"));
 }
 
 }  // namespace

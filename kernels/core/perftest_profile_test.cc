@@ -41,6 +41,7 @@ TEST(PerftestProfile, SomeSettingsFollowFromOthers) {
   EXPECT_THAT(merged("verbs.write_bw", {{"post_list", "8"}}), Contains(Pair("signal_every", "8")));
   EXPECT_THAT(merged("verbs.write_bw", {{"post_list", "8"}, {"signal_every", "32"}}),
               Contains(Pair("signal_every", "32")));
+  EXPECT_THAT(merged("verbs.read_bw", {{"qps", "4"}}), Contains(Pair("iterations", "4000")));
   EXPECT_THAT(merged("verbs.write_bw", {{"duration", "10s"}}), Not(Contains(Key("iterations"))));
   EXPECT_THAT(merged("verbs.write_bw", {{"duration", "0s"}}), Contains(Key("iterations")));
   EXPECT_THAT(merged("verbs.read_bw", {{"direction", "both"}}), Not(Contains(Key("iterations"))));

@@ -14,7 +14,8 @@
 namespace railgauge {
 namespace {
 
-constexpr const char* kMostSamples = "10000000";  // a stretch of time ends before
+constexpr std::int64_t kMostIterations = 10'000'000;  // of a kernel
+constexpr const char* kMostSamples = "10000000";      // a stretch of time ends before
 
 tl::unexpected<Error> wrong(std::string message) {
   return fail(Code::kInvalidArgument, std::move(message));
@@ -138,7 +139,16 @@ Status check_together(PerftestReading& reading) {
       return wrong("-a: datagrams end at the MTU; name it with -m, or one size with -s");
     reading.said["sizes"].value = "2:" + mtu->second.value;
   }
-  if (!reading.said.contains("direction") || !reading.said.contains("iterations")) return {};
+  const auto iterations = reading.said.find("iterations");
+  if (iterations == reading.said.end()) return {};
+  // -n counts on each queue pair, ours are all of them together.
+  if (const auto qps = reading.said.find("qps"); qps != reading.said.end()) {
+    const std::int64_t each = parse_integer(iterations->second.value).value_or(0);
+    const std::int64_t lanes = parse_integer(qps->second.value).value_or(0);
+    if (each > 0 && each <= kMostIterations && lanes > 0 && lanes <= kMostIterations)
+      iterations->second.value = std::to_string(each * lanes);
+  }
+  if (!reading.said.contains("direction")) return {};
   reading.said.erase("iterations");
   reading.call.infos.emplace_back(
       "-n changes nothing beside -b: both directions are counted in one interval, of 1 s or as -D "

@@ -169,19 +169,19 @@ struct FixedRun {
   std::uint64_t before = 0;
   std::uint64_t after = 0;
 
-  bool run_meter_alone() {
-    for (std::uint64_t done = 0; done < kWrites / 32; done += kWindows)
-      if (!meter.batch(kWindows)) return false;
-    return null.posts() == kWrites;
-  }
-  bool run() {
+  // `jailed`: leaves the process with the last window, 0 where all were cut.
+  bool run(bool jailed = false) {
     Sampler sampler(test_clock(), {.fixed_samples = kWrites / 32, .warm_up = false, .batch = 10});
-    const auto batch = [this](std::uint64_t count, std::vector<double>& out) -> Status {
-      if (null.posts() == 0) before = g_allocations;
+    const auto batch = [&](std::uint64_t count, std::vector<double>& out) -> Status {
+      if (null.posts() == 0) {
+        before = g_allocations;
+        if (jailed) enter_jail();
+      }
       if (!meter.batch(count)) return fail(Code::kInternal, "the queue failed");
       for (const Window& window : meter.last(count))
         out.push_back(static_cast<double>(window.ticks));
       after = g_allocations;
+      if (jailed && out.size() == kWrites / 32) syscall(SYS_exit, 0);
       return {};
     };
     const auto sampled = sampler.run(batch);
@@ -219,19 +219,35 @@ TEST_F(TimedLoops, CallTheSystemNeverWhereTheTscIsTheClock) {
     GTEST_SKIP() << test_clock().fallback_reason();
   Loops balls;  // each loop has a queue to itself, as in a kernel
   Loops windows;
-  FixedRun fixed;
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     enter_jail();
-    const bool well = balls.play() && balls.complete() && windows.cut_windows() &&
-                      windows.count_slots() && fixed.run_meter_alone();
+    const bool well =
+        balls.play() && balls.complete() && windows.cut_windows() && windows.count_slots();
     syscall(SYS_exit, well ? 0 : 1);
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_FALSE(WIFSIGNALED(status))
       << "a system call in a timed loop: " << strsignal(WTERMSIG(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST_F(TimedLoops, CallTheSystemNeverBetweenTheBatchesOfASamplerEither) {
+  if (std::string_view(test_clock().source()) != "tsc")
+    GTEST_SKIP() << test_clock().fallback_reason();
+  FixedRun fixed;
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    fixed.run(true);
+    syscall(SYS_exit, 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_FALSE(WIFSIGNALED(status))
+      << "a system call while a window was open: " << strsignal(WTERMSIG(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
