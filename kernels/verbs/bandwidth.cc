@@ -19,8 +19,10 @@
 #include "kernels/verbs/common_clock.h"
 #include "kernels/verbs/control_channel.h"
 #include "kernels/verbs/link.h"
+#include "kernels/verbs/link_stream.h"
 #include "kernels/verbs/memory_choice.h"
 #include "kernels/verbs/message_sink.h"
+#include "kernels/verbs/rails.h"
 #include "kernels/verbs/report.h"
 #include "kernels/verbs/stream.h"
 #include "kernels/verbs/stream_form.h"
@@ -32,7 +34,6 @@ namespace {
 constexpr double kWindowNs = 1e6;
 constexpr std::uint64_t kProbeGroups = 8;  // completions that size the window, at most
 constexpr std::uint64_t kMaxWindowWrites = 1U << 24U;
-constexpr std::uint64_t kMaxGroupBytes = 8U << 20U;
 constexpr std::uint64_t kWindowsInBatch = 10;
 constexpr double kLeadNs = 50e6;  // the stream runs this long before its slots begin
 
@@ -42,6 +43,10 @@ class Bandwidth final : public Kernel {
 
   Status prepare(Context& context) override {
     const Params& params = context.params;
+    if (!params.text("devices").empty()) {
+      rails_ = make_rails(verb_);
+      return rails_->prepare(context);
+    }
     Link::Options options = link_options(params, verb_);
     choose_memory(context, options);
     const Operation& does = operation_of(options.verb);
@@ -68,6 +73,7 @@ class Bandwidth final : public Kernel {
   }
 
   Status connect(Context& context, Group& group) override {
+    if (rails_) return rails_->connect(context, group);
     rank_ = group.rank();
     RG_TRY_OK(link_->connect(context, group));
     if (control_) RG_TRY_OK(control_->connect(context, *link_, group));
@@ -78,6 +84,7 @@ class Bandwidth final : public Kernel {
   }
 
   Status measure(Context& context, Group& group) override {
+    if (rails_) return rails_->measure(context, group);
     link_->waiting().set_limits(tick_clock(context), context.deadline_monotonic_ns,
                                 context.params.duration_ns("stall_timeout"));
     Status here;
@@ -96,8 +103,6 @@ class Bandwidth final : public Kernel {
   };
 
   [[nodiscard]] Stream::Plan plan_of(std::size_t size_index) const;
-  [[nodiscard]] std::vector<Request> requests(std::size_t size_index) const;
-  [[nodiscard]] Stream::Aim aim_of(const Layout& layout) const;
   Status measure_size(Context& context, Group& group, std::size_t size_index);
   Status run_own_part(Context& context, std::size_t size_index, const Layout& layout,
                       Outcome& outcome);
@@ -106,8 +111,6 @@ class Bandwidth final : public Kernel {
   Status end_common(const TickClock& clock, Stream& stream, Outcome& outcome);
   Result<std::uint64_t> choose_window(const TickClock& clock, Stream& stream,
                                       std::uint64_t signal_every);
-  Status verify(const Layout& layout, std::size_t size_index,
-                const std::vector<PeerStatus>& told) const;
   Status report(Context& context, std::size_t size_index, Outcome& outcome,
                 const std::vector<PeerStatus>& told, const std::vector<PeerStatus>& closed) const;
   // CPU and port counters of both ends.
@@ -126,33 +129,15 @@ class Bandwidth final : public Kernel {
   Stream::Plan plan_;
   bool both_ = false;
   double duration_ns_ = 0;
+  std::unique_ptr<Kernel> rails_;  // does it all where several devices are named
   std::unique_ptr<Link> link_;
   std::optional<ControlChannel> control_;  // after the link, whose domain it is registered in
   AccountBook book_;
   std::uint32_t rank_ = 0;
 };
 
-// Of one size: a group of huge messages would not complete within the stall limit or the cap.
 Stream::Plan Bandwidth::plan_of(std::size_t size_index) const {
-  Stream::Plan plan = plan_;
-  plan.signal_every =
-      std::clamp<std::uint64_t>(kMaxGroupBytes / sizes_[size_index], 1, plan.signal_every);
-  return plan;
-}
-
-std::vector<Request> Bandwidth::requests(std::size_t size_index) const {
-  std::vector<Request> all;
-  for (std::uint32_t lane = 0; lane < link_->options().lanes; ++lane)
-    all.push_back(link_->request(sizes_[size_index], lane));
-  return all;
-}
-
-Stream::Aim Bandwidth::aim_of(const Layout& layout) const {
-  const Operation& does = link_->operation();
-  return {.slots = layout.source,
-          .each_lane_its_own = does.is_atomic(),
-          .is_remote = does.is_aimed(),
-          .counts_laps = does.verb == Verb::kCompareSwap};
+  return stream_plan(plan_, sizes_[size_index]);
 }
 
 Status Bandwidth::measure_size(Context& context, Group& group, std::size_t size_index) {
@@ -168,10 +153,13 @@ Status Bandwidth::measure_size(Context& context, Group& group, std::size_t size_
   here = run_own_part(context, size_index, layout, outcome);
   if (!here && control_) control_->abort();
   const auto told = RG_TRY(agree_on(group, here, outcome.told, seconds_left(context)));
+  const StreamEnds ends{.size_index = size_index, .rank = rank_, .both = both_};
   PeerStatus closing;
   *closing.add_accounts() = book_.close();
-  const auto closed = RG_TRY(agree_on(group, verified ? verify(layout, size_index, told) : Status{},
-                                      std::move(closing), seconds_left(context)));
+  const auto closed = RG_TRY(agree_on(
+      group,
+      verified ? verify_stream(*link_, layout, ends, told[rank_], told[1 - rank_]) : Status{},
+      std::move(closing), seconds_left(context)));
   if (rank_ != 0) return {};
   return report(context, size_index, outcome, told, closed);
 }
@@ -189,8 +177,9 @@ Status Bandwidth::run_own_part(Context& context, std::size_t size_index, const L
     outcome.told.set_arrived(link_->receives().arrived());
     return {};
   }
-  const std::vector<Request> made = requests(size_index);
-  Stream stream(link_->sends(), tick_clock(context), made, plan_of(size_index), aim_of(layout));
+  const std::vector<Request> made = stream_requests(*link_, sizes_[size_index]);
+  Stream stream(link_->sends(), tick_clock(context), made, plan_of(size_index),
+                stream_aim(*link_, layout));
   RG_TRY_OK(duration_ns_ > 0 ? count_slots(context, stream, outcome)
                              : sample(context, size_index, stream, outcome));
   if (both_) RG_TRY_OK(end_common(tick_clock(context), stream, outcome));
@@ -284,24 +273,6 @@ Status Bandwidth::end_common(const TickClock& clock, Stream& stream, Outcome& ou
     return failure();
   outcome.told.set_arrived(link_->receives().arrived());
   return {};
-}
-
-// This rank as the target of the other's stream, and as the initiator of its own.
-Status Bandwidth::verify(const Layout& layout, std::size_t size_index,
-                         const std::vector<PeerStatus>& told) const {
-  const std::uint32_t other = 1 - rank_;
-  Brought brought{.size_index = size_index, .from = other};
-  if (streams()) {
-    brought.slots = told[rank_].slots_written();
-    RG_TRY_OK(verify_fetched(*link_, layout, brought));
-  }
-  if (!both_ && rank_ == 0) return {};
-  brought.posted = told[other].posted();
-  brought.slots = told[other].slots_written();
-  if (link_->operation().verb == Verb::kSend)
-    brought.slots = slots_reached(*link_, layout.target, told[rank_].arrived());
-  if (!link_->is_reliable() && brought.slots == 0) return {};  // report() says that all is lost
-  return verify_target(*link_, layout, brought);
 }
 
 void Bandwidth::add_accounts(std::size_t size_index, const std::vector<PeerStatus>& closed,

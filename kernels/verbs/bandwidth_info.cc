@@ -57,6 +57,18 @@ KernelInfo bandwidth_info(const BandwidthForm& form) {
   add_stream(builder, form);
   add_poll(builder);
   add_manner(builder);
+  builder
+      .text("devices",
+            "ports of this rank that run at once, as DEV:PORT,DEV:PORT in the order of the rails, "
+            "for the same stretch of time; empty takes the endpoint alone",
+            "")
+      .per_rank()
+      .choice(
+          "rails", "",
+          "of several devices, which talk to which: same: those in one position; cross: each to "
+          "the next position; all: each to each",
+          {"same", "cross", "all"})
+      .identity();
   if (does.takes_receive)
     builder
         .integer("receive_depth", "receives that wait on each queue pair, or in the shared queue",

@@ -44,8 +44,8 @@ struct PointForm {
   std::string meaning;
   double delivered = 1;
   unsigned directions = 1;
-  std::string line_rate_waiver;  // why the line rate is no bound; empty where it is
-  double precision = 0.01;       // for `converged`, where the sampler has no say
+  std::string line_rate_waiver{};  // why the line rate is no bound; empty where it is
+  double precision = 0.01;         // for `converged`, where the sampler has no say
 };
 Result<std::vector<Point>> make_points(const Context& context, const Device& device,
                                        Measured measured, const PointForm& form);

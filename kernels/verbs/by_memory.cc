@@ -43,6 +43,11 @@ class ByMemory final : public Kernel {
 
   Status prepare(Context& context) override {
     const MemoryChoice choice = memory_choice(context.params);
+    const bool in_gpu = choice.is(MemoryKind::kStaged) || choice.is(MemoryKind::kCuda);
+    if (in_gpu && figure_ == StagedFigure::kBandwidth && !context.params.text("devices").empty())
+      return fail(Code::kInvalidArgument,
+                  "parameter devices: several are measured with host memory; leave out memory, or "
+                  "name one device a task");
     main_.kernel = choice.is(MemoryKind::kStaged) ? make_staged(verb_, figure_, choice) : direct_();
     main_.reporter = std::make_unique<CurveReporter>(context.reporter, "");
     if (context.params.boolean("staged_twin")) {

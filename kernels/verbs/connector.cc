@@ -99,24 +99,25 @@ rdma_conn_param terms(const Introduction& with, const ibv_qp* queue_pair) {
 
 Result<bool> Connector::is_wanted(const Device& device, const Params& params,
                                   ibv_qp_type transport) {
-  const std::string& way = params.text("connect");
+  const std::string& way = params.text("connection");
   if (way == "exchange" && is_iwarp(device))
-    return fail(Code::kInvalidArgument,
-                fmt::format("{}: parameter connect: exchange is not for iWARP, whose connections "
-                            "only the connection manager makes; take rdma_cm",
-                            device.endpoint()));
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("{}: parameter connection: exchange is not for iWARP, whose connections "
+                    "only the connection manager makes; take rdma_cm",
+                    device.endpoint()));
   const bool wanted = way == "rdma_cm" || (way == "auto" && is_iwarp(device));
   if (wanted && transport != IBV_QPT_RC)
     return fail(
         Code::kInvalidArgument,
         fmt::format("{}: parameter transport: {} is not connected by rdma_cm here; take RC{}",
                     device.endpoint(), transport_words(transport),
-                    is_iwarp(device) ? "" : ", or connect exchange"));
+                    is_iwarp(device) ? "" : ", or connection exchange"));
   if (wanted && params.integer("pkey_index") != 0)
     return fail(
         Code::kInvalidArgument,
         fmt::format("{}: parameter pkey_index: the connection manager chooses the partition; "
-                    "leave it at 0, or take connect exchange",
+                    "leave it at 0, or take connection exchange",
                     device.endpoint()));
   return wanted;
 }

@@ -39,7 +39,7 @@ using CmEventHandle = Handle<CmEventTraits>;
 
 class Connector {
  public:
-  // Whether parameter `connect` means the connection manager on this device; auto takes it for
+  // Whether parameter `connection` means the connection manager on this device; auto takes it for
   // iWARP alone. kInvalidArgument, kFailedPrecondition where it cannot be.
   static Result<bool> is_wanted(const Device& device, const Params& params, ibv_qp_type transport);
   // Loads librdmacm and listens on the port's own address. Errors of the library's calls waive

@@ -46,11 +46,11 @@ TEST_F(ConnectionManager, ConnectsEveryKernelThatHasReliableConnections) {
   for (const KernelRow& row : catalog()) {
     const std::string name = row.info().name();
     if (!name.starts_with("verbs.")) continue;
-    Parameters parameters{{"connect", "rdma_cm"}, {"iterations", "50"}};
+    Parameters parameters{{"connection", "rdma_cm"}, {"iterations", "50"}};
     if (name.ends_with("_bw")) parameters["qps"] = "3";
     const auto results = run(name, parameters);
     expect_passed(results, name);
-    EXPECT_EQ(results[0].facts.at("connect"), "rdma_cm") << name;
+    EXPECT_EQ(results[0].facts.at("connection"), "rdma_cm") << name;
     EXPECT_EQ(results[0].facts.at("cm_address"), "192.0.2.1") << name;
     EXPECT_THAT(results[0].facts.at("rdmacm_path"), HasSubstr("libibverbs-fake"));
     EXPECT_TRUE(results[0].points[0].verified());
@@ -59,9 +59,9 @@ TEST_F(ConnectionManager, ConnectsEveryKernelThatHasReliableConnections) {
 
 TEST_F(ConnectionManager, IsNotAskedWhereAddressesAreExchanged) {
   for (const char* way : {"auto", "exchange"}) {
-    const auto results = run("verbs.write_lat", {{"connect", way}, {"iterations", "10"}});
+    const auto results = run("verbs.write_lat", {{"connection", way}, {"iterations", "10"}});
     expect_passed(results, way);
-    EXPECT_EQ(results[0].facts.at("connect"), "exchange");
+    EXPECT_EQ(results[0].facts.at("connection"), "exchange");
     EXPECT_FALSE(results[0].facts.contains("rdmacm_path"));
   }
 }
@@ -72,25 +72,25 @@ TEST_F(ConnectionManager, IsTakenByItselfOnIwarpWhereTheDriverMovesTheQueuePairs
       run("verbs.write_bw", {{"iterations", "50"}, {"qps", "2"}, {"cm_address", "192.0.2.1"}},
           {{"cm_address", "192.0.2.2"}});
   expect_passed(results, "iwarp");
-  EXPECT_EQ(results[1].facts.at("connect"), "rdma_cm");
+  EXPECT_EQ(results[1].facts.at("connection"), "rdma_cm");
 }
 
 TEST_F(ConnectionManager, RefusesWhatItCannotConnectInOneLine) {
-  const auto datagrams = run("verbs.send_lat", {{"connect", "rdma_cm"}, {"transport", "UD"}});
+  const auto datagrams = run("verbs.send_lat", {{"connection", "rdma_cm"}, {"transport", "UD"}});
   ASSERT_FALSE(datagrams[0].status);
   EXPECT_EQ(datagrams[0].status.error().code, Code::kInvalidArgument);
   EXPECT_EQ(
       datagrams[0].status.error().message,
-      "fake0:1: parameter transport: UD is not connected by rdma_cm here; take RC, or connect "
+      "fake0:1: parameter transport: UD is not connected by rdma_cm here; take RC, or connection "
       "exchange");
-  const auto partition = run("verbs.send_lat", {{"connect", "rdma_cm"}, {"pkey_index", "1"}});
+  const auto partition = run("verbs.send_lat", {{"connection", "rdma_cm"}, {"pkey_index", "1"}});
   ASSERT_FALSE(partition[0].status);
   EXPECT_THAT(partition[0].status.error().message, HasSubstr("parameter pkey_index: "));
-  const auto address = run("verbs.send_lat", {{"connect", "rdma_cm"}, {"cm_address", "x"}});
+  const auto address = run("verbs.send_lat", {{"connection", "rdma_cm"}, {"cm_address", "x"}});
   ASSERT_FALSE(address[0].status);
   EXPECT_THAT(address[0].status.error().message, HasSubstr("x is no numeric IP address"));
   verbs_control().iwarp = 1;
-  const auto exchange = run("verbs.write_lat", {{"connect", "exchange"}});
+  const auto exchange = run("verbs.write_lat", {{"connection", "exchange"}});
   ASSERT_FALSE(exchange[0].status);
   EXPECT_EQ(exchange[0].status.error().code, Code::kInvalidArgument);
   EXPECT_THAT(exchange[0].status.error().message, HasSubstr("take rdma_cm"));
@@ -100,17 +100,18 @@ TEST_F(ConnectionManager, RefusesWhatItCannotConnectInOneLine) {
 }
 
 TEST_F(ConnectionManager, AnAddressOfAnotherPortIsNamed) {
-  const auto results = run("verbs.write_lat", {{"connect", "rdma_cm"}, {"iterations", "10"}},
+  const auto results = run("verbs.write_lat", {{"connection", "rdma_cm"}, {"iterations", "10"}},
                            {{"cm_address", "192.0.2.1"}});
   expect_passed(results, "the target's address is only where it listens");
-  const auto wrong = run("verbs.write_lat", {{"connect", "rdma_cm"}, {"cm_address", "192.0.2.2"}});
+  const auto wrong =
+      run("verbs.write_lat", {{"connection", "rdma_cm"}, {"cm_address", "192.0.2.2"}});
   ASSERT_FALSE(wrong[0].status);
   EXPECT_EQ(wrong[0].status.error().code, Code::kFailedPrecondition);
   EXPECT_THAT(wrong[0].status.error().message, HasSubstr("192.0.2.2 leads through fake1; name an"));
 }
 
 TEST_F(ConnectionManager, PathsAreAsTheParametersSay) {
-  expect_passed(run("verbs.write_lat", {{"connect", "rdma_cm"},
+  expect_passed(run("verbs.write_lat", {{"connection", "rdma_cm"},
                                         {"traffic_class", "106"},
                                         {"service_level", "3"},
                                         {"flow_label", "4660"},
@@ -130,7 +131,7 @@ TEST_F(ConnectionManager, AFailureOfEachCallIsClearAndLeaksNothing) {
       verbs_control().iwarp = iwarp;
       verbs_control().fail_call = call;
       const auto results = run("verbs.write_bw",
-                               {{"connect", "rdma_cm"},
+                               {{"connection", "rdma_cm"},
                                 {"sizes", "16"},
                                 {"stall_timeout", "100ms"},
                                 {"iterations", "2"},

@@ -19,7 +19,7 @@ namespace {
 // What the two ranks may choose each for itself.
 bool is_own_choice(const std::string& parameter) {
   return parameter == "gid_index" || parameter == "pkey_index" || parameter == "cm_address" ||
-         parameter == "gpu";
+         parameter == "gpu" || parameter == "devices";
 }
 
 std::uint32_t first_packet_sequence() {
@@ -221,7 +221,7 @@ void Link::report_facts(Reporter& reporter) const {
   reporter.fact("mtu_bytes", std::to_string(mtu_bytes_));
   reporter.fact("transport", std::string(transport_words(options_.transport)));
   reporter.fact("inline_bytes", std::to_string(inline_bytes_));
-  reporter.fact("connect", connector_ ? "rdma_cm" : "exchange");
+  reporter.fact("connection", connector_ ? "rdma_cm" : "exchange");
   if (connector_) connector_->report_facts(reporter);
   if (operation().fetches)
     reporter.fact("outstanding_reads", std::to_string(outstanding_reads(mine_, peer_)));

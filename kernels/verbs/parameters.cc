@@ -52,7 +52,7 @@ void add_connection(InfoBuilder& builder, const ConnectionForm& form) {
                form.inline_bytes, kMaxInlineBytes)
         .identity();
   builder
-      .choice("connect", "",
+      .choice("connection", "",
               "how queue pairs find each other. exchange: by addresses that the ranks tell each "
               "other; rdma_cm: by the connection manager; auto: rdma_cm on iWARP, which has no "
               "other, else exchange",
