@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <ostream>
 
 #include "kernels/catalog.h"
 #include "kernels/core/outcome.h"
@@ -24,7 +25,12 @@ struct Way {
   const char* target_memory;
 };
 
-constexpr const char* kSizes = "8,64KiB,4MiB";
+void PrintTo(const Way& way, std::ostream* out) {
+  *out << way.kernel << " " << way.memory << " " << way.target_memory;
+}
+
+// The wire copies on the CPU's word, one message after another: few large ones on their way.
+constexpr const char* kSizes = "8,64KiB,1MiB";
 
 std::vector<Way> ways() {
   return {{"verbs.write_bw", "cuda", "same"},      {"verbs.write_bw", "cuda", "host"},
@@ -52,7 +58,10 @@ class VerbsOnAGpu : public ::testing::TestWithParam<Way> {
     wanted.insert({{"memory", way.memory},
                    {"target_memory", way.target_memory},
                    {"sizes", kSizes},
-                   {"time_cap", "400ms"},
+                   {"time_cap", "1s"},
+                   {"depth", "16"},
+                   {"signal_every", "4"},
+                   {"receive_depth", "32"},
                    {"min_samples", "5"},
                    {"stall_timeout", "5s"}});
     return fake::run_pair(

@@ -66,6 +66,8 @@ struct Memory {
 };
 // The memory that holds [address, address + bytes), or nothing.
 std::optional<Memory> memory_at(std::uintptr_t address, std::size_t bytes);
+// Whether they are memory of a GPU, or managed.
+bool is_on_gpu(std::uintptr_t address, std::size_t bytes);
 // Whether a copy may touch these bytes: they lie in one piece of known memory, or begin in none
 // (plain host memory, which we cannot check).
 bool may_touch(std::uintptr_t address, std::size_t bytes);

@@ -262,5 +262,14 @@ TEST_F(FakeVerbs, AReadAndAnAtomicNeedTheirOwnPermission) {
   EXPECT_EQ(wc.status, IBV_WC_REM_ACCESS_ERR);
 }
 
+TEST_F(FakeVerbs, ADescriptorThatNoGpuMemoryStandsBehindIsNotRegistered) {
+  errno = 0;
+  EXPECT_EQ(table_.reg_dmabuf_mr(domain_, 0, 4096, 4096, -1, IBV_ACCESS_LOCAL_WRITE), nullptr);
+  EXPECT_EQ(errno, EBADF);
+  verbs_control().no_dmabuf = EPROTONOSUPPORT;
+  EXPECT_EQ(table_.reg_dmabuf_mr(domain_, 0, 4096, 4096, -1, IBV_ACCESS_LOCAL_WRITE), nullptr);
+  EXPECT_EQ(errno, EPROTONOSUPPORT);
+}
+
 }  // namespace
 }  // namespace railgauge

@@ -1,111 +1,11 @@
 // Every memory kind of every verbs kernel, on the fake libibverbs and the fake CUDA driver: the
 // path and its fallbacks, the proof of the data, and call number N of either library that fails.
-#include <gmock/gmock.h>
+#include "kernels/verbs/memory_fixture.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstdlib>
-#include <filesystem>
-#include <iterator>
-
-#include "kernels/catalog.h"
-#include "kernels/contract.h"
-#include "kernels/core/outcome.h"
-#include "kernels/dl/cuda.h"
-#include "kernels/dl/verbs.h"
-#include "kernels/fakes/fake_cuda.h"
-#include "kernels/fakes/fake_verbs.h"
-#include "kernels/fakes/pair.h"
-#include "kernels/fakes/solo.h"
 
 namespace railgauge {
 namespace {
-
-using fake::cuda_control;
-using fake::RankResult;
-using fake::run_pair;
-using fake::verbs_control;
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::HasSubstr;
-
-using Parameters = std::map<std::string, std::string>;
-
-constexpr std::uint64_t kMaxCalls = 3000;
-
-void expect_passed(const std::array<RankResult, 2>& results, const std::string& what) {
-  for (const RankResult& result : results)
-    ASSERT_TRUE(result.status) << what << ": " << result.status.error().message;
-}
-
-class Memories : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    setenv(kVerbsLibraryVariable, RAILGAUGE_FAKE_LIBIBVERBS, 1);
-    setenv(kCudaLibraryVariable, RAILGAUGE_FAKE_LIBCUDA, 1);
-  }
-  void SetUp() override { reset(); }
-  void TearDown() override {
-    reset();
-    expect_nothing_left("at the end");
-  }
-  static void reset() {
-    verbs_control().reset();
-    cuda_control().reset();
-  }
-  static void expect_nothing_left(const std::string& when) {
-    EXPECT_TRUE(fake::cuda_idle(5)) << when;
-    EXPECT_EQ(verbs_control().live_handles, 0) << when;
-    EXPECT_EQ(cuda_control().live_handles(), 0) << when;
-  }
-  static std::ptrdiff_t open_descriptors() {
-    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
-                         std::filesystem::directory_iterator());
-  }
-  // A kernel takes of `wanted` what it declares.
-  static auto run(std::string_view kernel, Parameters wanted) {
-    wanted.emplace("stall_timeout", "2s");
-    wanted.emplace("iterations", "50");
-    wanted.emplace("sizes", "4KiB");
-    const KernelRow& row = *find_kernel(kernel);
-    return run_pair(row, {.parameters = fake::declared_among(row.info(), wanted)});
-  }
-
-  // The walk of kernel_contract_test with GPU memory: call number N of either library fails, for N
-  // = 1, 2, 3 ... until the task succeeds.
-  static void walk(const std::string& kernel, const Parameters& shortest) {
-    for (const bool of_cuda : {false, true}) {
-      reset();
-      expect_passed(run(kernel, shortest), kernel);
-      const std::ptrdiff_t descriptors = open_descriptors();
-      std::uint64_t call = 1;
-      for (; call < kMaxCalls && !HasFailure(); ++call) {
-        reset();
-        (of_cuda ? cuda_control().fail_call : verbs_control().fail_call) = call;
-        const auto results = run(kernel, shortest);
-        const std::uint64_t made = of_cuda ? cuda_control().calls : verbs_control().calls;
-        const auto names = cuda_control().call_names();
-        const std::string what = kernel + (of_cuda ? ", CUDA call " : ", verbs call ") +
-                                 std::to_string(call) + " " +
-                                 (of_cuda && call <= names.size() ? names[call - 1] : "");
-        expect_nothing_left(what);
-        EXPECT_EQ(open_descriptors(), descriptors) << what;
-        for (const RankResult& result : results) {
-          SCOPED_TRACE(what);
-          expect_clear(result.status, call);
-          EXPECT_TRUE(result.status || result.status.error().code != Code::kDataLoss)
-              << result.status.error().message;
-        }
-        if (made >= call) continue;
-        expect_passed(results, what);
-        break;
-      }
-      EXPECT_GT(call, 20U) << kernel;
-      EXPECT_LT(call, kMaxCalls) << kernel;
-    }
-  }
-};
 
 bool chooses_memory(const KernelInfo& info) {
   return std::ranges::any_of(info.parameters(),
@@ -240,6 +140,14 @@ TEST_F(Memories, NothingIsSentInlineOutOfGpuMemory) {
   EXPECT_EQ(results[0].points[0].facts().at("sent_inline"), "false");
 }
 
+TEST_F(Memories, DatagramsComeIntoGpuMemoryBehindTheirRoute) {
+  const auto results =
+      run("verbs.send_bw",
+          {{"memory", "cuda"}, {"transport", "UD"}, {"sizes", "64,1KiB"}, {"receive_depth", "64"}});
+  expect_passed(results, "UD");
+  for (const Point& point : results[0].points) EXPECT_TRUE(point.verified());
+}
+
 TEST_F(Memories, AGpuIsNamedByItsNumberOrItsUuid) {
   for (const char* gpu : {"1", "gpu1"}) {
     const auto results = run("verbs.write_bw", {{"memory", "cuda"}, {"gpu", gpu}});
@@ -254,165 +162,6 @@ TEST_F(Memories, AGpuIsNamedByItsNumberOrItsUuid) {
     const auto results = run("verbs.write_bw", {{"memory", "cuda"}, {"gpu", gpu}});
     ASSERT_FALSE(results[0].status) << gpu;
     EXPECT_EQ(outcome_of(results[0].status.error().code), kWaived);
-  }
-}
-
-// Staged.
-
-const std::vector<const char*> kStagedKernels{"verbs.write_bw",      "verbs.write_imm_bw",
-                                              "verbs.send_bw",       "verbs.write_lat",
-                                              "verbs.write_imm_lat", "verbs.send_lat"};
-
-TEST_F(Memories, StagedMessagesGoThroughTheHostInChunksAndArriveWhole) {
-  for (const char* kernel : kStagedKernels) {
-    const auto results = run(kernel, {{"memory", "staged"},
-                                      {"sizes", "8,100,4KiB,64KiB"},
-                                      {"stage_chunk", "10000"},
-                                      {"stage_depth", "3"}});
-    expect_passed(results, kernel);
-    EXPECT_EQ(results[0].facts.at("memory"), "staged") << kernel;
-    EXPECT_EQ(results[0].facts.at("path"), "staged") << kernel;
-    EXPECT_EQ(results[0].facts.at("gpu"), "gpu0") << kernel;
-    ASSERT_FALSE(results[0].points.empty()) << kernel;
-    EXPECT_EQ(results[0].points.back().facts().at("chunks_in_message"), "7") << kernel;
-    for (const Point& point : results[0].points) {
-      EXPECT_TRUE(point.synthetic()) << kernel;
-      EXPECT_TRUE(point.verified()) << kernel;
-    }
-    EXPECT_GE(cuda_control().copies_to_gpu, 50U * (1 + 1 + 1 + 7)) << kernel;
-    expect_nothing_left(kernel);
-  }
-}
-
-TEST_F(Memories, StagedBandwidthSamplesUntilItsStopRuleSaysSo) {
-  const auto results = run(
-      "verbs.write_bw",
-      {{"memory", "staged"}, {"iterations", "0"}, {"max_samples", "60"}, {"time_cap", "400ms"}});
-  expect_passed(results, "adaptive");
-  EXPECT_GE(results[0].points[0].sample_count(), 2);
-}
-
-TEST_F(Memories, OneSideAloneCanBeStaged) {
-  for (const char* kernel : {"verbs.write_bw", "verbs.write_imm_bw", "verbs.write_lat"})
-    for (const char* other : {"host", "cuda"})
-      for (const bool initiator : {false, true}) {
-        const std::string what = std::string(kernel) + " with " + other;
-        const auto results = run(kernel, {{"memory", initiator ? "staged" : other},
-                                          {"target_memory", initiator ? other : "staged"},
-                                          {"sizes", "40000"},
-                                          {"stage_chunk", "4KiB"}});
-        expect_passed(results, what);
-        EXPECT_EQ(results[initiator ? 0 : 1].facts.at("path"), "staged") << what;
-        EXPECT_EQ(results[initiator ? 1 : 0].facts.at("memory"), other) << what;
-      }
-}
-
-TEST_F(Memories, AStagedCopyThatIsNotDoneIsFound) {
-  for (const char* kernel : {"verbs.write_bw", "verbs.send_bw", "verbs.send_lat"}) {
-    const Parameters way{{"memory", "staged"},
-                         {"sizes", "64KiB"},
-                         {"stage_chunk", "16KiB"},
-                         {"stage_depth", "3"},
-                         {"iterations", "20"}};
-    reset();
-    expect_passed(run(kernel, way), kernel);
-    const std::uint64_t to_gpu = cuda_control().copies_to_gpu;
-    const std::uint64_t to_host = cuda_control().copies_to_host;
-    for (std::uint64_t before_last = 0; before_last < 4; ++before_last) {  // of the last message
-      for (const bool down : {false, true}) {
-        reset();
-        (down ? cuda_control().drop_to_host : cuda_control().drop_to_gpu) =
-            (down ? to_host : to_gpu) - before_last;
-        const auto results = run(kernel, way);
-        ASSERT_FALSE(results[0].status) << kernel << ", " << before_last;
-        EXPECT_EQ(results[0].status.error().code, Code::kDataLoss)
-            << results[0].status.error().message;
-        EXPECT_TRUE(results[0].points.empty());
-      }
-    }
-  }
-}
-
-TEST_F(Memories, WhatCannotBeStagedSaysSo) {
-  for (const auto& [kernel, words] : std::map<std::string, std::string>{
-           {"verbs.read_bw", "a read names the target's memory"},
-           {"verbs.atomic_lat", "a fetch-and-add names the target's memory"}}) {
-    const auto results = run(kernel, {{"memory", "staged"}});
-    for (const RankResult& result : results) {
-      ASSERT_FALSE(result.status) << kernel;
-      EXPECT_EQ(outcome_of(result.status.error().code), kWaived);
-      EXPECT_THAT(result.status.error().message, HasSubstr(words));
-    }
-  }
-  const auto one_side = run("verbs.send_bw", {{"memory", "staged"}, {"target_memory", "host"}});
-  EXPECT_EQ(outcome_of(one_side[0].status.error().code), kWaived);
-  const auto many = run("verbs.write_bw", {{"memory", "staged"}, {"qps", "2"}});
-  ASSERT_FALSE(many[0].status);
-  EXPECT_EQ(many[0].status.error().code, Code::kInvalidArgument);
-  EXPECT_THAT(many[0].status.error().message, HasSubstr("parameter qps: 2"));
-}
-
-TEST_F(Memories, AStagedTwinIsMeasuredInTheSameTaskAndTheCrossingIsNamed) {
-  for (const char* kernel : {"verbs.write_bw", "verbs.send_lat"}) {
-    const auto results = run(kernel, {{"memory", "cuda"},
-                                      {"target_memory", "cuda"},
-                                      {"staged_twin", "true"},
-                                      {"sizes", "64,64KiB"}});
-    expect_passed(results, kernel);
-    EXPECT_EQ(results[0].facts.at("path"), "dma-buf") << kernel;
-    std::map<std::string, int> points;
-    for (const Point& point : results[0].points) ++points[point.pair()];
-    EXPECT_EQ(points[""], points["staged"]) << kernel;
-    EXPECT_GE(points["staged"], 2) << kernel;
-    EXPECT_THAT(results[0].notes, Contains(HasSubstr("GPUDirect and staged"))) << kernel;
-  }
-  const auto alone = run("verbs.write_bw", {{"staged_twin", "true"}});
-  ASSERT_FALSE(alone[0].status);
-  EXPECT_EQ(alone[0].status.error().code, Code::kInvalidArgument);
-}
-
-// Visibility.
-
-TEST_F(Memories, AGpuKernelSeesEachWriteAndAnswers) {
-  verbs_control().delay_ns = 20'000;
-  const auto results = run("verbs.write_visible_lat", {{"sizes", "4,4KiB"}});
-  expect_passed(results, "visible");
-  ASSERT_EQ(results[0].points.size(), 6U);
-  const std::array meanings{"completion", "gpu_visible", "gpu_visible_flushed"};
-  for (std::size_t i = 0; i < 6; ++i) {
-    const Point& point = results[0].points[i];
-    EXPECT_EQ(point.metric(), "latency_ns");
-    EXPECT_EQ(point.meaning(), meanings.at(i % 3));
-    EXPECT_TRUE(point.verified());
-    EXPECT_TRUE(point.synthetic());
-    EXPECT_GE(point.min(), i % 3 == 0 ? 20'000 : 40'000) << "the way there, and the way back";
-  }
-  EXPECT_EQ(cuda_control().flushes, 2U * 50);
-  EXPECT_EQ(results[0].facts.at("rdma_writes_ordering"), "all_devices");
-  EXPECT_EQ(results[0].facts.at("peer_path"), "dma-buf");
-  EXPECT_EQ(results[0].facts.at("memory"), "host");
-}
-
-TEST_F(Memories, WhereTheHostCannotFlushOnlyThatFigureIsAbsent) {
-  cuda_control().no_flush = 1;
-  cuda_control().writes_ordering = 0;
-  const auto results = run("verbs.write_visible_lat", {{"sizes", "8"}});
-  expect_passed(results, "visible");
-  EXPECT_EQ(results[0].points.size(), 2U);
-  EXPECT_EQ(results[0].facts.at("rdma_writes_ordering"), "none");
-  EXPECT_THAT(results[0].notes, Contains(HasSubstr("gpu_visible_flushed is not measured")));
-}
-
-TEST_F(Memories, VisibilitySurvivesAFailureOfEachCallOfEachLibrary) {
-  walk("verbs.write_visible_lat",
-       {{"sizes", "16"}, {"iterations", "2"}, {"stall_timeout", "500ms"}});
-}
-
-TEST_F(Memories, AFlagIsReadByOneAccess) {
-  for (const char* sizes : {"2", "10"}) {
-    const auto results = run("verbs.write_visible_lat", {{"sizes", sizes}});
-    ASSERT_FALSE(results[0].status) << sizes;
-    EXPECT_EQ(results[0].status.error().code, Code::kInvalidArgument);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "kernels/catalog.h"
 #include "kernels/core/tcp_group.h"
+#include "kernels/dl/cuda.h"
 #include "kernels/dl/verbs.h"
 #include "kernels/fakes/pair.h"
 
@@ -28,7 +29,8 @@ Status run_rank(std::string_view kernel_name, const Parameters& given, Group& gr
                 const std::string& endpoint, Silent& reporter) {
   const KernelRow& row = *find_kernel(kernel_name);
   const Params params = RG_TRY(Params::parse(row.info(), given));
-  Context context{params, reporter, fake::test_clock(), endpoint, monotonic_now_ns() + 20e9, false};
+  Context context{params, reporter,    fake::test_clock(), endpoint, monotonic_now_ns() + 20e9,
+                  false,  group.rank()};
   const auto kernel = row.make();
   RG_TRY_OK(kernel->prepare(context));
   RG_TRY_OK(kernel->connect(context, group));
@@ -44,7 +46,10 @@ Started pair_task(std::string_view kernel) {
 
 class Processes : public ::testing::TestWithParam<std::string> {
  protected:
-  static void SetUpTestSuite() { setenv(kVerbsLibraryVariable, RAILGAUGE_FAKE_LIBIBVERBS, 1); }
+  static void SetUpTestSuite() {
+    setenv(kVerbsLibraryVariable, RAILGAUGE_FAKE_LIBIBVERBS, 1);
+    setenv(kCudaLibraryVariable, RAILGAUGE_FAKE_LIBCUDA, 1);
+  }
 
   // Rank 1 in a child process, which exits with 0 when its part went well.
   void start_target(const Parameters& parameters) {

@@ -26,7 +26,8 @@ constexpr std::uint64_t kFixedWindows = 32;
 constexpr std::uint64_t kWindowsInBatch = 10;
 constexpr unsigned kIdleBetweenLooks = 64;
 
-// What a staging has not: one queue pair, one way, a number of messages.
+// What a staging has not: one queue pair, one way, a number of messages. Nor relaxed ordering: a
+// count that tells of a chunk must not pass it.
 Status check_plain(const Params& params) {
   const auto& given = params.effective();
   for (const auto& [name, only] :
@@ -34,7 +35,8 @@ Status check_plain(const Params& params) {
                                                         {"post_list", "1"},
                                                         {"direction", "one_way"},
                                                         {"poll", "busy"},
-                                                        {"srq", "false"}}) {
+                                                        {"srq", "false"},
+                                                        {"relaxed_ordering", "false"}}) {
     const auto found = given.find(name);
     if (found != given.end() && found->second != only)
       return fail(Code::kInvalidArgument,

@@ -1,0 +1,112 @@
+// For tests of verbs kernels on GPU memory: the fake libibverbs and the fake CUDA driver, fresh,
+// and nothing left alive afterwards.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <string>
+
+#include "kernels/catalog.h"
+#include "kernels/contract.h"
+#include "kernels/core/outcome.h"
+#include "kernels/dl/cuda.h"
+#include "kernels/dl/verbs.h"
+#include "kernels/fakes/fake_cuda.h"
+#include "kernels/fakes/fake_verbs.h"
+#include "kernels/fakes/pair.h"
+#include "kernels/fakes/solo.h"
+
+namespace railgauge {
+
+using fake::cuda_control;
+using fake::RankResult;
+using fake::run_pair;
+using fake::verbs_control;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+using Parameters = std::map<std::string, std::string>;
+
+inline constexpr std::uint64_t kMaxCalls = 3000;
+
+inline void expect_passed(const std::array<RankResult, 2>& results, const std::string& what) {
+  for (const RankResult& result : results)
+    ASSERT_TRUE(result.status) << what << ": " << result.status.error().message;
+}
+
+class Memories : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    setenv(kVerbsLibraryVariable, RAILGAUGE_FAKE_LIBIBVERBS, 1);
+    setenv(kCudaLibraryVariable, RAILGAUGE_FAKE_LIBCUDA, 1);
+  }
+  void SetUp() override { reset(); }
+  void TearDown() override {
+    reset();
+    expect_nothing_left("at the end");
+  }
+  static void reset() {
+    verbs_control().reset();
+    cuda_control().reset();
+  }
+  static void expect_nothing_left(const std::string& when) {
+    EXPECT_TRUE(fake::cuda_idle(5)) << when;
+    EXPECT_EQ(verbs_control().live_handles, 0) << when;
+    EXPECT_EQ(cuda_control().live_handles(), 0) << when;
+  }
+  static std::ptrdiff_t open_descriptors() {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                         std::filesystem::directory_iterator());
+  }
+  // A kernel takes of `wanted` what it declares.
+  static auto run(std::string_view kernel, Parameters wanted) {
+    wanted.emplace("stall_timeout", "2s");
+    wanted.emplace("iterations", "50");
+    wanted.emplace("sizes", "4KiB");
+    const KernelRow& row = *find_kernel(kernel);
+    return run_pair(row, {.parameters = fake::declared_among(row.info(), wanted)});
+  }
+
+  // The walk of kernel_contract_test with GPU memory: call number N of either library fails, for N
+  // = 1, 2, 3 ... until the task succeeds.
+  static void walk(const std::string& kernel, const Parameters& shortest) {
+    for (const bool of_cuda : {false, true}) {
+      reset();
+      expect_passed(run(kernel, shortest), kernel);
+      const std::ptrdiff_t descriptors = open_descriptors();
+      std::uint64_t call = 1;
+      for (; call < kMaxCalls && !HasFailure(); ++call) {
+        reset();
+        (of_cuda ? cuda_control().fail_call : verbs_control().fail_call) = call;
+        const auto results = run(kernel, shortest);
+        const std::uint64_t made = of_cuda ? cuda_control().calls : verbs_control().calls;
+        const auto names = cuda_control().call_names();
+        const std::string what = kernel + (of_cuda ? ", CUDA call " : ", verbs call ") +
+                                 std::to_string(call) + " " +
+                                 (of_cuda && call <= names.size() ? names[call - 1] : "");
+        expect_nothing_left(what);
+        EXPECT_EQ(open_descriptors(), descriptors) << what;
+        for (const RankResult& result : results) {
+          SCOPED_TRACE(what);
+          expect_clear(result.status, call);
+          EXPECT_TRUE(result.status || result.status.error().code != Code::kDataLoss)
+              << result.status.error().message;
+        }
+        if (made >= call) continue;
+        expect_passed(results, what);
+        break;
+      }
+      EXPECT_GT(call, 20U) << kernel;
+      EXPECT_LT(call, kMaxCalls) << kernel;
+    }
+  }
+};
+
+}  // namespace railgauge
