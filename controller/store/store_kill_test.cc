@@ -1,0 +1,122 @@
+// The store's process is killed at random instants while it writes as fast as it can.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/store/maintenance.h"
+#include "controller/store/sqlite.h"
+#include "controller/store/store.h"
+#include "controller/store/store_testing.h"
+
+namespace railgauge::store {
+namespace {
+
+// What a child that was killed had acknowledged, task by task: points of each are 1 to kPoints.
+constexpr std::uint32_t kPoints = 50;
+constexpr int kTasks = 400;
+constexpr int kTasksInDelivery = 4;
+
+std::vector<Record> task_records(int task) {
+  const At at{.task_id = fmt::format("t{:04}", task)};
+  std::vector<Record> records{started_record(at)};
+  for (std::uint32_t i = 1; i <= kPoints; ++i) records.push_back(point_record(at, i, 1000 + i));
+  records.push_back(final_record(at, kPoints + 1, "passed"));
+  return records;
+}
+
+// As fast as the store takes them, from task `first` on; tells the last task of each delivery that
+// was acknowledged.
+[[noreturn]] void append_until_killed(const std::string& path, int first, int pipe) {
+  auto store = Store::open({.path = path});
+  if (!store) _exit(3);
+  for (int task = first; task < kTasks; task += kTasksInDelivery) {
+    std::vector<Record> records;
+    for (int i = 0; i < kTasksInDelivery; ++i)
+      for (Record& record : task_records(task + i)) records.push_back(std::move(record));
+    const int last = task + kTasksInDelivery - 1;
+    const auto tell = [pipe, last](const Status& status) {
+      if (!status || ::write(pipe, &last, sizeof last) != sizeof last) _exit(4);
+    };
+    while (!(*store)->append_records("id-1", records, tell)) static_cast<void>((*store)->flush());
+  }
+  static_cast<void>((*store)->flush());
+  _exit(0);  // the end of the work is an instant too
+}
+
+int last_told(int pipe, int before) {
+  int last = before;
+  for (int told = 0; ::read(pipe, &told, sizeof told) == sizeof told;) last = told;
+  return last;
+}
+
+void expect_sound(const std::string& path, int acknowledged) {
+  auto connection = Connection::open(path, Connection::Mode::kReadOnly, 1);
+  ASSERT_TRUE(connection);
+  const auto problems = find_problems(*connection);
+  ASSERT_TRUE(problems) << problems.error().message;
+  EXPECT_THAT(*problems, testing::IsEmpty());
+  // A point's key is unique, so nothing is stored twice when no task has more than it sent.
+  EXPECT_EQ(**connection->integer(
+                "SELECT count(*) FROM (SELECT count(*) AS points FROM task JOIN attempt ON "
+                "attempt.task=task.id JOIN rank ON rank.attempt=attempt.id JOIN point ON "
+                "point.rank=rank.id GROUP BY task.id) WHERE points<>?1",
+                kPoints),
+            0);
+  EXPECT_GE(**connection->integer("SELECT count(DISTINCT rank) FROM point"), acknowledged);
+  EXPECT_EQ(**connection->integer("SELECT count(*) FROM attempt"),
+            **connection->integer("SELECT count(DISTINCT task) FROM attempt"));
+}
+
+TEST(StoreFault, KilledAtRandomInstantsNothingAcknowledgedIsMissingAndNothingIsThereTwice) {
+  const bool full = std::getenv("RAILGAUGE_CHECK_FULL") != nullptr;
+  const int rounds = full ? 200 : 10;
+  std::mt19937 random(20'26);
+  std::uniform_int_distribution<int> pause_us(0, 150'000);
+  const TempFolder folder;
+  const std::string path = folder.file("db");
+  const auto plan = [&path] {
+    for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(path + suffix);
+    auto store = open_store(path);
+    plan_run(*store, "r1", kTasks);
+  };
+  plan();
+  int acknowledged = 0;
+  int killed = 0;
+  for (int round = 0; round < rounds; ++round) {
+    SCOPED_TRACE(fmt::format("round {}", round));
+    if (acknowledged >= kTasks - kTasksInDelivery) {
+      plan();
+      acknowledged = 0;
+    }
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    // From what was acknowledged on, as an agent would; what was committed beyond comes twice.
+    if (child == 0) append_until_killed(path, acknowledged + 1, ends[1]);
+    ::close(ends[1]);
+    ::usleep(static_cast<useconds_t>(pause_us(random)));
+    ::kill(child, SIGKILL);
+    acknowledged = last_told(ends[0], acknowledged);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    ::close(ends[0]);
+    ASSERT_TRUE(WIFSIGNALED(status) || WEXITSTATUS(status) == 0) << WEXITSTATUS(status);
+    killed += WIFSIGNALED(status) ? 1 : 0;
+    expect_sound(path, acknowledged);
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(killed, rounds / 2);
+}
+
+}  // namespace
+}  // namespace railgauge::store
