@@ -49,13 +49,13 @@ count() {
   port=$((port + 1))
   server=$(command_of n2 "$1" "$2")
   client=$(command_of n1 "$1" "$2")
-  "${fabric[@]}" exec n2 sh -c "exec timeout 250 $server" >"$logs/server" 2>&1 &
+  "${fabric[@]}" exec n2 sh -c "exec timeout -k 5 250 $server" >"$logs/server" 2>&1 &
   waiting=$!
   sleep 2
   # What was posted before the first completion is not counted: a full queue.
   counted=$("${fabric[@]}" exec n1 sh -c "rm -f $shared/callgrind.*
     COUNTED_VERBS_COMPLETIONS=$((messages / kSignalEvery)) RAILGAUGE_LIBIBVERBS=$library LD_PRELOAD=$library \
-    timeout 240 valgrind --tool=callgrind --collect-atstart=no --callgrind-out-file=$shared/callgrind.%p $client 192.0.2.2 >&2
+    timeout -k 5 240 valgrind --tool=callgrind --collect-atstart=no --callgrind-out-file=$shared/callgrind.%p $client 192.0.2.2 >&2
     cat $shared/callgrind.*" 2>"$logs/client" |
     awk -v messages=$((messages - kDepth)) '/^totals:/ { sum += $2 } END { if (sum) printf "%.1f", sum / messages }')
   [ -n "$counted" ] && wait $waiting && return
