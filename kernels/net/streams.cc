@@ -1,6 +1,5 @@
 #include "kernels/net/streams.h"
 
-#include <algorithm>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -10,8 +9,10 @@
 namespace railgauge::net {
 namespace {
 
-bool any_failed(const std::vector<std::unique_ptr<Work>>& work) {
-  return std::ranges::any_of(work, [](const auto& one) { return one->failed.load(); });
+std::optional<std::size_t> first_failed(const std::vector<std::unique_ptr<Work>>& work) {
+  for (std::size_t number = 0; number < work.size(); ++number)
+    if (work[number]->failed) return number;
+  return std::nullopt;
 }
 
 void join_all(std::vector<std::thread>& threads) {
@@ -69,7 +70,7 @@ void Senders::stop() {
   join_all(threads_);
 }
 
-bool Senders::failed() const { return any_failed(work_); }
+std::optional<std::size_t> Senders::failed_stream() const { return first_failed(work_); }
 
 Result<std::unique_ptr<Receivers>> Receivers::start(std::span<Pipe> pipes,
                                                     std::uint64_t message_bytes) {
@@ -135,7 +136,7 @@ Status Receivers::verify(std::size_t size_index, std::uint32_t from_rank,
   return {};
 }
 
-bool Receivers::failed() const { return any_failed(work_); }
+std::optional<std::size_t> Receivers::failed_stream() const { return first_failed(work_); }
 
 void Receivers::give_up() {
   if (threads_.empty()) return;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -34,7 +35,8 @@ class Senders {
 
   // Each ends with its message; joins.
   void stop();
-  [[nodiscard]] bool failed() const;
+  // The first stream whose thread ended by a failure; that one's pipe may be asked for it.
+  [[nodiscard]] std::optional<std::size_t> failed_stream() const;
   [[nodiscard]] const std::vector<std::unique_ptr<Work>>& work() const { return work_; }
 
  private:
@@ -63,7 +65,7 @@ class Receivers {
   // Compares the last message of each stream.
   [[nodiscard]] Status verify(std::size_t size_index, std::uint32_t from_rank,
                               const std::string& who) const;
-  [[nodiscard]] bool failed() const;
+  [[nodiscard]] std::optional<std::size_t> failed_stream() const;
   [[nodiscard]] const std::vector<std::unique_ptr<Work>>& work() const { return work_; }
 
  private:

@@ -146,14 +146,14 @@ class TcpBandwidth final : public Kernel {
     return {};
   }
 
+  // Only a pipe whose thread has ended is read.
   [[nodiscard]] Status failure_of(const Part& part) const {
-    if (part.senders && part.senders->failed()) return first_failure(link_->pipes());
-    if (part.receivers && part.receivers->failed()) return first_failure(inward_);
-    return {};
-  }
-  static Status first_failure(const std::vector<Pipe>& pipes) {
-    for (const Pipe& pipe : pipes)
-      if (pipe.failed()) return tl::unexpected(pipe.failure());
+    if (part.senders)
+      if (const auto number = part.senders->failed_stream())
+        return tl::unexpected(link_->pipes()[*number].failure());
+    if (part.receivers)
+      if (const auto number = part.receivers->failed_stream())
+        return tl::unexpected(inward_[*number].failure());
     return {};
   }
   // What went wrong here says more than that the other side saw it.
