@@ -14,6 +14,7 @@
 
 #include "controller/config.h"
 #include "controller/server.h"
+#include "controller/store/maintenance.h"
 #include "kernels/core/outcome.h"
 
 namespace railgauge {
@@ -23,7 +24,8 @@ constexpr double kDrainSeconds = 20;  // for running tasks to end after a signal
 
 struct CommandLine {
   Values flags;
-  std::string config;  // "" when not given
+  std::string config;   // "" when not given
+  std::string restore;  // likewise
 };
 
 // Exits by itself for --help, --version and wrong use.
@@ -37,6 +39,8 @@ CommandLine parse_command_line(int argc, char** argv) {
   std::map<std::string, bool> switches;
   CommandLine parsed;
   app.add_option("--config", parsed.config, fmt::format("settings file [{}]", kDefaultConfigPath));
+  app.add_option("--restore", parsed.restore,
+                 "put this backup in the database's place and end; the old file is kept beside it");
   app.set_version_flag("--version", RAILGAUGE_VERSION);
   for (const SettingInfo& setting : settings()) {
     const std::string name(setting.name);
@@ -127,6 +131,17 @@ int serve(const Config& config) {
   return signal == SIGINT ? kExitInterrupted : kExitTerminated;
 }
 
+int restore(const std::string& backup, const std::string& database) {
+  const auto kept = store::restore(backup, database);
+  if (!kept) {
+    fmt::print(stderr, "railgauge-controller: {}\n", kept.error().message);
+    return kExitInvalid;
+  }
+  fmt::print("{} restored from {}{}\n", database, backup,
+             kept->empty() ? "" : fmt::format("; what stood there is kept as {}", *kept));
+  return kExitPassed;
+}
+
 }  // namespace
 }  // namespace railgauge
 
@@ -138,6 +153,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "railgauge-controller: {}\n", config.error().message);
     return kExitUsage;
   }
+  if (!command_line.restore.empty()) return restore(command_line.restore, config->database);
   set_up_logging(config->log_level);
   return serve(*config);
 }

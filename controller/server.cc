@@ -16,7 +16,8 @@
 namespace railgauge {
 namespace {
 
-constexpr std::array kServiceNames{"railgauge.api.Control", "railgauge.api.AgentLink"};
+constexpr std::array kServiceNames{"railgauge.api.Control", "railgauge.api.Archive",
+                                   "railgauge.api.AgentLink"};
 constexpr int kMaxMessageBytes = kMaxFrameBytes;
 constexpr int kKeepaliveMilliseconds = 10'000;
 constexpr int kLeastPingMilliseconds = 5'000;
@@ -62,9 +63,11 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config,
       fleet_(loop_, *store_, fleet_options),
       director_(loop_, fleet_, *store_, metrics_),
       control_(loop_, fleet_, director_, *store_, SuiteFolder(suites_folder(config))),
+      archive_(*store_),
       pool_(std::make_unique<fleet::WorkerPool>(kWorkers)),
       agent_link_(fleet_, peers_),
-      control_service_(control_, peers_, *pool_) {
+      control_service_(control_, peers_, *pool_),
+      archive_service_(archive_, peers_, *pool_) {
   fleet_.set_listener(&director_);
   loop_.on_tick([this] { on_tick(); });
 }
@@ -100,6 +103,7 @@ Status Server::start_grpc(const Config& config) {
   set_channel_arguments(builder);
   builder.RegisterService(&agent_link_);
   builder.RegisterService(&control_service_);
+  builder.RegisterService(&archive_service_);
   const TcpOptions& tcp = config.tcp;
   if (!tcp.listen.empty()) {
     RG_TRY(parse_host_port("listen", tcp.listen));
@@ -148,6 +152,10 @@ void Server::on_tick() {
   metrics_.set_nodes(counts[0], counts[1], counts[2]);
   metrics_.set_run_active(!director_.idle());
   metrics_.set_records_stored(fleet_.records_stored());
+  if (now >= next_prune_ && director_.idle()) {
+    next_prune_ = now + kPruneSeconds;
+    static_cast<void>(pool_->submit([this] { prune_store(); }));
+  }
   if (now < next_stats_) return;
   next_stats_ = now + kStatsSeconds;
   static_cast<void>(pool_->submit([this] { update_store_metrics(); }));
@@ -157,6 +165,14 @@ void Server::update_store_metrics() {
   const Result<store::StoreStats> stats = store_->stats();
   if (!stats) return spdlog::warn("store: {}", stats.error().message);
   metrics_.set_store(stats->queued_records, stats->file_bytes);
+}
+
+// By the default policy; what it takes away, it takes in small transactions.
+void Server::prune_store() {
+  const auto counts = store_->prune({}, fleet::unix_seconds());
+  if (!counts) return spdlog::warn("store: prune: {}", counts.error().message);
+  spdlog::info("store: pruned {} raw samples, {} distributions, {} points", counts->raw_samples,
+               counts->distributions, counts->points);
 }
 
 void Server::begin_stop() {

@@ -7,6 +7,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "controller/archive_service.h"
 #include "controller/config.h"
 #include "controller/control.h"
 #include "controller/director.h"
@@ -23,9 +24,11 @@ namespace railgauge {
 
 class Server {
  public:
-  static constexpr std::size_t kWorkers = 2;
-  static constexpr double kStatsSeconds = 5;       // between two looks at the store for the metrics
-  static constexpr double kShutdownSeconds = 0.5;  // for calls to end by themselves
+  static constexpr std::size_t kWorkers = 4;  // one may hold a backup, one a slow query
+  static constexpr double kStatsSeconds = 5;  // between two looks at the store for the metrics
+  static constexpr double kPruneSeconds = 24 * 3600;  // between two prunings, when no run is active
+  static constexpr double kFirstPruneSeconds = 600;   // after the start
+  static constexpr double kShutdownSeconds = 0.5;     // for calls to end by themselves
 
   // Opens the database, ends what an earlier controller left open, then takes calls. Errors are one
   // line that names the setting at fault.
@@ -49,6 +52,7 @@ class Server {
   Status start_http(const Config& config);
   void on_tick();
   void update_store_metrics();
+  void prune_store();
 
   std::unique_ptr<store::Store> store_;
   Metrics metrics_;
@@ -57,14 +61,17 @@ class Server {
   fleet::Fleet fleet_;
   run::Director director_;
   Control control_;
+  Archive archive_;
   std::unique_ptr<fleet::WorkerPool> pool_;
   fleet::AgentLinkService agent_link_;
   ControlService control_service_;
+  ArchiveService archive_service_;
   std::unique_ptr<grpc::Server> grpc_;
   std::unique_ptr<UnixListener> unix_;
   std::unique_ptr<http::Server> http_;
   int tcp_port_ = 0;
-  double next_stats_ = 0;  // on the loop
+  double next_stats_ = 0;                                                // on the loop
+  double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;  // likewise
   std::atomic<bool> stopping_ = false;
 };
 

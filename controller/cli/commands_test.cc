@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/cli/fake_archive.h"
 #include "controller/cli/fake_control.h"
 #include "controller/cli/samples.h"
 #include "kernels/core/outcome.h"
@@ -38,8 +39,10 @@ class Commands : public testing::Test {
   void SetUp() override {
     grpc::ServerBuilder builder;
     builder.RegisterService(&control_);
+    builder.RegisterService(&archive_);
     server_ = builder.BuildAndStart();
     stub_ = Control::NewStub(server_->InProcessChannel({}));
+    archive_stub_ = Archive::NewStub(server_->InProcessChannel({}));
   }
   void TearDown() override { server_->Shutdown(std::chrono::system_clock::now()); }
 
@@ -61,7 +64,8 @@ class Commands : public testing::Test {
                     .again = "railgauge --controller unix:/test",
                     .linger_seconds = linger_seconds_,
                     .cancel_seconds = cancel_seconds_,
-                    .reconnect_seconds = reconnect_seconds_};
+                    .reconnect_seconds = reconnect_seconds_,
+                    .archive = archive_stub_.get()};
     const auto code = arguments->verb->run(session, *arguments);
     const int exit_code = code ? *code : report_error(output, code.error());
     out_ = out.str();
@@ -70,8 +74,10 @@ class Commands : public testing::Test {
   }
 
   FakeControl control_;
+  FakeArchive archive_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Control::Stub> stub_;
+  std::unique_ptr<Archive::Stub> archive_stub_;
   Interrupts interrupts_;
   Units units_ = Units::kBoth;
   bool connected_ = false;
@@ -104,6 +110,14 @@ std::vector<GoldenCase> golden_cases() {
           {"run", {"run", "quick"}},
           {"run_detach", {"run", "quick", "--detach"}},
           {"results", {"results"}},
+          {"history", {"history"}},
+          {"history_series", {"history", "4711"}},
+          {"runs_compare", {"runs", "compare", "r-a", "r-b"}},
+          {"sql", {"sql", "SELECT 1"}},
+          {"db_stats", {"db", "stats", "--project", "1000"}},
+          {"db_check", {"db", "check"}},
+          {"db_backup", {"db", "backup", "/backup/railgauge.db"}},
+          {"db_prune", {"db", "prune", "--raw-days", "1"}},
           {"version", {"version"}}};
 }
 
@@ -172,10 +186,46 @@ TEST_F(Commands, TextOfANodeCannotSteerTheTerminal) {
   EXPECT_THAT(out_, HasSubstr("1?[2J?2"));
 }
 
+TEST_F(Commands, ExportPrintsOneDocumentOverManyPages) {
+  for (const auto& [format, ending] :
+       {std::pair{Format::kJson, ".json"}, std::pair{Format::kCsv, ".csv"},
+        std::pair{Format::kNdjson, ".ndjson"}}) {
+    EXPECT_EQ(run({"export", "all", "--since", "2026-11-20"}, format), kExitPassed) << err_;
+    expect_golden(std::string("export") + ending, out_);
+  }
+  EXPECT_EQ(archive_.last_points().since_unix_seconds(), 1'795'132'800);
+  EXPECT_EQ(run({"export"}), kExitUsage) << "a table is for a screen";
+  archive_.results.clear_points();
+  EXPECT_EQ(run({"export", "all"}, Format::kJson), kExitPassed);
+  EXPECT_THAT(out_, HasSubstr("\"points\": []"));
+}
+
+TEST_F(Commands, EveryFilterOfStoredPointsIsPassedOn) {
+  run({"results", "--endpoint", "mlx5_0:1", "--rail", "3", "--stack", "gpu_driver=550", "--series",
+       "47", "--until", "2026-11-20T12:00:00Z", "--all-attempts"});
+  const auto request = archive_.last_points();
+  EXPECT_EQ(request.endpoint(), "mlx5_0:1");
+  EXPECT_EQ(request.rail(), 3);
+  EXPECT_EQ(request.stack(), "gpu_driver=550");
+  EXPECT_EQ(request.series_id(), 47U);
+  EXPECT_EQ(request.until_unix_seconds(), 1'795'176'000);
+  EXPECT_TRUE(request.all_attempts());
+  EXPECT_EQ(run({"results", "--since", "yesterday"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("--since: \"yesterday\" is no time: 24h (ago)"));
+  EXPECT_EQ(run({"history", "latency"}), kExitUsage);
+}
+
+TEST_F(Commands, AnUnsoundDatabaseFails) {
+  archive_.check.set_sound(false);
+  archive_.check.add_problems("row 7 missing from index point_by_series");
+  EXPECT_EQ(run({"db", "check"}), kExitFailed);
+  EXPECT_THAT(err_, HasSubstr("row 7 missing"));
+}
+
 TEST_F(Commands, ResultsPassTheFiltersOn) {
   run({"results", "all", "--kernel", "verbs.write_bw", "--size=64KiB", "--nodes", "n[1-2]",
        "--metric", "latency_ns", "--limit", "7"});
-  const auto request = control_.last_results();
+  const auto request = archive_.last_points();
   EXPECT_EQ(request.run_id(), "all");
   EXPECT_EQ(request.kernel(), "verbs.write_bw");
   EXPECT_EQ(request.message_bytes(), 65536);

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "controller/cli/archive_commands.h"
 #include "controller/cli/commands.h"
 #include "controller/cli/settings.h"
 
@@ -9,6 +10,14 @@ namespace {
 constexpr Flag kNodes{"nodes", 0, "SET", "gpu[001-064],n7,!gpu013"};
 constexpr Flag kNodesFile{"nodes-file", 0, "FILE", "a node set a line, # starts a comment"};
 constexpr Flag kWait{"wait", 0, "DURATION", "stop waiting after this long, the run goes on [24h]"};
+
+constexpr Flag kEndpoint{"endpoint", 0, "NAME", "mlx5_0:1 or gpu0, as named now or ever"};
+constexpr Flag kRail{"rail", 0, "N", "points that have an endpoint of this rail, from 0"};
+constexpr Flag kStack{"stack", 0, "KEY=VALUE", "gpu_driver=550.54, when it was measured"};
+constexpr Flag kSeries{"series", 0, "N", "one series, as railgauge history numbers it"};
+constexpr Flag kSince{"since", 0, "TIME", "24h (ago), 2026-11-20 or 2026-11-20T12:00:00Z"};
+constexpr Flag kUntil{"until", 0, "TIME", "before this time, likewise"};
+constexpr Flag kAllAttempts{"all-attempts", 0, "", "also attempts that do not count"};
 
 constexpr std::array kPlanFlags{kNodes, kNodesFile};
 constexpr std::array kRunFlags{
@@ -21,9 +30,48 @@ constexpr std::array kShowRunFlags{
     Flag{"phases", 0, "", "also where each rank's time went: start, open, wait, ..."},
     Flag{"as", 0, "TOOL", "its command lines instead: nvbandwidth, gdrcopy or perftest"}};
 constexpr std::array kResultsFlags{Flag{"kernel", 0, "NAME", "verbs.write_lat"},
-                                   Flag{"metric", 0, "NAME", "latency_ns"}, kNodes,
+                                   Flag{"metric", 0, "NAME", "latency_ns"},
+                                   kNodes,
                                    Flag{"size", 0, "BYTES", "message size: 8, 64KiB"},
+                                   kEndpoint,
+                                   kRail,
+                                   kStack,
+                                   kSeries,
+                                   kSince,
+                                   kUntil,
+                                   kAllAttempts,
                                    Flag{"limit", 0, "N", "at most N points [1000]"}};
+constexpr std::array kExportFlags{Flag{"kernel", 0, "NAME", "verbs.write_lat"},
+                                  Flag{"metric", 0, "NAME", "latency_ns"},
+                                  kNodes,
+                                  Flag{"size", 0, "BYTES", "message size: 8, 64KiB"},
+                                  kEndpoint,
+                                  kRail,
+                                  kStack,
+                                  kSeries,
+                                  kSince,
+                                  kUntil,
+                                  kAllAttempts,
+                                  Flag{"limit", 0, "N", "at most N points [all]"}};
+constexpr std::array kHistoryFlags{
+    Flag{"kernel", 0, "NAME", "of the list without SERIES"},
+    Flag{"metric", 0, "NAME", "likewise"},
+    kNodes,
+    Flag{"size", 0, "BYTES", "likewise"},
+    kEndpoint,
+    kRail,
+    kSince,
+    Flag{"limit", 0, "N", "the newest N points, or N series [1000]"}};
+constexpr std::array kSqlFlags{Flag{"limit", 0, "N", "at most N rows [1000]"},
+                               Flag{"seconds", 0, "DURATION", "at most so long, up to 60s [10s]"}};
+constexpr std::array kStatsFlags{
+    Flag{"project", 0, "NODES", "also GB a year at so many nodes, from what was stored so far"}};
+constexpr std::array kPruneFlags{
+    Flag{"raw-days", 0, "DAYS", "keep raw samples so long [7]"},
+    Flag{"distribution-days", 0, "DAYS", "keep distributions so long [396]"},
+    Flag{"point-days", 0, "DAYS", "keep points so long; daily figures stay [1826]"}};
+constexpr std::array kRestoreFlags{
+    Flag{"database", 0, "FILE", "the controller's [/var/lib/railgauge/railgauge.db]"}};
 
 constexpr std::array kVerbs{
     Verb{"nodes", "", "", "the nodes that the controller knows", kListNodesFlags, list_nodes},
@@ -44,6 +92,24 @@ constexpr std::array kVerbs{
     Verb{"runs", "cancel", "RUN", "cancel a run and wait until it has ended", {}, cancel_run_verb},
     Verb{"results", "", "[RUN]", "points of a run [the newest that ended]; RUN may be \"all\"",
          kResultsFlags, show_results},
+    Verb{"history", "", "[SERIES]", "a series over time; without one the series that there are",
+         kHistoryFlags, show_history},
+    Verb{"runs", "compare", "A B", "two runs, series by series", {}, compare_runs},
+    Verb{"export", "", "[RUN]", "points as csv, json or ndjson, however many; RUN may be \"all\"",
+         kExportFlags, export_points},
+    Verb{"sql", "", "SELECT", "one SELECT over the database, in quotes", kSqlFlags, run_sql},
+    Verb{"db", "stats", "", "where the database's bytes are", kStatsFlags, database_stats},
+    Verb{"db", "check", "", "whether the database is sound; reads all of it", {}, database_check},
+    Verb{"db",
+         "backup",
+         "FILE",
+         "a copy on the controller's host, while it goes on",
+         {},
+         database_backup},
+    Verb{"db", "restore", "FILE", "put a backup in place; on the controller's host, stopped",
+         kRestoreFlags, database_restore},
+    Verb{"db", "prune", "", "take away what is older than the policy says", kPruneFlags,
+         database_prune},
     Verb{"version", "", "", "this program's and the controller's version", {}, show_version},
 };
 

@@ -18,6 +18,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include "controller/cli/fake_archive.h"
 #include "controller/cli/fake_control.h"
 #include "controller/cli/samples.h"
 #include "kernels/core/handle.h"
@@ -71,6 +72,7 @@ class Process : public testing::Test {
     grpc::ServerBuilder builder;
     builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
     builder.RegisterService(&control_);
+    builder.RegisterService(&archive_);
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
   }
@@ -90,6 +92,7 @@ class Process : public testing::Test {
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(options), &port);
     builder.RegisterService(&control_);
+    builder.RegisterService(&archive_);
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
     address_ = "127.0.0.1:" + std::to_string(port);
@@ -179,6 +182,7 @@ class Process : public testing::Test {
   }
 
   FakeControl control_;
+  FakeArchive archive_;
   std::unique_ptr<grpc::Server> server_;
   std::string folder_;
   std::string address_;

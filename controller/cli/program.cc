@@ -31,13 +31,15 @@ Result<int> run_verb(const Arguments& arguments, const Settings& settings, const
                      Interrupts& interrupts) {
   const auto channel = RG_TRY(open_channel(settings));
   const auto stub = Control::NewStub(channel);
+  const auto archive = Archive::NewStub(channel);
   Session session{.control = *stub,
                   .output = output,
                   .interrupts = interrupts,
                   .address = settings.controller,
                   .connected = [channel] { return channel->GetState(false) == GRPC_CHANNEL_READY; },
                   .again = same_invocation(settings),
-                  .answer_seconds = settings.answer_seconds};
+                  .answer_seconds = settings.answer_seconds,
+                  .archive = archive.get()};
   return arguments.verb->run(session, arguments);
 }
 

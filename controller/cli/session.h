@@ -1,6 +1,7 @@
 // One use of the CLI: the controller, where to print, and how long to wait.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -8,6 +9,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "controller/api/archive.grpc.pb.h"
 #include "controller/api/control.grpc.pb.h"
 #include "controller/cli/interrupts.h"
 #include "controller/cli/output.h"
@@ -17,6 +19,7 @@
 namespace railgauge::cli {
 
 using Control = railgauge::api::Control;
+using Archive = railgauge::api::Archive;
 
 struct Session {
   Control::StubInterface& control;
@@ -30,6 +33,7 @@ struct Session {
   double cancel_seconds = 60;       // for a cancel to be verified
   double reconnect_seconds = 30;    // to wait for a controller that went away during a run
   double watch_slice_seconds = 30;  // a watch is asked for anew this often: a dead link shows
+  Archive::StubInterface* archive = nullptr;  // for the verbs about what is stored
 };
 
 // A channel to the controller; nothing is dialled yet. Errors: kInvalidArgument for a certificate
@@ -62,18 +66,36 @@ Result<Answer> call_through(Session& session, Method<Request, Answer> method,
   return answer;
 }
 
-// One call with a deadline. Errors: kCancelled after Ctrl-C, else error_of's.
-template <class Request, class Answer>
-Result<Answer> call(Session& session, Method<Request, Answer> method, const Request& request) {
+// One call of any service with a deadline. Errors: kCancelled after Ctrl-C, else error_of's.
+template <class Stub, class Request, class Answer>
+Result<Answer> call_stub(Session& session, Stub& stub,
+                         grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                      Answer*),
+                         const Request& request, double seconds) {
   grpc::ClientContext context;
-  set_deadline(context, session.answer_seconds);
+  set_deadline(context, seconds);
   const Interrupts::Hook hook(session.interrupts, [&context] { context.TryCancel(); });
   if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
   Answer answer;
-  const grpc::Status status = (session.control.*method)(&context, request, &answer);
+  const grpc::Status status = (stub.*method)(&context, request, &answer);
   if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
   if (!status.ok()) return tl::unexpected(error_of(status, session));
   return answer;
+}
+
+template <class Request, class Answer>
+Result<Answer> call(Session& session, Method<Request, Answer> method, const Request& request) {
+  return call_stub(session, session.control, method, request, session.answer_seconds);
+}
+
+// Of the archive; `least_seconds` for what reads much.
+template <class Request, class Answer>
+Result<Answer> call_archive(Session& session,
+                            grpc::Status (Archive::StubInterface::*method)(grpc::ClientContext*,
+                                                                           const Request&, Answer*),
+                            const Request& request, double least_seconds = 0) {
+  return call_stub(session, *session.archive, method, request,
+                   std::max(session.answer_seconds, least_seconds));
 }
 
 }  // namespace railgauge::cli

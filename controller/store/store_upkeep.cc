@@ -10,7 +10,10 @@ Result<SpaceRow> Store::space() const {
   Connection reader =
       RG_TRY(open_for_reading(impl_->options.path, impl_->options.busy_timeout_seconds));
   SpaceRow space = RG_TRY(read_space(reader));
-  space.file_bytes = size_of_file(impl_->options.path);
+  // What is still in the log alone belongs to the file as well.
+  double used_bytes = space.free_bytes;
+  for (const SpacePart& part : space.parts) used_bytes += part.bytes;
+  space.file_bytes = std::max(used_bytes, size_of_file(impl_->options.path));
   space.wal_bytes = size_of_file(impl_->options.path + "-wal");
   space.disk_free_bytes = free_bytes_beside(impl_->options.path);
   return space;

@@ -1,0 +1,146 @@
+#include "controller/archive_service.h"
+
+#include <spdlog/spdlog.h>
+
+namespace railgauge {
+namespace {
+
+const grpc::Status kBusy(grpc::StatusCode::RESOURCE_EXHAUSTED, "the controller is busy; try again");
+
+grpc::Status to_grpc(const Error& error) {
+  return {static_cast<grpc::StatusCode>(error.code), error.message};
+}
+
+// Page after page, each read when the caller took the one before: memory stays that of a page, and
+// no snapshot is held in between.
+class ExportStream final : public grpc::ServerWriteReactor<api::ResultList> {
+ public:
+  ExportStream(Archive& archive, fleet::WorkerPool& pool, api::PointsRequest request)
+      : archive_(archive), pool_(pool), request_(std::move(request)) {}
+
+  void next() {
+    if (!pool_.submit([this] { write_page(); })) Finish(kBusy);
+  }
+  void OnWriteDone(bool ok) override {
+    if (!ok) return Finish({grpc::StatusCode::UNAVAILABLE, "the caller is gone"});
+    next();
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  void write_page() {
+    Result<api::ResultList> page = archive_.next_points(request_, after_);
+    if (!page) return Finish(to_grpc(page.error()));
+    if (page->points().empty() || sent_ == limit()) return Finish(grpc::Status::OK);
+    while (static_cast<std::uint32_t>(page->points_size()) > limit() - sent_)
+      page->mutable_points()->RemoveLast();
+    sent_ += static_cast<std::uint32_t>(page->points_size());
+    page_ = std::move(*page);
+    StartWrite(&page_);
+  }
+  [[nodiscard]] std::uint32_t limit() const {
+    return request_.limit() == 0 ? UINT32_MAX : request_.limit();
+  }
+
+  Archive& archive_;
+  fleet::WorkerPool& pool_;
+  const api::PointsRequest request_;
+  api::ResultList page_;
+  std::int64_t after_ = 0;
+  std::uint32_t sent_ = 0;
+};
+
+class Refused final : public grpc::ServerWriteReactor<api::ResultList> {
+ public:
+  explicit Refused(const grpc::Status& status) { Finish(status); }
+  void OnDone() override { delete this; }
+};
+
+}  // namespace
+
+grpc::Status ArchiveService::check(Context* context, Access access) const {
+  const Status allowed = auth::may_control(peers_.peer_of(*context), access == Access::kRead);
+  if (allowed) return grpc::Status::OK;
+  spdlog::warn("call refused: {}", allowed.error().message);
+  return to_grpc(allowed.error());
+}
+
+template <class Request, class Response>
+ArchiveService::Unary* ArchiveService::answer(Context* context, Access access,
+                                              const Request* request, Response* response,
+                                              Result<Response> (Archive::*ask)(const Request&)) {
+  Unary* reactor = context->DefaultReactor();
+  if (const grpc::Status status = check(context, access); !status.ok()) {
+    reactor->Finish(status);
+    return reactor;
+  }
+  const bool taken = pool_.submit([=, this] {
+    Result<Response> answer = (archive_.*ask)(*request);
+    if (!answer) return reactor->Finish(to_grpc(answer.error()));
+    *response = std::move(*answer);
+    reactor->Finish(grpc::Status::OK);
+  });
+  if (!taken) reactor->Finish(kBusy);
+  return reactor;
+}
+
+grpc::ServerWriteReactor<api::ResultList>* ArchiveService::ExportPoints(
+    Context* context, const api::PointsRequest* request) {
+  if (const grpc::Status status = check(context, Access::kRead); !status.ok())
+    return new Refused(status);
+  auto* stream = new ExportStream(archive_, pool_, *request);
+  stream->next();
+  return stream;
+}
+
+ArchiveService::Unary* ArchiveService::FindPoints(Context* context,
+                                                  const api::PointsRequest* request,
+                                                  api::ResultList* response) {
+  return answer(context, Access::kRead, request, response, &Archive::find_points);
+}
+
+ArchiveService::Unary* ArchiveService::ListSeries(Context* context,
+                                                  const api::PointsRequest* request,
+                                                  api::SeriesList* response) {
+  return answer(context, Access::kRead, request, response, &Archive::list_series);
+}
+
+ArchiveService::Unary* ArchiveService::GetHistory(Context* context,
+                                                  const api::HistoryRequest* request,
+                                                  api::History* response) {
+  return answer(context, Access::kRead, request, response, &Archive::get_history);
+}
+
+ArchiveService::Unary* ArchiveService::CompareRuns(Context* context,
+                                                   const api::CompareRequest* request,
+                                                   api::Comparison* response) {
+  return answer(context, Access::kRead, request, response, &Archive::compare_runs);
+}
+
+ArchiveService::Unary* ArchiveService::RunSql(Context* context, const api::SqlRequest* request,
+                                              api::SqlTable* response) {
+  return answer(context, Access::kRead, request, response, &Archive::run_sql);
+}
+
+ArchiveService::Unary* ArchiveService::GetSpace(Context* context, const api::SpaceRequest* request,
+                                                api::Space* response) {
+  return answer(context, Access::kRead, request, response, &Archive::get_space);
+}
+
+ArchiveService::Unary* ArchiveService::CheckDatabase(Context* context,
+                                                     const api::CheckRequest* request,
+                                                     api::DatabaseCheck* response) {
+  return answer(context, Access::kRead, request, response, &Archive::check_database);
+}
+
+ArchiveService::Unary* ArchiveService::BackUp(Context* context, const api::BackUpRequest* request,
+                                              api::BackUpReport* response) {
+  return answer(context, Access::kWrite, request, response, &Archive::back_up);
+}
+
+ArchiveService::Unary* ArchiveService::Prune(Context* context, const api::PruneRequest* request,
+                                             api::PruneReport* response) {
+  return answer(context, Access::kWrite, request, response, &Archive::prune);
+}
+
+}  // namespace railgauge

@@ -1,0 +1,58 @@
+// The Archive service on the wire: who may call what, and worker threads, since every call reads
+// the disk. What the answers are stands in archive.h.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include <grpcpp/grpcpp.h>
+
+#include "controller/api/archive.grpc.pb.h"
+#include "controller/archive.h"
+#include "controller/fleet/auth.h"
+#include "controller/fleet/worker_pool.h"
+
+namespace railgauge {
+
+class ArchiveService final : public api::Archive::CallbackService {
+ public:
+  // Everything outlives it; the pool is to be destroyed after the server's last call ended.
+  ArchiveService(Archive& archive, const auth::PeerBook& peers, fleet::WorkerPool& pool)
+      : archive_(archive), peers_(peers), pool_(pool) {}
+
+  using Unary = grpc::ServerUnaryReactor;
+  using Context = grpc::CallbackServerContext;
+  Unary* FindPoints(Context* context, const api::PointsRequest* request,
+                    api::ResultList* response) override;
+  grpc::ServerWriteReactor<api::ResultList>* ExportPoints(
+      Context* context, const api::PointsRequest* request) override;
+  Unary* ListSeries(Context* context, const api::PointsRequest* request,
+                    api::SeriesList* response) override;
+  Unary* GetHistory(Context* context, const api::HistoryRequest* request,
+                    api::History* response) override;
+  Unary* CompareRuns(Context* context, const api::CompareRequest* request,
+                     api::Comparison* response) override;
+  Unary* RunSql(Context* context, const api::SqlRequest* request, api::SqlTable* response) override;
+  Unary* GetSpace(Context* context, const api::SpaceRequest* request,
+                  api::Space* response) override;
+  Unary* CheckDatabase(Context* context, const api::CheckRequest* request,
+                       api::DatabaseCheck* response) override;
+  Unary* BackUp(Context* context, const api::BackUpRequest* request,
+                api::BackUpReport* response) override;
+  Unary* Prune(Context* context, const api::PruneRequest* request,
+               api::PruneReport* response) override;
+
+ private:
+  enum class Access { kRead, kWrite };
+  grpc::Status check(Context* context, Access access) const;
+  // Checks the caller, then answers on a worker thread.
+  template <class Request, class Response>
+  Unary* answer(Context* context, Access access, const Request* request, Response* response,
+                Result<Response> (Archive::*ask)(const Request&));
+
+  Archive& archive_;
+  const auth::PeerBook& peers_;
+  fleet::WorkerPool& pool_;
+};
+
+}  // namespace railgauge

@@ -1,0 +1,19 @@
+// The verbs about what is stored. Each returns the exit code, or the error that ends the program.
+#pragma once
+
+#include "controller/cli/arguments.h"
+#include "controller/cli/session.h"
+
+namespace railgauge::cli {
+
+Result<int> show_history(Session& session, const Arguments& arguments);
+Result<int> compare_runs(Session& session, const Arguments& arguments);
+Result<int> export_points(Session& session, const Arguments& arguments);
+Result<int> run_sql(Session& session, const Arguments& arguments);
+Result<int> database_stats(Session& session, const Arguments& arguments);
+Result<int> database_check(Session& session, const Arguments& arguments);
+Result<int> database_backup(Session& session, const Arguments& arguments);
+Result<int> database_restore(Session& session, const Arguments& arguments);
+Result<int> database_prune(Session& session, const Arguments& arguments);
+
+}  // namespace railgauge::cli

@@ -1,0 +1,125 @@
+// Histories, comparisons, filters and a person's own SQL.
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/store/store_testing.h"
+
+namespace railgauge::store {
+namespace {
+
+class Queries : public StoreTest {};
+
+TEST_F(Queries, AHistoryIsTheSeriesOverTimeWithItsEpochs) {
+  plan_run(*store_, "r1", 1);
+  append_passed(*store_, {}, 1500);
+  ASSERT_TRUE(store_->create_run(run_row("r2"), pair_tasks(1)));
+  append_passed(*store_, {.run_id = "r2"}, 1600);
+  const auto listed = store_->list_series({.kernel = "verbs.write_lat"});
+  ASSERT_TRUE(listed) << listed.error().message;
+  ASSERT_EQ(listed->size(), 1u);
+  EXPECT_THAT(listed->at(0).endpoints, testing::ElementsAre("n1/rxe0:1", "n2/rxe0:1"));
+  EXPECT_EQ(listed->at(0).parameters.at("depth"), "1");
+  const auto history = store_->history(listed->at(0).series_id, {}, 10);
+  ASSERT_TRUE(history) << history.error().message;
+  ASSERT_EQ(history->points.size(), 2u);
+  EXPECT_EQ(history->points[0].median, 1500);
+  EXPECT_EQ(history->points[1].run_id, "r2");
+  EXPECT_EQ(store_->history(listed->at(0).series_id, {}, 1)->points.at(0).median, 1600)
+      << "the newest";
+  EXPECT_EQ(store_->history(99, {}, 1).error().code, Code::kNotFound);
+}
+
+TEST_F(Queries, TwoRunsAreComparedSeriesBySeries) {
+  plan_run(*store_, "r1", 1);
+  append_passed(*store_, {}, 1500);
+  ASSERT_TRUE(store_->create_run(run_row("r2"), pair_tasks(1)));
+  append_passed(*store_, {.run_id = "r2"}, 1800);
+  const auto comparison = store_->compare("r1", "r2");
+  ASSERT_TRUE(comparison) << comparison.error().message;
+  ASSERT_EQ(comparison->rows.size(), 1u);
+  EXPECT_EQ(comparison->rows[0].a, 1500);
+  EXPECT_EQ(comparison->rows[0].b, 1800);
+  EXPECT_EQ(comparison->only_a + comparison->only_b, 0u);
+  EXPECT_EQ(store_->compare("r1", "r9").error().code, Code::kNotFound);
+}
+
+TEST_F(Queries, EveryFilterNarrows) {
+  plan_run(*store_, "r1", 1);
+  append_passed(*store_, {});
+  const double at = all().at(0).measured_at;
+  const std::int64_t series = all().at(0).series_id;
+  struct Case {
+    ResultsFilter filter;
+    std::size_t count;
+  };
+  for (const std::string& run : {std::string("all"), std::string("r1")})
+    for (const Case& one : std::vector<Case>{{{.endpoint = "rxe0:1"}, 1},
+                                             {{.endpoint = "rxe9:1"}, 0},
+                                             {{.rail = 0}, 1},
+                                             {{.rail = 1}, 0},
+                                             {{.series = series}, 1},
+                                             {{.series = series + 1}, 0},
+                                             {{.since = at}, 1},
+                                             {{.since = at + 1}, 0},
+                                             {{.until = at}, 0},
+                                             {{.until = at + 1}, 1},
+                                             {{.after_point = 0}, 1},
+                                             {{.nodes = {"n1"}, .since = at}, 1}}) {
+      ResultsFilter filter = one.filter;
+      filter.run_id = run;
+      EXPECT_EQ(results(filter).size(), one.count);
+    }
+}
+
+TEST_F(Queries, AStackPartSelectsThePointsOfItsTime) {
+  plan_run(*store_, "r1", 1);
+  append_passed(*store_, {});  // long before the epoch of today began
+  EXPECT_EQ(results({.run_id = "r1", .stack = "linux_kernel=6.1.0"}).size(), 0u);
+  ASSERT_TRUE(store_->create_run(run_row("r2"), pair_tasks(1)));
+  Record point = point_record({.run_id = "r2"}, 1);
+  point.set_unix_time_seconds(4e9);
+  ASSERT_TRUE(append(*store_, "id-1", {started_record({.run_id = "r2"}), point}));
+  EXPECT_EQ(results({.run_id = "all", .stack = "linux_kernel=6.1.0", .all_attempts = true}).size(),
+            1u);
+  EXPECT_EQ(results({.run_id = "all", .stack = "linux_kernel=6.5.0", .all_attempts = true}).size(),
+            0u);
+  EXPECT_EQ(store_->results({.run_id = "all", .stack = "linux_kernel"}).error().code,
+            Code::kInvalidArgument);
+}
+
+TEST_F(Queries, SqlReadsAndDoesNothingElse) {
+  plan_run(*store_, "r1", 1);
+  append_passed(*store_, {});
+  const auto table =
+      store_->sql("SELECT median AS median_ns, 'a' AS word, NULL FROM point;", 10, 5);
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(table->columns.at(0), "median_ns");
+  ASSERT_EQ(table->rows.size(), 1u);
+  EXPECT_EQ(std::get<double>(table->rows[0][0]), 1500);
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(table->rows[0][2]));
+  for (const std::string text :
+       {"DELETE FROM point", "SELECT 1; SELECT 2", "ATTACH '/etc/passwd' AS x",
+        "PRAGMA user_version", "VACUUM INTO '/tmp/x'", "", "SELECT load_extension('x')", "BEGIN",
+        "nonsense"}) {
+    const auto refused = store_->sql(text, 10, 5);
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(refused.error().code, Code::kInvalidArgument) << text;
+  }
+  const auto cut = store_->sql("SELECT value FROM json_each('[1,2,3]')", 2, 5);
+  ASSERT_TRUE(cut) << cut.error().message;
+  EXPECT_TRUE(cut->truncated);
+  EXPECT_EQ(cut->rows.size(), 2u);
+  EXPECT_EQ(store_
+                ->sql("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT "
+                      "count(*) FROM n",
+                      10, 0.05)
+                .error()
+                .code,
+            Code::kDeadlineExceeded);
+}
+
+}  // namespace
+}  // namespace railgauge::store
