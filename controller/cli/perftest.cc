@@ -172,7 +172,7 @@ class CommandLine {
   [[nodiscard]] std::string path() const {
     return with("-u", "qp_timeout", "14") + with("-S", "service_level", "0") +
            with("--tclass", "traffic_class", "0") + with("--pkey_index", "pkey_index", "0") +
-           where("-R", "connect", "rdma_cm");
+           where("-R", "connection", "rdma_cm");
   }
   [[nodiscard]] std::string memory(const RankDetail& rank) const {
     std::string out = where("--use_hugepages", "huge_pages", "true");

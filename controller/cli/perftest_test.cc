@@ -124,7 +124,7 @@ const std::array kGolden{
            {{"sizes", "8"}, {"huge_pages", "true"}},
            "ib_write_lat -s 8 --write_with_imm -I 0 --use_hugepages"},
     Golden{"verbs.write_imm_bw",
-           {{"sizes", "8"}, {"depth", "128"}, {"signal_every", "100"}, {"connect", "rdma_cm"}},
+           {{"sizes", "8"}, {"depth", "128"}, {"signal_every", "100"}, {"connection", "rdma_cm"}},
            "ib_write_bw -s 8 --write_with_imm -t 128 -Q 100 --disable_pcie_relaxed -I 0 -R"},
 };
 

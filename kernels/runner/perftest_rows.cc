@@ -222,7 +222,7 @@ constexpr std::array kRows{
     Row{"mtu", 'm', true, take_value, "mtu"},
     Row{"qp-timeout", 'u', true, take_value, "qp_timeout"},
     Row{"retry_count", 0, true, take_value, "retry_count"},
-    Row{"rdma_cm", 'R', false, take_rdma_cm, "connect", "addresses go over TCP; leave it out"},
+    Row{"rdma_cm", 'R', false, take_rdma_cm, "connection", "addresses go over TCP; leave it out"},
     Row{"com_rdma_cm", 'z', false, take_nothing, {}, "addresses go over TCP"},
     // What.
     Row{"size", 's', true, take_size, "sizes", "atomics have 8 bytes"},

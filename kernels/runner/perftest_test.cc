@@ -106,7 +106,7 @@ KernelInfo able_info() {
   add("target_memory", {"same", "host", "cuda", "staged"});
   add("gpu", {});
   add("registration", {"auto", "dma-buf", "nvidia-peermem"});
-  add("connect", {"auto", "exchange", "rdma_cm"});
+  add("connection", {"auto", "exchange", "rdma_cm"});
   return info;
 }
 PerftestCall able_call(const Words& words) {
@@ -126,7 +126,7 @@ TEST(PerftestOptions, GpuMemoryIsRegisteredAsTheToolWouldAndNeverSentInline) {
   for (const Words& words :
        {Words{"--use_cuda=3", "--use_cuda_dmabuf"}, Words{"--use_cuda_dmabuf", "--use_cuda=3"}})
     EXPECT_EQ(able_call(words).parameters.at("registration"), "dma-buf");
-  EXPECT_EQ(able_call({"-R"}).parameters.at("connect"), "rdma_cm");
+  EXPECT_EQ(able_call({"-R"}).parameters.at("connection"), "rdma_cm");
 }
 
 TEST(PerftestOptions, WordsMayBeCutAndTheHostMayStandAnywhere) {
