@@ -1,7 +1,7 @@
 // Staged transfers, and how soon a GPU kernel sees a write, on the fakes.
 #include <vector>
 
-#include "kernels/verbs/memory_fixture.h"
+#include "kernels/verbs/testing/memory_fixture.h"
 
 namespace railgauge {
 namespace {
