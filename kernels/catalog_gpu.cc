@@ -8,14 +8,12 @@
 
 namespace railgauge::gpu {
 extern const DeviceCode kPatternCode;
-}
+extern const DeviceCode kFlagAnswerCode;
+}  // namespace railgauge::gpu
 namespace railgauge::cuda {
 extern const gpu::DeviceCode kCopyCode;
 extern const gpu::DeviceCode kChaseCode;
 }  // namespace railgauge::cuda
-namespace railgauge::bar {
-extern const gpu::DeviceCode kPingPongCode;
-}
 
 namespace railgauge {
 
@@ -25,7 +23,7 @@ std::shared_ptr<void> keep_gpus_warm() { return std::make_shared<gpu::KeepWarm>(
 
 std::string gpu_code_needs() {
   constexpr std::array kCodes{&gpu::kPatternCode, &cuda::kCopyCode, &cuda::kChaseCode,
-                              &bar::kPingPongCode};
+                              &gpu::kFlagAnswerCode};
   return gpu::driver_needed(kCodes);
 }
 

@@ -8,14 +8,12 @@
 
 namespace railgauge::gpu {
 extern const DeviceCode kPatternCode;
-}
+extern const DeviceCode kFlagAnswerCode;
+}  // namespace railgauge::gpu
 namespace railgauge::cuda {
 extern const gpu::DeviceCode kCopyCode;
 extern const gpu::DeviceCode kChaseCode;
 }  // namespace railgauge::cuda
-namespace railgauge::bar {
-extern const gpu::DeviceCode kPingPongCode;
-}
 
 namespace railgauge {
 namespace {
@@ -24,7 +22,7 @@ constexpr const char* kReason = "this build has none, nvcc was not there; build 
 
 TEST(DeviceCodeWithoutNvcc, IsEmpty) {
   for (const gpu::DeviceCode* code :
-       {&gpu::kPatternCode, &cuda::kCopyCode, &cuda::kChaseCode, &bar::kPingPongCode}) {
+       {&gpu::kPatternCode, &cuda::kCopyCode, &cuda::kChaseCode, &gpu::kFlagAnswerCode}) {
     EXPECT_TRUE(code->ptx.empty()) << code->name;
     EXPECT_TRUE(code->cubins.empty()) << code->name;
   }
