@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 namespace railgauge::fake {
@@ -47,6 +48,9 @@ struct VerbsControl {
   std::atomic<std::uint64_t> data_writes{0};   // those above 8 bytes, and atomics
   std::atomic<std::uint64_t> datagrams{0};     // those on UC and UD above 8 bytes
   std::atomic<std::uint64_t> pinned_bytes{0};  // registered now
+  // Called with the number of each data operation, by the thread that posts it and before its
+  // bytes go; set and taken back while nothing runs. reset() leaves it.
+  std::function<void(std::uint64_t)> on_data_write;
 
   // What the last queue pair or address handle was told about its path.
   std::atomic<std::uint32_t> last_is_global{0};

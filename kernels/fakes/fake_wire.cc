@@ -58,7 +58,9 @@ bool gather(const ibv_send_wr& wr, std::vector<std::uint8_t>& bytes) {
 // Whether this operation is the one that shall go wrong. Control words are never.
 bool goes_wrong(std::size_t bytes, bool is_atomic) {
   if (bytes <= kControlWordBytes && !is_atomic) return false;
-  const bool chosen = ++verbs_control().data_writes == verbs_control().flip_write;
+  const std::uint64_t number = ++verbs_control().data_writes;
+  if (verbs_control().on_data_write) verbs_control().on_data_write(number);
+  const bool chosen = number == verbs_control().flip_write;
   return chosen || verbs_control().flip_byte != 0;
 }
 
