@@ -73,6 +73,7 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config,
 }
 
 Server::~Server() {
+  loop_.call([this] { is_ending_ = true; });  // no tick asks the pool from here on
   if (unix_) unix_->stop();
   http_.reset();
   if (grpc_) {
@@ -143,6 +144,7 @@ Status Server::start_http(const Config& config) {
 }
 
 void Server::on_tick() {
+  if (is_ending_) return;
   const double now = fleet::monotonic_seconds();
   fleet_.tick(now);
   director_.tick(now);

@@ -72,6 +72,7 @@ class Server {
   int tcp_port_ = 0;
   double next_stats_ = 0;                                                // on the loop
   double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;  // likewise
+  bool is_ending_ = false;  // likewise: the pool may be gone
   std::atomic<bool> stopping_ = false;
 };
 

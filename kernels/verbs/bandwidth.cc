@@ -147,9 +147,9 @@ Status Bandwidth::measure_size(Context& context, Group& group, std::size_t size_
   if (here && link_->operation().takes_receive)
     here = renew_receives(*link_, layout.target,
                           {.sends = streams(), .receives = both_ || rank_ == 1}, size_index > 0);
+  book_.open();  // before the other side may begin
   RG_TRY_OK(agree(group, here, seconds_left(context)));
   Outcome outcome;
-  book_.open();
   here = run_own_part(context, size_index, layout, outcome);
   if (!here && control_) control_->abort();
   const auto told = RG_TRY(agree_on(group, here, outcome.told, seconds_left(context)));

@@ -66,8 +66,8 @@ class CompletionLatency final : public Kernel {
     const bool verified = context.params.boolean("verify");
     const Layout layout = single_layout(*link_, sizes_[size_index]);
     const Status ready = set_up_areas(*link_, layout, size_index, rank_);
+    book_.open();  // before the other side may begin
     RG_TRY_OK(agree(group, ready, seconds_left(context)));
-    book_.open();
     std::optional<Point> point;
     PeerStatus told;
     Status here;
