@@ -20,6 +20,7 @@ namespace {
 
 using fake::cuda_control;
 using fake::RankResult;
+using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -145,7 +146,9 @@ TEST_P(EachWay, NeverPassesWhenCopiesThatCountMovedNothing) {
         const Kept seen(result, kIterations);
         EXPECT_GT(from, many_slots ? seen.last() : seen.first()) << "what was lost passed";
       } else {
-        EXPECT_EQ(result.status.error().code, Code::kDataLoss) << result.status.error().message;
+        // On a machine that is busy enough it does not end in time either.
+        EXPECT_THAT(result.status.error().code, AnyOf(Code::kDataLoss, Code::kDeadlineExceeded))
+            << result.status.error().message;
       }
     }
   }

@@ -182,7 +182,7 @@ TEST_P(NetFaults, TheTasksDeadlineEndsASamplingThatWouldGoOn) {
   ASSERT_FALSE(results[1].status);
   EXPECT_TRUE(results[0].status.error().code == Code::kDeadlineExceeded ||
               results[1].status.error().code == Code::kDeadlineExceeded)
-      << results[0].status.error().message;
+      << results[0].status.error().message << " / " << results[1].status.error().message;
 }
 
 TEST_P(NetFaults, StrangersAreRefusedAndTheTaskGoesOn) {

@@ -236,9 +236,11 @@ class StagedTransfer final : public Kernel {
       return batch(clock, window, count, bytes, out);
     }));
     const auto kept = std::span(windows_).last(sampled.samples.size());
-    PointForm form{.message_bytes = sizes_[size_index],
-                   .meaning = "unidirectional",
-                   .precision = options_.relative_half_width};
+    PointForm form{
+        .message_bytes = sizes_[size_index],
+        .meaning = "unidirectional",
+        .line_rate_waiver = line_rate_waiver(link_->device(), link_->mine(), link_->peer()),
+        .precision = options_.relative_half_width};
     points =
         RG_TRY(make_points(context, link_->device(),
                            measured_by_windows(clock, std::move(sampled), kept, window), form));
