@@ -64,6 +64,7 @@ TEST_F(KeptWork, OfAChaseIsVerified) {
     }
 }
 
+// Proves that the run ends well either way; that no uncovered sample was kept rests on the fact.
 // How long a load lasts is up to the machine's scheduler here, where threads play the GPU. What
 // must hold on any machine: a kept sample had its load throughout, and without one the task waives.
 void expect_covered_or_refused(const RankResult& result) {

@@ -68,6 +68,11 @@ class Rails final : public Kernel {
                         name));
     if (form_.duration_ns == 0) form_.duration_ns = kRailsNs;
     options_ = link_options(params, verb_);
+    // What UC and UD lose would count as bandwidth: it is not taken off yet.
+    if (options_.transport != IBV_QPT_RC)
+      return fail(Code::kUnimplemented,
+                  "parameter transport: several devices are measured by RC only; leave out "
+                  "devices for UC or UD");
     choose_memory(context, options_);
     const Operation& does = operation_of(options_.verb);
     sizes_ =

@@ -165,7 +165,7 @@ class WriteVisible final : public Kernel {
     Point point =
         make_verbs_point({.metric = "latency_ns", .meaning = meaning_of(way), .unit = "ns"},
                          sizes_[size_index], sampled, context.raw_samples);
-    point.set_verified(verified);
+    point.set_verified(verified && sizes_[size_index] > kFlagBytes);  // the flag is not compared
     auto& facts = *point.mutable_facts();
     facts["clock_drift_ppm"] = fmt::format("{:.3f}", tick_clock(context).drift_ppm());
     facts["ends_at"] = way == Way::kCompletion
