@@ -87,14 +87,25 @@ launch() {
   return 1
 }
 
+# The programs in an order drawn anew each time, so that none always follows the same one. Both sides draw from one
+# seed: bash's RANDOM gives both the same sequence.
+RANDOM=20261121
+shuffled() {
+  local i j held
+  order=("$@")
+  for ((i = ${#order[@]} - 1; i > 0; i--)); do
+    j=$((RANDOM % (i + 1))) held=${order[i]}
+    order[i]=${order[j]} order[j]=$held
+  done
+}
+
 for ((round = 0; round < rounds; round++)); do
   for given in "${measures[@]}"; do
     measure=${given%+}
     programs=(theirs ours)
     [ "$measure" = "$given" ] || programs+=(again slow)
     [ "$measure" = "$given" ] || [ "$(kind_of "$measure")" = lat ] || programs+=(base)
-    for ((place = 0; place < ${#programs[@]}; place++)); do  # another one begins each round
-      launch "$measure" "${programs[(round + place) % ${#programs[@]}]}"
-    done
+    shuffled "${programs[@]}"  # the order must live in this shell: a subshell would draw the same numbers again
+    for program in "${order[@]}"; do launch "$measure" "$program"; done
   done
 done
