@@ -67,14 +67,15 @@ grpc::Status ArchiveService::check(Context* context, Access access) const {
 
 template <class Request, class Response>
 ArchiveService::Unary* ArchiveService::answer(Context* context, Access access,
-                                              const Request* request, Response* response,
+                                              fleet::WorkerPool& pool, const Request* request,
+                                              Response* response,
                                               Result<Response> (Archive::*ask)(const Request&)) {
   Unary* reactor = context->DefaultReactor();
   if (const grpc::Status status = check(context, access); !status.ok()) {
     reactor->Finish(status);
     return reactor;
   }
-  const bool taken = pool_.submit([=, this] {
+  const bool taken = pool.submit([=, this] {
     Result<Response> answer = (archive_.*ask)(*request);
     if (!answer) return reactor->Finish(to_grpc(answer.error()));
     *response = std::move(*answer);
@@ -88,7 +89,7 @@ grpc::ServerWriteReactor<api::ResultList>* ArchiveService::ExportPoints(
     Context* context, const api::PointsRequest* request) {
   if (const grpc::Status status = check(context, Access::kRead); !status.ok())
     return new Refused(status);
-  auto* stream = new ExportStream(archive_, pool_, *request);
+  auto* stream = new ExportStream(archive_, queries_, *request);
   stream->next();
   return stream;
 }
@@ -96,51 +97,51 @@ grpc::ServerWriteReactor<api::ResultList>* ArchiveService::ExportPoints(
 ArchiveService::Unary* ArchiveService::FindPoints(Context* context,
                                                   const api::PointsRequest* request,
                                                   api::ResultList* response) {
-  return answer(context, Access::kRead, request, response, &Archive::find_points);
+  return answer(context, Access::kRead, queries_, request, response, &Archive::find_points);
 }
 
 ArchiveService::Unary* ArchiveService::ListSeries(Context* context,
                                                   const api::PointsRequest* request,
                                                   api::SeriesList* response) {
-  return answer(context, Access::kRead, request, response, &Archive::list_series);
+  return answer(context, Access::kRead, queries_, request, response, &Archive::list_series);
 }
 
 ArchiveService::Unary* ArchiveService::GetHistory(Context* context,
                                                   const api::HistoryRequest* request,
                                                   api::History* response) {
-  return answer(context, Access::kRead, request, response, &Archive::get_history);
+  return answer(context, Access::kRead, queries_, request, response, &Archive::get_history);
 }
 
 ArchiveService::Unary* ArchiveService::CompareRuns(Context* context,
                                                    const api::CompareRequest* request,
                                                    api::Comparison* response) {
-  return answer(context, Access::kRead, request, response, &Archive::compare_runs);
+  return answer(context, Access::kRead, queries_, request, response, &Archive::compare_runs);
 }
 
 ArchiveService::Unary* ArchiveService::RunSql(Context* context, const api::SqlRequest* request,
                                               api::SqlTable* response) {
-  return answer(context, Access::kRead, request, response, &Archive::run_sql);
+  return answer(context, Access::kRead, queries_, request, response, &Archive::run_sql);
 }
 
 ArchiveService::Unary* ArchiveService::GetSpace(Context* context, const api::SpaceRequest* request,
                                                 api::Space* response) {
-  return answer(context, Access::kRead, request, response, &Archive::get_space);
+  return answer(context, Access::kRead, upkeep_, request, response, &Archive::get_space);
 }
 
 ArchiveService::Unary* ArchiveService::CheckDatabase(Context* context,
                                                      const api::CheckRequest* request,
                                                      api::DatabaseCheck* response) {
-  return answer(context, Access::kRead, request, response, &Archive::check_database);
+  return answer(context, Access::kRead, upkeep_, request, response, &Archive::check_database);
 }
 
 ArchiveService::Unary* ArchiveService::BackUp(Context* context, const api::BackUpRequest* request,
                                               api::BackUpReport* response) {
-  return answer(context, Access::kWrite, request, response, &Archive::back_up);
+  return answer(context, Access::kWrite, upkeep_, request, response, &Archive::back_up);
 }
 
 ArchiveService::Unary* ArchiveService::Prune(Context* context, const api::PruneRequest* request,
                                              api::PruneReport* response) {
-  return answer(context, Access::kWrite, request, response, &Archive::prune);
+  return answer(context, Access::kWrite, upkeep_, request, response, &Archive::prune);
 }
 
 }  // namespace railgauge

@@ -16,9 +16,11 @@ namespace railgauge {
 
 class ArchiveService final : public api::Archive::CallbackService {
  public:
-  // Everything outlives it; the pool is to be destroyed after the server's last call ended.
-  ArchiveService(Archive& archive, const auth::PeerBook& peers, fleet::WorkerPool& pool)
-      : archive_(archive), peers_(peers), pool_(pool) {}
+  // Everything outlives it; the pools are to be destroyed after the server's last call ended.
+  // `upkeep` does what may take minutes (backup, check, pruning), one after the other.
+  ArchiveService(Archive& archive, const auth::PeerBook& peers, fleet::WorkerPool& queries,
+                 fleet::WorkerPool& upkeep)
+      : archive_(archive), peers_(peers), queries_(queries), upkeep_(upkeep) {}
 
   using Unary = grpc::ServerUnaryReactor;
   using Context = grpc::CallbackServerContext;
@@ -45,14 +47,15 @@ class ArchiveService final : public api::Archive::CallbackService {
  private:
   enum class Access { kRead, kWrite };
   grpc::Status check(Context* context, Access access) const;
-  // Checks the caller, then answers on a worker thread.
+  // Checks the caller, then answers on a thread of that pool.
   template <class Request, class Response>
-  Unary* answer(Context* context, Access access, const Request* request, Response* response,
-                Result<Response> (Archive::*ask)(const Request&));
+  Unary* answer(Context* context, Access access, fleet::WorkerPool& pool, const Request* request,
+                Response* response, Result<Response> (Archive::*ask)(const Request&));
 
   Archive& archive_;
   const auth::PeerBook& peers_;
-  fleet::WorkerPool& pool_;
+  fleet::WorkerPool& queries_;
+  fleet::WorkerPool& upkeep_;
 };
 
 }  // namespace railgauge

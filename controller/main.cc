@@ -14,7 +14,7 @@
 
 #include "controller/config.h"
 #include "controller/server.h"
-#include "controller/store/maintenance.h"
+#include "controller/store/backup.h"
 #include "kernels/core/outcome.h"
 
 namespace railgauge {

@@ -65,15 +65,17 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config,
       control_(loop_, fleet_, director_, *store_, SuiteFolder(suites_folder(config))),
       archive_(*store_),
       pool_(std::make_unique<fleet::WorkerPool>(kWorkers)),
+      queries_(std::make_unique<fleet::WorkerPool>(kQueryWorkers)),
+      upkeep_(std::make_unique<fleet::WorkerPool>(1)),
       agent_link_(fleet_, peers_),
       control_service_(control_, peers_, *pool_),
-      archive_service_(archive_, peers_, *pool_) {
+      archive_service_(archive_, peers_, *queries_, *upkeep_) {
   fleet_.set_listener(&director_);
   loop_.on_tick([this] { on_tick(); });
 }
 
 Server::~Server() {
-  loop_.call([this] { is_ending_ = true; });  // no tick asks the pool from here on
+  loop_.call([this] { is_ending_ = true; });  // no tick asks the pools from here on
   if (unix_) unix_->stop();
   http_.reset();
   if (grpc_) {
@@ -83,7 +85,8 @@ Server::~Server() {
                         std::chrono::duration<double>(kShutdownSeconds)));
     grpc_->Wait();
   }
-  pool_.reset();  // before the loop, which its work may ask
+  for (auto* pool : {&pool_, &queries_, &upkeep_})
+    pool->reset();  // before the loop: they may ask it
   loop_.stop();
   grpc_.reset();
 }
@@ -156,7 +159,7 @@ void Server::on_tick() {
   metrics_.set_records_stored(fleet_.records_stored());
   if (now >= next_prune_ && director_.idle()) {
     next_prune_ = now + kPruneSeconds;
-    static_cast<void>(pool_->submit([this] { prune_store(); }));
+    static_cast<void>(upkeep_->submit([this] { prune_store(); }));
   }
   if (now < next_stats_) return;
   next_stats_ = now + kStatsSeconds;
@@ -171,7 +174,7 @@ void Server::update_store_metrics() {
 
 // By the default policy; what it takes away, it takes in small transactions.
 void Server::prune_store() {
-  const auto counts = store_->prune({}, fleet::unix_seconds());
+  const auto counts = store_->prune({.largest_share = kLargestPrunedShare}, fleet::unix_seconds());
   if (!counts) return spdlog::warn("store: prune: {}", counts.error().message);
   spdlog::info("store: pruned {} raw samples, {} distributions, {} points", counts->raw_samples,
                counts->distributions, counts->points);

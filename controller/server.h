@@ -24,9 +24,11 @@ namespace railgauge {
 
 class Server {
  public:
-  static constexpr std::size_t kWorkers = 4;  // one may hold a backup, one a slow query
-  static constexpr double kStatsSeconds = 5;  // between two looks at the store for the metrics
+  static constexpr std::size_t kWorkers = 4;
+  static constexpr std::size_t kQueryWorkers = 2;  // what is slow there keeps no `cancel` waiting
+  static constexpr double kStatsSeconds = 5;       // between two looks at the store for the metrics
   static constexpr double kPruneSeconds = 24 * 3600;  // between two prunings, when no run is active
+  static constexpr double kLargestPrunedShare = 0.5;  // a clock far ahead must not take everything
   static constexpr double kFirstPruneSeconds = 600;   // after the start
   static constexpr double kShutdownSeconds = 0.5;     // for calls to end by themselves
 
@@ -62,7 +64,9 @@ class Server {
   run::Director director_;
   Control control_;
   Archive archive_;
-  std::unique_ptr<fleet::WorkerPool> pool_;
+  std::unique_ptr<fleet::WorkerPool> pool_;     // control
+  std::unique_ptr<fleet::WorkerPool> queries_;  // of the archive
+  std::unique_ptr<fleet::WorkerPool> upkeep_;   // backup, check, pruning: one at a time
   fleet::AgentLinkService agent_link_;
   ControlService control_service_;
   ArchiveService archive_service_;
@@ -72,7 +76,7 @@ class Server {
   int tcp_port_ = 0;
   double next_stats_ = 0;                                                // on the loop
   double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;  // likewise
-  bool is_ending_ = false;  // likewise: the pool may be gone
+  bool is_ending_ = false;  // likewise: the pools may be gone
   std::atomic<bool> stopping_ = false;
 };
 

@@ -1,86 +1,13 @@
 #include "controller/store/maintenance.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <ctime>
-#include <filesystem>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
-
-#include "controller/store/schema.h"
-#include "kernels/core/handle.h"
 
 namespace railgauge::store {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::size_t kMaxProblems = 100;
-constexpr double kBusySeconds = 10;
-
-struct FileTraits {
-  using Type = int;
-  static Type empty() { return -1; }
-  static void release(Type raw) { ::close(raw); }
-};
-using File = Handle<FileTraits>;
-
-Error file_error(std::string_view act, const std::string& path, int error) {
-  const Code code = error == ENOSPC                                       ? Code::kResourceExhausted
-                    : error == EACCES || error == EROFS || error == EPERM ? Code::kPermissionDenied
-                                                                          : Code::kUnavailable;
-  return {code, fmt::format("{}: {}: {}", path, act, std::strerror(error))};
-}
-
-Status sync_path(const std::string& path, int flags) {
-  const File file(::open(path.c_str(), flags | O_CLOEXEC));
-  if (file.get() < 0 || ::fsync(file.get()) != 0)
-    return tl::unexpected(file_error("sync", path, errno));
-  return {};
-}
-
-std::string folder_of(const std::string& path) {
-  const fs::path parent = fs::path(path).parent_path();
-  return parent.empty() ? "." : parent.string();
-}
-
-// On the disk under its name, both.
-Status publish(const std::string& part, const std::string& target) {
-  RG_TRY_OK(sync_path(part, O_RDWR));
-  std::error_code error;
-  fs::rename(part, target, error);
-  if (error) return tl::unexpected(file_error("rename", part, error.value()));
-  return sync_path(folder_of(target), O_RDONLY | O_DIRECTORY);
-}
-
-// Whether any program has it open: SQLite in WAL mode holds a shared lock on these bytes.
-bool is_open_elsewhere(const std::string& path) {
-  constexpr off_t kPendingByte = 0x40000000;
-  constexpr off_t kLockBytes = 512;
-  const File file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (file.get() < 0) return false;
-  struct flock lock {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = kPendingByte;
-  lock.l_len = kLockBytes;
-  return ::fcntl(file.get(), F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-}
-
-Status check_backup(const std::string& backup) {
-  Connection connection = RG_TRY(open_for_reading(backup, kBusySeconds));
-  RG_TRY_OK(check_version(connection));
-  const std::vector<std::string> problems = RG_TRY(find_problems(connection));
-  if (problems.empty()) return {};
-  return fail(Code::kDataLoss,
-              fmt::format("backup {}: {} problems, the first: {}; take another one", backup,
-                          problems.size(), problems.front()));
-}
 
 }  // namespace
 
@@ -141,48 +68,6 @@ Result<SpaceRow> read_space(Connection& connection) {
   return space;
 }
 
-Status back_up(const std::string& database, const std::string& target) {
-  std::error_code ignored;
-  if (fs::exists(target, ignored))
-    return fail(Code::kAlreadyExists,
-                fmt::format("backup {}: this file is there already; name another", target));
-  const std::string part = target + ".part";
-  fs::remove(part, ignored);  // of a backup that was killed
-  Status copied = [&]() -> Status {
-    Connection connection = RG_TRY(open_for_reading(database, kBusySeconds));
-    return connection.execute("VACUUM INTO ?1", part);
-  }();
-  if (copied) copied = publish(part, target);
-  if (!copied) fs::remove(part, ignored);
-  if (!copied)
-    return fail(copied.error().code, fmt::format("backup {}: {}", target, copied.error().message));
-  return {};
-}
-
-Result<std::string> restore(const std::string& backup, const std::string& database) {
-  RG_TRY_OK(check_backup(backup));
-  if (is_open_elsewhere(database))
-    return fail(Code::kFailedPrecondition,
-                fmt::format("store {}: restore: a program has it open; stop railgauge-controller",
-                            database));
-  std::error_code error;
-  const std::string part = database + ".part";
-  if (!fs::copy_file(backup, part, fs::copy_options::overwrite_existing, error))
-    return tl::unexpected(file_error("copy the backup to", part, error.value()));
-  std::string kept;
-  if (fs::exists(database, error)) {
-    kept = fmt::format("{}.replaced-{:%Y%m%d-%H%M%S}", database, fmt::gmtime(std::time(nullptr)));
-    // The log belongs to the old file: with the new one it would be taken for its own.
-    for (const char* suffix : {"-wal", "-shm", ""}) {
-      if (!fs::exists(database + suffix, error)) continue;
-      fs::rename(database + suffix, kept + suffix, error);
-      if (error) return tl::unexpected(file_error("keep as " + kept, database, error.value()));
-    }
-  }
-  RG_TRY_OK(publish(part, database));
-  return kept;
-}
-
 // --- retention
 // --------------------------------------------------------------------------------------
 
@@ -194,6 +79,12 @@ Result<std::vector<std::int64_t>> runs_to_prune(Connection& connection, PruneLev
       static_cast<int>(level), before));
   while (RG_TRY(rows.next())) runs.push_back(rows.integer(0));
   return runs;
+}
+
+Result<double> count_prunable_runs(Connection& connection, PruneLevel level) {
+  const auto count = RG_TRY(connection.integer(
+      "SELECT count(*) FROM run WHERE pruned<?1 AND state='ended'", static_cast<int>(level)));
+  return static_cast<double>(count.value_or(0));
 }
 
 Result<std::vector<std::int64_t>> ranks_of_run(Connection& connection, std::int64_t run) {

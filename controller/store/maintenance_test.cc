@@ -1,12 +1,6 @@
-// Backups, restoring, checking, retention.
+// Checking, retention, the bounds of disk and log.
 #include "controller/store/maintenance.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <atomic>
-#include <csignal>
-#include <fstream>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -57,91 +51,6 @@ TEST_F(Maintenance, ASoundDatabaseHasNoProblems) {
   EXPECT_THAT(*problems, IsEmpty());
 }
 
-TEST_F(Maintenance, ABackupIsWholeWhileTheStoreGoesOnWriting) {
-  plan_run(*store_, "r1", 1);
-  ASSERT_TRUE(append(*store_, "id-1", {started_record({})}));
-  std::atomic<bool> stop = false;
-  std::atomic<std::uint32_t> written = 0;
-  std::thread writing([&] {
-    for (std::uint32_t i = 1; !stop && i < 20'000; ++i)
-      if (append(*store_, "id-1", {point_record({}, i)})) written = i;
-  });
-  while (written < 50) std::this_thread::yield();
-  const std::uint32_t before = written;
-  const Status copied = store_->back_up(folder_.file("copy"));
-  stop = true;
-  writing.join();
-  ASSERT_TRUE(copied) << copied.error().message;
-  auto copy = open_store(folder_.file("copy"));
-  EXPECT_THAT(*copy->check(), IsEmpty());
-  const auto rows = copy->results({.run_id = "all", .all_attempts = true, .limit = kMaxResultRows});
-  ASSERT_TRUE(rows);
-  EXPECT_GE(rows->size(), before) << "what was acknowledged before it began";
-}
-
-TEST_F(Maintenance, ABackupNeverOverwrites) {
-  std::ofstream(folder_.file("copy")) << "precious";
-  const Status refused = store_->back_up(folder_.file("copy"));
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, Code::kAlreadyExists);
-}
-
-TEST_F(Maintenance, RestoringPutsTheBackupInPlaceAndKeepsWhatWasThere) {
-  plan_run(*store_, "r1", 1);
-  append_passed(*store_, {});
-  ASSERT_TRUE(store_->back_up(folder_.file("copy")));
-  store_.reset();
-  std::ofstream(folder_.file("db"), std::ios::binary) << "damaged beyond all help";
-  const auto kept = restore(folder_.file("copy"), folder_.file("db"));
-  ASSERT_TRUE(kept) << kept.error().message;
-  EXPECT_THAT(*kept, HasSubstr("db.replaced-"));
-  EXPECT_TRUE(std::filesystem::exists(*kept));
-  reopen();
-  EXPECT_EQ(all().size(), 1u);
-}
-
-TEST_F(Maintenance, RestoringIsRefusedWhileTheDatabaseIsOpen) {
-  plan_run(*store_, "r1", 1);
-  ASSERT_TRUE(store_->back_up(folder_.file("copy")));
-  // A lock of this process would not show: another one holds it.
-  const std::string path = folder_.file("db");
-  store_.reset();
-  int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    auto store = Store::open({.path = path});
-    const char word = store ? 'y' : 'n';
-    if (::write(ends[1], &word, 1) != 1) ::_exit(1);
-    ::pause();
-  }
-  char word = 0;
-  ASSERT_EQ(::read(ends[0], &word, 1), 1);
-  ASSERT_EQ(word, 'y');
-  const auto refused = restore(folder_.file("copy"), path);
-  ::kill(child, SIGKILL);
-  ::waitpid(child, nullptr, 0);
-  ::close(ends[0]);
-  ::close(ends[1]);
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("stop railgauge-controller"));
-}
-
-TEST_F(Maintenance, ADamagedBackupIsNotRestored) {
-  plan_run(*store_, "r1", 1);
-  for (int i = 0; i < 20; ++i)
-    append_passed(*store_, {.attempt = static_cast<std::uint32_t>(i + 1)});
-  ASSERT_TRUE(store_->back_up(folder_.file("copy")));
-  store_.reset();
-  std::filesystem::resize_file(folder_.file("copy"),
-                               std::filesystem::file_size(folder_.file("copy")) / 2);
-  const auto refused = restore(folder_.file("copy"), folder_.file("db"));
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, Code::kDataLoss) << refused.error().message;
-  reopen();
-  EXPECT_EQ(all().size(), 20u) << "the database stays as it was";
-}
-
 TEST_F(Maintenance, SpaceNamesEveryTableAndAddsUpToTheFile) {
   plan_run(*store_, "r1", 1);
   append_passed(*store_, {});
@@ -186,6 +95,27 @@ TEST_F(Maintenance, PruningGivesPagesBack) {
   ASSERT_TRUE(counts) << counts.error().message;
   EXPECT_GT(counts->freed_bytes, 4'096);
   EXPECT_EQ(count("PRAGMA freelist_count"), 0);
+}
+
+TEST_F(Maintenance, AClockFarAheadTakesNothingByItself) {
+  for (int i = 0; i < 4; ++i) old_run(fmt::format("r{}", i), i);
+  const double in_ten_years = kNow + 3'650 * kDaySeconds;
+  const auto refused = store_->prune({.largest_share = 0.5}, in_ten_years);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kFailedPrecondition);
+  EXPECT_THAT(refused.error().message, HasSubstr("4 of 4 runs"));
+  EXPECT_EQ(count("SELECT count(*) FROM point"), 4);
+  const auto asked_for = store_->prune({}, in_ten_years);
+  ASSERT_TRUE(asked_for) << asked_for.error().message;
+  EXPECT_EQ(asked_for->points, 4);
+}
+
+TEST_F(Maintenance, AHalfThatIsTooOldIsTaken) {
+  old_run("new", 1);
+  old_run("old", 500);
+  const auto counts = store_->prune({.largest_share = 0.5}, kNow);
+  ASSERT_TRUE(counts) << counts.error().message;
+  EXPECT_EQ(counts->distributions, 1);
 }
 
 TEST_F(Maintenance, NewRunsAreRefusedOnAFillingDiskWhileRecordsAreStillTaken) {

@@ -108,6 +108,9 @@ TEST_F(Queries, SqlReadsAndDoesNothingElse) {
     ASSERT_FALSE(refused) << text;
     EXPECT_EQ(refused.error().code, Code::kInvalidArgument) << text;
   }
+  const auto large = store_->sql("SELECT length(zeroblob(100000000))", 1, 5);
+  ASSERT_FALSE(large) << "one value must not be the controller's memory";
+  EXPECT_THAT(large.error().message, testing::HasSubstr("too big"));
   const auto cut = store_->sql("SELECT value FROM json_each('[1,2,3]')", 2, 5);
   ASSERT_TRUE(cut) << cut.error().message;
   EXPECT_TRUE(cut->truncated);

@@ -296,6 +296,9 @@ struct Retention {
   double raw_sample_days = 7;
   double distribution_days = 396;  // 13 months
   double point_days = 1826;        // 5 years; then only the roll-up by days stays
+  // Of the runs that still have distributions (or points), the share that may lose them at once:
+  // above it pruning is refused, since most likely the clock is wrong. 1: a person asked for it.
+  double largest_share = 1;
 };
 
 // What a pruning took away.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/store/backup.h"
 #include "controller/store/migrations.h"
 
 namespace railgauge::store {
@@ -64,6 +65,15 @@ Status migrate(Connection& connection) {
   return done;
 }
 
+// The older program, to which an upgrade may be rolled back, cannot read what migration makes.
+Status keep_a_copy(const std::string& path) {
+  const std::string copy = fmt::format("{}.before-{}", path, schema_version());
+  const Status made = back_up(path, copy);
+  if (made || made.error().code == Code::kAlreadyExists) return {};  // of an attempt before this
+  return fail(made.error().code, fmt::format("store {}: migrate: no copy can be kept first: {}",
+                                             path, made.error().message));
+}
+
 }  // namespace
 
 Status check_version(Connection& connection) {
@@ -78,6 +88,7 @@ std::uint32_t schema_version() { return static_cast<std::uint32_t>(kMigrations.s
 
 Result<Connection> open_and_migrate(const std::string& path, double busy_timeout_seconds,
                                     std::int64_t max_pages) {
+  RG_TRY_OK(check_no_restore_pending(path));
   Connection connection =
       RG_TRY(Connection::open(path, Connection::Mode::kCreate, busy_timeout_seconds));
   const std::int64_t version = RG_TRY(check_file(connection));
@@ -95,7 +106,10 @@ Result<Connection> open_and_migrate(const std::string& path, double busy_timeout
   RG_TRY_OK(connection.script("PRAGMA journal_size_limit=67108864"));
   if (max_pages > 0)
     RG_TRY_OK(connection.script(fmt::format("PRAGMA max_page_count={}", max_pages).c_str()));
-  if (version < schema_version()) RG_TRY_OK(migrate(connection));
+  if (version < schema_version()) {
+    if (version > 0) RG_TRY_OK(keep_a_copy(path));
+    RG_TRY_OK(migrate(connection));
+  }
   RG_TRY_OK(connection.script("PRAGMA foreign_keys=ON"));
   return connection;
 }

@@ -97,6 +97,9 @@ TEST_P(EarlierVersion, BecomesTheNewestAndLosesNothing) {
                        "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check='ok'"),
               1);
   }
+  const std::string before = fmt::format("{}.before-{}", folder.file("db"), schema_version());
+  EXPECT_EQ(std::filesystem::exists(before), GetParam() < schema_version())
+      << "for the older program, should the upgrade be rolled back";
   auto store = open_store(folder.file("db"));
   EXPECT_THAT(*store->check(), testing::IsEmpty());
   const auto rows = store->results({.run_id = "r1"});

@@ -146,6 +146,8 @@ int allow_reading(void*, int act, const char*, const char* second, const char*, 
 }  // namespace
 
 Result<Rows> Connection::query_once(const std::string& sql) {
+  constexpr int kMaxValueBytes = 16 << 20;  // of one text or blob: zeroblob(1e9) is memory
+  sqlite3_limit(database_.get(), SQLITE_LIMIT_LENGTH, kMaxValueBytes);
   sqlite3_set_authorizer(database_.get(), allow_reading, nullptr);
   sqlite3_stmt* raw = nullptr;
   const char* rest = nullptr;

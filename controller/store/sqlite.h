@@ -96,7 +96,8 @@ class Connection {
     return bound(sql, SQLITE_TRANSIENT, values...);
   }
   // A stranger's statement, which may only read this database: no other file, no pragma, no second
-  // statement. kInvalidArgument with SQLite's own words.
+  // statement; its values have 16 MiB at most, for as long as this connection lives.
+  // kInvalidArgument with SQLite's own words.
   Result<Rows> query_once(const std::string& sql);
   // To the end, rows ignored.
   template <class... Values>

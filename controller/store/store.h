@@ -35,8 +35,8 @@ struct StoreOptions {
   // New runs are refused below this much free space, long before storing fails.
   double min_free_bytes = 512.0 * (1U << 20U);
   // Past this the writer holds back until a checkpoint got through (a reader may be in its way).
-  double max_wal_bytes = 1024.0 * (1U << 20U);
-  double query_seconds = 30;   // a query is ended then
+  double max_wal_bytes = 256.0 * (1U << 20U);  // well below min_free_bytes
+  double query_seconds = 30;                   // a query is ended then
   std::int64_t max_pages = 0;  // tests: SQLite's max_page_count, a full disk; 0 is no limit
 };
 

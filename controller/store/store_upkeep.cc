@@ -1,6 +1,9 @@
 // Store's functions about its file.
 #include <functional>
 
+#include <fmt/format.h>
+
+#include "controller/store/backup.h"
 #include "controller/store/maintenance.h"
 #include "controller/store/store_impl.h"
 
@@ -37,13 +40,19 @@ constexpr double kPruneWaitSeconds = 120;
 // Takes away in small transactions between the writer's others.
 class Pruner {
  public:
-  Pruner(Writer& writer, Connection& connection, Readers& readers, RecordSink& records)
-      : writer_(writer), connection_(connection), readers_(readers), records_(records) {}
+  Pruner(Writer& writer, Connection& connection, Readers& readers, RecordSink& records,
+         double largest_share)
+      : writer_(writer),
+        connection_(connection),
+        readers_(readers),
+        records_(records),
+        largest_share_(largest_share) {}
 
   // Everything of that level that is older; the answer is the rows taken.
   Result<double> prune(PruneLevel level, double before) {
     const auto runs = RG_TRY(
         readers_.run([&](Connection& reader) { return runs_to_prune(reader, level, before); }));
+    RG_TRY_OK(check_share(level, runs.size()));
     double taken = 0;
     for (const std::int64_t run : runs) taken += RG_TRY(prune_run(level, run));
     return taken;
@@ -54,9 +63,9 @@ class Pruner {
     const auto left = std::make_shared<std::int64_t>(1);
     for (std::int64_t before = 0; before != *left;) {
       before = *left;
-      const Status written = write([this, left]() -> Status {
-        RG_TRY_OK(connection_.execute("PRAGMA incremental_vacuum(1000)"));
-        *left = RG_TRY(connection_.integer("PRAGMA freelist_count")).value_or(0);
+      const Status written = write([&connection = connection_, left]() -> Status {
+        RG_TRY_OK(connection.execute("PRAGMA incremental_vacuum(1000)"));
+        *left = RG_TRY(connection.integer("PRAGMA freelist_count")).value_or(0);
         return {};
       });
       RG_TRY_OK(written);
@@ -65,6 +74,19 @@ class Pruner {
   }
 
  private:
+  // Raw samples are days old at most, so all of them may well be too old.
+  Status check_share(PruneLevel level, std::size_t runs) {
+    if (level == PruneLevel::kRawSamples || runs == 0) return {};
+    const double whole = RG_TRY(
+        readers_.run([&](Connection& reader) { return count_prunable_runs(reader, level); }));
+    if (static_cast<double>(runs) <= largest_share_ * whole) return {};
+    return fail(Code::kFailedPrecondition,
+                fmt::format("prune: by the clock {} of {:.0f} runs are too old at once, so the "
+                            "clock may be wrong; if it is right: railgauge db prune",
+                            runs, whole));
+  }
+
+  // A wait that was given up leaves the job with the writer: it must not know this object.
   Status write(std::function<Status()> apply) {
     return writer_.submit_and_wait(std::move(apply), kPruneWaitSeconds);
   }
@@ -77,15 +99,16 @@ class Pruner {
       const auto first = ranks.begin() + static_cast<std::ptrdiff_t>(begin);
       const auto count = std::min(kPruneRanks, ranks.size() - begin);
       std::vector<std::int64_t> chunk(first, first + static_cast<std::ptrdiff_t>(count));
-      const Status written = write([this, level, taken, moved = std::move(chunk)]() -> Status {
-        *taken += static_cast<double>(RG_TRY(prune_ranks(connection_, level, moved)));
-        return {};
-      });
+      const Status written =
+          write([&connection = connection_, level, taken, moved = std::move(chunk)]() -> Status {
+            *taken += static_cast<double>(RG_TRY(prune_ranks(connection, level, moved)));
+            return {};
+          });
       RG_TRY_OK(written);
     }
-    RG_TRY_OK(write([this, level, run] {
-      records_.forget();  // ranks that may be gone now
-      return mark_pruned(connection_, level, run);
+    RG_TRY_OK(write([&connection = connection_, &records = records_, level, run] {
+      records.forget();  // ranks that may be gone now
+      return mark_pruned(connection, level, run);
     }));
     return *taken;
   }
@@ -94,12 +117,14 @@ class Pruner {
   Connection& connection_;  // the writer thread's, as are the records
   Readers& readers_;
   RecordSink& records_;
+  double largest_share_;
 };
 
 }  // namespace
 
 Result<PruneCounts> Store::prune(const Retention& retention, double now) {
-  Pruner pruner(impl_->writer, impl_->connection, impl_->readers, impl_->records);
+  Pruner pruner(impl_->writer, impl_->connection, impl_->readers, impl_->records,
+                retention.largest_share);
   const auto older = [&](PruneLevel level, double days) -> Result<double> {
     return days > 0 ? pruner.prune(level, now - days * kDaySeconds) : 0;
   };
