@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Holds railgauge-runner's profiles against nvbandwidth and gdrcopy's tools on this machine: the programs take
 # turns, each with all tests of a round in one process; the table gives the ratio of the medians over the rounds
-# (above 1: our figure is larger) and what each program's rounds took. Exit 0 when both sides have every figure,
-# 1 when one lacks any, 5 waived (no such program, no GPU), 2 wrong use.
+# (above 1: our figure is larger) and what each program's rounds took. A launch that fails, ends late or lacks a
+# figure ends the comparison with one line: no median is taken of what is left, and no sum of a part.
+# Exit 0 when both sides have every figure; 1 a ratio below the floor, or ours found wrong bytes; 2 wrong use;
+# 4 a program failed, crashed or timed out, or a figure is missing; 5 waived (no such program, no GPU).
 #   deploy/compare_gpu.sh [--peer PATH] [--runner PATH] [--rounds N] [--tests LIST] [--json OUT]
 #     [--exact 0|1] [--floor R]
 # --peer    nvbandwidth itself or a folder with it and gdrcopy's tools (default: the PATH)
@@ -35,6 +37,7 @@ export LC_ALL=C
 readonly kRunSeconds=900
 
 waive() { echo "waived: $*"; exit 5; }
+die() { local code=$1; shift; echo "compare_gpu.sh: $*" >&2; exit "$code"; }
 if [ -z "$runner" ]; then
   for runner in "$here/bin/railgauge-runner" "$here/../bin/railgauge-runner" "$here/../build/release/bin/railgauge-runner" "$(command -v railgauge-runner || true)"; do
     [ ! -x "$runner" ] || break
@@ -67,32 +70,48 @@ for tool in "${tools[@]}"; do
 done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# ours_code CODE: what this script ends with when the runner ended so; a signal is a crash.
+ours_code() { case "$1" in 1 | 2 | 5 | 130 | 143) echo "$1" ;; *) echo 4 ;; esac; }
 code=0
 "$runner" nvbandwidth -t host_to_device_memcpy_ce -b 1 -i 1 >"$work/try" 2>&1 || code=$?
 [ $code != 5 ] || waive "$(sed -n 's/.*: waived: //p' "$work/try" | head -n 1)"
+[ $code = 0 ] || die "$(ours_code $code)" "ours: try host_to_device_memcpy_ce: exit $code: $(tail -n 1 "$work/try")"
 
 counts=()
 [ "$exact" = 1 ] || counts=(--adaptive)
 arguments() { if [ "$1" = nvbandwidth ] && [ ${#nvbandwidth_tests[@]} -gt 0 ]; then printf '%s\n' "${nvbandwidth_tests[@]}"; fi; }
 
-# Figures as lines of test, label, value.
+# Figures as lines of test, label, value. What is no positive number is none.
 peer_figures() {
   awk -v tool="$1" -v OFS='\t' '
     function size(bytes) { return bytes % 1048576 == 0 ? bytes / 1048576 " MiB" : bytes % 1024 == 0 ? bytes / 1024 " KiB" : bytes " B" }
     # Of two streams at once it prints both and their sum; ours is the first.
-    tool == "nvbandwidth" && $1 == "SUM" && $2 !~ /_(read2|write2|total)$/ { sub(/_(read|write)1$/, "", $2); print $2, "sum", $3 }
-    tool == "gdrcopy_copybw" && $2 == "BW:" { print "copybw", $1, $3 + 0 }
-    tool == "gdrcopy_copylat" && $1 == "gdr_copy_to_mapping" { print "copylat", "write " size($2), $3 }
-    tool == "gdrcopy_copylat" && $1 == "gdr_copy_from_mapping" { print "copylat", "read " size($2), $3 }'
+    function figure(test, label, value) { if (value + 0 > 0) print test, label, value + 0 }
+    tool == "nvbandwidth" && $1 == "SUM" && $2 !~ /_(read2|write2|total)$/ { sub(/_(read|write)1$/, "", $2); figure($2, "sum", $3) }
+    tool == "gdrcopy_copybw" && $2 == "BW:" { figure("copybw", $1, $3) }
+    tool == "gdrcopy_copylat" && $1 == "gdr_copy_to_mapping" { figure("copylat", "write " size($2), $3) }
+    tool == "gdrcopy_copylat" && $1 == "gdr_copy_from_mapping" { figure("copylat", "read " size($2), $3) }'
 }
-# Columns of the profile as CSV: test, kernel, unit, row, column, value, ...
+# Columns of the profile as CSV: test, kernel, unit, row, column, value, throttled, outcome. A test of which one cell
+# has no value, or that did not pass, has no sum.
 our_figures() {
   awk -F, -v tool="$1" -v OFS='\t' '
-    NR == 1 || $6 == "" { next }
+    NR == 1 { next }
+    !($6 + 0 > 0) || $8 != "passed" { lacks[$1] = 1; next }
     tool == "nvbandwidth" { if (!($1 in sum)) order[++n] = $1; sum[$1] += $6; next }
     { way = $2 ~ /write/ ? "write" : "read"; print $1, $4 == "" ? way : way " " $4, $6 }
-    END { for (i = 1; i <= n; i++) print order[i], "sum", sum[order[i]] }'
+    END { for (i = 1; i <= n; i++) if (!(order[i] in lacks)) print order[i], "sum", sum[order[i]] }'
 }
+
+# The tests that a launch of TOOL must have figures of; the whole list is what it says itself.
+expected() {
+  case "$1" in
+    nvbandwidth) if [ ${#nvbandwidth_tests[@]} -gt 0 ]; then printf '%s\n' "${nvbandwidth_tests[@]}" | grep -vx -- -t; fi ;;
+    *) echo "${1#gdrcopy_}" ;;
+  esac
+}
+# What the last launch said last, for a line that says why.
+last_words() { { grep -v '^ *$' "$work/err" || grep -v '^ *$' "$work/out" || true; } | tail -n 1; }
 
 # launch SIDE TOOL: one process; its figures and its time.
 launch() {
@@ -100,10 +119,18 @@ launch() {
   mapfile -t command < <(arguments "$tool")
   if [ "$side" = ours ]; then command=("$runner" "$tool" "${command[@]}" "${counts[@]}" --format csv); else command=("$(program "$tool")" "${command[@]}"); fi
   from=${EPOCHREALTIME/./}
-  timeout $kRunSeconds "${command[@]}" >"$work/out" 2>"$work/err" || code=$?
+  { timeout $kRunSeconds "${command[@]}" >"$work/out"; } 2>"$work/err" || code=$?  # the shell's own words of a crash too
   printf '%s\t%s\t%s\n' "$side" "$tool" "$((${EPOCHREALTIME/./} - from))" >>"$work/times"
-  [ $code = 0 ] || echo "$side: ${command[*]}: exit $code: $(tail -n 1 "$work/err")" >&2
-  if [ "$side" = ours ]; then our_figures "$tool"; else peer_figures "$tool"; fi <"$work/out" | sed "s/^/$side\t/" >>"$work/figures"
+  [ $code != 124 ] || die 4 "$side: ${command[*]}: not done after $kRunSeconds s"
+  if [ $code != 0 ]; then
+    if [ "$side" = ours ]; then die "$(ours_code $code)" "ours: ${command[*]}: exit $code: $(last_words)"; fi
+    die 4 "theirs: ${command[*]}: exit $code: $(last_words)"
+  fi
+  if [ "$side" = ours ]; then our_figures "$tool"; else peer_figures "$tool"; fi <"$work/out" >"$work/launch"
+  for test in $(expected "$tool"); do
+    grep -q "^$test"$'\t' "$work/launch" || die 4 "$side: ${command[*]}: no figure of $test: $(last_words)"
+  done
+  sed "s/^/$side\t/" "$work/launch" >>"$work/figures"
 }
 
 : >"$work/figures"
@@ -153,7 +180,8 @@ awk -F '\t' -v rounds="$rounds" -v json="${json:-}" -v times="$work/times" -v fl
       split(names[i], part, FS)
       ours = median("ours" FS names[i]); theirs = median("theirs" FS names[i])
       ratio = ours != "" && theirs != "" && theirs != 0 ? ours / theirs : ""
-      if (count["ours" FS names[i]] < rounds || count["theirs" FS names[i]] < rounds) lacking = 1
+      if (lacking == "" && (count["ours" FS names[i]] != rounds || count["theirs" FS names[i]] != rounds))
+        lacking = sprintf("%s %s: figures of %d of our %d launches and of %d of theirs", part[1], part[2], count["ours" FS names[i]], rounds, count["theirs" FS names[i]])
       if (floor != "" && part[1] ~ /(_ce|device_local_copy)$/ && ratio != "" && ratio < floor + 0) below = below sprintf("%s %s: ratio %.3f is below %s\n", part[1], part[2], ratio, floor)
       printf "%-48s %-16s %12s %12s %8s %9s %9s\n", part[1], part[2], ours == "" ? "-" : sprintf("%.5g", ours), theirs == "" ? "-" : sprintf("%.5g", theirs), ratio == "" ? "-" : sprintf("%.3f", ratio), spread("ours" FS names[i]), spread("theirs" FS names[i])
       document = document (i > 1 ? "," : "") sprintf("\n    {\"test\": \"%s\", \"figure\": \"%s\", \"ours\": %s, \"theirs\": %s, \"ratio\": %s, \"spread_percent_ours\": %s, \"spread_percent_theirs\": %s, \"launches_ours\": %d, \"launches_theirs\": %d}", part[1], part[2], number(ours), number(theirs), number(ratio), number(spread("ours" FS names[i])), number(spread("theirs" FS names[i])), count["ours" FS names[i]], count["theirs" FS names[i]])
@@ -166,8 +194,8 @@ awk -F '\t' -v rounds="$rounds" -v json="${json:-}" -v times="$work/times" -v fl
     }
     document = document "\n  ]\n}"
     if (json != "") print document > json
-    if (n == 0) { print "no figure at all"; exit 1 }
     printf "%s", below
-    if (below != "") exit 1
-    if (lacking) { print "not every launch had every figure"; exit 1 }
+    if (n == 0) lacking = "no figure at all"
+    if (lacking != "") print "compare_gpu.sh: " lacking > "/dev/stderr"
+    exit below != "" ? 1 : lacking != "" ? 4 : 0
   }' "$work/figures"

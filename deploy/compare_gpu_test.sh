@@ -30,7 +30,7 @@ chmod +x "$work"/*
 fails() { echo "compare_gpu_test: $*"; cat "$work/out"; exit 1; }
 code=0
 deploy/compare_gpu.sh --peer "$work" --runner "$runner" --rounds 3 --json "$work/json" \
-  --tests host_to_device_memcpy_ce,device_to_device_memcpy_read_ce,device_to_device_bidirectional_memcpy_read_ce,gdrcopy_copybw,gdrcopy_copylat >"$work/out" || code=$?
+  --tests host_to_device_memcpy_ce,device_to_device_memcpy_read_ce,device_to_device_bidirectional_memcpy_read_ce,gdrcopy_copybw,gdrcopy_copylat >"$work/out" 2>"$work/err" || code=$?
 row() { tr -s ' ' <"$work/out" | grep -qx "$1 *" || fails "no line: $1"; }
 row 'host_to_device_memcpy_ce sum 100 80 1.250 0.00 0.00'
 row 'device_to_device_memcpy_read_ce sum 300 80 3.750 0.00 0.00'
@@ -41,8 +41,8 @@ row 'copylat write 4 B 1.004 1.004 1.000 0.00 0.00'
 row 'copylat read 4 KiB 5.096 10.192 0.500 0.00 0.00'
 grep -q '^nvbandwidth, all tests of a round *seconds ' "$work/out" || fails "no times"
 # Ours has sizes that the stand-in has not: said, and no pass.
-[ $code = 1 ] || fails "exit $code, wanted 1"
-grep -q 'not every launch had every figure' "$work/out" || fails "what is lacking is not said"
+[ $code = 4 ] || fails "exit $code, wanted 4"
+grep -Eqx 'compare_gpu.sh: copylat .*: figures of 3 of our 3 launches and of 0 of theirs' "$work/err" || fails "what is lacking is not said: $(cat "$work/err")"
 grep -q '"test": "host_to_device_memcpy_ce", "figure": "sum", "ours": 100, "theirs": 80, "ratio": 1.25, "spread_percent_ours": 0, "spread_percent_theirs": 0, "launches_ours": 3' "$work/json" || fails "JSON"
 if command -v jq >/dev/null; then jq -e '.schema_version == 1 and (.times | length == 3)' "$work/json" >/dev/null || fails "JSON"; fi
 
@@ -51,6 +51,69 @@ deploy/compare_gpu.sh --peer "$work" --runner "$runner" --rounds 1 --floor 1.2 -
 code=0
 deploy/compare_gpu.sh --peer "$work" --runner "$runner" --rounds 1 --floor 1.3 --tests host_to_device_memcpy_ce >"$work/out" || code=$?
 [ $code = 1 ] && grep -q 'ratio 1.250 is below 1.3' "$work/out" || fails "below the floor is no pass"
+
+# ended CODE LINE TESTS...: the comparison ends so, with that one line and without a table. A peer of this name in
+# $work/bad and a runner of $bad_runner take part.
+bad_runner=$runner
+ended() {
+  local wanted=$1 line=$2
+  code=0
+  deploy/compare_gpu.sh --peer "$work/bad" --runner "$bad_runner" --rounds 2 --tests "$3" >"$work/out" 2>"$work/err" || code=$?
+  [ $code = "$wanted" ] || fails "exit $code, wanted $wanted: $(cat "$work/err")"
+  grep -Eqx "compare_gpu.sh: $line" "$work/err" || fails "wanted $line, got: $(cat "$work/err")"
+  [ "$(wc -l <"$work/err")" = 1 ] && ! grep -q ratio "$work/out" || fails "more than one line"
+}
+bad() { mkdir -p "$work/bad"; cat >"$work/bad/$1"; chmod +x "$work/bad/$1"; }
+# The second of two tests has no line: no figure of the first is shown either.
+bad nvbandwidth <<'P'
+#!/bin/sh
+printf 'SUM host_to_device_memcpy_ce 80.00\n'
+P
+ended 4 'theirs: .*nvbandwidth -t .*: no figure of device_to_host_memcpy_ce: SUM host_to_device_memcpy_ce 80.00' host_to_device_memcpy_ce,device_to_host_memcpy_ce
+bad nvbandwidth <<'P'
+#!/bin/sh
+printf 'SUM host_to_device_memcpy_ce nan\n'
+P
+ended 4 'theirs: .*: no figure of host_to_device_memcpy_ce: .*' host_to_device_memcpy_ce
+# It prints its line and fails afterwards, or crashes.
+bad nvbandwidth <<'P'
+#!/bin/sh
+printf 'SUM host_to_device_memcpy_ce 80.00\n'; echo 'CUDA_ERROR_LAUNCH_FAILED' >&2; exit 1
+P
+ended 4 'theirs: .*: exit 1: CUDA_ERROR_LAUNCH_FAILED' host_to_device_memcpy_ce
+bad nvbandwidth <<'P'
+#!/bin/sh
+kill -SEGV $$
+P
+ended 4 'theirs: .*: exit 139: .*' host_to_device_memcpy_ce
+bad gdrcopy_copybw <<'P'
+#!/bin/sh
+printf 'Error in gdr_open\n'; exit 1
+P
+ended 4 'theirs: .*gdrcopy_copybw *: exit 1: Error in gdr_open' gdrcopy_copybw
+# Ours: wrong bytes, and a pair without a figure, of which no partial sum is taken.
+cp "$work/nvbandwidth" "$work/bad/nvbandwidth"
+bad runner <<'P'
+#!/bin/sh
+case "$*" in *"-b 1 -i 1"*) exit 0 ;; esac
+echo 'railgauge-runner: byte 17 is 0x00' >&2; exit 1
+P
+bad_runner=$work/bad/runner
+ended 1 'ours: .*: exit 1: railgauge-runner: byte 17 is 0x00' host_to_device_memcpy_ce
+bad runner <<'P'
+#!/bin/sh
+case "$*" in *"-b 1 -i 1"*) exit 0 ;; esac
+echo test,kernel,unit,row,column,value,throttled,outcome
+echo host_to_device_memcpy_ce,cuda.host_copy_bw,GB/s,gpu0,,40,false,passed
+echo host_to_device_memcpy_ce,cuda.host_copy_bw,GB/s,gpu1,,,false,passed
+P
+ended 4 'ours: .*: no figure of host_to_device_memcpy_ce: .*' host_to_device_memcpy_ce
+bad runner <<'P'
+#!/bin/sh
+echo 'railgauge-runner: no such option' >&2; exit 2
+P
+ended 2 'ours: try host_to_device_memcpy_ce: exit 2: railgauge-runner: no such option' host_to_device_memcpy_ce
+
 code=0
 PATH=/usr/bin:/bin deploy/compare_gpu.sh --peer "$work/none/none" --runner "$runner" --tests host_to_device_memcpy_ce >"$work/out" 2>&1 || code=$?
 [ $code = 5 ] && grep -q 'waived: nvbandwidth is not here' "$work/out" || fails "a missing peer does not waive"

@@ -40,6 +40,15 @@ Key key_of(const ResultPoint& point) {
           std::move(parameters)};
 }
 
+// What kernels/gpu/placement.h and host_pages.h tell in facts where the side is not known.
+bool side_is_known(const ResultPoint& point) {
+  return std::ranges::none_of(point.facts(), [](const auto& fact) {
+    const bool pages = fact.first == "host_node" || fact.first.ends_with("_host_node");
+    return (pages && fact.second.starts_with("not told")) ||
+           (fact.first == "numa" && fact.second.starts_with("not bound"));
+  });
+}
+
 struct Sides {
   Key key;
   const ResultPoint* first = nullptr;
@@ -102,6 +111,7 @@ std::vector<NearFarRatio> near_far_ratios(
     const auto side = point.parameters().find("numa");
     if (side == point.parameters().end() || point.outcome() != kPassed) continue;
     if (side->second != "near" && side->second != "far") continue;
+    if (!side_is_known(point)) continue;
     Key key = key_of(point);
     const auto [place, is_new] = places.try_emplace(key, all.size());
     if (is_new) all.push_back({std::move(key), &point, {}, {}});

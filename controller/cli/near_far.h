@@ -15,7 +15,9 @@ namespace railgauge::cli {
 // One for each figure of which the run has passed points with the parameter `numa` near and far,
 // all else that tells figures apart being the same: run, kernel and revision, endpoints, metric,
 // meaning, pair, size, and the parameters but for those that only say how long and how precisely to
-// measure. Of several points of one side the median of their medians counts. In the points' order.
+// measure. Of several points of one side the median of their medians counts. Points of a task that
+// was not bound to a node, or whose host memory Linux did not place (facts `numa`, `host_node`),
+// are on no known side and count for none. In the points' order.
 std::vector<NearFarRatio> near_far_ratios(
     const google::protobuf::RepeatedPtrField<railgauge::api::ResultPoint>& points);
 

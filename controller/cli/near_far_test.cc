@@ -56,6 +56,16 @@ TEST(NearFar, HoldsNothingAgainstAnotherFigure) {
   EXPECT_EQ(changed([](ResultPoint& p) { p.mutable_point()->set_message_bytes(4); }), 0U);
   EXPECT_EQ(changed([](ResultPoint& p) { p.mutable_point()->set_median(0); }), 0U);
   EXPECT_EQ(changed([](ResultPoint& p) { p.set_outcome("failed"); }), 0U) << "no figure counts";
+  EXPECT_EQ(changed([](ResultPoint& p) {
+              (*p.mutable_facts())["host_node"] = "not told: Operation not permitted (errno 1)";
+            }),
+            0U)
+      << "it may be near";
+  EXPECT_EQ(changed([](ResultPoint& p) { (*p.mutable_facts())["gpu1_host_node"] = "not told: x"; }),
+            0U);
+  EXPECT_EQ(changed([](ResultPoint& p) { (*p.mutable_facts())["numa"] = "not bound: 2 nodes"; }),
+            0U);
+  EXPECT_EQ(changed([](ResultPoint& p) { (*p.mutable_facts())["host_node"] = "1"; }), 1U);
   // How long was measured is no other figure.
   EXPECT_EQ(changed([](ResultPoint& p) { (*p.mutable_parameters())["time_cap"] = "1s"; }), 1U);
 }

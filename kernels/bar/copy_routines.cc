@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -297,7 +298,7 @@ std::vector<Routine> make_routines() { return {{"memcpy", true, write_plain, rea
 
 // What `auto` takes: the first that the CPU has. Measured on an H200 through Vulkan's mapping
 // (write-combining): AVX-512 non-temporal stores 20.6 GB/s at 64 KiB; streaming loads 1.0 GB/s
-// where memcpy reads 0.06.
+// where memcpy reads 0.06. Not always the fastest: deploy/docs/compare_gpu.md has the figures.
 constexpr std::array kWriters{"avx512", "avx2", "movdir64b", "sse41", "memcpy"};
 constexpr std::array kReaders{"avx512", "avx2", "sse41", "memcpy"};
 
@@ -324,6 +325,8 @@ std::span<const std::string> routine_names() {
                                                "avx2", "avx512", "movdir64b"};
   return kNames;
 }
+
+std::string auto_order() { return fmt::format("{}", fmt::join(kWriters, ", ")); }
 
 std::string Copier::name() const {
   if (writer == reader) return writer->name;

@@ -33,6 +33,9 @@ std::span<const Routine> routines();
 // The names that the parameter `routine` takes, on every architecture; "auto" first.
 std::span<const std::string> routine_names();
 
+// "avx512, avx2, ...": what "auto" writes with, the first that the CPU has; for help texts.
+std::string auto_order();
+
 // What a task copies with.
 struct Copier {
   const Routine* writer = nullptr;

@@ -6,7 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string>
 #include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "kernels/memory/host_buffer.h"
 
@@ -108,6 +112,21 @@ TEST(ChooseCopier, SaysWhatTheCpuHasWhenItLacksTheWantedOne) {
     EXPECT_EQ(copier.error().code, Code::kFailedPrecondition);
     EXPECT_THAT(copier.error().message, HasSubstr("lacks its instructions; it has memcpy, sse41"));
   }
+}
+
+TEST(ChooseCopier, TakesTheFirstOfTheOrderThatTheHelpTells) {
+  std::vector<Routine> known;
+  for (const std::string& name : routine_names())
+    if (name != "auto") known.push_back({name.c_str(), true, kNoCopy, kNoCopy});
+  std::vector<std::string> taken;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const auto copier = choose_copier(known, "auto");
+    ASSERT_TRUE(copier);
+    taken.emplace_back(copier->writer->name);
+    if (taken.back() == "memcpy") break;  // every CPU has it
+    std::ranges::find(known, taken.back(), &Routine::name)->available = false;
+  }
+  EXPECT_EQ(fmt::format("{}", fmt::join(taken, ", ")), auto_order());
 }
 
 TEST(ChooseCopier, KnowsNoRoutineThatTheParameterDoesNotName) {

@@ -27,7 +27,9 @@ void add_bar_parameters(InfoBuilder& builder) {
       .identity();
   const auto names = routine_names();
   builder
-      .choice("routine", "", "what the CPU copies with; auto takes the fastest that the CPU has",
+      .choice("routine", "",
+              "what the CPU copies with; auto takes the first that it has of " + auto_order() +
+                  " (not always the fastest one)",
               {names.begin(), names.end()})
       .identity();
   gpu::add_session_parameters(builder);

@@ -118,14 +118,16 @@ bool clocksource_trusts_counter(std::string_view name) {
 }
 
 std::string TickClock::adopt_counter(double calibration_seconds) {
-  if (!counter_is_invariant()) return "the CPU does not state an invariant TSC";
+  if (!counter_is_invariant())
+    return fmt::format("the CPU does not state an invariant {}", kCounterName);
   std::string clocksource;
   if (std::ifstream file(kClocksourceFile); std::getline(file, clocksource))
     if (!clocksource_trusts_counter(clocksource))
-      return fmt::format("the kernel's clocksource is {}, not built on the TSC", clocksource);
-  tsc_ = true;
+      return fmt::format("the kernel's clocksource is {}, not built on {}", clocksource,
+                         kCounterName);
+  counter_ = true;
   if (const auto cpu = cpu_that_went_back(*this))
-    return fmt::format("the TSC of CPU {} is behind another CPU's", *cpu);
+    return fmt::format("{} of CPU {} is behind another CPU's", kCounterName, *cpu);
 
   const double half =
       std::clamp(calibration_seconds, kMinCalibrationSeconds, kMaxCalibrationSeconds) / 2;
@@ -138,7 +140,7 @@ std::string TickClock::adopt_counter(double calibration_seconds) {
   const double second = ns_per_tick_between(middle, end);
   const double apart_ppm = std::abs(first / second - 1) * 1e6;
   if (!(apart_ppm <= kMaxDriftPpm))
-    return fmt::format("two calibrations of the TSC differ by {:.0f} ppm", apart_ppm);
+    return fmt::format("two calibrations of {} differ by {:.0f} ppm", kCounterName, apart_ppm);
   ns_per_tick_ = ns_per_tick_between(begin, end);
   origin_ticks_ = end.ticks;
   origin_raw_ns_ = end.raw_ns;
@@ -162,10 +164,10 @@ void TickClock::measure_own_cost() {
 
 TickClock TickClock::calibrate(const Options& options) {
   TickClock clock;
-  clock.fallback_reason_ = options.allow_tsc ? clock.adopt_counter(options.calibration_seconds)
-                                             : "the TSC was not allowed";
+  clock.fallback_reason_ = options.allow_counter ? clock.adopt_counter(options.calibration_seconds)
+                                                 : fmt::format("{} was not allowed", kCounterName);
   if (!clock.fallback_reason_.empty()) {
-    clock.tsc_ = false;
+    clock.counter_ = false;
     clock.ns_per_tick_ = 1;
   }
   clock.measure_own_cost();
@@ -173,7 +175,7 @@ TickClock TickClock::calibrate(const Options& options) {
 }
 
 double TickClock::drift_ppm() const {
-  if (!tsc_) return 0;
+  if (!counter_) return 0;
   const Moment now = moment(*this);
   const double raw_ns = now.raw_ns - origin_raw_ns_;
   if (raw_ns <= 0) return 0;

@@ -1,6 +1,6 @@
-// Time for measuring: a calibrated, fenced TSC where it is invariant, else CLOCK_MONOTONIC_RAW.
-// Never the frequency of /proc/cpuinfo: calibration is against CLOCK_MONOTONIC_RAW, before and
-// after.
+// Time for measuring: the CPU's own counter (TSC, CNTVCT), calibrated and fenced, where it is
+// invariant, else CLOCK_MONOTONIC_RAW. Never the frequency of /proc/cpuinfo: calibration is against
+// CLOCK_MONOTONIC_RAW, before and after.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +30,14 @@ double monotonic_now_ns();
 // acpi_pm, jiffies) tells that the kernel found the counter unstable.
 bool clocksource_trusts_counter(std::string_view name);
 
-// Ticks for stamps in the timed region: no virtual call, no system call where the TSC is invariant.
+// Ticks for stamps in the timed region: no virtual call, no system call where the counter is
+// invariant.
 // Thread safe after construction.
 class TickClock final : public Clock {
  public:
   struct Options {
     double calibration_seconds = 0.1;
-    bool allow_tsc = true;  // false forces CLOCK_MONOTONIC_RAW
+    bool allow_counter = true;  // false forces CLOCK_MONOTONIC_RAW
   };
   // Calibrates for options.calibration_seconds. Never fails: falls back to CLOCK_MONOTONIC_RAW and
   // says why in `fallback_reason`.
@@ -46,14 +47,14 @@ class TickClock final : public Clock {
   // Ordered against the surrounding loads and stores (lfence; rdtsc; lfence / isb; cntvct).
   [[nodiscard]] std::uint64_t ticks() const {
 #if defined(__x86_64__)
-    if (tsc_) [[likely]] {
+    if (counter_) [[likely]] {
       _mm_lfence();
       const std::uint64_t now = __rdtsc();
       _mm_lfence();
       return now;
     }
 #elif defined(__aarch64__)
-    if (tsc_) [[likely]] {
+    if (counter_) [[likely]] {
       std::uint64_t now;
       asm volatile("isb; mrs %0, cntvct_el0; isb" : "=r"(now)::"memory");
       return now;
@@ -69,7 +70,13 @@ class TickClock final : public Clock {
   }
   [[nodiscard]] double now_ns() const override { return to_ns(ticks()); }
 
-  [[nodiscard]] const char* source() const { return tsc_ ? "tsc" : "monotonic_raw"; }
+  // The counter of this architecture: what source() says where it serves.
+#if defined(__aarch64__)
+  static constexpr const char* kCounterName = "cntvct";
+#else
+  static constexpr const char* kCounterName = "tsc";
+#endif
+  [[nodiscard]] const char* source() const { return counter_ ? kCounterName : "monotonic_raw"; }
   [[nodiscard]] double ns_per_tick() const { return ns_per_tick_; }
   // Of one ticks() call: the smallest difference of two successive ones.
   [[nodiscard]] double overhead_ns() const { return overhead_ns_; }
@@ -77,7 +84,7 @@ class TickClock final : public Clock {
   [[nodiscard]] double granularity_ns() const { return granularity_ns_; }
   [[nodiscard]] const std::string& fallback_reason() const { return fallback_reason_; }
   // Relative difference between the calibration and the rate since then, in parts per million,
-  // less what the two readings themselves leave unsure; 0 without the TSC. A run whose clock
+  // less what the two readings themselves leave unsure; 0 without the counter. A run whose clock
   // drifted by more than kMaxDriftPpm is rejected.
   [[nodiscard]] double drift_ppm() const;
   static constexpr double kMaxDriftPpm = 50;
@@ -87,7 +94,7 @@ class TickClock final : public Clock {
   std::string adopt_counter(double calibration_seconds);
   void measure_own_cost();
 
-  bool tsc_ = false;
+  bool counter_ = false;
   double ns_per_tick_ = 1;
   double overhead_ns_ = 0;
   double granularity_ns_ = 0;

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 namespace railgauge {
 namespace {
 
@@ -30,10 +32,11 @@ TEST(Clocksource, OnlyTheOnesBuiltOnTheCounterAreTrusted) {
   EXPECT_FALSE(clocksource_trusts_counter(""));
 }
 
-TEST(TickClock, WithoutTheTscItIsMonotonicRawAndSaysWhy) {
-  const TickClock clock = TickClock::calibrate({.calibration_seconds = 0.02, .allow_tsc = false});
+TEST(TickClock, WithoutTheCounterItIsMonotonicRawAndSaysWhy) {
+  const TickClock clock =
+      TickClock::calibrate({.calibration_seconds = 0.02, .allow_counter = false});
   EXPECT_STREQ(clock.source(), "monotonic_raw");
-  EXPECT_EQ(clock.fallback_reason(), "the TSC was not allowed");
+  EXPECT_EQ(clock.fallback_reason(), fmt::format("{} was not allowed", TickClock::kCounterName));
   EXPECT_EQ(clock.ns_per_tick(), 1);
   EXPECT_EQ(clock.drift_ppm(), 0);
   timespec t{};
@@ -42,10 +45,18 @@ TEST(TickClock, WithoutTheTscItIsMonotonicRawAndSaysWhy) {
   EXPECT_GE(clock.now_ns(), raw_ns);
 }
 
-TEST(TickClock, SaysEitherTheTscOrTheReasonWhyNot) {
+TEST(TickClock, NamesTheCounterOfItsArchitecture) {
+#if defined(__x86_64__)
+  EXPECT_STREQ(TickClock::kCounterName, "tsc");
+#elif defined(__aarch64__)
+  EXPECT_STREQ(TickClock::kCounterName, "cntvct");
+#endif
+}
+
+TEST(TickClock, SaysEitherTheCounterOrTheReasonWhyNot) {
   const TickClock clock = TickClock::calibrate(kShort);
-  const bool is_tsc = std::string_view(clock.source()) == "tsc";
-  EXPECT_EQ(is_tsc, clock.fallback_reason().empty()) << clock.fallback_reason();
+  const bool by_counter = std::string_view(clock.source()) == TickClock::kCounterName;
+  EXPECT_EQ(by_counter, clock.fallback_reason().empty()) << clock.fallback_reason();
   RecordProperty("source", clock.source());
 }
 

@@ -44,6 +44,16 @@ constexpr Meaning kMeanings[] = {
     {cu::kCompatNotSupportedOnDevice, Code::kUnimplemented, ""},
 };
 
+// A function that is missing, with the driver that has it.
+template <class Function>
+Result<Function> with_needed(Result<Function> bound) {
+  if (bound) return bound;
+  return fail(
+      bound.error().code,
+      fmt::format("CUDA driver: {}; driver {} (CUDA {}) and later have it", bound.error().message,
+                  kOldestCudaDriver, cuda_release(kOldestCudaRelease)));
+}
+
 Result<Cuda> bind_and_init(const std::string& name) {
   Cuda cuda = RG_TRY(bind_cuda(name));
   // So that gpuN is the same GPU for us, nvidia-smi and the agent. A person's own choice stays.
@@ -63,7 +73,7 @@ Result<Cuda> bind_cuda(const std::string& name) {
                 "CUDA driver: " + library.error().message + "; install the NVIDIA driver");
   Cuda cuda;
 #define RAILGAUGE_BIND(slot, symbol, parameters) \
-  cuda.slot = RG_TRY(library->bind<decltype(cuda.slot)>(#symbol));
+  cuda.slot = RG_TRY(with_needed(library->bind<decltype(cuda.slot)>(#symbol)));
   RAILGAUGE_CUDA_REQUIRED(RAILGAUGE_BIND)
 #undef RAILGAUGE_BIND
 #define RAILGAUGE_FIND(slot, symbol, parameters) \

@@ -133,8 +133,11 @@ inline constexpr unsigned long long kRangeMappingPcie = 1;
 }  // namespace railgauge::cu
 
 // One row a function: slot, exported symbol (the version suffix is part of it), parameters. Each
-// returns cu::Return. The oldest release with all required ones is CUDA 8.0. Only what production
-// code calls stands here: a row that nobody needs is one more reason not to load.
+// returns cu::Return. The newest of the required ones are cuDevicePrimaryCtxRetain and -Release, of
+// CUDA 7.0 (next cuMemHostRegister_v2 and cuOccupancyMax..., of 6.5), so that is the oldest release
+// that loads: kOldestCudaRelease; cuda_abi_test.cc holds it against the vendor's cudaTypedefs.h.
+// Only what production code calls stands here: a row that nobody needs is one more reason not to
+// load.
 #define RAILGAUGE_CUDA_REQUIRED(ROW)                                                        \
   ROW(init, cuInit, (unsigned int))                                                         \
   ROW(driver_get_version, cuDriverGetVersion, (int*))                                       \
@@ -218,6 +221,10 @@ struct Cuda {
   bool synthetic = false;  // a fake: it exports kSyntheticCudaMarker
   int driver_version = 0;  // CUDA release of the driver: 13000 is 13.0
 };
+
+// The oldest CUDA release whose driver has every required function, and the Linux driver of it.
+inline constexpr int kOldestCudaRelease = 7'000;
+inline constexpr const char* kOldestCudaDriver = "346.46";
 
 inline constexpr const char* kSyntheticCudaMarker = "railgauge_synthetic_cuda";
 inline constexpr const char* kCudaLibrary = "libcuda.so.1";

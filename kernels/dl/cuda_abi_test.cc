@@ -2,6 +2,13 @@
 // toolkit is installed; without one this program waives. The table against the fake always.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
 #include <type_traits>
 
 #include "kernels/dl/cuda.h"
@@ -139,6 +146,41 @@ TEST(CudaTable, NamesTheFunctionThatAnotherLibraryLacks) {
   ASSERT_FALSE(cuda);
   EXPECT_EQ(cuda.error().code, Code::kUnimplemented);
   EXPECT_THAT(cuda.error().message, ::testing::HasSubstr("cuInit"));
+  EXPECT_THAT(cuda.error().message,
+              ::testing::EndsWith("; driver 346.46 (CUDA 7.0) and later have it"));
+}
+
+// The release in which the driver got `symbol`, by the names of the vendor's function types, as
+// PFN_cuMemAlloc_v3020: the second of them is the _v2 of the symbol. 0: not found.
+int release_of(std::string symbol, const std::string& typedefs) {
+  const bool second = symbol.ends_with("_v2");
+  if (second) symbol.resize(symbol.size() - 3);
+  std::set<int> releases;
+  const std::regex name("\\bPFN_" + symbol + "_v([0-9]+)\\b");
+  for (std::sregex_iterator at(typedefs.begin(), typedefs.end(), name), end; at != end; ++at)
+    releases.insert(std::stoi((*at)[1]));
+  if (releases.size() < (second ? 2 : 1)) return 0;
+  return *std::next(releases.begin(), second ? 1 : 0);
+}
+
+TEST(CudaTable, LoadsFromTheOldestReleaseThatHasAllRequiredFunctions) {
+  std::ifstream file(RAILGAUGE_CUDA_TYPEDEFS);
+  if (!file) GTEST_SKIP() << "no cudaTypedefs.h here: nothing to hold it against";
+  const std::string typedefs{std::istreambuf_iterator<char>(file), {}};
+  std::map<std::string, int> releases;
+#define RAILGAUGE_RELEASE(slot, symbol, parameters) \
+  releases[#symbol] = release_of(#symbol, typedefs);
+  RAILGAUGE_CUDA_REQUIRED(RAILGAUGE_RELEASE)
+#undef RAILGAUGE_RELEASE
+  int newest = 0;
+  for (const auto& [symbol, release] : releases) {
+    EXPECT_GT(release, 0) << symbol;
+    newest = std::max(newest, release);
+  }
+  EXPECT_EQ(newest, kOldestCudaRelease);
+  EXPECT_EQ(release_of("cuMemHostRegister_v2", typedefs), 6050);
+  EXPECT_EQ(release_of("cuStreamWaitValue32", typedefs), 8000);
+  EXPECT_EQ(release_of("cuStreamWaitValue32_v2", typedefs), 11070);
 }
 
 }  // namespace

@@ -24,11 +24,18 @@ struct Memory {
   unsigned long long free_bytes;
   unsigned long long used_bytes;
 };
+// As written by the _v2 and _v3 of the functions that list processes (nvml.h of CUDA 11.0 to 13.3:
+// both have this layout).
 struct Process {
   unsigned int pid;
   unsigned long long used_bytes;  // all ones: not known
   unsigned int gpu_instance;
   unsigned int compute_instance;
+};
+// As written by the first ones, whose names have no suffix.
+struct ProcessV1 {
+  unsigned int pid;
+  unsigned long long used_bytes;
 };
 // NOLINTBEGIN(modernize-avoid-c-arrays): the vendor's layout
 struct PciInfo {
@@ -95,14 +102,25 @@ inline constexpr unsigned long long kReasonDisplayClocks = 0x100;
   ROW(device_get_utilization, nvmlDeviceGetUtilizationRates, (ml::Device, ml::Utilization*))
 
 // Functions that some drivers lack: the slot may be nullptr. The clocks' reasons changed their name
-// on the way; an older driver has only the second one.
-#define RAILGAUGE_NVML_OPTIONAL(ROW)                                          \
-  ROW(device_get_clock_reasons, nvmlDeviceGetCurrentClocksEventReasons,       \
-      (ml::Device, unsigned long long*))                                      \
-  ROW(device_get_throttle_reasons, nvmlDeviceGetCurrentClocksThrottleReasons, \
-      (ml::Device, unsigned long long*))                                      \
-  ROW(device_get_compute_processes, nvmlDeviceGetComputeRunningProcesses_v3,  \
-      (ml::Device, unsigned int*, ml::Process*))                              \
+// on the way; an older driver has only the second one. Processes are listed by _v3 from CUDA 11.6
+// on, by _v2 from 11.0 on, by the first form always.
+#define RAILGAUGE_NVML_OPTIONAL(ROW)                                              \
+  ROW(device_get_clock_reasons, nvmlDeviceGetCurrentClocksEventReasons,           \
+      (ml::Device, unsigned long long*))                                          \
+  ROW(device_get_throttle_reasons, nvmlDeviceGetCurrentClocksThrottleReasons,     \
+      (ml::Device, unsigned long long*))                                          \
+  ROW(device_get_compute_processes, nvmlDeviceGetComputeRunningProcesses_v3,      \
+      (ml::Device, unsigned int*, ml::Process*))                                  \
+  ROW(device_get_compute_processes_v2, nvmlDeviceGetComputeRunningProcesses_v2,   \
+      (ml::Device, unsigned int*, ml::Process*))                                  \
+  ROW(device_get_compute_processes_v1, nvmlDeviceGetComputeRunningProcesses,      \
+      (ml::Device, unsigned int*, ml::ProcessV1*))                                \
+  ROW(device_get_graphics_processes, nvmlDeviceGetGraphicsRunningProcesses_v3,    \
+      (ml::Device, unsigned int*, ml::Process*))                                  \
+  ROW(device_get_graphics_processes_v2, nvmlDeviceGetGraphicsRunningProcesses_v2, \
+      (ml::Device, unsigned int*, ml::Process*))                                  \
+  ROW(device_get_graphics_processes_v1, nvmlDeviceGetGraphicsRunningProcesses,    \
+      (ml::Device, unsigned int*, ml::ProcessV1*))                                \
   ROW(device_get_mig_mode, nvmlDeviceGetMigMode, (ml::Device, unsigned int*, unsigned int*))
 
 namespace railgauge {

@@ -8,6 +8,8 @@
 #include "kernels/dl/nvml.h"
 
 #if __has_include(<nvml.h>)
+// Else plain names are macros for the newest form, and the older forms are not declared.
+#define NVML_NO_UNVERSIONED_FUNC_DEFS
 // The header marks functions that we must call for the sake of older drivers.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #include <nvml.h>
@@ -48,6 +50,11 @@ static_assert(sizeof(ml::Memory) == sizeof(nvmlMemory_t));
 static_assert(offsetof(ml::Memory, used_bytes) == offsetof(nvmlMemory_t, used));
 static_assert(sizeof(ml::Process) == sizeof(nvmlProcessInfo_v2_t));
 static_assert(offsetof(ml::Process, used_bytes) == offsetof(nvmlProcessInfo_v2_t, usedGpuMemory));
+static_assert(offsetof(ml::Process, compute_instance) ==
+              offsetof(nvmlProcessInfo_v2_t, computeInstanceId));
+static_assert(sizeof(nvmlProcessInfo_t) == sizeof(nvmlProcessInfo_v2_t), "what _v3 writes");
+static_assert(sizeof(ml::ProcessV1) == sizeof(nvmlProcessInfo_v1_t));
+static_assert(offsetof(ml::ProcessV1, used_bytes) == offsetof(nvmlProcessInfo_v1_t, usedGpuMemory));
 static_assert(sizeof(ml::PciInfo) == sizeof(nvmlPciInfo_t));
 static_assert(offsetof(ml::PciInfo, bus_id) == offsetof(nvmlPciInfo_t, busId));
 

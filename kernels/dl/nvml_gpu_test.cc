@@ -5,10 +5,12 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "kernels/dl/cuda.h"
 #include "kernels/dl/nvml.h"
 
 namespace railgauge {
@@ -116,6 +118,35 @@ TEST_F(NvmlOnAGpu, ReasonsAndProcessesCanBeAsked) {
   ASSERT_EQ(nvml().device_get_utilization(device_, &utilization), ml::kSuccess);
   EXPECT_LE(utilization.gpu_percent, 100U);
   EXPECT_LE(utilization.memory_percent, 100U);
+}
+
+// What fills a list of one layout would leave nonsense in the other.
+TEST_F(NvmlOnAGpu, OlderFormsOfTheListShowTheSameProcesses) {
+  const auto cuda = load_cuda();
+  if (!cuda) GTEST_SKIP() << cuda.error().message;
+  cu::Context context = nullptr;  // so that there is one to show
+  ASSERT_EQ((*cuda)->primary_ctx_retain(&context, 0), cu::kSuccess);
+  const auto pids_by = [this](auto call, auto entry) {
+    std::vector<decltype(entry)> list(1024);
+    auto count = static_cast<unsigned>(list.size());
+    std::set<unsigned> pids;
+    const ml::Return listed = call(device_, &count, list.data());
+    EXPECT_EQ(listed, ml::kSuccess) << nvml().error_string(listed);
+    for (unsigned i = 0; listed == ml::kSuccess && i < count; ++i) pids.insert(list[i].pid);
+    return pids;
+  };
+  ASSERT_NE(nvml().device_get_compute_processes, nullptr);
+  const auto newest = pids_by(nvml().device_get_compute_processes, ml::Process{});
+  if (nvml().device_get_compute_processes_v2 != nullptr) {
+    EXPECT_EQ(pids_by(nvml().device_get_compute_processes_v2, ml::Process{}), newest);
+  }
+  if (nvml().device_get_compute_processes_v1 != nullptr) {
+    EXPECT_EQ(pids_by(nvml().device_get_compute_processes_v1, ml::ProcessV1{}), newest);
+  }
+  if (nvml().device_get_graphics_processes != nullptr)
+    pids_by(nvml().device_get_graphics_processes, ml::Process{});
+  std::printf("%zu processes on GPU 0\n", newest.size());
+  EXPECT_EQ((*cuda)->primary_ctx_release(0), cu::kSuccess);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "kernels/dl/nvml.h"
 #include "kernels/fakes/fake_uuid.h"
@@ -46,6 +47,8 @@ void NvmlControl::reset() {
                             Setting{"throttle_after", throttle_after, 0},
                             Setting{"busy_pid", busy_pid, 0},
                             Setting{"busy_gpu", busy_gpu, 0},
+                            Setting{"busy_after", busy_after, 0},
+                            Setting{"graphics_pid", graphics_pid, 0},
                             Setting{"no_processes", no_processes, 0},
                             Setting{"foreign_pid", foreign_pid, 0},
                             Setting{"utilization", utilization, 0},
@@ -103,6 +106,40 @@ ml::Return reasons(ml::Device device, unsigned long long* out) {
   if (control.no_clocks != 0) return ml::kNotSupported;
   const bool now = ++control.reason_readings > control.throttle_after;
   *out = now && device->index == control.throttle_gpu ? control.throttle.load() : 0;
+  return ml::kSuccess;
+}
+
+// Numbers of those with a compute context on the GPU. Counts the reading.
+std::vector<std::uint64_t> computing(ml::Device device) {
+  NvmlControl& control = nvml_control();
+  const std::uint64_t reading = ++control.process_readings[device->index];
+  std::vector<std::uint64_t> pids;
+  if (control.busy_pid != 0 && device->index == control.busy_gpu && reading > control.busy_after)
+    pids.push_back(control.busy_pid);
+  if (reading > 1 && control.foreign_pid != 0) pids.push_back(control.foreign_pid);
+  return pids;
+}
+
+std::vector<std::uint64_t> drawing(ml::Device device) {
+  const NvmlControl& control = nvml_control();
+  if (control.graphics_pid == 0 || device->index != control.busy_gpu) return {};
+  return {control.graphics_pid};
+}
+
+// A list in either layout, of the processes that `who` tells.
+template <class Process, class Who>
+ml::Return list_processes(unsigned* count, Process* list, Who who) {
+  if (const ml::Return failed = enter(); failed != ml::kSuccess) return failed;
+  if (nvml_control().no_processes != 0) return ml::kNotSupported;
+  const std::vector<std::uint64_t> pids = who();
+  const unsigned room = *count;
+  *count = static_cast<unsigned>(pids.size());
+  if (*count > room) return ml::kInsufficientSize;
+  for (std::size_t i = 0; i < pids.size(); ++i) {
+    list[i] = {};
+    list[i].pid = static_cast<unsigned>(pids[i]);
+    list[i].used_bytes = 1'200'000'000;
+  }
   return ml::kSuccess;
 }
 
@@ -225,23 +262,27 @@ ml::Return nvmlDeviceGetCurrentClocksThrottleReasons(ml::Device device, unsigned
 
 ml::Return nvmlDeviceGetComputeRunningProcesses_v3(ml::Device device, unsigned int* count,
                                                    ml::Process* list) {
-  if (const ml::Return failed = enter(); failed != ml::kSuccess) return failed;
-  auto& control = nvml_control();
-  if (control.no_processes != 0) return ml::kNotSupported;
-  const unsigned room = *count;
-  *count = 0;
-  const auto show = [&](std::uint64_t pid) {
-    if (*count < room)
-      list[*count] = {.pid = static_cast<unsigned>(pid),
-                      .used_bytes = 1'200'000'000,
-                      .gpu_instance = ~0U,
-                      .compute_instance = ~0U};
-    ++*count;
-  };
-  if (control.busy_pid != 0 && device->index == control.busy_gpu) show(control.busy_pid);
-  if (++control.process_readings[device->index] > 1 && control.foreign_pid != 0)
-    show(control.foreign_pid);
-  return *count > room ? ml::kInsufficientSize : ml::kSuccess;
+  return fake::list_processes(count, list, [device] { return fake::computing(device); });
+}
+ml::Return nvmlDeviceGetComputeRunningProcesses_v2(ml::Device device, unsigned int* count,
+                                                   ml::Process* list) {
+  return fake::list_processes(count, list, [device] { return fake::computing(device); });
+}
+ml::Return nvmlDeviceGetComputeRunningProcesses(ml::Device device, unsigned int* count,
+                                                ml::ProcessV1* list) {
+  return fake::list_processes(count, list, [device] { return fake::computing(device); });
+}
+ml::Return nvmlDeviceGetGraphicsRunningProcesses_v3(ml::Device device, unsigned int* count,
+                                                    ml::Process* list) {
+  return fake::list_processes(count, list, [device] { return fake::drawing(device); });
+}
+ml::Return nvmlDeviceGetGraphicsRunningProcesses_v2(ml::Device device, unsigned int* count,
+                                                    ml::Process* list) {
+  return fake::list_processes(count, list, [device] { return fake::drawing(device); });
+}
+ml::Return nvmlDeviceGetGraphicsRunningProcesses(ml::Device device, unsigned int* count,
+                                                 ml::ProcessV1* list) {
+  return fake::list_processes(count, list, [device] { return fake::drawing(device); });
 }
 
 ml::Return nvmlDeviceGetMigMode(ml::Device, unsigned int* current, unsigned int* pending) {

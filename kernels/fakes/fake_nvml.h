@@ -24,7 +24,10 @@ struct NvmlControl {
   std::atomic<std::uint64_t> throttle_after{0};  // not before this many readings
   std::atomic<std::uint64_t> busy_pid{0};        // a process on GPU busy_gpu; 0: none
   std::atomic<std::uint64_t> busy_gpu{0};        //
-  std::atomic<std::uint64_t> no_processes{0};    // 1: processes are not told
+  // Not before this many readings of that GPU's processes, as one that starts meanwhile; 0: always.
+  std::atomic<std::uint64_t> busy_after{0};
+  std::atomic<std::uint64_t> graphics_pid{0};  // on GPU busy_gpu too, without a compute context
+  std::atomic<std::uint64_t> no_processes{0};  // 1: processes are not told
   // Who asks, by a number that is not its own: a process on each GPU from the second time on that
   // its processes are asked for; 0: none.
   std::atomic<std::uint64_t> foreign_pid{0};

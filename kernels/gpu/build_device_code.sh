@@ -67,7 +67,7 @@ toolkit=$((${release% *} * 1000 + ${release#* } * 10))
 } >"$out.new"
 mv "$out.new" "$out"
 rm -rf "$work"
-# The first driver that reads this PTX, from the table of device_code.cc.
+# The first driver that reads this PTX, from the table of device_code.cc; what a driver needs beside it is in --version.
 driver=$(sed -n "s/.*Release{$version, [0-9]*, \"\([0-9.]*\)\"}.*/\1/p" "$(dirname "$0")/device_code.cc")
 echo "device code $source: PTX ${version%?}.${version: -1} for compute capability ${target%?}.${target: -1} and later," \
-  "driver ${driver:-unknown} or later"
+  "read by driver ${driver:-unknown} and later"

@@ -62,7 +62,7 @@ Status check_driver(const Gpu& gpu, const DeviceCode& code) {
 int cuda_release_of_ptx(int ptx_version) {
   const auto found = std::ranges::find_if(
       kReleases, [&](const Release& r) { return r.ptx_version >= ptx_version; });
-  return found == kReleases.end() ? 0 : found->cuda;
+  return found == kReleases.end() ? 0 : std::max(found->cuda, kOldestCudaRelease);
 }
 
 std::string first_driver_of(int cuda_release) {

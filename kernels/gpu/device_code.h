@@ -27,14 +27,14 @@ struct DeviceCode {
   int toolkit_version;                 // CUDA release of the compiler: 13000 is 13.0
 };
 
-// Lowest CUDA release of a driver that reads PTX of `ptx_version` (PTX ISA manual, release history;
-// the table ends where our code does). 0 when unknown.
+// Lowest CUDA release of a driver that loads our table and reads PTX of `ptx_version` (PTX ISA
+// manual, release history; the table ends where our code does). 0 when unknown.
 int cuda_release_of_ptx(int ptx_version);
 // The Linux driver that came with a CUDA release (CUDA release notes, table of minimum drivers).
 std::string first_driver_of(int cuda_release);
 
-// What runs all of `codes`: "driver 319.37 (CUDA 5.5) or later", from the PTX of each, or "none,
-// built without nvcc". Pure.
+// What runs all of `codes`: "driver 384.81 (CUDA 9.0) or later", the newest that the PTX of one or
+// our table of the driver's functions needs, or "none, built without nvcc". Pure.
 std::string driver_needed(std::span<const DeviceCode* const> codes);
 
 class LoadedCode {

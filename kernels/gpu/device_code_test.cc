@@ -113,11 +113,13 @@ TEST_F(GpuCode, CodeThatTheDriverRefusesWaivesWithItsWords) {
 }
 
 TEST(PtxReleases, EachVersionHasTheReleaseThatReadsIt) {
-  EXPECT_EQ(cuda_release_of_ptx(30), 4010);
+  EXPECT_EQ(cuda_release_of_ptx(30), kOldestCudaRelease) << "the table needs more than the PTX";
+  EXPECT_EQ(cuda_release_of_ptx(43), 7050);
   EXPECT_EQ(cuda_release_of_ptx(65), 10020);
   EXPECT_EQ(cuda_release_of_ptx(90), 13000);
   EXPECT_EQ(cuda_release_of_ptx(999), 0);
   EXPECT_EQ(first_driver_of(11000), "450.36");
+  EXPECT_EQ(first_driver_of(kOldestCudaRelease), kOldestCudaDriver);
   EXPECT_EQ(first_driver_of(99000), "unknown");
 }
 
@@ -127,7 +129,8 @@ TEST(PtxReleases, SeveralCodesNeedTheNewestDriverOfThem) {
   DeviceCode newer{"newer.cu", {}, kPtx, 60, 30, 13000};
   const DeviceCode none{"none.cu", {}, {}, 0, 0, 0};
   using Codes = std::vector<const DeviceCode*>;
-  EXPECT_EQ(driver_needed(Codes{&old}), "driver 319.37 (CUDA 5.5) or later");
+  EXPECT_EQ(driver_needed(Codes{&old}), "driver 346.46 (CUDA 7.0) or later")
+      << "PTX 3.2 needs less than our table";
   EXPECT_EQ(driver_needed(Codes{&newer, &old}), "driver 384.81 (CUDA 9.0) or later");
   EXPECT_EQ(driver_needed(Codes{&old, &none}), "none, built without nvcc");
   newer.ptx_version = 999;

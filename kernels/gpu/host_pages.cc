@@ -79,11 +79,22 @@ Status check_places(const PagePlaces& places, const HostPlace& wanted, const std
                                 "in a container by CAP_SYS_NICE, or measure with numa=any"));
 }
 
+Status tell_places(Reporter& reporter, const std::string& name, const HostPlace& wanted,
+                   const std::string& who, const PagePlaces& places) {
+  reporter.fact(name, places_in_words(places));
+  if (wanted.node >= 0 && places.by_node.empty())
+    reporter.note(
+        "warning",
+        fmt::format("{}: {} host memory was asked for on NUMA node {}, and where it is was "
+                    "{}; so this figure enters no near_far_ratios; allow move_pages, in "
+                    "a container by CAP_SYS_NICE",
+                    who, wanted.side, wanted.node, places_in_words(places)));
+  return check_places(places, wanted, who);
+}
+
 Status check_host_pages(Reporter& reporter, const std::string& name, const HostPlace& wanted,
                         const std::string& who, std::span<std::byte> memory) {
-  const PagePlaces places = page_places(memory);
-  reporter.fact(name, places_in_words(places));
-  return check_places(places, wanted, who);
+  return tell_places(reporter, name, wanted, who, page_places(memory));
 }
 
 }  // namespace railgauge::gpu

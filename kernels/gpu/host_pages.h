@@ -37,6 +37,12 @@ std::string places_in_words(const PagePlaces& places);
 // kernel that placed them elsewhere although the policy was set. `who` stands in the line. Pure.
 Status check_places(const PagePlaces& places, const HostPlace& wanted, const std::string& who);
 
+// The fact `name` of what was seen, and check_places(). Where a node was asked for and Linux does
+// not tell, a note says that the figure stands for no side: `railgauge run` forms no ratio of it
+// (controller/cli/near_far.cc knows it by the fact's first words).
+Status tell_places(Reporter& reporter, const std::string& name, const HostPlace& wanted,
+                   const std::string& who, const PagePlaces& places);
+
 // All of it for one buffer, before it is filled: tells the fact `name` ("host_node").
 Status check_host_pages(Reporter& reporter, const std::string& name, const HostPlace& wanted,
                         const std::string& who, std::span<std::byte> memory);

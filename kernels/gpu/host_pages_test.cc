@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "kernels/core/outcome.h"
+#include "kernels/fakes/recorder.h"
 #include "kernels/memory/host_buffer.h"
 #include "kernels/memory/numa.h"
 
@@ -51,6 +52,21 @@ TEST(HostPages, OnAnotherNodeWaiveAndSayWhatToDo) {
   EXPECT_EQ(outcome_of(unset.error().code), kWaived);
   EXPECT_THAT(unset.error().message, HasSubstr("near NUMA node 1: it is on 0; the memory policy "
                                                "may not be set here"));
+}
+
+// The words that the report of a run looks for, and the note that tells a person.
+TEST(HostPages, ThatAreNotToldAreNoSidesAndSaySo) {
+  const PagePlaces untold = places({}, 8, EPERM);
+  fake::RankResult told;
+  fake::Recorder recorder(told);
+  const HostPlace far{.node = 1, .side = "far", .policy_set = true};
+  EXPECT_TRUE(tell_places(recorder, "host_node", far, "gpu0", untold));
+  EXPECT_TRUE(told.facts["host_node"].starts_with("not told: ")) << told.facts["host_node"];
+  ASSERT_EQ(told.notes.size(), 1U);
+  EXPECT_THAT(told.notes[0], HasSubstr("this figure enters no near_far_ratios"));
+  EXPECT_TRUE(tell_places(recorder, "host_node", HostPlace{}, "gpu0", untold));
+  EXPECT_TRUE(tell_places(recorder, "host_node", far, "gpu0", places({{1, 8}}, 8)));
+  EXPECT_EQ(told.notes.size(), 1U) << "only where a side was asked for and is not known";
 }
 
 // Whatever this machine and its rights are, the answer is one that the facts can have.

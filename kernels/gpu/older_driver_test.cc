@@ -4,6 +4,7 @@
 
 #include "kernels/fakes/gpu_fixture.h"
 #include "kernels/gpu/device_code.h"
+#include "kernels/gpu/timing.h"
 
 namespace railgauge::gpu {
 namespace {
@@ -42,6 +43,22 @@ TEST_F(OlderDriver, WaivesAndNamesTheDriverThatCouldReadThePtx) {
   EXPECT_EQ(loaded.error().message,
             "gpu0: load device code: driver unknown (CUDA 11.4) cannot read it; driver 520.61 "
             "(CUDA 11.8) or later can");
+}
+
+// As its module is loaded by default.
+TEST_F(OlderDriver, HoldsNoStreamAndNamesTheOptionThatLetsIt) {
+  fake::cuda_control().no_stream_memops = 1;
+  const Gpu gpu = *Gpu::open("");
+  auto gate = StreamGate::create(gpu);
+  ASSERT_TRUE(gate);
+  const Stream stream = *make_stream(gpu);
+  const Status held = gate->hold(gpu, stream.get());
+  ASSERT_FALSE(held);
+  EXPECT_EQ(held.error().code, Code::kUnimplemented);
+  EXPECT_EQ(held.error().message,
+            "gpu0: hold a stream: stream memory operations are off, as driver unknown (CUDA 11.4) "
+            "has them by default; load the module nvidia with NVreg_EnableStreamMemOPs=1, or "
+            "install a driver of CUDA 11.7 or later");
 }
 
 }  // namespace

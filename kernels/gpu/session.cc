@@ -11,6 +11,7 @@
 #include "kernels/core/text.h"
 #include "kernels/dl/nvml.h"
 #include "kernels/gpu/health.h"
+#include "kernels/gpu/link_ceiling.h"
 #include "kernels/gpu/placement.h"
 #include "kernels/gpu/reuse.h"
 #include "kernels/gpu/usage.h"
@@ -67,9 +68,9 @@ std::string other_use(const Gpu& gpu, const GpuUsage& usage) {
   return "";
 }
 
-Status check_usage(Context& context, const Gpu& gpu, const std::vector<GpuUsage>& before) {
-  const auto usage = std::ranges::find(before, gpu.pci_address(), &GpuUsage::pci_address);
-  if (usage == before.end()) return {};  // NVML does not know it: no telling
+Status check_usage(Context& context, const Gpu& gpu, const std::vector<GpuUsage>& others) {
+  const auto usage = std::ranges::find(others, gpu.pci_address(), &GpuUsage::pci_address);
+  if (usage == others.end()) return {};  // NVML does not know it: no telling
   if (usage->mig)
     return fail(Code::kFailedPrecondition,
                 fmt::format("{}: open: the GPU is partitioned (MIG is on), and a slice has a part "
@@ -88,13 +89,23 @@ Status check_usage(Context& context, const Gpu& gpu, const std::vector<GpuUsage>
   return {};
 }
 
+// What its PCIe link is and can be, where the machine says.
+void report_link(Reporter& reporter, const Gpu& gpu, const std::string& fact) {
+  if (const std::string words = link_in_words(gpu.pci_address()); !words.empty())
+    reporter.fact(fact, words);
+}
+
 void report_facts(Reporter& reporter, std::span<const Gpu> gpus) {
   gpus.front().report_facts(reporter);
-  if (gpus.size() == 1) return;
+  if (gpus.size() == 1) {
+    report_link(reporter, gpus.front(), "pcie_link");
+    return;
+  }
   std::string all;
   for (const Gpu& gpu : gpus) {
     all += (all.empty() ? "" : ",") + gpu.name();
     reporter.fact(gpu.name() + "_pci_address", gpu.pci_address());
+    report_link(reporter, gpu, gpu.name() + "_pcie_link");
     if (!gpu.uuid().empty()) reporter.fact(gpu.name() + "_uuid", gpu.uuid());
     if (gpu.model() != gpus.front().model()) reporter.fact(gpu.name() + "_model", gpu.model());
   }
@@ -110,21 +121,21 @@ struct Session::State {
   bool synthetic = false;
 
   static Result<std::unique_ptr<State>> make(Context& context, std::vector<Gpu> gpus,
-                                             const std::vector<GpuUsage>& before) {
+                                             std::vector<GpuUsage> before) {
     auto state = std::make_unique<State>();
     state->gpus = std::move(gpus);
     report_facts(context.reporter, state->gpus);
+    std::vector<std::string> addresses;
+    for (const Gpu& gpu : state->gpus) addresses.push_back(gpu.pci_address());
+    const auto others = learn_own_number(std::move(before), addresses);
     for (const Gpu& gpu : state->gpus) {
-      RG_TRY_OK(check_usage(context, gpu, before));
+      RG_TRY_OK(check_usage(context, gpu, others));
       measured_here().insert(gpu.pci_address());  // only once it was accepted
     }
     state->placement = RG_TRY(place(context, state->gpus));
     state->watch = HealthWatch(state->gpus);
     const std::string& blind = state->watch.blind();
     context.reporter.fact("nvml", blind.empty() ? loaded_nvml().version : "not asked: " + blind);
-    std::vector<std::string> addresses;
-    for (const Gpu& gpu : state->gpus) addresses.push_back(gpu.pci_address());
-    learn_own_number(before, addresses);
     state->synthetic = loaded_cuda().synthetic || (blind.empty() && loaded_nvml().synthetic);
     RG_TRY_OK(state->gpus.front().make_current());
     return state;
@@ -149,23 +160,23 @@ Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
 
 Result<Session> Session::open(Context& context) {
-  const auto before = gpu_usage();
+  auto before = gpu_usage();
   std::vector<Gpu> gpus;
   gpus.push_back(RG_TRY(Gpu::open(context.endpoint)));
   Session session;
-  session.state_ = RG_TRY(State::make(context, std::move(gpus), before));
+  session.state_ = RG_TRY(State::make(context, std::move(gpus), std::move(before)));
   return session;
 }
 
 Result<Session> Session::open_several(Context& context, std::size_t minimum) {
-  const auto before = gpu_usage();
+  auto before = gpu_usage();
   std::vector<Gpu> gpus = RG_TRY(open_chosen(context.params.text("gpus")));
   if (gpus.size() < minimum)
     return fail(Code::kFailedPrecondition,
                 fmt::format("gpus {}: {} of them, and this kernel measures between at least {}",
                             context.params.text("gpus"), gpus.size(), minimum));
   Session session;
-  session.state_ = RG_TRY(State::make(context, std::move(gpus), before));
+  session.state_ = RG_TRY(State::make(context, std::move(gpus), std::move(before)));
   return session;
 }
 

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "kernels/dl/nvml.h"
 #include "kernels/fakes/recorder.h"
 #include "kernels/gpu/usage.h"
 
@@ -39,8 +40,14 @@ TEST(SessionOnAGpu, SeesTheClocksOfThePoint) {
 TEST(SessionOnAGpu, ASecondSessionOfThisProcessIsNotDisturbedByTheFirst) {
   const auto count = Gpu::count();
   if (!count) GTEST_SKIP() << count.error().message;
-  if (const auto usage = gpu_usage(); usage.empty() || !usage.front().processes.empty())
-    GTEST_SKIP() << "NVML does not tell, or another process is there";
+  if (const auto use = use_nvml(); !use) GTEST_SKIP() << use.error().message;
+  const auto usage = gpu_usage();
+  ASSERT_FALSE(usage.empty()) << "NVML shows no GPU, CUDA shows " << *count;
+  for (const GpuUsage& gpu : usage) {
+    EXPECT_TRUE(gpu.told) << gpu.pci_address << ": NVML does not tell its processes";
+    if (!gpu.processes.empty())
+      GTEST_SKIP() << gpu.pci_address << ": in use by " << users_in_words(gpu);
+  }
   const auto params = Params::parse(info(), {});
   fake::RankResult told;
   fake::Recorder recorder(told);
@@ -48,8 +55,8 @@ TEST(SessionOnAGpu, ASecondSessionOfThisProcessIsNotDisturbedByTheFirst) {
   const auto first = Session::open(context);
   const auto second = Session::open(context);
   ASSERT_TRUE(first) << first.error().message;
-  // In a container that shows the host's process numbers we are a stranger to ourselves here.
-  if (!second) GTEST_SKIP() << second.error().message;
+  // Also in a container that shows the host's process numbers: ours was learned from the first.
+  ASSERT_TRUE(second) << second.error().message;
 }
 
 }  // namespace

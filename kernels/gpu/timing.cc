@@ -16,6 +16,10 @@ std::uint32_t& word_of(const PinnedBuffer& buffer) {
   return *reinterpret_cast<std::uint32_t*>(buffer.data());
 }
 
+// From this release on the operations are there by default (their second form); before, only with a
+// parameter of the module.
+constexpr int kMemOpsByDefault = 11'070;
+
 }  // namespace
 
 Result<Stream> make_stream(const Gpu& gpu) {
@@ -55,9 +59,10 @@ Result<StreamGate> StreamGate::create(const Gpu& gpu) {
   if (cuda.stream_wait_value32 == nullptr && cuda.stream_wait_value32_v1 == nullptr)
     return fail(
         Code::kUnimplemented,
-        fmt::format("{}: hold a stream: driver {} has no stream memory operations; CUDA 8.0 "
-                    "and later drivers have them",
-                    gpu.name(), cuda.version));
+        fmt::format("{}: hold a stream: driver {} (CUDA {}) has no stream memory operations; "
+                    "drivers of CUDA 11.7 and later have them, from CUDA 8.0 on with the module "
+                    "option NVreg_EnableStreamMemOPs=1",
+                    gpu.name(), cuda.version, cuda_release(cuda.driver_version)));
   PinnedBuffer word = RG_TRY(PinnedBuffer::allocate(sizeof(std::uint32_t), PinnedKind::kPinned));
   word_of(word) = 0;
   return StreamGate(std::move(word));
@@ -67,8 +72,16 @@ Status StreamGate::hold(const Gpu& gpu, cu::Stream stream) {
   const Cuda& cuda = loaded_cuda();
   const auto wait =
       cuda.stream_wait_value32 != nullptr ? cuda.stream_wait_value32 : cuda.stream_wait_value32_v1;
-  return gpu_status(gpu, wait(stream, word_.device_pointer(), generation_ + 1, cu::kWaitValueGeq),
-                    "hold a stream");
+  const cu::Return returned =
+      wait(stream, word_.device_pointer(), generation_ + 1, cu::kWaitValueGeq);
+  if (returned == cu::kNotSupported && cuda.driver_version < kMemOpsByDefault)
+    return fail(
+        Code::kUnimplemented,
+        fmt::format("{}: hold a stream: stream memory operations are off, as driver {} (CUDA {}) "
+                    "has them by default; load the module nvidia with NVreg_EnableStreamMemOPs=1, "
+                    "or install a driver of CUDA 11.7 or later",
+                    gpu.name(), cuda.version, cuda_release(cuda.driver_version)));
+  return gpu_status(gpu, returned, "hold a stream");
 }
 
 void StreamGate::release() {

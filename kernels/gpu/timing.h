@@ -25,7 +25,8 @@ Status wait_for(const Gpu& gpu, const Event& event, double deadline_monotonic_ns
 
 // Streams of any GPU wait for a word of host memory; release() lets all of them go within a few us
 // of each other. The driver's stream memory operations do it, so no device code is needed. Not
-// thread safe. kUnimplemented where the driver has no such operation.
+// thread safe. kUnimplemented where the driver has no such operation, or has it turned off, as
+// those before CUDA 11.7 have unless their module was loaded with NVreg_EnableStreamMemOPs=1.
 class StreamGate {
  public:
   static Result<StreamGate> create(const Gpu& gpu);

@@ -75,6 +75,8 @@ TEST_F(GpuTiming, AGateWithoutStreamMemoryOperationsWaives) {
   const Status held = gate->hold(gpu(), stream.get());
   ASSERT_FALSE(held);
   EXPECT_EQ(held.error().code, Code::kUnimplemented);
+  EXPECT_EQ(held.error().message.find("NVreg"), std::string::npos)
+      << "no option helps a driver that has them by default";
 }
 
 }  // namespace

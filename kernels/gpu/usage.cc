@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -14,9 +13,19 @@ namespace {
 constexpr std::size_t kMaxNamedUsers = 4;
 constexpr unsigned kMaxProcesses = 1024;  // on one GPU
 
-// This process by NVML's count, where that is not its own; 0: not known. Of one thread, as
-// KeepWarm.
-unsigned g_own_number = 0;
+// This process by NVML's count, where that is not its own. Of one thread, as KeepWarm.
+OwnNumber& own_number() {
+  static OwnNumber number;
+  return number;
+}
+
+void leave_out_own(GpuUsage& usage) {
+  const auto self = static_cast<unsigned>(getpid());
+  const std::optional<unsigned> learned = own_number().number();
+  std::erase_if(usage.processes, [&](const ml::Process& process) {
+    return process.pid == self || process.pid == learned;
+  });
+}
 
 // NVML writes the domain with eight digits, CUDA and sysfs with four.
 std::string short_address(std::string_view bus_id) {
@@ -37,19 +46,62 @@ GpuUsage usage_of(const Nvml& nvml, const NvmlGpu& gpu) {
   usage.mig = nvml.device_get_mig_mode != nullptr &&
               nvml.device_get_mig_mode(gpu.device, &mode, &pending) == ml::kSuccess &&
               mode == ml::kMigOn;
-  if (nvml.device_get_compute_processes == nullptr) return usage;
-  std::vector<ml::Process> list(kMaxProcesses);
-  unsigned count = kMaxProcesses;
-  if (nvml.device_get_compute_processes(gpu.device, &count, list.data()) != ml::kSuccess)
-    return usage;
-  list.resize(std::min(count, kMaxProcesses));
-  const auto self = static_cast<unsigned>(getpid());
-  usage.shows_us = std::ranges::count(list, self, &ml::Process::pid) != 0;
-  std::erase_if(list, [self](const ml::Process& process) {
-    return process.pid == self || (g_own_number != 0 && process.pid == g_own_number);
-  });
-  usage.processes = std::move(list);
+  auto list = processes_on(nvml, gpu.device);
+  usage.told = list.has_value();
+  if (!list) return usage;
+  usage.shows_us =
+      std::ranges::count(*list, static_cast<unsigned>(getpid()), &ml::Process::pid) != 0;
+  usage.processes = std::move(*list);
+  leave_out_own(usage);
   return usage;
+}
+
+// One kind of contexts, by the forms of the call that lists them.
+using List = ml::Return (*)(ml::Device, unsigned*, ml::Process*);
+using ListV1 = ml::Return (*)(ml::Device, unsigned*, ml::ProcessV1*);
+
+template <class Process>
+std::optional<std::vector<Process>> listed(ml::Return (*call)(ml::Device, unsigned*, Process*),
+                                           ml::Device device) {
+  std::vector<Process> list(kMaxProcesses);
+  unsigned count = kMaxProcesses;
+  if (call(device, &count, list.data()) != ml::kSuccess) return std::nullopt;
+  list.resize(std::min(count, kMaxProcesses));
+  return list;
+}
+
+std::optional<std::vector<ml::Process>> listed_by(List v3, List v2, ListV1 v1, ml::Device device) {
+  if (v3 != nullptr || v2 != nullptr) return listed(v3 != nullptr ? v3 : v2, device);
+  if (v1 == nullptr) return std::nullopt;
+  const auto old = listed(v1, device);
+  if (!old) return std::nullopt;
+  std::vector<ml::Process> list;
+  for (const ml::ProcessV1& process : *old) {
+    ml::Process& made = list.emplace_back();
+    made.pid = process.pid;
+    made.used_bytes = process.used_bytes;
+  }
+  return list;
+}
+
+std::set<unsigned> pids_of(const GpuUsage& usage) {
+  std::set<unsigned> pids;
+  for (const ml::Process& process : usage.processes) pids.insert(process.pid);
+  return pids;
+}
+
+// Those on each of the GPUs `pci_addresses`; nothing where one of these is not told.
+std::optional<std::set<unsigned>> on_all(const std::vector<GpuUsage>& usage,
+                                         std::span<const std::string> pci_addresses) {
+  std::optional<std::set<unsigned>> common;
+  for (const std::string& address : pci_addresses) {
+    const auto gpu = std::ranges::find(usage, address, &GpuUsage::pci_address);
+    if (gpu == usage.end() || !gpu->told) return std::nullopt;
+    const std::set<unsigned> here = pids_of(*gpu);
+    if (!common) common = here;
+    std::erase_if(*common, [&](unsigned pid) { return !here.contains(pid); });
+  }
+  return common;
 }
 
 std::string user_in_words(const ml::Process& process) {
@@ -94,39 +146,52 @@ std::vector<GpuUsage> gpu_usage() {
   return all;
 }
 
-std::optional<unsigned> newcomer(const std::vector<GpuUsage>& before,
-                                 const std::vector<GpuUsage>& after,
-                                 std::span<const std::string> pci_addresses) {
-  const auto shown = [](const std::vector<GpuUsage>& usage, const std::string& address,
-                        unsigned pid) {
-    const auto gpu = std::ranges::find(usage, address, &GpuUsage::pci_address);
-    return gpu != usage.end() && std::ranges::count(gpu->processes, pid, &ml::Process::pid) != 0;
-  };
-  std::set<unsigned> new_ones;
-  for (const GpuUsage& gpu : after) {
-    if (std::ranges::count(pci_addresses, gpu.pci_address) == 0) continue;
-    if (gpu.shows_us) return std::nullopt;
-    for (const ml::Process& process : gpu.processes) {
-      const bool is_new = std::ranges::none_of(pci_addresses, [&](const std::string& address) {
-        return shown(before, address, process.pid);
-      });
-      if (is_new) new_ones.insert(process.pid);
-    }
-  }
-  if (new_ones.size() != 1) return std::nullopt;
-  const bool everywhere = std::ranges::all_of(pci_addresses, [&](const std::string& address) {
-    return shown(after, address, *new_ones.begin());
-  });
-  return everywhere ? std::optional(*new_ones.begin()) : std::nullopt;
+std::optional<std::vector<ml::Process>> processes_on(const Nvml& nvml, ml::Device device) {
+  auto all = listed_by(nvml.device_get_compute_processes, nvml.device_get_compute_processes_v2,
+                       nvml.device_get_compute_processes_v1, device);
+  const auto drawing =
+      listed_by(nvml.device_get_graphics_processes, nvml.device_get_graphics_processes_v2,
+                nvml.device_get_graphics_processes_v1, device);
+  if (!all) return drawing;
+  if (!drawing) return all;
+  for (const ml::Process& process : *drawing)
+    if (std::ranges::count(*all, process.pid, &ml::Process::pid) == 0) all->push_back(process);
+  return all;
 }
 
-void learn_own_number(const std::vector<GpuUsage>& before,
+void OwnNumber::learn(const std::vector<GpuUsage>& before, const std::vector<GpuUsage>& after,
                       std::span<const std::string> pci_addresses) {
-  if (g_own_number != 0 || before.empty()) return;
-  g_own_number = newcomer(before, gpu_usage(), pci_addresses).value_or(0);
+  if (!asks()) return;
+  if (!not_us_) {
+    not_us_.emplace();
+    hopeless_ = !on_all(before, pci_addresses);
+    for (const GpuUsage& gpu : before) not_us_->merge(pids_of(gpu));
+  }
+  for (const GpuUsage& gpu : after) hopeless_ = hopeless_ || gpu.shows_us;
+  auto shown = on_all(after, pci_addresses);
+  if (hopeless_ || !shown) return;
+  std::erase_if(*shown, [&](unsigned pid) {
+    return not_us_->contains(pid) || (may_be_us_ && !may_be_us_->contains(pid));
+  });
+  may_be_us_ = std::move(*shown);
 }
 
-void forget_own_number() { g_own_number = 0; }
+std::optional<unsigned> OwnNumber::number() const {
+  if (hopeless_ || !may_be_us_ || may_be_us_->size() != 1) return std::nullopt;
+  return *may_be_us_->begin();
+}
+
+bool OwnNumber::asks() const { return !hopeless_ && (!may_be_us_ || may_be_us_->size() > 1); }
+
+std::vector<GpuUsage> learn_own_number(std::vector<GpuUsage> before,
+                                       std::span<const std::string> pci_addresses) {
+  if (!own_number().asks()) return before;
+  own_number().learn(before, gpu_usage(), pci_addresses);
+  for (GpuUsage& usage : before) leave_out_own(usage);
+  return before;
+}
+
+void forget_own_number() { own_number() = OwnNumber(); }
 
 std::optional<unsigned> gpu_utilization_percent(std::string_view pci_address) {
   const auto use = use_nvml();

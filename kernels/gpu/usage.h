@@ -1,8 +1,9 @@
 // Who else uses the GPUs, by NVML. In a container NVML may show processes by the host's numbers:
-// this process then learns its own by what appears when its context does.
+// this process then learns its own by what is there when its contexts are.
 #pragma once
 
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,23 +24,41 @@ Result<std::vector<NvmlGpu>> nvml_gpus(const Nvml& nvml);
 
 struct GpuUsage {
   std::string pci_address;
+  bool told = false;                   // its processes; where not, none are listed
   std::vector<ml::Process> processes;  // with a context on it, but for this process
   bool shows_us = false;               // this process is among them, by the number it has itself
   bool mig = false;                    // partitioned
 };
+// Every process with a context for computing or for graphics (an X server, a Vulkan program), each
+// once. By the newest form of the call that the library has. Nothing where none can be asked.
+std::optional<std::vector<ml::Process>> processes_on(const Nvml& nvml, ml::Device device);
 // Of every GPU; nothing where NVML is not there.
 std::vector<GpuUsage> gpu_usage();
-// The one process that `after` shows on every one of the GPUs `pci_addresses` and `before` shows on
-// none of them: ours, when it took a context on each of them in between. Nothing where NVML shows
-// us by our own number, or where there are several or none: whoever cannot be told from another is
-// that other. Pure.
-std::optional<unsigned> newcomer(const std::vector<GpuUsage>& before,
-                                 const std::vector<GpuUsage>& after,
-                                 std::span<const std::string> pci_addresses);
-// Learns this process's number in NVML's list: to be called with the usage from before it took its
-// first contexts, once it has one on each of the GPUs. What was learned is no user for gpu_usage().
-void learn_own_number(const std::vector<GpuUsage>& before,
-                      std::span<const std::string> pci_addresses);
+
+// Which number NVML has for this process, where that is not its own: the one that was not there
+// before its first context, and is there whenever it has one. Another that came at the same time is
+// told apart once it has gone; until then both count as others. Pure.
+class OwnNumber {
+ public:
+  // `before` was read before this process took its first context; from the second call on it is not
+  // looked at, since then this process may be in it. `after` was read while it had a context on
+  // each of the GPUs `pci_addresses`.
+  void learn(const std::vector<GpuUsage>& before, const std::vector<GpuUsage>& after,
+             std::span<const std::string> pci_addresses);
+  [[nodiscard]] std::optional<unsigned> number() const;
+  // Another call could tell more: nothing is known yet and something may be.
+  [[nodiscard]] bool asks() const;
+
+ private:
+  bool hopeless_ = false;                        // NVML does not tell, or has our own number
+  std::optional<std::set<unsigned>> not_us_;     // there before us
+  std::optional<std::set<unsigned>> may_be_us_;  // there with each of our contexts so far
+};
+// Learns this process's number in NVML's list, by OwnNumber: to be called by every task, once it
+// has a context on each of its GPUs, with the usage from before it took them. Gives `before`
+// without this process. What was learned is no user for gpu_usage().
+std::vector<GpuUsage> learn_own_number(std::vector<GpuUsage> before,
+                                       std::span<const std::string> pci_addresses);
 // Forgets it; for tests.
 void forget_own_number();
 // The share of time that the GPU computed, in percent, of the driver's last period.

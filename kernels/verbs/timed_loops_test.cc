@@ -214,8 +214,8 @@ TEST_F(TimedLoops, AnOpenWindowIsGivenUpWhereRoomMustBeMade) {
   ADD_FAILURE() << "no batch needed room";
 }
 
-TEST_F(TimedLoops, CallTheSystemNeverWhereTheTscIsTheClock) {
-  if (std::string_view(test_clock().source()) != "tsc")
+TEST_F(TimedLoops, CallTheSystemNeverWhereTheCounterIsTheClock) {
+  if (std::string_view(test_clock().source()) != TickClock::kCounterName)
     GTEST_SKIP() << test_clock().fallback_reason();
   Loops balls;  // each loop has a queue to itself, as in a kernel
   Loops windows;
@@ -235,7 +235,7 @@ TEST_F(TimedLoops, CallTheSystemNeverWhereTheTscIsTheClock) {
 }
 
 TEST_F(TimedLoops, CallTheSystemNeverBetweenTheBatchesOfASamplerEither) {
-  if (std::string_view(test_clock().source()) != "tsc")
+  if (std::string_view(test_clock().source()) != TickClock::kCounterName)
     GTEST_SKIP() << test_clock().fallback_reason();
   FixedRun fixed;
   const pid_t child = fork();

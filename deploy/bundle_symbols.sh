@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Whether programs and libraries ask no more of the host's C and C++ libraries than glibc 2.36 and GCC 12 have: each
+# symbol that they take from there carries the version in which it came.
+#   deploy/bundle_symbols.sh FILE...     exit 4 and a line for the first symbol of each newer version; 2 wrong use
+set -euo pipefail
+# The newest version of each kind that Debian 12 has.
+declare -A newest=([GLIBC]=2.36 [GLIBCXX]=3.4.30 [CXXABI]=1.3.13 [GCC]=12.0.0)
+
+[ $# -gt 0 ] || { echo "bundle_symbols.sh: which files?" >&2; exit 2; }
+newer() { [ "$(printf '%s\n' "$1" "$2" | sort -V | tail -n 1)" != "$2" ]; }
+code=0
+for file in "$@"; do
+  table=$(readelf -W --dyn-syms "$file") || { echo "bundle_symbols.sh: $file: readelf does not read it" >&2; exit 4; }
+  # Undefined symbols as NAME@VERSION, the first of each version.
+  while read -r symbol version; do
+    kind=${version%_*} number=${version##*_}
+    if [ "$version" = GLIBC_PRIVATE ]; then
+      why="which is glibc's own"
+    elif [ -n "${newest[$kind]:-}" ] && [[ $number =~ ^[0-9.]+$ ]] && newer "$number" "${newest[$kind]}"; then
+      why="newer than ${kind}_${newest[$kind]}"
+    else
+      continue
+    fi
+    echo "bundle_symbols.sh: $(basename "$file"): needs $(c++filt "$symbol" 2>/dev/null || echo "$symbol") of $version, $why; build on an older distribution" >&2
+    code=4
+  done < <(awk '$7 == "UND" && $8 ~ /@/ { split($8, part, "@"); if (!(part[2] in seen)) { seen[part[2]] = 1; print part[1], part[2] } }' <<<"$table")
+done
+exit $code
