@@ -12,6 +12,7 @@
 #include <google/protobuf/util/message_differencer.h>
 #include <spdlog/spdlog.h>
 
+#include "agent/inventory/distances.h"
 #include "agent/inventory/gpus.h"
 #include "agent/inventory/nics.h"
 #include "agent/kernel_list.h"
@@ -346,11 +347,13 @@ void Agent::beat() {
 
 void Agent::refresh_inventory() {
   inventory_ns_ = monotonic_now_ns() + kInventoryNs;
+  std::vector<api::Nic> nics = list_nics(options_.sysfs_root);
+  std::vector<api::Gpu> gpus = list_gpus(options_.sysfs_root, options_.proc_root);
+  add_distances(options_.sysfs_root, nics, gpus);
   hello_.clear_nics();
-  for (api::Nic& nic : list_nics(options_.sysfs_root)) *hello_.add_nics() = std::move(nic);
+  for (api::Nic& nic : nics) *hello_.add_nics() = std::move(nic);
   hello_.clear_gpus();
-  for (api::Gpu& gpu : list_gpus(options_.sysfs_root, options_.proc_root))
-    *hello_.add_gpus() = std::move(gpu);
+  for (api::Gpu& gpu : gpus) *hello_.add_gpus() = std::move(gpu);
   hello_.clear_facts();
   for (auto& [name, value] : node_facts("")) (*hello_.mutable_facts())[name] = value;
 }

@@ -256,6 +256,9 @@ void Task::take_record(Record record, std::size_t size, TaskListener& listener) 
     return;
   }
   ++next_sequence_;
+  if (record.has_started())  // what the runner says itself stands
+    record.mutable_started()->mutable_facts()->insert(prepare_.facts().begin(),
+                                                      prepare_.facts().end());
   listener.record(std::move(record));
 }
 

@@ -67,7 +67,8 @@ plan::PlanNode plan_node_of(const fleet::NodeState& node) {
     planned.endpoints.push_back({.kind = "gpu",
                                  .name = gpu.name(),
                                  .pci_address = gpu.pci_address(),
-                                 .active = gpu.state() == "active"});
+                                 .active = gpu.state() == "active",
+                                 .distances = {gpu.distances().begin(), gpu.distances().end()}});
   return planned;
 }
 
@@ -124,7 +125,7 @@ api::RunPlan to_api(const plan::Plan& plan) {
     planned.set_round(task.round);
     planned.set_kernel(task.kernel);
     for (const plan::PlannedRank& rank : task.ranks)
-      planned.add_endpoints(endpoint_text(rank.node, rank.endpoint));
+      planned.add_endpoints(endpoint_text(rank.node, plan::text_of(rank)));
     planned.set_expected_seconds(task.expected_seconds);
     planned.set_expected_bytes(task.expected_bytes);
   }

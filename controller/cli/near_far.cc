@@ -1,14 +1,12 @@
 #include "controller/cli/near_far.h"
 
-#include <algorithm>
 #include <map>
-#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/cli/results_table.h"
+#include "controller/cli/figures.h"
 #include "controller/cli/table.h"
 #include "kernels/core/outcome.h"
 #include "kernels/core/units.h"
@@ -18,26 +16,21 @@ namespace {
 
 using railgauge::api::ResultPoint;
 
-// They say how, not what is measured; the size is the point's own.
-const std::set<std::string> kNoDifference{"numa",        "sizes",     "iterations", "min_samples",
-                                          "max_samples", "precision", "time_cap",   "verify"};
-
 // What a figure is, but for the side that it was measured from.
-using Key =
-    std::tuple<std::string, std::string, std::uint32_t, std::vector<std::string>, std::string,
-               std::string, std::string, double, std::vector<std::pair<std::string, std::string>>>;
+using Key = std::tuple<std::string, std::string, std::uint32_t, std::vector<std::string>,
+                       std::string, std::string, std::string, double, Parameters>;
 
 Key key_of(const ResultPoint& point) {
-  std::vector<std::pair<std::string, std::string>> parameters;
-  for (const auto& [name, value] : point.parameters())
-    if (!kNoDifference.contains(name)) parameters.emplace_back(name, value);
-  std::ranges::sort(parameters);
   const Point& value = point.point();
-  return {point.run_id(),       point.kernel(),
-          point.revision(),     {point.endpoints().begin(), point.endpoints().end()},
-          value.metric(),       value.meaning(),
-          value.pair(),         value.message_bytes(),
-          std::move(parameters)};
+  return {point.run_id(),
+          point.kernel(),
+          point.revision(),
+          {point.endpoints().begin(), point.endpoints().end()},
+          value.metric(),
+          value.meaning(),
+          value.pair(),
+          value.message_bytes(),
+          telling_parameters(point, "numa")};
 }
 
 // What kernels/gpu/placement.h and host_pages.h tell in facts where the side is not known.
@@ -56,12 +49,6 @@ struct Sides {
   std::vector<double> far;
 };
 
-double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
 NearFarRatio ratio_of(const Sides& sides) {
   const ResultPoint& point = *sides.first;
   NearFarRatio out;
@@ -78,26 +65,6 @@ NearFarRatio ratio_of(const Sides& sides) {
   out.set_near(median_of(sides.near));
   out.set_far(median_of(sides.far));
   out.set_near_over_far(out.near() / out.far());
-  return out;
-}
-
-// Value and unit as people read them: "55.60 GB/s".
-std::string value_text(double value, const std::string& unit) {
-  if (unit == "bytes_per_second") return figure(value / 1e9) + " GB/s";
-  if (unit == "ns") return figure(value / 1e3) + " us";
-  return figure(value) + " " + unit;
-}
-
-// Names of parameters whose values are not the same in all ratios of one kernel.
-std::set<std::pair<std::string, std::string>> differing(
-    const google::protobuf::RepeatedPtrField<NearFarRatio>& ratios) {
-  std::map<std::pair<std::string, std::string>, std::string> first;
-  std::set<std::pair<std::string, std::string>> out;
-  for (const NearFarRatio& ratio : ratios)
-    for (const auto& [name, value] : ratio.parameters()) {
-      const std::pair key(ratio.kernel(), name);
-      if (first.try_emplace(key, value).first->second != value) out.insert(key);
-    }
   return out;
 }
 
@@ -128,15 +95,12 @@ std::vector<NearFarRatio> near_far_ratios(
 std::string near_far_table(const google::protobuf::RepeatedPtrField<NearFarRatio>& ratios,
                            bool colour) {
   if (ratios.empty()) return "";
-  const auto told = differing(ratios);
+  const std::vector<std::string> told = differing_parameters(ratios);
   std::vector<std::vector<Cell>> rows;
-  for (const NearFarRatio& ratio : ratios) {
-    std::vector<std::string> parameters;
-    for (const auto& [kernel, name] : told)
-      if (kernel == ratio.kernel() && ratio.parameters().contains(name))
-        parameters.push_back(name + " " + ratio.parameters().at(name));
+  for (int i = 0; i < ratios.size(); ++i) {
+    const NearFarRatio& ratio = ratios[i];
     rows.push_back({fmt::format("{}", fmt::join(ratio.endpoints(), " ")), ratio.kernel(),
-                    fmt::format("{}", fmt::join(parameters, ", ")), ratio.metric(), ratio.pair(),
+                    told[static_cast<std::size_t>(i)], ratio.metric(), ratio.pair(),
                     ratio.message_bytes() > 0 ? format_bytes(ratio.message_bytes()) : "",
                     value_text(ratio.near(), ratio.unit()), value_text(ratio.far(), ratio.unit()),
                     fmt::format("{:.3f}", ratio.near_over_far())});

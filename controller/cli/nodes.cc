@@ -1,8 +1,13 @@
 // nodes, nodes show
+#include <map>
+#include <set>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "controller/cli/commands.h"
 #include "controller/cli/table.h"
+#include "kernels/core/pci_distance.h"
 #include "kernels/core/units.h"
 
 namespace railgauge::cli {
@@ -49,6 +54,18 @@ std::string numa_text(std::uint32_t plus_one) {
   return plus_one == 0 ? "-" : std::to_string(plus_one - 1);
 }
 
+// "PIX mlx5_0 mlx5_1, SYS mlx5_2": the nearest first.
+std::string distances_text(const railgauge::api::Gpu& gpu) {
+  std::map<std::pair<std::size_t, std::string>, std::set<std::string>> devices;
+  for (const auto& [device, distance] : gpu.distances())
+    devices[{pci_distance_rank(distance), distance}].insert(device);
+  std::string text;
+  for (const auto& [distance, names] : devices)
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "" : ", ", distance.second, fmt::join(names, " "));
+  return text;
+}
+
 std::string gpu_table(const NodeInfo& node, bool colour) {
   std::vector<std::vector<Cell>> rows;
   for (const auto& gpu : node.gpus()) {
@@ -59,11 +76,19 @@ std::string gpu_table(const NodeInfo& node, bool colour) {
                     numa_text(gpu.numa_node_plus_one()),
                     gpu.driver(),
                     gpu.vbios(),
-                    gpu.uuid()});
+                    gpu.uuid(),
+                    distances_text(gpu)});
   }
-  return render_table(
-      {{"GPU"}, {"STATE"}, {"MODEL"}, {"PCI"}, {"NUMA", true}, {"DRIVER"}, {"VBIOS"}, {"UUID"}},
-      rows, colour);
+  return render_table({{"GPU"},
+                       {"STATE"},
+                       {"MODEL"},
+                       {"PCI"},
+                       {"NUMA", true},
+                       {"DRIVER"},
+                       {"VBIOS"},
+                       {"UUID"},
+                       {"NICS"}},
+                      rows, colour);
 }
 
 std::string nic_table(const NodeInfo& node, bool colour) {

@@ -10,6 +10,7 @@
 
 #include "controller/cli/table.h"
 #include "kernels/core/outcome.h"
+#include "kernels/core/pci_distance.h"
 #include "kernels/core/units.h"
 
 namespace railgauge::cli {
@@ -97,6 +98,7 @@ std::string interval(const Point& point, const Scale& scale) {
 }
 
 std::string share_of_line_rate(const ResultPoint& point) {
+  if (is_loopback(point)) return "";  // it never was on the line
   const auto rate = parse_number(fact(point, "port_rate_bits_per_second"));
   if (!rate || *rate <= 0 || is_soft_roce(point) || is_synthetic(point)) return "";
   return format_share(point.point().median() * 8 / *rate);
@@ -120,6 +122,7 @@ std::string notes_of(const ResultPoint& point) {
 }
 
 std::string joined_endpoints(const ResultPoint& point) {
+  if (is_loopback(point)) return point.endpoints(0);
   std::string text;
   for (int i = 0; i < point.endpoints_size() && i < kNamesShown; ++i)
     text += (i > 0 ? " " : "") + point.endpoints(i);
@@ -157,8 +160,9 @@ std::string title_of(const ResultPoint& point, const Differing& differing) {
     for (const std::string& name : names->second)
       if (const auto value = point.parameters().find(name); value != point.parameters().end())
         told += fmt::format(", {} {}", with_blanks(name), value->second);
-  return fmt::format("memory {}, path {}: {} revision {}{}, {}{}, run {}", memory_of(point),
-                     known(fact(point, "path")), point.kernel(), point.revision(), told,
+  const char* where = is_loopback(point) ? ", loopback" : "";
+  return fmt::format("memory {}, path {}: {} revision {}{}{}, {}{}, run {}", memory_of(point),
+                     known(fact(point, "path")), point.kernel(), point.revision(), where, told,
                      metric_text(point.point().metric()),
                      meaning.empty() ? "" : fmt::format(" ({})", meaning), point.run_id());
 }
@@ -188,8 +192,9 @@ std::vector<Cell> row_of(const ResultPoint& point, bool pairs, const std::vector
 std::string one_table(const std::string& title, const std::vector<const ResultPoint*>& points,
                       Units units, bool colour) {
   const std::vector<Scale> scales = scales_of(*points.front(), units);
-  const bool pairs = std::ranges::all_of(
-      points, [](const ResultPoint* point) { return point->endpoints_size() == 2; });
+  const bool pairs = std::ranges::all_of(points, [](const ResultPoint* point) {
+    return point->endpoints_size() == 2 && !is_loopback(*point);
+  });
   std::vector<Column> columns;
   if (pairs)
     columns = {{"FROM"}, {"TO"}};
@@ -223,6 +228,14 @@ std::string footnotes(const Points& points) {
 }
 
 }  // namespace
+
+bool is_loopback(const ResultPoint& point) {
+  if (point.endpoints_size() < 2) return false;
+  return fact(point, kLoopbackFact) == "true" ||
+         std::ranges::all_of(point.endpoints(), [&](const std::string& endpoint) {
+           return endpoint == point.endpoints(0);
+         });
+}
 
 std::string figure(double value) {
   if (!std::isfinite(value)) return "-";

@@ -11,6 +11,9 @@
 
 namespace railgauge::cli {
 
+// Whether both ranks were on one port: then nothing of it is the fabric's.
+bool is_loopback(const railgauge::api::ResultPoint& point);
+
 // Tables in the points' order, each with memory kind and path in its first line, and below them
 // what must be known to read them: soft-RoCE, synthetic figures. "" for no points.
 std::string results_tables(

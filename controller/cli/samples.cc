@@ -40,6 +40,7 @@ void add_node(NodeList& list, const std::string& name, const std::string& state)
     gpu->set_driver("nvidia");
     gpu->set_vbios("96.00.bc.00.01");
     gpu->set_numa_node_plus_one(static_cast<std::uint32_t>(index) + 1);
+    (*gpu->mutable_distances())["mlx5_0"] = index == 0 ? "PIX" : "SYS";
   }
 }
 

@@ -67,4 +67,21 @@ inline std::vector<PlanNode> some_nodes(std::size_t n) {
   return nodes;
 }
 
+inline Suite suite_of(std::vector<Stage> stages) {
+  return {.name = "test", .stages = std::move(stages)};
+}
+
+inline Stage stage_of(std::string kernel, PlacementKind kind) {
+  return {.name = kernel, .kernel = kernel, .placement = {.kind = kind}};
+}
+
+// "ROUND NODE/ENDPOINT" of each task's rank 0, with why it is waived.
+inline std::vector<std::string> placed(const Plan& plan) {
+  std::vector<std::string> out;
+  for (const PlannedTask& task : plan.tasks)
+    out.push_back(fmt::format("{} {}/{}{}", task.round, task.ranks.at(0).node,
+                              task.ranks.at(0).endpoint, task.waived_reason));
+  return out;
+}
+
 }  // namespace railgauge::plan

@@ -1,18 +1,20 @@
 #include "controller/plan/planner.h"
 
 #include <algorithm>
-#include <tuple>
 #include <unordered_set>
 
 #include <fmt/format.h>
 
+#include "controller/plan/choice.h"
 #include "kernels/core/params.h"
+#include "kernels/core/pci_distance.h"
 #include "kernels/core/text.h"
 
 namespace railgauge::plan {
 namespace {
 
 constexpr double kDefaultTimeCapSeconds = 1;
+constexpr const char* kGpuParameter = "gpu";  // a number; which GPU's memory a rank on a NIC uses
 
 tl::unexpected<Error> refuse(std::string message) {
   return fail(Code::kInvalidArgument, "plan: " + std::move(message));
@@ -63,54 +65,6 @@ TaskCost cost_of(const KernelInfo& kernel, const Params& params, double rate_bit
   return cost;
 }
 
-// A node's endpoint for a stage, or why it has none.
-struct Choice {
-  std::string endpoint{};
-  std::string reason{};  // not empty: there is none
-  double rate_bits_per_second = 0;
-};
-
-// Of the kind, and of the name where one is wanted: active ones first, then by slot, which a driver
-// upgrade does not change; software devices, without one, come last.
-std::vector<const NodeEndpoint*> candidates_of(const PlanNode& node, const std::string& kind,
-                                               const std::string& wanted) {
-  std::vector<const NodeEndpoint*> candidates;
-  for (const NodeEndpoint& endpoint : node.endpoints)
-    if (endpoint.kind == kind && (wanted.empty() || endpoint.name == wanted))
-      candidates.push_back(&endpoint);
-  std::ranges::sort(candidates, {}, [](const NodeEndpoint* endpoint) {
-    return std::tuple(!endpoint->active, endpoint->pci_address.empty(),
-                      std::string_view(endpoint->pci_address), std::string_view(endpoint->name));
-  });
-  return candidates;
-}
-
-Choice choice_of(const PlanNode& node, const NodeEndpoint& endpoint) {
-  if (!endpoint.active)
-    return {.reason = fmt::format("{}/{} is not active", node.name, endpoint.name)};
-  return {.endpoint = endpoint.name, .rate_bits_per_second = endpoint.rate_bits_per_second};
-}
-
-// One, or with `each` as many as the node has; at least one, for the reason.
-std::vector<Choice> choose_endpoints(const PlanNode& node, const std::string& kind,
-                                     const Placement& placement) {
-  if (kind == "none" || kind.empty()) return {Choice{}};
-  const std::string& wanted = placement.endpoint;
-  const auto candidates = candidates_of(node, kind, wanted);
-  if (candidates.empty())
-    return {{.reason = wanted.empty() ? fmt::format("{} has no {}", node.name, kind)
-                                      : fmt::format("{} has no {} {}", node.name, kind, wanted)}};
-  if (!placement.each.empty()) {
-    std::vector<Choice> all;
-    all.reserve(candidates.size());
-    for (const NodeEndpoint* endpoint : candidates) all.push_back(choice_of(node, *endpoint));
-    return all;
-  }
-  if (!candidates.front()->active && wanted.empty())
-    return {{.reason = fmt::format("{} has no active {}", node.name, kind)}};
-  return {choice_of(node, *candidates.front())};
-}
-
 // One stage while its tasks are laid out.
 struct StagePlan {
   const Stage& stage;
@@ -120,6 +74,25 @@ struct StagePlan {
   std::vector<std::string> identity{};
   std::vector<std::vector<Choice>> choices{};  // by node; more than one only with `each`
 };
+
+// That the kernel can run where the placement puts it.
+Status check_placement(const Stage& stage, std::uint32_t index, const KernelInfo& kernel) {
+  const Placement& placement = stage.placement;
+  const bool loopback = placement.kind == PlacementKind::kLoopback;
+  const std::string where = loopback ? "loopback" : fmt::format("each: {}", placement.each);
+  const std::string wanted = loopback ? std::string("nic") : placement.each;
+  if (!wanted.empty() && kernel.endpoint_kind() != wanted)
+    return refuse(fmt::format("stage {}: {} does not fit {}, which runs on {}", index, where,
+                              kernel.name(), kernel.endpoint_kind()));
+  if (!placement.chooses_gpu()) return {};
+  if (find_parameter(kernel, kGpuParameter, "text") == nullptr)
+    return refuse(fmt::format("stage {}: each: {} does not fit {}, which uses no GPU's memory",
+                              index, placement.each, kernel.name()));
+  if (stage.parameters.contains(kGpuParameter))
+    return refuse(fmt::format("stage {}: each: {} chooses the GPU; leave out the parameter gpu",
+                              index, placement.each));
+  return {};
+}
 
 Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index,
                                 std::span<const PlanNode> nodes,
@@ -133,9 +106,7 @@ Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index,
   StagePlan plan{.stage = stage, .index = index, .kernel = *kernel, .params = std::move(*params)};
   for (const ParameterInfo& parameter : kernel->parameters())
     if (parameter.identity()) plan.identity.push_back(parameter.name());
-  if (!stage.placement.each.empty() && kernel->endpoint_kind() != stage.placement.each)
-    return refuse(fmt::format("stage {}: each: {} does not fit {}, which runs on {}", index,
-                              stage.placement.each, kernel->name(), kernel->endpoint_kind()));
+  RG_TRY_OK(check_placement(stage, index, *kernel));
   for (const PlanNode& node : nodes)
     plan.choices.push_back(choose_endpoints(node, kernel->endpoint_kind(), stage.placement));
   return plan;
@@ -145,18 +116,19 @@ Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index,
 struct Seat {
   std::size_t node;
   std::size_t choice = 0;
+  bool operator==(const Seat&) const = default;
 };
 // The seats of each task, by round within the stage.
 using Round = std::vector<std::vector<Seat>>;
 
-// One task a node at once; with `each` the nodes' endpoints one after the other, since they share
-// the node's PCIe and memory.
-std::vector<Round> lay_out_local(const StagePlan& plan) {
+// One task a node at once, all its ranks on one choice; with `each` the node's endpoints one after
+// the other, since they share the node's PCIe and memory.
+std::vector<Round> lay_out_within_nodes(const StagePlan& plan, std::size_t ranks) {
   std::vector<Round> rounds;
   for (std::size_t node = 0; node < plan.choices.size(); ++node)
     for (std::size_t choice = 0; choice < plan.choices[node].size(); ++choice) {
       if (rounds.size() <= choice) rounds.emplace_back();
-      rounds[choice].push_back({{node, choice}});
+      rounds[choice].emplace_back(ranks, Seat{node, choice});
     }
   return rounds;
 }
@@ -167,10 +139,11 @@ Result<std::vector<Round>> lay_out(const StagePlan& plan, std::size_t nodes) {
     return ranks >= plan.kernel.min_ranks() && (most == 0 || ranks <= most);
   };
   const PlacementKind kind = plan.stage.placement.kind;
+  const bool within_nodes = kind == PlacementKind::kLocal || kind == PlacementKind::kLoopback;
   const std::size_t ranks = kind == PlacementKind::kGroup   ? nodes
-                            : kind == PlacementKind::kPairs ? 2
-                                                            : 1;
-  if (ranks > nodes)
+                            : kind == PlacementKind::kLocal ? 1
+                                                            : 2;
+  if (!within_nodes && ranks > nodes)
     return refuse(
         fmt::format("stage {}: pairs need at least 2 nodes, {} chosen", plan.index, nodes));
   if (!fits(ranks))
@@ -188,10 +161,18 @@ Result<std::vector<Round>> lay_out(const StagePlan& plan, std::size_t nodes) {
     }
     return rounds;
   }
-  if (kind == PlacementKind::kLocal) return lay_out_local(plan);
+  if (within_nodes) return lay_out_within_nodes(plan, ranks);
   rounds.emplace_back(1);
   for (std::size_t i = 0; i < nodes; ++i) rounds.front().front().push_back({i});
   return rounds;
+}
+
+// What the placement knows of it beside its endpoints. Ranks in one place are in the same.
+void note_placement(const StagePlan& plan, const Choice& choice, PlannedTask& task) {
+  if (plan.stage.placement.kind == PlacementKind::kLoopback) task.facts[kLoopbackFact] = "true";
+  if (choice.gpu.empty()) return;
+  task.parameters[kGpuParameter] = choice.gpu.substr(std::string_view("gpu").size());
+  task.facts[kDistanceFact] = choice.distance;
 }
 
 PlannedTask make_task(const StagePlan& plan, std::span<const PlanNode> nodes,
@@ -204,8 +185,11 @@ PlannedTask make_task(const StagePlan& plan, std::span<const PlanNode> nodes,
   std::size_t gpus = 0;
   for (const Seat& seat : ranks) {
     const Choice& choice = plan.choices[seat.node][seat.choice];
-    task.ranks.push_back({.node = nodes[seat.node].name, .endpoint = choice.endpoint});
-    if (!choice.reason.empty())
+    task.ranks.push_back(
+        {.node = nodes[seat.node].name, .endpoint = choice.endpoint, .gpu = choice.gpu});
+    note_placement(plan, choice, task);
+    const bool is_new = task.ranks.size() == 1 || !(seat == ranks[task.ranks.size() - 2]);
+    if (!choice.reason.empty() && is_new)
       task.waived_reason += (task.waived_reason.empty() ? "" : "; ") + choice.reason;
     const double rate = choice.rate_bits_per_second;
     slowest = task.ranks.size() == 1 ? rate : std::min(slowest, rate);
@@ -282,6 +266,10 @@ Result<Plan> make_plan(const Suite& suite, std::span<const PlanNode> nodes,
   for (const Stage& stage : suite.stages)
     RG_TRY_OK(append_stage(RG_TRY(prepare_stage(stage, index++, nodes, kernels)), nodes, plan));
   return plan;
+}
+
+std::string text_of(const PlannedRank& rank) {
+  return rank.gpu.empty() ? rank.endpoint : fmt::format("{}+{}", rank.endpoint, rank.gpu);
 }
 
 TaskCost expected_cost(const KernelInfo& kernel,

@@ -31,6 +31,8 @@ struct NodeEndpoint {
   std::string pci_address{};  // "" for a software device
   bool active = false;
   double rate_bits_per_second = 0;  // 0: unknown
+  // Of a GPU, to each NIC device ("rxe0") on PCIe: words of kPciDistances.
+  std::map<std::string, std::string> distances{};
 };
 
 struct PlanNode {
@@ -41,7 +43,10 @@ struct PlanNode {
 struct PlannedRank {
   std::string node{};
   std::string endpoint{};  // "" only for kernels without one, or when the task is waived
+  std::string gpu{};       // "gpu3": with a NIC port, whose memory the rank uses; else ""
 };
+// "mlx5_0:1+gpu3".
+std::string text_of(const PlannedRank& rank);
 
 struct PlannedTask {
   std::string id{};         // "t0001": unique in the run
@@ -51,6 +56,8 @@ struct PlannedTask {
   std::map<std::string, std::string> parameters{};  // effective, defaults included
   std::vector<std::string> identity_parameters{};   // names of those that identify the series
   std::vector<PlannedRank> ranks{};
+  // What the placement knows and no rank can: kLoopbackFact, kDistanceFact.
+  std::map<std::string, std::string> facts{};
   double deadline_seconds = 0;
   double expected_seconds = 0;
   double expected_bytes = 0;

@@ -46,12 +46,6 @@ TEST(PairRounds, FewerThanTwoMakeNone) {
   EXPECT_THAT(pair_rounds(1), IsEmpty());
 }
 
-Suite suite_of(std::vector<Stage> stages) { return {.name = "test", .stages = std::move(stages)}; }
-
-Stage stage_of(std::string kernel, PlacementKind kind) {
-  return {.name = kernel, .kernel = kernel, .placement = {.kind = kind}};
-}
-
 TEST(Planner, LaysStagesOneAfterTheOtherWithStableIds) {
   const auto nodes = some_nodes(4);
   const auto plan = make_plan(suite_of({stage_of("fake.lat", PlacementKind::kPairs),
@@ -130,14 +124,6 @@ std::vector<PlanNode> gpu_nodes() {
   nodes[0].endpoints.push_back(
       {.kind = "gpu", .name = "gpu1", .pci_address = "0000:17:00.0", .active = true});
   return nodes;
-}
-
-std::vector<std::string> placed(const Plan& plan) {
-  std::vector<std::string> out;
-  for (const PlannedTask& task : plan.tasks)
-    out.push_back(fmt::format("{} {}/{}{}", task.round, task.ranks.at(0).node,
-                              task.ranks.at(0).endpoint, task.waived_reason));
-  return out;
 }
 
 Stage each_gpu() {

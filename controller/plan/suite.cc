@@ -23,6 +23,7 @@ constexpr std::size_t kMaxNameBytes = 64;
 constexpr std::size_t kMaxSummaryBytes = 400;
 constexpr std::size_t kMaxParameterBytes = 4'096;
 constexpr std::size_t kMaxListElements = 256;
+constexpr std::size_t kMaxCombinations = 64;  // of what one stage varies
 constexpr std::int64_t kMaxPort = 255;
 constexpr std::int64_t kMaxGpu = 255;
 
@@ -56,8 +57,12 @@ class SuiteReader {
     if (const YamlValue* version = map.find("version")) read_version(*version);
     if (const YamlValue* metadata = map.find("metadata")) read_metadata(*metadata, suite);
     if (const YamlValue* stages = map.find("stages"))
-      for (const YamlValue& stage : stages->elements("a list of stages", kMaxStages))
-        suite.stages.push_back(read_stage(stage));
+      for (const YamlValue& stage : stages->elements("a list of stages", kMaxStages)) {
+        read_stages(stage, suite.stages);
+        if (suite.stages.size() <= kMaxStages) continue;
+        stage.problem(fmt::format("with it, vary makes more than {} stages", kMaxStages));
+        break;
+      }
     return suite;
   }
 
@@ -78,9 +83,11 @@ class SuiteReader {
       suite.summary = summary->text("a sentence", kMaxSummaryBytes).value_or("");
   }
 
-  [[nodiscard]] Stage read_stage(const YamlValue& value) const {
+  // One stage, or with `vary` one for each combination of its values.
+  void read_stages(const YamlValue& value, std::vector<Stage>& stages) const {
     const std::vector<std::string> required{"kernel", "placement"};
-    const std::vector<std::string> optional{"name", "profile", "parameters", "deadline_seconds"};
+    const std::vector<std::string> optional{"name", "profile", "parameters", "deadline_seconds",
+                                            "vary"};
     const YamlMap map(value, required, optional);
     Stage stage;
     stage.kernel = read_word(map.find("kernel"), "a kernel's name").value_or("");
@@ -92,6 +99,41 @@ class SuiteReader {
     if (const YamlValue* placement = map.find("placement"))
       read_placement(*placement, kernel, stage);
     if (const YamlValue* deadline = map.find("deadline_seconds")) read_deadline(*deadline, stage);
+    const YamlValue* vary = map.find("vary");
+    if (vary == nullptr) return stages.push_back(std::move(stage));
+    if (map.find("profile") != nullptr)
+      return vary->key_problem("and profile exclude each other: a profile fits one set of values");
+    for (Stage& one : combinations(*vary, kernel, stage)) stages.push_back(std::move(one));
+  }
+
+  // The last parameter changes fastest.
+  static std::vector<Stage> combinations(const YamlValue& value, const KernelInfo* kernel,
+                                         const Stage& stage) {
+    std::vector<Stage> all{stage};
+    for (const auto& [name, given] : value.entries("a mapping from parameter to its values")) {
+      const auto declared = find_parameter(name, given, kernel);
+      if (!declared) continue;
+      if (stage.parameters.contains(name)) {
+        given.key_problem("stands in parameters too");
+        continue;
+      }
+      std::vector<std::string> texts;
+      for (const YamlValue& element : given.elements("a list of values", kMaxListElements))
+        if (auto text = read_parameter(element, *declared)) texts.push_back(std::move(*text));
+      std::vector<Stage> more;
+      for (const Stage& one : all)
+        for (const std::string& text : texts) more.push_back(with_parameter(one, name, text));
+      if (more.size() > kMaxCombinations)
+        given.problem(fmt::format("makes {} combinations; at most {} are allowed", more.size(),
+                                  kMaxCombinations));
+      else if (!more.empty())
+        all = std::move(more);
+    }
+    return all;
+  }
+
+  static Stage with_parameter(Stage stage, const std::string& name, const std::string& text) {
+    stage.parameters[name] = text;
     return stage;
   }
 
@@ -107,21 +149,26 @@ class SuiteReader {
 
   static void read_parameters(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
     for (const auto& [name, given] : value.entries("a mapping from parameter to value")) {
-      const ParameterInfo* declared = nullptr;
-      if (kernel != nullptr) {
-        const auto& all = kernel->parameters();
-        const auto found = std::ranges::find(all, name, &ParameterInfo::name);
-        if (found == all.end()) {
-          given.key_problem(unknown_parameter(name, *kernel));
-          continue;
-        }
-        declared = &*found;
-      } else if (!is_word(name)) {
-        given.key_problem("is no parameter's name: letters, digits, and _ - . are allowed");
-        continue;
-      }
-      if (auto text = read_parameter(given, declared)) stage.parameters[name] = std::move(*text);
+      const auto declared = find_parameter(name, given, kernel);
+      if (!declared) continue;
+      if (auto text = read_parameter(given, *declared)) stage.parameters[name] = std::move(*text);
     }
+  }
+
+  // Its declaration, nullptr where no declarations are at hand; absent when it cannot be one.
+  static std::optional<const ParameterInfo*> find_parameter(const std::string& name,
+                                                            const YamlValue& given,
+                                                            const KernelInfo* kernel) {
+    if (kernel != nullptr) {
+      const auto& all = kernel->parameters();
+      const auto found = std::ranges::find(all, name, &ParameterInfo::name);
+      if (found != all.end()) return &*found;
+      given.key_problem(unknown_parameter(name, *kernel));
+      return std::nullopt;
+    }
+    if (is_word(name)) return nullptr;
+    given.key_problem("is no parameter's name: letters, digits, and _ - . are allowed");
+    return std::nullopt;
   }
 
   // After the parameters, which rule.
@@ -180,14 +227,17 @@ class SuiteReader {
     constexpr std::pair<std::string_view, PlacementKind> kKinds[] = {
         {"pairs", PlacementKind::kPairs},
         {"group", PlacementKind::kGroup},
-        {"local", PlacementKind::kLocal}};
-    const std::vector<std::string> optional{"pairs", "group", "local", "endpoint", "each"};
+        {"local", PlacementKind::kLocal},
+        {"loopback", PlacementKind::kLoopback}};
+    const std::vector<std::string> optional{"pairs",    "group",    "local",
+                                            "loopback", "endpoint", "each"};
     const YamlMap map(value, {}, optional);
     const YamlValue* chosen = nullptr;
     for (const auto& [name, kind] : kKinds) {
       const YamlValue* found = map.find(name);
       if (found == nullptr) continue;
-      if (chosen != nullptr) found->key_problem("pairs, group and local exclude each other");
+      if (chosen != nullptr)
+        found->key_problem("pairs, group, local and loopback exclude each other");
       chosen = found;
       stage.placement.kind = kind;
       const auto select = found->text("all");
@@ -195,27 +245,48 @@ class SuiteReader {
         found->problem(fmt::format("is {}; allowed: all", in_quotes(*select)));
     }
     if (chosen == nullptr && value.is_map())
-      value.problem("needs one of pairs: all, group: all, local: all");
+      value.problem("needs one of pairs: all, group: all, local: all, loopback: all");
     if (const YamlValue* endpoint = map.find("endpoint")) read_endpoint(*endpoint, stage);
     if (const YamlValue* each = map.find("each")) read_each(*each, kernel, stage);
-    if (chosen != nullptr && kernel != nullptr) check_ranks(*chosen, *kernel, stage.placement.kind);
+    if (chosen == nullptr || kernel == nullptr) return;
+    check_ranks(*chosen, *kernel, stage.placement.kind);
+    if (stage.placement.kind == PlacementKind::kLoopback && kernel->endpoint_kind() != "nic")
+      chosen->key_problem(fmt::format("is on a NIC's port; {} runs on {}", kernel->name(),
+                                      kernel->endpoint_kind()));
   }
 
   static void read_each(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
     const auto text = value.text("gpu or nic");
     if (!text) return;
-    if (*text != "gpu" && *text != "nic")
-      return value.problem(fmt::format("is {}; allowed: gpu, nic", in_quotes(*text)));
-    if (stage.placement.kind != PlacementKind::kLocal)
-      return value.key_problem("only with local: all, one task for each endpoint of a node");
+    const bool loopback = stage.placement.kind == PlacementKind::kLoopback;
+    if (*text != "gpu" && *text != "nic" && !(loopback && *text == "gpu_nic"))
+      return value.problem(
+          fmt::format("is {}; allowed: gpu, nic{}", in_quotes(*text), loopback ? ", gpu_nic" : ""));
+    if (!loopback && stage.placement.kind != PlacementKind::kLocal)
+      return value.key_problem(
+          "only with local: all or loopback: all, one task for each endpoint of a node");
     if (!stage.placement.endpoint.empty())
       return value.key_problem("endpoint names one of a node's endpoints, each takes them all");
+    if (loopback) return read_each_on_port(*text, value, kernel, stage);
     if (kernel != nullptr && kernel->endpoint_kind() != *text)
       return value.problem(fmt::format("is {}; {} runs on {}", *text, kernel->name(),
                                        kernel->endpoint_kind() == "none"
                                            ? "no endpoint, once a node: leave out each"
                                            : kernel->endpoint_kind()));
     stage.placement.each = *text;
+  }
+
+  // The GPU is chosen by the kernel's own parameter.
+  static void read_each_on_port(const std::string& text, const YamlValue& value,
+                                const KernelInfo* kernel, Stage& stage) {
+    stage.placement.each = text;
+    if (text == "nic") return;
+    if (stage.parameters.contains("gpu"))
+      value.problem("chooses the GPU: leave out the parameter gpu");
+    if (kernel == nullptr) return;
+    const auto& all = kernel->parameters();
+    if (std::ranges::find(all, "gpu", &ParameterInfo::name) == all.end())
+      value.problem(fmt::format("is {}; {} uses no GPU's memory", text, kernel->name()));
   }
 
   static bool is_gpu_name(std::string_view text) {
@@ -245,12 +316,13 @@ class SuiteReader {
       return ranks >= kernel.min_ranks() &&
              (kernel.max_ranks() == 0 || ranks <= kernel.max_ranks());
     };
-    if ((kind == PlacementKind::kPairs && !fits(2)) || (kind == PlacementKind::kLocal && !fits(1)))
-      value.key_problem(
-          fmt::format("{} runs with {} to {} ranks; pairs give 2, local 1, group one a node",
-                      kernel.name(), kernel.min_ranks(),
-                      kernel.max_ranks() == 0 ? std::string("any number of")
-                                              : fmt::to_string(kernel.max_ranks())));
+    const bool two = kind == PlacementKind::kPairs || kind == PlacementKind::kLoopback;
+    if ((two && !fits(2)) || (kind == PlacementKind::kLocal && !fits(1)))
+      value.key_problem(fmt::format(
+          "{} runs with {} to {} ranks; pairs and loopback give 2, local 1, group one a node",
+          kernel.name(), kernel.min_ranks(),
+          kernel.max_ranks() == 0 ? std::string("any number of")
+                                  : fmt::to_string(kernel.max_ranks())));
   }
 
   static void read_deadline(const YamlValue& value, Stage& stage) {

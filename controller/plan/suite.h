@@ -29,15 +29,22 @@ enum class PlacementKind : std::uint8_t {
   kPairs,  // every pair of nodes, rank 0 on the earlier one
   kGroup,  // one task, one rank on each node
   kLocal,  // one task of one rank on each node
+  // One task of two ranks on each node, both on one NIC port: what it costs within the node. Never
+  // a figure of the fabric.
+  kLoopback,
 };
 
 struct Placement {
   PlacementKind kind = PlacementKind::kPairs;
   // "DEV:PORT" or "gpuN", the same on every node; "" takes each node's first active one.
   std::string endpoint{};
-  // "gpu" or "nic", with kLocal: a task for each of a node's endpoints of that kind, those of one
-  // node one after the other. "": one task a node.
+  // With kLocal, "gpu" or "nic": a task for each of a node's endpoints of that kind. With
+  // kLoopback, "nic": for each port; "gpu_nic": for each GPU with each port; "gpu": for each GPU
+  // with the nearest port. Those of one node one after the other. "": one task a node.
   std::string each{};
+  [[nodiscard]] bool chooses_gpu() const {
+    return kind == PlacementKind::kLoopback && each.starts_with("gpu");
+  }
 };
 
 struct Stage {

@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/plan/plan_testing.h"
+#include "controller/plan/suite_testing.h"
 
 namespace railgauge::plan {
 namespace {
@@ -40,24 +40,11 @@ stages:
     deadline_seconds: 12.5
 )";
 
-SuiteReading read(std::string_view text) { return read_suite(text, "x.yaml", fake_kernels()); }
-
 std::string with(std::string_view from, std::string_view to) {
   std::string text(kGood);
   const std::size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   return text.replace(at, from.size(), to);
-}
-
-// The only problem of a text, with its place.
-std::string problem_of(std::string_view text) {
-  const SuiteReading reading = read(text);
-  EXPECT_FALSE(reading.suite);
-  std::string all;
-  for (const SuiteProblem& problem : reading.problems) all += describe(problem) + ";";
-  EXPECT_EQ(reading.problems.size(), 1u) << all;
-  EXPECT_EQ(all.find('\n'), std::string::npos);
-  return all;
 }
 
 TEST(Suite, ReadsWhatIsDocumented) {
@@ -305,12 +292,6 @@ TEST(Suite, AKeyPutAnywhereIsRefused) {
       EXPECT_FALSE(read(text).suite) << text;
     }
   }
-}
-
-std::string local(std::string_view kernel, std::string_view placement) {
-  return fmt::format(
-      "version: 1\nmetadata: {{name: x}}\nstages:\n  - {{kernel: {}, placement: {{{}}}}}\n", kernel,
-      placement);
 }
 
 TEST(Suite, AStageMayTakeEachOfANodesEndpoints) {

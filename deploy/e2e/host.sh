@@ -55,6 +55,36 @@ Y
   cli suites check gpudirect
 }
 
+# Two GPUs and one port on the fakes: each GPU once with the port, both ranks on one node, and the distance and
+# that it is loopback on every point. Then the suite's own form, device and host memory on either side.
+gpus_meet_the_nic_by_loopback() {
+  cat >"$work/loopback.yaml" <<'Y'
+version: 1
+metadata: {name: loopback}
+stages:
+  - kernel: verbs.write_bw
+    parameters: {memory: cuda, staged_twin: true, sizes: 64KiB, iterations: 64}
+    placement: {loopback: all, each: gpu_nic}
+  - kernel: verbs.write_imm_lat
+    parameters: {sizes: 8, iterations: 64}
+    vary: {memory: [cuda, host], target_memory: [cuda, host]}
+    placement: {loopback: all, each: gpu}
+Y
+  cli nodes show a -o json | jq -e '[.nodes[0].gpus[].distances.fake0] == ["PIX", "PHB"]'
+  cli suites plan "$work/loopback.yaml" --nodes a -o json | jq -e '[.tasks[:2][] | .endpoints]
+    == [["a/fake0:1+gpu0", "a/fake0:1+gpu0"], ["a/fake0:1+gpu1", "a/fake0:1+gpu1"]] and ([.tasks[].round] == [range(10)])'
+  cli run "$work/loopback.yaml" --nodes a -o json >"$work/loopback.json"
+  jq -e '.run.outcome == "passed" and (.tasks | length == 10) and all(.points[]; .facts.loopback == "true" and .point.synthetic)
+    and ([.points[] | select(.kernel == "verbs.write_bw" and .point.pair == "" and .point.unit == "bytes_per_second")
+      | [.facts.gpu, .facts.gpu_nic_distance]] == [["gpu0", "PIX"], ["gpu1", "PHB"]])
+    and ([.points[] | select(.kernel == "verbs.write_imm_lat") | [.facts.memory, .facts.peer_memory] | join(">")] | unique
+      == ["cuda>cuda", "cuda>host", "host>cuda", "host>host"])
+    and ([.distance_costs[] | select(.kernel == "verbs.write_bw") | [.node, .gpu, .distance, .pairs, .bandwidth_kept, .pair]] | sort
+      == [["a", "gpu0", "PIX", 1, 1, ""], ["a", "gpu0", "PIX", 1, 1, "staged"], ["a", "gpu1", "PHB", 1, 1, ""], ["a", "gpu1", "PHB", 1, 1, "staged"]])' "$work/loopback.json"
+  expect_exit 5 cli run "$work/loopback.yaml" --nodes b -o json >"$work/loopback-b.json"  # has no GPU
+  jq -e 'all(.tasks[]; .reason == "b has no gpu")' "$work/loopback-b.json"
+}
+
 unknown_things_are_refused_by_name() {
   printf 'version: 1\nmetadata: {name: x}\nstages:\n  - kernel: verbs.write_lat\n    parameters: {depht: 3}\n' >"$work/bad.yaml"
   expect_exit 2 cli run "$work/bad.yaml" 2>"$work/bad.err"
@@ -144,6 +174,7 @@ check "quick measures all pairs and its JSON is complete" quick_measures_all_pai
 check "a task costs less than 50 ms beside its measuring" overhead_below 0.05
 check "controller and agent stay below 40 MB" memory_stays_small
 check "a node's GPUs take turns and pairs are series" gpus_take_turns
+check "GPUs meet their node's NIC by loopback, with the distance told" gpus_meet_the_nic_by_loopback
 check "wrong suites and words are refused by name" unknown_things_are_refused_by_name
 check "a device that does not exist waives, by name" missing_device_waives_and_names_it
 check "a killed runner is a crash with its signal" killed_runner_is_a_crash_with_its_signal

@@ -36,12 +36,25 @@ make_sysfs() {
   echo "fake" >"$root/class/infiniband/$device/fw_ver"
 }
 
-# Two GPUs in the node's files, and the fakes of the libraries that reach them. Call before start_agent.
+# add_pci_device SYSFS PATH: a device below SYSFS/devices, and its link by address.
+add_pci_device() {
+  mkdir -p "$1/devices/$2" "$1/bus/pci/devices"
+  echo 0 >"$1/devices/$2/numa_node"
+  ln -s "../../../devices/$2" "$1/bus/pci/devices/${2##*/}"
+}
+
+# Two GPUs in the node's files, and the fakes of the libraries that reach them; the fake NIC gets a place on PCIe, on
+# the switch of the first GPU and below the same host bridge as the second. Call before start_agent.
 make_gpus() {
-  local node=$1 address folder
+  local node=$1 address folder root=$work/sys-$1
+  [ -d "$root/class" ] || make_sysfs "$root"
+  add_pci_device "$root" pci0000:15/0000:15:01.0/0000:16:00.0/0000:16:01.0/0000:18:00.0
+  ln -s ../../../bus/pci/devices/0000:18:00.0 "$root/class/infiniband/fake0/device"
+  add_pci_device "$root" pci0000:15/0000:15:01.0/0000:16:00.0/0000:16:02.0/0000:17:00.0
+  add_pci_device "$root" pci0000:15/0000:15:02.0/0000:9f:00.0
   for address in 0000:17:00.0 0000:9f:00.0; do
-    folder=$work/sys-$node/bus/pci/devices/$address
-    mkdir -p "$folder" "$work/proc-$node/driver/nvidia/gpus/$address"
+    folder=$root/bus/pci/devices/$address
+    mkdir -p "$work/proc-$node/driver/nvidia/gpus/$address"
     echo 0x030200 >"$folder/class"; echo 0x10de >"$folder/vendor"; echo 0 >"$folder/numa_node"
     printf 'Model: \t\t Fake GPU\nGPU UUID: \t GPU-fake-%s\n' "$address" >"$work/proc-$node/driver/nvidia/gpus/$address/information"
   done

@@ -1,0 +1,28 @@
+// How far a GPU and a NIC of one node are apart on PCIe, in the words that nvidia-smi topo made
+// known.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace railgauge {
+
+// Nearest first. PIX: one switch, or one bridge. PXB: several bridges, but no host bridge. PHB: one
+// host bridge, by different root ports. NODE: different host bridges of one NUMA node. SYS: across
+// NUMA nodes.
+inline constexpr std::array<std::string_view, 5> kPciDistances{"PIX", "PXB", "PHB", "NODE", "SYS"};
+inline constexpr std::string_view kUnknownDistance = "unknown";
+
+// Place among them; behind the last for any other word.
+constexpr std::size_t pci_distance_rank(std::string_view distance) {
+  return static_cast<std::size_t>(std::ranges::find(kPciDistances, distance) -
+                                  kPciDistances.begin());
+}
+
+// Facts of a task that its placement knows and its runner cannot.
+inline constexpr const char* kDistanceFact = "gpu_nic_distance";
+inline constexpr const char* kLoopbackFact = "loopback";  // "true": both ranks on one port
+
+}  // namespace railgauge
