@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 
 #include <fmt/format.h>
@@ -28,97 +29,82 @@ std::string value_of(const Map& map, const std::string& name) {
   return found == map.end() ? "" : found->second;
 }
 
-// The sizes of the task, each as the options of one launch: the tool measures one in a run, or the
-// powers of two from 2 to 2^23.
-Result<std::vector<std::string>> size_options(const TaskDetail& task,
-                                              const PerftestProgram& program) {
-  if (program.name.starts_with("ib_atomic")) return std::vector<std::string>{""};
-  const std::string text = value_of(task.parameters(), "sizes");
-  if (text == "2:8MiB" && value_of(task.parameters(), "transport") != "UD")
-    return std::vector<std::string>{" -a"};
-  KernelInfo declared;
-  ParameterInfo& sizes = *declared.add_parameters();
-  sizes.set_name("sizes");
-  sizes.set_type("bytes_list");
-  sizes.set_default_value(text);
-  std::vector<std::string> out;
-  for (const std::uint64_t size : RG_TRY(Params::parse(declared, {})).bytes_list("sizes"))
-    out.push_back(fmt::format(" -s {}", size));
-  return out;
-}
-
-// What the rank chose, so that perftest takes the same; nothing where it did not get so far.
-std::string place_of(const RankDetail& rank) {
-  std::string out;
-  const auto add = [&](const char* flag, const char* fact) {
-    const std::string value = value_of(rank.facts(), fact);
-    if (!value.empty()) out += fmt::format(" {} {}", flag, shell_word(value));
-  };
-  add("-d", "device");
-  add("-i", "port");
-  add("-x", "gid_index");
-  add("-m", "mtu_bytes");
-  if (!out.empty()) return out;
-  const std::size_t colon = rank.endpoint().rfind(':');
-  if (colon == std::string::npos) return out;
-  return fmt::format(" -d {} -i {}", shell_word(rank.endpoint().substr(0, colon)),
-                     shell_word(rank.endpoint().substr(colon + 1)));
-}
-
-// How the connecting side reaches the other one: by its IPv4 GID, else by the node's name.
-std::string host_of(const RankDetail& rank) {
-  const std::string gid = value_of(rank.facts(), "gid");
-  return shell_word(gid.starts_with(kMappedIpv4) ? gid.substr(kMappedIpv4.size()) : rank.node());
-}
+// What the tool's parser takes at most; 4.5 and the newest agree.
+constexpr std::int64_t kMostPerCompletion = 1024;
+constexpr std::int64_t kMostDepth = 15'000;
+constexpr std::int64_t kMostReceives = 16'384;
+constexpr std::int64_t kMostInline = 912;
+constexpr std::uint64_t kMostBytes = INT32_MAX;
+constexpr std::int64_t kFewestIterations = 5;
+constexpr double kMarginSeconds = 1;  // that its stretch of time leaves out at either end
+constexpr double kCommonSeconds = 1;  // of ours, where directions or ports share it by default
+// Ours completes messages at least so often (kernels/verbs/link_stream.cc).
+constexpr std::uint64_t kMostBytesPerCompletion = 8U << 20U;
 
 // perftest has a program for each verb and figure; what a kernel of ours takes stands in its
-// parameters, defaults included, so that an option is printed where the parameter is there.
+// parameters, defaults included, so that an option is printed where the parameter is there. What
+// the system chose stands in the ranks' facts.
 class CommandLine {
  public:
   CommandLine(const TaskDetail& task, const PerftestProgram& program)
-      : task_(task), program_(program) {}
+      : task_(task), program_(program), parameters_(task.parameters()) {}
 
   // What the tool cannot be told: one reason.
   [[nodiscard]] Status check() const {
-    const auto none_since = [this](std::string reason) -> Status {
-      return none(task_.kernel() + ": " + std::move(reason));
-    };
-    if (is("added_cost_fraction", "0", false)) return none_since("it has no way to add cost");
-    if (is("flow_label", "0", false)) return none_since("it has no way to set a flow label");
-    if (is("retry_count", "7", false)) return none_since("its queue pairs try 7 times again");
-    if (is("poll", "events", true) && writes())
-      return none_since("its programs that write have no events");
-    if (is_latency() && is("signal_every", "1", false))
-      return none_since("its latency completes each message");
-    for (const char* side : {"memory", "target_memory"}) {
-      if (is_latency() && writes() && program_.kernel == task_.kernel() && is(side, "cuda", true))
-        return none_since("its CPU would poll the GPU's memory");
-      if (is(side, "staged", true)) return none_since("it copies nothing between GPU and host");
-    }
-    const std::int64_t iterations = parse_integer(value("iterations")).value_or(0);
-    const std::int64_t lanes = parse_integer(value("qps")).value_or(1);
-    if (iterations > 0 && iterations < kFewestIterations * lanes)
-      return none_since(
-          fmt::format("it takes {} iterations or more on a queue pair", kFewestIterations));
+    for (const std::string& reason : {of_ports(), of_memory(), of_path(), of_manner(), of_limits()})
+      if (!reason.empty()) return none(task_.kernel() + ": " + reason);
     return {};
   }
 
-  // Of one rank, but for the host; `size` as size_options gives it.
-  [[nodiscard]] std::string options(const RankDetail& rank, const std::string& size) const {
-    std::string out = place_of(rank) + size + kind();
-    if (!is_latency()) out += stream();
-    if (!writes_nothing())
+  // Those of the task, one launch each: the tool measures one, or the powers of two from 2 to 2^23
+  // with one interval of completions, which ours shortens for the large ones.
+  [[nodiscard]] Result<std::vector<std::uint64_t>> sizes() const {
+    if (is_atomic()) return std::vector<std::uint64_t>{kAtomicBytes};
+    if (takes_all_sizes()) return std::vector<std::uint64_t>{kAllSizes};
+    auto sizes = parse_bytes_list(value("sizes"));
+    if (!sizes) return sizes;
+    for (const std::uint64_t size : *sizes)
+      if (size > kMostBytes)
+        return none(
+            fmt::format("{}: its messages have {} bytes at most", task_.kernel(), kMostBytes));
+    return sizes;
+  }
+
+  // Of one rank, but for the host.
+  [[nodiscard]] std::string command(const RankDetail& rank, std::uint64_t size) const {
+    std::string out = environment(rank) + std::string(program_.name) + place_of(rank);
+    if (size == kAllSizes)
+      out += " -a";
+    else if (!is_atomic())
+      out += fmt::format(" -s {}", size);
+    out += kind();
+    if (!is_latency()) out += stream(size);
+    // Its program that polls memory for a write is never relaxed; ours only where told to.
+    if (!is_polled_write() && value("relaxed_ordering") != "true") out += " --disable_pcie_relaxed";
+    if (!fetches())
       if (const std::string bytes = value_of(rank.facts(), "inline_bytes"); !bytes.empty())
         out += " -I " + shell_word(bytes);
-    return out + path() + memory(rank);
+    return out + path(rank) + memory(rank) + " -F";
+  }
+
+  // How the connecting side reaches the other one: by the address that the connection manager
+  // listened on, by its IPv4 GID, else by the node's name.
+  [[nodiscard]] std::string host_of(const RankDetail& rank) const {
+    if (const std::string own = value_of(rank.facts(), "cm_address"); by_manager() && !own.empty())
+      return shell_word(own);
+    const std::string gid = value_of(rank.facts(), "gid");
+    return shell_word(gid.starts_with(kMappedIpv4) ? gid.substr(kMappedIpv4.size()) : rank.node());
   }
 
  private:
-  static constexpr std::int64_t kFewestIterations = 5;
-  static constexpr double kMarginSeconds = 1;  // that it leaves out at either end
+  static constexpr std::uint64_t kAtomicBytes = 8;
+  static constexpr std::uint64_t kAllSizes = 0;  // no message is empty
 
   [[nodiscard]] std::string value(const std::string& name) const {
-    return value_of(task_.parameters(), name);
+    return value_of(parameters_, name);
+  }
+  [[nodiscard]] std::int64_t number(const std::string& name, std::int64_t absent = 0) const {
+    return parse_integer(value(name)).value_or(absent);
   }
   // Whether the parameter is there and has the value, or (`same` false) another one.
   [[nodiscard]] bool is(const std::string& name, std::string_view other, bool same) const {
@@ -126,10 +112,102 @@ class CommandLine {
     return !found.empty() && (found == other) == same;
   }
   [[nodiscard]] bool is_latency() const { return program_.name.ends_with("_lat"); }
+  [[nodiscard]] bool is_atomic() const { return program_.name.starts_with("ib_atomic"); }
   [[nodiscard]] bool writes() const { return program_.name.starts_with("ib_write"); }
-  [[nodiscard]] bool writes_nothing() const {
-    return program_.name.starts_with("ib_read") || program_.name.starts_with("ib_atomic");
+  [[nodiscard]] bool is_polled_write() const { return program_.name == "ib_write_lat"; }
+  [[nodiscard]] bool fetches() const { return program_.name.starts_with("ib_read") || is_atomic(); }
+  // Which connection was really made; the parameter where nobody got so far.
+  [[nodiscard]] bool by_manager() const {
+    for (const RankDetail& rank : task_.ranks())
+      if (const std::string used = value_of(rank.facts(), "connection"); !used.empty())
+        return used == "rdma_cm";
+    return is("connection", "rdma_cm", true);
   }
+  // 0: it ends by a count, or by itself.
+  [[nodiscard]] double seconds() const {
+    const double given = parse_duration_ns(value("duration")).value_or(0) / 1e9;
+    const bool shares = is("direction", "both", true) || !value("devices").empty();
+    return given > 0 || !shares ? given : kCommonSeconds;
+  }
+  // Of each queue pair, as it counts; ours are all of them together.
+  [[nodiscard]] std::int64_t iterations() const {
+    const std::int64_t lanes = std::max<std::int64_t>(1, number("qps", 1));
+    return (number("iterations") + lanes - 1) / lanes;
+  }
+  [[nodiscard]] std::uint64_t signal_every(std::uint64_t size) const {
+    const auto asked =
+        static_cast<std::uint64_t>(std::max<std::int64_t>(1, number("signal_every")));
+    return std::clamp<std::uint64_t>(kMostBytesPerCompletion / std::max<std::uint64_t>(1, size), 1,
+                                     asked);
+  }
+  [[nodiscard]] bool takes_all_sizes() const {
+    return value("sizes") == "2:8MiB" && value("transport") != "UD" && seconds() <= 0 &&
+           (is_latency() || number("signal_every") <= 1);
+  }
+
+  // --- what it has no way to do: a reason, or "" ------------------------------------------------
+
+  [[nodiscard]] std::string of_ports() const {
+    if (value("devices").find(',') != std::string::npos)
+      return "it measures one port of each host, not several at once (devices)";
+    return is("added_cost_fraction", "0", false) ? "it has no way to add cost" : "";
+  }
+  [[nodiscard]] std::string of_memory() const {
+    for (const char* side : {"memory", "target_memory"}) {
+      if (is_polled_write() && is(side, "cuda", true))
+        return "its latency of writes is not for GPU memory";
+      if (is(side, "staged", true)) return "it copies nothing between GPU and host";
+    }
+    return "";
+  }
+  [[nodiscard]] std::string of_path() const {
+    if (is("flow_label", "0", false))
+      return "not every version sets a flow label: 4.5 has it for raw Ethernet alone";
+    if (is("retry_count", "7", false) && !by_manager()) return "its queue pairs try 7 times again";
+    return "";
+  }
+  [[nodiscard]] std::string of_manner() const {
+    if (is("poll", "events", true) && writes()) return "its programs that write have no events";
+    if (is("poll", "events", true) && seconds() > 0) return "its stretch of time has no events";
+    if (is_latency() && is("signal_every", "1", false)) return "its latency completes each message";
+    if (number("iterations") > 0 && seconds() <= 0 && iterations() < kFewestIterations)
+      return fmt::format("it takes {} iterations or more on a queue pair", kFewestIterations);
+    return of_lists();
+  }
+  [[nodiscard]] std::string of_lists() const {
+    const std::int64_t list = number("post_list", 1);
+    if (list <= 1) return "";
+    if (number("iterations") > 0 && iterations() % list != 0)
+      return fmt::format("its count on a queue pair is whole lists, and {} are not, of {}",
+                         iterations(), list);
+    const auto sizes = parse_bytes_list(is_atomic() ? "8" : value("sizes"));
+    for (const std::uint64_t size : sizes.value_or(std::vector<std::uint64_t>{}))
+      if (static_cast<std::uint64_t>(list) % signal_every(size) != 0)
+        return fmt::format(
+            "a list of {} is a multiple of its interval of completions, and {} is "
+            "no part of it",
+            list, signal_every(size));
+    return "";
+  }
+  [[nodiscard]] std::string of_limits() const {
+    struct Limit {
+      const char* name;
+      std::int64_t most;
+    };
+    for (const Limit& limit : {Limit{"signal_every", kMostPerCompletion},
+                               Limit{"depth", kMostDepth}, Limit{"receive_depth", kMostReceives}})
+      if (number(limit.name) > limit.most)
+        return fmt::format("it takes {} of at most {}", limit.name, limit.most);
+    for (const RankDetail& rank : task_.ranks())
+      if (parse_integer(value_of(rank.facts(), "inline_bytes")).value_or(0) > kMostInline)
+        return fmt::format("it sends at most {} bytes inline", kMostInline);
+    if (is("srq", "true", true) && number("qps", 1) > number("receive_depth"))
+      return "its shared receive queue holds a receive for each queue pair or more";
+    return "";
+  }
+
+  // --- options ----------------------------------------------------------------------------------
+
   // An option with the parameter's value, where that is another one than `but`.
   [[nodiscard]] std::string with(const char* option, const std::string& name,
                                  std::string_view but = "") const {
@@ -141,42 +219,64 @@ class CommandLine {
     return is(name, wanted, true) ? fmt::format(" {}", option) : "";
   }
 
+  // What the rank chose, so that perftest takes the same; nothing where it did not get so far.
+  [[nodiscard]] std::string place_of(const RankDetail& rank) const {
+    std::string out;
+    const auto add = [&](const char* flag, const char* fact) {
+      const std::string found = value_of(rank.facts(), fact);
+      if (!found.empty()) out += fmt::format(" {} {}", flag, shell_word(found));
+    };
+    add("-d", "device");
+    add("-i", "port");
+    if (!by_manager()) add("-x", "gid_index");  // the manager's follows from the address
+    add("-m", "mtu_bytes");
+    if (!out.empty()) return out;
+    const std::size_t colon = rank.endpoint().rfind(':');
+    if (colon == std::string::npos) return out;
+    return fmt::format(" -d {} -i {}", shell_word(rank.endpoint().substr(0, colon)),
+                       shell_word(rank.endpoint().substr(colon + 1)));
+  }
   [[nodiscard]] std::string kind() const {
     std::string out = with("-c", "transport", "RC");
     if (task_.kernel() == program_.immediate && !program_.immediate.empty())
       out += " --write_with_imm";
     out += where("-A CMP_AND_SWAP", "operation", "compare_swap");
     out += where("-e", "poll", "events");
-    return out + count();
+    // Its stretch of time leaves out a margin at either end; ours counts all of it.
+    if (seconds() > 0)
+      return out + fmt::format(" -D {:.0f} -f {:.0f}", std::ceil(seconds()) + 2 * kMarginSeconds,
+                               kMarginSeconds);
+    return iterations() > 0 ? out + fmt::format(" -n {}", iterations()) : out;
   }
-  // Its stretch of time leaves out a margin at either end; ours counts all of it.
-  [[nodiscard]] std::string count() const {
-    const double seconds = parse_duration_ns(value("duration")).value_or(0) / 1e9;
-    if (seconds > 0)
-      return fmt::format(" -D {:.0f} -f {:.0f}", std::ceil(seconds) + 2 * kMarginSeconds,
-                         kMarginSeconds);
-    // It counts on each queue pair, ours are all of them together.
-    const std::int64_t all = parse_integer(value("iterations")).value_or(0);
-    const std::int64_t lanes = std::max<std::int64_t>(1, parse_integer(value("qps")).value_or(1));
-    return all > 0 ? fmt::format(" -n {}", (all + lanes - 1) / lanes) : "";
-  }
-  [[nodiscard]] std::string stream() const {
-    std::string out = with("-t", "depth") + with("-Q", "signal_every") + with("-q", "qps", "1") +
-                      with("-l", "post_list", "1") + where("-b", "direction", "both");
-    if (program_.name.starts_with("ib_send"))
+  [[nodiscard]] std::string stream(std::uint64_t size) const {
+    std::string out = with("-t", "depth");
+    if (!value("signal_every").empty()) out += fmt::format(" -Q {}", signal_every(size));
+    out += with("-q", "qps", "1") + with("-l", "post_list", "1") + where("-b", "direction", "both");
+    if (program_.name.starts_with("ib_send") || task_.kernel() == program_.immediate)
       out += with("-r", "receive_depth", "512") + where("--use-srq", "srq", "true");
-    // Without the flag it registers for relaxed ordering; ours only where told to.
-    const bool relaxed = value("relaxed_ordering") == "true";
-    return relaxed ? out : out + " --disable_pcie_relaxed";
+    return out;
   }
-  [[nodiscard]] std::string path() const {
-    return with("-u", "qp_timeout", "14") + with("-S", "service_level", "0") +
-           with("--tclass", "traffic_class", "0") + with("--pkey_index", "pkey_index", "0") +
-           where("-R", "connection", "rdma_cm");
+  [[nodiscard]] std::string path(const RankDetail& rank) const {
+    std::string out = with("-u", "qp_timeout", "14") + with("-S", "service_level", "0");
+    if (by_manager())
+      return out + " -R" + with("-T", "traffic_class", "0") +
+             with("--retry_count", "retry_count", "7");
+    out += with("--tclass", "traffic_class", "0");
+    std::string index = value_of(rank.facts(), "pkey_index");  // each rank's own
+    if (index.empty()) index = value("pkey_index");
+    if (!index.empty() && index != "0") out += " --pkey_index " + shell_word(index);
+    return out;
+  }
+  [[nodiscard]] static bool is_in_gpu(const RankDetail& rank) {
+    return value_of(rank.facts(), "memory") == "cuda";
+  }
+  // Our numbers of GPUs count by PCI address; CUDA's by speed unless told.
+  [[nodiscard]] static std::string environment(const RankDetail& rank) {
+    return is_in_gpu(rank) ? "CUDA_DEVICE_ORDER=PCI_BUS_ID " : "";
   }
   [[nodiscard]] std::string memory(const RankDetail& rank) const {
     std::string out = where("--use_hugepages", "huge_pages", "true");
-    if (value_of(rank.facts(), "memory") != "cuda") return out;
+    if (!is_in_gpu(rank)) return out;
     const std::string gpu = value_of(rank.facts(), "gpu");  // "gpu3"
     out += " --use_cuda=" + shell_word(gpu.starts_with("gpu") ? gpu.substr(3) : "0");
     if (value_of(rank.facts(), "path") == "dma-buf") out += " --use_cuda_dmabuf";
@@ -185,6 +285,7 @@ class CommandLine {
 
   const TaskDetail& task_;
   const PerftestProgram& program_;
+  const google::protobuf::Map<std::string, std::string>& parameters_;
 };
 
 // A rank that never began has no detail: its endpoint stands in the plan.
@@ -223,13 +324,11 @@ Result<std::vector<PeerLine>> perftest_lines(const TaskDetail& task) {
   const RankDetail connecting = rank_of(task, 0);
   const RankDetail listening = rank_of(task, 1);
   std::vector<PeerLine> lines;
-  for (const std::string& size : RG_TRY(size_options(task, *program))) {
-    const auto command = [&](const RankDetail& rank) {
-      return fmt::format("{}{} -F", program->name, line.options(rank, size));
-    };
-    lines.push_back({1, listening.node(), command(listening)});
+  for (const std::uint64_t size : RG_TRY(line.sizes())) {
+    lines.push_back({1, listening.node(), line.command(listening, size)});
     lines.push_back(
-        {0, connecting.node(), fmt::format("{} {}", command(connecting), host_of(listening))});
+        {0, connecting.node(),
+         fmt::format("{} {}", line.command(connecting, size), line.host_of(listening))});
   }
   return lines;
 }

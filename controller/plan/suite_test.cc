@@ -79,7 +79,7 @@ metadata: {name: like_perftest}
 stages:
   - kernel: verbs.write_bw
     profile: perftest
-    parameters: {depth: 16}
+    parameters: {depth: 16, sizes: 8}
     placement: {pairs: all}
 )";
   const SuiteReading reading = read_suite(kText, "x.yaml", {});

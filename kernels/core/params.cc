@@ -61,27 +61,6 @@ Status append_range(std::string_view entry, std::size_t colon, std::vector<std::
   return {};
 }
 
-Result<std::vector<std::uint64_t>> parse_bytes_list(std::string_view text) {
-  std::vector<std::uint64_t> out;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    std::string_view entry = text.substr(begin, end - begin);
-    if (entry.starts_with(' ')) entry.remove_prefix(1);
-    if (const std::size_t colon = entry.find(':'); colon != std::string_view::npos)
-      RG_TRY_OK(append_range(entry, colon, out));
-    else
-      out.push_back(RG_TRY(parse_bytes(entry)));
-    if (out.size() > kMaxListEntries)
-      return wrong(fmt::format("{} holds more than {} sizes", in_quotes(text), kMaxListEntries));
-    begin = end + 1;
-  }
-  std::vector<std::uint64_t> sorted = out;
-  std::ranges::sort(sorted);
-  if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
-    return wrong(fmt::format("{} names {} twice", in_quotes(text), canonical_bytes(*twice)));
-  return out;
-}
-
 // A whole run of doublings is "1:4KiB", all else one by one: one text for each list.
 std::string canonical_list(const std::vector<std::uint64_t>& sizes) {
   bool run = sizes.size() >= kMinRun && std::has_single_bit(sizes.front());
@@ -179,6 +158,27 @@ Status check_names(const KernelInfo& kernel, const std::map<std::string, std::st
 }
 
 }  // namespace
+
+Result<std::vector<std::uint64_t>> parse_bytes_list(std::string_view text) {
+  std::vector<std::uint64_t> out;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    std::string_view entry = text.substr(begin, end - begin);
+    if (entry.starts_with(' ')) entry.remove_prefix(1);
+    if (const std::size_t colon = entry.find(':'); colon != std::string_view::npos)
+      RG_TRY_OK(append_range(entry, colon, out));
+    else
+      out.push_back(RG_TRY(parse_bytes(entry)));
+    if (out.size() > kMaxListEntries)
+      return wrong(fmt::format("{} holds more than {} sizes", in_quotes(text), kMaxListEntries));
+    begin = end + 1;
+  }
+  std::vector<std::uint64_t> sorted = out;
+  std::ranges::sort(sorted);
+  if (const auto twice = std::ranges::adjacent_find(sorted); twice != sorted.end())
+    return wrong(fmt::format("{} names {} twice", in_quotes(text), canonical_bytes(*twice)));
+  return out;
+}
 
 Result<std::string> check_parameter(const ParameterInfo& declared, std::string_view value) {
   for (const TypeRow& row : kTypes)

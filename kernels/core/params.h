@@ -40,6 +40,9 @@ class Params {
   std::map<std::string, std::string> types_;
 };
 
+// Sizes in bytes, as a parameter of type bytes_list names them. kInvalidArgument.
+Result<std::vector<std::uint64_t>> parse_bytes_list(std::string_view text);
+
 // Checks one value against its declaration; returns the canonical text. Used by the suite reader
 // too.
 Result<std::string> check_parameter(const ParameterInfo& declared, std::string_view value);

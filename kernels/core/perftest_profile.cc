@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/params.h"
 #include "kernels/core/text.h"
 #include "kernels/core/units.h"
 
@@ -15,6 +16,7 @@ using Parameters = std::map<std::string, std::string>;
 
 constexpr std::int64_t kDepth = 128;
 constexpr std::int64_t kSignalEvery = 100;
+constexpr std::uint64_t kEachSignalledAboveBytes = 8192;
 constexpr const char* kDatagramInlineBytes = "188";  // of its latency; connected sends have 236
 
 Parameters stream(std::string iterations) {
@@ -68,11 +70,50 @@ bool is(const Parameters& given, const std::string& name, std::string_view value
   return found != given.end() && found->second == value;
 }
 
+bool has(const Parameters& given, const std::string& name) {
+  const auto found = given.find(name);
+  return found != given.end() && !found->second.empty();
+}
+
+// Its time, or a direction or several ports that share one: ours count no messages then.
 bool is_a_stretch_of_time(const Parameters& given) {
-  if (is(given, "direction", "both")) return true;
+  if (is(given, "direction", "both") || has(given, "devices")) return true;
   const auto duration = given.find("duration");
   if (duration == given.end()) return false;
   return parse_duration_ns(duration->second).value_or(0) > 0;
+}
+
+// Whether the tool would ask for the completion of each message, which it does where all are large
+// and nobody named an interval. Over all sizes (-a), of which the small ones are more, it does not.
+bool signals_each(const Parameters& given, const Parameters& chosen) {
+  if (is(given, "transport", "UD") || is(given, "poll", "events")) return false;
+  const auto own = given.find("sizes");
+  const auto preset = chosen.find("sizes");
+  if (own == given.end() && preset == chosen.end()) return false;  // atomics
+  const auto sizes = parse_bytes_list(own != given.end() ? own->second : preset->second);
+  return sizes && std::ranges::all_of(
+                      *sizes, [](std::uint64_t size) { return size > kEachSignalledAboveBytes; });
+}
+
+// The interval of completions.
+std::int64_t interval_of(const Parameters& given, const Parameters& chosen) {
+  const std::int64_t depth = has(given, "depth") ? number_in(given, "depth") : kDepth;
+  const std::int64_t list = number_in(given, "post_list");
+  // The tool takes the list's length. Ours wants room in the queue for both, or the profile would
+  // forbid a long list that is allowed without it.
+  if (list > 1) return depth >= list ? std::min(list, depth + 1 - list) : list;
+  if (signals_each(given, chosen)) return 1;
+  return depth > 0 ? std::min(depth, kSignalEvery) : kSignalEvery;
+}
+
+// What the tool sets has no place beside what only ours have.
+void leave_out(const Parameters& given, Parameters& chosen) {
+  // A staging refuses relaxed ordering: the count that tells of a chunk must not pass it. Its twin
+  // in GPU memory goes without too, so that they differ in nothing else.
+  if (is(given, "memory", "staged") || is(given, "target_memory", "staged") ||
+      is(given, "staged_twin", "true"))
+    chosen.erase("relaxed_ordering");
+  if (is_a_stretch_of_time(given)) chosen.erase("iterations");
 }
 
 // What follows from what is given; `chosen` are the program's settings.
@@ -85,11 +126,8 @@ void follow(const Parameters& given, Parameters& chosen) {
       if (is(given, side, "cuda") || is(given, side, "staged")) chosen["inline_bytes"] = "0";
   }
   if (!chosen.contains("depth")) return;
-  if (const std::int64_t list = number_in(given, "post_list"); list > 1)
-    chosen["signal_every"] = std::to_string(list);
-  else if (const std::int64_t depth = number_in(given, "depth"); depth > 0)
-    chosen["signal_every"] = std::to_string(std::min(depth, kSignalEvery));
-  if (is_a_stretch_of_time(given)) chosen.erase("iterations");
+  chosen["signal_every"] = std::to_string(interval_of(given, chosen));
+  leave_out(given, chosen);
   // It counts on each queue pair, ours are all of them together.
   if (const std::int64_t qps = number_in(given, "qps"); qps > 1 && chosen.contains("iterations"))
     chosen["iterations"] = std::to_string(qps * number_in(chosen, "iterations"));

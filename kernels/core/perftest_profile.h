@@ -28,9 +28,11 @@ const PerftestProgram* perftest_program_of(std::string_view kernel);
 inline constexpr std::string_view kPerftestProfile = "perftest";
 
 // `given` with the profile's settings wherever it says nothing. Some follow from what is given, as
-// they do in the tool: a short queue or a list of posts shortens the interval of completions, a
-// stretch of time has no count. kInvalidArgument for a profile that is not known, or that has
-// nothing to say about the kernel.
+// they do in the tool: a short queue or a list of posts shortens the interval of completions, large
+// messages complete each, a stretch of time has no count. What the kernel would refuse beside
+// something given that the tool does not have (staged memory, several devices) is left out: the
+// profile makes nothing illegal that is legal without it. kInvalidArgument for a profile that is
+// not known, or that has nothing to say about the kernel.
 Result<std::map<std::string, std::string>> with_profile(
     std::string_view profile, std::string_view kernel,
     const std::map<std::string, std::string>& given);

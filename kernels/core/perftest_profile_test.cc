@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace railgauge {
 namespace {
 
@@ -23,7 +25,7 @@ TEST(PerftestProfile, HasTheToolsSettingsWhereNothingIsGiven) {
   EXPECT_EQ(merged("verbs.write_bw", {}), (Parameters{{"sizes", "64KiB"},
                                                       {"iterations", "5000"},
                                                       {"depth", "128"},
-                                                      {"signal_every", "100"},
+                                                      {"signal_every", "1"},
                                                       {"inline_bytes", "0"},
                                                       {"relaxed_ordering", "true"}}));
   EXPECT_EQ(merged("verbs.read_lat", {}), (Parameters{{"sizes", "2"}, {"iterations", "1000"}}));
@@ -36,8 +38,13 @@ TEST(PerftestProfile, WhatIsGivenRules) {
 }
 
 TEST(PerftestProfile, SomeSettingsFollowFromOthers) {
-  EXPECT_THAT(merged("verbs.write_bw", {{"depth", "16"}}), Contains(Pair("signal_every", "16")));
-  EXPECT_THAT(merged("verbs.write_bw", {{"depth", "512"}}), Contains(Pair("signal_every", "100")));
+  const auto small = [](Parameters given) {
+    given["sizes"] = "8";
+    return merged("verbs.write_bw", given);
+  };
+  EXPECT_THAT(small({}), Contains(Pair("signal_every", "100")));
+  EXPECT_THAT(small({{"depth", "16"}}), Contains(Pair("signal_every", "16")));
+  EXPECT_THAT(small({{"depth", "512"}}), Contains(Pair("signal_every", "100")));
   EXPECT_THAT(merged("verbs.write_bw", {{"post_list", "8"}}), Contains(Pair("signal_every", "8")));
   EXPECT_THAT(merged("verbs.write_bw", {{"post_list", "8"}, {"signal_every", "32"}}),
               Contains(Pair("signal_every", "32")));
@@ -49,6 +56,41 @@ TEST(PerftestProfile, SomeSettingsFollowFromOthers) {
               Contains(Pair("inline_bytes", "188")));
   EXPECT_THAT(merged("verbs.send_bw", {{"transport", "UD"}}), Contains(Pair("inline_bytes", "0")));
   EXPECT_THAT(merged("verbs.send_lat", {{"memory", "cuda"}}), Contains(Pair("inline_bytes", "0")));
+}
+
+TEST(PerftestProfile, LargeMessagesCompleteEachUnlessTheToolKeepsItsInterval) {
+  const auto interval = [](const Parameters& given) {
+    return merged("verbs.send_bw", given).at("signal_every");
+  };
+  EXPECT_EQ(interval({{"sizes", "8KiB"}}), "100");
+  EXPECT_EQ(interval({{"sizes", "8193"}}), "1");
+  EXPECT_EQ(interval({{"sizes", "2:8MiB"}}), "100");
+  EXPECT_EQ(interval({{"sizes", "64KiB"}, {"poll", "events"}}), "100");
+  EXPECT_EQ(interval({{"transport", "UD"}}), "100");
+  EXPECT_EQ(interval({{"sizes", "64KiB"}, {"post_list", "8"}}), "8");
+  EXPECT_EQ(merged("verbs.atomic_bw", {}).at("signal_every"), "100");
+}
+
+TEST(PerftestProfile, LeavesOutWhatWouldForbidWhatOnlyOursHave) {
+  const std::vector<Parameters> kStaged{
+      {{"memory", "staged"}},
+      {{"target_memory", "staged"}},
+      {{"memory", "cuda"}, {"staged_twin", "true"}},
+  };
+  for (const Parameters& given : kStaged) {
+    const Parameters out = merged("verbs.write_bw", given);
+    EXPECT_THAT(out, Not(Contains(Key("relaxed_ordering"))));
+    EXPECT_THAT(out, Contains(Pair("iterations", "5000")));
+  }
+  EXPECT_THAT(merged("verbs.write_bw", {{"memory", "cuda"}, {"staged_twin", "false"}}),
+              Contains(Pair("relaxed_ordering", "true")));
+  const Parameters rails = merged("verbs.write_bw", {{"devices", "mlx5_0:1,mlx5_1:1"}});
+  EXPECT_THAT(rails, Not(Contains(Key("iterations"))));
+  EXPECT_THAT(rails, Contains(Pair("relaxed_ordering", "true")));
+  EXPECT_THAT(merged("verbs.write_bw", {{"devices", ""}}), Contains(Key("iterations")));
+  // A list of 100 beside an interval of 100 would need a depth of 199.
+  EXPECT_THAT(merged("verbs.write_bw", {{"post_list", "100"}}),
+              Contains(Pair("signal_every", "29")));
 }
 
 TEST(PerftestProfile, SaysNothingAboutOtherKernelsAndProfiles) {

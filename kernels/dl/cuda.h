@@ -121,6 +121,7 @@ inline constexpr unsigned kHostRegisterDeviceMap = 2;
 inline constexpr unsigned kAttachGlobal = 1;
 // A bit of kGpuDirectRdmaFlushOptions: the host can flush by cuFlushGPUDirectRDMAWrites.
 inline constexpr int kFlushByHost = 1;
+inline constexpr int kFlushByStream = 2;  // a stream's memory operations can
 inline constexpr int kFlushCurrentContext = 0;
 // Values of kGpuDirectRdmaWritesOrdering, and scopes of a flush.
 inline constexpr int kWritesOrderedForOwner = 100;

@@ -57,6 +57,8 @@ void CudaControl::reset() {
       Setting{"drop_to_host", drop_to_host, 0},
       Setting{"writes_ordering", writes_ordering, cu::kWritesOrderedForAllDevices},
       Setting{"no_flush", no_flush, 0},
+      Setting{"hold_writes_us", hold_writes_us, 0},
+      Setting{"flush_does_nothing", flush_does_nothing, 0},
       Setting{"dmabuf", dmabuf, 1},
       Setting{"dmabuf_mmap", dmabuf_mmap, 0},
       Setting{"coherent", coherent, 0},

@@ -51,6 +51,7 @@ extern "C" {
 
 cu::Return cuMemcpyHtoD_v2(cu::DevicePtr to, const void* from, std::size_t bytes) {
   RAILGAUGE_ENTER;
+  fake::settle_writes();
   if (!memory_at(to, bytes) || !may_touch(fake::number(from), bytes)) return cu::kInvalidValue;
   queue_of(nullptr)->wait_idle(fake::kHangSeconds);
   if (bytes > fake::kWord && !fake::begin_copy(nullptr)) return cu::kSuccess;
@@ -61,6 +62,7 @@ cu::Return cuMemcpyHtoD_v2(cu::DevicePtr to, const void* from, std::size_t bytes
 
 cu::Return cuMemcpyDtoH_v2(void* to, cu::DevicePtr from, std::size_t bytes) {
   RAILGAUGE_ENTER;
+  fake::settle_writes();
   if (!memory_at(from, bytes) || !may_touch(fake::number(to), bytes)) return cu::kInvalidValue;
   queue_of(nullptr)->wait_idle(fake::kHangSeconds);
   if (bytes > fake::kWord && !fake::begin_copy(nullptr)) return cu::kSuccess;
@@ -72,6 +74,7 @@ cu::Return cuMemcpyDtoH_v2(void* to, cu::DevicePtr from, std::size_t bytes) {
 cu::Return cuMemcpyAsync(cu::DevicePtr to, cu::DevicePtr from, std::size_t bytes,
                          cu::Stream stream) {
   RAILGAUGE_ENTER;
+  fake::settle_writes();
   if (!may_touch(to, bytes) || !may_touch(from, bytes)) return cu::kInvalidValue;
   if (fake::is_dropped(to, from)) return cu::kSuccess;
   const auto queue = queue_of(stream);
@@ -93,6 +96,7 @@ cu::Return cuMemcpyAsync(cu::DevicePtr to, cu::DevicePtr from, std::size_t bytes
 
 cu::Return cuMemsetD8_v2(cu::DevicePtr to, unsigned char value, std::size_t bytes) {
   RAILGAUGE_ENTER;
+  fake::settle_writes();
   if (!memory_at(to, bytes)) return cu::kInvalidValue;
   queue_of(nullptr)->wait_idle(fake::kHangSeconds);
   std::memset(fake::pointer(to), value, bytes);

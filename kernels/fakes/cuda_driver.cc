@@ -277,6 +277,7 @@ cu::Return cuLaunchKernel(cu::Function function, unsigned int grid_x, unsigned i
                           unsigned int grid_z, unsigned int block_x, unsigned int block_y,
                           unsigned int block_z, unsigned int, cu::Stream stream, void** arguments,
                           void**) {
+  fake::settle_writes();  // what came before a launch is seen by it
   RAILGAUGE_ENTER(enter_context);
   const std::uint64_t blocks = std::uint64_t{grid_x} * grid_y * grid_z;
   const std::uint64_t threads = std::uint64_t{block_x} * block_y * block_z;

@@ -59,6 +59,7 @@ void add(const Memory& memory) {
 
 std::optional<Memory> take(std::uintptr_t begin, MemoryKind kind, MemoryKind or_kind) {
   wait_for_all_queues();  // as the real release does: what was queued may still use it
+  settle_writes();
   const std::lock_guard lock(memories().mutex);
   const auto found = memories().by_begin.find(begin);
   if (found == memories().by_begin.end()) return std::nullopt;
@@ -307,6 +308,7 @@ cu::Return cuFlushGPUDirectRDMAWrites(int target, int scope) {
     return cu::kInvalidValue;
   if (cuda_control().no_flush != 0) return cu::kNotSupported;
   ++cuda_control().flushes;
+  if (cuda_control().flush_does_nothing == 0) fake::settle_writes();
   return cu::kSuccess;
 }
 

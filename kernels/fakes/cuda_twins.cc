@@ -52,6 +52,21 @@ std::function<void()> compare(const Launch& launch) {
 
 // kernels/gpu/flag_answer.cu
 
+// Until `*word` is `expected`; false when the kernel shall end before. Writes that are held back
+// from the GPU come to be seen in time.
+bool wait_for(const unsigned* word, unsigned expected, const unsigned* stop, Word idle_cycles) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != expected) {
+    if (__atomic_load_n(stop, __ATOMIC_ACQUIRE) != 0) return false;
+    const auto idle = std::chrono::steady_clock::now() - begin;
+    // One cycle is a nanosecond here.
+    if (idle >= std::chrono::nanoseconds(static_cast<std::int64_t>(idle_cycles))) return false;
+    settle_overdue_writes();
+    std::this_thread::yield();  // there may be fewer processors than threads
+  }
+  return true;
+}
+
 std::function<void()> answer_flags(const Launch& launch) {
   const auto* flag = launch.argument<const unsigned*>(0);
   auto* answer = launch.argument<unsigned*>(1);
@@ -62,14 +77,28 @@ std::function<void()> answer_flags(const Launch& launch) {
   return [=] {
     __atomic_store_n(answer, first - 1, __ATOMIC_RELEASE);
     for (unsigned round = 0; round < rounds; ++round) {
-      const auto begin = std::chrono::steady_clock::now();
-      while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != first + round) {
-        if (__atomic_load_n(stop, __ATOMIC_ACQUIRE) != 0) return;
-        const auto idle = std::chrono::steady_clock::now() - begin;
-        // One cycle is a nanosecond here.
-        if (idle >= std::chrono::nanoseconds(static_cast<std::int64_t>(idle_cycles))) return;
-        std::this_thread::yield();  // there may be fewer processors than threads
-      }
+      if (!wait_for(flag, first + round, stop, idle_cycles)) return;
+      __atomic_store_n(answer, first + round, __ATOMIC_RELEASE);
+    }
+  };
+}
+
+std::function<void()> answer_gated(const Launch& launch) {
+  const auto* gate = launch.argument<const unsigned*>(0);
+  const auto* flag = launch.argument<const unsigned*>(1);
+  auto* answer = launch.argument<unsigned*>(2);
+  auto* stale = launch.argument<unsigned*>(3);
+  const auto* stop = launch.argument<const unsigned*>(4);
+  const auto first = launch.argument<unsigned>(5);
+  const auto rounds = launch.argument<unsigned>(6);
+  const auto idle_cycles = launch.argument<Word>(7);
+  return [=] {
+    unsigned wrong = 0;
+    __atomic_store_n(answer, first - 1, __ATOMIC_RELEASE);
+    for (unsigned round = 0; round < rounds; ++round) {
+      if (!wait_for(gate, first + round, stop, idle_cycles)) return;
+      if (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != first + round)
+        __atomic_store_n(stale, ++wrong, __ATOMIC_RELEASE);
       __atomic_store_n(answer, first + round, __ATOMIC_RELEASE);
     }
   };
@@ -129,6 +158,7 @@ std::function<void()> chase(const Launch& launch) {
 std::array g_functions{cu::FunctionObject{"railgauge_fill", fill},
                        cu::FunctionObject{"railgauge_compare", compare},
                        cu::FunctionObject{"railgauge_answer_flags", answer_flags},
+                       cu::FunctionObject{"railgauge_answer_gated", answer_gated},
                        cu::FunctionObject{"railgauge_copy", copy},
                        cu::FunctionObject{"railgauge_copy_both", copy_both},
                        cu::FunctionObject{"railgauge_clear_units", clear_units},

@@ -58,10 +58,14 @@ struct CudaControl {
   std::atomic<std::uint64_t> writes_ordering{200};  // GPU_DIRECT_RDMA_WRITES_ORDERING
   std::atomic<std::uint64_t> no_flush{0};           // 1: the host cannot flush remote writes
   std::atomic<std::uint64_t> flushes{0};            // done since reset()
-  std::atomic<std::uint64_t> dmabuf{1};             // memory can be exported
-  std::atomic<std::uint64_t> dmabuf_mmap{0};        // and the export mapped
-  std::atomic<std::uint64_t> coherent{0};           // plain loads and stores reach the GPU
-  std::atomic<std::uint64_t> import_other{0};       // 1: imported memory is not what was exported
+  // A running kernel sees what the fake wire writes into GPU memory so much later, but at once
+  // after a flush by the host or a read by the adapter. 0: at once.
+  std::atomic<std::uint64_t> hold_writes_us{0};
+  std::atomic<std::uint64_t> flush_does_nothing{0};  // 1: it reports success all the same
+  std::atomic<std::uint64_t> dmabuf{1};              // memory can be exported
+  std::atomic<std::uint64_t> dmabuf_mmap{0};         // and the export mapped
+  std::atomic<std::uint64_t> coherent{0};            // plain loads and stores reach the GPU
+  std::atomic<std::uint64_t> import_other{0};        // 1: imported memory is not what was exported
 
   // Back to what RAILGAUGE_FAKE_CUDA says; live objects stay.
   void reset();

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -22,6 +23,8 @@ struct Driver {
   bool fake = false;
   int (*is_fake_gpu)(DevicePtr, std::size_t) = nullptr;
   int (*fake_export)(int, DevicePtr*) = nullptr;
+  int (*fake_hold)(DevicePtr, const void*, std::size_t) = nullptr;
+  void (*fake_settle)() = nullptr;
   int (*attribute)(void*, int, DevicePtr) = nullptr;
   int (*retain)(void**, int) = nullptr;
   int (*push)(void*) = nullptr;
@@ -38,6 +41,9 @@ bool find(void* library, const char* name, Function& slot) {
   return slot != nullptr;
 }
 
+// The loaded one once somebody asked for it, which registering memory does.
+std::atomic<const Driver*> g_known{nullptr};
+
 // The loaded one, or nullptr; it stays loaded.
 const Driver* driver() {
   static std::mutex mutex;
@@ -50,7 +56,9 @@ const Driver* driver() {
   if (library == nullptr) return nullptr;
   Driver made;
   made.fake = find(library, "railgauge_fake_cuda_is_gpu_memory", made.is_fake_gpu) &&
-              find(library, "railgauge_fake_cuda_exported", made.fake_export);
+              find(library, "railgauge_fake_cuda_exported", made.fake_export) &&
+              find(library, "railgauge_fake_cuda_hold", made.fake_hold) &&
+              find(library, "railgauge_fake_cuda_settle", made.fake_settle);
   const bool whole = find(library, "cuPointerGetAttribute", made.attribute) &&
                      find(library, "cuDevicePrimaryCtxRetain", made.retain) &&
                      find(library, "cuCtxPushCurrent_v2", made.push) &&
@@ -59,7 +67,7 @@ const Driver* driver() {
                      find(library, "cuStreamSynchronize", made.wait) &&
                      find(library, "cuMemcpyHtoDAsync_v2", made.to_gpu) &&
                      find(library, "cuMemcpyDtoHAsync_v2", made.from_gpu);
-  if (made.fake || whole) found = new Driver(made);
+  if (made.fake || whole) g_known = found = new Driver(made);
   return found;
 }
 
@@ -160,6 +168,17 @@ bool copy_from_gpu(std::uint64_t address, void* bytes, std::size_t count) {
   return copy_on_lane(address, [&](const Driver& calls, void* stream) {
     return calls.from_gpu(bytes, address, count, stream) == 0;
   });
+}
+
+bool holds_write(std::uint64_t address, const void* bytes, std::size_t count) {
+  const Driver* calls = g_known;
+  return calls != nullptr && calls->fake && calls->fake_hold(address, bytes, count) != 0;
+}
+
+void push_held_writes(std::uint64_t address, std::size_t count) {
+  const Driver* calls = g_known;
+  if (calls != nullptr && calls->fake && calls->is_fake_gpu(address, count) != 0)
+    calls->fake_settle();
 }
 
 bool exported_range(int fd, std::uint64_t wanted, std::uint64_t& begin) {

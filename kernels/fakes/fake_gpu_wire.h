@@ -24,6 +24,11 @@ bool is_in_gpu_range(std::uint64_t address);
 bool copy_to_gpu(std::uint64_t address, const void* bytes, std::size_t count);
 bool copy_from_gpu(std::uint64_t address, void* bytes, std::size_t count);
 
+// Behind the fake CUDA driver: whether it holds the write back from its GPU, and will place it
+// itself; else the caller does. What the adapter reads there pushes what is held before it.
+bool holds_write(std::uint64_t address, const void* bytes, std::size_t count);
+void push_held_writes(std::uint64_t address, std::size_t count);
+
 // What a dma-buf of the loaded CUDA library stands for: true and the range's beginning. A real
 // driver does not tell: then any open descriptor is taken for one of `wanted`.
 bool exported_range(int fd, std::uint64_t wanted, std::uint64_t& begin);

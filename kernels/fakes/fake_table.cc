@@ -75,6 +75,7 @@ Copied copy_to(pid_t pid, std::uint64_t remote_address, const void* bytes, std::
   const auto* from = static_cast<const std::uint8_t*>(bytes);
   if (pid == getpid() && is_in_gpu_range(remote_address))
     return copy_to_gpu(remote_address, bytes, count) ? Copied::kDone : Copied::kFault;
+  if (pid == getpid() && holds_write(remote_address, bytes, count)) return Copied::kDone;
   if (pid == getpid()) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): the wire carries addresses as numbers
     auto* to = reinterpret_cast<std::uint8_t*>(remote_address);
@@ -100,6 +101,7 @@ Copied copy_from(pid_t pid, std::uint64_t remote_address, void* bytes, std::size
   if (pid == getpid() && is_in_gpu_range(remote_address))
     return copy_from_gpu(remote_address, bytes, count) ? Copied::kDone : Copied::kFault;
   if (pid == getpid()) {
+    push_held_writes(remote_address, count);
     std::memcpy(bytes, from, count);
     return Copied::kDone;
   }

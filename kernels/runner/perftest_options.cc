@@ -160,6 +160,7 @@ Status take_parameters(const KernelInfo& kernel, const PerftestReading& reading,
                        std::map<std::string, std::string>& out) {
   for (const auto& [name, said] : reading.said) {
     const ParameterInfo* parameter = declared(kernel, name);
+    if (parameter == nullptr && said.is_so_anyhow) continue;
     if (parameter == nullptr)
       return wrong(fmt::format("{}: {} has no such choice{}{}", said.option, kernel.name(),
                                said.why.empty() ? "" : ": ", said.why));

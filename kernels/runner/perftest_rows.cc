@@ -33,8 +33,11 @@ Status take_true(Reading& reading, const Row& row, const std::string& option, co
   say(reading, row, option, "true");
   return {};
 }
-Status take_false(Reading& reading, const Row& row, const std::string& option, const std::string&) {
+// Only streams can be relaxed; all other kernels never are.
+Status take_not_relaxed(Reading& reading, const Row& row, const std::string& option,
+                        const std::string&) {
   say(reading, row, option, "false");
+  reading.said[std::string(row.parameter)].is_so_anyhow = true;
   return {};
 }
 Status take_both(Reading& reading, const Row& row, const std::string& option, const std::string&) {
@@ -199,11 +202,20 @@ Status take_raw_samples(Reading& reading, const Row&, const std::string&, const 
 }
 
 constexpr std::string_view kOneAtATime = "latency has one message in flight, one way";
-constexpr std::string_view kOnlySends = "only sends take receives";
+constexpr std::string_view kOnlyReceivingStreams =
+    "only streams of sends and of writes with immediate data have receives that wait";
+constexpr std::string_view kOnlySendStreams = "only streams of sends share receives";
+constexpr std::string_view kAtomicsHave8 = "atomics have 8 bytes";
 constexpr std::string_view kKeepsSamples =
     "take --raw-samples with --format json, which keeps every sample";
 constexpr std::string_view kNoRate = "messages are sent as fast as they go; there is no rate limit";
-constexpr std::string_view kNoGpu = "this build's kernel measures host memory";
+constexpr std::string_view kSeveralPorts =
+    "name the ports with --set devices=DEV:PORT,DEV:PORT, which measures each link and their sum";
+constexpr std::string_view kOtherAccelerators =
+    "GPU memory is CUDA's here, --use_cuda; for others use perftest";
+constexpr std::string_view kOverTcp =
+    "addresses go over TCP; -R connects the queue pairs themselves by rdma_cm";
+constexpr std::string_view kNoMulticast = "multicast is not measured here; use perftest";
 constexpr std::string_view kInSuites =
     "a floor stands in a suite, and `railgauge run` judges by it";
 constexpr std::string_view kNoEncryption = "encryption is not measured here; use perftest";
@@ -222,11 +234,13 @@ constexpr std::array kRows{
     Row{"mtu", 'm', true, take_value, "mtu"},
     Row{"qp-timeout", 'u', true, take_value, "qp_timeout"},
     Row{"retry_count", 0, true, take_value, "retry_count"},
-    Row{"rdma_cm", 'R', false, take_rdma_cm, "connection", "addresses go over TCP; leave it out"},
-    Row{"com_rdma_cm", 'z', false, take_nothing, {}, "addresses go over TCP"},
+    Row{"flow_label", 0, true, take_value, "flow_label"},
+    Row{"rdma_cm", 'R', false, take_rdma_cm, "connection"},
+    Row{"com_rdma_cm", 'z', false, take_nothing, {}, kOverTcp},
+    Row{"comm_rdma_cm", 0, false, take_nothing, {}, kOverTcp},  // its newer spelling
     // What.
-    Row{"size", 's', true, take_size, "sizes", "atomics have 8 bytes"},
-    Row{"all", 'a', false, take_all_sizes, "sizes", "atomics have 8 bytes"},
+    Row{"size", 's', true, take_size, "sizes", kAtomicsHave8},
+    Row{"all", 'a', false, take_all_sizes, "sizes", kAtomicsHave8},
     Row{"iters", 'n', true, take_value, "iterations"},
     Row{"duration", 'D', true, take_seconds},
     Row{"tx-depth", 't', true, take_value, "depth", kOneAtATime},
@@ -237,16 +251,15 @@ constexpr std::array kRows{
     Row{"connection", 'c', true, take_transport, "transport"},
     Row{"bidirectional", 'b', false, take_both, "direction", kOneAtATime},
     Row{"events", 'e', false, take_events, "poll", "a write is waited for in memory"},
-    Row{"rx-depth", 'r', true, take_value, "receive_depth", kOnlySends},
-    Row{"use-srq", 0, false, take_true, "srq", kOnlySends},
+    Row{"rx-depth", 'r', true, take_value, "receive_depth", kOnlyReceivingStreams},
+    Row{"use-srq", 0, false, take_true, "srq", kOnlySendStreams},
     Row{"atomic_type", 'A', true, take_atomic, "operation", "it is for atomics"},
     Row{"write_with_imm", 0, false, take_immediate},
-    Row{"disable_pcie_relaxed", 0, false, take_false, "relaxed_ordering",
-        "memory that is polled is never relaxed"},
-    Row{"use_hugepages", 0, false, take_true, "huge_pages",
-        "buffers have usual pages; leave it out"},
-    Row{"use_cuda", 0, true, take_gpu, "memory", kNoGpu},
-    Row{"use_cuda_dmabuf", 0, false, take_dma_buf, "registration", kNoGpu},
+    Row{"disable_pcie_relaxed", 0, false, take_not_relaxed, "relaxed_ordering",
+        "only streams are ever relaxed"},
+    Row{"use_hugepages", 0, false, take_true, "huge_pages"},
+    Row{"use_cuda", 0, true, take_gpu, "memory"},
+    Row{"use_cuda_dmabuf", 0, false, take_dma_buf, "registration"},
     // How it is told.
     Row{"report_gbits", 0, false, take_gigabits},
     Row{"out_json", 0, false, take_json},
@@ -257,6 +270,12 @@ constexpr std::array kRows{
     Row{"CPU-freq", 'F', false, take_nothing},
     Row{"noPeak", 'N', false, take_nothing},
     Row{"use_old_post_send", 0, false, take_nothing},
+    Row{"cpu_util",
+        0,
+        false,
+        take_nothing,
+        {},
+        "what the CPUs of both ends spent is told anyhow, with each figure of --format json"},
     Row{"dont_xchg_versions", 0, false, take_nothing, {}, "both sides must be railgauge-runner"},
     Row{"recv_post_list", 0, true, take_only<1>, {}, "receives are given out one by one; take 1"},
     Row{"hop_limit", 'L', true, take_only<64>, {}, "the hop limit is 64 here"},
@@ -281,7 +300,8 @@ constexpr std::array kRows{
         true,
         refuse,
         {},
-        "counters are not chosen here; read them beside it"},
+        "counters are not chosen here: those that tell of trouble and grew stand with each figure "
+        "of --format json"},
     Row{"report-histogram", 'H', false, refuse, {}, kKeepsSamples},
     Row{"report-unsorted", 'U', false, refuse, {}, kKeepsSamples},
     Row{"report-cycles", 'C', false, refuse, {}, "times are us; leave it out"},
@@ -291,10 +311,9 @@ constexpr std::array kRows{
         refuse,
         {},
         "both directions count in one interval, as their sum; leave it out"},
-    Row{"report-per-port", 0, false, refuse, {}, "start one for each port"},
-    Row{"dualport", 'O', false, refuse, {}, "start one for each port"},
+    Row{"report-per-port", 0, false, refuse, {}, kSeveralPorts},
+    Row{"dualport", 'O', false, refuse, {}, kSeveralPorts},
     Row{"output", 0, true, refuse, {}, "take --format json or csv"},
-    Row{"cpu_util", 0, false, refuse, {}, "the run's CPU seconds are told by a controller's run"},
     Row{"reversed", 0, false, refuse, {}, "start the client on the other host"},
     Row{"outs",
         'o',
@@ -304,8 +323,8 @@ constexpr std::array kRows{
         "as many reads and atomics are outstanding as both adapters allow; leave it out"},
     Row{"vector", 'X', true, refuse, {}, "the completion vector is not chosen here; leave it out"},
     Row{"inline_recv", 0, true, refuse, {}, "receives are never inline; leave it out"},
-    Row{"mcg", 'g', false, refuse, {}, "multicast is not measured here; use perftest"},
-    Row{"MGID", 'M', true, refuse, {}, "multicast is not measured here; use perftest"},
+    Row{"mcg", 'g', false, refuse, {}, kNoMulticast},
+    Row{"MGID", 'M', true, refuse, {}, kNoMulticast},
     Row{"latency_gap", 0, true, refuse, {}, "the next message follows at once; leave it out"},
     Row{"rate_limit", 0, true, refuse, {}, kNoRate},
     Row{"rate_limit_type", 0, true, refuse, {}, kNoRate},
@@ -316,10 +335,29 @@ constexpr std::array kRows{
     Row{"mmap-offset", 0, true, refuse, {}, kOwnMemory},
     Row{"odp", 0, false, refuse, {}, kOwnMemory},
     Row{"mr_per_qp", 0, false, refuse, {}, kOwnMemory},
-    Row{"use_cuda_bus_id", 0, true, refuse, {}, "take --use_cuda with the GPU's number"},
+    Row{"use_cuda_bus_id", 0, true, refuse, {}, "take --use_cuda with the GPU's number or UUID"},
+    Row{"use_rocm", 0, true, refuse, {}, kOtherAccelerators},
+    Row{"use_neuron", 0, true, refuse, {}, kOtherAccelerators},
+    Row{"use_neuron_dmabuf", 0, false, refuse, {}, kOtherAccelerators},
+    Row{"use_hl", 0, true, refuse, {}, kOtherAccelerators},
+    Row{"use_mlu", 0, true, refuse, {}, kOtherAccelerators},
+    Row{"use-null-mr", 0, false, refuse, {}, kOwnMemory},
+    Row{"payload_file_path", 0, true, refuse, {}, "the bytes are our own, and compared afterwards"},
+    Row{"use_ooo",
+        0,
+        false,
+        refuse,
+        {},
+        "placement out of order is not asked for here; leave it out"},
+    Row{"no_lock", 0, false, refuse, {}, "the library locks as it does by default; leave it out"},
+    Row{"no_ddp", 0, false, refuse, {}, "the adapter receives as it does by default; leave it out"},
+    Row{"unsolicited_write", 0, false, refuse, {}, "SRD is not measured here; use perftest"},
+    Row{"connectionless", 0, false, refuse, {}, kNoMulticast},
+    Row{"ipv6-addr", 0, true, refuse, {}, "name the host by its IPv6 address"},
+    Row{"bind_source_ip", 0, true, refuse, {}, "the routing table chooses; leave it out"},
     Row{"dlid", 0, true, refuse, {}, "the peer tells its address; leave it out"},
     Row{"force-link", 0, true, refuse, {}, "the port says what it is; leave it out"},
-    Row{"ipv6", 0, false, refuse, {}, "name the GID by its index, -x"},
+    Row{"ipv6", 0, false, refuse, {}, "name the GID by its index, -x, or --set gid_rule=roce_v2"},
     Row{"source_ip", 0, true, refuse, {}, "the routing table chooses; leave it out"},
     Row{"wait_destroy", 0, true, refuse, {}, "leave it out"},
     Row{"log_dci_streams", 0, true, refuse, {}, "DC is not measured here; use perftest"},

@@ -17,7 +17,8 @@ struct PerftestReading {
   struct Said {
     std::string option;  // "-t", "--tx-depth": as it was typed
     std::string value;
-    std::string_view why;  // the kernel's lack of that parameter, in words
+    std::string_view why;       // the kernel's lack of that parameter, in words
+    bool is_so_anyhow = false;  // where it lacks it, so that nothing is refused
   };
   PerftestCall call{};
   std::map<std::string, Said> said{};  // by parameter; the last one counts
@@ -38,8 +39,8 @@ struct PerftestRow {
   bool takes_value = false;
   Take take = nullptr;
   std::string_view parameter{};  // of ours, where the option is one
-  // Parameters: why a kernel may lack it. Refused options: what to do instead. Options without
-  // effect: why that is so; "" is silent.
+  // Parameters: why a kernel may lack it; "" where each has it. Refused options: what to do
+  // instead. Options without effect: why that is so; "" is silent.
   std::string_view why{};
 };
 

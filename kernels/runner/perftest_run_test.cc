@@ -55,7 +55,7 @@ TEST_P(PerftestRun, MeetsAServerThatWasToldNothing) {
   EXPECT_EQ(both.server.exit_code, kExitPassed) << both.server.err;
   EXPECT_NE(both.client.out.find("SYNTHETIC"), std::string::npos) << both.client.out;
   const bool latency = std::string_view(GetParam()).ends_with("_lat");
-  EXPECT_NE(both.client.out.find(latency ? "latency in us" : "bandwidth in MiB/s"),
+  EXPECT_NE(both.client.out.find(latency ? "t_typical[usec]" : "BW average[MiB/sec]"),
             std::string::npos)
       << both.client.out;
 }
@@ -74,7 +74,7 @@ TEST(PerftestRunDocument, IsRailgaugesWithTheProfilesParameters) {
   const auto& parameters = report.started().parameters();
   EXPECT_EQ(parameters.at("duration"), "1s");
   EXPECT_EQ(parameters.at("qps"), "2");
-  EXPECT_EQ(parameters.at("signal_every"), "100");
+  EXPECT_EQ(parameters.at("signal_every"), "1");  // of 64 KiB, each completes
   EXPECT_EQ(report.started().endpoint(), "fake0:1");
 }
 

@@ -51,32 +51,39 @@ const Point* rate_beside(const RunnerReport& report, const Point& bandwidth) {
 
 std::string bandwidth_table(const RunnerReport& report, bool gigabits) {
   const double factor = gigabits ? kBitsPerByte / 1e9 : 1 / kMib;
-  TextTable table(
-      {{"bytes"}, {"messages"}, {"average"}, {"median"}, {"95 % interval"}, {"best"}, {"Mmsg/s"}});
+  // The tool's own headings; median and interval, which it does not have, in its unit.
+  const std::string_view unit = gigabits ? "Gb/sec" : "MiB/sec";
+  TextTable table({{"#bytes"},
+                   {"#iterations"},
+                   {fmt::format("BW peak[{}]", unit)},
+                   {fmt::format("BW average[{}]", unit)},
+                   {"MsgRate[Mpps]"},
+                   {fmt::format("median[{}]", unit)},
+                   {"95 % interval"}});
   for (const Point& point : report.points()) {
     if (point.metric() != "bandwidth_bytes_per_second") continue;
     const Point* rate = rate_beside(report, point);
     table.add({fmt::format("{:.0f}", point.message_bytes()), messages_of(report, point),
-               shown(point.mean() * factor), shown(point.median() * factor),
-               interval_of(point, factor), shown(point.max() * factor),
-               rate == nullptr ? std::string(kAbsent) : shown_rate(rate->mean())});
+               shown(point.max() * factor), shown(point.mean() * factor),
+               rate == nullptr ? std::string(kAbsent) : shown_rate(rate->mean()),
+               shown(point.median() * factor), interval_of(point, factor)});
   }
-  return fmt::format("\nbandwidth in {}; median, interval and best are of windows\n{}",
-                     gigabits ? "Gb/s (10^9)" : "MiB/s (2^20 bytes)", table.text());
+  return fmt::format("\nbandwidth, {}; peak, median and interval are of windows\n{}",
+                     gigabits ? "Gb: 10^9 bits" : "MiB: 2^20 bytes", table.text());
 }
 
 std::string latency_table(const RunnerReport& report) {
   constexpr double kUs = 1e-3;
-  TextTable table({{"bytes"},
-                   {"messages"},
-                   {"min"},
-                   {"max"},
-                   {"median"},
-                   {"95 % interval"},
-                   {"average"},
-                   {"stddev"},
-                   {"p99"},
-                   {"p99.9"}});
+  TextTable table({{"#bytes"},
+                   {"#iterations"},
+                   {"t_min[usec]"},
+                   {"t_max[usec]"},
+                   {"t_typical[usec]"},
+                   {"t_avg[usec]"},
+                   {"t_stdev[usec]"},
+                   {"99% percentile[usec]"},
+                   {"99.9% percentile[usec]"},
+                   {"95 % interval"}});
   std::string_view meaning = "a full round trip";
   for (const Point& point : report.points()) {
     if (point.metric() != "latency_ns") continue;
@@ -86,11 +93,13 @@ std::string latency_table(const RunnerReport& report) {
     };
     table.add({fmt::format("{:.0f}", point.message_bytes()), messages_of(report, point),
                shown(point.min() * kUs), shown(point.max() * kUs), shown(point.median() * kUs),
-               interval_of(point, kUs), shown(point.mean() * kUs),
-               if_there(point.has_stddev(), point.stddev()), if_there(point.has_p99(), point.p99()),
-               if_there(point.has_p999(), point.p999())});
+               shown(point.mean() * kUs), if_there(point.has_stddev(), point.stddev()),
+               if_there(point.has_p99(), point.p99()), if_there(point.has_p999(), point.p999()),
+               interval_of(point, kUs)});
   }
-  return fmt::format("\nlatency in us, {}; every sample counts\n{}", meaning, table.text());
+  return fmt::format(
+      "\nlatency, {}; t_typical is the median, the interval is its own; every sample counts\n{}",
+      meaning, table.text());
 }
 
 bool has(const RunnerReport& report, std::string_view metric) {

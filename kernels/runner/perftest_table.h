@@ -1,4 +1,5 @@
-// A run's table in the units of perftest's: bytes, MiB/s or Gb/s, million messages a second, us.
+// A run's table under perftest's headings and in its units: bytes, MiB/s or Gb/s, million messages
+// a second, us. What perftest does not have stands behind them.
 #pragma once
 
 #include <string>

@@ -1,6 +1,11 @@
 // perftest's command lines: what they mean for our kernels, what is refused and how, and the table.
+#include <algorithm>
 #include <array>
+#include <cstdio>
+#include <set>
+#include <sstream>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +18,7 @@ namespace railgauge {
 namespace {
 
 using Parameters = std::map<std::string, std::string>;
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -90,43 +96,48 @@ TEST(PerftestOptions, EachMeansAParameter) {
               Contains(Pair("verify", "false")));
 }
 
-// verbs.write_bw as a build has it that reaches GPU memory and connects by rdma_cm.
-KernelInfo able_info() {
-  KernelInfo info = find_kernel("verbs.write_bw")->info();
-  const auto add = [&info](const char* name, const std::vector<std::string>& choices) {
-    for (const ParameterInfo& parameter : info.parameters())
-      if (parameter.name() == name) return;
-    ParameterInfo& parameter = *info.add_parameters();
-    parameter.set_name(name);
-    parameter.set_type(choices.empty() ? "text" : "choice");
-    parameter.set_default_value(choices.empty() ? "0" : choices.front());
-    parameter.mutable_choices()->Assign(choices.begin(), choices.end());
-  };
-  add("memory", {"host", "cuda", "staged"});
-  add("target_memory", {"same", "host", "cuda", "staged"});
-  add("gpu", {});
-  add("registration", {"auto", "dma-buf", "nvidia-peermem"});
-  add("connection", {"auto", "exchange", "rdma_cm"});
-  return info;
-}
-PerftestCall able_call(const Words& words) {
-  static constexpr KernelRow kAble{able_info, nullptr};
-  auto out = read_perftest_call(*find_perftest_program("ib_write_bw"), words,
-                                [](std::string_view) { return &kAble; });
-  EXPECT_TRUE(out) << out.error().message;
-  return out.value_or(PerftestCall{});
-}
-
 TEST(PerftestOptions, GpuMemoryIsRegisteredAsTheToolWouldAndNeverSentInline) {
-  const PerftestCall said = able_call({"--use_cuda=3", "h"});
+  const PerftestCall said = call("ib_write_bw", {"--use_cuda=3", "h"});
   EXPECT_THAT(said.parameters,
               IsSupersetOf({Pair("memory", "cuda"), Pair("gpu", "3"), Pair("inline_bytes", "0"),
                             Pair("registration", "nvidia-peermem")}));
   EXPECT_THAT(said.infos, ElementsAre(HasSubstr("--use_cuda stands for both sides")));
   for (const Words& words :
        {Words{"--use_cuda=3", "--use_cuda_dmabuf"}, Words{"--use_cuda_dmabuf", "--use_cuda=3"}})
-    EXPECT_EQ(able_call(words).parameters.at("registration"), "dma-buf");
-  EXPECT_EQ(able_call({"-R"}).parameters.at("connection"), "rdma_cm");
+    EXPECT_EQ(call("ib_write_bw", words).parameters.at("registration"), "dma-buf");
+}
+
+TEST(PerftestOptions, EachProgramOfTheCatalogTakesWhatAllOfThemHave) {
+  for (const PerftestProgram& program : perftest_programs()) {
+    const PerftestCall said =
+        call(program.name.data(),
+             {"-R", "--use_hugepages", "--use_cuda=1", "--use_cuda_dmabuf", "--flow_label=7", "-S",
+              "3", "-T", "106", "-z", "--cpu_util", "--disable_pcie_relaxed", "h"});
+    EXPECT_THAT(said.parameters,
+                IsSupersetOf({Pair("connection", "rdma_cm"), Pair("huge_pages", "true"),
+                              Pair("memory", "cuda"), Pair("registration", "dma-buf"),
+                              Pair("flow_label", "7"), Pair("service_level", "3"),
+                              Pair("traffic_class", "106")}))
+        << program.name;
+    EXPECT_EQ(said.infos.size(), 3U) << program.name;  // -z, --cpu_util, --use_cuda
+  }
+}
+
+TEST(PerftestOptions, OnlyStreamsAreEverRelaxed) {
+  const auto ordering = [](const char* program, const Words& words) {
+    const auto parameters = call(program, words).parameters;
+    const auto found = parameters.find("relaxed_ordering");
+    return found == parameters.end() ? "" : found->second;
+  };
+  EXPECT_EQ(ordering("ib_read_bw", {"h"}), "true");
+  EXPECT_EQ(ordering("ib_read_bw", {"--disable_pcie_relaxed", "h"}), "false");
+  EXPECT_EQ(ordering("ib_send_lat", {"--disable_pcie_relaxed", "h"}), "");
+  EXPECT_EQ(ordering("ib_atomic_bw", {"--disable_pcie_relaxed", "h"}), "");
+}
+
+TEST(PerftestOptions, AStreamOfWritesWithImmediateDataHasReceives) {
+  EXPECT_THAT(call("ib_write_bw", {"--write_with_imm", "-r", "64", "h"}).parameters,
+              Contains(Pair("receive_depth", "64")));
 }
 
 TEST(PerftestOptions, WordsMayBeCutAndTheHostMayStandAnywhere) {
@@ -146,7 +157,9 @@ TEST(PerftestOptions, WhatIsNotHonouredIsOneLineThatNamesIt) {
       {"ib_write_lat", {"-q", "2"}, "-q: verbs.write_lat has no such choice: latency has one"},
       {"ib_write_lat", {"-e"}, "-e: verbs.write_lat has no such choice: a write is waited for"},
       {"ib_read_bw", {"-I", "8"}, "-I: verbs.read_bw has no such choice: what is fetched"},
-      {"ib_write_bw", {"--use-srq"}, "--use-srq: verbs.write_bw has no such choice: only sends"},
+      {"ib_write_bw", {"--use-srq"}, "--use-srq: verbs.write_bw has no such choice: only streams"},
+      {"ib_send_lat", {"-r", "64"}, "-r: verbs.send_lat has no such choice: only streams of sends"},
+      {"ib_write_bw", {"-O"}, "-O: name the ports with --set devices="},
       {"ib_atomic_bw", {"-s", "8"}, "-s: verbs.atomic_bw has no such choice: atomics have 8"},
       {"ib_write_bw", {"--run_infinitely"}, "--run_infinitely: a run has an end"},
       {"ib_write_bw", {"-c", "XRC"}, "-c: \"XRC\": RC, UC and UD are measured here"},
@@ -181,6 +194,46 @@ TEST(PerftestRows, NameEachOptionOnceAndSayWhatToDoInstead) {
     EXPECT_TRUE(words.insert(row.word).second) << row.word;
     EXPECT_TRUE(row.letter == 0 || letters.insert(row.letter).second) << row.letter;
     EXPECT_TRUE(!is_refused(row) || !row.why.empty()) << row.word;
+  }
+}
+
+// A reason why a kernel lacks a parameter is due where one does, and stale where each has it.
+TEST(PerftestRows, SayWhyAKernelLacksAParameterExactlyWhereOneOfTheCatalogsDoes) {
+  std::vector<KernelInfo> kernels;
+  for (const PerftestProgram& program : perftest_programs())
+    for (const std::string_view name : {program.kernel, program.immediate})
+      if (!name.empty()) kernels.push_back(find_kernel(name)->info());
+  for (const PerftestRow& row : perftest_rows()) {
+    if (row.parameter.empty()) continue;
+    const auto has = [&row](const KernelInfo& kernel) {
+      return std::ranges::find(kernel.parameters(), row.parameter, &ParameterInfo::name) !=
+             kernel.parameters().end();
+    };
+    EXPECT_TRUE(std::ranges::any_of(kernels, has)) << row.word;
+    EXPECT_EQ(std::ranges::all_of(kernels, has), row.why.empty()) << row.word;
+  }
+}
+
+// The options that the installed programs' help names, each of which must have its row.
+TEST(PerftestRows, KnowEachOptionOfTheInstalledPerftest) {
+  std::set<std::string> seen;
+  for (const PerftestProgram& program : perftest_programs()) {
+    std::FILE* help = ::popen(fmt::format("{} --help 2>/dev/null", program.name).c_str(), "r");
+    std::array<char, 512> line{};
+    while (help != nullptr && std::fgets(line.data(), line.size(), help) != nullptr) {
+      std::istringstream words{std::string(line.data())};
+      for (std::string word; words >> word && word.starts_with('-');)
+        seen.insert(word.substr(0, word.find_first_of("=,")));
+    }
+    if (help != nullptr) ::pclose(help);
+  }
+  if (seen.empty()) GTEST_SKIP() << "perftest is not installed";
+  for (const std::string& option : seen) {
+    const auto known = [&option](const PerftestRow& row) {
+      return option == fmt::format("--{}", row.word) ||
+             (row.letter != 0 && option == fmt::format("-{}", row.letter));
+    };
+    EXPECT_TRUE(std::ranges::any_of(perftest_rows(), known)) << option;
   }
 }
 
@@ -220,13 +273,17 @@ TEST(PerftestTable, HasBandwidthInTheToolsUnits) {
   *report.add_points() = point_of("message_rate_per_second", 65536, 190734.86);
   EXPECT_EQ(perftest_table(report, {}, false),
             "verbs.write_bw\n"
-            "\nbandwidth in MiB/s (2^20 bytes); median, interval and best are of windows\n"
-            "bytes  messages   average    median  95 % interval      best    Mmsg/s\n"
-            "65536      5000  11920.93  11920.93              -  11920.93  0.190735\n");
-  EXPECT_THAT(perftest_table(report, {}, true), HasSubstr("65536      5000   100.00"));
+            "\nbandwidth, MiB: 2^20 bytes; peak, median and interval are of windows\n"
+            "#bytes  #iterations  BW peak[MiB/sec]  BW average[MiB/sec]  MsgRate[Mpps]  "
+            "median[MiB/sec]  95 % interval\n"
+            " 65536         5000          11920.93             11920.93       0.190735  "
+            "       11920.93              -\n");
+  EXPECT_THAT(
+      perftest_table(report, {}, true),
+      AllOf(HasSubstr("BW average[Gb/sec]"), HasSubstr(" 65536         5000           100.00")));
   (*report.mutable_started()->mutable_parameters())["iterations"] = "0";
   report.mutable_points(0)->set_measure_ns(1e9);
-  EXPECT_THAT(perftest_table(report, {}, true), HasSubstr("65536    190735   100.00"));
+  EXPECT_THAT(perftest_table(report, {}, true), HasSubstr(" 65536       190735           100.00"));
 }
 
 TEST(PerftestTable, HasLatencyInMicrosecondsAndNoPercentileWithoutEnoughSamples) {
@@ -239,9 +296,12 @@ TEST(PerftestTable, HasLatencyInMicrosecondsAndNoPercentileWithoutEnoughSamples)
   *report.add_points() = point;
   EXPECT_EQ(perftest_table(report, {}, false),
             "verbs.read_lat\n"
-            "\nlatency in us, a full round trip; every sample counts\n"
-            "bytes  messages   min   max  median  95 % interval  average  stddev  p99  p99.9\n"
-            "    2        50  1.23  1.23    1.23              -     1.23    0.01    -      -\n");
+            "\nlatency, a full round trip; t_typical is the median, the interval is its own; every "
+            "sample counts\n"
+            "#bytes  #iterations  t_min[usec]  t_max[usec]  t_typical[usec]  t_avg[usec]  "
+            "t_stdev[usec]  99% percentile[usec]  99.9% percentile[usec]  95 % interval\n"
+            "     2           50         1.23         1.23             1.23         1.23  "
+            "         0.01                     -                       -              -\n");
 }
 
 }  // namespace

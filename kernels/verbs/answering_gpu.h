@@ -1,5 +1,6 @@
 // A GPU that answers flags: a kernel of one thread polls a word of GPU memory and answers each new
-// value into pinned host memory, for the CPU to see.
+// value into pinned host memory, for the CPU to see. Or gated: it polls a word of host memory that
+// the CPU sets, looks at the word of GPU memory once, and answers.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,12 @@ class AnsweringGpu {
   // is `first` - 1 once it polls. It ends after `rounds` answers, at end(), or when a value does
   // not come for about two seconds of the GPU's clock.
   Status begin(cu::DevicePtr flag, std::uint32_t first, std::uint32_t rounds);
+  // The same, but that each answer waits for open_gate(value); the word at `flag` must hold the
+  // value by then, or it counts as stale.
+  Status begin_gated(cu::DevicePtr flag, std::uint32_t first, std::uint32_t rounds);
+  void open_gate(std::uint32_t value);
+  // Answers since begin_gated() that saw an older word. After end().
+  [[nodiscard]] std::uint32_t stale() const;
   // Where the answer stands: its lowest byte, which changes with each value.
   [[nodiscard]] const std::uint8_t* answer() const;
   // Ends the kernel and waits for that: nothing that it uses may be freed before.
@@ -35,9 +42,16 @@ class AnsweringGpu {
  private:
   explicit AnsweringGpu(const gpu::Gpu& gpu) : gpu_(&gpu) {}
 
+  // Words of pinned memory, each in a line of its own.
+  enum class Word : std::uint8_t { kAnswer, kStop, kGate, kStale, kCount };
+  [[nodiscard]] std::byte* word(Word which) const;
+  [[nodiscard]] cu::DevicePtr word_on_gpu(Word which) const;
+  Status launch(cu::Function function, void** arguments);
+
   const gpu::Gpu* gpu_;
   std::optional<gpu::LoadedCode> code_;
-  cu::Function function_ = nullptr;
+  cu::Function polls_flag_ = nullptr;
+  cu::Function waits_for_gate_ = nullptr;
   PinnedBuffer words_;
   gpu::Stream stream_;
   gpu::Event ended_;

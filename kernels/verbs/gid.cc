@@ -4,8 +4,10 @@
 #include <net/if.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -45,6 +47,34 @@ std::string first_line(const std::string& path) {
 
 std::string entry_words(const GidEntry& entry) {
   return fmt::format("{} ({} {})", entry.index, gid_type_words(entry.type), gid_words(entry.gid));
+}
+
+std::string filled_words(std::span<const GidEntry> entries) {
+  std::string filled;
+  for (const GidEntry& entry : entries) filled += (filled.empty() ? "" : ", ") + entry_words(entry);
+  return filled.empty() ? "none" : filled;
+}
+
+struct RuleRow {
+  GidRule rule;
+  std::string_view words;
+};
+constexpr std::array kRules{RuleRow{GidRule::kRoceV2Ipv4, "roce_v2_ipv4"},
+                            RuleRow{GidRule::kRoceV2, "roce_v2"},
+                            RuleRow{GidRule::kRoceV1, "roce_v1"}};
+
+bool allows(GidRule rule, const GidEntry& entry) {
+  switch (rule) {
+    case GidRule::kRoceV2Ipv4:
+      return entry.type == IBV_GID_TYPE_ROCE_V2 && is_ipv4_mapped(entry.gid);
+    case GidRule::kRoceV2:
+      return entry.type == IBV_GID_TYPE_ROCE_V2;
+    case GidRule::kRoceV1:
+      return entry.type == IBV_GID_TYPE_ROCE_V1;
+    case GidRule::kAuto:
+      break;
+  }
+  return true;
 }
 
 }  // namespace
@@ -91,8 +121,27 @@ Result<GidEntry> choose_gid(std::span<const GidEntry> entries) {
   if (entries.empty())
     return fail(Code::kFailedPrecondition,
                 "the port's GID table is empty; give its netdev an address and set it up");
+  return choose_gid(entries, GidRule::kAuto);
+}
+
+GidRule gid_rule_of(std::string_view words) {
+  const auto found = std::ranges::find(kRules, words, &RuleRow::words);
+  return found == kRules.end() ? GidRule::kAuto : found->rule;
+}
+
+Result<GidEntry> choose_gid(std::span<const GidEntry> entries, GidRule rule) {
+  std::vector<GidEntry> fitting;
+  std::ranges::copy_if(entries, std::back_inserter(fitting),
+                       [rule](const GidEntry& entry) { return allows(rule, entry); });
+  if (fitting.empty()) {
+    const auto row = std::ranges::find(kRules, rule, &RuleRow::rule);
+    return fail(
+        Code::kFailedPrecondition,
+        fmt::format("parameter gid_rule: no entry of the port's GID table is {}; filled: {}",
+                    row == kRules.end() ? "there" : row->words, filled_words(entries)));
+  }
   const std::uint32_t own_netdev = std::ranges::min(entries, {}, &GidEntry::index).netdev;
-  return std::ranges::min(entries, {}, [own_netdev](const GidEntry& entry) {
+  return std::ranges::min(fitting, {}, [own_netdev](const GidEntry& entry) {
     return std::tuple(preference(entry), entry.netdev != own_netdev, entry.index);
   });
 }
@@ -100,11 +149,9 @@ Result<GidEntry> choose_gid(std::span<const GidEntry> entries) {
 Result<GidEntry> gid_at(std::span<const GidEntry> entries, std::uint32_t index) {
   const auto found = std::ranges::find(entries, index, &GidEntry::index);
   if (found != entries.end()) return *found;
-  std::string filled;
-  for (const GidEntry& entry : entries) filled += (filled.empty() ? "" : ", ") + entry_words(entry);
   return fail(Code::kInvalidArgument,
               fmt::format("parameter gid_index: entry {} is empty; filled: {}", index,
-                          filled.empty() ? "none" : filled));
+                          filled_words(entries)));
 }
 
 }  // namespace railgauge::verbs

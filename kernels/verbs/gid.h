@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/core/result.h"
@@ -29,6 +30,13 @@ std::vector<GidEntry> read_gids_from_sysfs(const std::string& sysfs_port, int ta
 // link-local, v1; within each the port's own netdev (entry 0's) before VLANs and others, then the
 // lowest index. kFailedPrecondition when the table is empty. Pure.
 Result<GidEntry> choose_gid(std::span<const GidEntry> entries);
+
+// What parameter gid_rule allows: kAuto is the rule above. `words` is the parameter's value.
+enum class GidRule : std::uint8_t { kAuto, kRoceV2Ipv4, kRoceV2, kRoceV1 };
+GidRule gid_rule_of(std::string_view words);
+// The rule's first among the entries that fit; kFailedPrecondition naming the filled ones when none
+// does. Pure.
+Result<GidEntry> choose_gid(std::span<const GidEntry> entries, GidRule rule);
 
 // Entry `index`; kInvalidArgument naming the filled ones. Pure.
 Result<GidEntry> gid_at(std::span<const GidEntry> entries, std::uint32_t index);

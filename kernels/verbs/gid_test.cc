@@ -76,6 +76,26 @@ TEST(Gid, AnEmptyTableSaysWhatWouldHelp) {
   EXPECT_THAT(chosen.error().message, ::testing::HasSubstr("give its netdev an address"));
 }
 
+TEST(Gid, ARuleAllowsOnlyItsKindAndKeepsTheOrderWithinIt) {
+  const std::vector<GidEntry> table{entry(0, kV1, kLinkLocal), entry(1, kV2, kLinkLocal),
+                                    entry(2, kV1, kIpv4), entry(4, kV2, kGlobal)};
+  EXPECT_EQ(choose_gid(table, gid_rule_of("roce_v1"))->index, 2U);
+  EXPECT_EQ(choose_gid(table, gid_rule_of("roce_v2"))->index, 4U);
+  EXPECT_EQ(choose_gid(table, gid_rule_of("auto"))->index, choose_gid(table)->index);
+  const auto none = choose_gid(table, gid_rule_of("roce_v2_ipv4"));
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, Code::kFailedPrecondition);
+  EXPECT_THAT(none.error().message,
+              ::testing::StartsWith("parameter gid_rule: no entry of the port's GID table is "
+                                    "roce_v2_ipv4; filled: 0 (RoCE v1 "));
+}
+
+TEST(Gid, ARuleStillPrefersThePortsOwnNetdev) {
+  const std::vector<GidEntry> table{entry(0, kV1, kLinkLocal), entry(1, kV2, kIpv4, kVlan),
+                                    entry(5, kV2, kIpv4)};
+  EXPECT_EQ(choose_gid(table, gid_rule_of("roce_v2_ipv4"))->index, 5U);
+}
+
 TEST(Gid, AHandPickedEntryMustBeFilled) {
   const std::vector<GidEntry> table{entry(1, kV2, kIpv4)};
   EXPECT_EQ(gid_at(table, 1)->index, 1U);

@@ -89,7 +89,7 @@ Status Link::make_memory() {
   const std::size_t area_bytes = round_up_to_pages(options_.area_bytes + grh_bytes());
   memory_ = std::make_unique<Memory>(RG_TRY(Memory::allocate(options_.memory, 2 * area_bytes)));
   registered_ = RG_TRY(register_all(device_, domain_.get(), *memory_,
-                                    {.access = operation().target_access,
+                                    {.access = operation().target_access | options_.extra_access,
                                      .relaxed_ordering = options_.relaxed_ordering,
                                      .path = options_.registration}));
   return {};

@@ -37,7 +37,7 @@ class Link {
     std::uint32_t receive_depth = 0;  // of each lane, or of the shared queue
     std::uint32_t inline_bytes = 0;
     bool shares_receives = false;
-    int extra_access = 0;  // that the lanes grant, besides the operation's
+    int extra_access = 0;  // that lanes and areas grant, besides the operation's
     bool sleeps = false;   // completions are waited for by events
     bool relaxed_ordering = false;
     Memory::Form memory;                // of this rank's areas

@@ -16,8 +16,20 @@ void add_addressing(InfoBuilder& builder) {
                "the port's netdev first, then v2 with a global IPv6 address, v2 link-local, v1",
                -1, -1, 255)
       .per_rank()
+      .choice(
+          "gid_rule", "",
+          "which GID a port takes where gid_index names none. auto: as said there; "
+          "roce_v2_ipv4, roce_v2, roce_v1: only entries of that kind, in the same order; index: "
+          "none but gid_index",
+          {"auto", "roce_v2_ipv4", "roce_v2", "roce_v1", "index"})
+      .identity()
       .integer("pkey_index", "partition table entry of this rank's port", 0, 0, 65535)
       .per_rank()
+      .text("pkey",
+            "partition key by its value, as in 0x8001, which each port finds in its own table; "
+            "empty takes pkey_index",
+            "")
+      .identity()
       .integer("service_level", "service level (InfiniBand), or priority where the port maps it", 0,
                0, 15)
       .identity()

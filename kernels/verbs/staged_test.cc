@@ -150,7 +150,8 @@ TEST_F(Memories, WhereTheHostCannotFlushOnlyThatFigureIsAbsent) {
   cuda_control().writes_ordering = 0;
   const auto results = run("verbs.write_visible_lat", {{"sizes", "8"}});
   expect_passed(results, "visible");
-  EXPECT_EQ(results[0].points.size(), 2U);
+  ASSERT_EQ(results[0].points.size(), 3U);
+  EXPECT_EQ(results[0].points[2].meaning(), "gpu_visible_read_back");
   EXPECT_EQ(results[0].facts.at("rdma_writes_ordering"), "none");
   EXPECT_THAT(results[0].notes, Contains(HasSubstr("gpu_visible_flushed is not measured")));
 }

@@ -2,12 +2,20 @@
 // is the last word of the message, which adapters place last; a kernel of one thread polls it in
 // the target's GPU memory and answers. Three figures a size, on the initiator's clock alone:
 //
-//   completion           from the post to the completion of the write: what others call the latency
-//   gpu_visible          from the post until the kernel's answer is in the initiator's memory
-//   gpu_visible_flushed  the same, with the flush of remote writes that some platforms need: the
-//                        target's CPU is told of the arrival by a receive, and flushes then
+//   completion             from the post to the completion of the write: what others call the
+//   latency gpu_visible            from the post until the kernel's answer is in the initiator's
+//   memory. The
+//                          kernel polls the flag itself, and nothing is flushed
+//   gpu_visible_flushed    the same with the flush that a platform requires which does not order
+//                          remote writes for the GPU (fact flush_required): the target's CPU hears
+//                          of the arrival by a receive, flushes, and only then lets the kernel
+//                          look. A kernel that still sees an older flag fails the task
+//   gpu_visible_read_back  where the host has no such flush: the initiator reads the flag back over
+//   the
+//                          same queue pair, which pushes the write before it, then tells the
+//                          target's CPU, which lets the kernel look
 //
-// The last two are round trips: the way back is the same short write of the target's CPU in both,
+// All but the first are round trips: the way back is the same short write of the target's CPU,
 // which polls the kernel's answer in pinned host memory. The other way would be a kernel that rings
 // the adapter's doorbell itself: a shorter way back, but one for each vendor's adapter, in its
 // private words, and the question is how soon the GPU sees, not how soon it can speak. So the CPU
@@ -31,6 +39,7 @@
 #include "kernels/verbs/message_sink.h"
 #include "kernels/verbs/parameters.h"
 #include "kernels/verbs/ping_pong.h"
+#include "kernels/verbs/remote_flush.h"
 #include "kernels/verbs/report.h"
 
 namespace railgauge::verbs {
@@ -40,7 +49,7 @@ constexpr std::size_t kFlagBytes = sizeof(std::uint32_t);
 constexpr std::uint32_t kReceiveDepth = 16;  // one is in use
 constexpr std::uint32_t kSendDepth = 16;
 
-enum class Way : std::uint8_t { kCompletion, kVisible, kFlushed };
+enum class Way : std::uint8_t { kCompletion, kVisible, kFlushed, kReadBack };
 
 const char* meaning_of(Way way) {
   switch (way) {
@@ -49,15 +58,14 @@ const char* meaning_of(Way way) {
     case Way::kVisible:
       return "gpu_visible";
     case Way::kFlushed:
+      return "gpu_visible_flushed";
+    case Way::kReadBack:
       break;
   }
-  return "gpu_visible_flushed";
+  return "gpu_visible_read_back";
 }
-
-std::string ordering_words(int ordering) {
-  if (ordering >= cu::kWritesOrderedForAllDevices) return "all_devices";
-  return ordering >= cu::kWritesOrderedForOwner ? "owner" : "none";
-}
+// Whether the target's CPU hears of each message and lets the kernel look.
+bool is_gated(Way way) { return way == Way::kFlushed || way == Way::kReadBack; }
 
 class WriteVisible final : public Kernel {
  public:
@@ -77,10 +85,11 @@ class WriteVisible final : public Kernel {
     options.area_bytes = options.largest_bytes;
     options.send_depth = kSendDepth;
     options.receive_depth = kReceiveDepth;
+    options.extra_access = IBV_ACCESS_REMOTE_READ;
     choose_gpu_target(context, options);
     link_ = RG_TRY(Link::open(context, options));
     control_.emplace(RG_TRY(ControlChannel::open(*link_)));
-    return context.rank == 0 ? Status{} : prepare_target();
+    return context.rank == 0 ? prepare_initiator() : prepare_target();
   }
 
   Status connect(Context& context, Group& group) override {
@@ -90,18 +99,11 @@ class WriteVisible final : public Kernel {
     link_->report_facts(context.reporter);
     // Both ranks know what the target can.
     PeerStatus mine;
-    mine.set_flushes(can_flush_);
-    mine.set_writes_ordering(ordering_);
+    flush_.tell(mine);
     const auto told = RG_TRY(agree_on(group, {}, mine, seconds_left(context)));
-    can_flush_ = told[1].flushes();
-    ordering_ = told[1].writes_ordering();
-    context.reporter.fact("rdma_writes_ordering", ordering_words(ordering_));
-    context.reporter.fact("host_flush", can_flush_ ? "cuFlushGPUDirectRDMAWrites" : "none");
+    flush_ = RemoteFlush::of(told[1]);
+    flush_.report(context.reporter);
     if (answering_) context.reporter.fact("device_code", answering_->image());
-    if (!can_flush_)
-      context.reporter.note("info",
-                            "the target's driver has no flush of remote writes by the host: "
-                            "gpu_visible_flushed is not measured");
     return {};
   }
 
@@ -112,22 +114,34 @@ class WriteVisible final : public Kernel {
     if (rank_ == 1) here = renew_receives(*link_, {}, {.receives = true}, false);
     RG_TRY_OK(agree(group, here, seconds_left(context)));
     for (std::size_t i = 0; i < sizes_.size(); ++i)
-      for (const Way way : {Way::kCompletion, Way::kVisible, Way::kFlushed})
-        if (way != Way::kFlushed || can_flush_) RG_TRY_OK(measure_one(context, group, i, way));
+      for (const Way way :
+           {Way::kCompletion, Way::kVisible, flush_.by_host ? Way::kFlushed : Way::kReadBack})
+        RG_TRY_OK(measure_one(context, group, i, way));
     return {};
   }
 
  private:
+  struct Posts {
+    Request message;
+    Request read_back;
+    Request telling;
+  };
+
   [[nodiscard]] tl::unexpected<Error> failure() const {
     return tl::unexpected(link_->waiting().failure());
+  }
+
+  // Where the flag is read back to.
+  Status prepare_initiator() {
+    fetched_ = RG_TRY(HostBuffer::allocate(kFlagBytes));
+    fetched_region_ = RG_TRY(link_->register_memory(fetched_.span(), IBV_ACCESS_LOCAL_WRITE));
+    return {};
   }
 
   // What the answers need beside the link: the kernel, and a word of host memory to send them from.
   Status prepare_target() {
     const gpu::Gpu& gpu = link_->memory().gpu();
-    ordering_ = gpu.attribute(cu::kGpuDirectRdmaWritesOrdering);
-    can_flush_ = loaded_cuda().flush_gpudirect_rdma_writes != nullptr &&
-                 (gpu.attribute(cu::kGpuDirectRdmaFlushOptions) & cu::kFlushByHost) != 0;
+    flush_ = RemoteFlush::of(gpu);
     answering_.emplace(RG_TRY(AnsweringGpu::create(gpu)));
     reply_ = RG_TRY(HostBuffer::allocate(kFlagBytes));
     reply_region_ = RG_TRY(link_->register_memory(reply_.span(), 0));
@@ -171,6 +185,8 @@ class WriteVisible final : public Kernel {
     facts["ends_at"] = way == Way::kCompletion
                            ? "completion of the write"
                            : "the GPU kernel's answer in the initiator's memory: a round trip";
+    if (way == Way::kFlushed) facts["flushed_by"] = "cuFlushGPUDirectRDMAWrites";
+    if (way == Way::kReadBack) facts["flushed_by"] = "RDMA read";
     context.reporter.point(std::move(point));
   }
 
@@ -181,9 +197,27 @@ class WriteVisible final : public Kernel {
     return made;
   }
 
+  // Of the flag in the target's memory, after which the write is in the GPU.
+  [[nodiscard]] Request read_back(std::size_t size_index) const {
+    Request made = link_->request(kFlagBytes);
+    made.sge.addr = reinterpret_cast<std::uint64_t>(fetched_.data());
+    made.sge.lkey = fetched_region_.get()->lkey;
+    made.flags = 0;
+    made.wr.opcode = IBV_WR_RDMA_READ;
+    made.wr.wr.rdma.remote_addr += sizes_[size_index] - kFlagBytes;
+    return made;
+  }
+  // Tells the target's CPU, with no bytes.
+  [[nodiscard]] Request telling() const {
+    Request made = link_->request(0);
+    made.flags = 0;
+    made.wr.num_sge = 0;
+    return made;
+  }
+
   Result<Sampled> sample(Context& context, std::size_t size_index, Way way) {
     const TickClock& clock = tick_clock(context);
-    Request request = message(size_index, way);
+    Posts posts{message(size_index, way), read_back(size_index), telling()};
     Sampler sampler(context.clock, options_);
     return sampler.run([&](std::uint64_t count, std::vector<double>& out) -> Status {
       RG_CHECK(count < stamps_.size());
@@ -200,7 +234,7 @@ class WriteVisible final : public Kernel {
                             static_cast<std::uint16_t>(size_index), Order::kPingPong}) ||
            !control_->receive(ready)))
         return failure();
-      if (!volley(clock, request, first, count, way)) return failure();
+      if (!volley(clock, posts, first, count, way)) return failure();
       for (std::uint64_t i = 0; i < count; ++i)
         out.push_back(clock.to_ns(stamps_[i + 1] - stamps_[i]));
       return {};
@@ -208,16 +242,21 @@ class WriteVisible final : public Kernel {
   }
 
   // The timed loop.
-  bool volley(const TickClock& clock, Request& request, std::uint32_t first, std::uint64_t count,
+  bool volley(const TickClock& clock, Posts& posts, std::uint32_t first, std::uint64_t count,
               Way way) {
-    std::byte* const flag = link_->send_area().data() + request.sge.length - kFlagBytes;
+    std::byte* const flag = link_->send_area().data() + posts.message.sge.length - kFlagBytes;
     const auto* const reply = reinterpret_cast<const std::uint8_t*>(link_->receive_area().data());
     SendQueue& sends = link_->sends();
     stamps_[0] = clock.ticks();
     for (std::uint64_t i = 0; i < count; ++i) {
       const std::uint32_t value = first + static_cast<std::uint32_t>(i);
       std::memcpy(flag, &value, sizeof value);
-      if (!sends.post(request, true) || !sends.wait_retired()) return false;
+      if (!sends.post(posts.message, true)) return false;
+      // The read is behind the message; its completion says that both are done.
+      if (way == Way::kReadBack && (!sends.post(posts.read_back, true) || !sends.wait_retired() ||
+                                    !sends.post(posts.telling, true)))
+        return false;
+      if (!sends.wait_retired()) return false;
       if (way != Way::kCompletion && !sends.wait_for_byte(reply, static_cast<std::uint8_t>(value)))
         return false;
       stamps_[i + 1] = clock.ticks();
@@ -238,12 +277,25 @@ class WriteVisible final : public Kernel {
       next_ = first + word.count;
       const cu::DevicePtr flag = reinterpret_cast<cu::DevicePtr>(link_->receive_area().data()) +
                                  sizes_[size_index] - kFlagBytes;
-      Status played = answering_->begin(flag, first, word.count);
+      Status played = is_gated(way) ? answering_->begin_gated(flag, first, word.count)
+                                    : answering_->begin(flag, first, word.count);
       if (played) played = answer_batch(way, first, word.count);
       const Status ended = answering_->end();
       RG_TRY_OK(played);
       RG_TRY_OK(ended);
+      if (is_gated(way)) RG_TRY_OK(check_stale(way, size_index, word.count));
     }
+  }
+
+  [[nodiscard]] Status check_stale(Way way, std::size_t size_index, std::uint32_t count) const {
+    if (answering_->stale() == 0) return {};
+    return fail(Code::kDataLoss,
+                fmt::format("{}: {} of {}: after {} the GPU still saw the flag of an earlier "
+                            "message, {} times of {}",
+                            link_->device().endpoint(), meaning_of(way),
+                            canonical_bytes(sizes_[size_index]),
+                            way == Way::kFlushed ? "cuFlushGPUDirectRDMAWrites" : "the read back",
+                            answering_->stale(), count));
   }
 
   Status answer_batch(Way way, std::uint32_t first, std::uint32_t count) {
@@ -254,23 +306,19 @@ class WriteVisible final : public Kernel {
     if (!answered(first - 1) || !control_->send({.order = Order::kReady})) return failure();
     Request reply = reply_request();
     for (std::uint32_t i = 0; i < count; ++i) {
-      if (way == Way::kFlushed) {
-        if (!link_->receives().wait_one(sends) || !link_->receives().give_back()) return failure();
-        RG_TRY_OK(flush());
-      }
       const std::uint32_t value = first + i;
+      if (is_gated(way)) {
+        if (!link_->receives().wait_one(sends)) return failure();
+        if (way == Way::kFlushed) RG_TRY_OK(flush_remote_writes(link_->memory().gpu()));
+        answering_->open_gate(value);
+      }
       if (!answered(value)) return failure();
       std::memcpy(reply_.data(), &value, sizeof value);
-      if (!sends.post(reply, true) || !sends.wait_retired()) return failure();
+      if (!sends.post(reply, true)) return failure();
+      if (is_gated(way) && !link_->receives().give_back()) return failure();
+      if (!sends.wait_retired()) return failure();
     }
     return {};
-  }
-
-  [[nodiscard]] Status flush() const {
-    return gpu_status(link_->memory().gpu(),
-                      loaded_cuda().flush_gpudirect_rdma_writes(cu::kFlushCurrentContext,
-                                                                cu::kWritesOrderedForOwner),
-                      "cuFlushGPUDirectRDMAWrites");
   }
 
   [[nodiscard]] Request reply_request() const {
@@ -288,16 +336,17 @@ class WriteVisible final : public Kernel {
   std::unique_ptr<Link> link_;
   std::optional<ControlChannel> control_;  // after the link, whose domain it is registered in
   std::optional<AnsweringGpu> answering_;  // after the link, whose GPU it is
+  HostBuffer fetched_;
+  MemoryRegionHandle fetched_region_;
   HostBuffer reply_;
   MemoryRegionHandle reply_region_;
   std::uint32_t rank_ = 0;
   std::uint32_t next_ = 1;  // above all values of the batches before; no word stands at it first
-  bool can_flush_ = false;
-  int ordering_ = 0;
+  RemoteFlush flush_;       // the target's
 };
 
 KernelInfo info() {
-  InfoBuilder builder("verbs.write_visible_lat", 1,
+  InfoBuilder builder("verbs.write_visible_lat", 2,
                       "RDMA WRITE into GPU memory until a GPU kernel there sees it");
   builder.ranks(2, 2).endpoint("nic").metrics({"latency_ns"}).sizes("8,4KiB");
   builder.sampling("writes", 1000, 100'000);
