@@ -132,7 +132,10 @@ Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index,
   if (!params) return refuse(fmt::format("stage {}: {}", index, params.error().message));
   StagePlan plan{.stage = stage, .index = index, .kernel = *kernel, .params = std::move(*params)};
   for (const ParameterInfo& parameter : kernel->parameters())
-    if (parameter.identity()) plan.identity.push_back(parameter.name());
+    // At its default a parameter is no part of it, or one that a later version adds would begin all
+    // series anew.
+    if (parameter.identity() && !plan.params.is_default(parameter.name()))
+      plan.identity.push_back(parameter.name());
   if (!stage.placement.each.empty() && kernel->endpoint_kind() != stage.placement.each)
     return refuse(fmt::format("stage {}: each: {} does not fit {}, which runs on {}", index,
                               stage.placement.each, kernel->name(), kernel->endpoint_kind()));

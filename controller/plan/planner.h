@@ -49,7 +49,8 @@ struct PlannedTask {
   std::uint32_t round = 0;  // from 0, counted through the whole run; rounds run in this order
   std::string kernel{};
   std::map<std::string, std::string> parameters{};  // effective, defaults included
-  std::vector<std::string> identity_parameters{};   // names of those that identify the series
+  // Names of those that identify the series: what is declared so and not at its default.
+  std::vector<std::string> identity_parameters{};
   std::vector<PlannedRank> ranks{};
   double deadline_seconds = 0;
   double expected_seconds = 0;
