@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <set>
 
@@ -14,9 +15,8 @@ namespace {
 constexpr std::size_t kMaxNamedUsers = 4;
 constexpr unsigned kMaxProcesses = 1024;  // on one GPU
 
-// This process by NVML's count, where that is not its own; 0: not known. Of one thread, as
-// KeepWarm.
-unsigned g_own_number = 0;
+// This process by NVML's count, where that is not its own; 0: not known.
+std::atomic<unsigned> g_own_number{0};
 
 // NVML writes the domain with eight digits, CUDA and sysfs with four.
 std::string short_address(std::string_view bus_id) {
@@ -45,8 +45,9 @@ GpuUsage usage_of(const Nvml& nvml, const NvmlGpu& gpu) {
   list.resize(std::min(count, kMaxProcesses));
   const auto self = static_cast<unsigned>(getpid());
   usage.shows_us = std::ranges::count(list, self, &ml::Process::pid) != 0;
-  std::erase_if(list, [self](const ml::Process& process) {
-    return process.pid == self || (g_own_number != 0 && process.pid == g_own_number);
+  const unsigned learned = g_own_number;
+  std::erase_if(list, [self, learned](const ml::Process& process) {
+    return process.pid == self || (learned != 0 && process.pid == learned);
   });
   usage.processes = std::move(list);
   return usage;
