@@ -54,7 +54,8 @@ struct PlannedTask {
   std::uint32_t round = 0;  // from 0, counted through the whole run; rounds run in this order
   std::string kernel{};
   std::map<std::string, std::string> parameters{};  // effective, defaults included
-  std::vector<std::string> identity_parameters{};   // names of those that identify the series
+  // Names of those that identify the series: what is declared so and not at its default.
+  std::vector<std::string> identity_parameters{};
   std::vector<PlannedRank> ranks{};
   // What the placement knows and no rank can: kLoopbackFact, kDistanceFact.
   std::map<std::string, std::string> facts{};

@@ -1,5 +1,6 @@
 #include "controller/plan/planner.h"
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -73,7 +74,39 @@ TEST(Planner, FillsInDefaultsAndNamesTheIdentity) {
   const PlannedTask& task = plan->tasks.at(0);
   EXPECT_EQ(task.parameters.at("sizes"), "64KiB");
   EXPECT_EQ(task.parameters.at("depth"), "16");
-  EXPECT_THAT(task.identity_parameters, ElementsAre("depth"));
+  EXPECT_THAT(task.identity_parameters, IsEmpty()) << "what is at its default is no part of it";
+  stage.parameters["depth"] = "0064";
+  const auto deeper = make_plan(suite_of({stage}), some_nodes(2), fake_kernels());
+  ASSERT_TRUE(deeper) << deeper.error().message;
+  EXPECT_THAT(deeper->tasks.at(0).identity_parameters, ElementsAre("depth"));
+}
+
+TEST(Planner, AParameterThatALaterVersionAddsLeavesTheSeriesOfUnchangedMeasurementsAlone) {
+  std::vector<KernelInfo> later = fake_kernels();
+  for (KernelInfo& kernel : later) {
+    add_parameter(kernel, "added", "choice", "as_before", true);
+    kernel.mutable_parameters()->rbegin()->add_choices("as_before");
+    kernel.mutable_parameters()->rbegin()->add_choices("otherwise");
+  }
+  const auto identity = [](const Stage& stage, const std::vector<KernelInfo>& kernels) {
+    const auto plan = make_plan(suite_of({stage}), some_nodes(2), kernels);
+    EXPECT_TRUE(plan) << (plan ? "" : plan.error().message);
+    std::map<std::string, std::string> key;  // as the store forms it
+    if (plan)
+      for (const std::string& name : plan->tasks.at(0).identity_parameters)
+        key[name] = plan->tasks.at(0).parameters.at(name);
+    return key;
+  };
+  Stage stage = stage_of("fake.bw", PlacementKind::kPairs);
+  for (const char* depth : {"16", "64"}) {
+    stage.parameters = {{"depth", depth}};
+    const auto before = identity(stage, fake_kernels());
+    EXPECT_EQ(identity(stage, later), before) << depth;
+    stage.parameters["added"] = "as_before";
+    EXPECT_EQ(identity(stage, later), before) << "who says the default means the same";
+    stage.parameters["added"] = "otherwise";
+    EXPECT_NE(identity(stage, later), before) << depth;
+  }
 }
 
 TEST(Planner, GroupTakesAllNodesAndLocalEachAlone) {

@@ -196,6 +196,7 @@ Result<Params> Params::parse(const KernelInfo& kernel,
     if (!value)
       return in_parameter(kernel.name(), "default of", declared.name(),
                           {Code::kInternal, std::move(value.error().message)});
+    params.defaults_[declared.name()] = *value;
     if (const auto own = given.find(declared.name()); own != given.end()) {
       value = check_parameter(declared, own->second);
       if (!value) return in_parameter(kernel.name(), "parameter", declared.name(), value.error());
@@ -204,6 +205,12 @@ Result<Params> Params::parse(const KernelInfo& kernel,
     params.types_[declared.name()] = declared.type();
   }
   return params;
+}
+
+bool Params::is_default(std::string_view name) const {
+  const auto declared = defaults_.find(std::string(name));
+  RG_CHECK(declared != defaults_.end());
+  return values_.find(declared->first)->second == declared->second;
 }
 
 const std::string& Params::value_of(std::string_view name, std::string_view type) const {

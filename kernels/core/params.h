@@ -30,6 +30,8 @@ class Params {
   [[nodiscard]] const std::string& text(std::string_view name) const;  // text and choice
   [[nodiscard]] std::vector<std::uint64_t> bytes_list(
       std::string_view name) const;  // "8,64KiB", "1:4KiB" (powers of two)
+  // Whether the value is the declared default, whoever said it.
+  [[nodiscard]] bool is_default(std::string_view name) const;
   // Name to canonical text, defaults included.
   [[nodiscard]] const std::map<std::string, std::string>& effective() const { return values_; }
 
@@ -37,6 +39,7 @@ class Params {
   [[nodiscard]] const std::string& value_of(std::string_view name, std::string_view type) const;
 
   std::map<std::string, std::string> values_;
+  std::map<std::string, std::string> defaults_;
   std::map<std::string, std::string> types_;
 };
 

@@ -72,6 +72,14 @@ TEST(Params, GivenValuesWinAndBecomeCanonical) {
   EXPECT_EQ(params->effective(), expected);
 }
 
+TEST(Params, WhoSaysTheDefaultInOtherWordsHasTheDefault) {
+  const auto params = Params::parse(example(), {{"size", "65536"}, {"depth", "64"}});
+  ASSERT_TRUE(params);
+  EXPECT_TRUE(params->is_default("size"));
+  EXPECT_TRUE(params->is_default("mode"));
+  EXPECT_FALSE(params->is_default("depth"));
+}
+
 TEST(Params, CanonicalTextIsAFixedPoint) {
   const auto once = Params::parse(example(), {{"sizes", "2:64KiB"}, {"cap", "1.25s"}});
   ASSERT_TRUE(once);

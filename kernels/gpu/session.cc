@@ -1,29 +1,21 @@
 #include "kernels/gpu/session.h"
 
-#include <time.h>
-
 #include <algorithm>
-#include <set>
 #include <string>
 
 #include <fmt/format.h>
 
 #include "kernels/core/text.h"
 #include "kernels/dl/nvml.h"
+#include "kernels/gpu/busy.h"
 #include "kernels/gpu/health.h"
 #include "kernels/gpu/link_ceiling.h"
 #include "kernels/gpu/placement.h"
-#include "kernels/gpu/reuse.h"
 #include "kernels/gpu/usage.h"
 #include "kernels/memory/numa.h"
 
 namespace railgauge::gpu {
 namespace {
-
-constexpr unsigned kIdlePercent = 10;
-// The driver's utilisation is of up to a second ago: what ran just before us fades within this.
-constexpr int kSettleTries = 15;
-constexpr long kSettleNapNs = 100'000'000;
 
 Result<std::vector<Gpu>> open_chosen(const std::string& chosen) {
   if (chosen == "all") return Gpu::open_all();
@@ -39,54 +31,6 @@ Result<std::vector<Gpu>> open_chosen(const std::string& chosen) {
     gpus.push_back(RG_TRY(Gpu::open(fmt::format("gpu{}", index))));
   }
   return gpus;
-}
-
-// GPUs, by PCI address, that this process measured on: what NVML saw of the last second may be its
-// own work, where contexts are kept from one kernel to the next. Of one thread, as KeepWarm.
-std::set<std::string>& measured_here() {
-  static std::set<std::string> measured;
-  return measured;
-}
-
-// Above kIdlePercent for longer than a job of a moment ago can explain; 0 when it is not.
-unsigned lasting_utilization(const Gpu& gpu) {
-  for (int tries = 0;; ++tries) {
-    const auto percent = gpu_utilization_percent(gpu.pci_address());
-    if (!percent || *percent <= kIdlePercent) return 0;
-    if (tries == kSettleTries) return *percent;
-    const timespec nap{.tv_sec = 0, .tv_nsec = kSettleNapNs};
-    nanosleep(&nap, nullptr);
-  }
-}
-
-// Who else uses it, or "".
-std::string other_use(const Gpu& gpu, const GpuUsage& usage) {
-  if (!usage.processes.empty()) return users_in_words(usage);
-  if (warm() && measured_here().contains(gpu.pci_address())) return "";
-  if (const unsigned percent = lasting_utilization(gpu); percent != 0)
-    return fmt::format("a process that NVML does not show ({} % of the time)", percent);
-  return "";
-}
-
-Status check_usage(Context& context, const Gpu& gpu, const std::vector<GpuUsage>& others) {
-  const auto usage = std::ranges::find(others, gpu.pci_address(), &GpuUsage::pci_address);
-  if (usage == others.end()) return {};  // NVML does not know it: no telling
-  if (usage->mig)
-    return fail(Code::kFailedPrecondition,
-                fmt::format("{}: open: the GPU is partitioned (MIG is on), and a slice has a part "
-                            "of the copy engines and of the memory; measure with MIG off",
-                            gpu.name()));
-  const std::string users = other_use(gpu, *usage);
-  if (users.empty()) return {};
-  if (context.params.text("busy") == "waive")
-    return fail(Code::kFailedPrecondition,
-                fmt::format("{}: it is in use by {}; wait until it is free, or measure beside it "
-                            "with busy=measure",
-                            gpu.name(), users));
-  context.reporter.fact(gpu.name() + "_in_use_by", users);
-  context.reporter.note("warning",
-                        fmt::format("{}: measured while in use by {}", gpu.name(), users));
-  return {};
 }
 
 // What its PCIe link is and can be, where the machine says.
@@ -128,10 +72,7 @@ struct Session::State {
     std::vector<std::string> addresses;
     for (const Gpu& gpu : state->gpus) addresses.push_back(gpu.pci_address());
     const auto others = learn_own_number(std::move(before), addresses);
-    for (const Gpu& gpu : state->gpus) {
-      RG_TRY_OK(check_usage(context, gpu, others));
-      measured_here().insert(gpu.pci_address());  // only once it was accepted
-    }
+    for (const Gpu& gpu : state->gpus) RG_TRY_OK(check_busy(context, gpu, others));
     state->placement = RG_TRY(place(context, state->gpus));
     state->watch = HealthWatch(state->gpus);
     const std::string& blind = state->watch.blind();
@@ -143,7 +84,7 @@ struct Session::State {
 };
 
 void add_session_parameters(InfoBuilder& builder) {
-  builder.choice("busy", "", "what to do when another process uses the GPU", {"waive", "measure"});
+  add_busy_parameter(builder);
   builder
       .choice("numa", "", "NUMA node of the CPU's side, as seen from the GPU",
               {"near", "far", "any"})

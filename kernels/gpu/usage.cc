@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <mutex>
 
 #include <fmt/format.h>
 
@@ -13,9 +14,33 @@ namespace {
 constexpr std::size_t kMaxNamedUsers = 4;
 constexpr unsigned kMaxProcesses = 1024;  // on one GPU
 
-// This process by NVML's count, where that is not its own. Of one thread, as KeepWarm.
-OwnNumber& own_number() {
-  static OwnNumber number;
+// This process by NVML's count, where that is not its own. Several threads may be ranks of it.
+class Own {
+ public:
+  std::optional<unsigned> number() {
+    const std::lock_guard lock(mutex_);
+    return number_.number();
+  }
+  bool asks() {
+    const std::lock_guard lock(mutex_);
+    return number_.asks();
+  }
+  void learn(const std::vector<GpuUsage>& before, const std::vector<GpuUsage>& after,
+             std::span<const std::string> pci_addresses) {
+    const std::lock_guard lock(mutex_);
+    number_.learn(before, after, pci_addresses);
+  }
+  void forget() {
+    const std::lock_guard lock(mutex_);
+    number_ = {};
+  }
+
+ private:
+  std::mutex mutex_;
+  OwnNumber number_;
+};
+Own& own_number() {
+  static Own number;
   return number;
 }
 
@@ -191,7 +216,7 @@ std::vector<GpuUsage> learn_own_number(std::vector<GpuUsage> before,
   return before;
 }
 
-void forget_own_number() { own_number() = OwnNumber(); }
+void forget_own_number() { own_number().forget(); }
 
 std::optional<unsigned> gpu_utilization_percent(std::string_view pci_address) {
   const auto use = use_nvml();

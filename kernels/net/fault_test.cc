@@ -33,6 +33,7 @@ struct Control {
   std::atomic<int> flip_after{-1};  // a byte of each receive after so many is wrong; negative: none
   std::atomic<int> close_after{-1};  // streams are shut down after so many sends; negative: none
   std::atomic<int> hang_after{-1};   // sends after so many go nowhere
+  std::atomic<int> no_connects{0};   // 1: connections are never made, and nobody says so
 };
 Control g_control;
 
@@ -57,6 +58,7 @@ int bad_accept4(int fd, sockaddr* address, socklen_t* length, int flags) {
   return ::accept4(fd, address, length, flags);  // its failure is a connection that died
 }
 int bad_connect(int fd, const sockaddr* address, socklen_t length) {
+  if (g_control.no_connects != 0) return errno = EINPROGRESS, -1;
   return fails_now() ? -1 : ::connect(fd, address, length);
 }
 int bad_setsockopt(int fd, int level, int name, const void* value, socklen_t length) {
@@ -83,6 +85,8 @@ ssize_t bad_recv(int fd, void* bytes, std::size_t count, int flags) {
   return got;
 }
 int bad_poll(pollfd* wanted, nfds_t count, int timeout_ms) {
+  // Of a socket that never asked for a connection poll says at once that it is hung up.
+  if (g_control.no_connects != 0 && wanted->events == POLLOUT) return ::poll(nullptr, 0, timeout_ms);
   return fails_now() ? -1 : ::poll(wanted, count, timeout_ms);
 }
 
@@ -111,6 +115,7 @@ class NetFaults : public ::testing::TestWithParam<const char*> {
     g_control.calls = g_control.fail_call = g_control.transfers = g_control.transfers_that_count =
         0;
     g_control.flip_after = g_control.close_after = g_control.hang_after = -1;
+    g_control.no_connects = 0;
   }
   static auto run(Parameters parameters, double deadline_seconds = 20) {
     parameters.emplace("netdev", "lo");
@@ -177,12 +182,25 @@ TEST_P(NetFaults, AStreamThatHangsEndsAtTheStallLimit) {
 }
 
 TEST_P(NetFaults, TheTasksDeadlineEndsASamplingThatWouldGoOn) {
-  const auto results = run({{"iterations", "10000000"}}, 0.5);
+  // A machine that holds a rank up for long must not make it the stall limit that ends the task.
+  const auto results = run({{"iterations", "10000000"}, {"stall_timeout", "10s"}}, 0.5);
   ASSERT_FALSE(results[0].status);
   ASSERT_FALSE(results[1].status);
   EXPECT_TRUE(results[0].status.error().code == Code::kDeadlineExceeded ||
               results[1].status.error().code == Code::kDeadlineExceeded)
       << results[0].status.error().message << " / " << results[1].status.error().message;
+}
+
+TEST_P(NetFaults, ADeadlineThatComesWhileStreamsAreOpenedIsNamed) {
+  g_control.no_connects = 1;
+  const auto results = run({{"stall_timeout", "10s"}}, 0.3);
+  ASSERT_FALSE(results[0].status);
+  ASSERT_FALSE(results[1].status);
+  EXPECT_EQ(results[1].status.error().code, Code::kDeadlineExceeded)
+      << results[1].status.error().message;
+  EXPECT_THAT(results[1].status.error().message,
+              ::testing::AllOf(HasSubstr("did not come to port"),
+                               ::testing::EndsWith("; the task's deadline has come")));
 }
 
 TEST_P(NetFaults, StrangersAreRefusedAndTheTaskGoesOn) {

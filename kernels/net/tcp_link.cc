@@ -148,11 +148,18 @@ Result<Pipe> TcpLink::adopt(Fd socket, std::size_t number) {
   return Pipe::adopt(std::move(socket), std::move(who), limits_, options_.spins);
 }
 
+Error TcpLink::blamed(Error error) const {
+  if (error.code != Code::kUnavailable || monotonic_now_ns() < limits_.deadline_monotonic_ns)
+    return error;
+  return {Code::kDeadlineExceeded, error.message + "; the task's deadline has come"};
+}
+
 Status TcpLink::open_streams(double deadline_ns) {
   for (std::uint32_t number = 0; number < options_.streams; ++number) {
-    Fd socket = RG_TRY(port_.connect_to(peer_.address(), static_cast<std::uint16_t>(peer_.port()),
-                                        deadline_ns, is_on_wire(), is_bound_));
-    pipes_.push_back(RG_TRY(adopt(std::move(socket), number)));
+    auto socket = port_.connect_to(peer_.address(), static_cast<std::uint16_t>(peer_.port()),
+                                   deadline_ns, is_on_wire(), is_bound_);
+    if (!socket) return tl::unexpected(blamed(std::move(socket).error()));
+    pipes_.push_back(RG_TRY(adopt(std::move(*socket), number)));
     const Greeting greeting{peer_.token(), number};
     if (!pipes_.back().send_all(std::as_bytes(std::span(&greeting, 1))))
       return tl::unexpected(pipes_.back().failure());
@@ -173,12 +180,12 @@ Status TcpLink::accept_streams(double deadline_ns) {
       return fail(Code::kInternal, fmt::format("{}: wait for streams: {} (errno {})", words(),
                                                strerror(errno), errno));
     if (ready == 0)
-      return fail(
-          Code::kUnavailable,
-          fmt::format("{}: {} of {} streams of rank 0 ({}) did not come to port {}{}; a "
-                      "firewall may drop them",
-                      words(), missing, options_.streams, peer_.address(), port_.number(),
-                      strangers_ == 0 ? "" : fmt::format(", but {} strangers did", strangers_)));
+      return tl::unexpected(blamed(
+          {Code::kUnavailable,
+           fmt::format("{}: {} of {} streams of rank 0 ({}) did not come to port {}{}; a "
+                       "firewall may drop them",
+                       words(), missing, options_.streams, peer_.address(), port_.number(),
+                       strangers_ == 0 ? "" : fmt::format(", but {} strangers did", strangers_))}));
     Fd fresh(
         sockets().accept4(port_.listener().get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fresh && waiting.size() < kMaxWaiting) waiting.push_back({.socket = std::move(fresh)});

@@ -54,6 +54,8 @@ class TcpLink {
   Status open_streams(double deadline_ns);
   Status accept_streams(double deadline_ns);
   Result<Pipe> adopt(Fd socket, std::size_t number);
+  // A wait that the task's deadline cut short ended for that, whatever it waited for.
+  [[nodiscard]] Error blamed(Error error) const;
 
   Options options_;
   Port port_;
