@@ -149,7 +149,7 @@ std::vector<GpuUsage> gpu_usage() {
 std::optional<std::vector<ml::Process>> processes_on(const Nvml& nvml, ml::Device device) {
   auto all = listed_by(nvml.device_get_compute_processes, nvml.device_get_compute_processes_v2,
                        nvml.device_get_compute_processes_v1, device);
-  const auto drawing =
+  auto drawing =
       listed_by(nvml.device_get_graphics_processes, nvml.device_get_graphics_processes_v2,
                 nvml.device_get_graphics_processes_v1, device);
   if (!all) return drawing;
