@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <mutex>
 
 #include <fmt/format.h>
 
@@ -13,17 +14,26 @@ namespace {
 constexpr std::size_t kMaxNamedUsers = 4;
 constexpr unsigned kMaxProcesses = 1024;  // on one GPU
 
-// This process by NVML's count, where that is not its own. Of one thread, as KeepWarm.
-OwnNumber& own_number() {
-  static OwnNumber number;
-  return number;
+// This process by NVML's count, where that is not its own.
+struct Learned {
+  std::mutex mutex;
+  OwnNumber number;
+};
+Learned& learned() {
+  static Learned one;
+  return one;
+}
+
+std::optional<unsigned> own_number() {
+  const std::lock_guard lock(learned().mutex);
+  return learned().number.number();
 }
 
 void leave_out_own(GpuUsage& usage) {
   const auto self = static_cast<unsigned>(getpid());
-  const std::optional<unsigned> learned = own_number().number();
+  const std::optional<unsigned> other = own_number();
   std::erase_if(usage.processes, [&](const ml::Process& process) {
-    return process.pid == self || process.pid == learned;
+    return process.pid == self || process.pid == other;
   });
 }
 
@@ -185,13 +195,23 @@ bool OwnNumber::asks() const { return !hopeless_ && (!may_be_us_ || may_be_us_->
 
 std::vector<GpuUsage> learn_own_number(std::vector<GpuUsage> before,
                                        std::span<const std::string> pci_addresses) {
-  if (!own_number().asks()) return before;
-  own_number().learn(before, gpu_usage(), pci_addresses);
+  {
+    const std::lock_guard lock(learned().mutex);
+    if (!learned().number.asks()) return before;
+  }
+  const std::vector<GpuUsage> after = gpu_usage();
+  {
+    const std::lock_guard lock(learned().mutex);
+    learned().number.learn(before, after, pci_addresses);
+  }
   for (GpuUsage& usage : before) leave_out_own(usage);
   return before;
 }
 
-void forget_own_number() { own_number() = OwnNumber(); }
+void forget_own_number() {
+  const std::lock_guard lock(learned().mutex);
+  learned().number = OwnNumber();
+}
 
 std::optional<unsigned> gpu_utilization_percent(std::string_view pci_address) {
   const auto use = use_nvml();
