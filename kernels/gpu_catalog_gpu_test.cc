@@ -1,16 +1,29 @@
-// Every GPU kernel of the catalog on the GPUs of this machine: it passes with verified data and
-// real figures, or it waives with a reason. What the fakes cannot show, machine code, PTX, events
-// and the BAR's backends, runs here. Without a GPU the program waives.
+// Every GPU kernel of the catalog on the GPUs of this machine, with every value of its choices: it
+// passes with verified data and real figures, or it waives for a reason that this machine explains
+// (kernels/testing/gpu_waivers.h); any other waiver fails. The end names what waived. What the
+// fakes cannot show, machine code, PTX, events and the BAR's backends, runs here. Without a GPU the
+// program waives.
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 
 #include "kernels/catalog.h"
 #include "kernels/core/outcome.h"
+#include "kernels/dl/gdrapi.h"
+#include "kernels/dl/vulkan.h"
 #include "kernels/fakes/solo.h"
 #include "kernels/gpu/device.h"
 #include "kernels/gpu/device_code.h"
 #include "kernels/gpu/pattern.h"
+#include "kernels/memory/numa.h"
+#include "kernels/testing/gpu_waivers.h"
 
 namespace railgauge::gpu {
 extern const DeviceCode kPatternCode;
@@ -19,47 +32,222 @@ extern const DeviceCode kPatternCode;
 namespace railgauge {
 namespace {
 
+using Parameters = std::map<std::string, std::string>;
+
+// --- the machine ------------------------------------------------------------------------------
+
+bool some_pair(const std::vector<gpu::Gpu>& gpus) {
+  for (const gpu::Gpu& one : gpus)
+    for (const gpu::Gpu& other : gpus) {
+      int reaches = 0;
+      if (one.index() != other.index() &&
+          loaded_cuda().device_can_access_peer(&reaches, one.device(), other.device()) ==
+              cu::kSuccess &&
+          reaches != 0)
+        return true;
+    }
+  return false;
+}
+
+// The second of the GPU's address ranges, behind which its memory is, is larger than the smallest.
+bool has_large_bar(const gpu::Gpu& gpu) {
+  constexpr std::uint64_t kSmallWindow = 256U << 20U;
+  std::ifstream file("/sys/bus/pci/devices/" + gpu.pci_address() + "/resource");
+  std::string line;
+  if (!std::getline(file, line) || !std::getline(file, line)) return true;  // not told
+  unsigned long long begin = 0;
+  unsigned long long end = 0;
+  std::istringstream range(line);
+  range >> std::hex >> begin >> end;  // "0x... 0x... flags"
+  if (!range) return true;
+  return end - begin + 1 > kSmallWindow;
+}
+
+bool has_vulkan_driver() {
+  for (const char* variable : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"})
+    if (const char* named = std::getenv(variable); named != nullptr && *named != '\0') return true;
+  for (const char* folder : {"/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"}) {
+    std::error_code absent;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, absent))
+      if (entry.path().filename().string().starts_with("nvidia")) return true;
+  }
+  return false;
+}
+
+// By the flags that Linux tells; the plain one every CPU has.
+std::set<std::string> routines_of_the_cpu() {
+  const std::map<std::string, std::string> by_flag{
+      {"sse4_1", "sse41"}, {"avx2", "avx2"}, {"avx512f", "avx512"}, {"movdir64b", "movdir64b"}};
+  std::set<std::string> routines{"memcpy"};
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("flags")) continue;
+    std::istringstream flags(line);
+    for (std::string flag; flags >> flag;)
+      if (const auto known = by_flag.find(flag); known != by_flag.end())
+        routines.insert(known->second);
+    break;
+  }
+  return routines;
+}
+
+GpuMachine read_machine() {
+  const auto gpus = gpu::Gpu::open_all();
+  if (!gpus) return {};
+  const gpu::Gpu& first = gpus->front();
+  GpuMachine machine;
+  machine.gpus = gpus->size();
+  machine.peers = some_pair(*gpus);
+  if (const auto nodes = numa_nodes(); nodes)
+    machine.numa_nodes = static_cast<std::size_t>(std::ranges::count_if(
+        *nodes, [&](const NumaNode& node) { return nodes->size() == 1 || !node.cpus.empty(); }));
+  machine.gpu_nodes_known = std::ranges::all_of(*gpus, [&](const gpu::Gpu& gpu) {
+    return gpu.numa_node() >= 0 && gpu.numa_node() == first.numa_node();
+  });
+  machine.may_bind_memory = syscall(SYS_set_mempolicy, 0 /* default */, nullptr, 0) == 0;
+  machine.coherent = first.attribute(cu::kUsesHostPageTables) != 0;
+  machine.gdrdrv = access("/dev/gdrdrv", R_OK | W_OK) == 0 && load_gdrapi().has_value();
+  machine.dmabuf_mmap = first.attribute(cu::kDmaBufMmapSupported) != 0;
+  machine.vulkan = load_vulkan().has_value() && has_vulkan_driver() && has_large_bar(first);
+  machine.device_code = !gpu::kPatternCode.ptx.empty();
+  constexpr int kMemOpsByDefault = 11'070;
+  machine.stream_memops = loaded_cuda().driver_version >= kMemOpsByDefault;
+  machine.routines = routines_of_the_cpu();
+  return machine;
+}
+
+const GpuMachine& machine() {
+  static const GpuMachine read = read_machine();
+  return read;
+}
+
+// --- what is asked of it ----------------------------------------------------------------------
+
 struct Way {
   std::string kernel;
-  std::map<std::string, std::string> parameters;
+  Parameters parameters;
+
+  [[nodiscard]] std::string name() const {
+    std::string words = kernel;
+    for (const auto& [parameter, value] : parameters)
+      if (!kHow.contains(parameter)) words += " " + parameter + "=" + value;
+    return words;
+  }
+  // How long and of what size to measure, not what.
+  static inline const std::set<std::string> kHow{"time_cap", "min_samples", "busy", "sizes"};
 };
+void PrintTo(const Way& way, std::ostream* out) { *out << way.name(); }
 
 // Below the L2 of any GPU and above it: the first rotates through memory, the second does not.
 constexpr const char* kSizes = "64KiB,256MiB";
+
+// Those whose values are combined with each other; each value of any other choice is taken with
+// the direction and the engine alone.
+const std::vector<std::string> kCombined{"pattern", "direction", "engine", "bidirectional"};
+const std::vector<std::string> kBesideOthers{"direction", "engine"};
+
+std::vector<std::string> values_of(const KernelInfo& info, const std::string& name) {
+  for (const ParameterInfo& parameter : info.parameters()) {
+    if (parameter.name() != name) continue;
+    if (parameter.type() == "boolean") return {"false", "true"};
+    return {parameter.choices().begin(), parameter.choices().end()};
+  }
+  return {};
+}
+
+// Every combination of the values of `names`, as far as the kernel has them, each with `rest`.
+std::vector<Parameters> combined(const KernelInfo& info, const std::vector<std::string>& names,
+                                 const Parameters& rest) {
+  std::vector<Parameters> all{rest};
+  for (const std::string& name : names) {
+    std::vector<Parameters> longer;
+    for (const std::string& value : values_of(info, name))
+      for (Parameters one : all) {
+        one.emplace(name, value);
+        longer.push_back(std::move(one));
+      }
+    if (!longer.empty()) all = std::move(longer);
+  }
+  return all;
+}
+
+std::vector<Way> ways_of(const KernelInfo& info) {
+  std::vector<Parameters> asked = combined(info, kCombined, {});
+  const bool copies = info.name().starts_with("cuda.") && info.name().ends_with("_bw");
+  for (Parameters& one : asked) {
+    one.insert({{"time_cap", "200ms"}, {"min_samples", "5"}, {"busy", "measure"}});
+    if (copies) one["sizes"] = kSizes;
+  }
+  for (const ParameterInfo& parameter : info.parameters()) {
+    if (std::ranges::count(kCombined, parameter.name()) != 0 ||
+        Way::kHow.contains(parameter.name()))
+      continue;
+    for (const std::string& value : parameter.choices()) {
+      if (value == parameter.default_value()) continue;
+      Parameters rest{{parameter.name(), value},
+                      {"time_cap", "50ms"},
+                      {"min_samples", "5"},
+                      {"busy", "measure"}};
+      // A crossover is looked for among its own sizes.
+      if (info.name() != "bar.crossover") rest["sizes"] = copies ? "4MiB" : "64KiB";
+      for (Parameters& one : combined(info, kBesideOthers, rest)) asked.push_back(std::move(one));
+    }
+  }
+  std::vector<Way> ways;
+  for (const Parameters& one : asked)
+    ways.push_back({info.name(), fake::declared_among(info, one)});
+  return ways;
+}
 
 std::vector<Way> ways() {
   std::vector<Way> all;
   for (const KernelRow& row : catalog()) {
     const KernelInfo info = row.info();
-    const bool on_gpu = info.name().starts_with("cuda.") || info.name().starts_with("bar.");
-    if (!on_gpu) continue;
-    const auto with = [&](std::map<std::string, std::string> wanted) {
-      wanted.insert({{"time_cap", "200ms"}, {"min_samples", "5"}, {"busy", "measure"}});
-      if (info.name().starts_with("cuda.") && info.name().ends_with("_bw"))
-        wanted["sizes"] = kSizes;
-      auto declared = fake::declared_among(info, wanted);
-      const bool known = std::ranges::none_of(all, [&](const Way& way) {
-        return way.kernel == info.name() && way.parameters == declared;
-      });
-      if (known) all.push_back({info.name(), std::move(declared)});
-    };
-    for (const char* engine : {"ce", "sm"})
-      for (const char* both : {"false", "true"})
-        for (const char* direction : {"h2d", "d2h", "read", "write"}) {
-          std::map<std::string, std::string> wanted{{"engine", engine}, {"bidirectional", both}};
-          for (const ParameterInfo& parameter : info.parameters())
-            if (parameter.name() == "direction" &&
-                std::ranges::find(parameter.choices(), direction) != parameter.choices().end())
-              wanted["direction"] = direction;
-          with(std::move(wanted));
-        }
+    if (!info.name().starts_with("cuda.") && !info.name().starts_with("bar.")) continue;
+    for (Way& way : ways_of(info)) all.push_back(std::move(way));
   }
   return all;
 }
 
+// --- what came of it --------------------------------------------------------------------------
+
+// By kernel; printed when all have run.
+struct Tally {
+  int measured = 0;
+  std::vector<std::string> waived;  // "bar.write_bw backend=gdrdrv: why"
+};
+std::map<std::string, Tally>& tallies() {
+  static std::map<std::string, Tally> all;
+  return all;
+}
+
+class Summary : public ::testing::Environment {
+ public:
+  void TearDown() override {
+    for (const auto& [kernel, tally] : tallies()) {
+      std::printf("%s: %d ways measured, %zu waived\n", kernel.c_str(), tally.measured,
+                  tally.waived.size());
+      for (const std::string& one : tally.waived) std::printf("  waived: %s\n", one.c_str());
+    }
+  }
+};
+const ::testing::Environment* const kSummary = ::testing::AddGlobalTestEnvironment(new Summary);
+
 class OnAGpu : public ::testing::TestWithParam<Way> {};
 
-TEST_P(OnAGpu, MeasuresVerifiedFiguresOrWaivesWithAReason) {
+void expect_explained(const Way& way, const Error& error) {
+  ASSERT_EQ(outcome_of(error.code), kWaived) << error.message;
+  tallies()[way.kernel].waived.push_back(way.name() + ": " + error.message);
+  const auto words = may_waive(machine(), way.kernel, way.parameters);
+  const bool explained = std::ranges::any_of(words, [&](const std::string& part) {
+    return error.message.find(part) != std::string::npos;
+  });
+  if (!explained)
+    ADD_FAILURE() << way.name()
+                  << " waived, which nothing that this machine lacks explains: " << error.message;
+}
+
+TEST_P(OnAGpu, MeasuresVerifiedFiguresOrWaivesForAReasonOfThisMachine) {
   if (const auto count = gpu::Gpu::count(); !count) GTEST_SKIP() << count.error().message;
   const Way& way = GetParam();
   const bool several = find_kernel(way.kernel)->info().endpoint_kind() == "none";
@@ -67,10 +255,10 @@ TEST_P(OnAGpu, MeasuresVerifiedFiguresOrWaivesWithAReason) {
       *find_kernel(way.kernel),
       {.parameters = way.parameters, .endpoint = several ? "" : "gpu0", .deadline_seconds = 60});
   if (!result.status) {
-    const Error& error = result.status.error();
-    ASSERT_EQ(outcome_of(error.code), kWaived) << error.message;
-    GTEST_SKIP() << error.message;
+    expect_explained(way, result.status.error());
+    GTEST_SKIP() << result.status.error().message;
   }
+  ++tallies()[way.kernel].measured;
   ASSERT_FALSE(result.points.empty());
   for (const Point& point : result.points) {
     EXPECT_FALSE(point.synthetic());
@@ -78,19 +266,16 @@ TEST_P(OnAGpu, MeasuresVerifiedFiguresOrWaivesWithAReason) {
     // Mapping moves no data, and a crossover is made of verified points.
     const bool no_data = way.kernel == "bar.map_cost" || point.metric() == "crossover_bytes";
     EXPECT_TRUE(point.verified() || no_data) << point.metric();
-    std::printf("%s %s %s %.0f B: %.6g (n %.0f)\n", way.kernel.c_str(), point.pair().c_str(),
+    std::printf("%s %s %s %.0f B: %.6g (n %.0f)\n", way.name().c_str(), point.pair().c_str(),
                 point.metric().c_str(), point.message_bytes(), point.median(),
                 point.sample_count());
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Catalog, OnAGpu, ::testing::ValuesIn(ways()), [](const auto& param) {
-  std::string name = param.param.kernel;
-  for (const auto& [parameter, value] : param.param.parameters)
-    if (parameter == "engine" || parameter == "bidirectional" || parameter == "direction")
-      name += "_" + value;
+  std::string name = param.param.name();
   for (char& c : name)
-    if (c == '.') c = '_';
+    if (c == '.' || c == ' ' || c == '=') c = '_';
   return name;
 });
 

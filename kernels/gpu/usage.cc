@@ -14,41 +14,26 @@ namespace {
 constexpr std::size_t kMaxNamedUsers = 4;
 constexpr unsigned kMaxProcesses = 1024;  // on one GPU
 
-// This process by NVML's count, where that is not its own. Several threads may be ranks of it.
-class Own {
- public:
-  std::optional<unsigned> number() {
-    const std::lock_guard lock(mutex_);
-    return number_.number();
-  }
-  bool asks() {
-    const std::lock_guard lock(mutex_);
-    return number_.asks();
-  }
-  void learn(const std::vector<GpuUsage>& before, const std::vector<GpuUsage>& after,
-             std::span<const std::string> pci_addresses) {
-    const std::lock_guard lock(mutex_);
-    number_.learn(before, after, pci_addresses);
-  }
-  void forget() {
-    const std::lock_guard lock(mutex_);
-    number_ = {};
-  }
-
- private:
-  std::mutex mutex_;
-  OwnNumber number_;
+// This process by NVML's count, where that is not its own.
+struct Learned {
+  std::mutex mutex;
+  OwnNumber number;
 };
-Own& own_number() {
-  static Own number;
-  return number;
+Learned& learned() {
+  static Learned one;
+  return one;
+}
+
+std::optional<unsigned> own_number() {
+  const std::lock_guard lock(learned().mutex);
+  return learned().number.number();
 }
 
 void leave_out_own(GpuUsage& usage) {
   const auto self = static_cast<unsigned>(getpid());
-  const std::optional<unsigned> learned = own_number().number();
+  const std::optional<unsigned> other = own_number();
   std::erase_if(usage.processes, [&](const ml::Process& process) {
-    return process.pid == self || process.pid == learned;
+    return process.pid == self || process.pid == other;
   });
 }
 
@@ -174,7 +159,7 @@ std::vector<GpuUsage> gpu_usage() {
 std::optional<std::vector<ml::Process>> processes_on(const Nvml& nvml, ml::Device device) {
   auto all = listed_by(nvml.device_get_compute_processes, nvml.device_get_compute_processes_v2,
                        nvml.device_get_compute_processes_v1, device);
-  const auto drawing =
+  auto drawing =
       listed_by(nvml.device_get_graphics_processes, nvml.device_get_graphics_processes_v2,
                 nvml.device_get_graphics_processes_v1, device);
   if (!all) return drawing;
@@ -210,13 +195,23 @@ bool OwnNumber::asks() const { return !hopeless_ && (!may_be_us_ || may_be_us_->
 
 std::vector<GpuUsage> learn_own_number(std::vector<GpuUsage> before,
                                        std::span<const std::string> pci_addresses) {
-  if (!own_number().asks()) return before;
-  own_number().learn(before, gpu_usage(), pci_addresses);
+  {
+    const std::lock_guard lock(learned().mutex);
+    if (!learned().number.asks()) return before;
+  }
+  const std::vector<GpuUsage> after = gpu_usage();
+  {
+    const std::lock_guard lock(learned().mutex);
+    learned().number.learn(before, after, pci_addresses);
+  }
   for (GpuUsage& usage : before) leave_out_own(usage);
   return before;
 }
 
-void forget_own_number() { own_number().forget(); }
+void forget_own_number() {
+  const std::lock_guard lock(learned().mutex);
+  learned().number = OwnNumber();
+}
 
 std::optional<unsigned> gpu_utilization_percent(std::string_view pci_address) {
   const auto use = use_nvml();

@@ -1,0 +1,34 @@
+// What a GPU kernel may waive on a real machine, by what that machine lacks: the test on real GPUs
+// fails for any other waiver, which would otherwise look like a measurement.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace railgauge {
+
+// What a machine has, as far as a kernel may need it. Read without the kernels' own code.
+struct GpuMachine {
+  std::size_t gpus = 1;
+  bool peers = false;          // some pair of GPUs has peer access
+  std::size_t numa_nodes = 1;  // with CPUs
+  bool gpu_nodes_known = false;
+  bool may_bind_memory = false;    // set_mempolicy is allowed
+  bool coherent = false;           // CPU and GPU share page tables
+  bool gdrdrv = false;             // the module and its library
+  bool dmabuf_mmap = false;        // the driver lets a dma-buf be mapped
+  bool vulkan = false;             // loader, NVIDIA's driver file, and a large BAR
+  bool device_code = false;        // nvcc was there at build time
+  bool stream_memops = false;      // the driver's default
+  std::set<std::string> routines;  // of the CPU, to copy with
+};
+
+// The words one of which stands in the reason of a waiver that this machine explains. None: the
+// kernel must measure. Pure.
+std::vector<std::string> may_waive(const GpuMachine& machine, const std::string& kernel,
+                                   const std::map<std::string, std::string>& parameters);
+
+}  // namespace railgauge
