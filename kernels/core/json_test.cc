@@ -22,7 +22,7 @@ TEST(Json, PrintsZerosAndWritesAbsentOptionalsAsNull) {
                   R"("measure_ns":null,"stop_ns":null})");
   EXPECT_EQ(to_json(TaskRequest{}, JsonLayout::kCompact),
             R"({"key":null,"kernel":"","parameters":{},"size":0,"endpoint":"",)"
-            R"("deadline_seconds":0,"spawned_monotonic_ns":0,"raw_samples":false})");
+            R"("deadline_seconds":0,"spawned_monotonic_ns":0,"raw_samples":false,"site_defaults":[]})");
 }
 
 TEST(Json, KeepsTheZeroOfAnOptionalThatIsSet) {
