@@ -30,6 +30,7 @@ constexpr std::array kKeys{Key{"traffic_class"},         Key{"service_level"},
 
 std::vector<std::string> key_names() {
   std::vector<std::string> names;
+  names.reserve(kKeys.size());
   for (const Key& key : kKeys) names.emplace_back(key.name);
   return names;
 }
