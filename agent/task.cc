@@ -62,6 +62,7 @@ ToRunner request_of(const api::PrepareTask& prepare, double spawned_ns) {
   *request.mutable_key() = key_of(prepare.task(), 0);
   request.set_kernel(prepare.kernel());
   *request.mutable_parameters() = prepare.parameters();
+  *request.mutable_site_defaults() = prepare.site_defaults();
   request.set_size(prepare.size());
   request.set_endpoint(prepare.endpoint());
   request.set_deadline_seconds(seconds -

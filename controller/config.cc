@@ -33,6 +33,10 @@ constexpr std::array kSettings{
     SettingInfo{"metrics-listen", "HOST:PORT of /metrics and /healthz; none is none",
                 "127.0.0.1:7470"},
     SettingInfo{"suites", "folder of suites; by default the one installed with the program", ""},
+    SettingInfo{"site-profile",
+                "file of what production sets on this fabric; by default /etc/railgauge/site.yaml "
+                "where it is there",
+                ""},
     SettingInfo{"log-level", "debug, info, warn or error", "info"},
 };
 
@@ -81,6 +85,7 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
                         .insecure = RG_TRY(switch_value("insecure", chosen["insecure"]))},
                 .metrics_listen = chosen["metrics-listen"],
                 .suites = chosen["suites"],
+                .site_profile = chosen["site-profile"],
                 .log_level = chosen["log-level"]};
   if (config.metrics_listen == "none") config.metrics_listen.clear();
   RG_TRY_OK(check_tcp_options(config.tcp));

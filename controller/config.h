@@ -14,6 +14,8 @@
 
 namespace railgauge {
 
+// Taken where it is there and no other is named.
+inline constexpr std::string_view kDefaultSitePath = "/etc/railgauge/site.yaml";
 inline constexpr std::string_view kDefaultConfigPath = "/etc/railgauge/controller.conf";
 
 struct SettingInfo {
@@ -32,6 +34,7 @@ struct Config {
   TcpOptions tcp;
   std::string metrics_listen;  // "" is none
   std::string suites;          // "": found beside the program
+  std::string site_profile;    // "": none
   std::string log_level;
 };
 

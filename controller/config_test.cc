@@ -21,7 +21,7 @@ TEST(Config, AFlagBeatsAVariableBeatsTheFileBeatsTheDefault) {
   };
   const auto file = parse_settings_file(
       "# a comment\nsocket = /from/file\nmetrics_listen=127.0.0.1:2\n"
-      "socket_group = ops\n",
+      "socket_group = ops\nsite_profile = /from/site.yaml\n",
       "c.conf", setting_names());
   ASSERT_TRUE(file);
   const auto config = resolve({{"metrics-listen", "127.0.0.1:3"}}, environment, *file);
@@ -29,6 +29,7 @@ TEST(Config, AFlagBeatsAVariableBeatsTheFileBeatsTheDefault) {
   EXPECT_EQ(config->metrics_listen, "127.0.0.1:3");
   EXPECT_EQ(config->socket, "/from/variable");
   EXPECT_EQ(config->socket_group, "ops");
+  EXPECT_EQ(config->site_profile, "/from/site.yaml");
   EXPECT_EQ(config->database, "/var/lib/railgauge/railgauge.db");
 }
 

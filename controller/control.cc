@@ -154,7 +154,7 @@ Result<Control::Prepared> Control::prepare(const api::RunRequest& request) {
   const std::vector<KernelInfo> kernels = RG_TRY(fleet::common_kernels(hellos));
   const plan::SuiteReading reading = plan::read_suite(text.text, text.file_name, kernels);
   if (!reading.suite) return tl::unexpected(plan::error_of(reading.problems));
-  return Prepared{RG_TRY(plan::make_plan(*reading.suite, plan_nodes, kernels)), text.text};
+  return Prepared{RG_TRY(plan::make_plan(*reading.suite, plan_nodes, kernels, site_)), text.text};
 }
 
 Result<api::RunPlan> Control::plan_run(const api::RunRequest& request) {

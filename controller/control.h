@@ -22,12 +22,13 @@ class Control {
  public:
   // Everything outlives it.
   Control(fleet::EventLoop& loop, fleet::Fleet& fleet, run::Director& director, store::Store& store,
-          SuiteFolder suites)
+          SuiteFolder suites, plan::Site site = {})
       : loop_(loop),
         fleet_(fleet),
         director_(director),
         store_(store),
-        suites_(std::move(suites)) {}
+        suites_(std::move(suites)),
+        site_(std::move(site)) {}
 
   Result<api::NodeList> list_nodes(const api::ListNodesRequest& request);
   Result<KernelList> list_kernels(const api::ListKernelsRequest& request);
@@ -64,6 +65,7 @@ class Control {
   run::Director& director_;
   store::Store& store_;
   const SuiteFolder suites_;
+  const plan::Site site_;
 };
 
 }  // namespace railgauge

@@ -101,6 +101,7 @@ void Director::act(Run& run, std::size_t index, const SendPrepare& action) {
   *prepare.mutable_task() = ref_of(run, index, action.rank);
   prepare.set_kernel(task.kernel);
   prepare.mutable_parameters()->insert(task.parameters.begin(), task.parameters.end());
+  prepare.mutable_site_defaults()->Assign(task.site_defaults.begin(), task.site_defaults.end());
   prepare.set_size(static_cast<std::uint32_t>(task.ranks.size()));
   prepare.set_endpoint(task.ranks[action.rank].endpoint);
   prepare.set_deadline_seconds(task.deadline_seconds);

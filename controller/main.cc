@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <string>
 
@@ -80,7 +81,11 @@ Result<Config> read_config(const CommandLine& command_line) {
                                 : command_line.config;
   const SettingsFile file = RG_TRY(read_settings_file(
       named.empty() ? std::string(kDefaultConfigPath) : named, setting_names(), !named.empty()));
-  return resolve(command_line.flags, environment, file);
+  Config config = RG_TRY(resolve(command_line.flags, environment, file));
+  std::error_code error;
+  if (config.site_profile.empty() && std::filesystem::exists(kDefaultSitePath, error))
+    config.site_profile = kDefaultSitePath;
+  return config;
 }
 
 void set_up_logging(const std::string& level) {

@@ -47,22 +47,27 @@ std::string suites_folder(const Config& config) {
 
 Result<std::unique_ptr<Server>> Server::start(const Config& config,
                                               fleet::FleetOptions fleet_options) {
+  plan::Site site;
+  if (!config.site_profile.empty()) site = RG_TRY(plan::read_site_file(config.site_profile));
   store::StoreOptions store_options;
   store_options.path = config.database;
   std::unique_ptr<store::Store> store = RG_TRY(store::Store::open(std::move(store_options)));
-  std::unique_ptr<Server> server(new Server(std::move(store), config, fleet_options));
+  std::unique_ptr<Server> server(
+      new Server(std::move(store), config, std::move(site), fleet_options));
+  if (!config.site_profile.empty()) spdlog::info("site profile {}", config.site_profile);
   RG_TRY_OK(server->end_interrupted_runs());
   RG_TRY_OK(server->start_grpc(config));
   RG_TRY_OK(server->start_http(config));
   return server;
 }
 
-Server::Server(std::unique_ptr<store::Store> store, const Config& config,
+Server::Server(std::unique_ptr<store::Store> store, const Config& config, plan::Site site,
                fleet::FleetOptions fleet_options)
     : store_(std::move(store)),
       fleet_(loop_, *store_, fleet_options),
       director_(loop_, fleet_, *store_, metrics_),
-      control_(loop_, fleet_, director_, *store_, SuiteFolder(suites_folder(config))),
+      control_(loop_, fleet_, director_, *store_, SuiteFolder(suites_folder(config)),
+               std::move(site)),
       archive_(*store_),
       pool_(std::make_unique<fleet::WorkerPool>(kWorkers)),
       queries_(std::make_unique<fleet::WorkerPool>(kQueryWorkers)),

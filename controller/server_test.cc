@@ -89,6 +89,38 @@ class ServerTest : public testing::Test {
   std::vector<std::unique_ptr<ScriptedAgent>> agents_;
 };
 
+TEST_F(ServerTest, TheSiteProfileTravelsWithEachTaskThatTakesIt) {
+  bench_.stop();
+  bench_.write("site",
+               "version: 1\nmetadata: {name: a}\ndefaults: {traffic_class: 106, mtu: 4096}\n");
+  bench_.config_.site_profile = bench_.path("site");
+  bench_.start();
+  for (const char* name : {"n1", "n2"}) add(name);
+  const auto run = start_run("pairs");
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(watch(run->run_id()).back().run().outcome(), "passed");
+  for (auto& agent : agents_) {
+    ASSERT_TRUE(
+        agent->wait_until([](const ScriptedAgent& a) { return a.count(Kind::kPrepare) == 1; }));
+    for (const api::ControllerMessage& message : agent->received())
+      if (message.has_prepare()) {
+        EXPECT_EQ(message.prepare().parameters().at("traffic_class"), "106");
+        EXPECT_THAT(message.prepare().site_defaults(), ElementsAre("traffic_class"));
+      }
+  }
+}
+
+TEST_F(ServerTest, ASiteProfileWithAnUnknownKeyKeepsTheControllerFromStarting) {
+  bench_.stop();
+  bench_.write("site", "version: 1\nmetadata: {name: a}\ndefaults: {hops: 3}\n");
+  bench_.config_.site_profile = bench_.path("site");
+  const auto server = Server::start(bench_.config_, bench_.fleet_options_);
+  ASSERT_FALSE(server);
+  EXPECT_EQ(server.error().code, Code::kInvalidArgument);
+  EXPECT_THAT(server.error().message, HasSubstr("defaults.hops: unknown key"));
+  EXPECT_EQ(server.error().message.find('\n'), std::string::npos);
+}
+
 TEST_F(ServerTest, ATaskOfThreeRanksIsPreparedRelayedStoredAndPasses) {
   for (const char* name : {"n1", "n2", "n3"}) add(name);
   const auto run = start_run("group");

@@ -82,6 +82,19 @@ std::string notes_table(const google::protobuf::RepeatedPtrField<TaskDetail>& ta
   return "\n" + render_table({{"TASK"}, {"RANK", true}, {"NODE"}, {"NOTE"}}, rows, colour);
 }
 
+std::string site_defaults_table(const google::protobuf::RepeatedPtrField<TaskDetail>& tasks,
+                                bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const TaskDetail& task : tasks)
+    for (const auto& rank : task.ranks())
+      if (const auto given = rank.facts().find("site_defaults"); given != rank.facts().end()) {
+        rows.push_back({task.task_id(), given->second});
+        break;  // the same for all ranks
+      }
+  if (rows.empty()) return "";
+  return "\n" + render_table({{"TASK"}, {"FROM THE SITE PROFILE"}}, rows, colour);
+}
+
 Result<int> report_run(Session& session, const std::string& run_id) {
   railgauge::api::RunRef ref;
   ref.set_run_id(run_id);

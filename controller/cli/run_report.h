@@ -14,6 +14,10 @@ Result<int> report_run(Session& session, const std::string& run_id);
 std::string notes_table(const google::protobuf::RepeatedPtrField<railgauge::api::TaskDetail>& tasks,
                         bool colour);
 
+// Which parameters' values the site profile gave, in the same form.
+std::string site_defaults_table(
+    const google::protobuf::RepeatedPtrField<railgauge::api::TaskDetail>& tasks, bool colour);
+
 // "run r1 passed: 6 of 6 tasks ended (6 passed), 12 s".
 std::string summary_line(const railgauge::api::RunSummary& run);
 

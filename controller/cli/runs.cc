@@ -98,7 +98,8 @@ void print_run(const Output& output, const RunDetail& detail, bool phases) {
                             output.colour);
   if (detail.tasks_size() == 0) return;
   output.out << '\n' << task_table(detail, output.colour);
-  output.out << notes_table(detail.tasks(), output.colour);
+  output.out << site_defaults_table(detail.tasks(), output.colour)
+             << notes_table(detail.tasks(), output.colour);
   if (phases) output.out << '\n' << phase_table(detail, output.colour);
 }
 

@@ -72,6 +72,7 @@ struct StagePlan {
   const KernelInfo& kernel;
   Params params{};
   std::vector<std::string> identity{};
+  std::vector<std::string> site_defaults{};
   std::vector<std::vector<Choice>> choices{};  // by node; more than one only with `each`
 };
 
@@ -96,14 +97,21 @@ Status check_placement(const Stage& stage, std::uint32_t index, const KernelInfo
 
 Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index,
                                 std::span<const PlanNode> nodes,
-                                std::span<const KernelInfo> kernels) {
+                                std::span<const KernelInfo> kernels, const Site& site) {
   const auto kernel = std::ranges::find(kernels, stage.kernel, &KernelInfo::name);
   if (kernel == kernels.end())
     return refuse(fmt::format("stage {}: kernel {} is unknown here; is an agent attached", index,
                               in_quotes(stage.kernel)));
-  auto params = Params::parse(*kernel, stage.parameters);
+  std::map<std::string, std::string> given = stage.parameters;
+  auto from_site = add_site_defaults(site, *kernel, given);
+  if (!from_site) return refuse(fmt::format("stage {}: {}", index, from_site.error().message));
+  auto params = Params::parse(*kernel, given);
   if (!params) return refuse(fmt::format("stage {}: {}", index, params.error().message));
-  StagePlan plan{.stage = stage, .index = index, .kernel = *kernel, .params = std::move(*params)};
+  StagePlan plan{.stage = stage,
+                 .index = index,
+                 .kernel = *kernel,
+                 .params = std::move(*params),
+                 .site_defaults = std::move(*from_site)};
   for (const ParameterInfo& parameter : kernel->parameters())
     // At its default a parameter is no part of it, or one that a later version adds would begin all
     // series anew.
@@ -183,7 +191,8 @@ PlannedTask make_task(const StagePlan& plan, std::span<const PlanNode> nodes,
   PlannedTask task{.stage = plan.index,
                    .kernel = plan.kernel.name(),
                    .parameters = plan.params.effective(),
-                   .identity_parameters = plan.identity};
+                   .identity_parameters = plan.identity,
+                   .site_defaults = plan.site_defaults};
   double slowest = 0;
   std::size_t gpus = 0;
   for (const Seat& seat : ranks) {
@@ -261,13 +270,14 @@ std::vector<std::vector<std::pair<std::size_t, std::size_t>>> pair_rounds(std::s
 }
 
 Result<Plan> make_plan(const Suite& suite, std::span<const PlanNode> nodes,
-                       std::span<const KernelInfo> kernels) {
+                       std::span<const KernelInfo> kernels, const Site& site) {
   RG_TRY_OK(check_nodes(nodes));
   Plan plan{.suite = suite.name};
   for (const PlanNode& node : nodes) plan.nodes.push_back(node.name);
   std::uint32_t index = 0;
   for (const Stage& stage : suite.stages)
-    RG_TRY_OK(append_stage(RG_TRY(prepare_stage(stage, index++, nodes, kernels)), nodes, plan));
+    RG_TRY_OK(
+        append_stage(RG_TRY(prepare_stage(stage, index++, nodes, kernels, site)), nodes, plan));
   return plan;
 }
 

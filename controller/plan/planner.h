@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "controller/plan/site.h"
 #include "controller/plan/suite.h"
 #include "kernels/core/record.pb.h"
 #include "kernels/core/result.h"
@@ -56,6 +57,7 @@ struct PlannedTask {
   std::map<std::string, std::string> parameters{};  // effective, defaults included
   // Names of those that identify the series: what is declared so and not at its default.
   std::vector<std::string> identity_parameters{};
+  std::vector<std::string> site_defaults{};  // names of those that the site profile gave
   std::vector<PlannedRank> ranks{};
   // What the placement knows and no rank can: kLoopbackFact, kDistanceFact.
   std::map<std::string, std::string> facts{};
@@ -78,11 +80,12 @@ struct Plan {
 // pair exactly once with first < second. Fewer than 2: none.
 std::vector<std::vector<std::pair<std::size_t, std::size_t>>> pair_rounds(std::size_t n);
 
+// What a stage leaves open takes the site profile's value before the declaration's default.
 // kInvalidArgument: a kernel that `kernels` lacks, a parameter against its declaration, no nodes,
 // fewer nodes than a placement needs, a node named twice, more than kMaxPlannedTasks. Waived, not
 // refused: tasks of a node without a fitting endpoint.
 Result<Plan> make_plan(const Suite& suite, std::span<const PlanNode> nodes,
-                       std::span<const KernelInfo> kernels);
+                       std::span<const KernelInfo> kernels, const Site& site = {});
 
 // Expected time and traffic of one task. Rule: parameters `iterations` (when above 0), `time_cap`
 // and `sizes` of the kernel, by name; absent ones as 1 size, and 1 s for the cap. A kernel with the

@@ -37,6 +37,11 @@ std::vector<KernelInfo> scripted_kernels() {
   group.set_name("fake.group");
   group.set_min_ranks(1);
   group.set_max_ranks(0);
+  ParameterInfo& traffic_class = *pair.add_parameters();
+  traffic_class.set_name("traffic_class");
+  traffic_class.set_type("integer");
+  traffic_class.set_default_value("0");
+  traffic_class.set_identity(true);
   return {pair, group};
 }
 

@@ -20,9 +20,10 @@ TEST(Json, PrintsZerosAndWritesAbsentOptionalsAsNull) {
   const std::string json = to_json(Phases{}, JsonLayout::kCompact);
   EXPECT_EQ(json, R"({"start_ns":null,"open_ns":null,"wait_ns":null,"exchange_ns":null,)"
                   R"("measure_ns":null,"stop_ns":null})");
-  EXPECT_EQ(to_json(TaskRequest{}, JsonLayout::kCompact),
-            R"({"key":null,"kernel":"","parameters":{},"size":0,"endpoint":"",)"
-            R"("deadline_seconds":0,"spawned_monotonic_ns":0,"raw_samples":false})");
+  EXPECT_EQ(
+      to_json(TaskRequest{}, JsonLayout::kCompact),
+      R"({"key":null,"kernel":"","parameters":{},"size":0,"endpoint":"",)"
+      R"("deadline_seconds":0,"spawned_monotonic_ns":0,"raw_samples":false,"site_defaults":[]})");
 }
 
 TEST(Json, KeepsTheZeroOfAnOptionalThatIsSet) {

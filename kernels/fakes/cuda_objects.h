@@ -92,8 +92,8 @@ void delay_copy(Queue& queue, std::uintptr_t to, std::uintptr_t from);
 // A copy that is measured: with the control's flip_byte, one of its bytes is wrong.
 void copy_bytes(std::uintptr_t to, std::uintptr_t from, std::size_t bytes);
 
-// Remote writes that the GPU does not see yet (cuda_held_writes.cc): all of them are placed, or those
-// whose time has come.
+// Remote writes that the GPU does not see yet (cuda_held_writes.cc): all of them are placed, or
+// those whose time has come.
 void settle_writes();
 void settle_overdue_writes();
 

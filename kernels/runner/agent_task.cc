@@ -38,6 +38,16 @@ double left_seconds(double deadline_monotonic_ns) {
   return (deadline_monotonic_ns - monotonic_now_ns()) / 1e9;
 }
 
+// What the site profile gave, as "mtu=4096,traffic_class=106".
+std::map<std::string, std::string> facts_of(const TaskRequest& request, const Params& params) {
+  std::string given;
+  for (const std::string& name : request.site_defaults())
+    if (const auto value = params.effective().find(name); value != params.effective().end())
+      given += fmt::format("{}{}={}", given.empty() ? "" : ",", name, value->second);
+  if (given.empty()) return {};
+  return {{"site_defaults", given}};
+}
+
 Result<Task> checked(const TaskRequest& request, const FindKernel& find) {
   const KernelRow* row = find(request.kernel());
   if (row == nullptr)
@@ -56,12 +66,14 @@ Result<Task> checked(const TaskRequest& request, const FindKernel& find) {
                             request.deadline_seconds(), kMaxDeadlineSeconds));
   Params params =
       RG_TRY(Params::parse(info, {request.parameters().begin(), request.parameters().end()}));
+  std::map<std::string, std::string> facts = facts_of(request, params);
   return Task{.row = *row,
               .params = std::move(params),
               .endpoint = request.endpoint(),
               .deadline_monotonic_ns = monotonic_now_ns() + request.deadline_seconds() * 1e9,
               .raw_samples = request.raw_samples(),
-              .spawned_monotonic_ns = request.spawned_monotonic_ns()};
+              .spawned_monotonic_ns = request.spawned_monotonic_ns(),
+              .facts = std::move(facts)};
 }
 
 }  // namespace

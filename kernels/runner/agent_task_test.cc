@@ -95,6 +95,16 @@ TEST_F(AgentTask, PreparesWaitsForGoMeasuresAndEndsWithAFinalRecord) {
   EXPECT_EQ(ended.out, "");
 }
 
+TEST_F(AgentTask, TellsWhichParametersTheSiteProfileGave) {
+  ToRunner task = request("test.latency", {{"sizes", "8"}});
+  task.mutable_request()->add_site_defaults("sizes");
+  prepare(task);
+  runner_.tell(go());
+  const std::vector<Record> records = records_to_end();
+  ASSERT_FALSE(records.empty());
+  EXPECT_EQ(records[0].started().facts().at("site_defaults"), "sizes=8");
+}
+
 TEST_F(AgentTask, KeepsWhatLibrariesPrintAwayFromStdout) {
   prepare(request("test.latency", {{"act", "prepare_print"}}));
   runner_.tell(go());

@@ -94,8 +94,8 @@ Status AnsweringGpu::end() {
   if (!runs_) return {};
   runs_ = false;
   store(word(Word::kStop), 1);
-  const Status ended = gpu::wait_for(*gpu_, ended_, monotonic_now_ns() + kEndNs,
-                                     "end the kernel that answers flags");
+  Status ended = gpu::wait_for(*gpu_, ended_, monotonic_now_ns() + kEndNs,
+                               "end the kernel that answers flags");
   // The event may not have been recorded: then the stream tells.
   static_cast<void>(loaded_cuda().stream_synchronize(stream_.get()));
   return ended;

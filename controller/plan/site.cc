@@ -1,0 +1,134 @@
+#include "controller/plan/site.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "controller/plan/yaml_reader.h"
+#include "kernels/core/params.h"
+#include "kernels/core/text.h"
+#include "kernels/core/units.h"
+
+namespace railgauge::plan {
+namespace {
+
+constexpr std::size_t kMaxNameBytes = 64;
+constexpr std::size_t kMaxSummaryBytes = 400;
+
+// A key, and what a task may say that decides the same.
+struct Key {
+  std::string_view name;
+  std::string_view beside{};
+};
+constexpr std::array kKeys{Key{"traffic_class"},         Key{"service_level"},
+                           Key{"pkey", "pkey_index"},    Key{"gid_rule", "gid_index"},
+                           Key{"gid_index", "gid_rule"}, Key{"mtu"}};
+
+std::vector<std::string> key_names() {
+  std::vector<std::string> names;
+  names.reserve(kKeys.size());
+  for (const Key& key : kKeys) names.emplace_back(key.name);
+  return names;
+}
+
+void read_metadata(const YamlValue& value, Site& site) {
+  const std::vector<std::string> required{"name"};
+  const std::vector<std::string> optional{"summary"};
+  const YamlMap map(value, required, optional);
+  if (const YamlValue* name = map.find("name"))
+    site.name = name->text("the site's name", kMaxNameBytes).value_or("");
+  if (const YamlValue* summary = map.find("summary"))
+    static_cast<void>(summary->text("a sentence", kMaxSummaryBytes));
+}
+
+void read_defaults(const YamlValue& value, Site& site) {
+  const std::vector<std::string> known = key_names();
+  const YamlMap map(value, {}, known);
+  for (const std::string& name : known)
+    if (const YamlValue* found = map.find(name))
+      if (const auto text = found->text("a single value")) site.defaults[name] = *text;
+  const auto rule = site.defaults.find("gid_rule");
+  if (rule != site.defaults.end() && rule->second != "index" && site.defaults.contains("gid_index"))
+    value.problem("gid_rule and gid_index exclude each other, unless the rule is index");
+}
+
+Site read(const YamlValue& root) {
+  Site site;
+  const std::vector<std::string> required{"version", "metadata", "defaults"};
+  const YamlMap map(root, required, {});
+  if (const YamlValue* version = map.find("version")) {
+    const auto text = version->text("the number 1");
+    if (text && parse_integer(*text) != std::int64_t{kSiteVersion})
+      version->problem(
+          fmt::format("is {}; this Railgauge reads version {}", in_quotes(*text), kSiteVersion));
+  }
+  if (const YamlValue* metadata = map.find("metadata")) read_metadata(*metadata, site);
+  if (const YamlValue* defaults = map.find("defaults")) read_defaults(*defaults, site);
+  return site;
+}
+
+tl::unexpected<Error> wrong(std::string message) {
+  return fail(Code::kInvalidArgument, "site profile " + std::move(message));
+}
+
+bool decides(const std::map<std::string, std::string>& parameters, const Key& key) {
+  if (parameters.contains(std::string(key.name)) || parameters.contains(std::string(key.beside)))
+    return true;
+  const auto connection = parameters.find("connection");
+  return key.name == "pkey" && connection != parameters.end() && connection->second == "rdma_cm";
+}
+
+}  // namespace
+
+Result<Site> read_site(std::string_view text, std::string_view file_name) {
+  Site site;
+  const YamlBounds bounds{.max_bytes = kMaxSiteBytes};
+  const auto problems =
+      read_yaml(text, bounds, [&site](const YamlValue& root) { site = read(root); });
+  site.file = file_name;
+  if (problems.empty()) return site;
+  const YamlProblem& first = problems.front();
+  std::string place = std::string(file_name);
+  if (first.line > 0) place += fmt::format(":{}:{}", first.line, first.column);
+  std::string more;
+  if (problems.size() > 1) more = fmt::format(" (and {} more)", problems.size() - 1);
+  return wrong(fmt::format("{}: {}{}{}", place, first.key.empty() ? "" : first.key + ": ",
+                           first.message, more));
+}
+
+Result<Site> read_site_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return wrong(fmt::format("{}: open: {}", path, std::strerror(errno)));
+  std::string text(kMaxSiteBytes + 1, '\0');  // one byte more than allowed shows what is too long
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) return wrong(fmt::format("{}: read: {}", path, std::strerror(errno)));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return read_site(text, path);
+}
+
+Result<std::vector<std::string>> add_site_defaults(const Site& site, const KernelInfo& kernel,
+                                                   std::map<std::string, std::string>& parameters) {
+  const std::map<std::string, std::string> given = parameters;
+  std::vector<std::string> added;
+  for (const Key& key : kKeys) {
+    const auto own = site.defaults.find(std::string(key.name));
+    if (own == site.defaults.end() || decides(given, key)) continue;
+    const auto& declared = kernel.parameters();
+    const auto parameter = std::ranges::find(declared, own->first, &ParameterInfo::name);
+    if (parameter == declared.end()) continue;
+    auto checked = check_parameter(*parameter, own->second);
+    if (!checked)
+      return wrong(
+          fmt::format("{}: defaults.{}: {}", site.file, own->first, checked.error().message));
+    parameters[own->first] = std::move(*checked);
+    added.push_back(own->first);
+  }
+  std::ranges::sort(added);
+  return added;
+}
+
+}  // namespace railgauge::plan

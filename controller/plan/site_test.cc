@@ -1,0 +1,160 @@
+#include "controller/plan/site.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/plan/plan_testing.h"
+#include "controller/plan/planner.h"
+
+namespace railgauge::plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+using Parameters = std::map<std::string, std::string>;
+
+constexpr std::string_view kSite =
+    "version: 1\n"
+    "metadata: {name: cluster-a, summary: RoCE with a lossless class}\n"
+    "defaults:\n"
+    "  traffic_class: 106\n"
+    "  service_level: 3\n"
+    "  pkey: 0x8001\n"
+    "  gid_rule: roce_v2_ipv4\n"
+    "  mtu: 4096\n";
+
+Site some_site() {
+  auto site = read_site(kSite, "site.yaml");
+  EXPECT_TRUE(site) << site.error().message;
+  return site.value_or(Site{});
+}
+
+std::string refusal(std::string_view text) {
+  const auto site = read_site(text, "site.yaml");
+  return site ? "read" : site.error().message;
+}
+
+// As verbs kernels declare it, but for what the profile says nothing about.
+KernelInfo addressed_kernel() {
+  KernelInfo kernel = fake_kernel("fake.addressed", "latency_ns");
+  for (const char* name : {"traffic_class", "service_level"}) {
+    add_parameter(kernel, name, "integer", "0", true);
+    kernel.mutable_parameters()->rbegin()->set_maximum(255);
+  }
+  for (const char* name : {"pkey", "gid_rule", "mtu", "connection"})
+    add_parameter(kernel, name, "text", "", true);
+  for (const char* name : {"pkey_index", "gid_index"}) add_parameter(kernel, name, "integer", "0");
+  return kernel;
+}
+
+Parameters with_site(Parameters given) {
+  const auto added = add_site_defaults(some_site(), addressed_kernel(), given);
+  EXPECT_TRUE(added) << added.error().message;
+  return given;
+}
+
+TEST(Site, IsReadWithItsNameAndDefaults) {
+  const Site site = some_site();
+  EXPECT_EQ(site.name, "cluster-a");
+  EXPECT_THAT(site.defaults,
+              UnorderedElementsAre(Pair("traffic_class", "106"), Pair("service_level", "3"),
+                                   Pair("pkey", "0x8001"), Pair("gid_rule", "roce_v2_ipv4"),
+                                   Pair("mtu", "4096")));
+}
+
+TEST(Site, AnUnknownKeyIsOneLineWithItsPlaceAndWhatIsAllowed) {
+  EXPECT_EQ(refusal("version: 1\nmetadata: {name: a}\ndefaults:\n  trafic_class: 106\n"),
+            "site profile site.yaml:4:3: defaults.trafic_class: unknown key; allowed here: "
+            "traffic_class, service_level, pkey, gid_rule, gid_index, mtu; did you mean "
+            "\"traffic_class\"?");
+  EXPECT_THAT(refusal("version: 1\nmetadata: {name: a}\ndefaults: {mtu: 4096}\nenvironment: {}\n"),
+              HasSubstr("site.yaml:4:1: environment: unknown key"));
+}
+
+TEST(Site, WhatIsWrongOtherwiseIsOneLineToo) {
+  EXPECT_THAT(refusal("version: 2\nmetadata: {name: a}\ndefaults: {mtu: 4096}\n"),
+              HasSubstr("this Railgauge reads version 1"));
+  EXPECT_THAT(refusal("version: 1\nmetadata: {name: a}\n"), HasSubstr("lacks the key defaults"));
+  EXPECT_THAT(refusal("version: 1\nmetadata: {name: a}\ndefaults: {mtu: [1, 2]}\n"),
+              HasSubstr("defaults.mtu: must be a single value, is a list"));
+  EXPECT_THAT(
+      refusal("version: 1\nmetadata: {name: a}\ndefaults: {gid_rule: roce_v2, gid_index: 3}\n"),
+      HasSubstr("gid_rule and gid_index exclude each other"));
+  EXPECT_THAT(refusal("{"), HasSubstr("site profile site.yaml"));
+  EXPECT_THAT(read_site_file("/nonexistent/site.yaml").error().message,
+              HasSubstr("/nonexistent/site.yaml: open: No such file"));
+}
+
+TEST(Site, GivesWhatATaskLeavesOpenAndTheKernelDeclares) {
+  Parameters given{{"traffic_class", "0"}};
+  const auto added = add_site_defaults(some_site(), addressed_kernel(), given);
+  ASSERT_TRUE(added) << added.error().message;
+  EXPECT_THAT(*added, ElementsAre("gid_rule", "mtu", "pkey", "service_level"));
+  EXPECT_THAT(given, UnorderedElementsAre(Pair("traffic_class", "0"), Pair("service_level", "3"),
+                                          Pair("pkey", "0x8001"), Pair("gid_rule", "roce_v2_ipv4"),
+                                          Pair("mtu", "4096")));
+  Parameters none;
+  EXPECT_THAT(add_site_defaults(some_site(), fake_kernels()[0], none).value(), IsEmpty());
+  EXPECT_THAT(none, IsEmpty());
+}
+
+TEST(Site, YieldsToAnotherParameterThatDecidesTheSame) {
+  EXPECT_FALSE(with_site({{"gid_index", "3"}}).contains("gid_rule"));
+  EXPECT_FALSE(with_site({{"pkey_index", "0"}}).contains("pkey"));
+  EXPECT_FALSE(with_site({{"connection", "rdma_cm"}}).contains("pkey"));
+  EXPECT_TRUE(with_site({{"connection", "exchange"}}).contains("pkey"));
+}
+
+TEST(Site, AnIndexRuleComesWithItsIndex) {
+  const auto site = read_site(
+      "version: 1\nmetadata: {name: a}\ndefaults: {gid_rule: index, gid_index: 3}\n", "s.yaml");
+  ASSERT_TRUE(site) << site.error().message;
+  Parameters given;
+  EXPECT_THAT(add_site_defaults(*site, addressed_kernel(), given).value(),
+              ElementsAre("gid_index", "gid_rule"));
+}
+
+TEST(Site, AValueThatDoesNotFitTheDeclarationNamesTheFile) {
+  const auto site =
+      read_site("version: 1\nmetadata: {name: a}\ndefaults: {traffic_class: 300}\n", "/etc/s.yaml");
+  ASSERT_TRUE(site);
+  Parameters given;
+  EXPECT_THAT(add_site_defaults(*site, addressed_kernel(), given).error().message,
+              HasSubstr("site profile /etc/s.yaml: defaults.traffic_class: 300 is out of range"));
+}
+
+TEST(Planner, CarriesSiteDefaultsAsEffectiveParametersAndTellsWhichTheyAre) {
+  Stage stage{.name = "a", .kernel = "fake.addressed", .placement = {}};
+  stage.parameters["mtu"] = "1024";
+  const std::vector<KernelInfo> kernels{addressed_kernel()};
+  const Suite suite{.name = "test", .stages = {stage}};
+  const auto plan = make_plan(suite, some_nodes(2), kernels, some_site());
+  ASSERT_TRUE(plan) << plan.error().message;
+  const PlannedTask& task = plan->tasks.at(0);
+  EXPECT_EQ(task.parameters.at("traffic_class"), "106");
+  EXPECT_EQ(task.parameters.at("mtu"), "1024");
+  EXPECT_THAT(task.site_defaults,
+              ElementsAre("gid_rule", "pkey", "service_level", "traffic_class"));
+  EXPECT_THAT(task.identity_parameters, testing::Contains("traffic_class"));
+  const auto without = make_plan(suite, some_nodes(2), kernels);
+  ASSERT_TRUE(without);
+  EXPECT_EQ(without->tasks.at(0).parameters.at("traffic_class"), "0");
+  EXPECT_THAT(without->tasks.at(0).site_defaults, IsEmpty());
+}
+
+TEST(Planner, RefusesASiteValueThatNoKernelCouldTake) {
+  const auto site =
+      read_site("version: 1\nmetadata: {name: a}\ndefaults: {traffic_class: high}\n", "s.yaml");
+  ASSERT_TRUE(site);
+  const std::vector<KernelInfo> kernels{addressed_kernel()};
+  const Stage stage{.name = "a", .kernel = "fake.addressed", .placement = {}};
+  const auto plan = make_plan({.name = "t", .stages = {stage}}, some_nodes(2), kernels, *site);
+  ASSERT_FALSE(plan);
+  EXPECT_THAT(plan.error().message, HasSubstr("plan: stage 0: site profile s.yaml: "));
+}
+
+}  // namespace
+}  // namespace railgauge::plan
