@@ -104,6 +104,10 @@ TEST_F(History, AMatrixThatDoesNotFitIsRefused) {
   given.values.pop_back();
   EXPECT_EQ(store_->put_pair_matrix(given).error().code, Code::kInvalidArgument);
   given = matrix();
+  given.values[3] = 1;
+  EXPECT_EQ(store_->put_pair_matrix(given).error().message,
+            "pair matrix of r1: n2/rxe0:1 to itself is loopback and no pair");
+  given = matrix();
   given.run_id = "nowhere";
   EXPECT_EQ(store_->put_pair_matrix(given).error().code, Code::kNotFound);
 }
