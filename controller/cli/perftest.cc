@@ -231,10 +231,11 @@ class CommandLine {
     if (!by_manager()) add("-x", "gid_index");  // the manager's follows from the address
     add("-m", "mtu_bytes");
     if (!out.empty()) return out;
-    const std::size_t colon = rank.endpoint().rfind(':');
+    const std::string port = rank.endpoint().substr(0, rank.endpoint().find('+'));
+    const std::size_t colon = port.rfind(':');
     if (colon == std::string::npos) return out;
-    return fmt::format(" -d {} -i {}", shell_word(rank.endpoint().substr(0, colon)),
-                       shell_word(rank.endpoint().substr(colon + 1)));
+    return fmt::format(" -d {} -i {}", shell_word(port.substr(0, colon)),
+                       shell_word(port.substr(colon + 1)));
   }
   [[nodiscard]] std::string kind() const {
     std::string out = with("-c", "transport", "RC");

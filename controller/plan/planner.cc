@@ -114,8 +114,9 @@ Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index,
                  .site_defaults = std::move(*from_site)};
   for (const ParameterInfo& parameter : kernel->parameters())
     // At its default a parameter is no part of it, or one that a later version adds would begin all
-    // series anew.
-    if (parameter.identity() && !plan.params.is_default(parameter.name()))
+    // series anew; a GPU that the placement chooses stands in the endpoint, by its slot.
+    if (parameter.identity() && !plan.params.is_default(parameter.name()) &&
+        !(stage.placement.chooses_gpu() && parameter.name() == kGpuParameter))
       plan.identity.push_back(parameter.name());
   RG_TRY_OK(check_placement(stage, index, *kernel));
   for (const PlanNode& node : nodes)
