@@ -60,10 +60,15 @@ class VerbsOnAGpu : public ::testing::TestWithParam<Way> {
                    {"sizes", kSizes},
                    {"time_cap", "1s"},
                    {"depth", "16"},
-                   {"signal_every", "4"},
-                   {"receive_depth", "32"},
+                   {"busy", "measure"},
                    {"min_samples", "5"},
                    {"stall_timeout", "5s"}});
+    const auto is_staged = [](std::string_view memory) { return memory == "staged"; };
+    const bool stages = is_staged(way.memory) || is_staged(way.target_memory);
+    if (stages)
+      wanted["signal_every"] = "1";  // as each chunk completes
+    else
+      wanted.insert({{"signal_every", "4"}, {"receive_depth", "32"}});
     return fake::run_pair(
         row, {.parameters = fake::declared_among(row.info(), wanted), .deadline_seconds = 60});
   }

@@ -19,6 +19,7 @@ VerbsControl& verbs_control() {
 
 void VerbsControl::reset() {
   const std::array settings{Setting{"fail_call", fail_call, 0},
+                            Setting{"transfers_that_count", transfers_that_count, UINT64_MAX},
                             Setting{"flip_byte", flip_byte, 0},
                             Setting{"lose_after", lose_after, 0},
                             Setting{"memlock", memlock, 0},
@@ -36,6 +37,7 @@ void VerbsControl::reset() {
                             Setting{"max_message", max_message, 1U << 31U},
                             Setting{"no_memory_for_queues", no_memory_for_queues, 0}};
   calls = 0;
+  transfers = 0;
   writes = 0;
   data_writes = 0;
   datagrams = 0;
@@ -52,6 +54,11 @@ bool fails_now() {
   if (++control.calls != control.fail_call) return false;
   errno = EIO;
   return true;
+}
+
+bool transfer_fails_now() {
+  VerbsControl& control = verbs_control();
+  return control.transfers++ < control.transfers_that_count && fails_now();
 }
 
 }  // namespace railgauge::fake

@@ -126,5 +126,6 @@ void connect_queue_pairs(std::uint32_t one, std::uint32_t other);
 
 // Counts the call; true when it is the one that shall fail (errno is set to EIO).
 bool fails_now();
+bool transfer_fails_now();  // of a post or a poll
 
 }  // namespace railgauge::fake

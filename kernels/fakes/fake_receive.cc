@@ -32,7 +32,7 @@ int post_one(std::uint32_t key, std::uint32_t depth, const ibv_recv_wr& wr) {
 
 int post_all(std::uint32_t key, std::uint32_t depth, ibv_recv_wr* wr, ibv_recv_wr** bad_wr) {
   const std::lock_guard lock(objects_mutex());
-  if (fails_now()) return *bad_wr = wr, EIO;
+  if (transfer_fails_now()) return *bad_wr = wr, EIO;
   for (; wr != nullptr; wr = wr->next)
     if (const int error = post_one(key, depth, *wr); error != 0) return *bad_wr = wr, error;
   return 0;
@@ -90,7 +90,7 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* wc) {
     sched_yield();  // the peer may need this CPU: it does the wire's work
     return 0;
   }
-  if (fails_now()) return -1;
+  if (transfer_fails_now()) return -1;
   int taken = 0;
   for (; taken < count && !queue.entries.empty(); ++taken) {
     const Completion& completion = queue.entries.front();

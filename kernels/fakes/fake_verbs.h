@@ -22,6 +22,10 @@ struct VerbsControl {
   // found a completion.
   std::atomic<std::uint64_t> calls{0};
   std::atomic<std::uint64_t> fail_call{0};  // this call fails with EIO, once; 0: none
+  // Posts and polls since reset(), and how many of them, from the first on, are calls that count:
+  // where a task lasts for a time there are as many as the scheduler lets be.
+  std::atomic<std::uint64_t> transfers{0};
+  std::atomic<std::uint64_t> transfers_that_count{UINT64_MAX};
   std::atomic<std::int64_t> live_handles{0};
 
   // 1: one byte of each operation above 8 bytes is wrong, and no atomic does its work

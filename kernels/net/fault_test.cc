@@ -86,7 +86,8 @@ ssize_t bad_recv(int fd, void* bytes, std::size_t count, int flags) {
 }
 int bad_poll(pollfd* wanted, nfds_t count, int timeout_ms) {
   // Of a socket that never asked for a connection poll says at once that it is hung up.
-  if (g_control.no_connects != 0 && wanted->events == POLLOUT) return ::poll(nullptr, 0, timeout_ms);
+  if (g_control.no_connects != 0 && wanted->events == POLLOUT)
+    return ::poll(nullptr, 0, timeout_ms);
   return fails_now() ? -1 : ::poll(wanted, count, timeout_ms);
 }
 

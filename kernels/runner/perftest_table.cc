@@ -1,6 +1,9 @@
 #include "kernels/runner/perftest_table.h"
 
+#include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -44,29 +47,43 @@ const Point* rate_beside(const RunnerReport& report, const Point& bandwidth) {
   for (const Point& point : report.points())
     if (point.metric() == "message_rate_per_second" &&
         point.message_bytes() == bandwidth.message_bytes() &&
-        point.meaning() == bandwidth.meaning())
+        point.meaning() == bandwidth.meaning() && point.pair() == bandwidth.pair())
       return &point;
   return nullptr;
+}
+
+// Several links, or a staged twin: a row says which it is.
+bool has_pairs(const RunnerReport& report) {
+  return std::ranges::any_of(report.points(),
+                             [](const Point& point) { return !point.pair().empty(); });
 }
 
 std::string bandwidth_table(const RunnerReport& report, bool gigabits) {
   const double factor = gigabits ? kBitsPerByte / 1e9 : 1 / kMib;
   // The tool's own headings; median and interval, which it does not have, in its unit.
   const std::string_view unit = gigabits ? "Gb/sec" : "MiB/sec";
-  TextTable table({{"#bytes"},
-                   {"#iterations"},
-                   {fmt::format("BW peak[{}]", unit)},
-                   {fmt::format("BW average[{}]", unit)},
-                   {"MsgRate[Mpps]"},
-                   {fmt::format("median[{}]", unit)},
-                   {"95 % interval"}});
+  const bool pairs = has_pairs(report);
+  std::vector<TextTable::Column> columns{{"#bytes"},
+                                         {"#iterations"},
+                                         {fmt::format("BW peak[{}]", unit)},
+                                         {fmt::format("BW average[{}]", unit)},
+                                         {"MsgRate[Mpps]"},
+                                         {fmt::format("median[{}]", unit)},
+                                         {"95 % interval"}};
+  if (pairs) columns.push_back({"pair", TextTable::Align::kLeft});
+  TextTable table(columns);
   for (const Point& point : report.points()) {
     if (point.metric() != "bandwidth_bytes_per_second") continue;
     const Point* rate = rate_beside(report, point);
-    table.add({fmt::format("{:.0f}", point.message_bytes()), messages_of(report, point),
-               shown(point.max() * factor), shown(point.mean() * factor),
-               rate == nullptr ? std::string(kAbsent) : shown_rate(rate->mean()),
-               shown(point.median() * factor), interval_of(point, factor)});
+    std::vector<std::string> row{fmt::format("{:.0f}", point.message_bytes()),
+                                 messages_of(report, point),
+                                 shown(point.max() * factor),
+                                 shown(point.mean() * factor),
+                                 rate == nullptr ? std::string(kAbsent) : shown_rate(rate->mean()),
+                                 shown(point.median() * factor),
+                                 interval_of(point, factor)};
+    if (pairs) row.push_back(point.pair().empty() ? "all" : point.pair());
+    table.add(row);
   }
   return fmt::format("\nbandwidth, {}; peak, median and interval are of windows\n{}",
                      gigabits ? "Gb: 10^9 bits" : "MiB: 2^20 bytes", table.text());

@@ -286,6 +286,26 @@ TEST(PerftestTable, HasBandwidthInTheToolsUnits) {
   EXPECT_THAT(perftest_table(report, {}, true), HasSubstr(" 65536       190735           100.00"));
 }
 
+TEST(PerftestTable, EachOfSeveralLinksHasItsOwnRateAndName) {
+  RunnerReport report;
+  report.set_outcome("passed");
+  report.set_kernel("verbs.write_bw");
+  (*report.mutable_started()->mutable_parameters())["iterations"] = "50";
+  for (const auto& [pair, factor] : {std::pair{"a:1>a:1", 1.0}, std::pair{"", 2.0}})
+    for (const auto& [metric, value] : {std::pair{"bandwidth_bytes_per_second", 12.5e9},
+                                        std::pair{"message_rate_per_second", 2e6}}) {
+      Point point = point_of(metric, 65536, value * factor);
+      point.set_pair(pair);
+      *report.add_points() = point;
+    }
+  EXPECT_EQ(perftest_table(report, {}, true),
+            "verbs.write_bw\n"
+            "\nbandwidth in Gb/s (10^9); median, interval and best are of windows\n"
+            "bytes  messages  average  median  95 % interval    best    Mmsg/s  pair\n"
+            "65536        50   100.00  100.00              -  100.00  2.000000  a:1>a:1\n"
+            "65536        50   200.00  200.00              -  200.00  4.000000  all\n");
+}
+
 TEST(PerftestTable, HasLatencyInMicrosecondsAndNoPercentileWithoutEnoughSamples) {
   RunnerReport report;
   report.set_outcome("passed");

@@ -7,7 +7,11 @@
 #include <fstream>
 
 #include "kernels/catalog.h"
+#include "kernels/dl/cuda.h"
+#include "kernels/dl/nvml.h"
 #include "kernels/dl/verbs.h"
+#include "kernels/fakes/fake_cuda.h"
+#include "kernels/fakes/fake_nvml.h"
 #include "kernels/fakes/fake_verbs.h"
 #include "kernels/fakes/pair.h"
 #include "kernels/verbs/account.h"
@@ -26,9 +30,15 @@ constexpr std::uint64_t kMeddledWrite = 50;  // well within what is measured
 
 class Accounts : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { setenv(kVerbsLibraryVariable, RAILGAUGE_FAKE_LIBIBVERBS, 1); }
+  static void SetUpTestSuite() {
+    setenv(kVerbsLibraryVariable, RAILGAUGE_FAKE_LIBIBVERBS, 1);
+    setenv(kCudaLibraryVariable, RAILGAUGE_FAKE_LIBCUDA, 1);
+    setenv(kNvmlLibraryVariable, RAILGAUGE_FAKE_LIBNVML, 1);
+  }
   void SetUp() override {
     verbs_control().reset();
+    fake::cuda_control().reset();
+    fake::nvml_control().reset();
     sysfs_ = std::filesystem::path(::testing::TempDir()) /
              ("account-" + std::to_string(getpid()) + "-" +
               ::testing::UnitTest::GetInstance()->current_test_info()->name());
@@ -127,6 +137,51 @@ TEST_F(Accounts, ACounterOfEitherPortThatGrewMeanwhileIsAFact) {
     ASSERT_TRUE(facts.contains("port_counters_grown")) << kernel;
     EXPECT_EQ(facts.at("port_counters_grown"), "out_of_sequence=2");
     EXPECT_EQ(facts.at("peer_port_counters_grown"), "out_of_sequence=4294967295");
+  }
+}
+
+TEST_F(Accounts, StagedAndVisibleFiguresAndThoseOfSeveralLinksSayTheSame) {
+  struct Way {
+    const char* kernel;
+    Parameters parameters;
+    const char* pair = "";
+  };
+  for (const auto& [kernel, parameters, pair] :
+       {Way{"verbs.write_bw", {{"memory", "staged"}, {"iterations", "100"}}},
+        Way{"verbs.send_bw", {{"memory", "staged"}, {"iterations", "100"}}},
+        Way{"verbs.send_lat", {{"memory", "staged"}, {"iterations", "100"}}},
+        Way{"verbs.write_visible_lat", {{"iterations", "100"}}},
+        Way{"verbs.write_bw", {{"devices", "fake0:1"}, {"duration", "50ms"}}, "fake0:1>fake0:1"}}) {
+    const bool is_bandwidth = std::string_view(kernel).ends_with("_bw");
+    for (const char* device : {"fake0", "fake1"}) set(device, "hw_counters/out_of_sequence", "5");
+    verbs_control().reset();
+    verbs_control().on_data_write = [this](std::uint64_t number) {
+      if (number != kMeddledWrite) return;
+      for (const char* device : {"fake0", "fake1"}) set(device, "hw_counters/out_of_sequence", "7");
+    };
+    Parameters given = parameters;
+    given["sizes"] = "64";
+    const auto results = run(kernel, given);
+    expect_passed(results, kernel);
+    ASSERT_FALSE(results[0].points.empty());
+    EXPECT_EQ(results[0].facts.at("port_counters"), "1 readable") << kernel;
+    const Point& first = results[0].points[0];
+    EXPECT_EQ(first.pair(), pair);
+    EXPECT_EQ(first.facts().at("port_counters_grown"), "out_of_sequence=2") << kernel;
+    EXPECT_EQ(first.facts().at("peer_port_counters_grown"), "out_of_sequence=2") << kernel;
+    for (const Point& point : results[0].points) {
+      EXPECT_THAT(point.facts().at("line_rate_check"), ::testing::StartsWith("waived: ")) << kernel;
+      EXPECT_GT(number(point, is_bandwidth ? "cpu_seconds_per_gigabyte" : "cpu_ns_per_message"), 0);
+      const bool is_passive = point.meaning() == "completion" || *pair != '\0';
+      EXPECT_EQ(number(point, is_bandwidth ? "peer_cpu_seconds_per_million_messages"
+                                           : "peer_cpu_ns_per_message") > 0,
+                !is_passive)
+          << kernel << " " << point.meaning();
+    }
+    const Point& last = results[0].points.back();
+    if (*pair != '\0') {
+      EXPECT_EQ(last.facts().at("port_counters_grown"), "fake0:1: out_of_sequence=2");
+    }
   }
 }
 

@@ -62,6 +62,7 @@ KernelInfo bandwidth_info(const BandwidthForm& form) {
             "ports of this rank that run at once, as DEV:PORT,DEV:PORT in the order of the rails, "
             "for the same stretch of time; empty takes the endpoint alone",
             "")
+      .identity()
       .per_rank()
       .choice(
           "rails", "",

@@ -43,19 +43,22 @@ class ByMemory final : public Kernel {
 
   Status prepare(Context& context) override {
     const MemoryChoice choice = memory_choice(context.params);
-    const bool in_gpu = choice.is(MemoryKind::kStaged) || choice.is(MemoryKind::kCuda);
-    if (in_gpu && figure_ == StagedFigure::kBandwidth && !context.params.text("devices").empty())
+    const bool stages = choice.is(MemoryKind::kStaged) || context.params.boolean("staged_twin");
+    if (stages && figure_ == StagedFigure::kBandwidth && !context.params.text("devices").empty())
       return fail(Code::kInvalidArgument,
-                  "parameter devices: several are measured with host memory; leave out memory, or "
-                  "name one device a task");
-    main_.kernel = choice.is(MemoryKind::kStaged) ? make_staged(verb_, figure_, choice) : direct_();
+                  "parameter devices: several are not measured staged; take memory host or cuda "
+                  "without staged_twin, or name one device a task");
+    main_.kernel = choice.is(MemoryKind::kStaged)
+                       ? make_staged(verb_, figure_, choice, StagedPart::kAlone)
+                       : direct_();
     main_.reporter = std::make_unique<CurveReporter>(context.reporter, "");
     if (context.params.boolean("staged_twin")) {
       if (choice.is(MemoryKind::kStaged) || !choice.is(MemoryKind::kCuda))
         return fail(Code::kInvalidArgument,
                     "parameter staged_twin: stands beside memory cuda; leave it out");
       twin_.kernel = make_staged(verb_, figure_,
-                                 {staged_twin_of(choice.initiator), staged_twin_of(choice.target)});
+                                 {staged_twin_of(choice.initiator), staged_twin_of(choice.target)},
+                                 StagedPart::kTwin);
       twin_.reporter = std::make_unique<CurveReporter>(context.reporter, "staged");
     }
     return both(context, [](Kernel& kernel, Context& own) { return kernel.prepare(own); });

@@ -120,6 +120,7 @@ class CompletionLatency final : public Kernel {
                                    sizes_[size_index], sampled, context.raw_samples);
     if (link_->memory().is_synthetic()) point.set_synthetic(true);
     (*point.mutable_facts())["clock_drift_ppm"] = fmt::format("{:.3f}", clock.drift_ppm());
+    RG_TRY_OK(hold_to_line_rate(link_->device(), link_->mine(), link_->peer(), point));
     return point;
   }
 

@@ -35,8 +35,8 @@ bool is_iwarp(const Device& device) {
 
 // The address that the manager listens on: the GID's own where that is an IP address, as RoCE's is.
 Result<std::string> own_address(const Device& device, const Addressing& addressing,
-                                const Params& params) {
-  if (const std::string& given = params.text("cm_address"); !given.empty()) return given;
+                                const std::string& given) {
+  if (!given.empty()) return given;
   const bool is_ip = addressing.gid.type != IBV_GID_TYPE_IB && !is_iwarp(device);
   if (is_ip) {
     std::string text = gid_words(addressing.gid.gid);
@@ -131,13 +131,14 @@ Status Connector::check(int returned, std::string_view act) const {
 
 Result<std::unique_ptr<Connector>> Connector::open(const Device& device,
                                                    const Addressing& addressing,
-                                                   const Params& params) {
+                                                   const Params& params,
+                                                   const std::string& address) {
   const Rdmacm& rdmacm = *RG_TRY(load_rdmacm());
   std::unique_ptr<Connector> made(new Connector);
   made->endpoint_ = device.endpoint();
   made->is_iwarp_ = is_iwarp(device);
   made->step_ns_ = std::min(kStepNs, params.duration_ns("stall_timeout"));
-  made->own_text_ = RG_TRY(own_address(device, addressing, params));
+  made->own_text_ = RG_TRY(own_address(device, addressing, address));
   RG_TRY_OK(to_socket_address(made->own_text_, 0, addressing.gid.netdev, made->own_));
   if (getrandom(&made->token_, sizeof made->token_, 0) != sizeof made->token_)
     made->token_ = static_cast<std::uint64_t>(monotonic_now_ns());

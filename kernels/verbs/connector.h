@@ -42,10 +42,10 @@ class Connector {
   // Whether parameter `connection` means the connection manager on this device; auto takes it for
   // iWARP alone. kInvalidArgument, kFailedPrecondition where it cannot be.
   static Result<bool> is_wanted(const Device& device, const Params& params, ibv_qp_type transport);
-  // Loads librdmacm and listens on the port's own address. Errors of the library's calls waive
-  // where this machine lacks something.
+  // Loads librdmacm and listens on the port's own address, `address` or where that is empty the
+  // GID's. Errors of the library's calls waive where this machine lacks something.
   static Result<std::unique_ptr<Connector>> open(const Device& device, const Addressing& addressing,
-                                                 const Params& params);
+                                                 const Params& params, const std::string& address);
   // Where the peer finds us.
   void describe(PeerAddress& mine) const;
   void report_facts(Reporter& reporter) const;

@@ -38,8 +38,10 @@ std::vector<SizeTimes> times_of(const Curve& direct, const Curve& staged, bool s
 }  // namespace
 
 void CurveReporter::point(Point point) {
+  // Of several links each has points of its own beside those of all together.
+  const bool is_whole = point.pair().empty();
   if (!pair_.empty()) point.set_pair(pair_);
-  if ((point.metric() == kBandwidth || point.metric() == kLatency) && point.median() > 0) {
+  if (is_whole && (point.metric() == kBandwidth || point.metric() == kLatency) && point.median() > 0) {
     curve_.metric = point.metric();
     curve_.values.push_back({point.message_bytes(), point.median()});
   }

@@ -15,7 +15,7 @@ struct Curve {
   std::vector<SizeValue> values;
 };
 
-// Passes everything on and keeps the curve. With a pair, points carry it and facts stay here: those
+// Passes everything on and keeps the curve of the points that have no pair of their own. With a pair, points carry it and facts stay here: those
 // of the task are told by another.
 class CurveReporter final : public Reporter {
  public:

@@ -55,5 +55,30 @@ TEST(CurveReport, NamesEachKnee) {
   EXPECT_THAT(knees_in_words({}), IsEmpty());
 }
 
+class Counting final : public Reporter {
+ public:
+  void point(Point point) override { pairs.push_back(point.pair()); }
+  void note(std::string_view, std::string) override {}
+  void fact(std::string_view, std::string) override {}
+  std::vector<std::string> pairs;
+};
+
+TEST(CurveReport, OfSeveralLinksTheCurveIsThatOfAllTogether) {
+  Counting to;
+  CurveReporter reporter(to, "");
+  for (const auto& [pair, value] :
+       {std::pair{"a:1>a:1", 1e9}, std::pair{"b:1>b:1", 2e9}, std::pair{"", 3e9}}) {
+    Point point;
+    point.set_metric("bandwidth_bytes_per_second");
+    point.set_message_bytes(1024);
+    point.set_median(value);
+    point.set_pair(pair);
+    reporter.point(point);
+  }
+  EXPECT_EQ(to.pairs.size(), 3U);
+  ASSERT_EQ(reporter.curve().values.size(), 1U);
+  EXPECT_EQ(reporter.curve().values[0].value, 3e9);
+}
+
 }  // namespace
 }  // namespace railgauge::verbs

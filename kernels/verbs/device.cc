@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
+#include <fstream>
 #include <span>
 #include <vector>
 
@@ -137,6 +138,12 @@ Result<Device> Device::open(const std::string& endpoint) {
 }
 
 std::string Device::sysfs_port() const { return fmt::format("{}/ports/{}", sysfs_, port_); }
+
+int Device::numa_node() const {
+  int node = -1;
+  std::ifstream(sysfs_ + "/device/numa_node") >> node;
+  return node;
+}
 
 Result<GidEntry> Device::gid(std::int64_t index) const {
   auto chosen = [&]() -> Result<GidEntry> {

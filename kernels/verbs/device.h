@@ -29,6 +29,8 @@ class Device {
   [[nodiscard]] bool is_ethernet() const;
   // Where the kernel shows the port: /sys/class/infiniband/DEV/ports/N.
   [[nodiscard]] std::string sysfs_port() const;
+  // The NUMA node of its slot, or -1 where the machine does not say.
+  [[nodiscard]] int numa_node() const;
   // By rule when index is negative.
   [[nodiscard]] Result<GidEntry> gid(std::int64_t index) const;
 

@@ -42,7 +42,8 @@ Result<std::unique_ptr<Link>> Link::open(const Context& context, const Options& 
   RG_TRY_OK(link->make_queues());
   RG_TRY_OK(link->make_lanes());
   if (RG_TRY(Connector::is_wanted(link->device_, context.params, options.transport)))
-    link->connector_ = RG_TRY(Connector::open(link->device_, link->addressing_, context.params));
+    link->connector_ = RG_TRY(
+        Connector::open(link->device_, link->addressing_, context.params, options.cm_address));
   link->describe(context.params);
   return link;
 }
@@ -87,7 +88,10 @@ Status Link::make_memory() {
     return fail(Code::kInternal, fmt::format("{}: make a protection domain: {}", device_.endpoint(),
                                              errno_words(errno)));
   const std::size_t area_bytes = round_up_to_pages(options_.area_bytes + grh_bytes());
+  const bool on_gpu = options_.memory.kind == MemoryKind::kCuda;
+  auto users = on_gpu ? gpu::gpu_usage() : std::vector<gpu::GpuUsage>();
   memory_ = std::make_unique<Memory>(RG_TRY(Memory::allocate(options_.memory, 2 * area_bytes)));
+  if (on_gpu) gpus_.add(memory_->gpu(), std::move(users));
   registered_ = RG_TRY(register_all(device_, domain_.get(), *memory_,
                                     {.access = operation().target_access | options_.extra_access,
                                      .relaxed_ordering = options_.relaxed_ordering,
@@ -133,6 +137,9 @@ void Link::describe(const Params& params) {
   };
   mine_.set_outstanding_reads(operation().fetches ? at_least_one(device.max_qp_init_rd_atom) : 1);
   mine_.set_outstanding_answers(operation().fetches ? at_least_one(device.max_qp_rd_atom) : 1);
+  if (device_.rate_is_physical())
+    mine_.set_line_rate_bits_per_second(port_rate_bits_per_second(device_.port_attributes()));
+  GpuWatch::describe(mine_);
   if (connector_) connector_->describe(mine_);
   mine_.mutable_parameters()->insert(params.effective().begin(), params.effective().end());
 }
@@ -148,6 +155,7 @@ Status Link::connect(const Context& context, Group& group) {
                                  operation().way, other, peer_.endpoint()),
                      queue_pairs_.front().get());
     RG_TRY_OK(check_peer(context));
+    RG_TRY_OK(gpus_.check(context, mine_, peer_));
     if (connector_) connector_->begin(group.rank(), context.deadline_monotonic_ns);
     return bring_up_lanes(context);
   }();

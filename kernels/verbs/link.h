@@ -8,12 +8,14 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/core/kernel.h"
 #include "kernels/verbs/addressing.h"
 #include "kernels/verbs/connector.h"
 #include "kernels/verbs/device.h"
+#include "kernels/verbs/gpu_watch.h"
 #include "kernels/verbs/handles.h"
 #include "kernels/verbs/memory.h"
 #include "kernels/verbs/operation.h"
@@ -42,6 +44,7 @@ class Link {
     bool relaxed_ordering = false;
     Memory::Form memory;                // of this rank's areas
     std::string registration = "auto";  // of a GPU's memory
+    std::string cm_address;             // for the connection manager; empty: the GID's
   };
   // Opens the context's endpoint and makes everything that needs no peer. Reads the parameters of
   // add_connection. It stays where it is: queues point into it.
@@ -60,6 +63,10 @@ class Link {
   // For what a control channel needs beside: more memory, which takes no relaxed ordering.
   [[nodiscard]] Result<MemoryRegionHandle> register_memory(std::span<std::byte> memory, int access,
                                                            bool relaxed_ordering = false) const;
+  // A GPU that the rank uses beside the areas' own, before connect: GpuWatch::add.
+  void watch(const gpu::Gpu& gpu, std::vector<gpu::GpuUsage> before) {
+    gpus_.add(gpu, std::move(before));
+  }
   [[nodiscard]] ibv_pd* domain() const { return domain_.get(); }
   Result<CompletionQueueHandle> make_completions(std::uint32_t entries,
                                                  ibv_comp_channel* channel) const;
@@ -120,6 +127,7 @@ class Link {
   unsigned mtu_bytes_ = 0;
   PeerAddress mine_;
   PeerAddress peer_;
+  GpuWatch gpus_;
   std::unique_ptr<Connector> connector_;  // empty where addresses are exchanged
 };
 

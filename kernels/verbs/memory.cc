@@ -86,6 +86,9 @@ Result<Memory> Memory::allocate_on_gpu(const std::string& wanted, std::size_t by
   return memory;
 }
 
+// Several links of a task may be on several GPUs.
+Status Memory::make_current() const { return is_host() ? Status{} : on_gpu_->gpu.make_current(); }
+
 std::span<std::byte> Memory::span() const {
   if (is_host()) return host_.span();
   // NOLINTNEXTLINE(performance-no-int-to-ptr): an address that only the NIC and the GPU follow
@@ -93,6 +96,7 @@ std::span<std::byte> Memory::span() const {
 }
 
 Status Memory::fill(std::size_t offset, std::size_t bytes, std::uint64_t seed) {
+  RG_TRY_OK(make_current());
   if (!is_host()) return on_gpu_->pattern->fill(on_gpu_->buffer.data() + offset, bytes, seed);
   fill_pattern(host_.span().subspan(offset, bytes), seed);
   return {};
@@ -103,6 +107,7 @@ Status Memory::clear(std::size_t offset, std::size_t bytes) {
     std::ranges::fill(host_.span().subspan(offset, bytes), std::byte{0});
     return {};
   }
+  RG_TRY_OK(make_current());
   const Cuda& cuda = loaded_cuda();
   RG_TRY_OK(gpu_status(on_gpu_->gpu, cuda.memset_d8(on_gpu_->buffer.data() + offset, 0, bytes),
                        "clear its memory"));
@@ -117,6 +122,7 @@ Result<std::optional<std::string>> Memory::difference(std::size_t offset, std::s
     return fmt::format("byte {} is 0x{:02x}, expected 0x{:02x}", shown + found->offset, found->seen,
                        found->expected);
   }
+  RG_TRY_OK(make_current());
   const auto found =
       RG_TRY(on_gpu_->pattern->find_mismatch(on_gpu_->buffer.data() + offset, bytes, seed));
   if (!found) return std::nullopt;
@@ -128,6 +134,7 @@ Status Memory::read(std::size_t offset, std::span<std::byte> out) const {
     std::memcpy(out.data(), host_.data() + offset, out.size());
     return {};
   }
+  RG_TRY_OK(make_current());
   return gpu_status(
       on_gpu_->gpu,
       loaded_cuda().memcpy_dtoh(out.data(), on_gpu_->buffer.data() + offset, out.size()),

@@ -72,6 +72,7 @@ class Memory {
     GpuBuffer buffer;
     std::optional<gpu::Pattern> pattern;
   };
+  [[nodiscard]] Status make_current() const;
   static Result<Memory> allocate_on_gpu(const std::string& wanted, std::size_t bytes);
 
   HostBuffer host_;

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "kernels/gpu/busy.h"
+
 namespace railgauge::verbs {
 namespace {
 
@@ -21,7 +23,12 @@ void keep_cpu_off(Link::Options& options) {
 }  // namespace
 
 void add_gpu_target(InfoBuilder& builder) {
-  builder.text("gpu", "this rank's GPU: a number, or a UUID", "0")
+  gpu::add_busy_parameter(builder);
+  builder
+      .text("gpu",
+            "this rank's GPU: a number, or a UUID; of several devices one for all, or a list of "
+            "one for each as they are named",
+            "0")
       .identity()
       .per_rank()
       .choice("registration", "",

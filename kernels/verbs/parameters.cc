@@ -70,7 +70,10 @@ void add_connection(InfoBuilder& builder, const ConnectionForm& form) {
               "other, else exchange",
               {"auto", "exchange", "rdma_cm"})
       .identity()
-      .text("cm_address", "IP address of this rank's port for rdma_cm; empty takes the GID's", "")
+      .text("cm_address",
+            "IP address of this rank's port for rdma_cm, of several devices a list as they are "
+            "named; empty takes the GID's",
+            "")
       .per_rank()
       .integer("qp_timeout", "acknowledgement timeout, 4.096 us times 2 to this power", 14, 1, 31)
       .integer("retry_count", "transmissions tried again before the connection fails", 7, 0, 7)
@@ -106,6 +109,7 @@ Link::Options link_options(const Params& params, Verb verb) {
   if (does.is_atomic() && params.text("operation") == "compare_swap")
     options.verb = Verb::kCompareSwap;
   options.transport = transport_of(params.text("transport"));
+  options.cm_address = params.text("cm_address");
   if (!does.fetches)
     options.inline_bytes = static_cast<std::uint32_t>(params.bytes("inline_bytes"));
   return options;

@@ -166,6 +166,7 @@ class PingPong final : public Kernel {
     auto& facts = *point.mutable_facts();
     facts["clock_drift_ppm"] = fmt::format("{:.3f}", clock.drift_ppm());
     facts["sent_inline"] = (own.request.flags & IBV_SEND_INLINE) != 0 ? "true" : "false";
+    RG_TRY_OK(hold_to_line_rate(link_->device(), link_->mine(), link_->peer(), point));
     accounts_.push_back(book_.close());
     points_.push_back(std::move(point));
     return {};

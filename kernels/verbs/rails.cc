@@ -1,29 +1,29 @@
-// One link a pair of ports, each driven by a thread of its own on either side, all in one stretch
-// of time by one clock: the sum counts what completed on all links in the same slots of 10 ms, so
-// that no link's start or end bends it. Each link's own figure is a point too, named by its pair.
+// One link a pair of ports, each driven by a thread of its own on either side, next to its port's
+// NUMA node, all in one stretch of time by one clock: the sum counts what completed on all links in
+// the same slots of 10 ms, so that no link's start or end bends it. Each link's own figure is a
+// point too, named by its pair.
 #include "kernels/verbs/rails.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
-#include <set>
+#include <system_error>
 #include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "kernels/core/sampling.h"
 #include "kernels/core/units.h"
 #include "kernels/verbs/account.h"
 #include "kernels/verbs/agreement.h"
-#include "kernels/verbs/bandwidth_points.h"
 #include "kernels/verbs/common_clock.h"
 #include "kernels/verbs/control_channel.h"
 #include "kernels/verbs/link_stream.h"
 #include "kernels/verbs/memory_choice.h"
 #include "kernels/verbs/message_sink.h"
+#include "kernels/verbs/near_node.h"
 #include "kernels/verbs/parameters.h"
+#include "kernels/verbs/rails_report.h"
 #include "kernels/verbs/stream_form.h"
 #include "kernels/verbs/time_slots.h"
 
@@ -43,7 +43,48 @@ struct Rail {
   TimeSlots slots;
   PeerStatus told;
   Status ended;
+  std::string numa;                          // where its thread runs
+  std::map<std::string, std::string> facts;  // of this link alone
+
+  // `status` with the link's name in front.
+  [[nodiscard]] Status named(Status status) const {
+    if (!status)
+      status.error().message.insert(
+          0, fmt::format("link {}>{}: ", link->device().endpoint(), link->peer().endpoint()));
+    return status;
+  }
 };
+
+// Keeps the facts of one link and passes on the rest.
+class FactKeeper final : public Reporter {
+ public:
+  explicit FactKeeper(Reporter& to) : to_(to) {}
+  void point(Point point) override { to_.point(std::move(point)); }
+  void note(std::string_view severity, std::string text) override {
+    to_.note(severity, std::move(text));
+  }
+  void fact(std::string_view name, std::string value) override {
+    kept[std::string(name)] = std::move(value);
+  }
+  std::map<std::string, std::string> kept;
+
+ private:
+  Reporter& to_;
+};
+
+Status check_form(const StreamForm& form, const Link::Options& options) {
+  for (const auto& [name, is_given] : {std::pair{"iterations", form.plan.writes != 0},
+                                       std::pair{"added_cost_fraction", form.plan.added_cost > 0}})
+    if (is_given)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("parameter {}: is not for several devices, which share a stretch of "
+                              "time; leave it out, or leave out devices",
+                              name));
+  if (options.transport == IBV_QPT_RC) return {};
+  return fail(Code::kUnimplemented,
+              "parameter transport: what UC and UD lose would count as bandwidth of several "
+              "devices, where nobody takes it off; take RC, or leave out devices");
+}
 
 class Rails final : public Kernel {
  public:
@@ -57,22 +98,9 @@ class Rails final : public Kernel {
       return fail(Code::kInvalidArgument, fmt::format("parameter devices: {} pairs are above {}",
                                                       pairs_.size(), kMaxPairs));
     form_ = RG_TRY(stream_form(params));
-    for (const auto& [name, is_given] :
-         {std::pair{"iterations", form_.plan.writes != 0},
-          std::pair{"added_cost_fraction", form_.plan.added_cost > 0}})
-      if (is_given)
-        return fail(
-            Code::kInvalidArgument,
-            fmt::format("parameter {}: is not for several devices, which share a stretch of "
-                        "time; leave it out, or leave out devices",
-                        name));
-    if (form_.duration_ns == 0) form_.duration_ns = kRailsNs;
     options_ = link_options(params, verb_);
-    // What UC and UD lose would count as bandwidth: it is not taken off yet.
-    if (options_.transport != IBV_QPT_RC)
-      return fail(Code::kUnimplemented,
-                  "parameter transport: several devices are measured by RC only; leave out "
-                  "devices for UC or UD");
+    RG_TRY_OK(check_form(form_, options_));
+    if (form_.duration_ns == 0) form_.duration_ns = kRailsNs;
     choose_memory(context, options_);
     const Operation& does = operation_of(options_.verb);
     sizes_ =
@@ -86,12 +114,12 @@ class Rails final : public Kernel {
     if (does.takes_receive)
       options_.receive_depth = static_cast<std::uint32_t>(params.integer("receive_depth"));
     if (does.verb == Verb::kSend) options_.shares_receives = params.boolean("srq");
-    return {};
+    rank_ = context.rank;
+    return open(context);
   }
 
-  // Which port a link takes is known with the rank, so the links are made here.
   Status connect(Context& context, Group& group) override {
-    rank_ = group.rank();
+    RG_CHECK(group.rank() == rank_);
     PeerStatus told;
     told.set_arrived(devices_.size());
     const auto counts = RG_TRY(agree_on(group, Status{}, told, seconds_left(context)));
@@ -100,18 +128,13 @@ class Rails final : public Kernel {
                   fmt::format("parameter devices: {} at rank 0 and {} at rank 1; both name equally "
                               "many",
                               counts[0].arrived(), counts[1].arrived()));
-    RG_TRY_OK(agree(group, open(context), seconds_left(context)));
-    std::vector<std::string> peers;
     for (const auto& rail : rails_) {
-      RG_TRY_OK(rail->link->connect(context, group));
-      if (rail->control) RG_TRY_OK(rail->control->connect(context, *rail->link, group));
+      RG_TRY_OK(rail->named(rail->link->connect(context, group)));
+      if (rail->control)
+        RG_TRY_OK(rail->named(rail->control->connect(context, *rail->link, group)));
       rail->book.set_port(rail->link->device());
-      peers.push_back(rail->link->peer().endpoint());
     }
-    rails_.front()->link->report_facts(context.reporter);
-    rails_.front()->book.report_fact(context.reporter);
-    context.reporter.fact("devices", fmt::format("{}", fmt::join(devices_, ",")));
-    context.reporter.fact("peers", fmt::format("{}", fmt::join(peers, ",")));
+    report_facts(context.reporter);
     return {};
   }
 
@@ -131,15 +154,48 @@ class Rails final : public Kernel {
   [[nodiscard]] bool takes() const { return operation_of(options_.verb).takes_receive; }
 
   Status open(const Context& context) {
+    const auto gpus = RG_TRY(one_for_each("gpu", options_.memory.gpu, devices_.size()));
+    const auto addresses = RG_TRY(one_for_each("cm_address", options_.cm_address, devices_.size()));
     for (const RailPair& pair : pairs_) {
+      const std::size_t position = rank_ == 0 ? pair.initiator : pair.target;
       Context own = context;
-      own.endpoint = devices_[rank_ == 0 ? pair.initiator : pair.target];
+      own.endpoint = devices_[position];
+      Link::Options options = options_;
+      options.memory.gpu = gpus[position];
+      options.cm_address = addresses[position];
       auto rail = std::make_unique<Rail>();
-      rail->link = RG_TRY(Link::open(own, options_));
+      // Its memory belongs where its thread will be.
+      const auto device = RG_TRY(Device::open(own.endpoint));
+      const Pinned pinned = pin_near(device.numa_node(), device.name());
+      rail->numa = pinned.words;
+      rail->link = RG_TRY(Link::open(own, options));
       if (takes() || form_.both) rail->control = RG_TRY(ControlChannel::open(*rail->link));
       rails_.push_back(std::move(rail));
     }
     return {};
+  }
+
+  // The first link's are the task's; the others' that differ are their points' own.
+  void report_facts(Reporter& reporter) {
+    std::vector<std::string> peers;
+    std::vector<std::string> places;
+    std::map<std::string, std::string> common;
+    for (const auto& rail : rails_) {
+      FactKeeper keeper(reporter);
+      rail->link->report_facts(keeper);
+      rail->book.report_fact(keeper);
+      if (rail == rails_.front()) common = keeper.kept;
+      for (const auto& [name, value] : keeper.kept)
+        if (const auto first = common.find(name); first == common.end() || first->second != value)
+          rail->facts[name] = value;
+      rail->facts["numa"] = rail->numa;
+      peers.push_back(rail->link->peer().endpoint());
+      places.push_back(rail->link->device().endpoint() + " " + rail->numa);
+    }
+    for (auto& [name, value] : common) reporter.fact(name, value);
+    reporter.fact("devices", fmt::format("{}", fmt::join(devices_, ",")));
+    reporter.fact("peers", fmt::format("{}", fmt::join(peers, ",")));
+    reporter.fact("numa", fmt::format("{}", fmt::join(places, ", ")));
   }
 
   Status measure_size(Context& context, Group& group, std::size_t size_index) {
@@ -162,11 +218,11 @@ class Rails final : public Kernel {
       Link& link = *rail->link;
       rail->layout = stream_layout(link, sizes_[size_index]);
       rail->told.Clear();
-      RG_TRY_OK(set_up_areas(link, rail->layout, size_index, rank_));
+      RG_TRY_OK(rail->named(set_up_areas(link, rail->layout, size_index, rank_)));
       if (takes())
-        RG_TRY_OK(renew_receives(link, rail->layout.target,
-                                 {.sends = streams(), .receives = form_.both || rank_ == 1},
-                                 size_index > 0));
+        RG_TRY_OK(rail->named(renew_receives(
+            link, rail->layout.target, {.sends = streams(), .receives = form_.both || rank_ == 1},
+            size_index > 0)));
       rail->book.open();
     }
     return {};
@@ -180,7 +236,7 @@ class Rails final : public Kernel {
     CommonBegin begin{clock.ticks() + lead, 0};
     Rail& first = *rails_.front();
     if (form_.both && !agree_on_begin(*first.control, clock, rank_, kLeadNs, begin))
-      return tl::unexpected(first.link->waiting().failure());
+      return first.named(tl::unexpected(first.link->waiting().failure()));
     uncertainty_ns_ = begin.uncertainty_ns;
     if (seconds_left(context) * 1e9 < kLeadNs + form_.duration_ns)
       return fail(Code::kDeadlineExceeded,
@@ -192,15 +248,37 @@ class Rails final : public Kernel {
       rail->slots.begin_ticks = begin.ticks;
       rail->slots.slot_ticks = static_cast<std::uint64_t>(kSlotNs / clock.ns_per_tick());
       rail->slots.counts.resize(static_cast<std::size_t>(form_.duration_ns / kSlotNs));
-      threads.emplace_back([this, &clock, size_index, own = rail.get()] {
-        own->ended = run_one(clock, size_index, *own);
-        if (!own->ended && own->control) own->control->abort();
-      });
+      rail->ended = start_one(clock, size_index, *rail, threads);
+      if (!rail->ended && rail->control) rail->control->abort();
     }
     threads.clear();
-    for (const auto& rail : rails_)
-      if (!rail->ended) return rail->ended;
+    return what_ended();
+  }
+
+  Status start_one(const TickClock& clock, std::size_t size_index, Rail& rail,
+                   std::vector<std::jthread>& threads) const {
+    try {
+      threads.emplace_back([this, &clock, size_index, &rail] {
+        const Pinned pinned = pin_near(rail.link->device().numa_node(), rail.link->device().name());
+        Status ended = run_one(clock, size_index, rail);
+        if (!ended && rail.control) rail.control->abort();
+        rail.ended = std::move(ended);
+      });
+    } catch (const std::system_error& error) {
+      return fail(Code::kResourceExhausted, fmt::format("start its thread: {}", error.what()));
+    }
     return {};
+  }
+
+  // That a peer gave up says less than what another link saw.
+  [[nodiscard]] Status what_ended() const {
+    const Rail* worst = nullptr;
+    for (const auto& rail : rails_) {
+      if (rail->ended) continue;
+      const bool says_more = worst != nullptr && worst->ended.error().code == Code::kAborted;
+      if (worst == nullptr || says_more) worst = rail.get();
+    }
+    return worst == nullptr ? Status{} : worst->named(worst->ended);
   }
 
   Status run_one(const TickClock& clock, std::size_t size_index, Rail& rail) const {
@@ -234,79 +312,45 @@ class Rails final : public Kernel {
     return {};
   }
 
-  Status verify(std::size_t size_index, const std::vector<PeerStatus>& all) const {
+  [[nodiscard]] Status verify(std::size_t size_index, const std::vector<PeerStatus>& all) const {
     for (std::size_t i = 0; i < rails_.size(); ++i) {
       const auto number = static_cast<int>(i);
-      RG_TRY_OK(verify_stream(*rails_[i]->link, rails_[i]->layout,
-                              {.size_index = size_index, .rank = rank_, .both = form_.both},
-                              all[rank_].links(number), all[1 - rank_].links(number)));
+      RG_TRY_OK(rails_[i]->named(
+          verify_stream(*rails_[i]->link, rails_[i]->layout,
+                        {.size_index = size_index, .rank = rank_, .both = form_.both},
+                        all[rank_].links(number), all[1 - rank_].links(number))));
     }
     return {};
   }
 
-  using Counts = std::vector<std::vector<std::uint32_t>>;
-
-  // The points of one link (`form.pair`), or of all together.
-  Status report_counts(Context& context, const Counts& counts, const Rail& rail,
-                       const PointForm& form, const std::map<std::string, std::string>& facts,
-                       const std::string& pair) const {
-    Measured measured = measured_by_slots(
-        counts, {.slot_seconds = tick_clock(context).to_ns(rail.slots.slot_ticks) / 1e9,
-                 .message_bytes = form.message_bytes,
-                 .group = stream_plan(form_.plan, form.message_bytes).signal_every});
-    measured.facts.insert(facts.begin(), facts.end());
-    if (form_.both) measured.facts["clock_uncertainty_ns"] = fmt::format("{:.0f}", uncertainty_ns_);
-    for (Point& point :
-         RG_TRY(make_points(context, rail.link->device(), std::move(measured), form))) {
-      point.set_verified(context.params.boolean("verify"));
-      point.set_pair(pair);
-      context.reporter.point(std::move(point));
-    }
-    return {};
-  }
-
-  Status report(Context& context, std::size_t size_index, const std::vector<PeerStatus>& all,
+  Status report(const Context& context, std::size_t size_index, const std::vector<PeerStatus>& all,
                 const std::vector<PeerStatus>& closed) const {
-    const char* meaning = form_.both ? "bidirectional_sum" : "unidirectional";
-    const PointForm form{.message_bytes = sizes_[size_index],
-                         .meaning = meaning,
-                         .directions = form_.both ? 2U : 1U,
-                         .precision = context.params.number("precision")};
-    const auto bytes = static_cast<double>(sizes_[size_index]);
-    Counts sum;
-    std::array<CpuCost, 2> costs;
+    std::vector<RailFigure> figures;
+    const std::size_t slots = rails_.front()->slots.counts.size();
     for (std::size_t i = 0; i < rails_.size(); ++i) {
-      const Rail& rail = *rails_[i];
       const auto number = static_cast<int>(i);
-      Counts own;
-      std::map<std::string, std::string> facts;
+      RailFigure figure;
+      figure.link = rails_[i]->link.get();
+      figure.facts = rails_[i]->facts;
       for (std::size_t rank = 0; rank < 2; ++rank) {
-        const PeerStatus& told = all[rank].links(number);
-        if (rank == 0 || form_.both) own.emplace_back(told.counts().begin(), told.counts().end());
-        if (number >= closed[rank].accounts_size()) continue;
-        const Account& account = closed[rank].accounts(number);
-        const std::string prefix = rank == 0 ? "" : "peer_";
-        add_bandwidth_cost({account.cpu_ns(), account.messages()}, bytes, prefix, facts);
-        add_troubles(account, prefix, facts);
-        costs[rank].cpu_ns += account.cpu_ns();
-        costs[rank].messages += account.messages();
+        const auto& counts = all[rank].links(number).counts();
+        if (rank == 0 || form_.both) figure.counts.at(rank).assign(counts.begin(), counts.end());
+        const bool fits = figure.counts.at(rank).size() == (rank == 0 || form_.both ? slots : 0);
+        if (!fits || number >= closed[rank].accounts_size())
+          return fail(Code::kInternal, fmt::format("rank {}: tells of other slots or links", rank));
+        figure.accounts.at(rank) = closed[rank].accounts(number);
       }
-      if (own.size() == 2 && own[0].size() != own[1].size())
-        return fail(Code::kInternal, "rank 1: counted in other slots");
-      PointForm one = form;
-      one.line_rate_waiver =
-          line_rate_waiver(rail.link->device(), rail.link->mine(), rail.link->peer());
-      RG_TRY_OK(report_counts(context, own, rail, one, facts,
-                              rail.link->device().endpoint() + ">" + rail.link->peer().endpoint()));
-      sum.insert(sum.end(), own.begin(), own.end());
+      figures.push_back(std::move(figure));
     }
-    PointForm together = form;
-    together.line_rate_waiver = "a sum, whose parts are held against their own ports";
-    std::map<std::string, std::string> facts;
-    facts["links"] = std::to_string(rails_.size());
-    add_bandwidth_cost(costs[0], bytes, "", facts);
-    add_bandwidth_cost(costs[1], bytes, "peer_", facts);
-    return report_counts(context, sum, *rails_.front(), together, facts, "");
+    const double slot_seconds = tick_clock(context).to_ns(rails_.front()->slots.slot_ticks) / 1e9;
+    return report_rails(context, figures,
+                        {.message_bytes = sizes_[size_index],
+                         .both = form_.both,
+                         .slot_seconds = slot_seconds,
+                         .group = stream_plan(form_.plan, sizes_[size_index]).signal_every,
+                         .precision = context.params.number("precision"),
+                         .verified = context.params.boolean("verify"),
+                         .uncertainty_ns = uncertainty_ns_});
   }
 
   Verb verb_;
@@ -321,32 +365,6 @@ class Rails final : public Kernel {
 };
 
 }  // namespace
-
-std::vector<RailPair> rail_pairs(std::string_view rails, std::size_t count) {
-  std::vector<RailPair> pairs;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (rails == "same") pairs.push_back({i, i});
-    if (rails == "cross") pairs.push_back({i, (i + 1) % count});
-    for (std::size_t k = 0; rails == "all" && k < count; ++k) pairs.push_back({i, k});
-  }
-  return pairs;
-}
-
-Result<std::vector<std::string>> parse_devices(const std::string& text) {
-  std::vector<std::string> devices;
-  std::set<std::string> seen;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    devices.push_back(text.substr(begin, end - begin));
-    if (devices.back().empty() || !seen.insert(devices.back()).second)
-      return fail(
-          Code::kInvalidArgument,
-          fmt::format("parameter devices: \"{}\" {}; name each port once, as DEV:PORT,DEV:PORT",
-                      text, devices.back().empty() ? "has an empty name" : "repeats one"));
-    begin = end + 1;
-  }
-  return devices;
-}
 
 std::unique_ptr<Kernel> make_rails(Verb verb) { return std::make_unique<Rails>(verb); }
 

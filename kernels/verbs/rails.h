@@ -24,6 +24,10 @@ std::vector<RailPair> rail_pairs(std::string_view rails, std::size_t count);
 
 // "mlx5_0:1,mlx5_1:1". kInvalidArgument for an empty name or one that stands there twice.
 Result<std::vector<std::string>> parse_devices(const std::string& text);
+// A value for each of `count` devices: the one that `text` is, or its list's. kInvalidArgument
+// names `parameter` where the list is of another length. Pure.
+Result<std::vector<std::string>> one_for_each(std::string_view parameter, const std::string& text,
+                                              std::size_t count);
 
 // The kernel that a bandwidth kernel becomes when its parameter `devices` names some.
 std::unique_ptr<Kernel> make_rails(Verb verb);

@@ -2,13 +2,22 @@
 #include "kernels/verbs/rails.h"
 
 #include <gmock/gmock.h>
+#include <sched.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "kernels/catalog.h"
+#include "kernels/contract.h"
+#include "kernels/dl/rdmacm.h"
 #include "kernels/dl/verbs.h"
 #include "kernels/fakes/fake_verbs.h"
 #include "kernels/fakes/pair.h"
+#include "kernels/verbs/near_node.h"
+#include "kernels/verbs/rails_report.h"
 
 namespace railgauge {
 namespace {
@@ -35,9 +44,103 @@ TEST(RailPairs, DevicesAreNamedOnceEach) {
   EXPECT_FALSE(verbs::parse_devices("a:1,a:1"));
 }
 
+TEST(RailPairs, AValueIsForAllDevicesOrAListForEach) {
+  EXPECT_EQ(*verbs::one_for_each("gpu", "3", 2), (std::vector<std::string>{"3", "3"}));
+  EXPECT_EQ(*verbs::one_for_each("gpu", "3,1", 2), (std::vector<std::string>{"3", "1"}));
+  EXPECT_EQ(*verbs::one_for_each("cm_address", "", 2), (std::vector<std::string>{"", ""}));
+  const auto wrong = verbs::one_for_each("gpu", "3,1", 3);
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().message,
+            "parameter gpu: \"3,1\" names 2 for 3 devices; name one for all, or one for each as "
+            "they are named");
+}
+
+// Rank `port_of`'s port with 100 Gb/s, which is 12.5e9 bytes a second in each direction.
+verbs::PortLoad load(std::uint32_t port_of, const char* endpoint, double bytes_per_second,
+                     std::uint32_t from = 0) {
+  return {port_of, from, endpoint, 100e9, bytes_per_second};
+}
+
+TEST(PortLoads, TheLinksOfOnePortTogetherAreHeldAgainstItsRateInEachDirection) {
+  const std::vector<verbs::PortLoad> fits{load(0, "a:1", 6e9), load(0, "a:1", 6e9),
+                                          load(0, "a:1", 12e9, 1), load(1, "a:1", 12e9),
+                                          load(0, "b:1", 12e9)};
+  const auto held = verbs::check_port_loads(fits);
+  ASSERT_TRUE(held) << held.error().message;
+  EXPECT_EQ(*held, 3U) << "a:1 of either rank, and b:1";
+  std::vector<verbs::PortLoad> above = fits;
+  above.push_back(load(1, "a:1", 1e9));
+  const auto failed = verbs::check_port_loads(above);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, Code::kDataLoss);
+  EXPECT_THAT(failed.error().message,
+              HasSubstr("rank 1's a:1: all its links: measured 104.0 Gb/s, above the line rate"));
+  above.back().rate_bits_per_second = 0;  // of an unknown rate
+  EXPECT_EQ(*verbs::check_port_loads(above), 3U);
+  EXPECT_EQ(*verbs::check_port_loads({}), 0U);
+}
+
+// A machine of two NUMA nodes with a CPU each: `near`'s is one that this process may use.
+class NearNode : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = std::filesystem::path(::testing::TempDir()) / ("near-" + std::to_string(getpid()));
+    cpu_set_t allowed;
+    ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+      if (CPU_ISSET(cpu, &allowed)) own_ = cpu;
+    put("online", "0-1");
+    put("node0/cpulist", "8000");
+    put("node0/distance", "10 20");
+    put("node1/cpulist", std::to_string(own_));
+    put("node1/distance", "20 10");
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  void put(const std::string& file, const std::string& line) const {
+    const auto path = root_ / "devices/system/node" / file;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << line << '\n';
+  }
+  std::filesystem::path root_;
+  int own_ = 0;
+};
+
+int allowed_cpus() {
+  cpu_set_t allowed;
+  return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 0;
+}
+
+TEST_F(NearNode, AThreadIsPinnedNextToItsAdapterUntilThatEnds) {
+  const int before = allowed_cpus();
+  {
+    const verbs::Pinned pinned = verbs::pin_near(1, "fake0", root_.string());
+    EXPECT_THAT(pinned.words, ::testing::StartsWith("node 1"));
+    EXPECT_EQ(allowed_cpus(), 1);
+    EXPECT_EQ(sched_getcpu(), own_);
+  }
+  EXPECT_EQ(allowed_cpus(), before);
+}
+
+TEST_F(NearNode, WhatForbidsItIsSaid) {
+  const int before = allowed_cpus();
+  const verbs::Pinned forbidden = verbs::pin_near(0, "fake0", root_.string());
+  EXPECT_THAT(forbidden.words,
+              ::testing::AllOf(::testing::StartsWith("not pinned: NUMA node 0: "),
+                               HasSubstr("none of them is allowed to this process")));
+  EXPECT_EQ(verbs::pin_near(-1, "fake0", root_.string()).words,
+            "not pinned: the machine does not say on which node fake0 is");
+  EXPECT_THAT(verbs::pin_near(7, "fake0", root_.string()).words,
+              ::testing::StartsWith("not pinned: NUMA node 7: it is not online"));
+  EXPECT_EQ(verbs::pin_near(0, "fake0", "/absent").words, "single node");
+  EXPECT_EQ(allowed_cpus(), before);
+}
+
 class Rails : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { setenv(kVerbsLibraryVariable, RAILGAUGE_FAKE_LIBIBVERBS, 1); }
+  static void SetUpTestSuite() {
+    setenv(kVerbsLibraryVariable, RAILGAUGE_FAKE_LIBIBVERBS, 1);
+    setenv(kRdmacmLibraryVariable, RAILGAUGE_FAKE_LIBIBVERBS, 1);
+  }
   void SetUp() override { verbs_control().reset(); }
   void TearDown() override {
     verbs_control().reset();
@@ -99,6 +202,9 @@ TEST_F(Rails, APeerThatVanishesEndsBothRanks) {
     EXPECT_FALSE(results[1].status) << kernel;
     EXPECT_EQ(results[0].status.error().code, Code::kUnavailable)
         << results[0].status.error().message;
+    EXPECT_THAT(
+        results[0].status.error().message,
+        ::testing::AnyOf(HasSubstr("link fake0:1>fake0:1: "), HasSubstr("link fake1:1>fake1:1: ")));
     verbs_control().writes = 0;
   }
 }
@@ -118,16 +224,75 @@ TEST_F(Rails, WrongUseNamesTheParameter) {
   EXPECT_EQ(absent[0].status.error().code, Code::kNotFound);
 }
 
-TEST_F(Rails, AFailureOfEachCallLeaksNothing) {
-  std::uint64_t call = 1;
-  for (; call < 160; ++call) {
-    verbs_control().reset();
-    verbs_control().fail_call = call;
-    const auto results =
-        run("verbs.send_bw", {{"sizes", "16"}, {"duration", "10ms"}, {"stall_timeout", "100ms"}});
-    ASSERT_EQ(verbs_control().live_handles, 0) << "call " << call;
-    EXPECT_TRUE(!results[0].status || !results[1].status) << "call " << call;
+TEST_F(Rails, UnreliableTransportsAreRefusedWithTheReason) {
+  const auto results = run("verbs.send_bw", {{"transport", "UD"}, {"sizes", "64"}});
+  ASSERT_FALSE(results[0].status);
+  EXPECT_EQ(results[0].status.error().code, Code::kUnimplemented);
+  EXPECT_THAT(results[0].status.error().message,
+              HasSubstr("what UC and UD lose would count as bandwidth"));
+}
+
+TEST_F(Rails, EachPortHasItsOwnAddressOfTheConnectionManager) {
+  const auto results =
+      run("verbs.write_bw", {{"connection", "rdma_cm"}, {"cm_address", "192.0.2.1,192.0.2.2"}});
+  for (const RankResult& result : results)
+    ASSERT_TRUE(result.status) << result.status.error().message;
+  EXPECT_EQ(results[0].facts.at("cm_address"), "192.0.2.1");
+  EXPECT_EQ(results[0].points[2].facts().at("cm_address"), "192.0.2.2");
+  const auto one = run("verbs.write_bw", {{"connection", "rdma_cm"}, {"cm_address", "192.0.2.1"}});
+  ASSERT_FALSE(one[0].status) << "fake1's traffic would leave through fake0";
+  EXPECT_THAT(one[0].status.error().message,
+              HasSubstr("link fake1:1>fake1:1: fake1:1: rdma_cm: 192.0.2.1 leads through fake0"));
+  const auto three = run("verbs.write_bw", {{"connection", "rdma_cm"}, {"cm_address", "a,b,c"}});
+  ASSERT_FALSE(three[0].status);
+  EXPECT_THAT(three[0].status.error().message,
+              HasSubstr("parameter cm_address: \"a,b,c\" names 3"));
+}
+
+TEST_F(Rails, EachLinkSaysWhereItsThreadRan) {
+  const auto results = run("verbs.write_bw", {});
+  ASSERT_TRUE(results[0].status) << results[0].status.error().message;
+  const std::string words = results[0].points[0].facts().at("numa");
+  EXPECT_THAT(words, ::testing::AnyOf("single node", ::testing::StartsWith("not pinned: ")))
+      << "the fake's adapters are in no slot";
+  EXPECT_EQ(results[0].facts.at("numa"),
+            "fake0:1 " + words + ", fake1:1 " + results[0].points[2].facts().at("numa"));
+}
+
+TEST_F(Rails, AnotherListOfDevicesIsAnotherSeries) {
+  const KernelInfo info = find_kernel("verbs.write_bw")->info();
+  for (const char* name : {"devices", "rails"}) {
+    const auto declared = std::ranges::find(info.parameters(), name, &ParameterInfo::name);
+    ASSERT_NE(declared, info.parameters().end());
+    EXPECT_TRUE(declared->identity()) << name;
   }
+}
+
+// Of posts and polls only the first fail by number: how many there are is up to the scheduler.
+TEST_F(Rails, AFailureOfEachCallIsClearAndLeaksNothing) {
+  constexpr std::uint64_t kMostCalls = 1000;
+  std::uint64_t call = 1;
+  for (; call < kMostCalls; ++call) {
+    verbs_control().reset();
+    verbs_control().transfers_that_count = 24;
+    verbs_control().fail_call = call;
+    const auto results = run("verbs.send_bw", {{"sizes", "16"},
+                                               {"receive_depth", "4"},
+                                               {"depth", "4"},
+                                               {"signal_every", "1"},
+                                               {"duration", "10ms"},
+                                               {"stall_timeout", "100ms"}});
+    ASSERT_EQ(verbs_control().live_handles, 0) << "call " << call;
+    if (verbs_control().calls < call) {
+      for (const RankResult& result : results)
+        EXPECT_TRUE(result.status) << result.status.error().message;
+      break;
+    }
+    EXPECT_TRUE(!results[0].status || !results[1].status) << "call " << call;
+    for (const RankResult& result : results) expect_clear(result.status, call);
+  }
+  EXPECT_GT(call, 100U);
+  EXPECT_LT(call, kMostCalls);
 }
 
 }  // namespace

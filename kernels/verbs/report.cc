@@ -29,6 +29,22 @@ Status check_line_rate(const Device& device, double bytes_per_second) {
                          bytes_per_second);
 }
 
+Status check_latency_rate(std::string_view endpoint, double rate_bits_per_second,
+                          const Point& point) {
+  if (point.median() <= 0) return {};
+  return check_line_rate(endpoint, rate_bits_per_second,
+                         point.message_bytes() / (point.median() / 1e9));
+}
+
+Status hold_to_line_rate(const Device& device, const PeerAddress& mine, const PeerAddress& peer,
+                         Point& point) {
+  const std::string waiver = line_rate_waiver(device, mine, peer);
+  (*point.mutable_facts())["line_rate_check"] = waiver.empty() ? "held" : "waived: " + waiver;
+  if (!waiver.empty()) return {};
+  return check_latency_rate(device.endpoint(), port_rate_bits_per_second(device.port_attributes()),
+                            point);
+}
+
 std::string line_rate_waiver(const Device& device, const PeerAddress& mine,
                              const PeerAddress& peer) {
   if (!device.rate_is_physical())

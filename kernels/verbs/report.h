@@ -24,6 +24,12 @@ Status check_line_rate(const Device& device, double bytes_per_second);
 // The same over plain values; 0 is an unknown rate, which bounds nothing.
 Status check_line_rate(std::string_view endpoint, double rate_bits_per_second,
                        double bytes_per_second);
+// The same of a latency, during which the message crosses the wire.
+Status check_latency_rate(std::string_view endpoint, double rate_bits_per_second,
+                          const Point& point);
+// Where the port's rate is a bound; adds the fact line_rate_check.
+Status hold_to_line_rate(const Device& device, const PeerAddress& mine, const PeerAddress& peer,
+                         Point& point);
 // Why the port's rate is no bound between these two, or "" where it is one. Between a port and
 // itself the messages turn round inside the adapter and never see the wire.
 std::string line_rate_waiver(const Device& device, const PeerAddress& mine,

@@ -27,6 +27,18 @@ TEST(LineRate, AWindowsEdgesMayPassItByOnePercent) {
   EXPECT_FALSE(check_line_rate("mlx5_0:1", 100e9, 12.63e9));
 }
 
+TEST(LineRate, ALatencyThatIsShorterThanTheMessageIsLongOnTheWireFails) {
+  Point point;
+  point.set_message_bytes(1 << 20);  // 83.9 us at 100 Gb/s
+  point.set_median(85'000);
+  EXPECT_TRUE(check_latency_rate("mlx5_0:1", 100e9, point));
+  EXPECT_TRUE(check_latency_rate("mlx5_0:1", 0, point));
+  point.set_median(80'000);
+  const Status above = check_latency_rate("mlx5_0:1", 100e9, point);
+  ASSERT_FALSE(above);
+  EXPECT_EQ(above.error().code, Code::kDataLoss);
+}
+
 TEST(LineRate, AnUnknownOneBoundsNothing) { EXPECT_TRUE(check_line_rate("x:1", 0, 1e15)); }
 
 TEST(LineRate, ASoftwareDevicesRateIsOnlyAName) {

@@ -1,4 +1,5 @@
 // Staged transfers, and how soon a GPU kernel sees a write, on the fakes.
+#include <algorithm>
 #include <vector>
 
 #include "kernels/verbs/testing/memory_fixture.h"
@@ -98,10 +99,72 @@ TEST_F(Memories, WhatCannotBeStagedSaysSo) {
   const auto relaxed = run("verbs.write_bw", {{"memory", "staged"}, {"relaxed_ordering", "true"}});
   ASSERT_FALSE(relaxed[0].status);
   EXPECT_EQ(relaxed[0].status.error().code, Code::kInvalidArgument);
-  const auto many = run("verbs.write_bw", {{"memory", "staged"}, {"qps", "2"}});
-  ASSERT_FALSE(many[0].status);
-  EXPECT_EQ(many[0].status.error().code, Code::kInvalidArgument);
-  EXPECT_THAT(many[0].status.error().message, HasSubstr("parameter qps: 2"));
+}
+
+TEST_F(Memories, WhatAStagingDoesNotDoIsRefusedByNameAndValue) {
+  struct Refusal {
+    const char* kernel;
+    const char* name;
+    const char* value;
+    const char* says;
+  };
+  for (const auto& [kernel, name, value, says] :
+       {Refusal{"verbs.write_bw", "qps", "2", "; leave it out or say 1"},
+        Refusal{"verbs.write_bw", "duration", "1s", "; leave it out or say 0s"},
+        Refusal{"verbs.write_bw", "direction", "both", "; leave it out or say one_way"},
+        Refusal{"verbs.write_bw", "signal_every", "4",
+                ", where each chunk completes by itself; "
+                "leave it out or say 1"},
+        Refusal{"verbs.write_lat", "signal_every", "4", "; leave it out"},
+        Refusal{"verbs.write_bw", "inline_bytes", "64", "; leave it out or say 0"},
+        Refusal{"verbs.send_lat", "inline_bytes", "64", "; leave it out or say 0"},
+        Refusal{"verbs.send_bw", "receive_depth", "4", ", where stage_depth receives wait"},
+        Refusal{"verbs.send_lat", "poll", "events", "; leave it out or say busy"}}) {
+    const auto results = run(kernel, {{"memory", "staged"}, {"iterations", "0"}, {name, value}});
+    for (const RankResult& result : results) {
+      ASSERT_FALSE(result.status) << kernel << " " << name;
+      EXPECT_EQ(result.status.error().code, Code::kInvalidArgument) << name;
+      EXPECT_THAT(result.status.error().message,
+                  AllOf(HasSubstr(std::string("parameter ") + name + ": " + value +
+                                  " is not for staged memory"),
+                        HasSubstr(says)));
+    }
+  }
+  for (const auto& [name, value] :
+       Parameters{{"signal_every", "1"}, {"inline_bytes", "0"}, {"depth", "3"}})
+    expect_passed(run("verbs.write_bw", {{"memory", "staged"}, {name, value}}), name);
+}
+
+// How far the copies out of the sender's GPU were ahead of those into the receiver's at each write.
+std::vector<std::int64_t> ahead_at_each_write(Parameters parameters) {
+  std::vector<std::int64_t> ahead;
+  verbs_control().on_data_write = [&](std::uint64_t) {
+    ahead.push_back(static_cast<std::int64_t>(cuda_control().copies_to_host) -
+                    static_cast<std::int64_t>(cuda_control().copies_to_gpu));
+  };
+  parameters.insert({{"memory", "staged"}, {"iterations", "20"}, {"sizes", "4KiB"}});
+  const KernelRow& row = *find_kernel("verbs.write_bw");
+  expect_passed(run_pair(row, {.parameters = parameters}), "depth");
+  verbs_control().on_data_write = nullptr;
+  return ahead;
+}
+
+TEST_F(Memories, NoMoreMessagesAreOnTheirWayThanDepthSays) {
+  const auto one = ahead_at_each_write({{"depth", "1"}, {"signal_every", "1"}});
+  ASSERT_EQ(one.size(), 20U);
+  EXPECT_THAT(one, ::testing::Each(one.front())) << "the next only when the last is there";
+  reset();
+  const auto many = ahead_at_each_write({});
+  EXPECT_GT(std::ranges::max(many) - std::ranges::min(many), 0);
+}
+
+TEST_F(Memories, ATwinLeavesTheDirectTransferItsParametersAndSaysSo) {
+  const auto results =
+      run("verbs.write_bw",
+          {{"memory", "cuda"}, {"staged_twin", "true"}, {"signal_every", "4"}, {"sizes", "64"}});
+  expect_passed(results, "twin");
+  EXPECT_THAT(results[0].notes,
+              Contains("staged_twin: signal_every 4 holds for the direct transfer alone"));
 }
 
 TEST_F(Memories, AStagedTwinIsMeasuredInTheSameTaskAndTheCrossingIsNamed) {

@@ -1,6 +1,7 @@
 #include "kernels/verbs/staged_transfer.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -8,6 +9,7 @@
 
 #include "kernels/core/clock.h"
 #include "kernels/core/sampler.h"
+#include "kernels/verbs/account.h"
 #include "kernels/verbs/agreement.h"
 #include "kernels/verbs/bandwidth_points.h"
 #include "kernels/verbs/control_channel.h"
@@ -26,8 +28,14 @@ constexpr std::uint64_t kFixedWindows = 32;
 constexpr std::uint64_t kWindowsInBatch = 10;
 constexpr unsigned kIdleBetweenLooks = 64;
 
-// What a staging has not: one queue pair, one way, a number of messages. Nor relaxed ordering: a
-// count that tells of a chunk must not pass it.
+tl::unexpected<Error> refused(const std::string& name, const std::string& value,
+                              std::string_view why) {
+  return fail(Code::kInvalidArgument,
+              fmt::format("parameter {}: {} is not for staged memory{}", name, value, why));
+}
+
+// A staging has one queue pair, one way, a number of messages: the defaults of these. Nor relaxed
+// ordering: a count that tells of a chunk must not pass it.
 Status check_plain(const Params& params) {
   const auto& given = params.effective();
   for (const auto& [name, only] :
@@ -36,35 +44,71 @@ Status check_plain(const Params& params) {
                                                         {"direction", "one_way"},
                                                         {"poll", "busy"},
                                                         {"srq", "false"},
-                                                        {"relaxed_ordering", "false"}}) {
+                                                        {"relaxed_ordering", "false"},
+                                                        {"duration", "0s"},
+                                                        {"added_cost_fraction", "0"}}) {
     const auto found = given.find(name);
-    if (found != given.end() && found->second != only)
-      return fail(Code::kInvalidArgument,
-                  fmt::format("parameter {}: {} is not for staged memory; leave it out or say {}",
-                              name, found->second, only));
+    if (found != given.end() && !params.is_default(name))
+      return refused(name, found->second, "; leave it out or say " + only);
   }
-  if (given.contains("duration") && params.duration_ns("duration") > 0)
-    return fail(Code::kInvalidArgument,
-                "parameter duration: is not for staged memory; leave it out");
-  if (params.number("added_cost_fraction") > 0)
-    return fail(Code::kInvalidArgument,
-                "parameter added_cost_fraction: is not for staged memory; leave it out");
   return {};
+}
+
+// What each chunk has whatever these say: a completion of its own, a receive of its slot, its bytes
+// in the ring. `only` is what that comes to; empty: no value says it.
+struct ChunksOwn {
+  const char* name;
+  const char* only;
+  const char* why;
+};
+constexpr std::array kChunksOwn{
+    ChunksOwn{"signal_every", "1", ", where each chunk completes by itself"},
+    ChunksOwn{"inline_bytes", "0", ", whose chunks lie in the ring"},
+    ChunksOwn{"receive_depth", "", ", where stage_depth receives wait"}};
+
+bool is_other(const Params& params, const ChunksOwn& own) {
+  const auto found = params.effective().find(own.name);
+  return found != params.effective().end() && !params.is_default(own.name) &&
+         found->second != own.only;
+}
+
+Status check_chunks(const Params& params) {
+  for (const ChunksOwn& own : kChunksOwn)
+    if (is_other(params, own))
+      return refused(own.name, params.effective().at(own.name),
+                     fmt::format("{}; leave it out{}", own.why,
+                                 *own.only == '\0' ? "" : fmt::format(" or say {}", own.only)));
+  return {};
+}
+
+// Beside the direct transfer, whose parameters they are.
+void note_chunks(const Params& params, Reporter& reporter) {
+  for (const ChunksOwn& own : kChunksOwn)
+    if (is_other(params, own))
+      reporter.note("info", fmt::format("staged_twin: {} {} holds for the direct transfer alone",
+                                        own.name, params.effective().at(own.name)));
 }
 
 class StagedTransfer final : public Kernel {
  public:
-  StagedTransfer(Verb verb, StagedFigure figure, const MemoryChoice& choice)
-      : verb_(verb), figure_(figure), choice_(choice) {}
+  StagedTransfer(Verb verb, StagedFigure figure, const MemoryChoice& choice, StagedPart part)
+      : verb_(verb), figure_(figure), choice_(choice), part_(part) {}
 
   Status prepare(Context& context) override {
     const Params& params = context.params;
     RG_TRY_OK(check_plain(params));
+    if (part_ == StagedPart::kAlone)
+      RG_TRY_OK(check_chunks(params));
+    else
+      note_chunks(params, context.reporter);
     Link::Options options = link_options(params, verb_);
     if (!operation_of(options.verb).is_atomic()) sizes_ = params.bytes_list("sizes");
     if (sizes_.empty()) sizes_ = {kAtomicBytes};
     options_ = RG_TRY(sampler_options(params));
-    if (is_bandwidth()) options_.batch = kWindowsInBatch;
+    if (is_bandwidth()) {
+      options_.batch = kWindowsInBatch;
+      depth_ = static_cast<std::uint64_t>(params.integer("depth"));
+    }
     total_ = static_cast<std::uint64_t>(params.integer("iterations"));
     stamps_.resize(options_.batch + 1);
     const Staging::Form form{.memory = choice_,
@@ -84,6 +128,8 @@ class StagedTransfer final : public Kernel {
     RG_TRY_OK(control_->connect(context, *link_, group));
     link_->report_facts(context.reporter);
     staging_->report_facts(context.reporter);
+    book_.set_port(link_->device());
+    book_.report_fact(context.reporter);
     return {};
   }
 
@@ -91,8 +137,10 @@ class StagedTransfer final : public Kernel {
     link_->waiting().set_limits(tick_clock(context), context.deadline_monotonic_ns,
                                 context.params.duration_ns("stall_timeout"));
     RG_TRY_OK(agree(group, staging_->give_out_receives(), seconds_left(context)));
-    for (std::size_t i = 0; i < sizes_.size(); ++i) RG_TRY_OK(measure_size(context, group, i));
-    return {};
+    Status here;
+    for (std::size_t i = 0; i < sizes_.size() && here; ++i) here = measure_size(context, group, i);
+    note_troubles(book_, link_->device(), here, context.reporter);
+    return here;
   }
 
  private:
@@ -102,7 +150,9 @@ class StagedTransfer final : public Kernel {
   }
 
   Status measure_size(Context& context, Group& group, std::size_t size_index) {
-    RG_TRY_OK(agree(group, staging_->begin_size(size_index, rank_), seconds_left(context)));
+    const Status ready = staging_->begin_size(size_index, rank_);
+    book_.open();  // before the other side may begin
+    RG_TRY_OK(agree(group, ready, seconds_left(context)));
     std::vector<Point> points;
     const Status here = rank_ == 0 ? lead(context, size_index, points) : follow();
     if (!here) control_->abort();
@@ -110,20 +160,37 @@ class StagedTransfer final : public Kernel {
     mine.set_posted(staging_->allowed());
     const auto told = RG_TRY(agree_on(group, here, mine, seconds_left(context)));
     const bool verified = context.params.boolean("verify");
-    if (verified) {
-      const std::uint32_t other = 1 - rank_;
-      const bool takes = rank_ == 1 || !is_bandwidth();
-      const Status compared =
-          takes ? staging_->verify(size_index, other, told[other].posted()) : Status{};
-      RG_TRY_OK(agree(group, compared, seconds_left(context)));
-    }
+    const std::uint32_t other = 1 - rank_;
+    const bool takes = rank_ == 1 || !is_bandwidth();
+    Status compared;
+    if (verified && takes) compared = staging_->verify(size_index, other, told[other].posted());
+    PeerStatus closing;
+    *closing.add_accounts() = book_.close();
+    const auto closed =
+        RG_TRY(agree_on(group, compared, std::move(closing), seconds_left(context)));
     for (Point& point : points) {
       point.set_verified(verified);
       if (staging_->is_synthetic()) point.set_synthetic(true);
-      (*point.mutable_facts())["chunks_in_message"] = std::to_string(staging_->chunks().in_message);
+      add_facts(size_index, closed, *point.mutable_facts());
       context.reporter.point(std::move(point));
     }
     return {};
+  }
+
+  template <class Facts>
+  void add_facts(std::size_t size_index, const std::vector<PeerStatus>& closed,
+                 Facts& facts) const {
+    facts["chunks_in_message"] = std::to_string(staging_->chunks().in_message);
+    for (std::size_t rank = 0; rank < closed.size(); ++rank) {
+      const std::string prefix = rank == rank_ ? "" : "peer_";
+      const Account& account = closed[rank].accounts(0);
+      const CpuCost cost{account.cpu_ns(), account.messages()};
+      if (is_bandwidth())
+        add_bandwidth_cost(cost, static_cast<double>(sizes_[size_index]), prefix, facts);
+      else
+        add_latency_cost(cost, prefix, facts);
+      add_troubles(account, prefix, facts);
+    }
   }
 
   // Moves things on until `done`.
@@ -157,21 +224,25 @@ class StagedTransfer final : public Kernel {
       if (!is_bandwidth() && staging_->received() > staging_->allowed())
         staging_->allow(staging_->received() - staging_->allowed());
     };
+    book_.begin_work();
     RG_TRY_OK(run_until([&] {
       answer();
       return control_->has_word();
     }));
     ControlWord word;
     if (!control_->receive(word)) return failure();
-    return run_until([&] {
+    RG_TRY_OK(run_until([&] {
       answer();
       return staging_->received() == word.value() && staging_->delivered() == staging_->allowed();
-    });
+    }));
+    book_.end_work(static_cast<double>(staging_->received()));
+    return {};
   }
 
   Status ping_pong(Context& context, std::size_t size_index, std::vector<Point>& points) {
     const TickClock& clock = tick_clock(context);
     Sampler sampler(context.clock, options_);
+    book_.begin_work();
     const Sampled sampled =
         RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) -> Status {
           RG_CHECK(count < stamps_.size());
@@ -186,18 +257,22 @@ class StagedTransfer final : public Kernel {
             out.push_back(clock.to_ns(stamps_[i + 1] - stamps_[i]) / 2);
           return {};
         }));
+    book_.end_work(static_cast<double>(staging_->received()));
     points.push_back(make_verbs_point({.metric = "latency_ns", .meaning = "half_rtt", .unit = "ns"},
                                       sizes_[size_index], sampled, context.raw_samples));
     (*points.back().mutable_facts())["clock_drift_ppm"] = fmt::format("{:.3f}", clock.drift_ppm());
-    return {};
+    return hold_to_line_rate(link_->device(), link_->mine(), link_->peer(), points.back());
   }
 
-  // As many on their way as fill the rings, however small the messages are.
+  // As many on their way as fill the rings, however small the messages are; `depth` at most.
   void keep_full() {
-    const std::uint64_t ahead =
+    const std::uint64_t in_rings =
         2 * static_cast<std::uint64_t>(stage_depth_) / staging_->chunks().in_message + 2;
+    const std::uint64_t ahead = std::min(depth_, in_rings);
     const std::uint64_t open = staging_->allowed() - staging_->delivered();
-    if (total_ == 0 && open < ahead) staging_->allow(ahead - open);
+    std::uint64_t more = ahead - std::min(ahead, open);
+    if (total_ != 0) more = std::min(more, total_ - staging_->allowed());
+    staging_->allow(more);
   }
 
   Status wait_delivered(std::uint64_t messages) {
@@ -229,12 +304,14 @@ class StagedTransfer final : public Kernel {
     options.fixed_samples = (total_ + window - 1) / window;
     last_ticks_ = clock.ticks();
     last_delivered_ = 0;
-    if (total_ != 0) staging_->allow(total_);
+    const std::uint64_t delivered_before = staging_->delivered();
     const auto bytes = static_cast<double>(sizes_[size_index]);
     Sampler sampler(context.clock, options);
+    book_.begin_work();
     Sampled sampled = RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) {
       return batch(clock, window, count, bytes, out);
     }));
+    book_.end_work(static_cast<double>(staging_->delivered() - delivered_before));
     const auto kept = std::span(windows_).last(sampled.samples.size());
     PointForm form{
         .message_bytes = sizes_[size_index],
@@ -281,10 +358,12 @@ class StagedTransfer final : public Kernel {
   Verb verb_;
   StagedFigure figure_;
   MemoryChoice choice_;
+  StagedPart part_;
   std::vector<std::uint64_t> sizes_;
   SamplerOptions options_;
   std::uint64_t total_ = 0;  // messages of a size, where it is fixed
   std::int64_t stage_depth_ = 1;
+  std::uint64_t depth_ = 1;  // messages on their way, at most
   std::vector<std::uint64_t> stamps_;
   std::vector<Window> windows_;
   std::uint64_t last_ticks_ = 0;
@@ -292,13 +371,15 @@ class StagedTransfer final : public Kernel {
   std::unique_ptr<Link> link_;
   std::optional<ControlChannel> control_;  // after the link, whose domain it is registered in
   std::optional<Staging> staging_;         // the same
+  AccountBook book_;
   std::uint32_t rank_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_staged(Verb verb, StagedFigure figure, const MemoryChoice& choice) {
-  return std::make_unique<StagedTransfer>(verb, figure, choice);
+std::unique_ptr<Kernel> make_staged(Verb verb, StagedFigure figure, const MemoryChoice& choice,
+                                    StagedPart part) {
+  return std::make_unique<StagedTransfer>(verb, figure, choice, part);
 }
 
 }  // namespace railgauge::verbs

@@ -14,7 +14,13 @@ enum class StagedFigure : std::uint8_t {
   kLatency,    // half a round trip from memory to memory
 };
 
+enum class StagedPart : std::uint8_t {
+  kAlone,
+  kTwin,  // beside the direct transfer, whose parameters need not all fit
+};
+
 // `choice` stands for the parameters memory and target_memory; one of them is staged.
-std::unique_ptr<Kernel> make_staged(Verb verb, StagedFigure figure, const MemoryChoice& choice);
+std::unique_ptr<Kernel> make_staged(Verb verb, StagedFigure figure, const MemoryChoice& choice,
+                                    StagedPart part);
 
 }  // namespace railgauge::verbs

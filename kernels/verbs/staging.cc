@@ -112,11 +112,13 @@ Status Staging::make_words() {
 
 Status Staging::make_gpu_side(const Context& context) {
   gpu_ = std::make_unique<OnGpu>();
+  auto users = gpu::gpu_usage();
   const std::uint64_t largest = *std::ranges::max_element(form_.sizes);
   gpu_->memory =
       RG_TRY(Memory::allocate({.kind = MemoryKind::kCuda, .gpu = context.params.text("gpu")},
                               source_bytes_of(form_) + rounded(largest)));
   const gpu::Gpu& gpu = gpu_->memory.gpu();
+  link_->watch(gpu, std::move(users));
   const std::span<std::byte> areas = link_->memory().span();
   RG_TRY_OK(gpu_status(
       gpu, loaded_cuda().mem_host_register(areas.data(), areas.size(), cu::kHostRegisterPortable),

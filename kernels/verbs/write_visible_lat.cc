@@ -30,6 +30,7 @@
 #include "kernels/core/clock.h"
 #include "kernels/core/sampler.h"
 #include "kernels/core/units.h"
+#include "kernels/verbs/account.h"
 #include "kernels/verbs/agreement.h"
 #include "kernels/verbs/answering_gpu.h"
 #include "kernels/verbs/areas.h"
@@ -97,6 +98,8 @@ class WriteVisible final : public Kernel {
     RG_TRY_OK(link_->connect(context, group));
     RG_TRY_OK(control_->connect(context, *link_, group));
     link_->report_facts(context.reporter);
+    book_.set_port(link_->device());
+    book_.report_fact(context.reporter);
     // Both ranks know what the target can.
     PeerStatus mine;
     flush_.tell(mine);
@@ -113,11 +116,12 @@ class WriteVisible final : public Kernel {
     Status here;
     if (rank_ == 1) here = renew_receives(*link_, {}, {.receives = true}, false);
     RG_TRY_OK(agree(group, here, seconds_left(context)));
-    for (std::size_t i = 0; i < sizes_.size(); ++i)
+    for (std::size_t i = 0; i < sizes_.size() && here; ++i)
       for (const Way way :
            {Way::kCompletion, Way::kVisible, flush_.by_host ? Way::kFlushed : Way::kReadBack})
-        RG_TRY_OK(measure_one(context, group, i, way));
-    return {};
+        if (here) here = measure_one(context, group, i, way);
+    note_troubles(book_, link_->device(), here, context.reporter);
+    return here;
   }
 
  private:
@@ -150,32 +154,37 @@ class WriteVisible final : public Kernel {
 
   Status measure_one(Context& context, Group& group, std::size_t size_index, Way way) {
     const Layout layout = single_layout(*link_, sizes_[size_index]);
-    RG_TRY_OK(agree(group, set_up_areas(*link_, layout, size_index, rank_), seconds_left(context)));
+    const Status ready = set_up_areas(*link_, layout, size_index, rank_);
+    book_.open();  // before the other side may begin
+    RG_TRY_OK(agree(group, ready, seconds_left(context)));
     std::optional<Sampled> sampled;
     const Status here = [&]() -> Status {
       if (rank_ == 1) return way == Way::kCompletion ? Status{} : answer_all(way, size_index);
+      book_.begin_work();
       sampled = RG_TRY(sample(context, size_index, way));
+      book_.end_work(static_cast<double>(sampled->warmup_count + sampled->samples.size()));
       if (way != Way::kCompletion && !control_->send({.order = Order::kDone})) return failure();
       return {};
     }();
     if (!here) control_->abort();
     RG_TRY_OK(agree(group, here, seconds_left(context)));
     const bool verified = context.params.boolean("verify");
-    if (verified) {
-      const Status compared =
-          rank_ == 1
-              ? verify_target(
-                    *link_, layout,
-                    {.size_index = size_index, .from = 0, .slots = 1, .uncompared = kFlagBytes})
-              : Status{};
-      RG_TRY_OK(agree(group, compared, seconds_left(context)));
-    }
-    if (sampled) report(context, size_index, way, *sampled, verified);
-    return {};
+    Status compared;
+    if (verified && rank_ == 1)
+      compared = verify_target(
+          *link_, layout,
+          {.size_index = size_index, .from = 0, .slots = 1, .uncompared = kFlagBytes});
+    PeerStatus closing;
+    *closing.add_accounts() = book_.close();
+    const auto closed =
+        RG_TRY(agree_on(group, compared, std::move(closing), seconds_left(context)));
+    if (!sampled) return {};
+    return report(context, size_index, way, *sampled, closed);
   }
 
-  void report(Context& context, std::size_t size_index, Way way, const Sampled& sampled,
-              bool verified) const {
+  Status report(Context& context, std::size_t size_index, Way way, const Sampled& sampled,
+                const std::vector<PeerStatus>& closed) const {
+    const bool verified = context.params.boolean("verify");
     Point point =
         make_verbs_point({.metric = "latency_ns", .meaning = meaning_of(way), .unit = "ns"},
                          sizes_[size_index], sampled, context.raw_samples);
@@ -187,7 +196,11 @@ class WriteVisible final : public Kernel {
                            : "the GPU kernel's answer in the initiator's memory: a round trip";
     if (way == Way::kFlushed) facts["flushed_by"] = "cuFlushGPUDirectRDMAWrites";
     if (way == Way::kReadBack) facts["flushed_by"] = "RDMA read";
+    RG_TRY_OK(hold_to_line_rate(link_->device(), link_->mine(), link_->peer(), point));
+    add_latency_account(closed[0].accounts(0), "", facts);
+    add_latency_account(closed[1].accounts(0), "peer_", facts);
     context.reporter.point(std::move(point));
+    return {};
   }
 
   // The message whose last word is the flag.
@@ -277,10 +290,12 @@ class WriteVisible final : public Kernel {
       next_ = first + word.count;
       const cu::DevicePtr flag = reinterpret_cast<cu::DevicePtr>(link_->receive_area().data()) +
                                  sizes_[size_index] - kFlagBytes;
+      book_.begin_work();
       Status played = is_gated(way) ? answering_->begin_gated(flag, first, word.count)
                                     : answering_->begin(flag, first, word.count);
       if (played) played = answer_batch(way, first, word.count);
       const Status ended = answering_->end();
+      book_.end_work(word.count);
       RG_TRY_OK(played);
       RG_TRY_OK(ended);
       if (is_gated(way)) RG_TRY_OK(check_stale(way, size_index, word.count));
@@ -340,6 +355,7 @@ class WriteVisible final : public Kernel {
   MemoryRegionHandle fetched_region_;
   HostBuffer reply_;
   MemoryRegionHandle reply_region_;
+  AccountBook book_;
   std::uint32_t rank_ = 0;
   std::uint32_t next_ = 1;  // above all values of the batches before; no word stands at it first
   RemoteFlush flush_;       // the target's

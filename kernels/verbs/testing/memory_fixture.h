@@ -16,8 +16,11 @@
 #include "kernels/contract.h"
 #include "kernels/core/outcome.h"
 #include "kernels/dl/cuda.h"
+#include "kernels/dl/nvml.h"
+#include "kernels/dl/rdmacm.h"
 #include "kernels/dl/verbs.h"
 #include "kernels/fakes/fake_cuda.h"
+#include "kernels/fakes/fake_nvml.h"
 #include "kernels/fakes/fake_verbs.h"
 #include "kernels/fakes/pair.h"
 #include "kernels/fakes/solo.h"
@@ -25,6 +28,7 @@
 namespace railgauge {
 
 using fake::cuda_control;
+using fake::nvml_control;
 using fake::RankResult;
 using fake::run_pair;
 using fake::verbs_control;
@@ -45,7 +49,9 @@ class Memories : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     setenv(kVerbsLibraryVariable, RAILGAUGE_FAKE_LIBIBVERBS, 1);
+    setenv(kRdmacmLibraryVariable, RAILGAUGE_FAKE_LIBIBVERBS, 1);
     setenv(kCudaLibraryVariable, RAILGAUGE_FAKE_LIBCUDA, 1);
+    setenv(kNvmlLibraryVariable, RAILGAUGE_FAKE_LIBNVML, 1);
   }
   void SetUp() override { reset(); }
   void TearDown() override {
@@ -55,6 +61,7 @@ class Memories : public ::testing::Test {
   static void reset() {
     verbs_control().reset();
     cuda_control().reset();
+    nvml_control().reset();
   }
   static void expect_nothing_left(const std::string& when) {
     EXPECT_TRUE(fake::cuda_idle(5)) << when;
