@@ -57,12 +57,15 @@ class Session {
   Sampled out_;
 };
 
-// As many operations as end before `until_ns`, as far as the last batch tells; at least one.
+// As many operations as end before `until_ns`, as far as the last batch tells; at least one, or the
+// least batch.
 std::uint64_t Session::block_size(double until_ns) const {
-  if (operation_ns_ <= 0) return 1;
+  const std::uint64_t most = std::max<std::uint64_t>(1, options_.batch);
+  const std::uint64_t least = std::clamp<std::uint64_t>(options_.least_batch, 1, most);
+  if (operation_ns_ <= 0) return least;
   const double time_ns = std::min(until_ns - elapsed_ns(), kBatchShare * options_.time_cap_ns);
   const double fit = std::clamp(time_ns / operation_ns_, 1.0, static_cast<double>(kMaxSamples));
-  return std::min(std::max<std::uint64_t>(1, options_.batch), static_cast<std::uint64_t>(fit));
+  return std::clamp(static_cast<std::uint64_t>(fit), least, most);
 }
 
 // Runs one batch; gives its duration.
