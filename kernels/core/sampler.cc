@@ -45,7 +45,7 @@ class Session {
 
  private:
   [[nodiscard]] double elapsed_ns() const { return clock_.now_ns() - begin_ns_; }
-  [[nodiscard]] std::uint64_t block_size(double until_ns) const;
+  [[nodiscard]] std::uint64_t block_size(double until_ns, std::uint64_t least) const;
   Result<double> append(std::uint64_t count, std::vector<double>& samples);
   [[nodiscard]] bool narrow_enough() const;
 
@@ -57,12 +57,14 @@ class Session {
   Sampled out_;
 };
 
-// As many operations as end before `until_ns`, as far as the last batch tells; at least one.
-std::uint64_t Session::block_size(double until_ns) const {
-  if (operation_ns_ <= 0) return 1;
+// As many operations as end before `until_ns`, as far as the last batch tells; `least` or more.
+std::uint64_t Session::block_size(double until_ns, std::uint64_t least) const {
+  const std::uint64_t most = std::max<std::uint64_t>(1, options_.batch);
+  least = std::clamp<std::uint64_t>(least, 1, most);
+  if (operation_ns_ <= 0) return least;
   const double time_ns = std::min(until_ns - elapsed_ns(), kBatchShare * options_.time_cap_ns);
   const double fit = std::clamp(time_ns / operation_ns_, 1.0, static_cast<double>(kMaxSamples));
-  return std::min(std::max<std::uint64_t>(1, options_.batch), static_cast<std::uint64_t>(fit));
+  return std::clamp(static_cast<std::uint64_t>(fit), least, most);
 }
 
 // Runs one batch; gives its duration.
@@ -85,7 +87,7 @@ Status Session::warm_up() {
   block.reserve(std::max<std::uint64_t>(1, options_.batch));
   std::optional<double> last;
   do {
-    const std::uint64_t count = block_size(until_ns);
+    const std::uint64_t count = block_size(until_ns, 1);
     block.clear();
     RG_TRY_OK(append(count, block));
     out_.warmup_count += count;
@@ -128,7 +130,7 @@ Status Session::measure() {
       break;
     }
     const std::uint64_t left = wanted - out_.samples.size();
-    const std::uint64_t count = std::min(left, block_size(until_ns));
+    const std::uint64_t count = std::min(left, block_size(until_ns, options_.least_batch));
     out_.measure_ns += RG_TRY(append(count, out_.samples));
     const auto count_now = static_cast<double>(out_.samples.size());
     if (!adaptive || count_now < next_check || out_.measure_ns < next_check_ns) continue;

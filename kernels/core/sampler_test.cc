@@ -130,6 +130,27 @@ TEST(Sampler, OvershootsTheCapByOneSmallBatchAtMost) {
   EXPECT_FALSE(sampled->converged) << "fewer than min_samples never converge";
 }
 
+TEST(Sampler, RunsNoFewerAtOnceThanTheLeastBatch) {
+  FakeClock clock;
+  SamplerOptions options;
+  options.min_samples = 8;
+  options.time_cap_ns = 500;
+  options.warm_up = false;
+  options.batch = 20;
+  options.least_batch = 4;
+  std::vector<std::uint64_t> batches;
+  const auto sampled = Sampler(clock, options).run([&](std::uint64_t count, auto& out) -> Status {
+    batches.push_back(count);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      clock.advance_ns(10);  // a fiftieth of the cap, which is all that a batch should take
+      out.push_back(1);
+    }
+    return {};
+  });
+  ASSERT_TRUE(sampled);
+  EXPECT_EQ(batches, (std::vector<std::uint64_t>{4, 4}));
+}
+
 TEST(Sampler, StopsAtMaxSamples) {
   FakeClock clock;
   std::mt19937_64 random(3);

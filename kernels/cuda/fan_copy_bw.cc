@@ -2,8 +2,9 @@
 //   all_to_host, host_to_all: each GPU in turn is measured while all others copy the same way and
 //     outlast it: what one GPU gets of a shared host. A point for each GPU.
 //   all_to_one, one_to_all: all copies that reach (leave) one GPU, in turn for each GPU; the figure
-//     is the sum. All streams start at one gate and bytes count only until the first of them ends,
-//     in proportion within a copy, so none ever counts while it has the link for itself.
+//     is the sum. All streams start at one gate, and bytes count once their copy is done, over the
+//     whole time until then, so the figure is never above what moved: overlap_of() in plan.h. SM
+//     copies that one GPU runs share its blocks, so that they run at once.
 // `direction` (patterns between GPUs) as in peer_copy_bw.cc. `bidirectional`: a copy the other way
 // beside each, as load; by sm between host and GPUs one kernel moves half of the bytes each way, as
 // in host_copy_bw.cc.
@@ -44,7 +45,7 @@ class FanCopyBandwidth final : public Kernel {
       routes = gpu_routes(RG_TRY(enable_pairs(context, session_.gpus())));
     }
     context.reporter.fact("reported", with_host ? "one GPU's copy while all copy"
-                                                : "sum of all copies while all are at work");
+                                                : "sum of all copies, each counted once done");
     return bench_.prepare(context, session_, engine, HostMemory::kPinned, std::move(routes));
   }
 
@@ -101,7 +102,7 @@ class FanCopyBandwidth final : public Kernel {
 };
 
 KernelInfo info() {
-  return InfoBuilder("cuda.fan_copy_bw", 1,
+  return InfoBuilder("cuda.fan_copy_bw", 2,
                      "Many copies at once: all GPUs and the host, or one GPU")
       .metrics({std::string(kBandwidthMetric)})
       .choice("pattern", "", "from where to where",

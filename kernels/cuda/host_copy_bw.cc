@@ -1,5 +1,5 @@
 // Bandwidth of copies between the host's memory and one GPU's. Bytes count once, where they arrive.
-// A sample is as many copies as last 4 ms, one of a long one; the GPU's own events stamp it while
+// A sample is as many copies as last 8 ms, one of a long one; the GPU's own events stamp it while
 // the stream is held until the whole batch is queued, so the time to queue is in no sample. Copies
 // of pageable memory block the caller: the CPU's clock stamps those.
 //

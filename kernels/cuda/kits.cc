@@ -110,21 +110,27 @@ Status Kits::launch(const Kit& kit, cu::Function function, unsigned blocks, void
                     "launch a copy kernel");
 }
 
-Status Kits::copy(const gpu::Gpu& runs_on, cu::DevicePtr target, cu::DevicePtr source,
-                  std::uint64_t bytes, cu::Stream stream) const {
+unsigned Kits::copy_blocks(const gpu::Gpu& gpu, std::uint64_t beside) const {
+  return engine_ == Engine::kSm ? share_of_blocks(kit_of(gpu).code->blocks, beside) : 0;
+}
+
+Status Kits::copy(const Copy& copy, cu::Stream stream) const {
+  cu::DevicePtr target = copy.target;
+  cu::DevicePtr source = copy.source;
   if (engine_ == Engine::kCopyEngine)
-    return gpu_status(runs_on, loaded_cuda().memcpy_async(target, source, bytes, stream),
+    return gpu_status(*copy.runs_on, loaded_cuda().memcpy_async(target, source, copy.bytes, stream),
                       "queue a copy");
-  const Kit& kit = kit_of(runs_on);
-  unsigned long long count = bytes;
+  const Kit& kit = kit_of(*copy.runs_on);
+  unsigned long long count = copy.bytes;
   // NOLINTBEGIN(modernize-avoid-c-arrays)
   if (engine_ == Engine::kSmBoth) {
     void* arguments[] = {&source, &target, &count};
-    return launch(kit, kit.code->copy_both, blocks_of_words(bytes), arguments, stream);
+    return launch(kit, kit.code->copy_both, blocks_of_words(count), arguments, stream);
   }
   void* arguments[] = {&target, &source, &count};
   // NOLINTEND(modernize-avoid-c-arrays)
-  return launch(kit, kit.code->copy, kit.code->blocks, arguments, stream);
+  return launch(kit, kit.code->copy, share_of_blocks(kit.code->blocks, copy.beside), arguments,
+                stream);
 }
 
 Status Kits::fill(const Area& area, std::uint64_t bytes, std::uint64_t seed) {

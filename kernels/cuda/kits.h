@@ -34,10 +34,19 @@ class Kits {
   // pattern_code, and copy_code and copy_threads (what a copy launches) for SM engines.
   void report_facts(Reporter& reporter) const;
 
-  // Queues one copy on `stream` of `runs_on`, whose context is current. kSmBoth: `bytes` in total,
-  // odd units of 512 bytes from source to target, even ones back.
-  Status copy(const gpu::Gpu& runs_on, cu::DevicePtr target, cu::DevicePtr source,
-              std::uint64_t bytes, cu::Stream stream) const;
+  // One copy of `bytes` by the threads or the engines of `runs_on`. kSmBoth: `bytes` in total, odd
+  // units of 512 bytes from source to target, even ones back.
+  struct Copy {
+    const gpu::Gpu* runs_on;
+    cu::DevicePtr target;
+    cu::DevicePtr source;
+    std::uint64_t bytes;
+    std::uint64_t beside = 1;  // copies that run on this GPU at once, this one among them
+  };
+  // Queues it on `stream` of its GPU, whose context is current.
+  Status copy(const Copy& copy, cu::Stream stream) const;
+  // What kSm launches where `beside` copies run on the GPU at once; 0 for the other engines.
+  [[nodiscard]] unsigned copy_blocks(const gpu::Gpu& gpu, std::uint64_t beside) const;
 
   // The first `bytes` become the pattern of `seed`. Changes the current context.
   Status fill(const Area& area, std::uint64_t bytes, std::uint64_t seed);

@@ -29,7 +29,7 @@ void add_copy_sampling(InfoBuilder& builder) {
   constexpr std::int64_t kMaxSamples = 10'000;
   constexpr double kMaxCopies = 32;  // fit in every queue, beside loads
   builder.sizes("64MiB")
-      .integer("copies", "copies in one sample; 0 chooses as many as last 4 ms", 0, 0, kMaxCopies)
+      .integer("copies", "copies in one sample; 0 chooses as many as last 8 ms", 0, 0, kMaxCopies)
       .sampling("samples", kMinSamples, kMaxSamples);
 }
 

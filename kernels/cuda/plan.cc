@@ -13,12 +13,37 @@ namespace {
 constexpr std::uint64_t kMinBatch = 4;
 constexpr std::uint64_t kRegionsPerCache = 2;  // the region's size in caches
 constexpr double kLeap = 0.618;                // of the region, from one copy to the next
-constexpr double kLoadReserve = 1.15;
 
 std::uint64_t whole(double value, std::uint64_t least, std::uint64_t most) {
   if (!(value > static_cast<double>(least))) return least;  // NaN too
   if (value >= static_cast<double>(most)) return most;
   return static_cast<std::uint64_t>(std::ceil(value));
+}
+
+struct Ends {
+  double first_ns = std::numeric_limits<double>::infinity();
+  double last_ns = 0;
+};
+Ends ends_of(std::span<const Marks> streams) {
+  RG_CHECK(!streams.empty());
+  Ends ends;
+  for (const Marks& stream : streams) {
+    ends.first_ns = std::min(ends.first_ns, stream.ns.back());
+    ends.last_ns = std::max(ends.last_ns, stream.ns.back());
+  }
+  return ends;
+}
+
+Overlap counted_until(std::span<const Marks> streams, double ns) {
+  Overlap out{.ns = ns};
+  for (const Marks& stream : streams) {
+    const auto next = std::ranges::upper_bound(stream.ns, ns);
+    out.bytes += stream.bytes_between * static_cast<double>(next - stream.ns.begin());
+    if (next == stream.ns.end()) continue;
+    const double before = next == stream.ns.begin() ? 0 : *std::prev(next);
+    out.under_way_bytes += stream.bytes_between * (ns - before) / (*next - before);
+  }
+  return out;
 }
 
 }  // namespace
@@ -51,41 +76,27 @@ std::vector<double> steps_ns(std::span<const double> marks_ns) {
   return steps;
 }
 
-double overlap_ns(std::span<const Marks> streams) {
-  RG_CHECK(!streams.empty());
-  double end = std::numeric_limits<double>::infinity();
-  for (const Marks& stream : streams) end = std::min(end, stream.ns.back());
-  return end;
-}
-
-double bytes_until(const Marks& stream, double ns) {
-  double before = 0;
-  double bytes = 0;
-  for (const double mark : stream.ns) {
-    if (mark > ns) {
-      if (mark > before) bytes += stream.bytes_between * (ns - before) / (mark - before);
-      break;
+Overlap overlap_of(std::span<const Marks> streams) {
+  const Ends ends = ends_of(streams);
+  Overlap best;
+  for (const Marks& candidates : streams)
+    for (const double ns : candidates.ns) {
+      if (ns > ends.first_ns || ns < ends.first_ns / 2) continue;
+      const Overlap now = counted_until(streams, ns);
+      if (best.ns == 0 || now.counted_share() > best.counted_share()) best = now;
     }
-    bytes += stream.bytes_between;
-    before = mark;
-  }
-  return bytes;
+  const Overlap whole = counted_until(streams, ends.last_ns);
+  return whole.rate() > best.rate() ? whole : best;
 }
 
-double overlap_rate(std::span<const Marks> streams) {
-  const double end = overlap_ns(streams);
-  double bytes = 0;
-  for (const Marks& stream : streams) bytes += bytes_until(stream, end);
-  return bytes / (end / 1e9);
+double ended_apart(std::span<const Marks> streams) {
+  const Ends ends = ends_of(streams);
+  return (ends.last_ns - ends.first_ns) / ends.last_ns;
 }
 
-std::uint64_t load_copies(double measured_ns, double load_ns, std::uint64_t most) {
-  return whole(kLoadReserve * measured_ns / std::max(1.0, load_ns) + 1, 2, most);
-}
-
-double load_coverage(double begin_ns, double end_ns, double load_end_ns) {
-  if (load_end_ns >= end_ns) return 1;
-  return std::max(0.0, load_end_ns - begin_ns) / (end_ns - begin_ns);
+unsigned share_of_blocks(unsigned blocks, std::uint64_t copies) {
+  const auto share = blocks / std::max<std::uint64_t>(1, copies);
+  return static_cast<unsigned>(std::max<std::uint64_t>(1, share));
 }
 
 }  // namespace railgauge::cuda

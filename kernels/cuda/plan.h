@@ -11,8 +11,9 @@ namespace railgauge::cuda {
 // --- how many ---------------------------------------------------------------------------------
 
 // A sample lasts this long at least, where the queue holds as many copies. Between two samples the
-// stream stamps an event, for which a copy engine pauses by some us: 0.1 % of this.
-inline constexpr double kSampleNs = 4e6;
+// stream stamps an event, for which a copy engine pauses by some us and which is exact to half of
+// one: 0.05 % of this.
+inline constexpr double kSampleNs = 8e6;
 // A gate holds about this much work, so that opening it and waiting cost little beside it.
 inline constexpr double kGateNs = 20e6;
 
@@ -65,17 +66,33 @@ struct Marks {
 
 // Time between neighbouring marks, the first counted from the opening.
 std::vector<double> steps_ns(std::span<const double> marks_ns);
-// When the first of the streams ended: until then all were at work. Not empty.
-double overlap_ns(std::span<const Marks> streams);
-// Bytes that a stream had moved `ns` after the opening; between marks in proportion.
-double bytes_until(const Marks& stream, double ns);
-// Bytes per second of all streams together, while all were at work.
-double overlap_rate(std::span<const Marks> streams);
+// What several streams certainly moved in a stretch that begins at the opening.
+struct Overlap {
+  double ns = 0;     // the stretch's length
+  double bytes = 0;  // between marks that were passed in it
+  // In parts of copies that were under way at its end, where each stream moves evenly; not in
+  // `bytes`. Streams that take turns moved less of them.
+  double under_way_bytes = 0;
 
-// Copies of a load that outlast `measured_ns`, where one takes `load_ns`: with some reserve, 2 to
-// `most`.
-std::uint64_t load_copies(double measured_ns, double load_ns, std::uint64_t most);
-// The share of a sample from `begin_ns` to `end_ns` during which the load went on: 1 is all.
-double load_coverage(double begin_ns, double end_ns, double load_end_ns);
+  [[nodiscard]] double rate() const { return bytes / (ns / 1e9); }  // bytes per second
+  [[nodiscard]] double counted_share() const { return bytes / (bytes + under_way_bytes); }
+};
+// The rate is never above that of what moved in the stretch, whatever the streams' order and
+// speeds: streams of one GPU may run together or take turns by whole copies, and marks do not tell
+// which. (In proportion between marks, n that take turns would count (n - 1) / 2 copies that did
+// not move.) It is the larger of two such rates:
+//   - until the last stream ended, of everything, as nvbandwidth counts. Exact where the streams
+//     take turns or share what bounds them; low where some end early and leave their links unused.
+//   - until the mark, of those in the second half of the time before the first stream ended, with
+//     the largest counted_share(): all are at work. Low by what was under way, less than one mark's
+//     bytes of each stream but one.
+// `streams` is not empty, and each has a mark.
+Overlap overlap_of(std::span<const Marks> streams);
+// The share of the whole time that passed between the first stream's end and the last one's.
+double ended_apart(std::span<const Marks> streams);
+
+// Blocks of a copy kernel's grid when `copies` of them run on one GPU at once, of which `blocks`
+// fit. A grid that fills the GPU lets no other begin: the copies would take turns.
+unsigned share_of_blocks(unsigned blocks, std::uint64_t copies);
 
 }  // namespace railgauge::cuda

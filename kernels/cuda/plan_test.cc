@@ -69,38 +69,11 @@ TEST(Plan, StepsBeginAtTheOpening) {
   EXPECT_TRUE(steps_ns({}).empty());
 }
 
-TEST(Plan, CountsBytesBetweenMarksInProportion) {
-  const Marks stream{{10, 20, 40}, 100};
-  EXPECT_DOUBLE_EQ(bytes_until(stream, 0), 0);
-  EXPECT_DOUBLE_EQ(bytes_until(stream, 5), 50);
-  EXPECT_DOUBLE_EQ(bytes_until(stream, 20), 200);
-  EXPECT_DOUBLE_EQ(bytes_until(stream, 30), 250);
-  EXPECT_DOUBLE_EQ(bytes_until(stream, 400), 300);
-}
-
-// The second stream is alone for its last 20 ns: those bytes would flatter the sum.
-TEST(Plan, CountsOnlyWhileAllStreamsAreAtWork) {
-  const std::vector<Marks> streams{{{10, 20}, 100}, {{20, 40}, 100}};
-  EXPECT_DOUBLE_EQ(overlap_ns(streams), 20);
-  EXPECT_DOUBLE_EQ(overlap_rate(streams), 300 / 20e-9);
-}
-
-TEST(Plan, OneStreamAloneIsItsOwnOverlap) {
-  EXPECT_DOUBLE_EQ(overlap_rate(std::vector<Marks>{{{10, 20}, 100}}), 200 / 20e-9);
-}
-
-TEST(Plan, GivesALoadThatOutlastsWhatIsMeasured) {
-  EXPECT_EQ(load_copies(40e6, 10e6, 128), 6U);
-  EXPECT_EQ(load_copies(1, 10e6, 128), 2U);
-  EXPECT_EQ(load_copies(40e6, 1, 128), 128U);
-}
-
-// Of a batch only the last sample can be without its load; the whole batch's share would hide it.
-TEST(Plan, CountsTheLoadOfTheSampleItself) {
-  EXPECT_DOUBLE_EQ(load_coverage(0, 10, 20), 1);
-  EXPECT_DOUBLE_EQ(load_coverage(0, 20, 10), 0.5);
-  EXPECT_DOUBLE_EQ(load_coverage(90, 100, 99), 0.9);
-  EXPECT_DOUBLE_EQ(load_coverage(90, 100, 80), 0);
+TEST(Plan, SharesTheBlocksOfAGpuAmongItsCopies) {
+  EXPECT_EQ(share_of_blocks(264, 1), 264U);
+  EXPECT_EQ(share_of_blocks(264, 7), 37U);
+  EXPECT_EQ(share_of_blocks(264, 0), 264U);
+  EXPECT_EQ(share_of_blocks(4, 7), 1U);
 }
 
 }  // namespace

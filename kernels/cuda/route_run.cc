@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
 namespace railgauge::cuda {
 namespace {
 
-// Of several measured streams, so that a sample's end is known to a part of a copy.
-constexpr std::uint64_t kMarksOfMany = 2;
+// Of each of several measured streams in a sample, so that overlap_of() has where to end while all
+// are at work.
+constexpr std::uint64_t kMarksOfMany = 4;
 constexpr int kLoadAttempts = 8;
 // 1 TiB in pieces of the largest size. A load that would need more ends early.
 constexpr std::uint64_t kMostLoadCopies = 8192;
@@ -53,6 +55,7 @@ Status RouteRun::restart() {
   RG_TRY_OK(make_targets_wrong());
   nothing_kept_ = true;
   least_coverage_ = 1;
+  most_apart_ = 0;
   samples_without_load_ = 0;
   return {};
 }
@@ -64,14 +67,19 @@ Status RouteRun::bind(const Route& route,
   for (std::size_t i = 0; i < areas.size(); ++i) {
     const Flow& flow = route.flows[i];
     const std::uint64_t copy_bytes = copy_bytes_of(flow, size);
+    const auto beside = std::ranges::count_if(route.flows, [&flow](const Flow& other) {
+      return other.runs_on->index() == flow.runs_on->index();
+    });
     bounds_.push_back(std::make_unique<Bound>(
         Bound{.flow = flow,
               .source = areas[i].first,
               .target = areas[i].second,
               .rotation = rotation_of(parts_.engine, copy_bytes, parts_.cache_bytes),
               .copy_bytes = copy_bytes,
+              .beside = static_cast<std::uint64_t>(beside),
               .source_seed = kSeed + 2 * i,
-              .target_seed = kSeed + 2 * i + 1}));
+              .target_seed = kSeed + 2 * i + 1,
+              .sizing = LoadSizing(static_cast<double>(size) / static_cast<double>(copy_bytes))}));
     if (flow.measured) ++measured_;
   }
   return {};
@@ -100,8 +108,12 @@ Status RouteRun::start_lanes() {
     RG_TRY_OK(
         lanes_->add(*bound->flow.runs_on, [bound, kits](cu::Stream stream, std::uint64_t copy) {
           const std::uint64_t offset = bound->rotation.offset(copy);
-          return kits->copy(*bound->flow.runs_on, bound->target->address() + offset,
-                            bound->source->address() + offset, bound->copy_bytes, stream);
+          return kits->copy({.runs_on = bound->flow.runs_on,
+                             .target = bound->target->address() + offset,
+                             .source = bound->source->address() + offset,
+                             .bytes = bound->copy_bytes,
+                             .beside = bound->beside},
+                            stream);
         }));
   }
   return lanes_->touch(parts_.deadline_monotonic_ns);
@@ -136,9 +148,6 @@ Status RouteRun::probe() {
   const Bound& first = *bounds_.front();
   const std::uint64_t most = loaded() ? kMostWhenLoaded : Lanes::kMaxQueued;
   const std::uint64_t copies = first.copy_bytes <= kShortBytes ? kShortCopies : 1;
-  for (std::size_t i = measured_; i < bounds_.size(); ++i)
-    bounds_[i]->load_copies = std::min<std::uint64_t>(
-        kMostLoadCopies, 2 * (copies * first.copy_bytes / bounds_[i]->copy_bytes) + 2);
   const double copy_ns = RG_TRY(time_copies(copies));
   const std::uint64_t marks = measured_ > 1 ? kMarksOfMany : 1;
   repeat_ = parts_.copies_in_sample == 0
@@ -148,24 +157,21 @@ Status RouteRun::probe() {
   return repeat_until_steady(copy_ns);
 }
 
-// What is known of the loads' speed sizes them for the next run. Gives the share of the last sample
-// that the shortest load covered; of several measured streams a run is one sample.
-double RouteRun::follow_load(const std::vector<std::vector<double>>& marks) {
+// What is known of the loads' speed sizes them for the next run. Gives which samples the shortest
+// load covered; of several measured streams a run is one sample. `copies`: of a measured stream.
+Covered RouteRun::follow_load(const std::vector<std::vector<double>>& marks, std::uint64_t copies) {
   double end_ns = 0;
   for (std::size_t i = 0; i < measured_; ++i) end_ns = std::max(end_ns, marks[i].back());
-  const bool one = measured_ == 1 && marks.front().size() > 1;
-  const double begin_ns = one ? marks.front().rbegin()[1] : 0;
-  double coverage = 1;
+  double load_end_ns = std::numeric_limits<double>::infinity();
   for (std::size_t i = measured_; i < bounds_.size(); ++i) {
     Bound& load = *bounds_[i];
-    const double load_end_ns = marks[i].back();
-    const double copy_ns = load_end_ns / static_cast<double>(load.load_copies);
-    const double covered = load_coverage(begin_ns, end_ns, load_end_ns);
-    if (covered < 1) load.reserve *= 2;  // speeds vary more than was thought
-    load.load_copies = load_copies(load.reserve * end_ns, copy_ns, kMostLoadCopies);
-    coverage = std::min(coverage, covered);
+    load_end_ns = std::min(load_end_ns, marks[i].back());
+    load.sizing.saw({.measured_copies = copies,
+                     .measured_ns = end_ns,
+                     .load_copies = load.load_copies,
+                     .load_ns = marks[i].back()});
   }
-  return coverage;
+  return covered_samples(measured_ == 1 ? marks.front() : std::vector{end_ns}, load_end_ns);
 }
 
 tl::unexpected<Error> RouteRun::load_too_short(double coverage, std::uint64_t copies) const {
@@ -177,7 +183,8 @@ tl::unexpected<Error> RouteRun::load_too_short(double coverage, std::uint64_t co
                   coverage));
 }
 
-// A run whose load ended before what it should load is no sample of that.
+// Of one measured stream as many marks as had their load, at least one: a sample whose load ended
+// before it is none of that.
 Result<std::vector<std::vector<double>>> RouteRun::run(std::uint64_t marks, std::uint64_t repeat) {
   if (parts_.by_cpu) {
     std::vector<std::vector<double>> only;
@@ -187,20 +194,25 @@ Result<std::vector<std::vector<double>>> RouteRun::run(std::uint64_t marks, std:
   }
   for (int attempt = 1;; ++attempt) {
     std::vector<Lanes::Quota> quotas(measured_, {marks, repeat});
-    for (std::size_t i = measured_; i < bounds_.size(); ++i)
-      quotas.push_back({1, bounds_[i]->load_copies});
+    std::uint64_t most_load = 0;
+    for (std::size_t i = measured_; i < bounds_.size(); ++i) {
+      Bound& load = *bounds_[i];
+      load.load_copies = load.sizing.copies_for(marks * repeat, kMostLoadCopies);
+      most_load = std::max(most_load, load.load_copies);
+      quotas.push_back({1, load.load_copies});
+    }
     auto passed = RG_TRY(lanes_->run(quotas, parts_.deadline_monotonic_ns));
     if (!loaded()) return passed;
-    const std::uint64_t tried = bounds_.back()->load_copies;
-    const double coverage = follow_load(passed);
-    if (coverage >= kLeastCoverage) {
-      least_coverage_ = std::min(least_coverage_, coverage);
+    const Covered covered = follow_load(passed, marks * repeat);
+    samples_without_load_ += (measured_ == 1 ? marks : 1) - covered.samples;
+    if (covered.samples > 0) {
+      least_coverage_ = std::min(least_coverage_, covered.least);
       nothing_kept_ = false;
+      if (measured_ == 1) passed.front().resize(covered.samples);
       return passed;
     }
-    samples_without_load_ += measured_ == 1 ? marks : 1;
-    if (attempt == kLoadAttempts || tried == kMostLoadCopies)
-      return load_too_short(coverage, tried);
+    if (attempt == kLoadAttempts || most_load == kMostLoadCopies)
+      return load_too_short(covered.lacking, most_load);
     if (nothing_kept_) RG_TRY_OK(make_targets_wrong());  // by what is not kept, nothing is proved
   }
 }
@@ -219,7 +231,7 @@ Status RouteRun::sample(std::uint64_t count, std::vector<double>& out) {
       const std::uint64_t now = std::min(count, most / repeat_);
       const auto marks = RG_TRY(run(now, repeat_));
       for (const double step : steps_ns(marks.front())) out.push_back(bytes / (step / 1e9));
-      count -= now;
+      count -= marks.front().size();
     }
     return {};
   }
@@ -228,7 +240,8 @@ Status RouteRun::sample(std::uint64_t count, std::vector<double>& out) {
     std::vector<Marks> streams;
     for (std::size_t flow = 0; flow < measured_; ++flow)
       streams.push_back({std::move(passed[flow]), counted_bytes(*bounds_[flow]) * repeat});
-    out.push_back(overlap_rate(streams));
+    most_apart_ = std::max(most_apart_, ended_apart(streams));
+    out.push_back(overlap_of(streams).rate());
   }
   return {};
 }
@@ -259,7 +272,14 @@ void RouteRun::report_facts(Point& point) const {
   facts["copies_in_sample"] = std::to_string(copies_in_sample());
   const Rotation& rotation = bounds_.front()->rotation;
   if (rotation.rotates()) facts["rotates_bytes"] = std::to_string(rotation.region_bytes());
-  if (measured_ > 1) facts["streams"] = std::to_string(measured_);
+  if (measured_ > 1) {
+    facts["streams"] = std::to_string(measured_);
+    facts["streams_ended_apart"] = fmt::format("{:.3f}", most_apart_);
+  }
+  if (const Bound& first = *bounds_.front(); parts_.engine == Engine::kSm && first.beside > 1)
+    facts["copy_blocks"] =
+        fmt::format("{} of each of {} copies that one GPU runs",
+                    parts_.kits->copy_blocks(*first.flow.runs_on, first.beside), first.beside);
   if (loaded()) {
     facts["load_coverage"] = fmt::format("{:.3f}", least_coverage_);
     facts["samples_without_load"] = std::to_string(samples_without_load_);

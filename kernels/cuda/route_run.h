@@ -12,6 +12,7 @@
 #include "kernels/core/kernel.h"
 #include "kernels/cuda/kits.h"
 #include "kernels/cuda/lanes.h"
+#include "kernels/cuda/load.h"
 #include "kernels/cuda/plan.h"
 
 namespace railgauge::cuda {
@@ -36,11 +37,6 @@ struct Route {
 // A load copies pieces of at most this size, so that it ends soon after what it loads. How many is
 // found from the time that the measured copies take.
 inline constexpr std::uint64_t kLoadPieceBytes = 128U << 20U;
-// A sample is one under load when its load went on for this share of it. One with less measured a
-// part of the quiet link: it is not kept, but run again with more load, and the fact
-// samples_without_load counts it. (Failing the task at once was the other way: a load's first guess
-// is often short, and the next run's is not.)
-inline constexpr double kLeastCoverage = 0.99;
 
 class RouteRun {
  public:
@@ -75,12 +71,14 @@ class RouteRun {
   // nothing.
   Status restart();
   // Appends `count` samples in bytes per second: of the one measured flow a sample is `repeat`
-  // copies; of several it is all they moved while all were at work. kFailedPrecondition when the
+  // copies; of several what overlap_of() counts. kFailedPrecondition when the
   // load cannot be made to last.
   Status sample(std::uint64_t count, std::vector<double>& out);
   // Every flow's target holds what was copied since restart(); kDataLoss otherwise.
   Status verify();
-  // timed_by, copies_in_sample, rotates_bytes, load_coverage, samples_without_load, bytes_counted.
+  // timed_by, copies_in_sample, rotates_bytes, bytes_counted; of several measured streams: streams
+  // and streams_ended_apart (the largest share of a sample); copy_blocks where SM copies share a
+  // GPU; under load: load_coverage and samples_without_load.
   void report_facts(Point& point) const;
 
  private:
@@ -90,10 +88,11 @@ class RouteRun {
     const Area* target;
     Rotation rotation;
     std::uint64_t copy_bytes;
+    std::uint64_t beside;  // flows of the route that run on the same GPU, this one among them
     std::uint64_t source_seed;
     std::uint64_t target_seed;
-    std::uint64_t load_copies = 2;
-    double reserve = 1;  // of the load's length, beside plan.h's own
+    LoadSizing sizing;              // of a load
+    std::uint64_t load_copies = 0;  // in the last run
   };
 
   explicit RouteRun(const Parts& parts) : parts_(parts) {}
@@ -107,7 +106,7 @@ class RouteRun {
   Result<double> time_copies(std::uint64_t copies);
   Status repeat_until_steady(double copy_ns);
   Result<std::vector<std::vector<double>>> run(std::uint64_t marks, std::uint64_t repeat);
-  double follow_load(const std::vector<std::vector<double>>& marks);
+  Covered follow_load(const std::vector<std::vector<double>>& marks, std::uint64_t copies);
   [[nodiscard]] tl::unexpected<Error> load_too_short(double coverage, std::uint64_t copies) const;
   [[nodiscard]] double counted_bytes(const Bound& bound) const;
   [[nodiscard]] bool loaded() const { return measured_ < bounds_.size(); }
@@ -120,6 +119,7 @@ class RouteRun {
   std::uint64_t batch_ = 1;
   bool warm_ = false;
   double least_coverage_ = 1;
+  double most_apart_ = 0;
   std::uint64_t samples_without_load_ = 0;
   bool nothing_kept_ = false;  // since restart()
 };

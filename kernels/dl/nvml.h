@@ -37,6 +37,19 @@ struct ProcessV1 {
   unsigned int pid;
   unsigned long long used_bytes;
 };
+struct FieldValue {
+  unsigned int field;  // which one is asked for
+  unsigned int scope;
+  long long timestamp_us;
+  long long latency_us;
+  int type;
+  Return returned;          // of this field
+  unsigned long long bits;  // a union, of which `type` says the member
+};
+struct ViolationTime {
+  unsigned long long reference_us;
+  unsigned long long violation_ns;
+};
 // NOLINTBEGIN(modernize-avoid-c-arrays): the vendor's layout
 struct PciInfo {
   char bus_id_legacy[16];
@@ -77,6 +90,21 @@ inline constexpr unsigned long long kReasonHardwareThermal = 0x40;
 inline constexpr unsigned long long kReasonPowerBrake = 0x80;
 inline constexpr unsigned long long kReasonDisplayClocks = 0x100;
 
+// Counters of the time that clocks were held down, in ns (NVML_FI_DEV_CLOCKS_EVENT_REASON_*).
+inline constexpr unsigned kFieldHeldByPower = 74;
+inline constexpr unsigned kFieldHeldBySyncBoost = 76;
+inline constexpr unsigned kFieldHeldByHeatSoftware = 269;
+inline constexpr unsigned kFieldHeldByHeatHardware = 270;
+inline constexpr unsigned kFieldHeldByPowerBrake = 271;
+inline constexpr int kTypeUnsigned = 1;
+inline constexpr int kTypeUnsignedLong = 2;
+inline constexpr int kTypeUnsignedLongLong = 3;
+inline constexpr int kTypeSignedLongLong = 4;
+// The same counters as older drivers have them (nvmlPerfPolicyType_t).
+inline constexpr int kPolicyPower = 0;
+inline constexpr int kPolicyThermal = 1;
+inline constexpr int kPolicySyncBoost = 2;
+
 }  // namespace railgauge::ml
 
 // One row a function: slot, exported symbol, parameters. Each returns ml::Return.
@@ -104,23 +132,26 @@ inline constexpr unsigned long long kReasonDisplayClocks = 0x100;
 // Functions that some drivers lack: the slot may be nullptr. The clocks' reasons changed their name
 // on the way; an older driver has only the second one. Processes are listed by _v3 from CUDA 11.6
 // on, by _v2 from 11.0 on, by the first form always.
-#define RAILGAUGE_NVML_OPTIONAL(ROW)                                              \
-  ROW(device_get_clock_reasons, nvmlDeviceGetCurrentClocksEventReasons,           \
-      (ml::Device, unsigned long long*))                                          \
-  ROW(device_get_throttle_reasons, nvmlDeviceGetCurrentClocksThrottleReasons,     \
-      (ml::Device, unsigned long long*))                                          \
-  ROW(device_get_compute_processes, nvmlDeviceGetComputeRunningProcesses_v3,      \
-      (ml::Device, unsigned int*, ml::Process*))                                  \
-  ROW(device_get_compute_processes_v2, nvmlDeviceGetComputeRunningProcesses_v2,   \
-      (ml::Device, unsigned int*, ml::Process*))                                  \
-  ROW(device_get_compute_processes_v1, nvmlDeviceGetComputeRunningProcesses,      \
-      (ml::Device, unsigned int*, ml::ProcessV1*))                                \
-  ROW(device_get_graphics_processes, nvmlDeviceGetGraphicsRunningProcesses_v3,    \
-      (ml::Device, unsigned int*, ml::Process*))                                  \
-  ROW(device_get_graphics_processes_v2, nvmlDeviceGetGraphicsRunningProcesses_v2, \
-      (ml::Device, unsigned int*, ml::Process*))                                  \
-  ROW(device_get_graphics_processes_v1, nvmlDeviceGetGraphicsRunningProcesses,    \
-      (ml::Device, unsigned int*, ml::ProcessV1*))                                \
+#define RAILGAUGE_NVML_OPTIONAL(ROW)                                                         \
+  ROW(device_get_clock_reasons, nvmlDeviceGetCurrentClocksEventReasons,                      \
+      (ml::Device, unsigned long long*))                                                     \
+  ROW(device_get_throttle_reasons, nvmlDeviceGetCurrentClocksThrottleReasons,                \
+      (ml::Device, unsigned long long*))                                                     \
+  ROW(device_get_compute_processes, nvmlDeviceGetComputeRunningProcesses_v3,                 \
+      (ml::Device, unsigned int*, ml::Process*))                                             \
+  ROW(device_get_compute_processes_v2, nvmlDeviceGetComputeRunningProcesses_v2,              \
+      (ml::Device, unsigned int*, ml::Process*))                                             \
+  ROW(device_get_compute_processes_v1, nvmlDeviceGetComputeRunningProcesses,                 \
+      (ml::Device, unsigned int*, ml::ProcessV1*))                                           \
+  ROW(device_get_graphics_processes, nvmlDeviceGetGraphicsRunningProcesses_v3,               \
+      (ml::Device, unsigned int*, ml::Process*))                                             \
+  ROW(device_get_graphics_processes_v2, nvmlDeviceGetGraphicsRunningProcesses_v2,            \
+      (ml::Device, unsigned int*, ml::Process*))                                             \
+  ROW(device_get_graphics_processes_v1, nvmlDeviceGetGraphicsRunningProcesses,               \
+      (ml::Device, unsigned int*, ml::ProcessV1*))                                           \
+  ROW(device_get_field_values, nvmlDeviceGetFieldValues, (ml::Device, int, ml::FieldValue*)) \
+  ROW(device_get_violation_status, nvmlDeviceGetViolationStatus,                             \
+      (ml::Device, int, ml::ViolationTime*))                                                 \
   ROW(device_get_mig_mode, nvmlDeviceGetMigMode, (ml::Device, unsigned int*, unsigned int*))
 
 namespace railgauge {

@@ -55,6 +55,13 @@ static_assert(offsetof(ml::Process, compute_instance) ==
 static_assert(sizeof(nvmlProcessInfo_t) == sizeof(nvmlProcessInfo_v2_t), "what _v3 writes");
 static_assert(sizeof(ml::ProcessV1) == sizeof(nvmlProcessInfo_v1_t));
 static_assert(offsetof(ml::ProcessV1, used_bytes) == offsetof(nvmlProcessInfo_v1_t, usedGpuMemory));
+static_assert(sizeof(ml::FieldValue) == sizeof(nvmlFieldValue_t));
+static_assert(offsetof(ml::FieldValue, type) == offsetof(nvmlFieldValue_t, valueType));
+static_assert(offsetof(ml::FieldValue, returned) == offsetof(nvmlFieldValue_t, nvmlReturn));
+static_assert(offsetof(ml::FieldValue, bits) == offsetof(nvmlFieldValue_t, value));
+static_assert(sizeof(ml::ViolationTime) == sizeof(nvmlViolationTime_t));
+static_assert(offsetof(ml::ViolationTime, violation_ns) ==
+              offsetof(nvmlViolationTime_t, violationTime));
 static_assert(sizeof(ml::PciInfo) == sizeof(nvmlPciInfo_t));
 static_assert(offsetof(ml::PciInfo, bus_id) == offsetof(nvmlPciInfo_t, busId));
 
@@ -84,6 +91,20 @@ RAILGAUGE_NUMBER(kReasonThermal, nvmlClocksEventReasonSwThermalSlowdown);
 RAILGAUGE_NUMBER(kReasonHardwareThermal, nvmlClocksThrottleReasonHwThermalSlowdown);
 RAILGAUGE_NUMBER(kReasonPowerBrake, nvmlClocksThrottleReasonHwPowerBrakeSlowdown);
 RAILGAUGE_NUMBER(kReasonDisplayClocks, nvmlClocksEventReasonDisplayClockSetting);
+RAILGAUGE_NUMBER(kFieldHeldByPower, NVML_FI_DEV_PERF_POLICY_POWER);
+RAILGAUGE_NUMBER(kFieldHeldBySyncBoost, NVML_FI_DEV_PERF_POLICY_SYNC_BOOST);
+RAILGAUGE_NUMBER(kTypeUnsigned, NVML_VALUE_TYPE_UNSIGNED_INT);
+RAILGAUGE_NUMBER(kTypeUnsignedLong, NVML_VALUE_TYPE_UNSIGNED_LONG);
+RAILGAUGE_NUMBER(kTypeUnsignedLongLong, NVML_VALUE_TYPE_UNSIGNED_LONG_LONG);
+RAILGAUGE_NUMBER(kTypeSignedLongLong, NVML_VALUE_TYPE_SIGNED_LONG_LONG);
+RAILGAUGE_NUMBER(kPolicyPower, NVML_PERF_POLICY_POWER);
+RAILGAUGE_NUMBER(kPolicyThermal, NVML_PERF_POLICY_THERMAL);
+RAILGAUGE_NUMBER(kPolicySyncBoost, NVML_PERF_POLICY_SYNC_BOOST);
+#ifdef NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN  // younger headers
+RAILGAUGE_NUMBER(kFieldHeldByHeatSoftware, NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN);
+RAILGAUGE_NUMBER(kFieldHeldByHeatHardware, NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN);
+RAILGAUGE_NUMBER(kFieldHeldByPowerBrake, NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN);
+#endif
 #undef RAILGAUGE_NUMBER
 #endif
 

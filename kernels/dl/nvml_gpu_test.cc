@@ -149,5 +149,27 @@ TEST_F(NvmlOnAGpu, OlderFormsOfTheListShowTheSameProcesses) {
   EXPECT_EQ((*cuda)->primary_ctx_release(0), cu::kSuccess);
 }
 
+// Which of them a driver knows differs: printed, so that a run tells.
+TEST_F(NvmlOnAGpu, TimesUnderALimitCanBeAsked) {
+  if (nvml().device_get_field_values == nullptr) GTEST_SKIP() << "the driver has no field values";
+  std::array<ml::FieldValue, 5> values{};
+  const std::array fields{ml::kFieldHeldByPower, ml::kFieldHeldBySyncBoost,
+                          ml::kFieldHeldByHeatSoftware, ml::kFieldHeldByHeatHardware,
+                          ml::kFieldHeldByPowerBrake};
+  for (std::size_t i = 0; i < fields.size(); ++i) values[i].field = fields[i];
+  const auto count = static_cast<int>(values.size());
+  ASSERT_EQ(nvml().device_get_field_values(device_, count, values.data()), ml::kSuccess);
+  int known = 0;
+  for (const ml::FieldValue& value : values) {
+    std::printf("field %u: returned %d, type %d, %llu ns\n", value.field, value.returned,
+                value.type, value.bits);
+    if (value.returned != ml::kSuccess) continue;
+    ++known;
+    EXPECT_GE(value.type, ml::kTypeUnsigned);
+    EXPECT_LE(value.type, ml::kTypeSignedLongLong);
+  }
+  EXPECT_GT(known, 0);
+}
+
 }  // namespace
 }  // namespace railgauge

@@ -53,6 +53,9 @@ void CudaControl::reset() {
       Setting{"flip_synchronous", flip_synchronous, 0},
       Setting{"drop_copies_from", drop_copies_from, 0},
       Setting{"slow_h2d_us", slow_h2d_us, 0},
+      Setting{"h2d_ns", h2d_ns, 0},
+      Setting{"d2h_ns", d2h_ns, 0},
+      Setting{"d2h_quick_from", d2h_quick_from, 0},
       Setting{"drop_to_gpu", drop_to_gpu, 0},
       Setting{"drop_to_host", drop_to_host, 0},
       Setting{"writes_ordering", writes_ordering, cu::kWritesOrderedForAllDevices},
@@ -70,6 +73,8 @@ void CudaControl::reset() {
   trace().copy_streams.clear();
   calls = 0;
   copies = 0;
+  copy_blocks = 0;
+  d2h_timed = 0;
   streams_made = 0;
   copies_to_gpu = copies_to_host = flushes = 0;
 }

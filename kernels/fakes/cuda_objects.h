@@ -30,8 +30,10 @@ class Queue {
   bool wait_idle(double seconds);
   // Ends after what was pushed.
   void close();
-  // Now, and at least half a microsecond after the last one, as the real events' step.
+  // Now, and at least half a microsecond after the last one, as the real events' step; or the time
+  // of advance(), where the control says how long copies take.
   std::int64_t stamp_ns();
+  void advance(std::int64_t ns) { told_ns_ += ns; }  // by the queue's own thread
 
  private:
   void work_off();
@@ -42,6 +44,7 @@ class Queue {
   bool working_ = false;
   bool closed_ = false;
   std::int64_t last_stamp_ns_ = 0;
+  std::int64_t told_ns_ = 0;
 };
 
 struct Stamp {
@@ -87,7 +90,7 @@ void wait_for_all_queues();
 // Counts a copy that could be measured; whether it shall move its bytes. One on a stream that shall
 // not is queued here as the time that it takes.
 bool begin_copy(cu::Stream stream);
-// Queues the control's slow_h2d_us where the copy is one of those.
+// Queues the control's slow_h2d_us, h2d_ns or d2h_ns where the copy is one of those.
 void delay_copy(Queue& queue, std::uintptr_t to, std::uintptr_t from);
 // A copy that is measured: with the control's flip_byte, one of its bytes is wrong.
 void copy_bytes(std::uintptr_t to, std::uintptr_t from, std::size_t bytes);

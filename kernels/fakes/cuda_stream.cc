@@ -106,6 +106,7 @@ void Queue::close() {
 }
 
 std::int64_t Queue::stamp_ns() {
+  if (cuda_control().h2d_ns + cuda_control().d2h_ns != 0) return told_ns_;
   last_stamp_ns_ = std::max(now_ns(), last_stamp_ns_ + kStampStepNs);
   return last_stamp_ns_;
 }
@@ -119,14 +120,22 @@ std::shared_ptr<Queue> queue_of(cu::Stream stream) {
 }
 
 void delay_copy(Queue& queue, std::uintptr_t to, std::uintptr_t from) {
-  const std::uint64_t delay_us = cuda_control().slow_h2d_us;
-  if (delay_us == 0) return;
+  CudaControl& control = cuda_control();
+  if (control.slow_h2d_us + control.h2d_ns + control.d2h_ns == 0) return;
   const auto on_gpu = [](std::uintptr_t address) {
     const auto memory = memory_at(address, 1);
     return memory && memory->kind == MemoryKind::kDevice;
   };
-  if (!on_gpu(to) || on_gpu(from)) return;
-  queue.push([delay_us] { std::this_thread::sleep_for(std::chrono::microseconds(delay_us)); });
+  const bool to_gpu = on_gpu(to);
+  if (to_gpu == on_gpu(from)) return;
+  if (to_gpu && control.slow_h2d_us != 0)
+    queue.push([delay_us = control.slow_h2d_us.load()] {
+      std::this_thread::sleep_for(std::chrono::microseconds(delay_us));
+    });
+  std::uint64_t ns = to_gpu ? control.h2d_ns : control.d2h_ns;
+  if (!to_gpu && ++control.d2h_timed >= control.d2h_quick_from && control.d2h_quick_from != 0)
+    ns /= 4;
+  queue.push([&queue, ns] { queue.advance(static_cast<std::int64_t>(ns)); });
 }
 
 bool cuda_idle(double seconds) {

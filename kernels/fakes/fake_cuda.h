@@ -46,10 +46,18 @@ struct CudaControl {
   // Copies that could be measured, since reset(): those on a stream that was made (by a copy engine
   // or by our device code), launches of the pointer chase, and synchronous ones above 8 bytes.
   std::atomic<std::uint64_t> copies{0};
+  std::atomic<std::uint64_t> copy_blocks{0};  // of the last launch among them
   // From this one of them on they report success and only take some time; 0: none.
   std::atomic<std::uint64_t> drop_copies_from{0};
   // So much longer takes an asynchronous copy from the host's memory to a GPU's.
   std::atomic<std::uint64_t> slow_h2d_us{0};
+  // Where either is not 0, events carry a clock of their own for each stream, which only
+  // asynchronous copies between the host and a GPU move on: times are what the test says, on any
+  // machine. Those to the host take a quarter from the one of this number on (from 1); 0: none.
+  std::atomic<std::uint64_t> h2d_ns{0};
+  std::atomic<std::uint64_t> d2h_ns{0};
+  std::atomic<std::uint64_t> d2h_quick_from{0};
+  std::atomic<std::uint64_t> d2h_timed{0};  // such copies since reset()
   // This asynchronous copy from the host to a GPU, or the other way, is not done; 0: none.
   std::atomic<std::uint64_t> drop_to_gpu{0};
   std::atomic<std::uint64_t> drop_to_host{0};

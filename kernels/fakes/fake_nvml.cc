@@ -45,6 +45,11 @@ void NvmlControl::reset() {
                             Setting{"throttle", throttle, 0},
                             Setting{"throttle_gpu", throttle_gpu, 0},
                             Setting{"throttle_after", throttle_after, 0},
+                            Setting{"throttle_until", throttle_until, 0},
+                            Setting{"power_held_ns", power_held_ns, 0},
+                            Setting{"heat_held_ns", heat_held_ns, 0},
+                            Setting{"no_fields", no_fields, 0},
+                            Setting{"no_violations", no_violations, 0},
                             Setting{"busy_pid", busy_pid, 0},
                             Setting{"busy_gpu", busy_gpu, 0},
                             Setting{"busy_after", busy_after, 0},
@@ -104,7 +109,9 @@ ml::Return reasons(ml::Device device, unsigned long long* out) {
   if (const ml::Return failed = enter(); failed != ml::kSuccess) return failed;
   NvmlControl& control = nvml_control();
   if (control.no_clocks != 0) return ml::kNotSupported;
-  const bool now = ++control.reason_readings > control.throttle_after;
+  const std::uint64_t reading = ++control.reason_readings;
+  const bool now = reading > control.throttle_after &&
+                   (control.throttle_until == 0 || reading <= control.throttle_until);
   *out = now && device->index == control.throttle_gpu ? control.throttle.load() : 0;
   return ml::kSuccess;
 }
@@ -141,6 +148,12 @@ ml::Return list_processes(unsigned* count, Process* list, Who who) {
     list[i].used_bytes = 1'200'000'000;
   }
   return ml::kSuccess;
+}
+
+std::uint64_t held_ns(ml::Device device, bool by_power) {
+  const NvmlControl& control = nvml_control();
+  if (device->index != control.throttle_gpu) return 0;
+  return by_power ? control.power_held_ns : control.heat_held_ns;
 }
 
 }  // namespace
@@ -258,6 +271,29 @@ ml::Return nvmlDeviceGetCurrentClocksEventReasons(ml::Device device, unsigned lo
 }
 ml::Return nvmlDeviceGetCurrentClocksThrottleReasons(ml::Device device, unsigned long long* out) {
   return fake::reasons(device, out);
+}
+
+ml::Return nvmlDeviceGetFieldValues(ml::Device device, int count, ml::FieldValue* values) {
+  if (const ml::Return failed = enter(); failed != ml::kSuccess) return failed;
+  const auto& control = nvml_control();
+  if (control.no_fields != 0) return ml::kNotSupported;
+  for (ml::FieldValue* value = values; value != values + count; ++value) {
+    const bool power = value->field == ml::kFieldHeldByPower;
+    value->type = ml::kTypeUnsignedLongLong;
+    value->returned =
+        power || value->field == ml::kFieldHeldByHeatSoftware ? ml::kSuccess : ml::kNotSupported;
+    value->bits = fake::held_ns(device, power);
+  }
+  return ml::kSuccess;
+}
+
+ml::Return nvmlDeviceGetViolationStatus(ml::Device device, int policy, ml::ViolationTime* out) {
+  if (const ml::Return failed = enter(); failed != ml::kSuccess) return failed;
+  const auto& control = nvml_control();
+  if (control.no_violations != 0 || (policy != ml::kPolicyPower && policy != ml::kPolicyThermal))
+    return ml::kNotSupported;
+  *out = {.reference_us = 0, .violation_ns = fake::held_ns(device, policy == ml::kPolicyPower)};
+  return ml::kSuccess;
 }
 
 ml::Return nvmlDeviceGetComputeRunningProcesses_v3(ml::Device device, unsigned int* count,

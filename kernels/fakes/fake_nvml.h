@@ -22,6 +22,11 @@ struct NvmlControl {
   std::atomic<std::uint64_t> throttle{0};        // clocks' reasons, as nvmlClocksEventReasons
   std::atomic<std::uint64_t> throttle_gpu{0};    // of this GPU; the others have none
   std::atomic<std::uint64_t> throttle_after{0};  // not before this many readings
+  std::atomic<std::uint64_t> throttle_until{0};  // not after this many; 0: no end
+  std::atomic<std::uint64_t> power_held_ns{0};   // of throttle_gpu: its counter of the power cap
+  std::atomic<std::uint64_t> heat_held_ns{0};    // and of the thermal slowdown by software
+  std::atomic<std::uint64_t> no_fields{0};       // 1: counters are not told as field values
+  std::atomic<std::uint64_t> no_violations{0};   // 1: nor as violation times
   std::atomic<std::uint64_t> busy_pid{0};        // a process on GPU busy_gpu; 0: none
   std::atomic<std::uint64_t> busy_gpu{0};        //
   // Not before this many readings of that GPU's processes, as one that starts meanwhile; 0: always.

@@ -10,13 +10,15 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/clock.h"
 #include "kernels/dl/nvml.h"
 #include "kernels/gpu/usage.h"
 
 namespace railgauge::gpu {
 namespace {
 
-constexpr auto kPeriod = std::chrono::milliseconds(100);
+constexpr auto kFirstPause = std::chrono::milliseconds(5);
+constexpr auto kPeriod = std::chrono::milliseconds(100);  // what the pauses grow to
 
 struct ReasonWords {
   unsigned long long bit;
@@ -31,27 +33,18 @@ constexpr std::array kReasons{
     ReasonWords{ml::kReasonPowerBrake, "power brake"},
     ReasonWords{ml::kReasonDisplayClocks, "display clock setting"}};
 
-void read(const Nvml& nvml, ml::Device device, GpuHealth& seen) {
-  const auto add = [](Seen& into, ml::Return returned, double value) {
-    if (returned == ml::kSuccess) into.add(value);
-  };
+void add(Seen& into, ml::Return returned, double value) {
+  if (returned == ml::kSuccess) into.add(value);
+}
+
+void read_clocks(const Nvml& nvml, ml::Device device, GpuHealth& seen) {
   unsigned value = 0;
-  const auto read_into = [&](Seen& into, ml::Return (*call)(ml::Device, unsigned*)) {
-    const ml::Return returned = call(device, &value);
-    add(into, returned, value);
-  };
   const auto clock_into = [&](Seen& into, int which) {
     const ml::Return returned = nvml.device_get_clock_info(device, which, &value);
     add(into, returned, value);
   };
   clock_into(seen.sm_clock_mhz, ml::kClockSm);
   clock_into(seen.memory_clock_mhz, ml::kClockMemory);
-  const ml::Return warm = nvml.device_get_temperature(device, ml::kSensorGpu, &value);
-  add(seen.temperature_c, warm, value);
-  const ml::Return drawn = nvml.device_get_power_usage(device, &value);
-  add(seen.power_w, drawn, value / 1e3);
-  read_into(seen.pcie_generation, nvml.device_get_pcie_generation);
-  read_into(seen.pcie_width, nvml.device_get_pcie_width);
   const auto get_reasons = nvml.device_get_clock_reasons != nullptr
                                ? nvml.device_get_clock_reasons
                                : nvml.device_get_throttle_reasons;
@@ -60,6 +53,21 @@ void read(const Nvml& nvml, ml::Device device, GpuHealth& seen) {
   ++seen.reason_readings;
   seen.reasons |= reasons;
   if (throttling(reasons) != 0) ++seen.throttled_readings;
+}
+
+void read_all_of(const Nvml& nvml, ml::Device device, GpuHealth& seen) {
+  read_clocks(nvml, device, seen);
+  unsigned value = 0;
+  const auto read_into = [&](Seen& into, ml::Return (*call)(ml::Device, unsigned*)) {
+    const ml::Return returned = call(device, &value);
+    add(into, returned, value);
+  };
+  const ml::Return warm = nvml.device_get_temperature(device, ml::kSensorGpu, &value);
+  add(seen.temperature_c, warm, value);
+  const ml::Return drawn = nvml.device_get_power_usage(device, &value);
+  add(seen.power_w, drawn, value / 1e3);
+  read_into(seen.pcie_generation, nvml.device_get_pcie_generation);
+  read_into(seen.pcie_width, nvml.device_get_pcie_width);
 }
 
 // "gpu0" among the words of "gpu0>gpu1".
@@ -79,6 +87,29 @@ std::vector<const GpuHealth*> concerned(std::span<const GpuHealth> seen, const P
   if (out.empty())
     for (const GpuHealth& gpu : seen) out.push_back(&gpu);
   return out;
+}
+
+void add_throttling(const std::vector<const GpuHealth*>& gpus, Point& point) {
+  auto& facts = *point.mutable_facts();
+  bool known = false;
+  std::uint64_t readings = 0;
+  std::uint64_t throttled = 0;
+  unsigned long long reasons = 0;
+  double longest_ns = 0;
+  bool held_long = false;
+  for (const GpuHealth* gpu : gpus) {
+    known = known || gpu->reason_readings > 0 || gpu->held.known;
+    readings += gpu->reason_readings;
+    throttled += gpu->throttled_readings;
+    reasons |= gpu->reasons | gpu->held.reasons;
+    longest_ns = std::max(longest_ns, gpu->held.longest_ns);
+    held_long = held_long || (gpu->held.longest_ns > 0 &&
+                              gpu->held.longest_ns >= kLeastHeldShare * gpu->interval_ns);
+  }
+  facts["throttle_reasons"] = known ? throttle_words(reasons) : "unknown";
+  if (longest_ns > 0) facts["throttled_ns"] = fmt::format("{:.0f}", longest_ns);
+  if (throttled > 0) facts["throttled_readings"] = fmt::format("{} of {}", throttled, readings);
+  if (throttled > 0 || held_long) point.set_throttled(true);
 }
 
 }  // namespace
@@ -132,18 +163,7 @@ void add_health(std::span<const GpuHealth> seen, Point& point) {
   worst("power_w", &GpuHealth::power_w, &Seen::highest, true);
   worst("pcie_generation", &GpuHealth::pcie_generation, &Seen::highest, false);
   worst("pcie_width", &GpuHealth::pcie_width, &Seen::highest, false);
-  std::uint64_t readings = 0;
-  std::uint64_t throttled = 0;
-  unsigned long long reasons = 0;
-  for (const GpuHealth* gpu : gpus) {
-    readings += gpu->reason_readings;
-    throttled += gpu->throttled_readings;
-    reasons |= gpu->reasons;
-  }
-  facts["throttle_reasons"] = readings == 0 ? "unknown" : throttle_words(reasons);
-  if (throttled == 0) return;
-  point.set_throttled(true);
-  facts["throttled_readings"] = fmt::format("{} of {}", throttled, readings);
+  add_throttling(gpus, point);
 }
 
 class HealthWatch::Reader {
@@ -158,24 +178,38 @@ class HealthWatch::Reader {
     stop();
     seen_.clear();
     for (const std::string& name : names_) seen_.emplace_back().name = name;
-    read_all();
+    for_each(read_all_of);
+    held_before_.clear();
+    for (const NvmlGpu& gpu : gpus_)
+      held_before_.push_back(read_held_times(loaded_nvml(), gpu.device));
+    begin_ns_ = monotonic_now_ns();
     stopping_ = false;
     thread_ = std::thread([this] {
       std::unique_lock lock(mutex_);
-      while (!wake_.wait_for(lock, kPeriod, [this] { return stopping_; })) read_all();
+      auto pause = kFirstPause;
+      while (!wake_.wait_for(lock, pause, [this] { return stopping_; })) {
+        for_each(pause < kPeriod ? read_clocks : read_all_of);
+        pause = std::min(2 * pause, kPeriod);
+      }
     });
   }
   void end() {
     if (!thread_.joinable()) return;
+    const double interval_ns = monotonic_now_ns() - begin_ns_;
     stop();
-    read_all();
+    for (std::size_t i = 0; i < gpus_.size(); ++i) {
+      seen_[i].interval_ns = interval_ns;
+      seen_[i].held =
+          held_between(held_before_[i], read_held_times(loaded_nvml(), gpus_[i].device));
+    }
+    for_each(read_all_of);
   }
   void add_to(Point& point) const {
     if (!seen_.empty()) add_health(seen_, point);
   }
 
  private:
-  void read_all() {
+  void for_each(void (*read)(const Nvml&, ml::Device, GpuHealth&)) {
     for (std::size_t i = 0; i < gpus_.size(); ++i) read(loaded_nvml(), gpus_[i].device, seen_[i]);
   }
   void stop() {
@@ -192,6 +226,8 @@ class HealthWatch::Reader {
   std::vector<NvmlGpu> gpus_;
   std::vector<std::string> names_;
   std::vector<GpuHealth> seen_;  // the thread's own while it runs
+  std::vector<HeldTimes> held_before_;
+  double begin_ns_ = 0;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;

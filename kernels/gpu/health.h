@@ -10,6 +10,7 @@
 
 #include "kernels/core/record.pb.h"
 #include "kernels/gpu/device.h"
+#include "kernels/gpu/health_counters.h"
 
 namespace railgauge::gpu {
 
@@ -41,7 +42,13 @@ struct GpuHealth {
   std::uint64_t reason_readings = 0;
   std::uint64_t throttled_readings = 0;
   unsigned long long reasons = 0;  // of all readings together
+  Held held;                       // by the counters
+  double interval_ns = 0;          // from the counters' first look to their last
 };
+
+// Counters that grew by less than this share of the interval make no figure throttled: samples are
+// many, and fewer than one in a thousand could have seen it. The fact throttled_ns tells it.
+inline constexpr double kLeastHeldShare = 0.001;
 
 // Those that hold the clocks down: all but idle and a chosen application clock.
 unsigned long long throttling(unsigned long long reasons);
@@ -50,12 +57,17 @@ std::string throttle_words(unsigned long long reasons);
 
 // Adds to `point` what was seen of the GPUs that its pair names (of all where it names none):
 // sm_clock_mhz (mean), sm_clock_mhz_min, memory_clock_mhz, temperature_c and power_w (highest),
-// pcie_generation and pcie_width (highest: an idle link trains down), throttle_reasons, and
-// `throttled`. Of several GPUs the worst. Pure.
+// pcie_generation and pcie_width (highest: an idle link trains down), throttle_reasons,
+// throttled_readings, throttled_ns (by NVML's counters), and `throttled`. Of several GPUs the
+// worst. Pure.
 void add_health(std::span<const GpuHealth> seen, Point& point);
 
-// Reads at begin(), every 100 ms from a thread of its own, and at end(). Never fails: what NVML
-// does not tell is absent. Movable; not thread safe.
+// Reads at begin(), from a thread of its own after 5, 10, 20, 40, 80 and then every 100 ms, and at
+// end(). Short intervals, as most are, so have readings too; what falls between two of them is seen
+// by NVML's counters. A reading disturbs small copies that are stamped by the CPU (the first one
+// after it was slow), so it waits until after the first ms, its pauses grow, and those before the
+// first 100 ms ask for clocks and reasons alone. begin() belongs before the last copies that are
+// not kept. Never fails: what NVML does not tell is absent. Movable; not thread safe.
 class HealthWatch {
  public:
   HealthWatch();

@@ -62,5 +62,27 @@ TEST(Health, SaysInHowManyReadingsTheClocksWereDown) {
   EXPECT_EQ(point.facts().at("throttle_reasons"), "sync boost");
 }
 
+TEST(Health, IsThrottledByWhatTheCountersSawOfTheInterval) {
+  GpuHealth health = seen("gpu0", 1980);
+  health.interval_ns = 50e6;
+  health.held = {.known = true, .reasons = ml::kReasonPowerCap, .longest_ns = 50e3};
+  Point point;
+  add_health(std::array{health}, point);
+  EXPECT_TRUE(point.throttled());
+  EXPECT_EQ(point.facts().at("throttle_reasons"), "power cap");
+  EXPECT_EQ(point.facts().at("throttled_ns"), "50000");
+  EXPECT_EQ(point.facts().count("throttled_readings"), 0U);
+}
+
+TEST(Health, TellsWhatWasTooShortToMatter) {
+  GpuHealth health = seen("gpu0", 1980);
+  health.interval_ns = 50e6;
+  health.held = {.known = true, .reasons = ml::kReasonPowerCap, .longest_ns = 49e3};
+  Point point;
+  add_health(std::array{health}, point);
+  EXPECT_FALSE(point.throttled());
+  EXPECT_EQ(point.facts().at("throttled_ns"), "49000");
+}
+
 }  // namespace
 }  // namespace railgauge::gpu

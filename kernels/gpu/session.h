@@ -43,9 +43,10 @@ class Session {
   Status check_host_memory(Context& context, std::span<std::byte> memory,
                            const std::string& fact = "host_node") const;
 
-  // Around the measuring of one point: begin_point() before the first kept sample, end_point()
-  // right after the last one: verification, in which the GPU idles, is no part of it. report() adds
-  // what NVML saw in between (sm_clock_mhz, sm_clock_mhz_min, throttle_reasons, temperature_c,
+  // Around the measuring of one point: begin_point() before the first kept sample, with work that
+  // is not kept between them, since it reads NVML and what follows that is slow; end_point() right
+  // after the last one: verification, in which the GPU idles, is no part of it. report() adds what
+  // NVML saw in between (sm_clock_mhz, sm_clock_mhz_min, throttle_reasons, temperature_c,
   // `throttled`) and hands the point to the context's reporter; it ends an interval that is still
   // open, and several points of one interval may follow each other.
   void begin_point();

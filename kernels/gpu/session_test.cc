@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <thread>
+
+#include "kernels/core/clock.h"
 #include "kernels/core/sampling.h"
 #include "kernels/fakes/gpu_fixture.h"
 #include "kernels/gpu/health.h"
@@ -86,6 +89,52 @@ TEST_F(GpuSession, ThrottlingThatBeginsAfterTheIntervalBeganIsSeenAtItsEnd) {
   EXPECT_EQ(point.facts().at("throttle_reasons"), "thermal slowdown by hardware");
 }
 
+// The second reading is the thread's first.
+TEST_F(GpuSession, ThrottlingThatEndsBeforeTheIntervalDoesIsReadInBetween) {
+  auto session = open({});
+  ASSERT_TRUE(session);
+  nvml_control().throttle = ml::kReasonPowerBrake;
+  nvml_control().throttle_after = 1;
+  nvml_control().throttle_until = 2;
+  session->begin_point();
+  const double give_up_ns = monotonic_now_ns() + 20e9;
+  while (nvml_control().reason_readings < 2 && monotonic_now_ns() < give_up_ns)
+    std::this_thread::yield();
+  session->end_point();
+  session->report(*context_, Point());
+  EXPECT_TRUE(told_.points.back().throttled());
+  EXPECT_EQ(told_.points.back().facts().at("throttle_reasons"), "power brake");
+}
+
+// Readings see nothing of it; the counters do, in both ways that drivers tell them.
+TEST_F(GpuSession, ThrottlingBetweenTwoReadingsIsSeenByTheCounters) {
+  auto session = open({});
+  ASSERT_TRUE(session);
+  for (const bool older : {false, true}) {
+    nvml_control().no_fields = older ? 1 : 0;
+    session->begin_point();
+    nvml_control().power_held_ns += 60'000'000'000;
+    session->end_point();
+    nvml_control().heat_held_ns += 60'000'000'000;  // no part of the interval
+    session->report(*context_, Point());
+    EXPECT_TRUE(told_.points.back().throttled()) << older;
+    EXPECT_EQ(told_.points.back().facts().at("throttle_reasons"), "power cap") << older;
+    EXPECT_EQ(told_.points.back().facts().at("throttled_ns"), "60000000000") << older;
+    EXPECT_FALSE(measured(*session).throttled()) << "what the counters held before";
+  }
+}
+
+TEST_F(GpuSession, ADriverWithoutCountersIsReadAllTheSame) {
+  nvml_control().no_fields = 1;
+  nvml_control().no_violations = 1;
+  nvml_control().power_held_ns = 5;
+  auto session = open({});
+  ASSERT_TRUE(session);
+  EXPECT_EQ(measured(*session).facts().at("throttle_reasons"), "none");
+  nvml_control().throttle = ml::kReasonPowerCap;
+  EXPECT_TRUE(measured(*session).throttled());
+}
+
 TEST_F(GpuSession, WhatFollowsTheLastSampleIsNoPartOfTheInterval) {
   auto session = open({});
   ASSERT_TRUE(session);
@@ -125,6 +174,8 @@ TEST_F(GpuSession, OnlyTheGpusOfAPairCount) {
 
 TEST_F(GpuSession, WithoutClocksThereIsNoThrottlingToDeny) {
   nvml_control().no_clocks = 1;
+  nvml_control().no_fields = 1;
+  nvml_control().no_violations = 1;
   auto session = open({});
   ASSERT_TRUE(session);
   const Point point = measured(*session);
