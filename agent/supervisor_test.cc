@@ -102,6 +102,22 @@ TEST_F(SupervisorTest, RelaysAWholeTaskWithGaplessSequenceNumbers) {
   EXPECT_EQ(supervisor_.size(), 0u);
 }
 
+TEST_F(SupervisorTest, AddsWhatThePlacementKnowsToWhatTheRunnerStarted) {
+  api::PrepareTask prepare = task("");
+  (*prepare.mutable_facts())["loopback"] = "true";
+  (*prepare.mutable_facts())["gpu_nic_distance"] = "PIX";
+  prepare.set_gpu("gpu3");
+  ASSERT_TRUE(supervisor_.prepare(prepare));
+  ASSERT_TRUE(until([&] { return !seen_.records.empty(); }));
+  const Started& started = seen_.records[0].started();
+  EXPECT_EQ(started.endpoint(), "rxe0:1+gpu3");
+  EXPECT_THAT(started.facts(),
+              testing::UnorderedElementsAre(testing::Pair("loopback", "true"),
+                                            testing::Pair("gpu_nic_distance", "PIX")));
+  supervisor_.go(prepare.task());
+  EXPECT_TRUE(until([&] { return !seen_.finals.empty(); }));
+}
+
 TEST_F(SupervisorTest, RelaysStepsUpAndDown) {
   const api::PrepareTask prepare = task("rendezvous");
   ASSERT_TRUE(supervisor_.prepare(prepare));

@@ -70,6 +70,7 @@ ToRunner request_of(const api::PrepareTask& prepare, double spawned_ns) {
   request.set_raw_samples(prepare.raw_samples());
   return message;
 }
+
 // The plan's gpuN counts by PCI address, as /proc shows GPUs; CUDA counts by speed unless told, and
 // leaves out what CUDA_VISIBLE_DEVICES does not name: it would measure another GPU than was meant,
 // or not all of those between which a task without an endpoint measures.
@@ -256,10 +257,15 @@ void Task::take_record(Record record, std::size_t size, TaskListener& listener) 
     return;
   }
   ++next_sequence_;
-  if (record.has_started())  // what the runner says itself stands
-    record.mutable_started()->mutable_facts()->insert(prepare_.facts().begin(),
-                                                      prepare_.facts().end());
+  if (record.has_started()) add_placement(*record.mutable_started());
   listener.record(std::move(record));
+}
+
+// What the runner says itself stands.
+void Task::add_placement(Started& started) const {
+  started.mutable_facts()->insert(prepare_.facts().begin(), prepare_.facts().end());
+  if (!prepare_.gpu().empty() && started.endpoint() == prepare_.endpoint())
+    started.set_endpoint(fmt::format("{}+{}", started.endpoint(), prepare_.gpu()));
 }
 
 void Task::read_stderr() {

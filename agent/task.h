@@ -83,6 +83,7 @@ class Task {
   void read_records(TaskListener& listener);
   void take_frame(const std::string& bytes, TaskListener& listener);
   void take_record(Record record, std::size_t size, TaskListener& listener);
+  void add_placement(Started& started) const;
   void read_stderr();
   void flush();
   void begin_stop(Stop why, std::string outcome, std::string reason, double grace_seconds);

@@ -198,7 +198,7 @@ std::vector<store::TaskRow> task_rows(const plan::Plan& plan,
     row.parameters = task.parameters;
     row.identity_parameters = task.identity_parameters;
     for (const plan::PlannedRank& rank : task.ranks)
-      row.ranks.push_back({node_ids.at(rank.node), rank.node, rank.endpoint});
+      row.ranks.push_back({node_ids.at(rank.node), rank.node, plan::text_of(rank)});
     row.deadline_seconds = task.deadline_seconds;
     row.expected_seconds = task.expected_seconds;
     row.expected_bytes = task.expected_bytes;

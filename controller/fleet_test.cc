@@ -33,7 +33,7 @@ TEST(Fleet, AnAgentAMinorVersionApartIsWelcomeAndAFurtherOneRefusedNamingBoth) {
   ASSERT_TRUE(refused(far));
   EXPECT_TRUE(far.refused().permanent());
   EXPECT_THAT(far.refused().reason(),
-              HasSubstr("the agent speaks contract 2.1, the controller 1.1"));
+              HasSubstr("the agent speaks contract 2.2, the controller 1.2"));
 }
 
 TEST(Fleet, TheSameAgentReplacesItsOldStreamWhichIsToldSo) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "controller/api/contract.h"
 #include "kernels/core/result.h"
 
 namespace railgauge::agent {
@@ -148,7 +149,10 @@ bool FakeController::answer(Stream& stream) {
     stream.Write(message);
     return false;
   }
-  message.mutable_welcome()->mutable_contract()->set_major(answer == Answer::kOldContract ? 0 : 1);
+  if (answer == Answer::kOldContract)
+    message.mutable_welcome()->mutable_contract()->set_major(0);
+  else
+    *message.mutable_welcome()->mutable_contract() = api::to_message(api::kContract);
   message.mutable_welcome()->set_controller_version("test");
   message.mutable_welcome()->set_heartbeat_seconds(0.2);
   return stream.Write(message);

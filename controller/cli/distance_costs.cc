@@ -143,7 +143,7 @@ std::string distance_table(const google::protobuf::RepeatedPtrField<DistanceCost
   for (int i = 0; i < costs.size(); ++i) {
     const DistanceCost& cost = costs[i];
     rows.push_back({cost.node() + "/" + cost.gpu(), cost.kernel(),
-                    told[static_cast<std::size_t>(i)], cost.metric(), cost.pair(),
+                    told[static_cast<std::size_t>(i)], cost.metric(), cost.meaning(), cost.pair(),
                     cost.message_bytes() > 0 ? format_bytes(cost.message_bytes()) : "",
                     cost.distance(), fmt::format("{}", cost.pairs()),
                     value_text(cost.median(), cost.unit()),
@@ -159,6 +159,7 @@ std::string distance_table(const google::protobuf::RepeatedPtrField<DistanceCost
                        {"KERNEL"},
                        {"PARAMETERS"},
                        {"METRIC"},
+                       {"MEANING"},
                        {"PAIR"},
                        {"SIZE", true},
                        {"DISTANCE"},

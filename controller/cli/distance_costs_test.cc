@@ -141,11 +141,11 @@ TEST(DistanceCosts, AreATableThatSaysThatItIsNotTheFabric) {
   const google::protobuf::RepeatedPtrField<DistanceCost> list(costs.begin(), costs.end());
   EXPECT_EQ(distance_table(list, false), R"(
 GPU and NIC by distance, over loopback: says nothing about the fabric
-GPU      KERNEL               METRIC                        SIZE  DISTANCE  NICS      MEDIAN  AGAINST  LATENCY ADDED  BANDWIDTH KEPT
-n1/gpu0  verbs.write_imm_lat  latency_ns                     8 B  PIX          1    2.000 us  PIX           0.000 us
-n1/gpu0  verbs.write_imm_lat  latency_ns                     8 B  SYS          1    2.900 us  PIX          0.9000 us
-n1/gpu0  verbs.write_bw       bandwidth_bytes_per_second  64 KiB  PIX          1  48.00 GB/s  PIX                              1.000
-n1/gpu0  verbs.write_bw       bandwidth_bytes_per_second  64 KiB  SYS          1  24.00 GB/s  PIX                              0.500
+GPU      KERNEL               METRIC                      MEANING           SIZE  DISTANCE  NICS      MEDIAN  AGAINST  LATENCY ADDED  BANDWIDTH KEPT
+n1/gpu0  verbs.write_imm_lat  latency_ns                  half_rtt           8 B  PIX          1    2.000 us  PIX           0.000 us
+n1/gpu0  verbs.write_imm_lat  latency_ns                  half_rtt           8 B  SYS          1    2.900 us  PIX          0.9000 us
+n1/gpu0  verbs.write_bw       bandwidth_bytes_per_second  unidirectional  64 KiB  PIX          1  48.00 GB/s  PIX                              1.000
+n1/gpu0  verbs.write_bw       bandwidth_bytes_per_second  unidirectional  64 KiB  SYS          1  24.00 GB/s  PIX                              0.500
 )");
   EXPECT_EQ(distance_table({}, false), "");
 }

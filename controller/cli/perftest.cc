@@ -59,10 +59,11 @@ std::string place_of(const RankDetail& rank) {
   add("-x", "gid_index");
   add("-m", "mtu_bytes");
   if (!out.empty()) return out;
-  const std::size_t colon = rank.endpoint().rfind(':');
+  const std::string port = rank.endpoint().substr(0, rank.endpoint().find('+'));
+  const std::size_t colon = port.rfind(':');
   if (colon == std::string::npos) return out;
-  return fmt::format(" -d {} -i {}", shell_word(rank.endpoint().substr(0, colon)),
-                     shell_word(rank.endpoint().substr(colon + 1)));
+  return fmt::format(" -d {} -i {}", shell_word(port.substr(0, colon)),
+                     shell_word(port.substr(colon + 1)));
 }
 
 // How the connecting side reaches the other one: by its IPv4 GID, else by the node's name.

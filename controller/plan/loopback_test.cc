@@ -123,6 +123,7 @@ TEST(Loopback, TellsTheDistanceAndThatItIsLoopback) {
   std::map<std::string, std::string> distances;
   for (const PlannedTask& task : plan->tasks) {
     EXPECT_EQ(task.facts.at("loopback"), "true");
+    EXPECT_THAT(task.identity_parameters, IsEmpty()) << "the GPU is part of the endpoint";
     if (!task.waived_reason.empty() || task.ranks[0].node != "n2") continue;
     distances[text_of(task.ranks[0])] = task.facts.at("gpu_nic_distance");
   }

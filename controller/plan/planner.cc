@@ -105,7 +105,10 @@ Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index,
   if (!params) return refuse(fmt::format("stage {}: {}", index, params.error().message));
   StagePlan plan{.stage = stage, .index = index, .kernel = *kernel, .params = std::move(*params)};
   for (const ParameterInfo& parameter : kernel->parameters())
-    if (parameter.identity()) plan.identity.push_back(parameter.name());
+    // A GPU that the placement chooses stands in the endpoint, by its slot.
+    if (parameter.identity() &&
+        !(stage.placement.chooses_gpu() && parameter.name() == kGpuParameter))
+      plan.identity.push_back(parameter.name());
   RG_TRY_OK(check_placement(stage, index, *kernel));
   for (const PlanNode& node : nodes)
     plan.choices.push_back(choose_endpoints(node, kernel->endpoint_kind(), stage.placement));

@@ -37,9 +37,16 @@ SeriesRow series_of(const Rows& rows, std::string& parameters) {
 Status complete(Connection& connection, const std::string& parameters, SeriesRow& series) {
   series.parameters = RG_TRY(read_map(connection, parameters));
   Rows rows = RG_TRY(connection.query(
-      "SELECT node.name, coalesce(device, ''), port, endpoint.kind, slot FROM series_endpoint JOIN "
-      "endpoint ON endpoint.id=series_endpoint.endpoint JOIN node ON node.id=endpoint.node LEFT "
-      "JOIN endpoint_attribute ON endpoint_attribute.endpoint=endpoint.id AND valid_to IS NULL "
+      "SELECT node.name, coalesce(named.device, ''), used.port, used.kind, used.slot, "
+      "coalesce(gpu_named.device, used.gpu_slot) FROM series_endpoint JOIN endpoint AS used ON "
+      "used.id=series_endpoint.endpoint JOIN node ON node.id=used.node "
+      // A port with a GPU has its names where the port and the GPU have them.
+      "LEFT JOIN endpoint AS plain ON plain.node=used.node AND plain.slot=used.slot AND "
+      "plain.port=used.port AND plain.gpu_slot='' LEFT JOIN endpoint_attribute AS named ON "
+      "named.endpoint=plain.id AND named.valid_to IS NULL "
+      "LEFT JOIN endpoint AS gpu ON used.gpu_slot<>'' AND gpu.node=used.node AND "
+      "gpu.slot=used.gpu_slot AND gpu.port=0 AND gpu.gpu_slot='' LEFT JOIN endpoint_attribute AS "
+      "gpu_named ON gpu_named.endpoint=gpu.id AND gpu_named.valid_to IS NULL "
       "WHERE series=?1 ORDER BY position",
       series.series_id));
   while (RG_TRY(rows.next())) {
@@ -49,6 +56,7 @@ Status complete(Connection& connection, const std::string& parameters, SeriesRow
     if (device.starts_with("device:")) device = device.substr(7);
     if (rows.text(3) != "host") text += "/" + device;
     if (rows.integer(2) > 0) text += fmt::format(":{}", rows.integer(2));
+    if (const std::string gpu = rows.text(5); !gpu.empty()) text += "+" + gpu;
     series.endpoints.push_back(std::move(text));
   }
   return {};

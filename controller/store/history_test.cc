@@ -68,6 +68,48 @@ TEST_F(History, RailsAreThePositionsOfTheNodesNics) {
   EXPECT_EQ(count("SELECT rail FROM endpoint WHERE slot='0000:9a:00.0'"), 1);
 }
 
+// A loopback task on n1's port with the GPU of that name, passed.
+void measure_loopback(Store& store, const std::string& run_id, const std::string& gpu) {
+  TaskRow task = pair_tasks(1).front();
+  task.ranks = {{.node_id = "id-1", .node = "n1", .endpoint = "rxe0:1+" + gpu},
+                {.node_id = "id-1", .node = "n1", .endpoint = "rxe0:1+" + gpu}};
+  ASSERT_TRUE(store.create_run(run_row(run_id), std::vector<TaskRow>{task}));
+  for (const std::uint32_t rank : {1U, 0U}) {
+    const At at{.run_id = run_id, .rank = rank};
+    Record started = started_record(at);
+    started.mutable_started()->set_endpoint("rxe0:1+" + gpu);
+    ASSERT_TRUE(
+        append(store, "id-1", {started, point_record(at, 1), final_record(at, 2, "passed")}));
+  }
+}
+
+NodeRow node_with_gpus(const std::vector<std::string>& slots) {
+  NodeRow node = node_row(1);
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    node.endpoints.push_back(
+        {.kind = "gpu", .device = fmt::format("gpu{}", i), .pci_address = slots[i]});
+  return node;
+}
+
+TEST_F(History, APortWithAGpuIsASeriesByTheGpusSlotWhateverItsNumber) {
+  put(node_with_gpus({"0000:17:00.0", "0000:9f:00.0"}));
+  measure_loopback(*store_, "r1", "gpu1");
+  put(node_with_gpus({"0000:9f:00.0"}));  // the other GPU fell off the bus
+  measure_loopback(*store_, "r2", "gpu0");
+  ASSERT_TRUE(store_->flush());
+  EXPECT_EQ(count("SELECT count(*) FROM series WHERE rank=0"), 1) << "the same GPU";
+  EXPECT_EQ(count("SELECT count(*) FROM endpoint WHERE gpu_slot='0000:9f:00.0'"), 1);
+  const auto series = store_->list_series({.run_id = "all", .endpoint = "rxe0:1"});
+  ASSERT_TRUE(series) << series.error().message;
+  ASSERT_EQ(series->size(), 2u) << "a series for each reporting rank, found by its port";
+  EXPECT_THAT(series->at(0).endpoints, ElementsAre("n1/rxe0:1+gpu0", "n1/rxe0:1+gpu0"));
+  EXPECT_EQ(store_->list_series({.run_id = "all", .endpoint = "gpu0"})->size(), 2u) << "and GPU";
+  EXPECT_EQ(store_->list_series({.run_id = "all", .endpoint = "rxe1:1"})->size(), 0u);
+  const auto results = store_->results({.run_id = "r2", .endpoint = "gpu0"});
+  ASSERT_TRUE(results) << results.error().message;
+  EXPECT_EQ(results->size(), 2u);
+}
+
 PairMatrixRow matrix() {
   return {.run_id = "r1",
           .rail = 2,
@@ -103,6 +145,10 @@ TEST_F(History, AMatrixThatDoesNotFitIsRefused) {
   PairMatrixRow given = matrix();
   given.values.pop_back();
   EXPECT_EQ(store_->put_pair_matrix(given).error().code, Code::kInvalidArgument);
+  given = matrix();
+  given.values[3] = 1;
+  EXPECT_EQ(store_->put_pair_matrix(given).error().message,
+            "pair matrix of r1: n2/rxe0:1 to itself is loopback and no pair");
   given = matrix();
   given.run_id = "nowhere";
   EXPECT_EQ(store_->put_pair_matrix(given).error().code, Code::kNotFound);

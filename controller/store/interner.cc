@@ -113,12 +113,32 @@ Result<std::int64_t> Interner::insert_endpoint(const EndpointKey& key, double no
   return *id;
 }
 
+// A port with the GPU whose memory it uses, by both slots; no agent reports such a one.
+Result<std::int64_t> Interner::insert_with_gpu(std::int64_t port, std::int64_t gpu) {
+  RG_TRY_OK(connection_.execute(
+      "INSERT INTO endpoint (node, slot, port, gpu_slot, kind, state, last_seen_at) "
+      "SELECT nic.node, nic.slot, nic.port, gpu.slot, nic.kind, '', 0 FROM endpoint AS nic, "
+      "endpoint AS gpu WHERE nic.id=?1 AND gpu.id=?2 ON CONFLICT DO NOTHING",
+      port, gpu));
+  const auto id = RG_TRY(connection_.integer(
+      "SELECT used.id FROM endpoint AS nic JOIN endpoint AS gpu ON gpu.id=?2 JOIN endpoint AS used "
+      "ON used.node=nic.node AND used.slot=nic.slot AND used.port=nic.port AND "
+      "used.gpu_slot=gpu.slot WHERE nic.id=?1",
+      port, gpu));
+  RG_CHECK(id.has_value());
+  return *id;
+}
+
 Result<std::int64_t> Interner::endpoint(std::int64_t node, std::string_view text, double now) {
   std::string key = fmt::format("e{} {}", node, text);
   if (const auto known = recall(key)) return *known;
   std::int64_t id = 0;
   if (text.empty()) {
     id = RG_TRY(insert_endpoint({node, "host", 0, "host", ""}, 0));
+  } else if (const std::size_t plus = text.rfind("+gpu"); plus != std::string_view::npos) {
+    const std::int64_t nic = RG_TRY(endpoint(node, text.substr(0, plus), now));
+    const std::int64_t gpu = RG_TRY(endpoint(node, text.substr(plus + 1), now));
+    id = RG_TRY(insert_with_gpu(nic, gpu));
   } else {
     const auto [device, port] = split_endpoint(text);
     const auto found = RG_TRY(connection_.integer(

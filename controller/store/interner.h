@@ -36,8 +36,8 @@ class Interner {
   Result<std::int64_t> parameter_set(const TextMap& parameters);
   // The node with that id; inserted under `name` when it is new.
   Result<std::int64_t> node(std::string_view node_id, std::string_view name, double now);
-  // The endpoint of a node that "DEV:PORT" or "gpuN" means now; inserted when the agent never
-  // reported such a device. "" is the node itself.
+  // The endpoint of a node that "DEV:PORT", "gpuN" or "DEV:PORT+gpuN" means now; inserted when the
+  // agent never reported such a device. "" is the node itself.
   Result<std::int64_t> endpoint(std::int64_t node, std::string_view text, double now);
   // Inserts or refreshes one that the agent reports. The answer is how a GUID or UUID changed in
   // its slot ("a -> b"), "" when it did not: other hardware.
@@ -57,6 +57,7 @@ class Interner {
     std::string_view state;
   };
   Result<std::int64_t> insert_endpoint(const EndpointKey& key, double now);
+  Result<std::int64_t> insert_with_gpu(std::int64_t port, std::int64_t gpu);
   Result<std::string> put_attributes(std::int64_t endpoint, const EndpointRow& row, double now);
   Result<std::int64_t> text_set(std::string_view find, std::string_view insert,
                                 std::string_view body);

@@ -1,6 +1,7 @@
 #include "controller/store/pair_matrix.h"
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <string>
 
@@ -14,12 +15,23 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);  // as the blob is
 
+// A port and itself are no pair of the fabric: loopback never stands in its matrix.
+Status check_diagonal(const PairMatrixRow& matrix) {
+  const std::size_t count = matrix.endpoints.size();
+  for (std::size_t i = 0; i < count; ++i)
+    if (!std::isnan(matrix.values[i * count + i]))
+      return fail(Code::kInvalidArgument,
+                  fmt::format("pair matrix of {}: {} to itself is loopback and no pair",
+                              matrix.run_id, matrix.endpoints[i]));
+  return {};
+}
+
 Status check(const PairMatrixRow& matrix) {
   const std::size_t count = matrix.endpoints.size();
   bool inside = true;
   for (const auto& pair : matrix.outliers) inside = inside && pair.from < count && pair.to < count;
   if (count > 0 && count <= kMaxMatrixEndpoints && matrix.values.size() == count * count && inside)
-    return {};
+    return check_diagonal(matrix);
   return fail(Code::kInvalidArgument,
               fmt::format("pair matrix of {}: {} values and {} outliers do not fit {} endpoints, "
                           "of which 1 to {} are allowed",

@@ -248,7 +248,9 @@ struct PairMatrixRow {
   std::string unit{};
   bool larger_is_better = false;
   std::vector<std::string> endpoints{};  // "node/DEV:PORT", in the order of rows and columns
-  std::vector<float> values{};           // from-major, endpoints squared; NaN: not measured
+  // From-major, endpoints squared; NaN: not measured, and always a port's own with itself, since
+  // loopback never shows or judges the fabric.
+  std::vector<float> values{};
   struct Outlier {
     std::uint32_t from = 0;
     std::uint32_t to = 0;

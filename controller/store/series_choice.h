@@ -13,8 +13,11 @@ inline constexpr std::string_view kSeriesChoice =
     "endpoint.id=endpoint JOIN node_name ON node_name.node=endpoint.node JOIN node ON "
     "node.id=endpoint.node, json_each(?5) AS wanted WHERE wanted.value IN (node_name.name, "
     "node.node_id))) AND (?8='' OR id IN (SELECT series FROM endpoint_attribute JOIN endpoint ON "
-    "endpoint.id=endpoint_attribute.endpoint JOIN series_endpoint ON "
-    "series_endpoint.endpoint=endpoint.id WHERE ?8=iif(port>0, device || ':' || port, device))) "
+    "endpoint.id=endpoint_attribute.endpoint JOIN endpoint AS used ON used.node=endpoint.node AND "
+    "((used.slot=endpoint.slot AND used.port=endpoint.port) OR (endpoint.kind='gpu' AND "
+    "used.gpu_slot=endpoint.slot)) JOIN series_endpoint ON "
+    "series_endpoint.endpoint=used.id WHERE ?8=iif(endpoint.port>0, device || ':' || "
+    "endpoint.port, device))) "
     "AND (?9 IS NULL OR id IN (SELECT series FROM series_endpoint JOIN endpoint ON "
     "endpoint.id=endpoint WHERE rail=?9))";
 

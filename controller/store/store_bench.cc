@@ -5,6 +5,7 @@
 #include <benchmark/benchmark.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
@@ -304,7 +305,8 @@ class Years {
       matrix.endpoints.push_back(fmt::format("n{}/rxe0:1", i));
     matrix.values.resize(static_cast<std::size_t>(kMatrixEndpoints) * kMatrixEndpoints);
     for (std::size_t i = 0; i < matrix.values.size(); ++i)
-      matrix.values[i] = 12e9F + static_cast<float>(i * 7919 % 100'003);
+      matrix.values[i] =
+          i % (kMatrixEndpoints + 1) == 0 ? NAN : 12e9F + static_cast<float>(i * 7919 % 100'003);
     must(store_->put_pair_matrix(matrix));
   }
 

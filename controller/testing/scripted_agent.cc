@@ -37,7 +37,14 @@ std::vector<KernelInfo> scripted_kernels() {
   group.set_name("fake.group");
   group.set_min_ranks(1);
   group.set_max_ranks(0);
-  return {pair, group};
+  KernelInfo memory = pair;
+  memory.set_name("fake.memory");
+  ParameterInfo* gpu = memory.add_parameters();
+  gpu->set_name("gpu");
+  gpu->set_type("text");
+  gpu->set_default_value("0");
+  gpu->set_identity(true);
+  return {pair, group, memory};
 }
 
 ScriptedAgent::ScriptedAgent(AgentOptions options)
@@ -60,6 +67,7 @@ ScriptedAgent::ScriptedAgent(AgentOptions options)
   nic.set_state("active");
   nic.set_netdev("eth0");
   nic.set_rate_bits_per_second(1e9);
+  for (const api::Gpu& gpu : options_.gpus) *hello.add_gpus() = gpu;
   for (KernelInfo& kernel : scripted_kernels()) *hello.add_kernels() = std::move(kernel);
   for (const api::TaskRef& task : options_.running) *hello.add_running() = task;
   send(message);
@@ -122,7 +130,10 @@ void ScriptedAgent::play(const api::ControllerMessage& message) {
     record.mutable_started()->set_kernel(message.prepare().kernel());
     record.mutable_started()->set_revision(1);
     record.mutable_started()->set_size(message.prepare().size());
-    record.mutable_started()->set_endpoint(message.prepare().endpoint());
+    const std::string& gpu = message.prepare().gpu();
+    record.mutable_started()->set_endpoint(message.prepare().endpoint() +
+                                           (gpu.empty() ? "" : "+" + gpu));
+    *record.mutable_started()->mutable_facts() = message.prepare().facts();
     (*record.mutable_started()->mutable_facts())["path"] = "synthetic";
     deliver(record);
     *answer.mutable_prepared()->mutable_task() = message.prepare().task();

@@ -35,6 +35,7 @@ struct AgentOptions {
   std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
   std::vector<api::TaskRef> running{};
   std::uint64_t first_spool_id = 1;
+  std::vector<api::Gpu> gpus{};
 };
 
 class ScriptedAgent {
@@ -85,7 +86,8 @@ class ScriptedAgent {
   std::thread reader_;
 };
 
-// The kernels that scripted agents declare: fake.lat for pairs, fake.group for any number of ranks.
+// The kernels that scripted agents declare: fake.lat for pairs, fake.group for any number of ranks,
+// fake.memory for pairs that may use a GPU's memory.
 std::vector<KernelInfo> scripted_kernels();
 
 }  // namespace railgauge::testing_agent

@@ -81,6 +81,7 @@ Y
       == ["cuda>cuda", "cuda>host", "host>cuda", "host>host"])
     and ([.distance_costs[] | select(.kernel == "verbs.write_bw") | [.node, .gpu, .distance, .pairs, .bandwidth_kept, .pair]] | sort
       == [["a", "gpu0", "PIX", 1, 1, ""], ["a", "gpu0", "PIX", 1, 1, "staged"], ["a", "gpu1", "PHB", 1, 1, ""], ["a", "gpu1", "PHB", 1, 1, "staged"]])' "$work/loopback.json"
+  [ "$(sqlite3 "$work/railgauge.db" "SELECT group_concat(gpu_slot, ' ') FROM endpoint WHERE gpu_slot <> ''")" = "0000:17:00.0 0000:9f:00.0" ]
   expect_exit 5 cli run "$work/loopback.yaml" --nodes b -o json >"$work/loopback-b.json"  # has no GPU
   jq -e 'all(.tasks[]; .reason == "b has no gpu")' "$work/loopback-b.json"
 }
