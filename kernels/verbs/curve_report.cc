@@ -41,7 +41,8 @@ void CurveReporter::point(Point point) {
   // Of several links each has points of its own beside those of all together.
   const bool is_whole = point.pair().empty();
   if (!pair_.empty()) point.set_pair(pair_);
-  if (is_whole && (point.metric() == kBandwidth || point.metric() == kLatency) && point.median() > 0) {
+  if (is_whole && (point.metric() == kBandwidth || point.metric() == kLatency) &&
+      point.median() > 0) {
     curve_.metric = point.metric();
     curve_.values.push_back({point.message_bytes(), point.median()});
   }

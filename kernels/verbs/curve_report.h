@@ -15,8 +15,8 @@ struct Curve {
   std::vector<SizeValue> values;
 };
 
-// Passes everything on and keeps the curve of the points that have no pair of their own. With a pair, points carry it and facts stay here: those
-// of the task are told by another.
+// Passes everything on and keeps the curve of the points that have no pair of their own. With a
+// pair, points carry it and facts stay here: those of the task are told by another.
 class CurveReporter final : public Reporter {
  public:
   CurveReporter(Reporter& to, std::string pair) : to_(to), pair_(std::move(pair)) {}

@@ -210,14 +210,15 @@ TEST_F(Memories, AGpuThatIsInUseWaivesUnlessBusySaysToMeasure) {
     for (const RankResult& result : run(kernel, way)) {
       ASSERT_FALSE(result.status) << kernel;
       EXPECT_EQ(outcome_of(result.status.error().code), kWaived);
-      EXPECT_THAT(result.status.error().message,
-                  HasSubstr("gpu0: it is in use by pid 999999999; wait until it is free, or "
-                            "measure beside it with busy=measure"));
+      EXPECT_THAT(
+          result.status.error().message,
+          HasSubstr("gpu0: it is in use by pid 999999999 (1.2 GB); wait until it is free, or "
+                    "measure beside it with busy=measure"));
     }
     const auto beside = run(kernel, {{"memory", memory}, {"busy", "measure"}});
     expect_passed(beside, kernel);
-    EXPECT_EQ(beside[1].facts.at("gpu0_in_use_by"), "pid 999999999") << kernel;
-    EXPECT_THAT(beside[1].notes, Contains("gpu0: measured while in use by pid 999999999"));
+    EXPECT_EQ(beside[1].facts.at("gpu0_in_use_by"), "pid 999999999 (1.2 GB)") << kernel;
+    EXPECT_THAT(beside[1].notes, Contains("gpu0: measured while in use by pid 999999999 (1.2 GB)"));
     nvml_control().busy_gpu = 1;
     expect_passed(run(kernel, way), "another GPU's user");
     nvml_control().busy_gpu = 0;
