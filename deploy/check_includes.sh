@@ -12,6 +12,7 @@ declare -A allowed=(
   [kernels/gpu]="kernels/core kernels/dl kernels/memory"
   [kernels/cuda]="kernels/core kernels/dl kernels/memory kernels/gpu"
   [kernels/bar]="kernels/core kernels/dl kernels/memory kernels/gpu"
+  [kernels/nccl]="kernels/core kernels/dl kernels/memory kernels/gpu"
   [kernels/net]="kernels/core kernels/memory"
   [kernels/verbs]="kernels/core kernels/dl kernels/memory kernels/gpu"
   [kernels/fakes]="kernels/core kernels/dl"

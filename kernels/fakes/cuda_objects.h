@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string_view>
 
 #include "kernels/dl/cuda.h"
 #include "kernels/fakes/fake_cuda.h"
@@ -106,6 +107,7 @@ struct Launch {
 using Twin = std::function<void()> (*)(const Launch&);
 // nullptr when there is none of this name.
 cu::Function twin_named(const char* name);
+cu::Function nccl_twin_named(std::string_view name);  // those of kernels/nccl
 
 }  // namespace railgauge::fake
 
