@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "kernels/dl/cuda.h"
 #include "kernels/fakes/fake_cuda.h"
@@ -31,6 +32,10 @@ class Queue {
   bool wait_idle(double seconds);
   // Ends after what was pushed.
   void close();
+  // What is pushed from now on is kept for a graph, and not done.
+  void begin_capture();
+  // What was kept; nothing where no capture was begun.
+  std::optional<std::vector<std::function<void()>>> end_capture();
   // Now, and at least half a microsecond after the last one, as the real events' step.
   std::int64_t stamp_ns();
 
@@ -43,6 +48,7 @@ class Queue {
   bool working_ = false;
   bool closed_ = false;
   std::int64_t last_stamp_ns_ = 0;
+  std::optional<std::vector<std::function<void()>>> captured_;
 };
 
 struct Stamp {
@@ -126,6 +132,12 @@ struct ModuleObject {};
 struct FunctionObject {
   const char* name;
   fake::Twin twin;
+};
+struct GraphObject {
+  std::vector<std::function<void()>> works;
+};
+struct GraphExecObject {
+  std::vector<std::function<void()>> works;
 };
 struct ExternalMemoryObject {
   void* memory = nullptr;

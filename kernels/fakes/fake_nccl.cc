@@ -67,7 +67,7 @@ void say_choice(const char* operation, std::size_t bytes) {
       " Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..1}");
 }
 
-nc::Return enter() {
+nc::Return enter_nccl() {
   NcclControl& control = nccl_control();
   if (++control.calls != control.fail_call) return nc::kSuccess;
   return static_cast<nc::Return>(control.fail_error);
@@ -128,7 +128,7 @@ using railgauge::fake::nccl_control;
 namespace fake = railgauge::fake;
 
 #define RAILGAUGE_ENTER \
-  if (const nc::Return failed = fake::enter(); failed != nc::kSuccess) return failed
+  if (const nc::Return failed = fake::enter_nccl(); failed != nc::kSuccess) return failed
 
 // NOLINTBEGIN(readability-identifier-naming): the vendor's names
 extern "C" {
@@ -276,7 +276,7 @@ nc::Return ncclGroupStart() {
 // A group that fails does nothing.
 nc::Return ncclGroupEnd() {
   if (fake::t_depth == 0) return nc::kInvalidUsage;
-  const nc::Return failed = fake::enter();
+  const nc::Return failed = fake::enter_nccl();
   if (--fake::t_depth > 0) return failed;
   if (failed == nc::kSuccess) fake::push_group();
   fake::t_queued.clear();

@@ -5,10 +5,10 @@
 // Words: `format` is ncclDataType_t's number; `mode` says which values (see kMode... below);
 // `source` is the rank whose input arrives, or -1 for the reduction over all `ranks`.
 //
-// Floating-point input keeps what any order of adding can do to it small: at an index only a few
-// neighbouring ranks (contributing()) are not zero, as few as the type has digits, and which ones
-// changes with the index. Then sums stay in range, and the tolerance is a small share of the sum of
-// magnitudes: 0 where a single rank contributes.
+// Floating-point input is whole numbers, and at an index only a few neighbouring ranks (`contributing`
+// of them; which ones changes with the index) are not zero: so few and small that the type holds
+// every partial sum exactly, whatever the order of adding. Only an average over a number of ranks
+// that is no power of two is rounded, and has a tolerance.
 using Word = unsigned long long;
 
 namespace {
@@ -39,10 +39,10 @@ struct Format {
 };
 
 __device__ Format format_of(unsigned format) {
-  if (format == kFloat16) return {5, 10, 8, 64};
-  if (format == kFloat32) return {8, 23, 20, 0};
+  if (format == kFloat16) return {5, 10, 8, 8};
+  if (format == kFloat32) return {8, 23, 20, 16};
   if (format == kFloat64) return {11, 52, 30, 0};
-  if (format == kBfloat16) return {8, 7, 8, 8};
+  if (format == kBfloat16) return {8, 7, 5, 8};
   if (format == kFloat8e5m2) return {5, 2, 3, 1};
   return {4, 3, 4, 1};  // kFloat8e4m3
 }
@@ -194,17 +194,15 @@ __device__ Expected reduced_floating(unsigned format, unsigned mode, Word seed, 
       result += next;  // exact: far below 2^53
     }
   }
-  if (mode != kModeSum && mode != kModeAvg) return {result, 0};
+  if (mode != kModeAvg) return {result, 0};
   const Format form = format_of(format);
-  Word terms = form.contributing != 0 && form.contributing < ranks ? form.contributing : ranks;
-  // Each of the adds rounds by at most half a unit of the partial sum's last place; twice that.
-  double roundings = static_cast<double>(terms - 1);
-  if (mode == kModeAvg) {
-    result /= static_cast<double>(ranks);
-    if (ranks > 1) roundings += 2;  // 1/ranks, and the product with it
-  }
+  result /= static_cast<double>(ranks);
+  if ((ranks & (ranks - 1)) == 0) return {result, 0};
+  // 1/ranks, each product with it and each add round by at most half a unit of the last place;
+  // twice that.
+  const Word terms = form.contributing != 0 && form.contributing < ranks ? form.contributing : ranks;
   const double unit = 1.0 / static_cast<double>(1ULL << form.fraction_bits);
-  return {result, result * roundings * unit};
+  return {result, result * static_cast<double>(terms + 1) * unit};
 }
 
 __device__ Word load(const unsigned char* memory, unsigned format, Word index) {
