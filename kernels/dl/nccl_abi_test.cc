@@ -91,6 +91,17 @@ TEST(NcclTable, NamesTheFunctionThatAnotherLibraryLacks) {
   EXPECT_THAT(nccl.error().message, ::testing::HasSubstr("ncclGetVersion"));
 }
 
+// Where one is installed, or named by RAILGAUGE_LIBNCCL.
+TEST(NcclTable, HasAllOfTheInstalledLibrary) {
+  const char* named = std::getenv(kNcclLibraryVariable);
+  const auto nccl = bind_nccl(named != nullptr ? named : kNcclLibrary);
+  if (!nccl && nccl.error().code == Code::kNotFound) GTEST_SKIP() << nccl.error().message;
+  ASSERT_TRUE(nccl) << nccl.error().message;
+  EXPECT_GE(nccl->version_code, nc::kOldest);
+  EXPECT_FALSE(nccl->synthetic);
+  EXPECT_NE(nccl->get_error_string(nc::kSystemError), nullptr);
+}
+
 TEST(NcclTable, GivesAReleaseAsPeopleWriteIt) {
   EXPECT_EQ(nccl_release(22809), "2.28.9");
   EXPECT_EQ(nccl_release(21803), "2.18.3");

@@ -17,8 +17,21 @@ constexpr std::uint64_t kWallSamples = 5;
 
 }  // namespace
 
+// What an error leaves on the GPU waits for ranks that no longer come: it is ended at once.
 Status CollectiveBench::measure(Context& context, Group& group) {
   Team team(context, group);
+  const Status measured = measure_all(context, team);
+  if (!measured) stage_->give_up();
+  return measured;
+}
+
+Team::Perform CollectiveBench::performer() {
+  return [this](Command command, std::uint64_t count, std::vector<double>& samples_ns) {
+    return perform(command, count, samples_ns);
+  };
+}
+
+Status CollectiveBench::measure_all(Context& context, Team& team) {
   RG_TRY_OK(session_.gpu().make_current());
   for (const std::uint64_t size : sizes_) RG_TRY_OK(measure_size(context, team, size));
   team.begin_step("end the communicator");
@@ -59,11 +72,7 @@ Status CollectiveBench::measure_size(Context& context, Team& team, std::uint64_t
   const Status begun = stage_->begin_size(count);
   RG_TRY(team.agree(begun));
   team.begin_step("sampling " + name);
-  const Team::Perform perform = [this](Command command, std::uint64_t number,
-                                       std::vector<double>& samples) {
-    return this->perform(command, number, samples);
-  };
-  RG_TRY_OK(team.leads() ? lead(context, team, measured) : team.follow(perform));
+  RG_TRY_OK(team.leads() ? lead(context, team, measured) : team.follow(performer()));
   team.begin_step("verifying " + name);
   const Status verified = stage_->verify();
   RG_TRY(team.agree(verified));
@@ -85,8 +94,7 @@ Status CollectiveBench::lead(Context& context, Team& team, Measured& measured) {
 Status CollectiveBench::learn_choice(Team& team, std::uint64_t moved) {
   choice_.reset();
   if (*operation_->log_name == '\0' || !log_.tell_choices(true)) return {};
-  const auto ordered =
-      team.order(Command::kBatch, 1, [this](auto... all) { return perform(all...); });
+  const auto ordered = team.order(Command::kBatch, 1, performer());
   const Seen seen = parse_log(log_.read_new());
   static_cast<void>(log_.tell_choices(false));
   if (!ordered) return tl::unexpected(ordered.error());
@@ -101,9 +109,7 @@ Status CollectiveBench::learn_choice(Team& team, std::uint64_t moved) {
 
 Status CollectiveBench::sample(Context& context, Team& team, Measured& measured) {
   measured.by_rank_ns.assign(team.size(), {});
-  const auto perform = [this](Command command, std::uint64_t count, std::vector<double>& samples) {
-    return this->perform(command, count, samples);
-  };
+  const Team::Perform perform = performer();
   SamplerOptions options = options_;
   options.batch = kBatch;
   auto sampled = Sampler(context.clock, options)
@@ -128,9 +134,7 @@ Status CollectiveBench::sample(Context& context, Team& team, Measured& measured)
 
 // Outside the kept samples: the data may be verified after it too, as the calls are the same.
 Status CollectiveBench::sample_wall(Team& team, Measured& measured) {
-  const auto perform = [this](Command command, std::uint64_t count, std::vector<double>& samples) {
-    return this->perform(command, count, samples);
-  };
+  const Team::Perform perform = performer();
   const std::vector<double>& samples = measured.by_rank_ns[slowest_rank(measured.by_rank_ns)];
   double mean_ns = 0;
   for (const double sample : samples) mean_ns += sample / static_cast<double>(samples.size());

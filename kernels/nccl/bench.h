@@ -38,11 +38,13 @@ class CollectiveBench final : public Kernel {
   Status first_calls(Team& team);
   void report_facts(Context& context);
 
+  Status measure_all(Context& context, Team& team);
   Status measure_size(Context& context, Team& team, std::uint64_t size);
   Status lead(Context& context, Team& team, Measured& measured);
   Status sample(Context& context, Team& team, Measured& measured);
   Status sample_wall(Team& team, Measured& measured);
   Status learn_choice(Team& team, std::uint64_t moved);
+  Team::Perform performer();
   Status perform(Command command, std::uint64_t count, std::vector<double>& samples_ns);
   void report(Context& context, const Measured& measured);
 

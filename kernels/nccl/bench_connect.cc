@@ -163,7 +163,10 @@ Status CollectiveBench::connect(Context& context, Group& group) {
   plan_.deadline_monotonic_ns = context.deadline_monotonic_ns;
   const std::string unique_id = RG_TRY(meet(context, team));
   RG_TRY_OK(set_stage(context, team, unique_id));
-  RG_TRY_OK(first_calls(team));
+  if (const Status called = first_calls(team); !called) {
+    stage_->give_up();
+    return called;
+  }
   report_facts(context);
   return {};
 }

@@ -25,7 +25,9 @@ Stage::Stage(const gpu::Gpu& gpu, const TickClock& clock, const Operation& opera
 
 // A kernel that waits for a lost rank ends when the communicator is aborted; only then can what it
 // uses be freed.
-Stage::~Stage() {
+Stage::~Stage() { give_up(); }
+
+void Stage::give_up() {
   static_cast<void>(gpu_->make_current());
   graph_ = {};
   for (Buffer* buffer : {&send_, &receive_}) buffer->deregister();

@@ -58,6 +58,8 @@ class Stage {
   // input, one more call on fresh data is looked at.
   Status verify();
 
+  // Aborts the communicator, and so ends what waits for other ranks; nothing can be run any more.
+  void give_up();
   // The orderly end of the communicator, with all ranks.
   Status finish();
 
