@@ -62,6 +62,8 @@ while read -r file; do
   may=" $folder ${allowed[$folder]} "
   case "$file" in *_test.cc | *_bench.cc | */testing/*) may+="kernels kernels/dl kernels/fakes kernels/verbs kernels/memory controller/api " ;; esac
   while read -r included; do
+    # The fake driver compiles device code for the CPU.
+    [[ $file == kernels/fakes/* && $included == *.cu ]] && continue
     target=$(folder_of "$included")
     case "$may" in *" $target "*) ;; *) complain "$file" "includes $included, which $folder may not (allowed: ${allowed[$folder]:-nothing})" ;; esac
   done < <(sed -n 's/^#include "\([^"]*\)".*/\1/p' "$file" | grep -E '^(kernels|agent|controller|deploy)/' || true)

@@ -53,6 +53,7 @@ class CollectiveBench final : public Kernel {
   std::vector<std::uint64_t> sizes_;
   SamplerOptions options_;
   std::string parameters_;  // what all ranks must have alike
+  double join_timeout_ns_ = 0;
   bool tell_choice_ = true;
   gpu::Session session_;
   bool opened_ = false;

@@ -84,6 +84,8 @@ KernelInfo info_of(const Operation& operation) {
       .identity()
       .duration("stall_timeout", "give up when one iteration takes longer", "60s", kSecondNs / 10,
                 3600 * kSecondNs)
+      .duration("join_timeout", "give up when the ranks have not joined by then", "120s",
+                kSecondNs / 10, 3600 * kSecondNs)
       .boolean(
           "tell_choice",
           "one more call of each size, outside the timed ones, to learn algorithm and protocol",
@@ -118,6 +120,7 @@ Status CollectiveBench::read_parameters(const Params& params) {
   if (params.text("mode") == "graph")
     plan_.graph_calls = static_cast<std::uint64_t>(params.integer("graph_calls"));
   plan_.stall_timeout_ns = params.duration_ns("stall_timeout");
+  join_timeout_ns_ = params.duration_ns("join_timeout");
   tell_choice_ = params.boolean("tell_choice");
   for (const auto& [name, value] : params.effective())
     parameters_ += fmt::format("{}={}\n", name, value);
@@ -141,6 +144,7 @@ Status CollectiveBench::prepare(Context& context) {
     opened_ = true;
   }
   RG_TRY_OK(apply_environment(context));
+  log_.begin();
   const Nccl& nccl = *RG_TRY(load_nccl());
   RG_TRY_OK(check_environment(context.params, nccl.synthetic));
   RG_TRY_OK(check_library(nccl));
@@ -216,8 +220,9 @@ Status CollectiveBench::open_gpu(Context& context, const std::vector<Told>& all,
 Status CollectiveBench::set_stage(Context& context, Team& team, const std::string& unique_id) {
   team.begin_step("joining the communicator");
   const gpu::Gpu& gpu = session_.gpu();
-  auto comm =
-      Communicator::join(gpu, plan_.ranks, plan_.rank, unique_id, context.deadline_monotonic_ns);
+  auto comm = Communicator::join(
+      gpu, plan_.ranks, plan_.rank, unique_id,
+      std::min(context.deadline_monotonic_ns, monotonic_now_ns() + join_timeout_ns_));
   RG_TRY(team.agree(comm ? Status{} : Status(tl::unexpected(comm.error()))));
   team.begin_step("allocating memory");
   const std::uint64_t most = share_of_size(*operation_, *std::ranges::max_element(sizes_),

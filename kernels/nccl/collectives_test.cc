@@ -94,7 +94,9 @@ TEST_P(EveryCollective, SurvivesAFailureOfEachCallOfNcclWithoutALeak) {
   for (std::uint64_t call = 1; call <= calls; ++call) {
     SetUp();
     nccl_control().fail_call = call;
-    const auto results = run(GetParam(), 2, {{"iterations", "1"}, {"stall_timeout", "100ms"}});
+    const auto results =
+        run(GetParam(), 2,
+            {{"iterations", "1"}, {"stall_timeout", "100ms"}, {"join_timeout", "100ms"}});
     EXPECT_EQ(nccl_control().live_handles(), 0) << "call " << call;
     EXPECT_EQ(cuda_control().live_handles(), 0) << "call " << call;
     if (nccl_control().calls < call) continue;

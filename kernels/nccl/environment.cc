@@ -263,6 +263,11 @@ Status check_environment(const Params& params, bool synthetic) {
 
 std::string DebugOutput::not_ours() { return output().refused; }
 
+void DebugOutput::begin() {
+  const off_t end = output().file ? lseek(output().file.get(), 0, SEEK_END) : 0;
+  offset_ = end > 0 ? static_cast<std::uint64_t>(end) : 0;
+}
+
 std::string DebugOutput::read_new() {
   std::string text;
   std::array<char, 16384> part{};

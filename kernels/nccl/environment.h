@@ -27,6 +27,8 @@ Status check_environment(const Params& params, bool synthetic);
 // NCCL's debug output into a file that only this process sees.
 class DebugOutput {
  public:
+  // Leaves out what NCCL has written for earlier tasks of this process.
+  void begin();
   // What NCCL has written since the last call; "" where its output goes elsewhere.
   std::string read_new();
   // Lets NCCL tell what it chooses for each call, or stop that: it costs a line of output a call,
