@@ -37,7 +37,9 @@ struct Config {
   int max_ctas = kUndefined;
   const char* net_name = nullptr;
   int split_share = kUndefined;
+  int traffic_class = kUndefined;  // of later releases; padding in 2.18
 };
+static_assert(sizeof(Config) == 48);
 
 inline constexpr Return kSuccess = 0;
 inline constexpr Return kUnhandledCudaError = 1;

@@ -58,6 +58,9 @@ static_assert(offsetof(nc::Config, blocking) == offsetof(ncclConfig_t, blocking)
 static_assert(offsetof(nc::Config, max_ctas) == offsetof(ncclConfig_t, maxCTAs));
 static_assert(offsetof(nc::Config, net_name) == offsetof(ncclConfig_t, netName));
 static_assert(offsetof(nc::Config, split_share) == offsetof(ncclConfig_t, splitShare));
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+static_assert(offsetof(nc::Config, traffic_class) == offsetof(ncclConfig_t, trafficClass));
+#endif
 static_assert(nc::kUndefined == NCCL_CONFIG_UNDEF_INT);
 static_assert(nc::version_code(2, 28, 9) == NCCL_VERSION(2, 28, 9));
 static_assert(nc::kInProgress == int{ncclInProgress});

@@ -40,7 +40,7 @@ thread_local std::vector<Queued> t_queued;
 // Its debug output, in words of its own like NCCL's.
 struct Log {
   std::mutex mutex;
-  std::FILE* file = nullptr;
+  bool begun = false;  // since the last reset: no descriptor stays open
 };
 Log& debug_log() {
   static auto* made = new Log;
@@ -51,11 +51,11 @@ void say(const std::string& text) {
   const char* path = std::getenv("NCCL_DEBUG_FILE");
   if (path == nullptr) return;
   const std::lock_guard lock(debug_log().mutex);
-  std::FILE*& file = debug_log().file;
-  if (file == nullptr) file = std::fopen(path, "w");
+  std::FILE* file = std::fopen(path, debug_log().begun ? "ae" : "we");
   if (file == nullptr) return;
+  debug_log().begun = true;
   std::fprintf(file, "fake:1:1 [0] NCCL INFO %s\n", text.c_str());
-  std::fflush(file);
+  std::fclose(file);
 }
 
 void say_choice(const char* operation, std::size_t bytes) {
@@ -288,8 +288,7 @@ const char* ncclGetLastError(nc::Comm) { return ""; }
 
 void ncclResetDebugInit() {
   const std::lock_guard lock(fake::debug_log().mutex);
-  if (fake::debug_log().file != nullptr) std::fclose(fake::debug_log().file);
-  fake::debug_log().file = nullptr;
+  fake::debug_log().begun = false;
 }
 
 nc::Return ncclCommRegister(nc::Comm, void* memory, std::size_t, void** handle) {

@@ -1,6 +1,7 @@
 #include "kernels/nccl/environment.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -100,7 +101,6 @@ struct Output {
   bool decided = false;
   std::string refused;  // why there is none
   std::string path;
-  Fd file;
   ~Output() {
     if (!path.empty()) unlink(path.c_str());
   }
@@ -131,7 +131,7 @@ void decide_output() {
     made.refused = "no file could be made in " + path;
     return;
   }
-  made.file = Fd(fd);
+  close(fd);
   made.path = path;
 }
 
@@ -264,16 +264,18 @@ Status check_environment(const Params& params, bool synthetic) {
 std::string DebugOutput::not_ours() { return output().refused; }
 
 void DebugOutput::begin() {
-  const off_t end = output().file ? lseek(output().file.get(), 0, SEEK_END) : 0;
-  offset_ = end > 0 ? static_cast<std::uint64_t>(end) : 0;
+  struct stat file {};
+  const bool there = !output().path.empty() && stat(output().path.c_str(), &file) == 0;
+  offset_ = there ? static_cast<std::uint64_t>(file.st_size) : 0;
 }
 
 std::string DebugOutput::read_new() {
   std::string text;
+  if (output().path.empty()) return text;
+  const Fd file(open(output().path.c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 16384> part{};
-  const int fd = output().file.get();
-  while (output().file && text.size() < kMaxLog) {
-    const ssize_t got = pread(fd, part.data(), part.size(), static_cast<off_t>(offset_));
+  while (file && text.size() < kMaxLog) {
+    const ssize_t got = pread(file.get(), part.data(), part.size(), static_cast<off_t>(offset_));
     if (got <= 0) break;
     text.append(part.data(), static_cast<std::size_t>(got));
     offset_ += static_cast<std::uint64_t>(got);
@@ -283,10 +285,10 @@ std::string DebugOutput::read_new() {
 
 bool DebugOutput::tell_choices(bool on) {
   const Nccl& nccl = loaded_nccl();
-  if (!output().file || nccl.reset_debug_init == nullptr) return false;
+  if (output().path.empty() || nccl.reset_debug_init == nullptr) return false;
   setenv("NCCL_DEBUG_SUBSYS", on ? kWithChoices : kSubsystems, 1);
   nccl.reset_debug_init();  // at its next line it opens the file anew and empties it
-  if (ftruncate(output().file.get(), 0) != 0) return false;
+  if (truncate(output().path.c_str(), 0) != 0) return false;
   offset_ = 0;
   return true;
 }
