@@ -20,7 +20,7 @@ constexpr std::uint64_t kWallSamples = 5;
 // What an error leaves on the GPU waits for ranks that no longer come: it is ended at once.
 Status CollectiveBench::measure(Context& context, Group& group) {
   Team team(context, group);
-  const Status measured = measure_all(context, team);
+  Status measured = measure_all(context, team);
   if (!measured) stage_->give_up();
   return measured;
 }

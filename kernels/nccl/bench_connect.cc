@@ -138,7 +138,7 @@ Status CollectiveBench::check_library(const Nccl& nccl) const {
 Status CollectiveBench::prepare(Context& context) {
   RG_TRY_OK(read_parameters(context.params));
   if (context.endpoint.empty()) {
-    RG_TRY(gpu::Gpu::count());  // which one is known when the ranks have met
+    static_cast<void>(RG_TRY(gpu::Gpu::count()));  // which one is known when the ranks have met
   } else {
     session_ = RG_TRY(gpu::Session::open(context));
     opened_ = true;
@@ -167,7 +167,7 @@ Status CollectiveBench::connect(Context& context, Group& group) {
   plan_.deadline_monotonic_ns = context.deadline_monotonic_ns;
   const std::string unique_id = RG_TRY(meet(context, team));
   RG_TRY_OK(set_stage(context, team, unique_id));
-  if (const Status called = first_calls(team); !called) {
+  if (Status called = first_calls(team); !called) {
     stage_->give_up();
     return called;
   }

@@ -72,6 +72,7 @@ std::string element_text(std::uint64_t bits, const TypeRow& type, bool as_double
 template <class Rows>
 std::vector<std::string> names_of(const Rows& rows) {
   std::vector<std::string> names;
+  names.reserve(rows.size());
   for (const auto& row : rows) names.emplace_back(row.name);
   return names;
 }

@@ -26,6 +26,7 @@ bool narrow(const std::vector<double>& samples, double precision) {
 // "0: 1234, 1: 1240"; of many ranks the lowest, the middle and the highest.
 std::string medians_in_words(const std::vector<std::vector<double>>& by_rank_ns) {
   std::vector<double> medians;
+  medians.reserve(by_rank_ns.size());
   for (const auto& samples : by_rank_ns) medians.push_back(median_of(samples));
   std::string words;
   if (medians.size() <= kMaxRanksTold) {
