@@ -21,6 +21,16 @@ extern const KernelRow kCudaHostLatency;
 extern const KernelRow kCudaLocalCopyBw;
 extern const KernelRow kCudaPeerCopyBw;
 extern const KernelRow kCudaPeerLatency;
+extern const KernelRow kNcclAllGather;
+extern const KernelRow kNcclAllReduce;
+extern const KernelRow kNcclAllToAll;
+extern const KernelRow kNcclBroadcast;
+extern const KernelRow kNcclGather;
+extern const KernelRow kNcclPairwise;
+extern const KernelRow kNcclReduce;
+extern const KernelRow kNcclReduceScatter;
+extern const KernelRow kNcclScatter;
+extern const KernelRow kNcclSendRecv;
 extern const KernelRow kNetTcpBw;
 extern const KernelRow kNetTcpLat;
 extern const KernelRow kVerbsAtomicBw;
@@ -40,6 +50,8 @@ std::span<const KernelRow> catalog() {
       kBarCrossover,     kBarMapCost,      kBarPingPong,         kBarReadBw,       kBarReadLat,
       kBarSanity,        kBarWriteBw,      kBarWriteLat,         kCudaCopyLatency, kCudaFanCopyBw,
       kCudaHostCopyBw,   kCudaHostLatency, kCudaLocalCopyBw,     kCudaPeerCopyBw,  kCudaPeerLatency,
+      kNcclAllGather,    kNcclAllReduce,   kNcclAllToAll,        kNcclBroadcast,   kNcclGather,
+      kNcclPairwise,     kNcclReduce,      kNcclReduceScatter,   kNcclScatter,     kNcclSendRecv,
       kNetTcpBw,         kNetTcpLat,       kVerbsAtomicBw,       kVerbsAtomicLat,  kVerbsReadBw,
       kVerbsReadLat,     kVerbsSendBw,     kVerbsSendLat,        kVerbsWriteBw,    kVerbsWriteImmBw,
       kVerbsWriteImmLat, kVerbsWriteLat,   kVerbsWriteVisibleLat};

@@ -14,6 +14,9 @@ namespace railgauge::cuda {
 extern const gpu::DeviceCode kCopyCode;
 extern const gpu::DeviceCode kChaseCode;
 }  // namespace railgauge::cuda
+namespace railgauge::nccl {
+extern const gpu::DeviceCode kVerifyCode;
+}  // namespace railgauge::nccl
 
 namespace railgauge {
 
@@ -23,7 +26,7 @@ std::shared_ptr<void> keep_gpus_warm() { return std::make_shared<gpu::KeepWarm>(
 
 std::string gpu_code_needs() {
   constexpr std::array kCodes{&gpu::kPatternCode, &cuda::kCopyCode, &cuda::kChaseCode,
-                              &gpu::kFlagAnswerCode};
+                              &gpu::kFlagAnswerCode, &nccl::kVerifyCode};
   return gpu::driver_needed(kCodes);
 }
 

@@ -10,6 +10,7 @@
 #include "kernels/core/outcome.h"
 #include "kernels/dl/cuda.h"
 #include "kernels/dl/gdrapi.h"
+#include "kernels/dl/nccl.h"
 #include "kernels/dl/nvml.h"
 #include "kernels/dl/vulkan.h"
 #include "kernels/fakes/fake_cuda.h"
@@ -45,6 +46,7 @@ TEST(Absence, WithoutADriverAllWaiveAndSayWhatToInstall) {
   setenv(kNvmlLibraryVariable, kAbsent, 1);
   setenv(kGdrapiLibraryVariable, kAbsent, 1);
   setenv(kVulkanLibraryVariable, kAbsent, 1);
+  setenv(kNcclLibraryVariable, kAbsent, 1);
   expect_all_waive({}, "install the NVIDIA driver");
 }
 
@@ -67,6 +69,11 @@ TEST(Absence, WithoutTheVulkanLoaderThatWayWaivesAndSaysWhatToInstall) {
 
 TEST(Absence, WithoutGdrcopyThatWayWaivesAndSaysWhatToInstall) {
   expect_all_waive({{"backend", "gdrdrv"}}, "install libgdrapi");
+}
+
+TEST(Absence, WithoutNcclItsKernelsWaiveAndSayWhatToInstall) {
+  cuda_control().gpus = 2;
+  expect_all_waive({{"socket_ifname", ""}}, "install libnccl2");
 }
 
 TEST(Absence, WithNoWayAtAllEveryReasonStandsInOneLine) {

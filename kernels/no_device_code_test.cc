@@ -14,6 +14,9 @@ namespace railgauge::cuda {
 extern const gpu::DeviceCode kCopyCode;
 extern const gpu::DeviceCode kChaseCode;
 }  // namespace railgauge::cuda
+namespace railgauge::nccl {
+extern const gpu::DeviceCode kVerifyCode;
+}  // namespace railgauge::nccl
 
 namespace railgauge {
 namespace {
@@ -21,8 +24,8 @@ namespace {
 constexpr const char* kReason = "this build has none, nvcc was not there; build with the CUDA tool";
 
 TEST(DeviceCodeWithoutNvcc, IsEmpty) {
-  for (const gpu::DeviceCode* code :
-       {&gpu::kPatternCode, &cuda::kCopyCode, &cuda::kChaseCode, &gpu::kFlagAnswerCode}) {
+  for (const gpu::DeviceCode* code : {&gpu::kPatternCode, &cuda::kCopyCode, &cuda::kChaseCode,
+                                      &gpu::kFlagAnswerCode, &nccl::kVerifyCode}) {
     EXPECT_TRUE(code->ptx.empty()) << code->name;
     EXPECT_TRUE(code->cubins.empty()) << code->name;
   }
@@ -33,6 +36,7 @@ class WithoutDeviceCode : public OnFakeGpus {
   static bool needs_threads() {
     const auto engine = GetParam().parameters.find("engine");
     if (engine != GetParam().parameters.end()) return engine->second == "sm";
+    if (GetParam().kernel.starts_with("nccl.")) return true;  // to verify the data
     constexpr std::array kOfThreads{"bar.ping_pong", "cuda.host_latency", "cuda.peer_latency"};
     return std::ranges::find(kOfThreads, GetParam().kernel) != kOfThreads.end();
   }

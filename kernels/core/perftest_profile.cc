@@ -110,9 +110,11 @@ std::int64_t interval_of(const Parameters& given, const Parameters& chosen) {
 void leave_out(const Parameters& given, Parameters& chosen) {
   // A staging refuses relaxed ordering: the count that tells of a chunk must not pass it. Its twin
   // in GPU memory goes without too, so that they differ in nothing else.
-  if (is(given, "memory", "staged") || is(given, "target_memory", "staged") ||
-      is(given, "staged_twin", "true"))
-    chosen.erase("relaxed_ordering");
+  const bool staged = is(given, "memory", "staged") || is(given, "target_memory", "staged");
+  if (staged || is(given, "staged_twin", "true")) chosen.erase("relaxed_ordering");
+  // Each of its chunks completes by itself, into receives of its own.
+  if (staged)
+    for (const char* name : {"signal_every", "receive_depth"}) chosen.erase(name);
   if (is_a_stretch_of_time(given)) chosen.erase("iterations");
 }
 

@@ -22,6 +22,8 @@ using Event = struct EventObject*;
 using Module = struct ModuleObject*;
 using Function = struct FunctionObject*;
 using ExternalMemory = struct ExternalMemoryObject*;
+using Graph = struct GraphObject*;
+using GraphExec = struct GraphExecObject*;
 
 struct Uuid {
   unsigned char bytes[16];  // NOLINT(modernize-avoid-c-arrays): the vendor's layout
@@ -113,6 +115,7 @@ inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDefault = 0;
 inline constexpr unsigned kEventDisableTiming = 2;
 inline constexpr unsigned kWaitValueGeq = 0;
+inline constexpr int kCaptureThreadLocal = 1;
 inline constexpr unsigned kHostAllocPortable = 1;
 inline constexpr unsigned kHostAllocDeviceMap = 2;
 inline constexpr unsigned kHostAllocWriteCombined = 4;
@@ -206,7 +209,14 @@ inline constexpr unsigned long long kRangeMappingPcie = 1;
   ROW(external_memory_get_mapped_buffer, cuExternalMemoryGetMappedBuffer,        \
       (cu::DevicePtr*, cu::ExternalMemory, const cu::ExternalMemoryBufferDesc*)) \
   ROW(destroy_external_memory, cuDestroyExternalMemory, (cu::ExternalMemory))    \
-  ROW(flush_gpudirect_rdma_writes, cuFlushGPUDirectRDMAWrites, (int, int))
+  ROW(flush_gpudirect_rdma_writes, cuFlushGPUDirectRDMAWrites, (int, int))     \
+  ROW(stream_begin_capture, cuStreamBeginCapture_v2, (cu::Stream, int))          \
+  ROW(stream_end_capture, cuStreamEndCapture, (cu::Stream, cu::Graph*))          \
+  ROW(graph_instantiate, cuGraphInstantiateWithFlags,                            \
+      (cu::GraphExec*, cu::Graph, unsigned long long))                           \
+  ROW(graph_launch, cuGraphLaunch, (cu::GraphExec, cu::Stream))                  \
+  ROW(graph_exec_destroy, cuGraphExecDestroy, (cu::GraphExec))                   \
+  ROW(graph_destroy, cuGraphDestroy, (cu::Graph))
 
 namespace railgauge {
 

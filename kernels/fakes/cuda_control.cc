@@ -33,7 +33,7 @@ CudaControl& cuda_control() {
 }
 
 std::int64_t CudaControl::live_handles() const {
-  return contexts + streams + events + modules + allocations + pinned + externals;
+  return contexts + streams + events + modules + allocations + pinned + externals + graphs;
 }
 
 void CudaControl::reset() {

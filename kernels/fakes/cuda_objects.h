@@ -9,6 +9,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include "kernels/dl/cuda.h"
 #include "kernels/fakes/fake_cuda.h"
@@ -30,6 +32,10 @@ class Queue {
   bool wait_idle(double seconds);
   // Ends after what was pushed.
   void close();
+  // What is pushed from now on is kept for a graph, and not done.
+  void begin_capture();
+  // What was kept; nothing where no capture was begun.
+  std::optional<std::vector<std::function<void()>>> end_capture();
   // Now, and at least half a microsecond after the last one, as the real events' step; or the time
   // of advance(), where the control says how long copies take.
   std::int64_t stamp_ns();
@@ -45,6 +51,7 @@ class Queue {
   bool closed_ = false;
   std::int64_t last_stamp_ns_ = 0;
   std::int64_t told_ns_ = 0;
+  std::optional<std::vector<std::function<void()>>> captured_;
 };
 
 struct Stamp {
@@ -114,6 +121,7 @@ struct Launch {
 using Twin = std::function<void()> (*)(const Launch&);
 // nullptr when there is none of this name.
 cu::Function twin_named(const char* name);
+cu::Function nccl_twin_named(std::string_view name);  // those of kernels/nccl
 
 }  // namespace railgauge::fake
 
@@ -132,6 +140,12 @@ struct ModuleObject {};
 struct FunctionObject {
   const char* name;
   fake::Twin twin;
+};
+struct GraphObject {
+  std::vector<std::function<void()>> works;
+};
+struct GraphExecObject {
+  std::vector<std::function<void()>> works;
 };
 struct ExternalMemoryObject {
   void* memory = nullptr;

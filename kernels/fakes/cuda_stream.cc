@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "kernels/fakes/cuda_objects.h"
@@ -67,6 +68,10 @@ std::shared_ptr<Queue> Queue::start() {
 
 void Queue::push(std::function<void()> work) {
   const std::lock_guard lock(mutex_);
+  if (captured_) {
+    captured_->push_back(std::move(work));
+    return;
+  }
   waiting_.push_back(std::move(work));
   changed_.notify_all();
 }
@@ -103,6 +108,16 @@ void Queue::close() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
   changed_.notify_all();
+}
+
+void Queue::begin_capture() {
+  const std::lock_guard lock(mutex_);
+  captured_.emplace();
+}
+
+std::optional<std::vector<std::function<void()>>> Queue::end_capture() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(captured_, std::nullopt);
 }
 
 std::int64_t Queue::stamp_ns() {
@@ -264,6 +279,49 @@ cu::Return cuStreamWaitValue32_v2(cu::Stream stream, cu::DevicePtr address, std:
 cu::Return cuStreamWaitValue32(cu::Stream stream, cu::DevicePtr address, std::uint32_t value,
                                unsigned int flags) {
   return cuStreamWaitValue32_v2(stream, address, value, flags);
+}
+
+cu::Return cuStreamBeginCapture_v2(cu::Stream stream, int) {
+  RAILGAUGE_ENTER(enter_context);
+  if (stream == nullptr) return cu::kInvalidHandle;
+  stream->queue->begin_capture();
+  return cu::kSuccess;
+}
+
+// The stream captures no more, whatever this returns.
+cu::Return cuStreamEndCapture(cu::Stream stream, cu::Graph* graph) {
+  auto works = stream->queue->end_capture();
+  RAILGAUGE_ENTER(enter_context);
+  if (!works) return cu::kInvalidValue;
+  *graph = new cu::GraphObject{std::move(*works)};
+  ++cuda_control().graphs;
+  return cu::kSuccess;
+}
+
+cu::Return cuGraphInstantiateWithFlags(cu::GraphExec* executable, cu::Graph graph,
+                                       unsigned long long) {
+  RAILGAUGE_ENTER(enter_context);
+  *executable = new cu::GraphExecObject{graph->works};
+  ++cuda_control().graphs;
+  return cu::kSuccess;
+}
+
+cu::Return cuGraphLaunch(cu::GraphExec executable, cu::Stream stream) {
+  RAILGAUGE_ENTER(enter_context);
+  for (const auto& work : executable->works) queue_of(stream)->push(work);
+  return cu::kSuccess;
+}
+
+cu::Return cuGraphExecDestroy(cu::GraphExec executable) {
+  delete executable;
+  --cuda_control().graphs;
+  return cu::kSuccess;
+}
+
+cu::Return cuGraphDestroy(cu::Graph graph) {
+  delete graph;
+  --cuda_control().graphs;
+  return cu::kSuccess;
 }
 
 }  // extern "C"

@@ -29,6 +29,7 @@ struct CudaControl {
   std::atomic<std::int64_t> allocations{0};  // of GPU and managed memory, and mapped imports
   std::atomic<std::int64_t> pinned{0};       // allocated or registered host memory
   std::atomic<std::int64_t> externals{0};    // imported memory
+  std::atomic<std::int64_t> graphs{0};       // and executable ones
   [[nodiscard]] std::int64_t live_handles() const;
 
   std::atomic<std::uint64_t> gpus{2};

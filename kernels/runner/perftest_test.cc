@@ -300,10 +300,13 @@ TEST(PerftestTable, EachOfSeveralLinksHasItsOwnRateAndName) {
     }
   EXPECT_EQ(perftest_table(report, {}, true),
             "verbs.write_bw\n"
-            "\nbandwidth in Gb/s (10^9); median, interval and best are of windows\n"
-            "bytes  messages  average  median  95 % interval    best    Mmsg/s  pair\n"
-            "65536        50   100.00  100.00              -  100.00  2.000000  a:1>a:1\n"
-            "65536        50   200.00  200.00              -  200.00  4.000000  all\n");
+            "\nbandwidth, Gb: 10^9 bits; peak, median and interval are of windows\n"
+            "#bytes  #iterations  BW peak[Gb/sec]  BW average[Gb/sec]  MsgRate[Mpps]  "
+            "median[Gb/sec]  95 % interval  pair\n"
+            " 65536           50           100.00              100.00       2.000000  "
+            "        100.00              -  a:1>a:1\n"
+            " 65536           50           200.00              200.00       4.000000  "
+            "        200.00              -  all\n");
 }
 
 TEST(PerftestTable, HasLatencyInMicrosecondsAndNoPercentileWithoutEnoughSamples) {

@@ -18,10 +18,12 @@
 #include "kernels/core/outcome.h"
 #include "kernels/dl/cuda.h"
 #include "kernels/dl/gdrapi.h"
+#include "kernels/dl/nccl.h"
 #include "kernels/dl/nvml.h"
 #include "kernels/dl/vulkan.h"
 #include "kernels/fakes/fake_cuda.h"
 #include "kernels/fakes/fake_gdrapi.h"
+#include "kernels/fakes/fake_nccl.h"
 #include "kernels/fakes/fake_nvml.h"
 #include "kernels/fakes/fake_vulkan.h"
 #include "kernels/fakes/solo.h"
@@ -56,6 +58,7 @@ class OnFakeGpus : public ::testing::TestWithParam<Way> {
     setenv(kCudaLibraryVariable, RAILGAUGE_FAKE_LIBCUDA, 1);
     setenv(kNvmlLibraryVariable, RAILGAUGE_FAKE_LIBNVML, 1);
     setenv(kGdrapiLibraryVariable, RAILGAUGE_FAKE_LIBGDRAPI, 1);
+    setenv(kNcclLibraryVariable, RAILGAUGE_FAKE_LIBNCCL, 1);
     setenv(kVulkanLibraryVariable, RAILGAUGE_FAKE_LIBVULKAN, 1);
   }
   void SetUp() override {
@@ -69,6 +72,7 @@ class OnFakeGpus : public ::testing::TestWithParam<Way> {
     fake::nvml_control().reset();
     fake::gdrapi_control().reset();
     fake::vulkan_control().reset();
+    fake::nccl_control().reset();
     const Way& way = GetParam();
     fake::cuda_control().gpus = way.gpus;
     fake::nvml_control().gpus = way.gpus;
@@ -107,6 +111,7 @@ class OnFakeGpus : public ::testing::TestWithParam<Way> {
     EXPECT_EQ(fake::nvml_control().live_handles, 0) << "call " << call;
     EXPECT_EQ(fake::gdrapi_control().live_handles, 0) << "call " << call;
     EXPECT_EQ(fake::vulkan_control().live_handles, 0) << "call " << call;
+    EXPECT_EQ(fake::nccl_control().live_handles(), 0) << "call " << call;
     EXPECT_EQ(open_descriptors(), descriptors_) << "call " << call;
   }
   // Not measured, for a reason that is no fault, in one line; nothing is left.

@@ -1,0 +1,89 @@
+#include "kernels/dl/nccl.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kernels/core/text.h"
+#include "kernels/dl/library.h"
+#include "kernels/dl/table.h"
+
+namespace railgauge {
+namespace {
+
+TableLoader<Nccl> g_nccl;
+
+constexpr std::size_t kMaxWords = 300;
+
+Code code_of(nc::Return returned) {
+  switch (returned) {
+    case nc::kRemoteError:
+      return Code::kUnavailable;
+    case nc::kInvalidUsage:
+      return Code::kFailedPrecondition;
+    default:
+      return Code::kInternal;
+  }
+}
+
+// The library's own words in one line.
+std::string last_words(const Nccl& nccl, nc::Comm comm) {
+  const char* words = nccl.get_last_error != nullptr ? nccl.get_last_error(comm) : nullptr;
+  std::string line = valid_utf8(words != nullptr ? words : "");
+  std::ranges::replace_if(
+      line, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  while (!line.empty() && (line.back() == ' ' || line.back() == '.')) line.pop_back();
+  const std::size_t begin = line.find_first_not_of(' ');
+  if (begin == std::string::npos) return "";
+  return valid_utf8(line.substr(begin, kMaxWords));
+}
+
+}  // namespace
+
+std::string nccl_release(int code) {
+  return fmt::format("{}.{}.{}", code / 10000, code / 100 % 100, code % 100);
+}
+
+Result<Nccl> bind_nccl(const std::string& name) {
+  auto library = Library::open(name);
+  if (!library)
+    return fail(library.error().code,
+                fmt::format("NCCL: {}; install libnccl2, or name its file in {}",
+                            library.error().message, kNcclLibraryVariable));
+  Nccl nccl;
+  nccl.get_version = RG_TRY(library->bind<decltype(nccl.get_version)>("ncclGetVersion"));
+  if (nccl.get_version(&nccl.version_code) != nc::kSuccess)
+    return fail(Code::kInternal, library->path() + ": ask its version: it does not tell");
+  nccl.version = nccl_release(nccl.version_code);
+  if (nccl.version_code < nc::kOldest)
+    return fail(Code::kUnimplemented, fmt::format("{}: it is NCCL {}; 2.18 or later is needed",
+                                                  library->path(), nccl.version));
+#define RAILGAUGE_BIND(slot, symbol, result, parameters) \
+  nccl.slot = RG_TRY(library->bind<decltype(nccl.slot)>(#symbol));
+  RAILGAUGE_NCCL_REQUIRED(RAILGAUGE_BIND)
+#undef RAILGAUGE_BIND
+#define RAILGAUGE_FIND(slot, symbol, result, parameters) \
+  nccl.slot = library->find<decltype(nccl.slot)>(#symbol);
+  RAILGAUGE_NCCL_OPTIONAL(RAILGAUGE_FIND)
+#undef RAILGAUGE_FIND
+  nccl.path = library->path();
+  nccl.synthetic = library->find<void (*)()>(kSyntheticNcclMarker) != nullptr;
+  return nccl;
+}
+
+Result<const Nccl*> load_nccl() {
+  return g_nccl.load(bind_nccl, kNcclLibrary, kNcclLibraryVariable);
+}
+
+const Nccl& loaded_nccl() { return g_nccl.loaded(); }
+
+Status nccl_status(const Nccl& nccl, nc::Return returned, std::string_view act, nc::Comm comm) {
+  if (returned == nc::kSuccess) return {};
+  const char* words = nccl.get_error_string(returned);
+  std::string line = fmt::format("{}: {} (NCCL error {})", act,
+                                 words != nullptr ? words : "no description", returned);
+  if (const std::string last = last_words(nccl, comm); !last.empty()) line += ": " + last;
+  return fail(code_of(returned), std::move(line));
+}
+
+}  // namespace railgauge

@@ -1,0 +1,167 @@
+// NCCL as far as we call it, declared by ourselves and loaded at run time. nccl_abi_test.cc holds
+// every declaration against the vendor's nccl.h where that is installed.
+#pragma once
+
+#include <climits>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "kernels/core/result.h"
+#include "kernels/dl/cuda.h"
+
+// The library's types and numbers under our own names, so that both headers can meet in a test.
+namespace railgauge::nc {
+
+using Return = int;    // ncclResult_t
+using DataType = int;  // ncclDataType_t
+using RedOp = int;     // ncclRedOp_t
+using Comm = struct CommObject*;
+
+inline constexpr std::size_t kUniqueIdBytes = 128;
+struct UniqueId {                 // passed by value
+  char internal[kUniqueIdBytes];  // NOLINT(modernize-avoid-c-arrays): the vendor's layout
+};
+
+// The members of 2.18; the library takes a shorter one than its own by `size` and `version`.
+inline constexpr int kUndefined = INT_MIN;
+inline constexpr unsigned kConfigMagic = 0xcafebeef;
+inline constexpr unsigned kConfigVersion = 21800;
+struct Config {
+  std::size_t size = sizeof(Config);
+  unsigned magic = kConfigMagic;
+  unsigned version = kConfigVersion;
+  int blocking = kUndefined;
+  int cga_cluster_size = kUndefined;
+  int min_ctas = kUndefined;
+  int max_ctas = kUndefined;
+  const char* net_name = nullptr;
+  int split_share = kUndefined;
+  int traffic_class = kUndefined;  // of later releases; padding in 2.18
+};
+static_assert(sizeof(Config) == 48);
+
+inline constexpr Return kSuccess = 0;
+inline constexpr Return kUnhandledCudaError = 1;
+inline constexpr Return kSystemError = 2;
+inline constexpr Return kInternalError = 3;
+inline constexpr Return kInvalidArgument = 4;
+inline constexpr Return kInvalidUsage = 5;
+inline constexpr Return kRemoteError = 6;
+inline constexpr Return kInProgress = 7;
+
+inline constexpr DataType kInt8 = 0;
+inline constexpr DataType kUint8 = 1;
+inline constexpr DataType kInt32 = 2;
+inline constexpr DataType kUint32 = 3;
+inline constexpr DataType kInt64 = 4;
+inline constexpr DataType kUint64 = 5;
+inline constexpr DataType kFloat16 = 6;
+inline constexpr DataType kFloat32 = 7;
+inline constexpr DataType kFloat64 = 8;
+inline constexpr DataType kBfloat16 = 9;
+inline constexpr DataType kFloat8e4m3 = 10;  // from 2.24 on
+inline constexpr DataType kFloat8e5m2 = 11;
+
+inline constexpr RedOp kSum = 0;
+inline constexpr RedOp kProd = 1;
+inline constexpr RedOp kMax = 2;
+inline constexpr RedOp kMin = 3;
+inline constexpr RedOp kAvg = 4;
+
+// As ncclGetVersion tells it, from 2.9 on.
+inline constexpr int version_code(int major, int minor, int patch) {
+  return major * 10000 + minor * 100 + patch;
+}
+inline constexpr int kOldest = version_code(2, 18, 0);
+inline constexpr int kFirstWithFloat8 = version_code(2, 24, 0);
+
+}  // namespace railgauge::nc
+
+// One row a function: slot, exported symbol, result, parameters. The oldest release that we take is
+// 2.18, which has all required ones.
+#define RAILGAUGE_NCCL_REQUIRED(ROW)                                                             \
+  ROW(get_version, ncclGetVersion, nc::Return, (int*))                                           \
+  ROW(get_unique_id, ncclGetUniqueId, nc::Return, (nc::UniqueId*))                               \
+  ROW(comm_init_rank_config, ncclCommInitRankConfig, nc::Return,                                 \
+      (nc::Comm*, int, nc::UniqueId, int, nc::Config*))                                          \
+  ROW(comm_finalize, ncclCommFinalize, nc::Return, (nc::Comm))                                   \
+  ROW(comm_destroy, ncclCommDestroy, nc::Return, (nc::Comm))                                     \
+  ROW(comm_abort, ncclCommAbort, nc::Return, (nc::Comm))                                         \
+  ROW(comm_get_async_error, ncclCommGetAsyncError, nc::Return, (nc::Comm, nc::Return*))          \
+  ROW(get_error_string, ncclGetErrorString, const char*, (nc::Return))                           \
+  ROW(all_reduce, ncclAllReduce, nc::Return,                                                     \
+      (const void*, void*, std::size_t, nc::DataType, nc::RedOp, nc::Comm, cu::Stream))          \
+  ROW(all_gather, ncclAllGather, nc::Return,                                                     \
+      (const void*, void*, std::size_t, nc::DataType, nc::Comm, cu::Stream))                     \
+  ROW(reduce_scatter, ncclReduceScatter, nc::Return,                                             \
+      (const void*, void*, std::size_t, nc::DataType, nc::RedOp, nc::Comm, cu::Stream))          \
+  ROW(broadcast, ncclBroadcast, nc::Return,                                                      \
+      (const void*, void*, std::size_t, nc::DataType, int, nc::Comm, cu::Stream))                \
+  ROW(reduce, ncclReduce, nc::Return,                                                            \
+      (const void*, void*, std::size_t, nc::DataType, nc::RedOp, int, nc::Comm, cu::Stream))     \
+  ROW(send, ncclSend, nc::Return,                                                                \
+      (const void*, std::size_t, nc::DataType, int, nc::Comm, cu::Stream))                       \
+  ROW(recv, ncclRecv, nc::Return, (void*, std::size_t, nc::DataType, int, nc::Comm, cu::Stream)) \
+  ROW(group_start, ncclGroupStart, nc::Return, ())                                               \
+  ROW(group_end, ncclGroupEnd, nc::Return, ())
+
+// Functions that older releases lack: the slot may be nullptr.
+#define RAILGAUGE_NCCL_OPTIONAL(ROW)                                                       \
+  ROW(get_last_error, ncclGetLastError, const char*, (nc::Comm))                           \
+  ROW(reset_debug_init, ncclResetDebugInit, void, ())                                      \
+  ROW(comm_register, ncclCommRegister, nc::Return, (nc::Comm, void*, std::size_t, void**)) \
+  ROW(comm_deregister, ncclCommDeregister, nc::Return, (nc::Comm, void*))                  \
+  ROW(mem_alloc, ncclMemAlloc, nc::Return, (void**, std::size_t))                          \
+  ROW(mem_free, ncclMemFree, nc::Return, (void*))                                          \
+  ROW(all_to_all, ncclAlltoAll, nc::Return,                                                \
+      (const void*, void*, std::size_t, nc::DataType, nc::Comm, cu::Stream))               \
+  ROW(gather, ncclGather, nc::Return,                                                      \
+      (const void*, void*, std::size_t, nc::DataType, int, nc::Comm, cu::Stream))          \
+  ROW(scatter, ncclScatter, nc::Return,                                                    \
+      (const void*, void*, std::size_t, nc::DataType, int, nc::Comm, cu::Stream))
+
+namespace railgauge {
+
+struct Nccl {
+#define RAILGAUGE_SLOT(slot, symbol, result, parameters) \
+  result(*slot) parameters = nullptr;  // NOLINT(bugprone-macro-parentheses)
+  RAILGAUGE_NCCL_REQUIRED(RAILGAUGE_SLOT)
+  RAILGAUGE_NCCL_OPTIONAL(RAILGAUGE_SLOT)
+#undef RAILGAUGE_SLOT
+
+  std::string path;        // the file that was loaded
+  std::string version;     // "2.28.9"
+  int version_code = 0;    // 22809
+  bool synthetic = false;  // a fake: it exports kSyntheticNcclMarker
+};
+
+inline constexpr const char* kSyntheticNcclMarker = "railgauge_synthetic_nccl";
+inline constexpr const char* kNcclLibrary = "libnccl.so.2";
+// Names another file to load instead: the fake of kernels/fakes, or one that the loader's path does
+// not have.
+inline constexpr const char* kNcclLibraryVariable = "RAILGAUGE_LIBNCCL";
+
+// A table over the library `name`. kNotFound: it is absent; kUnimplemented: it lacks a function or
+// is older than 2.18.
+Result<Nccl> bind_nccl(const std::string& name);
+
+// The process's table. The library reads its environment when it is first used, so set that before.
+// Thread safe.
+Result<const Nccl*> load_nccl();
+
+// The table after load_nccl() succeeded; CHECKs that it did. For releasing handles.
+const Nccl& loaded_nccl();
+
+// 22809 as "2.28.9".
+std::string nccl_release(int code);
+
+// What a call returned as a Status: "`act`: unhandled system error (NCCL 2): its last words". The
+// last error that `comm` (or the process, for nullptr) logged follows in one line. Everything is
+// kInternal, but that a peer is gone is kUnavailable, and a call's wrong use kFailedPrecondition:
+// NCCL says so for what a site's settings make impossible (an algorithm that cannot do the
+// operation, two ranks on one GPU).
+Status nccl_status(const Nccl& nccl, nc::Return returned, std::string_view act,
+                   nc::Comm comm = nullptr);
+
+}  // namespace railgauge

@@ -1,0 +1,42 @@
+// NCCL without hardware: libnccl-fake.so, taken by the loader through RAILGAUGE_LIBNCCL, on the
+// fake driver's streams and memory. Ranks are threads of one process. It really moves and reduces
+// the data, so that what is verified is verified. libnccl-old-fake.so is the same without all that
+// releases after 2.18 brought. Points that it had a part in are `synthetic`.
+//
+// Tests link it and steer it here; other processes by RAILGAUGE_FAKE_NCCL=NAME=VALUE,... with the
+// names below. Thread safe.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace railgauge::fake {
+
+struct NcclControl {
+  // Calls since reset() that could fail: all but releases, words of an error, and asking for the
+  // state of a communicator.
+  std::atomic<std::uint64_t> calls{0};
+  std::atomic<std::uint64_t> fail_call{0};   // this call fails, once; 0: none
+  std::atomic<std::uint64_t> fail_error{3};  // with this ncclResult_t
+
+  // Live objects.
+  std::atomic<std::int64_t> communicators{0};
+  std::atomic<std::int64_t> registrations{0};
+  std::atomic<std::int64_t> memories{0};
+  [[nodiscard]] std::int64_t live_handles() const {
+    return communicators + registrations + memories;
+  }
+
+  std::atomic<std::uint64_t> async_error{0};  // a communicator's state, once all ranks have joined
+  std::atomic<std::uint64_t> collectives{0};  // done by all ranks since reset()
+  std::atomic<std::uint64_t> messages{0};     // sent and received since reset()
+  std::atomic<std::uint64_t> aborts{0};       // since reset()
+
+  // Back to what RAILGAUGE_FAKE_NCCL says; live objects stay.
+  void reset();
+};
+
+// The loaded library's own, one for the process.
+NcclControl& nccl_control();
+
+}  // namespace railgauge::fake

@@ -1,0 +1,116 @@
+// The fake NCCL's own structures behind the handles.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/dl/nccl.h"
+#include "kernels/fakes/fake_nccl.h"
+
+namespace railgauge::fake {
+
+using Bytes = std::vector<unsigned char>;
+
+std::size_t bytes_of_type(nc::DataType type);
+// The reduction of all inputs, which have the same size, element by element, rank after rank.
+Bytes reduce(std::span<const Bytes> inputs, nc::DataType type, nc::RedOp op);
+
+enum class Kind : std::uint8_t {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kReduce,
+  kAllToAll,
+  kGather,
+  kScatter,
+};
+
+// One rank's call; `bytes` is of `count` elements.
+struct Collective {
+  Kind kind = Kind::kAllReduce;
+  const void* send = nullptr;
+  void* receive = nullptr;
+  std::size_t bytes = 0;
+  nc::DataType type = 0;
+  nc::RedOp op = 0;
+  int root = 0;
+};
+
+struct Message {
+  const void* data = nullptr;
+  std::size_t bytes = 0;
+  bool taken = false;
+};
+struct Part {  // of a group of sends and receives
+  bool sends = false;
+  const void* send = nullptr;
+  void* receive = nullptr;
+  std::size_t bytes = 0;
+  int peer = 0;
+};
+
+// One rank's state, as long as any of its queued work.
+struct Member {
+  int rank = 0;
+  bool aborted = false;
+  std::uint64_t done = 0;  // collectives that it came to
+};
+
+// All ranks of one unique id.
+class World {
+ public:
+  explicit World(int ranks) : ranks_(ranks) {}
+
+  void join();
+  [[nodiscard]] bool complete();
+  void abort(Member& member);
+  // On a stream's thread: returns when all ranks came to the same one and it is done, or when this
+  // member was aborted.
+  void run(Member& member, const Collective& call);
+  void run(Member& member, const std::vector<Part>& parts);
+
+ private:
+  struct Gathering {
+    std::map<int, Collective> calls;
+    bool done = false;
+    int left = 0;
+  };
+  void compute(const std::map<int, Collective>& calls) const;
+  void receive(std::unique_lock<std::mutex>& lock, Member& member, const Part& part);
+
+  const int ranks_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int joined_ = 0;
+  std::map<std::uint64_t, Gathering> gatherings_;
+  std::map<std::pair<int, int>, std::deque<std::shared_ptr<Message>>> mail_;  // by sender, receiver
+};
+
+}  // namespace railgauge::fake
+
+namespace railgauge::nc {
+struct CommObject {
+  std::shared_ptr<fake::World> world;
+  std::shared_ptr<fake::Member> member;
+};
+}  // namespace railgauge::nc
+
+// What the library exports must be what the table declares.
+namespace nc = railgauge::nc;
+namespace cu = railgauge::cu;
+extern "C" {
+#define RAILGAUGE_DECLARE(slot, symbol, result, parameters) result symbol parameters;
+RAILGAUGE_NCCL_REQUIRED(RAILGAUGE_DECLARE)
+RAILGAUGE_NCCL_OPTIONAL(RAILGAUGE_DECLARE)
+#undef RAILGAUGE_DECLARE
+}

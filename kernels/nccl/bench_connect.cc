@@ -1,0 +1,252 @@
+// How the ranks of a collective come together: parameters, library, GPU, communicator.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "kernels/core/sampling.h"
+#include "kernels/core/units.h"
+#include "kernels/gpu/session.h"
+#include "kernels/nccl/bench.h"
+
+namespace railgauge::nccl {
+namespace {
+
+constexpr double kMaxSizeBytes = 8.0 * (1U << 30U);
+constexpr const char* kSizes = "8,1KiB,64KiB,1MiB,16MiB,128MiB,512MiB";
+constexpr std::int64_t kMinSamples = 40;
+constexpr std::int64_t kMaxSamples = 10'000;
+constexpr std::int64_t kGraphCalls = 20;
+constexpr std::int64_t kMaxRoot = 65'535;
+constexpr double kSecondNs = 1e9;
+
+// The same text on ranks of one host (or of one container), another one elsewhere.
+std::string host_name() {
+  std::array<char, 256> name{};
+  static_cast<void>(gethostname(name.data(), name.size() - 1));
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  return fmt::format("{} {}", name.data(), boot);
+}
+
+std::string identity_of(const gpu::Gpu& gpu) {
+  return gpu.uuid().empty() ? gpu.pci_address() : gpu.uuid();
+}
+
+// Two ranks on one GPU would wait for each other for ever.
+Status check_gpus(const std::vector<Told>& all) {
+  for (std::size_t rank = 0; rank < all.size(); ++rank)
+    for (std::size_t other = rank + 1; other < all.size(); ++other)
+      if (all[rank].host() == all[other].host() && all[rank].gpu() == all[other].gpu())
+        return fail(Code::kFailedPrecondition,
+                    fmt::format("ranks {} and {}: both use {}; NCCL needs a GPU for each rank",
+                                rank, other, all[rank].gpu()));
+  return {};
+}
+
+Status check_alike(const std::vector<Told>& all) {
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank].parameters() != all[0].parameters())
+      return fail(Code::kInvalidArgument,
+                  fmt::format("rank {}: its parameters are not those of rank 0", rank));
+    if (all[rank].nccl() != all[0].nccl())
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("rank {}: it has NCCL {}, rank 0 has {}; install the same on all",
+                              rank, all[rank].nccl(), all[0].nccl()));
+  }
+  return {};
+}
+
+}  // namespace
+
+KernelInfo info_of(const Operation& operation) {
+  InfoBuilder builder(operation.name, 1, operation.summary);
+  builder.ranks(1, 0)
+      .endpoint("gpu")
+      .metrics({"latency_ns", "algbw_bytes_per_second", "busbw_bytes_per_second"})
+      .sizes(kSizes)
+      .choice("datatype", "", "type of the elements", datatype_names())
+      .identity();
+  if (operation.reduces)
+    builder.choice("reduction", "", "how elements are reduced", reduction_names()).identity();
+  if (operation.rooted)
+    builder.integer("root", "rank that gives, or gets", 0, 0, kMaxRoot).identity();
+  if (operation.in_place)
+    builder.boolean("in_place", "the result replaces the input", false).identity();
+  builder.choice("mode", "", "calls one by one, or as a CUDA graph", {"events", "graph"})
+      .identity()
+      .integer("graph_calls", "calls in one graph", kGraphCalls, 1, 1000)
+      .identity()
+      .boolean("registered", "memory by NCCL, registered with the communicator", false)
+      .identity()
+      .duration("stall_timeout", "give up when one iteration takes longer", "60s", kSecondNs / 10,
+                3600 * kSecondNs)
+      .duration("join_timeout", "give up when the ranks have not joined by then", "120s",
+                kSecondNs / 10, 3600 * kSecondNs)
+      .boolean(
+          "tell_choice",
+          "one more call of each size, outside the timed ones, to learn algorithm and protocol",
+          true)
+      .apply(add_environment_parameters)
+      .sampling("iterations", kMinSamples, kMaxSamples)
+      .apply(gpu::add_session_parameters);
+  KernelInfo info = builder.build();
+  for (ParameterInfo& parameter : *info.mutable_parameters())
+    if (parameter.name() == "sizes") parameter.set_maximum(kMaxSizeBytes);
+  return info;
+}
+
+std::unique_ptr<Kernel> make_kernel(const Operation& operation) {
+  return std::make_unique<CollectiveBench>(operation);
+}
+
+// GPU objects are released under their context, whichever thread ends the kernel.
+CollectiveBench::~CollectiveBench() {
+  if (opened_) static_cast<void>(session_.gpu().make_current());
+}
+
+Status CollectiveBench::read_parameters(const Params& params) {
+  sizes_ = params.bytes_list("sizes");
+  options_ = RG_TRY(sampler_options(params));
+  plan_.type = datatype_of(params.text("datatype"));
+  if (operation_->reduces) plan_.reduction = reduction_of(params.text("reduction"));
+  if (operation_->rooted) plan_.root = static_cast<std::uint32_t>(params.integer("root"));
+  plan_.in_place = operation_->in_place && params.boolean("in_place");
+  plan_.registered = params.boolean("registered");
+  plan_.verify = params.boolean("verify");
+  if (params.text("mode") == "graph")
+    plan_.graph_calls = static_cast<std::uint64_t>(params.integer("graph_calls"));
+  plan_.stall_timeout_ns = params.duration_ns("stall_timeout");
+  join_timeout_ns_ = params.duration_ns("join_timeout");
+  tell_choice_ = params.boolean("tell_choice");
+  for (const auto& [name, value] : params.effective())
+    parameters_ += fmt::format("{}={}\n", name, value);
+  return {};
+}
+
+Status CollectiveBench::check_library(const Nccl& nccl) const {
+  if (is_float8(plan_.type) && nccl.version_code < nc::kFirstWithFloat8)
+    return fail(Code::kUnimplemented, fmt::format("NCCL {}: it has no 8-bit floating-point types; "
+                                                  "2.24 and later have",
+                                                  nccl.version));
+  return {};
+}
+
+Status CollectiveBench::prepare(Context& context) {
+  RG_TRY_OK(read_parameters(context.params));
+  if (context.endpoint.empty()) {
+    static_cast<void>(RG_TRY(gpu::Gpu::count()));  // which one is known when the ranks have met
+  } else {
+    session_ = RG_TRY(gpu::Session::open(context));
+    opened_ = true;
+  }
+  RG_TRY_OK(apply_environment(context));
+  log_.begin();
+  const Nccl& nccl = *RG_TRY(load_nccl());
+  RG_TRY_OK(check_environment(context.params, nccl.synthetic));
+  RG_TRY_OK(check_library(nccl));
+  context.reporter.fact("nccl", nccl.version);
+  context.reporter.fact("nccl_path", nccl.path);
+  context.reporter.fact("implementation", operation_->implementation(nccl));
+  context.reporter.fact("buffers", plan_.registered ? "by NCCL, registered" : "by CUDA");
+  context.reporter.fact("reported", "the slowest rank's iterations, by CUDA events");
+  if (plan_.graph_calls != 0)
+    context.reporter.fact("sample",
+                          fmt::format("mean of the {} calls of a graph", plan_.graph_calls));
+  return {};
+}
+
+Status CollectiveBench::connect(Context& context, Group& group) {
+  Team team(context, group);
+  if (opened_) RG_TRY_OK(session_.gpu().make_current());
+  plan_.ranks = team.size();
+  plan_.rank = team.rank();
+  plan_.deadline_monotonic_ns = context.deadline_monotonic_ns;
+  const std::string unique_id = RG_TRY(meet(context, team));
+  RG_TRY_OK(set_stage(context, team, unique_id));
+  if (Status called = first_calls(team); !called) {
+    stage_->give_up();
+    return called;
+  }
+  report_facts(context);
+  return {};
+}
+
+// Gives the unique id of rank 0.
+Result<std::string> CollectiveBench::meet(Context& context, Team& team) {
+  team.begin_step("meeting");
+  Told hello;
+  hello.set_host(host_name());
+  hello.set_chosen(opened_);
+  hello.set_nccl(loaded_nccl().version);
+  hello.set_parameters(parameters_);
+  Status ready;
+  if (plan_.root >= plan_.ranks)
+    ready = fail(Code::kInvalidArgument,
+                 fmt::format("parameter root: {} is no rank of {}", plan_.root, plan_.ranks));
+  if (ready && team.leads()) {
+    auto unique_id = make_unique_id();
+    if (unique_id)
+      hello.set_unique_id(*unique_id);
+    else
+      ready = tl::unexpected(unique_id.error());
+  }
+  const auto all = RG_TRY(team.agree(ready, hello));
+  RG_TRY_OK(check_alike(all));
+  Status opened;
+  if (!opened_) opened = open_gpu(context, all, team.rank());
+  Told own = hello;
+  own.clear_unique_id();
+  if (opened) own.set_gpu(identity_of(session_.gpu()));
+  RG_TRY_OK(check_gpus(RG_TRY(team.agree(opened, own))));
+  return all.front().unique_id();
+}
+
+// Of the ranks of a host that were given no GPU, the first takes gpu0, and so on.
+Status CollectiveBench::open_gpu(Context& context, const std::vector<Told>& all,
+                                 std::uint32_t rank) {
+  std::size_t local = 0;
+  for (std::uint32_t other = 0; other < rank; ++other)
+    if (all[other].host() == all[rank].host() && !all[other].chosen()) ++local;
+  context.endpoint = fmt::format("gpu{}", local);
+  session_ = RG_TRY(gpu::Session::open(context));
+  opened_ = true;
+  return {};
+}
+
+Status CollectiveBench::set_stage(Context& context, Team& team, const std::string& unique_id) {
+  team.begin_step("joining the communicator");
+  const gpu::Gpu& gpu = session_.gpu();
+  auto comm = Communicator::join(
+      gpu, plan_.ranks, plan_.rank, unique_id,
+      std::min(context.deadline_monotonic_ns, monotonic_now_ns() + join_timeout_ns_));
+  RG_TRY(team.agree(comm ? Status{} : Status(tl::unexpected(comm.error()))));
+  team.begin_step("allocating memory");
+  const std::uint64_t most = share_of_size(*operation_, *std::ranges::max_element(sizes_),
+                                           bytes_of(plan_.type), plan_.ranks);
+  auto stage = Stage::create(gpu, tick_clock(context), *operation_, plan_, std::move(*comm), most);
+  RG_TRY(team.agree(stage ? Status{} : Status(tl::unexpected(stage.error()))));
+  stage_ = std::move(*stage);
+  return {};
+}
+
+// NCCL connects at the first calls, and tells then by what.
+Status CollectiveBench::first_calls(Team& team) {
+  team.begin_step("first calls");
+  const std::uint64_t largest = *std::ranges::max_element(sizes_);
+  const Status called =
+      stage_->begin_size(share_of_size(*operation_, largest, bytes_of(plan_.type), plan_.ranks));
+  RG_TRY(team.agree(called));
+  return {};
+}
+
+void CollectiveBench::report_facts(Context& context) {
+  if (const std::string runs_on = stage_->data_runs_on(); !runs_on.empty())
+    context.reporter.fact("verified_on", runs_on);
+  nccl::report(parse_log(log_.read_new()), context.reporter);
+}
+
+}  // namespace railgauge::nccl

@@ -1,0 +1,202 @@
+#include "kernels/nccl/data.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include <fmt/format.h>
+
+namespace railgauge::nccl {
+
+extern const gpu::DeviceCode kVerifyCode;
+
+namespace {
+
+constexpr unsigned kThreads = 256;
+constexpr int kBlocksPerMultiprocessor = 8;
+constexpr std::uint32_t kNothingWrong = 0xffffffff;
+
+struct TypeRow {
+  const char* name;
+  nc::DataType type;
+  std::uint64_t bytes;
+  bool is_signed;
+  bool floating;
+};
+constexpr std::array kTypes{
+    TypeRow{"float32", nc::kFloat32, 4, true, true},
+    TypeRow{"float16", nc::kFloat16, 2, true, true},
+    TypeRow{"bfloat16", nc::kBfloat16, 2, true, true},
+    TypeRow{"float8e4m3", nc::kFloat8e4m3, 1, true, true},
+    TypeRow{"float8e5m2", nc::kFloat8e5m2, 1, true, true},
+    TypeRow{"float64", nc::kFloat64, 8, true, true},
+    TypeRow{"int8", nc::kInt8, 1, true, false},
+    TypeRow{"uint8", nc::kUint8, 1, false, false},
+    TypeRow{"int32", nc::kInt32, 4, true, false},
+    TypeRow{"uint32", nc::kUint32, 4, false, false},
+    TypeRow{"int64", nc::kInt64, 8, true, false},
+    TypeRow{"uint64", nc::kUint64, 8, false, false},
+};
+struct ReductionRow {
+  const char* name;
+  nc::RedOp op;
+  unsigned mode;  // of verify.cu
+};
+constexpr std::array kReductions{ReductionRow{"sum", nc::kSum, 1},
+                                 ReductionRow{"prod", nc::kProd, 2},
+                                 ReductionRow{"max", nc::kMax, 3}, ReductionRow{"min", nc::kMin, 4},
+                                 ReductionRow{"avg", nc::kAvg, 5}};
+constexpr unsigned kModeCopy = 0;
+
+const TypeRow& row_of(nc::DataType type) {
+  const auto* row = std::ranges::find(kTypes, type, &TypeRow::type);
+  RG_CHECK(row != kTypes.end());
+  return *row;
+}
+
+unsigned mode_of(const Values& values) {
+  if (!values.reduced) return kModeCopy;
+  const auto* row = std::ranges::find(kReductions, values.reduction, &ReductionRow::op);
+  RG_CHECK(row != kReductions.end());
+  return row->mode;
+}
+
+std::string element_text(std::uint64_t bits, const TypeRow& type, bool as_double) {
+  if (as_double) return fmt::format("{}", std::bit_cast<double>(bits));
+  if (type.floating) return fmt::format("0x{:0{}x}", bits, type.bytes * 2);
+  if (!type.is_signed) return std::to_string(bits);
+  const std::uint64_t unused = 64 - 8 * type.bytes;
+  return std::to_string(static_cast<std::int64_t>(bits << unused) >> unused);
+}
+
+template <class Rows>
+std::vector<std::string> names_of(const Rows& rows) {
+  std::vector<std::string> names;
+  names.reserve(rows.size());
+  for (const auto& row : rows) names.emplace_back(row.name);
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> datatype_names() { return names_of(kTypes); }
+std::vector<std::string> reduction_names() { return names_of(kReductions); }
+
+nc::DataType datatype_of(std::string_view name) {
+  const auto* row = std::ranges::find(kTypes, name, &TypeRow::name);
+  RG_CHECK(row != kTypes.end());
+  return row->type;
+}
+
+nc::RedOp reduction_of(std::string_view name) {
+  const auto* row = std::ranges::find(kReductions, name, &ReductionRow::name);
+  RG_CHECK(row != kReductions.end());
+  return row->op;
+}
+
+std::uint64_t bytes_of(nc::DataType type) { return row_of(type).bytes; }
+
+bool is_float8(nc::DataType type) { return type == nc::kFloat8e4m3 || type == nc::kFloat8e5m2; }
+
+Result<Data> Data::create(const gpu::Gpu& gpu) {
+  Data data(gpu);
+  data.code_ = RG_TRY(gpu::LoadedCode::load(gpu, kVerifyCode));
+  data.fill_ = RG_TRY(data.code_.function("railgauge_nccl_fill"));
+  data.check_ = RG_TRY(data.code_.function("railgauge_nccl_check"));
+  data.tell_ = RG_TRY(data.code_.function("railgauge_nccl_tell"));
+  data.scratch_ = RG_TRY(GpuBuffer::allocate(gpu.name(), GpuBuffer::kPageBytes));
+  return data;
+}
+
+Status Data::launch(cu::Function function, unsigned blocks, void** arguments) {
+  const Cuda& cuda = loaded_cuda();
+  RG_TRY_OK(gpu_status(
+      *gpu_,
+      cuda.launch_kernel(function, blocks, 1, 1, kThreads, 1, 1, 0, nullptr, arguments, nullptr),
+      "launch the kernel that checks data"));
+  return gpu_status(*gpu_, cuda.stream_synchronize(nullptr), "run the kernel that checks data");
+}
+
+Status Data::fill(cu::DevicePtr memory, std::uint64_t count, const Values& values,
+                  std::uint32_t rank) {
+  if (count == 0) return {};
+  auto format = static_cast<unsigned>(values.type);
+  unsigned mode = mode_of(values);
+  unsigned long long elements = count;
+  unsigned long long seed = values.seed;
+  unsigned long long ranks = values.ranks;
+  unsigned long long own = rank;
+  unsigned long long first = 0;
+  // NOLINTNEXTLINE(modernize-avoid-c-arrays)
+  void* arguments[] = {&memory, &elements, &format, &mode, &seed, &ranks, &own, &first};
+  const int processors = std::max(1, gpu_->attribute(cu::kMultiprocessorCount));
+  return launch(fill_, static_cast<unsigned>(processors * kBlocksPerMultiprocessor), arguments);
+}
+
+Status Data::verify(cu::DevicePtr memory, std::span<const Segment> segments, const Values& values,
+                    const std::string& what) {
+  const Cuda& cuda = loaded_cuda();
+  const std::uint64_t bytes = bytes_of(values.type);
+  for (const Segment& segment : segments) {
+    if (segment.count == 0) continue;
+    cu::DevicePtr begin = memory + segment.offset * bytes;
+    cu::DevicePtr result = scratch_.data();
+    std::uint32_t first_wrong = kNothingWrong;
+    RG_TRY_OK(gpu_status(*gpu_, cuda.memcpy_htod(result, &first_wrong, sizeof first_wrong),
+                         "prepare to check data"));
+    auto format = static_cast<unsigned>(values.type);
+    unsigned mode = mode_of(values);
+    unsigned long long count = segment.count;
+    unsigned long long seed = values.seed;
+    unsigned long long ranks = values.ranks;
+    long long source = segment.source;
+    unsigned long long first = segment.first;
+    // NOLINTNEXTLINE(modernize-avoid-c-arrays)
+    void* arguments[] = {&begin, &count, &format, &mode, &seed, &ranks, &source, &first, &result};
+    const int processors = std::max(1, gpu_->attribute(cu::kMultiprocessorCount));
+    RG_TRY_OK(
+        launch(check_, static_cast<unsigned>(processors * kBlocksPerMultiprocessor), arguments));
+    RG_TRY_OK(gpu_status(*gpu_, cuda.memcpy_dtoh(&first_wrong, result, sizeof first_wrong),
+                         "read what the check found"));
+    if (first_wrong != kNothingWrong) return tell(begin, segment, values, first_wrong, what);
+  }
+  return {};
+}
+
+// Always an error: which element it was.
+Status Data::tell(cu::DevicePtr memory, const Segment& segment, const Values& values,
+                  std::uint64_t block, const std::string& what) {
+  auto format = static_cast<unsigned>(values.type);
+  unsigned mode = mode_of(values);
+  unsigned long long count = segment.count;
+  unsigned long long seed = values.seed;
+  unsigned long long ranks = values.ranks;
+  long long source = segment.source;
+  unsigned long long first = segment.first;
+  unsigned long long number = block;
+  cu::DevicePtr result = scratch_.data();
+  // NOLINTNEXTLINE(modernize-avoid-c-arrays)
+  void* arguments[] = {&memory, &count,  &format, &mode,   &seed,
+                       &ranks,  &source, &first,  &number, &result};
+  RG_TRY_OK(launch(tell_, 1, arguments));
+  std::array<std::uint64_t, 3> found{};
+  RG_TRY_OK(gpu_status(*gpu_, loaded_cuda().memcpy_dtoh(found.data(), result, sizeof found),
+                       "read which element is wrong"));
+  const std::string from = segment.source == kReduced
+                               ? fmt::format("reduced over {} ranks", values.ranks)
+                               : fmt::format("from rank {}", segment.source);
+  if (found[0] == 0)
+    return fail(Code::kDataLoss,
+                fmt::format("{}: an element of {} to {} ({}) was wrong, and is right when it is "
+                            "read again",
+                            what, segment.offset + block * 256,
+                            segment.offset + std::min(count, (number + 1) * 256) - 1, from));
+  const TypeRow& type = row_of(values.type);
+  const bool as_double = segment.source == kReduced && type.floating;
+  return fail(Code::kDataLoss,
+              fmt::format("{}: element {} is {}, expected {} ({})", what,
+                          segment.offset + found[0] - 1, element_text(found[2], type, as_double),
+                          element_text(found[1], type, as_double), from));
+}
+
+}  // namespace railgauge::nccl

@@ -1,0 +1,79 @@
+// What a collective moves: typed elements in GPU memory that are filled by a formula of (seed,
+// rank, index), and compared with what must have become of them, both by the GPU (verify.cu).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/core/result.h"
+#include "kernels/dl/nccl.h"
+#include "kernels/gpu/device.h"
+#include "kernels/gpu/device_code.h"
+#include "kernels/memory/gpu_buffer.h"
+
+namespace railgauge::nccl {
+
+// The parameter `datatype`: "float32", ...; the first is the default.
+std::vector<std::string> datatype_names();
+nc::DataType datatype_of(std::string_view name);
+std::uint64_t bytes_of(nc::DataType type);
+bool is_float8(nc::DataType type);
+
+// The parameter `reduction`: "sum", "prod", "max", "min", "avg".
+std::vector<std::string> reduction_names();
+nc::RedOp reduction_of(std::string_view name);
+
+// Which input: bits that are only moved, or numbers that are reduced.
+struct Values {
+  nc::DataType type = nc::kFloat32;
+  bool reduced = false;
+  nc::RedOp reduction = nc::kSum;
+  std::uint64_t seed = 0;
+  std::uint32_t ranks = 1;
+};
+
+inline constexpr int kReduced = -1;
+
+// Elements [offset, offset + count) of a buffer hold those of the input of rank `source` from index
+// `first` on, or (kReduced) the reduction over all ranks from there on.
+struct Segment {
+  std::uint64_t offset = 0;
+  std::uint64_t count = 0;
+  int source = kReduced;
+  std::uint64_t first = 0;
+};
+
+// Synchronous; the GPU's context must be current. Not thread safe.
+class Data {
+ public:
+  // Waives (kUnimplemented) in a build without device code and on a driver that cannot load it.
+  static Result<Data> create(const gpu::Gpu& gpu);
+
+  // Input of `rank`, elements from index 0 on.
+  Status fill(cu::DevicePtr memory, std::uint64_t count, const Values& values, std::uint32_t rank);
+  // kDataLoss at the first segment with a wrong element: "`what`: element 17 is 3, expected 5
+  // (...)"
+  Status verify(cu::DevicePtr memory, std::span<const Segment> segments, const Values& values,
+                const std::string& what);
+
+  // Where it runs: "sm_90": a fact.
+  [[nodiscard]] const std::string& runs_on() const { return code_.image(); }
+
+ private:
+  explicit Data(const gpu::Gpu& gpu) : gpu_(&gpu) {}
+  Status launch(cu::Function function, unsigned blocks, void** arguments);
+  Status tell(cu::DevicePtr memory, const Segment& segment, const Values& values,
+              std::uint64_t block, const std::string& what);
+
+  const gpu::Gpu* gpu_;  // outlives this
+  gpu::LoadedCode code_;
+  cu::Function fill_ = nullptr;
+  cu::Function check_ = nullptr;
+  cu::Function tell_ = nullptr;
+  GpuBuffer scratch_;  // first wrong block; what tell() found
+};
+
+}  // namespace railgauge::nccl

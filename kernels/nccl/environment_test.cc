@@ -1,0 +1,94 @@
+// What a task's settings become in the process's environment. A program of its own: NCCL_DEBUG is
+// the user's here, and which output is whose is decided once a process.
+#include "kernels/nccl/environment.h"
+
+#include "kernels/nccl/testing/on_fake_ranks.h"
+
+namespace railgauge::nccl {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Environment : public OnFakeRanks {
+ protected:
+  void SetUp() override {
+    OnFakeRanks::SetUp();
+    for (const char* name : {"NCCL_IB_HCA", "NCCL_ALGO", "NCCL_IB_DISABLE", "NCCL_NET_GDR_LEVEL",
+                             "NCCL_IB_TC", "NCCL_P2P_DISABLE"})
+      unsetenv(name);
+    setenv("NCCL_DEBUG", "WARN", 1);
+  }
+  static std::string value(const char* name) {
+    const char* text = std::getenv(name);
+    return text != nullptr ? text : "unset";
+  }
+  static fake::RankResult run_one(const Parameters& parameters) {
+    return run("nccl.all_reduce", 1, parameters)[0];
+  }
+};
+
+TEST_F(Environment, HasWhatTheTaskDeclares) {
+  const auto result = run_one({{"ib_hca", "=mlx5_0,mlx5_1"},
+                               {"p2p_disable", "true"},
+                               {"ib_disable", "false"},
+                               {"net_gdr_level", "PXB"},
+                               {"ib_tc", "0"}});
+  EXPECT_TRUE(result.status);
+  EXPECT_EQ(value("NCCL_IB_HCA"), "=mlx5_0,mlx5_1");
+  EXPECT_EQ(value("NCCL_P2P_DISABLE"), "1");
+  EXPECT_EQ(value("NCCL_IB_DISABLE"), "0");
+  EXPECT_EQ(value("NCCL_NET_GDR_LEVEL"), "PXB");
+  EXPECT_EQ(value("NCCL_IB_TC"), "0");
+  EXPECT_EQ(value("NCCL_ALGO"), "unset") << "nothing that was not declared";
+  EXPECT_THAT(result.facts.at("nccl_environment"), HasSubstr("NCCL_IB_HCA==mlx5_0,mlx5_1"));
+}
+
+TEST_F(Environment, KeepsTheSitesAndTellsIt) {
+  setenv("NCCL_ALGO", "Ring", 1);
+  setenv("NCCL_NET_GDR_LEVEL", "2", 1);
+  const auto result = run_one({});
+  EXPECT_TRUE(result.status);
+  EXPECT_EQ(value("NCCL_ALGO"), "Ring");
+  EXPECT_THAT(result.facts.at("nccl_environment"), HasSubstr("NCCL_ALGO=Ring"));
+  EXPECT_EQ(result.facts.at("nccl_net_gdr_level"), "PXB") << "the old number in words";
+}
+
+TEST_F(Environment, IsEmptyWhenAskedToBeClean) {
+  setenv("NCCL_ALGO", "Ring", 1);
+  const auto result = run_one({{"environment", "clean"}, {"ib_tc", "106"}});
+  EXPECT_TRUE(result.status);
+  EXPECT_EQ(value("NCCL_ALGO"), "unset");
+  EXPECT_EQ(result.facts.at("nccl_environment"), "NCCL_IB_TC=106");
+}
+
+TEST_F(Environment, LeavesTheUsersOutputAloneAndSaysSo) {
+  const auto result = run_one({});
+  EXPECT_TRUE(result.status);
+  EXPECT_EQ(value("NCCL_DEBUG"), "WARN");
+  EXPECT_EQ(result.facts.at("nccl_transports"), "not told: NCCL_DEBUG=WARN was set");
+  EXPECT_FALSE(result.points.empty());
+  EXPECT_EQ(result.points[0].facts().count("algorithm"), 0U);
+}
+
+TEST_F(Environment, RefusesAListWithABlank) {
+  const auto result = run_one({{"ib_hca", "mlx5_0, mlx5_1"}});
+  ASSERT_FALSE(result.status);
+  EXPECT_EQ(result.status.error().code, Code::kInvalidArgument);
+  EXPECT_EQ(result.status.error().message,
+            "parameter ib_hca: \"mlx5_0, mlx5_1\" has a blank in it");
+}
+
+TEST(EnvironmentOnce, AnotherSettingInTheSameProcessIsRefusedForARealLibrary) {
+  const KernelInfo info = find_kernel("nccl.all_reduce")->info();
+  const auto first = Params::parse(info, {});
+  const auto other = Params::parse(info, {{"algo", "Tree"}});
+  ASSERT_TRUE(first && other);
+  // Whichever a test of this program came with first.
+  static_cast<void>(check_environment(*first, true));
+  const bool first_well = check_environment(*first, false).has_value();
+  const bool other_well = check_environment(*other, false).has_value();
+  EXPECT_FALSE(first_well && other_well);
+}
+
+}  // namespace
+}  // namespace railgauge::nccl

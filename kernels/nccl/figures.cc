@@ -1,0 +1,127 @@
+#include "kernels/nccl/figures.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kernels/core/sampling.h"
+#include "kernels/core/stats.h"
+
+namespace railgauge::nccl {
+namespace {
+
+constexpr std::size_t kMaxRanksTold = 16;
+
+double median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values.empty() ? 0 : quantile_sorted(values, 0.5);
+}
+
+bool narrow(const std::vector<double>& samples, double precision) {
+  const MedianEstimate estimate = estimate_median(samples);
+  if (!estimate.interval || estimate.median == 0) return false;
+  return (estimate.interval->high - estimate.interval->low) / 2 <= precision * estimate.median;
+}
+
+// "0: 1234, 1: 1240"; of many ranks the lowest, the middle and the highest.
+std::string medians_in_words(const std::vector<std::vector<double>>& by_rank_ns) {
+  std::vector<double> medians;
+  medians.reserve(by_rank_ns.size());
+  for (const auto& samples : by_rank_ns) medians.push_back(median_of(samples));
+  std::string words;
+  if (medians.size() <= kMaxRanksTold) {
+    for (std::size_t rank = 0; rank < medians.size(); ++rank)
+      words += fmt::format("{}{}: {:.0f}", words.empty() ? "" : ", ", rank, medians[rank]);
+    return words;
+  }
+  std::ranges::sort(medians);
+  return fmt::format("lowest {:.0f}, median {:.0f}, highest {:.0f} of {} ranks", medians.front(),
+                     quantile_sorted(medians, 0.5), medians.back(), medians.size());
+}
+
+// Points of one kind of time.
+void add_points(const Operation& operation, const Measured& measured, const Sampled& times,
+                const std::string& meaning, std::vector<Point>& points) {
+  const auto add = [&](const char* metric, const char* unit, bool larger, double scale) {
+    Sampled sampled = times;
+    for (double& sample : sampled.samples)
+      if (larger) sample = scale / std::max(sample, 1.0);
+    points.push_back(
+        make_point({.metric = metric, .meaning = meaning, .unit = unit, .larger_is_better = larger},
+                   measured.asked_bytes, sampled, measured.raw_samples, measured.synthetic));
+  };
+  const double rate = static_cast<double>(measured.moved_bytes) * 1e9;
+  const double factor = operation.bus_factor(static_cast<double>(measured.ranks));
+  if (measured.asked_bytes <= kLatencyUpToBytes) add("latency_ns", "ns", false, 1);
+  add("algbw_bytes_per_second", "bytes_per_second", true, rate);
+  if (measured.ranks > 1) add("busbw_bytes_per_second", "bytes_per_second", true, rate * factor);
+}
+
+}  // namespace
+
+std::uint64_t share_of_size(const Operation& operation, std::uint64_t size_bytes,
+                            std::uint64_t element_bytes, std::uint32_t ranks) {
+  const std::uint64_t parts = operation.shared_out ? ranks : 1;
+  return std::max<std::uint64_t>(1, size_bytes / element_bytes / parts);
+}
+
+std::uint64_t moved_bytes(const Operation& operation, std::uint64_t count,
+                          std::uint64_t element_bytes, std::uint32_t ranks) {
+  return count * element_bytes * (operation.shared_out ? ranks : 1);
+}
+
+std::size_t slowest_rank(const std::vector<std::vector<double>>& by_rank_ns) {
+  std::size_t slowest = 0;
+  double highest = -1;
+  for (std::size_t rank = 0; rank < by_rank_ns.size(); ++rank)
+    if (const double median = median_of(by_rank_ns[rank]); median > highest) {
+      highest = median;
+      slowest = rank;
+    }
+  return slowest;
+}
+
+std::vector<double> mean_over_ranks(const std::vector<std::vector<double>>& by_rank) {
+  std::vector<double> means;
+  if (by_rank.empty()) return means;
+  for (std::size_t i = 0; i < by_rank.front().size(); ++i) {
+    double sum = 0;
+    for (const auto& samples : by_rank) sum += samples[i];
+    means.push_back(sum / static_cast<double>(by_rank.size()));
+  }
+  return means;
+}
+
+std::vector<Point> points_of(const Operation& operation, const Measured& measured) {
+  std::vector<Point> points;
+  const std::size_t slowest = slowest_rank(measured.by_rank_ns);
+  Sampled iterations = measured.sampled;
+  iterations.samples = measured.by_rank_ns[slowest];
+  if (slowest != 0)
+    iterations.converged = iterations.converged && narrow(iterations.samples, measured.precision);
+  add_points(operation, measured, iterations, "completion", points);
+  if (!measured.wall_by_rank_ns.empty() && !measured.wall_by_rank_ns.front().empty()) {
+    Sampled wall;
+    wall.samples = mean_over_ranks(measured.wall_by_rank_ns);
+    wall.stop_reason = "iterations";
+    wall.converged = narrow(wall.samples, measured.precision);
+    for (const double sample : wall.samples)
+      wall.measure_ns += sample * static_cast<double>(measured.wall_iterations);
+    const std::size_t first = points.size();
+    add_points(operation, measured, wall, "aggregate_wall", points);
+    for (std::size_t i = first; i < points.size(); ++i)
+      (*points[i].mutable_facts())["iterations_in_sample"] =
+          std::to_string(measured.wall_iterations);
+  }
+  for (Point& point : points) {
+    auto& facts = *point.mutable_facts();
+    facts["slowest_rank"] = std::to_string(slowest);
+    facts["rank_median_ns"] = medians_in_words(measured.by_rank_ns);
+    if (measured.moved_bytes != measured.asked_bytes)
+      facts["moved_bytes"] = std::to_string(measured.moved_bytes);
+    point.set_verified(measured.verified);
+  }
+  return points;
+}
+
+}  // namespace railgauge::nccl

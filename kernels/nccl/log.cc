@@ -1,0 +1,190 @@
+#include "kernels/nccl/log.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "kernels/core/text.h"
+
+namespace railgauge::nccl {
+namespace {
+
+constexpr std::size_t kMaxKinds = 32;  // of transports, of HCAs
+constexpr std::size_t kMaxChoices = 256;
+constexpr std::size_t kMaxFact = 500;
+
+// Numbers of the older releases.
+constexpr std::array kAlgorithms{"TREE",      "RING", "COLLNET_DIRECT", "COLLNET_CHAIN", "NVLS",
+                                 "NVLS_TREE", "PAT"};
+constexpr std::array kProtocols{"LL", "LL128", "SIMPLE"};
+
+// What follows `mark` in the line, or nothing.
+std::optional<std::string_view> after(std::string_view line, std::string_view mark) {
+  const std::size_t at = line.find(mark);
+  if (at == std::string_view::npos) return std::nullopt;
+  return line.substr(at + mark.size());
+}
+std::string_view before(std::string_view text, std::string_view mark) {
+  return text.substr(0, text.find(mark));
+}
+std::string_view word(std::string_view text) { return before(text, " "); }
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
+  return text;
+}
+
+template <std::size_t n>
+std::string name_of(std::string_view given, const std::array<const char*, n>& names) {
+  std::size_t number = n;
+  const auto parsed = std::from_chars(given.data(), given.data() + given.size(), number);
+  if (parsed.ec == std::errc() && parsed.ptr == given.data() + given.size() && number < n)
+    return names[number];
+  std::string upper(given);
+  std::ranges::transform(upper, upper.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  return upper;
+}
+
+// "AllReduce: 4096 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..1}", or with numbers and no name
+// of the operation in front.
+void take_choice(std::string_view line, Seen& seen) {
+  const auto chosen = after(line, " Bytes -> Algo ");
+  if (!chosen || seen.choices.size() == kMaxChoices) return;
+  std::string_view front = before(line, " Bytes -> Algo ");
+  Choice choice;
+  const std::size_t number = front.find_last_of(' ');
+  const std::string_view bytes =
+      number == std::string_view::npos ? front : front.substr(number + 1);
+  if (std::from_chars(bytes.data(), bytes.data() + bytes.size(), choice.bytes).ec != std::errc())
+    return;
+  if (number != std::string_view::npos) {
+    const std::string_view rest = front.substr(0, number);
+    if (rest.ends_with(":")) {
+      const std::string_view name = rest.substr(0, rest.size() - 1);
+      choice.operation = name.substr(name.find_last_of(' ') + 1);
+    }
+  }
+  choice.algorithm = name_of(word(*chosen), kAlgorithms);
+  const auto protocol = after(*chosen, "proto ");
+  if (!protocol) return;
+  choice.protocol = name_of(word(trimmed(*protocol)), kProtocols);
+  if (const auto channels = after(*chosen, "={")) choice.channels = before(*channels, "}");
+  seen.choices.push_back(std::move(choice));
+}
+
+void take_connection(std::string_view line, Seen& seen) {
+  const auto channel = after(line, "Channel ");
+  if (!channel) return;
+  const auto via = after(*channel, " via ");
+  if (!via || channel->find("->") == std::string_view::npos) return;
+  const std::string kind(word(trimmed(*via)));
+  if (seen.connections.contains(kind) || seen.connections.size() < kMaxKinds)
+    ++seen.connections[kind];
+}
+
+void take_gdr(std::string_view line, Seen& seen) {
+  const auto about = after(line, "GPU Direct RDMA ");
+  if (!about || seen.gdr.size() == kMaxKinds) return;
+  const auto quoted = after(*about, "'");
+  if (!quoted || quoted->find('\'') == std::string_view::npos) return;
+  const bool enabled = about->starts_with("Enabled");
+  if (enabled || about->starts_with("Disabled"))
+    seen.gdr[std::string(before(*quoted, "'"))] = enabled;
+}
+
+void take_channels(std::string_view line, Seen& seen) {
+  if (line.find(" coll channels, ") == std::string_view::npos) return;
+  const auto info = after(line, "NCCL INFO ");
+  std::string text(trimmed(info ? *info : line));
+  for (std::size_t at = text.find(" channels"); at != std::string::npos;
+       at = text.find(" channels", at))
+    text.erase(at, std::string_view(" channels").size());
+  seen.channels = text.substr(0, kMaxFact);
+}
+
+void take_network(std::string_view line, Seen& seen) {
+  if (const auto network = after(line, "Using network ")) seen.network = word(*network);
+  if (const auto network = after(line, "Assigned NET plugin "); network && seen.network.empty())
+    seen.network = word(*network);
+  if (const auto plugin = after(line, "Loaded net plugin ")) seen.plugin = word(*plugin);
+  for (const std::string_view mark : {"NET/IB : Using ", "NET/Socket : Using "})
+    if (const auto devices = after(line, mark); devices && devices->starts_with("["))
+      seen.devices = trimmed(before(*devices, ";"));
+}
+
+void take_nvls(std::string_view line, Seen& seen) {
+  const auto about = after(line, "NVLS multicast support is ");
+  if (!about) return;
+  // Several GPUs in one process: what one of them lacks, none has.
+  const bool there = about->starts_with("available");
+  seen.nvls = seen.nvls.value_or(true) && there;
+}
+
+std::string short_fact(std::string text) {
+  if (text.size() > kMaxFact) text = text.substr(0, kMaxFact) + "...";
+  return valid_utf8(text);
+}
+
+}  // namespace
+
+Seen parse_log(std::string_view text) {
+  Seen seen;
+  while (true) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) return seen;
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end + 1);
+    if (const auto version = after(line, "NCCL version ")) seen.version = word(trimmed(*version));
+    take_network(line, seen);
+    take_connection(line, seen);
+    take_gdr(line, seen);
+    take_channels(line, seen);
+    take_nvls(line, seen);
+    take_choice(line, seen);
+    if (line.find("DMA-BUF is available") != std::string_view::npos) seen.dma_buf = true;
+  }
+}
+
+void report(const Seen& seen, Reporter& reporter) {
+  const auto tell = [&reporter](const char* name, std::string value) {
+    if (!value.empty()) reporter.fact(name, short_fact(std::move(value)));
+  };
+  tell("nccl_version", seen.version);
+  tell("nccl_network", seen.network);
+  tell("nccl_net_plugin", seen.plugin);
+  tell("nccl_net_devices", seen.devices);
+  tell("nccl_channels", seen.channels);
+  std::string transports;
+  bool direct = false;
+  bool net = false;
+  for (const auto& [kind, count] : seen.connections) {
+    transports += fmt::format("{}{} ({})", transports.empty() ? "" : ", ", kind, count);
+    net = net || kind.starts_with("NET/");
+    direct = direct || kind.find("GDRDMA") != std::string::npos;
+  }
+  tell("nccl_transports", transports);
+  if (net) tell("nccl_gdr", direct ? "used" : "not used");
+  std::string hcas;
+  for (const auto& [hca, enabled] : seen.gdr)
+    hcas += fmt::format("{}{} {}", hcas.empty() ? "" : ", ", hca, enabled ? "on" : "off");
+  tell("nccl_gdr_of_hca", hcas);
+  if (seen.dma_buf) tell("nccl_dma_buf", *seen.dma_buf ? "available" : "not available");
+  if (seen.nvls) tell("nccl_nvls", *seen.nvls ? "available" : "not available");
+}
+
+std::string gdr_level_in_words(std::string_view value) {
+  constexpr std::array kNames{"LOC", "PIX", "PXB", "PHB", "SYS"};
+  constexpr std::array kOldNumbers{"LOC", "PIX", "PXB", "PHB", "SYS", "SYS"};
+  for (const char* name : kNames)
+    if (value == name) return name;
+  std::size_t number = kOldNumbers.size();
+  const auto parsed = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (parsed.ec != std::errc() || parsed.ptr != value.data() + value.size()) return "";
+  return number < kOldNumbers.size() ? kOldNumbers[number] : "";
+}
+
+}  // namespace railgauge::nccl

@@ -1,0 +1,48 @@
+// What NCCL says of itself: its debug output of level INFO, as text, to facts. The words differ
+// from release to release; what is not found is absent. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/core/kernel.h"
+
+namespace railgauge::nccl {
+
+// What NCCL chose for one call.
+struct Choice {
+  std::string operation;  // "AllReduce"; "" where the release does not say
+  std::uint64_t bytes = 0;
+  std::string algorithm;  // "RING"
+  std::string protocol;   // "SIMPLE"
+  std::string channels;   // "0..15", "" where the release does not say
+};
+
+struct Seen {
+  std::string version;  // "2.28.9+cuda13.0"
+  std::string network;  // "IB", "Socket", a plugin's name
+  std::string plugin;   // of the network, loaded from a file
+  std::string devices;  // "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE"
+  std::map<std::string, int>
+      connections;                  // by transport: "P2P/CUMEM" to 32, "NET/IB/0/GDRDMA" to 4
+  std::map<std::string, bool> gdr;  // by HCA: whether GPUDirect RDMA is possible there
+  std::optional<bool> dma_buf;      // memory is registered by dma-buf
+  std::optional<bool> nvls;         // multicast of the NVLink switch is there
+  std::string channels;             // "16 coll, 0 nvls, 16 p2p, 2 p2p per peer"
+  std::vector<Choice> choices;      // in order
+};
+
+// `text` may end in the middle of a line; that one is left out.
+Seen parse_log(std::string_view text);
+
+// The facts of a task: nccl_network, nccl_transports, nccl_gdr ...
+void report(const Seen& seen, Reporter& reporter);
+
+// What NCCL makes of NCCL_NET_GDR_LEVEL: "PXB"; of the old integers too. "" when it is neither.
+std::string gdr_level_in_words(std::string_view value);
+
+}  // namespace railgauge::nccl

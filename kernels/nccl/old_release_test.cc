@@ -1,0 +1,49 @@
+// NCCL 2.18: what later releases brought is done with sends and receives, or waives. Libraries are
+// loaded once a process, so this is a program of its own.
+#include "kernels/core/outcome.h"
+#include "kernels/nccl/testing/on_fake_ranks.h"
+
+namespace railgauge::nccl {
+namespace {
+
+using ::testing::HasSubstr;
+
+class OnNccl218 : public OnFakeRanks {
+ protected:
+  static void SetUpTestSuite() {
+    setenv(kNcclLibraryVariable, RAILGAUGE_FAKE_LIBNCCL_OLD, 1);
+    OnFakeRanks::SetUpTestSuite();
+  }
+  // The old library has controls of its own, which this program does not steer.
+};
+
+TEST_F(OnNccl218, MeasuresAndVerifiesAll) {
+  for (const std::string& kernel : collectives()) {
+    SCOPED_TRACE(kernel);
+    const auto results = run(kernel, 3, {});
+    expect_passed(results);
+    EXPECT_EQ(results[0].facts.at("nccl"), "2.18.3");
+  }
+}
+
+TEST_F(OnNccl218, SaysThatSendsAndReceivesTookThePlace) {
+  for (const char* kernel : {"nccl.all_to_all", "nccl.gather", "nccl.scatter"}) {
+    const auto results = run(kernel, 2, {});
+    expect_passed(results);
+    EXPECT_EQ(results[0].facts.at("implementation"), "grouped send and receive");
+  }
+}
+
+TEST_F(OnNccl218, WaivesWhatItCannot) {
+  const auto registered = run("nccl.all_reduce", 2, {{"registered", "true"}});
+  ASSERT_FALSE(registered[0].status);
+  EXPECT_EQ(outcome_of(registered[0].status.error().code), kWaived);
+  EXPECT_THAT(registered[0].status.error().message, HasSubstr("2.19 and later can"));
+  const auto float8 = run("nccl.all_reduce", 2, {{"datatype", "float8e4m3"}});
+  ASSERT_FALSE(float8[0].status);
+  EXPECT_EQ(outcome_of(float8[0].status.error().code), kWaived);
+  EXPECT_THAT(float8[0].status.error().message, HasSubstr("2.24 and later have"));
+}
+
+}  // namespace
+}  // namespace railgauge::nccl

@@ -1,0 +1,47 @@
+#include "kernels/nccl/operation.h"
+
+namespace railgauge::nccl {
+namespace {
+
+// The first error; a call that goes on in the background is none.
+bool bad(nc::Return returned) { return returned != nc::kSuccess && returned != nc::kInProgress; }
+
+nc::Return queue_parts(const Nccl& nccl, const Call& call, const Exchange& parts) {
+  const Share& share = call.share;
+  const std::uint64_t bytes = share.count * call.element_bytes;
+  const auto* send = static_cast<const char*>(call.send);
+  auto* receive = static_cast<char*>(call.receive);
+  for (std::uint32_t peer = 0; peer < share.ranks; ++peer) {
+    const int number = static_cast<int>(peer);
+    if (parts.to_all || parts.to_one == number) {
+      const nc::Return returned = nccl.send(send + (parts.to_all ? peer * bytes : 0), share.count,
+                                            call.type, number, call.comm, call.stream);
+      if (bad(returned)) return returned;
+    }
+    if (parts.from_all || parts.from_one == number) {
+      const nc::Return returned = nccl.recv(receive + (parts.from_all ? peer * bytes : 0),
+                                            share.count, call.type, number, call.comm, call.stream);
+      if (bad(returned)) return returned;
+    }
+  }
+  return nc::kSuccess;
+}
+
+}  // namespace
+
+std::vector<Segment> shares_of_all(const Share& share) {
+  std::vector<Segment> segments;
+  for (std::uint32_t rank = 0; rank < share.ranks; ++rank)
+    segments.push_back(
+        {.offset = rank * share.count, .count = share.count, .source = static_cast<int>(rank)});
+  return segments;
+}
+
+nc::Return exchange(const Nccl& nccl, const Call& call, const Exchange& parts) {
+  if (const nc::Return returned = nccl.group_start(); returned != nc::kSuccess) return returned;
+  const nc::Return queued = queue_parts(nccl, call, parts);
+  const nc::Return ended = nccl.group_end();  // also after an error: the group must not stay open
+  return bad(queued) ? queued : ended;
+}
+
+}  // namespace railgauge::nccl

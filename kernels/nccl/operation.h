@@ -1,0 +1,92 @@
+// What a collective is to the bench that measures it: buffers, how a call is made, what must have
+// become of the data, and how its bandwidth is counted. A kernel is one such declaration.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/core/kernel.h"
+#include "kernels/dl/nccl.h"
+#include "kernels/nccl/data.h"
+
+namespace railgauge::nccl {
+
+// One rank's part of one call. `count` is the elements of a rank's share: what reduce, broadcast
+// and send_recv move, and what one rank gives to another in the others.
+struct Share {
+  std::uint32_t ranks = 1;
+  std::uint32_t rank = 0;
+  std::uint32_t root = 0;
+  std::uint64_t count = 0;
+};
+
+struct Call {
+  Share share;
+  const void* send = nullptr;
+  void* receive = nullptr;
+  nc::DataType type = nc::kFloat32;
+  nc::RedOp reduction = nc::kSum;
+  nc::Comm comm = nullptr;
+  cu::Stream stream = nullptr;
+  std::uint64_t element_bytes = 4;
+};
+
+struct Operation {
+  const char* name;           // "nccl.all_reduce"
+  const char* summary;        // of the kernel
+  const char* log_name = "";  // as NCCL's debug output calls it, where it tells its choices
+  bool reduces = false;
+  bool rooted = false;
+  bool in_place = false;  // it can be
+  // The size is that of all ranks' shares together (all_gather ...), not of one (all_reduce ...).
+  bool shared_out = false;
+  // Busbw is algbw times this.
+  double (*bus_factor)(double ranks) = nullptr;
+  // Elements of this rank's buffers; 0: it has no part of that buffer.
+  std::uint64_t (*send_count)(const Share&) = nullptr;
+  std::uint64_t (*receive_count)(const Share&) = nullptr;
+  // In place: where the smaller buffer begins in the larger one, in elements.
+  std::uint64_t (*own_offset)(const Share&) = nullptr;
+  // What this rank's receive buffer holds afterwards.
+  std::vector<Segment> (*result)(const Share&) = nullptr;
+  // Queues one call. `nccl` may lack what is optional: then it is done by grouped sends and
+  // receives.
+  nc::Return (*enqueue)(const Nccl& nccl, const Call& call) = nullptr;
+  // "ncclAlltoAll" or "grouped send and receive": the fact `implementation`.
+  const char* (*implementation)(const Nccl& nccl) = nullptr;
+};
+
+// Shares that several operations have.
+inline std::uint64_t one_share(const Share& share) { return share.count; }
+inline std::uint64_t all_shares(const Share& share) { return share.count * share.ranks; }
+inline std::uint64_t own_share(const Share& share) { return share.count * share.rank; }
+inline std::uint64_t at_beginning(const Share&) { return 0; }
+inline std::uint64_t one_share_of_root(const Share& share) {
+  return share.rank == share.root ? share.count : 0;
+}
+inline std::uint64_t all_shares_of_root(const Share& share) {
+  return share.rank == share.root ? share.count * share.ranks : 0;
+}
+// Receive buffers with a share of each rank's input, in rank order.
+std::vector<Segment> shares_of_all(const Share& share);
+inline constexpr const char* kGrouped = "grouped send and receive";
+inline double factor_one(double) { return 1; }
+inline double factor_share(double ranks) { return (ranks - 1) / ranks; }
+inline double factor_both_ways(double ranks) { return 2 * (ranks - 1) / ranks; }
+
+// What one rank sends and receives in one group: a share from each place of its send buffer to each
+// rank, or one share to one rank; the same for receiving. Nothing of either leaves an empty group.
+struct Exchange {
+  bool to_all = false;
+  bool from_all = false;
+  int to_one = -1;
+  int from_one = -1;
+};
+nc::Return exchange(const Nccl& nccl, const Call& call, const Exchange& parts);
+
+// A kernel of this operation.
+KernelInfo info_of(const Operation& operation);
+std::unique_ptr<Kernel> make_kernel(const Operation& operation);
+
+}  // namespace railgauge::nccl

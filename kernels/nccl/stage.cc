@@ -1,0 +1,217 @@
+#include "kernels/nccl/stage.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kernels/core/units.h"
+#include "kernels/gpu/timing.h"
+
+namespace railgauge::nccl {
+namespace {
+
+constexpr std::uint64_t kSeed = 0x5eed;
+constexpr unsigned char kPoison = 0xa5;
+
+// NOLINTNEXTLINE(performance-no-int-to-ptr): addresses are numbers in CUDA's interface
+void* pointer(cu::DevicePtr address) { return reinterpret_cast<void*>(address); }
+cu::DevicePtr address_of(const void* memory) { return reinterpret_cast<cu::DevicePtr>(memory); }
+
+}  // namespace
+
+Stage::Stage(const gpu::Gpu& gpu, const TickClock& clock, const Operation& operation,
+             const Plan& plan, Communicator comm)
+    : gpu_(&gpu), clock_(&clock), operation_(&operation), plan_(plan), comm_(std::move(comm)) {}
+
+// A kernel that waits for a lost rank ends when the communicator is aborted; only then can what it
+// uses be freed.
+Stage::~Stage() { give_up(); }
+
+void Stage::give_up() {
+  static_cast<void>(gpu_->make_current());
+  graph_ = {};
+  for (Buffer* buffer : {&send_, &receive_}) buffer->deregister();
+  comm_ = {};
+}
+
+Result<std::unique_ptr<Stage>> Stage::create(const gpu::Gpu& gpu, const TickClock& clock,
+                                             const Operation& operation, const Plan& plan,
+                                             Communicator comm, std::uint64_t most) {
+  std::unique_ptr<Stage> stage(new Stage(gpu, clock, operation, plan, std::move(comm)));
+  RG_TRY_OK(stage->allocate(most));
+  if (plan.verify) stage->data_ = RG_TRY(Data::create(gpu));
+  stage->stream_ = RG_TRY(gpu::make_stream(gpu));
+  for (std::uint64_t i = 0; i <= kMaxBatch; ++i)
+    stage->events_.push_back(RG_TRY(gpu::make_event(gpu)));
+  return stage;
+}
+
+Share Stage::share(std::uint64_t count) const {
+  return {.ranks = plan_.ranks, .rank = plan_.rank, .root = plan_.root, .count = count};
+}
+
+Status Stage::allocate(std::uint64_t most) {
+  const Share share = this->share(most);
+  const std::uint64_t bytes = bytes_of(plan_.type);
+  const auto make = [this](std::uint64_t size) {
+    return plan_.registered ? Buffer::registered(*gpu_, comm_, size) : Buffer::plain(*gpu_, size);
+  };
+  const std::uint64_t send = operation_->send_count(share) * bytes;
+  const std::uint64_t receive = operation_->receive_count(share) * bytes;
+  send_ = RG_TRY(make(plan_.in_place ? std::max(send, receive) : send));
+  if (!plan_.in_place) receive_ = RG_TRY(make(receive));
+  aligner_ = RG_TRY(Buffer::plain(*gpu_, sizeof(float)));
+  return gpu_status(*gpu_, loaded_cuda().memset_d8(aligner_.data(), 0, sizeof(float)),
+                    "clear the buffer that aligns the ranks");
+}
+
+Status Stage::begin_size(std::uint64_t count) {
+  const Share share = this->share(count);
+  const std::uint64_t bytes = bytes_of(plan_.type);
+  values_ = {.type = plan_.type,
+             .reduced = operation_->reduces,
+             .reduction = plan_.reduction,
+             .seed = kSeed + count,
+             .ranks = plan_.ranks};
+  cu::DevicePtr send = send_.data();
+  cu::DevicePtr receive = receive_.data();
+  if (plan_.in_place) {
+    const std::uint64_t offset = operation_->own_offset(share) * bytes;
+    const bool receives_more = operation_->receive_count(share) > operation_->send_count(share);
+    receive = send + (receives_more ? 0 : offset);
+    send += receives_more ? offset : 0;
+  }
+  call_ = {.share = share,
+           .send = pointer(send),
+           .receive = pointer(receive),
+           .type = plan_.type,
+           .reduction = plan_.reduction,
+           .comm = comm_.get(),
+           .stream = stream_.get(),
+           .element_bytes = bytes};
+  graph_ = {};
+  RG_TRY_OK(reset_data());
+  RG_TRY_OK(align());
+  RG_TRY_OK(queue_call());
+  RG_TRY_OK(stamp(0));
+  RG_TRY_OK(wait(0, what() + ": first call"));
+  return plan_.graph_calls == 0 ? Status{} : capture();
+}
+
+Status Stage::capture() {
+  graph_ = RG_TRY(Graph::capture(*gpu_, stream_.get(), [this]() -> Status {
+    for (std::uint64_t i = 0; i < plan_.graph_calls; ++i) RG_TRY_OK(queue_call());
+    return {};
+  }));
+  return {};
+}
+
+Status Stage::reset_data() {
+  const std::uint64_t received = operation_->receive_count(call_.share);
+  const Cuda& cuda = loaded_cuda();
+  if (received > 0)
+    RG_TRY_OK(gpu_status(
+        *gpu_, cuda.memset_d8(address_of(call_.receive), kPoison, received * call_.element_bytes),
+        "make the receive buffer wrong"));
+  const std::uint64_t sent = operation_->send_count(call_.share);
+  if (data_) return data_->fill(address_of(call_.send), sent, values_, plan_.rank);
+  if (sent > 0)
+    RG_TRY_OK(gpu_status(*gpu_,
+                         cuda.memset_d8(address_of(call_.send), 0, sent * call_.element_bytes),
+                         "clear the send buffer"));
+  return gpu_status(*gpu_, cuda.ctx_synchronize(), "wait for the cleared buffers");
+}
+
+double Stage::stall_deadline() const {
+  return std::min(plan_.deadline_monotonic_ns, monotonic_now_ns() + plan_.stall_timeout_ns);
+}
+
+std::string Stage::what() const {
+  return fmt::format("{} of {} elements a share", operation_->name, call_.share.count);
+}
+
+Status Stage::queue_call() {
+  const nc::Return returned = operation_->enqueue(loaded_nccl(), call_);
+  if (returned == nc::kSuccess) return {};
+  return comm_.done(returned, gpu_->name() + ": " + what(), stall_deadline());
+}
+
+Status Stage::queue_sample() { return graph_ ? graph_.launch(*gpu_, stream_.get()) : queue_call(); }
+
+// A tiny all-reduce: behind it the ranks' streams go on within microseconds of each other, while
+// the rendezvous leaves them milliseconds apart.
+Status Stage::align() {
+  if (plan_.ranks == 1) return {};
+  const Nccl& nccl = loaded_nccl();
+  void* word = pointer(aligner_.data());
+  const nc::Return returned =
+      nccl.all_reduce(word, word, 1, nc::kFloat32, nc::kSum, comm_.get(), stream_.get());
+  return comm_.done(returned, gpu_->name() + ": align the ranks", stall_deadline());
+}
+
+Status Stage::stamp(std::size_t event) {
+  return gpu_status(*gpu_, loaded_cuda().event_record(events_[event].get(), stream_.get()),
+                    "stamp");
+}
+
+Status Stage::wait(std::size_t event, const std::string& act) {
+  return comm_.wait(events_[event], stall_deadline(), act);
+}
+
+// One call goes before the first stamp: it is launched while the others are queued.
+Status Stage::batch(std::uint64_t count, std::vector<double>& samples_ns) {
+  RG_CHECK(count <= kMaxBatch);
+  RG_TRY_OK(align());
+  RG_TRY_OK(queue_sample());
+  RG_TRY_OK(stamp(0));
+  for (std::size_t i = 1; i <= count; ++i) {
+    RG_TRY_OK(queue_sample());
+    RG_TRY_OK(stamp(i));
+  }
+  const auto calls = static_cast<double>(calls_in_sample());
+  for (std::size_t i = 1; i <= count; ++i) {
+    RG_TRY_OK(wait(i, fmt::format("{}: iteration {} of {}", what(), i, count)));
+    float milliseconds = 0;
+    RG_TRY_OK(gpu_status(
+        *gpu_,
+        loaded_cuda().event_elapsed_time(&milliseconds, events_[i - 1].get(), events_[i].get()),
+        "read the stamps"));
+    samples_ns.push_back(static_cast<double>(milliseconds) * 1e6 / calls);
+  }
+  return {};
+}
+
+Status Stage::wall(std::uint64_t count, std::vector<double>& samples_ns) {
+  RG_TRY_OK(align());
+  RG_TRY_OK(queue_sample());
+  RG_TRY_OK(stamp(0));
+  RG_TRY_OK(wait(0, what() + ": before the clock starts"));
+  const std::uint64_t begin = clock_->ticks();
+  for (std::uint64_t i = 0; i < count; ++i) RG_TRY_OK(queue_sample());
+  RG_TRY_OK(stamp(1));
+  RG_TRY_OK(wait(1, fmt::format("{}: {} iterations in a row", what(), count)));
+  const double took_ns = clock_->to_ns(clock_->ticks() - begin);
+  samples_ns.push_back(took_ns / static_cast<double>(count * calls_in_sample()));
+  return {};
+}
+
+Status Stage::verify() {
+  if (!data_) return {};
+  if (plan_.in_place && operation_->reduces) {
+    RG_TRY_OK(reset_data());
+    RG_TRY_OK(queue_call());
+    RG_TRY_OK(stamp(0));
+    RG_TRY_OK(wait(0, what() + ": call to verify"));
+  }
+  const std::vector<Segment> segments = operation_->result(call_.share);
+  return data_->verify(address_of(call_.receive), segments, values_,
+                       fmt::format("{}: rank {}: {}", gpu_->name(), plan_.rank, what()));
+}
+
+Status Stage::finish() {
+  graph_ = {};
+  for (Buffer* buffer : {&send_, &receive_}) buffer->deregister();
+  return comm_.finish(stall_deadline());
+}
+
+}  // namespace railgauge::nccl

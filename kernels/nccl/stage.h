@@ -1,0 +1,104 @@
+// One rank's side of the measuring: its communicator, stream, events and buffers, and the batches
+// that are timed on them. All ranks must run the same batches.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels/core/clock.h"
+#include "kernels/core/result.h"
+#include "kernels/gpu/device.h"
+#include "kernels/gpu/handles.h"
+#include "kernels/nccl/buffers.h"
+#include "kernels/nccl/communicator.h"
+#include "kernels/nccl/data.h"
+#include "kernels/nccl/graph.h"
+#include "kernels/nccl/operation.h"
+
+namespace railgauge::nccl {
+
+// What a task's parameters make of it; the same on all ranks but for `rank`.
+struct Plan {
+  std::uint32_t ranks = 1;
+  std::uint32_t rank = 0;
+  std::uint32_t root = 0;
+  nc::DataType type = nc::kFloat32;
+  nc::RedOp reduction = nc::kSum;
+  bool in_place = false;
+  bool registered = false;
+  bool verify = true;
+  std::uint64_t graph_calls = 0;  // in one graph; 0: no graph
+  double stall_timeout_ns = 0;    // no iteration takes longer
+  double deadline_monotonic_ns = 0;
+};
+
+// Not thread safe; its GPU's context must be current. `gpu` and `clock` outlive it.
+class Stage {
+ public:
+  // With buffers for shares of up to `most` elements. Waives where memory is lacking.
+  static Result<std::unique_ptr<Stage>> create(const gpu::Gpu& gpu, const TickClock& clock,
+                                               const Operation& operation, const Plan& plan,
+                                               Communicator comm, std::uint64_t most);
+  ~Stage();
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+
+  // Shares of `count` elements from now on: fresh data, and the first calls, which may connect.
+  Status begin_size(std::uint64_t count);
+  // The receive buffer wrong, the send buffer as it must be.
+  Status reset_data();
+  // `count` samples of one iteration each, by events, in ns; with a graph the mean of one launch's.
+  Status batch(std::uint64_t count, std::vector<double>& samples_ns);
+  // One sample: `count` iterations queued and waited for, by the CPU's clock, in ns, divided.
+  Status wall(std::uint64_t count, std::vector<double>& samples_ns);
+  // kDataLoss when the receive buffer is wrong. Where the measured calls reduced into their own
+  // input, one more call on fresh data is looked at.
+  Status verify();
+
+  // Aborts the communicator, and so ends what waits for other ranks; nothing can be run any more.
+  void give_up();
+  // The orderly end of the communicator, with all ranks.
+  Status finish();
+
+  [[nodiscard]] std::string data_runs_on() const { return data_ ? data_->runs_on() : ""; }
+  // Calls per sample of a batch.
+  [[nodiscard]] std::uint64_t calls_in_sample() const {
+    return plan_.graph_calls == 0 ? 1 : plan_.graph_calls;
+  }
+
+  static constexpr std::uint64_t kMaxBatch = 64;
+
+ private:
+  Stage(const gpu::Gpu& gpu, const TickClock& clock, const Operation& operation, const Plan& plan,
+        Communicator comm);
+  Status allocate(std::uint64_t most);
+  [[nodiscard]] Share share(std::uint64_t count) const;
+  [[nodiscard]] double stall_deadline() const;
+  [[nodiscard]] std::string what() const;
+  Status queue_call();
+  Status queue_sample();
+  Status align();
+  Status stamp(std::size_t event);
+  Status wait(std::size_t event, const std::string& act);
+  Status capture();
+
+  const gpu::Gpu* gpu_;
+  const TickClock* clock_;
+  const Operation* operation_;
+  Plan plan_;
+  Communicator comm_;
+  Buffer send_;     // registered buffers end before the communicator: declared after it
+  Buffer receive_;  // in place: nothing, all is in send_
+  Buffer aligner_;
+  std::optional<Data> data_;
+  gpu::Stream stream_;
+  std::vector<gpu::Event> events_;
+  Graph graph_;
+  Call call_;
+  Values values_;
+};
+
+}  // namespace railgauge::nccl

@@ -1,0 +1,61 @@
+// The ranks of one task between their timed regions: rank 0 says what comes next, all do it, each
+// tells how it went. Whoever is lost is named, with the last step that it told.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kernels/core/agreement.h"
+#include "kernels/core/group.h"
+#include "kernels/core/kernel.h"
+#include "kernels/nccl/peer.pb.h"
+
+namespace railgauge::nccl {
+
+enum class Command : std::uint32_t { kNone, kReady, kBatch, kWall, kEnd };
+
+// Not thread safe; context and group outlive it.
+class Team {
+ public:
+  // Does one command; appends samples where it has some.
+  using Perform =
+      std::function<Status(Command command, std::uint64_t count, std::vector<double>& samples_ns)>;
+
+  Team(const Context& context, Group& group)
+      : context_(&context), group_(&group), last_steps_(group.size()) {}
+
+  [[nodiscard]] std::uint32_t rank() const { return group_->rank(); }
+  [[nodiscard]] std::uint32_t size() const { return group_->size(); }
+  [[nodiscard]] bool leads() const { return rank() == 0; }
+
+  // What this rank is about to do: stands in the others' message when it is lost.
+  void begin_step(std::string step) { step_ = std::move(step); }
+  [[nodiscard]] const std::string& step() const { return step_; }
+
+  // All ranks' messages, in rank order, when it went well everywhere.
+  Result<std::vector<Told>> agree(const Status& mine, Told told = {});
+
+  // On rank 0: all ranks do it, this one too. Gives each rank's samples. After an error no rank
+  // listens any more.
+  Result<std::vector<std::vector<double>>> order(Command command, std::uint64_t count,
+                                                 const Perform& perform);
+  // On rank 0, when no order failed: the others stop following; `mine` is their error too.
+  Status end_orders(const Status& mine);
+  // On the others: does what rank 0 orders until it ends.
+  Status follow(const Perform& perform);
+  // An error of the team: all ranks know.
+  [[nodiscard]] bool broken() const { return broken_; }
+
+ private:
+  Status explain(const Error& error) const;
+
+  const Context* context_;
+  Group* group_;
+  std::string step_ = "start";
+  std::vector<std::string> last_steps_;
+  bool broken_ = false;
+};
+
+}  // namespace railgauge::nccl

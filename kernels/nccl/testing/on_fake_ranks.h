@@ -1,0 +1,68 @@
+// For tests of collectives on the fakes: all fresh before, nothing left alive afterwards.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kernels/catalog.h"
+#include "kernels/contract.h"
+#include "kernels/dl/cuda.h"
+#include "kernels/dl/nccl.h"
+#include "kernels/dl/nvml.h"
+#include "kernels/fakes/fake_cuda.h"
+#include "kernels/fakes/fake_nccl.h"
+#include "kernels/fakes/fake_nvml.h"
+#include "kernels/fakes/ranks.h"
+
+namespace railgauge::nccl {
+
+class OnFakeRanks : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    setenv(kCudaLibraryVariable, RAILGAUGE_FAKE_LIBCUDA, 1);
+    setenv(kNvmlLibraryVariable, RAILGAUGE_FAKE_LIBNVML, 1);
+    // A program may have chosen another fake before.
+    setenv(kNcclLibraryVariable, RAILGAUGE_FAKE_LIBNCCL, 0);
+    setenv("RAILGAUGE_FAKE_CUDA", "gpus=8", 1);
+  }
+  void SetUp() override {
+    fake::cuda_control().reset();
+    fake::nvml_control().reset();
+    fake::nccl_control().reset();
+    fake::nvml_control().gpus = 8;
+  }
+  void TearDown() override {
+    EXPECT_TRUE(fake::cuda_idle(5));
+    EXPECT_EQ(fake::cuda_control().live_handles(), 0);
+    EXPECT_EQ(fake::nvml_control().live_handles, 0);
+    EXPECT_EQ(fake::nccl_control().live_handles(), 0);
+  }
+
+  using Parameters = std::map<std::string, std::string>;
+  static std::vector<fake::RankResult> run(const std::string& kernel, std::uint32_t ranks,
+                                           Parameters parameters) {
+    parameters.insert({{"iterations", "3"}, {"sizes", "4KiB"}});
+    return fake::run_ranks(*find_kernel(kernel), {.parameters = parameters, .ranks = ranks});
+  }
+  static void expect_passed(const std::vector<fake::RankResult>& results) {
+    for (std::size_t rank = 0; rank < results.size(); ++rank)
+      EXPECT_TRUE(results[rank].status) << rank << ": " << results[rank].status.error().message;
+  }
+};
+
+inline std::vector<std::string> collectives() {
+  std::vector<std::string> names;
+  for (const KernelRow& row : catalog())
+    if (row.info().name().starts_with("nccl.")) names.push_back(row.info().name());
+  return names;
+}
+
+inline std::string name_of_kernel(const ::testing::TestParamInfo<std::string>& info) {
+  return info.param.substr(info.param.find('.') + 1);
+}
+
+}  // namespace railgauge::nccl
