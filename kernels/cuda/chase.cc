@@ -127,8 +127,8 @@ Result<Sampled> Chase::sample(Context& context, gpu::Session& session, Lanes& la
   return Sampler(context.clock, options)
       .run(
           [&](std::uint64_t count, std::vector<double>& out) -> Status {
-            const auto marks = RG_TRY(lanes.run({{count, 1}}, context.deadline_monotonic_ns));
-            for (const double step : steps_ns(marks.front()))
+            const auto passed = RG_TRY(lanes.run({{count, 1}}, context.deadline_monotonic_ns));
+            for (const double step : steps_ns(passed.front().marks_ns))
               out.push_back(step / static_cast<double>(accesses_));
             return {};
           },

@@ -112,6 +112,18 @@ TEST_F(KeptWork, UnderALoadThatCannotLastIsNone) {
             "measure larger sizes");
 }
 
+// As streams that share one hardware queue: the load runs when the measured copies have ended.
+TEST_F(KeptWork, UnderALoadThatBeginsWhenTheSamplesHaveEndedIsNone) {
+  cuda_control().h2d_ns = 100'000;
+  cuda_control().d2h_ns = 100'000;
+  cuda_control().opens_late_ns = 1'000'000'000;
+  const RankResult result = run(kCudaHostCopyBw, under_load("64KiB"));
+  ASSERT_FALSE(result.status);
+  EXPECT_TRUE(result.points.empty());
+  EXPECT_EQ(outcome_of(result.status.error().code), kWaived);
+  EXPECT_THAT(result.status.error().message, HasSubstr("at 0.00 of a sample"));
+}
+
 // The GPU that reads from two others runs both copies: a grid that fills it would let no other
 // begin.
 TEST_F(KeptWork, OfCopiesThatShareAGpuSharesItsBlocks) {

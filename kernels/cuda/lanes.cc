@@ -89,8 +89,8 @@ void Lanes::drain(double deadline_monotonic_ns) {
   }
 }
 
-Result<std::vector<std::vector<double>>> Lanes::run(const std::vector<Quota>& quotas,
-                                                    double deadline_monotonic_ns) {
+Result<std::vector<Lanes::Passed>> Lanes::run(const std::vector<Quota>& quotas,
+                                              double deadline_monotonic_ns) {
   RG_CHECK(quotas.size() == lanes_.size());
   // Made before the gate closes: a call that waits for the GPU would wait for ever behind it.
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
@@ -105,25 +105,33 @@ Result<std::vector<std::vector<double>>> Lanes::run(const std::vector<Quota>& qu
     drain(deadline_monotonic_ns);
     return tl::unexpected(queued.error());
   }
-  std::vector<std::vector<double>> marks(lanes_.size());
-  for (std::size_t i = 0; i < lanes_.size(); ++i)
-    marks[i] = RG_TRY(read_marks(*lanes_[i], quotas[i].marks, deadline_monotonic_ns));
-  return marks;
+  std::vector<Passed> passed(lanes_.size());
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    auto read = read_marks(*lanes_[i], quotas[i].marks, deadline_monotonic_ns);
+    if (!read) drain(deadline_monotonic_ns);
+    passed[i] = RG_TRY(std::move(read));
+  }
+  return passed;
 }
 
-Result<std::vector<double>> Lanes::read_marks(Lane& lane, std::uint64_t marks,
-                                              double deadline_monotonic_ns) {
+Result<Lanes::Passed> Lanes::read_marks(Lane& lane, std::uint64_t marks,
+                                        double deadline_monotonic_ns) {
   RG_TRY_OK(lane.gpu->make_current());
   RG_TRY_OK(gpu::wait_for(*lane.gpu, lane.events[marks], deadline_monotonic_ns, "measure copies"));
-  std::vector<double> out;
-  for (std::size_t mark = 1; mark <= marks; ++mark) {
+  const auto first = std::ranges::find_if(
+      lanes_, [&](const auto& other) { return other->gpu->index() == lane.gpu->index(); });
+  const gpu::Event& origin = (*first)->events[0];
+  const auto after_origin = [&](const gpu::Event& event) -> Result<double> {
     float milliseconds = 0;
     RG_TRY_OK(gpu_status(*lane.gpu,
-                         loaded_cuda().event_elapsed_time(&milliseconds, lane.events[0].get(),
-                                                          lane.events[mark].get()),
+                         loaded_cuda().event_elapsed_time(&milliseconds, origin.get(), event.get()),
                          "read the stamps"));
-    out.push_back(static_cast<double>(milliseconds) * 1e6);
-  }
+    return static_cast<double>(milliseconds) * 1e6;
+  };
+  Passed out;
+  if (first->get() != &lane) out.opened_ns = RG_TRY(after_origin(lane.events[0]));
+  for (std::size_t mark = 1; mark <= marks; ++mark)
+    out.marks_ns.push_back(RG_TRY(after_origin(lane.events[mark])));
   return out;
 }
 

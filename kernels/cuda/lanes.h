@@ -45,10 +45,15 @@ class Lanes {
   // Runs one operation of each lane, one lane after the other, without a gate: what a driver does
   // at the first use of a function or a copy (loading it, say) would wait for ever behind one.
   Status touch(double deadline_monotonic_ns);
-  // Queues everything on every lane, opens the gate, waits for all. Gives for each lane its marks
-  // in ns after the opening; lanes of different GPUs pass it within a few us.
-  Result<std::vector<std::vector<double>>> run(const std::vector<Quota>& quotas,
-                                               double deadline_monotonic_ns);
+  struct Passed {
+    double opened_ns = 0;
+    std::vector<double> marks_ns{};
+  };
+  // Queues everything on every lane, opens the gate, waits for all. Gives when each lane began and
+  // passed its marks, in ns after the opening of its GPU's first lane: streams that share a
+  // hardware queue take turns, and the later ones begin when the others have ended. Lanes of
+  // different GPUs pass the gate within a few us.
+  Result<std::vector<Passed>> run(const std::vector<Quota>& quotas, double deadline_monotonic_ns);
 
   // For operations that return when they are done (pageable memory): the first lane only, without
   // a gate, by the CPU's clock; its stream is waited for before each mark.
@@ -82,8 +87,7 @@ class Lanes {
   Status queue(Lane& lane, const Quota& quota);
   Status queue_all(const std::vector<Quota>& quotas);
   Status queue_rest(const std::vector<Quota>& quotas, double deadline_monotonic_ns);
-  static Result<std::vector<double>> read_marks(Lane& lane, std::uint64_t marks,
-                                                double deadline_monotonic_ns);
+  Result<Passed> read_marks(Lane& lane, std::uint64_t marks, double deadline_monotonic_ns);
   void drain(double deadline_monotonic_ns);
 
   std::vector<std::unique_ptr<Lane>> lanes_;

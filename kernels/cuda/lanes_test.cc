@@ -54,11 +54,12 @@ TEST_F(GpuLanes, GiveOneRisingMarkForEachOfRepeatedOperations) {
   const auto marks = lanes().run({{.marks = 8, .repeat = 4}, {.marks = 3, .repeat = 1}}, soon());
   ASSERT_TRUE(marks) << marks.error().message;
   ASSERT_EQ(marks->size(), 2U);
-  EXPECT_EQ(marks->at(0).size(), 8U);
-  EXPECT_EQ(marks->at(1).size(), 3U);
+  EXPECT_EQ(marks->at(0).marks_ns.size(), 8U);
+  EXPECT_EQ(marks->at(1).marks_ns.size(), 3U);
+  EXPECT_EQ(marks->at(0).opened_ns, 0);
   for (const auto& lane : *marks) {
-    EXPECT_GT(lane.front(), 0);
-    EXPECT_TRUE(std::ranges::is_sorted(lane, std::less_equal<>{}));
+    EXPECT_GT(lane.marks_ns.front(), lane.opened_ns);
+    EXPECT_TRUE(std::ranges::is_sorted(lane.marks_ns, std::less_equal<>{}));
   }
   EXPECT_EQ(first.size(), 32U);
   EXPECT_THAT(second, ElementsAre(0, 1, 2));

@@ -12,16 +12,18 @@ constexpr std::uint64_t kLeastCopies = 2;
 
 }  // namespace
 
-double load_coverage(double begin_ns, double end_ns, double load_end_ns) {
-  if (load_end_ns >= end_ns) return 1;
-  return std::max(0.0, load_end_ns - begin_ns) / (end_ns - begin_ns);
+double load_coverage(const Stretch& sample, const Stretch& load) {
+  const double begin_ns = std::max(sample.begin_ns, load.begin_ns);
+  const double end_ns = std::min(sample.end_ns, load.end_ns);
+  if (begin_ns == sample.begin_ns && end_ns == sample.end_ns) return 1;
+  return std::max(0.0, end_ns - begin_ns) / (sample.end_ns - sample.begin_ns);
 }
 
-Covered covered_samples(std::span<const double> marks_ns, double load_end_ns) {
+Covered covered_samples(std::span<const double> marks_ns, const Stretch& load) {
   Covered out;
   double begin_ns = 0;
   for (const double end_ns : marks_ns) {
-    const double coverage = load_coverage(begin_ns, end_ns, load_end_ns);
+    const double coverage = load_coverage({begin_ns, end_ns}, load);
     if (coverage < kLeastCoverage) {
       out.lacking = coverage;
       break;

@@ -15,17 +15,23 @@ namespace railgauge::cuda {
 // is often short, and the next run's is not.)
 inline constexpr double kLeastCoverage = 0.99;
 
-// The share of a sample from `begin_ns` to `end_ns` during which the load went on: 1 is all.
-double load_coverage(double begin_ns, double end_ns, double load_end_ns);
+// A stretch of time, in ns from the opening.
+struct Stretch {
+  double begin_ns = 0;
+  double end_ns = 0;
+};
+// The share of a sample during which the load went on: 1 is all.
+double load_coverage(const Stretch& sample, const Stretch& load);
 
-// The samples of one run, of which a load that ends covers the first ones.
+// The samples of one run, of which a load that ends covers the first ones; one that began late,
+// none.
 struct Covered {
   std::size_t samples = 0;  // with kLeastCoverage or more
   double least = 1;         // of those
   double lacking = 1;       // what the first one after them had; 1 where there is none
 };
 // `marks_ns`: where each sample ended, from the opening, the first one beginning there.
-Covered covered_samples(std::span<const double> marks_ns, double load_end_ns);
+Covered covered_samples(std::span<const double> marks_ns, const Stretch& load);
 
 // Sizes one load by the last runs: by its quickest copies against the slowest measured ones, since
 // a run of which the last one was typical may be quick itself. An odd run is forgotten after

@@ -114,25 +114,27 @@ TEST(LoadSizing, OutlastsWanderingSpeedsAndWastesLittle) {
 
 // Of a run only the last samples can be without their load; the whole run's share would hide it.
 TEST(Coverage, IsOfTheSampleItself) {
-  EXPECT_DOUBLE_EQ(load_coverage(0, 10, 20), 1);
-  EXPECT_DOUBLE_EQ(load_coverage(0, 20, 10), 0.5);
-  EXPECT_DOUBLE_EQ(load_coverage(90, 100, 99), 0.9);
-  EXPECT_DOUBLE_EQ(load_coverage(90, 100, 80), 0);
+  EXPECT_DOUBLE_EQ(load_coverage({0, 10}, {0, 20}), 1);
+  EXPECT_DOUBLE_EQ(load_coverage({0, 20}, {0, 10}), 0.5);
+  EXPECT_DOUBLE_EQ(load_coverage({90, 100}, {0, 99}), 0.9);
+  EXPECT_DOUBLE_EQ(load_coverage({90, 100}, {0, 80}), 0);
 }
 
 TEST(Coverage, KeepsTheSamplesThatHadTheirLoad) {
   const std::vector<double> marks{100, 200, 300, 400};
-  EXPECT_EQ(covered_samples(marks, 500).samples, 4U);
-  EXPECT_EQ(covered_samples(marks, 400).samples, 4U);
-  const Covered nearly = covered_samples(marks, 399.5);
+  EXPECT_EQ(covered_samples(marks, {0, 500}).samples, 4U);
+  EXPECT_EQ(covered_samples(marks, {0, 400}).samples, 4U);
+  const Covered nearly = covered_samples(marks, {0, 399.5});
   EXPECT_EQ(nearly.samples, 4U);
   EXPECT_DOUBLE_EQ(nearly.least, 0.995);
   EXPECT_DOUBLE_EQ(nearly.lacking, 1);
-  const Covered short_by_two = covered_samples(marks, 250);
+  const Covered short_by_two = covered_samples(marks, {0, 250});
   EXPECT_EQ(short_by_two.samples, 2U);
   EXPECT_DOUBLE_EQ(short_by_two.least, 1);
   EXPECT_DOUBLE_EQ(short_by_two.lacking, 0.5);
-  EXPECT_EQ(covered_samples(marks, 50).samples, 0U);
+  EXPECT_EQ(covered_samples(marks, {0, 50}).samples, 0U);
+  EXPECT_EQ(covered_samples(marks, {400, 900}).samples, 0U) << "it ran after all of them";
+  EXPECT_DOUBLE_EQ(covered_samples(marks, {30, 900}).lacking, 0.7);
 }
 
 }  // namespace

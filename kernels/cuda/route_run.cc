@@ -13,6 +13,8 @@ namespace {
 // are at work.
 constexpr std::uint64_t kMarksOfMany = 4;
 constexpr int kLoadAttempts = 8;
+// Streams that one gate lets go begin some us apart; later than this, something held them back.
+constexpr double kGateSkewNs = 20e3;
 // 1 TiB in pieces of the largest size. A load that would need more ends early.
 constexpr std::uint64_t kMostLoadCopies = 8192;
 constexpr std::uint64_t kSeed = 0x5241494cU;
@@ -159,19 +161,21 @@ Status RouteRun::probe() {
 
 // What is known of the loads' speed sizes them for the next run. Gives which samples the shortest
 // load covered; of several measured streams a run is one sample. `copies`: of a measured stream.
-Covered RouteRun::follow_load(const std::vector<std::vector<double>>& marks, std::uint64_t copies) {
+Covered RouteRun::follow_load(const std::vector<Lanes::Passed>& passed, std::uint64_t copies) {
   double end_ns = 0;
-  for (std::size_t i = 0; i < measured_; ++i) end_ns = std::max(end_ns, marks[i].back());
-  double load_end_ns = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < measured_; ++i) end_ns = std::max(end_ns, passed[i].marks_ns.back());
+  Stretch all{0, std::numeric_limits<double>::infinity()};  // the loads together
   for (std::size_t i = measured_; i < bounds_.size(); ++i) {
     Bound& load = *bounds_[i];
-    load_end_ns = std::min(load_end_ns, marks[i].back());
+    const Stretch own{passed[i].opened_ns, passed[i].marks_ns.back()};
+    if (own.begin_ns > kGateSkewNs) all.begin_ns = std::max(all.begin_ns, own.begin_ns);
+    all = {all.begin_ns, std::min(all.end_ns, own.end_ns)};
     load.sizing.saw({.measured_copies = copies,
                      .measured_ns = end_ns,
                      .load_copies = load.load_copies,
-                     .load_ns = marks[i].back()});
+                     .load_ns = own.end_ns - own.begin_ns});
   }
-  return covered_samples(measured_ == 1 ? marks.front() : std::vector{end_ns}, load_end_ns);
+  return covered_samples(measured_ == 1 ? passed.front().marks_ns : std::vector{end_ns}, all);
 }
 
 tl::unexpected<Error> RouteRun::load_too_short(double coverage, std::uint64_t copies) const {
@@ -201,15 +205,17 @@ Result<std::vector<std::vector<double>>> RouteRun::run(std::uint64_t marks, std:
       most_load = std::max(most_load, load.load_copies);
       quotas.push_back({1, load.load_copies});
     }
-    auto passed = RG_TRY(lanes_->run(quotas, parts_.deadline_monotonic_ns));
-    if (!loaded()) return passed;
+    const auto passed = RG_TRY(lanes_->run(quotas, parts_.deadline_monotonic_ns));
+    std::vector<std::vector<double>> measured;
+    for (std::size_t i = 0; i < measured_; ++i) measured.push_back(passed[i].marks_ns);
+    if (!loaded()) return measured;
     const Covered covered = follow_load(passed, marks * repeat);
     samples_without_load_ += (measured_ == 1 ? marks : 1) - covered.samples;
     if (covered.samples > 0) {
       least_coverage_ = std::min(least_coverage_, covered.least);
       nothing_kept_ = false;
-      if (measured_ == 1) passed.front().resize(covered.samples);
-      return passed;
+      if (measured_ == 1) measured.front().resize(covered.samples);
+      return measured;
     }
     if (attempt == kLoadAttempts || most_load == kMostLoadCopies)
       return load_too_short(covered.lacking, most_load);

@@ -106,7 +106,7 @@ class RouteRun {
   Result<double> time_copies(std::uint64_t copies);
   Status repeat_until_steady(double copy_ns);
   Result<std::vector<std::vector<double>>> run(std::uint64_t marks, std::uint64_t repeat);
-  Covered follow_load(const std::vector<std::vector<double>>& marks, std::uint64_t copies);
+  Covered follow_load(const std::vector<Lanes::Passed>& passed, std::uint64_t copies);
   [[nodiscard]] tl::unexpected<Error> load_too_short(double coverage, std::uint64_t copies) const;
   [[nodiscard]] double counted_bytes(const Bound& bound) const;
   [[nodiscard]] bool loaded() const { return measured_ < bounds_.size(); }

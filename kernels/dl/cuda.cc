@@ -58,6 +58,9 @@ Result<Cuda> bind_and_init(const std::string& name) {
   Cuda cuda = RG_TRY(bind_cuda(name));
   // So that gpuN is the same GPU for us, nvidia-smi and the agent. A person's own choice stays.
   setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
+  // Jobs set it to 1, so that what they queue keeps its order: then streams that are measured
+  // together would take turns. The driver's most; this process is ours alone.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
   RG_TRY_OK(cuda_status(cuda, cuda.init(0), "CUDA driver: initialise"));
   RG_TRY_OK(cuda_status(cuda, cuda.driver_get_version(&cuda.driver_version),
                         "CUDA driver: ask its version"));

@@ -53,6 +53,7 @@ void CudaControl::reset() {
       Setting{"flip_synchronous", flip_synchronous, 0},
       Setting{"drop_copies_from", drop_copies_from, 0},
       Setting{"slow_h2d_us", slow_h2d_us, 0},
+      Setting{"opens_late_ns", opens_late_ns, 0},
       Setting{"h2d_ns", h2d_ns, 0},
       Setting{"d2h_ns", d2h_ns, 0},
       Setting{"d2h_quick_from", d2h_quick_from, 0},

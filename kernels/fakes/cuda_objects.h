@@ -1,6 +1,7 @@
 // The fake driver's own structures behind the handles.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -39,7 +40,11 @@ class Queue {
   // Now, and at least half a microsecond after the last one, as the real events' step; or the time
   // of advance(), where the control says how long copies take.
   std::int64_t stamp_ns();
-  void advance(std::int64_t ns) { told_ns_ += ns; }  // by the queue's own thread
+  // By the queue's own thread.
+  void advance(std::int64_t ns);
+  // The next stamp is of then: a gate lets all go at one time, however late a thread wakes.
+  void opened_at(std::int64_t ns) { opened_ns_ = ns; }
+  void begin_at(std::int64_t ns) { told_ns_ = std::max(told_ns_, ns); }
 
  private:
   void work_off();
@@ -51,8 +56,14 @@ class Queue {
   bool closed_ = false;
   std::int64_t last_stamp_ns_ = 0;
   std::int64_t told_ns_ = 0;
+  std::optional<std::int64_t> opened_ns_;
   std::optional<std::vector<std::function<void()>>> captured_;
 };
+
+// When the first of the queues that waited for this saw it come.
+std::int64_t opened_ns(std::uint64_t wait);
+// The furthest that advance() has brought any queue: streams that are held now begin there.
+std::int64_t latest_told_ns();
 
 struct Stamp {
   std::atomic<std::uint64_t> recorded{0};  // records asked for

@@ -122,8 +122,31 @@ std::optional<std::vector<std::function<void()>>> Queue::end_capture() {
 
 std::int64_t Queue::stamp_ns() {
   if (cuda_control().h2d_ns + cuda_control().d2h_ns != 0) return told_ns_;
-  last_stamp_ns_ = std::max(now_ns(), last_stamp_ns_ + kStampStepNs);
+  const std::int64_t ns = std::exchange(opened_ns_, std::nullopt).value_or(now_ns());
+  last_stamp_ns_ = std::max(ns, last_stamp_ns_ + kStampStepNs);
   return last_stamp_ns_;
+}
+
+namespace {
+std::atomic<std::int64_t> g_latest_told_ns{0};
+}  // namespace
+
+std::int64_t opened_ns(std::uint64_t wait) {
+  static std::mutex mutex;
+  static std::uint64_t last_wait = 0;
+  static std::int64_t ns = 0;
+  const std::lock_guard lock(mutex);
+  if (std::exchange(last_wait, wait) != wait) ns = now_ns();
+  return ns;
+}
+
+std::int64_t latest_told_ns() { return g_latest_told_ns; }
+
+void Queue::advance(std::int64_t ns) {
+  told_ns_ += ns;
+  std::int64_t latest = g_latest_told_ns;
+  while (latest < told_ns_ && !g_latest_told_ns.compare_exchange_weak(latest, told_ns_)) {
+  }
 }
 
 std::shared_ptr<Queue> queue_of(cu::Stream stream) {
@@ -264,7 +287,16 @@ cu::Return cuStreamWaitValue32_v2(cu::Stream stream, cu::DevicePtr address, std:
   if (cuda_control().no_stream_memops != 0) return cu::kNotSupported;
   if (flags != cu::kWaitValueGeq || !railgauge::fake::memory_at(address, sizeof value))
     return cu::kInvalidValue;
-  queue_of(stream)->push([address, value] {
+  // All that a gate holds begin together, but for those that the control lets begin late: the ones
+  // after the first that waits for a value.
+  static std::atomic<std::uint64_t> last_wait{0};
+  const std::uint64_t wait = (address << 20U) ^ value;
+  const bool follows = last_wait.exchange(wait) == wait;
+  const auto begin_ns =
+      railgauge::fake::latest_told_ns() +
+      static_cast<std::int64_t>(follows ? cuda_control().opens_late_ns.load() : 0);
+  const auto queue = queue_of(stream);
+  queue->push([address, value, wait, begin_ns, raw = queue.get()] {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): addresses are numbers in this interface
     const auto* word = reinterpret_cast<const std::uint32_t*>(address);
     railgauge::fake::wait_until(
@@ -272,6 +304,8 @@ cu::Return cuStreamWaitValue32_v2(cu::Stream stream, cu::DevicePtr address, std:
           return static_cast<std::int32_t>(__atomic_load_n(word, __ATOMIC_ACQUIRE) - value) >= 0;
         },
         "a stream waited for a value");
+    raw->begin_at(begin_ns);
+    raw->opened_at(railgauge::fake::opened_ns(wait));
   });
   return cu::kSuccess;
 }

@@ -58,7 +58,8 @@ struct CudaControl {
   std::atomic<std::uint64_t> h2d_ns{0};
   std::atomic<std::uint64_t> d2h_ns{0};
   std::atomic<std::uint64_t> d2h_quick_from{0};
-  std::atomic<std::uint64_t> d2h_timed{0};  // such copies since reset()
+  std::atomic<std::uint64_t> opens_late_ns{0};  // with these clocks: all streams of a gate but one
+  std::atomic<std::uint64_t> d2h_timed{0};      // such copies since reset()
   // This asynchronous copy from the host to a GPU, or the other way, is not done; 0: none.
   std::atomic<std::uint64_t> drop_to_gpu{0};
   std::atomic<std::uint64_t> drop_to_host{0};

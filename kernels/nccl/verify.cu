@@ -5,10 +5,10 @@
 // Words: `format` is ncclDataType_t's number; `mode` says which values (see kMode... below);
 // `source` is the rank whose input arrives, or -1 for the reduction over all `ranks`.
 //
-// Floating-point input is whole numbers, and at an index only a few neighbouring ranks (`contributing`
-// of them; which ones changes with the index) are not zero: so few and small that the type holds
-// every partial sum exactly, whatever the order of adding. Only an average over a number of ranks
-// that is no power of two is rounded, and has a tolerance.
+// Floating-point input is whole numbers, and at an index only a few neighbouring ranks
+// (`contributing` of them; which ones changes with the index) are not zero: so few and small that
+// the type holds every partial sum exactly, whatever the order of adding. Only an average over a
+// number of ranks that is no power of two is rounded, and has a tolerance.
 using Word = unsigned long long;
 
 namespace {
@@ -34,8 +34,8 @@ constexpr Word kBlock = 256;  // elements that one first_wrong stands for
 struct Format {
   unsigned exponent_bits;
   unsigned fraction_bits;
-  unsigned value_bits;     // input values are 1 ... 2^value_bits - 1
-  unsigned contributing;   // ranks that are not zero in a sum; 0: all
+  unsigned value_bits;    // input values are 1 ... 2^value_bits - 1
+  unsigned contributing;  // ranks that are not zero in a sum; 0: all
 };
 
 __device__ Format format_of(unsigned format) {
@@ -99,8 +99,10 @@ __device__ double decode(Word bits, unsigned format) {
   const bool special = format == kFloat8e4m3 ? exponent == most && fraction == 7 : exponent == most;
   if (special) return -1e300;
   const bool subnormal = exponent == 0;
-  const double significand = static_cast<double>(fraction | (subnormal ? 0 : 1ULL << form.fraction_bits));
-  long long power = (subnormal ? 1 : static_cast<long long>(exponent)) - bias - static_cast<long long>(form.fraction_bits);
+  const double significand =
+      static_cast<double>(fraction | (subnormal ? 0 : 1ULL << form.fraction_bits));
+  long long power = (subnormal ? 1 : static_cast<long long>(exponent)) - bias -
+                    static_cast<long long>(form.fraction_bits);
   wide.bits = static_cast<Word>(power + 1023) << 52;
   const double magnitude = significand * wide.number;
   return negative ? -magnitude : magnitude;
@@ -139,10 +141,10 @@ __device__ double floating_value(unsigned format, unsigned mode, Word seed, Word
 }
 
 // The bits of one element of `rank`'s input.
-__device__ Word input(unsigned format, unsigned mode, Word seed, Word ranks, Word rank, Word index) {
+__device__ Word input(unsigned format, unsigned mode, Word seed, Word ranks, Word rank,
+                      Word index) {
   if (mode == kModeCopy) return mix(seed, rank, index) & integer_mask(format);
-  if (!is_floating(format))
-    return integer_value(format, mode, ranks, mix(seed, rank, index));
+  if (!is_floating(format)) return integer_value(format, mode, ranks, mix(seed, rank, index));
   return encode(floating_value(format, mode, seed, ranks, rank, index), format);
 }
 
@@ -200,7 +202,8 @@ __device__ Expected reduced_floating(unsigned format, unsigned mode, Word seed, 
   if ((ranks & (ranks - 1)) == 0) return {result, 0};
   // 1/ranks, each product with it and each add round by at most half a unit of the last place;
   // twice that.
-  const Word terms = form.contributing != 0 && form.contributing < ranks ? form.contributing : ranks;
+  const Word terms =
+      form.contributing != 0 && form.contributing < ranks ? form.contributing : ranks;
   const double unit = 1.0 / static_cast<double>(1ULL << form.fraction_bits);
   return {result, result * static_cast<double>(terms + 1) * unit};
 }
@@ -283,8 +286,8 @@ extern "C" __global__ void railgauge_nccl_check(const unsigned char* memory, Wor
 // more), found[1] what must be there, found[2] what is. Floating-point numbers as doubles' bits.
 extern "C" __global__ void railgauge_nccl_tell(const unsigned char* memory, Word count,
                                                unsigned format, unsigned mode, Word seed,
-                                               Word ranks, long long source, Word first,
-                                               Word block, Word* found) {
+                                               Word ranks, long long source, Word first, Word block,
+                                               Word* found) {
   if (first_index() != 0) return;
   const Question asked = {format, mode, seed, ranks, source};
   found[0] = 0;
