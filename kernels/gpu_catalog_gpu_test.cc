@@ -1,8 +1,8 @@
 // Every GPU kernel of the catalog on the GPUs of this machine, with every value of its choices: it
 // passes with verified data and real figures, or it waives for a reason that this machine explains
 // (kernels/testing/gpu_waivers.h); any other waiver fails. The end names what waived. What the
-// fakes cannot show, machine code, PTX, events and the BAR's backends, runs here. Without a GPU the
-// program waives.
+// fakes cannot show, events and the BAR's backends, runs here, the device code in
+// device_code_gpu_test.cc beside it. Without a GPU the program waives.
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,7 +21,6 @@
 #include "kernels/fakes/solo.h"
 #include "kernels/gpu/device.h"
 #include "kernels/gpu/device_code.h"
-#include "kernels/gpu/pattern.h"
 #include "kernels/memory/numa.h"
 #include "kernels/testing/gpu_waivers.h"
 
@@ -278,41 +277,6 @@ INSTANTIATE_TEST_SUITE_P(Catalog, OnAGpu, ::testing::ValuesIn(ways()), [](const 
     if (c == '.' || c == ' ' || c == '=') c = '_';
   return name;
 });
-
-TEST(DeviceCodeOnAGpu, TheDriverCompilesThePtxAndItDoesTheSame) {
-  auto opened = gpu::Gpu::open("gpu0");
-  if (!opened) GTEST_SKIP() << opened.error().message;
-  gpu::DeviceCode code = gpu::kPatternCode;
-  code.cubins = {};  // as on a driver older than the compiler
-  const auto loaded = gpu::LoadedCode::load(*opened, code);
-  if (!loaded) GTEST_SKIP() << loaded.error().message;
-  EXPECT_THAT(loaded->image(), ::testing::HasSubstr("compiled by the driver"));
-  EXPECT_TRUE(loaded->function("railgauge_fill"));
-}
-
-TEST(PatternOnAGpu, FindsTheOneByteThatIsWrong) {
-  auto opened = gpu::Gpu::open("gpu0");
-  if (!opened) GTEST_SKIP() << opened.error().message;
-  auto pattern = gpu::Pattern::create(*opened);
-  ASSERT_TRUE(pattern) << pattern.error().message;
-  constexpr std::uint64_t kBytes = (64U << 20U) + 5;  // whole words and a tail
-  const auto memory = GpuBuffer::allocate("gpu0", kBytes);
-  ASSERT_TRUE(memory) << memory.error().message;
-  ASSERT_TRUE(pattern->fill(memory->data(), kBytes, 7));
-  EXPECT_TRUE(pattern->verify(memory->data(), kBytes, 7, "gpu0"));
-  for (const std::uint64_t at : {std::uint64_t{0}, kBytes / 2, kBytes - 1}) {
-    ASSERT_TRUE(pattern->fill(memory->data(), kBytes, 7));
-    std::uint8_t byte = 0;
-    const Cuda& cuda = loaded_cuda();
-    ASSERT_EQ(cuda.memcpy_dtoh(&byte, memory->data() + at, 1), cu::kSuccess);
-    byte ^= 1U;
-    ASSERT_EQ(cuda.memcpy_htod(memory->data() + at, &byte, 1), cu::kSuccess);
-    const auto found = pattern->find_mismatch(memory->data(), kBytes, 7);
-    ASSERT_TRUE(found) << found.error().message;
-    ASSERT_TRUE(found->has_value()) << at;
-    EXPECT_EQ(**found, at / 8 * 8);
-  }
-}
 
 }  // namespace
 }  // namespace railgauge
