@@ -13,6 +13,7 @@
 #include "kernels/gpu/pattern.h"
 #include "kernels/memory/gpu_buffer.h"
 #include "kernels/memory/host_buffer.h"
+#include "kernels/testing/gpu_presence.h"
 
 namespace railgauge::gpu {
 extern const DeviceCode kPatternCode;
@@ -72,11 +73,14 @@ gpu::DeviceCode ptx_alone(gpu::DeviceCode code) {
   return code;
 }
 
-class DeviceCodeOnAGpu : public ::testing::TestWithParam<Source> {};
+class DeviceCodeOnAGpu : public ::testing::TestWithParam<Source> {
+ protected:
+  void SetUp() override { need_whole_gpus(); }
+};
 
 TEST_P(DeviceCodeOnAGpu, TheDriverCompilesThePtx) {
   auto opened = gpu::Gpu::open("gpu0");
-  if (!opened) GTEST_SKIP() << opened.error().message;
+  ASSERT_TRUE(opened) << opened.error().message;
   const Source& source = GetParam();
   if (const std::string why = why_not(*opened, *source.code); !why.empty()) GTEST_SKIP() << why;
   const auto loaded = gpu::LoadedCode::load(*opened, ptx_alone(*source.code));
@@ -91,9 +95,14 @@ TEST_P(DeviceCodeOnAGpu, TheDriverCompilesThePtx) {
 INSTANTIATE_TEST_SUITE_P(Sources, DeviceCodeOnAGpu, ::testing::ValuesIn(sources()),
                          [](const auto& param) { return std::string(param.param.name); });
 
-TEST(PatternOnAGpu, FromPtxFillsTheBytesOfTheHostsPattern) {
+class PatternOnAGpu : public ::testing::Test {
+ protected:
+  void SetUp() override { need_whole_gpus(); }
+};
+
+TEST_F(PatternOnAGpu, FromPtxFillsTheBytesOfTheHostsPattern) {
   auto opened = gpu::Gpu::open("gpu0");
-  if (!opened) GTEST_SKIP() << opened.error().message;
+  ASSERT_TRUE(opened) << opened.error().message;
   if (const std::string why = why_not(*opened, gpu::kPatternCode); !why.empty())
     GTEST_SKIP() << why;
   const auto loaded = gpu::LoadedCode::load(*opened, ptx_alone(gpu::kPatternCode));
@@ -125,9 +134,9 @@ TEST(PatternOnAGpu, FromPtxFillsTheBytesOfTheHostsPattern) {
                   << int{wrong->expected};
 }
 
-TEST(PatternOnAGpu, FindsTheOneByteThatIsWrong) {
+TEST_F(PatternOnAGpu, FindsTheOneByteThatIsWrong) {
   auto opened = gpu::Gpu::open("gpu0");
-  if (!opened) GTEST_SKIP() << opened.error().message;
+  ASSERT_TRUE(opened) << opened.error().message;
   auto pattern = gpu::Pattern::create(*opened);
   ASSERT_TRUE(pattern) << pattern.error().message;
   constexpr std::uint64_t kBytes = (64U << 20U) + 5;  // whole words and a tail

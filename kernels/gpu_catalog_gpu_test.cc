@@ -22,6 +22,7 @@
 #include "kernels/gpu/device.h"
 #include "kernels/gpu/device_code.h"
 #include "kernels/memory/numa.h"
+#include "kernels/testing/gpu_presence.h"
 #include "kernels/testing/gpu_waivers.h"
 
 namespace railgauge::gpu {
@@ -232,7 +233,10 @@ class Summary : public ::testing::Environment {
 };
 const ::testing::Environment* const kSummary = ::testing::AddGlobalTestEnvironment(new Summary);
 
-class OnAGpu : public ::testing::TestWithParam<Way> {};
+class OnAGpu : public ::testing::TestWithParam<Way> {
+ protected:
+  void SetUp() override { need_gpu(); }
+};
 
 void expect_explained(const Way& way, const Error& error) {
   ASSERT_EQ(outcome_of(error.code), kWaived) << error.message;
@@ -247,7 +251,6 @@ void expect_explained(const Way& way, const Error& error) {
 }
 
 TEST_P(OnAGpu, MeasuresVerifiedFiguresOrWaivesForAReasonOfThisMachine) {
-  if (const auto count = gpu::Gpu::count(); !count) GTEST_SKIP() << count.error().message;
   const Way& way = GetParam();
   const bool several = find_kernel(way.kernel)->info().endpoint_kind() == "none";
   const fake::RankResult result = fake::run_solo(

@@ -14,7 +14,7 @@
 #include "kernels/dl/verbs.h"
 #include "kernels/fakes/pair.h"
 #include "kernels/fakes/solo.h"
-#include "kernels/gpu/device.h"
+#include "kernels/testing/gpu_presence.h"
 
 namespace railgauge {
 namespace {
@@ -53,6 +53,7 @@ class VerbsOnAGpu : public ::testing::TestWithParam<Way> {
     const auto fake = program.parent_path().parent_path() / "lib" / "libibverbs-fake.so";
     setenv(kVerbsLibraryVariable, fake.c_str(), 1);
   }
+  void SetUp() override { need_whole_gpus(); }
   static auto run(const Way& way, std::map<std::string, std::string> wanted) {
     const KernelRow& row = *find_kernel(way.kernel);
     wanted.insert({{"memory", way.memory},
@@ -75,7 +76,6 @@ class VerbsOnAGpu : public ::testing::TestWithParam<Way> {
 };
 
 TEST_P(VerbsOnAGpu, MeasuresVerifiedFiguresThatAreMarkedSynthetic) {
-  if (const auto count = gpu::Gpu::count(); !count) GTEST_SKIP() << count.error().message;
   const Way& way = GetParam();
   const auto results = run(way, {});
   for (const fake::RankResult& result : results)
@@ -103,7 +103,6 @@ INSTANTIATE_TEST_SUITE_P(Ways, VerbsOnAGpu, ::testing::ValuesIn(ways()), [](cons
 });
 
 TEST_F(VerbsOnAGpu, AnExportThatIsForcedIsTheDriversOwn) {
-  if (const auto count = gpu::Gpu::count(); !count) GTEST_SKIP() << count.error().message;
   const auto results =
       run({"verbs.write_bw", "cuda", "same"}, {{"registration", "dma-buf"}, {"iterations", "10"}});
   if (!results[0].status) {
