@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
@@ -75,7 +76,11 @@ GpuPresence judge_gpu_presence(const Result<int>& cuda, const GpuEvidence& seen)
 
 GpuPresence gpu_presence() {
   const Result<int> cuda = gpu::Gpu::count();
-  return judge_gpu_presence(cuda, cuda ? GpuEvidence{} : find_gpu_evidence());
+  if (cuda) return judge_gpu_presence(cuda, {});
+  // What somebody named in place of the driver's library says nothing of the machine's devices.
+  const char* named = std::getenv(kCudaLibraryVariable);
+  const bool own = named == nullptr || *named == '\0';
+  return judge_gpu_presence(cuda, find_gpu_evidence(own ? "/dev" : ""));
 }
 
 bool is_gpu_slice(int index) {

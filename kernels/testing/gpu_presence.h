@@ -29,7 +29,8 @@ struct GpuPresence {
 // `cuda` is what CUDA counted. Absent: no driver, or no device that anything shows, or whole GPUs
 // none (MIG is on and no slice is made). Pure.
 GpuPresence judge_gpu_presence(const Result<int>& cuda, const GpuEvidence& seen);
-// Of this machine. Initialises CUDA and NVML: not in a process that forks afterwards.
+// Of this machine; its device nodes count only where CUDA is the driver's own library and not one
+// that RAILGAUGE_LIBCUDA names. Initialises CUDA and NVML: not in a process that forks afterwards.
 GpuPresence gpu_presence();
 
 // Whether the GPU `index` that CUDA shows is a slice of a partitioned one (MIG); CUDA must be
