@@ -166,7 +166,7 @@ struct Way {
   [[nodiscard]] std::string name() const {
     std::string words = kernel;
     for (const auto& [parameter, value] : parameters)
-      if (!kHow.contains(parameter)) words += " " + parameter + "=" + value;
+      if (!kHow.contains(parameter)) words.append(" ").append(parameter).append("=").append(value);
     return words;
   }
   // How long and of what size to measure, not what.
@@ -240,6 +240,7 @@ std::vector<Way> ways_of(const KernelInfo& info) {
     }
   }
   std::vector<Way> ways;
+  ways.reserve(asked.size());
   for (const Parameters& one : asked)
     ways.push_back({info.name(), fake::declared_among(info, one)});
   return ways;
