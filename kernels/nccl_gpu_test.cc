@@ -208,7 +208,7 @@ std::vector<Ended> run_ranks(const Way& way) {
     ends.emplace_back(pair[0]);
     children.push_back(child);
   }
-  const std::vector<Ended> all = relay(ends);
+  std::vector<Ended> all = relay(ends);
   for (const pid_t child : children) waitpid(child, nullptr, 0);
   return all;
 }
