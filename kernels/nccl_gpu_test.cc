@@ -19,6 +19,7 @@
 #include "kernels/core/outcome.h"
 #include "kernels/fakes/pair.h"
 #include "kernels/fakes/recorder.h"
+#include "kernels/testing/gpu_presence.h"
 
 namespace railgauge {
 namespace {
@@ -207,34 +208,48 @@ std::vector<Ended> run_ranks(const Way& way) {
     ends.emplace_back(pair[0]);
     children.push_back(child);
   }
-  const std::vector<Ended> all = relay(ends);
+  std::vector<Ended> all = relay(ends);
   for (const pid_t child : children) waitpid(child, nullptr, 0);
   return all;
 }
 
-// Counted in a process of its own: no CUDA before a fork.
-std::uint32_t gpu_count() {
-  static const std::uint32_t count = [] {
-    std::fflush(nullptr);
-    const pid_t child = fork();
-    if (child == 0) {
-      const auto found = count_gpus();
-      if (!found) std::fprintf(stderr, "%s\n", found.error().message.c_str());
-      _exit(found ? std::min(*found, 100) : 0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? static_cast<std::uint32_t>(WEXITSTATUS(status)) : 0U;
-  }();
-  return count;
+// Looked at in a process of its own: no CUDA before a fork.
+GpuPresence look_for_gpus() {
+  std::array<int, 2> pair{};
+  RG_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) == 0);
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    const GpuPresence seen = gpu_presence();
+    send_all(pair[1], std::to_string(static_cast<int>(seen.kind)) + " " +
+                          std::to_string(seen.count) + " " + seen.why);
+    _exit(0);
+  }
+  close(pair[1]);
+  const Fd mine(pair[0]);
+  const auto said = receive_all(mine.get());
+  waitpid(child, nullptr, 0);
+  GpuPresence seen{.kind = GpuPresence::Kind::kBroken, .why = "the look for GPUs died"};
+  if (!said) return seen;
+  std::istringstream in(*said);
+  int kind = 0;
+  in >> kind >> seen.count >> std::ws;
+  seen.kind = static_cast<GpuPresence::Kind>(kind);
+  std::getline(in, seen.why);
+  return seen;
+}
+const GpuPresence& gpus_here() {
+  static const GpuPresence seen = look_for_gpus();
+  return seen;
 }
 
 class OnGpus : public ::testing::TestWithParam<Way> {};
 
 TEST_P(OnGpus, MeasuresVerifiedFiguresOrWaivesWithAReason) {
   Way way = GetParam();
-  const std::uint32_t gpus = gpu_count();
-  if (gpus == 0) GTEST_SKIP() << "no GPU";
+  ASSERT_NE(gpus_here().kind, GpuPresence::Kind::kBroken) << gpus_here().why;
+  if (gpus_here().kind == GpuPresence::Kind::kAbsent) GTEST_SKIP() << gpus_here().why;
+  const auto gpus = static_cast<std::uint32_t>(gpus_here().count);
   if (way.ranks != 1) way.ranks = std::min(gpus, kMostRanks);
   if (way.ranks == 1 && GetParam().ranks != 1) GTEST_SKIP() << "one GPU";
   const std::vector<Ended> all = run_ranks(way);

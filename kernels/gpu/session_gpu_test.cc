@@ -6,6 +6,7 @@
 #include "kernels/dl/nvml.h"
 #include "kernels/fakes/recorder.h"
 #include "kernels/gpu/usage.h"
+#include "kernels/testing/gpu_presence.h"
 
 namespace railgauge::gpu {
 namespace {
@@ -16,9 +17,12 @@ KernelInfo info() {
       .build();
 }
 
-TEST(SessionOnAGpu, SeesTheClocksOfThePoint) {
-  const auto count = Gpu::count();
-  if (!count) GTEST_SKIP() << count.error().message;
+class SessionOnAGpu : public ::testing::Test {
+ protected:
+  void SetUp() override { need_whole_gpus(); }
+};
+
+TEST_F(SessionOnAGpu, SeesTheClocksOfThePoint) {
   const auto params = Params::parse(info(), {{"busy", "measure"}});
   fake::RankResult told;
   fake::Recorder recorder(told);
@@ -37,12 +41,10 @@ TEST(SessionOnAGpu, SeesTheClocksOfThePoint) {
     std::printf("point: %s = %s\n", name.c_str(), value.c_str());
 }
 
-TEST(SessionOnAGpu, ASecondSessionOfThisProcessIsNotDisturbedByTheFirst) {
-  const auto count = Gpu::count();
-  if (!count) GTEST_SKIP() << count.error().message;
+TEST_F(SessionOnAGpu, ASecondSessionOfThisProcessIsNotDisturbedByTheFirst) {
   if (const auto use = use_nvml(); !use) GTEST_SKIP() << use.error().message;
   const auto usage = gpu_usage();
-  ASSERT_FALSE(usage.empty()) << "NVML shows no GPU, CUDA shows " << *count;
+  ASSERT_FALSE(usage.empty()) << "NVML shows no GPU, CUDA does";
   for (const GpuUsage& gpu : usage) {
     EXPECT_TRUE(gpu.told) << gpu.pci_address << ": NVML does not tell its processes";
     if (!gpu.processes.empty())

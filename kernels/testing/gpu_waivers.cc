@@ -15,12 +15,15 @@ struct Asked {
     return given != parameters.end() && given->second == value;
   }
   [[nodiscard]] bool in(std::string_view family) const { return kernel.starts_with(family); }
+  // Takes all GPUs of the machine.
+  [[nodiscard]] bool several() const { return in("cuda.peer_") || kernel == "cuda.fan_copy_bw"; }
 };
 
 void add_for_nodes(const Asked& asked, std::vector<std::string>& words) {
   const GpuMachine& machine = asked.machine;
   const bool far = asked.is("numa", "far");
-  if (far && (machine.numa_nodes < 2 || !machine.gpu_nodes_known)) {
+  const bool near_known = asked.several() ? machine.gpus_on_one_node : machine.gpu_node_known;
+  if (far && (machine.numa_nodes < 2 || !near_known)) {
     words.emplace_back("measure from the far NUMA node");
     words.emplace_back("there is no other node with CPUs");
   }
@@ -48,6 +51,10 @@ void add_for_copies(const Asked& asked, std::vector<std::string>& words) {
   const bool by_threads = asked.is("engine", "sm") || asked.kernel == "cuda.host_latency" ||
                           asked.kernel == "cuda.peer_latency" || asked.kernel == "bar.ping_pong";
   if (by_threads && !machine.device_code) words.emplace_back("this build has none");
+  if (by_threads && machine.device_code && !machine.driver_reads_code)
+    words.emplace_back("cannot read it; driver ");
+  if (by_threads && machine.device_code && !machine.gpu_runs_code)
+    words.emplace_back("the lowest that this build has code for");
   if (asked.in("cuda.") && !machine.stream_memops) words.emplace_back("NVreg_EnableStreamMemOPs=1");
 }
 
@@ -78,6 +85,8 @@ void add_for_mappings(const Asked& asked, std::vector<std::string>& words) {
 std::vector<std::string> may_waive(const GpuMachine& machine, const std::string& kernel,
                                    const std::map<std::string, std::string>& parameters) {
   const Asked asked{machine, kernel, parameters};
+  // What opens a slice goes no further.
+  if (machine.slice || (asked.several() && machine.some_slice)) return {"measure with MIG off"};
   std::vector<std::string> words;
   add_for_nodes(asked, words);
   add_for_several_gpus(asked, words);

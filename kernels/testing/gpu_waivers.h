@@ -13,15 +13,20 @@ namespace railgauge {
 // What a machine has, as far as a kernel may need it. Read without the kernels' own code.
 struct GpuMachine {
   std::size_t gpus = 1;
-  bool peers = false;          // some pair of GPUs has peer access
-  std::size_t numa_nodes = 1;  // with CPUs
-  bool gpu_nodes_known = false;
+  bool slice = false;              // gpu0 is one of a partitioned GPU (MIG)
+  bool some_slice = false;         // any of them is
+  bool peers = false;              // some pair of GPUs has peer access
+  std::size_t numa_nodes = 1;      // with CPUs
+  bool gpu_node_known = false;     // of gpu0
+  bool gpus_on_one_node = false;   // all of them, and it is known
   bool may_bind_memory = false;    // set_mempolicy is allowed
   bool coherent = false;           // CPU and GPU share page tables
   bool gdrdrv = false;             // the module and its library
   bool dmabuf_mmap = false;        // the driver lets a dma-buf be mapped
   bool vulkan = false;             // loader, NVIDIA's driver file, and a large BAR
   bool device_code = false;        // nvcc was there at build time
+  bool driver_reads_code = false;  // it is not older than the PTX of any of it
+  bool gpu_runs_code = false;      // no GPU's compute capability is below the PTX's
   bool stream_memops = false;      // the driver's default
   std::set<std::string> routines;  // of the CPU, to copy with
 };

@@ -5,6 +5,7 @@
 namespace railgauge {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Parameters = std::map<std::string, std::string>;
@@ -14,13 +15,16 @@ GpuMachine whole() {
   return {.gpus = 2,
           .peers = true,
           .numa_nodes = 2,
-          .gpu_nodes_known = true,
+          .gpu_node_known = true,
+          .gpus_on_one_node = true,
           .may_bind_memory = true,
           .coherent = true,
           .gdrdrv = true,
           .dmabuf_mmap = true,
           .vulkan = true,
           .device_code = true,
+          .driver_reads_code = true,
+          .gpu_runs_code = true,
           .stream_memops = true,
           .routines = {"memcpy", "avx2", "movdir64b"}};
 }
@@ -29,6 +33,8 @@ GpuMachine bare() {
   return {.may_bind_memory = true,
           .vulkan = true,
           .device_code = true,
+          .driver_reads_code = true,
+          .gpu_runs_code = true,
           .stream_memops = true,
           .routines = {"memcpy", "avx2"}};
 }
@@ -62,6 +68,32 @@ TEST(MayWaive, WhatNeedsAnotherNode) {
   filtered.may_bind_memory = false;
   EXPECT_THAT(may_waive(filtered, "bar.write_bw", far), ElementsAre("place host memory on the"));
   EXPECT_THAT(may_waive(filtered, "bar.write_bw", {{"numa", "any"}}), IsEmpty());
+}
+
+TEST(MayWaive, TheFarNodeOnlyOverGpusOfSeveralNodesWhereThatOfTheFirstIsKnown) {
+  const Parameters far{{"numa", "far"}};
+  GpuMachine two_sockets = whole();
+  two_sockets.gpus_on_one_node = false;
+  for (const char* kernel : {"bar.write_bw", "cuda.host_copy_bw", "cuda.host_latency"})
+    EXPECT_THAT(may_waive(two_sockets, kernel, far), IsEmpty()) << kernel;
+  for (const char* kernel : {"cuda.peer_copy_bw", "cuda.peer_latency", "cuda.fan_copy_bw"})
+    EXPECT_THAT(may_waive(two_sockets, kernel, far), Contains("measure from the far NUMA node"))
+        << kernel;
+  GpuMachine untold = two_sockets;
+  untold.gpu_node_known = false;
+  EXPECT_THAT(may_waive(untold, "bar.write_bw", far), Contains("measure from the far NUMA node"));
+}
+
+TEST(MayWaive, SlicesOfAPartitionedGpuAndNothingElseOfThem) {
+  GpuMachine sliced = bare();
+  sliced.slice = sliced.some_slice = true;
+  for (const char* kernel : {"bar.write_bw", "cuda.host_latency", "cuda.peer_copy_bw"})
+    EXPECT_THAT(may_waive(sliced, kernel, {{"numa", "far"}}), ElementsAre("measure with MIG off"))
+        << kernel;
+  GpuMachine second = whole();
+  second.some_slice = true;
+  EXPECT_THAT(may_waive(second, "cuda.host_copy_bw", {}), IsEmpty());
+  EXPECT_THAT(may_waive(second, "cuda.fan_copy_bw", {}), ElementsAre("measure with MIG off"));
 }
 
 TEST(MayWaive, WhatNeedsAnotherGpu) {
@@ -106,6 +138,20 @@ TEST(MayWaive, WhatTheBuildOrTheDriverLacks) {
   EXPECT_THAT(may_waive(old, "cuda.host_copy_bw", {{"engine", "sm"}}),
               ElementsAre("this build has none", "NVreg_EnableStreamMemOPs=1"));
   EXPECT_THAT(may_waive(old, "bar.ping_pong", {}), ElementsAre("this build has none"));
+}
+
+TEST(MayWaive, WhatADriverOrAGpuBeforeTheDeviceCodeLacks) {
+  GpuMachine old = bare();
+  old.driver_reads_code = false;
+  EXPECT_THAT(may_waive(old, "bar.ping_pong", {}), ElementsAre("cannot read it; driver "));
+  EXPECT_THAT(may_waive(old, "cuda.host_copy_bw", {{"engine", "sm"}}),
+              ElementsAre("cannot read it; driver "));
+  EXPECT_THAT(may_waive(old, "cuda.host_copy_bw", {{"engine", "ce"}}), IsEmpty());
+  GpuMachine older = bare();
+  older.gpu_runs_code = false;
+  EXPECT_THAT(may_waive(older, "cuda.host_latency", {}),
+              ElementsAre("the lowest that this build has code for"));
+  EXPECT_THAT(may_waive(older, "bar.write_bw", {}), IsEmpty());
 }
 
 }  // namespace
