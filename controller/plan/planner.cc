@@ -54,6 +54,8 @@ TaskCost cost_of(const KernelInfo& kernel, const Params& params, double rate_bit
   double cap_seconds = kDefaultTimeCapSeconds;
   if (find_parameter(kernel, "time_cap", "duration") != nullptr)
     cap_seconds = params.duration_ns("time_cap") / 1e9;
+  if (find_parameter(kernel, "duration", "duration") != nullptr)  // without a stop rule
+    cap_seconds = std::max(cap_seconds, params.duration_ns("duration") / 1e9);
 
   const auto points = static_cast<double>(points_per_size(kernel, params, node_gpus));
   const double measuring_seconds = cap_seconds * static_cast<double>(sizes.size()) * points;
