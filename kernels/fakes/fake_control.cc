@@ -30,6 +30,8 @@ void VerbsControl::reset() {
                             Setting{"fail_destroy", fail_destroy, 0},
                             Setting{"infiniband", infiniband, 0},
                             Setting{"iwarp", iwarp, 0},
+                            Setting{"hardware_rate", hardware_rate, 0},
+                            Setting{"slow_port", slow_port, 0},
                             Setting{"unregister_at", unregister_at, 0},
                             Setting{"lose_datagram", lose_datagram, 0},
                             Setting{"no_dmabuf", no_dmabuf, 0},

@@ -18,6 +18,7 @@
 namespace railgauge::fake {
 
 inline constexpr std::uint32_t kVendorId = 0xfa4e00;
+inline constexpr std::uint32_t kHardwareVendorId = 0xfa4e01;
 inline constexpr int kGidCount = 4;
 inline constexpr std::size_t kMaxQueueDepth = 16384;
 inline constexpr std::uint32_t kMtuBytes = 4096;

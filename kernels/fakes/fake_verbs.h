@@ -41,6 +41,9 @@ struct VerbsControl {
   std::atomic<std::uint64_t> unregister_at{0};
   std::atomic<std::uint64_t> infiniband{0};  // 1: the ports are InfiniBand; 2: and want a GRH
   std::atomic<std::uint64_t> iwarp{0};       // 1: the devices are iWARP's
+  // 1: the ports' rates, 200 Gb/s, count as hardware's, which nothing measured may pass
+  std::atomic<std::uint64_t> hardware_rate{0};
+  std::atomic<std::uint64_t> slow_port{0};  // 1: fake0's port says 2.5 Gb/s, 2: fake1's; 0: none
   std::atomic<std::uint64_t> max_message{1U << 31U};   // a port's largest message, in bytes
   std::atomic<std::uint64_t> no_memory_for_queues{0};  // 1: CQs, 2: QPs cannot be made: ENOMEM
   std::atomic<std::uint64_t> lose_datagram{0};         // this one on UC or UD is lost; 0: none

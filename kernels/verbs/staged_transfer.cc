@@ -320,14 +320,12 @@ class StagedTransfer final : public Kernel {
         }));
     book_.end_work(static_cast<double>(staging_->delivered() - delivered_before));
     const auto kept = std::span(windows_).last(sampled.samples.size());
-    PointForm form{
-        .message_bytes = sizes_[size_index],
-        .meaning = "unidirectional",
-        .line_rate_waiver = line_rate_waiver(link_->device(), link_->mine(), link_->peer()),
-        .precision = options_.relative_half_width};
-    points =
-        RG_TRY(make_points(context, link_->device(),
-                           measured_by_windows(clock, std::move(sampled), kept, window), form));
+    PointForm form{.message_bytes = sizes_[size_index],
+                   .meaning = "unidirectional",
+                   .line_rate = line_rate_between(link_->device(), link_->mine(), link_->peer()),
+                   .precision = options_.relative_half_width};
+    points = RG_TRY(
+        make_points(context, measured_by_windows(clock, std::move(sampled), kept, window), form));
     return {};
   }
 
