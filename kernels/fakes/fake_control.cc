@@ -39,6 +39,7 @@ void VerbsControl::reset() {
                             Setting{"max_message", max_message, 1U << 31U},
                             Setting{"no_memory_for_queues", no_memory_for_queues, 0}};
   calls = 0;
+  failed_call = "";
   transfers = 0;
   writes = 0;
   data_writes = 0;
@@ -51,16 +52,17 @@ std::mutex& objects_mutex() {
   return mutex;
 }
 
-bool fails_now() {
+bool fails_now(const char* call) {
   VerbsControl& control = verbs_control();
   if (++control.calls != control.fail_call) return false;
+  control.failed_call = call;
   errno = EIO;
   return true;
 }
 
-bool transfer_fails_now() {
+bool transfer_fails_now(const char* call) {
   VerbsControl& control = verbs_control();
-  return control.transfers++ < control.transfers_that_count && fails_now();
+  return control.transfers++ < control.transfers_that_count && fails_now(call);
 }
 
 }  // namespace railgauge::fake

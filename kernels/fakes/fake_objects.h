@@ -126,7 +126,8 @@ ibv_device* device_number(std::size_t number);
 void connect_queue_pairs(std::uint32_t one, std::uint32_t other);
 
 // Counts the call; true when it is the one that shall fail (errno is set to EIO).
-bool fails_now();
-bool transfer_fails_now();  // of a post or a poll
+// `call`: the caller's own name, which VerbsControl::failed_call then says.
+bool fails_now(const char* call = __builtin_FUNCTION());
+bool transfer_fails_now(const char* call = __builtin_FUNCTION());  // of a post or a poll
 
 }  // namespace railgauge::fake

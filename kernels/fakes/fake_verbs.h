@@ -22,6 +22,7 @@ struct VerbsControl {
   // found a completion.
   std::atomic<std::uint64_t> calls{0};
   std::atomic<std::uint64_t> fail_call{0};  // this call fails with EIO, once; 0: none
+  std::atomic<const char*> failed_call{""};  // its name; "" before
   // Posts and polls since reset(), and how many of them, from the first on, are calls that count:
   // where a task lasts for a time there are as many as the scheduler lets be.
   std::atomic<std::uint64_t> transfers{0};
