@@ -3,8 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "kernels/core/result.h"
 
@@ -18,6 +21,15 @@ inline void expect_clear(const Status& status, std::uint64_t call) {
   EXPECT_THAT(message, ::testing::Not(::testing::HasSubstr("\n")));
   EXPECT_NE(message.back(), '.');
   EXPECT_THAT(message, ::testing::Not(::testing::HasSubstr("Success")));
+}
+
+// That a failed call was not swallowed: it ends a rank, but for those of `survivable`.
+template <class Results>
+void expect_told(const Results& results, std::string_view failed_call,
+                 std::span<const std::string_view> survivable) {
+  if (std::ranges::find(survivable, failed_call) != survivable.end()) return;
+  EXPECT_FALSE(std::ranges::all_of(results, [](const auto& result) { return bool{result.status}; }))
+      << failed_call << " failed and both ranks passed";
 }
 
 }  // namespace railgauge

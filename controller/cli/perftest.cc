@@ -228,7 +228,10 @@ class CommandLine {
     };
     add("-d", "device");
     add("-i", "port");
-    if (!by_manager()) add("-x", "gid_index");  // the manager's follows from the address
+    // The manager's follows from the address; a path without a global header takes none, and -x
+    // would make it global.
+    const bool is_local = value_of(rank.facts(), "global_route") == "false";
+    if (!by_manager() && !is_local) add("-x", "gid_index");
     add("-m", "mtu_bytes");
     if (!out.empty()) return out;
     const std::string port = rank.endpoint().substr(0, rank.endpoint().find('+'));

@@ -193,6 +193,14 @@ TEST(PerftestLines, CompleteAsOftenAsTheTaskDidWithEachSize) {
   EXPECT_EQ(all("100")->size(), 2U * 23);
 }
 
+TEST(PerftestLines, NameNoAddressOfAPathWithoutAGlobalHeader) {
+  EXPECT_EQ(commands_of(task_of("verbs.read_lat", {{"sizes", "8"}}, {{"global_route", "false"}})),
+            "n2: ib_read_lat -d mlx5_3 -i 2 -m 4096 -s 8 --disable_pcie_relaxed -F\n"
+            "n1: ib_read_lat -d mlx5_0 -i 1 -m 4096 -s 8 --disable_pcie_relaxed -F 10.0.0.2\n");
+  EXPECT_EQ(client_of(task_of("verbs.read_lat", {{"sizes", "8"}}, {{"global_route", "true"}})),
+            "ib_read_lat -s 8 --disable_pcie_relaxed");
+}
+
 TEST(PerftestLines, NameEachRanksOwnPartition) {
   TaskDetail task = task_of("verbs.read_lat", {{"sizes", "8"}, {"pkey_index", "0"}});
   (*task.mutable_ranks(1)->mutable_facts())["pkey_index"] = "3";

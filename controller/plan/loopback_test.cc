@@ -187,6 +187,28 @@ TEST(Loopback, PairsKnowNothingOfIt) {
   }
 }
 
+TEST(Loopback, RefusesDevicesWhereThePlacementChoosesThePort) {
+  std::vector<KernelInfo> kernels = kernels_with_memory();
+  add_parameter(kernels.back(), "devices", "text", "", true);
+  const auto refusal = [&](Stage stage, const char* devices) {
+    stage.parameters["devices"] = devices;
+    const auto plan = make_plan(suite_of({stage}), mixed_nodes(2), kernels);
+    return plan ? std::string() : plan.error().message;
+  };
+  constexpr const char* kTwo = "mlx5_0:1,mlx5_1:1";
+  for (const char* each : {"", "nic", "gpu", "gpu_nic"})
+    EXPECT_EQ(
+        refusal(loopback(each), kTwo),
+        "plan: stage 0: parameter devices: is \"mlx5_0:1,mlx5_1:1\", but loopback chooses the "
+        "port; leave devices out, or place by pairs: all without endpoint");
+  Stage pairs = stage_of("fake.memory", PlacementKind::kPairs);
+  EXPECT_EQ(refusal(pairs, kTwo), "") << "no port of these is chosen";
+  pairs.placement.endpoint = "mlx5_0:1";
+  EXPECT_THAT(refusal(pairs, kTwo), HasSubstr("but endpoint: mlx5_0:1 chooses the port"));
+  EXPECT_EQ(refusal(pairs, ""), "") << "empty is what leaving it out means";
+  EXPECT_EQ(refusal(loopback("nic"), ""), "");
+}
+
 TEST(Loopback, RefusesKernelsThatDoNotFit) {
   const auto refusal = [](const Stage& stage) {
     const auto plan = make_plan(suite_of({stage}), mixed_nodes(2), kernels_with_memory());

@@ -15,6 +15,7 @@ namespace {
 
 constexpr double kDefaultTimeCapSeconds = 1;
 constexpr const char* kGpuParameter = "gpu";  // a number; which GPU's memory a rank on a NIC uses
+constexpr const char* kDevicesParameter = "devices";  // ports that a rank runs in its port's stead
 
 tl::unexpected<Error> refuse(std::string message) {
   return fail(Code::kInvalidArgument, "plan: " + std::move(message));
@@ -54,6 +55,8 @@ TaskCost cost_of(const KernelInfo& kernel, const Params& params, double rate_bit
   double cap_seconds = kDefaultTimeCapSeconds;
   if (find_parameter(kernel, "time_cap", "duration") != nullptr)
     cap_seconds = params.duration_ns("time_cap") / 1e9;
+  if (find_parameter(kernel, "duration", "duration") != nullptr)  // without a stop rule
+    cap_seconds = std::max(cap_seconds, params.duration_ns("duration") / 1e9);
 
   const auto points = static_cast<double>(points_per_size(kernel, params, node_gpus));
   const double measuring_seconds = cap_seconds * static_cast<double>(sizes.size()) * points;
@@ -95,6 +98,23 @@ Status check_placement(const Stage& stage, std::uint32_t index, const KernelInfo
   return {};
 }
 
+// That the kernel runs on the port that its series is labelled with.
+Status check_devices(const Stage& stage, std::uint32_t index, const KernelInfo& kernel,
+                     const Params& params) {
+  if (!stage.placement.chooses_port()) return {};
+  if (find_parameter(kernel, kDevicesParameter, "text") == nullptr) return {};
+  const std::string& given = params.text(kDevicesParameter);
+  if (given.empty()) return {};
+  const Placement& placement = stage.placement;
+  const std::string where = placement.kind == PlacementKind::kLoopback ? std::string("loopback")
+                            : placement.each.empty() ? "endpoint: " + placement.endpoint
+                                                     : "each: " + placement.each;
+  return refuse(fmt::format(
+      "stage {}: parameter devices: is {}, but {} chooses the port; leave devices out, or place "
+      "by pairs: all without endpoint",
+      index, in_quotes(given), where));
+}
+
 Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index,
                                 std::span<const PlanNode> nodes,
                                 std::span<const KernelInfo> kernels, const Site& site) {
@@ -119,6 +139,7 @@ Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index,
         !(stage.placement.chooses_gpu() && parameter.name() == kGpuParameter))
       plan.identity.push_back(parameter.name());
   RG_TRY_OK(check_placement(stage, index, *kernel));
+  RG_TRY_OK(check_devices(stage, index, *kernel, plan.params));
   for (const PlanNode& node : nodes)
     plan.choices.push_back(choose_endpoints(node, kernel->endpoint_kind(), stage.placement));
   return plan;

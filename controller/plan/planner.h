@@ -88,14 +88,15 @@ Result<Plan> make_plan(const Suite& suite, std::span<const PlanNode> nodes,
                        std::span<const KernelInfo> kernels, const Site& site = {});
 
 // Expected time and traffic of one task. Rule: parameters `iterations` (when above 0), `time_cap`
-// and `sizes` of the kernel, by name; absent ones as 1 size, and 1 s for the cap. A kernel with the
-// text parameter `gpus` measures g GPUs: those that it lists, or with "all" the node's
-// (`node_gpus`), and up to g x (g - 1) points for each size, at least 1. Seconds: the time cap for
-// each point plus kTaskOverheadSeconds: an upper bound of measuring, but not of fixed iterations,
-// which no cap ends, nor of GPUs that the inventory did not show (both want the stage's
-// `deadline_seconds`). Bytes: iterations x size for each point where iterations are fixed; else the
-// time cap at the slower endpoint's rate for a kernel with a bandwidth metric (0 when the rate is
-// unknown), and 0 for latency kernels, which load nothing.
+// and `sizes` of the kernel, by name; absent ones as 1 size, and 1 s for the cap, or its `duration`
+// where that is longer, since no cap ends it. A kernel with the text parameter `gpus` measures g
+// GPUs: those that it lists, or with "all" the node's (`node_gpus`), and up to g x (g - 1) points
+// for each size, at least 1. Seconds: the time cap for each point plus kTaskOverheadSeconds: an
+// upper bound of measuring, but not of fixed iterations, which no cap ends, nor of GPUs that the
+// inventory did not show (both want the stage's `deadline_seconds`). Bytes: iterations x size for
+// each point where iterations are fixed; else the time cap at the slower endpoint's rate for a
+// kernel with a bandwidth metric (0 when the rate is unknown), and 0 for latency kernels, which
+// load nothing.
 struct TaskCost {
   double seconds = 0;
   double bytes = 0;

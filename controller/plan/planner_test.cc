@@ -247,6 +247,27 @@ TEST(Planner, ExpectsTheTimeCapForEachSizeAndAddsTheOverhead) {
   EXPECT_DOUBLE_EQ(plan->expected_seconds, first.expected_seconds + second.expected_seconds);
 }
 
+TEST(Planner, AGivenDurationEndsBeforeTheDeadlineItself) {
+  std::vector<KernelInfo> kernels = fake_kernels();
+  KernelInfo& bandwidth = kernels.at(1);
+  ASSERT_EQ(bandwidth.name(), "fake.bw");
+  add_parameter(bandwidth, "duration", "duration", "0s");
+  Stage longer = stage_of("fake.bw", PlacementKind::kPairs);
+  longer.parameters = {{"sizes", "8,64KiB"}, {"duration", "60s"}};
+  Stage shorter = longer;
+  shorter.parameters["duration"] = "10ms";
+  Stage none = stage_of("fake.bw", PlacementKind::kPairs);
+  const auto plan = make_plan(suite_of({longer, shorter, none}), some_nodes(2), kernels);
+  ASSERT_TRUE(plan) << plan.error().message;
+  const double cap_seconds = 5;
+  const PlannedTask& first = plan->tasks.at(0);
+  EXPECT_DOUBLE_EQ(first.expected_seconds, 2 * 60 + kTaskOverheadSeconds);
+  EXPECT_DOUBLE_EQ(first.expected_bytes, 120e9) << "8 Gb/s for 120 s";
+  EXPECT_GT(first.deadline_seconds, 2 * 60.0);
+  EXPECT_DOUBLE_EQ(plan->tasks.at(1).expected_seconds, 2 * cap_seconds + kTaskOverheadSeconds);
+  EXPECT_DOUBLE_EQ(plan->tasks.at(2).expected_seconds, cap_seconds + kTaskOverheadSeconds);
+}
+
 TEST(Planner, CountsEveryOrderedPairOfANodesGpus) {
   std::vector<KernelInfo> kernels = fake_kernels();
   KernelInfo& gpu = kernels.at(3);

@@ -1,6 +1,6 @@
 // The site profile (site.yaml): what production sets on this fabric, so that figures are
 // production's. It gives declared parameters that a task leaves open their values; what a task sets
-// itself rules. README.md documents the keys.
+// itself rules. suites/README.md documents the keys.
 #pragma once
 
 #include <cstdint>

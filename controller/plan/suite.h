@@ -45,6 +45,10 @@ struct Placement {
   [[nodiscard]] bool chooses_gpu() const {
     return kind == PlacementKind::kLoopback && each.starts_with("gpu");
   }
+  // Rather than leave it to the node's first active one.
+  [[nodiscard]] bool chooses_port() const {
+    return kind == PlacementKind::kLoopback || !each.empty() || !endpoint.empty();
+  }
 };
 
 struct Stage {

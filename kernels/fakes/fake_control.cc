@@ -30,6 +30,8 @@ void VerbsControl::reset() {
                             Setting{"fail_destroy", fail_destroy, 0},
                             Setting{"infiniband", infiniband, 0},
                             Setting{"iwarp", iwarp, 0},
+                            Setting{"hardware_rate", hardware_rate, 0},
+                            Setting{"slow_port", slow_port, 0},
                             Setting{"unregister_at", unregister_at, 0},
                             Setting{"lose_datagram", lose_datagram, 0},
                             Setting{"no_dmabuf", no_dmabuf, 0},
@@ -37,6 +39,7 @@ void VerbsControl::reset() {
                             Setting{"max_message", max_message, 1U << 31U},
                             Setting{"no_memory_for_queues", no_memory_for_queues, 0}};
   calls = 0;
+  failed_call = "";
   transfers = 0;
   writes = 0;
   data_writes = 0;
@@ -49,16 +52,17 @@ std::mutex& objects_mutex() {
   return mutex;
 }
 
-bool fails_now() {
+bool fails_now(const char* call) {
   VerbsControl& control = verbs_control();
   if (++control.calls != control.fail_call) return false;
+  control.failed_call = call;
   errno = EIO;
   return true;
 }
 
-bool transfer_fails_now() {
+bool transfer_fails_now(const char* call) {
   VerbsControl& control = verbs_control();
-  return control.transfers++ < control.transfers_that_count && fails_now();
+  return control.transfers++ < control.transfers_that_count && fails_now(call);
 }
 
 }  // namespace railgauge::fake

@@ -18,6 +18,7 @@
 namespace railgauge::fake {
 
 inline constexpr std::uint32_t kVendorId = 0xfa4e00;
+inline constexpr std::uint32_t kHardwareVendorId = 0xfa4e01;
 inline constexpr int kGidCount = 4;
 inline constexpr std::size_t kMaxQueueDepth = 16384;
 inline constexpr std::uint32_t kMtuBytes = 4096;
@@ -125,7 +126,8 @@ ibv_device* device_number(std::size_t number);
 void connect_queue_pairs(std::uint32_t one, std::uint32_t other);
 
 // Counts the call; true when it is the one that shall fail (errno is set to EIO).
-bool fails_now();
-bool transfer_fails_now();  // of a post or a poll
+// `call`: the caller's own name, which VerbsControl::failed_call then says.
+bool fails_now(const char* call = __builtin_FUNCTION());
+bool transfer_fails_now(const char* call = __builtin_FUNCTION());  // of a post or a poll
 
 }  // namespace railgauge::fake

@@ -64,7 +64,7 @@ FakeCmEvent* push(FakeCmId* id, rdma_cm_event_type type) {
   return event;
 }
 
-int fails() { return fails_now() ? -1 : 0; }
+int fails(const char* call = __builtin_FUNCTION()) { return fails_now(call) ? -1 : 0; }
 
 // The address's last byte is the device's, as in its GIDs.
 void take_device(FakeCmId* id, const sockaddr* address) {

@@ -69,7 +69,8 @@ ibv_gid_entry gid_entry(const ibv_device* device, std::uint32_t index) {
   return entry;
 }
 
-int query_port(ibv_context*, std::uint8_t port, ibv_port_attr* attributes, std::size_t size) {
+int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* attributes,
+               std::size_t size) {
   if (fails_now()) return EIO;
   if (port != 1) return EINVAL;
   ibv_port_attr full{};
@@ -81,6 +82,8 @@ int query_port(ibv_context*, std::uint8_t port, ibv_port_attr* attributes, std::
   full.pkey_tbl_len = kPkeys;
   full.active_width = 2;   // 4x
   full.active_speed = 64;  // HDR: 200 Gb/s
+  const std::uint64_t slow = verbs_control().slow_port;
+  if (slow != 0 && index_of(context->device) == slow - 1) full.active_speed = full.active_width = 1;
   full.phys_state = 5;
   const std::uint64_t infiniband = verbs_control().infiniband;
   full.link_layer = infiniband != 0 ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET;
@@ -191,7 +194,8 @@ int ibv_query_device(ibv_context*, ibv_device_attr* attributes) {
   if (fails_now()) return EIO;
   *attributes = {};
   std::strcpy(attributes->fw_ver, "0.0.0-fake");
-  attributes->vendor_id = fake::kVendorId;
+  attributes->vendor_id =
+      fake::verbs_control().hardware_rate != 0 ? fake::kHardwareVendorId : fake::kVendorId;
   attributes->max_qp = fake::kSlots;
   attributes->max_qp_wr = fake::kMaxQueueDepth;
   attributes->max_cqe = fake::kMaxQueueDepth;

@@ -22,6 +22,7 @@ struct VerbsControl {
   // found a completion.
   std::atomic<std::uint64_t> calls{0};
   std::atomic<std::uint64_t> fail_call{0};  // this call fails with EIO, once; 0: none
+  std::atomic<const char*> failed_call{""};  // its name; "" before
   // Posts and polls since reset(), and how many of them, from the first on, are calls that count:
   // where a task lasts for a time there are as many as the scheduler lets be.
   std::atomic<std::uint64_t> transfers{0};
@@ -41,6 +42,9 @@ struct VerbsControl {
   std::atomic<std::uint64_t> unregister_at{0};
   std::atomic<std::uint64_t> infiniband{0};  // 1: the ports are InfiniBand; 2: and want a GRH
   std::atomic<std::uint64_t> iwarp{0};       // 1: the devices are iWARP's
+  // 1: the ports' rates, 200 Gb/s, count as hardware's, which nothing measured may pass
+  std::atomic<std::uint64_t> hardware_rate{0};
+  std::atomic<std::uint64_t> slow_port{0};  // 1: fake0's port says 2.5 Gb/s, 2: fake1's; 0: none
   std::atomic<std::uint64_t> max_message{1U << 31U};   // a port's largest message, in bytes
   std::atomic<std::uint64_t> no_memory_for_queues{0};  // 1: CQs, 2: QPs cannot be made: ENOMEM
   std::atomic<std::uint64_t> lose_datagram{0};         // this one on UC or UD is lost; 0: none

@@ -206,17 +206,16 @@ class TcpBandwidth final : public Kernel {
         add_troubles(account, prefix, facts);
       }
     }
-    std::string waiver;
-    const double rate_bits = link_->rate_bits_per_second(waiver);
-    facts["line_rate_check"] = waiver.empty() ? "held" : "waived: " + waiver;
+    const LineRate rate = link_->line_rate();
+    facts["line_rate_check"] = rate.waiver.empty() ? "held" : "waived: " + rate.waiver;
     const double measured_bits = 8 * std::min(point.mean(), point.median()) / (both_ ? 2 : 1);
     constexpr double kTolerance = 1.01;  // a window's edges are reads of a counter, not packets
-    if (rate_bits > 0 && measured_bits > kTolerance * rate_bits)
+    if (rate.waiver.empty() && measured_bits > kTolerance * rate.bits_per_second)
       return fail(
           Code::kDataLoss,
           fmt::format("{}: measured {:.1f} Gb/s, above the line rate of {:.1f} Gb/s, so the "
                       "figure cannot be right",
-                      link_->words(), measured_bits / 1e9, rate_bits / 1e9));
+                      rate.end, measured_bits / 1e9, rate.bits_per_second / 1e9));
     context.reporter.point(std::move(point));
     return {};
   }

@@ -102,6 +102,8 @@ Result<std::unique_ptr<TcpLink>> TcpLink::open(const Context& context, const Opt
   mine.set_token(random_token());
   mine.set_host(network_stack());
   mine.set_mtu_bytes(link->port_.facts().mtu_bytes);
+  if (link->port_.facts().is_rate_physical)
+    mine.set_line_rate_bits_per_second(link->port_.facts().rate_bits_per_second);
   mine.mutable_parameters()->insert(context.params.effective().begin(),
                                     context.params.effective().end());
   return link;
@@ -250,14 +252,24 @@ Result<StreamTotals> TcpLink::totals() const {
   return all;
 }
 
-double TcpLink::rate_bits_per_second(std::string& waiver) const {
-  const NetdevFacts& facts = port_.facts();
-  if (!is_on_wire())
-    waiver = "both ends are in one host";
-  else if (!facts.is_rate_physical)
-    waiver = fmt::format("the rate of {} (driver {}) is unknown or only a name",
-                         port_.chosen().address.netdev, facts.driver);
-  return waiver.empty() ? facts.rate_bits_per_second : 0;
+LineRate line_rate_between(const NetAddress& mine, const NetAddress& peer,
+                           std::string_view driver) {
+  const double here = mine.line_rate_bits_per_second();
+  const double there = peer.line_rate_bits_per_second();
+  const auto words = [](const NetAddress& end) {
+    return fmt::format("{} ({})", end.address(), end.netdev());
+  };
+  if (mine.host() == peer.host()) return {.waiver = "both ends are in one host"};
+  if (here <= 0 && there <= 0)
+    return {.waiver = fmt::format("the rate of {} (driver {}) is unknown or only a name",
+                                  mine.netdev(), driver)};
+  if (here > 0 && (there <= 0 || here <= there))
+    return {.bits_per_second = here, .end = words(mine)};
+  return {.bits_per_second = there, .end = words(peer) + " at the other end"};
+}
+
+LineRate TcpLink::line_rate() const {
+  return line_rate_between(mine_, peer_, port_.facts().driver);
 }
 
 Counters TcpLink::counters() const {

@@ -23,6 +23,15 @@ struct StreamTotals {
   std::uint64_t retransmits = 0;
 };
 
+// What bounds one direction between two ends: the smaller of their rates that are known.
+struct LineRate {
+  double bits_per_second = 0;
+  std::string end{};     // whose it is: "192.0.2.1 (eth0)"
+  std::string waiver{};  // why no rate is a bound; empty where one is
+};
+// `driver` is the own netdev's.
+LineRate line_rate_between(const NetAddress& mine, const NetAddress& peer, std::string_view driver);
+
 class TcpLink {
  public:
   struct Options {
@@ -41,8 +50,7 @@ class TcpLink {
   [[nodiscard]] Result<StreamTotals> totals() const;
   // "192.0.2.1 (eth0)".
   [[nodiscard]] std::string words() const { return port_.words(); }
-  // The bound of one direction in bits per second; 0 where `waiver` says why there is none.
-  [[nodiscard]] double rate_bits_per_second(std::string& waiver) const;
+  [[nodiscard]] LineRate line_rate() const;
   // The interface's counters now.
   [[nodiscard]] Counters counters() const;
   // Whether the streams left the host.

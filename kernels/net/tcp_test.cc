@@ -5,6 +5,7 @@
 #include "kernels/fakes/pair.h"
 #include "kernels/net/netdev.h"
 #include "kernels/net/sockets.h"
+#include "kernels/net/tcp_link.h"
 
 namespace railgauge {
 namespace {
@@ -55,6 +56,38 @@ TEST(Tcp, LatencySamplesUntilItsStopRuleSaysSo) {
   const auto results = run("net.tcp_lat", {{"sizes", "8"}, {"max_samples", "3000"}});
   expect_passed(results, "adaptive");
   EXPECT_GT(results[0].points[0].warmup_count(), 0);
+}
+
+TEST(LineRate, IsTheSmallerOfBothEndsThatIsKnown) {
+  const auto end = [](const char* host, const char* address, double rate_bits_per_second) {
+    net::NetAddress made;
+    made.set_host(host);
+    made.set_address(address);
+    made.set_netdev("eth0");
+    made.set_line_rate_bits_per_second(rate_bits_per_second);
+    return made;
+  };
+  struct Case {
+    double here;
+    double there;
+    double bound;
+    const char* words;
+  };
+  constexpr const char* kMine = "192.0.2.1 (eth0)";
+  constexpr const char* kPeers = "192.0.2.2 (eth0) at the other end";
+  for (const Case& one :
+       {Case{25e9, 100e9, 25e9, kMine}, Case{25e9, 25e9, 25e9, kMine}, Case{25e9, 0, 25e9, kMine},
+        Case{100e9, 25e9, 25e9, kPeers}, Case{0, 25e9, 25e9, kPeers}}) {
+    const net::LineRate rate = net::line_rate_between(
+        end("a", "192.0.2.1", one.here), end("b", "192.0.2.2", one.there), "mlx5_core");
+    EXPECT_EQ(rate.waiver, "");
+    EXPECT_EQ(rate.bits_per_second, one.bound);
+    EXPECT_EQ(rate.end, one.words);
+  }
+  EXPECT_EQ(net::line_rate_between(end("a", "x", 0), end("b", "y", 0), "veth").waiver,
+            "the rate of eth0 (driver veth) is unknown or only a name");
+  EXPECT_EQ(net::line_rate_between(end("a", "x", 1e9), end("a", "y", 1e9), "e1000").waiver,
+            "both ends are in one host");
 }
 
 TEST(Tcp, BandwidthMeasuresEachSizeOverAllStreamsInEitherManner) {

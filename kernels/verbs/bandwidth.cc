@@ -290,12 +290,11 @@ void Bandwidth::add_accounts(std::size_t size_index, const std::vector<PeerStatu
 Status Bandwidth::report(Context& context, std::size_t size_index, Outcome& outcome,
                          const std::vector<PeerStatus>& told,
                          const std::vector<PeerStatus>& closed) const {
-  PointForm form{
-      .message_bytes = sizes_[size_index],
-      .meaning = both_ ? "bidirectional_sum" : "unidirectional",
-      .directions = both_ ? 2U : 1U,
-      .line_rate_waiver = line_rate_waiver(link_->device(), link_->mine(), link_->peer()),
-      .precision = options_.relative_half_width};
+  PointForm form{.message_bytes = sizes_[size_index],
+                 .meaning = both_ ? "bidirectional_sum" : "unidirectional",
+                 .directions = both_ ? 2U : 1U,
+                 .line_rate = line_rate_between(link_->device(), link_->mine(), link_->peer()),
+                 .precision = options_.relative_half_width};
   if (duration_ns_ > 0) {
     std::vector<std::vector<std::uint32_t>> counts{outcome.slots.counts};
     std::uint64_t stall_ns = told[0].longest_stall_ns();
@@ -329,8 +328,7 @@ Status Bandwidth::report(Context& context, std::size_t size_index, Outcome& outc
                   fmt::format("{}: none of {} messages arrived at {}", link_->device().endpoint(),
                               sent, link_->peer().endpoint()));
   }
-  for (Point& point :
-       RG_TRY(make_points(context, link_->device(), std::move(*outcome.measured), form))) {
+  for (Point& point : RG_TRY(make_points(context, std::move(*outcome.measured), form))) {
     point.set_verified(context.params.boolean("verify"));
     if (link_->memory().is_synthetic()) point.set_synthetic(true);
     context.reporter.point(std::move(point));

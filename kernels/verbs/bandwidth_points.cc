@@ -83,14 +83,14 @@ Measured measured_by_slots(std::span<const std::vector<std::uint32_t>> counts,
   return measured;
 }
 
-Result<std::vector<Point>> make_points(const Context& context, const Device& device,
-                                       Measured measured, const PointForm& form) {
+Result<std::vector<Point>> make_points(const Context& context, Measured measured,
+                                       const PointForm& form) {
   const auto bytes = static_cast<double>(form.message_bytes);
   for (double& sample : measured.sampled.samples) sample *= form.delivered;
   const double rate = form.delivered * measured.writes / measured.seconds;
   measured.facts["clock_drift_ppm"] = fmt::format("{:.3f}", tick_clock(context).drift_ppm());
   measured.facts["line_rate_check"] =
-      form.line_rate_waiver.empty() ? "held" : "waived: " + form.line_rate_waiver;
+      form.line_rate.waiver.empty() ? "held" : "waived: " + form.line_rate.waiver;
   std::vector<Point> points;
   points.push_back(make_one(context,
                             {.metric = "bandwidth_bytes_per_second",
@@ -98,9 +98,8 @@ Result<std::vector<Point>> make_points(const Context& context, const Device& dev
                              .unit = "bytes_per_second",
                              .larger_is_better = true},
                             measured, form, bytes * rate));
-  if (form.line_rate_waiver.empty())
-    RG_TRY_OK(
-        check_line_rate(device, std::min(points[0].mean(), points[0].median()) / form.directions));
+  RG_TRY_OK(check_line_rate(form.line_rate.endpoint, form.line_rate.bits_per_second,
+                            std::min(points[0].mean(), points[0].median()) / form.directions));
   for (double& sample : measured.sampled.samples) sample /= bytes;
   points.push_back(make_one(context,
                             {.metric = "message_rate_per_second",

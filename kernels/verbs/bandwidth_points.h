@@ -8,7 +8,7 @@
 
 #include "kernels/core/kernel.h"
 #include "kernels/core/sampler.h"
-#include "kernels/verbs/device.h"
+#include "kernels/verbs/report.h"
 #include "kernels/verbs/stream.h"
 
 namespace railgauge::verbs {
@@ -44,10 +44,10 @@ struct PointForm {
   std::string meaning;
   double delivered = 1;
   unsigned directions = 1;
-  std::string line_rate_waiver{};  // why the line rate is no bound; empty where it is
-  double precision = 0.01;         // for `converged`, where the sampler has no say
+  LineRate line_rate{};
+  double precision = 0.01;  // for `converged`, where the sampler has no say
 };
-Result<std::vector<Point>> make_points(const Context& context, const Device& device,
-                                       Measured measured, const PointForm& form);
+Result<std::vector<Point>> make_points(const Context& context, Measured measured,
+                                       const PointForm& form);
 
 }  // namespace railgauge::verbs

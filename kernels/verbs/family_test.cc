@@ -65,6 +65,32 @@ TEST_P(Family, MeasuresSeveralSizesAndVerifiesThem) {
   EXPECT_EQ(results[0].points.back().message_bytes(), is_atomic(kernel) ? 8 : 64 * 1024);
 }
 
+// The ports say 200 Gb/s, and a write takes 100 us, so that 84 are never passed; the 2.5 of a slow
+// port are far below what the fake copies.
+TEST_F(Family, ABandwidthAboveTheRateOfEitherEndFails) {
+  const auto run_with_slow_port = [](std::uint64_t number) {
+    verbs_control().reset();
+    verbs_control().hardware_rate = 1;
+    verbs_control().delay_ns = 100'000;
+    verbs_control().slow_port = number;
+    return run("verbs.write_bw", {{"sizes", "1MiB"}, {"iterations", "40"}, {"signal_every", "1"}});
+  };
+  const auto held = run_with_slow_port(0);
+  expect_passed(held, "none is slow");
+  ASSERT_FALSE(held[0].points.empty());
+  EXPECT_EQ(held[0].points[0].facts().at("line_rate_check"), "held");
+  EXPECT_TRUE(held[0].points[0].synthetic());
+  for (const auto& [number, words] : std::map<std::uint64_t, std::string>{
+           {1, "fake0:1: measured "}, {2, "fake1:1 at the other end: measured "}}) {
+    const auto above = run_with_slow_port(number);
+    ASSERT_FALSE(above[0].status) << words;
+    EXPECT_EQ(above[0].status.error().code, Code::kDataLoss);
+    EXPECT_THAT(above[0].status.error().message,
+                AllOf(HasSubstr(words), HasSubstr("above the line rate of 2.5 Gb/s")));
+    EXPECT_TRUE(above[0].points.empty());
+  }
+}
+
 TEST_P(Family, SamplesUntilItsStopRuleSaysSo) {
   const std::string& kernel = GetParam();
   const auto results = run(

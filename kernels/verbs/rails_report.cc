@@ -32,7 +32,7 @@ std::string pair_of(const Link& link) {
 // does not make it too much: a group is taken off.
 void add_loads(const RailFigure& figure, const RailsForm& form, std::vector<PortLoad>& loads) {
   const Link& link = *figure.link;
-  if (!line_rate_waiver(link.device(), link.mine(), link.peer()).empty()) return;
+  if (!line_rate_between(link.device(), link.mine(), link.peer()).waiver.empty()) return;
   for (std::uint32_t from = 0; from < 2; ++from) {
     const auto& counts = figure.counts.at(from);
     if (counts.empty()) continue;
@@ -73,9 +73,9 @@ void add_sum_of_accounts(std::span<const RailFigure> figures, std::uint32_t rank
   if (!words.empty()) facts[prefix + "port_counters_grown"] = words;
 }
 
-// Of one link (`point_form.line_rate_waiver` is its own), or of all.
+// Of one link (`line_rate` is its own), or of all.
 Result<std::vector<Point>> points_of(const Context& context, const Counts& counts, const Link& link,
-                                     const RailsForm& form, const std::string& waiver,
+                                     const RailsForm& form, LineRate line_rate,
                                      const Facts& facts) {
   Measured measured = measured_by_slots(counts, {.slot_seconds = form.slot_seconds,
                                                  .message_bytes = form.message_bytes,
@@ -84,11 +84,11 @@ Result<std::vector<Point>> points_of(const Context& context, const Counts& count
   measured.facts["signal_every"] = std::to_string(form.group);
   if (form.both)
     measured.facts["clock_uncertainty_ns"] = fmt::format("{:.0f}", form.uncertainty_ns);
-  auto points = RG_TRY(make_points(context, link.device(), std::move(measured),
+  auto points = RG_TRY(make_points(context, std::move(measured),
                                    {.message_bytes = form.message_bytes,
                                     .meaning = form.both ? "bidirectional_sum" : "unidirectional",
                                     .directions = form.both ? 2U : 1U,
-                                    .line_rate_waiver = waiver,
+                                    .line_rate = std::move(line_rate),
                                     .precision = form.precision}));
   for (Point& point : points) {
     point.set_verified(form.verified);
@@ -110,7 +110,7 @@ Status add_link(const Context& context, const RailFigure& figure, const RailsFor
   }
   for (Point& point :
        RG_TRY(points_of(context, counts_of(figure), link, form,
-                        line_rate_waiver(link.device(), link.mine(), link.peer()), facts))) {
+                        line_rate_between(link.device(), link.mine(), link.peer()), facts))) {
     point.set_pair(pair_of(link));
     out.push_back(std::move(point));
   }
@@ -152,8 +152,9 @@ Status report_rails(const Context& context, std::span<const RailFigure> figures,
   facts["links"] = std::to_string(figures.size());
   for (std::uint32_t rank = 0; rank < 2; ++rank)
     add_sum_of_accounts(figures, rank, static_cast<double>(form.message_bytes), facts);
-  for (Point& point : RG_TRY(points_of(context, all, *figures.front().link, form,
-                                       "no port of the links has a rate that is a bound", facts))) {
+  for (Point& point :
+       RG_TRY(points_of(context, all, *figures.front().link, form,
+                        {.waiver = "no port of the links has a rate that is a bound"}, facts))) {
     if (held > 0)
       (*point.mutable_facts())["line_rate_check"] =
           fmt::format("held by the links of each of {} ports", held);

@@ -23,12 +23,6 @@ Status check_line_rate(std::string_view endpoint, double rate_bits_per_second,
                           endpoint, measured_bits / 1e9, rate_bits_per_second / 1e9));
 }
 
-Status check_line_rate(const Device& device, double bytes_per_second) {
-  if (!device.rate_is_physical()) return {};
-  return check_line_rate(device.endpoint(), port_rate_bits_per_second(device.port_attributes()),
-                         bytes_per_second);
-}
-
 Status check_latency_rate(std::string_view endpoint, double rate_bits_per_second,
                           const Point& point) {
   if (point.median() <= 0) return {};
@@ -38,23 +32,26 @@ Status check_latency_rate(std::string_view endpoint, double rate_bits_per_second
 
 Status hold_to_line_rate(const Device& device, const PeerAddress& mine, const PeerAddress& peer,
                          Point& point) {
-  const std::string waiver = line_rate_waiver(device, mine, peer);
-  (*point.mutable_facts())["line_rate_check"] = waiver.empty() ? "held" : "waived: " + waiver;
-  if (!waiver.empty()) return {};
-  return check_latency_rate(device.endpoint(), port_rate_bits_per_second(device.port_attributes()),
-                            point);
+  const LineRate rate = line_rate_between(device, mine, peer);
+  (*point.mutable_facts())["line_rate_check"] =
+      rate.waiver.empty() ? "held" : "waived: " + rate.waiver;
+  return check_latency_rate(rate.endpoint, rate.bits_per_second, point);
 }
 
-std::string line_rate_waiver(const Device& device, const PeerAddress& mine,
-                             const PeerAddress& peer) {
-  if (!device.rate_is_physical())
-    return fmt::format("{} is software, whose rate is only a name", device.driver());
+LineRate line_rate_between(const Device& device, const PeerAddress& mine, const PeerAddress& peer) {
+  const double here = mine.line_rate_bits_per_second();
+  const double there = peer.line_rate_bits_per_second();
   const ibv_port_attr& port = device.port_attributes();
-  if (port_rate_bits_per_second(port) <= 0)
-    return fmt::format("speed {} and width {} of the port are not known", port.active_speed,
-                       port.active_width);
-  if (mine.gid() == peer.gid() && mine.lid() == peer.lid()) return "both ends are one port";
-  return "";
+  if (here <= 0 && there <= 0 && !device.rate_is_physical())
+    return {.waiver = fmt::format("{} is software, whose rate is only a name", device.driver())};
+  if (here <= 0 && there <= 0)
+    return {.waiver = fmt::format("speed {} and width {} of the port are not known",
+                                  port.active_speed, port.active_width)};
+  if (mine.gid() == peer.gid() && mine.lid() == peer.lid())
+    return {.waiver = "both ends are one port"};
+  if (here > 0 && (there <= 0 || here <= there))
+    return {.bits_per_second = here, .endpoint = mine.endpoint()};
+  return {.bits_per_second = there, .endpoint = peer.endpoint() + " at the other end"};
 }
 
 }  // namespace railgauge::verbs

@@ -153,9 +153,15 @@ TEST_F(Memories, NoMoreMessagesAreOnTheirWayThanDepthSays) {
   const auto one = ahead_at_each_write({{"depth", "1"}, {"signal_every", "1"}});
   ASSERT_EQ(one.size(), 20U);
   EXPECT_THAT(one, ::testing::Each(one.front())) << "the next only when the last is there";
-  reset();
-  const auto many = ahead_at_each_write({});
-  EXPECT_GT(std::ranges::max(many) - std::ranges::min(many), 0);
+  // Where the receiver keeps up with every write, none is seen ahead: a few tries.
+  std::int64_t spread = 0;
+  for (int tries = 0; tries < 20 && spread == 0; ++tries) {
+    reset();
+    const auto many = ahead_at_each_write({});
+    ASSERT_FALSE(many.empty());
+    spread = std::ranges::max(many) - std::ranges::min(many);
+  }
+  EXPECT_GT(spread, 0);
 }
 
 TEST_F(Memories, ATwinLeavesTheDirectTransferItsParametersAndSaysSo) {

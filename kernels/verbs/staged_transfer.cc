@@ -298,29 +298,34 @@ class StagedTransfer final : public Kernel {
   Status stream(Context& context, std::size_t size_index, std::vector<Point>& points) {
     const TickClock& clock = tick_clock(context);
     stage_depth_ = context.params.integer("stage_depth");
-    windows_.clear();
     const std::uint64_t window = RG_TRY(choose_window(clock));
     SamplerOptions options = options_;
     options.fixed_samples = (total_ + window - 1) / window;
+    // Touched now: neither room nor a page is made within a window.
+    windows_.resize(std::max(options.max_samples, options.fixed_samples) + options.batch);
+    windows_.clear();
     last_ticks_ = clock.ticks();
     last_delivered_ = 0;
     const std::uint64_t delivered_before = staging_->delivered();
     const auto bytes = static_cast<double>(sizes_[size_index]);
     Sampler sampler(context.clock, options);
     book_.begin_work();
-    Sampled sampled = RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) {
-      return batch(clock, window, count, bytes, out);
-    }));
+    Sampled sampled = RG_TRY(sampler.run(
+        [&](std::uint64_t count, std::vector<double>& out) {
+          return batch(clock, window, count, bytes, out);
+        },
+        [this]() -> Status {
+          windows_.clear();
+          return {};
+        }));
     book_.end_work(static_cast<double>(staging_->delivered() - delivered_before));
     const auto kept = std::span(windows_).last(sampled.samples.size());
-    PointForm form{
-        .message_bytes = sizes_[size_index],
-        .meaning = "unidirectional",
-        .line_rate_waiver = line_rate_waiver(link_->device(), link_->mine(), link_->peer()),
-        .precision = options_.relative_half_width};
-    points =
-        RG_TRY(make_points(context, link_->device(),
-                           measured_by_windows(clock, std::move(sampled), kept, window), form));
+    PointForm form{.message_bytes = sizes_[size_index],
+                   .meaning = "unidirectional",
+                   .line_rate = line_rate_between(link_->device(), link_->mine(), link_->peer()),
+                   .precision = options_.relative_half_width};
+    points = RG_TRY(
+        make_points(context, measured_by_windows(clock, std::move(sampled), kept, window), form));
     return {};
   }
 
@@ -328,6 +333,9 @@ class StagedTransfer final : public Kernel {
   Status batch(const TickClock& clock, std::uint64_t window, std::uint64_t count, double bytes,
                std::vector<double>& out) {
     if (!link_->waiting().before_deadline()) return failure();
+    // Only a warm-up, whose windows nobody asks for, can have filled it.
+    if (windows_.size() + count > windows_.capacity()) windows_.clear();
+    RG_CHECK(windows_.size() + count <= windows_.capacity());
     if (total_ == 0) {
       RG_TRY_OK(wait_delivered(staging_->delivered() + 1));
       last_ticks_ = clock.ticks();
