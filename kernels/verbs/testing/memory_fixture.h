@@ -40,6 +40,12 @@ using Parameters = std::map<std::string, std::string>;
 
 inline constexpr std::uint64_t kMaxCalls = 3000;
 
+// Where a task rightly goes on: another path registers the memory, and says so; facts of the GPU
+// that not every driver tells; waits for what still runs as a stream is given back.
+inline constexpr std::array<std::string_view, 5> kSurvivableCalls{
+    "ibv_reg_dmabuf_mr", "cuMemGetHandleForAddressRange", "cuDeviceGetUuid", "cuDeviceGetAttribute",
+    "cuStreamSynchronize"};
+
 inline void expect_passed(const std::array<RankResult, 2>& results, const std::string& what) {
   for (const RankResult& result : results)
     ASSERT_TRUE(result.status) << what << ": " << result.status.error().message;
@@ -106,7 +112,13 @@ class Memories : public ::testing::Test {
           EXPECT_TRUE(result.status || result.status.error().code != Code::kDataLoss)
               << result.status.error().message;
         }
-        if (made >= call) continue;
+        if (made >= call) {
+          SCOPED_TRACE(what);
+          const auto failed =
+              of_cuda ? names.at(call - 1) : std::string(verbs_control().failed_call.load());
+          expect_told(results, failed, kSurvivableCalls);
+          continue;
+        }
         expect_passed(results, what);
         break;
       }
