@@ -209,7 +209,7 @@ inline constexpr unsigned long long kRangeMappingPcie = 1;
   ROW(external_memory_get_mapped_buffer, cuExternalMemoryGetMappedBuffer,        \
       (cu::DevicePtr*, cu::ExternalMemory, const cu::ExternalMemoryBufferDesc*)) \
   ROW(destroy_external_memory, cuDestroyExternalMemory, (cu::ExternalMemory))    \
-  ROW(flush_gpudirect_rdma_writes, cuFlushGPUDirectRDMAWrites, (int, int))     \
+  ROW(flush_gpudirect_rdma_writes, cuFlushGPUDirectRDMAWrites, (int, int))       \
   ROW(stream_begin_capture, cuStreamBeginCapture_v2, (cu::Stream, int))          \
   ROW(stream_end_capture, cuStreamEndCapture, (cu::Stream, cu::Graph*))          \
   ROW(graph_instantiate, cuGraphInstantiateWithFlags,                            \

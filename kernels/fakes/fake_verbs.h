@@ -21,7 +21,7 @@ struct VerbsControl {
   // Calls since reset() that could fail: creating, changing, querying, posting, and polls that
   // found a completion.
   std::atomic<std::uint64_t> calls{0};
-  std::atomic<std::uint64_t> fail_call{0};  // this call fails with EIO, once; 0: none
+  std::atomic<std::uint64_t> fail_call{0};   // this call fails with EIO, once; 0: none
   std::atomic<const char*> failed_call{""};  // its name; "" before
   // Posts and polls since reset(), and how many of them, from the first on, are calls that count:
   // where a task lasts for a time there are as many as the scheduler lets be.
