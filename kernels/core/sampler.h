@@ -1,5 +1,6 @@
 // The one owner of warm-up, batches, stop rule and time cap. A kernel supplies the operation: "do
-// `count` of it and append `count` samples". Every sample is kept; none is dropped.
+// `count` of it and append `count` samples". Every sample that it appends is
+// kept; none is dropped.
 #pragma once
 
 #include <cstdint>
