@@ -166,8 +166,8 @@ TEST_P(EachOrder, IsNeverFasterThanWhileAllAreAtWork) {
   }
 }
 
-// Seven flows of one of eight GPUs, as its SMs ran them one whole launch after another: counted in
-// proportion between marks they were 37 % too many.
+// Seven flows of one of eight GPUs that run one whole launch after another, simulated: counted in
+// proportion between marks they would be 37 % too many.
 TEST(Overlap, OfStreamsThatTakeTurnsIsExact) {
   for (const Order order : {Order::kByTurns, Order::kAtRandom})
     for (unsigned seed = 0; seed < kSeeds; ++seed) {
