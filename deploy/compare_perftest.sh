@@ -48,6 +48,9 @@ done
 if [ -z "$rounds" ]; then rounds=9; [ "$full" = 0 ] || rounds=27; fi
 command -v ib_write_lat >/dev/null || { echo "waived: perftest is not installed (Debian package perftest)"; exit 5; }
 bin=$(realpath "$bin")
+for program in railgauge-runner compare_launches; do
+  [ -x "$bin/$program" ] || { echo "compare_perftest.sh: no $program in $bin; build it, or name another folder with --bin" >&2; exit 2; }
+done
 fabric=(deploy/vfabric/vfabric --dir "${TMPDIR:-/tmp}/railgauge-compare.$$")
 figures=$(mktemp)
 finish() { rm -f "$figures"; "${fabric[@]}" down >/dev/null 2>&1 || true; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 #include <vector>
 
 #include <fmt/format.h>
@@ -24,11 +25,18 @@ Result<std::vector<PeerLine>> local_lines(const std::string& tool, const TaskDet
   const std::size_t slash = planned.find('/');
   const std::string endpoint = slash == std::string::npos ? "" : planned.substr(slash + 1);
   const bool is_gpu = endpoint.starts_with("gpu");
-  const std::map<std::string, std::string> parameters(task.parameters().begin(),
-                                                      task.parameters().end());
-  return std::vector<PeerLine>{
-      {0, planned.substr(0, slash),
-       RG_TRY(peer_command(tool, task.kernel(), parameters, is_gpu ? endpoint : ""))}};
+  std::map<std::string, std::string> parameters(task.parameters().begin(), task.parameters().end());
+  // Of a BAR kernel that chose its way by itself: what it chose.
+  if (const auto backend = parameters.find("backend");
+      backend != parameters.end() && backend->second == "auto" && task.ranks_size() > 0)
+    if (const auto path = task.ranks(0).facts().find("path"); path != task.ranks(0).facts().end())
+      backend->second = path->second;
+  std::vector<PeerLine> lines;
+  std::stringstream commands(
+      RG_TRY(peer_command(tool, task.kernel(), parameters, is_gpu ? endpoint : "")));
+  for (std::string line; std::getline(commands, line);)
+    lines.push_back({0, planned.substr(0, slash), line});
+  return lines;
 }
 
 void add_task(const std::string& tool, const TaskDetail& task, PeerCommands& commands) {

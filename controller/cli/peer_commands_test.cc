@@ -89,6 +89,22 @@ TEST(PeerCommands, OthersComeFromTheTableOfPeerTools) {
               ElementsAre("n1: gdrcopy_copybw -d 1 -s 131072 -c 131072 -w 10"));
 }
 
+TEST(PeerCommands, NvbandwidthMeasuresOneSizeInARun) {
+  EXPECT_THAT(
+      lines("nvbandwidth", task_of("cuda.host_copy_bw", "n1/gpu1", {{"sizes", "1MiB,64MiB"}})),
+      ElementsAre("n1: nvbandwidth -t host_to_device_memcpy_ce -b 1",
+                  "n1: nvbandwidth -t host_to_device_memcpy_ce -b 64"));
+}
+
+TEST(PeerCommands, GdrcopyRepeatsNothingThatWentAnotherWay) {
+  TaskDetail task = task_of("bar.write_bw", "n1/gpu1", {{"backend", "auto"}});
+  (*task.add_ranks()->mutable_facts())["path"] = "vulkan";
+  EXPECT_THAT(lines("gdrcopy", task), ElementsAre(HasSubstr("it maps through gdrdrv, not through "
+                                                            "vulkan")));
+  (*task.mutable_ranks(0)->mutable_facts())["path"] = "gdrdrv";
+  EXPECT_THAT(lines("gdrcopy", task), ElementsAre(HasSubstr("n1: gdrcopy_copybw -d 1")));
+}
+
 TEST(PeerCommands, OneLineSaysWhyThereIsNone) {
   EXPECT_THAT(lines("perftest", task_of("cuda.host_copy_bw", "n1/gpu0", {})),
               ElementsAre(": perftest: cuda.host_copy_bw: it has no test of this kind"));

@@ -1,9 +1,17 @@
 // Machines whose CPU and GPU share page tables (Grace with Hopper or Blackwell): the GPU's address
 // is the CPU's address, and there is nothing to pin or map. Plain loads and stores go through the
 // chip-to-chip link, not a BAR.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
 #include <fmt/format.h>
 
 #include "kernels/bar/backend.h"
+#include "kernels/core/fd.h"
 #include "kernels/memory/gpu_buffer.h"
 
 namespace railgauge::bar {
@@ -15,7 +23,21 @@ class CoherentWindow final : public Window {
       : own_(std::move(own)), memory_(memory), bytes_(bytes) {}
 
   Status pin() override { return {}; }
-  Status map() override { return {}; }
+  // Shared page tables do not make memory of cuMemAlloc the CPU's: a wrong touch would be a crash,
+  // so the kernel of the system is asked to touch it, which answers EFAULT.
+  Status map() override {
+    std::array<int, 2> ends{-1, -1};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0)
+      return fail(Code::kResourceExhausted, fmt::format("coherent: pipe: {}", strerror(errno)));
+    const Fd out(ends[0]);
+    const Fd in(ends[1]);
+    for (std::byte* touched : {view().cpu, view().cpu + bytes_ - 1})
+      if (::write(in.get(), touched, 1) != 1 || ::read(out.get(), touched, 1) != 1)
+        return fail(Code::kFailedPrecondition,
+                    fmt::format("coherent: the CPU cannot address memory of cuMemAlloc here ({})",
+                                strerror(errno)));
+    return {};
+  }
   Status unmap() override { return {}; }
   Status unpin() override { return {}; }
   [[nodiscard]] View view() const override {

@@ -79,9 +79,8 @@ class CopyKernel final : public Kernel {
     const Sampled sampled = RG_TRY(sample_copies(
         context, options_, timed,
         bandwidth ? SampleUnit::kBytesPerSecond : SampleUnit::kNanoseconds, [&]() -> Status {
-          RG_TRY_OK(prepare_bytes(bytes));
           setup_.session().begin_point();
-          return {};
+          return prepare_bytes(bytes);  // between NVML's readings and the first kept sample
         }));
     setup_.session().end_point();
     const bool verified = context.params.boolean("verify");

@@ -59,9 +59,8 @@ class CrossoverKernel final : public Kernel {
   Result<double> measure_one(Context& context, std::uint64_t bytes, bool by_bar) {
     const std::uint64_t seed = kSeed + 2 * bytes + (by_bar ? 1 : 0);
     const auto ready = [&]() -> Status {
-      RG_TRY_OK(prepare_bytes(bytes, seed));
       setup_.session().begin_point();
-      return {};
+      return prepare_bytes(bytes, seed);  // between NVML's readings and the first kept sample
     };
     const Sampled sampled =
         RG_TRY(by_bar ? sample_bar(context, bytes, ready) : sample_memcpy(context, bytes, ready));

@@ -104,8 +104,10 @@ PeerTest row_of(const CopyTest& copy) {
   return row;
 }
 
-// A million accesses, of which a sample of ours has 4096.
-constexpr const char* kLatencySamples = "244";
+// A sample of nvbandwidth's is a million accesses from all multiprocessors in turn; eleven of ours
+// visit them all.
+constexpr std::uint64_t kChaseRounds = 11;
+const Parameters kLatencyCounts{{"iterations", "33"}, {"accesses", "90909"}};
 
 void add_nvbandwidth(std::vector<PeerTest>& rows) {
   for (const CopyTest& copy : kCopyTests) rows.push_back(row_of(copy));
@@ -113,7 +115,8 @@ void add_nvbandwidth(std::vector<PeerTest>& rows) {
                   .test = "host_device_latency_sm",
                   .kernel = "cuda.host_latency",
                   .parameters = {{"order", "stride"}},
-                  .exact = {{"iterations", kLatencySamples}},
+                  .exact = kLatencyCounts,
+                  .samples_of_ours = kChaseRounds,
                   .metrics = {kLatency},
                   .unit = "ns",
                   .cell = kColumn});
@@ -121,7 +124,8 @@ void add_nvbandwidth(std::vector<PeerTest>& rows) {
                   .test = "device_to_device_latency_sm",
                   .kernel = "cuda.peer_latency",
                   .parameters = {{"order", "stride"}},
-                  .exact = {{"iterations", kLatencySamples}},
+                  .exact = kLatencyCounts,
+                  .samples_of_ours = kChaseRounds,
                   .scope = PeerScope::kOnce,
                   .metrics = {kLatency},
                   .unit = "ns",
@@ -253,26 +257,29 @@ std::int64_t count_of(const std::string& text) {
   return count;
 }
 
+// A line for each size: the tool measures one in a run.
 Result<std::string> nvbandwidth_command(const PeerTest& row, const Task& task) {
   const auto none = [&row](std::string reason) {
     return no_test(kNvbandwidth, row.kernel, std::move(reason));
   };
-  std::string command = fmt::format("nvbandwidth -t {}", row.test);
+  const std::string command = fmt::format("nvbandwidth -t {}", row.test);
   if (task.value("gpus") != "all") return none("it always takes all GPUs, gpus is not all");
   if (task.value("numa") == "far") return none("it has no way to run on the far NUMA node");
-  if (row.parameters.contains("sizes")) {
-    const auto sizes = RG_TRY(sizes_of(task.value("sizes")));
-    if (sizes.size() != 1) return none("it measures one size in a run");
-    if (sizes.front() % kMib != 0) return none("its sizes are whole MiB");
-    command += fmt::format(" -b {}", sizes.front() / kMib);
-    const std::int64_t samples = count_of(task.value("iterations"));
-    if (samples > 0) command += fmt::format(" -i {}", samples);
-    const std::int64_t copies = count_of(task.value("copies"));
-    if (copies > 0) command += fmt::format(" --loopCount {}", copies);  // hidden, default 16
-    if (task.value("verify") == "false") command += " -s";
+  const std::string affinity = task.value("numa") == "any" ? " -d" : "";
+  if (!row.parameters.contains("sizes")) return command + affinity;
+  std::string counts;
+  const std::int64_t samples = count_of(task.value("iterations"));
+  if (samples > 0) counts += fmt::format(" -i {}", samples);
+  const std::int64_t copies = count_of(task.value("copies"));
+  if (copies > 0) counts += fmt::format(" --loopCount {}", copies);  // hidden, default 16
+  if (task.value("verify") == "false") counts += " -s";
+  std::string lines;
+  for (const std::uint64_t size : RG_TRY(sizes_of(task.value("sizes")))) {
+    if (size % kMib != 0) return none("its sizes are whole MiB");
+    lines += fmt::format("{}{} -b {}{}{}", lines.empty() ? "" : "\n", command, size / kMib, counts,
+                         affinity);
   }
-  if (task.value("numa") == "any") command += " -d";
-  return command;
+  return lines;
 }
 
 Result<int> gpu_index(std::string_view endpoint) {

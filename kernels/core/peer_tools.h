@@ -33,6 +33,7 @@ struct PeerTest {
   std::string_view kernel;
   std::map<std::string, std::string> parameters;  // the tool's defaults; canonical text
   std::map<std::string, std::string> exact;       // further ones: the tool's own counts
+  std::uint64_t samples_of_ours = 1;              // that are one sample of the tool's
   PeerScope scope = PeerScope::kEachGpu;
   // Of our points: one, several with kMetric, none where the test has no figure.
   std::vector<std::string_view> metrics{};
@@ -50,8 +51,9 @@ std::vector<const PeerTest*> find_peer_tests(std::string_view tool, std::string_
 // The tool's names of its tests, each once, in its order; for messages and lists.
 std::vector<std::string> peer_test_names(std::string_view tool);
 
-// The command line, ready for a shell, with which `tool` measures what our task does. `parameters`
-// are the task's, by canonical text; what is not there has the kernel's default, but for sizes and
+// The command line, ready for a shell, with which `tool` measures what our task does; several, each
+// on a line of its own, where it measures one size in a run and the task several. `parameters` are
+// the task's, by canonical text; what is not there has the kernel's default, but for sizes and
 // counts of gdrcopy's tests, which have that tool's. `endpoint` is "gpuN" or "". kUnimplemented
 // with the reason where the tool has no such test, kInvalidArgument for a tool that is not in the
 // table.

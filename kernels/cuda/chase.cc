@@ -17,7 +17,6 @@ extern const gpu::DeviceCode kChaseCode;
 namespace {
 
 constexpr std::uint64_t kChainSeed = 1;
-constexpr std::uint64_t kChasesInBatch = 16;  // behind one gate
 // A copy from pageable memory may return before the GPU has it, and our streams wait for no other.
 Status settle(const gpu::Gpu& gpu) {
   return gpu_status(gpu, loaded_cuda().ctx_synchronize(), "wait for a copy to it");
@@ -73,11 +72,12 @@ Result<Chase> Chase::prepare(const Context& context, const gpu::Gpu& reader, con
   chase.reader_ = &reader;
   chase.address_ = memory.address();
   chase.memory_name_ = memory.name();
-  chase.accesses_ = static_cast<unsigned>(params.integer("accesses"));
-  chase.order_ = chain_order(chain_lines(RG_TRY(chain_bytes(params)), chase.accesses_),
-                             params.text("order") == "random", kChainSeed);
   chase.multiprocessors_ =
       static_cast<unsigned>(std::max(1, reader.attribute(cu::kMultiprocessorCount)));
+  chase.accesses_ = std::max(1U, static_cast<unsigned>(params.integer("accesses")) /
+                                     launches_in_sample(chase.multiprocessors_));
+  chase.order_ = chain_order(chain_lines(RG_TRY(chain_bytes(params)), chase.accesses_),
+                             params.text("order") == "random", kChainSeed);
   RG_TRY_OK(chase.lay_chain(memory));
   RG_TRY_OK(reader.make_current());
   gpu::keep_context(reader);
@@ -87,12 +87,14 @@ Result<Chase> Chase::prepare(const Context& context, const gpu::Gpu& reader, con
   return chase;
 }
 
-unsigned block_leap(unsigned multiprocessors) {
-  // Neighbouring blocks run in one cluster of multiprocessors: a few samples already see many.
-  constexpr unsigned kFirst = 37;
-  unsigned leap = kFirst;
-  while (std::gcd(leap, multiprocessors) != 1) ++leap;
-  return leap;
+unsigned launches_in_sample(unsigned multiprocessors) {
+  return (multiprocessors + kRounds - 1) / kRounds;
+}
+
+unsigned multiprocessor_of(std::uint64_t launch, unsigned multiprocessors) {
+  const std::uint64_t launches = launches_in_sample(multiprocessors);
+  return static_cast<unsigned>((launch / launches % kRounds + launch % launches * kRounds) %
+                               multiprocessors);
 }
 
 Status Chase::lay_chain(const Area& memory) const {
@@ -109,11 +111,10 @@ Status Chase::lay_chain(const Area& memory) const {
   return settle(*memory.gpu());
 }
 
-// The samples take turns on the multiprocessors: some are farther from the link than others.
-Status Chase::queue(cu::Stream stream, std::uint64_t sample) const {
+Status Chase::queue(cu::Stream stream, std::uint64_t launch) const {
   cu::DevicePtr state = state_->data();
   unsigned accesses = accesses_;
-  auto block = static_cast<unsigned>(sample * block_leap(multiprocessors_) % multiprocessors_);
+  unsigned block = multiprocessor_of(launch, multiprocessors_);
   void* arguments[] = {&state, &accesses, &block};  // NOLINT(modernize-avoid-c-arrays)
   return gpu_status(*reader_,
                     loaded_cuda().launch_kernel(function_, multiprocessors_, 1, 1, 1, 1, 1, 0,
@@ -121,21 +122,29 @@ Status Chase::queue(cu::Stream stream, std::uint64_t sample) const {
                     "launch the chase");
 }
 
+// Batches of a whole round over the multiprocessors, behind as few gates as its queues hold,
+// evenly: each gate's first sample begins on a GPU that idled.
 Result<Sampled> Chase::sample(Context& context, gpu::Session& session, Lanes& lanes) const {
+  const std::uint64_t launches = launches_in_sample(multiprocessors_);
+  const std::uint64_t most = std::max<std::uint64_t>(1, Lanes::kMaxQueued / launches);
+  const auto batch = [&](std::uint64_t count, std::vector<double>& out) -> Status {
+    for (std::uint64_t gates = (count + most - 1) / most; gates > 0; --gates) {
+      const std::uint64_t now = (count + gates - 1) / gates;
+      const auto passed = RG_TRY(lanes.run({{now, launches}}, context.deadline_monotonic_ns));
+      for (const double step : steps_ns(passed.front().marks_ns))
+        out.push_back(step / static_cast<double>(launches * accesses_));
+      count -= now;
+    }
+    return {};
+  };
   SamplerOptions options = RG_TRY(sampler_options(context.params));
-  options.batch = kChasesInBatch;
-  return Sampler(context.clock, options)
-      .run(
-          [&](std::uint64_t count, std::vector<double>& out) -> Status {
-            const auto passed = RG_TRY(lanes.run({{count, 1}}, context.deadline_monotonic_ns));
-            for (const double step : steps_ns(passed.front().marks_ns))
-              out.push_back(step / static_cast<double>(accesses_));
-            return {};
-          },
-          [&session]() -> Status {
-            session.begin_point();
-            return {};
-          });
+  options.batch = kRounds;
+  options.least_batch = kRounds;
+  return Sampler(context.clock, options).run(batch, [&]() -> Status {
+    session.begin_point();
+    std::vector<double> not_kept;  // what follows NVML's readings is slow
+    return batch(1, not_kept);
+  });
 }
 
 Status Chase::measure(Context& context, gpu::Session& session, const std::string& pair) {
@@ -145,9 +154,8 @@ Status Chase::measure(Context& context, gpu::Session& session, const std::string
                        "prepare the chase"));
   RG_TRY_OK(settle(*reader_));
   Lanes lanes = RG_TRY(Lanes::create(*reader_));
-  RG_TRY_OK(lanes.add(*reader_, [this](cu::Stream stream, std::uint64_t operation) {
-    return queue(stream, operation);
-  }));
+  RG_TRY_OK(lanes.add(
+      *reader_, [this](cu::Stream stream, std::uint64_t launch) { return queue(stream, launch); }));
   RG_TRY_OK(lanes.touch(context.deadline_monotonic_ns));
   const Sampled sampled = RG_TRY(sample(context, session, lanes));
   session.end_point();
@@ -162,25 +170,28 @@ Status Chase::measure(Context& context, gpu::Session& session, const std::string
   point.set_pair(pair);
   point.set_verified(verified);
   auto& facts = *point.mutable_facts();
-  facts["accesses_in_sample"] = std::to_string(accesses_);
-  facts["timed_by"] = "gpu events, one launch a sample; samples take turns on the multiprocessors";
+  const unsigned launches = launches_in_sample(multiprocessors_);
+  facts["accesses_in_sample"] = std::to_string(launches * accesses_);
+  facts["timed_by"] = fmt::format(
+      "gpu events; a sample is {} launches on as many multiprocessors, {} samples are on all",
+      launches, kRounds);
   session.report(context, std::move(point));
   return {};
 }
 
 // A chain of so many accesses ends on one line only: a word misread anywhere leads elsewhere.
-Status Chase::verify(std::uint64_t samples) const {
+Status Chase::verify(std::uint64_t launches) const {
   std::uint64_t end = 0;
   RG_TRY_OK(reader_->make_current());
   RG_TRY_OK(gpu_status(*reader_, loaded_cuda().memcpy_dtoh(&end, state_->data(), sizeof end),
                        "read where the chase ended"));
-  const std::uint64_t position = samples * accesses_ % order_.size();
+  const std::uint64_t position = launches * accesses_ % order_.size();
   const std::uint64_t expected = address_ + order_[position] * kLineBytes;
   if (end == expected) return {};
   return fail(Code::kDataLoss,
               fmt::format("{}: chase through memory of {}: {} accesses ended at {:#x}, {:#x} is "
                           "where they lead",
-                          reader_->name(), memory_name_, samples * accesses_, end, expected));
+                          reader_->name(), memory_name_, launches * accesses_, end, expected));
 }
 
 }  // namespace railgauge::cuda

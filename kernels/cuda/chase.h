@@ -31,9 +31,14 @@ std::vector<std::uint32_t> chain_order(std::uint64_t lines, bool random, std::ui
 std::vector<std::uint64_t> chain_words(const std::vector<std::uint32_t>& order,
                                        std::uint64_t address);
 
-// Multiprocessors from one sample to the next, so that `multiprocessors` samples visit each once.
-// Pure.
-unsigned block_leap(unsigned multiprocessors);
+// Some multiprocessors are nearer to the link than others, by some per cent. A sample therefore
+// visits a tenth of them, from one end of the chip to the other, with a launch on each, and kRounds
+// samples in a row visit all: what is reported does not hang on where a run stopped.
+inline constexpr unsigned kRounds = 11;  // odd: neighbours, which work in pairs, come in other ones
+// Launches in a sample.
+unsigned launches_in_sample(unsigned multiprocessors);
+// Where launch number `launch` runs. Pure.
+unsigned multiprocessor_of(std::uint64_t launch, unsigned multiprocessors);
 
 // Needs the parameters of add_chase().
 class Chase {
@@ -48,15 +53,15 @@ class Chase {
  private:
   Chase() = default;
   Status lay_chain(const Area& memory) const;
-  Status queue(cu::Stream stream, std::uint64_t sample) const;
-  Status verify(std::uint64_t samples) const;
+  Status queue(cu::Stream stream, std::uint64_t launch) const;
+  Status verify(std::uint64_t launches) const;
   Result<Sampled> sample(Context& context, gpu::Session& session, Lanes& lanes) const;
 
   const gpu::Gpu* reader_ = nullptr;
   cu::DevicePtr address_ = 0;
   std::string memory_name_;
   std::vector<std::uint32_t> order_;
-  unsigned accesses_ = 0;
+  unsigned accesses_ = 0;  // of a launch
   unsigned multiprocessors_ = 1;
   gpu::LoadedCode code_;
   cu::Function function_ = nullptr;

@@ -53,13 +53,26 @@ TEST(Chain, StridesUpwardsOrGoesAtRandomButAlwaysTheSame) {
   EXPECT_NE(chain_order(1000, true, 1), chain_order(1000, false, 1));
 }
 
-TEST(BlockLeap, VisitsEveryMultiprocessor) {
+TEST(ChaseRounds, VisitEveryMultiprocessorInWhicheverSampleTheyBegin) {
   for (const unsigned multiprocessors : {1U, 2U, 37U, 74U, 108U, 114U, 132U, 142U, 148U, 160U}) {
-    std::set<unsigned> visited;
-    for (unsigned sample = 0; sample < multiprocessors; ++sample)
-      visited.insert(sample * block_leap(multiprocessors) % multiprocessors);
-    EXPECT_EQ(visited.size(), multiprocessors);
+    const std::uint64_t launches = launches_in_sample(multiprocessors);
+    for (const std::uint64_t first : {0UL, 1UL, 7UL, 1000UL}) {
+      std::set<unsigned> visited;
+      for (std::uint64_t launch = first; launch < first + launches * kRounds; ++launch)
+        visited.insert(multiprocessor_of(launch, multiprocessors));
+      EXPECT_EQ(visited.size(), multiprocessors) << "from launch " << first;
+    }
   }
+}
+
+TEST(ChaseRounds, SpreadEachSampleOverTheChip) {
+  constexpr unsigned kMultiprocessors = 132;
+  const unsigned launches = launches_in_sample(kMultiprocessors);
+  EXPECT_EQ(launches, 12U);
+  for (unsigned sample = 0; sample < 2 * kRounds; ++sample)
+    for (unsigned launch = 1; launch < launches; ++launch)
+      EXPECT_EQ(multiprocessor_of(sample * launches + launch, kMultiprocessors),
+                multiprocessor_of(sample * launches, kMultiprocessors) + launch * kRounds);
 }
 
 }  // namespace

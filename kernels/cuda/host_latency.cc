@@ -1,7 +1,7 @@
 // Latency of one GPU's loads from the host's memory: a chain of dependent 8-byte loads by one
-// thread, 128 bytes or more apart, past the first-level cache. A sample is the time of one launch
-// over its accesses; the launch itself, some us, is in it (of 4096 accesses: 1 ns each). The end of
-// the chain is compared with where it has to lead.
+// thread, 128 bytes or more apart, past the first-level cache. A sample is the time of some
+// launches on different multiprocessors over their accesses; the launches themselves are in it. The
+// end of the chain is compared with where it has to lead.
 #include <fmt/format.h>
 
 #include "kernels/cuda/chase.h"
@@ -40,7 +40,7 @@ class HostLatency final : public Kernel {
 };
 
 KernelInfo info() {
-  return InfoBuilder("cuda.host_latency", 1, "Dependent loads of one GPU from host memory")
+  return InfoBuilder("cuda.host_latency", 2, "Dependent loads of one GPU from host memory")
       .endpoint("gpu")
       .metrics({std::string(kLatencyMetric)})
       .apply(add_host_memory)

@@ -56,7 +56,7 @@ TEST_F(KeptWork, OfSmallCopiesIsVerified) {
     }
 }
 
-// Four launches of 4096 accesses are a whole turn through 2 MiB.
+// A chain that a few launches end where they began would hide as many lost ones.
 TEST_F(KeptWork, OfAChaseIsVerified) {
   for (const KernelRow* row : {&kCudaHostLatency, &kCudaPeerLatency})
     for (const std::uint64_t lost : {1U, 3U, 4U}) {

@@ -36,7 +36,7 @@ void add_copy_sampling(InfoBuilder& builder) {
 void add_chase(InfoBuilder& builder) {
   constexpr double kMaxBufferBytes = 1U << 30U;
   constexpr double kMaxAccesses = 1e6;
-  constexpr std::int64_t kMinSamples = 64;
+  constexpr std::int64_t kMinSamples = 11;  // one round over the multiprocessors
   constexpr std::int64_t kMaxSamples = 10'000;
   builder
       .bytes("buffer", "the chain's length: one access for each 128 bytes", "2MiB", kMaxBufferBytes)
@@ -44,7 +44,8 @@ void add_chase(InfoBuilder& builder) {
       .choice("order", "", "the chain's way through the buffer: random, or stride upwards",
               {"random", "stride"})
       .identity()
-      .integer("accesses", "dependent accesses in one sample", 4096, 16, kMaxAccesses)
+      .integer("accesses", "dependent accesses in one sample, which several multiprocessors share",
+               8192, 1024, kMaxAccesses)
       .sampling("samples", kMinSamples, kMaxSamples);
 }
 

@@ -55,7 +55,7 @@ class PeerLatency final : public Kernel {
 };
 
 KernelInfo info() {
-  return InfoBuilder("cuda.peer_latency", 1, "Dependent loads of one GPU from another's memory")
+  return InfoBuilder("cuda.peer_latency", 2, "Dependent loads of one GPU from another's memory")
       .metrics({std::string(kLatencyMetric)})
       .apply(add_chase)
       .apply(gpu::add_gpus_parameter)

@@ -1,6 +1,8 @@
 #include "kernels/dl/cuda.h"
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -54,13 +56,23 @@ Result<Function> with_needed(Result<Function> bound) {
                   kOldestCudaDriver, cuda_release(kOldestCudaRelease)));
 }
 
+// The NVIDIA GPUs of this host; 0 where the driver does not tell.
+std::size_t gpus_of_driver() {
+  std::size_t gpus = 0;
+  std::error_code error;
+  std::filesystem::directory_iterator next("/proc/driver/nvidia/gpus", error);
+  for (; !error && next != std::filesystem::directory_iterator(); next.increment(error)) ++gpus;
+  return gpus;
+}
+
 Result<Cuda> bind_and_init(const std::string& name) {
   Cuda cuda = RG_TRY(bind_cuda(name));
   // So that gpuN is the same GPU for us, nvidia-smi and the agent. A person's own choice stays.
   setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
   // Jobs set it to 1, so that what they queue keeps its order: then streams that are measured
-  // together would take turns. The driver's most; this process is ours alone.
-  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+  // together would take turns. This process is ours alone.
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", std::to_string(hardware_queues(gpus_of_driver())).c_str(),
+         1);
   RG_TRY_OK(cuda_status(cuda, cuda.init(0), "CUDA driver: initialise"));
   RG_TRY_OK(cuda_status(cuda, cuda.driver_get_version(&cuda.driver_version),
                         "CUDA driver: ask its version"));
@@ -68,6 +80,12 @@ Result<Cuda> bind_and_init(const std::string& name) {
 }
 
 }  // namespace
+
+unsigned hardware_queues(std::size_t gpus) {
+  constexpr std::size_t kDefault = 8;  // the driver's own
+  constexpr std::size_t kMost = 32;    // the driver's
+  return static_cast<unsigned>(std::clamp(gpus + 2, kDefault, kMost));
+}
 
 Result<Cuda> bind_cuda(const std::string& name) {
   auto library = Library::open(name);

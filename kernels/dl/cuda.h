@@ -242,6 +242,13 @@ inline constexpr const char* kCudaLibrary = "libcuda.so.1";
 // Names another file to load instead: the fake of kernels/fakes.
 inline constexpr const char* kCudaLibraryVariable = "RAILGAUGE_LIBCUDA";
 
+// Hardware queues of a context (CUDA_DEVICE_MAX_CONNECTIONS) on a host of so many GPUs: more than
+// the streams that one GPU runs at once, which are one for each other GPU where all copy to or from
+// one, and two to and from the host; the driver's default at least, its most at most. Not its most
+// always: on an H200 with driver 580 a context opens in 0.13 s and closes in 0.08 s with 8 of them,
+// in 0.48 s and 0.30 s with 32. Pure.
+unsigned hardware_queues(std::size_t gpus);
+
 // A table over the library `name`, not initialised. kNotFound: no driver; kUnimplemented: it lacks
 // a function.
 Result<Cuda> bind_cuda(const std::string& name);

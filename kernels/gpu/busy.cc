@@ -74,7 +74,12 @@ Status judge(const Context& context, const Gpu& gpu, const GpuUsage& usage,
                             "of the copy engines and of the memory; measure with MIG off",
                             gpu.name()));
   const std::string users = other_use(gpu, usage, partners);
-  if (users.empty()) return {};
+  if (users.empty()) {
+    if (!usage.told)
+      context.reporter.fact(gpu.name() + "_in_use_by",
+                            "unknown: NVML does not tell its processes here");
+    return {};
+  }
   if (context.params.text("busy") == "waive")
     return fail(Code::kFailedPrecondition,
                 fmt::format("{}: it is in use by {}; wait until it is free, or measure beside it "

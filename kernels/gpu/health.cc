@@ -82,8 +82,9 @@ bool names(std::string_view pair, std::string_view gpu) {
 
 std::vector<const GpuHealth*> concerned(std::span<const GpuHealth> seen, const Point& point) {
   std::vector<const GpuHealth*> out;
+  const bool all = names(point.pair(), "all");  // "all>gpu0": each of them copies
   for (const GpuHealth& gpu : seen)
-    if (names(point.pair(), gpu.name)) out.push_back(&gpu);
+    if (all || names(point.pair(), gpu.name)) out.push_back(&gpu);
   if (out.empty())
     for (const GpuHealth& gpu : seen) out.push_back(&gpu);
   return out;

@@ -7,6 +7,10 @@
 namespace railgauge::gpu {
 namespace {
 
+constexpr double kGib = 1U << 30U;
+// Sizes end at 1 GiB: source or target, a pattern to compare with, what was read back, and reserve.
+constexpr std::uint64_t kNodeHeadroomBytes = 4ULL << 30U;
+
 // The one node of all GPUs, or -1.
 int common_node(std::span<const Gpu> gpus, const std::string& sysfs) {
   const int first = gpus.front().numa_node(sysfs);
@@ -46,6 +50,14 @@ Result<Placement> place(Context& context, std::span<const Gpu> gpus, const std::
   }
   const NumaNode& chosen =
       nodes[RG_TRY(far ? farthest_node(nodes, node) : nearest_node(nodes, node))];
+  // What is bound to a full node is had by the kernel ending some process, perhaps not ours.
+  const auto available = available_on_node(chosen.id, sysfs);
+  if (available && *available < kNodeHeadroomBytes)
+    return fail(Code::kFailedPrecondition,
+                fmt::format("{}: have host memory on NUMA node {}: {:.1f} GiB are available there, "
+                            "{} GiB may be needed; free some, or measure with numa=any",
+                            who, chosen.id, static_cast<double>(*available) / kGib,
+                            kNodeHeadroomBytes >> 30U));
   NumaBinding binding = RG_TRY(NumaBinding::bind(chosen));
   HostPlace host{.node = chosen.id, .side = side, .policy_set = binding.memory_bound()};
   context.reporter.fact(

@@ -195,15 +195,16 @@ bool OwnNumber::asks() const { return !hopeless_ && (!may_be_us_ || may_be_us_->
 
 std::vector<GpuUsage> learn_own_number(std::vector<GpuUsage> before,
                                        std::span<const std::string> pci_addresses) {
-  {
+  const bool asks = [] {
     const std::lock_guard lock(learned().mutex);
-    if (!learned().number.asks()) return before;
-  }
-  const std::vector<GpuUsage> after = gpu_usage();
-  {
+    return learned().number.asks();
+  }();
+  if (asks) {
+    const std::vector<GpuUsage> after = gpu_usage();
     const std::lock_guard lock(learned().mutex);
     learned().number.learn(before, after, pci_addresses);
   }
+  // Also where another thread learned it since `before` was read.
   for (GpuUsage& usage : before) leave_out_own(usage);
   return before;
 }

@@ -131,6 +131,26 @@ Result<std::size_t> farthest_node(const std::vector<NumaNode>& nodes, int node) 
               fmt::format("NUMA node {}: there is no other node with CPUs to measure from", node));
 }
 
+std::optional<std::uint64_t> available_on_node(int node, const std::string& sysfs) {
+  constexpr std::uint64_t kKib = 1024;
+  std::ifstream file(fmt::format("{}/devices/system/node/node{}/meminfo", sysfs, node));
+  std::uint64_t available = 0;
+  bool told = false;
+  // "Node 0 MemFree:  123 kB"
+  for (std::string line; std::getline(file, line);) {
+    std::stringstream words(line);
+    std::string skipped;
+    std::string name;
+    std::uint64_t kib = 0;
+    if (!(words >> skipped >> skipped >> name >> kib)) continue;
+    told = told || name == "MemFree:";
+    if (name == "MemFree:" || name == "Active(file):" || name == "Inactive(file):")
+      available += kib * kKib;
+  }
+  if (!told) return std::nullopt;
+  return available;
+}
+
 Result<NumaBinding> NumaBinding::bind(const NumaNode& node) {
   const std::string act = fmt::format("NUMA node {}: run on its CPUs", node.id);
   NumaBinding binding;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,10 @@ Result<std::size_t> nearest_node(const std::vector<NumaNode>& nodes, int node);
 // The index of the node with CPUs that is farthest from `node`. kFailedPrecondition when there is
 // none but the nearest.
 Result<std::size_t> farthest_node(const std::vector<NumaNode>& nodes, int node);
+
+// What the node can give at once without taking memory from programs: free, and what files occupy.
+// From its meminfo under `sysfs`; nothing where that does not tell.
+std::optional<std::uint64_t> available_on_node(int node, const std::string& sysfs = "/sys");
 
 // The calling thread and what it allocates on one node; as before when this goes. Threads that are
 // started meanwhile are bound too, and stay so. Belongs to the thread that made it.

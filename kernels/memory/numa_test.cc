@@ -47,6 +47,15 @@ TEST_F(Numa, ReadsNodesWithTheirCpusAndDistances) {
   EXPECT_THAT(all[2].cpus, IsEmpty());
 }
 
+TEST_F(Numa, ANodeGivesWhatIsFreeAndWhatFilesOccupy) {
+  write("node1/meminfo",
+        "Node 1 MemTotal:       8000 kB\nNode 1 MemFree:        1000 kB\n"
+        "Node 1 Active(anon):   4000 kB\nNode 1 Active(file):   200 kB\n"
+        "Node 1 Inactive(file): 30 kB\n");
+  EXPECT_EQ(available_on_node(1, root_.string()), 1230U * 1024);
+  EXPECT_EQ(available_on_node(0, root_.string()), std::nullopt) << "it does not tell";
+}
+
 TEST_F(Numa, NearIsTheNodeItself) { EXPECT_EQ(nearest_node(nodes(), 1).value(), 1U); }
 
 TEST_F(Numa, NearANodeWithoutCpusIsTheNearestThatHasSome) {

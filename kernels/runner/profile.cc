@@ -14,8 +14,9 @@ namespace railgauge {
 namespace {
 
 // Of a list of tests each gets this long at most where it may stop by itself: a noisy one (copies
-// both ways to several GPUs at once) would else take longer than all the others together.
-constexpr const char* kAdaptiveTimeCap = "500ms";
+// between several GPUs and a host whose memory others use too) would else take longer than all the
+// others together. Some 10 to 25 samples of the list's 512 MiB.
+constexpr const char* kAdaptiveTimeCap = "250ms";
 
 struct Pair {
   std::string from;
@@ -46,7 +47,7 @@ std::map<std::string, std::string> parameters_of(const ProfileOptions& options, 
   if (options.adaptive) out.erase("iterations");
   if (!options.adaptive) out.insert(row.exact.begin(), row.exact.end());
   if (options.samples && row.exact.contains("iterations"))
-    out["iterations"] = std::to_string(*options.samples);
+    out["iterations"] = std::to_string(*options.samples * row.samples_of_ours);
   const auto& count =
       row.kernel.find("write") != std::string_view::npos ? options.writes : options.reads;
   if (count) out["iterations"] = std::to_string(*count);
@@ -56,7 +57,8 @@ std::map<std::string, std::string> parameters_of(const ProfileOptions& options, 
   if (kernel == nullptr) return out;
   const KernelInfo info = kernel->info();
   for (const ParameterInfo& parameter : info.parameters())
-    if (options.adaptive && parameter.name() == "time_cap") out["time_cap"] = kAdaptiveTimeCap;
+    if (options.adaptive && parameter.name() == "time_cap" && row.tool == "nvbandwidth")
+      out["time_cap"] = kAdaptiveTimeCap;
   for (const ParameterInfo& parameter : info.parameters())
     if (const auto given = options.parameters.find(parameter.name());
         given != options.parameters.end())
@@ -99,6 +101,7 @@ ProfileCell cell_of(const PeerTest& row, const Point& point, const std::string& 
   ProfileCell cell;
   cell.set_value(point.median() * row.factor);
   cell.set_throttled(point.throttled());
+  cell.set_wide(!point.converged() && point.stop_reason() == "time_cap");
   switch (row.cell) {
     case PeerCell::kSingle:
       cell.set_column(endpoint);

@@ -67,10 +67,10 @@ TEST(ProfileRun, CsvHasALineForEachCellAndForWhatHasNone) {
                            "device_local_copy", "--format", "csv"});
   EXPECT_EQ(ended.exit_code, kExitPassed) << ended.err;
   EXPECT_EQ(ended.out,
-            "test,kernel,unit,row,column,value,throttled,outcome\n"
-            "host_to_device_memcpy_ce,cuda.host_copy_bw,GB/s,,gpu0,50,false,passed\n"
-            "host_to_device_memcpy_ce,cuda.host_copy_bw,GB/s,,gpu1,50,false,passed\n"
-            "device_local_copy,cuda.local_copy_bw,GB/s,,,,,waived\n");
+            "test,kernel,unit,row,column,value,throttled,outcome,wide\n"
+            "host_to_device_memcpy_ce,cuda.host_copy_bw,GB/s,,gpu0,50,false,passed,false\n"
+            "host_to_device_memcpy_ce,cuda.host_copy_bw,GB/s,,gpu1,50,false,passed,false\n"
+            "device_local_copy,cuda.local_copy_bw,GB/s,,,,,waived,\n");
 }
 
 TEST(ProfileRun, AMachineWithoutGpusWaives) {

@@ -160,7 +160,10 @@ TEST(Profile, PrintsAMatrixWithSumMedianAndTime) {
   const PeerTest& row = *find_peer_tests("nvbandwidth", "device_to_device_memcpy_write_ce")[0];
   Point slow = point_of("gpu1>gpu0", 200e9);
   slow.set_throttled(true);
-  const std::vector<RunnerReport> reports{report_of("", {point_of("gpu0>gpu1", 100.25e9), slow})};
+  Point wide = point_of("gpu0>gpu1", 100.25e9);
+  wide.set_converged(false);
+  wide.set_stop_reason("time_cap");
+  const std::vector<RunnerReport> reports{report_of("", {wide, slow})};
   ProfileTest test;
   test.set_test("device_to_device_memcpy_write_ce");
   test.set_outcome(std::string(kPassed));
@@ -169,11 +172,12 @@ TEST(Profile, PrintsAMatrixWithSumMedianAndTime) {
   EXPECT_EQ(profile_test_text(test, "nvbandwidth"),
             "device_to_device_memcpy_write_ce, GB/s (10^9 bytes), from the row's GPU to the "
             "column's, by cuda.peer_copy_bw\n"
-            "          gpu0    gpu1\n"
-            "gpu0         -  100.25\n"
-            "gpu1  ! 200.00       -\n"
+            "          gpu0      gpu1\n"
+            "gpu0         -  * 100.25\n"
+            "gpu1  ! 200.00         -\n"
             "SUM 300.25  median 150.12\n"
             "! the GPU's clocks were held down meanwhile\n"
+            "* the interval is wider than asked: stopped by the time cap\n"
             "device_to_device_memcpy_write_ce took 1.25 s\n\n");
 }
 

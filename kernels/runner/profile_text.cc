@@ -35,6 +35,11 @@ void sort_gpus(std::vector<std::string>& names) {
                       [](const std::string& name) { return std::pair(name.size(), name); });
 }
 
+// With the tool's own counts nothing is asked of the interval.
+std::string marks_of(const ProfileCell& cell) {
+  return std::string(cell.throttled() ? "! " : "") + (cell.wide() ? "* " : "");
+}
+
 std::string matrix(const ProfileFigure& figure) {
   std::vector<std::string> rows;
   std::vector<std::string> columns;
@@ -56,7 +61,7 @@ std::string matrix(const ProfileFigure& figure) {
       if (cell == figure.cells().end())
         cells.emplace_back("-");
       else
-        cells.push_back((cell->throttled() ? "! " : "") + value_text(cell->value()));
+        cells.push_back(marks_of(*cell) + value_text(cell->value()));
     }
     table.add(std::move(cells));
   }
@@ -74,6 +79,8 @@ std::string figure_text(const ProfileFigure& figure, const ProfileTest& test,
   if (figure.has_median()) out += fmt::format("median {}\n", value_text(figure.median()));
   if (std::ranges::any_of(figure.cells(), [](const ProfileCell& cell) { return cell.throttled(); }))
     out += "! the GPU's clocks were held down meanwhile\n";
+  if (std::ranges::any_of(figure.cells(), [](const ProfileCell& cell) { return cell.wide(); }))
+    out += "* the interval is wider than asked: stopped by the time cap\n";
   return out;
 }
 
@@ -99,15 +106,15 @@ std::string profile_test_text(const ProfileTest& test, std::string_view tool) {
 }
 
 std::string profile_csv(const ProfileReport& report) {
-  std::string out = "test,kernel,unit,row,column,value,throttled,outcome\n";
+  std::string out = "test,kernel,unit,row,column,value,throttled,outcome,wide\n";
   for (const ProfileTest& test : report.tests())
     for (const ProfileFigure& figure : test.figures()) {
       const std::string begin =
           fmt::format("{},{},{},", test.test(), figure.kernel(), figure.unit());
       for (const ProfileCell& cell : figure.cells())
-        out += fmt::format("{}{},{},{},{},{}\n", begin, cell.row(), cell.column(), cell.value(),
-                           cell.throttled(), test.outcome());
-      if (figure.cells().empty()) out += fmt::format("{},,,,{}\n", begin, test.outcome());
+        out += fmt::format("{}{},{},{},{},{},{}\n", begin, cell.row(), cell.column(), cell.value(),
+                           cell.throttled(), test.outcome(), cell.wide());
+      if (figure.cells().empty()) out += fmt::format("{},,,,{},\n", begin, test.outcome());
     }
   return out;
 }
