@@ -133,7 +133,7 @@ Result<double> RouteRun::time_copies(std::uint64_t copies) {
 Status RouteRun::repeat_until_steady(double copy_ns) {
   constexpr double kLongCopyNs = 1e6;
   constexpr double kSteady = 0.01;
-  constexpr int kMostRepeats = 10;
+  constexpr int kMostRepeats = 5;
   if (copy_ns < kLongCopyNs) return {};
   for (int i = 0; i < kMostRepeats && !warm_; ++i) {
     const double again_ns = RG_TRY(time_copies(1));

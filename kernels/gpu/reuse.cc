@@ -1,9 +1,12 @@
 #include "kernels/gpu/reuse.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "kernels/dl/nvml.h"
 
 namespace railgauge::gpu {
 namespace {
@@ -19,6 +22,7 @@ struct Stocked {
 };
 
 struct Stock {
+  std::optional<NvmlUse> nvml;           // initialised once and not by every session again
   std::vector<PrimaryContext> contexts;  // released last: declared first
   std::vector<cu::Context> raw_contexts;
   std::vector<Stocked<PinnedBuffer>> pinned;
@@ -94,6 +98,8 @@ void keep_context(const Gpu& gpu) {
   if (loaded_cuda().primary_ctx_retain(&context, gpu.device()) != cu::kSuccess) return;
   g_stock->contexts.emplace_back(gpu.device());
   g_stock->raw_contexts.push_back(context);
+  if (g_stock->nvml) return;
+  if (auto use = use_nvml()) g_stock->nvml = std::move(*use);
 }
 
 template <class Buffer>

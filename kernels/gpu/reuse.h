@@ -27,7 +27,8 @@ class KeepWarm {
 // Whether one lives: what NVML saw of the last second may then be this process's own work.
 bool warm();
 
-// Holds the GPU's context until the KeepWarm ends; nothing without one. A failure only costs time.
+// Holds the GPU's context, and NVML initialised, until the KeepWarm ends; nothing without one. A
+// failure only costs time.
 void keep_context(const Gpu& gpu);
 
 // A buffer that goes back when its borrower ends: to the stock where a KeepWarm lives, else it is
