@@ -234,7 +234,9 @@ TEST_F(Losses, ToldByNcclAreInItsWords) {
 using Facts = OnFakeRanks;
 
 TEST_F(Facts, SayHowManyIterationsShareASample) {
-  for (const Point& point : run("nccl.all_reduce", 2, {{"repeat", "5"}})[0].points)
+  const auto results = run("nccl.all_reduce", 2, {{"repeat", "5"}});
+  expect_passed(results);
+  for (const Point& point : results[0].points)
     if (point.meaning() == "completion") {
       EXPECT_EQ(point.facts().at("iterations_in_sample"), "5");
       EXPECT_EQ(point.sample_count(), 3);
