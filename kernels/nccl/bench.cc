@@ -27,6 +27,10 @@ constexpr double kEndNs = 1e9;       // of the deadline's grace, for an orderly 
 Status CollectiveBench::guarded(std::string step, double allowed_ns, Comm comm,
                                 std::function<Status(Rig&)> job) {
   Watch watch{.deadline_monotonic_ns = plan_.deadline_monotonic_ns, .stall_ns = allowed_ns};
+  if (plan_.ranks > 1)
+    watch.hint = rig_->comm ? "another rank is gone or stuck"
+                            : "a rank is missing, or its address cannot be reached "
+                              "(NCCL_SOCKET_IFNAME)";
   if (comm == Comm::kWatched) watch.health = [rig = rig_] { return rig->comm.health(); };
   return worker_->run(
       fmt::format("{}: {}", rig_->session.gpu().name(), step),

@@ -77,16 +77,14 @@ std::optional<Error> Worker::reason_to_stop(const Watch& watch) const {
     if (Status seen = watch.health(); !seen) return std::move(seen).error();
   const double now_ns = monotonic_now_ns();
   const double quiet_ns = now_ns - progress_->last_beat_ns();
+  const std::string hint = watch.hint.empty() ? "" : "; " + watch.hint;
   if (now_ns >= watch.deadline_monotonic_ns)
-    return Error{
-        Code::kDeadlineExceeded,
-        fmt::format("not done at the task's deadline, {:.1f} s after it was begun; another "
-                    "rank is gone or stuck",
-                    quiet_ns / 1e9)};
+    return Error{Code::kDeadlineExceeded,
+                 fmt::format("not done at the task's deadline, {:.1f} s after it was begun{}",
+                             quiet_ns / 1e9, hint)};
   if (quiet_ns >= watch.stall_ns)
-    return Error{
-        Code::kDeadlineExceeded,
-        fmt::format("not done after {:.1f} s; another rank is gone or stuck", quiet_ns / 1e9)};
+    return Error{Code::kDeadlineExceeded,
+                 fmt::format("not done after {:.1f} s{}", quiet_ns / 1e9, hint)};
   return std::nullopt;
 }
 

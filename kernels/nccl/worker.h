@@ -46,6 +46,7 @@ class Progress {
 struct Watch {
   double deadline_monotonic_ns = 0;
   double stall_ns = 0;               // the longest time without a beat
+  std::string hint{};                // what may be wrong when it is; may be empty
   std::function<Status()> health{};  // asked some ten times a second and at the end; may be empty
 };
 
