@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -61,7 +62,9 @@ std::optional<std::string> receive_all(int fd) {
 // A rank's process on its end; the test's process collects each step's payloads and hands out all.
 class ChildGroup final : public Group {
  public:
-  ChildGroup(int fd, std::uint32_t rank, std::uint32_t size) : fd_(fd), rank_(rank), size_(size) {}
+  // The process kills itself at the end of step number `dies_at`, counted from 1; 0: of none.
+  ChildGroup(int fd, std::uint32_t rank, std::uint32_t size, std::uint32_t dies_at)
+      : fd_(fd), rank_(rank), size_(size), dies_at_(dies_at) {}
   [[nodiscard]] std::uint32_t rank() const override { return rank_; }
   [[nodiscard]] std::uint32_t size() const override { return size_; }
   Result<std::vector<std::string>> exchange(std::string mine, double) override {
@@ -73,6 +76,7 @@ class ChildGroup final : public Group {
       if (well) all.push_back(std::move(*one));
     }
     if (!well) return fail(Code::kUnavailable, "another rank is gone");
+    if (++step_ == dies_at_) raise(SIGKILL);
     return all;
   }
 
@@ -80,6 +84,8 @@ class ChildGroup final : public Group {
   int fd_;
   std::uint32_t rank_;
   std::uint32_t size_;
+  std::uint32_t dies_at_;
+  std::uint32_t step_ = 0;
 };
 
 struct Way {
@@ -87,6 +93,7 @@ struct Way {
   std::uint32_t ranks = 1;
   bool sockets = false;
   std::map<std::string, std::string> parameters{};
+  std::uint32_t last_dies_at = 0;  // the last rank's process, at this step of the group
 };
 
 Status run_kernel(const KernelRow& row, Context& context, Group& group) {
@@ -111,7 +118,7 @@ Status run_kernel(const KernelRow& row, Context& context, Group& group) {
   fake::RankResult result;
   if (params) {
     fake::Recorder recorder(result);
-    ChildGroup group(fd, rank, way.ranks);
+    ChildGroup group(fd, rank, way.ranks, rank + 1 == way.ranks ? way.last_dies_at : 0);
     Context context{*params,
                     recorder,
                     fake::test_clock(),
@@ -276,6 +283,35 @@ TEST_P(OnGpus, MeasuresVerifiedFiguresOrWaivesWithAReason) {
     EXPECT_THAT(line, ::testing::Not(::testing::HasSubstr(": 0 (")));
   }
   EXPECT_GT(points, 0);
+}
+
+// The others wait in vain, inside NCCL or on the GPU: they give up, abort, and say where they were.
+TEST(OnGpusThatLoseARank, TheOthersEndAndSayWhere) {
+  ASSERT_NE(gpus_here().kind, GpuPresence::Kind::kBroken) << gpus_here().why;
+  if (gpus_here().kind == GpuPresence::Kind::kAbsent) GTEST_SKIP() << gpus_here().why;
+  const auto gpus = static_cast<std::uint32_t>(gpus_here().count);
+  if (gpus < 2) GTEST_SKIP() << "one GPU";
+  // Steps: two meetings, joined (3), memory (4), first calls (5), those of the size (6), an order
+  // (7) and what it gave (8). So: while the others join, while they make first calls, in a batch.
+  for (const std::uint32_t step : {2U, 4U, 7U, 13U}) {
+    SCOPED_TRACE(step);
+    const std::vector<Ended> all = run_ranks({.kernel = "nccl.all_reduce",
+                                              .ranks = std::min(gpus, kMostRanks),
+                                              .parameters = {{"sizes", "1MiB"},
+                                                             {"busy", "measure"},
+                                                             {"numa", "any"},
+                                                             {"stall_timeout", "5s"},
+                                                             {"join_timeout", "5s"}},
+                                              .last_dies_at = step});
+    for (std::size_t rank = 0; rank + 1 < all.size(); ++rank) {
+      const Ended& ended = all[rank];
+      if (ended.code != Code{0} && outcome_of(ended.code) == kWaived) GTEST_SKIP() << ended.message;
+      std::printf("  rank %zu: %s\n", rank, ended.message.c_str());
+      EXPECT_NE(ended.code, Code{0});
+      EXPECT_THAT(ended.message,
+                  ::testing::HasSubstr("(this is rank " + std::to_string(rank) + ", at: "));
+    }
+  }
 }
 
 using Parameters = std::map<std::string, std::string>;

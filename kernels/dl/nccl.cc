@@ -19,8 +19,9 @@ Code code_of(nc::Return returned) {
   switch (returned) {
     case nc::kRemoteError:
       return Code::kUnavailable;
+    case nc::kInvalidArgument:
     case nc::kInvalidUsage:
-      return Code::kFailedPrecondition;
+      return Code::kInvalidArgument;
     default:
       return Code::kInternal;
   }

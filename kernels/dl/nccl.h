@@ -158,9 +158,9 @@ std::string nccl_release(int code);
 
 // What a call returned as a Status: "`act`: unhandled system error (NCCL 2): its last words". The
 // last error that `comm` (or the process, for nullptr) logged follows in one line. Everything is
-// kInternal, but that a peer is gone is kUnavailable, and a call's wrong use kFailedPrecondition:
-// NCCL says so for what a site's settings make impossible (an algorithm that cannot do the
-// operation, two ranks on one GPU).
+// kInternal, but that a peer is gone is kUnavailable, and what NCCL calls an invalid argument or
+// use kInvalidArgument: settings that make the call impossible (an algorithm that cannot do the
+// operation), or our own mistake. Neither may pass for what the machine lacks and waive.
 Status nccl_status(const Nccl& nccl, nc::Return returned, std::string_view act,
                    nc::Comm comm = nullptr);
 

@@ -73,13 +73,28 @@ nc::Return enter_nccl() {
   return static_cast<nc::Return>(control.fail_error);
 }
 
-void push(nc::Comm comm, cu::Stream stream, const Collective& call) {
+// Of a rank, as the controls count them.
+std::uint64_t number_of(int rank) { return static_cast<std::uint64_t>(rank) + 1; }
+
+nc::Return connect(nc::Comm comm) {
+  if (nccl_control().hang_call_of == number_of(comm->member->rank)) hang();
+  return comm->world->connect(*comm->member);
+}
+
+nc::Return push(nc::Comm comm, cu::Stream stream, const Collective& call) {
+  if (const nc::Return failed = connect(comm); failed != nc::kSuccess) return failed;
   queue_of(stream)->push(
       [world = comm->world, member = comm->member, call] { world->run(*member, call); });
+  return nc::kSuccess;
 }
 
 // One piece of work for each stream of the group, as one kernel does all its parts at once.
-void push_group() {
+nc::Return push_group() {
+  for (const Queued& one : t_queued)
+    if (const nc::Return failed = connect(one.comm); failed != nc::kSuccess) {
+      t_queued.clear();
+      return failed;
+    }
   while (!t_queued.empty()) {
     const Queued first = t_queued.front();
     std::vector<Part> parts;
@@ -92,12 +107,12 @@ void push_group() {
       world->run(*member, parts);
     });
   }
+  return nc::kSuccess;
 }
 
 nc::Return queue(nc::Comm comm, cu::Stream stream, const Part& part) {
   t_queued.push_back({comm, stream, part});
-  if (t_depth == 0) push_group();
-  return nc::kSuccess;
+  return t_depth == 0 ? push_group() : nc::kSuccess;
 }
 
 }  // namespace
@@ -114,9 +129,15 @@ NcclControl& nccl_control() {
 void NcclControl::reset() {
   const std::array settings{Setting{"fail_call", fail_call, 0},
                             Setting{"fail_error", fail_error, nc::kInternalError},
-                            Setting{"async_error", async_error, 0}};
+                            Setting{"async_error", async_error, 0},
+                            Setting{"hang_join_of", hang_join_of, 0},
+                            Setting{"hang_call_of", hang_call_of, 0},
+                            Setting{"hang_abort_of", hang_abort_of, 0},
+                            Setting{"stuck_of", stuck_of, 0},
+                            Setting{"stuck_at", stuck_at, 1}};
   apply_settings(settings, "RAILGAUGE_FAKE_NCCL");
   calls = collectives = messages = aborts = 0;
+  released = false;
 }
 
 }  // namespace railgauge::fake
@@ -152,9 +173,16 @@ nc::Return ncclGetUniqueId(nc::UniqueId* id) {
 nc::Return ncclCommInitRankConfig(nc::Comm* comm, int ranks, nc::UniqueId id, int rank,
                                   nc::Config* config) {
   RAILGAUGE_ENTER;
-  if (config->magic != nc::kConfigMagic || config->blocking != 0 || rank < 0 || rank >= ranks ||
+  if (config->magic != nc::kConfigMagic || config->blocking != 1 || rank < 0 || rank >= ranks ||
       fake::current_device() < 0)
     return nc::kInvalidArgument;
+  if (nccl_control().hang_join_of == fake::number_of(rank)) {
+    fake::hang();
+    return nc::kSystemError;
+  }
+  // The environment wins over the configuration.
+  const char* blocking = std::getenv("NCCL_COMM_BLOCKING");
+  const bool waits = blocking == nullptr || std::string_view(blocking) != "0";
   std::shared_ptr<fake::World> world;
   {
     const std::lock_guard lock(fake::worlds().mutex);
@@ -162,9 +190,9 @@ nc::Return ncclCommInitRankConfig(nc::Comm* comm, int ranks, nc::UniqueId id, in
     world = known.lock();
     if (world == nullptr) known = world = std::make_shared<fake::World>(ranks);
   }
+  if (const nc::Return failed = world->join(waits); failed != nc::kSuccess) return failed;
   *comm = new nc::CommObject{world, std::make_shared<fake::Member>(fake::Member{.rank = rank})};
   ++nccl_control().communicators;
-  world->join();
   if (rank == 0) {
     fake::say("Using network Fake");
     fake::say(
@@ -174,7 +202,7 @@ nc::Return ncclCommInitRankConfig(nc::Comm* comm, int ranks, nc::UniqueId id, in
       fake::say("Channel 00/0 : 0[0] -> " + std::to_string(peer) + "[" + std::to_string(peer) +
                 "] via P2P/fake");
   }
-  return ranks == 1 ? nc::kSuccess : nc::kInProgress;
+  return waits || ranks == 1 ? nc::kSuccess : nc::kInProgress;
 }
 
 nc::Return ncclCommFinalize(nc::Comm) {
@@ -183,13 +211,15 @@ nc::Return ncclCommFinalize(nc::Comm) {
 }
 
 nc::Return ncclCommDestroy(nc::Comm comm) {
+  comm->world->leave(*comm->member, comm->member->aborted);
   delete comm;
   --nccl_control().communicators;
   return nc::kSuccess;
 }
 
 nc::Return ncclCommAbort(nc::Comm comm) {
-  comm->world->abort(*comm->member);
+  if (nccl_control().hang_abort_of == fake::number_of(comm->member->rank)) fake::hang();
+  comm->world->leave(*comm->member, true);
   ++nccl_control().aborts;
   return ncclCommDestroy(comm);
 }
@@ -218,8 +248,7 @@ nc::Return ncclAllReduce(const void* send, void* receive, std::size_t count, nc:
   RAILGAUGE_ENTER;
   const std::size_t bytes = count * bytes_of_type(type);
   fake::say_choice("AllReduce", bytes);
-  fake::push(comm, stream, {Kind::kAllReduce, send, receive, bytes, type, op, 0});
-  return nc::kSuccess;
+  return fake::push(comm, stream, {Kind::kAllReduce, send, receive, bytes, type, op, 0});
 }
 
 nc::Return ncclAllGather(const void* send, void* receive, std::size_t count, nc::DataType type,
@@ -227,32 +256,29 @@ nc::Return ncclAllGather(const void* send, void* receive, std::size_t count, nc:
   RAILGAUGE_ENTER;
   const std::size_t bytes = count * bytes_of_type(type);
   fake::say_choice("AllGather", bytes);
-  fake::push(comm, stream, {Kind::kAllGather, send, receive, bytes, type, 0, 0});
-  return nc::kSuccess;
+  return fake::push(comm, stream, {Kind::kAllGather, send, receive, bytes, type, 0, 0});
 }
 
 nc::Return ncclReduceScatter(const void* send, void* receive, std::size_t count, nc::DataType type,
                              nc::RedOp op, nc::Comm comm, cu::Stream stream) {
   RAILGAUGE_ENTER;
-  fake::push(comm, stream,
-             {Kind::kReduceScatter, send, receive, count * bytes_of_type(type), type, op, 0});
-  return nc::kSuccess;
+  return fake::push(
+      comm, stream,
+      {Kind::kReduceScatter, send, receive, count * bytes_of_type(type), type, op, 0});
 }
 
 nc::Return ncclBroadcast(const void* send, void* receive, std::size_t count, nc::DataType type,
                          int root, nc::Comm comm, cu::Stream stream) {
   RAILGAUGE_ENTER;
-  fake::push(comm, stream,
-             {Kind::kBroadcast, send, receive, count * bytes_of_type(type), type, 0, root});
-  return nc::kSuccess;
+  return fake::push(comm, stream,
+                    {Kind::kBroadcast, send, receive, count * bytes_of_type(type), type, 0, root});
 }
 
 nc::Return ncclReduce(const void* send, void* receive, std::size_t count, nc::DataType type,
                       nc::RedOp op, int root, nc::Comm comm, cu::Stream stream) {
   RAILGAUGE_ENTER;
-  fake::push(comm, stream,
-             {Kind::kReduce, send, receive, count * bytes_of_type(type), type, op, root});
-  return nc::kSuccess;
+  return fake::push(comm, stream,
+                    {Kind::kReduce, send, receive, count * bytes_of_type(type), type, op, root});
 }
 
 nc::Return ncclSend(const void* send, std::size_t count, nc::DataType type, int peer, nc::Comm comm,
@@ -278,9 +304,9 @@ nc::Return ncclGroupEnd() {
   if (fake::t_depth == 0) return nc::kInvalidUsage;
   const nc::Return failed = fake::enter_nccl();
   if (--fake::t_depth > 0) return failed;
-  if (failed == nc::kSuccess) fake::push_group();
+  const nc::Return pushed = failed == nc::kSuccess ? fake::push_group() : failed;
   fake::t_queued.clear();
-  return failed;
+  return pushed;
 }
 
 #ifndef RAILGAUGE_FAKE_NCCL_OLD
@@ -321,25 +347,22 @@ nc::Return ncclMemFree(void* memory) {
 nc::Return ncclAlltoAll(const void* send, void* receive, std::size_t count, nc::DataType type,
                         nc::Comm comm, cu::Stream stream) {
   RAILGAUGE_ENTER;
-  fake::push(comm, stream,
-             {Kind::kAllToAll, send, receive, count * bytes_of_type(type), type, 0, 0});
-  return nc::kSuccess;
+  return fake::push(comm, stream,
+                    {Kind::kAllToAll, send, receive, count * bytes_of_type(type), type, 0, 0});
 }
 
 nc::Return ncclGather(const void* send, void* receive, std::size_t count, nc::DataType type,
                       int root, nc::Comm comm, cu::Stream stream) {
   RAILGAUGE_ENTER;
-  fake::push(comm, stream,
-             {Kind::kGather, send, receive, count * bytes_of_type(type), type, 0, root});
-  return nc::kSuccess;
+  return fake::push(comm, stream,
+                    {Kind::kGather, send, receive, count * bytes_of_type(type), type, 0, root});
 }
 
 nc::Return ncclScatter(const void* send, void* receive, std::size_t count, nc::DataType type,
                        int root, nc::Comm comm, cu::Stream stream) {
   RAILGAUGE_ENTER;
-  fake::push(comm, stream,
-             {Kind::kScatter, send, receive, count * bytes_of_type(type), type, 0, root});
-  return nc::kSuccess;
+  return fake::push(comm, stream,
+                    {Kind::kScatter, send, receive, count * bytes_of_type(type), type, 0, root});
 }
 #endif
 

@@ -1,7 +1,8 @@
 // NCCL without hardware: libnccl-fake.so, taken by the loader through RAILGAUGE_LIBNCCL, on the
 // fake driver's streams and memory. Ranks are threads of one process. It really moves and reduces
-// the data, so that what is verified is verified. libnccl-old-fake.so is the same without all that
-// releases after 2.18 brought. Points that it had a part in are `synthetic`.
+// the data, so that what is verified is verified, and blocks as the real one does: joining, and the
+// first call of a communicator, return when all ranks came. libnccl-old-fake.so is the same without
+// all that releases after 2.18 brought. Points that it had a part in are `synthetic`.
 //
 // Tests link it and steer it here; other processes by RAILGAUGE_FAKE_NCCL=NAME=VALUE,... with the
 // names below. Thread safe.
@@ -28,6 +29,16 @@ struct NcclControl {
   }
 
   std::atomic<std::uint64_t> async_error{0};  // a communicator's state, once all ranks have joined
+  // Of this rank, counted from 1, something never ends until nccl_release(); 0: of none. The call
+  // that joins; the first call of a collective; an abort; the GPU's part of collective number
+  // stuck_at (from 1).
+  std::atomic<std::uint64_t> hang_join_of{0};
+  std::atomic<std::uint64_t> hang_call_of{0};
+  std::atomic<std::uint64_t> hang_abort_of{0};
+  std::atomic<std::uint64_t> stuck_of{0};
+  std::atomic<std::uint64_t> stuck_at{1};
+  std::atomic<bool> released{false};          // until reset()
+  std::atomic<std::int64_t> waiting{0};       // calls that wait for other ranks, or hang
   std::atomic<std::uint64_t> collectives{0};  // done by all ranks since reset()
   std::atomic<std::uint64_t> messages{0};     // sent and received since reset()
   std::atomic<std::uint64_t> aborts{0};       // since reset()
@@ -38,5 +49,9 @@ struct NcclControl {
 
 // The loaded library's own, one for the process.
 NcclControl& nccl_control();
+
+// Every call that waits, or hangs, comes back with an error; false when one has not after
+// `seconds`.
+bool nccl_release(double seconds);
 
 }  // namespace railgauge::fake

@@ -63,17 +63,24 @@ struct Part {  // of a group of sends and receives
 struct Member {
   int rank = 0;
   bool aborted = false;
+  bool connected = false;
   std::uint64_t done = 0;  // collectives that it came to
 };
+
+// A call that does not return; it holds no lock.
+void hang();
 
 // All ranks of one unique id.
 class World {
  public:
   explicit World(int ranks) : ranks_(ranks) {}
 
-  void join();
+  // All wait for all others, but `join` not with `wait` false; kRemoteError when one left before
+  // (its sockets close) or all were released.
+  nc::Return join(bool wait);
+  nc::Return connect(Member& member);
   [[nodiscard]] bool complete();
-  void abort(Member& member);
+  void leave(Member& member, bool aborted);
   // On a stream's thread: returns when all ranks came to the same one and it is done, or when this
   // member was aborted.
   void run(Member& member, const Collective& call);
@@ -85,6 +92,7 @@ class World {
     bool done = false;
     int left = 0;
   };
+  nc::Return gather(std::unique_lock<std::mutex>& lock, const int& came);
   void compute(const std::map<int, Collective>& calls) const;
   void receive(std::unique_lock<std::mutex>& lock, Member& member, const Part& part);
 
@@ -92,6 +100,8 @@ class World {
   std::mutex mutex_;
   std::condition_variable changed_;
   int joined_ = 0;
+  int connected_ = 0;
+  bool left_ = false;  // a rank has ended
   std::map<std::uint64_t, Gathering> gatherings_;
   std::map<std::pair<int, int>, std::deque<std::shared_ptr<Message>>> mail_;  // by sender, receiver
 };

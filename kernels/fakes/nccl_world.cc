@@ -1,11 +1,16 @@
 // How the fake NCCL's ranks meet, and what becomes of their data.
+#include <chrono>
 #include <cstring>
+#include <thread>
+#include <utility>
 
 #include "kernels/fakes/cuda_objects.h"
 #include "kernels/fakes/nccl_objects.h"
 
 namespace railgauge::fake {
 namespace {
+
+constexpr std::chrono::milliseconds kLook{1};
 
 Bytes snapshot(const void* data, std::size_t bytes) {
   Bytes copy(bytes);
@@ -43,9 +48,42 @@ bool alike(const Collective& a, const Collective& b) {
 
 }  // namespace
 
-void World::join() {
-  const std::lock_guard lock(mutex_);
+void hang() {
+  NcclControl& control = nccl_control();
+  ++control.waiting;
+  while (!control.released) std::this_thread::sleep_for(kLook);
+  --control.waiting;
+}
+
+bool nccl_release(double seconds) {
+  NcclControl& control = nccl_control();
+  control.released = true;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (control.waiting > 0 && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(kLook);
+  return control.waiting == 0;
+}
+
+nc::Return World::gather(std::unique_lock<std::mutex>& lock, const int& came) {
+  NcclControl& control = nccl_control();
+  changed_.notify_all();
+  ++control.waiting;
+  while (came < ranks_ && !left_ && !control.released) changed_.wait_for(lock, kLook);
+  --control.waiting;
+  return came >= ranks_ ? nc::kSuccess : nc::kRemoteError;
+}
+
+nc::Return World::join(bool wait) {
+  std::unique_lock lock(mutex_);
   ++joined_;
+  return wait ? gather(lock, joined_) : nc::kSuccess;
+}
+
+nc::Return World::connect(Member& member) {
+  std::unique_lock lock(mutex_);
+  if (std::exchange(member.connected, true)) return nc::kSuccess;
+  ++connected_;
+  return gather(lock, connected_);
 }
 
 bool World::complete() {
@@ -53,9 +91,10 @@ bool World::complete() {
   return joined_ >= ranks_;
 }
 
-void World::abort(Member& member) {
+void World::leave(Member& member, bool aborted) {
   const std::lock_guard lock(mutex_);
-  member.aborted = true;
+  member.aborted = aborted;
+  left_ = true;
   changed_.notify_all();
 }
 
@@ -63,6 +102,12 @@ void World::run(Member& member, const Collective& call) {
   std::unique_lock lock(mutex_);
   if (member.aborted) return;
   const std::uint64_t number = member.done++;
+  const NcclControl& control = nccl_control();
+  if (control.stuck_of == static_cast<std::uint64_t>(member.rank) + 1 &&
+      number + 1 >= control.stuck_at) {
+    while (!member.aborted && !control.released) changed_.wait_for(lock, kLook);
+    return;
+  }
   Gathering& gathering = gatherings_[number];
   gathering.calls[member.rank] = call;
   if (static_cast<int>(gathering.calls.size()) == ranks_) {

@@ -41,7 +41,10 @@ class Meeting {
     }
     if (lost != kNobody)
       return fail(Code::kUnavailable, "rank " + std::to_string(lost) + " is gone");
-    return fail(Code::kDeadlineExceeded, "the group's step timed out");
+    std::uint32_t missing = 0;
+    while (missing + 1 < sent_.size() && sent_[missing].size() > step) ++missing;
+    return fail(Code::kDeadlineExceeded,
+                "rank " + std::to_string(missing) + " did not answer in time");
   }
   void leave(std::uint32_t rank) {
     const std::lock_guard lock(mutex_);

@@ -2,6 +2,7 @@
 // verifies on all ranks together.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,12 +16,22 @@
 #include "kernels/nccl/operation.h"
 #include "kernels/nccl/stage.h"
 #include "kernels/nccl/team.h"
+#include "kernels/nccl/worker.h"
 
 namespace railgauge::nccl {
 
+// What the worker's calls use. A call that is left behind keeps it alive.
+struct Rig {
+  gpu::Session session;
+  std::shared_ptr<Progress> progress = std::make_shared<Progress>();
+  Communicator comm;
+  std::unique_ptr<Stage> stage;  // ends before the communicator does: declared after it
+};
+
 class CollectiveBench final : public Kernel {
  public:
-  explicit CollectiveBench(const Operation& operation) : operation_(&operation) {}
+  explicit CollectiveBench(const Operation& operation)
+      : operation_(&operation), rig_(std::make_shared<Rig>()) {}
   ~CollectiveBench() override;
   CollectiveBench(const CollectiveBench&) = delete;
   CollectiveBench& operator=(const CollectiveBench&) = delete;
@@ -33,10 +44,17 @@ class CollectiveBench final : public Kernel {
   Status read_parameters(const Params& params);
   Status check_library(const Nccl& nccl) const;
   Result<std::string> meet(Context& context, Team& team);
-  Status open_gpu(Context& context, const std::vector<Told>& all, std::uint32_t rank);
+  Status open_gpu(Context& context);
+  Status join_all(Context& context, Team& team);
   Status set_stage(Context& context, Team& team, const std::string& unique_id);
   Status first_calls(Team& team);
   void report_facts(Context& context);
+  // `job` by the worker, its GPU's context current; it must own what it touches. Given up when
+  // nothing happens for `allowed_ns`, or when the communicator tells an error (kWatched).
+  enum class Comm : std::uint8_t { kWatched, kUnwatched };
+  Status guarded(std::string step, double allowed_ns, Comm comm, std::function<Status(Rig&)> job);
+  // Aborts what waits for other ranks. Says nothing: an error is told already.
+  void give_up();
 
   Status measure_all(Context& context, Team& team);
   Status measure_size(Context& context, Team& team, std::uint64_t size);
@@ -44,8 +62,9 @@ class CollectiveBench final : public Kernel {
   Status sample(Context& context, Team& team, Measured& measured);
   Status sample_wall(Team& team, Measured& measured);
   Status learn_choice(Team& team, std::uint64_t moved);
+  Status choose_repeat(Team& team);
   Team::Perform performer();
-  Status perform(Command command, std::uint64_t count, std::vector<double>& samples_ns);
+  Status perform(const Order& order, std::vector<double>& samples_ns);
   void report(Context& context, const Measured& measured);
 
   const Operation* operation_;
@@ -54,10 +73,12 @@ class CollectiveBench final : public Kernel {
   SamplerOptions options_;
   std::string parameters_;  // what all ranks must have alike
   double join_timeout_ns_ = 0;
+  std::uint64_t asked_repeat_ = 0;  // 0: chosen for each size
+  std::uint64_t repeat_ = 1;        // of the size that is measured
   bool tell_choice_ = true;
-  gpu::Session session_;
+  std::shared_ptr<Rig> rig_;
+  std::unique_ptr<Worker> worker_;  // from the joining on
   bool opened_ = false;
-  std::unique_ptr<Stage> stage_;  // ends before the session does: declared after it
   DebugOutput log_;
   std::optional<Choice> choice_;  // of the size that is measured
 };

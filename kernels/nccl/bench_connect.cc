@@ -22,6 +22,8 @@ constexpr std::int64_t kMaxSamples = 10'000;
 constexpr std::int64_t kGraphCalls = 20;
 constexpr std::int64_t kMaxRoot = 65'535;
 constexpr double kSecondNs = 1e9;
+constexpr double kAllocateNs = 60e9;
+constexpr int kFirstReducingFloat8 = 90;  // compute capability
 
 // The same text on ranks of one host (or of one container), another one elsewhere.
 std::string host_name() {
@@ -47,6 +49,14 @@ Status check_gpus(const std::vector<Told>& all) {
   return {};
 }
 
+// Of the ranks of a host that were given no GPU, the first takes gpu0, and so on.
+std::size_t first_free_gpu(const std::vector<Told>& all, std::uint32_t rank) {
+  std::size_t local = 0;
+  for (std::uint32_t other = 0; other < rank; ++other)
+    if (all[other].host() == all[rank].host() && !all[other].chosen()) ++local;
+  return local;
+}
+
 Status check_alike(const std::vector<Told>& all) {
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank].parameters() != all[0].parameters())
@@ -63,7 +73,7 @@ Status check_alike(const std::vector<Told>& all) {
 }  // namespace
 
 KernelInfo info_of(const Operation& operation) {
-  InfoBuilder builder(operation.name, 1, operation.summary);
+  InfoBuilder builder(operation.name, 2, operation.summary);
   builder.ranks(1, 0)
       .endpoint("gpu")
       .metrics({"latency_ns", "algbw_bytes_per_second", "busbw_bytes_per_second"})
@@ -82,7 +92,12 @@ KernelInfo info_of(const Operation& operation) {
       .identity()
       .boolean("registered", "memory by NCCL, registered with the communicator", false)
       .identity()
-      .duration("stall_timeout", "give up when one iteration takes longer", "60s", kSecondNs / 10,
+      .integer("repeat",
+               "calls in a row that share a sample, which is their mean; 0: as many as last 1 ms, "
+               "at most 20",
+               0, 0, 1000)
+      .identity()
+      .duration("stall_timeout", "give up when one sample takes longer", "60s", kSecondNs / 10,
                 3600 * kSecondNs)
       .duration("join_timeout", "give up when the ranks have not joined by then", "120s",
                 kSecondNs / 10, 3600 * kSecondNs)
@@ -105,7 +120,8 @@ std::unique_ptr<Kernel> make_kernel(const Operation& operation) {
 
 // GPU objects are released under their context, whichever thread ends the kernel.
 CollectiveBench::~CollectiveBench() {
-  if (opened_) static_cast<void>(session_.gpu().make_current());
+  give_up();
+  if (opened_) static_cast<void>(rig_->session.gpu().make_current());
 }
 
 Status CollectiveBench::read_parameters(const Params& params) {
@@ -122,6 +138,7 @@ Status CollectiveBench::read_parameters(const Params& params) {
   plan_.stall_timeout_ns = params.duration_ns("stall_timeout");
   join_timeout_ns_ = params.duration_ns("join_timeout");
   tell_choice_ = params.boolean("tell_choice");
+  asked_repeat_ = static_cast<std::uint64_t>(params.integer("repeat"));
   for (const auto& [name, value] : params.effective())
     parameters_ += fmt::format("{}={}\n", name, value);
   return {};
@@ -140,8 +157,7 @@ Status CollectiveBench::prepare(Context& context) {
   if (context.endpoint.empty()) {
     static_cast<void>(RG_TRY(gpu::Gpu::count()));  // which one is known when the ranks have met
   } else {
-    session_ = RG_TRY(gpu::Session::open(context));
-    opened_ = true;
+    RG_TRY_OK(open_gpu(context));
   }
   RG_TRY_OK(apply_environment(context));
   log_.begin();
@@ -161,16 +177,19 @@ Status CollectiveBench::prepare(Context& context) {
 
 Status CollectiveBench::connect(Context& context, Group& group) {
   Team team(context, group);
-  if (opened_) RG_TRY_OK(session_.gpu().make_current());
+  if (opened_) RG_TRY_OK(rig_->session.gpu().make_current());
   plan_.ranks = team.size();
   plan_.rank = team.rank();
   plan_.deadline_monotonic_ns = context.deadline_monotonic_ns;
+  Status joined = join_all(context, team);
+  if (!joined) give_up();
+  return joined;
+}
+
+Status CollectiveBench::join_all(Context& context, Team& team) {
   const std::string unique_id = RG_TRY(meet(context, team));
   RG_TRY_OK(set_stage(context, team, unique_id));
-  if (Status called = first_calls(team); !called) {
-    stage_->give_up();
-    return called;
-  }
+  RG_TRY_OK(first_calls(team));
   report_facts(context);
   return {};
 }
@@ -197,54 +216,69 @@ Result<std::string> CollectiveBench::meet(Context& context, Team& team) {
   const auto all = RG_TRY(team.agree(ready, hello));
   RG_TRY_OK(check_alike(all));
   Status opened;
-  if (!opened_) opened = open_gpu(context, all, team.rank());
+  if (!opened_) {
+    context.endpoint = fmt::format("gpu{}", first_free_gpu(all, team.rank()));
+    opened = open_gpu(context);
+  }
   Told own = hello;
   own.clear_unique_id();
-  if (opened) own.set_gpu(identity_of(session_.gpu()));
+  if (opened) own.set_gpu(identity_of(rig_->session.gpu()));
   RG_TRY_OK(check_gpus(RG_TRY(team.agree(opened, own))));
   return all.front().unique_id();
 }
 
-// Of the ranks of a host that were given no GPU, the first takes gpu0, and so on.
-Status CollectiveBench::open_gpu(Context& context, const std::vector<Told>& all,
-                                 std::uint32_t rank) {
-  std::size_t local = 0;
-  for (std::uint32_t other = 0; other < rank; ++other)
-    if (all[other].host() == all[rank].host() && !all[other].chosen()) ++local;
-  context.endpoint = fmt::format("gpu{}", local);
-  session_ = RG_TRY(gpu::Session::open(context));
+Status CollectiveBench::open_gpu(Context& context) {
+  rig_->session = RG_TRY(gpu::Session::open(context));
   opened_ = true;
+  const gpu::Gpu& gpu = rig_->session.gpu();
+  if (operation_->reduces && is_float8(plan_.type) && gpu.capability() < kFirstReducingFloat8)
+    return fail(Code::kUnimplemented,
+                fmt::format("{}: NCCL reduces 8-bit floating-point types on GPUs of compute "
+                            "capability 9.0 and later; it has {}.{}",
+                            gpu.name(), gpu.capability() / 10, gpu.capability() % 10));
   return {};
 }
 
 Status CollectiveBench::set_stage(Context& context, Team& team, const std::string& unique_id) {
   team.begin_step("joining the communicator");
-  const gpu::Gpu& gpu = session_.gpu();
-  auto comm = Communicator::join(
-      gpu, plan_.ranks, plan_.rank, unique_id,
-      std::min(context.deadline_monotonic_ns, monotonic_now_ns() + join_timeout_ns_));
-  RG_TRY(team.agree(comm ? Status{} : Status(tl::unexpected(comm.error()))));
+  worker_ = std::make_unique<Worker>(rig_->progress);
+  const Status joined =
+      guarded(fmt::format("join {} rank{} as rank {}", plan_.ranks, plan_.ranks == 1 ? "" : "s",
+                          plan_.rank),
+              join_timeout_ns_, Comm::kUnwatched, [unique_id, plan = plan_](Rig& rig) -> Status {
+                rig.comm = RG_TRY(Communicator::join(rig.session.gpu(), *rig.progress, plan.ranks,
+                                                     plan.rank, unique_id));
+                return {};
+              });
+  RG_TRY(team.agree(joined));
   team.begin_step("allocating memory");
   const std::uint64_t most = share_of_size(*operation_, *std::ranges::max_element(sizes_),
                                            bytes_of(plan_.type), plan_.ranks);
-  auto stage = Stage::create(gpu, tick_clock(context), *operation_, plan_, std::move(*comm), most);
-  RG_TRY(team.agree(stage ? Status{} : Status(tl::unexpected(stage.error()))));
-  stage_ = std::move(*stage);
+  const TickClock& clock = tick_clock(context);
+  const Status made =
+      guarded(team.step(), kAllocateNs, Comm::kWatched,
+              [most, &clock, plan = plan_, operation = operation_](Rig& rig) -> Status {
+                rig.stage = RG_TRY(Stage::create(rig.session.gpu(), clock, *operation, plan,
+                                                 rig.comm, *rig.progress, most));
+                return {};
+              });
+  RG_TRY(team.agree(made));
   return {};
 }
 
 // NCCL connects at the first calls, and tells then by what.
 Status CollectiveBench::first_calls(Team& team) {
   team.begin_step("first calls");
-  const std::uint64_t largest = *std::ranges::max_element(sizes_);
-  const Status called =
-      stage_->begin_size(share_of_size(*operation_, largest, bytes_of(plan_.type), plan_.ranks));
+  const std::uint64_t count = share_of_size(*operation_, *std::ranges::max_element(sizes_),
+                                            bytes_of(plan_.type), plan_.ranks);
+  const Status called = guarded(team.step(), plan_.stall_timeout_ns, Comm::kWatched,
+                                [count](Rig& rig) { return rig.stage->begin_size(count); });
   RG_TRY(team.agree(called));
   return {};
 }
 
 void CollectiveBench::report_facts(Context& context) {
-  if (const std::string runs_on = stage_->data_runs_on(); !runs_on.empty())
+  if (const std::string runs_on = rig_->stage->data_runs_on(); !runs_on.empty())
     context.reporter.fact("verified_on", runs_on);
   nccl::report(parse_log(log_.read_new()), context.reporter);
 }

@@ -1,5 +1,7 @@
 // Every collective on the fakes: it measures on any number of ranks, its data is really checked,
 // and each way that a rank can end is seen by the others.
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "kernels/core/outcome.h"
@@ -88,18 +90,22 @@ TEST_P(EveryCollective, SurvivesAFailureOfEachCallOfNcclWithoutALeak) {
   const bool walked = GetParam() == "nccl.all_reduce" || GetParam() == "nccl.send_recv" ||
                       (full != nullptr && std::string_view(full) == "1");
   if (!walked) return;
-  expect_passed(run(GetParam(), 2, {{"iterations", "1"}}));
+  expect_passed(run(GetParam(), 2, {{"iterations", "1"}, {"repeat", "1"}}));
   const std::uint64_t calls = nccl_control().calls;
   EXPECT_GT(calls, 10U) << "the walk never meets the calls of a task";
   for (std::uint64_t call = 1; call <= calls; ++call) {
     SetUp();
     nccl_control().fail_call = call;
-    const auto results =
-        run(GetParam(), 2,
-            {{"iterations", "1"}, {"stall_timeout", "100ms"}, {"join_timeout", "100ms"}});
+    const auto results = run(GetParam(), 2,
+                             {{"iterations", "1"},
+                              {"repeat", "1"},
+                              {"stall_timeout", "100ms"},
+                              {"join_timeout", "100ms"}});
+    const std::uint64_t made = nccl_control().calls;
+    settle();
     EXPECT_EQ(nccl_control().live_handles(), 0) << "call " << call;
     EXPECT_EQ(cuda_control().live_handles(), 0) << "call " << call;
-    if (nccl_control().calls < call) continue;
+    if (made < call) continue;
     bool failed = false;
     for (const RankResult& result : results) {
       expect_clear(result.status, call);
@@ -112,7 +118,22 @@ TEST_P(EveryCollective, SurvivesAFailureOfEachCallOfNcclWithoutALeak) {
 INSTANTIATE_TEST_SUITE_P(Catalog, EveryCollective, ::testing::ValuesIn(collectives()),
                          name_of_kernel);
 
-using Losses = OnFakeRanks;
+class Losses : public OnFakeRanks {
+ protected:
+  // Every rank ended with a line that names it and where it was.
+  static void expect_named(const std::vector<RankResult>& results, const std::string& step,
+                           const std::string& why) {
+    for (std::size_t rank = 0; rank < results.size(); ++rank) {
+      SCOPED_TRACE(rank);
+      ASSERT_FALSE(results[rank].status);
+      const std::string& message = results[rank].status.error().message;
+      expect_clear(results[rank].status, 0);
+      EXPECT_EQ(outcome_of(results[rank].status.error().code), kTimedOut) << message;
+      EXPECT_THAT(message, HasSubstr("(this is rank " + std::to_string(rank) + ", at: " + step));
+      EXPECT_THAT(message, HasSubstr(why));
+    }
+  }
+};
 
 TEST_F(Losses, OfARankEndAllAndNameItWithItsLastStep) {
   // Which step of the group it dies at: from the first meeting to the last verification.
@@ -134,6 +155,72 @@ TEST_F(Losses, OfARankEndAllAndNameItWithItsLastStep) {
   }
 }
 
+// A call inside NCCL cannot be ended: it is left behind.
+TEST_F(Losses, WhileJoiningEndAtTheirOwnTimeout) {
+  nccl_control().hang_join_of = 2;
+  expect_named(run("nccl.all_reduce", 3, {{"join_timeout", "200ms"}}), "joining the communicator",
+               "a rank is missing");
+}
+
+TEST_F(Losses, WhileJoiningEndAtTheTasksDeadline) {
+  nccl_control().hang_join_of = 1;
+  fake::RanksOptions options{.parameters = {{"sizes", "8"}}, .ranks = 2, .deadline_seconds = 1};
+  expect_named(fake::run_ranks(*find_kernel("nccl.all_reduce"), options),
+               "joining the communicator", "not done at the task's deadline");
+}
+
+TEST_F(Losses, InACallThatConnectsAreNamedWithTheirStep) {
+  nccl_control().hang_call_of = 2;
+  expect_named(run("nccl.all_gather", 3, {{"stall_timeout", "200ms"}}), "first calls",
+               "not done after");
+}
+
+TEST_F(Losses, OnTheGpuAreNamedWithTheirStepAndAborted) {
+  for (const char* kernel : {"nccl.all_reduce", "nccl.reduce"}) {
+    SetUp();
+    nccl_control().stuck_of = 2;
+    nccl_control().stuck_at = 9;
+    const auto results =
+        run(kernel, 3, {{"repeat", "3"}, {"iterations", "5"}, {"stall_timeout", "300ms"}});
+    expect_named(results, "", "another rank is gone or stuck");
+    EXPECT_EQ(nccl_control().aborts, 3U);
+    EXPECT_EQ(nccl_control().live_handles(), 0);
+  }
+}
+
+// Alone: the fake driver's ranks share a process, and who frees memory waits for all GPUs.
+TEST_F(Losses, WhoseAbortHangsTooStillEndWithTheFirstError) {
+  nccl_control().stuck_of = 1;
+  nccl_control().hang_abort_of = 1;
+  expect_named(run("nccl.all_reduce", 1, {{"stall_timeout", "200ms"}}), "first calls",
+               "first call: not done after 0.");
+}
+
+TEST_F(Losses, ByWrongUseAreNotWaived) {
+  for (const auto wrong : {nc::kInvalidUsage, nc::kInvalidArgument}) {
+    SetUp();
+    nccl_control().fail_call = 2;  // the first is the unique id, this one is a rank's joining
+    nccl_control().fail_error = static_cast<std::uint64_t>(wrong);
+    const auto results = run("nccl.all_reduce", 2, {{"join_timeout", "200ms"}});
+    bool told = false;
+    for (const RankResult& result : results) {
+      ASSERT_FALSE(result.status);
+      EXPECT_NE(outcome_of(result.status.error().code), kWaived);
+      told = told || result.status.error().code == Code::kInvalidArgument;
+    }
+    EXPECT_TRUE(told);
+    settle();
+  }
+}
+
+TEST_F(Losses, OfAGpuThatCannotReduceATypeWaive) {
+  cuda_control().capability = 80;
+  const auto results = run("nccl.all_reduce", 1, {{"datatype", "float8e4m3"}});
+  ASSERT_FALSE(results[0].status);
+  EXPECT_EQ(outcome_of(results[0].status.error().code), kWaived);
+  EXPECT_THAT(results[0].status.error().message, HasSubstr("compute capability 9.0 and later"));
+}
+
 TEST_F(Losses, ToldByNcclAreInItsWords) {
   nccl_control().async_error = nc::kRemoteError;
   const auto results = run("nccl.all_reduce", 2, {});
@@ -141,9 +228,32 @@ TEST_F(Losses, ToldByNcclAreInItsWords) {
   EXPECT_EQ(results[0].status.error().code, Code::kUnavailable);
   EXPECT_THAT(results[0].status.error().message,
               HasSubstr("remote process exited or there was a network error"));
+  EXPECT_THAT(results[0].status.error().message, HasSubstr("(this is rank 0, at: "));
 }
 
 using Facts = OnFakeRanks;
+
+TEST_F(Facts, SayHowManyIterationsShareASample) {
+  const auto results = run("nccl.all_reduce", 2, {{"repeat", "5"}});
+  expect_passed(results);
+  for (const Point& point : results[0].points)
+    if (point.meaning() == "completion") {
+      EXPECT_EQ(point.facts().at("iterations_in_sample"), "5");
+      EXPECT_EQ(point.sample_count(), 3);
+    }
+}
+
+// NCCL opens it by its name, and no folder has a file of it.
+TEST_F(Facts, ComeFromMemoryThatOnlyThisProcessSees) {
+  expect_passed(run("nccl.all_reduce", 2, {}));
+  const char* name = std::getenv("NCCL_DEBUG_FILE");
+  ASSERT_NE(name, nullptr);
+  EXPECT_THAT(name, ::testing::StartsWith("/proc/self/fd/"));
+  struct stat file {};
+  ASSERT_EQ(stat(name, &file), 0);
+  EXPECT_EQ(file.st_mode & 0777U, 0600U);
+  EXPECT_EQ(file.st_nlink, 0U);
+}
 
 TEST_F(Facts, SayWhatNcclUsedAndChose) {
   const auto results = run("nccl.all_reduce", 2, {});

@@ -1,5 +1,7 @@
-// One rank's NCCL communicator, non-blocking: no call of it waits beyond a deadline. Whatever does
-// not end in order is aborted, which also ends kernels that wait for a rank that is gone.
+// One rank's NCCL communicator, blocking: its calls return when the work is queued, and those that
+// meet other ranks (joining, the first call of a kind, the end) when these have come. So they are
+// made by a Worker. Whatever does not end in order is aborted, which also ends kernels that wait
+// for a rank that is gone.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +12,7 @@
 #include "kernels/core/result.h"
 #include "kernels/dl/nccl.h"
 #include "kernels/gpu/device.h"
-#include "kernels/gpu/handles.h"
+#include "kernels/nccl/worker.h"
 
 namespace railgauge::nccl {
 
@@ -19,25 +21,26 @@ Result<std::string> make_unique_id();
 
 class Communicator {
  public:
-  // Joins `ranks` ranks as number `rank` with the GPU whose context is current; all ranks must
-  // call. kDeadlineExceeded when they have not by then, kInternal and others with NCCL's words.
-  static Result<Communicator> join(const gpu::Gpu& gpu, std::uint32_t ranks, std::uint32_t rank,
-                                   const std::string& unique_id, double deadline_monotonic_ns);
+  // Joins `ranks` ranks as number `rank` with the GPU whose context is current; returns when all
+  // have. Errors are NCCL's words. `gpu` and `progress` outlive it.
+  static Result<Communicator> join(const gpu::Gpu& gpu, const Progress& progress,
+                                   std::uint32_t ranks, std::uint32_t rank,
+                                   const std::string& unique_id);
 
   Communicator() = default;  // of no ranks
 
   [[nodiscard]] nc::Comm get() const { return comm_.get(); }
+  explicit operator bool() const { return static_cast<bool>(comm_); }
 
-  // What a call on this communicator returned, as a Status; one that goes on in the background (as
-  // the first of its kind does, which connects) is waited for.
-  Status done(nc::Return returned, std::string_view act, double deadline_monotonic_ns) const;
-  // What went wrong in the background, as a lost connection: in NCCL's words.
-  [[nodiscard]] Status health(std::string_view act) const;
-  // Returns when the event was reached; kDeadlineExceeded at the deadline; health() before.
-  Status wait(const gpu::Event& event, double deadline_monotonic_ns, std::string_view act) const;
+  // What a call on this communicator returned, as a Status. Where the site has NCCL_COMM_BLOCKING=0
+  // calls go on in the background, which is waited for until `progress` is stopped.
+  Status done(nc::Return returned, std::string_view act) const;
+  // What went wrong in the background, as a lost connection: in NCCL's words. Any thread may ask
+  // while the communicator lives.
+  [[nodiscard]] Status health() const;
 
   // The orderly end, all ranks together. Without it the destructor aborts.
-  Status finish(double deadline_monotonic_ns);
+  Status finish();
 
  private:
   struct Traits {
@@ -46,7 +49,8 @@ class Communicator {
     static void release(Type comm) { static_cast<void>(loaded_nccl().comm_abort(comm)); }
   };
 
-  const gpu::Gpu* gpu_ = nullptr;  // outlives this
+  const gpu::Gpu* gpu_ = nullptr;
+  const Progress* progress_ = nullptr;
   Handle<Traits> comm_;
 };
 

@@ -1,12 +1,15 @@
 #include "kernels/nccl/environment.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <vector>
 
@@ -86,28 +89,27 @@ std::string value_of(const Params& params, const SettingRow& row) {
   }
 }
 
-std::vector<std::string> nccl_variables() {
+std::vector<std::string> variables_of(std::string_view library) {
   std::vector<std::string> all;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
-    if (std::string_view(*entry).starts_with("NCCL_")) all.emplace_back(*entry);
+    if (std::string_view(*entry).starts_with(library)) all.emplace_back(*entry);
   std::ranges::sort(all);
   return all;
 }
 std::string name_of(const std::string& entry) { return entry.substr(0, entry.find('=')); }
 
-// The file that NCCL's output goes to, made and unlinked by us: its name goes when the process
-// does.
+// Where NCCL's output goes: memory of this process alone, under a name that only it can open. No
+// folder has a file of it, so none is left however the process ends.
 struct Output {
   bool decided = false;
   std::string refused;  // why there is none
+  Fd memory;
   std::string path;
-  ~Output() {
-    if (!path.empty()) unlink(path.c_str());
-  }
 };
+// Never destroyed: NCCL's threads may write while the process ends.
 Output& output() {
-  static Output made;
-  return made;
+  static auto* made = new Output;
+  return *made;
 }
 
 bool set_already(const char* name, std::string& refused) {
@@ -123,16 +125,15 @@ void decide_output() {
   made.decided = true;
   for (const char* name : {"NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS"})
     if (set_already(name, made.refused)) return;
-  const char* folder = std::getenv("TMPDIR");
-  std::string path = std::string(folder != nullptr && *folder != '\0' ? folder : "/tmp") +
-                     "/railgauge-nccl-XXXXXX";
-  const int fd = mkostemp(path.data(), O_CLOEXEC);
-  if (fd < 0) {
-    made.refused = "no file could be made in " + path;
-    return;
+  made.memory = Fd(memfd_create("railgauge-nccl", MFD_CLOEXEC));
+  if (made.memory && fchmod(made.memory.get(), S_IRUSR | S_IWUSR) == 0)
+    made.path = fmt::format("/proc/self/fd/{}", made.memory.get());
+  // As NCCL will: a process that may not be traced does not own its own descriptors' names.
+  if (made.path.empty() || !Fd(open(made.path.c_str(), O_WRONLY | O_CLOEXEC))) {
+    made.path.clear();
+    made.refused = fmt::format("memory for its output cannot be opened by its name: {} (errno {})",
+                               std::strerror(errno), errno);
   }
-  close(fd);
-  made.path = path;
 }
 
 // Beyond `environment=clean` too, since what NCCL is asked to say changes nothing that it does.
@@ -149,6 +150,10 @@ std::string joined(const std::vector<std::string>& parts) {
   for (const std::string& part : parts) all += (all.empty() ? "" : " ") + part;
   if (all.size() > kMaxFact) all = all.substr(0, kMaxFact) + "...";
   return valid_utf8(all);
+}
+
+std::string or_none(const std::vector<std::string>& parts) {
+  return parts.empty() ? "none" : joined(parts);
 }
 
 // The settings of one nccl.conf; NCCL takes those that the environment has not.
@@ -172,7 +177,7 @@ void tell_conf(Context& context, bool clean) {
   std::vector<std::string> found;
   for (const std::string& file : files)
     if (const std::string text = conf_text(file); !text.empty()) found.push_back(text);
-  context.reporter.fact("nccl_conf", found.empty() ? "none" : joined(found));
+  context.reporter.fact("nccl_conf", or_none(found));
   if (clean && !found.empty())
     context.reporter.note("warning", "environment clean: NCCL still reads " + joined(found) +
                                          "; move the file away for a clean figure");
@@ -234,15 +239,16 @@ Status apply_environment(Context& context) {
   RG_TRY_OK(check_texts(params));
   const bool clean = params.text("environment") == "clean";
   if (clean)
-    for (const std::string& entry : nccl_variables()) unsetenv(name_of(entry).c_str());
+    for (const std::string& entry : variables_of("NCCL_")) unsetenv(name_of(entry).c_str());
   for (const SettingRow& row : kSettings)
     if (const std::string value = value_of(params, row); !value.empty())
       setenv(row.variable, value.c_str(), 1);
   set_output();
-  std::vector<std::string> told = nccl_variables();
+  std::vector<std::string> told = variables_of("NCCL_");
   if (DebugOutput::not_ours().empty())
     std::erase_if(told, [](const std::string& entry) { return entry.starts_with("NCCL_DEBUG"); });
-  context.reporter.fact("nccl_environment", told.empty() ? "none" : joined(told));
+  context.reporter.fact("nccl_environment", or_none(told));
+  context.reporter.fact("cuda_environment", or_none(variables_of("CUDA_")));
   if (const std::string why = DebugOutput::not_ours(); !why.empty())
     context.reporter.fact("nccl_transports", "not told: " + why);
   tell_conf(context, clean);
@@ -265,17 +271,17 @@ std::string DebugOutput::not_ours() { return output().refused; }
 
 void DebugOutput::begin() {
   struct stat file {};
-  const bool there = !output().path.empty() && stat(output().path.c_str(), &file) == 0;
+  const bool there = !output().path.empty() && fstat(output().memory.get(), &file) == 0;
   offset_ = there ? static_cast<std::uint64_t>(file.st_size) : 0;
 }
 
 std::string DebugOutput::read_new() {
   std::string text;
   if (output().path.empty()) return text;
-  const Fd file(open(output().path.c_str(), O_RDONLY | O_CLOEXEC));
+  const int memory = output().memory.get();
   std::array<char, 16384> part{};
-  while (file && text.size() < kMaxLog) {
-    const ssize_t got = pread(file.get(), part.data(), part.size(), static_cast<off_t>(offset_));
+  while (text.size() < kMaxLog) {
+    const ssize_t got = pread(memory, part.data(), part.size(), static_cast<off_t>(offset_));
     if (got <= 0) break;
     text.append(part.data(), static_cast<std::size_t>(got));
     offset_ += static_cast<std::uint64_t>(got);
@@ -288,7 +294,7 @@ bool DebugOutput::tell_choices(bool on) {
   if (output().path.empty() || nccl.reset_debug_init == nullptr) return false;
   setenv("NCCL_DEBUG_SUBSYS", on ? kWithChoices : kSubsystems, 1);
   nccl.reset_debug_init();  // at its next line it opens the file anew and empties it
-  if (truncate(output().path.c_str(), 0) != 0) return false;
+  if (ftruncate(output().memory.get(), 0) != 0) return false;
   offset_ = 0;
   return true;
 }

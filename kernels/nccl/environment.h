@@ -15,8 +15,9 @@ namespace railgauge::nccl {
 // unless given: ib_disable, ib_hca, socket_ifname, net_gdr_level, ... All are part of identity.
 void add_environment_parameters(InfoBuilder& builder);
 
-// Puts the settings into this process's environment, and debug output into a file of its own where
-// nobody has set another. Before NCCL is loaded. Tells facts: nccl_environment, nccl_conf.
+// Puts the settings into this process's environment, and debug output into memory of its own where
+// nobody has set a file. Before NCCL is loaded, after CUDA is. Tells facts: nccl_environment,
+// cuda_environment (what NCCL finds there of CUDA's variables), nccl_conf.
 // kInvalidArgument for a value that cannot be one.
 Status apply_environment(Context& context);
 
@@ -24,7 +25,7 @@ Status apply_environment(Context& context);
 // task of this process had others, so that it would measure with those.
 Status check_environment(const Params& params, bool synthetic);
 
-// NCCL's debug output into a file that only this process sees.
+// NCCL's debug output, in memory that only this process sees.
 class DebugOutput {
  public:
   // Leaves out what NCCL has written for earlier tasks of this process.

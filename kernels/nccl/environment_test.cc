@@ -53,6 +53,21 @@ TEST_F(Environment, KeepsTheSitesAndTellsIt) {
   EXPECT_EQ(result.facts.at("nccl_net_gdr_level"), "PXB") << "the old number in words";
 }
 
+TEST_F(Environment, OfCudaIsToldToo) {
+  setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+  const auto result = run_one({});
+  EXPECT_TRUE(result.status);
+  EXPECT_THAT(result.facts.at("cuda_environment"), HasSubstr("CUDA_MODULE_LOADING=EAGER"));
+  EXPECT_THAT(result.facts.at("cuda_environment"), HasSubstr("CUDA_DEVICE_MAX_CONNECTIONS="));
+  unsetenv("CUDA_MODULE_LOADING");
+}
+
+TEST_F(Environment, MayMakeCommunicatorsNonBlocking) {
+  setenv("NCCL_COMM_BLOCKING", "0", 1);
+  expect_passed(run("nccl.all_reduce", 3, {}));
+  unsetenv("NCCL_COMM_BLOCKING");
+}
+
 TEST_F(Environment, IsEmptyWhenAskedToBeClean) {
   setenv("NCCL_ALGO", "Ring", 1);
   const auto result = run_one({{"environment", "clean"}, {"ib_tc", "106"}});

@@ -100,6 +100,9 @@ std::vector<Point> points_of(const Operation& operation, const Measured& measure
   if (slowest != 0)
     iterations.converged = iterations.converged && narrow(iterations.samples, measured.precision);
   add_points(operation, measured, iterations, "completion", points);
+  if (measured.repeat > 1)
+    for (Point& point : points)
+      (*point.mutable_facts())["iterations_in_sample"] = std::to_string(measured.repeat);
   if (!measured.wall_by_rank_ns.empty() && !measured.wall_by_rank_ns.front().empty()) {
     Sampled wall;
     wall.samples = mean_over_ranks(measured.wall_by_rank_ns);

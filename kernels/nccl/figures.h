@@ -25,6 +25,7 @@ struct Measured {
   std::vector<std::vector<double>> by_rank_ns;  // per iteration
   std::vector<std::vector<double>> wall_by_rank_ns;
   double precision = 0.01;
+  std::uint64_t repeat = 1;  // iterations whose mean is a sample
   std::uint64_t wall_iterations = 0;
   bool verified = false;
   bool raw_samples = false;

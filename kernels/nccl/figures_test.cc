@@ -54,6 +54,14 @@ TEST(Figures, OfTheAggregateAverageTheRanks) {
   EXPECT_DOUBLE_EQ(find(points, "latency_ns", "aggregate_wall")->median(), 4000);
 }
 
+TEST(Figures, SayHowManyIterationsShareASample) {
+  Measured measured = two_ranks();
+  measured.repeat = 7;
+  const auto points = points_of(with_factor(false, factor_one), measured);
+  EXPECT_EQ(find(points, "latency_ns", "completion")->facts().at("iterations_in_sample"), "7");
+  EXPECT_EQ(find(points, "latency_ns", "aggregate_wall")->facts().at("iterations_in_sample"), "20");
+}
+
 TEST(Figures, OfOneRankHaveNoBusBandwidth) {
   Measured measured = two_ranks();
   measured.ranks = 1;

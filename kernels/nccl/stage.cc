@@ -1,6 +1,8 @@
 #include "kernels/nccl/stage.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -12,6 +14,10 @@ namespace {
 
 constexpr std::uint64_t kSeed = 0x5eed;
 constexpr unsigned char kPoison = 0xa5;
+// An event is looked at without a nap for so long: what the CPU's clock times has no nap in it.
+constexpr double kSpinNs = 2e6;
+constexpr double kTimedSpinNs = 5e8;
+constexpr std::chrono::microseconds kNap{50};
 
 // NOLINTNEXTLINE(performance-no-int-to-ptr): addresses are numbers in CUDA's interface
 void* pointer(cu::DevicePtr address) { return reinterpret_cast<void*>(address); }
@@ -20,8 +26,13 @@ cu::DevicePtr address_of(const void* memory) { return reinterpret_cast<cu::Devic
 }  // namespace
 
 Stage::Stage(const gpu::Gpu& gpu, const TickClock& clock, const Operation& operation,
-             const Plan& plan, Communicator comm)
-    : gpu_(&gpu), clock_(&clock), operation_(&operation), plan_(plan), comm_(std::move(comm)) {}
+             const Plan& plan, Communicator& comm, Progress& progress)
+    : gpu_(&gpu),
+      clock_(&clock),
+      operation_(&operation),
+      plan_(plan),
+      comm_(&comm),
+      progress_(&progress) {}
 
 // A kernel that waits for a lost rank ends when the communicator is aborted; only then can what it
 // uses be freed.
@@ -31,13 +42,14 @@ void Stage::give_up() {
   static_cast<void>(gpu_->make_current());
   graph_ = {};
   for (Buffer* buffer : {&send_, &receive_}) buffer->deregister();
-  comm_ = {};
+  *comm_ = {};
 }
 
 Result<std::unique_ptr<Stage>> Stage::create(const gpu::Gpu& gpu, const TickClock& clock,
                                              const Operation& operation, const Plan& plan,
-                                             Communicator comm, std::uint64_t most) {
-  std::unique_ptr<Stage> stage(new Stage(gpu, clock, operation, plan, std::move(comm)));
+                                             Communicator& comm, Progress& progress,
+                                             std::uint64_t most) {
+  std::unique_ptr<Stage> stage(new Stage(gpu, clock, operation, plan, comm, progress));
   RG_TRY_OK(stage->allocate(most));
   if (plan.verify) stage->data_ = RG_TRY(Data::create(gpu));
   stage->stream_ = RG_TRY(gpu::make_stream(gpu));
@@ -54,7 +66,7 @@ Status Stage::allocate(std::uint64_t most) {
   const Share share = this->share(most);
   const std::uint64_t bytes = bytes_of(plan_.type);
   const auto make = [this](std::uint64_t size) {
-    return plan_.registered ? Buffer::registered(*gpu_, comm_, size) : Buffer::plain(*gpu_, size);
+    return plan_.registered ? Buffer::registered(*gpu_, *comm_, size) : Buffer::plain(*gpu_, size);
   };
   const std::uint64_t send = operation_->send_count(share) * bytes;
   const std::uint64_t receive = operation_->receive_count(share) * bytes;
@@ -86,7 +98,7 @@ Status Stage::begin_size(std::uint64_t count) {
            .receive = pointer(receive),
            .type = plan_.type,
            .reduction = plan_.reduction,
-           .comm = comm_.get(),
+           .comm = comm_->get(),
            .stream = stream_.get(),
            .element_bytes = bytes};
   graph_ = {};
@@ -94,7 +106,7 @@ Status Stage::begin_size(std::uint64_t count) {
   RG_TRY_OK(align());
   RG_TRY_OK(queue_call());
   RG_TRY_OK(stamp(0));
-  RG_TRY_OK(wait(0, what() + ": first call"));
+  RG_TRY_OK(wait(0, "first call", kSpinNs));
   return plan_.graph_calls == 0 ? Status{} : capture();
 }
 
@@ -122,10 +134,6 @@ Status Stage::reset_data() {
   return gpu_status(*gpu_, cuda.ctx_synchronize(), "wait for the cleared buffers");
 }
 
-double Stage::stall_deadline() const {
-  return std::min(plan_.deadline_monotonic_ns, monotonic_now_ns() + plan_.stall_timeout_ns);
-}
-
 std::string Stage::what() const {
   return fmt::format("{} of {} elements a share", operation_->name, call_.share.count);
 }
@@ -133,7 +141,7 @@ std::string Stage::what() const {
 Status Stage::queue_call() {
   const nc::Return returned = operation_->enqueue(loaded_nccl(), call_);
   if (returned == nc::kSuccess) return {};
-  return comm_.done(returned, gpu_->name() + ": " + what(), stall_deadline());
+  return comm_->done(returned, gpu_->name() + ": " + what());
 }
 
 Status Stage::queue_sample() { return graph_ ? graph_.launch(*gpu_, stream_.get()) : queue_call(); }
@@ -145,8 +153,8 @@ Status Stage::align() {
   const Nccl& nccl = loaded_nccl();
   void* word = pointer(aligner_.data());
   const nc::Return returned =
-      nccl.all_reduce(word, word, 1, nc::kFloat32, nc::kSum, comm_.get(), stream_.get());
-  return comm_.done(returned, gpu_->name() + ": align the ranks", stall_deadline());
+      nccl.all_reduce(word, word, 1, nc::kFloat32, nc::kSum, comm_->get(), stream_.get());
+  return comm_->done(returned, gpu_->name() + ": align the ranks");
 }
 
 Status Stage::stamp(std::size_t event) {
@@ -154,23 +162,39 @@ Status Stage::stamp(std::size_t event) {
                     "stamp");
 }
 
-Status Stage::wait(std::size_t event, const std::string& act) {
-  return comm_.wait(events_[event], stall_deadline(), act);
+Status Stage::wait(std::size_t event, std::string_view act, double spin_ns) {
+  const auto words = [&] { return fmt::format("{}: {}: {}", gpu_->name(), what(), act); };
+  const double spin_until_ns = monotonic_now_ns() + spin_ns;
+  while (true) {
+    const cu::Return returned = loaded_cuda().event_query(events_[event].get());
+    if (returned == cu::kSuccess) {
+      progress_->beat();
+      return {};
+    }
+    if (returned != cu::kNotReady) return cuda_status(loaded_cuda(), returned, words());
+    if (progress_->stopped()) return progress_->stopped_at(words());
+    if (monotonic_now_ns() < spin_until_ns)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(kNap);
+  }
 }
 
-// One call goes before the first stamp: it is launched while the others are queued.
-Status Stage::batch(std::uint64_t count, std::vector<double>& samples_ns) {
-  RG_CHECK(count <= kMaxBatch);
+// One call goes before the first stamp: it is launched while the others are queued. Nothing but
+// calls and, once a sample, a stamp is queued from there on; what the host does late shows only
+// where the GPU is faster than it can queue, as in every loop of such calls.
+Status Stage::batch(std::uint64_t count, std::uint64_t repeat, std::vector<double>& samples_ns) {
+  RG_CHECK(count <= kMaxBatch && repeat > 0);
   RG_TRY_OK(align());
   RG_TRY_OK(queue_sample());
   RG_TRY_OK(stamp(0));
   for (std::size_t i = 1; i <= count; ++i) {
-    RG_TRY_OK(queue_sample());
+    for (std::uint64_t call = 0; call < repeat; ++call) RG_TRY_OK(queue_sample());
     RG_TRY_OK(stamp(i));
   }
-  const auto calls = static_cast<double>(calls_in_sample());
+  const auto calls = static_cast<double>(repeat * calls_in_sample());
   for (std::size_t i = 1; i <= count; ++i) {
-    RG_TRY_OK(wait(i, fmt::format("{}: iteration {} of {}", what(), i, count)));
+    RG_TRY_OK(wait(i, fmt::format("sample {} of {}", i, count), kSpinNs));
     float milliseconds = 0;
     RG_TRY_OK(gpu_status(
         *gpu_,
@@ -185,11 +209,11 @@ Status Stage::wall(std::uint64_t count, std::vector<double>& samples_ns) {
   RG_TRY_OK(align());
   RG_TRY_OK(queue_sample());
   RG_TRY_OK(stamp(0));
-  RG_TRY_OK(wait(0, what() + ": before the clock starts"));
+  RG_TRY_OK(wait(0, "before the clock starts", kTimedSpinNs));
   const std::uint64_t begin = clock_->ticks();
   for (std::uint64_t i = 0; i < count; ++i) RG_TRY_OK(queue_sample());
   RG_TRY_OK(stamp(1));
-  RG_TRY_OK(wait(1, fmt::format("{}: {} iterations in a row", what(), count)));
+  RG_TRY_OK(wait(1, "iterations in a row", kTimedSpinNs));
   const double took_ns = clock_->to_ns(clock_->ticks() - begin);
   samples_ns.push_back(took_ns / static_cast<double>(count * calls_in_sample()));
   return {};
@@ -201,7 +225,7 @@ Status Stage::verify() {
     RG_TRY_OK(reset_data());
     RG_TRY_OK(queue_call());
     RG_TRY_OK(stamp(0));
-    RG_TRY_OK(wait(0, what() + ": call to verify"));
+    RG_TRY_OK(wait(0, "call to verify", kSpinNs));
   }
   const std::vector<Segment> segments = operation_->result(call_.share);
   return data_->verify(address_of(call_.receive), segments, values_,
@@ -211,7 +235,7 @@ Status Stage::verify() {
 Status Stage::finish() {
   graph_ = {};
   for (Buffer* buffer : {&send_, &receive_}) buffer->deregister();
-  return comm_.finish(stall_deadline());
+  return comm_->finish();
 }
 
 }  // namespace railgauge::nccl

@@ -1,11 +1,12 @@
-// One rank's side of the measuring: its communicator, stream, events and buffers, and the batches
-// that are timed on them. All ranks must run the same batches.
+// One rank's side of the measuring: stream, events and buffers, and the batches that are timed on
+// them. All ranks must run the same batches. Its calls wait for other ranks: a Worker makes them.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/core/clock.h"
@@ -17,6 +18,7 @@
 #include "kernels/nccl/data.h"
 #include "kernels/nccl/graph.h"
 #include "kernels/nccl/operation.h"
+#include "kernels/nccl/worker.h"
 
 namespace railgauge::nccl {
 
@@ -31,17 +33,18 @@ struct Plan {
   bool registered = false;
   bool verify = true;
   std::uint64_t graph_calls = 0;  // in one graph; 0: no graph
-  double stall_timeout_ns = 0;    // no iteration takes longer
+  double stall_timeout_ns = 0;    // no sample takes longer
   double deadline_monotonic_ns = 0;
 };
 
-// Not thread safe; its GPU's context must be current. `gpu` and `clock` outlive it.
+// Not thread safe; its GPU's context must be current. All that is given by reference outlives it.
 class Stage {
  public:
   // With buffers for shares of up to `most` elements. Waives where memory is lacking.
   static Result<std::unique_ptr<Stage>> create(const gpu::Gpu& gpu, const TickClock& clock,
                                                const Operation& operation, const Plan& plan,
-                                               Communicator comm, std::uint64_t most);
+                                               Communicator& comm, Progress& progress,
+                                               std::uint64_t most);
   ~Stage();
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
@@ -50,8 +53,9 @@ class Stage {
   Status begin_size(std::uint64_t count);
   // The receive buffer wrong, the send buffer as it must be.
   Status reset_data();
-  // `count` samples of one iteration each, by events, in ns; with a graph the mean of one launch's.
-  Status batch(std::uint64_t count, std::vector<double>& samples_ns);
+  // `count` samples by events, in ns an iteration: each is the mean of `repeat` iterations in a
+  // row; with a graph of as many launches' calls.
+  Status batch(std::uint64_t count, std::uint64_t repeat, std::vector<double>& samples_ns);
   // One sample: `count` iterations queued and waited for, by the CPU's clock, in ns, divided.
   Status wall(std::uint64_t count, std::vector<double>& samples_ns);
   // kDataLoss when the receive buffer is wrong. Where the measured calls reduced into their own
@@ -73,24 +77,24 @@ class Stage {
 
  private:
   Stage(const gpu::Gpu& gpu, const TickClock& clock, const Operation& operation, const Plan& plan,
-        Communicator comm);
+        Communicator& comm, Progress& progress);
   Status allocate(std::uint64_t most);
   [[nodiscard]] Share share(std::uint64_t count) const;
-  [[nodiscard]] double stall_deadline() const;
   [[nodiscard]] std::string what() const;
   Status queue_call();
   Status queue_sample();
   Status align();
   Status stamp(std::size_t event);
-  Status wait(std::size_t event, const std::string& act);
+  Status wait(std::size_t event, std::string_view act, double spin_ns);
   Status capture();
 
   const gpu::Gpu* gpu_;
   const TickClock* clock_;
   const Operation* operation_;
   Plan plan_;
-  Communicator comm_;
-  Buffer send_;     // registered buffers end before the communicator: declared after it
+  Communicator* comm_;
+  Progress* progress_;
+  Buffer send_;     // registered buffers end before the communicator does
   Buffer receive_;  // in place: nothing, all is in send_
   Buffer aligner_;
   std::optional<Data> data_;

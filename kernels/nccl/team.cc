@@ -1,6 +1,8 @@
 #include "kernels/nccl/team.h"
 
 #include <charconv>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -17,43 +19,68 @@ std::uint32_t rank_in(std::string_view message, std::uint32_t none) {
   return rank;
 }
 
+// The group, and what it last said of its own.
+class Overheard final : public Group {
+ public:
+  explicit Overheard(Group& group) : group_(group) {}
+  [[nodiscard]] std::uint32_t rank() const override { return group_.rank(); }
+  [[nodiscard]] std::uint32_t size() const override { return group_.size(); }
+  Result<std::vector<std::string>> exchange(std::string mine, double timeout_seconds) override {
+    auto all = group_.exchange(std::move(mine), timeout_seconds);
+    if (!all) error_ = all.error();
+    return all;
+  }
+  [[nodiscard]] const Error* error() const { return error_ ? &*error_ : nullptr; }
+
+ private:
+  Group& group_;
+  std::optional<Error> error_;
+};
+
+bool may_be_anothers(Code code) {
+  return code == Code::kUnavailable || code == Code::kDeadlineExceeded || code == Code::kInternal ||
+         code == Code::kAborted;
+}
+
 }  // namespace
 
-// Adds what the lost rank told last. A rank's own error names its step already.
-Status Team::explain(const Error& error) const {
-  const bool lost = error.code == Code::kUnavailable || error.code == Code::kDeadlineExceeded;
-  if (!lost || group_->size() == 1) return tl::unexpected(error);
-  const std::uint32_t rank = rank_in(error.message, group_->size());
-  std::string known;
-  if (rank < group_->size() && rank != group_->rank()) {
-    known = last_steps_[rank].empty()
-                ? fmt::format("; rank {} told no step", rank)
-                : fmt::format("; the last step that rank {} told: {}", rank, last_steps_[rank]);
-  }
-  return fail(error.code, fmt::format("{}{} (this is rank {}, at: {})", error.message, known,
-                                      group_->rank(), step_));
+// Adds whom the group misses, what that rank told last, and where this one is. A rank that waits
+// for a lost one in vain has an error of its own, which names nobody.
+Error Team::explain(Error error, const Error* group_error) const {
+  if (!may_be_anothers(error.code)) return error;
+  if (group_error != nullptr && error.message != group_error->message)
+    error.message += "; " + group_error->message;
+  const std::string_view blame =
+      group_error != nullptr ? std::string_view(group_error->message) : error.message;
+  if (const std::uint32_t lost = rank_in(blame, size()); lost < size() && lost != rank())
+    error.message +=
+        last_steps_[lost].empty()
+            ? fmt::format("; rank {} told no step", lost)
+            : fmt::format("; the last step that rank {} told: {}", lost, last_steps_[lost]);
+  error.message += fmt::format(" (this is rank {}, at: {})", rank(), step_);
+  return error;
 }
 
 Result<std::vector<Told>> Team::agree(const Status& mine, Told told) {
   told.set_step(step_);
-  auto all = agree_on(*group_, mine, std::move(told), seconds_left(*context_));
+  Overheard group(*group_);
+  auto all = agree_on(group, mine, std::move(told), seconds_left(*context_));
   if (!all) {
     broken_ = true;
-    const Status explained = explain(all.error());
-    return tl::unexpected(explained.error());
+    return tl::unexpected(explain(std::move(all).error(), group.error()));
   }
   for (std::size_t rank = 0; rank < all->size(); ++rank) last_steps_[rank] = (*all)[rank].step();
   return all;
 }
 
-Result<std::vector<std::vector<double>>> Team::order(Command command, std::uint64_t count,
-                                                     const Perform& perform) {
+Result<std::vector<std::vector<double>>> Team::order(const Order& order, const Perform& perform) {
   Told ordered;
-  ordered.set_command(static_cast<std::uint32_t>(command));
-  ordered.set_count(count);
+  ordered.set_command(static_cast<std::uint32_t>(order.command));
+  ordered.set_count(order.count);
+  ordered.set_repeat(order.repeat);
   RG_TRY(agree({}, ordered));
   std::vector<double> mine;
-  const Status done = perform(command, count, mine);
+  const Status done = perform(order, mine);
   Told told;
   told.mutable_samples_ns()->Assign(mine.begin(), mine.end());
   const auto all = RG_TRY(agree(done, std::move(told)));
@@ -77,10 +104,13 @@ Status Team::end_orders(const Status& mine) {
 Status Team::follow(const Perform& perform) {
   while (true) {
     const auto ordered = RG_TRY(agree({}));
-    const auto command = static_cast<Command>(ordered.front().command());
-    if (command == Command::kEnd) return {};
+    const Told& first = ordered.front();
+    const Order order{.command = static_cast<Command>(first.command()),
+                      .count = first.count(),
+                      .repeat = first.repeat()};
+    if (order.command == Command::kEnd) return {};
     std::vector<double> mine;
-    const Status done = perform(command, ordered.front().count(), mine);
+    const Status done = perform(order, mine);
     Told told;
     told.mutable_samples_ns()->Assign(mine.begin(), mine.end());
     RG_TRY(agree(done, std::move(told)));

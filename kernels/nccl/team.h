@@ -15,13 +15,18 @@
 namespace railgauge::nccl {
 
 enum class Command : std::uint32_t { kNone, kReady, kBatch, kWall, kEnd };
+// What all ranks do next: `count` samples of `repeat` iterations.
+struct Order {
+  Command command = Command::kNone;
+  std::uint64_t count = 0;
+  std::uint64_t repeat = 1;
+};
 
 // Not thread safe; context and group outlive it.
 class Team {
  public:
-  // Does one command; appends samples where it has some.
-  using Perform =
-      std::function<Status(Command command, std::uint64_t count, std::vector<double>& samples_ns)>;
+  // Does what is ordered; appends samples where it has some.
+  using Perform = std::function<Status(const Order& order, std::vector<double>& samples_ns)>;
 
   Team(const Context& context, Group& group)
       : context_(&context), group_(&group), last_steps_(group.size()) {}
@@ -39,8 +44,7 @@ class Team {
 
   // On rank 0: all ranks do it, this one too. Gives each rank's samples. After an error no rank
   // listens any more.
-  Result<std::vector<std::vector<double>>> order(Command command, std::uint64_t count,
-                                                 const Perform& perform);
+  Result<std::vector<std::vector<double>>> order(const Order& order, const Perform& perform);
   // On rank 0, when no order failed: the others stop following; `mine` is their error too.
   Status end_orders(const Status& mine);
   // On the others: does what rank 0 orders until it ends.
@@ -49,7 +53,7 @@ class Team {
   [[nodiscard]] bool broken() const { return broken_; }
 
  private:
-  Status explain(const Error& error) const;
+  [[nodiscard]] Error explain(Error error, const Error* group_error) const;
 
   const Context* context_;
   Group* group_;
