@@ -73,6 +73,14 @@ void add_cells(bool there, const NcclTestsFigure& figure, std::vector<std::strin
                                               : std::string(kAbsent));
 }
 
+// "20 calls": as many as each time is the mean of; the kernel may bound what was asked for.
+std::string calls_of(const RunnerReport& report) {
+  for (const Point& point : report.points())
+    if (const auto fact = point.facts().find("iterations_in_sample"); fact != point.facts().end())
+      return fact->second + " calls";
+  return "calls";
+}
+
 std::string fact_of(const RunnerReport& report, const std::string& name) {
   const auto found = report.started().facts().find(name);
   return found == report.started().facts().end() ? "" : found->second;
@@ -143,10 +151,10 @@ std::string nccl_tests_table(const NcclTestsReport& report) {
     table.add(std::move(cells));
   }
   if (!report.rows().empty())
-    out +=
-        "\nout of place and in place; GB/s (10^9 bytes); calls in a row by the CPU's clock, mean "
-        "over the ranks\n" +
-        table.text();
+    out += fmt::format(
+        "\nout of place and in place; GB/s (10^9 bytes); {} in a row by the CPU's "
+        "clock, mean over the ranks\n{}",
+        calls_of(first), table.text());
   else
     out += '\n';
   for (const RunnerReport& one : report.reports())
