@@ -88,6 +88,7 @@ std::optional<std::string_view> type_for_nccl_tests(std::string_view ours) {
 
 std::vector<std::string> nccl_tests_types() {
   std::vector<std::string> names;
+  names.reserve(kTypes.size());
   for (const TypeNames& type : kTypes) names.emplace_back(type.theirs);
   return names;
 }

@@ -73,17 +73,40 @@ void add_cells(bool there, const NcclTestsFigure& figure, std::vector<std::strin
                                               : std::string(kAbsent));
 }
 
-// "20 calls": as many as each time is the mean of; the kernel may bound what was asked for.
-std::string calls_of(const RunnerReport& report) {
-  for (const Point& point : report.points())
-    if (const auto fact = point.facts().find("iterations_in_sample"); fact != point.facts().end())
-      return fact->second + " calls";
-  return "calls";
-}
-
 std::string fact_of(const RunnerReport& report, const std::string& name) {
   const auto found = report.started().facts().find(name);
   return found == report.started().facts().end() ? "" : found->second;
+}
+
+std::string parameter_of(const RunnerReport& report, const std::string& name) {
+  const auto found = report.started().parameters().find(name);
+  return found == report.started().parameters().end() ? "" : found->second;
+}
+
+// "20 calls": as many as each time is the mean of; the kernel may bound what was asked for.
+std::string calls_of(const RunnerReport& report) {
+  std::string count;
+  for (const Point& point : report.points())
+    if (const auto fact = point.facts().find("iterations_in_sample"); fact != point.facts().end())
+      count = fact->second + " ";
+  if (parameter_of(report, "mode") != "graph") return count + "calls";
+  return fmt::format("{}launches of a graph of {} calls", count,
+                     parameter_of(report, "graph_calls"));
+}
+
+// Each reason once: a machine without a GPU has one for all tasks.
+std::string unsuccessful(const NcclTestsReport& report) {
+  std::vector<std::string> lines;
+  std::string out;
+  for (const RunnerReport& one : report.reports()) {
+    if (one.outcome() == kPassed) continue;
+    std::string line = fmt::format("{}: {}{}{}\n", report.profile(), one.outcome(),
+                                   one.reason().empty() ? "" : ": ", one.reason());
+    if (std::ranges::find(lines, line) != lines.end()) continue;
+    out += line;
+    lines.push_back(std::move(line));
+  }
+  return out;
 }
 
 }  // namespace
@@ -157,11 +180,7 @@ std::string nccl_tests_table(const NcclTestsReport& report) {
         calls_of(first), table.text());
   else
     out += '\n';
-  for (const RunnerReport& one : report.reports())
-    if (one.outcome() != kPassed)
-      out += fmt::format("{}: {}{}{}\n", report.profile(), one.outcome(),
-                         one.reason().empty() ? "" : ": ", one.reason());
-  return out;
+  return out + unsuccessful(report);
 }
 
 std::string nccl_tests_csv(const NcclTestsReport& report) {
