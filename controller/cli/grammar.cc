@@ -28,7 +28,7 @@ constexpr std::array kListNodesFlags{kNodes};
 constexpr std::array kLimitRuns{Flag{"limit", 0, "N", "at most the N newest [20]"}};
 constexpr std::array kShowRunFlags{
     Flag{"phases", 0, "", "also where each rank's time went: start, open, wait, ..."},
-    Flag{"as", 0, "TOOL", "its command lines instead: nvbandwidth, gdrcopy or perftest"}};
+    Flag{"as", 0, "TOOL", "its command lines: nvbandwidth, gdrcopy, perftest, nccl-tests"}};
 constexpr std::array kResultsFlags{Flag{"kernel", 0, "NAME", "verbs.write_lat"},
                                    Flag{"metric", 0, "NAME", "latency_ns"},
                                    kNodes,

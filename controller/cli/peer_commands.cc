@@ -7,8 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "controller/cli/nccl_tests.h"
 #include "controller/cli/perftest.h"
 #include "controller/cli/table.h"
+#include "kernels/core/nccl_tests_profile.h"
 #include "kernels/core/peer_tools.h"
 #include "kernels/core/text.h"
 
@@ -40,7 +42,9 @@ Result<std::vector<PeerLine>> local_lines(const std::string& tool, const TaskDet
 }
 
 void add_task(const std::string& tool, const TaskDetail& task, PeerCommands& commands) {
-  const auto lines = tool == kPerftest ? perftest_lines(task) : local_lines(tool, task);
+  const auto lines = tool == kPerftest           ? perftest_lines(task)
+                     : tool == kNcclTestsProfile ? nccl_tests_lines(task)
+                                                 : local_lines(tool, task);
   const auto add = [&]() -> PeerCommand& {
     PeerCommand& command = *commands.add_commands();
     command.set_task_id(task.task_id());
@@ -60,7 +64,8 @@ void add_task(const std::string& tool, const TaskDetail& task, PeerCommands& com
 
 Result<PeerCommands> peer_commands(const railgauge::api::RunDetail& detail,
                                    const std::string& tool) {
-  const std::vector<std::string> tools{"nvbandwidth", "gdrcopy", std::string(kPerftest)};
+  const std::vector<std::string> tools{"nvbandwidth", "gdrcopy", std::string(kPerftest),
+                                       std::string(kNcclTestsProfile)};
   if (std::ranges::find(tools, tool) == tools.end())
     return fail(Code::kInvalidArgument, fmt::format("--as {}: is not {}{}", in_quotes(tool),
                                                     one_of(tools), did_you_mean(tool, tools)));

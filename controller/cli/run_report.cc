@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "controller/cli/distance_costs.h"
+#include "controller/cli/nccl_settings.h"
 #include "controller/cli/near_far.h"
 #include "controller/cli/plan_text.h"
 #include "controller/cli/report.pb.h"
@@ -112,6 +113,8 @@ Result<int> report_run(Session& session, const std::string& run_id) {
     report.add_near_far_ratios()->Swap(&ratio);
   for (DistanceCost& cost : distance_costs(report.points()))
     report.add_distance_costs()->Swap(&cost);
+  for (NcclSettingRank& rank : nccl_setting_ranks(report.points()))
+    report.add_nccl_setting_ranks()->Swap(&rank);
 
   const int code = exit_code_of(report.run().outcome());
   const Output& output = session.output;
@@ -124,6 +127,7 @@ Result<int> report_run(Session& session, const std::string& run_id) {
   output.out << results_tables(report.points(), output.units, output.colour)
              << near_far_table(report.near_far_ratios(), output.colour)
              << distance_table(report.distance_costs(), output.colour)
+             << nccl_settings_table(report.nccl_setting_ranks(), output.colour)
              << unsuccessful_tasks(report, output.colour)
              << notes_table(report.tasks(), output.colour) << (report.points().empty() ? "" : "\n")
              << toned(printable(summary_line(report.run())), tone_of(report.run().outcome()),

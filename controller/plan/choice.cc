@@ -13,15 +13,17 @@ namespace {
 
 using Candidates = std::vector<const NodeEndpoint*>;
 
-// Of the kind, and of the name where one is wanted: active ones first, then by slot, which a driver
-// upgrade does not change; software devices, without one, come last.
-Candidates candidates_of(const PlanNode& node, const std::string& kind, const std::string& wanted) {
+// Of the kind, and of the name where one is wanted: active ones first (not by slot alone: a rail
+// keeps its place when another's endpoint is down), then by slot, which a driver upgrade does not
+// change; software devices, without one, come last.
+Candidates candidates_of(const PlanNode& node, const std::string& kind, const std::string& wanted,
+                         bool by_slot_alone = false) {
   Candidates candidates;
   for (const NodeEndpoint& endpoint : node.endpoints)
     if (endpoint.kind == kind && (wanted.empty() || endpoint.name == wanted))
       candidates.push_back(&endpoint);
-  std::ranges::sort(candidates, {}, [](const NodeEndpoint* endpoint) {
-    return std::tuple(!endpoint->active, endpoint->pci_address.empty(),
+  std::ranges::sort(candidates, {}, [&](const NodeEndpoint* endpoint) {
+    return std::tuple(!by_slot_alone && !endpoint->active, endpoint->pci_address.empty(),
                       std::string_view(endpoint->pci_address), std::string_view(endpoint->name));
   });
   return candidates;
@@ -84,7 +86,7 @@ std::vector<Choice> choose_endpoints(const PlanNode& node, const std::string& ki
   if (kind == "none" || kind.empty()) return {Choice{}};
   if (placement.chooses_gpu()) return choose_gpus_and_nics(node, placement.each == "gpu");
   const std::string& wanted = placement.endpoint;
-  const Candidates candidates = candidates_of(node, kind, wanted);
+  const Candidates candidates = candidates_of(node, kind, wanted, placement.is_by_rail());
   if (candidates.empty())
     return {{.reason = wanted.empty() ? fmt::format("{} has no {}", node.name, kind)
                                       : fmt::format("{} has no {} {}", node.name, kind, wanted)}};

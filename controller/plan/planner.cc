@@ -84,8 +84,9 @@ Status check_placement(const Stage& stage, std::uint32_t index, const KernelInfo
   const Placement& placement = stage.placement;
   const bool loopback = placement.kind == PlacementKind::kLoopback;
   const std::string where = loopback ? "loopback" : fmt::format("each: {}", placement.each);
+  const bool any_kind = placement.is_by_rail() && kernel.endpoint_kind() != "none";
   const std::string wanted = loopback ? std::string("nic") : placement.each;
-  if (!wanted.empty() && kernel.endpoint_kind() != wanted)
+  if (!wanted.empty() && !any_kind && kernel.endpoint_kind() != wanted)
     return refuse(fmt::format("stage {}: {} does not fit {}, which runs on {}", index, where,
                               kernel.name(), kernel.endpoint_kind()));
   if (!placement.chooses_gpu()) return {};
@@ -115,6 +116,17 @@ Status check_devices(const Stage& stage, std::uint32_t index, const KernelInfo& 
       index, in_quotes(given), where));
 }
 
+// A node with fewer endpoints than others lacks the last rails: told, not left out.
+void fill_rails(std::span<const PlanNode> nodes, const KernelInfo& kernel,
+                std::vector<std::vector<Choice>>& choices) {
+  std::size_t rails = 0;
+  for (const auto& one : choices) rails = std::max(rails, one.size());
+  for (std::size_t node = 0; node < choices.size(); ++node)
+    for (std::size_t rail = choices[node].size(); rail < rails; ++rail)
+      choices[node].push_back({.reason = fmt::format("{} has no {} on rail {}", nodes[node].name,
+                                                     kernel.endpoint_kind(), rail)});
+}
+
 Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index,
                                 std::span<const PlanNode> nodes,
                                 std::span<const KernelInfo> kernels, const Site& site) {
@@ -142,6 +154,7 @@ Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index,
   RG_TRY_OK(check_devices(stage, index, *kernel, plan.params));
   for (const PlanNode& node : nodes)
     plan.choices.push_back(choose_endpoints(node, kernel->endpoint_kind(), stage.placement));
+  if (stage.placement.is_by_rail()) fill_rails(nodes, *kernel, plan.choices);
   return plan;
 }
 
@@ -166,37 +179,66 @@ std::vector<Round> lay_out_within_nodes(const StagePlan& plan, std::size_t ranks
   return rounds;
 }
 
-Result<std::vector<Round>> lay_out(const StagePlan& plan, std::size_t nodes) {
-  const auto fits = [&](std::size_t ranks) {
-    const std::uint32_t most = plan.kernel.max_ranks();
-    return ranks >= plan.kernel.min_ranks() && (most == 0 || ranks <= most);
-  };
-  const PlacementKind kind = plan.stage.placement.kind;
-  const bool within_nodes = kind == PlacementKind::kLocal || kind == PlacementKind::kLoopback;
-  const std::size_t ranks = kind == PlacementKind::kGroup   ? nodes
-                            : kind == PlacementKind::kLocal ? 1
-                                                            : 2;
-  if (!within_nodes && ranks > nodes)
-    return refuse(
-        fmt::format("stage {}: pairs need at least 2 nodes, {} chosen", plan.index, nodes));
-  if (!fits(ranks))
-    return refuse(fmt::format(
-        "stage {}: {} takes {} to {} ranks, the placement gives {}", plan.index, plan.kernel.name(),
-        plan.kernel.min_ranks(),
-        plan.kernel.max_ranks() == 0 ? "any number of" : fmt::to_string(plan.kernel.max_ranks()),
-        ranks));
+// All choices of a node; without `each` there is one.
+void add_seats(const StagePlan& plan, std::size_t node, std::vector<Seat>& seats) {
+  for (std::size_t choice = 0; choice < plan.choices[node].size(); ++choice)
+    seats.push_back({node, choice});
+}
+
+std::vector<Round> lay_out_pairs(const StagePlan& plan, std::size_t nodes) {
   std::vector<Round> rounds;
-  if (kind == PlacementKind::kPairs) {
-    for (const auto& pairs : pair_rounds(nodes)) {
-      Round round;
-      for (const auto& [first, second] : pairs) round.push_back({{first}, {second}});
-      rounds.push_back(std::move(round));
+  for (const auto& pairs : pair_rounds(nodes)) {
+    Round& round = rounds.emplace_back();
+    for (const auto& [first, second] : pairs) {
+      std::vector<Seat>& seats = round.emplace_back();
+      add_seats(plan, first, seats);
+      add_seats(plan, second, seats);
     }
+  }
+  return rounds;
+}
+
+// Rails one after the other, since the endpoints of a node share its PCIe and memory.
+std::vector<Round> lay_out_group(const StagePlan& plan, std::size_t nodes) {
+  std::vector<Round> rounds;
+  if (!plan.stage.placement.is_by_rail()) {
+    std::vector<Seat>& seats = rounds.emplace_back().emplace_back();
+    for (std::size_t node = 0; node < nodes; ++node) add_seats(plan, node, seats);
     return rounds;
   }
-  if (within_nodes) return lay_out_within_nodes(plan, ranks);
-  rounds.emplace_back(1);
-  for (std::size_t i = 0; i < nodes; ++i) rounds.front().front().push_back({i});
+  for (std::size_t rail = 0; rail < plan.choices.front().size(); ++rail) {
+    std::vector<Seat>& seats = rounds.emplace_back().emplace_back();
+    for (std::size_t node = 0; node < nodes; ++node) seats.push_back({node, rail});
+  }
+  return rounds;
+}
+
+std::vector<Round> lay_out_nodes(const StagePlan& plan, std::size_t nodes) {
+  std::vector<Round> rounds(1);
+  for (std::size_t node = 0; node < nodes; ++node)
+    add_seats(plan, node, rounds.front().emplace_back());
+  return rounds;
+}
+
+Result<std::vector<Round>> lay_out(const StagePlan& plan, std::size_t nodes) {
+  const PlacementKind kind = plan.stage.placement.kind;
+  if (kind == PlacementKind::kPairs && nodes < 2)
+    return refuse(
+        fmt::format("stage {}: pairs need at least 2 nodes, {} chosen", plan.index, nodes));
+  std::vector<Round> rounds = kind == PlacementKind::kPairs   ? lay_out_pairs(plan, nodes)
+                              : kind == PlacementKind::kGroup ? lay_out_group(plan, nodes)
+                              : kind == PlacementKind::kNode  ? lay_out_nodes(plan, nodes)
+                              : kind == PlacementKind::kLocal ? lay_out_within_nodes(plan, 1)
+                                                              : lay_out_within_nodes(plan, 2);
+  const std::uint32_t least = plan.kernel.min_ranks();
+  const std::uint32_t most = plan.kernel.max_ranks();
+  for (const Round& round : rounds)
+    for (const auto& seats : round)
+      if (seats.size() < least || (most != 0 && seats.size() > most))
+        return refuse(fmt::format("stage {}: {} takes {} to {} ranks, the placement gives {}",
+                                  plan.index, plan.kernel.name(), least,
+                                  most == 0 ? "any number of" : fmt::to_string(most),
+                                  seats.size()));
   return rounds;
 }
 

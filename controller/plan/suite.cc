@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/plan/suite_placement.h"
 #include "controller/plan/yaml_reader.h"
 #include "kernels/core/params.h"
 #include "kernels/core/perftest_profile.h"
@@ -19,27 +20,17 @@
 namespace railgauge::plan {
 namespace {
 
-constexpr std::size_t kMaxNameBytes = 64;
 constexpr std::size_t kMaxSummaryBytes = 400;
 constexpr std::size_t kMaxParameterBytes = 4'096;
 constexpr std::size_t kMaxListElements = 256;
 constexpr std::size_t kMaxCombinations = 64;  // of what one stage varies
-constexpr std::int64_t kMaxPort = 255;
-constexpr std::int64_t kMaxGpu = 255;
-
-bool is_word(std::string_view text) {
-  return text.size() <= kMaxNameBytes && std::ranges::all_of(text, [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '_' || c == '-' || c == '.';
-         });
-}
 
 std::optional<std::string> read_word(const YamlValue* value, std::string_view wanted) {
   if (value == nullptr) return std::nullopt;
   auto text = value->text(wanted);
   if (!text || is_word(*text)) return text;
   value->problem(
-      fmt::format("must be {}: at most {} letters, digits, and _ - .", wanted, kMaxNameBytes));
+      fmt::format("must be {}: at most {} letters, digits, and _ - .", wanted, kMaxWordBytes));
   return std::nullopt;
 }
 
@@ -221,108 +212,6 @@ class SuiteReader {
       joined += (joined.empty() ? "" : ",") + *text;
     }
     return elements.empty() ? std::nullopt : std::optional(joined);
-  }
-
-  static void read_placement(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
-    constexpr std::pair<std::string_view, PlacementKind> kKinds[] = {
-        {"pairs", PlacementKind::kPairs},
-        {"group", PlacementKind::kGroup},
-        {"local", PlacementKind::kLocal},
-        {"loopback", PlacementKind::kLoopback}};
-    const std::vector<std::string> optional{"pairs",    "group",    "local",
-                                            "loopback", "endpoint", "each"};
-    const YamlMap map(value, {}, optional);
-    const YamlValue* chosen = nullptr;
-    for (const auto& [name, kind] : kKinds) {
-      const YamlValue* found = map.find(name);
-      if (found == nullptr) continue;
-      if (chosen != nullptr)
-        found->key_problem("pairs, group, local and loopback exclude each other");
-      chosen = found;
-      stage.placement.kind = kind;
-      const auto select = found->text("all");
-      if (select && *select != "all")
-        found->problem(fmt::format("is {}; allowed: all", in_quotes(*select)));
-    }
-    if (chosen == nullptr && value.is_map())
-      value.problem("needs one of pairs: all, group: all, local: all, loopback: all");
-    if (const YamlValue* endpoint = map.find("endpoint")) read_endpoint(*endpoint, stage);
-    if (const YamlValue* each = map.find("each")) read_each(*each, kernel, stage);
-    if (chosen == nullptr || kernel == nullptr) return;
-    check_ranks(*chosen, *kernel, stage.placement.kind);
-    if (stage.placement.kind == PlacementKind::kLoopback && kernel->endpoint_kind() != "nic")
-      chosen->key_problem(fmt::format("is on a NIC's port; {} runs on {}", kernel->name(),
-                                      kernel->endpoint_kind()));
-  }
-
-  static void read_each(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
-    const auto text = value.text("gpu or nic");
-    if (!text) return;
-    const bool loopback = stage.placement.kind == PlacementKind::kLoopback;
-    if (*text != "gpu" && *text != "nic" && !(loopback && *text == "gpu_nic"))
-      return value.problem(
-          fmt::format("is {}; allowed: gpu, nic{}", in_quotes(*text), loopback ? ", gpu_nic" : ""));
-    if (!loopback && stage.placement.kind != PlacementKind::kLocal)
-      return value.key_problem(
-          "only with local: all or loopback: all, one task for each endpoint of a node");
-    if (!stage.placement.endpoint.empty())
-      return value.key_problem("endpoint names one of a node's endpoints, each takes them all");
-    if (loopback) return read_each_on_port(*text, value, kernel, stage);
-    if (kernel != nullptr && kernel->endpoint_kind() != *text)
-      return value.problem(fmt::format("is {}; {} runs on {}", *text, kernel->name(),
-                                       kernel->endpoint_kind() == "none"
-                                           ? "no endpoint, once a node: leave out each"
-                                           : kernel->endpoint_kind()));
-    stage.placement.each = *text;
-  }
-
-  // The GPU is chosen by the kernel's own parameter.
-  static void read_each_on_port(const std::string& text, const YamlValue& value,
-                                const KernelInfo* kernel, Stage& stage) {
-    stage.placement.each = text;
-    if (text == "nic") return;
-    if (stage.parameters.contains("gpu"))
-      value.problem("chooses the GPU: leave out the parameter gpu");
-    if (kernel == nullptr) return;
-    const auto& all = kernel->parameters();
-    if (std::ranges::find(all, "gpu", &ParameterInfo::name) == all.end())
-      value.problem(fmt::format("is {}; {} uses no GPU's memory", text, kernel->name()));
-  }
-
-  static bool is_gpu_name(std::string_view text) {
-    const auto number =
-        text.starts_with("gpu") ? parse_integer(text.substr(3)) : parse_integer("-");
-    return number && *number >= 0 && *number <= kMaxGpu && text == fmt::format("gpu{}", *number);
-  }
-
-  static void read_endpoint(const YamlValue& value, Stage& stage) {
-    const auto text = value.text("DEV:PORT, as in mlx5_0:1, or gpuN");
-    if (!text) return;
-    if (is_gpu_name(*text)) {
-      stage.placement.endpoint = *text;
-      return;
-    }
-    const std::size_t colon = text->rfind(':');
-    const auto port = parse_integer(colon == std::string::npos ? "" : text->substr(colon + 1));
-    if (!port || *port < 1 || *port > kMaxPort || colon == 0 || !is_word(text->substr(0, colon)))
-      return value.problem(
-          fmt::format("is {}; must be DEV:PORT, as in mlx5_0:1, port 1 to {}, or gpuN",
-                      in_quotes(*text), kMaxPort));
-    stage.placement.endpoint = *text;
-  }
-
-  static void check_ranks(const YamlValue& value, const KernelInfo& kernel, PlacementKind kind) {
-    const auto fits = [&](std::uint32_t ranks) {
-      return ranks >= kernel.min_ranks() &&
-             (kernel.max_ranks() == 0 || ranks <= kernel.max_ranks());
-    };
-    const bool two = kind == PlacementKind::kPairs || kind == PlacementKind::kLoopback;
-    if ((two && !fits(2)) || (kind == PlacementKind::kLocal && !fits(1)))
-      value.key_problem(fmt::format(
-          "{} runs with {} to {} ranks; pairs and loopback give 2, local 1, group one a node",
-          kernel.name(), kernel.min_ranks(),
-          kernel.max_ranks() == 0 ? std::string("any number of")
-                                  : fmt::to_string(kernel.max_ranks())));
   }
 
   static void read_deadline(const YamlValue& value, Stage& stage) {

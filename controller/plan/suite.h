@@ -28,6 +28,7 @@ inline constexpr double kMaxDeadlineSeconds = 24 * 3600.0;
 enum class PlacementKind : std::uint8_t {
   kPairs,  // every pair of nodes, rank 0 on the earlier one
   kGroup,  // one task, one rank on each node
+  kNode,   // one task on each node, with a rank on each of its endpoints
   kLocal,  // one task of one rank on each node
   // One task of two ranks on each node, both on one NIC port: what it costs within the node. Never
   // a figure of the fabric.
@@ -41,10 +42,14 @@ struct Placement {
   // With kLocal, "gpu" or "nic": a task for each of a node's endpoints of that kind. With
   // kLoopback, "nic": for each port; "gpu_nic": for each GPU with each port; "gpu": for each GPU
   // with the nearest port. Those of one node one after the other. "": one task a node.
+  // With kPairs, kGroup and kNode, "gpu" or "nic": a rank on each of a node's endpoints. With
+  // kGroup "rail" too: a task for each place among a node's endpoints, by slot, with the one of
+  // every node.
   std::string each{};
   [[nodiscard]] bool chooses_gpu() const {
     return kind == PlacementKind::kLoopback && each.starts_with("gpu");
   }
+  [[nodiscard]] bool is_by_rail() const { return each == "rail"; }
   // Rather than leave it to the node's first active one.
   [[nodiscard]] bool chooses_port() const {
     return kind == PlacementKind::kLoopback || !each.empty() || !endpoint.empty();

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/nccl_tests_profile.h"
 #include "kernels/core/params.h"
 #include "kernels/core/text.h"
 #include "kernels/core/units.h"
@@ -157,9 +158,18 @@ const PerftestProgram* perftest_program_of(std::string_view kernel) {
 
 Result<Parameters> with_profile(std::string_view profile, std::string_view kernel,
                                 const Parameters& given) {
+  if (profile == kNcclTestsProfile) {
+    if (nccl_tests_program_of(kernel) == nullptr)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("profile {}: it measures nothing like {}", profile, kernel));
+    Parameters out = given;
+    out.insert(nccl_tests_defaults().begin(), nccl_tests_defaults().end());
+    return out;
+  }
   if (profile != kPerftestProfile)
-    return fail(Code::kInvalidArgument, fmt::format("profile {} is not known; {} is",
-                                                    in_quotes(profile), kPerftestProfile));
+    return fail(Code::kInvalidArgument,
+                fmt::format("profile {} is not known; {} and {} are", in_quotes(profile),
+                            kPerftestProfile, kNcclTestsProfile));
   const PerftestProgram* program = perftest_program_of(kernel);
   if (program == nullptr)
     return fail(Code::kInvalidArgument,

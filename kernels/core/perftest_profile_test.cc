@@ -97,7 +97,7 @@ TEST(PerftestProfile, SaysNothingAboutOtherKernelsAndProfiles) {
   EXPECT_THAT(with_profile("perftest", "cuda.host_copy_bw", {}).error().message,
               HasSubstr("measures nothing like cuda.host_copy_bw"));
   EXPECT_THAT(with_profile("osu", "verbs.write_bw", {}).error().message,
-              HasSubstr("\"osu\" is not known; perftest is"));
+              HasSubstr("\"osu\" is not known; perftest and nccl-tests are"));
   EXPECT_EQ(perftest_program_of(""), nullptr);
 }
 

@@ -22,6 +22,8 @@
 #include "kernels/core/units.h"
 #include "kernels/runner/agent_task.h"
 #include "kernels/runner/kernel_list.h"
+#include "kernels/runner/local_ranks.h"
+#include "kernels/runner/nccl_tests_command.h"
 #include "kernels/runner/perftest_command.h"
 #include "kernels/runner/profile_command.h"
 #include "kernels/runner/standalone.h"
@@ -38,6 +40,7 @@ struct Flags {
   std::string listen;
   std::string connect;
   bool keep = false;
+  std::uint32_t ranks = 1;
   std::vector<std::string> set;
   std::map<std::string, std::string> parameters;  // from direct flags
   std::string endpoint;
@@ -74,6 +77,10 @@ void add_general_flags(CLI::App& app, Flags& flags) {
                              kDefaultGroupPort))
       ->type_name("HOST[:PORT]");
   app.add_flag("--keep", flags.keep, "With --listen: serve run after run until a signal");
+  app.add_option("--ranks", flags.ranks,
+                 "So many ranks on this host, a process each: collectives, a GPU for each")
+      ->type_name("N")
+      ->check(CLI::Range(1.0, static_cast<double>(kMaxLocalRanks)).description(""));
   app.add_option("--set", flags.set, "A parameter, as KEY=VALUE; repeat for more")
       ->type_name("KEY=VALUE")
       ->take_all()
@@ -181,6 +188,7 @@ Result<StandaloneOptions> standalone_options(const CLI::App& app, const Flags& f
   options.parameters = RG_TRY(parameters_of(flags));
   options.endpoint = flags.endpoint;
   options.keep = flags.keep;
+  options.ranks = flags.ranks;
   options.deadline_seconds = deadline_ns / 1e9;
   options.raw_samples = flags.raw_samples;
   options.format = format;
@@ -230,13 +238,16 @@ int run(int argc, char** argv, double entered_monotonic_ns) {
     return run_profile_command(call, {find_kernel, count_gpus, keep_gpus_warm});
   if (const PerftestInvocation call = perftest_invocation(words); call.program != nullptr)
     return run_perftest_command(call, find_kernel);
+  if (const NcclTestsInvocation call = nccl_tests_invocation(words); call.program != nullptr)
+    return run_nccl_tests_command(call, find_kernel);
   Flags flags;
   CLI::App app{"Measures one thing of a cluster's fabric: between two hosts, or on this one.",
                "railgauge-runner"};
   app.allow_extras();
   app.footer(
-      fmt::format("In place of KERNEL another tool's name measures what it measures: {}, {}.",
-                  fmt::join(profile_names(), ", "), fmt::join(perftest_names(), ", ")));
+      fmt::format("In place of KERNEL another tool's name measures what it measures: {}, {}, {}.",
+                  fmt::join(profile_names(), ", "), fmt::join(perftest_names(), ", "),
+                  fmt::join(nccl_tests_names(), ", ")));
   add_general_flags(app, flags);
   if (const KernelRow* row = named_kernel(argc, argv)) add_parameter_flags(app, row->info(), flags);
   try {

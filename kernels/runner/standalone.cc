@@ -17,6 +17,7 @@
 #include "kernels/core/units.h"
 #include "kernels/runner/agent_task.h"
 #include "kernels/runner/child.h"
+#include "kernels/runner/local_ranks.h"
 #include "kernels/runner/meeting.h"
 #include "kernels/runner/run.h"
 #include "kernels/runner/telling_group.h"
@@ -38,15 +39,25 @@ double left_seconds(double deadline_monotonic_ns) {
   return (deadline_monotonic_ns - monotonic_now_ns()) / 1e9;
 }
 
+// "gpu2,gpu3" names rank by rank; what has no comma is everyone's.
+std::string endpoint_of_rank(const std::string& endpoint, std::uint32_t rank) {
+  if (endpoint.find(',') == std::string::npos) return endpoint;
+  std::size_t begin = 0;
+  for (; rank > 0; --rank) begin = endpoint.find(',', begin) + 1;
+  return endpoint.substr(begin, endpoint.find(',', begin) - begin);
+}
+
 // --- in the child: one run
 // ------------------------------------------------------------------------
 
 class Run {
  public:
-  Run(const StandaloneOptions& options, TcpListener* listener, double spawned_monotonic_ns,
-      RecordSink& sink)
+  // `ranks` is this host's group, where there is one.
+  Run(const StandaloneOptions& options, TcpListener* listener, Group* ranks,
+      double spawned_monotonic_ns, RecordSink& sink)
       : options_(options),
         listener_(listener),
+        ranks_(ranks),
         spawned_monotonic_ns_(spawned_monotonic_ns),
         entered_monotonic_ns_(monotonic_now_ns()),
         info_(options.row->info()),
@@ -55,13 +66,18 @@ class Run {
   int execute() {
     become_task_process();
     watchdog_.guard(records_, monotonic_now_ns() + kPeerWaitSeconds * 1e9);
-    const int exit_code = finish_task(alone() ? run_alone() : run_with_peer(), records_);
+    const int exit_code = finish_task(run(), records_);
     watchdog_.release();
     return exit_code;
   }
 
  private:
   [[nodiscard]] bool alone() const { return !options_.listen && !options_.connect; }
+
+  Status run() {
+    if (ranks_ != nullptr) return run_with_ranks();
+    return alone() ? run_alone() : run_with_peer();
+  }
 
   Status run_alone() {
     Params params = RG_TRY(Params::parse(info_, options_.parameters));
@@ -78,6 +94,17 @@ class Run {
     Settled settled = RG_TRY(meet(telling, info_, options_.parameters, options_.deadline_seconds));
     Task task = make_task(std::move(settled.params), settled.deadline_seconds);
     task.facts["peer"] = settled.peer_host;
+    const Status ended = run_kernel(task, telling, records_, [&](const Status& prepared) -> Status {
+      return telling.agree(prepared, left_seconds(task.deadline_monotonic_ns));
+    });
+    return telling.agree(ended, kEndSeconds);
+  }
+
+  Status run_with_ranks() {
+    TellingGroup telling(*ranks_);
+    Params params = RG_TRY(Params::parse(info_, options_.parameters));
+    Task task = make_task(std::move(params), options_.deadline_seconds);
+    task.endpoint = endpoint_of_rank(options_.endpoint, ranks_->rank());
     const Status ended = run_kernel(task, telling, records_, [&](const Status& prepared) -> Status {
       return telling.agree(prepared, left_seconds(task.deadline_monotonic_ns));
     });
@@ -108,6 +135,7 @@ class Run {
 
   const StandaloneOptions& options_;
   TcpListener* const listener_;
+  Group* const ranks_;
   double spawned_monotonic_ns_;
   double entered_monotonic_ns_;
   const KernelInfo info_;
@@ -115,8 +143,47 @@ class Run {
   Watchdog watchdog_;
 };
 
+// The other ranks' points are rank 0's, and their errors reach it through the group.
+class NoSink final : public RecordSink {
+ public:
+  Status write(const Record&) override { return {}; }
+};
+
+// In the child: rank 0 here, the others in processes of their own.
+int run_ranks(const StandaloneOptions& options, double spawned_ns, RecordSink& sink) {
+  const auto ranks = LocalRanks::start(options.ranks, [&](Group& group) {
+    NoSink none;
+    return Run(options, nullptr, &group, spawned_ns, none).execute();
+  });
+  if (ranks) return Run(options, nullptr, &(*ranks)->group(), spawned_ns, sink).execute();
+  RecordWriter records(sink, RecordKey{});
+  return finish_task(tl::unexpected(ranks.error()), records);
+}
+
 // --- in the parent: supervise and print
 // -----------------------------------------------------------
+
+// One run in a child; the report stands while the records come.
+ChildEnd measure(const StandaloneOptions& options, TcpListener* listener, RunnerReport& report,
+                 const std::function<void(const Record&)>& on_record) {
+  report = RunnerReport{};
+  report.set_schema_version(kReportSchemaVersion);
+  report.set_railgauge_version(RAILGAUGE_VERSION);
+  report.set_kernel(options.row->info().name());
+  const double begin_seconds = unix_now_seconds();
+  report.set_started_at(rfc3339(begin_seconds));
+  const double spawned_ns = monotonic_now_ns();
+  const auto body = [&](RecordSink& sink) {
+    if (options.ranks > 1) return run_ranks(options, spawned_ns, sink);
+    return Run(options, listener, nullptr, spawned_ns, sink).execute();
+  };
+  const ChildEnd end = run_in_child(body, [&](const Record& record) {
+    add_record(record, report);
+    on_record(record);
+  });
+  report.set_duration_seconds(unix_now_seconds() - begin_seconds);
+  return end;
+}
 
 class Terminal {
  public:
@@ -124,18 +191,8 @@ class Terminal {
 
   // One run to its end; what was to be printed is printed.
   ChildEnd run(TcpListener* listener) {
-    report_ = RunnerReport{};
-    report_.set_schema_version(kReportSchemaVersion);
-    report_.set_railgauge_version(RAILGAUGE_VERSION);
-    report_.set_kernel(options_.row->info().name());
-    const double begin_seconds = unix_now_seconds();
-    report_.set_started_at(rfc3339(begin_seconds));
-    const double spawned_ns = monotonic_now_ns();
-    const auto body = [&](RecordSink& sink) {
-      return Run(options_, listener, spawned_ns, sink).execute();
-    };
-    ChildEnd end = run_in_child(body, [this](const Record& record) { take(record); });
-    report_.set_duration_seconds(unix_now_seconds() - begin_seconds);
+    ChildEnd end =
+        measure(options_, listener, report_, [this](const Record& record) { take(record); });
     if (const Status printed = print(end.exit_code); !printed) {
       fmt::print(stderr, "railgauge-runner: {}\n", printed.error().message);
       if (end.exit_code == kExitPassed) end.exit_code = kExitInvalid;
@@ -147,8 +204,7 @@ class Terminal {
   [[nodiscard]] bool prints_results() const { return !options_.listen || !is_table(); }
   [[nodiscard]] bool is_table() const { return options_.format == Format::kTable; }
 
-  void take(const Record& record) {
-    add_record(record, report_);
+  void take(const Record& record) const {
     if (options_.format == Format::kNdjson) put(event_line(record), stdout);
     if (!is_table()) return;
     if (record.has_note())
@@ -220,29 +276,57 @@ class Terminal {
   RunnerReport report_;
 };
 
-Status check(const StandaloneOptions& options) {
+Status check_ranks(const StandaloneOptions& options, const KernelInfo& info) {
+  if (options.ranks > kMaxLocalRanks)
+    return fail(Code::kInvalidArgument,
+                fmt::format("{} ranks: at most {} run on one host", options.ranks, kMaxLocalRanks));
+  if (info.max_ranks() != 0 && options.ranks > info.max_ranks())
+    return fail(Code::kInvalidArgument,
+                fmt::format("{} takes {} ranks at most", info.name(), info.max_ranks()));
+  if (options.ranks < info.min_ranks())
+    return fail(Code::kInvalidArgument,
+                fmt::format("{} needs {} ranks", info.name(), info.min_ranks()));
+  const auto named = static_cast<std::size_t>(std::ranges::count(options.endpoint, ',')) + 1;
+  if (named != 1 && named != options.ranks)
+    return fail(Code::kInvalidArgument,
+                fmt::format("{} endpoints for {} ranks; name one, or each", named, options.ranks));
+  return {};
+}
+
+}  // namespace
+
+Status check_standalone(const StandaloneOptions& options) {
   const KernelInfo info = options.row->info();
   RG_TRY(Params::parse(info, options.parameters));
   const bool pair = options.listen || options.connect;
   if (options.listen && options.connect)
     return fail(Code::kInvalidArgument, "--listen and --connect exclude each other");
+  if (pair && options.ranks > 1)
+    return fail(Code::kInvalidArgument, "--ranks and --listen or --connect exclude each other");
   if (pair && info.max_ranks() == 1)
     return fail(Code::kInvalidArgument,
                 fmt::format("{} runs alone; leave out --listen and --connect", info.name()));
-  if (!pair && info.min_ranks() > 1)
+  if (!pair && options.ranks == 1 && info.min_ranks() > 1)
     return fail(Code::kInvalidArgument,
                 fmt::format("{} needs a peer: --listen on one host, then --connect HOST here",
                             info.name()));
   if (pair && info.min_ranks() > 2)
     return fail(Code::kInvalidArgument, fmt::format("{} needs {} ranks; start it from a controller",
                                                     info.name(), info.min_ranks()));
-  return {};
+  return options.ranks > 1 ? check_ranks(options, info) : Status{};
 }
 
-}  // namespace
+StandaloneEnd measure_standalone(const StandaloneOptions& options,
+                                 const std::function<void(const Record&)>& on_record) {
+  StandaloneEnd out;
+  const ChildEnd end = measure(options, nullptr, out.report, on_record);
+  out.exit_code = end.exit_code;
+  out.interrupted = end.ending_signal != 0;
+  return out;
+}
 
 int run_standalone(const StandaloneOptions& options) {
-  if (const Status right = check(options); !right) {
+  if (const Status right = check_standalone(options); !right) {
     fmt::print(stderr, "railgauge-runner: {}\n", right.error().message);
     return kExitUsage;
   }

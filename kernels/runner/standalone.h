@@ -1,8 +1,9 @@
-// Standalone use: two terminals with `--listen` and `--connect`, or one kernel alone. The kernel
-// runs in a child process, so that a crash, a hang or a library's exit() still ends in a report and
-// in one of our exit codes.
+// Standalone use: two terminals with `--listen` and `--connect`, several ranks on this host, or one
+// kernel alone. The kernel runs in a child process, so that a crash, a hang or a library's exit()
+// still ends in a report and in one of our exit codes.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -10,6 +11,7 @@
 #include <string>
 
 #include "kernels/core/kernel.h"
+#include "kernels/core/record.pb.h"
 #include "kernels/core/tcp.h"
 #include "kernels/runner/report.h"
 
@@ -20,9 +22,10 @@ inline constexpr double kDefaultDeadlineSeconds = 600;
 struct StandaloneOptions {
   const KernelRow* row = nullptr;
   std::map<std::string, std::string> parameters;  // as given
-  std::string endpoint;
+  std::string endpoint;  // of several ranks: one for all, or one for each, separated by commas
   std::optional<std::string> listen;  // "[ADDR:]PORT"
-  std::optional<TcpAddress> connect;  // neither: alone
+  std::optional<TcpAddress> connect;  // neither: alone, or with the ranks of this host
+  std::uint32_t ranks = 1;            // on this host, a process each; rank 0 reports
   bool keep = false;
   double deadline_seconds = kDefaultDeadlineSeconds;
   bool raw_samples = false;
@@ -33,6 +36,20 @@ struct StandaloneOptions {
   std::string file;  // "": none
   Format file_format = Format::kJson;
 };
+
+// What one run came to, without a word printed.
+struct StandaloneEnd {
+  RunnerReport report;
+  int exit_code = 0;
+  bool interrupted = false;  // by a signal: what was to follow is not wanted
+};
+
+// kInvalidArgument for what run_standalone would refuse.
+Status check_standalone(const StandaloneOptions& options);
+// One run alone or with this host's ranks, of options that are right; hands over the records as
+// they come. Conditions as run_standalone.
+StandaloneEnd measure_standalone(const StandaloneOptions& options,
+                                 const std::function<void(const Record&)>& on_record);
 
 // Runs, prints, and returns the exit code. With `keep` it serves until a signal. Call
 // block_ending_signals() first, and start no thread before.

@@ -12,8 +12,9 @@ std::span<const KernelRow> catalog() { return testing_rows::rows(); }
 const KernelRow* find_kernel(std::string_view name) {
   for (const KernelRow& row : catalog())
     if (row.info().name() == name) return &row;
-  for (const KernelRow& row : testing_rows::peer_rows())
-    if (row.info().name() == name) return &row;
+  for (const auto rows : {testing_rows::peer_rows(), testing_rows::nccl_rows()})
+    for (const KernelRow& row : rows)
+      if (row.info().name() == name) return &row;
   return nullptr;
 }
 

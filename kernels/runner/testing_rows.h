@@ -14,4 +14,7 @@ std::span<const KernelRow> rows();
 // Some of the kernels that profiles name, under those names. Parameter `act`: "waive", "kill_gpuN".
 std::span<const KernelRow> peer_rows();
 
+// Two of the collectives that nccl-tests' aliases name, for any number of ranks.
+std::span<const KernelRow> nccl_rows();
+
 }  // namespace railgauge::testing_rows

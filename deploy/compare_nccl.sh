@@ -1,0 +1,188 @@
+#!/usr/bin/env bash
+# Holds railgauge-runner's nccl-tests aliases against nccl-tests' own programs on this machine's GPUs: they take turns,
+# a launch each a round, over the same sizes, out of place. The table gives the ratio of the medians over the rounds of
+# bus bandwidth at 8, 128 and 512 MiB (above 1: ours is larger) and of the time of the smallest message that both move
+# (above 1: ours is slower), with spreads. A launch that fails, ends late or lacks a figure ends the comparison
+# with one line: no median is taken of what is left.
+# Exit 0 when both sides have every figure; 1 a ratio below the floor or above the ceiling, or ours found wrong bytes;
+# 2 wrong use; 4 a program failed, crashed or timed out, or a figure is missing; 5 waived (no such program, no GPU).
+#   deploy/compare_nccl.sh [--peer DIR] [--runner PATH] [--rounds N] [--gpus N] [--tests LIST] [--iterations N]
+#     [--exact 0|1] [--sockets 0|1] [--floor R] [--ceiling R] [--json OUT]
+# --peer        the folder with all_reduce_perf and its sisters (default: the PATH)
+# --runner      railgauge-runner (default: beside this script in a bundle, else build/release/bin, else the PATH)
+# --gpus        ranks (default 2): theirs are GPUs of one process, ours a process each
+# --tests       comma separated (default: all_reduce_perf,all_gather_perf,alltoall_perf,sendrecv_perf)
+# --iterations  calls of a size, of theirs and with --exact 1 of ours (default 20)
+# --exact       1 (the default) takes that many; 0: ours stops when the interval is narrow enough (--adaptive)
+# --sockets     1 turns direct copies, shared memory and InfiniBand off, on both sides: a cluster without RDMA
+# --floor       exit 1 when a ratio of bus bandwidths is below R, as 0.99 (default: none)
+# --ceiling     exit 1 when a ratio of small messages' times is above R, as 1.00 (default: none)
+# NCCL_... variables of the caller's environment hold for both and stand in the document.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+die() { local code=$1; shift; echo "compare_nccl.sh: $*" >&2; exit "$code"; }
+waive() { echo "waived: $*"; exit 5; }
+peer="" runner="" rounds=5 gpus=2 iterations=20 exact=1 sockets=0 floor="" ceiling="" json=""
+tests=all_reduce_perf,all_gather_perf,alltoall_perf,sendrecv_perf
+while [ $# -gt 0 ]; do
+  [ $# -gt 1 ] || die 2 "$1 needs a value"
+  case "$1" in
+    --peer) peer=$2 ;; --runner) runner=$2 ;; --rounds) rounds=$2 ;; --gpus) gpus=$2 ;; --tests) tests=$2 ;;
+    --iterations) iterations=$2 ;; --exact) exact=$2 ;; --sockets) sockets=$2 ;;
+    --floor) floor=$2 ;; --ceiling) ceiling=$2 ;; --json) json=$2 ;;
+    *) die 2 "unknown option $1; allowed: --peer, --runner, --rounds, --gpus, --tests, --iterations, --exact, --sockets, --floor, --ceiling, --json" ;;
+  esac
+  shift 2
+done
+for number in rounds gpus iterations; do
+  [[ ${!number} =~ ^[1-9][0-9]{0,3}$ ]] || die 2 "--$number ${!number}: 1 to 9999"
+done
+for switch in exact sockets; do [[ ${!switch} =~ ^[01]$ ]] || die 2 "--$switch ${!switch}: 0 or 1"; done
+for ratio in floor ceiling; do [[ ${!ratio} =~ ^([0-9]+(\.[0-9]+)?)?$ ]] || die 2 "--$ratio ${!ratio}: a ratio, as 0.99"; done
+[[ $tests =~ ^[a-z_]+_perf(,[a-z_]+_perf)*$ ]] || die 2 "--tests $tests: programs of nccl-tests separated by commas"
+export LC_ALL=C
+readonly kRunSeconds=900
+if [ "$sockets" = 1 ]; then
+  export NCCL_P2P_DISABLE=1 NCCL_SHM_DISABLE=1 NCCL_IB_DISABLE=1 NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}"
+fi
+if [ -z "$runner" ]; then
+  for runner in "$here/bin/railgauge-runner" "$here/../bin/railgauge-runner" "$here/../build/release/bin/railgauge-runner" "$(command -v railgauge-runner || true)"; do
+    [ ! -x "$runner" ] || break
+  done
+fi
+[ -x "$runner" ] || die 2 "no railgauge-runner; name it with --runner"
+# program NAME: where the peer's program is; nothing when it is nowhere.
+program() { if [ -n "$peer" ]; then [ ! -x "$peer/$1" ] || echo "$peer/$1"; else command -v "$1" || true; fi; }
+IFS=, read -r -a programs <<<"$tests"
+for name in "${programs[@]}"; do
+  [ -n "$(program "$name")" ] || waive "$name is not here; name its folder with --peer"
+done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# ours_code CODE: what this script ends with when the runner ended so; a signal is a crash.
+ours_code() { case "$1" in 1 | 2 | 5 | 130 | 143) echo "$1" ;; *) echo 4 ;; esac; }
+# What the last launch said last, for a line that says why.
+last_words() { { grep -v '^ *$' "$work/err" || grep -v '^ *$' "$work/out" || true; } | tail -n 1; }
+
+# One small run tells whether this machine can, and with what.
+code=0
+timeout $kRunSeconds "$runner" "${programs[0]}" -b 1K -e 1K -n 1 -g "$gpus" --placement out --format json >"$work/out" 2>"$work/err" || code=$?
+reason=$(sed -n 's/^  "reason": "\(.*\)",$/\1/p' "$work/out" | head -n 1)
+[ $code != 5 ] || waive "${reason:-$(last_words)}"
+[ $code = 0 ] || die "$(ours_code $code)" "ours: try ${programs[0]}: exit $code: ${reason:-$(last_words)}"
+fact() { sed -n "s/^ *\"$1\": \"\([^\"]*\)\",\{0,1\}\$/\1/p" "$work/out" | head -n 1; }
+gpu=$(fact gpu_model) driver=$(fact cuda_driver) nccl=$(fact nccl) transports=$(fact nccl_transports)
+
+# The sizes go up by 4, so that 8 B, 8 MiB, 128 MiB and 512 MiB are among them.
+sizes=(-b 8 -e 512M -f 4)
+counts=(-n "$iterations")
+[ "$exact" = 1 ] || counts=(--adaptive --set time_cap=1s)
+
+# Lines of test, size asked for, time in us, bus bandwidth in GB/s. What a call moves is rounded down from what was
+# asked for; nothing moved is no figure.
+figures() {
+  awk -v OFS='\t' -v test="$1" -v side="$2" '
+    function asked(size,  s) { for (s = 8; s < size; s *= 4); return s }
+    BEGIN { if (side == "ours") FS = "," }
+    side == "ours" && NR > 1 && $6 == "out" && $11 == "passed" { size = $2; time = $7; rate = $9 }
+    side == "theirs" && $1 ~ /^[0-9]+$/ && NF >= 9 { size = $1; time = $6; rate = $8; if ($9 ~ /^[0-9]+$/ && $9 > 0) print test, "wrong", size, $9 }
+    size > 0 && time + 0 > 0 { print test, asked(size), time + 0, rate + 0 }
+    { size = 0 }'
+}
+
+# launch SIDE NAME: one process tree; its figures.
+launch() {
+  local side=$1 name=$2 command=() code=0 wrong
+  if [ "$side" = ours ]; then
+    command=("$runner" "$name" "${sizes[@]}" -g "$gpus" "${counts[@]}" --placement out --format csv)
+  else
+    command=("$(program "$name")" "${sizes[@]}" -g "$gpus" -n "$iterations")
+  fi
+  { timeout $kRunSeconds "${command[@]}" >"$work/out"; } 2>"$work/err" || code=$?  # the shell's own words of a crash too
+  [ $code != 124 ] || die 4 "$side: ${command[*]}: not done after $kRunSeconds s"
+  if [ $code != 0 ] && [ "$side" = ours ]; then die "$(ours_code $code)" "ours: ${command[*]}: exit $code: $(last_words)"; fi
+  [ $code = 0 ] || die 4 "theirs: ${command[*]}: exit $code: $(last_words)"
+  figures "$name" "$side" <"$work/out" >"$work/launch"
+  wrong=$(awk -F '\t' '$2 == "wrong" { print $4 " wrong elements at " $3 " B"; exit }' "$work/launch")
+  [ -z "$wrong" ] || die 4 "$side: ${command[*]}: $wrong"
+  for size in 8388608 134217728 536870912; do
+    awk -F '\t' -v size=$size '$2 == size && $4 > 0 { found = 1 } END { exit !found }' "$work/launch" ||
+      die 4 "$side: ${command[*]}: no figure of $size B: $(last_words)"
+  done
+  sed "s/^/$side\t/" "$work/launch" >>"$work/figures"
+  [ "$side" = ours ] || grep -o 'nccl-tests version [0-9.]*\|nccl-library=[0-9]*' "$work/out" >"$work/versions" || true
+}
+
+: >"$work/figures"
+: >"$work/versions"
+for ((round = 0; round < rounds; round++)); do
+  if ((round % 2 == 0)); then order=(theirs ours); else order=(ours theirs); fi
+  for name in "${programs[@]}"; do
+    for side in "${order[@]}"; do launch "$side" "$name"; done
+  done
+done
+
+tests_version=$(sed -n 's/^nccl-tests version //p' "$work/versions" | head -n 1)
+library=$(sed -n 's/^nccl-library=//p' "$work/versions" | head -n 1)
+own=$(awk -F . '{ if (NF >= 3) print $1 * 10000 + $2 * 100 + $3 }' <<<"$nccl")
+environment=$(env | sed -n 's/^\(NCCL_[A-Za-z0-9_]*=[^"\\]*\)$/\1/p' | sort | tr '\n' ' ')
+date=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+echo "$date  $gpus x ${gpu:-GPU}, driver ${driver:-unknown}, NCCL ${nccl:-unknown}, nccl-tests ${tests_version:-unknown}, ${environment:-no NCCL_ variable set}"
+[ -z "$transports" ] || echo "ours by $transports"
+[ -z "$library" ] || [ -z "$own" ] || [ "$library" = "$own" ] || echo "compare_nccl.sh: warning: theirs runs NCCL $library, ours $own: the ratios compare these too" >&2
+# Lines of side, test, size, time, rate to a table and a document.
+awk -F '\t' -v rounds="$rounds" -v json="$json" -v floor="$floor" -v ceiling="$ceiling" -v head="\"date\": \"$date\", \"gpus\": $gpus, \"gpu\": \"$gpu\", \"driver\": \"$driver\", \"nccl\": \"$nccl\", \"nccl_tests\": \"$tests_version\", \"environment\": \"${environment% }\", \"sockets\": $sockets, \"iterations\": $iterations, \"exact\": $exact" '
+  function median(key,  n, i, j, v, sorted) {
+    n = count[key]
+    for (i = 1; i <= n; i++) {
+      v = values[key, i]
+      for (j = i - 1; j >= 1 && sorted[j] > v; j--) sorted[j + 1] = sorted[j]
+      sorted[j + 1] = v
+    }
+    return n == 0 ? "" : n % 2 == 1 ? sorted[(n + 1) / 2] : (sorted[n / 2] + sorted[n / 2 + 1]) / 2
+  }
+  # Largest less smallest, over the median: per cent.
+  function spread(key,  n, i, low, high, middle) {
+    n = count[key]
+    if (n < 2) return ""
+    low = high = values[key, 1]
+    for (i = 2; i <= n; i++) { if (values[key, i] < low) low = values[key, i]; if (values[key, i] > high) high = values[key, i] }
+    middle = median(key)
+    return middle == 0 ? "" : sprintf("%.2f", 100 * (high - low) / middle)
+  }
+  function number(v) { return v == "" ? "null" : sprintf("%.9g", v) }
+  function bytes(size) { return size >= 1048576 ? size / 1048576 " MiB" : size >= 1024 ? size / 1024 " KiB" : size " B" }
+  function add(key, value) { values[key, ++count[key]] = value }
+  function show(test, what, unit, size, field,  key, ours, theirs, ratio) {
+    key = FS test FS size FS field
+    ours = median("ours" key); theirs = median("theirs" key)
+    ratio = ours != "" && theirs != "" && theirs > 0 ? ours / theirs : ""
+    if (lacking == "" && (count["ours" key] != rounds || count["theirs" key] != rounds))
+      lacking = sprintf("%s %s %s: figures of %d of our %d launches and of %d of theirs", test, what, bytes(size), count["ours" key], rounds, count["theirs" key])
+    if (ratio != "" && field == "rate" && floor != "" && ratio < floor + 0) missed = missed sprintf("%s %s %s: ratio %.3f is below %s\n", test, what, bytes(size), ratio, floor)
+    if (ratio != "" && field == "time" && ceiling != "" && ratio > ceiling + 0) missed = missed sprintf("%s %s %s: ratio %.3f is above %s\n", test, what, bytes(size), ratio, ceiling)
+    printf "%-22s %-14s %9s %10s %10s %8s %9s %9s\n", test, what " " unit, bytes(size), ours == "" ? "-" : sprintf("%.5g", ours), theirs == "" ? "-" : sprintf("%.5g", theirs), ratio == "" ? "-" : sprintf("%.3f", ratio), spread("ours" key), spread("theirs" key)
+    document = document (shown++ ? "," : "") sprintf("\n    {\"test\": \"%s\", \"figure\": \"%s\", \"unit\": \"%s\", \"size_bytes\": %d, \"ours\": %s, \"theirs\": %s, \"ratio\": %s, \"spread_percent_ours\": %s, \"spread_percent_theirs\": %s, \"launches_ours\": %d, \"launches_theirs\": %d}", test, what, unit, size, number(ours), number(theirs), number(ratio), number(spread("ours" key)), number(spread("theirs" key)), count["ours" key], count["theirs" key])
+  }
+  { if (!($2 in seen)) { seen[$2] = 1; names[++n] = $2 }
+    # Several sizes asked for may end as one: the last stands, once a launch.
+    add($1 FS $2 FS $3 FS "time", $4); add($1 FS $2 FS $3 FS "rate", $5) }
+  END {
+    printf "%-22s %-14s %9s %10s %10s %8s %9s %9s\n", "test", "figure", "size", "ours", "theirs", "ratio", "spread %", "theirs %"
+    for (i = 1; i <= n; i++) {
+      # The smallest that every launch of both moved; larger than 32 KiB is no small message.
+      for (size = 8; size <= 32768; size *= 4)
+        if (count["ours" FS names[i] FS size FS "time"] == rounds && count["theirs" FS names[i] FS size FS "time"] == rounds) break
+      if (size <= 32768) show(names[i], "time", "us", size, "time")
+      else if (lacking == "") lacking = names[i] ": no small message that both moved in every launch"
+      show(names[i], "busbw", "GB/s", 8388608, "rate")
+      show(names[i], "busbw", "GB/s", 134217728, "rate")
+      show(names[i], "busbw", "GB/s", 536870912, "rate")
+    }
+    if (json != "") printf "{\n  \"schema_version\": 1, %s,\n  \"rounds\": %d,\n  \"figures\": [%s\n  ]\n}\n", head, rounds, document > json
+    printf "%s", missed
+    if (n == 0) lacking = "no figure at all"
+    if (lacking != "") print "compare_nccl.sh: " lacking > "/dev/stderr"
+    exit missed != "" ? 1 : lacking != "" ? 4 : 0
+  }' "$work/figures"

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# compare_nccl.sh against stand-ins of nccl-tests' programs that print what those print, and the runner's testing
+# build: whether figures are read, paired and counted; the figures themselves are made up.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+runner=$(realpath "${RAILGAUGE_BUILD_DIR:-build/dev}")/bin/railgauge-runner-testing
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/peer" "$work/bad"
+# peer FILE WRONG: bus bandwidth 120 GB/s at every size, 5 us; alltoall_perf moves nothing below 32 B.
+peer() {
+  cat >"$1" <<P
+#!/bin/sh
+echo "# nccl-tests version 2.17.6 nccl-headers=22803 nccl-library=29901"
+echo "#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong"
+size=8
+while [ \$size -le 536870912 ]; do
+  moved=\$size
+  case "\$0" in *alltoall_perf) [ \$size -ge 32 ] || moved=0 ;; esac
+  time=5.00; [ \$moved != 0 ] || time=0.10
+  echo "  \$moved \$((moved / 4)) float sum -1 \$time 80.00 120.00 $2 9.99 1.00 1.00 N/A"
+  size=\$((size * 4))
+done
+echo "# Out of bounds values : 0 OK"
+P
+  chmod +x "$1"
+}
+peer "$work/peer/all_reduce_perf" 0
+peer "$work/peer/alltoall_perf" 0
+
+fails() { echo "compare_nccl_test: $*"; cat "$work/out" "$work/err"; exit 1; }
+compare() { code=0; deploy/compare_nccl.sh --runner "$runner" --rounds 2 "$@" >"$work/out" 2>"$work/err" || code=$?; }
+row() { tr -s ' ' <"$work/out" | grep -qx "$1 *" || fails "no line: $1"; }
+
+compare --peer "$work/peer" --tests all_reduce_perf,alltoall_perf --json "$work/json"
+[ $code = 0 ] || fails "a whole table exits with $code"
+row 'all_reduce_perf busbw GB/s 8 MiB 150 120 1.250 0.00 0.00'
+row 'all_reduce_perf busbw GB/s 512 MiB 150 120 1.250 0.00 0.00'
+row 'all_reduce_perf time us 8 B 8e-05 5 0.000 0.00 0.00'
+# What theirs does not move is no figure: the next size that both have.
+row 'alltoall_perf time us 32 B 0.00032 5 0.000 0.00 0.00'
+grep -q 'NCCL 2.99.0, nccl-tests 2.17.6' "$work/out" || fails "no versions"
+grep -q 'warning: theirs runs NCCL 29901, ours 29900' "$work/err" || fails "two libraries are not told"
+grep -q '"test": "all_reduce_perf", "figure": "busbw", "unit": "GB/s", "size_bytes": 134217728, "ours": 150, "theirs": 120, "ratio": 1.25, "spread_percent_ours": 0' "$work/json" || fails "JSON"
+if command -v jq >/dev/null; then jq -e '.schema_version == 1 and (.figures | length == 8) and .sockets == 0' "$work/json" >/dev/null || fails "JSON"; fi
+
+compare --peer "$work/peer" --tests all_reduce_perf --floor 1.2 --ceiling 1.0 --exact 0
+[ $code = 0 ] || fails "above the floor and below the ceiling exits with $code"
+compare --peer "$work/peer" --tests all_reduce_perf --floor 1.3
+[ $code = 1 ] && grep -q 'busbw 8 MiB: ratio 1.250 is below 1.3' "$work/out" || fails "below the floor is no failure"
+sed -i 's/time=5.00/time=0.00001/' "$work/peer/all_reduce_perf"
+compare --peer "$work/peer" --tests all_reduce_perf --ceiling 1.0
+[ $code = 1 ] && grep -q 'time 8 B: ratio 8.000 is above 1.0' "$work/out" || fails "above the ceiling is no failure"
+
+# Sockets alone: both sides are told by the environment.
+printf '#!/bin/sh\n[ "$NCCL_P2P_DISABLE$NCCL_SHM_DISABLE$NCCL_IB_DISABLE" = 111 ] || exit 9\nexec %s\n' "$work/peer/alltoall_perf" >"$work/bad/alltoall_perf"
+chmod +x "$work/bad/alltoall_perf"
+compare --peer "$work/bad" --tests alltoall_perf --sockets 1
+[ $code = 0 ] && grep -q 'NCCL_SHM_DISABLE=1' "$work/out" || fails "sockets: exit $code"
+compare --peer "$work/bad" --tests alltoall_perf
+[ $code = 4 ] || fails "without sockets the variables are set, exit $code"
+
+# ended CODE LINE OPTIONS...: the comparison ends so, with that one line and without a table.
+ended() {
+  local wanted=$1 line=$2
+  shift 2
+  compare "$@"
+  [ $code = "$wanted" ] || fails "exit $code, wanted $wanted"
+  grep -Eqx "compare_nccl.sh: $line" "$work/err" || fails "wanted $line"
+  [ "$(wc -l <"$work/err")" = 1 ] && ! grep -q ratio "$work/out" || fails "more than one line"
+}
+bad() { cat >"$work/bad/$1"; chmod +x "$work/bad/$1"; }
+peer "$work/bad/all_reduce_perf" 3
+ended 4 'theirs: .*: 3 wrong elements at 8 B' --peer "$work/bad" --tests all_reduce_perf
+bad all_reduce_perf <<'P'
+#!/bin/sh
+echo ' 8388608 2097152 float sum -1 5.00 80.00 120.00 0 5.00 80.00 120.00 0'; echo 'Test NCCL failure common.cu:1021' >&2; exit 3
+P
+ended 4 'theirs: .*: exit 3: Test NCCL failure common.cu:1021' --peer "$work/bad" --tests all_reduce_perf
+sed -i 's/; echo .*//' "$work/bad/all_reduce_perf"
+ended 4 'theirs: .*: no figure of 134217728 B: .*' --peer "$work/bad" --tests all_reduce_perf
+# Ours fails with wrong bytes.
+bad runner <<'P'
+#!/bin/sh
+case "$*" in *"-b 1K -e 1K"*) exit 0 ;; esac
+echo 'rank 1: element 3 is 1, not 2' >&2; exit 1
+P
+runner=$work/bad/runner
+ended 1 'ours: .*: exit 1: rank 1: element 3 is 1, not 2' --peer "$work/peer" --tests all_reduce_perf
+bad runner <<'P'
+#!/bin/sh
+printf '{\n  "reason": "libnccl.so.2: not found",\n}\n'; exit 5
+P
+compare --peer "$work/peer" --tests all_reduce_perf
+[ $code = 5 ] && grep -qx 'waived: libnccl.so.2: not found' "$work/out" || fails "no NCCL does not waive: $code"
+compare --peer "$work/none" --tests all_reduce_perf
+[ $code = 5 ] && grep -q 'waived: all_reduce_perf is not here' "$work/out" || fails "a missing peer does not waive"
+ended 2 '--rounds none: 1 to 9999' --rounds none
+ended 2 'unknown option --frob; .*' --frob 1
+ended 2 '--json needs a value' --json
+echo "compare_nccl_test: ok"

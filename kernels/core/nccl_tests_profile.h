@@ -1,0 +1,46 @@
+// The programs of nccl-tests and the kernels that measure what they measure, with that tool's names
+// of data types and, for NCCL's own settings, the variables that our parameters stand for. What
+// `profile: nccl-tests` in a suite and `railgauge-runner all_reduce_perf` mean. Pure; thread safe.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace railgauge {
+
+struct NcclTestsProgram {
+  std::string_view name;    // "all_reduce_perf"
+  std::string_view kernel;  // "nccl.all_reduce"
+};
+
+// Its hypercube_perf and alltoallv_perf are not here: no kernel measures these.
+std::span<const NcclTestsProgram> nccl_tests_programs();
+const NcclTestsProgram* find_nccl_tests_program(std::string_view name);  // nullptr: none
+const NcclTestsProgram* nccl_tests_program_of(std::string_view kernel);  // nullptr: none
+
+inline constexpr std::string_view kNcclTestsProfile = "nccl-tests";
+// What it takes where nobody says otherwise, in our parameters; canonical text.
+const std::map<std::string, std::string>& nccl_tests_defaults();
+
+// "half" is our "float16", ...; absent for a name that is none.
+std::optional<std::string_view> type_from_nccl_tests(std::string_view theirs);
+std::optional<std::string_view> type_for_nccl_tests(std::string_view ours);
+std::vector<std::string> nccl_tests_types();  // its names, in its order
+
+// A setting of NCCL that a task may name.
+struct NcclSetting {
+  std::string_view parameter;  // "ib_hca"
+  std::string_view variable;   // "NCCL_IB_HCA"
+  std::string_view unset;      // the parameter's default, which sets nothing
+};
+std::span<const NcclSetting> nccl_settings();
+// "NCCL_IB_DISABLE" and "1", ... for those of `parameters` that set something, in the table's
+// order.
+std::vector<std::pair<std::string, std::string>> nccl_environment(
+    const std::map<std::string, std::string>& parameters);
+
+}  // namespace railgauge

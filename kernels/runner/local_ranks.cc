@@ -1,0 +1,247 @@
+#include "kernels/runner/local_ranks.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/core/clock.h"
+#include "kernels/core/fd.h"
+#include "kernels/core/framing.h"
+#include "kernels/core/outcome.h"
+#include "kernels/core/record.pb.h"
+#include "kernels/core/tcp.h"
+
+namespace railgauge {
+namespace {
+
+constexpr std::size_t kReadBytes = 64U << 10U;
+constexpr double kReapSeconds = 1;  // between a socket's end and its process's
+constexpr auto kLook = std::chrono::milliseconds(5);
+
+double deadline_after(double seconds) { return monotonic_now_ns() + seconds * 1e9; }
+double left_seconds(double deadline_ns) {
+  return std::max(0.0, (deadline_ns - monotonic_now_ns()) / 1e9);
+}
+
+tl::unexpected<Error> gone() { return fail(Code::kUnavailable, "gone"); }
+
+// One end of a socket pair, with whole messages on it.
+class Link {
+ public:
+  explicit Link(Fd socket) : socket_(std::move(socket)) {}
+  [[nodiscard]] int fd() const { return socket_.get(); }
+  Status send(const GroupStep& step, double deadline_ns) {
+    return write_all(socket_.get(), frame(step), left_seconds(deadline_ns));
+  }
+  // What has come, without waiting; nothing while it is no whole step. kUnavailable at its end.
+  Result<std::optional<GroupStep>> look() {
+    for (;;) {
+      const auto whole = RG_TRY(reader_.next());
+      GroupStep step;
+      if (whole && !step.ParseFromString(*whole)) return gone();
+      if (whole) return std::optional(std::move(step));
+      std::array<char, kReadBytes> bytes;
+      const ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0 && errno == EAGAIN) return std::optional<GroupStep>();
+      if (got <= 0) return gone();
+      reader_.feed({bytes.data(), static_cast<std::size_t>(got)});
+    }
+  }
+
+ private:
+  Fd socket_;
+  FrameReader reader_;
+};
+
+// A rank that was forked: all that it hears comes from rank 0.
+class Forked final : public Group {
+ public:
+  Forked(std::uint32_t rank, std::uint32_t size, Link link)
+      : rank_(rank), size_(size), link_(std::move(link)) {}
+  [[nodiscard]] std::uint32_t rank() const override { return rank_; }
+  [[nodiscard]] std::uint32_t size() const override { return size_; }
+  Result<std::vector<std::string>> exchange(std::string mine, double timeout_seconds) override {
+    const double deadline_ns = deadline_after(timeout_seconds);
+    GroupStep step;
+    step.add_payloads(std::move(mine));
+    if (!link_.send(step, deadline_ns)) return ended();
+    for (;;) {
+      const auto all = link_.look();
+      if (!all) return ended();
+      if (*all)
+        return std::vector<std::string>((*all)->payloads().begin(), (*all)->payloads().end());
+      if (monotonic_now_ns() >= deadline_ns)
+        return fail(Code::kDeadlineExceeded, "rank 0: did not hand round this step in time");
+      pollfd wait{link_.fd(), POLLIN, 0};
+      ::poll(&wait, 1, poll_timeout_ms(deadline_ns));
+    }
+  }
+
+ private:
+  static tl::unexpected<Error> ended() {
+    return fail(Code::kUnavailable, "rank 0: has ended the group");
+  }
+
+  const std::uint32_t rank_;
+  const std::uint32_t size_;
+  Link link_;
+};
+
+struct Other {
+  pid_t process = -1;  // -1: reaped
+  Link link;
+};
+
+std::string how_it_ended(int status) {
+  if (WIFSIGNALED(status))
+    return fmt::format("its process was ended by signal {} (SIG{})", WTERMSIG(status),
+                       sigabbrev_np(WTERMSIG(status)));
+  return fmt::format("its process exited with {}", WEXITSTATUS(status));
+}
+
+// Absent when it still runs after that long.
+std::optional<int> reap(pid_t process, double seconds) {
+  const double deadline_ns = deadline_after(seconds);
+  for (;;) {
+    int status = 0;
+    const pid_t ended = ::waitpid(process, &status, WNOHANG);
+    if (ended == process) return status;
+    if ((ended < 0 && errno != EINTR) || monotonic_now_ns() >= deadline_ns) return std::nullopt;
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
+// Rank 0.
+class Parent final : public LocalRanks, public Group {
+ public:
+  explicit Parent(std::uint32_t size) : size_(size) {}
+  ~Parent() override {
+    open_ = false;
+    for (Other& other : others_) ::shutdown(other.link.fd(), SHUT_RDWR);
+    const double deadline_ns = deadline_after(kEndSeconds);
+    for (const Other& other : others_) {
+      if (other.process < 0 || reap(other.process, left_seconds(deadline_ns))) continue;
+      ::kill(other.process, SIGKILL);
+      reap(other.process, kEndSeconds);
+    }
+  }
+  Parent(const Parent&) = delete;
+  Parent& operator=(const Parent&) = delete;
+
+  Status fork_next(const Body& body) {
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+      return fail(Code::kUnavailable, fmt::format("socketpair: {}", std::strerror(errno)));
+    Fd mine(ends[0]);
+    Fd theirs(ends[1]);
+    std::fflush(nullptr);
+    const pid_t child = ::fork();
+    if (child < 0) return fail(Code::kUnavailable, fmt::format("fork: {}", std::strerror(errno)));
+    const auto rank = static_cast<std::uint32_t>(others_.size() + 1);
+    if (child == 0) {
+      mine.reset();
+      for (const Other& other : others_) ::close(other.link.fd());
+      be_rank(rank, std::move(theirs), body);
+    }
+    others_.push_back({child, Link(std::move(mine))});
+    return {};
+  }
+
+  Group& group() override { return *this; }
+  [[nodiscard]] std::uint32_t rank() const override { return 0; }
+  [[nodiscard]] std::uint32_t size() const override { return size_; }
+  // After an error the sockets are shut, so that the other ranks learn at once.
+  Result<std::vector<std::string>> exchange(std::string mine, double timeout_seconds) override {
+    if (!open_) return fail(Code::kUnavailable, "the group ended with an earlier error");
+    auto all = step(std::move(mine), deadline_after(timeout_seconds));
+    open_ = all.has_value();
+    if (!all)
+      for (Other& other : others_) ::shutdown(other.link.fd(), SHUT_RDWR);
+    return all;
+  }
+
+ private:
+  [[noreturn]] void be_rank(std::uint32_t rank, Fd socket, const Body& body) const {
+    int code = kExitInvalid;
+    try {
+      Forked group(rank, size_, Link(std::move(socket)));
+      code = body(group);
+    } catch (const std::exception& thrown) {
+      fmt::print(stderr, "railgauge-runner: rank {}: threw {}\n", rank, thrown.what());
+    }
+    std::fflush(nullptr);
+    ::_exit(code);
+  }
+
+  tl::unexpected<Error> lost(std::size_t index) {
+    Other& other = others_[index];
+    const auto status = reap(other.process, kReapSeconds);
+    if (status) other.process = -1;
+    return fail(Code::kUnavailable,
+                fmt::format("rank {}: gone; {}", index + 1,
+                            status ? how_it_ended(*status) : "it has closed its end"));
+  }
+
+  Result<std::vector<std::string>> step(std::string mine, double deadline_ns) {
+    std::vector<std::optional<std::string>> got(others_.size());
+    for (;;) {
+      std::vector<pollfd> waits;  // for those that have not said anything yet
+      for (std::size_t i = 0; i < others_.size(); ++i) {
+        if (got[i]) continue;
+        auto said = others_[i].link.look();
+        if (!said || (*said && (*said)->payloads_size() != 1)) return lost(i);
+        if (*said)
+          got[i] = (*said)->payloads(0);
+        else
+          waits.push_back({others_[i].link.fd(), POLLIN, 0});
+      }
+      if (waits.empty()) break;
+      const auto missing = std::ranges::find_if(got, [](const auto& one) { return !one; });
+      if (monotonic_now_ns() >= deadline_ns)
+        return fail(
+            Code::kDeadlineExceeded,
+            fmt::format("rank {}: did not come to this step in time", missing - got.begin() + 1));
+      ::poll(waits.data(), waits.size(), poll_timeout_ms(deadline_ns));
+    }
+    GroupStep all;
+    all.add_payloads(std::move(mine));
+    for (auto& one : got) all.add_payloads(std::move(*one));
+    // One that has spoken and gone may have told why: the next step misses it.
+    for (Other& other : others_) static_cast<void>(other.link.send(all, deadline_ns));
+    return std::vector<std::string>(all.payloads().begin(), all.payloads().end());
+  }
+
+  const std::uint32_t size_;
+  std::vector<Other> others_;  // by rank, from 1
+  bool open_ = true;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<LocalRanks>> LocalRanks::start(std::uint32_t size, const Body& body) {
+  RG_CHECK(size >= 1 && size <= kMaxLocalRanks);
+  auto parent = std::make_unique<Parent>(size);
+  for (std::uint32_t rank = 1; rank < size; ++rank)
+    if (const Status forked = parent->fork_next(body); !forked)
+      return fail(forked.error().code,
+                  fmt::format("rank {}: start: {}", rank, forked.error().message));
+  return parent;
+}
+
+}  // namespace railgauge

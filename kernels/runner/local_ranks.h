@@ -1,0 +1,34 @@
+// Several ranks of one task on this host, a process each, without agent or controller: the calling
+// process is rank 0, forks the others and hands round what each of them says.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "kernels/core/group.h"
+#include "kernels/core/result.h"
+
+namespace railgauge {
+
+inline constexpr std::uint32_t kMaxLocalRanks = 64;
+
+class LocalRanks {
+ public:
+  // What another rank does in its process; gives the exit code. `group` is its end of the group.
+  using Body = std::function<int(Group& group)>;
+
+  // Forks ranks 1 to `size` - 1. No other thread may run yet. kUnavailable where Linux gives no
+  // further process or socket.
+  static Result<std::unique_ptr<LocalRanks>> start(std::uint32_t size, const Body& body);
+  // Ends the group, waits for the others at most kEndSeconds, and kills who is left.
+  virtual ~LocalRanks() = default;
+
+  // Rank 0's. After an error no rank can say anything more; one that is gone is named, with how its
+  // process ended.
+  virtual Group& group() = 0;
+
+  static constexpr double kEndSeconds = 10;
+};
+
+}  // namespace railgauge
