@@ -15,7 +15,6 @@ namespace {
 
 constexpr double kDefaultTimeCapSeconds = 1;
 constexpr const char* kGpuParameter = "gpu";  // a number; which GPU's memory a rank on a NIC uses
-constexpr const char* kDevicesParameter = "devices";  // ports that a rank runs in its port's stead
 
 tl::unexpected<Error> refuse(std::string message) {
   return fail(Code::kInvalidArgument, "plan: " + std::move(message));
@@ -102,18 +101,10 @@ Status check_placement(const Stage& stage, std::uint32_t index, const KernelInfo
 // That the kernel runs on the port that its series is labelled with.
 Status check_devices(const Stage& stage, std::uint32_t index, const KernelInfo& kernel,
                      const Params& params) {
-  if (!stage.placement.chooses_port()) return {};
   if (find_parameter(kernel, kDevicesParameter, "text") == nullptr) return {};
-  const std::string& given = params.text(kDevicesParameter);
-  if (given.empty()) return {};
-  const Placement& placement = stage.placement;
-  const std::string where = placement.kind == PlacementKind::kLoopback ? std::string("loopback")
-                            : placement.each.empty() ? "endpoint: " + placement.endpoint
-                                                     : "each: " + placement.each;
-  return refuse(fmt::format(
-      "stage {}: parameter devices: is {}, but {} chooses the port; leave devices out, or place "
-      "by pairs: all without endpoint",
-      index, in_quotes(given), where));
+  const auto problem = devices_problem(stage.placement, params.text(kDevicesParameter));
+  if (problem) return refuse(fmt::format("stage {}: {}", index, *problem));
+  return {};
 }
 
 // A node with fewer endpoints than others lacks the last rails: told, not left out.

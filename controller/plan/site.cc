@@ -19,14 +19,21 @@ namespace {
 constexpr std::size_t kMaxNameBytes = 64;
 constexpr std::size_t kMaxSummaryBytes = 400;
 
+constexpr std::string_view kManager = "rdma_cm";  // of connection: it connects RC alone
+
 // A key, and what a task may say that decides the same.
 struct Key {
   std::string_view name;
   std::string_view beside{};
 };
-constexpr std::array kKeys{Key{"traffic_class"},         Key{"service_level"},
-                           Key{"pkey", "pkey_index"},    Key{"gid_rule", "gid_index"},
-                           Key{"gid_index", "gid_rule"}, Key{"mtu"}};
+constexpr std::array kKeys{Key{"traffic_class"},
+                           Key{"service_level"},
+                           Key{"pkey", "pkey_index"},
+                           Key{"gid_rule", "gid_index"},
+                           Key{"gid_index", "gid_rule"},
+                           Key{"mtu"},
+                           Key{"flow_label"},
+                           Key{"connection"}};
 
 std::vector<std::string> key_names() {
   std::vector<std::string> names;
@@ -54,6 +61,12 @@ void read_defaults(const YamlValue& value, Site& site) {
   const auto rule = site.defaults.find("gid_rule");
   if (rule != site.defaults.end() && rule->second != "index" && site.defaults.contains("gid_index"))
     value.problem("gid_rule and gid_index exclude each other, unless the rule is index");
+  const auto connection = site.defaults.find("connection");
+  if (connection != site.defaults.end() && connection->second == kManager &&
+      site.defaults.contains("pkey"))
+    value.problem(
+        "pkey and connection: rdma_cm exclude each other: the connection manager chooses "
+        "the partition");
 }
 
 Site read(const YamlValue& root) {
@@ -75,11 +88,18 @@ tl::unexpected<Error> wrong(std::string message) {
   return fail(Code::kInvalidArgument, "site profile " + std::move(message));
 }
 
-bool decides(const std::map<std::string, std::string>& parameters, const Key& key) {
+// Whether the task says it, or says what the profile's `value` cannot stand beside.
+bool decides(const std::map<std::string, std::string>& parameters, const Key& key,
+             std::string_view value) {
   if (parameters.contains(std::string(key.name)) || parameters.contains(std::string(key.beside)))
     return true;
-  const auto connection = parameters.find("connection");
-  return key.name == "pkey" && connection != parameters.end() && connection->second == "rdma_cm";
+  const auto is = [&](const char* name, std::string_view wanted, bool same) {
+    const auto found = parameters.find(name);
+    return found != parameters.end() && (found->second == wanted) == same;
+  };
+  if (key.name == "pkey") return is("connection", kManager, true);
+  return key.name == "connection" && value == kManager &&
+         (is("pkey", "", false) || is("pkey_index", "0", false) || is("transport", "RC", false));
 }
 
 }  // namespace
@@ -116,7 +136,7 @@ Result<std::vector<std::string>> add_site_defaults(const Site& site, const Kerne
   std::vector<std::string> added;
   for (const Key& key : kKeys) {
     const auto own = site.defaults.find(std::string(key.name));
-    if (own == site.defaults.end() || decides(given, key)) continue;
+    if (own == site.defaults.end() || decides(given, key, own->second)) continue;
     const auto& declared = kernel.parameters();
     const auto parameter = std::ranges::find(declared, own->first, &ParameterInfo::name);
     if (parameter == declared.end()) continue;

@@ -44,9 +44,10 @@ KernelInfo addressed_kernel() {
     add_parameter(kernel, name, "integer", "0", true);
     kernel.mutable_parameters()->rbegin()->set_maximum(255);
   }
-  for (const char* name : {"pkey", "gid_rule", "mtu", "connection"})
+  for (const char* name : {"pkey", "gid_rule", "mtu", "connection", "transport"})
     add_parameter(kernel, name, "text", "", true);
-  for (const char* name : {"pkey_index", "gid_index"}) add_parameter(kernel, name, "integer", "0");
+  for (const char* name : {"pkey_index", "gid_index", "flow_label"})
+    add_parameter(kernel, name, "integer", "0");
   return kernel;
 }
 
@@ -68,8 +69,8 @@ TEST(Site, IsReadWithItsNameAndDefaults) {
 TEST(Site, AnUnknownKeyIsOneLineWithItsPlaceAndWhatIsAllowed) {
   EXPECT_EQ(refusal("version: 1\nmetadata: {name: a}\ndefaults:\n  trafic_class: 106\n"),
             "site profile site.yaml:4:3: defaults.trafic_class: unknown key; allowed here: "
-            "traffic_class, service_level, pkey, gid_rule, gid_index, mtu; did you mean "
-            "\"traffic_class\"?");
+            "traffic_class, service_level, pkey, gid_rule, gid_index, mtu, flow_label, connection; "
+            "did you mean \"traffic_class\"?");
   EXPECT_THAT(refusal("version: 1\nmetadata: {name: a}\ndefaults: {mtu: 4096}\nenvironment: {}\n"),
               HasSubstr("site.yaml:4:1: environment: unknown key"));
 }
@@ -106,6 +107,27 @@ TEST(Site, YieldsToAnotherParameterThatDecidesTheSame) {
   EXPECT_FALSE(with_site({{"pkey_index", "0"}}).contains("pkey"));
   EXPECT_FALSE(with_site({{"connection", "rdma_cm"}}).contains("pkey"));
   EXPECT_TRUE(with_site({{"connection", "exchange"}}).contains("pkey"));
+}
+
+TEST(Site, GivesTheConnectionWhereTheTaskCanHaveIt) {
+  const auto site =
+      read_site("version: 1\nmetadata: {name: a}\ndefaults: {connection: rdma_cm, flow_label: 7}\n",
+                "s.yaml");
+  ASSERT_TRUE(site) << site.error().message;
+  const auto gives = [&](Parameters given) {
+    EXPECT_TRUE(add_site_defaults(*site, addressed_kernel(), given));
+    EXPECT_EQ(given["flow_label"], "7");
+    return given.contains("connection") && given.at("connection") == "rdma_cm";
+  };
+  EXPECT_TRUE(gives({}));
+  EXPECT_TRUE(gives({{"transport", "RC"}, {"pkey_index", "0"}, {"pkey", ""}}));
+  EXPECT_FALSE(gives({{"connection", "exchange"}}));
+  EXPECT_FALSE(gives({{"transport", "UD"}})) << "the manager connects RC alone";
+  EXPECT_FALSE(gives({{"pkey", "0x8001"}})) << "and chooses the partition";
+  EXPECT_FALSE(gives({{"pkey_index", "1"}}));
+  EXPECT_THAT(refusal("version: 1\nmetadata: {name: a}\ndefaults: {pkey: 0x8001, connection: "
+                      "rdma_cm}\n"),
+              HasSubstr("defaults: pkey and connection: rdma_cm exclude each other"));
 }
 
 TEST(Site, AnIndexRuleComesWithItsIndex) {

@@ -91,10 +91,21 @@ class SuiteReader {
       read_placement(*placement, kernel, stage);
     if (const YamlValue* deadline = map.find("deadline_seconds")) read_deadline(*deadline, stage);
     const YamlValue* vary = map.find("vary");
-    if (vary == nullptr) return stages.push_back(std::move(stage));
-    if (map.find("profile") != nullptr)
+    if (vary != nullptr && map.find("profile") != nullptr)
       return vary->key_problem("and profile exclude each other: a profile fits one set of values");
-    for (Stage& one : combinations(*vary, kernel, stage)) stages.push_back(std::move(one));
+    std::vector<Stage> all{stage};
+    if (vary != nullptr) all = combinations(*vary, kernel, stage);
+    check_devices(map.find("placement"), all);
+    std::ranges::move(all, std::back_inserter(stages));
+  }
+
+  static void check_devices(const YamlValue* placement, std::span<const Stage> stages) {
+    for (const Stage& stage : stages) {
+      const auto devices = stage.parameters.find(kDevicesParameter);
+      if (devices == stage.parameters.end() || placement == nullptr) continue;
+      if (auto problem = devices_problem(stage.placement, devices->second))
+        return placement->problem(std::move(*problem));
+    }
   }
 
   // The last parameter changes fastest.
@@ -267,20 +278,6 @@ SuiteReading read_suite_file(const std::string& path, std::span<const KernelInfo
   if (file.bad()) return unreadable(path, fmt::format("read: {}", std::strerror(errno)));
   text.resize(static_cast<std::size_t>(file.gcount()));
   return read_suite(text, path, kernels);
-}
-
-std::string describe(const SuiteProblem& problem) {
-  std::string place = problem.file;
-  if (problem.line > 0) place += fmt::format(":{}:{}", problem.line, problem.column);
-  return fmt::format("{}: {}{}", place, problem.key.empty() ? "" : problem.key + ": ",
-                     problem.message);
-}
-
-Error error_of(std::span<const SuiteProblem> problems) {
-  RG_CHECK(!problems.empty());
-  std::string message = describe(problems.front());
-  if (problems.size() > 1) message += fmt::format(" (and {} more)", problems.size() - 1);
-  return Error{Code::kInvalidArgument, std::move(message)};
 }
 
 }  // namespace railgauge::plan

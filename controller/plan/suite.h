@@ -73,6 +73,12 @@ struct Suite {
   std::vector<Stage> stages{};
 };
 
+// Ports that a rank runs in its port's stead.
+inline constexpr const char* kDevicesParameter = "devices";
+// Why a kernel cannot run `devices` on such a placement: it would not be on the port that its
+// series is labelled with. Nothing where it can. Pure.
+std::optional<std::string> devices_problem(const Placement& placement, const std::string& devices);
+
 struct SuiteProblem {
   std::string file{};
   std::uint32_t line = 0;    // from 1; 0: the file as a whole

@@ -33,6 +33,29 @@ TEST(Suite, LoopbackTakesAPortOrEachOfThemWithOrWithoutGpus) {
               HasSubstr("is on a NIC's port; fake.group runs on none"));
 }
 
+TEST(Suite, DevicesWhereThePlacementChoosesThePortAreRefusedAsThePlannerDoes) {
+  const auto stage = [](std::string_view placement, std::string_view keys) {
+    return fmt::format(
+        "version: 1\nmetadata: {{name: x}}\nstages:\n  - {{kernel: verbs.write_bw, placement: "
+        "{{{}}}, {}}}\n",
+        placement, keys);
+  };
+  const auto problem = [](const std::string& text) {
+    const SuiteReading reading = read_suite(text, "x.yaml", {});
+    return reading.problems.size() == 1 ? describe(reading.problems[0]) : "";
+  };
+  constexpr const char* kTwo = "parameters: {devices: \"mlx5_0:1,mlx5_1:1\"}";
+  EXPECT_EQ(
+      problem(stage("loopback: all", kTwo)),
+      "x.yaml:4:41: stages[0].placement: parameter devices: is \"mlx5_0:1,mlx5_1:1\", but "
+      "loopback chooses the port; leave devices out, or place by pairs: all without endpoint");
+  EXPECT_THAT(problem(stage("pairs: all, endpoint: \"mlx5_0:1\"", kTwo)),
+              HasSubstr("but endpoint: mlx5_0:1 chooses the port"));
+  EXPECT_THAT(problem(stage("loopback: all, each: nic", "vary: {devices: [\"a:1\", \"b:1\"]}")),
+              HasSubstr("is \"a:1\", but loopback chooses the port"));
+  EXPECT_EQ(problem(stage("pairs: all", kTwo)), "");
+}
+
 std::string varied(std::string_view keys) {
   return fmt::format(
       "version: 1\nmetadata: {{name: x}}\nstages:\n  - {{kernel: fake.bw, placement: {{pairs: "

@@ -46,11 +46,11 @@ bool tells_of_trouble(std::string_view name) {
       kParts, [&lower](std::string_view part) { return lower.find(part) != std::string::npos; });
 }
 
-Counters grown_troubles(const Counters& before, const Counters& after) {
+Counters grown_counters(const Counters& before, const Counters& after) {
   Counters grown;
   for (const auto& [name, now] : after) {
     const auto then = before.find(name);
-    if (then == before.end() || now == then->second || !tells_of_trouble(name)) continue;
+    if (then == before.end() || now == then->second) continue;
     if (now > then->second) {
       grown[name] = now - then->second;
       continue;
@@ -63,11 +63,23 @@ Counters grown_troubles(const Counters& before, const Counters& after) {
   return grown;
 }
 
-std::string counter_words(const Counters& counters) {
+Counters grown_troubles(const Counters& before, const Counters& after) {
+  Counters grown = grown_counters(before, after);
+  std::erase_if(grown, [](const auto& counter) { return !tells_of_trouble(counter.first); });
+  return grown;
+}
+
+Counters grown_traffic(const Counters& before, const Counters& after) {
+  Counters grown = grown_counters(before, after);
+  std::erase_if(grown, [](const auto& counter) { return tells_of_trouble(counter.first); });
+  return grown;
+}
+
+std::string counter_words(const Counters& counters, std::size_t most) {
   std::string words;
   std::size_t told = 0;
   for (const auto& [name, value] : counters) {
-    if (told == kMaxCountersTold) {
+    if (told == most) {
       words += fmt::format(" and {} more", counters.size() - told);
       break;
     }

@@ -21,13 +21,16 @@ Counters read_counters(std::span<const std::string> folders);
 // driver and release has names of its own. Pure.
 bool tells_of_trouble(std::string_view name);
 
-// The counters that tell of trouble and grew. One that shrank has passed 2^32 where both values
-// allow it, or was cleared: then it counts from zero. Pure.
+// The counters that grew, and by how much. One that shrank has passed 2^32 where both values allow
+// it, or was cleared: then it counts from zero. Pure.
+Counters grown_counters(const Counters& before, const Counters& after);
+// Of these the ones that tell of trouble, and the others: what went over the port. Pure.
 Counters grown_troubles(const Counters& before, const Counters& after);
+Counters grown_traffic(const Counters& before, const Counters& after);
 
-// "local_ack_timeout_err=3, out_of_sequence=12", by name, kMaxCountersTold at most, then "and 4
-// more". Pure.
-std::string counter_words(const Counters& counters);
+// "local_ack_timeout_err=3, out_of_sequence=12", by name, `most` at most, then "and 4 more". Pure.
 inline constexpr std::size_t kMaxCountersTold = 16;
+inline constexpr std::size_t kMaxTrafficTold = 32;
+std::string counter_words(const Counters& counters, std::size_t most = kMaxCountersTold);
 
 }  // namespace railgauge

@@ -105,6 +105,15 @@ TEST(Troubles, TheirListIsBounded) {
   EXPECT_THAT(words, ::testing::StartsWith("error10=1, error11=1, "));
   EXPECT_THAT(words, ::testing::EndsWith("error25=1 and 4 more"));
   EXPECT_EQ(counter_words({}), "");
+  EXPECT_THAT(counter_words(many, 2), ::testing::EndsWith("error11=1 and 18 more"));
+}
+
+TEST(Traffic, IsWhatGrewAndTellsOfNoTrouble) {
+  const Counters before{{"rx_errors", 4}, {"port_rcv_data", 10}, {"port_rcv_packets", 7}};
+  const Counters after{
+      {"rx_errors", 5}, {"port_rcv_data", 999}, {"port_rcv_packets", 7}, {"port_xmit_data", 3}};
+  EXPECT_EQ(grown_traffic(before, after), (Counters{{"port_rcv_data", 989}}))
+      << "one that stood still, or was not there before, is not told as zero";
 }
 
 }  // namespace

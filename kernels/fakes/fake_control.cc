@@ -44,6 +44,7 @@ void VerbsControl::reset() {
   writes = 0;
   data_writes = 0;
   datagrams = 0;
+  gathers = 0;
   apply_settings(settings, "RAILGAUGE_FAKE_VERBS");
 }
 

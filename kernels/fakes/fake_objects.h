@@ -86,7 +86,8 @@ struct FakeRegion {
   bool on_gpu = false;  // of a real driver
 };
 
-// One lock for all objects of this process: control calls and posts. Polls have the queue's own.
+// One lock for all objects of this process: control calls and posts of sends. Polls have the
+// queue's own, posts of receives one beside it.
 std::mutex& objects_mutex();
 
 // The operations that rdma-core's header calls through the context.

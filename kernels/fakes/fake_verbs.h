@@ -55,6 +55,7 @@ struct VerbsControl {
   std::atomic<std::uint64_t> writes{0};        // operations done since reset()
   std::atomic<std::uint64_t> data_writes{0};   // those above 8 bytes, and atomics
   std::atomic<std::uint64_t> datagrams{0};     // those on UC and UD above 8 bytes
+  std::atomic<std::uint64_t> gathers{0};       // times that a post's own bytes were read
   std::atomic<std::uint64_t> pinned_bytes{0};  // registered now
   // Called with the number of each data operation, by the thread that posts it and before its
   // bytes go; set and taken back while nothing runs. reset() leaves it.

@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <future>
 #include <vector>
 
 #include "kernels/dl/verbs.h"
@@ -209,7 +211,8 @@ TEST_F(FakeVerbs, ASendTakesAReceiveAndWithoutOneWaitsForIt) {
   memory_[0] = 77;
   ASSERT_EQ(ibv_post_send(pair_[0], &send, &bad_send), 0);
   ibv_wc wc{};
-  EXPECT_EQ(poll(wc), 0);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(poll(wc), 0);
+  EXPECT_EQ(verbs_control().gathers, 0U) << "of a GPU's memory each would be a copy";
   ibv_sge to{reinterpret_cast<std::uint64_t>(memory_.data()) + 2048, 16, region_->lkey};
   ibv_recv_wr receive{};
   receive.wr_id = 6;
@@ -224,6 +227,30 @@ TEST_F(FakeVerbs, ASendTakesAReceiveAndWithoutOneWaitsForIt) {
   EXPECT_EQ(wc.opcode, IBV_WC_RECV);
   EXPECT_EQ(wc.byte_len, 16U);
   EXPECT_EQ(memory_[2048], 77);
+}
+
+// A sender that spins for receives would else keep the other side from posting them.
+TEST_F(FakeVerbs, AReceiveIsPostedWhileTheWireIsAtWork) {
+  ibv_sge to{reinterpret_cast<std::uint64_t>(memory_.data()) + 2048, 16, region_->lkey};
+  ibv_recv_wr receive{};
+  receive.sg_list = &to;
+  receive.num_sge = 1;
+  std::future<int> posted;
+  bool came = false;
+  verbs_control().on_data_write = [&](std::uint64_t) {
+    posted = std::async(std::launch::async, [&] {
+      ibv_recv_wr* bad = nullptr;
+      return ibv_post_recv(pair_[1], &receive, &bad);
+    });
+    came = posted.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+  };
+  EXPECT_EQ(post({}), 0);
+  verbs_control().on_data_write = nullptr;
+  EXPECT_TRUE(came) << "the post of the receive waited for the wire";
+  ASSERT_TRUE(posted.valid());
+  EXPECT_EQ(posted.get(), 0);
+  ibv_wc wc{};
+  EXPECT_EQ(poll(wc), 1);
 }
 
 TEST_F(FakeVerbs, AReceiveThatIsTooSmallIsAnErrorOnBothSides) {

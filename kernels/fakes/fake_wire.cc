@@ -43,14 +43,18 @@ bool region_covers(const Table& table, std::uint32_t key, std::uint64_t address,
 
 std::uint32_t length_of(const ibv_send_wr& wr) { return wr.num_sge == 0 ? 0 : wr.sg_list->length; }
 
-// Bytes of a request: from its inline copy or from local memory under a key that covers them.
+// Whether the bytes of a request are its own, or lie in local memory under a key that covers them.
+bool is_readable(const ibv_send_wr& wr) {
+  if (wr.num_sge == 0 || (wr.send_flags & IBV_SEND_INLINE) != 0) return true;
+  const ibv_sge& sge = *wr.sg_list;
+  return region_covers(*own_table(), sge.lkey, sge.addr, sge.length, 0);
+}
+
 bool gather(const ibv_send_wr& wr, std::vector<std::uint8_t>& bytes) {
   bytes.clear();
   if (wr.num_sge == 0) return true;
   const ibv_sge& sge = *wr.sg_list;
-  if ((wr.send_flags & IBV_SEND_INLINE) == 0 &&
-      !region_covers(*own_table(), sge.lkey, sge.addr, sge.length, 0))
-    return false;
+  ++verbs_control().gathers;
   bytes.resize(sge.length);
   return copy_from(getpid(), sge.addr, bytes.data(), bytes.size()) == Copied::kDone;
 }
@@ -196,7 +200,7 @@ std::optional<ibv_wc_status> carry_out(FakeQueuePair& mine, const ibv_send_wr& w
                        wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
   if (fetches ? !region_covers(*own_table(), wr.sg_list->lkey, wr.sg_list->addr, length_of(wr),
                                IBV_ACCESS_LOCAL_WRITE)
-              : !gather(wr, bytes))
+              : !is_readable(wr))
     return IBV_WC_LOC_PROT_ERR;
   const bool is_data = length_of(wr) > kControlWordBytes;
   if (is_data && verbs_control().data_writes + 1 == verbs_control().unregister_at)
@@ -210,7 +214,10 @@ std::optional<ibv_wc_status> carry_out(FakeQueuePair& mine, const ibv_send_wr& w
   } else {
     const Inbox& inbox = target->table->inboxes[slot_of(target->slot().inbox)];
     const bool takes_receive = wr.opcode != IBV_WR_RDMA_WRITE;
+    // Looked at before a byte is read: every poll of the sender comes here while it waits, and from
+    // a GPU each reading is a copy that the driver waits for.
     if (takes_receive && reliable && inbox.arrived == inbox.posted) return std::nullopt;
+    if (!gather(wr, bytes)) return IBV_WC_LOC_PROT_ERR;
     wait_delay();
     if (is_lost(mine, bytes.size())) return IBV_WC_SUCCESS;
     if (goes_wrong(bytes.size(), false)) bytes[bytes.size() / 2] ^= 0x40U;

@@ -191,6 +191,11 @@ std::optional<unsigned> OwnNumber::number() const {
   return *may_be_us_->begin();
 }
 
+std::vector<unsigned> OwnNumber::candidates() const {
+  if (hopeless_ || !may_be_us_) return {};
+  return {may_be_us_->begin(), may_be_us_->end()};
+}
+
 bool OwnNumber::asks() const { return !hopeless_ && (!may_be_us_ || may_be_us_->size() > 1); }
 
 std::vector<GpuUsage> learn_own_number(std::vector<GpuUsage> before,
@@ -207,6 +212,11 @@ std::vector<GpuUsage> learn_own_number(std::vector<GpuUsage> before,
   // Also where another thread learned it since `before` was read.
   for (GpuUsage& usage : before) leave_out_own(usage);
   return before;
+}
+
+std::vector<unsigned> possible_own_numbers() {
+  const std::lock_guard lock(learned().mutex);
+  return learned().number.candidates();
 }
 
 void forget_own_number() {

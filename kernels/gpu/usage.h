@@ -46,6 +46,8 @@ class OwnNumber {
   void learn(const std::vector<GpuUsage>& before, const std::vector<GpuUsage>& after,
              std::span<const std::string> pci_addresses);
   [[nodiscard]] std::optional<unsigned> number() const;
+  // Those that it may be: one where it is known, none where NVML does not tell or has our own.
+  [[nodiscard]] std::vector<unsigned> candidates() const;
   // Another call could tell more: nothing is known yet and something may be.
   [[nodiscard]] bool asks() const;
 
@@ -59,6 +61,8 @@ class OwnNumber {
 // without this process. What was learned is no user for gpu_usage().
 std::vector<GpuUsage> learn_own_number(std::vector<GpuUsage> before,
                                        std::span<const std::string> pci_addresses);
+// OwnNumber::candidates() of this process so far.
+std::vector<unsigned> possible_own_numbers();
 // Forgets it; for tests.
 void forget_own_number();
 // The share of time that the GPU computed, in percent, of the driver's last period.

@@ -100,11 +100,13 @@ TEST(OwnNumber, IsLearnedOnceTheOtherNewcomerHasGone) {
   OwnNumber number;
   number.learn(both({1}, {}), both({1, 7, 8}, {}), kFirst);
   EXPECT_EQ(number.number(), std::nullopt);
+  EXPECT_EQ(number.candidates(), (std::vector<unsigned>{7, 8}));
   EXPECT_TRUE(number.asks());
   number.learn(both({7, 8}, {}), both({7, 8, 9}, {}), kFirst);
   EXPECT_EQ(number.number(), std::nullopt) << "both are still there";
   number.learn(both({8}, {}), both({8, 9}, {}), kFirst);
   EXPECT_EQ(number.number(), 8U) << "9 was not there with our first context";
+  EXPECT_EQ(number.candidates(), std::vector<unsigned>{8});
   EXPECT_FALSE(number.asks());
   number.learn(both({}, {}), both({9}, {}), kFirst);
   EXPECT_EQ(number.number(), 8U) << "what is known stays";

@@ -1,5 +1,5 @@
 // What a size cost one end beside its time: CPU of the threads that did the work, segments that TCP
-// sent again, and the interface's counters that tell of trouble.
+// sent again, and the interface's counters that tell of trouble and of traffic.
 #pragma once
 
 #include <string>
@@ -24,8 +24,11 @@ class AccountBook {
     account.set_cpu_ns(cpu_ns);
     account.set_messages(messages);
     account.set_retransmits(RG_TRY(link_.totals()).retransmits - retransmits_);
-    for (const auto& [name, grown] : grown_troubles(counters_, link_.counters()))
+    const Counters after = link_.counters();
+    for (const auto& [name, grown] : grown_troubles(counters_, after))
       (*account.mutable_counters())[name] = grown;
+    for (const auto& [name, grown] : grown_traffic(counters_, after))
+      (*account.mutable_traffic())[name] = grown;
     return account;
   }
 
@@ -37,10 +40,12 @@ class AccountBook {
 
 // Into a point's facts; `prefix` says whose: "" or "peer_".
 template <class Facts>
-void add_troubles(const Account& account, const std::string& prefix, Facts& facts) {
+void add_counters(const Account& account, const std::string& prefix, Facts& facts) {
   facts[prefix + "tcp_retransmits"] = std::to_string(account.retransmits());
   const Counters counters(account.counters().begin(), account.counters().end());
   if (!counters.empty()) facts[prefix + "netdev_counters_grown"] = counter_words(counters);
+  const Counters traffic(account.traffic().begin(), account.traffic().end());
+  if (!traffic.empty()) facts[prefix + "netdev_traffic"] = counter_words(traffic, kMaxTrafficTold);
 }
 
 }  // namespace railgauge::net

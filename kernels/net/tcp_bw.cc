@@ -203,7 +203,7 @@ class TcpBandwidth final : public Kernel {
       for (const Account& account : closed[rank].accounts()) {
         add_bandwidth_cost({account.cpu_ns(), account.messages()}, point.message_bytes(), prefix,
                            facts);
-        add_troubles(account, prefix, facts);
+        add_counters(account, prefix, facts);
       }
     }
     const LineRate rate = link_->line_rate();

@@ -225,7 +225,7 @@ class TcpLatency final : public Kernel {
       auto& facts = *points_[i].mutable_facts();
       const auto add = [&facts](const Account& account, const std::string& prefix) {
         add_latency_cost({account.cpu_ns(), account.messages()}, prefix, facts);
-        add_troubles(account, prefix, facts);
+        add_counters(account, prefix, facts);
       };
       add(accounts_[i], "");
       if (static_cast<int>(i) < peer.accounts_size())

@@ -48,6 +48,10 @@ TEST(Tcp, LatencyMeasuresEachSizeAndVerifiesIt) {
       EXPECT_GT(std::stod(point.facts().at("peer_cpu_ns_per_message")), 0);
       EXPECT_TRUE(point.facts().contains("tcp_retransmits"));
       EXPECT_TRUE(point.facts().contains("peer_tcp_retransmits"));
+      if (std::filesystem::exists("/sys/class/net/lo/statistics/rx_bytes")) {
+        EXPECT_THAT(point.facts().at("netdev_traffic"), ::testing::HasSubstr("rx_bytes="));
+        EXPECT_THAT(point.facts().at("peer_netdev_traffic"), ::testing::HasSubstr("rx_bytes="));
+      }
     }
   }
 }

@@ -26,9 +26,22 @@ void AccountBook::end_work(double messages) {
 }
 
 Account AccountBook::close() {
-  for (const auto& [name, grown] : grown_troubles(before_, read()))
+  const Counters after = read();
+  for (const auto& [name, grown] : grown_troubles(before_, after))
     (*account_.mutable_counters())[name] = grown;
+  for (const auto& [name, grown] : with_bytes(grown_traffic(before_, after)))
+    (*account_.mutable_traffic())[name] = grown;
   return std::move(account_);
+}
+
+Counters with_bytes(const Counters& counters) {
+  constexpr std::uint64_t kWordBytes = 4;
+  Counters told;
+  for (const auto& [name, count] : counters) {
+    const bool is_words = name == "port_xmit_data" || name == "port_rcv_data";
+    told[is_words ? name + "_bytes" : name] = is_words ? kWordBytes * count : count;
+  }
+  return told;
 }
 
 std::string AccountBook::troubles() const { return counter_words(grown_troubles(before_, read())); }

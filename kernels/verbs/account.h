@@ -1,5 +1,5 @@
 // What a size cost one end beside its time: the CPU of the thread that did the work, and what the
-// port's counters tell of trouble. All of it is read outside timed regions.
+// port's counters tell of trouble and of traffic. All of it is read outside timed regions.
 #pragma once
 
 #include <string>
@@ -39,6 +39,10 @@ class AccountBook {
   Account account_;
 };
 
+// The counters in the units that their names then say: InfiniBand's port_xmit_data and
+// port_rcv_data count words of four bytes. Pure.
+Counters with_bytes(const Counters& counters);
+
 // Into a point's facts: the own end's, and those of the peer, told through the group.
 template <class Facts>
 void add_troubles(const Account& account, const std::string& prefix, Facts& facts) {
@@ -46,10 +50,24 @@ void add_troubles(const Account& account, const std::string& prefix, Facts& fact
   if (!counters.empty()) facts[prefix + "port_counters_grown"] = counter_words(counters);
 }
 
+// What went over the port from before the size's first message until after its last, of everybody
+// who uses the port. A counter that the driver lacks, or that stood still, is not told.
+template <class Facts>
+void add_traffic(const Account& account, const std::string& prefix, Facts& facts) {
+  const Counters traffic(account.traffic().begin(), account.traffic().end());
+  if (!traffic.empty()) facts[prefix + "port_traffic"] = counter_words(traffic, kMaxTrafficTold);
+}
+
+template <class Facts>
+void add_port_counters(const Account& account, const std::string& prefix, Facts& facts) {
+  add_troubles(account, prefix, facts);
+  add_traffic(account, prefix, facts);
+}
+
 template <class Facts>
 void add_latency_account(const Account& account, const std::string& prefix, Facts& facts) {
   add_latency_cost({account.cpu_ns(), account.messages()}, prefix, facts);
-  add_troubles(account, prefix, facts);
+  add_port_counters(account, prefix, facts);
 }
 
 // What grew while a task failed may be why.

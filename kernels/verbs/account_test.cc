@@ -137,6 +137,32 @@ TEST_F(Accounts, ACounterOfEitherPortThatGrewMeanwhileIsAFact) {
     ASSERT_TRUE(facts.contains("port_counters_grown")) << kernel;
     EXPECT_EQ(facts.at("port_counters_grown"), "out_of_sequence=2");
     EXPECT_EQ(facts.at("peer_port_counters_grown"), "out_of_sequence=4294967295");
+    EXPECT_FALSE(facts.contains("port_traffic")) << "fake0 has no counter of it: no zero";
+    EXPECT_EQ(facts.at("peer_port_traffic"), "port_rcv_data_bytes=4000000") << kernel;
+  }
+}
+
+TEST_F(Accounts, WhatWentOverEitherPortIsAFactOfEachFigure) {
+  for (const char* kernel : {"verbs.write_bw", "verbs.send_lat", "verbs.read_lat"}) {
+    for (const char* device : {"fake0", "fake1"})
+      for (const char* counter : {"counters/port_xmit_data", "counters/port_xmit_packets",
+                                  "counters/port_rcv_packets", "hw_counters/rx_write_requests"})
+        set(device, counter, "10");
+    verbs_control().reset();
+    verbs_control().on_data_write = [this](std::uint64_t number) {
+      if (number != kMeddledWrite) return;
+      set("fake0", "counters/port_xmit_data", "35");
+      set("fake0", "counters/port_xmit_packets", "17");
+      set("fake1", "counters/port_rcv_packets", "18");
+      set("fake1", "hw_counters/rx_write_requests", "14");
+    };
+    const auto results = run(kernel, {{"sizes", "64"}, {"iterations", "100"}});
+    expect_passed(results, kernel);
+    const auto& facts = results[0].points[0].facts();
+    ASSERT_TRUE(facts.contains("port_traffic")) << kernel;
+    EXPECT_EQ(facts.at("port_traffic"), "port_xmit_data_bytes=100, port_xmit_packets=7");
+    EXPECT_EQ(facts.at("peer_port_traffic"), "port_rcv_packets=8, rx_write_requests=4");
+    EXPECT_FALSE(facts.contains("port_counters_grown")) << "traffic is no trouble";
   }
 }
 
@@ -151,7 +177,7 @@ TEST_F(Accounts, StagedAndVisibleFiguresAndThoseOfSeveralLinksSayTheSame) {
         Way{"verbs.send_bw", {{"memory", "staged"}, {"iterations", "100"}}},
         Way{"verbs.send_lat", {{"memory", "staged"}, {"iterations", "100"}}},
         Way{"verbs.write_visible_lat", {{"iterations", "100"}}},
-        Way{"verbs.write_bw", {{"devices", "fake0:1"}, {"duration", "50ms"}}, "fake0:1>fake0:1"}}) {
+        Way{"verbs.write_bw", {{"devices", "fake0:1"}, {"duration", "50ms"}}, "rail0>rail0"}}) {
     const bool is_bandwidth = std::string_view(kernel).ends_with("_bw");
     for (const char* device : {"fake0", "fake1"}) set(device, "hw_counters/out_of_sequence", "5");
     verbs_control().reset();

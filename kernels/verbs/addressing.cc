@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/text.h"
+#include "kernels/verbs/connector.h"
 #include "kernels/verbs/words.h"
 
 namespace railgauge::verbs {
@@ -70,10 +71,13 @@ Status choose_partition(const Device& device, const Params& params, Addressing& 
     if (index != 0)
       return wrong("pkey", fmt::format("{} and pkey_index {} exclude each other; leave one out",
                                        in_quotes(wanted), index));
-    if (params.text("connection") == "rdma_cm")
+    if (Connector::is_asked_for(device, params))
       return wrong("pkey",
-                   "the connection manager chooses the partition; leave it out, or take "
-                   "connection exchange");
+                   params.text("connection") == "auto"
+                       ? "this device's connections are the connection manager's, which chooses "
+                         "the partition; leave it out"
+                       : "the connection manager chooses the partition; leave it out, or take "
+                         "connection exchange");
     chosen.pkey_index = RG_TRY(at(device, find_pkey(table, wanted)));
   }
   if (chosen.pkey_index < table.size()) chosen.pkey = table[chosen.pkey_index];

@@ -8,7 +8,7 @@ namespace {
 KernelInfo info() {
   return bandwidth_info(
       {.name = "verbs.atomic_bw",
-       .revision = 1,
+       .revision = 2,
        .summary = "RDMA fetch-and-add or compare-and-swap of 8 bytes: rate and bandwidth",
        .verb = Verb::kFetchAdd,
        .plural = "atomics",

@@ -8,7 +8,7 @@ namespace {
 KernelInfo info() {
   return latency_info(
       {.name = "verbs.atomic_lat",
-       .revision = 1,
+       .revision = 2,
        .summary = "RDMA fetch-and-add or compare-and-swap of 8 bytes: latency, post to completion",
        .verb = Verb::kFetchAdd,
        .plural = "atomics",

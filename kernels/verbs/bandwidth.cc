@@ -282,7 +282,7 @@ void Bandwidth::add_accounts(std::size_t size_index, const std::vector<PeerStatu
     for (const Account& account : closed[rank].accounts()) {
       add_bandwidth_cost({account.cpu_ns(), account.messages()},
                          static_cast<double>(sizes_[size_index]), prefix, facts);
-      add_troubles(account, prefix, facts);
+      add_port_counters(account, prefix, facts);
     }
   }
 }

@@ -97,16 +97,20 @@ rdma_conn_param terms(const Introduction& with, const ibv_qp* queue_pair) {
 
 }  // namespace
 
+bool Connector::is_asked_for(const Device& device, const Params& params) {
+  const std::string& way = params.text("connection");
+  return way == "rdma_cm" || (way == "auto" && is_iwarp(device));
+}
+
 Result<bool> Connector::is_wanted(const Device& device, const Params& params,
                                   ibv_qp_type transport) {
-  const std::string& way = params.text("connection");
-  if (way == "exchange" && is_iwarp(device))
+  if (params.text("connection") == "exchange" && is_iwarp(device))
     return fail(
         Code::kInvalidArgument,
         fmt::format("{}: parameter connection: exchange is not for iWARP, whose connections "
                     "only the connection manager makes; take rdma_cm",
                     device.endpoint()));
-  const bool wanted = way == "rdma_cm" || (way == "auto" && is_iwarp(device));
+  const bool wanted = is_asked_for(device, params);
   if (wanted && transport != IBV_QPT_RC)
     return fail(
         Code::kInvalidArgument,

@@ -40,7 +40,9 @@ using CmEventHandle = Handle<CmEventTraits>;
 class Connector {
  public:
   // Whether parameter `connection` means the connection manager on this device; auto takes it for
-  // iWARP alone. kInvalidArgument, kFailedPrecondition where it cannot be.
+  // iWARP alone.
+  static bool is_asked_for(const Device& device, const Params& params);
+  // The same. kInvalidArgument, kFailedPrecondition where it cannot be.
   static Result<bool> is_wanted(const Device& device, const Params& params, ibv_qp_type transport);
   // Loads librdmacm and listens on the port's own address, `address` or where that is empty the
   // GID's. Errors of the library's calls waive where this machine lacks something.

@@ -95,6 +95,11 @@ TEST_F(ConnectionManager, RefusesWhatItCannotConnectInOneLine) {
   ASSERT_FALSE(exchange[0].status);
   EXPECT_EQ(exchange[0].status.error().code, Code::kInvalidArgument);
   EXPECT_THAT(exchange[0].status.error().message, HasSubstr("take rdma_cm"));
+  const auto keyed = run("verbs.write_lat", {{"pkey", "0xffff"}});
+  ASSERT_FALSE(keyed[0].status) << "it was never used";
+  EXPECT_EQ(keyed[0].status.error().code, Code::kInvalidArgument);
+  EXPECT_THAT(keyed[0].status.error().message,
+              HasSubstr("parameter pkey: this device's connections are the connection manager's"));
   const auto gid = run("verbs.write_lat", {});
   ASSERT_FALSE(gid[0].status);
   EXPECT_THAT(gid[0].status.error().message, HasSubstr("the port's GID is no IP address"));

@@ -39,7 +39,7 @@ std::vector<SizeTimes> times_of(const Curve& direct, const Curve& staged, bool s
 
 void CurveReporter::point(Point point) {
   // Of several links each has points of its own beside those of all together.
-  const bool is_whole = point.pair().empty();
+  const bool is_whole = point.pair().empty() || point.facts().contains("links");
   if (!pair_.empty()) point.set_pair(pair_);
   if (is_whole && (point.metric() == kBandwidth || point.metric() == kLatency) &&
       point.median() > 0) {

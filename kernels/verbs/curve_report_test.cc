@@ -66,13 +66,14 @@ class Counting final : public Reporter {
 TEST(CurveReport, OfSeveralLinksTheCurveIsThatOfAllTogether) {
   Counting to;
   CurveReporter reporter(to, "");
-  for (const auto& [pair, value] :
-       {std::pair{"a:1>a:1", 1e9}, std::pair{"b:1>b:1", 2e9}, std::pair{"", 3e9}}) {
+  for (const auto& [pair, value] : {std::pair{"a:1>a:1", 1e9}, std::pair{"b:1>b:1", 2e9},
+                                    std::pair{"rails0-1>rails0-1", 3e9}}) {
     Point point;
     point.set_metric("bandwidth_bytes_per_second");
     point.set_message_bytes(1024);
     point.set_median(value);
     point.set_pair(pair);
+    if (value == 3e9) (*point.mutable_facts())["links"] = "2";
     reporter.point(point);
   }
   EXPECT_EQ(to.pairs.size(), 3U);

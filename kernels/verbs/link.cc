@@ -35,6 +35,7 @@ Result<std::unique_ptr<Link>> Link::open(const Context& context, const Options& 
   std::unique_ptr<Link> link(new Link);
   link->options_ = options;
   link->device_ = RG_TRY(Device::open(context.endpoint));
+  if (options.pins) link->pinned_ = pin_near(link->device_.numa_node(), link->device_.name());
   link->addressing_ = RG_TRY(choose_addressing(link->device_, context.params));
   RG_TRY_OK(link->choose_mtu(context.params));
   RG_TRY_OK(link->check_sizes(link->mtu_bytes_));
@@ -139,13 +140,13 @@ void Link::describe(const Params& params) {
   mine_.set_outstanding_answers(operation().fetches ? at_least_one(device.max_qp_rd_atom) : 1);
   if (device_.rate_is_physical())
     mine_.set_line_rate_bits_per_second(port_rate_bits_per_second(device_.port_attributes()));
-  GpuWatch::describe(mine_);
   if (connector_) connector_->describe(mine_);
   mine_.mutable_parameters()->insert(params.effective().begin(), params.effective().end());
 }
 
 Status Link::connect(const Context& context, Group& group) {
   RG_CHECK(group.size() == 2);
+  GpuWatch::describe(mine_);  // now that every GPU of this rank is known
   const auto all = RG_TRY(group.exchange(mine_.SerializeAsString(), seconds_left(context)));
   const std::uint32_t other = 1 - group.rank();
   const Status here = [&]() -> Status {
@@ -221,6 +222,7 @@ void Link::report_facts(Reporter& reporter) const {
   reporter.fact("device", device_.name());
   reporter.fact("port", std::to_string(device_.port()));
   reporter.fact("peer", peer_.endpoint());
+  if (!pinned_.words.empty()) reporter.fact("numa", pinned_.words);
   reporter.fact("driver", device_.driver());
   reporter.fact("firmware", device_.attributes().fw_ver);
   reporter.fact("link_layer", mine_.link_layer());

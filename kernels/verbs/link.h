@@ -18,6 +18,7 @@
 #include "kernels/verbs/gpu_watch.h"
 #include "kernels/verbs/handles.h"
 #include "kernels/verbs/memory.h"
+#include "kernels/verbs/near_node.h"
 #include "kernels/verbs/operation.h"
 #include "kernels/verbs/peer.pb.h"
 #include "kernels/verbs/queue_pair.h"
@@ -42,12 +43,14 @@ class Link {
     int extra_access = 0;  // that lanes and areas grant, besides the operation's
     bool sleeps = false;   // completions are waited for by events
     bool relaxed_ordering = false;
-    Memory::Form memory;                // of this rank's areas
+    bool pins = true;     // the calling thread, while the link is there, next to the adapter
+    Memory::Form memory;  // of this rank's areas
     std::string registration = "auto";  // of a GPU's memory
     std::string cm_address;             // for the connection manager; empty: the GID's
   };
   // Opens the context's endpoint and makes everything that needs no peer. Reads the parameters of
-  // add_connection. It stays where it is: queues point into it.
+  // add_connection. It stays where it is: queues point into it. Where it pins, the calling thread
+  // is the one that works on it and the one that it goes in.
   static Result<std::unique_ptr<Link>> open(const Context& context, const Options& options);
 
   // Swaps addresses with the peer and brings the queue pairs to RTS. Both ranks return well or
@@ -108,6 +111,7 @@ class Link {
   Status bring_up_lanes(const Context& context);
 
   Options options_;
+  Pinned pinned_;
   Device device_;  // members are released in reverse: queue pairs first, device last
   ProtectionDomainHandle domain_;
   std::unique_ptr<Memory> memory_;

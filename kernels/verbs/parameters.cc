@@ -15,6 +15,7 @@ void add_addressing(InfoBuilder& builder) {
                "GID table entry of this rank's port; -1 takes RoCE v2 with an IPv4 address on "
                "the port's netdev first, then v2 with a global IPv6 address, v2 link-local, v1",
                -1, -1, 255)
+      .identity()
       .per_rank()
       .choice(
           "gid_rule", "",
@@ -24,6 +25,7 @@ void add_addressing(InfoBuilder& builder) {
           {"auto", "roce_v2_ipv4", "roce_v2", "roce_v1", "index"})
       .identity()
       .integer("pkey_index", "partition table entry of this rank's port", 0, 0, 65535)
+      .identity()
       .per_rank()
       .text("pkey",
             "partition key by its value, as in 0x8001, which each port finds in its own table; "

@@ -156,6 +156,8 @@ class Rails final : public Kernel {
   Status open(const Context& context) {
     const auto gpus = RG_TRY(one_for_each("gpu", options_.memory.gpu, devices_.size()));
     const auto addresses = RG_TRY(one_for_each("cm_address", options_.cm_address, devices_.size()));
+    const auto places = RG_TRY(device_places());
+    options_.pins = false;  // each link's thread is pinned on its own
     for (const RailPair& pair : pairs_) {
       const std::size_t position = rank_ == 0 ? pair.initiator : pair.target;
       Context own = context;
@@ -169,6 +171,9 @@ class Rails final : public Kernel {
       const Pinned pinned = pin_near(device.numa_node(), device.name());
       rail->numa = pinned.words;
       rail->link = RG_TRY(Link::open(own, options));
+      RailPort& port = *rail->link->mine().mutable_rail();
+      port.set_number(RG_TRY(rail_number(places, device.name())));
+      port.set_port(rail->link->device().port());
       if (takes() || form_.both) rail->control = RG_TRY(ControlChannel::open(*rail->link));
       rails_.push_back(std::move(rail));
     }

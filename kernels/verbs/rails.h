@@ -2,13 +2,16 @@
 // other, one link a pair.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "kernels/core/kernel.h"
 #include "kernels/verbs/operation.h"
+#include "kernels/verbs/peer.pb.h"
 
 namespace railgauge::verbs {
 
@@ -28,6 +31,22 @@ Result<std::vector<std::string>> parse_devices(const std::string& text);
 // names `parameter` where the list is of another length. Pure.
 Result<std::vector<std::string>> one_for_each(std::string_view parameter, const std::string& text,
                                               std::size_t count);
+
+// An RDMA device as its machine shows it.
+struct DevicePlace {
+  std::string name;
+  std::string pci_address;  // "" where it is in no slot
+};
+// Of all devices here. kFailedPrecondition where they cannot be listed.
+Result<std::vector<DevicePlace>> device_places();
+// The rail of device `name`: its position among them by PCI address, those in no slot last by name,
+// as the planner counts them. kNotFound. Pure.
+Result<std::uint32_t> rail_number(std::vector<DevicePlace> places, std::string_view name);
+// "rail0", "rail1:2": a port other than 1 stands behind its number. Pure.
+std::string rail_word(const RailPort& port);
+// Of several, or of one among several: "rails0-3+6", in their order, each once, runs drawn
+// together. Pure.
+std::string rails_words(std::span<const RailPort> ports);
 
 // The kernel that a bandwidth kernel becomes when its parameter `devices` names some.
 std::unique_ptr<Kernel> make_rails(Verb verb);

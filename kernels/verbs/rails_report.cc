@@ -9,6 +9,7 @@
 
 #include "kernels/verbs/account.h"
 #include "kernels/verbs/bandwidth_points.h"
+#include "kernels/verbs/rails.h"
 #include "kernels/verbs/report.h"
 
 namespace railgauge::verbs {
@@ -24,8 +25,15 @@ Counts counts_of(const RailFigure& figure) {
   return counts;
 }
 
-std::string pair_of(const Link& link) {
-  return link.device().endpoint() + ">" + link.peer().endpoint();
+// "rails0-1>rails0-1": of both ends of all links, in their order.
+std::string rails_of(std::span<const RailFigure> figures) {
+  std::vector<RailPort> mine;
+  std::vector<RailPort> theirs;
+  for (const RailFigure& figure : figures) {
+    mine.push_back(figure.link->mine().rail());
+    theirs.push_back(figure.link->peer().rail());
+  }
+  return rails_words(mine) + ">" + rails_words(theirs);
 }
 
 // The share of one rank's stream in a figure's ports. What one look at the queue found too late
@@ -51,7 +59,8 @@ void add_loads(const RailFigure& figure, const RailsForm& form, std::vector<Port
   }
 }
 
-// The CPU of all links of a rank, and each of its ports' troubles once.
+// The CPU of all links of a rank, and each of its ports' troubles once; a port's traffic stands
+// with its links.
 void add_sum_of_accounts(std::span<const RailFigure> figures, std::uint32_t rank, double bytes,
                          Facts& facts) {
   const std::string prefix = rank == 0 ? "" : "peer_";
@@ -101,17 +110,18 @@ Status add_link(const Context& context, const RailFigure& figure, const RailsFor
                 std::vector<Point>& out) {
   const Link& link = *figure.link;
   Facts facts = figure.facts;
+  facts["link"] = link.device().endpoint() + ">" + link.peer().endpoint();
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     const Account& account = figure.accounts.at(rank);
     const std::string prefix = rank == 0 ? "" : "peer_";
     add_bandwidth_cost({account.cpu_ns(), account.messages()},
                        static_cast<double>(form.message_bytes), prefix, facts);
-    add_troubles(account, prefix, facts);
+    add_port_counters(account, prefix, facts);
   }
   for (Point& point :
        RG_TRY(points_of(context, counts_of(figure), link, form,
                         line_rate_between(link.device(), link.mine(), link.peer()), facts))) {
-    point.set_pair(pair_of(link));
+    point.set_pair(rail_word(link.mine().rail()) + ">" + rail_word(link.peer().rail()));
     out.push_back(std::move(point));
   }
   return {};
@@ -159,6 +169,7 @@ Status report_rails(const Context& context, std::span<const RailFigure> figures,
       (*point.mutable_facts())["line_rate_check"] =
           fmt::format("held by the links of each of {} ports", held);
     if (is_synthetic) point.set_synthetic(true);
+    point.set_pair(rails_of(figures));
     points.push_back(std::move(point));
   }
   for (Point& point : points) context.reporter.point(std::move(point));

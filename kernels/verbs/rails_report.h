@@ -32,7 +32,8 @@ struct RailsForm {
   bool verified = false;
   double uncertainty_ns = 0;
 };
-// Bandwidth and message rate of each link, named by its pair, and of all together. kDataLoss where
+// Bandwidth and message rate of each link, named by the rails of its pair (their devices' names are
+// facts), and of all together, which has the fact `links`. kDataLoss where
 // a link, or all links of one port, came to more than the line rate.
 Status report_rails(const Context& context, std::span<const RailFigure> figures,
                     const RailsForm& form);

@@ -164,9 +164,10 @@ TEST_F(Rails, EachPairHasItsFigureAndTheSumIsTheirsInTheSameTime) {
         ASSERT_TRUE(result.status) << kernel << ": " << result.status.error().message;
       const auto& points = results[0].points;
       ASSERT_EQ(points.size(), 6U) << kernel;  // bandwidth and rate, of two pairs and the sum
-      EXPECT_EQ(points[0].pair(), "fake0:1>fake0:1");
-      EXPECT_EQ(points[2].pair(), "fake1:1>fake1:1");
-      EXPECT_EQ(points[4].pair(), "");
+      EXPECT_EQ(points[0].pair(), "rail0>rail0");
+      EXPECT_EQ(points[0].facts().at("link"), "fake0:1>fake0:1");
+      EXPECT_EQ(points[2].pair(), "rail1>rail1");
+      EXPECT_EQ(points[4].pair(), "rails0-1>rails0-1");
       EXPECT_NEAR(points[4].mean(), points[0].mean() + points[2].mean(), points[4].mean() * 1e-9);
       EXPECT_EQ(points[4].facts().at("links"), "2");
       EXPECT_TRUE(points[4].verified());
@@ -178,8 +179,9 @@ TEST_F(Rails, EachPairHasItsFigureAndTheSumIsTheirsInTheSameTime) {
 TEST_F(Rails, CrossAndAllNameTheirPairs) {
   const auto cross = run("verbs.write_bw", {{"rails", "cross"}});
   ASSERT_TRUE(cross[0].status) << cross[0].status.error().message;
-  EXPECT_EQ(cross[0].points[0].pair(), "fake0:1>fake1:1");
-  EXPECT_EQ(cross[0].points[2].pair(), "fake1:1>fake0:1");
+  EXPECT_EQ(cross[0].points[0].pair(), "rail0>rail1");
+  EXPECT_EQ(cross[0].points[2].pair(), "rail1>rail0");
+  EXPECT_EQ(cross[0].points[4].pair(), "rails0-1>rails1+0");
   const auto all = run("verbs.write_bw", {{"rails", "all"}, {"sizes", "64,4KiB"}});
   ASSERT_TRUE(all[0].status) << all[0].status.error().message;
   EXPECT_EQ(all[0].points.size(), 2U * 2 * 5);
@@ -249,6 +251,19 @@ TEST_F(Rails, EachPortHasItsOwnAddressOfTheConnectionManager) {
               HasSubstr("parameter cm_address: \"a,b,c\" names 3"));
 }
 
+TEST_F(Rails, ASingleLinkSaysWhereItsThreadRanToo) {
+  for (const char* kernel : {"verbs.write_bw", "verbs.write_lat", "verbs.read_lat"}) {
+    const int before = allowed_cpus();
+    const auto results = run_pair(*find_kernel(kernel), {.parameters = {{"iterations", "100"}}});
+    for (const RankResult& result : results) {
+      ASSERT_TRUE(result.status) << kernel << ": " << result.status.error().message;
+      EXPECT_THAT(result.facts.at("numa"),
+                  ::testing::AnyOf("single node", ::testing::StartsWith("not pinned: ")));
+    }
+    EXPECT_EQ(allowed_cpus(), before);
+  }
+}
+
 TEST_F(Rails, EachLinkSaysWhereItsThreadRan) {
   const auto results = run("verbs.write_bw", {});
   ASSERT_TRUE(results[0].status) << results[0].status.error().message;
@@ -259,13 +274,74 @@ TEST_F(Rails, EachLinkSaysWhereItsThreadRan) {
             "fake0:1 " + words + ", fake1:1 " + results[0].points[2].facts().at("numa"));
 }
 
-TEST_F(Rails, AnotherListOfDevicesIsAnotherSeries) {
+bool is_identity(const char* name) {
   const KernelInfo info = find_kernel("verbs.write_bw")->info();
-  for (const char* name : {"devices", "rails"}) {
-    const auto declared = std::ranges::find(info.parameters(), name, &ParameterInfo::name);
-    ASSERT_NE(declared, info.parameters().end());
-    EXPECT_TRUE(declared->identity()) << name;
+  const auto declared = std::ranges::find(info.parameters(), name, &ParameterInfo::name);
+  return declared != info.parameters().end() && declared->identity();
+}
+
+TEST_F(Rails, ASeriesIsToldByRailsAndByNoNameOfADevice) {
+  EXPECT_TRUE(is_identity("rails"));
+  EXPECT_FALSE(is_identity("devices"));
+  const auto one = run("verbs.write_bw", {{"devices", "fake1:1"}});
+  ASSERT_TRUE(one[0].status) << one[0].status.error().message;
+  EXPECT_EQ(one[0].points[0].pair(), "rail1>rail1");
+  EXPECT_EQ(one[0].points[2].pair(), "rails1>rails1") << "all of one are not that one's series";
+}
+
+TEST_F(Rails, AnEntryThatIsForcedIsPartOfTheSeriesAndACountIsNot) {
+  for (const char* name : {"gid_index", "pkey_index", "gid_rule", "pkey"})
+    EXPECT_TRUE(is_identity(name)) << name;
+  EXPECT_FALSE(is_identity("iterations"));
+}
+
+// fake1 is in the lower slot: what it was called before does not matter.
+TEST_F(Rails, ARailIsItsDevicesPositionByPciAddress) {
+  const auto root =
+      std::filesystem::path(::testing::TempDir()) / ("rails-" + std::to_string(getpid()));
+  for (const auto& [device, slot] :
+       {std::pair{"fake0", "0000:5e:00.0"}, std::pair{"fake1", "0000:3b:00.0"}}) {
+    std::filesystem::create_directories(root / device);
+    std::filesystem::create_symlink(root / slot, root / device / "device");
   }
+  fake::set_sysfs_folder(root.string());
+  const auto results = run("verbs.write_bw", {});
+  fake::set_sysfs_folder("");
+  std::filesystem::remove_all(root);
+  ASSERT_TRUE(results[0].status) << results[0].status.error().message;
+  EXPECT_EQ(results[0].points[0].pair(), "rail1>rail1");
+  EXPECT_EQ(results[0].points[0].facts().at("link"), "fake0:1>fake0:1");
+  EXPECT_EQ(results[0].points[4].pair(), "rails1+0>rails1+0");
+}
+
+verbs::RailPort rail_port(std::uint32_t number, std::uint32_t port = 1) {
+  verbs::RailPort made;
+  made.set_number(number);
+  made.set_port(port);
+  return made;
+}
+
+TEST(RailNames, CountByAddressAndThoseInNoSlotComeLast) {
+  const std::vector<verbs::DevicePlace> places{{"rxe0", ""},
+                                               {"mlx5_9", "0000:1a:00.0"},
+                                               {"mlx5_0", "0001:00:00.0"},
+                                               {"mlx5_1", "0000:1a:00.1"}};
+  EXPECT_EQ(verbs::rail_number(places, "mlx5_9"), 0U);
+  EXPECT_EQ(verbs::rail_number(places, "mlx5_1"), 1U);
+  EXPECT_EQ(verbs::rail_number(places, "mlx5_0"), 2U);
+  EXPECT_EQ(verbs::rail_number(places, "rxe0"), 3U);
+  EXPECT_EQ(verbs::rail_number(places, "gone").error().code, Code::kNotFound);
+}
+
+TEST(RailNames, AreShortHoweverManyThereAre) {
+  EXPECT_EQ(verbs::rail_word(rail_port(3)), "rail3");
+  EXPECT_EQ(verbs::rail_word(rail_port(3, 2)), "rail3:2");
+  const std::vector<verbs::RailPort> some{rail_port(0), rail_port(1),    rail_port(1),
+                                          rail_port(4), rail_port(5, 2), rail_port(6, 2)};
+  EXPECT_EQ(verbs::rails_words(some), "rails0-1+4+5-6:2");
+  std::vector<verbs::RailPort> many;  // no two of them make a run
+  for (std::uint32_t i = 0; i < 32; ++i) many.push_back(rail_port(2 * i));
+  EXPECT_LT(2 * verbs::rails_words(many).size(), 256U) << "what the store takes as a word";
 }
 
 // Of posts and polls only the first fail by number: how many there are is up to the scheduler.

@@ -8,7 +8,7 @@ namespace {
 
 KernelInfo info() {
   return bandwidth_info({.name = "verbs.read_bw",
-                         .revision = 1,
+                         .revision = 2,
                          .summary = "RDMA READ bandwidth and message rate between two ports",
                          .verb = Verb::kRead,
                          .plural = "reads",

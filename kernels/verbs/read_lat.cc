@@ -8,7 +8,7 @@ namespace {
 KernelInfo info() {
   return latency_info(
       {.name = "verbs.read_lat",
-       .revision = 1,
+       .revision = 2,
        .summary = "RDMA READ latency between two ports, a full round trip, from post to completion",
        .verb = Verb::kRead,
        .plural = "reads",

@@ -23,10 +23,10 @@ std::string option_words(unsigned options) {
 
 }  // namespace
 
-RemoteFlush RemoteFlush::of(const gpu::Gpu& gpu) {
+Result<RemoteFlush> RemoteFlush::of(const gpu::Gpu& gpu) {
   RemoteFlush found;
-  found.ordering = gpu.attribute(cu::kGpuDirectRdmaWritesOrdering);
-  found.options = static_cast<unsigned>(gpu.attribute(cu::kGpuDirectRdmaFlushOptions));
+  found.ordering = RG_TRY(gpu.attribute(cu::kGpuDirectRdmaWritesOrdering));
+  found.options = static_cast<unsigned>(RG_TRY(gpu.attribute(cu::kGpuDirectRdmaFlushOptions)));
   found.by_host = loaded_cuda().flush_gpudirect_rdma_writes != nullptr &&
                   (found.options & cu::kFlushByHost) != 0;
   return found;

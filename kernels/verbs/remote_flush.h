@@ -13,7 +13,7 @@ struct RemoteFlush {
   int ordering = 0;      // attribute GPU_DIRECT_RDMA_WRITES_ORDERING
   unsigned options = 0;  // attribute GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS
 
-  static RemoteFlush of(const gpu::Gpu& gpu);
+  static Result<RemoteFlush> of(const gpu::Gpu& gpu);
   static RemoteFlush of(const PeerStatus& told);
   void tell(PeerStatus& status) const;
 

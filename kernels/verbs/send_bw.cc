@@ -8,7 +8,7 @@ namespace {
 
 KernelInfo info() {
   return bandwidth_info({.name = "verbs.send_bw",
-                         .revision = 1,
+                         .revision = 2,
                          .summary = "SEND bandwidth and message rate between two ports",
                          .verb = Verb::kSend,
                          .plural = "sends",

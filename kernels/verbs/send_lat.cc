@@ -6,7 +6,7 @@ namespace {
 
 KernelInfo info() {
   return latency_info({.name = "verbs.send_lat",
-                       .revision = 1,
+                       .revision = 2,
                        .summary = "SEND latency between two ports, half a round trip, by ping-pong",
                        .verb = Verb::kSend,
                        .plural = "sends",

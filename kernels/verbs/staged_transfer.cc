@@ -189,7 +189,7 @@ class StagedTransfer final : public Kernel {
         add_bandwidth_cost(cost, static_cast<double>(sizes_[size_index]), prefix, facts);
       else
         add_latency_cost(cost, prefix, facts);
-      add_troubles(account, prefix, facts);
+      add_port_counters(account, prefix, facts);
     }
   }
 

@@ -15,7 +15,7 @@ namespace {
 
 KernelInfo info() {
   return bandwidth_info({.name = "verbs.write_bw",
-                         .revision = 2,
+                         .revision = 3,
                          .summary = "RDMA WRITE bandwidth and message rate between two ports",
                          .verb = Verb::kWrite,
                          .plural = "writes",

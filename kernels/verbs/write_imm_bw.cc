@@ -7,7 +7,7 @@ namespace {
 
 KernelInfo info() {
   return bandwidth_info({.name = "verbs.write_imm_bw",
-                         .revision = 1,
+                         .revision = 2,
                          .summary = "RDMA WRITE with immediate data: bandwidth and message rate",
                          .verb = Verb::kWriteImm,
                          .plural = "writes",

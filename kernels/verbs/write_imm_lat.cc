@@ -8,7 +8,7 @@ namespace {
 KernelInfo info() {
   return latency_info(
       {.name = "verbs.write_imm_lat",
-       .revision = 1,
+       .revision = 2,
        .summary = "RDMA WRITE with immediate data: latency, half a round trip, by ping-pong",
        .verb = Verb::kWriteImm,
        .plural = "writes",

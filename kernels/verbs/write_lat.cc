@@ -7,7 +7,7 @@ namespace {
 KernelInfo info() {
   return latency_info(
       {.name = "verbs.write_lat",
-       .revision = 2,
+       .revision = 3,
        .summary = "RDMA WRITE latency between two ports, half a round trip, by ping-pong",
        .verb = Verb::kWrite,
        .plural = "writes",

@@ -145,7 +145,7 @@ class WriteVisible final : public Kernel {
   // What the answers need beside the link: the kernel, and a word of host memory to send them from.
   Status prepare_target() {
     const gpu::Gpu& gpu = link_->memory().gpu();
-    flush_ = RemoteFlush::of(gpu);
+    flush_ = RG_TRY(RemoteFlush::of(gpu));
     answering_.emplace(RG_TRY(AnsweringGpu::create(gpu)));
     reply_ = RG_TRY(HostBuffer::allocate(kFlagBytes));
     reply_region_ = RG_TRY(link_->register_memory(reply_.span(), 0));
@@ -362,7 +362,7 @@ class WriteVisible final : public Kernel {
 };
 
 KernelInfo info() {
-  InfoBuilder builder("verbs.write_visible_lat", 2,
+  InfoBuilder builder("verbs.write_visible_lat", 3,
                       "RDMA WRITE into GPU memory until a GPU kernel there sees it");
   builder.ranks(2, 2).endpoint("nic").metrics({"latency_ns"}).sizes("8,4KiB");
   builder.sampling("writes", 1000, 100'000);
