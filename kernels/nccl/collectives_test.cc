@@ -196,6 +196,20 @@ TEST_F(Losses, WhoseAbortHangsTooStillEndWithTheFirstError) {
                "first call: not done after 0.");
 }
 
+TEST_F(Losses, AreBlamedOnTheRankThatToldAnError) {
+  nccl_control().fail_call = 12;  // of a rank, with the others in the collective already
+  const auto results = run("nccl.all_reduce", 2, {{"stall_timeout", "300ms"}});
+  ASSERT_FALSE(results[0].status);
+  ASSERT_FALSE(results[1].status);
+  const bool first = results[1].status.error().code == Code::kDeadlineExceeded;
+  const Error& failed = results[first ? 0 : 1].status.error();
+  const Error& waited = results[first ? 1 : 0].status.error();
+  EXPECT_THAT(failed.message, HasSubstr("internal error (NCCL error 3)"));
+  EXPECT_THAT(waited.message, HasSubstr(first ? "rank 0: gpu0: " : "rank 1: gpu1: "));
+  EXPECT_THAT(waited.message, HasSubstr("internal error (NCCL error 3)"));
+  EXPECT_THAT(waited.message, HasSubstr("told: "));
+}
+
 TEST_F(Losses, ByWrongUseAreNotWaived) {
   for (const auto wrong : {nc::kInvalidUsage, nc::kInvalidArgument}) {
     SetUp();

@@ -19,7 +19,8 @@ std::uint32_t rank_in(std::string_view message, std::uint32_t none) {
   return rank;
 }
 
-// The group, and what it last said of its own.
+// The group, and what came of a step that agree_on() does not tell who has an error of its own: a
+// rank is gone, or told an error.
 class Overheard final : public Group {
  public:
   explicit Overheard(Group& group) : group_(group) {}
@@ -28,11 +29,22 @@ class Overheard final : public Group {
   Result<std::vector<std::string>> exchange(std::string mine, double timeout_seconds) override {
     auto all = group_.exchange(std::move(mine), timeout_seconds);
     if (!all) error_ = all.error();
+    for (std::uint32_t other = 0; all && other < all->size() && !error_; ++other)
+      if (other != rank()) take((*all)[other], other);
     return all;
   }
   [[nodiscard]] const Error* error() const { return error_ ? &*error_ : nullptr; }
 
  private:
+  // One that only waited in vain, as this one did, knows no more.
+  void take(const std::string& payload, std::uint32_t other) {
+    Told told;
+    if (!told.ParseFromString(payload) || told.code() == 0) return;
+    const auto code = static_cast<Code>(told.code());
+    if (code != Code::kAborted && code != Code::kDeadlineExceeded)
+      error_ = Error{code, fmt::format("rank {}: {}", other, told.message())};
+  }
+
   Group& group_;
   std::optional<Error> error_;
 };
