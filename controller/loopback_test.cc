@@ -1,4 +1,5 @@
-// A loopback task through the whole controller and a scripted agent over real gRPC.
+// Tasks with several ranks on one node through the whole controller and scripted agents over real
+// gRPC: loopback, and a collective over the GPUs of two nodes.
 #include <chrono>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@ namespace {
 using testing::ElementsAre;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
+using testing_agent::AgentOptions;
 using testing_agent::ScriptedAgent;
 using testing_agent::ServerBench;
 using testing_agent::welcome;
@@ -88,6 +90,49 @@ TEST(Loopback, LoopbackPutsBothRanksOnOnePortAndItsSeriesAreTheGpusSlots) {
                                point.facts().at("loopback"), point.facts().at("gpu_nic_distance")));
   EXPECT_THAT(told, UnorderedElementsAre("n1/rxe0:1+gpu0 n1/rxe0:1+gpu0 true PIX",
                                          "n1/rxe0:1+gpu1 n1/rxe0:1+gpu1 true SYS"));
+}
+
+AgentOptions with_two_gpus(AgentOptions options) {
+  for (const char* name : {"gpu0", "gpu1"}) {
+    api::Gpu& gpu = options.gpus.emplace_back();
+    gpu.set_name(name);
+    gpu.set_state("active");
+    gpu.set_pci_address(gpu.name() == "gpu0" ? "0000:17:00.0" : "0000:9f:00.0");
+  }
+  return options;
+}
+
+// "RANK of SIZE on ENDPOINT" of each task that the agent was to prepare.
+std::vector<std::string> prepared_by(const ScriptedAgent& agent) {
+  std::vector<std::string> out;
+  for (const api::ControllerMessage& message : agent.received())
+    if (message.has_prepare())
+      out.push_back(fmt::format("{} of {} on {}", message.prepare().task().rank(),
+                                message.prepare().size(), message.prepare().endpoint()));
+  return out;
+}
+
+TEST(Collectives, AGroupOfEachGpuHasARankOnEachOfThemOnAllNodes) {
+  ServerBench bench;
+  bench.start();
+  ScriptedAgent first(with_two_gpus(bench.agent("n1")));
+  ScriptedAgent second(with_two_gpus(bench.agent("n2")));
+  ASSERT_TRUE(welcome(first) && welcome(second));
+  bench.write("all.yaml",
+              "version: 1\nmetadata: {name: all}\nstages:\n  - kernel: fake.collective\n    "
+              "placement: {group: all, each: gpu}\n  - kernel: fake.collective\n    placement: "
+              "{group: node, each: gpu}\n");
+  api::RunRequest request;
+  request.mutable_suite()->set_name("all");
+  api::RunRef run;
+  run.set_run_id(ask<api::RunSummary>(bench, &Stub::StartRun, request).run_id());
+  EXPECT_EQ(outcome_of(bench, run), "passed");
+  EXPECT_THAT(prepared_by(first),
+              ElementsAre("0 of 4 on gpu0", "1 of 4 on gpu1", "0 of 2 on gpu0", "1 of 2 on gpu1"));
+  EXPECT_THAT(prepared_by(second),
+              ElementsAre("2 of 4 on gpu0", "3 of 4 on gpu1", "0 of 2 on gpu0", "1 of 2 on gpu1"));
+  EXPECT_THAT(ask<api::RunDetail>(bench, &Stub::GetRun, run).tasks(0).endpoints(),
+              ElementsAre("n1/gpu0", "n1/gpu1", "n2/gpu0", "n2/gpu1"));
 }
 
 }  // namespace

@@ -375,7 +375,7 @@ TEST_F(ServerTest, NodesKernelsSuitesAndVersionAreListed) {
   grpc::ClientContext kernels_context;
   KernelList kernels;
   ASSERT_TRUE(bench_.stub_->ListKernels(&kernels_context, {}, &kernels).ok());
-  EXPECT_THAT(kernels.kernels(), SizeIs(3));
+  EXPECT_THAT(kernels.kernels(), SizeIs(4));
   grpc::ClientContext suites_context;
   api::SuiteList suites;
   ASSERT_TRUE(bench_.stub_->ListSuites(&suites_context, {}, &suites).ok());

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "controller/cli/results_table.h"
+
 namespace railgauge::cli {
 namespace {
 
@@ -119,6 +121,14 @@ TEST(NcclSettings, AreATableWithIntervalsAndWhatNcclChose) {
       "n1/gpu0 n2/gpu0  nccl.all_reduce  16 MiB     1  as the site has it  40.00 GB/s         "
       "              -    0.500\n");
   EXPECT_EQ(nccl_settings_table({}, false), "");
+}
+
+TEST(NcclResults, ACollectiveOfTwoRanksGoesFromNeitherToTheOther) {
+  const std::vector<ResultPoint> points{point("Ring", 90)};
+  const std::string text =
+      results_tables(Points(points.begin(), points.end()), Units::kBytes, false);
+  EXPECT_THAT(text, ::testing::HasSubstr("ENDPOINTS "));
+  EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("FROM")));
 }
 
 }  // namespace

@@ -192,8 +192,10 @@ std::vector<Cell> row_of(const ResultPoint& point, bool pairs, const std::vector
 std::string one_table(const std::string& title, const std::vector<const ResultPoint*>& points,
                       Units units, bool colour) {
   const std::vector<Scale> scales = scales_of(*points.front(), units);
+  // A collective of two ranks goes from neither to the other.
   const bool pairs = std::ranges::all_of(points, [](const ResultPoint* point) {
-    return point->endpoints_size() == 2 && !is_loopback(*point);
+    return point->endpoints_size() == 2 && !is_loopback(*point) &&
+           !point->kernel().starts_with("nccl.");
   });
   std::vector<Column> columns;
   if (pairs)

@@ -37,6 +37,9 @@ std::vector<KernelInfo> scripted_kernels() {
   group.set_name("fake.group");
   group.set_min_ranks(1);
   group.set_max_ranks(0);
+  KernelInfo collective = group;
+  collective.set_name("fake.collective");
+  collective.set_endpoint_kind("gpu");
   KernelInfo memory = pair;
   memory.set_name("fake.memory");
   ParameterInfo* gpu = memory.add_parameters();
@@ -49,7 +52,7 @@ std::vector<KernelInfo> scripted_kernels() {
   traffic_class.set_type("integer");
   traffic_class.set_default_value("0");
   traffic_class.set_identity(true);
-  return {pair, group, memory};
+  return {pair, group, memory, collective};
 }
 
 ScriptedAgent::ScriptedAgent(AgentOptions options)

@@ -87,7 +87,7 @@ class ScriptedAgent {
 };
 
 // The kernels that scripted agents declare: fake.lat for pairs, fake.group for any number of ranks,
-// fake.memory for pairs that may use a GPU's memory.
+// fake.memory for pairs that may use a GPU's memory, fake.collective for any number of GPUs.
 std::vector<KernelInfo> scripted_kernels();
 
 }  // namespace railgauge::testing_agent

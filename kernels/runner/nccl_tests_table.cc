@@ -87,7 +87,8 @@ std::string parameter_of(const RunnerReport& report, const std::string& name) {
 std::string calls_of(const RunnerReport& report) {
   std::string count;
   for (const Point& point : report.points())
-    if (const auto fact = point.facts().find("iterations_in_sample"); fact != point.facts().end())
+    if (const auto fact = point.facts().find("iterations_in_sample");
+        point.meaning() == kAggregate && fact != point.facts().end())
       count = fact->second + " ";
   if (parameter_of(report, "mode") != "graph") return count + "calls";
   return fmt::format("{}launches of a graph of {} calls", count,

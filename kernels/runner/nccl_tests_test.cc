@@ -156,6 +156,8 @@ RunnerReport report_of(double algbw, double busbw) {
       point.set_message_bytes(1048576);
       point.set_median(std::string_view(meaning) == "completion" ? value * 2 : value);
       point.set_verified(true);
+      (*point.mutable_facts())["iterations_in_sample"] =
+          std::string_view(meaning) == "completion" ? "7" : "20";
     }
   }
   return report;
@@ -173,6 +175,7 @@ TEST(NcclTestsTable, HasBothPlacementsOfASizeInOneRow) {
   EXPECT_THAT(nccl_tests_table(report),
               HasSubstr("1048576  float    sum    -1    10.00  104.9  104.9       0   20.00  52.43 "
                         " 52.43       0\n"));
+  EXPECT_THAT(nccl_tests_table(report), HasSubstr("; 20 calls in a row by the CPU's clock"));
   EXPECT_THAT(nccl_tests_csv(report),
               HasSubstr("\nall_reduce_perf,1048576,float,sum,-1,out,10,104.8576,104.8576,0,passed\n"
                         "all_reduce_perf,1048576,float,sum,-1,in,20,52.4288,52.4288,0,passed\n"));
