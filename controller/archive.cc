@@ -278,7 +278,7 @@ Result<api::BackUpReport> Archive::back_up(const api::BackUpRequest& request) {
 }
 
 Result<api::PruneReport> Archive::prune(const api::PruneRequest& request) {
-  store::Retention retention;
+  store::Retention retention = retention_;
   if (request.has_raw_sample_days()) retention.raw_sample_days = request.raw_sample_days();
   if (request.has_distribution_days()) retention.distribution_days = request.distribution_days();
   if (request.has_point_days()) retention.point_days = request.point_days();

@@ -19,8 +19,10 @@ class Archive {
   // would else read for as long as the table is large.
   static constexpr std::int64_t kExportRanks = 20'000;
 
-  explicit Archive(store::Store& store, std::int64_t export_ranks = kExportRanks)
-      : store_(store), export_ranks_(export_ranks) {}
+  // `retention`: what a pruning without figures of its own takes.
+  explicit Archive(store::Store& store, store::Retention retention = {},
+                   std::int64_t export_ranks = kExportRanks)
+      : store_(store), retention_(retention), export_ranks_(export_ranks) {}
 
   Result<api::ResultList> find_points(const api::PointsRequest& request);
   // Fixes which run and points it has: what arrives or ends meanwhile does not mix in.
@@ -41,6 +43,7 @@ class Archive {
   Result<store::ResultsFilter> filter_of(const api::PointsRequest& request);
 
   store::Store& store_;
+  const store::Retention retention_;
   const std::int64_t export_ranks_;
 };
 

@@ -123,7 +123,7 @@ TEST(ArchiveExport, ManyRunsComeWholeInWindowsOfFewRanks) {
       store::append_passed(*store, {.run_id = fmt::format("r{}", run), .task_id = task},
                            1'000 + run);
   }
-  Archive archive(*store, 7);  // ranks of a window: 4 of a run
+  Archive archive(*store, {}, 7);  // ranks of a window: 4 of a run
   const auto count = [&archive](const api::PointsRequest& request) {
     auto cursor = archive.begin_export(request);
     EXPECT_TRUE(cursor) << cursor.error().message;
