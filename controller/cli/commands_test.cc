@@ -1,21 +1,16 @@
 // Every verb's output in every format against a golden file; RAILGAUGE_UPDATE_GOLDEN=1 writes them.
 #include "controller/cli/commands.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <locale>
 #include <sstream>
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/cli/fake_archive.h"
-#include "controller/cli/fake_control.h"
+#include "controller/cli/commands_testing.h"
 #include "controller/cli/samples.h"
 #include "kernels/core/outcome.h"
 
@@ -36,61 +31,6 @@ void expect_golden(const std::string& name, const std::string& text) {
   golden << file.rdbuf();
   EXPECT_EQ(golden.str(), text) << path << " differs; RAILGAUGE_UPDATE_GOLDEN=1 writes it";
 }
-
-// Runs command lines against the fake controller inside this process.
-class Commands : public testing::Test {
- protected:
-  void SetUp() override {
-    grpc::ServerBuilder builder;
-    builder.RegisterService(&control_);
-    builder.RegisterService(&archive_);
-    server_ = builder.BuildAndStart();
-    stub_ = Control::NewStub(server_->InProcessChannel({}));
-    archive_stub_ = Archive::NewStub(server_->InProcessChannel({}));
-  }
-  void TearDown() override { server_->Shutdown(std::chrono::system_clock::now()); }
-
-  // The exit code; what was printed is in out_ and err_.
-  int run(const std::vector<std::string>& words, Format format = Format::kTable,
-          bool colour = false) {
-    std::ostringstream out;
-    std::ostringstream err;
-    const Output output{
-        .out = out, .err = err, .format = format, .units = units_, .colour = colour};
-    const auto arguments = parse_arguments(grammar(), words);
-    EXPECT_TRUE(arguments) << arguments.error().message;
-    if (!arguments) return -1;
-    Session session{.control = *stub_,
-                    .output = output,
-                    .interrupts = interrupts_,
-                    .address = "unix:/test",
-                    .connected = [this] { return connected_; },
-                    .again = "railgauge --controller unix:/test",
-                    .linger_seconds = linger_seconds_,
-                    .cancel_seconds = cancel_seconds_,
-                    .reconnect_seconds = reconnect_seconds_,
-                    .archive = archive_stub_.get()};
-    const auto code = arguments->verb->run(session, *arguments);
-    const int exit_code = code ? *code : report_error(output, code.error());
-    out_ = out.str();
-    err_ = err.str();
-    return exit_code;
-  }
-
-  FakeControl control_;
-  FakeArchive archive_;
-  std::unique_ptr<grpc::Server> server_;
-  std::unique_ptr<Control::Stub> stub_;
-  std::unique_ptr<Archive::Stub> archive_stub_;
-  Interrupts interrupts_;
-  Units units_ = Units::kBoth;
-  bool connected_ = false;
-  double linger_seconds_ = 0.05;
-  double cancel_seconds_ = 10;
-  double reconnect_seconds_ = 10;
-  std::string out_;
-  std::string err_;
-};
 
 struct GoldenCase {
   std::string name;
@@ -217,45 +157,6 @@ TEST_F(Commands, EveryFilterOfStoredPointsIsPassedOn) {
   EXPECT_EQ(run({"results", "--since", "yesterday"}), kExitUsage);
   EXPECT_THAT(err_, HasSubstr("--since: \"yesterday\" is no time: 24h (ago)"));
   EXPECT_EQ(run({"history", "latency"}), kExitUsage);
-}
-
-TEST_F(Commands, ABundleIsATarOfReadableFilesWithoutNamesWhereThatIsAsked) {
-  const std::string folder =
-      (std::filesystem::temp_directory_path() / fmt::format("rg_bundle_{}", getpid())).string();
-  std::filesystem::create_directory(folder);
-  const auto bundle = [&](const std::string& name, std::vector<std::string> more) {
-    std::vector<std::string> words{"bundle", std::string(kSampleRun), "--file",
-                                   folder + "/" + name};
-    words.insert(words.end(), more.begin(), more.end());
-    EXPECT_EQ(run(words), kExitPassed) << err_;
-    EXPECT_EQ(std::system(fmt::format("tar -C {0} -xf {0}/{1}", folder, name).c_str()), 0);
-    std::string all;
-    for (const auto& file : std::filesystem::recursive_directory_iterator(folder))
-      if (file.path().extension() != ".tar" && file.is_regular_file()) {
-        std::stringstream text;
-        text << std::ifstream(file.path()).rdbuf();
-        all += file.path().filename().string() + "\n" + text.str();
-      }
-    return all;
-  };
-  const std::string plain = bundle("plain.tar", {});
-  for (const char* file : {"README.txt", "report.txt", "report.json", "nodes.csv", "events.csv",
-                           "results.csv", "vendor_commands.csv"})
-    EXPECT_THAT(plain, HasSubstr(file));
-  EXPECT_THAT(plain, HasSubstr("n1/"));
-  EXPECT_THAT(plain, HasSubstr("192.0.2.1"));
-  EXPECT_THAT(plain, Not(HasSubstr("API_TOKEN=abc"))) << "secrets never leave";
-  const std::string redacted = bundle("redacted.tar", {"--redact"});
-  EXPECT_THAT(redacted, HasSubstr("node-1: API_TOKEN=(left out)"));
-  EXPECT_THAT(redacted, Not(HasSubstr("n1/")));
-  EXPECT_THAT(redacted, Not(HasSubstr("192.0.2.1")));
-  EXPECT_EQ(run({"bundle", std::string(kSampleRun), "--file", folder + "/plain.tar"}), kExitUsage);
-  EXPECT_THAT(err_, HasSubstr("is there already"));
-  EXPECT_EQ(run({"bundle", "nowhere", "--file", folder + "/none.tar"}), kExitUsage);
-  EXPECT_FALSE(std::filesystem::exists(folder + "/none.tar.part"));
-  EXPECT_NE(run({"bundle", std::string(kSampleRun), "--file", "/nonexistent/x.tar"}), kExitPassed);
-  EXPECT_THAT(err_, HasSubstr("cannot be written"));
-  std::filesystem::remove_all(folder);
 }
 
 TEST_F(Commands, AnUnsoundDatabaseFails) {
