@@ -101,8 +101,8 @@ Result<std::vector<BundlePart>> fetch_parts(Session& session, const std::string&
 
 // Which columns hold names, whatever table they are in.
 std::string_view kind_of_column(std::string_view part, std::string_view column) {
-  if (column == "node" || (part == "nodes" && (column == "name" || column == "node_id")))
-    return "node";
+  if (column == "node" || (part == "nodes" && column == "name")) return "node";
+  if (column == "node_id") return "id";
   if (column == "requested_by" || column == "who") return "person";
   if (column == "guid" || column == "address") return "address";
   return "";
