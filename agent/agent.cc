@@ -138,7 +138,16 @@ void Agent::on_attached(const api::Welcome& welcome) {
                welcome.controller_version(), options_.name);
   if (welcome.heartbeat_seconds() > 0)
     beat_seconds_ = std::clamp(welcome.heartbeat_seconds(), kLeastBeatSeconds, kMostBeatSeconds);
-  delivery_.attached(spool_.acknowledged());
+  stream_acked_ = spool_.acknowledged();
+  if (welcome.has_stored_through_spool_id() &&
+      welcome.stored_through_spool_id() < spool_.acknowledged()) {
+    stream_acked_ = welcome.stored_through_spool_id();
+    spdlog::warn(
+        "the controller lacks records behind {} that it had acknowledged up to {}, most likely a "
+        "backup was restored: what the spool still has of them goes up again",
+        stream_acked_, spool_.acknowledged());
+  }
+  delivery_.attached(stream_acked_);
   supervisor_.say_again();
   for (api::AgentMessage& message : answers_.all()) send_answer(std::move(message));
   beat_ns_ = 0;
@@ -176,6 +185,7 @@ void Agent::on_message(api::ControllerMessage& message) {
                                 message.cancel().reason());
     case api::ControllerMessage::kAck:
       ack_through_ = std::max(ack_through_, message.ack().through_spool_id());
+      stream_acked_ = std::max(stream_acked_, message.ack().through_spool_id());
       return acknowledge();
     case api::ControllerMessage::kRefused:  // another stream took this one's place
       return spdlog::warn("controller ends this stream: {}", message.refused().reason());
@@ -291,7 +301,8 @@ void Agent::send_answer(api::AgentMessage message) {
 
 void Agent::pump() {
   while (spool_.last_id() > delivery_.sent_through()) {
-    const std::uint64_t allowance = delivery_.allowance(spool_.acknowledged());
+    const std::uint64_t allowance =
+        delivery_.allowance(std::min(stream_acked_, spool_.acknowledged()));
     if (allowance == 0) return;
     auto records = spool_.read(delivery_.sent_through(), allowance, Delivery::kBatchBytes);
     if (!records) {  // not again before the next stream: the log would fill

@@ -81,6 +81,7 @@ class Agent final : private TaskListener {
   std::vector<Record> pending_;                 // not in the spool yet
   std::vector<api::AgentMessage> after_store_;  // answers that must not overtake those records
   std::uint64_t ack_through_ = 0;               // the newest that was heard
+  std::uint64_t stream_acked_ = 0;              // on this stream: less while records go up again
   double store_retry_ns_ = 0;                   // while the spool takes nothing
   double tick_ns_ = 0;
   double inventory_ns_ = 0;

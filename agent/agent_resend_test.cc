@@ -65,5 +65,28 @@ TEST_F(AgentResendTest, ARefusalWithoutARecordIsSaidAgainToo) {
   EXPECT_TRUE(refused_for("no-runner-?: start"));
 }
 
+TEST_F(AgentResendTest, ARestoredControllerGetsWhatItLacksAgain) {
+  start(options());
+  prepare("t1", "");
+  ASSERT_TRUE(
+      until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_prepared); }));
+  ASSERT_TRUE(controller_->go("t1") && until([](const Heard& heard) {
+                return FakeController::has_final(heard, "t1", "passed") &&
+                       heard.back().has_heartbeat() &&
+                       heard.back().heartbeat().spool_records() == 0;
+              }))
+      << "all is acknowledged";
+  const auto before = FakeController::records(controller_->heard());
+  ASSERT_GT(before.size(), 1u);
+  controller_->set_stored_through(1);
+  controller_->drop();
+  ASSERT_TRUE(until([&](const Heard& heard) {
+    return FakeController::records(heard).size() == 2 * before.size() - 1;
+  })) << "all behind the first";
+  const auto after = FakeController::records(controller_->heard());
+  for (std::size_t i = 1; i < before.size(); ++i)
+    EXPECT_EQ(after[before.size() + i - 1].SerializeAsString(), before[i].SerializeAsString());
+}
+
 }  // namespace
 }  // namespace railgauge::agent

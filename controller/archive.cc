@@ -72,6 +72,31 @@ api::HistoryPoint to_api(const store::HistoryPointRow& row) {
   return point;
 }
 
+api::HistoryDay to_api(const store::HistoryDayRow& row) {
+  api::HistoryDay day;
+  day.set_day_at(rfc3339(row.day_at));
+  day.set_point_count(row.point_count);
+  day.set_mean(row.mean);
+  day.set_lowest(row.lowest);
+  day.set_highest(row.highest);
+  return day;
+}
+
+api::SqlTable to_api(const store::SqlTable& table) {
+  api::SqlTable answer;
+  for (const std::string& column : table.columns) answer.add_columns(valid_utf8(column));
+  for (const auto& row : table.rows) {
+    api::SqlRow& out = *answer.add_rows();
+    for (const store::SqlValue& value : row) {
+      api::SqlValue& cell = *out.add_values();
+      if (const auto* number = std::get_if<double>(&value)) cell.set_number(*number);
+      if (const auto* text = std::get_if<std::string>(&value)) cell.set_text(valid_utf8(*text));
+    }
+  }
+  answer.set_truncated(table.truncated);
+  return answer;
+}
+
 double unix_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -108,17 +133,28 @@ Result<api::ResultList> Archive::find_points(const api::PointsRequest& request) 
   return list;
 }
 
-Result<api::ResultList> Archive::next_points(const api::PointsRequest& request,
-                                             std::int64_t& after) {
-  store::ResultsFilter filter = RG_TRY(filter_of(request));
-  filter.after_point = after;
-  filter.limit = kExportRows;
-  std::vector<store::ResultRow> rows = RG_TRY(as_wrong_use(store_.results(filter)));
+Result<ExportCursor> Archive::begin_export(const api::PointsRequest& request) {
+  ExportCursor cursor{.filter = RG_TRY(filter_of(request))};
+  const store::ExportScope scope = RG_TRY(as_wrong_use(store_.export_scope(cursor.filter.run_id)));
+  cursor.filter.run_id = scope.run_id;
+  cursor.filter.range = store::PointRange{.after = scope.range.after};
+  cursor.filter.limit = kExportRows;
+  cursor.through = scope.range.through;
+  return cursor;
+}
+
+Result<api::ResultList> Archive::next_points(ExportCursor& cursor) {
   api::ResultList list;
   list.set_schema_version(kVersion);
-  for (store::ResultRow& row : rows) {
-    after = row.point_id;
-    *list.add_points() = railgauge::to_api(std::move(row));
+  store::PointRange& range = *cursor.filter.range;
+  while (list.points().empty() && range.after < cursor.through) {
+    // A series' points are found by their index, wherever they are.
+    const std::int64_t window =
+        cursor.filter.series ? cursor.through : range.after + (export_ranks_ << 31);
+    range.through = std::min(cursor.through, window);
+    std::vector<store::ResultRow> rows = RG_TRY(as_wrong_use(store_.results(cursor.filter)));
+    range.after = rows.size() < kExportRows ? range.through : rows.back().point_id;
+    for (store::ResultRow& row : rows) *list.add_points() = railgauge::to_api(std::move(row));
   }
   return list;
 }
@@ -141,6 +177,7 @@ Result<api::History> Archive::get_history(const api::HistoryRequest& request) {
   history.set_schema_version(kVersion);
   *history.mutable_series() = to_api(row.series);
   for (const store::HistoryPointRow& point : row.points) *history.add_points() = to_api(point);
+  for (const store::HistoryDayRow& day : row.days) *history.add_days() = to_api(day);
   return history;
 }
 
@@ -172,18 +209,21 @@ Result<api::SqlTable> Archive::run_sql(const api::SqlRequest& request) {
   const double seconds =
       given ? std::min(request.max_seconds(), kMaxSqlSeconds) : kDefaultSqlSeconds;
   const store::SqlTable table = RG_TRY(store_.sql(request.sql(), rows, seconds));
-  api::SqlTable answer;
-  for (const std::string& column : table.columns) answer.add_columns(valid_utf8(column));
-  for (const auto& row : table.rows) {
-    api::SqlRow& out = *answer.add_rows();
-    for (const store::SqlValue& value : row) {
-      api::SqlValue& cell = *out.add_values();
-      if (const auto* number = std::get_if<double>(&value)) cell.set_number(*number);
-      if (const auto* text = std::get_if<std::string>(&value)) cell.set_text(valid_utf8(*text));
-    }
-  }
-  answer.set_truncated(table.truncated);
-  return answer;
+  return to_api(table);
+}
+
+Result<api::BundlePart> Archive::get_bundle_part(const api::BundleRequest& request) {
+  const store::BundlePartRow row =
+      RG_TRY(as_wrong_use(store_.bundle_part(request.subject(), request.part())));
+  api::BundlePart part;
+  part.set_kind(row.kind);
+  part.set_run_id(row.run_id);
+  part.set_node(row.node);
+  part.set_name(row.name);
+  part.set_about(row.about);
+  *part.mutable_table() = to_api(row.table);
+  part.set_last(row.last);
+  return part;
 }
 
 Result<api::Space> Archive::get_space(const api::SpaceRequest&) {
@@ -238,7 +278,7 @@ Result<api::BackUpReport> Archive::back_up(const api::BackUpRequest& request) {
 }
 
 Result<api::PruneReport> Archive::prune(const api::PruneRequest& request) {
-  store::Retention retention;
+  store::Retention retention = retention_;
   if (request.has_raw_sample_days()) retention.raw_sample_days = request.raw_sample_days();
   if (request.has_distribution_days()) retention.distribution_days = request.distribution_days();
   if (request.has_point_days()) retention.point_days = request.point_days();

@@ -7,17 +7,33 @@
 
 namespace railgauge {
 
+// Where an export stands.
+struct ExportCursor {
+  store::ResultsFilter filter{};
+  std::int64_t through = 0;  // the last key that belongs to it
+};
+
 class Archive {
  public:
-  explicit Archive(store::Store& store) : store_(store) {}
+  // A page of an export looks at points of so many ranks at most: with a filter that matches few it
+  // would else read for as long as the table is large.
+  static constexpr std::int64_t kExportRanks = 20'000;
+
+  // `retention`: what a pruning without figures of its own takes.
+  explicit Archive(store::Store& store, store::Retention retention = {},
+                   std::int64_t export_ranks = kExportRanks)
+      : store_(store), retention_(retention), export_ranks_(export_ranks) {}
 
   Result<api::ResultList> find_points(const api::PointsRequest& request);
-  // The points behind `after`, which becomes the last one's key; an empty list is the end.
-  Result<api::ResultList> next_points(const api::PointsRequest& request, std::int64_t& after);
+  // Fixes which run and points it has: what arrives or ends meanwhile does not mix in.
+  Result<ExportCursor> begin_export(const api::PointsRequest& request);
+  // The next points by key; an empty list is the end.
+  Result<api::ResultList> next_points(ExportCursor& cursor);
   Result<api::SeriesList> list_series(const api::PointsRequest& request);
   Result<api::History> get_history(const api::HistoryRequest& request);
   Result<api::Comparison> compare_runs(const api::CompareRequest& request);
   Result<api::SqlTable> run_sql(const api::SqlRequest& request);
+  Result<api::BundlePart> get_bundle_part(const api::BundleRequest& request);
   Result<api::Space> get_space(const api::SpaceRequest& request);
   Result<api::DatabaseCheck> check_database(const api::CheckRequest& request);
   Result<api::BackUpReport> back_up(const api::BackUpRequest& request);
@@ -27,6 +43,8 @@ class Archive {
   Result<store::ResultsFilter> filter_of(const api::PointsRequest& request);
 
   store::Store& store_;
+  const store::Retention retention_;
+  const std::int64_t export_ranks_;
 };
 
 }  // namespace railgauge

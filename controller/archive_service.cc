@@ -29,7 +29,12 @@ class ExportStream final : public grpc::ServerWriteReactor<api::ResultList> {
 
  private:
   void write_page() {
-    Result<api::ResultList> page = archive_.next_points(request_, after_);
+    if (!cursor_) {
+      Result<ExportCursor> begun = archive_.begin_export(request_);
+      if (!begun) return Finish(to_grpc(begun.error()));
+      cursor_ = std::move(*begun);
+    }
+    Result<api::ResultList> page = archive_.next_points(*cursor_);
     if (!page) return Finish(to_grpc(page.error()));
     if (page->points().empty() || sent_ == limit()) return Finish(grpc::Status::OK);
     while (static_cast<std::uint32_t>(page->points_size()) > limit() - sent_)
@@ -46,7 +51,7 @@ class ExportStream final : public grpc::ServerWriteReactor<api::ResultList> {
   fleet::WorkerPool& pool_;
   const api::PointsRequest request_;
   api::ResultList page_;
-  std::int64_t after_ = 0;
+  std::optional<ExportCursor> cursor_;
   std::uint32_t sent_ = 0;
 };
 
@@ -121,6 +126,12 @@ ArchiveService::Unary* ArchiveService::CompareRuns(Context* context,
 ArchiveService::Unary* ArchiveService::RunSql(Context* context, const api::SqlRequest* request,
                                               api::SqlTable* response) {
   return answer(context, Access::kRead, queries_, request, response, &Archive::run_sql);
+}
+
+ArchiveService::Unary* ArchiveService::GetBundlePart(Context* context,
+                                                     const api::BundleRequest* request,
+                                                     api::BundlePart* response) {
+  return answer(context, Access::kRead, queries_, request, response, &Archive::get_bundle_part);
 }
 
 ArchiveService::Unary* ArchiveService::GetSpace(Context* context, const api::SpaceRequest* request,

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include <grpcpp/grpcpp.h>
 
@@ -35,6 +36,8 @@ class ArchiveService final : public api::Archive::CallbackService {
   Unary* CompareRuns(Context* context, const api::CompareRequest* request,
                      api::Comparison* response) override;
   Unary* RunSql(Context* context, const api::SqlRequest* request, api::SqlTable* response) override;
+  Unary* GetBundlePart(Context* context, const api::BundleRequest* request,
+                       api::BundlePart* response) override;
   Unary* GetSpace(Context* context, const api::SpaceRequest* request,
                   api::Space* response) override;
   Unary* CheckDatabase(Context* context, const api::CheckRequest* request,

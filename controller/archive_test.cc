@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "controller/api/archive.grpc.pb.h"
+#include "controller/archive.h"
 #include "controller/store/store_testing.h"
 #include "controller/testing/server_bench.h"
 
@@ -84,6 +85,72 @@ TEST_F(ArchiveTest, AnExportStopsAtItsLimitAndTellsOfAnUnknownRun) {
   const auto refused = stub_->ExportPoints(&second, request);
   EXPECT_FALSE(refused->Read(&page));
   EXPECT_EQ(refused->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST(ArchiveExport, WithoutARunItStaysWithTheRunThatItBeganWith) {
+  const store::TempFolder folder;
+  auto store = store::open_store(folder.file("db"));
+  store::plan_run(*store, "r1", 1);
+  std::vector<Record> records{store::started_record({})};
+  for (std::uint32_t i = 1; i <= kPoints; ++i) records.push_back(store::point_record({}, i));
+  ASSERT_TRUE(store::append(*store, "id-1", records));
+  store::append_passed(*store, {});
+  ASSERT_TRUE(store->create_run(store::run_row("r2"), store::pair_tasks(1)));
+  store::append_passed(*store, {.run_id = "r2"});
+  ASSERT_TRUE(store->update_run({.run_id = "r1", .state = "ended"}));
+  ASSERT_TRUE(store->flush());
+  Archive archive(*store);
+  auto cursor = archive.begin_export({});
+  ASSERT_TRUE(cursor) << cursor.error().message;
+  int count = 0;
+  for (auto page = archive.next_points(*cursor); page && !page->points().empty();
+       page = archive.next_points(*cursor)) {
+    count += page->points_size();
+    for (const api::ResultPoint& point : page->points()) EXPECT_EQ(point.run_id(), "r1");
+    ASSERT_TRUE(store->update_run({.run_id = "r2", .state = "ended"}));  // the newest from here on
+    ASSERT_TRUE(store->flush());
+  }
+  EXPECT_EQ(count, kPoints);
+}
+
+TEST(ArchiveExport, ManyRunsComeWholeInWindowsOfFewRanks) {
+  constexpr int kRuns = 40;
+  const store::TempFolder folder;
+  auto store = store::open_store(folder.file("db"));
+  for (int run = 0; run < kRuns; ++run) {
+    store::plan_run(*store, fmt::format("r{}", run), 2);
+    for (const char* task : {"t0001", "t0002"})
+      store::append_passed(*store, {.run_id = fmt::format("r{}", run), .task_id = task},
+                           1'000 + run);
+  }
+  Archive archive(*store, {}, 7);  // ranks of a window: 4 of a run
+  const auto count = [&archive](const api::PointsRequest& request) {
+    auto cursor = archive.begin_export(request);
+    EXPECT_TRUE(cursor) << cursor.error().message;
+    int points = 0;
+    double last = 0;
+    for (auto page = archive.next_points(*cursor); page && !page->points().empty();
+         page = archive.next_points(*cursor))
+      for (const api::ResultPoint& point : page->points()) {
+        EXPECT_GE(point.point().median(), last);
+        last = point.point().median();
+        ++points;
+      }
+    return points;
+  };
+  api::PointsRequest request;
+  request.set_run_id("all");
+  EXPECT_EQ(count(request), 2 * kRuns);
+  request.set_series_id(1);
+  EXPECT_EQ(count(request), 2 * kRuns);
+  request.clear_series_id();
+  request.set_node_set("n1");
+  EXPECT_EQ(count(request), 2 * kRuns);
+  request.set_kernel("verbs.write_bw");
+  EXPECT_EQ(count(request), 0);
+  request.clear_kernel();
+  request.set_run_id("r17");
+  EXPECT_EQ(count(request), 2);
 }
 
 TEST_F(ArchiveTest, FiltersHistoryAndComparisonAgree) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/text.h"
+#include "kernels/core/units.h"
 
 namespace railgauge {
 namespace {
@@ -37,6 +38,9 @@ constexpr std::array kSettings{
                 "file of what production sets on this fabric; by default /etc/railgauge/site.yaml "
                 "where it is there",
                 ""},
+    SettingInfo{"keep-raw-samples", "days for which raw samples are kept, 0 is for ever", "7"},
+    SettingInfo{"keep-distributions", "likewise the points' distributions; 13 months", "396"},
+    SettingInfo{"keep-points", "likewise points; their daily figures stay; 5 years", "1826"},
     SettingInfo{"log-level", "debug, info, warn or error", "info"},
 };
 
@@ -45,6 +49,15 @@ Result<bool> switch_value(std::string_view name, const std::string& value) {
   if (value == "false" || value == "0" || value.empty()) return false;
   return fail(Code::kInvalidArgument,
               fmt::format("--{} {}: true or false is needed", name, in_quotes(value)));
+}
+
+Result<double> days_value(std::string_view name, const std::string& value) {
+  constexpr double kMostDays = 36'525;
+  const auto days = parse_number(value);
+  if (days && *days >= 0 && *days <= kMostDays) return *days;
+  return fail(Code::kInvalidArgument,
+              fmt::format("--{} {}: a number of days from 0 (for ever) to {} is needed", name,
+                          in_quotes(value), kMostDays));
 }
 
 Status check_log_level(const std::string& level) {
@@ -75,18 +88,24 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
         file);
     chosen[std::string(setting.name)] = given ? given->value : setting.default_value;
   }
-  Config config{.database = chosen["database"],
-                .socket = chosen["socket"],
-                .socket_group = chosen["socket-group"],
-                .tcp = {.listen = chosen["listen"],
-                        .tls_cert = chosen["tls-cert"],
-                        .tls_key = chosen["tls-key"],
-                        .tls_ca = chosen["tls-ca"],
-                        .insecure = RG_TRY(switch_value("insecure", chosen["insecure"]))},
-                .metrics_listen = chosen["metrics-listen"],
-                .suites = chosen["suites"],
-                .site_profile = chosen["site-profile"],
-                .log_level = chosen["log-level"]};
+  Config config{
+      .database = chosen["database"],
+      .socket = chosen["socket"],
+      .socket_group = chosen["socket-group"],
+      .tcp = {.listen = chosen["listen"],
+              .tls_cert = chosen["tls-cert"],
+              .tls_key = chosen["tls-key"],
+              .tls_ca = chosen["tls-ca"],
+              .insecure = RG_TRY(switch_value("insecure", chosen["insecure"]))},
+      .metrics_listen = chosen["metrics-listen"],
+      .suites = chosen["suites"],
+      .site_profile = chosen["site-profile"],
+      .keep_days = {.raw_samples =
+                        RG_TRY(days_value("keep-raw-samples", chosen["keep-raw-samples"])),
+                    .distributions =
+                        RG_TRY(days_value("keep-distributions", chosen["keep-distributions"])),
+                    .points = RG_TRY(days_value("keep-points", chosen["keep-points"]))},
+      .log_level = chosen["log-level"]};
   if (config.metrics_listen == "none") config.metrics_listen.clear();
   RG_TRY_OK(check_tcp_options(config.tcp));
   RG_TRY_OK(check_log_level(config.log_level));

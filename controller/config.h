@@ -27,6 +27,13 @@ struct SettingInfo {
 std::span<const SettingInfo> settings();
 std::vector<std::string> setting_names();
 
+// How long what is kept, in days; 0 keeps it for ever.
+struct KeepDays {
+  double raw_samples = 0;
+  double distributions = 0;
+  double points = 0;
+};
+
 struct Config {
   std::string database;
   std::string socket;
@@ -35,6 +42,7 @@ struct Config {
   std::string metrics_listen;  // "" is none
   std::string suites;          // "": found beside the program
   std::string site_profile;    // "": none
+  KeepDays keep_days{.raw_samples = 7, .distributions = 396, .points = 1826};
   std::string log_level;
 };
 

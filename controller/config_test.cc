@@ -51,6 +51,22 @@ TEST(Config, ThereIsNoTcpWithoutCertificatesOrInsecure) {
   EXPECT_FALSE(resolve(both, no_environment, {}));
 }
 
+TEST(Config, WhatIsKeptHowLongIsSetInDays) {
+  const auto chosen = resolve({}, no_environment, {});
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(chosen->keep_days.raw_samples, 7);
+  EXPECT_EQ(chosen->keep_days.distributions, 396);
+  EXPECT_EQ(chosen->keep_days.points, 1826);
+  const auto file = parse_settings_file("keep_raw_samples = 0.5\n", "c.conf", setting_names());
+  ASSERT_TRUE(file);
+  EXPECT_EQ(resolve({{"keep-points", "0"}}, no_environment, *file)->keep_days.raw_samples, 0.5);
+  for (const char* wrong : {"-1", "a year", "", "nan", "40000"}) {
+    const auto refused = resolve({{"keep-distributions", wrong}}, no_environment, {});
+    ASSERT_FALSE(refused) << wrong;
+    EXPECT_THAT(refused.error().message, HasSubstr("--keep-distributions"));
+  }
+}
+
 TEST(HostPort, SplitsNamesAndBracketedAddresses) {
   EXPECT_EQ(parse_host_port("listen", "127.0.0.1:7470")->port, 7470);
   EXPECT_EQ(parse_host_port("listen", "[::1]:7470")->host, "::1");

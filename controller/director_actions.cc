@@ -105,6 +105,7 @@ void Director::act(Run& run, std::size_t index, const SendPrepare& action) {
   prepare.set_size(static_cast<std::uint32_t>(task.ranks.size()));
   prepare.set_endpoint(task.ranks[action.rank].endpoint);
   prepare.set_deadline_seconds(task.deadline_seconds);
+  prepare.set_raw_samples(task.raw_samples);
   prepare.mutable_facts()->insert(task.facts.begin(), task.facts.end());
   prepare.set_gpu(task.ranks[action.rank].gpu);
   fleet_.send(node_of(run, index, action.rank), std::move(message));

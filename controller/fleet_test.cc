@@ -2,6 +2,9 @@
 // it.
 #include "controller/fleet/fleet.h"
 
+#include <filesystem>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -145,6 +148,59 @@ TEST(Fleet, RecordsAreAcknowledgedOnceTheyAreCommittedAndRepeatsAreStoredOnce) {
   ASSERT_TRUE(bench.stub_->QueryResults(&context, request, &results).ok());
   ASSERT_EQ(results.points_size(), 1);
   EXPECT_EQ(results.points(0).point().median(), 1'500);  // the first delivery's
+}
+
+// What its Welcome says is stored of this agent's spool; 0: nothing is said.
+std::uint64_t stored_through(ScriptedAgent& agent) {
+  EXPECT_TRUE(welcome(agent));
+  for (const api::ControllerMessage& message : agent.received())
+    if (message.has_welcome()) return message.welcome().stored_through_spool_id();
+  return 0;
+}
+
+// A run of both agents, whose spools begin there; until n1's three records are acknowledged.
+void run_pairs(ServerBench& bench, std::uint64_t first_spool_id) {
+  auto options = bench.agent("n1");
+  options.first_spool_id = first_spool_id;
+  options.incarnation = fmt::format("from-{}", first_spool_id);
+  ScriptedAgent n1(options);
+  options = bench.agent("n2");
+  options.first_spool_id = first_spool_id;
+  options.incarnation = fmt::format("from-{}", first_spool_id);
+  ScriptedAgent n2(options);
+  ASSERT_TRUE(welcome(n1) && welcome(n2));
+  grpc::ClientContext context;
+  api::RunRequest request;
+  request.mutable_suite()->set_name("pairs");
+  api::RunSummary run;
+  ASSERT_TRUE(bench.stub_->StartRun(&context, request, &run).ok());
+  ASSERT_TRUE(n1.wait_until(
+      [&](const ScriptedAgent& a) { return a.acknowledged() == first_spool_id + 2; }));
+}
+
+TEST(Fleet, AControllerRestoredFromABackupSaysWhatItLacks) {
+  ServerBench bench;
+  bench.start();
+  run_pairs(bench, 1);
+  bench.stop();
+  std::filesystem::copy_file(bench.config_.database, bench.path("backup.db"));
+  bench.start();
+  run_pairs(bench, 4);
+  {
+    auto options = bench.agent("n1");
+    options.incarnation = "after";
+    ScriptedAgent n1(options);
+    EXPECT_EQ(stored_through(n1), 6U);
+  }
+  bench.stop();
+  for (const char* suffix : {"", "-wal", "-shm"})
+    std::filesystem::remove(bench.config_.database + suffix);
+  std::filesystem::copy_file(bench.path("backup.db"), bench.config_.database);
+  bench.start();
+  ScriptedAgent n1(bench.agent("n1"));
+  EXPECT_EQ(stored_through(n1), 3U) << "records 4 to 6 are gone and asked for";
+  ScriptedAgent n3(bench.agent("n3"));
+  EXPECT_EQ(stored_through(n3), 0U) << "nothing was ever sent";
 }
 
 }  // namespace

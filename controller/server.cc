@@ -43,6 +43,12 @@ std::string suites_folder(const Config& config) {
   return folder;
 }
 
+store::Retention retention_of(const KeepDays& days) {
+  return {.raw_sample_days = days.raw_samples,
+          .distribution_days = days.distributions,
+          .point_days = days.points};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::start(const Config& config,
@@ -68,7 +74,8 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config, plan::
       director_(loop_, fleet_, *store_, metrics_),
       control_(loop_, fleet_, director_, *store_, SuiteFolder(suites_folder(config)),
                std::move(site)),
-      archive_(*store_),
+      archive_(*store_, retention_of(config.keep_days)),
+      retention_(retention_of(config.keep_days)),
       pool_(std::make_unique<fleet::WorkerPool>(kWorkers)),
       queries_(std::make_unique<fleet::WorkerPool>(kQueryWorkers)),
       upkeep_(std::make_unique<fleet::WorkerPool>(1)),
@@ -177,9 +184,11 @@ void Server::update_store_metrics() {
   metrics_.set_store(stats->queued_records, stats->file_bytes);
 }
 
-// By the default policy; what it takes away, it takes in small transactions.
+// What it takes away, it takes in small transactions.
 void Server::prune_store() {
-  const auto counts = store_->prune({.largest_share = kLargestPrunedShare}, fleet::unix_seconds());
+  store::Retention retention = retention_;
+  retention.largest_share = kLargestPrunedShare;
+  const auto counts = store_->prune(retention, fleet::unix_seconds());
   if (!counts) return spdlog::warn("store: prune: {}", counts.error().message);
   spdlog::info("store: pruned {} raw samples, {} distributions, {} points", counts->raw_samples,
                counts->distributions, counts->points);

@@ -64,6 +64,7 @@ class Server {
   run::Director director_;
   Control control_;
   Archive archive_;
+  const store::Retention retention_;
   std::unique_ptr<fleet::WorkerPool> pool_;     // control
   std::unique_ptr<fleet::WorkerPool> queries_;  // of the archive
   std::unique_ptr<fleet::WorkerPool> upkeep_;   // backup, check, pruning: one at a time

@@ -35,6 +35,11 @@ void FakeController::set_acknowledge(bool acknowledge) {
   acknowledge_ = acknowledge;
 }
 
+void FakeController::set_stored_through(std::uint64_t spool_id) {
+  const std::lock_guard lock(mutex_);
+  stored_through_ = spool_id;
+}
+
 void FakeController::drop() {
   const std::lock_guard lock(mutex_);
   if (context_ != nullptr) context_->TryCancel();
@@ -137,11 +142,13 @@ grpc::Status FakeController::Attach(grpc::ServerContext* context, Stream* stream
 // True when the stream goes on.
 bool FakeController::answer(Stream& stream) {
   Answer answer;
+  api::ControllerMessage message;
   {
     const std::lock_guard lock(mutex_);
     answer = answer_;
+    if (stored_through_ && answer == Answer::kWelcome)
+      message.mutable_welcome()->set_stored_through_spool_id(*stored_through_);
   }
-  api::ControllerMessage message;
   if (answer == Answer::kSilence) return true;
   if (answer == Answer::kRefuse || answer == Answer::kRefuseForGood) {
     message.mutable_refused()->set_reason("the name is taken");

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ class FakeController final : public api::AgentLink::Service {
   void set_answer(Answer answer);
   // Acknowledges every batch of records by itself, or not.
   void set_acknowledge(bool acknowledge);
+  // Tells the next agent that attaches up to which record everything is stored.
+  void set_stored_through(std::uint64_t spool_id);
   // Breaks the stream, as a network would.
   void drop();
   // Does so once, right after a message of which `met` is true; nothing is answered to it.
@@ -60,6 +63,7 @@ class FakeController final : public api::AgentLink::Service {
   std::condition_variable changed_;
   Answer answer_ = Answer::kWelcome;
   bool acknowledge_ = true;
+  std::optional<std::uint64_t> stored_through_;
   bool (api::AgentMessage::*drop_after_)() const = nullptr;
   grpc::ServerContext* context_ = nullptr;
   Stream* stream_ = nullptr;

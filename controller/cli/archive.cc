@@ -61,6 +61,19 @@ std::string flags_text(const HistoryPoint& point) {
   return text;
 }
 
+std::string days_table(const History& history, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const HistoryDay& day : history.days())
+    rows.push_back({day.day_at().substr(0, 10), fmt::format("{}", day.point_count()),
+                    figure(day.mean()), figure(day.lowest()), figure(day.highest())});
+  return render_table({{"DAY"},
+                       {"POINTS", true},
+                       {"MEAN_" + history.series().unit(), true},
+                       {"LOWEST", true},
+                       {"HIGHEST", true}},
+                      rows, colour);
+}
+
 }  // namespace
 
 Result<int> show_history(Session& session, const Arguments& arguments) {
@@ -80,6 +93,7 @@ Result<int> show_history(Session& session, const Arguments& arguments) {
                     endpoints_text(series),
                     series.larger_is_better() ? "larger is better" : "smaller is better"))
              << '\n';
+  if (!history.days().empty()) output.out << days_table(history, output.colour) << '\n';
   std::vector<std::vector<Cell>> rows;
   for (const HistoryPoint& point : history.points())
     rows.push_back({point.measured_at(),

@@ -9,6 +9,7 @@ namespace railgauge::cli {
 Result<int> show_history(Session& session, const Arguments& arguments);
 Result<int> compare_runs(Session& session, const Arguments& arguments);
 Result<int> export_points(Session& session, const Arguments& arguments);
+Result<int> make_bundle(Session& session, const Arguments& arguments);
 Result<int> run_sql(Session& session, const Arguments& arguments);
 Result<int> database_stats(Session& session, const Arguments& arguments);
 Result<int> database_check(Session& session, const Arguments& arguments);

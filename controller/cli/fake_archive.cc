@@ -74,6 +74,12 @@ FakeArchive::FakeArchive() : results(sample_results()), space(sample_space()) {
   *history.add_points() = sample_point("2026-11-19T02:00:00.000Z", 2300);
   *history.add_points() = sample_point("2026-11-20T02:00:00.000Z", 2650.5);
   history.mutable_points(1)->set_epoch(2);
+  HistoryDay& day = *history.add_days();
+  day.set_day_at("2021-11-19T00:00:00.000Z");
+  day.set_point_count(24);
+  day.set_mean(2310.5);
+  day.set_lowest(2280);
+  day.set_highest(2400);
   comparison.set_schema_version(1);
   comparison.set_run_a("r-a");
   comparison.set_run_b("r-b");
@@ -138,6 +144,26 @@ grpc::Status FakeArchive::CompareRuns(Context*, const CompareRequest*, Compariso
 
 grpc::Status FakeArchive::RunSql(Context*, const SqlRequest*, SqlTable* answer) {
   *answer = table;
+  return {};
+}
+
+// Two parts: the node, and a table that names it.
+grpc::Status FakeArchive::GetBundlePart(Context*, const BundleRequest* request,
+                                        BundlePart* answer) {
+  if (request->subject() == "nowhere")
+    return {grpc::StatusCode::INVALID_ARGUMENT, "nowhere: no run, finding or node has this name"};
+  answer->set_kind("run");
+  answer->set_run_id(kSampleRun);
+  answer->set_name(request->part() == 0 ? "nodes" : "events");
+  answer->set_about("sample");
+  answer->set_last(request->part() == 1);
+  const auto add = [answer](const char* column, const char* value) {
+    answer->mutable_table()->add_columns(column);
+    if (answer->table().rows().empty()) answer->mutable_table()->add_rows();
+    answer->mutable_table()->mutable_rows(0)->add_values()->set_text(value);
+  };
+  add(request->part() == 0 ? "name" : "text",
+      request->part() == 0 ? "n1" : "n1: API_TOKEN=abc, at 192.0.2.1");
   return {};
 }
 

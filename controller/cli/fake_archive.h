@@ -34,6 +34,8 @@ class FakeArchive final : public railgauge::api::Archive::Service {
                            railgauge::api::Comparison* answer) override;
   grpc::Status RunSql(Context* context, const railgauge::api::SqlRequest* request,
                       railgauge::api::SqlTable* answer) override;
+  grpc::Status GetBundlePart(Context* context, const railgauge::api::BundleRequest* request,
+                             railgauge::api::BundlePart* answer) override;
   grpc::Status GetSpace(Context* context, const railgauge::api::SpaceRequest* request,
                         railgauge::api::Space* answer) override;
   grpc::Status CheckDatabase(Context* context, const railgauge::api::CheckRequest* request,

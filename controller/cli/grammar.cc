@@ -64,12 +64,15 @@ constexpr std::array kHistoryFlags{
     Flag{"limit", 0, "N", "the newest N points, or N series [1000]"}};
 constexpr std::array kSqlFlags{Flag{"limit", 0, "N", "at most N rows [1000]"},
                                Flag{"seconds", 0, "DURATION", "at most so long, up to 60s [10s]"}};
+constexpr std::array kBundleFlags{
+    Flag{"file", 0, "FILE", "the archive to write [railgauge-SUBJECT.tar]"},
+    Flag{"redact", 0, "", "numbered words in place of names and addresses"}};
 constexpr std::array kStatsFlags{
     Flag{"project", 0, "NODES", "also GB a year at so many nodes, from what was stored so far"}};
 constexpr std::array kPruneFlags{
-    Flag{"raw-days", 0, "DAYS", "keep raw samples so long [7]"},
-    Flag{"distribution-days", 0, "DAYS", "keep distributions so long [396]"},
-    Flag{"point-days", 0, "DAYS", "keep points so long; daily figures stay [1826]"}};
+    Flag{"raw-days", 0, "DAYS", "keep raw samples so long [as the controller is set]"},
+    Flag{"distribution-days", 0, "DAYS", "keep distributions so long [likewise]"},
+    Flag{"point-days", 0, "DAYS", "keep points so long; daily figures stay [likewise]"}};
 constexpr std::array kRestoreFlags{
     Flag{"database", 0, "FILE", "the controller's [/var/lib/railgauge/railgauge.db]"}};
 
@@ -97,6 +100,8 @@ constexpr std::array kVerbs{
     Verb{"runs", "compare", "A B", "two runs, series by series", {}, compare_runs},
     Verb{"export", "", "[RUN]", "points as csv, json or ndjson, however many; RUN may be \"all\"",
          kExportFlags, export_points},
+    Verb{"bundle", "", "RUN|FINDING|NODE", "all about it in one archive, to be handed on",
+         kBundleFlags, make_bundle},
     Verb{"sql", "", "SELECT", "one SELECT over the database, in quotes", kSqlFlags, run_sql},
     Verb{"db", "stats", "", "where the database's bytes are", kStatsFlags, database_stats},
     Verb{"db", "check", "", "whether the database is sound; reads all of it", {}, database_check},

@@ -61,8 +61,11 @@ Fleet::Fleet(fleet::EventLoop& loop, store::Store& store, FleetOptions options)
     : loop_(loop), store_(store), options_(options), roster_(options.roster) {
   const auto known = store_.list_nodes();
   if (!known) spdlog::warn("names of known nodes not read: {}", known.error().message);
-  for (const store::NodeRow& node : known.value_or(std::vector<store::NodeRow>{}))
+  for (const store::NodeRow& node : known.value_or(std::vector<store::NodeRow>{})) {
     roster_.recall(node.name, node.node_id, fleet::monotonic_seconds());
+    if (node.spool_through)
+      stored_through_[node.node_id] = static_cast<std::uint64_t>(*node.spool_through);
+  }
 }
 
 std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, auth::Peer peer) {
@@ -186,6 +189,9 @@ void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& at
   *welcome.mutable_contract() = api::to_message(options_.contract);
   welcome.set_controller_version(RAILGAUGE_VERSION);
   welcome.set_heartbeat_seconds(options_.heartbeat_seconds);
+  if (const auto stored = stored_through_.find(node.hello.node_id());
+      stored != stored_through_.end())
+    welcome.set_stored_through_spool_id(stored->second);
   stream.wire->send(std::move(message));
   remember(node);
   const bool resumed = attached.arrival == Roster::Arrival::kResumed;
@@ -220,13 +226,14 @@ void Fleet::on_records(Stream& stream, api::RecordBatch batch) {
     records.push_back(spooled.record());
     through = std::max<std::uint64_t>(through, spooled.spool_id());
   }
-  Delivery delivery{stream.wire->session(), stream.name, through, records.size(),
-                    summary_of(batch)};
+  const std::string& node_id = nodes_[stream.name].hello.node_id();
+  Delivery delivery{stream.wire->session(), stream.name,      node_id, through,
+                    records.size(),         summary_of(batch)};
   auto done = [this, moved = std::move(delivery)](const Status& status) {
     loop_.post([this, moved, status] { on_committed(moved, status); });
   };
-  const Status taken = store_.append_records(nodes_[stream.name].hello.node_id(),
-                                             std::move(records), std::move(done));
+  const Status taken = store_.append_records(node_id, std::move(records), std::move(done),
+                                             static_cast<std::int64_t>(through));
   if (taken) {
     stream.held.reset();
     return stream.wire->read_next();
@@ -245,6 +252,7 @@ void Fleet::on_committed(const Delivery& delivery, const Status& status) {
   }
   failpoint("fleet.records_committed");
   records_stored_ += delivery.count;
+  stored_through_[delivery.node_id] = delivery.through;
   if (found != streams_.end()) {
     api::ControllerMessage message;
     message.mutable_ack()->set_through_spool_id(delivery.through);

@@ -97,6 +97,7 @@ class Fleet {
   struct Delivery {  // a batch on its way into the store
     Session session;
     std::string name;
+    std::string node_id;
     std::uint64_t through;
     std::size_t count;
     std::vector<StoredRecords> stored;
@@ -114,7 +115,8 @@ class Fleet {
   std::atomic<std::size_t> open_streams_ = 0;
   Roster roster_;
   std::map<Session, Stream> streams_;
-  std::map<std::string, NodeState> nodes_;  // all that attached in this process's life
+  std::map<std::string, NodeState> nodes_;               // all that attached in this process's life
+  std::map<std::string, std::uint64_t> stored_through_;  // spool ids, by node id
   std::uint64_t records_stored_ = 0;
 };
 

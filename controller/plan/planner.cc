@@ -264,6 +264,7 @@ PlannedTask make_task(const StagePlan& plan, std::span<const PlanNode> nodes,
     gpus = std::max(gpus, static_cast<std::size_t>(here));
   }
   const TaskCost cost = cost_of(plan.kernel, plan.params, slowest, gpus);
+  task.raw_samples = plan.stage.raw_samples;
   task.deadline_seconds =
       plan.stage.deadline_seconds.value_or(kDeadlineFactor * cost.seconds + kDeadlineSlackSeconds);
   if (!task.waived_reason.empty()) return task;

@@ -61,6 +61,7 @@ struct PlannedTask {
   std::vector<PlannedRank> ranks{};
   // What the placement knows and no rank can: kLoopbackFact, kDistanceFact.
   std::map<std::string, std::string> facts{};
+  bool raw_samples = false;  // as the stage asks
   double deadline_seconds = 0;
   double expected_seconds = 0;
   double expected_bytes = 0;

@@ -234,6 +234,7 @@ TEST(Planner, ExpectsTheTimeCapForEachSizeAndAddsTheOverhead) {
   Stage counted = stage_of("fake.lat", PlacementKind::kPairs);
   counted.parameters = {{"sizes", "1KiB"}, {"iterations", "100"}, {"time_cap", "3s"}};
   counted.deadline_seconds = 7;
+  counted.raw_samples = true;
   const auto plan = make_plan(suite_of({bandwidth, counted}), some_nodes(2), fake_kernels());
   ASSERT_TRUE(plan) << plan.error().message;
   const PlannedTask& first = plan->tasks.at(0);
@@ -244,6 +245,7 @@ TEST(Planner, ExpectsTheTimeCapForEachSizeAndAddsTheOverhead) {
   const PlannedTask& second = plan->tasks.at(1);
   EXPECT_DOUBLE_EQ(second.expected_bytes, 100 * 1024);
   EXPECT_DOUBLE_EQ(second.deadline_seconds, 7);
+  EXPECT_TRUE(second.raw_samples && !first.raw_samples);
   EXPECT_DOUBLE_EQ(plan->expected_seconds, first.expected_seconds + second.expected_seconds);
 }
 

@@ -77,8 +77,8 @@ class SuiteReader {
   // One stage, or with `vary` one for each combination of its values.
   void read_stages(const YamlValue& value, std::vector<Stage>& stages) const {
     const std::vector<std::string> required{"kernel", "placement"};
-    const std::vector<std::string> optional{"name", "profile", "parameters", "deadline_seconds",
-                                            "vary"};
+    const std::vector<std::string> optional{
+        "name", "profile", "parameters", "deadline_seconds", "raw_samples", "vary"};
     const YamlMap map(value, required, optional);
     Stage stage;
     stage.kernel = read_word(map.find("kernel"), "a kernel's name").value_or("");
@@ -90,6 +90,7 @@ class SuiteReader {
     if (const YamlValue* placement = map.find("placement"))
       read_placement(*placement, kernel, stage);
     if (const YamlValue* deadline = map.find("deadline_seconds")) read_deadline(*deadline, stage);
+    if (const YamlValue* raw = map.find("raw_samples")) read_raw_samples(*raw, stage);
     const YamlValue* vary = map.find("vary");
     if (vary != nullptr && map.find("profile") != nullptr)
       return vary->key_problem("and profile exclude each other: a profile fits one set of values");
@@ -234,6 +235,14 @@ class SuiteReader {
     else
       value.problem(fmt::format("is {}; must be a number of seconds above 0 and at most {}",
                                 in_quotes(*text), kMaxDeadlineSeconds));
+  }
+
+  static void read_raw_samples(const YamlValue& value, Stage& stage) {
+    const auto text = value.text("true or false");
+    if (!text) return;
+    stage.raw_samples = *text == "true";
+    if (!stage.raw_samples && *text != "false")
+      value.problem(fmt::format("is {}; must be true or false", in_quotes(*text)));
   }
 
   std::span<const KernelInfo> kernels_;

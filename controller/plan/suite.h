@@ -64,6 +64,7 @@ struct Stage {
   std::map<std::string, std::string> parameters{};
   Placement placement{};
   std::optional<double> deadline_seconds{};  // of one task; absent: the planner's rule
+  bool raw_samples = false;                  // every sample is stored, for a week by default
 };
 
 struct Suite {

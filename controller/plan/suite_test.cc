@@ -38,6 +38,7 @@ stages:
       pairs: all
       endpoint: rxe0:1
     deadline_seconds: 12.5
+    raw_samples: true
 )";
 
 std::string with(std::string_view from, std::string_view to) {
@@ -60,10 +61,18 @@ TEST(Suite, ReadsWhatIsDocumented) {
   EXPECT_EQ(suite.stages[0].parameters.at("sizes"), "8,4KiB");
   EXPECT_EQ(suite.stages[0].parameters.at("iterations"), "100");
   EXPECT_FALSE(suite.stages[0].deadline_seconds);
+  EXPECT_FALSE(suite.stages[0].raw_samples);
   EXPECT_EQ(suite.stages[1].name, "fake.bw");
   EXPECT_EQ(suite.stages[1].placement.kind, PlacementKind::kPairs);
   EXPECT_EQ(suite.stages[1].placement.endpoint, "rxe0:1");
   EXPECT_EQ(suite.stages[1].deadline_seconds, 12.5);
+  EXPECT_TRUE(suite.stages[1].raw_samples);
+}
+
+TEST(Suite, RawSamplesAreAskedForByTrueAlone) {
+  EXPECT_THAT(problem_of(with("raw_samples: true", "raw_samples: yes please")),
+              HasSubstr("stages[1].raw_samples: is \"yes please\"; must be true or false"));
+  EXPECT_FALSE(read(with("raw_samples: true", "raw_samples: false")).suite->stages[1].raw_samples);
 }
 
 TEST(Suite, WithoutDeclarationsKernelsStandUncheckedAndItSaysSo) {

@@ -79,6 +79,27 @@ Result<SeriesRow> one_series(Connection& connection, std::int64_t id) {
 
 }  // namespace
 
+namespace {
+
+// The newest `limit` days from that of `since` on, oldest first.
+Status read_days(Connection& connection, std::int64_t series, std::optional<double> since,
+                 std::size_t limit, std::vector<HistoryDayRow>& days) {
+  Rows rows = RG_TRY(connection.query(
+      "SELECT day * 86400.0, point_count, median, lowest, highest FROM series_day WHERE series=?1 "
+      "AND day>=floor(coalesce(?2, -1e15) / 86400) ORDER BY day DESC LIMIT ?3",
+      series, since, limit));
+  while (RG_TRY(rows.next()))
+    days.push_back({.day_at = rows.real(0),
+                    .point_count = rows.real(1),
+                    .mean = rows.real(2),
+                    .lowest = rows.real(3),
+                    .highest = rows.real(4)});
+  std::ranges::reverse(days);
+  return {};
+}
+
+}  // namespace
+
 Result<HistoryRow> read_history(Connection& connection, std::int64_t series,
                                 std::optional<double> since, std::uint32_t limit) {
   HistoryRow history{.series = RG_TRY(one_series(connection, series))};
@@ -108,6 +129,8 @@ Result<HistoryRow> read_history(Connection& connection, std::int64_t series,
          .flags = rows.integer(8),
          .epoch = rows.is_null(9) ? std::nullopt : std::optional(rows.integer(9))});
   std::ranges::reverse(history.points);
+  // What retention took is older than what is left: it fills what the limit leaves.
+  RG_TRY_OK(read_days(connection, series, since, limit - history.points.size(), history.days));
   return history;
 }
 
@@ -182,9 +205,8 @@ Result<ComparisonRow> compare_runs(Connection& connection, std::string_view a, s
   return comparison;
 }
 
-Result<SqlTable> run_sql(Connection& connection, const std::string& sql, std::uint32_t max_rows) {
+Result<SqlTable> read_table(Rows& rows, std::uint32_t max_rows) {
   SqlTable table;
-  Rows rows = RG_TRY(connection.query_once(sql));
   for (int column = 0; column < rows.column_count(); ++column)
     table.columns.push_back(rows.column_name(column));
   std::size_t bytes = 0;
@@ -199,6 +221,11 @@ Result<SqlTable> run_sql(Connection& connection, const std::string& sql, std::ui
     }
   }
   return table;
+}
+
+Result<SqlTable> run_sql(Connection& connection, const std::string& sql, std::uint32_t max_rows) {
+  Rows rows = RG_TRY(connection.query_once(sql));
+  return read_table(rows, max_rows);
 }
 
 }  // namespace railgauge::store

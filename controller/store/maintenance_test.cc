@@ -81,6 +81,15 @@ TEST_F(Maintenance, EachKindIsKeptAsLongAsThePolicySays) {
   EXPECT_EQ(count("SELECT count(*) FROM run"), 4) << "runs are remembered";
   EXPECT_EQ(count("SELECT point_count FROM series_day"), 1) << "the day's figure stays";
   EXPECT_EQ(count("SELECT median=1500 FROM series_day"), 1);
+  const auto history = store_->history(1, {}, 10);
+  ASSERT_TRUE(history) << history.error().message;
+  EXPECT_EQ(history->points.size(), 3u);
+  ASSERT_EQ(history->days.size(), 1u) << "a history begins with what the pruned points came to";
+  EXPECT_EQ(history->days[0].mean, 1500);
+  EXPECT_EQ(history->days[0].point_count, 1);
+  EXPECT_EQ(std::fmod(history->days[0].day_at, 86'400), 0);
+  EXPECT_EQ(store_->history(1, {}, 3)->days.size(), 0u) << "the limit counts both";
+  EXPECT_EQ(store_->history(1, 1.8e9, 10)->days.size(), 0u);
   EXPECT_EQ(counts->raw_samples, 3);
   EXPECT_EQ(counts->points, 1);
   EXPECT_THAT(*store_->check(), IsEmpty());
@@ -152,6 +161,29 @@ TEST_F(Maintenance, TheLogIsBoundedEvenWithAReaderInIt) {
   ASSERT_TRUE(reader->script("COMMIT"));
   ASSERT_TRUE(store_->flush());
   EXPECT_EQ(count("SELECT count(*) FROM point"), accepted) << "nothing accepted is lost";
+}
+
+TEST_F(Maintenance, AReaderInALargeLogDoesNotHoldTheWriterUp) {
+  plan_run(*store_, "r1", 1);
+  ASSERT_TRUE(append(*store_, "id-1", {started_record({})}));
+  store_.reset();
+  // Whoever waited for the reader would wait longer than this test may take.
+  store_ =
+      open_store(folder_.file("db"), {.busy_timeout_seconds = 900, .large_wal_bytes = 1 << 20});
+  auto reader = Connection::open(folder_.file("db"), Connection::Mode::kReadOnly, 1);
+  ASSERT_TRUE(reader);
+  ASSERT_TRUE(reader->script("BEGIN; SELECT count(*) FROM point"));
+  constexpr std::uint32_t kPoints = 4'000;
+  for (std::uint32_t i = 1; i <= kPoints; ++i)
+    ASSERT_TRUE(store_->append_records("id-1", {point_record({}, i)}, {}));
+  ASSERT_TRUE(store_->flush());
+  EXPECT_GT(std::filesystem::file_size(folder_.file("db-wal")), 1U << 20U);
+  ASSERT_TRUE(reader->script("COMMIT"));
+  std::uint32_t more = 0;  // until the log has grown enough to be tried again
+  while (more < 1'000 && std::filesystem::file_size(folder_.file("db-wal")) >= 1U << 20U)
+    ASSERT_TRUE(append(*store_, "id-1", {point_record({}, kPoints + ++more)}));
+  EXPECT_LT(more, 1'000U) << "without a reader the log is begun anew";
+  EXPECT_EQ(count("SELECT count(*) FROM point"), kPoints + more);
 }
 
 TEST_F(Maintenance, AQueryThatTakesTooLongIsEnded) {

@@ -27,13 +27,20 @@ Result<std::vector<RunSummaryRow>> read_runs(Connection& connection, std::uint32
 Result<RunSummaryRow> read_run(Connection& connection, std::string_view run_id);
 Result<RunDetailRow> read_run_detail(Connection& connection, std::string_view run_id);
 Result<std::vector<ResultRow>> read_results(Connection& connection, const ResultsFilter& filter);
-// A series' points, oldest first; the newest `limit` of them.
+// Its statement; `one_run`: of a run, not of all.
+std::string sql_of_results(const ResultsFilter& filter, bool one_run);
+// Of the points that there are now. Of a run its oldest to its newest key, among which other runs'
+// may lie.
+Result<ExportScope> read_export_scope(Connection& connection, const std::string& run_id);
+// A series' points, oldest first; the newest `limit` of them, then days of pruned ones.
 Result<HistoryRow> read_history(Connection& connection, std::int64_t series,
                                 std::optional<double> since, std::uint32_t limit);
 // Series that a filter selects (kernel, metric, size, nodes, endpoint, rail).
 Result<std::vector<SeriesRow>> read_series(Connection& connection, const ResultsFilter& filter);
 // Of attempts that count and passed. Ids of runs.
 Result<ComparisonRow> compare_runs(Connection& connection, std::string_view a, std::string_view b);
+// What rows have to tell, until there are too many or too many bytes.
+Result<SqlTable> read_table(Rows& rows, std::uint32_t max_rows);
 // One statement that only reads. Errors: kInvalidArgument with SQLite's words.
 Result<SqlTable> run_sql(Connection& connection, const std::string& sql, std::uint32_t max_rows);
 Result<Histogram> read_histogram(Connection& connection, const PointKey& key);

@@ -1,10 +1,13 @@
 // Histories, comparisons, filters and a person's own SQL.
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/store/queries.h"
+#include "controller/store/sqlite.h"
 #include "controller/store/store_testing.h"
 
 namespace railgauge::store {
@@ -66,12 +69,59 @@ TEST_F(Queries, EveryFilterNarrows) {
                                              {{.since = at + 1}, 0},
                                              {{.until = at}, 0},
                                              {{.until = at + 1}, 1},
-                                             {{.after_point = 0}, 1},
+                                             {{.range = PointRange{0, INT64_MAX}}, 1},
                                              {{.nodes = {"n1"}, .since = at}, 1}}) {
       ResultsFilter filter = one.filter;
       filter.run_id = run;
       EXPECT_EQ(results(filter).size(), one.count);
     }
+}
+
+// What SQLite would do for a statement whose values are all NULL.
+std::string plan_of(Connection& connection, const std::string& statement) {
+  std::string plan;
+  auto rows = connection.query("EXPLAIN QUERY PLAN " + statement, std::nullopt, std::nullopt,
+                               std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt,
+                               std::nullopt, std::nullopt, std::nullopt, std::nullopt, std::nullopt,
+                               std::nullopt, std::nullopt, std::nullopt, std::nullopt);
+  EXPECT_TRUE(rows) << rows.error().message;
+  for (auto more = rows->next(); more && *more; more = rows->next()) plan += rows->text(3) + "\n";
+  return plan;
+}
+
+TEST_F(Queries, APageOfAnExportReadsAlongTheTableAndSortsNothing) {
+  auto connection = Connection::open(folder_.file("db"), Connection::Mode::kReadOnly, 1);
+  ASSERT_TRUE(connection);
+  for (const bool one_run : {false, true})
+    for (const ResultsFilter& filter :
+         {ResultsFilter{}, ResultsFilter{.kernel = "verbs.write_lat"},
+          ResultsFilter{.nodes = {"n1"}, .since = 1.0}, ResultsFilter{.stack = "a=b"}}) {
+      ResultsFilter ranged = filter;
+      ranged.range = PointRange{};
+      const std::string plan = plan_of(*connection, sql_of_results(ranged, one_run));
+      EXPECT_THAT(plan, testing::HasSubstr("SEARCH point USING INTEGER PRIMARY KEY (rowid>"))
+          << plan;
+      EXPECT_THAT(plan, testing::Not(testing::HasSubstr("FOR ORDER BY"))) << plan;
+    }
+}
+
+TEST_F(Queries, AnExportOfARunHasItsPointsAloneAlthoughOthersLieBetween) {
+  plan_run(*store_, "r1", 3);
+  ASSERT_TRUE(store_->create_run(run_row("r2"), pair_tasks(3)));
+  for (const char* task : {"t0001", "t0002", "t0003"})
+    for (const char* run : {"r1", "r2"}) append_passed(*store_, {.run_id = run, .task_id = task});
+  for (const std::string run : {"r1", "r2"}) {
+    const auto scope = store_->export_scope(run);
+    ASSERT_TRUE(scope) << scope.error().message;
+    const auto points = results({.run_id = scope->run_id, .range = scope->range});
+    ASSERT_EQ(points.size(), 3u);
+    for (const ResultRow& point : points) EXPECT_EQ(point.run_id, run);
+  }
+  EXPECT_EQ(results({.run_id = "all", .range = store_->export_scope("all")->range}).size(), 6u);
+  EXPECT_EQ(store_->export_scope("r9").error().code, Code::kNotFound);
+  const auto none = store_->export_scope("");
+  ASSERT_TRUE(none) << none.error().message;
+  EXPECT_EQ(none->range.through, none->range.after) << "no run has ended";
 }
 
 TEST_F(Queries, AStackPartSelectsThePointsOfItsTime) {

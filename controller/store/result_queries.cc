@@ -47,13 +47,17 @@ constexpr std::string_view kFromRun =
 constexpr std::string_view kFromPoint =
     "FROM point CROSS JOIN rank ON rank.id=point.rank CROSS JOIN attempt ON "
     "attempt.id=rank.attempt CROSS JOIN task ON task.id=attempt.task ";
+// A range of keys: along the table, so that a page costs what it reads and nothing is sorted.
+constexpr std::string_view kFromRange =
+    "FROM point NOT INDEXED CROSS JOIN rank ON rank.id=point.rank CROSS JOIN attempt ON "
+    "attempt.id=rank.attempt CROSS JOIN task ON task.id=attempt.task ";
 constexpr std::string_view kFromSeries =
     "FROM point INDEXED BY point_by_series CROSS JOIN rank ON rank.id=point.rank CROSS JOIN "
     "attempt ON attempt.id=rank.attempt CROSS JOIN task ON task.id=attempt.task ";
 
 // ?1 run's id (0: all), ?2 kernel, ?3 metric, ?4 size or NULL, ?5 JSON list of nodes, ?6 all
 // attempts, ?7 limit, ?8 endpoint, ?9 rail or NULL, ?10 since, ?11 until, ?12 stack key, ?13 stack
-// value, ?14 point behind which to begin, ?15 series.
+// value, ?14 point behind which to begin, ?15 series, ?16 last point.
 constexpr std::string_view kTimes =
     "AND (?10 IS NULL OR measured_at>=?10) AND (?11 IS NULL OR measured_at<?11) ";
 constexpr std::string_view kAtLeastSince = "AND measured_at>=?10 ";
@@ -65,28 +69,47 @@ constexpr std::string_view kStack =
     "json_extract(body, '$.' || json_quote(?12))=?13) ";
 constexpr std::string_view kCounts = "AND (?6 OR attempt.attempt=task.counted_attempt) ";
 constexpr std::string_view kNewest = "ORDER BY point.id DESC LIMIT ?7";
-constexpr std::string_view kOldest = "AND point.id>?14 ORDER BY point.id LIMIT ?7";
+constexpr std::string_view kOldest =
+    "AND point.id>?14 AND point.id<=?16 ORDER BY point.id LIMIT ?7";
 
 // So that every text has all values, and one call binds them.
-constexpr std::string_view kAllValues = " WHERE ?15 IS ?15";
+constexpr std::string_view kAllValues = " WHERE ?16 IS ?16";
 
 // Without a filter by series there is no clause about it, so that the newest points are found from
 // the table's end; with one that leaves few series, or a time, they are found by their index.
-std::string sql_of(const ResultsFilter& filter, bool one_run) {
+std::string_view from_of(const ResultsFilter& filter, bool one_run, bool by_series) {
+  if (by_series) return kFromSeries;
+  if (filter.range) return kFromRange;
+  return one_run ? kFromRun : kFromPoint;
+}
+
+std::string_view run_of(const ResultsFilter& filter, bool one_run) {
+  if (!one_run) return "?1=0 ";
+  return filter.range ? "task.run=?1 " : "run.id=?1 ";
+}
+
+}  // namespace
+
+std::string sql_of_results(const ResultsFilter& filter, bool one_run) {
   const bool few = !filter.nodes.empty() || !filter.endpoint.empty() || filter.series.has_value();
   const bool narrow = few || !filter.kernel.empty() || !filter.metric.empty() ||
                       filter.message_bytes.has_value() || filter.rail.has_value();
-  const bool by_series = !one_run && (few || filter.since.has_value());
-  const std::string_view from = one_run ? kFromRun : by_series ? kFromSeries : kFromPoint;
+  // Of a range only one series' points are few enough to be sorted for every page.
+  const bool by_series =
+      filter.range ? filter.series.has_value() : !one_run && (few || filter.since.has_value());
   const std::string series = filter.series ? std::string("AND point.series=?15 ")
                              : narrow || by_series
                                  ? fmt::format("AND point.series IN ({}) ", kSeriesChoice)
                                  : std::string();
-  return fmt::format("{}FROM ({}{}WHERE {}{}{}{}{}{}{}) {}", kSelect, kChoose, from,
-                     one_run ? "run.id=?1 " : "?1=0 ", series, filter.since ? kAtLeastSince : "",
-                     kTimes, filter.stack.empty() ? "AND ?12='' AND ?13='' " : kStack, kCounts,
-                     filter.after_point ? kOldest : kNewest, kWide);
+  return fmt::format("{}FROM ({}{}WHERE {}{}{}{}{}{}{}) {}", kSelect, kChoose,
+                     from_of(filter, one_run, by_series), run_of(filter, one_run), series,
+                     filter.since ? kAtLeastSince : "", kTimes,
+                     filter.stack.empty() ? "AND ?12='' AND ?13='' " : kStack, kCounts,
+                     filter.range ? kOldest : kNewest, kWide)
+      .append(kAllValues);
 }
+
+namespace {
 
 struct Found {
   ResultRow row{};
@@ -214,13 +237,14 @@ Result<std::vector<ResultRow>> read_results(Connection& connection, const Result
       return fail(
           Code::kInvalidArgument,
           fmt::format("stack part {}: it is KEY=VALUE, as in gpu_driver=550.54", filter.stack));
-    const std::string sql = sql_of(filter, *run != 0).append(kAllValues);
+    const std::string sql = sql_of_results(filter, *run != 0);
     Rows rows = RG_TRY(connection.query(
         sql, *run, filter.kernel, filter.metric, filter.message_bytes, json_of(filter.nodes),
         filter.all_attempts, limit, filter.endpoint, filter.rail, filter.since, filter.until,
         filter.stack.substr(0, filter.stack.empty() ? 0 : equals),
-        filter.stack.empty() ? std::string() : filter.stack.substr(equals + 1), filter.after_point,
-        filter.series));
+        filter.stack.empty() ? std::string() : filter.stack.substr(equals + 1),
+        filter.range ? std::optional(filter.range->after) : std::nullopt, filter.series,
+        filter.range ? std::optional(filter.range->through) : std::nullopt));
     while (RG_TRY(rows.next())) found.push_back(result_of(rows));
   }
   std::vector<ResultRow> results;
@@ -230,8 +254,29 @@ Result<std::vector<ResultRow>> read_results(Connection& connection, const Result
     RG_TRY_OK(completer.complete(one));
     results.push_back(std::move(one.row));
   }
-  if (!filter.after_point) std::ranges::stable_sort(results, {}, &ResultRow::measured_at);
+  if (!filter.range) std::ranges::stable_sort(results, {}, &ResultRow::measured_at);
   return results;
+}
+
+Result<ExportScope> read_export_scope(Connection& connection, const std::string& run_id) {
+  const auto run = RG_TRY(chosen_run(connection, run_id));
+  if (!run) return ExportScope{.run_id = "all"};
+  ExportScope scope;
+  Rows rows = RG_TRY(
+      *run == 0
+          ? connection.query("SELECT 'all', (SELECT min(id) - 1 FROM point), (SELECT max(id) FROM "
+                             "point) WHERE ?1=0",
+                             *run)
+          : connection.query("SELECT run_id, ranks.first << 31, (ranks.last << 31) + 2147483647 "
+                             "FROM run, (SELECT min(rank.id) AS first, max(rank.id) AS last FROM "
+                             "task CROSS JOIN attempt ON attempt.task=task.id CROSS JOIN rank ON "
+                             "rank.attempt=attempt.id WHERE task.run=?1) AS ranks WHERE run.id=?1",
+                             *run));
+  if (!RG_TRY(rows.next())) return ExportScope{.run_id = "all"};
+  scope.run_id = rows.text(0);
+  // A point of sequence 0 would have the lowest key itself.
+  scope.range = {.after = rows.integer(1) - (*run == 0 ? 0 : 1), .through = rows.integer(2)};
+  return scope;
 }
 
 namespace {

@@ -47,6 +47,8 @@ struct NodeRow {
   std::vector<EndpointRow> endpoints{};
   double first_seen_at = 0;  // filled in by the store
   double last_seen_at = 0;   // of the last attach; filled in by the store
+  // All records of its spool up to this one are stored; filled in by the store.
+  std::optional<std::int64_t> spool_through{};
 };
 
 struct RankRow {
@@ -136,6 +138,12 @@ struct RunDetailRow {
 inline constexpr std::uint32_t kDefaultResultRows = 1'000;
 inline constexpr std::uint32_t kMaxResultRows = 100'000;
 
+// Points by key, to be read a page at a time: behind `after`, up to and with `through`.
+struct PointRange {
+  std::int64_t after = 0;
+  std::int64_t through = 0;
+};
+
 struct ResultsFilter {
   std::string run_id{};  // "" is the newest ended run, "all" is all runs
   std::string kernel{};  // "" is any, here and below
@@ -146,11 +154,17 @@ struct ResultsFilter {
   std::optional<std::int32_t> rail{};  // points that have an endpoint of it
   std::string stack{};                 // "gpu_driver=550.2": a part of a node's stack at that time
   std::optional<std::int64_t> series{};
-  std::optional<double> since{};              // by the node's clock
-  std::optional<double> until{};              // before it
-  std::optional<std::int64_t> after_point{};  // oldest first, from behind this key on; else newest
-  bool all_attempts = false;                  // also attempts that do not count
-  std::uint32_t limit = 0;  // 0 is kDefaultResultRows; never more than kMaxResultRows
+  std::optional<double> since{};      // by the node's clock
+  std::optional<double> until{};      // before it
+  std::optional<PointRange> range{};  // of it the first by key; else the newest
+  bool all_attempts = false;          // also attempts that do not count
+  std::uint32_t limit = 0;            // 0 is kDefaultResultRows; never more than kMaxResultRows
+};
+
+// What an export is to have, fixed when it begins: what arrives later belongs to the next one.
+struct ExportScope {
+  std::string run_id{};  // as in ResultsFilter, but never ""
+  PointRange range{};    // empty when there is nothing
 };
 
 // One point with what belongs to it.
@@ -201,8 +215,17 @@ struct HistoryPointRow {
   std::int64_t flags = 0;
   std::optional<std::int64_t> epoch{};  // of the reporting node; changes where its stack changed
 };
+// A day (UTC) whose points retention has taken away, except for what they came to.
+struct HistoryDayRow {
+  double day_at = 0;  // its begin
+  double point_count = 0;
+  double mean = 0;  // of the points' medians, as the two below
+  double lowest = 0;
+  double highest = 0;
+};
 struct HistoryRow {
   SeriesRow series{};
+  std::vector<HistoryDayRow> days{};  // by time; a day may also have points that are still there
   std::vector<HistoryPointRow> points{};  // by time
 };
 
@@ -226,6 +249,17 @@ struct SqlTable {
   std::vector<std::string> columns{};
   std::vector<std::vector<SqlValue>> rows{};
   bool truncated = false;  // there was more than the limit
+};
+
+// One table of a bundle.
+struct BundlePartRow {
+  std::string kind{};    // of the subject: run, finding, node
+  std::string run_id{};  // whose points belong to it; "" of a node
+  std::string node{};    // its present name; "" of a run
+  std::string name{};    // of the part: "tasks"
+  std::string about{};   // one line
+  SqlTable table{};
+  bool last = false;
 };
 
 // Why records or nodes were not taken as they came, and what an operator wants to find later.

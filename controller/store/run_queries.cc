@@ -260,7 +260,8 @@ Result<std::vector<NodeRow>> read_nodes(Connection& connection) {
   {
     // A reinstalled node has a new id under its old name: the one seen last has the name.
     Rows rows = RG_TRY(connection.query(
-        "SELECT node.id, node_id, name, version, address, first_seen_at, last_seen_at, body "
+        "SELECT node.id, node_id, name, version, address, first_seen_at, last_seen_at, body, "
+        "spool_through "
         "FROM node LEFT JOIN fact_set ON fact_set.id=fact_set WHERE NOT EXISTS (SELECT 1 FROM "
         "node other WHERE other.name=node.name AND (other.last_seen_at, other.id) > "
         "(node.last_seen_at, node.id)) ORDER BY name"));
@@ -271,6 +272,7 @@ Result<std::vector<NodeRow>> read_nodes(Connection& connection) {
                        .address = rows.text(4),
                        .first_seen_at = rows.real(5),
                        .last_seen_at = rows.real(6)});
+      if (!rows.is_null(8)) nodes.back().spool_through = rows.integer(8);
       rest.emplace_back(rows.integer(0), rows.text(7));
     }
   }

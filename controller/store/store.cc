@@ -20,11 +20,16 @@ Result<std::unique_ptr<Store>> Store::open(StoreOptions options) {
       new Store(std::make_unique<Impl>(std::move(options), std::move(connection))));
 }
 
-Status Store::append_records(std::string node_id, std::vector<Record> records, Completion done) {
+Status Store::append_records(std::string node_id, std::vector<Record> records, Completion done,
+                             std::optional<std::int64_t> spool_through) {
   WriteJob job{.done = std::move(done), .records = records.size()};
   for (const Record& record : records) job.bytes += record.ByteSizeLong();
-  job.apply = [this, node_id = std::move(node_id), records = std::move(records)] {
-    return impl_->records.store(node_id, records, now_seconds());
+  job.apply = [this, spool_through, node_id = std::move(node_id),
+               records = std::move(records)]() -> Status {
+    RG_TRY_OK(impl_->records.store(node_id, records, now_seconds()));
+    if (!spool_through) return {};
+    return impl_->connection.execute("UPDATE node SET spool_through=?2 WHERE node_id=?1", node_id,
+                                     spool_through);
   };
   return impl_->writer.submit(std::move(job));
 }
@@ -106,6 +111,10 @@ Result<RunDetailRow> Store::run_detail(std::string_view run_id) const {
 
 Result<std::vector<ResultRow>> Store::results(const ResultsFilter& filter) const {
   return impl_->readers.run([&](Connection& reader) { return read_results(reader, filter); });
+}
+
+Result<ExportScope> Store::export_scope(const std::string& run_id) const {
+  return impl_->readers.run([&](Connection& reader) { return read_export_scope(reader, run_id); });
 }
 
 Result<HistoryRow> Store::history(std::int64_t series, std::optional<double> since,

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "controller/store/remark_rows.h"
 #include "controller/store/rows.h"
 #include "kernels/core/record.pb.h"
 #include "kernels/core/result.h"
@@ -36,7 +37,9 @@ struct StoreOptions {
   double min_free_bytes = 512.0 * (1U << 20U);
   // Past this the writer holds back until a checkpoint got through (a reader may be in its way).
   double max_wal_bytes = 256.0 * (1U << 20U);  // well below min_free_bytes
-  double query_seconds = 30;                   // a query is ended then
+  // From here on a log is started anew as soon as no reader is in it.
+  double large_wal_bytes = 128.0 * (1U << 20U);
+  double query_seconds = 30;   // a query is ended then
   std::int64_t max_pages = 0;  // tests: SQLite's max_page_count, a full disk; 0 is no limit
 };
 
@@ -58,8 +61,9 @@ class Store {
   // Records of one node, as its spool delivers them: all are committed, or none. A record that is
   // stored already is skipped silently; one that fits no planned task, or is garbage, is put aside
   // with an event: `done` is good in both cases, so that it cannot block the spool. An empty batch
-  // is allowed.
-  Status append_records(std::string node_id, std::vector<Record> records, Completion done);
+  // is allowed. `spool_through`: by the spool's own numbers these are all up to this one.
+  Status append_records(std::string node_id, std::vector<Record> records, Completion done,
+                        std::optional<std::int64_t> spool_through = {});
   // Inserts or refreshes the node, its aliases and its endpoints' attributes.
   Status put_node(NodeRow node, Completion done = {});
   Status update_run(RunUpdate update, Completion done = {});
@@ -72,6 +76,11 @@ class Store {
   Status create_run(RunRow run, std::vector<TaskRow> tasks);
   // Replaces the run's matrix of that rail, kernel, metric, meaning and size.
   Status put_pair_matrix(PairMatrixRow matrix);
+  // What is said of measurements; errors beside the usual ones stand in remarks.h.
+  Status put_preflight(PreflightRow preflight);
+  Status open_finding(FindingRow finding);
+  Status step_finding(std::string finding_id, FindingStepRow step);
+  Status add_operator_note(OperatorNoteRow note);
   // To be called once after the start, before any run: runs that an earlier controller left open
   // end as crashed, "controller restarted"; so do their tasks under way, while waiting ones end as
   // cancelled. Results that agents still deliver for them are stored. Returns the runs' ids.
@@ -86,6 +95,8 @@ class Store {
   Result<RunDetailRow> run_detail(std::string_view run_id) const;
   // By time; the newest `limit` of them.
   Result<std::vector<ResultRow>> results(const ResultsFilter& filter) const;
+  // For results() with a range, page after page. kNotFound: no such run.
+  Result<ExportScope> export_scope(const std::string& run_id) const;
   Result<HistoryRow> history(std::int64_t series, std::optional<double> since,
                              std::uint32_t limit) const;
   Result<std::vector<SeriesRow>> list_series(const ResultsFilter& filter) const;
@@ -103,6 +114,15 @@ class Store {
   Result<PairMatrixRow> pair_matrix(const PairMatrixKey& key) const;     // kNotFound
   Result<std::vector<NodeRow>> list_nodes() const;                       // all ever seen, by name
   Result<std::vector<EventRow>> list_events(std::uint32_t limit) const;  // newest first
+  // Newest first; "" is any state; without series and steps.
+  Result<std::vector<FindingRow>> list_findings(std::string_view state, std::uint32_t limit) const;
+  Result<FindingRow> finding(std::string_view finding_id) const;  // kNotFound
+  // The node's newest, or its newest for that run ("": any). kNotFound.
+  Result<PreflightRow> preflight(std::string_view node_id, std::string_view run_id) const;
+  Result<std::vector<OperatorNoteRow>> operator_notes(std::string_view subject_kind,
+                                                      std::string_view subject) const;
+  // One table of what is handed on with a run, a finding or a node (bundle.h). kNotFound.
+  Result<BundlePartRow> bundle_part(std::string_view subject, std::size_t part) const;
   Result<StoreStats> stats() const;
 
   // --- the file, while all else goes on ----------------------------------------------------------

@@ -126,15 +126,26 @@ class Store::Impl {
                 [this] { return may_write(); }};
 
  private:
-  // After a batch that made the log large. The log starts anew only when no reader is in it.
+  // After a batch that made the log large. SQLite itself moves the log into the database while
+  // others read, but starts it anew only when no reader is in it: that is tried here, and never
+  // waited for.
   bool may_write() {
-    constexpr double kLargeBytes = 128.0 * (1U << 20U);
+    const double step_bytes = options.large_wal_bytes / 16;  // a trial reads the log's index
     const double bytes = size_of_file(options.path + "-wal");
-    if (bytes < std::min(kLargeBytes, options.max_wal_bytes)) return true;
-    static_cast<void>(connection.script("PRAGMA wal_checkpoint(RESTART)"));
-    static_cast<void>(connection.script("PRAGMA wal_checkpoint(TRUNCATE)"));
+    if (bytes < std::min(options.large_wal_bytes, options.max_wal_bytes)) {
+      tried_at_bytes_ = 0;
+      return true;
+    }
+    const bool too_large = bytes >= options.max_wal_bytes;
+    if (!too_large && bytes < tried_at_bytes_ + step_bytes) return true;
+    tried_at_bytes_ = bytes;
+    // With the busy timeout it would wait for every reader, and the agents with it.
+    static_cast<void>(connection.script("PRAGMA busy_timeout=0; PRAGMA wal_checkpoint(TRUNCATE)"));
+    static_cast<void>(connection.script(
+        fmt::format("PRAGMA busy_timeout={:.0f}", options.busy_timeout_seconds * 1e3).c_str()));
     return size_of_file(options.path + "-wal") < options.max_wal_bytes;
   }
+  double tried_at_bytes_ = 0;  // size of the log then; 0: not since it was small
 };
 
 }  // namespace railgauge::store

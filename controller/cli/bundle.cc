@@ -1,0 +1,239 @@
+// bundle: what is handed on about a run, a finding or a node, in one archive that is read without
+// Railgauge.
+#include <cctype>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/cli/archive_commands.h"
+#include "controller/cli/csv.h"
+#include "controller/cli/peer_commands.h"
+#include "controller/cli/redact.h"
+#include "controller/cli/run_report.h"
+#include "controller/cli/tar.h"
+#include "kernels/core/json.h"
+#include "kernels/core/outcome.h"
+#include "kernels/core/text.h"
+
+namespace railgauge::cli {
+namespace {
+
+using namespace railgauge::api;
+
+constexpr double kPartSeconds = 120;
+constexpr double kPointsSeconds = 3600;
+constexpr double kNodeDays = 30;             // of a node's points
+constexpr std::size_t kMaxFolderBytes = 60;  // tar's names have 100
+
+// A name that is a file's on every system.
+std::string file_name(std::string name) {
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-') c = '_';
+  return name.substr(0, kMaxFolderBytes);
+}
+
+std::string cell_text(const SqlValue& value) {
+  return value.has_number() ? json_number(value.number()) : value.text();
+}
+
+// The bundle while it is written: every text goes through here.
+class Bundle {
+ public:
+  Bundle(std::ostream& out, std::string folder, bool redact)
+      : tar_(out, std::time(nullptr)), folder_(std::move(folder)), redact_(redact) {}
+
+  void begin(const std::string& name, const std::string& about) {
+    tar_.begin(fmt::format("{}/{}", folder_, name));
+    contents_ += fmt::format("{:<22} {}\n", name, about);
+    ++files_;
+  }
+  void append(std::string_view text) { tar_.append(clean(text)); }
+  void learn(std::string_view kind, std::string_view name) {
+    if (redact_) redactor_.learn(kind, name);
+  }
+  [[nodiscard]] std::string clean(std::string_view text) {
+    std::string safe = without_secrets(text);
+    return redact_ ? redactor_.apply(safe) : safe;
+  }
+  void end(const std::string& subject) {
+    const std::string readme = fmt::format(
+        "What Railgauge {} has stored about {} {}.\nTables are CSV with a header line; a column's "
+        "name ends in its unit; cells in braces are JSON.\n{}\n{}",
+        RAILGAUGE_VERSION, kind_, clean(subject),
+        redact_ ? "Names and addresses are replaced by numbered words, the suites' texts are left "
+                  "out. Read what people and libraries wrote (notes, log tails) before you send it."
+                : "Names and addresses are as they were.",
+        contents_);
+    tar_.begin(folder_ + "/README.txt");
+    tar_.append(readme);
+    ++files_;
+    tar_.end();
+  }
+  void set_kind(const std::string& kind) { kind_ = kind; }
+  [[nodiscard]] bool redacts() const { return redact_; }
+  [[nodiscard]] std::uint32_t files() const { return files_; }
+
+ private:
+  TarWriter tar_;
+  const std::string folder_;
+  const bool redact_;
+  Redactor redactor_;
+  std::string kind_;
+  std::string contents_;
+  std::uint32_t files_ = 0;
+};
+
+Result<std::vector<BundlePart>> fetch_parts(Session& session, const std::string& subject) {
+  std::vector<BundlePart> parts;
+  while (parts.empty() || !parts.back().last()) {
+    BundleRequest request;
+    request.set_subject(subject);
+    request.set_part(static_cast<std::uint32_t>(parts.size()));
+    parts.push_back(RG_TRY(
+        call_archive(session, &Archive::StubInterface::GetBundlePart, request, kPartSeconds)));
+  }
+  return parts;
+}
+
+// Which columns hold names, whatever table they are in.
+std::string_view kind_of_column(std::string_view part, std::string_view column) {
+  if (column == "node" || (part == "nodes" && column == "name")) return "node";
+  if (column == "node_id") return "id";
+  if (column == "requested_by" || column == "who") return "person";
+  if (column == "guid" || column == "address") return "address";
+  return "";
+}
+
+void learn_names(const std::vector<BundlePart>& parts, Bundle& bundle) {
+  for (const BundlePart& part : parts)
+    for (int column = 0; column < part.table().columns_size(); ++column) {
+      const auto kind = kind_of_column(part.name(), part.table().columns(column));
+      if (kind.empty()) continue;
+      for (const SqlRow& row : part.table().rows())
+        bundle.learn(kind, cell_text(row.values(column)));
+    }
+}
+
+void write_part(const BundlePart& part, Bundle& bundle) {
+  if (part.name() == "suites" && bundle.redacts()) return;  // node sets tell names in pieces
+  bundle.begin(part.name() + ".csv", part.about() + (part.table().truncated() ? "; CUT OFF" : ""));
+  std::vector<std::string> cells(part.table().columns().begin(), part.table().columns().end());
+  bundle.append(fmt::format("{}\n", fmt::join(cells, ",")));
+  for (const SqlRow& row : part.table().rows()) {
+    cells.clear();
+    for (const SqlValue& value : row.values())
+      cells.push_back(csv_cell(bundle.clean(cell_text(value))));
+    bundle.append(fmt::format("{}\n", fmt::join(cells, ",")));
+  }
+}
+
+Status write_points(Session& session, const BundlePart& about, Bundle& bundle) {
+  PointsRequest request;
+  request.set_run_id(about.run_id().empty() ? "all" : about.run_id());
+  request.set_node_set(about.node());
+  request.set_all_attempts(true);
+  if (about.run_id().empty())
+    request.set_since_unix_seconds(static_cast<double>(std::time(nullptr)) - kNodeDays * 24 * 3600);
+  bundle.begin("results.csv", about.run_id().empty() ? "its points of the last 30 days"
+                                                     : "the points, also of attempts before");
+  bundle.append(csv_header(*ResultPoint::descriptor()) + "\n");
+  grpc::ClientContext context;
+  set_deadline(context, kPointsSeconds);
+  const Interrupts::Hook hook(session.interrupts, [&context] { context.TryCancel(); });
+  const auto stream = session.archive->ExportPoints(&context, request);
+  for (ResultList page; stream->Read(&page);)
+    for (const ResultPoint& point : page.points()) bundle.append(csv_row(point) + "\n");
+  const grpc::Status status = stream->Finish();
+  if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
+  if (!status.ok()) return tl::unexpected(error_of(status, session));
+  return {};
+}
+
+// The report as `run` prints it, and how other tools would measure the same.
+Status write_report(Session& session, const std::string& run_id, Bundle& bundle) {
+  for (const auto& [format, name] :
+       {std::pair{Format::kTable, "report.txt"}, std::pair{Format::kJson, "report.json"}}) {
+    std::ostringstream text;
+    const Output output{.out = text, .err = text, .format = format};
+    Session inner{.control = session.control,
+                  .output = output,
+                  .interrupts = session.interrupts,
+                  .address = session.address,
+                  .connected = session.connected,
+                  .again = session.again,
+                  .answer_seconds = kPartSeconds,
+                  .archive = session.archive};
+    RG_TRY(report_run(inner, run_id));
+    bundle.begin(name, "the run's report");
+    bundle.append(text.str());
+  }
+  RunRef ref;
+  ref.set_run_id(run_id);
+  const RunDetail detail = RG_TRY(call(session, &Control::StubInterface::GetRun, ref));
+  bundle.begin("vendor_commands.csv", "how other tools would measure the same, task by task");
+  bundle.append("tool," + csv_header(*PeerCommand::descriptor()) + "\n");
+  for (const char* tool : {"perftest", "nvbandwidth", "gdrcopy"}) {
+    const PeerCommands commands = RG_TRY(peer_commands(detail, tool));
+    for (const PeerCommand& command : commands.commands())
+      bundle.append(fmt::format("{},{}\n", tool, csv_row(command)));
+  }
+  return {};
+}
+
+Result<std::uint32_t> write_bundle(Session& session, const std::string& subject, std::ostream& out,
+                                   bool redact) {
+  const std::vector<BundlePart> parts = RG_TRY(fetch_parts(session, subject));
+  // The folder's name must not tell a node's.
+  const std::string folder =
+      "railgauge-" + (redact && parts[0].kind() == "node" ? "node" : file_name(subject));
+  Bundle bundle(out, folder, redact);
+  bundle.set_kind(parts[0].kind());
+  learn_names(parts, bundle);
+  if (!parts[0].run_id().empty()) RG_TRY_OK(write_report(session, parts[0].run_id(), bundle));
+  for (const BundlePart& part : parts) write_part(part, bundle);
+  if (parts[0].kind() != "finding" || !parts[0].run_id().empty())
+    RG_TRY_OK(write_points(session, parts[0], bundle));
+  bundle.end(subject);
+  return bundle.files();
+}
+
+}  // namespace
+
+Result<int> make_bundle(Session& session, const Arguments& arguments) {
+  const std::string subject = arguments.operand(0);
+  const std::string path = arguments.has("file")
+                               ? arguments.value("file")
+                               : fmt::format("railgauge-{}.tar", file_name(subject));
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored))
+    return fail(Code::kInvalidArgument,
+                fmt::format("bundle {}: is there already; --file names another", in_quotes(path)));
+  const std::string unfinished = path + ".part";
+  std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
+  auto files = write_bundle(session, subject, out, arguments.has("redact"));
+  out.close();
+  if (files && !out)
+    files = fail(
+        Code::kUnavailable,
+        fmt::format("bundle {}: cannot be written; --file names another place", in_quotes(path)));
+  if (files) std::filesystem::rename(unfinished, path, ignored);
+  if (!files || ignored) std::filesystem::remove(unfinished, ignored);
+  if (!files) return tl::unexpected(files.error());
+  BundleReport report;
+  report.set_schema_version(1);
+  report.set_path(path);
+  report.set_files(*files);
+  report.set_redacted(arguments.has("redact"));
+  const Output& output = session.output;
+  if (output.format != Format::kTable)
+    print_message(output, report);
+  else
+    output.out << printable(fmt::format("{}: {} files", path, *files)) << '\n';
+  return kExitPassed;
+}
+
+}  // namespace railgauge::cli

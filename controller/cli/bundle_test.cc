@@ -1,0 +1,64 @@
+// The archive that `bundle` writes, unpacked by the system's tar.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/cli/commands_testing.h"
+#include "controller/cli/samples.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class Bundles : public Commands {};
+
+TEST_F(Bundles, ABundleIsATarOfReadableFilesWithoutNamesWhereThatIsAsked) {
+  const std::string folder =
+      (std::filesystem::temp_directory_path() / fmt::format("rg_bundle_{}", getpid())).string();
+  std::filesystem::create_directory(folder);
+  const auto bundle = [&](const std::string& name, std::vector<std::string> more) {
+    std::vector<std::string> words{"bundle", std::string(kSampleRun), "--file",
+                                   folder + "/" + name};
+    words.insert(words.end(), more.begin(), more.end());
+    EXPECT_EQ(run(words), kExitPassed) << err_;
+    EXPECT_EQ(std::system(fmt::format("tar -C {0} -xf {0}/{1}", folder, name).c_str()), 0);
+    std::string all;
+    for (const auto& file : std::filesystem::recursive_directory_iterator(folder))
+      if (file.path().extension() != ".tar" && file.is_regular_file()) {
+        std::stringstream text;
+        text << std::ifstream(file.path()).rdbuf();
+        all += file.path().filename().string() + "\n" + text.str();
+      }
+    return all;
+  };
+  const std::string plain = bundle("plain.tar", {});
+  for (const char* file : {"README.txt", "report.txt", "report.json", "nodes.csv", "events.csv",
+                           "results.csv", "vendor_commands.csv"})
+    EXPECT_THAT(plain, HasSubstr(file));
+  EXPECT_THAT(plain, HasSubstr("n1/"));
+  EXPECT_THAT(plain, HasSubstr("192.0.2.1"));
+  EXPECT_THAT(plain, Not(HasSubstr("API_TOKEN=abc"))) << "secrets never leave";
+  const std::string redacted = bundle("redacted.tar", {"--redact"});
+  EXPECT_THAT(redacted, HasSubstr("node-1: API_TOKEN=(left out)"));
+  EXPECT_THAT(redacted, Not(HasSubstr("n1/")));
+  EXPECT_THAT(redacted, Not(HasSubstr("192.0.2.1")));
+  EXPECT_EQ(run({"bundle", std::string(kSampleRun), "--file", folder + "/plain.tar"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("is there already"));
+  EXPECT_EQ(run({"bundle", "nowhere", "--file", folder + "/none.tar"}), kExitUsage);
+  EXPECT_FALSE(std::filesystem::exists(folder + "/none.tar.part"));
+  EXPECT_NE(run({"bundle", std::string(kSampleRun), "--file", "/nonexistent/x.tar"}), kExitPassed);
+  EXPECT_THAT(err_, HasSubstr("cannot be written"));
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace railgauge::cli

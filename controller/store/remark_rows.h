@@ -1,0 +1,67 @@
+// What people, preflight and the analysis say about what was measured, as plain values. Times are
+// seconds since 1970 (UTC) by the controller's clock.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace railgauge::store {
+
+// One check of a preflight. States: pass, warn, fail, error, waived, unknown.
+struct CheckRow {
+  std::string check_id{};
+  std::string subject{};  // the endpoint or pair it is about; "" the node
+  std::string state{};
+  std::string observed{};
+  std::string why{};
+  std::string remedy{};
+};
+// One pass of the checks over one node.
+struct PreflightRow {
+  std::string node_id{};
+  std::string run_id{};  // "": asked for by itself
+  double at = 0;
+  std::string state{};  // the worst of its checks; filled in by the store
+  std::vector<CheckRow> checks{};
+};
+
+// A series that moved, in its own unit.
+struct FindingSeriesRow {
+  std::int64_t series = 0;
+  std::optional<double> before{};
+  std::optional<double> after{};
+};
+struct FindingStepRow {
+  double at = 0;
+  std::string who{};
+  std::string action{};  // opened, ack, accept, resolve, reopen, comment
+  std::string text{};
+};
+struct FindingRow {
+  std::string finding_id{};
+  std::string kind{};
+  std::string state{};  // open, acknowledged, accepted, resolved; filled in by the store
+  std::string severity{};
+  std::string run_id{};  // "" where it concerns none; here and below
+  std::string node_id{};
+  std::string suspect{};
+  std::string summary{};        // one line
+  std::string evidence = "{}";  // JSON
+  double opened_at = 0;
+  double changed_at = 0;  // filled in by the store
+  std::vector<FindingSeriesRow> series{};
+  std::vector<FindingStepRow> steps{};  // filled in by the store
+};
+
+// What a person wants the others to know.
+struct OperatorNoteRow {
+  double at = 0;
+  std::string who{};
+  std::string subject_kind{};  // node, run, series, fabric
+  std::string subject{};       // its name or id; "" for the fabric
+  std::string text{};
+};
+
+}  // namespace railgauge::store
