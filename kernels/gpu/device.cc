@@ -90,8 +90,8 @@ Result<Gpu> Gpu::open_index(const Cuda& cuda, int index) {
   cu::Uuid uuid{};
   if (cuda.device_get_uuid != nullptr && cuda.device_get_uuid(&uuid, gpu.device_) == cu::kSuccess)
     gpu.uuid_ = uuid_text(uuid);
-  gpu.capability_ =
-      10 * gpu.attribute(cu::kComputeCapabilityMajor) + gpu.attribute(cu::kComputeCapabilityMinor);
+  gpu.capability_ = 10 * RG_TRY(gpu.attribute(cu::kComputeCapabilityMajor));
+  gpu.capability_ += RG_TRY(gpu.attribute(cu::kComputeCapabilityMinor));
   // CUDA names a slice so: "NVIDIA H200 MIG 1g.18gb".
   if (gpu.model_.find(" MIG ") != std::string::npos)
     return fail(
@@ -109,9 +109,12 @@ Status Gpu::make_current() const {
   return gpu_status(*this, loaded_cuda().ctx_set_current(context_), "make its context current");
 }
 
-int Gpu::attribute(int which) const {
+Result<int> Gpu::attribute(int which) const {
   int value = 0;
-  return loaded_cuda().device_get_attribute(&value, which, device_) == cu::kSuccess ? value : 0;
+  const cu::Return returned = loaded_cuda().device_get_attribute(&value, which, device_);
+  if (returned == cu::kInvalidValue) return 0;  // the driver is older than the attribute
+  RG_TRY_OK(gpu_status(*this, returned, fmt::format("ask its attribute {}", which)));
+  return value;
 }
 
 Result<std::uint64_t> Gpu::free_bytes() const {
