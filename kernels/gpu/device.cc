@@ -65,6 +65,7 @@ Result<Gpu> Gpu::open(std::string_view endpoint) {
 Result<std::vector<Gpu>> Gpu::open_all() {
   const int total = RG_TRY(count());
   std::vector<Gpu> gpus;
+  gpus.reserve(static_cast<std::size_t>(total));
   for (int index = 0; index < total; ++index)
     gpus.push_back(RG_TRY(open_index(loaded_cuda(), index)));
   RG_TRY_OK(gpus.front().make_current());
