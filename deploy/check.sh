@@ -84,7 +84,7 @@ asan_programs=(core_test catalog_test kernel_contract_test verbs_test verbs_kern
   gpu_contract_test gpu_pattern_test gpu_session_test nccl_test nccl_collectives_test nccl_environment_test runner_test runner_perftest_test
   agent_unit_test plan_test store_test store_fault_test run_machines_test compare_table_test vfabric_switch_test)
 tsan_programs=(core_test runner_test store_test event_loop_test fake_cuda_test cuda_lanes_test gpu_session_test net_test nccl_test
-  nccl_collectives_test)
+  nccl_collectives_test verbs_links_test)
 sanitized() {
   local preset=$1 regex; shift
   [ "$full$preset" != 1asan ] || set -- all

@@ -142,9 +142,9 @@ Result<GpuMachine> read_machine() {
   machine.peers = some_pair(gpus);
   read_nodes(gpus, machine);
   read_device_code(gpus, machine);
-  machine.coherent = first.attribute(cu::kUsesHostPageTables) != 0;
+  machine.coherent = first.attribute(cu::kUsesHostPageTables).value_or(0) != 0;
   machine.gdrdrv = access("/dev/gdrdrv", R_OK | W_OK) == 0 && load_gdrapi().has_value();
-  machine.dmabuf_mmap = first.attribute(cu::kDmaBufMmapSupported) != 0;
+  machine.dmabuf_mmap = first.attribute(cu::kDmaBufMmapSupported).value_or(0) != 0;
   machine.vulkan = load_vulkan().has_value() && has_vulkan_driver() && has_large_bar(first);
   constexpr int kMemOpsByDefault = 11'070;
   machine.stream_memops = loaded_cuda().driver_version >= kMemOpsByDefault;

@@ -64,13 +64,6 @@ class VerbsOnAGpu : public ::testing::TestWithParam<Way> {
                    {"busy", "measure"},
                    {"min_samples", "5"},
                    {"stall_timeout", "5s"}});
-    if (way.kernel == std::string_view("verbs.write_imm_bw") &&
-        way.memory == std::string_view("cuda")) {
-      // Among real GPUs one window of messages was seen to take 2 s, longer than the cap of the
-      // others, which says nothing of a fault: the wire is slow.
-      wanted["time_cap"] = "10s";
-      wanted["sizes"] = "8,64KiB";
-    }
     const auto is_staged = [](std::string_view memory) { return memory == "staged"; };
     const bool stages = is_staged(way.memory) || is_staged(way.target_memory);
     if (stages)

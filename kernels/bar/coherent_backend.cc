@@ -72,7 +72,7 @@ class CoherentBackend final : public Backend {
 
  private:
   static Status check(const gpu::Gpu& gpu) {
-    if (gpu.attribute(cu::kUsesHostPageTables) != 0) return {};
+    if (RG_TRY(gpu.attribute(cu::kUsesHostPageTables)) != 0) return {};
     return fail(Code::kFailedPrecondition,
                 fmt::format("coherent: attribute {} (PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES) "
                             "is 0: CPU and GPU share no page tables here",

@@ -135,9 +135,9 @@ class DmabufBackend final : public Backend {
   }
 
  private:
-  std::unique_ptr<Window> window(const gpu::Gpu& gpu, GpuBuffer own, cu::DevicePtr memory,
-                                 std::size_t bytes) {
-    const bool coherent = gpu.attribute(cu::kUsesHostPageTables) != 0;
+  Result<std::unique_ptr<Window>> window(const gpu::Gpu& gpu, GpuBuffer own, cu::DevicePtr memory,
+                                         std::size_t bytes) {
+    const bool coherent = RG_TRY(gpu.attribute(cu::kUsesHostPageTables)) != 0;
     return std::make_unique<DmabufWindow>(std::move(own), memory, bytes, coherent, worked_);
   }
 
@@ -149,12 +149,12 @@ class DmabufBackend final : public Backend {
                               "(CUDA {}) or later does",
                               cuda.version, cuda_release(cuda.driver_version), kFirstDriver,
                               cuda_release(kFirstRelease)));
-    if (gpu.attribute(cu::kDmaBufSupported) == 0)
+    if (RG_TRY(gpu.attribute(cu::kDmaBufSupported)) == 0)
       return fail(Code::kUnimplemented,
                   fmt::format("dmabuf: attribute {} (DMA_BUF_SUPPORTED) is 0; the open kernel "
                               "modules of the driver have it",
                               cu::kDmaBufSupported));
-    if (gpu.attribute(cu::kDmaBufMmapSupported) == 0)
+    if (RG_TRY(gpu.attribute(cu::kDmaBufMmapSupported)) == 0)
       return fail(Code::kUnimplemented,
                   fmt::format("dmabuf: attribute {} (DMA_BUF_MMAP_SUPPORTED) is 0: this GPU's "
                               "memory cannot be mapped so",

@@ -214,7 +214,7 @@ class Sanity final : public Kernel {
     const Cuda& cuda = loaded_cuda();
     std::string reason = "the driver has none on this GPU";
     cu::DevicePtr raw = 0;
-    if (setup_.gpu().attribute(cu::kManagedMemory) != 0) {
+    if (RG_TRY(setup_.gpu().attribute(cu::kManagedMemory)) != 0) {
       RG_TRY_OK(gpu_status(setup_.gpu(),
                            cuda.mem_alloc_managed(&raw, GpuBuffer::kPageBytes, cu::kAttachGlobal),
                            "allocate managed memory"));

@@ -63,7 +63,7 @@ Result<std::uint64_t> chain_bytes(const Params& params) {
 
 Result<Chase> Chase::prepare(const Context& context, const gpu::Gpu& reader, const Area& memory) {
   const Params& params = context.params;
-  if (!memory.reachable() && reader.attribute(cu::kUsesHostPageTables) == 0)
+  if (!memory.reachable() && RG_TRY(reader.attribute(cu::kUsesHostPageTables)) == 0)
     return fail(Code::kUnimplemented,
                 fmt::format("{}: read pageable memory: the GPU cannot address it; use host_memory "
                             "pinned",
@@ -73,7 +73,7 @@ Result<Chase> Chase::prepare(const Context& context, const gpu::Gpu& reader, con
   chase.address_ = memory.address();
   chase.memory_name_ = memory.name();
   chase.multiprocessors_ =
-      static_cast<unsigned>(std::max(1, reader.attribute(cu::kMultiprocessorCount)));
+      static_cast<unsigned>(std::max(1, RG_TRY(reader.attribute(cu::kMultiprocessorCount))));
   chase.accesses_ = std::max(1U, static_cast<unsigned>(params.integer("accesses")) /
                                      launches_in_sample(chase.multiprocessors_));
   chase.order_ = chain_order(chain_lines(RG_TRY(chain_bytes(params)), chase.accesses_),

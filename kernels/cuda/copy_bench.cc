@@ -51,8 +51,8 @@ Status CopyBench::prepare(Context& context, gpu::Session& session, Engine engine
   copies_in_sample_ = static_cast<std::uint64_t>(context.params.integer("copies"));
   verify_ = context.params.boolean("verify");
   for (const gpu::Gpu& gpu : session.gpus())
-    cache_bytes_ =
-        std::max(cache_bytes_, static_cast<std::uint64_t>(gpu.attribute(cu::kL2CacheBytes)));
+    cache_bytes_ = std::max(cache_bytes_,
+                            static_cast<std::uint64_t>(RG_TRY(gpu.attribute(cu::kL2CacheBytes))));
   RG_TRY_OK(check());
   kits_ = RG_TRY(Kits::create(session.gpus(), engine));
   RG_TRY_OK(allocate(context));
@@ -77,7 +77,7 @@ Status CopyBench::check() const {
                                 canonical_bytes(size)));
   if (host_memory_ != HostMemory::kPageable) return {};
   const gpu::Gpu& gpu = session_->gpu();
-  if (engine_ != Engine::kCopyEngine && gpu.attribute(cu::kUsesHostPageTables) == 0)
+  if (engine_ != Engine::kCopyEngine && RG_TRY(gpu.attribute(cu::kUsesHostPageTables)) == 0)
     return fail(Code::kUnimplemented,
                 fmt::format("{}: copy pageable memory by sm: its threads cannot address it; "
                             "use engine ce or host_memory pinned",

@@ -78,8 +78,8 @@ Result<Kits::CopyCode> Kits::load_code(const gpu::Gpu& gpu) {
   RG_TRY_OK(gpu_status(gpu,
                        loaded_cuda().occupancy_max_active_blocks(&blocks, code.copy, kThreads, 0),
                        "ask how many blocks fit"));
-  code.blocks = static_cast<unsigned>(std::max(1, blocks) *
-                                      std::max(1, gpu.attribute(cu::kMultiprocessorCount)));
+  const int processors = RG_TRY(gpu.attribute(cu::kMultiprocessorCount));
+  code.blocks = static_cast<unsigned>(std::max(1, blocks) * std::max(1, processors));
   return code;
 }
 

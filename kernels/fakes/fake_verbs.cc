@@ -33,13 +33,16 @@ void place_in_sysfs(ibv_device& device, std::string_view folder) {
   path.copy(device.ibdev_path, sizeof device.ibdev_path - 1);
 }
 
-std::array<ibv_device, 2>& devices() {
-  static std::array<ibv_device, 2> list = [] {
-    std::array<ibv_device, 2> made{};
+constexpr std::size_t kDevices = 2;
+
+// The devices, and behind them the same as iWARP's: what a thread was given never changes.
+std::array<ibv_device, 2 * kDevices>& devices() {
+  static std::array<ibv_device, 2 * kDevices> list = [] {
+    std::array<ibv_device, 2 * kDevices> made{};
     for (std::size_t i = 0; i < made.size(); ++i) {
       made[i].node_type = IBV_NODE_CA;
-      made[i].transport_type = IBV_TRANSPORT_IB;
-      const std::string name = "fake" + std::to_string(i);
+      made[i].transport_type = i < kDevices ? IBV_TRANSPORT_IB : IBV_TRANSPORT_IWARP;
+      const std::string name = "fake" + std::to_string(i % kDevices);
       name.copy(made[i].name, sizeof made[i].name - 1);
       name.copy(made[i].dev_name, sizeof made[i].dev_name - 1);
       // No such folder: what is read from sysfs about a fake is absent.
@@ -51,7 +54,7 @@ std::array<ibv_device, 2>& devices() {
 }
 
 std::size_t index_of(const ibv_device* device) {
-  return static_cast<std::size_t>(device - devices().data());
+  return static_cast<std::size_t>(device - devices().data()) % kDevices;
 }
 
 // As a RoCE port with an IPv4 address has it: link-local and IPv4-mapped, each as v1 and v2.
@@ -130,7 +133,9 @@ ibv_mr* register_region(ibv_pd* pd, std::uint64_t address, std::size_t length, s
 
 }  // namespace
 
-ibv_device* device_number(std::size_t number) { return &devices()[number]; }
+ibv_device* device_number(std::size_t number) {
+  return &devices()[number + (verbs_control().iwarp != 0 ? kDevices : 0)];
+}
 
 void set_sysfs_folder(std::string_view folder) {
   for (ibv_device& device : devices())
@@ -150,15 +155,10 @@ void railgauge_synthetic_verbs() {}
 
 ibv_device** ibv_get_device_list(int* count) {
   if (fails_now()) return nullptr;
-  auto& devices = fake::devices();
-  auto** list = new ibv_device*[devices.size() + 1];
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    list[i] = &devices[i];
-    devices[i].transport_type =
-        fake::verbs_control().iwarp != 0 ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
-  }
-  list[devices.size()] = nullptr;
-  if (count != nullptr) *count = static_cast<int>(devices.size());
+  auto** list = new ibv_device*[fake::kDevices + 1];
+  for (std::size_t i = 0; i < fake::kDevices; ++i) list[i] = fake::device_number(i);
+  list[fake::kDevices] = nullptr;
+  if (count != nullptr) *count = static_cast<int>(fake::kDevices);
   return fake::made(list);
 }
 

@@ -65,6 +65,7 @@ Result<Gpu> Gpu::open(std::string_view endpoint) {
 Result<std::vector<Gpu>> Gpu::open_all() {
   const int total = RG_TRY(count());
   std::vector<Gpu> gpus;
+  gpus.reserve(static_cast<std::size_t>(total));
   for (int index = 0; index < total; ++index)
     gpus.push_back(RG_TRY(open_index(loaded_cuda(), index)));
   RG_TRY_OK(gpus.front().make_current());
@@ -90,8 +91,8 @@ Result<Gpu> Gpu::open_index(const Cuda& cuda, int index) {
   cu::Uuid uuid{};
   if (cuda.device_get_uuid != nullptr && cuda.device_get_uuid(&uuid, gpu.device_) == cu::kSuccess)
     gpu.uuid_ = uuid_text(uuid);
-  gpu.capability_ =
-      10 * gpu.attribute(cu::kComputeCapabilityMajor) + gpu.attribute(cu::kComputeCapabilityMinor);
+  gpu.capability_ = 10 * RG_TRY(gpu.attribute(cu::kComputeCapabilityMajor));
+  gpu.capability_ += RG_TRY(gpu.attribute(cu::kComputeCapabilityMinor));
   // CUDA names a slice so: "NVIDIA H200 MIG 1g.18gb".
   if (gpu.model_.find(" MIG ") != std::string::npos)
     return fail(
@@ -109,9 +110,12 @@ Status Gpu::make_current() const {
   return gpu_status(*this, loaded_cuda().ctx_set_current(context_), "make its context current");
 }
 
-int Gpu::attribute(int which) const {
+Result<int> Gpu::attribute(int which) const {
   int value = 0;
-  return loaded_cuda().device_get_attribute(&value, which, device_) == cu::kSuccess ? value : 0;
+  const cu::Return returned = loaded_cuda().device_get_attribute(&value, which, device_);
+  if (returned == cu::kInvalidValue) return 0;  // the driver is older than the attribute
+  RG_TRY_OK(gpu_status(*this, returned, fmt::format("ask its attribute {}", which)));
+  return value;
 }
 
 Result<std::uint64_t> Gpu::free_bytes() const {

@@ -36,8 +36,9 @@ class Gpu {
 
   // Makes this GPU's context current on the calling thread.
   [[nodiscard]] Status make_current() const;
-  // An attribute's value; an attribute that the driver does not know is 0.
-  [[nodiscard]] int attribute(int which) const;
+  // An attribute's value; an attribute that the driver does not know is 0. Any other failure is an
+  // error: what is measured, and how, hangs on it.
+  [[nodiscard]] Result<int> attribute(int which) const;
   // Bytes of memory that are free now, as the driver says. Its context must be current.
   [[nodiscard]] Result<std::uint64_t> free_bytes() const;
   // NUMA node of the GPU's slot from `sysfs` (/sys), or -1 where the machine does not say.

@@ -100,7 +100,7 @@ std::optional<double> link_ceiling(const std::string& pci_address, std::optional
 }
 
 Status check_link(const Gpu& gpu, std::optional<double> before, double bytes_per_second) {
-  if (gpu.attribute(cu::kUsesHostPageTables) != 0) return {};
+  if (RG_TRY(gpu.attribute(cu::kUsesHostPageTables)) != 0) return {};
   const auto ceiling = link_ceiling(gpu.pci_address(), before);
   if (!ceiling || bytes_per_second <= *ceiling) return {};
   return fail(Code::kDataLoss,

@@ -38,8 +38,8 @@ Result<Pattern> Pattern::create(const Gpu& gpu) {
 
 Status Pattern::launch(cu::Function function, void** arguments) {
   const Cuda& cuda = loaded_cuda();
-  const auto blocks = static_cast<unsigned>(std::max(1, gpu_->attribute(cu::kMultiprocessorCount)) *
-                                            kBlocksPerMultiprocessor);
+  const int processors = std::max(1, RG_TRY(gpu_->attribute(cu::kMultiprocessorCount)));
+  const auto blocks = static_cast<unsigned>(processors * kBlocksPerMultiprocessor);
   RG_TRY_OK(gpu_status(
       *gpu_,
       cuda.launch_kernel(function, blocks, 1, 1, kThreads, 1, 1, 0, nullptr, arguments, nullptr),

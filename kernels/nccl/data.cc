@@ -129,7 +129,7 @@ Status Data::fill(cu::DevicePtr memory, std::uint64_t count, const Values& value
   unsigned long long first = 0;
   // NOLINTNEXTLINE(modernize-avoid-c-arrays)
   void* arguments[] = {&memory, &elements, &format, &mode, &seed, &ranks, &own, &first};
-  const int processors = std::max(1, gpu_->attribute(cu::kMultiprocessorCount));
+  const int processors = std::max(1, RG_TRY(gpu_->attribute(cu::kMultiprocessorCount)));
   return launch(fill_, static_cast<unsigned>(processors * kBlocksPerMultiprocessor), arguments);
 }
 
@@ -153,7 +153,7 @@ Status Data::verify(cu::DevicePtr memory, std::span<const Segment> segments, con
     unsigned long long first = segment.first;
     // NOLINTNEXTLINE(modernize-avoid-c-arrays)
     void* arguments[] = {&begin, &count, &format, &mode, &seed, &ranks, &source, &first, &result};
-    const int processors = std::max(1, gpu_->attribute(cu::kMultiprocessorCount));
+    const int processors = std::max(1, RG_TRY(gpu_->attribute(cu::kMultiprocessorCount)));
     RG_TRY_OK(
         launch(check_, static_cast<unsigned>(processors * kBlocksPerMultiprocessor), arguments));
     RG_TRY_OK(gpu_status(*gpu_, cuda.memcpy_dtoh(&first_wrong, result, sizeof first_wrong),

@@ -1,6 +1,8 @@
 // The TCP kernels, both ranks in this process, over the loopback interface.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "kernels/catalog.h"
 #include "kernels/fakes/pair.h"
 #include "kernels/net/netdev.h"

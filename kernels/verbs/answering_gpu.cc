@@ -97,8 +97,9 @@ Status AnsweringGpu::end() {
   Status ended = gpu::wait_for(*gpu_, ended_, monotonic_now_ns() + kEndNs,
                                "end the kernel that answers flags");
   // The event may not have been recorded: then the stream tells.
-  static_cast<void>(loaded_cuda().stream_synchronize(stream_.get()));
-  return ended;
+  const Status drained = gpu_status(*gpu_, loaded_cuda().stream_synchronize(stream_.get()),
+                                    "wait for the stream of the kernel that answers flags");
+  return ended ? drained : ended;
 }
 
 }  // namespace railgauge::verbs

@@ -253,8 +253,11 @@ class Rails final : public Kernel {
       rail->slots.begin_ticks = begin.ticks;
       rail->slots.slot_ticks = static_cast<std::uint64_t>(kSlotNs / clock.ns_per_tick());
       rail->slots.counts.resize(static_cast<std::size_t>(form_.duration_ns / kSlotNs));
-      rail->ended = start_one(clock, size_index, *rail, threads);
-      if (!rail->ended && rail->control) rail->control->abort();
+      rail->ended = Status{};  // before its thread, which writes it, is there
+      Status started = start_one(clock, size_index, *rail, threads);
+      if (started) continue;
+      rail->ended = std::move(started);
+      if (rail->control) rail->control->abort();
     }
     threads.clear();
     return what_ended();

@@ -22,7 +22,7 @@ Result<MemoryRegionHandle> by_dmabuf(ibv_pd* domain, const Memory& memory,
     return fail(
         Code::kUnimplemented,
         fmt::format("{} has no ibv_reg_dmabuf_mr; rdma-core 34 or later has it", verbs.path));
-  if (memory.gpu().attribute(cu::kDmaBufSupported) == 0)
+  if (RG_TRY(memory.gpu().attribute(cu::kDmaBufSupported)) == 0)
     return fail(Code::kUnimplemented,
                 fmt::format("{}: attribute {} (DMA_BUF_SUPPORTED) is 0; the open kernel modules of "
                             "the driver have it",
