@@ -3,18 +3,20 @@
 # stays up; the table gives the ratio of launch medians with its 95 % interval, and two controls for latency and for
 # bandwidth (perftest against itself, ours with 20 % added cost). A table whose controls fail is invalid.
 # Exit 0 passed, 1 failed, 3 too noisy for a statement, 4 invalid, 5 waived (no perftest).
-#   deploy/compare_perftest.sh [--full] [--rounds N] [--only VERB_KIND[_BYTES],...] [--bin DIR]
+#   deploy/compare_perftest.sh [--full] [--rounds N] [--only VERB_KIND[_BYTES],...] [--bin DIR] [--keep FILE]
+# --keep: each launch's figure goes to FILE too, as it comes: measure, program, figure.
 # Without --full: 8-byte write latency and 64 KiB write bandwidth, 9 launches each. --full: every row below, 27 each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-rounds="" only="" bin=${RAILGAUGE_BUILD_DIR:-build/ci}/bin full=${RAILGAUGE_CHECK_FULL:-0}
+rounds="" only="" keep="" bin=${RAILGAUGE_BUILD_DIR:-build/ci}/bin full=${RAILGAUGE_CHECK_FULL:-0}
 while [ $# -gt 0 ]; do
   case "$1" in
     --full) full=1; shift; continue ;;
     --rounds) rounds=${2:?} ;;
     --only) only=${2:?} ;;
     --bin) bin=${2:?} ;;
-    *) echo "compare_perftest.sh: unknown option $1; allowed: --full, --rounds N, --only LIST, --bin DIR" >&2; exit 2 ;;
+    --keep) keep=${2:?} ;;
+    *) echo "compare_perftest.sh: unknown option $1; allowed: --full, --rounds N, --only LIST, --bin DIR, --keep FILE" >&2; exit 2 ;;
   esac
   shift 2
 done
@@ -63,7 +65,7 @@ series=$(realpath deploy/compare/series.sh)
 began=$SECONDS
 "${fabric[@]}" exec n2 "$series" server "$bin/railgauge-runner" 192.0.2.1 "$rounds" "${measures[@]}" >&2 &
 server=$!
-"${fabric[@]}" exec n1 "$series" client "$bin/railgauge-runner" 192.0.2.2 "$rounds" "${measures[@]}" >"$figures"
+"${fabric[@]}" exec n1 "$series" client "$bin/railgauge-runner" 192.0.2.2 "$rounds" "${measures[@]}" | tee ${keep:+"$keep"} >"$figures"
 wait "$server"
 took=$((SECONDS - began))
 

@@ -131,7 +131,7 @@ TEST_F(NcclWords, AreOneLineWithTheLibrarysLastError) {
 
 TEST_F(NcclWords, TellAGonePeerAndAWrongUseApart) {
   EXPECT_EQ(nccl_status(nccl_, nc::kRemoteError, "act").error().code, Code::kUnavailable);
-  EXPECT_EQ(nccl_status(nccl_, nc::kInvalidUsage, "act").error().code, Code::kFailedPrecondition);
+  EXPECT_EQ(nccl_status(nccl_, nc::kInvalidUsage, "act").error().code, Code::kInvalidArgument);
 }
 
 // Older releases have no last error.
