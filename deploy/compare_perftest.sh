@@ -3,12 +3,13 @@
 # stays up; the table gives the ratio of launch medians with its 95 % interval, and two controls for latency and for
 # bandwidth (perftest against itself, ours with 20 % added cost). A table whose controls fail is invalid.
 # Exit 0 passed, 1 failed, 3 too noisy for a statement, 4 invalid, 5 waived (no perftest).
-#   deploy/compare_perftest.sh [--full] [--rounds N] [--only VERB_KIND[_BYTES],...] [--bin DIR] [--keep FILE]
+#   deploy/compare_perftest.sh [--full] [--rounds N] [--only VERB_KIND[_BYTES],...] [--bin DIR] [--keep FILE] [--from FILE]
 # --keep: each launch's figure goes to FILE too, as it comes: measure, program, figure.
+# --from: nothing is launched; the table of a kept FILE, of its whole rounds (with the --full or --only of that run).
 # Without --full: 8-byte write latency and 64 KiB write bandwidth, 9 launches each. --full: every row below, 27 each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-rounds="" only="" keep="" bin=${RAILGAUGE_BUILD_DIR:-build/ci}/bin full=${RAILGAUGE_CHECK_FULL:-0}
+rounds="" only="" keep="" from="" bin=${RAILGAUGE_BUILD_DIR:-build/ci}/bin full=${RAILGAUGE_CHECK_FULL:-0}
 while [ $# -gt 0 ]; do
   case "$1" in
     --full) full=1; shift; continue ;;
@@ -16,7 +17,8 @@ while [ $# -gt 0 ]; do
     --only) only=${2:?} ;;
     --bin) bin=${2:?} ;;
     --keep) keep=${2:?} ;;
-    *) echo "compare_perftest.sh: unknown option $1; allowed: --full, --rounds N, --only LIST, --bin DIR, --keep FILE" >&2; exit 2 ;;
+    --from) from=$(realpath "${2:?}") ;;
+    *) echo "compare_perftest.sh: unknown option $1; allowed: --full, --rounds N, --only LIST, --bin DIR, --keep FILE, --from FILE" >&2; exit 2 ;;
   esac
   shift 2
 done
@@ -48,7 +50,7 @@ for kind in lat bw; do
   done
 done
 if [ -z "$rounds" ]; then rounds=9; [ "$full" = 0 ] || rounds=27; fi
-command -v ib_write_lat >/dev/null || { echo "waived: perftest is not installed (Debian package perftest)"; exit 5; }
+[ -n "$from" ] || command -v ib_write_lat >/dev/null || { echo "waived: perftest is not installed (Debian package perftest)"; exit 5; }
 bin=$(realpath "$bin")
 for program in railgauge-runner compare_launches; do
   [ -x "$bin/$program" ] || { echo "compare_perftest.sh: no $program in $bin; build it, or name another folder with --bin" >&2; exit 2; }
@@ -60,14 +62,23 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-"${fabric[@]}" up -n 2 --share "$(pwd)" >&2
-series=$(realpath deploy/compare/series.sh)
-began=$SECONDS
-"${fabric[@]}" exec n2 "$series" server "$bin/railgauge-runner" 192.0.2.1 "$rounds" "${measures[@]}" >&2 &
-server=$!
-"${fabric[@]}" exec n1 "$series" client "$bin/railgauge-runner" 192.0.2.2 "$rounds" "${measures[@]}" | tee ${keep:+"$keep"} >"$figures"
-wait "$server"
-took=$((SECONDS - began))
+took=0
+if [ -z "$from" ]; then
+  "${fabric[@]}" up -n 2 --share "$(pwd)" >&2
+  series=$(realpath deploy/compare/series.sh)
+  began=$SECONDS
+  "${fabric[@]}" exec n2 "$series" server "$bin/railgauge-runner" 192.0.2.1 "$rounds" "${measures[@]}" >&2 &
+  server=$!
+  "${fabric[@]}" exec n1 "$series" client "$bin/railgauge-runner" 192.0.2.2 "$rounds" "${measures[@]}" | tee ${keep:+"$keep"} >"$figures"
+  wait "$server"
+  took=$((SECONDS - began))
+else
+  rounds=$(awk -F '\t' '{ n[$1, $2]++ } END { for (k in n) if (least == "" || n[k] < least) least = n[k]; print least + 0 }' "$from")
+  awk -F '\t' -v rounds="$rounds" 'n[$1, $2]++ < rounds' "$from" >"$figures"
+  for measure in "${measures[@]}"; do
+    grep -q "^${measure%+}"$'\t' "$figures" || { echo "compare_perftest.sh: --from $from: no whole round with ${measure%+}" >&2; exit 2; }
+  done
+fi
 
 # Figures to rows; for bandwidth the ratio is turned over, so that above 1 always means slower.
 rows() {
@@ -89,5 +100,5 @@ rows() {
 }
 echo "ours against perftest, $rounds launches each in turn, soft-RoCE in emulation: no hardware figures"
 echo "ratio: Hodges and Lehmann's estimate over the pairs of launches; ours and theirs: medians of the launches"
-echo "bandwidth: depth 128, signalled every 100 or 8 MiB; $(wc -l <"$figures") launches took $((took / 60)) min $((took % 60)) s"
+echo "bandwidth: depth 128, signalled every 100 or 8 MiB; $(wc -l <"$figures") launches$([ -n "$from" ] || echo " took $((took / 60)) min $((took % 60)) s")"
 rows | "$bin/compare_launches"
