@@ -146,8 +146,10 @@ TEST_P(EachWay, NeverPassesWhenCopiesThatCountMovedNothing) {
         const Kept seen(result, kIterations);
         EXPECT_GT(from, many_slots ? seen.last() : seen.first()) << "what was lost passed";
       } else {
-        // On a machine that is busy enough it does not end in time either.
-        EXPECT_THAT(result.status.error().code, AnyOf(Code::kDataLoss, Code::kDeadlineExceeded))
+        // On a machine that is busy enough it does not end in time either, or a load of copies that
+        // move nothing ends too early to be one.
+        EXPECT_THAT(result.status.error().code,
+                    AnyOf(Code::kDataLoss, Code::kDeadlineExceeded, Code::kFailedPrecondition))
             << result.status.error().message;
       }
     }
