@@ -1,0 +1,83 @@
+// How strictly a run's rounds are driven: what closes a round, what may run beside what, when the
+// run gives up. Plain values with units and defaults; the suite's `rounds:` keys are read into it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace railgauge::run {
+
+// What the end of a task as failed, crashed or timed_out (its last attempt) does to what has not
+// begun.
+enum class OnFailure {
+  kContinue,   // nothing: the rest is measured
+  kStopStage,  // the stage's other tasks are not started; the next stage is
+  kStopRun,    // nothing more is started
+};
+
+// The suite's words "continue", "stop_stage", "stop_run".
+constexpr std::string_view name_of(OnFailure policy) {
+  switch (policy) {
+    case OnFailure::kContinue:
+      return "continue";
+    case OnFailure::kStopStage:
+      return "stop_stage";
+    case OnFailure::kStopRun:
+      return "stop_run";
+  }
+  return "continue";
+}
+
+// What holds while any node of the fabric is busy with production work. Lifted by --exclusive.
+struct Kindness {
+  bool exclusive = false;  // the fabric is reserved for us: nothing of this holds
+  // Tasks that load the fabric (RunTaskSpec::loads_fabric) at one time, for each leaf that they
+  // touch.
+  std::uint32_t bandwidth_tasks_per_leaf = 1;
+  // Of a leaf's uplinks, by what our tasks that leave the leaf may load at line rate; 0 to 1. Of a
+  // leaf whose uplinks are not known no such task is started.
+  double cross_leaf_share = 0.05;
+  std::uint32_t max_collective_nodes = 16;  // a task over more nodes than this is not started
+  // What may not start while the fabric is busy waits so long, in seconds, after all else has run,
+  // and ends as waived then.
+  double wait_seconds = 600;
+};
+
+// When a run gives up by itself: more tasks than this ended as failed, crashed or timed_out.
+struct StopBudget {
+  std::uint32_t failures = 0;  // so many are allowed; 0: any number
+  double failed_share = 1;     // of the tasks ended so far, 0 to 1; 1: any share
+  // The share counts only when at least so many tasks have ended: one bad task of two says little.
+  std::uint32_t share_after = 20;
+};
+
+struct RoundPolicy {
+  // Share of a round's tasks, 0 to 1, after whose end the others get straggler time; rounded up, so
+  // that a round of fewer than 50 tasks waits for all of them, or for its deadline.
+  double quorum = 0.98;
+  // Straggler time, in seconds, counted from the quorum's end: as long again as the quorum took
+  // times this factor, but at least the slack.
+  double straggler_factor = 0.5;
+  double straggler_slack_seconds = 5;
+  // A round closes at the latest so long after its last task was started, in seconds; 0: the
+  // longest deadline of its tasks and 15 s.
+  double round_deadline_seconds = 0;
+  // Between the last end of a round's tasks and the next round, in seconds.
+  double settle_seconds = 0;
+  // Attempts of a task in all. What a closed round left over, was lost with its node, or timed out,
+  // is tried again when all rounds are through.
+  std::uint32_t max_attempts = 2;
+  // Tasks under way at one time, in all and for each leaf that they touch; 0: no cap.
+  std::uint32_t max_tasks = 0;
+  std::uint32_t max_tasks_per_leaf = 0;
+  StopBudget stop{};
+  Kindness kindness{};
+  // By stage; a stage beyond the end continues.
+  std::vector<OnFailure> on_failure{};
+  // By stage, in seconds from its first task's start; 0 or beyond the end: unlimited. What has not
+  // begun by then ends as waived.
+  std::vector<double> stage_budget_seconds{};
+};
+
+}  // namespace railgauge::run
