@@ -50,7 +50,7 @@ class Control {
 
  private:
   struct Prepared {  // a plan and what it was made from
-    plan::Plan plan;
+    plan::PlanOutline outline;
     std::string suite_text;
   };
   using Nodes = std::map<std::string, fleet::NodeState>;
@@ -59,6 +59,7 @@ class Control {
   Result<std::vector<std::string>> known_names(const Nodes& live);
   Result<Nodes> nodes_to_use(const std::string& node_set, std::vector<std::string>& order);
   Result<Prepared> prepare(const api::RunRequest& request);
+  Result<plan::PlanOptions> plan_options(const plan::Suite& suite, const Nodes& chosen) const;
 
   fleet::EventLoop& loop_;
   fleet::Fleet& fleet_;

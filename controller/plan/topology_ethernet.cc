@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -15,6 +17,7 @@ namespace {
 
 // A gap between latencies counts where the upper is so many times the lower.
 constexpr double kClearGap = 1.15;
+constexpr std::size_t kMaxGaps = 16;  // that are tried
 constexpr std::size_t kMaxLatencyNodes = 20'000;
 
 // "gpu001: lldp.eth2.chassis.name=leaf7": node, interface and chassis; empty for other lines.
@@ -46,36 +49,45 @@ struct Latency {
   double ns;
 };
 
-// The middle of the widest clear gap between neighbouring latencies; 0 without one.
-double gap_in(std::span<const Latency> sorted) {
-  double widest = kClearGap;
-  double middle = 0;
-  for (std::size_t i = 1; i < sorted.size(); ++i) {
-    const double ratio = sorted[i].ns / sorted[i - 1].ns;
-    if (ratio <= widest) continue;
-    widest = ratio;
-    middle = std::sqrt(sorted[i].ns * sorted[i - 1].ns);
-  }
-  return middle;
+// The middles of the clear gaps between neighbouring latencies, the widest first.
+std::vector<double> gaps_in(std::span<const Latency> sorted) {
+  std::vector<std::pair<double, double>> gaps;  // how wide, and where
+  for (std::size_t i = 1; i < sorted.size(); ++i)
+    if (const double ratio = sorted[i].ns / sorted[i - 1].ns; ratio >= kClearGap)
+      gaps.emplace_back(ratio, std::sqrt(sorted[i].ns * sorted[i - 1].ns));
+  std::ranges::sort(gaps, std::ranges::greater{});
+  std::vector<double> middles;
+  for (const auto& [ratio, middle] : gaps)
+    if (middles.size() < kMaxGaps) middles.push_back(middle);
+  return middles;
 }
 
-// Groups of nodes that are all nearer than `limit_ns`; where such a group has a farther pair in it,
-// the latencies are no tree.
-Result<std::vector<std::size_t>> groups_of(std::size_t nodes, std::span<const Latency> latencies,
-                                           double limit_ns) {
+// Groups of nodes that are joined by latencies below the limit; nothing where such a group has a
+// farther pair in it, where there is one group, or no group of two.
+std::optional<std::vector<std::size_t>> groups_of(std::size_t nodes,
+                                                  std::span<const Latency> latencies,
+                                                  double limit_ns) {
   std::vector<std::size_t> group(nodes);
   std::iota(group.begin(), group.end(), 0U);
   const auto root = [&](std::size_t i) {
     while (group[i] != i) i = group[i] = group[group[i]];
     return i;
   };
-  for (const Latency& one : latencies)
-    if (one.ns < limit_ns) group[std::max(root(one.a), root(one.b))] = std::min(root(one.a), root(one.b));
-  for (const Latency& one : latencies)
-    if (one.ns > limit_ns && root(one.a) == root(one.b))
-      return fail(Code::kInvalidArgument,
-                  "topology latency: nodes near to the same node are far from each other; these "
-                  "latencies show no leaves");
+  bool two = false;
+  for (const Latency& one : latencies) {
+    if (one.ns > limit_ns) continue;
+    two = true;
+    const std::size_t a = root(one.a);
+    const std::size_t b = root(one.b);
+    group[std::max(a, b)] = std::min(a, b);
+  }
+  bool apart = false;
+  for (const Latency& one : latencies) {
+    if (one.ns <= limit_ns) continue;
+    if (root(one.a) == root(one.b)) return std::nullopt;
+    apart = true;
+  }
+  if (!two || !apart) return std::nullopt;
   for (std::size_t i = 0; i < nodes; ++i) group[i] = root(i);
   return group;
 }
@@ -124,18 +136,21 @@ Result<Topology> topology_from_latency(std::string_view text,
     latencies.push_back({.a = a->second, .b = b->second, .ns = *ns});
   }
   std::ranges::sort(latencies, {}, &Latency::ns);
-  const double limit_ns = gap_in(latencies);
-  if (limit_ns <= 0)
-    return fail(Code::kInvalidArgument,
-                fmt::format("topology latency: no clear gap (a factor of {:g}) in {} latencies, so "
-                            "nothing tells near from far",
-                            kClearGap, latencies.size()));
-  const auto groups = RG_TRY(groups_of(nodes.size(), latencies, limit_ns));
-  Topology topology{.source = "latency"};
-  for (std::size_t i = 0; i < nodes.size(); ++i)
-    topology.nodes[nodes[i].name] = {.leaf = fmt::format("near_{}", nodes[groups[i]].name),
-                                     .order = static_cast<std::uint32_t>(i)};
-  return topology;
+  std::set<std::size_t> measured;
+  for (const Latency& one : latencies) measured.insert({one.a, one.b});
+  for (const double limit_ns : gaps_in(latencies)) {
+    const auto groups = groups_of(nodes.size(), latencies, limit_ns);
+    if (!groups) continue;
+    Topology topology{.source = "latency"};
+    for (const std::size_t i : measured)
+      topology.nodes[nodes[i].name] = {.leaf = fmt::format("near_{}", nodes[(*groups)[i]].name),
+                                       .order = static_cast<std::uint32_t>(i)};
+    return topology;
+  }
+  return fail(Code::kInvalidArgument,
+              fmt::format("topology latency: {} latencies show no leaves: no clear gap (a factor of "
+                          "{:g}) parts near pairs from far ones",
+                          latencies.size(), kClearGap));
 }
 
 }  // namespace railgauge::plan
