@@ -99,9 +99,9 @@ api::PlannedStage to_api(const plan::PlannedStage& stage) {
   return out;
 }
 
-// What makes nodes alike: the models of their GPUs and how their NICs are driven. Not how many there
-// are nor how fast they run now: a node with a dead GPU or a degraded link is to be held against the
-// others.
+// What makes nodes alike: the models of their GPUs and how their NICs are driven. Not how many
+// there are nor how fast they run now: a node with a dead GPU or a degraded link is to be held
+// against the others.
 std::string hardware_of(const api::Hello& hello) {
   std::set<std::string> parts;
   for (const api::Gpu& gpu : hello.gpus())

@@ -12,9 +12,9 @@ namespace railgauge::cli {
 namespace {
 
 using railgauge::api::ListSuitesRequest;
+using railgauge::api::RunPlan;
 using railgauge::api::RunRequest;
 using railgauge::api::SuiteCheck;
-using railgauge::api::RunPlan;
 using railgauge::api::SuiteInfo;
 
 // Lines of a table that people read; JSON has them all.
@@ -24,10 +24,10 @@ constexpr int kTasksShown = 400;
 void print_stages(const RunPlan& plan, const Output& output) {
   std::vector<std::vector<Cell>> rows;
   for (const auto& stage : plan.planned_stages())
-    rows.push_back({stage.stage(), stage.kernel(), std::to_string(stage.rounds()),
-                    fmt::format("{:.0f}", stage.tasks()), std::to_string(stage.repetitions()),
-                    stage.has_time_budget_seconds() ? seconds_text(stage.time_budget_seconds())
-                                                    : "-"});
+    rows.push_back(
+        {stage.stage(), stage.kernel(), std::to_string(stage.rounds()),
+         fmt::format("{:.0f}", stage.tasks()), std::to_string(stage.repetitions()),
+         stage.has_time_budget_seconds() ? seconds_text(stage.time_budget_seconds()) : "-"});
   if (rows.empty()) return;
   output.out << '\n'
              << render_table({{"STAGE"},
@@ -81,13 +81,9 @@ void print_tasks(const RunPlan& plan, const Output& output) {
     output.out << "too many tasks for one run: take a slice of the rounds (slice), a quick scan "
                   "(pairs: quick), or fewer nodes\n";
   else
-    output.out << render_table({{"ROUND", true},
-                                {"TASK"},
-                                {"KERNEL"},
-                                {"ENDPOINTS"},
-                                {"TIME", true},
-                                {"BYTES", true}},
-                               rows, output.colour);
+    output.out << render_table(
+        {{"ROUND", true}, {"TASK"}, {"KERNEL"}, {"ENDPOINTS"}, {"TIME", true}, {"BYTES", true}},
+        rows, output.colour);
   if (plan.tasks_size() > kTasksShown)
     output.out << fmt::format("and {} more tasks: --format json lists them all\n",
                               plan.tasks_size() - kTasksShown);

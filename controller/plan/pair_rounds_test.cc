@@ -11,7 +11,6 @@
 namespace railgauge::plan {
 namespace {
 
-
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Pair;
@@ -28,11 +27,7 @@ struct Fabric {
     std::iota(order.begin(), order.end(), 0U);
   }
   [[nodiscard]] PairInput input(std::uint64_t seed = 1, std::uint64_t slice = 0) const {
-    return {.places = places,
-            .kinds = kinds,
-            .order = order,
-            .seed = seed,
-            .slice_index = slice};
+    return {.places = places, .kinds = kinds, .order = order, .seed = seed, .slice_index = slice};
   }
 };
 
@@ -80,8 +75,7 @@ TEST(PairRounds, WithinAndAcrossTogetherAreAllPairs) {
 TEST(PairRounds, ByLeafWithoutATopologyIsRefused) {
   Fabric fabric(1, 4);
   fabric.places.assign(4, LeafPlace{});
-  const auto refused =
-      PairRounds::make({.leaves = Placement::Leaves::kWithin}, fabric.input());
+  const auto refused = PairRounds::make({.leaves = Placement::Leaves::kWithin}, fabric.input());
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("want a topology"));
 }
@@ -149,12 +143,11 @@ TEST(PairRounds, QuickScanIsSeededMatchingsInWhichNobodyMeetsTheSameTwice) {
 TEST(PairRounds, QuickScanKeepsToLeaves) {
   const Fabric fabric(4, 8);
   for (const auto leaves : {Placement::Leaves::kWithin, Placement::Leaves::kAcross}) {
-    const PairRounds scan = rounds_of(
-        {.pairs = PairChoice::kQuick, .matchings = 2, .leaves = leaves}, fabric.input(3));
+    const PairRounds scan =
+        rounds_of({.pairs = PairChoice::kQuick, .matchings = 2, .leaves = leaves}, fabric.input(3));
     const auto met = met_in(scan);
     EXPECT_EQ(met.size(), 32u);
-    for (const auto& [a, b] : met)
-      EXPECT_EQ(a / 8 == b / 8, leaves == Placement::Leaves::kWithin);
+    for (const auto& [a, b] : met) EXPECT_EQ(a / 8 == b / 8, leaves == Placement::Leaves::kWithin);
   }
 }
 

@@ -64,9 +64,8 @@ BENCHMARK(outline_all_pairs)
 void tasks_of_a_round(benchmark::State& state) {
   const auto nodes = some_nodes(static_cast<std::size_t>(state.range(0)));
   const auto kernels = fake_kernels();
-  const auto outline = PlanOutline::make(
-      suite_of({stage_of("fake.bw", PlacementKind::kPairs)}), nodes, kernels, {},
-      {.topology = leaves_for(nodes)});
+  const auto outline = PlanOutline::make(suite_of({stage_of("fake.bw", PlacementKind::kPairs)}),
+                                         nodes, kernels, {}, {.topology = leaves_for(nodes)});
   if (!outline) return state.SkipWithError(outline.error().message.c_str());
   std::size_t round = 0;
   for (auto _ : state)

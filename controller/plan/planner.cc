@@ -43,8 +43,8 @@ struct PlanOutline::Inside {
   Plan head{};
   PlanContext context{};
   std::vector<std::unique_ptr<StagePlan>> stages{};
-  std::vector<StageRounds> rounds{};      // by stage
-  std::vector<Launch> launches{};         // by round of the plan
+  std::vector<StageRounds> rounds{};        // by stage
+  std::vector<Launch> launches{};           // by round of the plan
   std::vector<std::uint64_t> first_task{};  // by round: how many come before
   std::uint64_t tasks = 0;
 
@@ -58,10 +58,10 @@ Status PlanOutline::Inside::add_stage(const Suite& suite, std::uint32_t index,
                                       std::span<const KernelInfo> kernels, const Site& site,
                                       const PlanOptions& options) {
   const Stage& stage = suite.stages[index];
-  stages.push_back(std::make_unique<StagePlan>(
-      RG_TRY(prepare_stage(stage, index, context, kernels, site))));
-  rounds.push_back(RG_TRY(
-      StageRounds::make(*stages.back(), context, seed_of(suite, stage.block), options)));
+  stages.push_back(
+      std::make_unique<StagePlan>(RG_TRY(prepare_stage(stage, index, context, kernels, site))));
+  rounds.push_back(
+      RG_TRY(StageRounds::make(*stages.back(), context, seed_of(suite, stage.block), options)));
   head.stages.push_back({.name = stage.name,
                          .kernel = stage.kernel,
                          .placement = stage.placement.kind,
@@ -157,8 +157,8 @@ std::vector<PlannedTask> PlanOutline::tasks_of(std::size_t round) const {
   const PlannedRound& info = inside_->head.round_infos[round];
   std::vector<PlannedTask> tasks;
   for (const TaskSeats& seats : inside_->rounds[launch.stage].tasks(launch.round)) {
-    PlannedTask& task = tasks.emplace_back(
-        make_task(*inside_->stages[launch.stage], inside_->context, seats));
+    PlannedTask& task =
+        tasks.emplace_back(make_task(*inside_->stages[launch.stage], inside_->context, seats));
     task.id = fmt::format("t{:04}", inside_->first_task[round] + tasks.size());
     task.round = static_cast<std::uint32_t>(round);
     task.repetition = launch.repetition;

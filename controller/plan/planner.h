@@ -175,9 +175,9 @@ Result<Plan> make_plan(const Suite& suite, std::span<const PlanNode> nodes,
                        std::span<const KernelInfo> kernels, const Site& site = {},
                        const PlanOptions& options = {});
 
-// To go on with a run that was stopped: the tasks whose ids are not in `finished`, with the ids that
-// they had, in rounds from 0 without gaps. Plans of the same input have the same ids, so what the
-// store holds of the stopped run fits.
+// To go on with a run that was stopped: the tasks whose ids are not in `finished`, with the ids
+// that they had, in rounds from 0 without gaps. Plans of the same input have the same ids, so what
+// the store holds of the stopped run fits.
 Plan without_finished(Plan plan, const std::set<std::string>& finished);
 
 // Expected time and traffic of one task. Rule: parameters `iterations` (when above 0), `time_cap`

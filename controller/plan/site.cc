@@ -79,8 +79,7 @@ void read_topology_source(const YamlValue& value, Site& site) {
   if (const YamlValue* source = map.find("source")) {
     topology.source = source->text("one of " + one_of(words)).value_or("");
     if (!topology.source.empty() && std::ranges::find(words, topology.source) == words.end())
-      source->problem(
-          fmt::format("is {}; allowed: {}", in_quotes(topology.source), one_of(words)));
+      source->problem(fmt::format("is {}; allowed: {}", in_quotes(topology.source), one_of(words)));
   }
   const bool by_labels = topology.source == "labels";
   if (const YamlValue* file = map.find("file"))

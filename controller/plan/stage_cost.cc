@@ -44,17 +44,16 @@ StageCost::StageCost(const KernelInfo& kernel, const Params& params) {
   if (find_parameter(kernel, "gpus", "text") == nullptr) return;
   const std::string& chosen = params.text("gpus");
   by_node_gpus_ = chosen == "all";
-  if (!by_node_gpus_)
-    named_gpus_ = static_cast<std::size_t>(std::ranges::count(chosen, ',')) + 1;
+  if (!by_node_gpus_) named_gpus_ = static_cast<std::size_t>(std::ranges::count(chosen, ',')) + 1;
 }
 
 TaskCost StageCost::of(double rate_bits_per_second, std::size_t node_gpus) const {
   const std::size_t gpus = by_node_gpus_ ? node_gpus : named_gpus_;
   const auto points = static_cast<double>(gpus < 2 ? 1 : gpus * (gpus - 1));
   const double measuring_seconds = seconds_per_point_ * points;
-  return {.seconds = measuring_seconds + kTaskOverheadSeconds,
-          .bytes = by_rate_ ? rate_bits_per_second / 8 * measuring_seconds
-                            : bytes_per_point_ * points};
+  return {
+      .seconds = measuring_seconds + kTaskOverheadSeconds,
+      .bytes = by_rate_ ? rate_bits_per_second / 8 * measuring_seconds : bytes_per_point_ * points};
 }
 
 TaskCost expected_cost(const KernelInfo& kernel,

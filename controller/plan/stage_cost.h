@@ -23,9 +23,9 @@ class StageCost {
  private:
   double seconds_per_point_ = 0;  // all sizes, one pair of GPUs where there are several
   double bytes_per_point_ = 0;
-  bool by_rate_ = false;         // bytes by the port's rate and the time
-  bool by_node_gpus_ = false;    // every ordered pair of the node's GPUs is a point
-  std::size_t named_gpus_ = 1;   // where the stage names them
+  bool by_rate_ = false;        // bytes by the port's rate and the time
+  bool by_node_gpus_ = false;   // every ordered pair of the node's GPUs is a point
+  std::size_t named_gpus_ = 1;  // where the stage names them
 };
 
 }  // namespace railgauge::plan

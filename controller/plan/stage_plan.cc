@@ -22,13 +22,11 @@ tl::unexpected<Error> refuse(std::string message) {
 Status check_placement(const Stage& stage, std::uint32_t index, const KernelInfo& kernel) {
   const Placement& placement = stage.placement;
   const bool loopback = placement.kind == PlacementKind::kLoopback;
-  const std::string where = loopback                             ? "loopback"
+  const std::string where = loopback                               ? "loopback"
                             : placement.rails != RailChoice::kNone ? "rails"
-                                                                 : "each: " + placement.each;
+                                                                   : "each: " + placement.each;
   const bool any_kind = placement.is_by_rail() && kernel.endpoint_kind() != "none";
-  const std::string wanted = loopback                   ? "nic"
-                             : placement.is_by_rail() ? "rail"
-                                                      : placement.each;
+  const std::string wanted = loopback ? "nic" : placement.is_by_rail() ? "rail" : placement.each;
   if (!wanted.empty() && !any_kind && kernel.endpoint_kind() != wanted)
     return refuse(fmt::format("stage {}: {} does not fit {}, which runs on {}", index, where,
                               kernel.name(), kernel.endpoint_kind()));
@@ -66,8 +64,8 @@ void choose(StagePlan& plan, const PlanContext& context) {
   for (const PlanNode& node : context.nodes) {
     plan.choices.push_back(
         choose_endpoints(node, plan.kernel.endpoint_kind(), plan.stage.placement));
-    plan.gpus.push_back(static_cast<std::size_t>(
-        std::ranges::count(node.endpoints, "gpu", &NodeEndpoint::kind)));
+    plan.gpus.push_back(
+        static_cast<std::size_t>(std::ranges::count(node.endpoints, "gpu", &NodeEndpoint::kind)));
   }
   if (plan.stage.placement.is_by_rail()) fill_rails(context.nodes, plan.kernel, plan.choices);
 }
@@ -112,9 +110,9 @@ PlanContext context_of(std::span<const PlanNode> nodes, const Topology& topology
   for (const PlanNode& node : nodes) {
     const auto place = topology.nodes.find(node.name);
     const bool known = place != topology.nodes.end() && !place->second.leaf.empty();
-    context.places.push_back(known ? LeafPlace{.leaf = leaves[place->second.leaf],
-                                               .pod = pods[place->second.pod]}
-                                   : LeafPlace{});
+    context.places.push_back(
+        known ? LeafPlace{.leaf = leaves[place->second.leaf], .pod = pods[place->second.pod]}
+              : LeafPlace{});
     context.leaf_names.push_back(known ? place->second.leaf : "");
     on_leaf.push_back(known ? place->second.order : 0);
     const auto number = static_cast<std::uint32_t>(kinds.size());
@@ -129,9 +127,8 @@ PlanContext context_of(std::span<const PlanNode> nodes, const Topology& topology
   return context;
 }
 
-Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index,
-                                const PlanContext& context, std::span<const KernelInfo> kernels,
-                                const Site& site) {
+Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index, const PlanContext& context,
+                                std::span<const KernelInfo> kernels, const Site& site) {
   const auto kernel = std::ranges::find(kernels, stage.kernel, &KernelInfo::name);
   if (kernel == kernels.end())
     return refuse(fmt::format("stage {}: kernel {} is unknown here; is an agent attached", index,
@@ -179,8 +176,7 @@ PlannedTask make_task(const StagePlan& plan, const PlanContext& context, const T
                           .leaf = context.leaf_names[seat.node],
                           .rail = by_rail ? static_cast<std::int32_t>(seat.choice) : -1});
     note_placement(plan, choice, task);
-    const bool is_new =
-        task.ranks.size() == 1 || !(seat == seats.ranks[task.ranks.size() - 2]);
+    const bool is_new = task.ranks.size() == 1 || !(seat == seats.ranks[task.ranks.size() - 2]);
     if (!choice.reason.empty() && is_new)
       task.waived_reason += (task.waived_reason.empty() ? "" : "; ") + choice.reason;
     const double rate = choice.rate_bits_per_second;

@@ -17,10 +17,10 @@ namespace railgauge::plan {
 // The nodes of a plan with what the topology tells, shared by its stages.
 struct PlanContext {
   std::vector<PlanNode> nodes{};
-  std::vector<LeafPlace> places{};         // of each node
-  std::vector<std::string> leaf_names{};   // of each node; "" where none is known
-  std::vector<std::uint32_t> kinds{};      // of hardware, of each node
-  std::vector<std::uint32_t> order{};      // nodes by pod, leaf and place on it
+  std::vector<LeafPlace> places{};        // of each node
+  std::vector<std::string> leaf_names{};  // of each node; "" where none is known
+  std::vector<std::uint32_t> kinds{};     // of hardware, of each node
+  std::vector<std::uint32_t> order{};     // nodes by pod, leaf and place on it
 };
 PlanContext context_of(std::span<const PlanNode> nodes, const Topology& topology);
 
@@ -36,9 +36,8 @@ struct StagePlan {
   StageCost cost;
 };
 
-Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index,
-                                const PlanContext& context, std::span<const KernelInfo> kernels,
-                                const Site& site);
+Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index, const PlanContext& context,
+                                std::span<const KernelInfo> kernels, const Site& site);
 
 // Where a rank is: a node, and which of its choices.
 struct Seat {

@@ -118,8 +118,7 @@ Status StageRounds::lay_out_leaves() {
 Status StageRounds::lay_out_pairs(std::uint64_t seed, const PlanOptions& options) {
   const Placement& placement = plan_.stage.placement;
   const std::size_t nodes = plan_.choices.size();
-  if (nodes < 2)
-    return refuse(plan_, fmt::format("pairs need at least 2 nodes, {} chosen", nodes));
+  if (nodes < 2) return refuse(plan_, fmt::format("pairs need at least 2 nodes, {} chosen", nodes));
   ListedPairs listed;
   if (placement.pairs == PairChoice::kFile) {
     const auto text = options.pair_lists.find(placement.pairs_file);
@@ -131,8 +130,9 @@ Status StageRounds::lay_out_pairs(std::uint64_t seed, const PlanOptions& options
     if (!parsed) return refuse(plan_, parsed.error().message);
     listed = std::move(*parsed);
     if (listed.left_out > 0)
-      notes_.push_back(fmt::format("{}: {} pairs are left out, since a node of theirs is not chosen",
-                                   placement.pairs_file, listed.left_out));
+      notes_.push_back(
+          fmt::format("{}: {} pairs are left out, since a node of theirs is not chosen",
+                      placement.pairs_file, listed.left_out));
   }
   auto rounds = PairRounds::make(placement, {.places = context_.places,
                                              .kinds = context_.kinds,
@@ -177,9 +177,9 @@ Status StageRounds::check_ranks() const {
   const std::uint32_t most = plan_.kernel.max_ranks();
   const auto check = [&](std::size_t ranks) -> Status {
     if (ranks >= least && (most == 0 || ranks <= most)) return {};
-    return refuse(plan_, fmt::format("{} takes {} to {} ranks, the placement gives {}",
-                                     plan_.kernel.name(), least,
-                                     most == 0 ? "any number of" : fmt::to_string(most), ranks));
+    return refuse(
+        plan_, fmt::format("{} takes {} to {} ranks, the placement gives {}", plan_.kernel.name(),
+                           least, most == 0 ? "any number of" : fmt::to_string(most), ranks));
   };
   for (const auto& round : fixed_)
     for (const TaskSeats& task : round) RG_TRY_OK(check(task.ranks.size()));
@@ -270,8 +270,7 @@ void StageRounds::add_costs() {
   }
 }
 
-void StageRounds::add_cost(const Turn& turn, const std::vector<NodePair>& pairs,
-                           Info& info) const {
+void StageRounds::add_cost(const Turn& turn, const std::vector<NodePair>& pairs, Info& info) const {
   for (const Link& link : *turn.links) {
     const std::vector<NodeCost>& firsts = costs_[link.first ? *link.first + 1 : 0];
     const std::vector<NodeCost>& seconds = costs_[link.second ? *link.second + 1 : 0];

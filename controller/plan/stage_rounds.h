@@ -73,7 +73,7 @@ class StageRounds {
   const PlanContext& context_;
   std::vector<std::vector<TaskSeats>> fixed_;  // without pairs
   std::optional<PairRounds> pairs_;
-  std::vector<std::vector<Link>> passes_;  // of pairs: the links at one time
+  std::vector<std::vector<Link>> passes_;     // of pairs: the links at one time
   std::vector<std::vector<NodeCost>> costs_;  // all choices together, then one by one; of each node
   std::vector<std::string> notes_;
 };

@@ -90,8 +90,8 @@ SuiteReading read_suite(std::string_view text, std::string_view file_name,
                           .max_nodes = kMaxSuiteNodes,
                           .max_depth = kMaxSuiteDepth,
                           .max_problems = kMaxSuiteProblems};
-  auto problems = read_yaml(
-      text, bounds, [&](const YamlValue& root) { suite = read_root(root, kernels); });
+  auto problems =
+      read_yaml(text, bounds, [&](const YamlValue& root) { suite = read_root(root, kernels); });
   for (YamlProblem& problem : problems)
     reading.problems.push_back({.file = std::string(file_name),
                                 .line = problem.line,

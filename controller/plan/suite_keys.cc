@@ -21,11 +21,11 @@ const KeyTable& preflight_keys() {
 }
 
 const KeyTable& rounds_keys() {
-  static const KeyTable table{"rounds",
-                              {},
-                              {"quorum", "straggler_factor", "straggler_slack", "deadline",
-                               "settle", "max_attempts", "max_tasks", "max_tasks_per_leaf", "stop",
-                               "kindness"}};
+  static const KeyTable table{
+      "rounds",
+      {},
+      {"quorum", "straggler_factor", "straggler_slack", "deadline", "settle", "max_attempts",
+       "max_tasks", "max_tasks_per_leaf", "stop", "kindness"}};
   return table;
 }
 
@@ -46,8 +46,8 @@ const KeyTable& stage_keys() {
   static const KeyTable table{
       "stage",
       {"kernel", "placement"},
-      {"name", "profile", "parameters", "precision", "vary", "repetitions", "limits",
-       "time_budget", "on_failure", "deadline_seconds", "raw_samples"}};
+      {"name", "profile", "parameters", "precision", "vary", "repetitions", "limits", "time_budget",
+       "on_failure", "deadline_seconds", "raw_samples"}};
   return table;
 }
 

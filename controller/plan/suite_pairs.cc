@@ -14,9 +14,9 @@ constexpr std::uint32_t kMaxMatchings = 100;
 constexpr std::uint32_t kMaxSlices = 366;
 
 // Keys that mean something only beside pairs.
-constexpr std::array<std::string_view, 9> kPairKeys{
-    "file", "matchings", "leaves", "rails", "rails_together", "directions",
-    "strict_class", "idle", "slice"};
+constexpr std::array<std::string_view, 9> kPairKeys{"file",         "matchings",      "leaves",
+                                                    "rails",        "rails_together", "directions",
+                                                    "strict_class", "idle",           "slice"};
 
 void read_file(const YamlMap& map, Placement& placement) {
   const YamlValue* file = map.find("file");

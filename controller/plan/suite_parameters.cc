@@ -29,9 +29,8 @@ std::string unknown_parameter(const std::string& name, const KernelInfo& kernel)
 }
 
 // Its declaration, nullptr where no declarations are at hand; absent when it cannot be one.
-std::optional<const ParameterInfo*> find_declared(const std::string& name,
-                                                          const YamlValue& given,
-                                                          const KernelInfo* kernel) {
+std::optional<const ParameterInfo*> find_declared(const std::string& name, const YamlValue& given,
+                                                  const KernelInfo* kernel) {
   if (kernel != nullptr) {
     const auto& all = kernel->parameters();
     const auto found = std::ranges::find(all, name, &ParameterInfo::name);
@@ -59,8 +58,7 @@ std::optional<std::string> join_list(const YamlValue& given) {
   return elements.empty() ? std::nullopt : std::optional(joined);
 }
 
-std::optional<std::string> read_parameter(const YamlValue& given,
-                                                 const ParameterInfo* declared) {
+std::optional<std::string> read_parameter(const YamlValue& given, const ParameterInfo* declared) {
   std::optional<std::string> text;
   if (given.is_sequence()) {
     if (declared != nullptr && declared->type() != "bytes_list") {
@@ -121,7 +119,7 @@ void read_profile(const YamlValue& value, Stage& stage) {
 }
 
 std::vector<Stage> combinations(const YamlValue& value, const KernelInfo* kernel,
-                                       const Stage& stage) {
+                                const Stage& stage) {
   std::vector<Stage> all{stage};
   for (const auto& [name, given] : value.entries("a mapping from parameter to its values")) {
     const auto declared = find_declared(name, given, kernel);

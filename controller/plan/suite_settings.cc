@@ -111,8 +111,8 @@ PreflightGate read_preflight(const YamlValue& value) {
   gate.allow_unknown = read_checks(*allowed);
   for (const std::string& id : gate.allow_unknown)
     if (std::ranges::find(gate.require, id) == gate.require.end())
-      allowed->problem(fmt::format("{} is not in require: only a required check can be unknown",
-                                   in_quotes(id)));
+      allowed->problem(
+          fmt::format("{} is not in require: only a required check can be unknown", in_quotes(id)));
   return gate;
 }
 

@@ -61,8 +61,7 @@ void read_strictness(const YamlMap& map, const KernelInfo* kernel, Stage& stage)
   if (const YamlValue* budget = map.find("time_budget"))
     stage.time_budget_seconds = read_seconds(*budget);
   if (const YamlValue* policy = map.find("on_failure"))
-    stage.on_failure =
-        read_one_of(*policy, on_failure_words()).value_or(run::OnFailure::kContinue);
+    stage.on_failure = read_one_of(*policy, on_failure_words()).value_or(run::OnFailure::kContinue);
 }
 
 }  // namespace

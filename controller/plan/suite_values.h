@@ -1,5 +1,5 @@
-// Values of a suite with a unit or a range. Each adds a problem and answers "absent" where the value
-// is not what the key takes.
+// Values of a suite with a unit or a range. Each adds a problem and answers "absent" where the
+// value is not what the key takes.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ constexpr std::size_t kMaxLatencyNodes = 20'000;
 // "gpu001: lldp.eth2.chassis.name=leaf7": node, interface and chassis; empty for other lines.
 struct Neighbour {
   std::string_view node{};
-  std::string_view interface{};
+  std::string_view interface {};
   std::string_view chassis{};
 };
 Neighbour neighbour_of(std::string_view line) {
@@ -105,8 +105,8 @@ Result<Topology> topology_from_lldp(std::string_view text, std::span<const Topol
     const std::string node = one.node.empty() ? "" : finder.by_name(one.node);
     if (node.empty()) continue;
     const auto& netdevs = by_name[node]->netdevs;
-    const auto place = static_cast<std::size_t>(std::ranges::find(netdevs, one.interface) -
-                                                netdevs.begin());
+    const auto place =
+        static_cast<std::size_t>(std::ranges::find(netdevs, one.interface) - netdevs.begin());
     const std::pair candidate(place, std::string(one.chassis));
     const auto [found, is_new] = chosen.emplace(node, candidate);
     if (!is_new && place < found->second.first) found->second = candidate;
@@ -118,8 +118,7 @@ Result<Topology> topology_from_lldp(std::string_view text, std::span<const Topol
   return checked(std::move(topology), nodes);
 }
 
-Result<Topology> topology_from_latency(std::string_view text,
-                                       std::span<const TopologyNode> nodes) {
+Result<Topology> topology_from_latency(std::string_view text, std::span<const TopologyNode> nodes) {
   if (nodes.size() > kMaxLatencyNodes)
     return fail(Code::kInvalidArgument,
                 fmt::format("topology latency: more than {} nodes", kMaxLatencyNodes));
@@ -147,10 +146,11 @@ Result<Topology> topology_from_latency(std::string_view text,
                                        .order = static_cast<std::uint32_t>(i)};
     return topology;
   }
-  return fail(Code::kInvalidArgument,
-              fmt::format("topology latency: {} latencies show no leaves: no clear gap (a factor of "
-                          "{:g}) parts near pairs from far ones",
-                          latencies.size(), kClearGap));
+  return fail(
+      Code::kInvalidArgument,
+      fmt::format("topology latency: {} latencies show no leaves: no clear gap (a factor of "
+                  "{:g}) parts near pairs from far ones",
+                  latencies.size(), kClearGap));
 }
 
 }  // namespace railgauge::plan

@@ -50,8 +50,8 @@ PortLine port_line(std::string_view line) {
   const std::size_t hash = line.find('#');
   const std::string_view link = line.substr(0, hash);
   PortLine out{.peer = quoted_in(link)};
-  const std::size_t end = out.peer.empty() ? std::string_view::npos
-                                           : link.find(out.peer) + out.peer.size();
+  const std::size_t end =
+      out.peer.empty() ? std::string_view::npos : link.find(out.peer) + out.peer.size();
   if (end != std::string_view::npos) out.guid = in_parentheses(link, end);
   if (hash != std::string_view::npos) out.description = quoted_in(line, hash);
   return out;

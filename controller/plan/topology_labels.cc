@@ -87,10 +87,10 @@ Result<Topology> topology_from_labels(const TopologySource& source, std::string_
   const NodeFinder finder(nodes);
   const auto add = [&](const std::string& node, const std::string& leaf, const std::string& pod) {
     if (!node.empty() && !leaf.empty())
-      topology.nodes.emplace(
-          node, NodePlace{.leaf = leaf,
-                          .pod = pod,
-                          .order = static_cast<std::uint32_t>(topology.nodes.size())});
+      topology.nodes.emplace(node,
+                             NodePlace{.leaf = leaf,
+                                       .pod = pod,
+                                       .order = static_cast<std::uint32_t>(topology.nodes.size())});
   };
   for (const std::string_view line : lines_of(text)) {
     const auto words = words_of(without_comment(line));
@@ -129,10 +129,10 @@ Result<Topology> topology_from_slurm(std::string_view text, std::span<const Topo
     std::uint32_t order = 0;
     for (const std::string& node : one.nodes)
       if (const std::string known = finder.by_name(node); !known.empty())
-        topology.nodes.emplace(
-            known, NodePlace{.leaf = name,
-                             .pod = pods.size() > 1 ? value_of(parents, name) : "",
-                             .order = order++});
+        topology.nodes.emplace(known,
+                               NodePlace{.leaf = name,
+                                         .pod = pods.size() > 1 ? value_of(parents, name) : "",
+                                         .order = order++});
   }
   return checked(std::move(topology), nodes);
 }

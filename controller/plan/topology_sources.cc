@@ -106,9 +106,9 @@ Topology topology_of(const SwitchGraph& graph, std::string source) {
     const auto pod = pods.find(key);
     std::uint32_t order = 0;
     for (const std::string& node : one.nodes)
-      topology.nodes.emplace(node, NodePlace{.leaf = leaf,
-                                             .pod = pod == pods.end() ? "" : pod->second,
-                                             .order = order++});
+      topology.nodes.emplace(
+          node,
+          NodePlace{.leaf = leaf, .pod = pod == pods.end() ? "" : pod->second, .order = order++});
     for (const auto& [other, links] : one.switches) topology.uplinks[leaf] += links;
   }
   return topology;
@@ -127,16 +127,15 @@ Result<Topology> read_topology(const TopologySource& source, std::string_view te
                                std::span<const TopologyNode> nodes) {
   if (source.source.empty()) return Topology{};
   if (text.size() > kMaxTopologyBytes)
-    return fail(Code::kInvalidArgument, fmt::format("topology {}: more than {} bytes",
-                                                    source.source, kMaxTopologyBytes));
+    return fail(Code::kInvalidArgument,
+                fmt::format("topology {}: more than {} bytes", source.source, kMaxTopologyBytes));
   if (source.source == "labels") return topology_from_labels(source, text, nodes);
   if (source.source == "slurm") return topology_from_slurm(text, nodes);
   if (source.source == "ibnetdiscover") return topology_from_ibnetdiscover(text, nodes);
   if (source.source == "iblinkinfo") return topology_from_iblinkinfo(text, nodes);
   if (source.source == "lldp") return topology_from_lldp(text, nodes);
   if (source.source == "latency") return topology_from_latency(text, nodes);
-  return fail(Code::kInvalidArgument,
-              fmt::format("topology: {} is no source", source.source));
+  return fail(Code::kInvalidArgument, fmt::format("topology: {} is no source", source.source));
 }
 
 }  // namespace railgauge::plan

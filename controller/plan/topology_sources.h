@@ -19,9 +19,9 @@ inline constexpr std::size_t kMaxTopologyBytes = 256U << 20U;
 // What a source may know a node by.
 struct TopologyNode {
   std::string name{};
-  std::vector<std::string> guids{};              // of ports, 16 hex digits: "0xb8ce..." or "b8ce:..."
-  std::vector<std::string> netdevs{};            // of RDMA ports, by PCI address
-  std::map<std::string, std::string> labels{};   // as the node tells them: its facts
+  std::vector<std::string> guids{};    // of ports, 16 hex digits: "0xb8ce..." or "b8ce:..."
+  std::vector<std::string> netdevs{};  // of RDMA ports, by PCI address
+  std::map<std::string, std::string> labels{};  // as the node tells them: its facts
 };
 
 struct TopologySource {
@@ -38,7 +38,8 @@ std::span<const std::string> topology_words();
 Result<Topology> read_topology(const TopologySource& source, std::string_view text,
                                std::span<const TopologyNode> nodes);
 
-// Lines of `NODES key=value ...`, NODES a set like gpu[001-016]; without text the nodes' own labels.
+// Lines of `NODES key=value ...`, NODES a set like gpu[001-016]; without text the nodes' own
+// labels.
 Result<Topology> topology_from_labels(const TopologySource& source, std::string_view text,
                                       std::span<const TopologyNode> nodes);
 // topology.conf, or what `scontrol show topology` prints; tree and block.
@@ -56,7 +57,8 @@ Result<Topology> topology_from_lldp(std::string_view text, std::span<const Topol
 // than a clear gap in the latencies are taken for one leaf.
 Result<Topology> topology_from_latency(std::string_view text, std::span<const TopologyNode> nodes);
 
-// --- what sources share ---------------------------------------------------------------------------
+// --- what sources share
+// ---------------------------------------------------------------------------
 
 // Finds nodes by what a source calls them.
 class NodeFinder {
@@ -75,9 +77,9 @@ class NodeFinder {
 // Switches, the links between them, and which node hangs on which.
 struct SwitchGraph {
   struct Switch {
-    std::string name{};                                // for people; the key where it is ""
+    std::string name{};                               // for people; the key where it is ""
     std::map<std::string, std::uint32_t> switches{};  // by key, number of links
-    std::vector<std::string> nodes{};                  // in the order of ports
+    std::vector<std::string> nodes{};                 // in the order of ports
   };
   std::map<std::string, Switch> switches{};  // by GUID or other key
 };
