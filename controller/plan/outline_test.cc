@@ -85,10 +85,13 @@ TEST(Outline, HoldsWhatThePlanOfItsTasksHolds) {
     }
     for (std::size_t round = 0; round < plan->rounds; ++round) {
       EXPECT_EQ(plan->round_infos[round].tasks, count[round]);
-      if (!placement.idle_loopback)
+      if (!placement.idle_loopback) {
         EXPECT_EQ(plan->round_infos[round].expected_seconds, longest[round]);
+      }
     }
-    if (!placement.idle_loopback) EXPECT_NEAR(plan->expected_bytes, bytes, 1);
+    if (!placement.idle_loopback) {
+      EXPECT_NEAR(plan->expected_bytes, bytes, 1);
+    }
   }
 }
 

@@ -58,7 +58,7 @@ Result<ListedPairs> parse_pair_list(std::string_view text, std::span<const std::
       return fail(Code::kInvalidArgument,
                   fmt::format("list of pairs, line {}: {}", number, problem));
   }
-  ListedPairs listed{.left_out = reader.left_out};
+  ListedPairs listed{.rounds = {}, .left_out = reader.left_out};
   for (auto& [round, pairs] : reader.rounds) listed.rounds.push_back(std::move(pairs));
   return listed;
 }

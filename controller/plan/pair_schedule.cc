@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "controller/plan/factorisation.h"
+#include "kernels/core/result.h"
 
 namespace railgauge::plan {
 namespace {

@@ -27,7 +27,7 @@ using NodePair = std::pair<std::uint32_t, std::uint32_t>;  // positions among th
 struct LeafPlace {
   static constexpr std::uint32_t kUnknown = UINT32_MAX;
   std::uint32_t leaf = kUnknown;  // a leaf's number means one leaf in the whole fabric
-  std::uint32_t pod = 0;
+  std::uint32_t pod = kUnknown;   // of a fabric without pods: kUnknown
   bool operator==(const LeafPlace&) const = default;
 };
 
@@ -36,7 +36,8 @@ constexpr DistanceClass distance_of(const LeafPlace& a, const LeafPlace& b) {
   if (a.leaf == LeafPlace::kUnknown || b.leaf == LeafPlace::kUnknown)
     return DistanceClass::kUnknown;
   if (a.leaf == b.leaf) return DistanceClass::kLeaf;
-  return a.pod == b.pod ? DistanceClass::kPod : DistanceClass::kFabric;
+  return a.pod == b.pod && a.pod != LeafPlace::kUnknown ? DistanceClass::kPod
+                                                        : DistanceClass::kFabric;
 }
 
 // A 1-factorisation of the complete graph on size() positions, an even number.

@@ -19,7 +19,8 @@ std::vector<LeafPlace> places_of(const std::vector<std::uint32_t>& leaves,
   std::vector<LeafPlace> places;
   for (std::uint32_t leaf = 0; leaf < leaves.size(); ++leaf)
     for (std::uint32_t i = 0; i < leaves[leaf]; ++i)
-      places.push_back({.leaf = leaf, .pod = leaves_per_pod == 0 ? 0 : leaf / leaves_per_pod});
+      places.push_back(
+          {.leaf = leaf, .pod = leaves_per_pod == 0 ? LeafPlace::kUnknown : leaf / leaves_per_pod});
   return places;
 }
 
@@ -121,7 +122,8 @@ TEST(PairSchedule, IsSoundForAnyShape) {
     if (random.below(3) == 0)
       for (LeafPlace& place : places)
         if (random.below(5) == 0) place = LeafPlace{};
-    expect_sound(places, fmt::format("trial {}: leaves {}", trial, fmt::join(leaves, ",")));
+    if (places.size() > 1)
+      expect_sound(places, fmt::format("trial {}: leaves {}", trial, fmt::join(leaves, ",")));
   }
 }
 

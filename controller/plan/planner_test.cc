@@ -300,7 +300,7 @@ TEST(Planner, RefusesWhatCannotBePlannedAndSaysWhy) {
 
 TEST(Planner, BoundsTheNumberOfTasks) {
   const auto suite = suite_of({stage_of("fake.lat", PlacementKind::kPairs)});
-  EXPECT_THAT(refused(suite, some_nodes(700)), HasSubstr("more than 200000 tasks"));
+  EXPECT_THAT(refused(suite, some_nodes(700)), HasSubstr("one run dispatches at most 200000"));
 }
 
 }  // namespace

@@ -110,9 +110,10 @@ PlanContext context_of(std::span<const PlanNode> nodes, const Topology& topology
   for (const PlanNode& node : nodes) {
     const auto place = topology.nodes.find(node.name);
     const bool known = place != topology.nodes.end() && !place->second.leaf.empty();
-    context.places.push_back(
-        known ? LeafPlace{.leaf = leaves[place->second.leaf], .pod = pods[place->second.pod]}
-              : LeafPlace{});
+    LeafPlace numbers;
+    if (known) numbers.leaf = leaves[place->second.leaf];
+    if (known && !place->second.pod.empty()) numbers.pod = pods[place->second.pod];
+    context.places.push_back(numbers);
     context.leaf_names.push_back(known ? place->second.leaf : "");
     on_leaf.push_back(known ? place->second.order : 0);
     const auto number = static_cast<std::uint32_t>(kinds.size());

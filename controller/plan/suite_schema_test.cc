@@ -51,9 +51,10 @@ TEST(SuiteSchema, EveryMappingWithFixedKeysHasATable) {
   std::set<std::string> tables;
   for (const KeyTable* table : all_key_tables()) tables.emplace(table->name);
   for (const auto& definition : definitions())
-    if (definition.second["properties"])
+    if (definition.second["properties"]) {
       EXPECT_TRUE(tables.contains(definition.first.as<std::string>()))
           << definition.first.as<std::string>();
+    }
 }
 
 TEST(SuiteSchema, HasTheReadersWords) {

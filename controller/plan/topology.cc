@@ -11,7 +11,8 @@ DistanceClass distance_between(const Topology& topology, const std::string& a,
       first->second.leaf.empty() || second->second.leaf.empty())
     return DistanceClass::kUnknown;
   if (first->second.leaf == second->second.leaf) return DistanceClass::kLeaf;
-  return first->second.pod == second->second.pod ? DistanceClass::kPod : DistanceClass::kFabric;
+  const bool one_pod = first->second.pod == second->second.pod && !first->second.pod.empty();
+  return one_pod ? DistanceClass::kPod : DistanceClass::kFabric;
 }
 
 }  // namespace railgauge::plan

@@ -50,7 +50,10 @@ std::map<std::string, std::string> pods_of(const SwitchGraph& graph) {
   std::map<std::string, std::size_t> first_below;
   for (const auto& [key, number] : leaves)
     for (const auto& [above, links] : graph.switches.at(key).switches) {
-      if (leaves.contains(above)) continue;
+      if (const auto leaf = leaves.find(above); leaf != leaves.end()) {
+        unions.join(number, leaf->second);
+        continue;
+      }
       const auto [found, is_new] = first_below.emplace(above, number);
       if (!is_new) unions.join(number, found->second);
     }

@@ -85,7 +85,7 @@ struct SwitchGraph {
 };
 // A node with ports on several leaves (rails) is counted to the one that it is first found on, in
 // the order of keys: nodes that share all leaves share that one too. Pods are leaves with a switch
-// above in common, where there are at least two such sets.
+// above in common, or a link, where there are at least two such sets.
 Topology topology_of(const SwitchGraph& graph, std::string source);
 // kInvalidArgument where no chosen node has a place.
 Result<Topology> checked(Topology topology, std::span<const TopologyNode> nodes);
