@@ -1,11 +1,15 @@
 // The suites that are shipped, against the kernels that this build's runner declares: each is read
 // without a problem and planned on two nodes with two GPUs and two ports each.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <set>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 
@@ -32,15 +36,98 @@ std::vector<KernelInfo> kernels_of_this_build() {
   return {list.kernels().begin(), list.kernels().end()};
 }
 
-std::vector<PlanNode> two_nodes() {
+std::vector<PlanNode> fleet_of(std::size_t n) {
   std::vector<PlanNode> nodes;
-  for (const char* name : {"n1", "n2"})
-    nodes.push_back({.name = name,
+  for (std::size_t i = 1; i <= n; ++i)
+    nodes.push_back({.name = fmt::format("n{}", i),
                      .endpoints = {{.kind = "nic", .name = "mlx5_0:1", .active = true},
                                    {.kind = "nic", .name = "mlx5_1:1", .active = true},
                                    {.kind = "gpu", .name = "gpu0", .active = true},
                                    {.kind = "gpu", .name = "gpu1", .active = true}}});
   return nodes;
+}
+
+std::vector<PlanNode> two_nodes() { return fleet_of(2); }
+
+// Eight nodes on each leaf.
+PlanOptions leaves_of(const std::vector<PlanNode>& nodes) {
+  PlanOptions options{.topology = {.source = "labels"}};
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    options.topology.nodes[nodes[i].name] = {.leaf = fmt::format("leaf{}", i / 8)};
+  return options;
+}
+
+// Pairs of nodes that a stage measures, with how often.
+std::map<std::pair<std::string, std::string>, int> pairs_of(const Plan& plan,
+                                                            const std::string& stage) {
+  std::map<std::pair<std::string, std::string>, int> pairs;
+  for (const PlannedTask& task : plan.tasks)
+    if (plan.stages[task.stage].name == stage)
+      ++pairs[std::minmax(task.ranks[0].node, task.ranks[1].node)];
+  return pairs;
+}
+
+TEST(ShippedSuites, QuickFabricAndNightlyPlanOnFleetsOfAnySize) {
+  const auto kernels = kernels_of_this_build();
+  for (const char* name : {"quick", "fabric", "nightly"}) {
+    const SuiteReading reading = read_suite_file(fmt::format("suites/{}.yaml", name), kernels);
+    ASSERT_TRUE(reading.suite) << describe(reading.problems.front());
+    for (const std::size_t size : {2U, 3U, 5U, 24U, 64U})
+      for (const bool with_leaves : {false, true}) {
+        const auto fleet = fleet_of(size);
+        const auto plan = make_plan(*reading.suite, fleet, kernels, {},
+                                    with_leaves ? leaves_of(fleet) : PlanOptions{});
+        ASSERT_TRUE(plan) << name << " on " << size << ": " << plan.error().message;
+        std::set<std::string> busy;
+        for (const PlannedTask& task : plan->tasks) {
+          EXPECT_EQ(task.waived_reason, "") << name << " " << task.id;
+          std::set<std::string> own;
+          for (const PlannedRank& rank : task.ranks)
+            own.insert(fmt::format("{} {}/{}", task.round, rank.node, rank.endpoint));
+          for (const std::string& endpoint : own)
+            EXPECT_TRUE(busy.insert(endpoint).second) << name << ": " << endpoint;
+        }
+      }
+  }
+}
+
+TEST(ShippedSuites, FabricMeasuresAllPairsBothWaysOnEachRail) {
+  const auto kernels = kernels_of_this_build();
+  const SuiteReading reading = read_suite_file("suites/fabric.yaml", kernels);
+  ASSERT_TRUE(reading.suite);
+  const auto fleet = fleet_of(24);
+  const auto plan = make_plan(*reading.suite, fleet, kernels, {}, leaves_of(fleet));
+  ASSERT_TRUE(plan);
+  const auto pairs = pairs_of(*plan, "bandwidth");
+  EXPECT_EQ(pairs.size(), 24u * 23 / 2);
+  for (const auto& [pair, times] : pairs) EXPECT_EQ(times, 4) << "two ways on two rails";
+  for (const PlannedStage& stage : plan->stages)
+    if (stage.name == "bandwidth") {
+      EXPECT_EQ(stage.rounds, 2u * 23);
+    }
+  for (const PlannedRound& round : plan->round_infos)
+    if (plan->stages[round.stage].name == "bandwidth") {
+      EXPECT_FALSE(round.mixed);
+    }
+}
+
+TEST(ShippedSuites, SevenNightsMeasureEachPairOnceEachWayOnEachRail) {
+  const auto kernels = kernels_of_this_build();
+  const SuiteReading reading = read_suite_file("suites/nightly.yaml", kernels);
+  ASSERT_TRUE(reading.suite);
+  const auto fleet = fleet_of(24);
+  std::map<std::pair<std::string, std::string>, int> all;
+  for (std::uint64_t night = 20'400; night < 20'407; ++night) {
+    PlanOptions options = leaves_of(fleet);
+    options.slice_index = night;
+    const auto plan = make_plan(*reading.suite, fleet, kernels, {}, options);
+    ASSERT_TRUE(plan);
+    const auto pairs = pairs_of(*plan, "bandwidth");
+    EXPECT_LE(pairs.size(), 4u * 12) << "23 rounds over 7 nights";
+    for (const auto& [pair, times] : pairs) all[pair] += times;
+  }
+  EXPECT_EQ(all.size(), 24u * 23 / 2);
+  for (const auto& [pair, times] : all) EXPECT_EQ(times, 4);
 }
 
 TEST(ShippedSuites, AreReadAndPlannedWithoutAProblem) {
@@ -58,7 +145,8 @@ TEST(ShippedSuites, AreReadAndPlannedWithoutAProblem) {
     for (const PlannedTask& task : plan->tasks)
       EXPECT_EQ(task.waived_reason, "") << entry.path() << " " << task.id;
   }
-  for (const char* name : {"quick", "gpudirect", "collectives", "nightly", "nccl_settings"})
+  for (const char* name :
+       {"quick", "fabric", "gpudirect", "collectives", "nightly", "nccl_settings"})
     EXPECT_THAT(seen, Contains(name));
 }
 
