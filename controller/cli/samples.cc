@@ -196,7 +196,26 @@ RunPlan sample_plan() {
     task->add_endpoints("n2/mlx5_0:1");
     task->set_expected_seconds(6.25);
     task->set_expected_bytes(id == "t1" ? 1.6e5 : 1.5e9);
+    task->set_distance("across_fabric");
+    task->set_repetition(1);
+    railgauge::api::PlannedStage* stage = plan.add_planned_stages();
+    stage->set_stage(id == "t1" ? "latency" : "bandwidth");
+    stage->set_kernel(task->kernel());
+    stage->set_rounds(1);
+    stage->set_tasks(1);
+    stage->set_repetitions(1);
+    railgauge::api::PlannedRound* round = plan.add_planned_rounds();
+    round->set_round(task->round());
+    round->set_stage(stage->stage());
+    round->set_distance("across_fabric");
+    round->set_mixed(id == "t2");
+    round->set_repetition(1);
+    round->set_tasks(1);
+    round->set_expected_seconds(6.25);
   }
+  plan.set_tasks_total(2);
+  plan.add_notes("stage bandwidth: slice 1 of 7: 1 of 7 rounds");
+  plan.set_topology("slurm");
   return plan;
 }
 
