@@ -11,8 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "controller/plan/preflight_gate.h"
 #include "controller/plan/site.h"
 #include "controller/plan/suite.h"
+#include "controller/plan/topology.h"
+#include "controller/run/policy.h"
 #include "kernels/core/record.pb.h"
 #include "kernels/core/result.h"
 
@@ -39,12 +42,17 @@ struct NodeEndpoint {
 struct PlanNode {
   std::string name{};
   std::vector<NodeEndpoint> endpoints{};
+  // What makes nodes alike ("8x NVIDIA H100, 8x 400 Gb/s"); nodes of different kinds are never in
+  // one round with nodes of their own kind. "": all are alike.
+  std::string hardware{};
 };
 
 struct PlannedRank {
   std::string node{};
   std::string endpoint{};  // "" only for kernels without one, or when the task is waived
   std::string gpu{};       // "gpu3": with a NIC port, whose memory the rank uses; else ""
+  std::string leaf{};      // the switch that its node hangs on; "": no topology tells
+  std::int32_t rail = -1;  // place among the node's endpoints, by slot; -1: placed without rails
 };
 // "mlx5_0:1+gpu3".
 std::string text_of(const PlannedRank& rank);
@@ -66,15 +74,60 @@ struct PlannedTask {
   double expected_seconds = 0;
   double expected_bytes = 0;
   std::string waived_reason{};  // not empty: never dispatched, recorded as waived with this reason
+  // How far its two nodes are from each other; kUnknown where no topology tells, kNone where it is
+  // no pair of nodes.
+  DistanceClass distance = DistanceClass::kNone;
+  std::uint32_t repetition = 1;  // from 1: which fresh launch of the same measurement
+  // With `directions: both`: false has rank 0 (which sends, in a kernel of one direction) on the
+  // node that comes first in the plan, true the other way round. Else always false.
+  bool reversed = false;
+  // Its round holds tasks of other distance classes too: what the round expects fits none of them.
+  bool mixed_round = false;
+  // Whom an odd number of nodes leaves over, measuring itself by loopback. Never a figure of the
+  // fabric.
+  bool idle_filler = false;
+  // Its ranks end on different nodes and its kernel measures bandwidth or is a collective.
+  bool loads_fabric = false;
+};
+
+// What tasks of a stage have in common, for whom runs them and judges their points.
+struct PlannedStage {
+  std::string name{};
+  std::string kernel{};
+  PlacementKind placement = PlacementKind::kPairs;
+  std::vector<Limit> limits{};     // controller/plan/limits.h checks points against them
+  double time_budget_seconds = 0;  // 0: none; what has not begun by then is not started
+  run::OnFailure on_failure = run::OnFailure::kContinue;
+  std::uint32_t repetitions = 1;
+  std::uint32_t rounds = 0;
+  std::uint64_t tasks = 0;
+};
+
+struct PlannedRound {
+  std::uint32_t stage = 0;
+  std::uint32_t repetition = 1;
+  bool reversed = false;
+  // The distance that most of its pairs have; kNone for what is no pairs' round.
+  DistanceClass distance = DistanceClass::kNone;
+  bool mixed = false;  // not all of its pairs have it
+  std::uint32_t tasks = 0;
+  double expected_seconds = 0;
 };
 
 struct Plan {
   std::string suite{};
-  std::vector<std::string> nodes{};  // in plan order
+  std::vector<std::string> nodes{};  // in plan order: by topology, then as chosen
   std::uint32_t rounds = 0;
   double expected_seconds = 0;  // rounds one after the other, each as long as its longest task
   double expected_bytes = 0;
-  std::vector<PlannedTask> tasks{};  // by round
+  std::vector<PlannedTask> tasks{};             // by round
+  std::vector<PlannedStage> stages{};           // as the suite's
+  std::vector<PlannedRound> round_infos{};      // `rounds` of them
+  std::map<std::string, std::string> leaves{};  // leaf of each node; without those of no known leaf
+  std::string topology_source{};                // "labels", "slurm", ...; "": none
+  PreflightGate preflight{};                    // as the suite asks; acted on before the run starts
+  run::RoundPolicy policy{};                    // with on_failure and stage_budget_seconds by stage
+  std::vector<std::string> notes{};  // for people: what strict_class costs, what a scan may miss
 };
 
 // Rounds of pairs by the circle method: n - 1 rounds (n when odd), no index twice in a round, each

@@ -12,6 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "controller/plan/limits.h"
+#include "controller/plan/preflight_gate.h"
+#include "controller/run/policy.h"
 #include "kernels/core/record.pb.h"
 #include "kernels/core/result.h"
 
@@ -26,17 +29,45 @@ inline constexpr std::size_t kMaxSuiteProblems = 50;  // further ones are counte
 inline constexpr double kMaxDeadlineSeconds = 24 * 3600.0;
 
 enum class PlacementKind : std::uint8_t {
-  kPairs,  // every pair of nodes, rank 0 on the earlier one
+  kPairs,  // pairs of nodes, rank 0 on the earlier one
   kGroup,  // one task, one rank on each node
   kNode,   // one task on each node, with a rank on each of its endpoints
+  kLeaf,   // one task on each leaf of the topology, one rank on each of its nodes
   kLocal,  // one task of one rank on each node
   // One task of two ranks on each node, both on one NIC port: what it costs within the node. Never
   // a figure of the fabric.
   kLoopback,
 };
 
+// Which pairs of nodes.
+enum class PairChoice : std::uint8_t {
+  kAll,     // every pair once: N - 1 rounds, N when N is odd
+  kQuick,   // `matchings` seeded random rounds
+  kRing,    // each node with the next
+  kHalves,  // the first half with the second, one round
+  kFile,    // those that a file lists
+};
+
+// Which links between the nodes of a pair.
+enum class RailChoice : std::uint8_t {
+  kNone,   // each node's endpoint as `endpoint` and `each` say
+  kSame,   // each rail with the same rail of the other node
+  kCross,  // each rail with every other one of the other node
+};
+
 struct Placement {
   PlacementKind kind = PlacementKind::kPairs;
+  // The rest of this block with kPairs only.
+  PairChoice pairs = PairChoice::kAll;
+  std::uint32_t matchings = 3;  // of kQuick
+  std::string pairs_file{};     // of kFile: its name in the controller's suite folder
+  enum class Leaves : std::uint8_t { kAny, kWithin, kAcross } leaves = Leaves::kAny;
+  RailChoice rails = RailChoice::kNone;
+  bool rails_together = false;   // the rails of a pair at once, rather than one after the other
+  bool both_directions = false;  // each pair once more with its ranks exchanged
+  bool strict_class = false;     // one distance class a round, also where that costs more rounds
+  bool idle_loopback = false;    // whom an odd number leaves over measures itself
+  std::uint32_t slice_of = 1;    // each run takes every slice_of-th round; 1: all
   // "DEV:PORT" or "gpuN", the same on every node; "" takes each node's first active one.
   std::string endpoint{};
   // With kLocal, "gpu" or "nic": a task for each of a node's endpoints of that kind. With
@@ -49,10 +80,10 @@ struct Placement {
   [[nodiscard]] bool chooses_gpu() const {
     return kind == PlacementKind::kLoopback && each.starts_with("gpu");
   }
-  [[nodiscard]] bool is_by_rail() const { return each == "rail"; }
+  [[nodiscard]] bool is_by_rail() const { return each == "rail" || rails != RailChoice::kNone; }
   // Rather than leave it to the node's first active one.
   [[nodiscard]] bool chooses_port() const {
-    return kind == PlacementKind::kLoopback || !each.empty() || !endpoint.empty();
+    return kind == PlacementKind::kLoopback || !each.empty() || !endpoint.empty() || is_by_rail();
   }
 };
 
@@ -65,6 +96,12 @@ struct Stage {
   Placement placement{};
   std::optional<double> deadline_seconds{};  // of one task; absent: the planner's rule
   bool raw_samples = false;                  // every sample is stored, for a week by default
+  std::uint32_t repetitions = 1;             // fresh launches of each task
+  std::vector<Limit> limits{};               // floors and ceilings: a point beyond one has failed
+  std::optional<double> time_budget_seconds{};  // of the stage; what has not begun is not started
+  run::OnFailure on_failure = run::OnFailure::kContinue;
+  // Stages that one `vary` made have the same: repetitions of a block are mixed with each other.
+  std::uint32_t block = 0;
 };
 
 struct Suite {
@@ -72,6 +109,9 @@ struct Suite {
   std::string name{};
   std::string summary{};
   std::vector<Stage> stages{};
+  std::uint64_t seed = 1;     // of every random choice: matchings, order of repetitions
+  PreflightGate preflight{};  // `preflight:`; empty admits every node
+  run::RoundPolicy rounds{};  // `rounds:`; on_failure and stage_budget_seconds are the planner's
 };
 
 // Ports that a rank runs in its port's stead.

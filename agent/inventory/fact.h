@@ -1,0 +1,50 @@
+// One thing that is known of a node, or why it is not. A fact that could not be had is told by
+// itself: it never spoils its neighbours.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace railgauge::agent {
+
+enum class FactState : std::uint8_t {
+  kUnknown,  // not told: no privilege, no time, nobody asked. `reason` says which and what helps
+  kKnown,
+  kAbsent,  // the node has no such thing: no file, no device
+  kError,   // something is there, and it makes no sense or cannot be read; `reason` says what
+};
+
+template <class T>
+struct Fact {
+  T value{};
+  FactState state = FactState::kUnknown;
+  std::string source{};  // path on the node ("/sys/module/nvidia/version") or call
+  std::string reason{};  // one line; empty when known or absent
+
+  [[nodiscard]] bool is_known() const { return state == FactState::kKnown; }
+  [[nodiscard]] bool is_absent() const { return state == FactState::kAbsent; }
+  // The value where it is known, else `otherwise`.
+  [[nodiscard]] T value_or(T otherwise) const { return is_known() ? value : std::move(otherwise); }
+  [[nodiscard]] bool is(const T& expected) const { return is_known() && value == expected; }
+
+  static Fact known(T value, std::string source) {
+    return {std::move(value), FactState::kKnown, std::move(source), {}};
+  }
+  static Fact absent(std::string source) {
+    return {T{}, FactState::kAbsent, std::move(source), {}};
+  }
+  static Fact unknown(std::string source, std::string reason) {
+    return {T{}, FactState::kUnknown, std::move(source), std::move(reason)};
+  }
+  static Fact error(std::string source, std::string reason) {
+    return {T{}, FactState::kError, std::move(source), std::move(reason)};
+  }
+  // The same without a value, as a fact of another type.
+  template <class U>
+  [[nodiscard]] Fact<U> without_value() const {
+    return {U{}, state, source, reason};
+  }
+};
+
+}  // namespace railgauge::agent

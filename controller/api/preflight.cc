@@ -1,0 +1,90 @@
+#include "controller/api/preflight.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "kernels/core/outcome.h"
+
+namespace railgauge::api {
+namespace {
+
+// Behind the last for a word that is none: what is not understood is worst.
+std::size_t rank_of(std::string_view state) {
+  return static_cast<std::size_t>(std::ranges::find(kCheckStates, state) - kCheckStates.begin());
+}
+
+bool contains(const std::vector<std::string>& words, const std::string& word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+bool lacks_a_required_check(const PreflightReport& report, const PreflightDemand& demand) {
+  return std::ranges::any_of(report.nodes(), [&](const PreflightNode& node) {
+    return std::ranges::any_of(demand.require, [&](const std::string& id) {
+      return std::ranges::none_of(report.checks(), [&](const PreflightCheck& check) {
+        return check.node() == node.node() && check.id() == id;
+      });
+    });
+  });
+}
+
+}  // namespace
+
+std::string_view worst_check_state(const PreflightReport& report, std::string_view node) {
+  std::size_t worst = 0;
+  bool any = false;
+  for (const PreflightCheck& check : report.checks()) {
+    if (check.node() != node) continue;
+    any = true;
+    worst = std::max(worst, std::min(rank_of(check.state()), kCheckStates.size() - 1));
+  }
+  return any ? kCheckStates.at(worst) : "unknown";
+}
+
+int preflight_exit_code(const PreflightReport& report, const PreflightDemand& demand) {
+  bool invalid = report.nodes().empty() || lacks_a_required_check(report, demand);
+  for (const PreflightNode& node : report.nodes()) invalid = invalid || !node.error().empty();
+  bool failed = false;
+  bool open = false;
+  for (const PreflightCheck& check : report.checks()) {
+    const std::string& state = check.state();
+    failed = failed || state == "fail";
+    invalid = invalid || state == "error" || rank_of(state) == kCheckStates.size();
+    open =
+        open || (state == "unknown" && (demand.strict || contains(demand.require, check.id())));
+  }
+  if (failed) return kExitFailed;
+  if (invalid) return kExitInvalid;
+  return open ? kExitInconclusive : kExitPassed;
+}
+
+std::string gpudirect_text(const GpuDirectPair& pair) {
+  if (pair.answer() == "yes") return fmt::format("GPUDirect: yes, by {}", pair.path());
+  std::string text =
+      fmt::format("GPUDirect: {}, because {}", pair.answer() == "no" ? "no" : "not proven",
+                  pair.because());
+  if (!pair.remedy().empty())
+    text += fmt::format(", do: {}", fmt::join(pair.remedy(), "; "));
+  return text;
+}
+
+std::string state_counts_text(const PreflightReport& report, std::string_view node) {
+  std::string text;
+  for (std::size_t i = kCheckStates.size(); i-- > 0;) {
+    const auto count = std::ranges::count_if(report.checks(), [&](const PreflightCheck& check) {
+      return check.node() == node && check.state() == kCheckStates.at(i);
+    });
+    if (count > 0)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, kCheckStates.at(i));
+  }
+  return text.empty() ? "no checks" : text;
+}
+
+void append_report(const PreflightReport& from, PreflightReport& to) {
+  to.mutable_nodes()->MergeFrom(from.nodes());
+  to.mutable_checks()->MergeFrom(from.checks());
+  to.mutable_pairs()->MergeFrom(from.pairs());
+}
+
+}  // namespace railgauge::api

@@ -1,0 +1,57 @@
+// Where nodes hang in the fabric, as far as somebody told: the leaf switch of each node, and the
+// pod of each leaf. Plain values; topology_*.h read them from the sources.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace railgauge::plan {
+
+// How far two nodes are from each other, near to far.
+enum class DistanceClass : std::uint8_t {
+  kNone,     // not a pair of nodes
+  kUnknown,  // a pair, but no topology tells of both of its nodes
+  kLeaf,     // on one leaf
+  kPod,      // on two leaves of one pod
+  kFabric,   // on two leaves, of two pods where there are any
+};
+
+// "", "unknown", "within_leaf", "within_pod", "across_fabric".
+constexpr std::string_view name_of(DistanceClass distance) {
+  switch (distance) {
+    case DistanceClass::kNone:
+      return "";
+    case DistanceClass::kUnknown:
+      return "unknown";
+    case DistanceClass::kLeaf:
+      return "within_leaf";
+    case DistanceClass::kPod:
+      return "within_pod";
+    case DistanceClass::kFabric:
+      return "across_fabric";
+  }
+  return "";
+}
+
+struct NodePlace {
+  std::string leaf{};
+  std::string pod{};        // "": the fabric has no pods, or nobody told
+  std::uint32_t order = 0;  // place on the leaf, where the source knows one
+  bool operator==(const NodePlace&) const = default;
+};
+
+struct Topology {
+  std::string source{};                      // "labels", "slurm", "ibnetdiscover", ...; "": none
+  std::map<std::string, NodePlace> nodes{};  // by node name; a node that is missing has no leaf
+  // How many links a leaf has to other switches, where the source tells: what cross-leaf load is a
+  // share of.
+  std::map<std::string, std::uint32_t> uplinks{};
+};
+
+// kUnknown when either has no place, kNone when both are the same node.
+DistanceClass distance_between(const Topology& topology, const std::string& a,
+                               const std::string& b);
+
+}  // namespace railgauge::plan
