@@ -170,6 +170,7 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
         fmt::format("trigger {}: allowed are cli, schedule and upgrade", in_quotes(trigger)));
   RG_TRY_OK(loop_.call([this] { return director_.admits(); }));
   Prepared prepared = RG_TRY(prepare(request));
+  if (request.exclusive()) prepared.plan.policy.kindness.exclusive = true;
   std::map<std::string, std::string> node_ids;
   for (const auto& [name, node] : nodes()) node_ids[name] = node.hello.node_id();
   store::RunRow row;
@@ -181,7 +182,8 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   row.requested_by = requested_by;
   row.nodes = prepared.plan.nodes;
   RG_TRY_OK(store_.create_run(row, task_rows(prepared.plan, node_ids)));
-  run::RunOrder order{row.run_id, trigger, requested_by, row.created_at, std::move(prepared.plan)};
+  run::RunOrder order{row.run_id, trigger, requested_by, row.created_at, std::move(prepared.plan),
+                      {}};
   return loop_.call([this, &order] {
     const std::string id = order.run_id;
     director_.submit(std::move(order));

@@ -10,20 +10,6 @@
 #include "kernels/core/result.h"
 
 namespace railgauge::run {
-std::string_view name_of(TaskState state) {
-  switch (state) {
-    case TaskState::kWaiting:
-      return "waiting";
-    case TaskState::kPreparing:
-      return "preparing";
-    case TaskState::kRunning:
-    case TaskState::kEnding:
-      return "running";
-    case TaskState::kEnded:
-      return "ended";
-  }
-  return "ended";
-}
 
 TaskMachine::TaskMachine(TaskSpec spec)
     : spec_(std::move(spec)), ranks_(spec_.ranks.size()), attempt_(spec_.attempts_before) {

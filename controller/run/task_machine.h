@@ -41,7 +41,21 @@ struct Presence {
 };
 
 enum class TaskState { kWaiting, kPreparing, kRunning, kEnding, kEnded };
-std::string_view name_of(TaskState state);  // the contract's words: an ending task is "running"
+// The contract's words: an ending task is "running".
+constexpr std::string_view name_of(TaskState state) {
+  switch (state) {
+    case TaskState::kWaiting:
+      return "waiting";
+    case TaskState::kPreparing:
+      return "preparing";
+    case TaskState::kRunning:
+    case TaskState::kEnding:
+      return "running";
+    case TaskState::kEnded:
+      return "ended";
+  }
+  return "ended";
+}
 
 // --- actions
 // -------------------------------------------------------------------------------------------

@@ -1,0 +1,24 @@
+// From a plan and what the fleet knows to what the round engine wants, and back to what people see.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "controller/api/control.pb.h"
+#include "controller/fleet/fleet.h"
+#include "controller/plan/planner.h"
+#include "controller/run/run_forecast.h"
+#include "controller/run/run_machine.h"
+
+namespace railgauge::run {
+
+// In the plan's order. A task's load is what its ports can send together, halved for a pair; ports
+// of unknown rate load nothing.
+std::vector<RunTaskSpec> run_tasks_of(const plan::Plan& plan,
+                                      const std::map<std::string, fleet::NodeState>& nodes);
+std::vector<ForecastTask> forecast_tasks(const plan::Plan& plan);
+void show_progress(const RunMachine& machine, const RunForecast& forecast,
+                   api::RunProgress& progress);
+
+}  // namespace railgauge::run
