@@ -9,6 +9,7 @@
 #include "controller/run_tasks.h"
 
 namespace railgauge::run {
+
 Director::Run::Run(RunOrder ordered, const std::map<std::string, fleet::NodeState>& nodes)
     : order(std::move(ordered)),
       machine(run_tasks_of(order.plan, nodes), order.plan.policy, order.uplinks),

@@ -35,8 +35,7 @@ RunTaskSpec spec_of(const plan::PlannedTask& task, const Nodes& nodes) {
       spec.endpoints.push_back(fmt::format("{}/{}", rank.node, rank.endpoint));
     if (!rank.gpu.empty()) spec.endpoints.push_back(fmt::format("{}/{}", rank.node, rank.gpu));
   }
-  // Each end sends, at most, what the other takes.
-  if (!task.ranks.empty()) spec.load_bits_per_second /= static_cast<double>(task.ranks.size());
+  if (task.ranks.size() == 2) spec.load_bits_per_second /= 2;  // what one sends, the other takes
   spec.nodes = static_cast<std::uint32_t>(nodes_used.size());
   spec.leaves.assign(leaves.begin(), leaves.end());
   return spec;
