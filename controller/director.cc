@@ -259,14 +259,14 @@ void Director::tell_busy() {
   });
 }
 
-void Director::node_busy(const std::string& node, std::string why) {
+void Director::note_busy(const std::string& node, const std::string& why) {
   std::string& known = busy_nodes_[node];
   if (known == why && !known.empty()) return;
-  known = why.empty() ? "busy" : std::move(why);
+  known = why.empty() ? "busy" : why;
   tell_busy();
 }
 
-void Director::node_idle(const std::string& node) {
+void Director::note_idle(const std::string& node) {
   if (busy_nodes_.erase(node) > 0) tell_busy();
 }
 

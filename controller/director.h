@@ -67,8 +67,8 @@ class Director final : public fleet::FleetListener {
   void tick(double now);
   // Some work that is not ours keeps the node busy, in one line, or no more. Runs are kind to all
   // neighbours while any node of the fabric is busy, whether they use it or not.
-  void node_busy(const std::string& node, std::string why);
-  void node_idle(const std::string& node);
+  void note_busy(const std::string& node, const std::string& why);
+  void note_idle(const std::string& node);
 
   void node_attached(const std::string& name, const std::vector<api::TaskRef>& running) override;
   void node_resumed(const std::string& name, const std::vector<api::TaskRef>& running) override;

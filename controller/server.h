@@ -30,7 +30,7 @@ class Server {
   static constexpr double kScheduleSeconds = 1;    // between two looks at what is due
   // After the start, for the agents to come back first: a run takes the nodes that are attached.
   static constexpr double kFirstScheduleSeconds = 20;
-  static constexpr double kStatsSeconds = 5;       // between two looks at the store for the metrics
+  static constexpr double kStatsSeconds = 5;  // between two looks at the store for the metrics
   static constexpr double kPruneSeconds = 24 * 3600;  // between two prunings, when no run is active
   static constexpr double kLargestPrunedShare = 0.5;  // a clock far ahead must not take everything
   static constexpr double kFirstPruneSeconds = 600;   // after the start
@@ -84,9 +84,9 @@ class Server {
   std::unique_ptr<UnixListener> unix_;
   std::unique_ptr<http::Server> http_;
   int tcp_port_ = 0;
-  double next_stats_ = 0;                                                // on the loop
+  double next_stats_ = 0;                                                       // on the loop
   double next_schedules_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;  // likewise
-  double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;  // likewise
+  double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;         // likewise
   bool is_ending_ = false;  // likewise: the pools may be gone
   std::atomic<bool> stopping_ = false;
 };

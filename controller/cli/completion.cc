@@ -47,7 +47,7 @@ std::vector<std::string> kinds_of(std::string_view operands) {
   return kinds;
 }
 
-// Shell code that sets `candidates` for a word of this kind; "" when the shell's files are all.
+// Shell code that sets `candidates`, or asks for files, for a word of this kind.
 std::string candidates_of(std::string_view kind) {
   for (const auto& [name, list] : kSources)
     if (kind == name)
@@ -55,7 +55,7 @@ std::string candidates_of(std::string_view kind) {
                          kind == "SUITE" ? "; files=1" : "");
   for (const auto& [name, choice] : kChoices)
     if (kind == name) return fmt::format("candidates=\"{}\"", choice);
-  return "";
+  return kind == "FILE" ? "files=1" : ":";
 }
 
 std::string full_name(const Verb& verb) {
@@ -88,10 +88,8 @@ std::string value_cases(const Grammar& grammar) {
   const auto add = [&](std::span<const Flag> flags) {
     for (const Flag& flag : flags) {
       if (flag.value.empty() || !seen.insert(flag.name).second) continue;
-      const std::string code = candidates_of(flag.value);
       const std::string letter = flag.letter == 0 ? "" : fmt::format("|-{}", flag.letter);
-      text +=
-          fmt::format("    --{}{}) {} ;;\n", flag.name, letter, code.empty() ? "files=1" : code);
+      text += fmt::format("    --{}{}) {} ;;\n", flag.name, letter, candidates_of(flag.value));
     }
   };
   add(grammar.common);
@@ -115,10 +113,8 @@ std::string verb_cases(const Grammar& grammar) {
   for (const Verb& verb : grammar.verbs) {
     std::string operands;
     std::size_t place = 0;
-    for (const std::string& kind : kinds_of(verb.operands)) {
-      const std::string code = candidates_of(kind);
-      operands += fmt::format(" {}) {} ;;", place++, code.empty() ? "files=1" : code);
-    }
+    for (const std::string& kind : kinds_of(verb.operands))
+      operands += fmt::format(" {}) {} ;;", place++, candidates_of(kind));
     text += fmt::format("    \"{}\") flags=\"{}\"", full_name(verb), flags_of(verb.flags));
     if (!operands.empty()) text += fmt::format("; case $place in{} esac", operands);
     text += " ;;\n";

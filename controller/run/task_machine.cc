@@ -354,7 +354,8 @@ void TaskMachine::settle(double now, TaskActions& out) {
 }
 
 RankEnd TaskMachine::combined() const {
-  if (cancelled_ && !unverified_) {
+  // Of a node that was lost nobody knows whether its runner is gone: that is no "cancelled".
+  if (cancelled_ && !unverified_ && !lost_) {
     const auto told = std::ranges::find(causes_, kCancelledOutcome, &RankEnd::outcome);
     return {std::string(kCancelledOutcome), told == causes_.end() ? cancel_reason_ : told->reason};
   }
