@@ -1,6 +1,7 @@
 // How long until the last agent of a large round has its task: 1,000 scripted agents over real gRPC
-// in one process with the controller, which share its cores. The clock starts with the call that
-// starts the run and, in `prepare`, with the first PrepareTask that any agent read.
+// in one process with the controller, which share its cores. Timed from the first agent's
+// PrepareTask to the last one's; beside it from the call that starts the run, so with planning and
+// storing it.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
