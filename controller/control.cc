@@ -14,6 +14,7 @@
 #include "controller/convert.h"
 #include "controller/fleet/kernels.h"
 #include "controller/plan/node_set.h"
+#include "controller/run_tasks.h"
 #include "kernels/core/text.h"
 
 namespace railgauge {
@@ -21,6 +22,7 @@ namespace {
 
 constexpr std::uint32_t kDefaultRuns = 50;
 constexpr std::uint32_t kMaxRuns = 10'000;
+constexpr double kSecondsPerDay = 86'400;
 constexpr std::array<std::string_view, 3> kTriggers{"cli", "schedule", "upgrade"};
 
 // Sortable by time, distinct by chance within a second.
@@ -163,12 +165,33 @@ Result<Control::Prepared> Control::prepare(const api::RunRequest& request) {
   const std::vector<KernelInfo> kernels = RG_TRY(fleet::common_kernels(hellos));
   const plan::SuiteReading reading = plan::read_suite(text.text, text.file_name, kernels);
   if (!reading.suite) return tl::unexpected(plan::error_of(reading.problems));
-  return Prepared{RG_TRY(plan::make_plan(*reading.suite, plan_nodes, kernels, site_)), text.text,
-                  std::move(absent)};
+  const plan::PlanOptions options = RG_TRY(plan_options(*reading.suite, chosen));
+  return Prepared{
+      RG_TRY(plan::PlanOutline::make(*reading.suite, plan_nodes, kernels, site_, options)),
+      text.text, std::move(absent), run::uplinks_of(options.topology, chosen)};
+}
+
+// What a plan wants from files and from the clock: read anew for each plan, since a fabric is
+// recabled while the controller runs.
+Result<plan::PlanOptions> Control::plan_options(const plan::Suite& suite,
+                                                const Nodes& chosen) const {
+  plan::PlanOptions options;
+  options.slice_index = static_cast<std::uint64_t>(fleet::unix_seconds() / kSecondsPerDay);
+  for (const plan::Stage& stage : suite.stages)
+    if (const std::string& file = stage.placement.pairs_file; !file.empty())
+      options.pair_lists[file] = RG_TRY(suites_.text_beside(file));
+  if (site_.topology.source.empty()) return options;
+  std::vector<plan::TopologyNode> nodes;
+  for (const auto& [name, node] : chosen) nodes.push_back(topology_node_of(node));
+  std::string text;
+  if (!site_.topology.file.empty())
+    text = RG_TRY(read_whole_file(site_.topology.file, plan::kMaxTopologyBytes));
+  options.topology = RG_TRY(plan::read_topology(site_.topology, text, nodes));
+  return options;
 }
 
 Result<api::RunPlan> Control::plan_run(const api::RunRequest& request) {
-  return to_api(RG_TRY(prepare(request)).plan);
+  return to_api(RG_TRY(prepare(request)).outline);
 }
 
 Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
@@ -180,27 +203,28 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
         Code::kInvalidArgument,
         fmt::format("trigger {}: allowed are cli, schedule and upgrade", in_quotes(trigger)));
   RG_TRY_OK(loop_.call([this] { return director_.admits(); }));
-  Prepared prepared = RG_TRY(prepare(request));
-  if (request.exclusive()) prepared.plan.policy.kindness.exclusive = true;
+  const Prepared prepared = RG_TRY(prepare(request));
+  plan::Plan plan = RG_TRY(plan::make_plan(prepared.outline));
+  if (request.exclusive()) plan.policy.kindness.exclusive = true;
   std::map<std::string, std::string> node_ids;
   for (const auto& [name, node] : nodes()) node_ids[name] = node.hello.node_id();
   store::RunRow row;
   row.created_at = fleet::unix_seconds();
   row.run_id = new_run_id(row.created_at);
-  row.suite = prepared.plan.suite;
+  row.suite = plan.suite;
   row.suite_text = prepared.suite_text;
   row.trigger = trigger;
   row.requested_by = requested_by;
-  row.nodes = prepared.plan.nodes;
-  RG_TRY_OK(store_.create_run(row, task_rows(prepared.plan, node_ids), std::move(claim)));
+  row.nodes = plan.nodes;
+  RG_TRY_OK(store_.create_run(row, task_rows(plan, node_ids), std::move(claim)));
   if (!prepared.absent.empty())
     static_cast<void>(store_.add_event(
         {.at = row.created_at,
          .kind = "nodes_absent",
          .run_id = row.run_id,
          .text = fmt::format("not attached, left out: {}", fmt::join(prepared.absent, " "))}));
-  run::RunOrder order{row.run_id, trigger, requested_by, row.created_at, std::move(prepared.plan),
-                      {}};
+  run::RunOrder order{row.run_id,     trigger,         requested_by,
+                      row.created_at, std::move(plan), prepared.uplinks};
   return loop_.call([this, &order] {
     const std::string id = order.run_id;
     director_.submit(std::move(order));

@@ -52,9 +52,10 @@ class Control {
 
  private:
   struct Prepared {  // a plan and what it was made from
-    plan::Plan plan;
+    plan::PlanOutline outline;
     std::string suite_text;
     std::vector<std::string> absent;  // nodes that were asked for and left out
+    run::LeafUplinks uplinks;
   };
   using Nodes = std::map<std::string, fleet::NodeState>;
 
@@ -63,6 +64,7 @@ class Control {
   Result<Nodes> nodes_to_use(const api::RunRequest& request, std::vector<std::string>& order,
                              std::vector<std::string>& absent);
   Result<Prepared> prepare(const api::RunRequest& request);
+  Result<plan::PlanOptions> plan_options(const plan::Suite& suite, const Nodes& chosen) const;
 
   fleet::EventLoop& loop_;
   fleet::Fleet& fleet_;

@@ -1,6 +1,10 @@
 #include "controller/convert.h"
 
+#include <algorithm>
+#include <set>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "controller/rfc3339.h"
 
@@ -53,10 +57,65 @@ api::RankDetail to_api(const store::RankDetailRow& row) {
   return rank;
 }
 
+api::PlannedTask to_api(const plan::PlannedTask& task) {
+  api::PlannedTask planned;
+  planned.set_task_id(task.id);
+  planned.set_stage(task.stage);
+  planned.set_round(task.round);
+  planned.set_kernel(task.kernel);
+  for (const plan::PlannedRank& rank : task.ranks)
+    planned.add_endpoints(endpoint_text(rank.node, plan::text_of(rank)));
+  planned.set_expected_seconds(task.expected_seconds);
+  planned.set_expected_bytes(task.expected_bytes);
+  if (task.distance != plan::DistanceClass::kNone)
+    planned.set_distance(std::string(plan::name_of(task.distance)));
+  planned.set_repetition(task.repetition);
+  return planned;
+}
+
+api::PlannedRound to_api(const plan::Plan& plan, std::size_t round) {
+  const plan::PlannedRound& info = plan.round_infos[round];
+  api::PlannedRound out;
+  out.set_round(static_cast<std::uint32_t>(round));
+  out.set_stage(plan.stages[info.stage].name);
+  if (info.distance != plan::DistanceClass::kNone)
+    out.set_distance(std::string(plan::name_of(info.distance)));
+  out.set_mixed(info.mixed);
+  out.set_reversed(info.reversed);
+  out.set_repetition(info.repetition);
+  out.set_tasks(info.tasks);
+  out.set_expected_seconds(info.expected_seconds);
+  return out;
+}
+
+api::PlannedStage to_api(const plan::PlannedStage& stage) {
+  api::PlannedStage out;
+  out.set_stage(stage.name);
+  out.set_kernel(stage.kernel);
+  out.set_rounds(stage.rounds);
+  out.set_tasks(static_cast<double>(stage.tasks));
+  out.set_repetitions(stage.repetitions);
+  if (stage.time_budget_seconds > 0) out.set_time_budget_seconds(stage.time_budget_seconds);
+  return out;
+}
+
+// What makes nodes alike: the models of their GPUs and how their NICs are driven. Not how many
+// there are nor how fast they run now: a node with a dead GPU or a degraded link is to be held
+// against the others.
+std::string hardware_of(const api::Hello& hello) {
+  std::set<std::string> parts;
+  for (const api::Gpu& gpu : hello.gpus())
+    if (!gpu.model().empty()) parts.insert(gpu.model());
+  for (const api::Nic& nic : hello.nics())
+    parts.insert(fmt::format("{} {}", nic.driver(), nic.link_layer()));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 }  // namespace
 
 plan::PlanNode plan_node_of(const fleet::NodeState& node) {
-  plan::PlanNode planned{.name = node.hello.name(), .endpoints = {}};
+  plan::PlanNode planned{
+      .name = node.hello.name(), .endpoints = {}, .hardware = hardware_of(node.hello)};
   for (const api::Nic& nic : node.hello.nics())
     planned.endpoints.push_back({.kind = "nic",
                                  .name = fmt::format("{}:{}", nic.device(), nic.port()),
@@ -70,6 +129,19 @@ plan::PlanNode plan_node_of(const fleet::NodeState& node) {
                                  .active = gpu.state() == "active",
                                  .distances = {gpu.distances().begin(), gpu.distances().end()}});
   return planned;
+}
+
+plan::TopologyNode topology_node_of(const fleet::NodeState& node) {
+  plan::TopologyNode out{.name = node.hello.name(),
+                         .labels = {node.hello.facts().begin(), node.hello.facts().end()}};
+  std::vector<const api::Nic*> nics;
+  for (const api::Nic& nic : node.hello.nics()) nics.push_back(&nic);
+  std::ranges::stable_sort(nics, {}, [](const api::Nic* nic) { return nic->pci_address(); });
+  for (const api::Nic* nic : nics) {
+    out.guids.push_back(nic->guid());
+    out.netdevs.push_back(nic->netdev());
+  }
+  return out;
 }
 
 std::string endpoint_text(const std::string& node, const std::string& endpoint) {
@@ -110,7 +182,8 @@ api::NodeInfo to_api(const store::NodeRow& row) {
   return info;
 }
 
-api::RunPlan to_api(const plan::Plan& plan) {
+api::RunPlan to_api(const plan::PlanOutline& outline) {
+  const plan::Plan& plan = outline.head();
   api::RunPlan out;
   out.set_schema_version(1);
   out.set_suite(plan.suite);
@@ -118,16 +191,14 @@ api::RunPlan to_api(const plan::Plan& plan) {
   out.set_rounds(plan.rounds);
   out.set_expected_seconds(plan.expected_seconds);
   out.set_expected_bytes(plan.expected_bytes);
-  for (const plan::PlannedTask& task : plan.tasks) {
-    api::PlannedTask& planned = *out.add_tasks();
-    planned.set_task_id(task.id);
-    planned.set_stage(task.stage);
-    planned.set_round(task.round);
-    planned.set_kernel(task.kernel);
-    for (const plan::PlannedRank& rank : task.ranks)
-      planned.add_endpoints(endpoint_text(rank.node, plan::text_of(rank)));
-    planned.set_expected_seconds(task.expected_seconds);
-    planned.set_expected_bytes(task.expected_bytes);
+  out.set_tasks_total(static_cast<double>(outline.tasks()));
+  if (!plan.topology_source.empty()) out.set_topology(plan.topology_source);
+  for (const std::string& note : plan.notes) out.add_notes(note);
+  for (const plan::PlannedStage& stage : plan.stages) *out.add_planned_stages() = to_api(stage);
+  for (std::size_t round = 0; round < plan.rounds; ++round) {
+    *out.add_planned_rounds() = to_api(plan, round);
+    if (outline.tasks() > plan::kMaxPlannedTasks) continue;
+    for (const plan::PlannedTask& task : outline.tasks_of(round)) *out.add_tasks() = to_api(task);
   }
   return out;
 }

@@ -6,6 +6,7 @@
 #include "controller/api/control.pb.h"
 #include "controller/fleet/fleet.h"
 #include "controller/plan/planner.h"
+#include "controller/plan/topology_sources.h"
 #include "controller/store/rows.h"
 
 namespace railgauge {
@@ -13,9 +14,11 @@ namespace railgauge {
 std::string endpoint_text(const std::string& node, const std::string& endpoint);  // "n1/rxe0:1"
 
 plan::PlanNode plan_node_of(const fleet::NodeState& node);
+plan::TopologyNode topology_node_of(const fleet::NodeState& node);
 api::NodeInfo to_api(const fleet::NodeState& node);
 api::NodeInfo to_api(const store::NodeRow& row);  // not seen in this controller's life
-api::RunPlan to_api(const plan::Plan& plan);
+// With its tasks where a run could dispatch them all, else without.
+api::RunPlan to_api(const plan::PlanOutline& outline);
 api::RunSummary to_api(const store::RunSummaryRow& row);
 api::TaskDetail to_api(const store::TaskDetailRow& row);
 api::ResultPoint to_api(store::ResultRow row);

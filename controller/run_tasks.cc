@@ -1,5 +1,6 @@
 #include "controller/run_tasks.h"
 
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
@@ -48,6 +49,21 @@ std::vector<RunTaskSpec> run_tasks_of(const plan::Plan& plan, const Nodes& nodes
   specs.reserve(plan.tasks.size());
   for (const plan::PlannedTask& task : plan.tasks) specs.push_back(spec_of(task, nodes));
   return specs;
+}
+
+LeafUplinks uplinks_of(const plan::Topology& topology, const Nodes& nodes) {
+  std::map<std::string, double> fastest;  // port, by leaf
+  for (const auto& [name, node] : nodes) {
+    const auto place = topology.nodes.find(name);
+    if (place == topology.nodes.end()) continue;
+    double& rate = fastest[place->second.leaf];
+    for (const api::Nic& nic : node.hello.nics()) rate = std::max(rate, nic.rate_bits_per_second());
+  }
+  LeafUplinks uplinks;
+  for (const auto& [leaf, links] : topology.uplinks)
+    if (const auto rate = fastest.find(leaf); rate != fastest.end() && rate->second > 0)
+      uplinks[leaf] = links * rate->second;
+  return uplinks;
 }
 
 std::vector<ForecastTask> forecast_tasks(const plan::Plan& plan) {

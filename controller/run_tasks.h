@@ -17,6 +17,10 @@ namespace railgauge::run {
 // of unknown rate load nothing.
 std::vector<RunTaskSpec> run_tasks_of(const plan::Plan& plan,
                                       const std::map<std::string, fleet::NodeState>& nodes);
+// A leaf's links to other switches, each taken to be as fast as the fastest port of its nodes.
+// Leaves of which the topology tells no links are not in it.
+LeafUplinks uplinks_of(const plan::Topology& topology,
+                       const std::map<std::string, fleet::NodeState>& nodes);
 std::vector<ForecastTask> forecast_tasks(const plan::Plan& plan);
 void show_progress(const RunMachine& machine, const RunForecast& forecast,
                    api::RunProgress& progress);

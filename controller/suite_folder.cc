@@ -15,20 +15,6 @@ namespace {
 
 constexpr std::string_view kSuffix = ".yaml";
 
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return fail(Code::kInvalidArgument, fmt::format("{}: open: {}", path, std::strerror(errno)));
-  std::string text(plan::kMaxSuiteBytes + 1, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > plan::kMaxSuiteBytes)
-    return fail(
-        Code::kInvalidArgument,
-        fmt::format("{}: larger than {} bytes, the limit of a suite", path, plan::kMaxSuiteBytes));
-  return text;
-}
-
 api::SuiteProblem to_api(const plan::SuiteProblem& problem) {
   api::SuiteProblem out;
   out.set_file(problem.file);
@@ -40,6 +26,28 @@ api::SuiteProblem to_api(const plan::SuiteProblem& problem) {
 }
 
 }  // namespace
+
+Result<std::string> read_whole_file(const std::string& path, std::size_t max_bytes) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return fail(Code::kInvalidArgument, fmt::format("{}: open: {}", path, std::strerror(errno)));
+  std::string text;
+  std::string part(64U << 10U, '\0');
+  while (text.size() <= max_bytes) {
+    file.read(part.data(), static_cast<std::streamsize>(part.size()));
+    text.append(part, 0, static_cast<std::size_t>(file.gcount()));
+    if (!file) break;
+  }
+  if (file.bad())
+    return fail(Code::kInvalidArgument, fmt::format("{}: read: {}", path, std::strerror(errno)));
+  if (text.size() <= max_bytes) return text;
+  return fail(Code::kInvalidArgument,
+              fmt::format("{}: larger than {} bytes, its limit", path, max_bytes));
+}
+
+Result<std::string> SuiteFolder::text_beside(std::string_view name) const {
+  return read_whole_file(fmt::format("{}/{}", folder_, name), plan::kMaxSuiteBytes);
+}
 
 std::vector<std::string> SuiteFolder::names() const {
   std::vector<std::string> names;
@@ -70,7 +78,7 @@ Result<SuiteFolder::Text> SuiteFolder::text_of(const api::SuiteSource& source) c
                 fmt::format("suite {} is not in {}{}", in_quotes(source.name()), folder_,
                             did_you_mean(source.name(), known)));
   const std::string path = path_of(source.name());
-  return Text{RG_TRY(read_file(path)), path};
+  return Text{RG_TRY(read_whole_file(path, plan::kMaxSuiteBytes)), path};
 }
 
 Result<api::SuiteCheck> SuiteFolder::check(const api::SuiteSource& source,

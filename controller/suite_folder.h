@@ -13,6 +13,9 @@
 
 namespace railgauge {
 
+// kInvalidArgument, naming the path: not readable, or larger than `max_bytes`.
+Result<std::string> read_whole_file(const std::string& path, std::size_t max_bytes);
+
 class SuiteFolder {
  public:
   static constexpr std::size_t kMaxSuites = 1'000;
@@ -29,6 +32,8 @@ class SuiteFolder {
   // kInvalidArgument: an unknown name ("did you mean"), neither name nor text, a file beyond the
   // bound.
   Result<Text> text_of(const api::SuiteSource& source) const;
+  // A file beside the suites, by its name alone. kInvalidArgument.
+  Result<std::string> text_beside(std::string_view name) const;
   // Reads and checks; kernels that nobody declared leave `kernels_checked` false.
   Result<api::SuiteCheck> check(const api::SuiteSource& source,
                                 std::span<const KernelInfo> kernels) const;

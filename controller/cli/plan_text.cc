@@ -48,7 +48,7 @@ std::string plan_line(const railgauge::api::RunPlan& plan) {
     names += (i > 0 ? " " : "") + plan.nodes(i);
   if (plan.nodes_size() > kNamesShown) names += " ...";
   return fmt::format("suite {}: {} in {} on {} ({}), about {}, about {}", plan.suite(),
-                     counted(static_cast<std::size_t>(plan.tasks_size()), "task"),
+                     counted(static_cast<std::size_t>(plan.tasks_total()), "task"),
                      counted(plan.rounds(), "round"),
                      counted(static_cast<std::size_t>(plan.nodes_size()), "node"), names,
                      amount_text(plan.expected_bytes()), seconds_text(plan.expected_seconds()));

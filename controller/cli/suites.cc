@@ -12,9 +12,82 @@ namespace railgauge::cli {
 namespace {
 
 using railgauge::api::ListSuitesRequest;
+using railgauge::api::RunPlan;
 using railgauge::api::RunRequest;
 using railgauge::api::SuiteCheck;
 using railgauge::api::SuiteInfo;
+
+// Lines of a table that people read; JSON has them all.
+constexpr int kRoundsShown = 40;
+constexpr int kTasksShown = 400;
+
+void print_stages(const RunPlan& plan, const Output& output) {
+  std::vector<std::vector<Cell>> rows;
+  for (const auto& stage : plan.planned_stages())
+    rows.push_back(
+        {stage.stage(), stage.kernel(), std::to_string(stage.rounds()),
+         fmt::format("{:.0f}", stage.tasks()), std::to_string(stage.repetitions()),
+         stage.has_time_budget_seconds() ? seconds_text(stage.time_budget_seconds()) : "-"});
+  if (rows.empty()) return;
+  output.out << '\n'
+             << render_table({{"STAGE"},
+                              {"KERNEL"},
+                              {"ROUNDS", true},
+                              {"TASKS", true},
+                              {"LAUNCHES", true},
+                              {"BUDGET", true}},
+                             rows, output.colour);
+}
+
+std::string pairs_text(const railgauge::api::PlannedRound& round) {
+  std::string text = round.has_distance() ? round.distance() : "-";
+  if (round.mixed()) text += ", mixed";
+  if (round.reversed()) text += ", reversed";
+  return text;
+}
+
+void print_rounds(const RunPlan& plan, const Output& output) {
+  std::vector<std::vector<Cell>> rows;
+  for (int i = 0; i < plan.planned_rounds_size() && i < kRoundsShown; ++i) {
+    const auto& round = plan.planned_rounds(i);
+    rows.push_back({std::to_string(round.round()), round.stage(), pairs_text(round),
+                    std::to_string(round.repetition()), std::to_string(round.tasks()),
+                    seconds_text(round.expected_seconds())});
+  }
+  if (rows.empty()) return;
+  output.out << '\n'
+             << render_table({{"ROUND", true},
+                              {"STAGE"},
+                              {"PAIRS"},
+                              {"LAUNCH", true},
+                              {"TASKS", true},
+                              {"TIME", true}},
+                             rows, output.colour);
+  if (plan.planned_rounds_size() > kRoundsShown)
+    output.out << fmt::format("and {} more rounds: --format json lists them all\n",
+                              plan.planned_rounds_size() - kRoundsShown);
+}
+
+void print_tasks(const RunPlan& plan, const Output& output) {
+  std::vector<std::vector<Cell>> rows;
+  for (int i = 0; i < plan.tasks_size() && i < kTasksShown; ++i) {
+    const auto& task = plan.tasks(i);
+    rows.push_back({std::to_string(task.round()), task.task_id(), task.kernel(),
+                    fmt::format("{}", fmt::join(task.endpoints(), " ")),
+                    seconds_text(task.expected_seconds()), amount_text(task.expected_bytes())});
+  }
+  output.out << '\n';
+  if (plan.tasks_size() == 0 && plan.tasks_total() > 0)
+    output.out << "too many tasks for one run: take a slice of the rounds (slice), a quick scan "
+                  "(pairs: quick), or fewer nodes\n";
+  else
+    output.out << render_table(
+        {{"ROUND", true}, {"TASK"}, {"KERNEL"}, {"ENDPOINTS"}, {"TIME", true}, {"BYTES", true}},
+        rows, output.colour);
+  if (plan.tasks_size() > kTasksShown)
+    output.out << fmt::format("and {} more tasks: --format json lists them all\n",
+                              plan.tasks_size() - kTasksShown);
+}
 
 }  // namespace
 
@@ -76,20 +149,11 @@ Result<int> plan_suite(Session& session, const Arguments& arguments) {
   request.set_trigger("cli");
   const auto plan = RG_TRY(plan_run(session, request));
   if (print_document(session.output, plan, "tasks")) return 0;
-  std::vector<std::vector<Cell>> rows;
-  for (const auto& task : plan.tasks()) {
-    rows.push_back({std::to_string(task.round()), task.task_id(), task.kernel(),
-                    fmt::format("{}", fmt::join(task.endpoints(), " ")),
-                    seconds_text(task.expected_seconds()), amount_text(task.expected_bytes())});
-  }
-  session.output.out << printable(plan_line(plan)) << '\n'
-                     << render_table({{"ROUND", true},
-                                      {"TASK"},
-                                      {"KERNEL"},
-                                      {"ENDPOINTS"},
-                                      {"TIME", true},
-                                      {"BYTES", true}},
-                                     rows, session.output.colour);
+  session.output.out << printable(plan_line(plan)) << '\n';
+  for (const std::string& note : plan.notes()) session.output.out << printable(note) << '\n';
+  print_stages(plan, session.output);
+  print_rounds(plan, session.output);
+  print_tasks(plan, session.output);
   return 0;
 }
 

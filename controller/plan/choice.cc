@@ -90,7 +90,7 @@ std::vector<Choice> choose_endpoints(const PlanNode& node, const std::string& ki
   if (candidates.empty())
     return {{.reason = wanted.empty() ? fmt::format("{} has no {}", node.name, kind)
                                       : fmt::format("{} has no {} {}", node.name, kind, wanted)}};
-  if (!placement.each.empty()) {
+  if (!placement.each.empty() || placement.is_by_rail()) {
     std::vector<Choice> all;
     all.reserve(candidates.size());
     for (const NodeEndpoint* endpoint : candidates) all.push_back(choice_of(node, *endpoint));

@@ -100,7 +100,7 @@ std::string problem(const std::string& kernel, const std::string& placement) {
 }
 
 TEST(Collectives, PlacementsThatCannotBeAreToldInTheSuite) {
-  EXPECT_THAT(problem("fake.collective", "group: leaf"), HasSubstr("allowed: all, node"));
+  EXPECT_THAT(problem("fake.collective", "group: rack"), HasSubstr("allowed: all, node"));
   EXPECT_THAT(problem("fake.collective", "group: node"), HasSubstr("needs each: gpu"));
   EXPECT_THAT(problem("fake.collective", "pairs: node"), HasSubstr("is \"node\"; allowed: all"));
   EXPECT_THAT(problem("fake.collective", "pairs: all, each: rail"),

@@ -5,10 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "controller/plan/preflight_gate.h"
@@ -21,7 +22,9 @@
 
 namespace railgauge::plan {
 
-inline constexpr std::size_t kMaxPlannedTasks = 200'000;  // all pairs of 600 nodes
+// What one run dispatches: all pairs of 632 nodes. A plan may be larger (PlanOutline); a larger
+// suite is run by slices, by quick scans, or on fewer nodes.
+inline constexpr std::size_t kMaxPlannedTasks = 200'000;
 // A task's time beside its measuring: spawn, open, exchange, stop, on a slow machine.
 inline constexpr double kTaskOverheadSeconds = 2;
 // The deadline where the suite sets none: kDeadlineFactor x expected + kDeadlineSlackSeconds.
@@ -116,7 +119,7 @@ struct PlannedRound {
 
 struct Plan {
   std::string suite{};
-  std::vector<std::string> nodes{};  // in plan order: by topology, then as chosen
+  std::vector<std::string> nodes{};  // as chosen
   std::uint32_t rounds = 0;
   double expected_seconds = 0;  // rounds one after the other, each as long as its longest task
   double expected_bytes = 0;
@@ -130,16 +133,52 @@ struct Plan {
   std::vector<std::string> notes{};  // for people: what strict_class costs, what a scan may miss
 };
 
-// Rounds of pairs by the circle method: n - 1 rounds (n when odd), no index twice in a round, each
-// pair exactly once with first < second. Fewer than 2: none.
-std::vector<std::vector<std::pair<std::size_t, std::size_t>>> pair_rounds(std::size_t n);
+// What a plan is made from beside suite and nodes.
+struct PlanOptions {
+  Topology topology{};
+  // Which slice, of a stage with slice_of: modulo that. Days since 1970 make slices of nights in a
+  // row cover everything.
+  std::uint64_t slice_index = 0;
+  std::map<std::string, std::string> pair_lists{};  // text of each file that a stage may name
+};
 
-// What a stage leaves open takes the site profile's value before the declaration's default.
-// kInvalidArgument: a kernel that `kernels` lacks, a parameter against its declaration, no nodes,
-// fewer nodes than a placement needs, a node named twice, more than kMaxPlannedTasks. Waived, not
-// refused: tasks of a node without a fitting endpoint.
+// A plan with its tasks left out: rounds, counts, time and traffic are all there, and the tasks of
+// a round are made when asked for. All pairs of 10,000 nodes are 50 million tasks; their outline is
+// a few hundred KiB.
+class PlanOutline {
+ public:
+  // What a stage leaves open takes the site profile's value before the declaration's default.
+  // kInvalidArgument: a kernel that `kernels` lacks, a parameter against its declaration, no nodes,
+  // fewer nodes than a placement needs, a node named twice, a placement that wants a topology.
+  // Waived, not refused: tasks of a node without a fitting endpoint.
+  static Result<PlanOutline> make(const Suite& suite, std::span<const PlanNode> nodes,
+                                  std::span<const KernelInfo> kernels, const Site& site = {},
+                                  const PlanOptions& options = {});
+  PlanOutline(PlanOutline&&) noexcept;
+  PlanOutline& operator=(PlanOutline&&) noexcept;
+  ~PlanOutline();
+
+  [[nodiscard]] const Plan& head() const;  // without tasks
+  [[nodiscard]] std::uint64_t tasks() const;
+  // The tasks of a round, from 0, in order.
+  [[nodiscard]] std::vector<PlannedTask> tasks_of(std::size_t round) const;
+
+ private:
+  struct Inside;
+  explicit PlanOutline(std::unique_ptr<Inside> inside);
+  std::unique_ptr<Inside> inside_;
+};
+
+// The outline with all of its tasks. kInvalidArgument: more than kMaxPlannedTasks.
+Result<Plan> make_plan(const PlanOutline& outline);
 Result<Plan> make_plan(const Suite& suite, std::span<const PlanNode> nodes,
-                       std::span<const KernelInfo> kernels, const Site& site = {});
+                       std::span<const KernelInfo> kernels, const Site& site = {},
+                       const PlanOptions& options = {});
+
+// To go on with a run that was stopped: the tasks whose ids are not in `finished`, with the ids
+// that they had, in rounds from 0 without gaps. Plans of the same input have the same ids, so what
+// the store holds of the stopped run fits.
+Plan without_finished(Plan plan, const std::set<std::string>& finished);
 
 // Expected time and traffic of one task. Rule: parameters `iterations` (when above 0), `time_cap`
 // and `sizes` of the kernel, by name; absent ones as 1 size, and 1 s for the cap, or its `duration`

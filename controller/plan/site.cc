@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kMaxNameBytes = 64;
 constexpr std::size_t kMaxSummaryBytes = 400;
+constexpr std::size_t kMaxPathBytes = 4'096;
 
 constexpr std::string_view kManager = "rdma_cm";  // of connection: it connects RC alone
 
@@ -69,10 +70,35 @@ void read_defaults(const YamlValue& value, Site& site) {
         "the partition");
 }
 
+void read_topology_source(const YamlValue& value, Site& site) {
+  const std::vector<std::string> required{"source"};
+  const std::vector<std::string> optional{"file", "leaf", "pod"};
+  const YamlMap map(value, required, optional);
+  const auto words = topology_words();
+  TopologySource& topology = site.topology;
+  if (const YamlValue* source = map.find("source")) {
+    topology.source = source->text("one of " + one_of(words)).value_or("");
+    if (!topology.source.empty() && std::ranges::find(words, topology.source) == words.end())
+      source->problem(fmt::format("is {}; allowed: {}", in_quotes(topology.source), one_of(words)));
+  }
+  const bool by_labels = topology.source == "labels";
+  if (const YamlValue* file = map.find("file"))
+    topology.file = file->text("a file's path", kMaxPathBytes).value_or("");
+  else if (!topology.source.empty() && !by_labels)
+    value.problem("lacks the key file: what the source printed");
+  for (const auto& [key, to] :
+       {std::pair{"leaf", &topology.leaf_label}, std::pair{"pod", &topology.pod_label}})
+    if (const YamlValue* label = map.find(key)) {
+      if (!by_labels) label->key_problem("only with source: labels");
+      *to = label->text("a label's name").value_or(*to);
+    }
+}
+
 Site read(const YamlValue& root) {
   Site site;
   const std::vector<std::string> required{"version", "metadata", "defaults"};
-  const YamlMap map(root, required, {});
+  const std::vector<std::string> optional{"topology"};
+  const YamlMap map(root, required, optional);
   if (const YamlValue* version = map.find("version")) {
     const auto text = version->text("the number 1");
     if (text && parse_integer(*text) != std::int64_t{kSiteVersion})
@@ -81,6 +107,7 @@ Site read(const YamlValue& root) {
   }
   if (const YamlValue* metadata = map.find("metadata")) read_metadata(*metadata, site);
   if (const YamlValue* defaults = map.find("defaults")) read_defaults(*defaults, site);
+  if (const YamlValue* topology = map.find("topology")) read_topology_source(*topology, site);
   return site;
 }
 

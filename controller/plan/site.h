@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "controller/plan/topology_sources.h"
 #include "kernels/core/record.pb.h"
 #include "kernels/core/result.h"
 
@@ -21,6 +22,7 @@ struct Site {
   std::string name{};  // "" where there is no profile
   std::string file{};
   std::map<std::string, std::string> defaults{};  // by parameter, as written
+  TopologySource topology{};
 };
 
 // Never throws. kInvalidArgument: one line with place and key; an unknown key is one.

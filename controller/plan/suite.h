@@ -108,6 +108,8 @@ struct Suite {
   std::uint32_t version = kSuiteVersion;
   std::string name{};
   std::string summary{};
+  std::string description{};
+  std::string contact{};
   std::vector<Stage> stages{};
   std::uint64_t seed = 1;     // of every random choice: matchings, order of repetitions
   PreflightGate preflight{};  // `preflight:`; empty admits every node

@@ -9,6 +9,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/plan/suite_keys.h"
+#include "controller/plan/suite_pairs.h"
+#include "controller/plan/suite_values.h"
 #include "kernels/core/text.h"
 #include "kernels/core/units.h"
 
@@ -84,7 +87,8 @@ void read_each(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
   stage.placement.each = *text;
 }
 
-void check_ranks(const YamlValue& value, const KernelInfo& kernel, PlacementKind kind) {
+void check_ranks(const YamlValue& value, const KernelInfo& kernel, const Placement& placement) {
+  const PlacementKind kind = placement.kind;
   const auto fits = [&](std::uint32_t ranks) {
     return ranks >= kernel.min_ranks() && (kernel.max_ranks() == 0 || ranks <= kernel.max_ranks());
   };
@@ -97,6 +101,33 @@ void check_ranks(const YamlValue& value, const KernelInfo& kernel, PlacementKind
                                 : fmt::to_string(kernel.max_ranks())));
 }
 
+// The key that says the kind; nullptr without one.
+const YamlValue* read_kind(const YamlMap& map, Placement& placement) {
+  constexpr std::pair<std::string_view, PlacementKind> kKinds[] = {
+      {"pairs", PlacementKind::kPairs},
+      {"group", PlacementKind::kGroup},
+      {"local", PlacementKind::kLocal},
+      {"loopback", PlacementKind::kLoopback}};
+  const YamlValue* chosen = nullptr;
+  for (const auto& [name, kind] : kKinds) {
+    const YamlValue* found = map.find(name);
+    if (found == nullptr) continue;
+    if (chosen != nullptr)
+      found->key_problem("pairs, group, local and loopback exclude each other");
+    chosen = found;
+    placement.kind = kind;
+    if (kind == PlacementKind::kPairs) continue;  // read_pairs()
+    if (kind == PlacementKind::kGroup) {
+      placement.kind = read_one_of(*found, group_words()).value_or(kind);
+      continue;
+    }
+    const auto select = found->text("all");
+    if (select && *select != "all")
+      found->problem(fmt::format("is {}; allowed: all", in_quotes(*select)));
+  }
+  return chosen;
+}
+
 }  // namespace
 
 bool is_word(std::string_view text) {
@@ -107,38 +138,17 @@ bool is_word(std::string_view text) {
 }
 
 void read_placement(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
-  constexpr std::pair<std::string_view, PlacementKind> kKinds[] = {
-      {"pairs", PlacementKind::kPairs},
-      {"group", PlacementKind::kGroup},
-      {"local", PlacementKind::kLocal},
-      {"loopback", PlacementKind::kLoopback}};
-  const std::vector<std::string> optional{"pairs",    "group",    "local",
-                                          "loopback", "endpoint", "each"};
-  const YamlMap map(value, {}, optional);
-  const YamlValue* chosen = nullptr;
-  for (const auto& [name, kind] : kKinds) {
-    const YamlValue* found = map.find(name);
-    if (found == nullptr) continue;
-    if (chosen != nullptr)
-      found->key_problem("pairs, group, local and loopback exclude each other");
-    chosen = found;
-    stage.placement.kind = kind;
-    const auto select = found->text("all");
-    const bool is_group = kind == PlacementKind::kGroup;
-    if (select && is_group && *select == "node")
-      stage.placement.kind = PlacementKind::kNode;
-    else if (select && *select != "all")
-      found->problem(
-          fmt::format("is {}; allowed: all{}", in_quotes(*select), is_group ? ", node" : ""));
-  }
+  const YamlMap map(value, placement_keys().required, placement_keys().optional);
+  const YamlValue* chosen = read_kind(map, stage.placement);
   if (chosen == nullptr && value.is_map())
     value.problem("needs one of pairs: all, group: all, local: all, loopback: all");
   if (const YamlValue* endpoint = map.find("endpoint")) read_endpoint(*endpoint, stage);
   if (const YamlValue* each = map.find("each")) read_each(*each, kernel, stage);
+  read_pairs(map, kernel, stage);
   if (stage.placement.kind == PlacementKind::kNode && map.find("each") == nullptr)
     chosen->problem("needs each: gpu or each: nic, the ranks of a node");
   if (chosen == nullptr || kernel == nullptr) return;
-  check_ranks(*chosen, *kernel, stage.placement.kind);
+  check_ranks(*chosen, *kernel, stage.placement);
   if (stage.placement.kind == PlacementKind::kLoopback && kernel->endpoint_kind() != "nic")
     chosen->key_problem(
         fmt::format("is on a NIC's port; {} runs on {}", kernel->name(), kernel->endpoint_kind()));

@@ -1,0 +1,92 @@
+// How long planning takes and how much memory it needs, up to all pairs of 10,000 nodes (50 million
+// tasks), where 5 s and 1 GB are the budget. The peak is the process's so far, so that a case alone
+// (--benchmark_filter) tells its own.
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "controller/plan/pair_schedule.h"
+#include "controller/plan/plan_testing.h"
+#include "controller/plan/planner.h"
+
+namespace railgauge::plan {
+namespace {
+
+constexpr std::size_t kNodesPerLeaf = 20;
+constexpr std::size_t kLeavesPerPod = 25;
+
+double peak_mib() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+Topology leaves_for(std::span<const PlanNode> nodes) {
+  Topology topology{.source = "labels"};
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    topology.nodes[nodes[i].name] = {
+        .leaf = fmt::format("leaf{}", i / kNodesPerLeaf),
+        .pod = fmt::format("pod{}", i / kNodesPerLeaf / kLeavesPerPod)};
+  return topology;
+}
+
+// The outline: rounds, tasks, time and traffic of all pairs; no task is made.
+void outline_all_pairs(benchmark::State& state) {
+  const auto nodes = some_nodes(static_cast<std::size_t>(state.range(0)));
+  const auto kernels = fake_kernels();
+  const PlanOptions options{.topology = leaves_for(nodes)};
+  const Suite suite = suite_of({stage_of("fake.bw", PlacementKind::kPairs)});
+  std::uint64_t tasks = 0;
+  std::size_t mixed = 0;
+  for (auto _ : state) {
+    const auto outline = PlanOutline::make(suite, nodes, kernels, {}, options);
+    if (!outline) return state.SkipWithError(outline.error().message.c_str());
+    tasks = outline->tasks();
+    mixed = 0;
+    for (const PlannedRound& round : outline->head().round_infos) mixed += round.mixed ? 1 : 0;
+  }
+  state.counters["tasks"] = static_cast<double>(tasks);
+  state.counters["mixed_rounds"] = static_cast<double>(mixed);
+  state.counters["peak_MiB"] = peak_mib();
+}
+BENCHMARK(outline_all_pairs)
+    ->Arg(64)
+    ->Arg(1'000)
+    ->Arg(9'999)
+    ->Arg(10'000)
+    ->Unit(benchmark::kMillisecond);
+
+// The tasks of one round, made when the round begins.
+void tasks_of_a_round(benchmark::State& state) {
+  const auto nodes = some_nodes(static_cast<std::size_t>(state.range(0)));
+  const auto kernels = fake_kernels();
+  const auto outline = PlanOutline::make(suite_of({stage_of("fake.bw", PlacementKind::kPairs)}),
+                                         nodes, kernels, {}, {.topology = leaves_for(nodes)});
+  if (!outline) return state.SkipWithError(outline.error().message.c_str());
+  std::size_t round = 0;
+  for (auto _ : state)
+    benchmark::DoNotOptimize(outline->tasks_of(round++ % outline->head().rounds));
+  state.counters["peak_MiB"] = peak_mib();
+}
+BENCHMARK(tasks_of_a_round)->Arg(1'000)->Arg(10'000)->Unit(benchmark::kMillisecond);
+
+// A plan with its tasks, at the most that one run dispatches.
+void whole_plan(benchmark::State& state) {
+  const auto nodes = some_nodes(static_cast<std::size_t>(state.range(0)));
+  const auto kernels = fake_kernels();
+  const Suite suite = suite_of({stage_of("fake.bw", PlacementKind::kPairs)});
+  for (auto _ : state) {
+    auto plan = make_plan(suite, nodes, kernels, {}, {.topology = leaves_for(nodes)});
+    if (!plan) return state.SkipWithError(plan.error().message.c_str());
+    benchmark::DoNotOptimize(plan);
+  }
+  state.counters["peak_MiB"] = peak_mib();
+}
+BENCHMARK(whole_plan)->Arg(632)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace railgauge::plan

@@ -1,0 +1,34 @@
+// Random choices that are the same on every machine and with every standard library. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace railgauge::plan {
+
+class Seeded {
+ public:
+  explicit Seeded(std::uint64_t seed) : state_(seed) {}
+
+  std::uint64_t next() {  // splitmix64
+    state_ += 0x9e3779b97f4a7c15U;
+    std::uint64_t z = state_;
+    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
+    return z ^ (z >> 31U);
+  }
+  // From 0 to n - 1; even but for a share of n / 2^64.
+  std::size_t below(std::size_t n) { return next() % n; }
+
+  template <class T>
+  void shuffle(std::vector<T>& values) {
+    for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[below(i)]);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+}  // namespace railgauge::plan

@@ -1,0 +1,201 @@
+#include "controller/plan/stage_plan.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "kernels/core/pci_distance.h"
+#include "kernels/core/text.h"
+
+namespace railgauge::plan {
+namespace {
+
+constexpr const char* kGpuParameter = "gpu";  // a number; which GPU's memory a rank on a NIC uses
+
+tl::unexpected<Error> refuse(std::string message) {
+  return fail(Code::kInvalidArgument, "plan: " + std::move(message));
+}
+
+// That the kernel can run where the placement puts it.
+Status check_placement(const Stage& stage, std::uint32_t index, const KernelInfo& kernel) {
+  const Placement& placement = stage.placement;
+  const bool loopback = placement.kind == PlacementKind::kLoopback;
+  const std::string where = loopback                               ? "loopback"
+                            : placement.rails != RailChoice::kNone ? "rails"
+                                                                   : "each: " + placement.each;
+  const bool any_kind = placement.is_by_rail() && kernel.endpoint_kind() != "none";
+  const std::string wanted = loopback ? "nic" : placement.is_by_rail() ? "rail" : placement.each;
+  if (!wanted.empty() && !any_kind && kernel.endpoint_kind() != wanted)
+    return refuse(fmt::format("stage {}: {} does not fit {}, which runs on {}", index, where,
+                              kernel.name(), kernel.endpoint_kind()));
+  if (!placement.chooses_gpu()) return {};
+  if (find_parameter(kernel, kGpuParameter, "text") == nullptr)
+    return refuse(fmt::format("stage {}: each: {} does not fit {}, which uses no GPU's memory",
+                              index, placement.each, kernel.name()));
+  if (stage.parameters.contains(kGpuParameter))
+    return refuse(fmt::format("stage {}: each: {} chooses the GPU; leave out the parameter gpu",
+                              index, placement.each));
+  return {};
+}
+
+// That the kernel runs on the port that its series is labelled with.
+Status check_devices(const Stage& stage, std::uint32_t index, const KernelInfo& kernel,
+                     const Params& params) {
+  if (find_parameter(kernel, kDevicesParameter, "text") == nullptr) return {};
+  const auto problem = devices_problem(stage.placement, params.text(kDevicesParameter));
+  if (problem) return refuse(fmt::format("stage {}: {}", index, *problem));
+  return {};
+}
+
+// A node with fewer endpoints than others lacks the last rails: told, not left out.
+void fill_rails(std::span<const PlanNode> nodes, const KernelInfo& kernel,
+                std::vector<std::vector<Choice>>& choices) {
+  std::size_t rails = 0;
+  for (const auto& one : choices) rails = std::max(rails, one.size());
+  for (std::size_t node = 0; node < choices.size(); ++node)
+    for (std::size_t rail = choices[node].size(); rail < rails; ++rail)
+      choices[node].push_back({.reason = fmt::format("{} has no {} on rail {}", nodes[node].name,
+                                                     kernel.endpoint_kind(), rail)});
+}
+
+void choose(StagePlan& plan, const PlanContext& context) {
+  for (const PlanNode& node : context.nodes) {
+    plan.choices.push_back(
+        choose_endpoints(node, plan.kernel.endpoint_kind(), plan.stage.placement));
+    plan.gpus.push_back(
+        static_cast<std::size_t>(std::ranges::count(node.endpoints, "gpu", &NodeEndpoint::kind)));
+  }
+  if (plan.stage.placement.is_by_rail()) fill_rails(context.nodes, plan.kernel, plan.choices);
+}
+
+// What the placement knows of it beside its endpoints. Ranks in one place are in the same.
+void note_placement(const StagePlan& plan, const Choice& choice, PlannedTask& task) {
+  if (plan.stage.placement.kind == PlacementKind::kLoopback || task.idle_filler)
+    task.facts[kLoopbackFact] = "true";
+  if (choice.gpu.empty()) return;
+  task.parameters[kGpuParameter] = choice.gpu.substr(std::string_view("gpu").size());
+  task.facts[kDistanceFact] = choice.distance;
+}
+
+// Only of a task that is for two nodes.
+DistanceClass distance_of(const PlanContext& context, const PlannedTask& task,
+                          const TaskSeats& seats) {
+  std::uint32_t other = seats.ranks.front().node;
+  for (const Seat& seat : seats.ranks) {
+    if (seat.node == seats.ranks.front().node || seat.node == other) continue;
+    if (other != seats.ranks.front().node) return DistanceClass::kNone;
+    other = seat.node;
+  }
+  if (task.ranks.size() < 2 || other == seats.ranks.front().node) return DistanceClass::kNone;
+  return distance_of(context.places[seats.ranks.front().node], context.places[other]);
+}
+
+}  // namespace
+
+PlanContext context_of(std::span<const PlanNode> nodes, const Topology& topology) {
+  PlanContext context{.nodes = {nodes.begin(), nodes.end()}};
+  std::map<std::string, std::uint32_t> leaves;
+  std::map<std::string, std::uint32_t> pods;
+  std::map<std::string, std::uint32_t> kinds;
+  std::vector<std::uint32_t> on_leaf;
+  // Numbers in the order of names, so that a plan does not hang on who was named first.
+  for (const auto& [name, place] : topology.nodes) {
+    if (!place.leaf.empty()) leaves[place.leaf] = 0;
+    pods[place.pod] = 0;
+  }
+  for (std::uint32_t number = 0; auto& [name, leaf] : leaves) leaf = number++;
+  for (std::uint32_t number = 0; auto& [name, pod] : pods) pod = number++;
+  for (const PlanNode& node : nodes) {
+    const auto place = topology.nodes.find(node.name);
+    const bool known = place != topology.nodes.end() && !place->second.leaf.empty();
+    LeafPlace numbers;
+    if (known) numbers.leaf = leaves[place->second.leaf];
+    if (known && !place->second.pod.empty()) numbers.pod = pods[place->second.pod];
+    context.places.push_back(numbers);
+    context.leaf_names.push_back(known ? place->second.leaf : "");
+    on_leaf.push_back(known ? place->second.order : 0);
+    const auto number = static_cast<std::uint32_t>(kinds.size());
+    context.kinds.push_back(kinds.emplace(node.hardware, number).first->second);
+  }
+  context.order.resize(nodes.size());
+  std::iota(context.order.begin(), context.order.end(), 0U);
+  std::ranges::stable_sort(context.order, {}, [&](std::uint32_t node) {
+    const LeafPlace& place = context.places[node];
+    return std::tuple(place.pod, place.leaf, on_leaf[node]);
+  });
+  return context;
+}
+
+Result<StagePlan> prepare_stage(const Stage& stage, std::uint32_t index, const PlanContext& context,
+                                std::span<const KernelInfo> kernels, const Site& site) {
+  const auto kernel = std::ranges::find(kernels, stage.kernel, &KernelInfo::name);
+  if (kernel == kernels.end())
+    return refuse(fmt::format("stage {}: kernel {} is unknown here; is an agent attached", index,
+                              in_quotes(stage.kernel)));
+  std::map<std::string, std::string> given = stage.parameters;
+  auto from_site = add_site_defaults(site, *kernel, given);
+  if (!from_site) return refuse(fmt::format("stage {}: {}", index, from_site.error().message));
+  auto params = Params::parse(*kernel, given);
+  if (!params) return refuse(fmt::format("stage {}: {}", index, params.error().message));
+  StageCost cost(*kernel, *params);
+  StagePlan plan{.stage = stage,
+                 .index = index,
+                 .kernel = *kernel,
+                 .params = std::move(*params),
+                 .site_defaults = std::move(*from_site),
+                 .cost = cost};
+  for (const ParameterInfo& parameter : kernel->parameters())
+    // At its default a parameter is no part of it, or one that a later version adds would begin all
+    // series anew; a GPU that the placement chooses stands in the endpoint, by its slot.
+    if (parameter.identity() && !plan.params.is_default(parameter.name()) &&
+        !(stage.placement.chooses_gpu() && parameter.name() == kGpuParameter))
+      plan.identity.push_back(parameter.name());
+  RG_TRY_OK(check_placement(stage, index, *kernel));
+  RG_TRY_OK(check_devices(stage, index, *kernel, plan.params));
+  choose(plan, context);
+  return plan;
+}
+
+PlannedTask make_task(const StagePlan& plan, const PlanContext& context, const TaskSeats& seats) {
+  PlannedTask task{.stage = plan.index,
+                   .kernel = plan.kernel.name(),
+                   .parameters = plan.params.effective(),
+                   .identity_parameters = plan.identity,
+                   .site_defaults = plan.site_defaults};
+  task.reversed = seats.reversed;
+  task.idle_filler = seats.idle_filler;
+  const bool by_rail = plan.stage.placement.is_by_rail();
+  double slowest = 0;
+  std::size_t gpus = 0;
+  for (const Seat& seat : seats.ranks) {
+    const Choice& choice = plan.choices[seat.node][seat.choice];
+    task.ranks.push_back({.node = context.nodes[seat.node].name,
+                          .endpoint = choice.endpoint,
+                          .gpu = choice.gpu,
+                          .leaf = context.leaf_names[seat.node],
+                          .rail = by_rail ? static_cast<std::int32_t>(seat.choice) : -1});
+    note_placement(plan, choice, task);
+    const bool is_new = task.ranks.size() == 1 || !(seat == seats.ranks[task.ranks.size() - 2]);
+    if (!choice.reason.empty() && is_new)
+      task.waived_reason += (task.waived_reason.empty() ? "" : "; ") + choice.reason;
+    const double rate = choice.rate_bits_per_second;
+    slowest = task.ranks.size() == 1 ? rate : std::min(slowest, rate);
+    gpus = std::max(gpus, plan.gpus[seat.node]);
+  }
+  task.distance = distance_of(context, task, seats);
+  const bool one_node = std::ranges::all_of(
+      seats.ranks, [&](const Seat& seat) { return seat.node == seats.ranks.front().node; });
+  task.loads_fabric = !one_node && measures_bandwidth(plan.kernel);
+  const TaskCost cost = plan.cost.of(slowest, gpus);
+  task.raw_samples = plan.stage.raw_samples;
+  task.deadline_seconds =
+      plan.stage.deadline_seconds.value_or(kDeadlineFactor * cost.seconds + kDeadlineSlackSeconds);
+  if (!task.waived_reason.empty()) return task;
+  task.expected_seconds = cost.seconds;
+  task.expected_bytes = cost.bytes;
+  return task;
+}
+
+}  // namespace railgauge::plan
