@@ -8,11 +8,13 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "controller/api/contract.h"
 #include "controller/convert.h"
 #include "controller/fleet/kernels.h"
 #include "controller/plan/node_set.h"
+#include "controller/run_tasks.h"
 #include "kernels/core/text.h"
 
 namespace railgauge {
@@ -112,8 +114,10 @@ Result<api::SuiteCheck> Control::check_suite(const api::SuiteSource& source) {
 }
 
 // The attached nodes that a node set selects; `order` is the plan's.
-Result<Control::Nodes> Control::nodes_to_use(const std::string& node_set,
-                                             std::vector<std::string>& order) {
+Result<Control::Nodes> Control::nodes_to_use(const api::RunRequest& request,
+                                             std::vector<std::string>& order,
+                                             std::vector<std::string>& absent) {
+  const std::string& node_set = request.node_set();
   Nodes live = nodes();
   if (node_set.empty())
     std::erase_if(live, [](const auto& node) {
@@ -132,20 +136,26 @@ Result<Control::Nodes> Control::nodes_to_use(const std::string& node_set,
   Nodes chosen;
   for (const std::string& name : names) {
     const auto node = live.find(name);
-    if (node == live.end() || node->second.presence != fleet::NodePresence::kAttached)
+    if (node != live.end() && node->second.presence == fleet::NodePresence::kAttached) {
+      chosen.insert(*node);
+      order.push_back(name);
+      continue;
+    }
+    if (!request.skip_absent())
       return fail(Code::kUnavailable,
                   fmt::format("node {} is not attached; start its agent, or leave it out with !{}",
                               name, name));
-    chosen.insert(*node);
+    absent.push_back(name);
   }
-  order = std::move(names);
+  if (order.empty()) return fail(Code::kUnavailable, "none of the nodes is attached");
   return chosen;
 }
 
 Result<Control::Prepared> Control::prepare(const api::RunRequest& request) {
   const SuiteFolder::Text text = RG_TRY(suites_.text_of(request.suite()));
   std::vector<std::string> order;
-  const Nodes chosen = RG_TRY(nodes_to_use(request.node_set(), order));
+  std::vector<std::string> absent;
+  const Nodes chosen = RG_TRY(nodes_to_use(request, order, absent));
   std::vector<const api::Hello*> hellos;
   std::vector<plan::PlanNode> plan_nodes;
   for (const std::string& name : order) {
@@ -158,7 +168,7 @@ Result<Control::Prepared> Control::prepare(const api::RunRequest& request) {
   const plan::PlanOptions options = RG_TRY(plan_options(*reading.suite, chosen));
   return Prepared{
       RG_TRY(plan::PlanOutline::make(*reading.suite, plan_nodes, kernels, site_, options)),
-      text.text};
+      text.text, std::move(absent), run::uplinks_of(options.topology, chosen)};
 }
 
 // What a plan wants from files and from the clock: read anew for each plan, since a fabric is
@@ -185,7 +195,8 @@ Result<api::RunPlan> Control::plan_run(const api::RunRequest& request) {
 }
 
 Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
-                                           const std::string& requested_by) {
+                                           const std::string& requested_by,
+                                           std::optional<store::ScheduleClaim> claim) {
   const std::string trigger = request.trigger().empty() ? "cli" : request.trigger();
   if (std::ranges::find(kTriggers, trigger) == kTriggers.end())
     return fail(
@@ -194,6 +205,7 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   RG_TRY_OK(loop_.call([this] { return director_.admits(); }));
   const Prepared prepared = RG_TRY(prepare(request));
   plan::Plan plan = RG_TRY(plan::make_plan(prepared.outline));
+  if (request.exclusive()) plan.policy.kindness.exclusive = true;
   std::map<std::string, std::string> node_ids;
   for (const auto& [name, node] : nodes()) node_ids[name] = node.hello.node_id();
   store::RunRow row;
@@ -204,8 +216,15 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   row.trigger = trigger;
   row.requested_by = requested_by;
   row.nodes = plan.nodes;
-  RG_TRY_OK(store_.create_run(row, task_rows(plan, node_ids)));
-  run::RunOrder order{row.run_id, trigger, requested_by, row.created_at, std::move(plan)};
+  RG_TRY_OK(store_.create_run(row, task_rows(plan, node_ids), std::move(claim)));
+  if (!prepared.absent.empty())
+    static_cast<void>(store_.add_event(
+        {.at = row.created_at,
+         .kind = "nodes_absent",
+         .run_id = row.run_id,
+         .text = fmt::format("not attached, left out: {}", fmt::join(prepared.absent, " "))}));
+  run::RunOrder order{row.run_id,     trigger,         requested_by,
+                      row.created_at, std::move(plan), prepared.uplinks};
   return loop_.call([this, &order] {
     const std::string id = order.run_id;
     director_.submit(std::move(order));

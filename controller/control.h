@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,9 @@ class Control {
   Result<api::SuiteList> list_suites();
   Result<api::SuiteCheck> check_suite(const api::SuiteSource& source);
   Result<api::RunPlan> plan_run(const api::RunRequest& request);
-  Result<api::RunSummary> start_run(const api::RunRequest& request,
-                                    const std::string& requested_by);
+  // With a claim the run is the due time's: claim_due()'s errors (store/schedules.h).
+  Result<api::RunSummary> start_run(const api::RunRequest& request, const std::string& requested_by,
+                                    std::optional<store::ScheduleClaim> claim = {});
   Result<api::RunSummary> cancel_run(const std::string& run_id, const std::string& requested_by);
   Result<api::RunSummary> run_summary(const std::string& run_id);
   Result<api::RunList> list_runs(const api::ListRunsRequest& request);
@@ -52,12 +54,15 @@ class Control {
   struct Prepared {  // a plan and what it was made from
     plan::PlanOutline outline;
     std::string suite_text;
+    std::vector<std::string> absent;  // nodes that were asked for and left out
+    run::LeafUplinks uplinks;
   };
   using Nodes = std::map<std::string, fleet::NodeState>;
 
   Nodes nodes();
   Result<std::vector<std::string>> known_names(const Nodes& live);
-  Result<Nodes> nodes_to_use(const std::string& node_set, std::vector<std::string>& order);
+  Result<Nodes> nodes_to_use(const api::RunRequest& request, std::vector<std::string>& order,
+                             std::vector<std::string>& absent);
   Result<Prepared> prepare(const api::RunRequest& request);
   Result<plan::PlanOptions> plan_options(const plan::Suite& suite, const Nodes& chosen) const;
 

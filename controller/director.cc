@@ -6,22 +6,14 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/rfc3339.h"
+#include "controller/run_tasks.h"
 
 namespace railgauge::run {
-namespace {
 
-std::vector<RunTaskSpec> specs_of(const plan::Plan& plan) {
-  std::vector<RunTaskSpec> specs;
-  specs.reserve(plan.tasks.size());
-  for (const plan::PlannedTask& task : plan.tasks)
-    specs.push_back(
-        {.round = task.round, .waived = !task.waived_reason.empty(), .reason = task.waived_reason});
-  return specs;
-}
-
-}  // namespace
-
-Director::Run::Run(RunOrder ordered) : order(std::move(ordered)), machine(specs_of(order.plan)) {
+Director::Run::Run(RunOrder ordered, const std::map<std::string, fleet::NodeState>& nodes)
+    : order(std::move(ordered)),
+      machine(run_tasks_of(order.plan, nodes), order.plan.policy, order.uplinks),
+      forecast(forecast_tasks(order.plan)) {
   for (std::size_t i = 0; i < order.plan.tasks.size(); ++i) index_of[order.plan.tasks[i].id] = i;
   summary.set_schema_version(1);
   summary.set_run_id(order.run_id);
@@ -48,7 +40,7 @@ Status Director::admits() const {
 
 void Director::submit(RunOrder order) {
   const std::string id = order.run_id;
-  runs_[id] = std::make_unique<Run>(std::move(order));
+  runs_[id] = std::make_unique<Run>(std::move(order), fleet_.nodes());
   waiting_.push_back(id);
   spdlog::info("run {}: {} tasks, asked for by {}", id, runs_[id]->summary.tasks_total(),
                runs_[id]->summary.requested_by());
@@ -67,7 +59,12 @@ void Director::start_next() {
   update.state = "running";
   update.started_at = fleet::unix_seconds();
   save([this, update] { return store_.update_run(update); });
-  feed(run, [](RunMachine& machine, RunActions& out) { machine.start(out); });
+  feed(run, [&](RunMachine& machine, RunActions& out) {
+    const double now = fleet::monotonic_seconds();
+    run.forecast.start(now);
+    machine.set_busy(busy_text(), now, out);
+    machine.start(now, out);
+  });
   if (!run.ended) tell(run, "", "started");
 }
 
@@ -104,6 +101,7 @@ Status Director::watch(const std::string& run_id, std::shared_ptr<RunWatcher> wa
   api::RunEvent event;
   *event.mutable_run() = run->summary;
   event.set_text(run->summary.state());
+  show_progress(run->machine, run->forecast, *event.mutable_progress());
   watcher->event(event);
   run->watchers.push_back(std::move(watcher));
   return {};
@@ -241,6 +239,35 @@ void Director::tick(double now) {
   for_active_tasks([now](TaskMachine& task, TaskActions& out) {
     if (const auto due = task.next_tick(); due && now >= *due) task.tick(now, out);
   });
+  if (!run->ended)
+    feed(*run, [now](RunMachine& machine, RunActions& out) { machine.tick(now, out); });
+}
+
+std::string Director::busy_text() const {
+  if (busy_nodes_.empty()) return "";
+  const auto& [node, why] = *busy_nodes_.begin();
+  std::string text = fmt::format("node {} is busy ({})", node, why);
+  if (busy_nodes_.size() > 1) text += fmt::format(" and {} more", busy_nodes_.size() - 1);
+  return text;
+}
+
+void Director::tell_busy() {
+  Run* run = find(active_);
+  if (run == nullptr || run->ended) return;
+  feed(*run, [&](RunMachine& machine, RunActions& out) {
+    machine.set_busy(busy_text(), fleet::monotonic_seconds(), out);
+  });
+}
+
+void Director::note_busy(const std::string& node, const std::string& why) {
+  std::string& known = busy_nodes_[node];
+  if (known == why && !known.empty()) return;
+  known = why.empty() ? "busy" : why;
+  tell_busy();
+}
+
+void Director::note_idle(const std::string& node) {
+  if (busy_nodes_.erase(node) > 0) tell_busy();
 }
 
 // --- carrying out
@@ -316,6 +343,7 @@ void Director::tell(Run& run, const std::string& task_id, std::string text) {
   *event.mutable_run() = run.summary;
   event.set_task_id(task_id);
   event.set_text(std::move(text));
+  show_progress(run.machine, run.forecast, *event.mutable_progress());
   for (const auto& watcher : run.watchers) watcher->event(event);
 }
 

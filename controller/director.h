@@ -15,6 +15,7 @@
 #include "controller/api/control.pb.h"
 #include "controller/fleet/fleet.h"
 #include "controller/plan/planner.h"
+#include "controller/run/run_forecast.h"
 #include "controller/run/run_machine.h"
 #include "controller/run/task_machine.h"
 #include "controller/store/store.h"
@@ -39,6 +40,7 @@ struct RunOrder {
   std::string requested_by;
   double created_at = 0;
   plan::Plan plan;
+  LeafUplinks uplinks{};  // of the plan's leaves, as far as they are known
 };
 
 class Director final : public fleet::FleetListener {
@@ -63,6 +65,10 @@ class Director final : public fleet::FleetListener {
   void stop(const std::string& reason);
   [[nodiscard]] bool idle() const { return runs_.empty(); }
   void tick(double now);
+  // Some work that is not ours keeps the node busy, in one line, or no more. Runs are kind to all
+  // neighbours while any node of the fabric is busy, whether they use it or not.
+  void note_busy(const std::string& node, const std::string& why);
+  void note_idle(const std::string& node);
 
   void node_attached(const std::string& name, const std::vector<api::TaskRef>& running) override;
   void node_resumed(const std::string& name, const std::vector<api::TaskRef>& running) override;
@@ -74,11 +80,13 @@ class Director final : public fleet::FleetListener {
 
  private:
   struct Run {
-    explicit Run(RunOrder ordered);
+    Run(RunOrder ordered, const std::map<std::string, fleet::NodeState>& nodes);
     RunOrder order;
     RunMachine machine;
-    std::map<std::string, std::size_t> index_of;  // by task id
-    std::map<std::size_t, TaskMachine> active;    // tasks under way, by index
+    RunForecast forecast;
+    std::map<std::size_t, std::uint32_t> attempts;  // so far, of tasks that wait for another start
+    std::map<std::string, std::size_t> index_of;    // by task id
+    std::map<std::size_t, TaskMachine> active;      // tasks under way, by index
     std::deque<std::pair<std::size_t, TaskAction>> task_actions;
     std::deque<RunAction> run_actions;
     api::RunSummary summary;
@@ -99,12 +107,15 @@ class Director final : public fleet::FleetListener {
   void feed(Run& run, const std::function<void(RunMachine&, RunActions&)>& event);
   void drive(Run& run);
   static void show_state(Run& run);
+  [[nodiscard]] std::string busy_text() const;
+  void tell_busy();
   void start_next();
   void cancel_strays(const std::string& node, const std::vector<api::TaskRef>& running);
   void send_cancel(const std::string& node, const api::TaskRef& ref, std::string outcome,
                    std::string reason);
 
   void act(Run& run, const StartTask& action);
+  void act(Run& run, const GiveUpTask& action);
   void act(Run& run, const CancelTaskAction& action);
   void act(Run& run, const SkipTask& action);
   void act(Run& run, const RunFinished& action);
@@ -132,6 +143,7 @@ class Director final : public fleet::FleetListener {
   std::map<std::string, std::unique_ptr<Run>> runs_;  // not ended yet
   std::deque<std::string> waiting_;                   // planned ones, in order
   std::string active_;                                // "" when none is under way
+  std::map<std::string, std::string> busy_nodes_;     // with why
   std::deque<std::function<Status()>> unsaved_;       // writes that the store could not take yet
   bool stopping_ = false;
 };

@@ -24,8 +24,8 @@ Presence presence_of(const fleet::NodeState& node) {
   return {Presence::State::kLost, node.presence_since};
 }
 
-TaskSpec spec_of(const plan::PlannedTask& task) {
-  TaskSpec spec{.task_id = task.id, .ranks = {}, .deadline_seconds = task.deadline_seconds};
+TaskSpec task_spec_of(const plan::PlannedTask& task) {
+  TaskSpec spec{.task_id = task.id, .deadline_seconds = task.deadline_seconds};
   for (const plan::PlannedRank& rank : task.ranks) spec.ranks.push_back({rank.node, rank.endpoint});
   return spec;
 }
@@ -67,9 +67,19 @@ void Director::act(Run& run, const StartTask& action) {
   for (const plan::PlannedRank& rank : task.ranks)
     if (const auto node = fleet_.nodes().find(rank.node); node != fleet_.nodes().end())
       presence[rank.node] = presence_of(node->second);
-  run.active.emplace(action.index, TaskMachine(spec_of(task)));
+  TaskSpec spec = task_spec_of(task);
+  spec.max_attempts = run.order.plan.policy.max_attempts;
+  if (const auto before = run.attempts.find(action.index); before != run.attempts.end())
+    spec.attempts_before = before->second;
+  run.active.emplace(action.index, TaskMachine(std::move(spec)));
   feed(run, action.index, [&](TaskMachine& machine, TaskActions& out) {
     machine.start(presence, fleet::monotonic_seconds(), out);
+  });
+}
+
+void Director::act(Run& run, const GiveUpTask& action) {
+  feed(run, action.index, [&](TaskMachine& machine, TaskActions& out) {
+    machine.give_up(action.reason, fleet::monotonic_seconds(), out);
   });
 }
 
@@ -162,22 +172,26 @@ void Director::act(Run& run, std::size_t index, const AttemptEnded& action) {
 
 void Director::act(Run& run, std::size_t index, const TaskFinished& action) {
   const plan::PlannedTask& task = run.order.plan.tasks[index];
-  store::TaskUpdate update;
-  update.run_id = run.order.run_id;
-  update.task_id = task.id;
-  update.state = "ended";
-  update.outcome = action.outcome;
-  update.reason = action.reason;
-  save([this, update] { return store_.update_task(update); });
-  metrics_.task_ended(task.kernel, action.outcome);
+  const std::uint32_t attempts = run.active.at(index).attempt();
   run.active.erase(index);
   // Not through feed(): this is called from drive().
   RunActions out;
-  run.machine.task_ended(index, action.outcome, action.reason, out);
+  const bool again = run.machine.task_ended(
+      index, {action.outcome, action.reason, action.may_retry}, fleet::monotonic_seconds(), out);
   for (RunAction& one : out) run.run_actions.push_back(std::move(one));
+  if (again) run.attempts[index] = attempts;
+  store::TaskUpdate update;
+  update.run_id = run.order.run_id;
+  update.task_id = task.id;
+  update.state = again ? "waiting" : "ended";
+  update.outcome = action.outcome;
+  update.reason = action.reason;
+  save([this, update] { return store_.update_task(update); });
+  if (!again) metrics_.task_ended(task.kernel, action.outcome);
   tell(run, task.id,
-       fmt::format("{} {} {}: {}", task.id, task.kernel, nodes_text(task),
-                   with_reason(action.outcome, action.reason)));
+       fmt::format("{} {} {}: {}{}", task.id, task.kernel, nodes_text(task),
+                   with_reason(action.outcome, action.reason),
+                   again ? "; it is tried again after the last round" : ""));
 }
 
 void Director::act(Run& run, const RunFinished& action) {

@@ -74,13 +74,15 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config, plan::
       director_(loop_, fleet_, *store_, metrics_),
       control_(loop_, fleet_, director_, *store_, SuiteFolder(suites_folder(config)),
                std::move(site)),
+      schedules_(loop_, director_, control_, *store_),
       archive_(*store_, retention_of(config.keep_days)),
       retention_(retention_of(config.keep_days)),
       pool_(std::make_unique<fleet::WorkerPool>(kWorkers)),
       queries_(std::make_unique<fleet::WorkerPool>(kQueryWorkers)),
       upkeep_(std::make_unique<fleet::WorkerPool>(1)),
+      starter_(std::make_unique<fleet::WorkerPool>(1)),
       agent_link_(fleet_, peers_),
-      control_service_(control_, peers_, *pool_),
+      control_service_(control_, schedules_, peers_, *pool_),
       archive_service_(archive_, peers_, *queries_, *upkeep_) {
   fleet_.set_listener(&director_);
   loop_.on_tick([this] { on_tick(); });
@@ -97,7 +99,7 @@ Server::~Server() {
                         std::chrono::duration<double>(kShutdownSeconds)));
     grpc_->Wait();
   }
-  for (auto* pool : {&pool_, &queries_, &upkeep_})
+  for (auto* pool : {&pool_, &queries_, &upkeep_, &starter_})
     pool->reset();  // before the loop: they may ask it
   loop_.stop();
   grpc_.reset();
@@ -169,6 +171,10 @@ void Server::on_tick() {
   metrics_.set_nodes(counts[0], counts[1], counts[2]);
   metrics_.set_run_active(!director_.idle());
   metrics_.set_records_stored(fleet_.records_stored());
+  if (now >= next_schedules_ && !stopping_) {
+    next_schedules_ = now + kScheduleSeconds;
+    static_cast<void>(starter_->submit([this] { schedules_.tick(fleet::unix_seconds()); }));
+  }
   if (now >= next_prune_ && director_.idle()) {
     next_prune_ = now + kPruneSeconds;
     static_cast<void>(upkeep_->submit([this] { prune_store(); }));

@@ -17,6 +17,7 @@
 #include "controller/http/server.h"
 #include "controller/listen.h"
 #include "controller/metrics.h"
+#include "controller/schedules.h"
 #include "controller/service.h"
 #include "controller/store/store.h"
 
@@ -26,7 +27,10 @@ class Server {
  public:
   static constexpr std::size_t kWorkers = 4;
   static constexpr std::size_t kQueryWorkers = 2;  // what is slow there keeps no `cancel` waiting
-  static constexpr double kStatsSeconds = 5;       // between two looks at the store for the metrics
+  static constexpr double kScheduleSeconds = 1;    // between two looks at what is due
+  // After the start, for the agents to come back first: a run takes the nodes that are attached.
+  static constexpr double kFirstScheduleSeconds = 20;
+  static constexpr double kStatsSeconds = 5;  // between two looks at the store for the metrics
   static constexpr double kPruneSeconds = 24 * 3600;  // between two prunings, when no run is active
   static constexpr double kLargestPrunedShare = 0.5;  // a clock far ahead must not take everything
   static constexpr double kFirstPruneSeconds = 600;   // after the start
@@ -43,6 +47,9 @@ class Server {
   // Not serving from now on for health checks; every run is cancelled. idle() tells when all ended.
   void begin_stop();
   [[nodiscard]] bool idle();
+  // Starts what is due by schedule, as if it were `now` (unix seconds); by itself this happens each
+  // second.
+  void start_due(double now) { schedules_.tick(now); }
   [[nodiscard]] int tcp_port() const { return tcp_port_; }  // 0 without TCP
   [[nodiscard]] int metrics_port() const { return http_ ? http_->port() : 0; }
 
@@ -63,11 +70,13 @@ class Server {
   fleet::Fleet fleet_;
   run::Director director_;
   Control control_;
+  Schedules schedules_;
   Archive archive_;
   const store::Retention retention_;
   std::unique_ptr<fleet::WorkerPool> pool_;     // control
   std::unique_ptr<fleet::WorkerPool> queries_;  // of the archive
   std::unique_ptr<fleet::WorkerPool> upkeep_;   // backup, check, pruning: one at a time
+  std::unique_ptr<fleet::WorkerPool> starter_;  // of what is due by schedule
   fleet::AgentLinkService agent_link_;
   ControlService control_service_;
   ArchiveService archive_service_;
@@ -75,8 +84,9 @@ class Server {
   std::unique_ptr<UnixListener> unix_;
   std::unique_ptr<http::Server> http_;
   int tcp_port_ = 0;
-  double next_stats_ = 0;                                                // on the loop
-  double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;  // likewise
+  double next_stats_ = 0;                                                       // on the loop
+  double next_schedules_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;  // likewise
+  double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;         // likewise
   bool is_ending_ = false;  // likewise: the pools may be gone
   std::atomic<bool> stopping_ = false;
 };

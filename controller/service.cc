@@ -114,6 +114,54 @@ ControlService::Unary* ControlService::GetVersion(Context* context, const api::V
                                   [this](const auth::Peer&) { return control_.get_version(); });
 }
 
+ControlService::Unary* ControlService::ListSchedules(Context* context,
+                                                     const api::ListSchedulesRequest* request,
+                                                     api::ScheduleList* response) {
+  return answer<api::ScheduleList>(context, Access::kRead, response, [=, this](const auth::Peer&) {
+    return schedules_.list(request->name());
+  });
+}
+
+ControlService::Unary* ControlService::AddSchedule(Context* context,
+                                                   const api::ScheduleSpec* request,
+                                                   api::ScheduleInfo* response) {
+  return answer<api::ScheduleInfo>(
+      context, Access::kWrite, response,
+      [=, this](const auth::Peer& peer) { return schedules_.add(*request, peer.who); });
+}
+
+ControlService::Unary* ControlService::PauseSchedule(Context* context,
+                                                     const api::ScheduleRef* request,
+                                                     api::ScheduleInfo* response) {
+  return answer<api::ScheduleInfo>(context, Access::kWrite, response, [=, this](const auth::Peer&) {
+    return schedules_.set_paused(request->name(), true);
+  });
+}
+
+ControlService::Unary* ControlService::ResumeSchedule(Context* context,
+                                                      const api::ScheduleRef* request,
+                                                      api::ScheduleInfo* response) {
+  return answer<api::ScheduleInfo>(context, Access::kWrite, response, [=, this](const auth::Peer&) {
+    return schedules_.set_paused(request->name(), false);
+  });
+}
+
+ControlService::Unary* ControlService::RemoveSchedule(Context* context,
+                                                      const api::ScheduleRef* request,
+                                                      api::ScheduleInfo* response) {
+  return answer<api::ScheduleInfo>(context, Access::kWrite, response, [=, this](const auth::Peer&) {
+    return schedules_.remove(request->name());
+  });
+}
+
+ControlService::Unary* ControlService::RunSchedule(Context* context,
+                                                   const api::ScheduleRef* request,
+                                                   api::RunSummary* response) {
+  return answer<api::RunSummary>(
+      context, Access::kWrite, response,
+      [=, this](const auth::Peer& peer) { return schedules_.run_now(request->name(), peer.who); });
+}
+
 grpc::ServerWriteReactor<api::RunEvent>* ControlService::WatchRun(Context* context,
                                                                   const api::RunRef* request) {
   auto stream = WatchStream::make(control_, request->run_id());

@@ -10,14 +10,16 @@
 #include "controller/control.h"
 #include "controller/fleet/auth.h"
 #include "controller/fleet/worker_pool.h"
+#include "controller/schedules.h"
 
 namespace railgauge {
 
 class ControlService final : public api::Control::CallbackService {
  public:
   // Everything outlives it; the pool is to be destroyed after the server's last call ended.
-  ControlService(Control& control, const auth::PeerBook& peers, fleet::WorkerPool& pool)
-      : control_(control), peers_(peers), pool_(pool) {}
+  ControlService(Control& control, Schedules& schedules, const auth::PeerBook& peers,
+                 fleet::WorkerPool& pool)
+      : control_(control), schedules_(schedules), peers_(peers), pool_(pool) {}
 
   using Unary = grpc::ServerUnaryReactor;
   using Context = grpc::CallbackServerContext;
@@ -43,6 +45,18 @@ class ControlService final : public api::Control::CallbackService {
                       api::ResultList* response) override;
   Unary* GetVersion(Context* context, const api::VersionRequest* request,
                     api::VersionInfo* response) override;
+  Unary* ListSchedules(Context* context, const api::ListSchedulesRequest* request,
+                       api::ScheduleList* response) override;
+  Unary* AddSchedule(Context* context, const api::ScheduleSpec* request,
+                     api::ScheduleInfo* response) override;
+  Unary* PauseSchedule(Context* context, const api::ScheduleRef* request,
+                       api::ScheduleInfo* response) override;
+  Unary* ResumeSchedule(Context* context, const api::ScheduleRef* request,
+                        api::ScheduleInfo* response) override;
+  Unary* RemoveSchedule(Context* context, const api::ScheduleRef* request,
+                        api::ScheduleInfo* response) override;
+  Unary* RunSchedule(Context* context, const api::ScheduleRef* request,
+                     api::RunSummary* response) override;
 
  private:
   enum class Access { kRead, kWrite };
@@ -52,6 +66,7 @@ class ControlService final : public api::Control::CallbackService {
                 std::function<Result<Response>(const auth::Peer&)> work);
 
   Control& control_;
+  Schedules& schedules_;
   const auth::PeerBook& peers_;
   fleet::WorkerPool& pool_;
 };

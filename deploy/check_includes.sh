@@ -41,6 +41,7 @@ owners=(
   'yaml-cpp|controller/plan'
   'prometheus/|agent controller'
   'httplib\.h|controller/http'
+  'date/tz\.h|controller/run'
   'CLI/|agent controller controller/cli kernels/runner'
   'spdlog/|agent controller controller/fleet controller/run controller/store'
 )

@@ -12,6 +12,7 @@ build=(g++ cmake ninja-build pkg-config git make
   prometheus-cpp-dev libsqlite3-dev libibverbs-dev librdmacm-dev
   libexpected-dev libspdlog-dev libfmt-dev libcli11-dev libyaml-cpp-dev
   libboost-math-dev libcpp-httplib-dev libzstd-dev libssl-dev
+  libhowardhinnant-date-dev tzdata
   libgtest-dev libgmock-dev libbenchmark-dev)
 check=(clang-format clang-tidy shellcheck jq sqlite3 curl openssl procps valgrind)
 fabric=(qemu-system-x86 vde2 busybox-static kmod cpio iproute2 dropbear-bin openssh-client perftest

@@ -23,6 +23,14 @@ Result<int> show_run(Session& session, const Arguments& arguments);
 Result<int> wait_run(Session& session, const Arguments& arguments);
 Result<int> cancel_run_verb(Session& session, const Arguments& arguments);
 Result<int> show_results(Session& session, const Arguments& arguments);
+Result<int> list_schedules(Session& session, const Arguments& arguments);
+Result<int> show_schedule(Session& session, const Arguments& arguments);
+Result<int> add_schedule(Session& session, const Arguments& arguments);
+Result<int> pause_schedule(Session& session, const Arguments& arguments);
+Result<int> resume_schedule(Session& session, const Arguments& arguments);
+Result<int> run_schedule_now(Session& session, const Arguments& arguments);
+Result<int> remove_schedule(Session& session, const Arguments& arguments);
+Result<int> print_completion(Session& session, const Arguments& arguments);
 Result<int> show_version(Session& session, const Arguments& arguments);
 
 }  // namespace railgauge::cli

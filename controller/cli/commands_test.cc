@@ -62,6 +62,9 @@ std::vector<GoldenCase> golden_cases() {
           {"db_check", {"db", "check"}},
           {"db_backup", {"db", "backup", "/backup/railgauge.db"}},
           {"db_prune", {"db", "prune", "--raw-days", "1"}},
+          {"schedules", {"schedules"}},
+          {"schedules_show", {"schedules", "show", "nightly"}},
+          {"schedules_pause", {"schedules", "pause", "nightly"}},
           {"version", {"version"}}};
 }
 
@@ -318,6 +321,42 @@ TEST_F(Commands, AnInterruptBeforeTheStartRunsNothing) {
   interrupts_.press();
   EXPECT_EQ(run({"run", "quick"}), kExitInterrupted);
   EXPECT_EQ(control_.starts(), 0);
+}
+
+TEST_F(Commands, AScheduleIsAddedAsItWasGiven) {
+  EXPECT_EQ(
+      run({"schedules",  "add",        "nightly",       "fabric",     "gpu[1-4]",   "--cron",
+           "30 1 * * *", "--zone",     "Europe/Berlin", "--jitter",   "15m",        "--catch-up",
+           "6h",         "--window",   "sat,sun",       "--blackout", "2026-12-24", "--concurrency",
+           "queue",      "--exclusive"}),
+      kExitPassed)
+      << err_;
+  const auto spec = control_.last_schedule();
+  EXPECT_EQ(spec.name(), "nightly");
+  EXPECT_EQ(spec.suite(), "fabric");
+  EXPECT_EQ(spec.node_set(), "gpu[1-4]");
+  EXPECT_EQ(spec.cron(), "30 1 * * *");
+  EXPECT_EQ(spec.zone(), "Europe/Berlin");
+  EXPECT_EQ(spec.jitter_seconds(), 900);
+  EXPECT_EQ(spec.catch_up_seconds(), 21600);
+  EXPECT_EQ(spec.windows(), "sat,sun");
+  EXPECT_EQ(spec.blackouts(), "2026-12-24");
+  EXPECT_EQ(spec.concurrency(), "queue");
+  EXPECT_TRUE(spec.exclusive());
+  EXPECT_FALSE(spec.paused());
+  EXPECT_EQ(out_, "schedule nightly added, next at 2026-11-21T00:34:12Z\n");
+  EXPECT_EQ(run({"schedules", "add", "nightly", "fabric"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("needs --cron"));
+}
+
+TEST_F(Commands, SchedulesAreResumedStartedAndRemovedByName) {
+  EXPECT_EQ(run({"schedule", "resume", "nightly"}), kExitPassed) << err_;
+  EXPECT_EQ(control_.last_change(), "resume nightly");
+  EXPECT_EQ(run({"schedules", "run-now", "nightly"}), kExitPassed) << err_;
+  EXPECT_EQ(control_.last_change(), "run-now nightly");
+  EXPECT_EQ(out_, std::string(kSampleRun) + "\n");
+  EXPECT_EQ(run({"schedules", "remove", "nightly"}), kExitPassed) << err_;
+  EXPECT_EQ(out_, "schedule nightly removed\n");
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ FakeControl::FakeControl()
       plan(sample_plan()),
       detail(sample_detail()),
       results(sample_results()),
-      version(sample_version()) {
+      version(sample_version()),
+      schedules(sample_schedules()) {
   runs.set_schema_version(1);
   *runs.add_runs() = sample_run();
 }
@@ -30,6 +31,16 @@ RunRequest FakeControl::last_request() const {
 ResultsRequest FakeControl::last_results() const {
   const std::scoped_lock lock(mutex_);
   return last_results_;
+}
+
+ScheduleSpec FakeControl::last_schedule() const {
+  const std::scoped_lock lock(mutex_);
+  return last_schedule_;
+}
+
+std::string FakeControl::last_change() const {
+  const std::scoped_lock lock(mutex_);
+  return last_change_;
 }
 
 int FakeControl::starts() const {
@@ -181,6 +192,53 @@ grpc::Status FakeControl::QueryResults(Context*, const ResultsRequest* request,
 
 grpc::Status FakeControl::GetVersion(Context*, const VersionRequest*, VersionInfo* answer) {
   *answer = version;
+  return {};
+}
+
+grpc::Status FakeControl::ListSchedules(Context*, const ListSchedulesRequest* request,
+                                        ScheduleList* answer) {
+  const std::scoped_lock lock(mutex_);
+  *answer = schedules;
+  if (request->name().empty())
+    for (ScheduleInfo& schedule : *answer->mutable_schedules()) schedule.clear_dues();
+  else
+    answer->mutable_schedules()->DeleteSubrange(1, answer->schedules_size() - 1);
+  return {};
+}
+
+grpc::Status FakeControl::AddSchedule(Context*, const ScheduleSpec* request, ScheduleInfo* answer) {
+  const std::scoped_lock lock(mutex_);
+  last_schedule_ = *request;
+  *answer = schedules.schedules(0);
+  return {};
+}
+
+grpc::Status FakeControl::change(const char* verb, const ScheduleRef& ref, ScheduleInfo& answer) {
+  const std::scoped_lock lock(mutex_);
+  last_change_ = std::string(verb) + " " + ref.name();
+  answer = schedules.schedules(0);
+  return {};
+}
+
+grpc::Status FakeControl::PauseSchedule(Context*, const ScheduleRef* request,
+                                        ScheduleInfo* answer) {
+  return change("pause", *request, *answer);
+}
+
+grpc::Status FakeControl::ResumeSchedule(Context*, const ScheduleRef* request,
+                                         ScheduleInfo* answer) {
+  return change("resume", *request, *answer);
+}
+
+grpc::Status FakeControl::RemoveSchedule(Context*, const ScheduleRef* request,
+                                         ScheduleInfo* answer) {
+  return change("remove", *request, *answer);
+}
+
+grpc::Status FakeControl::RunSchedule(Context*, const ScheduleRef* request, RunSummary* answer) {
+  const std::scoped_lock lock(mutex_);
+  last_change_ = "run-now " + request->name();
+  *answer = summary("planned");
   return {};
 }
 

@@ -24,16 +24,19 @@ class FakeControl final : public railgauge::api::Control::Service {
   railgauge::api::RunDetail detail;
   railgauge::api::ResultList results;
   railgauge::api::VersionInfo version;
-  grpc::Status plan_status;        // what PlanRun says instead of a plan
-  std::string outcome = "passed";  // of the run
-  bool endless = false;            // the run goes on until it is cancelled
-  bool deaf_to_cancel = false;     // a cancel is taken, the run goes on all the same
+  railgauge::api::ScheduleList schedules;  // the first one is what every change answers
+  grpc::Status plan_status;                // what PlanRun says instead of a plan
+  std::string outcome = "passed";          // of the run
+  bool endless = false;                    // the run goes on until it is cancelled
+  bool deaf_to_cancel = false;             // a cancel is taken, the run goes on all the same
   int broken_watches = 0;          // so many watches end early as if the controller had died
   double nodes_delay_seconds = 0;  // before ListNodes answers
 
   // What was asked.
   [[nodiscard]] railgauge::api::RunRequest last_request() const;
   [[nodiscard]] railgauge::api::ResultsRequest last_results() const;
+  [[nodiscard]] railgauge::api::ScheduleSpec last_schedule() const;
+  [[nodiscard]] std::string last_change() const;  // "pause nightly"
   [[nodiscard]] int starts() const;
   [[nodiscard]] int cancels() const;
   // Waits until a watch has told the run's first change; false after `seconds`.
@@ -66,14 +69,30 @@ class FakeControl final : public railgauge::api::Control::Service {
                             railgauge::api::ResultList* answer) override;
   grpc::Status GetVersion(Context* context, const railgauge::api::VersionRequest* request,
                           railgauge::api::VersionInfo* answer) override;
+  grpc::Status ListSchedules(Context* context, const railgauge::api::ListSchedulesRequest* request,
+                             railgauge::api::ScheduleList* answer) override;
+  grpc::Status AddSchedule(Context* context, const railgauge::api::ScheduleSpec* request,
+                           railgauge::api::ScheduleInfo* answer) override;
+  grpc::Status PauseSchedule(Context* context, const railgauge::api::ScheduleRef* request,
+                             railgauge::api::ScheduleInfo* answer) override;
+  grpc::Status ResumeSchedule(Context* context, const railgauge::api::ScheduleRef* request,
+                              railgauge::api::ScheduleInfo* answer) override;
+  grpc::Status RemoveSchedule(Context* context, const railgauge::api::ScheduleRef* request,
+                              railgauge::api::ScheduleInfo* answer) override;
+  grpc::Status RunSchedule(Context* context, const railgauge::api::ScheduleRef* request,
+                           railgauge::api::RunSummary* answer) override;
 
  private:
+  grpc::Status change(const char* verb, const railgauge::api::ScheduleRef& ref,
+                      railgauge::api::ScheduleInfo& answer);
   railgauge::api::RunSummary summary(const std::string& state) const;  // with mutex_ held
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   railgauge::api::RunRequest last_request_;
   railgauge::api::ResultsRequest last_results_;
+  railgauge::api::ScheduleSpec last_schedule_;
+  std::string last_change_;
   int starts_ = 0;
   int cancels_ = 0;
   int watches_ = 0;

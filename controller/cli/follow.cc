@@ -131,11 +131,13 @@ class Follower {
 
   void take(const RunEvent& event) {
     followed_.run = event.run();
-    std::string line = to_json(event, JsonLayout::kCompact);
+    RunEvent lasting = event;
+    lasting.mutable_progress()->clear_seconds_left();  // changes while nothing else does
+    std::string line = to_json(lasting, JsonLayout::kCompact);
     if (line == last_line_) return;  // a new watch begins with what is known already
     last_line_ = std::move(line);
     if (session_.output.format == Format::kNdjson)
-      session_.output.out << last_line_ << '\n' << std::flush;
+      session_.output.out << to_json(event, JsonLayout::kCompact) << '\n' << std::flush;
     else
       progress_.show(event);
   }

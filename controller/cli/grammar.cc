@@ -11,6 +11,7 @@ constexpr Flag kNodes{"nodes", 0, "SET", "gpu[001-064],n7,!gpu013"};
 constexpr Flag kNodesFile{"nodes-file", 0, "FILE", "a node set a line, # starts a comment"};
 constexpr Flag kWait{"wait", 0, "DURATION", "stop waiting after this long, the run goes on [24h]"};
 
+constexpr Flag kExclusive{"exclusive", 0, "", "the fabric is reserved: no kindness to neighbours"};
 constexpr Flag kEndpoint{"endpoint", 0, "NAME", "mlx5_0:1 or gpu0, as named now or ever"};
 constexpr Flag kRail{"rail", 0, "N", "points that have an endpoint of this rail, from 0"};
 constexpr Flag kStack{"stack", 0, "KEY=VALUE", "gpu_driver=550.54, when it was measured"};
@@ -21,8 +22,12 @@ constexpr Flag kAllAttempts{"all-attempts", 0, "", "also attempts that do not co
 
 constexpr std::array kPlanFlags{kNodes, kNodesFile};
 constexpr std::array kRunFlags{
-    kNodes, kNodesFile, Flag{"all", 0, "", "all nodes, needed without a node set beyond 16 nodes"},
-    Flag{"detach", 0, "", "print the run's id and end, the run goes on"}, kWait};
+    kNodes,
+    kNodesFile,
+    Flag{"all", 0, "", "all nodes, needed without a node set beyond 16 nodes"},
+    Flag{"detach", 0, "", "print the run's id and end, the run goes on"},
+    kExclusive,
+    kWait};
 constexpr std::array kWaitFlags{kWait};
 constexpr std::array kListNodesFlags{kNodes};
 constexpr std::array kLimitRuns{Flag{"limit", 0, "N", "at most the N newest [20]"}};
@@ -76,6 +81,19 @@ constexpr std::array kPruneFlags{
 constexpr std::array kRestoreFlags{
     Flag{"database", 0, "FILE", "the controller's [/var/lib/railgauge/railgauge.db]"}};
 
+constexpr std::array kScheduleFlags{
+    Flag{"cron", 0, "EXPRESSION", "\"30 1 * * *\": minute hour day month weekday, or @daily"},
+    Flag{"zone", 0, "ZONE", "Europe/Berlin [UTC]"},
+    kNodes,
+    kNodesFile,
+    Flag{"jitter", 0, "DURATION", "start up to so much later, the same for a day [0s]"},
+    Flag{"window", 0, "TIMES", "only then: \"mon-fri 22:00-06:00; sat,sun\" [always]"},
+    Flag{"blackout", 0, "DATES", "never on: 2026-12-24,2026-12-31..2027-01-02"},
+    Flag{"concurrency", 0, "POLICY", "while its last run goes on: skip, queue, replace [skip]"},
+    Flag{"catch-up", 0, "DURATION", "make up for a missed one that is not older [never]"},
+    kExclusive,
+    Flag{"paused", 0, "", "added, but not started before it is resumed"}};
+
 constexpr std::array kVerbs{
     Verb{"nodes", "", "", "the nodes that the controller knows", kListNodesFlags, list_nodes},
     Verb{"nodes", "show", "NODE", "one node: its NICs, GPUs and facts", {}, show_node},
@@ -115,6 +133,35 @@ constexpr std::array kVerbs{
          kRestoreFlags, database_restore},
     Verb{"db", "prune", "", "take away what is older than the policy says", kPruneFlags,
          database_prune},
+    Verb{"schedules", "", "", "suites that start by themselves, and when next", {}, list_schedules},
+    Verb{"schedules",
+         "show",
+         "SCHEDULE",
+         "one schedule, and what became of its due times",
+         {},
+         show_schedule},
+    Verb{"schedules", "add", "NAME SUITE [NODESET]", "start a suite by itself (--cron says when)",
+         kScheduleFlags, add_schedule},
+    Verb{"schedules", "pause", "SCHEDULE", "start nothing until it is resumed", {}, pause_schedule},
+    Verb{"schedules",
+         "resume",
+         "SCHEDULE",
+         "start again what is due from now on",
+         {},
+         resume_schedule},
+    Verb{"schedules",
+         "run-now",
+         "SCHEDULE",
+         "start it now as well, print the run's id",
+         {},
+         run_schedule_now},
+    Verb{"schedules", "remove", "SCHEDULE", "forget it; its runs stay", {}, remove_schedule},
+    Verb{"completion",
+         "",
+         "SHELL",
+         "a script for bash or zsh: source <(railgauge completion bash)",
+         {},
+         print_completion},
     Verb{"version", "", "", "this program's and the controller's version", {}, show_version},
 };
 

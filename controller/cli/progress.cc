@@ -18,7 +18,22 @@ std::string counts_of(const railgauge::api::RunSummary& run) {
                      run.tasks_ended(), run.tasks_total());
 }
 
+std::string clock_text(std::int64_t seconds) {
+  if (seconds >= 3600)
+    return fmt::format("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+  return fmt::format("{:02}:{:02}", seconds / 60, seconds % 60);
+}
+
 }  // namespace
+
+std::string rounds_text(const railgauge::api::RunProgress& progress) {
+  if (progress.rounds_total() == 0) return "";
+  std::string text = fmt::format("round {}/{}", progress.round(), progress.rounds_total());
+  if (progress.failures() > 0) text += fmt::format("  {} failed", progress.failures());
+  if (progress.waiting_again() > 0) text += fmt::format("  {} again", progress.waiting_again());
+  if (!progress.held_by().empty()) text += fmt::format("  held: {}", progress.held_by());
+  return text;
+}
 
 std::string progress_line(const std::string& counts, const std::string& text,
                           std::int64_t elapsed_seconds, int columns) {
@@ -43,6 +58,12 @@ Progress::~Progress() { finish(); }
 void Progress::show(const railgauge::api::RunEvent& event) {
   const std::scoped_lock lock(mutex_);
   counts_ = counts_of(event.run());
+  rounds_ = rounds_text(event.progress());
+  end_.reset();
+  if (event.progress().has_seconds_left())
+    end_ = std::chrono::steady_clock::now() +
+           std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+               std::chrono::duration<double>(event.progress().seconds_left()));
   text_ = event.text().empty() ? event.run().state() : event.text();
   if (output_.live_columns > 0) {
     draw();
@@ -73,7 +94,13 @@ void Progress::finish() {
 void Progress::draw() {
   const auto elapsed =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start_);
-  output_.err << "\r\x1b[K" << progress_line(counts_, text_, elapsed.count(), output_.live_columns)
+  std::string counts = counts_ + (rounds_.empty() ? "" : "  " + rounds_);
+  if (end_) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::seconds>(*end_ - std::chrono::steady_clock::now());
+    counts += fmt::format("  {} left", clock_text(std::max<std::int64_t>(left.count(), 0)));
+  }
+  output_.err << "\r\x1b[K" << progress_line(counts, text_, elapsed.count(), output_.live_columns)
               << std::flush;
   drawn_ = true;
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -35,10 +36,15 @@ class Progress {
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::string counts_;
+  std::string rounds_;
+  std::optional<std::chrono::steady_clock::time_point> end_;  // as forecast
   std::string text_;
   bool drawn_ = false;
   std::jthread ticker_;  // last: ends before what it uses
 };
+
+// "round 2/3  1 failed  2 again", what is zero left out; "" of a controller that does not tell.
+std::string rounds_text(const railgauge::api::RunProgress& progress);
 
 // "[####------]  4/10  00:12  TEXT", at most `columns` characters.
 std::string progress_line(const std::string& counts, const std::string& text,

@@ -87,6 +87,7 @@ Result<int> run_suite(Session& session, const Arguments& arguments) {
   *request.mutable_suite() = RG_TRY(suite_source(arguments.operand(0)));
   request.set_node_set(RG_TRY(node_set_of(arguments, 1)));
   request.set_trigger("cli");
+  request.set_exclusive(arguments.has("exclusive"));
   const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
   RG_TRY_OK(plan(session, request, arguments.has("all")));
   if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted, nothing ran");

@@ -307,4 +307,42 @@ VersionInfo sample_version() {
   return version;
 }
 
+ScheduleList sample_schedules() {
+  ScheduleList list;
+  list.set_schema_version(1);
+  ScheduleInfo& nightly = *list.add_schedules();
+  nightly.set_schema_version(1);
+  nightly.set_name("nightly");
+  nightly.set_suite("nightly");
+  nightly.set_state("active");
+  nightly.set_cron("30 1 * * *");
+  nightly.set_zone("Europe/Berlin");
+  nightly.set_next_at("2026-11-21T00:34:12Z");
+  nightly.set_missed(1);
+  nightly.set_jitter_seconds(900);
+  nightly.set_windows("mon-fri 22:00-06:00; sat,sun");
+  nightly.set_concurrency("skip");
+  nightly.set_created_by("uid 1000");
+  ScheduleDue& started = *nightly.add_dues();
+  started.set_due_at("2026-11-20T00:30:00Z");
+  started.set_result("started");
+  started.set_run_id(kSampleRun);
+  *nightly.mutable_last() = started;
+  ScheduleDue& missed = *nightly.add_dues();
+  missed.set_due_at("2026-11-19T00:30:00Z");
+  missed.set_result("missed");
+  missed.set_reason("a due time passed without a start, the newest 3.0 h ago");
+  ScheduleInfo& hourly = *list.add_schedules();
+  hourly.set_schema_version(1);
+  hourly.set_name("hourly-quick");
+  hourly.set_suite("quick");
+  hourly.set_state("paused");
+  hourly.set_cron("15 * * * *");
+  hourly.set_zone("UTC");
+  hourly.set_node_set("gpu[001-064]");
+  hourly.set_concurrency("skip");
+  hourly.set_created_by("shipped");
+  return list;
+}
+
 }  // namespace railgauge::cli

@@ -13,6 +13,7 @@ railgauge::KernelList sample_kernels();
 railgauge::api::SuiteList sample_suites();
 railgauge::api::SuiteCheck sample_check();  // with two problems
 railgauge::api::RunPlan sample_plan();
+railgauge::api::ScheduleList sample_schedules();
 railgauge::api::RunSummary sample_run();  // ended, passed
 railgauge::api::RunDetail sample_detail();
 railgauge::api::ResultList sample_results();

@@ -30,7 +30,7 @@ struct Session {
   std::string again;                // how a person calls this program for the same controller
   double answer_seconds = 15;       // deadline of one call
   double linger_seconds = 3;        // after the first Ctrl-C, for the second
-  double cancel_seconds = 60;       // for a cancel to be verified
+  double cancel_seconds = 90;       // for a cancel to be verified: the controller's own bounds
   double reconnect_seconds = 30;    // to wait for a controller that went away during a run
   double watch_slice_seconds = 30;  // a watch is asked for anew this often: a dead link shows
   Archive::StubInterface* archive = nullptr;  // for the verbs about what is stored

@@ -24,26 +24,25 @@ std::string_view name_of(RunState state) {
   return "ended";
 }
 
-RunMachine::RunMachine(std::vector<RunTaskSpec> tasks) {
+RunMachine::RunMachine(std::vector<RunTaskSpec> tasks, RoundPolicy policy,
+                       const LeafUplinks& uplinks)
+    : policy_(std::move(policy)), engine_(tasks, policy_, uplinks) {
   tasks_.reserve(tasks.size());
-  for (RunTaskSpec& spec : tasks) {
-    rounds_.push_back(spec.round);
-    tasks_.push_back({.spec = std::move(spec)});
-  }
-  std::ranges::sort(rounds_);
-  rounds_.erase(std::unique(rounds_.begin(), rounds_.end()), rounds_.end());
+  for (RunTaskSpec& spec : tasks)
+    tasks_.push_back(
+        {.stage = spec.stage, .waived = spec.waived, .reason = std::move(spec.reason)});
 }
 
-void RunMachine::start(RunActions& out) {
+void RunMachine::start(double now, RunActions& out) {
   RG_CHECK(state_ == RunState::kPlanned);
   state_ = RunState::kRunning;
   for (std::size_t i = 0; i < tasks_.size(); ++i)
-    if (tasks_[i].spec.waived) skip(i, kWaived, tasks_[i].spec.reason, out);
-  advance(out);
+    if (tasks_[i].waived) skip(i, kWaived, tasks_[i].reason, out);
+  engine_.start(now);
+  advance(now, out);
 }
 
 void RunMachine::end_task(Task& task, std::string outcome, std::string reason) {
-  task.state = Task::State::kEnded;
   ++outcomes_[outcome];
   ++ended_;
   task.outcome = std::move(outcome);
@@ -52,31 +51,76 @@ void RunMachine::end_task(Task& task, std::string outcome, std::string reason) {
 
 void RunMachine::skip(std::size_t index, std::string_view outcome, std::string reason,
                       RunActions& out) {
+  engine_.drop(index);
   out.emplace_back(SkipTask{index, std::string(outcome), reason});
   end_task(tasks_[index], std::string(outcome), std::move(reason));
 }
 
-void RunMachine::task_ended(std::size_t index, std::string outcome, std::string reason,
-                            RunActions& out) {
-  RG_CHECK(index < tasks_.size() && tasks_[index].state == Task::State::kStarted);
-  --started_;
-  unverified_ = unverified_ || (tasks_[index].told_cancel && outcome == kCrashed);
-  end_task(tasks_[index], std::move(outcome), std::move(reason));
-  advance(out);
+bool RunMachine::task_ended(std::size_t index, TaskEnd end, double now, RunActions& out) {
+  RG_CHECK(index < tasks_.size() && engine_.is_under_way(index));
+  Task& task = tasks_[index];
+  const bool again = end.may_retry && state_ == RunState::kRunning && !stopped_ &&
+                     task.starts < policy_.max_attempts;
+  engine_.ended(index, again, now);
+  if (!again) {
+    unverified_ = unverified_ || (task.told_cancel && end.outcome == kCrashed);
+    const bool failed =
+        end.outcome == kFailed || end.outcome == kCrashed || end.outcome == kTimedOut;
+    ++measured_;
+    failures_ += failed ? 1 : 0;
+    end_task(task, std::move(end.outcome), std::move(end.reason));
+    if (failed && state_ == RunState::kRunning) stop_after(task, out);
+  }
+  advance(now, out);
+  return again;
 }
 
-void RunMachine::advance(RunActions& out) {
-  if (state_ == RunState::kEnded || started_ > 0) return;
-  while (state_ == RunState::kRunning && started_ == 0 && next_round_ < rounds_.size()) {
-    const std::uint32_t round = rounds_[next_round_++];
-    for (std::size_t i = 0; i < tasks_.size(); ++i) {
-      if (tasks_[i].spec.round != round || tasks_[i].state != Task::State::kWaiting) continue;
-      tasks_[i].state = Task::State::kStarted;
-      ++started_;
-      out.emplace_back(StartTask{i});
+std::string RunMachine::over_budget() const {
+  const StopBudget& budget = policy_.stop;
+  if (budget.failures > 0 && failures_ > budget.failures)
+    return fmt::format("{} tasks failed, {} are the most that the suite allows", failures_,
+                       budget.failures);
+  if (measured_ >= budget.share_after && failures_ > budget.failed_share * measured_)
+    return fmt::format("{} of {} tasks failed, {:g} % are the most that the suite allows",
+                       failures_, measured_, budget.failed_share * 100);
+  return "";
+}
+
+void RunMachine::stop_after(const Task& failed, RunActions& out) {
+  if (std::string reason = over_budget(); !reason.empty())
+    return stop("stopped: " + reason, nullptr, out);
+  if (failed.stage >= policy_.on_failure.size()) return;
+  const OnFailure policy = policy_.on_failure[failed.stage];
+  if (policy == OnFailure::kContinue) return;
+  const std::string reason =
+      fmt::format("stopped after a task of stage {} was {}", failed.stage + 1, failed.outcome);
+  stop(reason, policy == OnFailure::kStopStage ? &failed.stage : nullptr, out);
+}
+
+// What has not begun, of that stage or at all, ends without having been started.
+void RunMachine::stop(std::string reason, const std::uint32_t* stage, RunActions& out) {
+  for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    if (!engine_.is_waiting(i) || (stage != nullptr && tasks_[i].stage != *stage)) continue;
+    skip(i, kCancelledOutcome, "not started: " + reason, out);
+    ++own_cancelled_;
+  }
+  if (stage != nullptr) return;
+  stopped_ = true;
+  stop_reason_ = std::move(reason);
+}
+
+void RunMachine::advance(double now, RunActions& out) {
+  if (state_ == RunState::kRunning) {
+    EngineActions begun;
+    engine_.poll(now, begun);
+    for (EngineAction& action : begun) {
+      if (const auto* start = std::get_if<StartTask>(&action)) ++tasks_[start->index].starts;
+      if (const auto* skipped = std::get_if<SkipTask>(&action))
+        end_task(tasks_[skipped->index], skipped->outcome, skipped->reason);
+      std::visit([&out](auto& one) { out.emplace_back(std::move(one)); }, action);
     }
   }
-  if (started_ == 0) finish(out);
+  finish_when_done(out);
 }
 
 void RunMachine::cancel(std::string reason, RunActions& out) {
@@ -84,18 +128,29 @@ void RunMachine::cancel(std::string reason, RunActions& out) {
   state_ = RunState::kCancelling;
   cancel_reason_ = std::move(reason);
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
-    if (tasks_[i].state == Task::State::kWaiting) skip(i, kCancelledOutcome, cancel_reason_, out);
-    if (tasks_[i].state != Task::State::kStarted) continue;
+    if (engine_.is_waiting(i)) skip(i, kCancelledOutcome, cancel_reason_, out);
+    if (!engine_.is_under_way(i)) continue;
     tasks_[i].told_cancel = true;
     out.emplace_back(CancelTaskAction{i, cancel_reason_});
   }
-  advance(out);
+  finish_when_done(out);
+}
+
+void RunMachine::set_busy(std::string who, double now, RunActions& out) {
+  engine_.set_busy(std::move(who));
+  if (state_ == RunState::kRunning) advance(now, out);
+}
+
+void RunMachine::tick(double now, RunActions& out) {
+  if (state_ == RunState::kRunning) advance(now, out);
 }
 
 std::string RunMachine::worst_outcome() const {
   std::vector<int> codes;
   codes.reserve(outcomes_.size());
-  for (const auto& [outcome, count] : outcomes_) codes.push_back(exit_code_of(outcome));
+  for (const auto& [outcome, count] : outcomes_)
+    if (outcome != kCancelledOutcome || count > own_cancelled_)
+      codes.push_back(exit_code_of(outcome));
   switch (combine_exit_codes(codes)) {
     case kExitInterrupted:
       return std::string(kCancelledOutcome);
@@ -136,10 +191,13 @@ std::string RunMachine::reason_for(std::string_view outcome) const {
   return text;
 }
 
-void RunMachine::finish(RunActions& out) {
+void RunMachine::finish_when_done(RunActions& out) {
+  if (state_ == RunState::kEnded || ended_ < tasks_.size()) return;
   // A cancelled run whose runners could not be shown to be gone is not "cancelled" but crashed.
   std::string outcome = unverified_ ? std::string(kCrashed) : worst_outcome();
   std::string reason = outcome == kPassed ? "" : reason_for(outcome);
+  if (!stop_reason_.empty())
+    reason = reason.empty() ? stop_reason_ : fmt::format("{}; {}", stop_reason_, reason);
   state_ = RunState::kEnded;
   out.emplace_back(RunFinished{std::move(outcome), std::move(reason)});
 }

@@ -1,5 +1,6 @@
-// One run as an explicit state machine: rounds in order, the tasks of a round side by side, the
-// worst outcome at the end. Events in, actions out: no clock, socket or file.
+// One run as an explicit state machine: the engine says what begins, this counts how it ended,
+// gives tasks another try, stops when the suite says so, and tells the worst outcome at the end.
+// Events in, actions out, the time passed in: no clock, socket or file.
 #pragma once
 
 #include <cstdint>
@@ -9,78 +10,88 @@
 #include <variant>
 #include <vector>
 
-namespace railgauge::run {
+#include "controller/run/policy.h"
+#include "controller/run/round_engine.h"
 
-struct RunTaskSpec {
-  std::uint32_t round = 0;
-  bool waived = false;   // the planner found that it cannot run; it counts, and is never started
-  std::string reason{};  // of the waiver
-};
+namespace railgauge::run {
 
 enum class RunState { kPlanned, kRunning, kCancelling, kEnded };
 std::string_view name_of(RunState state);  // the contract's words
 
-struct StartTask {
-  std::size_t index;
-};
 struct CancelTaskAction {
   std::size_t index;
-  std::string reason{};
-};
-// The task ends without having been started.
-struct SkipTask {
-  std::size_t index;
-  std::string outcome{};  // "waived", "cancelled"
   std::string reason{};
 };
 struct RunFinished {
   std::string outcome{};
   std::string reason{};
 };
-using RunAction = std::variant<StartTask, CancelTaskAction, SkipTask, RunFinished>;
+using RunAction = std::variant<StartTask, GiveUpTask, CancelTaskAction, SkipTask, RunFinished>;
 using RunActions = std::vector<RunAction>;
+
+// How a task's attempts of one start ended.
+struct TaskEnd {
+  std::string outcome{};
+  std::string reason{};
+  bool may_retry = false;  // its node was lost or it hung, and nothing of it is left
+};
 
 class RunMachine {
  public:
   static constexpr std::size_t kMaxReasons = 3;  // different ones in a run's reason
 
-  explicit RunMachine(std::vector<RunTaskSpec> tasks);
+  explicit RunMachine(std::vector<RunTaskSpec> tasks, RoundPolicy policy = {},
+                      const LeafUplinks& uplinks = {});
 
-  void start(RunActions& out);
-  // The task's last attempt is over. CHECKs that it was started and had not ended.
-  void task_ended(std::size_t index, std::string outcome, std::string reason, RunActions& out);
+  void start(double now, RunActions& out);
+  // Nothing of the task is under way any more. True when it will be started once more; then this
+  // was not its end. CHECKs that it was started and had not ended.
+  bool task_ended(std::size_t index, TaskEnd end, double now, RunActions& out);
   // Nothing new is started; the run ends when every started task has said that its runners are
   // gone.
   void cancel(std::string reason, RunActions& out);
+  // Some node is busy with work that is not ours; "" says that none is.
+  void set_busy(std::string who, double now, RunActions& out);
+  void tick(double now, RunActions& out);
 
   [[nodiscard]] RunState state() const { return state_; }
   [[nodiscard]] std::uint32_t tasks_ended() const { return ended_; }
   [[nodiscard]] const std::map<std::string, std::uint32_t>& outcomes() const { return outcomes_; }
+  [[nodiscard]] const RoundEngine& rounds() const { return engine_; }
+  [[nodiscard]] std::uint32_t failures() const { return failures_; }
 
  private:
   struct Task {
-    RunTaskSpec spec;
-    enum class State { kWaiting, kStarted, kEnded } state = State::kWaiting;
+    std::uint32_t stage = 0;
+    bool waived = false;  // by the planner
     std::string outcome{};
     std::string reason{};
+    std::uint32_t starts = 0;
     bool told_cancel = false;
   };
 
   void end_task(Task& task, std::string outcome, std::string reason);
   void skip(std::size_t index, std::string_view outcome, std::string reason, RunActions& out);
-  void advance(RunActions& out);
-  void finish(RunActions& out);
+  void advance(double now, RunActions& out);
+  void stop_after(const Task& failed, RunActions& out);
+  void stop(std::string reason, const std::uint32_t* stage, RunActions& out);
+  void finish_when_done(RunActions& out);
+  [[nodiscard]] std::string over_budget() const;
   [[nodiscard]] std::string worst_outcome() const;
   [[nodiscard]] std::string reason_for(std::string_view outcome) const;
 
   std::vector<Task> tasks_;
-  std::vector<std::uint32_t> rounds_;  // ascending, each once
-  std::size_t next_round_ = 0;
+  const RoundPolicy policy_;
+  RoundEngine engine_;
   RunState state_ = RunState::kPlanned;
   std::uint32_t ended_ = 0;
-  std::uint32_t started_ = 0;  // and not ended
+  std::uint32_t measured_ = 0;       // ended after they were started
+  std::uint32_t failures_ = 0;       // of these failed, crashed, timed_out
+  std::uint32_t own_cancelled_ = 0;  // not started because the run stopped by itself
   std::map<std::string, std::uint32_t> outcomes_;
   std::string cancel_reason_;
+  std::string stop_reason_;
+  bool stopped_ = false;     // as a whole, by itself
   bool unverified_ = false;  // a cancelled task could not show that its runners are gone
 };
 

@@ -27,15 +27,15 @@ RunFinished finished(const RunActions& actions) {
 TEST(RunMachine, RoundsFollowEachOtherAndTheTasksOfARoundRunTogether) {
   RunMachine machine({{.round = 1}, {.round = 0}, {.round = 1}});
   RunActions out;
-  machine.start(out);
+  machine.start(0, out);
   EXPECT_THAT(started(out), ElementsAre(1));
   out.clear();
-  machine.task_ended(1, "passed", "", out);
+  machine.task_ended(1, {"passed", ""}, 0, out);
   EXPECT_THAT(started(out), ElementsAre(0, 2));
   out.clear();
-  machine.task_ended(2, "passed", "", out);
+  machine.task_ended(2, {"passed", ""}, 0, out);
   EXPECT_THAT(out, SizeIs(0));
-  machine.task_ended(0, "passed", "", out);
+  machine.task_ended(0, {"passed", ""}, 0, out);
   EXPECT_EQ(finished(out).outcome, "passed");
   EXPECT_EQ(machine.tasks_ended(), 3U);
 }
@@ -43,10 +43,10 @@ TEST(RunMachine, RoundsFollowEachOtherAndTheTasksOfARoundRunTogether) {
 TEST(RunMachine, TheWorstOutcomeIsTheRuns) {
   RunMachine machine({{.round = 0}, {.round = 0}, {.round = 0}});
   RunActions out;
-  machine.start(out);
-  machine.task_ended(0, "crashed", "node n2 lost", out);
-  machine.task_ended(1, "failed", "byte 7 is 0x00", out);
-  machine.task_ended(2, "passed", "", out);
+  machine.start(0, out);
+  machine.task_ended(0, {"crashed", "node n2 lost"}, 0, out);
+  machine.task_ended(1, {"failed", "byte 7 is 0x00"}, 0, out);
+  machine.task_ended(2, {"passed", ""}, 0, out);
   EXPECT_EQ(finished(out).outcome, "failed");
   EXPECT_EQ(finished(out).reason, "byte 7 is 0x00");
 }
@@ -54,10 +54,10 @@ TEST(RunMachine, TheWorstOutcomeIsTheRuns) {
 TEST(RunMachine, EqualReasonsAreToldOnce) {
   RunMachine machine({{.round = 0}, {.round = 0}, {.round = 0}});
   RunActions out;
-  machine.start(out);
-  machine.task_ended(0, "crashed", "node n2 lost", out);
-  machine.task_ended(1, "crashed", "node n2 lost", out);
-  machine.task_ended(2, "timed_out", "late", out);
+  machine.start(0, out);
+  machine.task_ended(0, {"crashed", "node n2 lost"}, 0, out);
+  machine.task_ended(1, {"crashed", "node n2 lost"}, 0, out);
+  machine.task_ended(2, {"timed_out", "late"}, 0, out);
   EXPECT_EQ(finished(out).outcome, "crashed");
   EXPECT_EQ(finished(out).reason, "node n2 lost (2 tasks)");
 }
@@ -65,9 +65,9 @@ TEST(RunMachine, EqualReasonsAreToldOnce) {
 TEST(RunMachine, AWaivedPlanCountsAndIsNeverStarted) {
   RunMachine machine({{.round = 0, .waived = true, .reason = "n1 has no NIC"}, {.round = 1}});
   RunActions out;
-  machine.start(out);
+  machine.start(0, out);
   EXPECT_THAT(started(out), ElementsAre(1));
-  machine.task_ended(1, "passed", "", out);
+  machine.task_ended(1, {"passed", ""}, 0, out);
   EXPECT_EQ(finished(out).outcome, "passed");
   EXPECT_EQ(machine.outcomes().at("waived"), 1U);
 }
@@ -76,7 +76,7 @@ TEST(RunMachine, ARunInWhichNothingCouldRunIsWaived) {
   RunMachine machine(
       std::vector<RunTaskSpec>{{.round = 0, .waived = true, .reason = "n1 has no NIC"}});
   RunActions out;
-  machine.start(out);
+  machine.start(0, out);
   EXPECT_EQ(finished(out).outcome, "waived");
   EXPECT_EQ(finished(out).reason, "n1 has no NIC");
 }
@@ -84,19 +84,19 @@ TEST(RunMachine, ARunInWhichNothingCouldRunIsWaived) {
 TEST(RunMachine, AnEmptyPlanNeverPasses) {
   RunMachine machine(std::vector<RunTaskSpec>{});
   RunActions out;
-  machine.start(out);
+  machine.start(0, out);
   EXPECT_EQ(finished(out).outcome, "crashed");
 }
 
 TEST(RunMachine, ACancelStopsTheRestAndWaitsForWhatRuns) {
   RunMachine machine({{.round = 0}, {.round = 1}});
   RunActions out;
-  machine.start(out);
+  machine.start(0, out);
   out.clear();
   machine.cancel("cancelled by ann", out);
   EXPECT_EQ(machine.state(), RunState::kCancelling);
   EXPECT_EQ(finished(out).outcome, "none");
-  machine.task_ended(0, "cancelled", "cancelled by ann", out);
+  machine.task_ended(0, {"cancelled", "cancelled by ann"}, 0, out);
   EXPECT_EQ(finished(out).outcome, "cancelled");
   EXPECT_EQ(finished(out).reason, "cancelled by ann");
 }
@@ -104,9 +104,9 @@ TEST(RunMachine, ACancelStopsTheRestAndWaitsForWhatRuns) {
 TEST(RunMachine, ACancelThatCouldNotBeVerifiedIsNotCalledCancelled) {
   RunMachine machine(std::vector<RunTaskSpec>{{.round = 0}});
   RunActions out;
-  machine.start(out);
+  machine.start(0, out);
   machine.cancel("cancelled by ann", out);
-  machine.task_ended(0, "crashed", "rank 0 on n1 did not report an end", out);
+  machine.task_ended(0, {"crashed", "rank 0 on n1 did not report an end"}, 0, out);
   EXPECT_EQ(finished(out).outcome, "crashed");
 }
 
@@ -116,6 +116,74 @@ TEST(RunMachine, ARunCancelledBeforeItsStartEndsAtOnce) {
   machine.cancel("cancelled by ann", out);
   EXPECT_EQ(finished(out).outcome, "cancelled");
   EXPECT_THAT(started(out), SizeIs(0));
+}
+
+TEST(RunMachine, ATaskThatHungIsTriedAgainWhenAllRoundsAreThrough) {
+  RunMachine machine({{.round = 0}, {.round = 1}});
+  RunActions out;
+  machine.start(0, out);
+  out.clear();
+  EXPECT_TRUE(machine.task_ended(0, {"timed_out", "hung", true}, 9, out));
+  EXPECT_THAT(started(out), ElementsAre(1));
+  EXPECT_EQ(machine.tasks_ended(), 0U);
+  out.clear();
+  EXPECT_FALSE(machine.task_ended(1, {"passed", ""}, 10, out));
+  EXPECT_THAT(started(out), ElementsAre(0));
+  EXPECT_FALSE(machine.task_ended(0, {"timed_out", "hung", true}, 19, out)) << "twice is enough";
+  EXPECT_EQ(finished(out).outcome, "timed_out");
+}
+
+TEST(RunMachine, AStopBudgetEndsTheRunWithItsReasonAndIsNoCancel) {
+  RoundPolicy policy;
+  policy.stop.failures = 1;
+  RunMachine machine({{.round = 0}, {.round = 1}, {.round = 2}}, policy);
+  RunActions out;
+  machine.start(0, out);
+  machine.task_ended(0, {"failed", "byte 7 is 0x00"}, 1, out);
+  EXPECT_EQ(finished(out).outcome, "none") << "one failure is allowed";
+  machine.task_ended(1, {"failed", "byte 7 is 0x00"}, 2, out);
+  EXPECT_EQ(finished(out).outcome, "failed");
+  EXPECT_EQ(finished(out).reason,
+            "stopped: 2 tasks failed, 1 are the most that the suite allows; byte 7 is 0x00 (2 "
+            "tasks)");
+  EXPECT_EQ(machine.outcomes().at("cancelled"), 1U);
+}
+
+TEST(RunMachine, TheFailedShareCountsOnceEnoughTasksHaveEnded) {
+  RoundPolicy policy;
+  policy.stop.failed_share = 0.1;
+  policy.stop.share_after = 3;
+  RunMachine machine({{.round = 0}, {.round = 1}, {.round = 2}, {.round = 3}}, policy);
+  RunActions out;
+  machine.start(0, out);
+  machine.task_ended(0, {"failed", "a"}, 1, out);
+  machine.task_ended(1, {"passed", ""}, 2, out);
+  EXPECT_EQ(finished(out).outcome, "none");
+  machine.task_ended(2, {"failed", "a"}, 3, out);
+  EXPECT_EQ(finished(out).outcome, "failed");
+}
+
+TEST(RunMachine, AStageThatStopsOnFailureLeavesTheNextOneAlone) {
+  RoundPolicy policy;
+  policy.on_failure = {OnFailure::kStopStage};
+  RunMachine machine({{.round = 0}, {.round = 1}, {.round = 2, .stage = 1}}, policy);
+  RunActions out;
+  machine.start(0, out);
+  machine.task_ended(0, {"crashed", "signal 11"}, 1, out);
+  EXPECT_THAT(started(out), ElementsAre(0, 2));
+  machine.task_ended(2, {"passed", ""}, 2, out);
+  EXPECT_EQ(finished(out).outcome, "crashed");
+}
+
+TEST(RunMachine, ASpentTimeBudgetWaivesTheRestOfItsStage) {
+  RoundPolicy policy;
+  policy.stage_budget_seconds = {10};
+  RunMachine machine({{.round = 0}, {.round = 1}, {.round = 2, .stage = 1}}, policy);
+  RunActions out;
+  machine.start(0, out);
+  machine.task_ended(0, {"passed", ""}, 11, out);
+  EXPECT_THAT(started(out), ElementsAre(0, 2));
+  EXPECT_EQ(machine.outcomes().at("waived"), 1U);
 }
 
 TEST(RunMachine, InAnyOrderItEndsOnceAndNeverPassesAnUnmeasuredRun) {
@@ -145,7 +213,7 @@ TEST(RunMachine, InAnyOrderItEndsOnceAndNeverPassesAnUnmeasuredRun) {
         ends += std::holds_alternative<RunFinished>(out[seen]) ? 1 : 0;
       }
     };
-    machine.start(out);
+    machine.start(0, out);
     drain();
     while (!open.empty()) {
       if (random() % 9 == 0) machine.cancel("stop", out);
@@ -154,7 +222,7 @@ TEST(RunMachine, InAnyOrderItEndsOnceAndNeverPassesAnUnmeasuredRun) {
       open.erase(open.begin() + static_cast<std::ptrdiff_t>(pick));
       const std::string& word = words[random() % words.size()];
       passes += word == "passed" ? 1 : 0;
-      machine.task_ended(index, word, "r", out);
+      machine.task_ended(index, {word, "r"}, 0, out);
       drain();
     }
     ASSERT_EQ(ends, 1);

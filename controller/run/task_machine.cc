@@ -10,22 +10,9 @@
 #include "kernels/core/result.h"
 
 namespace railgauge::run {
-std::string_view name_of(TaskState state) {
-  switch (state) {
-    case TaskState::kWaiting:
-      return "waiting";
-    case TaskState::kPreparing:
-      return "preparing";
-    case TaskState::kRunning:
-    case TaskState::kEnding:
-      return "running";
-    case TaskState::kEnded:
-      return "ended";
-  }
-  return "ended";
-}
 
-TaskMachine::TaskMachine(TaskSpec spec) : spec_(std::move(spec)), ranks_(spec_.ranks.size()) {
+TaskMachine::TaskMachine(TaskSpec spec)
+    : spec_(std::move(spec)), ranks_(spec_.ranks.size()), attempt_(spec_.attempts_before) {
   RG_CHECK(!ranks_.empty());
 }
 
@@ -67,12 +54,13 @@ void TaskMachine::try_begin(double now, TaskActions& out) {
     all_attached = all_attached && presence.state == Presence::State::kAttached;
     const bool gone =
         presence.state == Presence::State::kLost && now >= presence.since_seconds + kReturnSeconds;
-    if (gone && attempt_ == 0) last_ = {std::string(kCrashed), fmt::format("node {} lost", node)};
+    if (gone && attempt_ == spec_.attempts_before)
+      last_ = {std::string(kCrashed), fmt::format("node {} lost", node)};
     if (gone) return finish(last_.outcome, last_.reason, out);
   }
   if (all_attached) return begin_attempt(now, out);
   if (now < wait_until_) return;
-  if (attempt_ == 0)
+  if (attempt_ == spec_.attempts_before)
     last_ = {std::string(kCrashed),
              fmt::format("its nodes were not attached together within {:.0f} s", kMaxWaitSeconds)};
   finish(last_.outcome, last_.reason, out);
@@ -291,6 +279,19 @@ void TaskMachine::cancel(std::string reason, double now, TaskActions& out) {
   settle(now, out);
 }
 
+void TaskMachine::give_up(std::string reason, double now, TaskActions& out) {
+  if (state_ == TaskState::kEnded || given_up_ || cancelled_) return;
+  given_up_ = true;
+  if (state_ == TaskState::kWaiting) {
+    if (attempt_ == spec_.attempts_before) last_ = {std::string(kTimedOut), std::move(reason)};
+    return finish(last_.outcome, last_.reason, out);
+  }
+  if (state_ == TaskState::kEnding) return;  // it has a cause of its own
+  add_cause(std::string(kTimedOut), reason);
+  cancel_rest(kTimedOut, reason, now, out);
+  settle(now, out);
+}
+
 void TaskMachine::give_up_on_silent_ranks(double now, TaskActions& out) {
   for (std::uint32_t rank = 0; rank < size(); ++rank) {
     Rank& r = ranks_[rank];
@@ -353,7 +354,8 @@ void TaskMachine::settle(double now, TaskActions& out) {
 }
 
 RankEnd TaskMachine::combined() const {
-  if (cancelled_ && !unverified_) {
+  // Of a node that was lost nobody knows whether its runner is gone: that is no "cancelled".
+  if (cancelled_ && !unverified_ && !lost_) {
     const auto told = std::ranges::find(causes_, kCancelledOutcome, &RankEnd::outcome);
     return {std::string(kCancelledOutcome), told == causes_.end() ? cancel_reason_ : told->reason};
   }
@@ -372,8 +374,8 @@ RankEnd TaskMachine::combined() const {
 
 void TaskMachine::finish_attempt(double now, TaskActions& out) {
   last_ = combined();
-  const bool requeue =
-      lost_ && !cancelled_ && !unverified_ && last_.outcome == kCrashed && attempt_ < kMaxAttempts;
+  const bool requeue = lost_ && !cancelled_ && !unverified_ && !given_up_ &&
+                       last_.outcome == kCrashed && attempt_ < spec_.max_attempts;
   out.emplace_back(AttemptEnded{attempt_, last_.outcome, last_.reason, requeue});
   if (!requeue) return finish(last_.outcome, last_.reason, out);
   state_ = TaskState::kWaiting;
@@ -383,7 +385,11 @@ void TaskMachine::finish_attempt(double now, TaskActions& out) {
 
 void TaskMachine::finish(std::string outcome, std::string reason, TaskActions& out) {
   state_ = TaskState::kEnded;
-  out.emplace_back(TaskFinished{std::move(outcome), std::move(reason)});
+  const bool hung_or_lost =
+      outcome == kTimedOut || (outcome == kCrashed && (lost_ || attempt_ == spec_.attempts_before));
+  const bool may_retry =
+      hung_or_lost && !cancelled_ && !unverified_ && attempt_ < spec_.max_attempts;
+  out.emplace_back(TaskFinished{std::move(outcome), std::move(reason), may_retry});
 }
 
 }  // namespace railgauge::run

@@ -27,8 +27,10 @@ struct RankSpec {
 
 struct TaskSpec {
   std::string task_id{};
-  std::vector<RankSpec> ranks{};  // 1 to N; several may be on one node
-  double deadline_seconds = 60;   // from preparing to the end of the last runner
+  std::vector<RankSpec> ranks{};      // 1 to N; several may be on one node
+  double deadline_seconds = 60;       // from preparing to the end of the last runner
+  std::uint32_t attempts_before = 0;  // of an earlier start of the same task
+  std::uint32_t max_attempts = 2;     // in all, the earlier ones too
 };
 
 // What the fleet knows of a node. `since_seconds` is on the clock of `now_seconds`.
@@ -39,7 +41,21 @@ struct Presence {
 };
 
 enum class TaskState { kWaiting, kPreparing, kRunning, kEnding, kEnded };
-std::string_view name_of(TaskState state);  // the contract's words: an ending task is "running"
+// The contract's words: an ending task is "running".
+constexpr std::string_view name_of(TaskState state) {
+  switch (state) {
+    case TaskState::kWaiting:
+      return "waiting";
+    case TaskState::kPreparing:
+      return "preparing";
+    case TaskState::kRunning:
+    case TaskState::kEnding:
+      return "running";
+    case TaskState::kEnded:
+      return "ended";
+  }
+  return "ended";
+}
 
 // --- actions
 // -------------------------------------------------------------------------------------------
@@ -72,6 +88,8 @@ struct AttemptEnded {
 struct TaskFinished {
   std::string outcome{};
   std::string reason{};
+  // A node was lost or it hung, and every runner is gone: another try later may go better.
+  bool may_retry = false;
 };
 using TaskAction = std::variant<SendPrepare, SendGo, SendStep, SendCancel, AttemptStarted,
                                 AttemptEnded, TaskFinished>;
@@ -79,7 +97,6 @@ using TaskActions = std::vector<TaskAction>;
 
 class TaskMachine {
  public:
-  static constexpr std::uint32_t kMaxAttempts = 2;
   static constexpr double kReturnSeconds =
       15;  // a lost node may be missing so long before we give up
   static constexpr double kMaxWaitSeconds = 60;  // for all nodes of an attempt together
@@ -118,6 +135,9 @@ class TaskMachine {
                      TaskActions& out);  // first, or after a loss
 
   void cancel(std::string reason, double now, TaskActions& out);
+  // Nobody waits for it any more: it ends as soon as its runners are gone, and is not tried again
+  // now.
+  void give_up(std::string reason, double now, TaskActions& out);
   void tick(double now, TaskActions& out);
   // When tick() is next needed; nothing when the task has ended.
   [[nodiscard]] std::optional<double> next_tick() const;
@@ -172,8 +192,9 @@ class TaskMachine {
   std::optional<double> store_by_;
   std::vector<RankEnd> causes_;  // why this attempt is not passed, in order of arrival
   bool cancelled_ = false;       // by the user
-  bool unverified_ = false;      // a runner may still be there: no pass, no requeue, no "cancelled"
-  bool lost_ = false;            // a rank of this attempt was lost with its node
+  bool given_up_ = false;
+  bool unverified_ = false;  // a runner may still be there: no pass, no requeue, no "cancelled"
+  bool lost_ = false;        // a rank of this attempt was lost with its node
   std::string cancel_outcome_;
   std::string cancel_reason_;
   RankEnd last_;  // the last attempt's end

@@ -133,7 +133,7 @@ class Simulation {
     EXPECT_FALSE(self_ended_.contains(rank)) << "sent to a rank that has ended";
   }
   void check_one(const AttemptStarted& started) {
-    EXPECT_LE(started.attempt, TaskMachine::kMaxAttempts);
+    EXPECT_LE(started.attempt, machine_->spec().max_attempts);
     prepared_.clear();
     told_.clear();
     self_ended_.clear();

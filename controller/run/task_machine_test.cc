@@ -248,11 +248,42 @@ TEST(TaskMachine, ACancelIsCancelledOnlyWhenEveryRunnerHasEnded) {
   EXPECT_THAT(silent.finished().reason, HasSubstr("rank 2 on n2 did not report an end"));
 }
 
-TEST(TaskMachine, ACancelledTaskWhoseNodeIsGoneIsCancelledAndNotRequeued) {
+TEST(TaskMachine, ACancelledTaskWhoseNodeIsGoneIsNotCalledCancelledNorRequeued) {
   Bench bench;
   bench.machine.cancel("cancelled by ann", bench.now, bench.actions);
   for (const std::string& node : kNodes) bench.machine.node_lost(node, bench.now, bench.actions);
-  EXPECT_EQ(bench.finished().outcome, "cancelled");
+  EXPECT_EQ(bench.finished().outcome, "crashed") << "its runners may go on there";
+  EXPECT_THAT(bench.finished().reason, HasSubstr("node n0 lost"));
+  EXPECT_FALSE(bench.finished().may_retry);
+}
+
+TEST(TaskMachine, GivenUpItEndsAsTimedOutOnceItsRunnersAreGoneAndMayBeTriedAgain) {
+  Bench bench;
+  bench.all_prepared();
+  bench.machine.give_up("its round closed", bench.now, bench.actions);
+  const auto cancels = bench.take<SendCancel>();
+  ASSERT_THAT(cancels, SizeIs(3));
+  EXPECT_EQ(cancels[0].outcome, "timed_out");
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    bench.machine.ended(1, rank, "timed_out", "its round closed", bench.now, bench.actions);
+    bench.machine.stored(1, rank, 0, RankEnd{"timed_out", ""}, bench.now, bench.actions);
+  }
+  EXPECT_EQ(bench.finished().outcome, "timed_out");
+  EXPECT_EQ(bench.finished().reason, "its round closed");
+  EXPECT_TRUE(bench.finished().may_retry);
+}
+
+TEST(TaskMachine, ASecondStartGoesOnCountingAttemptsAndTheLastOneIsNotTriedAgain) {
+  TaskSpec spec{.task_id = "t", .ranks = {{"n0", "rxe0:1"}}, .deadline_seconds = 20};
+  spec.attempts_before = 1;
+  TaskMachine machine(spec);
+  TaskActions out;
+  machine.start({{"n0", {Presence::State::kAttached, 0}}}, 0, out);
+  EXPECT_EQ(machine.attempt(), 2U);
+  machine.node_lost("n0", 1, out);
+  const auto& last = std::get<TaskFinished>(out.back());
+  EXPECT_EQ(last.outcome, "crashed");
+  EXPECT_FALSE(last.may_retry);
 }
 
 TEST(TaskMachine, NothingReportedNeverPasses) {

@@ -6,8 +6,10 @@
 
 #include "controller/store/pair_matrix.h"
 #include "controller/store/queries.h"
+#include "controller/store/schedules.h"
 #include "controller/store/schema.h"
 #include "controller/store/store_impl.h"
+#include "kernels/core/failpoint.h"
 
 namespace railgauge::store {
 Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -60,7 +62,8 @@ Status Store::add_event(EventRow event, Completion done) {
        .done = std::move(done)});
 }
 
-Status Store::create_run(RunRow run, std::vector<TaskRow> tasks) {
+Status Store::create_run(RunRow run, std::vector<TaskRow> tasks,
+                         std::optional<ScheduleClaim> claim) {
   const double free_bytes = free_bytes_beside(impl_->options.path);
   if (free_bytes < impl_->options.min_free_bytes)
     return fail(
@@ -69,8 +72,12 @@ Status Store::create_run(RunRow run, std::vector<TaskRow> tasks) {
                     "wanted; free space, or railgauge db prune",
                     impl_->options.path, free_bytes / 1e6, impl_->options.min_free_bytes / 1e6));
   return impl_->writer.submit_and_wait(
-      [this, run = std::move(run), tasks = std::move(tasks)] {
-        return impl_->runs.create_run(run, tasks, now_seconds());
+      [this, run = std::move(run), tasks = std::move(tasks), claim = std::move(claim)]() -> Status {
+        const double now = now_seconds();
+        if (claim) RG_TRY_OK(claim_due(impl_->connection, *claim, run.run_id, now));
+        RG_TRY_OK(impl_->runs.create_run(run, tasks, now));
+        failpoint("store.run_created");  // not yet committed
+        return {};
       },
       impl_->options.wait_seconds);
 }

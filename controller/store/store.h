@@ -13,6 +13,7 @@
 
 #include "controller/store/remark_rows.h"
 #include "controller/store/rows.h"
+#include "controller/store/schedule_rows.h"
 #include "kernels/core/record.pb.h"
 #include "kernels/core/result.h"
 
@@ -72,8 +73,10 @@ class Store {
 
   // --- writing and waiting until it is committed -------------------------------------------------
 
-  // kAlreadyExists when the id is taken; kResourceExhausted when the disk is filling up.
-  Status create_run(RunRow run, std::vector<TaskRow> tasks);
+  // kAlreadyExists when the id is taken; kResourceExhausted when the disk is filling up. With a
+  // claim the run is created together with it or not at all: claim_due()'s errors (schedules.h).
+  Status create_run(RunRow run, std::vector<TaskRow> tasks,
+                    std::optional<ScheduleClaim> claim = {});
   // Replaces the run's matrix of that rail, kernel, metric, meaning and size.
   Status put_pair_matrix(PairMatrixRow matrix);
   // What is said of measurements; errors beside the usual ones stand in remarks.h.
@@ -81,6 +84,11 @@ class Store {
   Status open_finding(FindingRow finding);
   Status step_finding(std::string finding_id, FindingStepRow step);
   Status add_operator_note(OperatorNoteRow note);
+  // Schedules; errors beside the usual ones stand in schedules.h.
+  Status add_schedule(ScheduleRow schedule);
+  Status set_schedule_paused(std::string name, bool paused);
+  Status remove_schedule(std::string name);
+  Status decide_due(std::string schedule, DueRow due);  // without a run
   // To be called once after the start, before any run: runs that an earlier controller left open
   // end as crashed, "controller restarted"; so do their tasks under way, while waiting ones end as
   // cancelled. Results that agents still deliver for them are stored. Returns the runs' ids.
@@ -111,7 +119,10 @@ class Store {
   Result<std::vector<double>> samples(std::string_view run_id, std::string_view task_id,
                                       std::uint32_t attempt, std::uint32_t rank,
                                       std::uint32_t sequence) const;
-  Result<PairMatrixRow> pair_matrix(const PairMatrixKey& key) const;     // kNotFound
+  Result<PairMatrixRow> pair_matrix(const PairMatrixKey& key) const;  // kNotFound
+  Result<std::vector<ScheduleRow>> list_schedules() const;            // by name
+  Result<std::vector<DueRow>> list_dues(std::string_view schedule,
+                                        std::uint32_t limit) const;      // newest first; kNotFound
   Result<std::vector<NodeRow>> list_nodes() const;                       // all ever seen, by name
   Result<std::vector<EventRow>> list_events(std::uint32_t limit) const;  // newest first
   // Newest first; "" is any state; without series and steps.

@@ -120,5 +120,89 @@ TEST(StoreFault, KilledAtRandomInstantsNothingAcknowledgedIsMissingAndNothingIsT
   EXPECT_GT(killed, rounds / 2);
 }
 
+// Starts one due time after the other, each the one after what is decided, as the controller does.
+[[noreturn]] void start_dues_until_killed(const std::string& path, int round) {
+  auto store = Store::open({.path = path});
+  if (!store) _exit(3);
+  for (int i = 0; i < 40; ++i) {
+    const auto schedules = (*store)->list_schedules();
+    if (!schedules) _exit(4);
+    for (const ScheduleRow& row : *schedules) {
+      if (row.paused) continue;
+      const RunRow run = run_row(fmt::format("r{}-{}", round, i));
+      const ScheduleClaim claim{.schedule = row.name, .due_at = row.decided_until + 60};
+      if (!(*store)->create_run(run, pair_tasks(1), claim)) _exit(5);
+    }
+  }
+  while (true) ::pause();  // all rows are still kept
+}
+
+std::int64_t counted(Store& store, const std::string& sql) {
+  const auto table = store.sql(sql, 1, 60);
+  EXPECT_TRUE(table) << table.error().message;
+  return table ? static_cast<std::int64_t>(std::get<double>(table->rows.at(0).at(0))) : -1;
+}
+
+void expect_one_run_a_due_time(Store& store) {
+  EXPECT_EQ(counted(store, "SELECT count(*) FROM run"),
+            counted(store, "SELECT count(*) FROM schedule_due"));
+  EXPECT_EQ(counted(store, "SELECT count(DISTINCT run_id) FROM schedule_due"),
+            counted(store, "SELECT count(*) FROM schedule_due JOIN run USING (run_id)"));
+  EXPECT_EQ(counted(store, "SELECT count(*) FROM schedule_due WHERE due_at % 60 <> 0"), 0);
+}
+
+TEST(StoreFault, KilledAtRandomInstantsEveryDueTimeHasExactlyOneRun) {
+  std::mt19937 random(20'27);
+  std::uniform_int_distribution<int> pause_us(5'000, 120'000);
+  const TempFolder folder;
+  {
+    auto store = open_store(folder.file("db"));
+    ASSERT_TRUE(store->put_node(node_row(1)));
+    ASSERT_TRUE(store->add_schedule(
+        {.name = "minutely", .suite = "quick", .cron = "* * * * *", .zone = "UTC"}));
+  }
+  for (int round = 0; round < 8; ++round) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) start_dues_until_killed(folder.file("db"), round);
+    ::usleep(static_cast<useconds_t>(pause_us(random)));
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status)) << WEXITSTATUS(status);
+    auto store = open_store(folder.file("db"));
+    expect_one_run_a_due_time(*store);
+    EXPECT_EQ(counted(*store, "SELECT coalesce(max(due_at), 0) / 60 FROM schedule_due"),
+              counted(*store, "SELECT count(*) FROM schedule_due"))
+        << "none is left out";
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+#ifdef RAILGAUGE_FAILPOINTS
+TEST(StoreFault, KilledBetweenTheRunAndItsCommitTheDueTimeIsStillToBeStarted) {
+  const TempFolder folder;
+  {
+    auto store = open_store(folder.file("db"));
+    ASSERT_TRUE(store->add_schedule(
+        {.name = "minutely", .suite = "quick", .cron = "* * * * *", .zone = "UTC"}));
+  }
+  const pid_t child = ::fork();
+  if (child == 0) {
+    setenv("RAILGAUGE_FAILPOINT", "store.run_created", 1);
+    start_dues_until_killed(folder.file("db"), 0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  auto store = open_store(folder.file("db"));
+  EXPECT_EQ(counted(*store, "SELECT count(*) FROM run"), 0);
+  ASSERT_TRUE(store->create_run(run_row("r1"), {}, ScheduleClaim{"minutely", 60, "", false}));
+  EXPECT_EQ(
+      store->create_run(run_row("r2"), {}, ScheduleClaim{"minutely", 60, "", false}).error().code,
+      Code::kAlreadyExists);
+}
+#endif
+
 }  // namespace
 }  // namespace railgauge::store

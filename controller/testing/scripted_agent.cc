@@ -111,6 +111,7 @@ void ScriptedAgent::read_loop() {
     {
       const std::lock_guard lock(mutex_);
       received_.push_back(message);
+      if (message.has_prepare()) last_prepare_at_ = std::chrono::steady_clock::now();
       welcomed_ = welcomed_ || message.has_welcome();
       if (message.has_refused()) refused_ = message.refused();
       if (message.has_ack()) acknowledged_ = message.ack().through_spool_id();

@@ -4,6 +4,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -52,6 +53,9 @@ class ScriptedAgent {
   [[nodiscard]] const grpc::Status& status() const { return status_; }
   [[nodiscard]] std::uint64_t acknowledged() const { return acknowledged_; }
   [[nodiscard]] const std::vector<api::ControllerMessage>& received() const { return received_; }
+  [[nodiscard]] std::chrono::steady_clock::time_point last_prepare_at() const {
+    return last_prepare_at_;
+  }
   [[nodiscard]] std::size_t count(api::ControllerMessage::BodyCase kind) const;
 
   void send(const api::AgentMessage& message);
@@ -82,6 +86,7 @@ class ScriptedAgent {
   grpc::Status status_;
   std::uint64_t acknowledged_ = 0;
   std::vector<api::ControllerMessage> received_;
+  std::chrono::steady_clock::time_point last_prepare_at_{};
   std::uint64_t next_spool_id_;
   std::thread reader_;
 };

@@ -1,0 +1,331 @@
+#include "controller/run/round_engine.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "kernels/core/outcome.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::run {
+namespace {
+
+// Numbers for names, in order of appearance.
+class Names {
+ public:
+  std::uint32_t operator()(const std::string& name) {
+    return numbers_.emplace(name, static_cast<std::uint32_t>(numbers_.size())).first->second;
+  }
+  [[nodiscard]] const std::map<std::string, std::uint32_t>& all() const { return numbers_; }
+
+ private:
+  std::map<std::string, std::uint32_t> numbers_;
+};
+
+// Each once: both ranks of a loopback task stand on one port.
+std::vector<std::uint32_t> numbers_of(const std::vector<std::string>& texts, Names& names) {
+  std::vector<std::uint32_t> numbers;
+  for (const std::string& text : texts) numbers.push_back(names(text));
+  std::ranges::sort(numbers);
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
+}
+
+constexpr double kRoundingBits = 1;  // of sums of rates
+
+}  // namespace
+
+RoundEngine::RoundEngine(std::span<const RunTaskSpec> tasks, RoundPolicy policy,
+                         const LeafUplinks& uplinks)
+    : policy_(std::move(policy)) {
+  Names endpoints;
+  Names leaves;
+  std::map<std::uint32_t, std::vector<std::size_t>> rounds;
+  for (const RunTaskSpec& spec : tasks) {
+    rounds[spec.round].push_back(tasks_.size());
+    Task task{.stage = spec.stage,
+              .endpoints = numbers_of(spec.endpoints, endpoints),
+              .leaves = numbers_of(spec.leaves.empty() ? std::vector<std::string>{""} : spec.leaves,
+                                   leaves),
+              .nodes = spec.nodes,
+              .loads_fabric = spec.loads_fabric,
+              .load_bits_per_second = spec.load_bits_per_second};
+    task.limit_seconds = policy_.round_deadline_seconds > 0
+                             ? policy_.round_deadline_seconds
+                             : spec.deadline_seconds + kDeadlineSlackSeconds;
+    tasks_.push_back(std::move(task));
+  }
+  for (auto& [number, members] : rounds) rounds_.push_back(std::move(members));
+  leased_.resize(endpoints.all().size());
+  leaves_.resize(leaves.all().size());
+  for (const auto& [name, number] : leaves.all())
+    if (const auto found = uplinks.find(name); found != uplinks.end())
+      leaves_[number].uplinks_bits_per_second = found->second;
+}
+
+std::uint32_t RoundEngine::rounds_total() const {
+  return static_cast<std::uint32_t>(rounds_.size());
+}
+
+bool RoundEngine::is_waiting(std::size_t index) const {
+  return tasks_[index].state == State::kWaiting || tasks_[index].state == State::kLeftOver;
+}
+
+bool RoundEngine::is_under_way(std::size_t index) const {
+  return tasks_[index].state == State::kStarted || tasks_[index].state == State::kGivenUp;
+}
+
+void RoundEngine::start(double now) {
+  RG_CHECK(phase_ == Phase::kPlanned);
+  open_next(now);
+}
+
+void RoundEngine::set_busy(std::string who) {
+  busy_ = std::move(who);
+  held_since_.reset();  // who has waited through one busy stretch has not waited through the next
+}
+
+void RoundEngine::drop(std::size_t index) {
+  RG_CHECK(is_waiting(index));
+  leftovers_.erase({tasks_[index].stage, index});
+  tasks_[index].state = State::kEnded;
+}
+
+void RoundEngine::ended(std::size_t index, bool retry, double now) {
+  RG_CHECK(is_under_way(index));
+  Task& task = tasks_[index];
+  count(task, false);
+  if (task.state == State::kStarted && running_.erase(index) > 0) {
+    ++round_ended_;
+    const double wanted = std::ceil(policy_.quorum * static_cast<double>(round_size_) - 1e-9);
+    if (!quorum_at_ && static_cast<double>(round_ended_) >= wanted) quorum_at_ = now;
+  }
+  task.state = retry ? State::kLeftOver : State::kEnded;
+  if (retry) leftovers_.emplace(task.stage, index);
+}
+
+// --- what may begin
+// -------------------------------------------------------------------------------
+
+void RoundEngine::count(const Task& task, bool begins) {
+  for (const std::uint32_t endpoint : task.endpoints) {
+    RG_CHECK((leased_[endpoint] != 0) != begins);
+    leased_[endpoint] = begins ? 1 : 0;
+  }
+  const std::uint32_t one = begins ? 1U : ~0U;  // adds 1, or takes it away
+  under_way_ += one;
+  for (const std::uint32_t number : task.leaves) {
+    Leaf& leaf = leaves_[number];
+    leaf.tasks += one;
+    if (!task.loads_fabric) continue;
+    leaf.loading += one;
+    if (task.leaves.size() > 1)
+      leaf.leaving_bits_per_second += (begins ? 1 : -1) * task.load_bits_per_second;
+  }
+}
+
+bool RoundEngine::is_kind(const Task& task) const {
+  const Kindness& kindness = policy_.kindness;
+  if (busy_.empty() || kindness.exclusive) return true;
+  if (task.nodes > kindness.max_collective_nodes) return false;
+  if (!task.loads_fabric) return true;
+  return std::ranges::all_of(task.leaves, [&](std::uint32_t number) {
+    const Leaf& leaf = leaves_[number];
+    if (leaf.loading >= kindness.bandwidth_tasks_per_leaf) return false;
+    if (task.leaves.size() < 2) return true;
+    const double allowed = kindness.cross_leaf_share * leaf.uplinks_bits_per_second.value_or(0);
+    return leaf.leaving_bits_per_second + task.load_bits_per_second <= allowed + kRoundingBits &&
+           leaf.uplinks_bits_per_second.has_value();
+  });
+}
+
+RoundEngine::Hold RoundEngine::hold_of(const Task& task) const {
+  if (std::ranges::any_of(task.endpoints, [this](std::uint32_t e) { return leased_[e] != 0; }))
+    return Hold::kLease;
+  const std::uint32_t per_leaf = policy_.max_tasks_per_leaf;
+  if ((policy_.max_tasks > 0 && under_way_ >= policy_.max_tasks) ||
+      (per_leaf > 0 && std::ranges::any_of(task.leaves, [&](std::uint32_t leaf) {
+         return leaves_[leaf].tasks >= per_leaf;
+       })))
+    return Hold::kCap;
+  return is_kind(task) ? Hold::kNone : Hold::kKindness;
+}
+
+std::string RoundEngine::why_unkind(const Task& task) const {
+  const Kindness& kindness = policy_.kindness;
+  if (task.nodes > kindness.max_collective_nodes)
+    return fmt::format("{}: a task over {} nodes is not started beside production, {} are allowed",
+                       busy_, task.nodes, kindness.max_collective_nodes);
+  return fmt::format(
+      "{}: the load between leaves would be above {:g} % of a leaf's uplinks, or "
+      "these are not known",
+      busy_, kindness.cross_leaf_share * 100);
+}
+
+bool RoundEngine::budget_is_spent(const Task& task, double now) const {
+  if (task.stage >= policy_.stage_budget_seconds.size()) return false;
+  const double budget = policy_.stage_budget_seconds[task.stage];
+  const auto started = stage_started_at_.find(task.stage);
+  return budget > 0 && started != stage_started_at_.end() && now >= started->second + budget;
+}
+
+// True when it does not wait any more: it was started, or skipped, or is over.
+bool RoundEngine::launch(std::size_t index, double now, EngineActions& out) {
+  Task& task = tasks_[index];
+  if (!is_waiting(index)) return true;
+  if (budget_is_spent(task, now)) {
+    drop(index);
+    out.emplace_back(
+        SkipTask{index, std::string(kWaived),
+                 fmt::format("not started: the stage's time budget of {:.0f} s was spent",
+                             policy_.stage_budget_seconds[task.stage])});
+    return true;
+  }
+  if (hold_of(task) != Hold::kNone) return false;
+  count(task, true);
+  leftovers_.erase({task.stage, index});
+  stage_started_at_.emplace(task.stage, now);
+  task.state = State::kStarted;
+  task.started_at = now;
+  if (phase_ == Phase::kRound) running_.insert(index);
+  out.emplace_back(StartTask{index});
+  return true;
+}
+
+// --- rounds
+// ---------------------------------------------------------------------------------------
+
+void RoundEngine::open_next(double now) {
+  phase_ = Phase::kLeftovers;
+  while (next_round_ < rounds_.size()) {
+    pending_.clear();
+    for (const std::size_t index : rounds_[next_round_])
+      if (tasks_[index].state == State::kWaiting) pending_.push_back(index);
+    ++next_round_;
+    if (pending_.empty()) continue;
+    phase_ = Phase::kRound;
+    round_size_ = pending_.size();
+    round_ended_ = 0;
+    round_started_at_ = now;
+    quorum_at_.reset();
+    return;
+  }
+}
+
+void RoundEngine::close_round(double now) {
+  for (const std::size_t index : pending_) {
+    if (tasks_[index].state != State::kWaiting) continue;
+    tasks_[index].state = State::kLeftOver;
+    leftovers_.emplace(tasks_[index].stage, index);
+  }
+  pending_.clear();
+  settle_until_ = now + policy_.settle_seconds;
+  const bool more = next_round_ < rounds_.size() || !leftovers_.empty();
+  if (round_ended_ > 0 && more && now < settle_until_)
+    phase_ = Phase::kSettling;
+  else
+    open_next(now);
+}
+
+void RoundEngine::give_up(std::size_t index, std::string reason, EngineActions& out) {
+  tasks_[index].state = State::kGivenUp;
+  running_.erase(index);
+  ++round_ended_;
+  out.emplace_back(GiveUpTask{index, std::move(reason)});
+}
+
+void RoundEngine::give_up_late_ones(double now, EngineActions& out) {
+  const std::vector<std::size_t> running(running_.begin(), running_.end());
+  const double slack = quorum_at_
+                           ? std::max(policy_.straggler_slack_seconds,
+                                      policy_.straggler_factor * (*quorum_at_ - round_started_at_))
+                           : 0;
+  const bool quorum_over = quorum_at_ && now >= *quorum_at_ + slack;
+  for (const std::size_t index : running) {
+    const Task& task = tasks_[index];
+    if (now >= task.started_at + task.limit_seconds)
+      give_up(index,
+              fmt::format("still under way {:.0f} s after its start, when its round closed",
+                          now - task.started_at),
+              out);
+    else if (quorum_over)
+      give_up(index,
+              fmt::format("still under way {:.0f} s after {:g} % of its round had ended", slack,
+                          policy_.quorum * 100),
+              out);
+  }
+}
+
+void RoundEngine::launch_pending(double now, EngineActions& out) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < pending_.size(); ++i) {
+    const bool full = policy_.max_tasks > 0 && under_way_ >= policy_.max_tasks;
+    if (full && policy_.stage_budget_seconds.empty()) {  // no need to look at thousands
+      for (; i < pending_.size(); ++i) pending_[kept++] = pending_[i];
+      break;
+    }
+    if (!launch(pending_[i], now, out)) pending_[kept++] = pending_[i];
+  }
+  pending_.resize(kept);
+}
+
+bool RoundEngine::is_over(double now, EngineActions& out) {
+  launch_pending(now, out);
+  give_up_late_ones(now, out);
+  if (!running_.empty()) return false;
+  // What waits for a place gets one: tasks of earlier rounds end within a bound. What waits for an
+  // endpoint of such a task, or for the fabric, is left over.
+  held_by_.clear();
+  return std::ranges::none_of(pending_, [this](std::size_t index) {
+    return tasks_[index].state == State::kWaiting && hold_of(tasks_[index]) == Hold::kCap;
+  });
+}
+
+void RoundEngine::poll(double now, EngineActions& out) {
+  while (phase_ == Phase::kRound || phase_ == Phase::kSettling) {
+    if (phase_ == Phase::kSettling) {
+      if (now < settle_until_) return;
+      open_next(now);
+    } else {
+      if (!is_over(now, out)) return;
+      close_round(now);
+    }
+  }
+  if (phase_ == Phase::kLeftovers) work_off_leftovers(now, out);
+}
+
+// --- leftovers
+// ------------------------------------------------------------------------------------
+
+bool RoundEngine::launch_leftovers(double now, EngineActions& out) {
+  bool any = false;
+  const auto waiting = std::vector(leftovers_.begin(), leftovers_.end());
+  for (const auto& [stage, index] : waiting) {
+    if (under_way_ > 0 && stage != leftover_stage_) continue;
+    const std::size_t said = out.size();
+    if (!launch(index, now, out)) continue;
+    any = true;
+    if (out.size() > said && std::holds_alternative<StartTask>(out.back())) leftover_stage_ = stage;
+  }
+  return any;
+}
+
+void RoundEngine::work_off_leftovers(double now, EngineActions& out) {
+  held_by_.clear();
+  if (leftovers_.empty()) return;
+  // Whatever an earlier round has left under way is of another stage, or being ended.
+  if (launch_leftovers(now, out)) held_since_.reset();
+  if (leftovers_.empty() || under_way_ > 0) return;
+  // Nothing of ours is under way, so kindness alone holds them.
+  if (!held_since_) held_since_ = now;
+  held_by_ = busy_;
+  if (now < *held_since_ + policy_.kindness.wait_seconds) return;
+  const auto waiting = std::vector(leftovers_.begin(), leftovers_.end());
+  for (const auto& [stage, index] : waiting) {
+    out.emplace_back(SkipTask{index, std::string(kWaived), why_unkind(tasks_[index])});
+    drop(index);
+  }
+}
+
+}  // namespace railgauge::run

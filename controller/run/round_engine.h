@@ -1,0 +1,146 @@
+// What may be under way now: rounds in order, leases of endpoints, caps, kindness to neighbours,
+// what closes a round, and the leftovers when all rounds are through. Events in, actions out, the
+// time passed in: no clock, socket or file.
+//
+// Rules it keeps, whatever the order of events: no endpoint in two tasks under way; no cap
+// exceeded; a task under way that does not end holds nothing but its own endpoints once its round
+// has closed; while the fabric is busy nothing begins that kindness forbids; leftovers of two
+// stages never run together.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "controller/run/policy.h"
+
+namespace railgauge::run {
+
+struct RunTaskSpec {
+  std::uint32_t round = 0;
+  bool waived = false;   // the planner found that it cannot run; it counts, and is never started
+  std::string reason{};  // of the waiver
+  std::uint32_t stage = 0;
+  std::vector<std::string> endpoints{};  // "n1/rxe0:1": leased while it is under way
+  std::vector<std::string>
+      leaves{};                     // that it touches; none known: all such tasks count as one leaf
+  std::uint32_t nodes = 1;          // different ones
+  bool loads_fabric = false;        // fills the path between nodes: bandwidth, collectives
+  double load_bits_per_second = 0;  // at line rate, through the uplinks of each of several leaves
+  double deadline_seconds = 60;
+};
+
+// Bits per second of each leaf's uplinks together; a leaf that is not in it is unknown.
+using LeafUplinks = std::map<std::string, double>;
+
+struct StartTask {
+  std::size_t index;
+};
+// Its round does not wait for it any more: it is to be ended, and says so by ended().
+struct GiveUpTask {
+  std::size_t index;
+  std::string reason{};
+};
+// The task ends without having been started.
+struct SkipTask {
+  std::size_t index;
+  std::string outcome{};  // "waived", "cancelled"
+  std::string reason{};
+};
+using EngineAction = std::variant<StartTask, GiveUpTask, SkipTask>;
+using EngineActions = std::vector<EngineAction>;
+
+class RoundEngine {
+ public:
+  // Beyond a task's own deadline, when the policy sets none for the round: the agents end their
+  // runners at the deadline, and say so within this.
+  static constexpr double kDeadlineSlackSeconds = 15;
+
+  RoundEngine(std::span<const RunTaskSpec> tasks, RoundPolicy policy, const LeafUplinks& uplinks);
+
+  void start(double now);
+  // It was under way and is over; `retry`: it waits among the leftovers.
+  void ended(std::size_t index, bool retry, double now);
+  // Was never started, or waits again, and will not be started any more.
+  void drop(std::size_t index);
+  // Some node is busy with work that is not ours: `who` is told to people; "" says that none is.
+  void set_busy(std::string who);
+  // To be called after the above, and every now and then.
+  void poll(double now, EngineActions& out);
+
+  [[nodiscard]] bool is_waiting(std::size_t index) const;  // not begun, or left over
+  [[nodiscard]] bool is_under_way(std::size_t index) const;
+  [[nodiscard]] std::uint32_t rounds_total() const;
+  [[nodiscard]] std::uint32_t rounds_begun() const { return next_round_; }
+  [[nodiscard]] bool in_leftovers() const { return phase_ == Phase::kLeftovers; }
+  [[nodiscard]] std::size_t leftovers() const { return leftovers_.size(); }
+  // Why nothing may begin just now although something waits; "" when that is not so.
+  [[nodiscard]] const std::string& held_by() const { return held_by_; }
+
+ private:
+  enum class Phase : std::uint8_t { kPlanned, kRound, kSettling, kLeftovers };
+  enum class State : std::uint8_t { kWaiting, kStarted, kGivenUp, kLeftOver, kEnded };
+  enum class Hold : std::uint8_t { kNone, kLease, kCap, kKindness };
+  struct Task {
+    std::uint32_t stage = 0;
+    std::vector<std::uint32_t> endpoints{};
+    std::vector<std::uint32_t> leaves{};
+    std::uint32_t nodes = 1;
+    bool loads_fabric = false;
+    double load_bits_per_second = 0;
+    double limit_seconds = 0;  // from its start, after which its round does not wait for it
+    State state = State::kWaiting;
+    double started_at = 0;
+  };
+  struct Leaf {
+    std::uint32_t tasks = 0;
+    std::uint32_t loading = 0;  // tasks that load the fabric
+    double leaving_bits_per_second = 0;
+    std::optional<double> uplinks_bits_per_second{};
+  };
+
+  [[nodiscard]] Hold hold_of(const Task& task) const;
+  [[nodiscard]] bool is_kind(const Task& task) const;
+  [[nodiscard]] bool budget_is_spent(const Task& task, double now) const;
+  [[nodiscard]] std::string why_unkind(const Task& task) const;
+  void open_next(double now);
+  void close_round(double now);
+  bool is_over(double now, EngineActions& out);
+  void give_up(std::size_t index, std::string reason, EngineActions& out);
+  void give_up_late_ones(double now, EngineActions& out);
+  bool launch(std::size_t index, double now, EngineActions& out);
+  void launch_pending(double now, EngineActions& out);
+  void count(const Task& task, bool begins);
+  void work_off_leftovers(double now, EngineActions& out);
+  bool launch_leftovers(double now, EngineActions& out);
+
+  std::vector<Task> tasks_;
+  RoundPolicy policy_;
+  std::vector<std::vector<std::size_t>> rounds_;  // in order, each with its tasks
+  std::vector<char> leased_;                      // by endpoint
+  std::vector<Leaf> leaves_;
+  std::map<std::uint32_t, double> stage_started_at_;
+  std::string busy_;
+  std::string held_by_;
+  Phase phase_ = Phase::kPlanned;
+  std::uint32_t next_round_ = 0;
+  std::vector<std::size_t> pending_;  // of the open round
+  std::set<std::size_t> running_;     // of the open round
+  std::size_t round_size_ = 0;
+  std::size_t round_ended_ = 0;
+  double round_started_at_ = 0;
+  std::optional<double> quorum_at_;
+  double settle_until_ = 0;
+  std::set<std::pair<std::uint32_t, std::size_t>> leftovers_;  // stage, index
+  std::uint32_t leftover_stage_ = 0;
+  std::optional<double> held_since_;  // leftovers, by kindness alone
+  std::uint32_t under_way_ = 0;
+};
+
+}  // namespace railgauge::run

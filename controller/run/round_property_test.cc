@@ -1,0 +1,209 @@
+// What holds of a run whatever the order of events: random plans and policies from fixed seeds,
+// tasks that end, fail, hang and are tried again, nodes that become busy, a cancel now and then.
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "controller/run/run_machine.h"
+
+namespace railgauge::run {
+namespace {
+
+class RunSimulation {
+ public:
+  explicit RunSimulation(std::uint32_t seed) : random_(seed) {
+    make_policy();
+    make_tasks();
+    machine_ = std::make_unique<RunMachine>(tasks_, policy_, uplinks_);
+    machine_->start(now_, actions_);
+    check();
+  }
+
+  void play() {
+    for (int event = 0; event < 400 && !finished_; ++event) {
+      random_event();
+      check();
+    }
+    // From here on all that is under way ends, and time passes.
+    for (int step = 0; step < 2000 && !finished_; ++step) {
+      if (under_way_.empty()) {
+        now_ += 30;
+        machine_->tick(now_, actions_);
+      } else {
+        end_one(*under_way_.begin());
+      }
+      check();
+    }
+    ASSERT_TRUE(finished_) << "it did not end";
+    ASSERT_TRUE(under_way_.empty());
+    ASSERT_EQ(ends_.size(), tasks_.size());
+    ASSERT_EQ(machine_->tasks_ended(), tasks_.size());
+  }
+
+ private:
+  std::uint32_t pick(std::uint32_t below) { return static_cast<std::uint32_t>(random_() % below); }
+
+  void make_policy() {
+    policy_.quorum = pick(2) == 0 ? 0.98 : 0.5;
+    policy_.settle_seconds = pick(3);
+    policy_.max_attempts = 1 + pick(3);
+    policy_.max_tasks = pick(4);
+    policy_.max_tasks_per_leaf = pick(3);
+    policy_.round_deadline_seconds = pick(2) == 0 ? 0 : 8;
+    if (pick(3) == 0) policy_.stop.failures = 1 + pick(4);
+    if (pick(3) == 0) policy_.on_failure = {OnFailure::kContinue, OnFailure::kStopStage};
+    if (pick(4) == 0) policy_.stage_budget_seconds = {20};
+    policy_.kindness.exclusive = pick(5) == 0;
+    policy_.kindness.cross_leaf_share = 0.5;
+    policy_.kindness.max_collective_nodes = 3;
+    uplinks_ = {{"a", 4}, {"b", 2}};
+  }
+
+  void make_tasks() {
+    static const std::vector<std::string> leaves{"a", "b", "c"};
+    tasks_.resize(pick(30));
+    for (RunTaskSpec& task : tasks_) {
+      task.round = pick(6);
+      task.stage = task.round / 3;
+      task.waived = pick(10) == 0;
+      task.reason = "no NIC";
+      task.nodes = 1 + pick(5);
+      for (std::uint32_t i = 0; i < task.nodes; ++i)
+        task.endpoints.push_back("n" + std::to_string(pick(8)));
+      std::set<std::string> touched;
+      for (std::uint32_t i = 0; i < pick(3); ++i) touched.insert(leaves[pick(3)]);
+      task.leaves.assign(touched.begin(), touched.end());
+      task.loads_fabric = pick(2) == 0;
+      task.load_bits_per_second = task.loads_fabric ? 1 : 0;
+    }
+  }
+
+  void random_event() {
+    now_ += 0.1 * pick(30);
+    const std::uint32_t kind = pick(20);
+    if (kind < 12 && !under_way_.empty()) {
+      auto one = under_way_.begin();
+      std::advance(one, pick(static_cast<std::uint32_t>(under_way_.size())));
+      return end_one(*one);
+    }
+    if (kind < 16) return machine_->tick(now_, actions_);
+    if (kind == 19 && pick(20) == 0) return machine_->cancel("stop", actions_);
+    busy_ = pick(2) == 0;
+    machine_->set_busy(busy_ ? "n9 runs a job" : "", now_, actions_);
+  }
+
+  void end_one(std::size_t index) {
+    static const std::vector<std::string> words{"passed",    "passed",  "failed",   "waived",
+                                                "timed_out", "crashed", "cancelled"};
+    const std::string& word = words[pick(static_cast<std::uint32_t>(words.size()))];
+    const bool may_retry = (word == "timed_out" || word == "crashed") && pick(2) == 0;
+    under_way_.erase(index);
+    given_up_.erase(index);
+    if (machine_->task_ended(index, {word, "r", may_retry}, now_, actions_)) {
+      ASSERT_TRUE(may_retry);
+    } else {
+      ASSERT_TRUE(ends_.insert(index).second) << "ended twice";
+    }
+  }
+
+  void check() {
+    for (const RunAction& action : actions_) {
+      ASSERT_FALSE(finished_) << "an action after the end";
+      std::visit([this](const auto& one) { see(one); }, action);
+    }
+    actions_.clear();
+  }
+
+  void see(const StartTask& start) {
+    const RunTaskSpec& task = tasks_[start.index];
+    ASSERT_FALSE(task.waived || ends_.contains(start.index));
+    ASSERT_LE(++starts_[start.index], policy_.max_attempts);
+    const std::set<std::string> mine(task.endpoints.begin(), task.endpoints.end());
+    for (const std::size_t other : under_way_)
+      for (const std::string& endpoint : tasks_[other].endpoints)
+        ASSERT_FALSE(mine.contains(endpoint)) << endpoint << " is in two tasks";
+    ASSERT_TRUE(under_way_.insert(start.index).second);
+    if (policy_.max_tasks > 0) {
+      ASSERT_LE(under_way_.size(), policy_.max_tasks);
+    }
+    check_leaves(task);
+  }
+
+  static std::set<std::string> leaves_of(const RunTaskSpec& task) {
+    if (task.leaves.empty()) return {""};
+    return {task.leaves.begin(), task.leaves.end()};
+  }
+
+  void check_leaves(const RunTaskSpec& begun) {
+    const bool kind = busy_ && !policy_.kindness.exclusive;
+    if (kind) {
+      ASSERT_LE(begun.nodes, policy_.kindness.max_collective_nodes);
+    }
+    for (const std::string& leaf : leaves_of(begun)) {
+      std::uint32_t tasks = 0;
+      std::uint32_t loading = 0;
+      double leaving = 0;
+      for (const std::size_t index : under_way_) {
+        const RunTaskSpec& task = tasks_[index];
+        if (!leaves_of(task).contains(leaf)) continue;
+        ++tasks;
+        loading += task.loads_fabric ? 1 : 0;
+        if (task.loads_fabric && task.leaves.size() > 1) leaving += task.load_bits_per_second;
+      }
+      if (policy_.max_tasks_per_leaf > 0) {
+        ASSERT_LE(tasks, policy_.max_tasks_per_leaf);
+      }
+      if (!kind || !begun.loads_fabric) continue;
+      ASSERT_LE(loading, policy_.kindness.bandwidth_tasks_per_leaf);
+      if (begun.leaves.size() > 1) {
+        ASSERT_TRUE(uplinks_.contains(leaf));
+        ASSERT_LE(leaving, 0.5 * uplinks_[leaf] + 1);
+      }
+    }
+  }
+
+  void see(const GiveUpTask& late) {
+    ASSERT_TRUE(under_way_.contains(late.index));
+    ASSERT_TRUE(given_up_.insert(late.index).second) << "given up twice";
+  }
+  void see(const CancelTaskAction& cancel) { ASSERT_TRUE(under_way_.contains(cancel.index)); }
+  void see(const SkipTask& skip) {
+    ASSERT_FALSE(under_way_.contains(skip.index));
+    ASSERT_TRUE(ends_.insert(skip.index).second) << "ended twice";
+  }
+  void see(const RunFinished&) {
+    ASSERT_TRUE(under_way_.empty());
+    finished_ = true;
+  }
+
+  std::mt19937 random_;
+  RoundPolicy policy_;
+  LeafUplinks uplinks_;
+  std::vector<RunTaskSpec> tasks_;
+  std::unique_ptr<RunMachine> machine_;
+  RunActions actions_;
+  double now_ = 0;
+  bool busy_ = false;
+  bool finished_ = false;
+  std::set<std::size_t> under_way_;
+  std::set<std::size_t> given_up_;
+  std::set<std::size_t> ends_;
+  std::map<std::size_t, std::uint32_t> starts_;
+};
+
+TEST(RoundProperty, InAnyOrderLeasesAndCapsHoldEveryTaskEndsOnceAndTheRunEnds) {
+  for (std::uint32_t seed = 1; seed <= 3000; ++seed) {
+    RunSimulation simulation(seed);
+    simulation.play();
+    if (testing::Test::HasFatalFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace railgauge::run

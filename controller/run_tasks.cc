@@ -1,0 +1,90 @@
+#include "controller/run_tasks.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace railgauge::run {
+namespace {
+
+using Nodes = std::map<std::string, fleet::NodeState>;
+
+double rate_of(const plan::PlannedRank& rank, const Nodes& nodes) {
+  const auto node = nodes.find(rank.node);
+  if (node == nodes.end()) return 0;
+  for (const api::Nic& nic : node->second.hello.nics())
+    if (fmt::format("{}:{}", nic.device(), nic.port()) == rank.endpoint)
+      return nic.rate_bits_per_second();
+  return 0;
+}
+
+RunTaskSpec spec_of(const plan::PlannedTask& task, const Nodes& nodes) {
+  RunTaskSpec spec{
+      .round = task.round, .waived = !task.waived_reason.empty(), .reason = task.waived_reason};
+  spec.stage = task.stage;
+  spec.deadline_seconds = task.deadline_seconds;
+  spec.loads_fabric = task.loads_fabric;
+  std::set<std::string> nodes_used;
+  std::set<std::string> leaves;
+  for (const plan::PlannedRank& rank : task.ranks) {
+    nodes_used.insert(rank.node);
+    if (!rank.leaf.empty()) leaves.insert(rank.leaf);
+    spec.load_bits_per_second += rate_of(rank, nodes);
+    // A rank without an endpoint is alone with those like it on its node.
+    if (!rank.endpoint.empty() || rank.gpu.empty())
+      spec.endpoints.push_back(fmt::format("{}/{}", rank.node, rank.endpoint));
+    if (!rank.gpu.empty()) spec.endpoints.push_back(fmt::format("{}/{}", rank.node, rank.gpu));
+  }
+  if (task.ranks.size() == 2) spec.load_bits_per_second /= 2;  // what one sends, the other takes
+  spec.nodes = static_cast<std::uint32_t>(nodes_used.size());
+  spec.leaves.assign(leaves.begin(), leaves.end());
+  return spec;
+}
+
+}  // namespace
+
+std::vector<RunTaskSpec> run_tasks_of(const plan::Plan& plan, const Nodes& nodes) {
+  std::vector<RunTaskSpec> specs;
+  specs.reserve(plan.tasks.size());
+  for (const plan::PlannedTask& task : plan.tasks) specs.push_back(spec_of(task, nodes));
+  return specs;
+}
+
+LeafUplinks uplinks_of(const plan::Topology& topology, const Nodes& nodes) {
+  std::map<std::string, double> fastest;  // port, by leaf
+  for (const auto& [name, node] : nodes) {
+    const auto place = topology.nodes.find(name);
+    if (place == topology.nodes.end()) continue;
+    double& rate = fastest[place->second.leaf];
+    for (const api::Nic& nic : node.hello.nics()) rate = std::max(rate, nic.rate_bits_per_second());
+  }
+  LeafUplinks uplinks;
+  for (const auto& [leaf, links] : topology.uplinks)
+    if (const auto rate = fastest.find(leaf); rate != fastest.end() && rate->second > 0)
+      uplinks[leaf] = links * rate->second;
+  return uplinks;
+}
+
+std::vector<ForecastTask> forecast_tasks(const plan::Plan& plan) {
+  std::vector<ForecastTask> tasks;
+  tasks.reserve(plan.tasks.size());
+  for (const plan::PlannedTask& task : plan.tasks)
+    tasks.push_back({task.round, task.waived_reason.empty() ? task.expected_seconds : 0});
+  return tasks;
+}
+
+void show_progress(const RunMachine& machine, const RunForecast& forecast,
+                   api::RunProgress& progress) {
+  const RoundEngine& rounds = machine.rounds();
+  progress.set_rounds_total(rounds.rounds_total());
+  progress.set_round(rounds.rounds_begun());
+  progress.set_failures(machine.failures());
+  progress.set_waiting_again(static_cast<std::uint32_t>(rounds.leftovers()));
+  if (!rounds.held_by().empty()) progress.set_held_by(rounds.held_by());
+  if (machine.state() == RunState::kRunning)
+    progress.set_seconds_left(
+        forecast.seconds_left(rounds.rounds_begun(), fleet::monotonic_seconds()));
+}
+
+}  // namespace railgauge::run

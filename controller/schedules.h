@@ -1,0 +1,54 @@
+// Starts suites by schedule and answers what people ask about schedules. Called on worker threads;
+// what is decided stands in the store, so that nothing here has to survive.
+#pragma once
+
+#include <mutex>
+#include <string>
+
+#include "controller/api/control.pb.h"
+#include "controller/control.h"
+#include "controller/fleet/event_loop.h"
+#include "controller/run/schedule.h"
+#include "controller/store/store.h"
+
+namespace railgauge {
+
+class Schedules {
+ public:
+  static constexpr std::size_t kMaxSchedules = 200;
+  static constexpr std::uint32_t kShownDues = 20;
+  static constexpr double kRetrySeconds = 5;  // at least so often is tick() called
+
+  // Everything outlives it.
+  Schedules(fleet::EventLoop& loop, run::Director& director, Control& control, store::Store& store)
+      : loop_(loop), director_(director), control_(control), store_(store) {}
+
+  // Decides what became due up to `now` (unix seconds). One that cannot be started is tried again
+  // at the next tick as long as it would be in time, and is a missed one then.
+  void tick(double now);
+
+  Result<api::ScheduleList> list(const std::string& name);
+  Result<api::ScheduleInfo> add(const api::ScheduleSpec& spec, const std::string& who);
+  Result<api::ScheduleInfo> set_paused(const std::string& name, bool paused);
+  Result<api::ScheduleInfo> remove(const std::string& name);
+  Result<api::RunSummary> run_now(const std::string& name, const std::string& who);
+
+ private:
+  void decide(const store::ScheduleRow& row, double now);
+  void carry_out(const store::ScheduleRow& row, const run::Decision& decision, double start_at,
+                 double now);
+  Result<api::RunSummary> start(const store::ScheduleRow& row, const std::string& who,
+                                store::ScheduleClaim claim);
+  void report(const store::ScheduleRow& row, const run::Decision& decision);
+  Result<store::ScheduleRow> find(const std::string& name);
+  Result<api::ScheduleInfo> info(const std::string& name);
+  bool under_way(const store::ScheduleRow& row);
+
+  fleet::EventLoop& loop_;
+  run::Director& director_;
+  Control& control_;
+  store::Store& store_;
+  std::mutex mutex_;  // one tick at a time
+};
+
+}  // namespace railgauge

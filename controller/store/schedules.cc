@@ -1,0 +1,160 @@
+#include "controller/store/schedules.h"
+
+#include <fmt/format.h>
+
+namespace railgauge::store {
+namespace {
+
+tl::unexpected<Error> no_schedule(std::string_view name) {
+  return fail(Code::kNotFound, fmt::format("schedule {}: there is no such schedule", name));
+}
+
+Result<std::int64_t> id_of(Connection& connection, std::string_view name) {
+  const auto id = RG_TRY(connection.integer("SELECT id FROM schedule WHERE name=?1", name));
+  if (!id) return no_schedule(name);
+  return *id;
+}
+
+// What is old goes, so that a schedule for every minute does not fill the file.
+Status forget_old(Connection& connection, std::int64_t id) {
+  return connection.execute(
+      "DELETE FROM schedule_due WHERE schedule=?1 AND due_at < (SELECT due_at FROM schedule_due "
+      "WHERE schedule=?1 ORDER BY due_at DESC LIMIT 1 OFFSET ?2)",
+      id, kMaxDueRows - 1);
+}
+
+Status insert_due(Connection& connection, std::int64_t id, std::string_view name,
+                  const DueRow& due) {
+  const Status inserted = connection.execute(
+      "INSERT INTO schedule_due (schedule, due_at, decided_at, result, run_id, reason) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+      id, due.due_at, due.decided_at, due.result, due.run_id, due.reason);
+  if (!inserted && inserted.error().code == Code::kAlreadyExists)
+    return fail(Code::kAlreadyExists,
+                fmt::format("schedule {}: the due time {:.0f} has been decided", name, due.due_at));
+  RG_TRY_OK(inserted);
+  return forget_old(connection, id);
+}
+
+// The due time is this caller's, and nobody's after it.
+Status decide_due(Connection& connection, std::int64_t id, std::string_view name, double due_at) {
+  RG_TRY_OK(connection.execute(
+      "UPDATE schedule SET decided_until=?2 WHERE id=?1 AND paused=0 AND decided_until < ?2", id,
+      due_at));
+  if (connection.changes() == 1) return {};
+  const auto paused = RG_TRY(connection.integer("SELECT paused FROM schedule WHERE id=?1", id));
+  if (paused == 1)
+    return fail(Code::kFailedPrecondition, fmt::format("schedule {}: it is paused", name));
+  return fail(Code::kAlreadyExists,
+              fmt::format("schedule {}: the due time {:.0f} has been decided", name, due_at));
+}
+
+DueRow due_of(const Rows& rows, int first) {
+  return {.due_at = rows.real(first),
+          .decided_at = rows.real(first + 1),
+          .result = rows.text(first + 2),
+          .run_id = rows.text(first + 3),
+          .reason = rows.text(first + 4)};
+}
+
+}  // namespace
+
+Status write_schedule(Connection& connection, const ScheduleRow& row) {
+  const Status inserted = connection.execute(
+      "INSERT INTO schedule (name, suite, node_set, exclusive, cron, zone, jitter_seconds, "
+      "windows, "
+      "blackouts, concurrency, catch_up_seconds, paused, created_at, created_by, decided_until) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+      row.name, row.suite, row.node_set, row.exclusive ? 1 : 0, row.cron, row.zone,
+      row.jitter_seconds, row.windows, row.blackouts, row.concurrency, row.catch_up_seconds,
+      row.paused ? 1 : 0, row.created_at, row.created_by, row.decided_until);
+  if (!inserted && inserted.error().code == Code::kAlreadyExists)
+    return fail(Code::kAlreadyExists,
+                fmt::format("schedule {}: this name is taken; railgauge schedules remove {} first",
+                            row.name, row.name));
+  return inserted;
+}
+
+Status write_schedule_paused(Connection& connection, std::string_view name, bool paused,
+                             double now) {
+  const std::int64_t id = RG_TRY(id_of(connection, name));
+  if (paused) return connection.execute("UPDATE schedule SET paused=1 WHERE id=?1", id);
+  return connection.execute(
+      "UPDATE schedule SET paused=0, decided_until=max(decided_until, ?2) WHERE id=?1 AND paused=1",
+      id, now);
+}
+
+Status remove_schedule(Connection& connection, std::string_view name) {
+  const std::int64_t id = RG_TRY(id_of(connection, name));
+  return connection.execute("DELETE FROM schedule WHERE id=?1", id);
+}
+
+Status claim_due(Connection& connection, const ScheduleClaim& claim, std::string_view run_id,
+                 double now) {
+  const std::int64_t id = RG_TRY(id_of(connection, claim.schedule));
+  if (!claim.by_hand) RG_TRY_OK(decide_due(connection, id, claim.schedule, claim.due_at));
+  return insert_due(connection, id, claim.schedule,
+                    {.due_at = claim.due_at,
+                     .decided_at = now,
+                     .result = claim.by_hand ? "by_hand" : "started",
+                     .run_id = std::string(run_id),
+                     .reason = claim.reason});
+}
+
+Status write_due(Connection& connection, std::string_view name, const DueRow& due, double now) {
+  const std::int64_t id = RG_TRY(id_of(connection, name));
+  RG_TRY_OK(decide_due(connection, id, name, due.due_at));
+  DueRow row = due;
+  row.decided_at = now;
+  return insert_due(connection, id, name, row);
+}
+
+Result<std::vector<DueRow>> read_dues(Connection& connection, std::string_view name,
+                                      std::uint32_t limit) {
+  const std::int64_t id = RG_TRY(id_of(connection, name));
+  std::vector<DueRow> dues;
+  Rows rows = RG_TRY(connection.query(
+      "SELECT due_at, decided_at, result, run_id, reason FROM schedule_due WHERE schedule=?1 "
+      "ORDER BY due_at DESC LIMIT ?2",
+      id, limit));
+  while (RG_TRY(rows.next())) dues.push_back(due_of(rows, 0));
+  return dues;
+}
+
+Result<std::vector<ScheduleRow>> read_schedules(Connection& connection, double now) {
+  std::vector<ScheduleRow> schedules;
+  {
+    Rows rows = RG_TRY(connection.query(
+        "SELECT name, suite, node_set, exclusive, cron, zone, jitter_seconds, windows, blackouts, "
+        "concurrency, catch_up_seconds, paused, created_at, created_by, decided_until, "
+        "(SELECT count(*) FROM schedule_due WHERE schedule=schedule.id AND result='missed' AND "
+        "due_at > ?1) FROM schedule ORDER BY name",
+        now - kMissedDays * 24 * 3600));
+    while (RG_TRY(rows.next()))
+      schedules.push_back({.name = rows.text(0),
+                           .suite = rows.text(1),
+                           .node_set = rows.text(2),
+                           .exclusive = rows.integer(3) == 1,
+                           .cron = rows.text(4),
+                           .zone = rows.text(5),
+                           .jitter_seconds = rows.real(6),
+                           .windows = rows.text(7),
+                           .blackouts = rows.text(8),
+                           .concurrency = rows.text(9),
+                           .catch_up_seconds = rows.real(10),
+                           .paused = rows.integer(11) == 1,
+                           .created_at = rows.real(12),
+                           .created_by = rows.text(13),
+                           .decided_until = rows.real(14),
+                           .missed = rows.small(15)});
+  }
+  for (ScheduleRow& schedule : schedules) {
+    for (DueRow& due : RG_TRY(read_dues(connection, schedule.name, kMaxDueRows))) {
+      if (!schedule.last && !due.run_id.empty()) schedule.last = due;
+      if (!schedule.newest) schedule.newest = std::move(due);
+    }
+  }
+  return schedules;
+}
+
+}  // namespace railgauge::store
