@@ -7,6 +7,7 @@
 
 #include "controller/rfc3339.h"
 #include "controller/run_tasks.h"
+#include "kernels/core/outcome.h"
 
 namespace railgauge::run {
 
@@ -222,14 +223,37 @@ void Director::records_stored(const std::string& name,
   for (const fleet::StoredRecords& rank : stored) {
     const auto [run, task] = find_task(rank.task, name);
     if (task == nullptr) continue;
+    const std::size_t index = run->index_of[rank.task.task_id()];
+    judge(*run, index, rank);
     std::optional<RankEnd> end;
     if (rank.final) end = RankEnd{rank.final->outcome(), rank.final->reason()};
-    feed(*run, run->index_of[rank.task.task_id()], [&](TaskMachine& machine, TaskActions& out) {
+    feed(*run, index, [&](TaskMachine& machine, TaskActions& out) {
       machine.stored(rank.task.attempt(), rank.task.rank(), rank.points, end,
                      fleet::monotonic_seconds(), out);
     });
     drive(*run);
   }
+}
+
+// Holds the points against the suite's limits.
+void Director::judge(Run& run, std::size_t index, const fleet::StoredRecords& rank) {
+  const plan::Plan& plan = run.order.plan;
+  const std::size_t stage = plan.tasks[index].stage;
+  if (stage >= plan.stages.size() || plan.stages[stage].limits.empty()) return;
+  for (const fleet::StoredFigure& figure : rank.figures) {
+    const std::optional<std::uint64_t> size(static_cast<std::uint64_t>(figure.message_bytes));
+    if (auto problem =
+            plan::limit_problem(plan.stages[stage].limits, figure.metric, size, figure.median))
+      run.beyond.try_emplace(index, std::move(*problem));
+  }
+}
+
+// What passed but for a limit has failed: it ran, and a stated floor was wrong.
+RankEnd Director::judged_end(const Run& run, std::size_t index, const RankEnd& end) {
+  const auto beyond = run.beyond.find(index);
+  return beyond == run.beyond.end() || end.outcome != kPassed
+             ? end
+             : RankEnd{std::string(kFailed), beyond->second};
 }
 
 void Director::tick(double now) {

@@ -87,6 +87,8 @@ class Director final : public fleet::FleetListener {
     std::map<std::size_t, std::uint32_t> attempts;  // so far, of tasks that wait for another start
     std::map<std::string, std::size_t> index_of;    // by task id
     std::map<std::size_t, TaskMachine> active;      // tasks under way, by index
+    // The first limit of the suite that a point of the attempt under way is beyond, by task.
+    std::map<std::size_t, std::string> beyond;
     std::deque<std::pair<std::size_t, TaskAction>> task_actions;
     std::deque<RunAction> run_actions;
     api::RunSummary summary;
@@ -106,6 +108,8 @@ class Director final : public fleet::FleetListener {
             const std::function<void(TaskMachine&, TaskActions&)>& event);
   void feed(Run& run, const std::function<void(RunMachine&, RunActions&)>& event);
   void drive(Run& run);
+  static void judge(Run& run, std::size_t index, const fleet::StoredRecords& rank);
+  static RankEnd judged_end(const Run& run, std::size_t index, const RankEnd& end);
   static void show_state(Run& run);
   [[nodiscard]] std::string busy_text() const;
   void tell_busy();

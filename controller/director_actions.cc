@@ -152,16 +152,18 @@ void Director::send_cancel(const std::string& node, const api::TaskRef& ref, std
 }
 
 void Director::act(Run& run, std::size_t index, const AttemptStarted&) {
+  run.beyond.erase(index);
   save_task(run, index, "preparing");
 }
 
 void Director::act(Run& run, std::size_t index, const AttemptEnded& action) {
+  const RankEnd end = judged_end(run, index, {action.outcome, action.reason});
   store::TaskUpdate update;
   update.run_id = run.order.run_id;
   update.task_id = run.order.plan.tasks[index].id;
   update.state = action.requeued ? "waiting" : "running";
-  update.outcome = action.outcome;
-  update.reason = action.reason;
+  update.outcome = end.outcome;
+  update.reason = end.reason;
   update.attempts = action.attempt;
   save([this, update] { return store_.update_task(update); });
   if (action.requeued)
@@ -174,23 +176,25 @@ void Director::act(Run& run, std::size_t index, const TaskFinished& action) {
   const plan::PlannedTask& task = run.order.plan.tasks[index];
   const std::uint32_t attempts = run.active.at(index).attempt();
   run.active.erase(index);
+  const RankEnd end = judged_end(run, index, {action.outcome, action.reason});
+  run.beyond.erase(index);
   // Not through feed(): this is called from drive().
   RunActions out;
-  const bool again = run.machine.task_ended(
-      index, {action.outcome, action.reason, action.may_retry}, fleet::monotonic_seconds(), out);
+  const bool again = run.machine.task_ended(index, {end.outcome, end.reason, action.may_retry},
+                                            fleet::monotonic_seconds(), out);
   for (RunAction& one : out) run.run_actions.push_back(std::move(one));
   if (again) run.attempts[index] = attempts;
   store::TaskUpdate update;
   update.run_id = run.order.run_id;
   update.task_id = task.id;
   update.state = again ? "waiting" : "ended";
-  update.outcome = action.outcome;
-  update.reason = action.reason;
+  update.outcome = end.outcome;
+  update.reason = end.reason;
   save([this, update] { return store_.update_task(update); });
-  if (!again) metrics_.task_ended(task.kernel, action.outcome);
+  if (!again) metrics_.task_ended(task.kernel, end.outcome);
   tell(run, task.id,
        fmt::format("{} {} {}: {}{}", task.id, task.kernel, nodes_text(task),
-                   with_reason(action.outcome, action.reason),
+                   with_reason(end.outcome, end.reason),
                    again ? "; it is tried again after the last round" : ""));
 }
 

@@ -46,7 +46,11 @@ std::vector<StoredRecords> summary_of(const api::RecordBatch& batch) {
     rank.task.set_task_id(key.task_id());
     rank.task.set_attempt(key.attempt());
     rank.task.set_rank(key.rank());
-    if (record.has_point()) ++rank.points;
+    if (record.has_point()) {
+      const Point& point = record.point();
+      ++rank.points;
+      rank.figures.push_back({point.metric(), point.message_bytes(), point.median()});
+    }
     if (record.has_final()) rank.final = record.final();
   }
   std::vector<StoredRecords> stored;

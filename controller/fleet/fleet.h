@@ -28,9 +28,16 @@ struct FleetOptions {
 };
 
 // Records of one rank that have been committed.
+// What a limit of the suite is held against.
+struct StoredFigure {
+  std::string metric{};
+  double message_bytes = 0;
+  double median = 0;
+};
 struct StoredRecords {
   api::TaskRef task;
   std::uint32_t points = 0;
+  std::vector<StoredFigure> figures{};  // of the points
   std::optional<Final> final{};
 };
 
