@@ -10,15 +10,16 @@
 #include "controller/analysis/modes.h"
 #include "controller/analysis/robust.h"
 #include "controller/analysis/scale.h"
+#include "controller/analysis/spikes.h"
 #include "controller/analysis/spread.h"
 
 namespace railgauge::analysis {
 namespace {
 
 constexpr double kSpikeLimit = 4;      // deviations from the running median
-constexpr double kPenaltyBase = 4;     // a change costs base + slope ln n, in deviations squared
+constexpr double kPenaltyBase = 3;     // a change costs base + slope ln n, in deviations squared
 constexpr double kPenaltySlope = 2.4;
-constexpr double kLeastStep = 1;       // deviations of single values
+constexpr double kLeastStep = 0.8;     // deviations of single values
 constexpr double kHalf = 0.5;          // of the practical bound
 constexpr double kZ95 = 1.96;
 constexpr std::size_t kLevelRuns = 12; // runs whose level the CUSUM watches against, at least
@@ -97,6 +98,7 @@ void Teller::tell_steps() {
   std::vector<double> levels;
   for (std::size_t k = 0; k <= fit_.changes(); ++k) levels.push_back(fit_.level(k));
   const std::vector<bool> returning = returning_changes(levels);
+  findings_.cycle_runs = cycle_of(fit_.bounds, returning).value_or(0);
   const auto mixture = find_mixture(fit_);
   bool weights_told = false;
   for (std::size_t k = 1; k <= fit_.changes(); ++k) {
@@ -105,6 +107,7 @@ void Teller::tell_steps() {
     const Evidence evidence = evidence_of(fit_, begin, fit_.bounds[k], end);
     const Place place = place_of(fit_, begin, end);
     const bool mixes = mixture && is_mix_of(fit_, k, *mixture);
+    if (findings_.cycle_runs > 0 && returning[k - 1]) continue;
     if (mixes && weights_told) continue;  // one finding for all of them
     if (mixes) {
       tell_weights(*mixture);

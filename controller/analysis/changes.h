@@ -39,7 +39,7 @@ struct Spike {
 struct DetectorSettings {
   double resolution = 0;  // of the values; 0 is told from the values themselves
   double delta = 0;       // the practical bound, a fraction; steps below half of it are not told
-  Prior prior;
+  Prior prior{};
 };
 
 struct Findings {
@@ -47,6 +47,7 @@ struct Findings {
   std::vector<Spike> spikes;    // by index
   // From this run on a shift is suspected: it may be too young to be placed.
   std::optional<std::size_t> suspected_since;
+  std::size_t cycle_runs = 0;  // length of a regular swing between levels, which is no change; 0: none
   bool too_few = false;      // fewer than kMinRuns values: nothing was looked for
   bool relative = false;     // effects are fractions
   std::size_t runs = 0;      // values that are there

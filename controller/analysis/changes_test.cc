@@ -87,6 +87,15 @@ TEST(Changes, LevelsThatComeBackAreAMixOfModes) {
   for (const Change& change : found.changes) EXPECT_EQ(change.kind, ChangeKind::kModeMix);
 }
 
+TEST(Changes, ARegularSwingIsNoChange) {
+  auto values = noise(300);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] += 5 * std::sin(2 * 3.14159265 * static_cast<double>(i) / 30);
+  const Findings found = detect_changes(values, {});
+  EXPECT_NEAR(static_cast<double>(found.cycle_runs), 30, 2);
+  EXPECT_LE(found.changes.size(), 1U);
+}
+
 TEST(Changes, AModeThatIsHeldMoreOftenIsAMixOfModes) {
   Chance chance(5);
   std::vector<double> values(240);

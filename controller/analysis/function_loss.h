@@ -11,13 +11,13 @@ namespace railgauge::analysis {
 // One task or check on one place, on both sides of an upgrade. Outcomes and states are DESIGN's
 // words; "" is not measured. Paths are the facts "path" and "transport" as the kernels tell them.
 struct FunctionSides {
-  std::string node;
-  std::string endpoint;
-  std::string name;  // kernel or check
-  std::string outcome_before;
-  std::string outcome_after;
-  std::string path_before;
-  std::string path_after;
+  std::string node{};
+  std::string endpoint{};
+  std::string name{};  // kernel or check
+  std::string outcome_before{};
+  std::string outcome_after{};
+  std::string path_before{};
+  std::string path_after{};
 };
 
 enum class LossKind { kLostFunction, kCorruption };

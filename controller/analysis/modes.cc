@@ -10,6 +10,8 @@ namespace {
 
 constexpr double kSameLevel = 0.25;       // of the jump: a level nearer than this is the same
 constexpr std::size_t kLeastReturns = 2;  // A B A B
+constexpr double kLeastCycles = 5;        // swings that are compared
+constexpr double kEven = 0.25;            // of the length: swings of one cycle differ less
 constexpr double kApart = 5;              // within-mode deviations between the modes
 constexpr double kLeastWeight = 0.1;      // of a mode
 constexpr double kLeastMixing = 0.1;      // changes of mode a run
@@ -52,6 +54,26 @@ std::vector<bool> returning_changes(std::span<const double> levels) {
   if (returns < kLeastReturns) return out;
   for (std::size_t k = 1; k < pieces; ++k) out[k - 1] = shared[k] && shared[k - 1];
   return out;
+}
+
+std::optional<std::size_t> cycle_of(std::span<const std::size_t> bounds,
+                                    const std::vector<bool>& returning) {
+  double count = 0;
+  double sum = 0;
+  double squares = 0;
+  for (std::size_t k = 0; k + 2 < returning.size(); ++k) {
+    if (!returning[k] || !returning[k + 1] || !returning[k + 2]) continue;
+    // There and back again: from one change to the next of its direction.
+    const auto length = static_cast<double>(bounds[k + 3] - bounds[k + 1]);
+    ++count;
+    sum += length;
+    squares += length * length;
+  }
+  if (count < kLeastCycles) return std::nullopt;
+  const double mean = sum / count;
+  const double deviation = std::sqrt(std::max(0.0, squares / count - mean * mean));
+  if (deviation > kEven * mean) return std::nullopt;
+  return static_cast<std::size_t>(std::lround(mean));
 }
 
 std::optional<Mixture> find_mixture(const Fit& fit) {

@@ -14,6 +14,10 @@ namespace railgauge::analysis {
 // levels[k] to levels[k + 1].
 std::vector<bool> returning_changes(std::span<const double> levels);
 
+// The length in runs of a regular swing: changes that return, evenly spaced. `bounds` as in Fit.
+std::optional<std::size_t> cycle_of(std::span<const std::size_t> bounds,
+                                    const std::vector<bool>& returning);
+
 // Two levels that the series mixes run by run.
 struct Mixture {
   double low = 0;

@@ -120,6 +120,9 @@ AnalysedSeries analyse_series(const std::string& name, const SeriesFile& file,
   if (found.suspected_since) out.set_suspected_since_index(row_of(file, *found.suspected_since));
   if (!found.too_few && found.relative) out.set_noise_percent(100 * found.noise.marginal());
   for (const std::string& note : file.notes) out.add_notes(note);
+  if (found.cycle_runs > 0)
+    out.add_notes(fmt::format("a regular swing of about {} points between levels is no change",
+                              found.cycle_runs));
   if (found.too_few)
     out.add_notes(fmt::format("{} points: {} are needed before anything can be said over time",
                               out.points(), analysis::kMinRuns));
