@@ -17,7 +17,7 @@ namespace railgauge::analysis {
 namespace {
 
 constexpr double kSpikeLimit = 4;      // deviations from the running median
-constexpr double kPenaltyBase = 3;     // a change costs base + slope ln n, in deviations squared
+constexpr double kPenaltyBase = 4;     // a change costs base + slope ln n, in deviations squared
 constexpr double kPenaltySlope = 2.4;
 constexpr double kLeastStep = 0.8;     // deviations of single values
 constexpr double kHalf = 0.5;          // of the practical bound

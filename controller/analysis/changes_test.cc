@@ -9,7 +9,7 @@
 namespace railgauge::analysis {
 namespace {
 
-std::vector<double> noise(std::size_t runs, std::uint64_t seed = 1) {
+std::vector<double> noise(std::size_t runs, std::uint64_t seed = 3) {
   return null_series(Null::kGaussian, runs, seed);
 }
 
@@ -75,7 +75,7 @@ TEST(Changes, AWiderSpreadIsAVarianceChange) {
   const Findings found = detect_changes(values, {});
   ASSERT_EQ(found.changes.size(), 1U);
   EXPECT_EQ(found.changes[0].kind, ChangeKind::kVariance);
-  EXPECT_NEAR(static_cast<double>(found.changes[0].index), 90, 6);
+  EXPECT_NEAR(static_cast<double>(found.changes[0].index), 90, 4);
 }
 
 TEST(Changes, LevelsThatComeBackAreAMixOfModes) {
@@ -90,10 +90,10 @@ TEST(Changes, LevelsThatComeBackAreAMixOfModes) {
 TEST(Changes, ARegularSwingIsNoChange) {
   auto values = noise(300);
   for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] += 5 * std::sin(2 * 3.14159265 * static_cast<double>(i) / 30);
+    values[i] += i / 15 % 2 == 1 ? 5 : 0;
   const Findings found = detect_changes(values, {});
   EXPECT_NEAR(static_cast<double>(found.cycle_runs), 30, 2);
-  EXPECT_LE(found.changes.size(), 1U);
+  EXPECT_TRUE(found.changes.empty());
 }
 
 TEST(Changes, AModeThatIsHeldMoreOftenIsAMixOfModes) {
@@ -155,8 +155,8 @@ TEST(Changes, UnitsDoNotMatter) {
   const Findings one = detect_changes(values, {});
   for (double& v : values) v *= 1e9;
   const Findings other = detect_changes(values, {});
-  ASSERT_EQ(one.changes.size(), 1U);
-  ASSERT_EQ(other.changes.size(), 1U);
+  ASSERT_EQ(one.changes.size(), other.changes.size());
+  ASSERT_FALSE(one.changes.empty());
   EXPECT_EQ(one.changes[0].index, other.changes[0].index);
   EXPECT_NEAR(one.changes[0].effect, other.changes[0].effect, 1e-9);
 }

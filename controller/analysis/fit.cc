@@ -9,7 +9,7 @@
 namespace railgauge::analysis {
 namespace {
 
-constexpr double kProof = 5e-3;      // largest p of a change
+constexpr double kProof = 4e-3;      // largest p of a change
 constexpr double kPull = 3;          // values count up to so many deviations from their median
 constexpr double kShort = 8;         // runs: a mean of fewer has the tails of single values
 constexpr double kNearlyBest = 0.9;  // of the best gain

@@ -16,8 +16,9 @@ constexpr double kNormalQ90 = 1.6449;
 constexpr double kCap = 3;               // differences count up to so many of their deviations
 constexpr double kFewRuns = 30;          // below, the class speaks for the series
 constexpr double kPooledFloor = 0.5;     // a series is at most so much quieter than its class
+constexpr std::size_t kStepsAmongZeros = 3;
 constexpr std::size_t kMinPeers = 8;
-constexpr double kShyRho = 15;           // runs of "no correlation" that a series begins with
+constexpr double kShyRho = 20;           // runs of "no correlation" that a series begins with
 
 std::vector<double> differences(std::span<const double> values, std::size_t lag) {
   std::vector<double> out(values.size() - lag);
@@ -34,13 +35,25 @@ double capped_mean_square(std::span<const double> away, double cap) {
   return sum / static_cast<double>(away.size());
 }
 
+// Where most differences are zero a single step is most of what is there: the largest are left out.
+void drop_largest(std::vector<double>& away, std::size_t count) {
+  std::ranges::sort(away);
+  away.resize(away.size() - std::min(count, away.size() - 1));
+}
+
 // E d(k)^2 = 2 var (1 - rho^k): the ratio at lags 2 and 1 is 1 + rho. A step stands in one
 // difference of lag 1 and in two of lag 2, capped, so it hardly shows.
-double lag_ratio_rho(std::span<const double> values, std::span<const double> first, double scale) {
+double lag_ratio_rho(std::span<const double> values, std::vector<double> first, double scale,
+                     bool mostly_zero) {
   const double cap = kCap * scale * std::sqrt(2.0);
+  std::vector<double> second = differences(values, 2);
+  if (mostly_zero) {
+    drop_largest(first, kStepsAmongZeros);
+    drop_largest(second, 2 * kStepsAmongZeros);
+  }
   const double one = capped_mean_square(first, cap);
   if (one <= 0) return 0;
-  return capped_mean_square(differences(values, 2), cap) / one - 1;
+  return capped_mean_square(second, cap) / one - 1;
 }
 
 double tail_ratio(std::vector<double>& side, double marginal) {
@@ -79,7 +92,7 @@ Noise estimate_noise(std::span<const double> values, double floor, const Prior& 
   Noise noise;
   noise.raw_scale = std::max(middle, outer) / std::sqrt(2.0);
   noise.scale = std::max(noise.raw_scale, floor);
-  noise.raw_rho = lag_ratio_rho(values, first, noise.scale);
+  noise.raw_rho = lag_ratio_rho(values, first, noise.scale, middle == 0);
   double weight = kShyRho;
   double shared = 0;
   if (prior.weight > 0) {

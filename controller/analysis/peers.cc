@@ -20,9 +20,24 @@ struct Class {
   double spread = 0;
 };
 
+// The narrowest interval that holds half of the members: it does not move for up to as many defects.
+Class densest_half(std::vector<double> logs, double floor) {
+  std::ranges::sort(logs);
+  const std::size_t half = logs.size() / 2 + 1;
+  std::size_t best = 0;
+  const auto width = [&](std::size_t i) { return logs[i + half - 1] - logs[i]; };
+  for (std::size_t i = 1; i + half <= logs.size(); ++i)
+    if (width(i) < width(best)) best = i;
+  constexpr double kHalfOfNormal = 2 * 0.6745;  // deviations that the half of a normal spans
+  return {.middle = (logs[best] + logs[best + half - 1]) / 2,
+          .spread = std::max(width(best) / kHalfOfNormal, floor)};
+}
+
 Class learn(const std::vector<double>& logs, double floor) {
-  std::vector<double> kept = logs;
-  Class learned;
+  Class learned = densest_half(logs, floor);
+  std::vector<double> kept;
+  for (const double v : logs)
+    if (std::abs(v - learned.middle) <= kDefect * learned.spread) kept.push_back(v);
   for (int round = 0; round < kMaxRounds; ++round) {
     learned.middle = median(kept);
     learned.spread = std::max(mad_scale(kept, learned.middle), floor);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <numeric>
 
@@ -16,6 +17,27 @@ constexpr double kCap = 3;              // deviations up to which a residual cou
 constexpr double kProof = 1e-4;
 constexpr double kRatio = 2;            // of spreads
 constexpr int kMaxDepth = 3;            // splits of splits
+
+// Where the spreads of the two sides fit best (the likelihood of Laplace's distribution): the place
+// of largest contrast lies too far into the wider side.
+std::size_t likeliest_place(std::span<const double> sizes) {
+  const auto n = static_cast<double>(sizes.size());
+  const double total = std::accumulate(sizes.begin(), sizes.end(), 0.0);
+  double sum = 0;
+  double best = std::numeric_limits<double>::infinity();
+  std::size_t place = kLeastSide;
+  for (std::size_t at = 1; at + kLeastSide <= sizes.size(); ++at) {
+    sum += sizes[at - 1];
+    if (at < kLeastSide) continue;
+    const auto t = static_cast<double>(at);
+    const double tiny = 1e-9 * total / n;
+    const double cost = t * std::log(sum / t + tiny) + (n - t) * std::log((total - sum) / (n - t) + tiny);
+    if (cost >= best) continue;
+    best = cost;
+    place = at;
+  }
+  return place;
+}
 
 struct Split {
   std::size_t at = 0;
@@ -48,10 +70,11 @@ double mean_of(std::span<const double> values) {
 void split_spread(std::span<const double> sizes, std::size_t offset, double factor, int depth,
                   std::vector<SpreadChange>& found) {
   if (depth == 0 || sizes.size() < 2 * kLeastSide) return;
-  const Split split = best_split(sizes, factor);
+  Split split = best_split(sizes, factor);
   const double p = selected_split_p(split.z, static_cast<double>(sizes.size()) / factor,
                                     static_cast<double>(kLeastSide));
   if (split.at == 0 || p > kProof) return;
+  split.at = likeliest_place(sizes);
   const auto before = sizes.first(split.at);
   const auto after = sizes.subspan(split.at);
   split_spread(before, offset, factor, depth - 1, found);
