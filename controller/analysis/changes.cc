@@ -16,13 +16,13 @@
 namespace railgauge::analysis {
 namespace {
 
-constexpr double kSpikeLimit = 4;      // deviations from the running median
-constexpr double kPenaltyBase = 4;     // a change costs base + slope ln n, in deviations squared
+constexpr double kSpikeLimit = 4;   // deviations from the running median
+constexpr double kPenaltyBase = 4;  // a change costs base + slope ln n, in deviations squared
 constexpr double kPenaltySlope = 2.4;
-constexpr double kLeastStep = 0.8;     // deviations of single values
-constexpr double kHalf = 0.5;          // of the practical bound
+constexpr double kLeastStep = 0.8;  // deviations of single values
+constexpr double kHalf = 0.5;       // of the practical bound
 constexpr double kZ95 = 1.96;
-constexpr std::size_t kLevelRuns = 12; // runs whose level the CUSUM watches against, at least
+constexpr std::size_t kLevelRuns = 12;  // runs whose level the CUSUM watches against, at least
 
 Fit begin_fit(const Scaled& scaled, const DetectorSettings& settings) {
   Fit fit;
@@ -53,7 +53,8 @@ std::vector<double> residuals_of(const Fit& fit, std::span<const Ramp> ramps) {
       out[i] -= share * (ramp.after - ramp.before);
     }
   for (std::size_t k = 0; k + 1 < fit.bounds.size(); ++k) {
-    const auto piece = std::span<double>(out).subspan(fit.bounds[k], fit.bounds[k + 1] - fit.bounds[k]);
+    const auto piece =
+        std::span<double>(out).subspan(fit.bounds[k], fit.bounds[k + 1] - fit.bounds[k]);
     const double level = median(piece);
     for (double& v : piece) v -= level;
   }

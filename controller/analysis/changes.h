@@ -1,5 +1,5 @@
-// What changed in one series, and when: the detector of levels, drifts, spreads and modes over time.
-// Pure and without chance: equal values give equal findings.
+// What changed in one series, and when: the detector of levels, drifts, spreads and modes over
+// time. Pure and without chance: equal values give equal findings.
 #pragma once
 
 #include <cstddef>
@@ -47,11 +47,12 @@ struct Findings {
   std::vector<Spike> spikes;    // by index
   // From this run on a shift is suspected: it may be too young to be placed.
   std::optional<std::size_t> suspected_since;
-  std::size_t cycle_runs = 0;  // length of a regular swing between levels, which is no change; 0: none
-  bool too_few = false;      // fewer than kMinRuns values: nothing was looked for
-  bool relative = false;     // effects are fractions
-  std::size_t runs = 0;      // values that are there
-  Noise noise;               // of the values as judged (logarithms where relative)
+  std::size_t cycle_runs =
+      0;                  // length of a regular swing between levels, which is no change; 0: none
+  bool too_few = false;   // fewer than kMinRuns values: nothing was looked for
+  bool relative = false;  // effects are fractions
+  std::size_t runs = 0;   // values that are there
+  Noise noise;            // of the values as judged (logarithms where relative)
 };
 inline constexpr std::size_t kMinRuns = 12;
 

@@ -34,7 +34,7 @@ void expect_sane(const Findings& found, std::span<const double> values, const st
 }
 
 TEST(ChangesProperty, OddValuesAreHandled) {
-  constexpr double kOdd[] = {kNaN,   kInfinity, -kInfinity, 0.0,    -0.0,  -5.0,
+  constexpr double kOdd[] = {kNaN,  kInfinity, -kInfinity, 0.0,    -0.0,  -5.0,
                              1e308, -1e308,    5e-324,     1e-300, 100.0, 100.0001};
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     Chance chance(seed);
@@ -61,7 +61,8 @@ TEST(ChangesProperty, AConstantSeriesHasNothingToTell) {
 TEST(ChangesProperty, AConstantSeriesThatMovesHasOneStep) {
   for (const double before : {0.0, 1.0, -3.0, 1e12}) {
     std::vector<double> values(60, before);
-    for (std::size_t i = 40; i < values.size(); ++i) values[i] = before + (before == 0 ? 1 : before);
+    for (std::size_t i = 40; i < values.size(); ++i)
+      values[i] = before + (before == 0 ? 1 : before);
     const Findings found = detect_changes(values, {});
     ASSERT_EQ(found.changes.size(), 1U) << before;
     EXPECT_EQ(found.changes[0].index, 40U) << before;

@@ -89,8 +89,7 @@ TEST(Changes, LevelsThatComeBackAreAMixOfModes) {
 
 TEST(Changes, ARegularSwingIsNoChange) {
   auto values = noise(300);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] += i / 15 % 2 == 1 ? 5 : 0;
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] += i / 15 % 2 == 1 ? 5 : 0;
   const Findings found = detect_changes(values, {});
   EXPECT_NEAR(static_cast<double>(found.cycle_runs), 30, 2);
   EXPECT_TRUE(found.changes.empty());

@@ -8,7 +8,7 @@
 namespace railgauge::analysis {
 
 struct Cusum {
-  double up = 0;    // in standard deviations
+  double up = 0;  // in standard deviations
   double down = 0;
   std::size_t up_since = 0;  // first run of the excursion that the sum counts
   std::size_t down_since = 0;

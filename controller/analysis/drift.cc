@@ -8,13 +8,13 @@
 namespace railgauge::analysis {
 namespace {
 
-constexpr std::size_t kLeastRamp = 12;   // runs; shorter movements are steps
-constexpr std::size_t kKnots = 24;       // places tried for each end of a ramp
+constexpr std::size_t kLeastRamp = 12;  // runs; shorter movements are steps
+constexpr std::size_t kKnots = 24;      // places tried for each end of a ramp
 constexpr std::size_t kLateRuns = 60;
 constexpr std::size_t kLeastLateRuns = 20;
-constexpr double kTrendZ = 3.9;          // two-sided p of 1e-4
-constexpr double kLeastTotal = 1.5;      // deviations that a drift moves in all
-constexpr double kSurely = 0.5;          // penalties by which a ramp must beat a lone step
+constexpr double kTrendZ = 3.9;      // two-sided p of 1e-4
+constexpr double kLeastTotal = 1.5;  // deviations that a drift moves in all
+constexpr double kSurely = 0.5;      // penalties by which a ramp must beat a lone step
 
 struct RampFit {
   Ramp ramp;
@@ -32,8 +32,8 @@ RampFit fit_ramp(const Fit& fit, std::size_t begin, std::size_t end, std::size_t
   double syy = 0;
   const double base = fit.clipped[begin];
   for (std::size_t i = begin; i < end; ++i) {
-    const double x = static_cast<double>(std::clamp(i, from, to) - from) /
-                     static_cast<double>(to - from);
+    const double x =
+        static_cast<double>(std::clamp(i, from, to) - from) / static_cast<double>(to - from);
     const double y = fit.clipped[i] - base;
     n += 1;
     sx += x;
@@ -47,11 +47,12 @@ RampFit fit_ramp(const Fit& fit, std::size_t begin, std::size_t end, std::size_t
   const double start = (sy - slope * sx) / n;
   RampFit out;
   out.cost = std::max(0.0, syy - start * sy - slope * sxy);
-  out.ramp = {.begin = from,
-              .end = to,
-              .before = base + start,
-              .after = base + start + slope,
-              .deviation = spread > 0 ? std::sqrt(fit.noise.factor() / spread) * fit.noise.scale : 0};
+  out.ramp = {
+      .begin = from,
+      .end = to,
+      .before = base + start,
+      .after = base + start + slope,
+      .deviation = spread > 0 ? std::sqrt(fit.noise.factor() / spread) * fit.noise.scale : 0};
   return out;
 }
 
@@ -67,13 +68,14 @@ RampFit best_ramp(const Fit& fit, std::size_t begin, std::size_t end) {
   for (step /= 2; step >= 1; step /= 2) {
     const Ramp at = best.ramp;
     for (const auto& [df, dt] : {std::pair{-1, 0}, {1, 0}, {0, -1}, {0, 1}}) {
-      const auto from = static_cast<std::ptrdiff_t>(at.begin) + df * static_cast<std::ptrdiff_t>(step);
+      const auto from =
+          static_cast<std::ptrdiff_t>(at.begin) + df * static_cast<std::ptrdiff_t>(step);
       const auto to = static_cast<std::ptrdiff_t>(at.end) + dt * static_cast<std::ptrdiff_t>(step);
       if (from < static_cast<std::ptrdiff_t>(begin) || to >= static_cast<std::ptrdiff_t>(end) ||
           to < from + static_cast<std::ptrdiff_t>(kLeastRamp))
         continue;
-      const RampFit tried = fit_ramp(fit, begin, end, static_cast<std::size_t>(from),
-                                     static_cast<std::size_t>(to));
+      const RampFit tried =
+          fit_ramp(fit, begin, end, static_cast<std::size_t>(from), static_cast<std::size_t>(to));
       if (tried.cost < best.cost) best = tried;
     }
   }
@@ -113,7 +115,8 @@ Trend trend_of(std::span<const double> values, double rho) {
   double score = 0;
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = i + 1; j < n; ++j)
-      score += static_cast<double>(values[j] > values[i]) - static_cast<double>(values[j] < values[i]);
+      score +=
+          static_cast<double>(values[j] > values[i]) - static_cast<double>(values[j] < values[i]);
   const auto m = static_cast<double>(n);
   const double variance = m * (m - 1) * (2 * m + 5) / 18 * (1 + rho) / (1 - rho);
   Trend trend{.z = score / std::sqrt(variance), .slope = 0};
@@ -139,7 +142,9 @@ std::vector<Ramp> stairs_to_ramps(Fit& fit) {
       continue;
     }
     ramps.push_back(found.ramp);
-    const auto at = [&](std::size_t b) { return fit.bounds.begin() + static_cast<std::ptrdiff_t>(b); };
+    const auto at = [&](std::size_t b) {
+      return fit.bounds.begin() + static_cast<std::ptrdiff_t>(b);
+    };
     fit.bounds.erase(at(k), at(next));
   }
   return ramps;

@@ -13,12 +13,13 @@
 namespace railgauge::analysis {
 namespace {
 
-constexpr double kOneSided = 0.05;       // of the 90 % interval
+constexpr double kOneSided = 0.05;         // of the 90 % interval
 constexpr double kFarFromAgreeing = 0.15;  // p of the permutation test
 constexpr double kOpen = std::numeric_limits<double>::infinity();
-constexpr std::size_t kMaxMore = 200;    // runs or nodes that are worth asking for
-constexpr double kPowerZ = 0.8416;       // 80 %
-constexpr double kMedianLoss = std::numbers::pi / 3;  // variance of Hodges and Lehmann's shift over the mean's
+constexpr std::size_t kMaxMore = 200;  // runs or nodes that are worth asking for
+constexpr double kPowerZ = 0.8416;     // 80 %
+constexpr double kMedianLoss =
+    std::numbers::pi / 3;  // variance of Hodges and Lehmann's shift over the mean's
 
 struct Moments {
   double mean = 0;
@@ -55,8 +56,8 @@ double design_error(const Design& design, double runs, double more_nodes) {
 
 double design_degrees(const Design& design, double more_nodes) {
   const double groups = design.controls > 0 ? 2 : 1;
-  return std::max(1.0, static_cast<double>(design.changed + design.controls) +
-                           groups * more_nodes - groups);
+  return std::max(
+      1.0, static_cast<double>(design.changed + design.controls) + groups * more_nodes - groups);
 }
 
 }  // namespace
@@ -90,8 +91,8 @@ CohortEffect cohort_effect(std::span<const double> changed, std::span<const doub
   out.standard_error = std::sqrt(error2);
   out.degrees = a.n - 1;
   if (out.controlled && error2 > 0)
-    out.degrees = error2 * error2 /
-                  (a.error2 * a.error2 / (a.n - 1) + b.error2 * b.error2 / (b.n - 1));
+    out.degrees =
+        error2 * error2 / (a.error2 * a.error2 / (a.n - 1) + b.error2 * b.error2 / (b.n - 1));
   if (out.standard_error <= 0) {  // every pair moved by the same: nothing to be unsure of
     out.low = out.high = out.estimate;
     out.p_worse = out.p_exchanged = out.estimate > 0 ? 0 : 1;

@@ -14,12 +14,12 @@ std::string_view word(Verdict verdict);  // "pass", "regressed", "inconclusive",
 // interval (two-sided) of Welch's t. Logarithms, positive is worse.
 struct CohortEffect {
   double estimate = 0;
-  double low = 0;   // -infinity and infinity where the pairs are too few to bound it
+  double low = 0;  // -infinity and infinity where the pairs are too few to bound it
   double high = 0;
   double standard_error = 0;
-  double degrees = 0;        // of freedom
-  double p_worse = 1;        // one-sided, Welch
-  double p_exchanged = 1;    // the same by turned signs or exchanged labels; asked when low > 0
+  double degrees = 0;      // of freedom
+  double p_worse = 1;      // one-sided, Welch
+  double p_exchanged = 1;  // the same by turned signs or exchanged labels; asked when low > 0
   bool controlled = false;
 };
 CohortEffect cohort_effect(std::span<const double> changed, std::span<const double> controls,
@@ -27,8 +27,8 @@ CohortEffect cohort_effect(std::span<const double> changed, std::span<const doub
 
 struct Decision {
   Verdict verdict = Verdict::kInconclusive;
-  bool loss_is_real = false;   // a pass whose interval lies above 0
-  bool tests_disagree = false; // Welch says worse and the permutation does not: no verdict
+  bool loss_is_real = false;    // a pass whose interval lies above 0
+  bool tests_disagree = false;  // Welch says worse and the permutation does not: no verdict
 };
 // In this order: upper end below `delta`: pass. Else lower end above 0: regressed, unless the
 // permutation test is far from agreeing. Else inconclusive. `delta` as a logarithm.
@@ -40,11 +40,11 @@ struct Need {
   std::size_t nodes = 0;  // more changed nodes, and as many controls where there are any
 };
 struct Design {
-  std::size_t runs = 0;       // a side
-  std::size_t changed = 0;    // pairs
+  std::size_t runs = 0;     // a side
+  std::size_t changed = 0;  // pairs
   std::size_t controls = 0;
-  double run_variance = 0;    // of one run's logarithm
-  double node_variance = 0;   // of a pair's shift beyond its runs'
+  double run_variance = 0;   // of one run's logarithm
+  double node_variance = 0;  // of a pair's shift beyond its runs'
 };
 Need needed(const Design& design, const CohortEffect& effect, double delta);
 

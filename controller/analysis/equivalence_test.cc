@@ -126,8 +126,8 @@ TEST(Need, MoreRunsHelpUntilNodesThemselvesDiffer) {
 }
 
 TEST(Need, TheVisibleLossShrinksWithRunsAndNodes) {
-  Design design{.runs = 5, .changed = 16, .controls = 16, .run_variance = 1e-4,
-                .node_variance = 2.5e-5};
+  Design design{
+      .runs = 5, .changed = 16, .controls = 16, .run_variance = 1e-4, .node_variance = 2.5e-5};
   const double canary = visible_loss(design);
   EXPECT_GT(canary, 0.006);
   EXPECT_LT(canary, 0.009);

@@ -12,8 +12,8 @@ namespace {
 constexpr std::size_t kShortPiece = 8;  // runs
 constexpr double kChance = 0.01;        // clusters of spikes expected in the whole series
 constexpr double kFar = 4;              // deviations
-constexpr double kRaised = 1.5;         // deviations that a run of a raised level is above the old one
-constexpr double kLeastFar = 3;         // one or two far runs are spikes by definition
+constexpr double kRaised = 1.5;  // deviations that a run of a raised level is above the old one
+constexpr double kLeastFar = 3;  // one or two far runs are spikes by definition
 
 double choose(double n, double k) {
   double out = 1;
@@ -75,7 +75,9 @@ void absorb(Fit& fit, std::size_t k) {
     if (!std::ranges::binary_search(fit.spikes, i))
       fit.spikes.insert(std::ranges::upper_bound(fit.spikes, i), i);
   }
-  const auto at = [&](std::size_t b) { return fit.bounds.begin() + static_cast<std::ptrdiff_t>(b); };
+  const auto at = [&](std::size_t b) {
+    return fit.bounds.begin() + static_cast<std::ptrdiff_t>(b);
+  };
   if (k > 0 && k + 2 < fit.bounds.size()) {
     fit.bounds.erase(at(k), at(k + 2));
   } else {

@@ -23,8 +23,7 @@ double pulled_mean(std::span<const double> values, double reach) {
 
 // How little a change is shown: above 1 it has to go.
 double weakness(const Fit& fit, std::size_t k) {
-  const Evidence evidence =
-      evidence_of(fit, fit.bounds[k - 1], fit.bounds[k], fit.bounds[k + 1]);
+  const Evidence evidence = evidence_of(fit, fit.bounds[k - 1], fit.bounds[k], fit.bounds[k + 1]);
   const double step = std::abs(fit.level(k) - fit.level(k - 1));
   const double by_size = fit.least_step / std::max(step, 1e-300);
   // On a scale where p = kProof is 1 and all smaller ones are below, comparable with sizes.
@@ -55,8 +54,8 @@ Evidence evidence_of(const Fit& fit, std::size_t begin, std::size_t at, std::siz
   out.deviation = fit.noise.scale * widen *
                   std::sqrt(fit.noise.variance_of_mean(a) + fit.noise.variance_of_mean(b));
   const double independent = (a + b) * (1 - fit.noise.rho) / (1 + fit.noise.rho);
-  out.p = selected_split_p(out.shift / out.deviation, independent,
-                           static_cast<double>(kLeastPiece));
+  out.p =
+      selected_split_p(out.shift / out.deviation, independent, static_cast<double>(kLeastPiece));
   return out;
 }
 

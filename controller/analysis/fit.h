@@ -14,12 +14,12 @@ namespace railgauge::analysis {
 // ends of the pieces: 0, the changes, n.
 struct Fit {
   std::span<const double> raw;
-  std::vector<double> clipped;       // raw with spikes pulled in
-  std::vector<std::size_t> spikes;   // indices, ascending
-  PrefixSums sums{{}};               // of clipped
+  std::vector<double> clipped;      // raw with spikes pulled in
+  std::vector<std::size_t> spikes;  // indices, ascending
+  PrefixSums sums{{}};              // of clipped
   Noise noise;
-  double penalty = 0;                // of a change, in the values' unit squared
-  double least_step = 0;             // changes of a level below this are not told
+  double penalty = 0;     // of a change, in the values' unit squared
+  double least_step = 0;  // changes of a level below this are not told
   std::vector<std::size_t> bounds;
 
   [[nodiscard]] std::size_t size() const { return raw.size(); }

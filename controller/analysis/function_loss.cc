@@ -15,13 +15,15 @@ struct Rank {
 
 // Straight from memory to the wire, through host memory, through the kernel's sockets.
 constexpr std::array kPaths{
-    Rank{"dmabuf", 3},   Rank{"dma-buf", 3}, Rank{"dma_buf", 3}, Rank{"peermem", 3}, Rank{"gdr", 3},
-    Rank{"gpudirect", 3}, Rank{"ib", 2},      Rank{"roce", 2},    Rank{"rdma", 2},    Rank{"verbs", 2},
-    Rank{"staged", 1},   Rank{"socket", 1},  Rank{"tcp", 1},     Rank{"net", 1},
+    Rank{"dmabuf", 3}, Rank{"dma-buf", 3},   Rank{"dma_buf", 3}, Rank{"peermem", 3},
+    Rank{"gdr", 3},    Rank{"gpudirect", 3}, Rank{"ib", 2},      Rank{"roce", 2},
+    Rank{"rdma", 2},   Rank{"verbs", 2},     Rank{"staged", 1},  Rank{"socket", 1},
+    Rank{"tcp", 1},    Rank{"net", 1},
 };
 constexpr std::array<std::string_view, 2> kGood{"passed", "pass"};
 // A check that warns still works; what is unknown was not measured.
-constexpr std::array<std::string_view, 6> kBad{"waived", "failed", "crashed", "timed_out", "fail", "error"};
+constexpr std::array<std::string_view, 6> kBad{"waived",    "failed", "crashed",
+                                               "timed_out", "fail",   "error"};
 
 bool is_one_of(std::string_view text, std::span<const std::string_view> words) {
   return std::ranges::find(words, text) != words.end();
@@ -58,10 +60,10 @@ std::vector<LostFunction> lost_functions(std::span<const FunctionSides> all) {
     }
     if (!is_one_of(sides.outcome_before, kGood)) continue;
     if (is_one_of(sides.outcome_after, kBad)) {
-      lost.push_back({.kind = LossKind::kLostFunction,
-                      .sides = sides,
-                      .what = fmt::format("{} before, now {}", sides.outcome_before,
-                                          sides.outcome_after)});
+      lost.push_back(
+          {.kind = LossKind::kLostFunction,
+           .sides = sides,
+           .what = fmt::format("{} before, now {}", sides.outcome_before, sides.outcome_after)});
       continue;
     }
     const int before = path_rank(sides.path_before);

@@ -29,8 +29,8 @@ struct LostFunction {
   std::string what;  // "passed before, now waived", "path dmabuf before, now staged"
 };
 
-// What was lost, in the order given. The outcome "corrupted" stands for a task that failed because of
-// wrong bytes: that is corruption, also where nothing was measured before.
+// What was lost, in the order given. The outcome "corrupted" stands for a task that failed because
+// of wrong bytes: that is corruption, also where nothing was measured before.
 std::vector<LostFunction> lost_functions(std::span<const FunctionSides> all);
 
 // How good a path is; larger is better, paths that cannot be compared are 0.

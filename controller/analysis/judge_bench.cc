@@ -34,10 +34,11 @@ void in_parallel(std::size_t count, const std::function<void(std::size_t)>& work
 }
 
 void print_alarms(std::size_t series) {
-  std::printf("False alarms: share of %zu-run series without change that get one (%zu series a cell, "
-              "synthetic)\n\n| series | single | pooled over 200 | bar | pooled: step, drift, "
-              "variance, mode mix |\n|---|---|---|---|---|\n",
-              kRuns, series);
+  std::printf(
+      "False alarms: share of %zu-run series without change that get one (%zu series a cell, "
+      "synthetic)\n\n| series | single | pooled over 200 | bar | pooled: step, drift, "
+      "variance, mode mix |\n|---|---|---|---|---|\n",
+      kRuns, series);
   constexpr std::size_t kKinds = std::size(kAllNulls);
   std::vector<Alarms> cells(2 * kKinds);
   in_parallel(cells.size(), [&](std::size_t i) {
@@ -53,10 +54,11 @@ void print_alarms(std::size_t series) {
 }
 
 void print_power(std::size_t series) {
-  std::printf("Power: a step after 60 clean runs, judged after each of the next 14 (%zu series a "
-              "cell, synthetic)\n\n| step | found by 14, single | pooled | median runs, single | "
-              "pooled |\n|---|---|---|---|---|\n",
-              series);
+  std::printf(
+      "Power: a step after 60 clean runs, judged after each of the next 14 (%zu series a "
+      "cell, synthetic)\n\n| step | found by 14, single | pooled | median runs, single | "
+      "pooled |\n|---|---|---|---|---|\n",
+      series);
   constexpr double kSteps[] = {1.5, 2, 3, 5};
   std::vector<Power> cells(2 * std::size(kSteps));
   in_parallel(cells.size(), [&](std::size_t i) {
@@ -71,21 +73,25 @@ void print_power(std::size_t series) {
 
 // A cohort at no loss and at a loss of delta.
 void print_verdicts(std::size_t seeds) {
-  std::printf("Upgrade verdict: bandwidth, delta 1 %%, run CV 1 %%, drift of a node 0.5 %%, common "
-              "shift 0.5 %% (%zu seeds a cell, synthetic)\n\n| changed + controls x runs | true loss "
-              "| pass | regressed | inconclusive | bar |\n|---|---|---|---|---|---|\n",
-              seeds);
+  std::printf(
+      "Upgrade verdict: bandwidth, delta 1 %%, run CV 1 %%, drift of a node 0.5 %%, common "
+      "shift 0.5 %% (%zu seeds a cell, synthetic)\n\n| changed + controls x runs | true loss "
+      "| pass | regressed | inconclusive | bar |\n|---|---|---|---|---|---|\n",
+      seeds);
   struct Row {
     std::size_t nodes;
     double loss;
     const char* bar;
   };
   constexpr Row kRows[] = {
-      {4, 0, "regressed <= 0.06"},   {4, 0.01, "pass <= 0.06"},
-      {8, 0, "regressed <= 0.06"},   {8, 0.01, "pass <= 0.06"},
+      {4, 0, "regressed <= 0.06"},
+      {4, 0.01, "pass <= 0.06"},
+      {8, 0, "regressed <= 0.06"},
+      {8, 0.01, "pass <= 0.06"},
       {16, 0, "pass >= 0.93, regressed <= 0.06"},
       {16, 0.01, "regressed >= 0.91, pass <= 0.06"},
-      {32, 0, ""},                   {32, 0.01, ""},
+      {32, 0, ""},
+      {32, 0.01, ""},
   };
   std::vector<VerdictRates> cells(std::size(kRows));
   in_parallel(cells.size(), [&](std::size_t i) {
@@ -137,11 +143,12 @@ void print_speed(std::size_t series) {
     });
   for (std::thread& thread : threads) thread.join();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  std::printf("Speed: %zu series of %zu runs, %zu threads: %.1f s (bar 60 at 2,000,000), %.1f us a "
-              "series and core, peak %.2f GB (bar 1.5), %zu with a change\n\n",
-              series, kPoints, kWorkers, took.count(),
-              took.count() * 1e6 * static_cast<double>(kWorkers) / static_cast<double>(series),
-              peak_gigabytes(), changed[0] + changed[1]);
+  std::printf(
+      "Speed: %zu series of %zu runs, %zu threads: %.1f s (bar 60 at 2,000,000), %.1f us a "
+      "series and core, peak %.2f GB (bar 1.5), %zu with a change\n\n",
+      series, kPoints, kWorkers, took.count(),
+      took.count() * 1e6 * static_cast<double>(kWorkers) / static_cast<double>(series),
+      peak_gigabytes(), changed[0] + changed[1]);
 }
 
 }  // namespace

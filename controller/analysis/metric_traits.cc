@@ -18,8 +18,8 @@ struct Bound {
   std::string_view statistic;
   double delta;
 };
-constexpr std::array kLatencyBounds{
-    Bound{"median", 0.02}, Bound{"p90", 0.02}, Bound{"p99", 0.05}, Bound{"p99.9", 0.10}};
+constexpr std::array kLatencyBounds{Bound{"median", 0.02}, Bound{"p90", 0.02}, Bound{"p99", 0.05},
+                                    Bound{"p99.9", 0.10}};
 constexpr double kRateBound = 0.01;
 
 bool is_rate(std::string_view unit) { return unit.ends_with("_per_second"); }
@@ -45,8 +45,8 @@ Status override_deltas(const std::map<std::string, double>& deltas, std::string_
     bool found = false;
     for (const std::string& word : known) found = found || word == key;
     if (!found)
-      return fail(Code::kInvalidArgument,
-                  fmt::format("deltas: unknown key {}; allowed are {}", in_quotes(key), one_of(known)));
+      return fail(Code::kInvalidArgument, fmt::format("deltas: unknown key {}; allowed are {}",
+                                                      in_quotes(key), one_of(known)));
     if (!(delta > 0 && delta < 1))
       return fail(Code::kInvalidArgument,
                   fmt::format("deltas: {}: {} is no fraction between 0 and 1", key, delta));

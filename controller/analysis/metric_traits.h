@@ -13,12 +13,12 @@ namespace railgauge::analysis {
 enum class Better { kHigher, kLower };
 
 struct MetricTraits {
-  std::string unit;                // as points have it: "ns", "bytes_per_second"
+  std::string unit;  // as points have it: "ns", "bytes_per_second"
   Better better = Better::kLower;
-  double resolution = 0;           // of the figures, in `unit`; 0 is not known
-  double delta = 0.02;             // practical bound: the fraction by which worse matters
-  std::optional<double> ceiling;   // what the hardware can do at most (at least, where lower is
-                                   // better), in `unit`; a figure beyond it is wrong
+  double resolution = 0;          // of the figures, in `unit`; 0 is not known
+  double delta = 0.02;            // practical bound: the fraction by which worse matters
+  std::optional<double> ceiling;  // what the hardware can do at most (at least, where lower is
+                                  // better), in `unit`; a figure beyond it is wrong
 };
 
 // Traits by the point's unit, whether larger is better, and the statistic ("median", "p99",

@@ -16,8 +16,8 @@ constexpr double kApart = 5;              // within-mode deviations between the 
 constexpr double kLeastWeight = 0.1;      // of a mode
 constexpr double kLeastMixing = 0.1;      // changes of mode a run
 constexpr std::size_t kLeastSwitches = 6;
-constexpr std::size_t kLeastSide = 10;    // runs on each side of a change of weights
-constexpr double kLeastMove = 0.1;        // of a weight
+constexpr std::size_t kLeastSide = 10;  // runs on each side of a change of weights
+constexpr double kLeastMove = 0.1;      // of a weight
 constexpr double kProof = 1e-4;
 
 bool is_high(double value, const Mixture& mixture) { return value > mixture.cut; }
@@ -90,13 +90,13 @@ std::optional<Mixture> find_mixture(const Fit& fit) {
       best_at = at;
     }
   if (best_at == 0) return std::nullopt;
-  const double within = std::sqrt((sums.cost(0, best_at) + sums.cost(best_at, n)) /
-                                  static_cast<double>(n));
+  const double within =
+      std::sqrt((sums.cost(0, best_at) + sums.cost(best_at, n)) / static_cast<double>(n));
   Mixture mixture{.low = sums.mean(0, best_at), .high = sums.mean(best_at, n), .cut = 0};
   mixture.cut = (mixture.low + mixture.high) / 2;
   if (mixture.high - mixture.low < kApart * within) return std::nullopt;
-  const auto least = std::max(kLeastSwitches, static_cast<std::size_t>(
-                                                  kLeastMixing * static_cast<double>(n)));
+  const auto least =
+      std::max(kLeastSwitches, static_cast<std::size_t>(kLeastMixing * static_cast<double>(n)));
   if (switches(fit, mixture) < least) return std::nullopt;
   return mixture;
 }
@@ -121,7 +121,8 @@ std::optional<WeightChange> find_weight_change(const Fit& fit, const Mixture& mi
   const double mean = sums.mean(0, n);
   // Of two states that follow each other by chance: 2 p (1 - p) switches a run when independent.
   const double expected = 2 * mean * (1 - mean) * static_cast<double>(n - 1);
-  const double rho = std::clamp(1 - static_cast<double>(switches(fit, mixture)) / expected, 0.0, 0.99);
+  const double rho =
+      std::clamp(1 - static_cast<double>(switches(fit, mixture)) / expected, 0.0, 0.99);
   const double factor = (1 + rho) / (1 - rho);
   const double z = std::sqrt(largest / (mean * (1 - mean) * factor));
   best.p = selected_split_p(z, static_cast<double>(n) / factor, static_cast<double>(kLeastSide));

@@ -13,12 +13,12 @@ namespace {
 
 constexpr double kNormalMedian = 0.6745;  // of |z|
 constexpr double kNormalQ90 = 1.6449;
-constexpr double kCap = 3;               // differences count up to so many of their deviations
-constexpr double kFewRuns = 30;          // below, the class speaks for the series
-constexpr double kPooledFloor = 0.5;     // a series is at most so much quieter than its class
+constexpr double kCap = 3;            // differences count up to so many of their deviations
+constexpr double kFewRuns = 30;       // below, the class speaks for the series
+constexpr double kPooledFloor = 0.5;  // a series is at most so much quieter than its class
 constexpr std::size_t kStepsAmongZeros = 3;
 constexpr std::size_t kMinPeers = 8;
-constexpr double kShyRho = 20;           // runs of "no correlation" that a series begins with
+constexpr double kShyRho = 20;  // runs of "no correlation" that a series begins with
 
 std::vector<double> differences(std::span<const double> values, std::size_t lag) {
   std::vector<double> out(values.size() - lag);
@@ -116,7 +116,7 @@ void estimate_tails(std::span<const double> residuals, const Prior& prior, Noise
 Prior pool(std::span<const Noise> members) {
   Prior prior;
   if (members.size() < kMinPeers) return prior;
-  const auto middle = [&](double Noise::* part) {
+  const auto middle = [&](double Noise::*part) {
     std::vector<double> all;
     all.reserve(members.size());
     for (const Noise& member : members) all.push_back(member.*part);

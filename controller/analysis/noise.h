@@ -8,11 +8,11 @@ namespace railgauge::analysis {
 // What peers of one metric and hardware class have in common. A series of its own is judged
 // without one (weight 0).
 struct Prior {
-  double scale = 0;      // of the noise, as Noise::scale
-  double rho = 0;        // may be negative: an average of estimates that were not cut off
-  double tail_up = 1;    // as Noise::tail_up
+  double scale = 0;    // of the noise, as Noise::scale
+  double rho = 0;      // may be negative: an average of estimates that were not cut off
+  double tail_up = 1;  // as Noise::tail_up
   double tail_down = 1;
-  double weight = 0;     // runs that the prior is worth; kPooledWeight when 8 peers or more stand
+  double weight = 0;  // runs that the prior is worth; kPooledWeight when 8 peers or more stand
 };
 inline constexpr double kPooledWeight = 200;
 

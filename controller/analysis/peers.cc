@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t kStandingNights = 20;
 constexpr std::size_t kLeastNights = 5;  // before a standing offset is one
 constexpr double kDefect = 5;            // z beyond which a member says nothing about its class
+constexpr double kFarFromHalf = 3;       // of the first, wide guess
 constexpr int kMaxRounds = 20;
 constexpr double kCalibration = 1e-4;
 constexpr std::size_t kLeastPast = 1000;  // z before the empirical quantile means something
@@ -20,7 +21,8 @@ struct Class {
   double spread = 0;
 };
 
-// The narrowest interval that holds half of the members: it does not move for up to as many defects.
+// The narrowest interval that holds half of the members: it does not move for up to as many
+// defects.
 Class densest_half(std::vector<double> logs, double floor) {
   std::ranges::sort(logs);
   const std::size_t half = logs.size() / 2 + 1;
@@ -37,7 +39,7 @@ Class learn(const std::vector<double>& logs, double floor) {
   Class learned = densest_half(logs, floor);
   std::vector<double> kept;
   for (const double v : logs)
-    if (std::abs(v - learned.middle) <= kDefect * learned.spread) kept.push_back(v);
+    if (std::abs(v - learned.middle) <= kFarFromHalf * learned.spread) kept.push_back(v);
   for (int round = 0; round < kMaxRounds; ++round) {
     learned.middle = median(kept);
     learned.spread = std::max(mad_scale(kept, learned.middle), floor);

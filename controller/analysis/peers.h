@@ -20,11 +20,11 @@ struct Peer {
 };
 
 struct PeerStanding {
-  bool judged = false;   // false: missing, or too few peers
-  double z = 0;          // robust, of logarithms; positive is worse
-  double standing = 0;   // median of its last 20 z: what it always was
-  double moved = 0;      // z less `standing`: what became of it
-  double worse = 0;      // fraction by which it is worse than the class's median
+  bool judged = false;  // false: missing, or too few peers
+  double z = 0;         // robust, of logarithms; positive is worse
+  double standing = 0;  // median of its last 20 z: what it always was
+  double moved = 0;     // z less `standing`: what became of it
+  double worse = 0;     // fraction by which it is worse than the class's median
 };
 
 // `floor` is the least deviation of logarithms that the class is taken to have. Members far off are

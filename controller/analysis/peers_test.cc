@@ -61,7 +61,9 @@ TEST(Peers, EqualPeersHaveNoDeviationToBeJudgedBy) {
 }
 
 TEST(Paging, NeedsTwoOfThreeNightsOrOneThatMatters) {
-  const auto page = [](std::vector<double> nights, double worse) { return pages(nights, worse, 0.01); };
+  const auto page = [](std::vector<double> nights, double worse) {
+    return pages(nights, worse, 0.01);
+  };
   EXPECT_FALSE(page({0, 0, 4}, 0.5));
   EXPECT_TRUE(page({4, 0, 4}, 0));
   EXPECT_FALSE(page({4, 4, 0, 0, 4}, 0));
@@ -83,8 +85,8 @@ TEST(Polish, OneBadPortDoesNotAccuseItsPartners) {
   std::vector<double> values(kNodes * kNodes);
   for (std::size_t r = 0; r < kNodes; ++r)
     for (std::size_t c = 0; c < kNodes; ++c)
-      values[r * kNodes + c] = r == c ? std::nan("")
-                                      : 1 + 0.001 * chance.normal() + (r == 3 || c == 3 ? 0.2 : 0);
+      values[r * kNodes + c] =
+          r == c ? std::nan("") : 1 + 0.001 * chance.normal() + (r == 3 || c == 3 ? 0.2 : 0);
   values[1 * kNodes + 6] += 0.5;  // one bad path
   const Polish polish = median_polish(values, kNodes, kNodes);
   EXPECT_NEAR(polish.overall, 1, 0.01);

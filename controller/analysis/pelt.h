@@ -21,8 +21,8 @@ class PrefixSums {
 
  private:
   friend std::vector<std::size_t> pelt(const PrefixSums&, double, std::size_t);
-  double centre_ = 0;           // taken off first, so that large levels lose no digits
-  std::vector<double> sum_;     // n + 1 each
+  double centre_ = 0;        // taken off first, so that large levels lose no digits
+  std::vector<double> sum_;  // n + 1 each
   std::vector<double> square_;
 };
 

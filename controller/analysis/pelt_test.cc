@@ -68,7 +68,8 @@ TEST(PrefixSums, TheGainOfASplitIsWhatTheCostsSave) {
   for (double& v : values) v = 1e9 + chance.normal();
   const PrefixSums sums(values);
   for (std::size_t at = 6; at < 45; ++at)
-    EXPECT_NEAR(sums.gain(5, at, 45), sums.cost(5, 45) - sums.cost(5, at) - sums.cost(at, 45), 1e-6);
+    EXPECT_NEAR(sums.gain(5, at, 45), sums.cost(5, 45) - sums.cost(5, at) - sums.cost(at, 45),
+                1e-6);
 }
 
 }  // namespace

@@ -93,7 +93,8 @@ TEST(Selection, ThePOfTheBestSplitHoldsInSimulation) {
       left += values[at - 1] - 100;
       const auto t = static_cast<double>(at);
       if (at >= 3)
-        largest = std::max(largest, std::abs(left - sum * t / 100) / std::sqrt(t * (100 - t) / 100));
+        largest =
+            std::max(largest, std::abs(left - sum * t / 100) / std::sqrt(t * (100 - t) / 100));
     }
     beyond += selected_split_p(largest, 100, 3) < 0.05 ? 1 : 0;
   }

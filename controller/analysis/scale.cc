@@ -11,10 +11,10 @@ namespace {
 
 constexpr double kRelativeFloor = 5e-4;  // 0.05 %: no measurement repeats better
 constexpr double kLowQuantile = 0.02;
-constexpr double kLowestShare = 0.05;    // of the median that the low quantile has, for logarithms
-constexpr double kFewSteps = 0.25;       // values are quantised when so few of them are different
-constexpr double kLeastFloor = 1e-7;     // of the largest value, where most values are zero
-constexpr double kUniform = 12;          // variance of rounding is resolution^2 / 12
+constexpr double kLowestShare = 0.05;  // of the median that the low quantile has, for logarithms
+constexpr double kFewSteps = 0.25;     // values are quantised when so few of them are different
+constexpr double kLeastFloor = 1e-7;   // of the largest value, where most values are zero
+constexpr double kUniform = 12;        // variance of rounding is resolution^2 / 12
 
 // The smallest distance between different values when few are different, else 0.
 double told_resolution(std::vector<double> values) {

@@ -7,9 +7,9 @@
 namespace railgauge::analysis {
 namespace {
 
-constexpr std::size_t kSettled = 12;       // runs behind the cut within which a change leaves, too
-constexpr std::size_t kMaxFrozen = 256;    // changes and spikes that are remembered, newest first
-constexpr std::size_t kSamePlace = 3;      // runs
+constexpr std::size_t kSettled = 12;     // runs behind the cut within which a change leaves, too
+constexpr std::size_t kMaxFrozen = 256;  // changes and spikes that are remembered, newest first
+constexpr std::size_t kSamePlace = 3;    // runs
 
 // Steps that only go between levels which come back are one process with two modes, also when the
 // window saw but one of them.

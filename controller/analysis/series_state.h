@@ -15,7 +15,7 @@ struct WindowSettings {
   std::size_t window = 90;  // most runs that are held
   std::size_t hop = 30;     // runs that leave when it is full
 };
-inline constexpr WindowSettings kFleetWindow{};                        // a series among millions
+inline constexpr WindowSettings kFleetWindow{};  // a series among millions
 inline constexpr WindowSettings kFileWindow{.window = 4000, .hop = 2000};  // a file of one series
 
 class SeriesState {

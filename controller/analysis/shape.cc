@@ -13,8 +13,8 @@ namespace railgauge::analysis {
 namespace {
 
 constexpr std::size_t kLeastRuns = 4;
-constexpr double kApart = 5;          // within-mode deviations
-constexpr double kLeastGap = 0.01;    // of the level: narrower modes are no matter
+constexpr double kApart = 5;        // within-mode deviations
+constexpr double kLeastGap = 0.01;  // of the level: narrower modes are no matter
 constexpr double kLeastMove = 0.1;
 constexpr double kProof = 0.01;
 
@@ -72,8 +72,9 @@ std::optional<Dominance> brunner_munzel(std::span<const double> before,
   const double a = n * x.variance;
   const double b = m * y.variance;
   if (a + b <= 0) {  // the groups do not overlap (or are all the same)
-    out.p = out.probability == 0.5 ? 1 : 2 / std::exp(std::lgamma(n + m + 1) - std::lgamma(n + 1) -
-                                                      std::lgamma(m + 1));
+    out.p = out.probability == 0.5
+                ? 1
+                : 2 / std::exp(std::lgamma(n + m + 1) - std::lgamma(n + 1) - std::lgamma(m + 1));
     return out;
   }
   const double t = n * m * (y.mean_rank - x.mean_rank) / ((n + m) * std::sqrt(a + b));
@@ -114,9 +115,8 @@ std::optional<ModeWeights> mode_weights(std::span<const double> before,
   if (lone || gap < kApart * within || gap < kLeastGap * std::abs(all[n / 2])) return std::nullopt;
   const double limit = (all[cut - 1] + all[cut]) / 2;
   const auto worse_runs = [&](std::span<const double> runs) {
-    return static_cast<double>(std::ranges::count_if(runs, [&](double v) {
-      return better == Better::kLower ? v > limit : v < limit;
-    }));
+    return static_cast<double>(std::ranges::count_if(
+        runs, [&](double v) { return better == Better::kLower ? v > limit : v < limit; }));
   };
   const auto a = static_cast<double>(before.size());
   const auto b = static_cast<double>(after.size());

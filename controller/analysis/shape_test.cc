@@ -67,7 +67,8 @@ TEST(Modes, AWeightThatMovesIsTold) {
 
 TEST(Modes, OneModeIsNone) {
   const auto values = null_series(Null::kGaussian, 80, 1);
-  EXPECT_FALSE(mode_weights(std::span(values).first(40), std::span(values).last(40), Better::kLower));
+  EXPECT_FALSE(
+      mode_weights(std::span(values).first(40), std::span(values).last(40), Better::kLower));
 }
 
 }  // namespace

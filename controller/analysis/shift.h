@@ -13,7 +13,7 @@ namespace railgauge::analysis {
 // the pairwise differences (Mann and Whitney's distribution, exact); without bounds below 4 + 4.
 struct Shift {
   double log_worsening = 0;
-  double low = 0;   // -infinity and infinity where so few runs bound nothing
+  double low = 0;  // -infinity and infinity where so few runs bound nothing
   double high = 0;
   double run_variance = 0;  // of one run's logarithm, both sides pooled; 0 for single runs
 };

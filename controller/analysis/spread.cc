@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t kLeastSide = 12;  // runs on each side
 constexpr double kCap = 3;              // deviations up to which a residual counts
 constexpr double kProof = 1e-4;
-constexpr double kRatio = 2;            // of spreads
-constexpr int kMaxDepth = 3;            // splits of splits
+constexpr double kRatio = 2;  // of spreads
+constexpr int kMaxDepth = 3;  // splits of splits
 
 // Where the spreads of the two sides fit best (the likelihood of Laplace's distribution): the place
 // of largest contrast lies too far into the wider side.
@@ -31,7 +31,8 @@ std::size_t likeliest_place(std::span<const double> sizes) {
     if (at < kLeastSide) continue;
     const auto t = static_cast<double>(at);
     const double tiny = 1e-9 * total / n;
-    const double cost = t * std::log(sum / t + tiny) + (n - t) * std::log((total - sum) / (n - t) + tiny);
+    const double cost =
+        t * std::log(sum / t + tiny) + (n - t) * std::log((total - sum) / (n - t) + tiny);
     if (cost >= best) continue;
     best = cost;
     place = at;

@@ -17,7 +17,8 @@ struct SpreadChange {
 
 // Places where the spread of `residuals` (about their level) more than doubles or halves: found as
 // the best split of the absolute residuals, shown by Fligner and Killeen's test. By index.
-std::vector<SpreadChange> find_spread_changes(std::span<const double> residuals, const Noise& noise);
+std::vector<SpreadChange> find_spread_changes(std::span<const double> residuals,
+                                              const Noise& noise);
 
 // Fligner and Killeen's p that two groups have the same spread (normal scores of the absolute
 // residuals' ranks).

@@ -18,7 +18,7 @@ struct Cohort {
   std::vector<double> changed;  // logarithms, positive is worse
   std::vector<double> controls;
   double run_variance = 0;
-  std::size_t to_measure = 0;   // changed pairs
+  std::size_t to_measure = 0;  // changed pairs
 };
 
 std::size_t measured(const std::vector<double>& runs) {
@@ -194,8 +194,8 @@ std::vector<std::string> unmeasured(std::span<const FunctionSides> functions) {
   std::vector<std::string> out;
   for (const FunctionSides& f : functions) {
     const bool worked = f.outcome_before == "passed" || f.outcome_before == "pass";
-    const bool open = f.outcome_after.empty() || f.outcome_after == "unknown" ||
-                      f.outcome_after == "cancelled";
+    const bool open =
+        f.outcome_after.empty() || f.outcome_after == "unknown" || f.outcome_after == "cancelled";
     if (worked && open) out.push_back(fmt::format("{}/{} {}", f.node, f.endpoint, f.name));
   }
   return out;
@@ -205,7 +205,8 @@ std::vector<std::string> unmeasured(std::span<const FunctionSides> functions) {
 
 UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
   UpgradeVerdict out;
-  for (const MetricRuns& metric : upgrade.metrics) out.metrics.push_back(judge_metric(metric, upgrade));
+  for (const MetricRuns& metric : upgrade.metrics)
+    out.metrics.push_back(judge_metric(metric, upgrade));
   hold_as_family(out.metrics);
   out.lost = lost_functions(upgrade.functions);
   add_notes(upgrade, out);
@@ -225,7 +226,8 @@ UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
     out.reason = first_reason(out, Verdict::kRegressed);
   } else if (out.metrics.empty() || any(out, Verdict::kInvalid)) {
     out.verdict = Verdict::kInvalid;
-    out.reason = out.metrics.empty() ? "nothing was measured" : first_reason(out, Verdict::kInvalid);
+    out.reason =
+        out.metrics.empty() ? "nothing was measured" : first_reason(out, Verdict::kInvalid);
   } else if (any(out, Verdict::kInconclusive)) {
     out.verdict = Verdict::kInconclusive;
     out.reason = first_reason(out, Verdict::kInconclusive);

@@ -1,4 +1,5 @@
-// The answer about an upgrade: pass, regressed, inconclusive or invalid, with what it rests on. Pure.
+// The answer about an upgrade: pass, regressed, inconclusive or invalid, with what it rests on.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace railgauge::analysis {
 
 // One endpoint (or pair of them) with a figure for each run of either side.
 struct PairRuns {
-  std::string node;      // of the endpoint that counts; the changed one where one of a pair changed
+  std::string node;  // of the endpoint that counts; the changed one where one of a pair changed
   std::string endpoint;
   bool changed = false;  // its node's stack did
   std::vector<double> before;
@@ -32,8 +33,8 @@ struct UpgradeRuns {
   std::string id;  // of the upgrade and run: what chance is drawn from
   std::vector<MetricRuns> metrics;
   std::vector<FunctionSides> functions;
-  double min_coverage = 1;   // share of changed nodes and endpoints that a pass must rest on
-  std::size_t min_runs = 5;  // a side and pair
+  double min_coverage = 1;         // share of changed nodes and endpoints that a pass must rest on
+  std::size_t min_runs = 5;        // a side and pair
   bool before_is_history = false;  // nightly points stand for a prepared before side
 };
 
@@ -49,16 +50,16 @@ struct PairFlag {
 struct MetricVerdict {
   std::string name;
   Verdict verdict = Verdict::kInconclusive;
-  double worse = 0;  // fraction of the level, positive is worse, with the 90 % interval
-  std::optional<double> low;   // absent: too few pairs to bound it
+  double worse = 0;           // fraction of the level, positive is worse, with the 90 % interval
+  std::optional<double> low;  // absent: too few pairs to bound it
   std::optional<double> high;
   double delta = 0;
   double p_worse = 1;
   bool controlled = false;
   bool loss_is_real = false;
-  std::size_t changed = 0;   // pairs measured on both sides
+  std::size_t changed = 0;  // pairs measured on both sides
   std::size_t controls = 0;
-  double coverage = 0;       // of the changed pairs that were to be measured
+  double coverage = 0;               // of the changed pairs that were to be measured
   std::vector<std::string> missing;  // "node/endpoint" of those that were not
   Need need;
   std::vector<PairFlag> flags;

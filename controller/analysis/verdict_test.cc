@@ -20,9 +20,8 @@ std::vector<double> runs(double level, Chance& chance, std::size_t count = 5) {
 UpgradeRuns upgrade(double loss, std::size_t controls = 8) {
   Chance chance(11);
   UpgradeRuns out{.id = "u1", .metrics = {}, .functions = {}};
-  MetricRuns metric{.name = "bandwidth",
-                    .traits = traits_of("bytes_per_second", true, "median"),
-                    .pairs = {}};
+  MetricRuns metric{
+      .name = "bandwidth", .traits = traits_of("bytes_per_second", true, "median"), .pairs = {}};
   for (std::size_t i = 0; i < 8 + controls; ++i) {
     const bool changed = i < 8;
     PairRuns pair{.node = (changed ? "n" : "c") + std::to_string(i),
@@ -128,7 +127,11 @@ TEST(UpgradeVerdict, AWorsePathIsLostFunctionAndABetterOneIsNot) {
 
 TEST(UpgradeVerdict, WrongBytesAreCorruption) {
   UpgradeRuns input = upgrade(0);
-  input.functions = {{.node = "n1", .endpoint = "e", .name = "k", .outcome_before = "passed", .outcome_after = "waived"},
+  input.functions = {{.node = "n1",
+                      .endpoint = "e",
+                      .name = "k",
+                      .outcome_before = "passed",
+                      .outcome_after = "waived"},
                      {.node = "n2", .endpoint = "e", .name = "k", .outcome_after = "corrupted"}};
   const UpgradeVerdict verdict = judge_upgrade(input);
   EXPECT_EQ(verdict.kind, "corruption");
@@ -138,7 +141,8 @@ TEST(UpgradeVerdict, WrongBytesAreCorruption) {
 
 TEST(UpgradeVerdict, WhatWorkedAndWasNotMeasuredAgainIsNoPass) {
   UpgradeRuns input = upgrade(0);
-  input.functions = {{.node = "n1", .endpoint = "e", .name = "k", .outcome_before = "pass", .outcome_after = ""}};
+  input.functions = {
+      {.node = "n1", .endpoint = "e", .name = "k", .outcome_before = "pass", .outcome_after = ""}};
   EXPECT_EQ(judge_upgrade(input).verdict, Verdict::kInconclusive);
 }
 
@@ -147,7 +151,11 @@ TEST(UpgradeVerdict, FewNoisyPairsAreInconclusiveWithWhatWouldSettleIt) {
   UpgradeRuns input{.id = "u2", .metrics = {}, .functions = {}};
   MetricRuns metric{.name = "latency", .traits = traits_of("ns", false, "median"), .pairs = {}};
   for (std::size_t i = 0; i < 4; ++i) {
-    PairRuns pair{.node = "n" + std::to_string(i), .endpoint = "e", .changed = i < 2, .before = {}, .after = {}};
+    PairRuns pair{.node = "n" + std::to_string(i),
+                  .endpoint = "e",
+                  .changed = i < 2,
+                  .before = {},
+                  .after = {}};
     for (int r = 0; r < 5; ++r) {
       pair.before.push_back(1000 * (1 + 0.05 * chance.normal()));
       pair.after.push_back(1000 * (1 + 0.05 * chance.normal()));

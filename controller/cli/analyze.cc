@@ -42,8 +42,7 @@ Result<SeriesFile> open_series(const std::string& path) {
     return fail(Code::kInvalidArgument, fmt::format("{}: read: Is a directory", path));
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return fail(Code::kNotFound, fmt::format("{}: open: {}", path, std::strerror(errno)));
+  if (!file) return fail(Code::kNotFound, fmt::format("{}: open: {}", path, std::strerror(errno)));
   return read_series(file, path);
 }
 

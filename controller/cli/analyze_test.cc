@@ -102,7 +102,8 @@ TEST(SeriesFile, RepeatedTimesAreRunsAndOddTimesAreLabels) {
   EXPECT_THAT(repeated->notes[0], HasSubstr("2 rows repeat"));
   const auto labels = read("build,value\nv9,1\nv10,2\nv8,3\n");
   EXPECT_THAT(labels->values, ElementsAre(1, 2, 3));
-  EXPECT_THAT(read("2024-01-01,1\n2024-06-01,2\n")->notes[0], HasSubstr("gaps of more than 30 days"));
+  EXPECT_THAT(read("2024-01-01,1\n2024-06-01,2\n")->notes[0],
+              HasSubstr("gaps of more than 30 days"));
 }
 
 TEST(SeriesFile, AnyBytesEndInASeriesOrOneLine) {
@@ -130,7 +131,8 @@ TEST(SeriesTime, DatesAndNumbers) {
   EXPECT_DOUBLE_EQ(*parse_series_time("1970-02"), 31 * 86400);
   EXPECT_DOUBLE_EQ(*parse_series_time("1970-01-01T01:00:00.5Z"), 3600.5);
   EXPECT_DOUBLE_EQ(*parse_series_time("1970-01-01 01:00+01:00"), 0);
-  for (const char* odd : {"", "x", "1970-13-01", "1970-02-30", "1970-01-01T25:00", "nan", "inf", "1970-01-01Tx"})
+  for (const char* odd :
+       {"", "x", "1970-13-01", "1970-02-30", "1970-01-01T25:00", "nan", "inf", "1970-01-01Tx"})
     EXPECT_FALSE(parse_series_time(odd)) << odd;
 }
 

@@ -117,8 +117,9 @@ constexpr std::array kVerbs{
          kRestoreFlags, database_restore},
     Verb{"db", "prune", "", "take away what is older than the policy says", kPruneFlags,
          database_prune},
-    Verb{"analyze", "", "FILE...", "what changed in series from outside: csv of time,value or value",
-         kAnalyzeFlags, analyze_files},
+    Verb{"analyze", "", "FILE...",
+         "what changed in series from outside: csv of time,value or value", kAnalyzeFlags,
+         analyze_files},
     Verb{"version", "", "", "this program's and the controller's version", {}, show_version},
 };
 

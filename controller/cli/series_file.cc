@@ -57,9 +57,9 @@ std::optional<std::vector<std::string>> split(std::string_view line, char separa
 }
 
 bool is_gap(std::string_view cell) {
-  constexpr std::string_view kWords[] = {"",     "nan",  "+nan", "-nan",      "na",       "n/a",
-                                         "null", "none", "-",    "inf",       "+inf",     "-inf",
-                                         "infinity", "+infinity", "-infinity"};
+  constexpr std::string_view kWords[] = {"",     "nan",  "+nan",     "-nan",      "na",
+                                         "n/a",  "null", "none",     "-",         "inf",
+                                         "+inf", "-inf", "infinity", "+infinity", "-infinity"};
   const std::string word = lower(cell);
   return std::ranges::find(kWords, word) != std::end(kWords);
 }
@@ -96,9 +96,9 @@ class Reader {
   std::size_t columns_ = 0;  // 0: not known yet
   std::size_t value_ = 0;
   std::optional<std::size_t> time_;
-  std::size_t blank_ = 0;    // empty lines that are gaps if anything follows
+  std::size_t blank_ = 0;  // empty lines that are gaps if anything follows
   std::vector<double> seconds_;
-  bool timed_ = true;        // every row so far has a time that can be ordered
+  bool timed_ = true;  // every row so far has a time that can be ordered
   SeriesFile file_;
 };
 
@@ -192,15 +192,19 @@ void Reader::finish() {
   for (std::size_t i = 1; i < seconds_.size(); ++i) {
     backward += seconds_[i] < seconds_[i - 1] ? 1 : 0;
     repeated += seconds_[i] == seconds_[i - 1] ? 1 : 0;
-    long_gaps += is_calendar_time(file_.times[i]) && seconds_[i] - seconds_[i - 1] > kLongGapSeconds;
+    long_gaps +=
+        is_calendar_time(file_.times[i]) && seconds_[i] - seconds_[i - 1] > kLongGapSeconds;
   }
   if (repeated > 0)
-    file_.notes.push_back(fmt::format("{} rows repeat the time before them: each is a run", repeated));
+    file_.notes.push_back(
+        fmt::format("{} rows repeat the time before them: each is a run", repeated));
   if (long_gaps > 0)
-    file_.notes.push_back(fmt::format("{} gaps of more than 30 days: runs are taken in a row", long_gaps));
+    file_.notes.push_back(
+        fmt::format("{} gaps of more than 30 days: runs are taken in a row", long_gaps));
   if (backward == 0) return;
   file_.notes.push_back(fmt::format(
-      "{} rows go back in time: taken in the order of time, indices are rows of the file", backward));
+      "{} rows go back in time: taken in the order of time, indices are rows of the file",
+      backward));
   std::ranges::stable_sort(file_.rows, {}, [&](std::size_t row) { return seconds_[row]; });
   std::vector<double> values;
   std::vector<std::string> times;

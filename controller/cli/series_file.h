@@ -12,11 +12,11 @@ namespace railgauge::cli {
 
 // In the order of time where every row has one, else in the order of the file.
 struct SeriesFile {
-  std::vector<double> values;     // NaN is a gap
-  std::vector<std::size_t> rows;  // of each value: its row in the file, from 0, header not counted
-  std::vector<std::string> times; // as written; empty when there is no such column
+  std::vector<double> values;      // NaN is a gap
+  std::vector<std::size_t> rows;   // of each value: its row in the file, from 0, header not counted
+  std::vector<std::string> times;  // as written; empty when there is no such column
   std::size_t gaps = 0;
-  std::vector<std::string> notes; // what was done about odd input, one line each
+  std::vector<std::string> notes;  // what was done about odd input, one line each
 };
 inline constexpr std::size_t kMaxSeriesRows = 20'000'000;
 

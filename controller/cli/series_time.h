@@ -1,4 +1,5 @@
-// The time column of a series from outside: a number, or a date with or without a time of day. Pure.
+// The time column of a series from outside: a number, or a date with or without a time of day.
+// Pure.
 #pragma once
 
 #include <optional>

@@ -7,9 +7,9 @@ namespace railgauge::analysis {
 namespace {
 
 constexpr double kLevel = 100;
-constexpr double kModes = 5;          // apart
-constexpr double kWithinMode = 0.5;   // deviation
-constexpr double kSwitch = 0.02;      // chance a run of the sticky series
+constexpr double kModes = 5;         // apart
+constexpr double kWithinMode = 0.5;  // deviation
+constexpr double kSwitch = 0.02;     // chance a run of the sticky series
 constexpr double kSpikeShare = 0.03;
 constexpr double kSpikeHeight = 10;
 constexpr double kQuantisedNoise = 0.4;

@@ -24,10 +24,17 @@ class Chance {
 };
 
 enum class Null {
-  kGaussian, kSkewed, kCorrelated, kBimodal, kSpiky, kQuantised, kSticky,
+  kGaussian,
+  kSkewed,
+  kCorrelated,
+  kBimodal,
+  kSpiky,
+  kQuantised,
+  kSticky,
 };
-inline constexpr Null kAllNulls[] = {Null::kGaussian, Null::kSkewed,    Null::kCorrelated, Null::kBimodal,
-                                     Null::kSpiky,    Null::kQuantised, Null::kSticky};
+inline constexpr Null kAllNulls[] = {Null::kGaussian, Null::kSkewed, Null::kCorrelated,
+                                     Null::kBimodal,  Null::kSpiky,  Null::kQuantised,
+                                     Null::kSticky};
 std::string_view name(Null kind);
 
 // A series of `runs` without change, about 100 with a deviation of 1 as issue and tables have it.

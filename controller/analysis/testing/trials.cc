@@ -33,8 +33,7 @@ void count(const Findings& findings, Null kind, Alarms& alarms) {
 double runs_until_told(const std::vector<double>& values, std::size_t before,
                        const DetectorSettings& settings) {
   for (std::size_t after = 1; after <= kLookRuns; ++after) {
-    const Findings findings =
-        detect_changes(std::span(values).first(before + after), settings);
+    const Findings findings = detect_changes(std::span(values).first(before + after), settings);
     for (const Change& change : findings.changes)
       if (change.index + kNear >= before && change.index <= before + kNear)
         return static_cast<double>(after);

@@ -18,8 +18,8 @@ PairRuns simulated_pair(const CohortPlan& plan, std::size_t number, bool changed
   pair.endpoint = "port";
   pair.changed = changed;
   const double level = kBytesPerSecond * (1 + 0.02 * chance.normal());
-  const double drift = plan.node_drift * chance.normal() - plan.common_shift -
-                       (changed ? plan.true_loss : 0);
+  const double drift =
+      plan.node_drift * chance.normal() - plan.common_shift - (changed ? plan.true_loss : 0);
   for (std::size_t run = 0; run < plan.runs; ++run)
     pair.before.push_back(level * (1 + plan.run_cv * chance.normal()));
   for (std::size_t run = 0; run < plan.runs; ++run)
@@ -36,9 +36,8 @@ VerdictRates count_verdicts(const CohortPlan& plan, std::size_t seeds, std::uint
     Chance chance(seed + i);
     UpgradeRuns upgrade{.id = fmt::format("trial {}", i), .metrics = {}, .functions = {}};
     upgrade.min_runs = plan.runs;
-    MetricRuns metric{.name = "bandwidth",
-                      .traits = traits_of("bytes_per_second", true, "median"),
-                      .pairs = {}};
+    MetricRuns metric{
+        .name = "bandwidth", .traits = traits_of("bytes_per_second", true, "median"), .pairs = {}};
     metric.traits.delta = plan.delta;
     for (std::size_t n = 0; n < plan.changed + plan.controls; ++n)
       metric.pairs.push_back(simulated_pair(plan, n, n < plan.changed, chance));

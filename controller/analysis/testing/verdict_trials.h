@@ -9,8 +9,8 @@ namespace railgauge::analysis {
 struct CohortPlan {
   std::size_t changed = 16;
   std::size_t controls = 16;
-  std::size_t runs = 5;         // a side and pair
-  double true_loss = 0;         // of the changed pairs, fraction
+  std::size_t runs = 5;  // a side and pair
+  double true_loss = 0;  // of the changed pairs, fraction
   double run_cv = 0.01;
   double node_drift = 0.005;    // standard deviation, added to the after side of each node
   double common_shift = 0.005;  // of everything, after the upgrade
