@@ -1,4 +1,4 @@
-// railgauge analyze: the detector on series from outside. No controller is asked.
+// What `analyze` says: the detector on series from outside. No controller is asked.
 #pragma once
 
 #include <optional>
