@@ -105,6 +105,15 @@ bool ramp_explains(const Fit& fit, std::size_t k, std::size_t next, RampFit& fou
   return found.cost + (1 + kSurely) * fit.penalty < steps + count * fit.penalty;
 }
 
+// Cheap: whether the last third of the values lies off the first. A drift of kLeastTotal deviations
+// moves it by one, so half of that lets none pass unseen.
+bool may_trend(std::span<const double> values, double marginal) {
+  const std::size_t third = values.size() / 3;
+  double moved = 0;
+  for (std::size_t i = 0; i < third; ++i) moved += values[values.size() - 1 - i] - values[i];
+  return std::abs(moved) > kLeastTotal / 3 * marginal * static_cast<double>(third);
+}
+
 struct Trend {
   double z = 0;
   double slope = 0;
@@ -156,6 +165,7 @@ void find_late_drift(const Fit& fit, std::vector<Ramp>& ramps) {
   if (fit.size() - begin < kLeastLateRuns) return;
   if (!ramps.empty() && ramps.back().begin >= piece) return;  // told already
   const auto values = std::span<const double>(fit.clipped).subspan(begin);
+  if (!may_trend(values, fit.noise.marginal())) return;
   const Trend trend = trend_of(values, fit.noise.rho);
   const double length = static_cast<double>(values.size() - 1);
   const double total = trend.slope * length;

@@ -57,11 +57,16 @@ double lag_ratio_rho(std::span<const double> values, std::vector<double> first, 
 }
 
 double tail_ratio(std::vector<double>& side, double marginal) {
-  constexpr std::array kAt{0.90, 0.95, 0.98};
+  struct Place {
+    double share;
+    double normal;  // the same quantile of a standard normal
+  };
+  constexpr std::array kAt{Place{0.90, 1.2816}, Place{0.95, 1.6449}, Place{0.98, 2.0537}};
   double widest = 1;
-  for (const double q : kAt) {
-    if (static_cast<double>(side.size()) * (1 - q) < 2) break;  // two values beyond, or it is luck
-    widest = std::max(widest, quantile_of(side, q) / (normal_quantile(q) * marginal));
+  for (const auto& [share, normal] : kAt) {
+    // Two values beyond, or it is luck.
+    if (static_cast<double>(side.size()) * (1 - share) < 2) break;
+    widest = std::max(widest, quantile_of(side, share) / (normal * marginal));
   }
   return widest;
 }

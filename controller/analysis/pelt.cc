@@ -65,8 +65,13 @@ std::vector<std::size_t> pelt(const PrefixSums& sums, double penalty, std::size_
   std::vector<double> value(n + 1, 0.0);  // best cost up to here, less the sum of squares
   std::vector<Start> starts{{.at = 0, .best = -penalty, .dead_at = kAlive}};
   std::vector<double> costs;
+  std::size_t next_death = kAlive;
   for (std::size_t end = least; end <= n; ++end) {
-    std::erase_if(starts, [&](const Start& s) { return s.dead_at <= end; });
+    if (end >= next_death) {
+      std::erase_if(starts, [&](const Start& s) { return s.dead_at <= end; });
+      next_death = kAlive;
+      for (const Start& start : starts) next_death = std::min(next_death, start.dead_at);
+    }
     costs.resize(starts.size());
     double best = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < starts.size(); ++i) {
@@ -78,8 +83,11 @@ std::vector<std::size_t> pelt(const PrefixSums& sums, double penalty, std::size_
     }
     value[end] = best + penalty;
     // A start that loses to a change at `end` loses to it for ever, once a segment fits behind it.
-    for (std::size_t i = 0; i < starts.size(); ++i)
-      if (starts[i].dead_at == kAlive && costs[i] > value[end]) starts[i].dead_at = end + least;
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+      if (starts[i].dead_at != kAlive || costs[i] <= value[end]) continue;
+      starts[i].dead_at = end + least;
+      next_death = std::min(next_death, end + least);
+    }
     const std::size_t next = end + 1 - least;  // the segment from here is long enough at end + 1
     if (next >= least) starts.push_back({.at = next, .best = value[next], .dead_at = kAlive});
   }
