@@ -31,6 +31,7 @@ Result<int> resume_schedule(Session& session, const Arguments& arguments);
 Result<int> run_schedule_now(Session& session, const Arguments& arguments);
 Result<int> remove_schedule(Session& session, const Arguments& arguments);
 Result<int> print_completion(Session& session, const Arguments& arguments);
+Result<int> analyze_files(Session& session, const Arguments& arguments);
 Result<int> show_version(Session& session, const Arguments& arguments);
 
 }  // namespace railgauge::cli
