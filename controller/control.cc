@@ -13,6 +13,7 @@
 #include "controller/convert.h"
 #include "controller/fleet/kernels.h"
 #include "controller/plan/node_set.h"
+#include "controller/run/give_way.h"
 #include "kernels/core/text.h"
 
 namespace railgauge {
@@ -110,14 +111,22 @@ Result<api::SuiteCheck> Control::check_suite(const api::SuiteSource& source) {
   return suites_.check(source, kernels_of(nodes()));
 }
 
-// The attached nodes that a node set selects; `order` is the plan's.
-Result<Control::Nodes> Control::nodes_to_use(const std::string& node_set,
+// The attached nodes that a node set selects, or without one all that are idle; `order` is the
+// plan's.
+Result<Control::Nodes> Control::nodes_to_use(const api::RunRequest& request,
                                              std::vector<std::string>& order) {
+  const std::string& node_set = request.node_set();
   Nodes live = nodes();
+  std::map<std::string, std::string> busy;
   if (node_set.empty())
-    std::erase_if(live, [](const auto& node) {
-      return node.second.presence != fleet::NodePresence::kAttached;
+    std::erase_if(live, [&](const auto& node) {
+      if (node.second.presence != fleet::NodePresence::kAttached) return true;
+      if (request.force() || fleet::busy_text(node.second).empty()) return false;
+      busy[node.first] = fleet::busy_text(node.second);
+      return true;
     });
+  if (live.empty() && !busy.empty())
+    return fail(Code::kUnavailable, fmt::format("every attached node is busy: {}", run::busy_refusal(busy)));
   std::vector<std::string> names = RG_TRY(known_names(node_set.empty() ? Nodes{} : live));
   if (node_set.empty()) {
     names.clear();
@@ -144,7 +153,7 @@ Result<Control::Nodes> Control::nodes_to_use(const std::string& node_set,
 Result<Control::Prepared> Control::prepare(const api::RunRequest& request) {
   const SuiteFolder::Text text = RG_TRY(suites_.text_of(request.suite()));
   std::vector<std::string> order;
-  const Nodes chosen = RG_TRY(nodes_to_use(request.node_set(), order));
+  const Nodes chosen = RG_TRY(nodes_to_use(request, order));
   std::vector<const api::Hello*> hellos;
   std::vector<plan::PlanNode> plan_nodes;
   for (const std::string& name : order) {
@@ -170,6 +179,7 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
         fmt::format("trigger {}: allowed are cli, schedule and upgrade", in_quotes(trigger)));
   RG_TRY_OK(loop_.call([this] { return director_.admits(); }));
   Prepared prepared = RG_TRY(prepare(request));
+  RG_TRY_OK(admit_busy(request, prepared.plan.nodes));
   std::map<std::string, std::string> node_ids;
   for (const auto& [name, node] : nodes()) node_ids[name] = node.hello.node_id();
   store::RunRow row;
@@ -181,7 +191,13 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   row.requested_by = requested_by;
   row.nodes = prepared.plan.nodes;
   RG_TRY_OK(store_.create_run(row, task_rows(prepared.plan, node_ids)));
-  run::RunOrder order{row.run_id, trigger, requested_by, row.created_at, std::move(prepared.plan)};
+  if (request.force()) record_force(request, row);
+  run::RunOrder order{row.run_id,
+                      trigger,
+                      requested_by,
+                      row.created_at,
+                      std::move(prepared.plan),
+                      request.force() ? valid_utf8(request.force_reason()) : ""};
   return loop_.call([this, &order] {
     const std::string id = order.run_id;
     director_.submit(std::move(order));

@@ -57,7 +57,9 @@ class Control {
 
   Nodes nodes();
   Result<std::vector<std::string>> known_names(const Nodes& live);
-  Result<Nodes> nodes_to_use(const std::string& node_set, std::vector<std::string>& order);
+  Result<Nodes> nodes_to_use(const api::RunRequest& request, std::vector<std::string>& order);
+  Status admit_busy(const api::RunRequest& request, const std::vector<std::string>& nodes);
+  void record_force(const api::RunRequest& request, const store::RunRow& row);
   Result<Prepared> prepare(const api::RunRequest& request);
 
   fleet::EventLoop& loop_;

@@ -21,8 +21,13 @@ constexpr Flag kAllAttempts{"all-attempts", 0, "", "also attempts that do not co
 
 constexpr std::array kPlanFlags{kNodes, kNodesFile};
 constexpr std::array kRunFlags{
-    kNodes, kNodesFile, Flag{"all", 0, "", "all nodes, needed without a node set beyond 16 nodes"},
-    Flag{"detach", 0, "", "print the run's id and end, the run goes on"}, kWait};
+    kNodes,
+    kNodesFile,
+    Flag{"all", 0, "", "all nodes, needed without a node set beyond 16 nodes"},
+    Flag{"detach", 0, "", "print the run's id and end, the run goes on"},
+    kWait,
+    Flag{"force", 0, "", "on busy nodes too, beside their jobs; needs --reason"},
+    Flag{"reason", 0, "TEXT", "why it is forced, kept with the run"}};
 constexpr std::array kWaitFlags{kWait};
 constexpr std::array kListNodesFlags{kNodes};
 constexpr std::array kLimitRuns{Flag{"limit", 0, "N", "at most the N newest [20]"}};

@@ -25,7 +25,7 @@ std::string_view name_of(TaskState state) {
   return "ended";
 }
 
-TaskMachine::TaskMachine(TaskSpec spec) : spec_(std::move(spec)), ranks_(spec_.ranks.size()) {
+TaskMachine::TaskMachine(TaskSpec spec) : spec_(std::move(spec)), ranks_(spec_.ranks.size()), give_way_(spec_.forced) {
   RG_CHECK(!ranks_.empty());
 }
 
@@ -70,6 +70,7 @@ void TaskMachine::try_begin(double now, TaskActions& out) {
     if (gone && attempt_ == 0) last_ = {std::string(kCrashed), fmt::format("node {} lost", node)};
     if (gone) return finish(last_.outcome, last_.reason, out);
   }
+  if (give_way_.blocks()) return wait_for_idle(now, out);
   if (all_attached) return begin_attempt(now, out);
   if (now < wait_until_) return;
   if (attempt_ == 0)
@@ -85,6 +86,7 @@ void TaskMachine::begin_attempt(double now, TaskActions& out) {
   last_payloads_.clear();
   causes_.clear();
   lost_ = false;
+  gave_way_ = false;
   store_by_.reset();
   cancel_outcome_.clear();
   cancel_reason_.clear();
@@ -178,7 +180,7 @@ void TaskMachine::end_rank(std::uint32_t rank, std::string_view outcome, std::st
   r.resume_by.reset();
   // An end that merely repeats our cancel says nothing new; wrong data always does.
   const bool echo = r.told_cancel && outcome != kFailed &&
-                    (outcome == cancel_outcome_ || outcome == kCancelledOutcome || cancelled_ ||
+                    (outcome == cancel_outcome_ || outcome == kCancelledOutcome || cancelled_ || gave_way_ ||
                      reason.find(cancel_reason_) != std::string::npos);
   if (outcome != kPassed && !echo) {
     const std::string line = reason.empty() ? fmt::format("{} {}", who(rank), outcome)
@@ -335,7 +337,7 @@ std::optional<double> TaskMachine::next_tick() const {
     for (const auto& [node, presence] : nodes_)
       if (presence.state == Presence::State::kLost)
         next = std::min(next, presence.since_seconds + kReturnSeconds);
-    return next;
+    return give_way_.blocks() ? std::min(next, give_way_.until().value_or(next)) : next;
   }
   double next = store_by_.value_or(end_by_);
   for (const Rank& r : ranks_)
@@ -372,8 +374,9 @@ RankEnd TaskMachine::combined() const {
 
 void TaskMachine::finish_attempt(double now, TaskActions& out) {
   last_ = combined();
-  const bool requeue =
-      lost_ && !cancelled_ && !unverified_ && last_.outcome == kCrashed && attempt_ < kMaxAttempts;
+  const bool again = lost_ && !cancelled_ && !unverified_ && last_.outcome == kCrashed &&
+                     attempt_ - attempts_given_ < kMaxAttempts;
+  const bool requeue = again || comes_again(now);
   out.emplace_back(AttemptEnded{attempt_, last_.outcome, last_.reason, requeue});
   if (!requeue) return finish(last_.outcome, last_.reason, out);
   state_ = TaskState::kWaiting;
