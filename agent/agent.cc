@@ -35,7 +35,7 @@ constexpr double kListSeconds = 5;
 constexpr double kStopNs = 10 * kSecondNs;     // for tasks to end after a stop
 constexpr double kFarewellNs = 2 * kSecondNs;  // for the controller to take the last records
 constexpr std::size_t kMaxPollFds = 64;
-constexpr double kFirstLookSeconds = 2;        // of the busy guard, before the first Hello
+constexpr double kFirstLookSeconds = 2;    // of the busy guard, before the first Hello
 constexpr std::size_t kStoreRecords = 64;  // in one transaction, so that little room is some room
 
 double unix_now_seconds() { return static_cast<double>(::time(nullptr)); }
@@ -52,6 +52,8 @@ std::string name_of(const api::TaskRef& task) {
 }  // namespace
 
 Result<std::unique_ptr<Agent>> Agent::open(AgentOptions options, Metrics& metrics) {
+  options.busy.sysfs_root = options.watch.sysfs_root = options.sysfs_root;
+  options.busy.proc_root = options.watch.proc_root = options.proc_root;
   RG_TRY(read_busy_sources(options.busy));
   Identity identity = RG_TRY(load_identity(options.state_dir));
   Spool spool = RG_TRY(Spool::open(
@@ -75,12 +77,13 @@ Agent::Agent(AgentOptions options, Metrics& metrics, Identity identity, Spool sp
       identity_(std::move(identity)),
       spool_(std::move(spool)),
       wake_(std::move(wake)),
-      supervisor_(options_.supervisor, *this, [this](const api::TaskRef& task, pid_t pid) {
-        return spool_.open_task({.task = task,
-                                 .pid = pid,
-                                 .start_ticks = process_start_ticks(pid).value_or(0),
-                                 .next_sequence = 0});
-      }),
+      supervisor_(options_.supervisor, *this,
+                  [this](const api::TaskRef& task, pid_t pid) {
+                    return spool_.open_task({.task = task,
+                                             .pid = pid,
+                                             .start_ticks = process_start_ticks(pid).value_or(0),
+                                             .next_sequence = 0});
+                  }),
       guard_(options_.busy, read_busy_sources(options_.busy).value(),
              [fd = wake_.get()] { ring(fd); }),
       watch_(options_.watch, [fd = wake_.get()] { ring(fd); }) {

@@ -191,10 +191,7 @@ int run(const Settings& settings) {
   Metrics metrics;
   if (const Status status = serve(metrics, settings.metrics_listen); !status)
     return complain(status.error(), kExitInvalid);
-  AgentOptions options = settings.agent;
-  options.busy.sysfs_root = options.watch.sysfs_root = options.sysfs_root;
-  options.busy.proc_root = options.watch.proc_root = options.proc_root;
-  auto agent = Agent::open(std::move(options), metrics);
+  auto agent = Agent::open(settings.agent, metrics);
   if (!agent) return complain(agent.error(), kExitInvalid);
   (*agent)->run(signals.get());
   signalfd_siginfo info{};

@@ -91,16 +91,16 @@ struct Metrics::Families {
       "Last measured median bandwidth of a GPU; size as for links; pair: from>to, where told");
   Family<Gauge>& result_time = gauge("railgauge_result_timestamp_seconds",
                                      "When a port or GPU was last measured, unix time");
-  Family<Gauge>& busy = gauge("railgauge_node_busy",
-                              "1 while this source keeps the node from being measured");
+  Family<Gauge>& busy =
+      gauge("railgauge_node_busy", "1 while this source keeps the node from being measured");
   Family<Counter>& counters = counter("railgauge_node_counter_increase_total",
                                       "Growth of a counter that means trouble, since the agent "
                                       "started; device: port, netdev or PCI address");
   Family<Counter>& events = counter("railgauge_node_events_total",
                                     "What the watch of counters and kernel log told, by severity");
-  Gauge& log_readable = gauge("railgauge_watch_kernel_log_readable",
-                              "1 while XIDs are watched in the kernel's log")
-                            .Add({});
+  Gauge& log_readable =
+      gauge("railgauge_watch_kernel_log_readable", "1 while XIDs are watched in the kernel's log")
+          .Add({});
   Gauge& resident =
       gauge("process_resident_memory_bytes", "Resident memory of this process").Add({});
   Counter& cpu = counter("process_cpu_seconds_total", "CPU time of this process").Add({});

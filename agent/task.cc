@@ -197,8 +197,7 @@ void Task::escalate() {
   const bool was_term = next_signal_ == SIGTERM;
   ending_.ignored_term = !was_term;
   next_signal_ = was_term ? SIGKILL : 0;
-  signal_at_ns_ =
-      now_ns + (was_term ? term_grace_seconds_ : options_.kill_grace_seconds) * 1e9;
+  signal_at_ns_ = now_ns + (was_term ? term_grace_seconds_ : options_.kill_grace_seconds) * 1e9;
 }
 
 void Task::watch_process() {

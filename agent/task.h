@@ -46,8 +46,8 @@ struct TaskOptions {
   // Both where a task gives way to a job: it must be gone within 2 s of the job's arrival, of which
   // noticing takes up to one.
   double give_way_seconds = 0.3;
-  double kill_grace_seconds = 5;    // from KILL until the process is given up as stuck
-  double drain_seconds = 0.5;       // for pipes that a grandchild holds open after the end
+  double kill_grace_seconds = 5;  // from KILL until the process is given up as stuck
+  double drain_seconds = 0.5;     // for pipes that a grandchild holds open after the end
 };
 
 class Task {

@@ -126,7 +126,8 @@ Result<Control::Nodes> Control::nodes_to_use(const api::RunRequest& request,
       return true;
     });
   if (live.empty() && !busy.empty())
-    return fail(Code::kUnavailable, fmt::format("every attached node is busy: {}", run::busy_refusal(busy)));
+    return fail(Code::kUnavailable,
+                fmt::format("every attached node is busy: {}", run::busy_refusal(busy)));
   std::vector<std::string> names = RG_TRY(known_names(node_set.empty() ? Nodes{} : live));
   if (node_set.empty()) {
     names.clear();

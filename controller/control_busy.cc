@@ -38,8 +38,8 @@ void Control::record_force(const api::RunRequest& request, const store::RunRow& 
     if (const auto node = live.find(name); node != live.end())
       if (const std::string words = fleet::busy_text(node->second); !words.empty())
         on += fmt::format("{}{} ({})", on.empty() ? "" : ", ", name, words);
-  const std::string text =
-      fmt::format("forced{}{}: {}", on.empty() ? "" : " on busy nodes ", on, valid_utf8(request.force_reason()));
+  const std::string text = fmt::format("forced{}{}: {}", on.empty() ? "" : " on busy nodes ", on,
+                                       valid_utf8(request.force_reason()));
   spdlog::info("run {}: {} by {}", row.run_id, text, row.requested_by);
   store::EventRow event;
   event.kind = "run_forced";

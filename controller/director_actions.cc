@@ -25,10 +25,8 @@ Presence presence_of(const fleet::NodeState& node) {
 }
 
 TaskSpec spec_of(const plan::PlannedTask& task, bool forced) {
-  TaskSpec spec{.task_id = task.id,
-                .ranks = {},
-                .deadline_seconds = task.deadline_seconds,
-                .forced = forced};
+  TaskSpec spec{
+      .task_id = task.id, .ranks = {}, .deadline_seconds = task.deadline_seconds, .forced = forced};
   for (const plan::PlannedRank& rank : task.ranks) spec.ranks.push_back({rank.node, rank.endpoint});
   return spec;
 }
@@ -166,8 +164,8 @@ void Director::act(Run& run, std::size_t index, const AttemptEnded& action) {
   save([this, update] { return store_.update_task(update); });
   if (action.requeued)
     tell(run, update.task_id,
-         fmt::format("{} attempt {}: {}; it is tried again when its nodes can be used", update.task_id,
-                     action.attempt, with_reason(action.outcome, action.reason)));
+         fmt::format("{} attempt {}: {}; it is tried again when its nodes can be used",
+                     update.task_id, action.attempt, with_reason(action.outcome, action.reason)));
 }
 
 void Director::act(Run& run, std::size_t index, const TaskFinished& action) {

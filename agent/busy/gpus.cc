@@ -18,8 +18,7 @@ Result<std::vector<GpuUse>> GpuReader::look(OwnProcesses& own, double now_second
   auto gpus = nvml_gpus(nvml);
   if (!gpus) {
     release();  // a driver that was changed answers a fresh start only
-    gpus.error().message +=
-        "; after a change of the driver railgauge-agent must be started again";
+    gpus.error().message += "; after a change of the driver railgauge-agent must be started again";
     return tl::unexpected(gpus.error());
   }
   std::vector<GpuUse> uses;

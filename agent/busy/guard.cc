@@ -21,7 +21,9 @@ std::chrono::duration<double> seconds(double count) { return std::chrono::durati
 
 struct BusyGuard::Shared {
   Shared(BusyOptions given, BusySources sources, std::function<void()> ring)
-      : options(given), wake(std::move(ring)), looker(std::move(given), std::move(sources), ::getpid()) {}
+      : options(given),
+        wake(std::move(ring)),
+        looker(std::move(given), std::move(sources), ::getpid()) {}
 
   const BusyOptions options;
   const std::function<void()> wake;
@@ -35,8 +37,8 @@ struct BusyGuard::Shared {
   bool look_now = false;
   std::vector<int> runners;
   BusyReasons reasons;
-  double looked_at = -1;         // when a look ended last; below 0: never
-  double began_at = 0;           // the look under way, or the start
+  double looked_at = -1;  // when a look ended last; below 0: never
+  double began_at = 0;    // the look under way, or the start
   const char* looking_at = "";
 };
 
@@ -64,10 +66,11 @@ void BusyGuard::look_for_ever(std::shared_ptr<Shared> shared) {
     shared->changed.notify_all();
     if (shared->stopping) break;
     if (news) shared->wake();
-    shared->changed.wait_for(lock,
-                             seconds(shared->runners.empty() ? shared->options.look_seconds
-                                                             : shared->options.look_seconds_running),
-                             [&shared] { return shared->stopping || shared->look_now; });
+    shared->changed.wait_for(
+        lock,
+        seconds(shared->runners.empty() ? shared->options.look_seconds
+                                        : shared->options.look_seconds_running),
+        [&shared] { return shared->stopping || shared->look_now; });
   }
   shared->ended = true;
   shared->changed.notify_all();
@@ -79,7 +82,8 @@ void BusyGuard::start(double wait_seconds) {
   shared_->started = true;
   shared_->began_at = now_seconds();
   std::thread(look_for_ever, shared_).detach();
-  shared_->changed.wait_for(lock, seconds(wait_seconds), [this] { return shared_->looked_at >= 0; });
+  shared_->changed.wait_for(lock, seconds(wait_seconds),
+                            [this] { return shared_->looked_at >= 0; });
 }
 
 BusyGuard::~BusyGuard() {
@@ -103,11 +107,13 @@ BusyReasons BusyGuard::reasons() const {
   const std::lock_guard lock(shared_->mutex);
   const double waited = now_seconds() - shared_->began_at;
   if (shared_->looked_at < 0)
-    return {{"guard", fmt::format("the first look has not ended yet{}{}",
-                                  *shared_->looking_at == 0 ? "" : ", it is at ", shared_->looking_at)}};
+    return {{"guard",
+             fmt::format("the first look has not ended yet{}{}",
+                         *shared_->looking_at == 0 ? "" : ", it is at ", shared_->looking_at)}};
   if (shared_->looked_at < shared_->began_at && waited > kStuckSeconds)
-    return {{"guard", fmt::format("{} has not answered for {:.0f} s; the node counts as busy",
-                                  *shared_->looking_at == 0 ? "a source" : shared_->looking_at, waited)}};
+    return {{"guard",
+             fmt::format("{} has not answered for {:.0f} s; the node counts as busy",
+                         *shared_->looking_at == 0 ? "a source" : shared_->looking_at, waited)}};
   return shared_->reasons;
 }
 

@@ -69,11 +69,12 @@ BusyReasons judge_jobs(const std::set<std::string>& jobs, const std::set<std::st
   std::vector<std::string> others;
   std::ranges::set_difference(jobs, own, std::back_inserter(others));
   if (others.empty()) return {};
-  return {{"slurm", fmt::format("{} {} here", others.size() == 1 ? "job" : "jobs", some_of(others))}};
+  return {
+      {"slurm", fmt::format("{} {} here", others.size() == 1 ? "job" : "jobs", some_of(others))}};
 }
 
 bool is_fabric_resource(const std::string& name) {
-  constexpr std::array<std::string_view, 7> kWords{"gpu",    "rdma", "nvidia.com", "mellanox",
+  constexpr std::array<std::string_view, 7> kWords{"gpu", "rdma",       "nvidia.com", "mellanox",
                                                    "hca", "infiniband", "roce"};
   std::string lowered = name;
   std::ranges::transform(lowered, lowered.begin(), [](char c) {
@@ -89,16 +90,16 @@ BusyReasons judge_pods(std::span<const PodDevice> devices, const std::string& ow
     if (device.count > 0 && is_fabric_resource(device.resource) && device.pod != own_pod)
       others.push_back(fmt::format("{} ({} {})", device.pod, device.count, device.resource));
   if (others.empty()) return {};
-  return {{"kubernetes",
-           fmt::format("{} {} hold devices of it", others.size() == 1 ? "pod" : "pods",
-                       some_of(others))}};
+  return {{"kubernetes", fmt::format("{} {} hold devices of it",
+                                     others.size() == 1 ? "pod" : "pods", some_of(others))}};
 }
 
 BusyReasons judge_load(const LoadFacts& facts, double most_per_cpu) {
   const double others = facts.load - facts.own;
   if (!(others > most_per_cpu * facts.cpus)) return {};
-  return {{"load", fmt::format("load {:.1f} beside ours of {:.1f}, above {} for each of {:.0f} CPUs",
-                               others, facts.own, most_per_cpu, facts.cpus)}};
+  return {
+      {"load", fmt::format("load {:.1f} beside ours of {:.1f}, above {} for each of {:.0f} CPUs",
+                           others, facts.own, most_per_cpu, facts.cpus)}};
 }
 
 BusyReasons Settle::update(BusyReasons seen, double now_seconds) {

@@ -10,7 +10,9 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 GpuUse gpu(std::vector<GpuProcess> processes, double percent = 0) {
-  return {.gpu = "0000:17:00.0", .told = true, .processes = std::move(processes),
+  return {.gpu = "0000:17:00.0",
+          .told = true,
+          .processes = std::move(processes),
           .utilization_percent = percent};
 }
 

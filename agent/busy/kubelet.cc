@@ -23,7 +23,8 @@ grpc::Status call(grpc::Channel& channel, double deadline_seconds, grpc::ByteBuf
                        std::chrono::microseconds(static_cast<long long>(deadline_seconds * 1e6)));
   grpc::CompletionQueue queue;
   const grpc::Slice nothing("");
-  const auto reader = stub.PrepareUnaryCall(&context, kMethod, grpc::ByteBuffer(&nothing, 1), &queue);
+  const auto reader =
+      stub.PrepareUnaryCall(&context, kMethod, grpc::ByteBuffer(&nothing, 1), &queue);
   reader->StartCall();
   grpc::Status status;
   reader->Finish(&answer, &status, nullptr);
@@ -55,8 +56,8 @@ Result<std::vector<PodDevice>> list_pod_devices(const std::string& socket,
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMostAnswerBytes);
   arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
-  const auto channel = grpc::CreateCustomChannel("unix:" + socket,
-                                                 grpc::InsecureChannelCredentials(), arguments);
+  const auto channel =
+      grpc::CreateCustomChannel("unix:" + socket, grpc::InsecureChannelCredentials(), arguments);
   grpc::ByteBuffer bytes;
   const grpc::Status status = call(*channel, deadline_seconds, bytes);
   if (!status.ok())
@@ -71,8 +72,8 @@ Result<std::vector<PodDevice>> list_pod_devices(const std::string& socket,
       text.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
   kubelet::ListAnswer answer;
   if (!answer.ParseFromString(text))
-    return fail(Code::kDataLoss,
-                fmt::format("{}: list pods' devices: {} bytes that are no answer", socket, text.size()));
+    return fail(Code::kDataLoss, fmt::format("{}: list pods' devices: {} bytes that are no answer",
+                                             socket, text.size()));
   return devices_of(answer);
 }
 

@@ -59,7 +59,8 @@ class FakeKubelet final : public grpc::CallbackGenericService {
     grpc::ByteBuffer bytes_;
     grpc::ByteBuffer asked_;
   };
-  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* context) override {
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* context) override {
     method_ = context->method();
     return new Reactor(answer_);
   }
@@ -107,7 +108,8 @@ TEST(Kubelet, AnyBytesAreDevicesOrNothing) {
   const std::string good = sample().SerializeAsString();
   for (int i = 0; i < 5'000; ++i) {
     std::string bytes = good;
-    for (int flips = 0; flips < 3; ++flips) bytes[random() % bytes.size()] = static_cast<char>(random());
+    for (int flips = 0; flips < 3; ++flips)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
     kubelet::ListAnswer answer;
     if (answer.ParseFromString(bytes)) static_cast<void>(judge_pods(devices_of(answer), ""));
   }

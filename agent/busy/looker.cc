@@ -47,8 +47,8 @@ BusyReasons Looker::look(std::span<const int> runners, double now_seconds,
   const bool begins = !runners.empty() && !had_runners_;
   had_runners_ = !runners.empty();
   if (begins || now_seconds >= slow_due_) {
-    slow_due_ = now_seconds + (runners.empty() ? options_.slow_look_seconds
-                                               : options_.slow_look_seconds_running);
+    slow_due_ = now_seconds +
+                (runners.empty() ? options_.slow_look_seconds : options_.slow_look_seconds_running);
     slow_reasons_.clear();
     for (const char* source : {"gpu", "kubernetes", "hook"}) add(slow_reasons_, source);
   }

@@ -37,9 +37,7 @@ class LookerTest : public testing::Test {
   TempDir folder_;
 };
 
-TEST_F(LookerTest, ANodeOnWhichNothingIsPresentIsIdle) {
-  EXPECT_EQ(words(options("auto")), "");
-}
+TEST_F(LookerTest, ANodeOnWhichNothingIsPresentIsIdle) { EXPECT_EQ(words(options("auto")), ""); }
 
 TEST_F(LookerTest, AConfiguredSourceThatCannotBeReadIsBusy) {
   for (const char* source : {"slurm", "kubernetes", "load"}) {

@@ -13,7 +13,8 @@ namespace railgauge::agent {
 namespace {
 Status check_range(const char* setting, double value, double most) {
   if (value >= 0 && value <= most) return {};
-  return fail(Code::kInvalidArgument, fmt::format("--{}: {} is not between 0 and {}", setting, value, most));
+  return fail(Code::kInvalidArgument,
+              fmt::format("--{}: {} is not between 0 and {}", setting, value, most));
 }
 }  // namespace
 
@@ -38,7 +39,8 @@ Result<BusySources> read_busy_sources(const BusyOptions& options) {
   if (sources.named.contains("hook") && hook_words(options.hook).empty())
     return fail(Code::kInvalidArgument, "--busy-sources: hook needs --busy-hook COMMAND");
   if (sources.named.empty())
-    return fail(Code::kInvalidArgument, fmt::format("--busy-sources: name some of {}, auto or none", kBusySources));
+    return fail(Code::kInvalidArgument,
+                fmt::format("--busy-sources: name some of {}, auto or none", kBusySources));
   return sources;
 }
 

@@ -18,11 +18,11 @@ struct BusyOptions {
   std::string marker = "/run/railgauge/busy";
   std::string jobs_folder = "/run/railgauge/jobs";
   std::string kubelet_socket = "/var/lib/kubelet/pod-resources/kubelet.sock";
-  std::string own_pod{};        // "namespace/name" of the agent's own pod
-  std::string hook{};           // a program and its words, blanks between
-  double load_per_cpu = 0;      // 0: by default not looked at; named as a source 0.5
-  double gpu_percent = 10;      // utilisation that nobody's process explains
-  double settle_seconds = 3;    // without a reason, before the node counts as idle again
+  std::string own_pod{};      // "namespace/name" of the agent's own pod
+  std::string hook{};         // a program and its words, blanks between
+  double load_per_cpu = 0;    // 0: by default not looked at; named as a source 0.5
+  double gpu_percent = 10;    // utilisation that nobody's process explains
+  double settle_seconds = 3;  // without a reason, before the node counts as idle again
   // Between two looks. While tasks run a job must be seen in time to give way within 2 s.
   double look_seconds = 1;
   double look_seconds_running = 0.25;
@@ -35,8 +35,8 @@ inline constexpr const char* kBusySources = "marker, slurm, load, gpu, kubernete
 
 struct BusySources {
   bool none = false;
-  bool all_present = false;           // "auto"
-  std::set<std::string> named{};      // else
+  bool all_present = false;       // "auto"
+  std::set<std::string> named{};  // else
   [[nodiscard]] bool wants(std::string_view source) const {
     return !none && (all_present || named.contains(std::string(source)));
   }

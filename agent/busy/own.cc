@@ -38,11 +38,11 @@ std::optional<ProcessFacts> parse_process_stat(std::string_view text) {
     if (i > 0 && std::from_chars(text.data(), stop, fields[i]).ptr != stop) return std::nullopt;
     text.remove_prefix(end);
   }
-  return ProcessFacts{
-      .parent = static_cast<int>(fields[kParent]),
-      .group = static_cast<int>(fields[kGroup]),
-      .session = static_cast<int>(fields[kSession]),
-      .cpu_ticks = static_cast<double>(fields[kUserTicks]) + static_cast<double>(fields[kSystemTicks])};
+  return ProcessFacts{.parent = static_cast<int>(fields[kParent]),
+                      .group = static_cast<int>(fields[kGroup]),
+                      .session = static_cast<int>(fields[kSession]),
+                      .cpu_ticks = static_cast<double>(fields[kUserTicks]) +
+                                   static_cast<double>(fields[kSystemTicks])};
 }
 
 void OwnLoad::update(double cpus, double seconds) {
@@ -84,13 +84,11 @@ void OwnProcesses::update(std::span<const int> runners, double now_seconds) {
   }
   cpu_ticks_ = std::move(seen);
   const double since = updated_ < 0 ? 0 : now_seconds - updated_;
-  if (since > 0)
-    load_.update(ticks / static_cast<double>(::sysconf(_SC_CLK_TCK)) / since, since);
+  if (since > 0) load_.update(ticks / static_cast<double>(::sysconf(_SC_CLK_TCK)) / since, since);
   updated_ = now_seconds;
   if (!runners_.empty()) ran_at_ = now_seconds;
-  std::erase_if(remembered_, [&](const auto& one) {
-    return now_seconds - one.second > kMemorySeconds;
-  });
+  std::erase_if(remembered_,
+                [&](const auto& one) { return now_seconds - one.second > kMemorySeconds; });
 }
 
 bool OwnProcesses::ran_lately(double now_seconds) const {

@@ -35,7 +35,7 @@ class OwnLoad {
 
 class OwnProcesses {
  public:
-  static constexpr double kMemorySeconds = 5;    // one that has gone is remembered so long
+  static constexpr double kMemorySeconds = 5;     // one that has gone is remembered so long
   static constexpr double kAfterglowSeconds = 2;  // and what it did to a GPU fades within this
 
   // `self` is the agent's pid as `proc_root` counts.

@@ -16,9 +16,10 @@ namespace {
 class OwnProcessesTest : public testing::Test {
  protected:
   void process(int pid, int parent, int group, int session, double ticks = 0) {
-    folder_.write(fmt::format("{}/stat", pid),
-                  fmt::format("{} (a ) name) S {} {} {} 0 -1 4194304 1 0 0 0 {} 0 0 0 20 0 1 0 99\n",
-                              pid, parent, group, session, ticks));
+    folder_.write(
+        fmt::format("{}/stat", pid),
+        fmt::format("{} (a ) name) S {} {} {} 0 -1 4194304 1 0 0 0 {} 0 0 0 20 0 1 0 99\n", pid,
+                    parent, group, session, ticks));
   }
   TempDir folder_;
   OwnProcesses own_{folder_.path(), 100};
@@ -26,10 +27,10 @@ class OwnProcessesTest : public testing::Test {
 
 TEST_F(OwnProcessesTest, WhatTheAgentStartedAndAllBelowIsOurs) {
   process(100, 1, 100, 100);
-  process(200, 100, 200, 100);   // a runner
-  process(201, 200, 200, 100);   // its child
-  process(202, 201, 202, 202);   // with a session of its own
-  process(300, 1, 300, 300);     // somebody else
+  process(200, 100, 200, 100);  // a runner
+  process(201, 200, 200, 100);  // its child
+  process(202, 201, 202, 202);  // with a session of its own
+  process(300, 1, 300, 300);    // somebody else
   own_.update(std::vector{200}, 1);
   for (const int pid : {100, 200, 201, 202}) EXPECT_TRUE(own_.owns(pid)) << pid;
   EXPECT_FALSE(own_.owns(300));

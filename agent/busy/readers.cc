@@ -51,7 +51,8 @@ Result<std::optional<std::string>> read_marker(const std::string& path) {
   }
   // A pipe would hold the reader up: that it is there is all that counts.
   const std::string said = S_ISREG(status.st_mode) ? first_line(beginning_of(path, 4096)) : "";
-  return std::optional(said.empty() ? path + " is there" : fmt::format("{} says {}", path, in_quotes(said)));
+  return std::optional(said.empty() ? path + " is there"
+                                    : fmt::format("{} says {}", path, in_quotes(said)));
 }
 
 std::optional<double> parse_load(std::string_view text) {
@@ -78,9 +79,9 @@ Result<std::optional<std::string>> ask_hook(const std::vector<std::string>& argv
     return std::optional(line.empty() ? argv.front() + " says so" : line);
   }
   const std::string line = first_line(said.err);
-  return fail(Code::kUnknown, fmt::format("{}: {}, which is neither idle (0) nor busy (1){}{}",
-                                          argv.front(), describe_wait_status(said.wait_status),
-                                          line.empty() ? "" : ": ", line));
+  return fail(Code::kUnknown,
+              fmt::format("{}: {}, which is neither idle (0) nor busy (1){}{}", argv.front(),
+                          describe_wait_status(said.wait_status), line.empty() ? "" : ": ", line));
 }
 
 }  // namespace railgauge::agent

@@ -46,7 +46,8 @@ TEST_F(BusyReaders, AMarkerThatCannotBeLookedForIsAnError) {
 }
 
 TEST_F(BusyReaders, JobsAreSeenInTheUnifiedTree) {
-  folder_.write("cg/system.slice/slurmstepd.scope/job_4711/cgroup.events", "populated 1\nfrozen 0\n");
+  folder_.write("cg/system.slice/slurmstepd.scope/job_4711/cgroup.events",
+                "populated 1\nfrozen 0\n");
   folder_.write("cg/system.slice/slurmstepd.scope/job_4712/cgroup.events", "populated 0\n");
   folder_.write("cg/system.slice/slurmstepd.scope/system/x", "");
   folder_.write("cg/system.slice/n1_slurmstepd.scope/job_13/x", "");
@@ -85,20 +86,23 @@ TEST_F(BusyReaders, ATreeThatCannotBeListedIsAnError) {
 TEST(CgroupPaths, TheAgentsOwnJobIsFoundInItsPath) {
   EXPECT_THAT(jobs_in_cgroup_paths("0::/system.slice/slurmstepd.scope/job_42/step_0/user\n"),
               ElementsAre("42"));
-  EXPECT_THAT(jobs_in_cgroup_paths("5:memory:/slurm/uid_0/job_7\n1:name=systemd:/\n"), ElementsAre("7"));
+  EXPECT_THAT(jobs_in_cgroup_paths("5:memory:/slurm/uid_0/job_7\n1:name=systemd:/\n"),
+              ElementsAre("7"));
   EXPECT_THAT(jobs_in_cgroup_paths("0::/docker/job_3\n"), IsEmpty());
   EXPECT_THAT(jobs_in_cgroup_paths("0::/slurm/job_/x\n0::/slurm/job_4a\n"), IsEmpty());
   std::mt19937 random(3);
   for (int i = 0; i < 5'000; ++i) {
     std::string text = "0::/slurm/job_42/step_0\n1:x:/slurm/job_9";
-    for (int flips = 0; flips < 6; ++flips) text[random() % text.size()] = static_cast<char>(random());
+    for (int flips = 0; flips < 6; ++flips)
+      text[random() % text.size()] = static_cast<char>(random());
     static_cast<void>(jobs_in_cgroup_paths(text));
   }
 }
 
 TEST(LoadAverage, IsANumberOrNothing) {
   EXPECT_EQ(parse_load("12.50 3.00 1.00 2/345 6789"), 12.5);
-  for (const char* bad : {"", "x", "-1 0 0", "nan", "inf 1 1"}) EXPECT_FALSE(parse_load(bad)) << bad;
+  for (const char* bad : {"", "x", "-1 0 0", "nan", "inf 1 1"})
+    EXPECT_FALSE(parse_load(bad)) << bad;
   EXPECT_TRUE(read_load("/proc"));
   EXPECT_FALSE(read_load("/nonexistent"));
 }

@@ -34,7 +34,8 @@ void read_port(const fs::path& device, const std::string& port, std::vector<Read
   const std::string name = device.filename().string() + ":" + port;
   for (const WatchRule& rule : watch_rules()) {
     if (rule.place != WatchPlace::kPort && rule.place != WatchPlace::kPortHardware) continue;
-    if (!readings.empty() && readings.back().device == name && readings.back().counter == rule.counter)
+    if (!readings.empty() && readings.back().device == name &&
+        readings.back().counter == rule.counter)
       continue;  // a second limit of the same counter
     const char* where = rule.place == WatchPlace::kPort ? "counters" : "hw_counters";
     add(readings, name, rule.counter,
@@ -115,8 +116,7 @@ std::vector<Reading> read_counters(const std::string& sysfs) {
     add_path(devices / device / "device", addresses);
     for (const std::string& port : names_in(devices / device / "ports", kMostPorts)) {
       read_port(devices / device, port, readings);
-      const std::string netdev =
-          line_of(devices / device / "ports" / port / "gid_attrs/ndevs/0");
+      const std::string netdev = line_of(devices / device / "ports" / port / "gid_attrs/ndevs/0");
       if (!netdev.empty() && netdev.find('/') == std::string::npos) netdevs.insert(netdev);
     }
   }

@@ -1,5 +1,6 @@
 // The counters of a node that mean trouble when they grow, as sysfs shows them below a root. What a
-// file does not tell, or tells in bytes that are no number, is left out: the tracker sees it vanish.
+// file does not tell, or tells in bytes that are no number, is left out: the tracker sees it
+// vanish.
 #pragma once
 
 #include <cstdint>

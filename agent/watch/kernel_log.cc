@@ -31,8 +31,9 @@ std::optional<std::string> address_of(std::string_view text) {
   });
   if (!fits || text.size() < 10 || text.size() > 20) return std::nullopt;
   std::string address(text);
-  std::ranges::transform(address, address.begin(),
-                         [](char c) { return c >= 'A' && c <= 'F' ? static_cast<char>(c | 0x20) : c; });
+  std::ranges::transform(address, address.begin(), [](char c) {
+    return c >= 'A' && c <= 'F' ? static_cast<char>(c | 0x20) : c;
+  });
   if (address.find('.') == std::string::npos) address += ".0";
   return address;
 }
@@ -45,7 +46,8 @@ std::string shown(std::string_view text) {
 }  // namespace
 
 std::optional<Xid> parse_xid(std::string_view line) {
-  for (const std::string_view word : {std::string_view("SXid (PCI:"), std::string_view("Xid (PCI:")}) {
+  for (const std::string_view word :
+       {std::string_view("SXid (PCI:"), std::string_view("Xid (PCI:")}) {
     const std::size_t at = line.find(word);
     if (at == std::string_view::npos) continue;
     std::string_view rest = line.substr(at + word.size());
@@ -84,8 +86,9 @@ Status KernelLog::open() {
   const std::string device_error = std::strerror(errno);
   std::array<char, 1> probe{};
   // Some containers let it be opened, and refuse to have it read.
-  const bool readable = log_ && (::lseek(log_.get(), 0, SEEK_END) >= 0) &&
-                        (::read(log_.get(), probe.data(), 0) >= 0 || errno == EAGAIN || errno == EINVAL);
+  const bool readable =
+      log_ && (::lseek(log_.get(), 0, SEEK_END) >= 0) &&
+      (::read(log_.get(), probe.data(), 0) >= 0 || errno == EAGAIN || errno == EINVAL);
   is_device_ = readable;
   source_ = readable ? device_ : "";
   if (readable) return {};
@@ -99,10 +102,11 @@ Status KernelLog::open() {
     return {};
   }
   log_.reset();
-  return fail(Code::kPermissionDenied,
-              fmt::format("{}: open: {}; XIDs are not watched; give the agent CAP_SYSLOG, or let it "
-                          "read a kernel log file (group adm)",
-                          device_, device_error));
+  return fail(
+      Code::kPermissionDenied,
+      fmt::format("{}: open: {}; XIDs are not watched; give the agent CAP_SYSLOG, or let it "
+                  "read a kernel log file (group adm)",
+                  device_, device_error));
 }
 
 // Each read is one record: "PRIORITY,SEQUENCE,TIME,FLAGS;text" and a line end.
@@ -156,7 +160,8 @@ std::vector<Remark> KernelLog::look(double now_seconds) {
     auto remark = remark_of(line);
     if (!remark || told_.size() >= kMostTold) continue;
     const unsigned code = parse_xid(line)->code;
-    if (!told_.emplace(std::pair(remark->subject, std::to_string(code)), now_seconds).second) continue;
+    if (!told_.emplace(std::pair(remark->subject, std::to_string(code)), now_seconds).second)
+      continue;
     remarks.push_back(std::move(*remark));
   }
   return remarks;

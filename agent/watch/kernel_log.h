@@ -1,5 +1,5 @@
-// The kernel's log as far as the watch reads it: faults of GPUs (XID) and of NVSwitches (SXid), from
-// /dev/kmsg, or where that is closed to us from the end of a log file.
+// The kernel's log as far as the watch reads it: faults of GPUs (XID) and of NVSwitches (SXid),
+// from /dev/kmsg, or where that is closed to us from the end of a log file.
 #pragma once
 
 #include <sys/types.h>
@@ -54,7 +54,7 @@ class KernelLog {
   bool is_device_ = false;
   ino_t inode_ = 0;
   off_t offset_ = 0;
-  std::string rest_;  // a line that has no end yet
+  std::string rest_;                                            // a line that has no end yet
   std::map<std::pair<std::string, std::string>, double> told_;  // by subject and text's code
 };
 

@@ -31,7 +31,8 @@ TEST(XidLine, NamesTheGpuAndTheFault) {
 }
 
 TEST(XidLine, AProgramsFaultIsForInformation) {
-  EXPECT_EQ(remark_of("x NVRM: Xid (PCI:0000:17:00): 31, pid=4, name=a, MMU Fault")->severity, "info");
+  EXPECT_EQ(remark_of("x NVRM: Xid (PCI:0000:17:00): 31, pid=4, name=a, MMU Fault")->severity,
+            "info");
 }
 
 TEST(XidLine, AFaultOfASwitchSaysItselfWhetherItIsFatal) {
@@ -43,8 +44,9 @@ TEST(XidLine, AFaultOfASwitchSaysItselfWhetherItIsFatal) {
 }
 
 TEST(XidLine, OtherLinesAreNone) {
-  for (const char* line : {"", "NVRM: loading", "Xid (PCI:", "Xid (PCI:0000:3b:00)", "Xid (PCI:zz): 3",
-                           "Xid (PCI:0000:3b:00): x", "Xid (PCI:0000:3b:00): 99999999999999"})
+  for (const char* line :
+       {"", "NVRM: loading", "Xid (PCI:", "Xid (PCI:0000:3b:00)", "Xid (PCI:zz): 3",
+        "Xid (PCI:0000:3b:00): x", "Xid (PCI:0000:3b:00): 99999999999999"})
     EXPECT_FALSE(remark_of(line)) << line;
 }
 

@@ -76,16 +76,19 @@ void Tracker::judge(const Reading& reading, Series& series, double grown, double
     if (!news || told || *rule.severity == '\0') continue;
     told = true;
     window.told_at = now_seconds;
-    out.push_back({"counter", rule.severity, reading.device,
-                   fmt::format("{} {}: {:.0f} within {}, {}: {}", reading.device, reading.counter, sum,
-                               duration(rule.window_seconds), limit_text(rule), rule.meaning)});
+    out.push_back(
+        {"counter", rule.severity, reading.device,
+         fmt::format("{} {}: {:.0f} within {}, {}: {}", reading.device, reading.counter, sum,
+                     duration(rule.window_seconds), limit_text(rule), rule.meaning)});
   }
-  const bool stuck = !rules.empty() && rules[0]->bits < 32 && reading.value == largest(rules[0]->bits);
+  const bool stuck =
+      !rules.empty() && rules[0]->bits < 32 && reading.value == largest(rules[0]->bits);
   if (stuck && !series.stuck)
-    out.push_back({"counter", "warn", reading.device,
-                   fmt::format("{} {}: stands at {}, the most it can count; nothing more is seen of "
-                               "it until it is cleared (perfquery -R)",
-                               reading.device, reading.counter, reading.value)});
+    out.push_back(
+        {"counter", "warn", reading.device,
+         fmt::format("{} {}: stands at {}, the most it can count; nothing more is seen of "
+                     "it until it is cleared (perfquery -R)",
+                     reading.device, reading.counter, reading.value)});
   series.stuck = stuck;
 }
 
@@ -141,8 +144,7 @@ std::vector<Remark> Tracker::update(const std::vector<Reading>& readings, double
 std::vector<Tracker::Total> Tracker::totals() const {
   std::vector<Total> totals;
   totals.reserve(series_.size());
-  for (const auto& [key, series] : series_)
-    totals.push_back({key.first, key.second, series.total});
+  for (const auto& [key, series] : series_) totals.push_back({key.first, key.second, series.total});
   return totals;
 }
 

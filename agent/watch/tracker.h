@@ -29,7 +29,7 @@ double growth(std::uint64_t before, std::uint64_t now, std::uint32_t bits);
 class Tracker {
  public:
   static constexpr int kLooksMissing = 3;
-  static constexpr std::size_t kBuckets = 12;  // a window is told by so many parts
+  static constexpr std::size_t kBuckets = 12;    // a window is told by so many parts
   static constexpr double kAgainSeconds = 3600;  // a limit that stays passed is told again
 
   // `now_seconds` grows from call to call. All readings of one look.

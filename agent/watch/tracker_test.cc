@@ -57,13 +57,15 @@ TEST_F(TrackerTest, SymbolErrorsWarnByRateAndFailByHour) {
 TEST_F(TrackerTest, OldGrowthLeavesTheWindow) {
   look(0, "symbol_error", 0);
   for (int half_hour = 1; half_hour <= 20; ++half_hour)
-    EXPECT_THAT(look(half_hour * 1800.0, "symbol_error", static_cast<std::uint64_t>(half_hour) * 55),
-                IsEmpty());
+    EXPECT_THAT(
+        look(half_hour * 1800.0, "symbol_error", static_cast<std::uint64_t>(half_hour) * 55),
+        IsEmpty());
 }
 
 TEST_F(TrackerTest, ALongLookBackCountsByItsMean) {
   look(0, "local_ack_timeout_err", 0);
-  EXPECT_THAT(look(300, "local_ack_timeout_err", 290), IsEmpty()) << "a test ran meanwhile: 0.97 a second";
+  EXPECT_THAT(look(300, "local_ack_timeout_err", 290), IsEmpty())
+      << "a test ran meanwhile: 0.97 a second";
   EXPECT_THAT(look(600, "local_ack_timeout_err", 900), SizeIs(1)) << "2 a second";
 }
 

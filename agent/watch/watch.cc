@@ -15,8 +15,8 @@
 namespace railgauge::agent {
 namespace {
 constexpr double kFarewellSeconds = 2;
-constexpr double kReopenSeconds = 60;         // a kernel log that could not be read
-constexpr std::size_t kMostEvents = 256;      // that nobody took yet
+constexpr double kReopenSeconds = 60;     // a kernel log that could not be read
+constexpr std::size_t kMostEvents = 256;  // that nobody took yet
 
 double now_seconds() { return monotonic_now_ns() / 1e9; }
 

@@ -39,9 +39,9 @@ Status plan(Session& session, const RunRequest& request, bool all) {
 // Only with its reason, and no reason without it: it would be thought to do something.
 Status set_force(const Arguments& arguments, RunRequest& request) {
   if (arguments.has("force") != arguments.has("reason"))
-    return fail(Code::kInvalidArgument, arguments.has("force")
-                                            ? "--force needs --reason TEXT, which is kept with the run"
-                                            : "--reason says why a run is forced; it needs --force");
+    return fail(Code::kInvalidArgument,
+                arguments.has("force") ? "--force needs --reason TEXT, which is kept with the run"
+                                       : "--reason says why a run is forced; it needs --force");
   request.set_force(arguments.has("force"));
   request.set_force_reason(arguments.value("reason"));
   return {};

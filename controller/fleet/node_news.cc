@@ -19,7 +19,8 @@ constexpr double kMinute = 60;
 
 std::string short_line(const std::string& text) {
   std::string line = valid_utf8(text.substr(0, kMostTextBytes));
-  std::ranges::replace_if(line, [](unsigned char c) { return c < ' '; }, ' ');
+  std::ranges::replace_if(
+      line, [](unsigned char c) { return c < ' '; }, ' ');
   return line;
 }
 

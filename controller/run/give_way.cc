@@ -10,7 +10,8 @@ std::string in_words(const std::map<std::string, std::string>& reasons) {
   std::string text;
   std::size_t named = 0;
   for (const auto& [node, reason] : reasons) {
-    if (named++ == kNamedNodes) return text + fmt::format("; and {} others", reasons.size() - kNamedNodes);
+    if (named++ == kNamedNodes)
+      return text + fmt::format("; and {} others", reasons.size() - kNamedNodes);
     text += fmt::format("{}node {} is busy: {}", text.empty() ? "" : "; ", node, reason);
   }
   return text;
@@ -25,7 +26,8 @@ std::string GiveWay::end_reason() const {
 
 std::string busy_refusal(const std::map<std::string, std::string>& reasons) {
   std::string without;
-  for (const auto& [node, reason] : reasons) without += fmt::format("{}!{}", without.empty() ? "" : ",", node);
+  for (const auto& [node, reason] : reasons)
+    without += fmt::format("{}!{}", without.empty() ? "" : ",", node);
   return fmt::format("{}; wait, leave out {}, or measure beside it with --force --reason TEXT",
                      in_words(reasons), without);
 }

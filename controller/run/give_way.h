@@ -1,5 +1,5 @@
-// Production work comes first: which nodes of a task are busy with it, whether an attempt may begin,
-// and how long a task is kept for them to become idle. Pure: no clock, no socket.
+// Production work comes first: which nodes of a task are busy with it, whether an attempt may
+// begin, and how long a task is kept for them to become idle. Pure: no clock, no socket.
 #pragma once
 
 #include <map>

@@ -34,8 +34,8 @@ class GiveWayTest : public testing::Test {
   }
   TaskActions start(TaskMachine& task) {
     TaskActions out;
-    task.start({{"n1", {Presence::State::kAttached, 0}}, {"n2", {Presence::State::kAttached, 0}}}, 0,
-               out);
+    task.start({{"n1", {Presence::State::kAttached, 0}}, {"n2", {Presence::State::kAttached, 0}}},
+               0, out);
     return out;
   }
   TaskActions run(TaskMachine& task) {
@@ -129,7 +129,8 @@ TEST_F(GiveWayTest, TheWindowEndsAtItsTimeAndTheTaskAsCancelled) {
   }
   EXPECT_NEAR(now, GiveWay::kWindowSeconds, 1);
   EXPECT_EQ(last<TaskFinished>(out)->outcome, "cancelled");
-  EXPECT_THAT(last<TaskFinished>(out)->reason, HasSubstr("slurm: job 7 here; it was waited 30 min"));
+  EXPECT_THAT(last<TaskFinished>(out)->reason,
+              HasSubstr("slurm: job 7 here; it was waited 30 min"));
 }
 
 TEST_F(GiveWayTest, ThoughItGivesWayAgainAndAgainItEnds) {
@@ -183,9 +184,10 @@ TEST_F(GiveWayTest, ANodeOfOthersDoesNotMatter) {
 }
 
 TEST(BusyRefusal, NamesTheNodesAndTheWaysOut) {
-  EXPECT_EQ(busy_refusal({{"n1", "slurm: job 7 here"}, {"n2", "gpu: x"}}),
-            "node n1 is busy: slurm: job 7 here; node n2 is busy: gpu: x; wait, leave out !n1,!n2, or "
-            "measure beside it with --force --reason TEXT");
+  EXPECT_EQ(
+      busy_refusal({{"n1", "slurm: job 7 here"}, {"n2", "gpu: x"}}),
+      "node n1 is busy: slurm: job 7 here; node n2 is busy: gpu: x; wait, leave out !n1,!n2, or "
+      "measure beside it with --force --reason TEXT");
 }
 
 }  // namespace

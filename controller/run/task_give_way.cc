@@ -29,8 +29,7 @@ void TaskMachine::node_idle(const std::string& node, double now, TaskActions& ou
 void TaskMachine::wait_for_idle(double now, TaskActions& out) {
   give_way_.begin(now);
   wait_until_ = now + kMaxWaitSeconds;
-  if (give_way_.over(now))
-    finish(std::string(kCancelledOutcome), give_way_.end_reason(), out);
+  if (give_way_.over(now)) finish(std::string(kCancelledOutcome), give_way_.end_reason(), out);
 }
 
 // Whether the attempt that just ended gave way, and its task waits for another.

@@ -25,7 +25,8 @@ std::string_view name_of(TaskState state) {
   return "ended";
 }
 
-TaskMachine::TaskMachine(TaskSpec spec) : spec_(std::move(spec)), ranks_(spec_.ranks.size()), give_way_(spec_.forced) {
+TaskMachine::TaskMachine(TaskSpec spec)
+    : spec_(std::move(spec)), ranks_(spec_.ranks.size()), give_way_(spec_.forced) {
   RG_CHECK(!ranks_.empty());
 }
 
@@ -180,8 +181,8 @@ void TaskMachine::end_rank(std::uint32_t rank, std::string_view outcome, std::st
   r.resume_by.reset();
   // An end that merely repeats our cancel says nothing new; wrong data always does.
   const bool echo = r.told_cancel && outcome != kFailed &&
-                    (outcome == cancel_outcome_ || outcome == kCancelledOutcome || cancelled_ || gave_way_ ||
-                     reason.find(cancel_reason_) != std::string::npos);
+                    (outcome == cancel_outcome_ || outcome == kCancelledOutcome || cancelled_ ||
+                     gave_way_ || reason.find(cancel_reason_) != std::string::npos);
   if (outcome != kPassed && !echo) {
     const std::string line = reason.empty() ? fmt::format("{} {}", who(rank), outcome)
                                             : fmt::format("{}: {}", who(rank), reason);

@@ -184,8 +184,8 @@ class TaskMachine {
   bool unverified_ = false;      // a runner may still be there: no pass, no requeue, no "cancelled"
   bool lost_ = false;            // a rank of this attempt was lost with its node
   GiveWay give_way_;
-  bool gave_way_ = false;              // this attempt
-  std::uint32_t attempts_given_ = 0;   // which count against no limit
+  bool gave_way_ = false;             // this attempt
+  std::uint32_t attempts_given_ = 0;  // which count against no limit
   std::string cancel_outcome_;
   std::string cancel_reason_;
   RankEnd last_;  // the last attempt's end
