@@ -61,6 +61,7 @@ std::optional<Xid> parse_xid(std::string_view line) {
     if (error != std::errc() || !address) return std::nullopt;
     xid.pci_address = *address;
     xid.of_switch = word.front() == 'S';
+    xid.place = at;
     xid.fatal = rest.find(", Fatal") != std::string_view::npos;
     return xid;
   }
@@ -70,7 +71,7 @@ std::optional<Xid> parse_xid(std::string_view line) {
 std::optional<Remark> remark_of(std::string_view line) {
   const auto xid = parse_xid(line);
   if (!xid) return std::nullopt;
-  const std::string words = shown(line.substr(line.find("Xid (PCI:") - (xid->of_switch ? 1 : 0)));
+  const std::string words = shown(line.substr(xid->place));
   if (xid->of_switch)
     return Remark{"sxid", xid->fatal ? "fail" : "warn", xid->pci_address,
                   fmt::format("{}: NVSwitch fault {}: {}", xid->pci_address, xid->code, words)};

@@ -20,7 +20,8 @@ struct Xid {
   std::string pci_address;
   unsigned code = 0;
   bool of_switch = false;
-  bool fatal = false;  // of an SXid, by its own word
+  bool fatal = false;     // of an SXid, by its own word
+  std::size_t place = 0;  // in the line, where it begins
 };
 // Of one line: "NVRM: Xid (PCI:0000:3b:00): 79, pid=...". Pure; any bytes.
 std::optional<Xid> parse_xid(std::string_view line);
