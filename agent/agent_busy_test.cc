@@ -66,7 +66,7 @@ TEST_F(BusyAgent, ATaskThatDoesNotListenGivesWayAndTheStateIsToldBeforeItsEnd) {
   ASSERT_TRUE(until([](const Heard& heard) { return any(heard, &api::AgentMessage::has_ended); }));
   const auto ended = place([](const api::AgentMessage& message) { return message.has_ended(); });
   EXPECT_LT(place(tells_busy), ended);
-  const api::TaskEnded& end = controller_->heard()[static_cast<std::size_t>(ended)].ended();
+  const api::TaskEnded end = controller_->heard()[static_cast<std::size_t>(ended)].ended();
   EXPECT_EQ(end.outcome(), "cancelled");
   EXPECT_THAT(end.reason(), HasSubstr("node node-a is busy: marker: "));
 }

@@ -158,7 +158,7 @@ TEST_F(BusyNodes, ARunIsRefusedThereAndGoesWhenForcedWithAReason) {
 
   const Said forced = cli("run short n1,n2 --force --reason 'ann is with me' --format json");
   EXPECT_EQ(forced.exit_code, 0) << forced.text;
-  EXPECT_THAT(cli("results --format json").text, HasSubstr("\"forced\":\"ann is with me\""));
+  EXPECT_THAT(cli("results --format json").text, HasSubstr("\"forced\": \"ann is with me\""));
   const Said notes = cli("sql \"SELECT subject_kind, text FROM operator_note\"");
   EXPECT_THAT(notes.text,
               AllOf(HasSubstr("run"), HasSubstr("ann is with me"), HasSubstr("on busy nodes n1")));
