@@ -35,9 +35,16 @@ constexpr double kListSeconds = 5;
 constexpr double kStopNs = 10 * kSecondNs;     // for tasks to end after a stop
 constexpr double kFarewellNs = 2 * kSecondNs;  // for the controller to take the last records
 constexpr std::size_t kMaxPollFds = 64;
+constexpr double kFirstLookSeconds = 2;    // of the busy guard, before the first Hello
 constexpr std::size_t kStoreRecords = 64;  // in one transaction, so that little room is some room
 
 double unix_now_seconds() { return static_cast<double>(::time(nullptr)); }
+
+// Wakes the loop, from any thread.
+void ring(int fd) {
+  const std::uint64_t one = 1;
+  static_cast<void>(!::write(fd, &one, sizeof(one)));  // full means that it rings already
+}
 
 std::string name_of(const api::TaskRef& task) {
   return fmt::format("task {}/{} attempt {}", task.run_id(), task.task_id(), task.attempt());
@@ -45,6 +52,9 @@ std::string name_of(const api::TaskRef& task) {
 }  // namespace
 
 Result<std::unique_ptr<Agent>> Agent::open(AgentOptions options, Metrics& metrics) {
+  options.busy.sysfs_root = options.watch.sysfs_root = options.sysfs_root;
+  options.busy.proc_root = options.watch.proc_root = options.proc_root;
+  RG_TRY(read_busy_sources(options.busy));
   Identity identity = RG_TRY(load_identity(options.state_dir));
   Spool spool = RG_TRY(Spool::open(
       {.path = options.state_dir + "/agent-spool.db", .max_bytes = options.spool_bytes}));
@@ -67,30 +77,38 @@ Agent::Agent(AgentOptions options, Metrics& metrics, Identity identity, Spool sp
       identity_(std::move(identity)),
       spool_(std::move(spool)),
       wake_(std::move(wake)),
-      supervisor_(options_.supervisor, *this, [this](const api::TaskRef& task, pid_t pid) {
-        return spool_.open_task({.task = task,
-                                 .pid = pid,
-                                 .start_ticks = process_start_ticks(pid).value_or(0),
-                                 .next_sequence = 0});
-      }) {
+      supervisor_(options_.supervisor, *this,
+                  [this](const api::TaskRef& task, pid_t pid) {
+                    return spool_.open_task({.task = task,
+                                             .pid = pid,
+                                             .start_ticks = process_start_ticks(pid).value_or(0),
+                                             .next_sequence = 0});
+                  }),
+      guard_(options_.busy, read_busy_sources(options_.busy).value(),
+             [fd = wake_.get()] { ring(fd); }),
+      watch_(options_.watch, [fd = wake_.get()] { ring(fd); }) {
   hello_.set_node_id(identity_.node_id);
   hello_.set_name(options_.name);
   hello_.set_incarnation(identity_.incarnation);
   hello_.set_version(RAILGAUGE_VERSION);
-  link_ = std::make_unique<Link>(options_.link, [fd = wake_.get()] {
-    const std::uint64_t one = 1;
-    static_cast<void>(!::write(fd, &one, sizeof(one)));  // full means that it rings already
-  });
+  link_ = std::make_unique<Link>(options_.link, [fd = wake_.get()] { ring(fd); });
 }
 
 void Agent::run(int stop_fd) {
   refresh_inventory();
+  guard_.start(kFirstLookSeconds);
+  watch_.start();
+  take_busy();
   say_hello();
   link_->start();
   while (!may_leave()) {
     wait(stop_fd);
     take_link_events();
+    take_busy();
     supervisor_.service();
+    guard_.set_runners(supervisor_.pids());
+    watch_.set_quiet(supervisor_.size() > 0);
+    take_watch();
     store();
     pump();
     tick();
@@ -218,7 +236,10 @@ Status Agent::start(const api::PrepareTask& prepare) {
   if (stop_ns_ > 0) return fail(Code::kCancelled, "the agent is being stopped");
   if (store_retry_ns_ > 0)
     return fail(Code::kResourceExhausted, "the spool takes no records; the agent's log says why");
-  return supervisor_.prepare(prepare);
+  if (!busy_.empty() && !prepare.forced()) return fail(Code::kCancelled, busy_text());
+  RG_TRY_OK(supervisor_.prepare(prepare));
+  guard_.set_runners(supervisor_.pids());
+  return {};
 }
 
 void Agent::prepared(const api::TaskRef& task) {
@@ -342,18 +363,6 @@ void Agent::tick() {
   say_hello();
   spdlog::info("NICs, GPUs or kernels changed; attaching again to say so");
   link_->redial();
-}
-
-void Agent::beat() {
-  beat_ns_ = monotonic_now_ns() + beat_seconds_ * kSecondNs;
-  if (!delivery_.is_attached()) return;
-  api::AgentMessage message;
-  api::Heartbeat& heartbeat = *message.mutable_heartbeat();
-  heartbeat.set_unix_time_seconds(unix_now_seconds());
-  heartbeat.set_spool_records(static_cast<double>(spool_.waiting_records()));
-  const auto running = supervisor_.running();
-  if (!running.empty()) heartbeat.set_busy_task_id(running.front().task_id());
-  link_->send(std::move(message));
 }
 
 void Agent::refresh_inventory() {

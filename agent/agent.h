@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "agent/answers.h"
+#include "agent/busy/guard.h"
 #include "agent/delivery.h"
 #include "agent/identity.h"
 #include "agent/link.h"
 #include "agent/metrics.h"
 #include "agent/spool.h"
 #include "agent/supervisor.h"
+#include "agent/watch/watch.h"
 
 namespace railgauge::agent {
 
@@ -26,6 +28,8 @@ struct AgentOptions {
   LinkOptions link;
   Supervisor::Options supervisor;
   std::uint64_t spool_bytes = 256U << 20U;
+  BusyOptions busy{};
+  WatchOptions watch{};
 };
 
 class Agent final : private TaskListener {
@@ -67,6 +71,10 @@ class Agent final : private TaskListener {
   void answer(api::AgentMessage message, std::uint64_t final_id);
   void send_answer(api::AgentMessage message);
   [[nodiscard]] bool may_leave();
+  void take_busy();
+  void take_watch();
+  [[nodiscard]] std::string busy_text() const;
+  void fill_busy(api::BusyState& state) const;
 
   AgentOptions options_;
   Metrics& metrics_;
@@ -76,6 +84,10 @@ class Agent final : private TaskListener {
   Delivery delivery_;
   Answers answers_;
   Supervisor supervisor_;
+  BusyGuard guard_;
+  BusyReasons busy_;  // as told last
+  Watch watch_;
+  std::vector<api::NodeEvent> events_;  // not told yet
   api::Hello hello_;
   std::map<TaskKey, Started> started_;          // of the tasks that run, for the metrics
   std::vector<Record> pending_;                 // not in the spool yet

@@ -47,6 +47,39 @@ std::string default_runner() {
       .string();
 }
 
+void declare_guard(CLI::App& app, AgentOptions& agent) {
+  BusyOptions& busy = agent.busy;
+  app.add_option("--busy-sources", busy.sources,
+                 std::string("what keeps this node from being measured: auto (those that are "
+                             "present), none, or some of ") +
+                     kBusySources)
+      ->capture_default_str();
+  app.add_option("--busy-marker", busy.marker, "while this file is there the node is busy")
+      ->capture_default_str();
+  app.add_option("--busy-jobs-folder", busy.jobs_folder,
+                 "folder with a file for each job here, made by a prolog, removed by an epilog")
+      ->capture_default_str();
+  app.add_option("--busy-kubelet-socket", busy.kubelet_socket, "the kubelet's pod-resources socket")
+      ->capture_default_str();
+  app.add_option("--busy-own-pod", busy.own_pod, "NAMESPACE/NAME of the agent's own pod");
+  app.add_option("--busy-hook", busy.hook,
+                 "command that tells: exit code 0 idle, 1 busy with the reason printed");
+  app.add_option("--busy-load-per-cpu", busy.load_per_cpu,
+                 "busy above so much load a CPU beside ours; 0: load is not looked at")
+      ->capture_default_str();
+  app.add_option("--busy-gpu-percent", busy.gpu_percent,
+                 "busy when a GPU computes longer than this without a process to be seen")
+      ->capture_default_str();
+  app.add_option("--busy-settle-seconds", busy.settle_seconds,
+                 "idle again after so long without a reason")
+      ->capture_default_str();
+  app.add_option("--watch-seconds", agent.watch.seconds,
+                 "between two looks at error counters and the kernel's log; 0: none")
+      ->capture_default_str();
+  app.add_option("--watch-kernel-log", agent.watch.kernel_log, "device of the kernel's log")
+      ->capture_default_str();
+}
+
 void declare(CLI::App& app, Settings& settings) {
   AgentOptions& agent = settings.agent;
   LinkOptions& link = agent.link;
@@ -69,6 +102,7 @@ void declare(CLI::App& app, Settings& settings) {
       ->capture_default_str();
   app.add_option("--proc-root", agent.proc_root, "folder that stands for /proc, for GPUs")
       ->capture_default_str();
+  declare_guard(app, agent);
   app.add_option("--log-level", settings.log_level, "what to log")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();
@@ -112,6 +146,10 @@ Status check(const Settings& settings) {
     return fail(Code::kInvalidArgument, "the host has no name; use --name");
   if (valid_utf8(settings.agent.name) != settings.agent.name)
     return fail(Code::kInvalidArgument, "--name: is no UTF-8");
+  if (const auto sources = read_busy_sources(settings.agent.busy); !sources)
+    return tl::unexpected(sources.error());
+  if (!(settings.agent.watch.seconds >= 0 && settings.agent.watch.seconds <= 3600))
+    return fail(Code::kInvalidArgument, "--watch-seconds: not between 0 and 3600");
   return check_link_options(settings.agent.link);
 }
 

@@ -91,6 +91,16 @@ struct Metrics::Families {
       "Last measured median bandwidth of a GPU; size as for links; pair: from>to, where told");
   Family<Gauge>& result_time = gauge("railgauge_result_timestamp_seconds",
                                      "When a port or GPU was last measured, unix time");
+  Family<Gauge>& busy =
+      gauge("railgauge_node_busy", "1 while this source keeps the node from being measured");
+  Family<Counter>& counters = counter("railgauge_node_counter_increase_total",
+                                      "Growth of a counter that means trouble, since the agent "
+                                      "started; device: port, netdev or PCI address");
+  Family<Counter>& events = counter("railgauge_node_events_total",
+                                    "What the watch of counters and kernel log told, by severity");
+  Gauge& log_readable =
+      gauge("railgauge_watch_kernel_log_readable", "1 while XIDs are watched in the kernel's log")
+          .Add({});
   Gauge& resident =
       gauge("process_resident_memory_bytes", "Resident memory of this process").Add({});
   Counter& cpu = counter("process_cpu_seconds_total", "CPU time of this process").Add({});
@@ -163,6 +173,27 @@ void Metrics::result(const std::string& kernel, const std::string& endpoint, con
   };
   set("p50", point.median());
   if (point.has_p99()) set("p99", point.p99());
+}
+
+void Metrics::set_busy(const BusyReasons& reasons) {
+  std::set<std::string> now;
+  for (const BusyReason& reason : reasons) now.insert(reason.source);
+  busy_sources_.insert(now.begin(), now.end());
+  for (const std::string& source : busy_sources_)
+    families_->busy.Add({{"source", source}}).Set(now.contains(source) ? 1 : 0);
+}
+
+void Metrics::set_watch(const std::vector<Tracker::Total>& totals, bool log_readable) {
+  for (const Tracker::Total& total : totals) {
+    Counter& counter =
+        families_->counters.Add({{"device", total.device}, {"counter", total.counter}});
+    counter.Increment(total.growth - counter.Value());
+  }
+  families_->log_readable.Set(log_readable ? 1 : 0);
+}
+
+void Metrics::node_event(const std::string& kind, const std::string& severity) {
+  families_->events.Add({{"kind", kind}, {"severity", severity}}).Increment();
 }
 
 void Metrics::sample_process() {

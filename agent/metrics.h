@@ -6,7 +6,10 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "agent/busy/judge.h"
+#include "agent/watch/tracker.h"
 #include "controller/api/agent.pb.h"
 #include "kernels/core/record.pb.h"
 #include "kernels/core/result.h"
@@ -36,6 +39,11 @@ class Metrics {
   // The last result of an endpoint: "DEV:PORT" is a link, "gpuN" a GPU; others are not shown.
   void result(const std::string& kernel, const std::string& endpoint, const Point& point,
               double unix_time_seconds);
+  // Which sources keep the node busy; those that did before and do no more are 0.
+  void set_busy(const BusyReasons& reasons);
+  // Counters' growth since the agent started; whether the kernel's log can be read.
+  void set_watch(const std::vector<Tracker::Total>& totals, bool log_readable);
+  void node_event(const std::string& kind, const std::string& severity);
   // Memory and CPU of this process.
   void sample_process();
 
@@ -47,6 +55,7 @@ class Metrics {
   [[nodiscard]] const std::string& bounded_kernel(const std::string& kernel) const;
   std::unique_ptr<Families> families_;
   std::set<std::string> kernels_;
+  std::set<std::string> busy_sources_;
 };
 
 }  // namespace railgauge::agent

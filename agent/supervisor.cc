@@ -51,6 +51,18 @@ void Supervisor::abort_all(const std::string& reason) {
   for (const auto& [_, task] : tasks_) task->abort(reason);
 }
 
+void Supervisor::give_way(const std::string& reason) {
+  for (const auto& [_, task] : tasks_) task->give_way(reason);
+}
+
+std::vector<int> Supervisor::pids() const {
+  std::vector<int> pids;
+  for (const auto& [_, task] : tasks_)
+    if (task->pid() >= 0) pids.push_back(task->pid());
+  for (const Subprocess& process : stuck_) pids.push_back(process.pid());
+  return pids;
+}
+
 void Supervisor::say_again() const {
   for (const auto& [_, task] : tasks_) task->say_again(listener_);
 }

@@ -37,6 +37,8 @@ class Supervisor {
   void cancel(const api::TaskRef& task, const std::string& outcome, const std::string& reason);
   void cancel_all(const std::string& outcome, const std::string& reason);
   void abort_all(const std::string& reason);
+  // Ends every task that is not forced, with little patience: a job waits for the node.
+  void give_way(const std::string& reason);
 
   // What the controller has not answered yet, for a stream that may not have carried it.
   void say_again() const;
@@ -46,6 +48,8 @@ class Supervisor {
   [[nodiscard]] double wake_ns() const;
   [[nodiscard]] std::vector<api::TaskRef> running() const;
   [[nodiscard]] std::size_t size() const { return tasks_.size(); }
+  // Of the runners, also of those that could not be killed.
+  [[nodiscard]] std::vector<int> pids() const;
   // Kernel of a running task, "" for one that does not run.
   [[nodiscard]] std::string kernel_of(const api::TaskRef& task) const;
 

@@ -99,6 +99,7 @@ Result<std::unique_ptr<Task>> Task::spawn(const api::PrepareTask& prepare,
 Task::Task(api::PrepareTask prepare, TaskOptions options, Subprocess process)
     : prepare_(std::move(prepare)), options_(std::move(options)), process_(std::move(process)) {
   ending_.deadline_seconds = prepare_.deadline_seconds();
+  term_grace_seconds_ = options_.term_grace_seconds;
 }
 
 void Task::send(const ToRunner& message) {
@@ -134,6 +135,19 @@ void Task::cancel(const std::string& outcome, const std::string& reason) {
   send(message);
   flush();
   begin_stop(Stop::kCancel, outcome, reason, options_.cancel_grace_seconds);
+}
+
+void Task::give_way(const std::string& reason) {
+  if (prepare_.forced()) return;
+  term_grace_seconds_ = options_.give_way_seconds;
+  if (next_signal_ == SIGTERM)  // it is being stopped already, but with more patience
+    signal_at_ns_ = std::min(signal_at_ns_, monotonic_now_ns() + options_.give_way_seconds * 1e9);
+  if (ending_.stop != Stop::kNone || ending_.exit) return;
+  ToRunner message;
+  message.mutable_cancel()->set_reason(reason);
+  send(message);
+  flush();
+  begin_stop(Stop::kCancel, std::string(kCancelledOutcome), reason, options_.give_way_seconds);
 }
 
 void Task::abort(const std::string& reason) {
@@ -183,8 +197,7 @@ void Task::escalate() {
   const bool was_term = next_signal_ == SIGTERM;
   ending_.ignored_term = !was_term;
   next_signal_ = was_term ? SIGKILL : 0;
-  signal_at_ns_ =
-      now_ns + (was_term ? options_.term_grace_seconds : options_.kill_grace_seconds) * 1e9;
+  signal_at_ns_ = now_ns + (was_term ? term_grace_seconds_ : options_.kill_grace_seconds) * 1e9;
 }
 
 void Task::watch_process() {

@@ -43,8 +43,11 @@ struct TaskOptions {
   std::string runner;               // path of railgauge-runner
   double cancel_grace_seconds = 1;  // from Cancel to TERM
   double term_grace_seconds = 2;    // from TERM to KILL
-  double kill_grace_seconds = 5;    // from KILL until the process is given up as stuck
-  double drain_seconds = 0.5;       // for pipes that a grandchild holds open after the end
+  // Both where a task gives way to a job: it must be gone within 2 s of the job's arrival, of which
+  // noticing takes up to one.
+  double give_way_seconds = 0.3;
+  double kill_grace_seconds = 5;  // from KILL until the process is given up as stuck
+  double drain_seconds = 0.5;     // for pipes that a grandchild holds open after the end
 };
 
 class Task {
@@ -66,6 +69,8 @@ class Task {
   // Tells the listener what the controller has not answered yet: prepared, or the last step.
   void say_again(TaskListener& listener) const;
   void cancel(const std::string& outcome, const std::string& reason);
+  // Cancels it for a job that came to the node, unless it is forced.
+  void give_way(const std::string& reason);
   // Ends the runner and believes nothing that it says from now on.
   void abort(const std::string& reason);
 
@@ -100,6 +105,7 @@ class Task {
   double deadline_ns_ = 0;
   double signal_at_ns_ = 0;  // when escalate() goes one further; 0 while nothing is being stopped
   int next_signal_ = 0;
+  double term_grace_seconds_ = 0;
   double drained_at_ns_ = 0;  // after the end: when pipes count as drained
   std::uint32_t next_sequence_ = 0;
   bool was_prepared_ = false;

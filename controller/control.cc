@@ -14,6 +14,7 @@
 #include "controller/convert.h"
 #include "controller/fleet/kernels.h"
 #include "controller/plan/node_set.h"
+#include "controller/run/give_way.h"
 #include "controller/run_tasks.h"
 #include "kernels/core/text.h"
 
@@ -113,16 +114,24 @@ Result<api::SuiteCheck> Control::check_suite(const api::SuiteSource& source) {
   return suites_.check(source, kernels_of(nodes()));
 }
 
-// The attached nodes that a node set selects; `order` is the plan's.
+// The attached nodes that a node set selects, or without one all that are idle; `order` is the
+// plan's.
 Result<Control::Nodes> Control::nodes_to_use(const api::RunRequest& request,
                                              std::vector<std::string>& order,
                                              std::vector<std::string>& absent) {
   const std::string& node_set = request.node_set();
   Nodes live = nodes();
+  std::map<std::string, std::string> busy;
   if (node_set.empty())
-    std::erase_if(live, [](const auto& node) {
-      return node.second.presence != fleet::NodePresence::kAttached;
+    std::erase_if(live, [&](const auto& node) {
+      if (node.second.presence != fleet::NodePresence::kAttached) return true;
+      if (request.force() || fleet::busy_text(node.second).empty()) return false;
+      busy[node.first] = fleet::busy_text(node.second);
+      return true;
     });
+  if (live.empty() && !busy.empty())
+    return fail(Code::kUnavailable,
+                fmt::format("every attached node is busy: {}", run::busy_refusal(busy)));
   std::vector<std::string> names = RG_TRY(known_names(node_set.empty() ? Nodes{} : live));
   if (node_set.empty()) {
     names.clear();
@@ -205,6 +214,7 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   RG_TRY_OK(loop_.call([this] { return director_.admits(); }));
   const Prepared prepared = RG_TRY(prepare(request));
   plan::Plan plan = RG_TRY(plan::make_plan(prepared.outline));
+  RG_TRY_OK(admit_busy(request, plan.nodes));
   if (request.exclusive()) plan.policy.kindness.exclusive = true;
   std::map<std::string, std::string> node_ids;
   for (const auto& [name, node] : nodes()) node_ids[name] = node.hello.node_id();
@@ -217,14 +227,20 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   row.requested_by = requested_by;
   row.nodes = plan.nodes;
   RG_TRY_OK(store_.create_run(row, task_rows(plan, node_ids), std::move(claim)));
+  if (request.force()) record_force(request, row);
   if (!prepared.absent.empty())
     static_cast<void>(store_.add_event(
         {.at = row.created_at,
          .kind = "nodes_absent",
          .run_id = row.run_id,
          .text = fmt::format("not attached, left out: {}", fmt::join(prepared.absent, " "))}));
-  run::RunOrder order{row.run_id,     trigger,         requested_by,
-                      row.created_at, std::move(plan), prepared.uplinks};
+  run::RunOrder order{row.run_id,
+                      trigger,
+                      requested_by,
+                      row.created_at,
+                      std::move(plan),
+                      prepared.uplinks,
+                      request.force() ? valid_utf8(request.force_reason()) : ""};
   return loop_.call([this, &order] {
     const std::string id = order.run_id;
     director_.submit(std::move(order));

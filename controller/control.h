@@ -63,6 +63,8 @@ class Control {
   Result<std::vector<std::string>> known_names(const Nodes& live);
   Result<Nodes> nodes_to_use(const api::RunRequest& request, std::vector<std::string>& order,
                              std::vector<std::string>& absent);
+  Status admit_busy(const api::RunRequest& request, const std::vector<std::string>& nodes);
+  void record_force(const api::RunRequest& request, const store::RunRow& row);
   Result<Prepared> prepare(const api::RunRequest& request);
   Result<plan::PlanOptions> plan_options(const plan::Suite& suite, const Nodes& chosen) const;
 

@@ -163,6 +163,10 @@ api::NodeInfo to_api(const fleet::NodeState& node) {
   *info.mutable_facts() = node.hello.facts();
   if (node.spool_records) info.set_spool_records(*node.spool_records);
   info.set_busy_task_id(node.busy_task_id);
+  if (attached && node.busy) {
+    info.set_busy(node.busy->reasons_size() > 0);
+    if (info.busy()) info.add_busy_reasons(fleet::busy_text(node));
+  }
   return info;
 }
 

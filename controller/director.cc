@@ -187,6 +187,20 @@ void Director::node_lost(const std::string& name) {
   });
 }
 
+void Director::node_busy(const std::string& name, const std::string& reason) {
+  note_busy(name, reason);
+  for_active_tasks([&](TaskMachine& task, TaskActions& out) {
+    task.node_busy(name, reason, fleet::monotonic_seconds(), out);
+  });
+}
+
+void Director::node_idle(const std::string& name) {
+  note_idle(name);
+  for_active_tasks([&](TaskMachine& task, TaskActions& out) {
+    task.node_idle(name, fleet::monotonic_seconds(), out);
+  });
+}
+
 void Director::task_message(const std::string& name, api::AgentMessage message) {
   using Body = api::AgentMessage;
   const double now = fleet::monotonic_seconds();

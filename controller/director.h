@@ -41,6 +41,7 @@ struct RunOrder {
   double created_at = 0;
   plan::Plan plan;
   LeafUplinks uplinks{};  // of the plan's leaves, as far as they are known
+  std::string force_reason{};  // given: the run goes on busy nodes too, and gives way to nothing
 };
 
 class Director final : public fleet::FleetListener {
@@ -74,6 +75,8 @@ class Director final : public fleet::FleetListener {
   void node_resumed(const std::string& name, const std::vector<api::TaskRef>& running) override;
   void node_detached(const std::string& name) override;
   void node_lost(const std::string& name) override;
+  void node_busy(const std::string& name, const std::string& reason) override;
+  void node_idle(const std::string& name) override;
   void task_message(const std::string& name, api::AgentMessage message) override;
   void records_stored(const std::string& name,
                       const std::vector<fleet::StoredRecords>& stored) override;

@@ -24,8 +24,8 @@ Presence presence_of(const fleet::NodeState& node) {
   return {Presence::State::kLost, node.presence_since};
 }
 
-TaskSpec task_spec_of(const plan::PlannedTask& task) {
-  TaskSpec spec{.task_id = task.id, .deadline_seconds = task.deadline_seconds};
+TaskSpec task_spec_of(const plan::PlannedTask& task, bool forced) {
+  TaskSpec spec{.task_id = task.id, .deadline_seconds = task.deadline_seconds, .forced = forced};
   for (const plan::PlannedRank& rank : task.ranks) spec.ranks.push_back({rank.node, rank.endpoint});
   return spec;
 }
@@ -67,12 +67,15 @@ void Director::act(Run& run, const StartTask& action) {
   for (const plan::PlannedRank& rank : task.ranks)
     if (const auto node = fleet_.nodes().find(rank.node); node != fleet_.nodes().end())
       presence[rank.node] = presence_of(node->second);
-  TaskSpec spec = task_spec_of(task);
+  TaskSpec spec = task_spec_of(task, !run.order.force_reason.empty());
   spec.max_attempts = run.order.plan.policy.max_attempts;
   if (const auto before = run.attempts.find(action.index); before != run.attempts.end())
     spec.attempts_before = before->second;
   run.active.emplace(action.index, TaskMachine(std::move(spec)));
   feed(run, action.index, [&](TaskMachine& machine, TaskActions& out) {
+    for (const auto& [name, ignored] : presence)
+      if (const std::string busy = fleet::busy_text(fleet_.nodes().at(name)); !busy.empty())
+        machine.node_busy(name, busy, fleet::monotonic_seconds(), out);
     machine.start(presence, fleet::monotonic_seconds(), out);
   });
 }
@@ -118,6 +121,10 @@ void Director::act(Run& run, std::size_t index, const SendPrepare& action) {
   prepare.set_raw_samples(task.raw_samples);
   prepare.mutable_facts()->insert(task.facts.begin(), task.facts.end());
   prepare.set_gpu(task.ranks[action.rank].gpu);
+  if (!run.order.force_reason.empty()) {
+    prepare.set_forced(true);
+    (*prepare.mutable_facts())["forced"] = run.order.force_reason;
+  }
   fleet_.send(node_of(run, index, action.rank), std::move(message));
 }
 
@@ -168,8 +175,8 @@ void Director::act(Run& run, std::size_t index, const AttemptEnded& action) {
   save([this, update] { return store_.update_task(update); });
   if (action.requeued)
     tell(run, update.task_id,
-         fmt::format("{} attempt {}: {}; it is tried again if its nodes return", update.task_id,
-                     action.attempt, with_reason(action.outcome, action.reason)));
+         fmt::format("{} attempt {}: {}; it is tried again when its nodes can be used",
+                     update.task_id, action.attempt, with_reason(action.outcome, action.reason)));
 }
 
 void Director::act(Run& run, std::size_t index, const TaskFinished& action) {

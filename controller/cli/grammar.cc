@@ -27,7 +27,9 @@ constexpr std::array kRunFlags{
     Flag{"all", 0, "", "all nodes, needed without a node set beyond 16 nodes"},
     Flag{"detach", 0, "", "print the run's id and end, the run goes on"},
     kExclusive,
-    kWait};
+    kWait,
+    Flag{"force", 0, "", "on busy nodes too, beside their jobs; needs --reason"},
+    Flag{"reason", 0, "TEXT", "why it is forced, kept with the run"}};
 constexpr std::array kWaitFlags{kWait};
 constexpr std::array kListNodesFlags{kNodes};
 constexpr std::array kLimitRuns{Flag{"limit", 0, "N", "at most the N newest [20]"}};

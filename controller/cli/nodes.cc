@@ -50,6 +50,12 @@ std::string gpu_names(const NodeInfo& node) {
   return names;
 }
 
+// What keeps it from being measured; "" where that is not told.
+std::string busy_cell(const NodeInfo& node) {
+  if (!node.has_busy()) return "";
+  return node.busy() ? fmt::format("{}", fmt::join(node.busy_reasons(), "; ")) : "no";
+}
+
 std::string numa_text(std::uint32_t plus_one) {
   return plus_one == 0 ? "-" : std::to_string(plus_one - 1);
 }
@@ -129,6 +135,7 @@ void print_node(const Output& output, const NodeInfo& node) {
       {"attached", node.attached_at().empty() ? "never" : node.attached_at()},
       {"last seen", node.last_seen_at().empty() ? "never" : node.last_seen_at()},
       {"task", node.busy_task_id().empty() ? "none" : node.busy_task_id()},
+      {"busy", busy_cell(node).empty() ? "unknown" : busy_cell(node)},
       {"spooled records",
        node.has_spool_records() ? fmt::format("{:.0f}", node.spool_records()) : "unknown"}};
   const std::map<std::string, std::string> facts(node.facts().begin(), node.facts().end());
@@ -152,7 +159,8 @@ Result<int> list_nodes(Session& session, const Arguments& arguments) {
                     nic_names(node),
                     gpu_names(node),
                     node.last_seen_at(),
-                    node.busy_task_id()});
+                    node.busy_task_id(),
+                    {busy_cell(node), node.busy() ? Tone::kBad : Tone::kPlain}});
   }
   if (rows.empty()) {
     output.err << "railgauge: no node has attached; an agent does with "
@@ -160,8 +168,8 @@ Result<int> list_nodes(Session& session, const Arguments& arguments) {
     return 0;
   }
   output.out << render_table(
-      {{"NODE"}, {"STATE"}, {"VERSION"}, {"NICS"}, {"GPUS"}, {"LAST SEEN"}, {"TASK"}}, rows,
-      output.colour);
+      {{"NODE"}, {"STATE"}, {"VERSION"}, {"NICS"}, {"GPUS"}, {"LAST SEEN"}, {"TASK"}, {"BUSY"}},
+      rows, output.colour);
   return 0;
 }
 

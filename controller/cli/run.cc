@@ -36,6 +36,17 @@ Status plan(Session& session, const RunRequest& request, bool all) {
   return {};
 }
 
+// Only with its reason, and no reason without it: it would be thought to do something.
+Status set_force(const Arguments& arguments, RunRequest& request) {
+  if (arguments.has("force") != arguments.has("reason"))
+    return fail(Code::kInvalidArgument,
+                arguments.has("force") ? "--force needs --reason TEXT, which is kept with the run"
+                                       : "--reason says why a run is forced; it needs --force");
+  request.set_force(arguments.has("force"));
+  request.set_force_reason(arguments.value("reason"));
+  return {};
+}
+
 // After the first Ctrl-C: detach, unless the second comes soon.
 Result<int> detach_or_cancel(Session& session, const std::string& run_id) {
   const int seen = session.interrupts.presses();
@@ -88,6 +99,7 @@ Result<int> run_suite(Session& session, const Arguments& arguments) {
   request.set_node_set(RG_TRY(node_set_of(arguments, 1)));
   request.set_trigger("cli");
   request.set_exclusive(arguments.has("exclusive"));
+  RG_TRY_OK(set_force(arguments, request));
   const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
   RG_TRY_OK(plan(session, request, arguments.has("all")));
   if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted, nothing ran");

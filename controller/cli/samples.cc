@@ -30,6 +30,8 @@ void add_node(NodeList& list, const std::string& name, const std::string& state)
   nic->set_firmware("22.38.1002");
   nic->set_driver("mlx5_core");
   if (name == "n10") return;
+  node->set_busy(name == "n2");
+  if (node->busy()) node->add_busy_reasons("slurm: job 4711 here");
   for (const int index : {0, 1}) {
     railgauge::api::Gpu* gpu = node->add_gpus();
     gpu->set_name(fmt::format("gpu{}", index));

@@ -184,7 +184,9 @@ void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& at
   const std::vector<api::TaskRef> running(hello.running().begin(), hello.running().end());
   hello.clear_running();
   NodeState& node = nodes_[name];
+  std::optional<api::BusyState> busy_before = std::move(node.busy);
   node = {.hello = std::move(hello), .address = stream.wire->peer().address};
+  node.busy = std::move(busy_before);
   node.presence = NodePresence::kAttached;
   node.presence_since = fleet::monotonic_seconds();
   node.attached_at_unix = node.last_seen_at_unix = fleet::unix_seconds();
@@ -203,6 +205,7 @@ void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& at
       fmt::format("node {} {} from {}", name, resumed ? "is back" : "attached", node.address);
   spdlog::info("{}", text);
   event(resumed ? "node_resumed" : "node_attached", node.hello.node_id(), text);
+  on_busy(node, node.hello.has_busy() ? std::optional(node.hello.busy()) : std::nullopt);
   if (listener_ == nullptr) return;
   if (resumed)
     listener_->node_resumed(name, running);
@@ -218,6 +221,8 @@ void Fleet::remember(const NodeState& node) {
 void Fleet::on_heartbeat(NodeState& node, const api::Heartbeat& heartbeat) {
   node.spool_records = heartbeat.spool_records();
   node.busy_task_id = heartbeat.busy_task_id();
+  if (heartbeat.has_busy()) on_busy(node, heartbeat.busy());
+  on_events(node, heartbeat);
 }
 
 // Nothing more is read from the stream until the store has taken the batch.

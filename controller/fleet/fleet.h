@@ -50,6 +50,10 @@ class FleetListener {
   virtual void node_resumed(const std::string& name, const std::vector<api::TaskRef>& running) = 0;
   virtual void node_detached(const std::string& name) = 0;
   virtual void node_lost(const std::string& name) = 0;
+  // What keeps a node busy, in words, when that begins or changes its source; and when it ends. For
+  // a node that attaches it comes before node_attached and node_resumed.
+  virtual void node_busy(const std::string& /*name*/, const std::string& /*reason*/) {}
+  virtual void node_idle(const std::string& /*name*/) {}
   // Prepared, Refusal, TaskStep or TaskEnded.
   virtual void task_message(const std::string& name, api::AgentMessage message) = 0;
   virtual void records_stored(const std::string& name,
@@ -65,7 +69,12 @@ struct NodeState {
   double last_seen_at_unix = 0;
   std::optional<double> spool_records{};
   std::string busy_task_id{};
+  std::optional<api::BusyState> busy{};  // nothing: its agent does not tell
+  double events_left = 0;                // that are stored of it within the minute
+  double events_since = 0;
 };
+// "slurm: job 4711 here; marker: ..."; "" when the node is idle or does not tell.
+std::string busy_text(const NodeState& node);
 
 class Fleet {
  public:
@@ -100,6 +109,8 @@ class Fleet {
   void refuse(Stream& stream, const Error& error);
   void welcome(Stream& stream, api::Hello hello, const Roster::Attached& attached);
   void on_heartbeat(NodeState& node, const api::Heartbeat& heartbeat);
+  void on_busy(NodeState& node, std::optional<api::BusyState> now);
+  void on_events(NodeState& node, const api::Heartbeat& heartbeat);
   void on_records(Stream& stream, api::RecordBatch batch);
   struct Delivery {  // a batch on its way into the store
     Session session;

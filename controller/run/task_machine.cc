@@ -12,7 +12,10 @@
 namespace railgauge::run {
 
 TaskMachine::TaskMachine(TaskSpec spec)
-    : spec_(std::move(spec)), ranks_(spec_.ranks.size()), attempt_(spec_.attempts_before) {
+    : spec_(std::move(spec)),
+      ranks_(spec_.ranks.size()),
+      attempt_(spec_.attempts_before),
+      give_way_(spec_.forced) {
   RG_CHECK(!ranks_.empty());
 }
 
@@ -58,6 +61,7 @@ void TaskMachine::try_begin(double now, TaskActions& out) {
       last_ = {std::string(kCrashed), fmt::format("node {} lost", node)};
     if (gone) return finish(last_.outcome, last_.reason, out);
   }
+  if (give_way_.blocks()) return wait_for_idle(now, out);
   if (all_attached) return begin_attempt(now, out);
   if (now < wait_until_) return;
   if (attempt_ == spec_.attempts_before)
@@ -73,6 +77,7 @@ void TaskMachine::begin_attempt(double now, TaskActions& out) {
   last_payloads_.clear();
   causes_.clear();
   lost_ = false;
+  gave_way_ = false;
   store_by_.reset();
   cancel_outcome_.clear();
   cancel_reason_.clear();
@@ -167,7 +172,7 @@ void TaskMachine::end_rank(std::uint32_t rank, std::string_view outcome, std::st
   // An end that merely repeats our cancel says nothing new; wrong data always does.
   const bool echo = r.told_cancel && outcome != kFailed &&
                     (outcome == cancel_outcome_ || outcome == kCancelledOutcome || cancelled_ ||
-                     reason.find(cancel_reason_) != std::string::npos);
+                     gave_way_ || reason.find(cancel_reason_) != std::string::npos);
   if (outcome != kPassed && !echo) {
     const std::string line = reason.empty() ? fmt::format("{} {}", who(rank), outcome)
                                             : fmt::format("{}: {}", who(rank), reason);
@@ -336,7 +341,7 @@ std::optional<double> TaskMachine::next_tick() const {
     for (const auto& [node, presence] : nodes_)
       if (presence.state == Presence::State::kLost)
         next = std::min(next, presence.since_seconds + kReturnSeconds);
-    return next;
+    return give_way_.blocks() ? std::min(next, give_way_.until().value_or(next)) : next;
   }
   double next = store_by_.value_or(end_by_);
   for (const Rank& r : ranks_)
@@ -374,8 +379,9 @@ RankEnd TaskMachine::combined() const {
 
 void TaskMachine::finish_attempt(double now, TaskActions& out) {
   last_ = combined();
-  const bool requeue = lost_ && !cancelled_ && !unverified_ && !given_up_ &&
-                       last_.outcome == kCrashed && attempt_ < spec_.max_attempts;
+  const bool again = lost_ && !cancelled_ && !unverified_ && !given_up_ &&
+                     last_.outcome == kCrashed && attempt_ - attempts_given_ < spec_.max_attempts;
+  const bool requeue = again || (!given_up_ && comes_again(now));
   out.emplace_back(AttemptEnded{attempt_, last_.outcome, last_.reason, requeue});
   if (!requeue) return finish(last_.outcome, last_.reason, out);
   state_ = TaskState::kWaiting;

@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "controller/run/give_way.h"
 #include "controller/run/task_outcome.h"
 
 namespace railgauge::run {
@@ -31,6 +32,7 @@ struct TaskSpec {
   double deadline_seconds = 60;       // from preparing to the end of the last runner
   std::uint32_t attempts_before = 0;  // of an earlier start of the same task
   std::uint32_t max_attempts = 2;     // in all, the earlier ones too
+  bool forced = false;                // gives way to nothing
 };
 
 // What the fleet knows of a node. `since_seconds` is on the clock of `now_seconds`.
@@ -134,6 +136,11 @@ class TaskMachine {
   void node_attached(const std::string& node, double now,
                      TaskActions& out);  // first, or after a loss
 
+  // Production work on a node: an attempt under way ends as cancelled and the task waits for the
+  // node to be idle again, within GiveWay's window. May be told before start().
+  void node_busy(const std::string& node, std::string reason, double now, TaskActions& out);
+  void node_idle(const std::string& node, double now, TaskActions& out);
+
   void cancel(std::string reason, double now, TaskActions& out);
   // Nobody waits for it any more: it ends as soon as its runners are gone, and is not tried again
   // now.
@@ -165,6 +172,8 @@ class TaskMachine {
   [[nodiscard]] bool alive(const Rank& rank) const;
   void try_begin(double now, TaskActions& out);
   void begin_attempt(double now, TaskActions& out);
+  void wait_for_idle(double now, TaskActions& out);
+  bool comes_again(double now);
   void go_when_prepared(TaskActions& out);
   void complete_step(TaskActions& out);
   void add_cause(std::string outcome, std::string reason);
@@ -195,6 +204,9 @@ class TaskMachine {
   bool given_up_ = false;
   bool unverified_ = false;  // a runner may still be there: no pass, no requeue, no "cancelled"
   bool lost_ = false;        // a rank of this attempt was lost with its node
+  GiveWay give_way_;
+  bool gave_way_ = false;             // this attempt
+  std::uint32_t attempts_given_ = 0;  // which count against no limit
   std::string cancel_outcome_;
   std::string cancel_reason_;
   RankEnd last_;  // the last attempt's end

@@ -152,7 +152,9 @@ inline constexpr int kPolicySyncBoost = 2;
   ROW(device_get_field_values, nvmlDeviceGetFieldValues, (ml::Device, int, ml::FieldValue*)) \
   ROW(device_get_violation_status, nvmlDeviceGetViolationStatus,                             \
       (ml::Device, int, ml::ViolationTime*))                                                 \
-  ROW(device_get_mig_mode, nvmlDeviceGetMigMode, (ml::Device, unsigned int*, unsigned int*))
+  ROW(device_get_mig_mode, nvmlDeviceGetMigMode, (ml::Device, unsigned int*, unsigned int*)) \
+  ROW(device_get_remapped_rows, nvmlDeviceGetRemappedRows,                                   \
+      (ml::Device, unsigned int*, unsigned int*, unsigned int*, unsigned int*))
 
 namespace railgauge {
 

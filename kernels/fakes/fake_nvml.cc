@@ -59,7 +59,9 @@ void NvmlControl::reset() {
                             Setting{"utilization", utilization, 0},
                             Setting{"utilization_looks", utilization_looks, 0},
                             Setting{"no_clocks", no_clocks, 0},
-                            Setting{"sm_clock_mhz", sm_clock_mhz, 1980}};
+                            Setting{"sm_clock_mhz", sm_clock_mhz, 1980},
+                            Setting{"remapped_rows", remapped_rows, 0},
+                            Setting{"remap_pending", remap_pending, 0}};
   apply_settings(settings, "RAILGAUGE_FAKE_NVML");
   calls = 0;
   reason_readings = 0;
@@ -324,6 +326,15 @@ ml::Return nvmlDeviceGetGraphicsRunningProcesses(ml::Device device, unsigned int
 ml::Return nvmlDeviceGetMigMode(ml::Device, unsigned int* current, unsigned int* pending) {
   *pending = 0;
   return answer(current, nvml_control().mig);
+}
+
+ml::Return nvmlDeviceGetRemappedRows(ml::Device, unsigned int* correctable,
+                                     unsigned int* uncorrectable, unsigned int* pending,
+                                     unsigned int* failed) {
+  *correctable = 0;
+  *pending = static_cast<unsigned>(nvml_control().remap_pending);
+  *failed = 0;
+  return answer(uncorrectable, nvml_control().remapped_rows);
 }
 
 }  // extern "C"

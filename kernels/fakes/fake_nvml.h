@@ -40,8 +40,10 @@ struct NvmlControl {
   std::atomic<std::uint64_t> utilization_looks{0};  // that often asked it falls to 0; 0: it stays
   std::atomic<std::uint64_t> no_clocks{0};          // 1: clocks and their reasons are not told
   std::atomic<std::uint64_t> sm_clock_mhz{1980};
-  std::atomic<std::uint64_t> reason_readings{0};                  // since reset()
-  std::atomic<std::uint64_t> utilization_readings{0};             // since reset()
+  std::atomic<std::uint64_t> remapped_rows{0};         // of each GPU, after uncorrectable errors
+  std::atomic<std::uint64_t> remap_pending{0};         // 1: more wait for a reset
+  std::atomic<std::uint64_t> reason_readings{0};       // since reset()
+  std::atomic<std::uint64_t> utilization_readings{0};  // since reset()
   std::array<std::atomic<std::uint64_t>, 16> process_readings{};  // since reset(), of each GPU
 
   // Back to what RAILGAUGE_FAKE_NVML says; live handles stay.

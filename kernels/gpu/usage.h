@@ -10,17 +10,13 @@
 #include <vector>
 
 #include "kernels/core/result.h"
-#include "kernels/dl/nvml.h"
+#include "kernels/dl/nvml_devices.h"
 
 namespace railgauge::gpu {
 
-// A GPU as NVML knows it.
-struct NvmlGpu {
-  ml::Device device = nullptr;
-  std::string pci_address;  // as Gpu::pci_address(): "0000:00:06.0"
-};
-// Those that can be asked; NVML must be in use. An error when they cannot be counted.
-Result<std::vector<NvmlGpu>> nvml_gpus(const Nvml& nvml);
+using railgauge::nvml_gpus;
+using railgauge::NvmlGpu;
+using railgauge::processes_on;
 
 struct GpuUsage {
   std::string pci_address;
@@ -29,9 +25,6 @@ struct GpuUsage {
   bool shows_us = false;               // this process is among them, by the number it has itself
   bool mig = false;                    // partitioned
 };
-// Every process with a context for computing or for graphics (an X server, a Vulkan program), each
-// once. By the newest form of the call that the library has. Nothing where none can be asked.
-std::optional<std::vector<ml::Process>> processes_on(const Nvml& nvml, ml::Device device);
 // Of every GPU; nothing where NVML is not there.
 std::vector<GpuUsage> gpu_usage();
 

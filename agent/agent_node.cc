@@ -1,0 +1,73 @@
+// What the agent tells of its node beside tasks: that it lives, what keeps it busy, what the watch
+// noticed.
+#include <ctime>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "agent/agent.h"
+#include "kernels/core/clock.h"
+#include "kernels/core/text.h"
+
+namespace railgauge::agent {
+namespace {
+constexpr std::size_t kMostEvents = 256;  // kept while the controller is away
+}  // namespace
+
+std::string Agent::busy_text() const {
+  return fmt::format("node {} is busy: {}", options_.name, in_words(busy_));
+}
+
+void Agent::fill_busy(api::BusyState& state) const {
+  for (const BusyReason& reason : busy_) {
+    api::BusyReason& told = *state.add_reasons();
+    told.set_source(reason.source);
+    told.set_text(valid_utf8(reason.text));
+  }
+}
+
+// The controller hears of it before it hears of the tasks that it ends, so that it knows why.
+void Agent::take_busy() {
+  if (!guard_.looks()) return;
+  BusyReasons now = guard_.reasons();
+  if (now == busy_ && hello_.has_busy()) return;
+  const bool news = !same_sources(now, busy_);
+  busy_ = std::move(now);
+  hello_.clear_busy();
+  fill_busy(*hello_.mutable_busy());
+  metrics_.set_busy(busy_);
+  if (!news) return;  // the next beat carries the new words
+  spdlog::info("{}", busy_.empty() ? "the node is idle" : busy_text());
+  say_hello();
+  beat();
+  if (!busy_.empty()) supervisor_.give_way(busy_text());
+}
+
+void Agent::take_watch() {
+  Watch::News news;
+  if (!watch_.take(news)) return;
+  metrics_.set_watch(news.totals, !news.log_source.empty());
+  if (news.events.empty()) return;
+  for (api::NodeEvent& event : news.events) {
+    spdlog::warn("{}", event.text());
+    metrics_.node_event(event.kind(), event.severity());
+    if (events_.size() < kMostEvents) events_.push_back(std::move(event));
+  }
+  beat();
+}
+
+void Agent::beat() {
+  beat_ns_ = monotonic_now_ns() + beat_seconds_ * 1e9;
+  if (!delivery_.is_attached()) return;
+  api::AgentMessage message;
+  api::Heartbeat& heartbeat = *message.mutable_heartbeat();
+  heartbeat.set_unix_time_seconds(static_cast<double>(::time(nullptr)));
+  heartbeat.set_spool_records(static_cast<double>(spool_.waiting_records()));
+  const auto running = supervisor_.running();
+  if (!running.empty()) heartbeat.set_busy_task_id(running.front().task_id());
+  if (guard_.looks()) fill_busy(*heartbeat.mutable_busy());
+  for (const api::NodeEvent& event : events_) *heartbeat.add_events() = event;
+  if (link_->send(std::move(message))) events_.clear();
+}
+
+}  // namespace railgauge::agent

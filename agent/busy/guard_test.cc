@@ -1,0 +1,65 @@
+#include "agent/busy/guard.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+
+#include <gmock/gmock.h>
+
+#include "agent/testing/temp_dir.h"
+
+namespace railgauge::agent {
+namespace {
+using testing::HasSubstr;
+
+class GuardTest : public testing::Test {
+ protected:
+  BusyOptions options() {
+    BusyOptions options;
+    options.sources = "marker";
+    options.marker = folder_ / "busy";
+    options.look_seconds = 0.01;
+    options.settle_seconds = 0;
+    return options;
+  }
+  static bool until(const std::function<bool()>& met) {
+    for (int tries = 0; tries < 2000; ++tries) {
+      if (met()) return true;
+      ::usleep(5000);
+    }
+    return false;
+  }
+  TempDir folder_;
+  std::atomic<int> rings_ = 0;
+};
+
+TEST_F(GuardTest, BeforeItsFirstLookTheNodeIsBusy) {
+  const BusyGuard guard(options(), *read_busy_sources(options()), [] {});
+  EXPECT_THAT(in_words(guard.reasons()), HasSubstr("guard: the first look has not ended"));
+}
+
+TEST_F(GuardTest, TellsWhenAMarkerComesAndGoes) {
+  BusyGuard guard(options(), *read_busy_sources(options()), [this] { ++rings_; });
+  guard.start(10);
+  EXPECT_TRUE(guard.reasons().empty());
+  folder_.write("busy", "x");
+  EXPECT_TRUE(until([&] { return !guard.reasons().empty(); }));
+  const int rings = rings_;
+  EXPECT_GE(rings, 1);
+  std::filesystem::remove(folder_ / "busy");
+  EXPECT_TRUE(until([&] { return guard.reasons().empty() && rings_ > rings; }));
+}
+
+TEST_F(GuardTest, WithoutSourcesNothingIsSaid) {
+  BusyOptions none = options();
+  none.sources = "none";
+  BusyGuard guard(none, *read_busy_sources(none), [] {});
+  guard.start(10);
+  EXPECT_FALSE(guard.looks());
+  EXPECT_TRUE(guard.reasons().empty());
+}
+
+}  // namespace
+}  // namespace railgauge::agent

@@ -1,0 +1,94 @@
+#include "agent/watch/rules.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace railgauge::agent {
+namespace {
+constexpr double kSecond = 1;
+constexpr double kMinute = 60 * kSecond;
+constexpr double kHour = 60 * kMinute;
+constexpr double kDay = 24 * kHour;
+constexpr double kShort = 10 * kSecond;  // for limits that are told per second
+
+// Limits per second as NVSentinel has them, carrier losses a day as Azure's node health checks do;
+// those of retransmits, CNP and correctable PCIe errors are ours. Widths are InfiniBand's
+// (PortCounters).
+constexpr std::array kRules{
+    WatchRule{WatchPlace::kPort, "link_downed", 8, kHour, 0, false, "fail", "the link went down"},
+    WatchRule{WatchPlace::kPort, "symbol_error", 16, kHour, 120, false, "fail",
+              "a bad cable, transceiver or port"},
+    WatchRule{WatchPlace::kPort, "symbol_error", 16, kShort, 10 * kShort, true, "warn",
+              "a bad cable, transceiver or port"},
+    WatchRule{WatchPlace::kPort, "link_error_recovery", 8, kMinute, 5, true, "warn",
+              "the link trains again and again"},
+    WatchRule{WatchPlace::kPort, "port_rcv_errors", 16, kShort, 10 * kShort, true, "warn",
+              "packets arrive broken"},
+    WatchRule{WatchPlace::kPort, "port_xmit_discards", 16, kShort, 100 * kShort, true, "warn",
+              "packets are dropped before the wire"},
+    WatchRule{WatchPlace::kPort, "excessive_buffer_overrun_errors", 4, kHour, 0, false, "fail",
+              "the port's buffers overflow"},
+    WatchRule{WatchPlace::kPort, "local_link_integrity_errors", 4, kHour, 0, false, "fail",
+              "the link's errors passed its own limit"},
+    WatchRule{WatchPlace::kPortHardware, "rnr_nak_retry_err", 32, kHour, 0, false, "fail",
+              "a connection gave up on a peer that was not ready"},
+    WatchRule{WatchPlace::kPortHardware, "local_ack_timeout_err", 32, kShort, 1 * kShort, true,
+              "warn", "packets or their acknowledgements are lost"},
+    WatchRule{WatchPlace::kPortHardware, "packet_seq_err", 32, kShort, 10 * kShort, true, "warn",
+              "packets are lost and sent again"},
+    WatchRule{WatchPlace::kPortHardware, "out_of_sequence", 32, kShort, 10 * kShort, true, "warn",
+              "packets are lost and sent again"},
+    WatchRule{WatchPlace::kPortHardware, "roce_adp_retrans", 32, kShort, 10 * kShort, true, "warn",
+              "packets are lost and sent again"},
+    WatchRule{WatchPlace::kPortHardware, "roce_slow_restart", 32, kShort, 10 * kShort, true, "warn",
+              "senders start slowly after loss"},
+    WatchRule{WatchPlace::kPortHardware, "np_cnp_sent", 64, kMinute, 1000 * kMinute, true, "warn",
+              "the network marks congestion towards this port"},
+    WatchRule{WatchPlace::kPortHardware, "rp_cnp_handled", 64, kMinute, 1000 * kMinute, true,
+              "warn", "this port is told to slow down"},
+    WatchRule{WatchPlace::kNetdev, "carrier_changes", 32, kDay, 9, false, "fail",
+              "the link flaps: five losses a day"},
+    WatchRule{WatchPlace::kNetdev, "carrier_changes", 32, 10 * kMinute, 2, false, "warn",
+              "the link flaps"},
+    WatchRule{WatchPlace::kPci, "aer_dev_fatal", 64, kHour, 0, false, "fail",
+              "PCIe lost data on this link"},
+    WatchRule{WatchPlace::kPci, "aer_dev_nonfatal", 64, kHour, 0, false, "warn",
+              "PCIe transactions failed on this link"},
+    WatchRule{WatchPlace::kPci, "aer_dev_correctable", 64, kHour, 100, false, "warn",
+              "PCIe repeats transfers: signal integrity of this slot"},
+    WatchRule{WatchPlace::kGpu, "row_remap_failed", 32, kHour, 0, false, "fail",
+              "no spare row was left: replace the GPU"},
+    WatchRule{WatchPlace::kGpu, "row_remap_pending", 32, kHour, 0, false, "warn",
+              "a row waits to be remapped: reset the GPU"},
+    WatchRule{WatchPlace::kGpu, "row_remap_uncorrectable", 32, kHour, 0, false, "warn",
+              "a row was remapped after lost data"},
+    WatchRule{WatchPlace::kGpu, "row_remap_correctable", 32, kHour, 0, false, "",
+              "a row was remapped in time"},
+};
+
+// Of the hardware, as imbue's health checks list them; first and last of each range.
+constexpr std::array<std::pair<unsigned, unsigned>, 10> kHardware{{{48, 48},
+                                                                   {56, 58},
+                                                                   {62, 64},
+                                                                   {68, 77},
+                                                                   {79, 86},
+                                                                   {88, 89},
+                                                                   {92, 92},
+                                                                   {94, 105},
+                                                                   {110, 120},
+                                                                   {122, 125}}};
+// A program's own fault: illegal access, a page fault, a stopped channel, a clean-up after it.
+constexpr std::array<unsigned, 4> kPrograms{13, 31, 43, 45};
+}  // namespace
+
+std::span<const WatchRule> watch_rules() { return kRules; }
+
+const char* xid_severity(unsigned xid) {
+  if (std::ranges::find(kPrograms, xid) != kPrograms.end()) return "info";
+  const bool hardware = std::ranges::any_of(
+      kHardware, [xid](const auto& range) { return xid >= range.first && xid <= range.second; });
+  return hardware ? "fail" : "warn";
+}
+
+}  // namespace railgauge::agent
