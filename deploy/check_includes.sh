@@ -25,8 +25,9 @@ declare -A allowed=(
   [controller/run]="kernels/core controller/api controller/plan"
   [controller/fleet]="kernels/core controller/api controller/store"
   [controller/http]="kernels/core"
+  [controller/analysis]="kernels/core"
   [controller/cli]="kernels/core controller/api"
-  [controller]="kernels/core controller/api controller/plan controller/store controller/run controller/fleet controller/http"
+  [controller]="kernels/core controller/analysis controller/api controller/plan controller/store controller/run controller/fleet controller/http"
   [deploy/vfabric]="kernels/core"
   [deploy/compare]="kernels/core"
 )

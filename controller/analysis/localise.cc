@@ -21,8 +21,8 @@ Status check_layers(const PairData& data) {
                   fmt::format("localise: rail {} {}: {} figures do not fit {} nodes", layer.rail,
                               layer.memory, layer.values.size(), n));
     if (!seen.emplace(layer.rail, layer.memory).second)
-      return fail(Code::kInvalidArgument, fmt::format("localise: rail {} {} is there twice",
-                                                      layer.rail, layer.memory));
+      return fail(Code::kInvalidArgument,
+                  fmt::format("localise: rail {} {} is there twice", layer.rail, layer.memory));
   }
   return {};
 }
@@ -39,9 +39,10 @@ Status check(const PairData& data) {
                        return leaf >= -1 && leaf < leaves;
                      }));
   if (!fits)
-    return fail(Code::kInvalidArgument,
-                fmt::format("localise: {} entries of nodes' leaves do not fit {} nodes and {} leaves",
-                            data.leaf_of.size(), n, leaves));
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("localise: {} entries of nodes' leaves do not fit {} nodes and {} leaves",
+                    data.leaf_of.size(), n, leaves));
   return check_layers(data);
 }
 
@@ -94,7 +95,8 @@ Result<Localisation> find_suspects(const PairData& data, const Options& options)
     const bool again = std::ranges::any_of(
         result.suspects, [&](const Suspect& known) { return known.element == found->element; });
     if (!again) result.suspects.push_back(reporter.suspect(*found));
-    explain(cells, *found, data.model == Model::kAdditive && !found->element.intermittent && !again);
+    explain(cells, *found,
+            data.model == Model::kAdditive && !found->element.intermittent && !again);
   }
   for (const Found& found : slow_rails(cells, data.model, options))
     result.suspects.push_back(reporter.suspect(found));

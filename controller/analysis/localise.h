@@ -80,13 +80,13 @@ struct Suspect {
   double drop = 0;    // share of bandwidth that is missing (of latency that is added), 0.1 is 10 %
   double share = 1;   // of its tasks that are slow; below 1 only when intermittent
   double weight = 0;  // log likelihood won by this explanation: ranks the suspects
-  // Two tasks that share nothing but this element failed. Without that nothing is called bad; such a
-  // suspect is one to measure again.
+  // Two tasks that share nothing but this element failed. Without that nothing is called bad; such
+  // a suspect is one to measure again.
   bool confirmed = false;
-  double tasks = 0;         // measured ones that use it
-  double slow_tasks = 0;    // of these, nearer to the slow figure than to the expected one
-  double expected = 0;      // median over its tasks
-  double seen = 0;          // median over its slow tasks
+  double tasks = 0;       // measured ones that use it
+  double slow_tasks = 0;  // of these, nearer to the slow figure than to the expected one
+  double expected = 0;    // median over its tasks
+  double seen = 0;        // median over its slow tasks
   std::vector<PairFigure> evidence{};    // the clearest ones, at most kMaxEvidence
   std::vector<std::string> ruled_out{};  // one phrase each
   std::string sentence{};                // for an operator, one line

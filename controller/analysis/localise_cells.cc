@@ -28,8 +28,8 @@ std::array<Sums, kBins> make_bin_sums() {
 }
 
 double quantile(std::vector<float>& values, double share) {
-  const auto at = values.begin() +
-                  static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+  const auto at =
+      values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), at, values.end());
   return *at;
 }
@@ -141,8 +141,8 @@ Cells::Cells(const PairData& data, const Options& options) : topology_(data) {
     const auto along_rows = noise_along(layer, topology_, cells.centre, true);
     const auto along_columns = noise_along(layer, topology_, cells.centre, false);
     const double none = 1;  // two figures or fewer: nothing can be told from noise
-    cells.noise = std::max(options.least_noise, std::min(along_rows.value_or(none),
-                                                         along_columns.value_or(none)));
+    cells.noise = std::max(options.least_noise,
+                           std::min(along_rows.value_or(none), along_columns.value_or(none)));
     fill(layer, data.model, cells);
   }
 }
@@ -181,8 +181,8 @@ void Cells::fill(const Layer& layer, Model model, LayerCells& cells) const {
 
 double Cells::expected(std::size_t layer, std::int32_t from, std::int32_t to) const {
   const Classes classes{topology_};
-  return layers_[layer].centre[classes.of(static_cast<std::size_t>(from),
-                                          static_cast<std::size_t>(to))];
+  return layers_[layer]
+      .centre[classes.of(static_cast<std::size_t>(from), static_cast<std::size_t>(to))];
 }
 
 void Cells::put(std::size_t layer, std::int32_t from, std::int32_t to, std::uint8_t bin) {

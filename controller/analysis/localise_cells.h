@@ -13,10 +13,10 @@
 namespace railgauge::localise {
 
 inline constexpr int kBins = 64;
-inline constexpr double kBinWidth = 0.375;         // deviations
-inline constexpr int kZeroBin = 48;                // begins at 0: from -18 to +6 deviations
-inline constexpr std::uint8_t kNoFigure = 255;     // not measured, or explained already
-inline constexpr double kLowDeviation = -2.5;      // a healthy figure in 160 is below
+inline constexpr double kBinWidth = 0.375;      // deviations
+inline constexpr int kZeroBin = 48;             // begins at 0: from -18 to +6 deviations
+inline constexpr std::uint8_t kNoFigure = 255;  // not measured, or explained already
+inline constexpr double kLowDeviation = -2.5;   // a healthy figure in 160 is below
 
 constexpr double deviation_of(int bin) { return (bin + 0.5 - kZeroBin) * kBinWidth; }
 
@@ -48,9 +48,9 @@ struct Topology {
 struct LayerCells {
   std::int32_t rail = 0;
   std::string memory{};
-  double noise = 0;                   // of one figure, as a share
-  std::array<double, 2> centre{};     // what is expected: inside a leaf, across leaves
-  std::vector<std::uint8_t> bins{};   // from-major
+  double noise = 0;                  // of one figure, as a share
+  std::array<double, 2> centre{};    // what is expected: inside a leaf, across leaves
+  std::vector<std::uint8_t> bins{};  // from-major
   Sums all{};
   std::vector<Sums> sends{};     // by node
   std::vector<Sums> receives{};  // by node
@@ -64,8 +64,8 @@ class Cells {
   [[nodiscard]] const Topology& topology() const { return topology_; }
   [[nodiscard]] const std::vector<LayerCells>& layers() const { return layers_; }
   [[nodiscard]] std::uint8_t bin(std::size_t layer, std::int32_t from, std::int32_t to) const {
-    return layers_[layer].bins[static_cast<std::size_t>(from) * topology_.nodes +
-                               static_cast<std::size_t>(to)];
+    return layers_[layer]
+        .bins[static_cast<std::size_t>(from) * topology_.nodes + static_cast<std::size_t>(to)];
   }
   [[nodiscard]] const Sums& block(std::size_t layer, std::size_t from_leaf,
                                   std::size_t to_leaf) const {

@@ -19,12 +19,12 @@ Mixture mixture_of(const Cells& cells, const LayerSet& set, const Element& eleme
 // The tasks of an element, counted one by one: what sums cannot tell.
 struct Census {
   double tasks = 0;
-  double slow = 0;                   // nearer to the slow figure than to the expected one
-  std::size_t slow_senders = 0;      // distinct nodes, as the three below
+  double slow = 0;               // nearer to the slow figure than to the expected one
+  std::size_t slow_senders = 0;  // distinct nodes, as the three below
   std::size_t slow_receivers = 0;
-  std::size_t slow_leaves = 0;       // that the slow tasks touch beside the element's first
-  std::size_t slow_partners = 0;     // of the element's first node
-  double largest_share = 0;          // of the slow tasks, that one single node has a part in
+  std::size_t slow_leaves = 0;    // that the slow tasks touch beside the element's first
+  std::size_t slow_partners = 0;  // of the element's first node
+  double largest_share = 0;       // of the slow tasks, that one single node has a part in
 };
 Census census_of(const Cells& cells, const LayerSet& set, const Element& element, double drop);
 

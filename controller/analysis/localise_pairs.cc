@@ -9,15 +9,14 @@
 namespace railgauge::localise {
 namespace {
 
-constexpr double kLowPair = -3.5;          // deviations; only such figures are looked at
+constexpr double kLowPair = -3.5;               // deviations; only such figures are looked at
 constexpr std::size_t kMostLowPairs = 200'000;  // beyond, the fabric is no set of single faults
-constexpr double kClearRail = 6;           // standard errors
+constexpr double kClearRail = 6;                // standard errors
 
 std::uint8_t low_edge() { return static_cast<std::uint8_t>(kZeroBin + kLowPair / kBinWidth); }
 
 // Pairs of which some figure on these layers is low, first < second.
-std::set<std::pair<std::int32_t, std::int32_t>> low_pairs(const Cells& cells,
-                                                          const LayerSet& set) {
+std::set<std::pair<std::int32_t, std::int32_t>> low_pairs(const Cells& cells, const LayerSet& set) {
   std::set<std::pair<std::int32_t, std::int32_t>> pairs;
   const auto n = static_cast<std::int32_t>(cells.topology().nodes);
   const std::uint8_t edge = low_edge();
@@ -95,7 +94,8 @@ std::vector<Found> slow_pairs(const Cells& cells, const Options& options) {
   std::vector<Found> pairs;
   pairs.reserve(best.size());
   for (auto& [key, found] : best) pairs.push_back(std::move(found));
-  std::ranges::stable_sort(pairs, [](const Found& x, const Found& y) { return x.weight > y.weight; });
+  std::ranges::stable_sort(pairs,
+                           [](const Found& x, const Found& y) { return x.weight > y.weight; });
   if (pairs.size() > options.max_suspects) pairs.resize(options.max_suspects);
   return pairs;
 }
@@ -111,7 +111,7 @@ struct Level {
 
 // By memory and class, the levels of the rails.
 std::map<std::pair<std::string, std::size_t>, std::vector<Level>> levels_of(const Cells& cells,
-                                                                             Model model) {
+                                                                            Model model) {
   const double sign = model == Model::kMinimum ? 1 : -1;
   std::map<std::pair<std::string, std::size_t>, std::vector<Level>> levels;
   for (std::size_t l = 0; l < cells.layers().size(); ++l) {
@@ -125,8 +125,8 @@ std::map<std::pair<std::string, std::size_t>, std::vector<Level>> levels_of(cons
       if (classes[c].count > 0)
         levels[{layer.memory, c}].push_back(
             {.layer = l,
-             .value = layer.centre[c] *
-                      (1 + sign * layer.noise * classes[c].sum / classes[c].count),
+             .value =
+                 layer.centre[c] * (1 + sign * layer.noise * classes[c].sum / classes[c].count),
              .count = classes[c].count});
   }
   return levels;
@@ -150,11 +150,11 @@ std::vector<Found> slow_rails(const Cells& cells, Model model, const Options& op
     for (const Level& level : levels) values.push_back(level.value);
     std::ranges::sort(values);
     // The better half's worst: of two rails the better one is what the other should give.
-    const double reference = model == Model::kMinimum ? values[values.size() / 2]
-                                                      : values[(values.size() - 1) / 2];
+    const double reference =
+        model == Model::kMinimum ? values[values.size() / 2] : values[(values.size() - 1) / 2];
     for (const Level& level : levels) {
-      const double drop = model == Model::kMinimum ? 1 - level.value / reference
-                                                   : level.value / reference - 1;
+      const double drop =
+          model == Model::kMinimum ? 1 - level.value / reference : level.value / reference - 1;
       const LayerCells& layer = cells.layers()[level.layer];
       RailDrop& rail = drops[layer.rail][layer.memory];
       rail.top += drop * level.count;
@@ -168,8 +168,7 @@ std::vector<Found> slow_rails(const Cells& cells, Model model, const Options& op
   for (const auto& [rail, memories] : drops) {
     std::vector<std::pair<std::string, const RailDrop*>> slow;
     for (const auto& [memory, drop] : memories)
-      if (drop.top / drop.count >= options.least_drop &&
-          drop.weight > kClearRail * kClearRail / 2)
+      if (drop.top / drop.count >= options.least_drop && drop.weight > kClearRail * kClearRail / 2)
         slow.emplace_back(memory, &drop);
     if (slow.empty()) continue;
     Found one{.element = {.kind = Kind::kRail, .first = -1, .rail = rail}};

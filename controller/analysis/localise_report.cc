@@ -117,20 +117,21 @@ void Reporter::add_ruled_out(const Found& found, Suspect& suspect) const {
   }
   if (node && !element.memory.empty())
     add(told("other memory on the same port is", drop_of(other, layers_where([&](const auto& of) {
-               return of.memory != element.memory &&
-                      (element.rail < 0 || of.rail == element.rail);
-             }))));
+                                                           return of.memory != element.memory &&
+                                                                  (element.rail < 0 ||
+                                                                   of.rail == element.rail);
+                                                         }))));
   if (element.kind == Kind::kPort)
     add(told("its other rails are", drop_of(other, layers_where([&](const auto& of) {
-               return of.rail != element.rail;
-             }))));
+                                              return of.rail != element.rail;
+                                            }))));
   const Topology& topology = cells_.topology();
   if (node && topology.has_leaves) {
     const std::int32_t leaf = topology.leaf_of[static_cast<std::size_t>(element.first)];
     if (topology.nameable[static_cast<std::size_t>(leaf)]) {
       // A fault of the leaf would show in its mean whole, one of the node only by its part.
-      const Element whole{.kind = Kind::kLeaf, .first = leaf, .rail = element.rail,
-                          .direction = element.direction};
+      const Element whole{
+          .kind = Kind::kLeaf, .first = leaf, .rail = element.rail, .direction = element.direction};
       const Drop drop = drop_of(whole, found.layers);
       if (drop.drop < found.drop / 2) add("the other nodes of its leaf are as expected");
     }

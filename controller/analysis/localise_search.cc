@@ -6,14 +6,15 @@
 namespace railgauge::localise {
 namespace {
 
-constexpr double kSteadyShare = 0.6;      // of its tasks must be slow for all to count as slow
+constexpr double kSteadyShare = 0.6;       // of its tasks must be slow for all to count as slow
 constexpr double kMostIntermittent = 0.9;  // above, all are slow
 constexpr double kLeastIntermittentOfNode = 0.15;
 constexpr double kLeastIntermittentOfGroup = 0.01;  // one of 64 spines, and some
 constexpr double kLeastMixtureDrop = 0.025;
-constexpr double kLeastSlowTasks = 4;   // of what is slow only sometimes
-constexpr double kMixturePrice = 5;     // two figures are fitted instead of one
-constexpr double kMixtureAdvantage = 1.05;  // over a steady one, or the noise is just not as thought
+constexpr double kLeastSlowTasks = 4;  // of what is slow only sometimes
+constexpr double kMixturePrice = 5;    // two figures are fitted instead of one
+constexpr double kMixtureAdvantage =
+    1.05;                               // over a steady one, or the noise is just not as thought
 constexpr double kMostOfOneNode = 0.6;  // of a leaf's slow tasks, or it is the node
 constexpr std::size_t kMostTried = 400;
 
@@ -76,8 +77,7 @@ bool independent(const Element& element, const Census& census, std::size_t least
 }
 
 bool holds_steady(const Cells& cells, const Candidate& candidate) {
-  const Census census =
-      census_of(cells, *candidate.set, candidate.element, candidate.drop);
+  const Census census = census_of(cells, *candidate.set, candidate.element, candidate.drop);
   if (census.slow < kSteadyShare * census.tasks || !independent(candidate.element, census, 2))
     return false;
   return is_of_node(candidate.element) || census.largest_share <= 0.9;
@@ -95,7 +95,8 @@ bool holds_sometimes(const Cells& cells, const Candidate& candidate, const Mixtu
   if (node) return true;
   const std::size_t leaves = cells.topology().members.size();
   if (census.largest_share > kMostOfOneNode) return false;
-  return candidate.element.kind == Kind::kTrunk || census.slow_leaves >= std::min<std::size_t>(2, leaves - 1);
+  return candidate.element.kind == Kind::kTrunk ||
+         census.slow_leaves >= std::min<std::size_t>(2, leaves - 1);
 }
 
 class Search {

@@ -33,8 +33,8 @@ TEST(Localise, NamesTheSendingSideOfANode) {
   const Localisation found = localised(data);
   ASSERT_EQ(found.suspects.size(), 1u);
   const Suspect& suspect = found.suspects[0];
-  EXPECT_EQ(suspect.element, (Element{.kind = Kind::kPort, .first = 5, .rail = 0,
-                                      .direction = Direction::kSends}));
+  EXPECT_EQ(suspect.element,
+            (Element{.kind = Kind::kPort, .first = 5, .rail = 0, .direction = Direction::kSends}));
   EXPECT_TRUE(suspect.confirmed);
   EXPECT_NEAR(suspect.drop, 0.1, 0.02);
   EXPECT_EQ(suspect.tasks, 30) << "15 partners, two kinds of memory";
@@ -59,14 +59,16 @@ TEST(Localise, NamesTheReceivingSideThoughHalfOfThePairsAreMissing) {
 
 TEST(Localise, TellsThePathToTheGpuFromTheNic) {
   PairData data = healthy(16);
-  for_all(data, [](int from, int to, float& value) { value *= from == 3 || to == 3 ? 0.8F : 1; },
-          "gpu");
+  for_all(
+      data, [](int from, int to, float& value) { value *= from == 3 || to == 3 ? 0.8F : 1; },
+      "gpu");
   const Localisation found = localised(data);
   ASSERT_EQ(found.suspects.size(), 1u);
   EXPECT_EQ(found.suspects[0].element.memory, "gpu");
   EXPECT_EQ(found.suspects[0].element.first, 3);
   EXPECT_THAT(found.suspects[0].sentence, HasSubstr("the path between GPU and NIC"));
-  EXPECT_THAT(found.suspects[0].sentence, HasSubstr("other memory on the same port is as expected"));
+  EXPECT_THAT(found.suspects[0].sentence,
+              HasSubstr("other memory on the same port is as expected"));
 }
 
 TEST(Localise, DoesNotAccuseTheEndsOfASlowPath) {
@@ -74,16 +76,19 @@ TEST(Localise, DoesNotAccuseTheEndsOfASlowPath) {
   for_all(data, [](int from, int to, float& value) { value *= from == 2 && to == 9 ? 0.6F : 1; });
   const Localisation found = localised(data);
   ASSERT_EQ(found.suspects.size(), 1u);
-  EXPECT_EQ(found.suspects[0].element,
-            (Element{.kind = Kind::kPair, .first = 2, .second = 9, .rail = 0,
-                     .direction = Direction::kSends}));
+  EXPECT_EQ(found.suspects[0].element, (Element{.kind = Kind::kPair,
+                                                .first = 2,
+                                                .second = 9,
+                                                .rail = 0,
+                                                .direction = Direction::kSends}));
   EXPECT_TRUE(found.suspects[0].confirmed) << "seen from host and from GPU memory";
 }
 
 TEST(Localise, CallsNothingBadThatFailedOnce) {
   PairData data = healthy(16);
-  for_all(data, [](int from, int to, float& value) { value *= from == 2 && to == 9 ? 0.5F : 1; },
-          "host");
+  for_all(
+      data, [](int from, int to, float& value) { value *= from == 2 && to == 9 ? 0.5F : 1; },
+      "host");
   const Localisation found = localised(data);
   ASSERT_EQ(found.suspects.size(), 1u);
   EXPECT_FALSE(found.suspects[0].confirmed);
@@ -101,9 +106,11 @@ TEST(Localise, NamesALeafRatherThanItsNodesAndATrunkRatherThanItsLeaves) {
   for_all(trunk, [](int from, int to, float& v) { v *= from / 4 == 0 && to / 4 == 3 ? 0.9F : 1; });
   const Localisation of_trunk = localised(trunk);
   ASSERT_EQ(of_trunk.suspects.size(), 1u);
-  EXPECT_EQ(of_trunk.suspects[0].element,
-            (Element{.kind = Kind::kTrunk, .first = 0, .second = 3, .rail = 0,
-                     .direction = Direction::kSends}));
+  EXPECT_EQ(of_trunk.suspects[0].element, (Element{.kind = Kind::kTrunk,
+                                                   .first = 0,
+                                                   .second = 3,
+                                                   .rail = 0,
+                                                   .direction = Direction::kSends}));
   EXPECT_THAT(of_trunk.suspects[0].sentence, HasSubstr("leaf l0 to leaf l3"));
 }
 

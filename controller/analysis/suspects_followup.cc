@@ -79,8 +79,7 @@ class Planner {
                       std::int32_t rail, const std::string& memory) {
     if (element.direction != Direction::kReceives)
       ask(purpose, element.first, partner, rail, memory);
-    if (element.direction != Direction::kSends)
-      ask(purpose, partner, element.first, rail, memory);
+    if (element.direction != Direction::kSends) ask(purpose, partner, element.first, rail, memory);
   }
   [[nodiscard]] std::vector<std::int32_t> rails_of(const Element& element) const {
     if (element.rail >= 0) return {element.rail};
@@ -92,9 +91,8 @@ class Planner {
     const bool known = topology_.has_leaves;
     const auto near = good_nodes(known ? kPartnersInLeaf : 0,
                                  [&](std::int32_t node) { return leaf_of(node) == leaf; });
-    const auto far = good_nodes(
-        known ? kPartnersElsewhere : kPartnersWithoutLeaves,
-        [&](std::int32_t node) { return !known || leaf_of(node) != leaf; });
+    const auto far = good_nodes(known ? kPartnersElsewhere : kPartnersWithoutLeaves,
+                                [&](std::int32_t node) { return !known || leaf_of(node) != leaf; });
     for (const std::int32_t rail : rails_of(element))
       for (const std::string& memory : memories_) {
         for (const std::int32_t partner : near)
@@ -146,9 +144,8 @@ class Planner {
       if (nodes.size() > 2) nodes.resize(2);
       return nodes;
     }
-    return good_nodes(4, [&](std::int32_t node) {
-      return element.first < 0 || leaf_of(node) == element.first;
-    });
+    return good_nodes(
+        4, [&](std::int32_t node) { return element.first < 0 || leaf_of(node) == element.first; });
   }
 
   const PairData& data_;
@@ -166,11 +163,16 @@ class Planner {
 
 std::string_view purpose_word(Purpose purpose) {
   switch (purpose) {
-    case Purpose::kSameLeaf: return "same leaf";
-    case Purpose::kElsewhere: return "elsewhere";
-    case Purpose::kOtherGpu: return "other GPU";
-    case Purpose::kAgain: return "again";
-    case Purpose::kControl: return "control";
+    case Purpose::kSameLeaf:
+      return "same leaf";
+    case Purpose::kElsewhere:
+      return "elsewhere";
+    case Purpose::kOtherGpu:
+      return "other GPU";
+    case Purpose::kAgain:
+      return "again";
+    case Purpose::kControl:
+      return "control";
   }
   return "";
 }

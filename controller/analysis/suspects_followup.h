@@ -1,6 +1,6 @@
 // What to measure next about a suspect, and what the answers mean: against two known-good partners
-// under the same leaf and one elsewhere, from host and from GPU memory, with another GPU on the same
-// NIC. Pure: the first function says what is wanted, the second takes what came of it.
+// under the same leaf and one elsewhere, from host and from GPU memory, with another GPU on the
+// same NIC. Pure: the first function says what is wanted, the second takes what came of it.
 #pragma once
 
 #include <cstddef>

@@ -177,9 +177,12 @@ class Judge {
 
 std::string_view answer_word(Answer answer) {
   switch (answer) {
-    case Answer::kConfirmed: return "confirmed";
-    case Answer::kCleared: return "cleared";
-    case Answer::kInconclusive: break;
+    case Answer::kConfirmed:
+      return "confirmed";
+    case Answer::kCleared:
+      return "cleared";
+    case Answer::kInconclusive:
+      break;
   }
   return "inconclusive";
 }

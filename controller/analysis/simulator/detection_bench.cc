@@ -130,8 +130,9 @@ void print_row(std::uint32_t nodes, FaultKind kind, const Settings& settings) {
 }
 
 void print_table(const Settings& settings) {
-  std::printf("SYNTHETIC: a model's figures, %u seeds, %u rails, host and GPU memory, 2 %% noise\n\n",
-              settings.seeds, settings.rails);
+  std::printf(
+      "SYNTHETIC: a model's figures, %u seeds, %u rails, host and GPU memory, 2 %% noise\n\n",
+      settings.seeds, settings.rails);
   std::string head = "| nodes | fault | takes | right, % | wrong suspect, % |";
   std::string line = "|---|---|---|---|---|";
   for (const std::uint32_t drop : settings.drops) {
@@ -150,7 +151,8 @@ void print_table(const Settings& settings) {
 
 // One localisation of 1,024 nodes and 8 rails.
 void print_speed() {
-  std::printf("\nSYNTHETIC: seconds of one localisation, 1,024 nodes, 8 rails, one memory kind\n\n");
+  std::printf(
+      "\nSYNTHETIC: seconds of one localisation, 1,024 nodes, 8 rails, one memory kind\n\n");
   std::printf("| fault | seconds | suspects |\n|---|---|---|\n");
   for (const FaultKind kind : {FaultKind::kNone, FaultKind::kCable, FaultKind::kLeaf,
                                FaultKind::kRail, FaultKind::kSpineLink, FaultKind::kTwo}) {

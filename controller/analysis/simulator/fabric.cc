@@ -34,19 +34,32 @@ bool of_node(const Element& element) {
 
 std::string_view fault_word(FaultKind kind) {
   switch (kind) {
-    case FaultKind::kNone: return "none";
-    case FaultKind::kNicSends: return "NIC sends";
-    case FaultKind::kNicReceives: return "NIC receives";
-    case FaultKind::kGpuPath: return "GPU path";
-    case FaultKind::kRail: return "rail";
-    case FaultKind::kCable: return "cable";
-    case FaultKind::kLeaf: return "leaf";
-    case FaultKind::kTrunk: return "trunk";
-    case FaultKind::kSpineLink: return "spine link";
-    case FaultKind::kNode: return "node";
-    case FaultKind::kFlapping: return "flapping";
-    case FaultKind::kPair: return "pair";
-    case FaultKind::kTwo: return "two at once";
+    case FaultKind::kNone:
+      return "none";
+    case FaultKind::kNicSends:
+      return "NIC sends";
+    case FaultKind::kNicReceives:
+      return "NIC receives";
+    case FaultKind::kGpuPath:
+      return "GPU path";
+    case FaultKind::kRail:
+      return "rail";
+    case FaultKind::kCable:
+      return "cable";
+    case FaultKind::kLeaf:
+      return "leaf";
+    case FaultKind::kTrunk:
+      return "trunk";
+    case FaultKind::kSpineLink:
+      return "spine link";
+    case FaultKind::kNode:
+      return "node";
+    case FaultKind::kFlapping:
+      return "flapping";
+    case FaultKind::kPair:
+      return "pair";
+    case FaultKind::kTwo:
+      return "two at once";
   }
   return "";
 }
@@ -76,20 +89,31 @@ Fault Fabric::random_fault(FaultKind kind, double drop) {
   const auto rail = static_cast<std::int32_t>(random_.below(spec_.rails));
   const auto leaf = static_cast<std::int32_t>(random_.below(leaves_));
   const std::int32_t one_or_all = random_.below(2) == 0 ? rail : -1;
-  const auto other_leaf =
-      static_cast<std::int32_t>((static_cast<std::uint32_t>(leaf) + 1 +
-                                 random_.below(leaves_ - 1)) % leaves_);
+  const auto other_leaf = static_cast<std::int32_t>(
+      (static_cast<std::uint32_t>(leaf) + 1 + random_.below(leaves_ - 1)) % leaves_);
   Element element{.kind = Kind::kPort, .first = node, .rail = rail};
   Fault fault{.drop = drop};
   switch (kind) {
-    case FaultKind::kNicSends: element.direction = Direction::kSends; break;
-    case FaultKind::kNicReceives: element.direction = Direction::kReceives; break;
-    case FaultKind::kGpuPath: element.memory = "gpu"; break;
-    case FaultKind::kRail: element = {.kind = Kind::kRail, .rail = rail}; break;
-    case FaultKind::kLeaf: element = {.kind = Kind::kLeaf, .first = leaf, .rail = one_or_all}; break;
+    case FaultKind::kNicSends:
+      element.direction = Direction::kSends;
+      break;
+    case FaultKind::kNicReceives:
+      element.direction = Direction::kReceives;
+      break;
+    case FaultKind::kGpuPath:
+      element.memory = "gpu";
+      break;
+    case FaultKind::kRail:
+      element = {.kind = Kind::kRail, .rail = rail};
+      break;
+    case FaultKind::kLeaf:
+      element = {.kind = Kind::kLeaf, .first = leaf, .rail = one_or_all};
+      break;
     case FaultKind::kTrunk:
-      element = {.kind = Kind::kTrunk, .first = std::min(leaf, other_leaf),
-                 .second = std::max(leaf, other_leaf), .rail = one_or_all};
+      element = {.kind = Kind::kTrunk,
+                 .first = std::min(leaf, other_leaf),
+                 .second = std::max(leaf, other_leaf),
+                 .rail = one_or_all};
       break;
     case FaultKind::kSpineLink:
       element = {.kind = Kind::kUplink, .first = leaf, .rail = one_or_all, .intermittent = true};
@@ -99,7 +123,9 @@ Fault Fabric::random_fault(FaultKind kind, double drop) {
       element.kind = Kind::kNode;
       element.rail = -1;
       break;
-    case FaultKind::kFlapping: element.intermittent = true; break;
+    case FaultKind::kFlapping:
+      element.intermittent = true;
+      break;
     case FaultKind::kPair:
       element.kind = Kind::kPair;
       element.second = static_cast<std::int32_t>(
@@ -108,7 +134,8 @@ Fault Fabric::random_fault(FaultKind kind, double drop) {
       break;
     case FaultKind::kCable:
     case FaultKind::kNone:
-    case FaultKind::kTwo: break;
+    case FaultKind::kTwo:
+      break;
   }
   fault.element = element;
   return fault;
@@ -117,10 +144,10 @@ Fault Fabric::random_fault(FaultKind kind, double drop) {
 std::vector<Fault> Fabric::random_faults(FaultKind kind, double drop) {
   if (kind == FaultKind::kNone) return {};
   if (kind != FaultKind::kTwo) return {random_fault(kind, drop)};
-  constexpr std::array kChoices{FaultKind::kNicSends, FaultKind::kNicReceives, FaultKind::kGpuPath,
-                                FaultKind::kCable,    FaultKind::kLeaf,        FaultKind::kTrunk,
-                                FaultKind::kSpineLink, FaultKind::kNode,       FaultKind::kFlapping,
-                                FaultKind::kPair};
+  constexpr std::array kChoices{
+      FaultKind::kNicSends, FaultKind::kNicReceives, FaultKind::kGpuPath,   FaultKind::kCable,
+      FaultKind::kLeaf,     FaultKind::kTrunk,       FaultKind::kSpineLink, FaultKind::kNode,
+      FaultKind::kFlapping, FaultKind::kPair};
   // Of kinds that a table has with other sizes, their own size.
   const auto sized = [drop](FaultKind each) {
     if (drop != 0.10) return drop;
@@ -163,15 +190,20 @@ void Fabric::apply(LayerState& layer, const Fault& fault) const {
       if (element.direction != Direction::kReceives) lower(layer.sends[first]);
       if (element.direction != Direction::kSends) lower(layer.receives[first]);
       return;
-    case Kind::kRail: return lower(layer.scale);
-    case Kind::kLeaf: return lower(layer.leaves[first]);
+    case Kind::kRail:
+      return lower(layer.scale);
+    case Kind::kLeaf:
+      return lower(layer.leaves[first]);
     case Kind::kTrunk:
       lower(layer.trunks[first * leaves_ + second]);
       return lower(layer.trunks[second * leaves_ + first]);
     case Kind::kUplink:
       return lower(layer.uplinks[first * spec_.spines + static_cast<std::size_t>(fault.spine)]);
-    case Kind::kPair: layer.pairs.push_back(fault); return;
-    case Kind::kSpine: return;
+    case Kind::kPair:
+      layer.pairs.push_back(fault);
+      return;
+    case Kind::kSpine:
+      return;
   }
 }
 
@@ -209,7 +241,8 @@ localise::PairData Fabric::empty() const {
     data.nodes.push_back(fmt::format("sim{:04}", node));
     data.leaf_of.push_back(static_cast<std::int32_t>(leaf_of(node)));
   }
-  for (std::uint32_t leaf = 0; leaf < leaves_; ++leaf) data.leaves.push_back(fmt::format("L{}", leaf));
+  for (std::uint32_t leaf = 0; leaf < leaves_; ++leaf)
+    data.leaves.push_back(fmt::format("L{}", leaf));
   data.layers = keys_;
   for (localise::Layer& layer : data.layers)
     layer.values.assign(static_cast<std::size_t>(spec_.nodes) * spec_.nodes,
@@ -237,8 +270,8 @@ localise::PairData Fabric::quick_scan(std::uint32_t rounds) {
       std::swap(order[i], order[random_.below(i + 1)]);
     for (std::uint32_t i = 0; i + 1 < spec_.nodes; i += 2)
       for (std::size_t l = 0; l < layers_.size(); ++l)
-        for (const auto& [from, to] : {std::pair{order[i], order[i + 1]},
-                                       std::pair{order[i + 1], order[i]}})
+        for (const auto& [from, to] :
+             {std::pair{order[i], order[i + 1]}, std::pair{order[i + 1], order[i]}})
           data.layers[l].values[static_cast<std::size_t>(from) * spec_.nodes + to] =
               figure(layers_[l], keys_[l], from, to);
   }

@@ -1,5 +1,5 @@
-// A modelled fabric: nodes under leaves, leaves under spines, rails, flows spread over the spines by
-// a hash, noise, faults. Gives figures of pairs as a run does, marked synthetic. Pure.
+// A modelled fabric: nodes under leaves, leaves under spines, rails, flows spread over the spines
+// by a hash, noise, faults. Gives figures of pairs as a run does, marked synthetic. Pure.
 #pragma once
 
 #include <cstdint>
@@ -65,15 +65,17 @@ class Fabric {
   struct LayerState {
     std::vector<float> sends, receives;  // by node: what is left, 1 is all
     std::vector<float> leaves;
-    std::vector<float> trunks;    // leaf squared
-    std::vector<float> uplinks;   // leaf times spine
-    std::vector<char> flapping;   // by node
+    std::vector<float> trunks;   // leaf squared
+    std::vector<float> uplinks;  // leaf times spine
+    std::vector<char> flapping;  // by node
     float flapping_left = 1;
     float scale = 1;
     std::vector<Fault> pairs;
   };
   Fault random_fault(FaultKind kind, double drop);
-  [[nodiscard]] std::uint32_t leaf_of(std::uint32_t node) const { return node / spec_.nodes_per_leaf; }
+  [[nodiscard]] std::uint32_t leaf_of(std::uint32_t node) const {
+    return node / spec_.nodes_per_leaf;
+  }
   localise::PairData empty() const;
   float figure(LayerState& layer, const localise::Layer& key, std::uint32_t from, std::uint32_t to);
   void apply(LayerState& layer, const Fault& fault) const;
