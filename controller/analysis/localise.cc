@@ -12,6 +12,9 @@
 namespace railgauge::localise {
 namespace {
 
+constexpr double kMovedDeviations = 0.2;  // of what is expected, before all is looked at again
+constexpr int kMostPasses = 3;
+
 Status check_layers(const PairData& data) {
   const std::size_t n = data.nodes.size();
   std::set<std::pair<std::int32_t, std::string>> seen;
@@ -73,6 +76,30 @@ std::vector<std::int32_t> unmeasured(const Cells& cells) {
   return nodes;
 }
 
+// Everything that stands out, each without what was found before it; `cells` are left without them.
+std::vector<Found> search(Cells& cells, Model model, const Options& options) {
+  std::vector<Found> all;
+  while (all.size() < options.max_suspects) {
+    const std::optional<Found> found = best_element(cells, options);
+    if (!found) break;
+    const bool again = std::ranges::any_of(
+        all, [&](const Found& known) { return known.element == found->element; });
+    explain(cells, *found, model == Model::kAdditive && !found->element.intermittent && !again);
+    if (!again) all.push_back(*found);
+  }
+  return all;
+}
+
+// Whether what is expected was seen wrongly because of what was found since.
+bool moved(const Cells& cells, const Cells::Centres& centres) {
+  for (std::size_t l = 0; l < centres.size(); ++l)
+    for (std::size_t c = 0; c < 2; ++c) {
+      const LayerCells& of = cells.layers()[l];
+      if (std::abs(centres[l][c] / of.centre[c] - 1) > kMovedDeviations * of.noise) return true;
+    }
+  return false;
+}
+
 }  // namespace
 
 Result<Localisation> find_suspects(const PairData& data, const Options& options) {
@@ -88,20 +115,26 @@ Result<Localisation> find_suspects(const PairData& data, const Options& options)
   if (result.measured_pairs == 0)
     return fail(Code::kFailedPrecondition, "localise: no pair has a figure; nothing can be said");
   result.unmeasured_nodes = unmeasured(cells);
-  Reporter reporter(data, cells);
-  while (result.suspects.size() < options.max_suspects) {
-    const std::optional<Found> found = best_element(cells, options);
-    if (!found) break;
-    const bool again = std::ranges::any_of(
-        result.suspects, [&](const Suspect& known) { return known.element == found->element; });
-    if (!again) result.suspects.push_back(reporter.suspect(*found));
-    explain(cells, *found,
-            data.model == Model::kAdditive && !found->element.intermittent && !again);
+  std::vector<Found> found = search(cells, data.model, options);
+  Cells::Centres centres;
+  for (int pass = 0; pass < kMostPasses && !found.empty(); ++pass) {
+    Cells::Centres better = cells.centres(data.model);
+    if (!moved(cells, better)) break;
+    centres = std::move(better);
+    cells = Cells(data, options, centres);
+    found = search(cells, data.model, options);
   }
-  for (const Found& found : slow_rails(cells, data.model, options))
-    result.suspects.push_back(reporter.suspect(found));
-  for (const Found& found : slow_pairs(cells, options))
-    result.suspects.push_back(reporter.suspect(found));
+  // Told in the same order over figures of which nothing is explained yet.
+  Cells fresh = found.empty() ? std::move(cells) : Cells(data, options, centres);
+  const Reporter reporter(data, fresh);
+  for (const Found& each : found) {
+    result.suspects.push_back(reporter.suspect(each));
+    explain(fresh, each, data.model == Model::kAdditive && !each.element.intermittent);
+  }
+  for (const Found& each : slow_rails(fresh, data.model, options))
+    result.suspects.push_back(reporter.suspect(each));
+  for (const Found& each : slow_pairs(fresh, options))
+    result.suspects.push_back(reporter.suspect(each));
   std::ranges::stable_sort(result.suspects, [](const Suspect& a, const Suspect& b) {
     return std::pair(a.confirmed, a.weight) > std::pair(b.confirmed, b.weight);
   });

@@ -132,12 +132,13 @@ Topology::Topology(const PairData& data) : nodes(data.nodes.size()) {
   has_leaves = std::ranges::count(nameable, true) >= 2;
 }
 
-Cells::Cells(const PairData& data, const Options& options) : topology_(data) {
+Cells::Cells(const PairData& data, const Options& options, const Centres& centres)
+    : topology_(data) {
   for (const Layer& layer : data.layers) {
     LayerCells& cells = layers_.emplace_back();
     cells.rail = layer.rail;
     cells.memory = layer.memory;
-    cells.centre = centres_of(layer, topology_);
+    cells.centre = centres.empty() ? centres_of(layer, topology_) : centres[layers_.size() - 1];
     const auto along_rows = noise_along(layer, topology_, cells.centre, true);
     const auto along_columns = noise_along(layer, topology_, cells.centre, false);
     const double none = 1;  // two figures or fewer: nothing can be told from noise
@@ -145,6 +146,33 @@ Cells::Cells(const PairData& data, const Options& options) : topology_(data) {
                            std::min(along_rows.value_or(none), along_columns.value_or(none)));
     fill(layer, data.model, cells);
   }
+}
+
+Cells::Centres Cells::centres(Model model) const {
+  const Classes classes{topology_};
+  const double sign = model == Model::kMinimum ? 1 : -1;
+  Centres centres;
+  for (const LayerCells& cells : layers_) {
+    std::array<std::array<double, kBins>, 2> counts{};
+    std::array<double, 2> all{};
+    for (std::size_t at = 0; at < cells.bins.size(); ++at) {
+      if (cells.bins[at] == kNoFigure) continue;
+      const std::size_t c = classes.of(at / topology_.nodes, at % topology_.nodes);
+      ++counts[c][cells.bins[at]];
+      ++all[c];
+    }
+    centres.push_back(cells.centre);
+    for (std::size_t c = 0; c < 2; ++c) {
+      if (all[c] < kSmallClass) continue;
+      double below = 0;
+      std::size_t bin = 0;
+      while (below + counts[c][bin] < all[c] / 2) below += counts[c][bin++];
+      const double part = (all[c] / 2 - below) / counts[c][bin];
+      const double z = (static_cast<double>(bin) + part - kZeroBin) * kBinWidth;
+      centres.back()[c] *= 1 + sign * z * cells.noise;
+    }
+  }
+  return centres;
 }
 
 void Cells::fill(const Layer& layer, Model model, LayerCells& cells) const {

@@ -59,7 +59,12 @@ struct LayerCells {
 
 class Cells {
  public:
-  Cells(const PairData& data, const Options& options);
+  using Centres = std::vector<std::array<double, 2>>;  // by layer
+
+  // Without `centres`: the medians of all figures, which are off where half of them are slow.
+  Cells(const PairData& data, const Options& options, const Centres& centres = {});
+  // The medians of what is not explained yet.
+  [[nodiscard]] Centres centres(Model model) const;
 
   [[nodiscard]] const Topology& topology() const { return topology_; }
   [[nodiscard]] const std::vector<LayerCells>& layers() const { return layers_; }

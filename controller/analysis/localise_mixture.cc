@@ -78,9 +78,31 @@ Mixture start(const std::vector<Histogram>& histograms) {
   return {.drop = drop / low, .share = std::clamp(low / all, 1e-4, 0.95)};
 }
 
-std::size_t above_zero(const std::vector<double>& counts) {
-  return static_cast<std::size_t>(std::ranges::count_if(counts, [](double n) { return n > 0; }));
-}
+// Tasks and slow ones of each node or pair of leaves.
+struct Counts {
+  std::vector<double> tasks;
+  std::vector<double> slow;
+  explicit Counts(std::size_t size) : tasks(size), slow(size) {}
+  void add(std::size_t at, bool is_slow) {
+    ++tasks[at];
+    if (is_slow) ++slow[at];
+  }
+  [[nodiscard]] double uneven(double share) const {
+    double sum = 0;
+    double counted = 0;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const double spread = tasks[i] * share * (1 - share);
+      if (spread < 1) continue;  // too few to tell
+      const double off = slow[i] - tasks[i] * share;
+      sum += off * off / spread;
+      ++counted;
+    }
+    return counted > 1 ? sum / (counted - 1) : 0;
+  }
+  [[nodiscard]] std::size_t nodes() const {
+    return static_cast<std::size_t>(std::ranges::count_if(slow, [](double n) { return n > 0; }));
+  }
+};
 
 }  // namespace
 
@@ -101,37 +123,40 @@ Mixture mixture_of(const Cells& cells, const LayerSet& set, const Element& eleme
 
 Census census_of(const Cells& cells, const LayerSet& set, const Element& element, double drop) {
   const Topology& topology = cells.topology();
-  std::vector<double> senders(topology.nodes);
-  std::vector<double> receivers(topology.nodes);
-  std::vector<double> leaves(topology.members.size());
+  const std::size_t leaves = topology.members.size();
+  Counts senders(topology.nodes);
+  Counts receivers(topology.nodes);
+  Counts blocks(leaves * leaves);
   Census census;
   for (const std::size_t layer : set.layers) {
     const LayerCells& of = cells.layers()[layer];
-    Sums own = sums_of(cells, layer, element);
-    if (element.kind == Kind::kPair) own = {};
-    const double edge = rest_mean(cells, layer, own) - drop / of.noise / 2;
+    const double edge =
+        rest_mean(cells, layer, sums_of(cells, layer, element)) - drop / of.noise / 2;
     visit_pairs(topology, element, [&](std::int32_t from, std::int32_t to) {
       const std::uint8_t bin = cells.bin(layer, from, to);
       if (bin == kNoFigure) return;
+      const bool slow = deviation_of(bin) < edge;
       ++census.tasks;
-      if (deviation_of(bin) >= edge) return;
-      ++census.slow;
-      ++senders[static_cast<std::size_t>(from)];
-      ++receivers[static_cast<std::size_t>(to)];
-      ++leaves[static_cast<std::size_t>(topology.leaf_of[static_cast<std::size_t>(from)])];
-      ++leaves[static_cast<std::size_t>(topology.leaf_of[static_cast<std::size_t>(to)])];
+      if (slow) ++census.slow;
+      const auto row = static_cast<std::size_t>(from);
+      const auto column = static_cast<std::size_t>(to);
+      senders.add(row, slow);
+      receivers.add(column, slow);
+      blocks.add(static_cast<std::size_t>(topology.leaf_of[row]) * leaves +
+                     static_cast<std::size_t>(topology.leaf_of[column]),
+                 slow);
     });
   }
-  census.slow_senders = above_zero(senders);
-  census.slow_receivers = above_zero(receivers);
-  census.slow_leaves = std::max<std::size_t>(above_zero(leaves), 1) - 1;
-  double largest = 0;
-  for (std::size_t node = 0; node < topology.nodes; ++node) {
-    const double both = senders[node] + receivers[node];
-    largest = std::max(largest, both);
-    if (both > 0 && static_cast<std::int32_t>(node) != element.first) ++census.slow_partners;
-  }
-  if (census.slow > 0) census.largest_share = largest / census.slow;
+  census.slow_senders = senders.nodes();
+  census.slow_receivers = receivers.nodes();
+  for (std::size_t node = 0; node < topology.nodes; ++node)
+    if (senders.slow[node] + receivers.slow[node] > 0 &&
+        static_cast<std::int32_t>(node) != element.first)
+      ++census.slow_partners;
+  if (census.tasks == 0) return census;
+  const double share = census.slow / census.tasks;
+  census.uneven_nodes = std::max(senders.uneven(share), receivers.uneven(share));
+  census.uneven_blocks = blocks.uneven(share);
   return census;
 }
 

@@ -20,11 +20,13 @@ Mixture mixture_of(const Cells& cells, const LayerSet& set, const Element& eleme
 struct Census {
   double tasks = 0;
   double slow = 0;               // nearer to the slow figure than to the expected one
-  std::size_t slow_senders = 0;  // distinct nodes, as the three below
+  std::size_t slow_senders = 0;  // distinct nodes, as the two below
   std::size_t slow_receivers = 0;
-  std::size_t slow_leaves = 0;    // that the slow tasks touch beside the element's first
-  std::size_t slow_partners = 0;  // of the element's first node
-  double largest_share = 0;       // of the slow tasks, that one single node has a part in
+  std::size_t slow_partners = 0;  // other than the element's first node
+  // How unevenly the slow ones lie over nodes and over pairs of leaves, as chi-square for each of
+  // them: about 1 when chance decides which tasks are slow, far more when some of them always are.
+  double uneven_nodes = 0;
+  double uneven_blocks = 0;
 };
 Census census_of(const Cells& cells, const LayerSet& set, const Element& element, double drop);
 

@@ -41,6 +41,7 @@ void Reporter::add_figures(const Found& found, Suspect& suspect) const {
   const double lift = found.element.kind == Kind::kRail ? 1 - (smaller ? 1 : -1) * found.drop : 1;
   std::vector<double> expected;
   std::vector<double> seen;
+  std::vector<double> shares;
   const auto clearer = [smaller](const PairFigure& a, const PairFigure& b) {
     const double x = a.seen / a.expected;
     const double y = b.seen / b.expected;
@@ -62,7 +63,10 @@ void Reporter::add_figures(const Found& found, Suspect& suspect) const {
       const double share = figure.seen / figure.expected;
       if ((smaller ? 1 - share : share - 1) < found.drop / 2) return;
       ++suspect.slow_tasks;
-      if (seen.size() < kMostForMedian) seen.push_back(figure.seen);
+      if (seen.size() < kMostForMedian) {
+        seen.push_back(figure.seen);
+        shares.push_back(share);
+      }
       auto& evidence = suspect.evidence;
       if (evidence.size() == kMaxEvidence && !clearer(figure, evidence.back())) return;
       evidence.insert(std::ranges::upper_bound(evidence, figure, clearer), figure);
@@ -71,6 +75,8 @@ void Reporter::add_figures(const Found& found, Suspect& suspect) const {
   }
   suspect.expected = median(expected);
   suspect.seen = median(seen);
+  // The search counts in bins, which end; what a person reads is measured.
+  if (!shares.empty()) suspect.drop = (smaller ? 1 : -1) * (1 - median(shares));
 }
 
 Reporter::Drop Reporter::drop_of(const Element& element,

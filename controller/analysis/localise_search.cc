@@ -14,8 +14,8 @@ constexpr double kLeastMixtureDrop = 0.025;
 constexpr double kLeastSlowTasks = 4;  // of what is slow only sometimes
 constexpr double kMixturePrice = 5;    // two figures are fitted instead of one
 constexpr double kMixtureAdvantage =
-    1.05;                               // over a steady one, or the noise is just not as thought
-constexpr double kMostOfOneNode = 0.6;  // of a leaf's slow tasks, or it is the node
+    1.05;                          // over a steady one, or the noise is just not as thought
+constexpr double kMostUneven = 3;  // of a group's slow tasks, or it is a part of the group
 constexpr std::size_t kMostTried = 400;
 
 struct Candidate {
@@ -78,9 +78,7 @@ bool independent(const Element& element, const Census& census, std::size_t least
 
 bool holds_steady(const Cells& cells, const Candidate& candidate) {
   const Census census = census_of(cells, *candidate.set, candidate.element, candidate.drop);
-  if (census.slow < kSteadyShare * census.tasks || !independent(candidate.element, census, 2))
-    return false;
-  return is_of_node(candidate.element) || census.largest_share <= 0.9;
+  return census.slow >= kSteadyShare * census.tasks && independent(candidate.element, census, 2);
 }
 
 bool holds_sometimes(const Cells& cells, const Candidate& candidate, const Mixture& mixture,
@@ -92,11 +90,8 @@ bool holds_sometimes(const Cells& cells, const Candidate& candidate, const Mixtu
     return false;
   const Census census = census_of(cells, *candidate.set, candidate.element, mixture.drop);
   if (!independent(candidate.element, census, 3)) return false;
-  if (node) return true;
-  const std::size_t leaves = cells.topology().members.size();
-  if (census.largest_share > kMostOfOneNode) return false;
-  return candidate.element.kind == Kind::kTrunk ||
-         census.slow_leaves >= std::min<std::size_t>(2, leaves - 1);
+  // What flaps does so over time, and rounds go from near to far: a node may well be uneven.
+  return node || (census.uneven_nodes <= kMostUneven && census.uneven_blocks <= kMostUneven);
 }
 
 class Search {
@@ -133,7 +128,8 @@ class Search {
     const Shift shift = shift_of(cells_, *candidate.set, candidate.element);
     candidate.score = shift.weight - candidate.price;
     candidate.drop = shift.drop;
-    if (candidate.score > 0 && shift.drop >= options_.least_drop) steady_.push_back(candidate);
+    if (shift.proof > candidate.price && shift.drop >= options_.least_drop)
+      steady_.push_back(candidate);
   }
 
   void add_sometimes(Candidate candidate) {

@@ -86,17 +86,25 @@ double rest_mean(const Cells& cells, std::size_t layer, const Sums& own) {
 Shift shift_of(const Cells& cells, const LayerSet& set, const Element& element) {
   double top = 0;
   double bottom = 0;
+  double proof_top = 0;
+  double proof_bottom = 0;
   for (const std::size_t layer : set.layers) {
     const Sums own = sums_of(cells, layer, element);
     const LayerCells& of = cells.layers()[layer];
     const double others = of.all.count - own.count;
     if (own.count <= 0 || others <= 0) continue;
-    const double pull = own.count * others / of.all.count / of.noise;
-    top += pull * (own.sum / own.count - rest_mean(cells, layer, own));
+    const double pull = own.count / of.noise;
+    const double known = others / of.all.count;
+    const double difference = own.sum / own.count - rest_mean(cells, layer, own);
+    top += pull * difference;
     bottom += pull / of.noise;
+    proof_top += pull * known * difference;
+    proof_bottom += pull * known / of.noise;
   }
-  if (top >= 0 || bottom <= 0) return {};
-  return {.weight = top * top / (2 * bottom), .drop = -top / bottom};
+  if (top >= 0 || proof_top >= 0) return {};
+  return {.weight = top * top / (2 * bottom),
+          .proof = proof_top * proof_top / (2 * proof_bottom),
+          .drop = -top / bottom};
 }
 
 double bound_of(const Cells& cells, const LayerSet& set, const Element& element) {

@@ -71,7 +71,8 @@ Sums sums_of(const Cells& cells, std::size_t layer, const Element& element);
 
 // A shift of all the element's figures, by least squares against the rest of their layers.
 struct Shift {
-  double weight = 0;  // log likelihood won over "no difference"; 0 when the figures are not lower
+  double weight = 0;  // log likelihood won over "all as the rest"; 0 when the figures are not lower
+  double proof = 0;   // the same, but what the rest gives is only known from the rest: never more
   double drop = 0;    // as a share
 };
 Shift shift_of(const Cells& cells, const LayerSet& set, const Element& element);

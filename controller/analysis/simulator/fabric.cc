@@ -30,6 +30,12 @@ bool of_node(const Element& element) {
   return element.kind == Kind::kPort || element.kind == Kind::kNode || element.kind == Kind::kPair;
 }
 
+// Its table is made once.
+const Normal& normal() {
+  static const Normal kNormal;
+  return kNormal;
+}
+
 }  // namespace
 
 std::string_view fault_word(FaultKind kind) {
@@ -68,6 +74,8 @@ Fabric::Fabric(const FabricSpec& spec)
     : spec_(spec),
       leaves_((spec.nodes + spec.nodes_per_leaf - 1) / spec.nodes_per_leaf),
       random_(spec.seed * 0x2545F4914F6CDD1DULL + 17) {
+  for (std::uint32_t node = 0; node < spec.nodes; ++node)
+    leaf_of_.push_back(node / spec.nodes_per_leaf);
   for (std::uint32_t rail = 0; rail < spec.rails; ++rail)
     for (const char* memory : {"host", "gpu"}) {
       const bool gpu = memory == std::string_view("gpu");
@@ -232,7 +240,7 @@ float Fabric::figure(LayerState& layer, const localise::Layer&, std::uint32_t fr
     if (pair.element.first == static_cast<std::int32_t>(from) &&
         pair.element.second == static_cast<std::int32_t>(to))
       left = std::min(left, static_cast<float>(1 - pair.drop));
-  return layer.scale * left * (1 + static_cast<float>(spec_.noise) * normal_(random_));
+  return layer.scale * left * (1 + static_cast<float>(spec_.noise) * normal()(random_));
 }
 
 localise::PairData Fabric::empty() const {

@@ -73,9 +73,7 @@ class Fabric {
     std::vector<Fault> pairs;
   };
   Fault random_fault(FaultKind kind, double drop);
-  [[nodiscard]] std::uint32_t leaf_of(std::uint32_t node) const {
-    return node / spec_.nodes_per_leaf;
-  }
+  [[nodiscard]] std::uint32_t leaf_of(std::uint32_t node) const { return leaf_of_[node]; }
   localise::PairData empty() const;
   float figure(LayerState& layer, const localise::Layer& key, std::uint32_t from, std::uint32_t to);
   void apply(LayerState& layer, const Fault& fault) const;
@@ -83,7 +81,7 @@ class Fabric {
   FabricSpec spec_;
   std::uint32_t leaves_;
   Random random_;
-  Normal normal_;
+  std::vector<std::uint32_t> leaf_of_;  // by node
   std::vector<LayerState> layers_;
   std::vector<localise::Layer> keys_;  // without figures
 };
