@@ -7,11 +7,15 @@
 namespace railgauge::localise {
 namespace {
 
+constexpr double kLeastSpread = 0.5;
+constexpr double kMostUneven = 3;  // chi-square a degree of freedom: hashes are not perfect
+constexpr double kUnevenDeviations = 5;
 constexpr int kSteps = 25;  // of expectation and maximisation: enough for two digits
 
 struct Histogram {
   std::array<double, kBins> count{};
-  double rest = 0;       // mean deviation of the layer's other figures
+  double rest = 0;  // mean deviation of the layer's other figures
+  bool rest_known = false;
   double per_share = 0;  // deviations in a drop of 1
 };
 
@@ -23,8 +27,8 @@ std::vector<Histogram> histograms_of(const Cells& cells, const LayerSet& set,
     histogram.per_share = 1 / cells.layers()[layer].noise;
     // Where hardly anything else is left, what most of its own figures show is what to expect.
     const Sums own = sums_of(cells, layer, element);
-    if (cells.layers()[layer].all.count > 1.2 * own.count)
-      histogram.rest = rest_mean(cells, layer, own);
+    histogram.rest_known = cells.layers()[layer].all.count > 1.2 * own.count;
+    if (histogram.rest_known) histogram.rest = rest_mean(cells, layer, own);
     visit_pairs(cells.topology(), element, [&](std::int32_t from, std::int32_t to) {
       if (const std::uint8_t bin = cells.bin(layer, from, to); bin != kNoFigure)
         ++histogram.count[bin];
@@ -60,6 +64,29 @@ Mixture step(const std::vector<Histogram>& histograms, const Mixture& now) {
   return next;
 }
 
+// Log likelihood that one bell wins over the expected one, by its width and, where nothing else
+// says what to expect, its place: noise that was not judged well is no fault.
+double wider_bell(const std::vector<Histogram>& histograms) {
+  double weight = 0;
+  for (const Histogram& histogram : histograms) {
+    double n = 0;
+    double sum = 0;
+    double squares = 0;
+    for (int bin = 0; bin < kBins; ++bin) {
+      const double count = histogram.count[static_cast<std::size_t>(bin)];
+      const double z = deviation_of(bin) - histogram.rest;
+      n += count;
+      sum += count * z;
+      squares += count * z * z;
+    }
+    if (n < 8) continue;  // hardly anything to fit
+    const double mean = histogram.rest_known ? 0 : sum / n;
+    const double variance = std::max(squares / n - mean * mean, 0.01);
+    weight += n / 2 * (squares / n - 1 - std::log(variance));
+  }
+  return weight;
+}
+
 // Where to begin: what is low, and how low.
 Mixture start(const std::vector<Histogram>& histograms) {
   double low = 0;
@@ -87,17 +114,22 @@ struct Counts {
     ++tasks[at];
     if (is_slow) ++slow[at];
   }
-  [[nodiscard]] double uneven(double share) const {
+  [[nodiscard]] bool even(double share) const {
     double sum = 0;
+    double spreads = 0;
     double counted = 0;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const double spread = tasks[i] * share * (1 - share);
-      if (spread < 1) continue;  // too few to tell
+      if (spread < kLeastSpread) continue;  // too few to tell
       const double off = slow[i] - tasks[i] * share;
       sum += off * off / spread;
+      spreads += spread;
       ++counted;
     }
-    return counted > 1 ? sum / (counted - 1) : 0;
+    if (counted < 2) return true;
+    // Chi-square's own spread, with what small counts add to it.
+    const double chance = std::sqrt((2 + counted / spreads) / (counted - 1));
+    return sum / (counted - 1) <= std::max(kMostUneven, 1 + kUnevenDeviations * chance);
   }
   [[nodiscard]] std::size_t nodes() const {
     return static_cast<std::size_t>(std::ranges::count_if(slow, [](double n) { return n > 0; }));
@@ -117,6 +149,7 @@ Mixture mixture_of(const Cells& cells, const LayerSet& set, const Element& eleme
   }
   const Mixture last = step(histograms, now);
   now.weight = last.weight;
+  now.proof = last.weight - wider_bell(histograms);
   now.tasks = last.tasks;
   return now;
 }
@@ -155,8 +188,7 @@ Census census_of(const Cells& cells, const LayerSet& set, const Element& element
       ++census.slow_partners;
   if (census.tasks == 0) return census;
   const double share = census.slow / census.tasks;
-  census.uneven_nodes = std::max(senders.uneven(share), receivers.uneven(share));
-  census.uneven_blocks = blocks.uneven(share);
+  census.even = senders.even(share) && receivers.even(share) && blocks.even(share);
   return census;
 }
 

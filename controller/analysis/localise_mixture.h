@@ -10,6 +10,7 @@ namespace railgauge::localise {
 // Some of the element's tasks are slow by `drop`, the others are as expected.
 struct Mixture {
   double weight = 0;  // log likelihood won over "all as expected"
+  double proof = 0;   // the same over "all a little wider spread than thought": never more
   double drop = 0;    // as a share
   double share = 0;   // of the tasks that are slow
   double tasks = 0;
@@ -23,10 +24,9 @@ struct Census {
   std::size_t slow_senders = 0;  // distinct nodes, as the two below
   std::size_t slow_receivers = 0;
   std::size_t slow_partners = 0;  // other than the element's first node
-  // How unevenly the slow ones lie over nodes and over pairs of leaves, as chi-square for each of
-  // them: about 1 when chance decides which tasks are slow, far more when some of them always are.
-  double uneven_nodes = 0;
-  double uneven_blocks = 0;
+  // Whether chance may decide which tasks are slow, by how they lie over nodes and over pairs of
+  // leaves; not when some of these always are.
+  bool even = true;
 };
 Census census_of(const Cells& cells, const LayerSet& set, const Element& element, double drop);
 
