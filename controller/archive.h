@@ -38,6 +38,8 @@ class Archive {
   Result<api::DatabaseCheck> check_database(const api::CheckRequest& request);
   Result<api::BackUpReport> back_up(const api::BackUpRequest& request);
   Result<api::PruneReport> prune(const api::PruneRequest& request);
+  Result<api::PairMatrix> get_matrix(const api::PairsRequest& request);
+  Result<api::SuspectList> get_suspects(const api::PairsRequest& request);
 
  private:
   Result<store::ResultsFilter> filter_of(const api::PointsRequest& request);

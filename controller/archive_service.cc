@@ -155,4 +155,15 @@ ArchiveService::Unary* ArchiveService::Prune(Context* context, const api::PruneR
   return answer(context, Access::kWrite, upkeep_, request, response, &Archive::prune);
 }
 
+ArchiveService::Unary* ArchiveService::GetMatrix(Context* context, const api::PairsRequest* request,
+                                                 api::PairMatrix* response) {
+  return answer(context, Access::kRead, upkeep_, request, response, &Archive::get_matrix);
+}
+
+ArchiveService::Unary* ArchiveService::GetSuspects(Context* context,
+                                                   const api::PairsRequest* request,
+                                                   api::SuspectList* response) {
+  return answer(context, Access::kRead, upkeep_, request, response, &Archive::get_suspects);
+}
+
 }  // namespace railgauge

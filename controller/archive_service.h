@@ -46,6 +46,10 @@ class ArchiveService final : public api::Archive::CallbackService {
                 api::BackUpReport* response) override;
   Unary* Prune(Context* context, const api::PruneRequest* request,
                api::PruneReport* response) override;
+  Unary* GetMatrix(Context* context, const api::PairsRequest* request,
+                   api::PairMatrix* response) override;
+  Unary* GetSuspects(Context* context, const api::PairsRequest* request,
+                     api::SuspectList* response) override;
 
  private:
   enum class Access { kRead, kWrite };

@@ -27,7 +27,7 @@ declare -A allowed=(
   [controller/http]="kernels/core"
   [controller/analysis]="kernels/core"
   [controller/cli]="kernels/core controller/api controller/analysis"
-  [controller]="kernels/core controller/api controller/plan controller/store controller/run controller/fleet controller/http"
+  [controller]="kernels/core controller/analysis controller/api controller/plan controller/store controller/run controller/fleet controller/http"
   [deploy/vfabric]="kernels/core"
   [deploy/compare]="kernels/core"
 )

@@ -15,6 +15,8 @@ Result<int> database_stats(Session& session, const Arguments& arguments);
 Result<int> database_check(Session& session, const Arguments& arguments);
 Result<int> database_backup(Session& session, const Arguments& arguments);
 Result<int> database_restore(Session& session, const Arguments& arguments);
+Result<int> show_matrix(Session& session, const Arguments& arguments);
+Result<int> show_suspects(Session& session, const Arguments& arguments);
 Result<int> database_prune(Session& session, const Arguments& arguments);
 
 }  // namespace railgauge::cli

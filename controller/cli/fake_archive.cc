@@ -64,9 +64,105 @@ Space sample_space() {
   return space;
 }
 
+// Four nodes; n3 receives little, one pair is missing.
+PairMatrix sample_matrix() {
+  PairMatrix matrix;
+  matrix.set_schema_version(1);
+  matrix.set_run_id(kSampleRun);
+  matrix.set_kernel("verbs.write_bw");
+  matrix.set_metric("bandwidth_bytes_per_second");
+  matrix.set_unit("bytes_per_second");
+  matrix.set_message_bytes(65536);
+  matrix.set_larger_is_better(true);
+  matrix.set_memory("host");
+  for (const char* node : {"n1", "n2", "n3", "n4"}) matrix.add_nodes(node);
+  for (const char* leaf : {"a", "b", "a", "b"}) matrix.add_leaves(leaf);
+  for (int from = 0; from < 4; ++from)
+    for (int to = 0; to < 4; ++to)
+      matrix.add_values(from == to || (from == 3 && to == 0) ? 0.0F
+                        : to == 2                            ? 9e9F
+                        : from == 0 && to == 1               ? 11.5e9F
+                                                             : 12e9F);
+  matrix.add_other_layers("rail 0 gpu");
+  matrix.add_other_series("verbs.write_lat latency_ns 8");
+  matrix.set_synthetic(true);
+  return matrix;
+}
+
+SuspectList sample_suspects() {
+  SuspectList list;
+  list.set_schema_version(1);
+  list.set_run_id(kSampleRun);
+  list.set_kernel("verbs.write_bw");
+  list.set_metric("bandwidth_bytes_per_second");
+  list.set_unit("bytes_per_second");
+  list.set_message_bytes(65536);
+  list.set_larger_is_better(true);
+  list.set_nodes(5);
+  list.set_leaves(2);
+  list.set_measured_pairs(11);
+  list.set_possible_pairs(20);
+  list.set_noise_share(0.02);
+  list.add_unmeasured_nodes("n5");
+  list.set_synthetic(true);
+  Suspect& suspect = *list.add_suspects();
+  suspect.set_place(1);
+  suspect.set_name("n3 rail 0");
+  suspect.set_kind("port");
+  suspect.set_direction("receives");
+  suspect.set_node("n3");
+  suspect.set_rail(0);
+  suspect.set_confirmed(true);
+  suspect.set_drop_share(0.25);
+  suspect.set_slow_share(1);
+  suspect.set_tasks(3);
+  suspect.set_slow_tasks(3);
+  suspect.set_expected(12e9);
+  suspect.set_seen(9e9);
+  suspect.add_ruled_out("what it sends is as expected");
+  suspect.set_sentence(
+      "n3 rail 0 receives 25.0 % less than expected, in 3 of 3 tasks: NIC, PCIe slot, cable or "
+      "switch port, receiving side (pause, PCIe credits); what it sends is as expected");
+  for (const char* from : {"n1", "n2"}) {
+    SuspectEvidence& evidence = *suspect.add_evidence();
+    evidence.set_from(from);
+    evidence.set_to("n3");
+    evidence.set_memory("host");
+    evidence.set_expected(12e9);
+    evidence.set_seen(9e9);
+  }
+  WantedTask& wanted = *suspect.add_wanted();
+  wanted.set_purpose("same leaf");
+  wanted.set_from("n1");
+  wanted.set_to("n3");
+  wanted.set_memory("host");
+  Suspect& single = *list.add_suspects();
+  single.set_place(2);
+  single.set_name("n1 to n2, rail 0");
+  single.set_kind("pair");
+  single.set_direction("sends");
+  single.set_node("n1");
+  single.set_other_node("n2");
+  single.set_rail(0);
+  single.set_drop_share(0.09);
+  single.set_slow_share(1);
+  single.set_tasks(1);
+  single.set_slow_tasks(1);
+  single.set_expected(12e9);
+  single.set_seen(10.92e9);
+  single.set_sentence(
+      "n1 to n2, rail 0: pairs over it are 9.0 % slower than expected, in 1 of 1 tasks: seen once "
+      "only, so nothing is called bad; measure it again");
+  return list;
+}
+
 }  // namespace
 
-FakeArchive::FakeArchive() : results(sample_results()), space(sample_space()) {
+FakeArchive::FakeArchive()
+    : results(sample_results()),
+      space(sample_space()),
+      matrix(sample_matrix()),
+      suspects(sample_suspects()) {
   series.set_schema_version(1);
   *series.add_series() = sample_series();
   history.set_schema_version(1);
@@ -188,6 +284,16 @@ grpc::Status FakeArchive::Prune(Context*, const PruneRequest*, PruneReport* answ
   answer->set_schema_version(1);
   answer->set_distributions(120);
   answer->set_freed_bytes(2.5e6);
+  return {};
+}
+
+grpc::Status FakeArchive::GetMatrix(Context*, const PairsRequest*, PairMatrix* answer) {
+  *answer = matrix;
+  return {};
+}
+
+grpc::Status FakeArchive::GetSuspects(Context*, const PairsRequest*, SuspectList* answer) {
+  *answer = suspects;
   return {};
 }
 

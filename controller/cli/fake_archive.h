@@ -18,6 +18,8 @@ class FakeArchive final : public railgauge::api::Archive::Service {
   railgauge::api::SqlTable table;
   railgauge::api::Space space;
   railgauge::api::DatabaseCheck check;
+  railgauge::api::PairMatrix matrix;
+  railgauge::api::SuspectList suspects;
 
   [[nodiscard]] railgauge::api::PointsRequest last_points() const;
 
@@ -44,6 +46,10 @@ class FakeArchive final : public railgauge::api::Archive::Service {
                       railgauge::api::BackUpReport* answer) override;
   grpc::Status Prune(Context* context, const railgauge::api::PruneRequest* request,
                      railgauge::api::PruneReport* answer) override;
+  grpc::Status GetMatrix(Context* context, const railgauge::api::PairsRequest* request,
+                         railgauge::api::PairMatrix* answer) override;
+  grpc::Status GetSuspects(Context* context, const railgauge::api::PairsRequest* request,
+                           railgauge::api::SuspectList* answer) override;
 
  private:
   mutable std::mutex mutex_;

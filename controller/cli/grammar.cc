@@ -69,6 +69,16 @@ constexpr std::array kHistoryFlags{
     kRail,
     kSince,
     Flag{"limit", 0, "N", "the newest N points, or N series [1000]"}};
+constexpr Flag kPairKernel{"kernel", 0, "NAME", "verbs.write_bw [what has most pairs]"};
+constexpr Flag kPairMetric{"metric", 0, "NAME", "[bandwidth before latency]"};
+constexpr Flag kPairSize{"size", 0, "BYTES", "message size: 8, 64KiB [the largest]"};
+constexpr std::array kMatrixFlags{kPairKernel,
+                                  kPairMetric,
+                                  kPairSize,
+                                  Flag{"rail", 0, "N", "from 0 [the first measured]"},
+                                  Flag{"memory", 0, "KIND", "host or gpu [the first measured]"},
+                                  Flag{"svg", 0, "FILE", "also write the picture to FILE"}};
+constexpr std::array kSuspectsFlags{kPairKernel, kPairMetric, kPairSize};
 constexpr std::array kSqlFlags{Flag{"limit", 0, "N", "at most N rows [1000]"},
                                Flag{"seconds", 0, "DURATION", "at most so long, up to 60s [10s]"}};
 constexpr std::array kBundleFlags{
@@ -120,6 +130,12 @@ constexpr std::array kVerbs{
     Verb{"history", "", "[SERIES]", "a series over time; without one the series that there are",
          kHistoryFlags, show_history},
     Verb{"runs", "compare", "A B", "two runs, series by series", {}, compare_runs},
+    Verb{"runs", "matrix", "[RUN]", "who reaches what with whom: a heat map, csv or SVG",
+         kMatrixFlags, show_matrix},
+    Verb{"runs", "suspects", "[RUN]", "which part is slow, with evidence; exit code 1 when one is",
+         kSuspectsFlags, show_suspects},
+    Verb{"matrix", "", "[RUN]", "the same as runs matrix", kMatrixFlags, show_matrix},
+    Verb{"suspects", "", "[RUN]", "the same as runs suspects", kSuspectsFlags, show_suspects},
     Verb{"export", "", "[RUN]", "points as csv, json or ndjson, however many; RUN may be \"all\"",
          kExportFlags, export_points},
     Verb{"bundle", "", "RUN|FINDING|NODE", "all about it in one archive, to be handed on",

@@ -1,0 +1,167 @@
+// What the archive says of a run's pairs: matrices and suspects.
+#include <fmt/format.h>
+
+#include "controller/analysis/suspects_followup.h"
+#include "controller/analysis/suspects_text.h"
+#include "controller/archive.h"
+#include "controller/pair_figures.h"
+
+namespace railgauge {
+namespace {
+
+using localise::Element;
+using localise::Kind;
+
+constexpr std::uint32_t kPairsVersion = 1;
+
+std::string series_text(const PairSeries& series) {
+  return fmt::format("{} {} {}", series.kernel, series.metric, series.message_bytes);
+}
+
+Result<PairFigures> figures_for(store::Store& store, const api::PairsRequest& request) {
+  Result<PairFigures> figures = read_pair_figures(store, request);
+  // A run without pairs is the caller's wrong word, not a missing part of the system.
+  if (!figures && figures.error().code == Code::kNotFound)
+    return fail(Code::kInvalidArgument, figures.error().message);
+  return figures;
+}
+
+std::string layer_text(const localise::Layer& layer) {
+  return fmt::format("rail {}{}{}", layer.rail, layer.memory.empty() ? "" : " ", layer.memory);
+}
+
+void name_parts(const localise::PairData& data, const Element& element, api::Suspect& suspect) {
+  const auto first = static_cast<std::size_t>(element.first);
+  const auto second = static_cast<std::size_t>(element.second);
+  switch (element.kind) {
+    case Kind::kPair:
+      suspect.set_other_node(data.nodes[second]);
+      [[fallthrough]];
+    case Kind::kPort:
+    case Kind::kNode:
+      suspect.set_node(data.nodes[first]);
+      break;
+    case Kind::kTrunk:
+      suspect.set_other_leaf(data.leaves[second]);
+      [[fallthrough]];
+    case Kind::kLeaf:
+    case Kind::kUplink:
+      suspect.set_leaf(data.leaves[first]);
+      break;
+    case Kind::kRail:
+    case Kind::kSpine:
+      break;
+  }
+  if (element.rail >= 0) suspect.set_rail(element.rail);
+}
+
+api::Suspect to_api(const localise::PairData& data, const localise::Suspect& found) {
+  const auto node = [&data](std::int32_t index) {
+    return data.nodes[static_cast<std::size_t>(index)];
+  };
+  api::Suspect suspect;
+  suspect.set_name(localise::name_of(data, found.element));
+  suspect.set_kind(std::string(localise::kind_word(found.element.kind)));
+  suspect.set_direction(std::string(localise::direction_word(found.element.direction)));
+  name_parts(data, found.element, suspect);
+  suspect.set_memory(found.element.memory);
+  suspect.set_intermittent(found.element.intermittent);
+  suspect.set_confirmed(found.confirmed);
+  suspect.set_drop_share(found.drop);
+  suspect.set_slow_share(found.share);
+  suspect.set_tasks(found.tasks);
+  suspect.set_slow_tasks(found.slow_tasks);
+  suspect.set_expected(found.expected);
+  suspect.set_seen(found.seen);
+  for (const std::string& text : found.ruled_out) suspect.add_ruled_out(text);
+  suspect.set_sentence(found.sentence);
+  for (const localise::PairFigure& figure : found.evidence) {
+    api::SuspectEvidence& evidence = *suspect.add_evidence();
+    evidence.set_from(node(figure.from));
+    evidence.set_to(node(figure.to));
+    evidence.set_rail(figure.rail);
+    evidence.set_memory(figure.memory);
+    evidence.set_expected(figure.expected);
+    evidence.set_seen(figure.seen);
+  }
+  return suspect;
+}
+
+}  // namespace
+
+Result<api::PairMatrix> Archive::get_matrix(const api::PairsRequest& request) {
+  const PairFigures figures = RG_TRY(figures_for(store_, request));
+  const localise::PairData& data = figures.data;
+  const localise::Layer* chosen = nullptr;
+  api::PairMatrix matrix;
+  for (const localise::Layer& layer : data.layers) {
+    const bool fits = (!request.has_rail() || layer.rail == request.rail()) &&
+                      (request.memory().empty() || layer.memory == request.memory());
+    if (fits && chosen == nullptr)
+      chosen = &layer;
+    else
+      matrix.add_other_layers(layer_text(layer));
+  }
+  if (chosen == nullptr)
+    return fail(Code::kInvalidArgument,
+                fmt::format("run {}: no pair was measured so; there is {}", figures.run_id,
+                            fmt::join(matrix.other_layers(), ", ")));
+  matrix.set_schema_version(kPairsVersion);
+  matrix.set_run_id(figures.run_id);
+  matrix.set_kernel(figures.series.kernel);
+  matrix.set_metric(figures.series.metric);
+  matrix.set_meaning(figures.series.meaning);
+  matrix.set_unit(figures.series.unit);
+  matrix.set_message_bytes(figures.series.message_bytes);
+  matrix.set_larger_is_better(figures.series.larger_is_better);
+  matrix.set_rail(chosen->rail);
+  matrix.set_memory(chosen->memory);
+  for (std::size_t node = 0; node < data.nodes.size(); ++node) {
+    matrix.add_nodes(data.nodes[node]);
+    const std::int32_t leaf = data.leaf_of.empty() ? -1 : data.leaf_of[node];
+    matrix.add_leaves(leaf < 0 ? "" : data.leaves[static_cast<std::size_t>(leaf)]);
+  }
+  for (const float value : chosen->values) matrix.add_values(value > 0 ? value : 0);
+  for (const PairSeries& other : figures.others) matrix.add_other_series(series_text(other));
+  matrix.set_synthetic(data.synthetic);
+  return matrix;
+}
+
+Result<api::SuspectList> Archive::get_suspects(const api::PairsRequest& request) {
+  const PairFigures figures = RG_TRY(figures_for(store_, request));
+  const localise::PairData& data = figures.data;
+  const localise::Localisation found = RG_TRY(localise::find_suspects(data));
+  api::SuspectList list;
+  list.set_schema_version(kPairsVersion);
+  list.set_run_id(figures.run_id);
+  list.set_kernel(figures.series.kernel);
+  list.set_metric(figures.series.metric);
+  list.set_meaning(figures.series.meaning);
+  list.set_unit(figures.series.unit);
+  list.set_message_bytes(figures.series.message_bytes);
+  list.set_larger_is_better(figures.series.larger_is_better);
+  list.set_nodes(static_cast<std::uint32_t>(data.nodes.size()));
+  list.set_leaves(static_cast<std::uint32_t>(data.leaves.size()));
+  list.set_measured_pairs(found.measured_pairs);
+  list.set_possible_pairs(found.possible_pairs);
+  list.set_noise_share(found.noise);
+  for (const std::int32_t node : found.unmeasured_nodes)
+    list.add_unmeasured_nodes(data.nodes[static_cast<std::size_t>(node)]);
+  list.set_synthetic(found.synthetic);
+  for (const PairSeries& other : figures.others) list.add_other_series(series_text(other));
+  for (const localise::Suspect& suspect : found.suspects) {
+    *list.add_suspects() = to_api(data, suspect);
+    list.mutable_suspects()->rbegin()->set_place(static_cast<std::uint32_t>(list.suspects_size()));
+  }
+  for (const localise::FollowUp& wanted : localise::follow_ups(data, found)) {
+    api::WantedTask& task = *list.mutable_suspects(static_cast<int>(wanted.suspect))->add_wanted();
+    task.set_purpose(std::string(localise::purpose_word(wanted.purpose)));
+    task.set_from(data.nodes[static_cast<std::size_t>(wanted.from)]);
+    task.set_to(data.nodes[static_cast<std::size_t>(wanted.to)]);
+    task.set_rail(wanted.rail);
+    task.set_memory(wanted.memory);
+  }
+  return list;
+}
+
+}  // namespace railgauge

@@ -1,0 +1,71 @@
+// The figures of a run's pairs, by node, rail and memory, as localisation and heat maps take them:
+// from stored matrices where the run has some, else from its points.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "controller/analysis/localise.h"
+#include "controller/api/archive.pb.h"
+#include "controller/store/store.h"
+
+namespace railgauge {
+
+// One kernel's metric at one size, of which a run has figures of pairs.
+struct PairSeries {
+  std::string kernel{};
+  std::string metric{};
+  std::string meaning{};
+  std::string unit{};
+  double message_bytes = 0;
+  bool larger_is_better = false;
+  auto operator<=>(const PairSeries&) const = default;
+};
+
+struct PairFigures {
+  std::string run_id{};
+  PairSeries series{};
+  std::vector<PairSeries> others{};  // that the request would have matched too, by figures
+  localise::PairData data{};
+  double across_rails = 0;  // figures between two rails, which are in no layer
+};
+
+// A point as far as it is a pair's figure.
+struct PairPoint {
+  PairSeries series{};
+  std::string from{};  // "node/DEV:PORT", where the data goes out
+  std::string to{};
+  std::string memory{};  // "host", "gpu"
+  double value = 0;
+  bool synthetic = false;
+};
+// False: a loopback, a collective, both directions' sum, several rails together, not passed.
+bool pair_point_of(const store::ResultRow& row, PairPoint& point);
+
+// Which rail each port is, and which leaf each node hangs on, as the nodes told.
+class PortMap {
+ public:
+  explicit PortMap(const std::vector<store::NodeRow>& nodes);
+  // -1: not known.
+  [[nodiscard]] std::int32_t rail(const std::string& node, const std::string& port) const;
+  [[nodiscard]] std::string leaf(const std::string& node) const;  // its fact "leaf"; "": not told
+
+ private:
+  std::map<std::string, std::map<std::string, std::int32_t>> rails_{};
+  std::map<std::string, std::string> leaves_{};
+};
+
+// The series with most figures (of bandwidth, where there is some; of several, the largest size),
+// several figures of one pair as their median. kNotFound: the run has no figures of pairs.
+// `nodes`: that took part, so that one without a single figure is there too.
+Result<PairFigures> figures_of_points(std::string run_id, const std::vector<PairPoint>& points,
+                                      const PortMap& ports,
+                                      const std::vector<std::string>& nodes = {});
+
+// kNotFound: no such run, or nothing of it is a pair's figure.
+Result<PairFigures> read_pair_figures(store::Store& store, const api::PairsRequest& request);
+
+}  // namespace railgauge
