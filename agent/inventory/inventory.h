@@ -311,6 +311,8 @@ struct Inventory {
 struct InventoryOptions {
   // Stands before /sys, /proc, /etc, ...: a tree of files is a node. "": the machine itself.
   std::string root{};
+  std::string sysfs{};           // stands for /sys instead; "": below root
+  std::string proc{};            // likewise for /proc
   double source_seconds = 0.25;  // a source that takes longer is unknown; the others go on
   bool with_nvml = true;         // of the machine itself only
   bool with_kernel_log = true;
