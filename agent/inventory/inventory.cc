@@ -16,7 +16,7 @@ class Wave {
 
   void add(const std::string& name, std::function<Apply(const NodeFiles&)> read) {
     // A tree of files is another place than the machine.
-    names_.push_back(files_->on_disk("") + " " + name);
+    names_.push_back(files_->place() + " " + name);
     shown_[names_.back()] = name;
     reads_.emplace_back([files = files_, read = std::move(read), this_inventory = &inventory_]() {
       Apply apply = read(*files);
@@ -85,6 +85,7 @@ Inventory read_inventory(const InventoryOptions& options) {
   Wave machine(files, inventory);
   add_machine(machine, options);
   machine.run(options.source_seconds);
+  name_gpus(inventory);  // also those that PCI alone shows: NVML may know them
   Wave devices(files, inventory);
   add_devices(devices, inventory);
   if (options.with_nvml && files->is_this_machine())

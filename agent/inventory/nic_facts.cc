@@ -77,6 +77,17 @@ std::string pci_of(const NodeFiles& files, const std::string& folder) {
   return is_pci_address(parent) ? parent : "";
 }
 
+std::vector<std::uint32_t> ports_of(const NodeFiles& files, const std::string& device) {
+  std::vector<std::uint32_t> ports;
+  for (const std::string& name : files.names(fmt::format("{}/{}/ports", kRdma, device))) {
+    std::uint64_t number = 0;
+    if (parse_number(name, number) && number > 0 && number <= kMaxNicPorts)
+      ports.push_back(static_cast<std::uint32_t>(number));
+  }
+  std::ranges::sort(ports);
+  return ports;
+}
+
 // uverbsN of a device: by its own folder, or by what each of them says.
 Fact<std::string> uverbs_of(const NodeFiles& files, const std::string& device) {
   const std::string folder = "/sys/class/infiniband_verbs";
@@ -143,6 +154,8 @@ Apply read_rdma_names(const NodeFiles& files) {
     if (device.pci_address.empty() && name.starts_with("rxe")) device.driver = "rdma_rxe";
     if (device.pci_address.empty() && name.starts_with("siw")) device.driver = "siw";
     device.uverbs = uverbs_of(files, name);
+    // Its ports stay even when nothing more can be had of it.
+    for (const std::uint32_t port : ports_of(files, name)) device.ports.emplace_back().port = port;
   }
   return [devices = std::move(devices)](Inventory& inventory) { inventory.rdma = devices; };
 }
@@ -155,16 +168,13 @@ Apply read_rdma_device(const NodeFiles& files, const std::string& name) {
   read.board_id = files.line(folder + "/board_id");
   read.model = files.line(folder + "/hca_type");
   read.netdevs = files.names(folder + "/device/net");
-  for (const std::string& port : files.names(folder + "/ports", kMaxNicPorts)) {
-    std::uint64_t number = 0;
-    if (!parse_number(port, number) || number == 0 || number > kMaxNicPorts) continue;
-    read.ports.push_back(
-        read_port(files, folder + "/ports/" + port, static_cast<std::uint32_t>(number)));
-    const std::string netdev = files.line(folder + "/ports/" + port + "/gid_attrs/ndevs/0").value;
+  for (const std::uint32_t port : ports_of(files, name)) {
+    const std::string path = fmt::format("{}/ports/{}", folder, port);
+    read.ports.push_back(read_port(files, path, port));
+    const std::string netdev = files.line(path + "/gid_attrs/ndevs/0").value;
     if (!netdev.empty() && std::ranges::find(read.netdevs, netdev) == read.netdevs.end())
       read.netdevs.push_back(netdev);
   }
-  std::ranges::sort(read.ports, {}, &RdmaPort::port);
   const Facts settings = read_classes(files, name, read.ports);
   return [read = std::move(read), settings, name](Inventory& inventory) {
     inventory.nic_settings.insert(settings.begin(), settings.end());

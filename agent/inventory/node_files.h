@@ -24,6 +24,8 @@ class NodeFiles {
 
   // Paths are the node's own ("/sys/class/net"); this one is where the file really is.
   [[nodiscard]] std::string on_disk(const std::string& path) const;
+  // Tells one tree from another.
+  [[nodiscard]] std::string place() const { return root_ + sysfs_ + proc_; }
   // The machine that we run on, not a tree of files.
   [[nodiscard]] bool is_this_machine() const { return root_.empty() && sysfs_.empty(); }
 
