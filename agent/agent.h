@@ -81,7 +81,7 @@ class Agent final : private TaskListener {
   Answers answers_;
   Supervisor supervisor_;
   api::Hello hello_;
-  Inventory inventory_;  // as read last
+  Inventory inventory_;                         // as read last
   std::map<TaskKey, Started> started_;          // of the tasks that run, for the metrics
   std::vector<Record> pending_;                 // not in the spool yet
   std::vector<api::AgentMessage> after_store_;  // answers that must not overtake those records

@@ -94,8 +94,7 @@ void describe_gpus(const Inventory& inventory, Words& words) {
     words[prefix + "pci"] = gpu.pci_address;
     if (const PciDevice* device = inventory.pci_device(gpu.pci_address)) {
       // An idle GPU trains its link down: what it is capable of, and its lanes, stay.
-      put(words, prefix + "pcie",
-          link_text(device->max_link_gigatransfers, device->link_width));
+      put(words, prefix + "pcie", link_text(device->max_link_gigatransfers, device->link_width));
       put_number(words, prefix + "numa", device->numa_node);
     }
     put_flag(words, prefix + "ecc", gpu.nvml.ecc_enabled);
@@ -106,7 +105,8 @@ void describe_gpus(const Inventory& inventory, Words& words) {
           return fmt::format("{} of {}", std::count(links.begin(), links.end(), true),
                              links.size());
         }));
-    words[prefix + "nearest_nics"] = fmt::format("{}", fmt::join(nearest_nics(inventory, gpu), " "));
+    words[prefix + "nearest_nics"] =
+        fmt::format("{}", fmt::join(nearest_nics(inventory, gpu), " "));
   }
 }
 

@@ -224,6 +224,7 @@ struct Inventory {
   std::map<std::string, PciDevice>
       pci{};                       // by address: GPUs, NICs, all bridges above them, switches
   std::vector<GpuFacts> gpus{};    // by number
+  bool has_gpu_folders = false;    // the driver shows GPUs in /proc: those of this container
   std::vector<RdmaDevice> rdma{};  // by name
   std::vector<NetDevice> nets{};   // by name; those with a device and those of RDMA
   std::vector<NumaNode> numa{};

@@ -138,9 +138,10 @@ Apply read_pci_tree(const NodeFiles& files) {
     const std::string folder = std::string(kDevices) + name;
     const auto class_code = files.small(folder + "/class");
     const auto vendor = files.small(folder + "/vendor");
-    // One whose class is broken is told too, with its error.
-    if (class_code.is_known() && !is_wanted(class_code.value, vendor.value)) continue;
-    if (!class_code.is_known() && class_code.state != FactState::kError) continue;
+    // One whose class or vendor is broken is told too, with its error.
+    const bool is_broken =
+        class_code.state == FactState::kError || vendor.state == FactState::kError;
+    if (!is_broken && !is_wanted(class_code.value, vendor.value)) continue;
     devices[name] = read_place(files, name);
   }
   std::vector<std::string> parents;

@@ -19,14 +19,16 @@ void put(Words& words, const std::string& name, const Fact<std::string>& fact) {
   words[name] = fact.is_known() ? fact.value : std::string(kUnknownPart);
 }
 
-// What does not name a disk or an image of one kernel, sorted: the order of the words means nothing.
+// What does not name a disk or an image of one kernel, sorted: the order of the words means
+// nothing.
 std::string command_line(const std::string& text) {
-  constexpr std::array<std::string_view, 8> kOfOneNode{"BOOT_IMAGE=", "root=",   "initrd=",
-                                                       "resume=",     "BOOTIF=", "ip=",
-                                                       "rd.luks.",    "cloud-config-url="};
+  constexpr std::array<std::string_view, 8> kOfOneNode{
+      "BOOT_IMAGE=", "root=", "initrd=",  "resume=",
+      "BOOTIF=",     "ip=",   "rd.luks.", "cloud-config-url="};
   std::vector<std::string_view> words;
   for (const std::string_view word : fields_of(text, kMostNames))
-    if (std::ranges::none_of(kOfOneNode, [&](std::string_view own) { return word.starts_with(own); }))
+    if (std::ranges::none_of(kOfOneNode,
+                             [&](std::string_view own) { return word.starts_with(own); }))
       words.push_back(word);
   std::ranges::sort(words);
   return fmt::format("{}", fmt::join(words, " "));
@@ -71,8 +73,7 @@ Words versions_of(const Inventory& inventory, const std::string& railgauge_versi
   vbios.put(words, "gpu_vbios");
   std::map<std::string, Grouped> firmware;  // by model: a machine may have several
   for (const RdmaDevice& nic : inventory.rdma)
-    if (!nic.pci_address.empty())
-      firmware[nic.model.value].add(nic.pci_address, nic.firmware);
+    if (!nic.pci_address.empty()) firmware[nic.model.value].add(nic.pci_address, nic.firmware);
   for (const auto& [model, group] : firmware)
     group.put(words, model.empty() ? "nic_firmware" : "nic_firmware." + model);
   return words;
@@ -138,7 +139,8 @@ void put_nic_settings(const Inventory& inventory, Words& words) {
       const NetDevice* net = inventory.net(name);
       if (net == nullptr) continue;
       const std::string subject = nic.pci_address.empty() ? name : nic.pci_address;
-      mtu.add(subject, with(net->mtu_bytes, [](std::uint32_t bytes) { return std::to_string(bytes); }));
+      mtu.add(subject,
+              with(net->mtu_bytes, [](std::uint32_t bytes) { return std::to_string(bytes); }));
       for (const auto& [key, value] : net->qos) qos[key].add(subject, value);
     }
   mtu.put(words, "nic_mtu_bytes");

@@ -20,8 +20,8 @@ struct Stack {
 };
 Stack stack_of(const Inventory& inventory, const std::string& railgauge_version);
 
-// Facts by which nodes are held against each other: hardware, links, limits. Nothing that changes by
-// itself while the node runs (clocks, temperatures, counters, an idle GPU's link).
+// Facts by which nodes are held against each other: hardware, links, limits. Nothing that changes
+// by itself while the node runs (clocks, temperatures, counters, an idle GPU's link).
 Words described_facts(const Inventory& inventory);
 
 }  // namespace railgauge::agent

@@ -51,8 +51,8 @@ std::string gpu_distance(const Inventory& inventory, const GpuFacts& a, const Gp
   const Links there = links_of(inventory, a, b);
   const Links back = links_of(inventory, b, a);
   // Direct ones are seen from both ends; through switches the narrower end counts.
-  const std::size_t links = std::min(there.to_peer, back.to_peer) +
-                            std::min(there.to_switches, back.to_switches);
+  const std::size_t links =
+      std::min(there.to_peer, back.to_peer) + std::min(there.to_switches, back.to_switches);
   if (links > 0) return "NV" + std::to_string(links);
   return pci_distance(inventory, a.pci_address, b.pci_address);
 }

@@ -83,14 +83,16 @@ double separation(const Said& a, const Said& b) {
 }
 
 bool has_same_values(const Said& a, const Said& b) {
-  return std::ranges::equal(a.values, b.values, {}, [](const auto& one) { return one.first; },
-                            [](const auto& one) { return one.first; });
+  return std::ranges::equal(
+      a.values, b.values, {}, [](const auto& one) { return one.first; },
+      [](const auto& one) { return one.first; });
 }
 
 template <class Values>
 void fill(const Said& said, Values& values) {
   std::vector<std::pair<std::string, std::uint32_t>> sorted(said.values.begin(), said.values.end());
-  std::ranges::stable_sort(sorted, std::ranges::greater{}, [](const auto& one) { return one.second; });
+  std::ranges::stable_sort(sorted, std::ranges::greater{},
+                           [](const auto& one) { return one.second; });
   for (const auto& [value, count] : sorted) {
     ValueCount& added = *values.Add();
     if (value != kNone) added.set_value(value);

@@ -43,8 +43,8 @@ Result<int> diff_node_sets(Session& session, const Arguments& arguments) {
     rows.push_back({row.part(), row.name(),
                     values_text(row.a_values(), row.a_unknown(), diff.a_size()),
                     values_text(row.b_values(), row.b_unknown(), diff.b_size())});
-  output.out << render_table(
-      {{"PART"}, {"NAME"}, {arguments.operand(0)}, {arguments.operand(1)}}, rows, output.colour);
+  output.out << render_table({{"PART"}, {"NAME"}, {arguments.operand(0)}, {arguments.operand(1)}},
+                             rows, output.colour);
   return 0;
 }
 

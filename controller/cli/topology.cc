@@ -68,8 +68,8 @@ void add_nics(const NodeInfo& node, TopologyReport& report) {
   for (std::size_t rail = 0; rail < nics.size(); ++rail) {
     if (nics[rail]->device() == last) continue;
     last = nics[rail]->device();
-    TopologyDevice device = device_of(node, "nic", last, nics[rail]->pci_address(),
-                                      nics[rail]->numa_node_plus_one());
+    TopologyDevice device =
+        device_of(node, "nic", last, nics[rail]->pci_address(), nics[rail]->numa_node_plus_one());
     device.set_rail(static_cast<std::uint32_t>(rail));
     *report.add_devices() = std::move(device);
   }

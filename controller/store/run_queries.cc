@@ -268,7 +268,8 @@ Result<std::vector<NodeRow>> read_nodes(Connection& connection) {
         "fact_set.body, spool_through, old.body, was.body "
         "FROM node LEFT JOIN fact_set ON fact_set.id=fact_set LEFT JOIN epoch ON "
         "epoch.node=node.id AND valid_to IS NULL LEFT JOIN stack ON stack.id=epoch.stack LEFT JOIN "
-        "fact_set AS old ON old.id=versions LEFT JOIN fact_set AS was ON was.id=settings WHERE NOT EXISTS (SELECT 1 FROM "
+        "fact_set AS old ON old.id=versions LEFT JOIN fact_set AS was ON was.id=settings WHERE NOT "
+        "EXISTS (SELECT 1 FROM "
         "node other WHERE other.name=node.name AND (other.last_seen_at, other.id) > "
         "(node.last_seen_at, node.id)) ORDER BY name"));
     while (RG_TRY(rows.next())) {

@@ -24,7 +24,8 @@ Status RunSink::put_node(const NodeRow& node, double now) {
   const std::int64_t id = RG_TRY(interner_.node(node.node_id, node.name, now));
   RG_TRY_OK(connection_.execute(
       "UPDATE node SET name=?2, version=?3, address=?4, fact_set=?5, last_seen_at=?6 WHERE id=?1",
-      id, node.name, node.version, node.address, RG_TRY(interner_.fact_set(node.described.empty() ? node.facts : node.described)), now));
+      id, node.name, node.version, node.address,
+      RG_TRY(interner_.fact_set(node.described.empty() ? node.facts : node.described)), now));
   RG_TRY_OK(connection_.execute(
       "INSERT INTO node_name (node, name, valid_from) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
       id, node.name, now));

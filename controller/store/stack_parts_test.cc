@@ -10,11 +10,11 @@ using testing::IsEmpty;
 using testing::SizeIs;
 
 TEST(StackParts, AnUpgradeThatResetsASettingTellsBothValues) {
-  EXPECT_THAT(stack_changes({.versions = {{"ofed", "5.8"}},
-                             .settings = {{"nic_max_read_request_bytes", "4096"}}},
-                            {.versions = {{"ofed", "24.04"}},
-                             .settings = {{"nic_max_read_request_bytes", "512"}}}),
-              ElementsAre("nic_max_read_request_bytes 4096 -> 512", "ofed 5.8 -> 24.04"));
+  EXPECT_THAT(
+      stack_changes(
+          {.versions = {{"ofed", "5.8"}}, .settings = {{"nic_max_read_request_bytes", "4096"}}},
+          {.versions = {{"ofed", "24.04"}}, .settings = {{"nic_max_read_request_bytes", "512"}}}),
+      ElementsAre("nic_max_read_request_bytes 4096 -> 512", "ofed 5.8 -> 24.04"));
 }
 
 TEST(StackParts, WhatComesAndGoesIsNoneOnTheOtherSide) {

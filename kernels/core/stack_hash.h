@@ -1,5 +1,5 @@
-// The fingerprint of a stack: what an upgrade changes on a node, as ordered maps of names to values.
-// Two nodes with the same words have the same fingerprint, whoever computes it. Pure.
+// The fingerprint of a stack: what an upgrade changes on a node, as ordered maps of names to
+// values. Two nodes with the same words have the same fingerprint, whoever computes it. Pure.
 #pragma once
 
 #include <map>

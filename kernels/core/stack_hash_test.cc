@@ -23,9 +23,7 @@ TEST(StackHash, AVersionIsNoSetting) {
 }
 
 // What is stored on disk and compared for years must not change with the compiler.
-TEST(StackHash, IsTheOneThatItAlwaysWas) {
-  EXPECT_EQ(stack_hash(Part{}), "cbf29ce484222325");
-}
+TEST(StackHash, IsTheOneThatItAlwaysWas) { EXPECT_EQ(stack_hash(Part{}), "cbf29ce484222325"); }
 
 }  // namespace
 }  // namespace railgauge
