@@ -19,7 +19,7 @@ namespace railgauge::agent {
 namespace {
 
 constexpr int kConfigs = 20'000;
-constexpr int kFiles = 300;
+constexpr int kFiles = 100;
 constexpr const char* kGpu = "0000:1b:00.0";
 constexpr const char* kNic = "0000:18:00.0";
 

@@ -11,6 +11,7 @@
 #include "agent/inventory/nics.h"
 #include "agent/inventory/sources.h"
 #include "agent/testing/node_tree.h"
+#include "agent/testing/read_tree.h"
 
 namespace railgauge::agent {
 namespace {
@@ -22,13 +23,11 @@ using testing::IsEmpty;
 using testing::Key;
 using testing::SizeIs;
 
-Inventory read(const NodeTree& tree) {
-  // Generous: what a busy machine needs is not what is tested.
-  Inventory inventory = read_inventory({.root = tree.root(), .source_seconds = 60});
+const Inventory& read(const std::string& name) {
+  const Inventory& inventory = read_tree(name);
   EXPECT_THAT(inventory.late_sources, IsEmpty());
   return inventory;
 }
-Inventory read(const std::string& name) { return read(NodeTree(name)); }
 
 TEST(InventoryTrees, ThereAreTenNodes) { EXPECT_GE(NodeTree::names().size(), 10u); }
 
@@ -37,7 +36,7 @@ TEST(InventoryTrees, KnownModulesAreSortedSinceTheyAreSearched) {
 }
 
 TEST(InventoryTrees, AnHgxNodeIsReadWhole) {
-  const Inventory node = read("hgx_h100_8");
+  const Inventory& node = read("hgx_h100_8");
   ASSERT_THAT(node.gpus, SizeIs(8));
   EXPECT_EQ(node.gpus[0].name, "gpu0");
   EXPECT_EQ(node.gpus[0].state, "active");
@@ -64,7 +63,7 @@ TEST(InventoryTrees, AnHgxNodeIsReadWhole) {
 }
 
 TEST(InventoryTrees, TheWayToTheHostIsToldFromTheRootPortDown) {
-  const Inventory node = read("hgx_h100_8");
+  const Inventory& node = read("hgx_h100_8");
   const PciDevice* nic = node.pci_device("0000:18:00.0");
   ASSERT_NE(nic, nullptr);
   EXPECT_EQ(nic->host_bridge, "pci0000:15");
@@ -86,7 +85,7 @@ TEST(InventoryTrees, TheWayToTheHostIsToldFromTheRootPortDown) {
 }
 
 TEST(InventoryTrees, ModulesTellVersionParametersAndWhereTheyCameFrom) {
-  const Inventory node = read("hgx_h100_8");
+  const Inventory& node = read("hgx_h100_8");
   const ModuleFacts* peermem = node.module("nvidia_peermem");
   ASSERT_NE(peermem, nullptr);
   EXPECT_TRUE(peermem->is_loaded);
@@ -104,7 +103,7 @@ TEST(InventoryTrees, ModulesTellVersionParametersAndWhereTheyCameFrom) {
 }
 
 TEST(InventoryTrees, TheLegacyModuleAndItsServiceAreSeenBesideTheNewOne) {
-  const Inventory node = read("h100_legacy_peermem");
+  const Inventory& node = read("h100_legacy_peermem");
   EXPECT_TRUE(node.is_loaded("nv_peer_mem"));
   EXPECT_TRUE(node.is_loaded("nvidia_peermem"));
   EXPECT_TRUE(node.services.at("nv_peer_mem").enablement.is("enabled"));
@@ -114,7 +113,7 @@ TEST(InventoryTrees, TheLegacyModuleAndItsServiceAreSeenBesideTheNewOne) {
 }
 
 TEST(InventoryTrees, RoceTellsItsGidsAndQualityOfService) {
-  const Inventory node = read("hgx_a100_8");
+  const Inventory& node = read("hgx_a100_8");
   ASSERT_THAT(node.rdma, SizeIs(8));
   const RdmaPort& port = node.rdma[0].ports.at(0);
   EXPECT_TRUE(port.link_layer.is("ethernet"));
@@ -132,7 +131,7 @@ TEST(InventoryTrees, RoceTellsItsGidsAndQualityOfService) {
 }
 
 TEST(InventoryTrees, WhatNeedsPrivilegeIsUnknownAndSaysSo) {
-  const Inventory node = read("h100_unprivileged");
+  const Inventory& node = read("h100_unprivileged");
   const PciDevice* port = node.pci_device("0000:17:00.0");
   ASSERT_NE(port, nullptr);
   EXPECT_EQ(port->config.acs.state, FactState::kUnknown);
@@ -141,7 +140,7 @@ TEST(InventoryTrees, WhatNeedsPrivilegeIsUnknownAndSaysSo) {
 }
 
 TEST(InventoryTrees, AVirtualMachineIsOne) {
-  const Inventory node = read("vm_gpu_vf");
+  const Inventory& node = read("vm_gpu_vf");
   EXPECT_TRUE(node.is_virtual_machine.is(true));
   ASSERT_THAT(node.gpus, SizeIs(1));
   EXPECT_TRUE(node.pci_device("0000:00:05.0")->numa_node.is(-1));
@@ -150,7 +149,7 @@ TEST(InventoryTrees, AVirtualMachineIsOne) {
 }
 
 TEST(InventoryTrees, ANodeWithoutRdmaOrGpuHasItsInterface) {
-  const Inventory node = read("ethernet_10g");
+  const Inventory& node = read("ethernet_10g");
   EXPECT_THAT(node.rdma, IsEmpty());
   EXPECT_THAT(node.gpus, IsEmpty());
   ASSERT_THAT(node.nets, SizeIs(1));
@@ -161,7 +160,7 @@ TEST(InventoryTrees, ANodeWithoutRdmaOrGpuHasItsInterface) {
 }
 
 TEST(InventoryTrees, ASuperchipOfAnotherArchitectureIsRead) {
-  const Inventory node = read("gh200");
+  const Inventory& node = read("gh200");
   ASSERT_THAT(node.gpus, SizeIs(1));
   EXPECT_EQ(node.gpus[0].pci_address, "0009:01:00.0");
   EXPECT_TRUE(node.cpu.vendor.is("ARM"));
@@ -169,7 +168,7 @@ TEST(InventoryTrees, ASuperchipOfAnotherArchitectureIsRead) {
 }
 
 TEST(InventoryTrees, SoftRoceHasNoPciAddress) {
-  const Inventory node = read("soft_roce");
+  const Inventory& node = read("soft_roce");
   ASSERT_THAT(node.rdma, SizeIs(1));
   EXPECT_EQ(node.rdma[0].pci_address, "");
   EXPECT_EQ(node.rdma[0].driver, "rdma_rxe");
@@ -180,8 +179,7 @@ TEST(InventoryTrees, SoftRoceHasNoPciAddress) {
 class EveryTree : public testing::TestWithParam<std::string> {};
 
 TEST_P(EveryTree, HasTheGpusAndNicsThatTheSingleReadersSee) {
-  const NodeTree tree(GetParam());
-  const Inventory node = read(tree);
+  const auto& [tree, node] = known_tree(GetParam());
   const auto gpus = list_gpus(tree / "sys", tree / "proc");
   ASSERT_EQ(node.gpus.size(), gpus.size());
   for (std::size_t i = 0; i < gpus.size(); ++i) {
@@ -198,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(Inventory, EveryTree, testing::ValuesIn(NodeTree::names
                          [](const auto& tested) { return tested.param; });
 
 TEST(InventoryTrees, ABadFileSpoilsItsOwnFactAlone) {
-  const Inventory node = read("broken_files");
+  const Inventory& node = read("broken_files");
   const PciDevice* nic = node.pci_device("0000:18:00.0");
   ASSERT_NE(nic, nullptr);
   EXPECT_EQ(nic->numa_node.state, FactState::kError);

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "agent/testing/node_tree.h"
+#include "agent/testing/read_tree.h"
 
 namespace railgauge::agent {
 namespace {
@@ -15,10 +15,8 @@ using testing::Key;
 using testing::Not;
 using testing::Pair;
 
-Inventory read(const NodeTree& tree) {
-  return read_inventory({.root = tree.root(), .source_seconds = 60});
-}
-Stack stack(const std::string& name) { return stack_of(read(NodeTree(name)), "1.2.3"); }
+Inventory read(const NodeTree& tree) { return read_tree(tree); }
+Stack stack(const std::string& name) { return stack_of(read_tree(name), "1.2.3"); }
 
 TEST(Stack, NamesWhatAnUpgradeChanges) {
   const Stack node = stack("hgx_h100_8");
@@ -98,7 +96,7 @@ TEST(Stack, ANodeWithoutGpuOrRdmaHasNoPartsOfThem) {
 }
 
 TEST(Described, FactsTellLinksDistancesAndLimits) {
-  const Words words = described_facts(read(NodeTree("hgx_h100_8")));
+  const Words words = described_facts(read_tree("hgx_h100_8"));
   EXPECT_THAT(words, AllOf(Contains(Pair("gpus", "8")), Contains(Pair("gpu0.pcie", "32 GT/s x16")),
                            Contains(Pair("gpu0.nearest_nics", "mlx5_0")),
                            Contains(Pair("mlx5_0:1.state", "active")),

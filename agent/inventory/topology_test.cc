@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "agent/testing/node_tree.h"
+#include "agent/testing/read_tree.h"
 
 namespace railgauge::agent {
 namespace {
@@ -12,9 +12,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-Inventory read(const std::string& name) {
-  return read_inventory({.root = NodeTree(name).root(), .source_seconds = 60});
-}
+Inventory read(const std::string& name) { return read_tree(name); }
 
 // `links` NVLinks of each GPU, all to the same places.
 void link(GpuFacts& gpu, const std::vector<std::string>& remotes, std::size_t down = 0) {

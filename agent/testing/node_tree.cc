@@ -192,11 +192,14 @@ Status NodeTree::entry(const std::string& line) {
   } else if (sign == "->") {
     link(path, rest);
   } else if (sign == "=>") {
+    // As the kernel writes them: the target's name comes last even when it is a folder above.
     const fs::path target = root_ / rest;
-    link(path, target.lexically_relative(path.parent_path()));
+    link(path, target.parent_path().lexically_relative(path.parent_path()) / target.filename());
   } else if (sign == "/") {
+    if (!fs::is_directory(path)) fs::remove(path);
     fs::create_directories(path);
   } else if (sign == "@") {
+    if (!fs::exists(path)) write(path, "");
     return set_time(path, rest);
   } else if (sign == ":" && rest.starts_with("hex ")) {
     write(path, RG_TRY(bytes_of(rest.substr(4))));

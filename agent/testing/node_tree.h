@@ -8,7 +8,7 @@
 //   PATH -> TARGET           a symbolic link, as it stands
 //   PATH => PATH             a symbolic link to a path of the tree, made relative
 //   PATH /                   a folder
-//   PATH @ SECONDS           when the file was modified, since 1970
+//   PATH @ SECONDS           when the file was modified, since 1970; an empty one if there is none
 //   remove PATH              takes a file or folder away
 //   include NAME             the lines of NAME.node
 //   define NAME ... end      a template; ${key} in it is replaced, ${key:x} has a default
