@@ -15,8 +15,8 @@ std::string endpoint_text(const std::string& node, const std::string& endpoint);
 
 plan::PlanNode plan_node_of(const fleet::NodeState& node);
 plan::TopologyNode topology_node_of(const fleet::NodeState& node);
-api::NodeInfo to_api(const fleet::NodeState& node);
-api::NodeInfo to_api(const store::NodeRow& row);  // not seen in this controller's life
+api::NodeInfo to_api(const fleet::NodeState& node);  // without facts and stack
+api::NodeInfo to_api(const store::NodeRow& row);     // as the store knows it
 // With its tasks where a run could dispatch them all, else without.
 api::RunPlan to_api(const plan::PlanOutline& outline);
 api::RunSummary to_api(const store::RunSummaryRow& row);

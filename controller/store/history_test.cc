@@ -46,6 +46,62 @@ TEST_F(History, AChangedStackOpensAnEpochAndSaysHow) {
             "n1: linux_kernel 6.1.0 -> 6.5.0; max_read_request_bytes none -> 4096");
 }
 
+TEST_F(History, WhatCouldNotBeReadOpensNoEpochAndKeepsItsValue) {
+  NodeRow node = node_row(1);
+  node.settings["acs"] = "unknown";
+  put(node);
+  node.settings["acs"] = "off";
+  put(node);
+  EXPECT_EQ(count("SELECT count(*) FROM epoch"), 1) << "it is known for the first time";
+  EXPECT_EQ(store_->list_nodes()->at(0).settings.at("acs"), "off");
+  node.settings["acs"] = "unknown";
+  node.facts.clear();
+  node.stack_incomplete = true;
+  put(node);
+  EXPECT_EQ(count("SELECT count(*) FROM epoch"), 1);
+  EXPECT_EQ(store_->list_nodes()->at(0).settings.at("acs"), "off");
+  EXPECT_EQ(store_->list_nodes()->at(0).facts.at("linux_kernel"), "6.1.0");
+}
+
+TEST_F(History, AStackThatWasThereBeforeIsARollback) {
+  NodeRow node = node_row(1);
+  put(node);
+  node.facts["linux_kernel"] = "6.5.0";
+  put(node);
+  node.facts["linux_kernel"] = "6.1.0";
+  put(node);
+  EXPECT_EQ(count("SELECT count(*) FROM epoch"), 3);
+  EXPECT_THAT(store_->list_events(1)->at(0).text,
+              HasSubstr("linux_kernel 6.5.0 -> 6.1.0; rolled back: the same stack as until 2"));
+}
+
+TEST_F(History, ReplacedHardwareAndANewStackAreEventsOfTheirOwn) {
+  NodeRow node = node_row(1);
+  node.endpoints[0].guid = "aa";
+  put(node);
+  node.endpoints[0].guid = "bb";
+  node.facts["nic_firmware"] = "28.43";
+  put(node);
+  EXPECT_EQ(count("SELECT count(*) FROM epoch"), 2);
+  const auto events = store_->list_events(2);
+  ASSERT_TRUE(events);
+  EXPECT_EQ(events->at(0).kind, "stack_changed");
+  EXPECT_EQ(events->at(0).text, "n1: nic_firmware none -> 28.43");
+  EXPECT_EQ(events->at(1).kind, "hardware_replaced");
+  EXPECT_EQ(events->at(1).text, "n1: rxe0:1 aa -> bb");
+}
+
+TEST_F(History, WhatDescribesANodeIsNoPartOfItsStack) {
+  NodeRow node = node_row(1);
+  node.described["cpu"] = "x";
+  put(node);
+  node.described["cpu"] = "y";
+  put(node);
+  EXPECT_EQ(count("SELECT count(*) FROM epoch"), 1);
+  EXPECT_EQ(store_->list_nodes()->at(0).described.at("cpu"), "y");
+  EXPECT_EQ(store_->list_nodes()->at(0).facts.at("linux_kernel"), "6.1.0");
+}
+
 TEST_F(History, AnotherGuidInTheSlotIsReplacedHardwareAndANewEpoch) {
   NodeRow node = node_row(1);
   node.endpoints[0].guid = "aa";
