@@ -90,6 +90,7 @@ api::SqlTable to_api(const store::SqlTable& table) {
     for (const store::SqlValue& value : row) {
       api::SqlValue& cell = *out.add_values();
       if (const auto* number = std::get_if<double>(&value)) cell.set_number(*number);
+      if (const auto* whole = std::get_if<std::int64_t>(&value)) cell.set_integer(*whole);
       if (const auto* text = std::get_if<std::string>(&value)) cell.set_text(valid_utf8(*text));
     }
   }

@@ -182,6 +182,7 @@ void Server::update_store_metrics() {
   const Result<store::StoreStats> stats = store_->stats();
   if (!stats) return spdlog::warn("store: {}", stats.error().message);
   metrics_.set_store(stats->queued_records, stats->file_bytes);
+  metrics_.set_orphans(stats->orphan_records, stats->orphans_dropped);
 }
 
 // What it takes away, it takes in small transactions.

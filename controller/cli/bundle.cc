@@ -14,6 +14,7 @@
 #include "controller/cli/peer_commands.h"
 #include "controller/cli/redact.h"
 #include "controller/cli/run_report.h"
+#include "controller/cli/secrets.h"
 #include "controller/cli/tar.h"
 #include "kernels/core/json.h"
 #include "kernels/core/outcome.h"
@@ -37,6 +38,7 @@ std::string file_name(std::string name) {
 }
 
 std::string cell_text(const SqlValue& value) {
+  if (value.has_integer()) return std::to_string(value.integer());
   return value.has_number() ? json_number(value.number()) : value.text();
 }
 
@@ -99,13 +101,30 @@ Result<std::vector<BundlePart>> fetch_parts(Session& session, const std::string&
   return parts;
 }
 
+// All names that nodes ever had: only to be recognized, never written.
+constexpr std::string_view kKnownNames = "known_names";
+constexpr std::string_view kNodeList = "node list";  // in a cell, as JSON
+
 // Which columns hold names, whatever table they are in.
 std::string_view kind_of_column(std::string_view part, std::string_view column) {
-  if (column == "node" || (part == "nodes" && column == "name")) return "node";
+  if (column == "node" || part == kKnownNames ||
+      ((part == "nodes" || part == "node_names") && column == "name"))
+    return "node";
+  if (part == "runs" && column == "nodes") return kNodeList;
   if (column == "node_id") return "id";
   if (column == "requested_by" || column == "who") return "person";
   if (column == "guid" || column == "address") return "address";
   return "";
+}
+
+// Of a JSON list.
+void learn_list(std::string_view list, Bundle& bundle) {
+  for (std::size_t at = 0; (at = list.find('"', at)) != std::string_view::npos;) {
+    const std::size_t end = list.find('"', at + 1);  // names have no quotes and no backslashes
+    if (end == std::string_view::npos) return;
+    bundle.learn("node", list.substr(at + 1, end - at - 1));
+    at = end + 1;
+  }
 }
 
 void learn_names(const std::vector<BundlePart>& parts, Bundle& bundle) {
@@ -113,12 +132,22 @@ void learn_names(const std::vector<BundlePart>& parts, Bundle& bundle) {
     for (int column = 0; column < part.table().columns_size(); ++column) {
       const auto kind = kind_of_column(part.name(), part.table().columns(column));
       if (kind.empty()) continue;
-      for (const SqlRow& row : part.table().rows())
-        bundle.learn(kind, cell_text(row.values(column)));
+      for (const SqlRow& row : part.table().rows()) {
+        const std::string name = cell_text(row.values(column));
+        kind == kNodeList ? learn_list(name, bundle) : bundle.learn(kind, name);
+      }
     }
 }
 
+// Those of whom no table tells: partners of a node in runs long past.
+void learn_endpoints(const ResultPoint& point, Bundle& bundle) {
+  for (const std::string& endpoint : point.endpoints())
+    if (const std::size_t slash = endpoint.find('/'); slash != std::string::npos)
+      bundle.learn("node", endpoint.substr(0, slash));
+}
+
 void write_part(const BundlePart& part, Bundle& bundle) {
+  if (part.name() == kKnownNames) return;
   if (part.name() == "suites" && bundle.redacts()) return;  // node sets tell names in pieces
   bundle.begin(part.name() + ".csv", part.about() + (part.table().truncated() ? "; CUT OFF" : ""));
   std::vector<std::string> cells(part.table().columns().begin(), part.table().columns().end());
@@ -146,7 +175,10 @@ Status write_points(Session& session, const BundlePart& about, Bundle& bundle) {
   const Interrupts::Hook hook(session.interrupts, [&context] { context.TryCancel(); });
   const auto stream = session.archive->ExportPoints(&context, request);
   for (ResultList page; stream->Read(&page);)
-    for (const ResultPoint& point : page.points()) bundle.append(csv_row(point) + "\n");
+    for (const ResultPoint& point : page.points()) {
+      learn_endpoints(point, bundle);
+      bundle.append(csv_row(point) + "\n");
+    }
   const grpc::Status status = stream->Finish();
   if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
   if (!status.ok()) return tl::unexpected(error_of(status, session));
@@ -189,7 +221,7 @@ Result<std::uint32_t> write_bundle(Session& session, const std::string& subject,
   const std::vector<BundlePart> parts = RG_TRY(fetch_parts(session, subject));
   // The folder's name must not tell a node's.
   const std::string folder =
-      "railgauge-" + (redact && parts[0].kind() == "node" ? "node" : file_name(subject));
+      "railgauge-" + (redact && parts[0].kind() != "run" ? parts[0].kind() : file_name(subject));
   Bundle bundle(out, folder, redact);
   bundle.set_kind(parts[0].kind());
   learn_names(parts, bundle);
@@ -201,33 +233,46 @@ Result<std::uint32_t> write_bundle(Session& session, const std::string& subject,
   return bundle.files();
 }
 
+// What is redacted tells no name by the file's own either.
+std::string default_name(const std::string& subject, bool redact) {
+  return redact ? fmt::format("railgauge-redacted-{}.tar", std::time(nullptr))
+                : fmt::format("railgauge-{}.tar", file_name(subject));
+}
+
 }  // namespace
 
 Result<int> make_bundle(Session& session, const Arguments& arguments) {
   const std::string subject = arguments.operand(0);
-  const std::string path = arguments.has("file")
-                               ? arguments.value("file")
-                               : fmt::format("railgauge-{}.tar", file_name(subject));
+  const bool redact = arguments.has("redact");
+  const std::string path = arguments.has("file") ? arguments.value("file")
+                                                 : default_name(subject, redact);
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored))
     return fail(Code::kInvalidArgument,
                 fmt::format("bundle {}: is there already; --file names another", in_quotes(path)));
   const std::string unfinished = path + ".part";
+  const auto failed = [&path](std::string_view cause) {
+    return fail(Code::kUnavailable,
+                fmt::format("bundle {}: cannot be written{}; --file names another place",
+                            in_quotes(path), cause));
+  };
   std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
-  auto files = write_bundle(session, subject, out, arguments.has("redact"));
+  if (!out) return failed("");
+  auto files = write_bundle(session, subject, out, redact);
   out.close();
-  if (files && !out)
-    files = fail(
-        Code::kUnavailable,
-        fmt::format("bundle {}: cannot be written; --file names another place", in_quotes(path)));
-  if (files) std::filesystem::rename(unfinished, path, ignored);
-  if (!files || ignored) std::filesystem::remove(unfinished, ignored);
+  if (files && !out) files = failed("");
+  if (files) {
+    std::error_code error;
+    std::filesystem::rename(unfinished, path, error);
+    if (error) files = failed(": " + error.message());
+  }
+  if (!files) std::filesystem::remove(unfinished, ignored);
   if (!files) return tl::unexpected(files.error());
   BundleReport report;
   report.set_schema_version(1);
   report.set_path(path);
   report.set_files(*files);
-  report.set_redacted(arguments.has("redact"));
+  report.set_redacted(redact);
   const Output& output = session.output;
   if (output.format != Format::kTable)
     print_message(output, report);

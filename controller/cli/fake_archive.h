@@ -1,6 +1,7 @@
 // An archive service with fixed answers, for tests.
 #pragma once
 
+#include <functional>
 #include <mutex>
 
 #include "controller/api/archive.grpc.pb.h"
@@ -18,6 +19,7 @@ class FakeArchive final : public railgauge::api::Archive::Service {
   railgauge::api::SqlTable table;
   railgauge::api::Space space;
   railgauge::api::DatabaseCheck check;
+  std::function<void()> on_bundle_part;  // may be empty
 
   [[nodiscard]] railgauge::api::PointsRequest last_points() const;
 

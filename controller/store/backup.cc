@@ -15,9 +15,9 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "controller/store/lock.h"
 #include "controller/store/maintenance.h"
 #include "controller/store/schema.h"
-#include "kernels/core/handle.h"
 
 namespace railgauge::store {
 namespace {
@@ -28,13 +28,6 @@ constexpr double kBusySeconds = 10;
 constexpr const char* kPart = ".part";
 // Holds the name under which the old file is kept, while a restore is under way.
 constexpr const char* kMark = ".restoring";
-
-struct FileTraits {
-  using Type = int;
-  static Type empty() { return -1; }
-  static void release(Type raw) { ::close(raw); }
-};
-using File = Handle<FileTraits>;
 
 Error file_error(std::string_view act, const std::string& path, int error) {
   const Code code = error == ENOSPC                                       ? Code::kResourceExhausted
@@ -137,7 +130,8 @@ Status take_over_owner(const std::string& part, const std::string& database) {
 // Where the old file goes: where an interrupted restore began to put it, or a new name.
 std::string name_of_kept(const std::string& database) {
   std::string begun;
-  if (std::ifstream(database + kMark) >> begun && begun.starts_with(database)) return begun;
+  std::ifstream mark(database + kMark);
+  if (std::getline(mark, begun) && begun.starts_with(database)) return begun;
   const std::string first =
       fmt::format("{}.replaced-{:%Y%m%d-%H%M%S}", database, fmt::gmtime(std::time(nullptr)));
   std::string name = first;
@@ -184,6 +178,7 @@ Status back_up(const std::string& database, const std::string& target) {
 }
 
 Result<std::string> restore(const std::string& backup, const std::string& database) {
+  const File alone = RG_TRY(lock_database(database, "restore"));
   RG_TRY_OK(check_backup(backup, database));
   const std::string part = database + kPart;
   RG_TRY_OK(copy_snapshot(backup, part));

@@ -68,6 +68,10 @@ constexpr std::array kParts{
          "first_seen_at, datetime(last_seen_at, 'unixepoch') AS last_seen_at, body AS facts FROM "
          "node LEFT JOIN fact_set ON fact_set.id=fact_set WHERE node.id IN (SELECT value FROM "
          "json_each(?2)) ORDER BY name"},
+    Part{"node_names", "the names that they had",
+         "SELECT node.name AS node, node_name.name AS name, datetime(valid_from, 'unixepoch') AS "
+         "valid_from FROM node_name JOIN node ON node.id=node_name.node WHERE node.id IN (SELECT "
+         "value FROM json_each(?2)) ORDER BY node.name, valid_from"},
     Part{"endpoints", "their ports and GPUs, with the times in which an attribute held",
          "SELECT name AS node, device, endpoint.port, kind, slot, gpu_slot, rail, state, netdev, "
          "guid, model, link_layer, driver, firmware, rate_bits_per_second, active_mtu_bytes, "
@@ -121,6 +125,8 @@ constexpr std::array kParts{
          "FROM node WHERE id IN (SELECT value FROM json_each(?2)))) OR (subject_kind='run' AND "
          "subject IN (SELECT run_id FROM run WHERE id IN (SELECT value FROM json_each(?1)))) ORDER "
          "BY id"},
+    Part{"known_names", "all names of all nodes; not written, to be recognized in texts",
+         "SELECT DISTINCT name FROM node_name ORDER BY name"},
 };
 
 struct Scope {

@@ -10,22 +10,20 @@
 namespace railgauge::store {
 
 Result<SpaceRow> Store::space() const {
-  Connection reader =
-      RG_TRY(open_for_reading(impl_->options.path, impl_->options.busy_timeout_seconds));
-  SpaceRow space = RG_TRY(read_space(reader));
+  SpaceRow space = RG_TRY(impl_->upkeep.run(
+      impl_->options, "stats", [](Connection& reader) { return read_space(reader); }));
   // What is still in the log alone belongs to the file as well.
   double used_bytes = space.free_bytes;
   for (const SpacePart& part : space.parts) used_bytes += part.bytes;
   space.file_bytes = std::max(used_bytes, size_of_file(impl_->options.path));
   space.wal_bytes = size_of_file(impl_->options.path + "-wal");
-  space.disk_free_bytes = free_bytes_beside(impl_->options.path);
+  space.disk_free_bytes = free_bytes_beside(impl_->options.path).value_or(0);
   return space;
 }
 
 Result<std::vector<std::string>> Store::check() const {
-  Connection reader =
-      RG_TRY(open_for_reading(impl_->options.path, impl_->options.busy_timeout_seconds));
-  return find_problems(reader);
+  return impl_->upkeep.run(impl_->options, "check",
+                           [](Connection& reader) { return find_problems(reader); });
 }
 
 Status Store::back_up(const std::string& target) const {
