@@ -78,16 +78,18 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config, plan::
       retention_(retention_of(config.keep_days)),
       pool_(std::make_unique<fleet::WorkerPool>(kWorkers)),
       queries_(std::make_unique<fleet::WorkerPool>(kQueryWorkers)),
+      sql_(std::make_unique<fleet::WorkerPool>(1)),
       upkeep_(std::make_unique<fleet::WorkerPool>(1)),
       agent_link_(fleet_, peers_),
       control_service_(control_, peers_, *pool_),
-      archive_service_(archive_, peers_, *queries_, *upkeep_) {
+      archive_service_(archive_, peers_, *queries_, *sql_, *upkeep_) {
   fleet_.set_listener(&director_);
   loop_.on_tick([this] { on_tick(); });
 }
 
 Server::~Server() {
   loop_.call([this] { is_ending_ = true; });  // no tick asks the pools from here on
+  store_->stop_upkeep();  // a backup or check of a large database takes longer than a stop may
   if (unix_) unix_->stop();
   http_.reset();
   if (grpc_) {
@@ -97,7 +99,7 @@ Server::~Server() {
                         std::chrono::duration<double>(kShutdownSeconds)));
     grpc_->Wait();
   }
-  for (auto* pool : {&pool_, &queries_, &upkeep_})
+  for (auto* pool : {&pool_, &queries_, &sql_, &upkeep_})
     pool->reset();  // before the loop: they may ask it
   loop_.stop();
   grpc_.reset();

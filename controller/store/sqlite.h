@@ -135,6 +135,7 @@ class Connection {
   [[nodiscard]] std::int64_t changes() const;  // rows changed by the last statement
   [[nodiscard]] std::int64_t last_id() const;
   [[nodiscard]] bool in_transaction() const;
+  [[nodiscard]] sqlite3* raw() const { return database_.get(); }
   [[nodiscard]] const std::string& path() const { return path_; }
   // The last failure as an Error: "store PATH: ACT: CAUSE".
   [[nodiscard]] Error error(std::string_view act) const;

@@ -149,11 +149,14 @@ Result<ComparisonRow> Store::compare(std::string_view run_a, std::string_view ru
 }
 
 // On a connection of its own: what a person asks for can be slow, and readers are few.
-Result<SqlTable> Store::sql(const std::string& text, std::uint32_t max_rows, double seconds) const {
+Result<SqlTable> Store::sql(const std::string& text, std::uint32_t max_rows, double seconds,
+                            const std::function<bool()>& cancelled) const {
   Connection reader =
       RG_TRY(open_for_reading(impl_->options.path, impl_->options.busy_timeout_seconds));
-  const Connection::TimeLimit limit(reader, seconds);
-  return run_sql(reader, text, max_rows);
+  const Connection::TimeLimit limit(reader, seconds, cancelled);
+  Result<SqlTable> table = run_sql(reader, text, max_rows);
+  if (!table && cancelled && cancelled()) return fail(Code::kCancelled, "sql: the caller is gone");
+  return table;
 }
 
 Result<Histogram> Store::histogram(std::string_view run_id, std::string_view task_id,

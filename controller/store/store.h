@@ -114,8 +114,9 @@ class Store {
                              std::uint32_t limit) const;
   Result<std::vector<SeriesRow>> list_series(const ResultsFilter& filter) const;
   Result<ComparisonRow> compare(std::string_view run_a, std::string_view run_b) const;
-  // A person's own SELECT: at most so many rows and seconds.
-  Result<SqlTable> sql(const std::string& text, std::uint32_t max_rows, double seconds) const;
+  // A person's own SELECT: at most so many rows and seconds, or until `cancelled` (kCancelled).
+  Result<SqlTable> sql(const std::string& text, std::uint32_t max_rows, double seconds,
+                       const std::function<bool()>& cancelled = {}) const;
   // kNotFound: no such point, or its distribution has been pruned.
   Result<Histogram> histogram(std::string_view run_id, std::string_view task_id,
                               std::uint32_t attempt, std::uint32_t rank,

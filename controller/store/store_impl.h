@@ -1,6 +1,8 @@
 // What stands behind Store: the writer with its sinks, and the readers.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -45,6 +47,15 @@ inline std::optional<double> free_bytes_beside(const std::string& path) {
   const auto space = std::filesystem::space(folder, error);
   if (error) return std::nullopt;
   return static_cast<double>(space.available);
+}
+
+inline bool is_same_disk(const std::string& one, const std::string& other) {
+  struct stat first {};
+  struct stat second {};
+  const std::string folder = std::filesystem::path(other).parent_path().string();
+  return ::stat(one.c_str(), &first) == 0 &&
+         ::stat(folder.empty() ? "." : folder.c_str(), &second) == 0 &&
+         first.st_dev == second.st_dev;
 }
 
 // Connections for queries, opened when first needed, at most so many.

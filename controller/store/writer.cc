@@ -68,7 +68,7 @@ Status Writer::submit(WriteJob job) {
 }
 
 Status Writer::submit_and_wait(std::function<Status()> apply, double wait_seconds,
-                               bool is_barrier) {
+                               Waited kind) {
   RG_CHECK(std::this_thread::get_id() != thread_.get_id());
   struct Answer {
     std::mutex mutex;
@@ -95,7 +95,8 @@ Status Writer::submit_and_wait(std::function<Status()> apply, double wait_second
                           }
                           answer->arrived.notify_all();
                         },
-                    .is_barrier = is_barrier}));
+                    .is_barrier = kind == Waited::kBarrier,
+                    .is_alone = kind == Waited::kAlone}));
   const std::chrono::duration<double> limit(wait_seconds);
   const auto told = [&] { return answer->status.has_value(); };
   std::unique_lock lock(answer->mutex);
@@ -117,7 +118,7 @@ Status Writer::flush(double wait_seconds) {
         if (retry_at_ns_ == 0) return {};
         return fail(Code::kUnavailable, kept_for_.message);
       },
-      wait_seconds, true);
+      wait_seconds, Waited::kBarrier);
 }
 
 WriterStats Writer::stats() const {
@@ -184,10 +185,12 @@ void Writer::take_ready(std::vector<WriteJob>& batch, double now_ns) {
       continue;
     }
     if (!batch.empty() && records + next.records > limits_.max_batch_records) break;
+    if (next.is_alone && !batch.empty()) break;
     records += next.records;
     control_jobs_ -= next.records == 0 ? 1 : 0;
     batch.push_back(std::move(next));
     queue_.pop_front();
+    if (batch.back().is_alone) break;
   }
   while (!left.empty()) {
     queue_.push_front(std::move(left.back()));
@@ -260,6 +263,10 @@ void Writer::write_batch(std::vector<WriteJob>& batch) {
 }
 
 Status Writer::apply_all(std::vector<WriteJob>& batch, std::vector<Status>& outcomes) {
+  if (batch.front().is_alone) {
+    outcomes.front() = batch.front().apply();
+    return {};
+  }
   RG_TRY_OK(connection_.execute("BEGIN IMMEDIATE"));
   for (std::size_t i = 0; i < batch.size(); ++i) RG_TRY_OK(apply_one(batch[i], outcomes[i]));
   return connection_.execute("COMMIT");

@@ -42,7 +42,10 @@ struct WriteJob {
   // it is committed or the store ends. Others go on meanwhile. `apply` may run many times.
   bool is_kept = false;
   bool is_barrier = false;  // overtakes nothing but kept jobs that wait for another try
+  bool is_alone = false;    // runs by itself, outside of a transaction
 };
+
+enum class Waited : std::uint8_t { kInTurn, kBarrier, kAlone };
 
 // What may be written at present, of what waits.
 enum class Room : std::uint8_t { kAll, kControl, kNothing };
@@ -75,7 +78,7 @@ class Writer {
   // Submits and waits for the outcome. Never on the writer thread. kDeadlineExceeded: not applied,
   // and never will be; unless the commit itself hangs, for twice wait_seconds.
   Status submit_and_wait(std::function<Status()> apply, double wait_seconds,
-                         bool is_barrier = false);
+                         Waited kind = Waited::kInTurn);
   // Until all that was submitted before is committed. kUnavailable at once while kept jobs wait to
   // be tried again, with the reason.
   Status flush(double wait_seconds);
