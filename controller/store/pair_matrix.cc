@@ -60,6 +60,11 @@ Status read_outliers(Connection& connection, std::int64_t id, PairMatrixRow& mat
   return {};
 }
 
+tl::unexpected<Error> damaged(const PairMatrixKey& key) {
+  return fail(Code::kDataLoss,
+              fmt::format("run {}: the stored pair matrix is damaged; restore a backup", key.run_id));
+}
+
 }  // namespace
 
 Status write_pair_matrix(Connection& connection, const PairMatrixRow& matrix) {
@@ -74,7 +79,7 @@ Status write_pair_matrix(Connection& connection, const PairMatrixRow& matrix) {
       *run, matrix.rail, matrix.kernel, matrix.metric, matrix.meaning, matrix.message_bytes));
   const std::string endpoints = compress(fmt::format("{}", fmt::join(matrix.endpoints, "\n")));
   const std::string body =
-      compress({reinterpret_cast<const char*>(matrix.values.data()), matrix.values.size() * 4});
+      compress_blocks({reinterpret_cast<const char*>(matrix.values.data()), matrix.values.size() * 4});
   RG_TRY_OK(connection.execute(
       "INSERT INTO pair_matrix (run, rail, kernel, metric, meaning, message_bytes, unit, "
       "larger_is_better, endpoint_count, endpoints, body) "
@@ -117,13 +122,12 @@ Result<PairMatrixRow> read_pair_matrix(Connection& connection, const PairMatrixK
     body = rows.blob(9);
   }
   matrix.endpoints = lines_of(RG_TRY(decompress(endpoints)));
-  const std::string bytes = RG_TRY(decompress(body));
-  if (bytes.size() != matrix.endpoints.size() * matrix.endpoints.size() * sizeof(float))
-    return fail(Code::kDataLoss, fmt::format("run {}: the stored pair matrix is damaged; restore "
-                                             "a backup",
-                                             key.run_id));
-  matrix.values.resize(bytes.size() / sizeof(float));
-  std::memcpy(matrix.values.data(), bytes.data(), bytes.size());
+  if (matrix.endpoints.size() > kMaxMatrixEndpoints) return damaged(key);
+  const std::size_t count = matrix.endpoints.size() * matrix.endpoints.size();
+  const Result<std::string> bytes = decompress_blocks(body, count * sizeof(float));
+  if (!bytes) return damaged(key);
+  matrix.values.resize(count);
+  std::memcpy(matrix.values.data(), bytes->data(), bytes->size());
   RG_TRY_OK(read_outliers(connection, id, matrix));
   return matrix;
 }

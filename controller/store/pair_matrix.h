@@ -8,7 +8,8 @@
 
 namespace railgauge::store {
 
-inline constexpr std::size_t kMaxMatrixEndpoints = 4'096;  // 64 MiB before compression
+// 576 MiB before compression, in memory while it is stored or read.
+inline constexpr std::size_t kMaxMatrixEndpoints = 12'288;
 
 // Inside the writer's transaction. kInvalidArgument: sizes that do not fit; kNotFound: no such run.
 Status write_pair_matrix(Connection& connection, const PairMatrixRow& matrix);

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <random>
 #include <string>
 #include <thread>
 
@@ -60,7 +62,7 @@ TEST(StoreTrouble, ARunThatEndsWhileAStrangerHoldsTheLockHasEndedAfterwards) {
   flush_in_the_end(*store);
   EXPECT_EQ(told, 1);
   EXPECT_EQ(store->run_summary("r1")->run.state, "ended");
-  EXPECT_EQ(store->run_detail("r1")->tasks.at(0).outcome, "passed");
+  EXPECT_EQ(store->run_detail("r1")->tasks.at(0).task.outcome, "passed");
   EXPECT_EQ(store->list_events(1)->at(0).kind, "stack_changed");
   const auto ended = store->end_interrupted_runs();
   ASSERT_TRUE(ended);
@@ -172,6 +174,58 @@ TEST(StoreTrouble, ANodesMarkDoesNotPassOverADeliveryThatFailed) {
   EXPECT_EQ(mark_of(*store), 1);
   EXPECT_TRUE(deliver({point_record({}, 1), point_record({}, 2), point_record({}, 3)}, {2, 4}));
   EXPECT_EQ(mark_of(*store), 4);
+}
+
+void expect_one_line(const Error& error) {
+  EXPECT_EQ(error.message.find('\n'), std::string::npos) << error.message;
+}
+
+// Of a copy of the file with one bit turned. True: something noticed.
+bool flip_is_noticed(const TempFolder& folder, std::uintmax_t at, int bit) {
+  const std::string path = folder.file("flipped");
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(path + suffix);
+  std::filesystem::copy_file(folder.file("db"), path);
+  {
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekg(static_cast<std::streamoff>(at));
+    const int byte = file.get();
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put(static_cast<char>(byte ^ (1 << bit)));
+  }
+  auto store = Store::open({.path = path});
+  if (!store) {
+    expect_one_line(store.error());
+    return true;
+  }
+  const auto rows = (*store)->results({.run_id = "all", .all_attempts = true});
+  const auto problems = (*store)->check();
+  const Status written = append(**store, "id-1", {point_record({.attempt = 9}, 1)});
+  for (const Error& error : {rows ? Error{} : rows.error(), problems ? Error{} : problems.error(),
+                             written ? Error{} : written.error()})
+    expect_one_line(error);
+  return !rows || !written || !problems || !problems->empty();
+}
+
+TEST(StoreTrouble, OneBitThatTurnedCrashesNothingAndABackupReplacesTheFile) {
+  const TempFolder folder;
+  {
+    auto store = open_store(folder.file("db"));
+    plan_run(*store, "r1", 30);
+    for (int i = 1; i <= 30; ++i) append_passed(*store, {.task_id = fmt::format("t{:04}", i)});
+    ASSERT_TRUE(store->back_up(folder.file("copy")));
+  }
+  std::mt19937 random(11);
+  std::uniform_int_distribution<std::uintmax_t> place(
+      0, std::filesystem::file_size(folder.file("db")) - 1);
+  constexpr int kFlips = 60;
+  int noticed = 0;
+  for (int flip = 0; flip < kFlips; ++flip) noticed += flip_is_noticed(folder, place(random), flip % 8);
+  EXPECT_GT(noticed, 0) << "a bit inside of a figure is seen by nobody, one of the structure is";
+  EXPECT_TRUE(flip_is_noticed(folder, 4096 + 1, 7)) << "the second page's header";
+  ASSERT_TRUE(restore(folder.file("copy"), folder.file("flipped")));
+  auto store = open_store(folder.file("flipped"));
+  EXPECT_EQ(store->results({.run_id = "all", .all_attempts = true})->size(), 30u);
+  EXPECT_TRUE(store->check()->empty());
 }
 
 }  // namespace
