@@ -297,10 +297,11 @@ Status Spool::acknowledge(std::uint64_t through) {
   through = std::min(through, last_id_);
   if (through <= acknowledged_) return {};
   sqlite3* db = database_.get();
-  RG_TRY_OK(transact([&]() -> Status {
+  const Status noted = transact([&]() -> Status {
     RG_TRY_OK(Statement(db, "UPDATE acknowledgement SET through = ?").bind(through).run());
     return mark_acknowledged(through);
-  }));
+  });
+  RG_TRY_OK(noted);
   acknowledged_ = through;
   Statement count(db, "SELECT count(*) FROM record WHERE spool_id > ?");
   waiting_records_ = RG_TRY(count.bind(through).step()) ? count.number(0) : 0;

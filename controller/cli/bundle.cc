@@ -1,9 +1,12 @@
 // bundle: what is handed on about a run, a finding or a node, in one archive that is read without
 // Railgauge.
+#include <algorithm>
 #include <cctype>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -200,7 +203,7 @@ Status write_report(Session& session, const std::string& run_id, Bundle& bundle)
                   .answer_seconds = kPartSeconds,
                   .archive = session.archive};
     RG_TRY(report_run(inner, run_id));
-    bundle.begin(name, "the run's report");
+    bundle.begin(name, "the report of run " + run_id);
     bundle.append(text.str());
   }
   RunRef ref;
@@ -208,12 +211,45 @@ Status write_report(Session& session, const std::string& run_id, Bundle& bundle)
   const RunDetail detail = RG_TRY(call(session, &Control::StubInterface::GetRun, ref));
   bundle.begin("vendor_commands.csv", "how other tools would measure the same, task by task");
   bundle.append("tool," + csv_header(*PeerCommand::descriptor()) + "\n");
-  for (const char* tool : {"perftest", "nvbandwidth", "gdrcopy"}) {
+  for (const char* tool : {"perftest", "nvbandwidth", "gdrcopy", "nccl-tests"}) {
     const PeerCommands commands = RG_TRY(peer_commands(detail, tool));
     for (const PeerCommand& command : commands.commands())
       bundle.append(fmt::format("{},{}\n", tool, csv_row(command)));
   }
   return {};
+}
+
+// How far each GPU is from each NIC, by what the nodes say now; of nodes that are not attached
+// nothing is known.
+Status write_topology(Session& session, const std::vector<BundlePart>& parts, Bundle& bundle) {
+  const auto nodes = std::ranges::find(parts, "nodes", &BundlePart::name);
+  if (nodes == parts.end()) return {};
+  std::set<std::string> wanted;
+  for (int column = 0; column < nodes->table().columns_size(); ++column)
+    if (nodes->table().columns(column) == "name")
+      for (const SqlRow& row : nodes->table().rows()) wanted.insert(cell_text(row.values(column)));
+  const NodeList list =
+      RG_TRY(call(session, &Control::StubInterface::ListNodes, ListNodesRequest()));
+  bundle.begin("topology.csv", "the distance between each GPU and NIC, as attached nodes say it");
+  bundle.append("node,gpu,gpu_pci_address,nic,distance\n");
+  for (const NodeInfo& node : list.nodes()) {
+    if (!wanted.contains(node.name())) continue;
+    for (const Gpu& gpu : node.gpus())
+      for (const auto& [nic, distance] : std::map<std::string, std::string>(
+               gpu.distances().begin(), gpu.distances().end()))
+        bundle.append(fmt::format("{},{},{},{},{}\n", node.name(), gpu.name(), gpu.pci_address(),
+                                  nic, distance));
+  }
+  return {};
+}
+
+// Whose report belongs to it: the run itself, or the newest that the node or finding is of.
+std::string run_of_report(const std::vector<BundlePart>& parts) {
+  if (!parts[0].run_id().empty()) return parts[0].run_id();
+  const auto runs = std::ranges::find(parts, "runs", &BundlePart::name);
+  if (runs == parts.end() || runs->table().rows().empty() || runs->table().columns(0) != "run_id")
+    return "";
+  return runs->table().rows(runs->table().rows_size() - 1).values(0).text();
 }
 
 Result<std::uint32_t> write_bundle(Session& session, const std::string& subject, std::ostream& out,
@@ -225,7 +261,9 @@ Result<std::uint32_t> write_bundle(Session& session, const std::string& subject,
   Bundle bundle(out, folder, redact);
   bundle.set_kind(parts[0].kind());
   learn_names(parts, bundle);
-  if (!parts[0].run_id().empty()) RG_TRY_OK(write_report(session, parts[0].run_id(), bundle));
+  const std::string reported = run_of_report(parts);
+  if (!reported.empty()) RG_TRY_OK(write_report(session, reported, bundle));
+  RG_TRY_OK(write_topology(session, parts, bundle));
   for (const BundlePart& part : parts) write_part(part, bundle);
   if (parts[0].kind() != "finding" || !parts[0].run_id().empty())
     RG_TRY_OK(write_points(session, parts[0], bundle));

@@ -42,7 +42,7 @@ TEST_F(Bundles, ABundleIsATarOfReadableFilesWithoutNamesWhereThatIsAsked) {
   };
   const std::string plain = bundle("plain.tar", {});
   for (const char* file : {"README.txt", "report.txt", "report.json", "nodes.csv", "events.csv",
-                           "results.csv", "vendor_commands.csv"})
+                           "results.csv", "topology.csv", "vendor_commands.csv", "nccl-tests,"})
     EXPECT_THAT(plain, HasSubstr(file));
   EXPECT_THAT(plain, HasSubstr("n1/"));
   EXPECT_THAT(plain, HasSubstr("192.0.2.1"));

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/store/pair_matrix.h"
 #include "controller/store/queries.h"
 
 namespace railgauge::store {
@@ -59,8 +60,10 @@ constexpr std::array kParts{
          "{tasks} JOIN attempt ON attempt.task=task.id JOIN rank ON rank.attempt=attempt.id JOIN "
          "note ON note.rank=rank.id ORDER BY rank.id, note.sequence"},
     Part{"pair_outliers", "pairs of all-pairs matrices that fell out",
-         "SELECT run_id, rail, kernel, metric, meaning, message_bytes, unit, from_index, to_index, "
-         "value, expected FROM pair_matrix JOIN run ON run.id=pair_matrix.run JOIN pair_outlier ON "
+         "SELECT run_id, rail, kernel, metric, meaning, message_bytes, unit, "
+         "matrix_endpoint(pair_matrix.id, endpoints, from_index) AS from_endpoint, "
+         "matrix_endpoint(pair_matrix.id, endpoints, to_index) AS to_endpoint, value, expected FROM "
+         "pair_matrix JOIN run ON run.id=pair_matrix.run JOIN pair_outlier ON "
          "matrix=pair_matrix.id WHERE run.id IN (SELECT value FROM json_each(?1)) ORDER BY matrix, "
          "from_index, to_index"},
     Part{"nodes", "the nodes as they are now",
@@ -86,6 +89,17 @@ constexpr std::array kParts{
          "fact_set AS versions ON versions.id=stack.versions JOIN fact_set AS settings ON "
          "settings.id=stack.settings WHERE node.id IN (SELECT value FROM json_each(?2)) ORDER BY "
          "name, epoch.valid_from"},
+    Part{"stack_changes", "what differs between two stretches that follow each other, key by key",
+         "WITH pair AS (SELECT node, valid_from, cause, stack AS present, lag(stack) OVER (PARTITION "
+         "BY node ORDER BY valid_from) AS past FROM epoch WHERE node IN (SELECT value FROM "
+         "json_each(?2))), fact AS (SELECT stack.id AS stack, 'version' AS part, key, value FROM "
+         "stack JOIN fact_set ON fact_set.id=versions, json_each(body) UNION ALL SELECT stack.id, "
+         "'setting', key, value FROM stack JOIN fact_set ON fact_set.id=settings, json_each(body)) "
+         "SELECT node.name AS node, datetime(valid_from, 'unixepoch') AS changed_at, cause, part, "
+         "key, max(iif(fact.stack=past, value, NULL)) AS before, max(iif(fact.stack=present, value, "
+         "NULL)) AS after FROM pair JOIN node ON node.id=pair.node JOIN fact ON fact.stack IN (past, "
+         "present) WHERE past IS NOT NULL GROUP BY pair.node, valid_from, part, key HAVING before IS "
+         "NOT after ORDER BY node.name, valid_from, part, key"},
     Part{
         "events", "what happened to them; stack_changed tells what an upgrade changed",
         "SELECT datetime(at, 'unixepoch') AS at, event.kind, name AS node, run_id, text FROM event "
@@ -153,6 +167,16 @@ Result<std::vector<std::int64_t>> nodes_of_run(Connection& connection, std::int6
              run);
 }
 
+// The newest ones.
+Result<std::vector<std::int64_t>> runs_of_node(Connection& connection, std::int64_t node) {
+  return ids(connection,
+             fmt::format("SELECT id FROM run WHERE EXISTS (SELECT 1 FROM json_each(nodes) WHERE "
+                         "value IN (SELECT name FROM node_name WHERE node=?1)) ORDER BY id DESC "
+                         "LIMIT {}",
+                         kRunsOfNode),
+             node);
+}
+
 Result<std::string> text_of(Connection& connection, std::string_view sql, std::int64_t id) {
   Rows rows = RG_TRY(connection.query(sql, id));
   return RG_TRY(rows.next()) ? rows.text(0) : std::string();
@@ -183,6 +207,8 @@ Result<std::optional<Scope>> scope_of_finding(Connection& connection, std::strin
     scope.node = RG_TRY(text_of(connection, "SELECT name FROM node WHERE id=?1", scope.nodes[0]));
   else if (!scope.runs.empty())
     scope.nodes = RG_TRY(nodes_of_run(connection, scope.runs[0]));
+  if (scope.runs.empty() && !scope.nodes.empty())
+    scope.runs = RG_TRY(runs_of_node(connection, scope.nodes[0]));
   return scope;
 }
 
@@ -193,13 +219,7 @@ Result<std::optional<Scope>> scope_of_node(Connection& connection, std::string_v
       subject));
   if (!node) return std::nullopt;
   return Scope{.kind = "node",
-               .runs = RG_TRY(ids(
-                   connection,
-                   fmt::format("SELECT id FROM run WHERE EXISTS (SELECT 1 FROM json_each(nodes) "
-                               "WHERE value IN (SELECT name FROM node_name WHERE node=?1)) ORDER "
-                               "BY id DESC LIMIT {}",
-                               kRunsOfNode),
-                   *node)),
+               .runs = RG_TRY(runs_of_node(connection, *node)),
                .nodes = {*node},
                .node = RG_TRY(text_of(connection, "SELECT name FROM node WHERE id=?1", *node))};
 }
@@ -230,6 +250,7 @@ Result<BundlePartRow> read_bundle_part(Connection& connection, std::string_view 
     return fail(Code::kNotFound, fmt::format("{}: a bundle has {} parts", subject, kParts.size()));
   const Scope scope = RG_TRY(scope_of(connection, subject));
   const Part& wanted = kParts.at(part);
+  RG_TRY_OK(add_matrix_endpoint(connection));
   Rows rows =
       RG_TRY(connection.query(statement_of(wanted), fmt::format("[{}]", fmt::join(scope.runs, ",")),
                               fmt::format("[{}]", fmt::join(scope.nodes, ",")), scope.finding,

@@ -12,6 +12,7 @@ namespace railgauge::store {
 namespace {
 
 constexpr std::string_view kRestarted = "controller restarted";
+constexpr std::size_t kMaxChanges = 20;  // in an event's text; the epochs have them all
 
 std::optional<double> known_time(double seconds) {
   return seconds > 0 ? std::optional(seconds) : std::nullopt;
@@ -83,12 +84,17 @@ Result<std::vector<std::string>> RunSink::stack_changes(std::int64_t before, std
       "WITH part (stack, key, value) AS (SELECT stack.id, key, value FROM stack JOIN fact_set ON "
       "fact_set.id IN (versions, settings), json_each(body) WHERE stack.id IN (?1, ?2)) "
       "SELECT key, max(iif(stack=?1, value, NULL)) AS old, max(iif(stack=?2, value, NULL)) AS new "
-      "FROM part GROUP BY key HAVING old IS NOT new ORDER BY key LIMIT 20",
+      "FROM part GROUP BY key HAVING old IS NOT new ORDER BY key",
       before, after));
-  while (RG_TRY(rows.next()))
+  int more = 0;
+  while (RG_TRY(rows.next())) {
+    more += changes.size() < kMaxChanges ? 0 : 1;
+    if (more > 0) continue;
     changes.push_back(fmt::format("{} {} -> {}", rows.text(0),
                                   rows.is_null(1) ? "none" : rows.text(1),
                                   rows.is_null(2) ? "none" : rows.text(2)));
+  }
+  if (more > 0) changes.push_back(fmt::format("and {} more", more));
   return changes;
 }
 
