@@ -130,11 +130,11 @@ class Upkeep {
   auto run(const StoreOptions& options, std::string_view act, Read read)
       -> decltype(read(std::declval<Connection&>())) {
     Connection reader = RG_TRY(open_for_reading(options.path, options.busy_timeout_seconds));
-    const std::uint64_t ended_before = begin();
+    const std::uint64_t ended_before = begin(reader);
     const Connection::TimeLimit limit(
         reader, [&] { return stopping_.load() || ended_.load() != ended_before; });
     auto result = read(reader);
-    --running_;
+    end(reader);
     if (result || result.error().code != Code::kDeadlineExceeded) return result;
     return fail(Code::kCancelled, fmt::format("store {}: {}: ended: {}", options.path, act, why()));
   }
@@ -143,25 +143,38 @@ class Upkeep {
     const std::lock_guard lock(mutex_);
     why_ = std::move(why);
     ++ended_;
-    return running_ > 0;
+    interrupt();
+    return !running_.empty();
   }
-  void stop() { stopping_ = true; }
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    interrupt();
+  }
   [[nodiscard]] bool stopping() const { return stopping_; }
 
  private:
-  std::uint64_t begin() {
+  std::uint64_t begin(const Connection& reader) {
     const std::lock_guard lock(mutex_);
-    ++running_;
+    running_.push_back(reader.raw());
     return ended_;
+  }
+  void end(const Connection& reader) {
+    const std::lock_guard lock(mutex_);
+    std::erase(running_, reader.raw());
+  }
+  // The check of a whole tree is one operation of SQLite's machine: it looks at this alone.
+  void interrupt() {
+    for (sqlite3* reader : running_) sqlite3_interrupt(reader);
   }
   std::string why() {
     const std::lock_guard lock(mutex_);
     return stopping_ ? "the controller is stopping" : why_;
   }
-  std::mutex mutex_;  // guards why_
+  std::mutex mutex_;  // guards all that is not atomic
   std::string why_;
+  std::vector<sqlite3*> running_;
   std::atomic<std::uint64_t> ended_ = 0;
-  std::atomic<int> running_ = 0;
   std::atomic<bool> stopping_ = false;
 };
 
@@ -183,6 +196,10 @@ class Store::Impl {
   RunSink runs{connection, interner};
   Deliveries deliveries;
   mutable Readers readers{options};
+  // The writer thread's; before it, since it asks for room at once.
+  double tried_at_bytes_ = 0;  // size of the log then; 0: not since it was small
+  double held_since_ns_ = 0;   // 0: not held back
+  bool held_told_ = false;
   Writer writer{connection,
                 {.max_records = options.max_queued_records,
                  .max_bytes = options.max_queued_bytes,
@@ -247,9 +264,6 @@ class Store::Impl {
     return room;
   }
   static constexpr double kControlShare = 1.5;
-  double tried_at_bytes_ = 0;  // size of the log then; 0: not since it was small
-  double held_since_ns_ = 0;   // 0: not held back
-  bool held_told_ = false;
 };
 
 }  // namespace railgauge::store

@@ -106,11 +106,12 @@ constexpr double kPruneWaitSeconds = 120;
 class Pruner {
  public:
   Pruner(Writer& writer, Connection& connection, Readers& readers, RecordSink& records,
-         double largest_share, double now)
+         const Upkeep& upkeep, double largest_share, double now)
       : writer_(writer),
         connection_(connection),
         readers_(readers),
         records_(records),
+        upkeep_(upkeep),
         largest_share_(largest_share),
         now_(now) {}
 
@@ -160,6 +161,7 @@ class Pruner {
 
   // A wait that was given up leaves the job with the writer: it must not know this object.
   Status write(std::function<Status()> apply) {
+    if (upkeep_.stopping()) return fail(Code::kCancelled, "prune: the controller is stopping");
     return writer_.submit_and_wait(std::move(apply), kPruneWaitSeconds);
   }
 
@@ -189,6 +191,7 @@ class Pruner {
   Connection& connection_;  // the writer thread's, as are the records
   Readers& readers_;
   RecordSink& records_;
+  const Upkeep& upkeep_;
   double largest_share_;
   double now_;
 };
@@ -197,7 +200,7 @@ class Pruner {
 
 Result<PruneCounts> Store::prune(const Retention& retention, double now) {
   Pruner pruner(impl_->writer, impl_->connection, impl_->readers, impl_->records,
-                retention.largest_share, now);
+                impl_->upkeep, retention.largest_share, now);
   const auto older = [&](PruneLevel level, double days) -> Result<double> {
     return days > 0 ? pruner.prune(level, now - days * kDaySeconds) : 0;
   };
