@@ -46,10 +46,9 @@ std::string name_of(const api::TaskRef& task) {
 
 Result<std::unique_ptr<Agent>> Agent::open(AgentOptions options, Metrics& metrics) {
   Identity identity = RG_TRY(load_identity(options.state_dir));
-  Spool spool = RG_TRY(Spool::open(
-      {.path = options.state_dir + "/agent-spool.db",
-                                     .max_bytes = options.spool_bytes,
-                                     .keep_seconds = options.spool_keep_hours * 3600}));
+  Spool spool = RG_TRY(Spool::open({.path = options.state_dir + "/agent-spool.db",
+                                    .max_bytes = options.spool_bytes,
+                                    .keep_seconds = options.spool_keep_hours * 3600}));
   Recovered recovered = RG_TRY(recover_open_tasks(spool));
   if (!recovered.finals.empty())
     spdlog::warn("{} tasks were open when the agent before this one ended; {} runners killed",
@@ -219,7 +218,8 @@ void Agent::on_prepare(const api::PrepareTask& prepare) {
 Status Agent::start(const api::PrepareTask& prepare) {
   if (stop_ns_ > 0) return fail(Code::kCancelled, "the agent is being stopped");
   if (store_retry_ns_ > 0)
-    return fail(Code::kResourceExhausted, fmt::format("the spool takes no records: {}", store_error_));
+    return fail(Code::kResourceExhausted,
+                fmt::format("the spool takes no records: {}", store_error_));
   return supervisor_.prepare(prepare);
 }
 

@@ -327,10 +327,9 @@ Status Spool::prune(double unix_now_seconds) {
                         "acknowledged_at WHERE unix_seconds < ?)")
                   .bind(before)
                   .run());
-    RG_TRY_OK(
-        Statement(database_.get(), "DELETE FROM acknowledged_at WHERE unix_seconds < ?")
-            .bind(before)
-            .run());
+    RG_TRY_OK(Statement(database_.get(), "DELETE FROM acknowledged_at WHERE unix_seconds < ?")
+                  .bind(before)
+                  .run());
     return Statement(database_.get(),
                      "DELETE FROM task WHERE closed = 1 AND opened_unix_seconds < ?")
         .bind(before)

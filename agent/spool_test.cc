@@ -48,8 +48,7 @@ Record final_record(std::uint32_t sequence) {
 }
 
 double unix_now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 class SpoolTest : public testing::Test {

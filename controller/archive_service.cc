@@ -37,7 +37,7 @@ class ExportStream final : public grpc::ServerWriteReactor<api::ResultList> {
       if (!begun) return Finish(to_grpc(begun.error()));
       cursor_ = std::move(*begun);
     }
-    Result<api::ResultList> page = 
+    Result<api::ResultList> page =
         archive_.next_points(*cursor_, [this] { return cancelled_.load(); });
     if (!page) return Finish(to_grpc(page.error()));
     if (page->points().empty() || sent_ == limit()) return Finish(grpc::Status::OK);

@@ -64,9 +64,9 @@ struct Metrics::Families {
       gauge(registry, "railgauge_store_queue_depth", "Records waiting for a commit").Add({});
   Gauge& database =
       gauge(registry, "railgauge_db_size_bytes", "Database file with its log").Add({});
-  Gauge& orphans = gauge(registry, "railgauge_orphan_records",
-                         "Acknowledged records kept that fit no known run")
-                       .Add({});
+  Gauge& orphans =
+      gauge(registry, "railgauge_orphan_records", "Acknowledged records kept that fit no known run")
+          .Add({});
   Counter& orphans_dropped =
       counter(registry, "railgauge_orphan_records_dropped_total",
               "Of these, dropped since the start because there were too many")

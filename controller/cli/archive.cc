@@ -295,7 +295,8 @@ Result<int> run_sql(Session& session, const Arguments& arguments) {
     auto& cells = rows.emplace_back();
     for (int i = 0; i < row.values_size(); ++i) {
       cells.emplace_back(text_of(row.values(i)));
-      columns[static_cast<std::size_t>(i)].right |= row.values(i).has_number() || row.values(i).has_integer();
+      columns[static_cast<std::size_t>(i)].right |=
+          row.values(i).has_number() || row.values(i).has_integer();
     }
   }
   output.out << render_table(columns, rows, output.colour);

@@ -235,8 +235,8 @@ Status write_topology(Session& session, const std::vector<BundlePart>& parts, Bu
   for (const NodeInfo& node : list.nodes()) {
     if (!wanted.contains(node.name())) continue;
     for (const Gpu& gpu : node.gpus())
-      for (const auto& [nic, distance] : std::map<std::string, std::string>(
-               gpu.distances().begin(), gpu.distances().end()))
+      for (const auto& [nic, distance] :
+           std::map<std::string, std::string>(gpu.distances().begin(), gpu.distances().end()))
         bundle.append(fmt::format("{},{},{},{},{}\n", node.name(), gpu.name(), gpu.pci_address(),
                                   nic, distance));
   }
@@ -282,8 +282,8 @@ std::string default_name(const std::string& subject, bool redact) {
 Result<int> make_bundle(Session& session, const Arguments& arguments) {
   const std::string subject = arguments.operand(0);
   const bool redact = arguments.has("redact");
-  const std::string path = arguments.has("file") ? arguments.value("file")
-                                                 : default_name(subject, redact);
+  const std::string path =
+      arguments.has("file") ? arguments.value("file") : default_name(subject, redact);
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored))
     return fail(Code::kInvalidArgument,

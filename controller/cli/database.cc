@@ -139,9 +139,10 @@ Result<int> database_restore(Session& session, const Arguments& arguments) {
     ::waitpid(child, &status, 0);
   }
   if (WIFSIGNALED(status))
-    return fail(Code::kCancelled,
-                "db restore: interrupted; the database is as it was, or the controller says what to "
-                "do");
+    return fail(
+        Code::kCancelled,
+        "db restore: interrupted; the database is as it was, or the controller says what to "
+        "do");
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
     return fail(
         Code::kUnavailable,

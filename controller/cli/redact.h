@@ -24,7 +24,7 @@ class Redactor {
   [[nodiscard]] const std::string* find(std::string_view name) const;
 
   std::map<std::string, std::string, std::less<>> words_;  // by what they replace, in lower case
-  std::map<std::string, int, std::less<>> counts_;  // by kind
+  std::map<std::string, int, std::less<>> counts_;         // by kind
 };
 
 }  // namespace railgauge::cli

@@ -8,12 +8,12 @@
 
 namespace railgauge::store {
 
-// A backup under way: an empty file beside its name, made here; kAlreadyExists when one of the two is
-// there, since nothing is ever overwritten, and kResourceExhausted when the file system has no room
-// for `bytes`.
+// A backup under way: an empty file beside its name, made here; kAlreadyExists when one of the two
+// is there, since nothing is ever overwritten, and kResourceExhausted when the file system has no
+// room for `bytes`.
 Result<std::string> begin_backup(const std::string& target, double bytes);
-// Looks whether the copy is sound (kDataLoss) and puts it on the disk under its name. `is_over` ends
-// it (kCancelled). Whatever goes wrong, the unfinished file is gone.
+// Looks whether the copy is sound (kDataLoss) and puts it on the disk under its name. `is_over`
+// ends it (kCancelled). Whatever goes wrong, the unfinished file is gone.
 Status end_backup(const std::string& part, const std::string& target,
                   const std::function<bool()>& is_over);
 

@@ -59,13 +59,14 @@ constexpr std::array kParts{
          "SELECT run_id, task_id, attempt.attempt, rank.rank, note.sequence, severity, text FROM "
          "{tasks} JOIN attempt ON attempt.task=task.id JOIN rank ON rank.attempt=attempt.id JOIN "
          "note ON note.rank=rank.id ORDER BY rank.id, note.sequence"},
-    Part{"pair_outliers", "pairs of all-pairs matrices that fell out",
-         "SELECT run_id, rail, kernel, metric, meaning, message_bytes, unit, "
-         "matrix_endpoint(pair_matrix.id, endpoints, from_index) AS from_endpoint, "
-         "matrix_endpoint(pair_matrix.id, endpoints, to_index) AS to_endpoint, value, expected FROM "
-         "pair_matrix JOIN run ON run.id=pair_matrix.run JOIN pair_outlier ON "
-         "matrix=pair_matrix.id WHERE run.id IN (SELECT value FROM json_each(?1)) ORDER BY matrix, "
-         "from_index, to_index"},
+    Part{
+        "pair_outliers", "pairs of all-pairs matrices that fell out",
+        "SELECT run_id, rail, kernel, metric, meaning, message_bytes, unit, "
+        "matrix_endpoint(pair_matrix.id, endpoints, from_index) AS from_endpoint, "
+        "matrix_endpoint(pair_matrix.id, endpoints, to_index) AS to_endpoint, value, expected FROM "
+        "pair_matrix JOIN run ON run.id=pair_matrix.run JOIN pair_outlier ON "
+        "matrix=pair_matrix.id WHERE run.id IN (SELECT value FROM json_each(?1)) ORDER BY matrix, "
+        "from_index, to_index"},
     Part{"nodes", "the nodes as they are now",
          "SELECT node_id, name, version, address, datetime(first_seen_at, 'unixepoch') AS "
          "first_seen_at, datetime(last_seen_at, 'unixepoch') AS last_seen_at, body AS facts FROM "
@@ -89,17 +90,21 @@ constexpr std::array kParts{
          "fact_set AS versions ON versions.id=stack.versions JOIN fact_set AS settings ON "
          "settings.id=stack.settings WHERE node.id IN (SELECT value FROM json_each(?2)) ORDER BY "
          "name, epoch.valid_from"},
-    Part{"stack_changes", "what differs between two stretches that follow each other, key by key",
-         "WITH pair AS (SELECT node, valid_from, cause, stack AS present, lag(stack) OVER (PARTITION "
-         "BY node ORDER BY valid_from) AS past FROM epoch WHERE node IN (SELECT value FROM "
-         "json_each(?2))), fact AS (SELECT stack.id AS stack, 'version' AS part, key, value FROM "
-         "stack JOIN fact_set ON fact_set.id=versions, json_each(body) UNION ALL SELECT stack.id, "
-         "'setting', key, value FROM stack JOIN fact_set ON fact_set.id=settings, json_each(body)) "
-         "SELECT node.name AS node, datetime(valid_from, 'unixepoch') AS changed_at, cause, part, "
-         "key, max(iif(fact.stack=past, value, NULL)) AS before, max(iif(fact.stack=present, value, "
-         "NULL)) AS after FROM pair JOIN node ON node.id=pair.node JOIN fact ON fact.stack IN (past, "
-         "present) WHERE past IS NOT NULL GROUP BY pair.node, valid_from, part, key HAVING before IS "
-         "NOT after ORDER BY node.name, valid_from, part, key"},
+    Part{
+        "stack_changes", "what differs between two stretches that follow each other, key by key",
+        "WITH pair AS (SELECT node, valid_from, cause, stack AS present, lag(stack) OVER "
+        "(PARTITION "
+        "BY node ORDER BY valid_from) AS past FROM epoch WHERE node IN (SELECT value FROM "
+        "json_each(?2))), fact AS (SELECT stack.id AS stack, 'version' AS part, key, value FROM "
+        "stack JOIN fact_set ON fact_set.id=versions, json_each(body) UNION ALL SELECT stack.id, "
+        "'setting', key, value FROM stack JOIN fact_set ON fact_set.id=settings, json_each(body)) "
+        "SELECT node.name AS node, datetime(valid_from, 'unixepoch') AS changed_at, cause, part, "
+        "key, max(iif(fact.stack=past, value, NULL)) AS before, max(iif(fact.stack=present, value, "
+        "NULL)) AS after FROM pair JOIN node ON node.id=pair.node JOIN fact ON fact.stack IN "
+        "(past, "
+        "present) WHERE past IS NOT NULL GROUP BY pair.node, valid_from, part, key HAVING before "
+        "IS "
+        "NOT after ORDER BY node.name, valid_from, part, key"},
     Part{
         "events", "what happened to them; stack_changed tells what an upgrade changed",
         "SELECT datetime(at, 'unixepoch') AS at, event.kind, name AS node, run_id, text FROM event "

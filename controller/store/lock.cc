@@ -57,10 +57,11 @@ Result<File> lock_database(const std::string& database, std::string_view act) {
   if (file.get() < 0) return failure(database, act, errno);
   if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return failure(database, act, errno);
-    return fail(Code::kFailedPrecondition,
-                fmt::format("store {}: {}: another one has it open{}; stop railgauge-controller first, "
-                            "or name another file",
-                            database, act, holder_of(file)));
+    return fail(
+        Code::kFailedPrecondition,
+        fmt::format("store {}: {}: another one has it open{}; stop railgauge-controller first, "
+                    "or name another file",
+                    database, act, holder_of(file)));
   }
   give_to_owner(file, database);
   // For the error of others; without it they are told no number.

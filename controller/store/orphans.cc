@@ -52,8 +52,8 @@ Status Orphans::drop_oldest(double now) {
   std::int64_t left = bytes_;
   std::int64_t through = 0;
   {
-    Rows rows = RG_TRY(
-        connection_.query("SELECT id, length(body) + ?1 FROM orphan_record ORDER BY id", kRowBytes));
+    Rows rows = RG_TRY(connection_.query(
+        "SELECT id, length(body) + ?1 FROM orphan_record ORDER BY id", kRowBytes));
     while (left > goal && RG_TRY(rows.next())) {
       through = rows.integer(0);
       left -= rows.integer(1);

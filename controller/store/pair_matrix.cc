@@ -80,8 +80,9 @@ void name_endpoint(sqlite3_context* context, int, sqlite3_value** values) {
 }
 
 tl::unexpected<Error> damaged(const PairMatrixKey& key) {
-  return fail(Code::kDataLoss,
-              fmt::format("run {}: the stored pair matrix is damaged; restore a backup", key.run_id));
+  return fail(
+      Code::kDataLoss,
+      fmt::format("run {}: the stored pair matrix is damaged; restore a backup", key.run_id));
 }
 
 }  // namespace
@@ -106,8 +107,8 @@ Status write_pair_matrix(Connection& connection, const PairMatrixRow& matrix) {
       "AND message_bytes=?6",
       *run, matrix.rail, matrix.kernel, matrix.metric, matrix.meaning, matrix.message_bytes));
   const std::string endpoints = compress(fmt::format("{}", fmt::join(matrix.endpoints, "\n")));
-  const std::string body =
-      compress_blocks({reinterpret_cast<const char*>(matrix.values.data()), matrix.values.size() * 4});
+  const std::string body = compress_blocks(
+      {reinterpret_cast<const char*>(matrix.values.data()), matrix.values.size() * 4});
   RG_TRY_OK(connection.execute(
       "INSERT INTO pair_matrix (run, rail, kernel, metric, meaning, message_bytes, unit, "
       "larger_is_better, endpoint_count, endpoints, body) "

@@ -15,8 +15,8 @@ inline constexpr std::size_t kMaxMatrixEndpoints = 12'288;
 Status write_pair_matrix(Connection& connection, const PairMatrixRow& matrix);
 Result<PairMatrixRow> read_pair_matrix(Connection& connection, const PairMatrixKey& key);
 
-// The SQL function matrix_endpoint(id, endpoints, index) on this connection: the endpoint's text, of
-// a matrix's own blob; NULL where that is damaged.
+// The SQL function matrix_endpoint(id, endpoints, index) on this connection: the endpoint's text,
+// of a matrix's own blob; NULL where that is damaged.
 Status add_matrix_endpoint(Connection& connection);
 
 }  // namespace railgauge::store

@@ -356,8 +356,8 @@ struct StoreStats {
   double committed_records = 0;  // since open, repeated ones included
   double last_commit_seconds = 0;
   double failed_batches = 0;
-  double kept_jobs = 0;       // changes that wait for a database in trouble
-  double orphan_records = 0;  // refused but acknowledged, in the database
+  double kept_jobs = 0;        // changes that wait for a database in trouble
+  double orphan_records = 0;   // refused but acknowledged, in the database
   double orphans_dropped = 0;  // of these, since open: there were too many
 };
 

@@ -66,9 +66,8 @@ Status Store::update_task(TaskUpdate update, Completion done) {
 
 Status Store::add_event(EventRow event, Completion done) {
   if (event.at <= 0) event.at = now_seconds();
-  return keep(
-      [this, event = std::move(event)] { return insert_event(impl_->connection, event); },
-      std::move(done));
+  return keep([this, event = std::move(event)] { return insert_event(impl_->connection, event); },
+              std::move(done));
 }
 
 Status Store::create_run(RunRow run, std::vector<TaskRow> tasks) {
@@ -108,9 +107,7 @@ Result<std::vector<std::string>> Store::end_interrupted_runs() {
   return std::move(*ended);
 }
 
-Status Store::flush() {
-  return impl_->writer.flush(impl_->options.wait_seconds);
-}
+Status Store::flush() { return impl_->writer.flush(impl_->options.wait_seconds); }
 
 void Store::stop_upkeep() { impl_->upkeep.stop(); }
 

@@ -47,7 +47,7 @@ struct StoreOptions {
   double large_wal_bytes = 128.0 * (1U << 20U);
   // Records that wait so long for a check or stats to leave the log end it.
   double held_seconds = 5;
-  double query_seconds = 30;   // a query is ended then
+  double query_seconds = 30;                  // a query is ended then
   std::int64_t max_orphan_bytes = 1U << 30U;  // of records that fit no known run
   std::int64_t max_pages = 0;  // tests: SQLite's max_page_count, a full disk; 0 is no limit
 };
@@ -71,8 +71,8 @@ class Store {
   // stored already is skipped silently; one that fits no planned task, or is garbage, is put aside
   // with an event: `done` is good in both cases, so that it cannot block the spool. An empty batch
   // is allowed. `range`: by the spool's own numbers these are all from the one to the other; the
-  // node's mark follows it. After a delivery that failed, later ones of that node fail as well until
-  // it has been sent again: the mark must not pass over what is missing.
+  // node's mark follows it. After a delivery that failed, later ones of that node fail as well
+  // until it has been sent again: the mark must not pass over what is missing.
   Status append_records(std::string node_id, std::vector<Record> records, Completion done,
                         std::optional<SpoolRange> range = {});
   // The four below are kept and tried again while the database is locked, full or not writable;

@@ -233,9 +233,8 @@ class Store::Impl {
     bytes = size_of_file(options.path + "-wal");
     if (bytes < options.max_wal_bytes) return note_room(Room::kAll, bytes);
     // States of runs are few and nobody repeats them.
-    return note_room(bytes < options.max_wal_bytes * kControlShare ? Room::kControl
-                                                                   : Room::kNothing,
-                     bytes);
+    return note_room(
+        bytes < options.max_wal_bytes * kControlShare ? Room::kControl : Room::kNothing, bytes);
   }
 
   // Says once what it is that holds records back, and ends what reads the whole file for it.

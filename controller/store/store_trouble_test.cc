@@ -51,9 +51,8 @@ TEST(StoreTrouble, ARunThatEndsWhileAStrangerHoldsTheLockHasEndedAfterwards) {
   std::atomic<int> told = 0;
   ASSERT_TRUE(store->update_task(
       {.run_id = "r1", .task_id = "t0001", .state = "ended", .outcome = "passed"}));
-  ASSERT_TRUE(store->update_run(end_of("r1"), [&](const Status& status) {
-    told = status ? 1 : -1;
-  }));
+  ASSERT_TRUE(
+      store->update_run(end_of("r1"), [&](const Status& status) { told = status ? 1 : -1; }));
   ASSERT_TRUE(store->add_event({.kind = "stack_changed", .text = "x"}));
   while (store->stats()->failed_batches < 2) std::this_thread::yield();
   EXPECT_EQ(store->run_summary("r1")->run.state, "running");
@@ -75,8 +74,8 @@ TEST(StoreTrouble, ARunThatEndsOnAFullDiskHasEndedOnceThereIsRoom) {
     auto store = open_store(folder.file("db"));
     plan_run(*store, "r1", 1);
   }
-  const auto pages = static_cast<std::int64_t>(
-      std::filesystem::file_size(folder.file("db")) / 4096);
+  const auto pages =
+      static_cast<std::int64_t>(std::filesystem::file_size(folder.file("db")) / 4096);
   auto store = open_store(folder.file("db"), {.max_pages = pages + 8});
   const std::string long_text(6'000, 'x');
   while (store->stats()->failed_batches == 0) {
@@ -84,9 +83,8 @@ TEST(StoreTrouble, ARunThatEndsOnAFullDiskHasEndedOnceThereIsRoom) {
     if (!store->flush()) break;
   }
   std::atomic<int> told = 0;
-  ASSERT_TRUE(store->update_run(end_of("r1"), [&](const Status& status) {
-    told = status ? 1 : -1;
-  }));
+  ASSERT_TRUE(
+      store->update_run(end_of("r1"), [&](const Status& status) { told = status ? 1 : -1; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   EXPECT_EQ(told, 0) << "it waits behind what came before it";
   Connection stranger = stranger_at(folder);
@@ -219,7 +217,8 @@ TEST(StoreTrouble, OneBitThatTurnedCrashesNothingAndABackupReplacesTheFile) {
       0, std::filesystem::file_size(folder.file("db")) - 1);
   constexpr int kFlips = 60;
   int noticed = 0;
-  for (int flip = 0; flip < kFlips; ++flip) noticed += flip_is_noticed(folder, place(random), flip % 8);
+  for (int flip = 0; flip < kFlips; ++flip)
+    noticed += flip_is_noticed(folder, place(random), flip % 8);
   EXPECT_GT(noticed, 0) << "a bit inside of a figure is seen by nobody, one of the structure is";
   EXPECT_TRUE(flip_is_noticed(folder, 4096 + 1, 7)) << "the second page's header";
   ASSERT_TRUE(restore(folder.file("copy"), folder.file("flipped")));

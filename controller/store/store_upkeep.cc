@@ -12,8 +12,8 @@
 namespace railgauge::store {
 
 Result<SpaceRow> Store::space() const {
-  SpaceRow space = RG_TRY(impl_->upkeep.run(
-      impl_->options, "stats", [](Connection& reader) { return read_space(reader); }));
+  SpaceRow space = RG_TRY(impl_->upkeep.run(impl_->options, "stats",
+                                            [](Connection& reader) { return read_space(reader); }));
   // What is still in the log alone belongs to the file as well.
   double used_bytes = space.free_bytes;
   for (const SpacePart& part : space.parts) used_bytes += part.bytes;
@@ -37,7 +37,10 @@ class Copier {
       : writer_(writer), source_(source), wait_seconds_(wait_seconds) {}
   // What is left of the copy has to end on the writer's thread too.
   ~Copier() {
-    const auto end = [copy = copy_] { copy->reset(); return Status(); };
+    const auto end = [copy = copy_] {
+      copy->reset();
+      return Status();
+    };
     while (*copy_ != nullptr && !writer_.submit({.apply = end, .is_alone = true}))
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
@@ -88,10 +91,9 @@ Status Store::back_up(const std::string& target) const {
   // Beside the database the room that new runs want is not a backup's.
   const double reserve = is_same_disk(options.path, target) ? options.min_free_bytes : 0;
   const std::string part = RG_TRY(begin_backup(target, bytes + reserve));
-  const Status copied = Copier(impl_->writer, impl_->connection, options.wait_seconds)
-                            .run(part, impl_->upkeep);
-  if (copied)
-    return end_backup(part, target, [this] { return impl_->upkeep.stopping(); });
+  const Status copied =
+      Copier(impl_->writer, impl_->connection, options.wait_seconds).run(part, impl_->upkeep);
+  if (copied) return end_backup(part, target, [this] { return impl_->upkeep.stopping(); });
   std::error_code ignored;
   std::filesystem::remove(part, ignored);
   return fail(copied.error().code, fmt::format("backup {}: {}", target, copied.error().message));
@@ -199,8 +201,8 @@ class Pruner {
 }  // namespace
 
 Result<PruneCounts> Store::prune(const Retention& retention, double now) {
-  Pruner pruner(impl_->writer, impl_->connection, impl_->readers, impl_->records,
-                impl_->upkeep, retention.largest_share, now);
+  Pruner pruner(impl_->writer, impl_->connection, impl_->readers, impl_->records, impl_->upkeep,
+                retention.largest_share, now);
   const auto older = [&](PruneLevel level, double days) -> Result<double> {
     return days > 0 ? pruner.prune(level, now - days * kDaySeconds) : 0;
   };

@@ -61,9 +61,11 @@ TEST_F(UpkeepTest, ABackupUnderWayHoldsNoSnapshotAndHasWhatIsWrittenMeanwhile) {
   const auto more = (*copy)->step();
   ASSERT_TRUE(more) << more.error().message;
   ASSERT_TRUE(*more) << "it has more than one step";
-  ASSERT_TRUE(source->script("UPDATE t SET body='first page' WHERE i=1;"
-                             "INSERT INTO t VALUES (4000, 'behind')"));
-  EXPECT_EQ(source->integer("PRAGMA wal_checkpoint(TRUNCATE)").value(), 0) << "nobody is in the log";
+  ASSERT_TRUE(
+      source->script("UPDATE t SET body='first page' WHERE i=1;"
+                     "INSERT INTO t VALUES (4000, 'behind')"));
+  EXPECT_EQ(source->integer("PRAGMA wal_checkpoint(TRUNCATE)").value(), 0)
+      << "nobody is in the log";
   EXPECT_EQ(std::filesystem::file_size(folder_.file("live-wal")), 0u);
   for (bool goes_on = true; goes_on;) {
     const auto stepped = (*copy)->step();
@@ -75,11 +77,11 @@ TEST_F(UpkeepTest, ABackupUnderWayHoldsNoSnapshotAndHasWhatIsWrittenMeanwhile) {
   auto opened = Connection::open(folder_.file("copy"), Connection::Mode::kReadOnly, 1);
   ASSERT_TRUE(opened);
   EXPECT_EQ(opened->integer("SELECT count(*) FROM t").value(), 3'001);
-  EXPECT_EQ(opened->integer("SELECT count(*) FROM t WHERE body IN ('first page', 'behind')").value(),
-            2);
   EXPECT_EQ(
-      opened->integer("SELECT count(*) FROM pragma_journal_mode WHERE journal_mode='delete'").value(),
-      1)
+      opened->integer("SELECT count(*) FROM t WHERE body IN ('first page', 'behind')").value(), 2);
+  EXPECT_EQ(opened->integer("SELECT count(*) FROM pragma_journal_mode WHERE journal_mode='delete'")
+                .value(),
+            1)
       << "a plain file";
 }
 
@@ -92,8 +94,8 @@ TEST_F(UpkeepTest, AStopEndsWhatReadsTheWholeFile) {
     upkeep.stop();
   });
   const StoreOptions options{.path = folder_.file("db")};
-  const auto ended = upkeep.run(
-      options, "check", [](Connection& reader) { return reader.integer(kEndless); });
+  const auto ended =
+      upkeep.run(options, "check", [](Connection& reader) { return reader.integer(kEndless); });
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().code, Code::kCancelled);
   EXPECT_THAT(ended.error().message, HasSubstr("the controller is stopping"));
@@ -113,8 +115,8 @@ TEST_F(UpkeepTest, WhatKeepsRecordsWaitingGivesWay) {
     while (!done && !upkeep.give_way("the log grew")) std::this_thread::yield();
   });
   const StoreOptions options{.path = folder_.file("db")};
-  const auto ended = upkeep.run(
-      options, "check", [](Connection& reader) { return reader.integer(kEndless); });
+  const auto ended =
+      upkeep.run(options, "check", [](Connection& reader) { return reader.integer(kEndless); });
   done = true;
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().code, Code::kCancelled);

@@ -67,8 +67,7 @@ Status Writer::submit(WriteJob job) {
   return {};
 }
 
-Status Writer::submit_and_wait(std::function<Status()> apply, double wait_seconds,
-                               Waited kind) {
+Status Writer::submit_and_wait(std::function<Status()> apply, double wait_seconds, Waited kind) {
   RG_CHECK(std::this_thread::get_id() != thread_.get_id());
   struct Answer {
     std::mutex mutex;
