@@ -61,8 +61,9 @@ Result<std::unique_ptr<Agent>> Agent::open(AgentOptions options, Metrics& metric
   options.busy.proc_root = options.watch.proc_root = options.proc_root;
   RG_TRY(read_busy_sources(options.busy));
   Identity identity = RG_TRY(load_identity(options.state_dir));
-  Spool spool = RG_TRY(Spool::open(
-      {.path = options.state_dir + "/agent-spool.db", .max_bytes = options.spool_bytes}));
+  Spool spool = RG_TRY(Spool::open({.path = options.state_dir + "/agent-spool.db",
+                                    .max_bytes = options.spool_bytes,
+                                    .keep_seconds = options.spool_keep_hours * 3600}));
   Recovered recovered = RG_TRY(recover_open_tasks(spool));
   if (!recovered.finals.empty())
     spdlog::warn("{} tasks were open when the agent before this one ended; {} runners killed",
@@ -240,7 +241,8 @@ void Agent::on_prepare(const api::PrepareTask& prepare) {
 Status Agent::start(const api::PrepareTask& prepare) {
   if (stop_ns_ > 0) return fail(Code::kCancelled, "the agent is being stopped");
   if (store_retry_ns_ > 0)
-    return fail(Code::kResourceExhausted, "the spool takes no records; the agent's log says why");
+    return fail(Code::kResourceExhausted,
+                fmt::format("the spool takes no records: {}", store_error_));
   if (!busy_.empty() && !prepare.forced()) return fail(Code::kCancelled, busy_text());
   RG_TRY_OK(supervisor_.prepare(prepare));
   guard_.set_runners(supervisor_.pids());
@@ -311,6 +313,7 @@ void Agent::store() {
 
 void Agent::store_failed(const Error& error) {
   if (store_retry_ns_ == 0) spdlog::error("{}; tasks end", error.message);
+  store_error_ = error.message;
   store_retry_ns_ = monotonic_now_ns() + kStoreRetryNs;
   supervisor_.abort_all(error.message);
 }

@@ -31,6 +31,7 @@ struct AgentOptions {
   std::uint64_t spool_bytes = 256U << 20U;
   BusyOptions busy{};
   WatchOptions watch{};
+  double spool_keep_hours = 24;  // of records that the controller has acknowledged
 };
 
 // What stands for /sys and /proc, as the inventory takes it.
@@ -100,6 +101,7 @@ class Agent final : private TaskListener {
   std::uint64_t ack_through_ = 0;               // the newest that was heard
   std::uint64_t stream_acked_ = 0;              // on this stream: less while records go up again
   double store_retry_ns_ = 0;                   // while the spool takes nothing
+  std::string store_error_;                     // why
   double tick_ns_ = 0;
   double inventory_ns_ = 0;
   double kernels_ns_ = 0;

@@ -191,6 +191,7 @@ TEST_F(AgentTest, AFullSpoolEndsTheTaskRefusesTheNextAndGoesOnWhenThereIsRoom) {
     ::usleep(20'000);
   }
   ASSERT_TRUE(refused_for("takes no records"));
+  EXPECT_TRUE(refused_for("is full")) << "the controller hears why";
   // Room comes with acknowledgements; then all that was kept arrives, without a gap.
   for (int i = 0; i < kTries && !FakeController::has_final(controller_->heard(), "t1", "crashed");
        ++i) {

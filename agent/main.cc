@@ -90,6 +90,10 @@ void declare(CLI::App& app, Settings& settings) {
   app.add_option("--name", agent.name, "name of this node")->capture_default_str();
   app.add_option("--state-dir", agent.state_dir, "folder for identity and spool")
       ->capture_default_str();
+  app.add_option("--spool-keep-hours", agent.spool_keep_hours,
+                 "how long records stay after the controller stored them, should it lose them")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option("--runner", agent.supervisor.task.runner, "path of railgauge-runner")
       ->capture_default_str();
   app.add_option("--metrics-listen", settings.metrics_listen, "ADDRESS:PORT of /metrics, or none")

@@ -14,10 +14,11 @@
 
 namespace railgauge::agent {
 namespace {
-constexpr int kSchemaVersion = 1;
+constexpr int kSchemaVersion = 2;
 constexpr std::uint64_t kPageBytes = 4096;
 constexpr int kBusyMs = 5000;
-constexpr int kRoomChunkRecords = 256;
+constexpr std::int64_t kRoomRecords = 256;  // at first, doubled from then on
+constexpr double kMarkSeconds = 60;
 
 constexpr const char* kSchema = R"sql(
 CREATE TABLE record (
@@ -36,7 +37,16 @@ CREATE TABLE task (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE acknowledgement (one INTEGER PRIMARY KEY CHECK (one = 1), through INTEGER NOT NULL) STRICT;
 INSERT INTO acknowledgement VALUES (1, 0);
-PRAGMA user_version = 1;
+)sql";
+
+// Until when records were acknowledged up to which one: one row a minute.
+constexpr const char* kSecondVersion = R"sql(
+CREATE TABLE acknowledged_at (
+  minute INTEGER PRIMARY KEY,
+  through INTEGER NOT NULL,
+  unix_seconds REAL NOT NULL
+) STRICT;
+PRAGMA user_version = 2;
 )sql";
 
 double unix_now_seconds() {
@@ -186,12 +196,23 @@ Status Spool::set_up() {
         fmt::format("spool {}: has version {}, this agent knows {}; use the newer agent, or "
                     "another --state-dir",
                     options_.path, version, kSchemaVersion));
-  if (version == 0) RG_TRY_OK(transact([&] { return execute(db, kSchema, "make its tables"); }));
+  RG_TRY_OK(migrate(version));
   acknowledged_ = RG_TRY(number_of(db, "SELECT through FROM acknowledgement"));
   last_id_ = std::max(acknowledged_, RG_TRY(number_of(db, "SELECT max(spool_id) FROM record")));
   waiting_records_ = RG_TRY(number_of(
       db, "SELECT count(*) FROM record WHERE spool_id > (SELECT through FROM acknowledgement)"));
   return {};
+}
+
+Status Spool::migrate(std::uint64_t version) {
+  if (version == kSchemaVersion) return {};
+  sqlite3* db = database_.get();
+  return transact([&]() -> Status {
+    if (version == 0) RG_TRY_OK(execute(db, kSchema, "make its tables"));
+    RG_TRY_OK(execute(db, kSecondVersion, "make its tables"));
+    const std::uint64_t through = RG_TRY(number_of(db, "SELECT through FROM acknowledgement"));
+    return through == 0 ? Status() : mark_acknowledged(through);
+  });
 }
 
 template <class Change>
@@ -207,16 +228,24 @@ Status Spool::transact(const Change& change) {
     return status;
   };
   Status status = once();
-  if (status || status.error().code != Code::kResourceExhausted || !make_room()) return status;
-  return once();
+  // Small records may have to go for a large one.
+  for (std::int64_t count = kRoomRecords;
+       !status && status.error().code == Code::kResourceExhausted; count *= 2) {
+    if (!make_room(count)) return status;
+    status = once();
+  }
+  return status;
 }
 
-Status Spool::make_room() {
+Status Spool::make_room(std::int64_t max_records) {
+  // With half of the bound free it is the disk that is full: forgetting more would help nothing.
+  if (RG_TRY(used_bytes()) < options_.max_bytes / 2)
+    return fail(Code::kResourceExhausted, "the disk is full, not the spool");
   sqlite3* db = database_.get();
   Statement forget(db,
                    "DELETE FROM record WHERE spool_id IN (SELECT spool_id FROM record "
                    "WHERE spool_id <= ? ORDER BY spool_id LIMIT ?)");
-  RG_TRY_OK(forget.bind(acknowledged_).bind(std::int64_t{kRoomChunkRecords}).run());
+  RG_TRY_OK(forget.bind(acknowledged_).bind(max_records).run());
   if (sqlite3_changes(db) == 0)
     return fail(Code::kResourceExhausted, "nothing acknowledged is left to forget");
   return {};
@@ -268,20 +297,37 @@ Status Spool::acknowledge(std::uint64_t through) {
   through = std::min(through, last_id_);
   if (through <= acknowledged_) return {};
   sqlite3* db = database_.get();
-  RG_TRY_OK(transact(
-      [&] { return Statement(db, "UPDATE acknowledgement SET through = ?").bind(through).run(); }));
+  const Status noted = transact([&]() -> Status {
+    RG_TRY_OK(Statement(db, "UPDATE acknowledgement SET through = ?").bind(through).run());
+    return mark_acknowledged(through);
+  });
+  RG_TRY_OK(noted);
   acknowledged_ = through;
   Statement count(db, "SELECT count(*) FROM record WHERE spool_id > ?");
   waiting_records_ = RG_TRY(count.bind(through).step()) ? count.number(0) : 0;
   return {};
 }
 
+Status Spool::mark_acknowledged(std::uint64_t through) {
+  const double now = unix_now_seconds();
+  return Statement(database_.get(),
+                   "INSERT INTO acknowledged_at VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET "
+                   "through = excluded.through, unix_seconds = excluded.unix_seconds")
+      .bind(static_cast<std::int64_t>(now / kMarkSeconds))
+      .bind(through)
+      .bind(now)
+      .run();
+}
+
 Status Spool::prune(double unix_now_seconds) {
   const double before = unix_now_seconds - options_.keep_seconds;
   return transact([&]() -> Status {
     RG_TRY_OK(Statement(database_.get(),
-                        "DELETE FROM record WHERE spool_id <= ? AND stored_unix_seconds < ?")
-                  .bind(acknowledged_)
+                        "DELETE FROM record WHERE spool_id <= (SELECT max(through) FROM "
+                        "acknowledged_at WHERE unix_seconds < ?)")
+                  .bind(before)
+                  .run());
+    RG_TRY_OK(Statement(database_.get(), "DELETE FROM acknowledged_at WHERE unix_seconds < ?")
                   .bind(before)
                   .run());
     return Statement(database_.get(),

@@ -40,7 +40,7 @@ class Spool {
   struct Options {
     std::string path;
     std::uint64_t max_bytes = 256U << 20U;
-    double keep_seconds = 24 * 3600;
+    double keep_seconds = 24 * 3600;  // after the acknowledgement
   };
   // Errors: kPermissionDenied when it cannot be opened or written, kDataLoss when it is no spool,
   // kFailedPrecondition when a newer Railgauge made it.
@@ -56,7 +56,8 @@ class Spool {
   // Everything up to `through` is committed by the controller; ids beyond the last one are cut to
   // it, older ones change nothing.
   Status acknowledge(std::uint64_t through);
-  // Forgets acknowledged records and closed tasks that are older than keep_seconds.
+  // Forgets records that were acknowledged longer than keep_seconds ago, and closed tasks that were
+  // opened before that.
   Status prune(double unix_now_seconds);
 
   // Records after spool id `after` in order, at least one if there is one, else within both bounds.
@@ -78,8 +79,10 @@ class Spool {
       : options_(std::move(options)), database_(std::move(database)) {}
   Status set_up();
   Status insert(std::span<const Record> records);
-  Status make_room();
-  // Runs `change` inside a transaction; once more after making room when the spool is full.
+  Status migrate(std::uint64_t version);
+  Status mark_acknowledged(std::uint64_t through);
+  Status make_room(std::int64_t max_records);
+  // Runs `change` inside a transaction; again after making room for as long as the spool is full.
   template <class Change>
   Status transact(const Change& change);
 

@@ -1,8 +1,11 @@
 #include "agent/spool.h"
 
+#include <sqlite3.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <chrono>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,6 +45,10 @@ Record final_record(std::uint32_t sequence) {
   Record final = record(sequence);
   final.mutable_final()->set_outcome("passed");
   return final;
+}
+
+double unix_now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 class SpoolTest : public testing::Test {
@@ -199,6 +206,70 @@ TEST_F(SpoolTest, AFullSpoolForgetsWhatWasAcknowledged) {
   ASSERT_TRUE(used);
   EXPECT_LE(*used, 128U << 10U);
   EXPECT_EQ(spool.waiting_records(), 0u);
+}
+
+TEST_F(SpoolTest, AFullSpoolForgetsAsManySmallRecordsAsALargeOneNeeds) {
+  Spool spool = open(kMiB);
+  std::vector<Record> small;
+  for (std::uint32_t i = 0; i < 1'000; ++i) small.push_back(record(i, std::string(500, 'x')));
+  Status status;
+  std::uint64_t through = 0;
+  while (spool.append(small)) {  // to the brim, a part of it acknowledged
+    through = spool.last_id();
+    if (through >= 1'000) break;
+  }
+  ASSERT_TRUE(spool.acknowledge(through));
+  while (status) {
+    const Record one = record(1'000, std::string(500, 'y'));
+    if (*spool.used_bytes() + (8U << 10U) > kMiB) break;
+    status = spool.append({&one, 1});
+  }
+  ASSERT_TRUE(status);
+  const std::uint64_t waiting = spool.waiting_records();
+  const Record large = record(2'000, std::string(400U << 10U, 'z'));
+  status = spool.append({&large, 1});
+  ASSERT_TRUE(status) << status.error().message << ": 256 small ones do not make room for it";
+  EXPECT_EQ(spool.waiting_records(), waiting + 1) << "what was not acknowledged stays";
+}
+
+TEST_F(SpoolTest, RecordsAreKeptFromTheirAcknowledgementOn) {
+  Spool spool = open(64 * kMiB, 3600);
+  const double stored = unix_now();
+  append(spool, 0, 2);
+  ::usleep(300'000);
+  ASSERT_TRUE(spool.acknowledge(2));
+  ASSERT_TRUE(spool.prune(stored + 3600.2));
+  EXPECT_THAT(sequences(spool, 0), SizeIs(2)) << "they were stored longer ago, not acknowledged";
+  ASSERT_TRUE(spool.prune(unix_now() + 3601));
+  EXPECT_THAT(sequences(spool, 0), IsEmpty());
+}
+
+TEST_F(SpoolTest, ASpoolOfTheFirstVersionIsTakenOver) {
+  sqlite3* raw = nullptr;
+  ASSERT_EQ(sqlite3_open((folder_ / "spool.db").c_str(), &raw), SQLITE_OK);
+  const std::string body = record(0).SerializeAsString();
+  ASSERT_EQ(sqlite3_exec(raw,
+                         "CREATE TABLE record (spool_id INTEGER PRIMARY KEY AUTOINCREMENT, "
+                         "stored_unix_seconds REAL NOT NULL, body BLOB NOT NULL) STRICT;"
+                         "CREATE TABLE task (run_id TEXT NOT NULL, task_id TEXT NOT NULL, attempt "
+                         "INTEGER NOT NULL, rank INTEGER NOT NULL, pid INTEGER NOT NULL, "
+                         "start_ticks INTEGER NOT NULL, next_sequence INTEGER NOT NULL DEFAULT 0, "
+                         "opened_unix_seconds REAL NOT NULL, closed INTEGER NOT NULL DEFAULT 0, "
+                         "PRIMARY KEY (run_id, task_id, attempt, rank)) STRICT, WITHOUT ROWID;"
+                         "CREATE TABLE acknowledgement (one INTEGER PRIMARY KEY CHECK (one = 1), "
+                         "through INTEGER NOT NULL) STRICT; INSERT INTO acknowledgement VALUES (1, "
+                         "1); INSERT INTO record VALUES (1, 5.0, x''), (2, 6.0, x'');"
+                         "PRAGMA user_version = 1",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(raw);
+  Spool spool = open();
+  EXPECT_EQ(spool.acknowledged(), 1u);
+  EXPECT_EQ(spool.waiting_records(), 1u);
+  ASSERT_TRUE(spool.prune(unix_now()));
+  EXPECT_EQ(spool.read(0, kAll, kMiB)->size(), 2u) << "acknowledged just now, for all it knows";
+  ASSERT_TRUE(spool.prune(unix_now() + 4000));
+  EXPECT_EQ(spool.read(0, kAll, kMiB)->size(), 1u);
 }
 
 TEST_F(SpoolTest, ARecordThatCannotBeReadDoesNotHoldTheOthersBack) {

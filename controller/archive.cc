@@ -90,6 +90,7 @@ api::SqlTable to_api(const store::SqlTable& table) {
     for (const store::SqlValue& value : row) {
       api::SqlValue& cell = *out.add_values();
       if (const auto* number = std::get_if<double>(&value)) cell.set_number(*number);
+      if (const auto* whole = std::get_if<std::int64_t>(&value)) cell.set_integer(*whole);
       if (const auto* text = std::get_if<std::string>(&value)) cell.set_text(valid_utf8(*text));
     }
   }
@@ -143,11 +144,12 @@ Result<ExportCursor> Archive::begin_export(const api::PointsRequest& request) {
   return cursor;
 }
 
-Result<api::ResultList> Archive::next_points(ExportCursor& cursor) {
+Result<api::ResultList> Archive::next_points(ExportCursor& cursor, const Cancelled& cancelled) {
   api::ResultList list;
   list.set_schema_version(kVersion);
   store::PointRange& range = *cursor.filter.range;
   while (list.points().empty() && range.after < cursor.through) {
+    if (cancelled && cancelled()) return fail(Code::kCancelled, "export: the caller is gone");
     // A series' points are found by their index, wherever they are.
     const std::int64_t window =
         cursor.filter.series ? cursor.through : range.after + (export_ranks_ << 31);
@@ -202,13 +204,13 @@ Result<api::Comparison> Archive::compare_runs(const api::CompareRequest& request
   return comparison;
 }
 
-Result<api::SqlTable> Archive::run_sql(const api::SqlRequest& request) {
+Result<api::SqlTable> Archive::run_sql(const api::SqlRequest& request, const Cancelled& cancelled) {
   const std::uint32_t rows =
       std::min(request.max_rows() == 0 ? kDefaultSqlRows : request.max_rows(), kMaxSqlRows);
   const bool given = request.max_seconds() > 0;
   const double seconds =
       given ? std::min(request.max_seconds(), kMaxSqlSeconds) : kDefaultSqlSeconds;
-  const store::SqlTable table = RG_TRY(store_.sql(request.sql(), rows, seconds));
+  const store::SqlTable table = RG_TRY(store_.sql(request.sql(), rows, seconds, cancelled));
   return to_api(table);
 }
 

@@ -2,10 +2,15 @@
 // Plain values in and out, no gRPC. Called on worker threads.
 #pragma once
 
+#include <functional>
+
 #include "controller/api/archive.pb.h"
 #include "controller/store/store.h"
 
 namespace railgauge {
+
+// Whether the caller is gone; empty: never. Asked now and then by what takes long.
+using Cancelled = std::function<bool()>;
 
 // Where an export stands.
 struct ExportCursor {
@@ -28,11 +33,11 @@ class Archive {
   // Fixes which run and points it has: what arrives or ends meanwhile does not mix in.
   Result<ExportCursor> begin_export(const api::PointsRequest& request);
   // The next points by key; an empty list is the end.
-  Result<api::ResultList> next_points(ExportCursor& cursor);
+  Result<api::ResultList> next_points(ExportCursor& cursor, const Cancelled& cancelled = {});
   Result<api::SeriesList> list_series(const api::PointsRequest& request);
   Result<api::History> get_history(const api::HistoryRequest& request);
   Result<api::Comparison> compare_runs(const api::CompareRequest& request);
-  Result<api::SqlTable> run_sql(const api::SqlRequest& request);
+  Result<api::SqlTable> run_sql(const api::SqlRequest& request, const Cancelled& cancelled = {});
   Result<api::BundlePart> get_bundle_part(const api::BundleRequest& request);
   Result<api::Space> get_space(const api::SpaceRequest& request);
   Result<api::DatabaseCheck> check_database(const api::CheckRequest& request);

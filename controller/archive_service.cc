@@ -1,5 +1,7 @@
 #include "controller/archive_service.h"
 
+#include <atomic>
+
 #include <spdlog/spdlog.h>
 
 namespace railgauge {
@@ -25,6 +27,7 @@ class ExportStream final : public grpc::ServerWriteReactor<api::ResultList> {
     if (!ok) return Finish({grpc::StatusCode::UNAVAILABLE, "the caller is gone"});
     next();
   }
+  void OnCancel() override { cancelled_ = true; }
   void OnDone() override { delete this; }
 
  private:
@@ -34,7 +37,8 @@ class ExportStream final : public grpc::ServerWriteReactor<api::ResultList> {
       if (!begun) return Finish(to_grpc(begun.error()));
       cursor_ = std::move(*begun);
     }
-    Result<api::ResultList> page = archive_.next_points(*cursor_);
+    Result<api::ResultList> page =
+        archive_.next_points(*cursor_, [this] { return cancelled_.load(); });
     if (!page) return Finish(to_grpc(page.error()));
     if (page->points().empty() || sent_ == limit()) return Finish(grpc::Status::OK);
     while (static_cast<std::uint32_t>(page->points_size()) > limit() - sent_)
@@ -53,6 +57,7 @@ class ExportStream final : public grpc::ServerWriteReactor<api::ResultList> {
   api::ResultList page_;
   std::optional<ExportCursor> cursor_;
   std::uint32_t sent_ = 0;
+  std::atomic<bool> cancelled_ = false;
 };
 
 class Refused final : public grpc::ServerWriteReactor<api::ResultList> {
@@ -75,13 +80,23 @@ ArchiveService::Unary* ArchiveService::answer(Context* context, Access access,
                                               fleet::WorkerPool& pool, const Request* request,
                                               Response* response,
                                               Result<Response> (Archive::*ask)(const Request&)) {
+  return answer_on<Response>(context, access, pool, response,
+                             [=, this] { return (archive_.*ask)(*request); });
+}
+
+// A call whose caller is gone by the time of its turn is not answered any more.
+template <class Response>
+ArchiveService::Unary* ArchiveService::answer_on(Context* context, Access access,
+                                                 fleet::WorkerPool& pool, Response* response,
+                                                 std::function<Result<Response>()> ask) {
   Unary* reactor = context->DefaultReactor();
   if (const grpc::Status status = check(context, access); !status.ok()) {
     reactor->Finish(status);
     return reactor;
   }
-  const bool taken = pool.submit([=, this] {
-    Result<Response> answer = (archive_.*ask)(*request);
+  const bool taken = pool.submit([=, asked = std::move(ask)] {
+    if (context->IsCancelled()) return reactor->Finish(grpc::Status::CANCELLED);
+    Result<Response> answer = asked();
     if (!answer) return reactor->Finish(to_grpc(answer.error()));
     *response = std::move(*answer);
     reactor->Finish(grpc::Status::OK);
@@ -125,7 +140,9 @@ ArchiveService::Unary* ArchiveService::CompareRuns(Context* context,
 
 ArchiveService::Unary* ArchiveService::RunSql(Context* context, const api::SqlRequest* request,
                                               api::SqlTable* response) {
-  return answer(context, Access::kRead, queries_, request, response, &Archive::run_sql);
+  return answer_on<api::SqlTable>(context, Access::kRead, sql_, response, [=, this] {
+    return archive_.run_sql(*request, [context] { return context->IsCancelled(); });
+  });
 }
 
 ArchiveService::Unary* ArchiveService::GetBundlePart(Context* context,

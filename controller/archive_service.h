@@ -19,9 +19,10 @@ class ArchiveService final : public api::Archive::CallbackService {
  public:
   // Everything outlives it; the pools are to be destroyed after the server's last call ended.
   // `upkeep` does what may take minutes (backup, check, pruning), one after the other.
+  // `sql` does what people wrote themselves, so that a slow one keeps nobody else waiting.
   ArchiveService(Archive& archive, const auth::PeerBook& peers, fleet::WorkerPool& queries,
-                 fleet::WorkerPool& upkeep)
-      : archive_(archive), peers_(peers), queries_(queries), upkeep_(upkeep) {}
+                 fleet::WorkerPool& sql, fleet::WorkerPool& upkeep)
+      : archive_(archive), peers_(peers), queries_(queries), sql_(sql), upkeep_(upkeep) {}
 
   using Unary = grpc::ServerUnaryReactor;
   using Context = grpc::CallbackServerContext;
@@ -58,10 +59,14 @@ class ArchiveService final : public api::Archive::CallbackService {
   template <class Request, class Response>
   Unary* answer(Context* context, Access access, fleet::WorkerPool& pool, const Request* request,
                 Response* response, Result<Response> (Archive::*ask)(const Request&));
+  template <class Response>
+  Unary* answer_on(Context* context, Access access, fleet::WorkerPool& pool, Response* response,
+                   std::function<Result<Response>()> ask);
 
   Archive& archive_;
   const auth::PeerBook& peers_;
   fleet::WorkerPool& queries_;
+  fleet::WorkerPool& sql_;
   fleet::WorkerPool& upkeep_;
 };
 

@@ -150,12 +150,13 @@ TEST(Fleet, RecordsAreAcknowledgedOnceTheyAreCommittedAndRepeatsAreStoredOnce) {
   EXPECT_EQ(results.points(0).point().median(), 1'500);  // the first delivery's
 }
 
-// What its Welcome says is stored of this agent's spool; 0: nothing is said.
-std::uint64_t stored_through(ScriptedAgent& agent) {
+// What its Welcome says is stored of this agent's spool; absent: nothing is said.
+std::optional<std::uint64_t> stored_through(ScriptedAgent& agent) {
   EXPECT_TRUE(welcome(agent));
   for (const api::ControllerMessage& message : agent.received())
-    if (message.has_welcome()) return message.welcome().stored_through_spool_id();
-  return 0;
+    if (message.has_welcome() && message.welcome().has_stored_through_spool_id())
+      return message.welcome().stored_through_spool_id();
+  return std::nullopt;
 }
 
 // A run of both agents, whose spools begin there; until n1's three records are acknowledged.
@@ -200,7 +201,8 @@ TEST(Fleet, AControllerRestoredFromABackupSaysWhatItLacks) {
   ScriptedAgent n1(bench.agent("n1"));
   EXPECT_EQ(stored_through(n1), 3U) << "records 4 to 6 are gone and asked for";
   ScriptedAgent n3(bench.agent("n3"));
-  EXPECT_EQ(stored_through(n3), 0U) << "nothing was ever sent";
+  EXPECT_EQ(stored_through(n3), 0U)
+      << "of a node that the backup does not know it has nothing, and asks for all";
 }
 
 }  // namespace

@@ -64,6 +64,13 @@ struct Metrics::Families {
       gauge(registry, "railgauge_store_queue_depth", "Records waiting for a commit").Add({});
   Gauge& database =
       gauge(registry, "railgauge_db_size_bytes", "Database file with its log").Add({});
+  Gauge& orphans =
+      gauge(registry, "railgauge_orphan_records", "Acknowledged records kept that fit no known run")
+          .Add({});
+  Counter& orphans_dropped =
+      counter(registry, "railgauge_orphan_records_dropped_total",
+              "Of these, dropped since the start because there were too many")
+          .Add({});
   Family<Gauge>& last_success = gauge(registry, "railgauge_run_last_success_timestamp_seconds",
                                       "End of the last run that passed, by suite");
   Counter& cpu = counter(registry, "process_cpu_seconds_total", "User and system time").Add({});
@@ -140,6 +147,12 @@ void Metrics::set_records_stored(std::uint64_t records) {
 void Metrics::set_store(double queued_records, double database_bytes) {
   families_->queue.Set(queued_records);
   families_->database.Set(database_bytes);
+}
+
+void Metrics::set_orphans(double kept, double dropped) {
+  families_->orphans.Set(kept);
+  const double more = dropped - families_->orphans_dropped.Value();
+  if (more > 0) families_->orphans_dropped.Increment(more);
 }
 
 std::string Metrics::text() const {

@@ -22,6 +22,8 @@ class Metrics {
   void set_run_active(bool active);
   void set_records_stored(std::uint64_t records);
   void set_store(double queued_records, double database_bytes);
+  // Of records that fit no known run: how many are kept, how many had to go since the start.
+  void set_orphans(double kept, double dropped);
 
   // The text exposition format; process_* are read from /proc here.
   [[nodiscard]] std::string text() const;

@@ -157,6 +157,24 @@ TEST_F(ProcessTest, ASecondControllerOnTheSocketIsRefusedAndTheFirstGoesOn) {
   EXPECT_TRUE(stub->GetVersion(&context, {}, &version).ok());
 }
 
+TEST_F(ProcessTest, ASecondControllerOnTheDatabaseLeavesTheFirstOnesRunAlone) {
+  Process first(bench_, {});
+  const auto stub = connect(first);
+  ScriptedAgent n1(bench_.agent("n1", Script::kHang));
+  ScriptedAgent n2(bench_.agent("n2", Script::kHang));
+  ASSERT_TRUE(welcome(n1) && welcome(n2));
+  const api::RunSummary run = start_run(*stub);
+  const std::string socket = bench_.config_.socket;
+  bench_.config_.socket = bench_.path("other.sock");
+  Process second(bench_, {});
+  EXPECT_EQ(second.wait(), 4);
+  EXPECT_THAT(second.error_text(), HasSubstr("stop railgauge-controller first"));
+  Process restoring(bench_, {"--restore=" + bench_.config_.database});
+  EXPECT_EQ(restoring.wait(), 4);
+  bench_.config_.socket = socket;
+  EXPECT_EQ(detail(*stub, run.run_id()).summary().outcome(), "") << "it goes on";
+}
+
 TEST_F(ProcessTest, WrongUseIsOneLineAndExitCode2) {
   Process unknown(bench_, {"--sokcet=x"});
   EXPECT_EQ(unknown.wait(), 2);

@@ -79,17 +79,19 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config, plan::
       retention_(retention_of(config.keep_days)),
       pool_(std::make_unique<fleet::WorkerPool>(kWorkers)),
       queries_(std::make_unique<fleet::WorkerPool>(kQueryWorkers)),
+      sql_(std::make_unique<fleet::WorkerPool>(1)),
       upkeep_(std::make_unique<fleet::WorkerPool>(1)),
       starter_(std::make_unique<fleet::WorkerPool>(1)),
       agent_link_(fleet_, peers_),
       control_service_(control_, schedules_, peers_, *pool_),
-      archive_service_(archive_, peers_, *queries_, *upkeep_) {
+      archive_service_(archive_, peers_, *queries_, *sql_, *upkeep_) {
   fleet_.set_listener(&director_);
   loop_.on_tick([this] { on_tick(); });
 }
 
 Server::~Server() {
   loop_.call([this] { is_ending_ = true; });  // no tick asks the pools from here on
+  store_->stop_upkeep();  // a backup or check of a large database takes longer than a stop may
   if (unix_) unix_->stop();
   http_.reset();
   if (grpc_) {
@@ -99,7 +101,7 @@ Server::~Server() {
                         std::chrono::duration<double>(kShutdownSeconds)));
     grpc_->Wait();
   }
-  for (auto* pool : {&pool_, &queries_, &upkeep_, &starter_})
+  for (auto* pool : {&pool_, &queries_, &sql_, &upkeep_, &starter_})
     pool->reset();  // before the loop: they may ask it
   loop_.stop();
   grpc_.reset();
@@ -188,6 +190,7 @@ void Server::update_store_metrics() {
   const Result<store::StoreStats> stats = store_->stats();
   if (!stats) return spdlog::warn("store: {}", stats.error().message);
   metrics_.set_store(stats->queued_records, stats->file_bytes);
+  metrics_.set_orphans(stats->orphan_records, stats->orphans_dropped);
 }
 
 // What it takes away, it takes in small transactions.

@@ -75,6 +75,7 @@ class Server {
   const store::Retention retention_;
   std::unique_ptr<fleet::WorkerPool> pool_;     // control
   std::unique_ptr<fleet::WorkerPool> queries_;  // of the archive
+  std::unique_ptr<fleet::WorkerPool> sql_;      // what people wrote themselves
   std::unique_ptr<fleet::WorkerPool> upkeep_;   // backup, check, pruning: one at a time
   std::unique_ptr<fleet::WorkerPool> starter_;  // of what is due by schedule
   fleet::AgentLinkService agent_link_;

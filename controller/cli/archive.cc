@@ -228,12 +228,13 @@ namespace {
 
 std::string json_of(const SqlValue& value) {
   if (value.has_number()) return json_number(value.number());
+  if (value.has_integer()) return std::to_string(value.integer());
   return value.has_text() ? json_string(value.text()) : "null";
 }
 
 std::string text_of(const SqlValue& value) {
   if (value.has_number()) return json_number(value.number());
-  return value.text();
+  return value.has_integer() ? std::to_string(value.integer()) : value.text();
 }
 
 std::string object_of(const SqlTable& table, const SqlRow& row) {
@@ -294,7 +295,8 @@ Result<int> run_sql(Session& session, const Arguments& arguments) {
     auto& cells = rows.emplace_back();
     for (int i = 0; i < row.values_size(); ++i) {
       cells.emplace_back(text_of(row.values(i)));
-      columns[static_cast<std::size_t>(i)].right |= row.values(i).has_number();
+      columns[static_cast<std::size_t>(i)].right |=
+          row.values(i).has_number() || row.values(i).has_integer();
     }
   }
   output.out << render_table(columns, rows, output.colour);

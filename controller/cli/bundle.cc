@@ -1,9 +1,12 @@
 // bundle: what is handed on about a run, a finding or a node, in one archive that is read without
 // Railgauge.
+#include <algorithm>
 #include <cctype>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -14,6 +17,7 @@
 #include "controller/cli/peer_commands.h"
 #include "controller/cli/redact.h"
 #include "controller/cli/run_report.h"
+#include "controller/cli/secrets.h"
 #include "controller/cli/tar.h"
 #include "kernels/core/json.h"
 #include "kernels/core/outcome.h"
@@ -37,6 +41,7 @@ std::string file_name(std::string name) {
 }
 
 std::string cell_text(const SqlValue& value) {
+  if (value.has_integer()) return std::to_string(value.integer());
   return value.has_number() ? json_number(value.number()) : value.text();
 }
 
@@ -99,13 +104,30 @@ Result<std::vector<BundlePart>> fetch_parts(Session& session, const std::string&
   return parts;
 }
 
+// All names that nodes ever had: only to be recognized, never written.
+constexpr std::string_view kKnownNames = "known_names";
+constexpr std::string_view kNodeList = "node list";  // in a cell, as JSON
+
 // Which columns hold names, whatever table they are in.
 std::string_view kind_of_column(std::string_view part, std::string_view column) {
-  if (column == "node" || (part == "nodes" && column == "name")) return "node";
+  if (column == "node" || part == kKnownNames ||
+      ((part == "nodes" || part == "node_names") && column == "name"))
+    return "node";
+  if (part == "runs" && column == "nodes") return kNodeList;
   if (column == "node_id") return "id";
   if (column == "requested_by" || column == "who") return "person";
   if (column == "guid" || column == "address") return "address";
   return "";
+}
+
+// Of a JSON list.
+void learn_list(std::string_view list, Bundle& bundle) {
+  for (std::size_t at = 0; (at = list.find('"', at)) != std::string_view::npos;) {
+    const std::size_t end = list.find('"', at + 1);  // names have no quotes and no backslashes
+    if (end == std::string_view::npos) return;
+    bundle.learn("node", list.substr(at + 1, end - at - 1));
+    at = end + 1;
+  }
 }
 
 void learn_names(const std::vector<BundlePart>& parts, Bundle& bundle) {
@@ -113,12 +135,22 @@ void learn_names(const std::vector<BundlePart>& parts, Bundle& bundle) {
     for (int column = 0; column < part.table().columns_size(); ++column) {
       const auto kind = kind_of_column(part.name(), part.table().columns(column));
       if (kind.empty()) continue;
-      for (const SqlRow& row : part.table().rows())
-        bundle.learn(kind, cell_text(row.values(column)));
+      for (const SqlRow& row : part.table().rows()) {
+        const std::string name = cell_text(row.values(column));
+        kind == kNodeList ? learn_list(name, bundle) : bundle.learn(kind, name);
+      }
     }
 }
 
+// Those of whom no table tells: partners of a node in runs long past.
+void learn_endpoints(const ResultPoint& point, Bundle& bundle) {
+  for (const std::string& endpoint : point.endpoints())
+    if (const std::size_t slash = endpoint.find('/'); slash != std::string::npos)
+      bundle.learn("node", endpoint.substr(0, slash));
+}
+
 void write_part(const BundlePart& part, Bundle& bundle) {
+  if (part.name() == kKnownNames) return;
   if (part.name() == "suites" && bundle.redacts()) return;  // node sets tell names in pieces
   bundle.begin(part.name() + ".csv", part.about() + (part.table().truncated() ? "; CUT OFF" : ""));
   std::vector<std::string> cells(part.table().columns().begin(), part.table().columns().end());
@@ -146,7 +178,10 @@ Status write_points(Session& session, const BundlePart& about, Bundle& bundle) {
   const Interrupts::Hook hook(session.interrupts, [&context] { context.TryCancel(); });
   const auto stream = session.archive->ExportPoints(&context, request);
   for (ResultList page; stream->Read(&page);)
-    for (const ResultPoint& point : page.points()) bundle.append(csv_row(point) + "\n");
+    for (const ResultPoint& point : page.points()) {
+      learn_endpoints(point, bundle);
+      bundle.append(csv_row(point) + "\n");
+    }
   const grpc::Status status = stream->Finish();
   if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
   if (!status.ok()) return tl::unexpected(error_of(status, session));
@@ -168,7 +203,7 @@ Status write_report(Session& session, const std::string& run_id, Bundle& bundle)
                   .answer_seconds = kPartSeconds,
                   .archive = session.archive};
     RG_TRY(report_run(inner, run_id));
-    bundle.begin(name, "the run's report");
+    bundle.begin(name, "the report of run " + run_id);
     bundle.append(text.str());
   }
   RunRef ref;
@@ -176,7 +211,7 @@ Status write_report(Session& session, const std::string& run_id, Bundle& bundle)
   const RunDetail detail = RG_TRY(call(session, &Control::StubInterface::GetRun, ref));
   bundle.begin("vendor_commands.csv", "how other tools would measure the same, task by task");
   bundle.append("tool," + csv_header(*PeerCommand::descriptor()) + "\n");
-  for (const char* tool : {"perftest", "nvbandwidth", "gdrcopy"}) {
+  for (const char* tool : {"perftest", "nvbandwidth", "gdrcopy", "nccl-tests"}) {
     const PeerCommands commands = RG_TRY(peer_commands(detail, tool));
     for (const PeerCommand& command : commands.commands())
       bundle.append(fmt::format("{},{}\n", tool, csv_row(command)));
@@ -184,16 +219,51 @@ Status write_report(Session& session, const std::string& run_id, Bundle& bundle)
   return {};
 }
 
+// How far each GPU is from each NIC, by what the nodes say now; of nodes that are not attached
+// nothing is known.
+Status write_topology(Session& session, const std::vector<BundlePart>& parts, Bundle& bundle) {
+  const auto nodes = std::ranges::find(parts, "nodes", &BundlePart::name);
+  if (nodes == parts.end()) return {};
+  std::set<std::string> wanted;
+  for (int column = 0; column < nodes->table().columns_size(); ++column)
+    if (nodes->table().columns(column) == "name")
+      for (const SqlRow& row : nodes->table().rows()) wanted.insert(cell_text(row.values(column)));
+  const NodeList list =
+      RG_TRY(call(session, &Control::StubInterface::ListNodes, ListNodesRequest()));
+  bundle.begin("topology.csv", "the distance between each GPU and NIC, as attached nodes say it");
+  bundle.append("node,gpu,gpu_pci_address,nic,distance\n");
+  for (const NodeInfo& node : list.nodes()) {
+    if (!wanted.contains(node.name())) continue;
+    for (const Gpu& gpu : node.gpus())
+      for (const auto& [nic, distance] :
+           std::map<std::string, std::string>(gpu.distances().begin(), gpu.distances().end()))
+        bundle.append(fmt::format("{},{},{},{},{}\n", node.name(), gpu.name(), gpu.pci_address(),
+                                  nic, distance));
+  }
+  return {};
+}
+
+// Whose report belongs to it: the run itself, or the newest that the node or finding is of.
+std::string run_of_report(const std::vector<BundlePart>& parts) {
+  if (!parts[0].run_id().empty()) return parts[0].run_id();
+  const auto runs = std::ranges::find(parts, "runs", &BundlePart::name);
+  if (runs == parts.end() || runs->table().rows().empty() || runs->table().columns(0) != "run_id")
+    return "";
+  return runs->table().rows(runs->table().rows_size() - 1).values(0).text();
+}
+
 Result<std::uint32_t> write_bundle(Session& session, const std::string& subject, std::ostream& out,
                                    bool redact) {
   const std::vector<BundlePart> parts = RG_TRY(fetch_parts(session, subject));
   // The folder's name must not tell a node's.
   const std::string folder =
-      "railgauge-" + (redact && parts[0].kind() == "node" ? "node" : file_name(subject));
+      "railgauge-" + (redact && parts[0].kind() != "run" ? parts[0].kind() : file_name(subject));
   Bundle bundle(out, folder, redact);
   bundle.set_kind(parts[0].kind());
   learn_names(parts, bundle);
-  if (!parts[0].run_id().empty()) RG_TRY_OK(write_report(session, parts[0].run_id(), bundle));
+  const std::string reported = run_of_report(parts);
+  if (!reported.empty()) RG_TRY_OK(write_report(session, reported, bundle));
+  RG_TRY_OK(write_topology(session, parts, bundle));
   for (const BundlePart& part : parts) write_part(part, bundle);
   if (parts[0].kind() != "finding" || !parts[0].run_id().empty())
     RG_TRY_OK(write_points(session, parts[0], bundle));
@@ -201,33 +271,46 @@ Result<std::uint32_t> write_bundle(Session& session, const std::string& subject,
   return bundle.files();
 }
 
+// What is redacted tells no name by the file's own either.
+std::string default_name(const std::string& subject, bool redact) {
+  return redact ? fmt::format("railgauge-redacted-{}.tar", std::time(nullptr))
+                : fmt::format("railgauge-{}.tar", file_name(subject));
+}
+
 }  // namespace
 
 Result<int> make_bundle(Session& session, const Arguments& arguments) {
   const std::string subject = arguments.operand(0);
-  const std::string path = arguments.has("file")
-                               ? arguments.value("file")
-                               : fmt::format("railgauge-{}.tar", file_name(subject));
+  const bool redact = arguments.has("redact");
+  const std::string path =
+      arguments.has("file") ? arguments.value("file") : default_name(subject, redact);
   std::error_code ignored;
   if (std::filesystem::exists(path, ignored))
     return fail(Code::kInvalidArgument,
                 fmt::format("bundle {}: is there already; --file names another", in_quotes(path)));
   const std::string unfinished = path + ".part";
+  const auto failed = [&path](std::string_view cause) {
+    return fail(Code::kUnavailable,
+                fmt::format("bundle {}: cannot be written{}; --file names another place",
+                            in_quotes(path), cause));
+  };
   std::ofstream out(unfinished, std::ios::binary | std::ios::trunc);
-  auto files = write_bundle(session, subject, out, arguments.has("redact"));
+  if (!out) return failed("");
+  auto files = write_bundle(session, subject, out, redact);
   out.close();
-  if (files && !out)
-    files = fail(
-        Code::kUnavailable,
-        fmt::format("bundle {}: cannot be written; --file names another place", in_quotes(path)));
-  if (files) std::filesystem::rename(unfinished, path, ignored);
-  if (!files || ignored) std::filesystem::remove(unfinished, ignored);
+  if (files && !out) files = failed("");
+  if (files) {
+    std::error_code error;
+    std::filesystem::rename(unfinished, path, error);
+    if (error) files = failed(": " + error.message());
+  }
+  if (!files) std::filesystem::remove(unfinished, ignored);
   if (!files) return tl::unexpected(files.error());
   BundleReport report;
   report.set_schema_version(1);
   report.set_path(path);
   report.set_files(*files);
-  report.set_redacted(arguments.has("redact"));
+  report.set_redacted(redact);
   const Output& output = session.output;
   if (output.format != Format::kTable)
     print_message(output, report);

@@ -42,7 +42,7 @@ TEST_F(Bundles, ABundleIsATarOfReadableFilesWithoutNamesWhereThatIsAsked) {
   };
   const std::string plain = bundle("plain.tar", {});
   for (const char* file : {"README.txt", "report.txt", "report.json", "nodes.csv", "events.csv",
-                           "results.csv", "vendor_commands.csv"})
+                           "results.csv", "topology.csv", "vendor_commands.csv", "nccl-tests,"})
     EXPECT_THAT(plain, HasSubstr(file));
   EXPECT_THAT(plain, HasSubstr("n1/"));
   EXPECT_THAT(plain, HasSubstr("192.0.2.1"));
@@ -51,12 +51,19 @@ TEST_F(Bundles, ABundleIsATarOfReadableFilesWithoutNamesWhereThatIsAsked) {
   EXPECT_THAT(redacted, HasSubstr("node-1: API_TOKEN=(left out)"));
   EXPECT_THAT(redacted, Not(HasSubstr("n1/")));
   EXPECT_THAT(redacted, Not(HasSubstr("192.0.2.1")));
+  for (const char* name : {"N1 ", "OLD-NAME", "partner", "elsewhere", "known_names"})
+    EXPECT_THAT(redacted, Not(HasSubstr(name)));
+  for (const char* name : {"OLD-NAME", "partner"}) EXPECT_THAT(plain, HasSubstr(name));
   EXPECT_EQ(run({"bundle", std::string(kSampleRun), "--file", folder + "/plain.tar"}), kExitUsage);
   EXPECT_THAT(err_, HasSubstr("is there already"));
   EXPECT_EQ(run({"bundle", "nowhere", "--file", folder + "/none.tar"}), kExitUsage);
   EXPECT_FALSE(std::filesystem::exists(folder + "/none.tar.part"));
   EXPECT_NE(run({"bundle", std::string(kSampleRun), "--file", "/nonexistent/x.tar"}), kExitPassed);
   EXPECT_THAT(err_, HasSubstr("cannot be written"));
+  const std::string taken = folder + "/folder.tar";
+  archive_.on_bundle_part = [&taken] { std::filesystem::create_directory(taken); };
+  EXPECT_NE(run({"bundle", std::string(kSampleRun), "--file", taken}), kExitPassed);
+  EXPECT_THAT(err_, HasSubstr("cannot be written: ")) << "no bundle has its name";
   std::filesystem::remove_all(folder);
 }
 

@@ -1,4 +1,5 @@
 // db stats, check, backup, restore, prune
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -113,23 +114,35 @@ Result<int> database_backup(Session& session, const Arguments& arguments) {
 }
 
 // The controller is stopped then, so its program does it: it owns the database.
-Result<int> database_restore(Session&, const Arguments& arguments) {
+Result<int> database_restore(Session& session, const Arguments& arguments) {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   std::vector<std::string> words{(self.parent_path() / "railgauge-controller").string(),
                                  "--restore=" + arguments.operand(0)};
   if (arguments.has("database")) words.push_back("--database=" + arguments.value("database"));
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
   const pid_t child = ::fork();
   if (child < 0) return fail(Code::kUnavailable, "db restore: no process can be started");
   if (child == 0) {
-    std::vector<char*> pointers;
-    for (std::string& word : words) pointers.push_back(word.data());
-    pointers.push_back(nullptr);
+    sigset_t none;  // the signals that this program blocks for itself end the child as ever
+    sigemptyset(&none);
+    pthread_sigmask(SIG_SETMASK, &none, nullptr);
     ::execv(pointers[0], pointers.data());
     ::_exit(127);
   }
   int status = 0;
-  ::waitpid(child, &status, 0);
+  {
+    const Interrupts::Hook hook(session.interrupts, [child] { ::kill(child, SIGTERM); });
+    if (session.interrupts.any()) ::kill(child, SIGTERM);
+    ::waitpid(child, &status, 0);
+  }
+  if (WIFSIGNALED(status))
+    return fail(
+        Code::kCancelled,
+        "db restore: interrupted; the database is as it was, or the controller says what to "
+        "do");
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
     return fail(
         Code::kUnavailable,

@@ -1,5 +1,7 @@
 #include "controller/cli/fake_archive.h"
 
+#include <iterator>
+
 #include "controller/cli/samples.h"
 
 namespace railgauge::cli {
@@ -243,23 +245,32 @@ grpc::Status FakeArchive::RunSql(Context*, const SqlRequest*, SqlTable* answer) 
   return {};
 }
 
-// Two parts: the node, and a table that names it.
+// Three parts: the node, a table that names it and others, and names that are only recognized.
 grpc::Status FakeArchive::GetBundlePart(Context*, const BundleRequest* request,
                                         BundlePart* answer) {
   if (request->subject() == "nowhere")
     return {grpc::StatusCode::INVALID_ARGUMENT, "nowhere: no run, finding or node has this name"};
+  if (on_bundle_part) on_bundle_part();
   answer->set_kind("run");
   answer->set_run_id(kSampleRun);
-  answer->set_name(request->part() == 0 ? "nodes" : "events");
+  constexpr const char* kNames[] = {"nodes", "events", "runs", "known_names"};
+  if (request->part() >= std::size(kNames)) return {grpc::StatusCode::NOT_FOUND, "no such part"};
+  answer->set_name(kNames[request->part()]);
   answer->set_about("sample");
-  answer->set_last(request->part() == 1);
+  answer->set_last(request->part() + 1 == std::size(kNames));
   const auto add = [answer](const char* column, const char* value) {
     answer->mutable_table()->add_columns(column);
     if (answer->table().rows().empty()) answer->mutable_table()->add_rows();
     answer->mutable_table()->mutable_rows(0)->add_values()->set_text(value);
   };
-  add(request->part() == 0 ? "name" : "text",
-      request->part() == 0 ? "n1" : "n1: API_TOKEN=abc, at 192.0.2.1");
+  if (request->part() == 0) add("name", "n1");
+  if (request->part() == 1)
+    add("text", "n1: API_TOKEN=abc, at 192.0.2.1; N1 was OLD-NAME.example, beside elsewhere");
+  if (request->part() == 2) add("nodes", "[\"n1\",\"partner\"]");
+  if (request->part() == 3) {
+    add("name", "old-name");
+    answer->mutable_table()->add_rows()->add_values()->set_text("elsewhere");
+  }
   return {};
 }
 

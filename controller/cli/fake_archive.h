@@ -1,6 +1,7 @@
 // An archive service with fixed answers, for tests.
 #pragma once
 
+#include <functional>
 #include <mutex>
 
 #include "controller/api/archive.grpc.pb.h"
@@ -20,6 +21,7 @@ class FakeArchive final : public railgauge::api::Archive::Service {
   railgauge::api::DatabaseCheck check;
   railgauge::api::PairMatrix matrix;
   railgauge::api::SuspectList suspects;
+  std::function<void()> on_bundle_part;  // may be empty
 
   [[nodiscard]] railgauge::api::PointsRequest last_points() const;
 

@@ -9,12 +9,10 @@
 namespace railgauge::cli {
 namespace {
 
-constexpr std::string_view kLeftOut = "(left out)";
-constexpr std::array<std::string_view, 6> kSecretWords{"secret",     "passw",   "token",
-                                                       "credential", "api_key", "private_key"};
-
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool is_token(char c) { return is_word(c) || c == '.' || c == '-' || c == ':'; }
+bool is_token(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+         std::string_view("_.-:").find(c) != std::string_view::npos;
+}
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
 
@@ -23,28 +21,6 @@ std::string lower(std::string_view text) {
   std::ranges::transform(small, small.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return small;
-}
-
-// From "-----BEGIN" to the end of the matching line of "-----END".
-std::string without_pem(std::string text) {
-  for (std::size_t begin = 0; (begin = text.find("-----BEGIN", begin)) != std::string::npos;) {
-    const std::size_t end = text.find("-----END", begin);
-    const std::size_t close = end == std::string::npos ? end : text.find("-----", end + 8);
-    text.replace(begin, close == std::string::npos ? close : close + 5 - begin, kLeftOut);
-    begin += kLeftOut.size();
-  }
-  return text;
-}
-
-// Where the value begins that belongs to the name around `at`: behind "=", ":" and quotes.
-std::size_t value_behind(std::string_view text, std::size_t at) {
-  while (at < text.size() && is_word(text[at])) ++at;
-  const std::size_t name_end = at;
-  while (at < text.size() && (text[at] == '"' || text[at] == ' ')) ++at;
-  if (at == text.size() || (text[at] != '=' && text[at] != ':')) return name_end;
-  ++at;
-  while (at < text.size() && (text[at] == '"' || text[at] == ' ')) ++at;
-  return at;
 }
 
 bool is_ipv4(std::string_view piece) {
@@ -62,34 +38,24 @@ bool is_colon_address(std::string_view token) {
 
 }  // namespace
 
-std::string without_secrets(std::string_view text) {
-  std::string clean = without_pem(std::string(text));
-  for (const std::string_view word : kSecretWords) {
-    std::string small = lower(clean);
-    for (std::size_t at = 0; (at = small.find(word, at)) != std::string::npos;) {
-      const std::size_t value = value_behind(clean, at);
-      const std::size_t end = std::min(clean.find_first_of("\",;\n\\", value), clean.size());
-      at = value;
-      if (value == end || (clean[value - 1] != '"' && clean[value - 1] != '=' &&
-                           clean[value - 1] != ':' && clean[value - 1] != ' '))
-        continue;
-      clean.replace(value, end - value, kLeftOut);
-      small = lower(clean);
-      at += kLeftOut.size();
-    }
-  }
-  return clean;
-}
-
 void Redactor::learn(std::string_view kind, std::string_view name) {
-  if (!name.empty()) number(kind, name);
+  if (name.empty()) return;
+  const std::string word = number(kind, name);
+  // People leave the domain out. A name that is a number without it says nothing.
+  const std::string_view host = name.substr(0, name.find('.'));
+  if (kind == "node" && !host.empty() && !std::ranges::all_of(host, is_digit))
+    words_.emplace(lower(host), word);
 }
 
 const std::string& Redactor::number(std::string_view kind, std::string_view name) {
-  const auto known = words_.find(name);
-  if (known != words_.end()) return known->second;
+  if (const std::string* known = find(name)) return *known;
   const int count = ++counts_[std::string(kind)];
-  return words_.emplace(std::string(name), fmt::format("{}-{}", kind, count)).first->second;
+  return words_.emplace(lower(name), fmt::format("{}-{}", kind, count)).first->second;
+}
+
+const std::string* Redactor::find(std::string_view name) const {
+  const auto known = words_.find(lower(name));
+  return known == words_.end() ? nullptr : &known->second;
 }
 
 std::string Redactor::apply(std::string_view text) {
@@ -111,7 +77,7 @@ std::string Redactor::apply(std::string_view text) {
 
 // Whole first ("gpu-1.rack:x" may be a name), then what colons part: "192.0.2.1:7443", "n1:4".
 std::string Redactor::word_for(std::string_view token) {
-  if (const auto known = words_.find(token); known != words_.end()) return known->second;
+  if (const std::string* known = find(token)) return *known;
   if (is_colon_address(token)) return number("address", token);
   std::string joined;
   for (std::size_t begin = 0; begin <= token.size();) {
@@ -129,9 +95,8 @@ std::string Redactor::piece_for(std::string_view piece) {
   const std::string_view core = piece.substr(0, last == std::string_view::npos ? 0 : last + 1);
   const std::string tail(piece.substr(core.size()));
   if (is_ipv4(core)) return number("address", core) + tail;
-  if (const auto known = words_.find(core); known != words_.end()) return known->second + tail;
-  if (const auto host = words_.find(core.substr(0, core.find('.'))); host != words_.end())
-    return host->second + tail;
+  if (const std::string* known = find(core)) return *known + tail;
+  if (const std::string* host = find(core.substr(0, core.find('.')))) return *host + tail;
   return std::string(piece);
 }
 

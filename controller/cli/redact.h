@@ -7,11 +7,8 @@
 
 namespace railgauge::cli {
 
-// Secrets go from every bundle: private keys in PEM, and the values of what is called a password,
-// token, secret or credential.
-std::string without_secrets(std::string_view text);
-
-// Names and addresses become numbered words ("node-3"), the same one at every place. What is not
+// Names and addresses become numbered words ("node-3"), the same one at every place and however
+// letters are written; a node's name is known without its domain as well. What is not
 // learnt and does not look like an address stays: text that people wrote has to be read before it
 // is sent.
 class Redactor {
@@ -24,9 +21,10 @@ class Redactor {
   std::string word_for(std::string_view token);
   std::string piece_for(std::string_view piece);
   const std::string& number(std::string_view kind, std::string_view name);
+  [[nodiscard]] const std::string* find(std::string_view name) const;
 
-  std::map<std::string, std::string, std::less<>> words_;
-  std::map<std::string, int, std::less<>> counts_;  // by kind
+  std::map<std::string, std::string, std::less<>> words_;  // by what they replace, in lower case
+  std::map<std::string, int, std::less<>> counts_;         // by kind
 };
 
 }  // namespace railgauge::cli

@@ -1,6 +1,10 @@
 #include "controller/cli/redact.h"
 
+#include <utility>
+
 #include <gtest/gtest.h>
+
+#include "controller/cli/secrets.h"
 
 namespace railgauge::cli {
 namespace {
@@ -27,15 +31,44 @@ TEST(Redact, WhatIsNoNameStays) {
   EXPECT_EQ(redactor.apply(text), text);
 }
 
+TEST(Redact, ANameIsKnownInOtherLettersAndWithoutItsDomain) {
+  Redactor redactor;
+  redactor.learn("node", "GPU001.fabric.example");
+  redactor.learn("node", "10.fabric.example");
+  EXPECT_EQ(redactor.apply("gpu001 Gpu001.Fabric.Example GPU001/mlx5_0:1 10"),
+            "node-1 node-1 node-1/mlx5_0:1 10");
+  redactor.learn("node", "gpu001");
+  EXPECT_EQ(redactor.apply("gpu001"), "node-1") << "no second word for it";
+}
+
 TEST(Redact, SecretsGoAndTheirNamesStay) {
-  EXPECT_EQ(without_secrets("{\"NCCL_AUTH_TOKEN\": \"abc def\", \"depth\": \"1\"}"),
-            "{\"NCCL_AUTH_TOKEN\": \"(left out)\", \"depth\": \"1\"}");
-  EXPECT_EQ(without_secrets("DB_PASSWORD=hunter2; pkey=0x7fff"),
-            "DB_PASSWORD=(left out); pkey=0x7fff");
-  EXPECT_EQ(without_secrets("a -----BEGIN PRIVATE KEY-----\nMII\n-----END PRIVATE KEY----- b"),
-            "a (left out) b");
-  EXPECT_EQ(without_secrets("-----BEGIN PRIVATE KEY-----\nMII"), "(left out)");
-  EXPECT_EQ(without_secrets("no token here"), "no token here");
+  constexpr std::pair<const char*, const char*> kTexts[] = {
+      {"{\"NCCL_AUTH_TOKEN\": \"abc def\", \"depth\": \"1\"}",
+       "{\"NCCL_AUTH_TOKEN\": \"(left out)\", \"depth\": \"1\"}"},
+      {"DB_PASSWORD=hunter2; pkey=0x7fff", "DB_PASSWORD=(left out); pkey=0x7fff"},
+      {"run --password hunter2 --depth 4", "run --password (left out) --depth 4"},
+      {"run --password='hun ter2' -n 4", "run --password='(left out)' -n 4"},
+      {R"x({"X_TOKEN":"a\"b","n":1})x", R"x({"X_TOKEN":"(left out)","n":1})x"},
+      {R"x("{\"API_TOKEN\":\"abc\",\"n\":\"1\"}")x", R"x("{\"API_TOKEN\":\"(left out)\",\"n\":\"1\"}")x"},
+      {"AUTH_KEY=abc", "AUTH_KEY=(left out)"},
+      {"psk=abc,def x=1", "psk=(left out) x=1"},
+      {"apikey: abc", "apikey: (left out)"},
+      {"WIFI-PSK=abc", "WIFI-PSK=(left out)"},
+      {"Authorization: Basic YWJj", "Authorization: (left out)"},
+      {"-H 'Authorization: Bearer abc.def' x", "-H 'Authorization: (left out)' x"},
+      {"bearer eyJhbGciOiJIUzI1NiJ9", "bearer (left out)"},
+      {"git clone https://user:pw@host/x", "git clone https://(left out)@host/x"},
+      {"token=\"unended", "token=\"(left out)"},
+      {"a -----BEGIN PRIVATE KEY-----\nMII\n-----END PRIVATE KEY----- b", "a (left out) b"},
+      {"-----BEGIN PRIVATE KEY-----\nMII", "(left out)"}};
+  for (const auto& [text, clean] : kTexts) EXPECT_EQ(without_secrets(text), clean);
+}
+
+TEST(Redact, WhatIsNoSecretStays) {
+  for (const char* text :
+       {"no token here", "the bearer of news", "{\"state\":\"pass\",\"depth\":\"1\"}",
+        "pkey=0x7fff compass=1 bypass=2 passed: 3", "https://host/a@b", "token", "\\\\", "=", ""})
+    EXPECT_EQ(without_secrets(text), text);
 }
 
 }  // namespace

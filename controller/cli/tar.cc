@@ -13,6 +13,17 @@ namespace railgauge::cli {
 namespace {
 
 constexpr std::size_t kBlockBytes = 512;
+constexpr std::uint64_t kOctalLimit = std::uint64_t{1} << 33U;  // 11 digits: 8 GiB
+
+// As GNU tar and all others since write what octal digits do not hold: a mark, then the number with
+// its highest byte first.
+std::string large_number(std::uint64_t number) {
+  std::string field(12, '\0');
+  field[0] = '\x80';
+  for (std::size_t i = 0; i < sizeof number; ++i)
+    field[field.size() - 1 - i] = static_cast<char>(number >> (8 * i) & 0xffU);
+  return field;
+}
 
 }  // namespace
 
@@ -47,7 +58,7 @@ void TarWriter::write_header() {
   put(100, "0000644");
   put(108, "0000000");
   put(116, "0000000");
-  put(124, fmt::format("{:011o}", size_));
+  put(124, size_ < kOctalLimit ? fmt::format("{:011o}", size_) : large_number(size_));
   put(136, fmt::format("{:011o}", unix_seconds_));
   put(148, "        ");
   put(156, "0");

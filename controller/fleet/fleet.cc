@@ -195,9 +195,9 @@ void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& at
   *welcome.mutable_contract() = api::to_message(options_.contract);
   welcome.set_controller_version(RAILGAUGE_VERSION);
   welcome.set_heartbeat_seconds(options_.heartbeat_seconds);
-  if (const auto stored = stored_through_.find(node.hello.node_id());
-      stored != stored_through_.end())
-    welcome.set_stored_through_spool_id(stored->second);
+  // Of a node that the store knows no mark of it has nothing: a backup may be older than the node.
+  const auto stored = stored_through_.find(node.hello.node_id());
+  welcome.set_stored_through_spool_id(stored == stored_through_.end() ? 0 : stored->second);
   stream.wire->send(std::move(message));
   remember(node);
   // Some 20 kB a node that only the store needs.
@@ -235,9 +235,11 @@ void Fleet::on_records(Stream& stream, api::RecordBatch batch) {
   std::vector<Record> records;
   records.reserve(static_cast<std::size_t>(batch.records_size()));
   std::uint64_t through = 0;
+  std::uint64_t first = UINT64_MAX;
   for (const api::SpooledRecord& spooled : batch.records()) {
     records.push_back(spooled.record());
     through = std::max<std::uint64_t>(through, spooled.spool_id());
+    first = std::min<std::uint64_t>(first, spooled.spool_id());
   }
   const std::string& node_id = nodes_[stream.name].hello.node_id();
   Delivery delivery{stream.wire->session(), stream.name,      node_id, through,
@@ -245,8 +247,9 @@ void Fleet::on_records(Stream& stream, api::RecordBatch batch) {
   auto done = [this, moved = std::move(delivery)](const Status& status) {
     loop_.post([this, moved, status] { on_committed(moved, status); });
   };
-  const Status taken = store_.append_records(node_id, std::move(records), std::move(done),
-                                             static_cast<std::int64_t>(through));
+  const Status taken = store_.append_records(
+      node_id, std::move(records), std::move(done),
+      store::SpoolRange{static_cast<std::int64_t>(first), static_cast<std::int64_t>(through)});
   if (taken) {
     stream.held.reset();
     return stream.wire->read_next();

@@ -4,20 +4,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <mutex>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "controller/store/lock.h"
 #include "controller/store/maintenance.h"
 #include "controller/store/schema.h"
-#include "kernels/core/handle.h"
 
 namespace railgauge::store {
 namespace {
@@ -26,15 +26,9 @@ namespace fs = std::filesystem;
 
 constexpr double kBusySeconds = 10;
 constexpr const char* kPart = ".part";
+constexpr const char* kRestorePart = ".restore-part";
 // Holds the name under which the old file is kept, while a restore is under way.
 constexpr const char* kMark = ".restoring";
-
-struct FileTraits {
-  using Type = int;
-  static Type empty() { return -1; }
-  static void release(Type raw) { ::close(raw); }
-};
-using File = Handle<FileTraits>;
 
 Error file_error(std::string_view act, const std::string& path, int error) {
   const Code code = error == ENOSPC                                       ? Code::kResourceExhausted
@@ -74,6 +68,37 @@ Status publish(const std::string& part, const std::string& target) {
     failed = ::rename(part.c_str(), target.c_str());
   if (failed != 0) return tl::unexpected(file_error("rename to " + target, part, errno));
   return sync_folder_of(target);
+}
+
+double bytes_of(const std::string& database) {
+  double bytes = 0;
+  for (const char* suffix : {"", "-wal"}) {
+    std::error_code error;
+    const auto size = fs::file_size(database + suffix, error);
+    bytes += error ? 0 : static_cast<double>(size);
+  }
+  return bytes;
+}
+
+Status check_room(const std::string& file, double bytes) {
+  std::error_code error;
+  const auto space = fs::space(folder_of(file), error);
+  if (error || static_cast<double>(space.available) >= bytes) return {};
+  return fail(Code::kResourceExhausted,
+              fmt::format("{:.0f} MB are needed, {:.0f} MB are free on its file system",
+                          bytes / 1e6, static_cast<double>(space.available) / 1e6));
+}
+
+// Damage that was copied is no backup.
+Status check_copy(const std::string& part, const std::function<bool()>& is_over) {
+  Connection connection = RG_TRY(open_for_reading(part, kBusySeconds));
+  const Connection::TimeLimit limit(connection, is_over);
+  Rows rows = RG_TRY(connection.query("SELECT quick_check FROM pragma_quick_check(1)"));
+  if (!RG_TRY(rows.next()) || rows.text(0) == "ok") return {};
+  std::string problem = rows.text(0);
+  std::ranges::replace(problem, '\n', ' ');
+  return fail(Code::kDataLoss,
+              fmt::format("the database is damaged: {}; restore an older backup", problem));
 }
 
 // A compacted snapshot of `source`, with what its log holds, in a new file.
@@ -137,7 +162,8 @@ Status take_over_owner(const std::string& part, const std::string& database) {
 // Where the old file goes: where an interrupted restore began to put it, or a new name.
 std::string name_of_kept(const std::string& database) {
   std::string begun;
-  if (std::ifstream(database + kMark) >> begun && begun.starts_with(database)) return begun;
+  std::ifstream mark(database + kMark);
+  if (std::getline(mark, begun) && begun.starts_with(database)) return begun;
   const std::string first =
       fmt::format("{}.replaced-{:%Y%m%d-%H%M%S}", database, fmt::gmtime(std::time(nullptr)));
   std::string name = first;
@@ -165,27 +191,52 @@ Status move_away(const std::string& database, const std::string& kept) {
 
 }  // namespace
 
-Status back_up(const std::string& database, const std::string& target) {
-  static std::mutex one_at_a_time;  // two to one name would share the part
-  const std::lock_guard lock(one_at_a_time);
-  const auto taken = [&] {
+Result<std::string> begin_backup(const std::string& target, double bytes) {
+  const auto failure = [&](const Error& error) {
+    return fail(error.code, fmt::format("backup {}: {}", target, error.message));
+  };
+  if (exists(target))
     return fail(Code::kAlreadyExists,
                 fmt::format("backup {}: this file is there already; name another", target));
-  };
-  if (exists(target)) return taken();
+  if (const Status room = check_room(target, bytes); !room) return failure(room.error());
   const std::string part = target + kPart;
-  Status copied = copy_snapshot(database, part);
+  const File made(::open(part.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0640));
+  if (made.get() >= 0) return part;
+  if (errno != EEXIST) return failure(file_error("make", part, errno));
+  return fail(Code::kAlreadyExists,
+              fmt::format("backup {}: {} is there: one is under way, or was killed; remove it or "
+                          "name another",
+                          target, part));
+}
+
+Status end_backup(const std::string& part, const std::string& target,
+                  const std::function<bool()>& is_over) {
+  Status done = check_copy(part, is_over);
+  if (!done && done.error().code == Code::kDeadlineExceeded)
+    done = fail(Code::kCancelled, "the controller is stopping");
+  if (done) done = publish(part, target);
+  if (done) return {};
+  std::error_code ignored;
+  fs::remove(part, ignored);
+  return fail(done.error().code, fmt::format("backup {}: {}", target, done.error().message));
+}
+
+Status copy_database(const std::string& database, const std::string& target) {
+  const std::string part = target + kPart;
+  Status copied = check_room(target, bytes_of(database));
+  if (copied) copied = copy_snapshot(database, part);
   if (copied) copied = publish(part, target);
   if (copied) return {};
   std::error_code ignored;
   fs::remove(part, ignored);
-  if (copied.error().code == Code::kAlreadyExists) return taken();
-  return fail(copied.error().code, fmt::format("backup {}: {}", target, copied.error().message));
+  return fail(copied.error().code, fmt::format("copy {}: {}", target, copied.error().message));
 }
 
 Result<std::string> restore(const std::string& backup, const std::string& database) {
+  const File alone = RG_TRY(lock_database(database, "restore"));
   RG_TRY_OK(check_backup(backup, database));
-  const std::string part = database + kPart;
+  const std::string part = database + kRestorePart;
+  RG_TRY_OK(check_room(part, bytes_of(backup)));
   RG_TRY_OK(copy_snapshot(backup, part));
   RG_TRY_OK(take_over_owner(part, database));
   RG_TRY_OK(sync_path(part, O_RDWR));

@@ -1,16 +1,24 @@
 // Copies of the database's file: made while others write to it, and put back in its place.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "kernels/core/result.h"
 
 namespace railgauge::store {
 
-// Copies the database to `target` while others write to it: a snapshot, compacted, on the disk when
-// this returns. One at a time in this process. kAlreadyExists: `target` is there; it is never
-// overwritten.
-Status back_up(const std::string& database, const std::string& target);
+// A backup under way: an empty file beside its name, made here; kAlreadyExists when one of the two
+// is there, since nothing is ever overwritten, and kResourceExhausted when the file system has no
+// room for `bytes`.
+Result<std::string> begin_backup(const std::string& target, double bytes);
+// Looks whether the copy is sound (kDataLoss) and puts it on the disk under its name. `is_over`
+// ends it (kCancelled). Whatever goes wrong, the unfinished file is gone.
+Status end_backup(const std::string& part, const std::string& target,
+                  const std::function<bool()>& is_over);
+
+// Copies a database that nobody writes to: a snapshot, compacted, on the disk when this returns.
+Status copy_database(const std::string& database, const std::string& target);
 
 // Puts a backup in the database's place, offline; what stood there is kept beside it, with its log,
 // and named in the answer ("" when there was nothing). A log beside the backup counts as part of

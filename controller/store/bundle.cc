@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/store/pair_matrix.h"
 #include "controller/store/queries.h"
 
 namespace railgauge::store {
@@ -58,16 +59,23 @@ constexpr std::array kParts{
          "SELECT run_id, task_id, attempt.attempt, rank.rank, note.sequence, severity, text FROM "
          "{tasks} JOIN attempt ON attempt.task=task.id JOIN rank ON rank.attempt=attempt.id JOIN "
          "note ON note.rank=rank.id ORDER BY rank.id, note.sequence"},
-    Part{"pair_outliers", "pairs of all-pairs matrices that fell out",
-         "SELECT run_id, rail, kernel, metric, meaning, message_bytes, unit, from_index, to_index, "
-         "value, expected FROM pair_matrix JOIN run ON run.id=pair_matrix.run JOIN pair_outlier ON "
-         "matrix=pair_matrix.id WHERE run.id IN (SELECT value FROM json_each(?1)) ORDER BY matrix, "
-         "from_index, to_index"},
+    Part{
+        "pair_outliers", "pairs of all-pairs matrices that fell out",
+        "SELECT run_id, rail, kernel, metric, meaning, message_bytes, unit, "
+        "matrix_endpoint(pair_matrix.id, endpoints, from_index) AS from_endpoint, "
+        "matrix_endpoint(pair_matrix.id, endpoints, to_index) AS to_endpoint, value, expected FROM "
+        "pair_matrix JOIN run ON run.id=pair_matrix.run JOIN pair_outlier ON "
+        "matrix=pair_matrix.id WHERE run.id IN (SELECT value FROM json_each(?1)) ORDER BY matrix, "
+        "from_index, to_index"},
     Part{"nodes", "the nodes as they are now",
          "SELECT node_id, name, version, address, datetime(first_seen_at, 'unixepoch') AS "
          "first_seen_at, datetime(last_seen_at, 'unixepoch') AS last_seen_at, body AS facts FROM "
          "node LEFT JOIN fact_set ON fact_set.id=fact_set WHERE node.id IN (SELECT value FROM "
          "json_each(?2)) ORDER BY name"},
+    Part{"node_names", "the names that they had",
+         "SELECT node.name AS node, node_name.name AS name, datetime(valid_from, 'unixepoch') AS "
+         "valid_from FROM node_name JOIN node ON node.id=node_name.node WHERE node.id IN (SELECT "
+         "value FROM json_each(?2)) ORDER BY node.name, valid_from"},
     Part{"endpoints", "their ports and GPUs, with the times in which an attribute held",
          "SELECT name AS node, device, endpoint.port, kind, slot, gpu_slot, rail, state, netdev, "
          "guid, model, link_layer, driver, firmware, rate_bits_per_second, active_mtu_bytes, "
@@ -82,6 +90,21 @@ constexpr std::array kParts{
          "fact_set AS versions ON versions.id=stack.versions JOIN fact_set AS settings ON "
          "settings.id=stack.settings WHERE node.id IN (SELECT value FROM json_each(?2)) ORDER BY "
          "name, epoch.valid_from"},
+    Part{
+        "stack_changes", "what differs between two stretches that follow each other, key by key",
+        "WITH pair AS (SELECT node, valid_from, cause, stack AS present, lag(stack) OVER "
+        "(PARTITION "
+        "BY node ORDER BY valid_from) AS past FROM epoch WHERE node IN (SELECT value FROM "
+        "json_each(?2))), fact AS (SELECT stack.id AS stack, 'version' AS part, key, value FROM "
+        "stack JOIN fact_set ON fact_set.id=versions, json_each(body) UNION ALL SELECT stack.id, "
+        "'setting', key, value FROM stack JOIN fact_set ON fact_set.id=settings, json_each(body)) "
+        "SELECT node.name AS node, datetime(valid_from, 'unixepoch') AS changed_at, cause, part, "
+        "key, max(iif(fact.stack=past, value, NULL)) AS before, max(iif(fact.stack=present, value, "
+        "NULL)) AS after FROM pair JOIN node ON node.id=pair.node JOIN fact ON fact.stack IN "
+        "(past, "
+        "present) WHERE past IS NOT NULL GROUP BY pair.node, valid_from, part, key HAVING before "
+        "IS "
+        "NOT after ORDER BY node.name, valid_from, part, key"},
     Part{
         "events", "what happened to them; stack_changed tells what an upgrade changed",
         "SELECT datetime(at, 'unixepoch') AS at, event.kind, name AS node, run_id, text FROM event "
@@ -121,6 +144,8 @@ constexpr std::array kParts{
          "FROM node WHERE id IN (SELECT value FROM json_each(?2)))) OR (subject_kind='run' AND "
          "subject IN (SELECT run_id FROM run WHERE id IN (SELECT value FROM json_each(?1)))) ORDER "
          "BY id"},
+    Part{"known_names", "all names of all nodes; not written, to be recognized in texts",
+         "SELECT DISTINCT name FROM node_name ORDER BY name"},
 };
 
 struct Scope {
@@ -145,6 +170,16 @@ Result<std::vector<std::int64_t>> nodes_of_run(Connection& connection, std::int6
              "SELECT DISTINCT node FROM task CROSS JOIN task_rank ON task_rank.task=task.id WHERE "
              "run=?1 ORDER BY node",
              run);
+}
+
+// The newest ones.
+Result<std::vector<std::int64_t>> runs_of_node(Connection& connection, std::int64_t node) {
+  return ids(connection,
+             fmt::format("SELECT id FROM run WHERE EXISTS (SELECT 1 FROM json_each(nodes) WHERE "
+                         "value IN (SELECT name FROM node_name WHERE node=?1)) ORDER BY id DESC "
+                         "LIMIT {}",
+                         kRunsOfNode),
+             node);
 }
 
 Result<std::string> text_of(Connection& connection, std::string_view sql, std::int64_t id) {
@@ -177,6 +212,8 @@ Result<std::optional<Scope>> scope_of_finding(Connection& connection, std::strin
     scope.node = RG_TRY(text_of(connection, "SELECT name FROM node WHERE id=?1", scope.nodes[0]));
   else if (!scope.runs.empty())
     scope.nodes = RG_TRY(nodes_of_run(connection, scope.runs[0]));
+  if (scope.runs.empty() && !scope.nodes.empty())
+    scope.runs = RG_TRY(runs_of_node(connection, scope.nodes[0]));
   return scope;
 }
 
@@ -187,13 +224,7 @@ Result<std::optional<Scope>> scope_of_node(Connection& connection, std::string_v
       subject));
   if (!node) return std::nullopt;
   return Scope{.kind = "node",
-               .runs = RG_TRY(ids(
-                   connection,
-                   fmt::format("SELECT id FROM run WHERE EXISTS (SELECT 1 FROM json_each(nodes) "
-                               "WHERE value IN (SELECT name FROM node_name WHERE node=?1)) ORDER "
-                               "BY id DESC LIMIT {}",
-                               kRunsOfNode),
-                   *node)),
+               .runs = RG_TRY(runs_of_node(connection, *node)),
                .nodes = {*node},
                .node = RG_TRY(text_of(connection, "SELECT name FROM node WHERE id=?1", *node))};
 }
@@ -224,6 +255,7 @@ Result<BundlePartRow> read_bundle_part(Connection& connection, std::string_view 
     return fail(Code::kNotFound, fmt::format("{}: a bundle has {} parts", subject, kParts.size()));
   const Scope scope = RG_TRY(scope_of(connection, subject));
   const Part& wanted = kParts.at(part);
+  RG_TRY_OK(add_matrix_endpoint(connection));
   Rows rows =
       RG_TRY(connection.query(statement_of(wanted), fmt::format("[{}]", fmt::join(scope.runs, ",")),
                               fmt::format("[{}]", fmt::join(scope.nodes, ",")), scope.finding,

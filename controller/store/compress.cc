@@ -47,4 +47,28 @@ Result<std::string> decompress(std::string_view bytes) {
   return out;
 }
 
+std::string compress_blocks(std::string_view bytes) {
+  constexpr std::size_t kBlockBytes = 16U << 20U;
+  std::string out;
+  for (std::size_t begin = 0; begin == 0 || begin < bytes.size(); begin += kBlockBytes)
+    out += compress(bytes.substr(begin, kBlockBytes));
+  return out;
+}
+
+Result<std::string> decompress_blocks(std::string_view bytes, std::size_t size) {
+  std::string out;
+  out.reserve(size);
+  while (!bytes.empty()) {
+    const std::size_t frame = ZSTD_findFrameCompressedSize(bytes.data(), bytes.size());
+    if (ZSTD_isError(frame) != 0) return fail(Code::kDataLoss, "compressed bytes are damaged");
+    const std::string block = RG_TRY(decompress(bytes.substr(0, frame)));
+    if (block.size() > size - out.size()) break;
+    out += block;
+    bytes.remove_prefix(frame);
+  }
+  if (out.size() == size && bytes.empty()) return out;
+  return fail(Code::kDataLoss,
+              fmt::format("compressed bytes are damaged: not the {} bytes they should be", size));
+}
+
 }  // namespace railgauge::store

@@ -15,4 +15,10 @@ std::string compress(std::string_view bytes);
 // kDataLoss: no whole zstd frame, or one that says it holds more than kMaxDecompressedBytes.
 Result<std::string> decompress(std::string_view bytes);
 
+// The same for more than one frame may hold: frames of 16 MiB each, one behind the other. What
+// compress() made is read as well.
+std::string compress_blocks(std::string_view bytes);
+// kDataLoss also when it is not `size` bytes.
+Result<std::string> decompress_blocks(std::string_view bytes, std::size_t size);
+
 }  // namespace railgauge::store

@@ -1,6 +1,5 @@
 // Queries about series over time, between two runs, and in a person's own SQL.
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <string>
 
@@ -155,28 +154,24 @@ Result<std::vector<SeriesRow>> read_series(Connection& connection, const Results
 
 namespace {
 
-struct Medians {
-  std::vector<double> values[2];
-};
-
 Result<std::int64_t> id_of_run(Connection& connection, std::string_view run_id) {
   const auto id = RG_TRY(connection.integer("SELECT id FROM run WHERE run_id=?1", run_id));
   if (!id) return fail(Code::kNotFound, fmt::format("run {}: there is no such run", run_id));
   return *id;
 }
 
-Status read_medians(Connection& connection, std::string_view run_id, int side,
-                    std::map<std::int64_t, Medians>& medians) {
-  const std::int64_t run = RG_TRY(id_of_run(connection, run_id));
-  Rows rows = RG_TRY(connection.query(
-      "SELECT series, median FROM task CROSS JOIN attempt ON attempt.task=task.id AND "
-      "attempt.attempt=counted_attempt AND attempt.outcome='passed' CROSS JOIN rank ON "
-      "rank.attempt=attempt.id CROSS JOIN point ON point.id BETWEEN rank.id << 31 AND (rank.id << "
-      "31) + 2147483647 WHERE task.run=?1",
-      run));
-  while (RG_TRY(rows.next())) medians[rows.integer(0)].values[side].push_back(rows.real(1));
-  return {};
-}
+// Of one run's attempts that count.
+constexpr std::string_view kMedians =
+    "SELECT series, {0} AS side, median FROM task CROSS JOIN attempt ON attempt.task=task.id AND "
+    "attempt.attempt=counted_attempt AND attempt.outcome='passed' CROSS JOIN rank ON "
+    "rank.attempt=attempt.id CROSS JOIN point ON point.id BETWEEN rank.id << 31 AND (rank.id << "
+    "31) + 2147483647 WHERE task.run=?{1}";
+
+// A series' medians in both runs.
+struct Medians {
+  std::int64_t series = 0;
+  std::vector<double> values[2];
+};
 
 double median_of(std::vector<double>& values) {
   std::ranges::sort(values);
@@ -186,22 +181,49 @@ double median_of(std::vector<double>& values) {
 
 }  // namespace
 
-Result<ComparisonRow> compare_runs(Connection& connection, std::string_view a, std::string_view b) {
-  std::map<std::int64_t, Medians> medians;
-  RG_TRY_OK(read_medians(connection, a, 0, medians));
-  RG_TRY_OK(read_medians(connection, b, 1, medians));
+namespace {
+
+// Counts the series; of one that both runs have the row goes to the comparison.
+Status add_series(Connection& connection, Medians& medians, std::size_t max_series,
+                  ComparisonRow& comparison) {
+  auto& [in_a, in_b] = medians.values;
+  comparison.only_a += in_b.empty() && !in_a.empty() ? 1 : 0;
+  comparison.only_b += in_a.empty() && !in_b.empty() ? 1 : 0;
+  if (in_a.empty() || in_b.empty()) return {};
+  if (comparison.rows.size() >= max_series)
+    return fail(Code::kInvalidArgument,
+                fmt::format("compare: the runs have more than {} series in common; compare what "
+                            "export gives of each, or ask with sql",
+                            max_series));
+  comparison.rows.push_back({.series = RG_TRY(one_series(connection, medians.series)),
+                             .a = median_of(in_a),
+                             .b = median_of(in_b),
+                             .points_a = static_cast<std::uint32_t>(in_a.size()),
+                             .points_b = static_cast<std::uint32_t>(in_b.size())});
+  return {};
+}
+
+}  // namespace
+
+// Series after series: of two runs of millions only those that are answered are in memory.
+Result<ComparisonRow> compare_runs(Connection& connection, std::string_view a, std::string_view b,
+                                   std::size_t max_series) {
+  const std::int64_t run_a = RG_TRY(id_of_run(connection, a));
+  const std::int64_t run_b = RG_TRY(id_of_run(connection, b));
   ComparisonRow comparison;
-  for (auto& [series, both] : medians) {
-    auto& [in_a, in_b] = both.values;
-    comparison.only_a += in_b.empty() ? 1 : 0;
-    comparison.only_b += in_a.empty() ? 1 : 0;
-    if (in_a.empty() || in_b.empty()) continue;
-    comparison.rows.push_back({.series = RG_TRY(one_series(connection, series)),
-                               .a = median_of(in_a),
-                               .b = median_of(in_b),
-                               .points_a = static_cast<std::uint32_t>(in_a.size()),
-                               .points_b = static_cast<std::uint32_t>(in_b.size())});
+  Medians present;
+  Rows rows = RG_TRY(connection.query(
+      fmt::format("{} UNION ALL {} ORDER BY 1", fmt::format(fmt::runtime(kMedians), 0, 1),
+                  fmt::format(fmt::runtime(kMedians), 1, 2)),
+      run_a, run_b));
+  while (RG_TRY(rows.next())) {
+    if (const std::int64_t series = rows.integer(0); series != present.series) {
+      RG_TRY_OK(add_series(connection, present, max_series, comparison));
+      present = Medians{.series = series, .values = {}};
+    }
+    present.values[rows.integer(1)].push_back(rows.real(2));
   }
+  RG_TRY_OK(add_series(connection, present, max_series, comparison));
   return comparison;
 }
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/store/queries.h"
 #include "controller/store/sqlite.h"
 #include "controller/store/store_testing.h"
 
@@ -194,6 +195,37 @@ TEST_F(History, AMatrixComesBackAndASecondOneReplacesIt) {
   ASSERT_EQ(back->outliers.size(), 1u);
   EXPECT_EQ(back->outliers[0].expected, 12.5);
   EXPECT_EQ(store_->pair_matrix({.run_id = "r1", .rail = 3}).error().code, Code::kNotFound);
+}
+
+TEST_F(History, AMatrixOfMoreEndpointsThanOneFrameHoldsComesBack) {
+  plan_run(*store_, "r1", 1);
+  constexpr std::size_t kCount = 4'200;  // 67 MiB
+  PairMatrixRow given = matrix();
+  given.endpoints.clear();
+  for (std::size_t i = 0; i < kCount; ++i) given.endpoints.push_back(fmt::format("n{}/rxe0:1", i));
+  given.values.assign(kCount * kCount, 1);
+  for (std::size_t i = 0; i < kCount; ++i) given.values[i * kCount + i] = NAN;
+  given.values[kCount * kCount - 2] = 7;
+  ASSERT_TRUE(store_->put_pair_matrix(given));
+  const auto back = store_->pair_matrix({.run_id = "r1"});
+  ASSERT_TRUE(back) << back.error().message;
+  ASSERT_EQ(back->values.size(), kCount * kCount);
+  EXPECT_EQ(back->values[kCount * kCount - 2], 7);
+  EXPECT_TRUE(std::isnan(back->values.back()));
+  EXPECT_EQ(back->endpoints.back(), "n4199/rxe0:1");
+}
+
+TEST_F(History, AComparisonOfMoreSeriesThanMayBeAnsweredSaysSo) {
+  for (const char* run : {"r1", "r2"}) {
+    plan_run(*store_, run, 1);
+    append_passed(*store_, {.run_id = run});
+  }
+  auto connection = Connection::open(folder_.file("db"), Connection::Mode::kReadOnly, 1);
+  ASSERT_TRUE(connection);
+  EXPECT_EQ(compare_runs(*connection, "r1", "r2", 1)->rows.size(), 1u);
+  const auto refused = compare_runs(*connection, "r1", "r2", 0);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
 }
 
 TEST_F(History, AMatrixThatDoesNotFitIsRefused) {

@@ -71,12 +71,20 @@ Result<SpaceRow> read_space(Connection& connection) {
 // --- retention
 // --------------------------------------------------------------------------------------
 
+// The clock may have been behind when the run was made: then its end, an earlier run or a node's
+// clock tells of a later time. What lies in the future proves nothing.
 Result<std::vector<std::int64_t>> runs_to_prune(Connection& connection, PruneLevel level,
-                                                double before) {
+                                                double before, double now) {
   std::vector<std::int64_t> runs;
   Rows rows = RG_TRY(connection.query(
-      "SELECT id FROM run WHERE pruned<?1 AND created_at<?2 AND state='ended' ORDER BY id",
-      static_cast<int>(level), before));
+      "SELECT id FROM run WHERE pruned<?1 AND created_at<?2 AND state='ended' "
+      "AND (ended_at IS NULL OR ended_at NOT BETWEEN ?2 AND ?3) "
+      "AND NOT EXISTS (SELECT 1 FROM run AS earlier WHERE earlier.created_at BETWEEN ?2 AND ?3 AND "
+      "earlier.id<run.id) "
+      "AND NOT EXISTS (SELECT 1 FROM task CROSS JOIN attempt ON attempt.task=task.id CROSS JOIN "
+      "rank ON rank.attempt=attempt.id WHERE task.run=run.id AND rank.ended_at BETWEEN ?2 AND ?3) "
+      "ORDER BY id",
+      static_cast<int>(level), before, now));
   while (RG_TRY(rows.next())) runs.push_back(rows.integer(0));
   return runs;
 }

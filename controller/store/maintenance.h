@@ -26,9 +26,10 @@ Result<SpaceRow> read_space(Connection& connection);
 
 enum class PruneLevel : std::uint8_t { kRawSamples = 1, kDistributions = 2, kPoints = 3 };
 
-// Runs that were created before `before` and have more than that level leaves; the oldest first.
+// Runs that were created before `before`, have more than that level leaves, and of which nothing up
+// to `now` says that they are younger; the oldest first.
 Result<std::vector<std::int64_t>> runs_to_prune(Connection& connection, PruneLevel level,
-                                                double before);
+                                                double before, double now);
 // All ended runs that have more than that level leaves.
 Result<double> count_prunable_runs(Connection& connection, PruneLevel level);
 // A run's ranks, ascending.

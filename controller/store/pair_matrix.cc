@@ -60,7 +60,41 @@ Status read_outliers(Connection& connection, std::int64_t id, PairMatrixRow& mat
   return {};
 }
 
+// Of the matrix asked for last: its outliers stand together.
+struct EndpointNames {
+  std::int64_t matrix = 0;
+  std::vector<std::string> names{};
+};
+
+void name_endpoint(sqlite3_context* context, int, sqlite3_value** values) {
+  auto& known = *static_cast<EndpointNames*>(sqlite3_user_data(context));
+  if (const std::int64_t matrix = sqlite3_value_int64(values[0]); matrix != known.matrix) {
+    const auto size = static_cast<std::size_t>(sqlite3_value_bytes(values[1]));
+    const auto* bytes = static_cast<const char*>(sqlite3_value_blob(values[1]));
+    known = {matrix, lines_of(decompress({bytes, bytes == nullptr ? 0 : size}).value_or(""))};
+  }
+  const auto index = static_cast<std::uint64_t>(sqlite3_value_int64(values[2]));
+  if (index >= known.names.size()) return sqlite3_result_null(context);
+  const std::string& name = known.names[index];
+  sqlite3_result_text(context, name.data(), static_cast<int>(name.size()), SQLITE_TRANSIENT);
+}
+
+tl::unexpected<Error> damaged(const PairMatrixKey& key) {
+  return fail(
+      Code::kDataLoss,
+      fmt::format("run {}: the stored pair matrix is damaged; restore a backup", key.run_id));
+}
+
 }  // namespace
+
+Status add_matrix_endpoint(Connection& connection) {
+  constexpr int kFlags = SQLITE_UTF8 | SQLITE_DIRECTONLY;
+  const int code = sqlite3_create_function_v2(
+      connection.raw(), "matrix_endpoint", 3, kFlags, new EndpointNames, name_endpoint, nullptr,
+      nullptr, [](void* names) { delete static_cast<EndpointNames*>(names); });
+  if (code != SQLITE_OK) return tl::unexpected(connection.error("add a function"));
+  return {};
+}
 
 Status write_pair_matrix(Connection& connection, const PairMatrixRow& matrix) {
   RG_TRY_OK(check(matrix));
@@ -73,8 +107,8 @@ Status write_pair_matrix(Connection& connection, const PairMatrixRow& matrix) {
       "AND message_bytes=?6",
       *run, matrix.rail, matrix.kernel, matrix.metric, matrix.meaning, matrix.message_bytes));
   const std::string endpoints = compress(fmt::format("{}", fmt::join(matrix.endpoints, "\n")));
-  const std::string body =
-      compress({reinterpret_cast<const char*>(matrix.values.data()), matrix.values.size() * 4});
+  const std::string body = compress_blocks(
+      {reinterpret_cast<const char*>(matrix.values.data()), matrix.values.size() * 4});
   RG_TRY_OK(connection.execute(
       "INSERT INTO pair_matrix (run, rail, kernel, metric, meaning, message_bytes, unit, "
       "larger_is_better, endpoint_count, endpoints, body) "
@@ -117,13 +151,12 @@ Result<PairMatrixRow> read_pair_matrix(Connection& connection, const PairMatrixK
     body = rows.blob(9);
   }
   matrix.endpoints = lines_of(RG_TRY(decompress(endpoints)));
-  const std::string bytes = RG_TRY(decompress(body));
-  if (bytes.size() != matrix.endpoints.size() * matrix.endpoints.size() * sizeof(float))
-    return fail(Code::kDataLoss, fmt::format("run {}: the stored pair matrix is damaged; restore "
-                                             "a backup",
-                                             key.run_id));
-  matrix.values.resize(bytes.size() / sizeof(float));
-  std::memcpy(matrix.values.data(), bytes.data(), bytes.size());
+  if (matrix.endpoints.size() > kMaxMatrixEndpoints) return damaged(key);
+  const std::size_t count = matrix.endpoints.size() * matrix.endpoints.size();
+  const Result<std::string> bytes = decompress_blocks(body, count * sizeof(float));
+  if (!bytes) return damaged(key);
+  matrix.values.resize(count);
+  std::memcpy(matrix.values.data(), bytes->data(), bytes->size());
   RG_TRY_OK(read_outliers(connection, id, matrix));
   return matrix;
 }

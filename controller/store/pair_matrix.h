@@ -8,10 +8,15 @@
 
 namespace railgauge::store {
 
-inline constexpr std::size_t kMaxMatrixEndpoints = 4'096;  // 64 MiB before compression
+// 576 MiB before compression, in memory while it is stored or read.
+inline constexpr std::size_t kMaxMatrixEndpoints = 12'288;
 
 // Inside the writer's transaction. kInvalidArgument: sizes that do not fit; kNotFound: no such run.
 Status write_pair_matrix(Connection& connection, const PairMatrixRow& matrix);
 Result<PairMatrixRow> read_pair_matrix(Connection& connection, const PairMatrixKey& key);
+
+// The SQL function matrix_endpoint(id, endpoints, index) on this connection: the endpoint's text,
+// of a matrix's own blob; NULL where that is damaged.
+Status add_matrix_endpoint(Connection& connection);
 
 }  // namespace railgauge::store

@@ -38,7 +38,9 @@ Result<HistoryRow> read_history(Connection& connection, std::int64_t series,
 // Series that a filter selects (kernel, metric, size, nodes, endpoint, rail).
 Result<std::vector<SeriesRow>> read_series(Connection& connection, const ResultsFilter& filter);
 // Of attempts that count and passed. Ids of runs.
-Result<ComparisonRow> compare_runs(Connection& connection, std::string_view a, std::string_view b);
+// kInvalidArgument: more than `max_series` in common, of some 1 KB each.
+Result<ComparisonRow> compare_runs(Connection& connection, std::string_view a, std::string_view b,
+                                   std::size_t max_series = 100'000);
 // What rows have to tell, until there are too many or too many bytes.
 Result<SqlTable> read_table(Rows& rows, std::uint32_t max_rows);
 // One statement that only reads. Errors: kInvalidArgument with SQLite's words.

@@ -158,6 +158,12 @@ TEST_F(Queries, SqlReadsAndDoesNothingElse) {
     ASSERT_FALSE(refused) << text;
     EXPECT_EQ(refused.error().code, Code::kInvalidArgument) << text;
   }
+  const auto exact = store_->sql("SELECT 9007199254740993, -9223372036854775807, 5, 0.5", 1, 5);
+  ASSERT_TRUE(exact) << exact.error().message;
+  EXPECT_EQ(std::get<std::int64_t>(exact->rows[0][0]), 9007199254740993) << "no double holds it";
+  EXPECT_EQ(std::get<std::int64_t>(exact->rows[0][1]), -9223372036854775807);
+  EXPECT_EQ(std::get<double>(exact->rows[0][2]), 5);
+  EXPECT_EQ(std::get<double>(exact->rows[0][3]), 0.5);
   const auto large = store_->sql("SELECT length(zeroblob(100000000))", 1, 5);
   ASSERT_FALSE(large) << "one value must not be the controller's memory";
   EXPECT_THAT(large.error().message, testing::HasSubstr("too big"));

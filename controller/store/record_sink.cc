@@ -16,7 +16,12 @@ namespace railgauge::store {
 namespace {
 
 constexpr std::size_t kMaxCachedRanks = 4'096;
-constexpr std::size_t kMaxOrphanBytes = 64U << 10U;
+constexpr std::int64_t kEventSlack = 1'000;  // that many inserts apart they are counted
+// What comes and goes with every restart. All else (what changed, what was interrupted) stays until
+// it is too old.
+constexpr std::string_view kPassingEvents =
+    "'node_attached', 'node_resumed', 'node_lost', 'node_refused', 'record_refused', "
+    "'orphans_dropped'";
 
 template <class Map>
 TextMap text_map(const Map& map) {
@@ -53,7 +58,11 @@ Status insert_event(Connection& connection, const EventRow& event) {
   RG_TRY_OK(connection.execute(
       "INSERT INTO event (at, kind, node_id, run_id, text) VALUES (?1, ?2, ?3, ?4, ?5)", event.at,
       event.kind, event.node_id, event.run_id, event.text));
-  return connection.execute("DELETE FROM event WHERE id <= ?1", connection.last_id() - kMaxEvents);
+  if (connection.last_id() % kEventSlack != 0) return {};
+  return connection.execute(
+      fmt::format("DELETE FROM event WHERE kind IN ({0}) AND id<=(SELECT id FROM event WHERE kind "
+                  "IN ({0}) ORDER BY id DESC LIMIT 1 OFFSET {1})",
+                  kPassingEvents, kMaxEvents));
 }
 
 Status RecordSink::store(std::string_view node_id, std::span<const Record> records, double now) {
@@ -62,7 +71,7 @@ Status RecordSink::store(std::string_view node_id, std::span<const Record> recor
   for (const Record& record : records) {
     Refusal refusal = fault_of(record);
     if (!refusal) refusal = RG_TRY(store_one(node_id, record, now));
-    if (!refusal || !RG_TRY(put_aside(node_id, record, *refusal, now))) continue;
+    if (!refusal || !RG_TRY(orphans_.put(node_id, record, *refusal, now))) continue;
     if (refused++ == 0)
       first_reason = fmt::format("{} sequence {}: {}", key_text(record.key()),
                                  record.key().sequence(), *refusal);
@@ -338,21 +347,20 @@ Status RecordSink::close_attempt(const Rank& rank) {
                              rank.attempt, worst_of(outcomes));
 }
 
-// True when it was not there before.
-Result<bool> RecordSink::put_aside(std::string_view node_id, const Record& record,
-                                   std::string_view reason, double now) {
-  const RecordKey& key = record.key();
-  std::string body = record.SerializeAsString();
-  if (body.size() > kMaxOrphanBytes) body.clear();
-  RG_TRY_OK(connection_.execute(
-      "INSERT INTO orphan_record (at, node_id, run_id, task_id, attempt, rank, sequence, reason, "
-      "body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING",
-      now, node_id, key.run_id(), key.task_id(), key.attempt(), key.rank(), key.sequence(), reason,
-      Blob{body}));
-  if (connection_.changes() == 0) return false;
-  RG_TRY_OK(connection_.execute("DELETE FROM orphan_record WHERE id <= ?1",
-                                connection_.last_id() - kMaxOrphans));
-  return true;
+Result<std::uint64_t> RecordSink::take_orphans(std::string_view run_id, double now) {
+  constexpr std::uint32_t kPage = 256;
+  std::uint64_t taken = 0;
+  for (std::vector<Orphans::Entry> page = RG_TRY(orphans_.of_run(run_id, nullptr, kPage));
+       !page.empty();) {
+    for (const Orphans::Entry& entry : page) {
+      if (fault_of(entry.record) || RG_TRY(store_one(entry.node_id, entry.record, now))) continue;
+      RG_TRY_OK(orphans_.remove(entry.id));
+      ++taken;
+    }
+    const Orphans::Entry last = std::move(page.back());
+    page = RG_TRY(orphans_.of_run(run_id, &last, kPage));
+  }
+  return taken;
 }
 
 }  // namespace railgauge::store

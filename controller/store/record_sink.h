@@ -12,14 +12,15 @@
 #include <vector>
 
 #include "controller/store/interner.h"
+#include "controller/store/orphans.h"
 #include "controller/store/sqlite.h"
 #include "kernels/core/record.pb.h"
 #include "kernels/core/result.h"
 
 namespace railgauge::store {
 
-inline constexpr std::int64_t kMaxOrphans = 10'000;  // the newest are kept
-inline constexpr std::int64_t kMaxEvents = 100'000;  // likewise
+// Of nodes that come and go and records that are refused; the newest are kept.
+inline constexpr std::int64_t kMaxEvents = 100'000;
 
 // Bits of point.flags.
 inline constexpr std::int64_t kFlagConverged = 1;
@@ -32,17 +33,19 @@ constexpr std::int64_t point_id(std::int64_t rank, std::uint32_t sequence) {
   return rank << 31 | static_cast<std::int64_t>(sequence);
 }
 
-// Adds an event, dropping the oldest past kMaxEvents.
+// Adds an event; of those that come with every restart the oldest go past kMaxEvents.
 Status insert_event(Connection& connection, const EventRow& event);
 
 // The writer thread's alone.
 class RecordSink {
  public:
-  RecordSink(Connection& connection, Interner& interner)
-      : connection_(connection), interner_(interner) {}
+  RecordSink(Connection& connection, Interner& interner, Orphans& orphans)
+      : connection_(connection), interner_(interner), orphans_(orphans) {}
 
   // One delivery of a node's spool. `now` is the controller's time.
   Status store(std::string_view node_id, std::span<const Record> records, double now);
+  // Stores what was put aside of a run that has come to exist; the answer is how many.
+  Result<std::uint64_t> take_orphans(std::string_view run_id, double now);
   // After a rollback, and when a task changed.
   void forget() {
     last_ = {};
@@ -85,11 +88,10 @@ class RecordSink {
   Status store_note(const Rank& rank, const Record& record);
   Status store_final(const Rank& rank, const Record& record);
   Status close_attempt(const Rank& rank);
-  Result<bool> put_aside(std::string_view node_id, const Record& record, std::string_view reason,
-                         double now);
 
   Connection& connection_;
   Interner& interner_;
+  Orphans& orphans_;
   std::unordered_map<std::string, Rank, TextHash, std::equal_to<>> ranks_;
   struct Last {
     std::string node_id;

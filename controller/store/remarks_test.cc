@@ -2,6 +2,7 @@
 #include "controller/store/remarks.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include <gmock/gmock.h>
@@ -150,6 +151,26 @@ TEST_F(Remarks, ABundleOfARunHasItsTablesAndNoOthers) {
   EXPECT_THAT(column(tables.at("endpoints"), "device"), ElementsAre("rxe0", "rxe0"));
   EXPECT_THAT(column(tables.at("stacks"), "versions").at(0), HasSubstr("6.1.0"));
   EXPECT_THAT(column(tables.at("finding_steps"), "action"), ElementsAre("opened"));
+  EXPECT_THAT(column(tables.at("known_names"), "name"), ElementsAre("n1", "n2"));
+}
+
+TEST_F(Remarks, ABundleTellsWhatAStackChangedAndOutliersByTheirNames) {
+  NodeRow upgraded = node_row(1);
+  upgraded.facts = {{"linux_kernel", "6.5.0"}, {"nccl", "2.27"}};
+  ASSERT_TRUE(store_->put_node(upgraded));
+  ASSERT_TRUE(store_->flush());
+  PairMatrixRow matrix{.run_id = "r1", .kernel = "k", .metric = "m", .meaning = "x", .unit = "ns"};
+  matrix.endpoints = {"n1/rxe0:1", "n2/rxe0:1"};
+  matrix.values = {std::nanf(""), 1, 2, std::nanf("")};
+  matrix.outliers = {{.from = 1, .to = 0, .value = 2, .expected = 1}};
+  ASSERT_TRUE(store_->put_pair_matrix(matrix));
+  const auto tables = bundle("r1");
+  const SqlTable& changes = tables.at("stack_changes");
+  EXPECT_THAT(column(changes, "key"), ElementsAre("linux_kernel", "nccl"));
+  EXPECT_THAT(column(changes, "before"), ElementsAre("6.1.0", ""));
+  EXPECT_THAT(column(changes, "after"), ElementsAre("6.5.0", "2.27"));
+  EXPECT_THAT(column(tables.at("pair_outliers"), "from_endpoint"), ElementsAre("n2/rxe0:1"));
+  EXPECT_THAT(column(tables.at("pair_outliers"), "to_endpoint"), ElementsAre("n1/rxe0:1"));
 }
 
 TEST_F(Remarks, ABundleOfANodeOrAFindingHasItsNodesTasksAlone) {

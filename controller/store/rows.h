@@ -246,8 +246,9 @@ struct ComparisonRow {
   std::uint32_t only_b = 0;
 };
 
-// A value as the database has it: null, a number, a text, or the size of a blob.
-using SqlValue = std::variant<std::monostate, double, std::string>;
+// A value as the database has it: null, a number, an integer that no double holds, a text, or the
+// size of a blob.
+using SqlValue = std::variant<std::monostate, double, std::int64_t, std::string>;
 struct SqlTable {
   std::vector<std::string> columns{};
   std::vector<std::vector<SqlValue>> rows{};
@@ -335,6 +336,7 @@ struct Retention {
   double raw_sample_days = 7;
   double distribution_days = 396;  // 13 months
   double point_days = 1826;        // 5 years; then only the roll-up by days stays
+  double event_days = 3653;        // 10 years
   // Of the runs that still have distributions (or points), the share that may lose them at once:
   // above it pruning is refused, since most likely the clock is wrong. 1: a person asked for it.
   double largest_share = 1;
@@ -357,7 +359,9 @@ struct StoreStats {
   double committed_records = 0;  // since open, repeated ones included
   double last_commit_seconds = 0;
   double failed_batches = 0;
-  double orphan_records = 0;  // refused but acknowledged, in the database
+  double kept_jobs = 0;        // changes that wait for a database in trouble
+  double orphan_records = 0;   // refused but acknowledged, in the database
+  double orphans_dropped = 0;  // of these, since open: there were too many
 };
 
 }  // namespace railgauge::store

@@ -1,6 +1,8 @@
 #include "controller/store/schema.h"
 
 #include <array>
+#include <filesystem>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -65,11 +67,34 @@ Status migrate(Connection& connection) {
   return done;
 }
 
+// A copy that was kept by an earlier upgrade, which was rolled back since, lacks what came then.
+bool holds_the_same(Connection& database, const std::string& copy) {
+  constexpr std::string_view kNewest =
+      "SELECT printf('%d %d %d %d %s', (SELECT user_version FROM pragma_user_version), (SELECT "
+      "max(id) FROM run), (SELECT max(id) FROM rank), (SELECT max(id) FROM event), (SELECT "
+      "max(last_seen_at) FROM node))";
+  const auto newest = [&](Connection& connection) -> Result<std::string> {
+    Rows rows = RG_TRY(connection.query(kNewest));
+    return RG_TRY(rows.next()) ? rows.text(0) : std::string();
+  };
+  auto opened = open_for_reading(copy, 1);
+  if (!opened) return false;
+  const auto theirs = newest(*opened);
+  const auto ours = newest(database);
+  return theirs && ours && *theirs == *ours;
+}
+
 // The older program, to which an upgrade may be rolled back, cannot read what migration makes.
-Status keep_a_copy(const std::string& path) {
-  const std::string copy = fmt::format("{}.before-{}", path, schema_version());
-  const Status made = back_up(path, copy);
-  if (made || made.error().code == Code::kAlreadyExists) return {};  // of an attempt before this
+Status keep_a_copy(Connection& connection, const std::string& path) {
+  const std::string first = fmt::format("{}.before-{}", path, schema_version());
+  std::string copy = first;
+  std::error_code ignored;
+  for (int more = 2; std::filesystem::exists(copy, ignored); ++more) {
+    if (holds_the_same(connection, copy)) return {};  // of an attempt before this
+    copy = fmt::format("{}-{}", first, more);
+  }
+  const Status made = copy_database(path, copy);
+  if (made) return {};
   return fail(made.error().code, fmt::format("store {}: migrate: no copy can be kept first: {}",
                                              path, made.error().message));
 }
@@ -107,7 +132,7 @@ Result<Connection> open_and_migrate(const std::string& path, double busy_timeout
   if (max_pages > 0)
     RG_TRY_OK(connection.script(fmt::format("PRAGMA max_page_count={}", max_pages).c_str()));
   if (version < schema_version()) {
-    if (version > 0) RG_TRY_OK(keep_a_copy(path));
+    if (version > 0) RG_TRY_OK(keep_a_copy(connection, path));
     RG_TRY_OK(migrate(connection));
   }
   RG_TRY_OK(connection.script("PRAGMA foreign_keys=ON"));

@@ -115,6 +115,33 @@ TEST_P(EarlierVersion, BecomesTheNewestAndLosesNothing) {
   EXPECT_EQ(samples.error().code, Code::kDataLoss) << "the stored bytes are no zstd, but are there";
 }
 
+TEST(Schema, ACopyOfAnUpgradeThatWasRolledBackIsNotTakenForANewOne) {
+  const TempFolder folder;
+  const std::string path = folder.file("db");
+  const std::string kept = fmt::format("{}.before-{}", path, schema_version());
+  copy_stored(1, path);
+  { ASSERT_TRUE(open(path)); }
+  ASSERT_TRUE(std::filesystem::exists(kept));
+  // The older program goes on with its copy.
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(path + suffix);
+  std::filesystem::copy_file(kept, path);
+  {
+    auto older = Connection::open(path, Connection::Mode::kCreate, 1);
+    ASSERT_TRUE(older);
+    ASSERT_TRUE(older->script("INSERT INTO event VALUES (900, 1, 'later', '', '', '')"));
+  }
+  std::filesystem::copy_file(path, folder.file("again"));
+  { ASSERT_TRUE(open(path)); }
+  auto second = Connection::open(kept + "-2", Connection::Mode::kReadOnly, 1);
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_EQ(value_of(*second, "SELECT count(*) FROM event WHERE kind='later'"), 1);
+  // Nothing came since: that copy does.
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(path + suffix);
+  std::filesystem::copy_file(folder.file("again"), path);
+  { ASSERT_TRUE(open(path)); }
+  EXPECT_FALSE(std::filesystem::exists(kept + "-3"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Stored, EarlierVersion, testing::Range(1U, schema_version()));
 
 TEST(Schema, AMigrationThatIsKilledBeginsAnew) {

@@ -1,6 +1,7 @@
 #include "controller/store/sqlite.h"
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -110,11 +111,14 @@ std::string Rows::column_name(int column) const {
   return name == nullptr ? "" : name;
 }
 
-std::variant<std::monostate, double, std::string> Rows::value(int column) const {
+std::variant<std::monostate, double, std::int64_t, std::string> Rows::value(int column) const {
+  constexpr std::int64_t kExact = std::int64_t{1} << 53;  // a double has no more bits
   switch (sqlite3_column_type(statement_, column)) {
     case SQLITE_NULL:
       return std::monostate();
     case SQLITE_INTEGER:
+      if (integer(column) > kExact || integer(column) < -kExact) return integer(column);
+      return real(column);
     case SQLITE_FLOAT:
       return real(column);
     case SQLITE_BLOB:
@@ -243,16 +247,23 @@ int Connection::bind_integer(const Place& place, std::int64_t value) {
   return sqlite3_bind_int64(place.statement, place.index, value);
 }
 
-Connection::TimeLimit::TimeLimit(const Connection& connection, double seconds)
-    : database_(connection.database_.get()), end_ns_(monotonic_now_ns() + seconds * 1e9) {
+Connection::TimeLimit::TimeLimit(const Connection& connection, double seconds,
+                                 std::function<bool()> is_over)
+    : database_(connection.database_.get()),
+      end_ns_(monotonic_now_ns() + seconds * 1e9),
+      is_over_(std::move(is_over)) {
   constexpr int kOperations = 10'000;  // of SQLite's machine between two looks: below 1 ms
-  sqlite3_progress_handler(database_, kOperations, is_over, this);
+  sqlite3_progress_handler(database_, kOperations, look, this);
 }
+
+Connection::TimeLimit::TimeLimit(const Connection& connection, std::function<bool()> is_over)
+    : TimeLimit(connection, std::numeric_limits<double>::infinity(), std::move(is_over)) {}
 
 Connection::TimeLimit::~TimeLimit() { sqlite3_progress_handler(database_, 0, nullptr, nullptr); }
 
-int Connection::TimeLimit::is_over(void* self) {
-  return monotonic_now_ns() > static_cast<TimeLimit*>(self)->end_ns_ ? 1 : 0;
+int Connection::TimeLimit::look(void* self) {
+  const auto& limit = *static_cast<TimeLimit*>(self);
+  return monotonic_now_ns() > limit.end_ns_ || (limit.is_over_ && limit.is_over_()) ? 1 : 0;
 }
 
 std::int64_t Connection::changes() const { return sqlite3_changes64(database_.get()); }

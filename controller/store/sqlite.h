@@ -72,8 +72,9 @@ class Rows {
   [[nodiscard]] std::string blob(int column) const;
   [[nodiscard]] int column_count() const;
   [[nodiscard]] std::string column_name(int column) const;
-  // As the database has it; of a blob its size in words.
-  [[nodiscard]] std::variant<std::monostate, double, std::string> value(int column) const;
+  // As the database has it, integers as such beyond 2^53; of a blob its size in words.
+  [[nodiscard]] std::variant<std::monostate, double, std::int64_t, std::string> value(
+      int column) const;
 
  private:
   friend class Connection;
@@ -114,23 +115,27 @@ class Connection {
     return rows.integer(0);
   }
 
-  // Queries of this scope are ended (kDeadlineExceeded) after so many seconds.
+  // Queries of this scope are ended (kDeadlineExceeded) after so many seconds, or when `is_over`
+  // says so.
   class TimeLimit {
    public:
-    TimeLimit(const Connection& connection, double seconds);
+    TimeLimit(const Connection& connection, double seconds, std::function<bool()> is_over = {});
+    TimeLimit(const Connection& connection, std::function<bool()> is_over);
     ~TimeLimit();
     TimeLimit(const TimeLimit&) = delete;
     TimeLimit& operator=(const TimeLimit&) = delete;
 
    private:
-    static int is_over(void* self);
+    static int look(void* self);
     sqlite3* database_;
     double end_ns_;
+    std::function<bool()> is_over_;  // may be empty
   };
 
   [[nodiscard]] std::int64_t changes() const;  // rows changed by the last statement
   [[nodiscard]] std::int64_t last_id() const;
   [[nodiscard]] bool in_transaction() const;
+  [[nodiscard]] sqlite3* raw() const { return database_.get(); }
   [[nodiscard]] const std::string& path() const { return path_; }
   // The last failure as an Error: "store PATH: ACT: CAUSE".
   [[nodiscard]] Error error(std::string_view act) const;

@@ -13,69 +13,82 @@
 
 namespace railgauge::store {
 Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Store::~Store() = default;
+Store::~Store() { impl_->upkeep.stop(); }
 
 Result<std::unique_ptr<Store>> Store::open(StoreOptions options) {
+  // Before anything is migrated or ended that another controller may be at.
+  File lock = RG_TRY(lock_database(options.path, "open"));
   Connection connection =
       RG_TRY(open_and_migrate(options.path, options.busy_timeout_seconds, options.max_pages));
-  return std::unique_ptr<Store>(
-      new Store(std::make_unique<Impl>(std::move(options), std::move(connection))));
+  const OrphanTotals totals = RG_TRY(count_orphans(connection));
+  return std::unique_ptr<Store>(new Store(
+      std::make_unique<Impl>(std::move(options), std::move(lock), std::move(connection), totals)));
 }
 
 Status Store::append_records(std::string node_id, std::vector<Record> records, Completion done,
-                             std::optional<std::int64_t> spool_through) {
+                             std::optional<SpoolRange> range) {
   WriteJob job{.done = std::move(done), .records = records.size()};
   for (const Record& record : records) job.bytes += record.ByteSizeLong();
-  job.apply = [this, spool_through, node_id = std::move(node_id),
-               records = std::move(records)]() -> Status {
+  job.apply = [this, range, node_id, records = std::move(records)]() -> Status {
+    RG_TRY_OK(impl_->deliveries.check(node_id, range));
     RG_TRY_OK(impl_->records.store(node_id, records, now_seconds()));
-    if (!spool_through) return {};
+    if (!range) return {};
     return impl_->connection.execute("UPDATE node SET spool_through=?2 WHERE node_id=?1", node_id,
-                                     spool_through);
+                                     range->through);
   };
+  if (range)
+    job.done = [this, range, node_id, told = std::move(job.done)](const Status& status) {
+      impl_->deliveries.note(node_id, *range, status);
+      if (told) told(status);
+    };
   return impl_->writer.submit(std::move(job));
 }
 
-Status Store::put_node(NodeRow node, Completion done) {
+// Nobody sends these again, so they stay until they are stored; by the time at which they came.
+Status Store::keep(std::function<Status()> apply, Completion done) {
   return impl_->writer.submit(
-      {.apply = [this,
-                 node = std::move(node)] { return impl_->runs.put_node(node, now_seconds()); },
-       .done = std::move(done)});
+      {.apply = std::move(apply), .done = std::move(done), .is_kept = true});
+}
+
+Status Store::put_node(NodeRow node, Completion done) {
+  return keep([this, now = now_seconds(),
+               node = std::move(node)] { return impl_->runs.put_node(node, now); },
+              std::move(done));
 }
 
 Status Store::update_run(RunUpdate update, Completion done) {
-  return impl_->writer.submit(
-      {.apply = [this, update = std::move(update)] { return impl_->runs.update_run(update); },
-       .done = std::move(done)});
+  return keep([this, update = std::move(update)] { return impl_->runs.update_run(update); },
+              std::move(done));
 }
 
 Status Store::update_task(TaskUpdate update, Completion done) {
-  return impl_->writer.submit(
-      {.apply = [this, update = std::move(update)] { return impl_->runs.update_task(update); },
-       .done = std::move(done)});
+  return keep([this, update = std::move(update)] { return impl_->runs.update_task(update); },
+              std::move(done));
 }
 
 Status Store::add_event(EventRow event, Completion done) {
   if (event.at <= 0) event.at = now_seconds();
-  return impl_->writer.submit(
-      {.apply = [this, event = std::move(event)] { return insert_event(impl_->connection, event); },
-       .done = std::move(done)});
+  return keep([this, event = std::move(event)] { return insert_event(impl_->connection, event); },
+              std::move(done));
 }
 
 Status Store::create_run(RunRow run, std::vector<TaskRow> tasks,
                          std::optional<ScheduleClaim> claim) {
-  const double free_bytes = free_bytes_beside(impl_->options.path);
-  if (free_bytes < impl_->options.min_free_bytes)
+  const std::optional<double> free_bytes = free_bytes_beside(impl_->options.path);
+  if (free_bytes && *free_bytes < impl_->options.min_free_bytes)
     return fail(
         Code::kResourceExhausted,
         fmt::format("store {}: new run: {:.0f} MB are free on its file system, {:.0f} are "
                     "wanted; free space, or railgauge db prune",
-                    impl_->options.path, free_bytes / 1e6, impl_->options.min_free_bytes / 1e6));
+                    impl_->options.path, *free_bytes / 1e6, impl_->options.min_free_bytes / 1e6));
   return impl_->writer.submit_and_wait(
       [this, run = std::move(run), tasks = std::move(tasks), claim = std::move(claim)]() -> Status {
         const double now = now_seconds();
         if (claim) RG_TRY_OK(claim_due(impl_->connection, *claim, run.run_id, now));
         RG_TRY_OK(impl_->runs.create_run(run, tasks, now));
+        const auto taken = RG_TRY(impl_->records.take_orphans(run.run_id, now));
+        if (taken > 0)
+          spdlog::info("run {}: {} records that had come before it are stored", run.run_id, taken);
         failpoint("store.run_created");  // not yet committed
         return {};
       },
@@ -100,9 +113,9 @@ Result<std::vector<std::string>> Store::end_interrupted_runs() {
   return std::move(*ended);
 }
 
-Status Store::flush() {
-  return impl_->writer.submit_and_wait([] { return Status(); }, impl_->options.wait_seconds);
-}
+Status Store::flush() { return impl_->writer.flush(impl_->options.wait_seconds); }
+
+void Store::stop_upkeep() { impl_->upkeep.stop(); }
 
 Result<std::vector<RunSummaryRow>> Store::list_runs(std::uint32_t limit) const {
   return impl_->readers.run([&](Connection& reader) { return read_runs(reader, limit); });
@@ -139,11 +152,14 @@ Result<ComparisonRow> Store::compare(std::string_view run_a, std::string_view ru
 }
 
 // On a connection of its own: what a person asks for can be slow, and readers are few.
-Result<SqlTable> Store::sql(const std::string& text, std::uint32_t max_rows, double seconds) const {
+Result<SqlTable> Store::sql(const std::string& text, std::uint32_t max_rows, double seconds,
+                            const std::function<bool()>& cancelled) const {
   Connection reader =
       RG_TRY(open_for_reading(impl_->options.path, impl_->options.busy_timeout_seconds));
-  const Connection::TimeLimit limit(reader, seconds);
-  return run_sql(reader, text, max_rows);
+  const Connection::TimeLimit limit(reader, seconds, cancelled);
+  Result<SqlTable> table = run_sql(reader, text, max_rows);
+  if (!table && cancelled && cancelled()) return fail(Code::kCancelled, "sql: the caller is gone");
+  return table;
 }
 
 Result<Histogram> Store::histogram(std::string_view run_id, std::string_view task_id,
@@ -169,8 +185,6 @@ Result<std::vector<EventRow>> Store::list_events(std::uint32_t limit) const {
 }
 
 Result<StoreStats> Store::stats() const {
-  const auto orphans = RG_TRY(impl_->readers.run(
-      [](Connection& reader) { return reader.integer("SELECT count(*) FROM orphan_record"); }));
   const WriterStats writer = impl_->writer.stats();
   const std::string& path = impl_->options.path;
   return StoreStats{.database_version = schema_version(),
@@ -181,7 +195,9 @@ Result<StoreStats> Store::stats() const {
                     .committed_records = static_cast<double>(writer.committed_records),
                     .last_commit_seconds = writer.last_commit_seconds,
                     .failed_batches = static_cast<double>(writer.failed_batches),
-                    .orphan_records = static_cast<double>(orphans.value_or(0))};
+                    .kept_jobs = static_cast<double>(writer.kept_jobs),
+                    .orphan_records = static_cast<double>(impl_->orphans.records()),
+                    .orphans_dropped = static_cast<double>(impl_->orphans.dropped())};
 }
 
 }  // namespace railgauge::store

@@ -23,6 +23,12 @@ namespace railgauge::store {
 // not block and must not destroy the store; calling the store's write functions from it is allowed.
 using Completion = std::function<void(const Status&)>;
 
+// Numbers of a spool's records, both included.
+struct SpoolRange {
+  std::int64_t first = 0;
+  std::int64_t through = 0;
+};
+
 struct StoreOptions {
   std::string path{};
   // Back-pressure: past these, append_records refuses (kResourceExhausted) until the writer caught
@@ -40,13 +46,16 @@ struct StoreOptions {
   double max_wal_bytes = 256.0 * (1U << 20U);  // well below min_free_bytes
   // From here on a log is started anew as soon as no reader is in it.
   double large_wal_bytes = 128.0 * (1U << 20U);
-  double query_seconds = 30;   // a query is ended then
+  // Records that wait so long for a check or stats to leave the log end it.
+  double held_seconds = 5;
+  double query_seconds = 30;                  // a query is ended then
+  std::int64_t max_orphan_bytes = 1U << 30U;  // of records that fit no known run
   std::int64_t max_pages = 0;  // tests: SQLite's max_page_count, a full disk; 0 is no limit
 };
 
 // Thread safe. Errors: kUnavailable (locked, I/O), kResourceExhausted (full disk or queue),
-// kDataLoss (the file is no sound database), kFailedPrecondition (written by a newer Railgauge),
-// kDeadlineExceeded (waited in vain), kNotFound.
+// kDataLoss (the file is no sound database), kFailedPrecondition (written by a newer Railgauge, or
+// another controller has it open), kDeadlineExceeded (waited in vain), kNotFound.
 class Store {
  public:
   // Opens or creates, migrates to this program's version, starts the writer.
@@ -62,9 +71,13 @@ class Store {
   // Records of one node, as its spool delivers them: all are committed, or none. A record that is
   // stored already is skipped silently; one that fits no planned task, or is garbage, is put aside
   // with an event: `done` is good in both cases, so that it cannot block the spool. An empty batch
-  // is allowed. `spool_through`: by the spool's own numbers these are all up to this one.
+  // is allowed. `range`: by the spool's own numbers these are all from the one to the other; the
+  // node's mark follows it. After a delivery that failed, later ones of that node fail as well
+  // until it has been sent again: the mark must not pass over what is missing.
   Status append_records(std::string node_id, std::vector<Record> records, Completion done,
-                        std::optional<std::int64_t> spool_through = {});
+                        std::optional<SpoolRange> range = {});
+  // The four below are kept and tried again while the database is locked, full or not writable;
+  // `done` hears the end of that.
   // Inserts or refreshes the node, its aliases and its endpoints' attributes.
   Status put_node(NodeRow node, Completion done = {});
   Status update_run(RunUpdate update, Completion done = {});
@@ -109,8 +122,9 @@ class Store {
                              std::uint32_t limit) const;
   Result<std::vector<SeriesRow>> list_series(const ResultsFilter& filter) const;
   Result<ComparisonRow> compare(std::string_view run_a, std::string_view run_b) const;
-  // A person's own SELECT: at most so many rows and seconds.
-  Result<SqlTable> sql(const std::string& text, std::uint32_t max_rows, double seconds) const;
+  // A person's own SELECT: at most so many rows and seconds, or until `cancelled` (kCancelled).
+  Result<SqlTable> sql(const std::string& text, std::uint32_t max_rows, double seconds,
+                       const std::function<bool()>& cancelled = {}) const;
   // kNotFound: no such point, or its distribution has been pruned.
   Result<Histogram> histogram(std::string_view run_id, std::string_view task_id,
                               std::uint32_t attempt, std::uint32_t rank,
@@ -146,8 +160,11 @@ class Store {
   // Takes away what is older than the policy says, in small transactions between the others, and
   // gives freed pages back. `now`: the controller's time.
   Result<PruneCounts> prune(const Retention& retention, double now);
+  // Ends checks, stats and backups that run, and all that begin after (kCancelled).
+  void stop_upkeep();
 
  private:
+  Status keep(std::function<Status()> apply, Completion done);
   class Impl;
   Result<double> pages() const;
   explicit Store(std::unique_ptr<Impl> impl);

@@ -1,24 +1,32 @@
 // What stands behind Store: the writer with its sinks, and the readers.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
+#include "controller/store/deliveries.h"
 #include "controller/store/interner.h"
+#include "controller/store/lock.h"
 #include "controller/store/record_sink.h"
 #include "controller/store/run_sink.h"
 #include "controller/store/schema.h"
 #include "controller/store/store.h"
 #include "controller/store/writer.h"
+#include "kernels/core/clock.h"
 
 namespace railgauge::store {
 
@@ -32,11 +40,22 @@ inline double size_of_file(const std::string& path) {
   return error ? 0 : static_cast<double>(size);
 }
 
-inline double free_bytes_beside(const std::string& path) {
+// Absent: the file system does not tell.
+inline std::optional<double> free_bytes_beside(const std::string& path) {
   std::error_code error;
   const auto folder = std::filesystem::absolute(path, error).parent_path();
   const auto space = std::filesystem::space(folder, error);
-  return error ? 0 : static_cast<double>(space.available);
+  if (error) return std::nullopt;
+  return static_cast<double>(space.available);
+}
+
+inline bool is_same_disk(const std::string& one, const std::string& other) {
+  struct stat first {};
+  struct stat second {};
+  const std::string folder = std::filesystem::path(other).parent_path().string();
+  return ::stat(one.c_str(), &first) == 0 &&
+         ::stat(folder.empty() ? "." : folder.c_str(), &second) == 0 &&
+         first.st_dev == second.st_dev;
 }
 
 // Connections for queries, opened when first needed, at most so many.
@@ -103,17 +122,84 @@ class Readers {
   std::uint32_t opened_ = 0;
 };
 
+// What reads the whole file: it is ended when the store closes, or when writing has to wait for it.
+class Upkeep {
+ public:
+  // Runs `read` on a connection of its own.
+  template <class Read>
+  auto run(const StoreOptions& options, std::string_view act, Read read)
+      -> decltype(read(std::declval<Connection&>())) {
+    Connection reader = RG_TRY(open_for_reading(options.path, options.busy_timeout_seconds));
+    const std::uint64_t ended_before = begin(reader);
+    const Connection::TimeLimit limit(
+        reader, [&] { return stopping_.load() || ended_.load() != ended_before; });
+    auto result = read(reader);
+    end(reader);
+    if (result || result.error().code != Code::kDeadlineExceeded) return result;
+    return fail(Code::kCancelled, fmt::format("store {}: {}: ended: {}", options.path, act, why()));
+  }
+  // False: nothing was running.
+  bool give_way(std::string why) {
+    const std::lock_guard lock(mutex_);
+    why_ = std::move(why);
+    ++ended_;
+    interrupt();
+    return !running_.empty();
+  }
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    interrupt();
+  }
+  [[nodiscard]] bool stopping() const { return stopping_; }
+
+ private:
+  std::uint64_t begin(const Connection& reader) {
+    const std::lock_guard lock(mutex_);
+    running_.push_back(reader.raw());
+    return ended_;
+  }
+  void end(const Connection& reader) {
+    const std::lock_guard lock(mutex_);
+    std::erase(running_, reader.raw());
+  }
+  // The check of a whole tree is one operation of SQLite's machine: it looks at this alone.
+  void interrupt() {
+    for (sqlite3* reader : running_) sqlite3_interrupt(reader);
+  }
+  std::string why() {
+    const std::lock_guard lock(mutex_);
+    return stopping_ ? "the controller is stopping" : why_;
+  }
+  std::mutex mutex_;  // guards all that is not atomic
+  std::string why_;
+  std::vector<sqlite3*> running_;
+  std::atomic<std::uint64_t> ended_ = 0;
+  std::atomic<bool> stopping_ = false;
+};
+
 class Store::Impl {
  public:
-  Impl(StoreOptions chosen, Connection opened)
-      : options(std::move(chosen)), connection(std::move(opened)) {}
+  Impl(StoreOptions chosen, File locked, Connection opened, OrphanTotals totals)
+      : lock(std::move(locked)),
+        options(std::move(chosen)),
+        connection(std::move(opened)),
+        orphans(connection, options.max_orphan_bytes, totals) {}
 
+  const File lock;  // let go last
   const StoreOptions options;
+  mutable Upkeep upkeep;
   Connection connection;  // the writer thread's, as are the sinks
   Interner interner{connection};
-  RecordSink records{connection, interner};
+  Orphans orphans;
+  RecordSink records{connection, interner, orphans};
   RunSink runs{connection, interner};
+  Deliveries deliveries;
   mutable Readers readers{options};
+  // The writer thread's; before it, since it asks for room at once.
+  double tried_at_bytes_ = 0;  // size of the log then; 0: not since it was small
+  double held_since_ns_ = 0;   // 0: not held back
+  bool held_told_ = false;
   Writer writer{connection,
                 {.max_records = options.max_queued_records,
                  .max_bytes = options.max_queued_bytes,
@@ -122,30 +208,61 @@ class Store::Impl {
                 [this] {
                   interner.forget();
                   records.forget();
+                  orphans.forget();
                 },
-                [this] { return may_write(); }};
+                [this] { return room(); }};
 
  private:
   // After a batch that made the log large. SQLite itself moves the log into the database while
   // others read, but starts it anew only when no reader is in it: that is tried here, and never
   // waited for.
-  bool may_write() {
+  Room room() {
     const double step_bytes = options.large_wal_bytes / 16;  // a trial reads the log's index
-    const double bytes = size_of_file(options.path + "-wal");
+    double bytes = size_of_file(options.path + "-wal");
     if (bytes < std::min(options.large_wal_bytes, options.max_wal_bytes)) {
       tried_at_bytes_ = 0;
-      return true;
+      return note_room(Room::kAll, bytes);
     }
     const bool too_large = bytes >= options.max_wal_bytes;
-    if (!too_large && bytes < tried_at_bytes_ + step_bytes) return true;
+    if (!too_large && bytes < tried_at_bytes_ + step_bytes) return note_room(Room::kAll, bytes);
     tried_at_bytes_ = bytes;
     // With the busy timeout it would wait for every reader, and the agents with it.
     static_cast<void>(connection.script("PRAGMA busy_timeout=0; PRAGMA wal_checkpoint(TRUNCATE)"));
     static_cast<void>(connection.script(
         fmt::format("PRAGMA busy_timeout={:.0f}", options.busy_timeout_seconds * 1e3).c_str()));
-    return size_of_file(options.path + "-wal") < options.max_wal_bytes;
+    bytes = size_of_file(options.path + "-wal");
+    if (bytes < options.max_wal_bytes) return note_room(Room::kAll, bytes);
+    // States of runs are few and nobody repeats them.
+    return note_room(
+        bytes < options.max_wal_bytes * kControlShare ? Room::kControl : Room::kNothing, bytes);
   }
-  double tried_at_bytes_ = 0;  // size of the log then; 0: not since it was small
+
+  // Says once what it is that holds records back, and ends what reads the whole file for it.
+  Room note_room(Room room, double bytes) {
+    if (room == Room::kAll) {
+      if (held_since_ns_ > 0 && held_told_)
+        spdlog::info("store {}: records are written again", options.path);
+      held_since_ns_ = 0;
+      held_told_ = false;
+      return room;
+    }
+    const double now_ns = monotonic_now_ns();
+    if (held_since_ns_ == 0) held_since_ns_ = now_ns;
+    const double held_seconds = (now_ns - held_since_ns_) / 1e9;
+    if (!held_told_ && held_seconds >= options.held_seconds) {
+      held_told_ = true;
+      const bool ends = upkeep.give_way(fmt::format(
+          "it read for so long that the log grew past {:.0f} MB and records had to wait; check a "
+          "backup instead, or ask when no run is active",
+          options.max_wal_bytes / 1e6));
+      spdlog::warn(
+          "store {}: records wait: its log has {:.0f} MB and cannot be begun anew while {} reads",
+          options.path, bytes / 1e6,
+          ends ? "a check or stats (ended now)" : "a query or another program");
+    }
+    return room;
+  }
+  static constexpr double kControlShare = 1.5;
 };
 
 }  // namespace railgauge::store

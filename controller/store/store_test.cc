@@ -10,6 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/store/record_sink.h"
+#include "controller/store/sqlite.h"
 #include "controller/store/store_testing.h"
 
 namespace railgauge::store {
@@ -319,11 +321,54 @@ TEST_F(StoreTest, GarbageNeverBlocksADelivery) {
   EXPECT_EQ(store_->stats()->orphan_records, 7) << "two keys stood twice";
 }
 
-TEST_F(StoreTest, OrphansAreBounded) {
+TEST_F(StoreTest, OrphansAreBoundedByBytesAndWhatGoesIsTold) {
+  store_.reset();
+  store_ = open_store(folder_.file("db"), {.max_orphan_bytes = 1'000'000});
   std::vector<Record> batch;
   for (std::uint32_t i = 0; i < 12'000; ++i) batch.push_back(record_at({.run_id = "r9"}, i));
   ASSERT_TRUE(append(*store_, "id-1", batch));
-  EXPECT_EQ(store_->stats()->orphan_records, 10'000);
+  const StoreStats stats = *store_->stats();
+  EXPECT_GT(stats.orphans_dropped, 0);
+  EXPECT_EQ(stats.orphan_records + stats.orphans_dropped, 12'000);
+  EXPECT_GT(stats.orphan_records, 3'000);
+  const auto events = store_->list_events(1'000);
+  ASSERT_TRUE(events);
+  EXPECT_THAT(events->at(1).kind, "orphans_dropped");
+  EXPECT_THAT(events->at(1).text, HasSubstr("more than 1.0 MB"));
+  reopen();
+  EXPECT_EQ(store_->stats()->orphan_records, stats.orphan_records);
+}
+
+TEST_F(StoreTest, OrphansAreStoredWhenTheirRunComesToExist) {
+  for (int node = 1; node <= 2; ++node) ASSERT_TRUE(store_->put_node(node_row(node)));
+  Record large = point_record({}, 1);
+  for (int i = 0; i < 20'000; ++i) large.mutable_point()->add_samples(1500.5 + i);
+  std::vector<Record> batch{started_record({}), large};
+  for (std::uint32_t i = 2; i <= 600; ++i) batch.push_back(point_record({}, i));
+  batch.push_back(final_record({}, 601, "passed"));
+  batch.push_back(started_record({.task_id = "t9"}));
+  ASSERT_TRUE(append(*store_, "id-1", batch));
+  EXPECT_EQ(store_->stats()->orphan_records, 603);
+  ASSERT_TRUE(store_->create_run(run_row("r1"), pair_tasks(1)));
+  EXPECT_EQ(store_->results({.run_id = "r1", .all_attempts = true, .limit = 1'000})->size(), 600u);
+  EXPECT_EQ(store_->samples("r1", "t0001", 1, 0, 1)->size(), 20'000u) << "long ones are whole";
+  EXPECT_EQ(store_->stats()->orphan_records, 1) << "what fits nowhere still stays";
+}
+
+TEST_F(StoreTest, WhatChangedIsNotPushedOutByNodesThatComeAndGo) {
+  auto connection = Connection::open(folder_.file("db"), Connection::Mode::kCreate, 5);
+  ASSERT_TRUE(connection);
+  ASSERT_TRUE(connection->script("BEGIN"));
+  ASSERT_TRUE(insert_event(*connection, {.at = 1, .kind = "stack_changed", .text = "kept"}));
+  for (std::int64_t i = 0; i < kMaxEvents + 2'500; ++i)
+    ASSERT_TRUE(insert_event(*connection, {.at = 2, .kind = "node_attached"}));
+  ASSERT_TRUE(connection->script("COMMIT"));
+  const auto count = [&](std::string_view kind) {
+    return **connection->integer("SELECT count(*) FROM event WHERE kind=?1", kind);
+  };
+  EXPECT_EQ(count("stack_changed"), 1);
+  EXPECT_GE(count("node_attached"), kMaxEvents);
+  EXPECT_LE(count("node_attached"), kMaxEvents + 1'001);
 }
 
 }  // namespace

@@ -1,35 +1,102 @@
 // Store's functions about its file.
 #include <functional>
+#include <thread>
 
 #include <fmt/format.h>
 
 #include "controller/store/backup.h"
+#include "controller/store/live_backup.h"
 #include "controller/store/maintenance.h"
 #include "controller/store/store_impl.h"
 
 namespace railgauge::store {
 
 Result<SpaceRow> Store::space() const {
-  Connection reader =
-      RG_TRY(open_for_reading(impl_->options.path, impl_->options.busy_timeout_seconds));
-  SpaceRow space = RG_TRY(read_space(reader));
+  SpaceRow space = RG_TRY(impl_->upkeep.run(impl_->options, "stats",
+                                            [](Connection& reader) { return read_space(reader); }));
   // What is still in the log alone belongs to the file as well.
   double used_bytes = space.free_bytes;
   for (const SpacePart& part : space.parts) used_bytes += part.bytes;
   space.file_bytes = std::max(used_bytes, size_of_file(impl_->options.path));
   space.wal_bytes = size_of_file(impl_->options.path + "-wal");
-  space.disk_free_bytes = free_bytes_beside(impl_->options.path);
+  space.disk_free_bytes = free_bytes_beside(impl_->options.path).value_or(0);
   return space;
 }
 
 Result<std::vector<std::string>> Store::check() const {
-  Connection reader =
-      RG_TRY(open_for_reading(impl_->options.path, impl_->options.busy_timeout_seconds));
-  return find_problems(reader);
+  return impl_->upkeep.run(impl_->options, "check",
+                           [](Connection& reader) { return find_problems(reader); });
 }
 
+namespace {
+
+// Copies on the writer's thread, a step between two batches at a time.
+class Copier {
+ public:
+  Copier(Writer& writer, Connection& source, double wait_seconds)
+      : writer_(writer), source_(source), wait_seconds_(wait_seconds) {}
+  // What is left of the copy has to end on the writer's thread too.
+  ~Copier() {
+    const auto end = [copy = copy_] {
+      copy->reset();
+      return Status();
+    };
+    while (*copy_ != nullptr && !writer_.submit({.apply = end, .is_alone = true}))
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  Copier(const Copier&) = delete;
+  Copier& operator=(const Copier&) = delete;
+
+  Status run(const std::string& part, const Upkeep& upkeep) {
+    RG_TRY_OK(alone([copy = copy_, &source = source_, part]() -> Status {
+      *copy = RG_TRY(LiveBackup::begin(source, part));
+      return {};
+    }));
+    const auto more = std::make_shared<bool>(true);
+    for (int refusals = 0; *more;) {
+      if (upkeep.stopping()) return fail(Code::kCancelled, "the controller is stopping");
+      const Status stepped = alone([copy = copy_, more]() -> Status {
+        *more = RG_TRY((*copy)->step());
+        return {};
+      });
+      if (stepped) continue;
+      if (stepped.error().code != Code::kUnavailable || ++refusals > kMaxRefusals) return stepped;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    return alone([copy = copy_] {
+      Status finished = (*copy)->finish();
+      copy->reset();
+      return finished;
+    });
+  }
+
+ private:
+  static constexpr int kMaxRefusals = 1'000;  // of others' locks
+  Status alone(std::function<Status()> apply) {
+    return writer_.submit_and_wait(std::move(apply), wait_seconds_, Waited::kAlone);
+  }
+  Writer& writer_;
+  Connection& source_;
+  const double wait_seconds_;
+  // Outlives a wait that was given up; touched on the writer's thread, or when that has answered.
+  std::shared_ptr<std::unique_ptr<LiveBackup>> copy_ =
+      std::make_shared<std::unique_ptr<LiveBackup>>();
+};
+
+}  // namespace
+
 Status Store::back_up(const std::string& target) const {
-  return store::back_up(impl_->options.path, target);
+  const StoreOptions& options = impl_->options;
+  const double bytes = size_of_file(options.path) + size_of_file(options.path + "-wal");
+  // Beside the database the room that new runs want is not a backup's.
+  const double reserve = is_same_disk(options.path, target) ? options.min_free_bytes : 0;
+  const std::string part = RG_TRY(begin_backup(target, bytes + reserve));
+  const Status copied =
+      Copier(impl_->writer, impl_->connection, options.wait_seconds).run(part, impl_->upkeep);
+  if (copied) return end_backup(part, target, [this] { return impl_->upkeep.stopping(); });
+  std::error_code ignored;
+  std::filesystem::remove(part, ignored);
+  return fail(copied.error().code, fmt::format("backup {}: {}", target, copied.error().message));
 }
 
 namespace {
@@ -41,21 +108,29 @@ constexpr double kPruneWaitSeconds = 120;
 class Pruner {
  public:
   Pruner(Writer& writer, Connection& connection, Readers& readers, RecordSink& records,
-         double largest_share)
+         const Upkeep& upkeep, double largest_share, double now)
       : writer_(writer),
         connection_(connection),
         readers_(readers),
         records_(records),
-        largest_share_(largest_share) {}
+        upkeep_(upkeep),
+        largest_share_(largest_share),
+        now_(now) {}
 
   // Everything of that level that is older; the answer is the rows taken.
   Result<double> prune(PruneLevel level, double before) {
-    const auto runs = RG_TRY(
-        readers_.run([&](Connection& reader) { return runs_to_prune(reader, level, before); }));
+    const auto runs = RG_TRY(readers_.run(
+        [&](Connection& reader) { return runs_to_prune(reader, level, before, now_); }));
     RG_TRY_OK(check_share(level, runs.size()));
     double taken = 0;
     for (const std::int64_t run : runs) taken += RG_TRY(prune_run(level, run));
     return taken;
+  }
+
+  Status prune_events(double before) {
+    return write([&connection = connection_, before] {
+      return connection.execute("DELETE FROM event WHERE at<?1", before);
+    });
   }
 
   // Gives unused pages back.
@@ -88,6 +163,7 @@ class Pruner {
 
   // A wait that was given up leaves the job with the writer: it must not know this object.
   Status write(std::function<Status()> apply) {
+    if (upkeep_.stopping()) return fail(Code::kCancelled, "prune: the controller is stopping");
     return writer_.submit_and_wait(std::move(apply), kPruneWaitSeconds);
   }
 
@@ -117,23 +193,36 @@ class Pruner {
   Connection& connection_;  // the writer thread's, as are the records
   Readers& readers_;
   RecordSink& records_;
+  const Upkeep& upkeep_;
   double largest_share_;
+  double now_;
 };
 
 }  // namespace
 
 Result<PruneCounts> Store::prune(const Retention& retention, double now) {
-  Pruner pruner(impl_->writer, impl_->connection, impl_->readers, impl_->records,
-                retention.largest_share);
+  Pruner pruner(impl_->writer, impl_->connection, impl_->readers, impl_->records, impl_->upkeep,
+                retention.largest_share, now);
   const auto older = [&](PruneLevel level, double days) -> Result<double> {
     return days > 0 ? pruner.prune(level, now - days * kDaySeconds) : 0;
   };
   PruneCounts counts;
   const double pages_before = RG_TRY(pages());
-  counts.raw_samples = RG_TRY(older(PruneLevel::kRawSamples, retention.raw_sample_days));
-  counts.distributions = RG_TRY(older(PruneLevel::kDistributions, retention.distribution_days));
-  counts.points = RG_TRY(older(PruneLevel::kPoints, retention.point_days));
+  // A level that is refused keeps the others from nothing.
+  std::optional<Error> refusal;
+  const auto take = [&](PruneLevel level, double days) {
+    const Result<double> taken = older(level, days);
+    if (!taken && !refusal) refusal = taken.error();
+    return taken.value_or(0);
+  };
+  counts.raw_samples = take(PruneLevel::kRawSamples, retention.raw_sample_days);
+  counts.distributions = take(PruneLevel::kDistributions, retention.distribution_days);
+  counts.points = take(PruneLevel::kPoints, retention.point_days);
+  // Their clock is the controller's, which a refusal doubts.
+  if (!refusal && retention.event_days > 0)
+    RG_TRY_OK(pruner.prune_events(now - retention.event_days * kDaySeconds));
   RG_TRY_OK(pruner.shrink());
+  if (refusal) return tl::unexpected(*refusal);
   counts.freed_bytes = std::max(0.0, pages_before - RG_TRY(pages()));
   return counts;
 }

@@ -1,11 +1,14 @@
 #include "controller/store/writer.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "kernels/core/clock.h"
 #include "kernels/core/failpoint.h"
@@ -19,14 +22,17 @@ bool is_environment(Code code) {
          code == Code::kDataLoss || code == Code::kPermissionDenied;
 }
 
+// Of these, what may pass: a damaged file does not by waiting.
+bool may_pass(Code code) { return is_environment(code) && code != Code::kDataLoss; }
+
 }  // namespace
 
 Writer::Writer(Connection& connection, WriterLimits limits, std::function<void()> forget,
-               std::function<bool()> may_write)
+               std::function<Room()> room)
     : connection_(connection),
       limits_(limits),
       forget_(std::move(forget)),
-      may_write_(std::move(may_write)),
+      room_(std::move(room)),
       thread_([this] { loop(); }) {}
 
 Writer::~Writer() {
@@ -61,7 +67,7 @@ Status Writer::submit(WriteJob job) {
   return {};
 }
 
-Status Writer::submit_and_wait(std::function<Status()> apply, double wait_seconds) {
+Status Writer::submit_and_wait(std::function<Status()> apply, double wait_seconds, Waited kind) {
   RG_CHECK(std::this_thread::get_id() != thread_.get_id());
   struct Answer {
     std::mutex mutex;
@@ -87,7 +93,9 @@ Status Writer::submit_and_wait(std::function<Status()> apply, double wait_second
                             answer->status = status;
                           }
                           answer->arrived.notify_all();
-                        }}));
+                        },
+                    .is_barrier = kind == Waited::kBarrier,
+                    .is_alone = kind == Waited::kAlone}));
   const std::chrono::duration<double> limit(wait_seconds);
   const auto told = [&] { return answer->status.has_value(); };
   std::unique_lock lock(answer->mutex);
@@ -102,46 +110,126 @@ Status Writer::submit_and_wait(std::function<Status()> apply, double wait_second
   return *answer->status;
 }
 
+Status Writer::flush(double wait_seconds) {
+  return submit_and_wait(
+      [this]() -> Status {
+        const std::lock_guard lock(mutex_);
+        if (retry_at_ns_ == 0) return {};
+        return fail(Code::kUnavailable, kept_for_.message);
+      },
+      wait_seconds, Waited::kBarrier);
+}
+
 WriterStats Writer::stats() const {
   const std::lock_guard lock(mutex_);
   return stats_;
 }
 
 void Writer::loop() {
-  for (std::vector<WriteJob> batch; take_batch(batch); batch.clear()) {
-    write_batch(batch);
-    wait_until_allowed();
-  }
+  for (std::vector<WriteJob> batch; take_batch(batch); batch.clear()) write_batch(batch);
   // Only when closing took too long is anything left.
+  if (!queue_.empty())
+    spdlog::error("store {}: closed before {} changes could be committed: {}", connection_.path(),
+                  queue_.size(), kept_for_.message.empty() ? "no time" : kept_for_.message);
   for (const WriteJob& job : queue_)
     if (job.done)
       job.done(fail(Code::kUnavailable,
                     fmt::format("store {}: closed before the commit", connection_.path())));
 }
 
+// While kept jobs wait for another try they go alone, and all others without them.
+bool Writer::is_ready(const WriteJob& job, double now_ns, bool overtakes) const {
+  if (job.is_barrier && overtakes) return false;
+  if (retry_at_ns_ != 0 && job.is_kept != (now_ns >= retry_at_ns_)) return false;
+  if (closing_ || allowed_ == Room::kAll) return true;
+  return allowed_ == Room::kControl && job.records == 0;
+}
+
 // Waits for jobs; false when closing and nothing is left to do, or no time to do it.
 bool Writer::take_batch(std::vector<WriteJob>& batch) {
+  allowed_ = room_ ? room_() : Room::kAll;
   std::unique_lock lock(mutex_);
-  wake_.wait(lock, [&] { return closing_ || !queue_.empty(); });
-  if (queue_.empty() || (closing_ && monotonic_now_ns() > close_by_ns_)) return false;
+  while (true) {
+    const double now_ns = monotonic_now_ns();
+    if (closing_ && (queue_.empty() || now_ns > close_by_ns_)) return false;
+    take_ready(batch, now_ns);
+    if (!batch.empty()) return true;
+    wait_for_jobs(lock);
+    if (allowed_ == Room::kAll) continue;
+    lock.unlock();
+    allowed_ = room_();
+    lock.lock();
+  }
+}
+
+// What waits for room, or for another try, is looked at again after a while.
+void Writer::wait_for_jobs(std::unique_lock<std::mutex>& lock) {
+  constexpr std::chrono::milliseconds kPause(50);
+  if (queue_.empty())
+    wake_.wait(lock, [&] { return closing_ || !queue_.empty(); });
+  else
+    wake_.wait_for(lock, kPause);
+}
+
+void Writer::take_ready(std::vector<WriteJob>& batch, double now_ns) {
   std::size_t records = 0;
+  std::deque<WriteJob> left;
+  bool overtakes = false;
   while (!queue_.empty() && batch.size() < limits_.max_batch_records) {
     WriteJob& next = queue_.front();
+    if (!is_ready(next, now_ns, overtakes)) {
+      overtakes = overtakes || !next.is_kept;
+      left.push_back(std::move(next));
+      queue_.pop_front();
+      continue;
+    }
     if (!batch.empty() && records + next.records > limits_.max_batch_records) break;
+    if (next.is_alone && !batch.empty()) break;
     records += next.records;
     control_jobs_ -= next.records == 0 ? 1 : 0;
     batch.push_back(std::move(next));
     queue_.pop_front();
+    if (batch.back().is_alone) break;
   }
-  return true;
+  while (!left.empty()) {
+    queue_.push_front(std::move(left.back()));
+    left.pop_back();
+  }
 }
 
-void Writer::wait_until_allowed() {
-  constexpr std::chrono::milliseconds kPause(50);
-  while (may_write_ && !may_write_()) {
-    std::unique_lock lock(mutex_);
-    if (wake_.wait_for(lock, kPause, [&] { return closing_; })) return;
+// Puts those that are kept back in front, in their order, and takes them out of the batch. Under
+// the lock.
+void Writer::keep(std::vector<WriteJob>& batch, const Error& error) {
+  const auto kept = static_cast<std::size_t>(std::ranges::count_if(batch, &WriteJob::is_kept));
+  if (kept == 0) return;
+  for (std::size_t i = batch.size(); i-- > 0;)
+    if (batch[i].is_kept) queue_.push_front(std::move(batch[i]));
+  std::erase_if(batch, [](const WriteJob& job) { return job.is_kept; });
+  control_jobs_ += kept;
+  stats_.kept_jobs = kept;
+  const double now_ns = monotonic_now_ns();
+  if (failing_since_ns_ == 0) {
+    failing_since_ns_ = now_ns;
+    retry_seconds_ = limits_.retry_seconds;
+    spdlog::error("store {}: {} changes of runs, nodes and events wait and are tried again: {}",
+                  connection_.path(), kept, error.message);
   }
+  retry_at_ns_ = now_ns + retry_seconds_ * 1e9;
+  retry_seconds_ = std::min(retry_seconds_ * 2, limits_.max_retry_seconds);
+  kept_for_ = error;
+}
+
+// Under the lock.
+void Writer::note_success(const std::vector<WriteJob>& batch) {
+  if (failing_since_ns_ == 0) return;
+  const double now_ns = monotonic_now_ns();
+  retry_at_ns_ = now_ns;  // what others got through, the kept will
+  if (!batch.front().is_kept) return;
+  spdlog::info("store {}: stored again, after {:.1f} s", connection_.path(),
+               (now_ns - failing_since_ns_) / 1e9);
+  retry_at_ns_ = failing_since_ns_ = 0;
+  stats_.kept_jobs = 0;
+  kept_for_ = {};
 }
 
 void Writer::write_batch(std::vector<WriteJob>& batch) {
@@ -164,12 +252,20 @@ void Writer::write_batch(std::vector<WriteJob>& batch) {
     (committed ? stats_.committed_batches : stats_.failed_batches) += 1;
     if (committed) stats_.committed_records += records;
     stats_.last_commit_seconds = (monotonic_now_ns() - begin_ns) / 1e9;
+    if (committed)
+      note_success(batch);
+    else if (may_pass(committed.error().code))
+      keep(batch, committed.error());
   }
   for (std::size_t i = 0; i < batch.size(); ++i)
     if (batch[i].done) batch[i].done(committed ? outcomes[i] : committed);
 }
 
 Status Writer::apply_all(std::vector<WriteJob>& batch, std::vector<Status>& outcomes) {
+  if (batch.front().is_alone) {
+    outcomes.front() = batch.front().apply();
+    return {};
+  }
   RG_TRY_OK(connection_.execute("BEGIN IMMEDIATE"));
   for (std::size_t i = 0; i < batch.size(); ++i) RG_TRY_OK(apply_one(batch[i], outcomes[i]));
   return connection_.execute("COMMIT");

@@ -1,5 +1,6 @@
 #include "controller/store/writer.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -68,6 +69,11 @@ class WriterTest : public testing::Test {
             },
         .records = records,
         .bytes = bytes};
+  }
+  WriteJob kept(int value) {
+    WriteJob job = insert(value, 0, 0);
+    job.is_kept = true;
+    return job;
   }
   Status flush() {
     return writer_->submit_and_wait([] { return Status(); }, 10);
@@ -143,6 +149,74 @@ TEST_F(WriterTest, ADatabaseInTroubleFailsTheWholeBatchAndTheNextOneWorks) {
   ASSERT_TRUE(flush());
   EXPECT_THAT(told_, ElementsAre(-1, 1));
   EXPECT_GE(writer_->stats().failed_batches, 1u);
+}
+
+TEST_F(WriterTest, WhatIsKeptIsTriedAgainInOrderUntilTheDatabaseIsThere) {
+  auto stranger = Connection::open(folder_.file("db"), Connection::Mode::kCreate, 0.01);
+  ASSERT_TRUE(stranger);
+  ASSERT_TRUE(stranger->script("BEGIN IMMEDIATE"));
+  ASSERT_TRUE(writer_->submit(kept(1)));
+  ASSERT_TRUE(writer_->submit(insert(2)));
+  ASSERT_TRUE(writer_->submit(kept(1)));
+  ASSERT_TRUE(writer_->submit(kept(3)));
+  while (writer_->stats().kept_jobs < 3 || writer_->stats().queued_records > 0)
+    std::this_thread::yield();
+  const Status waiting = writer_->flush(10);
+  ASSERT_FALSE(waiting);
+  EXPECT_THAT(told_, ElementsAre(-2)) << "records are told at once: their spool has them";
+  EXPECT_EQ(writer_->stats().kept_jobs, 3u);
+  ASSERT_TRUE(stranger->script("ROLLBACK"));
+  while (!writer_->flush(10)) std::this_thread::yield();
+  EXPECT_THAT(told_, ElementsAre(-2, 1, -1, 3)) << "a job that is wrong itself fails alone";
+  EXPECT_EQ(last_error_.code, Code::kAlreadyExists);
+  EXPECT_EQ(writer_->stats().kept_jobs, 0u);
+  EXPECT_EQ(stored(), 2);
+}
+
+TEST_F(WriterTest, OthersGoOnWhileAKeptJobWaits) {
+  std::atomic<bool> works = false;
+  WriteJob job = kept(1);
+  job.apply = [&works, moved = std::move(job.apply)]() -> Status {
+    if (!works) return fail(Code::kUnavailable, "not now");
+    return moved();
+  };
+  ASSERT_TRUE(writer_->submit(std::move(job)));
+  ASSERT_TRUE(writer_->submit(kept(2)));
+  while (writer_->stats().failed_batches == 0) std::this_thread::yield();
+  ASSERT_TRUE(writer_->submit(insert(3)));
+  while (writer_->stats().committed_records == 0) std::this_thread::yield();
+  works = true;
+  while (!writer_->flush(10)) std::this_thread::yield();
+  EXPECT_THAT(told_, ElementsAre(3, 1, 2));
+}
+
+TEST_F(WriterTest, WhatIsKeptIsToldWhenTheStoreEnds) {
+  start({.close_seconds = 0.1});
+  auto stranger = Connection::open(folder_.file("db"), Connection::Mode::kCreate, 0.01);
+  ASSERT_TRUE(stranger);
+  ASSERT_TRUE(stranger->script("BEGIN IMMEDIATE"));
+  ASSERT_TRUE(writer_->submit(kept(1)));
+  while (writer_->stats().failed_batches == 0) std::this_thread::yield();
+  writer_.reset();
+  EXPECT_THAT(told_, ElementsAre(-1));
+  EXPECT_EQ(last_error_.code, Code::kUnavailable);
+}
+
+TEST_F(WriterTest, AFullLogHoldsRecordsBackButNoEndOfARun) {
+  std::atomic<Room> room = Room::kControl;
+  writer_.reset();
+  writer_ = std::make_unique<Writer>(
+      *connection_, WriterLimits{}, [] {}, [&room] { return room.load(); });
+  ASSERT_TRUE(writer_->submit(insert(1)));
+  ASSERT_TRUE(writer_->submit(kept(2)));
+  while (writer_->stats().committed_batches == 0) std::this_thread::yield();
+  EXPECT_EQ(writer_->stats().committed_records, 0u);
+  EXPECT_FALSE(writer_->flush(0.05)) << "it is not committed yet";
+  room = Room::kAll;
+  ASSERT_TRUE(flush());
+  while (writer_->stats().committed_records == 0) std::this_thread::yield();
+  EXPECT_THAT(told_, ElementsAre(2, 1));
+  writer_.reset();
 }
 
 TEST_F(WriterTest, AFullQueueRefusesAndNeverCallsBack) {

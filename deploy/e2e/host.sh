@@ -149,6 +149,41 @@ killed_controller_stores_once() {
   nothing_stored_twice
 }
 
+points_of() {
+  sqlite3 "$work/railgauge.db" "SELECT task_id, attempt.attempt, rank.rank, point.sequence, median FROM point JOIN rank ON rank.id = point.rank
+    JOIN attempt ON attempt.id = rank.attempt JOIN task ON task.id = attempt.task JOIN run ON run.id = task.run
+    WHERE run_id = '$1' ORDER BY 1, 2, 3, 4"
+}
+same_points() { [ "$(points_of "$1")" = "$(cat "$2")" ]; }
+spools_empty() { cli nodes -o json | jq -e 'all(.nodes[]; .spool_records == 0)'; }
+
+# A backup is taken while a run is under way; what came after it is only in the spools once it is restored.
+restored_controller_gets_everything_back() {
+  local run later
+  run=$(cli run "$work/long.yaml" --nodes a,b --detach)
+  wait_for "a task runs" 10 running_task "$run"
+  cli db backup "$work/backup.db"
+  expect_exit 4 cli db restore "$work/backup.db" --database "$work/railgauge.db" 2>"$work/restore.err"
+  grep 'stop railgauge-controller' "$work/restore.err"
+  cli runs wait "$run"
+  cli run quick --nodes a,b -o json >"$work/later.json"
+  later=$(jq -r .run.run_id "$work/later.json")
+  wait_for "spools are empty" 40 spools_empty
+  points_of "$run" >"$work/points"; points_of "$later" >"$work/later-points"
+  [ -s "$work/points" ] && [ -s "$work/later-points" ]
+  kill -TERM "$(pid_of controller)"
+  wait_for "the controller ends" 15 eval '! alive controller'
+  cli db restore "$work/backup.db" --database "$work/railgauge.db"
+  [ -z "$(points_of "$run")" ]   # the backup is older than they
+  start_controller
+  wait_for "agents attach again" 40 attached 3
+  wait_for "the points are back" 40 same_points "$run" "$work/points"
+  grep -q 'a backup was restored' "$work/agent-a.log" && grep -q 'a backup was restored' "$work/agent-b.log"
+  # The plan of the later run is lost, its records are not.
+  wait_for "the later run's records are kept" 40 eval "[ \"\$(sqlite3 $work/railgauge.db \"SELECT count(*) FROM orphan_record WHERE run_id = '$later'\")\" -gt $(wc -l <"$work/later-points") ]"
+  cli db check
+}
+
 cancel_is_verified() {
   local run; run=$(cli run "$work/long.yaml" --detach)
   wait_for "a task runs" 10 running_task "$run"
@@ -183,4 +218,5 @@ check "a killed agent is lost and comes back" killed_agent_is_lost_and_comes_bac
 check "two agents cannot share a name" two_agents_cannot_share_a_name
 check "cancel ends every runner" cancel_is_verified
 check "a controller killed between commit and acknowledgement stores once" killed_controller_stores_once
+check "a controller restored from a backup gets back what came after it" restored_controller_gets_everything_back
 summary

@@ -1,0 +1,26 @@
+// One controller at a time: the lock of a database, held on a file beside it. SQLite's own locks
+// let any number of programs in, and a second controller would end the first one's runs.
+#pragma once
+
+#include <unistd.h>
+
+#include <string>
+
+#include "kernels/core/handle.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::store {
+
+struct FileTraits {
+  using Type = int;
+  static Type empty() { return -1; }
+  static void release(Type raw) { ::close(raw); }
+};
+using File = Handle<FileTraits>;
+
+// Of `DATABASE.lock`, which stays there; links to the database lead to the same one. It ends with
+// the File or the process. `act` is what is asked for, for the error. kFailedPrecondition: another
+// process holds it, named by its number.
+Result<File> lock_database(const std::string& database, std::string_view act);
+
+}  // namespace railgauge::store
