@@ -29,4 +29,7 @@ std::shared_ptr<void> keep_gpus_warm();
 // What this build's GPU code needs: "driver 346.46 (CUDA 7.0) or later", or "none" and why.
 std::string gpu_code_needs();
 
+// "gpu0@0000:18:00.0+mlx5_0": whether that NIC registers memory of that GPU, where it is idle.
+GpuDirectProbe probe_gpudirect(std::string_view pair);
+
 }  // namespace railgauge

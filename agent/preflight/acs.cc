@@ -2,10 +2,9 @@
 // say to each other through the root complex. Patterns of ConnectX-8 Data Direct: what rdma-core's
 // rdma_topo demands.
 #include <algorithm>
-#include <map>
+#include <array>
 
 #include "agent/preflight/pairs.h"
-#include "agent/preflight/remedies.h"
 #include "agent/preflight/results.h"
 #include "kernels/core/pci_distance.h"
 
@@ -58,24 +57,36 @@ std::string config_acs(const Wrong& wrong) {
   return fmt::format("{}@{}", digits, wrong.port);
 }
 
-std::vector<std::string> acs_remedy(const Inventory& node, const std::vector<Wrong>& wrong) {
+// At boot: a unit that sets the same words again, port by port.
+std::string boot_unit(const std::vector<std::string>& commands) {
+  std::string unit = "[Unit]\\nBefore=railgauge-agent.service\\n[Service]\\nType=oneshot\\n";
+  for (const std::string& command : commands)
+    unit += fmt::format("ExecStart=/usr/bin/{}\\n", command);
+  return fmt::format(
+      "printf '{}[Install]\\nWantedBy=multi-user.target\\n' > "
+      "/etc/systemd/system/gpudirect-acs.service && systemctl enable gpudirect-acs.service",
+      unit);
+}
+
+std::vector<std::string> acs_remedy(const std::vector<Wrong>& wrong) {
+  std::vector<std::string> commands;
+  std::string argument;
+  for (const Wrong& each : wrong) {
+    const unsigned want = (each.acs.control & ~unsigned{each.pattern.mask}) |
+                          (unsigned{each.pattern.value} & each.pattern.mask);
+    commands.push_back(fmt::format("setpci -s {} ECAP_ACS+6.w={:04x}", each.port, want));
+    argument += (argument.empty() ? "" : ";") + config_acs(each);
+  }
   std::vector<std::string> remedy{
       "# cost: devices below these ports can reach each other's memory without the IOMMU; do not "
       "do it where they are given to different tenants or virtual machines"};
-  std::string boot;
-  for (const Wrong& each : wrong) {
-    const unsigned want = static_cast<unsigned>(each.acs.control & ~each.pattern.mask) |
-                          (each.pattern.value & each.pattern.mask);
-    remedy.push_back(fmt::format("setpci -s {} ECAP_ACS+6.w={:04x}", each.port, want));
-    boot += (boot.empty() ? "" : ";") + config_acs(each);
-  }
-  remedy.emplace_back(
-      "# to last: the BIOS' ACS setting for these ports, or from Linux 6.11 on at boot:");
-  for (std::string& line :
-       kernel_argument_commands(node, fmt::format("pci=config_acs={}", boot)))
-    remedy.push_back(std::move(line));
-  remedy.emplace_back(
-      "# on older kernels: the setpci lines above in a systemd unit before railgauge-agent");
+  remedy.insert(remedy.end(), commands.begin(), commands.end());
+  remedy.emplace_back("# that lasts until the next boot; so do it at each:");
+  remedy.push_back(boot_unit(commands));
+  remedy.push_back(
+      fmt::format("# or the BIOS' ACS setting for these ports, or from Linux 6.11 on the kernel "
+                  "argument pci=config_acs={}",
+                  argument));
   return remedy;
 }
 
@@ -126,7 +137,7 @@ CheckResult judge_pair(const Inventory& node, const GpuNicPair& pair) {
   }
   if (wrong.empty())
     return result(CheckState::kPass, pair.subject(), "no port between them redirects", source);
-  return result(CheckState::kFail, pair.subject(), seen, source, acs_remedy(node, wrong));
+  return result(CheckState::kFail, pair.subject(), seen, source, acs_remedy(wrong));
 }
 
 }  // namespace

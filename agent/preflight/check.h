@@ -30,12 +30,12 @@ using CheckResults = std::vector<CheckResult>;
 
 // What a registration of a GPU's memory with a NIC said, tried in a runner.
 struct ProbeAnswer {
-  enum class State : std::uint8_t { kRegistered, kRefused, kBusy, kError };
+  enum class State : std::uint8_t { kRegistered, kRefused, kBusy, kNotTried, kError };
   std::string gpu{};  // "gpu0"
   std::string nic{};  // "mlx5_0"
   State state = State::kError;
   std::string path{};  // "dma-buf", "nvidia-peermem"; of kRegistered
-  std::string text{};  // what was refused, or who is busy; one line
+  std::string text{};  // what was refused, who is busy, why not tried
   double at_unix_seconds = 0;
   bool is_synthetic = false;  // a fake driver or device had a part in it
 };

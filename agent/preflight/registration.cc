@@ -60,6 +60,8 @@ CheckResult judge_pair(const CheckInput& input, const GpuNicPair& pair) {
                     refusal_remedy(input.node));
     case ProbeAnswer::State::kBusy:
       return judge_busy(input, pair, *answer);
+    case ProbeAnswer::State::kNotTried:
+      return result(CheckState::kUnknown, pair.subject(), answer->text, "probe");
     case ProbeAnswer::State::kError:
       break;
   }

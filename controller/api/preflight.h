@@ -33,6 +33,10 @@ std::string gpudirect_text(const GpuDirectPair& pair);
 // "31 pass, 2 warn, 1 unknown": states that occur, the worst first.
 std::string state_counts_text(const PreflightReport& report, std::string_view node);
 
+// What an operator can do, a block for each distinct remedy: which check, where, why, then its lines.
+// Of `fail`, `error` and `warn`; of every state with `all_states`. "" when there is nothing to do.
+std::string remedies_text(const PreflightReport& report, bool all_states = false);
+
 // `from`'s nodes, checks and pairs behind those of `to`.
 void append_report(const PreflightReport& from, PreflightReport& to);
 

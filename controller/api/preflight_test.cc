@@ -73,6 +73,20 @@ TEST(StateCounts, NameWhatOccursTheWorstFirst) {
   EXPECT_EQ(state_counts_text(report, "n2"), "no checks");
 }
 
+TEST(RemediesText, EqualRemediesStandOnceWithAllTheirPlaces) {
+  PreflightReport report = report_of({{"acs", "fail"}, {"acs", "fail"}, {"xid", "unknown"}});
+  report.mutable_checks(0)->set_subject("gpu0+mlx5_0");
+  report.mutable_checks(1)->set_subject("gpu1+mlx5_1");
+  for (PreflightCheck& check : *report.mutable_checks()) {
+    check.set_why("it matters");
+    check.add_remedy("do this");
+  }
+  EXPECT_EQ(remedies_text(report),
+            "acs fail: it matters\n  on n1 gpu0+mlx5_0, n1 gpu1+mlx5_1\n    do this\n");
+  EXPECT_NE(remedies_text(report, true), remedies_text(report));
+  EXPECT_EQ(remedies_text(report_of({{"acs", "pass"}})), "");
+}
+
 TEST(GpuDirectText, SaysByWhatOrWhyNotAndWhatToDo) {
   GpuDirectPair pair;
   pair.set_answer("yes");
