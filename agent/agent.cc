@@ -77,10 +77,14 @@ Agent::Agent(AgentOptions options, Metrics& metrics, Identity identity, Spool sp
   hello_.set_name(options_.name);
   hello_.set_incarnation(identity_.incarnation);
   hello_.set_version(RAILGAUGE_VERSION);
-  link_ = std::make_unique<Link>(options_.link, [fd = wake_.get()] {
+  const auto ring = [fd = wake_.get()] {
     const std::uint64_t one = 1;
     static_cast<void>(!::write(fd, &one, sizeof(one)));  // full means that it rings already
-  });
+  };
+  preflights_ = std::make_unique<PreflightWorker>(
+      PreflightOptions{.node_name = options_.name, .runner = options_.supervisor.task.runner},
+      ring);
+  link_ = std::make_unique<Link>(options_.link, ring);
 }
 
 void Agent::run(int stop_fd) {
@@ -90,6 +94,7 @@ void Agent::run(int stop_fd) {
   while (!may_leave()) {
     wait(stop_fd);
     take_link_events();
+    take_preflights();
     supervisor_.service();
     store();
     pump();
@@ -176,6 +181,8 @@ void Agent::on_message(api::ControllerMessage& message) {
   switch (message.body_case()) {
     case api::ControllerMessage::kPrepare:
       return on_prepare(message.prepare());
+    case api::ControllerMessage::kPreflight:
+      return preflights_->order(std::move(*message.mutable_preflight()));
     case api::ControllerMessage::kGo:
       return supervisor_.go(message.go().task());
     case api::ControllerMessage::kStep:
@@ -191,6 +198,16 @@ void Agent::on_message(api::ControllerMessage& message) {
       return spdlog::warn("controller ends this stream: {}", message.refused().reason());
     default:
       spdlog::warn("controller sent a message that this agent does not know");
+  }
+}
+
+// An answer that the link cannot take is dropped: whoever asked has a deadline, and asks again.
+void Agent::take_preflights() {
+  for (api::PreflightAnswer& answer : preflights_->take()) {
+    metrics_.set_preflight(answer.report(), unix_now_seconds());
+    api::AgentMessage message;
+    *message.mutable_preflight() = std::move(answer);
+    link_->send(std::move(message));
   }
 }
 

@@ -5,7 +5,9 @@
 
 #include <exception>
 #include <fstream>
+#include <map>
 #include <optional>
+#include <vector>
 
 #include <fmt/format.h>
 #include <prometheus/counter.h>
@@ -91,6 +93,12 @@ struct Metrics::Families {
       "Last measured median bandwidth of a GPU; size as for links; pair: from>to, where told");
   Family<Gauge>& result_time = gauge("railgauge_result_timestamp_seconds",
                                      "When a port or GPU was last measured, unix time");
+  Family<Gauge>& preflight = gauge("railgauge_preflight_results",
+                                   "Results of the last preflight, by check and state");
+  Gauge& preflight_time = gauge("railgauge_preflight_timestamp_seconds",
+                                "When this node was last checked, unix time; 0: never")
+                              .Add({});
+  std::vector<Gauge*> preflight_shown;  // of the last preflight, taken down before the next
   Gauge& resident =
       gauge("process_resident_memory_bytes", "Resident memory of this process").Add({});
   Counter& cpu = counter("process_cpu_seconds_total", "CPU time of this process").Add({});
@@ -163,6 +171,20 @@ void Metrics::result(const std::string& kernel, const std::string& endpoint, con
   };
   set("p50", point.median());
   if (point.has_p99()) set("p99", point.p99());
+}
+
+void Metrics::set_preflight(const api::PreflightReport& report, double unix_time_seconds) {
+  for (Gauge* shown : families_->preflight_shown) families_->preflight.Remove(shown);
+  families_->preflight_shown.clear();
+  std::map<std::pair<std::string, std::string>, double> counts;
+  for (const api::PreflightCheck& check : report.checks()) ++counts[{check.id(), check.state()}];
+  for (const auto& [labels, count] : counts) {
+    Gauge& shown =
+        families_->preflight.Add({{"check", labels.first}, {"state", labels.second}});
+    shown.Set(count);
+    families_->preflight_shown.push_back(&shown);
+  }
+  families_->preflight_time.Set(unix_time_seconds);
 }
 
 void Metrics::sample_process() {

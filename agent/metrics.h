@@ -36,6 +36,8 @@ class Metrics {
   // The last result of an endpoint: "DEV:PORT" is a link, "gpuN" a GPU; others are not shown.
   void result(const std::string& kernel, const std::string& endpoint, const Point& point,
               double unix_time_seconds);
+  // The node's last preflight: results by check and state.
+  void set_preflight(const api::PreflightReport& report, double unix_time_seconds);
   // Memory and CPU of this process.
   void sample_process();
 

@@ -12,6 +12,13 @@
 namespace railgauge::agent {
 namespace {
 
+// What a sick file held never fills a report.
+constexpr std::size_t kMaxTextBytes = 1000;
+std::string bounded(const std::string& text) {
+  if (text.size() <= kMaxTextBytes) return valid_utf8(text);
+  return valid_utf8(text.substr(0, kMaxTextBytes)) + "...";
+}
+
 std::string utc_text(double unix_seconds) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(static_cast<std::time_t>(unix_seconds)));
 }
@@ -21,10 +28,10 @@ api::PreflightCheck& add_check(api::PreflightReport& report, const std::string& 
   api::PreflightCheck& check = *report.add_checks();
   check.set_node(node_name);
   check.set_id(std::string(id));
-  check.set_subject(valid_utf8(one.subject));
+  check.set_subject(bounded(one.subject));
   check.set_state(std::string(words_of(one.state)));
-  check.set_observed(valid_utf8(one.observed));
-  check.set_source(valid_utf8(one.source));
+  check.set_observed(bounded(one.observed));
+  check.set_source(bounded(one.source));
   for (const std::string& line : one.remedy) check.add_remedy(valid_utf8(line));
   return check;
 }

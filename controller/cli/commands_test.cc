@@ -62,6 +62,9 @@ std::vector<GoldenCase> golden_cases() {
           {"db_check", {"db", "check"}},
           {"db_backup", {"db", "backup", "/backup/railgauge.db"}},
           {"db_prune", {"db", "prune", "--raw-days", "1"}},
+          {"preflight", {"preflight"}, kExitFailed},
+          {"preflight_summary", {"preflight", "--summary"}, kExitFailed},
+          {"preflight_explain", {"preflight", "--explain", "acs"}, kExitFailed},
           {"version", {"version"}}};
 }
 

@@ -17,7 +17,8 @@ FakeControl::FakeControl()
       plan(sample_plan()),
       detail(sample_detail()),
       results(sample_results()),
-      version(sample_version()) {
+      version(sample_version()),
+      preflight(sample_preflight()) {
   runs.set_schema_version(1);
   *runs.add_runs() = sample_run();
 }
@@ -30,6 +31,11 @@ RunRequest FakeControl::last_request() const {
 ResultsRequest FakeControl::last_results() const {
   const std::scoped_lock lock(mutex_);
   return last_results_;
+}
+
+PreflightRequest FakeControl::last_preflight() const {
+  const std::scoped_lock lock(mutex_);
+  return last_preflight_;
 }
 
 int FakeControl::starts() const {
@@ -181,6 +187,14 @@ grpc::Status FakeControl::QueryResults(Context*, const ResultsRequest* request,
 
 grpc::Status FakeControl::GetVersion(Context*, const VersionRequest*, VersionInfo* answer) {
   *answer = version;
+  return {};
+}
+
+grpc::Status FakeControl::RunPreflight(Context*, const PreflightRequest* request,
+                                       PreflightReport* answer) {
+  const std::scoped_lock lock(mutex_);
+  last_preflight_ = *request;
+  *answer = preflight;
   return {};
 }
 

@@ -24,6 +24,7 @@ class FakeControl final : public railgauge::api::Control::Service {
   railgauge::api::RunDetail detail;
   railgauge::api::ResultList results;
   railgauge::api::VersionInfo version;
+  railgauge::api::PreflightReport preflight;
   grpc::Status plan_status;        // what PlanRun says instead of a plan
   std::string outcome = "passed";  // of the run
   bool endless = false;            // the run goes on until it is cancelled
@@ -34,6 +35,7 @@ class FakeControl final : public railgauge::api::Control::Service {
   // What was asked.
   [[nodiscard]] railgauge::api::RunRequest last_request() const;
   [[nodiscard]] railgauge::api::ResultsRequest last_results() const;
+  [[nodiscard]] railgauge::api::PreflightRequest last_preflight() const;
   [[nodiscard]] int starts() const;
   [[nodiscard]] int cancels() const;
   // Waits until a watch has told the run's first change; false after `seconds`.
@@ -66,6 +68,8 @@ class FakeControl final : public railgauge::api::Control::Service {
                             railgauge::api::ResultList* answer) override;
   grpc::Status GetVersion(Context* context, const railgauge::api::VersionRequest* request,
                           railgauge::api::VersionInfo* answer) override;
+  grpc::Status RunPreflight(Context* context, const railgauge::api::PreflightRequest* request,
+                            railgauge::api::PreflightReport* answer) override;
 
  private:
   railgauge::api::RunSummary summary(const std::string& state) const;  // with mutex_ held
@@ -74,6 +78,7 @@ class FakeControl final : public railgauge::api::Control::Service {
   std::condition_variable changed_;
   railgauge::api::RunRequest last_request_;
   railgauge::api::ResultsRequest last_results_;
+  railgauge::api::PreflightRequest last_preflight_;
   int starts_ = 0;
   int cancels_ = 0;
   int watches_ = 0;
