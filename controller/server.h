@@ -11,6 +11,7 @@
 #include "controller/config.h"
 #include "controller/control.h"
 #include "controller/director.h"
+#include "controller/preflight_desk.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/fleet/fleet.h"
 #include "controller/fleet/worker_pool.h"
@@ -61,6 +62,7 @@ class Server {
   auth::PeerBook peers_;
   fleet::EventLoop loop_;
   fleet::Fleet fleet_;
+  PreflightDesk preflights_;
   run::Director director_;
   Control control_;
   Archive archive_;

@@ -43,6 +43,8 @@ class ControlService final : public api::Control::CallbackService {
                       api::ResultList* response) override;
   Unary* GetVersion(Context* context, const api::VersionRequest* request,
                     api::VersionInfo* response) override;
+  Unary* RunPreflight(Context* context, const api::PreflightRequest* request,
+                      api::PreflightReport* response) override;
 
  private:
   enum class Access { kRead, kWrite };

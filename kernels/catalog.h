@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "kernels/core/kernel.h"
+#include "kernels/core/probe.pb.h"
 #include "kernels/core/result.h"
 
 namespace railgauge {

@@ -10,7 +10,7 @@
 #include "agent/final.h"
 #include "agent/preflight/pairs.h"
 #include "agent/subprocess.h"
-#include "kernels/core/record.pb.h"
+#include "kernels/core/probe.pb.h"
 #include "kernels/core/text.h"
 
 namespace railgauge::agent {

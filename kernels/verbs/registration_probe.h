@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/core/record.pb.h"
+#include "kernels/core/probe.pb.h"
 #include "kernels/core/result.h"
 
 namespace railgauge::verbs {
