@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "kernels/core/kernel.h"
-#include "kernels/core/probe.pb.h"
 #include "kernels/core/result.h"
 
 namespace railgauge {
@@ -29,8 +28,5 @@ std::shared_ptr<void> keep_gpus_warm();
 
 // What this build's GPU code needs: "driver 346.46 (CUDA 7.0) or later", or "none" and why.
 std::string gpu_code_needs();
-
-// "gpu0@0000:18:00.0+mlx5_0": whether that NIC registers memory of that GPU, where it is idle.
-GpuDirectProbe probe_gpudirect(std::string_view pair);
 
 }  // namespace railgauge

@@ -5,7 +5,6 @@
 #include "kernels/gpu/device.h"
 #include "kernels/gpu/device_code.h"
 #include "kernels/gpu/reuse.h"
-#include "kernels/verbs/registration_probe.h"
 
 namespace railgauge::gpu {
 extern const DeviceCode kPatternCode;
@@ -29,14 +28,6 @@ std::string gpu_code_needs() {
   constexpr std::array kCodes{&gpu::kPatternCode, &cuda::kCopyCode, &cuda::kChaseCode,
                               &gpu::kFlagAnswerCode, &nccl::kVerifyCode};
   return gpu::driver_needed(kCodes);
-}
-
-GpuDirectProbe probe_gpudirect(std::string_view pair) {
-  if (const auto parsed = verbs::parse_probe_pair(pair)) return verbs::probe_registration(*parsed);
-  GpuDirectProbe wrong;
-  wrong.set_state("error");
-  wrong.set_text("the pair is not GPU@PCI_ADDRESS+NIC");
-  return wrong;
 }
 
 }  // namespace railgauge

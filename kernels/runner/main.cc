@@ -20,6 +20,7 @@
 #include "kernels/core/tcp_group.h"
 #include "kernels/core/text.h"
 #include "kernels/core/units.h"
+#include "kernels/gpudirect_probe.h"
 #include "kernels/runner/agent_task.h"
 #include "kernels/runner/kernel_list.h"
 #include "kernels/runner/local_ranks.h"

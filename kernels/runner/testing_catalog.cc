@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "kernels/gpudirect_probe.h"
 #include "kernels/runner/testing_rows.h"
 
 namespace railgauge {
