@@ -2,6 +2,7 @@
 
 #include <ctime>
 
+#include "agent/preflight/helper.h"
 #include "agent/preflight/probe.h"
 #include "agent/preflight/report.h"
 #include "kernels/core/clock.h"
@@ -30,7 +31,8 @@ std::vector<ProbeAnswer> ProbeMemory::all() const {
 
 api::PreflightReport run_preflight(const PreflightOptions& options, ProbeMemory& memory) {
   const double begin_ns = monotonic_now_ns();
-  const Inventory node = read_inventory(options.inventory);
+  Inventory node = read_inventory(options.inventory);
+  if (options.inventory.root.empty()) ask_node_facts(node);
   std::vector<ProbeAnswer> probes;
   std::vector<ProbeAnswer> earlier;
   if (options.probe) {
