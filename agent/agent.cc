@@ -12,9 +12,7 @@
 #include <google/protobuf/util/message_differencer.h>
 #include <spdlog/spdlog.h>
 
-#include "agent/inventory/distances.h"
-#include "agent/inventory/gpus.h"
-#include "agent/inventory/nics.h"
+#include "agent/inventory/contract.h"
 #include "agent/kernel_list.h"
 #include "agent/recovery.h"
 #include "kernels/core/clock.h"
@@ -26,7 +24,7 @@ namespace {
 constexpr double kSecondNs = 1e9;
 constexpr double kTickNs = kSecondNs;
 constexpr double kStoreRetryNs = kSecondNs;
-constexpr double kInventoryNs = 10 * kSecondNs;
+constexpr double kInventoryNs = 30 * kSecondNs;
 constexpr double kKernelsNs = 30 * kSecondNs;
 constexpr double kPruneNs = 600 * kSecondNs;
 constexpr double kLeastBeatSeconds = 0.2;
@@ -43,6 +41,13 @@ std::string name_of(const api::TaskRef& task) {
   return fmt::format("task {}/{} attempt {}", task.run_id(), task.task_id(), task.attempt());
 }
 }  // namespace
+
+InventoryOptions inventory_options(const AgentOptions& options) {
+  InventoryOptions inventory;
+  if (options.sysfs_root != "/sys") inventory.sysfs = options.sysfs_root;
+  if (options.proc_root != "/proc") inventory.proc = options.proc_root;
+  return inventory;
+}
 
 Result<std::unique_ptr<Agent>> Agent::open(AgentOptions options, Metrics& metrics) {
   Identity identity = RG_TRY(load_identity(options.state_dir));
@@ -165,7 +170,7 @@ void Agent::on_attached(const api::Welcome& welcome) {
 void Agent::on_lost(const LinkEvent& event) {
   delivery_.lost();
   metrics_.set_connected(false);
-  refresh_inventory();
+  if (monotonic_now_ns() >= inventory_ns_) refresh_inventory();
   say_hello();
   if (stop_ns_ > 0 || event.reason == lost_reason_) return;  // the same again every few seconds
   lost_reason_ = event.reason;
@@ -373,17 +378,22 @@ void Agent::beat() {
   link_->send(std::move(message));
 }
 
+// NVML is asked once, and again where there are other GPUs: opening it may wake them.
 void Agent::refresh_inventory() {
   inventory_ns_ = monotonic_now_ns() + kInventoryNs;
-  std::vector<api::Nic> nics = list_nics(options_.sysfs_root);
-  std::vector<api::Gpu> gpus = list_gpus(options_.sysfs_root, options_.proc_root);
-  add_distances(options_.sysfs_root, nics, gpus);
-  hello_.clear_nics();
-  for (api::Nic& nic : nics) *hello_.add_nics() = std::move(nic);
-  hello_.clear_gpus();
-  for (api::Gpu& gpu : gpus) *hello_.add_gpus() = std::move(gpu);
-  hello_.clear_facts();
-  for (auto& [name, value] : node_facts("")) (*hello_.mutable_facts())[name] = value;
+  InventoryOptions options = inventory_options(options_);
+  options.with_kernel_log = false;
+  options.with_nvml = false;
+  Inventory now = read_inventory(options);
+  if (!keep_nvml(inventory_, now)) {
+    options.with_nvml = true;
+    now = read_inventory(options);
+  }
+  inventory_ = std::move(now);
+  for (const std::string& source : inventory_.late_sources)
+    spdlog::warn("inventory: {} did not answer in {} s; what it tells is unknown", source,
+                 options.source_seconds);
+  fill_hello(inventory_, hello_);
 }
 
 void Agent::load_kernels() {

@@ -11,6 +11,7 @@
 #include "agent/answers.h"
 #include "agent/delivery.h"
 #include "agent/identity.h"
+#include "agent/inventory/inventory.h"
 #include "agent/link.h"
 #include "agent/metrics.h"
 #include "agent/preflight/worker.h"
@@ -23,11 +24,14 @@ struct AgentOptions {
   std::string name;       // how people call the node
   std::string state_dir;  // identity, lock and spool
   std::string sysfs_root = "/sys";
-  std::string proc_root = "/proc";  // for GPUs
+  std::string proc_root = "/proc";
   LinkOptions link;
   Supervisor::Options supervisor;
   std::uint64_t spool_bytes = 256U << 20U;
 };
+
+// What stands for /sys and /proc, as the inventory takes it.
+InventoryOptions inventory_options(const AgentOptions& options);
 
 class Agent final : private TaskListener {
  public:
@@ -79,6 +83,7 @@ class Agent final : private TaskListener {
   Answers answers_;
   Supervisor supervisor_;
   api::Hello hello_;
+  Inventory inventory_;                         // as read last
   std::map<TaskKey, Started> started_;          // of the tasks that run, for the metrics
   std::vector<Record> pending_;                 // not in the spool yet
   std::vector<api::AgentMessage> after_store_;  // answers that must not overtake those records

@@ -61,13 +61,27 @@ Result<api::NodeList> Control::list_nodes(const api::ListNodesRequest& request) 
   const Nodes live = nodes();
   std::map<std::string, api::NodeInfo> infos;
   for (const store::NodeRow& row : RG_TRY(store_.list_nodes())) infos[row.name] = to_api(row);
-  for (const auto& [name, node] : live) infos[name] = to_api(node);
+  for (const auto& [name, node] : live) {
+    api::NodeInfo now = to_api(node);
+    api::NodeInfo& known = infos[name];
+    now.mutable_facts()->swap(*known.mutable_facts());
+    now.mutable_stack_versions()->swap(*known.mutable_stack_versions());
+    now.mutable_stack_settings()->swap(*known.mutable_stack_settings());
+    now.set_stack_hash(known.stack_hash());
+    known = std::move(now);
+  }
   std::vector<std::string> names;
   for (const auto& [name, info] : infos) names.push_back(name);
   if (!request.node_set().empty()) names = RG_TRY(plan::select_nodes(request.node_set(), names));
   api::NodeList list;
   list.set_schema_version(kSchemaVersion);
-  for (const std::string& name : names) *list.add_nodes() = infos[name];
+  for (const std::string& name : names) {
+    api::NodeInfo& info = *list.add_nodes() = std::move(infos[name]);
+    if (request.with_facts()) continue;
+    info.clear_facts();
+    info.clear_stack_versions();
+    info.clear_stack_settings();
+  }
   return list;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "controller/rfc3339.h"
+#include "kernels/core/stack_hash.h"
 
 namespace railgauge {
 namespace {
@@ -35,6 +36,14 @@ api::Gpu gpu_of(const store::EndpointRow& row) {
   gpu.set_vbios(row.firmware);
   gpu.set_numa_node_plus_one(row.numa_node_plus_one);
   return gpu;
+}
+
+void add_stack_hash(api::NodeInfo& info) {
+  using Words = std::map<std::string, std::string>;
+  if (info.stack_versions().empty()) return;
+  info.set_stack_hash(
+      stack_hash(Words(info.stack_versions().begin(), info.stack_versions().end()),
+                 Words(info.stack_settings().begin(), info.stack_settings().end())));
 }
 
 api::RankDetail to_api(const store::RankDetailRow& row) {
@@ -88,7 +97,6 @@ api::NodeInfo to_api(const fleet::NodeState& node) {
   if (node.last_seen_at_unix > 0) info.set_last_seen_at(rfc3339(node.last_seen_at_unix));
   *info.mutable_nics() = node.hello.nics();
   *info.mutable_gpus() = node.hello.gpus();
-  *info.mutable_facts() = node.hello.facts();
   if (node.spool_records) info.set_spool_records(*node.spool_records);
   info.set_busy_task_id(node.busy_task_id);
   return info;
@@ -106,7 +114,10 @@ api::NodeInfo to_api(const store::NodeRow& row) {
     if (endpoint.kind == "nic") *info.add_nics() = to_api(endpoint);
     if (endpoint.kind == "gpu") *info.add_gpus() = gpu_of(endpoint);
   }
-  info.mutable_facts()->insert(row.facts.begin(), row.facts.end());
+  info.mutable_facts()->insert(row.described.begin(), row.described.end());
+  info.mutable_stack_versions()->insert(row.facts.begin(), row.facts.end());
+  info.mutable_stack_settings()->insert(row.settings.begin(), row.settings.end());
+  add_stack_hash(info);
   return info;
 }
 

@@ -13,8 +13,8 @@ namespace railgauge {
 std::string endpoint_text(const std::string& node, const std::string& endpoint);  // "n1/rxe0:1"
 
 plan::PlanNode plan_node_of(const fleet::NodeState& node);
-api::NodeInfo to_api(const fleet::NodeState& node);
-api::NodeInfo to_api(const store::NodeRow& row);  // not seen in this controller's life
+api::NodeInfo to_api(const fleet::NodeState& node);  // without facts and stack
+api::NodeInfo to_api(const store::NodeRow& row);     // as the store knows it
 api::RunPlan to_api(const plan::Plan& plan);
 api::RunSummary to_api(const store::RunSummaryRow& row);
 api::TaskDetail to_api(const store::TaskDetailRow& row);

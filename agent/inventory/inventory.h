@@ -224,6 +224,7 @@ struct Inventory {
   std::map<std::string, PciDevice>
       pci{};                       // by address: GPUs, NICs, all bridges above them, switches
   std::vector<GpuFacts> gpus{};    // by number
+  bool has_gpu_folders = false;    // the driver shows GPUs in /proc: those of this container
   std::vector<RdmaDevice> rdma{};  // by name
   std::vector<NetDevice> nets{};   // by name; those with a device and those of RDMA
   std::vector<NumaNode> numa{};
@@ -311,6 +312,8 @@ struct Inventory {
 struct InventoryOptions {
   // Stands before /sys, /proc, /etc, ...: a tree of files is a node. "": the machine itself.
   std::string root{};
+  std::string sysfs{};           // stands for /sys instead; "": below root
+  std::string proc{};            // likewise for /proc
   double source_seconds = 0.25;  // a source that takes longer is unknown; the others go on
   bool with_nvml = true;         // of the machine itself only
   bool with_kernel_log = true;

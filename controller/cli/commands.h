@@ -11,6 +11,8 @@ Grammar grammar();
 
 Result<int> list_nodes(Session& session, const Arguments& arguments);
 Result<int> show_node(Session& session, const Arguments& arguments);
+Result<int> diff_node_sets(Session& session, const Arguments& arguments);
+Result<int> show_topology(Session& session, const Arguments& arguments);
 Result<int> list_kernels(Session& session, const Arguments& arguments);
 Result<int> show_kernel(Session& session, const Arguments& arguments);
 Result<int> list_suites(Session& session, const Arguments& arguments);

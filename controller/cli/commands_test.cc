@@ -41,6 +41,8 @@ struct GoldenCase {
 std::vector<GoldenCase> golden_cases() {
   return {{"nodes", {"nodes"}},
           {"nodes_show", {"node", "show", "n1"}},
+          {"nodes_diff", {"nodes", "diff", "n1", "n2"}},
+          {"topo", {"topo", "n1"}},
           {"kernels", {"kernels"}},
           {"kernels_show", {"kernels", "show", "verbs.write_lat"}},
           {"suites", {"suites"}},

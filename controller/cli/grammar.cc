@@ -86,7 +86,9 @@ constexpr std::array kRestoreFlags{
 
 constexpr std::array kVerbs{
     Verb{"nodes", "", "", "the nodes that the controller knows", kListNodesFlags, list_nodes},
-    Verb{"nodes", "show", "NODE", "one node: its NICs, GPUs and facts", {}, show_node},
+    Verb{"nodes", "show", "NODE", "one node: its stack, NICs, GPUs and facts", {}, show_node},
+    Verb{"nodes", "diff", "A B", "what tells two nodes or node sets apart", {}, diff_node_sets},
+    Verb{"topo", "", "NODE", "how its GPUs and NICs lie to each other", {}, show_topology},
     Verb{"kernels", "", "", "the measurement programs that the nodes have", {}, list_kernels},
     Verb{"kernels", "show", "KERNEL", "one kernel: parameters, ranges, defaults", {}, show_kernel},
     Verb{"suites", "", "", "the suites in the controller's folder", {}, list_suites},

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "controller/cli/commands.h"
+#include "controller/cli/node_facts.h"
 #include "controller/cli/table.h"
 #include "kernels/core/pci_distance.h"
 #include "kernels/core/units.h"
@@ -17,9 +18,10 @@ using railgauge::api::ListNodesRequest;
 using railgauge::api::NodeInfo;
 using railgauge::api::NodeList;
 
-Result<NodeList> ask(Session& session, const std::string& node_set) {
+Result<NodeList> ask(Session& session, const std::string& node_set, bool with_facts) {
   ListNodesRequest request;
   request.set_node_set(node_set);
+  request.set_with_facts(with_facts);
   return call(session, &Control::StubInterface::ListNodes, request);
 }
 
@@ -119,6 +121,17 @@ std::string nic_table(const NodeInfo& node, bool colour) {
                       rows, colour);
 }
 
+std::string stack_table(const NodeInfo& node, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  const auto add = [&](const char* part, const auto& words) {
+    const std::map<std::string, std::string> sorted(words.begin(), words.end());
+    for (const auto& [name, value] : sorted) rows.push_back({part, name, value});
+  };
+  add("version", node.stack_versions());
+  add("setting", node.stack_settings());
+  return render_table({{"STACK"}, {"NAME"}, {"VALUE"}}, rows, colour);
+}
+
 void print_node(const Output& output, const NodeInfo& node) {
   std::vector<std::vector<Cell>> rows{
       {"node", {node.name(), Tone::kHeading}},
@@ -131,17 +144,31 @@ void print_node(const Output& output, const NodeInfo& node) {
       {"task", node.busy_task_id().empty() ? "none" : node.busy_task_id()},
       {"spooled records",
        node.has_spool_records() ? fmt::format("{:.0f}", node.spool_records()) : "unknown"}};
+  if (!node.stack_hash().empty()) rows.push_back({"stack", node.stack_hash()});
+  // Those of single devices and modules are many: the machine formats have them.
   const std::map<std::string, std::string> facts(node.facts().begin(), node.facts().end());
-  for (const auto& [name, value] : facts) rows.push_back({name, value});
+  for (const auto& [name, value] : facts)
+    if (name.find('.') == std::string::npos) rows.push_back({name, value});
   output.out << render_list(rows, output.colour);
   if (node.nics_size() > 0) output.out << '\n' << nic_table(node, output.colour);
   if (node.gpus_size() > 0) output.out << '\n' << gpu_table(node, output.colour);
+  if (node.stack_versions().empty()) return;
+  output.out << '\n' << stack_table(node, output.colour);
 }
 
 }  // namespace
 
+Result<NodeList> ask_nodes_with_facts(Session& session, const std::string& node_set) {
+  NodeList list = RG_TRY(ask(session, node_set, true));
+  if (list.nodes().empty())
+    return fail(Code::kNotFound, fmt::format("node {}: the controller does not know it; railgauge "
+                                             "nodes lists those it knows",
+                                             node_set));
+  return list;
+}
+
 Result<int> list_nodes(Session& session, const Arguments& arguments) {
-  const NodeList list = RG_TRY(ask(session, arguments.value("nodes")));
+  const NodeList list = RG_TRY(ask(session, arguments.value("nodes"), false));
   const Output& output = session.output;
   if (print_document(output, list, "nodes")) return 0;
   std::vector<std::vector<Cell>> rows;
@@ -166,12 +193,7 @@ Result<int> list_nodes(Session& session, const Arguments& arguments) {
 }
 
 Result<int> show_node(Session& session, const Arguments& arguments) {
-  const NodeList list = RG_TRY(ask(session, arguments.operand(0)));
-  if (list.nodes().empty()) {
-    return fail(Code::kNotFound, fmt::format("node {}: the controller does not know it; railgauge "
-                                             "nodes lists those it knows",
-                                             arguments.operand(0)));
-  }
+  const NodeList list = RG_TRY(ask_nodes_with_facts(session, arguments.operand(0)));
   if (print_document(session.output, list, "nodes")) return 0;
   for (int i = 0; i < list.nodes_size(); ++i) {
     if (i > 0) session.output.out << '\n';

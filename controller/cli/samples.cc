@@ -18,6 +18,11 @@ void add_node(NodeList& list, const std::string& name, const std::string& state)
   node->set_last_seen_at("2026-11-20T12:00:01Z");
   (*node->mutable_facts())["linux_kernel"] = "6.1.0-26-amd64";
   (*node->mutable_facts())["cpu"] = "a \"quoted\", comma";
+  auto& versions = *node->mutable_stack_versions();
+  versions["gpu_driver"] = name == "n1" ? "580.65.06" : "550.54.15";
+  versions["linux_kernel"] = "6.1.0-26-amd64";
+  (*node->mutable_stack_settings())["nic_max_read_request_bytes"] = name == "n1" ? "512" : "4096";
+  node->set_stack_hash("00000000000000" + name);
   Nic* nic = node->add_nics();
   nic->set_device("mlx5_0");
   nic->set_port(1);
@@ -41,6 +46,10 @@ void add_node(NodeList& list, const std::string& name, const std::string& state)
     gpu->set_vbios("96.00.bc.00.01");
     gpu->set_numa_node_plus_one(static_cast<std::uint32_t>(index) + 1);
     (*gpu->mutable_distances())["mlx5_0"] = index == 0 ? "PIX" : "SYS";
+    auto& facts = *node->mutable_facts();
+    facts[gpu->name() + ".distances"] =
+        index == 0 ? "gpu1=NV18 mlx5_0=PIX" : "gpu0=NV18 mlx5_0=SYS";
+    facts[gpu->name() + ".cpus"] = index == 0 ? "0-55" : "56-111";
   }
 }
 

@@ -196,6 +196,10 @@ void Fleet::welcome(Stream& stream, api::Hello hello, const Roster::Attached& at
     welcome.set_stored_through_spool_id(stored->second);
   stream.wire->send(std::move(message));
   remember(node);
+  // Some 20 kB a node that only the store needs.
+  node.hello.clear_facts();
+  node.hello.clear_stack_versions();
+  node.hello.clear_stack_settings();
   const bool resumed = attached.arrival == Roster::Arrival::kResumed;
   const std::string text =
       fmt::format("node {} {} from {}", name, resumed ? "is back" : "attached", node.address);

@@ -51,7 +51,7 @@ class FleetListener {
 };
 
 struct NodeState {
-  api::Hello hello;  // without `running`
+  api::Hello hello;  // without `running`, facts and stack
   std::string address;
   NodePresence presence = NodePresence::kLost;
   double presence_since = 0;  // on the loop's monotonic clock

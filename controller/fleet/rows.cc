@@ -1,5 +1,7 @@
 #include "controller/fleet/rows.h"
 
+#include <utility>
+
 #include "controller/fleet/fleet.h"
 
 namespace railgauge::fleet {
@@ -11,7 +13,12 @@ store::NodeRow row_of(const NodeState& node) {
   row.name = hello.name();
   row.version = hello.version();
   row.address = node.address;
-  row.facts = {hello.facts().begin(), hello.facts().end()};
+  row.facts = {hello.stack_versions().begin(), hello.stack_versions().end()};
+  row.settings = {hello.stack_settings().begin(), hello.stack_settings().end()};
+  row.stack_incomplete = hello.stack_incomplete();
+  row.described = {hello.facts().begin(), hello.facts().end()};
+  // An agent of before the stack's parts had names of their own tells its versions as facts.
+  if (row.facts.empty()) std::swap(row.facts, row.described);
   for (const api::Nic& nic : hello.nics()) {
     store::EndpointRow endpoint;
     endpoint.kind = "nic";

@@ -44,6 +44,9 @@ struct NodeRow {
   std::string address{};
   TextMap facts{};     // what the node runs: the versions of its stack
   TextMap settings{};  // the settings of its stack
+  // Of both, "unknown" is what could not be read now. Incomplete: so is what they do not name.
+  bool stack_incomplete = false;
+  TextMap described{};  // what merely describes it
   std::vector<EndpointRow> endpoints{};
   double first_seen_at = 0;  // filled in by the store
   double last_seen_at = 0;   // of the last attach; filled in by the store

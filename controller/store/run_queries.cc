@@ -256,13 +256,20 @@ Status read_endpoints(Connection& connection, std::int64_t node, NodeRow& row) {
 
 Result<std::vector<NodeRow>> read_nodes(Connection& connection) {
   std::vector<NodeRow> nodes;
-  std::vector<std::pair<std::int64_t, std::string>> rest;  // id, facts
+  struct Rest {
+    std::int64_t id;
+    std::string described, versions, settings;
+  };
+  std::vector<Rest> rest;
   {
     // A reinstalled node has a new id under its old name: the one seen last has the name.
     Rows rows = RG_TRY(connection.query(
-        "SELECT node.id, node_id, name, version, address, first_seen_at, last_seen_at, body, "
-        "spool_through "
-        "FROM node LEFT JOIN fact_set ON fact_set.id=fact_set WHERE NOT EXISTS (SELECT 1 FROM "
+        "SELECT node.id, node_id, name, version, address, first_seen_at, last_seen_at, "
+        "fact_set.body, spool_through, old.body, was.body "
+        "FROM node LEFT JOIN fact_set ON fact_set.id=fact_set LEFT JOIN epoch ON "
+        "epoch.node=node.id AND valid_to IS NULL LEFT JOIN stack ON stack.id=epoch.stack LEFT JOIN "
+        "fact_set AS old ON old.id=versions LEFT JOIN fact_set AS was ON was.id=settings WHERE NOT "
+        "EXISTS (SELECT 1 FROM "
         "node other WHERE other.name=node.name AND (other.last_seen_at, other.id) > "
         "(node.last_seen_at, node.id)) ORDER BY name"));
     while (RG_TRY(rows.next())) {
@@ -273,12 +280,18 @@ Result<std::vector<NodeRow>> read_nodes(Connection& connection) {
                        .first_seen_at = rows.real(5),
                        .last_seen_at = rows.real(6)});
       if (!rows.is_null(8)) nodes.back().spool_through = rows.integer(8);
-      rest.emplace_back(rows.integer(0), rows.text(7));
+      rest.push_back({rows.integer(0), rows.text(7), rows.text(9), rows.text(10)});
     }
   }
+  const auto take = [&](const std::string& json, TextMap& map) -> Status {
+    if (!json.empty()) map = RG_TRY(read_map(connection, json));
+    return {};
+  };
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (!rest[i].second.empty()) nodes[i].facts = RG_TRY(read_map(connection, rest[i].second));
-    RG_TRY_OK(read_endpoints(connection, rest[i].first, nodes[i]));
+    RG_TRY_OK(take(rest[i].described, nodes[i].described));
+    RG_TRY_OK(take(rest[i].versions, nodes[i].facts));
+    RG_TRY_OK(take(rest[i].settings, nodes[i].settings));
+    RG_TRY_OK(read_endpoints(connection, rest[i].id, nodes[i]));
   }
   return nodes;
 }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "controller/store/record_sink.h"
 #include "controller/store/text_json.h"
@@ -23,7 +24,8 @@ Status RunSink::put_node(const NodeRow& node, double now) {
   const std::int64_t id = RG_TRY(interner_.node(node.node_id, node.name, now));
   RG_TRY_OK(connection_.execute(
       "UPDATE node SET name=?2, version=?3, address=?4, fact_set=?5, last_seen_at=?6 WHERE id=?1",
-      id, node.name, node.version, node.address, RG_TRY(interner_.fact_set(node.facts)), now));
+      id, node.name, node.version, node.address,
+      RG_TRY(interner_.fact_set(node.described.empty() ? node.facts : node.described)), now));
   RG_TRY_OK(connection_.execute(
       "INSERT INTO node_name (node, name, valid_from) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
       id, node.name, now));
@@ -42,20 +44,66 @@ Status RunSink::put_node(const NodeRow& node, double now) {
   return put_epoch(id, node, replaced, now);
 }
 
-// A new epoch where the stack changed or hardware was replaced, with an event that says how.
-Status RunSink::put_epoch(std::int64_t id, const NodeRow& node, const std::string& replaced,
-                          double now) {
-  const std::int64_t versions = RG_TRY(interner_.fact_set(node.facts));
-  const std::int64_t settings = RG_TRY(interner_.fact_set(node.settings));
+Result<std::int64_t> RunSink::stack(const StackParts& parts) {
+  const std::int64_t versions = RG_TRY(interner_.fact_set(parts.versions));
+  const std::int64_t settings = RG_TRY(interner_.fact_set(parts.settings));
   RG_TRY_OK(connection_.execute(
       "INSERT INTO stack (versions, settings) VALUES (?1, ?2) ON CONFLICT DO NOTHING", versions,
       settings));
-  const auto stack = RG_TRY(connection_.integer(
+  const auto id = RG_TRY(connection_.integer(
       "SELECT id FROM stack WHERE versions=?1 AND settings=?2", versions, settings));
-  RG_CHECK(stack.has_value());
-  const auto before =
-      RG_TRY(connection_.integer("SELECT stack FROM epoch WHERE node=?1 AND valid_to IS NULL", id));
-  if (before == stack && replaced.empty()) return {};
+  RG_CHECK(id.has_value());
+  return *id;
+}
+
+// Absent for a node that has none yet.
+Result<std::optional<std::int64_t>> RunSink::present_stack(std::int64_t node, StackParts& parts) {
+  std::string versions;
+  std::string settings;
+  std::int64_t id = 0;
+  {
+    Rows rows = RG_TRY(connection_.query(
+        "SELECT stack.id, old.body, was.body FROM epoch JOIN stack ON stack.id=epoch.stack JOIN "
+        "fact_set AS old ON old.id=versions JOIN fact_set AS was ON was.id=settings WHERE node=?1 "
+        "AND valid_to IS NULL",
+        node));
+    if (!RG_TRY(rows.next())) return std::nullopt;
+    id = rows.integer(0);
+    versions = rows.text(1);
+    settings = rows.text(2);
+  }
+  parts.versions = RG_TRY(read_map(connection_, versions));
+  parts.settings = RG_TRY(read_map(connection_, settings));
+  return std::optional(id);
+}
+
+// "as until 2026-11-20T12:00:00Z" where the node had this very stack before: a rollback; else "".
+Result<std::string> RunSink::seen_before(std::int64_t node, std::int64_t stack) {
+  Rows rows = RG_TRY(connection_.query(
+      "SELECT strftime('%Y-%m-%dT%H:%M:%SZ', max(valid_to), 'unixepoch') FROM epoch WHERE node=?1 "
+      "AND stack=?2 AND valid_to IS NOT NULL",
+      node, stack));
+  if (!RG_TRY(rows.next()) || rows.is_null(0)) return "";
+  return fmt::format("rolled back: the same stack as until {}", rows.text(0));
+}
+
+// A new epoch where the stack changed or hardware was replaced, with an event for each that says
+// how. What was not known before and is now changes no epoch: the present one learns it.
+Status RunSink::put_epoch(std::int64_t id, const NodeRow& node, const std::string& replaced,
+                          double now) {
+  StackParts old;
+  const auto before = RG_TRY(present_stack(id, old));
+  StackParts fresh{.versions = node.facts, .settings = node.settings};
+  if (before) fresh = fill_unknown(old, std::move(fresh), node.stack_incomplete);
+  const std::int64_t present = RG_TRY(stack(fresh));
+  const std::vector<std::string> changes =
+      before ? stack_changes(old, fresh) : std::vector<std::string>{};
+  if (before && changes.empty() && replaced.empty()) {
+    if (*before == present) return {};
+    return connection_.execute("UPDATE epoch SET stack=?2 WHERE node=?1 AND valid_to IS NULL", id,
+                               present);
+  }
+  const std::string rollback = RG_TRY(seen_before(id, present));
   RG_TRY_OK(connection_.execute(
       "UPDATE epoch SET valid_to=max(?2, valid_from) WHERE node=?1 AND valid_to IS NULL", id, now));
   const std::string_view cause = !before            ? "first_seen"
@@ -65,31 +113,17 @@ Status RunSink::put_epoch(std::int64_t id, const NodeRow& node, const std::strin
   RG_TRY_OK(connection_.execute(
       "INSERT INTO epoch (node, stack, valid_from, cause) VALUES (?1, ?2, max(?3, coalesce((SELECT "
       "max(valid_from) + 1e-6 FROM epoch WHERE node=?1), ?3)), ?4)",
-      id, *stack, now, cause));
-  if (!before) return {};
-  std::string text = replaced;
-  for (const std::string& change : RG_TRY(stack_changes(*before, *stack)))
-    text += (text.empty() ? "" : "; ") + change;
-  return insert_event(connection_, {.at = now,
-                                    .kind = std::string(cause),
-                                    .node_id = node.node_id,
-                                    .text = fmt::format("{}: {}", node.name, text)});
-}
-
-// "gpu_driver 535.1 -> 550.2" for each key that differs.
-Result<std::vector<std::string>> RunSink::stack_changes(std::int64_t before, std::int64_t after) {
-  std::vector<std::string> changes;
-  Rows rows = RG_TRY(connection_.query(
-      "WITH part (stack, key, value) AS (SELECT stack.id, key, value FROM stack JOIN fact_set ON "
-      "fact_set.id IN (versions, settings), json_each(body) WHERE stack.id IN (?1, ?2)) "
-      "SELECT key, max(iif(stack=?1, value, NULL)) AS old, max(iif(stack=?2, value, NULL)) AS new "
-      "FROM part GROUP BY key HAVING old IS NOT new ORDER BY key LIMIT 20",
-      before, after));
-  while (RG_TRY(rows.next()))
-    changes.push_back(fmt::format("{} {} -> {}", rows.text(0),
-                                  rows.is_null(1) ? "none" : rows.text(1),
-                                  rows.is_null(2) ? "none" : rows.text(2)));
-  return changes;
+      id, present, now, cause));
+  const auto tell = [&](const char* kind, const std::string& text) {
+    return insert_event(connection_, {.at = now,
+                                      .kind = kind,
+                                      .node_id = node.node_id,
+                                      .text = fmt::format("{}: {}", node.name, text)});
+  };
+  if (!replaced.empty()) RG_TRY_OK(tell("hardware_replaced", replaced));
+  if (changes.empty()) return {};
+  return tell("stack_changed", fmt::format("{}{}{}", fmt::join(changes, "; "),
+                                           rollback.empty() ? "" : "; ", rollback));
 }
 
 Status RunSink::create_run(const RunRow& run, std::span<const TaskRow> tasks, double now) {

@@ -1,6 +1,8 @@
 // Writes nodes, runs, tasks and their states, inside the writer's transaction.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "controller/store/interner.h"
 #include "controller/store/rows.h"
 #include "controller/store/sqlite.h"
+#include "controller/store/stack_parts.h"
 #include "kernels/core/result.h"
 
 namespace railgauge::store {
@@ -29,7 +32,9 @@ class RunSink {
 
  private:
   Status put_epoch(std::int64_t id, const NodeRow& node, const std::string& replaced, double now);
-  Result<std::vector<std::string>> stack_changes(std::int64_t before, std::int64_t after);
+  Result<std::int64_t> stack(const StackParts& parts);
+  Result<std::optional<std::int64_t>> present_stack(std::int64_t node, StackParts& parts);
+  Result<std::string> seen_before(std::int64_t node, std::int64_t stack);
   Status insert_task(std::int64_t run, const TaskRow& task, double now);
   Status insert_rank(std::int64_t task, std::size_t number, const RankRow& rank, double now);
 

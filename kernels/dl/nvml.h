@@ -60,6 +60,12 @@ struct PciInfo {
   unsigned int pci_subsystem_id;
   char bus_id[32];  // "00000000:00:06.0"
 };
+struct FabricInfo {
+  unsigned char cluster_uuid[16];
+  Return status;  // of the registration, once `state` is kFabricCompleted
+  unsigned int clique_id;
+  unsigned char state;
+};
 // NOLINTEND(modernize-avoid-c-arrays)
 
 inline constexpr Return kSuccess = 0;
@@ -78,6 +84,13 @@ inline constexpr int kClockSm = 1;
 inline constexpr int kClockMemory = 2;
 inline constexpr int kSensorGpu = 0;
 inline constexpr unsigned kMigOn = 1;
+inline constexpr int kEnabled = 1;    // nvmlEnableState_t
+inline constexpr int kCorrected = 0;  // nvmlMemoryErrorType_t
+inline constexpr int kUncorrected = 1;
+inline constexpr int kVolatileCount = 0;   // nvmlEccCounterType_t: since the driver was loaded
+inline constexpr int kAggregateCount = 1;  // of the board's life
+inline constexpr unsigned kMostLinks = 36;
+inline constexpr unsigned char kFabricCompleted = 3;
 
 // Why the clocks are where they are (nvmlClocksEventReasons).
 inline constexpr unsigned long long kReasonIdle = 0x1;
@@ -152,7 +165,24 @@ inline constexpr int kPolicySyncBoost = 2;
   ROW(device_get_field_values, nvmlDeviceGetFieldValues, (ml::Device, int, ml::FieldValue*)) \
   ROW(device_get_violation_status, nvmlDeviceGetViolationStatus,                             \
       (ml::Device, int, ml::ViolationTime*))                                                 \
-  ROW(device_get_mig_mode, nvmlDeviceGetMigMode, (ml::Device, unsigned int*, unsigned int*))
+  ROW(device_get_mig_mode, nvmlDeviceGetMigMode, (ml::Device, unsigned int*, unsigned int*)) \
+  ROW(device_get_serial, nvmlDeviceGetSerial, (ml::Device, char*, unsigned int))             \
+  ROW(device_get_bar1_memory, nvmlDeviceGetBAR1MemoryInfo, (ml::Device, ml::Memory*))        \
+  ROW(device_get_ecc_mode, nvmlDeviceGetEccMode, (ml::Device, int*, int*))                   \
+  ROW(device_get_ecc_errors, nvmlDeviceGetTotalEccErrors,                                    \
+      (ml::Device, int, int, unsigned long long*))                                           \
+  ROW(device_get_remapped_rows, nvmlDeviceGetRemappedRows,                                   \
+      (ml::Device, unsigned int*, unsigned int*, unsigned int*, unsigned int*))              \
+  ROW(device_get_persistence, nvmlDeviceGetPersistenceMode, (ml::Device, int*))              \
+  ROW(device_get_compute_mode, nvmlDeviceGetComputeMode, (ml::Device, int*))                 \
+  ROW(device_get_max_clock, nvmlDeviceGetMaxClockInfo, (ml::Device, int, unsigned int*))     \
+  ROW(device_get_pcie_replays, nvmlDeviceGetPcieReplayCounter, (ml::Device, unsigned int*))  \
+  ROW(device_get_link_state, nvmlDeviceGetNvLinkState, (ml::Device, unsigned int, int*))     \
+  ROW(device_get_link_remote, nvmlDeviceGetNvLinkRemotePciInfo_v2,                           \
+      (ml::Device, unsigned int, ml::PciInfo*))                                              \
+  ROW(device_get_capability, nvmlDeviceGetCudaComputeCapability, (ml::Device, int*, int*))   \
+  ROW(device_get_brand, nvmlDeviceGetBrand, (ml::Device, int*))                              \
+  ROW(device_get_fabric_info, nvmlDeviceGetGpuFabricInfo, (ml::Device, ml::FabricInfo*))
 
 namespace railgauge {
 

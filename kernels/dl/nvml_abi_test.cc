@@ -55,6 +55,11 @@ static_assert(offsetof(ml::Process, compute_instance) ==
 static_assert(sizeof(nvmlProcessInfo_t) == sizeof(nvmlProcessInfo_v2_t), "what _v3 writes");
 static_assert(sizeof(ml::ProcessV1) == sizeof(nvmlProcessInfo_v1_t));
 static_assert(offsetof(ml::ProcessV1, used_bytes) == offsetof(nvmlProcessInfo_v1_t, usedGpuMemory));
+static_assert(sizeof(ml::Memory) == sizeof(nvmlBAR1Memory_t));
+static_assert(offsetof(ml::Memory, used_bytes) == offsetof(nvmlBAR1Memory_t, bar1Used));
+static_assert(sizeof(ml::FabricInfo) == sizeof(nvmlGpuFabricInfo_t));
+static_assert(offsetof(ml::FabricInfo, status) == offsetof(nvmlGpuFabricInfo_t, status));
+static_assert(offsetof(ml::FabricInfo, state) == offsetof(nvmlGpuFabricInfo_t, state));
 static_assert(sizeof(ml::FieldValue) == sizeof(nvmlFieldValue_t));
 static_assert(offsetof(ml::FieldValue, type) == offsetof(nvmlFieldValue_t, valueType));
 static_assert(offsetof(ml::FieldValue, returned) == offsetof(nvmlFieldValue_t, nvmlReturn));

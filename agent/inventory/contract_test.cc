@@ -1,0 +1,69 @@
+#include "agent/inventory/contract.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "agent/inventory/nics.h"
+#include "agent/testing/node_tree.h"
+
+namespace railgauge::agent {
+namespace {
+using testing::Contains;
+using testing::Key;
+using testing::Not;
+
+api::Hello hello_of(const Inventory& inventory) {
+  api::Hello hello;
+  hello.set_version("1.2.3");
+  fill_hello(inventory, hello);
+  return hello;
+}
+
+TEST(Contract, AHelloTellsWhatTheSingleReadersTell) {
+  const NodeTree tree("hgx_h100_8");
+  const api::Hello hello = hello_of(read_inventory({.root = tree.root(), .source_seconds = 60}));
+  const auto nics = list_nics(tree / "sys");
+  ASSERT_EQ(static_cast<std::size_t>(hello.nics_size()), nics.size());
+  for (int i = 0; i < hello.nics_size(); ++i)
+    EXPECT_EQ(hello.nics(i).SerializeAsString(),
+              nics[static_cast<std::size_t>(i)].SerializeAsString())
+        << hello.nics(i).ShortDebugString();
+  ASSERT_EQ(hello.gpus_size(), 8);
+  EXPECT_EQ(hello.gpus(0).uuid(), "GPU-00000000-0000-4000-8000-000000000000");
+  EXPECT_EQ(hello.gpus(0).driver(), "nvidia");
+  EXPECT_EQ(hello.gpus(7).numa_node_plus_one(), 2u);
+  EXPECT_EQ(hello.gpus(0).distances().at("mlx5_0"), "PIX");
+  EXPECT_EQ(hello.stack_versions().at("gpu_driver"), "550.54.15");
+  EXPECT_EQ(hello.stack_settings().at("nic_max_read_request_bytes"), "4096");
+  EXPECT_EQ(hello.facts().at("cpu"), "Intel(R) Xeon(R) Platinum 8480C");
+  EXPECT_FALSE(hello.stack_incomplete());
+}
+
+TEST(Contract, ANicThatDoesNotAnswerStaysInAnUnknownState) {
+  Inventory inventory;
+  inventory.rdma.push_back({.name = "mlx5_0", .pci_address = "0000:18:00.0"});
+  inventory.rdma[0].ports.emplace_back().port = 1;
+  inventory.late_sources.push_back("rdma mlx5_0");
+  const api::Hello hello = hello_of(inventory);
+  ASSERT_EQ(hello.nics_size(), 1);
+  EXPECT_EQ(hello.nics(0).state(), "unknown");
+  EXPECT_TRUE(hello.stack_incomplete());
+}
+
+TEST(Contract, WhatNvmlToldIsKeptForTheSameGpuAlone) {
+  Inventory before;
+  before.gpus.push_back({.name = "gpu0", .pci_address = "0000:1b:00.0"});
+  before.gpus[0].uuid = Fact<std::string>::known("GPU-1", "test");
+  before.gpus[0].nvml.ecc_enabled = Fact<bool>::known(true, "test");
+  Inventory now = before;
+  now.gpus[0].nvml = {};
+  EXPECT_TRUE(keep_nvml(before, now));
+  EXPECT_TRUE(now.gpus[0].nvml.ecc_enabled.is(true));
+  now.gpus[0].nvml = {};
+  now.gpus[0].uuid.value = "GPU-2";
+  EXPECT_FALSE(keep_nvml(before, now));
+  EXPECT_FALSE(now.gpus[0].nvml.ecc_enabled.is_known());
+}
+
+}  // namespace
+}  // namespace railgauge::agent

@@ -1,0 +1,211 @@
+// What files and configuration space may hold, mutated from fixed seeds: nothing may crash, and
+// what the agent would tell must be fit for the wire. LLVMFuzzerTestOneInput is libFuzzer's entry;
+// here a plain test drives it. Run it under the asan preset too.
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "agent/inventory/contract.h"
+#include "agent/inventory/pci_config.h"
+#include "agent/inventory/sources.h"
+#include "agent/testing/temp_dir.h"
+
+namespace railgauge::agent {
+namespace {
+
+constexpr int kConfigs = 20'000;
+constexpr int kFiles = 100;
+constexpr const char* kGpu = "0000:1b:00.0";
+constexpr const char* kNic = "0000:18:00.0";
+
+// Files that some parser reads, all with the same bytes.
+const std::vector<std::string>& paths() {
+  static const auto* const all =
+      new std::vector<std::string>{"proc/cmdline",
+                                   "proc/cpuinfo",
+                                   "proc/meminfo",
+                                   "proc/modules",
+                                   "proc/kallsyms",
+                                   "proc/self/limits",
+                                   "proc/self/status",
+                                   "proc/self/cgroup",
+                                   "proc/driver/nvidia/params",
+                                   "proc/driver/nvidia/version",
+                                   "proc/sys/kernel/osrelease",
+                                   "proc/driver/nvidia/gpus/0000:1b:00.0/information",
+                                   "etc/os-release",
+                                   "etc/nccl.conf",
+                                   "etc/modules",
+                                   "etc/modprobe.d/a.conf",
+                                   "etc/modules-load.d/a.conf",
+                                   "usr/bin/ofed_info",
+                                   "usr/local/cuda/version.json",
+                                   "usr/lib/pkgconfig/ucx.pc",
+                                   "var/lib/dpkg/status",
+                                   "dev/kmsg",
+                                   "usr/lib/systemd/system/openibd.service",
+                                   "sys/class/dmi/id/sys_vendor",
+                                   "sys/devices/system/node/node0/distance",
+                                   "sys/devices/system/node/node0/meminfo",
+                                   "sys/kernel/mm/transparent_hugepage/enabled",
+                                   "sys/devices/system/cpu/cpu0/cpuidle/state0/name",
+                                   "sys/module/nvidia/version",
+                                   "sys/module/nvidia/initstate",
+                                   "sys/module/nvidia/parameters/a",
+                                   "sys/module/ib_core/version",
+                                   "sys/class/infiniband/mlx5_0/node_guid",
+                                   "sys/class/infiniband/mlx5_0/ports/1/state",
+                                   "sys/class/infiniband/mlx5_0/ports/1/rate",
+                                   "sys/class/infiniband/mlx5_0/ports/1/gids/0",
+                                   "sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error",
+                                   "sys/class/net/ib0/speed",
+                                   "sys/class/net/ib0/qos/trust",
+                                   "sys/class/net/ib0/device/vendor"};
+  return *all;
+}
+
+class Node {
+ public:
+  Node() {
+    for (const char* address : {kGpu, kNic}) {
+      const std::string folder = fmt::format("sys/bus/pci/devices/{}/", address);
+      root_.write(folder + "class", "0x030200\n");
+      root_.write(folder + "vendor", "0x10de\n");
+    }
+  }
+  void fill(const std::string& bytes) {
+    for (const std::string& path : paths()) root_.write(path, bytes);
+    const std::string folder = fmt::format("sys/bus/pci/devices/{}/", kNic);
+    for (const char* name : {"numa_node", "current_link_speed", "current_link_width", "resource",
+                             "aer_dev_correctable", "config", "local_cpulist"})
+      root_.write(folder + name, bytes);
+  }
+  Inventory read() const {
+    const NodeFiles files({.root = root_.path()});
+    Inventory inventory;
+    for (const auto source :
+         {read_pci_tree, read_gpu_driver, read_rdma_names, read_net_names, read_numa, read_cpu,
+          read_machine, read_linux, read_limits, read_modules, read_module_files, read_symbols,
+          read_services, read_libraries, read_packages, read_kernel_log})
+      source(files)(inventory);
+    read_pci_device(files, kNic)(inventory);
+    read_gpu_information(files, kGpu)(inventory);
+    read_rdma_device(files, "mlx5_0")(inventory);
+    read_net_device(files, "ib0")(inventory);
+    name_gpus(inventory);
+    return inventory;
+  }
+
+ private:
+  TempDir root_;
+};
+
+void tell(const Inventory& inventory) {
+  api::Hello hello;
+  hello.set_version("1");
+  fill_hello(inventory, hello);
+  api::Hello heard;
+  ASSERT_TRUE(heard.ParseFromString(hello.SerializeAsString())) << "text that is no UTF-8";
+}
+
+}  // namespace
+}  // namespace railgauge::agent
+
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace railgauge::agent;
+  static_cast<void>(parse_pci_config({data, size}, "/config"));
+  static Node node;
+  node.fill(std::string(data, data + size));
+  tell(node.read());
+  return 0;
+}
+
+namespace railgauge::agent {
+namespace {
+
+class Mutator {
+ public:
+  explicit Mutator(std::uint64_t seed) : random_(seed) {}
+  std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
+  std::string mutate(std::string text) {
+    for (std::size_t edits = below(6); edits > 0; --edits) {
+      const std::size_t at = below(text.size() + 1);
+      const auto byte = static_cast<char>(random_());
+      switch (below(4)) {
+        case 0:
+          text.insert(at, 1, byte);
+          break;
+        case 1:
+          text.erase(at, 1 + below(8));
+          break;
+        case 2:
+          text += text.substr(at);
+          break;
+        default:
+          if (at < text.size()) text[at] = byte;
+      }
+    }
+    return text;
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+TEST(Fuzz, AnyConfigurationSpaceIsAnswered) {
+  std::string seed(512, '\0');
+  seed[0x06] = 0x10;
+  seed[0x34] = 0x60;
+  seed[0x60] = 0x10;
+  seed[0x100] = 0x0d;
+  seed[0x102] = 0x01;
+  Mutator mutator(1);
+  int known = 0;
+  for (int i = 0; i < kConfigs; ++i) {
+    const std::string bytes = mutator.mutate(seed);
+    const std::vector<std::uint8_t> data(bytes.begin(), bytes.end());
+    const PciConfig config = parse_pci_config(data, "/config");
+    for (const std::string& reason : {config.pcie.reason, config.acs.reason})
+      ASSERT_EQ(reason.find('\n'), std::string::npos);
+    if (config.acs.is_known()) ++known;
+  }
+  EXPECT_GT(known, kConfigs / 10) << "the mutations must reach what is valid too";
+}
+
+TEST(Fuzz, AnyFileIsAnsweredWithWordsFitForTheWire) {
+  const std::vector<std::string> seeds{
+      "nvidia 54263808 3 nvidia_peermem, Live 0x0\nmlx5_core 2000000 0 - Live 0x0\n",
+      "Package: libnccl2\nStatus: install ok installed\nVersion: 2.21.5\n\n",
+      "options nvidia NVreg_A=1\nblacklist nouveau\nnvidia-peermem\n",
+      "MemTotal: 12345 kB\nModel: \t X\nCapEff: 00ff\nMax locked memory 1 2 bytes\n",
+      "ID=ubuntu\nVERSION_ID=\"22.04\"\nNCCL_IB_TC=106\n",
+      "{\"cuda\" : {\"version\" : \"12.4.1\"}}",
+      "always [madvise] never",
+      "4: ACTIVE",
+      "400 Gb/sec (4X NDR)",
+      "32.0 GT/s PCIe",
+      "0x00 0xff 0x40200\n0x00 0x1f 0x14220c\n",
+      "RxErr 0\nTOTAL_ERR_COR 18446744073709551615\n",
+      "10 21",
+      "-1",
+      "",
+      "0::/../../x\n6,1,2,-;NVRM: Xid (PCI:0000:1b:00): 79\n",
+      "MLNX_OFED_LINUX-24.04-0.6.6.0 (OFED-24.04-0.6.6):\n",
+      std::string(5000, '9')};
+  Mutator mutator(2);
+  for (int i = 0; i < kFiles; ++i) {
+    const std::string bytes = mutator.mutate(seeds[mutator.below(seeds.size())]);
+    const std::vector<std::uint8_t> data(bytes.begin(), bytes.end());
+    ASSERT_EQ(LLVMFuzzerTestOneInput(data.data(), data.size()), 0);
+    ASSERT_FALSE(testing::Test::HasFatalFailure()) << "round " << i;
+  }
+}
+
+}  // namespace
+}  // namespace railgauge::agent

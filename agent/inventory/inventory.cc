@@ -1,0 +1,100 @@
+#include "agent/inventory/inventory.h"
+
+#include <memory>
+
+#include "agent/inventory/sources.h"
+#include "agent/inventory/timed_reads.h"
+
+namespace railgauge::agent {
+namespace {
+
+// Reads of one wave; what they read is put into `inventory` in the order in which they were added.
+class Wave {
+ public:
+  Wave(std::shared_ptr<const NodeFiles> files, Inventory& inventory)
+      : files_(std::move(files)), inventory_(inventory) {}
+
+  void add(const std::string& name, std::function<Apply(const NodeFiles&)> read) {
+    // A tree of files is another place than the machine.
+    names_.push_back(files_->place() + " " + name);
+    shown_[names_.back()] = name;
+    reads_.emplace_back([files = files_, read = std::move(read), this_inventory = &inventory_]() {
+      Apply apply = read(*files);
+      return [apply = std::move(apply), this_inventory] { apply(*this_inventory); };
+    });
+  }
+
+  void run(double seconds) {
+    const TimedResult result = read_in_time(names_, reads_, seconds);
+    for (const std::string& name : result.late) inventory_.late_sources.push_back(shown_[name]);
+    for (const auto& [name, took] : result.milliseconds)
+      inventory_.source_milliseconds[shown_[name]] = took;
+  }
+
+ private:
+  std::shared_ptr<const NodeFiles> files_;
+  Inventory& inventory_;
+  std::vector<std::string> names_;
+  std::map<std::string, std::string> shown_;
+  std::vector<Read> reads_;
+};
+
+void add_machine(Wave& wave, const InventoryOptions& options) {
+  wave.add("pci", read_pci_tree);
+  wave.add("gpu driver", read_gpu_driver);
+  wave.add("rdma", read_rdma_names);
+  wave.add("net", read_net_names);
+  wave.add("numa", read_numa);
+  wave.add("cpu", read_cpu);
+  wave.add("machine", read_machine);
+  wave.add("linux", read_linux);
+  wave.add("limits", read_limits);
+  wave.add("modules", read_modules);
+  wave.add("module files", read_module_files);
+  wave.add("symbols", read_symbols);
+  wave.add("services", read_services);
+  wave.add("libraries", read_libraries);
+  wave.add("packages", read_packages);
+  if (options.with_kernel_log) wave.add("kernel log", read_kernel_log);
+}
+
+// What each device is asked, one read a device.
+void add_devices(Wave& wave, const Inventory& inventory) {
+  for (const auto& [address, device] : inventory.pci)
+    wave.add("pci " + address, [address = address](const NodeFiles& files) {
+      return read_pci_device(files, address);
+    });
+  for (const GpuFacts& gpu : inventory.gpus)
+    wave.add("gpu " + gpu.pci_address, [address = gpu.pci_address](const NodeFiles& files) {
+      return read_gpu_information(files, address);
+    });
+  for (const RdmaDevice& device : inventory.rdma)
+    wave.add("rdma " + device.name, [name = device.name](const NodeFiles& files) {
+      return read_rdma_device(files, name);
+    });
+  for (const NetDevice& device : inventory.nets)
+    wave.add("net " + device.name,
+             [name = device.name](const NodeFiles& files) { return read_net_device(files, name); });
+}
+
+}  // namespace
+
+Inventory read_inventory(const InventoryOptions& options) {
+  const auto files = std::make_shared<const NodeFiles>(options);
+  Inventory inventory;
+  Wave machine(files, inventory);
+  add_machine(machine, options);
+  machine.run(options.source_seconds);
+  name_gpus(inventory);  // also those that PCI alone shows: NVML may know them
+  Wave devices(files, inventory);
+  add_devices(devices, inventory);
+  if (options.with_nvml && files->is_this_machine())
+    devices.add("nvml", [](const NodeFiles&) { return read_nvml(); });
+  else
+    inventory.nvml_reason = "NVML: not asked";
+  devices.run(options.source_seconds);
+  name_gpus(inventory);
+  return inventory;
+}
+
+}  // namespace railgauge::agent

@@ -1,0 +1,99 @@
+// Lines of the kernel's log about what we measure. /dev/kmsg is read without waiting; whoever may
+// not read it (kernel.dmesg_restrict) is told what would help.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+
+#include <fmt/format.h>
+
+#include "agent/fd.h"
+#include "agent/inventory/sources.h"
+#include "kernels/core/text.h"
+
+namespace railgauge::agent {
+namespace {
+
+constexpr const char* kLog = "/dev/kmsg";
+constexpr std::size_t kMostRecordBytes = 8192;
+constexpr std::size_t kMostRecords = 200'000;
+constexpr std::size_t kMostKept = 400;
+constexpr std::size_t kMostLogBytes = 64U << 20U;
+
+bool is_wanted(std::string_view message) {
+  constexpr std::array<std::string_view, 14> kWords{
+      "NVRM", "nvidia",         "nv_peer_mem", "mlx5", "mlx4",   "infiniband",
+      "AER:", "PCIe Bus Error", "pcieport",    "SXid", "gdrdrv", "disagrees about version",
+      "bnxt", "irdma"};
+  for (const std::string_view word : kWords)
+    if (message.find(word) != std::string_view::npos) return true;
+  return false;
+}
+
+class Kept {
+ public:
+  void take(std::string_view message) {
+    if (!is_wanted(message)) return;
+    lines_.push_back(valid_utf8(message));
+    if (lines_.size() > kMostKept) lines_.pop_front();
+  }
+  [[nodiscard]] std::vector<std::string> lines() const { return {lines_.begin(), lines_.end()}; }
+
+ private:
+  std::deque<std::string> lines_;
+};
+
+// A record is "6,1234,5678,-;message\n continuation\n".
+std::string_view message_of(std::string_view record) {
+  const std::size_t begin = record.find(';');
+  if (begin == std::string_view::npos) return {};
+  record.remove_prefix(begin + 1);
+  return record.substr(0, record.find('\n'));
+}
+
+using Log = Fact<std::vector<std::string>>;
+
+Log read_device(const std::string& path) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!fd && errno == ENOENT) return Log::absent(kLog);
+  if (!fd)
+    return Log::unknown(kLog, fmt::format("{}: {}; needs CAP_SYSLOG or kernel.dmesg_restrict=0",
+                                          kLog, std::strerror(errno)));
+  Kept kept;
+  std::array<char, kMostRecordBytes> record{};
+  for (std::size_t i = 0; i < kMostRecords; ++i) {
+    const ssize_t got = ::read(fd.get(), record.data(), record.size());
+    if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;  // written over: the next one
+    if (got < 0 && errno != EAGAIN)
+      return Log::unknown(kLog, fmt::format("{}: {}; needs CAP_SYSLOG or kernel.dmesg_restrict=0",
+                                            kLog, std::strerror(errno)));
+    if (got <= 0) break;
+    kept.take(message_of({record.data(), static_cast<std::size_t>(got)}));
+  }
+  return Log::known(kept.lines(), kLog);
+}
+
+}  // namespace
+
+Apply read_kernel_log(const NodeFiles& files) {
+  Log log;
+  if (files.is_this_machine()) {
+    log = read_device(files.on_disk(kLog));
+  } else {
+    Kept kept;  // a tree has plain lines
+    log = files
+              .lines(kLog, kMostLogBytes,
+                     [&](std::string_view line) {
+                       kept.take(line);
+                       return true;
+                     })
+              .without_value<std::vector<std::string>>();
+    log.value = kept.lines();
+  }
+  return [log](Inventory& inventory) { inventory.kernel_log = log; };
+}
+
+}  // namespace railgauge::agent

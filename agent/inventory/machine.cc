@@ -1,0 +1,334 @@
+// The machine: NUMA nodes, processors, memory, firmware; what Linux was told and what it allows.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "agent/inventory/sources.h"
+#include "kernels/core/text.h"
+
+namespace railgauge::agent {
+namespace {
+
+constexpr std::size_t kMostCpuInfoBytes = 16U << 20U;  // thousands of processors
+constexpr std::uint64_t kKibi = 1024;
+constexpr unsigned kCapIpcLock = 14;  // linux/capability.h
+
+// The number in "node12"; false for "possible".
+bool number_behind(const std::string& name, std::string_view prefix, std::uint32_t& number) {
+  std::uint64_t wide = 0;
+  if (!name.starts_with(prefix) ||
+      !parse_number(std::string_view(name).substr(prefix.size()), wide))
+    return false;
+  number = static_cast<std::uint32_t>(wide);
+  return wide < kMostNames;
+}
+
+// "Key:  12345 kB" lines.
+std::map<std::string, std::uint64_t> read_kilobytes(const Fact<std::string>& text) {
+  std::map<std::string, std::uint64_t> values;
+  std::string_view rest = text.value;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos) continue;
+    const auto fields = fields_of(line.substr(colon + 1), 2);
+    std::uint64_t number = 0;
+    if (fields.empty() || !parse_number(fields[0], number)) continue;
+    const std::uint64_t unit = fields.size() > 1 && fields[1] == "kB" ? kKibi : 1;
+    if (number > kUnlimited / unit) continue;
+    values[std::string(line.substr(0, colon))] = number * unit;
+  }
+  return values;
+}
+
+Fact<std::uint64_t> value_of(const std::map<std::string, std::uint64_t>& values, const char* key,
+                             const Fact<std::string>& text) {
+  if (!text.is_known()) return text.without_value<std::uint64_t>();
+  const auto found = values.find(key);
+  return found == values.end() ? Fact<std::uint64_t>::absent(text.source)
+                               : Fact<std::uint64_t>::known(found->second, text.source);
+}
+
+struct CpuInfo {
+  std::string model, vendor, microcode, flags;
+  std::uint32_t processors = 0;
+  std::set<std::string> sockets;
+};
+
+void take_cpu_line(std::string_view line, CpuInfo& cpu) {
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos) return;
+  const std::string_view key = trimmed(line.substr(0, colon));
+  const std::string value = valid_utf8(trimmed(line.substr(colon + 1)));
+  if (key == "processor") ++cpu.processors;
+  if (key == "physical id") cpu.sockets.insert(value);
+  if (key == "model name" && cpu.model.empty()) cpu.model = value;
+  if (key == "vendor_id" && cpu.vendor.empty()) cpu.vendor = value;
+  if (key == "CPU implementer" && cpu.vendor.empty()) cpu.vendor = value == "0x41" ? "ARM" : value;
+  if (key == "CPU part" && cpu.model.empty()) cpu.model = "ARM part " + value;
+  if (key == "microcode" && cpu.microcode.empty()) cpu.microcode = value;
+  if ((key == "flags" || key == "Features") && cpu.flags.empty()) cpu.flags = value;
+}
+
+Fact<std::string> text_or_absent(const Fact<bool>& read, const std::string& value) {
+  if (!read.is_known() || value.empty())
+    return read.is_known() ? Fact<std::string>::absent(read.source)
+                           : read.without_value<std::string>();
+  return Fact<std::string>::known(value, read.source);
+}
+
+Fact<std::map<std::string, std::uint32_t>> read_governors(const NodeFiles& files) {
+  const std::string folder = "/sys/devices/system/cpu";
+  Fact<std::map<std::string, std::uint32_t>> governors =
+      Fact<std::map<std::string, std::uint32_t>>::absent(folder + "/cpu0/cpufreq/scaling_governor");
+  std::uint32_t number = 0;
+  for (const std::string& name : files.names(folder)) {
+    if (!number_behind(name, "cpu", number)) continue;
+    const auto governor = files.line(fmt::format("{}/{}/cpufreq/scaling_governor", folder, name));
+    if (!governor.is_known()) continue;
+    ++governors.value[governor.value];
+    governors.state = FactState::kKnown;
+  }
+  return governors;
+}
+
+Fact<Facts> read_idle_states(const NodeFiles& files) {
+  const std::string folder = "/sys/devices/system/cpu/cpu0/cpuidle";
+  Fact<Facts> states = Fact<Facts>::absent(folder);
+  for (const std::string& name : files.names(folder)) {
+    if (!name.starts_with("state")) continue;
+    const Fact<std::string> title = files.line(fmt::format("{}/{}/name", folder, name));
+    Fact<std::string> disabled = files.line(fmt::format("{}/{}/disable", folder, name));
+    if (!title.is_known()) continue;
+    if (disabled.is_known()) disabled.value = disabled.value == "0" ? "enabled" : "disabled";
+    states.value[title.value] = disabled;
+    states.state = FactState::kKnown;
+  }
+  return states;
+}
+
+Fact<bool> flag_of(const Fact<std::string>& text) {
+  Fact<bool> flag = text.without_value<bool>();
+  flag.value = text.value != "0" && !text.value.empty();
+  return flag;
+}
+
+// A hypervisor shows itself in the CPU's flags, or in the names that it gives the board.
+Fact<bool> machine_is_virtual(const CpuInfo& cpu, const Facts& dmi) {
+  constexpr std::array<std::string_view, 8> kNames{
+      "QEMU", "KVM", "VMware", "Xen", "VirtualBox", "Microsoft", "Google", "OpenStack"};
+  const std::string flags = " " + cpu.flags + " ";
+  if (flags.find(" hypervisor ") != std::string::npos)
+    return Fact<bool>::known(true, "/proc/cpuinfo");
+  for (const char* key : {"sys_vendor", "product_name"})
+    if (const auto found = dmi.find(key); found != dmi.end())
+      for (const std::string_view name : kNames)
+        if (found->second.value.find(name) != std::string::npos)
+          return Fact<bool>::known(true, found->second.source);
+  if (cpu.flags.empty())
+    return Fact<bool>::unknown("/proc/cpuinfo", "/proc/cpuinfo: tells no flags");
+  return Fact<bool>::known(false, "/proc/cpuinfo");
+}
+
+std::uint64_t limit_of(std::string_view text) {
+  std::uint64_t number = 0;
+  return parse_number(text, number) ? number : kUnlimited;  // "unlimited", "max"
+}
+
+Fact<std::uint64_t> limit_fact(const Fact<std::string>& text) {
+  Fact<std::uint64_t> limit = text.without_value<std::uint64_t>();
+  if (text.is_known()) limit.value = limit_of(text.value);
+  return limit;
+}
+
+// "Max locked memory  SOFT  HARD  bytes".
+void read_memlock(const NodeFiles& files, MemoryLimits& limits) {
+  const Fact<std::string> text = files.text("/proc/self/limits");
+  limits.memlock_soft_bytes = text.without_value<std::uint64_t>();
+  const std::size_t at = text.value.find("Max locked memory");
+  const std::size_t end = std::min(text.value.find('\n', at), text.value.size());
+  const auto fields = at == std::string::npos
+                          ? std::vector<std::string_view>{}
+                          : fields_of(std::string_view(text.value).substr(at, end - at));
+  constexpr std::size_t kSoft = 3;
+  if (text.is_known() && fields.size() <= kSoft + 1) {
+    limits.memlock_soft_bytes =
+        Fact<std::uint64_t>::error(text.source, text.source + ": no line of locked memory");
+  } else if (text.is_known()) {
+    limits.memlock_soft_bytes.value = limit_of(fields[kSoft]);
+    limits.memlock_hard_bytes.value = limit_of(fields[kSoft + 1]);
+  }
+  const std::uint64_t hard = limits.memlock_hard_bytes.value;
+  limits.memlock_hard_bytes = limits.memlock_soft_bytes;
+  limits.memlock_hard_bytes.value = hard;
+}
+
+Fact<bool> read_cap_ipc_lock(const NodeFiles& files) {
+  const Fact<std::string> text = files.text("/proc/self/status");
+  const std::size_t at = text.value.find("CapEff:");
+  if (!text.is_known()) return text.without_value<bool>();
+  if (at == std::string::npos)
+    return Fact<bool>::error(text.source, text.source + ": tells no capabilities");
+  const auto fields = fields_of(std::string_view(text.value).substr(at), 2);
+  std::uint64_t bits = 0;
+  if (fields.size() < 2 || !parse_number("0x" + std::string(fields[1]), bits))
+    return Fact<bool>::error(text.source, text.source + ": tells no capabilities");
+  return Fact<bool>::known((bits >> kCapIpcLock & 1U) != 0, text.source);
+}
+
+// Folder of our own control group (version 2); "" where there is none.
+std::string own_group(const NodeFiles& files) {
+  const Fact<std::string> text = files.text("/proc/self/cgroup");
+  const std::size_t at = text.value.find("0::");
+  if (at == std::string::npos) return "";
+  const std::size_t end = std::min(text.value.find('\n', at), text.value.size());
+  const std::string path = text.value.substr(at + 3, end - at - 3);
+  if (path.find("..") != std::string::npos) return "/sys/fs/cgroup";
+  return "/sys/fs/cgroup" + (path == "/" ? "" : path);
+}
+
+}  // namespace
+
+Apply read_numa(const NodeFiles& files) {
+  std::vector<NumaNode> nodes;
+  for (const std::string& name : files.names("/sys/devices/system/node")) {
+    NumaNode node;
+    if (!number_behind(name, "node", node.number)) continue;
+    const std::string folder = "/sys/devices/system/node/" + name;
+    node.cpus = files.line(folder + "/cpulist");
+    const Fact<std::string> text = files.text(folder + "/meminfo");
+    node.memory_bytes = text.without_value<std::uint64_t>();
+    if (const std::size_t at = text.value.find("MemTotal:"); at != std::string::npos) {
+      const auto fields = fields_of(std::string_view(text.value).substr(at), 2);
+      std::uint64_t kilobytes = 0;
+      if (fields.size() == 2 && parse_number(fields[1], kilobytes) &&
+          kilobytes < kUnlimited / kKibi)
+        node.memory_bytes.value = kilobytes * kKibi;
+    }
+    const Fact<std::string> distances = files.line(folder + "/distance");
+    node.distances = distances.without_value<std::vector<std::uint32_t>>();
+    for (const std::string_view field : fields_of(distances.value, kMostNames)) {
+      std::uint64_t distance = 0;
+      if (parse_number(field, distance))
+        node.distances.value.push_back(static_cast<std::uint32_t>(distance));
+    }
+    nodes.push_back(std::move(node));
+  }
+  std::ranges::sort(nodes, {}, &NumaNode::number);
+  return [nodes](Inventory& inventory) { inventory.numa = nodes; };
+}
+
+Apply read_cpu(const NodeFiles& files) {
+  const std::string folder = "/sys/devices/system/cpu";
+  CpuFacts cpu;
+  cpu.governors = read_governors(files);
+  cpu.idle_driver = files.line(folder + "/cpuidle/current_driver");
+  cpu.idle_states = read_idle_states(files);
+  cpu.smt_active = flag_of(files.line(folder + "/smt/active"));
+  return [cpu](Inventory& inventory) {
+    inventory.cpu.governors = cpu.governors;
+    inventory.cpu.idle_driver = cpu.idle_driver;
+    inventory.cpu.idle_states = cpu.idle_states;
+    inventory.cpu.smt_active = cpu.smt_active;
+  };
+}
+
+Apply read_machine(const NodeFiles& files) {
+  constexpr std::array kDmi{"sys_vendor", "product_name",  "product_version", "board_vendor",
+                            "board_name", "board_version", "bios_vendor",     "bios_version",
+                            "bios_date",  "bios_release",  "chassis_vendor"};
+  Facts dmi;
+  for (const char* name : kDmi) dmi[name] = files.line(std::string("/sys/class/dmi/id/") + name);
+  CpuInfo info;
+  const Fact<bool> read =
+      files.lines("/proc/cpuinfo", kMostCpuInfoBytes, [&](std::string_view line) {
+        take_cpu_line(line, info);
+        return true;
+      });
+  const Fact<std::string> memory = files.text("/proc/meminfo");
+  const auto values = read_kilobytes(memory);
+  return [=](Inventory& inventory) {
+    inventory.dmi = dmi;
+    inventory.cpu.model = text_or_absent(read, info.model);
+    inventory.cpu.vendor = text_or_absent(read, info.vendor);
+    inventory.cpu.microcode = text_or_absent(read, info.microcode);
+    inventory.cpu.processors = read.without_value<std::uint32_t>();
+    inventory.cpu.processors.value = info.processors;
+    inventory.cpu.sockets = read.without_value<std::uint32_t>();
+    inventory.cpu.sockets.value = static_cast<std::uint32_t>(info.sockets.size());
+    if (info.sockets.empty() && read.is_known()) inventory.cpu.sockets.state = FactState::kAbsent;
+    inventory.is_virtual_machine = machine_is_virtual(info, dmi);
+    inventory.memory_bytes = value_of(values, "MemTotal", memory);
+    inventory.huge_pages_free = value_of(values, "HugePages_Free", memory);
+    inventory.huge_page_bytes = value_of(values, "Hugepagesize", memory);
+  };
+}
+
+Apply read_linux(const NodeFiles& files) {
+  Inventory read;
+  read.kernel_release = files.line("/proc/sys/kernel/osrelease");
+  read.kernel_command_line = files.line("/proc/cmdline");
+  read.boot_id = files.line("/proc/sys/kernel/random/boot_id");
+  read.numa_balancing = flag_of(files.line("/proc/sys/kernel/numa_balancing"));
+  const std::vector<std::string> iommus = files.names("/sys/class/iommu");
+  read.iommus = iommus.empty() ? Fact<std::vector<std::string>>::absent("/sys/class/iommu")
+                               : Fact<std::vector<std::string>>::known(iommus, "/sys/class/iommu");
+  // "always [madvise] never"
+  Fact<std::string> pages = files.line("/sys/kernel/mm/transparent_hugepage/enabled");
+  const std::size_t open = pages.value.find('[');
+  const std::size_t close = pages.value.find(']', std::min(open, pages.value.size()));
+  if (pages.is_known() && close == std::string::npos)
+    pages = Fact<std::string>::error(pages.source, pages.source + ": no choice is marked");
+  else if (pages.is_known())
+    pages.value = pages.value.substr(open + 1, close - open - 1);
+  read.rdma_netns_mode = Fact<std::string>::unknown(
+      "netlink", "RDMA namespaces: only netlink tells their mode (rdma system show)");
+  std::map<std::string, DeviceNode> nodes;
+  std::vector<std::string> paths{"/dev/gdrdrv", "/dev/infiniband/rdma_cm", "/dev/nvidiactl",
+                                 "/dev/nvidia-uvm"};
+  for (const std::string& name : files.names("/dev/infiniband"))
+    if (name.starts_with("uverbs")) paths.push_back("/dev/infiniband/" + name);
+  for (const std::string& path : paths) {
+    const bool is_there = files.exists(path);
+    const bool opens = ::access(files.on_disk(path).c_str(), R_OK | W_OK) == 0;
+    nodes[path].can_open = is_there ? Fact<bool>::known(opens, path) : Fact<bool>::absent(path);
+  }
+  return [=](Inventory& inventory) {
+    inventory.kernel_release = read.kernel_release;
+    inventory.kernel_command_line = read.kernel_command_line;
+    inventory.boot_id = read.boot_id;
+    inventory.numa_balancing = read.numa_balancing;
+    inventory.iommus = read.iommus;
+    inventory.transparent_huge_pages = pages;
+    inventory.rdma_netns_mode = read.rdma_netns_mode;
+    inventory.device_nodes = nodes;
+  };
+}
+
+Apply read_limits(const NodeFiles& files) {
+  MemoryLimits limits;
+  read_memlock(files, limits);
+  limits.cap_ipc_lock = read_cap_ipc_lock(files);
+  const std::string group = own_group(files);
+  limits.cgroup_memory_max_bytes = limit_fact(files.line(group + "/memory.max"));
+  limits.cgroup_memory_now_bytes = files.number(group + "/memory.current");
+  limits.cgroup_cpus = files.line(group + "/cpuset.cpus.effective");
+  const Fact<std::string> rdma = files.text(group + "/rdma.max");
+  std::string_view rest = rdma.value;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const std::size_t blank = line.find(' ');
+    if (blank != std::string_view::npos)
+      limits.cgroup_rdma_max[std::string(line.substr(0, blank))] =
+          Fact<std::string>::known(std::string(trimmed(line.substr(blank))), rdma.source);
+  }
+  return [limits](Inventory& inventory) { inventory.limits = limits; };
+}
+
+}  // namespace railgauge::agent

@@ -1,0 +1,53 @@
+// A node as a tree of files, made from a short text: what read_inventory() reads in tests. All
+// trees are synthetic: written by hand from public descriptions of such machines.
+//
+// A line of the text is one of
+//   PATH = TEXT              a file of one line
+//   PATH |                   a file of the lines below it that begin with two blanks (taken off)
+//   PATH : hex SIZE [@OFFSET HEX]...   a file of SIZE bytes, zero but for these
+//   PATH -> TARGET           a symbolic link, as it stands
+//   PATH => PATH             a symbolic link to a path of the tree, made relative
+//   PATH /                   a folder
+//   PATH @ SECONDS           when the file was modified, since 1970; an empty one if there is none
+//   remove PATH              takes a file or folder away
+//   include NAME             the lines of NAME.node
+//   define NAME ... end      a template; ${key} in it is replaced, ${key:x} has a default
+//   use NAME key=value ...   its lines
+// Blank lines and those that begin with # say nothing. Paths have no blanks and start below the
+// root: sys/class/... What comes later replaces what was there.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/testing/temp_dir.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::agent {
+
+class NodeTree {
+ public:
+  // An empty one.
+  NodeTree() = default;
+  // agent/testing/nodes/NAME.node. A text that makes no sense ends the program with its line.
+  explicit NodeTree(const std::string& name);
+
+  // More lines on top; templates of what was loaded before can be used.
+  void apply(const std::string& text);
+  [[nodiscard]] const std::string& root() const { return root_.path(); }
+  [[nodiscard]] std::string operator/(const std::string& path) const { return root_ / path; }
+
+  // Names of all trees that are nodes, sorted; common.node, which has templates only, is none.
+  static std::vector<std::string> names();
+
+ private:
+  Status lay_out(const std::string& text, const std::string& where, int depth);
+  Status one_line(const std::string& line, int depth);
+  Status entry(const std::string& line);
+
+  TempDir root_;
+  std::map<std::string, std::string> templates_;
+};
+
+}  // namespace railgauge::agent

@@ -1,0 +1,36 @@
+// A synthetic node's inventory, laid out and read once a test program: a tree has a thousand files.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "agent/inventory/inventory.h"
+#include "agent/testing/node_tree.h"
+
+namespace railgauge::agent {
+
+// Generous in time: what a busy machine needs is not what is tested.
+inline Inventory read_tree(const NodeTree& tree) {
+  return read_inventory({.root = tree.root(), .source_seconds = 60});
+}
+
+struct KnownTree {
+  NodeTree tree;
+  Inventory inventory;
+};
+inline const KnownTree& known_tree(const std::string& name) {
+  static std::map<std::string, std::unique_ptr<const KnownTree>> known;
+  std::unique_ptr<const KnownTree>& entry = known[name];
+  if (!entry) {
+    auto made = std::make_unique<KnownTree>();
+    made->tree.apply("include " + name + "\n");
+    made->inventory = read_tree(made->tree);
+    entry = std::move(made);
+  }
+  return *entry;
+}
+
+inline const Inventory& read_tree(const std::string& name) { return known_tree(name).inventory; }
+
+}  // namespace railgauge::agent

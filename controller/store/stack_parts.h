@@ -1,0 +1,28 @@
+// What changes between two stacks of one node, and what only seems to. Pure.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "controller/store/rows.h"
+
+namespace railgauge::store {
+
+struct StackParts {
+  TextMap versions{};
+  TextMap settings{};
+};
+
+inline constexpr std::size_t kMostChangesTold = 100;
+
+// `now` with the value of before for each part that could not be read (kUnknownPart). `incomplete`:
+// so were those that it does not name at all.
+StackParts fill_unknown(const StackParts& before, StackParts now, bool incomplete);
+
+// "gpu_driver 535.1 -> 550.2" for each part that differs, by name; "none" where there is none. A
+// part that was not known before, or is not now, has not changed. At most kMostChangesTold, then
+// how many more.
+std::vector<std::string> stack_changes(const StackParts& before, const StackParts& now);
+
+}  // namespace railgauge::store

@@ -1,0 +1,54 @@
+#include "controller/store/stack_parts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace railgauge::store {
+namespace {
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+TEST(StackParts, AnUpgradeThatResetsASettingTellsBothValues) {
+  EXPECT_THAT(
+      stack_changes(
+          {.versions = {{"ofed", "5.8"}}, .settings = {{"nic_max_read_request_bytes", "4096"}}},
+          {.versions = {{"ofed", "24.04"}}, .settings = {{"nic_max_read_request_bytes", "512"}}}),
+      ElementsAre("nic_max_read_request_bytes 4096 -> 512", "ofed 5.8 -> 24.04"));
+}
+
+TEST(StackParts, WhatComesAndGoesIsNoneOnTheOtherSide) {
+  EXPECT_THAT(stack_changes({.versions = {{"nccl", "2.21"}}}, {.versions = {{"ucx", "1.17"}}}),
+              ElementsAre("nccl 2.21 -> none", "ucx none -> 1.17"));
+}
+
+TEST(StackParts, WhatCouldNotBeReadHasNotChanged) {
+  const StackParts known{.settings = {{"acs", "off"}}};
+  const StackParts unknown{.settings = {{"acs", "unknown"}}};
+  EXPECT_THAT(stack_changes(known, unknown), IsEmpty());
+  EXPECT_THAT(stack_changes(unknown, known), IsEmpty());
+}
+
+TEST(StackParts, WhatCouldNotBeReadKeepsItsValue) {
+  const StackParts before{.versions = {{"nccl", "2.21"}}, .settings = {{"acs", "off"}}};
+  const StackParts now{.versions = {}, .settings = {{"acs", "unknown"}}};
+  const StackParts filled = fill_unknown(before, now, false);
+  EXPECT_EQ(filled.settings.at("acs"), "off");
+  EXPECT_THAT(filled.versions, IsEmpty()) << "it was looked for and is not there";
+}
+
+TEST(StackParts, AnIncompleteReadingTakesNothingAway) {
+  const StackParts before{.versions = {{"nccl", "2.21"}}};
+  EXPECT_EQ(fill_unknown(before, {}, true).versions.at("nccl"), "2.21");
+}
+
+TEST(StackParts, AnEventStaysALine) {
+  StackParts now;
+  for (int i = 0; i < 150; ++i) now.settings["module.x.p" + std::to_string(i)] = "1";
+  const auto changes = stack_changes({}, now);
+  EXPECT_THAT(changes, SizeIs(kMostChangesTold + 1));
+  EXPECT_EQ(changes.back(), "50 more");
+}
+
+}  // namespace
+}  // namespace railgauge::store

@@ -1,0 +1,43 @@
+#include "kernels/core/stack_hash.h"
+
+#include <cstdint>
+
+#include <fmt/format.h>
+
+namespace railgauge {
+namespace {
+
+constexpr std::uint64_t kBasis = 0xcbf29ce484222325U;
+constexpr std::uint64_t kPrime = 0x100000001b3U;
+
+void add(std::uint64_t& hash, std::string_view text) {
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * kPrime;
+}
+
+void add(std::uint64_t& hash, const std::map<std::string, std::string>& part) {
+  for (const auto& [name, value] : part) {
+    add(hash, name);
+    add(hash, "=");
+    add(hash, value);
+    add(hash, "\n");
+  }
+}
+
+}  // namespace
+
+std::string stack_hash(const std::map<std::string, std::string>& part) {
+  std::uint64_t hash = kBasis;
+  add(hash, part);
+  return fmt::format("{:016x}", hash);
+}
+
+std::string stack_hash(const std::map<std::string, std::string>& versions,
+                       const std::map<std::string, std::string>& settings) {
+  std::uint64_t hash = kBasis;
+  add(hash, versions);
+  add(hash, "\n");  // no part's line: the same line in the other map is another stack
+  add(hash, settings);
+  return fmt::format("{:016x}", hash);
+}
+
+}  // namespace railgauge
