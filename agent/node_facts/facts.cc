@@ -41,11 +41,11 @@ std::string hex_of(const std::filesystem::path& path) {
 
 }  // namespace
 
-std::string node_facts_list() {
+std::string privileged_facts_list() {
   return "pci_config  CAP_SYS_ADMIN  /sys/bus/pci/devices/*/config of bridges, GPUs and NICs\n";
 }
 
-std::string node_facts(const std::string& root) {
+std::string privileged_facts(const std::string& root) {
   std::vector<std::filesystem::path> devices;
   std::error_code error;
   const std::filesystem::path folder(root + "/sys/bus/pci/devices");

@@ -7,10 +7,10 @@
 namespace railgauge::agent {
 
 // A line for each fact: name, capability, files.
-std::string node_facts_list();
+std::string privileged_facts_list();
 
 // "pci_config ADDRESS HEX" for each bridge, display and network function, and each function of
 // Mellanox, below `root` ("" on a machine; tests give a tree). At most 1024, 4096 bytes each.
-std::string node_facts(const std::string& root);
+std::string privileged_facts(const std::string& root);
 
 }  // namespace railgauge::agent
