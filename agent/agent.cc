@@ -13,7 +13,6 @@
 #include <spdlog/spdlog.h>
 
 #include "agent/inventory/contract.h"
-#include "agent/kernel_list.h"
 #include "agent/recovery.h"
 #include "kernels/core/clock.h"
 #include "kernels/core/outcome.h"
@@ -25,11 +24,9 @@ constexpr double kSecondNs = 1e9;
 constexpr double kTickNs = kSecondNs;
 constexpr double kStoreRetryNs = kSecondNs;
 constexpr double kInventoryNs = 30 * kSecondNs;
-constexpr double kKernelsNs = 30 * kSecondNs;
 constexpr double kPruneNs = 600 * kSecondNs;
 constexpr double kLeastBeatSeconds = 0.2;
 constexpr double kMostBeatSeconds = 60;
-constexpr double kListSeconds = 5;
 constexpr double kStopNs = 10 * kSecondNs;     // for tasks to end after a stop
 constexpr double kFarewellNs = 2 * kSecondNs;  // for the controller to take the last records
 constexpr std::size_t kMaxPollFds = 64;
@@ -203,16 +200,6 @@ void Agent::on_message(api::ControllerMessage& message) {
       return spdlog::warn("controller ends this stream: {}", message.refused().reason());
     default:
       spdlog::warn("controller sent a message that this agent does not know");
-  }
-}
-
-// An answer that the link cannot take is dropped: whoever asked has a deadline, and asks again.
-void Agent::take_preflights() {
-  for (api::PreflightAnswer& answer : preflights_->take()) {
-    metrics_.set_preflight(answer.report(), unix_now_seconds());
-    api::AgentMessage message;
-    *message.mutable_preflight() = std::move(answer);
-    link_->send(std::move(message));
   }
 }
 
@@ -394,16 +381,6 @@ void Agent::refresh_inventory() {
     spdlog::warn("inventory: {} did not answer in {} s; what it tells is unknown", source,
                  options.source_seconds);
   fill_hello(inventory_, hello_);
-}
-
-void Agent::load_kernels() {
-  kernels_ns_ = monotonic_now_ns() + kKernelsNs;
-  auto list = list_kernels(options_.supervisor.task.runner, kListSeconds);
-  if (!list)
-    return spdlog::error("no kernels: {}; tried again every {} s, --runner names the program",
-                         list.error().message, kKernelsNs / kSecondNs);
-  metrics_.set_kernels(*list);
-  *hello_.mutable_kernels() = std::move(*list->mutable_kernels());
 }
 
 void Agent::say_hello() {

@@ -96,11 +96,11 @@ class Agent final : private TaskListener {
   double prune_ns_ = 0;
   double beat_ns_ = 0;
   double beat_seconds_ = 5;
-  bool was_attached_ = false;   // ever
-  std::string lost_reason_;     // as logged last
-  double stop_ns_ = 0;          // when a stop was asked for; 0 before
+  bool was_attached_ = false;                    // ever
+  std::string lost_reason_;                      // as logged last
+  double stop_ns_ = 0;                           // when a stop was asked for; 0 before
   std::unique_ptr<PreflightWorker> preflights_;  // its thread rings wake_
-  std::unique_ptr<Link> link_;  // last: its threads end before what they ring goes
+  std::unique_ptr<Link> link_;                   // last: its threads end before what they ring goes
 };
 
 }  // namespace railgauge::agent

@@ -93,8 +93,8 @@ struct Metrics::Families {
       "Last measured median bandwidth of a GPU; size as for links; pair: from>to, where told");
   Family<Gauge>& result_time = gauge("railgauge_result_timestamp_seconds",
                                      "When a port or GPU was last measured, unix time");
-  Family<Gauge>& preflight = gauge("railgauge_preflight_results",
-                                   "Results of the last preflight, by check and state");
+  Family<Gauge>& preflight =
+      gauge("railgauge_preflight_results", "Results of the last preflight, by check and state");
   Gauge& preflight_time = gauge("railgauge_preflight_timestamp_seconds",
                                 "When this node was last checked, unix time; 0: never")
                               .Add({});
@@ -179,8 +179,7 @@ void Metrics::set_preflight(const api::PreflightReport& report, double unix_time
   std::map<std::pair<std::string, std::string>, double> counts;
   for (const api::PreflightCheck& check : report.checks()) ++counts[{check.id(), check.state()}];
   for (const auto& [labels, count] : counts) {
-    Gauge& shown =
-        families_->preflight.Add({{"check", labels.first}, {"state", labels.second}});
+    Gauge& shown = families_->preflight.Add({{"check", labels.first}, {"state", labels.second}});
     shown.Set(count);
     families_->preflight_shown.push_back(&shown);
   }

@@ -20,7 +20,8 @@ api::PreflightReport report_of(const std::string& name, api::PreflightReport rep
   if (!report.nodes().empty()) node = report.nodes(0);
   report.clear_nodes();
   node.set_node(name);
-  node.set_state(std::string(node.error().empty() ? api::worst_check_state(report, name) : "error"));
+  node.set_state(
+      std::string(node.error().empty() ? api::worst_check_state(report, name) : "error"));
   *report.add_nodes() = std::move(node);
   return report;
 }
@@ -105,18 +106,18 @@ void PreflightDesk::answered(const std::string& node, api::PreflightAnswer answe
 void PreflightDesk::keep(const PreflightQuestion& question, const std::string& node,
                          const api::PreflightReport& report) {
   if (report.checks().empty()) return;
-  store::PreflightRow row{.node_id = question.nodes.at(node),
-                          .run_id = question.run_id,
-                          .at = fleet::unix_seconds()};
+  store::PreflightRow row{
+      .node_id = question.nodes.at(node), .run_id = question.run_id, .at = fleet::unix_seconds()};
   for (const api::PreflightCheck& check : report.checks())
-    row.checks.push_back({.check_id = check.id(),
-                          .subject = check.subject(),
-                          .state = check.state(),
-                          .observed = check.source().empty()
-                                          ? check.observed()
-                                          : fmt::format("{} ({})", check.observed(), check.source()),
-                          .why = check.why(),
-                          .remedy = fmt::format("{}", fmt::join(check.remedy(), "\n"))});
+    row.checks.push_back(
+        {.check_id = check.id(),
+         .subject = check.subject(),
+         .state = check.state(),
+         .observed = check.source().empty()
+                         ? check.observed()
+                         : fmt::format("{} ({})", check.observed(), check.source()),
+         .why = check.why(),
+         .remedy = fmt::format("{}", fmt::join(check.remedy(), "\n"))});
   if (const Status put = store_.put_preflight(std::move(row)); !put)
     spdlog::warn("preflight of {} not stored: {}", node, put.error().message);
 }

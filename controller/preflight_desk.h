@@ -1,5 +1,5 @@
-// Preflights of nodes: sends the orders, waits for the answers, stores them. An answer speaks for the
-// node whose stream brought it, whatever it says.
+// Preflights of nodes: sends the orders, waits for the answers, stores them. An answer speaks for
+// the node whose stream brought it, whatever it says.
 #pragma once
 
 #include <condition_variable>

@@ -13,7 +13,8 @@ plan::Admission admit_nodes(PreflightDesk& desk, const plan::PreflightGate& gate
     for (const auto& [name, node_id] : nodes) admission.admitted.push_back(name);
     return admission;
   }
-  const bool probe = std::ranges::find(gate.require, "gpudirect_registration") != gate.require.end();
+  const bool probe =
+      std::ranges::find(gate.require, "gpudirect_registration") != gate.require.end();
   const api::PreflightReport report =
       desk.ask({.nodes = nodes, .require = gate.require, .probe = probe, .run_id = run_id});
   std::vector<plan::NodePreflight> answers;

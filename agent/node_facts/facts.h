@@ -1,5 +1,6 @@
 // What railgauge-node-facts tells: a fixed list of facts that an ordinary user may not read, each
-// with the one capability that it needs. Only reads; takes no path, name or variable from its caller.
+// with the one capability that it needs. Only reads; takes no path, name or variable from its
+// caller.
 #pragma once
 
 #include <string>

@@ -14,7 +14,8 @@ int main(int argc, char** argv) {
   }
   try {
     std::fputs(
-        (list ? railgauge::agent::privileged_facts_list() : railgauge::agent::privileged_facts("")).c_str(),
+        (list ? railgauge::agent::privileged_facts_list() : railgauge::agent::privileged_facts(""))
+            .c_str(),
         stdout);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "railgauge-node-facts: %s\n", error.what());

@@ -25,16 +25,16 @@ constexpr Pattern kPlain{
     "no redirect"};
 constexpr std::uint16_t kDirectMask =
     kAcsSourceValidation | kAcsRequestRedirect | kAcsCompletionRedirect | kAcsUpstreamForwarding;
-constexpr Pattern kTowardDma{
-    kDirectMask, kAcsSourceValidation | kAcsCompletionRedirect | kAcsUpstreamForwarding,
-    "Data Direct, toward the DMA function"};
+constexpr Pattern kTowardDma{kDirectMask,
+                             kAcsSourceValidation | kAcsCompletionRedirect | kAcsUpstreamForwarding,
+                             "Data Direct, toward the DMA function"};
 constexpr Pattern kTowardGpu{kDirectMask,
                              kAcsSourceValidation | kAcsRequestRedirect | kAcsUpstreamForwarding,
                              "Data Direct, toward the GPU"};
 
 std::string bits_text(std::uint16_t control) {
-  constexpr std::array<const char*, 7> kNames{"SrcValid",    "TransBlk", "ReqRedir", "CmpltRedir",
-                                              "UpstreamFwd", "EgressCtrl", "DirectTrans"};
+  constexpr std::array<const char*, 7> kNames{
+      "SrcValid", "TransBlk", "ReqRedir", "CmpltRedir", "UpstreamFwd", "EgressCtrl", "DirectTrans"};
   std::string text;
   for (std::size_t i = 0; i < kNames.size(); ++i)
     if ((control >> i & 1U) != 0) text += fmt::format("{}{}+", text.empty() ? "" : " ", kNames[i]);

@@ -29,8 +29,7 @@ std::set<unsigned> processors_of(std::string_view list) {
 
 bool lists_meet(std::string_view a, std::string_view b) {
   const std::set<unsigned> of_b = processors_of(b);
-  return std::ranges::any_of(processors_of(a),
-                             [&](unsigned one) { return of_b.contains(one); });
+  return std::ranges::any_of(processors_of(a), [&](unsigned one) { return of_b.contains(one); });
 }
 
 }  // namespace railgauge::agent

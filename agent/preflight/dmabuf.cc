@@ -92,9 +92,10 @@ CheckResults judge_dmabuf_gpu(const CheckInput& input) {
   const Inventory& node = input.node;
   if (node.gpus.empty()) return waived("there is no NVIDIA GPU");
   if (std::ranges::all_of(node.gpus, is_unified))
-    return waived(fmt::format("{} shares the host's memory and exports no dma-buf, by design; "
-                              "allocate host memory there",
-                              node.gpus.front().model.value_or("the GPU")));
+    return waived(
+        fmt::format("{} shares the host's memory and exports no dma-buf, by design; "
+                    "allocate host memory there",
+                    node.gpus.front().model.value_or("the GPU")));
   if (proven(input, "", ""))
     return {result(CheckState::kPass, "", "a GPU's dma-buf was registered", "probe")};
   if (!node.gpu_driver_flavour.is_known())

@@ -7,9 +7,9 @@
 
 namespace railgauge::agent {
 
-inline constexpr const char* kDmabufKernel = "5.12";   // ib_umem_dmabuf
-inline constexpr const char* kDmabufDriver = "515.43"; // the first open kernel modules, CUDA 11.7
-inline constexpr const char* kDmabufRdmaCore = "34";   // ibv_reg_dmabuf_mr
+inline constexpr const char* kDmabufKernel = "5.12";    // ib_umem_dmabuf
+inline constexpr const char* kDmabufDriver = "515.43";  // the first open kernel modules, CUDA 11.7
+inline constexpr const char* kDmabufRdmaCore = "34";    // ibv_reg_dmabuf_mr
 
 // Why the GPU's side cannot; "" when it can as far as is known.
 std::string dmabuf_gpu_obstacle(const Inventory& node);

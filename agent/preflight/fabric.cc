@@ -28,9 +28,7 @@ struct Port {
   const RdmaDevice* device;
   const RdmaPort* port;
   const NetDevice* net;  // nullptr: none
-  [[nodiscard]] std::string name() const {
-    return fmt::format("{}:{}", device->name, port->port);
-  }
+  [[nodiscard]] std::string name() const { return fmt::format("{}:{}", device->name, port->port); }
 };
 
 // Active ports of RoCE hardware.
@@ -46,12 +44,13 @@ std::vector<Port> roce_ports(const Inventory& node) {
   return ports;
 }
 
-std::string net_name(const Port& port) { return port.net == nullptr ? "INTERFACE" : port.net->name; }
+std::string net_name(const Port& port) {
+  return port.net == nullptr ? "INTERFACE" : port.net->name;
+}
 
 CheckResult judge_trust(const Port& port) {
-  const std::vector<std::string> look{
-      fmt::format("mlnx_qos -i {0}  # or: dcb pfc show dev {0}; dcb app show dev {0}",
-                  net_name(port))};
+  const std::vector<std::string> look{fmt::format(
+      "mlnx_qos -i {0}  # or: dcb pfc show dev {0}; dcb app show dev {0}", net_name(port))};
   if (port.net == nullptr || !port.net->qos.contains("qos/trust"))
     return result(CheckState::kUnknown, port.name(),
                   "trust and priority flow control stand in no file of this driver",
@@ -59,12 +58,13 @@ CheckResult judge_trust(const Port& port) {
   const Fact<std::string>& trust = port.net->qos.at("qos/trust");
   if (!trust.is_known()) return not_known(port.name(), "the port's trust", trust, look);
   if (trust.value != "dscp")
-    return result(CheckState::kWarn, port.name(),
-                  fmt::format("trust is {}: marks in the IP header choose no priority", trust.value),
-                  trust.source,
-                  {fmt::format("mlnx_qos -i {} --trust dscp --pfc 0,0,0,1,0,0,0,0  # priority 3, "
-                               "or the site's",
-                               net_name(port))});
+    return result(
+        CheckState::kWarn, port.name(),
+        fmt::format("trust is {}: marks in the IP header choose no priority", trust.value),
+        trust.source,
+        {fmt::format("mlnx_qos -i {} --trust dscp --pfc 0,0,0,1,0,0,0,0  # priority 3, "
+                     "or the site's",
+                     net_name(port))});
   return result(CheckState::kPass, port.name(), "trust is dscp", trust.source);
 }
 
@@ -99,9 +99,8 @@ CheckResult judge_ecn(const Port& port) {
   for (const std::string& priority : react)
     if (!notify.contains(priority)) half += priority;
   const auto remedy = [&](const std::string& priority) {
-    return std::vector<std::string>{
-        fmt::format("echo 1 > {}/roce_np/enable/{}", source, priority),
-        fmt::format("echo 1 > {}/roce_rp/enable/{}", source, priority)};
+    return std::vector<std::string>{fmt::format("echo 1 > {}/roce_np/enable/{}", source, priority),
+                                    fmt::format("echo 1 > {}/roce_rp/enable/{}", source, priority)};
   };
   if (!half.empty())
     return result(CheckState::kWarn, port.name(),
@@ -116,10 +115,9 @@ CheckResult judge_ecn(const Port& port) {
 CheckResult judge_counters(const RdmaDevice& device, const RdmaPort& port) {
   const std::string name = fmt::format("{}:{}", device.name, port.port);
   if (!port.counters.is_known() && !port.hw_counters.is_known())
-    return port.counters.is_absent()
-               ? result(CheckState::kWaived, name, "this device counts no errors",
-                        port.counters.source)
-               : not_known(name, "the port's counters", port.counters);
+    return port.counters.is_absent() ? result(CheckState::kWaived, name,
+                                              "this device counts no errors", port.counters.source)
+                                     : not_known(name, "the port's counters", port.counters);
   std::string high;
   std::string stuck;
   const auto look = [&](const Fact<Counters>& counters) {

@@ -82,7 +82,8 @@ CheckResult judge_mode(const Inventory& node, const GpuFacts& gpu) {
   };
   const std::string& at = gpu.pci_address;
   if (nvml.compute_mode.is(2))
-    trouble(CheckState::kFail, "compute mode is prohibited", fmt::format("nvidia-smi -i {} -c 0", at));
+    trouble(CheckState::kFail, "compute mode is prohibited",
+            fmt::format("nvidia-smi -i {} -c 0", at));
   if (nvml.mig_mode.is(true))
     trouble(CheckState::kFail, "MIG is on: its slices have no GPUDirect RDMA of their own",
             fmt::format("nvidia-smi -i {} -mig 0", at));
@@ -90,7 +91,8 @@ CheckResult judge_mode(const Inventory& node, const GpuFacts& gpu) {
     trouble(CheckState::kWarn, "persistence is off: the driver starts anew for each task",
             "systemctl enable --now nvidia-persistenced");
   if (nvml.compute_mode.is(1) || nvml.compute_mode.is(3))
-    trouble(CheckState::kWarn, "compute mode is exclusive", fmt::format("nvidia-smi -i {} -c 0", at));
+    trouble(CheckState::kWarn, "compute mode is exclusive",
+            fmt::format("nvidia-smi -i {} -c 0", at));
   if (nvml.compute_processes.value_or(0) > 0)
     trouble(CheckState::kWarn,
             fmt::format("{} processes compute on it", nvml.compute_processes.value),
@@ -113,14 +115,17 @@ CheckResult judge_clocks(const Inventory& node, const GpuFacts& gpu) {
                                               gpu.nvml.max_sm_clock_mhz.value_or(0))
                                 : std::string("clock unknown");
   if (!bad.empty())
-    return result(CheckState::kFail, gpu.name, fmt::format("{}: {}", clock, bad), reasons.source,
-                  {fmt::format("nvidia-smi -i {} -q -d PERFORMANCE,TEMPERATURE,POWER",
-                               gpu.pci_address),
-                   "# check fans, air flow, power cables and the power supply's limit"});
+    return result(
+        CheckState::kFail, gpu.name, fmt::format("{}: {}", clock, bad), reasons.source,
+        {fmt::format("nvidia-smi -i {} -q -d PERFORMANCE,TEMPERATURE,POWER", gpu.pci_address),
+         "# check fans, air flow, power cables and the power supply's limit"});
   const bool capped = (reasons.value & kPowerCap) != 0;
   const bool idle = (reasons.value & kIdle) != 0;
   return result(CheckState::kPass, gpu.name,
-                fmt::format("{}{}", clock, capped ? ", at its power cap" : idle ? ", idle" : ""),
+                fmt::format("{}{}", clock,
+                            capped ? ", at its power cap"
+                            : idle ? ", idle"
+                                   : ""),
                 reasons.source);
 }
 

@@ -13,9 +13,8 @@ namespace {
 
 bool concerns(const CheckResult& one, const GpuNicPair& pair) {
   const std::string& subject = one.subject;
-  return subject.empty() || subject == pair.gpu->name ||
-         subject == pair.nic->name || subject == pair.subject() || subject == "GPU driver" ||
-         subject == "OFED";
+  return subject.empty() || subject == pair.gpu->name || subject == pair.nic->name ||
+         subject == pair.subject() || subject == "GPU driver" || subject == "OFED";
 }
 
 // The first failure that makes GPUDirect impossible, rather than slow.

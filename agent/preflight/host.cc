@@ -40,13 +40,12 @@ CheckResult judge_device_file(const Inventory& node, const std::string& subject,
   const Fact<bool>& open = found->second.can_open;
   if (!open.is_known()) return not_known(subject, "whether " + path + " opens", open);
   if (open.value) return result(CheckState::kPass, subject, path + " opens", path);
-  return result(lacking, subject,
-                fmt::format("{} does not open{}{}", path, open.reason.empty() ? "" : ": ",
-                            open.reason),
-                path,
-                {fmt::format("chmod 0666 {}", path),
-                 "# to last: echo 'KERNEL==\"uverbs*\", MODE=\"0666\"' > "
-                 "/etc/udev/rules.d/90-uverbs.rules"});
+  return result(
+      lacking, subject,
+      fmt::format("{} does not open{}{}", path, open.reason.empty() ? "" : ": ", open.reason), path,
+      {fmt::format("chmod 0666 {}", path),
+       "# to last: echo 'KERNEL==\"uverbs*\", MODE=\"0666\"' > "
+       "/etc/udev/rules.d/90-uverbs.rules"});
 }
 
 }  // namespace
@@ -90,8 +89,8 @@ CheckResults judge_rdma_device_nodes(const CheckInput& input) {
                             : not_known(device.name, "its device file", device.uverbs));
       continue;
     }
-    results.push_back(judge_device_file(node, device.name, kUverbs + device.uverbs.value,
-                                        CheckState::kFail));
+    results.push_back(
+        judge_device_file(node, device.name, kUverbs + device.uverbs.value, CheckState::kFail));
   }
   if (results.empty()) return waived("no NIC here has RDMA");
   results.push_back(judge_device_file(node, "rdma_cm", kConnectionManager, CheckState::kWarn));
@@ -112,10 +111,10 @@ CheckResults judge_bar_copy_driver(const CheckInput& input) {
   const auto device = node.device_nodes.find(kGdrdrv);
   const std::string version = module == nullptr ? "" : module->version.value_or("");
   if (device == node.device_nodes.end() || device->second.can_open.is_absent())
-    return {result(CheckState::kFail, "", fmt::format("gdrdrv {} is loaded, {} is not there",
-                                                      version, kGdrdrv),
-                   kGdrdrv,
-                   {"mknod -m 666 /dev/gdrdrv c $(awk '$2==\"gdrdrv\"{print $1}' /proc/devices) 0"})};
+    return {
+        result(CheckState::kFail, "",
+               fmt::format("gdrdrv {} is loaded, {} is not there", version, kGdrdrv), kGdrdrv,
+               {"mknod -m 666 /dev/gdrdrv c $(awk '$2==\"gdrdrv\"{print $1}' /proc/devices) 0"})};
   if (!device->second.can_open.is_known())
     return {not_known("", "whether /dev/gdrdrv opens", device->second.can_open)};
   if (!device->second.can_open.value)

@@ -44,7 +44,6 @@ const Fact<std::string>* unread_group(const std::vector<GpuNicPair>& pairs) {
   return nullptr;
 }
 
-
 // NVML's word, or the largest prefetchable BAR.
 Fact<std::uint64_t> bar1_of(const Inventory& node, const GpuFacts& gpu) {
   if (gpu.nvml.bar1_total_bytes.is_known()) return gpu.nvml.bar1_total_bytes;

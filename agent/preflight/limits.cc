@@ -31,7 +31,8 @@ CheckResult judge_memory(const MemoryLimits& limits) {
   if (!most.is_known()) return not_known("memory", "the group's limit of memory", most);
   const std::uint64_t now = limits.cgroup_memory_now_bytes.value_or(0);
   const std::uint64_t room = most.value > now ? most.value - now : 0;
-  const std::string text = fmt::format("{:.0f} MiB of {:.0f} MiB are free", mib(room), mib(most.value));
+  const std::string text =
+      fmt::format("{:.0f} MiB of {:.0f} MiB are free", mib(room), mib(most.value));
   if (room < kLeastRoomBytes)
     return result(CheckState::kWarn, "memory", text, most.source,
                   {"systemctl set-property railgauge-agent.service MemoryMax=infinity",
@@ -74,8 +75,7 @@ CheckResults judge_locked_memory(const CheckInput& input) {
                    limits.cap_ipc_lock.source)};
   const Fact<std::uint64_t>& soft = limits.memlock_soft_bytes;
   if (!soft.is_known()) return {not_known("", "the limit of locked memory", soft)};
-  if (soft.value == kUnlimited)
-    return {result(CheckState::kPass, "", "unlimited", soft.source)};
+  if (soft.value == kUnlimited) return {result(CheckState::kPass, "", "unlimited", soft.source)};
   const std::string text = fmt::format("{:.3g} MiB", mib(soft.value));
   if (soft.value < kLeastLockedBytes)
     return {result(CheckState::kFail, "", text, soft.source, memlock_remedy())};

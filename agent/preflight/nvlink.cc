@@ -66,10 +66,9 @@ CheckResults judge_nvlink(const CheckInput& input) {
   const auto manager = node.services.find(kManager);
   if (has_switches(node) && manager != node.services.end() &&
       !manager->second.enablement.is_absent() && manager->second.active.is(false))
-    results.push_back(result(CheckState::kFail, kManager,
-                             "there are NVSwitches, and the fabric manager does not run",
-                             manager->second.active.source,
-                             {"systemctl enable --now nvidia-fabricmanager"}));
+    results.push_back(result(
+        CheckState::kFail, kManager, "there are NVSwitches, and the fabric manager does not run",
+        manager->second.active.source, {"systemctl enable --now nvidia-fabricmanager"}));
   std::size_t most = 0;
   for (const GpuFacts& gpu : node.gpus) most = std::max(most, active_links(gpu));
   for (const GpuFacts& gpu : node.gpus) results.push_back(judge_gpu(node, gpu, most));

@@ -29,9 +29,8 @@ bool is_software(const RdmaDevice& device) { return device.pci_address.empty(); 
 bool is_unified(const GpuFacts& gpu) {
   constexpr std::array<std::string_view, 4> kUnified{"GB10", "Orin", "Thor", "Xavier"};
   const std::string model = gpu.model.value_or("");
-  return std::ranges::any_of(kUnified, [&](std::string_view word) {
-    return model.find(word) != std::string::npos;
-  });
+  return std::ranges::any_of(
+      kUnified, [&](std::string_view word) { return model.find(word) != std::string::npos; });
 }
 
 bool is_grace(const Inventory& node) {

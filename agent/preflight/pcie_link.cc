@@ -67,25 +67,27 @@ CheckResult judge_link(const Inventory& node, const Linked& linked) {
   const std::string now = link_text(device.link_gigatransfers.value, device.link_width.value);
   const std::string best = link_text(best_speed, best_width);
   if (device.link_width.value < best_width)
-    return result(CheckState::kFail, linked.subject, fmt::format("{} where {} is possible", now, best),
-                  source, reseat(device.address, port_name));
+    return result(CheckState::kFail, linked.subject,
+                  fmt::format("{} where {} is possible", now, best), source,
+                  reseat(device.address, port_name));
   if (device.link_gigatransfers.value < best_speed) {
     if (linked.is_gpu)
       return result(CheckState::kUnknown, linked.subject,
                     fmt::format("{} where {} is possible: idle GPUs lower their links, so only a "
                                 "look under load tells",
                                 now, best),
-                    source, {"# under load: nvidia-smi --query-gpu=pcie.link.gen.current --format=csv"});
-    return result(CheckState::kFail, linked.subject, fmt::format("{} where {} is possible", now, best),
-                  source, reseat(device.address, port_name));
+                    source,
+                    {"# under load: nvidia-smi --query-gpu=pcie.link.gen.current --format=csv"});
+    return result(CheckState::kFail, linked.subject,
+                  fmt::format("{} where {} is possible", now, best), source,
+                  reseat(device.address, port_name));
   }
   if (best_speed < device.max_link_gigatransfers.value || best_width < device.max_link_width.value)
-    return result(CheckState::kWarn, linked.subject,
-                  fmt::format("{}: the slot ({}) gives less than the card could use ({})", now,
-                              port_name,
-                              link_text(device.max_link_gigatransfers.value,
-                                        device.max_link_width.value)),
-                  source, {"# move the card to a slot of its own generation and width, if any"});
+    return result(
+        CheckState::kWarn, linked.subject,
+        fmt::format("{}: the slot ({}) gives less than the card could use ({})", now, port_name,
+                    link_text(device.max_link_gigatransfers.value, device.max_link_width.value)),
+        source, {"# move the card to a slot of its own generation and width, if any"});
   return result(CheckState::kPass, linked.subject, now, source);
 }
 
@@ -108,8 +110,8 @@ CheckResult judge_errors(const Inventory& node, const Linked& linked, std::uint6
   const std::uint64_t corrected = total_of(device.aer_correctable, "TOTAL_ERR_COR");
   const std::uint64_t nonfatal = total_of(device.aer_nonfatal, "TOTAL_ERR_NONFATAL");
   const std::uint64_t fatal = total_of(device.aer_fatal, "TOTAL_ERR_FATAL");
-  std::string text = fmt::format("since boot {} corrected, {} not fatal, {} fatal", corrected,
-                                 nonfatal, fatal);
+  std::string text =
+      fmt::format("since boot {} corrected, {} not fatal, {} fatal", corrected, nonfatal, fatal);
   if (linked.is_gpu && replays > 0) text += fmt::format(", {} replays", replays);
   const PciDevice* port = port_above(node, device);
   const auto remedy = reseat(device.address, port == nullptr ? "" : port->address);
@@ -162,8 +164,7 @@ CheckResults judge_pcie_errors(const CheckInput& input) {
   for (const Linked& linked : linked_devices(node)) {
     std::uint64_t replays = 0;
     for (const GpuFacts& gpu : node.gpus)
-      if (linked.is_gpu && gpu.name == linked.subject)
-        replays = gpu.nvml.pcie_replays.value_or(0);
+      if (linked.is_gpu && gpu.name == linked.subject) replays = gpu.nvml.pcie_replays.value_or(0);
     results.push_back(judge_errors(node, linked, replays));
   }
   return results.empty() ? waived("there is neither a GPU nor an RDMA NIC on PCIe") : results;

@@ -22,8 +22,7 @@ std::string smaller_port(const Inventory& node, const PciDevice& device) {
   for (const std::string& address : device.bridges) {
     const PciDevice* bridge = node.pci_device(address);
     if (bridge == nullptr || !bridge->config.pcie.is_known()) continue;
-    if (bridge->config.pcie.value.max_payload_bytes <
-        device.config.pcie.value.max_payload_bytes)
+    if (bridge->config.pcie.value.max_payload_bytes < device.config.pcie.value.max_payload_bytes)
       return address;
   }
   return "";
@@ -35,9 +34,9 @@ CheckResult judge_read_request(const Inventory& node, const RdmaDevice& nic,
   if (!control.is_known())
     return not_known(nic.name, "MaxReadReq and MaxPayload", control,
                      config_space_remedy(device.address));
-  const std::string text = fmt::format("MaxReadReq {}, MaxPayload {}",
-                                       control.value.max_read_request_bytes,
-                                       control.value.max_payload_bytes);
+  const std::string text =
+      fmt::format("MaxReadReq {}, MaxPayload {}", control.value.max_read_request_bytes,
+                  control.value.max_payload_bytes);
   if (const std::string port = smaller_port(node, device); !port.empty())
     return result(CheckState::kFail, nic.name,
                   fmt::format("{}, but port {} takes smaller packets", text, port), control.source,
@@ -63,11 +62,12 @@ CheckResult judge_ordering(const Inventory& node, const RdmaDevice& nic, const P
   if (!matters)
     return result(CheckState::kPass, nic.name, "off, which costs nothing without GPUs on this CPU",
                   control.source);
-  return result(
-      CheckState::kWarn, nic.name, "off: each write waits for the one before it", control.source,
-      {fmt::format("setpci -s {} CAP_EXP+8.w=0010:0010", device.address),
-       "# applications ask for it key by key (IBV_ACCESS_RELAXED_ORDERING); only where they cannot:",
-       fmt::format("mlxconfig -d {} set PCI_WR_ORDERING=1 && reboot", device.address)});
+  return result(CheckState::kWarn, nic.name, "off: each write waits for the one before it",
+                control.source,
+                {fmt::format("setpci -s {} CAP_EXP+8.w=0010:0010", device.address),
+                 "# applications ask for it key by key (IBV_ACCESS_RELAXED_ORDERING); only where "
+                 "they cannot:",
+                 fmt::format("mlxconfig -d {} set PCI_WR_ORDERING=1 && reboot", device.address)});
 }
 
 template <class Judge>

@@ -31,9 +31,10 @@ CheckResult judge_loaded(const Inventory& node) {
     return result(CheckState::kWarn, "", loaded + ", but no file loads it at boot",
                   node.autoload.source, {load_at_boot_command("nvidia-peermem")});
   const auto file = autoload.find(kModule);
-  return result(CheckState::kPass, "",
-                file == autoload.end() ? loaded : fmt::format("{}, at boot by {}", loaded, file->second),
-                kModules);
+  return result(
+      CheckState::kPass, "",
+      file == autoload.end() ? loaded : fmt::format("{}, at boot by {}", loaded, file->second),
+      kModules);
 }
 
 CheckResult judge_absent(const Inventory& node) {

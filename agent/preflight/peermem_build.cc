@@ -33,7 +33,8 @@ CheckResult judge_files(const Inventory& node, const ModuleFacts& peermem) {
   if (core == nullptr || !core->file_modified_unix_seconds.is_known() ||
       !peermem.file_modified_unix_seconds.is_known())
     return node.kernel_log.is_known()
-               ? result(CheckState::kPass, "", "the kernel's log has no complaint about its symbols",
+               ? result(CheckState::kPass, "",
+                        "the kernel's log has no complaint about its symbols",
                         node.kernel_log.source)
                : not_known("", "the kernel's log", node.kernel_log, kernel_log_remedy());
   const double newer_by =
@@ -56,15 +57,16 @@ CheckResults judge_peermem_build(const CheckInput& input) {
   if (!misfit.empty())
     return {result(CheckState::kFail, "", misfit, node.kernel_log.source,
                    rebuild_gpu_driver_commands(node))};
+  if (node.gpus.empty()) return waived("there is no NVIDIA GPU");
   if (!node.loaded_modules.is_known())
     return {not_known("", "the list of loaded modules", node.loaded_modules)};
   const ModuleFacts* peermem = node.module(kModule);
   if (peermem == nullptr || !peermem->is_loaded) return waived("nvidia-peermem is not loaded");
   const ModuleFacts* core = node.module("ib_core");
   if (core == nullptr || !core->is_loaded)
-    return {result(CheckState::kFail, "", "nvidia-peermem is loaded, but ib_core is not",
-                   "/proc/modules", {"modprobe ib_uverbs", "modprobe -r nvidia-peermem",
-                                     "modprobe nvidia-peermem"})};
+    return {result(
+        CheckState::kFail, "", "nvidia-peermem is loaded, but ib_core is not", "/proc/modules",
+        {"modprobe ib_uverbs", "modprobe -r nvidia-peermem", "modprobe nvidia-peermem"})};
   if (!core->holders.empty() && std::ranges::find(core->holders, kModule) == core->holders.end())
     return {result(CheckState::kFail, "",
                    "nvidia-peermem is loaded, but does not use ib_core: it registered nowhere",
@@ -74,6 +76,7 @@ CheckResults judge_peermem_build(const CheckInput& input) {
 
 CheckResults judge_peermem_mode(const CheckInput& input) {
   const Inventory& node = input.node;
+  if (node.gpus.empty()) return waived("there is no NVIDIA GPU");
   const ModuleFacts* peermem = node.module(kModule);
   if (peermem == nullptr || !peermem->is_loaded) {
     if (!node.loaded_modules.is_known())
@@ -95,13 +98,13 @@ CheckResults judge_peermem_mode(const CheckInput& input) {
     if (!fact.is_known())
       results.push_back(not_known(wanted.name, "the parameter", fact));
     else if (fact.value != wanted.value)
-      results.push_back(
-          result(CheckState::kWarn, wanted.name,
-                 fmt::format("{}={}; {}", wanted.name, fact.value, wanted.means), fact.source,
-                 {fmt::format("echo \"options nvidia-peermem {}={}\" > "
-                              "/etc/modprobe.d/nvidia-peermem.conf",
-                              wanted.name, wanted.value),
-                  "modprobe -r nvidia-peermem && modprobe nvidia-peermem"}));
+      results.push_back(result(CheckState::kWarn, wanted.name,
+                               fmt::format("{}={}; {}", wanted.name, fact.value, wanted.means),
+                               fact.source,
+                               {fmt::format("echo \"options nvidia-peermem {}={}\" > "
+                                            "/etc/modprobe.d/nvidia-peermem.conf",
+                                            wanted.name, wanted.value),
+                                "modprobe -r nvidia-peermem && modprobe nvidia-peermem"}));
     else
       results.push_back(result(CheckState::kPass, wanted.name,
                                fmt::format("{}={}", wanted.name, fact.value), fact.source));

@@ -50,11 +50,10 @@ CheckResult judge_device(const Inventory& node, const std::string& subject,
   const std::string local = device.local_cpus.value_or("");
   if (allowed.is_known() && !allowed.value.empty() && !local.empty() &&
       !lists_meet(allowed.value, local))
-    return result(CheckState::kFail, subject,
-                  fmt::format("its processors are {}, the agent may use {} alone", local,
-                              allowed.value),
-                  allowed.source,
-                  {"systemctl set-property railgauge-agent.service AllowedCPUs="});
+    return result(
+        CheckState::kFail, subject,
+        fmt::format("its processors are {}, the agent may use {} alone", local, allowed.value),
+        allowed.source, {"systemctl set-property railgauge-agent.service AllowedCPUs="});
   return result(CheckState::kPass, subject, fmt::format("NUMA node {}", device.numa_node.value),
                 device.numa_node.source);
 }

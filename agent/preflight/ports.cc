@@ -74,8 +74,7 @@ CheckResult judge_port(const Inventory& node, const RdmaDevice& device, const Rd
   return result(CheckState::kPass, name, text, port.state.source);
 }
 
-CheckResult judge_port_mtu(const Inventory& node, const RdmaDevice& device,
-                           const RdmaPort& port) {
+CheckResult judge_port_mtu(const Inventory& node, const RdmaDevice& device, const RdmaPort& port) {
   const std::string name = name_of(device, port);
   if (port.link_layer.is("infiniband"))
     return result(CheckState::kUnknown, name,
@@ -89,7 +88,8 @@ CheckResult judge_port_mtu(const Inventory& node, const RdmaDevice& device,
   if (!net->mtu_bytes.is_known()) return not_known(name, "the interface's MTU", net->mtu_bytes);
   const std::uint32_t mtu = net->mtu_bytes.value;
   if (mtu >= kNetMtuFor4096)
-    return result(CheckState::kPass, name, fmt::format("{} has {}: RDMA can use 4096", net->name, mtu),
+    return result(CheckState::kPass, name,
+                  fmt::format("{} has {}: RDMA can use 4096", net->name, mtu),
                   net->mtu_bytes.source);
   constexpr std::array<std::uint32_t, 5> kRdmaMtus{4096, 2048, 1024, 512, 256};
   const auto fits = std::ranges::find_if(
@@ -114,9 +114,8 @@ CheckResult judge_port_gid(const RdmaDevice& device, const RdmaPort& port) {
     if (port.lid.is_known() && port.lid.value == 0)
       return result(CheckState::kFail, name, "the port has no LID: no subnet manager has seen it",
                     port.lid.source, {"systemctl status opensm  # on the subnet manager's host"});
-    return port.gids.empty()
-               ? result(CheckState::kFail, name, "the port has no GID", source)
-               : result(CheckState::kPass, name, port.gids.front().gid, source);
+    return port.gids.empty() ? result(CheckState::kFail, name, "the port has no GID", source)
+                             : result(CheckState::kPass, name, port.gids.front().gid, source);
   }
   const GidEntry* best = nullptr;
   bool any_type = false;
@@ -158,8 +157,7 @@ CheckResults judge_mtu(const CheckInput& input) {
   CheckResults results;
   for (const RdmaDevice& device : input.node.rdma)
     for (const RdmaPort& port : device.ports)
-      if (port.state.is("active"))
-        results.push_back(judge_port_mtu(input.node, device, port));
+      if (port.state.is("active")) results.push_back(judge_port_mtu(input.node, device, port));
   return results.empty() ? waived("no RDMA port is active") : results;
 }
 

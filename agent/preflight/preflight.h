@@ -35,8 +35,8 @@ class ProbeMemory {
   std::map<std::pair<std::string, std::string>, ProbeAnswer> last_;  // by GPU and NIC
 };
 
-// Blocks for as long as reading takes, and up to kProbeSeconds with a probe. Never fails: what could
-// not be read is in the report.
+// Blocks for as long as reading takes, and up to kProbeSeconds with a probe. Never fails: what
+// could not be read is in the report.
 api::PreflightReport run_preflight(const PreflightOptions& options, ProbeMemory& memory);
 
 }  // namespace railgauge::agent

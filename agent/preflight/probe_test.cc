@@ -65,7 +65,8 @@ TEST(Probe, WithoutARunnerEachPairSaysSo) {
 
 TEST(Probe, WhatALibraryPrintsBetweenIsNoAnswer) {
   const auto answers = parse_probe_lines(
-      "NCCL version 2.21\n{\"gpu\":\"gpu0\",\"nic\":\"mlx5_0\",\"state\":\"refused\",\"text\":\"no\"}"
+      "NCCL version "
+      "2.21\n{\"gpu\":\"gpu0\",\"nic\":\"mlx5_0\",\"state\":\"refused\",\"text\":\"no\"}"
       "\n{\"gpu\":\"\"}\n\xff\n",
       5);
   ASSERT_EQ(answers.size(), 1U);
@@ -75,8 +76,12 @@ TEST(Probe, WhatALibraryPrintsBetweenIsNoAnswer) {
 
 TEST(ProbeMemory, ABusyGpusLastAnswerIsRemembered) {
   ProbeMemory memory;
-  const ProbeAnswer registered{.gpu = "gpu0", .nic = "mlx5_0", .state = State::kRegistered,
-                               .path = "dma-buf", .text = "", .at_unix_seconds = 1};
+  const ProbeAnswer registered{.gpu = "gpu0",
+                               .nic = "mlx5_0",
+                               .state = State::kRegistered,
+                               .path = "dma-buf",
+                               .text = "",
+                               .at_unix_seconds = 1};
   ProbeAnswer busy = registered;
   busy.state = State::kBusy;
   EXPECT_TRUE(memory.exchange({busy}).empty());

@@ -47,14 +47,14 @@ std::vector<std::string> kernel_argument_commands(const Inventory& node, const s
     case Family::kRedHat:
       return {fmt::format("grubby --update-kernel=ALL --args=\"{}\" && reboot", words)};
     case Family::kSuse:
-      return {fmt::format("sed -i 's/^GRUB_CMDLINE_LINUX_DEFAULT=\"/&{} /' /etc/default/grub",
-                          words),
-              "grub2-mkconfig -o /boot/grub2/grub.cfg && reboot"};
+      return {
+          fmt::format("sed -i 's/^GRUB_CMDLINE_LINUX_DEFAULT=\"/&{} /' /etc/default/grub", words),
+          "grub2-mkconfig -o /boot/grub2/grub.cfg && reboot"};
     case Family::kOther:
       break;
   }
-  return {fmt::format("# add \"{}\" to the kernel's command line in the boot loader, reboot",
-                      words)};
+  return {
+      fmt::format("# add \"{}\" to the kernel's command line in the boot loader, reboot", words)};
 }
 
 std::string load_at_boot_command(const std::string& module) {
@@ -92,8 +92,9 @@ std::vector<std::string> open_driver_commands(const Inventory& node) {
     case Family::kOther:
       break;
   }
-  return {"# install the same GPU driver with its open kernel modules (installer: "
-          "--kernel-module-type=open), reboot"};
+  return {
+      "# install the same GPU driver with its open kernel modules (installer: "
+      "--kernel-module-type=open), reboot"};
 }
 
 }  // namespace railgauge::agent

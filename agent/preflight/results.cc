@@ -3,10 +3,9 @@
 namespace railgauge::agent {
 
 std::vector<std::string> config_space_remedy(const std::string& pci_address) {
-  return {
-      "# configuration space beyond 64 bytes needs CAP_SYS_ADMIN: let the helper answer, once:",
-      "setcap cap_sys_admin+ep /usr/bin/railgauge-node-facts",
-      fmt::format("# or look yourself, as root: lspci -vvv -s {}", pci_address)};
+  return {"# configuration space beyond 64 bytes needs CAP_SYS_ADMIN: let the helper answer, once:",
+          "setcap cap_sys_admin+ep /usr/bin/railgauge-node-facts",
+          fmt::format("# or look yourself, as root: lspci -vvv -s {}", pci_address)};
 }
 
 std::vector<std::string> kernel_log_remedy() {

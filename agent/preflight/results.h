@@ -28,8 +28,8 @@ template <class T>
 CheckResult not_known(std::string subject, std::string_view what, const Fact<T>& fact,
                       std::vector<std::string> remedy = {}) {
   if (fact.state == FactState::kError)
-    return result(CheckState::kError, std::move(subject),
-                  fmt::format("{}: {}", what, fact.reason), fact.source, std::move(remedy));
+    return result(CheckState::kError, std::move(subject), fmt::format("{}: {}", what, fact.reason),
+                  fact.source, std::move(remedy));
   std::string text = fact.is_absent()      ? fmt::format("{} is not told here", what)
                      : fact.reason.empty() ? fmt::format("{} is not known", what)
                                            : fmt::format("{} is not known: {}", what, fact.reason);

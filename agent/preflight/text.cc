@@ -19,10 +19,9 @@ std::string plain(std::string text) {
 std::string pairs_text(const api::PreflightReport& report) {
   std::string text;
   for (const api::GpuDirectPair& pair : report.pairs())
-    text += plain(fmt::format("{} {}{}{}: {}", pair.gpu(),
-                              pair.nic().empty() ? "no NIC" : pair.nic(),
-                              pair.distance().empty() ? "" : " ", pair.distance(),
-                              api::gpudirect_text(pair))) +
+    text += plain(fmt::format(
+                "{} {}{}{}: {}", pair.gpu(), pair.nic().empty() ? "no NIC" : pair.nic(),
+                pair.distance().empty() ? "" : " ", pair.distance(), api::gpudirect_text(pair))) +
             '\n';
   return text;
 }
@@ -38,8 +37,7 @@ std::string preflight_text(const api::PreflightReport& report) {
   for (const api::PreflightCheck& check : report.checks()) {
     if (check.state() == "pass" || check.state() == "waived") continue;
     text += plain(fmt::format("{:<8}{:<24}{:<16}{}", check.state(), check.id(),
-                              check.subject().empty() ? "-" : check.subject(),
-                              check.observed())) +
+                              check.subject().empty() ? "-" : check.subject(), check.observed())) +
             '\n';
   }
   if (const std::string pairs = pairs_text(report); !pairs.empty()) text += '\n' + pairs;

@@ -45,10 +45,11 @@ CheckResult judge_gpu_class(const GpuFacts& gpu) {
                   capability.source, {"# GPUDirect RDMA needs Kepler GK110 or later"});
   for (const char* consumer : {"GeForce", "TITAN"})
     if (model.find(consumer) != std::string::npos)
-      return result(CheckState::kFail, gpu.name,
-                    fmt::format("{}: GPUDirect RDMA is for data centre and workstation GPUs", model),
-                    gpu.model.source,
-                    {"# measure this node in host memory (memory=host) or staged (memory=staged)"});
+      return result(
+          CheckState::kFail, gpu.name,
+          fmt::format("{}: GPUDirect RDMA is for data centre and workstation GPUs", model),
+          gpu.model.source,
+          {"# measure this node in host memory (memory=host) or staged (memory=staged)"});
   return result(CheckState::kPass, gpu.name, model, gpu.model.source);
 }
 
@@ -91,26 +92,24 @@ CheckResults judge_nic_firmware(const CheckInput& input) {
     if (versions.size() == 1)
       results.push_back(result(CheckState::kPass, board, text, "/sys/class/infiniband/*/fw_ver"));
     else
-      results.push_back(result(CheckState::kWarn, board, text, "/sys/class/infiniband/*/fw_ver",
-                               {"# bring them to one version, in a maintenance window:",
-                                "mlxfwmanager --online -u"}));
+      results.push_back(result(
+          CheckState::kWarn, board, text, "/sys/class/infiniband/*/fw_ver",
+          {"# bring them to one version, in a maintenance window:", "mlxfwmanager --online -u"}));
   }
   return results.empty() ? waived("no NIC here has RDMA") : results;
 }
 
 CheckResults judge_versions(const CheckInput& input) {
   const Inventory& node = input.node;
-  std::string text = fmt::format(
-      "{}, {}, {}, {}, {}, {}", version_text("Linux", node.kernel_release),
-      version_text("GPU driver", node.gpu_driver), version_text("OFED", node.ofed),
-      version_text("rdma-core", node.rdma_core), version_text("NCCL", node.nccl),
-      version_text("CUDA", node.cuda));
-  for (const auto& [what, fact] :
-       {std::pair{"the Linux kernel's release", &node.kernel_release},
-        std::pair{"the GPU driver's version", &node.gpu_driver}}) {
+  std::string text =
+      fmt::format("{}, {}, {}, {}, {}, {}", version_text("Linux", node.kernel_release),
+                  version_text("GPU driver", node.gpu_driver), version_text("OFED", node.ofed),
+                  version_text("rdma-core", node.rdma_core), version_text("NCCL", node.nccl),
+                  version_text("CUDA", node.cuda));
+  for (const auto& [what, fact] : {std::pair{"the Linux kernel's release", &node.kernel_release},
+                                   std::pair{"the GPU driver's version", &node.gpu_driver}}) {
     const bool needed = fact == &node.kernel_release || !node.gpus.empty();
-    if (needed && !fact->is_known() && !fact->is_absent())
-      return {not_known("", what, *fact)};
+    if (needed && !fact->is_known() && !fact->is_absent()) return {not_known("", what, *fact)};
   }
   return {result(CheckState::kPass, "", std::move(text), "/proc, /sys, package lists")};
 }
@@ -124,9 +123,9 @@ CheckResults judge_minimum_versions(const CheckInput& input) {
   results.push_back(judge_least("CUDA", node.cuda, kLeastCuda,
                                 fmt::format("# install CUDA {} or later", kLeastCuda)));
   if (!node.ofed.is_absent())
-    results.push_back(judge_least("OFED", node.ofed, kLeastOfed,
-                                  fmt::format("# install MLNX_OFED {} or later, or DOCA-OFED",
-                                              kLeastOfed)));
+    results.push_back(
+        judge_least("OFED", node.ofed, kLeastOfed,
+                    fmt::format("# install MLNX_OFED {} or later, or DOCA-OFED", kLeastOfed)));
   for (const GpuFacts& gpu : node.gpus) results.push_back(judge_gpu_class(gpu));
   bool any_nic = false;
   for (const RdmaDevice& nic : node.rdma) {

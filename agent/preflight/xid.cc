@@ -17,15 +17,12 @@ bool is_fatal(unsigned xid) {
 }
 
 std::vector<std::string> remedy_of(unsigned xid, const std::string& address) {
-  if (xid == 79)
-    return {"# the GPU fell off the bus: check its power and seat, then",
-            "reboot"};
+  if (xid == 79) return {"# the GPU fell off the bus: check its power and seat, then", "reboot"};
   if (xid == 74)
     return {"nvidia-smi nvlink -e", "# replace the GPU, or its baseboard, if it comes again"};
   if (xid == 64) return {"# a row remap failed: replace the GPU"};
   return {"# in a maintenance window, with nothing on the GPU:",
-          fmt::format("nvidia-smi --gpu-reset -i {}", address),
-          "# replace it if it comes again"};
+          fmt::format("nvidia-smi --gpu-reset -i {}", address), "# replace it if it comes again"};
 }
 
 struct Event {
@@ -43,8 +40,7 @@ std::optional<Event> parse(const std::string& line, std::string_view word) {
   Event event{.address = line.substr(pci + 5, close - pci - 5), .number = 0};
   const std::size_t digit = line.find_first_of("0123456789", close);
   if (digit == std::string::npos) return std::nullopt;
-  const auto parsed =
-      std::from_chars(line.data() + digit, line.data() + line.size(), event.number);
+  const auto parsed = std::from_chars(line.data() + digit, line.data() + line.size(), event.number);
   if (parsed.ec != std::errc{}) return std::nullopt;
   return event;
 }
@@ -67,9 +63,9 @@ CheckResults judge_switches(const Inventory& node) {
   for (const std::string& line : node.kernel_log.value_or({})) {
     if (!parse(line, "SXid (")) continue;
     if (line.find("Non-fatal") != std::string::npos) continue;
-    return {result(CheckState::kFail, "nvswitch", line, node.kernel_log.source,
-                   {"systemctl restart nvidia-fabricmanager",
-                    "# replace the baseboard if it comes again"})};
+    return {result(
+        CheckState::kFail, "nvswitch", line, node.kernel_log.source,
+        {"systemctl restart nvidia-fabricmanager", "# replace the baseboard if it comes again"})};
   }
   return {};
 }

@@ -51,8 +51,7 @@ int preflight_exit_code(const PreflightReport& report, const PreflightDemand& de
     const std::string& state = check.state();
     failed = failed || state == "fail";
     invalid = invalid || state == "error" || rank_of(state) == kCheckStates.size();
-    open =
-        open || (state == "unknown" && (demand.strict || contains(demand.require, check.id())));
+    open = open || (state == "unknown" && (demand.strict || contains(demand.require, check.id())));
   }
   if (failed) return kExitFailed;
   if (invalid) return kExitInvalid;
@@ -61,11 +60,9 @@ int preflight_exit_code(const PreflightReport& report, const PreflightDemand& de
 
 std::string gpudirect_text(const GpuDirectPair& pair) {
   if (pair.answer() == "yes") return fmt::format("GPUDirect: yes, by {}", pair.path());
-  std::string text =
-      fmt::format("GPUDirect: {}, because {}", pair.answer() == "no" ? "no" : "not proven",
-                  pair.because());
-  if (!pair.remedy().empty())
-    text += fmt::format(", do: {}", fmt::join(pair.remedy(), "; "));
+  std::string text = fmt::format("GPUDirect: {}, because {}",
+                                 pair.answer() == "no" ? "no" : "not proven", pair.because());
+  if (!pair.remedy().empty()) text += fmt::format(", do: {}", fmt::join(pair.remedy(), "; "));
   return text;
 }
 

@@ -5,8 +5,7 @@
 namespace railgauge::api {
 namespace {
 
-PreflightReport report_of(
-    std::initializer_list<std::pair<const char*, const char*>> checks) {
+PreflightReport report_of(std::initializer_list<std::pair<const char*, const char*>> checks) {
   PreflightReport report;
   report.add_nodes()->set_node("n1");
   for (const auto& [id, state] : checks) {

@@ -37,7 +37,8 @@ Result<PreflightReport> ask_this_host(const Arguments& arguments) {
                 fmt::format("--local is this host: {} cannot be named with it",
                             in_quotes(arguments.operand(0))));
   std::vector<std::string> words{"--preflight", "--format", "json"};
-  if (arguments.has("require")) words.insert(words.end(), {"--require", arguments.value("require")});
+  if (arguments.has("require"))
+    words.insert(words.end(), {"--require", arguments.value("require")});
   if (arguments.has("probe")) words.emplace_back("--probe");
   const std::string json = RG_TRY(ask_local_agent(words));
   PreflightReport report;
@@ -134,8 +135,8 @@ void print_summary(const Output& output, const PreflightReport& report) {
     const Tone tone = pair.answer() == "yes"  ? Tone::kGood
                       : pair.answer() == "no" ? Tone::kBad
                                               : Tone::kDoubtful;
-    rows.push_back({pair.node(), pair.gpu(), pair.nic(), pair.distance(),
-                    {gpudirect_text(pair), tone}});
+    rows.push_back(
+        {pair.node(), pair.gpu(), pair.nic(), pair.distance(), {gpudirect_text(pair), tone}});
   }
   if (rows.empty()) {
     output.out << "no node here has an NVIDIA GPU\n";

@@ -11,9 +11,10 @@ namespace {
 
 constexpr std::uint32_t kSteps = 2;
 
-// One check, acs: it fails on nodes whose name begins with "bad". It claims to be about another node,
-// which the controller must not believe.
-api::PreflightAnswer preflight_answer(const AgentOptions& options, const api::PreflightOrder& order) {
+// One check, acs: it fails on nodes whose name begins with "bad". It claims to be about another
+// node, which the controller must not believe.
+api::PreflightAnswer preflight_answer(const AgentOptions& options,
+                                      const api::PreflightOrder& order) {
   api::PreflightAnswer answer;
   answer.set_request_id(order.request_id());
   answer.mutable_report()->add_nodes()->set_node("somebody-else");

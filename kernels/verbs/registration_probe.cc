@@ -28,7 +28,8 @@ std::string use_of(const std::string& pci_address) {
   if (!found->processes.empty()) return gpu::users_in_words(*found);
   if (!found->told) return "NVML does not tell who uses it";
   const auto percent = gpu::gpu_utilization_percent(pci_address);
-  if (percent && *percent > kIdlePercent) return fmt::format("computing {} % of the time", *percent);
+  if (percent && *percent > kIdlePercent)
+    return fmt::format("computing {} % of the time", *percent);
   return "";
 }
 

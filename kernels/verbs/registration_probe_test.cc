@@ -29,8 +29,8 @@ TEST_F(RegistrationProbe, ANicThatIsNotThereIsNotTried) {
 }
 
 TEST_F(RegistrationProbe, AGpuOfWhichNvmlTellsNothingIsNotTouched) {
-  const GpuDirectProbe answer = verbs::probe_registration(
-      {.gpu = "gpu0", .pci_address = "0000:ff:1f.7", .nic = "fake0"});
+  const GpuDirectProbe answer =
+      verbs::probe_registration({.gpu = "gpu0", .pci_address = "0000:ff:1f.7", .nic = "fake0"});
   EXPECT_EQ(answer.state(), "busy");
   EXPECT_THAT(answer.text(), HasSubstr("NVML"));
 }

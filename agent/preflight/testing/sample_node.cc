@@ -144,8 +144,8 @@ void add_system(Inventory& node) {
   node.cpu.vendor = told<std::string>("GenuineIntel");
   node.cpu.processors = told<std::uint32_t>(32);
   node.cpu.governors = told(std::map<std::string, std::uint32_t>{{"performance", 32}});
-  node.cpu.idle_states = told(Facts{{"POLL", told<std::string>("enabled")},
-                                    {"C6", told<std::string>("disabled")}});
+  node.cpu.idle_states =
+      told(Facts{{"POLL", told<std::string>("enabled")}, {"C6", told<std::string>("disabled")}});
   node.cpu.smt_active = told(true);
   node.numa.resize(2);
   node.numa[1].number = 1;
