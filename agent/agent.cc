@@ -13,7 +13,6 @@
 #include <spdlog/spdlog.h>
 
 #include "agent/inventory/contract.h"
-#include "agent/kernel_list.h"
 #include "agent/recovery.h"
 #include "kernels/core/clock.h"
 #include "kernels/core/outcome.h"
@@ -25,11 +24,9 @@ constexpr double kSecondNs = 1e9;
 constexpr double kTickNs = kSecondNs;
 constexpr double kStoreRetryNs = kSecondNs;
 constexpr double kInventoryNs = 30 * kSecondNs;
-constexpr double kKernelsNs = 30 * kSecondNs;
 constexpr double kPruneNs = 600 * kSecondNs;
 constexpr double kLeastBeatSeconds = 0.2;
 constexpr double kMostBeatSeconds = 60;
-constexpr double kListSeconds = 5;
 constexpr double kStopNs = 10 * kSecondNs;     // for tasks to end after a stop
 constexpr double kFarewellNs = 2 * kSecondNs;  // for the controller to take the last records
 constexpr std::size_t kMaxPollFds = 64;
@@ -97,6 +94,9 @@ Agent::Agent(AgentOptions options, Metrics& metrics, Identity identity, Spool sp
   hello_.set_name(options_.name);
   hello_.set_incarnation(identity_.incarnation);
   hello_.set_version(RAILGAUGE_VERSION);
+  preflights_ = std::make_unique<PreflightWorker>(
+      PreflightOptions{.node_name = options_.name, .runner = options_.supervisor.task.runner},
+      [fd = wake_.get()] { ring(fd); });
   link_ = std::make_unique<Link>(options_.link, [fd = wake_.get()] { ring(fd); });
 }
 
@@ -111,6 +111,7 @@ void Agent::run(int stop_fd) {
     wait(stop_fd);
     take_link_events();
     take_busy();
+    take_preflights();
     supervisor_.service();
     guard_.set_runners(supervisor_.pids());
     watch_.set_quiet(supervisor_.size() > 0);
@@ -200,6 +201,8 @@ void Agent::on_message(api::ControllerMessage& message) {
   switch (message.body_case()) {
     case api::ControllerMessage::kPrepare:
       return on_prepare(message.prepare());
+    case api::ControllerMessage::kPreflight:
+      return preflights_->order(std::move(*message.mutable_preflight()));
     case api::ControllerMessage::kGo:
       return supervisor_.go(message.go().task());
     case api::ControllerMessage::kStep:
@@ -389,16 +392,6 @@ void Agent::refresh_inventory() {
     spdlog::warn("inventory: {} did not answer in {} s; what it tells is unknown", source,
                  options.source_seconds);
   fill_hello(inventory_, hello_);
-}
-
-void Agent::load_kernels() {
-  kernels_ns_ = monotonic_now_ns() + kKernelsNs;
-  auto list = list_kernels(options_.supervisor.task.runner, kListSeconds);
-  if (!list)
-    return spdlog::error("no kernels: {}; tried again every {} s, --runner names the program",
-                         list.error().message, kKernelsNs / kSecondNs);
-  metrics_.set_kernels(*list);
-  *hello_.mutable_kernels() = std::move(*list->mutable_kernels());
 }
 
 void Agent::say_hello() {

@@ -15,6 +15,7 @@
 #include "agent/inventory/inventory.h"
 #include "agent/link.h"
 #include "agent/metrics.h"
+#include "agent/preflight/worker.h"
 #include "agent/spool.h"
 #include "agent/supervisor.h"
 #include "agent/watch/watch.h"
@@ -63,6 +64,7 @@ class Agent final : private TaskListener {
   void on_message(api::ControllerMessage& message);
   void acknowledge();
   void on_prepare(const api::PrepareTask& prepare);
+  void take_preflights();
   Status start(const api::PrepareTask& prepare);
   void store();
   void store_failed(const Error& error);
@@ -108,10 +110,11 @@ class Agent final : private TaskListener {
   double prune_ns_ = 0;
   double beat_ns_ = 0;
   double beat_seconds_ = 5;
-  bool was_attached_ = false;   // ever
-  std::string lost_reason_;     // as logged last
-  double stop_ns_ = 0;          // when a stop was asked for; 0 before
-  std::unique_ptr<Link> link_;  // last: its threads end before what they ring goes
+  bool was_attached_ = false;                    // ever
+  std::string lost_reason_;                      // as logged last
+  double stop_ns_ = 0;                           // when a stop was asked for; 0 before
+  std::unique_ptr<PreflightWorker> preflights_;  // its thread rings wake_
+  std::unique_ptr<Link> link_;                   // last: its threads end before what they ring goes
 };
 
 }  // namespace railgauge::agent

@@ -17,6 +17,7 @@
 #include <CLI/CLI.hpp>
 
 #include "agent/agent.h"
+#include "agent/preflight/command.h"
 #include "kernels/core/outcome.h"
 #include "kernels/core/settings_file.h"
 #include "kernels/core/text.h"
@@ -27,8 +28,11 @@ constexpr const char* kDefaultConfig = "/etc/railgauge/agent.conf";
 // Without a bound glibc gives each thread an arena of its own: resident memory for nothing.
 constexpr int kMallocArenas = 2;
 
+constexpr const char* kPreflightGroup = "Preflight of this node, with no controller";
+
 struct Settings {
   AgentOptions agent;
+  PreflightCommand preflight;
   std::string config = kDefaultConfig;
   std::string metrics_listen = "127.0.0.1:7471";
   std::string log_level = "info";
@@ -119,11 +123,28 @@ void declare(CLI::App& app, Settings& settings) {
   }
 }
 
+void declare_preflight(CLI::App& app, PreflightCommand& command) {
+  app.add_flag("--preflight", command.asked, "check this node, print what was found, end")
+      ->group(kPreflightGroup);
+  app.add_option("--format", command.format, "of --preflight")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str()
+      ->group(kPreflightGroup);
+  app.add_option("--require", command.require, "checks whose unknown counts, by commas")
+      ->group(kPreflightGroup);
+  app.add_flag("--strict", command.strict, "every unknown counts")->group(kPreflightGroup);
+  app.add_flag("--probe", command.probe, "register memory of idle GPUs with their NICs")
+      ->group(kPreflightGroup);
+  app.add_option("--root", command.root, "a tree of files that stands for the machine")
+      ->group(kPreflightGroup);
+}
+
 // The flags that may stand in the settings file.
 std::vector<std::string> setting_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
     const std::string& name = option->get_single_name();
+    if (option->get_group() == kPreflightGroup) continue;
     if (name != "help" && name != "version" && name != "config") names.push_back(name);
   }
   return names;
@@ -209,6 +230,7 @@ int main_of(int argc, char** argv) {
   CLI::App app("Runs measurements on this node for the Railgauge controller");
   app.set_version_flag("--version", RAILGAUGE_VERSION);
   declare(app, settings);
+  declare_preflight(app, settings.preflight);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version
@@ -217,6 +239,9 @@ int main_of(int argc, char** argv) {
     return complain({Code::kInvalidArgument, error.what()}, kExitUsage);
   }
   Status status = apply_file(app, settings.config);
+  if (status && settings.preflight.asked)
+    return run_preflight_command(settings.preflight, settings.agent.name,
+                                 settings.agent.supervisor.task.runner);
   if (status) status = check(settings);
   return status ? run(settings) : complain(status.error(), kExitUsage);
 }

@@ -5,7 +5,9 @@
 
 #include <exception>
 #include <fstream>
+#include <map>
 #include <optional>
+#include <vector>
 
 #include <fmt/format.h>
 #include <prometheus/counter.h>
@@ -101,6 +103,12 @@ struct Metrics::Families {
   Gauge& log_readable =
       gauge("railgauge_watch_kernel_log_readable", "1 while XIDs are watched in the kernel's log")
           .Add({});
+  Family<Gauge>& preflight =
+      gauge("railgauge_preflight_results", "Results of the last preflight, by check and state");
+  Gauge& preflight_time = gauge("railgauge_preflight_timestamp_seconds",
+                                "When this node was last checked, unix time; 0: never")
+                              .Add({});
+  std::vector<Gauge*> preflight_shown;  // of the last preflight, taken down before the next
   Gauge& resident =
       gauge("process_resident_memory_bytes", "Resident memory of this process").Add({});
   Counter& cpu = counter("process_cpu_seconds_total", "CPU time of this process").Add({});
@@ -194,6 +202,19 @@ void Metrics::set_watch(const std::vector<Tracker::Total>& totals, bool log_read
 
 void Metrics::node_event(const std::string& kind, const std::string& severity) {
   families_->events.Add({{"kind", kind}, {"severity", severity}}).Increment();
+}
+
+void Metrics::set_preflight(const api::PreflightReport& report, double unix_time_seconds) {
+  for (Gauge* shown : families_->preflight_shown) families_->preflight.Remove(shown);
+  families_->preflight_shown.clear();
+  std::map<std::pair<std::string, std::string>, double> counts;
+  for (const api::PreflightCheck& check : report.checks()) ++counts[{check.id(), check.state()}];
+  for (const auto& [labels, count] : counts) {
+    Gauge& shown = families_->preflight.Add({{"check", labels.first}, {"state", labels.second}});
+    shown.Set(count);
+    families_->preflight_shown.push_back(&shown);
+  }
+  families_->preflight_time.Set(unix_time_seconds);
 }
 
 void Metrics::sample_process() {

@@ -44,6 +44,8 @@ class Metrics {
   // Counters' growth since the agent started; whether the kernel's log can be read.
   void set_watch(const std::vector<Tracker::Total>& totals, bool log_readable);
   void node_event(const std::string& kind, const std::string& severity);
+  // The node's last preflight: results by check and state.
+  void set_preflight(const api::PreflightReport& report, double unix_time_seconds);
   // Memory and CPU of this process.
   void sample_process();
 

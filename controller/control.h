@@ -12,6 +12,7 @@
 #include "controller/fleet/event_loop.h"
 #include "controller/fleet/fleet.h"
 #include "controller/plan/planner.h"
+#include "controller/preflight_desk.h"
 #include "controller/store/store.h"
 #include "controller/suite_folder.h"
 
@@ -23,11 +24,12 @@ class Control {
  public:
   // Everything outlives it.
   Control(fleet::EventLoop& loop, fleet::Fleet& fleet, run::Director& director, store::Store& store,
-          SuiteFolder suites, plan::Site site = {})
+          PreflightDesk& preflights, SuiteFolder suites, plan::Site site = {})
       : loop_(loop),
         fleet_(fleet),
         director_(director),
         store_(store),
+        preflights_(preflights),
         suites_(std::move(suites)),
         site_(std::move(site)) {}
 
@@ -45,6 +47,9 @@ class Control {
   Result<api::RunDetail> get_run(const std::string& run_id);
   Result<api::ResultList> query_results(const api::ResultsRequest& request);
   Result<api::VersionInfo> get_version();
+  // Blocks until the nodes have answered or their time is over; one that is not attached is in the
+  // report with the reason.
+  Result<api::PreflightReport> run_preflight(const api::PreflightRequest& request);
 
   // Follows a run under way. kNotFound: it is not (any more).
   Status watch(const std::string& run_id, std::shared_ptr<run::RunWatcher> watcher);
@@ -72,6 +77,7 @@ class Control {
   fleet::Fleet& fleet_;
   run::Director& director_;
   store::Store& store_;
+  PreflightDesk& preflights_;
   const SuiteFolder suites_;
   const plan::Site site_;
 };

@@ -71,8 +71,9 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config, plan::
                fleet::FleetOptions fleet_options)
     : store_(std::move(store)),
       fleet_(loop_, *store_, fleet_options),
+      preflights_(loop_, fleet_, *store_),
       director_(loop_, fleet_, *store_, metrics_),
-      control_(loop_, fleet_, director_, *store_, SuiteFolder(suites_folder(config)),
+      control_(loop_, fleet_, director_, *store_, preflights_, SuiteFolder(suites_folder(config)),
                std::move(site)),
       schedules_(loop_, director_, control_, *store_),
       archive_(*store_, retention_of(config.keep_days)),

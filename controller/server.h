@@ -18,6 +18,7 @@
 #include "controller/listen.h"
 #include "controller/metrics.h"
 #include "controller/schedules.h"
+#include "controller/preflight_desk.h"
 #include "controller/service.h"
 #include "controller/store/store.h"
 
@@ -68,6 +69,7 @@ class Server {
   auth::PeerBook peers_;
   fleet::EventLoop loop_;
   fleet::Fleet fleet_;
+  PreflightDesk preflights_;
   run::Director director_;
   Control control_;
   Schedules schedules_;

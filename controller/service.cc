@@ -162,6 +162,15 @@ ControlService::Unary* ControlService::RunSchedule(Context* context,
       [=, this](const auth::Peer& peer) { return schedules_.run_now(request->name(), peer.who); });
 }
 
+// Changes nothing on the nodes, but makes them work: not for those who may only read.
+ControlService::Unary* ControlService::RunPreflight(Context* context,
+                                                    const api::PreflightRequest* request,
+                                                    api::PreflightReport* response) {
+  return answer<api::PreflightReport>(
+      context, Access::kWrite, response,
+      [=, this](const auth::Peer&) { return control_.run_preflight(*request); });
+}
+
 grpc::ServerWriteReactor<api::RunEvent>* ControlService::WatchRun(Context* context,
                                                                   const api::RunRef* request) {
   auto stream = WatchStream::make(control_, request->run_id());

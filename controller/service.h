@@ -57,6 +57,8 @@ class ControlService final : public api::Control::CallbackService {
                         api::ScheduleInfo* response) override;
   Unary* RunSchedule(Context* context, const api::ScheduleRef* request,
                      api::RunSummary* response) override;
+  Unary* RunPreflight(Context* context, const api::PreflightRequest* request,
+                      api::PreflightReport* response) override;
 
  private:
   enum class Access { kRead, kWrite };

@@ -51,8 +51,7 @@ int preflight_exit_code(const PreflightReport& report, const PreflightDemand& de
     const std::string& state = check.state();
     failed = failed || state == "fail";
     invalid = invalid || state == "error" || rank_of(state) == kCheckStates.size();
-    open =
-        open || (state == "unknown" && (demand.strict || contains(demand.require, check.id())));
+    open = open || (state == "unknown" && (demand.strict || contains(demand.require, check.id())));
   }
   if (failed) return kExitFailed;
   if (invalid) return kExitInvalid;
@@ -61,11 +60,9 @@ int preflight_exit_code(const PreflightReport& report, const PreflightDemand& de
 
 std::string gpudirect_text(const GpuDirectPair& pair) {
   if (pair.answer() == "yes") return fmt::format("GPUDirect: yes, by {}", pair.path());
-  std::string text =
-      fmt::format("GPUDirect: {}, because {}", pair.answer() == "no" ? "no" : "not proven",
-                  pair.because());
-  if (!pair.remedy().empty())
-    text += fmt::format(", do: {}", fmt::join(pair.remedy(), "; "));
+  std::string text = fmt::format("GPUDirect: {}, because {}",
+                                 pair.answer() == "no" ? "no" : "not proven", pair.because());
+  if (!pair.remedy().empty()) text += fmt::format(", do: {}", fmt::join(pair.remedy(), "; "));
   return text;
 }
 
@@ -79,6 +76,37 @@ std::string state_counts_text(const PreflightReport& report, std::string_view no
       text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, kCheckStates.at(i));
   }
   return text.empty() ? "no checks" : text;
+}
+
+std::string remedies_text(const PreflightReport& report, bool all_states) {
+  struct Block {
+    std::string head;
+    std::string lines;
+    std::string where;
+  };
+  std::vector<Block> blocks;
+  for (const PreflightCheck& check : report.checks()) {
+    const bool matters =
+        check.state() == "fail" || check.state() == "error" || check.state() == "warn";
+    if ((!matters && !all_states) || check.remedy().empty()) continue;
+    Block block{.head = fmt::format("{} {}: {}", check.id(), check.state(), check.why()),
+                .lines = fmt::format("    {}\n", fmt::join(check.remedy(), "\n    ")),
+                .where = check.subject().empty()
+                             ? check.node()
+                             : fmt::format("{} {}", check.node(), check.subject())};
+    const auto same = std::ranges::find_if(blocks, [&](const Block& other) {
+      return other.head == block.head && other.lines == block.lines;
+    });
+    if (same == blocks.end())
+      blocks.push_back(std::move(block));
+    else
+      same->where += ", " + block.where;
+  }
+  std::string text;
+  for (const Block& block : blocks)
+    text += fmt::format("{}{}\n  on {}\n{}", text.empty() ? "" : "\n", block.head, block.where,
+                        block.lines);
+  return text;
 }
 
 void append_report(const PreflightReport& from, PreflightReport& to) {

@@ -5,8 +5,7 @@
 namespace railgauge::api {
 namespace {
 
-PreflightReport report_of(
-    std::initializer_list<std::pair<const char*, const char*>> checks) {
+PreflightReport report_of(std::initializer_list<std::pair<const char*, const char*>> checks) {
   PreflightReport report;
   report.add_nodes()->set_node("n1");
   for (const auto& [id, state] : checks) {
@@ -71,6 +70,20 @@ TEST(StateCounts, NameWhatOccursTheWorstFirst) {
   const PreflightReport report = report_of({{"a", "pass"}, {"b", "fail"}, {"c", "pass"}});
   EXPECT_EQ(state_counts_text(report, "n1"), "1 fail, 2 pass");
   EXPECT_EQ(state_counts_text(report, "n2"), "no checks");
+}
+
+TEST(RemediesText, EqualRemediesStandOnceWithAllTheirPlaces) {
+  PreflightReport report = report_of({{"acs", "fail"}, {"acs", "fail"}, {"xid", "unknown"}});
+  report.mutable_checks(0)->set_subject("gpu0+mlx5_0");
+  report.mutable_checks(1)->set_subject("gpu1+mlx5_1");
+  for (PreflightCheck& check : *report.mutable_checks()) {
+    check.set_why("it matters");
+    check.add_remedy("do this");
+  }
+  EXPECT_EQ(remedies_text(report),
+            "acs fail: it matters\n  on n1 gpu0+mlx5_0, n1 gpu1+mlx5_1\n    do this\n");
+  EXPECT_NE(remedies_text(report, true), remedies_text(report));
+  EXPECT_EQ(remedies_text(report_of({{"acs", "pass"}})), "");
 }
 
 TEST(GpuDirectText, SaysByWhatOrWhyNotAndWhatToDo) {

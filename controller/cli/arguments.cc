@@ -16,11 +16,15 @@ struct OperandCount {
   std::size_t most = 0;
 };
 
+constexpr std::size_t kManyOperands = 10'000;  // of "[NODE...]"
+
 OperandCount count_operands(std::string_view operands) {
   OperandCount count;
   for (std::size_t begin = 0; begin < operands.size();) {
     const std::size_t end = std::min(operands.find(' ', begin), operands.size());
     ++count.most;
+    if (operands.substr(begin, end - begin).find("...") != std::string_view::npos)
+      count.most = kManyOperands;
     if (operands[begin] != '[') ++count.least;
     if (operands.substr(begin, end - begin).ends_with("...")) count.most = kAnyNumber;
     begin = end + 1;

@@ -24,6 +24,7 @@ Result<int> list_runs(Session& session, const Arguments& arguments);
 Result<int> show_run(Session& session, const Arguments& arguments);
 Result<int> wait_run(Session& session, const Arguments& arguments);
 Result<int> cancel_run_verb(Session& session, const Arguments& arguments);
+Result<int> show_preflight(Session& session, const Arguments& arguments);
 Result<int> show_results(Session& session, const Arguments& arguments);
 Result<int> list_schedules(Session& session, const Arguments& arguments);
 Result<int> show_schedule(Session& session, const Arguments& arguments);

@@ -70,6 +70,9 @@ std::vector<GoldenCase> golden_cases() {
           {"schedules", {"schedules"}},
           {"schedules_show", {"schedules", "show", "nightly"}},
           {"schedules_pause", {"schedules", "pause", "nightly"}},
+          {"preflight", {"preflight"}, kExitFailed},
+          {"preflight_summary", {"preflight", "--summary"}, kExitFailed},
+          {"preflight_explain", {"preflight", "--explain", "acs"}, kExitFailed},
           {"version", {"version"}}};
 }
 

@@ -18,7 +18,8 @@ FakeControl::FakeControl()
       detail(sample_detail()),
       results(sample_results()),
       version(sample_version()),
-      schedules(sample_schedules()) {
+      schedules(sample_schedules()),
+      preflight(sample_preflight()) {
   runs.set_schema_version(1);
   *runs.add_runs() = sample_run();
 }
@@ -41,6 +42,11 @@ ScheduleSpec FakeControl::last_schedule() const {
 std::string FakeControl::last_change() const {
   const std::scoped_lock lock(mutex_);
   return last_change_;
+}
+
+PreflightRequest FakeControl::last_preflight() const {
+  const std::scoped_lock lock(mutex_);
+  return last_preflight_;
 }
 
 int FakeControl::starts() const {
@@ -239,6 +245,14 @@ grpc::Status FakeControl::RunSchedule(Context*, const ScheduleRef* request, RunS
   const std::scoped_lock lock(mutex_);
   last_change_ = "run-now " + request->name();
   *answer = summary("planned");
+  return {};
+}
+
+grpc::Status FakeControl::RunPreflight(Context*, const PreflightRequest* request,
+                                       PreflightReport* answer) {
+  const std::scoped_lock lock(mutex_);
+  last_preflight_ = *request;
+  *answer = preflight;
   return {};
 }
 

@@ -25,6 +25,7 @@ class FakeControl final : public railgauge::api::Control::Service {
   railgauge::api::ResultList results;
   railgauge::api::VersionInfo version;
   railgauge::api::ScheduleList schedules;  // the first one is what every change answers
+  railgauge::api::PreflightReport preflight;
   grpc::Status plan_status;                // what PlanRun says instead of a plan
   std::string outcome = "passed";          // of the run
   bool endless = false;                    // the run goes on until it is cancelled
@@ -37,6 +38,7 @@ class FakeControl final : public railgauge::api::Control::Service {
   [[nodiscard]] railgauge::api::ResultsRequest last_results() const;
   [[nodiscard]] railgauge::api::ScheduleSpec last_schedule() const;
   [[nodiscard]] std::string last_change() const;  // "pause nightly"
+  [[nodiscard]] railgauge::api::PreflightRequest last_preflight() const;
   [[nodiscard]] int starts() const;
   [[nodiscard]] int cancels() const;
   // Waits until a watch has told the run's first change; false after `seconds`.
@@ -81,6 +83,8 @@ class FakeControl final : public railgauge::api::Control::Service {
                               railgauge::api::ScheduleInfo* answer) override;
   grpc::Status RunSchedule(Context* context, const railgauge::api::ScheduleRef* request,
                            railgauge::api::RunSummary* answer) override;
+  grpc::Status RunPreflight(Context* context, const railgauge::api::PreflightRequest* request,
+                            railgauge::api::PreflightReport* answer) override;
 
  private:
   grpc::Status change(const char* verb, const railgauge::api::ScheduleRef& ref,
@@ -93,6 +97,7 @@ class FakeControl final : public railgauge::api::Control::Service {
   railgauge::api::ResultsRequest last_results_;
   railgauge::api::ScheduleSpec last_schedule_;
   std::string last_change_;
+  railgauge::api::PreflightRequest last_preflight_;
   int starts_ = 0;
   int cancels_ = 0;
   int watches_ = 0;

@@ -92,6 +92,14 @@ constexpr std::array kPruneFlags{
     Flag{"point-days", 0, "DAYS", "keep points so long; daily figures stay [likewise]"}};
 constexpr std::array kAnalyzeFlags{
     Flag{"direction", 0, "BETTER", "higher or lower: which values are better"}};
+constexpr std::array kPreflightFlags{
+    Flag{"explain", 0, "CHECK", "one check: why it matters, all its results, what to do"},
+    Flag{"summary", 0, "", "a line for each GPU and its NIC: GPUDirect or not, why, what to do"},
+    Flag{"local", 0, "", "this host, by its railgauge-agent, without a controller"},
+    Flag{"require", 0, "CHECKS", "checks, by commas, whose unknown counts (exit code 3)"},
+    Flag{"strict", 0, "", "every unknown counts"},
+    Flag{"probe", 0, "", "register memory of idle GPUs with their NICs: the proof of GPUDirect"},
+    Flag{"passed", 0, "", "show also what passed or is waived"}};
 constexpr std::array kRestoreFlags{
     Flag{"database", 0, "FILE", "the controller's [/var/lib/railgauge/railgauge.db]"}};
 
@@ -187,6 +195,8 @@ constexpr std::array kVerbs{
     Verb{"analyze", "", "FILE...",
          "what changed in series from outside: csv of time,value or value", kAnalyzeFlags,
          analyze_files},
+    Verb{"preflight", "", "[NODE...]", "what is wrong with nodes, and what to do about it",
+         kPreflightFlags, show_preflight},
     Verb{"version", "", "", "this program's and the controller's version", {}, show_version},
 };
 

@@ -356,4 +356,56 @@ ScheduleList sample_schedules() {
   return list;
 }
 
+namespace {
+
+PreflightCheck sample_check(const char* id, const char* subject, const char* state,
+                            const char* observed) {
+  PreflightCheck check;
+  check.set_node("n1");
+  check.set_id(id);
+  check.set_title(fmt::format("about {}", id));
+  check.set_subject(subject);
+  check.set_state(state);
+  check.set_observed(observed);
+  check.set_source("/sys");
+  check.set_why(fmt::format("{} matters", id));
+  return check;
+}
+
+GpuDirectPair sample_pair(const char* gpu, const char* nic, const char* answer) {
+  GpuDirectPair pair;
+  pair.set_node("n1");
+  pair.set_gpu(gpu);
+  pair.set_nic(nic);
+  pair.set_distance("PIX");
+  pair.set_answer(answer);
+  return pair;
+}
+
+}  // namespace
+
+PreflightReport sample_preflight() {
+  PreflightReport report;
+  report.set_schema_version(1);
+  PreflightNode& node = *report.add_nodes();
+  node.set_node("n1");
+  node.set_state("fail");
+  node.set_checked_at("2026-11-20T12:00:00Z");
+  node.set_seconds(0.25);
+  PreflightCheck& acs = *report.add_checks();
+  acs = sample_check("acs", "gpu0+mlx5_0", "fail", "0000:17:00.0 has ReqRedir+");
+  acs.add_remedy("# cost: less isolation");
+  acs.add_remedy("setpci -s 0000:17:00.0 ECAP_ACS+6.w=0000");
+  *report.add_checks() = sample_check("mtu", "mlx5_0:1", "unknown", "it stands in no file");
+  *report.add_checks() = sample_check("versions", "", "pass", "GPU driver 550.54.15");
+  GpuDirectPair& yes = *report.add_pairs();
+  yes = sample_pair("gpu0", "mlx5_0", "yes");
+  yes.set_path("dma-buf");
+  GpuDirectPair& no = *report.add_pairs();
+  no = sample_pair("gpu1", "mlx5_1", "no");
+  no.set_because("nvidia-peermem is not loaded");
+  no.add_remedy("modprobe nvidia-peermem");
+  return report;
+}
+
 }  // namespace railgauge::cli

@@ -18,5 +18,6 @@ railgauge::api::RunSummary sample_run();  // ended, passed
 railgauge::api::RunDetail sample_detail();
 railgauge::api::ResultList sample_results();
 railgauge::api::VersionInfo sample_version();
+railgauge::api::PreflightReport sample_preflight();  // of n1: a failure, an unknown, a pass
 
 }  // namespace railgauge::cli

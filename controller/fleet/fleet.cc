@@ -118,7 +118,9 @@ void Fleet::on_message(Session session, api::AgentMessage message) {
   if (message.has_records()) return on_records(stream, std::move(*message.mutable_records()));
   if (message.has_heartbeat())
     on_heartbeat(node, message.heartbeat());
-  else if (listener_ != nullptr)
+  else if (message.has_preflight()) {
+    if (preflight_) preflight_(stream.name, std::move(*message.mutable_preflight()));
+  } else if (listener_ != nullptr)
     listener_->task_message(stream.name, std::move(message));
   stream.wire->read_next();
 }

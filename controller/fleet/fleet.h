@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -82,6 +83,9 @@ class Fleet {
   // before the first stream.
   Fleet(fleet::EventLoop& loop, store::Store& store, FleetOptions options = {});
   void set_listener(FleetListener* listener) { listener_ = listener; }
+  // What hears the answers to preflight orders, on the loop; likewise.
+  using PreflightListener = std::function<void(const std::string& name, api::PreflightAnswer)>;
+  void on_preflight(PreflightListener listener) { preflight_ = std::move(listener); }
 
   // A new stream, from a gRPC thread. Its reading starts on the loop.
   std::shared_ptr<AgentStream> open(grpc::CallbackServerContext* context, auth::Peer peer);
@@ -129,6 +133,7 @@ class Fleet {
   store::Store& store_;
   const FleetOptions options_;
   FleetListener* listener_ = nullptr;
+  PreflightListener preflight_;
   std::atomic<Session> next_session_ = 1;
   std::atomic<std::size_t> open_streams_ = 0;
   Roster roster_;

@@ -30,9 +30,9 @@ struct NodePreflight {
   std::vector<GateCheck> checks{};
 };
 
-// Why the node may not take part, in one line; nothing when it may. pass, warn and waived pass; fail
-// and error never do; unknown only where the gate allows it; a required check without a result does
-// not.
+// Why the node may not take part, in one line; nothing when it may. pass, warn and waived pass;
+// fail and error never do; unknown only where the gate allows it; a required check without a result
+// does not.
 std::optional<std::string> refusal_of(const PreflightGate& gate, const NodePreflight& node);
 
 struct RefusedNode {

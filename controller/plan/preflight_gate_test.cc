@@ -24,9 +24,9 @@ TEST(PreflightGate, PassWarnAndWaivedPass) {
 }
 
 TEST(PreflightGate, AFailedCheckIsNamedWithItsSubjectAndFact) {
-  const auto node = node_with(
-      {{.id = "port_state", .subject = "mlx5_0:1", .state = "pass"},
-       {.id = "port_state", .subject = "mlx5_1:1", .state = "fail", .observed = "DOWN"}});
+  const auto node =
+      node_with({{.id = "port_state", .subject = "mlx5_0:1", .state = "pass"},
+                 {.id = "port_state", .subject = "mlx5_1:1", .state = "fail", .observed = "DOWN"}});
   EXPECT_EQ(refusal_of(requiring({"port_state"}), node),
             "preflight: port_state fail of mlx5_1:1 (DOWN)");
 }

@@ -11,6 +11,23 @@ namespace {
 
 constexpr std::uint32_t kSteps = 2;
 
+// One check, acs: it fails on nodes whose name begins with "bad". It claims to be about another
+// node, which the controller must not believe.
+api::PreflightAnswer preflight_answer(const AgentOptions& options,
+                                      const api::PreflightOrder& order) {
+  api::PreflightAnswer answer;
+  answer.set_request_id(order.request_id());
+  answer.mutable_report()->add_nodes()->set_node("somebody-else");
+  api::PreflightCheck& check = *answer.mutable_report()->add_checks();
+  check.set_node("somebody-else");
+  check.set_id("acs");
+  check.set_state(options.name.starts_with("bad") ? "fail" : "pass");
+  check.set_observed("synthetic");
+  check.set_why("it matters");
+  check.add_remedy("do this");
+  return answer;
+}
+
 Record record_of(const api::TaskRef& task, std::uint32_t sequence) {
   Record record;
   RecordKey& key = *record.mutable_key();
@@ -146,6 +163,10 @@ void ScriptedAgent::play(const api::ControllerMessage& message) {
     (*record.mutable_started()->mutable_facts())["path"] = "synthetic";
     deliver(record);
     *answer.mutable_prepared()->mutable_task() = message.prepare().task();
+    send(answer);
+  }
+  if (message.has_preflight()) {
+    *answer.mutable_preflight() = preflight_answer(options_, message.preflight());
     send(answer);
   }
   if (message.has_go() && options_.script == Script::kPass) send_step(message.go().task(), 0);

@@ -20,6 +20,7 @@
 #include "kernels/core/tcp_group.h"
 #include "kernels/core/text.h"
 #include "kernels/core/units.h"
+#include "kernels/gpudirect_probe.h"
 #include "kernels/runner/agent_task.h"
 #include "kernels/runner/kernel_list.h"
 #include "kernels/runner/local_ranks.h"
@@ -49,6 +50,7 @@ struct Flags {
   std::string format = "table";
   std::string output;
   std::string units;
+  std::string probe;
   bool task = false;
   int request_fd = -1;
   int record_fd = -1;
@@ -102,6 +104,7 @@ void add_general_flags(CLI::App& app, Flags& flags) {
                  "Show rates in bits or bytes; default as the kernel's kind")
       ->type_name("bits|bytes");
   // The agent's side of the contract; not for people.
+  app.add_option("--probe-gpudirect", flags.probe)->group("");
   app.add_flag("--task", flags.task)->group("");
   app.add_option("--request-fd", flags.request_fd)->group("");
   app.add_option("--record-fd", flags.record_fd)->group("");
@@ -232,6 +235,18 @@ int explain_extra(const CLI::App& app, const std::vector<std::string>& extras) {
       fmt::format("argument {} is unknown{}", in_quotes(word), did_you_mean(word, names)));
 }
 
+// A line of JSON for each pair, at once: what a later pair breaks does not take it away.
+int probe_pairs(const std::string& pairs) {
+  for (std::size_t begin = 0; begin <= pairs.size();) {
+    const std::size_t end = std::min(pairs.find(',', begin), pairs.size());
+    fmt::print("{}\n", to_json(probe_gpudirect(std::string_view(pairs).substr(begin, end - begin)),
+                               JsonLayout::kCompact));
+    std::fflush(stdout);
+    begin = end + 1;
+  }
+  return kExitPassed;
+}
+
 int run(int argc, char** argv, double entered_monotonic_ns) {
   const std::span<char* const> words(argv, static_cast<std::size_t>(argc));
   if (const ProfileCall call = profile_call(words); !call.name.empty())
@@ -269,6 +284,7 @@ int run(int argc, char** argv, double entered_monotonic_ns) {
                            .entered_monotonic_ns = entered_monotonic_ns},
                           find_kernel);
   }
+  if (!flags.probe.empty()) return probe_pairs(flags.probe);
   if (flags.list || !flags.describe.empty()) return print_kernels(flags);
   if (flags.kernel.empty())
     return wrong_use("no kernel named; --list prints them, --help the rest");

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "kernels/gpudirect_probe.h"
 #include "kernels/runner/testing_rows.h"
 
 namespace railgauge {
@@ -25,6 +26,19 @@ Result<int> count_gpus() {
 }
 
 std::shared_ptr<void> keep_gpus_warm() { return nullptr; }
+
+// "gpu0@ADDRESS+NIC": a NIC named "dies" does, "busy" is, others register.
+GpuDirectProbe probe_gpudirect(std::string_view pair) {
+  GpuDirectProbe probe;
+  probe.set_gpu(std::string(pair.substr(0, pair.find('@'))));
+  probe.set_nic(std::string(pair.substr(pair.find('+') + 1)));
+  if (probe.nic() == "dies") std::abort();
+  probe.set_state(probe.nic() == "busy" ? "busy" : "registered");
+  probe.set_path(probe.nic() == "busy" ? "" : "dma-buf");
+  probe.set_text(probe.nic() == "busy" ? "pid 7" : "");
+  probe.set_synthetic(true);
+  return probe;
+}
 
 std::string gpu_code_needs() { return "driver 1.2 or later"; }
 

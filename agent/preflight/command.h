@@ -1,0 +1,24 @@
+// `railgauge-agent --preflight`: this node, with no controller.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/preflight/preflight.h"
+
+namespace railgauge::agent {
+
+struct PreflightCommand {
+  bool asked = false;
+  std::string format = "table";  // or "json"
+  std::string require{};         // ids, separated by commas
+  bool strict = false;
+  bool probe = false;
+  std::string root{};  // a tree of files that stands for the machine
+};
+
+// Prints the report to stdout and gives DESIGN's exit code. An id that is no check's is wrong use.
+int run_preflight_command(const PreflightCommand& command, const std::string& node_name,
+                          const std::string& runner);
+
+}  // namespace railgauge::agent

@@ -1,0 +1,169 @@
+// What a port agrees on with its switch, and what its counters say of the link between them.
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <set>
+
+#include "agent/preflight/pairs.h"
+#include "agent/preflight/results.h"
+
+namespace railgauge::agent {
+namespace {
+
+// Counters that stand still on a sound port, and what a total since the driver's start may be.
+struct Limit {
+  const char* name;
+  std::uint64_t most;
+};
+constexpr std::array kLimits{Limit{"link_downed", 2},
+                             Limit{"symbol_error", 120},
+                             Limit{"link_error_recovery", 5},
+                             Limit{"excessive_buffer_overrun_errors", 0},
+                             Limit{"local_link_integrity_errors", 0},
+                             Limit{"port_rcv_errors", 100},
+                             Limit{"rnr_nak_retry_err", 0}};
+constexpr std::uint64_t kSaturated = 0xffffffffU;  // 32-bit counters stop there
+
+struct Port {
+  const RdmaDevice* device;
+  const RdmaPort* port;
+  const NetDevice* net;  // nullptr: none
+  [[nodiscard]] std::string name() const { return fmt::format("{}:{}", device->name, port->port); }
+};
+
+// Active ports of RoCE hardware.
+std::vector<Port> roce_ports(const Inventory& node) {
+  std::vector<Port> ports;
+  for (const RdmaDevice& device : node.rdma) {
+    if (is_software(device)) continue;
+    for (const RdmaPort& port : device.ports)
+      if (port.state.is("active") && port.link_layer.is("ethernet"))
+        ports.push_back(
+            {&device, &port, device.netdevs.empty() ? nullptr : node.net(device.netdevs.front())});
+  }
+  return ports;
+}
+
+std::string net_name(const Port& port) {
+  return port.net == nullptr ? "INTERFACE" : port.net->name;
+}
+
+CheckResult judge_trust(const Port& port) {
+  const std::vector<std::string> look{fmt::format(
+      "mlnx_qos -i {0}  # or: dcb pfc show dev {0}; dcb app show dev {0}", net_name(port))};
+  if (port.net == nullptr || !port.net->qos.contains("qos/trust"))
+    return result(CheckState::kUnknown, port.name(),
+                  "trust and priority flow control stand in no file of this driver",
+                  "/sys/class/net/*/qos", look);
+  const Fact<std::string>& trust = port.net->qos.at("qos/trust");
+  if (!trust.is_known()) return not_known(port.name(), "the port's trust", trust, look);
+  if (trust.value != "dscp")
+    return result(
+        CheckState::kWarn, port.name(),
+        fmt::format("trust is {}: marks in the IP header choose no priority", trust.value),
+        trust.source,
+        {fmt::format("mlnx_qos -i {} --trust dscp --pfc 0,0,0,1,0,0,0,0  # priority 3, "
+                     "or the site's",
+                     net_name(port))});
+  return result(CheckState::kPass, port.name(), "trust is dscp", trust.source);
+}
+
+// Priorities whose switch below `folder` is 1; `any` tells whether one was read at all.
+std::set<std::string> enabled_below(const NetDevice& net, const std::string& folder, bool& any) {
+  std::set<std::string> priorities;
+  for (const auto& [path, fact] : net.qos) {
+    if (!path.starts_with(folder) || !fact.is_known()) continue;
+    any = true;
+    if (fact.value == "1") priorities.insert(path.substr(folder.size()));
+  }
+  return priorities;
+}
+
+CheckResult judge_ecn(const Port& port) {
+  const std::string source = fmt::format("/sys/class/net/{}/ecn", net_name(port));
+  bool any = false;
+  std::set<std::string> notify;
+  std::set<std::string> react;
+  if (port.net != nullptr) {
+    notify = enabled_below(*port.net, "ecn/roce_np/enable/", any);
+    react = enabled_below(*port.net, "ecn/roce_rp/enable/", any);
+  }
+  if (!any)
+    return result(CheckState::kUnknown, port.name(),
+                  "whether the NIC heeds congestion marks stands in no file of this driver", source,
+                  {fmt::format("mlxconfig -d {} query | grep -i ROCE_CC", port.device->name)});
+  std::string on;
+  std::string half;
+  for (const std::string& priority : notify)
+    (react.contains(priority) ? on : half) += (on.empty() ? "" : " ") + priority;
+  for (const std::string& priority : react)
+    if (!notify.contains(priority)) half += priority;
+  const auto remedy = [&](const std::string& priority) {
+    return std::vector<std::string>{fmt::format("echo 1 > {}/roce_np/enable/{}", source, priority),
+                                    fmt::format("echo 1 > {}/roce_rp/enable/{}", source, priority)};
+  };
+  if (!half.empty())
+    return result(CheckState::kWarn, port.name(),
+                  fmt::format("priority {} notifies or reacts, not both", half), source,
+                  remedy(half.substr(0, 1)));
+  if (on.empty())
+    return result(CheckState::kWarn, port.name(), "no priority notifies and reacts", source,
+                  remedy("3"));
+  return result(CheckState::kPass, port.name(), fmt::format("on for priorities {}", on), source);
+}
+
+CheckResult judge_counters(const RdmaDevice& device, const RdmaPort& port) {
+  const std::string name = fmt::format("{}:{}", device.name, port.port);
+  if (!port.counters.is_known() && !port.hw_counters.is_known())
+    return port.counters.is_absent() ? result(CheckState::kWaived, name,
+                                              "this device counts no errors", port.counters.source)
+                                     : not_known(name, "the port's counters", port.counters);
+  std::string high;
+  std::string stuck;
+  const auto look = [&](const Fact<Counters>& counters) {
+    if (!counters.is_known()) return;
+    for (const auto& [counter, value] : counters.value) {
+      const auto limit = std::ranges::find(kLimits, counter, &Limit::name);
+      if (limit == kLimits.end() || value <= limit->most) continue;
+      auto& text = value == kSaturated ? stuck : high;
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", counter, value);
+    }
+  };
+  look(port.counters);
+  look(port.hw_counters);
+  const std::string& source = port.counters.source;
+  if (high.empty() && stuck.empty())
+    return result(CheckState::kPass, name, "no error counter stands out", source);
+  std::string text = high;
+  if (!stuck.empty())
+    text += fmt::format("{}{} is at its end and counts no more", text.empty() ? "" : "; ", stuck);
+  return result(CheckState::kWarn, name, text + " since the driver started; growth is what counts",
+                source,
+                {fmt::format("mlxlink -d {} -p {} -m -c -e", device.name, port.port),
+                 "# clean or replace cable and transceiver when it grows",
+                 fmt::format("perfquery -R  # on InfiniBand: set the counters to zero")});
+}
+
+}  // namespace
+
+CheckResults judge_lossless(const CheckInput& input) {
+  CheckResults results;
+  for (const Port& port : roce_ports(input.node)) results.push_back(judge_trust(port));
+  return results.empty() ? waived("no port of RoCE hardware is active") : results;
+}
+
+CheckResults judge_congestion_control(const CheckInput& input) {
+  CheckResults results;
+  for (const Port& port : roce_ports(input.node)) results.push_back(judge_ecn(port));
+  return results.empty() ? waived("no port of RoCE hardware is active") : results;
+}
+
+CheckResults judge_port_errors(const CheckInput& input) {
+  CheckResults results;
+  for (const RdmaDevice& device : input.node.rdma)
+    if (!is_software(device))
+      for (const RdmaPort& port : device.ports) results.push_back(judge_counters(device, port));
+  return results.empty() ? waived("no NIC here has RDMA") : results;
+}
+
+}  // namespace railgauge::agent

@@ -1,0 +1,16 @@
+// The one line that people look for: whether a GPU and its NIC speak GPUDirect, by what, or why not
+// and what to do. Pure.
+#pragma once
+
+#include <vector>
+
+#include "agent/preflight/check.h"
+#include "controller/api/agent.pb.h"
+
+namespace railgauge::agent {
+
+// Each GPU with its nearest NICs; one entry without a NIC for a GPU that has none. `node` stays "".
+// Only a registration says "yes"; what is merely in place is "unknown", with what would prove it.
+std::vector<api::GpuDirectPair> gpudirect_pairs(const CheckInput& input);
+
+}  // namespace railgauge::agent

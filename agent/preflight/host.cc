@@ -1,0 +1,127 @@
+// The host: power saving, device files, the BAR-copy driver.
+#include <algorithm>
+
+#include <fmt/ranges.h>
+
+#include "agent/preflight/pairs.h"
+#include "agent/preflight/results.h"
+
+namespace railgauge::agent {
+namespace {
+
+constexpr const char* kUverbs = "/dev/infiniband/";
+constexpr const char* kConnectionManager = "/dev/infiniband/rdma_cm";
+constexpr const char* kGdrdrv = "/dev/gdrdrv";
+
+// Idle states from which waking takes long: all but polling and C1.
+std::vector<std::string> deep_states(const CpuFacts& cpu) {
+  std::vector<std::string> deep;
+  for (const auto& [name, fact] : cpu.idle_states.value_or({})) {
+    const bool shallow = name.find("POLL") != std::string::npos || name == "C1" ||
+                         name.starts_with("C1_") || name == "WFI" || name.find("LPI-0") == 0;
+    if (!shallow && fact.is("enabled")) deep.push_back(name);
+  }
+  return deep;
+}
+
+std::string smt_text(const CpuFacts& cpu) {
+  if (!cpu.smt_active.is_known()) return "";
+  return cpu.smt_active.value ? "; SMT is on" : "; SMT is off";
+}
+
+CheckResult judge_device_file(const Inventory& node, const std::string& subject,
+                              const std::string& path, CheckState lacking) {
+  const auto found = node.device_nodes.find(path);
+  const std::vector<std::string> remedy{
+      fmt::format("ls -l {}; modprobe ib_uverbs rdma_ucm", path),
+      "# in a pod: give it the RDMA resource of its NIC (rdma/NAME)"};
+  if (found == node.device_nodes.end() || found->second.can_open.is_absent())
+    return result(lacking, subject, path + " is not there", path, remedy);
+  const Fact<bool>& open = found->second.can_open;
+  if (!open.is_known()) return not_known(subject, "whether " + path + " opens", open);
+  if (open.value) return result(CheckState::kPass, subject, path + " opens", path);
+  return result(
+      lacking, subject,
+      fmt::format("{} does not open{}{}", path, open.reason.empty() ? "" : ": ", open.reason), path,
+      {fmt::format("chmod 0666 {}", path),
+       "# to last: echo 'KERNEL==\"uverbs*\", MODE=\"0666\"' > "
+       "/etc/udev/rules.d/90-uverbs.rules"});
+}
+
+}  // namespace
+
+CheckResults judge_cpu_power(const CheckInput& input) {
+  const CpuFacts& cpu = input.node.cpu;
+  if (cpu.governors.is_absent())
+    return {result(CheckState::kWaived, "",
+                   "Linux does not choose the processors' clock here" + smt_text(cpu),
+                   cpu.governors.source)};
+  if (!cpu.governors.is_known()) return {not_known("", "the CPU governor", cpu.governors)};
+  std::vector<std::string> seen;
+  bool performance = true;
+  for (const auto& [name, count] : cpu.governors.value) {
+    seen.push_back(fmt::format("{} on {}", name, count));
+    performance = performance && name == "performance";
+  }
+  std::string text = fmt::format("{}", fmt::join(seen, ", "));
+  std::vector<std::string> remedy;
+  if (!performance) remedy.emplace_back("cpupower frequency-set -g performance");
+  const std::vector<std::string> deep = deep_states(cpu);
+  if (!deep.empty()) {
+    text += fmt::format("; idle states {} are on", fmt::join(deep, " "));
+    remedy.emplace_back("cpupower idle-set -D 10  # for latency; until the next boot");
+  }
+  text += smt_text(cpu);
+  if (!performance)
+    return {result(CheckState::kWarn, "", text, cpu.governors.source, std::move(remedy))};
+  return {result(CheckState::kPass, "", text, cpu.governors.source)};
+}
+
+CheckResults judge_rdma_device_nodes(const CheckInput& input) {
+  const Inventory& node = input.node;
+  CheckResults results;
+  for (const RdmaDevice& device : node.rdma) {
+    if (!device.uverbs.is_known()) {
+      results.push_back(device.uverbs.is_absent()
+                            ? result(CheckState::kFail, device.name,
+                                     "no user program can reach it: ib_uverbs is not loaded",
+                                     device.uverbs.source, {"modprobe ib_uverbs"})
+                            : not_known(device.name, "its device file", device.uverbs));
+      continue;
+    }
+    results.push_back(
+        judge_device_file(node, device.name, kUverbs + device.uverbs.value, CheckState::kFail));
+  }
+  if (results.empty()) return waived("no NIC here has RDMA");
+  results.push_back(judge_device_file(node, "rdma_cm", kConnectionManager, CheckState::kWarn));
+  return results;
+}
+
+CheckResults judge_bar_copy_driver(const CheckInput& input) {
+  const Inventory& node = input.node;
+  if (node.gpus.empty()) return waived("there is no NVIDIA GPU");
+  if (!node.loaded_modules.is_known())
+    return {not_known("", "the list of loaded modules", node.loaded_modules)};
+  if (!node.is_loaded("gdrdrv"))
+    return {result(CheckState::kWaived, "", "gdrdrv is not loaded: BAR copies go other ways",
+                   "/proc/modules",
+                   {"# GDRCopy's driver, for the running kernel: its package gdrdrv-dkms, then",
+                    "modprobe gdrdrv"})};
+  const ModuleFacts* module = node.module("gdrdrv");
+  const auto device = node.device_nodes.find(kGdrdrv);
+  const std::string version = module == nullptr ? "" : module->version.value_or("");
+  if (device == node.device_nodes.end() || device->second.can_open.is_absent())
+    return {
+        result(CheckState::kFail, "",
+               fmt::format("gdrdrv {} is loaded, {} is not there", version, kGdrdrv), kGdrdrv,
+               {"mknod -m 666 /dev/gdrdrv c $(awk '$2==\"gdrdrv\"{print $1}' /proc/devices) 0"})};
+  if (!device->second.can_open.is_known())
+    return {not_known("", "whether /dev/gdrdrv opens", device->second.can_open)};
+  if (!device->second.can_open.value)
+    return {result(CheckState::kFail, "", "/dev/gdrdrv does not open", kGdrdrv,
+                   {"chmod 0666 /dev/gdrdrv"})};
+  return {result(CheckState::kPass, "", fmt::format("gdrdrv {} is loaded and opens", version),
+                 kGdrdrv)};
+}
+
+}  // namespace railgauge::agent

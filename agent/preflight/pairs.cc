@@ -1,0 +1,103 @@
+#include "agent/preflight/pairs.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "agent/inventory/distances.h"
+#include "kernels/core/pci_distance.h"
+
+namespace railgauge::agent {
+namespace {
+
+PciPlace place_of_device(const PciDevice& device) {
+  const int numa = device.numa_node.value_or(-1);
+  return {.host_bridge = device.host_bridge,
+          .bridges = device.bridges,
+          .numa_node_plus_one = numa < 0 ? 0 : static_cast<std::uint32_t>(numa) + 1};
+}
+
+bool has_active_port(const RdmaDevice& device) {
+  return std::ranges::any_of(device.ports,
+                             [](const RdmaPort& port) { return port.state.is("active"); });
+}
+
+}  // namespace
+
+bool is_software(const RdmaDevice& device) { return device.pci_address.empty(); }
+
+bool is_unified(const GpuFacts& gpu) {
+  constexpr std::array<std::string_view, 4> kUnified{"GB10", "Orin", "Thor", "Xavier"};
+  const std::string model = gpu.model.value_or("");
+  return std::ranges::any_of(
+      kUnified, [&](std::string_view word) { return model.find(word) != std::string::npos; });
+}
+
+bool is_grace(const Inventory& node) {
+  return std::ranges::any_of(node.gpus, [](const GpuFacts& gpu) {
+    const std::string model = gpu.model.value_or("");
+    return model.find("GH200") != std::string::npos || model.find("GB200") != std::string::npos ||
+           model.find("GB300") != std::string::npos;
+  });
+}
+
+std::vector<std::string> GpuNicPair::ports_between() const {
+  if (!shares_a_bridge()) return {};
+  const auto& up = gpu_device->bridges;
+  const auto& down = nic_device->bridges;
+  const auto apart = std::ranges::mismatch(up, down);
+  std::vector<std::string> ports(apart.in1, up.end());
+  ports.insert(ports.end(), apart.in2, down.end());
+  return ports;
+}
+
+std::vector<const RdmaDevice*> fabric_nics(const Inventory& node) {
+  std::vector<const RdmaDevice*> nics;
+  for (const RdmaDevice& device : node.rdma)
+    if (!is_software(device)) nics.push_back(&device);
+  if (std::ranges::any_of(nics, [](const RdmaDevice* nic) { return has_active_port(*nic); }))
+    std::erase_if(nics, [](const RdmaDevice* nic) { return !has_active_port(*nic); });
+  return nics;
+}
+
+std::vector<GpuNicPair> all_pairs(const Inventory& node) {
+  std::vector<GpuNicPair> pairs;
+  const std::size_t numa_nodes = std::max<std::size_t>(node.numa.size(), 1);
+  const std::vector<const RdmaDevice*> nics = fabric_nics(node);
+  for (const GpuFacts& gpu : node.gpus) {
+    const PciDevice* gpu_device = node.pci_device(gpu.pci_address);
+    if (gpu_device == nullptr) continue;
+    for (const RdmaDevice* nic : nics) {
+      const PciDevice* nic_device = node.pci_device(nic->pci_address);
+      if (nic_device == nullptr) continue;
+      pairs.push_back({&gpu, nic, gpu_device, nic_device,
+                       distance_between(place_of_device(*gpu_device), place_of_device(*nic_device),
+                                        numa_nodes)});
+    }
+  }
+  return pairs;
+}
+
+std::vector<GpuNicPair> nearest_pairs(const Inventory& node) {
+  const std::vector<GpuNicPair> all = all_pairs(node);
+  std::vector<GpuNicPair> nearest;
+  for (const GpuNicPair& pair : all) {
+    const bool is_nearest = std::ranges::none_of(all, [&](const GpuNicPair& other) {
+      return other.gpu == pair.gpu &&
+             pci_distance_rank(other.distance) < pci_distance_rank(pair.distance);
+    });
+    if (is_nearest) nearest.push_back(pair);
+  }
+  return nearest;
+}
+
+std::string why_no_pairs(const Inventory& node) {
+  if (node.gpus.empty()) return "there is no NVIDIA GPU";
+  const bool hardware =
+      std::ranges::any_of(node.rdma, [](const RdmaDevice& each) { return !is_software(each); });
+  if (!hardware)
+    return "no NIC here has RDMA: GPUDirect RDMA cannot be, and TCP over these NICs is measured";
+  return all_pairs(node).empty() ? "the PCI devices of GPUs or NICs are not known" : "";
+}
+
+}  // namespace railgauge::agent

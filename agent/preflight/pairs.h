@@ -1,0 +1,39 @@
+// Which GPU works with which NIC, and what lies between them on PCIe. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/inventory/inventory.h"
+
+namespace railgauge::agent {
+
+struct GpuNicPair {
+  const GpuFacts* gpu = nullptr;
+  const RdmaDevice* nic = nullptr;
+  const PciDevice* gpu_device = nullptr;
+  const PciDevice* nic_device = nullptr;
+  std::string distance{};  // a word of kPciDistances, or "unknown"
+  [[nodiscard]] std::string subject() const { return gpu->name + "+" + nic->name; }
+  // The ports that traffic between the two passes below the last bridge that they share, from each
+  // side; empty where they share none or nothing lies between.
+  [[nodiscard]] std::vector<std::string> ports_between() const;
+  [[nodiscard]] bool shares_a_bridge() const { return distance == "PIX" || distance == "PXB"; }
+};
+
+// RDMA devices on PCI; those with an active port alone, where there is any.
+std::vector<const RdmaDevice*> fabric_nics(const Inventory& node);
+// Each GPU with each of those; without GPUs or NICs whose device is not known.
+std::vector<GpuNicPair> all_pairs(const Inventory& node);
+// Each GPU with the NICs of its smallest distance.
+std::vector<GpuNicPair> nearest_pairs(const Inventory& node);
+
+// Why there is no pair to judge, in words; "" when there is one.
+std::string why_no_pairs(const Inventory& node);
+[[nodiscard]] bool is_software(const RdmaDevice& device);
+// A GPU whose memory is the host's too (GB10, Orin, Thor): no peer of a NIC by design.
+[[nodiscard]] bool is_unified(const GpuFacts& gpu);
+// GH200, GB200: the GPU hangs on the CPU's NVLink, not on a PCIe switch.
+[[nodiscard]] bool is_grace(const Inventory& node);
+
+}  // namespace railgauge::agent

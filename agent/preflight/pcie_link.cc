@@ -1,0 +1,173 @@
+// How GPUs and NICs are linked: speed, width, and what the kernel and the error counters say of it.
+#include <algorithm>
+
+#include "agent/preflight/pairs.h"
+#include "agent/preflight/results.h"
+
+namespace railgauge::agent {
+namespace {
+
+constexpr std::uint64_t kManyCorrected = 1000;  // since boot; a good link has none to a few
+
+struct Linked {
+  std::string subject;
+  const PciDevice* device;
+  bool is_gpu;
+};
+
+// GPUs and fabric NICs on PCIe; each device once.
+std::vector<Linked> linked_devices(const Inventory& node) {
+  std::vector<Linked> devices;
+  for (const GpuFacts& gpu : node.gpus)
+    if (const PciDevice* device = node.pci_device(gpu.pci_address); device != nullptr)
+      devices.push_back({gpu.name, device, true});
+  for (const RdmaDevice* nic : fabric_nics(node))
+    if (const PciDevice* device = node.pci_device(nic->pci_address); device != nullptr)
+      devices.push_back({nic->name, device, false});
+  return devices;
+}
+
+const PciDevice* port_above(const Inventory& node, const PciDevice& device) {
+  return device.bridges.empty() ? nullptr : node.pci_device(device.bridges.back());
+}
+
+std::string link_text(double gigatransfers, std::uint32_t width) {
+  return fmt::format("{} GT/s x{}", gigatransfers, width);
+}
+
+std::vector<std::string> reseat(const std::string& address, const std::string& port) {
+  return {fmt::format("lspci -vv -s {} | grep -E 'LnkCap|LnkSta'", address),
+          fmt::format("# power off, reseat the card (or its riser or cable) below port {}; check "
+                      "the BIOS' lane split of that slot",
+                      port.empty() ? address : port)};
+}
+
+CheckResult judge_link(const Inventory& node, const Linked& linked) {
+  const PciDevice& device = *linked.device;
+  if (device.physical_function.is_known())
+    return result(CheckState::kWaived, linked.subject,
+                  "a virtual function has its physical function's link",
+                  device.physical_function.source);
+  if (!device.link_width.is_known() || !device.max_link_width.is_known())
+    return not_known(linked.subject, "the link's width",
+                     device.link_width.is_known() ? device.max_link_width : device.link_width);
+  if (!device.link_gigatransfers.is_known() || !device.max_link_gigatransfers.is_known())
+    return not_known(linked.subject, "the link's speed",
+                     device.link_gigatransfers.is_known() ? device.max_link_gigatransfers
+                                                          : device.link_gigatransfers);
+  const PciDevice* port = port_above(node, device);
+  const std::string port_name = port == nullptr ? "" : port->address;
+  std::uint32_t best_width = device.max_link_width.value;
+  double best_speed = device.max_link_gigatransfers.value;
+  if (port != nullptr) {
+    best_width = std::min(best_width, port->max_link_width.value_or(best_width));
+    best_speed = std::min(best_speed, port->max_link_gigatransfers.value_or(best_speed));
+  }
+  const std::string& source = device.link_width.source;
+  const std::string now = link_text(device.link_gigatransfers.value, device.link_width.value);
+  const std::string best = link_text(best_speed, best_width);
+  if (device.link_width.value < best_width)
+    return result(CheckState::kFail, linked.subject,
+                  fmt::format("{} where {} is possible", now, best), source,
+                  reseat(device.address, port_name));
+  if (device.link_gigatransfers.value < best_speed) {
+    if (linked.is_gpu)
+      return result(CheckState::kUnknown, linked.subject,
+                    fmt::format("{} where {} is possible: idle GPUs lower their links, so only a "
+                                "look under load tells",
+                                now, best),
+                    source,
+                    {"# under load: nvidia-smi --query-gpu=pcie.link.gen.current --format=csv"});
+    return result(CheckState::kFail, linked.subject,
+                  fmt::format("{} where {} is possible", now, best), source,
+                  reseat(device.address, port_name));
+  }
+  if (best_speed < device.max_link_gigatransfers.value || best_width < device.max_link_width.value)
+    return result(
+        CheckState::kWarn, linked.subject,
+        fmt::format("{}: the slot ({}) gives less than the card could use ({})", now, port_name,
+                    link_text(device.max_link_gigatransfers.value, device.max_link_width.value)),
+        source, {"# move the card to a slot of its own generation and width, if any"});
+  return result(CheckState::kPass, linked.subject, now, source);
+}
+
+std::uint64_t total_of(const Fact<Counters>& counters, const char* total) {
+  if (!counters.is_known()) return 0;
+  if (const auto found = counters.value.find(total); found != counters.value.end())
+    return found->second;
+  std::uint64_t sum = 0;
+  for (const auto& [name, count] : counters.value) sum += count;
+  return sum;
+}
+
+CheckResult judge_errors(const Inventory& node, const Linked& linked, std::uint64_t replays) {
+  const PciDevice& device = *linked.device;
+  if (device.aer_correctable.is_absent() && device.aer_fatal.is_absent())
+    return result(CheckState::kWaived, linked.subject, "the kernel counts no PCIe errors here",
+                  device.aer_correctable.source);
+  if (!device.aer_correctable.is_known())
+    return not_known(linked.subject, "the count of PCIe errors", device.aer_correctable);
+  const std::uint64_t corrected = total_of(device.aer_correctable, "TOTAL_ERR_COR");
+  const std::uint64_t nonfatal = total_of(device.aer_nonfatal, "TOTAL_ERR_NONFATAL");
+  const std::uint64_t fatal = total_of(device.aer_fatal, "TOTAL_ERR_FATAL");
+  std::string text =
+      fmt::format("since boot {} corrected, {} not fatal, {} fatal", corrected, nonfatal, fatal);
+  if (linked.is_gpu && replays > 0) text += fmt::format(", {} replays", replays);
+  const PciDevice* port = port_above(node, device);
+  const auto remedy = reseat(device.address, port == nullptr ? "" : port->address);
+  if (fatal > 0)
+    return result(CheckState::kFail, linked.subject, text, device.aer_fatal.source, remedy);
+  if (nonfatal > 0 || corrected >= kManyCorrected || replays >= kManyCorrected)
+    return result(CheckState::kWarn, linked.subject, text, device.aer_correctable.source, remedy);
+  return result(CheckState::kPass, linked.subject, text, device.aer_correctable.source);
+}
+
+}  // namespace
+
+CheckResults judge_pcie_link(const CheckInput& input) {
+  CheckResults results;
+  for (const Linked& linked : linked_devices(input.node))
+    results.push_back(judge_link(input.node, linked));
+  return results.empty() ? waived("there is neither a GPU nor an RDMA NIC on PCIe") : results;
+}
+
+CheckResults judge_pcie_limited(const CheckInput& input) {
+  const Inventory& node = input.node;
+  const std::vector<const RdmaDevice*> nics = fabric_nics(node);
+  if (nics.empty()) return waived("no NIC here has RDMA");
+  CheckResults results;
+  for (const RdmaDevice* nic : nics) {
+    if (!node.kernel_log.is_known()) {
+      results.push_back(
+          not_known(nic->name, "the kernel's log", node.kernel_log, kernel_log_remedy()));
+      continue;
+    }
+    const auto limited = std::ranges::find_if(node.kernel_log.value, [&](const std::string& line) {
+      return line.find(nic->pci_address) != std::string::npos &&
+             line.find("limited by") != std::string::npos;
+    });
+    if (limited == node.kernel_log.value.end())
+      results.push_back(result(CheckState::kPass, nic->name,
+                               "the kernel's log names no limit of its PCIe bandwidth",
+                               node.kernel_log.source));
+    else
+      results.push_back(result(CheckState::kFail, nic->name, *limited, node.kernel_log.source,
+                               {"# move or reseat what the line names: that port is the bottleneck",
+                                fmt::format("lspci -t -vv -s {}", nic->pci_address)}));
+  }
+  return results;
+}
+
+CheckResults judge_pcie_errors(const CheckInput& input) {
+  const Inventory& node = input.node;
+  CheckResults results;
+  for (const Linked& linked : linked_devices(node)) {
+    std::uint64_t replays = 0;
+    for (const GpuFacts& gpu : node.gpus)
+      if (linked.is_gpu && gpu.name == linked.subject) replays = gpu.nvml.pcie_replays.value_or(0);
+    results.push_back(judge_errors(node, linked, replays));
+  }
+  return results.empty() ? waived("there is neither a GPU nor an RDMA NIC on PCIe") : results;
+}
+
+}  // namespace railgauge::agent

@@ -1,0 +1,136 @@
+// Which module lets a NIC reach GPU memory by address: nvidia-peermem, or its forerunner
+// nv_peer_mem, never both. dma-buf needs neither.
+#include <algorithm>
+#include <array>
+
+#include "agent/preflight/dmabuf.h"
+#include "agent/preflight/pairs.h"
+#include "agent/preflight/remedies.h"
+#include "agent/preflight/results.h"
+
+namespace railgauge::agent {
+namespace {
+
+constexpr const char* kModule = "nvidia_peermem";
+constexpr const char* kLegacy = "nv_peer_mem";
+constexpr const char* kModules = "/proc/modules";
+// Of the legacy module, by distribution and age.
+constexpr std::array<const char*, 4> kLegacyPackages{"nvidia-peer-memory", "nvidia_peer_memory",
+                                                     "nvidia-peer-memory-dkms", "nv_peer_mem"};
+
+std::string name_with_version(const Inventory& node, const char* name) {
+  const ModuleFacts* module = node.module(name);
+  const std::string version = module == nullptr ? "" : module->version.value_or("");
+  return version.empty() ? std::string(name) : fmt::format("{} {}", name, version);
+}
+
+CheckResult judge_loaded(const Inventory& node) {
+  const auto autoload = node.autoload.value_or({});
+  const std::string loaded = name_with_version(node, kModule) + " is loaded";
+  if (node.autoload.is_known() && !autoload.contains(kModule))
+    return result(CheckState::kWarn, "", loaded + ", but no file loads it at boot",
+                  node.autoload.source, {load_at_boot_command("nvidia-peermem")});
+  const auto file = autoload.find(kModule);
+  return result(
+      CheckState::kPass, "",
+      file == autoload.end() ? loaded : fmt::format("{}, at boot by {}", loaded, file->second),
+      kModules);
+}
+
+CheckResult judge_absent(const Inventory& node) {
+  if (dmabuf_in_place(node))
+    return result(CheckState::kWaived, "",
+                  "no peer-memory module is loaded; dma-buf takes its place here", kModules);
+  const ModuleFacts* module = node.module(kModule);
+  const bool installed = module != nullptr && module->file.is_known();
+  std::vector<std::string> remedy;
+  if (node.blacklist.value_or({}).contains(kModule))
+    remedy.push_back(fmt::format("# {} forbids it: take the line \"blacklist nvidia_peermem\" out",
+                                 node.blacklist.value.at(kModule)));
+  if (installed) {
+    for (std::string& line : load_module_commands("nvidia-peermem"))
+      remedy.push_back(std::move(line));
+  } else {
+    remedy.emplace_back(
+        "# nvidia-peermem is part of GPU driver 470 and later; the installer leaves it out where "
+        "it finds no RDMA stack:");
+    for (std::string& line : rebuild_gpu_driver_commands(node)) remedy.push_back(std::move(line));
+    remedy.push_back(load_at_boot_command("nvidia-peermem"));
+  }
+  return result(CheckState::kFail, "",
+                installed ? "no peer-memory module is loaded, and dma-buf is not in place"
+                          : "no peer-memory module is installed, and dma-buf is not in place",
+                kModules, std::move(remedy));
+}
+
+std::vector<std::string> legacy_removal(const Inventory& node) {
+  std::vector<std::string> remedy{"systemctl disable --now nv_peer_mem"};
+  if (node.is_loaded(kLegacy)) remedy.emplace_back("modprobe -r nv_peer_mem");
+  std::string deb = "nvidia-peer-memory nvidia-peer-memory-dkms";
+  std::string rpm = "nvidia_peer_memory";
+  for (const auto& [name, version] : node.packages.value_or({}))
+    if (std::ranges::find(kLegacyPackages, name) != kLegacyPackages.end()) deb = rpm = name;
+  remedy.push_back(uninstall_command(node, deb, rpm));
+  if (node.is_loaded(kModule))
+    remedy.emplace_back("modprobe -r nvidia-peermem && modprobe nvidia-peermem");
+  else
+    for (std::string& line : load_module_commands("nvidia-peermem"))
+      remedy.push_back(std::move(line));
+  return remedy;
+}
+
+// What would bring the legacy module back at boot; "" when nothing would.
+std::string what_returns(const Inventory& node) {
+  if (const auto service = node.services.find(kLegacy);
+      service != node.services.end() && service->second.enablement.is("enabled"))
+    return "its service nv_peer_mem is enabled";
+  const auto autoload = node.autoload.value_or({});
+  if (const auto file = autoload.find(kLegacy); file != autoload.end())
+    return fmt::format("{} loads it", file->second);
+  for (const auto& [name, version] : node.packages.value_or({}))
+    if (std::ranges::find(kLegacyPackages, name) != kLegacyPackages.end())
+      return fmt::format("its package {} {} is installed", name, version);
+  for (const auto& [name, state] : node.dkms.value_or({}))
+    if (name.starts_with("nv_peer_mem/") || name.starts_with("nvidia-peer-memory/"))
+      return fmt::format("dkms builds {}", name);
+  return "";
+}
+
+}  // namespace
+
+CheckResults judge_peer_memory_client(const CheckInput& input) {
+  const Inventory& node = input.node;
+  if (std::string why = why_no_pairs(node); !why.empty()) return waived(std::move(why));
+  if (!node.loaded_modules.is_known())
+    return {not_known("", "the list of loaded modules", node.loaded_modules)};
+  if (node.is_loaded(kModule)) return {judge_loaded(node)};
+  if (node.is_loaded(kLegacy))
+    return {result(CheckState::kWarn, "",
+                   name_with_version(node, kLegacy) +
+                       " is loaded: it works, but nvidia-peermem, which comes with the driver, has "
+                       "taken its place",
+                   kModules, legacy_removal(node))};
+  return {judge_absent(node)};
+}
+
+CheckResults judge_peer_memory_conflict(const CheckInput& input) {
+  const Inventory& node = input.node;
+  if (node.gpus.empty()) return waived("there is no NVIDIA GPU");
+  if (!node.loaded_modules.is_known())
+    return {not_known("", "the list of loaded modules", node.loaded_modules)};
+  if (node.is_loaded(kLegacy) && node.is_loaded(kModule))
+    return {result(CheckState::kFail, "",
+                   fmt::format("{} and {} are both loaded", name_with_version(node, kModule),
+                               name_with_version(node, kLegacy)),
+                   kModules, legacy_removal(node))};
+  if (node.is_loaded(kLegacy))
+    return {result(CheckState::kPass, "", "nv_peer_mem alone is loaded", kModules)};
+  const std::string returns = what_returns(node);
+  if (!returns.empty())
+    return {result(CheckState::kWarn, "",
+                   fmt::format("nv_peer_mem is not loaded, but {}: it returns at boot", returns),
+                   "services, modules-load.d, packages, dkms", legacy_removal(node))};
+  return {result(CheckState::kPass, "", "nothing of nv_peer_mem is here", kModules)};
+}
+
+}  // namespace railgauge::agent

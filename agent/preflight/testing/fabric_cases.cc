@@ -1,0 +1,90 @@
+#include "agent/preflight/testing/cases.h"
+
+namespace railgauge::agent {
+
+std::vector<Case> fabric_cases() {
+  return {
+      {"port_state", kPass, "active, 400 Gb/s, ethernet"},
+      {"port_state", kFail, "down, disabled",
+       [](World& w) {
+         port(w).state.value = "down";
+         port(w).phys_state.value = "disabled";
+       },
+       "ip link set ens1 up"},
+      {"port_state", kFail, "its sisters run at 400 Gb/s",
+       [](World& w) {
+         w.node.rdma.push_back(w.node.rdma[0]);
+         w.node.rdma[1].name = "mlx5_1";
+         w.node.rdma[1].ports[0].rate_bits_per_second.value = 200e9;
+       }},
+      {"port_state", kUnknown, "nobody may read it", [](World& w) { hide(port(w).state); }},
+      {"mtu", kPass, "RDMA can use 4096"},
+      {"mtu", kWarn, "RDMA can use 1024 bytes alone",
+       [](World& w) { w.node.nets[0].mtu_bytes.value = 1500; }, "ip link set ens1 mtu 9000"},
+      {"mtu", kUnknown, "nobody may read it", [](World& w) { hide(w.node.nets[0].mtu_bytes); }},
+      {"mtu", kUnknown, "InfiniBand", [](World& w) { port(w).link_layer.value = "infiniband"; }},
+      {"gid", kPass, "at index 3"},
+      {"gid", kFail, "no GID is of RoCE v2", [](World& w) { port(w).gids.pop_back(); }},
+      {"gid", kFail, "has no GID", [](World& w) { port(w).gids.clear(); }, "ip addr add"},
+      {"gid", kWarn, "link-local alone",
+       [](World& w) { port(w).gids[1].gid = "fe80:0000:0000:0000:0000:0000:0000:0001"; }},
+      {"gid", kFail, "no LID",
+       [](World& w) {
+         port(w).link_layer.value = "infiniband";
+         port(w).lid = told<std::uint32_t>(0);
+       }},
+      {"gid", kUnknown, "types of its GIDs are not told",
+       [](World& w) {
+         for (GidEntry& entry : port(w).gids) entry.type.clear();
+       }},
+      {"lossless", kPass, "trust is dscp"},
+      {"lossless", kWarn, "trust is pcp",
+       [](World& w) { w.node.nets[0].qos["qos/trust"].value = "pcp"; }, "mlnx_qos -i ens1"},
+      {"lossless", kUnknown, "stand in no file", [](World& w) { w.node.nets[0].qos.clear(); }},
+      {"congestion_control", kPass, "on for priorities 3"},
+      {"congestion_control", kWarn, "notifies or reacts, not both",
+       [](World& w) { w.node.nets[0].qos["ecn/roce_rp/enable/3"].value = "0"; },
+       "roce_rp/enable/3"},
+      {"congestion_control", kUnknown, "stands in no file",
+       [](World& w) { w.node.nets[0].qos.clear(); }},
+      {"port_errors", kPass, "no error counter stands out"},
+      {"port_errors", kWarn, "symbol_error 5000",
+       [](World& w) { port(w).counters.value["symbol_error"] = 5000; }},
+      {"port_errors", kWarn, "counts no more",
+       [](World& w) { port(w).counters.value["symbol_error"] = 0xffffffffU; }},
+      {"port_errors", kUnknown, "nobody may read it",
+       [](World& w) {
+         hide(port(w).counters);
+         hide(port(w).hw_counters);
+       }},
+      {"nic_firmware", kPass, "28.39.1002 on mlx5_0"},
+      {"nic_firmware", kWarn, "28.39.1002 on mlx5_0, 28.40.1000 on mlx5_1",
+       [](World& w) {
+         w.node.rdma.push_back(w.node.rdma[0]);
+         w.node.rdma[1].name = "mlx5_1";
+         w.node.rdma[1].firmware.value = "28.40.1000";
+       }},
+      {"nic_firmware", kUnknown, "nobody may read it",
+       [](World& w) { hide(w.node.rdma[0].firmware); }},
+      {"versions", kPass, "GPU driver 550.54.15"},
+      {"versions", kError, "makes no sense", [](World& w) { spoil(w.node.gpu_driver); }},
+      {"versions", kUnknown, "nobody may read it", [](World& w) { hide(w.node.kernel_release); }},
+      {"minimum_versions", kPass, "at least 418.40 is needed"},
+      {"minimum_versions", kFail, "410.48; at least 418.40",
+       [](World& w) { w.node.gpu_driver.value = "410.48"; }},
+      {"minimum_versions", kFail, "at least 4.5",
+       [](World& w) { w.node.ofed.value = "MLNX_OFED_LINUX-4.4-2.0.7"; }},
+      {"minimum_versions", kFail, "older than ConnectX-3 Pro",
+       [](World& w) { nic(w).device.value = 0x1003; }},
+      {"minimum_versions", kFail, "data centre and workstation",
+       [](World& w) { w.node.gpus[0].model.value = "NVIDIA GeForce RTX 4090"; }},
+      {"minimum_versions", kFail, "3.5 is needed",
+       [](World& w) { nvml(w).compute_capability.value = 30; }},
+      {"minimum_versions", kError, "is no version",
+       [](World& w) { w.node.gpu_driver.value = "none"; }},
+      {"minimum_versions", kUnknown, "nobody may read it",
+       [](World& w) { hide(w.node.gpu_driver); }},
+  };
+}
+
+}  // namespace railgauge::agent

@@ -1,0 +1,56 @@
+#include "agent/preflight/testing/cases.h"
+
+namespace railgauge::agent {
+
+std::vector<Case> health_cases() {
+  return {
+      {"gpu_ecc", kPass, "ECC is on"},
+      {"gpu_ecc", kFail, "ECC is off", [](World& w) { nvml(w).ecc_enabled.value = false; },
+       "nvidia-smi -i 0000:18:00.0 -e 1"},
+      {"gpu_ecc", kFail, "waits for a reset", [](World& w) { nvml(w).remap_pending.value = true; },
+       "--gpu-reset"},
+      {"gpu_ecc", kFail, "spare rows are used up",
+       [](World& w) { nvml(w).remap_failed.value = true; }},
+      {"gpu_ecc", kFail, "3 uncorrected",
+       [](World& w) { nvml(w).ecc_volatile_uncorrected.value = 3; }},
+      {"gpu_ecc", kUnknown, "only NVML tells", [](World& w) { hide(nvml(w).ecc_enabled); }},
+      {"xid", kPass, "no fatal Xid"},
+      {"xid", kPass, "no fatal Xid",
+       [](World& w) { log_line(w, "NVRM: Xid (PCI:0000:18:00): 31, pid=7, name=x"); }},
+      {"xid", kFail, "79",
+       [](World& w) { log_line(w, "NVRM: Xid (PCI:0000:18:00): 79, pid=7, GPU has fallen"); },
+       "reboot"},
+      {"xid", kPass, "no fatal Xid",
+       [](World& w) { log_line(w, "NVRM: Xid (PCI:0000:99:00): 79, another GPU"); }},
+      {"xid", kFail, "SXid",
+       [](World& w) {
+         log_line(w, "nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 20034, Fatal, Link 30");
+       }},
+      {"xid", kUnknown, "nobody may read it", [](World& w) { hide(w.node.kernel_log); }},
+      {"gpu_mode", kPass, "persistence is on"},
+      {"gpu_mode", kWarn, "persistence is off",
+       [](World& w) { nvml(w).persistence_mode.value = false; }, "nvidia-persistenced"},
+      {"gpu_mode", kFail, "MIG is on", [](World& w) { nvml(w).mig_mode.value = true; }, "-mig 0"},
+      {"gpu_mode", kWarn, "2 processes compute on it",
+       [](World& w) { nvml(w).compute_processes.value = 2; }},
+      {"gpu_mode", kUnknown, "only NVML tells",
+       [](World& w) {
+         hide(nvml(w).persistence_mode);
+         hide(nvml(w).compute_mode);
+       }},
+      {"gpu_clocks", kPass, "1980 of 1980 MHz"},
+      {"gpu_clocks", kPass, "power cap", [](World& w) { nvml(w).clock_reasons.value = 0x4; }},
+      {"gpu_clocks", kFail, "hardware slowdown, external power brake",
+       [](World& w) { nvml(w).clock_reasons.value = 0x88; }},
+      {"gpu_clocks", kUnknown, "only NVML tells", [](World& w) { hide(nvml(w).clock_reasons); }},
+      {"nvlink", kPass, "18 of 18 links are up"},
+      {"nvlink", kFail, "17 of 18", [](World& w) { nvml(w).nvlink_active.value[4] = false; },
+       "nvidia-fabricmanager"},
+      {"nvlink", kFail, "0 of 18", [](World& w) { nvml(w).nvlink_active.value.assign(18, false); }},
+      {"nvlink", kFail, "has not joined", [](World& w) { nvml(w).fabric_state.value = 2; }},
+      {"nvlink", kWaived, "has no NVLink", [](World& w) { lack(nvml(w).nvlink_active); }},
+      {"nvlink", kUnknown, "only NVML tells", [](World& w) { hide(nvml(w).nvlink_active); }},
+  };
+}
+
+}  // namespace railgauge::agent

@@ -1,0 +1,116 @@
+#include "agent/preflight/testing/cases.h"
+
+namespace railgauge::agent {
+
+std::vector<Case> memory_cases() {
+  return {
+      {"peer_memory_client", kPass, "nvidia_peermem 550.54.15 is loaded"},
+      {"peer_memory_client", kFail, "dma-buf is not in place",
+       [](World& w) { unload(w, "nvidia_peermem"), use_proprietary(w); },
+       "modprobe nvidia-peermem"},
+      {"peer_memory_client", kFail, "no peer-memory module is installed",
+       [](World& w) {
+         unload(w, "nvidia_peermem"), use_proprietary(w);
+         lack(w.node.modules["nvidia_peermem"].file);
+       },
+       "dkms install nvidia/550.54.15"},
+      {"peer_memory_client", kWaived, "dma-buf takes its place",
+       [](World& w) { unload(w, "nvidia_peermem"); }},
+      {"peer_memory_client", kWarn, "no file loads it at boot",
+       [](World& w) { w.node.autoload.value.clear(); }, "/etc/modules-load.d/nvidia-peermem.conf"},
+      {"peer_memory_client", kWarn, "taken its place",
+       [](World& w) { unload(w, "nvidia_peermem"), load_legacy(w); }, "modprobe nvidia-peermem"},
+      {"peer_memory_client", kUnknown, "nobody may read it",
+       [](World& w) { hide(w.node.loaded_modules); }},
+      {"peer_memory_client", kError, "makes no sense",
+       [](World& w) { spoil(w.node.loaded_modules); }},
+      {"peer_memory_client", kWaived, "TCP over these NICs", [](World& w) { w.node.rdma.clear(); }},
+      {"peer_memory_conflict", kPass, "nothing of nv_peer_mem"},
+      {"peer_memory_conflict", kFail, "both loaded", load_legacy, "apt-get purge"},
+      {"peer_memory_conflict", kFail, "both loaded",
+       [](World& w) {
+         load_legacy(w);
+         w.node.distribution.value = "rocky";
+         w.node.distribution_like.value = "rhel centos fedora";
+       },
+       "dnf remove nvidia_peer_memory"},
+      {"peer_memory_conflict", kWarn, "service nv_peer_mem is enabled",
+       [](World& w) { w.node.services["nv_peer_mem"].enablement = told<std::string>("enabled"); },
+       "systemctl disable --now nv_peer_mem"},
+      {"peer_memory_conflict", kWarn, "its package nvidia-peer-memory-dkms 1.2 is installed",
+       [](World& w) { w.node.packages.value["nvidia-peer-memory-dkms"] = "1.2"; },
+       "apt-get purge nvidia-peer-memory-dkms"},
+      {"peer_memory_conflict", kUnknown, "nobody may read it",
+       [](World& w) { hide(w.node.loaded_modules); }},
+      {"gpudirect_registration", kPass, "registered by dma-buf",
+       [](World& w) { w.probes = {sample_probe()}; }},
+      {"gpudirect_registration", kFail, "ibv_reg_mr: Bad address",
+       [](World& w) { probe_says(w, ProbeAnswer::State::kRefused, "ibv_reg_mr: Bad address"); },
+       "nvidia"},
+      {"gpudirect_registration", kUnknown, "not tried", [](World&) {},
+       "railgauge preflight --probe"},
+      {"gpudirect_registration", kUnknown, "busy: 2 processes; 60 min ago: registered by dma-buf",
+       [](World& w) {
+         probe_says(w, ProbeAnswer::State::kBusy, "2 processes");
+         w.earlier = {sample_probe()};
+       }},
+      {"gpudirect_registration", kError, "the runner ended by signal 11",
+       [](World& w) {
+         probe_says(w, ProbeAnswer::State::kError, "the runner ended by signal 11");
+       }},
+      {"peermem_build", kPass, "not older than the ib_core"},
+      {"peermem_build", kFail, "disagrees about version of symbol",
+       [](World& w) {
+         log_line(
+             w, "nvidia_peermem: disagrees about version of symbol ib_register_peer_memory_client");
+       },
+       "dkms install nvidia/550.54.15 -k 6.8.0-48-generic"},
+      {"peermem_build", kFail, "registered nowhere",
+       [](World& w) { w.node.modules["ib_core"].holders = {"mlx5_ib"}; }, "nvidia-peermem"},
+      {"peermem_build", kWarn, "OFED was installed after",
+       [](World& w) { w.node.modules["ib_core"].file_modified_unix_seconds.value += 1e6; }, "dkms"},
+      {"peermem_build", kUnknown, "nobody may read it",
+       [](World& w) {
+         hide(w.node.kernel_log);
+         hide(w.node.modules["ib_core"].file_modified_unix_seconds);
+       },
+       "systemd-journal"},
+      {"peermem_mode", kPass, "persistent_api_support=1"},
+      {"peermem_mode", kWarn, "peerdirect_support=1",
+       [](World& w) {
+         w.node.modules["nvidia_peermem"].parameters["peerdirect_support"].value = "1";
+       },
+       "options nvidia-peermem peerdirect_support=0"},
+      {"peermem_mode", kUnknown, "nobody may read it",
+       [](World& w) { hide(w.node.modules["nvidia_peermem"].parameters["peerdirect_support"]); }},
+      {"dmabuf_gpu", kPass, "open kernel modules"},
+      {"dmabuf_gpu", kWarn, "proprietary", use_proprietary, "nvidia-driver-550-server-open"},
+      {"dmabuf_gpu", kFail, "proprietary",
+       [](World& w) { use_proprietary(w), unload(w, "nvidia_peermem"); }},
+      {"dmabuf_gpu", kFail, "older than 515.43",
+       [](World& w) {
+         w.node.gpu_driver.value = "470.57.02";
+         unload(w, "nvidia_peermem");
+       }},
+      {"dmabuf_gpu", kUnknown, "nobody may read it",
+       [](World& w) { hide(w.node.gpu_driver_flavour); }},
+      {"dmabuf_gpu", kWaived, "shares the host's memory",
+       [](World& w) { w.node.gpus[0].model.value = "NVIDIA GB10"; }},
+      {"dmabuf_nic", kPass, "Linux 6.8.0-48-generic with mlx5_core"},
+      {"dmabuf_nic", kWarn, "older than 5.12",
+       [](World& w) { w.node.kernel_release.value = "5.4.0-1"; }},
+      {"dmabuf_nic", kFail, "rdma-core 33.1 is older than 34",
+       [](World& w) {
+         w.node.rdma_core.value = "33.1";
+         unload(w, "nvidia_peermem");
+       }},
+      {"dmabuf_nic", kUnknown, "stands nowhere",
+       [](World& w) {
+         w.node.rdma[0].name = "irdma0";
+         w.node.rdma[0].driver = "irdma";
+       }},
+      {"dmabuf_nic", kUnknown, "nobody may read it", [](World& w) { hide(w.node.kernel_release); }},
+  };
+}
+
+}  // namespace railgauge::agent

@@ -1,0 +1,115 @@
+// All checks over whole nodes, read from files as the agent reads them. The trees are synthetic.
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "agent/preflight/report.h"
+#include "agent/preflight/text.h"
+#include "agent/testing/node_tree.h"
+#include "agent/testing/read_tree.h"
+#include "controller/api/preflight.h"
+
+namespace railgauge::agent {
+namespace {
+
+api::PreflightReport report_of(const std::string& tree, std::set<std::string> required = {}) {
+  return make_preflight_report(
+      tree, {.node = read_tree(tree), .required = std::move(required), .now_unix_seconds = 1.7e9},
+      0);
+}
+
+// The worst state of one check's results.
+std::string state_of(const api::PreflightReport& report, const std::string& id) {
+  api::PreflightReport one;
+  for (const api::PreflightCheck& check : report.checks())
+    if (check.id() == id) *one.add_checks() = check;
+  return std::string(api::worst_check_state(one, report.nodes(0).node()));
+}
+
+struct Expected {
+  const char* tree;
+  const char* check;
+  const char* state;
+};
+
+class Trees : public testing::TestWithParam<Expected> {};
+
+TEST_P(Trees, ACheckSaysWhatTheTreeWasMadeFor) {
+  const auto& [tree, check, state] = GetParam();
+  const api::PreflightReport report = report_of(tree);
+  EXPECT_EQ(state_of(report, check), state) << preflight_text(report).substr(0, 4000);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Nodes, Trees,
+    testing::Values(
+        Expected{"hgx_h100_8", "acs", "pass"}, Expected{"hgx_h100_8", "peer_memory_client", "pass"},
+        Expected{"hgx_h100_8", "peer_memory_conflict", "pass"},
+        Expected{"hgx_h100_8", "gpu_nic_distance", "pass"},
+        Expected{"hgx_h100_8", "port_state", "pass"}, Expected{"hgx_h100_8", "pcie_link", "pass"},
+        Expected{"hgx_h100_8", "pcie_read_request", "pass"},
+        Expected{"hgx_h100_8", "minimum_versions", "pass"}, Expected{"h100_acs_on", "acs", "fail"},
+        Expected{"h100_unprivileged", "acs", "unknown"},
+        Expected{"h100_unprivileged", "pcie_read_request", "unknown"},
+        Expected{"h100_legacy_peermem", "peer_memory_conflict", "fail"},
+        Expected{"h100_no_gdr", "peer_memory_client", "fail"},
+        Expected{"h100_upgraded", "pcie_read_request", "warn"},
+        Expected{"hgx_a100_8", "gid", "pass"}, Expected{"hgx_a100_8", "mtu", "pass"},
+        Expected{"hgx_a100_8", "gpu_nic_distance", "pass"},
+        Expected{"pcie_4_far_nic", "gpu_nic_distance", "warn"},
+        Expected{"gh200", "gpu_nic_distance", "waived"}, Expected{"vm_gpu_vf", "acs", "waived"},
+        Expected{"vm_gpu_vf", "iommu", "waived"}, Expected{"ethernet_10g", "port_state", "waived"},
+        Expected{"ethernet_10g", "gpudirect_registration", "waived"},
+        Expected{"ethernet_10g", "cpu_power", "warn"}, Expected{"soft_roce", "port_state", "pass"},
+        Expected{"soft_roce", "acs", "waived"}),
+    [](const auto& each) { return std::string(each.param.tree) + "_" + each.param.check; });
+
+TEST(NodeTrees, ANodeInOrderHasNeitherFailureNorError) {
+  for (const char* tree : {"hgx_h100_8", "hgx_a100_8"}) {
+    const api::PreflightReport report = report_of(tree);
+    EXPECT_EQ(api::preflight_exit_code(report, {}), 0) << preflight_text(report).substr(0, 8000);
+  }
+}
+
+TEST(NodeTrees, AnIommuThatTranslatesForAGpuFails) {
+  NodeTree tree;
+  tree.apply(
+      "include h100_no_gdr\n"
+      "sys/kernel/iommu_groups/7/type = DMA-FQ\n"
+      "sys/bus/pci/devices/0000:1b:00.0/iommu_group => sys/kernel/iommu_groups/7\n");
+  const Inventory node = read_tree(tree);
+  const CheckResults results = judge_iommu({.node = node});
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_EQ(results[0].state, CheckState::kFail) << results[0].observed;
+  EXPECT_THAT(results[0].observed, testing::HasSubstr("0000:1b:00.0 (DMA-FQ)"));
+}
+
+TEST(NodeTrees, AFarNicFailsWhereASuiteRequiresARail) {
+  EXPECT_EQ(state_of(report_of("pcie_4_far_nic", {"gpu_nic_distance"}), "gpu_nic_distance"),
+            "fail");
+}
+
+TEST(NodeTrees, EveryTreeGivesACompleteReportWhateverItsFilesHold) {
+  for (const std::string& tree : NodeTree::names()) {
+    const api::PreflightReport report = report_of(tree);
+    for (const Check& check : all_checks())
+      EXPECT_TRUE(std::ranges::any_of(report.checks(),
+                                      [&](const auto& one) { return one.id() == check.id; }))
+          << tree << " " << check.id;
+    std::string wire;
+    EXPECT_TRUE(report.SerializeToString(&wire)) << tree;
+  }
+}
+
+TEST(NodeTrees, BrokenFilesSpoilTheirOwnFactsAlone) {
+  const api::PreflightReport report = report_of("broken_files");
+  EXPECT_TRUE(std::ranges::any_of(
+      report.checks(), [](const auto& one) { return one.id() == "acs" && one.state() == "pass"; }));
+  EXPECT_TRUE(std::ranges::any_of(report.checks(), [](const auto& one) {
+    return one.state() == "error" || one.state() == "unknown";
+  }));
+}
+
+}  // namespace
+}  // namespace railgauge::agent

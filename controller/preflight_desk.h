@@ -1,0 +1,57 @@
+// Preflights of nodes: sends the orders, waits for the answers, stores them. An answer speaks for
+// the node whose stream brought it, whatever it says.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/api/agent.pb.h"
+#include "controller/fleet/event_loop.h"
+#include "controller/fleet/fleet.h"
+#include "controller/store/store.h"
+
+namespace railgauge {
+
+struct PreflightQuestion {
+  std::map<std::string, std::string> nodes{};  // name to node id
+  std::vector<std::string> require{};
+  bool probe = false;
+  std::string run_id{};  // "": asked for by itself
+};
+
+class PreflightDesk {
+ public:
+  static constexpr double kAnswerSeconds = 5;
+  static constexpr double kProbeSeconds = 15;  // the agents give a probe 9
+
+  // Everything outlives it. Not before the fleet's first stream.
+  PreflightDesk(fleet::EventLoop& loop, fleet::Fleet& fleet, store::Store& store);
+
+  // Blocks a worker thread until all nodes have answered or their time is over. Every node of the
+  // question is in the report, one that did not answer with the reason.
+  api::PreflightReport ask(const PreflightQuestion& question);
+  // On the loop.
+  void answered(const std::string& node, api::PreflightAnswer answer);
+
+ private:
+  struct Pending {
+    std::map<std::string, std::optional<api::PreflightReport>> reports;
+    std::size_t missing = 0;
+  };
+  void keep(const PreflightQuestion& question, const std::string& node,
+            const api::PreflightReport& report);
+
+  fleet::EventLoop& loop_;
+  fleet::Fleet& fleet_;
+  store::Store& store_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, Pending> pending_;  // by request id
+  std::uint64_t next_ = 1;
+};
+
+}  // namespace railgauge

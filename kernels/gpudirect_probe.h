@@ -1,0 +1,13 @@
+// What the runner offers the agent of the verbs layer, which it may not include itself.
+#pragma once
+
+#include <string_view>
+
+#include "kernels/core/probe.pb.h"
+
+namespace railgauge {
+
+// "gpu0@0000:18:00.0+mlx5_0": whether that NIC registers memory of that GPU, where it is idle.
+GpuDirectProbe probe_gpudirect(std::string_view pair);
+
+}  // namespace railgauge
