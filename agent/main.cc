@@ -18,6 +18,8 @@
 
 #include "agent/agent.h"
 #include "agent/preflight/command.h"
+#include "agent/inventory/print.h"
+#include "kernels/core/clock.h"
 #include "kernels/core/outcome.h"
 #include "kernels/core/settings_file.h"
 #include "kernels/core/text.h"
@@ -36,6 +38,7 @@ struct Settings {
   std::string config = kDefaultConfig;
   std::string metrics_listen = "127.0.0.1:7471";
   std::string log_level = "info";
+  bool print_inventory = false;
 };
 
 std::string host_name() {
@@ -111,6 +114,8 @@ void declare(CLI::App& app, Settings& settings) {
   app.add_option("--proc-root", agent.proc_root, "folder that stands for /proc, for GPUs")
       ->capture_default_str();
   declare_guard(app, agent);
+  app.add_flag("--inventory", settings.print_inventory,
+               "print what is known of this node and how long it took, then end");
   app.add_option("--log-level", settings.log_level, "what to log")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();
@@ -225,6 +230,18 @@ int run(const Settings& settings) {
   return interrupted ? kExitInterrupted : kExitTerminated;
 }
 
+// NVML gets the time that a GPU takes to wake.
+int show_inventory(const AgentOptions& agent) {
+  InventoryOptions options = inventory_options(agent);
+  options.source_seconds = 2;
+  const double begin_ns = monotonic_now_ns();
+  const Inventory inventory = read_inventory(options);
+  const double took_ms = (monotonic_now_ns() - begin_ns) / 1e6;
+  const std::string text =
+      print_inventory(inventory, RAILGAUGE_VERSION) + fmt::format("all took {:.1f} ms\n", took_ms);
+  return std::fputs(text.c_str(), stdout) < 0 ? kExitInvalid : 0;
+}
+
 int main_of(int argc, char** argv) {
   Settings settings;
   CLI::App app("Runs measurements on this node for the Railgauge controller");
@@ -242,6 +259,7 @@ int main_of(int argc, char** argv) {
   if (status && settings.preflight.asked)
     return run_preflight_command(settings.preflight, settings.agent.name,
                                  settings.agent.supervisor.task.runner);
+  if (status && settings.print_inventory) return show_inventory(settings.agent);
   if (status) status = check(settings);
   return status ? run(settings) : complain(status.error(), kExitUsage);
 }

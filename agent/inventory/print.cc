@@ -1,0 +1,58 @@
+#include "agent/inventory/print.h"
+
+#include <fmt/format.h>
+
+#include "agent/inventory/stack.h"
+#include "kernels/core/stack_hash.h"
+
+namespace railgauge::agent {
+namespace {
+
+std::string lines_of(const char* part, const Words& words) {
+  std::string text;
+  for (const auto& [name, value] : words) text += fmt::format("{} {} = {}\n", part, name, value);
+  return text;
+}
+
+template <class T>
+std::string nvml_line(const GpuFacts& gpu, const char* name, const Fact<T>& fact) {
+  if (fact.is_absent()) return fmt::format("nvml {}.{} = none\n", gpu.name, name);
+  if (!fact.is_known())
+    return fmt::format("nvml {}.{} = unknown {}\n", gpu.name, name, fact.reason);
+  return fmt::format("nvml {}.{} = {}\n", gpu.name, name, fact.value);
+}
+
+std::string nvml_lines(const GpuFacts& gpu) {
+  const NvmlGpu& nvml = gpu.nvml;
+  return nvml_line(gpu, "bar1_total_bytes", nvml.bar1_total_bytes) +
+         nvml_line(gpu, "memory_total_bytes", nvml.memory_total_bytes) +
+         nvml_line(gpu, "ecc_enabled", nvml.ecc_enabled) +
+         nvml_line(gpu, "ecc_volatile_uncorrected", nvml.ecc_volatile_uncorrected) +
+         nvml_line(gpu, "remap_pending", nvml.remap_pending) +
+         nvml_line(gpu, "persistence_mode", nvml.persistence_mode) +
+         nvml_line(gpu, "mig_mode", nvml.mig_mode) +
+         nvml_line(gpu, "compute_mode", nvml.compute_mode) +
+         nvml_line(gpu, "compute_capability", nvml.compute_capability) +
+         nvml_line(gpu, "clock_reasons", nvml.clock_reasons) +
+         nvml_line(gpu, "compute_processes", nvml.compute_processes) +
+         nvml_line(gpu, "fabric_state", nvml.fabric_state);
+}
+
+}  // namespace
+
+std::string print_inventory(const Inventory& inventory, const std::string& railgauge_version) {
+  const Stack stack = stack_of(inventory, railgauge_version);
+  std::string text = fmt::format("stack {}\n", stack_hash(stack.versions, stack.settings));
+  text += lines_of("version", stack.versions);
+  text += lines_of("setting", stack.settings);
+  text += lines_of("fact", described_facts(inventory));
+  if (!inventory.nvml_reason.empty()) text += fmt::format("nvml {}\n", inventory.nvml_reason);
+  for (const GpuFacts& gpu : inventory.gpus) text += nvml_lines(gpu);
+  for (const auto& [name, milliseconds] : inventory.source_milliseconds)
+    text += fmt::format("source {} took {:.1f} ms\n", name, milliseconds);
+  for (const std::string& name : inventory.late_sources)
+    text += fmt::format("source {} did not answer in time\n", name);
+  return text;
+}
+
+}  // namespace railgauge::agent
