@@ -106,11 +106,11 @@ void Agent::run(int stop_fd) {
     take_link_events();
     take_busy();
     supervisor_.service();
+    store();
+    pump();
     guard_.set_runners(supervisor_.pids());
     watch_.set_quiet(supervisor_.size() > 0);
     take_watch();
-    store();
-    pump();
     tick();
   }
   link_->stop();
