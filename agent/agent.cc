@@ -113,11 +113,11 @@ void Agent::run(int stop_fd) {
     take_busy();
     take_preflights();
     supervisor_.service();
+    store();
+    pump();
     guard_.set_runners(supervisor_.pids());
     watch_.set_quiet(supervisor_.size() > 0);
     take_watch();
-    store();
-    pump();
     tick();
   }
   link_->stop();

@@ -14,6 +14,8 @@
 
 namespace railgauge::agent {
 namespace {
+// A runner that has just come is let start first: its own look costs the CPU that it starts with.
+constexpr double kStartSeconds = 0.1;
 constexpr double kFarewellSeconds = 2;  // for a look that is under way when the agent ends
 double now_seconds() { return monotonic_now_ns() / 1e9; }
 std::chrono::duration<double> seconds(double count) { return std::chrono::duration<double>(count); }
@@ -71,6 +73,9 @@ void BusyGuard::look_for_ever(std::shared_ptr<Shared> shared) {
         seconds(shared->runners.empty() ? shared->options.look_seconds
                                         : shared->options.look_seconds_running),
         [&shared] { return shared->stopping || shared->look_now; });
+    if (shared->look_now)
+      shared->changed.wait_for(lock, seconds(kStartSeconds),
+                               [&shared] { return shared->stopping; });
   }
   shared->ended = true;
   shared->changed.notify_all();
