@@ -7,9 +7,8 @@
 namespace railgauge::analysis {
 namespace {
 
-constexpr std::size_t kSettled = 12;     // runs behind the cut within which a change leaves, too
-constexpr std::size_t kMaxFrozen = 256;  // changes and spikes that are remembered, newest first
-constexpr std::size_t kSamePlace = 3;    // runs
+constexpr std::size_t kSettled = 12;   // runs behind the cut within which a change leaves, too
+constexpr std::size_t kSamePlace = 3;  // runs
 
 // Steps that only go between levels which come back are one process with two modes, also when the
 // window saw but one of them.
@@ -28,9 +27,8 @@ void name_returning(std::vector<Change>& changes) {
 }
 
 template <class T>
-void keep_newest(std::vector<T>& list) {
-  if (list.size() > kMaxFrozen)
-    list.erase(list.begin(), list.end() - static_cast<std::ptrdiff_t>(kMaxFrozen));
+void keep_newest(std::vector<T>& list, std::size_t most) {
+  if (list.size() > most) list.erase(list.begin(), list.end() - static_cast<std::ptrdiff_t>(most));
 }
 
 }  // namespace
@@ -65,8 +63,8 @@ void SeriesState::freeze(const DetectorSettings& settings) {
   }
   for (const Spike& spike : found.spikes)
     if (spike.index < cut) spikes_.push_back(spike);
-  keep_newest(changes_);
-  keep_newest(spikes_);
+  keep_newest(changes_, window_.most);
+  keep_newest(spikes_, window_.most);
   values_.erase(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(cut - offset_));
   offset_ = cut;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -14,9 +15,11 @@ namespace railgauge::analysis {
 struct WindowSettings {
   std::size_t window = 90;  // most runs that are held
   std::size_t hop = 30;     // runs that leave when it is full
+  std::size_t most = 256;   // changes, and spikes, of runs that left: the newest are remembered
 };
 inline constexpr WindowSettings kFleetWindow{};  // a series among millions
-inline constexpr WindowSettings kFileWindow{.window = 4000, .hop = 2000};  // a file of one series
+inline constexpr WindowSettings kFileWindow{
+    .window = 2000, .hop = 1000, .most = std::numeric_limits<std::size_t>::max()};  // of one file
 
 class SeriesState {
  public:
