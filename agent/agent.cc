@@ -255,7 +255,7 @@ Status Agent::start(const api::PrepareTask& prepare) {
 void Agent::prepared(const api::TaskRef& task) {
   api::AgentMessage message;
   *message.mutable_prepared()->mutable_task() = task;
-  relay(std::move(message), task);
+  prepared_.push_back(std::move(message));
 }
 
 void Agent::step(const api::TaskRef& task, GroupStep step) {
@@ -298,7 +298,8 @@ void Agent::ended(const api::TaskRef& task, Record record, bool was_prepared) {
 // Before anything of it is sent. A spool that takes nothing ends the tasks; what is in memory then
 // is bounded by what their pipes held, and stays until the spool takes it.
 void Agent::store() {
-  if (pending_.empty() || monotonic_now_ns() < store_retry_ns_) return;
+  if (pending_.empty()) return say_prepared();
+  if (monotonic_now_ns() < store_retry_ns_) return;
   while (!pending_.empty()) {
     const std::size_t count = std::min(pending_.size(), kStoreRecords);
     const auto end = pending_.begin() + static_cast<std::ptrdiff_t>(count);
@@ -308,10 +309,21 @@ void Agent::store() {
   }
   if (store_retry_ns_ > 0) spdlog::info("the spool takes records again");
   store_retry_ns_ = 0;
+  say_prepared();
   if (!after_store_.empty()) say_hello();  // first: no next stream may call them running
   pump();
   for (api::AgentMessage& message : after_store_) answer(std::move(message), spool_.last_id());
   after_store_.clear();
+}
+
+// Never before the task's first record is in the spool: killed right after it, the agent must know
+// on its return what the controller knows.
+void Agent::say_prepared() {
+  for (api::AgentMessage& message : prepared_) {
+    const api::TaskRef task = message.prepared().task();
+    relay(std::move(message), task);
+  }
+  prepared_.clear();
 }
 
 void Agent::store_failed(const Error& error) {

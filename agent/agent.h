@@ -67,6 +67,7 @@ class Agent final : private TaskListener {
   void take_preflights();
   Status start(const api::PrepareTask& prepare);
   void store();
+  void say_prepared();
   void store_failed(const Error& error);
   void pump();
   void tick();
@@ -99,6 +100,7 @@ class Agent final : private TaskListener {
   Inventory inventory_;                         // as read last
   std::map<TaskKey, Started> started_;          // of the tasks that run, for the metrics
   std::vector<Record> pending_;                 // not in the spool yet
+  std::vector<api::AgentMessage> prepared_;     // to be said once those are
   std::vector<api::AgentMessage> after_store_;  // answers that must not overtake those records
   std::uint64_t ack_through_ = 0;               // the newest that was heard
   std::uint64_t stream_acked_ = 0;              // on this stream: less while records go up again

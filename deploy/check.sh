@@ -74,15 +74,15 @@ tidy() {
   local files
   if [ "$full" = 1 ]; then files=$(tracked '*.cc'); else
     files=$(tracked 'kernels/core/*.cc' 'controller/plan/*.cc' 'controller/run/*.cc' | grep -v -E '_(test|bench)\.cc$'); fi
-  echo "$files" | xargs -P 2 -n 3 clang-tidy -p build/ci --quiet
+  # Without GCC's precompiled headers, which clang cannot read.
+  mkdir -p build/tidy
+  sed 's/-Winvalid-pch -include [^ ]*cmake_pch.hxx//' build/ci/compile_commands.json >build/tidy/compile_commands.json
+  echo "$files" | xargs -P 2 -n 3 clang-tidy -p build/tidy --quiet
 }
 # What the sanitizers read: memory where strangers' bytes and C handles are, threads where there are several.
 # gRPC's own library is not instrumented, so its programs are left to --full under the address sanitizer only.
-asan_programs=(core_test catalog_test kernel_contract_test verbs_test verbs_kernels_test verbs_family_test verbs_links_test verbs_memory_test net_test
-  fake_verbs_test
-  bar_test bar_wrong_bytes_test cuda_lanes_test cuda_test fake_cuda_test gpu_absence_test gpu_combinations_test
-  gpu_contract_test gpu_pattern_test gpu_session_test nccl_test nccl_collectives_test nccl_environment_test runner_test runner_perftest_test
-  agent_unit_test plan_test store_test store_fault_test run_machines_test compare_table_test vfabric_switch_test)
+asan_programs=(core_test kernel_contract_test verbs_test net_test fake_verbs_test bar_test fake_cuda_test gpu_contract_test gpu_session_test
+  nccl_collectives_test runner_test agent_unit_test plan_test store_test store_fault_test run_machines_test compare_table_test vfabric_switch_test)
 tsan_programs=(core_test runner_test store_test event_loop_test fake_cuda_test cuda_lanes_test gpu_session_test net_test nccl_test
   nccl_collectives_test verbs_links_test)
 sanitized() {

@@ -7,7 +7,7 @@
 #   deploy/deps.sh --yes      do not ask
 set -euo pipefail
 
-build=(g++ cmake ninja-build pkg-config git make
+build=(g++ mold cmake ninja-build pkg-config git make
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   prometheus-cpp-dev libsqlite3-dev libibverbs-dev librdmacm-dev
   libexpected-dev libspdlog-dev libfmt-dev libcli11-dev libyaml-cpp-dev

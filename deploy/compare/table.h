@@ -31,8 +31,9 @@ struct Judged {
   Verdict verdict = Verdict::kInvalid;
 };
 
-// One row's verdict: a control that misses its expectation is kInvalid; a comparison whose interval
-// holds 1 but is too wide is kNoisy. Errors: those of paired_ratio.
+// One row's verdict: a control that misses its expectation is kInvalid. A comparison that does not
+// pass is kFailed when its whole interval lies more than 5 % from 1, else kNoisy: neither equal nor
+// unequal was shown. Errors: those of paired_ratio.
 Result<Judged> judge(const Row& row);
 // The table's: invalid when a control is, else failed, noisy, passed, in this order. No rows:
 // invalid.

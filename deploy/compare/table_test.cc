@@ -30,6 +30,15 @@ TEST(CompareTable, SaysNothingWhenTheIntervalIsWide) {
   EXPECT_EQ(judge(wild)->verdict, Verdict::kNoisy);
 }
 
+TEST(CompareTable, CallsUnequalOnlyWhatLiesBeyondFivePercentAsAWhole) {
+  const Judged near = judged(Expectation::kEqual, 107, 100);
+  ASSERT_GT(near.ratio.low, 1);
+  ASSERT_LT(near.ratio.low, 1.05);
+  EXPECT_EQ(near.verdict, Verdict::kNoisy);
+  EXPECT_EQ(judged(Expectation::kEqual, 80, 100).verdict, Verdict::kFailed);
+  EXPECT_EQ(judged(Expectation::kEqual, 94, 100).verdict, Verdict::kNoisy);
+}
+
 TEST(CompareTable, IsInvalidWhenAControlFailsWhateverTheRest) {
   const Judged good = judged(Expectation::kEqual, 100, 100);
   const Judged slow = judged(Expectation::kEqual, 120, 100);

@@ -1,6 +1,7 @@
 #include "kernels/dl/cuda.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 
@@ -46,6 +47,8 @@ constexpr Meaning kMeanings[] = {
     {cu::kCompatNotSupportedOnDevice, Code::kUnimplemented, ""},
 };
 
+std::atomic<bool> g_sites_queues{false};
+
 // A function that is missing, with the driver that has it.
 template <class Function>
 Result<Function> with_needed(Result<Function> bound) {
@@ -71,8 +74,9 @@ Result<Cuda> bind_and_init(const std::string& name) {
   setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
   // Jobs set it to 1, so that what they queue keeps its order: then streams that are measured
   // together would take turns. This process is ours alone.
-  setenv("CUDA_DEVICE_MAX_CONNECTIONS", std::to_string(hardware_queues(gpus_of_driver())).c_str(),
-         1);
+  if (!g_sites_queues)
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", std::to_string(hardware_queues(gpus_of_driver())).c_str(),
+           1);
   RG_TRY_OK(cuda_status(cuda, cuda.init(0), "CUDA driver: initialise"));
   RG_TRY_OK(cuda_status(cuda, cuda.driver_get_version(&cuda.driver_version),
                         "CUDA driver: ask its version"));
@@ -80,6 +84,8 @@ Result<Cuda> bind_and_init(const std::string& name) {
 }
 
 }  // namespace
+
+void keep_sites_hardware_queues() { g_sites_queues = true; }
 
 unsigned hardware_queues(std::size_t gpus) {
   constexpr std::size_t kDefault = 8;  // the driver's own

@@ -249,6 +249,10 @@ inline constexpr const char* kCudaLibraryVariable = "RAILGAUGE_LIBCUDA";
 // in 0.48 s and 0.30 s with 32. Pure.
 unsigned hardware_queues(std::size_t gpus);
 
+// The environment's CUDA_DEVICE_MAX_CONNECTIONS holds in this process: for what measures as
+// production's jobs do. Before load_cuda(); thread safe.
+void keep_sites_hardware_queues();
+
 // A table over the library `name`, not initialised. kNotFound: no driver; kUnimplemented: it lacks
 // a function.
 Result<Cuda> bind_cuda(const std::string& name);

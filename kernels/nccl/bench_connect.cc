@@ -9,6 +9,7 @@
 
 #include "kernels/core/sampling.h"
 #include "kernels/core/units.h"
+#include "kernels/dl/cuda.h"
 #include "kernels/gpu/session.h"
 #include "kernels/nccl/bench.h"
 
@@ -154,6 +155,7 @@ Status CollectiveBench::check_library(const Nccl& nccl) const {
 
 Status CollectiveBench::prepare(Context& context) {
   RG_TRY_OK(read_parameters(context.params));
+  keep_sites_hardware_queues();
   if (context.endpoint.empty()) {
     static_cast<void>(RG_TRY(gpu::Gpu::count()));  // which one is known when the ranks have met
   } else {

@@ -58,8 +58,18 @@ TEST_F(Environment, OfCudaIsToldToo) {
   const auto result = run_one({});
   EXPECT_TRUE(result.status);
   EXPECT_THAT(result.facts.at("cuda_environment"), HasSubstr("CUDA_MODULE_LOADING=EAGER"));
-  EXPECT_THAT(result.facts.at("cuda_environment"), HasSubstr("CUDA_DEVICE_MAX_CONNECTIONS="));
   unsetenv("CUDA_MODULE_LOADING");
+}
+
+// In a process of its own: CUDA reads it once.
+TEST_F(Environment, KeepsTheSitesHardwareQueues) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto told = [](const char* queues) {
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", queues, 1);
+    const std::string fact = run_one({}).facts.at("cuda_environment");
+    std::exit(fact.find(std::string("CUDA_DEVICE_MAX_CONNECTIONS=") + queues) == fact.npos ? 1 : 0);
+  };
+  EXPECT_EXIT(told("1"), ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(Environment, MayMakeCommunicatorsNonBlocking) {
