@@ -1,4 +1,5 @@
-// An inventory as lines for a person: what `railgauge-agent --inventory` prints, with no controller.
+// An inventory as lines for a person: what `railgauge-agent --inventory` prints, with no
+// controller.
 #pragma once
 
 #include <string>
@@ -7,8 +8,8 @@
 
 namespace railgauge::agent {
 
-// "version gpu_driver = 580.65.06", "setting ...", "fact ...", then what NVML told of each GPU, then
-// how long each source took and which did not answer. Pure.
+// "version gpu_driver = 580.65.06", "setting ...", "fact ...", then what NVML told of each GPU,
+// then how long each source took and which did not answer. Pure.
 std::string print_inventory(const Inventory& inventory, const std::string& railgauge_version);
 
 }  // namespace railgauge::agent
