@@ -1,5 +1,6 @@
 #include "agent/watch/watch.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <ctime>
@@ -15,6 +16,7 @@
 namespace railgauge::agent {
 namespace {
 constexpr double kFarewellSeconds = 2;
+constexpr double kMostStartSeconds = 1;
 constexpr double kReopenSeconds = 60;     // a kernel log that could not be read
 constexpr std::size_t kMostEvents = 256;  // that nobody took yet
 
@@ -78,6 +80,10 @@ Watch::Watch(WatchOptions options, std::function<void()> wake)
 
 void Watch::watch_for_ever(std::shared_ptr<Shared> shared) {
   std::unique_lock lock(shared->mutex);
+  // The agent is let start, attach and answer for old tasks first.
+  shared->changed.wait_for(
+      lock, std::chrono::duration<double>(std::min(shared->options.seconds, kMostStartSeconds)),
+      [&shared] { return shared->stopping; });
   while (!shared->stopping) {
     const bool quiet = shared->quiet;
     lock.unlock();
