@@ -1,0 +1,54 @@
+// From shifts of single pairs to a statement with a bound about all of them. Pure.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace railgauge::analysis {
+
+enum class Verdict { kPass, kRegressed, kInconclusive, kInvalid };
+std::string_view word(Verdict verdict);  // "pass", "regressed", "inconclusive", "invalid"
+
+// The mean shift of `changed` pairs, less that of `controls` where there are any, with the 90 %
+// interval (two-sided) of Welch's t. Logarithms, positive is worse.
+struct CohortEffect {
+  double estimate = 0;
+  double low = 0;  // -infinity and infinity where the pairs are too few to bound it
+  double high = 0;
+  double standard_error = 0;
+  double degrees = 0;      // of freedom
+  double p_worse = 1;      // one-sided, Welch
+  double p_exchanged = 1;  // the same by turned signs or exchanged labels; asked when low > 0
+  bool controlled = false;
+};
+CohortEffect cohort_effect(std::span<const double> changed, std::span<const double> controls,
+                           std::uint64_t seed);
+
+struct Decision {
+  Verdict verdict = Verdict::kInconclusive;
+  bool loss_is_real = false;    // a pass whose interval lies above 0
+  bool tests_disagree = false;  // Welch says worse and the permutation does not: no verdict
+};
+// In this order: upper end below `delta`: pass. Else lower end above 0: regressed, unless the
+// permutation test is far from agreeing. Else inconclusive. `delta` as a logarithm.
+Decision decide(const CohortEffect& effect, double delta);
+
+// What would settle an inconclusive verdict.
+struct Need {
+  std::size_t runs = 0;   // more a side and pair; 0 when more runs cannot settle it
+  std::size_t nodes = 0;  // more changed nodes, and as many controls where there are any
+};
+struct Design {
+  std::size_t runs = 0;     // a side
+  std::size_t changed = 0;  // pairs
+  std::size_t controls = 0;
+  double run_variance = 0;   // of one run's logarithm
+  double node_variance = 0;  // of a pair's shift beyond its runs'
+};
+Need needed(const Design& design, const CohortEffect& effect, double delta);
+
+// The smallest loss that a design will call with a chance of 80 % (logarithm).
+double visible_loss(const Design& design);
+
+}  // namespace railgauge::analysis

@@ -1,0 +1,39 @@
+// What worked before an upgrade and does not any more: a regression without statistics. Pure.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace railgauge::analysis {
+
+// One task or check on one place, on both sides of an upgrade. Outcomes and states are DESIGN's
+// words; "" is not measured. Paths are the facts "path" and "transport" as the kernels tell them.
+struct FunctionSides {
+  std::string node{};
+  std::string endpoint{};
+  std::string name{};  // kernel or check
+  std::string outcome_before{};
+  std::string outcome_after{};
+  std::string path_before{};
+  std::string path_after{};
+};
+
+enum class LossKind { kLostFunction, kCorruption };
+std::string_view word(LossKind kind);  // "lost_function", "corruption"
+
+struct LostFunction {
+  LossKind kind = LossKind::kLostFunction;
+  FunctionSides sides;
+  std::string what;  // "passed before, now waived", "path dmabuf before, now staged"
+};
+
+// What was lost, in the order given. The outcome "corrupted" stands for a task that failed because
+// of wrong bytes: that is corruption, also where nothing was measured before.
+std::vector<LostFunction> lost_functions(std::span<const FunctionSides> all);
+
+// How good a path is; larger is better, paths that cannot be compared are 0.
+int path_rank(std::string_view path);
+
+}  // namespace railgauge::analysis

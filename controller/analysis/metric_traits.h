@@ -1,0 +1,44 @@
+// What a metric's figures mean to a judge: which way is worse, and how much of it matters. Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kernels/core/result.h"
+
+namespace railgauge::analysis {
+
+enum class Better { kHigher, kLower };
+
+struct MetricTraits {
+  std::string unit;  // as points have it: "ns", "bytes_per_second"
+  Better better = Better::kLower;
+  double resolution = 0;          // of the figures, in `unit`; 0 is not known
+  double delta = 0.02;            // practical bound: the fraction by which worse matters
+  std::optional<double> ceiling;  // what the hardware can do at most (at least, where lower is
+                                  // better), in `unit`; a figure beyond it is wrong
+};
+
+// Traits by the point's unit, whether larger is better, and the statistic ("median", "p99",
+// "p99.9"). The bound: bandwidth and message rate 1 %, median latency 2 %, p99 5 %, p99.9 10 %.
+MetricTraits traits_of(std::string_view unit, bool larger_is_better, std::string_view statistic);
+
+// Bounds that a suite states for itself, by statistic or "rate" for what counts per second; the
+// rest stays. Errors: kInvalidArgument for an unknown key or a bound outside (0, 1).
+Status override_deltas(const std::map<std::string, double>& deltas, std::string_view statistic,
+                       MetricTraits& traits);
+
+// How much worse `after` is than `before` as a fraction of `before`, from the logarithm of
+// worsening (positive is worse), and back.
+double worse_fraction(Better better, double log_worsening);
+double log_worsening(Better better, double fraction);
+
+// ln(after / before) with the sign that makes worse positive.
+double oriented(Better better, double log_ratio);
+
+// Whether a figure is beyond what the hardware can do.
+bool beyond_ceiling(const MetricTraits& traits, double value);
+
+}  // namespace railgauge::analysis

@@ -1,0 +1,47 @@
+// How noisy a series is, told from its differences, so that steps do not pass for noise. Pure.
+#pragma once
+
+#include <span>
+
+namespace railgauge::analysis {
+
+// What peers of one metric and hardware class have in common. A series of its own is judged
+// without one (weight 0).
+struct Prior {
+  double scale = 0;    // of the noise, as Noise::scale
+  double rho = 0;      // may be negative: an average of estimates that were not cut off
+  double tail_up = 1;  // as Noise::tail_up
+  double tail_down = 1;
+  double weight = 0;  // runs that the prior is worth; kPooledWeight when 8 peers or more stand
+};
+inline constexpr double kPooledWeight = 200;
+
+struct Noise {
+  double scale = 0;      // standard deviation of the noise as differences of neighbours show it
+  double raw_scale = 0;  // before floor and prior: what a pool is made of
+  double rho = 0;        // correlation of neighbours, in [0, kMaxRho]
+  double raw_rho = 0;    // before cutting off and prior
+  double tail_up = 1;    // how much heavier than normal the upper tail is, >= 1
+  double tail_down = 1;
+
+  // Variance of a long mean in units of scale^2 / n, when neighbours are correlated.
+  [[nodiscard]] double factor() const;
+  // Standard deviation of single values: correlated neighbours differ less than strangers do.
+  [[nodiscard]] double marginal() const;
+  // Variance of the mean of `n` neighbours in units of scale^2.
+  [[nodiscard]] double variance_of_mean(double n) const;
+};
+inline constexpr double kMaxRho = 0.9;
+
+// scale = max(median |d| / 0.6745, q90 |d| / 1.6449) / sqrt 2 over differences of neighbours: the
+// q90 keeps bimodal and quantised series from looking quiet. `floor` is the least scale that this
+// metric can have. At least 3 values.
+Noise estimate_noise(std::span<const double> values, double floor, const Prior& prior);
+
+// Fills the tails from what a fit leaves over.
+void estimate_tails(std::span<const double> residuals, const Prior& prior, Noise& noise);
+
+// The prior of a class from its members' own estimates; weight 0 below 8 of them.
+Prior pool(std::span<const Noise> members);
+
+}  // namespace railgauge::analysis

@@ -1,0 +1,47 @@
+// Series made up for tests and the benchmark, the same everywhere for the same seed. Synthetic.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace railgauge::analysis {
+
+// Normal and uniform numbers whose sequence no standard library decides about.
+class Chance {
+ public:
+  explicit Chance(std::uint64_t seed) : bits_(seed) {}
+  double uniform();  // (0, 1)
+  double normal();
+
+ private:
+  std::mt19937_64 bits_;
+  double spare_ = 0;
+  bool has_spare_ = false;
+};
+
+enum class Null {
+  kGaussian,
+  kSkewed,
+  kCorrelated,
+  kBimodal,
+  kSpiky,
+  kQuantised,
+  kSticky,
+};
+inline constexpr Null kAllNulls[] = {Null::kGaussian, Null::kSkewed, Null::kCorrelated,
+                                     Null::kBimodal,  Null::kSpiky,  Null::kQuantised,
+                                     Null::kSticky};
+std::string_view name(Null kind);
+
+// A series of `runs` without change, about 100 with a deviation of 1 as issue and tables have it.
+std::vector<double> null_series(Null kind, std::size_t runs, std::uint64_t seed);
+
+// `before` runs of normal noise about 100, deviation 1, then `after` runs higher by `shift`.
+std::vector<double> step_series(std::size_t before, std::size_t after, double shift,
+                                std::uint64_t seed);
+
+}  // namespace railgauge::analysis

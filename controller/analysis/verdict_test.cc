@@ -1,0 +1,207 @@
+#include "controller/analysis/verdict.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/analysis/testing/simulate.h"
+
+namespace railgauge::analysis {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<double> runs(double level, Chance& chance, std::size_t count = 5) {
+  std::vector<double> out;
+  for (std::size_t i = 0; i < count; ++i) out.push_back(level * (1 + 0.002 * chance.normal()));
+  return out;
+}
+
+// 8 changed and 8 control pairs of bandwidth; the changed ones lose `loss`.
+UpgradeRuns upgrade(double loss, std::size_t controls = 8) {
+  Chance chance(11);
+  UpgradeRuns out{.id = "u1", .metrics = {}, .functions = {}};
+  MetricRuns metric{
+      .name = "bandwidth", .traits = traits_of("bytes_per_second", true, "median"), .pairs = {}};
+  for (std::size_t i = 0; i < 8 + controls; ++i) {
+    const bool changed = i < 8;
+    PairRuns pair{.node = (changed ? "n" : "c") + std::to_string(i),
+                  .endpoint = "mlx5_0:1",
+                  .changed = changed,
+                  .before = runs(100, chance),
+                  .after = runs(100 * (1 - (changed ? loss : 0)), chance)};
+    metric.pairs.push_back(std::move(pair));
+  }
+  out.metrics.push_back(std::move(metric));
+  return out;
+}
+
+TEST(UpgradeVerdict, NothingLostIsAPassWithABound) {
+  const UpgradeVerdict verdict = judge_upgrade(upgrade(0));
+  EXPECT_EQ(verdict.verdict, Verdict::kPass) << verdict.reason;
+  ASSERT_TRUE(verdict.metrics[0].high);
+  EXPECT_LT(*verdict.metrics[0].high, 0.01);
+  EXPECT_DOUBLE_EQ(verdict.metrics[0].coverage, 1);
+  EXPECT_TRUE(verdict.notes.empty());
+}
+
+TEST(UpgradeVerdict, ALossIsRegressedAndItsNodesAreFlagged) {
+  const UpgradeVerdict verdict = judge_upgrade(upgrade(0.05));
+  EXPECT_EQ(verdict.verdict, Verdict::kRegressed);
+  EXPECT_EQ(verdict.kind, "performance");
+  EXPECT_NEAR(verdict.metrics[0].worse, 0.05, 0.005);
+  EXPECT_EQ(verdict.metrics[0].flags.size(), 8U);
+}
+
+TEST(UpgradeVerdict, ASmallLossThatIsRealPassesAndIsNamed) {
+  const UpgradeVerdict verdict = judge_upgrade(upgrade(0.005));
+  EXPECT_EQ(verdict.verdict, Verdict::kPass) << verdict.reason;
+  ASSERT_EQ(verdict.notes.size(), 1U);
+  EXPECT_THAT(verdict.notes[0], HasSubstr("is real"));
+}
+
+TEST(UpgradeVerdict, WithoutControlsItSaysWhatItCannotExclude) {
+  const UpgradeVerdict verdict = judge_upgrade(upgrade(0, 0));
+  EXPECT_EQ(verdict.verdict, Verdict::kPass) << verdict.reason;
+  ASSERT_EQ(verdict.notes.size(), 1U);
+  EXPECT_THAT(verdict.notes[0], HasSubstr("no controls"));
+}
+
+TEST(UpgradeVerdict, AMissingNodeIsNeverAPass) {
+  UpgradeRuns input = upgrade(0);
+  input.metrics[0].pairs[2].after.clear();
+  UpgradeVerdict verdict = judge_upgrade(input);
+  EXPECT_EQ(verdict.verdict, Verdict::kInconclusive);
+  EXPECT_THAT(verdict.reason, HasSubstr("n2/mlx5_0:1"));
+  input.min_coverage = 0.8;
+  EXPECT_EQ(judge_upgrade(input).verdict, Verdict::kPass);
+  for (PairRuns& pair : input.metrics[0].pairs) pair.before.clear();
+  EXPECT_EQ(judge_upgrade(input).verdict, Verdict::kInvalid);
+  EXPECT_EQ(judge_upgrade({}).verdict, Verdict::kInvalid);
+}
+
+TEST(UpgradeVerdict, AFigureThatIsNotPositiveIsMissing) {
+  UpgradeRuns input = upgrade(0);
+  input.metrics[0].pairs[1].after[0] = 0;
+  const UpgradeVerdict verdict = judge_upgrade(input);
+  EXPECT_EQ(verdict.verdict, Verdict::kInconclusive);
+  EXPECT_EQ(verdict.metrics[0].missing, std::vector<std::string>{"n1/mlx5_0:1"});
+}
+
+TEST(UpgradeVerdict, LostFunctionNeedsNoStatistics) {
+  for (const char* after : {"waived", "failed", "crashed", "timed_out"}) {
+    UpgradeRuns input = upgrade(0);
+    input.functions.push_back({.node = "n1",
+                               .endpoint = "rxe0:1",
+                               .name = "verbs.write_lat",
+                               .outcome_before = "passed",
+                               .outcome_after = after});
+    const UpgradeVerdict verdict = judge_upgrade(input);
+    EXPECT_EQ(verdict.verdict, Verdict::kRegressed);
+    EXPECT_EQ(verdict.kind, "lost_function");
+    EXPECT_THAT(verdict.reason, HasSubstr(after));
+  }
+}
+
+TEST(UpgradeVerdict, AWorsePathIsLostFunctionAndABetterOneIsNot) {
+  UpgradeRuns input = upgrade(0);
+  FunctionSides sides{.node = "n1",
+                      .endpoint = "mlx5_0:1+gpu0",
+                      .name = "verbs.write_bw",
+                      .outcome_before = "passed",
+                      .outcome_after = "passed",
+                      .path_before = "dmabuf",
+                      .path_after = "staged"};
+  input.functions = {sides};
+  EXPECT_EQ(judge_upgrade(input).kind, "lost_function");
+  std::swap(sides.path_before, sides.path_after);
+  input.functions = {sides};
+  EXPECT_EQ(judge_upgrade(input).verdict, Verdict::kPass);
+  sides.path_before = "NET/IB";
+  sides.path_after = "NET/Socket";
+  input.functions = {sides};
+  EXPECT_EQ(judge_upgrade(input).kind, "lost_function");
+  sides.path_after = "unheard of";
+  input.functions = {sides};
+  EXPECT_EQ(judge_upgrade(input).verdict, Verdict::kPass);
+}
+
+TEST(UpgradeVerdict, WrongBytesAreCorruption) {
+  UpgradeRuns input = upgrade(0);
+  input.functions = {{.node = "n1",
+                      .endpoint = "e",
+                      .name = "k",
+                      .outcome_before = "passed",
+                      .outcome_after = "waived"},
+                     {.node = "n2", .endpoint = "e", .name = "k", .outcome_after = "corrupted"}};
+  const UpgradeVerdict verdict = judge_upgrade(input);
+  EXPECT_EQ(verdict.kind, "corruption");
+  EXPECT_THAT(verdict.reason, HasSubstr("n2"));
+  EXPECT_EQ(verdict.lost.size(), 2U);
+}
+
+TEST(UpgradeVerdict, WhatWorkedAndWasNotMeasuredAgainIsNoPass) {
+  UpgradeRuns input = upgrade(0);
+  input.functions = {
+      {.node = "n1", .endpoint = "e", .name = "k", .outcome_before = "pass", .outcome_after = ""}};
+  EXPECT_EQ(judge_upgrade(input).verdict, Verdict::kInconclusive);
+}
+
+TEST(UpgradeVerdict, FewNoisyPairsAreInconclusiveWithWhatWouldSettleIt) {
+  Chance chance(3);
+  UpgradeRuns input{.id = "u2", .metrics = {}, .functions = {}};
+  MetricRuns metric{.name = "latency", .traits = traits_of("ns", false, "median"), .pairs = {}};
+  for (std::size_t i = 0; i < 4; ++i) {
+    PairRuns pair{.node = "n" + std::to_string(i),
+                  .endpoint = "e",
+                  .changed = i < 2,
+                  .before = {},
+                  .after = {}};
+    for (int r = 0; r < 5; ++r) {
+      pair.before.push_back(1000 * (1 + 0.05 * chance.normal()));
+      pair.after.push_back(1000 * (1 + 0.05 * chance.normal()));
+    }
+    metric.pairs.push_back(std::move(pair));
+  }
+  input.metrics.push_back(std::move(metric));
+  const UpgradeVerdict verdict = judge_upgrade(input);
+  EXPECT_EQ(verdict.verdict, Verdict::kInconclusive);
+  EXPECT_THAT(verdict.reason, HasSubstr("would settle it"));
+}
+
+TEST(UpgradeVerdict, EqualInputGivesEqualVerdicts) {
+  const UpgradeVerdict one = judge_upgrade(upgrade(0.012));
+  const UpgradeVerdict other = judge_upgrade(upgrade(0.012));
+  EXPECT_EQ(one.verdict, other.verdict);
+  EXPECT_EQ(one.metrics[0].p_worse, other.metrics[0].p_worse);
+}
+
+TEST(Traits, DefaultsAreTheStatedBounds) {
+  EXPECT_DOUBLE_EQ(traits_of("bytes_per_second", true, "median").delta, 0.01);
+  EXPECT_DOUBLE_EQ(traits_of("messages_per_second", true, "median").delta, 0.01);
+  EXPECT_DOUBLE_EQ(traits_of("ns", false, "median").delta, 0.02);
+  EXPECT_DOUBLE_EQ(traits_of("ns", false, "p99").delta, 0.05);
+  EXPECT_DOUBLE_EQ(traits_of("ns", false, "p99.9").delta, 0.10);
+}
+
+TEST(Traits, SuitesOverrideThemAndMistakesAreNamed) {
+  MetricTraits traits = traits_of("ns", false, "p99");
+  ASSERT_TRUE(override_deltas({{"p99", 0.03}, {"rate", 0.5}}, "p99", traits));
+  EXPECT_DOUBLE_EQ(traits.delta, 0.03);
+  EXPECT_THAT(override_deltas({{"p98", 0.03}}, "p99", traits).error().message, HasSubstr("p98"));
+  EXPECT_FALSE(override_deltas({{"p99", 1.5}}, "p99", traits));
+}
+
+TEST(Traits, PositiveIsAlwaysWorse) {
+  EXPECT_NEAR(worse_fraction(Better::kHigher, log_worsening(Better::kHigher, 0.1)), 0.1, 1e-12);
+  EXPECT_NEAR(worse_fraction(Better::kLower, log_worsening(Better::kLower, 0.1)), 0.1, 1e-12);
+  EXPECT_GT(oriented(Better::kHigher, std::log(0.9)), 0);
+  EXPECT_GT(oriented(Better::kLower, std::log(1.1)), 0);
+  MetricTraits traits = traits_of("bytes_per_second", true, "median");
+  EXPECT_FALSE(beyond_ceiling(traits, 1e18));
+  traits.ceiling = 12.5e9;
+  EXPECT_FALSE(beyond_ceiling(traits, 12.5e9));
+  EXPECT_TRUE(beyond_ceiling(traits, 13e9));
+}
+
+}  // namespace
+}  // namespace railgauge::analysis
