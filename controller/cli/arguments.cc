@@ -9,6 +9,8 @@
 namespace railgauge::cli {
 namespace {
 
+constexpr std::size_t kAnyNumber = 100'000;
+
 struct OperandCount {
   std::size_t least = 0;
   std::size_t most = 0;
@@ -20,6 +22,7 @@ OperandCount count_operands(std::string_view operands) {
     const std::size_t end = std::min(operands.find(' ', begin), operands.size());
     ++count.most;
     if (operands[begin] != '[') ++count.least;
+    if (operands.substr(begin, end - begin).ends_with("...")) count.most = kAnyNumber;
     begin = end + 1;
   }
   return count;

@@ -23,6 +23,7 @@ Result<int> show_run(Session& session, const Arguments& arguments);
 Result<int> wait_run(Session& session, const Arguments& arguments);
 Result<int> cancel_run_verb(Session& session, const Arguments& arguments);
 Result<int> show_results(Session& session, const Arguments& arguments);
+Result<int> analyze_files(Session& session, const Arguments& arguments);
 Result<int> show_version(Session& session, const Arguments& arguments);
 
 }  // namespace railgauge::cli

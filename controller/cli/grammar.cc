@@ -73,6 +73,8 @@ constexpr std::array kPruneFlags{
     Flag{"raw-days", 0, "DAYS", "keep raw samples so long [as the controller is set]"},
     Flag{"distribution-days", 0, "DAYS", "keep distributions so long [likewise]"},
     Flag{"point-days", 0, "DAYS", "keep points so long; daily figures stay [likewise]"}};
+constexpr std::array kAnalyzeFlags{
+    Flag{"direction", 0, "BETTER", "higher or lower: which values are better"}};
 constexpr std::array kRestoreFlags{
     Flag{"database", 0, "FILE", "the controller's [/var/lib/railgauge/railgauge.db]"}};
 
@@ -115,6 +117,9 @@ constexpr std::array kVerbs{
          kRestoreFlags, database_restore},
     Verb{"db", "prune", "", "take away what is older than the policy says", kPruneFlags,
          database_prune},
+    Verb{"analyze", "", "FILE...",
+         "what changed in series from outside: csv of time,value or value", kAnalyzeFlags,
+         analyze_files},
     Verb{"version", "", "", "this program's and the controller's version", {}, show_version},
 };
 

@@ -1,0 +1,29 @@
+// A series that a stranger wrote: lines of time and value, or of values alone.
+#pragma once
+
+#include <cstddef>
+#include <istream>
+#include <string>
+#include <vector>
+
+#include "kernels/core/result.h"
+
+namespace railgauge::cli {
+
+// In the order of time where every row has one, else in the order of the file.
+struct SeriesFile {
+  std::vector<double> values;      // NaN is a gap
+  std::vector<std::size_t> rows;   // of each value: its row in the file, from 0, header not counted
+  std::vector<std::string> times;  // as written; empty when there is no such column
+  std::size_t gaps = 0;
+  std::vector<std::string> notes;  // what was done about odd input, one line each
+};
+inline constexpr std::size_t kMaxSeriesRows = 20'000'000;
+
+// Reads comma, semicolon or tab separated lines, quoted or not, with or without a header, a byte
+// order mark or carriage returns. Empty, "nan", "NA", "null" and infinite values are gaps. `name`
+// stands in errors: kInvalidArgument, with the line, for anything that is no series; also when
+// there is no value at all.
+Result<SeriesFile> read_series(std::istream& in, const std::string& name);
+
+}  // namespace railgauge::cli
