@@ -172,7 +172,7 @@ TEST_F(ProcessTest, ASecondControllerOnTheDatabaseLeavesTheFirstOnesRunAlone) {
   Process restoring(bench_, {"--restore=" + bench_.config_.database});
   EXPECT_EQ(restoring.wait(), 4);
   bench_.config_.socket = socket;
-  EXPECT_EQ(detail(*stub, run.run_id()).summary().outcome(), "") << "it goes on";
+  EXPECT_EQ(detail(*stub, run.run_id()).run().outcome(), "") << "it goes on";
 }
 
 TEST_F(ProcessTest, WrongUseIsOneLineAndExitCode2) {
