@@ -23,7 +23,6 @@ namespace {
 constexpr double kSecondNs = 1e9;
 constexpr double kTickNs = kSecondNs;
 constexpr double kStoreRetryNs = kSecondNs;
-constexpr double kInventoryNs = 30 * kSecondNs;
 constexpr double kPruneNs = 600 * kSecondNs;
 constexpr double kLeastBeatSeconds = 0.2;
 constexpr double kMostBeatSeconds = 60;
@@ -45,13 +44,6 @@ std::string name_of(const api::TaskRef& task) {
   return fmt::format("task {}/{} attempt {}", task.run_id(), task.task_id(), task.attempt());
 }
 }  // namespace
-
-InventoryOptions inventory_options(const AgentOptions& options) {
-  InventoryOptions inventory;
-  if (options.sysfs_root != "/sys") inventory.sysfs = options.sysfs_root;
-  if (options.proc_root != "/proc") inventory.proc = options.proc_root;
-  return inventory;
-}
 
 Result<std::unique_ptr<Agent>> Agent::open(AgentOptions options, Metrics& metrics) {
   options.busy.sysfs_root = options.watch.sysfs_root = options.sysfs_root;
@@ -386,25 +378,6 @@ void Agent::tick() {
   say_hello();
   spdlog::info("NICs, GPUs or kernels changed; attaching again to say so");
   link_->redial();
-}
-
-// NVML is asked once, and again where there are other GPUs: opening it may wake them.
-void Agent::refresh_inventory() {
-  inventory_ns_ = monotonic_now_ns() + kInventoryNs;
-  InventoryOptions options = inventory_options(options_);
-  options.with_kernel_log = false;
-  options.with_nvml = false;
-  Inventory now = read_inventory(options);
-  if (!keep_nvml(inventory_, now)) {
-    options.with_nvml = true;
-    options.source_seconds = 2;  // without persistence mode NVML wakes the GPUs first
-    now = read_inventory(options);
-  }
-  inventory_ = std::move(now);
-  for (const std::string& source : inventory_.late_sources)
-    spdlog::warn("inventory: {} did not answer in {} s; what it tells is unknown", source,
-                 options.source_seconds);
-  fill_hello(inventory_, hello_);
 }
 
 void Agent::say_hello() {

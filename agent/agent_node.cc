@@ -6,13 +6,41 @@
 #include <spdlog/spdlog.h>
 
 #include "agent/agent.h"
+#include "agent/inventory/contract.h"
 #include "kernels/core/clock.h"
 #include "kernels/core/text.h"
 
 namespace railgauge::agent {
 namespace {
 constexpr std::size_t kMostEvents = 256;  // kept while the controller is away
+constexpr double kInventoryNs = 30 * kSecondNs;
 }  // namespace
+
+InventoryOptions inventory_options(const AgentOptions& options) {
+  InventoryOptions inventory;
+  if (options.sysfs_root != "/sys") inventory.sysfs = options.sysfs_root;
+  if (options.proc_root != "/proc") inventory.proc = options.proc_root;
+  return inventory;
+}
+
+// NVML is asked once, and again where there are other GPUs: opening it may wake them.
+void Agent::refresh_inventory() {
+  inventory_ns_ = monotonic_now_ns() + kInventoryNs;
+  InventoryOptions options = inventory_options(options_);
+  options.with_kernel_log = false;
+  options.with_nvml = false;
+  Inventory now = read_inventory(options);
+  if (!keep_nvml(inventory_, now)) {
+    options.with_nvml = true;
+    options.source_seconds = 2;  // without persistence mode NVML wakes the GPUs first
+    now = read_inventory(options);
+  }
+  inventory_ = std::move(now);
+  for (const std::string& source : inventory_.late_sources)
+    spdlog::warn("inventory: {} did not answer in {} s; what it tells is unknown", source,
+                 options.source_seconds);
+  fill_hello(inventory_, hello_);
+}
 
 std::string Agent::busy_text() const {
   return fmt::format("node {} is busy: {}", options_.name, in_words(busy_));

@@ -191,7 +191,10 @@ Result<Control::Prepared> Control::prepare(const api::RunRequest& request) {
   const plan::PlanOptions options = RG_TRY(plan_options(*reading.suite, chosen));
   return Prepared{
       RG_TRY(plan::PlanOutline::make(*reading.suite, plan_nodes, kernels, site_, options)),
-      text.text, std::move(absent), run::uplinks_of(options.topology, chosen)};
+      text.text,
+      std::move(absent),
+      {},
+      run::uplinks_of(options.topology, chosen)};
 }
 
 // What a plan wants from files and from the clock: read anew for each plan, since a fabric is
@@ -226,7 +229,7 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
         Code::kInvalidArgument,
         fmt::format("trigger {}: allowed are cli, schedule and upgrade", in_quotes(trigger)));
   RG_TRY_OK(loop_.call([this] { return director_.admits(); }));
-  const Prepared prepared = RG_TRY(prepare(request));
+  const Prepared prepared = RG_TRY(prepare_admitted(request));
   plan::Plan plan = RG_TRY(plan::make_plan(prepared.outline));
   RG_TRY_OK(admit_busy(request, plan.nodes));
   if (request.exclusive()) plan.policy.kindness.exclusive = true;
@@ -242,12 +245,7 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   row.nodes = plan.nodes;
   RG_TRY_OK(store_.create_run(row, task_rows(plan, node_ids), std::move(claim)));
   if (request.force()) record_force(request, row);
-  if (!prepared.absent.empty())
-    static_cast<void>(store_.add_event(
-        {.at = row.created_at,
-         .kind = "nodes_absent",
-         .run_id = row.run_id,
-         .text = fmt::format("not attached, left out: {}", fmt::join(prepared.absent, " "))}));
+  tell_left_out(prepared, row);
   run::RunOrder order{row.run_id,
                       trigger,
                       requested_by,

@@ -59,7 +59,8 @@ class Control {
   struct Prepared {  // a plan and what it was made from
     plan::PlanOutline outline;
     std::string suite_text;
-    std::vector<std::string> absent;  // nodes that were asked for and left out
+    std::vector<std::string> absent;   // nodes that were asked for and left out
+    std::vector<std::string> refused;  // by preflight: node and reason
     run::LeafUplinks uplinks;
   };
   using Nodes = std::map<std::string, fleet::NodeState>;
@@ -71,6 +72,8 @@ class Control {
   Status admit_busy(const api::RunRequest& request, const std::vector<std::string>& nodes);
   void record_force(const api::RunRequest& request, const store::RunRow& row);
   Result<Prepared> prepare(const api::RunRequest& request);
+  Result<Prepared> prepare_admitted(const api::RunRequest& request);
+  void tell_left_out(const Prepared& prepared, const store::RunRow& row);
   Result<plan::PlanOptions> plan_options(const plan::Suite& suite, const Nodes& chosen) const;
 
   fleet::EventLoop& loop_;

@@ -36,7 +36,7 @@ TEST(Fleet, AnAgentAMinorVersionApartIsWelcomeAndAFurtherOneRefusedNamingBoth) {
   ASSERT_TRUE(refused(far));
   EXPECT_TRUE(far.refused().permanent());
   EXPECT_THAT(far.refused().reason(),
-              HasSubstr("the agent speaks contract 2.2, the controller 1.2"));
+              HasSubstr("the agent speaks contract 2.3, the controller 1.3"));
 }
 
 TEST(Fleet, TheSameAgentReplacesItsOldStreamWhichIsToldSo) {

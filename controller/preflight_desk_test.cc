@@ -80,5 +80,26 @@ TEST_F(PreflightTest, WithoutANodeItSaysHowToCheckOneHere) {
   EXPECT_THAT(report.error().message, HasSubstr("--local"));
 }
 
+TEST_F(PreflightTest, ANodeThatFailsWhatTheSuiteRequiresLeavesTheRun) {
+  for (const char* name : {"n1", "n2", "bad3"}) add(name);
+  bench_.write("gated.yaml",
+               "version: 1\nmetadata: {name: gated}\npreflight: {require: [acs]}\nstages:\n  - "
+               "kernel: fake.lat\n    placement: {pairs: all}\n");
+  api::RunRequest request;
+  request.mutable_suite()->set_name("gated");
+  const auto start = [&](api::RunSummary& run) {
+    grpc::ClientContext context;
+    return bench_.stub_->StartRun(&context, request, &run);
+  };
+  api::RunSummary run;
+  const grpc::Status started = start(run);
+  ASSERT_TRUE(started.ok()) << started.error_message();
+  EXPECT_EQ(run.tasks_total(), 1U) << "n1 with n2";
+  request.set_node_set("bad3");
+  const grpc::Status refused = start(run);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(refused.error_message(), HasSubstr("bad3: "));
+}
+
 }  // namespace
 }  // namespace railgauge

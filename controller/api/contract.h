@@ -19,7 +19,7 @@ struct Contract {
 
 // Raised with controller/api/agent.proto: minor for additions, major when an older peer would be
 // misled.
-inline constexpr Contract kContract{1, 2};
+inline constexpr Contract kContract{1, 3};
 
 inline ContractVersion to_message(Contract contract) {
   ContractVersion message;

@@ -1,0 +1,61 @@
+// What preflight says before a run: nodes that fail what the suite requires leave it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include "controller/control.h"
+#include "controller/run_gate.h"
+
+namespace railgauge {
+namespace {
+std::vector<std::string> in_words(const std::vector<plan::RefusedNode>& refused) {
+  std::vector<std::string> words;
+  for (const plan::RefusedNode& node : refused)
+    words.push_back(fmt::format("{}: {}", node.node, node.reason));
+  return words;
+}
+}  // namespace
+
+// The plan is made again over the nodes that may stay: rounds and pairs differ without the others.
+Result<Control::Prepared> Control::prepare_admitted(const api::RunRequest& request) {
+  Prepared prepared = RG_TRY(prepare(request));
+  const plan::Plan& head = prepared.outline.head();
+  if (head.preflight.empty()) return prepared;
+  std::map<std::string, std::string> ids;
+  const Nodes live = nodes();
+  for (const std::string& name : head.nodes)
+    if (const auto node = live.find(name); node != live.end())
+      ids[name] = node->second.hello.node_id();
+  const plan::Admission admission = admit_nodes(preflights_, head.preflight, ids, "");
+  if (admission.refused.empty()) return prepared;
+  const std::vector<std::string> why = in_words(admission.refused);
+  if (admission.admitted.empty())
+    return fail(Code::kFailedPrecondition,
+                fmt::format("no node passes the suite's preflight: {}; railgauge preflight "
+                            "--explain tells what to do",
+                            fmt::join(why, "; ")));
+  api::RunRequest rest = request;
+  rest.set_node_set(fmt::format("{}", fmt::join(admission.admitted, ",")));
+  Prepared again = RG_TRY(prepare(rest));
+  again.absent.insert(again.absent.begin(), prepared.absent.begin(), prepared.absent.end());
+  again.refused = why;
+  return again;
+}
+
+// Which nodes that were asked for are not in the run, and why. An event that is not stored keeps no
+// run from starting.
+void Control::tell_left_out(const Prepared& prepared, const store::RunRow& row) {
+  const auto tell = [&](const char* kind, const std::string& text) {
+    spdlog::info("run {}: {}", row.run_id, text);
+    static_cast<void>(
+        store_.add_event({.at = row.created_at, .kind = kind, .run_id = row.run_id, .text = text}));
+  };
+  if (!prepared.absent.empty())
+    tell("nodes_absent",
+         fmt::format("not attached, left out: {}", fmt::join(prepared.absent, " ")));
+  if (!prepared.refused.empty())
+    tell("nodes_refused",
+         fmt::format("left out by preflight: {}", fmt::join(prepared.refused, "; ")));
+}
+
+}  // namespace railgauge
