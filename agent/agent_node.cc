@@ -13,7 +13,7 @@
 namespace railgauge::agent {
 namespace {
 constexpr std::size_t kMostEvents = 256;  // kept while the controller is away
-constexpr double kInventoryNs = 30 * kSecondNs;
+constexpr double kInventoryNs = 30e9;
 }  // namespace
 
 InventoryOptions inventory_options(const AgentOptions& options) {
