@@ -334,7 +334,7 @@ TEST_F(Commands, AnInterruptBeforeTheStartRunsNothing) {
 TEST_F(Commands, AScheduleIsAddedAsItWasGiven) {
   EXPECT_EQ(
       run({"schedules",  "add",        "nightly",       "fabric",     "gpu[1-4]",   "--cron",
-           "30 1 * * *", "--zone",     "Europe/Berlin", "--jitter",   "15m",        "--catch-up",
+           "30 1 * * *", "--zone",     "Europe/Berlin", "--jitter",   "15min",      "--catch-up",
            "6h",         "--window",   "sat,sun",       "--blackout", "2026-12-24", "--concurrency",
            "queue",      "--exclusive"}),
       kExitPassed)

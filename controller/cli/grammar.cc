@@ -98,7 +98,7 @@ constexpr std::array kPreflightFlags{
     Flag{"local", 0, "", "this host, by its railgauge-agent, without a controller"},
     Flag{"require", 0, "CHECKS", "checks, by commas, whose unknown counts (exit code 3)"},
     Flag{"strict", 0, "", "every unknown counts"},
-    Flag{"probe", 0, "", "register memory of idle GPUs with their NICs: the proof of GPUDirect"},
+    Flag{"probe", 0, "", "register idle GPUs' memory with their NICs: the proof of GPUDirect"},
     Flag{"passed", 0, "", "show also what passed or is waived"}};
 constexpr std::array kRestoreFlags{
     Flag{"database", 0, "FILE", "the controller's [/var/lib/railgauge/railgauge.db]"}};
