@@ -17,8 +17,8 @@
 #include <CLI/CLI.hpp>
 
 #include "agent/agent.h"
-#include "agent/preflight/command.h"
 #include "agent/inventory/print.h"
+#include "agent/preflight/command.h"
 #include "kernels/core/clock.h"
 #include "kernels/core/outcome.h"
 #include "kernels/core/settings_file.h"

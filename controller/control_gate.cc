@@ -36,9 +36,12 @@ Result<Control::Prepared> Control::prepare_admitted(const api::RunRequest& reque
                             fmt::join(why, "; ")));
   api::RunRequest rest = request;
   rest.set_node_set(fmt::format("{}", fmt::join(admission.admitted, ",")));
-  Prepared again = RG_TRY(prepare(rest));
-  again.absent.insert(again.absent.begin(), prepared.absent.begin(), prepared.absent.end());
-  again.refused = why;
+  Result<Prepared> again = prepare(rest);
+  if (!again)
+    return fail(again.error().code, fmt::format("{}; left out by preflight: {}",
+                                                again.error().message, fmt::join(why, "; ")));
+  again->absent.insert(again->absent.begin(), prepared.absent.begin(), prepared.absent.end());
+  again->refused = why;
   return again;
 }
 

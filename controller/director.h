@@ -40,7 +40,7 @@ struct RunOrder {
   std::string requested_by;
   double created_at = 0;
   plan::Plan plan;
-  LeafUplinks uplinks{};  // of the plan's leaves, as far as they are known
+  LeafUplinks uplinks{};       // of the plan's leaves, as far as they are known
   std::string force_reason{};  // given: the run goes on busy nodes too, and gives way to nothing
 };
 

@@ -81,7 +81,7 @@ TEST_F(PreflightTest, WithoutANodeItSaysHowToCheckOneHere) {
 }
 
 TEST_F(PreflightTest, ANodeThatFailsWhatTheSuiteRequiresLeavesTheRun) {
-  for (const char* name : {"n1", "n2", "bad3"}) add(name);
+  for (const char* name : {"n1", "n2", "bad3", "bad4"}) add(name);
   bench_.write("gated.yaml",
                "version: 1\nmetadata: {name: gated}\npreflight: {require: [acs]}\nstages:\n  - "
                "kernel: fake.lat\n    placement: {pairs: all}\n");
@@ -95,7 +95,11 @@ TEST_F(PreflightTest, ANodeThatFailsWhatTheSuiteRequiresLeavesTheRun) {
   const grpc::Status started = start(run);
   ASSERT_TRUE(started.ok()) << started.error_message();
   EXPECT_EQ(run.tasks_total(), 1U) << "n1 with n2";
-  request.set_node_set("bad3");
+  request.set_node_set("n1,bad3");
+  const grpc::Status alone = start(run);
+  EXPECT_THAT(alone.error_message(), HasSubstr("at least 2 nodes"));
+  EXPECT_THAT(alone.error_message(), HasSubstr("left out by preflight: bad3: "));
+  request.set_node_set("bad3,bad4");
   const grpc::Status refused = start(run);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(refused.error_message(), HasSubstr("bad3: "));

@@ -17,8 +17,8 @@
 #include "controller/http/server.h"
 #include "controller/listen.h"
 #include "controller/metrics.h"
-#include "controller/schedules.h"
 #include "controller/preflight_desk.h"
+#include "controller/schedules.h"
 #include "controller/service.h"
 #include "controller/store/store.h"
 

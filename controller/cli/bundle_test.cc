@@ -16,6 +16,7 @@
 namespace railgauge::cli {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -48,7 +49,7 @@ TEST_F(Bundles, ABundleIsATarOfReadableFilesWithoutNamesWhereThatIsAsked) {
   EXPECT_THAT(plain, HasSubstr("192.0.2.1"));
   EXPECT_THAT(plain, Not(HasSubstr("API_TOKEN=abc"))) << "secrets never leave";
   const std::string redacted = bundle("redacted.tar", {"--redact"});
-  EXPECT_THAT(redacted, HasSubstr("node-1: API_TOKEN=(left out)"));
+  EXPECT_THAT(redacted, ContainsRegex("node-1: .* has API_TOKEN=.left out.;"));
   EXPECT_THAT(redacted, Not(HasSubstr("n1/")));
   EXPECT_THAT(redacted, Not(HasSubstr("192.0.2.1")));
   for (const char* name : {"N1 ", "OLD-NAME", "partner", "elsewhere", "known_names"})

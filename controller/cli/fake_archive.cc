@@ -265,7 +265,7 @@ grpc::Status FakeArchive::GetBundlePart(Context*, const BundleRequest* request,
   };
   if (request->part() == 0) add("name", "n1");
   if (request->part() == 1)
-    add("text", "n1 at 192.0.2.1: API_TOKEN=abc; N1 was OLD-NAME.example, beside elsewhere");
+    add("text", "n1: 192.0.2.1 has API_TOKEN=abc; N1 was OLD-NAME.example, beside elsewhere");
   if (request->part() == 2) add("nodes", "[\"n1\",\"partner\"]");
   if (request->part() == 3) {
     add("name", "old-name");

@@ -26,10 +26,10 @@ class FakeControl final : public railgauge::api::Control::Service {
   railgauge::api::VersionInfo version;
   railgauge::api::ScheduleList schedules;  // the first one is what every change answers
   railgauge::api::PreflightReport preflight;
-  grpc::Status plan_status;                // what PlanRun says instead of a plan
-  std::string outcome = "passed";          // of the run
-  bool endless = false;                    // the run goes on until it is cancelled
-  bool deaf_to_cancel = false;             // a cancel is taken, the run goes on all the same
+  grpc::Status plan_status;        // what PlanRun says instead of a plan
+  std::string outcome = "passed";  // of the run
+  bool endless = false;            // the run goes on until it is cancelled
+  bool deaf_to_cancel = false;     // a cancel is taken, the run goes on all the same
   int broken_watches = 0;          // so many watches end early as if the controller had died
   double nodes_delay_seconds = 0;  // before ListNodes answers
 

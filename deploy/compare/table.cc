@@ -32,7 +32,8 @@ Verdict verdict_of(Expectation expectation, const PairedRatio& ratio) {
   }
   if (ratio.ratio >= 1 - kEqualWithin && ratio.ratio <= 1 + kEqualWithin) return Verdict::kPassed;
   if (holds && ratio.high - ratio.low <= kWidestInterval) return Verdict::kPassed;
-  // Unequal is a statement too, and wants its interval: one table row in twenty excludes 1 by chance.
+  // Unequal is a statement too, and wants its interval: one table row in twenty excludes 1 by
+  // chance.
   const bool beyond = ratio.low > 1 + kEqualWithin || ratio.high < 1 - kEqualWithin;
   return beyond ? Verdict::kFailed : Verdict::kNoisy;
 }
