@@ -30,6 +30,7 @@ std::vector<std::vector<std::uint32_t>> by_kind(std::span<const std::uint32_t> k
   std::map<std::uint32_t, std::vector<std::uint32_t>> groups;
   for (std::uint32_t node = 0; node < kinds.size(); ++node) groups[kinds[node]].push_back(node);
   std::vector<std::vector<std::uint32_t>> out;
+  out.reserve(groups.size());
   for (auto& [kind, nodes] : groups) out.push_back(std::move(nodes));
   return out;
 }

@@ -56,6 +56,7 @@ class Builder {
     for (const std::uint32_t node : nodes)
       if (!is_nobody(node))
         groups[tier == Tier::kPods ? places_[node].pod : places_[node].leaf].push_back(node);
+    out.reserve(groups.size());
     for (auto& [key, group] : groups) out.push_back(std::move(group));
     const bool one = out.size() == 1;
     for (const std::uint32_t node : nodes)

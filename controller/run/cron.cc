@@ -14,7 +14,8 @@
 namespace railgauge::run {
 namespace {
 
-constexpr std::int64_t kLongestWaitDays = 9 * 366;  // 29 February over a year like 2100
+constexpr std::int64_t kLongestWaitDays =
+    std::int64_t{9} * 366;  // 29 February over a year like 2100
 constexpr std::array<std::string_view, 7> kWeekdays{"sun", "mon", "tue", "wed",
                                                     "thu", "fri", "sat"};
 constexpr std::array<std::string_view, 12> kMonths{"jan", "feb", "mar", "apr", "may", "jun",

@@ -26,6 +26,7 @@ class Names {
 // Each once: both ranks of a loopback task stand on one port.
 std::vector<std::uint32_t> numbers_of(const std::vector<std::string>& texts, Names& names) {
   std::vector<std::uint32_t> numbers;
+  numbers.reserve(texts.size());
   for (const std::string& text : texts) numbers.push_back(names(text));
   std::ranges::sort(numbers);
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
