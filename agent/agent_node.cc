@@ -32,7 +32,6 @@ void Agent::refresh_inventory() {
   Inventory now = read_inventory(options);
   if (!keep_nvml(inventory_, now)) {
     options.with_nvml = true;
-    options.source_seconds = 2;  // without persistence mode NVML wakes the GPUs first
     now = read_inventory(options);
   }
   inventory_ = std::move(now);

@@ -49,6 +49,7 @@ make_gpus() {
   local node=$1 address folder root=$work/sys-$1
   [ -d "$root/class" ] || make_sysfs "$root"
   add_pci_device "$root" pci0000:15/0000:15:01.0/0000:16:00.0/0000:16:01.0/0000:18:00.0
+  echo 0x020000 >"$root/bus/pci/devices/0000:18:00.0/class"; echo 0x15b3 >"$root/bus/pci/devices/0000:18:00.0/vendor"
   ln -s ../../../bus/pci/devices/0000:18:00.0 "$root/class/infiniband/fake0/device"
   add_pci_device "$root" pci0000:15/0000:15:01.0/0000:16:00.0/0000:16:02.0/0000:17:00.0
   add_pci_device "$root" pci0000:15/0000:15:02.0/0000:9f:00.0
