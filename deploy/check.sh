@@ -82,7 +82,7 @@ tidy() {
 # What the sanitizers read: memory where strangers' bytes and C handles are, threads where there are several.
 # gRPC's own library is not instrumented, so its programs are left to --full under the address sanitizer only.
 asan_programs=(core_test kernel_contract_test verbs_test net_test fake_verbs_test bar_test fake_cuda_test gpu_contract_test gpu_session_test
-  nccl_collectives_test runner_test agent_unit_test plan_test store_test store_fault_test run_machines_test compare_table_test vfabric_switch_test)
+  nccl_collectives_test runner_test plan_test store_test store_fault_test run_machines_test compare_table_test vfabric_switch_test)
 tsan_programs=(core_test runner_test store_test event_loop_test fake_cuda_test cuda_lanes_test gpu_session_test net_test nccl_test
   nccl_collectives_test verbs_links_test)
 sanitized() {
