@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "controller/analysis/testing/simulate.h"
 #include "controller/cli/commands_testing.h"
@@ -18,7 +19,8 @@ using testing::HasSubstr;
 // One clear step, a spike and a gap, as a file.
 class SampleFile {
  public:
-  SampleFile() : path_(testing::TempDir() + "analyze_test_series.csv") {
+  SampleFile()
+      : path_(testing::TempDir() + "analyze_test_series_" + std::to_string(getpid()) + ".csv") {
     std::ofstream file(path_);
     file << "time,value\n";
     const auto values = analysis::step_series(40, 30, 8, 2);
@@ -67,7 +69,8 @@ TEST_F(Analyze, WorksOnSeveralFilesAtOnce) {
 }
 
 TEST_F(Analyze, FewPointsAreSaidToBeFew) {
-  const std::string path = testing::TempDir() + "analyze_test_two.csv";
+  const std::string path =
+      testing::TempDir() + "analyze_test_two_" + std::to_string(getpid()) + ".csv";
   std::ofstream(path) << "1\n2\n";
   EXPECT_EQ(run({"analyze", path}), 0);
   EXPECT_THAT(out_, HasSubstr("2 points: 12 are needed"));

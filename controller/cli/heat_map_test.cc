@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "controller/cli/commands_testing.h"
 
@@ -69,7 +70,8 @@ TEST(HeatMap, DrawsAFileThatNamesCannotBreak) {
 }
 
 TEST_F(Commands, MatrixWritesAnSvgFileBesideItsOutput) {
-  const std::string path = testing::TempDir() + "/railgauge_matrix.svg";
+  const std::string path =
+      testing::TempDir() + "/railgauge_matrix_" + std::to_string(getpid()) + ".svg";
   EXPECT_EQ(run({"matrix", "r1", "--svg", path}), 0) << err_;
   std::ifstream file(path);
   std::stringstream svg;

@@ -1,5 +1,7 @@
 #include "kernels/gpu/device.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -87,7 +89,8 @@ TEST_F(GpuDevice, ACallThatFailsIsNamedWithTheDriversWords) {
 }
 
 TEST_F(GpuDevice, TheNodeIsWhatSysfsSays) {
-  const auto root = std::filesystem::path(::testing::TempDir()) / "gpu_device_sysfs";
+  const auto root = std::filesystem::path(::testing::TempDir()) /
+                    ("gpu_device_sysfs_" + std::to_string(getpid()));
   const auto folder = root / "bus/pci/devices/0000:e0:00.0";
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "numa_node") << "1\n";

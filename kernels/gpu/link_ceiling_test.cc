@@ -1,6 +1,7 @@
 #include "kernels/gpu/link_ceiling.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -39,7 +40,8 @@ class LinkCeiling : public ::testing::Test {
   static constexpr const char* kGpu = "0000:17:00.0";
   static constexpr double kGen4Bytes = 31.508e9;
   static constexpr double kGen5Bytes = 63.015e9;
-  fs::path root_ = fs::path(::testing::TempDir()) / "railgauge_link_ceiling";
+  fs::path root_ =
+      fs::path(::testing::TempDir()) / ("railgauge_link_ceiling_" + std::to_string(getpid()));
   fs::path port_ = root_ / "devices/pci0000:16/0000:16:01.0";
   fs::path gpu_ = port_ / kGpu;
 };

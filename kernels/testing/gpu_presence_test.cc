@@ -1,6 +1,7 @@
 #include "kernels/testing/gpu_presence.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -67,7 +68,8 @@ TEST_F(OnFakeParts, NvmlTellsHowManyAndWhichArePartitioned) {
 }
 
 TEST_F(OnFakeParts, DeviceNodesAreTheGpusOwn) {
-  const auto folder = std::filesystem::path(::testing::TempDir()) / "gpu_presence_nodes";
+  const auto folder = std::filesystem::path(::testing::TempDir()) /
+                      ("gpu_presence_nodes_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   for (const char* name : {"nvidia1", "nvidia0", "nvidiactl", "nvidia-uvm", "nvidia", "null"})
     std::ofstream(folder / name).put('x');

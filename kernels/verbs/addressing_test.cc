@@ -2,6 +2,7 @@
 #include "kernels/verbs/addressing.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -59,7 +60,7 @@ class Addressed : public ::testing::Test {
   static void SetUpTestSuite() { setenv(kVerbsLibraryVariable, RAILGAUGE_FAKE_LIBIBVERBS, 1); }
   void SetUp() override {
     verbs_control().reset();
-    root_ = ::testing::TempDir() + "/railgauge_addressing_test";
+    root_ = ::testing::TempDir() + "/railgauge_addressing_test_" + std::to_string(getpid());
     std::filesystem::remove_all(root_);
     for (const char* device : {"fake0", "fake1"})
       std::filesystem::create_directories(port(device) + "/pkeys");

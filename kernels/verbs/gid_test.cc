@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -110,7 +111,7 @@ TEST(Gid, AHandPickedEntryMustBeFilled) {
 class GidSysfs : public ::testing::Test {
  protected:
   void SetUp() override {
-    root_ = ::testing::TempDir() + "/railgauge_gid_test";
+    root_ = ::testing::TempDir() + "/railgauge_gid_test_" + std::to_string(getpid());
     std::filesystem::remove_all(root_);
     for (const char* folder : {"gids", "gid_attrs/types", "gid_attrs/ndevs"})
       std::filesystem::create_directories(root_ + "/" + folder);
