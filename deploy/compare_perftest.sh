@@ -65,7 +65,7 @@ trap 'exit 143' TERM
 took=0
 if [ -z "$from" ]; then
   # Ahead of the host's other work, where that is allowed: whose turn it is on the CPU is most of the spread.
-  nice -n -10 "${fabric[@]}" up -n 2 --share "$(pwd)" 2> >(grep -v '^nice: ' >&2) >&2
+  nice -n -10 "${fabric[@]}" up -n 2 --share "$(pwd)" 2> >(grep --line-buffered -v '^nice: ' >&2) >&2
   series=$(realpath deploy/compare/series.sh)
   began=$SECONDS
   "${fabric[@]}" exec n2 "$series" server "$bin/railgauge-runner" 192.0.2.1 "$rounds" "${measures[@]}" >&2 &
