@@ -84,6 +84,46 @@ TEST(StoreFault, KilledAfterTheCommitAndBeforeTheAnswerItStoresOnce) {
 }
 #endif
 
+#ifdef RAILGAUGE_FAILPOINTS
+TEST(StoreFault, ARestoreKilledAnywhereIsAsBeforeOrSaysSoAndEndsWellWhenRunAgain) {
+  for (const std::string where : {"store.restore_copied", "store.restore_marked",
+                                  "store.restore_moved", "store.restore_published"}) {
+    SCOPED_TRACE(where);
+    const TempFolder folder;
+    const std::string path = folder.file("db");
+    {
+      auto store = open_store(path);
+      plan_run(*store, "r1", 1);
+      ASSERT_TRUE(append(*store, "id-1", some_records(5)));
+      ASSERT_TRUE(store->back_up(folder.file("copy")));
+      ASSERT_TRUE(append(*store, "id-1", {point_record({}, 6)}));
+    }
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      setenv("RAILGAUGE_FAILPOINT", where.c_str(), 1);
+      _exit(restore(folder.file("copy"), path) ? 5 : 6);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "exit code " << WEXITSTATUS(status);
+    const auto opened = Store::open({.path = path});
+    if (where == "store.restore_copied") {
+      ASSERT_TRUE(opened) << opened.error().message;
+      EXPECT_EQ(points_in(**opened), 6u) << "nothing was replaced yet";
+      continue;
+    }
+    ASSERT_FALSE(opened);
+    EXPECT_THAT(opened.error().message, HasSubstr("--restore BACKUP again"));
+    const auto kept = restore(folder.file("copy"), path);
+    ASSERT_TRUE(kept) << kept.error().message;
+    EXPECT_EQ(points_in(*open_store(path)), 5u);
+    EXPECT_EQ(points_in(*open_store(*kept)), 6u) << "what was there is kept, once";
+    EXPECT_FALSE(std::filesystem::exists(path + ".restoring"));
+  }
+}
+#endif
+
 TEST(StoreFault, AFullDiskIsToldAndNothingIsAcknowledged) {
   const TempFolder folder;
   const std::string path = folder.file("db");
