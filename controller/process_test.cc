@@ -106,10 +106,11 @@ TEST_F(ProcessTest, TermDuringABackupLeavesNoHalfOfIt) {
   EXPECT_EQ(controller.wait(), 143) << controller.error_text();
   caller.join();
   EXPECT_FALSE(std::filesystem::exists(target + ".part"));
-  if (std::filesystem::exists(target))
+  if (std::filesystem::exists(target)) {
     EXPECT_THAT(*store::open_store(target)->check(), testing::IsEmpty());
-  else
+  } else {
     EXPECT_FALSE(told.ok());
+  }
   EXPECT_THAT(*store::open_store(bench_.config_.database)->check(), testing::IsEmpty());
 }
 

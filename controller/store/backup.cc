@@ -182,7 +182,11 @@ Status set_mark(const std::string& database, const std::string& kept) {
 
 // With its log, which the new file would take for its own.
 Status move_away(const std::string& database, const std::string& kept) {
-  if (exists(kept)) return {};  // an interrupted restore has: what is in place since is its own
+  if (exists(kept)) {
+    // An interrupted restore has: what is in place since is its own copy, which nobody opened.
+    if (::unlink(database.c_str()) == 0 || errno == ENOENT) return {};
+    return tl::unexpected(file_error("remove", database, errno));
+  }
   for (const char* suffix : {"-wal", "-shm", ""}) {
     if (::rename((database + suffix).c_str(), (kept + suffix).c_str()) == 0 || errno == ENOENT)
       continue;
