@@ -89,6 +89,43 @@ TEST(Metrics, TellsItsOwnCost) {
   EXPECT_THAT(metrics.text(), HasSubstr("process_cpu_seconds_total"));
 }
 
+TEST(Metrics, APreflightIsShownByCheckAndStateAndReplacedByTheNext) {
+  Metrics metrics;
+  EXPECT_THAT(metrics.text(), HasSubstr("railgauge_preflight_timestamp_seconds 0"));
+  api::PreflightReport report;
+  const auto add = [&report](const char* id, const char* state) {
+    report.add_checks()->set_id(id);
+    report.mutable_checks(report.checks_size() - 1)->set_state(state);
+  };
+  add("acs", "fail");
+  add("acs", "fail");
+  add("acs", "pass");
+  add("mtu", "unknown");
+  metrics.set_preflight(report, 1.7e9);
+  for (const char* line : {"railgauge_preflight_results{check=\"acs\",state=\"fail\"} 2",
+                           "railgauge_preflight_results{check=\"acs\",state=\"pass\"} 1",
+                           "railgauge_preflight_results{check=\"mtu\",state=\"unknown\"} 1",
+                           "railgauge_preflight_timestamp_seconds 1700000000"})
+    EXPECT_THAT(metrics.text(), HasSubstr(line));
+  report.Clear();
+  add("acs", "pass");
+  metrics.set_preflight(report, 1.7e9 + 60);
+  EXPECT_THAT(metrics.text(), HasSubstr("{check=\"acs\",state=\"pass\"} 1"));
+  EXPECT_THAT(metrics.text(), Not(HasSubstr("state=\"fail\""))) << "it was mended";
+  EXPECT_THAT(metrics.text(), Not(HasSubstr("check=\"mtu\"")));
+}
+
+TEST(Metrics, EventsOfTheWatchAreCountedByKindAndSeverity) {
+  Metrics metrics;
+  metrics.node_event("xid", "fail");
+  metrics.node_event("xid", "fail");
+  metrics.node_event("counter", "warn");
+  EXPECT_THAT(metrics.text(),
+              HasSubstr("railgauge_node_events_total{kind=\"xid\",severity=\"fail\"} 2"));
+  EXPECT_THAT(metrics.text(),
+              HasSubstr("railgauge_node_events_total{kind=\"counter\",severity=\"warn\"} 1"));
+}
+
 TEST(Metrics, APortInUseIsAnError) {
   Fd taken(::socket(AF_INET, SOCK_STREAM, 0));
   sockaddr_in address{};

@@ -98,6 +98,11 @@ api::SqlTable to_api(const store::SqlTable& table) {
   return answer;
 }
 
+bool chooses_series(const store::ResultsFilter& filter) {
+  return !filter.nodes.empty() || !filter.endpoint.empty() || !filter.kernel.empty() ||
+         !filter.metric.empty() || filter.message_bytes || filter.rail;
+}
+
 double unix_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -119,8 +124,8 @@ Result<store::ResultsFilter> Archive::filter_of(const api::PointsRequest& reques
   filter.all_attempts = request.all_attempts();
   filter.limit = request.limit();
   if (request.node_set().empty()) return filter;
-  std::vector<std::string> names;
-  for (const store::NodeRow& node : RG_TRY(store_.list_nodes())) names.push_back(node.name);
+  // A node is found by each name that it had: what was measured then is its own.
+  const std::vector<std::string> names = RG_TRY(store_.node_names());
   filter.nodes = RG_TRY(plan::select_nodes(request.node_set(), names));
   return filter;
 }
@@ -136,28 +141,49 @@ Result<api::ResultList> Archive::find_points(const api::PointsRequest& request) 
 
 Result<ExportCursor> Archive::begin_export(const api::PointsRequest& request) {
   ExportCursor cursor{.filter = RG_TRY(filter_of(request))};
-  const store::ExportScope scope = RG_TRY(as_wrong_use(store_.export_scope(cursor.filter.run_id)));
-  cursor.filter.run_id = scope.run_id;
-  cursor.filter.range = store::PointRange{.after = scope.range.after};
-  cursor.filter.limit = kExportRows;
+  store::ResultsFilter& filter = cursor.filter;
+  const store::ExportScope scope = RG_TRY(as_wrong_use(store_.export_scope(filter.run_id)));
+  filter.run_id = scope.run_id;
+  filter.range = store::PointRange{.after = scope.range.after};
+  filter.limit = kExportRows;
+  cursor.first = scope.range.after;
   cursor.through = scope.range.through;
+  if (filter.series)
+    cursor.series = {*filter.series};
+  else if (scope.run_id == "all" && chooses_series(filter))
+    cursor.series = RG_TRY(store_.few_series(filter, kFewSeries));
   return cursor;
+}
+
+// Up to and with key `window`, or as far as a page goes.
+Status Archive::read_range(ExportCursor& cursor, std::int64_t window, api::ResultList& list) {
+  store::PointRange& range = *cursor.filter.range;
+  range.through = std::min(cursor.through, window);
+  std::vector<store::ResultRow> rows = RG_TRY(as_wrong_use(store_.results(cursor.filter)));
+  range.after = rows.size() < kExportRows ? range.through : rows.back().point_id;
+  for (store::ResultRow& row : rows) *list.add_points() = railgauge::to_api(std::move(row));
+  return {};
 }
 
 Result<api::ResultList> Archive::next_points(ExportCursor& cursor, const Cancelled& cancelled) {
   api::ResultList list;
   list.set_schema_version(kVersion);
   store::PointRange& range = *cursor.filter.range;
-  while (list.points().empty() && range.after < cursor.through) {
-    if (cancelled && cancelled()) return fail(Code::kCancelled, "export: the caller is gone");
-    // A series' points are found by their index, wherever they are.
-    const std::int64_t window =
-        cursor.filter.series ? cursor.through : range.after + (export_ranks_ << 31);
-    range.through = std::min(cursor.through, window);
-    std::vector<store::ResultRow> rows = RG_TRY(as_wrong_use(store_.results(cursor.filter)));
-    range.after = rows.size() < kExportRows ? range.through : rows.back().point_id;
-    for (store::ResultRow& row : rows) *list.add_points() = railgauge::to_api(std::move(row));
+  const auto gone = [&] { return cancelled && cancelled(); };
+  if (!cursor.series) {
+    while (list.points().empty() && range.after < cursor.through && !gone())
+      RG_TRY_OK(read_range(cursor, range.after + (export_ranks_ << 31), list));
+  } else {
+    // Many of them may have few points each: a message has at most twice the rows of a page.
+    while (cursor.at < cursor.series->size() && list.points_size() < int{kExportRows} && !gone()) {
+      cursor.filter.series = cursor.series->at(cursor.at);
+      RG_TRY_OK(read_range(cursor, cursor.through, list));
+      if (range.after < cursor.through) continue;
+      range.after = cursor.first;
+      ++cursor.at;
+    }
   }
+  if (gone()) return fail(Code::kCancelled, "export: the caller is gone");
   return list;
 }
 
@@ -212,6 +238,16 @@ Result<api::SqlTable> Archive::run_sql(const api::SqlRequest& request, const Can
       given ? std::min(request.max_seconds(), kMaxSqlSeconds) : kDefaultSqlSeconds;
   const store::SqlTable table = RG_TRY(store_.sql(request.sql(), rows, seconds, cancelled));
   return to_api(table);
+}
+
+Result<api::TaskPage> Archive::get_tasks(const api::TasksRequest& request) {
+  const store::TaskPageRow row =
+      RG_TRY(as_wrong_use(store_.task_page(request.run_id(), request.from())));
+  api::TaskPage page;
+  *page.mutable_run() = railgauge::to_api(row.summary);
+  for (const store::TaskDetailRow& task : row.tasks) *page.add_tasks() = railgauge::to_api(task);
+  page.set_next(row.next);
+  return page;
 }
 
 Result<api::BundlePart> Archive::get_bundle_part(const api::BundleRequest& request) {

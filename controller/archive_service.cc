@@ -145,6 +145,11 @@ ArchiveService::Unary* ArchiveService::RunSql(Context* context, const api::SqlRe
   });
 }
 
+ArchiveService::Unary* ArchiveService::GetTasks(Context* context, const api::TasksRequest* request,
+                                                api::TaskPage* response) {
+  return answer(context, Access::kRead, queries_, request, response, &Archive::get_tasks);
+}
+
 ArchiveService::Unary* ArchiveService::GetBundlePart(Context* context,
                                                      const api::BundleRequest* request,
                                                      api::BundlePart* response) {

@@ -37,6 +37,8 @@ class ArchiveService final : public api::Archive::CallbackService {
   Unary* CompareRuns(Context* context, const api::CompareRequest* request,
                      api::Comparison* response) override;
   Unary* RunSql(Context* context, const api::SqlRequest* request, api::SqlTable* response) override;
+  Unary* GetTasks(Context* context, const api::TasksRequest* request,
+                  api::TaskPage* response) override;
   Unary* GetBundlePart(Context* context, const api::BundleRequest* request,
                        api::BundlePart* response) override;
   Unary* GetSpace(Context* context, const api::SpaceRequest* request,

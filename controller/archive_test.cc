@@ -153,6 +153,120 @@ TEST(ArchiveExport, ManyRunsComeWholeInWindowsOfFewRanks) {
   EXPECT_EQ(count(request), 2);
 }
 
+// Three nodes in two series; what one of them was in comes series after series, each by time.
+TEST(ArchiveExport, OfANodeItReadsTheNodesSeriesAlone) {
+  constexpr int kRuns = 5;
+  const store::TempFolder folder;
+  auto store = store::open_store(folder.file("db"));
+  for (int node = 1; node <= 3; ++node) ASSERT_TRUE(store->put_node(store::node_row(node)));
+  for (int run = 0; run < kRuns; ++run) {
+    auto tasks = store::pair_tasks(2);
+    tasks[1].ranks[0] = {.node_id = "id-3", .node = "n3", .endpoint = "rxe0:1"};
+    const std::string id = fmt::format("r{}", run);
+    ASSERT_TRUE(store->create_run(store::run_row(id), tasks));
+    store::append_passed(*store, {.run_id = id}, 1'000 + run);
+    const store::At other{.run_id = id, .task_id = "t0002"};
+    ASSERT_TRUE(store::append(*store, "id-3",
+                              {store::started_record(other), store::point_record(other, 1, 9'000),
+                               store::final_record(other, 2, "passed")}));
+  }
+  Archive archive(*store, {}, 1);
+  const auto medians = [&archive](const std::string& nodes, std::size_t series) {
+    api::PointsRequest request;
+    request.set_run_id("all");
+    request.set_node_set(nodes);
+    request.set_all_attempts(true);
+    auto cursor = archive.begin_export(request);
+    EXPECT_EQ(cursor->series.value().size(), series);
+    std::vector<double> found;
+    for (auto page = archive.next_points(*cursor); page && !page->points().empty();
+         page = archive.next_points(*cursor))
+      for (const api::ResultPoint& point : page->points()) found.push_back(point.point().median());
+    return found;
+  };
+  EXPECT_THAT(medians("n1", 1), ElementsAre(1'000, 1'001, 1'002, 1'003, 1'004));
+  EXPECT_THAT(medians("n3", 1), testing::AllOf(testing::SizeIs(kRuns), testing::Each(9'000)));
+  EXPECT_EQ(medians("n2", 2).size(), 2 * kRuns);
+  store::NodeRow renamed = store::node_row(3);
+  renamed.name = "n30";
+  ASSERT_TRUE(store->put_node(renamed));
+  ASSERT_TRUE(store->flush());
+  EXPECT_EQ(medians("n30", 1).size(), kRuns);
+  EXPECT_EQ(medians("n3", 1).size(), kRuns) << "by the name that it had";
+}
+
+TEST(ArchiveExport, OfASeriesWithMorePointsThanAPageItHasEachOnce) {
+  const store::TempFolder folder;
+  auto store = store::open_store(folder.file("db"));
+  store::plan_run(*store, "r1", 1);
+  std::vector<Record> records{store::started_record({})};
+  for (std::uint32_t i = 1; i <= 2 * kPoints; ++i)
+    records.push_back(store::point_record({}, i, 1'000 + i));
+  ASSERT_TRUE(store::append(*store, "id-1", records));
+  Archive archive(*store);
+  api::PointsRequest request;
+  request.set_run_id("all");
+  request.set_all_attempts(true);
+  request.set_node_set("n1");
+  auto cursor = archive.begin_export(request);
+  double last = 1'000;
+  int pages = 0;
+  for (auto page = archive.next_points(*cursor); page && !page->points().empty();
+       page = archive.next_points(*cursor), ++pages)
+    for (const api::ResultPoint& point : page->points()) EXPECT_EQ(point.point().median(), ++last);
+  EXPECT_EQ(last, 1'000 + 2 * kPoints);
+  EXPECT_EQ(pages, 3);
+}
+
+TEST_F(ArchiveTest, AnExportEndsWhenItsCallerIsGone) {
+  api::PointsRequest request;
+  request.set_run_id("r1");
+  grpc::ClientContext context;
+  const auto stream = stub_->ExportPoints(&context, request);
+  api::ResultList page;
+  ASSERT_TRUE(stream->Read(&page));
+  context.TryCancel();
+  while (stream->Read(&page)) {
+  }
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  api::SpaceRequest none;
+  api::Space space;
+  EXPECT_TRUE(ask(&api::Archive::Stub::GetSpace, none, space).ok()) << "the controller goes on";
+  bench_.stop();  // hangs while a stream of it is open
+}
+
+TEST(ArchiveExport, ReadsNothingMoreForACallerThatIsGone) {
+  const store::TempFolder folder;
+  auto store = store::open_store(folder.file("db"));
+  store::plan_run(*store, "r1", 1);
+  store::append_passed(*store, {});
+  Archive archive(*store, {}, 1);
+  for (const char* nodes : {"", "n1"}) {
+    api::PointsRequest request;
+    request.set_run_id("all");
+    request.set_node_set(nodes);
+    auto cursor = archive.begin_export(request);
+    ASSERT_TRUE(cursor);
+    const auto page = archive.next_points(*cursor, [] { return true; });
+    ASSERT_FALSE(page);
+    EXPECT_EQ(page.error().code, Code::kCancelled);
+  }
+}
+
+TEST_F(ArchiveTest, ARunsTasksComeInPagesWithTheRunsSummary) {
+  api::TasksRequest request;
+  request.set_run_id("r1");
+  api::TaskPage page;
+  ASSERT_TRUE(ask(&api::Archive::Stub::GetTasks, request, page).ok());
+  EXPECT_EQ(page.run().tasks_total(), 1u);
+  ASSERT_EQ(page.tasks_size(), 1);
+  EXPECT_THAT(page.tasks(0).endpoints(), ElementsAre("n1/rxe0:1", "n2/rxe0:1"));
+  EXPECT_EQ(page.next(), 0);
+  request.set_run_id("nowhere");
+  EXPECT_EQ(ask(&api::Archive::Stub::GetTasks, request, page).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+}
+
 TEST_F(ArchiveTest, FiltersHistoryAndComparisonAgree) {
   api::PointsRequest points;
   points.set_run_id("all");

@@ -2,12 +2,14 @@
 // it.
 #include "controller/fleet/fleet.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/store/store.h"
 #include "controller/testing/server_bench.h"
 
 namespace railgauge::fleet {
@@ -203,6 +205,46 @@ TEST(Fleet, AControllerRestoredFromABackupSaysWhatItLacks) {
   ScriptedAgent n3(bench.agent("n3"));
   EXPECT_EQ(stored_through(n3), 0U)
       << "of a node that the backup does not know it has nothing, and asks for all";
+}
+
+// A port that fails a thousand times a minute fills no store, and hides no other node's events.
+TEST(Fleet, OfANodeSixtyEventsAMinuteAreStoredAndOfAnotherOneItsOwn) {
+  constexpr int kTold = 100;
+  constexpr std::size_t kStored = 60;
+  ServerBench bench;
+  bench.start();
+  for (const char* name : {"n1", "n2"}) {
+    ScriptedAgent agent(bench.agent(name));
+    ASSERT_TRUE(welcome(agent));
+    api::AgentMessage message;
+    for (int i = 0; i < kTold; ++i) {
+      api::NodeEvent& event = *message.mutable_heartbeat()->add_events();
+      event.set_kind(i == 0 ? "made up by somebody" : "counter");
+      event.set_severity("warn");
+      event.set_text(fmt::format("{} link_downed {}", name, i));
+    }
+    agent.send(message);
+    Record record;  // its answer comes behind what the heartbeat did
+    record.mutable_key()->set_run_id("nowhere");
+    record.mutable_point()->set_median(1);
+    agent.deliver(record);
+    ASSERT_TRUE(agent.wait_until([](const ScriptedAgent& a) { return a.acknowledged() == 1; }));
+  }
+  bench.stop();
+  auto store = store::Store::open({.path = bench.config_.database});
+  ASSERT_TRUE(store) << store.error().message;
+  const auto events = (*store)->list_events(1'000);
+  ASSERT_TRUE(events);
+  for (const char* name : {"n1", "n2"}) {
+    std::size_t counted = 0;
+    for (const store::EventRow& event : *events)
+      if (event.kind.starts_with("watch_") && event.node_id == fmt::format("id-{}", name))
+        ++counted;
+    EXPECT_EQ(counted, kStored) << name;
+  }
+  EXPECT_TRUE(std::ranges::any_of(*events, [](const store::EventRow& event) {
+    return event.kind == "watch_other";
+  })) << "an agent's words are not trusted to be few";
 }
 
 }  // namespace

@@ -23,9 +23,10 @@ constexpr std::uint64_t kBatchRecords = 64;
 constexpr std::uint64_t kWindowRecords = 512;
 constexpr std::uint32_t kPoints = 20'000;  // of an agent in a round
 
-// Started and the points of rank 0 of task `task`, by one agent; returns when all are acknowledged.
+// Started and the points of rank 0 of task `task`, in turn of each of `points` (series), by one
+// agent; returns when all are acknowledged.
 void deliver(ScriptedAgent& agent, std::uint64_t first_id, const store::At& at,
-             const Record& point) {
+             const std::vector<Record>& points) {
   std::uint64_t next = first_id;
   const std::uint64_t end = first_id + kPoints + 1;
   while (next < end) {
@@ -33,7 +34,8 @@ void deliver(ScriptedAgent& agent, std::uint64_t first_id, const store::At& at,
     for (std::uint64_t i = 0; i < kBatchRecords && next < end; ++i, ++next) {
       api::SpooledRecord& spooled = *message.mutable_records()->add_records();
       spooled.set_spool_id(next);
-      *spooled.mutable_record() = next == first_id ? store::started_record(at) : point;
+      *spooled.mutable_record() =
+          next == first_id ? store::started_record(at) : points[(next - first_id) % points.size()];
       spooled.mutable_record()->mutable_key()->set_sequence(
           static_cast<std::uint32_t>(next - first_id));
     }
@@ -46,6 +48,18 @@ void deliver(ScriptedAgent& agent, std::uint64_t first_id, const store::At& at,
       [&](const ScriptedAgent& a) { return a.ended() || a.acknowledged() + 1 >= end; });
 }
 
+// One for each series: they differ by their size.
+std::vector<Record> points_of(const store::At& at, std::int64_t series, bool histograms) {
+  std::vector<Record> points;
+  for (std::int64_t i = 0; i < series; ++i) {
+    Record& record = points.emplace_back(store::point_record(at, 1));
+    record.mutable_point()->set_message_bytes(8 * static_cast<double>(i + 1));
+    if (!histograms) record.mutable_point()->clear_histogram();
+  }
+  return points;
+}
+
+// Agents, series of each, whether with histograms of 60 buckets.
 void ingest_through_grpc(benchmark::State& state) {
   const auto agents = static_cast<int>(state.range(0));
   ServerBench bench;
@@ -76,10 +90,9 @@ void ingest_through_grpc(benchmark::State& state) {
       threads.emplace_back([&, i] {
         const store::At at{.run_id = fmt::format("r{}", round),
                            .task_id = fmt::format("t{:04}", i + 1)};
-        Record point = store::point_record(at, 1);
-        point.mutable_point()->clear_histogram();
         deliver(*nodes[static_cast<std::size_t>(i)],
-                1 + static_cast<std::uint64_t>(round) * (kPoints + 1), at, point);
+                1 + static_cast<std::uint64_t>(round) * (kPoints + 1), at,
+                points_of(at, state.range(1), state.range(2) != 0));
       });
     for (std::thread& thread : threads) thread.join();
     ++round;
@@ -96,8 +109,13 @@ void ingest_through_grpc(benchmark::State& state) {
     state.SkipWithError("points are missing");
 }
 BENCHMARK(ingest_through_grpc)
-    ->Arg(4)
-    ->Arg(16)
+    ->ArgNames({"agents", "series", "histograms"})
+    ->Args({4, 1, 0})
+    ->Args({16, 1, 0})
+    ->Args({4, 1'000, 0})
+    ->Args({16, 1'000, 0})
+    ->Args({4, 1, 1})
+    ->Args({4, 1'000, 1})
     ->UseRealTime()
     ->Iterations(3)
     ->Unit(benchmark::kMillisecond);

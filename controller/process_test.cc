@@ -3,11 +3,16 @@
 #include <signal.h>
 
 #include <chrono>
+#include <filesystem>
+#include <thread>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/api/archive.grpc.pb.h"
+#include "controller/store/sqlite.h"
+#include "controller/store/store_testing.h"
 #include "controller/testing/controller_process.h"
 #include "controller/testing/server_bench.h"
 
@@ -68,6 +73,45 @@ TEST_F(ProcessTest, TermCancelsTheRunAndExitsWith143AndTheSocketIsGone) {
   }
   Process controller(bench_, {});
   EXPECT_EQ(detail(*connect(controller), run_id).run().outcome(), "cancelled");
+}
+
+// Whether the signal or the end of the copy is first: the file is whole, or not there.
+TEST_F(ProcessTest, TermDuringABackupLeavesNoHalfOfIt) {
+  {
+    auto store = store::open_store(bench_.config_.database);
+    auto filler =
+        store::Connection::open(bench_.config_.database, store::Connection::Mode::kCreate, 5);
+    ASSERT_TRUE(filler);
+    ASSERT_TRUE(filler->script(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i<10000) INSERT "
+        "INTO event (at, kind, node_id, run_id, text) SELECT i, 'x', '', '', hex(randomblob(2000)) "
+        "FROM n"));
+  }
+  Process controller(bench_, {});
+  ASSERT_TRUE(controller.wait_until_serving()) << controller.error_text();
+  const auto archive = api::Archive::NewStub(
+      grpc::CreateChannel(bench_.target(), grpc::InsecureChannelCredentials()));
+  const std::string target = bench_.path("copy.db");
+  grpc::Status told;
+  std::thread caller([&] {
+    grpc::ClientContext context;
+    api::BackUpRequest request;
+    request.set_path(target);
+    api::BackUpReport report;
+    told = archive->BackUp(&context, request, &report);
+  });
+  while (!std::filesystem::exists(target + ".part") && !std::filesystem::exists(target))
+    std::this_thread::yield();
+  controller.signal(SIGTERM);
+  EXPECT_EQ(controller.wait(), 143) << controller.error_text();
+  caller.join();
+  EXPECT_FALSE(std::filesystem::exists(target + ".part"));
+  if (std::filesystem::exists(target)) {
+    EXPECT_THAT(*store::open_store(target)->check(), testing::IsEmpty());
+  } else {
+    EXPECT_FALSE(told.ok());
+  }
+  EXPECT_THAT(*store::open_store(bench_.config_.database)->check(), testing::IsEmpty());
 }
 
 TEST_F(ProcessTest, AKilledControllersRunEndsAsCrashedAndItsSocketIsReplaced) {

@@ -68,6 +68,7 @@ void describe_machine(const Inventory& inventory, Words& words) {
       }));
   put_flag(words, "numa_balancing", inventory.numa_balancing);
   put(words, "transparent_huge_pages", inventory.transparent_huge_pages);
+  put(words, "rdma_netns_mode", inventory.rdma_netns_mode);
   put(words, "memlock_bytes", with(inventory.limits.memlock_soft_bytes, limit_text));
   put(words, "distribution", inventory.distribution);
   put(words, "distribution_version", inventory.distribution_version);

@@ -254,7 +254,7 @@ struct Inventory {
   Fact<std::uint64_t> huge_page_bytes{};
   Fact<std::string> transparent_huge_pages{};  // "always", "madvise", "never"
   Fact<bool> numa_balancing{};
-  Fact<std::string> rdma_netns_mode{};  // "shared", "exclusive"; unknown: only netlink tells it
+  Fact<std::string> rdma_netns_mode{};  // "shared", "exclusive"; absent: no RDMA in this kernel
   MemoryLimits limits{};
   std::map<std::string, ServiceFacts> services{};  // those of kServices, by name without ".service"
   std::map<std::string, DeviceNode>

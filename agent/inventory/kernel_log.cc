@@ -12,6 +12,7 @@
 
 #include "agent/fd.h"
 #include "agent/inventory/sources.h"
+#include "agent/node_facts/log_words.h"
 #include "kernels/core/text.h"
 
 namespace railgauge::agent {
@@ -20,25 +21,14 @@ namespace {
 constexpr const char* kLog = "/dev/kmsg";
 constexpr std::size_t kMostRecordBytes = 8192;
 constexpr std::size_t kMostRecords = 200'000;
-constexpr std::size_t kMostKept = 400;
 constexpr std::size_t kMostLogBytes = 64U << 20U;
-
-bool is_wanted(std::string_view message) {
-  constexpr std::array<std::string_view, 14> kWords{
-      "NVRM", "nvidia",         "nv_peer_mem", "mlx5", "mlx4",   "infiniband",
-      "AER:", "PCIe Bus Error", "pcieport",    "SXid", "gdrdrv", "disagrees about version",
-      "bnxt", "irdma"};
-  for (const std::string_view word : kWords)
-    if (message.find(word) != std::string_view::npos) return true;
-  return false;
-}
 
 class Kept {
  public:
   void take(std::string_view message) {
-    if (!is_wanted(message)) return;
+    if (!is_wanted_log_line(message)) return;
     lines_.push_back(valid_utf8(message));
-    if (lines_.size() > kMostKept) lines_.pop_front();
+    if (lines_.size() > kMostLogLines) lines_.pop_front();
   }
   [[nodiscard]] std::vector<std::string> lines() const { return {lines_.begin(), lines_.end()}; }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "agent/inventory/rdma_system.h"
 #include "agent/inventory/sources.h"
 #include "kernels/core/text.h"
 
@@ -285,8 +286,11 @@ Apply read_linux(const NodeFiles& files) {
     pages = Fact<std::string>::error(pages.source, pages.source + ": no choice is marked");
   else if (pages.is_known())
     pages.value = pages.value.substr(open + 1, close - open - 1);
-  read.rdma_netns_mode = Fact<std::string>::unknown(
-      "netlink", "RDMA namespaces: only netlink tells their mode (rdma system show)");
+  read.rdma_netns_mode =
+      files.is_this_machine()
+          ? read_rdma_netns_mode()
+          : Fact<std::string>::unknown(
+                "netlink", "RDMA namespaces: only netlink tells their mode (rdma system show)");
   std::map<std::string, DeviceNode> nodes;
   std::vector<std::string> paths{"/dev/gdrdrv", "/dev/infiniband/rdma_cm", "/dev/nvidiactl",
                                  "/dev/nvidia-uvm"};

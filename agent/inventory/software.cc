@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/inventory/rpm.h"
 #include "agent/inventory/sources.h"
 #include "kernels/core/text.h"
 
@@ -214,7 +215,7 @@ Map read_dkms(const NodeFiles& files) {
   return found;
 }
 
-Map read_dpkg(const NodeFiles& files) {
+Map read_installed(const NodeFiles& files) {
   const std::string path = "/var/lib/dpkg/status";
   PackageReader reader;
   const Fact<bool> read = files.lines(path, kMostPackageBytes,
@@ -222,10 +223,9 @@ Map read_dpkg(const NodeFiles& files) {
   reader.take("");
   Map packages = read.without_value<std::map<std::string, std::string>>();
   packages.value = std::move(reader.found);
-  if (read.is_absent() && files.exists("/var/lib/rpm"))
-    return Map::unknown("/var/lib/rpm",
-                        "/var/lib/rpm: its format is rpm's own; versions come from files instead");
-  return packages;
+  if (!read.is_absent()) return packages;
+  const Map rpm = read_rpm(files, is_ours, kMostPackages);
+  return rpm.is_absent() ? packages : rpm;
 }
 
 }  // namespace
@@ -271,7 +271,7 @@ Apply read_libraries(const NodeFiles& files) {
 
 // After the libraries: a package's version stands in where no file told one.
 Apply read_packages(const NodeFiles& files) {
-  const Map packages = read_dpkg(files);
+  const Map packages = read_installed(files);
   const bool has_manager =
       files.exists("/usr/bin/nv-fabricmanager") || files.exists("/usr/share/nvidia/nvswitch");
   return [packages, has_manager](Inventory& inventory) {

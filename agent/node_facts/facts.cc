@@ -1,10 +1,17 @@
 #include "agent/node_facts/facts.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <vector>
+
+#include "agent/node_facts/log_words.h"
 
 namespace railgauge::agent {
 namespace {
@@ -39,10 +46,51 @@ std::string hex_of(const std::filesystem::path& path) {
   return hex;
 }
 
+constexpr std::size_t kMaxRecordBytes = 8192;  // what the kernel gives at once
+constexpr int kMaxReads = 200'000;
+constexpr std::size_t kMaxMessageBytes = 1000;
+
+// "6,1234,5678,-;message"; lines of it that begin with a blank are details.
+std::string message_of(const std::string& line) {
+  const std::size_t begin = line.find(';');
+  if (begin == std::string::npos || line.empty() || line[0] == ' ') return "";
+  return line.substr(begin + 1, kMaxMessageBytes);
+}
+
+// A file of a tree gives many records at once, the device one a read.
+std::string kernel_log(const std::string& path) {
+  const int log = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (log < 0) return "";
+  std::deque<std::string> kept;
+  std::string rest;
+  bool readable = true;
+  std::array<char, kMaxRecordBytes> record{};
+  for (int i = 0; i < kMaxReads; ++i) {
+    const ssize_t got = ::read(log, record.data(), record.size());
+    if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;  // written over: the next one
+    readable = got >= 0 || errno == EAGAIN;
+    if (got <= 0) break;
+    rest.append(record.data(), static_cast<std::size_t>(got));
+    for (std::size_t end = 0; (end = rest.find('\n')) != std::string::npos;
+         rest.erase(0, end + 1)) {
+      std::string message = message_of(rest.substr(0, end));
+      if (!is_wanted_log_line(message)) continue;
+      kept.push_back(std::move(message));
+      if (kept.size() > kMostLogLines) kept.pop_front();
+    }
+    if (rest.size() > kMaxRecordBytes) rest.clear();
+  }
+  ::close(log);
+  std::string text;
+  for (const std::string& message : kept) text += "kernel_log " + message + "\n";
+  return readable ? text + "kernel_log_end\n" : "";
+}
+
 }  // namespace
 
 std::string privileged_facts_list() {
-  return "pci_config  CAP_SYS_ADMIN  /sys/bus/pci/devices/*/config of bridges, GPUs and NICs\n";
+  return "pci_config  CAP_SYS_ADMIN  /sys/bus/pci/devices/*/config of bridges, GPUs and NICs\n"
+         "kernel_log  CAP_SYSLOG     /dev/kmsg: lines about GPUs, NICs, peer memory, PCIe errors\n";
 }
 
 std::string privileged_facts(const std::string& root) {
@@ -59,7 +107,7 @@ std::string privileged_facts(const std::string& root) {
   for (const std::filesystem::path& device : devices)
     if (is_of_interest(device))
       text += "pci_config " + device.filename().string() + " " + hex_of(device / "config") + "\n";
-  return text;
+  return text + kernel_log(root + "/dev/kmsg");
 }
 
 }  // namespace railgauge::agent

@@ -10,8 +10,11 @@ namespace railgauge::agent {
 // A line for each fact: name, capability, files.
 std::string privileged_facts_list();
 
+// Below `root` ("" on a machine; tests give a tree):
 // "pci_config ADDRESS HEX" for each bridge, display and network function, and each function of
-// Mellanox, below `root` ("" on a machine; tests give a tree). At most 1024, 4096 bytes each.
+// Mellanox; at most 1024, 4096 bytes each.
+// "kernel_log MESSAGE" for each line that log_words.h wants, at most 400, 1000 bytes each, then
+// "kernel_log_end" where the log could be read at all.
 std::string privileged_facts(const std::string& root);
 
 }  // namespace railgauge::agent

@@ -1,5 +1,6 @@
 // railgauge-node-facts: facts of this node that need a capability, for the agent, which has none.
-//   setcap cap_sys_admin+ep /usr/bin/railgauge-node-facts
+// As a service behind a socket (deploy/systemd), or beside an agent that may gain privileges:
+//   setcap cap_sys_admin,cap_syslog+ep /usr/bin/railgauge-node-facts
 #include <cstdio>
 #include <cstring>
 #include <exception>

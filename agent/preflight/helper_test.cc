@@ -1,14 +1,25 @@
 // The helper's lines and what becomes of them; synthetic.
 #include "agent/preflight/helper.h"
 
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <random>
+#include <thread>
+
+#include <fmt/format.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "agent/fd.h"
 #include "agent/node_facts/facts.h"
 #include "agent/testing/temp_dir.h"
+#include "kernels/core/text.h"
 
 namespace railgauge::agent {
 namespace {
@@ -32,21 +43,24 @@ TEST(NodeFacts, TellsBridgesGpusAndNicsAloneAndOfEachItsBytes) {
   add_device(root.path(), "0000:19:00.0", "0x010802", 64);  // a disk
   const std::string text = privileged_facts(root.path());
   EXPECT_THAT(text, Not(HasSubstr("0000:19:00.0")));
-  const ConfigSpaces spaces = parse_node_facts(text);
+  const ConfigSpaces spaces = parse_node_facts(text).spaces;
   ASSERT_EQ(spaces.size(), 2U);
   EXPECT_EQ(spaces.at("0000:17:00.0").size(), 4096U);
   EXPECT_EQ(spaces.at("0000:18:00.0"), std::vector<std::uint8_t>(64, 0x10));
 }
 
 TEST(NodeFacts, LinesThatAreNoneAreLeftOut) {
-  EXPECT_TRUE(parse_node_facts("pci_config 0000:17:00.0 1\npci_config a zz\nother\n\n").empty());
+  const NodeFacts none =
+      parse_node_facts("pci_config 0000:17:00.0 1\npci_config a zz\nother\n\nkernel_log cut off");
+  EXPECT_TRUE(none.spaces.empty());
+  EXPECT_EQ(none.kernel_log, std::nullopt) << "without its end it may be a part";
 }
 
 TEST(NodeFacts, AHelperWithoutItsCapabilityChangesNothing) {
   Inventory node;
   PciDevice& device = node.pci["0000:17:00.0"];
   device.config.acs = Fact<PciAcs>::unknown("config", kNeedsSysAdmin);
-  add_config_spaces({{"0000:17:00.0", std::vector<std::uint8_t>(64)}}, node);
+  add_node_facts({.spaces = {{"0000:17:00.0", std::vector<std::uint8_t>(64)}}}, node);
   EXPECT_EQ(device.config.acs.reason, kNeedsSysAdmin);
 }
 
@@ -55,8 +69,113 @@ TEST(NodeFacts, WhatWasKnownStays) {
   PciDevice& device = node.pci["0000:17:00.0"];
   device.config.acs = Fact<PciAcs>::known({.control = 7}, "config");
   device.config.pcie = Fact<PcieControl>::known({}, "config");
-  add_config_spaces({{"0000:17:00.0", std::vector<std::uint8_t>(4096)}}, node);
+  add_node_facts({.spaces = {{"0000:17:00.0", std::vector<std::uint8_t>(4096)}}}, node);
   EXPECT_EQ(device.config.acs.value.control, 7);
+}
+
+constexpr const char* kLog =
+    "6,1,10,-;Linux version 6.1\n"
+    "4,2,20,-;NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\n"
+    " SUBSYSTEM=pci\n"
+    "6,3,30,-;usb 1-1: a secret; of somebody\n"
+    "3,4,40,c;mlx5_core 0000:18:00.0: temperature too high\n";
+
+TEST(NodeFacts, TellsOfTheKernelsLogWhatConcernsUsAndNothingElse) {
+  const TempDir root;
+  EXPECT_THAT(privileged_facts(root.path()), Not(HasSubstr("kernel_log"))) << "it is not there";
+  root.write("dev/kmsg", kLog);
+  const NodeFacts facts = parse_node_facts(privileged_facts(root.path()));
+  ASSERT_TRUE(facts.kernel_log);
+  EXPECT_THAT(*facts.kernel_log,
+              testing::ElementsAre("NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.",
+                                   "mlx5_core 0000:18:00.0: temperature too high"));
+  EXPECT_THAT(privileged_facts_list(), HasSubstr("CAP_SYSLOG"));
+}
+
+TEST(NodeFacts, OfAnEndlessLogTheNewestLinesAreKept) {
+  const TempDir root;
+  std::string log;
+  for (int i = 0; i < 5'000; ++i) log += fmt::format("6,{0},1,-;NVRM: line {0}\n", i);
+  root.write("dev/kmsg", log + "6,1,1,-;NVRM: " + std::string(3'000, 'x') + "\n");
+  const auto lines = parse_node_facts(privileged_facts(root.path())).kernel_log.value();
+  ASSERT_EQ(lines.size(), 400U);
+  EXPECT_EQ(lines.front(), "NVRM: line 4601");
+  EXPECT_EQ(lines.back().size(), 1000U);
+}
+
+TEST(NodeFacts, ALogThatNobodyMayReadIsLearntAndOneThatWasReadStays) {
+  Inventory node;
+  node.kernel_log = Fact<std::vector<std::string>>::unknown("/dev/kmsg", "needs CAP_SYSLOG");
+  add_node_facts({.kernel_log = std::vector<std::string>{"NVRM: a"}}, node);
+  EXPECT_THAT(node.kernel_log.value, testing::ElementsAre("NVRM: a"));
+  EXPECT_THAT(node.kernel_log.source, HasSubstr("railgauge-node-facts"));
+  add_node_facts({.kernel_log = std::vector<std::string>{"NVRM: b"}}, node);
+  EXPECT_THAT(node.kernel_log.value, testing::ElementsAre("NVRM: a"));
+}
+
+TEST(NodeFacts, AnyTextIsAnswered) {
+  std::mt19937 random(3);
+  const std::string whole =
+      "pci_config 0000:17:00.0 0011ff\nkernel_log NVRM: \xff\nkernel_log_end\n";
+  for (int round = 0; round < 5'000; ++round) {
+    std::string text = whole + whole;
+    for (int edits = round % 6; edits > 0; --edits)
+      text[random() % text.size()] = static_cast<char>(random());
+    for (const std::string& line :
+         parse_node_facts(text).kernel_log.value_or(std::vector<std::string>{}))
+      ASSERT_EQ(line, valid_utf8(line));
+  }
+}
+
+// A service behind a socket that tells `text` and closes, or does not close.
+class Service {
+ public:
+  Service(const std::string& path, std::string text, bool closes) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.data(), path.size());
+    listener_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    RG_CHECK(::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) ==
+             0);
+    RG_CHECK(::listen(listener_.get(), 4) == 0);
+    thread_ = std::thread([this, told = std::move(text), closes] {
+      Fd client(::accept(listener_.get(), nullptr, nullptr));
+      static_cast<void>(!::send(client.get(), told.data(), told.size(), MSG_NOSIGNAL));
+      if (closes) client.reset();
+      char gone = 0;  // until the other end closes
+      if (client) static_cast<void>(!::read(client.get(), &gone, 1));
+    });
+  }
+  ~Service() { thread_.join(); }
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+ private:
+  Fd listener_;
+  std::thread thread_;
+};
+
+TEST(NodeFactsSocket, AnAnswerIsReadToItsEnd) {
+  const TempDir folder;
+  const std::string text(300'000, 'x');
+  const Service service(folder / "s", text, true);
+  EXPECT_EQ(read_socket(folder / "s", 60, 1U << 20U).value(), text);
+}
+
+TEST(NodeFactsSocket, OneThatDoesNotEndOrTellsTooMuchIsGivenUp) {
+  const TempDir folder;
+  {
+    const Service service(folder / "slow", "begin", false);
+    EXPECT_EQ(read_socket(folder / "slow", 0.05, 1000).error().code, Code::kDeadlineExceeded);
+  }
+  const Service service(folder / "large", std::string(5'000, 'x'), true);
+  EXPECT_EQ(read_socket(folder / "large", 60, 1000).error().code, Code::kResourceExhausted);
+}
+
+TEST(NodeFactsSocket, NobodyThereIsNoTrouble) {
+  const TempDir folder;
+  EXPECT_EQ(read_socket(folder / "none", 1, 1000).error().code, Code::kNotFound);
+  EXPECT_EQ(read_socket(std::string(200, 'x'), 1, 1000).error().code, Code::kNotFound);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "agent/preflight/report.h"
 
+#include <algorithm>
 #include <ctime>
 
 #include <fmt/chrono.h>
@@ -12,11 +13,13 @@
 namespace railgauge::agent {
 namespace {
 
-// What a sick file held never fills a report.
+// What a sick file held never fills a report, breaks its lines or speaks to a terminal.
 constexpr std::size_t kMaxTextBytes = 1000;
 std::string bounded(const std::string& text) {
-  if (text.size() <= kMaxTextBytes) return valid_utf8(text);
-  return valid_utf8(text.substr(0, kMaxTextBytes)) + "...";
+  std::string line = valid_utf8(text.substr(0, kMaxTextBytes));
+  std::ranges::replace_if(
+      line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+  return text.size() <= kMaxTextBytes ? line : line + "...";
 }
 
 std::string utc_text(double unix_seconds) {
@@ -32,7 +35,7 @@ api::PreflightCheck& add_check(api::PreflightReport& report, const std::string& 
   check.set_state(std::string(words_of(one.state)));
   check.set_observed(bounded(one.observed));
   check.set_source(bounded(one.source));
-  for (const std::string& line : one.remedy) check.add_remedy(valid_utf8(line));
+  for (const std::string& line : one.remedy) check.add_remedy(bounded(line));
   return check;
 }
 
@@ -64,6 +67,10 @@ api::PreflightReport make_preflight_report(const std::string& node_name, const C
                      {"railgauge preflight --explain all"}));
   for (api::GpuDirectPair& pair : gpudirect_pairs(input)) {
     pair.set_node(node_name);
+    pair.set_gpu(bounded(pair.gpu()));
+    pair.set_nic(bounded(pair.nic()));
+    if (!pair.path().empty()) pair.set_path(bounded(pair.path()));
+    for (std::string& line : *pair.mutable_remedy()) line = bounded(line);
     *report.add_pairs() = std::move(pair);
   }
   api::PreflightNode& node = *report.add_nodes();

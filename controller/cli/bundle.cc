@@ -5,6 +5,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <set>
 #include <sstream>
@@ -30,8 +31,9 @@ using namespace railgauge::api;
 
 constexpr double kPartSeconds = 120;
 constexpr double kPointsSeconds = 3600;
-constexpr double kNodeDays = 30;             // of a node's points
-constexpr std::size_t kMaxFolderBytes = 60;  // tar's names have 100
+constexpr double kNodeDays = 30;                     // of a node's points
+constexpr std::size_t kMaxReportBytes = 16U << 20U;  // of its tasks
+constexpr std::size_t kMaxFolderBytes = 60;          // tar's names have 100
 
 // A name that is a file's on every system.
 std::string file_name(std::string name) {
@@ -188,35 +190,63 @@ Status write_points(Session& session, const BundlePart& about, Bundle& bundle) {
   return {};
 }
 
-// The report as `run` prints it, and how other tools would measure the same.
+// Every task of the run once, in pages: nothing here or in the controller holds them all.
+Status for_each_task(Session& session, const std::string& run_id,
+                     const std::function<Status(TaskPage& page)>& take) {
+  TasksRequest request;
+  request.set_run_id(run_id);
+  do {
+    auto page =
+        RG_TRY(call_archive(session, &Archive::StubInterface::GetTasks, request, kPartSeconds));
+    request.set_from(page.next());
+    RG_TRY_OK(take(page));
+  } while (request.from() != 0);
+  return {};
+}
+
+// The report as `run` prints it; of very large runs with as many tasks as fit.
 Status write_report(Session& session, const std::string& run_id, Bundle& bundle) {
+  RunReport report;
+  report.set_schema_version(1);
+  std::size_t bytes = 0;
+  std::uint32_t left_out = 0;
+  RG_TRY_OK(for_each_task(session, run_id, [&](TaskPage& page) -> Status {
+    report.mutable_run()->Swap(page.mutable_run());
+    for (TaskDetail& task : *page.mutable_tasks()) {
+      bytes += task.ByteSizeLong();
+      bytes > kMaxReportBytes ? void(++left_out) : report.add_tasks()->Swap(&task);
+    }
+    return {};
+  }));
+  report.mutable_points()->Swap(RG_TRY(points_of_report(session, run_id)).mutable_points());
+  compare_points(report);
   for (const auto& [format, name] :
        {std::pair{Format::kTable, "report.txt"}, std::pair{Format::kJson, "report.json"}}) {
     std::ostringstream text;
-    const Output output{.out = text, .err = text, .format = format};
-    Session inner{.control = session.control,
-                  .output = output,
-                  .interrupts = session.interrupts,
-                  .address = session.address,
-                  .connected = session.connected,
-                  .again = session.again,
-                  .answer_seconds = kPartSeconds,
-                  .archive = session.archive};
-    RG_TRY(report_run(inner, run_id));
-    bundle.begin(name, "the report of run " + run_id);
+    print_report({.out = text, .err = text, .format = format}, report);
+    bundle.begin(name, left_out == 0 ? "the report of run " + run_id
+                                     : fmt::format("the report of run {}, WITHOUT its last {} "
+                                                   "tasks; tasks.csv tells of them",
+                                                   run_id, left_out));
     bundle.append(text.str());
   }
-  RunRef ref;
-  ref.set_run_id(run_id);
-  const RunDetail detail = RG_TRY(call(session, &Control::StubInterface::GetRun, ref));
+  return {};
+}
+
+Status write_vendor_commands(Session& session, const std::string& run_id, Bundle& bundle) {
   bundle.begin("vendor_commands.csv", "how other tools would measure the same, task by task");
   bundle.append("tool," + csv_header(*PeerCommand::descriptor()) + "\n");
-  for (const char* tool : {"perftest", "nvbandwidth", "gdrcopy", "nccl-tests"}) {
-    const PeerCommands commands = RG_TRY(peer_commands(detail, tool));
-    for (const PeerCommand& command : commands.commands())
-      bundle.append(fmt::format("{},{}\n", tool, csv_row(command)));
-  }
-  return {};
+  return for_each_task(session, run_id, [&](TaskPage& page) -> Status {
+    RunDetail detail;
+    detail.mutable_run()->Swap(page.mutable_run());
+    detail.mutable_tasks()->Swap(page.mutable_tasks());
+    for (const char* tool : {"perftest", "nvbandwidth", "gdrcopy", "nccl-tests"}) {
+      const PeerCommands commands = RG_TRY(peer_commands(detail, tool));
+      for (const PeerCommand& command : commands.commands())
+        bundle.append(fmt::format("{},{}\n", tool, csv_row(command)));
+    }
+    return {};
+  });
 }
 
 // How far each GPU is from each NIC, by what the nodes say now; of nodes that are not attached
@@ -262,7 +292,10 @@ Result<std::uint32_t> write_bundle(Session& session, const std::string& subject,
   bundle.set_kind(parts[0].kind());
   learn_names(parts, bundle);
   const std::string reported = run_of_report(parts);
-  if (!reported.empty()) RG_TRY_OK(write_report(session, reported, bundle));
+  if (!reported.empty()) {
+    RG_TRY_OK(write_report(session, reported, bundle));
+    RG_TRY_OK(write_vendor_commands(session, reported, bundle));
+  }
   RG_TRY_OK(write_topology(session, parts, bundle));
   for (const BundlePart& part : parts) write_part(part, bundle);
   if (parts[0].kind() != "finding" || !parts[0].run_id().empty())

@@ -45,6 +45,8 @@ TEST_F(Bundles, ABundleIsATarOfReadableFilesWithoutNamesWhereThatIsAsked) {
   for (const char* file : {"README.txt", "report.txt", "report.json", "nodes.csv", "events.csv",
                            "results.csv", "topology.csv", "vendor_commands.csv", "nccl-tests,"})
     EXPECT_THAT(plain, HasSubstr(file));
+  for (const char* task : {"perftest,t1,", "perftest,t2,", "MTU is 1024", "2 tasks ended"})
+    EXPECT_THAT(plain, HasSubstr(task)) << "both pages of tasks";
   EXPECT_THAT(plain, HasSubstr("n1/"));
   EXPECT_THAT(plain, HasSubstr("192.0.2.1"));
   EXPECT_THAT(plain, Not(HasSubstr("API_TOKEN=abc"))) << "secrets never leave";

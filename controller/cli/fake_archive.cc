@@ -164,7 +164,8 @@ FakeArchive::FakeArchive()
     : results(sample_results()),
       space(sample_space()),
       matrix(sample_matrix()),
-      suspects(sample_suspects()) {
+      suspects(sample_suspects()),
+      detail(sample_detail()) {
   series.set_schema_version(1);
   *series.add_series() = sample_series();
   history.set_schema_version(1);
@@ -242,6 +243,14 @@ grpc::Status FakeArchive::CompareRuns(Context*, const CompareRequest*, Compariso
 
 grpc::Status FakeArchive::RunSql(Context*, const SqlRequest*, SqlTable* answer) {
   *answer = table;
+  return {};
+}
+
+grpc::Status FakeArchive::GetTasks(Context*, const TasksRequest* request, TaskPage* answer) {
+  const auto at = static_cast<int>(request->from());
+  *answer->mutable_run() = detail.run();
+  *answer->add_tasks() = detail.tasks(at);
+  answer->set_next(at + 1 < detail.tasks_size() ? at + 1 : 0);
   return {};
 }
 

@@ -21,6 +21,7 @@ class FakeArchive final : public railgauge::api::Archive::Service {
   railgauge::api::DatabaseCheck check;
   railgauge::api::PairMatrix matrix;
   railgauge::api::SuspectList suspects;
+  railgauge::api::RunDetail detail;      // a page of one task each
   std::function<void()> on_bundle_part;  // may be empty
 
   [[nodiscard]] railgauge::api::PointsRequest last_points() const;
@@ -38,6 +39,8 @@ class FakeArchive final : public railgauge::api::Archive::Service {
                            railgauge::api::Comparison* answer) override;
   grpc::Status RunSql(Context* context, const railgauge::api::SqlRequest* request,
                       railgauge::api::SqlTable* answer) override;
+  grpc::Status GetTasks(Context* context, const railgauge::api::TasksRequest* request,
+                        railgauge::api::TaskPage* answer) override;
   grpc::Status GetBundlePart(Context* context, const railgauge::api::BundleRequest* request,
                              railgauge::api::BundlePart* answer) override;
   grpc::Status GetSpace(Context* context, const railgauge::api::SpaceRequest* request,

@@ -57,7 +57,8 @@ std::string unsuccessful_tasks(const RunReport& report, bool colour) {
 std::string took_text(const RunSummary& run) {
   const auto start = unix_seconds(run.started_at());
   const auto end = unix_seconds(run.ended_at());
-  return start && end ? seconds_text(*end - *start) : "";
+  // A clock that stepped back meanwhile leaves no time to tell.
+  return start && end && *end >= *start ? seconds_text(*end - *start) : "";
 }
 
 std::string summary_line(const RunSummary& run) {
@@ -96,33 +97,28 @@ std::string site_defaults_table(const google::protobuf::RepeatedPtrField<TaskDet
   return "\n" + render_table({{"TASK"}, {"FROM THE SITE PROFILE"}}, rows, colour);
 }
 
-Result<int> report_run(Session& session, const std::string& run_id) {
-  railgauge::api::RunRef ref;
-  ref.set_run_id(run_id);
+Result<railgauge::api::ResultList> points_of_report(Session& session, const std::string& run_id) {
   railgauge::api::ResultsRequest wanted;
   wanted.set_run_id(run_id);
   wanted.set_limit(kMostPoints);
-  auto detail = RG_TRY(call_through(session, &Control::StubInterface::GetRun, ref));
-  auto results = RG_TRY(call_through(session, &Control::StubInterface::QueryResults, wanted));
-  RunReport report;
-  report.set_schema_version(1);
-  report.mutable_run()->Swap(detail.mutable_run());
-  report.mutable_tasks()->Swap(detail.mutable_tasks());
-  report.mutable_points()->Swap(results.mutable_points());
+  return call_through(session, &Control::StubInterface::QueryResults, wanted);
+}
+
+void compare_points(RunReport& report) {
   for (NearFarRatio& ratio : near_far_ratios(report.points()))
     report.add_near_far_ratios()->Swap(&ratio);
   for (DistanceCost& cost : distance_costs(report.points()))
     report.add_distance_costs()->Swap(&cost);
   for (NcclSettingRank& rank : nccl_setting_ranks(report.points()))
     report.add_nccl_setting_ranks()->Swap(&rank);
+}
 
-  const int code = exit_code_of(report.run().outcome());
-  const Output& output = session.output;
-  if (output.format == Format::kNdjson) return code;
+void print_report(const Output& output, const RunReport& report) {
+  if (output.format == Format::kNdjson) return;
   if (print_document(output, report, "points")) {
     if (output.format == Format::kCsv)
       output.err << "railgauge: " << printable(summary_line(report.run())) << '\n';
-    return code;
+    return;
   }
   output.out << results_tables(report.points(), output.units, output.colour)
              << near_far_table(report.near_far_ratios(), output.colour)
@@ -133,7 +129,21 @@ Result<int> report_run(Session& session, const std::string& run_id) {
              << toned(printable(summary_line(report.run())), tone_of(report.run().outcome()),
                       output.colour)
              << '\n';
-  return code;
+}
+
+Result<int> report_run(Session& session, const std::string& run_id) {
+  railgauge::api::RunRef ref;
+  ref.set_run_id(run_id);
+  auto detail = RG_TRY(call_through(session, &Control::StubInterface::GetRun, ref));
+  auto results = RG_TRY(points_of_report(session, run_id));
+  RunReport report;
+  report.set_schema_version(1);
+  report.mutable_run()->Swap(detail.mutable_run());
+  report.mutable_tasks()->Swap(detail.mutable_tasks());
+  report.mutable_points()->Swap(results.mutable_points());
+  compare_points(report);
+  print_report(session.output, report);
+  return exit_code_of(report.run().outcome());
 }
 
 }  // namespace railgauge::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "controller/api/control.pb.h"
+#include "controller/cli/report.pb.h"
 #include "controller/cli/session.h"
 
 namespace railgauge::cli {
@@ -9,6 +10,13 @@ namespace railgauge::cli {
 // Asks the controller for the run's tasks and points, prints them, and returns the outcome's exit
 // code. ndjson prints nothing here: its events have told. Errors: the calls' own.
 Result<int> report_run(Session& session, const std::string& run_id);
+
+// The run's points as a report has them: the newest of very many.
+Result<railgauge::api::ResultList> points_of_report(Session& session, const std::string& run_id);
+// Fills in what follows from the points.
+void compare_points(RunReport& report);
+// Except as ndjson.
+void print_report(const Output& output, const RunReport& report);
 
 // What the ranks found worth telling, as a table with an empty line before it; "" for nothing.
 std::string notes_table(const google::protobuf::RepeatedPtrField<railgauge::api::TaskDetail>& tasks,

@@ -18,6 +18,7 @@
 #include "controller/store/lock.h"
 #include "controller/store/maintenance.h"
 #include "controller/store/schema.h"
+#include "kernels/core/failpoint.h"
 
 namespace railgauge::store {
 namespace {
@@ -181,6 +182,11 @@ Status set_mark(const std::string& database, const std::string& kept) {
 
 // With its log, which the new file would take for its own.
 Status move_away(const std::string& database, const std::string& kept) {
+  if (exists(kept)) {
+    // An interrupted restore has: what is in place since is its own copy, which nobody opened.
+    if (::unlink(database.c_str()) == 0 || errno == ENOENT) return {};
+    return tl::unexpected(file_error("remove", database, errno));
+  }
   for (const char* suffix : {"-wal", "-shm", ""}) {
     if (::rename((database + suffix).c_str(), (kept + suffix).c_str()) == 0 || errno == ENOENT)
       continue;
@@ -242,9 +248,13 @@ Result<std::string> restore(const std::string& backup, const std::string& databa
   RG_TRY_OK(sync_path(part, O_RDWR));
   const File locked = RG_TRY(lock_out_others(database));
   const std::string kept = name_of_kept(database);
+  failpoint("store.restore_copied");
   RG_TRY_OK(set_mark(database, kept));
+  failpoint("store.restore_marked");
   RG_TRY_OK(move_away(database, kept));
+  failpoint("store.restore_moved");
   RG_TRY_OK(publish(part, database));
+  failpoint("store.restore_published");
   std::error_code error;
   fs::remove(database + kMark, error);
   if (error) return tl::unexpected(file_error("remove", database + kMark, error.value()));

@@ -152,6 +152,20 @@ Result<std::vector<SeriesRow>> read_series(Connection& connection, const Results
   return found;
 }
 
+Result<std::optional<std::vector<std::int64_t>>> read_few_series(Connection& connection,
+                                                                 const ResultsFilter& filter,
+                                                                 std::size_t most) {
+  std::vector<std::int64_t> ids;
+  Rows rows = RG_TRY(connection.query(
+      fmt::format("SELECT id FROM series WHERE id IN ({}) AND ?1=0 AND ?6=0 ORDER BY id LIMIT ?7",
+                  kSeriesChoice),
+      0, filter.kernel, filter.metric, filter.message_bytes, json_of(filter.nodes), 0, most + 1,
+      filter.endpoint, filter.rail));
+  while (RG_TRY(rows.next())) ids.push_back(rows.integer(0));
+  if (ids.size() > most) return std::nullopt;
+  return ids;
+}
+
 namespace {
 
 Result<std::int64_t> id_of_run(Connection& connection, std::string_view run_id) {

@@ -105,6 +105,37 @@ TEST_F(Queries, APageOfAnExportReadsAlongTheTableAndSortsNothing) {
     }
 }
 
+TEST_F(Queries, APageOfOneSeriesIsFoundByItsIndexAndNoTableIsReadAlong) {
+  auto connection = Connection::open(folder_.file("db"), Connection::Mode::kReadOnly, 1);
+  ASSERT_TRUE(connection);
+  for (const bool one_run : {false, true})
+    for (const std::vector<std::string>& nodes : {std::vector<std::string>{}, {"n1"}}) {
+      const std::string plan =
+          plan_of(*connection,
+                  sql_of_results({.nodes = nodes, .series = 1, .range = PointRange{}}, one_run));
+      EXPECT_THAT(plan, testing::HasSubstr("SEARCH point USING INDEX point_by_series (series=?"))
+          << plan;
+      for (const char* table : {"point", "rank", "attempt", "task", "series", "distribution"})
+        EXPECT_THAT(plan, testing::Not(testing::HasSubstr(fmt::format("SCAN {}\n", table))))
+            << plan;
+    }
+}
+
+TEST_F(Queries, TheSeriesOfAFilterAreToldUnlessTheyAreMany) {
+  plan_run(*store_, "r1", 1);
+  append_passed(*store_, {});
+  Record larger = point_record({}, 3);
+  larger.mutable_point()->set_message_bytes(64);
+  ASSERT_TRUE(append(*store_, "id-1", {larger}));
+  const auto few = [&](ResultsFilter filter, std::size_t most) {
+    return store_->few_series(filter, most).value();
+  };
+  EXPECT_EQ(few({.nodes = {"n1"}}, 2)->size(), 2u);
+  EXPECT_EQ(few({.nodes = {"n1"}}, 1), std::nullopt);
+  EXPECT_EQ(few({.nodes = {"n9"}}, 1)->size(), 0u);
+  EXPECT_EQ(few({.nodes = {"n1"}, .message_bytes = 64.0}, 1)->size(), 1u);
+}
+
 TEST_F(Queries, AnExportOfARunHasItsPointsAloneAlthoughOthersLieBetween) {
   plan_run(*store_, "r1", 3);
   ASSERT_TRUE(store_->create_run(run_row("r2"), pair_tasks(3)));
@@ -138,6 +169,25 @@ TEST_F(Queries, AStackPartSelectsThePointsOfItsTime) {
             0u);
   EXPECT_EQ(store_->results({.run_id = "all", .stack = "linux_kernel"}).error().code,
             Code::kInvalidArgument);
+}
+
+TEST_F(Queries, AStackPartMayAlsoBeASetting) {
+  for (int number : {1, 2}) {
+    NodeRow node = node_row(number);
+    node.settings["pcie.0000:17:00.0.max_read_request_bytes"] = number == 1 ? "512" : "4096";
+    ASSERT_TRUE(store_->put_node(node));
+  }
+  ASSERT_TRUE(store_->create_run(run_row("r1"), pair_tasks(1)));
+  Record point = point_record({}, 1);
+  point.set_unix_time_seconds(4e9);
+  ASSERT_TRUE(append(*store_, "id-1", {started_record({}), point}));
+  const auto count = [&](const std::string& part) {
+    return results({.run_id = "all", .stack = part, .all_attempts = true}).size();
+  };
+  EXPECT_EQ(count("pcie.0000:17:00.0.max_read_request_bytes=512"), 1u);
+  EXPECT_EQ(count("pcie.0000:17:00.0.max_read_request_bytes=4096"), 1u) << "the other end's";
+  EXPECT_EQ(count("pcie.0000:17:00.0.max_read_request_bytes=256"), 0u);
+  EXPECT_EQ(count("linux_kernel=6.1.0"), 1u) << "versions as before";
 }
 
 TEST_F(Queries, SqlReadsAndDoesNothingElse) {

@@ -138,6 +138,13 @@ struct RunDetailRow {
   std::vector<TaskDetailRow> tasks{};
 };
 
+// Some of a run's tasks, in the order of the plan.
+struct TaskPageRow {
+  RunSummaryRow summary{};
+  std::vector<TaskDetailRow> tasks{};
+  std::int64_t next = 0;  // where the next page begins; 0: this is the last one
+};
+
 inline constexpr std::uint32_t kDefaultResultRows = 1'000;
 inline constexpr std::uint32_t kMaxResultRows = 100'000;
 

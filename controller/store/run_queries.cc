@@ -1,4 +1,5 @@
 // Queries about runs, nodes and events.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -63,15 +64,25 @@ struct Task {
   std::string identity{};
 };
 
-Result<std::vector<Task>> read_tasks(Connection& connection, std::int64_t run) {
+// Keys of tasks.
+struct TaskRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  std::int64_t limit = -1;  // -1: none
+};
+
+// In the order of the plan. A run's tasks are written in one transaction, so that no others lie
+// between them.
+Result<std::vector<Task>> read_tasks(Connection& connection, std::int64_t run,
+                                     const TaskRange& range) {
   std::vector<Task> tasks;
   Rows rows = RG_TRY(connection.query(
       "SELECT task.id, task_id, stage, round, kernel, parameter_set, identity_parameters, "
       "deadline_seconds, expected_seconds, expected_bytes, state, outcome, reason, attempts, "
       "coalesce(nullif(counted_attempt, 0), "
       "(SELECT max(attempt) FROM attempt WHERE attempt.task=task.id), 0) "
-      "FROM task WHERE run=?1 ORDER BY task.id",
-      run));
+      "FROM task NOT INDEXED WHERE run=?1 AND task.id BETWEEN ?2 AND ?3 ORDER BY task.id LIMIT ?4",
+      run, range.first, range.last, range.limit));
   while (RG_TRY(rows.next())) {
     Task& task = tasks.emplace_back();
     TaskRow& row = task.detail.task;
@@ -204,6 +215,54 @@ Result<RunSummaryRow> read_run(Connection& connection, std::string_view run_id) 
   return std::move(run.second);
 }
 
+namespace {
+
+Result<TaskRange> tasks_of(Connection& connection, std::int64_t run) {
+  Rows rows = RG_TRY(connection.query("SELECT min(id), max(id) FROM task WHERE run=?1", run));
+  if (!RG_TRY(rows.next()) || rows.is_null(0)) return TaskRange{.first = 1};  // there are none
+  return TaskRange{.first = rows.integer(0), .last = rows.integer(1)};
+}
+
+std::size_t size_of(const TextMap& map) {
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : map) bytes += name.size() + value.size() + 64;
+  return bytes;
+}
+
+// About what it takes in memory.
+std::size_t size_of(const TaskDetailRow& task) {
+  std::size_t bytes = 512 + size_of(task.task.parameters);
+  for (const RankDetailRow& rank : task.ranks) {
+    bytes += 512 + size_of(rank.facts);
+    if (rank.final_record) bytes += rank.final_record->ByteSizeLong();
+    for (const Note& note : rank.notes) bytes += note.ByteSizeLong();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Result<TaskPageRow> read_task_page(Connection& connection, std::string_view run_id,
+                                   std::int64_t from, std::uint32_t max_tasks,
+                                   std::size_t max_bytes) {
+  TaskPageRow page{.summary = RG_TRY(read_run(connection, run_id))};
+  const auto id = RG_TRY(connection.integer("SELECT id FROM run WHERE run_id=?1", run_id));
+  if (!id) return no_run(run_id);
+  TaskRange range = RG_TRY(tasks_of(connection, *id));
+  range.first = std::max(range.first, from);
+  range.limit = max_tasks;
+  TextSets sets(connection);
+  std::size_t bytes = 0;
+  for (Task& task : RG_TRY(read_tasks(connection, *id, range))) {
+    RG_TRY_OK(complete(connection, sets, task));
+    bytes += size_of(task.detail);
+    page.tasks.push_back(std::move(task.detail));
+    page.next = task.id < range.last ? task.id + 1 : 0;
+    if (bytes > max_bytes) break;
+  }
+  return page;
+}
+
 Result<RunDetailRow> read_run_detail(Connection& connection, std::string_view run_id) {
   RunDetailRow detail{.summary = RG_TRY(read_run(connection, run_id))};
   std::int64_t id = 0;
@@ -214,7 +273,8 @@ Result<RunDetailRow> read_run_detail(Connection& connection, std::string_view ru
     detail.summary.run.suite_text = rows.text(1);
   }
   TextSets sets(connection);
-  for (Task& task : RG_TRY(read_tasks(connection, id))) {
+  const TaskRange all = RG_TRY(tasks_of(connection, id));
+  for (Task& task : RG_TRY(read_tasks(connection, id, all))) {
     RG_TRY_OK(complete(connection, sets, task));
     detail.tasks.push_back(std::move(task.detail));
   }
@@ -294,6 +354,13 @@ Result<std::vector<NodeRow>> read_nodes(Connection& connection) {
     RG_TRY_OK(read_endpoints(connection, rest[i].id, nodes[i]));
   }
   return nodes;
+}
+
+Result<std::vector<std::string>> read_node_names(Connection& connection) {
+  std::vector<std::string> names;
+  Rows rows = RG_TRY(connection.query("SELECT DISTINCT name FROM node_name ORDER BY name"));
+  while (RG_TRY(rows.next())) names.push_back(rows.text(0));
+  return names;
 }
 
 Result<std::vector<EventRow>> read_events(Connection& connection, std::uint32_t limit) {

@@ -1,5 +1,6 @@
 #include "controller/store/run_sink.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -20,7 +21,16 @@ std::optional<double> known_time(double seconds) {
 
 }  // namespace
 
-Status RunSink::put_node(const NodeRow& node, double now) {
+// Who was seen last has the name: also where the clock stepped back since another one had it.
+Result<double> RunSink::seen_at(const NodeRow& node, double now) {
+  Rows rows = RG_TRY(
+      connection_.query("SELECT max(last_seen_at) + 1e-6 FROM node WHERE name=?1 AND node_id<>?2",
+                        node.name, node.node_id));
+  return RG_TRY(rows.next()) ? std::max(now, rows.optional_real(0).value_or(now)) : now;
+}
+
+Status RunSink::put_node(const NodeRow& node, double at) {
+  const double now = RG_TRY(seen_at(node, at));
   const std::int64_t id = RG_TRY(interner_.node(node.node_id, node.name, now));
   RG_TRY_OK(connection_.execute(
       "UPDATE node SET name=?2, version=?3, address=?4, fact_set=?5, last_seen_at=?6 WHERE id=?1",
@@ -41,7 +51,7 @@ Status RunSink::put_node(const NodeRow& node, double now) {
       "slot, port) - 1 AS place FROM endpoint WHERE node=?1 AND kind='nic' AND last_seen_at=?2) "
       "WHERE id=port_id AND rail IS NOT place",
       id, now));
-  return put_epoch(id, node, replaced, now);
+  return put_epoch(id, node, replaced, at);
 }
 
 Result<std::int64_t> RunSink::stack(const StackParts& parts) {

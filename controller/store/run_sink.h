@@ -34,6 +34,7 @@ class RunSink {
   Status put_epoch(std::int64_t id, const NodeRow& node, const std::string& replaced, double now);
   Result<std::int64_t> stack(const StackParts& parts);
   Result<std::optional<std::int64_t>> present_stack(std::int64_t node, StackParts& parts);
+  Result<double> seen_at(const NodeRow& node, double now);
   Result<std::string> seen_before(std::int64_t node, std::int64_t stack);
   Status insert_task(std::int64_t run, const TaskRow& task, double now);
   Status insert_rank(std::int64_t task, std::size_t number, const RankRow& rank, double now);

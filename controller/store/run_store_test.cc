@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/store/queries.h"
 #include "controller/store/schema.h"
+#include "controller/store/sqlite.h"
 #include "controller/store/store_testing.h"
 
 namespace railgauge::store {
@@ -198,6 +200,37 @@ TEST_F(RunStoreTest, SaysWhatItHoldsAndDid) {
   EXPECT_GE(stats->committed_batches, 3);
   EXPECT_EQ(stats->failed_batches, 0);
   EXPECT_EQ(stats->queued_records, 0);
+}
+
+TEST_F(RunStoreTest, TasksComeInPagesOfBoundedSizeAndEachOnce) {
+  plan_run(*store_, "r0", 3);
+  ASSERT_TRUE(store_->create_run(run_row("r1"), pair_tasks(20)));
+  ASSERT_TRUE(store_->create_run(run_row("r2"), pair_tasks(3)));
+  ASSERT_TRUE(append(*store_, "id-1",
+                     {started_record({.task_id = "t0007"}),
+                      note_record({.task_id = "t0007"}, 1, std::string(30'000, 'x'))}));
+  auto connection = Connection::open(folder_.file("db"), Connection::Mode::kReadOnly, 1);
+  ASSERT_TRUE(connection);
+  std::vector<std::string> ids;
+  std::vector<std::size_t> pages;
+  std::int64_t from = 0;
+  do {
+    const auto page = read_task_page(*connection, "r1", from, 8, 20'000);
+    ASSERT_TRUE(page) << page.error().message;
+    EXPECT_EQ(page->summary.tasks_total, 20u);
+    for (const TaskDetailRow& task : page->tasks) ids.push_back(task.task.task_id);
+    pages.push_back(page->tasks.size());
+    from = page->next;
+  } while (from != 0);
+  EXPECT_THAT(pages, testing::ElementsAre(7, 8, 5)) << "the seventh fills its page";
+  ASSERT_EQ(ids.size(), 20u);
+  for (std::size_t i = 0; i < ids.size(); ++i) EXPECT_EQ(ids[i], fmt::format("t{:04}", i + 1));
+  EXPECT_EQ(read_task_page(*connection, "r9", 0, 8, 1).error().code, Code::kNotFound);
+  ASSERT_TRUE(store_->create_run(run_row("r3"), {}));
+  const auto none = store_->task_page("r3", 0);
+  ASSERT_TRUE(none) << none.error().message;
+  EXPECT_TRUE(none->tasks.empty());
+  EXPECT_EQ(none->next, 0);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ Status Store::append_records(std::string node_id, std::vector<Record> records, C
   for (const Record& record : records) job.bytes += record.ByteSizeLong();
   job.apply = [this, range, node_id, records = std::move(records)]() -> Status {
     RG_TRY_OK(impl_->deliveries.check(node_id, range));
-    RG_TRY_OK(impl_->records.store(node_id, records, now_seconds()));
+    RG_TRY_OK(impl_->records.store(node_id, records, impl_->now()));
     if (!range) return {};
     return impl_->connection.execute("UPDATE node SET spool_through=?2 WHERE node_id=?1", node_id,
                                      range->through);
@@ -51,7 +51,7 @@ Status Store::keep(std::function<Status()> apply, Completion done) {
 }
 
 Status Store::put_node(NodeRow node, Completion done) {
-  return keep([this, now = now_seconds(),
+  return keep([this, now = impl_->now(),
                node = std::move(node)] { return impl_->runs.put_node(node, now); },
               std::move(done));
 }
@@ -67,7 +67,7 @@ Status Store::update_task(TaskUpdate update, Completion done) {
 }
 
 Status Store::add_event(EventRow event, Completion done) {
-  if (event.at <= 0) event.at = now_seconds();
+  if (event.at <= 0) event.at = impl_->now();
   return keep([this, event = std::move(event)] { return insert_event(impl_->connection, event); },
               std::move(done));
 }
@@ -83,7 +83,7 @@ Status Store::create_run(RunRow run, std::vector<TaskRow> tasks,
                     impl_->options.path, *free_bytes / 1e6, impl_->options.min_free_bytes / 1e6));
   return impl_->writer.submit_and_wait(
       [this, run = std::move(run), tasks = std::move(tasks), claim = std::move(claim)]() -> Status {
-        const double now = now_seconds();
+        const double now = impl_->now();
         if (claim) RG_TRY_OK(claim_due(impl_->connection, *claim, run.run_id, now));
         RG_TRY_OK(impl_->runs.create_run(run, tasks, now));
         const auto taken = RG_TRY(impl_->records.take_orphans(run.run_id, now));
@@ -108,7 +108,7 @@ Result<PairMatrixRow> Store::pair_matrix(const PairMatrixKey& key) const {
 Result<std::vector<std::string>> Store::end_interrupted_runs() {
   const auto ended = std::make_shared<std::vector<std::string>>();  // outlives a wait given up
   RG_TRY_OK(impl_->writer.submit_and_wait(
-      [this, ended] { return impl_->runs.end_interrupted(now_seconds(), *ended); },
+      [this, ended] { return impl_->runs.end_interrupted(impl_->now(), *ended); },
       impl_->options.wait_seconds));
   return std::move(*ended);
 }
@@ -127,6 +127,22 @@ Result<RunSummaryRow> Store::run_summary(std::string_view run_id) const {
 
 Result<RunDetailRow> Store::run_detail(std::string_view run_id) const {
   return impl_->readers.run([&](Connection& reader) { return read_run_detail(reader, run_id); });
+}
+
+Result<TaskPageRow> Store::task_page(std::string_view run_id, std::int64_t from) const {
+  return impl_->readers.run([&](Connection& reader) {
+    return read_task_page(reader, run_id, from, kMaxPageTasks, kMaxPageBytes);
+  });
+}
+
+Result<std::optional<std::vector<std::int64_t>>> Store::few_series(const ResultsFilter& filter,
+                                                                   std::size_t most) const {
+  return impl_->readers.run(
+      [&](Connection& reader) { return read_few_series(reader, filter, most); });
+}
+
+Result<std::vector<std::string>> Store::node_names() const {
+  return impl_->readers.run([](Connection& reader) { return read_node_names(reader); });
 }
 
 Result<std::vector<ResultRow>> Store::results(const ResultsFilter& filter) const {

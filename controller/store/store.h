@@ -50,6 +50,7 @@ struct StoreOptions {
   double held_seconds = 5;
   double query_seconds = 30;                  // a query is ended then
   std::int64_t max_orphan_bytes = 1U << 30U;  // of records that fit no known run
+  std::function<double()> clock{};            // tests: seconds since 1970; empty is the system's
   std::int64_t max_pages = 0;  // tests: SQLite's max_page_count, a full disk; 0 is no limit
 };
 
@@ -114,10 +115,15 @@ class Store {
   Result<std::vector<RunSummaryRow>> list_runs(std::uint32_t limit) const;  // newest first
   Result<RunSummaryRow> run_summary(std::string_view run_id) const;
   Result<RunDetailRow> run_detail(std::string_view run_id) const;
+  // Its tasks page after page, each of some MB at most: from 0, then from the last page's `next`.
+  Result<TaskPageRow> task_page(std::string_view run_id, std::int64_t from) const;
   // By time; the newest `limit` of them.
   Result<std::vector<ResultRow>> results(const ResultsFilter& filter) const;
   // For results() with a range, page after page. kNotFound: no such run.
   Result<ExportScope> export_scope(const std::string& run_id) const;
+  // The ids of those that a filter by series selects; none when there are more than `most`.
+  Result<std::optional<std::vector<std::int64_t>>> few_series(const ResultsFilter& filter,
+                                                              std::size_t most) const;
   Result<HistoryRow> history(std::int64_t series, std::optional<double> since,
                              std::uint32_t limit) const;
   Result<std::vector<SeriesRow>> list_series(const ResultsFilter& filter) const;
@@ -136,8 +142,9 @@ class Store {
   Result<PairMatrixRow> pair_matrix(const PairMatrixKey& key) const;  // kNotFound
   Result<std::vector<ScheduleRow>> list_schedules() const;            // by name
   Result<std::vector<DueRow>> list_dues(std::string_view schedule,
-                                        std::uint32_t limit) const;      // newest first; kNotFound
-  Result<std::vector<NodeRow>> list_nodes() const;                       // all ever seen, by name
+                                        std::uint32_t limit) const;  // newest first; kNotFound
+  Result<std::vector<NodeRow>> list_nodes() const;                   // all ever seen, by name
+  Result<std::vector<std::string>> node_names() const;  // all that nodes have or had, by name
   Result<std::vector<EventRow>> list_events(std::uint32_t limit) const;  // newest first
   // Newest first; "" is any state; without series and steps.
   Result<std::vector<FindingRow>> list_findings(std::string_view state, std::uint32_t limit) const;

@@ -1,6 +1,4 @@
 // The store against the world: killed, full, locked, damaged, read while it writes.
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "controller/store/backup.h"
+#include "controller/store/full_disk_testing.h"
 #include "controller/store/sqlite.h"
 #include "controller/store/store.h"
 #include "controller/store/store_testing.h"
@@ -85,6 +84,46 @@ TEST(StoreFault, KilledAfterTheCommitAndBeforeTheAnswerItStoresOnce) {
 }
 #endif
 
+#ifdef RAILGAUGE_FAILPOINTS
+TEST(StoreFault, ARestoreKilledAnywhereIsAsBeforeOrSaysSoAndEndsWellWhenRunAgain) {
+  for (const std::string where : {"store.restore_copied", "store.restore_marked",
+                                  "store.restore_moved", "store.restore_published"}) {
+    SCOPED_TRACE(where);
+    const TempFolder folder;
+    const std::string path = folder.file("db");
+    {
+      auto store = open_store(path);
+      plan_run(*store, "r1", 1);
+      ASSERT_TRUE(append(*store, "id-1", some_records(5)));
+      ASSERT_TRUE(store->back_up(folder.file("copy")));
+      ASSERT_TRUE(append(*store, "id-1", {point_record({}, 6)}));
+    }
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      setenv("RAILGAUGE_FAILPOINT", where.c_str(), 1);
+      _exit(restore(folder.file("copy"), path) ? 5 : 6);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "exit code " << WEXITSTATUS(status);
+    const auto opened = Store::open({.path = path});
+    if (where == "store.restore_copied") {
+      ASSERT_TRUE(opened) << opened.error().message;
+      EXPECT_EQ(points_in(**opened), 6u) << "nothing was replaced yet";
+      continue;
+    }
+    ASSERT_FALSE(opened);
+    EXPECT_THAT(opened.error().message, HasSubstr("--restore BACKUP again"));
+    const auto kept = restore(folder.file("copy"), path);
+    ASSERT_TRUE(kept) << kept.error().message;
+    EXPECT_EQ(points_in(*open_store(path)), 5u);
+    EXPECT_EQ(points_in(*open_store(*kept)), 6u) << "what was there is kept, once";
+    EXPECT_FALSE(std::filesystem::exists(path + ".restoring"));
+  }
+}
+#endif
+
 TEST(StoreFault, AFullDiskIsToldAndNothingIsAcknowledged) {
   const TempFolder folder;
   const std::string path = folder.file("db");
@@ -116,39 +155,15 @@ TEST(StoreFault, AFullDiskIsToldAndNothingIsAcknowledged) {
   EXPECT_EQ(points_in(*store), acknowledged + 1);
 }
 
-// A file system of its own, of so many bytes, that only this process sees.
-class SmallDisk {
- public:
-  explicit SmallDisk(const std::string& path, const std::string& options) : path_(path) {
-    std::filesystem::create_directory(path);
-    // Not shared with the rest of the machine. Needs to be root, with leave to mount.
-    mounted_ = ::unshare(CLONE_NEWNS) == 0 &&
-               ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-               ::mount("tmpfs", path.c_str(), "tmpfs", 0, options.c_str()) == 0;
-  }
-  ~SmallDisk() {
-    if (mounted_) ::umount2(path_.c_str(), MNT_DETACH);
-  }
-  SmallDisk(const SmallDisk&) = delete;
-  SmallDisk& operator=(const SmallDisk&) = delete;
-  [[nodiscard]] bool mounted() const { return mounted_; }
-  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
-  bool remount(unsigned long flags) const {
-    return ::mount(nullptr, path_.c_str(), nullptr, MS_REMOUNT | flags, nullptr) == 0;
-  }
-
- private:
-  std::string path_;
-  bool mounted_ = false;
-};
-
-TEST(StoreFault, AFullFileSystemLosesNothingAcknowledgedAndGoesOnWithRoom) {
+TEST(StoreFault, ADiskThatFillsUpLosesNothingAcknowledgedAndGoesOnWithRoom) {
   const TempFolder folder;
-  const SmallDisk disk(folder.file("disk"), "size=2m");
-  if (!disk.mounted()) GTEST_SKIP() << "needs leave to mount: " << std::strerror(errno);
-  std::ofstream(disk.file("filler")) << std::string(700'000, 'x');
-  auto store = open_store(disk.file("db"), {.min_free_bytes = 0});
-  plan_run(*store, "r1", 1);
+  const std::string path = folder.file("db");
+  {
+    auto store = open_store(path);
+    plan_run(*store, "r1", 1);
+  }
+  FullDisk disk(400'000);  // of log, and of database when the log is moved into it
+  auto store = open_store(path, {.min_free_bytes = 0});
   ASSERT_TRUE(append(*store, "id-1", {started_record({})}));
   Status told;
   std::uint32_t sequence = 0;
@@ -159,31 +174,74 @@ TEST(StoreFault, AFullFileSystemLosesNothingAcknowledgedAndGoesOnWithRoom) {
   }
   ASSERT_FALSE(told);
   EXPECT_EQ(told.error().code, Code::kResourceExhausted) << told.error().message;
+  EXPECT_GT(disk.refusals(), 0);
+  EXPECT_GT(acknowledged, 0u);
   EXPECT_EQ(points_in(*store), acknowledged) << "reading goes on";
-  std::filesystem::remove(disk.file("filler"));
+  EXPECT_FALSE(append(*store, "id-1", {point_record({}, sequence)})) << "it is still full";
+  disk.add_room(4'000'000);
   EXPECT_TRUE(append(*store, "id-1", some_records(static_cast<int>(acknowledged) + 1)));
   store.reset();
-  store = open_store(disk.file("db"));
+  store = open_store(path);
   EXPECT_EQ(points_in(*store), acknowledged + 1);
   EXPECT_THAT(*store->check(), testing::IsEmpty());
 }
 
-TEST(StoreFault, AReadOnlyFolderIsToldInOneLine) {
+TEST(StoreFault, ABackupOntoADiskThatFillsUpLeavesNothingBehind) {
   const TempFolder folder;
-  const SmallDisk disk(folder.file("disk"), "size=8m");
-  if (!disk.mounted()) GTEST_SKIP() << "needs leave to mount: " << std::strerror(errno);
+  auto store = open_store(folder.file("db"), {.min_free_bytes = 0});
+  plan_run(*store, "r1", 1);
+  ASSERT_TRUE(append(*store, "id-1", some_records(500)));
+  const FullDisk disk(100'000);
+  const Status refused = store->back_up(folder.file("copy"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message.find('\n'), std::string::npos);
+  EXPECT_THAT(refused.error().message, HasSubstr("full"));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("copy")));
+  EXPECT_FALSE(std::filesystem::exists(folder.file("copy.part")));
+  EXPECT_EQ(points_in(*store), 500u);
+}
+
+// Root may write everywhere, so a child that is nobody tries.
+std::string refusal_for_nobody(const std::string& path) {
+  int ends[2];
+  if (::pipe(ends) != 0) return "no pipe";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    constexpr uid_t kNobody = 65534;
+    if (::geteuid() == 0 && (::setresgid(kNobody, kNobody, kNobody) != 0 ||
+                             ::setresuid(kNobody, kNobody, kNobody) != 0))
+      _exit(3);
+    const auto refused = Store::open({.path = path});
+    const std::string told = refused ? "opened" : refused.error().message;
+    _exit(::write(ends[1], told.data(), told.size()) < 0 ? 4 : 0);
+  }
+  ::close(ends[1]);
+  std::string told(4096, '\0');
+  const ssize_t got = ::read(ends[0], told.data(), told.size());
+  ::close(ends[0]);
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child || status != 0) return "the child ended badly";
+  told.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return told;
+}
+
+TEST(StoreFault, AFolderWithoutLeaveToWriteIsToldInOneLine) {
+  const TempFolder folder;
+  std::filesystem::create_directory(folder.file("closed"));
   {
-    auto store = open_store(disk.file("db"), {.min_free_bytes = 0});
+    auto store = open_store(folder.file("closed/db"));
     plan_run(*store, "r1", 1);
   }
-  ASSERT_TRUE(disk.remount(MS_RDONLY));
-  for (const std::string& name : {disk.file("db"), disk.file("new")}) {
-    const auto refused = Store::open({.path = name});
-    ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().message.find('\n'), std::string::npos);
-    EXPECT_THAT(refused.error().message, HasSubstr(name));
-    EXPECT_THAT(refused.error().message, HasSubstr("writable"));
+  using std::filesystem::perms;
+  std::filesystem::permissions(folder.file("."), perms::owner_all | perms::others_exec);
+  std::filesystem::permissions(folder.file("closed"),
+                               perms::owner_read | perms::owner_exec | perms::others_exec);
+  for (const std::string name : {"closed/db", "closed/new"}) {
+    const std::string told = refusal_for_nobody(folder.file(name));
+    EXPECT_EQ(told.find('\n'), std::string::npos);
+    EXPECT_THAT(told, testing::AllOf(HasSubstr(folder.file(name)), HasSubstr("writable")));
   }
+  std::filesystem::permissions(folder.file("closed"), perms::owner_all);
 }
 
 TEST(StoreFault, AClockThatStepsBackLosesNothing) {

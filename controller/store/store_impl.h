@@ -186,6 +186,8 @@ class Store::Impl {
         connection(std::move(opened)),
         orphans(connection, options.max_orphan_bytes, totals) {}
 
+  [[nodiscard]] double now() const { return options.clock ? options.clock() : now_seconds(); }
+
   const File lock;  // let go last
   const StoreOptions options;
   mutable Upkeep upkeep;

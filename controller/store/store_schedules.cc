@@ -15,7 +15,7 @@ Status Store::add_schedule(ScheduleRow schedule) {
 Status Store::set_schedule_paused(std::string name, bool paused) {
   return impl_->writer.submit_and_wait(
       [this, moved = std::move(name), paused] {
-        return write_schedule_paused(impl_->connection, moved, paused, now_seconds());
+        return write_schedule_paused(impl_->connection, moved, paused, impl_->now());
       },
       impl_->options.wait_seconds);
 }
@@ -29,14 +29,14 @@ Status Store::remove_schedule(std::string name) {
 Status Store::decide_due(std::string schedule, DueRow due) {
   return impl_->writer.submit_and_wait(
       [this, name = std::move(schedule), moved = std::move(due)] {
-        return write_due(impl_->connection, name, moved, now_seconds());
+        return write_due(impl_->connection, name, moved, impl_->now());
       },
       impl_->options.wait_seconds);
 }
 
 Result<std::vector<ScheduleRow>> Store::list_schedules() const {
   return impl_->readers.run(
-      [](Connection& reader) { return read_schedules(reader, now_seconds()); });
+      [now = impl_->now()](Connection& reader) { return read_schedules(reader, now); });
 }
 
 Result<std::vector<DueRow>> Store::list_dues(std::string_view schedule, std::uint32_t limit) const {

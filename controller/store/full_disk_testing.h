@@ -1,0 +1,23 @@
+// A disk that fills up, for whoever may not mount one: SQLite's own files are written through
+// system calls that a test can put itself before. What goes beyond the limit is refused as the
+// kernel does it, with the part that still fits written and ENOSPC for the rest.
+#pragma once
+
+#include <cstdint>
+
+namespace railgauge::store {
+
+// While it lives, files that SQLite writes may grow by `bytes` all together. One at a time; not for
+// connections on several threads that open or close meanwhile.
+class FullDisk {
+ public:
+  explicit FullDisk(std::int64_t bytes);
+  ~FullDisk();
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+  // Room for more, as when a person removed something.
+  void add_room(std::int64_t bytes);
+  [[nodiscard]] std::int64_t refusals() const;
+};
+
+}  // namespace railgauge::store
