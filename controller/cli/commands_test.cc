@@ -73,6 +73,8 @@ std::vector<GoldenCase> golden_cases() {
           {"preflight", {"preflight"}, kExitFailed},
           {"preflight_summary", {"preflight", "--summary"}, kExitFailed},
           {"preflight_explain", {"preflight", "--explain", "acs"}, kExitFailed},
+          {"metrics", {"metrics"}},
+          {"metrics_describe", {"metrics", "--describe"}},
           {"version", {"version"}}};
 }
 
