@@ -105,6 +105,13 @@ def alert_page():
     return text
 
 
+def without_private(value):
+    """`value` without keys that begin with "_", at any depth."""
+    if isinstance(value, dict):
+        return {key: without_private(item) for key, item in value.items() if not key.startswith("_")}
+    return [without_private(item) for item in value] if isinstance(value, list) else value
+
+
 def outputs():
     files = {
         HERE / "prometheus/records.yml": recording_rules(),
@@ -113,7 +120,7 @@ def outputs():
         HERE.parent / "deploy/docs/alerts.md": alert_page(),
     }
     for board in boards.BOARDS:
-        files[HERE / f"grafana/{board['uid']}.json"] = json.dumps(board, indent=1, ensure_ascii=False) + "\n"
+        files[HERE / f"grafana/{board['uid']}.json"] = json.dumps(without_private(board), indent=1, ensure_ascii=False) + "\n"
     return files
 
 

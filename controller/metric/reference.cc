@@ -67,7 +67,8 @@ std::string reference_markdown() {
   }
   page +=
       "\nThe controller's count does not grow with the nodes. Figures of pairs are the database's "
-      "(`railgauge runs matrix`); of\nthem only `railgauge_worst_pair_ratio` is shown here.\n";
+      "(`railgauge runs matrix`); of\n"
+      "them the slowest 20 and each rail's median are shown here.\n";
   return page;
 }
 
