@@ -13,9 +13,9 @@ RECORDS = [
     (MAINTENANCE, 'max by (cluster, node) (railgauge_node_busy{source="marker"})',
      "1 while a node's marker file says maintenance"),
     ("railgauge:link_bandwidth:ratio",
-     'max by (cluster, node, device, port) (railgauge_link_bandwidth_bytes_per_second{size="large"})'
+     'max by (cluster, node, device, port) (railgauge_link_bandwidth_bytes_per_second{size!="small"})'
      " / on (cluster, node, device, port) railgauge_link_expected_bytes_per_second",
-     "measured over expected bandwidth of a port, by its best kernel"),
+     "measured over expected bandwidth of a port, by its best kernel and size"),
     ("railgauge:link_bandwidth:ratio_floor", "vector(0.8)",
      "below this share of the line rate a port is told; dashboards draw it too"),
     ("railgauge:link_counters:increase30m",
@@ -155,8 +155,8 @@ ALERTS = [
     dict(name="RailgaugeLinksSlow", severity="ticket", wait="10m",
          expr=f"count by (cluster) (railgauge:link_bandwidth:ratio < on () group_left () railgauge:link_bandwidth:ratio_floor {QUIET}) > 0",
          summary="{{ $value }} ports give less than they should",
-         description="Large messages stay below the floor of the line rate. See: railgauge runs suspects",
-         means="The last measured bandwidth of large messages is below `railgauge:link_bandwidth:ratio_floor` of the port's line rate.",
+         description="Messages above 256 B stay below the floor of the line rate. See: railgauge runs suspects",
+         means="The last measured bandwidth of messages above 256 B is below `railgauge:link_bandwidth:ratio_floor` of the port's line rate.",
          do="`railgauge runs suspects` says which part of the fabric it is; `railgauge preflight` what is set wrong on the node.",
          fires=([("railgauge_link_bandwidth_bytes_per_second", node("n1", kernel="verbs.write_bw", size="large", **PORT), "10e9x30"),
                  ("railgauge_link_expected_bytes_per_second", node("n1", **PORT), "50e9x30")], "20m", "1"),
