@@ -190,7 +190,7 @@ void Metrics::set_busy(const BusyReasons& reasons) {
 
 void Metrics::set_watch(const std::vector<Tracker::Total>& totals, bool log_readable) {
   for (const Tracker::Total& total : totals)
-    registry_.raise_to("railgauge_node_counter_increase_total",
+    registry_.raise_to("railgauge_device_trouble_total",
                        with(device_labels(total.device), "counter", total.counter), total.growth);
   registry_.set("railgauge_watch_kernel_log_readable", {}, log_readable ? 1 : 0);
 }

@@ -166,7 +166,7 @@ TEST(Metrics, DevicesAreNamedAsTheOtherExportersNameThem) {
                               "\"1\"} 50000000000\n"));
   EXPECT_THAT(text, HasSubstr("UUID=\"GPU-2\",driver=\"\",gpu=\"gpu2\",model=\"\",pci_bus_id="
                               "\"00000000:12:00.0\"} 1\n"));
-  EXPECT_THAT(text, HasSubstr("counter_increase_total{counter=\"symbol_error\",device=\"mlx5_1\","
+  EXPECT_THAT(text, HasSubstr("device_trouble_total{counter=\"symbol_error\",device=\"mlx5_1\","
                               "port=\"1\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("{counter=\"carrier_changes\",device=\"ens1\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("device=\"0000:11:00.0\"} 0\n"));

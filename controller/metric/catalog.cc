@@ -80,7 +80,7 @@ constexpr std::array kCatalog{
          "Always 1; versions that an upgrade changes; another version begins another epoch"},
     Info{"railgauge_node_busy", kGauge, kAgent, "1", "source", 7, 16,
          "1 while this source keeps the node from being measured"},
-    Info{"railgauge_node_counter_increase_total", kCounter, kAgent, "1", "device port counter",
+    Info{"railgauge_device_trouble_total", kCounter, kAgent, "1", "device port counter",
          kPorts* kPortCounters + kGpus* kGpuCounters, 1200,
          "Growth of a counter that means trouble, since the agent started; device: RDMA device, "
          "netdev or PCI address"},

@@ -18,8 +18,8 @@ RECORDS = [
      "measured over expected bandwidth of a port, by its best kernel and size"),
     ("railgauge:link_bandwidth:ratio_floor", "vector(0.8)",
      "below this share of the line rate a port is told; dashboards draw it too"),
-    ("railgauge:link_counters:increase30m",
-     "sum by (cluster, node, device, port, counter) (increase(railgauge_node_counter_increase_total[30m]))",
+    ("railgauge:device_trouble:increase30m",
+     "sum by (cluster, node, device, port, counter) (increase(railgauge_device_trouble_total[30m]))",
      "growth of counters that mean trouble"),
     ("railgauge:preflight_failing:nodes",
      'count by (cluster) (max by (cluster, node) (railgauge_preflight_results{state=~"fail|error"}) > 0 '
@@ -38,7 +38,7 @@ def controller(**more):
     return {"cluster": "c", "job": "railgauge-controller", **more}
 
 
-FLAP = "railgauge_node_counter_increase_total"
+FLAP = "railgauge_device_trouble_total"
 PORT = {"device": "mlx5_0", "port": "1"}
 
 # name, expression, for, severity, summary, description, keep; then the cases: series, when, value.
@@ -103,10 +103,10 @@ ALERTS = [
          description="A regression would not be seen now. See: railgauge runs, railgauge schedules",
          means="A suite that a schedule starts has not passed within a day and a half.",
          do="`railgauge runs` shows how its last runs ended. Without measurements silence of the other alerts says nothing.",
-         fires=([("railgauge_run_last_success_timestamp_seconds", controller(suite="nightly"), "0x2400"),
-                 ("railgauge_schedule_enabled", controller(schedule="n", suite="nightly"), "1x2400")], "37h", "1"),
-         silent=([("railgauge_run_last_success_timestamp_seconds", controller(suite="nightly"), "0x2400"),
-                  ("railgauge_schedule_enabled", controller(schedule="n", suite="nightly"), "1x2400")], "35h")),
+         fires=([("railgauge_run_last_success_timestamp_seconds", controller(suite="nightly"), "-130000x40"),
+                 ("railgauge_schedule_enabled", controller(schedule="n", suite="nightly"), "1x40")], "30m", "1"),
+         silent=([("railgauge_run_last_success_timestamp_seconds", controller(suite="nightly"), "-120000x40"),
+                  ("railgauge_schedule_enabled", controller(schedule="n", suite="nightly"), "1x40")], "30m")),
     dict(name="RailgaugeRunFailed", severity="ticket", wait="1m", keep="15m",
          expr='count by (cluster) (railgauge_run_last_outcome{outcome=~"failed|crashed|timed_out"} == 1) > 0',
          summary="The last run of {{ $value }} suites failed",
@@ -135,7 +135,7 @@ ALERTS = [
          fires=([("railgauge_link_up", node("n1", **PORT), "1x5 0x20")], "15m", "1"),
          silent=([("railgauge_link_up", node("n1", **PORT), "0x30")], "15m")),
     dict(name="RailgaugeLinksFlapping", severity="ticket", wait="1m", keep="30m",
-         expr='count by (cluster) (sum by (cluster, node, device, port) (railgauge:link_counters:increase30m'
+         expr='count by (cluster) (sum by (cluster, node, device, port) (railgauge:device_trouble:increase30m'
               f'{{counter=~"link_downed|carrier_changes|link_error_recovery"}}) > 3 {QUIET}) > 0',
          summary="{{ $value }} links flap",
          description="They went down or trained anew more than three times in half an hour. See: railgauge sql \"SELECT * FROM event ORDER BY id DESC\"",
@@ -179,8 +179,8 @@ ALERTS = [
          description="At the pace of the last six hours. See: railgauge db stats",
          means="The growth of the last hours, continued for a week, is more than is free.",
          do="`railgauge db stats` shows what takes the room; shorter retention, or a larger disk.",
-         fires=([("railgauge_db_size_bytes", controller(), "0+1000000x600"), ("railgauge_db_free_bytes", controller(), "1e9x600")], "8h", None),
-         silent=([("railgauge_db_size_bytes", controller(), "0+1000000x600"), ("railgauge_db_free_bytes", controller(), "1e12x600")], "8h")),
+         fires=([("railgauge_db_size_bytes", controller(), "0+1000000x100"), ("railgauge_db_free_bytes", controller(), "1e9x100")], "90m", None),
+         silent=([("railgauge_db_size_bytes", controller(), "0+1000000x100"), ("railgauge_db_free_bytes", controller(), "1e12x100")], "90m")),
     dict(name="RailgaugeDiskAlmostFull", severity="page", wait="5m",
          expr="min by (cluster) (railgauge_db_free_bytes) < 2 * 1024 * 1024 * 1024",
          summary="Less than 2 GiB are free for the database",

@@ -45,7 +45,7 @@ FABRIC = board("railgauge-fabric", "Railgauge / Fabric", "Rails, distances, and 
           query(f'quantile by (device, stat) (0.5, railgauge_link_latency_seconds{{{K},size="small"}})', "{{device}} {{stat}}"), unit="s", width=12),
     bars("Since it was measured", "The ten ports with the oldest figures.", query(f'topk(10, time() - max by (node, device, port) (railgauge_result_timestamp_seconds{{{D},device!=""}}))', "{{node}} {{device}}:{{port}}"), unit="s"),
     stat("Ports down", "Ports that are not active now, unused ones too.", query(f"count(railgauge_link_up{{{D}}} == 0) or vector(0)")),
-    table("Counters that grew", "Growth within half an hour of counters that mean trouble.", maybe(f"topk(20, railgauge:link_counters:increase30m{{{D}}} > 0)"), width=24),
+    table("Counters that grew", "Growth within half an hour of counters that mean trouble.", maybe(f"topk(20, railgauge:device_trouble:increase30m{{{D}}} > 0)"), width=24),
 ])
 
 NODE = board("railgauge-node", "Railgauge / Node", "One node: what it is, what it gave, what is wrong with it.", named("datasource", "cluster", "node", "device", "kernel"), [
@@ -65,7 +65,7 @@ NODE = board("railgauge-node", "Railgauge / Node", "One node: what it is, what i
     graph("Tasks", "Tasks that ended on the node, by outcome, a minute.", query(f"sum by (outcome) (rate(railgauge_agent_tasks_total{{{N}}}{RATE})) * 60", "{{outcome}}"), width=12),
     table("Preflight", "Checks of the last preflight that do not say pass. See: railgauge preflight NODE", maybe(f'max by (node, check, state) (railgauge_preflight_results{{{N},state!~"pass|waived"}})')),
     table("Busy by", "What keeps the node from being measured.", maybe(f"max by (node, source) (railgauge_node_busy{{{N}}}) == 1")),
-    graph("Counters", "Growth of counters that mean trouble, an hour.", maybe(f"sum by (node, device, counter) (increase(railgauge_node_counter_increase_total{{{N}}}[1h])) > 0", "{{node}} {{device}} {{counter}}"), width=12),
+    graph("Counters", "Growth of counters that mean trouble, an hour.", maybe(f"sum by (node, device, counter) (increase(railgauge_device_trouble_total{{{N}}}[1h])) > 0", "{{node}} {{device}} {{counter}}"), width=12),
     graph("Events", "What the watch told within an hour, by kind and severity.", query(f"sum by (kind, severity) (increase(railgauge_node_events_total{{{N}}}[1h]))", "{{kind}} {{severity}}"), width=12),
     table("NICs", "Ports as node_exporter names them, with firmware.", query(f"max by (node, device, port, netdev, pci_bus_id, link_layer, driver, firmware) (railgauge_nic_info{{{D}}})")),
     table("GPUs", "GPUs as dcgm-exporter names them.", maybe(f"max by (node, gpu, UUID, pci_bus_id, model, driver) (railgauge_gpu_info{{{N}}})")),
@@ -117,7 +117,7 @@ SERVICE = board("railgauge-service", "Railgauge / Service", "Is Railgauge itself
     graph("Series", "Samples of a scrape: the largest of each kind of process.", query(f'max by (job) (scrape_samples_scraped{{{C},job=~"railgauge-.*"}})', "{{job}}")),
     graph("Reconnects", "Streams that agents opened anew, an hour.", query(f"sum(increase(railgauge_agent_reconnects_total{{{C}}}[1h]))", "streams")),
     table("Versions", "Attached agents by version.", query(f"sum by (version) (railgauge_agents{{{C}}})"), value="agents"),
-    table("Controller", "The controller's version.", query(f"max by (version) (railgauge_controller_info{{{C}}})")),
+    table("Controller version", "The controller's version.", query(f"max by (version) (railgauge_controller_info{{{C}}})")),
 ])
 
 BOARDS = [FLEET, FABRIC, NODE, UPGRADE, SERVICE]
