@@ -81,6 +81,13 @@ def markdown(panel, rows):
     return text + (f"\n{len(rows) - MOST_ROWS} more.\n" if len(rows) > MOST_ROWS else "")
 
 
+HEAD = """# Dashboards as tables
+
+Each panel's data, as Prometheus answered its queries: `deploy/e2e/monitoring.sh --render deploy/docs/dashboards.md` starts a controller,
+three agents and Prometheus on one host and writes this page. Figures are synthetic: the agents' NICs and GPUs are fakes.
+"""
+
+
 class Proof:
     def __init__(self, url):
         self.url, self.queries, self.faults = url, 0, []
@@ -118,7 +125,7 @@ def main():
     for alert in alerts.ALERTS:
         proof.series(alert["name"], alert["expr"], False)
     if len(sys.argv) == 4:
-        pathlib.Path(sys.argv[3]).write_text(page)
+        pathlib.Path(sys.argv[3]).write_text(HEAD + page)
     for one in proof.faults:
         print(one)
     print(f"{proof.queries} queries, {len(proof.faults)} faults")
