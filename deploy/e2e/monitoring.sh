@@ -65,8 +65,19 @@ everything_was_measured() {
   wait_for "rates have two samples" 60 answers 'sum by (outcome) (rate(railgauge_agent_tasks_total[1m]))'
 }
 every_query_is_answered() { "$top/dashboards/prove.py" "$url" "${render[@]}"; }
+# The proof itself can fail: a query that is wrong, and one that must have data and has none.
+spoilt_queries_are_seen() {
+  cp -r "$top/dashboards" "$work/dashboards"
+  local boards=$work/dashboards/source/boards.py
+  sed -i 's/sum(railgauge_nodes_busy{{{C}}})/sum(railgauge_nodes_busy{{{C}}}/' "$boards"
+  expect_exit 1 "$work/dashboards/prove.py" "$url" >"$work/spoilt.log"
+  grep -F 'railgauge-fleet: Nodes busy: ' "$work/spoilt.log" | grep -F 'parse error'
+  sed 's/railgauge_run_active{/railgauge_run_asleep{/' "$top/dashboards/source/boards.py" >"$boards"
+  expect_exit 1 "$work/dashboards/prove.py" "$url" >"$work/spoilt.log"
+  grep -F 'railgauge-service: Run active: no data' "$work/spoilt.log"
+}
 a_link_that_goes_down_makes_its_alerts_pending() {
-  ! alert_is_up RailgaugeNodeFaults
+  expect_exit 1 alert_is_up RailgaugeNodeFaults
   echo 9 >"$work/sys-a/class/infiniband/fake0/ports/1/counters/link_downed"
   wait_for "the fault is an alert" 60 alert_is_up RailgaugeNodeFaults
 }
@@ -95,6 +106,7 @@ check "all targets are up" wait_for "four targets" 60 all_targets_are_up
 check "a run and a preflight are scraped" everything_was_measured
 check "/metrics is as promtool wants it" pages_are_as_promtool_wants_them
 check "every query of panels and alerts is answered" every_query_is_answered
+check "the proof sees queries that are wrong or empty" spoilt_queries_are_seen
 check "a link that goes down makes its alert pending" a_link_that_goes_down_makes_its_alerts_pending
 check "a node that is gone makes its alerts pending" a_node_that_is_gone_makes_its_alerts_pending
 check "a controller that is gone makes its alert pending" a_controller_that_is_gone_makes_its_alert_pending
