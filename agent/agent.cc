@@ -362,7 +362,8 @@ void Agent::tick() {
   tick_ns_ = now_ns + kTickNs;
   metrics_.set_running(static_cast<double>(supervisor_.size()));
   metrics_.set_spool(static_cast<double>(spool_.waiting_records()),
-                     static_cast<double>(spool_.used_bytes().value_or(0)));
+                     static_cast<double>(spool_.used_bytes().value_or(0)),
+                     static_cast<double>(options_.spool_bytes));
   metrics_.sample_process();
   if (ack_through_ > spool_.acknowledged()) acknowledge();
   if (now_ns >= prune_ns_) {

@@ -39,6 +39,7 @@ void Agent::refresh_inventory() {
     spdlog::warn("inventory: {} did not answer in {} s; what it tells is unknown", source,
                  options.source_seconds);
   fill_hello(inventory_, hello_);
+  metrics_.set_node(hello_);
 }
 
 std::string Agent::busy_text() const {

@@ -1,16 +1,19 @@
-// The agent's Prometheus names, in one place. Values are set by the agent's loop; a scrape reads
-// memory only. Labels are bounded: ports and GPUs of this node, kernels of this node's list,
-// outcomes, three size classes, pairs of this node's GPUs; never a run, a peer or an error text.
+// What the agent shows to Prometheus, by controller/metric/catalog.h. Values are set by the agent's
+// loop; a scrape reads memory only. Labels are bounded: ports and GPUs of this node, kernels of
+// this node's list, outcomes, three size classes, pairs of this node's GPUs; never a run, a peer or
+// an error text.
 #pragma once
 
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/busy/judge.h"
 #include "agent/watch/tracker.h"
 #include "controller/api/agent.pb.h"
+#include "controller/metric/registry.h"
 #include "kernels/core/record.pb.h"
 #include "kernels/core/result.h"
 
@@ -18,6 +21,8 @@ namespace railgauge::agent {
 
 // "small" up to 256 bytes, "medium" up to 64 KiB, "large" above. Pure.
 const char* size_class(double message_bytes);
+// "00000000:17:00.0" for "0000:17:00.0", as dcgm-exporter writes it. Pure.
+std::string dcgm_bus_id(const std::string& pci_address);
 
 class Metrics {
  public:
@@ -33,7 +38,9 @@ class Metrics {
   void set_kernels(const KernelList& kernels);
   void set_connected(bool connected);
   void reconnected();
-  void set_spool(double waiting_records, double used_bytes);
+  void set_spool(double waiting_records, double used_bytes, double limit_bytes);
+  // What the node is: NICs, GPUs, versions of its stack.
+  void set_node(const api::Hello& hello);
   void set_running(double tasks);
   void task_ended(const std::string& kernel, const std::string& outcome);
   // The last result of an endpoint: "DEV:PORT" is a link, "gpuN" a GPU; others are not shown.
@@ -49,15 +56,17 @@ class Metrics {
   // Memory and CPU of this process.
   void sample_process();
 
-  // The exposition text, as a scrape gets it.
-  [[nodiscard]] std::string text() const;
+  // The exposition text, as a scrape gets it, without the server's own series.
+  [[nodiscard]] std::string text() const { return registry_.text(); }
 
  private:
-  struct Families;
+  struct Exposer;
   [[nodiscard]] const std::string& bounded_kernel(const std::string& kernel) const;
-  std::unique_ptr<Families> families_;
+
+  metric::Registry registry_{metric::Owner::kAgent};
   std::set<std::string> kernels_;
   std::set<std::string> busy_sources_;
+  std::unique_ptr<Exposer> exposer_;  // last: stops before the rest goes
 };
 
 }  // namespace railgauge::agent

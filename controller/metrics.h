@@ -1,36 +1,99 @@
-// Every Prometheus name of the controller, in one place. Values are pushed here as they change; a
-// scrape reads memory only. Thread safe.
+// What the controller shows to Prometheus, by controller/metric/catalog.h. Values are pushed here
+// as they change; a scrape reads memory only. Thread safe.
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <map>
+#include <mutex>
+#include <span>
 #include <string>
+#include <vector>
+
+#include "controller/metric/registry.h"
 
 namespace railgauge {
+
+// One of the slowest pairs of a run; the ratio is below 1 where it is slower than its rail's
+// median, in latency too.
+struct WorstPair {
+  std::string kernel{};
+  std::string from{};
+  std::string to{};
+  std::int32_t rail = -1;
+  std::string memory{};
+  double ratio = 0;
+};
+
+// What the pairs of one rail, memory and distance gave.
+struct RailFigure {
+  std::string kernel{};
+  bool is_latency = false;
+  std::int32_t rail = -1;
+  std::string memory{};
+  std::string distance{};  // "same_leaf", "cross_leaf", "unknown"
+  double median = 0;       // bytes per second, or seconds; likewise below
+  double worst_percent = 0;
+};
+
+struct FleetCounts {
+  std::uint32_t attached = 0;
+  std::uint32_t detached = 0;
+  std::uint32_t lost = 0;
+  std::uint32_t busy = 0;
+  double waiting_records = 0;  // in the agents' spools
+};
+
+struct ScheduleState {
+  std::string name{};
+  std::string suite{};
+  bool enabled = false;
+  std::string result{};  // of the newest due time; "": there was none
+  double due_unix_seconds = 0;
+};
+
+// How many findings, or series that findings name, there are of each set of labels.
+using LabelledCounts = std::map<metric::Labels, double>;
 
 class Metrics {
  public:
   Metrics();
-  ~Metrics();
-  Metrics(const Metrics&) = delete;
-  Metrics& operator=(const Metrics&) = delete;
 
   void run_ended(const std::string& suite, const std::string& trigger, const std::string& outcome,
                  double unix_seconds);
+  // What an earlier controller left: the end of a suite's newest run, and of the newest that
+  // passed.
+  void restore_run(const std::string& suite, const std::string& outcome, double unix_seconds);
+  void restore_success(const std::string& suite, double unix_seconds);
   void task_ended(const std::string& kernel, const std::string& outcome);
-  void set_nodes(std::uint32_t attached, std::uint32_t detached, std::uint32_t lost);
+  void set_nodes(const FleetCounts& counts);
+  void set_absent_nodes(std::uint32_t absent);
+  void set_agent_versions(const std::map<std::string, std::uint32_t>& attached_by_version);
   void set_run_active(bool active);
   void set_records_stored(std::uint64_t records);
-  void set_store(double queued_records, double database_bytes);
+  void set_store(double queued_records, double database_bytes, double failed_batches);
+  void set_store_limits(double queue_records, double free_bytes);
   // Of records that fit no known run: how many are kept, how many had to go since the start.
   void set_orphans(double kept, double dropped);
+  void set_findings(const LabelledCounts& findings, const LabelledCounts& regressions);
+  void set_schedules(std::span<const ScheduleState> schedules);
+  // Both of one run; what stood there goes.
+  void set_pairs(std::span<const WorstPair> worst, std::span<const RailFigure> rails,
+                 double unix_seconds);
+  void sample_process();
 
-  // The text exposition format; process_* are read from /proc here.
-  [[nodiscard]] std::string text() const;
+  // The text exposition format.
+  [[nodiscard]] std::string text() const { return registry_.text(); }
 
  private:
-  struct Families;
-  std::unique_ptr<Families> families_;
+  void show_ends();
+
+  metric::Registry registry_{metric::Owner::kController};
+  struct End {
+    std::string outcome{};
+    double unix_seconds = 0;
+  };
+  std::mutex mutex_;
+  std::map<std::string, End> ends_{};  // of each suite's newest run
 };
 
 }  // namespace railgauge

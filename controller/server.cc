@@ -5,6 +5,7 @@
 
 #include <array>
 #include <chrono>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -62,6 +63,7 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
       new Server(std::move(store), config, std::move(site), fleet_options));
   if (!config.site_profile.empty()) spdlog::info("site profile {}", config.site_profile);
   RG_TRY_OK(server->end_interrupted_runs());
+  server->feed_.restore(fleet::unix_seconds());
   RG_TRY_OK(server->start_grpc(config));
   RG_TRY_OK(server->start_http(config));
   return server;
@@ -76,6 +78,7 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config, plan::
       control_(loop_, fleet_, director_, *store_, preflights_, SuiteFolder(suites_folder(config)),
                std::move(site)),
       schedules_(loop_, director_, control_, *store_),
+      feed_(metrics_, *store_, config.database),
       archive_(*store_, retention_of(config.keep_days)),
       retention_(retention_of(config.keep_days)),
       pool_(std::make_unique<fleet::WorkerPool>(kWorkers)),
@@ -168,10 +171,7 @@ void Server::on_tick() {
   const double now = fleet::monotonic_seconds();
   fleet_.tick(now);
   director_.tick(now);
-  std::array<std::uint32_t, 3> counts{};
-  for (const auto& [name, node] : fleet_.nodes())
-    ++counts.at(static_cast<std::size_t>(node.presence));
-  metrics_.set_nodes(counts[0], counts[1], counts[2]);
+  show_nodes();
   metrics_.set_run_active(!director_.idle());
   metrics_.set_records_stored(fleet_.records_stored());
   if (now >= next_schedules_ && !stopping_) {
@@ -184,14 +184,36 @@ void Server::on_tick() {
   }
   if (now < next_stats_) return;
   next_stats_ = now + kStatsSeconds;
-  static_cast<void>(pool_->submit([this] { update_store_metrics(); }));
+  show_rare_node_facts();
+  static_cast<void>(queries_->submit([this] { feed_.update(fleet::unix_seconds()); }));
 }
 
-void Server::update_store_metrics() {
-  const Result<store::StoreStats> stats = store_->stats();
-  if (!stats) return spdlog::warn("store: {}", stats.error().message);
-  metrics_.set_store(stats->queued_records, stats->file_bytes);
-  metrics_.set_orphans(stats->orphan_records, stats->orphans_dropped);
+void Server::show_nodes() {
+  FleetCounts counts;
+  const double oldest = fleet::unix_seconds() - MetricsFeed::kKnownNodeSeconds;
+  for (const auto& [name, node] : fleet_.nodes()) {
+    if (node.presence == fleet::NodePresence::kAttached) {
+      ++counts.attached;
+      counts.busy += node.busy && node.busy->reasons_size() > 0 ? 1 : 0;
+      counts.waiting_records += node.spool_records.value_or(0);
+    } else if (node.presence == fleet::NodePresence::kDetached) {
+      ++counts.detached;
+    } else if (node.last_seen_at_unix > oldest) {
+      ++counts.lost;
+    }
+  }
+  metrics_.set_nodes(counts);
+}
+
+void Server::show_rare_node_facts() {
+  std::map<std::string, std::uint32_t> versions;
+  for (const auto& [name, node] : fleet_.nodes())
+    if (node.presence == fleet::NodePresence::kAttached) ++versions[node.hello.version()];
+  metrics_.set_agent_versions(versions);
+  std::uint32_t absent = 0;
+  const auto known = feed_.known_nodes();
+  for (const std::string& name : *known) absent += fleet_.nodes().contains(name) ? 0 : 1;
+  metrics_.set_absent_nodes(absent);
 }
 
 // What it takes away, it takes in small transactions.

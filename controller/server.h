@@ -17,6 +17,7 @@
 #include "controller/http/server.h"
 #include "controller/listen.h"
 #include "controller/metrics.h"
+#include "controller/metrics_feed.h"
 #include "controller/preflight_desk.h"
 #include "controller/schedules.h"
 #include "controller/service.h"
@@ -61,7 +62,8 @@ class Server {
   Status start_grpc(const Config& config);
   Status start_http(const Config& config);
   void on_tick();
-  void update_store_metrics();
+  void show_nodes();
+  void show_rare_node_facts();
   void prune_store();
 
   std::unique_ptr<store::Store> store_;
@@ -73,6 +75,7 @@ class Server {
   run::Director director_;
   Control control_;
   Schedules schedules_;
+  MetricsFeed feed_;
   Archive archive_;
   const store::Retention retention_;
   std::unique_ptr<fleet::WorkerPool> pool_;     // control

@@ -18,7 +18,8 @@ declare -A allowed=(
   [kernels/fakes]="kernels/core kernels/dl"
   [kernels]="kernels/core kernels/gpu kernels/net kernels/verbs kernels/fakes"
   [kernels/runner]="kernels kernels/core"
-  [agent]="kernels/core kernels/dl controller/api"
+  [agent]="kernels/core kernels/dl controller/api controller/metric"
+  [controller/metric]=""
   [controller/api]="kernels/core"
   [controller/plan]="kernels/core controller/api controller/run"
   [controller/store]="kernels/core"
@@ -26,8 +27,8 @@ declare -A allowed=(
   [controller/fleet]="kernels/core controller/api controller/store"
   [controller/http]="kernels/core"
   [controller/analysis]="kernels/core"
-  [controller/cli]="kernels/core controller/api controller/analysis"
-  [controller]="kernels/core controller/analysis controller/api controller/plan controller/store controller/run controller/fleet controller/http"
+  [controller/cli]="kernels/core controller/api controller/analysis controller/metric"
+  [controller]="kernels/core controller/analysis controller/api controller/metric controller/plan controller/store controller/run controller/fleet controller/http"
   [deploy/vfabric]="kernels/core"
   [deploy/compare]="kernels/core"
 )
@@ -40,7 +41,7 @@ owners=(
   'mpi\.h|kernels/mpi'
   'grpc|agent controller controller/fleet controller/cli controller/api'
   'yaml-cpp|controller/plan'
-  'prometheus/|agent controller'
+  'prometheus/|agent controller/metric'
   'httplib\.h|controller/http'
   'date/tz\.h|controller/run'
   'CLI/|agent controller controller/cli kernels/runner'

@@ -14,7 +14,8 @@ build=(g++ mold cmake ninja-build pkg-config git make
   libboost-math-dev libcpp-httplib-dev libzstd-dev libssl-dev
   libhowardhinnant-date-dev tzdata
   libgtest-dev libgmock-dev libbenchmark-dev)
-check=(clang-format clang-tidy shellcheck jq sqlite3 curl openssl procps valgrind zsh)
+check=(clang-format clang-tidy shellcheck jq sqlite3 curl openssl procps valgrind zsh
+  prometheus python3)
 fabric=(qemu-system-x86 vde2 busybox-static kmod cpio iproute2 dropbear-bin openssh-client perftest
   ibverbs-providers ibverbs-utils rdma-core)
 

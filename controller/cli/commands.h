@@ -35,6 +35,7 @@ Result<int> run_schedule_now(Session& session, const Arguments& arguments);
 Result<int> remove_schedule(Session& session, const Arguments& arguments);
 Result<int> print_completion(Session& session, const Arguments& arguments);
 Result<int> analyze_files(Session& session, const Arguments& arguments);
+Result<int> show_metrics(Session& session, const Arguments& arguments);
 Result<int> show_version(Session& session, const Arguments& arguments);
 
 }  // namespace railgauge::cli

@@ -73,6 +73,7 @@ std::vector<GoldenCase> golden_cases() {
           {"preflight", {"preflight"}, kExitFailed},
           {"preflight_summary", {"preflight", "--summary"}, kExitFailed},
           {"preflight_explain", {"preflight", "--explain", "acs"}, kExitFailed},
+          {"metrics_describe", {"metrics", "--describe"}},
           {"version", {"version"}}};
 }
 
@@ -106,6 +107,13 @@ TEST_P(Golden, OutputDoesNotDependOnTheLocale) {
 
 INSTANTIATE_TEST_SUITE_P(EveryVerb, Golden, testing::ValuesIn(golden_cases()),
                          [](const auto& each) { return each.param.name; });
+
+TEST_F(Commands, MetricsAreALineEachUnlessTheyAreToBeDescribed) {
+  EXPECT_EQ(run({"metrics"}), 0);
+  EXPECT_THAT(out_, HasSubstr("railgauge_run_active"));
+  EXPECT_THAT(out_, HasSubstr("METRIC"));
+  EXPECT_THAT(out_, Not(HasSubstr("at most 1\n")));
+}
 
 TEST_F(Commands, ColourChangesNothingButEscapes) {
   run({"results"}, Format::kTable, true);

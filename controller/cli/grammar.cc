@@ -103,6 +103,9 @@ constexpr std::array kPreflightFlags{
 constexpr std::array kRestoreFlags{
     Flag{"database", 0, "FILE", "the controller's [/var/lib/railgauge/railgauge.db]"}};
 
+constexpr std::array kMetricsFlags{
+    Flag{"describe", 0, "", "each with its labels and what bounds them"}};
+
 constexpr std::array kScheduleFlags{
     Flag{"cron", 0, "EXPRESSION", "\"30 1 * * *\": minute hour day month weekday, or @daily"},
     Flag{"zone", 0, "ZONE", "Europe/Berlin [UTC]"},
@@ -197,6 +200,8 @@ constexpr std::array kVerbs{
          analyze_files},
     Verb{"preflight", "", "[NODE...]", "what is wrong with nodes, and what to do about it",
          kPreflightFlags, show_preflight},
+    Verb{"metrics", "", "", "what agents and controller show to Prometheus", kMetricsFlags,
+         show_metrics},
     Verb{"version", "", "", "this program's and the controller's version", {}, show_version},
 };
 

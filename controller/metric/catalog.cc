@@ -1,0 +1,304 @@
+#include "controller/metric/catalog.h"
+
+#include <algorithm>
+#include <array>
+
+namespace railgauge::metric {
+namespace {
+
+using enum Type;
+using enum Owner;
+
+// What a node of the typical series count has, and what was measured there.
+constexpr std::uint32_t kPorts = 8;
+constexpr std::uint32_t kGpus = 8;
+constexpr std::uint32_t kSizes = 3;
+constexpr std::uint32_t kStats = 2;
+constexpr std::uint32_t kBandwidthKernels = 2;
+constexpr std::uint32_t kLatencyKernels = 1;
+constexpr std::uint32_t kGpuKernels = 2;
+constexpr std::uint32_t kChecks = 40;
+constexpr std::uint32_t kPortCounters = 16;
+constexpr std::uint32_t kGpuCounters = 5;
+constexpr std::uint32_t kStackParts = 16;
+// Bounds on what one process shows.
+constexpr std::uint32_t kMostPorts = 64;
+constexpr std::uint32_t kMostFigures = 600;
+constexpr std::uint32_t kMostNames = 256;  // suites, schedules
+
+constexpr std::array kCatalog{
+    // --- agent: itself ---------------------------------------------------------------------------
+    Info{"railgauge_agent_info", kGauge, kAgent, "1", "version", 1, 1,
+         "Always 1; the agent's version"},
+    Info{"railgauge_agent_connected", kGauge, kAgent, "1", "", 1, 1,
+         "1 while the controller has welcomed this agent"},
+    Info{"railgauge_agent_reconnects_total", kCounter, kAgent, "1", "", 1, 1,
+         "Streams that came after a lost one"},
+    Info{"railgauge_agent_spool_records", kGauge, kAgent, "1", "", 1, 1,
+         "Records that the controller has not acknowledged"},
+    Info{"railgauge_agent_spool_bytes", kGauge, kAgent, "bytes", "", 1, 1,
+         "Bytes in use in the spool, acknowledged records included"},
+    Info{"railgauge_agent_spool_limit_bytes", kGauge, kAgent, "bytes", "", 1, 1,
+         "Bytes that the spool may have; acknowledged records make room"},
+    Info{"railgauge_agent_task_running", kGauge, kAgent, "1", "", 1, 1,
+         "Tasks that run on this node now"},
+    Info{"railgauge_agent_tasks_total", kCounter, kAgent, "1", "kernel outcome", 12, 300,
+         "Tasks that ended on this node, by outcome"},
+    // --- agent: what was measured last
+    // --------------------------------------------------------------
+    Info{"railgauge_link_latency_seconds", kGauge, kAgent, "seconds",
+         "device port kernel size stat", kPorts* kLatencyKernels* kSizes* kStats, kMostFigures,
+         "Last measured latency of a port; size: small to 256 B, medium to 64 KiB, large above"},
+    Info{"railgauge_link_bandwidth_bytes_per_second", kGauge, kAgent, "bytes per second",
+         "device port kernel size", kPorts* kBandwidthKernels* kSizes, kMostFigures,
+         "Last measured median bandwidth of a port; size: small to 256 B, medium to 64 KiB, large "
+         "above"},
+    Info{
+        "railgauge_link_expected_bytes_per_second", kGauge, kAgent, "bytes per second",
+        "device port", kPorts, kMostPorts,
+        "What a port can give at most: its line rate; software devices, whose rate is a name, have "
+        "none"},
+    Info{"railgauge_link_up", kGauge, kAgent, "1", "device port", kPorts, kMostPorts,
+         "1 while the port is active"},
+    Info{"railgauge_gpu_latency_seconds", kGauge, kAgent, "seconds", "gpu kernel size pair stat",
+         kGpus* kStats, kMostFigures, "Last measured latency of a GPU; size as for links"},
+    Info{"railgauge_gpu_bandwidth_bytes_per_second", kGauge, kAgent, "bytes per second",
+         "gpu kernel size pair", kGpus* kGpuKernels* kSizes, kMostFigures,
+         "Last measured median bandwidth of a GPU; size as for links; pair: from>to inside the "
+         "node, where told"},
+    Info{"railgauge_result_timestamp_seconds", kGauge, kAgent, "seconds", "device port gpu kernel",
+         kPorts*(kBandwidthKernels + kLatencyKernels) + kGpus* kGpuKernels, kMostFigures,
+         "When a port or GPU was last measured, unix time"},
+    // --- agent: its node
+    // ------------------------------------------------------------------------------
+    Info{"railgauge_nic_info", kGauge, kAgent, "1",
+         "device port netdev pci_bus_id link_layer driver firmware", kPorts, kMostPorts,
+         "Always 1; what a NIC port is"},
+    Info{"railgauge_gpu_info", kGauge, kAgent, "1", "gpu UUID pci_bus_id model driver", kGpus,
+         kMostPorts, "Always 1; what a GPU is"},
+    Info{"railgauge_stack_info", kGauge, kAgent, "1", "part version", kStackParts, 64,
+         "Always 1; versions that an upgrade changes; another version begins another epoch"},
+    Info{"railgauge_node_busy", kGauge, kAgent, "1", "source", 7, 16,
+         "1 while this source keeps the node from being measured"},
+    Info{"railgauge_device_trouble_total", kCounter, kAgent, "1", "device port counter",
+         kPorts* kPortCounters + kGpus* kGpuCounters, 1200,
+         "Growth of a counter that means trouble, since the agent started; device: RDMA device, "
+         "netdev or PCI address"},
+    Info{"railgauge_node_events_total", kCounter, kAgent, "1", "kind severity", 21, 48,
+         "What the watch of counters and kernel log told, by severity"},
+    Info{"railgauge_watch_kernel_log_readable", kGauge, kAgent, "1", "", 1, 1,
+         "1 while XIDs are watched in the kernel's log"},
+    Info{"railgauge_preflight_results", kGauge, kAgent, "1", "check state", kChecks, 300,
+         "Results of the last preflight, by check and state"},
+    Info{"railgauge_preflight_timestamp_seconds", kGauge, kAgent, "seconds", "", 1, 1,
+         "When this node was last checked, unix time; 0: never"},
+    // --- controller: runs and what they found
+    // -------------------------------------------------------
+    Info{"railgauge_controller_info", kGauge, kController, "1", "version", 1, 1,
+         "Always 1; the controller's version"},
+    Info{"railgauge_runs_total", kCounter, kController, "1", "trigger outcome", 6, 40,
+         "Runs that ended"},
+    Info{"railgauge_run_active", kGauge, kController, "1", "", 1, 1, "1 while a run is under way"},
+    Info{"railgauge_run_last_outcome", kGauge, kController, "1", "suite outcome", 8, kMostNames,
+         "Always 1; how the newest run of a suite that ended did"},
+    Info{"railgauge_run_last_success_timestamp_seconds", kGauge, kController, "seconds", "suite", 8,
+         kMostNames, "End of the last run that passed, by suite"},
+    Info{"railgauge_run_last_end_timestamp_seconds", kGauge, kController, "seconds", "suite", 8,
+         kMostNames, "End of the last run, by suite"},
+    Info{"railgauge_tasks_total", kCounter, kController, "1", "kernel outcome", 40, 600,
+         "Tasks that ended"},
+    Info{"railgauge_findings", kGauge, kController, "1", "kind state severity", 6, 120,
+         "Findings that are not resolved"},
+    Info{"railgauge_regression_active", kGauge, kController, "1", "kernel metric", 4, 200,
+         "Series that unresolved findings name, by what was measured"},
+    Info{"railgauge_worst_pair_ratio", kGauge, kController, "1", "kernel from to rail memory",
+         kWorstPairs, kWorstPairs,
+         "The slowest pairs of the newest run that measured pairs, against their rail's median; "
+         "they make room for the next run's"},
+    Info{"railgauge_pairs_timestamp_seconds", kGauge, kController, "seconds", "", 1, 1,
+         "When the figures of pairs were taken from their run, unix time; 0: never"},
+    Info{
+        "railgauge_fabric_bandwidth_bytes_per_second", kGauge, kController, "bytes per second",
+        "kernel rail memory distance stat", 32, 256,
+        "Between the nodes of the newest run that measured pairs: the median, and what one pair of "
+        "a hundred stays below"},
+    Info{
+        "railgauge_fabric_latency_seconds", kGauge, kController, "seconds",
+        "kernel rail memory distance stat", 32, 256,
+        "Between the nodes of the newest run that measured pairs: the median, and what one pair of "
+        "a hundred exceeds"},
+    // --- controller: schedules
+    // ------------------------------------------------------------------------
+    Info{"railgauge_schedule_enabled", kGauge, kController, "1", "schedule suite", 4, kMostNames,
+         "1 while a schedule starts its suite, 0 while it is paused"},
+    Info{"railgauge_schedule_last_result", kGauge, kController, "1", "schedule result", 4,
+         kMostNames, "Always 1; what became of a schedule's newest due time"},
+    Info{"railgauge_schedule_last_due_timestamp_seconds", kGauge, kController, "seconds",
+         "schedule", 4, kMostNames, "A schedule's newest due time"},
+    // --- controller: fleet and store
+    // ------------------------------------------------------------------
+    Info{"railgauge_nodes", kGauge, kController, "1", "state", 4, 4,
+         "Nodes seen within a week, by state; absent: not since the controller's start"},
+    Info{"railgauge_nodes_busy", kGauge, kController, "1", "", 1, 1,
+         "Attached nodes that something keeps from being measured"},
+    Info{"railgauge_agents", kGauge, kController, "1", "version", 2, 32,
+         "Attached agents, by version"},
+    Info{"railgauge_agents_waiting_records", kGauge, kController, "1", "", 1, 1,
+         "Records in all agents' spools that wait for this controller"},
+    Info{"railgauge_records_stored_total", kCounter, kController, "1", "", 1, 1,
+         "Records committed since the start"},
+    Info{"railgauge_store_queue_depth", kGauge, kController, "1", "", 1, 1,
+         "Records waiting for a commit"},
+    Info{"railgauge_store_queue_limit", kGauge, kController, "1", "", 1, 1,
+         "Records that may wait for a commit before agents are told to hold theirs"},
+    Info{"railgauge_store_failed_batches_total", kCounter, kController, "1", "", 1, 1,
+         "Transactions that the database refused"},
+    Info{"railgauge_db_size_bytes", kGauge, kController, "bytes", "", 1, 1,
+         "Database file with its log"},
+    Info{"railgauge_db_free_bytes", kGauge, kController, "bytes", "", 1, 1,
+         "Free space where the database is"},
+    Info{"railgauge_orphan_records", kGauge, kController, "1", "", 1, 1,
+         "Acknowledged records kept that fit no known run"},
+    Info{"railgauge_orphan_records_dropped_total", kCounter, kController, "1", "", 1, 1,
+         "Of these, dropped since the start because there were too many"},
+    // --- both
+    // -----------------------------------------------------------------------------------------
+    Info{"railgauge_series_refused_total", kCounter, kBoth, "1", "", 1, 1,
+         "Values that would have made a series beyond its family's bound"},
+    Info{"process_cpu_seconds_total", kCounter, kBoth, "seconds", "", 1, 1,
+         "User and system time of this process"},
+    Info{"process_resident_memory_bytes", kGauge, kBoth, "bytes", "", 1, 1,
+         "Resident memory of this process"},
+    Info{"process_virtual_memory_bytes", kGauge, kBoth, "bytes", "", 1, 1,
+         "Virtual memory of this process"},
+    Info{"process_open_fds", kGauge, kBoth, "1", "", 1, 1, "Open file descriptors"},
+    Info{"process_max_fds", kGauge, kBoth, "1", "", 1, 1, "Limit of open file descriptors"},
+    Info{"process_start_time_seconds", kGauge, kBoth, "seconds", "", 1, 1,
+         "Start of the process, unix time"},
+    // --- the agent's server's own
+    // -----------------------------------------------------------------------
+    Info{"exposer_transferred_bytes_total", kCounter, kExposer, "bytes", "", 1, 1,
+         "Transferred bytes to metrics services"},
+    Info{"exposer_scrapes_total", kCounter, kExposer, "1", "", 1, 1,
+         "Number of times metrics were scraped"},
+    Info{"exposer_request_latencies", kSummary, kExposer, "microseconds", "quantile", 5, 5,
+         "Latencies of serving scrape requests, in microseconds"},
+};
+
+struct LabelValues {
+  std::string_view label;
+  std::string_view values;
+};
+constexpr std::array kLabels{
+    LabelValues{"UUID", "the GPU's, as dcgm-exporter has it"},
+    LabelValues{"check", "ids of the preflight's table"},
+    LabelValues{"counter", "names in the watch's rules"},
+    LabelValues{"device", "RDMA devices of the node; of counters also netdevs, PCI addresses"},
+    LabelValues{"distance", "same_leaf, cross_leaf, unknown"},
+    LabelValues{"driver", "kernel module"},
+    LabelValues{"firmware", "the NIC's; on this _info series alone"},
+    LabelValues{"from", "nodes of at most 20 pairs"},
+    LabelValues{"gpu", "gpu0 ..., GPUs of the node"},
+    LabelValues{"kernel", "kernels of the node's own list, or unknown"},
+    LabelValues{"kind", "counter, xid, sxid, device_vanished, ...; of findings: regression, ..."},
+    LabelValues{"link_layer", "ethernet, infiniband"},
+    LabelValues{"memory", "host, gpu, or nothing"},
+    LabelValues{"metric", "latency_ns, bandwidth_bytes_per_second, ..."},
+    LabelValues{"model", "the GPU's"},
+    LabelValues{"netdev", "network interfaces of the node"},
+    LabelValues{"outcome", "passed, failed, waived, crashed, timed_out, cancelled"},
+    LabelValues{"pair", "from>to, both of this node: gpu0>gpu1, host>gpu0"},
+    LabelValues{"part", "names of the stack's versions: gpu_driver, ofed, linux_kernel, ..."},
+    LabelValues{"pci_bus_id", "as dcgm-exporter has it: 00000000:17:00.0"},
+    LabelValues{"port", "ports of the device"},
+    LabelValues{"quantile", "prometheus-cpp's own"},
+    LabelValues{"rail", "0 ..., as the nodes' NICs are counted"},
+    LabelValues{"result", "started, skipped, missed, by_hand"},
+    LabelValues{"schedule", "the controller's schedules"},
+    LabelValues{"severity", "info, warn, fail; of findings: as the analysis says"},
+    LabelValues{"size", "small, medium, large"},
+    LabelValues{"source", "marker, slurm, kubernetes, gpu, load, hook, guard"},
+    LabelValues{"stat", "p50, p99; of the fabric also p01"},
+    LabelValues{"state",
+                "of nodes: attached, detached, lost, absent; of checks: pass, warn, fail, "
+                "error, waived, unknown; of findings: as the store has them"},
+    LabelValues{"suite", "suites that were run"},
+    LabelValues{"to", "nodes of at most 20 pairs"},
+    LabelValues{"trigger", "cli, schedule, upgrade"},
+    LabelValues{"version", "of Railgauge, or of a part of the stack"},
+};
+
+}  // namespace
+
+std::span<const Info> catalog() { return kCatalog; }
+
+const Info* find(std::string_view name) {
+  const auto at = std::ranges::find(kCatalog, name, &Info::name);
+  return at == kCatalog.end() ? nullptr : &*at;
+}
+
+std::vector<std::string_view> label_names(const Info& info) {
+  std::vector<std::string_view> names;
+  for (std::string_view rest = info.labels; !rest.empty();) {
+    const std::size_t end = std::min(rest.find(' '), rest.size());
+    names.push_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return names;
+}
+
+std::string_view label_values(std::string_view label) {
+  const auto at = std::ranges::find(kLabels, label, &LabelValues::label);
+  return at == kLabels.end() ? std::string_view() : at->values;
+}
+
+std::string_view word(Type type) {
+  switch (type) {
+    case kGauge:
+      return "gauge";
+    case kCounter:
+      return "counter";
+    case kSummary:
+      break;
+  }
+  return "summary";
+}
+
+std::string_view word(Owner owner) {
+  switch (owner) {
+    case kAgent:
+      return "agent";
+    case kController:
+      return "controller";
+    case kBoth:
+      return "both";
+    case kExposer:
+      break;
+  }
+  return "agent (prometheus-cpp)";
+}
+
+bool is_shown_by(const Info& info, Owner process) {
+  return info.owner == process || info.owner == kBoth ||
+         (info.owner == kExposer && process == kAgent);
+}
+
+Budget budget(std::uint32_t nodes) {
+  Budget sum;
+  for (const Info& info : kCatalog) {
+    // A summary has a sum and a count beside its quantiles.
+    const std::uint32_t more = info.type == kSummary ? 2 : 0;
+    if (is_shown_by(info, kAgent)) {
+      sum.agent_typical += info.typical + more;
+      sum.agent_most += info.most + more;
+    }
+    if (is_shown_by(info, kController)) {
+      sum.controller_typical += info.typical + more;
+      sum.controller_most += info.most + more;
+    }
+  }
+  sum.fleet_typical = nodes * sum.agent_typical + sum.controller_typical;
+  return sum;
+}
+
+}  // namespace railgauge::metric

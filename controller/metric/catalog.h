@@ -1,0 +1,60 @@
+// THE list of what agents and controller show to Prometheus. Registration is made from it, and so
+// are `railgauge metrics --describe`, deploy/docs/metrics.md, the series budgets and the lint of
+// dashboards and alerts: what does not stand here cannot be shown.
+//
+// Names and labels by Prometheus' conventions; `device` and `port` as node_exporter has them,
+// `UUID` and `pci_bus_id` as dcgm-exporter has them, so that their series can be joined. No label
+// is a run, a peer, an error text or a firmware but on an `_info` series; pairs stand in one family
+// of kWorstPairs only.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace railgauge::metric {
+
+enum class Type { kGauge, kCounter, kSummary };
+// Who shows it. kExposer: prometheus-cpp's own, of the agent's server.
+enum class Owner { kAgent, kController, kBoth, kExposer };
+
+struct Info {
+  std::string_view name;
+  Type type = Type::kGauge;
+  Owner owner = Owner::kAgent;
+  std::string_view unit;      // "seconds", "bytes", "1" (a share, a count, a state)
+  std::string_view labels;    // names, by spaces; what may stand there: label_values()
+  std::uint32_t typical = 1;  // series of one process: an agent of 8 NIC ports and 8 GPUs
+  std::uint32_t most = 1;     // the registry takes no more
+  std::string_view help;
+};
+
+inline constexpr std::uint32_t kWorstPairs = 20;
+
+std::span<const Info> catalog();
+// nullptr: no such metric.
+const Info* find(std::string_view name);
+std::vector<std::string_view> label_names(const Info& info);
+// What may stand in a label, in words that name its bound; "" for a label that nobody declared.
+std::string_view label_values(std::string_view label);
+
+std::string_view word(Type type);
+std::string_view word(Owner owner);
+bool is_shown_by(const Info& info, Owner process);
+
+// Series of a whole fleet, as the catalog bounds them.
+struct Budget {
+  double agent_typical = 0;  // of one agent
+  double agent_most = 0;
+  double controller_typical = 0;  // does not grow with the nodes
+  double controller_most = 0;
+  double fleet_typical = 0;  // all agents and the controller
+};
+Budget budget(std::uint32_t nodes);
+
+// The reference as deploy/docs/metrics.md has it.
+std::string reference_markdown();
+
+}  // namespace railgauge::metric

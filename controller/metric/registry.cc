@@ -1,0 +1,115 @@
+#include "controller/metric/registry.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+namespace railgauge::metric {
+namespace {
+constexpr std::string_view kRefused = "railgauge_series_refused_total";
+
+template <class Value>
+struct Family {
+  const Info* info = nullptr;
+  std::vector<std::string_view> labels{};
+  prometheus::Family<Value>* family = nullptr;
+  std::map<Labels, Value*> series{};
+
+  // nullptr: the catalog does not allow it.
+  Value* at(const Labels& wanted) {
+    if (const auto known = series.find(wanted); known != series.end()) return known->second;
+    if (series.size() >= info->most) return nullptr;
+    for (const auto& [label, ignored] : wanted)
+      if (std::find(labels.begin(), labels.end(), label) == labels.end()) return nullptr;
+    return series.emplace(wanted, &family->Add({wanted.begin(), wanted.end()})).first->second;
+  }
+};
+template <class Value>
+using Families = std::map<std::string_view, Family<Value>>;
+
+template <class Value>
+Family<Value> made(const Info& info, prometheus::Family<Value>& family) {
+  return {.info = &info, .labels = label_names(info), .family = &family};
+}
+}  // namespace
+
+struct Registry::State {
+  std::shared_ptr<prometheus::Registry> registry = std::make_shared<prometheus::Registry>();
+  std::mutex mutex;
+  Families<prometheus::Gauge> gauges{};
+  Families<prometheus::Counter> counters{};
+
+  template <class Value>
+  Value* at(Families<Value>& families, std::string_view name, const Labels& labels) {
+    const auto family = families.find(name);
+    Value* value = family == families.end() ? nullptr : family->second.at(labels);
+    if (value == nullptr) counters.at(kRefused).at({})->Increment();
+    return value;
+  }
+};
+
+Registry::Registry(Owner process) : state_(std::make_unique<State>()) {
+  for (const Info& info : catalog()) {
+    if (!is_shown_by(info, process) || info.owner == Owner::kExposer) continue;
+    const std::string name(info.name);
+    const std::string help(info.help);
+    if (info.type == Type::kGauge)
+      state_->gauges[info.name] =
+          made(info, prometheus::BuildGauge().Name(name).Help(help).Register(*state_->registry));
+    else
+      state_->counters[info.name] =
+          made(info, prometheus::BuildCounter().Name(name).Help(help).Register(*state_->registry));
+  }
+  // What has no labels is there from the start, so that zero is told apart from nothing.
+  for (auto& [name, family] : state_->gauges)
+    if (family.labels.empty()) family.at({});
+  for (auto& [name, family] : state_->counters)
+    if (family.labels.empty()) family.at({});
+}
+
+Registry::~Registry() = default;
+
+void Registry::set(std::string_view gauge, const Labels& labels, double value) {
+  const std::lock_guard lock(state_->mutex);
+  if (auto* series = state_->at(state_->gauges, gauge, labels)) series->Set(value);
+}
+
+void Registry::add(std::string_view counter, const Labels& labels, double more) {
+  const std::lock_guard lock(state_->mutex);
+  if (auto* series = state_->at(state_->counters, counter, labels)) series->Increment(more);
+}
+
+void Registry::raise_to(std::string_view counter, const Labels& labels, double total) {
+  const std::lock_guard lock(state_->mutex);
+  auto* series = state_->at(state_->counters, counter, labels);
+  if (series != nullptr && total > series->Value()) series->Increment(total - series->Value());
+}
+
+void Registry::replace(std::string_view gauge, const std::map<Labels, double>& values) {
+  const std::lock_guard lock(state_->mutex);
+  const auto family = state_->gauges.find(gauge);
+  if (family != state_->gauges.end()) {
+    auto& series = family->second.series;
+    std::erase_if(series, [&](const auto& one) {
+      if (values.contains(one.first)) return false;
+      family->second.family->Remove(one.second);
+      return true;
+    });
+  }
+  for (const auto& [labels, value] : values)
+    if (auto* series = state_->at(state_->gauges, gauge, labels)) series->Set(value);
+}
+
+std::string Registry::text() const {
+  return prometheus::TextSerializer().Serialize(state_->registry->Collect());
+}
+
+const std::shared_ptr<prometheus::Registry>& Registry::collectable() const {
+  return state_->registry;
+}
+
+}  // namespace railgauge::metric

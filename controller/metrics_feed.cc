@@ -1,0 +1,213 @@
+#include "controller/metrics_feed.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <system_error>
+#include <variant>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "controller/pair_figures.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge {
+namespace {
+constexpr std::uint32_t kMostRows = 20'000;
+constexpr double kQuerySeconds = 5;
+constexpr double kMedian = 0.5;
+constexpr double kLowTail = 0.01;
+constexpr double kHighTail = 0.99;
+constexpr double kSecondsPerNanosecond = 1e-9;
+// What a finding has to say of its state to be shown no more.
+constexpr const char* kOver = "('resolved', 'accepted', 'fixed', 'false')";
+
+std::string text_of(const store::SqlValue& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  return text == nullptr ? std::string() : *text;
+}
+
+double number_of(const store::SqlValue& value) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
+  const auto* real = std::get_if<double>(&value);
+  return real == nullptr ? 0 : *real;
+}
+
+// Rows of a query of ours; none where it fails, which is said.
+std::vector<std::vector<store::SqlValue>> rows_of(store::Store& store, const std::string& query) {
+  auto table = store.sql(query, kMostRows, kQuerySeconds);
+  if (table) return std::move(table->rows);
+  spdlog::warn("metrics: {}", table.error().message);
+  return {};
+}
+
+// The value below which `share` of them are; `values` is not empty.
+double quantile_of(std::vector<float>& values, double share) {
+  const auto at =
+      values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+const char* distance_of(const localise::PairData& data, std::size_t from, std::size_t to) {
+  if (data.leaf_of.empty() || data.leaf_of[from] < 0 || data.leaf_of[to] < 0) return "unknown";
+  return data.leaf_of[from] == data.leaf_of[to] ? "same_leaf" : "cross_leaf";
+}
+
+void add_layer(const PairFigures& figures, const localise::Layer& layer,
+               std::vector<WorstPair>& pairs) {
+  std::vector<float> measured;
+  for (const float value : layer.values)
+    if (value > 0) measured.push_back(value);
+  if (measured.empty()) return;
+  const double median = quantile_of(measured, kMedian);
+  const std::size_t nodes = figures.data.nodes.size();
+  for (std::size_t at = 0; at < layer.values.size(); ++at) {
+    const double value = layer.values[at];
+    if (!(value > 0)) continue;
+    pairs.push_back({.kernel = figures.series.kernel,
+                     .from = figures.data.nodes[at / nodes],
+                     .to = figures.data.nodes[at % nodes],
+                     .rail = layer.rail,
+                     .memory = layer.memory,
+                     .ratio = figures.series.larger_is_better ? value / median : median / value});
+  }
+}
+}  // namespace
+
+std::vector<RailFigure> rail_figures(const PairFigures& figures) {
+  std::vector<RailFigure> rails;
+  const std::size_t nodes = figures.data.nodes.size();
+  const bool is_latency = !figures.series.larger_is_better;
+  const double scale = figures.series.unit == "ns" ? kSecondsPerNanosecond : 1;
+  for (const localise::Layer& layer : figures.data.layers) {
+    std::map<std::string, std::vector<float>> by_distance;
+    for (std::size_t at = 0; at < layer.values.size(); ++at)
+      if (layer.values[at] > 0)
+        by_distance[distance_of(figures.data, at / nodes, at % nodes)].push_back(layer.values[at]);
+    for (auto& [distance, values] : by_distance)
+      rails.push_back(
+          {.kernel = figures.series.kernel,
+           .is_latency = is_latency,
+           .rail = layer.rail,
+           .memory = layer.memory,
+           .distance = distance,
+           .median = quantile_of(values, kMedian) * scale,
+           .worst_percent = quantile_of(values, is_latency ? kHighTail : kLowTail) * scale});
+  }
+  return rails;
+}
+
+std::vector<WorstPair> worst_pairs(const PairFigures& figures, std::size_t count) {
+  std::vector<WorstPair> worst;
+  for (const localise::Layer& layer : figures.data.layers) {
+    add_layer(figures, layer, worst);
+    const std::size_t kept = std::min(count, worst.size());
+    std::partial_sort(worst.begin(), worst.begin() + static_cast<std::ptrdiff_t>(kept), worst.end(),
+                      [](const WorstPair& a, const WorstPair& b) { return a.ratio < b.ratio; });
+    worst.resize(kept);
+  }
+  return worst;
+}
+
+void MetricsFeed::restore(double now) {
+  for (const auto& row : rows_of(
+           store_,
+           "SELECT suite, outcome, ended_at FROM run WHERE id IN (SELECT max(id) FROM run WHERE "
+           "state = 'ended' GROUP BY suite)"))
+    metrics_.restore_run(text_of(row[0]), text_of(row[1]), number_of(row[2]));
+  for (const auto& row : rows_of(
+           store_, fmt::format("SELECT suite, max(ended_at) FROM run WHERE outcome = '{}' GROUP BY "
+                               "suite",
+                               kPassed)))
+    metrics_.restore_success(text_of(row[0]), number_of(row[1]));
+  update(now);
+}
+
+void MetricsFeed::update(double now) {
+  const std::lock_guard lock(updating_);
+  metrics_.sample_process();
+  update_store();
+  update_findings();
+  update_schedules();
+  update_known_nodes(now);
+  update_pairs(now);
+}
+
+std::shared_ptr<const std::vector<std::string>> MetricsFeed::known_nodes() const {
+  const std::lock_guard lock(mutex_);
+  return known_nodes_;
+}
+
+void MetricsFeed::update_store() {
+  const Result<store::StoreStats> stats = store_.stats();
+  if (!stats) return spdlog::warn("store: {}", stats.error().message);
+  metrics_.set_store(stats->queued_records, stats->file_bytes, stats->failed_batches);
+  metrics_.set_orphans(stats->orphan_records, stats->orphans_dropped);
+  std::error_code error;
+  const auto space =
+      std::filesystem::space(std::filesystem::absolute(database_path_, error).parent_path(), error);
+  if (!error)
+    metrics_.set_store_limits(static_cast<double>(store::StoreOptions().max_queued_records),
+                              static_cast<double>(space.available));
+}
+
+void MetricsFeed::update_findings() {
+  LabelledCounts findings;
+  for (const auto& row : rows_of(
+           store_, fmt::format("SELECT kind, state, severity, count(*) FROM finding WHERE state "
+                               "NOT IN {} GROUP BY kind, state, severity",
+                               kOver)))
+    findings[{
+        {"kind", text_of(row[0])}, {"state", text_of(row[1])}, {"severity", text_of(row[2])}}] =
+        number_of(row[3]);
+  LabelledCounts regressions;
+  for (const auto& row : rows_of(
+           store_, fmt::format("SELECT kernel, metric, count(DISTINCT series.id) FROM finding "
+                               "JOIN finding_series ON finding_series.finding = finding.id JOIN "
+                               "series ON series.id = finding_series.series WHERE finding.state "
+                               "NOT IN {} GROUP BY kernel, metric",
+                               kOver)))
+    regressions[{{"kernel", text_of(row[0])}, {"metric", text_of(row[1])}}] = number_of(row[2]);
+  metrics_.set_findings(findings, regressions);
+}
+
+void MetricsFeed::update_schedules() {
+  const auto rows = store_.list_schedules();
+  if (!rows) return spdlog::warn("metrics: {}", rows.error().message);
+  std::vector<ScheduleState> states;
+  for (const store::ScheduleRow& row : *rows) {
+    const store::DueRow newest = row.newest.value_or(store::DueRow());
+    states.push_back({.name = row.name,
+                      .suite = row.suite,
+                      .enabled = !row.paused,
+                      .result = newest.result,
+                      .due_unix_seconds = newest.due_at});
+  }
+  metrics_.set_schedules(states);
+}
+
+void MetricsFeed::update_known_nodes(double now) {
+  auto names = std::make_shared<std::vector<std::string>>();
+  for (const auto& row : rows_of(
+           store_,
+           fmt::format("SELECT name FROM node WHERE last_seen_at > {}", now - kKnownNodeSeconds)))
+    names->push_back(text_of(row[0]));
+  const std::lock_guard lock(mutex_);
+  known_nodes_ = std::move(names);
+}
+
+// A run without pairs leaves the last one's.
+void MetricsFeed::update_pairs(double now) {
+  const auto newest =
+      rows_of(store_, "SELECT run_id FROM run WHERE state = 'ended' ORDER BY id DESC LIMIT 1");
+  if (newest.empty() || text_of(newest[0][0]) == shown_run_) return;
+  shown_run_ = text_of(newest[0][0]);
+  api::PairsRequest request;
+  request.set_run_id(shown_run_);
+  if (const auto figures = read_pair_figures(store_, request))
+    metrics_.set_pairs(worst_pairs(*figures, metric::kWorstPairs), rail_figures(*figures), now);
+}
+
+}  // namespace railgauge

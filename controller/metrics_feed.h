@@ -1,0 +1,56 @@
+// What of the database the controller shows to Prometheus: read every few seconds on a worker,
+// never by a scrape. What an earlier controller knew is read before the first scrape, so that a
+// restart neither ends an alert nor starts it anew.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "controller/metrics.h"
+#include "controller/store/store.h"
+
+namespace railgauge {
+
+struct PairFigures;
+
+// The `count` slowest pairs of all layers, slowest first. Pure.
+std::vector<WorstPair> worst_pairs(const PairFigures& figures, std::size_t count);
+
+// Median and worst percentile of the pairs of each rail and memory, by whether both nodes hang on
+// one leaf. Latencies in seconds. Pure.
+std::vector<RailFigure> rail_figures(const PairFigures& figures);
+
+class MetricsFeed {
+ public:
+  static constexpr double kKnownNodeSeconds = 7 * 24 * 3600;  // then a node is forgotten
+
+  // Both outlive it.
+  MetricsFeed(Metrics& metrics, store::Store& store, std::string database_path)
+      : metrics_(metrics), store_(store), database_path_(std::move(database_path)) {}
+
+  // Before the first scrape: what ended under earlier controllers, then update().
+  void restore(double now);
+  void update(double now);
+  // Names of nodes that attached within a week before the last update(), from any thread.
+  [[nodiscard]] std::shared_ptr<const std::vector<std::string>> known_nodes() const;
+
+ private:
+  void update_store();
+  void update_findings();
+  void update_schedules();
+  void update_known_nodes(double now);
+  void update_pairs(double now);
+
+  Metrics& metrics_;
+  store::Store& store_;
+  const std::string database_path_;
+  std::string shown_run_{};   // whose pairs were looked for last
+  std::mutex updating_;       // one update at a time
+  mutable std::mutex mutex_;  // of known_nodes_
+  std::shared_ptr<const std::vector<std::string>> known_nodes_ =
+      std::make_shared<const std::vector<std::string>>();
+};
+
+}  // namespace railgauge

@@ -1,0 +1,148 @@
+#include "controller/metrics_feed.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/metric/exposition.h"
+#include "controller/pair_figures.h"
+#include "controller/testing/server_bench.h"
+
+namespace railgauge {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+
+PairFigures three_nodes(bool larger_is_better) {
+  PairFigures figures;
+  figures.series.kernel = "verbs.write_bw";
+  figures.series.larger_is_better = larger_is_better;
+  figures.series.unit = larger_is_better ? "bytes_per_second" : "ns";
+  figures.data.nodes = {"a", "b", "c"};
+  figures.data.leaves = {"x", "y"};
+  figures.data.leaf_of = {0, 0, 1};
+  figures.data.layers.push_back(
+      {.rail = 2, .memory = "host", .values = {kNone, 100, 90, 110, kNone, 50, 100, 100, kNone}});
+  return figures;
+}
+
+TEST(WorstPairs, TheSlowestComesFirstAgainstItsRailsMedian) {
+  const auto worst = worst_pairs(three_nodes(true), 2);
+  ASSERT_THAT(worst, SizeIs(2));
+  EXPECT_EQ(worst[0].from, "b");
+  EXPECT_EQ(worst[0].to, "c");
+  EXPECT_EQ(worst[0].rail, 2);
+  EXPECT_DOUBLE_EQ(worst[0].ratio, 0.5);
+  EXPECT_DOUBLE_EQ(worst[1].ratio, 0.9);
+}
+
+TEST(WorstPairs, ALatencyIsSlowWhereItIsLarge) {
+  const auto worst = worst_pairs(three_nodes(false), 1);
+  ASSERT_THAT(worst, SizeIs(1));
+  EXPECT_EQ(worst[0].from + worst[0].to, "ba");
+  EXPECT_NEAR(worst[0].ratio, 100.0 / 110, 1e-9);
+}
+
+TEST(RailFigures, PairsOfOneLeafStandApartFromThoseAcross) {
+  const auto rails = rail_figures(three_nodes(true));
+  ASSERT_THAT(rails, SizeIs(2));
+  EXPECT_EQ(rails[0].distance, "cross_leaf");
+  EXPECT_EQ(rails[0].worst_percent, 50);
+  EXPECT_EQ(rails[1].distance, "same_leaf");
+  EXPECT_EQ(rails[1].median, 100);
+  EXPECT_NEAR(rail_figures(three_nodes(false))[1].median, 100e-9, 1e-15);
+}
+
+class Feed : public testing::Test {
+ protected:
+  void SetUp() override {
+    store::StoreOptions options;
+    options.path = bench_.path("feed.db");
+    auto opened = store::Store::open(options);
+    ASSERT_TRUE(opened) << opened.error().message;
+    store_ = std::move(*opened);
+  }
+  void end_run(const std::string& id, const std::string& outcome, double at) {
+    store::RunRow run;
+    run.run_id = id;
+    run.suite = "nightly";
+    run.trigger = "cli";
+    run.state = "running";
+    run.created_at = at - 1;
+    ASSERT_TRUE(store_->create_run(run, {}));
+    store::RunUpdate update;
+    update.run_id = id;
+    update.state = "ended";
+    update.outcome = outcome;
+    update.ended_at = at;
+    ASSERT_TRUE(store_->update_run(update));
+    ASSERT_TRUE(store_->flush());
+  }
+  std::string shown(double now = 10'000) {
+    Metrics metrics;
+    MetricsFeed feed(metrics, *store_, bench_.path("feed.db"));
+    feed.restore(now);
+    EXPECT_THAT(metric::outside_catalog(metrics.text(), metric::Owner::kController), IsEmpty());
+    return metrics.text();
+  }
+
+  testing_agent::ServerBench bench_;
+  std::unique_ptr<store::Store> store_;
+};
+
+TEST_F(Feed, WhatEndedUnderAnEarlierControllerIsShownAgain) {
+  end_run("r-1", "passed", 1'000);
+  end_run("r-2", "failed", 2'000);
+  const std::string text = shown();
+  EXPECT_THAT(text, HasSubstr("last_success_timestamp_seconds{suite=\"nightly\"} 1000\n"));
+  EXPECT_THAT(text, HasSubstr("last_outcome{outcome=\"failed\",suite=\"nightly\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("last_end_timestamp_seconds{suite=\"nightly\"} 2000\n"));
+}
+
+TEST_F(Feed, FindingsAreCountedUntilTheyAreResolved) {
+  for (const char* id : {"f-1", "f-2"}) {
+    store::FindingRow finding;
+    finding.finding_id = id;
+    finding.kind = "regression";
+    finding.severity = "fail";
+    finding.summary = "write_bw is slower";
+    finding.opened_at = 1'000;
+    ASSERT_TRUE(store_->open_finding(finding));
+  }
+  const char* open = "railgauge_findings{kind=\"regression\",severity=\"fail\",state=\"open\"} ";
+  EXPECT_THAT(shown(), HasSubstr(std::string(open) + "2\n"));
+  ASSERT_TRUE(store_->step_finding("f-1", {.at = 2, .who = "ann", .action = "resolve"}));
+  EXPECT_THAT(shown(), HasSubstr(std::string(open) + "1\n"));
+  EXPECT_THAT(shown(), Not(HasSubstr("state=\"resolved\"")));
+}
+
+TEST_F(Feed, TheStoreAndTheShippedSchedulesAreShown) {
+  const std::string text = shown();
+  EXPECT_THAT(text, HasSubstr("railgauge_schedule_enabled{schedule=\"nightly\",suite="));
+  EXPECT_THAT(text, HasSubstr("railgauge_store_queue_limit 65536\n"));
+  EXPECT_THAT(text, Not(HasSubstr("railgauge_db_free_bytes 0\n")));
+  EXPECT_THAT(text, Not(HasSubstr("railgauge_db_size_bytes 0\n")));
+}
+
+TEST_F(Feed, ANodeIsForgottenAWeekAfterItsLastAttach) {
+  ASSERT_TRUE(store_->put_node({.node_id = "id-1", .name = "n1"}));
+  ASSERT_TRUE(store_->flush());
+  const auto rows = store_->list_nodes();
+  ASSERT_TRUE(rows && rows->size() == 1);
+  const double seen = rows->front().last_seen_at;
+  Metrics metrics;
+  MetricsFeed feed(metrics, *store_, bench_.path("feed.db"));
+  feed.update(seen + 60);
+  EXPECT_THAT(*feed.known_nodes(), testing::ElementsAre("n1"));
+  feed.update(seen + MetricsFeed::kKnownNodeSeconds + 60);
+  EXPECT_THAT(*feed.known_nodes(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace railgauge

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Writes dashboards/prometheus, dashboards/grafana and deploy/docs/alerts.md from dashboards/source.
+
+  dashboards/generate.py            write them
+  dashboards/generate.py --check    say what differs from the source; exit code 1 when anything does
+Only the standard library.
+"""
+import json
+import pathlib
+import re
+import sys
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "source"))
+import alerts  # noqa: E402
+import boards  # noqa: E402
+
+MADE = "# Made by dashboards/generate.py from dashboards/source: change it there.\n"
+RUNBOOK = "deploy/docs/alerts.md#"
+
+
+def quoted(text):
+    return json.dumps(text, ensure_ascii=False)
+
+
+def recording_rules():
+    text = MADE + "groups:\n  - name: railgauge-records\n    interval: 30s\n    rules:\n"
+    for name, expr, why in alerts.RECORDS:
+        text += f"      # {why}\n      - record: {name}\n        expr: {quoted(expr)}\n"
+    return text
+
+
+def annotations(alert):
+    return {"summary": alert["summary"], "description": alert["description"], "runbook_url": RUNBOOK + alert["name"].lower()}
+
+
+def alert_rules():
+    text = MADE + "groups:\n  - name: railgauge-alerts\n    interval: 30s\n    rules:\n"
+    for alert in alerts.ALERTS:
+        text += f"      - alert: {alert['name']}\n        expr: {quoted(alert['expr'])}\n        for: {alert['wait']}\n"
+        if "keep" in alert:
+            text += f"        keep_firing_for: {alert['keep']}\n"
+        text += f"        labels:\n          severity: {alert['severity']}\n        annotations:\n"
+        for key, value in annotations(alert).items():
+            text += f"          {key}: {quoted(value)}\n"
+    return text
+
+
+def selector(name, labels):
+    inside = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
+    return f"{name}{{{inside}}}"
+
+
+def expected(alert, value, labels):
+    """The alert as it fires: labels and annotations with value and labels filled in."""
+    shown = {"severity": alert["severity"], "cluster": "c", **labels}
+    shown = {key: item for key, item in shown.items() if item is not None}
+
+    def filled(text):
+        text = text.replace("{{ $value }}", value or "")
+        return re.sub(r"\{\{ \$labels\.(\w+) \}\}", lambda found: shown[found[1]], text)
+
+    text = "          - exp_labels:\n"
+    for key, item in shown.items():
+        text += f"              {key}: {quoted(item)}\n"
+    text += "            exp_annotations:\n"
+    for key, item in annotations(alert).items():
+        text += f"              {key}: {quoted(filled(item))}\n"
+    return text
+
+
+def rule_case(title, alert, series, at, expectation):
+    text = f"  - name: {quoted(title)}\n    interval: 1m\n    input_series:\n"
+    for name, labels, values in series:
+        text += f"      - series: {quoted(selector(name, labels))}\n        values: {quoted(values)}\n"
+    text += f"    alert_rule_test:\n      - eval_time: {at}\n        alertname: {alert['name']}\n"
+    return text + ("        exp_alerts:\n" + expectation if expectation else "        exp_alerts: []\n")
+
+
+def rule_tests():
+    text = MADE + "rule_files: [records.yml, alerts.yml]\nevaluation_interval: 30s\ntests:\n"
+    by_name = {alert["name"]: alert for alert in alerts.ALERTS}
+    for alert in alerts.ALERTS:
+        series, at, value, *labels = alert["fires"]
+        text += rule_case(alert["name"] + " fires", alert, series, at, expected(alert, value, labels[0] if labels else alert.get("labels", {})))
+        text += rule_case(alert["name"] + " is silent", alert, *alert["silent"], "")
+    for case in alerts.EXTRA:
+        alert = by_name[case["alert"]]
+        expectation = expected(alert, case.get("value"), case.get("labels", {})) if case["fires"] else ""
+        text += rule_case(f"{case['alert']}: {case['name']}", alert, case["series"], case["at"], expectation)
+    return text
+
+
+def alert_page():
+    text = ("# Alerts\n\nMade by `dashboards/generate.py` from `dashboards/source/alerts.py`, as are the rules "
+            "(`dashboards/prometheus/alerts.yml`) and their tests.\nAn alert is an event, not a series: one for a fleet, with "
+            "the command that shows who is meant. `page` wakes somebody, `ticket` waits.\n\nA node whose marker file says "
+            "maintenance (`--busy-marker`) is left out, also once it is gone, for a day. Regular windows stand in\n"
+            "`deploy/monitoring/alertmanager.yml`.\n")
+    for alert in alerts.ALERTS:
+        text += (f"\n## {alert['name']}\n{alert['severity']}, after {alert['wait']}"
+                 + (f", kept for {alert['keep']} once its cause is not seen" if "keep" in alert else "")
+                 + f".\n\n{alert['means']}\n\n{alert['do']}\n\n```\n{alert['expr']}\n```\n")
+    return text
+
+
+def without_private(value):
+    """`value` without keys that begin with "_", at any depth."""
+    if isinstance(value, dict):
+        return {key: without_private(item) for key, item in value.items() if not key.startswith("_")}
+    return [without_private(item) for item in value] if isinstance(value, list) else value
+
+
+def outputs():
+    files = {
+        HERE / "prometheus/records.yml": recording_rules(),
+        HERE / "prometheus/alerts.yml": alert_rules(),
+        HERE / "prometheus/alerts_test.yml": rule_tests(),
+        HERE.parent / "deploy/docs/alerts.md": alert_page(),
+    }
+    for board in boards.BOARDS:
+        files[HERE / f"grafana/{board['uid']}.json"] = json.dumps(without_private(board), indent=1, ensure_ascii=False) + "\n"
+    return files
+
+
+def main():
+    if sys.argv[1:] not in ([], ["--check"]):
+        sys.exit("generate.py: wrong option; allowed: --check")
+    stale = 0
+    for path, text in outputs().items():
+        if sys.argv[1:]:
+            if not path.exists() or path.read_text() != text:
+                print(f"{path.relative_to(HERE.parent)}: is not what dashboards/source says; run dashboards/generate.py")
+                stale = 1
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    sys.exit(stale)
+
+
+main()

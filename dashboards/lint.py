@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Holds dashboards, rules and alerts against the metric catalog, which the program itself prints.
+
+  dashboards/lint.py RAILGAUGE [PROMTOOL]   exit code 1 and a line for each fault
+RAILGAUGE is the CLI's program; with PROMTOOL its own checks run too: rules, their tests, names of metrics.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "source"))
+import alerts  # noqa: E402
+from promql import selectors  # noqa: E402
+
+# What Prometheus and its target lists add to every series, and what it makes itself.
+TARGET_LABELS = {"cluster", "node", "job", "instance"}
+FOREIGN = {"up": set(), "scrape_duration_seconds": set(), "scrape_samples_scraped": set(), "ALERTS": {"alertname", "alertstate", "severity"}}
+PANEL_TYPES = {"stat", "timeseries", "table", "bargauge"}
+ORDER = ["datasource", "cluster", "node", "device", "kernel", "part", "before"]
+
+faults = []
+
+
+def fault(where, what):
+    faults.append(f"{where}: {what}")
+
+
+def catalog(program):
+    listed = json.loads(subprocess.run([program, "metrics", "-o", "json"], check=True, capture_output=True, text=True).stdout)
+    return listed["metrics"]
+
+
+def known_series(metrics):
+    known = {one["name"]: {label["name"] for label in one["labels"]} for one in metrics}
+    known.update(FOREIGN)
+    known.update({name: None for name, _, _ in alerts.RECORDS})  # labels are its expression's
+    return known
+
+
+def check_expression(where, expression, known):
+    found = selectors(expression)
+    if not found and "vector(" not in expression:
+        fault(where, "names no metric")
+    for name, labels in found:
+        if name not in known:
+            fault(where, f"{name} is neither in the catalog nor a recording rule")
+        elif known[name] is not None:
+            for label in labels:
+                if label not in known[name] | TARGET_LABELS:
+                    fault(where, f"{name} has no label {label}")
+
+
+def check_panel(where, panel, known):
+    for key in ("title", "description"):
+        if not panel.get(key, "").strip():
+            fault(where, f"has no {key}")
+    if panel["type"] not in PANEL_TYPES:
+        fault(where, f"unknown kind {panel['type']}")
+    if not panel["fieldConfig"]["defaults"].get("unit"):
+        fault(where, "has no unit")
+    if panel["datasource"].get("uid") != "${datasource}":
+        fault(where, "its data source is not the variable")
+    grid = panel["gridPos"]
+    if grid["x"] + grid["w"] > 24:
+        fault(where, "is wider than the page")
+    for target in panel["targets"]:
+        check_expression(where, target["expr"], known)
+
+
+def check_board(path, board, known):
+    where = path.name
+    if board.get("uid") != path.stem:
+        fault(where, "its uid is not the file's name")
+    if "id" in board:
+        fault(where, "has a numeric id, which only one Grafana knows")
+    for key in ("title", "description", "tags"):
+        if not board.get(key):
+            fault(where, f"has no {key}")
+    names = [one["name"] for one in board["templating"]["list"]]
+    if names != [name for name in ORDER if name in names] or names[:2] != ["datasource", "cluster"]:
+        fault(where, f"variables in another order than elsewhere: {' '.join(names)}")
+    titles = [panel["title"] for panel in board["panels"]]
+    for title in {title for title in titles if titles.count(title) > 1}:
+        fault(where, f"two panels are called {title}")
+    for panel in board["panels"]:
+        check_panel(f"{where}: {panel['title']}", panel, known)
+    for annotation in board["annotations"]["list"]:
+        check_expression(f"{where}: {annotation['name']}", annotation["expr"], known)
+
+
+def check_alerts(known):
+    for name, expression, why in alerts.RECORDS:
+        check_expression(name, expression, known)
+        if not why:
+            fault(name, "says not what it is for")
+    page = (HERE.parent / "deploy/docs/alerts.md").read_text()
+    for alert in alerts.ALERTS:
+        name = alert["name"]
+        check_expression(name, alert["expr"], known)
+        if f"\n## {name}\n" not in page:
+            fault(name, "is not in deploy/docs/alerts.md")
+        for key in ("summary", "description", "means", "do", "wait", "fires", "silent"):
+            if not alert.get(key):
+                fault(name, f"has no {key}")
+        if alert["severity"] not in ("page", "ticket"):
+            fault(name, f"severity {alert['severity']} is neither page nor ticket")
+        for series, labels, _ in alert["fires"][0] + alert["silent"][0]:
+            if known.get(series) is not None and not set(labels) <= known[series] | TARGET_LABELS:
+                fault(name, f"its test gives {series} labels that it has not")
+
+
+def exposition(metrics):
+    """A page with one sample of each metric of ours, for promtool's naming rules."""
+    page = ""
+    for one in metrics:
+        if one["name"].startswith("exposer_"):  # prometheus-cpp's own, which break them
+            continue
+        page += f"# HELP {one['name']} {one['help']}\n# TYPE {one['name']} {one['type']}\n{one['name']} 1\n"
+    return page
+
+
+def promtool(program, metrics):
+    folder = HERE / "prometheus"
+    for words, page in ((["check", "rules", "records.yml", "alerts.yml"], None), (["test", "rules", "alerts_test.yml"], None), (["check", "metrics"], exposition(metrics))):
+        done = subprocess.run([program, *words], cwd=folder, input=page, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            fault("promtool " + " ".join(words), (done.stdout + done.stderr).strip())
+
+
+def main():
+    if len(sys.argv) not in (2, 3):
+        sys.exit("lint.py: wrong words; lint.py RAILGAUGE [PROMTOOL]")
+    metrics = catalog(sys.argv[1])
+    known = known_series(metrics)
+    boards = sorted((HERE / "grafana").glob("*.json"))
+    if len(boards) != 5:
+        fault("grafana", f"{len(boards)} dashboards, 5 were expected")
+    for path in boards:
+        check_board(path, json.loads(path.read_text()), known)
+    check_alerts(known)
+    if len(sys.argv) == 3:
+        promtool(sys.argv[2], metrics)
+    print("\n".join(faults) if faults else f"{len(boards)} dashboards, {len(alerts.ALERTS)} alerts: nothing to say")
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Dashboards, rules and alerts against their source and the metric catalog; with promtool also its checks and the
+# alerts' own tests. 77 where python3 or promtool is not there.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+railgauge=${RAILGAUGE_BUILD_DIR:-$here/../build/dev}/bin/railgauge
+export PYTHONDONTWRITEBYTECODE=1
+command -v python3 >/dev/null || { echo "no python3 here: deploy/deps.sh installs it"; exit 77; }
+"$here/generate.py" --check
+promtool=$(command -v promtool || true)
+"$here/lint.py" "$railgauge" ${promtool:+"$promtool"}
+
+# The lint finds what it is there for.
+work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/deploy/docs" && cp "$here/../deploy/docs/alerts.md" "$work/deploy/docs/" && cp -r "$here" "$work/dashboards"
+spoil() {
+  local file=$1 from=$2 to=$3 want=$4
+  sed -i "s/$from/$to/" "$work/dashboards/$file"
+  ! "$work/dashboards/lint.py" "$railgauge" >"$work/said" || { echo "lint.py: does not see that $from became $to"; exit 1; }
+  grep -qF "$want" "$work/said" || { echo "lint.py: wanted '$want', said:"; cat "$work/said"; exit 1; }
+  cp "$here/$file" "$work/dashboards/$file"
+}
+spoil grafana/railgauge-fleet.json 'sum(railgauge_nodes{' 'sum(railgauge_nodez{' "railgauge_nodez is neither in the catalog"
+spoil grafana/railgauge-node.json '"title": "GPUs"' '"title": ""' "has no title"
+spoil grafana/railgauge-service.json '"uid": "railgauge-service"' '"uid": "7"' "its uid is not the file's name"
+spoil source/alerts.py 'railgauge_run_last_outcome{outcome=' 'railgauge_run_last_outcome{verdict=' "railgauge_run_last_outcome has no label verdict"
+[ -n "$promtool" ] || { echo "no promtool here: deploy/deps.sh installs prometheus, which has it"; exit 77; }
