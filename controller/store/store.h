@@ -102,7 +102,8 @@ class Store {
   Status add_upgrade(UpgradeRow upgrade);
   Status add_upgrade_after(std::string upgrade_id, std::string run_id, bool anew);
   Status judge_upgrade(UpgradeRow judged);
-  Status put_baselines(std::vector<BaselineRow> baselines);  // all of them or none
+  // All of them or none; of several, a series without points is left out.
+  Status put_baselines(std::vector<BaselineRow> baselines);
   // Schedules; errors beside the usual ones stand in schedules.h.
   Status add_schedule(ScheduleRow schedule);
   Status set_schedule_paused(std::string name, bool paused);

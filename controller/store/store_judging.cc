@@ -30,7 +30,12 @@ Status Store::judge_upgrade(UpgradeRow judged) {
 Status Store::put_baselines(std::vector<BaselineRow> baselines) {
   return impl_->writer.submit_and_wait(
       [this, moved = std::move(baselines)]() -> Status {
-        for (const BaselineRow& row : moved) RG_TRY_OK(write_baseline(impl_->connection, row));
+        for (const BaselineRow& row : moved) {
+          const Status written = write_baseline(impl_->connection, row);
+          const bool left_out =
+              moved.size() > 1 && !written && written.error().code == Code::kNotFound;
+          if (!written && !left_out) return written;
+        }
         return {};
       },
       impl_->options.wait_seconds);
