@@ -15,13 +15,13 @@ namespace railgauge {
 namespace {
 
 constexpr double kPercent = 100;
-constexpr std::size_t kNamed = 3;   // of many, in a sentence
+constexpr std::size_t kNamed = 3;  // of many, in a sentence
 
 std::string some_of(const std::vector<std::string>& names) {
   std::string text = fmt::format(
-      "{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(
-                                                         std::min(names.size(), kNamed)),
-                      ", "));
+      "{}",
+      fmt::join(names.begin(),
+                names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kNamed)), ", "));
   if (names.size() > kNamed) text += fmt::format(" and {} more", names.size() - kNamed);
   return text;
 }
@@ -134,9 +134,10 @@ void add_own_changes(const Sides& sides, api::Upgrade& out) {
   for (const auto& [node, stacks] : sides.stacks)
     for (const std::string& change : stacks.changes)
       if (part_of(change) == "railgauge") {
-        out.add_notes(fmt::format("Railgauge itself changed ({}, first on {}): it measures, and is "
-                                  "not among the suspects",
-                                  change, node));
+        out.add_notes(
+            fmt::format("Railgauge itself changed ({}, first on {}): it measures, and is "
+                        "not among the suspects",
+                        change, node));
         return;
       }
 }
@@ -151,9 +152,10 @@ void add_revisions(const Sides& sides, api::Upgrade& out) {
   }
   for (const auto& [kernel, sides_of] : revisions)
     if (sides_of.first > 0 && sides_of.second > sides_of.first)
-      out.add_notes(fmt::format("{} has revision {} now, {} before: another method, whose figures "
-                                "are not compared and not blamed on the upgrade",
-                                kernel, sides_of.second, sides_of.first));
+      out.add_notes(
+          fmt::format("{} has revision {} now, {} before: another method, whose figures "
+                      "are not compared and not blamed on the upgrade",
+                      kernel, sides_of.second, sides_of.first));
 }
 
 void add_excluded(const Sides& sides, const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
@@ -181,7 +183,8 @@ void add_dropped_controls(const Sides& sides, api::Upgrade& out) {
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
     if (!node.changed && !kept.contains(node.node)) dropped.push_back(node.node);
   if (!dropped.empty())
-    out.add_notes(fmt::format("not used as controls, since they changed too: {}", some_of(dropped)));
+    out.add_notes(
+        fmt::format("not used as controls, since they changed too: {}", some_of(dropped)));
 }
 
 std::string first_change(const api::Upgrade& out) {
@@ -201,9 +204,10 @@ void add_next(const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
           out.add_next(fmt::format("undo {} on {} alone, and gate again: that tells it from {}",
                                    part_of(cause.changes(0)), cause.separators(0),
                                    part_of(cause.changes(1))));
-      out.add_next(fmt::format("undo {} on one of the nodes, then: railgauge upgrades gate --nodes "
-                               "NODE",
-                               first_change(out)));
+      out.add_next(
+          fmt::format("undo {} on one of the nodes, then: railgauge upgrades gate --nodes "
+                      "NODE",
+                      first_change(out)));
       return;
     case analysis::Verdict::kInconclusive:
       out.add_next(fmt::format(
@@ -212,9 +216,10 @@ void add_next(const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
     case analysis::Verdict::kInvalid:
       break;
   }
-  out.add_next(fmt::format("measure both sides: railgauge upgrades prepare --nodes {} before the "
-                           "next upgrade",
-                           nodes));
+  out.add_next(
+      fmt::format("measure both sides: railgauge upgrades prepare --nodes {} before the "
+                  "next upgrade",
+                  nodes));
 }
 
 }  // namespace

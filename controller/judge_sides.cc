@@ -122,8 +122,8 @@ struct TaskPlace {
 struct Outcomes {
   std::size_t all = 0;
   std::size_t passed = 0;
-  std::string worst{};   // of those that did not pass; "" none
-  std::string path{};    // of the last that passed
+  std::string worst{};  // of those that did not pass; "" none
+  std::string path{};   // of the last that passed
   bool corrupted = false;
 };
 using Functions = std::map<TaskPlace, Outcomes>;
@@ -198,11 +198,10 @@ void add_functions(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& 
     if (now != after.end()) {
       const Outcomes& is = now->second;
       function.path_after = is.path;
-      function.outcome_after =
-          is.corrupted && !was.corrupted ? "corrupted"
-          : !is.worst.empty()            ? is.worst
-          : is.passed > 0                ? std::string(kPassed)
-                                         : "";
+      function.outcome_after = is.corrupted && !was.corrupted ? "corrupted"
+                               : !is.worst.empty()            ? is.worst
+                               : is.passed > 0                ? std::string(kPassed)
+                                                              : "";
     }
     out.functions.push_back(std::move(function));
   }

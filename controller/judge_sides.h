@@ -22,7 +22,7 @@ struct NodeStacks {
 
 struct Sides {
   store::UpgradeRow upgrade{};
-  std::map<std::string, NodeStacks> stacks{};  // by node
+  std::map<std::string, NodeStacks> stacks{};        // by node
   std::vector<store::EndpointStateRow> endpoints{};  // of the changed nodes, now
   std::map<std::int64_t, store::SeriesRow> series{};
   std::vector<store::SidePointRow> before{};

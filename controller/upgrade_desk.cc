@@ -67,9 +67,8 @@ Status all_attached(const std::vector<std::string>& nodes,
                     const std::map<std::string, api::NodeInfo>& infos) {
   for (const std::string& node : nodes)
     if (infos.at(node).state() != kAttached)
-      return fail(Code::kFailedPrecondition,
-                  fmt::format("node {} is {}; start its agent first", node,
-                              infos.at(node).state()));
+      return fail(Code::kFailedPrecondition, fmt::format("node {} is {}; start its agent first",
+                                                         node, infos.at(node).state()));
   return {};
 }
 
@@ -118,8 +117,9 @@ Result<std::vector<std::string>> UpgradeDesk::selected(const std::string& node_s
 
 // As many as there are nodes, two at least: attached, idle, of the same hardware, those with the
 // same stack first.
-Result<std::vector<std::string>> UpgradeDesk::choose_controls(
-    const std::vector<std::string>& nodes, const std::string& control_set, const Infos& infos) {
+Result<std::vector<std::string>> UpgradeDesk::choose_controls(const std::vector<std::string>& nodes,
+                                                              const std::string& control_set,
+                                                              const Infos& infos) {
   if (control_set == "none") return std::vector<std::string>{};
   std::vector<std::string> chosen;
   const auto is_ours = [&](const std::string& name) {
@@ -224,8 +224,7 @@ Result<store::UpgradeRow> UpgradeDesk::from_history(const std::vector<std::strin
         {.node_id = id, .node = name, .changed = true, .stack_before = epochs[1].stack});
   }
   from = std::max(from, until - kHistoryDays * kDaySeconds);
-  for (const std::string& run :
-       RG_TRY(store_.runs_of_nodes(ids, from, until, kHistoryRuns)))
+  for (const std::string& run : RG_TRY(store_.runs_of_nodes(ids, from, until, kHistoryRuns)))
     row.runs.push_back({.run_id = run});
   if (row.runs.empty())
     return fail(Code::kFailedPrecondition,
@@ -270,11 +269,10 @@ Result<std::string> UpgradeDesk::not_ready(const store::UpgradeRow& upgrade,
       moved_first = moved;
       first = node.node;
     } else if (*moved_first != moved) {
-      return fmt::format("the set is mixed: {} changed {} and {} changed {}", first,
-                         moved_first->empty() ? "nothing"
-                                              : fmt::format("{}", fmt::join(*moved_first, ", ")),
-                         node.node,
-                         moved.empty() ? "nothing" : fmt::format("{}", fmt::join(moved, ", ")));
+      return fmt::format(
+          "the set is mixed: {} changed {} and {} changed {}", first,
+          moved_first->empty() ? "nothing" : fmt::format("{}", fmt::join(*moved_first, ", ")),
+          node.node, moved.empty() ? "nothing" : fmt::format("{}", fmt::join(moved, ", ")));
     }
   }
   if (!moved_first || moved_first->empty())
@@ -282,8 +280,8 @@ Result<std::string> UpgradeDesk::not_ready(const store::UpgradeRow& upgrade,
   return "";
 }
 
-Result<api::GateStep> UpgradeDesk::start_after(const store::UpgradeRow& upgrade,
-                                               const Infos& infos, const api::GateRequest& request,
+Result<api::GateStep> UpgradeDesk::start_after(const store::UpgradeRow& upgrade, const Infos& infos,
+                                               const api::GateRequest& request,
                                                const std::string& who) {
   std::vector<std::string> nodes;
   for (const store::UpgradeNodeRow& node : upgrade.nodes)

@@ -107,15 +107,14 @@ std::string suspect_of(const api::Upgrade& report) {
 Status keep_finding(store::Store& store, const Sides& sides, api::Upgrade& report, double now) {
   if (report.verdict() != "regressed") return {};
   const double worse = report.metrics().empty() ? 0 : report.metrics(0).worse_percent() / 100;
-  store::FindingRow finding{
-      .finding_id = fmt::format("{}-{}", report.upgrade_id(), report.kind()),
-      .kind = report.kind() == "performance" ? "regression" : report.kind(),
-      .severity = "critical",
-      .suspect = suspect_of(report),
-      .summary = report.reason(),
-      .opened_at = now,
-      .upgrade_id = report.upgrade_id(),
-      .series = moved_series(sides, report)};
+  store::FindingRow finding{.finding_id = fmt::format("{}-{}", report.upgrade_id(), report.kind()),
+                            .kind = report.kind() == "performance" ? "regression" : report.kind(),
+                            .severity = "critical",
+                            .suspect = suspect_of(report),
+                            .summary = report.reason(),
+                            .opened_at = now,
+                            .upgrade_id = report.upgrade_id(),
+                            .series = moved_series(sides, report)};
   if (report.kind() == "performance") finding.worse = worse;
   if (!report.after_runs().empty())
     finding.run_id = report.after_runs(report.after_runs_size() - 1);
@@ -126,8 +125,8 @@ Status keep_finding(store::Store& store, const Sides& sides, api::Upgrade& repor
   const auto known = store.finding(finding.finding_id);
   if (!known) return store.open_finding(std::move(finding));
   const double delta = report.metrics().empty() ? 0 : report.metrics(0).bound_percent() / 100;
-  const bool settled = known->state != "new" && known->state != "confirmed" &&
-                       known->state != "reopened";
+  const bool settled =
+      known->state != "new" && known->state != "confirmed" && known->state != "reopened";
   const bool grew = !known->worse || worse > *known->worse + delta;
   return store.step_finding(finding.finding_id,
                             {.at = now,

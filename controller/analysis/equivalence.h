@@ -20,6 +20,7 @@ struct CohortEffect {
   double degrees = 0;      // of freedom
   double p_worse = 1;      // one-sided, Welch
   double p_exchanged = 1;  // the same by turned signs or exchanged labels; asked when low > 0
+  double p_least = 0;      // that so few pairs can give in that way at all
   bool controlled = false;
 };
 CohortEffect cohort_effect(std::span<const double> changed, std::span<const double> controls,

@@ -124,6 +124,18 @@ TEST(UpgradeVerdict, OneNodeIsBoundByItsOwnRunsAndThatIsSaid) {
   EXPECT_THAT(drift.reason, HasSubstr("one node's drift"));
 }
 
+TEST(UpgradeVerdict, TwoNodesThatBothLoseMuchAreRegressed) {
+  for (const std::size_t controls : {0U, 2U, 8U}) {
+    UpgradeRuns input = upgrade(0.2, controls);
+    std::vector<PairRuns>& pairs = input.metrics[0].pairs;
+    pairs.erase(pairs.begin() + 2, pairs.begin() + 8);
+    EXPECT_EQ(judge_upgrade(input).verdict, Verdict::kRegressed) << controls << " controls";
+    for (PairRuns& pair : pairs)
+      if (pair.node == "n1") pair.after = pair.before;
+    EXPECT_EQ(judge_upgrade(input).verdict, Verdict::kInconclusive) << "one of them alone";
+  }
+}
+
 TEST(UpgradeVerdict, AnEndpointThatIsGoneIsLostFunction) {
   UpgradeRuns input = upgrade(0);
   input.functions.push_back({.node = "n1",
