@@ -100,7 +100,9 @@ Result<std::vector<SideTaskRow>> read_side_tasks(Connection& connection,
   std::int64_t present = 0;
   Rows rows = RG_TRY(connection.query(
       "SELECT task.id, run_id, kernel, parameter_set.body, coalesce(nullif(attempt.outcome, ''), "
-      "task.outcome), coalesce(nullif(attempt.reason, ''), task.reason), node.name, endpoint_text, "
+      "task.outcome), coalesce(nullif(attempt.reason, ''), nullif(task.reason, ''), "
+      "(SELECT reason FROM rank WHERE rank.attempt=attempt.id AND reason<>'' ORDER BY rank.rank "
+      "LIMIT 1), ''), node.name, endpoint_text, "
       "(SELECT coalesce(json_extract(body, '$.path'), '') || coalesce(' ' || json_extract(body, "
       "'$.transport'), '') FROM rank JOIN fact_set ON fact_set.id=rank.fact_set WHERE "
       "rank.attempt=attempt.id ORDER BY rank.rank LIMIT 1) FROM run CROSS JOIN task ON "
