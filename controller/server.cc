@@ -18,7 +18,7 @@ namespace railgauge {
 namespace {
 
 constexpr std::array kServiceNames{"railgauge.api.Control", "railgauge.api.Archive",
-                                   "railgauge.api.AgentLink"};
+                                   "railgauge.api.Judge", "railgauge.api.AgentLink"};
 constexpr int kMaxMessageBytes = kMaxFrameBytes;
 constexpr int kKeepaliveMilliseconds = 10'000;
 constexpr int kLeastPingMilliseconds = 5'000;
@@ -88,7 +88,8 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config, plan::
       starter_(std::make_unique<fleet::WorkerPool>(1)),
       agent_link_(fleet_, peers_),
       control_service_(control_, schedules_, peers_, *pool_),
-      archive_service_(archive_, peers_, *queries_, *sql_, *upkeep_) {
+      archive_service_(archive_, peers_, *queries_, *sql_, *upkeep_),
+      judge_service_(control_, *store_, peers_, *queries_) {
   fleet_.set_listener(&director_);
   loop_.on_tick([this] { on_tick(); });
 }
@@ -128,6 +129,7 @@ Status Server::start_grpc(const Config& config) {
   builder.RegisterService(&agent_link_);
   builder.RegisterService(&control_service_);
   builder.RegisterService(&archive_service_);
+  builder.RegisterService(&judge_service_);
   const TcpOptions& tcp = config.tcp;
   if (!tcp.listen.empty()) {
     RG_TRY(parse_host_port("listen", tcp.listen));

@@ -15,6 +15,7 @@
 #include "controller/fleet/fleet.h"
 #include "controller/fleet/worker_pool.h"
 #include "controller/http/server.h"
+#include "controller/judge_service.h"
 #include "controller/listen.h"
 #include "controller/metrics.h"
 #include "controller/metrics_feed.h"
@@ -86,6 +87,7 @@ class Server {
   fleet::AgentLinkService agent_link_;
   ControlService control_service_;
   ArchiveService archive_service_;
+  JudgeService judge_service_;
   std::unique_ptr<grpc::Server> grpc_;
   std::unique_ptr<UnixListener> unix_;
   std::unique_ptr<http::Server> http_;

@@ -20,10 +20,16 @@ struct CohortEffect {
   double degrees = 0;      // of freedom
   double p_worse = 1;      // one-sided, Welch
   double p_exchanged = 1;  // the same by turned signs or exchanged labels; asked when low > 0
+  double p_least = 0;      // that so few pairs can give in that way at all
   bool controlled = false;
 };
 CohortEffect cohort_effect(std::span<const double> changed, std::span<const double> controls,
                            std::uint64_t seed);
+
+// The same for a single changed node of `runs` runs a side, bounded by the spread of its runs
+// (variance of one run's logarithm) and that of the controls.
+CohortEffect lone_effect(double changed, std::span<const double> controls, double run_variance,
+                         std::size_t runs);
 
 struct Decision {
   Verdict verdict = Verdict::kInconclusive;
@@ -50,5 +56,7 @@ Need needed(const Design& design, const CohortEffect& effect, double delta);
 
 // The smallest loss that a design will call with a chance of 80 % (logarithm).
 double visible_loss(const Design& design);
+// The same of an upgrade, whose single changed node must lose more than `delta` for sure.
+double smallest_loss(const Design& design, double delta);
 
 }  // namespace railgauge::analysis

@@ -22,8 +22,8 @@ constexpr std::array kPaths{
 };
 constexpr std::array<std::string_view, 2> kGood{"passed", "pass"};
 // A check that warns still works; what is unknown was not measured.
-constexpr std::array<std::string_view, 6> kBad{"waived",    "failed", "crashed",
-                                               "timed_out", "fail",   "error"};
+constexpr std::array<std::string_view, 7> kBad{"waived", "failed", "crashed", "timed_out",
+                                               "fail",   "error",  "gone"};
 
 bool is_one_of(std::string_view text, std::span<const std::string_view> words) {
   return std::ranges::find(words, text) != words.end();

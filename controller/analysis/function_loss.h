@@ -9,7 +9,8 @@
 namespace railgauge::analysis {
 
 // One task or check on one place, on both sides of an upgrade. Outcomes and states are DESIGN's
-// words; "" is not measured. Paths are the facts "path" and "transport" as the kernels tell them.
+// words; "" is not measured, "gone" is that the endpoint is not there any more. Paths are the
+// facts "path" and "transport" as the kernels tell them.
 struct FunctionSides {
   std::string node{};
   std::string endpoint{};

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -18,7 +21,8 @@ struct Cohort {
   std::vector<double> changed;  // logarithms, positive is worse
   std::vector<double> controls;
   double run_variance = 0;
-  std::size_t to_measure = 0;  // changed pairs
+  std::size_t to_measure = 0;                                  // changed endpoints
+  std::size_t runs = std::numeric_limits<std::size_t>::max();  // a side, where there were fewest
 };
 
 std::size_t measured(const std::vector<double>& runs) {
@@ -26,33 +30,68 @@ std::size_t measured(const std::vector<double>& runs) {
       std::ranges::count_if(runs, [](double v) { return std::isfinite(v) && v > 0; }));
 }
 
-// Shifts of all pairs that have both sides; the rest is named in `out`.
+using Place = std::pair<std::string, std::string>;  // node and endpoint
+
+// What one node's pairs say together.
+struct NodeShift {
+  bool changed = false;
+  double sum = 0;
+  double variances = 0;  // of a run's logarithm
+  double pairs = 0;
+};
+
+void add_flag(const MetricRuns& metric, const PairRuns& pair, const Shift& shift,
+              MetricVerdict& out) {
+  if (!pair.changed || !(shift.low > log_worsening(metric.traits.better, metric.traits.delta)))
+    return;
+  out.flags.push_back({.node = pair.node,
+                       .endpoint = pair.endpoint,
+                       .worse = worse_fraction(metric.traits.better, shift.log_worsening),
+                       .low = worse_fraction(metric.traits.better, shift.low),
+                       .high = worse_fraction(metric.traits.better, shift.high)});
+}
+
+// One number for each node.
+void add_nodes(const std::map<std::string, NodeShift>& nodes, Cohort& cohort) {
+  double variances = 0;
+  for (const auto& [name, node] : nodes) {
+    (node.changed ? cohort.changed : cohort.controls).push_back(node.sum / node.pairs);
+    variances += node.variances / node.pairs / node.pairs;
+  }
+  cohort.run_variance = nodes.empty() ? 0 : variances / static_cast<double>(nodes.size());
+}
+
+// Shifts of all pairs that have both sides; changed endpoints without any are named in `out`.
 Cohort gather(const MetricRuns& metric, std::size_t min_runs, MetricVerdict& out) {
   Cohort cohort;
-  double variances = 0;
-  double shifts = 0;
+  std::map<std::string, NodeShift> nodes;
+  std::map<Place, bool> places;  // that changed; whether they were measured
   for (const PairRuns& pair : metric.pairs) {
-    cohort.to_measure += pair.changed ? 1 : 0;
     // A figure that is not positive is no measurement: missing, never a pass.
     const bool enough = measured(pair.before) >= min_runs && measured(pair.after) >= min_runs;
     const auto shift = enough ? shift_of(pair.before, pair.after, metric.traits.better)
                               : Result<Shift>(fail(Code::kFailedPrecondition, ""));
-    if (!shift) {
-      if (pair.changed) out.missing.push_back(pair.node + "/" + pair.endpoint);
-      continue;
+    if (pair.changed) {
+      bool& here = places[{pair.node, pair.endpoint}];
+      here = here || shift.has_value();
+      if (!pair.other_node.empty()) {
+        bool& there = places[{pair.other_node, pair.other_endpoint}];
+        there = there || shift.has_value();
+      }
     }
-    (pair.changed ? cohort.changed : cohort.controls).push_back(shift->log_worsening);
-    variances += shift->run_variance;
-    ++shifts;
-    if (!pair.changed || !(shift->low > log_worsening(metric.traits.better, metric.traits.delta)))
-      continue;
-    out.flags.push_back({.node = pair.node,
-                         .endpoint = pair.endpoint,
-                         .worse = worse_fraction(metric.traits.better, shift->log_worsening),
-                         .low = worse_fraction(metric.traits.better, shift->low),
-                         .high = worse_fraction(metric.traits.better, shift->high)});
+    if (!shift) continue;
+    NodeShift& node = nodes[pair.node];
+    node.changed = pair.changed;
+    node.sum += shift->log_worsening;
+    node.variances += shift->run_variance;
+    node.pairs += 1;
+    cohort.runs = std::min({cohort.runs, measured(pair.before), measured(pair.after)});
+    add_flag(metric, pair, *shift, out);
   }
-  cohort.run_variance = shifts > 0 ? variances / shifts : 0;
+  add_nodes(nodes, cohort);
+  cohort.to_measure = places.size();
+  for (const auto& [place, is_measured] : places)
+    if (!is_measured) out.missing.push_back(place.first + "/" + place.second);
   return cohort;
 }
 
@@ -65,7 +104,8 @@ double variance_of(std::span<const double> values) {
   return sum / static_cast<double>(values.size() - 1);
 }
 
-Design design_of(const Cohort& cohort, std::size_t runs) {
+Design design_of(const Cohort& cohort) {
+  const std::size_t runs = cohort.runs;
   Design design{.runs = runs,
                 .changed = cohort.changed.size(),
                 .controls = cohort.controls.size() >= 2 ? cohort.controls.size() : 0,
@@ -111,7 +151,8 @@ MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade)
   out.changed = cohort.changed.size();
   out.controls = cohort.controls.size();
   if (cohort.to_measure > 0)
-    out.coverage = static_cast<double>(out.changed) / static_cast<double>(cohort.to_measure);
+    out.coverage =
+        1 - static_cast<double>(out.missing.size()) / static_cast<double>(cohort.to_measure);
   if (cohort.changed.empty()) {
     out.verdict = Verdict::kInvalid;
     out.reason = cohort.to_measure == 0
@@ -121,7 +162,10 @@ MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade)
     return out;
   }
   const std::string words = upgrade.id + "\n" + metric.name;
-  const CohortEffect effect = cohort_effect(cohort.changed, cohort.controls, seed_of(words));
+  const CohortEffect effect =
+      cohort.changed.size() == 1
+          ? lone_effect(cohort.changed[0], cohort.controls, cohort.run_variance, cohort.runs)
+          : cohort_effect(cohort.changed, cohort.controls, seed_of(words));
   const double delta = log_worsening(metric.traits.better, metric.traits.delta);
   const Decision decision = decide(effect, delta);
   out.verdict = decision.verdict;
@@ -131,12 +175,19 @@ MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade)
   if (std::isfinite(effect.high)) out.high = worse_fraction(metric.traits.better, effect.high);
   out.p_worse = effect.p_worse;
   out.controlled = effect.controlled;
+  // What one node drifts by itself is not known: a loss must be beyond the bound for sure.
+  const bool may_be_drift =
+      cohort.changed.size() == 1 && out.verdict == Verdict::kRegressed && !(effect.low > delta);
+  if (may_be_drift) out.verdict = Verdict::kInconclusive;
   if (out.verdict == Verdict::kInconclusive) {
-    out.need = needed(design_of(cohort, min_runs), effect, delta);
+    out.need = needed(design_of(cohort), effect, delta);
     out.reason = decision.tests_disagree
                      ? "a few pairs make the difference, the others do not show it; " +
                            what_would_settle(out.need)
                      : what_would_settle(out.need);
+    if (may_be_drift)
+      out.reason = fmt::format("{:.2f} % worse, which may be this one node's drift; {}",
+                               100 * out.worse, what_would_settle(out.need));
   } else if (out.verdict == Verdict::kRegressed) {
     out.reason = fmt::format("{:.2f} % worse", 100 * out.worse);
   }
@@ -181,6 +232,11 @@ void add_notes(const UpgradeRuns& upgrade, UpgradeVerdict& out) {
   if (lone)
     out.notes.emplace_back(
         "no controls: a cause common to all nodes, changed or not, cannot be excluded");
+  const bool single =
+      std::ranges::any_of(out.metrics, [](const MetricVerdict& m) { return m.changed == 1; });
+  if (single)
+    out.notes.emplace_back(
+        "one changed node: what it drifts by itself cannot be told from the upgrade");
   if (upgrade.before_is_history)
     out.notes.emplace_back("the before side is nightly history, not prepared for this upgrade");
   for (const MetricVerdict& metric : out.metrics)

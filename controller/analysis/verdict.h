@@ -21,6 +21,9 @@ struct PairRuns {
   bool changed = false;  // its node's stack did
   std::vector<double> before;
   std::vector<double> after;
+  // The other end where it changed as well: measured by this pair, yet counted with the first.
+  std::string other_node{};
+  std::string other_endpoint{};
 };
 
 struct MetricRuns {
@@ -57,9 +60,9 @@ struct MetricVerdict {
   double p_worse = 1;
   bool controlled = false;
   bool loss_is_real = false;
-  std::size_t changed = 0;  // pairs measured on both sides
+  std::size_t changed = 0;  // nodes measured on both sides, of which each counts once
   std::size_t controls = 0;
-  double coverage = 0;               // of the changed pairs that were to be measured
+  double coverage = 0;               // of the changed endpoints that were to be measured
   std::vector<std::string> missing;  // "node/endpoint" of those that were not
   Need need;
   std::vector<PairFlag> flags;
@@ -75,6 +78,8 @@ struct UpgradeVerdict {
   std::string reason;
 };
 
+// A node is the unit: its pairs share its drift, so that their mean counts once. With a single
+// changed node its own runs bound the shift, and nothing can tell its drift from the upgrade.
 MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade);
 
 // Corruption and lost function first, then the metrics as one family: a metric is regressed when

@@ -79,6 +79,75 @@ TEST(UpgradeVerdict, AMissingNodeIsNeverAPass) {
   EXPECT_EQ(judge_upgrade({}).verdict, Verdict::kInvalid);
 }
 
+TEST(UpgradeVerdict, ANodeCountsOnceHoweverManyPairsItHas) {
+  UpgradeRuns input = upgrade(0);
+  std::vector<PairRuns>& pairs = input.metrics[0].pairs;
+  const std::vector<PairRuns> once = pairs;
+  for (PairRuns pair : once) {
+    pair.endpoint = "mlx5_1:1";
+    pairs.push_back(pair);
+  }
+  const UpgradeVerdict verdict = judge_upgrade(input);
+  EXPECT_EQ(verdict.metrics[0].changed, 8U);
+  EXPECT_EQ(verdict.metrics[0].controls, 8U);
+  EXPECT_NEAR(*verdict.metrics[0].high, *judge_upgrade(upgrade(0)).metrics[0].high, 1e-12)
+      << "the same figures again are no more nodes";
+}
+
+TEST(UpgradeVerdict, AnEndpointThatAPairMeasuresFromTheOtherSideIsMeasured) {
+  UpgradeRuns input = upgrade(0);
+  input.metrics[0].pairs[0].other_node = "n99";
+  input.metrics[0].pairs[0].other_endpoint = "mlx5_0:1";
+  EXPECT_EQ(judge_upgrade(input).verdict, Verdict::kPass);
+  input.metrics[0].pairs[0].after.clear();
+  const UpgradeVerdict verdict = judge_upgrade(input);
+  EXPECT_EQ(verdict.verdict, Verdict::kInconclusive);
+  EXPECT_THAT(verdict.metrics[0].missing, testing::ElementsAre("n0/mlx5_0:1", "n99/mlx5_0:1"));
+}
+
+// The first of upgrade()'s changed nodes and its controls.
+UpgradeRuns single(double loss) {
+  UpgradeRuns input = upgrade(loss);
+  std::vector<PairRuns>& pairs = input.metrics[0].pairs;
+  pairs.erase(pairs.begin() + 1, pairs.begin() + 8);
+  return input;
+}
+
+TEST(UpgradeVerdict, OneNodeIsBoundByItsOwnRunsAndThatIsSaid) {
+  const UpgradeVerdict pass = judge_upgrade(single(0));
+  EXPECT_EQ(pass.verdict, Verdict::kPass) << pass.reason;
+  ASSERT_EQ(pass.notes.size(), 1U);
+  EXPECT_THAT(pass.notes[0], HasSubstr("one changed node"));
+  EXPECT_EQ(judge_upgrade(single(0.2)).verdict, Verdict::kRegressed);
+  const UpgradeVerdict drift = judge_upgrade(single(0.011));
+  EXPECT_EQ(drift.verdict, Verdict::kInconclusive) << "a loss as small may be its drift";
+  EXPECT_THAT(drift.reason, HasSubstr("one node's drift"));
+}
+
+TEST(UpgradeVerdict, TwoNodesThatBothLoseMuchAreRegressed) {
+  for (const std::size_t controls : {0U, 2U, 8U}) {
+    UpgradeRuns input = upgrade(0.2, controls);
+    std::vector<PairRuns>& pairs = input.metrics[0].pairs;
+    pairs.erase(pairs.begin() + 2, pairs.begin() + 8);
+    EXPECT_EQ(judge_upgrade(input).verdict, Verdict::kRegressed) << controls << " controls";
+    for (PairRuns& pair : pairs)
+      if (pair.node == "n1") pair.after = pair.before;
+    EXPECT_EQ(judge_upgrade(input).verdict, Verdict::kInconclusive) << "one of them alone";
+  }
+}
+
+TEST(UpgradeVerdict, AnEndpointThatIsGoneIsLostFunction) {
+  UpgradeRuns input = upgrade(0);
+  input.functions.push_back({.node = "n1",
+                             .endpoint = "rxe0:1",
+                             .name = "endpoint",
+                             .outcome_before = "passed",
+                             .outcome_after = "gone"});
+  const UpgradeVerdict verdict = judge_upgrade(input);
+  EXPECT_EQ(verdict.kind, "lost_function");
+  EXPECT_EQ(verdict.reason, "n1/rxe0:1 endpoint: passed before, now gone");
+}
+
 TEST(UpgradeVerdict, AFigureThatIsNotPositiveIsMissing) {
   UpgradeRuns input = upgrade(0);
   input.metrics[0].pairs[1].after[0] = 0;

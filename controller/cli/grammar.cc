@@ -2,6 +2,7 @@
 
 #include "controller/cli/archive_commands.h"
 #include "controller/cli/commands.h"
+#include "controller/cli/judged_commands.h"
 #include "controller/cli/settings.h"
 
 namespace railgauge::cli {
@@ -119,6 +120,28 @@ constexpr std::array kScheduleFlags{
     kExclusive,
     Flag{"paused", 0, "", "added, but not started before it is resumed"}};
 
+constexpr Flag kUpgradeSuite{"suite", 0, "SUITE", "what is measured on either side [upgrade]"};
+constexpr Flag kControls{"controls", 0, "SET", "nodes that do not change; none [like ones, idle]"};
+constexpr Flag kNote{"note", 0, "TEXT", "why, kept with it"};
+constexpr std::array kPrepareFlags{kNodes, kNodesFile, kControls, kUpgradeSuite, kWait};
+constexpr std::array kGateFlags{
+    kNodes,
+    kNodesFile,
+    Flag{"expect", 0, "PART=VERSION", "driver=580.95: the stack that there must be now"},
+    Flag{"on-inconclusive", 0, "WHAT", "extend or fail [extend: measure again, 4 times at most]"},
+    kControls,
+    kUpgradeSuite,
+    Flag{"wait", 0, "DURATION", "for nodes to be back with that stack [0s], and for each run"}};
+constexpr std::array kFindingsFlags{
+    Flag{"state", 0, "STATE", "new, confirmed, acknowledged, accepted, fixed, false, reopened"},
+    Flag{"limit", 0, "N", "at most N [100]"}};
+constexpr std::array kAckFlags{Flag{"for", 0, "DURATION", "open again after this long [never]"},
+                               kNote};
+constexpr std::array kNoteFlags{kNote};
+constexpr std::array kResolveFlags{Flag{"false", 0, "", "it was none, rather than fixed"}, kNote};
+constexpr std::array kPinFlags{Flag{"kernel", 0, "NAME", "verbs.write_lat"},
+                               Flag{"metric", 0, "NAME", "latency_ns"}, kSeries, kNote};
+
 constexpr std::array kVerbs{
     Verb{"nodes", "", "", "the nodes that the controller knows", kListNodesFlags, list_nodes},
     Verb{"nodes", "show", "NODE", "one node: its stack, NICs, GPUs and facts", {}, show_node},
@@ -189,6 +212,40 @@ constexpr std::array kVerbs{
          {},
          run_schedule_now},
     Verb{"schedules", "remove", "SCHEDULE", "forget it; its runs stay", {}, remove_schedule},
+    Verb{"upgrades", "", "", "upgrades and their verdicts", {}, list_upgrades},
+    Verb{"upgrades", "prepare", "[NODESET]", "measure nodes before they are upgraded",
+         kPrepareFlags, prepare_upgrade},
+    Verb{"upgrades", "gate", "[NODESET]",
+         "measure upgraded nodes, say whether they got worse; exit code 0, 1, 3 or 4", kGateFlags,
+         gate_upgrade},
+    Verb{"upgrades",
+         "show",
+         "[UPGRADE]",
+         "what got worse, where, since when and why [the newest]",
+         {},
+         show_upgrade},
+    Verb{"findings", "", "", "what is open", kFindingsFlags, list_findings},
+    Verb{"findings", "show", "FINDING", "one finding and what was done about it", {}, show_finding},
+    Verb{"findings", "ack", "FINDING", "somebody looks after it", kAckFlags, acknowledge_finding},
+    Verb{"findings", "accept", "FINDING", "its series may give that from now on", kNoteFlags,
+         accept_finding},
+    Verb{"findings", "resolve", "FINDING", "it is over", kResolveFlags, resolve_finding},
+    Verb{"findings", "reopen", "FINDING", "it is not over", kNoteFlags, reopen_finding},
+    Verb{"baselines",
+         "",
+         "",
+         "levels that people have set, and what is there now",
+         {},
+         list_baselines},
+    Verb{"baselines", "show", "", "the same", {}, list_baselines},
+    Verb{"baselines", "pin", "", "what series give now is golden: losses are held against it",
+         kPinFlags, pin_baselines},
+    Verb{"baselines",
+         "diff",
+         "",
+         "what was lost against the golden levels, accepted or not",
+         {},
+         diff_baselines},
     Verb{"completion",
          "",
          "SHELL",

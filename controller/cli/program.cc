@@ -32,6 +32,7 @@ Result<int> run_verb(const Arguments& arguments, const Settings& settings, const
   const auto channel = RG_TRY(open_channel(settings));
   const auto stub = Control::NewStub(channel);
   const auto archive = Archive::NewStub(channel);
+  const auto judge = Judge::NewStub(channel);
   Session session{.control = *stub,
                   .output = output,
                   .interrupts = interrupts,
@@ -39,7 +40,8 @@ Result<int> run_verb(const Arguments& arguments, const Settings& settings, const
                   .connected = [channel] { return channel->GetState(false) == GRPC_CHANNEL_READY; },
                   .again = same_invocation(settings),
                   .answer_seconds = settings.answer_seconds,
-                  .archive = archive.get()};
+                  .archive = archive.get(),
+                  .judge = judge.get()};
   return arguments.verb->run(session, arguments);
 }
 

@@ -11,6 +11,7 @@
 
 #include "controller/api/archive.grpc.pb.h"
 #include "controller/api/control.grpc.pb.h"
+#include "controller/api/judge.grpc.pb.h"
 #include "controller/cli/interrupts.h"
 #include "controller/cli/output.h"
 #include "controller/cli/settings.h"
@@ -20,6 +21,7 @@ namespace railgauge::cli {
 
 using Control = railgauge::api::Control;
 using Archive = railgauge::api::Archive;
+using Judge = railgauge::api::Judge;
 
 struct Session {
   Control::StubInterface& control;
@@ -34,6 +36,7 @@ struct Session {
   double reconnect_seconds = 30;    // to wait for a controller that went away during a run
   double watch_slice_seconds = 30;  // a watch is asked for anew this often: a dead link shows
   Archive::StubInterface* archive = nullptr;  // for the verbs about what is stored
+  Judge::StubInterface* judge = nullptr;      // for those about what is judged
 };
 
 // A channel to the controller; nothing is dialled yet. Errors: kInvalidArgument for a certificate

@@ -78,6 +78,10 @@ Result<SeriesRow> one_series(Connection& connection, std::int64_t id) {
 
 }  // namespace
 
+Result<SeriesRow> read_one_series(Connection& connection, std::int64_t id) {
+  return one_series(connection, id);
+}
+
 namespace {
 
 // The newest `limit` days from that of `since` on, oldest first.

@@ -48,6 +48,7 @@ Result<std::optional<std::vector<std::int64_t>>> read_few_series(Connection& con
                                                                  std::size_t most);
 // Series that a filter selects (kernel, metric, size, nodes, endpoint, rail).
 Result<std::vector<SeriesRow>> read_series(Connection& connection, const ResultsFilter& filter);
+Result<SeriesRow> read_one_series(Connection& connection, std::int64_t id);  // kNotFound
 // Of attempts that count and passed. Ids of runs.
 // kInvalidArgument: more than `max_series` in common, of some 1 KB each.
 Result<ComparisonRow> compare_runs(Connection& connection, std::string_view a, std::string_view b,

@@ -36,13 +36,15 @@ struct FindingSeriesRow {
 struct FindingStepRow {
   double at = 0;
   std::string who{};
-  std::string action{};  // opened, ack, accept, resolve, reopen, comment
+  std::string action{};  // opened, confirm, ack, accept, resolve, dismiss, reopen, comment
   std::string text{};
+  std::optional<double> until{};  // of an ack: when it ends; absent: never
 };
 struct FindingRow {
   std::string finding_id{};
   std::string kind{};
-  std::string state{};  // open, acknowledged, accepted, resolved; filled in by the store
+  // new, confirmed, acknowledged, accepted, fixed, false, reopened; filled in by the store
+  std::string state{};
   std::string severity{};
   std::string run_id{};  // "" where it concerns none; here and below
   std::string node_id{};
@@ -50,7 +52,10 @@ struct FindingRow {
   std::string summary{};        // one line
   std::string evidence = "{}";  // JSON
   double opened_at = 0;
-  double changed_at = 0;  // filled in by the store
+  double changed_at = 0;          // filled in by the store
+  std::string upgrade_id{};       // "" where it is none's
+  std::optional<double> worse{};  // fraction of the level before
+  std::optional<double> until{};  // of an acknowledged one; filled in by the store
   std::vector<FindingSeriesRow> series{};
   std::vector<FindingStepRow> steps{};  // filled in by the store
 };

@@ -20,19 +20,22 @@ constexpr std::array<std::string_view, 4> kNoteSubjects{"node", "run", "series",
 
 struct Transition {
   std::string_view action;
-  std::string_view from;  // "" is any
+  std::string_view from;  // states, by blanks; "" is any
   std::string_view to;    // "" is as before
 };
-constexpr std::array kTransitions{Transition{"ack", "open", "acknowledged"},
-                                  Transition{"accept", "open", "accepted"},
-                                  Transition{"accept", "acknowledged", "accepted"},
-                                  Transition{"resolve", "open", "resolved"},
-                                  Transition{"resolve", "acknowledged", "resolved"},
-                                  Transition{"resolve", "accepted", "resolved"},
-                                  Transition{"reopen", "acknowledged", "open"},
-                                  Transition{"reopen", "accepted", "open"},
-                                  Transition{"reopen", "resolved", "open"},
-                                  Transition{"comment", "", ""}};
+constexpr std::array kTransitions{
+    Transition{"confirm", "new reopened", "confirmed"},
+    Transition{"ack", "new confirmed reopened acknowledged", "acknowledged"},
+    Transition{"accept", "new confirmed reopened acknowledged", "accepted"},
+    Transition{"resolve", "new confirmed reopened acknowledged accepted", "fixed"},
+    Transition{"dismiss", "new confirmed reopened acknowledged", "false"},
+    Transition{"reopen", "acknowledged accepted fixed false", "reopened"},
+    Transition{"comment", "", ""}};
+
+// Whether `word` is one of `words`, which blanks part.
+bool is_among(std::string_view word, std::string_view words) {
+  return (" " + std::string(words) + " ").find(" " + std::string(word) + " ") != std::string::npos;
+}
 
 // Absent for "".
 Result<std::optional<std::int64_t>> id_of(Connection& connection, std::string_view what,
@@ -105,11 +108,14 @@ Status write_finding(Connection& connection, const FindingRow& finding) {
                 fmt::format("finding {}: its evidence is no JSON", finding.finding_id));
   const auto run = RG_TRY(id_of_run(connection, finding.run_id));
   const auto node = RG_TRY(id_of_node(connection, finding.node_id));
+  const auto upgrade = RG_TRY(id_of(
+      connection, "upgrade", "SELECT id FROM upgrade WHERE upgrade_id=?1", finding.upgrade_id));
   RG_TRY_OK(connection.execute(
       "INSERT INTO finding (finding_id, kind, state, severity, run, node, suspect, summary, "
-      "evidence, opened_at, changed_at) VALUES (?1, ?2, 'open', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?9)",
+      "evidence, opened_at, changed_at, upgrade, worse) VALUES (?1, ?2, 'new', ?3, ?4, ?5, ?6, ?7, "
+      "?8, ?9, ?9, ?10, ?11)",
       finding.finding_id, finding.kind, finding.severity, run, node, finding.suspect,
-      finding.summary, finding.evidence, finding.opened_at));
+      finding.summary, finding.evidence, finding.opened_at, upgrade, finding.worse));
   const std::int64_t id = connection.last_id();
   for (const FindingSeriesRow& series : finding.series) {
     if (!RG_TRY(connection.integer("SELECT id FROM series WHERE id=?1", series.series)))
@@ -138,18 +144,26 @@ Status write_finding_step(Connection& connection, std::string_view finding_id,
   const auto is_named = [&](const Transition& one) { return one.action == step.action; };
   if (std::ranges::none_of(kTransitions, is_named))
     return fail(Code::kInvalidArgument,
-                fmt::format("finding {}: {} is no action; ack, accept, resolve, reopen and comment "
-                            "are",
+                fmt::format("finding {}: {} is no action; confirm, ack, accept, resolve, dismiss, "
+                            "reopen and comment are",
                             finding_id, step.action));
   const auto way = std::ranges::find_if(kTransitions, [&](const Transition& one) {
-    return is_named(one) && (one.from.empty() || one.from == state);
+    return is_named(one) && (one.from.empty() || is_among(state, one.from));
   });
   if (way == kTransitions.end())
     return fail(Code::kFailedPrecondition,
                 fmt::format("finding {}: {}: it is {}", finding_id, step.action, state));
-  RG_TRY_OK(connection.execute(
-      "UPDATE finding SET state=coalesce(nullif(?2, ''), state), changed_at=?3 WHERE id=?1", id,
-      way->to, step.at));
+  RG_TRY_OK(
+      connection.execute("UPDATE finding SET state=coalesce(nullif(?2, ''), state), changed_at=?3, "
+                         "acknowledged_until=iif(?2='', acknowledged_until, ?4) WHERE id=?1",
+                         id, way->to, step.at, step.until));
+  // What is accepted is from now on what its series may give.
+  if (step.action == "accept")
+    RG_TRY_OK(connection.execute(
+        "INSERT OR REPLACE INTO baseline (series, kind, level, points, set_at, who, note, finding) "
+        "SELECT series, 'accepted', after, 0, ?2, ?3, ?4, ?1 FROM finding_series WHERE finding=?1 "
+        "AND after IS NOT NULL",
+        id, step.at, step.who, step.text));
   return insert_step(connection, id, step);
 }
 
@@ -171,9 +185,11 @@ Status write_operator_note(Connection& connection, const OperatorNoteRow& note) 
 namespace {
 
 constexpr std::string_view kFindingColumns =
-    "SELECT finding_id, kind, finding.state, severity, coalesce(run_id, ''), coalesce(node_id, "
-    "''), suspect, summary, evidence, opened_at, changed_at, finding.id FROM finding LEFT JOIN run "
-    "ON run.id=finding.run LEFT JOIN node ON node.id=finding.node ";
+    "SELECT finding_id, finding.kind, finding.state, severity, coalesce(run_id, ''), "
+    "coalesce(node_id, "
+    "''), suspect, summary, evidence, opened_at, changed_at, finding.id, coalesce(upgrade_id, ''), "
+    "worse, acknowledged_until FROM finding LEFT JOIN run ON run.id=finding.run LEFT JOIN node ON "
+    "node.id=finding.node LEFT JOIN upgrade ON upgrade.id=finding.upgrade ";
 
 FindingRow finding_of(const Rows& rows) {
   return {.finding_id = rows.text(0),
@@ -186,7 +202,10 @@ FindingRow finding_of(const Rows& rows) {
           .summary = rows.text(7),
           .evidence = rows.text(8),
           .opened_at = rows.real(9),
-          .changed_at = rows.real(10)};
+          .changed_at = rows.real(10),
+          .upgrade_id = rows.text(12),
+          .worse = rows.optional_real(13),
+          .until = rows.optional_real(14)};
 }
 
 }  // namespace

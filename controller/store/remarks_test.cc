@@ -90,7 +90,8 @@ TEST_F(Remarks, AFindingGoesThroughItsStatesAndEveryStepIsKept) {
   ASSERT_TRUE(store_->open_finding(finding("f1")));
   EXPECT_EQ(store_->open_finding(finding("f1")).error().code, Code::kAlreadyExists);
   ASSERT_TRUE(store_->step_finding("f1", {.at = 2e9, .who = "ada", .action = "ack"}));
-  EXPECT_EQ(store_->step_finding("f1", {.action = "ack"}).error().code, Code::kFailedPrecondition);
+  EXPECT_EQ(store_->step_finding("f1", {.action = "confirm"}).error().code,
+            Code::kFailedPrecondition);
   EXPECT_EQ(store_->step_finding("f1", {.action = "forget"}).error().code, Code::kInvalidArgument);
   EXPECT_EQ(store_->step_finding("f9", {.action = "ack"}).error().code, Code::kNotFound);
   ASSERT_TRUE(store_->step_finding("f1", {.at = 3e9, .action = "comment", .text = "cable?"}));
@@ -98,7 +99,7 @@ TEST_F(Remarks, AFindingGoesThroughItsStatesAndEveryStepIsKept) {
   ASSERT_TRUE(store_->step_finding("f1", {.at = 5e9, .action = "reopen"}));
   const auto read = store_->finding("f1");
   ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(read->state, "open");
+  EXPECT_EQ(read->state, "reopened");
   EXPECT_EQ(read->changed_at, 5e9);
   EXPECT_EQ(read->run_id, "r1");
   EXPECT_EQ(read->node_id, "id-1");
@@ -107,8 +108,8 @@ TEST_F(Remarks, AFindingGoesThroughItsStatesAndEveryStepIsKept) {
   std::vector<std::string> actions;
   for (const FindingStepRow& step : read->steps) actions.push_back(step.action);
   EXPECT_THAT(actions, ElementsAre("opened", "ack", "comment", "resolve", "reopen"));
-  EXPECT_EQ(store_->list_findings("open", 10)->size(), 1u);
-  EXPECT_EQ(store_->list_findings("resolved", 10)->size(), 0u);
+  EXPECT_EQ(store_->list_findings("reopened", 10)->size(), 1u);
+  EXPECT_EQ(store_->list_findings("fixed", 10)->size(), 0u);
 }
 
 TEST_F(Remarks, AFindingThatRefersToNothingLeavesNothingBehind) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "controller/store/judge_rows.h"
 #include "controller/store/remark_rows.h"
 #include "controller/store/rows.h"
 #include "controller/store/schedule_rows.h"
@@ -98,6 +99,12 @@ class Store {
   Status open_finding(FindingRow finding);
   Status step_finding(std::string finding_id, FindingStepRow step);
   Status add_operator_note(OperatorNoteRow note);
+  // Upgrades and levels; errors beside the usual ones stand in upgrades.h.
+  Status add_upgrade(UpgradeRow upgrade);
+  Status add_upgrade_after(std::string upgrade_id, std::string run_id, bool anew);
+  Status judge_upgrade(UpgradeRow judged);
+  // All of them or none; of several, a series without points is left out.
+  Status put_baselines(std::vector<BaselineRow> baselines);
   // Schedules; errors beside the usual ones stand in schedules.h.
   Status add_schedule(ScheduleRow schedule);
   Status set_schedule_paused(std::string name, bool paused);
@@ -148,7 +155,20 @@ class Store {
   Result<std::vector<EventRow>> list_events(std::uint32_t limit) const;  // newest first
   // Newest first; "" is any state; without series and steps.
   Result<std::vector<FindingRow>> list_findings(std::string_view state, std::uint32_t limit) const;
-  Result<FindingRow> finding(std::string_view finding_id) const;  // kNotFound
+  Result<FindingRow> finding(std::string_view finding_id) const;             // kNotFound
+  Result<std::vector<UpgradeRow>> list_upgrades(std::uint32_t limit) const;  // newest first
+  Result<UpgradeRow> upgrade(std::string_view upgrade_id) const;             // kNotFound
+  // What an upgrade's sides were (upgrades.h).
+  Result<std::vector<EpochRow>> epochs(std::string_view node_id, std::uint32_t limit) const;
+  Result<std::vector<EndpointStateRow>> endpoint_states(
+      const std::vector<std::string>& node_ids) const;
+  Result<std::vector<std::string>> runs_of_nodes(const std::vector<std::string>& node_ids,
+                                                 double from, double until,
+                                                 std::uint32_t limit) const;
+  Result<std::vector<SidePointRow>> side_points(const std::vector<std::string>& run_ids) const;
+  Result<std::vector<SideTaskRow>> side_tasks(const std::vector<std::string>& run_ids) const;
+  Result<SeriesRow> series(std::int64_t id) const;                               // kNotFound
+  Result<std::vector<BaselineRow>> list_baselines(std::string_view kind) const;  // "" is any
   // The node's newest, or its newest for that run ("": any). kNotFound.
   Result<PreflightRow> preflight(std::string_view node_id, std::string_view run_id) const;
   Result<std::vector<OperatorNoteRow>> operator_notes(std::string_view subject_kind,

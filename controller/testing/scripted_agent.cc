@@ -86,12 +86,16 @@ ScriptedAgent::ScriptedAgent(AgentOptions options)
   hello.set_node_id(options_.node_id);
   hello.set_incarnation(options_.incarnation);
   hello.set_version("test");
-  api::Nic& nic = *hello.add_nics();
-  nic.set_device("rxe0");
-  nic.set_port(1);
-  nic.set_state("active");
-  nic.set_netdev("eth0");
-  nic.set_rate_bits_per_second(1e9);
+  if (options_.has_nic) {
+    api::Nic& nic = *hello.add_nics();
+    nic.set_device("rxe0");
+    nic.set_port(1);
+    nic.set_state("active");
+    nic.set_netdev("eth0");
+    nic.set_rate_bits_per_second(1e9);
+  }
+  for (const auto& [part, version] : options_.stack)
+    (*hello.mutable_stack_versions())[part] = version;
   for (const api::Gpu& gpu : options_.gpus) *hello.add_gpus() = gpu;
   for (KernelInfo& kernel : scripted_kernels()) *hello.add_kernels() = std::move(kernel);
   for (const api::TaskRef& task : options_.running) *hello.add_running() = task;
@@ -194,7 +198,7 @@ void ScriptedAgent::on_step(const api::TaskStep& step) {
     point.set_unit("ns");
     point.set_message_bytes(8);
     point.set_sample_count(1'000);
-    point.set_median(1'500);
+    point.set_median(options_.median);
     point.set_synthetic(true);
     deliver(record);
   }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -37,6 +38,9 @@ struct AgentOptions {
   std::vector<api::TaskRef> running{};
   std::uint64_t first_spool_id = 1;
   std::vector<api::Gpu> gpus{};
+  std::map<std::string, std::string> stack{};  // versions
+  double median = 1'500;                       // of the point that it reports
+  bool has_nic = true;
 };
 
 class ScriptedAgent {

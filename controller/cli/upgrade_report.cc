@@ -1,0 +1,160 @@
+#include "controller/cli/upgrade_report.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/cli/table.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge::cli {
+namespace {
+
+using namespace railgauge::api;
+
+constexpr std::array<const char*, 8> kBars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+constexpr int kPlacesShown = 8;
+
+Tone tone_of_verdict(const std::string& verdict) {
+  if (verdict == "pass") return Tone::kGood;
+  return verdict == "inconclusive" ? Tone::kDoubtful : Tone::kBad;
+}
+
+std::string percent(double value) { return fmt::format("{:+.2f} %", value); }
+
+std::string interval_text(const JudgedMetric& metric) {
+  if (!metric.has_low_percent() || !metric.has_high_percent()) return "";
+  return fmt::format("{:+.2f} to {:+.2f}", metric.low_percent(), metric.high_percent());
+}
+
+std::string head(const Upgrade& upgrade, bool colour) {
+  const std::string word = upgrade.has_verdict() ? upgrade.verdict() : upgrade.state();
+  return render_list(
+      {{"upgrade", {upgrade.upgrade_id(), Tone::kHeading}},
+       {"verdict",
+        {word + (upgrade.has_kind() ? ": " + upgrade.kind() : ""),
+         upgrade.has_verdict() ? tone_of_verdict(word) : Tone::kPlain}},
+       {"why", upgrade.reason()},
+       {"nodes", fmt::format("{}", fmt::join(upgrade.nodes(), " "))},
+       {"controls", fmt::format("{}", fmt::join(upgrade.controls(), " "))},
+       {"since", upgrade.since()},
+       {"before", fmt::format("{}{}", fmt::join(upgrade.before_runs(), " "),
+                              upgrade.before_is_history() ? " (earlier runs)" : "")},
+       {"after", fmt::format("{}", fmt::join(upgrade.after_runs(), " "))},
+       {"before|after", sparkline(upgrade)},
+       {"smallest loss", upgrade.has_visible_loss_percent()
+                             ? fmt::format("{:.2f} %", upgrade.visible_loss_percent())
+                             : ""},
+       {"finding", upgrade.finding_id()},
+       {"points", upgrade.synthetic() ? "synthetic: they measure nothing" : ""}},
+      colour);
+}
+
+std::string metric_table(const Upgrade& upgrade, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const JudgedMetric& metric : upgrade.metrics())
+    rows.push_back({metric.name(),
+                    {metric.verdict(), tone_of_verdict(metric.verdict())},
+                    percent(metric.worse_percent()),
+                    interval_text(metric),
+                    fmt::format("{:.1f} %", metric.bound_percent()),
+                    fmt::format("{}+{}", metric.changed_nodes(), metric.control_nodes()),
+                    metric.reason()});
+  if (rows.empty()) return "";
+  return "\n" + render_table({{"METRIC"},
+                              {"VERDICT"},
+                              {"WORSE BY", true},
+                              {"90 % INTERVAL", true},
+                              {"BOUND", true},
+                              {"NODES", true},
+                              {"WHY"}},
+                             rows, colour);
+}
+
+std::string place_table(const Upgrade& upgrade, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const LostFunction& lost : upgrade.lost())
+    rows.push_back(
+        {lost.node(), lost.endpoint(), {lost.kind(), Tone::kBad}, lost.name(), lost.what()});
+  for (const JudgedMetric& metric : upgrade.metrics())
+    for (const JudgedPlace& place : metric.places())
+      if (rows.size() < kPlacesShown)
+        rows.push_back({place.node(),
+                        place.endpoint(),
+                        {"slower", Tone::kBad},
+                        metric.name(),
+                        fmt::format("{} ({:+.2f} to {:+.2f})", percent(place.worse_percent()),
+                                    place.low_percent(), place.high_percent())});
+  if (rows.empty()) return "";
+  return "\n" +
+         render_table({{"NODE"}, {"ENDPOINT"}, {"WHAT"}, {"OF"}, {"HOW MUCH"}}, rows, colour);
+}
+
+std::string cause_table(const Upgrade& upgrade, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const UpgradeCause& cause : upgrade.causes())
+    rows.push_back({fmt::format("{}", fmt::join(cause.changes(), "; ")),
+                    fmt::format("{} of {}", cause.exposed_worse(), cause.exposed()),
+                    fmt::format("{} of {}", cause.unexposed_worse(), cause.unexposed()),
+                    fmt::format("{:.2g}", cause.p()),
+                    {cause.explains() ? "explains it" : "does not",
+                     cause.explains() ? Tone::kBad : Tone::kPlain}});
+  if (rows.empty()) return "";
+  return "\n" + render_table({{"SUSPECT"},
+                              {"WORSE WITH IT", true},
+                              {"WITHOUT", true},
+                              {"CHANCE", true},
+                              {"VERDICT"}},
+                             rows, colour);
+}
+
+template <class Lines>
+std::string lines_of(const std::string& heading, const Lines& lines) {
+  std::string text;
+  for (const std::string& line : lines)
+    text += fmt::format("{}{}\n", text.empty() ? heading + "\n  " : "  ", line);
+  return text.empty() ? "" : "\n" + text;
+}
+
+}  // namespace
+
+std::string sparkline(const Upgrade& upgrade) {
+  if (upgrade.before_levels().empty() && upgrade.after_levels().empty()) return "";
+  double low = 1e300;
+  double high = -1e300;
+  for (const auto* side : {&upgrade.before_levels(), &upgrade.after_levels()})
+    for (const double level : *side) {
+      low = std::min(low, level);
+      high = std::max(high, level);
+    }
+  // A scale of 2 % at least: noise of a thousandth shall not look like a mountain.
+  const double middle = (low + high) / 2;
+  const double half = std::max((high - low) / 2, 0.01);
+  const auto bars = [&](const auto& side) {
+    std::string text;
+    for (const double level : side) {
+      const double share = std::clamp((level - middle + half) / (2 * half), 0.0, 1.0);
+      text += kBars.at(static_cast<std::size_t>(share * (kBars.size() - 1) + 0.5));
+    }
+    return text;
+  };
+  return bars(upgrade.before_levels()) + "|" + bars(upgrade.after_levels());
+}
+
+int exit_code_of_verdict(const Upgrade& upgrade) {
+  if (upgrade.verdict() == "pass") return kExitPassed;
+  if (upgrade.verdict() == "regressed") return kExitFailed;
+  if (upgrade.verdict() == "inconclusive") return kExitInconclusive;
+  return kExitInvalid;
+}
+
+std::string upgrade_text(const Upgrade& upgrade, bool colour) {
+  return head(upgrade, colour) + metric_table(upgrade, colour) + place_table(upgrade, colour) +
+         cause_table(upgrade, colour) + lines_of("not the cause", upgrade.excluded()) +
+         lines_of("note", upgrade.notes()) + lines_of("next", upgrade.next());
+}
+
+}  // namespace railgauge::cli

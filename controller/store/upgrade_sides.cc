@@ -1,0 +1,130 @@
+// What the two sides of an upgrade were: stacks, endpoints, figures and outcomes.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "controller/store/record_sink.h"
+#include "controller/store/text_json.h"
+#include "controller/store/upgrades.h"
+
+namespace railgauge::store {
+
+Result<std::vector<EpochRow>> read_epochs(Connection& connection, std::string_view node_id,
+                                          std::uint32_t limit) {
+  const auto node = RG_TRY(connection.integer("SELECT id FROM node WHERE node_id=?1", node_id));
+  if (!node) return fail(Code::kNotFound, fmt::format("node {}: there is none", node_id));
+  std::vector<EpochRow> epochs;
+  std::vector<std::pair<std::string, std::string>> bodies;
+  {
+    Rows rows = RG_TRY(connection.query(
+        "SELECT stack.id, valid_from, valid_to, cause, v.body, s.body FROM epoch JOIN stack ON "
+        "stack.id=epoch.stack JOIN fact_set AS v ON v.id=versions JOIN fact_set AS s ON "
+        "s.id=settings WHERE node=?1 ORDER BY valid_from DESC LIMIT ?2",
+        *node, limit));
+    while (RG_TRY(rows.next())) {
+      epochs.push_back({.stack = rows.integer(0),
+                        .valid_from = rows.real(1),
+                        .valid_to = rows.optional_real(2),
+                        .cause = rows.text(3)});
+      bodies.emplace_back(rows.text(4), rows.text(5));
+    }
+  }
+  for (std::size_t i = 0; i < epochs.size(); ++i) {
+    epochs[i].parts.versions = RG_TRY(read_map(connection, bodies[i].first));
+    epochs[i].parts.settings = RG_TRY(read_map(connection, bodies[i].second));
+  }
+  return epochs;
+}
+
+Result<std::vector<EndpointStateRow>> read_endpoint_states(
+    Connection& connection, const std::vector<std::string>& node_ids) {
+  std::vector<EndpointStateRow> states;
+  Rows rows = RG_TRY(connection.query(
+      "SELECT node.name, device, port, state, endpoint.last_seen_at < node.last_seen_at FROM node "
+      "JOIN endpoint ON endpoint.node=node.id AND gpu_slot='' AND kind<>'host' JOIN "
+      "endpoint_attribute ON endpoint_attribute.endpoint=endpoint.id AND valid_to IS NULL WHERE "
+      "node_id IN (SELECT value FROM json_each(?1)) ORDER BY node.name, device, port",
+      json_of(node_ids)));
+  while (RG_TRY(rows.next())) {
+    EndpointStateRow& row = states.emplace_back();
+    row.node = rows.text(0);
+    row.endpoint = rows.text(1);
+    if (rows.integer(2) > 0) row.endpoint += fmt::format(":{}", rows.integer(2));
+    row.state = rows.text(3);
+    row.gone = rows.integer(4) != 0;
+  }
+  return states;
+}
+
+Result<std::vector<std::string>> read_runs_of_nodes(Connection& connection,
+                                                    const std::vector<std::string>& node_ids,
+                                                    double from, double until,
+                                                    std::uint32_t limit) {
+  std::vector<std::string> ids;
+  Rows rows = RG_TRY(connection.query(
+      "SELECT run_id FROM run WHERE created_at>=?2 AND created_at<?3 AND state='ended' AND EXISTS "
+      "(SELECT 1 FROM task JOIN task_rank ON task_rank.task=task.id JOIN node ON "
+      "node.id=task_rank.node WHERE task.run=run.id AND node_id IN (SELECT value FROM "
+      "json_each(?1))) ORDER BY created_at DESC, id DESC LIMIT ?4",
+      json_of(node_ids), from, until, limit));
+  while (RG_TRY(rows.next())) ids.push_back(rows.text(0));
+  std::ranges::reverse(ids);
+  return ids;
+}
+
+Result<std::vector<SidePointRow>> read_side_points(Connection& connection,
+                                                   const std::vector<std::string>& run_ids) {
+  std::vector<SidePointRow> points;
+  Rows rows = RG_TRY(connection.query(
+      "SELECT run_id, point.series, measured_at, point.median, p99, distribution.p999, flags FROM "
+      "run CROSS JOIN task ON task.run=run.id CROSS JOIN attempt ON attempt.task=task.id AND "
+      "attempt.attempt=counted_attempt AND attempt.outcome='passed' CROSS JOIN rank ON "
+      "rank.attempt=attempt.id CROSS JOIN point ON point.id BETWEEN rank.id << 31 AND (rank.id << "
+      "31) + 2147483647 LEFT JOIN distribution ON distribution.point=point.id WHERE run_id IN "
+      "(SELECT value FROM json_each(?1)) ORDER BY point.series, measured_at, point.id",
+      json_of(run_ids)));
+  while (RG_TRY(rows.next()))
+    points.push_back({.run_id = rows.text(0),
+                      .series = rows.integer(1),
+                      .measured_at = rows.real(2),
+                      .median = rows.real(3),
+                      .p99 = rows.optional_real(4),
+                      .p999 = rows.optional_real(5),
+                      .synthetic = (rows.integer(6) & kFlagSynthetic) != 0});
+  return points;
+}
+
+Result<std::vector<SideTaskRow>> read_side_tasks(Connection& connection,
+                                                 const std::vector<std::string>& run_ids) {
+  std::vector<SideTaskRow> tasks;
+  std::int64_t present = 0;
+  Rows rows = RG_TRY(connection.query(
+      "SELECT task.id, run_id, kernel, parameter_set.body, coalesce(nullif(attempt.outcome, ''), "
+      "task.outcome), coalesce(nullif(attempt.reason, ''), nullif(task.reason, ''), "
+      "(SELECT reason FROM rank WHERE rank.attempt=attempt.id AND reason<>'' ORDER BY rank.rank "
+      "LIMIT 1), ''), node.name, endpoint_text, "
+      "(SELECT coalesce(json_extract(body, '$.path'), '') || coalesce(' ' || json_extract(body, "
+      "'$.transport'), '') FROM rank JOIN fact_set ON fact_set.id=rank.fact_set WHERE "
+      "rank.attempt=attempt.id ORDER BY rank.rank LIMIT 1) FROM run CROSS JOIN task ON "
+      "task.run=run.id CROSS JOIN parameter_set ON parameter_set.id=task.parameter_set CROSS JOIN "
+      "task_rank ON task_rank.task=task.id CROSS JOIN node ON node.id=task_rank.node LEFT JOIN "
+      "attempt ON attempt.task=task.id AND attempt.attempt=counted_attempt WHERE run_id IN (SELECT "
+      "value FROM json_each(?1)) ORDER BY task.id, task_rank.rank",
+      json_of(run_ids)));
+  while (RG_TRY(rows.next())) {
+    if (tasks.empty() || rows.integer(0) != present) {
+      present = rows.integer(0);
+      tasks.push_back({.run_id = rows.text(1),
+                       .kernel = rows.text(2),
+                       .parameters = rows.text(3),
+                       .outcome = rows.text(4),
+                       .reason = rows.text(5),
+                       .path = rows.is_null(8) ? "" : rows.text(8)});
+    }
+    tasks.back().nodes.push_back(rows.text(6));
+    tasks.back().endpoints.push_back(rows.text(7));
+  }
+  return tasks;
+}
+
+}  // namespace railgauge::store

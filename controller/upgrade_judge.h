@@ -1,0 +1,23 @@
+// The edge between the store and the pure judge: reads an upgrade's two sides, judges them, and
+// keeps the verdict with what it found. Called on worker threads.
+#pragma once
+
+#include <string>
+
+#include "controller/api/judge.pb.h"
+#include "controller/judge_sides.h"
+#include "controller/store/store.h"
+
+namespace railgauge {
+
+// Everything that the verdict rests on.
+Result<Sides> read_sides(const store::Store& store, const std::string& upgrade_id);
+
+// Judges by all that is there, stores verdict and finding, and returns the report. kNotFound: no
+// such upgrade. `now`: unix seconds.
+Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgrade_id, double now);
+
+// As it was judged, else as it stands with what its before side promises. "" is the newest.
+Result<api::Upgrade> upgrade_report(const store::Store& store, const std::string& upgrade_id);
+
+}  // namespace railgauge

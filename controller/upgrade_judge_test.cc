@@ -1,0 +1,225 @@
+// Verdicts over a real store that is filled with synthetic points: what is said, to the digit.
+#include "controller/upgrade_judge.h"
+
+#include <fmt/ranges.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/analysis/testing/simulate.h"
+#include "controller/findings_desk.h"
+#include "controller/store/store_testing.h"
+#include "controller/upgrade_desk.h"
+
+namespace railgauge {
+namespace {
+
+using store::At;
+using store::NodeRow;
+using store::TaskRow;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr int kNodes = 8;  // the first four are upgraded
+constexpr int kRepetitions = 5;
+constexpr double kLevelNs = 1'500;
+
+class UpgradeJudge : public store::StoreTest {
+ protected:
+  void SetUp() override {
+    for (int node = 1; node <= kNodes; ++node) put(node, "6.1.0", "1");
+    measure("before", 0);
+    store::UpgradeRow row{.upgrade_id = "u1", .suite = "upgrade", .runs = {{.run_id = "before"}}};
+    for (int node = 1; node <= kNodes; ++node) {
+      const std::string id = fmt::format("id-{}", node);
+      row.nodes.push_back({.node_id = id,
+                           .changed = node <= kNodes / 2,
+                           .stack_before = store_->epochs(id, 1)->at(0).stack});
+    }
+    ASSERT_TRUE(store_->add_upgrade(row));
+    for (int node = 1; node <= kNodes / 2; ++node) put(node, "6.5.0", "2");
+  }
+  void put(int number, const std::string& kernel, const std::string& firmware) {
+    NodeRow node = store::node_row(number);
+    node.facts = {{"linux_kernel", kernel}, {"nic_firmware", firmware}};
+    ASSERT_TRUE(store_->put_node(node));
+    ASSERT_TRUE(store_->flush());
+  }
+  static TaskRow task(int pair, int repetition) {
+    const int other = pair % kNodes + 1;
+    return {.task_id = fmt::format("t{}-{}", repetition, pair),
+            .kernel = "verbs.write_lat",
+            .parameters = {{"sizes", "8"}},
+            .identity_parameters = {},
+            .ranks = {{.node_id = fmt::format("id-{}", pair),
+                       .node = fmt::format("n{}", pair),
+                       .endpoint = "rxe0:1"},
+                      {.node_id = fmt::format("id-{}", other),
+                       .node = fmt::format("n{}", other),
+                       .endpoint = "rxe0:1"}},
+            .deadline_seconds = 30};
+  }
+  // A ring of all nodes, five launches each; pairs with an upgraded node are slower by `loss`.
+  void measure(const std::string& run_id, double loss,
+               const std::string& outcome_of_first = "passed", const std::string& reason = "") {
+    std::vector<TaskRow> tasks;
+    for (int repetition = 1; repetition <= kRepetitions; ++repetition)
+      for (int pair = 1; pair <= kNodes; ++pair) tasks.push_back(task(pair, repetition));
+    store::RunRow run = store::run_row(run_id);
+    ASSERT_TRUE(store_->create_run(run, tasks));
+    analysis::Chance chance(run_id == "before" ? 1 : 2);
+    for (const TaskRow& one : tasks) {
+      const int pair = one.task_id.back() - '0';
+      const bool changed = pair <= kNodes / 2 || pair == kNodes;
+      const double median = kLevelNs * (1 + 0.003 * chance.normal()) * (1 + (changed ? loss : 0));
+      const bool first = one.task_id == "t1-1";
+      deliver(run_id, one, median, first ? outcome_of_first : "passed", first ? reason : "");
+    }
+    ASSERT_TRUE(store_->update_run({.run_id = run_id, .state = "ended", .outcome = "passed"}));
+    ASSERT_TRUE(store_->flush());
+  }
+  void deliver(const std::string& run_id, const TaskRow& task, double median,
+               const std::string& outcome, const std::string& reason) {
+    for (std::uint32_t rank = 0; rank < 2; ++rank) {
+      const At at{.run_id = run_id, .task_id = task.task_id, .attempt = 1, .rank = rank};
+      std::vector<Record> records{store::started_record(at)};
+      if (rank == 0 && outcome == "passed") {
+        Record point = store::point_record(at, 1, median);
+        point.mutable_point()->set_synthetic(true);
+        point.mutable_point()->clear_p99();
+        records.push_back(std::move(point));
+      }
+      records.push_back(store::final_record(at, 2, outcome, reason));
+      ASSERT_TRUE(store::append(*store_, task.ranks[rank].node_id, std::move(records)));
+    }
+  }
+  api::Upgrade judge(const std::string& run_id) {
+    EXPECT_TRUE(store_->add_upgrade_after("u1", run_id, true));
+    const auto judged = judge_and_keep(*store_, "u1", 2e9);
+    EXPECT_TRUE(judged) << judged.error().message;
+    return judged.value_or(api::Upgrade());
+  }
+  static std::string golden_text(const api::Upgrade& upgrade) {
+    std::string text = fmt::format("{} {}\n", upgrade.verdict(), upgrade.kind());
+    for (const api::JudgedMetric& metric : upgrade.metrics())
+      text += fmt::format("{}: {} {:+.2f} ({:+.2f} to {:+.2f}) {}+{} nodes, {} places\n",
+                          metric.name(), metric.verdict(), metric.worse_percent(),
+                          metric.low_percent(), metric.high_percent(), metric.changed_nodes(),
+                          metric.control_nodes(), metric.places_size());
+    for (const api::UpgradeCause& cause : upgrade.causes())
+      text += fmt::format("cause {}: {} of {}, without {} of {}, explains {}\n",
+                          fmt::join(cause.changes(), "; "), cause.exposed_worse(), cause.exposed(),
+                          cause.unexposed_worse(), cause.unexposed(), cause.explains());
+    return text;
+  }
+};
+
+TEST_F(UpgradeJudge, NothingLostIsAPassWithItsBound) {
+  measure("after", 0);
+  const api::Upgrade upgrade = judge("after");
+  EXPECT_EQ(upgrade.verdict(), "pass") << golden_text(upgrade);
+  EXPECT_LT(upgrade.metrics(0).high_percent(), 2);
+  EXPECT_DOUBLE_EQ(upgrade.metrics(0).coverage(), 1);
+  EXPECT_TRUE(upgrade.synthetic());
+  EXPECT_THAT(*store_->list_findings("", 10), IsEmpty());
+  EXPECT_THAT(upgrade.excluded(), testing::Contains(HasSubstr("a cause common to all")));
+}
+
+TEST_F(UpgradeJudge, ALossIsToldWithNodesPartsAndOneFinding) {
+  measure("after", 0.05);
+  const api::Upgrade upgrade = judge("after");
+  EXPECT_EQ(upgrade.verdict(), "regressed") << golden_text(upgrade);
+  EXPECT_EQ(upgrade.kind(), "performance");
+  ASSERT_THAT(upgrade.metrics(), SizeIs(1));
+  EXPECT_EQ(upgrade.metrics(0).name(), "verbs.write_lat latency_ns median 8 B");
+  EXPECT_NEAR(upgrade.metrics(0).worse_percent(), 5, 0.5);
+  EXPECT_EQ(upgrade.metrics(0).changed_nodes(), 4U);
+  EXPECT_EQ(upgrade.metrics(0).control_nodes(), 3U);
+  ASSERT_THAT(upgrade.causes(), SizeIs(1));
+  EXPECT_THAT(upgrade.causes(0).changes(),
+              ElementsAre("linux_kernel 6.1.0 -> 6.5.0", "nic_firmware 1 -> 2"));
+  EXPECT_TRUE(upgrade.causes(0).explains());
+  EXPECT_THAT(upgrade.next(), testing::Contains(HasSubstr("undo linux_kernel on n1 alone")));
+  EXPECT_THAT(upgrade.since(), testing::Not(IsEmpty()));
+  EXPECT_EQ(golden_text(upgrade), golden_text(judge("after"))) << "chance comes from names alone";
+  const auto findings = store_->list_findings("", 10);
+  ASSERT_THAT(*findings, SizeIs(1)) << "judged twice, one finding";
+  const auto finding = store_->finding("u1-performance");
+  ASSERT_TRUE(finding) << finding.error().message;
+  EXPECT_EQ(finding->series.size(), 5U);
+  EXPECT_EQ(finding->run_id, "after");
+  EXPECT_EQ(finding->upgrade_id, "u1");
+  EXPECT_EQ(finding->steps.back().action, "comment");
+  const auto again = upgrade_report(*store_, "");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(golden_text(*again), golden_text(upgrade)) << "as it was judged";
+}
+
+TEST_F(UpgradeJudge, AnAcceptedFindingOpensAgainOnlyWhenItWorsens) {
+  measure("after", 0.05);
+  judge("after");
+  FindingsDesk desk(*store_);
+  api::FindingStepRequest accept;
+  accept.set_finding_id("u1-performance");
+  accept.set_action("accept");
+  ASSERT_TRUE(desk.step(accept, "ada", 2e9));
+  judge("after");
+  EXPECT_EQ(store_->finding("u1-performance")->state, "accepted");
+  measure("worse", 0.2);
+  judge("worse");
+  EXPECT_EQ(store_->finding("u1-performance")->state, "reopened");
+  const auto levels = desk.baselines({});
+  ASSERT_TRUE(levels);
+  EXPECT_THAT(levels->baselines(), SizeIs(5));
+  EXPECT_EQ(levels->baselines(0).kind(), "accepted");
+}
+
+TEST_F(UpgradeJudge, OneCrashWhereAllPassedIsLostFunction) {
+  measure("after", 0, "crashed", "signal 11");
+  const api::Upgrade upgrade = judge("after");
+  EXPECT_EQ(upgrade.verdict(), "regressed");
+  EXPECT_EQ(upgrade.kind(), "lost_function");
+  ASSERT_THAT(upgrade.lost(), SizeIs(1));
+  EXPECT_EQ(upgrade.lost(0).node(), "n1");
+  EXPECT_EQ(upgrade.lost(0).what(), "passed before, now crashed");
+}
+
+TEST_F(UpgradeJudge, WrongBytesAreCorruption) {
+  measure("after", 0, "failed", "byte 17 is 0x00; 0x2a was written");
+  EXPECT_EQ(judge("after").kind(), "corruption");
+}
+
+TEST_F(UpgradeJudge, AControlThatChangedIsLeftOutByName) {
+  put(6, "6.5.0", "1");
+  measure("after", 0);
+  const api::Upgrade upgrade = judge("after");
+  EXPECT_EQ(upgrade.metrics(0).control_nodes(), 1U) << golden_text(upgrade);
+  EXPECT_THAT(upgrade.notes(), testing::Contains(HasSubstr("changed too: n6")));
+}
+
+TEST_F(UpgradeJudge, WithoutAnAfterSideNothingIsSaid) {
+  const api::Upgrade upgrade = judge("");
+  EXPECT_EQ(upgrade.verdict(), "invalid");
+  const auto prepared = store_->upgrade("u1");
+  EXPECT_EQ(judge_and_keep(*store_, "u9", 2e9).error().code, Code::kNotFound);
+}
+
+TEST_F(UpgradeJudge, ThePreparedSideSaysTheSmallestLossItWillCall) {
+  const auto report = upgrade_report(*store_, "u1");
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->state(), "prepared");
+  EXPECT_GT(report->visible_loss_percent(), 0.1);
+  EXPECT_LT(report->visible_loss_percent(), 2);
+}
+
+TEST(Expectation, APartMayBeItsLastWordAndAVersionItsBeginning) {
+  const store::StackParts stack{.versions = {{"gpu_driver", "580.95.05"}, {"cuda", "13.0"}}};
+  EXPECT_EQ(unmet_expectation(stack, "driver", "580.95"), "");
+  EXPECT_EQ(unmet_expectation(stack, "gpu_driver", "580.95.05"), "");
+  EXPECT_THAT(unmet_expectation(stack, "driver", "580.9"), HasSubstr("expected 580.9"));
+  EXPECT_THAT(unmet_expectation(stack, "ofed", "24"), HasSubstr("tells no ofed"));
+}
+
+}  // namespace
+}  // namespace railgauge
