@@ -1,5 +1,8 @@
 #include "agent/kernel_list.h"
 
+#include <algorithm>
+#include <string>
+
 #include <fmt/format.h>
 #include <google/protobuf/util/json_util.h>
 
@@ -26,7 +29,7 @@ Result<KernelList> list_kernels(const std::string& runner, double timeout_second
   if (output.wait_status != 0)
     return fail(Code::kInternal,
                 fmt::format("{} --list: {}: {}", runner, describe_wait_status(output.wait_status),
-                            output.err.substr(0, output.err.find('\n'))));
+                            std::string(output.err.begin(), std::ranges::find(output.err, '\n'))));
   return parse_kernel_list(output.out);
 }
 

@@ -23,7 +23,7 @@ case " $steps  " in *" $only "*) ;; *) echo "check.sh: --only $only: no such ste
 export RAILGAUGE_CHECK_FULL=$full
 logs=build/check
 mkdir -p "$logs"
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 failed_steps=()
 began=$(date +%s)
 
 # step NAME TITLE COMMAND...: one line a step; the log's tail when it fails.
@@ -39,10 +39,16 @@ step() {
   elif [ $code = 77 ]; then
     skipped=$((skipped + 1)); echo "no statement ($(($(date +%s) - from)) s): $(tail -n 1 "$logs/$name.log")"
   else
-    failed=$((failed + 1)); echo "FAILED ($(($(date +%s) - from)) s)"
+    failed=$((failed + 1)); failed_steps+=("$name"); echo "FAILED ($(($(date +%s) - from)) s)"
     tail -n 60 "$logs/$name.log" | sed 's/^/    /'
     echo "    whole log: $logs/$name.log; again: deploy/check.sh --only $name"
   fi
+}
+
+# What a step's log says of its failures, in a few lines: who sees only the end of the output sees the cause.
+essence() {
+  grep -nE -A 4 'FAILED  \]|Failure$|ERROR: |WARNING: ThreadSanitizer|runtime error|(error|fatal):| error: |\*\*\*(Failed|Timeout|Exception)' "$logs/$1.log" |
+    head -n 14 | cut -c 1-220 | sed "s/^/  $1: /"
 }
 
 tracked() { git ls-files -co --exclude-standard "$@"; }
@@ -122,6 +128,7 @@ if [ "$fabric" = 1 ]; then
   [ "$full$only" = 0 ] || step path "instructions of a post, held against perftest" post_path
 fi
 
+for name in "${failed_steps[@]}"; do essence "$name"; done
 echo "check took $((($(date +%s) - began) / 60)) min $((($(date +%s) - began) % 60)) s; logs in $logs"
 [ "$fabric" = 1 ] || echo "not complete: --no-fabric left out e2e and compare"
 echo "$passed passed, $failed failed, $skipped skipped"

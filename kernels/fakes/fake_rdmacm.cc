@@ -68,11 +68,15 @@ int fails(const char* call = __builtin_FUNCTION()) { return fails_now(call) ? -1
 
 // The address's last byte is the device's, as in its GIDs.
 void take_device(FakeCmId* id, const sockaddr* address) {
-  static std::array<ibv_context, 2> contexts{};
+  // Of both ranks' threads: written once.
+  static std::array<ibv_context, 2> contexts = [] {
+    std::array<ibv_context, 2> made{};
+    for (std::size_t i = 0; i < made.size(); ++i) made[i].device = device_number(i);
+    return made;
+  }();
   const auto last = reinterpret_cast<const std::uint8_t*>(
       &reinterpret_cast<const sockaddr_in*>(address)->sin_addr)[3];
   const std::size_t number = std::min<std::size_t>(last == 0 ? 0 : last - 1U, 1);
-  contexts[number].device = device_number(number);
   id->id.verbs = &contexts[number];
   id->id.port_num = 1;
 }

@@ -60,7 +60,7 @@ class Accounts : public ::testing::Test {
     std::ofstream(port_of(device) / counter) << value << '\n';
   }
   static auto run(std::string_view kernel, Parameters parameters) {
-    parameters.emplace("stall_timeout", "2s");
+    parameters.emplace("stall_timeout", "30s");
     return run_pair(*find_kernel(kernel), {.parameters = std::move(parameters)});
   }
 
@@ -217,7 +217,8 @@ TEST_F(Accounts, WhatGrewWhileATaskFailedIsNoted) {
     if (number == kMeddledWrite) set("fake0", "hw_counters/local_ack_timeout_err", "7");
   };
   verbs_control().lose_after = 6000;
-  const auto results = run("verbs.write_bw", {{"sizes", "64"}, {"iterations", "20000"}});
+  const auto results =
+      run("verbs.write_bw", {{"sizes", "64"}, {"iterations", "20000"}, {"stall_timeout", "500ms"}});
   ASSERT_FALSE(results[0].status);
   ASSERT_FALSE(results[0].notes.empty());
   EXPECT_EQ(results[0].notes[0], "fake0:1: port counters grew meanwhile: local_ack_timeout_err=7");

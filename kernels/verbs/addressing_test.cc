@@ -75,7 +75,7 @@ class Addressed : public ::testing::Test {
     std::ofstream(port(device) + "/pkeys/" + std::to_string(index)) << key << "\n";
   }
   static auto run(Parameters parameters) {
-    parameters.insert({{"iterations", "10"}, {"stall_timeout", "2s"}});
+    parameters.insert({{"iterations", "10"}, {"stall_timeout", "30s"}});
     return fake::run_pair(*find_kernel("verbs.write_bw"), {.parameters = std::move(parameters)});
   }
   static std::string refusal(const Parameters& parameters, Code code) {

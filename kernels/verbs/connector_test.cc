@@ -31,7 +31,7 @@ class ConnectionManager : public ::testing::Test {
     verbs_control().reset();
   }
   static auto run(std::string_view kernel, Parameters parameters, Parameters target = {}) {
-    parameters.emplace("stall_timeout", "2s");
+    parameters.emplace("stall_timeout", "30s");
     return run_pair(*find_kernel(kernel),
                     {.parameters = std::move(parameters), .target_parameters = std::move(target)});
   }

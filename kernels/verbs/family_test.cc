@@ -30,7 +30,7 @@ class Family : public ::testing::TestWithParam<std::string> {
     EXPECT_EQ(verbs_control().live_handles, 0);
   }
   static auto run(std::string_view kernel, Parameters parameters) {
-    parameters.emplace("stall_timeout", "2s");
+    parameters.emplace("stall_timeout", "30s");
     return run_pair(*find_kernel(kernel), {.parameters = std::move(parameters)});
   }
 };

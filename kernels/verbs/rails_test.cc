@@ -147,7 +147,7 @@ class Rails : public ::testing::Test {
     EXPECT_EQ(verbs_control().live_handles, 0);
   }
   static auto run(std::string_view kernel, Parameters parameters, Parameters target = {}) {
-    parameters.emplace("stall_timeout", "2s");
+    parameters.emplace("stall_timeout", "30s");
     parameters.emplace("devices", "fake0:1,fake1:1");
     parameters.emplace("duration", "50ms");
     return run_pair(*find_kernel(kernel),

@@ -96,7 +96,7 @@ class Memories : public ::testing::Test {
   }
   // A kernel takes of `wanted` what it declares.
   static auto run(std::string_view kernel, Parameters wanted) {
-    wanted.emplace("stall_timeout", "2s");
+    wanted.emplace("stall_timeout", "30s");
     wanted.emplace("iterations", "50");
     wanted.emplace("sizes", "4KiB");
     const KernelRow& row = *find_kernel(kernel);
