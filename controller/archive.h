@@ -3,8 +3,10 @@
 #pragma once
 
 #include <functional>
+#include <utility>
 
 #include "controller/api/archive.pb.h"
+#include "controller/leaf_map.h"
 #include "controller/store/store.h"
 
 namespace railgauge {
@@ -30,10 +32,14 @@ class Archive {
   // An export of so many series at most reads those alone, not along the table.
   static constexpr std::size_t kFewSeries = 20'000;
 
-  // `retention`: what a pruning without figures of its own takes.
+  // `retention`: what a pruning without figures of its own takes. `leaves`: for matrices and
+  // suspects.
   explicit Archive(store::Store& store, store::Retention retention = {},
-                   std::int64_t export_ranks = kExportRanks)
-      : store_(store), retention_(retention), export_ranks_(export_ranks) {}
+                   std::int64_t export_ranks = kExportRanks, LeafSource leaves = {})
+      : store_(store),
+        retention_(retention),
+        export_ranks_(export_ranks),
+        leaves_(std::move(leaves)) {}
 
   Result<api::ResultList> find_points(const api::PointsRequest& request);
   // Fixes which run and points it has: what arrives or ends meanwhile does not mix in.
@@ -61,6 +67,7 @@ class Archive {
   store::Store& store_;
   const store::Retention retention_;
   const std::int64_t export_ranks_;
+  const LeafSource leaves_;
 };
 
 }  // namespace railgauge

@@ -18,8 +18,9 @@ std::string series_text(const PairSeries& series) {
   return fmt::format("{} {} {}", series.kernel, series.metric, series.message_bytes);
 }
 
-Result<PairFigures> figures_for(store::Store& store, const api::PairsRequest& request) {
-  Result<PairFigures> figures = read_pair_figures(store, request);
+Result<PairFigures> figures_for(store::Store& store, const api::PairsRequest& request,
+                                const LeafSource& leaves) {
+  Result<PairFigures> figures = read_pair_figures(store, request, leaves);
   // A run without pairs is the caller's wrong word, not a missing part of the system.
   if (!figures && figures.error().code == Code::kNotFound)
     return fail(Code::kInvalidArgument, figures.error().message);
@@ -90,7 +91,7 @@ api::Suspect to_api(const localise::PairData& data, const localise::Suspect& fou
 }  // namespace
 
 Result<api::PairMatrix> Archive::get_matrix(const api::PairsRequest& request) {
-  const PairFigures figures = RG_TRY(figures_for(store_, request));
+  const PairFigures figures = RG_TRY(figures_for(store_, request, leaves_));
   const localise::PairData& data = figures.data;
   const localise::Layer* chosen = nullptr;
   api::PairMatrix matrix;
@@ -128,7 +129,7 @@ Result<api::PairMatrix> Archive::get_matrix(const api::PairsRequest& request) {
 }
 
 Result<api::SuspectList> Archive::get_suspects(const api::PairsRequest& request) {
-  const PairFigures figures = RG_TRY(figures_for(store_, request));
+  const PairFigures figures = RG_TRY(figures_for(store_, request, leaves_));
   const localise::PairData& data = figures.data;
   const localise::Localisation found = RG_TRY(localise::find_suspects(data));
   api::SuspectList list;

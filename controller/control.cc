@@ -174,7 +174,7 @@ Result<Control::Nodes> Control::nodes_to_use(const api::RunRequest& request,
   return chosen;
 }
 
-Result<Control::Prepared> Control::prepare(const api::RunRequest& request) {
+Result<Control::Prepared> Control::prepare(const api::RunRequest& request, double planned_at) {
   const SuiteFolder::Text text = RG_TRY(suites_.text_of(request.suite()));
   std::vector<std::string> order;
   std::vector<std::string> absent;
@@ -188,7 +188,7 @@ Result<Control::Prepared> Control::prepare(const api::RunRequest& request) {
   const std::vector<KernelInfo> kernels = RG_TRY(fleet::common_kernels(hellos));
   const plan::SuiteReading reading = plan::read_suite(text.text, text.file_name, kernels);
   if (!reading.suite) return tl::unexpected(plan::error_of(reading.problems));
-  const plan::PlanOptions options = RG_TRY(plan_options(*reading.suite, chosen));
+  const plan::PlanOptions options = RG_TRY(plan_options(*reading.suite, chosen, planned_at));
   return Prepared{
       RG_TRY(plan::PlanOutline::make(*reading.suite, plan_nodes, kernels, site_, options)),
       text.text,
@@ -199,10 +199,10 @@ Result<Control::Prepared> Control::prepare(const api::RunRequest& request) {
 
 // What a plan wants from files and from the clock: read anew for each plan, since a fabric is
 // recabled while the controller runs.
-Result<plan::PlanOptions> Control::plan_options(const plan::Suite& suite,
-                                                const Nodes& chosen) const {
+Result<plan::PlanOptions> Control::plan_options(const plan::Suite& suite, const Nodes& chosen,
+                                                double planned_at) const {
   plan::PlanOptions options;
-  options.slice_index = static_cast<std::uint64_t>(fleet::unix_seconds() / kSecondsPerDay);
+  options.slice_index = static_cast<std::uint64_t>(planned_at / kSecondsPerDay);
   for (const plan::Stage& stage : suite.stages)
     if (const std::string& file = stage.placement.pairs_file; !file.empty())
       options.pair_lists[file] = RG_TRY(suites_.text_beside(file));
@@ -229,8 +229,9 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
         Code::kInvalidArgument,
         fmt::format("trigger {}: allowed are cli, schedule and upgrade", in_quotes(trigger)));
   RG_TRY_OK(loop_.call([this] { return director_.admits(); }));
-  const Prepared prepared = RG_TRY(prepare_admitted(request));
-  plan::Plan plan = RG_TRY(plan::make_plan(prepared.outline));
+  ToRun to_run = RG_TRY(this->to_run(request));
+  const Prepared& prepared = to_run.prepared;
+  plan::Plan& plan = to_run.plan;
   RG_TRY_OK(admit_busy(request, plan.nodes));
   if (request.exclusive()) plan.policy.kindness.exclusive = true;
   std::map<std::string, std::string> node_ids;
@@ -243,6 +244,7 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   row.trigger = trigger;
   row.requested_by = requested_by;
   row.nodes = plan.nodes;
+  if (!to_run.rest_of.empty()) row.reason = run::rest_text(to_run.rest_of);
   RG_TRY_OK(store_.create_run(row, task_rows(plan, node_ids), std::move(claim)));
   if (request.force()) record_force(request, row);
   tell_left_out(prepared, row);
@@ -252,7 +254,8 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
                       row.created_at,
                       std::move(plan),
                       prepared.uplinks,
-                      request.force() ? valid_utf8(request.force_reason()) : ""};
+                      request.force() ? valid_utf8(request.force_reason()) : "",
+                      to_run.rest_of};
   return loop_.call([this, &order] {
     const std::string id = order.run_id;
     director_.submit(std::move(order));

@@ -63,6 +63,12 @@ class Control {
     std::vector<std::string> refused;  // by preflight: node and reason
     run::LeafUplinks uplinks;
   };
+  // What is to be run, and of which earlier run it is the rest ("": of none).
+  struct ToRun {
+    Prepared prepared;
+    plan::Plan plan;
+    std::string rest_of{};
+  };
   using Nodes = std::map<std::string, fleet::NodeState>;
 
   Nodes nodes();
@@ -71,10 +77,16 @@ class Control {
                              std::vector<std::string>& absent);
   Status admit_busy(const api::RunRequest& request, const std::vector<std::string>& nodes);
   void record_force(const api::RunRequest& request, const store::RunRow& row);
-  Result<Prepared> prepare(const api::RunRequest& request);
-  Result<Prepared> prepare_admitted(const api::RunRequest& request);
+  // `planned_at` chooses the slice of a suite that measures one a day.
+  Result<Prepared> prepare(const api::RunRequest& request,
+                           double planned_at = fleet::unix_seconds());
+  Result<Prepared> prepare_admitted(const api::RunRequest& request,
+                                    double planned_at = fleet::unix_seconds());
+  Result<ToRun> to_run(const api::RunRequest& request);
+  Result<ToRun> rest_of(const api::RunRequest& request);
   void tell_left_out(const Prepared& prepared, const store::RunRow& row);
-  Result<plan::PlanOptions> plan_options(const plan::Suite& suite, const Nodes& chosen) const;
+  Result<plan::PlanOptions> plan_options(const plan::Suite& suite, const Nodes& chosen,
+                                         double planned_at) const;
 
   fleet::EventLoop& loop_;
   fleet::Fleet& fleet_;

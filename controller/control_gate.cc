@@ -17,8 +17,9 @@ std::vector<std::string> in_words(const std::vector<plan::RefusedNode>& refused)
 }  // namespace
 
 // The plan is made again over the nodes that may stay: rounds and pairs differ without the others.
-Result<Control::Prepared> Control::prepare_admitted(const api::RunRequest& request) {
-  Prepared prepared = RG_TRY(prepare(request));
+Result<Control::Prepared> Control::prepare_admitted(const api::RunRequest& request,
+                                                    double planned_at) {
+  Prepared prepared = RG_TRY(prepare(request, planned_at));
   const plan::Plan& head = prepared.outline.head();
   if (head.preflight.empty()) return prepared;
   std::map<std::string, std::string> ids;
@@ -36,7 +37,7 @@ Result<Control::Prepared> Control::prepare_admitted(const api::RunRequest& reque
                             fmt::join(why, "; ")));
   api::RunRequest rest = request;
   rest.set_node_set(fmt::format("{}", fmt::join(admission.admitted, ",")));
-  Result<Prepared> again = prepare(rest);
+  Result<Prepared> again = prepare(rest, planned_at);
   if (!again)
     return fail(again.error().code, fmt::format("{}; left out by preflight: {}",
                                                 again.error().message, fmt::join(why, "; ")));

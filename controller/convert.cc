@@ -271,25 +271,28 @@ api::ResultPoint to_api(store::ResultRow row) {
   return point;
 }
 
+store::TaskRow task_row(const plan::PlannedTask& task,
+                        const std::map<std::string, std::string>& node_ids) {
+  store::TaskRow row;
+  row.task_id = task.id;
+  row.stage = task.stage;
+  row.round = task.round;
+  row.kernel = task.kernel;
+  row.parameters = task.parameters;
+  row.identity_parameters = task.identity_parameters;
+  for (const plan::PlannedRank& rank : task.ranks)
+    row.ranks.push_back({node_ids.at(rank.node), rank.node, plan::text_of(rank)});
+  row.deadline_seconds = task.deadline_seconds;
+  row.expected_seconds = task.expected_seconds;
+  row.expected_bytes = task.expected_bytes;
+  return row;
+}
+
 std::vector<store::TaskRow> task_rows(const plan::Plan& plan,
                                       const std::map<std::string, std::string>& node_ids) {
   std::vector<store::TaskRow> rows;
   rows.reserve(plan.tasks.size());
-  for (const plan::PlannedTask& task : plan.tasks) {
-    store::TaskRow row;
-    row.task_id = task.id;
-    row.stage = task.stage;
-    row.round = task.round;
-    row.kernel = task.kernel;
-    row.parameters = task.parameters;
-    row.identity_parameters = task.identity_parameters;
-    for (const plan::PlannedRank& rank : task.ranks)
-      row.ranks.push_back({node_ids.at(rank.node), rank.node, plan::text_of(rank)});
-    row.deadline_seconds = task.deadline_seconds;
-    row.expected_seconds = task.expected_seconds;
-    row.expected_bytes = task.expected_bytes;
-    rows.push_back(std::move(row));
-  }
+  for (const plan::PlannedTask& task : plan.tasks) rows.push_back(task_row(task, node_ids));
   return rows;
 }
 

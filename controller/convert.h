@@ -23,6 +23,9 @@ api::RunSummary to_api(const store::RunSummaryRow& row);
 api::TaskDetail to_api(const store::TaskDetailRow& row);
 api::ResultPoint to_api(store::ResultRow row);
 
+// With the nodes' ids by name.
+store::TaskRow task_row(const plan::PlannedTask& task,
+                        const std::map<std::string, std::string>& node_ids);
 // The rows that a planned run starts with.
 std::vector<store::TaskRow> task_rows(const plan::Plan& plan,
                                       const std::map<std::string, std::string>& node_ids);

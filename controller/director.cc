@@ -25,6 +25,7 @@ Director::Run::Run(RunOrder ordered, const std::map<std::string, fleet::NodeStat
   summary.set_created_at(rfc3339(order.created_at));
   summary.set_tasks_total(static_cast<std::uint32_t>(order.plan.tasks.size()));
   for (const std::string& node : order.plan.nodes) summary.add_nodes(node);
+  if (!order.rest_of.empty()) summary.set_reason(rest_text(order.rest_of));
 }
 
 Director::Director(fleet::EventLoop& loop, fleet::Fleet& fleet, store::Store& store,
@@ -236,6 +237,7 @@ void Director::records_stored(const std::string& name,
                               const std::vector<fleet::StoredRecords>& stored) {
   for (const fleet::StoredRecords& rank : stored) {
     const auto [run, task] = find_task(rank.task, name);
+    if (find(rank.task.run_id()) == nullptr && rank.final) on_figures_(rank.task.run_id());
     if (task == nullptr) continue;
     const std::size_t index = run->index_of[rank.task.task_id()];
     judge(*run, index, rank);
@@ -357,6 +359,7 @@ void Director::finalize(const std::string& run_id) {
   tell(*run, "", run->summary.outcome());
   for (const auto& watcher : run->watchers) watcher->end();
   runs_.erase(run_id);
+  on_figures_(run_id);
   if (active_ == run_id) active_.clear();
   start_next();
 }
@@ -373,6 +376,7 @@ void Director::show_state(Run& run) {
 
 void Director::tell(Run& run, const std::string& task_id, std::string text) {
   show_state(run);
+  run.summary.set_tasks_total(static_cast<std::uint32_t>(run.machine.tasks_total()));
   run.summary.set_tasks_ended(run.machine.tasks_ended());
   run.summary.mutable_outcomes()->clear();
   run.summary.mutable_outcomes()->insert(run.machine.outcomes().begin(),

@@ -42,6 +42,7 @@ struct RunOrder {
   plan::Plan plan;
   LeafUplinks uplinks{};       // of the plan's leaves, as far as they are known
   std::string force_reason{};  // given: the run goes on busy nodes too, and gives way to nothing
+  std::string rest_of{};       // the run that left this; stands in the reason
 };
 
 class Director final : public fleet::FleetListener {
@@ -66,6 +67,11 @@ class Director final : public fleet::FleetListener {
   void stop(const std::string& reason);
   [[nodiscard]] bool idle() const { return runs_.empty(); }
   void tick(double now);
+  // Told on the loop when a run has ended in the store, and when figures of it came after that;
+  // must not block. To be set before the first run.
+  void on_figures(std::function<void(const std::string& run_id)> told) {
+    on_figures_ = std::move(told);
+  }
   // Some work that is not ours keeps the node busy, in one line, or no more. Runs are kind to all
   // neighbours while any node of the fabric is busy, whether they use it or not.
   void note_busy(const std::string& node, const std::string& why);
@@ -126,6 +132,7 @@ class Director final : public fleet::FleetListener {
   void act(Run& run, const CancelTaskAction& action);
   void act(Run& run, const SkipTask& action);
   void act(Run& run, const RunFinished& action);
+  void act(Run& run, const AddTask& action);
   void act(Run& run, std::size_t index, const SendPrepare& action);
   void act(Run& run, std::size_t index, const SendGo& action);
   void act(Run& run, std::size_t index, const SendStep& action);
@@ -152,6 +159,7 @@ class Director final : public fleet::FleetListener {
   std::string active_;                                // "" when none is under way
   std::map<std::string, std::string> busy_nodes_;     // with why
   std::deque<std::function<Status()>> unsaved_;       // writes that the store could not take yet
+  std::function<void(const std::string&)> on_figures_ = [](const std::string&) {};
   bool stopping_ = false;
 };
 

@@ -5,9 +5,12 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/convert.h"
 #include "controller/director.h"
 #include "controller/metrics.h"
+#include "controller/plan/elsewhere.h"
 #include "controller/rfc3339.h"
+#include "controller/run_tasks.h"
 
 namespace railgauge::run {
 namespace {
@@ -105,6 +108,26 @@ void Director::act(Run& run, const SkipTask& action) {
   tell(run, task.id,
        fmt::format("{} {} {}: {}", task.id, task.kernel, nodes_text(task),
                    with_reason(action.outcome, action.reason)));
+}
+
+void Director::act(Run& run, const AddTask& action) {
+  plan::Plan& plan = run.order.plan;
+  const Elsewhere& made_of = action.made_of;
+  RG_CHECK(action.index == plan.tasks.size());
+  plan.tasks.push_back(
+      plan::with_partner(plan, plan.tasks[made_of.failed], made_of.replaced_rank,
+                         plan.tasks[made_of.partner_task].ranks[made_of.partner_rank]));
+  const plan::PlannedTask& task = plan.tasks.back();
+  run.index_of[task.id] = action.index;
+  std::map<std::string, std::string> node_ids;
+  for (const plan::PlannedRank& rank : task.ranks)
+    node_ids[rank.node] = fleet_.nodes().at(rank.node).hello.node_id();
+  save([this, id = run.order.run_id, row = task_row(task, node_ids)] {
+    return store_.add_tasks(id, {row});
+  });
+  tell(run, task.id,
+       fmt::format("{} {} {}: added, since {} did not pass: the same against another partner",
+                   task.id, task.kernel, nodes_text(task), plan.tasks[made_of.failed].id));
 }
 
 void Director::act(Run& run, std::size_t index, const SendPrepare& action) {
@@ -213,6 +236,9 @@ void Director::act(Run& run, const RunFinished& action) {
   update.state = "ended";
   update.outcome = action.outcome;
   update.reason = action.reason;
+  if (!run.order.rest_of.empty())
+    update.reason = fmt::format("{}{}{}", rest_text(run.order.rest_of),
+                                action.reason.empty() ? "" : "; ", action.reason);
   update.ended_at = now;
   run.end = update;
   spdlog::info("run {}: {}", run.order.run_id, with_reason(action.outcome, action.reason));

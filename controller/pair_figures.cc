@@ -14,17 +14,7 @@ namespace railgauge {
 namespace {
 
 constexpr std::uint32_t kPage = 20'000;
-constexpr std::int32_t kMaxRails = 64;
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
-
-// "n1/mlx5_0:1+gpu0" to node and port.
-std::pair<std::string, std::string> split(const std::string& endpoint) {
-  const std::size_t slash = endpoint.find('/');
-  if (slash == std::string::npos) return {endpoint, ""};
-  const std::size_t plus = endpoint.find('+', slash);
-  const std::size_t length = plus == std::string::npos ? plus : plus - slash - 1;
-  return {endpoint.substr(0, slash), endpoint.substr(slash + 1, length)};
-}
 
 std::string value_of(const store::TextMap& map, const std::string& key) {
   const auto found = map.find(key);
@@ -94,45 +84,109 @@ bool matches(const PairSeries& series, const api::PairsRequest& request) {
          (!request.has_message_bytes() || series.message_bytes == request.message_bytes());
 }
 
-// Matrices of one run that differ in their rail alone. kNotFound: none is stored.
+// None where "all" runs were asked for.
+std::vector<std::string> nodes_of(store::Store& store, const std::string& run_id) {
+  const auto summary = store.run_summary(run_id);
+  return summary ? summary->run.nodes : std::vector<std::string>{};
+}
+
+// What a request that leaves the choice open gets first: bandwidth before latency, then what has
+// most figures.
+std::vector<PairSeries> by_choice(const std::map<PairSeries, double>& counts) {
+  std::vector<PairSeries> order;
+  for (const auto& [series, count] : counts) order.push_back(series);
+  std::ranges::sort(order, [&counts](const PairSeries& a, const PairSeries& b) {
+    return std::tuple(a.larger_is_better, counts.at(a), a.message_bytes, b.kernel) >
+           std::tuple(b.larger_is_better, counts.at(b), b.message_bytes, a.kernel);
+  });
+  return order;
+}
+
+PairSeries series_of(const store::PairMatrixRow& matrix) {
+  return {.kernel = matrix.kernel,
+          .metric = matrix.metric,
+          .meaning = matrix.meaning,
+          .unit = matrix.unit,
+          .message_bytes = matrix.message_bytes,
+          .larger_is_better = matrix.larger_is_better};
+}
+
+store::PairMatrixKey key_of(const store::PairMatrixRow& matrix) {
+  return {.run_id = matrix.run_id,
+          .rail = matrix.rail,
+          .metric = matrix.metric,
+          .message_bytes = matrix.message_bytes,
+          .kernel = matrix.kernel,
+          .meaning = matrix.meaning};
+}
+
+double figures_in(const store::PairMatrixRow& matrix) {
+  return static_cast<double>(
+      std::ranges::count_if(matrix.values, [](float value) { return std::isfinite(value); }));
+}
+
+void add_to(Table& table, const store::PairMatrixRow& matrix) {
+  const std::size_t n = matrix.endpoints.size();
+  for (std::size_t from = 0; from < n; ++from)
+    for (std::size_t to = 0; to < n; ++to)
+      if (const float value = matrix.values[from * n + to]; std::isfinite(value))
+        table.add(matrix.rail, memory_of_row(matrix.endpoints[from]),
+                  split_endpoint(matrix.endpoints[from]).first,
+                  split_endpoint(matrix.endpoints[to]).first, value);
+}
+
+// A matrix does not say so itself: any point of the series does for all.
+Result<bool> is_synthetic(store::Store& store, const std::string& run_id,
+                          const PairSeries& series) {
+  const auto rows = RG_TRY(store.results({.run_id = run_id,
+                                          .kernel = series.kernel,
+                                          .metric = series.metric,
+                                          .message_bytes = series.message_bytes,
+                                          .limit = 1}));
+  return !rows.empty() && rows.front().point.synthetic();
+}
+
+// Matrices of one run that differ in their rail alone. kNotFound: none that matches is stored. One
+// is in memory at a time.
 Result<PairFigures> figures_of_matrices(store::Store& store, const std::string& run_id,
                                         const api::PairsRequest& request, const PortMap& ports) {
-  store::PairMatrixKey key{.run_id = run_id, .metric = request.metric()};
-  if (request.has_message_bytes()) key.message_bytes = request.message_bytes();
-  const store::PairMatrixRow first = RG_TRY(store.pair_matrix(key));
-  PairFigures figures{.run_id = run_id,
-                      .series = {.kernel = first.kernel,
-                                 .metric = first.metric,
-                                 .meaning = first.meaning,
-                                 .unit = first.unit,
-                                 .message_bytes = first.message_bytes,
-                                 .larger_is_better = first.larger_is_better}};
-  if (!matches(figures.series, request))
+  std::map<PairSeries, std::vector<store::PairMatrixRow>> stored;
+  for (store::PairMatrixRow& head : RG_TRY(store.pair_matrices(run_id)))
+    if (const PairSeries series = series_of(head); matches(series, request))
+      stored[series].push_back(std::move(head));
+  if (stored.empty())
     return fail(Code::kNotFound, fmt::format("run {}: no such pair matrix is stored", run_id));
+  std::map<PairSeries, double> counts;
+  for (const auto& [series, heads] : stored) {
+    double& count = counts[series];
+    if (stored.size() == 1) break;  // nothing to choose
+    for (const store::PairMatrixRow& head : heads)
+      count += figures_in(RG_TRY(store.pair_matrix(key_of(head))));
+  }
+  const std::vector<PairSeries> order = by_choice(counts);
+  PairFigures figures{.run_id = run_id, .series = order.front()};
+  figures.others.assign(order.begin() + 1, order.end());
   Table table(ports);
-  key.metric = first.metric;
-  key.message_bytes = first.message_bytes;
-  for (std::int32_t rail = 0; rail < kMaxRails; ++rail) {
-    key.rail = rail;
-    const auto matrix = store.pair_matrix(key);
-    if (!matrix && matrix.error().code == Code::kNotFound) continue;
-    if (!matrix) return tl::unexpected(matrix.error());
-    if (matrix->kernel != first.kernel || matrix->meaning != first.meaning) continue;
-    const std::size_t n = matrix->endpoints.size();
-    for (std::size_t from = 0; from < n; ++from)
-      for (std::size_t to = 0; to < n; ++to)
-        if (const float value = matrix->values[from * n + to]; std::isfinite(value))
-          table.add(rail, "", split(matrix->endpoints[from]).first,
-                    split(matrix->endpoints[to]).first, value);
+  for (const std::string& node : nodes_of(store, run_id)) table.node(node);
+  for (const store::PairMatrixRow& head : stored[figures.series]) {
+    const store::PairMatrixRow matrix = RG_TRY(store.pair_matrix(key_of(head)));
+    if (matrix.rail < 0)
+      figures.across_rails += figures_in(matrix);
+    else
+      add_to(table, matrix);
   }
   figures.data = table.data();
   if (figures.data.layers.empty())
     return fail(Code::kNotFound, fmt::format("run {}: no matrix of a rail is stored", run_id));
+  figures.data.synthetic = RG_TRY(is_synthetic(store, run_id, figures.series));
   return figures;
 }
 
-Result<std::vector<PairPoint>> read_points(store::Store& store, const store::ExportScope& scope,
-                                           const api::PairsRequest& request) {
+}  // namespace
+
+Result<std::vector<PairPoint>> read_pair_points(store::Store& store,
+                                                const store::ExportScope& scope,
+                                                const api::PairsRequest& request) {
   store::ResultsFilter filter{.run_id = scope.run_id,
                               .kernel = request.kernel(),
                               .metric = request.metric(),
@@ -150,15 +204,21 @@ Result<std::vector<PairPoint>> read_points(store::Store& store, const store::Exp
   return points;
 }
 
-// None where "all" runs were asked for.
-std::vector<std::string> nodes_of(store::Store& store, const std::string& run_id) {
-  const auto summary = store.run_summary(run_id);
-  return summary ? summary->run.nodes : std::vector<std::string>{};
+std::pair<std::string, std::string> split_endpoint(const std::string& endpoint) {
+  const std::size_t slash = endpoint.find('/');
+  if (slash == std::string::npos) return {endpoint, ""};
+  const std::size_t plus = endpoint.find('+', slash);
+  const std::size_t length = plus == std::string::npos ? plus : plus - slash - 1;
+  return {endpoint.substr(0, slash), endpoint.substr(slash + 1, length)};
 }
 
-}  // namespace
+std::string memory_of_row(const std::string& endpoint) {
+  const std::size_t slash = std::min(endpoint.find('/'), endpoint.size());
+  return endpoint.find('+', slash) == std::string::npos ? "host" : "gpu";
+}
 
-PortMap::PortMap(const std::vector<store::NodeRow>& nodes) {
+PortMap::PortMap(const std::vector<store::NodeRow>& nodes, LeafMap leaves)
+    : leaves_(std::move(leaves)) {
   for (const store::NodeRow& node : nodes) {
     std::vector<const store::EndpointRow*> ports;
     for (const store::EndpointRow& endpoint : node.endpoints)
@@ -170,7 +230,9 @@ PortMap::PortMap(const std::vector<store::NodeRow>& nodes) {
     std::int32_t rail = 0;
     for (const store::EndpointRow* port : ports)
       rails_[node.name][fmt::format("{}:{}", port->device, port->port)] = rail++;
-    leaves_[node.name] = value_of(node.facts, "leaf");
+    if (leaves_.contains(node.name)) continue;
+    const std::string label = value_of(node.described, "leaf");
+    leaves_[node.name] = label.empty() ? value_of(node.facts, "leaf") : label;
   }
 }
 
@@ -187,9 +249,11 @@ std::string PortMap::leaf(const std::string& node) const {
 }
 
 bool pair_point_of(const store::ResultRow& row, PairPoint& point) {
-  const bool pair = row.endpoints.size() == 2 && row.outcome == kPassed && row.point.pair().empty();
+  const bool measured = row.outcome == kPassed || (row.outcome == kFailed && row.ranks_passed);
+  const bool pair = row.endpoints.size() == 2 && measured && row.point.pair().empty();
   if (!pair || row.kernel.starts_with("nccl.")) return false;
-  if (split(row.endpoints[0]).first == split(row.endpoints[1]).first) return false;
+  if (split_endpoint(row.endpoints[0]).first == split_endpoint(row.endpoints[1]).first)
+    return false;
   if (value_of(row.parameters, "direction") == "both" || row.point.median() <= 0) return false;
   point.series = {.kernel = row.kernel,
                   .metric = row.point.metric(),
@@ -216,12 +280,7 @@ Result<PairFigures> figures_of_points(std::string run_id, const std::vector<Pair
   if (counts.empty())
     return fail(Code::kNotFound,
                 fmt::format("run {}: none of its figures is one of a pair of nodes", run_id));
-  std::vector<PairSeries> order;
-  for (const auto& [series, count] : counts) order.push_back(series);
-  std::ranges::sort(order, [&counts](const PairSeries& a, const PairSeries& b) {
-    return std::tuple(a.larger_is_better, counts[a], a.message_bytes, b.kernel) >
-           std::tuple(b.larger_is_better, counts[b], b.message_bytes, a.kernel);
-  });
+  const std::vector<PairSeries> order = by_choice(counts);
   PairFigures figures{.run_id = std::move(run_id), .series = order.front()};
   figures.others.assign(order.begin() + 1, order.end());
   Table table(ports);
@@ -229,8 +288,8 @@ Result<PairFigures> figures_of_points(std::string run_id, const std::vector<Pair
   bool synthetic = false;
   for (const PairPoint& point : points) {
     if (point.series != figures.series) continue;
-    const auto [from, from_port] = split(point.from);
-    const auto [to, to_port] = split(point.to);
+    const auto [from, from_port] = split_endpoint(point.from);
+    const auto [to, to_port] = split_endpoint(point.to);
     const std::int32_t rail = ports.rail(from, from_port);
     if (rail != ports.rail(to, to_port)) {
       ++figures.across_rails;
@@ -248,13 +307,15 @@ Result<PairFigures> figures_of_points(std::string run_id, const std::vector<Pair
   return figures;
 }
 
-Result<PairFigures> read_pair_figures(store::Store& store, const api::PairsRequest& request) {
+Result<PairFigures> read_pair_figures(store::Store& store, const api::PairsRequest& request,
+                                      const LeafSource& leaves) {
   const store::ExportScope scope = RG_TRY(store.export_scope(request.run_id()));
-  const PortMap ports(RG_TRY(store.list_nodes()));
+  const std::vector<store::NodeRow> nodes = RG_TRY(store.list_nodes());
+  const PortMap ports(nodes, leaves ? leaves(nodes) : LeafMap{});
   auto figures = figures_of_matrices(store, scope.run_id, request, ports);
   if (!figures && figures.error().code == Code::kNotFound)
-    figures = figures_of_points(scope.run_id, RG_TRY(read_points(store, scope, request)), ports,
-                                nodes_of(store, scope.run_id));
+    figures = figures_of_points(scope.run_id, RG_TRY(read_pair_points(store, scope, request)),
+                                ports, nodes_of(store, scope.run_id));
   if (!figures) return figures;
   figures->data.model =
       figures->series.larger_is_better ? localise::Model::kMinimum : localise::Model::kAdditive;

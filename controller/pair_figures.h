@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "controller/analysis/localise.h"
 #include "controller/api/archive.pb.h"
+#include "controller/leaf_map.h"
 #include "controller/store/store.h"
 
 namespace railgauge {
@@ -42,20 +44,27 @@ struct PairPoint {
   double value = 0;
   bool synthetic = false;
 };
-// False: a loopback, a collective, both directions' sum, several rails together, not passed.
+// False: a loopback, a collective, both directions' sum, several rails together, a task that was
+// not measured to its end. A figure beyond a limit of the suite is one: nothing shows a slow part
+// as well.
 bool pair_point_of(const store::ResultRow& row, PairPoint& point);
+// "n1/mlx5_0:1+gpu0" to node and port.
+std::pair<std::string, std::string> split_endpoint(const std::string& endpoint);
+// "gpu" or "host", of a row of a stored matrix.
+std::string memory_of_row(const std::string& endpoint);
 
-// Which rail each port is, and which leaf each node hangs on, as the nodes told.
+// Which rail each port is, and which leaf each node hangs on: as `leaves` says, else as the nodes
+// told.
 class PortMap {
  public:
-  explicit PortMap(const std::vector<store::NodeRow>& nodes);
+  explicit PortMap(const std::vector<store::NodeRow>& nodes, LeafMap leaves = {});
   // -1: not known.
   [[nodiscard]] std::int32_t rail(const std::string& node, const std::string& port) const;
-  [[nodiscard]] std::string leaf(const std::string& node) const;  // its fact "leaf"; "": not told
+  [[nodiscard]] std::string leaf(const std::string& node) const;  // "": not told
 
  private:
   std::map<std::string, std::map<std::string, std::int32_t>> rails_{};
-  std::map<std::string, std::string> leaves_{};
+  LeafMap leaves_{};
 };
 
 // The series with most figures (of bandwidth, where there is some; of several, the largest size),
@@ -65,7 +74,13 @@ Result<PairFigures> figures_of_points(std::string run_id, const std::vector<Pair
                                       const PortMap& ports,
                                       const std::vector<std::string>& nodes = {});
 
+// Those that `request` matches; its run is not looked at.
+Result<std::vector<PairPoint>> read_pair_points(store::Store& store,
+                                                const store::ExportScope& scope,
+                                                const api::PairsRequest& request);
+
 // kNotFound: no such run, or nothing of it is a pair's figure.
-Result<PairFigures> read_pair_figures(store::Store& store, const api::PairsRequest& request);
+Result<PairFigures> read_pair_figures(store::Store& store, const api::PairsRequest& request,
+                                      const LeafSource& leaves = {});
 
 }  // namespace railgauge

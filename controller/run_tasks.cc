@@ -19,6 +19,23 @@ double rate_of(const plan::PlannedRank& rank, const Nodes& nodes) {
   return 0;
 }
 
+// What is leased. A rank without an endpoint is alone with those like it on its node.
+std::vector<std::string> endpoints_of(const plan::PlannedRank& rank) {
+  std::vector<std::string> endpoints;
+  if (!rank.endpoint.empty() || rank.gpu.empty())
+    endpoints.push_back(fmt::format("{}/{}", rank.node, rank.endpoint));
+  if (!rank.gpu.empty()) endpoints.push_back(fmt::format("{}/{}", rank.node, rank.gpu));
+  return endpoints;
+}
+
+PairEnd end_of(const plan::PlannedRank& rank) {
+  return {.node = rank.node,
+          .name = fmt::format("{}/{}", rank.node, plan::text_of(rank)),
+          .kind = fmt::format("{} {}", rank.rail, rank.gpu),
+          .leaf = rank.leaf,
+          .endpoints = endpoints_of(rank)};
+}
+
 RunTaskSpec spec_of(const plan::PlannedTask& task, const Nodes& nodes) {
   RunTaskSpec spec{
       .round = task.round, .waived = !task.waived_reason.empty(), .reason = task.waived_reason};
@@ -31,12 +48,11 @@ RunTaskSpec spec_of(const plan::PlannedTask& task, const Nodes& nodes) {
     nodes_used.insert(rank.node);
     if (!rank.leaf.empty()) leaves.insert(rank.leaf);
     spec.load_bits_per_second += rate_of(rank, nodes);
-    // A rank without an endpoint is alone with those like it on its node.
-    if (!rank.endpoint.empty() || rank.gpu.empty())
-      spec.endpoints.push_back(fmt::format("{}/{}", rank.node, rank.endpoint));
-    if (!rank.gpu.empty()) spec.endpoints.push_back(fmt::format("{}/{}", rank.node, rank.gpu));
+    for (std::string& endpoint : endpoints_of(rank)) spec.endpoints.push_back(std::move(endpoint));
   }
   if (task.ranks.size() == 2) spec.load_bits_per_second /= 2;  // what one sends, the other takes
+  if (task.ranks.size() == 2 && nodes_used.size() == 2)
+    for (const plan::PlannedRank& rank : task.ranks) spec.ends.push_back(end_of(rank));
   spec.nodes = static_cast<std::uint32_t>(nodes_used.size());
   spec.leaves.assign(leaves.begin(), leaves.end());
   return spec;
@@ -72,6 +88,10 @@ std::vector<ForecastTask> forecast_tasks(const plan::Plan& plan) {
   for (const plan::PlannedTask& task : plan.tasks)
     tasks.push_back({task.round, task.waived_reason.empty() ? task.expected_seconds : 0});
   return tasks;
+}
+
+std::string rest_text(const std::string& run_id) {
+  return fmt::format("the rest of run {}", run_id);
 }
 
 void show_progress(const RunMachine& machine, const RunForecast& forecast,

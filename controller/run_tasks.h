@@ -22,6 +22,8 @@ std::vector<RunTaskSpec> run_tasks_of(const plan::Plan& plan,
 LeafUplinks uplinks_of(const plan::Topology& topology,
                        const std::map<std::string, fleet::NodeState>& nodes);
 std::vector<ForecastTask> forecast_tasks(const plan::Plan& plan);
+// Why a run exists that measures what another left.
+std::string rest_text(const std::string& run_id);
 void show_progress(const RunMachine& machine, const RunForecast& forecast,
                    api::RunProgress& progress);
 

@@ -72,6 +72,8 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
 Server::Server(std::unique_ptr<store::Store> store, const Config& config, plan::Site site,
                fleet::FleetOptions fleet_options)
     : store_(std::move(store)),
+      leaves_([site](const auto& nodes) { return leaves_of(site, nodes); }),
+      matrices_(*store_, leaves_),
       fleet_(loop_, *store_, fleet_options),
       preflights_(loop_, fleet_, *store_),
       director_(loop_, fleet_, *store_, metrics_),
@@ -79,7 +81,7 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config, plan::
                std::move(site)),
       schedules_(loop_, director_, control_, *store_),
       feed_(metrics_, *store_, config.database),
-      archive_(*store_, retention_of(config.keep_days)),
+      archive_(*store_, retention_of(config.keep_days), Archive::kExportRanks, leaves_),
       retention_(retention_of(config.keep_days)),
       pool_(std::make_unique<fleet::WorkerPool>(kWorkers)),
       queries_(std::make_unique<fleet::WorkerPool>(kQueryWorkers)),
@@ -91,6 +93,7 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config, plan::
       archive_service_(archive_, peers_, *queries_, *sql_, *upkeep_),
       judge_service_(control_, *store_, peers_, *queries_) {
   fleet_.set_listener(&director_);
+  director_.on_figures([this](const std::string& run_id) { matrices_.want(run_id); });
   loop_.on_tick([this] { on_tick(); });
 }
 
@@ -114,6 +117,7 @@ Server::~Server() {
 
 Status Server::end_interrupted_runs() {
   const std::vector<std::string> ended = RG_TRY(store_->end_interrupted_runs());
+  for (const std::string& run_id : ended) matrices_.want(run_id);
   if (!ended.empty())
     spdlog::warn("runs that the last controller left open ended as crashed: {}",
                  fmt::join(ended, ", "));

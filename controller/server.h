@@ -19,6 +19,7 @@
 #include "controller/listen.h"
 #include "controller/metrics.h"
 #include "controller/metrics_feed.h"
+#include "controller/pair_matrices.h"
 #include "controller/preflight_desk.h"
 #include "controller/schedules.h"
 #include "controller/service.h"
@@ -68,6 +69,8 @@ class Server {
   void prune_store();
 
   std::unique_ptr<store::Store> store_;
+  const LeafSource leaves_;
+  MatrixKeeper matrices_;  // outlives the loop, which asks it
   Metrics metrics_;
   auth::PeerBook peers_;
   fleet::EventLoop loop_;

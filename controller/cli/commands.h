@@ -23,6 +23,7 @@ Result<int> run_suite(Session& session, const Arguments& arguments);
 Result<int> list_runs(Session& session, const Arguments& arguments);
 Result<int> show_run(Session& session, const Arguments& arguments);
 Result<int> wait_run(Session& session, const Arguments& arguments);
+Result<int> resume_run(Session& session, const Arguments& arguments);
 Result<int> cancel_run_verb(Session& session, const Arguments& arguments);
 Result<int> show_preflight(Session& session, const Arguments& arguments);
 Result<int> show_results(Session& session, const Arguments& arguments);

@@ -54,6 +54,7 @@ std::vector<GoldenCase> golden_cases() {
           {"runs_show_as", {"runs", "show", kSampleRun, "--as", "perftest"}},
           {"runs_cancel", {"runs", "cancel", kSampleRun}},
           {"run", {"run", "quick"}},
+          {"runs_resume", {"runs", "resume", kSampleRun}},
           {"run_detach", {"run", "quick", "--detach"}},
           {"results", {"results"}},
           {"history", {"history"}},

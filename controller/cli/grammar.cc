@@ -22,15 +22,14 @@ constexpr Flag kUntil{"until", 0, "TIME", "before this time, likewise"};
 constexpr Flag kAllAttempts{"all-attempts", 0, "", "also attempts that do not count"};
 
 constexpr std::array kPlanFlags{kNodes, kNodesFile};
+constexpr Flag kDetach{"detach", 0, "", "print the run's id and end, the run goes on"};
+constexpr Flag kForce{"force", 0, "", "on busy nodes too, beside their jobs; needs --reason"};
+constexpr Flag kReason{"reason", 0, "TEXT", "why it is forced, kept with the run"};
 constexpr std::array kRunFlags{
-    kNodes,
-    kNodesFile,
-    Flag{"all", 0, "", "all nodes, needed without a node set beyond 16 nodes"},
-    Flag{"detach", 0, "", "print the run's id and end, the run goes on"},
-    kExclusive,
-    kWait,
-    Flag{"force", 0, "", "on busy nodes too, beside their jobs; needs --reason"},
-    Flag{"reason", 0, "TEXT", "why it is forced, kept with the run"}};
+    kNodes,  kNodesFile, Flag{"all", 0, "", "all nodes, needed without a node set beyond 16 nodes"},
+    kDetach, kExclusive, kWait,
+    kForce,  kReason};
+constexpr std::array kResumeFlags{kDetach, kExclusive, kWait, kForce, kReason};
 constexpr std::array kWaitFlags{kWait};
 constexpr std::array kListNodesFlags{kNodes};
 constexpr std::array kLimitRuns{Flag{"limit", 0, "N", "at most the N newest [20]"}};
@@ -160,6 +159,8 @@ constexpr std::array kVerbs{
     Verb{"runs", "show", "RUN", "one run: its tasks and their outcomes", kShowRunFlags, show_run},
     Verb{"runs", "wait", "RUN", "wait for a run, print its results, end with its outcome",
          kWaitFlags, wait_run},
+    Verb{"runs", "resume", "RUN", "run what a stopped run left, as it was planned", kResumeFlags,
+         resume_run},
     Verb{"runs", "cancel", "RUN", "cancel a run and wait until it has ended", {}, cancel_run_verb},
     Verb{"results", "", "[RUN]", "points of a run [the newest that ended]; RUN may be \"all\"",
          kResultsFlags, show_results},

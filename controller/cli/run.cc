@@ -91,6 +91,25 @@ Result<int> follow_to_the_end(Session& session, const std::string& run_id, doubl
                           cancel_command(session, run_id)));
 }
 
+Result<int> start(Session& session, const Arguments& arguments, const RunRequest& request,
+                  double wait_seconds) {
+  const auto started = RG_TRY(call_through(session, &Control::StubInterface::StartRun, request));
+  if (arguments.has("detach")) {
+    const Output& output = session.output;
+    if (output.format == Format::kJson || output.format == Format::kNdjson)
+      print_message(output, started);
+    else
+      output.out << started.run_id() << '\n';
+    return kExitPassed;
+  }
+  std::string rest;
+  if (!request.resume_run_id().empty())
+    rest = fmt::format(": {} that run {} left", counted(started.tasks_total(), "task"),
+                       request.resume_run_id());
+  say(session, fmt::format("run {} started{}", started.run_id(), rest));
+  return follow_to_the_end(session, started.run_id(), wait_seconds, true);
+}
+
 }  // namespace
 
 Result<int> run_suite(Session& session, const Arguments& arguments) {
@@ -103,17 +122,17 @@ Result<int> run_suite(Session& session, const Arguments& arguments) {
   const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
   RG_TRY_OK(plan(session, request, arguments.has("all")));
   if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted, nothing ran");
-  const auto started = RG_TRY(call_through(session, &Control::StubInterface::StartRun, request));
-  if (arguments.has("detach")) {
-    const Output& output = session.output;
-    if (output.format == Format::kJson || output.format == Format::kNdjson)
-      print_message(output, started);
-    else
-      output.out << started.run_id() << '\n';
-    return kExitPassed;
-  }
-  say(session, fmt::format("run {} started", started.run_id()));
-  return follow_to_the_end(session, started.run_id(), wait_seconds, true);
+  return start(session, arguments, request, wait_seconds);
+}
+
+Result<int> resume_run(Session& session, const Arguments& arguments) {
+  RunRequest request;
+  request.set_resume_run_id(arguments.operand(0));
+  request.set_trigger("cli");
+  request.set_exclusive(arguments.has("exclusive"));
+  RG_TRY_OK(set_force(arguments, request));
+  const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
+  return start(session, arguments, request, wait_seconds);
 }
 
 Result<int> wait_run(Session& session, const Arguments& arguments) {

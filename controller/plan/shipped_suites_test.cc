@@ -91,6 +91,25 @@ TEST(ShippedSuites, QuickFabricAndNightlyPlanOnFleetsOfAnySize) {
   }
 }
 
+// A port may be slow in one direction alone, and localisation wants the two apart.
+TEST(ShippedSuites, BandwidthOfPairsIsMeasuredBothWaysByAll) {
+  const auto kernels = kernels_of_this_build();
+  for (const char* name : {"quick", "fabric", "nightly"}) {
+    const SuiteReading reading = read_suite_file(fmt::format("suites/{}.yaml", name), kernels);
+    ASSERT_TRUE(reading.suite) << name;
+    const auto plan = make_plan(*reading.suite, fleet_of(5), kernels);
+    ASSERT_TRUE(plan) << name;
+    std::map<std::pair<std::string, std::string>, int> times;
+    for (const PlannedTask& task : plan->tasks)
+      if (task.kernel == "verbs.write_bw" && task.ranks[0].node != task.ranks[1].node)
+        ++times[{task.ranks[0].node, task.ranks[1].node}];
+    EXPECT_FALSE(times.empty()) << name;
+    for (const auto& [pair, count] : times)
+      EXPECT_EQ((times[{pair.second, pair.first}]), count)
+          << name << ": " << pair.first << " to " << pair.second;
+  }
+}
+
 TEST(ShippedSuites, FabricMeasuresAllPairsBothWaysOnEachRail) {
   const auto kernels = kernels_of_this_build();
   const SuiteReading reading = read_suite_file("suites/fabric.yaml", kernels);

@@ -11,58 +11,59 @@
 namespace railgauge::run {
 namespace {
 
-// Numbers for names, in order of appearance.
-class Names {
- public:
-  std::uint32_t operator()(const std::string& name) {
-    return numbers_.emplace(name, static_cast<std::uint32_t>(numbers_.size())).first->second;
-  }
-  [[nodiscard]] const std::map<std::string, std::uint32_t>& all() const { return numbers_; }
+constexpr double kRoundingBits = 1;  // of sums of rates
 
- private:
-  std::map<std::string, std::uint32_t> numbers_;
-};
+}  // namespace
 
-// Each once: both ranks of a loopback task stand on one port.
-std::vector<std::uint32_t> numbers_of(const std::vector<std::string>& texts, Names& names) {
+std::vector<std::uint32_t> RoundEngine::Names::operator()(const std::vector<std::string>& texts) {
   std::vector<std::uint32_t> numbers;
   numbers.reserve(texts.size());
-  for (const std::string& text : texts) numbers.push_back(names(text));
+  for (const std::string& text : texts) numbers.push_back((*this)(text));
   std::ranges::sort(numbers);
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   return numbers;
 }
 
-constexpr double kRoundingBits = 1;  // of sums of rates
-
-}  // namespace
-
 RoundEngine::RoundEngine(std::span<const RunTaskSpec> tasks, RoundPolicy policy,
                          const LeafUplinks& uplinks)
-    : policy_(std::move(policy)) {
-  Names endpoints;
-  Names leaves;
+    : policy_(std::move(policy)), uplinks_(uplinks) {
   std::map<std::uint32_t, std::vector<std::size_t>> rounds;
+  tasks_.reserve(tasks.size());
   for (const RunTaskSpec& spec : tasks) {
     rounds[spec.round].push_back(tasks_.size());
     Task task{.stage = spec.stage,
-              .endpoints = numbers_of(spec.endpoints, endpoints),
-              .leaves = numbers_of(spec.leaves.empty() ? std::vector<std::string>{""} : spec.leaves,
-                                   leaves),
               .nodes = spec.nodes,
               .loads_fabric = spec.loads_fabric,
               .load_bits_per_second = spec.load_bits_per_second};
+    place(task, spec.endpoints, spec.leaves);
     task.limit_seconds = policy_.round_deadline_seconds > 0
                              ? policy_.round_deadline_seconds
                              : spec.deadline_seconds + kDeadlineSlackSeconds;
     tasks_.push_back(std::move(task));
   }
   for (auto& [number, members] : rounds) rounds_.push_back(std::move(members));
-  leased_.resize(endpoints.all().size());
-  leaves_.resize(leaves.all().size());
-  for (const auto& [name, number] : leaves.all())
-    if (const auto found = uplinks.find(name); found != uplinks.end())
-      leaves_[number].uplinks_bits_per_second = found->second;
+}
+
+void RoundEngine::place(Task& task, const std::vector<std::string>& endpoints,
+                        const std::vector<std::string>& leaves) {
+  task.endpoints = endpoint_names_(endpoints);
+  leased_.resize(endpoint_names_.size());
+  const std::vector<std::string> touched = leaves.empty() ? std::vector<std::string>{""} : leaves;
+  task.leaves = leaf_names_(touched);
+  leaves_.resize(leaf_names_.size());
+  for (const std::string& leaf : touched)
+    if (const auto known = uplinks_.find(leaf); known != uplinks_.end())
+      leaves_[leaf_names_(leaf)].uplinks_bits_per_second = known->second;
+}
+
+std::size_t RoundEngine::add(std::size_t like, const std::vector<std::string>& endpoints,
+                             const std::vector<std::string>& leaves) {
+  Task task = tasks_[like];
+  task.state = State::kLeftOver;
+  place(task, endpoints, leaves);
+  tasks_.push_back(std::move(task));
+  leftovers_.emplace(tasks_.back().stage, tasks_.size() - 1);
+  return tasks_.size() - 1;
 }
 
 std::uint32_t RoundEngine::rounds_total() const {

@@ -19,22 +19,9 @@
 #include <vector>
 
 #include "controller/run/policy.h"
+#include "controller/run/run_task.h"
 
 namespace railgauge::run {
-
-struct RunTaskSpec {
-  std::uint32_t round = 0;
-  bool waived = false;   // the planner found that it cannot run; it counts, and is never started
-  std::string reason{};  // of the waiver
-  std::uint32_t stage = 0;
-  std::vector<std::string> endpoints{};  // "n1/rxe0:1": leased while it is under way
-  std::vector<std::string>
-      leaves{};                     // that it touches; none known: all such tasks count as one leaf
-  std::uint32_t nodes = 1;          // different ones
-  bool loads_fabric = false;        // fills the path between nodes: bandwidth, collectives
-  double load_bits_per_second = 0;  // at line rate, through the uplinks of each of several leaves
-  double deadline_seconds = 60;
-};
 
 // Bits per second of each leaf's uplinks together; a leaf that is not in it is unknown.
 using LeafUplinks = std::map<std::string, double>;
@@ -65,6 +52,10 @@ class RoundEngine {
   RoundEngine(std::span<const RunTaskSpec> tasks, RoundPolicy policy, const LeafUplinks& uplinks);
 
   void start(double now);
+  // One more task that waits among the leftovers, and its index: as the one at `like`, between
+  // other ends.
+  std::size_t add(std::size_t like, const std::vector<std::string>& endpoints,
+                  const std::vector<std::string>& leaves);
   // It was under way and is over; `retry`: it waits among the leftovers.
   void ended(std::size_t index, bool retry, double now);
   // Was never started, or waits again, and will not be started any more.
@@ -84,6 +75,19 @@ class RoundEngine {
   [[nodiscard]] const std::string& held_by() const { return held_by_; }
 
  private:
+  // Numbers for names, in order of appearance.
+  class Names {
+   public:
+    std::uint32_t operator()(const std::string& name) {
+      return numbers_.emplace(name, static_cast<std::uint32_t>(numbers_.size())).first->second;
+    }
+    // Each once: both ranks of a loopback task stand on one port.
+    std::vector<std::uint32_t> operator()(const std::vector<std::string>& texts);
+    [[nodiscard]] std::size_t size() const { return numbers_.size(); }
+
+   private:
+    std::map<std::string, std::uint32_t> numbers_;
+  };
   enum class Phase : std::uint8_t { kPlanned, kRound, kSettling, kLeftovers };
   enum class State : std::uint8_t { kWaiting, kStarted, kGivenUp, kLeftOver, kEnded };
   enum class Hold : std::uint8_t { kNone, kLease, kCap, kKindness };
@@ -109,6 +113,8 @@ class RoundEngine {
   [[nodiscard]] bool is_kind(const Task& task) const;
   [[nodiscard]] bool budget_is_spent(const Task& task, double now) const;
   [[nodiscard]] std::string why_unkind(const Task& task) const;
+  void place(Task& task, const std::vector<std::string>& endpoints,
+             const std::vector<std::string>& leaves);
   void open_next(double now);
   void close_round(double now);
   bool is_over(double now, EngineActions& out);
@@ -122,6 +128,9 @@ class RoundEngine {
 
   std::vector<Task> tasks_;
   RoundPolicy policy_;
+  const LeafUplinks uplinks_;
+  Names endpoint_names_;
+  Names leaf_names_;
   std::vector<std::vector<std::size_t>> rounds_;  // in order, each with its tasks
   std::vector<char> leased_;                      // by endpoint
   std::vector<Leaf> leaves_;

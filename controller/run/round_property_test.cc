@@ -1,9 +1,11 @@
 // What holds of a run whatever the order of events: random plans and policies from fixed seeds,
 // tasks that end, fail, hang and are tried again, nodes that become busy, a cancel now and then.
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <random>
 #include <set>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -11,6 +13,8 @@
 
 namespace railgauge::run {
 namespace {
+
+constexpr std::uint32_t kAddedRound = 1'000;
 
 class RunSimulation {
  public:
@@ -76,9 +80,31 @@ class RunSimulation {
       std::set<std::string> touched;
       for (std::uint32_t i = 0; i < pick(3); ++i) touched.insert(leaves[pick(3)]);
       task.leaves.assign(touched.begin(), touched.end());
+      if (pick(3) > 0) make_pair(task);
       task.loads_fabric = pick(2) == 0;
       task.load_bits_per_second = task.loads_fabric ? 1 : 0;
     }
+  }
+
+  // Between two of the eight nodes, of which each second one is of another kind.
+  void make_pair(RunTaskSpec& task) {
+    const std::uint32_t first = pick(8);
+    const std::uint32_t second = (first + 1 + pick(7)) % 8;
+    for (const std::uint32_t node : {first, second}) {
+      const std::string name = "n" + std::to_string(node);
+      task.ends.push_back({.node = name,
+                           .name = name,
+                           .kind = node % 2 == 0 ? "even" : "odd",
+                           .leaf = std::string(1, "abc"[node % 3]),
+                           .endpoints = {name}});
+    }
+    task.nodes = 2;
+    place_at_ends(task);
+  }
+  static void place_at_ends(RunTaskSpec& task) {
+    task.endpoints = {task.ends[0].name, task.ends[1].name};
+    const std::set<std::string> touched{task.ends[0].leaf, task.ends[1].leaf};
+    task.leaves.assign(touched.begin(), touched.end());
   }
 
   void random_event() {
@@ -106,6 +132,8 @@ class RunSimulation {
       ASSERT_TRUE(may_retry);
     } else {
       ASSERT_TRUE(ends_.insert(index).second) << "ended twice";
+      if (word == "failed" || word == "timed_out" || word == "crashed") failed_.insert(index);
+      if (word == "passed") passed_.insert(index);
     }
   }
 
@@ -174,6 +202,31 @@ class RunSimulation {
     ASSERT_FALSE(under_way_.contains(skip.index));
     ASSERT_TRUE(ends_.insert(skip.index).second) << "ended twice";
   }
+  // Each end of a failed pair at most once in a stage, with another partner that has passed.
+  void see(const AddTask& added) {
+    const Elsewhere& made_of = added.made_of;
+    ASSERT_EQ(added.index, tasks_.size());
+    ASSERT_TRUE(failed_.contains(made_of.failed));
+    RunTaskSpec task = tasks_[made_of.failed];
+    ASSERT_FALSE(task.round == kAddedRound) << "an added task asked for another";
+    const PairEnd& partner = tasks_[made_of.partner_task].ends[made_of.partner_rank];
+    const PairEnd kept = task.ends[1 - made_of.replaced_rank];
+    ASSERT_NE(partner.node, kept.node);
+    ASSERT_NE(partner.node, task.ends[made_of.replaced_rank].node);
+    ASSERT_EQ(partner.kind, task.ends[made_of.replaced_rank].kind);
+    ASSERT_TRUE(has_passed(partner.name, task.stage));
+    ASSERT_TRUE(elsewhere_.insert({task.stage, kept.name}).second) << kept.name << " twice";
+    task.ends[made_of.replaced_rank] = partner;
+    task.round = kAddedRound;
+    place_at_ends(task);
+    tasks_.push_back(std::move(task));
+  }
+  bool has_passed(const std::string& end, std::uint32_t stage) const {
+    return std::ranges::any_of(passed_, [&](std::size_t index) {
+      return tasks_[index].stage == stage &&
+             std::ranges::count(tasks_[index].ends, end, &PairEnd::name) > 0;
+    });
+  }
   void see(const RunFinished&) {
     ASSERT_TRUE(under_way_.empty());
     finished_ = true;
@@ -191,6 +244,9 @@ class RunSimulation {
   std::set<std::size_t> under_way_;
   std::set<std::size_t> given_up_;
   std::set<std::size_t> ends_;
+  std::set<std::size_t> failed_;
+  std::set<std::size_t> passed_;
+  std::set<std::pair<std::uint32_t, std::string>> elsewhere_;
   std::map<std::size_t, std::uint32_t> starts_;
 };
 

@@ -26,7 +26,7 @@ std::string_view name_of(RunState state) {
 
 RunMachine::RunMachine(std::vector<RunTaskSpec> tasks, RoundPolicy policy,
                        const LeafUplinks& uplinks)
-    : policy_(std::move(policy)), engine_(tasks, policy_, uplinks) {
+    : policy_(std::move(policy)), engine_(tasks, policy_, uplinks), partners_(tasks) {
   tasks_.reserve(tasks.size());
   for (RunTaskSpec& spec : tasks)
     tasks_.push_back(
@@ -68,6 +68,8 @@ bool RunMachine::task_ended(std::size_t index, TaskEnd end, double now, RunActio
         end.outcome == kFailed || end.outcome == kCrashed || end.outcome == kTimedOut;
     ++measured_;
     failures_ += failed ? 1 : 0;
+    if (end.outcome == kPassed) partners_.passed(index);
+    if (failed) partners_.failed(index);
     end_task(task, std::move(end.outcome), std::move(end.reason));
     if (failed && state_ == RunState::kRunning) stop_after(task, out);
   }
@@ -99,6 +101,7 @@ void RunMachine::stop_after(const Task& failed, RunActions& out) {
 
 // What has not begun, of that stage or at all, ends without having been started.
 void RunMachine::stop(std::string reason, const std::uint32_t* stage, RunActions& out) {
+  partners_.close(stage == nullptr ? std::nullopt : std::optional(*stage));
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     if (!engine_.is_waiting(i) || (stage != nullptr && tasks_[i].stage != *stage)) continue;
     skip(i, kCancelledOutcome, "not started: " + reason, out);
@@ -109,16 +112,36 @@ void RunMachine::stop(std::string reason, const std::uint32_t* stage, RunActions
   stop_reason_ = std::move(reason);
 }
 
+void RunMachine::poll(double now, RunActions& out) {
+  EngineActions begun;
+  engine_.poll(now, begun);
+  for (EngineAction& action : begun) {
+    if (const auto* start = std::get_if<StartTask>(&action)) ++tasks_[start->index].starts;
+    if (const auto* skipped = std::get_if<SkipTask>(&action))
+      end_task(tasks_[skipped->index], skipped->outcome, skipped->reason);
+    std::visit([&out](auto& one) { out.emplace_back(std::move(one)); }, action);
+  }
+}
+
+// Once all rounds are through, since only then all is known of who is good. True when it added any.
+bool RunMachine::add_elsewhere(RunActions& out) {
+  if (!engine_.in_leftovers()) return false;
+  const std::vector<Elsewhere> wanted = partners_.next();
+  for (const Elsewhere& one : wanted) {
+    const std::size_t index =
+        engine_.add(one.failed, partners_.endpoints_of(one), partners_.leaves_of(one));
+    RG_CHECK(index == tasks_.size());
+    partners_.add(one);
+    tasks_.push_back({.stage = tasks_[one.failed].stage});
+    out.emplace_back(AddTask{index, one});
+  }
+  return !wanted.empty();
+}
+
 void RunMachine::advance(double now, RunActions& out) {
   if (state_ == RunState::kRunning) {
-    EngineActions begun;
-    engine_.poll(now, begun);
-    for (EngineAction& action : begun) {
-      if (const auto* start = std::get_if<StartTask>(&action)) ++tasks_[start->index].starts;
-      if (const auto* skipped = std::get_if<SkipTask>(&action))
-        end_task(tasks_[skipped->index], skipped->outcome, skipped->reason);
-      std::visit([&out](auto& one) { out.emplace_back(std::move(one)); }, action);
-    }
+    do poll(now, out);
+    while (add_elsewhere(out));
   }
   finish_when_done(out);
 }

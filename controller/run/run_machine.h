@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "controller/run/other_partner.h"
 #include "controller/run/policy.h"
 #include "controller/run/round_engine.h"
 
@@ -26,7 +27,13 @@ struct RunFinished {
   std::string outcome{};
   std::string reason{};
 };
-using RunAction = std::variant<StartTask, GiveUpTask, CancelTaskAction, SkipTask, RunFinished>;
+// The run has one more task, which starts or ends like any other from here on.
+struct AddTask {
+  std::size_t index;
+  Elsewhere made_of{};
+};
+using RunAction =
+    std::variant<StartTask, GiveUpTask, CancelTaskAction, SkipTask, RunFinished, AddTask>;
 using RunActions = std::vector<RunAction>;
 
 // How a task's attempts of one start ended.
@@ -55,6 +62,7 @@ class RunMachine {
   void tick(double now, RunActions& out);
 
   [[nodiscard]] RunState state() const { return state_; }
+  [[nodiscard]] std::size_t tasks_total() const { return tasks_.size(); }  // with added ones
   [[nodiscard]] std::uint32_t tasks_ended() const { return ended_; }
   [[nodiscard]] const std::map<std::string, std::uint32_t>& outcomes() const { return outcomes_; }
   [[nodiscard]] const RoundEngine& rounds() const { return engine_; }
@@ -73,6 +81,8 @@ class RunMachine {
   void end_task(Task& task, std::string outcome, std::string reason);
   void skip(std::size_t index, std::string_view outcome, std::string reason, RunActions& out);
   void advance(double now, RunActions& out);
+  void poll(double now, RunActions& out);
+  bool add_elsewhere(RunActions& out);
   void stop_after(const Task& failed, RunActions& out);
   void stop(std::string reason, const std::uint32_t* stage, RunActions& out);
   void finish_when_done(RunActions& out);
@@ -83,6 +93,7 @@ class RunMachine {
   std::vector<Task> tasks_;
   const RoundPolicy policy_;
   RoundEngine engine_;
+  PartnerBook partners_;
   RunState state_ = RunState::kPlanned;
   std::uint32_t ended_ = 0;
   std::uint32_t measured_ = 0;       // ended after they were started

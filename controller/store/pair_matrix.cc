@@ -79,6 +79,17 @@ void name_endpoint(sqlite3_context* context, int, sqlite3_value** values) {
   sqlite3_result_text(context, name.data(), static_cast<int>(name.size()), SQLITE_TRANSIENT);
 }
 
+// rail, kernel, metric, meaning, message_bytes, unit, larger_is_better, from that column on.
+void read_head(const Rows& rows, int column, PairMatrixRow& matrix) {
+  matrix.rail = static_cast<std::int32_t>(rows.integer(column));
+  matrix.kernel = rows.text(column + 1);
+  matrix.metric = rows.text(column + 2);
+  matrix.meaning = rows.text(column + 3);
+  matrix.message_bytes = rows.real(column + 4);
+  matrix.unit = rows.text(column + 5);
+  matrix.larger_is_better = rows.integer(column + 6) != 0;
+}
+
 tl::unexpected<Error> damaged(const PairMatrixKey& key) {
   return fail(
       Code::kDataLoss,
@@ -134,19 +145,14 @@ Result<PairMatrixRow> read_pair_matrix(Connection& connection, const PairMatrixK
         "SELECT pair_matrix.id, rail, kernel, metric, meaning, message_bytes, unit, "
         "larger_is_better, endpoints, body FROM run JOIN pair_matrix ON pair_matrix.run=run.id "
         "WHERE run_id=?1 AND (?2 IS NULL OR rail=?2) AND (?3='' OR metric=?3) AND (?4 IS NULL OR "
-        "message_bytes=?4) ORDER BY pair_matrix.id LIMIT 1",
-        key.run_id, key.rail, key.metric, key.message_bytes));
+        "message_bytes=?4) AND (?5='' OR kernel=?5) AND (?6 IS NULL OR meaning=?6) "
+        "ORDER BY pair_matrix.id LIMIT 1",
+        key.run_id, key.rail, key.metric, key.message_bytes, key.kernel, key.meaning));
     if (!RG_TRY(rows.next()))
       return fail(Code::kNotFound,
                   fmt::format("run {}: no such pair matrix is stored", key.run_id));
     id = rows.integer(0);
-    matrix.rail = static_cast<std::int32_t>(rows.integer(1));
-    matrix.kernel = rows.text(2);
-    matrix.metric = rows.text(3);
-    matrix.meaning = rows.text(4);
-    matrix.message_bytes = rows.real(5);
-    matrix.unit = rows.text(6);
-    matrix.larger_is_better = rows.integer(7) != 0;
+    read_head(rows, 1, matrix);
     endpoints = rows.blob(8);
     body = rows.blob(9);
   }
@@ -159,6 +165,20 @@ Result<PairMatrixRow> read_pair_matrix(Connection& connection, const PairMatrixK
   std::memcpy(matrix.values.data(), bytes->data(), bytes->size());
   RG_TRY_OK(read_outliers(connection, id, matrix));
   return matrix;
+}
+
+Result<std::vector<PairMatrixRow>> list_pair_matrices(Connection& connection,
+                                                      std::string_view run_id) {
+  Rows rows = RG_TRY(connection.query(
+      "SELECT rail, kernel, metric, meaning, message_bytes, unit, larger_is_better "
+      "FROM run JOIN pair_matrix ON pair_matrix.run=run.id WHERE run_id=?1 ORDER BY pair_matrix.id",
+      run_id));
+  std::vector<PairMatrixRow> matrices;
+  while (RG_TRY(rows.next())) {
+    matrices.push_back({.run_id = std::string(run_id)});
+    read_head(rows, 0, matrices.back());
+  }
+  return matrices;
 }
 
 }  // namespace railgauge::store

@@ -2,6 +2,9 @@
 // with the outlier pairs as rows, since a full sweep over 1,000 nodes would be 4 million points.
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include "controller/store/rows.h"
 #include "controller/store/sqlite.h"
 #include "kernels/core/result.h"
@@ -14,6 +17,9 @@ inline constexpr std::size_t kMaxMatrixEndpoints = 12'288;
 // Inside the writer's transaction. kInvalidArgument: sizes that do not fit; kNotFound: no such run.
 Status write_pair_matrix(Connection& connection, const PairMatrixRow& matrix);
 Result<PairMatrixRow> read_pair_matrix(Connection& connection, const PairMatrixKey& key);
+// Their keys, units and directions alone.
+Result<std::vector<PairMatrixRow>> list_pair_matrices(Connection& connection,
+                                                      std::string_view run_id);
 
 // The SQL function matrix_endpoint(id, endpoints, index) on this connection: the endpoint's text,
 // of a matrix's own blob; NULL where that is damaged.

@@ -28,7 +28,8 @@ constexpr std::string_view kSelect =
     "distribution.min, distribution.max, mean, stddev, p25, p75, p90, lag1_autocorrelation, "
     "warmup_count, distribution.measure_ns, stop_reason, "
     "point.fact_set, rank.parameter_set, rank.fact_set, attempt.id, task.id, series.pair, "
-    "point.id ";
+    "point.id, NOT EXISTS (SELECT 1 FROM rank AS each WHERE each.attempt=attempt.id AND "
+    "coalesce(each.outcome, '')<>'passed') ";
 
 constexpr std::string_view kWide =
     "CROSS JOIN point ON point.id=chosen "
@@ -170,7 +171,8 @@ Found result_of(const Rows& rows) {
                   .revision = rows.small(7),
                   .measured_at = rows.real(8),
                   .outcome = rows.text(9),
-                  .point = point_of(rows)},
+                  .point = point_of(rows),
+                  .ranks_passed = rows.integer(41) != 0},
           .point_facts = rows.integer(34),
           .parameters = rows.integer(35),
           .facts = rows.integer(36),

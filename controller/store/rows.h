@@ -60,6 +60,9 @@ struct RankRow {
   std::string endpoint{};  // "DEV:PORT"; "" for kernels without one
 };
 
+// Why tasks ended that were under way, or waited, when the controller ended.
+inline constexpr std::string_view kControllerRestarted = "controller restarted";
+
 // States as in control.proto: "waiting", "preparing", "running", "ended".
 struct TaskRow {
   std::string task_id{};
@@ -194,6 +197,9 @@ struct ResultRow {
   Point point{};                         // without histogram and samples
   TextMap parameters{};                  // effective, of the reporting rank
   TextMap facts{};                       // of the reporting rank's task
+  // What all ranks said of the attempt; `outcome` is "failed" all the same where a figure is beyond
+  // a limit of the suite.
+  bool ranks_passed = false;
 };
 
 // What identifies a series, and how much of it there is.
@@ -305,12 +311,14 @@ struct PairMatrixRow {
   std::vector<Outlier> outliers{};
 };
 
-// Which matrix of a run. Absent fields match any; the first that matches is taken.
+// Which matrix of a run. Absent fields (and "") match any; the first that matches is taken.
 struct PairMatrixKey {
   std::string run_id{};
   std::optional<std::int32_t> rail{};
   std::string metric{};
   std::optional<double> message_bytes{};
+  std::string kernel{};
+  std::optional<std::string> meaning{};
 };
 
 // A table or index of the database.

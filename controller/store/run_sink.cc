@@ -13,8 +13,6 @@
 namespace railgauge::store {
 namespace {
 
-constexpr std::string_view kRestarted = "controller restarted";
-
 std::optional<double> known_time(double seconds) {
   return seconds > 0 ? std::optional(seconds) : std::nullopt;
 }
@@ -152,6 +150,14 @@ Status RunSink::create_run(const RunRow& run, std::span<const TaskRow> tasks, do
   return {};
 }
 
+Status RunSink::add_tasks(const std::string& run_id, std::span<const TaskRow> tasks, double now) {
+  const auto id = RG_TRY(connection_.integer("SELECT id FROM run WHERE run_id=?1", run_id));
+  if (!id)
+    return fail(Code::kNotFound, fmt::format("run {}: add tasks: there is no such run", run_id));
+  for (const TaskRow& task : tasks) RG_TRY_OK(insert_task(*id, task, now));
+  return {};
+}
+
 Status RunSink::insert_task(std::int64_t run, const TaskRow& task, double now) {
   auto inserted = connection_.execute(
       "INSERT INTO task (run, task_id, stage, round, kernel, parameter_set, identity_parameters, "
@@ -223,20 +229,21 @@ Status RunSink::end_interrupted(double now, std::vector<std::string>& ended) {
         "UPDATE attempt SET outcome='crashed', reason=?2 WHERE outcome='' AND task IN "
         "(SELECT id FROM task WHERE run=(SELECT id FROM run WHERE run_id=?1) "
         "AND state IN ('preparing', 'running'))",
-        run_id, kRestarted));
+        run_id, kControllerRestarted));
     RG_TRY_OK(connection_.execute(
         "UPDATE task SET outcome=CASE state WHEN 'waiting' THEN 'cancelled' ELSE 'crashed' END, "
         "state='ended', reason=?2 WHERE run=(SELECT id FROM run WHERE run_id=?1) "
         "AND state <> 'ended'",
-        run_id, kRestarted));
+        run_id, kControllerRestarted));
     RG_TRY_OK(update_run({.run_id = run_id,
                           .state = "ended",
                           .outcome = "crashed",
-                          .reason = std::string(kRestarted),
+                          .reason = std::string(kControllerRestarted),
                           .ended_at = now}));
-    RG_TRY_OK(insert_event(
-        connection_,
-        {.at = now, .kind = "run_interrupted", .run_id = run_id, .text = std::string(kRestarted)}));
+    RG_TRY_OK(insert_event(connection_, {.at = now,
+                                         .kind = "run_interrupted",
+                                         .run_id = run_id,
+                                         .text = std::string(kControllerRestarted)}));
   }
   return {};
 }

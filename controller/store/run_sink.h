@@ -24,6 +24,8 @@ class RunSink {
   Status put_node(const NodeRow& node, double now);
   // kAlreadyExists when the id is taken.
   Status create_run(const RunRow& run, std::span<const TaskRow> tasks, double now);
+  // kNotFound when there is no such run; kAlreadyExists when it has one of the ids.
+  Status add_tasks(const std::string& run_id, std::span<const TaskRow> tasks, double now);
   // kNotFound when there is no such run or task.
   Status update_run(const RunUpdate& update);
   Status update_task(const TaskUpdate& update);

@@ -66,6 +66,12 @@ Status Store::update_task(TaskUpdate update, Completion done) {
               std::move(done));
 }
 
+Status Store::add_tasks(std::string run_id, std::vector<TaskRow> tasks, Completion done) {
+  return keep([this, now = now_seconds(), run_id = std::move(run_id),
+               tasks = std::move(tasks)] { return impl_->runs.add_tasks(run_id, tasks, now); },
+              std::move(done));
+}
+
 Status Store::add_event(EventRow event, Completion done) {
   if (event.at <= 0) event.at = impl_->now();
   return keep([this, event = std::move(event)] { return insert_event(impl_->connection, event); },
@@ -103,6 +109,10 @@ Status Store::put_pair_matrix(PairMatrixRow matrix) {
 
 Result<PairMatrixRow> Store::pair_matrix(const PairMatrixKey& key) const {
   return impl_->readers.run([&](Connection& reader) { return read_pair_matrix(reader, key); });
+}
+
+Result<std::vector<PairMatrixRow>> Store::pair_matrices(std::string_view run_id) const {
+  return impl_->readers.run([&](Connection& reader) { return list_pair_matrices(reader, run_id); });
 }
 
 Result<std::vector<std::string>> Store::end_interrupted_runs() {

@@ -78,12 +78,14 @@ class Store {
   // until it has been sent again: the mark must not pass over what is missing.
   Status append_records(std::string node_id, std::vector<Record> records, Completion done,
                         std::optional<SpoolRange> range = {});
-  // The four below are kept and tried again while the database is locked, full or not writable;
+  // The five below are kept and tried again while the database is locked, full or not writable;
   // `done` hears the end of that.
   // Inserts or refreshes the node, its aliases and its endpoints' attributes.
   Status put_node(NodeRow node, Completion done = {});
   Status update_run(RunUpdate update, Completion done = {});
   Status update_task(TaskUpdate update, Completion done = {});
+  // That a run under way got beside the planned ones.
+  Status add_tasks(std::string run_id, std::vector<TaskRow> tasks, Completion done = {});
   Status add_event(EventRow event, Completion done = {});
 
   // --- writing and waiting until it is committed -------------------------------------------------
@@ -147,7 +149,9 @@ class Store {
                                       std::uint32_t attempt, std::uint32_t rank,
                                       std::uint32_t sequence) const;
   Result<PairMatrixRow> pair_matrix(const PairMatrixKey& key) const;  // kNotFound
-  Result<std::vector<ScheduleRow>> list_schedules() const;            // by name
+  // All that the run has, without endpoints, values and outliers.
+  Result<std::vector<PairMatrixRow>> pair_matrices(std::string_view run_id) const;
+  Result<std::vector<ScheduleRow>> list_schedules() const;  // by name
   Result<std::vector<DueRow>> list_dues(std::string_view schedule,
                                         std::uint32_t limit) const;  // newest first; kNotFound
   Result<std::vector<NodeRow>> list_nodes() const;                   // all ever seen, by name

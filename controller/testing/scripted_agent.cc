@@ -150,9 +150,10 @@ void ScriptedAgent::read_loop() {
 void ScriptedAgent::play(const api::ControllerMessage& message) {
   if (options_.script == Script::kKeepSilent) return;
   api::AgentMessage answer;
-  if (message.has_prepare() && options_.script == Script::kWaive) {
+  const bool refuses = options_.script == Script::kWaive || options_.script == Script::kFail;
+  if (message.has_prepare() && refuses) {
     *answer.mutable_refusal()->mutable_task() = message.prepare().task();
-    answer.mutable_refusal()->set_outcome("waived");
+    answer.mutable_refusal()->set_outcome(options_.script == Script::kFail ? "failed" : "waived");
     answer.mutable_refusal()->set_reason("no such device");
     send(answer);
   } else if (message.has_prepare()) {

@@ -24,6 +24,7 @@ enum class Script {
   kPass,       // prepares, exchanges two steps, reports a point (rank 0), passes
   kHang,       // prepares, goes, and then waits for a cancel
   kWaive,      // refuses as waived
+  kFail,       // refuses as failed
   kKeepSilent  // answers nothing at all
 };
 

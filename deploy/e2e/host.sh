@@ -32,7 +32,8 @@ quick_measures_all_pairs() {
   cli run quick -o json >"$work/quick.json"
   cli runs -o json | jq -e '.runs[0].outcome == "passed"'
   results "" | jq -e '
-    (.schema_version == 1) and ([.points[].endpoints | join(" ")] | unique | length == 3)
+    (.schema_version == 1) and ([.points[].endpoints | sort | join(" ")] | unique | length == 3)
+    and ([.points[] | select(.kernel == "verbs.write_bw") | .endpoints | join(" ")] | unique | length == 6)
     and all(.points[]; .point | .median > 0 and .sample_count > 0 and .unit != "" and has("median_low") and has("p99") and has("p999"))
     and all(.points[]; .facts.path != null and .point.synthetic)'
 }

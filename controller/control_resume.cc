@@ -1,0 +1,100 @@
+// What is to be run: a suite over nodes, or what an earlier run of one left.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/control.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge {
+namespace {
+
+bool is_finished(const store::TaskRow& task) {
+  if (task.state != "ended") return false;
+  if (task.outcome == kCrashed) return task.reason != store::kControllerRestarted;
+  return task.outcome == kPassed || task.outcome == kFailed || task.outcome == kTimedOut;
+}
+
+std::string text_of(const plan::PlannedTask& task) {
+  std::vector<std::string> ends;
+  for (const plan::PlannedRank& rank : task.ranks)
+    ends.push_back(fmt::format("{}/{}", rank.node, plan::text_of(rank)));
+  return fmt::format("{} {}", task.kernel, fmt::join(ends, " "));
+}
+
+std::string text_of(const store::TaskRow& task) {
+  std::vector<std::string> ends;
+  for (const store::RankRow& rank : task.ranks)
+    ends.push_back(fmt::format("{}/{}", rank.node, rank.endpoint));
+  return fmt::format("{} {}", task.kernel, fmt::join(ends, " "));
+}
+
+// The ids of what needs no second run. kFailedPrecondition: the plan is not what it was, so the ids
+// would mean other measurements.
+Result<std::set<std::string>> finished_tasks(const std::string& run_id, const plan::Plan& plan,
+                                             const store::RunDetailRow& row) {
+  std::map<std::string, const store::TaskRow*> stored;
+  for (const store::TaskDetailRow& task : row.tasks) stored[task.task.task_id] = &task.task;
+  std::set<std::string> finished;
+  for (const plan::PlannedTask& task : plan.tasks) {
+    const auto was = stored.find(task.id);
+    const std::string now = text_of(task);
+    if (was == stored.end() || text_of(*was->second) != now ||
+        was->second->parameters != task.parameters)
+      return fail(
+          Code::kFailedPrecondition,
+          fmt::format("run {}: its plan cannot be made again: task {} would now be {}, and was {}; "
+                      "nodes, kernels or the site profile have changed; start a new run",
+                      run_id, task.id, now,
+                      was == stored.end()            ? "not there"
+                      : text_of(*was->second) == now ? "of other parameters"
+                                                     : text_of(*was->second)));
+    // What the planner waives would only be waived again.
+    if (is_finished(*was->second) || !task.waived_reason.empty()) finished.insert(task.id);
+  }
+  if (finished.size() < plan.tasks.size()) return finished;
+  return fail(Code::kInvalidArgument,
+              fmt::format("run {}: nothing is left of it: all of its {} tasks were measured",
+                          run_id, plan.tasks.size()));
+}
+
+}  // namespace
+
+Result<Control::ToRun> Control::to_run(const api::RunRequest& request) {
+  if (!request.resume_run_id().empty()) return rest_of(request);
+  Prepared prepared = RG_TRY(prepare_admitted(request));
+  plan::Plan plan = RG_TRY(plan::make_plan(prepared.outline));
+  return ToRun{std::move(prepared), std::move(plan)};
+}
+
+// From the suite as it was then, on the same nodes and of the same day: plans are made of nothing
+// else, so that seeds, rounds and ids come out as they were.
+Result<Control::ToRun> Control::rest_of(const api::RunRequest& request) {
+  const std::string& id = request.resume_run_id();
+  if (!request.suite().name().empty() || !request.suite().text().empty() ||
+      !request.node_set().empty())
+    return fail(Code::kInvalidArgument,
+                fmt::format("run {}: suite and nodes of the rest are the run's; give none", id));
+  if (loop_.call([&] { return director_.summary(id).has_value(); }))
+    return fail(Code::kFailedPrecondition,
+                fmt::format("run {}: it is still under way; wait for it, or cancel it first", id));
+  Result<store::RunDetailRow> row = store_.run_detail(id);
+  if (!row && row.error().code == Code::kNotFound)
+    return fail(Code::kInvalidArgument, row.error().message);
+  if (!row) return tl::unexpected(row.error());
+  const store::RunRow& run = row->summary.run;
+  api::RunRequest again = request;
+  again.mutable_suite()->set_text(run.suite_text);
+  again.mutable_suite()->set_file_name(fmt::format("run {}", id));
+  again.set_node_set(fmt::format("{}", fmt::join(run.nodes, ",")));
+  again.set_skip_absent(false);
+  Prepared prepared = RG_TRY(prepare_admitted(again, run.created_at));
+  if (!prepared.refused.empty())
+    return fail(Code::kFailedPrecondition,
+                fmt::format("run {}: the rest needs all of its nodes, and preflight refuses {}", id,
+                            fmt::join(prepared.refused, "; ")));
+  plan::Plan plan = RG_TRY(plan::make_plan(prepared.outline));
+  const std::set<std::string> finished = RG_TRY(finished_tasks(id, plan, *row));
+  return ToRun{std::move(prepared), plan::without_finished(std::move(plan), finished), id};
+}
+
+}  // namespace railgauge

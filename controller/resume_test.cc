@@ -1,0 +1,160 @@
+// Going on with a stopped run, and hung pairs against other partners: through the whole controller
+// with scripted agents over real gRPC (synthetic).
+#include <chrono>
+#include <memory>
+#include <set>
+#include <string>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/testing/server_bench.h"
+
+namespace railgauge {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+using testing_agent::Script;
+using testing_agent::ScriptedAgent;
+using testing_agent::ServerBench;
+using testing_agent::welcome;
+
+class ResumeTest : public testing::Test {
+ protected:
+  void SetUp() override { bench_.start(); }
+
+  void attach(const std::string& name, Script script = Script::kPass,
+              const std::string& incarnation = "first") {
+    testing_agent::AgentOptions options = bench_.agent(name, script);
+    options.incarnation = incarnation;
+    options.first_spool_id = incarnation == "first" ? 1 : 1'000;
+    agents_[name] = std::make_unique<ScriptedAgent>(options);
+    ASSERT_TRUE(welcome(*agents_[name]));
+  }
+  static api::RunRequest pairs() {
+    api::RunRequest request;
+    request.mutable_suite()->set_name("pairs");
+    return request;
+  }
+  static api::RunRequest rest_of(const std::string& run_id) {
+    api::RunRequest request;
+    request.set_resume_run_id(run_id);
+    return request;
+  }
+  grpc::Status start(const api::RunRequest& request, api::RunSummary& run) {
+    grpc::ClientContext context;
+    return bench_.stub_->StartRun(&context, request, &run);
+  }
+  std::string run_id(const api::RunRequest& request) {
+    api::RunSummary run;
+    const grpc::Status status = start(request, run);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return run.run_id();
+  }
+  // At its end.
+  api::RunDetail end_of(const std::string& run_id) {
+    api::RunRef ref;
+    ref.set_run_id(run_id);
+    grpc::ClientContext watching;
+    watching.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+    const auto stream = bench_.stub_->WatchRun(&watching, ref);
+    for (api::RunEvent event; stream->Read(&event);) {
+    }
+    grpc::ClientContext context;
+    api::RunDetail detail;
+    EXPECT_TRUE(bench_.stub_->GetRun(&context, ref, &detail).ok());
+    EXPECT_EQ(detail.run().state(), "ended");
+    return detail;
+  }
+  void cancel(const std::string& run_id) {
+    api::RunRef ref;
+    ref.set_run_id(run_id);
+    grpc::ClientContext context;
+    api::RunSummary run;
+    EXPECT_TRUE(bench_.stub_->CancelRun(&context, ref, &run).ok());
+  }
+  // Until that node was told to go.
+  bool has_begun(const std::string& name) {
+    return agents_[name]->wait_until(
+        [](const ScriptedAgent& agent) { return agent.count(api::ControllerMessage::kGo) > 0; });
+  }
+
+  ServerBench bench_;
+  std::map<std::string, std::unique_ptr<ScriptedAgent>> agents_;
+};
+
+std::set<std::string> tasks_that(const api::RunDetail& run, const std::string& outcome) {
+  std::set<std::string> ids;
+  for (const api::TaskDetail& task : run.tasks())
+    if (outcome.empty() || task.outcome() == outcome) ids.insert(task.task_id());
+  return ids;
+}
+
+TEST_F(ResumeTest, TheRestOfACancelledRunHasTheTasksThatItLeftWithTheirIds) {
+  attach("a");
+  attach("b");
+  attach("c", Script::kHang);
+  const std::string first = run_id(pairs());
+  ASSERT_TRUE(has_begun("c"));
+  api::RunSummary refused;
+  const grpc::Status early = start(rest_of(first), refused);
+  EXPECT_EQ(early.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(early.error_message(), HasSubstr("still under way"));
+  cancel(first);
+  const api::RunDetail stopped = end_of(first);
+  EXPECT_EQ(stopped.run().outcome(), "cancelled");
+  agents_.erase("c");
+  attach("c", Script::kPass, "second");
+  const std::string second = run_id(rest_of(first));
+  const api::RunDetail rest = end_of(second);
+  EXPECT_EQ(rest.run().outcome(), "passed");
+  EXPECT_EQ(rest.run().reason(), "the rest of run " + first);
+  EXPECT_EQ(rest.run().suite(), "pairs");
+  std::set<std::string> left = tasks_that(stopped, "");
+  for (const std::string& id : tasks_that(stopped, "passed")) left.erase(id);
+  EXPECT_EQ(tasks_that(rest, ""), left);
+  for (const api::TaskDetail& task : rest.tasks())
+    for (const api::TaskDetail& was : stopped.tasks())
+      if (was.task_id() == task.task_id()) {
+        EXPECT_EQ(was.endpoints(0), task.endpoints(0));
+        EXPECT_EQ(was.endpoints(1), task.endpoints(1));
+      }
+}
+
+TEST_F(ResumeTest, OfARunThatMeasuredAllNothingIsLeftAndOfOtherNodesNoPlanFits) {
+  attach("a");
+  attach("b");
+  const std::string whole = run_id(pairs());
+  end_of(whole);
+  api::RunSummary run;
+  const grpc::Status nothing = start(rest_of(whole), run);
+  EXPECT_EQ(nothing.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(nothing.error_message(), HasSubstr("nothing is left of it: all of its 1 tasks"));
+  api::RunRequest both = rest_of(whole);
+  both.set_node_set("a");
+  EXPECT_THAT(start(both, run).error_message(), HasSubstr("give none"));
+  EXPECT_THAT(start(rest_of("nowhere"), run).error_message(), HasSubstr("nowhere"));
+}
+
+// What fails does so with everybody: each end is measured once more, against others.
+TEST_F(ResumeTest, AFailedPairsEndsAreMeasuredAgainstOtherPartnersAfterTheLastRound) {
+  for (const char* name : {"a", "b", "c"}) attach(name);
+  attach("d", Script::kFail);
+  const api::RunDetail run = end_of(run_id(pairs()));
+  EXPECT_EQ(run.run().outcome(), "failed");
+  std::set<std::string> added;
+  for (const api::TaskDetail& task : run.tasks())
+    if (task.task_id().find('e') != std::string::npos) {
+      added.insert(task.task_id());
+      const bool has_d = std::string(task.endpoints(0)).starts_with("d/") ||
+                         std::string(task.endpoints(1)).starts_with("d/");
+      EXPECT_EQ(task.outcome(), has_d ? "failed" : "passed") << task.task_id();
+    }
+  EXPECT_EQ(added.size(), 4u) << "each of the four ends once";
+  EXPECT_EQ(run.run().tasks_total(), 10u);
+}
+
+}  // namespace
+}  // namespace railgauge

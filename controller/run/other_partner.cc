@@ -1,0 +1,118 @@
+#include "controller/run/other_partner.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "kernels/core/result.h"
+
+namespace railgauge::run {
+
+PartnerBook::PartnerBook(std::span<const RunTaskSpec> tasks) : planned_(tasks.size()) {
+  tasks_.reserve(tasks.size());
+  for (const RunTaskSpec& spec : tasks) {
+    Ends ends{kNoPlace, kNoPlace};
+    if (spec.ends.size() == 2 && !spec.waived)
+      for (std::uint32_t rank = 0; rank < 2; ++rank)
+        ends[rank] = place_of(spec.stage, spec.ends[rank], tasks_.size(), rank);
+    tasks_.push_back(ends);
+  }
+}
+
+std::uint32_t PartnerBook::place_of(std::uint32_t stage, const PairEnd& end, std::size_t task,
+                                    std::uint32_t rank) {
+  const auto [place, fresh] =
+      index_.try_emplace({stage, end.name}, static_cast<std::uint32_t>(places_.size()));
+  if (fresh) places_.push_back({.stage = stage, .end = end, .task = task, .rank = rank});
+  return place->second;
+}
+
+void PartnerBook::passed(std::size_t task) {
+  for (const std::uint32_t place : tasks_[task])
+    if (place != kNoPlace) ++places_[place].passed;
+}
+
+void PartnerBook::failed(std::size_t task) {
+  const Ends& ends = tasks_[task];
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    if (ends[rank] == kNoPlace) continue;
+    Place& place = places_[ends[rank]];
+    ++place.failed;
+    const bool wanted =
+        task < planned_ && !place.is_measured && !closed_ && !closed_stages_.contains(place.stage);
+    if (!wanted) continue;
+    place.is_measured = true;
+    wanted_.emplace_back(task, rank);
+  }
+}
+
+std::optional<std::uint32_t> PartnerBook::partner_for(const Ends& ends,
+                                                      std::uint32_t replaced_rank) const {
+  const Place& replaced = places_[ends[replaced_rank]];
+  const Place& kept = places_[ends[1 - replaced_rank]];
+  const auto cost = [&](const Place& place) {
+    return std::tuple(place.end.leaf != replaced.end.leaf, place.asked);
+  };
+  std::optional<std::uint32_t> best;
+  for (std::uint32_t i = 0; i < places_.size(); ++i) {
+    const Place& place = places_[i];
+    if (place.stage != kept.stage || place.end.kind != replaced.end.kind ||
+        place.passed <= place.failed || place.end.node == kept.end.node ||
+        place.end.node == replaced.end.node)
+      continue;
+    if (!best || cost(place) < cost(places_[*best])) best = i;
+  }
+  return best;
+}
+
+std::vector<Elsewhere> PartnerBook::next() {
+  std::vector<Elsewhere> found;
+  for (const auto& [task, kept_rank] : wanted_) {
+    const std::uint32_t replaced = 1 - kept_rank;
+    const auto partner = partner_for(tasks_[task], replaced);
+    if (!partner) continue;
+    Place& place = places_[*partner];
+    ++place.asked;
+    found.push_back({task, replaced, place.task, place.rank});
+  }
+  wanted_.clear();
+  return found;
+}
+
+void PartnerBook::add(const Elsewhere& one) {
+  Ends ends = tasks_[one.failed];
+  ends[one.replaced_rank] = tasks_[one.partner_task][one.partner_rank];
+  tasks_.push_back(ends);
+}
+
+void PartnerBook::close(std::optional<std::uint32_t> stage) {
+  if (stage)
+    closed_stages_.insert(*stage);
+  else
+    closed_ = true;
+  std::erase_if(wanted_, [&](const auto& wanted) {
+    return closed_ || places_[tasks_[wanted.first][wanted.second]].stage == *stage;
+  });
+}
+
+std::array<const PairEnd*, 2> PartnerBook::ends_of(const Elsewhere& one) const {
+  Ends ends = tasks_[one.failed];
+  ends[one.replaced_rank] = tasks_[one.partner_task][one.partner_rank];
+  RG_CHECK(ends[0] != kNoPlace && ends[1] != kNoPlace);
+  return {&places_[ends[0]].end, &places_[ends[1]].end};
+}
+
+std::vector<std::string> PartnerBook::endpoints_of(const Elsewhere& one) const {
+  std::vector<std::string> endpoints;
+  for (const PairEnd* end : ends_of(one))
+    endpoints.insert(endpoints.end(), end->endpoints.begin(), end->endpoints.end());
+  return endpoints;
+}
+
+std::vector<std::string> PartnerBook::leaves_of(const Elsewhere& one) const {
+  std::set<std::string> leaves;
+  for (const PairEnd* end : ends_of(one))
+    if (!end->leaf.empty()) leaves.insert(end->leaf);
+  return {leaves.begin(), leaves.end()};
+}
+
+}  // namespace railgauge::run
