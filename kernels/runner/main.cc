@@ -21,6 +21,7 @@
 #include "kernels/core/text.h"
 #include "kernels/core/units.h"
 #include "kernels/gpudirect_probe.h"
+#include "kernels/mpi_world.h"
 #include "kernels/runner/agent_task.h"
 #include "kernels/runner/kernel_list.h"
 #include "kernels/runner/local_ranks.h"
@@ -225,6 +226,17 @@ int print_kernels(const Flags& flags) {
   return kExitPassed;
 }
 
+// In a program with an MPI its kernels run as ranks of what launched it.
+void join_world(StandaloneOptions& options) {
+  if (mpi_of_program().empty() || !options.row->info().name().starts_with("mpi.")) return;
+  options.parameters.emplace("mpi", mpi_of_program());
+  if (const auto world = mpi_world())
+    options.world = World{.rank = world->rank,
+                          .size = world->size,
+                          .join = [world] { return join_mpi_world(*world); },
+                          .leave = leave_mpi_world};
+}
+
 // An argument that nothing takes: the kernel's name may be wrong, or a flag's.
 int explain_extra(const CLI::App& app, const std::vector<std::string>& extras) {
   std::vector<std::string> names;
@@ -293,6 +305,7 @@ int run(int argc, char** argv, double entered_monotonic_ns) {
   if (!app.remaining().empty()) return explain_extra(app, app.remaining());
   auto options = standalone_options(app, flags, **row);
   if (!options) return wrong_use(options.error().message);
+  join_world(*options);
   block_ending_signals();
   return run_standalone(*options);
 }
