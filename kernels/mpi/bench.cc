@@ -4,11 +4,17 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/failpoint.h"
 #include "kernels/core/units.h"
 #include "kernels/mpi/data.h"
 #include "kernels/mpi/parts.h"
 
 namespace railgauge::mpi {
+namespace {
+
+constexpr std::uint64_t kLargeAboveBytes = 8U << 10U;
+
+}  // namespace
 
 Share Bench::share_of(std::size_t size_index) const {
   return {.bytes = operation_.sized ? sizes_[size_index] : 0,
@@ -114,6 +120,7 @@ Status Bench::follow(Context& context) {
     mpi_->broadcast(&order, sizeof order, 0);
     if (order.act == Act::kDone) return ended;
     if (order.act == Act::kBegin) begin(order.size_index);
+    if (order.act == Act::kPlay) failpoint("mpi_follower");
     if (order.act == Act::kPlay) play(clock, order.size_index, order.count);
     if (order.act == Act::kVerify)
       if (Status found = verify(order.size_index); !found) ended = std::move(found);
@@ -128,7 +135,17 @@ Status Bench::lead_size(Context& context, std::size_t size_index) {
     return {};
   };
   RG_TRY_OK(start());
-  Sampler sampler(context.clock, options_);
+  SamplerOptions options = options_;
+  auto skipped = static_cast<std::uint64_t>(context.params.integer("skip"));
+  if (operation_.sized && sizes_[size_index] > kLargeAboveBytes && options.fixed_samples != 0)
+    if (const auto large = context.params.integer("large_iterations"); large != 0) {
+      options.fixed_samples = static_cast<std::uint64_t>(large);
+      skipped = static_cast<std::uint64_t>(context.params.integer("large_skip"));
+    }
+  if (options.fixed_samples == 0) skipped = 0;  // the sampler warms up by itself
+  std::vector<double> unused;
+  if (skipped > 0) RG_TRY_OK(batch(context, size_index, skipped, unused));
+  Sampler sampler(context.clock, options);
   const Sampled sampled = RG_TRY(
       sampler.run([&](std::uint64_t count,
                       std::vector<double>& out) { return batch(context, size_index, count, out); },
@@ -136,7 +153,7 @@ Status Bench::lead_size(Context& context, std::size_t size_index) {
   tell(Act::kVerify, size_index);
   RG_TRY_OK(verify(size_index));
   if (stopped_) return {};  // the rank that found it says what
-  report(context, size_index, sampled, verify_);
+  report(context, size_index, sampled, skipped);
   return {};
 }
 

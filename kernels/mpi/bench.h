@@ -33,6 +33,7 @@ class Bench final : public Kernel {
 
   [[nodiscard]] bool on_gpu() const { return memory_ != Memory::kHost; }
   [[nodiscard]] Share share_of(std::size_t size_index) const;
+  Status set_tunables(Context& context, std::uint32_t local_rank);
   Status open_memory(Context& context);
   Status check_cuda(Context& context);
   Status check_same_mpi(Group& group);
@@ -50,9 +51,8 @@ class Bench final : public Kernel {
   Status share(Group& group, const Status& mine) const;
   [[nodiscard]] bool counts(std::uint32_t rank) const;
   [[nodiscard]] double value(double ns, std::size_t size_index) const;
-  void report(Context& context, std::size_t size_index, const Sampled& sampled, bool verified);
-  void report_ranks(Context& context, std::size_t size_index, const Sampled& sampled,
-                    bool verified);
+  void report(Context& context, std::size_t size_index, Sampled sampled, std::uint64_t skipped);
+  void report_ranks(Context& context, std::size_t size_index, const Sampled& sampled);
 
   const Operation& operation_;
   Calls* mpi_ = nullptr;

@@ -1,6 +1,11 @@
 // What comes before an MPI task is timed: its memory, MPI itself, and whether that may be given
 // device pointers.
+#include <sched.h>
+
 #include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -8,9 +13,23 @@
 #include "kernels/mpi/bench.h"
 #include "kernels/mpi/info.h"
 #include "kernels/mpi/launched.h"
+#include "kernels/mpi/tunables.h"
 
 namespace railgauge::mpi {
 namespace {
+
+// Without `binding`, which is the launcher's.
+constexpr std::array<std::string_view, 9> kTunables{
+    "layer",    "gpudirect",       "gpudirect_limit", "cuda_block", "rendezvous",
+    "hca_list", "process_to_rail", "transports",      "offload"};
+
+// On how many CPUs this rank may run: what its launcher made of `binding`.
+void report_binding(Reporter& reporter) {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  if (::sched_getaffinity(0, sizeof cpus, &cpus) == 0)
+    reporter.fact("bound_cpus", fmt::format("{}", CPU_COUNT(&cpus)));
+}
 
 std::string words_of(const std::optional<bool>& answer) {
   return answer ? (*answer ? "yes" : "no") : "does not say";
@@ -43,7 +62,7 @@ Status Bench::prepare(Context& context) {
   ranks_ = launched->size;
   if (operation_.figure == Figure::kRate && ranks_ % 2 != 0)
     return fail(
-        Code::kInvalidArgument,
+        Code::kFailedPrecondition,
         fmt::format("{}: {} ranks make no pairs; name an even number", operation_.name, ranks_));
   const Params& params = context.params;
   sizes_ = operation_.sized ? params.bytes_list("sizes") : std::vector<std::uint64_t>{0};
@@ -60,7 +79,29 @@ Status Bench::prepare(Context& context) {
   verify_ = params.boolean("verify");
   options_ = RG_TRY(sampler_options(params));
   context.reporter.fact("local_rank", fmt::format("{}", launched->local_rank));
+  report_binding(context.reporter);
+  RG_TRY_OK(set_tunables(context, launched->local_rank));
   return open_memory(context);
+}
+
+// Before MPI_Init, which reads them.
+Status Bench::set_tunables(Context& context, std::uint32_t local_rank) {
+  const auto& given = context.params.effective();
+  const auto has = [this](const std::string& name) { return mpi_->has_control(name); };
+  bool any = false;
+  for (const std::string_view name : kTunables) any = any || !context.params.is_default(name);
+  if (!any) return {};
+  const bool gpu = operation_.sized && context.params.text("memory") != "host";
+  const Flavour flavour = RG_TRY(flavour_of(mpi_->facts(), context.params.text("layer"), has));
+  const auto settings = RG_TRY(settings_of(flavour, given, gpu, local_rank));
+  RG_TRY_OK(check_installed(settings, has));
+  std::string set;
+  for (const Setting& setting : settings) {
+    ::setenv(setting.variable().c_str(), setting.value.c_str(), 1);
+    set += fmt::format("{}{}={}", set.empty() ? "" : " ", setting.variable(), setting.value);
+  }
+  context.reporter.fact("mpi_settings", set);
+  return {};
 }
 
 Status Bench::open_memory(Context& context) {

@@ -142,6 +142,12 @@ class Binding final : public Calls {
           facts["mpi_pml"] = pml;
     return facts;
   }
+  [[nodiscard]] bool has_control(const std::string& name) const override {
+    int provided = 0;
+    int index = 0;
+    return f_.t_init(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS &&
+           f_.t_cvar_get_index(name.c_str(), &index) == MPI_SUCCESS;
+  }
   [[nodiscard]] CudaSupport cuda_support() const override {
     CudaSupport support;
     support.built = control_variable("mpi_built_with_cuda_support");

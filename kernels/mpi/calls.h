@@ -39,6 +39,8 @@ class Calls {
   // After load(): name and version as the library says, its path. After init() also what it chose:
   // mpi_pml, mpi_device.
   [[nodiscard]] virtual std::map<std::string, std::string> facts() const = 0;
+  // After load(): whether the MPI has a control variable of that name.
+  [[nodiscard]] virtual bool has_control(const std::string& name) const = 0;
   // After init().
   [[nodiscard]] virtual CudaSupport cuda_support() const = 0;
   [[nodiscard]] virtual std::uint32_t rank() const = 0;

@@ -4,6 +4,7 @@
 
 #include "kernels/core/info_builder.h"
 #include "kernels/mpi/bench.h"
+#include "kernels/mpi/tunables.h"
 
 namespace railgauge::mpi {
 namespace {
@@ -68,6 +69,13 @@ KernelInfo info_of(const Operation& operation) {
         .identity();
   if (operation.rooted)
     builder.integer("root", "the rank that has the message or gets the sum", 0, 0, 1e6).identity();
+  builder.integer("skip", "with iterations: so many of them first that count for nothing", 0, 0,
+                  1e6);
+  if (operation.sized)
+    builder
+        .integer("large_iterations", "in place of iterations above 8 KiB; 0: the same", 0, 0, 1e6)
+        .integer("large_skip", "in place of skip above 8 KiB, with large_iterations", 0, 0, 1e6);
+  add_tunables(builder);
   add_sampling(builder, operation);
   return builder.build();
 }
