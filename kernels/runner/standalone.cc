@@ -19,6 +19,7 @@
 #include "kernels/runner/child.h"
 #include "kernels/runner/local_ranks.h"
 #include "kernels/runner/meeting.h"
+#include "kernels/runner/mpi_launch.h"
 #include "kernels/runner/run.h"
 #include "kernels/runner/telling_group.h"
 #include "kernels/runner/watchdog.h"
@@ -183,6 +184,7 @@ ChildEnd measure(const StandaloneOptions& options, TcpListener* listener, Runner
   report.set_started_at(rfc3339(begin_seconds));
   const double spawned_ns = monotonic_now_ns();
   const auto body = [&](RecordSink& sink) {
+    if (options.launches) return run_mpi_launcher(options, sink);
     if (options.world) return run_in_world(options, spawned_ns, sink);
     if (options.ranks > 1) return run_ranks(options, spawned_ns, sink);
     return Run(options, listener, nullptr, spawned_ns, sink).execute();
@@ -314,6 +316,11 @@ Status check_world(const StandaloneOptions& options, const KernelInfo& info, boo
         Code::kInvalidArgument,
         fmt::format("{} takes {} ranks{}; the launcher started {}", info.name(), info.min_ranks(),
                     info.max_ranks() == 0 ? " or more" : "", options.world->size));
+  const auto binding = options.parameters.find("binding");
+  if (options.records_to.empty() && binding != options.parameters.end() &&
+      binding->second != "default")
+    return fail(Code::kInvalidArgument,
+                "parameter binding: is the launcher's; give it the option (--bind-to, -bind-to)");
   return {};
 }
 
@@ -328,13 +335,21 @@ Status check_standalone(const StandaloneOptions& options) {
     return fail(Code::kInvalidArgument, "--listen and --connect exclude each other");
   if (pair && options.ranks > 1)
     return fail(Code::kInvalidArgument, "--ranks and --listen or --connect exclude each other");
+  if (pair && options.launches)
+    return fail(Code::kInvalidArgument,
+                fmt::format("{}: an MPI's launcher starts its ranks; say --ranks 2 in place of "
+                            "--listen and --connect",
+                            info.name()));
   if (pair && info.max_ranks() == 1)
     return fail(Code::kInvalidArgument,
                 fmt::format("{} runs alone; leave out --listen and --connect", info.name()));
   if (!pair && options.ranks == 1 && info.min_ranks() > 1)
     return fail(Code::kInvalidArgument,
-                fmt::format("{} needs a peer: --listen on one host, then --connect HOST here",
-                            info.name()));
+                options.launches
+                    ? fmt::format("{} needs ranks: --ranks {} starts them by the MPI's launcher",
+                                  info.name(), info.min_ranks())
+                    : fmt::format("{} needs a peer: --listen on one host, then --connect HOST here",
+                                  info.name()));
   if (pair && info.min_ranks() > 2)
     return fail(Code::kInvalidArgument, fmt::format("{} needs {} ranks; start it from a controller",
                                                     info.name(), info.min_ranks()));
@@ -355,6 +370,12 @@ int run_standalone(const StandaloneOptions& options) {
   if (const Status right = check_standalone(options); !right) {
     if (!silent) fmt::print(stderr, "railgauge-runner: {}\n", right.error().message);
     return kExitUsage;
+  }
+  if (options.world && !silent && !options.records_to.empty()) {
+    auto sink = SocketSink::connect(options.records_to);
+    if (sink) return run_in_world(options, monotonic_now_ns(), *sink);
+    fmt::print(stderr, "railgauge-runner: {}\n", sink.error().message);
+    return exit_code_of(sink.error());
   }
   if (silent) {
     NoSink none;

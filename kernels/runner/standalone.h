@@ -36,6 +36,8 @@ struct StandaloneOptions {
   std::optional<TcpAddress> connect;  // neither: alone, or with the ranks of this host
   std::uint32_t ranks = 1;            // on this host, a process each; rank 0 reports
   std::optional<World> world;         // in place of the two above; rank 0 reports
+  std::string records_to;             // of a world: rank 0 writes to this socket and prints nothing
+  bool launches = false;              // the ranks are processes that an MPI's launcher starts
   bool keep = false;
   double deadline_seconds = kDefaultDeadlineSeconds;
   bool raw_samples = false;
