@@ -16,10 +16,11 @@ build=(g++ mold cmake ninja-build pkg-config git make
   libgtest-dev libgmock-dev libbenchmark-dev)
 check=(clang-format clang-tidy shellcheck jq sqlite3 curl openssl procps valgrind zsh
   prometheus python3)
+mpi=(libopenmpi-dev openmpi-bin libmpich-dev mpich)
 fabric=(qemu-system-x86 vde2 busybox-static kmod cpio iproute2 dropbear-bin openssh-client perftest
   ibverbs-providers ibverbs-utils rdma-core)
 
-all=("${build[@]}" "${check[@]}" "${fabric[@]}")
+all=("${build[@]}" "${mpi[@]}" "${check[@]}" "${fabric[@]}")
 missing=()
 for package in "${all[@]}"; do
   [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")

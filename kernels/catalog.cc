@@ -21,6 +21,21 @@ extern const KernelRow kCudaHostLatency;
 extern const KernelRow kCudaLocalCopyBw;
 extern const KernelRow kCudaPeerCopyBw;
 extern const KernelRow kCudaPeerLatency;
+extern const KernelRow kMpiAllGather;
+extern const KernelRow kMpiAllReduce;
+extern const KernelRow kMpiAllToAll;
+extern const KernelRow kMpiBarrier;
+extern const KernelRow kMpiBibw;
+extern const KernelRow kMpiBroadcast;
+extern const KernelRow kMpiBw;
+extern const KernelRow kMpiGetBw;
+extern const KernelRow kMpiGetLat;
+extern const KernelRow kMpiLat;
+extern const KernelRow kMpiPutBw;
+extern const KernelRow kMpiPutLat;
+extern const KernelRow kMpiRate;
+extern const KernelRow kMpiReduce;
+extern const KernelRow kMpiReduceScatter;
 extern const KernelRow kNcclAllGather;
 extern const KernelRow kNcclAllReduce;
 extern const KernelRow kNcclAllToAll;
@@ -46,15 +61,59 @@ extern const KernelRow kVerbsWriteLat;
 extern const KernelRow kVerbsWriteVisibleLat;
 
 std::span<const KernelRow> catalog() {
-  static const std::array kRows{
-      kBarCrossover,     kBarMapCost,      kBarPingPong,         kBarReadBw,       kBarReadLat,
-      kBarSanity,        kBarWriteBw,      kBarWriteLat,         kCudaCopyLatency, kCudaFanCopyBw,
-      kCudaHostCopyBw,   kCudaHostLatency, kCudaLocalCopyBw,     kCudaPeerCopyBw,  kCudaPeerLatency,
-      kNcclAllGather,    kNcclAllReduce,   kNcclAllToAll,        kNcclBroadcast,   kNcclGather,
-      kNcclPairwise,     kNcclReduce,      kNcclReduceScatter,   kNcclScatter,     kNcclSendRecv,
-      kNetTcpBw,         kNetTcpLat,       kVerbsAtomicBw,       kVerbsAtomicLat,  kVerbsReadBw,
-      kVerbsReadLat,     kVerbsSendBw,     kVerbsSendLat,        kVerbsWriteBw,    kVerbsWriteImmBw,
-      kVerbsWriteImmLat, kVerbsWriteLat,   kVerbsWriteVisibleLat};
+  static const std::array kRows{kBarCrossover,
+                                kBarMapCost,
+                                kBarPingPong,
+                                kBarReadBw,
+                                kBarReadLat,
+                                kBarSanity,
+                                kBarWriteBw,
+                                kBarWriteLat,
+                                kCudaCopyLatency,
+                                kCudaFanCopyBw,
+                                kCudaHostCopyBw,
+                                kCudaHostLatency,
+                                kCudaLocalCopyBw,
+                                kCudaPeerCopyBw,
+                                kCudaPeerLatency,
+                                kMpiAllGather,
+                                kMpiAllReduce,
+                                kMpiAllToAll,
+                                kMpiBarrier,
+                                kMpiBibw,
+                                kMpiBroadcast,
+                                kMpiBw,
+                                kMpiGetBw,
+                                kMpiGetLat,
+                                kMpiLat,
+                                kMpiPutBw,
+                                kMpiPutLat,
+                                kMpiRate,
+                                kMpiReduce,
+                                kMpiReduceScatter,
+                                kNcclAllGather,
+                                kNcclAllReduce,
+                                kNcclAllToAll,
+                                kNcclBroadcast,
+                                kNcclGather,
+                                kNcclPairwise,
+                                kNcclReduce,
+                                kNcclReduceScatter,
+                                kNcclScatter,
+                                kNcclSendRecv,
+                                kNetTcpBw,
+                                kNetTcpLat,
+                                kVerbsAtomicBw,
+                                kVerbsAtomicLat,
+                                kVerbsReadBw,
+                                kVerbsReadLat,
+                                kVerbsSendBw,
+                                kVerbsSendLat,
+                                kVerbsWriteBw,
+                                kVerbsWriteImmBw,
+                                kVerbsWriteImmLat,
+                                kVerbsWriteLat,
+                                kVerbsWriteVisibleLat};
   return kRows;
 }
 

@@ -49,10 +49,10 @@ ParameterInfo& InfoBuilder::add(std::string name, std::string type, std::string 
   return made;
 }
 
-InfoBuilder& InfoBuilder::sizes(std::string default_value) {
+InfoBuilder& InfoBuilder::sizes(std::string default_value, double minimum) {
   ParameterInfo& made = add("sizes", "bytes_list", "bytes",
                             "message sizes, each measured on its own", std::move(default_value));
-  made.set_minimum(1);
+  made.set_minimum(minimum);
   made.set_maximum(kMaxMessageBytes);
   return *this;
 }

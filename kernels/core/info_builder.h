@@ -17,7 +17,8 @@ class InfoBuilder {
   InfoBuilder& ranks(std::uint32_t minimum, std::uint32_t maximum);
   InfoBuilder& endpoint(std::string kind);
   InfoBuilder& metrics(const std::vector<std::string>& names);
-  InfoBuilder& sizes(std::string default_value);
+  // `minimum` is 0 where empty messages are measured too.
+  InfoBuilder& sizes(std::string default_value, double minimum = 1);
   InfoBuilder& integer(std::string name, std::string summary, std::int64_t default_value,
                        double minimum, double maximum);
   InfoBuilder& number(std::string name, std::string summary, std::string default_value,

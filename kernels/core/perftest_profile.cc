@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/nccl_tests_profile.h"
+#include "kernels/core/osu_profile.h"
 #include "kernels/core/params.h"
 #include "kernels/core/text.h"
 #include "kernels/core/units.h"
@@ -166,10 +167,19 @@ Result<Parameters> with_profile(std::string_view profile, std::string_view kerne
     out.insert(nccl_tests_defaults().begin(), nccl_tests_defaults().end());
     return out;
   }
+  if (profile == kOsuProfile) {
+    const OsuProgram* osu = osu_program_of(kernel);
+    if (osu == nullptr)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("profile {}: it measures nothing like {}", profile, kernel));
+    Parameters out = given;
+    out.merge(osu_defaults(*osu));
+    return out;
+  }
   if (profile != kPerftestProfile)
     return fail(Code::kInvalidArgument,
-                fmt::format("profile {} is not known; {} and {} are", in_quotes(profile),
-                            kPerftestProfile, kNcclTestsProfile));
+                fmt::format("profile {} is not known; {}, {} and {} are", in_quotes(profile),
+                            kPerftestProfile, kNcclTestsProfile, kOsuProfile));
   const PerftestProgram* program = perftest_program_of(kernel);
   if (program == nullptr)
     return fail(Code::kInvalidArgument,

@@ -96,8 +96,8 @@ TEST(PerftestProfile, LeavesOutWhatWouldForbidWhatOnlyOursHave) {
 TEST(PerftestProfile, SaysNothingAboutOtherKernelsAndProfiles) {
   EXPECT_THAT(with_profile("perftest", "cuda.host_copy_bw", {}).error().message,
               HasSubstr("measures nothing like cuda.host_copy_bw"));
-  EXPECT_THAT(with_profile("osu", "verbs.write_bw", {}).error().message,
-              HasSubstr("\"osu\" is not known; perftest and nccl-tests are"));
+  EXPECT_THAT(with_profile("iperf", "verbs.write_bw", {}).error().message,
+              HasSubstr("\"iperf\" is not known; perftest, nccl-tests and osu are"));
   EXPECT_EQ(perftest_program_of(""), nullptr);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,11 +17,13 @@
 #include "kernels/catalog.h"
 #include "kernels/core/clock.h"
 #include "kernels/core/json.h"
+#include "kernels/core/osu_profile.h"
 #include "kernels/core/outcome.h"
 #include "kernels/core/tcp_group.h"
 #include "kernels/core/text.h"
 #include "kernels/core/units.h"
 #include "kernels/gpudirect_probe.h"
+#include "kernels/mpi_world.h"
 #include "kernels/runner/agent_task.h"
 #include "kernels/runner/kernel_list.h"
 #include "kernels/runner/local_ranks.h"
@@ -51,6 +54,7 @@ struct Flags {
   std::string output;
   std::string units;
   std::string probe;
+  std::string records_to;
   bool task = false;
   int request_fd = -1;
   int record_fd = -1;
@@ -105,6 +109,7 @@ void add_general_flags(CLI::App& app, Flags& flags) {
       ->type_name("bits|bytes");
   // The agent's side of the contract; not for people.
   app.add_option("--probe-gpudirect", flags.probe)->group("");
+  app.add_option("--records-to", flags.records_to)->group("");
   app.add_flag("--task", flags.task)->group("");
   app.add_option("--request-fd", flags.request_fd)->group("");
   app.add_option("--record-fd", flags.record_fd)->group("");
@@ -225,6 +230,20 @@ int print_kernels(const Flags& flags) {
   return kExitPassed;
 }
 
+// In a program with an MPI its kernels run as ranks of what launched it; one without launches them.
+void join_world(StandaloneOptions& options, const std::string& records_to) {
+  if (!options.row->info().name().starts_with("mpi.")) return;
+  options.launches = mpi_of_program().empty();
+  if (options.launches) return;
+  options.records_to = records_to;
+  options.parameters.emplace("mpi", mpi_of_program());
+  if (const auto world = mpi_world())
+    options.world = World{.rank = world->rank,
+                          .size = world->size,
+                          .join = [world] { return join_mpi_world(*world); },
+                          .leave = leave_mpi_world};
+}
+
 // An argument that nothing takes: the kernel's name may be wrong, or a flag's.
 int explain_extra(const CLI::App& app, const std::vector<std::string>& extras) {
   std::vector<std::string> names;
@@ -247,8 +266,33 @@ int probe_pairs(const std::string& pairs) {
   return kExitPassed;
 }
 
+int run(int argc, char** argv, double entered_monotonic_ns);
+
+// Another spelling of an MPI kernel, or OSU's command line: read as our own. Nothing: it is
+// neither.
+std::optional<int> run_as_mpi(std::span<char* const> argv, double entered_monotonic_ns) {
+  if (argv.size() < 2) return std::nullopt;
+  const OsuProgram* osu = find_osu_program(argv[1]);
+  const OsuProgram* spelled = find_mpi_spelling(argv[1]);
+  if (osu == nullptr && spelled == nullptr) return std::nullopt;
+  std::vector<std::string> words(argv.begin() + 2, argv.end());
+  if (osu != nullptr) {
+    auto read = read_osu_command(*osu, words);
+    if (!read) return wrong_use(read.error().message);
+    words = std::move(*read);
+  } else {
+    words.insert(words.begin(), std::string(spelled->kernel));
+  }
+  words.insert(words.begin(), argv[0]);
+  std::vector<char*> own;
+  for (std::string& word : words) own.push_back(word.data());
+  own.push_back(nullptr);
+  return run(static_cast<int>(words.size()), own.data(), entered_monotonic_ns);
+}
+
 int run(int argc, char** argv, double entered_monotonic_ns) {
   const std::span<char* const> words(argv, static_cast<std::size_t>(argc));
+  if (const auto ended = run_as_mpi(words, entered_monotonic_ns)) return *ended;
   if (const ProfileCall call = profile_call(words); !call.name.empty())
     return run_profile_command(call, {find_kernel, count_gpus, keep_gpus_warm});
   if (const PerftestInvocation call = perftest_invocation(words); call.program != nullptr)
@@ -293,6 +337,7 @@ int run(int argc, char** argv, double entered_monotonic_ns) {
   if (!app.remaining().empty()) return explain_extra(app, app.remaining());
   auto options = standalone_options(app, flags, **row);
   if (!options) return wrong_use(options.error().message);
+  join_world(*options, flags.records_to);
   block_ending_signals();
   return run_standalone(*options);
 }

@@ -19,6 +19,7 @@
 #include "kernels/runner/child.h"
 #include "kernels/runner/local_ranks.h"
 #include "kernels/runner/meeting.h"
+#include "kernels/runner/mpi_launch.h"
 #include "kernels/runner/run.h"
 #include "kernels/runner/telling_group.h"
 #include "kernels/runner/watchdog.h"
@@ -160,6 +161,15 @@ int run_ranks(const StandaloneOptions& options, double spawned_ns, RecordSink& s
   return finish_task(tl::unexpected(ranks.error()), records);
 }
 
+// One rank of a launcher's. MPI gives no deadline to its end: the alarm's signal ends the process.
+int run_in_world(const StandaloneOptions& options, double spawned_ns, RecordSink& sink) {
+  const std::unique_ptr<Group> group = options.world->join();
+  const int exit_code = Run(options, nullptr, group.get(), spawned_ns, sink).execute();
+  ::alarm(static_cast<unsigned>(kEndSeconds));
+  options.world->leave();
+  return exit_code;
+}
+
 // --- in the parent: supervise and print
 // -----------------------------------------------------------
 
@@ -174,6 +184,8 @@ ChildEnd measure(const StandaloneOptions& options, TcpListener* listener, Runner
   report.set_started_at(rfc3339(begin_seconds));
   const double spawned_ns = monotonic_now_ns();
   const auto body = [&](RecordSink& sink) {
+    if (options.launches) return run_mpi_launcher(options, sink);
+    if (options.world) return run_in_world(options, spawned_ns, sink);
     if (options.ranks > 1) return run_ranks(options, spawned_ns, sink);
     return Run(options, listener, nullptr, spawned_ns, sink).execute();
   };
@@ -293,23 +305,51 @@ Status check_ranks(const StandaloneOptions& options, const KernelInfo& info) {
   return {};
 }
 
+// Of a launcher's ranks, or of those that a launcher will start.
+Status check_world(const StandaloneOptions& options, const KernelInfo& info, bool pair) {
+  if (pair || options.ranks > 1)
+    return fail(Code::kInvalidArgument,
+                "a launcher started this rank: --ranks, --listen and --connect say nothing here");
+  if (options.world->size < info.min_ranks() ||
+      (info.max_ranks() != 0 && options.world->size > info.max_ranks()))
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("{} takes {} ranks{}; the launcher started {}", info.name(), info.min_ranks(),
+                    info.max_ranks() == 0 ? " or more" : "", options.world->size));
+  const auto binding = options.parameters.find("binding");
+  if (options.records_to.empty() && binding != options.parameters.end() &&
+      binding->second != "default")
+    return fail(Code::kInvalidArgument,
+                "parameter binding: is the launcher's; give it the option (--bind-to, -bind-to)");
+  return {};
+}
+
 }  // namespace
 
 Status check_standalone(const StandaloneOptions& options) {
   const KernelInfo info = options.row->info();
   RG_TRY(Params::parse(info, options.parameters));
   const bool pair = options.listen || options.connect;
+  if (options.world) return check_world(options, info, pair);
   if (options.listen && options.connect)
     return fail(Code::kInvalidArgument, "--listen and --connect exclude each other");
   if (pair && options.ranks > 1)
     return fail(Code::kInvalidArgument, "--ranks and --listen or --connect exclude each other");
+  if (pair && options.launches)
+    return fail(Code::kInvalidArgument,
+                fmt::format("{}: an MPI's launcher starts its ranks; say --ranks 2 in place of "
+                            "--listen and --connect",
+                            info.name()));
   if (pair && info.max_ranks() == 1)
     return fail(Code::kInvalidArgument,
                 fmt::format("{} runs alone; leave out --listen and --connect", info.name()));
   if (!pair && options.ranks == 1 && info.min_ranks() > 1)
     return fail(Code::kInvalidArgument,
-                fmt::format("{} needs a peer: --listen on one host, then --connect HOST here",
-                            info.name()));
+                options.launches
+                    ? fmt::format("{} needs ranks: --ranks {} starts them by the MPI's launcher",
+                                  info.name(), info.min_ranks())
+                    : fmt::format("{} needs a peer: --listen on one host, then --connect HOST here",
+                                  info.name()));
   if (pair && info.min_ranks() > 2)
     return fail(Code::kInvalidArgument, fmt::format("{} needs {} ranks; start it from a controller",
                                                     info.name(), info.min_ranks()));
@@ -326,9 +366,20 @@ StandaloneEnd measure_standalone(const StandaloneOptions& options,
 }
 
 int run_standalone(const StandaloneOptions& options) {
+  const bool silent = options.world && options.world->rank != 0;
   if (const Status right = check_standalone(options); !right) {
-    fmt::print(stderr, "railgauge-runner: {}\n", right.error().message);
+    if (!silent) fmt::print(stderr, "railgauge-runner: {}\n", right.error().message);
     return kExitUsage;
+  }
+  if (options.world && !silent && !options.records_to.empty()) {
+    auto sink = SocketSink::connect(options.records_to);
+    if (sink) return run_in_world(options, monotonic_now_ns(), *sink);
+    fmt::print(stderr, "railgauge-runner: {}\n", sink.error().message);
+    return exit_code_of(sink.error());
+  }
+  if (silent) {
+    NoSink none;
+    return run_in_world(options, monotonic_now_ns(), none);
   }
   Terminal terminal(options);
   if (!options.listen) return terminal.run(nullptr).exit_code;

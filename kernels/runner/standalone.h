@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -19,6 +20,14 @@ namespace railgauge {
 
 inline constexpr double kDefaultDeadlineSeconds = 600;
 
+// Ranks that a launcher started, this process being one of them.
+struct World {
+  std::uint32_t rank = 0;
+  std::uint32_t size = 1;
+  std::function<std::unique_ptr<Group>()> join;
+  std::function<void()> leave;  // with all ranks; may hang
+};
+
 struct StandaloneOptions {
   const KernelRow* row = nullptr;
   std::map<std::string, std::string> parameters;  // as given
@@ -26,6 +35,9 @@ struct StandaloneOptions {
   std::optional<std::string> listen;  // "[ADDR:]PORT"
   std::optional<TcpAddress> connect;  // neither: alone, or with the ranks of this host
   std::uint32_t ranks = 1;            // on this host, a process each; rank 0 reports
+  std::optional<World> world;         // in place of the two above; rank 0 reports
+  std::string records_to;             // of a world: rank 0 writes to this socket and prints nothing
+  bool launches = false;              // the ranks are processes that an MPI's launcher starts
   bool keep = false;
   double deadline_seconds = kDefaultDeadlineSeconds;
   bool raw_samples = false;

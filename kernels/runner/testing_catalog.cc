@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "kernels/gpudirect_probe.h"
+#include "kernels/mpi_world.h"
 #include "kernels/runner/testing_rows.h"
 
 namespace railgauge {
@@ -39,6 +40,11 @@ GpuDirectProbe probe_gpudirect(std::string_view pair) {
   probe.set_synthetic(true);
   return probe;
 }
+
+std::string mpi_of_program() { return ""; }
+std::optional<MpiWorld> mpi_world() { return std::nullopt; }
+std::unique_ptr<Group> join_mpi_world(const MpiWorld&) { return nullptr; }
+void leave_mpi_world() {}
 
 std::string gpu_code_needs() { return "driver 1.2 or later"; }
 

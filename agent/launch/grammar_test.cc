@@ -1,0 +1,187 @@
+// Command lines as Open MPI 4.1.4 and MPICH 4.0.2 made them for four nodes, with
+//   mpirun --mca plm_rsh_agent SHIM --mca plm_rsh_no_tree_spawn 1 --mca oob_tcp_if_include ...
+//   mpiexec -launcher rsh -launcher-exec SHIM -iface ...
+// captured word by word; only the names of host and shim were replaced.
+#include "agent/launch/grammar.h"
+
+#include <gmock/gmock.h>
+
+namespace railgauge::agent::launch {
+namespace {
+
+using ::testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+constexpr const char* kShim = "/usr/libexec/railgauge/launch-shim";
+
+Words orted() {
+  return {"192.0.2.1",
+          " orted",
+          "--daemonize",
+          "-mca",
+          "ess",
+          "\"env\"",
+          "-mca",
+          "ess_base_jobid",
+          "\"2036596736\"",
+          "-mca",
+          "ess_base_vpid",
+          "1",
+          "-mca",
+          "ess_base_num_procs",
+          "\"4\"",
+          "-mca",
+          "orte_node_regex",
+          "\"head,[3:192].0.2.1,[3:192].0.2.3,[3:192].0.2.4@0(4)\"",
+          "-mca",
+          "orte_hnp_uri",
+          "\"2036596736.0;tcp://192.0.2.2:44811\"",
+          "--mca",
+          "plm_rsh_agent",
+          "\"/usr/libexec/railgauge/launch-shim\"",
+          "--mca",
+          "plm_rsh_no_tree_spawn",
+          "\"1\"",
+          "--mca",
+          "oob_tcp_if_include",
+          "\"192.0.2.0/24\"",
+          "-mca",
+          "plm",
+          "\"rsh\"",
+          "-mca",
+          "pmix",
+          "\"^s1,s2,cray,isolated\""};
+}
+
+Words hydra() {
+  return {"192.0.2.3",       "\"/usr/bin/hydra_pmi_proxy\"",
+          "--control-port",  "192.0.2.2:34763",
+          "--rmk",           "user",
+          "--launcher",      "rsh",
+          "--launcher-exec", "/usr/libexec/railgauge/launch-shim",
+          "--demux",         "poll",
+          "--iface",         "eth0",
+          "--pgid",          "0",
+          "--retries",       "10",
+          "--usize",         "-2",
+          "--pmi-port",      "0",
+          "--gpus-per-proc", "-2",
+          "--proxy-id",      "2"};
+}
+
+Lease lease(Daemon daemon) {
+  return {.task = "run7/task3",
+          .daemon = daemon,
+          .nodes = {"192.0.2.1", "192.0.2.3", "192.0.2.4"},
+          .launchers = {"192.0.2.2"},
+          .expires_monotonic_ns = 1000};
+}
+
+std::string refusal(const Words& words) {
+  const auto command = read_daemon_command(words, kShim);
+  if (command) return "";
+  EXPECT_EQ(command.error().code, Code::kPermissionDenied);
+  EXPECT_THAT(command.error().message, ::testing::Not(HasSubstr("\n")));
+  return command.error().message;
+}
+
+Words with(Words words, std::size_t at, const std::string& word) {
+  words.at(at) = word;
+  return words;
+}
+
+TEST(LaunchGrammar, ReadsWhatOpenMpiAsksFor) {
+  const auto command = read_daemon_command(orted(), kShim);
+  ASSERT_TRUE(command) << command.error().message;
+  EXPECT_EQ(command->daemon, Daemon::kOrted);
+  EXPECT_EQ(command->node, "192.0.2.1");
+  EXPECT_THAT(command->calls_back, ::testing::ElementsAre("192.0.2.2:44811"));
+  EXPECT_THAT(command->arguments, ::testing::IsSupersetOf(Words{"ess_base_vpid", "1", "env"}));
+  EXPECT_THAT(command->arguments, ::testing::Not(::testing::Contains("--daemonize")));
+  EXPECT_THAT(command->arguments, ::testing::Each(::testing::Not(HasSubstr("\""))));
+  EXPECT_TRUE(check_lease(*command, lease(Daemon::kOrted), 999));
+}
+
+TEST(LaunchGrammar, ReadsWhatHydraAsksFor) {
+  const auto command = read_daemon_command(hydra(), kShim);
+  ASSERT_TRUE(command) << command.error().message;
+  EXPECT_EQ(command->daemon, Daemon::kHydraProxy);
+  EXPECT_EQ(command->node, "192.0.2.3");
+  EXPECT_THAT(command->calls_back, ::testing::ElementsAre("192.0.2.2:34763"));
+  EXPECT_EQ(command->arguments.size(), 24U);
+  EXPECT_TRUE(check_lease(*command, lease(Daemon::kHydraProxy), 0));
+}
+
+TEST(LaunchGrammar, ReadsEveryAddressThatTheDaemonMayCall) {
+  const Words words = with(
+      orted(), 20, "\"2036596736.0;tcp://192.0.2.2,203.0.113.9:44811;tcp6://[fd00::2]:33673\"");
+  const auto command = read_daemon_command(words, kShim);
+  ASSERT_TRUE(command) << command.error().message;
+  EXPECT_THAT(command->calls_back,
+              ::testing::ElementsAre("192.0.2.2:44811", "203.0.113.9:44811", "[fd00::2]:33673"));
+  const Status checked = check_lease(*command, lease(Daemon::kOrted), 0);
+  ASSERT_FALSE(checked);
+  EXPECT_THAT(checked.error().message, HasSubstr("203.0.113.9:44811"));
+}
+
+TEST(LaunchGrammar, RefusesAnyOtherProgram) {
+  for (const char* program : {"/bin/sh", "sh", " sh -c id", "orted;id", "\"orted\" id", "prted",
+                              "/tmp/orted/../sh", "", "hydra_pmi_proxy2", "$(orted)"})
+    EXPECT_NE(refusal(with(orted(), 1, program)), "") << program;
+  EXPECT_NE(refusal({"192.0.2.1", "uptime"}), "");
+  EXPECT_NE(refusal({"192.0.2.1"}), "");
+  EXPECT_NE(refusal({}), "");
+  EXPECT_NE(refusal(Words(1000, "x")), "");
+}
+
+TEST(LaunchGrammar, RefusesEachWordThatIsNotTheLaunchersOwn) {
+  // Every word in turn, made into what a shell or a daemon could take for more.
+  for (const Words& good : {orted(), hydra()})
+    for (std::size_t at = 0; at < good.size(); ++at)
+      for (const std::string bad : {"; reboot", "`id`", "$(id)", "a b", "\"a\" \"b\"", "'x", "x\ny",
+                                    "", "--debug-daemons", "|sh"})
+        EXPECT_NE(refusal(with(good, at, bad)), "") << "word " << at << ": " << bad;
+}
+
+TEST(LaunchGrammar, RefusesMoreOptionsAndTheLackOfOne) {
+  Words more = orted();
+  more.insert(more.end(), {"-mca", "orte_launch_agent", "sh"});
+  EXPECT_THAT(refusal(more), HasSubstr("orte_launch_agent"));
+  Words twice = orted();
+  twice.insert(twice.end(), {"-mca", "plm_rsh_no_tree_spawn", "1"});
+  EXPECT_THAT(refusal(twice), HasSubstr("the second"));
+  Words tree = orted();
+  tree.erase(tree.begin() + 24, tree.begin() + 27);
+  EXPECT_THAT(refusal(tree), HasSubstr("lacks plm_rsh_no_tree_spawn"));
+  EXPECT_THAT(refusal(with(orted(), 26, "0")), HasSubstr("plm_rsh_no_tree_spawn"));
+  EXPECT_THAT(refusal(with(orted(), 23, "/bin/sh")), HasSubstr("plm_rsh_agent"));
+  Words cut = hydra();
+  cut.pop_back();
+  EXPECT_THAT(refusal(cut), HasSubstr("without a value"));
+  cut.pop_back();
+  EXPECT_THAT(refusal(cut), HasSubstr("lacks --proxy-id"));
+  Words ssh = hydra();
+  ssh.insert(ssh.begin(), "-x");
+  EXPECT_THAT(refusal(ssh), HasSubstr("node"));
+}
+
+TEST(LaunchLease, RefusesAForeignNodeAnotherDaemonAndAnExpiredLease) {
+  auto command = read_daemon_command(orted(), kShim);
+  ASSERT_TRUE(command);
+  const auto why = [&](const Lease& held, double now) {
+    const Status checked = check_lease(*command, held, now);
+    return checked ? std::string() : checked.error().message;
+  };
+  EXPECT_EQ(why(lease(Daemon::kOrted), 999), "");
+  EXPECT_THAT(why(lease(Daemon::kOrted), 1000), HasSubstr("has expired"));
+  EXPECT_THAT(why(lease(Daemon::kHydraProxy), 0), HasSubstr("not the daemon of its launcher"));
+  Lease other = lease(Daemon::kOrted);
+  other.nodes = {"192.0.2.3"};
+  EXPECT_THAT(why(other, 0), HasSubstr("node \"192.0.2.1\" is none of its nodes"));
+  other = lease(Daemon::kOrted);
+  other.launchers = {"192.0.2.9"};
+  EXPECT_THAT(why(other, 0), HasSubstr("not its launcher's address"));
+}
+
+}  // namespace
+}  // namespace railgauge::agent::launch

@@ -1,0 +1,66 @@
+#include "kernels/mpi/area.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kernels/core/units.h"
+
+namespace railgauge::mpi {
+
+Memory memory_of(std::string_view word) {
+  if (word == "device") return Memory::kDevice;
+  return word == "managed" ? Memory::kManaged : Memory::kHost;
+}
+
+Result<Area> Area::allocate(Memory memory, bool staged, std::string_view gpu, std::size_t bytes) {
+  const std::size_t room = std::max<std::size_t>(bytes, 1);
+  Area area;
+  area.host_ = RG_TRY(HostBuffer::allocate(room));
+  area.data_ = area.host_.data();
+  if (memory == Memory::kHost) return area;
+  if (memory == Memory::kManaged) {
+    cu::DevicePtr managed = 0;
+    RG_TRY_OK(cuda_status(
+        loaded_cuda(), loaded_cuda().mem_alloc_managed(&managed, room, cu::kAttachGlobal),
+        fmt::format("{}: allocate {} of managed memory", gpu, canonical_bytes(room))));
+    area.managed_ = Handle<ManagedTraits>(managed);
+    area.gpu_ = managed;
+  } else {
+    area.device_ = RG_TRY(GpuBuffer::allocate(gpu, room));
+    area.gpu_ = area.device_.data();
+  }
+  area.staged_ = staged;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): addresses are numbers in CUDA's interface
+  if (!staged) area.data_ = reinterpret_cast<std::byte*>(area.gpu_);
+  return area;
+}
+
+void Area::push(std::size_t offset, std::size_t bytes) {
+  if (gpu_ == 0 || bytes == 0 || !status_) return;
+  status_ = cuda_status(loaded_cuda(),
+                        loaded_cuda().memcpy_htod(gpu_ + offset, host_.data() + offset, bytes),
+                        fmt::format("copy {} to the GPU", canonical_bytes(bytes)));
+}
+
+void Area::pull(std::size_t offset, std::size_t bytes) {
+  if (gpu_ == 0 || bytes == 0 || !status_) return;
+  status_ = cuda_status(loaded_cuda(),
+                        loaded_cuda().memcpy_dtoh(host_.data() + offset, gpu_ + offset, bytes),
+                        fmt::format("copy {} from the GPU", canonical_bytes(bytes)));
+}
+
+std::string Area::observed() const {
+  if (gpu_ == 0) return "host";
+  int managed = 0;
+  unsigned type = 0;
+  const Cuda& cuda = loaded_cuda();
+  if (cuda.pointer_get_attribute(&managed, cu::kPointerIsManaged, gpu_) == cu::kSuccess &&
+      managed != 0)
+    return "managed";
+  if (cuda.pointer_get_attribute(&type, cu::kPointerMemoryType, gpu_) != cu::kSuccess)
+    return "unknown";
+  return type == cu::kMemoryTypeDevice ? "device" : "host";
+}
+
+}  // namespace railgauge::mpi

@@ -1,0 +1,20 @@
+// What an MPI library says of itself, read for the facts of a result. Pure.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace railgauge::mpi {
+
+// Of MPI_Get_library_version's text: mpi_version ("Open MPI 4.1.4", "MPICH 4.0.2",
+// "MVAPICH2 2.3.7") and, where it says so, mpi_device ("ch4:ucx").
+std::map<std::string, std::string> library_facts(std::string_view text);
+
+// The name in a component's record of Open MPI (mca_base_component_2_1_0_t, unchanged from 2.0 to
+// 5.0); empty where it is not one of framework `type`, which a changed layout would show.
+std::string component_name(std::string_view record, std::string_view type);
+inline constexpr std::size_t kComponentBytes = 148;
+
+}  // namespace railgauge::mpi

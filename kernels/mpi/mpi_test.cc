@@ -1,0 +1,118 @@
+// What of the MPI family needs no MPI.
+#include <gtest/gtest.h>
+
+#include "kernels/mpi/data.h"
+#include "kernels/mpi/launched.h"
+#include "kernels/mpi/library_facts.h"
+#include "kernels/mpi/parts.h"
+
+namespace railgauge::mpi {
+namespace {
+
+Environment environment_of(std::map<std::string, std::string> variables) {
+  return [variables = std::move(variables)](const char* name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
+TEST(LaunchedRank, IsWhatAnyLauncherSays) {
+  const auto open_mpi = launched_rank(environment_of({{"OMPI_COMM_WORLD_RANK", "5"},
+                                                      {"OMPI_COMM_WORLD_SIZE", "8"},
+                                                      {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}}));
+  ASSERT_TRUE(open_mpi);
+  EXPECT_EQ(open_mpi->rank, 5U);
+  EXPECT_EQ(open_mpi->size, 8U);
+  EXPECT_EQ(open_mpi->local_rank, 1U);
+  const auto hydra = launched_rank(environment_of({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}));
+  ASSERT_TRUE(hydra);
+  EXPECT_EQ(hydra->size, 2U);
+}
+
+TEST(LaunchedRank, IsNoneWithoutALauncherOrOfNonsense) {
+  EXPECT_FALSE(launched_rank(environment_of({})));
+  EXPECT_FALSE(launched_rank(environment_of({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}})));
+  EXPECT_FALSE(launched_rank(environment_of({{"PMI_RANK", "2"}, {"PMI_SIZE", "2"}})));
+  EXPECT_FALSE(launched_rank(environment_of({{"PMI_RANK", "-1"}, {"PMI_SIZE", "2"}})));
+  EXPECT_FALSE(launched_rank(environment_of({{"PMI_RANK", "x"}, {"PMI_SIZE", "2"}})));
+}
+
+TEST(LibraryFacts, AreReadFromEachLibrarysWords) {
+  auto facts =
+      library_facts("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4");
+  EXPECT_EQ(facts["mpi_version"], "Open MPI 4.1.4");
+  facts = library_facts(
+      "MPICH Version:\t4.0.2\nMPICH Release date:\tThu Apr  7 2022\nMPICH Device:\tch4:ucx\n");
+  EXPECT_EQ(facts["mpi_version"], "MPICH 4.0.2");
+  EXPECT_EQ(facts["mpi_device"], "ch4:ucx");
+  facts = library_facts("MVAPICH2 Version      :\t2.3.7\nMVAPICH2 Device       :\tch3:mrail\n");
+  EXPECT_EQ(facts["mpi_version"], "MVAPICH2 2.3.7");
+  EXPECT_EQ(facts["mpi_device"], "ch3:mrail");
+  facts = library_facts("Something new 7\nmore");
+  EXPECT_EQ(facts["mpi_version"], "Something new 7");
+  EXPECT_FALSE(facts.contains("mpi_device"));
+}
+
+TEST(ComponentName, IsGivenOnlyWhereTheRecordIsOfThatFramework) {
+  std::string record(kComponentBytes, '\0');
+  record.replace(40, 3, "pml");
+  record.replace(84, 3, "ob1");
+  EXPECT_EQ(component_name(record, "pml"), "ob1");
+  EXPECT_EQ(component_name(record, "btl"), "");
+  EXPECT_EQ(component_name(record.substr(1), "pml"), "");
+  record.replace(84, 64, std::string(64, '\x7f'));
+  EXPECT_EQ(component_name(record, "pml"), "");
+}
+
+TEST(Parts, DealOutEveryElementOnce) {
+  for (const std::uint32_t ranks : {2U, 3U, 4U, 7U}) {
+    Share share{.bytes = 4 * 1000, .ranks = ranks};
+    std::uint64_t next = 0;
+    for (share.rank = 0; share.rank < ranks; ++share.rank) {
+      EXPECT_EQ(part_of(share).first_float, next);
+      next += part_of(share).bytes / 4;
+    }
+    EXPECT_EQ(next, 1000U);
+  }
+}
+
+TEST(Share, GivesEachMessageInFlightAPlaceUntilMemoryWouldGrow) {
+  EXPECT_EQ((Share{.bytes = 8, .window = 64}.places()), 64U);
+  EXPECT_EQ((Share{.bytes = 4U << 20U, .window = 64}.places()), 16U);
+  EXPECT_EQ((Share{.bytes = 1U << 30U, .window = 64}.places()), 1U);
+  EXPECT_EQ((Share{.bytes = 0, .window = 64}.places()), 64U);
+}
+
+TEST(Data, ShowsAnyWrongByteAndAnyWrongSum) {
+  std::vector<std::byte> memory(4096);
+  const Segment segment{.offset = 64, .bytes = 1000, .rank = 1, .block = 3};
+  fill_segment(memory, segment, 2, false);
+  EXPECT_FALSE(wrong_in(memory, segment, 2, false, 2));
+  for (const Segment& other : {Segment{64, 1000, 0, 3}, Segment{64, 1000, 1, 2}})
+    EXPECT_TRUE(wrong_in(memory, other, 2, false, 2));
+  EXPECT_TRUE(wrong_in(memory, segment, 1, false, 2));
+  memory[1063] ^= std::byte{1};
+  ASSERT_TRUE(wrong_in(memory, segment, 2, false, 2));
+  EXPECT_TRUE(wrong_in(memory, segment, 2, false, 2)->starts_with("byte 1063 is 0x"));
+
+  // The sum of three ranks, by hand.
+  std::vector<std::byte> sum(400);
+  for (std::size_t i = 0; i < 100; ++i) {
+    float total = 0;
+    for (std::uint32_t rank = 0; rank < 3; ++rank) {
+      std::vector<std::byte> one(400);
+      fill_segment(one, {.bytes = 400, .rank = rank}, 0, true);
+      float value = 0;
+      std::memcpy(&value, one.data() + i * 4, 4);
+      total += value;
+    }
+    std::memcpy(sum.data() + i * 4, &total, 4);
+  }
+  EXPECT_FALSE(wrong_in(sum, {.bytes = 400}, 0, true, 3));
+  EXPECT_TRUE(wrong_in(sum, {.bytes = 400}, 0, true, 2));
+  sum[4] ^= std::byte{1};
+  EXPECT_TRUE(wrong_in(sum, {.bytes = 400}, 0, true, 3));
+}
+
+}  // namespace
+}  // namespace railgauge::mpi

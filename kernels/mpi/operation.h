@@ -1,0 +1,124 @@
+// What tells one MPI kernel from another: its calls, the memory that they need, and what must stand
+// there afterwards. Each kernel's file holds one Operation; the rest is bench.cc.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "kernels/core/clock.h"
+#include "kernels/core/kernel.h"
+#include "kernels/mpi/area.h"
+#include "kernels/mpi/calls.h"
+
+namespace railgauge::mpi {
+
+// One size on one rank.
+struct Share {
+  std::uint64_t bytes = 0;
+  std::uint32_t rank = 0;
+  std::uint32_t ranks = 1;
+  std::uint32_t root = 0;
+  std::uint64_t window = 1;  // messages in flight
+
+  // Messages of a window take turns on so many places, so that two in flight have one each unless
+  // that would be more memory than kMostWindowBytes.
+  static constexpr std::uint64_t kMostWindowBytes = 64U << 20U;
+  [[nodiscard]] std::uint64_t places() const {
+    return std::clamp<std::uint64_t>(kMostWindowBytes / std::max<std::uint64_t>(stride(), 1), 1,
+                                     window);
+  }
+  [[nodiscard]] std::uint64_t stride() const { return (bytes + 63) / 64 * 64; }
+  [[nodiscard]] std::uint64_t place(std::uint64_t message) const {
+    return message % places() * stride();
+  }
+  [[nodiscard]] std::uint64_t floats() const { return bytes / sizeof(float); }
+};
+
+// What an operation works with while it is timed.
+struct Work {
+  Calls& mpi;
+  const TickClock& clock;
+  Share share;
+  Area& send;
+  Area& receive;
+  std::span<const int> floats_of_rank;  // of reduce_scatter
+};
+
+// Bytes at `offset` that are the contents number `block` of rank `rank`. Of what reduces: elements
+// from number `block` on, of that rank or, received, of the sum of all.
+struct Segment {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t rank = 0;
+  std::uint64_t block = 0;
+};
+
+// Whose times a sample is made of.
+enum class Timed : std::uint8_t { kFirst, kFirstHalf, kAll };  // the slowest of several counts
+enum class Figure : std::uint8_t { kLatency, kBandwidth, kRate };
+// What one-sided calls reach of the other ranks.
+enum class Exposed : std::uint8_t { kNothing, kReceive, kSend };
+
+struct Operation {
+  std::string_view name;
+  std::string_view summary;
+  Figure figure = Figure::kLatency;
+  std::string_view meaning;
+  Timed timed = Timed::kFirst;
+  double divisor = 1;  // of a latency: 2 for half a round trip
+  double ways = 1;     // messages of a window count so often
+  bool windowed = false;
+  bool sized = true;
+  bool rooted = false;
+  bool reduces = false;  // messages are 32-bit floats
+  Exposed exposed = Exposed::kNothing;
+  bool pair = true;  // exactly two ranks; else two or more
+  std::string_view sizes = "8,4KiB";
+  // Bytes of memory, and what stands there before and after.
+  std::uint64_t (*send_bytes)(const Share&);
+  std::uint64_t (*receive_bytes)(const Share&);
+  std::vector<Segment> (*sent)(const Share&);
+  std::vector<Segment> (*received)(const Share&);
+  // One tick count for each of ticks.size() iterations; the ranks that are not timed answer.
+  void (*play)(Work&, std::span<std::uint64_t> ticks);
+};
+
+KernelInfo info_of(const Operation& operation);
+std::unique_ptr<Kernel> make_kernel(const Operation& operation);
+
+// --- what several operations have in common ---
+
+inline std::uint64_t no_bytes(const Share&) { return 0; }
+inline std::uint64_t one_message(const Share& share) { return share.bytes; }
+inline std::uint64_t a_window(const Share& share) { return share.places() * share.stride(); }
+inline std::uint64_t a_message_for_each(const Share& share) { return share.bytes * share.ranks; }
+inline std::vector<Segment> nothing(const Share&) { return {}; }
+// This rank's own message.
+inline std::vector<Segment> own_message(const Share& share) {
+  return {{.bytes = share.bytes, .rank = share.rank}};
+}
+// The messages of a window of `rank`.
+inline std::vector<Segment> window_of(const Share& share, std::uint32_t rank) {
+  std::vector<Segment> all;
+  for (std::uint64_t i = 0; i < share.places(); ++i)
+    all.push_back({.offset = i * share.stride(), .bytes = share.bytes, .rank = rank, .block = i});
+  return all;
+}
+inline std::vector<Segment> own_window(const Share& share) { return window_of(share, share.rank); }
+
+// A collective: each iteration from behind a barrier to this rank's own end.
+template <class Call>
+void play_collective(Work& work, std::span<std::uint64_t> ticks, Call call) {
+  for (std::uint64_t& tick : ticks) {
+    work.mpi.barrier();
+    const std::uint64_t began = work.clock.ticks();
+    call();
+    tick = work.clock.ticks() - began;
+  }
+}
+
+}  // namespace railgauge::mpi

@@ -1,0 +1,29 @@
+// How a sum is dealt out among the ranks: as evenly as whole elements go, the first ones get one
+// more.
+#pragma once
+
+#include "kernels/mpi/operation.h"
+
+namespace railgauge::mpi {
+
+struct Part {
+  std::uint64_t first_float = 0;
+  std::uint64_t bytes = 0;
+};
+
+inline Part part_of(const Share& share) {
+  const std::uint64_t each = share.floats() / share.ranks;
+  const std::uint64_t more = share.floats() % share.ranks;
+  const std::uint64_t mine = each + (share.rank < more ? 1 : 0);
+  return {.first_float = share.rank * each + std::min<std::uint64_t>(share.rank, more),
+          .bytes = mine * sizeof(float)};
+}
+
+inline std::vector<int> floats_of_ranks(Share share) {
+  std::vector<int> all;
+  for (share.rank = 0; share.rank < share.ranks; ++share.rank)
+    all.push_back(static_cast<int>(part_of(share).bytes / sizeof(float)));
+  return all;
+}
+
+}  // namespace railgauge::mpi

@@ -1,0 +1,240 @@
+#include "kernels/mpi/tunables.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "kernels/core/text.h"
+#include "kernels/core/units.h"
+
+namespace railgauge::mpi {
+namespace {
+
+using Place = Setting::Place;
+
+// How a value is written there.
+enum class Style : std::uint8_t { kText, kOneOrZero, kYesOrNo, kBytes, kOwnEntry, kRailNumbers };
+
+struct Row {
+  std::string_view parameter;
+  Flavour flavour;
+  Place place;
+  std::string_view name;
+  Style style;
+};
+constexpr Place kEnv = Place::kEnvironment;
+constexpr Place kMca = Place::kMca;
+constexpr std::array kRows{
+    Row{"gpudirect", Flavour::kMvapich2Gdr, kEnv, "MV2_USE_GPUDIRECT", Style::kOneOrZero},
+    Row{"gpudirect", Flavour::kOpenMpiOpenib, kMca, "btl_openib_want_cuda_gdr", Style::kOneOrZero},
+    Row{"gpudirect", Flavour::kOpenMpiUcx, kEnv, "UCX_IB_GPU_DIRECT_RDMA", Style::kYesOrNo},
+    Row{"gpudirect", Flavour::kMpichUcx, kEnv, "UCX_IB_GPU_DIRECT_RDMA", Style::kYesOrNo},
+    Row{"gpudirect_limit", Flavour::kMvapich2Gdr, kEnv, "MV2_GPUDIRECT_LIMIT", Style::kBytes},
+    Row{"gpudirect_limit", Flavour::kOpenMpiOpenib, kMca, "btl_openib_cuda_rdma_limit",
+        Style::kBytes},
+    Row{"cuda_block", Flavour::kMvapich2Gdr, kEnv, "MV2_CUDA_BLOCK_SIZE", Style::kBytes},
+    Row{"rendezvous", Flavour::kMvapich2, kEnv, "MV2_IBA_EAGER_THRESHOLD", Style::kBytes},
+    Row{"rendezvous", Flavour::kMvapich2Gdr, kEnv, "MV2_IBA_EAGER_THRESHOLD", Style::kBytes},
+    Row{"rendezvous", Flavour::kOpenMpiUcx, kEnv, "UCX_RNDV_THRESH", Style::kBytes},
+    Row{"rendezvous", Flavour::kMpichUcx, kEnv, "UCX_RNDV_THRESH", Style::kBytes},
+    Row{"rendezvous", Flavour::kOpenMpiOpenib, kMca, "btl_openib_eager_limit", Style::kBytes},
+    Row{"hca_list", Flavour::kMvapich2, kEnv, "MV2_IBA_HCA", Style::kRailNumbers},
+    Row{"hca_list", Flavour::kMvapich2Gdr, kEnv, "MV2_IBA_HCA", Style::kRailNumbers},
+    Row{"hca_list", Flavour::kOpenMpiUcx, kEnv, "UCX_NET_DEVICES", Style::kText},
+    Row{"hca_list", Flavour::kMpichUcx, kEnv, "UCX_NET_DEVICES", Style::kText},
+    Row{"hca_list", Flavour::kOpenMpiOpenib, kMca, "btl_openib_if_include", Style::kText},
+    Row{"process_to_rail", Flavour::kMvapich2, kEnv, "MV2_PROCESS_TO_RAIL_MAPPING",
+        Style::kRailNumbers},
+    Row{"process_to_rail", Flavour::kMvapich2Gdr, kEnv, "MV2_PROCESS_TO_RAIL_MAPPING",
+        Style::kRailNumbers},
+    Row{"process_to_rail", Flavour::kOpenMpiUcx, kEnv, "UCX_NET_DEVICES", Style::kOwnEntry},
+    Row{"process_to_rail", Flavour::kMpichUcx, kEnv, "UCX_NET_DEVICES", Style::kOwnEntry},
+    Row{"process_to_rail", Flavour::kOpenMpiOpenib, kMca, "btl_openib_if_include",
+        Style::kOwnEntry},
+    Row{"transports", Flavour::kOpenMpiUcx, kEnv, "UCX_TLS", Style::kText},
+    Row{"transports", Flavour::kMpichUcx, kEnv, "UCX_TLS", Style::kText},
+    Row{"transports", Flavour::kMpichOfi, kEnv, "FI_PROVIDER", Style::kText},
+    Row{"transports", Flavour::kOpenMpiOpenib, kMca, "btl", Style::kText},
+    Row{"transports", Flavour::kOpenMpiOb1, kMca, "btl", Style::kText},
+    Row{"offload", Flavour::kOpenMpiOpenib, kMca, "coll_fca_enable", Style::kOneOrZero},
+    Row{"offload", Flavour::kOpenMpiUcx, kMca, "coll_hcoll_enable", Style::kOneOrZero}};
+
+constexpr double kMostBytes = 1U << 30U;
+
+bool is_set(const std::string& parameter, const std::string& value) {
+  if (parameter == "gpudirect" || parameter == "offload") return value != "default";
+  return !value.empty() && value != "0";
+}
+
+// Device names and numbers, as they stand in lists: nothing that another reader could take for
+// more.
+bool is_plain(std::string_view value) {
+  return std::ranges::all_of(value, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_-.,:/^").find(c) != std::string_view::npos;
+  });
+}
+
+std::vector<std::string> split(const std::string& list, char by) {
+  std::vector<std::string> out;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(by, begin), list.size());
+    out.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return out;
+}
+
+Result<std::string> written(const Row& row, const std::string& value, std::uint32_t local_rank) {
+  switch (row.style) {
+    case Style::kOneOrZero:
+      return std::string(value == "on" ? "1" : "0");
+    case Style::kYesOrNo:
+      return std::string(value == "on" ? "y" : "n");
+    case Style::kBytes:
+      return fmt::format("{}", RG_TRY(parse_bytes(value)));
+    case Style::kOwnEntry: {
+      const auto entries = split(value, ',');
+      return entries[local_rank % entries.size()];
+    }
+    case Style::kRailNumbers: {
+      std::string joined = value;
+      std::ranges::replace(joined, ',', ':');
+      return joined;
+    }
+    case Style::kText:
+      return value;
+  }
+  return value;
+}
+
+}  // namespace
+
+std::string_view flavour_words(Flavour flavour) {
+  switch (flavour) {
+    case Flavour::kMvapich2:
+      return "MVAPICH2";
+    case Flavour::kMvapich2Gdr:
+      return "MVAPICH2-GDR";
+    case Flavour::kOpenMpiUcx:
+      return "Open MPI over UCX";
+    case Flavour::kOpenMpiOpenib:
+      return "Open MPI with openib";
+    case Flavour::kOpenMpiOb1:
+      return "Open MPI without UCX and openib";
+    case Flavour::kMpichUcx:
+      return "MPICH over UCX";
+    case Flavour::kMpichOfi:
+      return "MPICH over libfabric";
+  }
+  return "";
+}
+
+void add_tunables(InfoBuilder& builder) {
+  const std::vector<std::string> kSwitch{"default", "on", "off"};
+  builder.choice("layer", "", "what carries Open MPI's messages", {"auto", "ucx", "openib", "ob1"})
+      .identity()
+      .choice("gpudirect", "", "whether the MPI may let NICs reach GPU memory", kSwitch)
+      .identity()
+      .bytes("gpudirect_limit", "GPUDirect up to this size; 0: the MPI's own", "0", kMostBytes)
+      .identity()
+      .bytes("cuda_block", "pieces in which GPU memory is staged; 0: the MPI's own", "0",
+             kMostBytes)
+      .identity()
+      .bytes("rendezvous", "messages of this size and more by rendezvous; 0: the MPI's own", "0",
+             kMostBytes)
+      .identity()
+      .text("hca_list", "NICs to use (mlx5_0:1,mlx5_1:1); empty: the MPI's own choice", "")
+      .identity()
+      .text("process_to_rail", "the NIC of each process of a node, in turn; empty: the MPI's own",
+            "")
+      .identity()
+      .text("transports", "transports to use (rc,cuda_copy); empty: the MPI's own choice", "")
+      .identity()
+      .choice("offload", "", "collectives by the fabric (FCA, HCOLL)", kSwitch)
+      .identity()
+      .choice("binding", "", "what each rank is bound to", {"default", "core", "socket", "none"})
+      .identity();
+}
+
+Result<std::vector<Setting>> settings_of(Flavour flavour,
+                                         const std::map<std::string, std::string>& parameters,
+                                         bool on_gpu, std::uint32_t local_rank) {
+  std::vector<Setting> settings;
+  if (on_gpu && (flavour == Flavour::kMvapich2Gdr || flavour == Flavour::kMvapich2))
+    settings.push_back({kEnv, "MV2_USE_CUDA", "1"});
+  for (const std::string parameter : {"gpudirect", "gpudirect_limit", "cuda_block", "rendezvous",
+                                      "hca_list", "process_to_rail", "transports", "offload"}) {
+    const auto found = parameters.find(parameter);
+    if (found == parameters.end() || !is_set(parameter, found->second)) continue;
+    if (!is_plain(found->second))
+      return fail(Code::kInvalidArgument,
+                  fmt::format("parameter {}: {} holds more than names and numbers", parameter,
+                              in_quotes(found->second)));
+    const auto row = std::ranges::find_if(kRows, [&](const Row& candidate) {
+      return candidate.parameter == parameter && candidate.flavour == flavour;
+    });
+    if (row == kRows.end())
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("parameter {}: {} has nothing of the kind; leave it out", parameter,
+                              flavour_words(flavour)));
+    Setting setting{row->place, std::string(row->name),
+                    RG_TRY(written(*row, found->second, local_rank))};
+    const auto same = [&](const Setting& other) { return other.name == setting.name; };
+    if (std::ranges::any_of(settings, same))
+      return fail(
+          Code::kInvalidArgument,
+          fmt::format("parameters hca_list and process_to_rail: both are {} in {}; name one",
+                      setting.name, flavour_words(flavour)));
+    settings.push_back(std::move(setting));
+  }
+  // Open MPI looks for NICs and may choose another layer, which would ignore what was set.
+  const auto layer = parameters.find("layer");
+  const bool named = layer != parameters.end() && layer->second != "auto";
+  if (flavour == Flavour::kOpenMpiUcx && (named || !settings.empty()))
+    settings.insert(settings.begin(), {kMca, "pml", "ucx"});
+  if (named && (flavour == Flavour::kOpenMpiOpenib || flavour == Flavour::kOpenMpiOb1))
+    settings.insert(settings.begin(), {kMca, "pml", "ob1"});
+  return settings;
+}
+
+Status check_installed(const std::vector<Setting>& settings,
+                       const std::function<bool(const std::string&)>& has) {
+  for (const Setting& setting : settings)
+    if (setting.place == Place::kMca && !has(setting.name))
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("this Open MPI has no parameter {}; install one that has, or leave "
+                              "the tunable out",
+                              setting.name));
+  return {};
+}
+
+Result<Flavour> flavour_of(const std::map<std::string, std::string>& facts, std::string_view layer,
+                           const std::function<bool(const std::string&)>& has) {
+  const auto fact = [&facts](const char* name) {
+    const auto found = facts.find(name);
+    return found == facts.end() ? std::string() : found->second;
+  };
+  const std::string version = fact("mpi_version");
+  if (version.starts_with("Open MPI")) {
+    const bool ucx = has("pml_ucx_verbose");
+    const bool openib = has("btl_openib_if_include");
+    if (layer == "ucx" && !ucx)
+      return fail(Code::kFailedPrecondition, version + ": is built without UCX");
+    if (layer == "openib" && !openib)
+      return fail(Code::kFailedPrecondition, version + ": has no openib");
+    if (layer == "ucx" || (layer == "auto" && ucx)) return Flavour::kOpenMpiUcx;
+    if (layer == "openib" || (layer == "auto" && openib)) return Flavour::kOpenMpiOpenib;
+    return Flavour::kOpenMpiOb1;
+  }
+  if (layer != "auto")
+    return fail(Code::kFailedPrecondition,
+                fmt::format("parameter layer: {} has no choice of {}", version, layer));
+  if (version.starts_with("MVAPICH2-GDR")) return Flavour::kMvapich2Gdr;
+  if (version.starts_with("MVAPICH2")) return Flavour::kMvapich2;
+  return fact("mpi_device").ends_with(":ofi") ? Flavour::kMpichOfi : Flavour::kMpichUcx;
+}
+
+}  // namespace railgauge::mpi

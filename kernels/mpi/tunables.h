@@ -1,0 +1,62 @@
+// What a site tunes in its MPI, by one set of words, and what each implementation calls it. THE
+// allow-list too: a task sets these of an MPI's many variables and no others. Pure.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/core/info_builder.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::mpi {
+
+// Implementations as far as their tunables differ.
+enum class Flavour : std::uint8_t {
+  kMvapich2,
+  kMvapich2Gdr,
+  kOpenMpiUcx,
+  kOpenMpiOpenib,
+  kOpenMpiOb1,  // neither: TCP and shared memory
+  kMpichUcx,
+  kMpichOfi,
+};
+std::string_view flavour_words(Flavour flavour);  // "Open MPI over UCX"
+
+struct Setting {
+  enum class Place : std::uint8_t { kEnvironment, kMca };
+  Place place = Place::kEnvironment;
+  std::string name;  // "UCX_TLS", "btl_openib_if_include"
+  std::string value;
+  bool operator==(const Setting&) const = default;
+  // The variable by which a process gets it: Open MPI's parameters as OMPI_MCA_....
+  [[nodiscard]] std::string variable() const {
+    return place == Place::kMca ? "OMPI_MCA_" + name : name;
+  }
+};
+
+// The parameters, all unset by default: gpudirect, gpudirect_limit, cuda_block, rendezvous,
+// hca_list, process_to_rail, transports, offload, layer, binding.
+void add_tunables(InfoBuilder& builder);
+
+// What the set ones of `parameters` (canonical text) become. `local_rank` picks this process's
+// entry of process_to_rail where the implementation knows no such list. kFailedPrecondition, naming
+// both, for a tunable that this implementation lacks; kInvalidArgument for one that makes no sense.
+Result<std::vector<Setting>> settings_of(Flavour flavour,
+                                         const std::map<std::string, std::string>& parameters,
+                                         bool on_gpu, std::uint32_t local_rank);
+
+// kFailedPrecondition where `has` says that the installed MPI lacks one of Open MPI's parameters:
+// Open MPI itself takes any name in silence.
+Status check_installed(const std::vector<Setting>& settings,
+                       const std::function<bool(const std::string&)>& has);
+
+// Of what the library says of itself (library_facts.h), the parameter `layer`, and whether Open
+// MPI has a parameter.
+Result<Flavour> flavour_of(const std::map<std::string, std::string>& facts, std::string_view layer,
+                           const std::function<bool(const std::string&)>& has);
+
+}  // namespace railgauge::mpi

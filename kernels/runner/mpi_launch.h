@@ -1,0 +1,48 @@
+// Ranks of an MPI task started by that MPI's own launcher, from a program that has no MPI and so
+// outlives whatever MPI does: records come from rank 0 over a socket, words from the launcher.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/core/fd.h"
+#include "kernels/core/result.h"
+#include "kernels/runner/record_writer.h"
+#include "kernels/runner/standalone.h"
+
+namespace railgauge {
+
+// How one MPI is started on this host.
+struct MpiLauncher {
+  std::string program;               // the launcher's path
+  std::string bind_option;           // "--bind-to"
+  std::vector<std::string> options;  // in front of "-n"
+  std::string ranks_program;         // the path of railgauge-runner-openmpi or -mpich
+};
+
+// Looks for launcher and program: the variable RAILGAUGE_LAUNCHER_OPENMPI or _MPICH names one; else
+// the PATH is searched for Debian's name and the usual one. kNotFound with what to install.
+Result<MpiLauncher> find_mpi_launcher(const std::string& mpi);
+
+// The launcher's command line. Pure.
+std::vector<std::string> launcher_command(const MpiLauncher& launcher,
+                                          const StandaloneOptions& options,
+                                          const std::string& records_socket);
+
+// Starts the launcher, hands over rank 0's records, writes the final record itself where the ranks
+// leave none; gives the exit code. Signals must be blocked. Ends the launcher at the deadline.
+int run_mpi_launcher(const StandaloneOptions& options, RecordSink& sink);
+
+// Rank 0's side: the socket that run_mpi_launcher() listens on.
+class SocketSink final : public RecordSink {
+ public:
+  // kUnavailable where nobody listens there.
+  static Result<SocketSink> connect(const std::string& path);
+  Status write(const Record& record) override;
+
+ private:
+  explicit SocketSink(int fd) : fd_(fd) {}
+  Fd fd_;
+};
+
+}  // namespace railgauge

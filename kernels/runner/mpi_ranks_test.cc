@@ -1,0 +1,268 @@
+// The MPI family as a person uses it: real ranks of a real MPI on this host. One program for each
+// MPI (RAILGAUGE_TEST_MPI), so that they run beside each other. Iterations are few, since ranks
+// that wait for a core they share wait for Linux's scheduler.
+#include <stdlib.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+
+#include "kernels/core/clock.h"
+#include "kernels/core/outcome.h"
+#include "kernels/runner/testing_process.h"
+
+namespace railgauge {
+namespace {
+
+using ::testing::HasSubstr;
+using testing_process::Ended;
+using testing_process::Process;
+using testing_process::program;
+using Words = std::vector<std::string>;
+
+const std::string kMpi = RAILGAUGE_TEST_MPI;
+const std::string kRanksProgram = "railgauge-runner-" + kMpi;
+
+// Removed at its end.
+struct Folder {
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "mpi_test_XXXXXX").string();
+    RG_CHECK(::mkdtemp(name.data()) != nullptr);
+    path = name;
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::filesystem::path path;
+};
+
+// On this host, over shared memory and loopback; UCX would look for NICs.
+Words quiet() { return {"UCX_TLS=posix,sysv,cma,tcp,self", "UCX_WARN_UNUSED_ENV_VARS=n"}; }
+
+Ended launch(const std::string& kernel, int ranks, Words more, Words environment = {}) {
+  Words words{program("railgauge-runner"), kernel,     "--mpi", kMpi, "--ranks",
+              fmt::format("{}", ranks),    "--format", "json"};
+  words.insert(words.end(), more.begin(), more.end());
+  Words all = quiet();
+  all.insert(all.end(), environment.begin(), environment.end());
+  return Process(words, false, all).wait();
+}
+
+RunnerReport report_of(const Ended& ended) {
+  RunnerReport report;
+  EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(ended.out, &report).ok())
+      << ended.out << ended.err;
+  return report;
+}
+
+struct Case {
+  const char* kernel;
+  int ranks;
+  const char* sizes;  // "": none
+  std::size_t points;
+};
+void PrintTo(const Case& one, std::ostream* out) { *out << one.kernel; }
+
+class EachKernel : public ::testing::TestWithParam<Case> {};
+
+TEST_P(EachKernel, MeasuresAndVerifiesItsData) {
+  const Case& one = GetParam();
+  Words more{"--iterations", "5"};
+  if (*one.sizes != '\0') more.insert(more.end(), {"--sizes", one.sizes});
+  const Ended ended = launch(one.kernel, one.ranks, more);
+  ASSERT_EQ(ended.exit_code, kExitPassed) << ended.err << ended.out;
+  const RunnerReport report = report_of(ended);
+  EXPECT_EQ(report.outcome(), "passed");
+  EXPECT_EQ(static_cast<std::size_t>(report.points_size()), one.points);
+  std::set<std::string> pairs;
+  for (const Point& point : report.points()) {
+    EXPECT_TRUE(point.verified());
+    EXPECT_FALSE(point.synthetic());
+    EXPECT_EQ(point.sample_count(), 5);
+    EXPECT_TRUE(point.median() > 0 || point.message_bytes() == 0);
+    pairs.insert(point.pair());
+  }
+  EXPECT_TRUE(pairs.contains(""));
+  const auto& facts = report.started().facts();
+  EXPECT_EQ(facts.at("mpi"), kMpi);
+  EXPECT_THAT(facts.at("mpi_version"), HasSubstr(kMpi == "mpich" ? "MPICH " : "Open MPI "));
+  EXPECT_THAT(facts.at("mpi_library"), HasSubstr(".so."));
+  EXPECT_EQ(facts.at("memory"), "host");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Catalog, EachKernel,
+    ::testing::Values(Case{"mpi.lat", 2, "0,8,100000", 3}, Case{"mpi.bw", 2, "1,70000", 2},
+                      Case{"mpi.bibw", 2, "8,70000", 2}, Case{"mpi.rate", 4, "8", 1},
+                      Case{"mpi.put_lat", 2, "8", 1}, Case{"mpi.get_lat", 2, "8", 1},
+                      Case{"mpi.put_bw", 2, "5000", 1}, Case{"mpi.get_bw", 2, "5000", 1},
+                      Case{"mpi.barrier", 4, "", 5}, Case{"mpi.broadcast", 4, "0,5000", 10},
+                      Case{"mpi.reduce", 4, "4000", 5}, Case{"mpi.all_reduce", 4, "4,4000", 10},
+                      Case{"mpi.all_gather", 4, "1001", 5},
+                      // Fewer elements than ranks: some get none.
+                      Case{"mpi.reduce_scatter", 4, "8,4004", 10},
+                      Case{"mpi.all_to_all", 4, "1001", 5}),
+    [](const auto& param) { return std::string(param.param.kernel).substr(4); });
+
+TEST(Ranks, PrintOneTableWhenAPersonStartsTheLauncher) {
+  const Ended found = Process({"/bin/sh", "-c",
+                               kMpi == "mpich" ? "command -v mpiexec.hydra"
+                                               : "command -v mpirun.openmpi || command -v mpirun"})
+                          .wait();
+  Words words{found.out.substr(0, found.out.find('\n')),
+              "-n",
+              "2",
+              program(kRanksProgram),
+              "mpi.lat",
+              "--sizes",
+              "8",
+              "--iterations",
+              "5"};
+  Words environment = quiet();
+  if (kMpi == "openmpi") {
+    words.insert(words.begin() + 1, "--oversubscribe");
+    environment.insert(environment.end(),
+                       {"OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"});
+  }
+  const Ended ended = Process(words, false, environment).wait();
+  EXPECT_EQ(ended.exit_code, kExitPassed) << ended.err;
+  EXPECT_THAT(ended.out, ::testing::StartsWith("mpi.lat  memory host"));
+  EXPECT_EQ(ended.out.find("mpi.lat"), ended.out.rfind("mpi.lat")) << ended.out;
+}
+
+TEST(Ranks, TellOfARankThatIsKilledWithTheLaunchersLastLines) {
+#ifndef RAILGAUGE_FAILPOINTS
+  GTEST_SKIP() << "this build has no failpoints";
+#endif
+  const Ended ended = launch("mpi.lat", 2, {"--sizes", "8", "--iterations", "5"},
+                             {"RAILGAUGE_FAILPOINT=mpi_follower"});
+  EXPECT_EQ(ended.exit_code, kExitInvalid);
+  const RunnerReport report = report_of(ended);
+  EXPECT_EQ(report.outcome(), "crashed");
+  EXPECT_THAT(report.reason(), HasSubstr("its last lines: "));
+  EXPECT_THAT(report.reason(), ::testing::AnyOf(HasSubstr("signal 9"), HasSubstr("Killed"),
+                                                HasSubstr("EXIT CODE: 9"), HasSubstr("KILLED")))
+      << report.reason();
+  EXPECT_THAT(report.reason(), ::testing::Not(HasSubstr("\n")));
+}
+
+TEST(Ranks, AreWaivedWithoutTheirLauncher) {
+  const Ended ended = launch("mpi.lat", 2, {}, {"PATH=/nowhere"});
+  EXPECT_EQ(ended.exit_code, kExitWaived) << ended.err;
+  const RunnerReport report = report_of(ended);
+  EXPECT_EQ(report.outcome(), "waived");
+  EXPECT_THAT(report.reason(), HasSubstr(kMpi + ": no mpi"));
+  EXPECT_THAT(report.reason(), HasSubstr("install "));
+}
+
+// A launcher that never starts a rank and does not end; says who it is in a file.
+struct HangingLauncher {
+  HangingLauncher() {
+    const std::string program = folder.path / "hangs";
+    const std::string part = folder.path / "part";
+    std::ofstream(program) << "#!/bin/sh\necho waiting for nobody >&2\necho $$ > " << part
+                           << "\nmv " << part << " " << started().string() << "\nexec sleep 600\n";
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    variable =
+        (kMpi == "mpich" ? "RAILGAUGE_LAUNCHER_MPICH=" : "RAILGAUGE_LAUNCHER_OPENMPI=") + program;
+  }
+  [[nodiscard]] std::filesystem::path started() const { return folder.path / "started"; }
+  // Its process; waits for it as long as a test waits for anything.
+  [[nodiscard]] pid_t process() const {
+    const double deadline_ns = monotonic_now_ns() + testing_process::kPatienceSeconds * 1e9;
+    while (!std::filesystem::exists(started()) && monotonic_now_ns() < deadline_ns)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    pid_t process = 0;
+    std::ifstream(started()) >> process;
+    return process;
+  }
+  Folder folder;
+  std::string variable;
+};
+
+TEST(Ranks, EndWithTheirLauncherWhenThePersonEndsThem) {
+  const HangingLauncher launcher;
+  Process process(
+      {program("railgauge-runner"), "mpi.lat", "--mpi", kMpi, "--ranks", "2", "--format", "json"},
+      false, {launcher.variable});
+  const pid_t hanging = launcher.process();
+  ASSERT_GT(hanging, 0);
+  process.signal(SIGTERM);
+  const Ended ended = process.wait();
+  EXPECT_EQ(ended.exit_code, kExitTerminated) << ended.err;
+  EXPECT_EQ(report_of(ended).outcome(), "cancelled");
+  EXPECT_EQ(::kill(hanging, 0), -1) << "the launcher lives on";
+}
+
+TEST(Ranks, AreTimedOutWithALauncherThatHangs) {
+  const HangingLauncher launcher;
+  const Ended ended = launch("mpi.lat", 2, {"--deadline", "100ms"}, {launcher.variable});
+  EXPECT_EQ(ended.exit_code, kExitInvalid);
+  const RunnerReport report = report_of(ended);
+  EXPECT_EQ(report.outcome(), "timed_out");
+  EXPECT_THAT(report.reason(), HasSubstr("waiting for nobody"));
+  EXPECT_EQ(::kill(launcher.process(), 0), -1) << "the launcher lives on";
+}
+
+TEST(Ranks, ReadOsusCommandLineAndMpisSpelling) {
+  const Ended osu = launch("osu_bw", 2, {"-m", "8:16", "-i", "5", "-x", "2", "H", "H"});
+  ASSERT_EQ(osu.exit_code, kExitPassed) << osu.err << osu.out;
+  const RunnerReport report = report_of(osu);
+  EXPECT_EQ(report.kernel(), "mpi.bw");
+  ASSERT_EQ(report.points_size(), 2);
+  EXPECT_EQ(report.points(0).sample_count(), 5);
+  EXPECT_EQ(report.points(0).warmup_count(), 2);
+  const Ended spelled = launch("MPI_Barrier", 2, {"--iterations", "2"});
+  EXPECT_EQ(report_of(spelled).kernel(), "mpi.barrier") << spelled.err;
+}
+
+TEST(Ranks, AreNotAsManyAsTheKernelCannotUse) {
+  const Ended odd = launch("mpi.rate", 3, {"--sizes", "8", "--iterations", "5"});
+  EXPECT_EQ(odd.exit_code, kExitWaived) << odd.out;
+  EXPECT_THAT(odd.err + odd.out, HasSubstr("3 ranks make no pairs"));
+  const Ended many = launch("mpi.lat", 4, {});
+  EXPECT_EQ(many.exit_code, kExitUsage);
+  EXPECT_THAT(many.err, HasSubstr("mpi.lat takes 2 ranks at most"));
+}
+
+TEST(Ranks, GetNoDevicePointersOfAnMpiThatIsNotCudaAware) {
+  const std::string fake = std::string("RAILGAUGE_LIBCUDA=") + RAILGAUGE_FAKE_LIBCUDA;
+  const Ended direct =
+      launch("mpi.lat", 2, {"--sizes", "8", "--iterations", "5", "--memory", "device"}, {fake});
+  EXPECT_EQ(direct.exit_code, kExitWaived) << direct.err << direct.out;
+  EXPECT_THAT(report_of(direct).reason(), HasSubstr("not CUDA-aware"));
+  EXPECT_THAT(report_of(direct).reason(), HasSubstr("gpu_path=staged"));
+  const Ended staged = launch(
+      "mpi.lat", 2,
+      {"--sizes", "8,5000", "--iterations", "5", "--memory", "device", "--gpu-path", "staged"},
+      {fake});
+  ASSERT_EQ(staged.exit_code, kExitPassed) << staged.err << staged.out;
+  const RunnerReport report = report_of(staged);
+  ASSERT_EQ(report.points_size(), 2);
+  EXPECT_TRUE(report.points(1).synthetic());
+  EXPECT_TRUE(report.points(1).verified());
+  EXPECT_EQ(report.started().facts().at("gpu_path"), "staged");
+}
+
+// MPICH and MVAPICH2 call the library otherwise than Debian does.
+TEST(Ranks, FindMpichUnderItsOtherName) {
+  if (kMpi != "mpich") GTEST_SKIP() << "of MPICH's interface";
+  const auto facts = report_of(launch("mpi.barrier", 2, {"--iterations", "2"})).started().facts();
+  const Folder folder;
+  std::filesystem::copy_file(facts.at("mpi_library"), folder.path / "libmpi.so.12");
+  const std::string path = "LD_LIBRARY_PATH=" + folder.path.string();
+  const Ended ended = launch("mpi.lat", 2, {"--sizes", "8", "--iterations", "5"}, {path});
+  ASSERT_EQ(ended.exit_code, kExitPassed) << ended.err << ended.out;
+  EXPECT_EQ(report_of(ended).started().facts().at("mpi_library"),
+            std::filesystem::canonical(folder.path / "libmpi.so.12").string());
+}
+
+}  // namespace
+}  // namespace railgauge
