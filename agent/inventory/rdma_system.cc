@@ -1,11 +1,11 @@
 #include "agent/inventory/rdma_system.h"
 
 #include <linux/netlink.h>
-#include <rdma/rdma_netlink.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -39,8 +39,7 @@ constexpr std::size_t padded(std::size_t bytes) { return (bytes + 3U) & ~std::si
 int mode_among(std::span<const std::uint8_t> attributes) {
   for (nlattr head{}; take(attributes, head);) {
     if (head.nla_len < sizeof head || head.nla_len > attributes.size()) return -1;
-    if ((head.nla_type & NLA_TYPE_MASK) == RDMA_NLDEV_SYS_ATTR_NETNS_MODE &&
-        head.nla_len > sizeof head)
+    if ((head.nla_type & NLA_TYPE_MASK) == kRdmaNetnsMode && head.nla_len > sizeof head)
       return attributes[sizeof head];
     attributes = attributes.subspan(std::min(padded(head.nla_len), attributes.size()));
   }
@@ -72,7 +71,7 @@ Fact<std::string> read_rdma_netns_mode() {
   static_cast<void>(::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second));
   nlmsghdr ask{};
   ask.nlmsg_len = sizeof ask;
-  ask.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_SYS_GET);
+  ask.nlmsg_type = kRdmaSystemGet;
   ask.nlmsg_flags = NLM_F_REQUEST;
   ask.nlmsg_seq = 1;
   if (::send(socket.get(), &ask, sizeof ask, 0) < 0)

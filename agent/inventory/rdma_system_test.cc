@@ -1,7 +1,6 @@
 #include "agent/inventory/rdma_system.h"
 
 #include <linux/netlink.h>
-#include <rdma/rdma_netlink.h>
 
 #include <cstring>
 #include <random>
@@ -35,11 +34,11 @@ Bytes message(std::uint16_t type, const Bytes& body) {
   return bytes;
 }
 
-constexpr std::uint16_t kAnswer = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_SYS_GET);
+constexpr std::uint16_t kAnswer = kRdmaSystemGet;
 
 Bytes answer(std::uint8_t mode) {
   Bytes body = attribute(1, {7, 7, 7, 7, 7});
-  const Bytes wanted = attribute(RDMA_NLDEV_SYS_ATTR_NETNS_MODE, {mode});
+  const Bytes wanted = attribute(kRdmaNetnsMode, {mode});
   body.insert(body.end(), wanted.begin(), wanted.end());
   return message(kAnswer, body);
 }
