@@ -101,6 +101,9 @@ Result<UpgradeDesk::Infos> UpgradeDesk::node_infos() {
   Infos infos;
   const api::NodeList list = RG_TRY(control_.list_nodes(request));
   for (const api::NodeInfo& node : list.nodes()) infos[node.name()] = node;
+  // What the agents that are attached told of their stacks is on its way into the store: a node
+  // that is just back must not be judged by the stack that it had.
+  RG_TRY_OK(store_.flush());
   return infos;
 }
 

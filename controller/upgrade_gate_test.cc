@@ -1,12 +1,16 @@
 // Upgrades from the command line to the exit code: the whole controller, scripted agents over real
 // gRPC, and the CLI's program. Points are synthetic: what a node "measures" is what its script
 // says.
-#include <sstream>
+#include <sys/wait.h>
 
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/cli/program.h"
 #include "controller/testing/server_bench.h"
 
 namespace railgauge {
@@ -41,18 +45,17 @@ class UpgradeGate : public testing::Test {
     ASSERT_TRUE(welcome(*agents_[name]));
   }
   // The exit code; what was printed is in said_.
-  int cli(const std::string& line) {
-    std::vector<std::string> words{"--controller", bench_.target()};
-    std::istringstream split(line);
-    for (std::string word; split >> word;) words.push_back(word);
-    std::ostringstream out;
-    std::ostringstream err;
-    const cli::Terminal terminal{.out = out, .err = err};
-    cli::Interrupts interrupts;
-    const int code = cli::run_program(
-        words, [](std::string_view) { return std::optional<std::string>(); }, terminal, interrupts);
-    said_ = out.str() + err.str();
-    return code;
+  int cli(const std::string& words) {
+    const char* build = std::getenv("RAILGAUGE_BUILD_DIR");
+    const std::string line =
+        fmt::format("{}/bin/railgauge --controller {} {} 2>&1",
+                    build == nullptr ? "build/dev" : build, bench_.target(), words);
+    said_.clear();
+    FILE* pipe = ::popen(line.c_str(), "r");
+    std::array<char, 4096> chunk{};
+    for (std::size_t n = 0; (n = std::fread(chunk.data(), 1, chunk.size(), pipe)) > 0;)
+      said_.append(chunk.data(), n);
+    return WEXITSTATUS(::pclose(pipe));
   }
   void prepare() { ASSERT_EQ(cli("upgrades prepare --nodes n1,n2"), 0) << said_; }
 
