@@ -146,7 +146,7 @@ TEST(ShippedSuites, AreReadAndPlannedWithoutAProblem) {
       EXPECT_EQ(task.waived_reason, "") << entry.path() << " " << task.id;
   }
   for (const char* name :
-       {"quick", "fabric", "gpudirect", "collectives", "nightly", "nccl_settings"})
+       {"quick", "fabric", "gpudirect", "collectives", "nightly", "nccl_settings", "mpi"})
     EXPECT_THAT(seen, Contains(name));
 }
 
