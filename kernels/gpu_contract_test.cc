@@ -145,7 +145,7 @@ std::vector<Way> ways() {
   std::vector<Way> all;
   for (const KernelRow& row : catalog()) {
     const KernelInfo info = row.info();
-    if (info.endpoint_kind() == "nic") continue;
+    if (info.endpoint_kind() == "nic" || info.name().starts_with("mpi.")) continue;
     bool chooses = false;
     for (const ParameterInfo& parameter : info.parameters())
       for (const std::string& choice : parameter.choices()) {

@@ -58,7 +58,7 @@ std::vector<Way> ways() {
   std::vector<Way> all;
   for (const KernelRow& row : catalog()) {
     const KernelInfo info = row.info();
-    if (info.endpoint_kind() == "nic") continue;
+    if (info.endpoint_kind() == "nic" || info.name().starts_with("mpi.")) continue;
     const auto has = [&info](const char* name) {
       return !fake::declared_among(info, {{name, ""}}).empty();
     };

@@ -164,8 +164,8 @@ TEST(ShippedSuites, AreReadAndPlannedWithoutAProblem) {
     for (const PlannedTask& task : plan->tasks)
       EXPECT_EQ(task.waived_reason, "") << entry.path() << " " << task.id;
   }
-  for (const char* name :
-       {"quick", "fabric", "gpudirect", "collectives", "nightly", "nccl_settings", "upgrade"})
+  for (const char* name : {"quick", "fabric", "gpudirect", "collectives", "nightly",
+                           "nccl_settings", "upgrade", "mpi"})
     EXPECT_THAT(seen, Contains(name));
 }
 

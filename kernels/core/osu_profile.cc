@@ -38,11 +38,12 @@ bool is_reduction(const OsuProgram& program) {
   return program.kernel.find("reduce") != std::string_view::npos;
 }
 
-// Zero where it begins there, and the powers of two.
+// As the canonical text has them: a range of powers of two, but one after another behind a zero.
 std::string sizes_from(std::uint64_t least, std::uint64_t most) {
-  std::string out = least == 0 ? "0" : "";
-  for (std::uint64_t bytes = std::max<std::uint64_t>(least, 1); bytes <= most; bytes *= 2)
-    out += (out.empty() ? "" : ",") + canonical_bytes(bytes);
+  if (least == most) return canonical_bytes(most);
+  if (least != 0) return canonical_bytes(least) + ":" + canonical_bytes(most);
+  std::string out = "0";
+  for (std::uint64_t bytes = 1; bytes <= most; bytes *= 2) out += "," + canonical_bytes(bytes);
   return out;
 }
 
