@@ -217,7 +217,7 @@ constexpr std::array kVerbs{
     Verb{"upgrades", "prepare", "[NODESET]", "measure nodes before they are upgraded",
          kPrepareFlags, prepare_upgrade},
     Verb{"upgrades", "gate", "[NODESET]",
-         "measure upgraded nodes, say whether they got worse; exit code 0, 1, 3 or 4", kGateFlags,
+         "measure upgraded nodes: did they get worse? exit code 0, 1, 3 or 4", kGateFlags,
          gate_upgrade},
     Verb{"upgrades",
          "show",
