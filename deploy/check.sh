@@ -99,7 +99,11 @@ sanitized() {
   configure_and_build "$preset" --target "$@" &&
     ctest --test-dir "build/$preset" -L unit -R "$regex" -j2 --output-on-failure --no-tests=error
 }
-e2e() { ctest --test-dir build/ci -L e2e --output-on-failure --no-tests=error; }
+e2e() {
+  local label='^e2e$'
+  [ "$full" = 0 ] || label='^e2e'
+  ctest --test-dir build/ci -L "$label" --output-on-failure --no-tests=error
+}
 
 # Noise that forbids a statement is no failure of the programs and no pass: it is counted as skipped. --full insists,
 # and measures the whole table. Without perftest there is nothing to hold against.

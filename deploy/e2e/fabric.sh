@@ -81,7 +81,8 @@ dead_guest_is_named_and_the_run_ends() {
 up_with 3
 
 check "quick measures latency and bandwidth of all three pairs" quick_measures_three_pairs
-check "a task costs less than 2 s beside its measuring" overhead_below 2
+# Three emulated guests share two cores, and a runner's start alone has been seen to take 0.3 to 2 s there.
+check "a task costs less than 4 s beside its measuring" overhead_below 4
 check "a guest's metrics show its link" metrics_of_a_guest_show_its_link
 check "locked memory too small says what to set" locked_memory_too_small_says_what_to_set
 check "a device that is not there says what is" missing_device_says_what_is_there

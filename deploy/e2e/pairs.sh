@@ -7,7 +7,7 @@
 # Short, and by bytes rather than by time: the guests share the host's cores, and one pair at a time bends figures least.
 cat >"$work/pairs.yaml" <<'Y'
 version: 1
-metadata: {name: pairs, summary: bandwidth of all pairs, both ways}
+metadata: {name: pairs, summary: "bandwidth of all pairs, both ways"}
 rounds: {max_tasks: 1}
 stages:
   - kernel: verbs.write_bw
@@ -42,8 +42,9 @@ matrix_is_stored() { [ "$(sqlite3 "$work/railgauge.db" 'SELECT count(*) FROM pai
 slow_sender_is_named_with_its_direction() {
   local run code=0
   fabric fault n2 rate 30mbit
-  cli run "$work/pairs.yaml" -o json >"$work/faulty.json"
+  cli run "$work/pairs.yaml" -o json >"$work/faulty.json" || code=$?
   fabric fault n2 clear
+  [ "$code" = 0 ]
   run=$(jq -r .run.run_id "$work/faulty.json")
   cli suspects "$run" -o json >"$work/suspects.json" || code=$?
   cli suspects "$run" || true
