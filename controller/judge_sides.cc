@@ -89,6 +89,22 @@ std::vector<std::string_view> statistics_of(const store::SeriesRow& series, cons
   return out;
 }
 
+// A changed node that neither side measured, in anything, is missing in all of it: without a place
+// it could not be missed, and the others would pass for it.
+void add_unmeasured(const Cast& cast, std::map<std::string, analysis::MetricRuns>& metrics) {
+  std::set<std::string> seen;
+  for (const auto& [name, metric] : metrics)
+    for (const analysis::PairRuns& pair : metric.pairs) {
+      seen.insert(pair.node);
+      seen.insert(pair.other_node);
+    }
+  for (const std::string& node : cast.changed)
+    if (!seen.contains(node))
+      for (auto& [name, metric] : metrics)
+        metric.pairs.push_back(
+            {.node = node, .endpoint = "any", .changed = true, .before = {}, .after = {}});
+}
+
 void add_metrics(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out) {
   const BySeries before = by_series(sides.before);
   const BySeries after = by_series(sides.after);
@@ -106,6 +122,7 @@ void add_metrics(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& ou
       take_figures(after, id, statistic, runs.after);
     }
   }
+  add_unmeasured(cast, metrics);
   for (auto& [name, metric] : metrics) {
     const auto is_changed = [](const analysis::PairRuns& pair) { return pair.changed; };
     if (std::ranges::any_of(metric.pairs, is_changed)) out.metrics.push_back(std::move(metric));

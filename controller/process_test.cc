@@ -2,6 +2,7 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <signal.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <thread>
@@ -93,14 +94,17 @@ TEST_F(ProcessTest, TermDuringABackupLeavesNoHalfOfIt) {
       grpc::CreateChannel(bench_.target(), grpc::InsecureChannelCredentials()));
   const std::string target = bench_.path("copy.db");
   grpc::Status told;
+  std::atomic<bool> answered = false;
   std::thread caller([&] {
     grpc::ClientContext context;
     api::BackUpRequest request;
     request.set_path(target);
     api::BackUpReport report;
     told = archive->BackUp(&context, request, &report);
+    answered = true;
   });
-  while (!std::filesystem::exists(target + ".part") && !std::filesystem::exists(target))
+  while (!std::filesystem::exists(target + ".part") && !std::filesystem::exists(target) &&
+         !answered)
     std::this_thread::yield();
   controller.signal(SIGTERM);
   EXPECT_EQ(controller.wait(), 143) << controller.error_text();

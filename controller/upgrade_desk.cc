@@ -65,10 +65,13 @@ api::RunRequest run_request(const std::string& suite, const std::vector<std::str
 
 Status all_attached(const std::vector<std::string>& nodes,
                     const std::map<std::string, api::NodeInfo>& infos) {
-  for (const std::string& node : nodes)
-    if (infos.at(node).state() != kAttached)
-      return fail(Code::kFailedPrecondition, fmt::format("node {} is {}; start its agent first",
-                                                         node, infos.at(node).state()));
+  for (const std::string& node : nodes) {
+    const auto info = infos.find(node);  // one that came since the list was made is not in it
+    if (info == infos.end() || info->second.state() != kAttached)
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("node {} is {}; start its agent first", node,
+                              info == infos.end() ? "not there yet" : info->second.state()));
+  }
   return {};
 }
 
@@ -147,18 +150,20 @@ Result<std::vector<std::string>> UpgradeDesk::choose_controls(const std::vector<
     (info.stack_hash() == like.stack_hash() ? chosen : others).push_back(name);
   }
   chosen.insert(chosen.end(), others.begin(), others.end());
-  const std::size_t wanted = std::clamp<std::size_t>(nodes.size(), 2, kMostControls);
+  const std::size_t wanted = std::clamp<std::size_t>(nodes.size(), kLeastControls, kMostControls);
   if (chosen.size() > wanted) chosen.resize(wanted);
   return chosen;
 }
 
 Result<api::Upgrade> UpgradeDesk::prepare(const api::PrepareRequest& request,
                                           const std::string& who) {
-  const std::vector<std::string> nodes = RG_TRY(selected(request.node_set()));
+  std::vector<std::string> nodes = RG_TRY(selected(request.node_set()));
   const Infos infos = RG_TRY(node_infos());
   RG_TRY_OK(all_attached(nodes, infos));
-  const std::vector<std::string> controls =
-      RG_TRY(choose_controls(nodes, request.control_set(), infos));
+  std::vector<std::string> controls = RG_TRY(choose_controls(nodes, request.control_set(), infos));
+  // The gate names them by kind and name, and a ring's pairs follow the order of the names.
+  std::ranges::sort(nodes);
+  std::ranges::sort(controls);
   store::UpgradeRow row{.suite = suite_or_default(request.suite()), .requested_by = who};
   std::vector<std::string> all = nodes;
   all.insert(all.end(), controls.begin(), controls.end());
@@ -212,6 +217,8 @@ Result<store::UpgradeRow> UpgradeDesk::from_history(const std::vector<std::strin
   double from = 0;
   std::vector<std::string> ids;
   for (const std::string& name : nodes) {
+    if (!infos.contains(name))
+      return fail(Code::kFailedPrecondition, fmt::format("node {} has only just come", name));
     const std::string& id = infos.at(name).node_id();
     const auto epochs = RG_TRY(store_.epochs(id, 2));
     if (epochs.size() < 2)

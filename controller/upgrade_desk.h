@@ -20,6 +20,8 @@ std::string unmet_expectation(const store::StackParts& stack, const std::string&
 
 class UpgradeDesk {
  public:
+  static constexpr std::size_t kLeastControls =
+      3;  // in a ring two would be one pair, which says nothing of its noise
   static constexpr std::size_t kMostControls = 16;
   static constexpr double kHistoryDays = 14;
   static constexpr std::uint32_t kHistoryRuns = 60;

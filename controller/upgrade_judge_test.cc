@@ -126,6 +126,25 @@ TEST_F(UpgradeJudge, NothingLostIsAPassWithItsBound) {
   EXPECT_THAT(upgrade.excluded(), testing::Contains(HasSubstr("a cause common to all")));
 }
 
+// In no run at all: waived before as after, or never planned.
+TEST_F(UpgradeJudge, AChangedNodeThatNeitherSideMeasuredForbidsAPass) {
+  constexpr int kUnmeasured = kNodes + 1;
+  put(kUnmeasured, "6.1.0", "1");
+  store::UpgradeRow row = *store_->upgrade("u1");
+  row.upgrade_id = "u2";
+  const std::string id = fmt::format("id-{}", kUnmeasured);
+  row.nodes.push_back(
+      {.node_id = id, .changed = true, .stack_before = store_->epochs(id, 1)->at(0).stack});
+  ASSERT_TRUE(store_->add_upgrade(row));
+  put(kUnmeasured, "6.5.0", "2");
+  measure("after", 0);
+  ASSERT_TRUE(store_->add_upgrade_after("u2", "after", true));
+  const auto judged = judge_and_keep(*store_, "u2", 2e9);
+  ASSERT_TRUE(judged) << judged.error().message;
+  EXPECT_NE(judged->verdict(), "pass") << golden_text(*judged);
+  EXPECT_LT(judged->metrics(0).coverage(), 1);
+}
+
 TEST_F(UpgradeJudge, ALossIsToldWithNodesPartsAndOneFinding) {
   measure("after", 0.05);
   const api::Upgrade upgrade = judge("after");

@@ -50,6 +50,16 @@ if [ "${1:-}" != --yes ]; then
   case "$answer" in [nN]*) echo "deps.sh: nothing installed" >&2; exit 130 ;; esac
 fi
 "${as_root[@]}" apt-get update -qq
-# The guests load modules of their own kernel; the host's services that these packages bring are not wanted.
+# The guests load modules of their own kernel; the host's services that these packages bring are not wanted, nor a
+# Prometheus on every address: while this installs, nothing is started, and what systemd would start later is told not to.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ]; then
+  printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null
+  "${as_root[@]}" chmod 755 $policy
+  trap '"${as_root[@]}" rm -f $policy' EXIT
+fi
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+if [[ " ${missing[*]} " == *" prometheus "* ]] && [ -d /run/systemd/system ]; then
+  "${as_root[@]}" systemctl disable --quiet prometheus prometheus-node-exporter 2>/dev/null || true
+fi
 echo "deps: installed"

@@ -107,7 +107,11 @@ Status write_upgrade_after(Connection& connection, std::string_view upgrade_id,
       connection.execute("UPDATE upgrade_node SET stack_after=(SELECT stack FROM epoch WHERE "
                          "epoch.node=upgrade_node.node AND valid_to IS NULL) WHERE upgrade=?1",
                          id));
-  return connection.execute("UPDATE upgrade SET state='measuring' WHERE id=?1", id);
+  // What was said of an earlier after side does not stand for this one.
+  return connection.execute(
+      "UPDATE upgrade SET state='measuring', verdict='', kind='', reason='', judged_at=NULL, "
+      "report='' WHERE id=?1",
+      id);
 }
 
 Status write_upgrade_verdict(Connection& connection, const UpgradeRow& upgrade) {

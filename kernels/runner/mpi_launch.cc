@@ -35,7 +35,8 @@ namespace {
 
 constexpr double kSendSeconds = 10;
 constexpr double kGraceSeconds = 5;  // past the deadline, which the ranks keep by themselves
-constexpr double kKillAfter = 5;     // seconds from SIGTERM to SIGKILL
+constexpr double kKillAfter =
+    2;  // seconds from SIGTERM to SIGKILL; before our parent kills us (child.h)
 constexpr std::size_t kReadBytes = 64U << 10U;
 constexpr std::size_t kMostWords = 16U << 10U;  // of the launcher's, kept from the end
 constexpr std::size_t kReasonLines = 3;
