@@ -33,7 +33,8 @@ matrix_has_both_directions_of_all_pairs() {
   healthy=$(jq -r .run.run_id "$work/healthy.json")
   cli matrix "$healthy"
   cli matrix "$healthy" -o json >"$work/matrix.json"
-  jq -e '(.nodes == ["n1", "n2", "n3", "n4"]) and ([.values[] | select(. > 0)] | length == 12) and (.synthetic | not)' "$work/matrix.json"
+  jq -e '([.pairs[].from] | unique == ["n1", "n2", "n3", "n4"]) and ([.pairs[] | select(.value > 0)] | length == 12)
+    and (.synthetic | not)' "$work/matrix.json"
   wait_for "the matrix is stored" 20 matrix_is_stored
 }
 matrix_is_stored() { [ "$(sqlite3 "$work/railgauge.db" 'SELECT count(*) FROM pair_matrix')" -ge 1 ]; }
