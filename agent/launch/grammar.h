@@ -1,6 +1,6 @@
 // What an MPI launcher may ask of another node through us: to start its own daemon there, in
 // exactly the words that the launcher itself makes, and nothing else. No shell ever reads them.
-// Pure.
+// Pure. No program asks it yet: the agents do not start launchers.
 #pragma once
 
 #include <cstdint>
