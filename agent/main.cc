@@ -39,6 +39,8 @@ struct Settings {
   std::string metrics_listen = "127.0.0.1:7471";
   std::string log_level = "info";
   bool print_inventory = false;
+  std::string mpi_installations;
+  std::string data_address;
 };
 
 std::string host_name() {
@@ -113,6 +115,11 @@ void declare(CLI::App& app, Settings& settings) {
       ->capture_default_str();
   app.add_option("--proc-root", agent.proc_root, "folder that stands for /proc, for GPUs")
       ->capture_default_str();
+  app.add_option("--mpi-installations", settings.mpi_installations,
+                 "MPIs beside those that are found: NAME=openmpi:/PREFIX or NAME=mpich:/PREFIX, by "
+                 "commas");
+  app.add_option("--data-address", settings.data_address,
+                 "this node's IPv4 address on the data network, where its network does not tell");
   declare_guard(app, agent);
   app.add_flag("--inventory", settings.print_inventory,
                "print what is known of this node and how long it took, then end");
@@ -212,7 +219,14 @@ Status serve(Metrics& metrics, const std::string& address) {
   return {};
 }
 
+// Runners read these two themselves, whoever said them.
+void hand_on(const Settings& settings) {
+  ::setenv("RAILGAUGE_MPI_INSTALLATIONS", settings.mpi_installations.c_str(), 1);
+  ::setenv("RAILGAUGE_DATA_ADDRESS", settings.data_address.c_str(), 1);
+}
+
 int run(const Settings& settings) {
+  hand_on(settings);
   const Fd signals = catch_signals();
   set_up_log(settings.log_level);
   if (settings.agent.link.insecure)

@@ -131,7 +131,8 @@ void Metrics::set_node(const api::Hello& hello) {
     info["driver"] = nic.driver();
     info["firmware"] = nic.firmware();
     nics[info] = 1;
-    up[port] = nic.state() == "active" ? 1 : 0;
+    // A look that did not end in time says nothing of the port, and 0 wakes somebody.
+    if (nic.state() != "unknown") up[port] = nic.state() == "active" ? 1 : 0;
     if (!nic.pci_address().empty() && nic.rate_bits_per_second() > 0)
       expected[port] = nic.rate_bits_per_second() / kBitsPerByte;
   }

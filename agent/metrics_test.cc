@@ -157,6 +157,20 @@ TEST(Metrics, AFilledNodeShowsNothingOutsideTheCatalogAndKeepsItsBudget) {
             metric::budget(1).agent_typical);
 }
 
+TEST(Metrics, APortOfWhichNothingIsKnownIsNotSaidToBeDown) {
+  Metrics metrics;
+  api::Hello hello;
+  for (const char* state : {"unknown", "down"}) {
+    api::Nic& nic = *hello.add_nics();
+    nic.set_device(std::string("nic_") + state);
+    nic.set_port(1);
+    nic.set_state(state);
+  }
+  metrics.set_node(hello);
+  EXPECT_THAT(metrics.text(), HasSubstr("railgauge_link_up{device=\"nic_down\",port=\"1\"} 0\n"));
+  EXPECT_THAT(metrics.text(), Not(HasSubstr("railgauge_link_up{device=\"nic_unknown\"")));
+}
+
 TEST(Metrics, DevicesAreNamedAsTheOtherExportersNameThem) {
   Metrics metrics;
   fill(metrics);

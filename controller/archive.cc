@@ -172,7 +172,7 @@ Result<api::ResultList> Archive::next_points(ExportCursor& cursor, const Cancell
   const auto gone = [&] { return cancelled && cancelled(); };
   if (!cursor.series) {
     while (list.points().empty() && range.after < cursor.through && !gone())
-      RG_TRY_OK(read_range(cursor, range.after + (export_ranks_ << 31), list));
+      RG_TRY_OK(read_range(cursor, range.after + (export_ranks_ << store::kSequenceBits), list));
   } else {
     // Many of them may have few points each: a message has at most twice the rows of a page.
     while (cursor.at < cursor.series->size() && list.points_size() < int{kExportRows} && !gone()) {

@@ -88,6 +88,38 @@ api::Suspect to_api(const localise::PairData& data, const localise::Suspect& fou
   return suspect;
 }
 
+// What the run measured beyond its plan to tell about these suspects, where it did. An answer
+// stands above what the plan's figures alone made likely.
+Status add_retests(store::Store& store, const LeafSource& leaves, const PairFigures& figures,
+                   const localise::Localisation& found,
+                   const std::vector<localise::FollowUp>& wanted, api::SuspectList& list) {
+  if (wanted.empty()) return {};
+  const std::vector<FollowUpPoint> points = RG_TRY(read_follow_ups(store, figures, leaves));
+  if (points.empty()) return {};
+  const auto name = [&](std::int32_t node) {
+    return figures.data.nodes[static_cast<std::size_t>(node)];
+  };
+  std::vector<localise::FollowUpResult> results;
+  for (const localise::FollowUp& each : wanted) {
+    const bool other_gpu = each.purpose == localise::Purpose::kOtherGpu;
+    localise::FollowUpResult& result = results.emplace_back();
+    result.asked = each;
+    for (const FollowUpPoint& point : points)
+      if (point.from == name(each.from) && point.to == name(each.to) && point.rail == each.rail &&
+          point.memory == each.memory &&
+          other_gpu == (point.purpose == localise::purpose_word(localise::Purpose::kOtherGpu)))
+        result.value = point.value;
+  }
+  for (const localise::Retest& retest : localise::judge_follow_ups(figures.data, found, results)) {
+    api::Suspect& suspect = *list.mutable_suspects(static_cast<int>(retest.suspect));
+    suspect.set_retest(retest.sentence);
+    suspect.set_retest_answer(std::string(localise::answer_word(retest.answer)));
+    if (retest.answer == localise::Answer::kConfirmed) suspect.set_confirmed(true);
+    if (retest.answer == localise::Answer::kCleared) suspect.set_confirmed(false);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<api::PairMatrix> Archive::get_matrix(const api::PairsRequest& request) {
@@ -154,7 +186,10 @@ Result<api::SuspectList> Archive::get_suspects(const api::PairsRequest& request)
     *list.add_suspects() = to_api(data, suspect);
     list.mutable_suspects()->rbegin()->set_place(static_cast<std::uint32_t>(list.suspects_size()));
   }
-  for (const localise::FollowUp& wanted : localise::follow_ups(data, found)) {
+  const std::vector<localise::FollowUp> wanted_tasks = localise::follow_ups(data, found);
+  RG_TRY_OK(add_retests(store_, leaves_, figures, found, wanted_tasks, list));
+  for (const localise::FollowUp& wanted : wanted_tasks) {
+    if (!list.suspects(static_cast<int>(wanted.suspect)).retest().empty()) continue;
     api::WantedTask& task = *list.mutable_suspects(static_cast<int>(wanted.suspect))->add_wanted();
     task.set_purpose(std::string(localise::purpose_word(wanted.purpose)));
     task.set_from(data.nodes[static_cast<std::size_t>(wanted.from)]);

@@ -179,13 +179,13 @@ ArchiveService::Unary* ArchiveService::Prune(Context* context, const api::PruneR
 
 ArchiveService::Unary* ArchiveService::GetMatrix(Context* context, const api::PairsRequest* request,
                                                  api::PairMatrix* response) {
-  return answer(context, Access::kRead, upkeep_, request, response, &Archive::get_matrix);
+  return answer(context, Access::kRead, queries_, request, response, &Archive::get_matrix);
 }
 
 ArchiveService::Unary* ArchiveService::GetSuspects(Context* context,
                                                    const api::PairsRequest* request,
                                                    api::SuspectList* response) {
-  return answer(context, Access::kRead, upkeep_, request, response, &Archive::get_suspects);
+  return answer(context, Access::kRead, sql_, request, response, &Archive::get_suspects);
 }
 
 }  // namespace railgauge

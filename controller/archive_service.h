@@ -19,7 +19,8 @@ class ArchiveService final : public api::Archive::CallbackService {
  public:
   // Everything outlives it; the pools are to be destroyed after the server's last call ended.
   // `upkeep` does what may take minutes (backup, check, pruning), one after the other.
-  // `sql` does what people wrote themselves, so that a slow one keeps nobody else waiting.
+  // `sql` does what people wrote themselves and what thinks for seconds, so that a slow one keeps
+  // nobody else waiting.
   ArchiveService(Archive& archive, const auth::PeerBook& peers, fleet::WorkerPool& queries,
                  fleet::WorkerPool& sql, fleet::WorkerPool& upkeep)
       : archive_(archive), peers_(peers), queries_(queries), sql_(sql), upkeep_(upkeep) {}

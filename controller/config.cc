@@ -41,6 +41,10 @@ constexpr std::array kSettings{
     SettingInfo{"keep-raw-samples", "days for which raw samples are kept, 0 is for ever", "7"},
     SettingInfo{"keep-distributions", "likewise the points' distributions; 13 months", "396"},
     SettingInfo{"keep-points", "likewise points; their daily figures stay; 5 years", "1826"},
+    SettingInfo{"upgrade-policy",
+                "off, propose or run: a node's stack changed and stayed so for 15 minutes: say "
+                "nothing, tell it as an event, or gate it",
+                "propose"},
     SettingInfo{"log-level", "debug, info, warn or error", "info"},
 };
 
@@ -66,6 +70,13 @@ Status check_log_level(const std::string& level) {
   return fail(
       Code::kInvalidArgument,
       fmt::format("--log-level {}: debug, info, warn or error is needed", in_quotes(level)));
+}
+
+Status check_upgrade_policy(const std::string& policy) {
+  constexpr std::array<std::string_view, 3> kPolicies{"off", "propose", "run"};
+  if (std::ranges::find(kPolicies, policy) != kPolicies.end()) return {};
+  return fail(Code::kInvalidArgument,
+              fmt::format("--upgrade-policy {}: off, propose or run is needed", in_quotes(policy)));
 }
 
 }  // namespace
@@ -105,10 +116,12 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
                     .distributions =
                         RG_TRY(days_value("keep-distributions", chosen["keep-distributions"])),
                     .points = RG_TRY(days_value("keep-points", chosen["keep-points"]))},
+      .upgrade_policy = chosen["upgrade-policy"],
       .log_level = chosen["log-level"]};
   if (config.metrics_listen == "none") config.metrics_listen.clear();
   RG_TRY_OK(check_tcp_options(config.tcp));
   RG_TRY_OK(check_log_level(config.log_level));
+  RG_TRY_OK(check_upgrade_policy(config.upgrade_policy));
   if (config.tcp.listen.empty() && config.tcp.insecure) config.tcp.listen = kDefaultInsecureListen;
   if (config.tcp.listen.empty() && !config.tcp.tls_cert.empty()) config.tcp.listen = kDefaultListen;
   return config;

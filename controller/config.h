@@ -43,6 +43,7 @@ struct Config {
   std::string suites;          // "": found beside the program
   std::string site_profile;    // "": none
   KeepDays keep_days{.raw_samples = 7, .distributions = 396, .points = 1826};
+  std::string upgrade_policy = "propose";  // off, propose, run
   std::string log_level;
 };
 

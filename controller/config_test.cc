@@ -80,5 +80,11 @@ TEST(Rfc3339, PrintsMillisecondsInUtcAndNothingForNotYet) {
   EXPECT_EQ(rfc3339(0), "");
 }
 
+TEST(Settings, TheUpgradePolicyIsOneOfThree) {
+  EXPECT_EQ(resolve({{"insecure", "true"}}, no_environment, {})->upgrade_policy, "propose");
+  EXPECT_EQ(resolve({{"upgrade-policy", "run"}}, no_environment, {})->upgrade_policy, "run");
+  EXPECT_FALSE(resolve({{"upgrade-policy", "always"}}, no_environment, {}));
+}
+
 }  // namespace
 }  // namespace railgauge

@@ -3,10 +3,13 @@
 #include <fmt/ranges.h>
 
 #include "controller/control.h"
+#include "controller/run_tasks.h"
 #include "kernels/core/outcome.h"
 
 namespace railgauge {
 namespace {
+
+constexpr std::size_t kMostRests = 64;  // of rests
 
 bool is_finished(const store::TaskRow& task) {
   if (task.state != "ended") return false;
@@ -28,12 +31,41 @@ std::string text_of(const store::TaskRow& task) {
   return fmt::format("{} {}", task.kernel, fmt::join(ends, " "));
 }
 
+// A run, then what it is the rest of, up to the one that was planned as a whole.
+using Chain = std::vector<store::RunDetailRow>;
+
+Result<Chain> chain_of(store::Store& store, const std::string& run_id) {
+  Chain chain;
+  for (std::string id = run_id; !id.empty();) {
+    if (chain.size() >= kMostRests)
+      return fail(
+          Code::kFailedPrecondition,
+          fmt::format("run {}: it is the {}th rest of a run; start a new one", run_id, kMostRests));
+    Result<store::RunDetailRow> row = store.run_detail(id);
+    if (!row && row.error().code != Code::kNotFound) return tl::unexpected(row.error());
+    if (!row && chain.empty()) return fail(Code::kInvalidArgument, row.error().message);
+    if (!row)
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("run {}: it is the rest of run {}, which is stored no more; start a "
+                              "new run",
+                              run_id, id));
+    id = run::rest_of_text(row->summary.run.reason);
+    chain.push_back(std::move(*row));
+  }
+  return chain;
+}
+
 // The ids of what needs no second run. kFailedPrecondition: the plan is not what it was, so the ids
 // would mean other measurements.
 Result<std::set<std::string>> finished_tasks(const std::string& run_id, const plan::Plan& plan,
-                                             const store::RunDetailRow& row) {
+                                             const Chain& chain) {
+  std::set<std::string> measured;
+  for (const store::RunDetailRow& row : chain)
+    for (const store::TaskDetailRow& task : row.tasks)
+      if (is_finished(task.task)) measured.insert(task.task.task_id);
   std::map<std::string, const store::TaskRow*> stored;
-  for (const store::TaskDetailRow& task : row.tasks) stored[task.task.task_id] = &task.task;
+  for (const store::TaskDetailRow& task : chain.back().tasks)
+    stored[task.task.task_id] = &task.task;
   std::set<std::string> finished;
   for (const plan::PlannedTask& task : plan.tasks) {
     const auto was = stored.find(task.id);
@@ -49,7 +81,7 @@ Result<std::set<std::string>> finished_tasks(const std::string& run_id, const pl
                       : text_of(*was->second) == now ? "of other parameters"
                                                      : text_of(*was->second)));
     // What the planner waives would only be waived again.
-    if (is_finished(*was->second) || !task.waived_reason.empty()) finished.insert(task.id);
+    if (measured.contains(task.id) || !task.waived_reason.empty()) finished.insert(task.id);
   }
   if (finished.size() < plan.tasks.size()) return finished;
   return fail(Code::kInvalidArgument,
@@ -77,11 +109,8 @@ Result<Control::ToRun> Control::rest_of(const api::RunRequest& request) {
   if (loop_.call([&] { return director_.summary(id).has_value(); }))
     return fail(Code::kFailedPrecondition,
                 fmt::format("run {}: it is still under way; wait for it, or cancel it first", id));
-  Result<store::RunDetailRow> row = store_.run_detail(id);
-  if (!row && row.error().code == Code::kNotFound)
-    return fail(Code::kInvalidArgument, row.error().message);
-  if (!row) return tl::unexpected(row.error());
-  const store::RunRow& run = row->summary.run;
+  const Chain chain = RG_TRY(chain_of(store_, id));
+  const store::RunRow& run = chain.back().summary.run;  // the one that was planned as a whole
   api::RunRequest again = request;
   again.mutable_suite()->set_text(run.suite_text);
   again.mutable_suite()->set_file_name(fmt::format("run {}", id));
@@ -93,7 +122,7 @@ Result<Control::ToRun> Control::rest_of(const api::RunRequest& request) {
                 fmt::format("run {}: the rest needs all of its nodes, and preflight refuses {}", id,
                             fmt::join(prepared.refused, "; ")));
   plan::Plan plan = RG_TRY(plan::make_plan(prepared.outline));
-  const std::set<std::string> finished = RG_TRY(finished_tasks(id, plan, *row));
+  const std::set<std::string> finished = RG_TRY(finished_tasks(id, plan, chain));
   return ToRun{std::move(prepared), plan::without_finished(std::move(plan), finished), id};
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "controller/api/control.pb.h"
+#include "controller/drill_down.h"
 #include "controller/fleet/fleet.h"
 #include "controller/plan/planner.h"
 #include "controller/run/run_forecast.h"
@@ -72,6 +73,13 @@ class Director final : public fleet::FleetListener {
   void on_figures(std::function<void(const std::string& run_id)> told) {
     on_figures_ = std::move(told);
   }
+  // Asked on the loop for the pairs that a run's suspects want, when all that was planned has
+  // ended; must not block, and answers once, from any thread. To be set before the first run;
+  // without it groups alone are followed up.
+  using PairsAnswer = std::function<void(std::vector<plan::WantedPair>)>;
+  void on_follow_ups(std::function<void(const std::string& run_id, PairsAnswer answer)> asked) {
+    ask_pairs_ = std::move(asked);
+  }
   // Some work that is not ours keeps the node busy, in one line, or no more. Runs are kind to all
   // neighbours while any node of the fabric is busy, whether they use it or not.
   void note_busy(const std::string& node, const std::string& why);
@@ -100,6 +108,7 @@ class Director final : public fleet::FleetListener {
     std::map<std::size_t, std::string> beyond;
     std::deque<std::pair<std::size_t, TaskAction>> task_actions;
     std::deque<RunAction> run_actions;
+    DrillDown drill_down;
     api::RunSummary summary;
     std::vector<std::shared_ptr<RunWatcher>> watchers;
     bool driving = false;  // drive() is on the stack
@@ -133,6 +142,9 @@ class Director final : public fleet::FleetListener {
   void act(Run& run, const SkipTask& action);
   void act(Run& run, const RunFinished& action);
   void act(Run& run, const AddTask& action);
+  void act(Run& run, const WantFollowUps& action);
+  void add_follow_ups(Run& run, const std::vector<plan::WantedPair>& pairs);
+  void add_to_plan(Run& run, plan::PlannedTask task, const std::string& why);
   void act(Run& run, std::size_t index, const SendPrepare& action);
   void act(Run& run, std::size_t index, const SendGo& action);
   void act(Run& run, std::size_t index, const SendStep& action);
@@ -160,6 +172,7 @@ class Director final : public fleet::FleetListener {
   std::map<std::string, std::string> busy_nodes_;     // with why
   std::deque<std::function<Status()>> unsaved_;       // writes that the store could not take yet
   std::function<void(const std::string&)> on_figures_ = [](const std::string&) {};
+  std::function<void(const std::string&, PairsAnswer)> ask_pairs_{};
   bool stopping_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include "controller/director.h"
 #include "controller/metrics.h"
 #include "controller/plan/elsewhere.h"
+#include "controller/plan/follow_up.h"
 #include "controller/rfc3339.h"
 #include "controller/run_tasks.h"
 
@@ -111,14 +112,21 @@ void Director::act(Run& run, const SkipTask& action) {
 }
 
 void Director::act(Run& run, const AddTask& action) {
-  plan::Plan& plan = run.order.plan;
+  const plan::Plan& plan = run.order.plan;
   const Elsewhere& made_of = action.made_of;
   RG_CHECK(action.index == plan.tasks.size());
-  plan.tasks.push_back(
-      plan::with_partner(plan, plan.tasks[made_of.failed], made_of.replaced_rank,
-                         plan.tasks[made_of.partner_task].ranks[made_of.partner_rank]));
+  const plan::PlannedTask& failed = plan.tasks[made_of.failed];
+  add_to_plan(run,
+              plan::with_partner(plan, failed, made_of.replaced_rank,
+                                 plan.tasks[made_of.partner_task].ranks[made_of.partner_rank]),
+              fmt::format("since {} did not pass: the same against another partner", failed.id));
+}
+
+void Director::add_to_plan(Run& run, plan::PlannedTask added, const std::string& why) {
+  plan::Plan& plan = run.order.plan;
+  run.index_of[added.id] = plan.tasks.size();
+  plan.tasks.push_back(std::move(added));
   const plan::PlannedTask& task = plan.tasks.back();
-  run.index_of[task.id] = action.index;
   std::map<std::string, std::string> node_ids;
   for (const plan::PlannedRank& rank : task.ranks)
     node_ids[rank.node] = fleet_.nodes().at(rank.node).hello.node_id();
@@ -126,8 +134,37 @@ void Director::act(Run& run, const AddTask& action) {
     return store_.add_tasks(id, {row});
   });
   tell(run, task.id,
-       fmt::format("{} {} {}: added, since {} did not pass: the same against another partner",
-                   task.id, task.kernel, nodes_text(task), plan.tasks[made_of.failed].id));
+       fmt::format("{} {} {}: added, {}", task.id, task.kernel, nodes_text(task), why));
+}
+
+// The figures are read elsewhere, which takes as long as their number wants.
+void Director::act(Run& run, const WantFollowUps&) {
+  if (run.drill_down.has_begun() || !ask_pairs_) return add_follow_ups(run, {});
+  ask_pairs_(run.order.run_id, [this, id = run.order.run_id](std::vector<plan::WantedPair> pairs) {
+    loop_.post([this, id, pairs = std::move(pairs)] {
+      if (Run* asked = find(id); asked != nullptr && !asked->ended) add_follow_ups(*asked, pairs);
+    });
+  });
+}
+
+void Director::add_follow_ups(Run& run, const std::vector<plan::WantedPair>& pairs) {
+  if (run.machine.state() != RunState::kRunning) return;
+  std::vector<plan::PlannedTask> tasks = run.drill_down.next(
+      run.order.plan,
+      [&run](std::size_t index) -> std::string_view { return run.machine.outcome_of(index); },
+      pairs);
+  plan::Plan wave{.tasks = std::move(tasks)};
+  const std::vector<RunTaskSpec> specs = run_tasks_of(wave, fleet_.nodes());
+  RunActions out;
+  if (!run.machine.add_follow_ups(specs, fleet::monotonic_seconds(), out)) return;
+  for (plan::PlannedTask& task : wave.tasks) {
+    const std::string why =
+        fmt::format("to tell what is slow ({})", task.facts[plan::kFollowUpFact]);
+    add_to_plan(run, std::move(task), why);
+  }
+  for (RunAction& action : out) run.run_actions.push_back(std::move(action));
+  show_state(run);
+  drive(run);
 }
 
 void Director::act(Run& run, std::size_t index, const SendPrepare& action) {
@@ -235,10 +272,11 @@ void Director::act(Run& run, const RunFinished& action) {
   update.run_id = run.order.run_id;
   update.state = "ended";
   update.outcome = action.outcome;
-  update.reason = action.reason;
-  if (!run.order.rest_of.empty())
-    update.reason = fmt::format("{}{}{}", rest_text(run.order.rest_of),
-                                action.reason.empty() ? "" : "; ", action.reason);
+  std::vector<std::string> reasons;
+  if (!run.order.rest_of.empty()) reasons.push_back(rest_text(run.order.rest_of));
+  if (!action.reason.empty()) reasons.push_back(action.reason);
+  for (const std::string& note : run.drill_down.notes()) reasons.push_back(note);
+  update.reason = fmt::format("{}", fmt::join(reasons, "; "));
   update.ended_at = now;
   run.end = update;
   spdlog::info("run {}: {}", run.order.run_id, with_reason(action.outcome, action.reason));

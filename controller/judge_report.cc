@@ -133,7 +133,7 @@ void add_levels(const analysis::MetricRuns& metric, api::Upgrade& out) {
 void add_own_changes(const Sides& sides, api::Upgrade& out) {
   for (const auto& [node, stacks] : sides.stacks)
     for (const std::string& change : stacks.changes)
-      if (part_of(change) == "railgauge") {
+      if (part_of(change) == kOwnPart) {
         out.add_notes(
             fmt::format("Railgauge itself changed ({}, first on {}): it measures, and is "
                         "not among the suspects",
@@ -169,10 +169,13 @@ void add_excluded(const Sides& sides, const analysis::UpgradeVerdict& verdict, a
         controls));
   bool replaced = false;
   bool settings = false;
+  bool known = true;
   for (const auto& [node, stacks] : sides.stacks) {
     replaced = replaced || stacks.hardware_replaced;
     settings = settings || stacks.before.settings != stacks.after.settings;
+    known = known && stacks.known;
   }
+  if (!known) return;  // nothing can be excluded of a stack that nobody told
   if (!replaced) out.add_excluded("hardware: no NIC or GPU was replaced in between");
   if (!settings) out.add_excluded("settings: none of those that are watched changed");
 }
@@ -180,8 +183,16 @@ void add_excluded(const Sides& sides, const analysis::UpgradeVerdict& verdict, a
 void add_dropped_controls(const Sides& sides, api::Upgrade& out) {
   const std::set<std::string> kept = control_nodes(sides);
   std::vector<std::string> dropped;
-  for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
-    if (!node.changed && !kept.contains(node.node)) dropped.push_back(node.node);
+  std::vector<std::string> unknown;
+  for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
+    if (node.changed || kept.contains(node.node)) continue;
+    const auto stacks = sides.stacks.find(node.node);
+    const bool is_known = stacks != sides.stacks.end() && stacks->second.known;
+    (is_known ? dropped : unknown).push_back(node.node);
+  }
+  if (!unknown.empty())
+    out.add_notes(
+        fmt::format("not used as controls, since their stack is not known: {}", some_of(unknown)));
   if (!dropped.empty())
     out.add_notes(
         fmt::format("not used as controls, since they changed too: {}", some_of(dropped)));

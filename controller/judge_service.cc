@@ -1,5 +1,6 @@
 #include "controller/judge_service.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "controller/judge_report.h"
@@ -62,9 +63,15 @@ JudgeService::Unary* JudgeService::GateUpgrade(Context* context, const api::Gate
 
 JudgeService::Unary* JudgeService::JudgeUpgrade(Context* context, const api::UpgradeRef* request,
                                                 api::Upgrade* response) {
-  return answer<api::Upgrade>(context, Access::kWrite, response, [=, this](const auth::Peer&) {
-    return as_wrong_use(judge_and_keep(store_, request->upgrade_id(), fleet::unix_seconds()));
-  });
+  return answer<api::Upgrade>(
+      context, Access::kWrite, response, [=, this](const auth::Peer&) -> Result<api::Upgrade> {
+        const double coverage = request->has_min_coverage() ? request->min_coverage() : 1;
+        if (!(coverage > 0 && coverage <= 1))
+          return fail(Code::kInvalidArgument,
+                      fmt::format("min_coverage: {} is no share between 0 and 1", coverage));
+        return as_wrong_use(
+            judge_and_keep(store_, request->upgrade_id(), fleet::unix_seconds(), coverage));
+      });
 }
 
 JudgeService::Unary* JudgeService::ListUpgrades(Context* context,

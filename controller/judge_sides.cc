@@ -1,51 +1,42 @@
 #include "controller/judge_sides.h"
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "kernels/core/outcome.h"
+#include "controller/judge_functions.h"
 
 namespace railgauge {
 namespace {
 
 constexpr std::string_view kMedian = "median";
 
-// "n1/rxe0:1" parted.
-std::pair<std::string, std::string> place_of(const std::string& text) {
-  const std::size_t slash = text.find('/');
-  if (slash == std::string::npos) return {text, "host"};
-  return {text.substr(0, slash), text.substr(slash + 1)};
-}
-
-struct Cast {
-  std::set<std::string> changed;
-  std::set<std::string> controls;
-  [[nodiscard]] bool has(const std::string& node) const {
-    return changed.contains(node) || controls.contains(node);
-  }
-};
-
 // The series' pair as the judge wants it; absent where a node is of neither kind.
 std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const Cast& cast) {
-  analysis::PairRuns pair;
+  std::vector<std::pair<std::string, std::string>> places;
   for (const std::string& text : series.endpoints) {
-    const auto [node, endpoint] = place_of(text);
-    if (!cast.has(node)) return std::nullopt;
-    const bool changed = cast.changed.contains(node);
-    if (pair.node.empty() || (changed && !pair.changed)) {
-      pair.node = node;
-      pair.endpoint = endpoint;
-      pair.changed = changed;
-    } else if (changed && node != pair.node && pair.other_node.empty()) {
-      pair.other_node = node;
-      pair.other_endpoint = endpoint;
-    }
+    places.push_back(place_of(text));
+    if (!cast.has(places.back().first)) return std::nullopt;
   }
-  if (pair.node.empty()) return std::nullopt;
+  if (places.empty()) return std::nullopt;
+  const auto is_changed = [&](const auto& place) { return cast.changed.contains(place.first); };
+  // Those that changed first, each kind in the order of the ranks.
+  std::ranges::stable_sort(places, std::greater(), is_changed);
+  analysis::PairRuns pair;
+  pair.node = places.front().first;
+  pair.endpoint = places.front().second;
+  pair.changed = is_changed(places.front());
+  const auto other =
+      std::ranges::find_if(places, [&](const auto& place) { return place.first != pair.node; });
+  if (other != places.end()) {
+    pair.other_node = other->first;
+    pair.other_endpoint = other->second;
+  }
   return pair;
 }
 
@@ -64,7 +55,7 @@ BySeries by_series(const std::vector<store::SidePointRow>& points) {
 
 bool all_have(const BySeries& side, std::int64_t series, std::string_view statistic) {
   const auto found = side.find(series);
-  return found == side.end() ||
+  return found != side.end() &&
          std::ranges::all_of(found->second, [&](const store::SidePointRow* point) {
            return figure_of(*point, statistic).has_value();
          });
@@ -78,15 +69,37 @@ void take_figures(const BySeries& side, std::int64_t series, std::string_view st
     figures.push_back(figure_of(*point, statistic).value_or(0));
 }
 
-// Tails only of latencies, and only where every point has them: the median is always there.
-std::vector<std::string_view> statistics_of(const store::SeriesRow& series, const BySeries& before,
-                                            const BySeries& after) {
+constexpr std::array<std::string_view, 2> kTails{"p99", "p99.9"};
+
+// Tails only of latencies, and where the whole before side has them: what it had and is not there
+// after is missing.
+std::vector<std::string_view> statistics_of(const store::SeriesRow& series,
+                                            const BySeries& before) {
   std::vector<std::string_view> out{kMedian};
   if (series.unit != "ns") return out;
-  for (const std::string_view tail : {"p99", "p99.9"})
-    if (all_have(before, series.series_id, tail) && all_have(after, series.series_id, tail))
-      out.push_back(tail);
+  for (const std::string_view tail : kTails)
+    if (all_have(before, series.series_id, tail)) out.push_back(tail);
   return out;
+}
+
+// Tails of changed pairs that cannot be held against anything.
+void note_tails(const Sides& sides, const Cast& cast, const BySeries& before,
+                analysis::UpgradeRuns& out) {
+  std::map<std::string, std::pair<std::size_t, std::size_t>> counts;  // without it, and all
+  for (const auto& [id, series] : sides.series) {
+    const auto pair = pair_of(series, cast);
+    if (!pair || !pair->changed || series.unit != "ns" || !before.contains(id)) continue;
+    for (const std::string_view tail : kTails) {
+      auto& [without, all] = counts[metric_text(series, std::string(tail))];
+      without += all_have(before, id, tail) ? 0 : 1;
+      ++all;
+    }
+  }
+  for (const auto& [name, count] : counts)
+    if (count.first > 0)
+      out.notes.push_back(fmt::format(
+          "{}: not judged on {} of {} pairs: the before side has too few samples for it", name,
+          count.first, count.second));
 }
 
 // A changed node that neither side measured, in anything, is missing in all of it: without a place
@@ -105,6 +118,43 @@ void add_unmeasured(const Cast& cast, std::map<std::string, analysis::MetricRuns
             {.node = node, .endpoint = "any", .changed = true, .before = {}, .after = {}});
 }
 
+// Of earlier nights: they measured other pairs, and more than the upgrade's suite does. What both
+// sides have is compared; a changed place that the after side measured and no pair compares stays.
+void keep_compared(analysis::MetricRuns& metric) {
+  const auto is_early = [](const analysis::PairRuns& pair) {
+    return pair.before.size() < kHistoryRunsBefore;
+  };
+  std::set<std::pair<std::string, std::string>> compared;
+  for (const analysis::PairRuns& pair : metric.pairs)
+    if (!is_early(pair) && pair.after.size() >= kRunsASide) {
+      compared.emplace(pair.node, pair.endpoint);
+      compared.emplace(pair.other_node, pair.other_endpoint);
+    }
+  std::erase_if(metric.pairs, [&](const analysis::PairRuns& pair) {
+    if (pair.after.empty()) return true;
+    return is_early(pair) && (!pair.changed || compared.contains({pair.node, pair.endpoint}));
+  });
+}
+
+void keep_compared(std::map<std::string, analysis::MetricRuns>& metrics,
+                   analysis::UpgradeRuns& out) {
+  std::vector<std::string> early;  // only the after side has them
+  for (auto& [name, metric] : metrics) {
+    const bool none_before = std::ranges::all_of(
+        metric.pairs, [](const analysis::PairRuns& pair) { return pair.before.empty(); });
+    if (none_before) {
+      early.push_back(name);
+      metric.pairs.clear();
+    } else {
+      keep_compared(metric);
+    }
+  }
+  if (!early.empty())
+    out.notes.push_back(
+        fmt::format("not judged, since no earlier run has it: {}", fmt::join(early, "; ")));
+  std::erase_if(metrics, [](const auto& entry) { return entry.second.pairs.empty(); });
+}
+
 void add_metrics(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out) {
   const BySeries before = by_series(sides.before);
   const BySeries after = by_series(sides.after);
@@ -112,16 +162,20 @@ void add_metrics(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& ou
   for (const auto& [id, series] : sides.series) {
     const auto pair = pair_of(series, cast);
     if (!pair) continue;
-    for (const std::string_view statistic : statistics_of(series, before, after)) {
+    for (const std::string_view statistic : statistics_of(series, before)) {
       const std::string name = metric_text(series, std::string(statistic));
       analysis::MetricRuns& metric = metrics[name];
       metric.name = name;
       metric.traits = analysis::traits_of(series.unit, series.larger_is_better, statistic);
+      // The suite was checked when it was read.
+      static_cast<void>(analysis::override_deltas(sides.bounds, statistic, metric.traits));
       analysis::PairRuns& runs = metric.pairs.emplace_back(*pair);
       take_figures(before, id, statistic, runs.before);
       take_figures(after, id, statistic, runs.after);
     }
   }
+  note_tails(sides, cast, before, out);
+  if (sides.upgrade.before_is_history) keep_compared(metrics, out);
   add_unmeasured(cast, metrics);
   for (auto& [name, metric] : metrics) {
     const auto is_changed = [](const analysis::PairRuns& pair) { return pair.changed; };
@@ -129,128 +183,12 @@ void add_metrics(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& ou
   }
 }
 
-// What a task is beside its run.
-struct TaskPlace {
-  std::string kernel;
-  std::string parameters;
-  std::vector<std::string> where;  // "n1/rxe0:1"
-  auto operator<=>(const TaskPlace&) const = default;
-};
-struct Outcomes {
-  std::size_t all = 0;
-  std::size_t passed = 0;
-  std::string worst{};  // of those that did not pass; "" none
-  std::string path{};   // of the last that passed
-  bool corrupted = false;
-};
-using Functions = std::map<TaskPlace, Outcomes>;
-
-// Data that was read back wrong, as opposed to a floor that was missed.
-bool is_corruption(const store::SideTaskRow& task) {
-  if (task.outcome != kFailed) return false;
-  for (const char* word : {"was written", "expected", "wrong", "corrupt", " is 0x"})
-    if (task.reason.find(word) != std::string::npos) return true;
-  return false;
-}
-
-Functions functions_of(const std::vector<store::SideTaskRow>& tasks, const Cast& cast) {
-  Functions out;
-  for (const store::SideTaskRow& task : tasks) {
-    TaskPlace place{.kernel = task.kernel, .parameters = task.parameters, .where = {}};
-    bool is_ours = true;
-    bool changed = false;
-    for (std::size_t rank = 0; rank < task.nodes.size(); ++rank) {
-      is_ours = is_ours && cast.has(task.nodes[rank]);
-      changed = changed || cast.changed.contains(task.nodes[rank]);
-      place.where.push_back(task.nodes[rank] + "/" + task.endpoints[rank]);
-    }
-    if (!is_ours || !changed) continue;
-    Outcomes& outcomes = out[place];
-    ++outcomes.all;
-    if (task.outcome == kPassed) {
-      ++outcomes.passed;
-      outcomes.path = task.path;
-    } else if (task.outcome != kCancelledOutcome && !task.outcome.empty()) {
-      outcomes.worst = task.outcome;
-    }
-    outcomes.corrupted = outcomes.corrupted || is_corruption(task);
-  }
-  return out;
-}
-
-// What did not always work before is lost only where it never does now.
-std::string outcome_before(const Outcomes& before, const Outcomes* after) {
-  if (before.passed == before.all) return std::string(kPassed);
-  const bool mostly = 2 * before.passed >= before.all;
-  const bool never_again = after != nullptr && after->passed == 0 && !after->worst.empty();
-  return mostly && never_again ? std::string(kPassed) : before.worst;
-}
-
-analysis::FunctionSides sides_of(const TaskPlace& place, const Cast& cast) {
-  analysis::FunctionSides out{.name = place.kernel};
-  std::string others;
-  for (const std::string& text : place.where) {
-    const auto [node, endpoint] = place_of(text);
-    if (out.node.empty() && cast.changed.contains(node)) {
-      out.node = node;
-      out.endpoint = endpoint.empty() ? "host" : endpoint;
-    } else {
-      others += (others.empty() ? "" : " ") + text;
-    }
-  }
-  if (!others.empty()) out.endpoint += " with " + others;
-  return out;
-}
-
-void add_functions(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out) {
-  const Functions before = functions_of(sides.tasks_before, cast);
-  const Functions after = functions_of(sides.tasks_after, cast);
-  for (const auto& [place, was] : before) {
-    const auto now = after.find(place);
-    // Earlier nights measured more than the upgrade's suite does.
-    if (now == after.end() && sides.upgrade.before_is_history) continue;
-    analysis::FunctionSides function = sides_of(place, cast);
-    function.path_before = was.path;
-    function.outcome_before = outcome_before(was, now == after.end() ? nullptr : &now->second);
-    if (now != after.end()) {
-      const Outcomes& is = now->second;
-      function.path_after = is.path;
-      function.outcome_after = is.corrupted && !was.corrupted ? "corrupted"
-                               : !is.worst.empty()            ? is.worst
-                               : is.passed > 0                ? std::string(kPassed)
-                                                              : "";
-    }
-    out.functions.push_back(std::move(function));
-  }
-  for (const auto& [place, is] : after) {
-    if (!is.corrupted || before.contains(place)) continue;
-    analysis::FunctionSides function = sides_of(place, cast);
-    function.outcome_after = "corrupted";
-    out.functions.push_back(std::move(function));
-  }
-}
-
-// Endpoints that tasks passed on before and that are not there, or not active, any more.
-void add_gone_endpoints(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out) {
-  std::set<std::string> used;
-  for (const store::SideTaskRow& task : sides.tasks_before)
-    for (std::size_t rank = 0; task.outcome == kPassed && rank < task.nodes.size(); ++rank)
-      used.insert(task.nodes[rank] + "/" + task.endpoints[rank]);
-  for (const store::EndpointStateRow& state : sides.endpoints) {
-    const bool lost = state.gone || state.state != "active";
-    if (!lost || !cast.changed.contains(state.node) ||
-        !used.contains(state.node + "/" + state.endpoint))
-      continue;
-    out.functions.push_back(
-        {.node = state.node,
-         .endpoint = state.endpoint,
-         .name = state.gone ? "endpoint" : fmt::format("endpoint (state {})", state.state),
-         .outcome_before = std::string(kPassed),
-         .outcome_after = state.gone ? "gone" : "error"});
-  }
-}
-
 }  // namespace
+
+std::vector<std::string> foreign_changes(std::vector<std::string> changes) {
+  std::erase_if(changes, [](const std::string& change) { return part_of(change) == kOwnPart; });
+  return changes;
+}
 
 std::string part_of(const std::string& change) { return change.substr(0, change.find(' ')); }
 
@@ -275,8 +213,8 @@ std::set<std::string> control_nodes(const Sides& sides) {
   std::set<std::string> out;
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
     const auto stacks = sides.stacks.find(node.node);
-    if (!node.changed && stacks != sides.stacks.end() && stacks->second.changes.empty() &&
-        !stacks->second.hardware_replaced)
+    if (!node.changed && stacks != sides.stacks.end() && stacks->second.known &&
+        foreign_changes(stacks->second.changes).empty() && !stacks->second.hardware_replaced)
       out.insert(node.node);
   }
   return out;
@@ -285,13 +223,19 @@ std::set<std::string> control_nodes(const Sides& sides) {
 analysis::UpgradeRuns runs_of(const Sides& sides) {
   const Cast cast{.changed = changed_nodes(sides), .controls = control_nodes(sides)};
   analysis::UpgradeRuns out{.id = sides.upgrade.upgrade_id, .metrics = {}, .functions = {}};
-  for (const store::UpgradeRunRow& run : sides.upgrade.runs)
-    if (run.after) out.id += "\n" + run.run_id;
+  std::size_t after_runs = 0;
+  for (const store::UpgradeRunRow& run : sides.upgrade.runs) {
+    if (!run.after) continue;
+    out.id += "\n" + run.run_id;
+    ++after_runs;
+  }
+  out.again = after_runs > 1;
   out.before_is_history = sides.upgrade.before_is_history;
-  out.min_runs = out.before_is_history ? kHistoryRunsASide : kRunsASide;
+  out.min_runs = kRunsASide;
+  out.min_before = out.before_is_history ? kHistoryRunsBefore : kRunsASide;
+  out.min_coverage = sides.min_coverage;
   add_metrics(sides, cast, out);
   add_functions(sides, cast, out);
-  add_gone_endpoints(sides, cast, out);
   return out;
 }
 
@@ -304,8 +248,8 @@ std::vector<analysis::ExposedNode> exposure_of(const Sides& sides,
     if (!changed.contains(node) && !controls.contains(node)) continue;
     analysis::ExposedNode& exposed =
         out.emplace_back(analysis::ExposedNode{.node = node, .affected = worse.contains(node)});
-    for (const std::string& change : stacks.changes)
-      if (part_of(change) != "railgauge") exposed.changes.insert(change);
+    for (const std::string& change : foreign_changes(stacks.changes))
+      exposed.changes.insert(change);
   }
   return out;
 }

@@ -9,6 +9,7 @@
 #include "controller/analysis/causes.h"
 #include "controller/analysis/verdict.h"
 #include "controller/store/judge_rows.h"
+#include "controller/store/remark_rows.h"
 
 namespace railgauge {
 
@@ -17,7 +18,14 @@ struct NodeStacks {
   store::StackParts before{};
   store::StackParts after{};
   std::vector<std::string> changes{};  // "linux_kernel 6.1 -> 6.5"
+  bool known = false;                  // of both sides; else nothing can be said of changes
   bool hardware_replaced = false;      // since the before side
+};
+
+// What preflight said of a node on both sides.
+struct NodeChecks {
+  std::vector<store::CheckRow> before{};
+  std::vector<store::CheckRow> after{};
 };
 
 struct Sides {
@@ -29,10 +37,18 @@ struct Sides {
   std::vector<store::SidePointRow> after{};
   std::vector<store::SideTaskRow> tasks_before{};
   std::vector<store::SideTaskRow> tasks_after{};
+  std::map<std::string, NodeChecks> checks{};  // by changed node
+  std::map<std::string, double> bounds{};      // that the suite states for itself
+  double min_coverage = 1;                     // of the changed pairs, that a pass must rest on
 };
 
 inline constexpr std::size_t kRunsASide = 5;
-inline constexpr std::size_t kHistoryRunsASide = 3;  // nights are few
+// Nights are few: in two weeks a suite that measures a seventh of all pairs a night has two of
+// each.
+inline constexpr std::size_t kHistoryRunsBefore = 2;
+
+// Railgauge's own version: named, never an upgrade of the node.
+inline constexpr std::string_view kOwnPart = "railgauge";
 
 // Changed nodes, and controls whose stack did not change in between; other nodes are neither.
 std::set<std::string> changed_nodes(const Sides& sides);
@@ -40,6 +56,9 @@ std::set<std::string> control_nodes(const Sides& sides);
 
 // Everything that either side measured, on the nodes of the two kinds.
 analysis::UpgradeRuns runs_of(const Sides& sides);
+
+// Changes of a stack without Railgauge's own version.
+std::vector<std::string> foreign_changes(std::vector<std::string> changes);
 
 // Which nodes have which changes, without Railgauge's own version, which is never blamed.
 std::vector<analysis::ExposedNode> exposure_of(const Sides& sides,

@@ -1,5 +1,8 @@
 #include "controller/metrics.h"
 
+#include <algorithm>
+#include <tuple>
+
 #include <fmt/format.h>
 
 #include "controller/metric/process.h"
@@ -8,6 +11,7 @@
 namespace railgauge {
 namespace {
 constexpr const char* kNodes = "railgauge_nodes";
+constexpr const char* kLastEnd = "railgauge_run_last_end_timestamp_seconds";
 
 std::string rail_text(std::int32_t rail) { return rail < 0 ? "" : fmt::format("{}", rail); }
 }  // namespace
@@ -22,32 +26,54 @@ Metrics::Metrics() {
 void Metrics::run_ended(const std::string& suite, const std::string& trigger,
                         const std::string& outcome, double unix_seconds) {
   registry_.add("railgauge_runs_total", {{"trigger", trigger}, {"outcome", outcome}});
-  if (outcome == kPassed) restore_success(suite, unix_seconds);
-  restore_run(suite, outcome, unix_seconds);
+  SuiteEnd end{.suite = suite, .outcome = outcome, .unix_seconds = unix_seconds};
+  if (outcome == kPassed) end.passed_unix_seconds = unix_seconds;
+  restore_runs({&end, 1});
 }
 
-void Metrics::restore_run(const std::string& suite, const std::string& outcome,
-                          double unix_seconds) {
+void Metrics::restore_runs(std::span<const SuiteEnd> ends) {
   const std::lock_guard lock(mutex_);
-  End& end = ends_[suite];
-  if (unix_seconds < end.unix_seconds) return;
-  end = {outcome, unix_seconds};
+  for (const SuiteEnd& end : ends) note(end);
+  forget_suites();
   show_ends();
 }
 
-void Metrics::restore_success(const std::string& suite, double unix_seconds) {
-  registry_.set("railgauge_run_last_success_timestamp_seconds", {{"suite", suite}}, unix_seconds);
+void Metrics::note(const SuiteEnd& end) {
+  SuiteEnd& known = ends_[end.suite];
+  known.suite = end.suite;
+  if (end.passed_unix_seconds)
+    known.passed_unix_seconds =
+        std::max(*end.passed_unix_seconds, known.passed_unix_seconds.value_or(0));
+  if (end.unix_seconds < known.unix_seconds) return;
+  known.outcome = end.outcome;
+  known.unix_seconds = end.unix_seconds;
+}
+
+// Names of suites are anybody's words. What a schedule starts stays, then what ran last: else one
+// day's acceptance runs would take the nightly run out of sight of its alerts.
+void Metrics::forget_suites() {
+  const std::size_t most = metric::find(kLastEnd)->most;
+  if (ends_.size() <= most) return;
+  std::vector<std::tuple<bool, double, std::string>> order;
+  for (const auto& [suite, end] : ends_)
+    order.emplace_back(scheduled_.contains(suite), end.unix_seconds, suite);
+  std::ranges::sort(order);
+  order.resize(order.size() - most);
+  for (const auto& [scheduled, unix_seconds, suite] : order) ends_.erase(suite);
 }
 
 void Metrics::show_ends() {
   std::map<metric::Labels, double> outcomes;
   std::map<metric::Labels, double> times;
+  std::map<metric::Labels, double> successes;
   for (const auto& [suite, end] : ends_) {
     outcomes[{{"suite", suite}, {"outcome", end.outcome}}] = 1;
     times[{{"suite", suite}}] = end.unix_seconds;
+    if (end.passed_unix_seconds) successes[{{"suite", suite}}] = *end.passed_unix_seconds;
   }
   registry_.replace("railgauge_run_last_outcome", outcomes);
-  registry_.replace("railgauge_run_last_end_timestamp_seconds", times);
+  registry_.replace(kLastEnd, times);
+  registry_.replace("railgauge_run_last_success_timestamp_seconds", successes);
 }
 
 void Metrics::task_ended(const std::string& kernel, const std::string& outcome) {
@@ -105,7 +131,9 @@ void Metrics::set_schedules(std::span<const ScheduleState> schedules) {
   std::map<metric::Labels, double> enabled;
   std::map<metric::Labels, double> results;
   std::map<metric::Labels, double> dues;
+  std::set<std::string> suites;
   for (const ScheduleState& one : schedules) {
+    suites.insert(one.suite);
     enabled[{{"schedule", one.name}, {"suite", one.suite}}] = one.enabled ? 1 : 0;
     if (one.result.empty()) continue;
     results[{{"schedule", one.name}, {"result", one.result}}] = 1;
@@ -114,6 +142,8 @@ void Metrics::set_schedules(std::span<const ScheduleState> schedules) {
   registry_.replace("railgauge_schedule_enabled", enabled);
   registry_.replace("railgauge_schedule_last_result", results);
   registry_.replace("railgauge_schedule_last_due_timestamp_seconds", dues);
+  const std::lock_guard lock(mutex_);
+  scheduled_ = std::move(suites);
 }
 
 void Metrics::set_pairs(std::span<const WorstPair> worst, std::span<const RailFigure> rails,

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,6 +45,14 @@ struct FleetCounts {
   double waiting_records = 0;  // in the agents' spools
 };
 
+// How a suite's newest run ended, and when its newest that passed did, in unix seconds.
+struct SuiteEnd {
+  std::string suite{};
+  std::string outcome{};
+  double unix_seconds = 0;
+  std::optional<double> passed_unix_seconds{};
+};
+
 struct ScheduleState {
   std::string name{};
   std::string suite{};
@@ -60,10 +70,8 @@ class Metrics {
 
   void run_ended(const std::string& suite, const std::string& trigger, const std::string& outcome,
                  double unix_seconds);
-  // What an earlier controller left: the end of a suite's newest run, and of the newest that
-  // passed.
-  void restore_run(const std::string& suite, const std::string& outcome, double unix_seconds);
-  void restore_success(const std::string& suite, double unix_seconds);
+  // What an earlier controller left; of a suite that is known already the newer end stays.
+  void restore_runs(std::span<const SuiteEnd> ends);
   void task_ended(const std::string& kernel, const std::string& outcome);
   void set_nodes(const FleetCounts& counts);
   void set_absent_nodes(std::uint32_t absent);
@@ -85,15 +93,14 @@ class Metrics {
   [[nodiscard]] std::string text() const { return registry_.text(); }
 
  private:
+  void note(const SuiteEnd& end);  // this and the next two with mutex_ held
+  void forget_suites();
   void show_ends();
 
   metric::Registry registry_{metric::Owner::kController};
-  struct End {
-    std::string outcome{};
-    double unix_seconds = 0;
-  };
   std::mutex mutex_;
-  std::map<std::string, End> ends_{};  // of each suite's newest run
+  std::map<std::string, SuiteEnd> ends_{};  // by suite, as many as the catalog allows
+  std::set<std::string> scheduled_{};       // suites that stay longest in it
 };
 
 }  // namespace railgauge

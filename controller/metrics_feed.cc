@@ -74,6 +74,16 @@ void add_layer(const PairFigures& figures, const localise::Layer& layer,
                      .ratio = figures.series.larger_is_better ? value / median : median / value});
   }
 }
+
+// Of what a run has beside bandwidth, the latency of its smallest messages; nullptr: none.
+const PairSeries* latency_beside(const PairFigures& figures) {
+  const PairSeries* found = nullptr;
+  for (const PairSeries& series : figures.others)
+    if (figures.series.larger_is_better && !series.larger_is_better && series.unit == "ns" &&
+        (found == nullptr || series.message_bytes < found->message_bytes))
+      found = &series;
+  return found;
+}
 }  // namespace
 
 std::vector<RailFigure> rail_figures(const PairFigures& figures) {
@@ -112,27 +122,39 @@ std::vector<WorstPair> worst_pairs(const PairFigures& figures, std::size_t count
 }
 
 void MetricsFeed::restore(double now) {
+  const std::lock_guard lock(updating_);
+  update_quick(now);  // first: schedules say which suites matter most
+  std::map<std::string, double> passed;
+  for (const auto& row : rows_of(
+           store_, fmt::format("SELECT suite, max(ended_at) FROM run WHERE outcome = '{}' GROUP BY "
+                               "suite ORDER BY max(id) DESC",
+                               kPassed)))
+    passed[text_of(row[0])] = number_of(row[1]);
+  std::vector<SuiteEnd> ends;
   for (const auto& row : rows_of(
            store_,
            "SELECT suite, outcome, ended_at FROM run WHERE id IN (SELECT max(id) FROM run WHERE "
-           "state = 'ended' GROUP BY suite)"))
-    metrics_.restore_run(text_of(row[0]), text_of(row[1]), number_of(row[2]));
-  for (const auto& row : rows_of(
-           store_, fmt::format("SELECT suite, max(ended_at) FROM run WHERE outcome = '{}' GROUP BY "
-                               "suite",
-                               kPassed)))
-    metrics_.restore_success(text_of(row[0]), number_of(row[1]));
-  update(now);
+           "state = 'ended' GROUP BY suite) ORDER BY id DESC")) {
+    SuiteEnd& end = ends.emplace_back();
+    end = {.suite = text_of(row[0]), .outcome = text_of(row[1]), .unix_seconds = number_of(row[2])};
+    if (const auto found = passed.find(end.suite); found != passed.end())
+      end.passed_unix_seconds = found->second;
+  }
+  metrics_.restore_runs(ends);
 }
 
 void MetricsFeed::update(double now) {
   const std::lock_guard lock(updating_);
+  update_quick(now);
+  update_pairs(now);
+}
+
+void MetricsFeed::update_quick(double now) {
   metrics_.sample_process();
   update_store();
-  update_findings();
+  update_findings(now);
   update_schedules();
   update_known_nodes(now);
-  update_pairs(now);
 }
 
 std::shared_ptr<const std::vector<std::string>> MetricsFeed::known_nodes() const {
@@ -153,12 +175,14 @@ void MetricsFeed::update_store() {
                               static_cast<double>(space.available));
 }
 
-void MetricsFeed::update_findings() {
+// An acknowledgement that ran out is none any more, as `railgauge findings` has it.
+void MetricsFeed::update_findings(double now) {
   LabelledCounts findings;
   for (const auto& row : rows_of(
-           store_, fmt::format("SELECT kind, state, severity, count(*) FROM finding WHERE state "
-                               "NOT IN {} GROUP BY kind, state, severity",
-                               kOver)))
+           store_, fmt::format("SELECT kind, iif(state = 'acknowledged' AND acknowledged_until < "
+                               "{}, 'reopened', state) AS shown, severity, count(*) FROM finding "
+                               "WHERE state NOT IN {} GROUP BY kind, shown, severity",
+                               now, kOver)))
     findings[{
         {"kind", text_of(row[0])}, {"state", text_of(row[1])}, {"severity", text_of(row[2])}}] =
         number_of(row[3]);
@@ -200,14 +224,33 @@ void MetricsFeed::update_known_nodes(double now) {
 
 // A run without pairs leaves the last one's.
 void MetricsFeed::update_pairs(double now) {
-  const auto newest =
-      rows_of(store_, "SELECT run_id FROM run WHERE state = 'ended' ORDER BY id DESC LIMIT 1");
-  if (newest.empty() || text_of(newest[0][0]) == shown_run_) return;
-  shown_run_ = text_of(newest[0][0]);
+  const std::uint64_t written = matrices_written_ ? matrices_written_() : 0;
+  const auto newest = rows_of(
+      store_,
+      "SELECT run_id FROM run WHERE id = (SELECT run FROM pair_matrix WHERE rail >= 0 ORDER BY run "
+      "DESC LIMIT 1)");
+  if (newest.empty()) return;
+  const std::pair wanted(text_of(newest[0][0]), written);
+  if (shown_ == wanted) return;
   api::PairsRequest request;
-  request.set_run_id(shown_run_);
-  if (const auto figures = read_pair_figures(store_, request))
-    metrics_.set_pairs(worst_pairs(*figures, metric::kWorstPairs), rail_figures(*figures), now);
+  request.set_run_id(wanted.first);
+  const auto figures = read_pair_figures(store_, request, leaves_);
+  if (!figures) {
+    const Code code = figures.error().code;
+    // What may pass is tried again.
+    if (code != Code::kUnavailable && code != Code::kDeadlineExceeded) shown_ = wanted;
+    return spdlog::warn("metrics: {}", figures.error().message);
+  }
+  std::vector<RailFigure> rails = rail_figures(*figures);
+  if (const PairSeries* latency = latency_beside(*figures)) {
+    request.set_kernel(latency->kernel);
+    request.set_metric(latency->metric);
+    request.set_message_bytes(latency->message_bytes);
+    if (const auto other = read_pair_figures(store_, request, leaves_))
+      for (RailFigure& figure : rail_figures(*other)) rails.push_back(std::move(figure));
+  }
+  metrics_.set_pairs(worst_pairs(*figures, metric::kWorstPairs), rails, now);
+  shown_ = wanted;
 }
 
 }  // namespace railgauge

@@ -3,11 +3,16 @@
 // restart neither ends an alert nor starts it anew.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "controller/leaf_map.h"
 #include "controller/metrics.h"
 #include "controller/store/store.h"
 
@@ -26,19 +31,28 @@ class MetricsFeed {
  public:
   static constexpr double kKnownNodeSeconds = 7 * 24 * 3600;  // then a node is forgotten
 
-  // Both outlive it.
-  MetricsFeed(Metrics& metrics, store::Store& store, std::string database_path)
-      : metrics_(metrics), store_(store), database_path_(std::move(database_path)) {}
+  // Metrics and store outlive it. `matrices_written`: a number that grows whenever a run's matrices
+  // were written, and then they are read anew; without it, when another run has some.
+  MetricsFeed(Metrics& metrics, store::Store& store, std::string database_path,
+              LeafSource leaves = {}, std::function<std::uint64_t()> matrices_written = {})
+      : metrics_(metrics),
+        store_(store),
+        database_path_(std::move(database_path)),
+        leaves_(std::move(leaves)),
+        matrices_written_(std::move(matrices_written)) {}
 
-  // Before the first scrape: what ended under earlier controllers, then update().
+  // Before the first scrape: what ended under earlier controllers, and all that is quickly read.
   void restore(double now);
+  // All there is. The figures of pairs are those of the newest run whose matrices are stored: they
+  // are there at once and whole, while a run's points may be millions.
   void update(double now);
   // Names of nodes that attached within a week before the last update(), from any thread.
   [[nodiscard]] std::shared_ptr<const std::vector<std::string>> known_nodes() const;
 
  private:
+  void update_quick(double now);
   void update_store();
-  void update_findings();
+  void update_findings(double now);
   void update_schedules();
   void update_known_nodes(double now);
   void update_pairs(double now);
@@ -46,7 +60,10 @@ class MetricsFeed {
   Metrics& metrics_;
   store::Store& store_;
   const std::string database_path_;
-  std::string shown_run_{};   // whose pairs were looked for last
+  const LeafSource leaves_;
+  const std::function<std::uint64_t()> matrices_written_;
+  // Whose pairs are shown, as of which writing.
+  std::optional<std::pair<std::string, std::uint64_t>> shown_{};
   std::mutex updating_;       // one update at a time
   mutable std::mutex mutex_;  // of known_nodes_
   std::shared_ptr<const std::vector<std::string>> known_nodes_ =

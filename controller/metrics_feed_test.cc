@@ -1,6 +1,8 @@
 #include "controller/metrics_feed.h"
 
 #include <cmath>
+#include <limits>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -121,6 +123,78 @@ TEST_F(Feed, FindingsAreCountedUntilTheyAreResolved) {
   EXPECT_THAT(shown(), ContainsRegex(begin + "2\n"));
   ASSERT_TRUE(store_->step_finding("f-1", {.at = 2, .who = "ann", .action = "resolve"}));
   EXPECT_THAT(shown(), ContainsRegex(begin + "1\n"));
+}
+
+TEST_F(Feed, AnAcknowledgementThatRanOutIsNoneAnyMore) {
+  store::FindingRow finding;
+  finding.finding_id = "f-1";
+  finding.kind = "regression";
+  finding.severity = "fail";
+  finding.summary = "write_bw is slower";
+  finding.opened_at = 1'000;
+  ASSERT_TRUE(store_->open_finding(finding));
+  ASSERT_TRUE(
+      store_->step_finding("f-1", {.at = 1'001, .who = "ann", .action = "ack", .until = 5'000}));
+  EXPECT_THAT(shown(4'999), HasSubstr("state=\"acknowledged\"} 1\n"));
+  const std::string later = shown(5'001);
+  EXPECT_THAT(later, HasSubstr("severity=\"fail\",state=\"reopened\"} 1\n"));
+  EXPECT_THAT(later, Not(HasSubstr("acknowledged")));
+}
+
+store::PairMatrixRow matrix(const char* run, bool bandwidth, float value) {
+  return {.run_id = run,
+          .kernel = bandwidth ? "verbs.write_bw" : "verbs.write_lat",
+          .metric = bandwidth ? "bandwidth_bytes_per_second" : "latency_ns",
+          .message_bytes = bandwidth ? 65536.0 : 8.0,
+          .unit = bandwidth ? "bytes_per_second" : "ns",
+          .larger_is_better = bandwidth,
+          .endpoints = {"n1/rxe0:1", "n2/rxe0:1"},
+          .values = {kNone, value, value, kNone}};
+}
+
+std::string pairs_text(Metrics& metrics) {
+  std::string lines;
+  std::istringstream page(metrics.text());
+  for (std::string line; std::getline(page, line);)
+    if (line.starts_with("railgauge_fabric_") || line.starts_with("railgauge_worst_pair_"))
+      lines += line + "\n";
+  return lines;
+}
+
+// From stored matrices alone: they are there at once and whole. Leaves are the topology's.
+TEST_F(Feed, PairsAreThoseOfTheNewestRunWithMatricesBandwidthAndLatencyByDistance) {
+  end_run("r-1", "passed", 1'000);
+  Metrics metrics;
+  std::uint64_t written = 0;
+  const auto leaves = [](const auto&) { return LeafMap{{"n1", "l1"}, {"n2", "l2"}}; };
+  MetricsFeed feed(metrics, *store_, bench_.path("feed.db"), leaves, [&] { return written; });
+  feed.update(2'000);
+  EXPECT_EQ(pairs_text(metrics), "");
+  ASSERT_TRUE(
+      store_->put_pair_matrices("r-1", {matrix("r-1", true, 5e9F), matrix("r-1", false, 1'500)}));
+  feed.restore(2'001);
+  EXPECT_EQ(pairs_text(metrics), "") << "not before the controller listens";
+  feed.update(2'002);
+  const std::string labels = "{distance=\"cross_leaf\",kernel=\"verbs.write_";
+  EXPECT_THAT(pairs_text(metrics),
+              HasSubstr("bytes_per_second" + labels +
+                        "bw\",memory=\"host\",rail=\"0\",stat=\"p50\"} 5000000000\n"));
+  EXPECT_THAT(pairs_text(metrics), HasSubstr("railgauge_fabric_latency_seconds" + labels +
+                                             "lat\",memory=\"host\",rail=\"0\",stat=\"p99\"} 1.5"));
+  EXPECT_THAT(pairs_text(metrics), HasSubstr("from=\"n1\",kernel=\"verbs.write_bw\""));
+  EXPECT_THAT(metric::outside_catalog(metrics.text(), metric::Owner::kController), IsEmpty());
+
+  end_run("r-2", "passed", 3'000);
+  feed.update(3'001);
+  EXPECT_THAT(pairs_text(metrics), HasSubstr("p50\"} 5000000000\n")) << "r-2 has none yet";
+  ASSERT_TRUE(store_->put_pair_matrices("r-2", {matrix("r-2", true, 4e9F)}));
+  feed.update(3'006);
+  EXPECT_THAT(pairs_text(metrics), HasSubstr("p50\"} 4000000000\n"));
+  EXPECT_THAT(pairs_text(metrics), Not(HasSubstr("latency"))) << "the last run's";
+  ASSERT_TRUE(store_->put_pair_matrices("r-2", {matrix("r-2", true, 3e9F)}));
+  ++written;  // figures came late
+  feed.update(3'011);
+  EXPECT_THAT(pairs_text(metrics), HasSubstr("p50\"} 3000000000\n"));
 }
 
 TEST_F(Feed, TheStoreAndTheShippedSchedulesAreShown) {

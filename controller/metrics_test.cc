@@ -49,15 +49,38 @@ TEST(Metrics, EveryFamilyIsThereWithItsLabelsAndZerosAreToldToo) {
   EXPECT_THAT(Metrics().text(), HasSubstr("railgauge_run_active 0"));
 }
 
+void restore(Metrics& metrics, const SuiteEnd& end) { metrics.restore_runs({&end, 1}); }
+
 TEST(Metrics, ASuiteHasOneLastOutcome) {
   Metrics metrics;
-  metrics.restore_run("nightly", "passed", 1'000);
+  restore(metrics, {"nightly", "passed", 1'000, 1'000});
   metrics.run_ended("nightly", "schedule", "failed", 2'000);
-  metrics.restore_run("nightly", "crashed", 500);  // older than what is known
-  EXPECT_THAT(metrics.text(),
-              HasSubstr("railgauge_run_last_outcome{outcome=\"failed\",suite=\"nightly\"} 1"));
-  EXPECT_THAT(metrics.text(), Not(HasSubstr("railgauge_run_last_outcome{outcome=\"passed\"")));
-  EXPECT_THAT(metrics.text(), Not(HasSubstr("railgauge_run_last_outcome{outcome=\"crashed\"")));
+  restore(metrics, {"nightly", "crashed", 500});  // older than what is known
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("run_last_outcome{outcome=\"failed\",suite=\"nightly\"} 1"));
+  EXPECT_THAT(text, Not(HasSubstr("run_last_outcome{outcome=\"passed\"")));
+  EXPECT_THAT(text, Not(HasSubstr("run_last_outcome{outcome=\"crashed\"")));
+  EXPECT_THAT(text, HasSubstr("last_success_timestamp_seconds{suite=\"nightly\"} 1000\n"));
+}
+
+// Names of suites are unbounded, what is shown of them is not: and never at the nightly run's cost.
+TEST(Metrics, OfManySuitesThoseOfSchedulesStayAndTheOldestGo) {
+  Metrics metrics;
+  metrics.set_schedules(std::vector<ScheduleState>{{.name = "n", .suite = "nightly"}});
+  restore(metrics, {"nightly", "passed", 10, 10});
+  std::vector<SuiteEnd> earlier;
+  for (int i = 0; i < 300; ++i)
+    earlier.push_back({"accept-" + std::to_string(i), "failed", 1'000.0 + i});
+  metrics.restore_runs(earlier);
+  metrics.run_ended("accept-new", "cli", "passed", 2'000);
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("last_success_timestamp_seconds{suite=\"nightly\"} 10\n"));
+  EXPECT_THAT(text, HasSubstr("last_outcome{outcome=\"passed\",suite=\"nightly\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("last_end_timestamp_seconds{suite=\"accept-new\"} 2000\n"));
+  EXPECT_THAT(text, HasSubstr("last_end_timestamp_seconds{suite=\"accept-299\"} 1299\n"));
+  EXPECT_THAT(text, Not(HasSubstr("suite=\"accept-0\"")));
+  EXPECT_THAT(text, HasSubstr("railgauge_series_refused_total 0\n"));
+  EXPECT_THAT(metric::outside_catalog(text, metric::Owner::kController), IsEmpty());
 }
 
 TEST(Metrics, APausedScheduleIsToldApartAndOneWithoutADueTimeHasNoResult) {

@@ -8,37 +8,41 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/outcome.h"
+#include "controller/analysis/localise_cells.h"
+#include "controller/plan/node_set.h"
 
 namespace railgauge {
 namespace {
 
-constexpr std::uint32_t kPage = 20'000;
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
-
-std::string value_of(const store::TextMap& map, const std::string& key) {
-  const auto found = map.find(key);
-  return found == map.end() ? std::string() : found->second;
-}
 
 // Collects figures by layer; several of one cell become their median.
 class Table {
  public:
-  explicit Table(const PortMap& ports) : ports_(ports) {}
+  Table(const PortMap& ports, const PairChoice& choice) : ports_(ports), choice_(choice) {}
 
-  std::int32_t node(const std::string& name) {
+  void node(const std::string& name) {
+    if (!is_chosen(name)) return;
     const auto [place, fresh] = index_.try_emplace(name, static_cast<std::int32_t>(names_.size()));
     if (fresh) names_.push_back(name);
-    return place->second;
   }
   void add(std::int32_t rail, const std::string& memory, const std::string& from,
-           const std::string& to, double value) {
+           const std::string& to, double value, double spread = 0) {
+    if (!is_chosen(from) || !is_chosen(to)) return;
     cells_[{rail, memory}][{from, to}].push_back(static_cast<float>(value));
+    if (spread > 0) spreads_[{rail, memory}].push_back(spread);
     node(from);
     node(to);
   }
 
-  localise::PairData data() {
+  Result<localise::PairData> data(const std::string& run_id) {
+    const std::size_t wanted = names_.size() * names_.size() * cells_.size();
+    if (wanted > choice_.max_cells)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("run {}: pairs of {} nodes, by rail and kind of memory, make {} "
+                              "cells; {} are told at once, so choose fewer with --nodes, or take "
+                              "railgauge export",
+                              run_id, names_.size(), wanted, choice_.max_cells));
     std::ranges::sort(names_);
     for (std::size_t i = 0; i < names_.size(); ++i)
       index_[names_[i]] = static_cast<std::int32_t>(i);
@@ -54,6 +58,7 @@ class Table {
       layer.rail = key.first;
       layer.memory = key.second;
       layer.values.assign(names_.size() * names_.size(), kNone);
+      layer.repeat_noise = std::max(noise_of_repetitions(cells), middle_of(spreads_[key]));
       for (auto& [pair, values] : cells) {
         const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
         std::nth_element(values.begin(), middle, values.end());
@@ -65,17 +70,49 @@ class Table {
   }
 
  private:
+  using Repetitions = std::map<std::pair<std::string, std::string>, std::vector<float>>;
+  using LayerKey = std::pair<std::int32_t, std::string>;
+
+  // Of a cell's figure: what its repetitions scatter by, pooled over the cells that have several,
+  // less what their number takes off.
+  static double noise_of_repetitions(const Repetitions& cells) {
+    double squares = 0;
+    double degrees = 0;
+    double figures = 0;
+    double repeated = 0;
+    for (const auto& [pair, values] : cells) {
+      if (values.size() < 2) continue;
+      double mean = 0;
+      for (const float value : values) mean += value / static_cast<double>(values.size());
+      for (const float value : values) squares += (value / mean - 1) * (value / mean - 1);
+      degrees += static_cast<double>(values.size() - 1);
+      figures += static_cast<double>(values.size());
+      ++repeated;
+    }
+    return degrees > 0 ? std::sqrt(squares / degrees * repeated / figures) : 0;
+  }
+  static double middle_of(std::vector<double>& values) {
+    if (values.empty()) return 0;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+  }
+
   static std::int32_t place(const std::vector<std::string>& leaves, const std::string& leaf) {
     const auto found = std::ranges::find(leaves, leaf);
     return found == leaves.end() ? -1 : static_cast<std::int32_t>(found - leaves.begin());
   }
 
+  [[nodiscard]] bool is_chosen(const std::string& name) const {
+    return !choice_.nodes || choice_.nodes->contains(name);
+  }
+
   const PortMap& ports_;
+  const PairChoice& choice_;
   std::vector<std::string> names_;
   std::map<std::string, std::int32_t> index_;
-  std::map<std::pair<std::int32_t, std::string>,
-           std::map<std::pair<std::string, std::string>, std::vector<float>>>
-      cells_;
+  std::map<LayerKey, Repetitions> cells_;
+  std::map<LayerKey, std::vector<double>> spreads_;
 };
 
 bool matches(const PairSeries& series, const api::PairsRequest& request) {
@@ -120,19 +157,21 @@ store::PairMatrixKey key_of(const store::PairMatrixRow& matrix) {
           .meaning = matrix.meaning};
 }
 
-double figures_in(const store::PairMatrixRow& matrix) {
-  return static_cast<double>(
-      std::ranges::count_if(matrix.values, [](float value) { return std::isfinite(value); }));
+Result<double> figures_in(const store::Store& store, const store::PairMatrixRow& head) {
+  double count = 0;
+  RG_TRY_OK(store.visit_pair_matrix(key_of(head), [&count](const store::PairMatrixRow&, std::size_t,
+                                                           std::size_t, float) { ++count; }));
+  return count;
 }
 
-void add_to(Table& table, const store::PairMatrixRow& matrix) {
-  const std::size_t n = matrix.endpoints.size();
-  for (std::size_t from = 0; from < n; ++from)
-    for (std::size_t to = 0; to < n; ++to)
-      if (const float value = matrix.values[from * n + to]; std::isfinite(value))
+Status add_to(Table& table, const store::Store& store, const store::PairMatrixRow& head) {
+  return store.visit_pair_matrix(
+      key_of(head),
+      [&table](const store::PairMatrixRow& matrix, std::size_t from, std::size_t to, float value) {
         table.add(matrix.rail, memory_of_row(matrix.endpoints[from]),
                   split_endpoint(matrix.endpoints[from]).first,
                   split_endpoint(matrix.endpoints[to]).first, value);
+      });
 }
 
 // A matrix does not say so itself: any point of the series does for all.
@@ -146,10 +185,11 @@ Result<bool> is_synthetic(store::Store& store, const std::string& run_id,
   return !rows.empty() && rows.front().point.synthetic();
 }
 
-// Matrices of one run that differ in their rail alone. kNotFound: none that matches is stored. One
-// is in memory at a time.
+// Matrices of one run that differ in their rail alone. kNotFound: none that matches is stored. None
+// is in memory as a whole.
 Result<PairFigures> figures_of_matrices(store::Store& store, const std::string& run_id,
-                                        const api::PairsRequest& request, const PortMap& ports) {
+                                        const api::PairsRequest& request, const PortMap& ports,
+                                        const PairChoice& choice) {
   std::map<PairSeries, std::vector<store::PairMatrixRow>> stored;
   for (store::PairMatrixRow& head : RG_TRY(store.pair_matrices(run_id)))
     if (const PairSeries series = series_of(head); matches(series, request))
@@ -160,22 +200,20 @@ Result<PairFigures> figures_of_matrices(store::Store& store, const std::string& 
   for (const auto& [series, heads] : stored) {
     double& count = counts[series];
     if (stored.size() == 1) break;  // nothing to choose
-    for (const store::PairMatrixRow& head : heads)
-      count += figures_in(RG_TRY(store.pair_matrix(key_of(head))));
+    for (const store::PairMatrixRow& head : heads) count += RG_TRY(figures_in(store, head));
   }
   const std::vector<PairSeries> order = by_choice(counts);
   PairFigures figures{.run_id = run_id, .series = order.front()};
   figures.others.assign(order.begin() + 1, order.end());
-  Table table(ports);
+  Table table(ports, choice);
   for (const std::string& node : nodes_of(store, run_id)) table.node(node);
   for (const store::PairMatrixRow& head : stored[figures.series]) {
-    const store::PairMatrixRow matrix = RG_TRY(store.pair_matrix(key_of(head)));
-    if (matrix.rail < 0)
-      figures.across_rails += figures_in(matrix);
+    if (head.rail < 0)
+      figures.across_rails += RG_TRY(figures_in(store, head));
     else
-      add_to(table, matrix);
+      RG_TRY_OK(add_to(table, store, head));
   }
-  figures.data = table.data();
+  figures.data = RG_TRY(table.data(run_id));
   if (figures.data.layers.empty())
     return fail(Code::kNotFound, fmt::format("run {}: no matrix of a rail is stored", run_id));
   figures.data.synthetic = RG_TRY(is_synthetic(store, run_id, figures.series));
@@ -184,97 +222,9 @@ Result<PairFigures> figures_of_matrices(store::Store& store, const std::string& 
 
 }  // namespace
 
-Result<std::vector<PairPoint>> read_pair_points(store::Store& store,
-                                                const store::ExportScope& scope,
-                                                const api::PairsRequest& request) {
-  store::ResultsFilter filter{.run_id = scope.run_id,
-                              .kernel = request.kernel(),
-                              .metric = request.metric(),
-                              .range = scope.range,
-                              .limit = kPage};
-  if (request.has_message_bytes()) filter.message_bytes = request.message_bytes();
-  std::vector<PairPoint> points;
-  while (filter.range->after < scope.range.through) {
-    const std::vector<store::ResultRow> rows = RG_TRY(store.results(filter));
-    for (const store::ResultRow& row : rows)
-      if (PairPoint point; pair_point_of(row, point)) points.push_back(std::move(point));
-    if (rows.size() < kPage) break;
-    filter.range->after = rows.back().point_id;
-  }
-  return points;
-}
-
-std::pair<std::string, std::string> split_endpoint(const std::string& endpoint) {
-  const std::size_t slash = endpoint.find('/');
-  if (slash == std::string::npos) return {endpoint, ""};
-  const std::size_t plus = endpoint.find('+', slash);
-  const std::size_t length = plus == std::string::npos ? plus : plus - slash - 1;
-  return {endpoint.substr(0, slash), endpoint.substr(slash + 1, length)};
-}
-
-std::string memory_of_row(const std::string& endpoint) {
-  const std::size_t slash = std::min(endpoint.find('/'), endpoint.size());
-  return endpoint.find('+', slash) == std::string::npos ? "host" : "gpu";
-}
-
-PortMap::PortMap(const std::vector<store::NodeRow>& nodes, LeafMap leaves)
-    : leaves_(std::move(leaves)) {
-  for (const store::NodeRow& node : nodes) {
-    std::vector<const store::EndpointRow*> ports;
-    for (const store::EndpointRow& endpoint : node.endpoints)
-      if (endpoint.kind == "nic") ports.push_back(&endpoint);
-    // As the store numbers rails: by slot, then port.
-    std::ranges::sort(ports, {}, [](const store::EndpointRow* port) {
-      return std::pair(port->pci_address.empty() ? port->netdev : port->pci_address, port->port);
-    });
-    std::int32_t rail = 0;
-    for (const store::EndpointRow* port : ports)
-      rails_[node.name][fmt::format("{}:{}", port->device, port->port)] = rail++;
-    if (leaves_.contains(node.name)) continue;
-    const std::string label = value_of(node.described, "leaf");
-    leaves_[node.name] = label.empty() ? value_of(node.facts, "leaf") : label;
-  }
-}
-
-std::int32_t PortMap::rail(const std::string& node, const std::string& port) const {
-  const auto of = rails_.find(node);
-  if (of == rails_.end()) return -1;
-  const auto found = of->second.find(port);
-  return found == of->second.end() ? -1 : found->second;
-}
-
-std::string PortMap::leaf(const std::string& node) const {
-  const auto found = leaves_.find(node);
-  return found == leaves_.end() ? std::string() : found->second;
-}
-
-bool pair_point_of(const store::ResultRow& row, PairPoint& point) {
-  const bool measured = row.outcome == kPassed || (row.outcome == kFailed && row.ranks_passed);
-  const bool pair = row.endpoints.size() == 2 && measured && row.point.pair().empty();
-  if (!pair || row.kernel.starts_with("nccl.")) return false;
-  if (split_endpoint(row.endpoints[0]).first == split_endpoint(row.endpoints[1]).first)
-    return false;
-  if (value_of(row.parameters, "direction") == "both" || row.point.median() <= 0) return false;
-  point.series = {.kernel = row.kernel,
-                  .metric = row.point.metric(),
-                  .meaning = row.point.meaning(),
-                  .unit = row.point.unit(),
-                  .message_bytes = row.point.message_bytes(),
-                  .larger_is_better = row.point.larger_is_better()};
-  // What is read goes from the one who is asked.
-  const bool reads = row.kernel.find(".read_") != std::string::npos;
-  point.from = row.endpoints[reads ? 1 : 0];
-  point.to = row.endpoints[reads ? 0 : 1];
-  std::string memory = value_of(row.facts, "memory");
-  if (memory.empty()) memory = value_of(row.parameters, "memory");
-  point.memory = memory.empty() || memory.starts_with("host") ? "host" : "gpu";
-  point.value = row.point.median();
-  point.synthetic = row.point.synthetic();
-  return true;
-}
-
 Result<PairFigures> figures_of_points(std::string run_id, const std::vector<PairPoint>& points,
-                                      const PortMap& ports, const std::vector<std::string>& nodes) {
+                                      const PortMap& ports, const std::vector<std::string>& nodes,
+                                      const PairChoice& choice) {
   std::map<PairSeries, double> counts;
   for (const PairPoint& point : points) ++counts[point.series];
   if (counts.empty())
@@ -283,7 +233,7 @@ Result<PairFigures> figures_of_points(std::string run_id, const std::vector<Pair
   const std::vector<PairSeries> order = by_choice(counts);
   PairFigures figures{.run_id = std::move(run_id), .series = order.front()};
   figures.others.assign(order.begin() + 1, order.end());
-  Table table(ports);
+  Table table(ports, choice);
   for (const std::string& node : nodes) table.node(node);
   bool synthetic = false;
   for (const PairPoint& point : points) {
@@ -295,10 +245,10 @@ Result<PairFigures> figures_of_points(std::string run_id, const std::vector<Pair
       ++figures.across_rails;
       continue;
     }
-    table.add(std::max(rail, 0), point.memory, from, to, point.value);
+    table.add(std::max(rail, 0), point.memory, from, to, point.value, point.spread);
     synthetic = synthetic || point.synthetic;
   }
-  figures.data = table.data();
+  figures.data = RG_TRY(table.data(figures.run_id));
   figures.data.synthetic = synthetic;
   if (figures.data.layers.empty())
     return fail(Code::kNotFound, fmt::format("run {}: all figures of pairs are across rails; a "
@@ -307,15 +257,46 @@ Result<PairFigures> figures_of_points(std::string run_id, const std::vector<Pair
   return figures;
 }
 
+namespace {
+
+// What a matrix does not tell: how far repetitions and samples scatter, on which much depends where
+// nodes are few. Their points are quickly read, where the run still has them.
+Status add_repeat_noise(store::Store& store, const store::ExportScope& scope, const PortMap& ports,
+                        PairFigures& figures) {
+  api::PairsRequest request;
+  request.set_kernel(figures.series.kernel);
+  request.set_metric(figures.series.metric);
+  request.set_message_bytes(figures.series.message_bytes);
+  std::vector<PairPoint> points = RG_TRY(read_pair_points(store, scope, request));
+  std::erase_if(points, [&](const PairPoint& p) { return p.series != figures.series; });
+  const Result<PairFigures> of_points = figures_of_points(scope.run_id, points, ports);
+  if (!of_points) return {};  // pruned
+  for (localise::Layer& layer : figures.data.layers)
+    for (const localise::Layer& same : of_points->data.layers)
+      if (same.rail == layer.rail && same.memory == layer.memory)
+        layer.repeat_noise = same.repeat_noise;
+  return {};
+}
+
+}  // namespace
+
 Result<PairFigures> read_pair_figures(store::Store& store, const api::PairsRequest& request,
                                       const LeafSource& leaves) {
   const store::ExportScope scope = RG_TRY(store.export_scope(request.run_id()));
   const std::vector<store::NodeRow> nodes = RG_TRY(store.list_nodes());
   const PortMap ports(nodes, leaves ? leaves(nodes) : LeafMap{});
-  auto figures = figures_of_matrices(store, scope.run_id, request, ports);
+  PairChoice choice;
+  if (!request.node_set().empty()) {
+    const std::vector<std::string> names = RG_TRY(store.node_names());
+    const auto chosen = RG_TRY(plan::select_nodes(request.node_set(), names));
+    choice.nodes.emplace(chosen.begin(), chosen.end());
+  }
+  auto figures = figures_of_matrices(store, scope.run_id, request, ports, choice);
+  if (figures && figures->data.nodes.size() <= localise::kFewNodes)
+    RG_TRY_OK(add_repeat_noise(store, scope, ports, *figures));
   if (!figures && figures.error().code == Code::kNotFound)
     figures = figures_of_points(scope.run_id, RG_TRY(read_pair_points(store, scope, request)),
-                                ports, nodes_of(store, scope.run_id));
+                                ports, nodes_of(store, scope.run_id), choice);
   if (!figures) return figures;
   figures->data.model =
       figures->series.larger_is_better ? localise::Model::kMinimum : localise::Model::kAdditive;

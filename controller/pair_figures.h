@@ -5,6 +5,8 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,11 +44,12 @@ struct PairPoint {
   std::string to{};
   std::string memory{};  // "host", "gpu"
   double value = 0;
+  double spread = 0;  // standard error of the value by its own samples, as a share; 0: not known
   bool synthetic = false;
 };
-// False: a loopback, a collective, both directions' sum, several rails together, a task that was
-// not measured to its end. A figure beyond a limit of the suite is one: nothing shows a slow part
-// as well.
+// False: a loopback, a collective, what follows a suspect up (it would count twice), both
+// directions' sum, several rails together, a task that was not measured to its end. A figure beyond
+// a limit of the suite is one: nothing shows a slow part as well.
 bool pair_point_of(const store::ResultRow& row, PairPoint& point);
 // "n1/mlx5_0:1+gpu0" to node and port.
 std::pair<std::string, std::string> split_endpoint(const std::string& endpoint);
@@ -67,19 +70,47 @@ class PortMap {
   LeafMap leaves_{};
 };
 
+// More cells (nodes squared, by rail and memory) are refused: they would not fit an answer.
+inline constexpr std::size_t kMaxPairCells = 50'000'000;
+
+// Which pairs are looked at.
+struct PairChoice {
+  std::optional<std::set<std::string>> nodes{};  // absent: all
+  std::size_t max_cells = kMaxPairCells;
+};
+
 // The series with most figures (of bandwidth, where there is some; of several, the largest size),
 // several figures of one pair as their median. kNotFound: the run has no figures of pairs.
-// `nodes`: that took part, so that one without a single figure is there too.
+// `nodes`: that took part, so that one without a single figure is there too. kInvalidArgument: too
+// many cells.
 Result<PairFigures> figures_of_points(std::string run_id, const std::vector<PairPoint>& points,
                                       const PortMap& ports,
-                                      const std::vector<std::string>& nodes = {});
+                                      const std::vector<std::string>& nodes = {},
+                                      const PairChoice& choice = {});
 
-// Those that `request` matches; its run is not looked at.
+// Some 300 bytes each in memory.
+inline constexpr std::size_t kMaxPairPoints = 4'000'000;
+
+// Those that `request` matches; its run is not looked at. kInvalidArgument: more than `most`.
 Result<std::vector<PairPoint>> read_pair_points(store::Store& store,
                                                 const store::ExportScope& scope,
-                                                const api::PairsRequest& request);
+                                                const api::PairsRequest& request,
+                                                std::size_t most = kMaxPairPoints);
 
-// kNotFound: no such run, or nothing of it is a pair's figure.
+// A figure that a run measured to tell a suspect from its partners.
+struct FollowUpPoint {
+  std::string from{};  // node
+  std::string to{};
+  std::int32_t rail = 0;
+  std::string memory{};
+  std::string purpose{};  // localise::purpose_word
+  double value = 0;
+};
+// Of the series of `figures`; none where the run followed nothing up. kNotFound: no such run.
+Result<std::vector<FollowUpPoint>> read_follow_ups(store::Store& store, const PairFigures& figures,
+                                                   const LeafSource& leaves = {});
+
+// kNotFound: no such run, or nothing of it is a pair's figure; kInvalidArgument: too many cells.
 Result<PairFigures> read_pair_figures(store::Store& store, const api::PairsRequest& request,
                                       const LeafSource& leaves = {});
 

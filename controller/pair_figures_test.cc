@@ -88,9 +88,15 @@ TEST(PairFigures, OfARunComeFromItsMatrixOrElseFromItsPoints) {
   store::append_passed(*store, {});
   ASSERT_TRUE(store->update_run({.run_id = "r1", .state = "ended"}));
   ASSERT_TRUE(store->flush());
+  const auto scope = store->export_scope("r1");
+  ASSERT_TRUE(scope) << scope.error().message;
+  EXPECT_EQ(read_pair_points(*store, *scope, {}, 1)->size(), 1u);
+  EXPECT_THAT(read_pair_points(*store, *scope, {}, 0).error().message,
+              HasSubstr("run r1: it has more than 0 figures of pairs; choose some with --kernel"));
   Archive archive(*store);
   api::PairsRequest request;
   request.set_run_id("r1");
+  request.set_node_set("n[1-2]");
   const auto latency = archive.get_matrix(request);
   ASSERT_TRUE(latency) << latency.error().message;
   EXPECT_EQ(latency->metric(), "latency_ns");
@@ -117,6 +123,41 @@ TEST(PairFigures, OfARunComeFromItsMatrixOrElseFromItsPoints) {
   EXPECT_THAT(archive.get_matrix(request).error().message, HasSubstr("there is rail 0 host"));
   request.set_run_id("nowhere");
   EXPECT_EQ(archive.get_matrix(request).error().code, Code::kInvalidArgument);
+}
+
+PairPoint between(int from, int to) {
+  PairPoint point;
+  point.series = {.kernel = "verbs.write_bw", .metric = "bandwidth_bytes_per_second"};
+  point.from = fmt::format("n{}/x:1", from);
+  point.to = fmt::format("n{}/x:1", to);
+  point.memory = "host";
+  point.value = 1e9;
+  return point;
+}
+
+TEST(PairFigures, OfTenThousandNodesAreRefusedAndSomeOfThemAreTold) {
+  constexpr int kNodes = 10'000;
+  std::vector<store::NodeRow> nodes;
+  std::vector<PairPoint> points;
+  for (int i = 0; i < kNodes; ++i) {
+    store::NodeRow& node = nodes.emplace_back();
+    node.name = fmt::format("n{}", i);
+    node.endpoints = {{.kind = "nic", .device = "x", .port = 1, .pci_address = "0000:1b:00.0"}};
+    points.push_back(between(i, (i + 1) % kNodes));
+  }
+  const PortMap ports(nodes);
+  const auto refused = figures_of_points("r1", points, ports);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
+  EXPECT_EQ(refused.error().message,
+            "run r1: pairs of 10000 nodes, by rail and kind of memory, make 100000000 cells; "
+            "50000000 are told at once, so choose fewer with --nodes, or take railgauge export");
+  const PairChoice choice{.nodes = std::set<std::string>{"n7", "n8", "n9"}};
+  const auto some = figures_of_points("r1", points, ports, {"n1", "n7"}, choice);
+  ASSERT_TRUE(some) << some.error().message;
+  EXPECT_THAT(some->data.nodes, ElementsAre("n7", "n8", "n9"));
+  ASSERT_EQ(some->data.layers.size(), 1u);
+  EXPECT_EQ(some->data.layers[0].values[1], 1e9F);
 }
 
 TEST(PairFigures, NameTheSuspectOfARun) {

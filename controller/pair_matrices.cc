@@ -27,11 +27,20 @@ std::string row_name(const std::string& endpoint, const std::string& memory) {
   return plus == std::string::npos ? endpoint + "+gpu" : endpoint;
 }
 
+PairFigures figures_or_none(const PairSeries& series, const std::vector<PairPoint>& points,
+                            const PortMap& ports) {
+  auto figures = figures_of_points("", points, ports);
+  if (!figures && figures.error().code == Code::kInvalidArgument)
+    spdlog::warn("{} {}: the pairs are too many for their outliers to be told", series.kernel,
+                 series.metric);
+  return figures.value_or(PairFigures{});
+}
+
 // What localisation would expect of the pairs of a series.
 class Expectation {
  public:
   Expectation(const PairSeries& series, const std::vector<PairPoint>& points, const PortMap& ports)
-      : figures_(figures_of_points("", points, ports).value_or(PairFigures{})),
+      : figures_(figures_or_none(series, points, ports)),
         larger_is_better_(series.larger_is_better) {
     localise::PairData& data = figures_.data;
     data.model = larger_is_better_ ? localise::Model::kMinimum : localise::Model::kAdditive;
@@ -87,10 +96,12 @@ void find_outliers(const Expectation& expectation, store::PairMatrixRow& matrix)
   for (auto& [worse, outlier] : found) matrix.outliers.push_back(outlier);
 }
 
-void fill(Values& values, store::PairMatrixRow& matrix) {
+// False: there are too many endpoints.
+bool fill(Values& values, store::PairMatrixRow& matrix) {
   std::set<std::string> names;
   for (const auto& [pair, figures] : values) names.insert({pair.first, pair.second});
   matrix.endpoints.assign(names.begin(), names.end());
+  if (names.size() > store::kMaxMatrixEndpoints) return false;
   std::map<std::string, std::size_t> index;
   for (const std::string& name : matrix.endpoints) index.emplace(name, index.size());
   matrix.values.assign(names.size() * names.size(), kNone);
@@ -99,11 +110,12 @@ void fill(Values& values, store::PairMatrixRow& matrix) {
     std::nth_element(figures.begin(), middle, figures.end());
     matrix.values[index[pair.first] * names.size() + index[pair.second]] = *middle;
   }
+  return true;
 }
 
-void add_matrices(const std::string& run_id, const PairSeries& series,
-                  const std::vector<PairPoint>& points, const PortMap& ports,
-                  std::vector<store::PairMatrixRow>& matrices) {
+Status make_of_series(const std::string& run_id, const PairSeries& series,
+                      const std::vector<PairPoint>& points, const PortMap& ports,
+                      const TakeMatrix& take) {
   std::map<std::int32_t, Values> rails;
   for (const PairPoint& point : points) {
     const auto [from, from_port] = split_endpoint(point.from);
@@ -124,22 +136,28 @@ void add_matrices(const std::string& run_id, const PairSeries& series,
                                 .message_bytes = series.message_bytes,
                                 .unit = series.unit,
                                 .larger_is_better = series.larger_is_better};
-    fill(values, matrix);
-    if (matrix.endpoints.size() > store::kMaxMatrixEndpoints) continue;
+    if (!fill(values, matrix)) {
+      spdlog::warn(
+          "run {}: a matrix of {} endpoints is more than can be stored ({}); its points "
+          "stay",
+          run_id, matrix.endpoints.size(), store::kMaxMatrixEndpoints);
+      continue;
+    }
     find_outliers(expectation, matrix);
-    matrices.push_back(std::move(matrix));
+    RG_TRY_OK(take(std::move(matrix)));
   }
+  return {};
 }
 
 }  // namespace
 
-std::vector<store::PairMatrixRow> matrices_of(const std::string& run_id,
-                                              std::vector<PairPoint> points, const PortMap& ports) {
+Status make_matrices(const std::string& run_id, std::vector<PairPoint> points, const PortMap& ports,
+                     const TakeMatrix& take) {
   std::map<PairSeries, std::vector<PairPoint>> groups;
   for (PairPoint& point : points) groups[point.series].push_back(std::move(point));
-  std::vector<store::PairMatrixRow> matrices;
-  for (const auto& [series, group] : groups) add_matrices(run_id, series, group, ports, matrices);
-  return matrices;
+  for (const auto& [series, group] : groups)
+    RG_TRY_OK(make_of_series(run_id, series, group, ports, take));
+  return {};
 }
 
 Status store_pair_matrices(store::Store& store, const std::string& run_id,
@@ -147,10 +165,14 @@ Status store_pair_matrices(store::Store& store, const std::string& run_id,
   const std::vector<store::NodeRow> nodes = RG_TRY(store.list_nodes());
   const PortMap ports(nodes, leaves ? leaves(nodes) : LeafMap{});
   const store::ExportScope scope = RG_TRY(store.export_scope(run_id));
-  for (store::PairMatrixRow& matrix :
-       matrices_of(run_id, RG_TRY(read_pair_points(store, scope, {})), ports))
-    RG_TRY_OK(store.put_pair_matrix(std::move(matrix)));
-  return {};
+  std::vector<store::PairMatrixRow> matrices;
+  RG_TRY_OK(make_matrices(run_id, RG_TRY(read_pair_points(store, scope, {})), ports,
+                          [&matrices](store::PairMatrixRow matrix) -> Status {
+                            matrices.push_back(std::move(matrix));
+                            return {};
+                          }));
+  if (matrices.empty()) return {};
+  return store.put_pair_matrices(run_id, std::move(matrices));
 }
 
 void MatrixKeeper::want(const std::string& run_id) {
@@ -171,7 +193,9 @@ void MatrixKeeper::keep(const std::string& run_id) {
   }
   if (ending_) return;
   const Status kept = store_pair_matrices(store_, run_id, leaves_);
-  if (!kept && kept.error().code != Code::kNotFound)  // figures of a run that a backup lacks
+  if (kept)
+    ++done_;
+  else if (kept.error().code != Code::kNotFound)  // figures of a run that a backup lacks
     spdlog::warn("run {}: its pair matrices are not stored, its points stay: {}", run_id,
                  kept.error().message);
 }

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <string>
@@ -22,10 +24,13 @@ inline constexpr std::size_t kMaxOutliersOfMatrix = 1'000;  // the worst ones
 // was measured between two rails is in a matrix of rail -1. Outliers are figures that are worse
 // than is expected of their class (inside a leaf, across leaves) by what a single pair must differ
 // to be a suspect, and by five deviations of the noise. Pure.
-std::vector<store::PairMatrixRow> matrices_of(const std::string& run_id,
-                                              std::vector<PairPoint> points, const PortMap& ports);
+// They are handed over as they are made: only one is in memory. The first error of `take` ends it.
+using TakeMatrix = std::function<Status(store::PairMatrixRow)>;
+Status make_matrices(const std::string& run_id, std::vector<PairPoint> points, const PortMap& ports,
+                     const TakeMatrix& take);
 
-// Reads the run's points and writes its matrices, in place of what it had. Blocks.
+// Reads the run's points and writes its matrices, in place of what it had, all at once: a run that
+// has any has all, so whoever finds one needs no other sign. Blocks.
 Status store_pair_matrices(store::Store& store, const std::string& run_id,
                            const LeafSource& leaves);
 
@@ -41,6 +46,8 @@ class MatrixKeeper {
 
   // The run has ended, or figures of it came later. Any thread; asked twice is done once.
   void want(const std::string& run_id);
+  // Grows with each run whose matrices were written. Any thread.
+  [[nodiscard]] std::uint64_t done() const { return done_; }
 
  private:
   void keep(const std::string& run_id);
@@ -48,6 +55,7 @@ class MatrixKeeper {
   store::Store& store_;
   const LeafSource leaves_;
   std::atomic<bool> ending_ = false;
+  std::atomic<std::uint64_t> done_ = 0;
   std::mutex mutex_;
   std::set<std::string> waiting_;
   fleet::WorkerPool pool_{1};  // last: its thread uses all above

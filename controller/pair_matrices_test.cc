@@ -42,6 +42,17 @@ PairPoint bandwidth(const std::string& from, const std::string& to, double value
           .value = value};
 }
 
+std::vector<store::PairMatrixRow> matrices_of(const std::string& run_id,
+                                              const std::vector<PairPoint>& points,
+                                              const PortMap& ports) {
+  std::vector<store::PairMatrixRow> matrices;
+  EXPECT_TRUE(make_matrices(run_id, points, ports, [&matrices](store::PairMatrixRow matrix) {
+    matrices.push_back(std::move(matrix));
+    return Status();
+  }));
+  return matrices;
+}
+
 TEST(PairMatrices, HoldBothDirectionsAndTheMedianOfRepetitions) {
   const PortMap ports({node("a"), node("b")});
   const auto matrices =
@@ -95,6 +106,37 @@ TEST(PairMatrices, NameTheOutliersWithWhatWasExpected) {
   EXPECT_EQ(matrices[0].outliers[0].to, 4u);
   EXPECT_EQ(matrices[0].outliers[0].value, 500);
   EXPECT_NEAR(*matrices[0].outliers[0].expected, 1003, 4);
+}
+
+TEST(PairMatrices, AnErrorOfWhoTakesThemEndsIt) {
+  int asked = 0;
+  const PortMap ports({node("a"), node("b")});
+  const Status made =
+      make_matrices("r1", {bandwidth("a/x:1", "b/x:1", 10), bandwidth("a/y:1", "b/y:1", 11)}, ports,
+                    [&asked](const store::PairMatrixRow&) -> Status {
+                      ++asked;
+                      return fail(Code::kUnavailable, "full");
+                    });
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(made.error().message, "full");
+}
+
+// A pair that was planned and has no figure is missing: neither good nor an outlier.
+TEST(PairMatrices, HaveNoOutlierWhereNothingWasMeasured) {
+  std::vector<store::NodeRow> nodes;
+  for (int i = 0; i < 6; ++i) nodes.push_back(node(fmt::format("n{}", i)));
+  std::vector<PairPoint> points = with_one_slow_pair();
+  std::erase_if(points, [](const PairPoint& point) {
+    return point.from == "n1/x:1" || (point.from == "n3/x:1" && point.to == "n5/x:1");
+  });
+  const auto matrices = matrices_of("r1", points, PortMap(nodes));
+  ASSERT_THAT(matrices, SizeIs(1));
+  ASSERT_THAT(matrices[0].endpoints, SizeIs(6));
+  EXPECT_TRUE(std::isnan(matrices[0].values[1 * 6 + 4]));
+  EXPECT_TRUE(std::isnan(matrices[0].values[3 * 6 + 5]));
+  ASSERT_THAT(matrices[0].outliers, SizeIs(1));
+  EXPECT_EQ(matrices[0].outliers[0].from, 2u);
+  EXPECT_EQ(matrices[0].outliers[0].to, 4u);
 }
 
 TEST(PairMatrices, OfNothingAreNone) { EXPECT_THAT(matrices_of("r1", {}, PortMap({})), IsEmpty()); }

@@ -123,6 +123,34 @@ TEST_F(ResumeTest, TheRestOfACancelledRunHasTheTasksThatItLeftWithTheirIds) {
       }
 }
 
+// Each rest is stopped again, until nothing is left.
+TEST_F(ResumeTest, TheRestOfARestHasWhatNeitherRunMeasured) {
+  attach("a");
+  attach("b");
+  attach("c", Script::kHang);
+  const std::string first = run_id(pairs());
+  ASSERT_TRUE(has_begun("c"));
+  cancel(first);
+  end_of(first);
+  const std::string second = run_id(rest_of(first));
+  ASSERT_TRUE(agents_["c"]->wait_until(
+      [](const ScriptedAgent& agent) { return agent.count(api::ControllerMessage::kGo) > 1; }));
+  cancel(second);
+  const api::RunDetail stopped = end_of(second);
+  EXPECT_THAT(stopped.run().reason(), StartsWith("the rest of run " + first));
+  agents_.erase("c");
+  attach("c", Script::kPass, "second");
+  const std::string third = run_id(rest_of(second));
+  const api::RunDetail rest = end_of(third);
+  EXPECT_EQ(rest.run().outcome(), "passed");
+  EXPECT_EQ(rest.run().reason(), "the rest of run " + second);
+  std::set<std::string> left = tasks_that(stopped, "");
+  for (const std::string& id : tasks_that(stopped, "passed")) left.erase(id);
+  EXPECT_EQ(tasks_that(rest, ""), left);
+  api::RunSummary run;
+  EXPECT_THAT(start(rest_of(third), run).error_message(), HasSubstr("nothing is left of it"));
+}
+
 TEST_F(ResumeTest, OfARunThatMeasuredAllNothingIsLeftAndOfOtherNodesNoPlanFits) {
   attach("a");
   attach("b");

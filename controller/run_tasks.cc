@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,8 @@ namespace railgauge::run {
 namespace {
 
 using Nodes = std::map<std::string, fleet::NodeState>;
+
+constexpr std::string_view kRestWords = "the rest of run ";
 
 double rate_of(const plan::PlannedRank& rank, const Nodes& nodes) {
   const auto node = nodes.find(rank.node);
@@ -90,8 +93,12 @@ std::vector<ForecastTask> forecast_tasks(const plan::Plan& plan) {
   return tasks;
 }
 
-std::string rest_text(const std::string& run_id) {
-  return fmt::format("the rest of run {}", run_id);
+std::string rest_text(const std::string& run_id) { return fmt::format("{}{}", kRestWords, run_id); }
+
+std::string rest_of_text(const std::string& reason) {
+  if (!reason.starts_with(kRestWords)) return "";
+  const std::size_t end = std::min(reason.find(';'), reason.size());  // more may follow
+  return reason.substr(kRestWords.size(), end - kRestWords.size());
 }
 
 void show_progress(const RunMachine& machine, const RunForecast& forecast,

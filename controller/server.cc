@@ -74,13 +74,15 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config, plan::
     : store_(std::move(store)),
       leaves_([site](const auto& nodes) { return leaves_of(site, nodes); }),
       matrices_(*store_, leaves_),
+      run_judge_(*store_),
       fleet_(loop_, *store_, fleet_options),
       preflights_(loop_, fleet_, *store_),
       director_(loop_, fleet_, *store_, metrics_),
       control_(loop_, fleet_, director_, *store_, preflights_, SuiteFolder(suites_folder(config)),
                std::move(site)),
       schedules_(loop_, director_, control_, *store_),
-      feed_(metrics_, *store_, config.database),
+      upgrade_watch_(config.upgrade_policy, control_, *store_),
+      feed_(metrics_, *store_, config.database, leaves_, [this] { return matrices_.done(); }),
       archive_(*store_, retention_of(config.keep_days), Archive::kExportRanks, leaves_),
       retention_(retention_of(config.keep_days)),
       pool_(std::make_unique<fleet::WorkerPool>(kWorkers)),
@@ -88,12 +90,27 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config, plan::
       sql_(std::make_unique<fleet::WorkerPool>(1)),
       upkeep_(std::make_unique<fleet::WorkerPool>(1)),
       starter_(std::make_unique<fleet::WorkerPool>(1)),
+      feeder_(std::make_unique<fleet::WorkerPool>(1)),
       agent_link_(fleet_, peers_),
       control_service_(control_, schedules_, peers_, *pool_),
       archive_service_(archive_, peers_, *queries_, *sql_, *upkeep_),
       judge_service_(control_, *store_, peers_, *queries_) {
   fleet_.set_listener(&director_);
-  director_.on_figures([this](const std::string& run_id) { matrices_.want(run_id); });
+  run_judge_.on_new(
+      [this](const std::vector<store::SeriesRow>& series) { start_confirming(series); });
+  director_.on_figures([this](const std::string& run_id) {
+    matrices_.want(run_id);
+    run_judge_.want(run_id);
+  });
+  director_.on_follow_ups([this](const std::string& run_id, auto answer) {
+    const auto work = [this, run_id, answer] {
+      auto pairs = wanted_pairs(*store_, run_id, leaves_);
+      if (!pairs)
+        spdlog::warn("run {}: its suspects are not followed up: {}", run_id, pairs.error().message);
+      answer(std::move(pairs).value_or(std::vector<plan::WantedPair>{}));
+    };
+    if (is_ending_ || !queries_->submit(work)) answer({});
+  });
   loop_.on_tick([this] { on_tick(); });
 }
 
@@ -109,7 +126,8 @@ Server::~Server() {
                         std::chrono::duration<double>(kShutdownSeconds)));
     grpc_->Wait();
   }
-  for (auto* pool : {&pool_, &queries_, &sql_, &upkeep_, &starter_})
+  run_judge_.stop();
+  for (auto* pool : {&pool_, &queries_, &sql_, &upkeep_, &starter_, &feeder_})
     pool->reset();  // before the loop: they may ask it
   loop_.stop();
   grpc_.reset();
@@ -184,6 +202,10 @@ void Server::on_tick() {
     next_schedules_ = now + kScheduleSeconds;
     static_cast<void>(starter_->submit([this] { schedules_.tick(fleet::unix_seconds()); }));
   }
+  if (now >= next_upgrades_ && !stopping_) {
+    next_upgrades_ = now + kUpgradeSeconds;
+    static_cast<void>(queries_->submit([this] { see_to_upgrades(fleet::unix_seconds()); }));
+  }
   if (now >= next_prune_ && director_.idle()) {
     next_prune_ = now + kPruneSeconds;
     static_cast<void>(upkeep_->submit([this] { prune_store(); }));
@@ -191,7 +213,17 @@ void Server::on_tick() {
   if (now < next_stats_) return;
   next_stats_ = now + kStatsSeconds;
   show_rare_node_facts();
-  static_cast<void>(queries_->submit([this] { feed_.update(fleet::unix_seconds()); }));
+  feed_metrics();
+}
+
+// One at a time: what takes longer than the pause delays the next, and keeps nobody else waiting.
+void Server::feed_metrics() {
+  if (feeding_.exchange(true)) return;
+  const bool taken = feeder_->submit([this] {
+    feed_.update(fleet::unix_seconds());
+    feeding_ = false;
+  });
+  if (!taken) feeding_ = false;
 }
 
 void Server::show_nodes() {
@@ -230,6 +262,29 @@ void Server::prune_store() {
   if (!counts) return spdlog::warn("store: prune: {}", counts.error().message);
   spdlog::info("store: pruned {} raw samples, {} distributions, {} points", counts->raw_samples,
                counts->distributions, counts->points);
+}
+
+// A night found something new: measured again at once, before anybody is woken. Where that cannot
+// start, the next night confirms it or does not.
+void Server::start_confirming(const std::vector<store::SeriesRow>& series) {
+  static_cast<void>(starter_->submit([this, series] {
+    std::vector<std::string> attached;
+    const auto nodes = control_.list_nodes({});
+    for (int i = 0; nodes && i < nodes->nodes_size(); ++i)
+      if (nodes->nodes(i).state() == "attached") attached.push_back(nodes->nodes(i).name());
+    const auto again = confirming_run(series, attached);
+    if (!again) return;
+    api::RunRequest request;
+    request.mutable_suite()->set_text(again->suite_text);
+    request.mutable_suite()->set_file_name("confirm.yaml");
+    request.set_node_set(fmt::format("{}", fmt::join(again->nodes, ",")));
+    request.set_trigger("schedule");
+    const auto started = control_.start_run(request, std::string(kRunJudgeWho));
+    if (started)
+      spdlog::info("run {} measures again what the last one found", started->run_id());
+    else
+      spdlog::warn("what the last run found is not measured again: {}", started.error().message);
+  }));
 }
 
 void Server::begin_stop() {

@@ -21,9 +21,11 @@
 #include "controller/metrics_feed.h"
 #include "controller/pair_matrices.h"
 #include "controller/preflight_desk.h"
+#include "controller/run_judge.h"
 #include "controller/schedules.h"
 #include "controller/service.h"
 #include "controller/store/store.h"
+#include "controller/upgrade_watch.h"
 
 namespace railgauge {
 
@@ -34,7 +36,8 @@ class Server {
   static constexpr double kScheduleSeconds = 1;    // between two looks at what is due
   // After the start, for the agents to come back first: a run takes the nodes that are attached.
   static constexpr double kFirstScheduleSeconds = 20;
-  static constexpr double kStatsSeconds = 5;  // between two looks at the store for the metrics
+  static constexpr double kUpgradeSeconds = 30;  // between two looks at stacks that changed
+  static constexpr double kStatsSeconds = 5;     // between two looks at the store for the metrics
   static constexpr double kPruneSeconds = 24 * 3600;  // between two prunings, when no run is active
   static constexpr double kLargestPrunedShare = 0.5;  // a clock far ahead must not take everything
   static constexpr double kFirstPruneSeconds = 600;   // after the start
@@ -54,6 +57,8 @@ class Server {
   // Starts what is due by schedule, as if it were `now` (unix seconds); by itself this happens each
   // second.
   void start_due(double now) { schedules_.tick(now); }
+  // Sees to what changed and nobody gates, likewise; by itself each half minute.
+  void see_to_upgrades(double now) { upgrade_watch_.tick(now); }
   [[nodiscard]] int tcp_port() const { return tcp_port_; }  // 0 without TCP
   [[nodiscard]] int metrics_port() const { return http_ ? http_->port() : 0; }
 
@@ -64,13 +69,16 @@ class Server {
   Status start_grpc(const Config& config);
   Status start_http(const Config& config);
   void on_tick();
+  void feed_metrics();
   void show_nodes();
   void show_rare_node_facts();
   void prune_store();
+  void start_confirming(const std::vector<store::SeriesRow>& series);
 
   std::unique_ptr<store::Store> store_;
   const LeafSource leaves_;
   MatrixKeeper matrices_;  // outlives the loop, which asks it
+  RunJudge run_judge_;     // likewise
   Metrics metrics_;
   auth::PeerBook peers_;
   fleet::EventLoop loop_;
@@ -79,6 +87,7 @@ class Server {
   run::Director director_;
   Control control_;
   Schedules schedules_;
+  UpgradeWatch upgrade_watch_;
   MetricsFeed feed_;
   Archive archive_;
   const store::Retention retention_;
@@ -87,6 +96,7 @@ class Server {
   std::unique_ptr<fleet::WorkerPool> sql_;      // what people wrote themselves
   std::unique_ptr<fleet::WorkerPool> upkeep_;   // backup, check, pruning: one at a time
   std::unique_ptr<fleet::WorkerPool> starter_;  // of what is due by schedule
+  std::unique_ptr<fleet::WorkerPool> feeder_;   // of the metrics
   fleet::AgentLinkService agent_link_;
   ControlService control_service_;
   ArchiveService archive_service_;
@@ -97,8 +107,10 @@ class Server {
   int tcp_port_ = 0;
   double next_stats_ = 0;                                                       // on the loop
   double next_schedules_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;  // likewise
+  double next_upgrades_ = fleet::monotonic_seconds() + kFirstScheduleSeconds;   // likewise
   double next_prune_ = fleet::monotonic_seconds() + kFirstPruneSeconds;         // likewise
   bool is_ending_ = false;  // likewise: the pools may be gone
+  std::atomic<bool> feeding_ = false;
   std::atomic<bool> stopping_ = false;
 };
 

@@ -1,12 +1,11 @@
 #include "controller/upgrade_desk.h"
 
 #include <algorithm>
-#include <cctype>
-#include <limits>
 #include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include "controller/judge_report.h"
 #include "controller/upgrade_judge.h"
@@ -14,15 +13,7 @@
 namespace railgauge {
 namespace {
 
-constexpr double kDaySeconds = 86'400;
-constexpr std::uint32_t kUpgradesLooked = 500;
-constexpr std::uint32_t kEpochsLooked = 50;
-constexpr std::string_view kSuite = "upgrade";
 constexpr std::string_view kAttached = "attached";
-
-std::string suite_or_default(const std::string& suite) {
-  return suite.empty() ? std::string(kSuite) : suite;
-}
 
 // Nodes that can be held against each other have the same devices.
 std::string hardware_of(const api::NodeInfo& node) {
@@ -32,27 +23,10 @@ std::string hardware_of(const api::NodeInfo& node) {
   return text + fmt::format("{} GPUs", node.gpus_size());
 }
 
-bool is_key(const std::string& key, const std::string& part) {
-  return key == part || key.ends_with("_" + part) || key.ends_with("." + part);
-}
-
-bool is_version(const std::string& value, const std::string& wanted) {
-  if (!value.starts_with(wanted)) return false;
-  return value.size() == wanted.size() ||
-         std::isalnum(static_cast<unsigned char>(value[wanted.size()])) == 0;
-}
-
-// What an upgrade is: versions, or where none moved, settings. "part value" each.
-std::set<std::string> moved_to(const store::StackParts& before, const store::StackParts& now) {
-  const auto moved = [](const store::TextMap& was, const store::TextMap& is) {
-    std::set<std::string> out;
-    for (const std::string& change : store::stack_changes({.versions = was}, {.versions = is}))
-      out.insert(change.substr(0, change.find(' ')) +
-                 change.substr(std::min(change.rfind(" -> "), change.size())));
-    return out;
-  };
-  const std::set<std::string> versions = moved(before.versions, now.versions);
-  return versions.empty() ? moved(before.settings, now.settings) : versions;
+// That a later call may find in order, without anybody changing the request.
+bool may_pass(Code code) {
+  return code == Code::kFailedPrecondition || code == Code::kUnavailable ||
+         code == Code::kResourceExhausted;
 }
 
 api::RunRequest run_request(const std::string& suite, const std::vector<std::string>& nodes) {
@@ -84,19 +58,6 @@ api::GateStep waiting(const std::string& reason) {
 }
 
 }  // namespace
-
-std::string unmet_expectation(const store::StackParts& stack, const std::string& part,
-                              const std::string& version) {
-  bool known = false;
-  for (const auto* half : {&stack.versions, &stack.settings})
-    for (const auto& [key, value] : *half) {
-      if (!is_key(key, part)) continue;
-      known = true;
-      if (!is_version(value, version))
-        return fmt::format("{} is {}, expected {}", key, value, version);
-    }
-  return known ? "" : fmt::format("it tells no {}, expected {}", part, version);
-}
 
 Result<UpgradeDesk::Infos> UpgradeDesk::node_infos() {
   api::ListNodesRequest request;
@@ -175,6 +136,7 @@ Result<api::Upgrade> UpgradeDesk::prepare(const api::PrepareRequest& request,
     const auto epochs = RG_TRY(store_.epochs(node.node_id, 1));
     if (!epochs.empty()) node.stack_before = epochs.front().stack;
   }
+  ask_preflight(nodes);
   const api::RunRequest run = run_request(row.suite, all);
   const api::RunPlan plan = RG_TRY(control_.plan_run(run));
   const api::RunSummary started = RG_TRY(control_.start_run(run, who));
@@ -191,65 +153,13 @@ Result<api::Upgrade> UpgradeDesk::prepare(const api::PrepareRequest& request,
   return upgrade;
 }
 
-// The newest that was made for just these nodes.
-Result<std::optional<store::UpgradeRow>> UpgradeDesk::prepared_for(
-    const std::vector<std::string>& nodes) {
-  const std::set<std::string> wanted(nodes.begin(), nodes.end());
-  for (store::UpgradeRow& row : RG_TRY(store_.list_upgrades(kUpgradesLooked))) {
-    std::set<std::string> changed;
-    for (const store::UpgradeNodeRow& node : row.nodes)
-      if (node.changed) changed.insert(node.node);
-    if (changed == wanted && !row.before_is_history) return std::optional(std::move(row));
-  }
-  return std::nullopt;
-}
-
-// Runs of the last weeks before the first of the nodes changed, while all had the stack that they
-// had then.
-Result<store::UpgradeRow> UpgradeDesk::from_history(const std::vector<std::string>& nodes,
-                                                    const api::GateRequest& request,
-                                                    const Infos& infos, const std::string& who) {
-  store::UpgradeRow row{.suite = suite_or_default(request.suite()),
-                        .requested_by = who,
-                        .created_at = fleet::unix_seconds(),
-                        .before_is_history = true};
-  double until = std::numeric_limits<double>::max();
-  double from = 0;
-  std::vector<std::string> ids;
-  for (const std::string& name : nodes) {
-    if (!infos.contains(name))
-      return fail(Code::kFailedPrecondition, fmt::format("node {} has only just come", name));
-    const std::string& id = infos.at(name).node_id();
-    const auto epochs = RG_TRY(store_.epochs(id, 2));
-    if (epochs.size() < 2)
-      return fail(Code::kFailedPrecondition,
-                  fmt::format("no before side: node {} has had no other stack since it is known; "
-                              "railgauge upgrades prepare --nodes SET measures one before the "
-                              "upgrade",
-                              name));
-    until = std::min(until, epochs[0].valid_from);
-    from = std::max(from, epochs[1].valid_from);
-    ids.push_back(id);
-    row.nodes.push_back(
-        {.node_id = id, .node = name, .changed = true, .stack_before = epochs[1].stack});
-  }
-  from = std::max(from, until - kHistoryDays * kDaySeconds);
-  for (const std::string& run : RG_TRY(store_.runs_of_nodes(ids, from, until, kHistoryRuns)))
-    row.runs.push_back({.run_id = run});
-  if (row.runs.empty())
-    return fail(Code::kFailedPrecondition,
-                fmt::format("no before side: nothing was measured on {} in the {:.0f} days before "
-                            "the stack changed; railgauge upgrades prepare --nodes SET measures "
-                            "it before the next upgrade",
-                            fmt::join(nodes, ", "), kHistoryDays));
-  for (const std::string& name : RG_TRY(choose_controls(nodes, request.control_set(), infos))) {
-    const std::string& id = infos.at(name).node_id();
-    const auto epochs = RG_TRY(store_.epochs(id, 1));
-    if (!epochs.empty() && epochs.front().valid_from <= from)
-      row.nodes.push_back({.node_id = id, .node = name, .stack_before = epochs.front().stack});
-  }
-  row.upgrade_id = fmt::format("h{:.0f}-{}", row.created_at * 1e3, nodes.front());
-  return row;
+// What a check says before the upgrade is held against what it says after. A node that gives no
+// answer has none: that is no reason not to measure.
+void UpgradeDesk::ask_preflight(const std::vector<std::string>& nodes) {
+  api::PreflightRequest request;
+  request.set_node_set(fmt::format("{}", fmt::join(nodes, ",")));
+  if (const auto asked = control_.run_preflight(request); !asked)
+    spdlog::warn("upgrade: preflight of {}: {}", request.node_set(), asked.error().message);
 }
 
 // "" when the after side can be measured, else what is still missing.
@@ -260,64 +170,101 @@ Result<std::string> UpgradeDesk::not_ready(const store::UpgradeRow& upgrade,
       return fmt::format("the before side's run {} has not ended", run.run_id);
   std::optional<std::set<std::string>> moved_first;
   std::string first;
+  std::string own;  // of Railgauge
   for (const store::UpgradeNodeRow& node : upgrade.nodes) {
     if (!node.changed) continue;
     const auto info = infos.find(node.node);
     if (info == infos.end() || info->second.state() != kAttached)
       return fmt::format("node {} is not attached", node.node);
-    const auto epochs = RG_TRY(store_.epochs(node.node_id, kEpochsLooked));
+    const auto epochs = RG_TRY(store_.epochs(node.node_id, 1));
     if (epochs.empty()) return fmt::format("node {} has told no stack", node.node);
+    if (node.stack_before == 0)
+      return fmt::format("node {} had told no stack when the before side was measured", node.node);
     for (const auto& [part, version] : request.expect())
       if (const std::string unmet = unmet_expectation(epochs.front().parts, part, version);
           !unmet.empty())
         return fmt::format("the stack is not what was expected: node {}: {}", node.node, unmet);
-    const auto before = std::ranges::find(epochs, node.stack_before, &store::EpochRow::stack);
-    if (before == epochs.end())
-      return fmt::format("node {}: its stack of before is not known", node.node);
-    const std::set<std::string> moved = moved_to(before->parts, epochs.front().parts);
+    const store::StackParts before = RG_TRY(store_.stack_parts(node.stack_before));
+    const std::set<std::string> moved = moved_to(before, epochs.front().parts);
+    for (const std::string& change : store::stack_changes(before, epochs.front().parts))
+      if (part_of(change) == kOwnPart) own = change;
     if (!moved_first) {
       moved_first = moved;
       first = node.node;
     } else if (*moved_first != moved) {
-      return fmt::format(
-          "the set is mixed: {} changed {} and {} changed {}", first,
-          moved_first->empty() ? "nothing" : fmt::format("{}", fmt::join(*moved_first, ", ")),
-          node.node, moved.empty() ? "nothing" : fmt::format("{}", fmt::join(moved, ", ")));
+      return fmt::format("the set is mixed: {} changed {} and {} changed {}", first,
+                         words_of(*moved_first), node.node, words_of(moved));
     }
   }
   if (!moved_first || moved_first->empty())
-    return "nothing changed: the nodes have the stack of the before side";
+    return own.empty() ? "nothing changed: the nodes have the stack of the before side"
+                       : fmt::format(
+                             "nothing changed but Railgauge itself ({}), which is no upgrade of "
+                             "the nodes",
+                             own);
   return "";
+}
+
+// Whether an endpoint that worked before is gone, so that nothing can be planned on it: by the
+// inventory and the before side alone.
+Result<bool> UpgradeDesk::has_lost_an_endpoint(const store::UpgradeRow& upgrade, bool is_stored) {
+  std::vector<std::string> changed;
+  for (const store::UpgradeNodeRow& node : upgrade.nodes)
+    if (node.changed) changed.push_back(node.node_id);
+  const auto states = RG_TRY(store_.endpoint_states(changed));
+  const auto is_away = [](const store::EndpointStateRow& state) {
+    return state.gone || state.state != "active";
+  };
+  if (std::ranges::none_of(states, is_away)) return false;
+  if (!is_stored) RG_TRY_OK(store_.add_upgrade(upgrade));
+  Sides sides = RG_TRY(read_sides(store_, upgrade.upgrade_id));
+  sides.after.clear();
+  sides.tasks_after.clear();
+  sides.checks.clear();
+  const auto lost = analysis::lost_functions(runs_of(sides).functions);
+  return std::ranges::any_of(lost, [](const analysis::LostFunction& one) {
+    return one.sides.name.starts_with("endpoint");
+  });
 }
 
 Result<api::GateStep> UpgradeDesk::start_after(const store::UpgradeRow& upgrade, const Infos& infos,
                                                const api::GateRequest& request,
                                                const std::string& who) {
+  std::vector<std::string> changed;
   std::vector<std::string> nodes;
-  for (const store::UpgradeNodeRow& node : upgrade.nodes)
+  for (const store::UpgradeNodeRow& node : upgrade.nodes) {
+    if (node.changed) changed.push_back(node.node);
     if (node.changed || (infos.contains(node.node) && infos.at(node.node).state() == kAttached &&
                          !infos.at(node.node).busy()))
       nodes.push_back(node.node);
+  }
   const std::string suite = request.suite().empty() ? upgrade.suite : request.suite();
   const bool anew = request.continue_upgrade_id().empty();
+  const bool is_stored = store_.upgrade(upgrade.upgrade_id).has_value();
   const auto started = control_.start_run(run_request(suite, nodes), who);
   api::GateStep step;
   step.set_schema_version(kSchemaVersion);
   step.set_upgrade_id(upgrade.upgrade_id);
   if (started) {
+    if (!is_stored) RG_TRY_OK(store_.add_upgrade(upgrade));
     RG_TRY_OK(store_.add_upgrade_after(upgrade.upgrade_id, started->run_id(), anew));
+    ask_preflight(changed);
     step.set_state("measuring");
     step.set_run_id(started->run_id());
     return step;
   }
-  // What cannot be measured any more, since its endpoints are gone, is judged without.
-  const Sides sides = RG_TRY(read_sides(store_, upgrade.upgrade_id));
-  const auto lost = analysis::lost_functions(runs_of(sides).functions);
-  if (lost.empty()) return tl::unexpected(started.error());
-  RG_TRY_OK(store_.add_upgrade_after(upgrade.upgrade_id, "", anew));
-  step.set_state("measured");
-  step.set_reason(started.error().message);
-  return step;
+  // What cannot be planned any more, since its endpoints are gone, is judged without. Any other
+  // reason says nothing of the upgrade, and leaves what was measured as it is.
+  const Code code = started.error().code;
+  const bool unplannable = code == Code::kInvalidArgument || code == Code::kFailedPrecondition;
+  if (unplannable && RG_TRY(has_lost_an_endpoint(upgrade, is_stored))) {
+    RG_TRY_OK(store_.add_upgrade_after(upgrade.upgrade_id, "", anew));
+    step.set_state("measured");
+    step.set_reason(started.error().message);
+    return step;
+  }
+  if (may_pass(code)) return waiting(started.error().message);
+  return tl::unexpected(started.error());
 }
 
 Result<api::GateStep> UpgradeDesk::gate(const api::GateRequest& request, const std::string& who) {
@@ -329,11 +276,15 @@ Result<api::GateStep> UpgradeDesk::gate(const api::GateRequest& request, const s
   }
   const std::vector<std::string> nodes = RG_TRY(selected(request.node_set()));
   std::optional<store::UpgradeRow> row = RG_TRY(prepared_for(nodes));
-  const bool prepared = row.has_value();
-  if (!prepared) row = RG_TRY(from_history(nodes, request, infos, who));
+  if (!row) {
+    // The upgrade may still be to come: what is not there yet is waited for like a reboot.
+    auto history = from_history(nodes, request, infos, who);
+    if (!history && may_pass(history.error().code)) return waiting(history.error().message);
+    if (!history) return tl::unexpected(history.error());
+    row = std::move(*history);
+  }
   if (const std::string missing = RG_TRY(not_ready(*row, request, infos)); !missing.empty())
     return waiting(missing);
-  if (!prepared) RG_TRY_OK(store_.add_upgrade(*row));
   return start_after(*row, infos, request, who);
 }
 

@@ -2,6 +2,7 @@
 // on worker threads; what was decided stands in the store, so that nothing here has to survive.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,13 +11,13 @@
 #include "controller/api/judge.pb.h"
 #include "controller/control.h"
 #include "controller/store/store.h"
+#include "controller/upgrade_stack.h"
 
 namespace railgauge {
 
-// "" where the stack has it, else what it has instead. PART is a key ("gpu_driver"), or its last
-// word ("driver"); a version also stands for those that refine it ("580.95" for "580.95.05").
-std::string unmet_expectation(const store::StackParts& stack, const std::string& part,
-                              const std::string& version);
+inline std::string suite_or_default(const std::string& suite) {
+  return suite.empty() ? "upgrade" : suite;
+}
 
 class UpgradeDesk {
  public:
@@ -36,11 +37,20 @@ class UpgradeDesk {
 
  private:
   using Infos = std::map<std::string, api::NodeInfo>;
+  struct Earlier {  // what a node had before its present stack; unix seconds
+    std::int64_t stack = 0;
+    double from = 0;
+    double until = 0;
+  };
   Result<Infos> node_infos();
   Result<std::vector<std::string>> selected(const std::string& node_set);
   Result<std::vector<std::string>> choose_controls(const std::vector<std::string>& nodes,
                                                    const std::string& control_set,
                                                    const Infos& infos);
+  void ask_preflight(const std::vector<std::string>& nodes);
+  Result<bool> is_over(const store::UpgradeRow& row);
+  Result<Earlier> earlier_stack(const std::string& name, const std::string& node_id);
+  Result<bool> has_lost_an_endpoint(const store::UpgradeRow& upgrade, bool is_stored);
   Result<std::optional<store::UpgradeRow>> prepared_for(const std::vector<std::string>& nodes);
   Result<store::UpgradeRow> from_history(const std::vector<std::string>& nodes,
                                          const api::GateRequest& request, const Infos& infos,

@@ -8,36 +8,42 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "controller/judge_report.h"
+#include "controller/plan/suite.h"
 #include "controller/rfc3339.h"
 
 namespace railgauge {
 namespace {
 
-constexpr std::uint32_t kEpochs = 50;  // of a node, newest first, in which its stacks are sought
+constexpr std::uint32_t kEpochs = 50;  // of a node, newest first, in which its changes are sought
+constexpr double kDaySeconds = 86'400;
+constexpr double kCheckDays = 14;            // older preflights say nothing of the before side
+constexpr double kAskedBeforeSeconds = 120;  // somebody's own preflight may be as early
+constexpr double kNever = 1e12;              // unix seconds
 
-// The stack's parts; empty where the node never had it.
-const store::EpochRow* with_stack(const std::vector<store::EpochRow>& epochs, std::int64_t stack) {
-  const auto found = std::ranges::find(epochs, stack, &store::EpochRow::stack);
-  return found == epochs.end() ? nullptr : &*found;
-}
-
-NodeStacks stacks_of(const store::UpgradeNodeRow& node,
-                     const std::vector<store::EpochRow>& epochs) {
+// By the stacks' own ids: an epoch learns what was not known and has another stack then.
+Result<NodeStacks> stacks_of(const store::Store& store, const store::UpgradeNodeRow& node,
+                             double measured_before) {
   NodeStacks out;
+  const auto epochs = RG_TRY(store.epochs(node.node_id, kEpochs));
   const std::int64_t now = node.stack_after != 0 ? node.stack_after
                            : epochs.empty()      ? 0
                                                  : epochs.front().stack;
-  const store::EpochRow* before = with_stack(epochs, node.stack_before);
-  const store::EpochRow* after = with_stack(epochs, now);
-  if (before != nullptr) out.before = before->parts;
-  if (after != nullptr) out.after = after->parts;
-  if (before != nullptr && after != nullptr)
-    out.changes = store::stack_changes(out.before, out.after);
-  for (const store::EpochRow& epoch : epochs) {
-    if (before == nullptr || epoch.stack == node.stack_before) break;
-    out.hardware_replaced = out.hardware_replaced || epoch.cause == "hardware_replaced";
-  }
+  out.known = node.stack_before != 0 && now != 0;
+  if (node.stack_before != 0) out.before = RG_TRY(store.stack_parts(node.stack_before));
+  if (now != 0) out.after = RG_TRY(store.stack_parts(now));
+  if (out.known) out.changes = store::stack_changes(out.before, out.after);
+  for (const store::EpochRow& epoch : epochs)
+    if (epoch.valid_from > measured_before && epoch.cause == "hardware_replaced")
+      out.hardware_replaced = true;
   return out;
+}
+
+// When the newest run of the before side began.
+Result<double> measured_before(const store::Store& store, const store::UpgradeRow& upgrade) {
+  double at = 0;
+  for (const store::UpgradeRunRow& run : upgrade.runs)
+    if (!run.after) at = std::max(at, RG_TRY(store.run_summary(run.run_id)).run.created_at);
+  return at;
 }
 
 std::vector<std::string> runs_of_side(const store::UpgradeRow& upgrade, bool after) {
@@ -50,14 +56,50 @@ std::vector<std::string> runs_of_side(const store::UpgradeRow& upgrade, bool aft
 // When the first changed node left its stack; 0: none has.
 Result<double> since_when(const store::Store& store, const Sides& sides) {
   double since = std::numeric_limits<double>::max();
+  const double before = RG_TRY(measured_before(store, sides.upgrade));
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
-    if (!node.changed) continue;
-    for (const store::EpochRow& epoch : RG_TRY(store.epochs(node.node_id, kEpochs))) {
-      if (epoch.stack == node.stack_before) break;
-      since = std::min(since, epoch.valid_from);
-    }
+    const auto stacks = sides.stacks.find(node.node);
+    if (!node.changed || stacks == sides.stacks.end()) continue;
+    for (const store::EpochRow& epoch : RG_TRY(store.epochs(node.node_id, kEpochs)))
+      if (epoch.valid_from > before &&
+          !foreign_changes(store::stack_changes(stacks->second.before, epoch.parts)).empty())
+        since = std::min(since, epoch.valid_from);
   }
   return since == std::numeric_limits<double>::max() ? 0 : since;
+}
+
+// Bounds that the newest after run's suite states for itself, else the before run's.
+std::map<std::string, double> bounds_of(const store::Store& store,
+                                        const store::UpgradeRow& upgrade) {
+  std::map<std::string, double> bounds;
+  for (const store::UpgradeRunRow& run : upgrade.runs) {
+    if (!run.after && upgrade.before_is_history) continue;
+    const auto text = store.suite_text(run.run_id);
+    if (!text) continue;
+    const plan::SuiteReading reading = plan::read_suite(*text, run.run_id, {});
+    if (reading.suite) bounds = reading.suite->bounds;
+  }
+  return bounds;
+}
+
+// The newest preflight of before the change, and the newest since the after side was begun.
+Result<NodeChecks> checks_of(const store::Store& store, const store::UpgradeRow& upgrade,
+                             const store::UpgradeNodeRow& node, double since) {
+  NodeChecks out;
+  if (!(since > 0)) return out;
+  const auto before =
+      store.preflight_between(node.node_id, since - kCheckDays * kDaySeconds, since);
+  if (!before) return out;
+  out.before = before->checks;
+  double from = since;
+  for (const store::UpgradeRunRow& run : upgrade.runs)
+    if (run.after) {  // it is asked for when the first run of the after side begins
+      from = RG_TRY(store.run_summary(run.run_id)).run.created_at - kAskedBeforeSeconds;
+      break;
+    }
+  if (const auto after = store.preflight_between(node.node_id, std::max(since, from), kNever))
+    out.after = after->checks;
+  return out;
 }
 
 std::string json_of(const google::protobuf::Message& message) {
@@ -66,6 +108,15 @@ std::string json_of(const google::protobuf::Message& message) {
   std::string text;
   static_cast<void>(google::protobuf::util::MessageToJsonString(message, &text, options));
   return text;
+}
+
+std::optional<api::Upgrade> report_from(const std::string& text) {
+  api::Upgrade report;
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  if (!google::protobuf::util::JsonStringToMessage(text, &report, options).ok())
+    return std::nullopt;
+  return report;
 }
 
 double median_of(std::vector<double> values) {
@@ -102,11 +153,28 @@ std::string suspect_of(const api::Upgrade& report) {
   return fmt::format("{}", fmt::join(report.causes(0).changes(), "; "));
 }
 
-// One event, one finding: all that an upgrade made worse is of one kind's finding. One that is
-// judged again is told so; one that got worse after it was accepted or closed opens again.
-Status keep_finding(store::Store& store, const Sides& sides, api::Upgrade& report, double now) {
-  if (report.verdict() != "regressed") return {};
-  const double worse = report.metrics().empty() ? 0 : report.metrics(0).worse_percent() / 100;
+// What the report lost, in words that two reports share.
+std::set<std::string> lost_of(const api::Upgrade& report) {
+  std::set<std::string> out;
+  for (const api::LostFunction& lost : report.lost())
+    out.insert(fmt::format("{}/{} {}", lost.node(), lost.endpoint(), lost.name()));
+  return out;
+}
+
+// Whether it is worse than the finding says; without a figure, whether more was lost.
+bool is_worse(const store::FindingRow& known, const store::FindingRow& now,
+              const api::Upgrade& report) {
+  if (known.worse && now.worse) {
+    const double delta = report.metrics().empty() ? 0 : report.metrics(0).bound_percent() / 100;
+    return *now.worse > *known.worse + delta;
+  }
+  const std::optional<api::Upgrade> earlier = report_from(known.evidence);
+  if (!earlier) return true;
+  const std::set<std::string> was = lost_of(*earlier);
+  return !std::ranges::includes(was, lost_of(report));
+}
+
+store::FindingRow finding_of(const Sides& sides, const api::Upgrade& report, double now) {
   store::FindingRow finding{.finding_id = fmt::format("{}-{}", report.upgrade_id(), report.kind()),
                             .kind = report.kind() == "performance" ? "regression" : report.kind(),
                             .severity = "critical",
@@ -115,24 +183,51 @@ Status keep_finding(store::Store& store, const Sides& sides, api::Upgrade& repor
                             .opened_at = now,
                             .upgrade_id = report.upgrade_id(),
                             .series = moved_series(sides, report)};
-  if (report.kind() == "performance") finding.worse = worse;
+  if (report.kind() == "performance" && !report.metrics().empty())
+    finding.worse = report.metrics(0).worse_percent() / 100;
   if (!report.after_runs().empty())
     finding.run_id = report.after_runs(report.after_runs_size() - 1);
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
     if (node.changed && finding.node_id.empty()) finding.node_id = node.node_id;
   finding.evidence = json_of(report);
+  return finding;
+}
+
+// A pass over the same nodes ends what was open of the upgrade.
+Status close_findings(store::Store& store, const api::Upgrade& report, double now) {
+  for (const char* kind : {"performance", "mode_mix", "lost_function", "corruption"}) {
+    const std::string id = fmt::format("{}-{}", report.upgrade_id(), kind);
+    const auto known = store.finding(id);
+    if (!known && known.error().code == Code::kNotFound) continue;
+    if (!known) return tl::unexpected(known.error());
+    if (known->state == "fixed" || known->state == "false" || known->state == "accepted") continue;
+    RG_TRY_OK(store.step_finding(
+        id, {.at = now, .who = "judge", .action = "resolve", .text = "measured again: pass"}));
+  }
+  return {};
+}
+
+// One event, one finding: all that an upgrade made worse is of one kind's finding. One that is
+// judged again says what is there now; one that was settled stays as it was settled unless it got
+// worse (or was said to be over).
+Status keep_finding(store::Store& store, const Sides& sides, api::Upgrade& report, double now) {
+  if (report.verdict() == "pass") return close_findings(store, report, now);
+  if (report.verdict() != "regressed") return {};
+  store::FindingRow finding = finding_of(sides, report, now);
   report.set_finding_id(finding.finding_id);
   const auto known = store.finding(finding.finding_id);
-  if (!known) return store.open_finding(std::move(finding));
-  const double delta = report.metrics().empty() ? 0 : report.metrics(0).bound_percent() / 100;
-  const bool settled =
-      known->state != "new" && known->state != "confirmed" && known->state != "reopened";
-  const bool grew = !known->worse || worse > *known->worse + delta;
-  return store.step_finding(finding.finding_id,
-                            {.at = now,
+  if (!known && known.error().code == Code::kNotFound)
+    return store.open_finding(std::move(finding));
+  if (!known) return tl::unexpected(known.error());
+  const bool is_open =
+      known->state == "new" || known->state == "confirmed" || known->state == "reopened";
+  const bool opens = !is_open && (known->state == "fixed" || is_worse(*known, finding, report));
+  store::FindingStepRow step{.at = now,
                              .who = "judge",
-                             .action = settled && grew ? "reopen" : "comment",
-                             .text = fmt::format("measured again: {}", report.reason())});
+                             .action = opens ? "reopen" : "comment",
+                             .text = fmt::format("measured again: {}", report.reason())};
+  if (is_open || opens) return store.renew_finding(std::move(finding), std::move(step));
+  return store.step_finding(finding.finding_id, std::move(step));
 }
 
 }  // namespace
@@ -140,27 +235,36 @@ Status keep_finding(store::Store& store, const Sides& sides, api::Upgrade& repor
 Result<Sides> read_sides(const store::Store& store, const std::string& upgrade_id) {
   Sides sides{.upgrade = RG_TRY(store.upgrade(upgrade_id))};
   std::vector<std::string> changed;
+  std::vector<std::string> cast;
+  const double before_at = RG_TRY(measured_before(store, sides.upgrade));
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
-    sides.stacks[node.node] = stacks_of(node, RG_TRY(store.epochs(node.node_id, kEpochs)));
+    sides.stacks[node.node] = RG_TRY(stacks_of(store, node, before_at));
+    cast.push_back(node.node_id);
     if (node.changed) changed.push_back(node.node_id);
   }
   sides.endpoints = RG_TRY(store.endpoint_states(changed));
   const std::vector<std::string> before = runs_of_side(sides.upgrade, false);
   const std::vector<std::string> after = runs_of_side(sides.upgrade, true);
-  sides.before = RG_TRY(store.side_points(before));
-  sides.after = RG_TRY(store.side_points(after));
-  sides.tasks_before = RG_TRY(store.side_tasks(before));
-  sides.tasks_after = RG_TRY(store.side_tasks(after));
+  sides.before = RG_TRY(store.side_points(before, cast));
+  sides.after = RG_TRY(store.side_points(after, cast));
+  sides.tasks_before = RG_TRY(store.side_tasks(before, cast));
+  sides.tasks_after = RG_TRY(store.side_tasks(after, cast));
   for (const auto* side : {&sides.before, &sides.after})
     for (const store::SidePointRow& point : *side)
       if (!sides.series.contains(point.series))
         sides.series[point.series] = RG_TRY(store.series(point.series));
+  sides.bounds = bounds_of(store, sides.upgrade);
+  const double since = RG_TRY(since_when(store, sides));
+  for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
+    if (node.changed)
+      sides.checks[node.node] = RG_TRY(checks_of(store, sides.upgrade, node, since));
   return sides;
 }
 
-Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgrade_id,
-                                    double now) {
-  const Sides sides = RG_TRY(read_sides(store, upgrade_id));
+Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgrade_id, double now,
+                                    double min_coverage) {
+  Sides sides = RG_TRY(read_sides(store, upgrade_id));
+  sides.min_coverage = min_coverage;
   const analysis::UpgradeRuns runs = runs_of(sides);
   const analysis::UpgradeVerdict verdict = analysis::judge_upgrade(runs);
   store::UpgradeRow judged = sides.upgrade;
@@ -170,6 +274,9 @@ Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgr
   judged.reason = report.reason();
   judged.judged_at = now;
   report.set_judged_at(rfc3339(now));
+  const double age_days = (now - RG_TRY(measured_before(store, sides.upgrade))) / kDaySeconds;
+  if (age_days > kCheckDays)
+    report.add_notes(fmt::format("the before side was measured {:.0f} days ago", age_days));
   RG_TRY_OK(keep_finding(store, sides, report, now));
   judged.report = json_of(report);
   RG_TRY_OK(store.judge_upgrade(std::move(judged)));
@@ -187,11 +294,7 @@ Result<api::Upgrade> upgrade_report(const store::Store& store, const std::string
   }
   const store::UpgradeRow row = RG_TRY(store.upgrade(id));
   if (row.state == "judged") {
-    api::Upgrade report;
-    google::protobuf::util::JsonParseOptions options;
-    options.ignore_unknown_fields = true;
-    if (google::protobuf::util::JsonStringToMessage(row.report, &report, options).ok())
-      return report;
+    if (auto report = report_from(row.report)) return std::move(*report);
   }
   api::Upgrade report = summary_of(row);
   add_promise(runs_of(RG_TRY(read_sides(store, id))), report);

@@ -14,8 +14,9 @@ namespace railgauge {
 Result<Sides> read_sides(const store::Store& store, const std::string& upgrade_id);
 
 // Judges by all that is there, stores verdict and finding, and returns the report. kNotFound: no
-// such upgrade. `now`: unix seconds.
-Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgrade_id, double now);
+// such upgrade. `now`: unix seconds. `min_coverage`: share of the changed pairs that a pass needs.
+Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgrade_id, double now,
+                                    double min_coverage = 1);
 
 // As it was judged, else as it stands with what its before side promises. "" is the newest.
 Result<api::Upgrade> upgrade_report(const store::Store& store, const std::string& upgrade_id);

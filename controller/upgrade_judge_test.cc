@@ -1,6 +1,9 @@
 // Verdicts over a real store that is filled with synthetic points: what is said, to the digit.
 #include "controller/upgrade_judge.h"
 
+#include <chrono>
+#include <set>
+
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -67,6 +70,7 @@ class UpgradeJudge : public store::StoreTest {
     for (int repetition = 1; repetition <= kRepetitions; ++repetition)
       for (int pair = 1; pair <= kNodes; ++pair) tasks.push_back(task(pair, repetition));
     store::RunRow run = store::run_row(run_id);
+    if (!suite_text_.empty()) run.suite_text = suite_text_;
     ASSERT_TRUE(store_->create_run(run, tasks));
     analysis::Chance chance(run_id == "before" ? 1 : 2);
     for (const TaskRow& one : tasks) {
@@ -87,7 +91,7 @@ class UpgradeJudge : public store::StoreTest {
       if (rank == 0 && outcome == "passed") {
         Record point = store::point_record(at, 1, median);
         point.mutable_point()->set_synthetic(true);
-        point.mutable_point()->clear_p99();
+        if (!tails_.contains("p99")) point.mutable_point()->clear_p99();
         records.push_back(std::move(point));
       }
       records.push_back(store::final_record(at, 2, outcome, reason));
@@ -100,6 +104,8 @@ class UpgradeJudge : public store::StoreTest {
     EXPECT_TRUE(judged) << judged.error().message;
     return judged.value_or(api::Upgrade());
   }
+  std::set<std::string> tails_;  // that points have
+  std::string suite_text_;
   static std::string golden_text(const api::Upgrade& upgrade) {
     std::string text = fmt::format("{} {}\n", upgrade.verdict(), upgrade.kind());
     for (const api::JudgedMetric& metric : upgrade.metrics())
@@ -188,10 +194,91 @@ TEST_F(UpgradeJudge, AnAcceptedFindingOpensAgainOnlyWhenItWorsens) {
   measure("worse", 0.2);
   judge("worse");
   EXPECT_EQ(store_->finding("u1-performance")->state, "reopened");
+  EXPECT_NEAR(*store_->finding("u1-performance")->worse, 0.2, 0.02) << "what it is now";
+  ASSERT_TRUE(desk.step(accept, "ada", 2e9));
+  judge("worse");
+  EXPECT_EQ(store_->finding("u1-performance")->state, "accepted");
   const auto levels = desk.baselines({});
   ASSERT_TRUE(levels);
+  for (const api::Baseline& level : levels->baselines())
+    EXPECT_GT(level.level(), 1.15 * kLevelNs) << "the level that was accepted last";
   EXPECT_THAT(levels->baselines(), SizeIs(5));
   EXPECT_EQ(levels->baselines(0).kind(), "accepted");
+}
+
+TEST_F(UpgradeJudge, APassEndsWhatWasOpen) {
+  measure("after", 0.05);
+  judge("after");
+  measure("mended", 0);
+  EXPECT_EQ(judge("mended").verdict(), "pass");
+  EXPECT_EQ(store_->finding("u1-performance")->state, "fixed");
+  measure("again", 0.05);
+  judge("again");
+  EXPECT_EQ(store_->finding("u1-performance")->state, "reopened");
+}
+
+TEST_F(UpgradeJudge, ATailThatIsNotThereAnyMoreIsMissingAndOneThatNeverWasIsNamed) {
+  tails_ = {"p99"};
+  measure("tails", 0);
+  store::UpgradeRow row = *store_->upgrade("u1");
+  row.upgrade_id = "u3";
+  row.runs = {{.run_id = "tails"}};
+  ASSERT_TRUE(store_->add_upgrade(row));
+  const auto judged_by = [&](const std::string& run) {
+    EXPECT_TRUE(store_->add_upgrade_after("u3", run, true));
+    return judge_and_keep(*store_, "u3", 2e9).value_or(api::Upgrade());
+  };
+  measure("tails-after", 0);
+  const api::Upgrade both = judged_by("tails-after");
+  EXPECT_EQ(both.metrics_size(), 2) << golden_text(both);
+  EXPECT_THAT(both.notes(), testing::Contains(HasSubstr("p99.9 8 B: not judged on 5 of 5 pairs")));
+  tails_.clear();
+  measure("no-tails", 0);
+  const api::Upgrade lost = judged_by("no-tails");
+  EXPECT_NE(lost.verdict(), "pass") << golden_text(lost);
+  bool named = false;
+  for (const api::JudgedMetric& metric : lost.metrics())
+    named = named || (metric.name().find("p99") != std::string::npos && metric.missing_size() == 5);
+  EXPECT_TRUE(named) << golden_text(lost);
+}
+
+TEST_F(UpgradeJudge, ReplacedHardwareIsSeenWhereTheStackStayed) {
+  NodeRow node = store::node_row(6);
+  node.facts = {{"linux_kernel", "6.1.0"}, {"nic_firmware", "1"}};
+  node.endpoints[0].guid = "one";
+  ASSERT_TRUE(store_->put_node(node));
+  node.endpoints[0].guid = "another";
+  ASSERT_TRUE(store_->put_node(node));
+  ASSERT_TRUE(store_->flush());
+  measure("after", 0);
+  const api::Upgrade upgrade = judge("after");
+  EXPECT_THAT(upgrade.notes(), testing::Contains(HasSubstr("changed too: n6")));
+  for (const std::string& excluded : upgrade.excluded())
+    EXPECT_THAT(excluded, testing::Not(HasSubstr("no NIC or GPU was replaced")));
+}
+
+TEST_F(UpgradeJudge, ACheckThatPassedAndFailsNowIsLostFunction) {
+  const double now =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const double since = store_->epochs("id-1", 1)->at(0).valid_from;
+  ASSERT_TRUE(store_->put_preflight(
+      {.node_id = "id-1", .at = since - 10, .checks = {{.check_id = "acs", .state = "pass"}}}));
+  measure("after", 0);
+  ASSERT_TRUE(store_->put_preflight(
+      {.node_id = "id-1", .at = now + 10, .checks = {{.check_id = "acs", .state = "fail"}}}));
+  const api::Upgrade upgrade = judge("after");
+  EXPECT_EQ(upgrade.kind(), "lost_function") << golden_text(upgrade);
+  ASSERT_THAT(upgrade.lost(), SizeIs(1));
+  EXPECT_EQ(upgrade.lost(0).name(), "check acs");
+}
+
+TEST_F(UpgradeJudge, ASuiteStatesItsOwnBoundsAndAPassMayRestOnLess) {
+  suite_text_ =
+      "version: 1\nmetadata: {name: upgrade}\nbounds: {median: 0.1}\nstages:\n  - "
+      "kernel: verbs.write_lat\n    placement: {pairs: ring}\n";
+  measure("after", 0.05);
+  EXPECT_EQ(judge("after").verdict(), "pass");
+  EXPECT_DOUBLE_EQ(judge("after").metrics(0).bound_percent(), 10);
 }
 
 TEST_F(UpgradeJudge, OneCrashWhereAllPassedIsLostFunction) {
@@ -238,6 +325,11 @@ TEST(Expectation, APartMayBeItsLastWordAndAVersionItsBeginning) {
   EXPECT_EQ(unmet_expectation(stack, "gpu_driver", "580.95.05"), "");
   EXPECT_THAT(unmet_expectation(stack, "driver", "580.9"), HasSubstr("expected 580.9"));
   EXPECT_THAT(unmet_expectation(stack, "ofed", "24"), HasSubstr("tells no ofed"));
+  const store::StackParts nics{.versions = {{"nic_firmware.MT4129", "28.40"}}};
+  EXPECT_EQ(unmet_expectation(nics, "nic_firmware", "28.40"), "");
+  EXPECT_EQ(unmet_expectation(nics, "firmware", "28.40"), "");
+  EXPECT_EQ(unmet_expectation(nics, "nic_firmware.MT4129", "28.40"), "");
+  EXPECT_THAT(unmet_expectation(nics, "nic_firmware", "28.39"), HasSubstr("is 28.40"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@ RAILGAUGE is the CLI's program; with PROMTOOL its own checks run too: rules, the
 """
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -19,7 +20,7 @@ from promql import selectors  # noqa: E402
 TARGET_LABELS = {"cluster", "node", "job", "instance"}
 FOREIGN = {"up": set(), "scrape_duration_seconds": set(), "scrape_samples_scraped": set(), "ALERTS": {"alertname", "alertstate", "severity"}}
 PANEL_TYPES = {"stat", "timeseries", "table", "bargauge"}
-ORDER = ["datasource", "cluster", "node", "device", "kernel", "part", "before"]
+ORDER = ["datasource", "cluster", "node", "device", "rail", "kernel", "part", "before"]
 
 faults = []
 
@@ -70,6 +71,16 @@ def check_panel(where, panel, known):
         check_expression(where, target["expr"], known)
 
 
+def check_choice(where, query, known):
+    found = re.fullmatch(r"label_values\((.+), (\w+)\)", query)
+    if not found:
+        return fault(where, f"{query} is not label_values(SERIES, LABEL)")
+    check_expression(where, found[1], known)
+    for name, _ in selectors(found[1]):
+        if known.get(name) is not None and found[2] not in known[name] | TARGET_LABELS:
+            fault(where, f"{name} has no label {found[2]}")
+
+
 def check_board(path, board, known):
     where = path.name
     if board.get("uid") != path.stem:
@@ -82,6 +93,9 @@ def check_board(path, board, known):
     names = [one["name"] for one in board["templating"]["list"]]
     if names != [name for name in ORDER if name in names] or names[:2] != ["datasource", "cluster"]:
         fault(where, f"variables in another order than elsewhere: {' '.join(names)}")
+    for one in board["templating"]["list"]:
+        if one["type"] == "query":
+            check_choice(f"{where}: variable {one['name']}", one["query"]["query"], known)
     titles = [panel["title"] for panel in board["panels"]]
     for title in {title for title in titles if titles.count(title) > 1}:
         fault(where, f"two panels are called {title}")

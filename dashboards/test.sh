@@ -22,6 +22,7 @@ spoil() {
 }
 spoil grafana/railgauge-fleet.json 'sum(railgauge_nodes{' 'sum(railgauge_nodez{' "railgauge_nodez is neither in the catalog"
 spoil grafana/railgauge-node.json '"title": "GPUs"' '"title": ""' "has no title"
+spoil grafana/railgauge-node.json 'label_values(railgauge_link_up{' 'label_values(railgauge_link_on{' "railgauge_link_on is neither in the catalog"
 spoil grafana/railgauge-service.json '"uid": "railgauge-service"' '"uid": "7"' "its uid is not the file's name"
 spoil source/alerts.py 'railgauge_run_last_outcome{outcome=' 'railgauge_run_last_outcome{verdict=' "railgauge_run_last_outcome has no label verdict"
 [ -n "$promtool" ] || { echo "no promtool here: deploy/deps.sh installs prometheus, which has it"; exit 77; }

@@ -21,7 +21,9 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-programs=(railgauge railgauge-agent railgauge-controller railgauge-runner)
+programs=(railgauge railgauge-agent railgauge-controller railgauge-runner railgauge-launch-shim)
+# Built where that MPI was found; the MPI itself is the host's.
+mpi_programs=(railgauge-runner-openmpi railgauge-runner-mpich)
 readonly kMaxMegabytes=40
 # Of the host, by the beginning of the name.
 readonly kHosts='^(linux-vdso|ld-linux|libc|libm|libdl|librt|libpthread|libresolv|libutil|libnsl|libanl|libstdc\+\+|libgcc_s|libibverbs|librdmacm|libmlx[45]|libefa|libnl-3|libnl-route-3|libcuda|libnvidia-[a-z]+|libnccl|libvulkan|libgdrapi|libmpi[a-z_]*)(\.|-)'
@@ -40,8 +42,12 @@ if [ -z "$build" ]; then
   cmake --preset release >&2
   targets=("${programs[@]}")
   [ $with_tests = 0 ] || mapfile -t -O ${#targets[@]} targets < <(gpu_tests)
+  for program in "${mpi_programs[@]}"; do
+    ! cmake --build $build --target help | grep -q "^$program:" || targets+=("$program")
+  done
   cmake --build $build --target "${targets[@]}" >&2
 fi
+for program in "${mpi_programs[@]}"; do [ ! -x "$build/bin/$program" ] || programs+=("$program"); done
 for program in "${programs[@]}"; do [ -x "$build/bin/$program" ] || fail "$build/bin/$program: not built"; done
 version=$("$build/bin/railgauge-runner" --version | cut -d' ' -f2)
 name=railgauge-$version-linux-$(uname -m)

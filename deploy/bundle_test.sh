@@ -57,6 +57,10 @@ make_sysfs() {
 
 echo "programs start and name their version"
 for program in railgauge railgauge-agent railgauge-controller railgauge-runner; do within "$bundle/bin/$program" --version; done
+[ -x "$root$bundle/bin/railgauge-launch-shim" ]
+for mpi in openmpi mpich; do
+  [ ! -x "$build/bin/railgauge-runner-$mpi" ] || [ -x "$root$bundle/bin/railgauge-runner-$mpi" ]
+done
 within "$bundle/bin/railgauge-runner" --list
 echo "a kernel whose hardware is not here waives"
 code=0; within "$bundle/bin/railgauge-runner" nvbandwidth -t host_to_device_memcpy_ce || code=$?

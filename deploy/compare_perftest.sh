@@ -55,9 +55,10 @@ bin=$(realpath "$bin")
 for program in railgauge-runner compare_launches; do
   [ -x "$bin/$program" ] || { echo "compare_perftest.sh: no $program in $bin; build it, or name another folder with --bin" >&2; exit 2; }
 done
-fabric=(deploy/vfabric/vfabric --dir "${TMPDIR:-/tmp}/railgauge-compare.$$")
-figures=$(mktemp)
-finish() { rm -f "$figures"; "${fabric[@]}" down >/dev/null 2>&1 || true; }
+state=$(mktemp -d)
+fabric=(deploy/vfabric/vfabric --dir "$state/fabric")
+figures=$state/figures
+finish() { "${fabric[@]}" down >/dev/null 2>&1 || true; rm -rf "$state"; }
 trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
@@ -65,12 +66,12 @@ trap 'exit 143' TERM
 took=0
 if [ -z "$from" ]; then
   # Ahead of the host's other work, where that is allowed: whose turn it is on the CPU is most of the spread.
-  nice -n -10 "${fabric[@]}" up -n 2 --share "$(pwd)" 2> >(grep --line-buffered -v '^nice: ' >&2) >&2
+  nice -n -10 "${fabric[@]}" up -n 2 --share "$(pwd)" --share "$state" 2> >(grep --line-buffered -v '^nice: ' >&2) >&2
   series=$(realpath deploy/compare/series.sh)
   began=$SECONDS
-  "${fabric[@]}" exec n2 "$series" server "$bin/railgauge-runner" 192.0.2.1 "$rounds" "${measures[@]}" >&2 &
+  "${fabric[@]}" exec n2 "$series" server "$bin/railgauge-runner" 192.0.2.1 "$rounds" /run/vfabric/shared/turn "${measures[@]}" >&2 &
   server=$!
-  "${fabric[@]}" exec n1 "$series" client "$bin/railgauge-runner" 192.0.2.2 "$rounds" "${measures[@]}" | tee ${keep:+"$keep"} >"$figures"
+  "${fabric[@]}" exec n1 "$series" client "$bin/railgauge-runner" 192.0.2.2 "$rounds" "$state/fabric/nodes/n2/shared/turn" "${measures[@]}" | tee ${keep:+"$keep"} >"$figures"
   wait "$server"
   took=$((SECONDS - began))
 else
@@ -81,11 +82,19 @@ else
   done
 fi
 
+# A round in which a launch of the measure failed is left out.
+awk -F '\t' 'NR == FNR { if (++n[$1, $2] && $3 == "-") bad[$1, n[$1, $2]]; next }
+  ++k[$1, $2] && !(($1, k[$1, $2]) in bad)' "$figures" "$figures" >"$figures.whole"
+left_out=$(($(wc -l <"$figures") - $(wc -l <"$figures.whole")))
+mv "$figures.whole" "$figures"
+
 # Figures to rows; for bandwidth the ratio is turned over, so that above 1 always means slower.
 rows() {
   awk -F '\t' -v OFS='\t' -v controls="${measures[*]}" '
     { split($1, part, "_"); lat = part[2] == "lat"
-      value = lat ? $3 : 1 / $3
+      # Small messages come as millions a second.
+      mebibytes = part[3] < 1024 ? $3 * 1e6 * part[3] / 1048576 : $3
+      value = lat ? $3 : 1 / mebibytes
       meaning = !lat ? "s per MiB" : part[1] == "read" || part[1] == "atomic" ? "RTT, us" : "half RTT, us"
       title = part[1] "_" part[2] " " part[3] " B (" meaning ")"
       cost = part[1] "_" part[2] ": 20 % added cost against without"
@@ -101,5 +110,5 @@ rows() {
 }
 echo "ours against perftest, $rounds launches each in turn, soft-RoCE in emulation: no hardware figures"
 echo "ratio: Hodges and Lehmann's estimate over the pairs of launches; ours and theirs: medians of the launches"
-echo "bandwidth: depth 128, signalled every 100 or 8 MiB; $(wc -l <"$figures") launches$([ -n "$from" ] || echo " took $((took / 60)) min $((took % 60)) s")"
+echo "bandwidth: depth 128, of 1 MiB 16, signalled every 100 or 8 MiB; $left_out launches left out; $(wc -l <"$figures") launches$([ -n "$from" ] || echo " took $((took / 60)) min $((took % 60)) s")"
 rows | "$bin/compare_launches"

@@ -5,6 +5,7 @@
 #   deploy/deps.sh --list     print all package names
 #   deploy/deps.sh --missing  print the missing ones; exit 1 when there are any
 #   deploy/deps.sh --yes      do not ask
+#   deploy/deps.sh --slurm    do not ask; also a batch system, without which its end-to-end test waives
 set -euo pipefail
 
 build=(g++ mold cmake ninja-build pkg-config git make
@@ -15,12 +16,14 @@ build=(g++ mold cmake ninja-build pkg-config git make
   libhowardhinnant-date-dev tzdata
   libgtest-dev libgmock-dev libbenchmark-dev)
 check=(clang-format clang-tidy shellcheck jq sqlite3 curl openssl procps valgrind zsh
-  prometheus python3)
+  prometheus prometheus-alertmanager python3)
 mpi=(libopenmpi-dev openmpi-bin libmpich-dev mpich)
 fabric=(qemu-system-x86 vde2 busybox-static kmod cpio iproute2 dropbear-bin openssh-client perftest
   ibverbs-providers ibverbs-utils rdma-core)
+slurm=(munge slurmctld slurmd slurm-client)
 
 all=("${build[@]}" "${mpi[@]}" "${check[@]}" "${fabric[@]}")
+[ "${1:-}" != --slurm ] || all+=("${slurm[@]}")
 missing=()
 for package in "${all[@]}"; do
   [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
@@ -29,8 +32,8 @@ done
 case "${1:-}" in
   --list) printf '%s\n' "${all[@]}"; exit 0 ;;
   --missing) [ ${#missing[@]} -eq 0 ] && exit 0; printf '%s\n' "${missing[@]}"; exit 1 ;;
-  --yes | "") ;;
-  *) echo "deps.sh: unknown option $1; allowed: --list, --missing, --yes" >&2; exit 2 ;;
+  --yes | --slurm | "") ;;
+  *) echo "deps.sh: unknown option $1; allowed: --list, --missing, --yes, --slurm" >&2; exit 2 ;;
 esac
 
 if [ ${#missing[@]} -eq 0 ]; then
@@ -44,7 +47,7 @@ if [ "$(id -u)" != 0 ]; then
   command -v sudo >/dev/null || { echo "deps.sh: installing needs root and there is no sudo; run as root: apt-get install ${missing[*]}" >&2; exit 4; }
   as_root=(sudo)
 fi
-if [ "${1:-}" != --yes ]; then
+if [ -z "${1:-}" ]; then
   [ -t 0 ] || { echo "deps.sh: nobody to ask on this terminal; say deploy/deps.sh --yes, or run ${as_root[*]} apt-get install ${missing[*]}" >&2; exit 2; }
   read -r -p "deps: install them with '${as_root[*]} apt-get install'? [Y/n] " answer
   case "$answer" in [nN]*) echo "deps.sh: nothing installed" >&2; exit 130 ;; esac
@@ -59,7 +62,10 @@ if [ ! -e $policy ]; then
   trap '"${as_root[@]}" rm -f $policy' EXIT
 fi
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
-if [[ " ${missing[*]} " == *" prometheus "* ]] && [ -d /run/systemd/system ]; then
-  "${as_root[@]}" systemctl disable --quiet prometheus prometheus-node-exporter 2>/dev/null || true
+if [[ " ${missing[*]} " =~ " prometheus "|" prometheus-alertmanager "|" slurmd " ]] && [ -d /run/systemd/system ]; then
+  for service in prometheus prometheus-node-exporter prometheus-alertmanager munge slurmctld slurmd; do
+    [[ " ${missing[*]} " != *" ${service/prometheus-node-exporter/prometheus} "* ]] ||
+      "${as_root[@]}" systemctl disable --quiet "$service" 2>/dev/null || true
+  done
 fi
 echo "deps: installed"

@@ -20,6 +20,7 @@
 #include "kernels/core/outcome.h"
 #include "kernels/fakes/pair.h"
 #include "kernels/fakes/recorder.h"
+#include "kernels/nccl/data.h"
 #include "kernels/testing/gpu_presence.h"
 
 namespace railgauge {
@@ -142,7 +143,7 @@ Status run_kernel(const KernelRow& row, Context& context, Group& group) {
         out << ", " << fact << " " << found->second;
     out << ")\n";
   }
-  for (const char* fact : {"nccl", "implementation", "nccl_network", "nccl_transports",
+  for (const char* fact : {"nccl", "implementation", "nccl_network", "nccl_transports", "path",
                            "nccl_channels", "nccl_nvls", "verified_on"})
     if (result.facts.contains(fact))
       out << "fact " << fact << ": " << result.facts.at(fact) << "\n";
@@ -268,11 +269,13 @@ TEST_P(OnGpus, MeasuresVerifiedFiguresOrWaivesWithAReason) {
     GTEST_SKIP() << ended.message;
   }
   int points = 0;
+  int transports = 0;
   for (const std::string& line : all[0].lines) {
     std::printf("%s of %zu%s: %s\n", way.kernel.c_str(), all.size(),
                 way.sockets ? " by sockets" : "", line.c_str());
     if (line.starts_with("fact ")) {
       if (way.sockets && line.starts_with("fact nccl_transports: ")) {
+        ++transports;
         EXPECT_THAT(line, ::testing::HasSubstr("NET/Socket"));
       }
       continue;
@@ -283,6 +286,9 @@ TEST_P(OnGpus, MeasuresVerifiedFiguresOrWaivesWithAReason) {
     EXPECT_THAT(line, ::testing::Not(::testing::HasSubstr(": 0 (")));
   }
   EXPECT_GT(points, 0);
+  if (way.sockets) {
+    EXPECT_EQ(transports, 1) << "what was used is not told";
+  }
 }
 
 // The others wait in vain, inside NCCL or on the GPU: they give up, abort, and say where they were.
@@ -312,6 +318,62 @@ TEST(OnGpusThatLoseARank, TheOthersEndAndSayWhere) {
                   ::testing::HasSubstr("(this is rank " + std::to_string(rank) + ", at: "));
     }
   }
+}
+
+const std::string kWaivedMark = "waived: ";  // NOLINT(cert-err58-cpp)
+
+// In a process of its own: what becomes of a buffer of `type` whose element number `spoiled` has
+// one wrong bit; "" for what must become of it.
+std::string verify_spoiled(nc::DataType type, std::uint64_t count, std::uint64_t spoiled) {
+  const auto look = [&]() -> Status {
+    const gpu::Gpu gpu = RG_TRY(gpu::Gpu::open("gpu0"));
+    RG_TRY_OK(gpu.make_current());
+    nccl::Data data = RG_TRY(nccl::Data::create(gpu));
+    const std::uint64_t bytes = nccl::bytes_of(type);
+    const GpuBuffer memory = RG_TRY(GpuBuffer::allocate(gpu.name(), count * bytes));
+    const nccl::Values values{.type = type, .reduced = true, .seed = 11, .ranks = 1};
+    const std::vector<nccl::Segment> all{{.count = count}};
+    RG_TRY_OK(data.fill(memory.data(), count, values, 0));
+    RG_TRY_OK(data.verify(memory.data(), all, values, "unspoiled"));
+    const cu::DevicePtr at = memory.data() + spoiled * bytes;
+    unsigned char byte = 0;
+    RG_TRY_OK(gpu_status(gpu, loaded_cuda().memcpy_dtoh(&byte, at, 1), "read a byte"));
+    byte ^= 1U;
+    RG_TRY_OK(gpu_status(gpu, loaded_cuda().memcpy_htod(at, &byte, 1), "spoil a byte"));
+    return data.verify(memory.data(), all, values, "spoiled");
+  };
+  const Status seen = look();
+  if (seen) return "nothing was found wrong";
+  if (outcome_of(seen.error().code) == kWaived) return kWaivedMark + seen.error().message;
+  const std::string expected = "spoiled: element " + std::to_string(spoiled) + " is ";
+  return seen.error().code == Code::kDataLoss && seen.error().message.starts_with(expected)
+             ? ""
+             : seen.error().message;
+}
+
+// What verifies every figure, on the GPU itself: a check that finds nothing would pass all else.
+TEST(OnAGpu, ASpoiledByteIsFoundAndNamed) {
+  ASSERT_NE(gpus_here().kind, GpuPresence::Kind::kBroken) << gpus_here().why;
+  if (gpus_here().kind == GpuPresence::Kind::kAbsent) GTEST_SKIP() << gpus_here().why;
+  constexpr std::uint64_t kCount = (1U << 20U) + 3;
+  for (const nc::DataType type : {nc::kFloat32, nc::kBfloat16, nc::kInt8, nc::kUint64})
+    for (const std::uint64_t spoiled : {std::uint64_t{0}, kCount / 2, kCount - 1}) {
+      SCOPED_TRACE(std::to_string(type) + " at " + std::to_string(spoiled));
+      std::array<int, 2> pair{};
+      ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()), 0);
+      std::fflush(nullptr);
+      const pid_t child = fork();
+      if (child == 0) {
+        send_all(pair[1], verify_spoiled(type, kCount, spoiled));
+        _exit(0);
+      }
+      close(pair[1]);
+      const Fd mine(pair[0]);
+      const auto said = receive_all(mine.get());
+      waitpid(child, nullptr, 0);
+      if (said && said->starts_with(kWaivedMark)) GTEST_SKIP() << *said;
+      EXPECT_EQ(said.value_or("its process ended without a word"), "");
+    }
 }
 
 using Parameters = std::map<std::string, std::string>;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/busy/readers.h"
 #include "kernels/core/text.h"
 
 namespace railgauge::agent {
@@ -46,7 +47,8 @@ std::vector<PodDevice> devices_of(const kubelet::ListAnswer& answer) {
         for (const kubelet::ClaimedDevice& device : claim.devices()) ++counts[device.driver()];
     }
     for (const auto& [resource, count] : counts)
-      devices.push_back({fmt::format("{}/{}", pod.namespace_(), pod.name()), resource, count});
+      devices.push_back({one_line(fmt::format("{}/{}", pod.namespace_(), pod.name())),
+                         one_line(resource), count});
   }
   return devices;
 }

@@ -38,6 +38,7 @@ std::optional<ProcessFacts> parse_process_stat(std::string_view text) {
     if (i > 0 && std::from_chars(text.data(), stop, fields[i]).ptr != stop) return std::nullopt;
     text.remove_prefix(end);
   }
+  if (fields[kUserTicks] < 0 || fields[kSystemTicks] < 0) return std::nullopt;
   return ProcessFacts{.parent = static_cast<int>(fields[kParent]),
                       .group = static_cast<int>(fields[kGroup]),
                       .session = static_cast<int>(fields[kSession]),

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -42,6 +43,13 @@ std::string beginning_of(const std::string& path, std::size_t most) {
   return text;
 }
 }  // namespace
+
+std::string one_line(std::string_view text) {
+  std::string line = valid_utf8(text);
+  std::ranges::replace_if(
+      line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  return line;
+}
 
 Result<std::optional<std::string>> read_marker(const std::string& path) {
   struct stat status {};

@@ -12,6 +12,9 @@
 
 namespace railgauge::agent {
 
+// What others chose as a name, fit for one line and for a message.
+std::string one_line(std::string_view text);
+
 // The first line of the marker file, or its path when that is empty; nothing when it is not there.
 Result<std::optional<std::string>> read_marker(const std::string& path);
 

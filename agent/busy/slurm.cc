@@ -2,15 +2,18 @@
 // thousand nodes would keep busy.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <fmt/format.h>
 
 #include "agent/busy/readers.h"
 #include "agent/inventory/files.h"
+#include "agent/watch/counters.h"
 #include "kernels/core/text.h"
 
 namespace railgauge::agent {
@@ -20,6 +23,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostEntries = 4096;  // of a folder
 constexpr std::string_view kJob = "job_";
 constexpr std::size_t kMostCgroupBytes = 64U << 10U;
+constexpr std::size_t kMostEventsBytes = 4096;
 
 bool is_number(std::string_view text) {
   return !text.empty() && text.size() <= 20 && text.find_first_not_of("0123456789") == text.npos;
@@ -41,7 +45,7 @@ Result<std::vector<std::string>> entries_of(const fs::path& folder) {
 
 // A cgroup that says that nothing lives in it was left behind.
 bool is_left_behind(const fs::path& cgroup) {
-  std::ifstream events(cgroup / "cgroup.events");
+  std::istringstream events(small_file((cgroup / "cgroup.events").string(), kMostEventsBytes));
   std::string word;
   int populated = 1;
   while (events >> word)
@@ -87,7 +91,7 @@ Status add_markers(const std::string& folder, JobView& view) {
   if (folder.empty() || !fs::exists(folder, ignored)) return {};
   view.present = true;
   for (const std::string& name : RG_TRY(entries_of(folder)))
-    if (!name.starts_with('.')) view.jobs.insert(valid_utf8(name));
+    if (!name.starts_with('.')) view.jobs.insert(one_line(name));
   return {};
 }
 }  // namespace

@@ -14,9 +14,13 @@ std::string word_of(const Fact<std::string>& fact) {
   return fact.state == FactState::kUnknown ? "unknown" : fact.value;
 }
 
+// Where there is one node only, a device whose firmware tells none is on that one.
 std::uint32_t numa_plus_one(const Inventory& inventory, const std::string& address) {
   const PciDevice* device = inventory.pci_device(address);
-  return device == nullptr ? 0 : place_of(*device).numa_node_plus_one;
+  if (device == nullptr) return 0;
+  const std::uint32_t told = place_of(*device).numa_node_plus_one;
+  if (told != 0 || inventory.numa.size() != 1) return told;
+  return inventory.numa.front().number + 1;
 }
 
 std::string first_netdev(const RdmaDevice& device, const RdmaPort& port) {

@@ -39,6 +39,16 @@ TEST(Contract, AHelloTellsWhatTheSingleReadersTell) {
   EXPECT_FALSE(hello.stack_incomplete());
 }
 
+TEST(Contract, ADeviceWithoutANumaNodeIsOnTheOnlyOne) {
+  Inventory inventory;
+  inventory.pci["0000:00:06.0"].numa_node = Fact<int>::known(-1, "sysfs");
+  inventory.gpus.push_back({.name = "gpu0", .pci_address = "0000:00:06.0"});
+  inventory.numa.push_back({.number = 0});
+  EXPECT_EQ(hello_of(inventory).gpus(0).numa_node_plus_one(), 1U);
+  inventory.numa.push_back({.number = 1});
+  EXPECT_EQ(hello_of(inventory).gpus(0).numa_node_plus_one(), 0U) << "one of two, not known which";
+}
+
 TEST(Contract, ANicThatDoesNotAnswerStaysInAnUnknownState) {
   Inventory inventory;
   inventory.rdma.push_back({.name = "mlx5_0", .pci_address = "0000:18:00.0"});

@@ -3,6 +3,7 @@
 // are pure functions over it. Fields are only ever added.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -26,6 +27,15 @@ struct PciBar {
   bool is_prefetchable = false;
   bool is_64_bit = false;
 };
+
+// The window into a GPU's memory, which NVIDIA calls BAR1 whatever its place among the regions (the
+// third where the registers' is a 64-bit one too): the largest prefetchable region; 0: none.
+inline std::uint64_t memory_window_bytes(const std::vector<PciBar>& bars) {
+  std::uint64_t largest = 0;
+  for (const PciBar& bar : bars)
+    if (bar.is_prefetchable) largest = std::max(largest, bar.bytes);
+  return largest;
+}
 
 struct PciDevice {
   std::string address{};               // "0000:17:00.0", lower case

@@ -123,15 +123,17 @@ void put_pci_settings(const Inventory& inventory, Words& words) {
     const PciDevice* device = inventory.pci_device(gpu.pci_address);
     if (device == nullptr) continue;
     gpu_bars.add(gpu.pci_address, with(device->bars, [](const std::vector<PciBar>& bars) {
-                   for (const PciBar& bar : bars)
-                     if (bar.index == 1) return std::to_string(bar.bytes);
-                   return std::string("0");
+                   return std::to_string(memory_window_bytes(bars));
                  }));
   }
   gpu_bars.put(words, "gpu_bar1_bytes");
 }
 
 void put_nic_settings(const Inventory& inventory, Words& words) {
+  // What mlxconfig shows: the vendor's tools alone read it, as root, by the device's own registers.
+  // That it is part of the stack and not known is told.
+  for (const RdmaDevice& nic : inventory.rdma)
+    if (!nic.pci_address.empty()) words["nic_firmware_configuration"] = kUnknownPart;
   Grouped mtu;
   std::map<std::string, Grouped> qos;
   for (const RdmaDevice& nic : inventory.rdma)

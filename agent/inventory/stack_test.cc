@@ -44,6 +44,18 @@ TEST(Stack, NamesWhatAnUpgradeChanges) {
             Contains(Pair("autoload", HasSubstr("nvidia_peermem")))));
 }
 
+TEST(Stack, TheWindowIntoAGpusMemoryIsItsLargestRegionWhereverItStands) {
+  const std::vector<PciBar> ampere{{.index = 0, .bytes = 1U << 24U},
+                                   {.index = 1, .bytes = 1ULL << 36U, .is_prefetchable = true},
+                                   {.index = 3, .bytes = 1U << 25U, .is_prefetchable = true}};
+  EXPECT_EQ(memory_window_bytes(ampere), 1ULL << 36U);
+  const std::vector<PciBar> hopper{{.index = 0, .bytes = 1U << 24U, .is_prefetchable = true},
+                                   {.index = 2, .bytes = 1ULL << 38U, .is_prefetchable = true},
+                                   {.index = 4, .bytes = 1U << 25U, .is_prefetchable = true}};
+  EXPECT_EQ(memory_window_bytes(hopper), 1ULL << 38U);
+  EXPECT_EQ(memory_window_bytes({}), 0U);
+}
+
 TEST(Stack, TheSameNodeReadTwiceIsTheSame) {
   const NodeTree tree("hgx_a100_8");
   const Stack first = stack_of(read(tree), "1");
@@ -71,6 +83,12 @@ TEST(Stack, WhatCannotBeReadIsUnknownAndNotLeftOut) {
   EXPECT_THAT(node.settings, AllOf(Contains(Pair("nic_max_read_request_bytes", "unknown")),
                                    Contains(Pair("acs_on_gpu_nic_paths", "unknown"))));
   EXPECT_THAT(node.settings, Contains(Pair("gpu_bar1_bytes", "137438953472")));
+}
+
+TEST(Stack, TheFirmwareConfigurationOfANicIsToldToBeUnknown) {
+  EXPECT_THAT(stack("hgx_h100_8").settings,
+              Contains(Pair("nic_firmware_configuration", "unknown")));
+  EXPECT_THAT(stack("ethernet_10g").settings, Not(Contains(Key("nic_firmware_configuration"))));
 }
 
 TEST(Stack, WhereDevicesDifferEachValueNamesThem) {

@@ -44,17 +44,14 @@ const Fact<std::string>* unread_group(const std::vector<GpuNicPair>& pairs) {
   return nullptr;
 }
 
-// NVML's word, or the largest prefetchable BAR.
+// NVML's word, or that of the PCI regions.
 Fact<std::uint64_t> bar1_of(const Inventory& node, const GpuFacts& gpu) {
   if (gpu.nvml.bar1_total_bytes.is_known()) return gpu.nvml.bar1_total_bytes;
   const PciDevice* device = node.pci_device(gpu.pci_address);
   if (device == nullptr || !device->bars.is_known())
     return device == nullptr ? gpu.nvml.bar1_total_bytes
                              : device->bars.without_value<std::uint64_t>();
-  std::uint64_t largest = 0;
-  for (const PciBar& bar : device->bars.value)
-    if (bar.is_prefetchable) largest = std::max(largest, bar.bytes);
-  return Fact<std::uint64_t>::known(largest, device->bars.source);
+  return Fact<std::uint64_t>::known(memory_window_bytes(device->bars.value), device->bars.source);
 }
 
 CheckResult judge_bar1(const Inventory& node, const GpuFacts& gpu) {

@@ -3,40 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
-#include <numeric>
 
 #include <boost/math/distributions/students_t.hpp>
 
 #include "controller/analysis/permutation.h"
+#include "controller/analysis/shift.h"
 
 namespace railgauge::analysis {
 namespace {
 
-constexpr double kOneSided = 0.05;         // of the 90 % interval
 constexpr double kFarFromAgreeing = 0.15;  // p of the permutation test
 constexpr double kOpen = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMaxMore = 200;  // runs or nodes that are worth asking for
 constexpr double kPowerZ = 0.8416;     // 80 %
-constexpr double kMedianLoss =
-    std::numbers::pi / 3;  // variance of Hodges and Lehmann's shift over the mean's
-
-struct Moments {
-  double mean = 0;
-  double error2 = 0;  // variance of the mean
-  double n = 0;
-};
-
-Moments moments_of(std::span<const double> values) {
-  Moments out;
-  out.n = static_cast<double>(values.size());
-  if (values.empty()) return out;
-  out.mean = std::accumulate(values.begin(), values.end(), 0.0) / out.n;
-  double sum = 0;
-  for (const double v : values) sum += (v - out.mean) * (v - out.mean);
-  out.error2 = values.size() > 1 ? sum / (out.n - 1) / out.n : kOpen;
-  return out;
-}
 
 double t_quantile(double degrees, double p) {
   return boost::math::quantile(boost::math::students_t(degrees), p);
@@ -55,17 +34,45 @@ double least_p(std::size_t changed, std::size_t controls) {
   return std::exp(std::lgamma(n + 1) + std::lgamma(m + 1) - std::lgamma(n + m + 1));
 }
 
-double design_error(const Design& design, double runs, double more_nodes) {
-  const double pair = design.node_variance + design.run_variance * 2 / runs * kMedianLoss;
-  double error2 = pair / (static_cast<double>(design.changed) + more_nodes);
-  if (design.controls > 0) error2 += pair / (static_cast<double>(design.controls) + more_nodes);
+std::size_t runs_after(const Design& design) {
+  return design.after == 0 ? design.runs : design.after;
+}
+
+double design_error(const Design& design, double after, double more_nodes) {
+  const double of_runs =
+      design.run_variance * (1 / static_cast<double>(design.runs) + 1 / after) * kMedianLoss;
+  const double lone = design.changed == 1 && more_nodes == 0 ? 0 : design.node_variance;
+  double error2 = (lone + of_runs) / (static_cast<double>(design.changed) + more_nodes);
+  if (design.controls > 0)
+    error2 +=
+        (design.node_variance + of_runs) / (static_cast<double>(design.controls) + more_nodes);
   return std::sqrt(error2);
 }
 
-double design_degrees(const Design& design, double more_nodes) {
+double design_degrees(const Design& design, double after, double more_nodes) {
+  // A single node is bounded by its own runs.
+  if (design.changed == 1 && more_nodes == 0) {
+    const double of_runs = static_cast<double>(design.runs) + after - 2;
+    return std::max(1.0, design.controls > 0
+                             ? std::min(of_runs, static_cast<double>(design.controls) - 1)
+                             : of_runs);
+  }
   const double groups = design.controls > 0 ? 2 : 1;
   return std::max(
       1.0, static_cast<double>(design.changed + design.controls) + groups * more_nodes - groups);
+}
+
+// From estimate and error to interval and p.
+void bound(CohortEffect& effect, double one_sided) {
+  if (effect.standard_error <= 0) {  // every pair moved by the same: nothing to be unsure of
+    effect.low = effect.high = effect.estimate;
+    effect.p_worse = effect.p_exchanged = effect.estimate > 0 ? 0 : 1;
+    return;
+  }
+  const double half = t_quantile(effect.degrees, 1 - one_sided) * effect.standard_error;
+  effect.low = effect.estimate - half;
+  effect.high = effect.estimate + half;
+  effect.p_worse = t_upper_tail(effect.degrees, effect.estimate / effect.standard_error);
 }
 
 }  // namespace
@@ -84,62 +91,52 @@ std::string_view word(Verdict verdict) {
   return "invalid";
 }
 
-CohortEffect cohort_effect(std::span<const double> changed, std::span<const double> controls,
-                           std::uint64_t seed) {
+CohortEffect cohort_effect(const Group& changed, const Group& controls, std::uint64_t seed,
+                           double one_sided) {
   CohortEffect out;
   out.low = -kOpen;
   out.high = kOpen;
-  const Moments a = moments_of(changed);
-  const Moments b = moments_of(controls);
-  out.controlled = controls.size() >= 2;  // one control has no spread: it would be taken for exact
-  if (changed.empty()) return out;
+  const MeanSpread a = spread_of(changed);
+  const MeanSpread b = spread_of(controls);
+  out.controlled = b.degrees > 0;  // one control has no spread: it would be taken for exact
+  if (changed.shifts.empty()) return out;
   out.estimate = a.mean - (out.controlled ? b.mean : 0);
-  if (changed.size() < 2) return out;
+  if (!(a.degrees > 0)) return out;
   const double error2 = a.error2 + (out.controlled ? b.error2 : 0);
   out.standard_error = std::sqrt(error2);
-  out.degrees = a.n - 1;
+  out.degrees = a.degrees;
   if (out.controlled && error2 > 0)
     out.degrees =
-        error2 * error2 / (a.error2 * a.error2 / (a.n - 1) + b.error2 * b.error2 / (b.n - 1));
-  if (out.standard_error <= 0) {  // every pair moved by the same: nothing to be unsure of
-    out.low = out.high = out.estimate;
-    out.p_worse = out.p_exchanged = out.estimate > 0 ? 0 : 1;
-    return out;
-  }
-  const double half = t_quantile(out.degrees, 1 - kOneSided) * out.standard_error;
-  out.low = out.estimate - half;
-  out.high = out.estimate + half;
-  out.p_worse = t_upper_tail(out.degrees, out.estimate / out.standard_error);
+        error2 * error2 / (a.error2 * a.error2 / a.degrees + b.error2 * b.error2 / b.degrees);
+  bound(out, one_sided);
+  if (out.standard_error <= 0) return out;
   if (out.low > 0)
-    out.p_exchanged =
-        out.controlled ? exchange_p(changed, controls, seed) : sign_flip_p(changed, seed);
-  out.p_least = least_p(changed.size(), out.controlled ? controls.size() : 0);
+    out.p_exchanged = out.controlled ? exchange_p(changed.shifts, controls.shifts, seed)
+                                     : sign_flip_p(changed.shifts, seed);
+  out.p_least = least_p(changed.shifts.size(), out.controlled ? controls.shifts.size() : 0);
   return out;
 }
 
-CohortEffect lone_effect(double changed, std::span<const double> controls, double run_variance,
-                         std::size_t runs) {
+CohortEffect cohort_effect(std::span<const double> changed, std::span<const double> controls,
+                           std::uint64_t seed) {
+  return cohort_effect(Group{.shifts = {changed.begin(), changed.end()}},
+                       Group{.shifts = {controls.begin(), controls.end()}}, seed);
+}
+
+CohortEffect lone_effect(const Group& changed, const Group& controls, double run_degrees,
+                         double one_sided) {
   CohortEffect out;
-  const Moments b = moments_of(controls);
-  out.controlled = controls.size() >= 2;
-  out.estimate = changed - (out.controlled ? b.mean : 0);
+  const MeanSpread b = spread_of(controls);
+  out.controlled = b.degrees > 0;
+  out.estimate = spread_of(changed).mean - (out.controlled ? b.mean : 0);
   out.low = -kOpen;
   out.high = kOpen;
-  if (runs < 2) return out;
-  const auto r = static_cast<double>(runs);
-  out.standard_error =
-      std::sqrt(run_variance * 2 / r * kMedianLoss + (out.controlled ? b.error2 : 0));
-  out.degrees = out.controlled ? std::min(2 * r - 2, b.n - 1) : 2 * r - 2;
-  if (out.standard_error <= 0) {
-    out.low = out.high = out.estimate;
-    out.p_worse = out.p_exchanged = out.estimate > 0 ? 0 : 1;
-    return out;
-  }
-  const double half = t_quantile(out.degrees, 1 - kOneSided) * out.standard_error;
-  out.low = out.estimate - half;
-  out.high = out.estimate + half;
-  out.p_worse = t_upper_tail(out.degrees, out.estimate / out.standard_error);
-  out.p_exchanged = out.p_worse;  // one node has nothing to exchange with
+  if (!(run_degrees > 0) || changed.shifts.empty()) return out;
+  out.standard_error = std::sqrt(changed.run_error2 / static_cast<double>(changed.shifts.size()) +
+                                 (out.controlled ? b.error2 : 0));
+  out.degrees = out.controlled ? std::min(run_degrees, b.degrees) : run_degrees;
+  bound(out, one_sided);
+  if (out.standard_error > 0) out.p_exchanged = out.p_worse;  // there is nothing to exchange with
   return out;
 }
 
@@ -161,33 +158,32 @@ Decision decide(const CohortEffect& effect, double delta) {
 Need needed(const Design& design, const CohortEffect& effect, double delta) {
   Need need;
   if (design.changed == 0 || design.runs == 0) return need;
-  // Whichever side the estimate lies nearer to being shown, if it stays where it is.
-  const double half = std::max(delta - effect.estimate, effect.estimate);
-  const auto settles = [&](double runs, double nodes) {
-    return t_quantile(design_degrees(design, nodes), 1 - kOneSided) *
-               design_error(design, runs, nodes) <
+  // Whichever side the estimate lies nearer to being shown, if it stays where it is. A single node
+  // must lose more than the bound for sure, since it may drift.
+  const double half = design.changed == 1 ? std::abs(delta - effect.estimate)
+                                          : std::max(delta - effect.estimate, effect.estimate);
+  const auto settles = [&](double after, double nodes, double one_sided) {
+    return t_quantile(design_degrees(design, after, nodes), 1 - one_sided) *
+               design_error(design, after, nodes) <
            half;
   };
-  const auto r = static_cast<double>(design.runs);
+  const auto r = static_cast<double>(runs_after(design));
   for (std::size_t more = 1; more <= kMaxMore && need.runs == 0; ++more)
-    if (settles(r + static_cast<double>(more), 0)) need.runs = more;
+    if (settles(r + static_cast<double>(more), 0, kOneSidedAgain)) need.runs = more;
   for (std::size_t more = 1; more <= kMaxMore && need.nodes == 0; ++more)
-    if (settles(r, static_cast<double>(more))) need.nodes = more;
+    if (settles(r, static_cast<double>(more), kOneSided)) need.nodes = more;
   return need;
 }
 
 double visible_loss(const Design& design) {
   if (design.changed == 0 || design.runs == 0) return kOpen;
-  const double error = design_error(design, static_cast<double>(design.runs), 0);
-  return (t_quantile(design_degrees(design, 0), 1 - kOneSided) + kPowerZ) * error;
+  const auto after = static_cast<double>(runs_after(design));
+  return (t_quantile(design_degrees(design, after, 0), 1 - kOneSided) + kPowerZ) *
+         design_error(design, after, 0);
 }
 
 double smallest_loss(const Design& design, double delta) {
-  if (design.changed != 1 || design.runs < 2) return visible_loss(design);
-  const auto r = static_cast<double>(design.runs);
-  double error2 = design.run_variance * 2 / r * kMedianLoss;
-  if (design.controls > 0) error2 *= 1 + 1 / static_cast<double>(design.controls);
-  return delta + (t_quantile(2 * r - 2, 1 - kOneSided) + kPowerZ) * std::sqrt(error2);
+  return visible_loss(design) + (design.changed == 1 ? delta : 0);
 }
 
 }  // namespace railgauge::analysis

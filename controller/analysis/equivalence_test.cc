@@ -114,6 +114,44 @@ TEST(Cohort, WhatMovedEveryNodeIsNotTheUpgrades) {
   EXPECT_EQ(decide(cohort_effect(changed, {}, 1), 0.01).verdict, Verdict::kRegressed);
 }
 
+// Each of `count` nodes with the next.
+Group ring(std::size_t count, double spread) {
+  Group out;
+  for (std::size_t i = 0; i < count; ++i) {
+    out.shifts.push_back(i % 2 == 0 ? spread : -spread);
+    out.ends.push_back({{i, 1.0}, {(i + 1) % count, 1.0}});
+  }
+  return out;
+}
+
+TEST(SharedEnds, ARingsMeanHoldsMoreDriftThanItsSpreadShows) {
+  // By hand, for 8: G has 2 beside 1s, so the mean holds 4 / 8 and the spread shows 12 / 7.
+  const MeanSpread out = spread_of(ring(8, 0.01));
+  EXPECT_NEAR(out.widening, 7.0 / 3, 1e-12);
+  EXPECT_NEAR(out.error2, 7.0 / 3 * 8 * 1e-4 / 7 / 8, 1e-15);
+  EXPECT_NEAR(out.degrees, 12.0 * 12 / 32, 1e-9);
+  Group apart = ring(8, 0.01);
+  for (std::size_t i = 0; i < 8; ++i) apart.ends[i] = {{i, 1.0}};
+  EXPECT_NEAR(spread_of(apart).error2, 8 * 1e-4 / 7 / 8, 1e-15);
+  EXPECT_DOUBLE_EQ(spread_of(apart).degrees, 7);
+}
+
+TEST(SharedEnds, WhatRunsAloneExplainIsNotWidened) {
+  Group noisy = ring(8, 0.01);
+  const double spread = 8 * 1e-4 / 7;
+  noisy.run_error2 = 2 * spread;
+  EXPECT_NEAR(spread_of(noisy).error2, 2 * spread / 8, 1e-15);
+  noisy.run_error2 = spread / 2;
+  EXPECT_NEAR(spread_of(noisy).error2, (spread / 2 + 7.0 / 3 * spread / 2) / 8, 1e-15);
+}
+
+TEST(SharedEnds, OnePairBothWaysIsOneFigure) {
+  const MeanSpread out = spread_of(ring(2, 0.01));
+  EXPECT_TRUE(std::isinf(out.error2));
+  EXPECT_EQ(out.degrees, 0);
+  EXPECT_EQ(spread_of({}).degrees, 0);
+}
+
 TEST(Need, MoreRunsHelpUntilNodesThemselvesDiffer) {
   Design design{.runs = 5, .changed = 8, .controls = 8, .run_variance = 1e-4, .node_variance = 0};
   CohortEffect wide = effect(-0.004, 0.012);

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "controller/analysis/localise_few.h"
 #include "controller/analysis/localise_report.h"
 #include "controller/analysis/localise_search.h"
+#include "controller/analysis/localise_standing.h"
 
 namespace railgauge::localise {
 namespace {
@@ -100,6 +103,63 @@ bool moved(const Cells& cells, const Cells::Centres& centres) {
   return false;
 }
 
+// What was found, and how figures stand without it.
+struct Searched {
+  std::vector<Found> found{};
+  Cells::Centres centres{};
+  std::vector<double> noise{};  // by layer; empty: as the figures show it
+  std::vector<Found> usual{};   // nodes that were found and are one of many
+  // Of few nodes: single pairs, and the figures without what was found.
+  std::vector<Found> pairs{};
+  std::optional<Cells> rest{};
+};
+
+Searched search_few(const PairData& data, const Options& options) {
+  FewFindings few = find_few(data, options);
+  Searched out{.found = std::move(few.nodes), .noise = std::move(few.noise)};
+  out.pairs = std::move(few.pairs);
+  const Cells& rest = out.rest.emplace(few.rest, options, Cells::Centres{}, out.noise);
+  for (const LayerCells& layer : rest.layers()) out.centres.push_back(layer.centre);
+  // Of a layer of which nothing is left, the figures with the fault say what to expect.
+  const Cells all(data, options);
+  for (std::size_t l = 0; l < out.centres.size(); ++l)
+    if (out.centres[l][0] <= 0) out.centres[l] = all.layers()[l].centre;
+  return out;
+}
+
+// Nodes differ, and one of them is the slowest: what is one of many is no suspect.
+void keep_what_stands(const PairData& data, const Options& options, Searched& searched) {
+  Cells cells(data, options, searched.centres);
+  const auto is_group = [](const Found& each) {
+    return each.element.kind != Kind::kPort && each.element.kind != Kind::kNode;
+  };
+  for (const Found& each : searched.found)
+    if (is_group(each)) explain(cells, each, false);
+  std::vector<Found> kept;
+  for (Found& each : searched.found) {
+    const Standing standing = standing_of(cells, each);
+    if (standing == Standing::kDoubtful) {
+      each.confirmed = false;
+      each.doubt = "not clear of what nodes differ by, so nothing is called bad; measure it again";
+    }
+    (standing == Standing::kUsual ? searched.usual : kept).push_back(std::move(each));
+  }
+  searched.found = std::move(kept);
+}
+
+Searched search_many(const PairData& data, const Options& options, Cells cells) {
+  Searched out{.found = search(cells, data.model, options)};
+  for (int pass = 0; pass < kMostPasses && !out.found.empty(); ++pass) {
+    Cells::Centres better = cells.centres(data.model);
+    if (!moved(cells, better)) break;
+    out.centres = std::move(better);
+    cells = Cells(data, options, out.centres);
+    out.found = search(cells, data.model, options);
+  }
+  if (!out.found.empty()) keep_what_stands(data, options, out);
+  return out;
+}
+
 }  // namespace
 
 Result<Localisation> find_suspects(const PairData& data, const Options& options) {
@@ -108,32 +168,26 @@ Result<Localisation> find_suspects(const PairData& data, const Options& options)
   Localisation result{.synthetic = data.synthetic};
   const double n = static_cast<double>(data.nodes.size());
   result.possible_pairs = n * (n - 1) * static_cast<double>(data.layers.size());
-  for (const LayerCells& layer : cells.layers()) {
-    result.measured_pairs += layer.all.count;
-    result.noise = std::max(result.noise, layer.noise);
-  }
+  for (const LayerCells& layer : cells.layers()) result.measured_pairs += layer.all.count;
   if (result.measured_pairs == 0)
     return fail(Code::kFailedPrecondition, "localise: no pair has a figure; nothing can be said");
   result.unmeasured_nodes = unmeasured(cells);
-  std::vector<Found> found = search(cells, data.model, options);
-  Cells::Centres centres;
-  for (int pass = 0; pass < kMostPasses && !found.empty(); ++pass) {
-    Cells::Centres better = cells.centres(data.model);
-    if (!moved(cells, better)) break;
-    centres = std::move(better);
-    cells = Cells(data, options, centres);
-    found = search(cells, data.model, options);
-  }
+  const bool few = data.nodes.size() <= kFewNodes;
+  const Searched searched =
+      few ? search_few(data, options) : search_many(data, options, std::move(cells));
   // Told in the same order over figures of which nothing is explained yet.
-  Cells fresh = found.empty() ? std::move(cells) : Cells(data, options, centres);
+  Cells fresh(data, options, searched.centres, searched.noise);
+  for (const LayerCells& layer : fresh.layers())
+    if (layer.all.count > 0) result.noise = std::max(result.noise, layer.noise);
   const Reporter reporter(data, fresh);
-  for (const Found& each : found) {
+  for (const Found& each : searched.found) {
     result.suspects.push_back(reporter.suspect(each));
-    explain(fresh, each, data.model == Model::kAdditive && !each.element.intermittent);
+    explain(fresh, each, data.model == Model::kAdditive && !each.element.intermittent && !few);
   }
-  for (const Found& each : slow_rails(fresh, data.model, options))
+  for (const Found& each : searched.usual) explain(fresh, each, data.model == Model::kAdditive);
+  for (const Found& each : slow_rails(few ? *searched.rest : fresh, data.model, options))
     result.suspects.push_back(reporter.suspect(each));
-  for (const Found& each : slow_pairs(fresh, options))
+  for (const Found& each : few ? searched.pairs : slow_pairs(fresh, options))
     result.suspects.push_back(reporter.suspect(each));
   std::ranges::stable_sort(result.suspects, [](const Suspect& a, const Suspect& b) {
     return std::pair(a.confirmed, a.weight) > std::pair(b.confirmed, b.weight);

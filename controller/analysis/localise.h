@@ -25,6 +25,9 @@ struct Layer {
   std::int32_t rail = 0;
   std::string memory{};         // "host", "gpu"
   std::vector<float> values{};  // from-major, nodes squared, in any one unit; NaN: not measured
+  // Of one figure, as a share, as repetitions of a pair and direction and the samples within the
+  // points show it: the noise is that at least. 0: not known.
+  double repeat_noise = 0;
 };
 
 struct PairData {
@@ -83,6 +86,7 @@ struct Suspect {
   // Two tasks that share nothing but this element failed. Without that nothing is called bad; such
   // a suspect is one to measure again.
   bool confirmed = false;
+  std::string doubt{};    // why not, where it is not that it was seen once only
   double tasks = 0;       // measured ones that use it
   double slow_tasks = 0;  // of these, nearer to the slow figure than to the expected one
   double expected = 0;    // median over its tasks
@@ -99,6 +103,8 @@ struct Options {
   double least_noise = 0.005;     // of one figure; what is seen is taken where it is larger
   // Chance that a healthy fabric is accused, by design for noise of a bell's shape.
   double false_accusation = 0.001;
+  // The same of a fabric of few nodes (localise_few.h), for noise that hosts may have in common.
+  double few_false_accusation = 0.01;
   std::size_t max_suspects = 16;
 };
 

@@ -95,6 +95,15 @@ std::optional<double> noise_along(const Layer& layer, const Topology& topology,
   return quantile(differences, 0.25) / kQuartileOfDifference * caution;
 }
 
+double noise_of(const Layer& layer, const Topology& topology,
+                const std::array<double, 2>& centres) {
+  const double none = 1;  // two figures or fewer: nothing can be told from noise
+  const double rows = noise_along(layer, topology, centres, true).value_or(none);
+  const double columns = noise_along(layer, topology, centres, false).value_or(none);
+  // Of few differences the lesser one is too small by chance.
+  return topology.nodes <= kFewNodes ? std::max(rows, columns) : std::min(rows, columns);
+}
+
 }  // namespace
 
 Sums& Sums::operator+=(const Sums& other) {
@@ -132,18 +141,17 @@ Topology::Topology(const PairData& data) : nodes(data.nodes.size()) {
   has_leaves = std::ranges::count(nameable, true) >= 2;
 }
 
-Cells::Cells(const PairData& data, const Options& options, const Centres& centres)
+Cells::Cells(const PairData& data, const Options& options, const Centres& centres,
+             const std::vector<double>& noise)
     : topology_(data) {
   for (const Layer& layer : data.layers) {
     LayerCells& cells = layers_.emplace_back();
     cells.rail = layer.rail;
     cells.memory = layer.memory;
     cells.centre = centres.empty() ? centres_of(layer, topology_) : centres[layers_.size() - 1];
-    const auto along_rows = noise_along(layer, topology_, cells.centre, true);
-    const auto along_columns = noise_along(layer, topology_, cells.centre, false);
-    const double none = 1;  // two figures or fewer: nothing can be told from noise
-    cells.noise = std::max(options.least_noise,
-                           std::min(along_rows.value_or(none), along_columns.value_or(none)));
+    cells.noise =
+        noise.empty() ? noise_of(layer, topology_, cells.centre) : noise[layers_.size() - 1];
+    cells.noise = std::max({cells.noise, options.least_noise, layer.repeat_noise});
     fill(layer, data.model, cells);
   }
 }

@@ -12,6 +12,9 @@
 
 namespace railgauge::localise {
 
+// So few nodes that elements are nearly as many as figures (localise_few.h).
+inline constexpr std::size_t kFewNodes = 8;
+
 inline constexpr int kBins = 64;
 inline constexpr double kBinWidth = 0.375;      // deviations
 inline constexpr int kZeroBin = 48;             // begins at 0: from -18 to +6 deviations
@@ -62,7 +65,9 @@ class Cells {
   using Centres = std::vector<std::array<double, 2>>;  // by layer
 
   // Without `centres`: the medians of all figures, which are off where half of them are slow.
-  Cells(const PairData& data, const Options& options, const Centres& centres = {});
+  // Without `noise` (by layer): as figures that follow each other in a row or column show it.
+  Cells(const PairData& data, const Options& options, const Centres& centres = {},
+        const std::vector<double>& noise = {});
   // The medians of what is not explained yet.
   [[nodiscard]] Centres centres(Model model) const;
 

@@ -11,7 +11,9 @@ namespace {
 
 constexpr double kLowPair = -3.5;               // deviations; only such figures are looked at
 constexpr std::size_t kMostLowPairs = 200'000;  // beyond, the fabric is no set of single faults
+constexpr double kLeastOfEnd = 8;               // figures that say what an end gives with others
 constexpr double kClearRail = 6;                // standard errors
+constexpr double kClearRailOfFew = 12;          // which are known badly, and bent by hosts
 
 std::uint8_t low_edge() { return static_cast<std::uint8_t>(kZeroBin + kLowPair / kBinWidth); }
 
@@ -33,6 +35,17 @@ std::set<std::pair<std::int32_t, std::int32_t>> low_pairs(const Cells& cells, co
   return pairs;
 }
 
+// What the ends give with others, where that is less than what all do: a pair of a node that is a
+// little slow is no slow path.
+double usual_of(const LayerCells& layer, double rest, std::int32_t from, std::int32_t to,
+                double deviation) {
+  double usual = rest;
+  for (const Sums& end :
+       {layer.sends[static_cast<std::size_t>(from)], layer.receives[static_cast<std::size_t>(to)]})
+    if (end.count >= kLeastOfEnd) usual = std::min(usual, (end.sum - deviation) / (end.count - 1));
+  return usual;
+}
+
 Found pair_of(const Cells& cells, const LayerSet& set, const Element& element, double price) {
   double top = 0;
   double bottom = 0;
@@ -43,7 +56,8 @@ Found pair_of(const Cells& cells, const LayerSet& set, const Element& element, d
     visit_pairs(cells.topology(), element, [&](std::int32_t from, std::int32_t to) {
       const std::uint8_t bin = cells.bin(layer, from, to);
       if (bin == kNoFigure) return;
-      top += (deviation_of(bin) - rest) * per_share;
+      const double usual = usual_of(cells.layers()[layer], rest, from, to, deviation_of(bin));
+      top += (deviation_of(bin) - usual) * per_share;
       bottom += per_share * per_share;
       slow += deviation_of(bin) < kLowDeviation ? 1 : 0;
     });
@@ -164,11 +178,12 @@ std::vector<Found> slow_rails(const Cells& cells, Model model, const Options& op
         rail.layers.push_back(level.layer);
     }
   }
+  const double clear = cells.topology().nodes <= kFewNodes ? kClearRailOfFew : kClearRail;
   std::vector<Found> found;
   for (const auto& [rail, memories] : drops) {
     std::vector<std::pair<std::string, const RailDrop*>> slow;
     for (const auto& [memory, drop] : memories)
-      if (drop.top / drop.count >= options.least_drop && drop.weight > kClearRail * kClearRail / 2)
+      if (drop.top / drop.count >= options.least_drop && drop.weight > clear * clear / 2)
         slow.emplace_back(memory, &drop);
     if (slow.empty()) continue;
     Found one{.element = {.kind = Kind::kRail, .first = -1, .rail = rail}};

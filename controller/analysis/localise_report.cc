@@ -27,7 +27,8 @@ Suspect Reporter::suspect(const Found& found) const {
                   .drop = found.drop,
                   .share = found.share,
                   .weight = found.weight,
-                  .confirmed = found.confirmed};
+                  .confirmed = found.confirmed,
+                  .doubt = found.doubt};
   add_figures(found, suspect);
   add_ruled_out(found, suspect);
   suspect.sentence = sentence_of(data_, suspect);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "controller/analysis/localise_mixture.h"
@@ -17,6 +18,7 @@ struct Found {
   double drop = 0;
   double share = 1;
   bool confirmed = true;
+  std::string doubt{};  // why it is not confirmed, where it is not that it was seen once only
 };
 
 // The best element of many pairs (all kinds but pairs and rails); absent when none stands out.

@@ -86,6 +86,9 @@ Result<Shift> shift_of(std::span<const double> before, std::span<const double> a
   const std::size_t free = a.size() + b.size() - 2;
   if (free > 0)
     shift.run_variance = (sum_of_squares(a) + sum_of_squares(b)) / static_cast<double>(free);
+  shift.run_error2 = shift.run_variance * kMedianLoss *
+                     (1 / static_cast<double>(a.size()) + 1 / static_cast<double>(b.size()));
+  shift.run_degrees = free;
   return shift;
 }
 

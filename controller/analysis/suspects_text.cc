@@ -151,10 +151,12 @@ std::string sentence_of(const PairData& data, const Suspect& suspect) {
       " {:.1f} % {} than expected", suspect.drop * 100,
       data.model == Model::kMinimum ? (node ? "less" : "slower") : (node ? "later" : "later"));
   if (!element.memory.empty()) text += fmt::format(" with {} memory alone", element.memory);
-  text +=
-      fmt::format(", in {:.0f} of {:.0f} tasks: {}", suspect.slow_tasks, suspect.tasks,
-                  suspect.confirmed ? std::string(cause_of(element))
-                                    : "seen once only, so nothing is called bad; measure it again");
+  text += fmt::format(", in {:.0f} of {:.0f} tasks: ", suspect.slow_tasks, suspect.tasks);
+  if (suspect.confirmed)
+    text += cause_of(element);
+  else
+    text += suspect.doubt.empty() ? "seen once only, so nothing is called bad; measure it again"
+                                  : suspect.doubt;
   if (!suspect.ruled_out.empty()) text += fmt::format("; {}", fmt::join(suspect.ruled_out, "; "));
   return text;
 }

@@ -37,6 +37,18 @@ TEST(Trials, UpgradeVerdictsErrSeldom) {
   EXPECT_GE(count_verdicts(plan, 300, kSeed).pass, 0.89);
 }
 
+TEST(Trials, PairsOnARingErrAsSeldom) {
+  CohortPlan plan;
+  plan.changed = plan.controls = 8;
+  for (const auto pairs : {CohortPlan::Pairs::kRing, CohortPlan::Pairs::kRingBothWays}) {
+    plan.pairs = pairs;
+    plan.true_loss = 0;
+    EXPECT_LE(count_verdicts(plan, 300, kSeed).regressed, 0.09);
+    plan.true_loss = plan.delta;
+    EXPECT_LE(count_verdicts(plan, 300, kSeed).pass, 0.09);
+  }
+}
+
 TEST(Trials, WithoutControlsACommonShiftIsBlamedOnTheUpgrade) {
   // Why controls are asked for, and why a verdict without them says so.
   CohortPlan plan;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <utility>
@@ -18,11 +19,13 @@ namespace {
 constexpr std::size_t kMaxNamed = 3;  // of what is missing, in a reason
 
 struct Cohort {
-  std::vector<double> changed;  // logarithms, positive is worse
-  std::vector<double> controls;
+  Group changed;  // one shift a node
+  Group controls;
   double run_variance = 0;
-  std::size_t to_measure = 0;                                  // changed endpoints
-  std::size_t runs = std::numeric_limits<std::size_t>::max();  // a side, where there were fewest
+  double run_degrees = 0;                                        // of the changed pairs' runs
+  std::size_t to_measure = 0;                                    // changed pairs
+  std::size_t before = std::numeric_limits<std::size_t>::max();  // runs, where there were fewest
+  std::size_t after = std::numeric_limits<std::size_t>::max();
 };
 
 std::size_t measured(const std::vector<double>& runs) {
@@ -30,14 +33,20 @@ std::size_t measured(const std::vector<double>& runs) {
       std::ranges::count_if(runs, [](double v) { return std::isfinite(v) && v > 0; }));
 }
 
-using Place = std::pair<std::string, std::string>;  // node and endpoint
+std::string place_of(const PairRuns& pair) {
+  std::string text = pair.node + "/" + pair.endpoint;
+  if (!pair.other_node.empty()) text += " with " + pair.other_node + "/" + pair.other_endpoint;
+  return text;
+}
 
 // What one node's pairs say together.
 struct NodeShift {
   bool changed = false;
   double sum = 0;
-  double variances = 0;  // of a run's logarithm
+  double variances = 0;    // of a run's logarithm
+  double run_errors2 = 0;  // of the pairs' shifts
   double pairs = 0;
+  std::map<std::string, double> ends{};  // in how many of the pairs each node is
 };
 
 void add_flag(const MetricRuns& metric, const PairRuns& pair, const Shift& shift,
@@ -51,67 +60,73 @@ void add_flag(const MetricRuns& metric, const PairRuns& pair, const Shift& shift
                        .high = worse_fraction(metric.traits.better, shift.high)});
 }
 
-// One number for each node.
+// One number for each node, and which others' drift is in it.
 void add_nodes(const std::map<std::string, NodeShift>& nodes, Cohort& cohort) {
+  std::map<std::string, std::size_t> numbers;
+  for (const auto& [name, node] : nodes)
+    for (const auto& [end, pairs] : node.ends) numbers.try_emplace(end, numbers.size());
   double variances = 0;
   for (const auto& [name, node] : nodes) {
-    (node.changed ? cohort.changed : cohort.controls).push_back(node.sum / node.pairs);
+    Group& group = node.changed ? cohort.changed : cohort.controls;
+    group.shifts.push_back(node.sum / node.pairs);
+    group.run_error2 += node.run_errors2 / node.pairs / node.pairs;  // their sum so far
+    auto& ends = group.ends.emplace_back();
+    for (const auto& [end, pairs] : node.ends)
+      ends.emplace_back(numbers.at(end), pairs / node.pairs);
     variances += node.variances / node.pairs / node.pairs;
   }
+  for (Group* group : {&cohort.changed, &cohort.controls})
+    if (!group->shifts.empty()) group->run_error2 /= static_cast<double>(group->shifts.size());
   cohort.run_variance = nodes.empty() ? 0 : variances / static_cast<double>(nodes.size());
 }
 
-// Shifts of all pairs that have both sides; changed endpoints without any are named in `out`.
-Cohort gather(const MetricRuns& metric, std::size_t min_runs, MetricVerdict& out) {
+void add_pair(const PairRuns& pair, const Shift& shift, Cohort& cohort, NodeShift& node) {
+  node.changed = pair.changed;
+  node.sum += shift.log_worsening;
+  node.variances += shift.run_variance;
+  node.run_errors2 += shift.run_error2;
+  node.pairs += 1;
+  node.ends[pair.node] += 1;
+  if (!pair.other_node.empty() && pair.other_node != pair.node) node.ends[pair.other_node] += 1;
+  if (pair.changed) cohort.run_degrees += static_cast<double>(shift.run_degrees);
+  cohort.before = std::min(cohort.before, measured(pair.before));
+  cohort.after = std::min(cohort.after, measured(pair.after));
+}
+
+// Shifts of all pairs that have both sides; changed ones that have not are named in `out`.
+Cohort gather(const MetricRuns& metric, const UpgradeRuns& upgrade, MetricVerdict& out) {
+  const std::size_t least = std::max<std::size_t>(1, upgrade.min_runs);
+  const std::size_t least_before = upgrade.min_before > 0 ? upgrade.min_before : least;
   Cohort cohort;
   std::map<std::string, NodeShift> nodes;
-  std::map<Place, bool> places;  // that changed; whether they were measured
   for (const PairRuns& pair : metric.pairs) {
     // A figure that is not positive is no measurement: missing, never a pass.
-    const bool enough = measured(pair.before) >= min_runs && measured(pair.after) >= min_runs;
+    const bool enough = measured(pair.before) >= least_before && measured(pair.after) >= least;
     const auto shift = enough ? shift_of(pair.before, pair.after, metric.traits.better)
                               : Result<Shift>(fail(Code::kFailedPrecondition, ""));
-    if (pair.changed) {
-      bool& here = places[{pair.node, pair.endpoint}];
-      here = here || shift.has_value();
-      if (!pair.other_node.empty()) {
-        bool& there = places[{pair.other_node, pair.other_endpoint}];
-        there = there || shift.has_value();
-      }
-    }
+    if (pair.changed) ++cohort.to_measure;
+    if (pair.changed && !shift) out.missing.push_back(place_of(pair));
     if (!shift) continue;
-    NodeShift& node = nodes[pair.node];
-    node.changed = pair.changed;
-    node.sum += shift->log_worsening;
-    node.variances += shift->run_variance;
-    node.pairs += 1;
-    cohort.runs = std::min({cohort.runs, measured(pair.before), measured(pair.after)});
+    add_pair(pair, *shift, cohort, nodes[pair.node]);
     add_flag(metric, pair, *shift, out);
   }
   add_nodes(nodes, cohort);
-  cohort.to_measure = places.size();
-  for (const auto& [place, is_measured] : places)
-    if (!is_measured) out.missing.push_back(place.first + "/" + place.second);
   return cohort;
 }
 
-double variance_of(std::span<const double> values) {
-  if (values.size() < 2) return 0;
-  double mean = 0;
-  for (const double v : values) mean += v / static_cast<double>(values.size());
-  double sum = 0;
-  for (const double v : values) sum += (v - mean) * (v - mean);
-  return sum / static_cast<double>(values.size() - 1);
-}
-
-Design design_of(const Cohort& cohort) {
-  const std::size_t runs = cohort.runs;
-  Design design{.runs = runs,
-                .changed = cohort.changed.size(),
-                .controls = cohort.controls.size() >= 2 ? cohort.controls.size() : 0,
-                .run_variance = cohort.run_variance};
-  const double of_runs = 2 * cohort.run_variance / static_cast<double>(runs);
-  design.node_variance = std::max(0.0, variance_of(cohort.changed) - of_runs);
+Design design_of(const Cohort& cohort, const MeanSpread& changed) {
+  Design design{
+      .runs = cohort.before,
+      .changed = cohort.changed.shifts.size(),
+      .controls = spread_of(cohort.controls).degrees > 0 ? cohort.controls.shifts.size() : 0,
+      .run_variance = cohort.run_variance};
+  design.after = cohort.after;
+  if (!(changed.degrees > 0)) {
+    design.changed = 1;
+    return design;
+  }
+  const auto n = static_cast<double>(design.changed);
+  design.node_variance = std::max(0.0, changed.error2 * n - cohort.changed.run_error2);
   return design;
 }
 
@@ -125,9 +140,9 @@ std::string names(const std::vector<std::string>& all) {
 
 std::string what_would_settle(const Need& need) {
   if (need.runs > 0 && need.nodes > 0)
-    return fmt::format("{} more runs a side or {} more nodes would settle it", need.runs,
+    return fmt::format("{} more runs after it or {} more nodes would settle it", need.runs,
                        need.nodes);
-  if (need.runs > 0) return fmt::format("{} more runs a side would settle it", need.runs);
+  if (need.runs > 0) return fmt::format("{} more runs after it would settle it", need.runs);
   if (need.nodes > 0)
     return fmt::format("{} more nodes would settle it; more runs would not", need.nodes);
   return "no number of runs or nodes that can be asked for would settle it";
@@ -136,36 +151,50 @@ std::string what_would_settle(const Need& need) {
 void require_coverage(double min_coverage, MetricVerdict& out) {
   if (out.verdict != Verdict::kPass || out.coverage >= min_coverage) return;
   out.verdict = Verdict::kInconclusive;
-  out.reason = fmt::format("measured {:.0f} % of what changed, {:.0f} % are asked for; missing {}",
-                           100 * out.coverage, 100 * min_coverage, names(out.missing));
+  out.reason =
+      fmt::format("measured {:.0f} % of the pairs that changed, {:.0f} % are asked for; missing {}",
+                  100 * out.coverage, 100 * min_coverage, names(out.missing));
 }
 
-}  // namespace
-
-MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade) {
-  MetricVerdict out;
-  out.name = metric.name;
-  out.delta = metric.traits.delta;
-  const std::size_t min_runs = std::max<std::size_t>(1, upgrade.min_runs);
-  const Cohort cohort = gather(metric, min_runs, out);
-  out.changed = cohort.changed.size();
-  out.controls = cohort.controls.size();
-  if (cohort.to_measure > 0)
-    out.coverage =
-        1 - static_cast<double>(out.missing.size()) / static_cast<double>(cohort.to_measure);
-  if (cohort.changed.empty()) {
-    out.verdict = Verdict::kInvalid;
-    out.reason = cohort.to_measure == 0
-                     ? "nothing that changed was to be measured"
-                     : fmt::format("nothing that changed has {} runs on both sides; missing {}",
-                                   min_runs, names(out.missing));
-    return out;
+// Runs of the changed pairs, or of the controls', as shares of their level before.
+std::optional<ModeWeights> modes_of(const MetricRuns& metric, bool changed) {
+  std::vector<double> before;
+  std::vector<double> after;
+  for (const PairRuns& pair : metric.pairs) {
+    if (pair.changed != changed || measured(pair.before) == 0 || measured(pair.after) == 0)
+      continue;
+    std::vector<double> sorted;
+    std::ranges::copy_if(pair.before, std::back_inserter(sorted), [](double v) { return v > 0; });
+    std::ranges::sort(sorted);
+    const double level = sorted[sorted.size() / 2];
+    for (const double v : pair.before)
+      if (v > 0) before.push_back(v / level);
+    for (const double v : pair.after)
+      if (v > 0) after.push_back(v / level);
   }
-  const std::string words = upgrade.id + "\n" + metric.name;
-  const CohortEffect effect =
-      cohort.changed.size() == 1
-          ? lone_effect(cohort.changed[0], cohort.controls, cohort.run_variance, cohort.runs)
-          : cohort_effect(cohort.changed, cohort.controls, seed_of(words));
+  return mode_weights(before, after, metric.traits.better);
+}
+
+// The slower of two levels is held more often, and that is no shift of all runs, nor the controls'.
+bool slow_mode_grew(const MetricRuns& metric, const std::optional<ModeWeights>& modes) {
+  if (!modes || !modes->moved || modes->after <= modes->before) return false;
+  if (modes->before <= 0 && modes->after >= 1) return false;
+  const auto controls = modes_of(metric, false);
+  return !controls || 2 * (controls->after - controls->before) < modes->after - modes->before;
+}
+
+std::string why_open(const MetricVerdict& out, const Decision& decision, bool may_be_drift) {
+  if (may_be_drift)
+    return fmt::format("{:.2f} % worse, which may be this one node's drift; {}", 100 * out.worse,
+                       what_would_settle(out.need));
+  return (decision.tests_disagree ? "a few pairs make the difference, the others do not show it; "
+                                  : "") +
+         what_would_settle(out.need);
+}
+
+// From the cohort's effect to the verdict. `delta` as a logarithm.
+void conclude(const MetricRuns& metric, const CohortEffect& effect, const Design& design,
+              MetricVerdict& out) {
   const double delta = log_worsening(metric.traits.better, metric.traits.delta);
   const Decision decision = decide(effect, delta);
   out.verdict = decision.verdict;
@@ -176,26 +205,69 @@ MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade)
   out.p_worse = effect.p_worse;
   out.controlled = effect.controlled;
   // What one node drifts by itself is not known: a loss must be beyond the bound for sure.
-  const bool may_be_drift =
-      cohort.changed.size() == 1 && out.verdict == Verdict::kRegressed && !(effect.low > delta);
+  const bool may_be_drift = out.lone && out.verdict == Verdict::kRegressed && !(effect.low > delta);
   if (may_be_drift) out.verdict = Verdict::kInconclusive;
   if (out.verdict == Verdict::kInconclusive) {
-    out.need = needed(design_of(cohort), effect, delta);
-    out.reason = decision.tests_disagree
-                     ? "a few pairs make the difference, the others do not show it; " +
-                           what_would_settle(out.need)
-                     : what_would_settle(out.need);
-    if (may_be_drift)
-      out.reason = fmt::format("{:.2f} % worse, which may be this one node's drift; {}",
-                               100 * out.worse, what_would_settle(out.need));
+    out.need = needed(design, effect, delta);
+    out.reason = why_open(out, decision, may_be_drift);
   } else if (out.verdict == Verdict::kRegressed) {
     out.reason = fmt::format("{:.2f} % worse", 100 * out.worse);
   }
+}
+
+}  // namespace
+
+MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade) {
+  MetricVerdict out;
+  out.name = metric.name;
+  out.delta = metric.traits.delta;
+  const Cohort cohort = gather(metric, upgrade, out);
+  out.changed = cohort.changed.shifts.size();
+  out.controls = cohort.controls.shifts.size();
+  if (cohort.to_measure > 0)
+    out.coverage =
+        1 - static_cast<double>(out.missing.size()) / static_cast<double>(cohort.to_measure);
+  if (cohort.changed.shifts.empty()) {
+    out.verdict = Verdict::kInvalid;
+    out.reason = cohort.to_measure == 0
+                     ? "nothing that changed was to be measured"
+                     : fmt::format("nothing that changed has {} runs on both sides; missing {}",
+                                   upgrade.min_runs, names(out.missing));
+    return out;
+  }
+  const double one_sided = upgrade.again ? kOneSidedAgain : kOneSided;
+  const MeanSpread spread = spread_of(cohort.changed);
+  out.lone = !(spread.degrees > 0);
+  const std::string words = upgrade.id + "\n" + metric.name;
+  const CohortEffect effect =
+      out.lone ? lone_effect(cohort.changed, cohort.controls, cohort.run_degrees, one_sided)
+               : cohort_effect(cohort.changed, cohort.controls, seed_of(words), one_sided);
+  conclude(metric, effect, design_of(cohort, spread), out);
+  out.modes = modes_of(metric, true);
+  if (!slow_mode_grew(metric, out.modes)) out.modes.reset();
   require_coverage(upgrade.min_coverage, out);
   return out;
 }
 
 namespace {
+
+constexpr double kModeProof = 0.01;  // for all metrics together
+
+// A slow mode that is held more often is a loss although the median may stand still.
+void add_mode_mixes(std::vector<MetricVerdict>& metrics) {
+  const auto asked = static_cast<double>(metrics.size());
+  for (MetricVerdict& metric : metrics) {
+    if (!metric.modes || metric.modes->p * asked > kModeProof) {
+      metric.modes.reset();
+      continue;
+    }
+    if (metric.verdict == Verdict::kRegressed || metric.verdict == Verdict::kInvalid) continue;
+    metric.verdict = Verdict::kRegressed;
+    metric.reason =
+        fmt::format("mode mix: the slower of two levels in {:.0f} % of runs, {:.0f} % before",
+                    100 * metric.modes->after, 100 * metric.modes->before);
+  }
+}
 
 // Among many metrics some look worse by chance: those are asked for more runs.
 void hold_as_family(std::vector<MetricVerdict>& metrics) {
@@ -232,11 +304,16 @@ void add_notes(const UpgradeRuns& upgrade, UpgradeVerdict& out) {
   if (lone)
     out.notes.emplace_back(
         "no controls: a cause common to all nodes, changed or not, cannot be excluded");
-  const bool single =
-      std::ranges::any_of(out.metrics, [](const MetricVerdict& m) { return m.changed == 1; });
+  const bool single = std::ranges::any_of(out.metrics, &MetricVerdict::lone);
   if (single)
     out.notes.emplace_back(
         "one changed node: what it drifts by itself cannot be told from the upgrade");
+  if (upgrade.again)
+    out.notes.emplace_back(
+        "looked at again with more runs: the intervals hold with 96 %, not 90 %");
+  if (upgrade.min_coverage < 1)
+    out.notes.push_back(fmt::format("{:.0f} % of the changed pairs were asked for, not all",
+                                    100 * upgrade.min_coverage));
   if (upgrade.before_is_history)
     out.notes.emplace_back("the before side is nightly history, not prepared for this upgrade");
   for (const MetricVerdict& metric : out.metrics)
@@ -264,7 +341,9 @@ UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
   for (const MetricRuns& metric : upgrade.metrics)
     out.metrics.push_back(judge_metric(metric, upgrade));
   hold_as_family(out.metrics);
+  add_mode_mixes(out.metrics);
   out.lost = lost_functions(upgrade.functions);
+  out.notes = upgrade.notes;
   add_notes(upgrade, out);
   if (!out.lost.empty()) {
     const auto worst = std::ranges::find(out.lost, LossKind::kCorruption, &LostFunction::kind);
@@ -278,7 +357,10 @@ UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
   const std::vector<std::string> open = unmeasured(upgrade.functions);
   if (any(out, Verdict::kRegressed)) {
     out.verdict = Verdict::kRegressed;
-    out.kind = "performance";
+    const bool slower = std::ranges::any_of(out.metrics, [](const MetricVerdict& m) {
+      return m.verdict == Verdict::kRegressed && !m.reason.starts_with("mode mix");
+    });
+    out.kind = slower ? "performance" : "mode_mix";
     out.reason = first_reason(out, Verdict::kRegressed);
   } else if (out.metrics.empty() || any(out, Verdict::kInvalid)) {
     out.verdict = Verdict::kInvalid;

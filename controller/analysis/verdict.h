@@ -11,6 +11,7 @@
 #include "controller/analysis/equivalence.h"
 #include "controller/analysis/function_loss.h"
 #include "controller/analysis/metric_traits.h"
+#include "controller/analysis/shape.h"
 
 namespace railgauge::analysis {
 
@@ -21,7 +22,7 @@ struct PairRuns {
   bool changed = false;  // its node's stack did
   std::vector<double> before;
   std::vector<double> after;
-  // The other end where it changed as well: measured by this pair, yet counted with the first.
+  // The other end, whose drift is in it as well; "" where there is none.
   std::string other_node{};
   std::string other_endpoint{};
 };
@@ -36,9 +37,12 @@ struct UpgradeRuns {
   std::string id;  // of the upgrade and run: what chance is drawn from
   std::vector<MetricRuns> metrics;
   std::vector<FunctionSides> functions;
-  double min_coverage = 1;         // share of changed nodes and endpoints that a pass must rest on
-  std::size_t min_runs = 5;        // a side and pair
-  bool before_is_history = false;  // nightly points stand for a prepared before side
+  double min_coverage = 1;           // share of changed pairs that a pass must rest on
+  std::size_t min_runs = 5;          // a side and pair
+  std::size_t min_before = 0;        // of the before side, where nights are fewer; 0: min_runs
+  bool again = false;                // more runs were added after a first look
+  bool before_is_history = false;    // nightly points stand for a prepared before side
+  std::vector<std::string> notes{};  // what was left out, told with the verdict
 };
 
 // A pair whose own interval lies beyond the bound.
@@ -62,8 +66,10 @@ struct MetricVerdict {
   bool loss_is_real = false;
   std::size_t changed = 0;  // nodes measured on both sides, of which each counts once
   std::size_t controls = 0;
-  double coverage = 0;               // of the changed endpoints that were to be measured
-  std::vector<std::string> missing;  // "node/endpoint" of those that were not
+  bool lone = false;                 // a single node or pair: its drift is not known
+  double coverage = 0;               // of the changed pairs that were to be measured
+  std::vector<std::string> missing;  // "node/endpoint with node/endpoint" of those that were not
+  std::optional<ModeWeights> modes;  // of the changed pairs' runs, where they have two levels
   Need need;
   std::vector<PairFlag> flags;
   std::string reason;  // why it is not a pass; "" for a pass
@@ -71,7 +77,8 @@ struct MetricVerdict {
 
 struct UpgradeVerdict {
   Verdict verdict = Verdict::kInvalid;
-  std::string kind;  // of a regression: "corruption", "lost_function", "performance"; else ""
+  // Of a regression: "corruption", "lost_function", "performance", "mode_mix"; else "".
+  std::string kind;
   std::vector<MetricVerdict> metrics;
   std::vector<LostFunction> lost;
   std::vector<std::string> notes;  // what limits the statement

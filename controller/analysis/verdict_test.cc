@@ -94,15 +94,79 @@ TEST(UpgradeVerdict, ANodeCountsOnceHoweverManyPairsItHas) {
       << "the same figures again are no more nodes";
 }
 
-TEST(UpgradeVerdict, AnEndpointThatAPairMeasuresFromTheOtherSideIsMeasured) {
+TEST(UpgradeVerdict, CoverageIsOfPairsAlsoWhereTheirEndsWereMeasuredWithOthers) {
   UpgradeRuns input = upgrade(0);
-  input.metrics[0].pairs[0].other_node = "n99";
-  input.metrics[0].pairs[0].other_endpoint = "mlx5_0:1";
+  std::vector<PairRuns>& pairs = input.metrics[0].pairs;
+  PairRuns more = pairs[0];
+  more.other_node = "n1";
+  more.other_endpoint = "mlx5_0:1";
+  pairs.push_back(more);
   EXPECT_EQ(judge_upgrade(input).verdict, Verdict::kPass);
-  input.metrics[0].pairs[0].after.clear();
+  pairs.back().after.resize(1);
   const UpgradeVerdict verdict = judge_upgrade(input);
-  EXPECT_EQ(verdict.verdict, Verdict::kInconclusive);
-  EXPECT_THAT(verdict.metrics[0].missing, testing::ElementsAre("n0/mlx5_0:1", "n99/mlx5_0:1"));
+  EXPECT_EQ(verdict.verdict, Verdict::kInconclusive) << "n0 and n1 are measured, the pair is not";
+  EXPECT_THAT(verdict.metrics[0].missing, testing::ElementsAre("n0/mlx5_0:1 with n1/mlx5_0:1"));
+  EXPECT_NEAR(verdict.metrics[0].coverage, 8.0 / 9, 1e-12);
+}
+
+// `count` nodes on a ring, each pair measured by its first node.
+void add_ring(std::vector<PairRuns>& pairs, char kind, std::size_t count, double loss) {
+  Chance chance(7);
+  for (std::size_t i = 0; i < count; ++i)
+    pairs.push_back({.node = kind + std::to_string(i),
+                     .endpoint = "mlx5_0:1",
+                     .changed = kind == 'n',
+                     .before = runs(100, chance),
+                     .after = runs(100 * (1 - loss), chance),
+                     .other_node = kind + std::to_string((i + 1) % count),
+                     .other_endpoint = "mlx5_0:1"});
+}
+
+TEST(UpgradeVerdict, PairsThatShareNodesBoundLessThanPairsThatShareNone) {
+  UpgradeRuns ring{.id = "u1", .metrics = {}, .functions = {}};
+  ring.metrics.push_back(
+      {.name = "b", .traits = traits_of("bytes_per_second", true, "median"), .pairs = {}});
+  add_ring(ring.metrics[0].pairs, 'n', 8, 0);
+  add_ring(ring.metrics[0].pairs, 'c', 8, 0);
+  UpgradeRuns apart = ring;
+  for (PairRuns& pair : apart.metrics[0].pairs) pair.other_node.clear();
+  const MetricVerdict shared = judge_upgrade(ring).metrics[0];
+  const MetricVerdict alone = judge_upgrade(apart).metrics[0];
+  EXPECT_NEAR(shared.worse, alone.worse, 1e-12);
+  EXPECT_GT(*shared.high - *shared.low, 1.2 * (*alone.high - *alone.low));
+}
+
+TEST(UpgradeVerdict, TwoDirectionsOfOnePairAreOneFigure) {
+  UpgradeRuns input{.id = "u1", .metrics = {}, .functions = {}};
+  input.metrics.push_back(
+      {.name = "b", .traits = traits_of("bytes_per_second", true, "median"), .pairs = {}});
+  add_ring(input.metrics[0].pairs, 'n', 2, 0);
+  const UpgradeVerdict verdict = judge_upgrade(input);
+  EXPECT_TRUE(verdict.metrics[0].lone);
+  ASSERT_FALSE(verdict.notes.empty());
+  EXPECT_THAT(verdict.notes, testing::Contains(HasSubstr("one changed node")));
+}
+
+TEST(UpgradeVerdict, ASlowModeThatIsHeldMoreOftenIsALossWithoutAShift) {
+  UpgradeRuns input = upgrade(0);
+  for (PairRuns& pair : input.metrics[0].pairs)
+    if (pair.changed) pair.after[0] = pair.after[1] = 80;
+  UpgradeVerdict verdict = judge_upgrade(input);
+  EXPECT_EQ(verdict.verdict, Verdict::kRegressed) << verdict.reason;
+  EXPECT_EQ(verdict.kind, "mode_mix");
+  EXPECT_THAT(verdict.reason, HasSubstr("in 40 % of runs, 0 % before"));
+  for (PairRuns& pair : input.metrics[0].pairs) pair.after[0] = pair.after[1] = 80;
+  verdict = judge_upgrade(input);
+  EXPECT_NE(verdict.kind, "mode_mix") << "the controls did it as well";
+}
+
+TEST(UpgradeVerdict, ASecondLookIsHeldToAWiderInterval) {
+  UpgradeRuns input = upgrade(0);
+  const MetricVerdict first = judge_upgrade(input).metrics[0];
+  input.again = true;
+  const UpgradeVerdict second = judge_upgrade(input);
+  EXPECT_GT(*second.metrics[0].high, *first.high);
+  EXPECT_THAT(second.notes, testing::Contains(HasSubstr("looked at again")));
 }
 
 // The first of upgrade()'s changed nodes and its controls.

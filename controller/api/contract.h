@@ -18,7 +18,8 @@ struct Contract {
 };
 
 // Raised with controller/api/agent.proto: minor for additions, major when an older peer would be
-// misled.
+// misled. What people's tools ask of a controller (control, archive, judge) is not counted: a call
+// that one of them does not have ends with a line that names both versions.
 inline constexpr Contract kContract{1, 3};
 
 inline ContractVersion to_message(Contract contract) {

@@ -2,8 +2,6 @@
 #include "controller/cli/commands.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
 #include <locale>
 #include <sstream>
 
@@ -21,16 +19,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::StartsWith;
-
-void expect_golden(const std::string& name, const std::string& text) {
-  const std::string path = "controller/cli/testdata/" + name;
-  if (const char* update = std::getenv("RAILGAUGE_UPDATE_GOLDEN"); update && *update == '1')
-    std::ofstream(path, std::ios::binary) << text;
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream golden;
-  golden << file.rdbuf();
-  EXPECT_EQ(golden.str(), text) << path << " differs; RAILGAUGE_UPDATE_GOLDEN=1 writes it";
-}
 
 struct GoldenCase {
   std::string name;
@@ -74,6 +62,16 @@ std::vector<GoldenCase> golden_cases() {
           {"preflight", {"preflight"}, kExitFailed},
           {"preflight_summary", {"preflight", "--summary"}, kExitFailed},
           {"preflight_explain", {"preflight", "--explain", "acs"}, kExitFailed},
+          {"upgrades", {"upgrades"}},
+          {"upgrades_prepare", {"upgrades", "prepare", "--nodes", "n1,n2"}},
+          {"upgrades_gate", {"upgrades", "gate", "--nodes", "n1,n2"}, kExitFailed},
+          {"upgrades_show", {"upgrades", "show"}},
+          {"findings", {"findings"}},
+          {"findings_show", {"findings", "show", "ur-20261120-120000-1-performance"}},
+          {"findings_ack", {"findings", "ack", "ur-20261120-120000-1-performance"}},
+          {"baselines", {"baselines"}},
+          {"baselines_diff", {"baselines", "diff"}},
+          {"analyze", {"analyze", "controller/cli/testdata/series.csv"}},
           {"metrics_describe", {"metrics", "--describe"}},
           {"version", {"version"}}};
 }

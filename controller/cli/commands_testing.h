@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -12,8 +14,20 @@
 #include "controller/cli/commands.h"
 #include "controller/cli/fake_archive.h"
 #include "controller/cli/fake_control.h"
+#include "controller/cli/fake_judge.h"
 
 namespace railgauge::cli {
+
+// RAILGAUGE_UPDATE_GOLDEN=1 writes the file instead.
+inline void expect_golden(const std::string& name, const std::string& text) {
+  const std::string path = "controller/cli/testdata/" + name;
+  if (const char* update = std::getenv("RAILGAUGE_UPDATE_GOLDEN"); update && *update == '1')
+    std::ofstream(path, std::ios::binary) << text;
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream golden;
+  golden << file.rdbuf();
+  EXPECT_EQ(golden.str(), text) << path << " differs; RAILGAUGE_UPDATE_GOLDEN=1 writes it";
+}
 
 // Runs command lines against the fake controller inside this process.
 class Commands : public testing::Test {
@@ -22,9 +36,11 @@ class Commands : public testing::Test {
     grpc::ServerBuilder builder;
     builder.RegisterService(&control_);
     builder.RegisterService(&archive_);
+    builder.RegisterService(&judge_);
     server_ = builder.BuildAndStart();
     stub_ = Control::NewStub(server_->InProcessChannel({}));
     archive_stub_ = Archive::NewStub(server_->InProcessChannel({}));
+    judge_stub_ = Judge::NewStub(server_->InProcessChannel({}));
   }
   void TearDown() override { server_->Shutdown(std::chrono::system_clock::now()); }
 
@@ -47,7 +63,8 @@ class Commands : public testing::Test {
                     .linger_seconds = linger_seconds_,
                     .cancel_seconds = cancel_seconds_,
                     .reconnect_seconds = reconnect_seconds_,
-                    .archive = archive_stub_.get()};
+                    .archive = archive_stub_.get(),
+                    .judge = judge_stub_.get()};
     const auto code = arguments->verb->run(session, *arguments);
     const int exit_code = code ? *code : report_error(output, code.error());
     out_ = out.str();
@@ -57,9 +74,11 @@ class Commands : public testing::Test {
 
   FakeControl control_;
   FakeArchive archive_;
+  FakeJudge judge_;
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<Control::Stub> stub_;
   std::unique_ptr<Archive::Stub> archive_stub_;
+  std::unique_ptr<Judge::Stub> judge_stub_;
   Interrupts interrupts_;
   Units units_ = Units::kBoth;
   bool connected_ = false;

@@ -12,6 +12,8 @@ constexpr Flag kNodes{"nodes", 0, "SET", "gpu[001-064],n7,!gpu013"};
 constexpr Flag kNodesFile{"nodes-file", 0, "FILE", "a node set a line, # starts a comment"};
 constexpr Flag kWait{"wait", 0, "DURATION", "stop waiting after this long, the run goes on [24h]"};
 
+constexpr Flag kWatch{"watch", 0, "", "look again and again, until Ctrl-C"};
+constexpr Flag kInterval{"interval", 0, "DURATION", "between two looks of --watch [2s]"};
 constexpr Flag kExclusive{"exclusive", 0, "", "the fabric is reserved: no kindness to neighbours"};
 constexpr Flag kEndpoint{"endpoint", 0, "NAME", "mlx5_0:1 or gpu0, as named now or ever"};
 constexpr Flag kRail{"rail", 0, "N", "points that have an endpoint of this rail, from 0"};
@@ -31,11 +33,13 @@ constexpr std::array kRunFlags{
     kForce,  kReason};
 constexpr std::array kResumeFlags{kDetach, kExclusive, kWait, kForce, kReason};
 constexpr std::array kWaitFlags{kWait};
-constexpr std::array kListNodesFlags{kNodes};
-constexpr std::array kLimitRuns{Flag{"limit", 0, "N", "at most the N newest [20]"}};
+constexpr std::array kListNodesFlags{kNodes, kWatch, kInterval};
+constexpr std::array kListRunsFlags{Flag{"limit", 0, "N", "at most the N newest [20]"}, kWatch,
+                                    kInterval};
 constexpr std::array kShowRunFlags{
     Flag{"phases", 0, "", "also where each rank's time went: start, open, wait, ..."},
-    Flag{"as", 0, "TOOL", "its command lines: nvbandwidth, gdrcopy, perftest, nccl-tests"}};
+    Flag{"as", 0, "TOOL", "its command lines: nvbandwidth, gdrcopy, perftest, nccl-tests"}, kWatch,
+    kInterval};
 constexpr std::array kResultsFlags{Flag{"kernel", 0, "NAME", "verbs.write_lat"},
                                    Flag{"metric", 0, "NAME", "latency_ns"},
                                    kNodes,
@@ -47,7 +51,9 @@ constexpr std::array kResultsFlags{Flag{"kernel", 0, "NAME", "verbs.write_lat"},
                                    kSince,
                                    kUntil,
                                    kAllAttempts,
-                                   Flag{"limit", 0, "N", "at most N points [1000]"}};
+                                   Flag{"limit", 0, "N", "at most N points [1000]"},
+                                   kWatch,
+                                   kInterval};
 constexpr std::array kExportFlags{Flag{"kernel", 0, "NAME", "verbs.write_lat"},
                                   Flag{"metric", 0, "NAME", "latency_ns"},
                                   kNodes,
@@ -72,13 +78,15 @@ constexpr std::array kHistoryFlags{
 constexpr Flag kPairKernel{"kernel", 0, "NAME", "verbs.write_bw [what has most pairs]"};
 constexpr Flag kPairMetric{"metric", 0, "NAME", "[bandwidth before latency]"};
 constexpr Flag kPairSize{"size", 0, "BYTES", "message size: 8, 64KiB [the largest]"};
+constexpr Flag kPairNodes{"nodes", 0, "SET", "pairs among these: gpu[001-064] [all]"};
 constexpr std::array kMatrixFlags{kPairKernel,
                                   kPairMetric,
                                   kPairSize,
+                                  kPairNodes,
                                   Flag{"rail", 0, "N", "from 0 [the first measured]"},
                                   Flag{"memory", 0, "KIND", "host or gpu [the first measured]"},
                                   Flag{"svg", 0, "FILE", "also write the picture to FILE"}};
-constexpr std::array kSuspectsFlags{kPairKernel, kPairMetric, kPairSize};
+constexpr std::array kSuspectsFlags{kPairKernel, kPairMetric, kPairSize, kPairNodes};
 constexpr std::array kSqlFlags{Flag{"limit", 0, "N", "at most N rows [1000]"},
                                Flag{"seconds", 0, "DURATION", "at most so long, up to 60s [10s]"}};
 constexpr std::array kBundleFlags{
@@ -128,6 +136,7 @@ constexpr std::array kGateFlags{
     kNodesFile,
     Flag{"expect", 0, "PART=VERSION", "driver=580.95: the stack that there must be now"},
     Flag{"on-inconclusive", 0, "WHAT", "extend or fail [extend: measure again, 4 times at most]"},
+    Flag{"min-coverage", 0, "SHARE", "95%: of the changed pairs, measured for a pass [100%]"},
     kControls,
     kUpgradeSuite,
     Flag{"wait", 0, "DURATION", "for nodes to be back with that stack [0s], and for each run"}};
@@ -155,7 +164,7 @@ constexpr std::array kVerbs{
          plan_suite},
     Verb{"run", "", "SUITE [NODESET]", "run a suite (name or file.yaml), wait, print the results",
          kRunFlags, run_suite},
-    Verb{"runs", "", "", "the newest runs", kLimitRuns, list_runs},
+    Verb{"runs", "", "", "the newest runs", kListRunsFlags, list_runs},
     Verb{"runs", "show", "RUN", "one run: its tasks and their outcomes", kShowRunFlags, show_run},
     Verb{"runs", "wait", "RUN", "wait for a run, print its results, end with its outcome",
          kWaitFlags, wait_run},

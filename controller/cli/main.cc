@@ -18,12 +18,17 @@ using railgauge::cli::DescriptorBuffer;
 
 constexpr int kUnknownWidth = 80;
 
+railgauge::cli::Screen screen_of(int descriptor) {
+  winsize size{};
+  if (ioctl(descriptor, TIOCGWINSZ, &size) != 0) return {};
+  return {.columns = size.ws_col, .rows = size.ws_row};
+}
+
 // Columns of the terminal behind `descriptor`, 0 when there is none.
 int terminal_columns(int descriptor) {
   if (isatty(descriptor) == 0) return 0;
-  winsize size{};
-  if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUnknownWidth;
-  return size.ws_col;
+  const int columns = screen_of(descriptor).columns;
+  return columns == 0 ? kUnknownWidth : columns;
 }
 
 std::optional<std::string> environment(const std::string& name) {
@@ -52,7 +57,8 @@ int main(int argc, char** argv) {
   const railgauge::cli::Terminal terminal{.out = out,
                                           .err = std::cerr,
                                           .out_is_terminal = isatty(STDOUT_FILENO) != 0,
-                                          .err_columns = terminal_columns(STDERR_FILENO)};
+                                          .err_columns = terminal_columns(STDERR_FILENO),
+                                          .out_screen = [] { return screen_of(STDOUT_FILENO); }};
   return flush_results(results,
                        railgauge::cli::run_program(words, environment, terminal, interrupts));
 }

@@ -1,6 +1,7 @@
 // What a verb prints to: results to `out`, messages to `err`, in one of four formats.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -18,13 +19,19 @@ enum class Units { kBoth, kBits, kBytes };
 std::optional<Format> parse_format(std::string_view text);
 std::optional<Units> parse_units(std::string_view text);
 
+struct Screen {
+  int columns = 0;  // 0: not known
+  int rows = 0;     // likewise
+};
+
 struct Output {
   std::ostream& out;
   std::ostream& err;
   Format format = Format::kTable;
   Units units = Units::kBoth;
-  bool colour = false;   // of tables on `out`
-  int live_columns = 0;  // of the terminal that `err` is; 0: it is none
+  bool colour = false;               // of tables on `out`
+  int live_columns = 0;              // of the terminal that `err` is; 0: it is none
+  std::function<Screen()> screen{};  // of the terminal that `out` is; empty: none to draw on
 };
 
 // Prints `document` in a machine format: json as it stands, csv and ndjson the messages of its

@@ -31,6 +31,7 @@ Result<PairsRequest> pairs_request(const Arguments& arguments) {
   if (points.has_message_bytes()) request.set_message_bytes(points.message_bytes());
   if (points.has_rail()) request.set_rail(points.rail());
   request.set_memory(arguments.value("memory"));
+  request.set_node_set(points.node_set());
   return request;
 }
 
@@ -126,7 +127,8 @@ Result<int> show_matrix(Session& session, const Arguments& arguments) {
 namespace {
 
 std::string state_of(const Suspect& suspect) {
-  return suspect.confirmed() ? "confirmed" : "measure again";
+  if (suspect.confirmed()) return "confirmed";
+  return suspect.retest_answer() == "cleared" ? "cleared" : "measure again";
 }
 
 std::string evidence_table(const SuspectList& list, const Suspect& suspect, bool colour) {
@@ -168,6 +170,8 @@ void print_suspects(const Output& output, const SuspectList& list) {
                         suspect.confirmed() ? Tone::kBad : Tone::kDoubtful, output.colour)
                << ": " << printable(suspect.sentence()) << '\n'
                << evidence_table(list, suspect, output.colour);
+    if (!suspect.retest().empty())
+      output.out << printable(fmt::format("measured again: {}", suspect.retest())) << '\n';
     if (suspect.wanted_size() > 0)
       output.out << fmt::format(
           "to measure next: {} tasks with known-good partners (--format json "

@@ -2,14 +2,19 @@
 
 #include "controller/cli/commands.h"
 #include "controller/cli/help.h"
+#include "controller/cli/watch.h"
 #include "kernels/core/outcome.h"
 
 namespace railgauge::cli {
 namespace {
 
+// A dumb terminal takes neither colours nor a moving cursor.
+bool can_draw(const Environment& environment, const Terminal& terminal) {
+  return terminal.out_is_terminal && environment("TERM").value_or("") != "dumb";
+}
+
 bool wants_colour(const Environment& environment, const Terminal& terminal) {
-  return terminal.out_is_terminal && environment("NO_COLOR").value_or("").empty() &&
-         environment("TERM").value_or("") != "dumb";
+  return can_draw(environment, terminal) && environment("NO_COLOR").value_or("").empty();
 }
 
 // The format that was asked for, as far as that can be known when the words or settings are wrong:
@@ -42,6 +47,10 @@ Result<int> run_verb(const Arguments& arguments, const Settings& settings, const
                   .answer_seconds = settings.answer_seconds,
                   .archive = archive.get(),
                   .judge = judge.get()};
+  if (arguments.has("watch"))
+    return watch_verb(session, arguments, RG_TRY(watch_options(arguments)));
+  if (arguments.has("interval"))
+    return fail(Code::kInvalidArgument, "--interval goes with --watch");
   return arguments.verb->run(session, arguments);
 }
 
@@ -74,6 +83,7 @@ int run_program(std::span<const std::string> words, const Environment& environme
   output.units = settings->units;
   output.colour = wants_colour(environment, terminal);
   output.live_columns = terminal.err_columns;
+  if (can_draw(environment, terminal)) output.screen = terminal.out_screen;
   const auto code = run_verb(*arguments, *settings, output, interrupts);
   if (code) return *code;
   const int reported = report_error(output, code.error());

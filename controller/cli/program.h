@@ -1,10 +1,12 @@
 // The whole program but for its signals: from words to an exit code.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 
 #include "controller/cli/interrupts.h"
+#include "controller/cli/output.h"
 #include "controller/cli/settings.h"
 
 namespace railgauge::cli {
@@ -14,7 +16,8 @@ struct Terminal {
   std::ostream& out;
   std::ostream& err;
   bool out_is_terminal = false;
-  int err_columns = 0;  // 0: `err` is no terminal
+  int err_columns = 0;                   // 0: `err` is no terminal
+  std::function<Screen()> out_screen{};  // its size now, where `out` is a terminal
 };
 
 // Runs one command line (without the program's name). Never throws; returns DESIGN's exit codes.

@@ -13,6 +13,7 @@
 #include "controller/cli/upgrade_report.h"
 #include "kernels/core/outcome.h"
 #include "kernels/core/text.h"
+#include "kernels/core/units.h"
 
 namespace railgauge::cli {
 namespace {
@@ -23,6 +24,7 @@ constexpr double kStartSeconds = 60;  // planning a large run takes a while
 constexpr double kJudgeSeconds = 120;
 constexpr double kLongestWaitSeconds = 24 * 3600;
 constexpr int kMostExtensions = 4;
+constexpr double kPatienceSeconds = 60;  // for nodes that are busy or away between two runs
 constexpr std::chrono::milliseconds kLookAgain{1000};
 
 void say(const Session& session, const std::string& text) {
@@ -65,30 +67,87 @@ Status read_expect(const Arguments& arguments, GateRequest& request) {
   return {};
 }
 
-// Asks until the nodes are ready, `seconds` at most. Errors: kFailedPrecondition: they were not.
+bool is_passing(Code code) {
+  return code == Code::kUnavailable || code == Code::kResourceExhausted;
+}
+
+// Asks until the nodes are ready, `seconds` at most; a controller that is busy or away for a moment
+// is waited for as well. Errors: kFailedPrecondition: they were not.
 Result<GateStep> begin(Session& session, const GateRequest& request, double seconds) {
   const auto end = std::chrono::steady_clock::now() +
                    std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
   std::string told;
   while (true) {
-    GateStep step = RG_TRY(call_stub(session, *session.judge, &Judge::StubInterface::GateUpgrade,
-                                     request, kStartSeconds));
-    if (step.state() != "waiting") return step;
-    if (std::chrono::steady_clock::now() + kLookAgain > end)
-      return fail(Code::kFailedPrecondition, fmt::format("upgrades gate: {}", step.reason()));
-    if (told != step.reason()) say(session, "waiting: " + step.reason());
-    told = step.reason();
+    auto step = call_stub(session, *session.judge, &Judge::StubInterface::GateUpgrade, request,
+                          kStartSeconds);
+    const bool is_over = std::chrono::steady_clock::now() + kLookAgain > end;
+    if (!step && (is_over || !is_passing(step.error().code))) return step;
+    if (step && step->state() != "waiting") return step;
+    const std::string reason = step ? step->reason() : step.error().message;
+    if (is_over) return fail(Code::kFailedPrecondition, fmt::format("upgrades gate: {}", reason));
+    if (told != reason) say(session, "waiting: " + reason);
+    told = reason;
     if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
     std::this_thread::sleep_for(kLookAgain);
   }
 }
 
-Result<Upgrade> measure_and_judge(Session& session, const GateStep& step, double seconds) {
+Result<Upgrade> measure_and_judge(Session& session, const GateStep& step, double seconds,
+                                  double min_coverage) {
   if (step.state() == "measuring") RG_TRY(wait_for(session, step.run_id(), seconds));
+  if (step.state() == "measured") say(session, "nothing can be measured: " + step.reason());
   UpgradeRef ref;
   ref.set_upgrade_id(step.upgrade_id());
+  ref.set_min_coverage(min_coverage);
   return call_stub(session, *session.judge, &Judge::StubInterface::JudgeUpgrade, ref,
                    kJudgeSeconds);
+}
+
+// "95 %" or "0.95".
+Result<double> coverage_of(const Arguments& arguments) {
+  if (!arguments.has("min-coverage")) return 1.0;
+  std::string text = arguments.value("min-coverage");
+  const bool is_percent = text.ends_with('%');
+  if (is_percent) text.pop_back();
+  const auto number = parse_number(text);
+  const double share = number.value_or(0) / (is_percent ? 100 : 1);
+  if (share > 0 && share <= 1) return share;
+  return fail(Code::kInvalidArgument,
+              fmt::format("--min-coverage: {} is no share, for example 95% or 0.95",
+                          in_quotes(arguments.value("min-coverage"))));
+}
+
+// Whether measuring once more can tell anything: more runs, or what was not measured.
+bool may_settle(const Upgrade& upgrade, int extensions) {
+  for (const JudgedMetric& metric : upgrade.metrics()) {
+    if (metric.verdict() != "inconclusive") continue;
+    if (metric.more_runs() > 0) return true;
+    if (extensions == 0 && metric.missing_size() > 0) return true;
+  }
+  return false;
+}
+
+// Measures on while that may settle it. What goes wrong then leaves the verdict as it was reached.
+Result<Upgrade> extended(Session& session, GateRequest request, Upgrade upgrade, double seconds,
+                         double min_coverage) {
+  for (int more = 0; more < kMostExtensions && upgrade.verdict() == "inconclusive"; ++more) {
+    if (!may_settle(upgrade, more)) {
+      say(session, fmt::format("inconclusive: {}", upgrade.reason()));
+      break;
+    }
+    say(session, fmt::format("inconclusive: {}; measuring once more", upgrade.reason()));
+    request.set_continue_upgrade_id(upgrade.upgrade_id());
+    const auto step = begin(session, request, kPatienceSeconds);
+    auto judged = step ? measure_and_judge(session, *step, seconds, min_coverage)
+                       : Result<Upgrade>(tl::unexpected(step.error()));
+    if (!judged && judged.error().code == Code::kCancelled) return judged;
+    if (!judged) {
+      say(session, "not measured once more: " + judged.error().message);
+      break;
+    }
+    upgrade = std::move(*judged);
+  }
+  return upgrade;
 }
 
 Result<bool> extends(const Arguments& arguments) {
@@ -135,15 +194,11 @@ Result<int> gate_upgrade(Session& session, const Arguments& arguments) {
   const bool extend = RG_TRY(extends(arguments));
   const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", 0));
   const double run_seconds = arguments.has("wait") ? wait_seconds : kLongestWaitSeconds;
-  GateStep step = RG_TRY(begin(session, request, wait_seconds));
-  Upgrade upgrade = RG_TRY(measure_and_judge(session, step, run_seconds));
-  for (int more = 0; more < kMostExtensions; ++more) {
-    if (!extend || upgrade.verdict() != "inconclusive") break;
-    say(session, fmt::format("inconclusive: {}; measuring once more", upgrade.reason()));
-    request.set_continue_upgrade_id(upgrade.upgrade_id());
-    step = RG_TRY(begin(session, request, 0));
-    upgrade = RG_TRY(measure_and_judge(session, step, run_seconds));
-  }
+  const double min_coverage = RG_TRY(coverage_of(arguments));
+  const GateStep step = RG_TRY(begin(session, request, wait_seconds));
+  Upgrade upgrade = RG_TRY(measure_and_judge(session, step, run_seconds, min_coverage));
+  if (extend)
+    upgrade = RG_TRY(extended(session, request, std::move(upgrade), run_seconds, min_coverage));
   return print_upgrade(session.output, upgrade, exit_code_of_verdict(upgrade));
 }
 

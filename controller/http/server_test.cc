@@ -27,6 +27,29 @@ TEST(HttpServer, ServesMetricsAndHealthAndNothingElse) {
   EXPECT_EQ(client.Get("/other")->status, 404);
 }
 
+// A tenth of the bytes, for whom asks so: Prometheus does.
+TEST(HttpServer, PacksThePageForWhomAsksForIt) {
+  std::string text;
+  for (int i = 0; i < 1'000; ++i) text += "a_metric{number=\"" + std::to_string(i) + "\"} 1\n";
+  const auto server = Server::start(
+      "127.0.0.1", 0, {.metrics = [&] { return text; }, .healthy = [] { return true; }});
+  ASSERT_TRUE(server) << server.error().message;
+  httplib::Client client("127.0.0.1", (*server)->port());
+  const httplib::Headers gzip{{"Accept-Encoding", "gzip"}};
+  const auto unpacked = client.Get("/metrics", gzip);
+  ASSERT_TRUE(unpacked);
+  EXPECT_EQ(unpacked->body, text);
+  client.set_decompress(false);
+  const auto packed = client.Get("/metrics", gzip);
+  ASSERT_TRUE(packed);
+  EXPECT_EQ(packed->get_header_value("Content-Encoding"), "gzip");
+  EXPECT_LT(packed->body.size() * 4, text.size());
+  const auto plain = client.Get("/metrics");
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->body, text);
+  EXPECT_FALSE(plain->has_header("Content-Encoding"));
+}
+
 TEST(HttpServer, ATakenPortIsOneLine) {
   const auto first = Server::start("127.0.0.1", 0, {});
   ASSERT_TRUE(first);

@@ -222,7 +222,7 @@ constexpr std::array kLabels{
     LabelValues{"state",
                 "of nodes: attached, detached, lost, absent; of checks: pass, warn, fail, "
                 "error, waived, unknown; of findings: as the store has them"},
-    LabelValues{"suite", "suites that were run"},
+    LabelValues{"suite", "suites that were run: those of schedules, then those that ended last"},
     LabelValues{"to", "nodes of at most 20 pairs"},
     LabelValues{"trigger", "cli, schedule, upgrade"},
     LabelValues{"version", "of Railgauge, or of a part of the stack"},

@@ -53,6 +53,16 @@ TEST(Catalog, EveryLabelSaysWhatBoundsItAndNoneIsARunOrAnErrorText) {
   }
 }
 
+// Each series from one place, and the controller's do not grow with the fleet.
+TEST(Catalog, WhatBelongsToANodeIsNotTheControllers) {
+  for (const Info& info : catalog()) {
+    if (!is_shown_by(info, Owner::kController)) continue;
+    for (const std::string_view label : label_names(info))
+      for (const char* never : {"node", "device", "port", "gpu", "UUID", "pci_bus_id"})
+        EXPECT_NE(label, never) << info.name;
+  }
+}
+
 TEST(Catalog, TheBudgetHoldsFor2000AndFor10000Nodes) {
   const Budget small = budget(2'000);
   const Budget large = budget(10'000);

@@ -141,6 +141,10 @@ Result<PlanOutline> PlanOutline::make(const Suite& suite, std::span<const PlanNo
       ++end;
     inside->add_block(suite, begin, end);
   }
+  if (inside->tasks == 0)
+    for (std::uint32_t stage = 0; stage < stages; ++stage)
+      if (const std::string& why = inside->rounds[stage].left_out(); !why.empty())
+        return refuse(fmt::format("stage {}: {}", stage, why));
   return PlanOutline(std::move(inside));
 }
 

@@ -185,6 +185,36 @@ TEST(ShippedSuites, CollectivesTakeAllGpusEachNodeEachRailAndThePair) {
   EXPECT_THAT(tasks_of("node_all_reduce"), testing::ElementsAre(2, 2));
   EXPECT_THAT(tasks_of("rail_all_reduce"), testing::ElementsAre(2, 2));
   EXPECT_THAT(tasks_of("pair_all_reduce"), testing::ElementsAre(4));
+  EXPECT_THAT(tasks_of("leaf_all_reduce"), testing::IsEmpty());
+  EXPECT_THAT(plan->notes, Contains(testing::HasSubstr("leaf_all_reduce: left out: group: leaf")));
+}
+
+TEST(ShippedSuites, CollectivesTakeEachLeafOfATopology) {
+  const auto kernels = kernels_of_this_build();
+  const SuiteReading reading = read_suite_file("suites/collectives.yaml", kernels);
+  ASSERT_TRUE(reading.suite);
+  const auto fleet = fleet_of(24);
+  const auto plan = make_plan(*reading.suite, fleet, kernels, {}, leaves_of(fleet));
+  ASSERT_TRUE(plan) << plan.error().message;
+  int leaves = 0;
+  for (const PlannedTask& task : plan->tasks)
+    if (reading.suite->stages[task.stage].name == "leaf_all_reduce") {
+      ++leaves;
+      EXPECT_EQ(task.ranks.size(), 16u) << "two GPUs on each of eight nodes";
+    }
+  EXPECT_EQ(leaves, 3);
+}
+
+TEST(ShippedSuites, CollectivesOfOneNodeLeaveThePairsOut) {
+  const auto kernels = kernels_of_this_build();
+  const SuiteReading reading = read_suite_file("suites/collectives.yaml", kernels);
+  ASSERT_TRUE(reading.suite);
+  const auto plan = make_plan(*reading.suite, fleet_of(1), kernels);
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_FALSE(plan->tasks.empty());
+  EXPECT_THAT(
+      plan->notes,
+      Contains(testing::HasSubstr("pair_all_reduce: left out: pairs need at least 2 nodes")));
 }
 
 }  // namespace

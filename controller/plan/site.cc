@@ -34,7 +34,9 @@ constexpr std::array kKeys{Key{"traffic_class"},
                            Key{"gid_index", "gid_rule"},
                            Key{"mtu"},
                            Key{"flow_label"},
-                           Key{"connection"}};
+                           Key{"connection"},
+                           Key{"data_network"},
+                           Key{"launch"}};
 
 std::vector<std::string> key_names() {
   std::vector<std::string> names;

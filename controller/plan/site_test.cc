@@ -69,7 +69,8 @@ TEST(Site, IsReadWithItsNameAndDefaults) {
 TEST(Site, AnUnknownKeyIsOneLineWithItsPlaceAndWhatIsAllowed) {
   EXPECT_EQ(refusal("version: 1\nmetadata: {name: a}\ndefaults:\n  trafic_class: 106\n"),
             "site profile site.yaml:4:3: defaults.trafic_class: unknown key; allowed here: "
-            "traffic_class, service_level, pkey, gid_rule, gid_index, mtu, flow_label, connection; "
+            "traffic_class, service_level, pkey, gid_rule, gid_index, mtu, flow_label, connection, "
+            "data_network, launch; "
             "did you mean \"traffic_class\"?");
   EXPECT_THAT(refusal("version: 1\nmetadata: {name: a}\ndefaults: {mtu: 4096}\nenvironment: {}\n"),
               HasSubstr("site.yaml:4:1: environment: unknown key"));

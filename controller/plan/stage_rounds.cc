@@ -35,7 +35,8 @@ Status StageRounds::lay_out(std::uint64_t seed, const PlanOptions& options) {
     case PlacementKind::kPairs:
       return lay_out_pairs(seed, options);
     case PlacementKind::kLeaf:
-      return lay_out_leaves();
+      lay_out_leaves();
+      break;
     case PlacementKind::kGroup:
       lay_out_group();
       break;
@@ -92,12 +93,13 @@ void StageRounds::lay_out_nodes() {
 
 // A task for each leaf, all at once: they share no link. A leaf with too few ranks is told and left
 // out.
-Status StageRounds::lay_out_leaves() {
+void StageRounds::lay_out_leaves() {
   const auto leaves = by_leaf(context_.order, context_.places);
-  if (leaves.empty())
-    return refuse(plan_,
-                  "group: leaf wants a topology that tells the nodes' leaves; name one in the site "
-                  "profile");
+  if (leaves.empty()) {
+    leave_out(
+        "group: leaf wants a topology that tells the nodes' leaves; name one in the site profile");
+    return;
+  }
   fixed_.emplace_back();
   std::size_t small = 0;
   for (const auto& nodes : leaves) {
@@ -111,14 +113,24 @@ Status StageRounds::lay_out_leaves() {
   if (small > 0)
     notes_.push_back(fmt::format("{} leaves have too few of the chosen nodes for {}", small,
                                  plan_.kernel.name()));
-  if (fixed_.front().empty()) return refuse(plan_, "no leaf has two of the chosen nodes");
-  return {};
+  if (fixed_.front().empty()) {
+    fixed_.clear();
+    leave_out("no leaf has two of the chosen nodes");
+  }
+}
+
+void StageRounds::leave_out(std::string reason) {
+  notes_.push_back("left out: " + reason);
+  left_out_ = std::move(reason);
 }
 
 Status StageRounds::lay_out_pairs(std::uint64_t seed, const PlanOptions& options) {
   const Placement& placement = plan_.stage.placement;
   const std::size_t nodes = plan_.choices.size();
-  if (nodes < 2) return refuse(plan_, fmt::format("pairs need at least 2 nodes, {} chosen", nodes));
+  if (nodes < 2) {
+    leave_out(fmt::format("pairs need at least 2 nodes, {} chosen", nodes));
+    return {};
+  }
   ListedPairs listed;
   if (placement.pairs == PairChoice::kFile) {
     const auto text = options.pair_lists.find(placement.pairs_file);

@@ -15,8 +15,8 @@ struct PlanOptions;
 
 class StageRounds {
  public:
-  // kInvalidArgument: too few nodes, a number of ranks that the kernel does not take, a placement
-  // that wants a topology.
+  // kInvalidArgument: a number of ranks that the kernel does not take, a list of pairs that cannot
+  // be read.
   static Result<StageRounds> make(const StagePlan& plan, const PlanContext& context,
                                   std::uint64_t seed, const PlanOptions& options);
 
@@ -30,6 +30,9 @@ class StageRounds {
   [[nodiscard]] Info info(std::size_t round) const;
   [[nodiscard]] std::vector<TaskSeats> tasks(std::size_t round) const;
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  // Why there are no rounds, where the chosen nodes give none: "pairs need at least 2 nodes, 1
+  // chosen". The suite's other stages are measured.
+  [[nodiscard]] const std::string& left_out() const { return left_out_; }
 
  private:
   // What a node is to the tasks of one pass, so that a round's cost needs no tasks.
@@ -52,7 +55,8 @@ class StageRounds {
   StageRounds(const StagePlan& plan, const PlanContext& context) : plan_(plan), context_(context) {}
   Status lay_out(std::uint64_t seed, const PlanOptions& options);
   Status lay_out_pairs(std::uint64_t seed, const PlanOptions& options);
-  Status lay_out_leaves();
+  void lay_out_leaves();
+  void leave_out(std::string reason);
   void lay_out_within_nodes(std::uint32_t ranks);
   void lay_out_group();
   void lay_out_nodes();
@@ -76,6 +80,7 @@ class StageRounds {
   std::vector<std::vector<Link>> passes_;     // of pairs: the links at one time
   std::vector<std::vector<NodeCost>> costs_;  // all choices together, then one by one; of each node
   std::vector<std::string> notes_;
+  std::string left_out_;
 };
 
 }  // namespace railgauge::plan

@@ -60,6 +60,7 @@ Suite read_root(const YamlValue& root, std::span<const KernelInfo> kernels) {
   if (const YamlValue* preflight = map.find("preflight"))
     suite.preflight = read_preflight(*preflight);
   if (const YamlValue* rounds = map.find("rounds")) suite.rounds = read_rounds(*rounds);
+  if (const YamlValue* bounds = map.find("bounds")) suite.bounds = read_bounds(*bounds);
   const YamlValue* stages = map.find("stages");
   if (stages == nullptr) return suite;
   std::uint32_t block = 0;

@@ -113,6 +113,8 @@ struct Suite {
   std::vector<Stage> stages{};
   std::uint64_t seed = 1;     // of every random choice: matchings, order of repetitions
   PreflightGate preflight{};  // `preflight:`; empty admits every node
+  // `bounds:`: by statistic, the fraction by which worse matters when two runs are judged.
+  std::map<std::string, double> bounds{};
   run::RoundPolicy rounds{};  // `rounds:`; on_failure and stage_budget_seconds are the planner's
 };
 

@@ -6,7 +6,7 @@ namespace railgauge::plan {
 
 const KeyTable& suite_keys() {
   static const KeyTable table{
-      "suite", {"version", "metadata", "stages"}, {"seed", "preflight", "rounds"}};
+      "suite", {"version", "metadata", "stages"}, {"seed", "preflight", "rounds", "bounds"}};
   return table;
 }
 
@@ -25,7 +25,7 @@ const KeyTable& rounds_keys() {
       "rounds",
       {},
       {"quorum", "straggler_factor", "straggler_slack", "deadline", "settle", "max_attempts",
-       "max_tasks", "max_tasks_per_leaf", "stop", "kindness"}};
+       "max_tasks", "max_tasks_per_leaf", "drill_down", "stop", "kindness"}};
   return table;
 }
 
@@ -39,6 +39,11 @@ const KeyTable& kindness_keys() {
                               {},
                               {"exclusive", "bandwidth_tasks_per_leaf", "cross_leaf_share",
                                "max_collective_nodes", "wait"}};
+  return table;
+}
+
+const KeyTable& bounds_keys() {
+  static const KeyTable table{"bounds", {}, {"rate", "median", "p90", "p99", "p99.9"}};
   return table;
 }
 
@@ -66,8 +71,8 @@ const KeyTable& limit_keys() {
 }
 
 std::vector<const KeyTable*> all_key_tables() {
-  return {&suite_keys(),    &metadata_keys(), &preflight_keys(), &rounds_keys(), &stop_keys(),
-          &kindness_keys(), &stage_keys(),    &placement_keys(), &limit_keys()};
+  return {&suite_keys(),    &metadata_keys(), &preflight_keys(), &rounds_keys(),    &stop_keys(),
+          &kindness_keys(), &bounds_keys(),   &stage_keys(),     &placement_keys(), &limit_keys()};
 }
 
 std::span<const std::string> stop_rule_parameters() {

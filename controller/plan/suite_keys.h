@@ -25,6 +25,7 @@ const KeyTable& preflight_keys();
 const KeyTable& rounds_keys();
 const KeyTable& stop_keys();
 const KeyTable& kindness_keys();
+const KeyTable& bounds_keys();
 const KeyTable& stage_keys();
 const KeyTable& placement_keys();
 const KeyTable& limit_keys();

@@ -31,6 +31,7 @@ rounds:
   max_attempts: 3
   max_tasks: 100
   max_tasks_per_leaf: 4
+  drill_down: true
   stop: {failures: 10, failed_share: 0.5, share_after: 40}
   kindness: {exclusive: true, bandwidth_tasks_per_leaf: 2, cross_leaf_share: 0.1,
              max_collective_nodes: 8, wait: 1h}
@@ -100,6 +101,7 @@ TEST(SuiteLanguage, ReadsHowRoundsAreDriven) {
   EXPECT_EQ(rounds.max_attempts, 3u);
   EXPECT_EQ(rounds.max_tasks, 100u);
   EXPECT_EQ(rounds.max_tasks_per_leaf, 4u);
+  EXPECT_TRUE(rounds.drill_down);
   EXPECT_EQ(rounds.stop.failures, 10u);
   EXPECT_EQ(rounds.stop.failed_share, 0.5);
   EXPECT_EQ(rounds.stop.share_after, 40u);

@@ -116,6 +116,17 @@ PreflightGate read_preflight(const YamlValue& value) {
   return gate;
 }
 
+std::map<std::string, double> read_bounds(const YamlValue& value) {
+  constexpr double kLeast = 0.0001;
+  constexpr double kMost = 0.9;
+  const YamlMap map(value, bounds_keys().required, bounds_keys().optional);
+  std::map<std::string, double> bounds;
+  for (const std::string& statistic : bounds_keys().optional)
+    if (const auto* found = map.find(statistic))
+      if (const auto bound = read_number(*found, kLeast, kMost)) bounds[statistic] = *bound;
+  return bounds;
+}
+
 run::RoundPolicy read_rounds(const YamlValue& value) {
   run::RoundPolicy policy;
   const YamlMap map(value, rounds_keys().required, rounds_keys().optional);
@@ -133,6 +144,7 @@ run::RoundPolicy read_rounds(const YamlValue& value) {
     put(policy.max_tasks, read_count(*found, 0, kMaxTasksAtOnce));
   if (const auto* found = map.find("max_tasks_per_leaf"))
     put(policy.max_tasks_per_leaf, read_count(*found, 0, kMaxTasksAtOnce));
+  if (const auto* found = map.find("drill_down")) put(policy.drill_down, read_boolean(*found));
   if (const auto* found = map.find("stop")) read_stop(*found, policy.stop);
   if (const auto* found = map.find("kindness")) read_kindness(*found, policy.kindness);
   return policy;

@@ -1,7 +1,6 @@
 #include "controller/run/other_partner.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "kernels/core/result.h"
 
@@ -45,33 +44,60 @@ void PartnerBook::failed(std::size_t task) {
   }
 }
 
-std::optional<std::uint32_t> PartnerBook::partner_for(const Ends& ends,
-                                                      std::uint32_t replaced_rank) const {
-  const Place& replaced = places_[ends[replaced_rank]];
-  const Place& kept = places_[ends[1 - replaced_rank]];
-  const auto cost = [&](const Place& place) {
-    return std::tuple(place.end.leaf != replaced.end.leaf, place.asked);
-  };
-  std::optional<std::uint32_t> best;
+PartnerBook::Choice PartnerBook::known_good() const {
+  Choice choice;
   for (std::uint32_t i = 0; i < places_.size(); ++i) {
     const Place& place = places_[i];
-    if (place.stage != kept.stage || place.end.kind != replaced.end.kind ||
-        place.passed <= place.failed || place.end.node == kept.end.node ||
-        place.end.node == replaced.end.node)
-      continue;
-    if (!best || cost(place) < cost(places_[*best])) best = i;
+    if (place.passed <= place.failed) continue;
+    Queues& queues = choice[{place.stage, place.end.kind}];
+    queues.by_leaf[place.end.leaf].insert({place.asked, i});
+    queues.all.insert({place.asked, i});
   }
+  return choice;
+}
+
+// What is passed over is on one of the two nodes, and of one kind: few places.
+std::optional<std::uint32_t> PartnerBook::first_apart(const Queue& queue, const Place& one,
+                                                      const Place& other) {
+  for (const auto& [asked, i] : queue) {
+    ++looked_at_;
+    const std::string& node = places_[i].end.node;
+    if (node != one.end.node && node != other.end.node) return i;
+  }
+  return {};
+}
+
+std::optional<std::uint32_t> PartnerBook::take_partner(Choice& choice, const Ends& ends,
+                                                       std::uint32_t replaced_rank) {
+  const Place& replaced = places_[ends[replaced_rank]];
+  const Place& kept = places_[ends[1 - replaced_rank]];
+  const auto found = choice.find({kept.stage, replaced.end.kind});
+  if (found == choice.end()) return {};
+  Queues& queues = found->second;
+  std::optional<std::uint32_t> best;
+  if (const auto leaf = queues.by_leaf.find(replaced.end.leaf); leaf != queues.by_leaf.end())
+    best = first_apart(leaf->second, kept, replaced);
+  if (!best) best = first_apart(queues.all, kept, replaced);
+  if (!best) return {};
+  Place& place = places_[*best];
+  Queue& of_leaf = queues.by_leaf[place.end.leaf];
+  for (Queue* queue : {&of_leaf, &queues.all}) {
+    queue->erase({place.asked, *best});
+    queue->insert({place.asked + 1, *best});
+  }
+  ++place.asked;
   return best;
 }
 
 std::vector<Elsewhere> PartnerBook::next() {
   std::vector<Elsewhere> found;
+  if (wanted_.empty()) return found;
+  Choice choice = known_good();
   for (const auto& [task, kept_rank] : wanted_) {
     const std::uint32_t replaced = 1 - kept_rank;
-    const auto partner = partner_for(tasks_[task], replaced);
+    const auto partner = take_partner(choice, tasks_[task], replaced);
     if (!partner) continue;
-    Place& place = places_[*partner];
-    ++place.asked;
+    const Place& place = places_[*partner];
     found.push_back({task, replaced, place.task, place.rank});
   }
   wanted_.clear();

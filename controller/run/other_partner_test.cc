@@ -1,5 +1,6 @@
 #include "controller/run/other_partner.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,6 +70,31 @@ TEST(PartnerBook, KnowsNobodyWhereNothingPassed) {
   PartnerBook book(all_pairs_of_four());
   for (std::size_t task = 0; task < 6; ++task) book.failed(task);
   EXPECT_THAT(book.next(), IsEmpty());
+}
+
+// 1,024 nodes of 8 rails under leaves of 32, of which every pair of the first round failed: the
+// search runs on the controller's loop.
+TEST(PartnerBook, LooksAtAFewPlacesForEachEndHoweverManyThereAre) {
+  constexpr int kNodes = 1'024;
+  constexpr int kRails = 8;
+  std::vector<RunTaskSpec> tasks;
+  for (const int distance : {1, 3, 5})
+    for (int node = 0; node < kNodes; node += 2)
+      for (int rail = 0; rail < kRails; ++rail) {
+        const auto port = [&](int of) {
+          PairEnd one =
+              end(fmt::format("n{}", of), fmt::format("l{}", of / 32), fmt::format("{}", rail));
+          one.name += fmt::format(" {}", rail);
+          return one;
+        };
+        tasks.push_back(pair(port(node), port((node + distance) % kNodes)));
+      }
+  PartnerBook book(tasks);
+  constexpr std::size_t kFailed = kNodes / 2 * kRails;
+  for (std::size_t task = 0; task < tasks.size(); ++task)
+    task < kFailed ? book.failed(task) : book.passed(task);
+  EXPECT_THAT(book.next(), SizeIs(kNodes * kRails));
+  EXPECT_LE(book.looked_at(), 4u * kNodes * kRails);
 }
 
 TEST(PartnerBook, WantsNothingMoreOnceClosed) {

@@ -71,6 +71,8 @@ struct RoundPolicy {
   // Tasks under way at one time, in all and for each leaf that they touch; 0: no cap.
   std::uint32_t max_tasks = 0;
   std::uint32_t max_tasks_per_leaf = 0;
+  // Once all rounds are through: suspects against known-good partners, failed groups by halves.
+  bool drill_down = false;
   StopBudget stop{};
   Kindness kindness{};
   // By stage; a stage beyond the end continues.

@@ -31,17 +31,29 @@ RoundEngine::RoundEngine(std::span<const RunTaskSpec> tasks, RoundPolicy policy,
   tasks_.reserve(tasks.size());
   for (const RunTaskSpec& spec : tasks) {
     rounds[spec.round].push_back(tasks_.size());
-    Task task{.stage = spec.stage,
-              .nodes = spec.nodes,
-              .loads_fabric = spec.loads_fabric,
-              .load_bits_per_second = spec.load_bits_per_second};
-    place(task, spec.endpoints, spec.leaves);
-    task.limit_seconds = policy_.round_deadline_seconds > 0
-                             ? policy_.round_deadline_seconds
-                             : spec.deadline_seconds + kDeadlineSlackSeconds;
-    tasks_.push_back(std::move(task));
+    tasks_.push_back(task_of(spec));
   }
   for (auto& [number, members] : rounds) rounds_.push_back(std::move(members));
+}
+
+RoundEngine::Task RoundEngine::task_of(const RunTaskSpec& spec) {
+  Task task{.stage = spec.stage,
+            .nodes = spec.nodes,
+            .loads_fabric = spec.loads_fabric,
+            .load_bits_per_second = spec.load_bits_per_second};
+  place(task, spec.endpoints, spec.leaves);
+  task.limit_seconds = policy_.round_deadline_seconds > 0
+                           ? policy_.round_deadline_seconds
+                           : spec.deadline_seconds + kDeadlineSlackSeconds;
+  return task;
+}
+
+std::size_t RoundEngine::add(const RunTaskSpec& spec) {
+  Task task = task_of(spec);
+  task.state = State::kLeftOver;
+  tasks_.push_back(std::move(task));
+  leftovers_.emplace(spec.stage, tasks_.size() - 1);
+  return tasks_.size() - 1;
 }
 
 void RoundEngine::place(Task& task, const std::vector<std::string>& endpoints,

@@ -56,6 +56,8 @@ class RoundEngine {
   // other ends.
   std::size_t add(std::size_t like, const std::vector<std::string>& endpoints,
                   const std::vector<std::string>& leaves);
+  // The same, of a task of its own.
+  std::size_t add(const RunTaskSpec& spec);
   // It was under way and is over; `retry`: it waits among the leftovers.
   void ended(std::size_t index, bool retry, double now);
   // Was never started, or waits again, and will not be started any more.
@@ -109,6 +111,7 @@ class RoundEngine {
     std::optional<double> uplinks_bits_per_second{};
   };
 
+  [[nodiscard]] Task task_of(const RunTaskSpec& spec);
   [[nodiscard]] Hold hold_of(const Task& task) const;
   [[nodiscard]] bool is_kind(const Task& task) const;
   [[nodiscard]] bool budget_is_spent(const Task& task, double now) const;

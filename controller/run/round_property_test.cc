@@ -21,6 +21,7 @@ class RunSimulation {
   explicit RunSimulation(std::uint32_t seed) : random_(seed) {
     make_policy();
     make_tasks();
+    policy_.drill_down = seed % 3 == 0;
     machine_ = std::make_unique<RunMachine>(tasks_, policy_, uplinks_);
     machine_->start(now_, actions_);
     check();
@@ -140,13 +141,34 @@ class RunSimulation {
   }
 
   void check() {
-    for (const RunAction& action : actions_) {
-      ASSERT_FALSE(finished_) << "an action after the end";
-      std::visit([this](const auto& one) { see(one); }, action);
+    while (!actions_.empty()) {
+      for (const RunAction& action : std::exchange(actions_, {})) {
+        ASSERT_FALSE(finished_) << "an action after the end";
+        std::visit([this](const auto& one) { see(one); }, action);
+      }
+      if (asked_) answer();
     }
-    actions_.clear();
   }
 
+  // Two waves of two tasks that both want what the first one has, then none.
+  void answer() {
+    asked_ = false;
+    std::vector<RunTaskSpec> more;
+    if (++waves_ <= 2) more.assign(2, tasks_.front());
+    for (RunTaskSpec& task : more) {
+      task.ends.clear();
+      task.waived = false;
+      task.round = kAddedRound;
+      tasks_.push_back(task);
+    }
+    ASSERT_TRUE(machine_->add_follow_ups(more, now_, actions_));
+  }
+
+  void see(const WantFollowUps&) {
+    ASSERT_TRUE(policy_.drill_down && under_way_.empty());
+    ASSERT_FALSE(asked_);
+    asked_ = true;
+  }
   void see(const StartTask& start) {
     const RunTaskSpec& task = tasks_[start.index];
     ASSERT_FALSE(task.waived || ends_.contains(start.index));
@@ -243,6 +265,8 @@ class RunSimulation {
   double now_ = 0;
   bool busy_ = false;
   bool finished_ = false;
+  bool asked_ = false;  // what follows from what was measured
+  std::uint32_t waves_ = 0;
   std::set<std::size_t> under_way_;
   std::set<std::size_t> given_up_;
   std::set<std::size_t> ends_;

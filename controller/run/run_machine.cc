@@ -195,14 +195,14 @@ std::string RunMachine::reason_for(std::string_view outcome) const {
   if (tasks_.empty()) return "the plan holds no task, so nothing was measured";
   if (outcome == kCancelledOutcome && !cancel_reason_.empty()) return cancel_reason_;
   std::vector<std::pair<std::string, std::uint32_t>> reasons;
+  std::map<std::string_view, std::size_t> index;  // thousands of tasks may have one each
   for (const Task& task : tasks_) {
     if (task.outcome != outcome || task.reason.empty()) continue;
-    const auto found =
-        std::ranges::find(reasons, task.reason, &std::pair<std::string, std::uint32_t>::first);
-    if (found != reasons.end())
-      ++found->second;
-    else
+    const auto [place, fresh] = index.try_emplace(task.reason, reasons.size());
+    if (fresh)
       reasons.emplace_back(task.reason, 1);
+    else
+      ++reasons[place->second].second;
   }
   std::string text;
   for (std::size_t i = 0; i < std::min(reasons.size(), kMaxReasons); ++i) {
@@ -214,8 +214,36 @@ std::string RunMachine::reason_for(std::string_view outcome) const {
   return text;
 }
 
+// True while the run must not end because of them.
+bool RunMachine::wants_follow_ups(RunActions& out) {
+  const bool may = policy_.drill_down && state_ == RunState::kRunning && !stopped_ &&
+                   !tasks_.empty() && follow_ups_ != FollowUps::kOver;
+  if (!may) return false;
+  if (follow_ups_ == FollowUps::kAsked) return true;
+  if (waves_ >= kMostWaves) return false;
+  ++waves_;
+  follow_ups_ = FollowUps::kAsked;
+  out.emplace_back(WantFollowUps{});
+  return true;
+}
+
+bool RunMachine::add_follow_ups(const std::vector<RunTaskSpec>& tasks, double now,
+                                RunActions& out) {
+  if (follow_ups_ != FollowUps::kAsked || state_ != RunState::kRunning) return false;
+  follow_ups_ = tasks.empty() ? FollowUps::kOver : FollowUps::kUnderWay;
+  for (const RunTaskSpec& spec : tasks) {
+    const std::size_t index = engine_.add(spec);
+    RG_CHECK(index == tasks_.size());
+    partners_.add_other();
+    tasks_.push_back({.stage = spec.stage});
+  }
+  advance(now, out);
+  return true;
+}
+
 void RunMachine::finish_when_done(RunActions& out) {
   if (state_ == RunState::kEnded || ended_ < tasks_.size()) return;
+  if (wants_follow_ups(out)) return;
   // A cancelled run whose runners could not be shown to be gone is not "cancelled" but crashed.
   std::string outcome = unverified_ ? std::string(kCrashed) : worst_outcome();
   std::string reason = outcome == kPassed ? "" : reason_for(outcome);

@@ -32,8 +32,10 @@ struct AddTask {
   std::size_t index;
   Elsewhere made_of{};
 };
-using RunAction =
-    std::variant<StartTask, GiveUpTask, CancelTaskAction, SkipTask, RunFinished, AddTask>;
+// All that was planned has ended: what follows from it is asked for, and told by add_follow_ups().
+struct WantFollowUps {};
+using RunAction = std::variant<StartTask, GiveUpTask, CancelTaskAction, SkipTask, RunFinished,
+                               AddTask, WantFollowUps>;
 using RunActions = std::vector<RunAction>;
 
 // How a task's attempts of one start ended.
@@ -51,6 +53,12 @@ class RunMachine {
                       const LeafUplinks& uplinks = {});
 
   void start(double now, RunActions& out);
+  static constexpr std::uint32_t kMostWaves = 64;  // of follow-ups
+
+  // The answer to WantFollowUps: tasks that the run has beside the others from here on, numbered on
+  // from the last one; when they have ended, it is asked again. None: the run ends. Without effect
+  // when nothing was asked or the run is over or being cancelled; false then.
+  bool add_follow_ups(const std::vector<RunTaskSpec>& tasks, double now, RunActions& out);
   // Nothing of the task is under way any more. True when it will be started once more; then this
   // was not its end. CHECKs that it was started and had not ended.
   bool task_ended(std::size_t index, TaskEnd end, double now, RunActions& out);
@@ -66,6 +74,9 @@ class RunMachine {
   [[nodiscard]] std::uint32_t tasks_ended() const { return ended_; }
   [[nodiscard]] const std::map<std::string, std::uint32_t>& outcomes() const { return outcomes_; }
   [[nodiscard]] const RoundEngine& rounds() const { return engine_; }
+  [[nodiscard]] const std::string& outcome_of(std::size_t index) const {
+    return tasks_.at(index).outcome;  // "": not ended
+  }
   [[nodiscard]] std::uint32_t failures() const { return failures_; }
 
  private:
@@ -85,6 +96,7 @@ class RunMachine {
   bool add_elsewhere(RunActions& out);
   void stop_after(const Task& failed, RunActions& out);
   void stop(std::string reason, const std::uint32_t* stage, RunActions& out);
+  bool wants_follow_ups(RunActions& out);
   void finish_when_done(RunActions& out);
   [[nodiscard]] std::string over_budget() const;
   [[nodiscard]] std::string worst_outcome() const;
@@ -102,7 +114,10 @@ class RunMachine {
   std::map<std::string, std::uint32_t> outcomes_;
   std::string cancel_reason_;
   std::string stop_reason_;
-  bool stopped_ = false;     // as a whole, by itself
+  bool stopped_ = false;  // as a whole, by itself
+  enum class FollowUps : std::uint8_t { kNotAsked, kAsked, kUnderWay, kOver };
+  FollowUps follow_ups_ = FollowUps::kNotAsked;
+  std::uint32_t waves_ = 0;
   bool unverified_ = false;  // a cancelled task could not show that its runners are gone
 };
 

@@ -1,5 +1,6 @@
 #include "controller/run/run_machine.h"
 
+#include <algorithm>
 #include <random>
 
 #include <gmock/gmock.h>
@@ -230,6 +231,64 @@ TEST(RunMachine, InAnyOrderItEndsOnceAndNeverPassesAnUnmeasuredRun) {
     ASSERT_EQ(machine.tasks_ended(), specs.size());
     ASSERT_FALSE(passes == 0 && finished(out).outcome == "passed");
   }
+}
+
+RoundPolicy drilling() {
+  RoundPolicy policy;
+  policy.drill_down = true;
+  return policy;
+}
+
+bool asks(const RunActions& actions) {
+  return std::ranges::any_of(actions, [](const RunAction& action) {
+    return std::holds_alternative<WantFollowUps>(action);
+  });
+}
+
+TEST(RunMachineFollowUps, ARunThatDrillsDownAsksUntilNothingFollowsAndEndsThen) {
+  RunMachine machine({{.round = 0, .endpoints = {"a"}}}, drilling());
+  RunActions out;
+  machine.start(0, out);
+  machine.task_ended(0, {"passed", ""}, 0, out);
+  EXPECT_TRUE(asks(out));
+  EXPECT_EQ(finished(out).outcome, "none");
+  out.clear();
+  ASSERT_TRUE(machine.add_follow_ups({{.endpoints = {"a"}}, {.endpoints = {"b"}}}, 1, out));
+  EXPECT_THAT(started(out), ElementsAre(1, 2));
+  EXPECT_EQ(machine.tasks_total(), 3U);
+  out.clear();
+  machine.task_ended(1, {"failed", "slow"}, 2, out);
+  EXPECT_FALSE(asks(out)) << "one is still under way";
+  machine.task_ended(2, {"passed", ""}, 2, out);
+  EXPECT_TRUE(asks(out));
+  EXPECT_EQ(machine.outcome_of(1), "failed");
+  out.clear();
+  ASSERT_TRUE(machine.add_follow_ups({}, 3, out));
+  EXPECT_EQ(finished(out).outcome, "failed");
+  EXPECT_FALSE(machine.add_follow_ups({}, 3, out)) << "nothing was asked";
+}
+
+TEST(RunMachineFollowUps, ACancelledRunWaitsForNoAnswer) {
+  RunMachine machine({{.round = 0}}, drilling());
+  RunActions out;
+  machine.start(0, out);
+  machine.task_ended(0, {"passed", ""}, 0, out);
+  ASSERT_TRUE(asks(out));
+  out.clear();
+  machine.cancel("enough", out);
+  EXPECT_EQ(finished(out).outcome, "passed") << "all that was planned was measured";
+  EXPECT_FALSE(machine.add_follow_ups({{.endpoints = {"a"}}}, 1, out));
+}
+
+TEST(RunMachineFollowUps, ARunThatStoppedByItselfAsksNothing) {
+  RoundPolicy policy = drilling();
+  policy.on_failure = {OnFailure::kStopRun};
+  RunMachine machine({{.round = 0}, {.round = 1}}, policy);
+  RunActions out;
+  machine.start(0, out);
+  machine.task_ended(0, {"failed", "slow"}, 0, out);
+  EXPECT_FALSE(asks(out));
+  EXPECT_EQ(finished(out).outcome, "failed");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "kernels/core/group.h"
 #include "kernels/core/outcome.h"
@@ -164,6 +165,21 @@ void TaskMachine::ended(std::uint32_t attempt, std::uint32_t rank, const std::st
   end_rank(rank, known, std::move(reason), now, out);
 }
 
+// A rank that waits in vain knows the group only. Whom it waits for is who has not come to the step
+// that others have come to: "; rank 2 on n7 has not come to rendezvous step 5".
+std::string TaskMachine::missing() const {
+  constexpr std::size_t kNamed = 3;
+  std::vector<std::string> names;
+  for (std::uint32_t rank = 0; rank < size(); ++rank)
+    if (!ranks_[rank].payload) names.push_back(who(rank));
+  if (state_ != TaskState::kRunning || names.empty() || names.size() == size()) return "";
+  const std::size_t more = names.size() - std::min(names.size(), kNamed);
+  names.resize(names.size() - more);
+  return fmt::format("; {}{} {} not come to rendezvous step {}", fmt::join(names, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "",
+                     names.size() + more == 1 ? "has" : "have", step_);
+}
+
 void TaskMachine::end_rank(std::uint32_t rank, std::string_view outcome, std::string reason,
                            double now, TaskActions& out) {
   Rank& r = ranks_[rank];
@@ -174,8 +190,9 @@ void TaskMachine::end_rank(std::uint32_t rank, std::string_view outcome, std::st
                     (outcome == cancel_outcome_ || outcome == kCancelledOutcome || cancelled_ ||
                      gave_way_ || reason.find(cancel_reason_) != std::string::npos);
   if (outcome != kPassed && !echo) {
-    const std::string line = reason.empty() ? fmt::format("{} {}", who(rank), outcome)
-                                            : fmt::format("{}: {}", who(rank), reason);
+    std::string line = reason.empty() ? fmt::format("{} {}", who(rank), outcome)
+                                      : fmt::format("{}: {}", who(rank), reason);
+    if (outcome == kTimedOut) line += missing();
     add_cause(std::string(outcome), line);
     cancel_rest(bystander_outcome(outcome), line, now, out);
   }

@@ -169,6 +169,7 @@ class TaskMachine {
   Rank* live_rank(std::uint32_t attempt, std::uint32_t rank);
   [[nodiscard]] bool attached(std::uint32_t rank) const;
   [[nodiscard]] std::string who(std::uint32_t rank) const;  // "rank 1 on n2"
+  [[nodiscard]] std::string missing() const;                // words to add, or none
   [[nodiscard]] bool alive(const Rank& rank) const;
   void try_begin(double now, TaskActions& out);
   void begin_attempt(double now, TaskActions& out);

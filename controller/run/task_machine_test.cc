@@ -107,6 +107,19 @@ TEST(TaskMachine, AStepOutOfOrderEndsAllAndNamesTheRank) {
   EXPECT_THAT(bench.take<SendCancel>()[0].reason, HasSubstr("rank 1 on n1 sent rendezvous step 4"));
 }
 
+TEST(TaskMachine, ARankThatWaitsInVainEndsAllAndTheRankThatDidNotComeIsNamed) {
+  Bench bench;
+  bench.all_prepared();
+  for (std::uint32_t rank = 0; rank < 3; ++rank)
+    bench.machine.step(1, rank, 0, "well", bench.now, bench.actions);
+  bench.machine.step(1, 0, 1, "waited", bench.now, bench.actions);
+  bench.machine.step(1, 1, 1, "waited", bench.now, bench.actions);
+  bench.machine.ended(1, 0, "timed_out", "agent sent no rendezvous step", bench.now, bench.actions);
+  EXPECT_THAT(bench.take<SendCancel>()[0].reason,
+              testing::EndsWith(": agent sent no rendezvous step; rank 2 on n2 has not come to "
+                                "rendezvous step 1"));
+}
+
 TEST(TaskMachine, AWaivedRefusalWaivesTheTaskAndCancelsTheRest) {
   Bench bench;
   bench.machine.prepared(1, 0, bench.now, bench.actions);

@@ -17,7 +17,8 @@ Result<std::vector<double>> newest_medians(Connection& connection, std::int64_t 
       "SELECT point.median FROM point INDEXED BY point_by_series CROSS JOIN rank ON "
       "rank.id=point.rank CROSS JOIN attempt ON attempt.id=rank.attempt AND "
       "attempt.outcome='passed' CROSS JOIN task ON task.id=attempt.task AND "
-      "task.counted_attempt=attempt.attempt WHERE series=?1 ORDER BY measured_at DESC LIMIT ?2",
+      "task.counted_attempt=attempt.attempt WHERE series=?1 ORDER BY measured_ms / 86400000 DESC, "
+      "measured_ms DESC LIMIT ?2",
       series, limit));
   while (RG_TRY(rows.next())) medians.push_back(rows.real(0));
   return medians;

@@ -65,7 +65,9 @@ constexpr std::array kParts{
         "matrix_endpoint(pair_matrix.id, endpoints, from_index) AS from_endpoint, "
         "matrix_endpoint(pair_matrix.id, endpoints, to_index) AS to_endpoint, value, expected FROM "
         "pair_matrix JOIN run ON run.id=pair_matrix.run JOIN pair_outlier ON "
-        "matrix=pair_matrix.id WHERE run.id IN (SELECT value FROM json_each(?1)) ORDER BY matrix, "
+        "matrix=pair_matrix.id WHERE pair_outlier.value IS NOT NULL AND run.id IN (SELECT value "
+        "FROM "
+        "json_each(?1)) ORDER BY matrix, "
         "from_index, to_index"},
     Part{"nodes", "the nodes as they are now",
          "SELECT node_id, name, version, address, datetime(first_seen_at, 'unixepoch') AS "

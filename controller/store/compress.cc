@@ -55,18 +55,19 @@ std::string compress_blocks(std::string_view bytes) {
   return out;
 }
 
-Result<std::string> decompress_blocks(std::string_view bytes, std::size_t size) {
-  std::string out;
-  out.reserve(size);
+Status decompress_blocks(std::string_view bytes, std::size_t size,
+                         const std::function<void(std::string_view)>& take) {
+  std::size_t taken = 0;
   while (!bytes.empty()) {
     const std::size_t frame = ZSTD_findFrameCompressedSize(bytes.data(), bytes.size());
     if (ZSTD_isError(frame) != 0) return fail(Code::kDataLoss, "compressed bytes are damaged");
     const std::string block = RG_TRY(decompress(bytes.substr(0, frame)));
-    if (block.size() > size - out.size()) break;
-    out += block;
+    if (block.size() > size - taken) break;
+    take(block);
+    taken += block.size();
     bytes.remove_prefix(frame);
   }
-  if (out.size() == size && bytes.empty()) return out;
+  if (taken == size && bytes.empty()) return {};
   return fail(Code::kDataLoss,
               fmt::format("compressed bytes are damaged: not the {} bytes they should be", size));
 }

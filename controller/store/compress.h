@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -18,7 +19,8 @@ Result<std::string> decompress(std::string_view bytes);
 // The same for more than one frame may hold: frames of 16 MiB each, one behind the other. What
 // compress() made is read as well.
 std::string compress_blocks(std::string_view bytes);
-// kDataLoss also when it is not `size` bytes.
-Result<std::string> decompress_blocks(std::string_view bytes, std::size_t size);
+// Hands them over frame by frame. kDataLoss also when it is not `size` bytes.
+Status decompress_blocks(std::string_view bytes, std::size_t size,
+                         const std::function<void(std::string_view)>& take);
 
 }  // namespace railgauge::store

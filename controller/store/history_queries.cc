@@ -117,7 +117,11 @@ Result<HistoryRow> read_history(Connection& connection, std::int64_t series,
       "attempt ON attempt.id=rank.attempt CROSS JOIN task ON task.id=attempt.task CROSS JOIN run "
       "ON "
       "run.id=task.run WHERE series=?1 AND measured_at>=coalesce(?2, -1e300) AND "
-      "attempt.attempt=task.counted_attempt ORDER BY measured_at DESC LIMIT ?3",
+      // The index holds days: only what is of one day is sorted.
+      "measured_ms / 86400000 > coalesce(?2, -1e300) / 86400.0 - 1 AND "
+      "attempt.attempt=task.counted_attempt ORDER BY measured_ms / 86400000 DESC, measured_ms "
+      "DESC, "
+      "point.id DESC LIMIT ?3",
       series, since, limit));
   while (RG_TRY(rows.next()))
     history.points.push_back(
@@ -182,8 +186,8 @@ Result<std::int64_t> id_of_run(Connection& connection, std::string_view run_id) 
 constexpr std::string_view kMedians =
     "SELECT series, {0} AS side, median FROM task CROSS JOIN attempt ON attempt.task=task.id AND "
     "attempt.attempt=counted_attempt AND attempt.outcome='passed' CROSS JOIN rank ON "
-    "rank.attempt=attempt.id CROSS JOIN point ON point.id BETWEEN rank.id << 31 AND (rank.id << "
-    "31) + 2147483647 WHERE task.run=?{1}";
+    "rank.attempt=attempt.id CROSS JOIN point ON point.id BETWEEN rank.id << 20 AND (rank.id << "
+    "20) + 1048575 WHERE task.run=?{1}";
 
 // A series' medians in both runs.
 struct Medians {

@@ -192,9 +192,40 @@ TEST_F(History, AMatrixComesBackAndASecondOneReplacesIt) {
   EXPECT_THAT(back->endpoints, ElementsAre("n1/rxe0:1", "n2/rxe0:1"));
   EXPECT_TRUE(std::isnan(back->values[0]));
   EXPECT_EQ(back->values[1], 13);
+  std::vector<std::string> told;
+  ASSERT_TRUE(store_->visit_pair_matrix(
+      {.run_id = "r1"},
+      [&told](const PairMatrixRow& head, std::size_t from, std::size_t to, float value) {
+        told.push_back(
+            fmt::format("{} {} {} {}", head.rail, head.endpoints[from], head.endpoints[to], value));
+      }));
+  EXPECT_THAT(told, ElementsAre("2 n1/rxe0:1 n2/rxe0:1 13", "2 n2/rxe0:1 n1/rxe0:1 11.25"));
   ASSERT_EQ(back->outliers.size(), 1u);
   EXPECT_EQ(back->outliers[0].expected, 12.5);
   EXPECT_EQ(store_->pair_matrix({.run_id = "r1", .rail = 3}).error().code, Code::kNotFound);
+}
+
+// Whoever reads finds none of a run's matrices or the whole.
+TEST_F(History, ARunsMatricesComeAndAreReplacedTogether) {
+  plan_run(*store_, "r1", 1);
+  std::vector<PairMatrixRow> given{matrix(), matrix(), matrix()};
+  given[1].rail = 3;
+  given[2].rail = 4;
+  ASSERT_TRUE(store_->put_pair_matrices("r1", given));
+  EXPECT_EQ(store_->pair_matrices("r1")->size(), 3u);
+  std::vector<PairMatrixRow> broken{matrix(), matrix()};
+  broken[0].rail = 7;
+  broken[1].values.pop_back();
+  EXPECT_EQ(store_->put_pair_matrices("r1", broken).error().code, Code::kInvalidArgument);
+  EXPECT_EQ(store_->pair_matrices("r1")->size(), 3u) << "what stood there still does";
+  EXPECT_EQ(store_->pair_matrix({.run_id = "r1", .rail = 7}).error().code, Code::kNotFound);
+  given.pop_back();
+  ASSERT_TRUE(store_->put_pair_matrices("r1", given));
+  EXPECT_EQ(store_->pair_matrices("r1")->size(), 2u);
+  EXPECT_EQ(count("SELECT count(*) FROM pair_outlier"), 2);
+  EXPECT_EQ(store_->put_pair_matrices("nowhere", {}).error().code, Code::kNotFound);
+  given[0].run_id = "r2";
+  EXPECT_EQ(store_->put_pair_matrices("r1", given).error().code, Code::kInvalidArgument);
 }
 
 TEST_F(History, AMatrixOfMoreEndpointsThanOneFrameHoldsComesBack) {
@@ -213,6 +244,15 @@ TEST_F(History, AMatrixOfMoreEndpointsThanOneFrameHoldsComesBack) {
   EXPECT_EQ(back->values[kCount * kCount - 2], 7);
   EXPECT_TRUE(std::isnan(back->values.back()));
   EXPECT_EQ(back->endpoints.back(), "n4199/rxe0:1");
+  std::size_t figures = 0;
+  std::size_t sevens = 0;
+  ASSERT_TRUE(store_->visit_pair_matrix(
+      {.run_id = "r1"}, [&](const PairMatrixRow&, std::size_t from, std::size_t to, float value) {
+        figures += value == 1 ? 1 : 0;
+        sevens += value == 7 && from == kCount - 1 && to == kCount - 2 ? 1 : 0;
+      }));
+  EXPECT_EQ(figures, kCount * kCount - kCount - 1);
+  EXPECT_EQ(sevens, 1u);
 }
 
 TEST_F(History, AComparisonOfMoreSeriesThanMayBeAnsweredSaysSo) {

@@ -30,7 +30,7 @@ Result<std::vector<std::string>> find_problems(Connection& connection) {
   }
   const auto strays =
       RG_TRY(connection.integer("SELECT count(*) FROM point WHERE NOT EXISTS (SELECT 1 FROM rank "
-                                "WHERE rank.id=point.id >> 31)"));
+                                "WHERE rank.id=point.id >> 20)"));
   if (strays.value_or(0) > 0)
     problems.push_back(fmt::format("{} points belong to no rank", *strays));
   return problems;
@@ -111,7 +111,7 @@ namespace {
 constexpr std::string_view kRollUp =
     "INSERT INTO series_day (series, day, point_count, median, lowest, highest) "
     "SELECT series, CAST(floor(measured_at / 86400) AS INTEGER) AS day, count(*), avg(median), "
-    "min(median), max(median) FROM point WHERE id BETWEEN ?1 << 31 AND (?1 << 31) + 2147483647 "
+    "min(median), max(median) FROM point WHERE id BETWEEN ?1 << 20 AND (?1 << 20) + 1048575 "
     "AND EXISTS (SELECT 1 FROM rank JOIN attempt ON attempt.id=rank.attempt JOIN task ON "
     "task.id=attempt.task WHERE rank.id=?1 AND attempt.attempt=task.counted_attempt AND "
     "attempt.outcome='passed') GROUP BY series, day "
@@ -123,11 +123,11 @@ constexpr std::string_view kRollUp =
 std::string_view sql_of(PruneLevel level) {
   switch (level) {
     case PruneLevel::kRawSamples:
-      return "DELETE FROM raw_sample WHERE point BETWEEN ?1 << 31 AND (?1 << 31) + 2147483647";
+      return "DELETE FROM raw_sample WHERE point BETWEEN ?1 << 20 AND (?1 << 20) + 1048575";
     case PruneLevel::kDistributions:
-      return "DELETE FROM distribution WHERE point BETWEEN ?1 << 31 AND (?1 << 31) + 2147483647";
+      return "DELETE FROM distribution WHERE point BETWEEN ?1 << 20 AND (?1 << 20) + 1048575";
     case PruneLevel::kPoints:
-      return "DELETE FROM point WHERE id BETWEEN ?1 << 31 AND (?1 << 31) + 2147483647";
+      return "DELETE FROM point WHERE id BETWEEN ?1 << 20 AND (?1 << 20) + 1048575";
   }
   return "";
 }

@@ -135,11 +135,37 @@ Status write_pair_matrix(Connection& connection, const PairMatrixRow& matrix) {
   return {};
 }
 
-Result<PairMatrixRow> read_pair_matrix(Connection& connection, const PairMatrixKey& key) {
-  PairMatrixRow matrix{.run_id = key.run_id};
+Status write_pair_matrices(Connection& connection, std::string_view run_id,
+                           const std::vector<PairMatrixRow>& matrices) {
+  const auto run = RG_TRY(connection.integer("SELECT id FROM run WHERE run_id=?1", run_id));
+  if (!run)
+    return fail(Code::kNotFound, fmt::format("pair matrices of {}: there is no such run", run_id));
+  RG_TRY_OK(connection.execute("DELETE FROM pair_matrix WHERE run=?1", *run));
+  for (const PairMatrixRow& matrix : matrices) {
+    if (matrix.run_id != run_id)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("pair matrices of {}: one is of run {}", run_id, matrix.run_id));
+    RG_TRY_OK(write_pair_matrix(connection, matrix));
+  }
+  return {};
+}
+
+namespace {
+
+// A matrix as it is stored.
+struct Stored {
+  PairMatrixRow matrix{};  // without values and outliers
   std::int64_t id = 0;
+  std::string body{};
+
+  [[nodiscard]] std::size_t bytes() const {
+    return matrix.endpoints.size() * matrix.endpoints.size() * sizeof(float);
+  }
+};
+
+Result<Stored> read_stored(Connection& connection, const PairMatrixKey& key) {
+  Stored stored{.matrix = {.run_id = key.run_id}};
   std::string endpoints;
-  std::string body;
   {
     Rows rows = RG_TRY(connection.query(
         "SELECT pair_matrix.id, rail, kernel, metric, meaning, message_bytes, unit, "
@@ -151,20 +177,48 @@ Result<PairMatrixRow> read_pair_matrix(Connection& connection, const PairMatrixK
     if (!RG_TRY(rows.next()))
       return fail(Code::kNotFound,
                   fmt::format("run {}: no such pair matrix is stored", key.run_id));
-    id = rows.integer(0);
-    read_head(rows, 1, matrix);
+    stored.id = rows.integer(0);
+    read_head(rows, 1, stored.matrix);
     endpoints = rows.blob(8);
-    body = rows.blob(9);
+    stored.body = rows.blob(9);
   }
-  matrix.endpoints = lines_of(RG_TRY(decompress(endpoints)));
-  if (matrix.endpoints.size() > kMaxMatrixEndpoints) return damaged(key);
-  const std::size_t count = matrix.endpoints.size() * matrix.endpoints.size();
-  const Result<std::string> bytes = decompress_blocks(body, count * sizeof(float));
-  if (!bytes) return damaged(key);
-  matrix.values.resize(count);
-  std::memcpy(matrix.values.data(), bytes->data(), bytes->size());
-  RG_TRY_OK(read_outliers(connection, id, matrix));
-  return matrix;
+  stored.matrix.endpoints = lines_of(RG_TRY(decompress(endpoints)));
+  if (stored.matrix.endpoints.size() > kMaxMatrixEndpoints) return damaged(key);
+  return stored;
+}
+
+}  // namespace
+
+Result<PairMatrixRow> read_pair_matrix(Connection& connection, const PairMatrixKey& key) {
+  Stored stored = RG_TRY(read_stored(connection, key));
+  PairMatrixRow& matrix = stored.matrix;
+  matrix.values.resize(stored.bytes() / sizeof(float));
+  auto* to = reinterpret_cast<char*>(matrix.values.data());
+  const Status read = decompress_blocks(stored.body, stored.bytes(), [&to](std::string_view block) {
+    std::memcpy(to, block.data(), block.size());
+    to += block.size();
+  });
+  if (!read) return damaged(key);
+  RG_TRY_OK(read_outliers(connection, stored.id, matrix));
+  return std::move(matrix);
+}
+
+Status visit_pair_matrix(Connection& connection, const PairMatrixKey& key,
+                         const PairVisitor& visit) {
+  const Stored stored = RG_TRY(read_stored(connection, key));
+  const std::size_t count = stored.matrix.endpoints.size();
+  std::size_t at = 0;
+  bool whole = true;
+  const Status read = decompress_blocks(stored.body, stored.bytes(), [&](std::string_view block) {
+    whole = whole && block.size() % sizeof(float) == 0;
+    for (std::size_t i = 0; whole && i < block.size(); i += sizeof(float), ++at) {
+      float value = 0;
+      std::memcpy(&value, block.data() + i, sizeof value);
+      if (std::isfinite(value)) visit(stored.matrix, at / count, at % count, value);
+    }
+  });
+  if (!read || !whole) return damaged(key);
+  return {};
 }
 
 Result<std::vector<PairMatrixRow>> list_pair_matrices(Connection& connection,

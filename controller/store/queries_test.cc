@@ -1,4 +1,5 @@
 // Histories, comparisons, filters and a person's own SQL.
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -119,6 +120,42 @@ TEST_F(Queries, APageOfOneSeriesIsFoundByItsIndexAndNoTableIsReadAlong) {
         EXPECT_THAT(plan, testing::Not(testing::HasSubstr(fmt::format("SCAN {}\n", table))))
             << plan;
     }
+}
+
+TEST_F(Queries, PointsSinceATimeAreFoundByTheDaysOfTheIndex) {
+  auto connection = Connection::open(folder_.file("db"), Connection::Mode::kReadOnly, 1);
+  ASSERT_TRUE(connection);
+  for (const ResultsFilter& filter :
+       {ResultsFilter{.nodes = {"n1"}, .since = 1.0}, ResultsFilter{.since = 1.0}})
+    EXPECT_THAT(plan_of(*connection, sql_of_results(filter, false)),
+                testing::HasSubstr("point_by_series (series=? AND <expr>>?)"));
+}
+
+// Times around midnights: the index holds days, the answer is by the time itself.
+TEST_F(Queries, AnAnswerSinceATimeIsExactToTheMillisecond) {
+  constexpr double kMidnight = 1'699'920'000;
+  const std::vector<double> times{kMidnight - 0.001, kMidnight, kMidnight + 0.001,
+                                  kMidnight + 86'399.999, kMidnight + 86'400};
+  plan_run(*store_, "days", 1);
+  const At at{.run_id = "days"};
+  std::vector<Record> batch{started_record(at)};
+  for (const double time : times) {
+    batch.push_back(point_record(at, static_cast<std::uint32_t>(batch.size())));
+    batch.back().set_unix_time_seconds(time);
+  }
+  std::ranges::reverse(batch.begin() + 1, batch.end());  // arrival is not the order of time
+  batch.push_back(final_record(at, 9, "passed"));
+  ASSERT_TRUE(append(*store_, "id-1", batch));
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const auto rows = results({.run_id = "all", .nodes = {"n1"}, .since = times[i]});
+    ASSERT_EQ(rows.size(), times.size() - i) << i;
+    EXPECT_EQ(rows.front().measured_at, times[i]);
+    const auto history = store_->history(rows.front().series_id, times[i], 2);
+    ASSERT_TRUE(history) << history.error().message;
+    EXPECT_EQ(history->points.back().measured_at, times.back()) << "the newest two";
+    EXPECT_EQ(history->points.size(), std::min<std::size_t>(2, times.size() - i));
+    EXPECT_EQ(history->points.front().measured_at, times[std::max<std::size_t>(i, 3)]);
+  }
 }
 
 TEST_F(Queries, TheSeriesOfAFilterAreToldUnlessTheyAreMany) {

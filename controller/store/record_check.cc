@@ -4,11 +4,11 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include "controller/store/rows.h"
 #include "kernels/core/outcome.h"
 #include "kernels/core/text.h"
 
@@ -22,7 +22,8 @@ constexpr std::size_t kMaxTextBytes = 64U << 10U;
 constexpr int kMaxMapEntries = 1'000;
 constexpr int kMaxBuckets = 1'000'000;
 constexpr std::uint32_t kMaxAttempt = 1'000;
-constexpr std::uint32_t kMaxSequence = std::numeric_limits<std::int32_t>::max();
+constexpr std::uint32_t kMaxSequence = (1U << kSequenceBits) - 1;
+constexpr double kMaxTimeSeconds = 253'402'300'799;  // the end of the year 9999
 
 Fault check_key(const RecordKey& key) {
   if (key.run_id().empty() || key.task_id().empty()) return "the key has no run or task";
@@ -119,7 +120,9 @@ Fault check_note(const Note& note) {
 
 std::optional<std::string> fault_of(const Record& record) {
   if (auto fault = check_key(record.key())) return fault;
-  if (!std::isfinite(record.unix_time_seconds())) return "the time is not finite";
+  const double time = record.unix_time_seconds();
+  if (!std::isfinite(time)) return "the time is not finite";
+  if (time < 0 || time > kMaxTimeSeconds) return "the time is not between 1970 and 9999";
   switch (record.body_case()) {
     case Record::kStarted:
       return check_started(record.started());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -267,11 +268,11 @@ Result<RecordSink::Refusal> RecordSink::store_point(const Rank& rank, const Reco
   std::optional<std::int64_t> facts;
   if (!point.facts().empty()) facts = RG_TRY(interner_.fact_set(text_map(point.facts())));
   RG_TRY_OK(connection_.execute(
-      "INSERT INTO point (id, series, measured_at, median, median_low, median_high, p99, "
+      "INSERT INTO point (id, series, measured_ms, median, median_low, median_high, p99, "
       "sample_count, flags, fact_set) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) "
       "ON CONFLICT DO NOTHING",
-      id, series, record.unix_time_seconds(), point.median(),
-      present(point, &Point::has_median_low, &Point::median_low),
+      id, series, static_cast<std::int64_t>(std::llround(record.unix_time_seconds() * 1e3)),
+      point.median(), present(point, &Point::has_median_low, &Point::median_low),
       present(point, &Point::has_median_high, &Point::median_high),
       present(point, &Point::has_p99, &Point::p99), point.sample_count(), flags_of(point), facts));
   if (connection_.changes() == 1) RG_TRY_OK(store_distribution(id, point));

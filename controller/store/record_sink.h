@@ -30,7 +30,7 @@ inline constexpr std::int64_t kFlagThrottled = 8;
 
 // The key of a point. The record check bounds the sequence.
 constexpr std::int64_t point_id(std::int64_t rank, std::uint32_t sequence) {
-  return rank << 31 | static_cast<std::int64_t>(sequence);
+  return rank << kSequenceBits | static_cast<std::int64_t>(sequence);
 }
 
 // Adds an event; of those that come with every restart the oldest go past kMaxEvents.

@@ -73,6 +73,25 @@ Status insert_step(Connection& connection, std::int64_t finding, const FindingSt
       finding, step.at, step.who, step.action, step.text);
 }
 
+Status insert_series(Connection& connection, std::int64_t id, const FindingRow& finding) {
+  for (const FindingSeriesRow& series : finding.series) {
+    if (!RG_TRY(connection.integer("SELECT id FROM series WHERE id=?1", series.series)))
+      return fail(Code::kNotFound, fmt::format("finding {}: there is no series {}",
+                                               finding.finding_id, series.series));
+    RG_TRY_OK(connection.execute(
+        "INSERT INTO finding_series (finding, series, before, after) VALUES (?1, ?2, ?3, ?4)", id,
+        series.series, series.before, series.after));
+  }
+  return {};
+}
+
+Status check_evidence(Connection& connection, const FindingRow& finding) {
+  if (RG_TRY(connection.integer("SELECT json_valid(?1)", finding.evidence)).value_or(0) != 0)
+    return {};
+  return fail(Code::kInvalidArgument,
+              fmt::format("finding {}: its evidence is no JSON", finding.finding_id));
+}
+
 }  // namespace
 
 Status write_preflight(Connection& connection, const PreflightRow& preflight) {
@@ -103,9 +122,7 @@ Status write_finding(Connection& connection, const FindingRow& finding) {
           .value_or(1) != 0)
     return fail(Code::kAlreadyExists,
                 fmt::format("finding {}: its id is empty or taken", finding.finding_id));
-  if (RG_TRY(connection.integer("SELECT json_valid(?1)", finding.evidence)).value_or(0) == 0)
-    return fail(Code::kInvalidArgument,
-                fmt::format("finding {}: its evidence is no JSON", finding.finding_id));
+  RG_TRY_OK(check_evidence(connection, finding));
   const auto run = RG_TRY(id_of_run(connection, finding.run_id));
   const auto node = RG_TRY(id_of_node(connection, finding.node_id));
   const auto upgrade = RG_TRY(id_of(
@@ -117,14 +134,7 @@ Status write_finding(Connection& connection, const FindingRow& finding) {
       finding.finding_id, finding.kind, finding.severity, run, node, finding.suspect,
       finding.summary, finding.evidence, finding.opened_at, upgrade, finding.worse));
   const std::int64_t id = connection.last_id();
-  for (const FindingSeriesRow& series : finding.series) {
-    if (!RG_TRY(connection.integer("SELECT id FROM series WHERE id=?1", series.series)))
-      return fail(Code::kNotFound, fmt::format("finding {}: there is no series {}",
-                                               finding.finding_id, series.series));
-    RG_TRY_OK(connection.execute(
-        "INSERT INTO finding_series (finding, series, before, after) VALUES (?1, ?2, ?3, ?4)", id,
-        series.series, series.before, series.after));
-  }
+  RG_TRY_OK(insert_series(connection, id, finding));
   return insert_step(connection, id,
                      {.at = finding.opened_at, .action = "opened", .text = finding.summary});
 }
@@ -165,6 +175,22 @@ Status write_finding_step(Connection& connection, std::string_view finding_id,
         "AND after IS NOT NULL",
         id, step.at, step.who, step.text));
   return insert_step(connection, id, step);
+}
+
+Status write_finding_again(Connection& connection, const FindingRow& finding,
+                           const FindingStepRow& step) {
+  RG_TRY_OK(write_finding_step(connection, finding.finding_id, step));
+  RG_TRY_OK(check_evidence(connection, finding));
+  const auto id = RG_TRY(id_of(connection, "finding", "SELECT id FROM finding WHERE finding_id=?1",
+                               finding.finding_id));
+  const auto run = RG_TRY(id_of_run(connection, finding.run_id));
+  RG_TRY_OK(connection.execute(
+      "UPDATE finding SET severity=?2, run=?3, suspect=?4, summary=?5, evidence=?6, worse=?7 WHERE "
+      "id=?1",
+      *id, finding.severity, run, finding.suspect, finding.summary, finding.evidence,
+      finding.worse));
+  RG_TRY_OK(connection.execute("DELETE FROM finding_series WHERE finding=?1", *id));
+  return insert_series(connection, *id, finding);
 }
 
 Status write_operator_note(Connection& connection, const OperatorNoteRow& note) {
@@ -248,16 +274,19 @@ Result<FindingRow> read_finding(Connection& connection, std::string_view finding
   return finding;
 }
 
-Result<PreflightRow> read_preflight(Connection& connection, std::string_view node_id,
-                                    std::string_view run_id) {
+namespace {
+
+constexpr std::string_view kPreflightColumns =
+    "SELECT preflight.id, at, preflight.state, coalesce(run_id, '') FROM preflight JOIN node ON "
+    "node.id=node LEFT JOIN run ON run.id=run WHERE node_id=?1 AND ";
+
+// The first of `found`, with its checks.
+Result<PreflightRow> preflight_of(Connection& connection, std::string_view node_id,
+                                  Result<Rows> found) {
   PreflightRow preflight{.node_id = std::string(node_id)};
   std::int64_t id = 0;
   {
-    Rows rows = RG_TRY(connection.query(
-        "SELECT preflight.id, at, preflight.state, coalesce(run_id, '') FROM preflight JOIN node "
-        "ON node.id=node LEFT JOIN run ON run.id=run WHERE node_id=?1 AND (?2='' OR run_id=?2) "
-        "ORDER BY at DESC LIMIT 1",
-        node_id, run_id));
+    Rows rows = RG_TRY(std::move(found));
     if (!RG_TRY(rows.next()))
       return fail(Code::kNotFound, fmt::format("preflight of {}: there is none", node_id));
     id = rows.integer(0);
@@ -277,6 +306,24 @@ Result<PreflightRow> read_preflight(Connection& connection, std::string_view nod
                                 .why = rows.text(4),
                                 .remedy = rows.text(5)});
   return preflight;
+}
+
+}  // namespace
+
+Result<PreflightRow> read_preflight(Connection& connection, std::string_view node_id,
+                                    std::string_view run_id) {
+  return preflight_of(connection, node_id,
+                      connection.query(std::string(kPreflightColumns) +
+                                           "(?2='' OR run_id=?2) ORDER BY at DESC LIMIT 1",
+                                       node_id, run_id));
+}
+
+Result<PreflightRow> read_preflight_between(Connection& connection, std::string_view node_id,
+                                            double from, double until) {
+  return preflight_of(
+      connection, node_id,
+      connection.query(std::string(kPreflightColumns) + "at>=?2 AND at<?3 ORDER BY at DESC LIMIT 1",
+                       node_id, from, until));
 }
 
 Result<std::vector<OperatorNoteRow>> read_operator_notes(Connection& connection,

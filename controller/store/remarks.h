@@ -21,6 +21,10 @@ Status write_finding(Connection& connection, const FindingRow& finding);
 // not allow it.
 Status write_finding_step(Connection& connection, std::string_view finding_id,
                           const FindingStepRow& step);
+// The step, and what was found this time in place of what was before: figures, series, evidence,
+// suspect and run. Errors: write_finding_step()'s and write_finding()'s.
+Status write_finding_again(Connection& connection, const FindingRow& finding,
+                           const FindingStepRow& step);
 // kInvalidArgument: a kind that is none, or no text.
 Status write_operator_note(Connection& connection, const OperatorNoteRow& note);
 
@@ -32,6 +36,9 @@ Result<FindingRow> read_finding(Connection& connection, std::string_view finding
 // The node's newest, or its newest for that run. kNotFound.
 Result<PreflightRow> read_preflight(Connection& connection, std::string_view node_id,
                                     std::string_view run_id);
+// The node's newest in [from, until). kNotFound.
+Result<PreflightRow> read_preflight_between(Connection& connection, std::string_view node_id,
+                                            double from, double until);
 // Oldest first.
 Result<std::vector<OperatorNoteRow>> read_operator_notes(Connection& connection,
                                                          std::string_view subject_kind,

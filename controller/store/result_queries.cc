@@ -43,8 +43,8 @@ constexpr std::string_view kWide =
 constexpr std::string_view kChoose = "SELECT point.id AS chosen ";
 constexpr std::string_view kFromRun =
     "FROM run CROSS JOIN task ON task.run=run.id CROSS JOIN attempt ON attempt.task=task.id "
-    "CROSS JOIN rank ON rank.attempt=attempt.id CROSS JOIN point ON point.id BETWEEN rank.id << 31 "
-    "AND (rank.id << 31) + 2147483647 ";
+    "CROSS JOIN rank ON rank.attempt=attempt.id CROSS JOIN point ON point.id BETWEEN rank.id << 20 "
+    "AND (rank.id << 20) + 1048575 ";
 constexpr std::string_view kFromPoint =
     "FROM point CROSS JOIN rank ON rank.id=point.rank CROSS JOIN attempt ON "
     "attempt.id=rank.attempt CROSS JOIN task ON task.id=attempt.task ";
@@ -62,6 +62,8 @@ constexpr std::string_view kFromSeries =
 constexpr std::string_view kTimes =
     "AND (?10 IS NULL OR measured_at>=?10) AND (?11 IS NULL OR measured_at<?11) ";
 constexpr std::string_view kAtLeastSince = "AND measured_at>=?10 ";
+// The index by series holds whole days.
+constexpr std::string_view kDaysSince = "AND measured_ms / 86400000 > ?10 / 86400.0 - 1 ";
 constexpr std::string_view kStack =
     "AND EXISTS (SELECT 1 FROM series_endpoint JOIN endpoint ON endpoint.id=endpoint JOIN epoch ON "
     "epoch.node=endpoint.node AND epoch.valid_from<=measured_at AND (epoch.valid_to IS NULL OR "
@@ -102,10 +104,10 @@ std::string sql_of_results(const ResultsFilter& filter, bool one_run) {
                              : narrow || by_series
                                  ? fmt::format("AND point.series IN ({}) ", kSeriesChoice)
                                  : std::string();
-  return fmt::format("{}FROM ({}{}WHERE {}{}{}{}{}{}{}) {}", kSelect, kChoose,
+  return fmt::format("{}FROM ({}{}WHERE {}{}{}{}{}{}{}{}) {}", kSelect, kChoose,
                      from_of(filter, one_run, by_series), run_of(filter, one_run), series,
-                     filter.since ? kAtLeastSince : "", kTimes,
-                     filter.stack.empty() ? "AND ?12='' AND ?13='' " : kStack, kCounts,
+                     filter.since ? kAtLeastSince : "", filter.since && by_series ? kDaysSince : "",
+                     kTimes, filter.stack.empty() ? "AND ?12='' AND ?13='' " : kStack, kCounts,
                      filter.range ? kOldest : kNewest, kWide)
       .append(kAllValues);
 }
@@ -269,7 +271,7 @@ Result<ExportScope> read_export_scope(Connection& connection, const std::string&
           ? connection.query("SELECT 'all', (SELECT min(id) - 1 FROM point), (SELECT max(id) FROM "
                              "point) WHERE ?1=0",
                              *run)
-          : connection.query("SELECT run_id, ranks.first << 31, (ranks.last << 31) + 2147483647 "
+          : connection.query("SELECT run_id, ranks.first << 20, (ranks.last << 20) + 1048575 "
                              "FROM run, (SELECT min(rank.id) AS first, max(rank.id) AS last FROM "
                              "task CROSS JOIN attempt ON attempt.task=task.id CROSS JOIN rank ON "
                              "rank.attempt=attempt.id WHERE task.run=?1) AS ranks WHERE run.id=?1",
@@ -304,7 +306,7 @@ Result<Histogram> read_histogram(Connection& connection, const PointKey& key) {
       read_body(connection,
                 "SELECT histogram FROM run JOIN task ON task.run=run.id JOIN attempt ON "
                 "attempt.task=task.id JOIN rank ON rank.attempt=attempt.id JOIN distribution ON "
-                "distribution.point=(rank.id << 31) + ?5 WHERE run_id=?1 AND task_id=?2 AND "
+                "distribution.point=(rank.id << 20) + ?5 WHERE run_id=?1 AND task_id=?2 AND "
                 "attempt.attempt=?3 AND rank.rank=?4",
                 key, "distribution"));
   Histogram histogram;
@@ -318,7 +320,7 @@ Result<std::vector<double>> read_samples(Connection& connection, const PointKey&
       read_body(connection,
                 "SELECT body FROM run JOIN task ON task.run=run.id JOIN attempt ON "
                 "attempt.task=task.id JOIN rank ON rank.attempt=attempt.id JOIN raw_sample ON "
-                "raw_sample.point=(rank.id << 31) + ?5 WHERE run_id=?1 AND task_id=?2 AND "
+                "raw_sample.point=(rank.id << 20) + ?5 WHERE run_id=?1 AND task_id=?2 AND "
                 "attempt.attempt=?3 AND rank.rank=?4",
                 key, "raw sample"));
   std::vector<double> samples(body.size() / sizeof(double));

@@ -17,6 +17,9 @@ namespace railgauge::store {
 
 using TextMap = std::map<std::string, std::string>;
 
+// A point's key is its rank's id and its record's sequence, which has so many bits.
+inline constexpr int kSequenceBits = 20;
+
 // A NIC port or GPU as the agent reports it. Its identity is node id + `slot` + port; the rest are
 // attributes, kept with the time from which they held.
 struct EndpointRow {

@@ -9,6 +9,7 @@
 #include "controller/store/queries.h"
 #include "controller/store/text_json.h"
 #include "controller/store/text_sets.h"
+#include "kernels/core/outcome.h"
 
 namespace railgauge::store {
 namespace {
@@ -40,14 +41,24 @@ std::pair<std::int64_t, RunSummaryRow> run_of(const Rows& rows, std::string& nod
 }
 
 Status count_tasks(Connection& connection, std::int64_t run, RunSummaryRow& summary) {
+  const auto total =
+      RG_TRY(connection.integer("SELECT count(*) FROM task WHERE run=?1", run)).value_or(0);
+  summary.tasks_total = static_cast<std::uint32_t>(total);
+  // Those that passed have no index of their own: they are the rest.
+  std::uint32_t rest = summary.tasks_total;
   Rows rows = RG_TRY(connection.query(
-      "SELECT state='ended', outcome, count(*) FROM task WHERE run=?1 GROUP BY 1, 2", run));
+      "SELECT state='ended', outcome, count(*) FROM task WHERE run=?1 AND NOT (state='ended' AND "
+      "outcome='passed') GROUP BY 1, 2",
+      run));
   while (RG_TRY(rows.next())) {
-    summary.tasks_total += rows.small(2);
+    rest -= rows.small(2);
     if (rows.integer(0) == 0) continue;
     summary.tasks_ended += rows.small(2);
     summary.outcomes[rows.text(1)] += rows.small(2);
   }
+  if (rest == 0) return {};
+  summary.tasks_ended += rest;
+  summary.outcomes[std::string(kPassed)] += rest;
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -77,6 +78,43 @@ TEST(Schema, EveryEarlierVersionHasAStoredFile) {
 }
 
 class EarlierVersion : public testing::TestWithParam<std::uint32_t> {};
+
+// "node 1; run 1; ..." of the tables that `of` has.
+std::string rows_of_tables(Connection& connection, const std::vector<std::string>& tables) {
+  std::string rows;
+  for (const std::string& table : tables)
+    rows += fmt::format("{} {}; ", table,
+                        value_of(connection, fmt::format("SELECT count(*) FROM {}", table)));
+  return rows;
+}
+
+std::vector<std::string> tables_of(Connection& connection) {
+  std::vector<std::string> tables;
+  auto rows = connection.query("SELECT name FROM sqlite_schema WHERE type='table' ORDER BY name");
+  EXPECT_TRUE(rows) << rows.error().message;
+  for (auto more = rows->next(); more && *more; more = rows->next())
+    tables.push_back(rows->text(0));
+  return tables;
+}
+
+TEST_P(EarlierVersion, KeepsTheRowsOfEveryTable) {
+  const TempFolder folder;
+  copy_stored(GetParam(), folder.file("db"));
+  copy_stored(GetParam(), folder.file("earlier"));
+  auto earlier = Connection::open(folder.file("earlier"), Connection::Mode::kReadOnly, 1);
+  ASSERT_TRUE(earlier) << earlier.error().message;
+  const std::vector<std::string> tables = tables_of(*earlier);
+  ASSERT_GE(tables.size(), 19u);
+  const std::string rows = rows_of_tables(*earlier, tables);
+  EXPECT_THAT(rows, testing::Not(HasSubstr(" 0; "))) << "make.sh puts a row into each";
+  auto connection = open(folder.file("db"));
+  ASSERT_TRUE(connection) << connection.error().message;
+  EXPECT_EQ(rows_of_tables(*connection, tables), rows);
+  EXPECT_EQ(value_of(*connection,
+                     "SELECT count(*) FROM point WHERE measured_at=1.0 AND "
+                     "measured_ms=1000"),
+            1);
+}
 
 TEST_P(EarlierVersion, BecomesTheNewestAndLosesNothing) {
   const TempFolder folder;
@@ -163,6 +201,22 @@ TEST(Schema, AMigrationThatIsKilledBeginsAnew) {
   ASSERT_TRUE(connection) << connection.error().message;
   EXPECT_EQ(value_of(*connection, "PRAGMA user_version"), schema_version());
   EXPECT_EQ(value_of(*connection, "SELECT count(*) FROM point"), 1);
+}
+
+TEST(Schema, ASequenceThatTheNewKeyCannotHoldStopsAMigrationAndNothingIsLost) {
+  const TempFolder folder;
+  copy_stored(7, folder.file("db"));
+  {
+    auto connection = Connection::open(folder.file("db"), Connection::Mode::kCreate, 1);
+    ASSERT_TRUE(connection);
+    ASSERT_TRUE(connection->script("PRAGMA foreign_keys=OFF; UPDATE point SET id=id + 1048576"));
+  }
+  const auto refused = open(folder.file("db"));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("largest < 1048576"));
+  auto connection = Connection::open(folder.file("db"), Connection::Mode::kReadOnly, 1);
+  EXPECT_EQ(value_of(*connection, "PRAGMA user_version"), 7);
+  EXPECT_EQ(value_of(*connection, "SELECT count(*) FROM point WHERE measured_at=1.0"), 1);
 }
 
 TEST(Schema, ReferencesToRowsThatAreGoneStopAMigration) {

@@ -101,6 +101,14 @@ Status Store::create_run(RunRow run, std::vector<TaskRow> tasks,
       impl_->options.wait_seconds);
 }
 
+Status Store::put_pair_matrices(std::string run_id, std::vector<PairMatrixRow> matrices) {
+  return impl_->writer.submit_and_wait(
+      [this, run_id = std::move(run_id), matrices = std::move(matrices)] {
+        return write_pair_matrices(impl_->connection, run_id, matrices);
+      },
+      impl_->options.wait_seconds);
+}
+
 Status Store::put_pair_matrix(PairMatrixRow matrix) {
   return impl_->writer.submit_and_wait(
       [this, matrix = std::move(matrix)] { return write_pair_matrix(impl_->connection, matrix); },
@@ -109,6 +117,11 @@ Status Store::put_pair_matrix(PairMatrixRow matrix) {
 
 Result<PairMatrixRow> Store::pair_matrix(const PairMatrixKey& key) const {
   return impl_->readers.run([&](Connection& reader) { return read_pair_matrix(reader, key); });
+}
+
+Status Store::visit_pair_matrix(const PairMatrixKey& key, const PairVisitor& visit) const {
+  return impl_->readers.run(
+      [&](Connection& reader) { return railgauge::store::visit_pair_matrix(reader, key, visit); });
 }
 
 Result<std::vector<PairMatrixRow>> Store::pair_matrices(std::string_view run_id) const {

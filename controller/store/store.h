@@ -96,10 +96,15 @@ class Store {
                     std::optional<ScheduleClaim> claim = {});
   // Replaces the run's matrix of that rail, kernel, metric, meaning and size.
   Status put_pair_matrix(PairMatrixRow matrix);
+  // Replaces all matrices of the run at once, in one transaction: a reader finds none of them or
+  // the whole. So a run that has any is complete.
+  Status put_pair_matrices(std::string run_id, std::vector<PairMatrixRow> matrices);
   // What is said of measurements; errors beside the usual ones stand in remarks.h.
   Status put_preflight(PreflightRow preflight);
   Status open_finding(FindingRow finding);
   Status step_finding(std::string finding_id, FindingStepRow step);
+  // Measured again: the step, and the finding's figures are those of now. step_finding()'s errors.
+  Status renew_finding(FindingRow finding, FindingStepRow step);
   Status add_operator_note(OperatorNoteRow note);
   // Upgrades and levels; errors beside the usual ones stand in upgrades.h.
   Status add_upgrade(UpgradeRow upgrade);
@@ -149,6 +154,10 @@ class Store {
                                       std::uint32_t attempt, std::uint32_t rank,
                                       std::uint32_t sequence) const;
   Result<PairMatrixRow> pair_matrix(const PairMatrixKey& key) const;  // kNotFound
+  // Its figures alone, row after row, in little memory.
+  Status visit_pair_matrix(const PairMatrixKey& key,
+                           const std::function<void(const PairMatrixRow& head, std::size_t from,
+                                                    std::size_t to, float value)>& visit) const;
   // All that the run has, without endpoints, values and outliers.
   Result<std::vector<PairMatrixRow>> pair_matrices(std::string_view run_id) const;
   Result<std::vector<ScheduleRow>> list_schedules() const;  // by name
@@ -169,12 +178,18 @@ class Store {
   Result<std::vector<std::string>> runs_of_nodes(const std::vector<std::string>& node_ids,
                                                  double from, double until,
                                                  std::uint32_t limit) const;
-  Result<std::vector<SidePointRow>> side_points(const std::vector<std::string>& run_ids) const;
-  Result<std::vector<SideTaskRow>> side_tasks(const std::vector<std::string>& run_ids) const;
+  Result<std::vector<SidePointRow>> side_points(
+      const std::vector<std::string>& run_ids, const std::vector<std::string>& node_ids = {}) const;
+  Result<std::vector<SideTaskRow>> side_tasks(const std::vector<std::string>& run_ids,
+                                              const std::vector<std::string>& node_ids = {}) const;
+  Result<StackParts> stack_parts(std::int64_t stack) const;                      // kNotFound
+  Result<std::string> suite_text(std::string_view run_id) const;                 // kNotFound
   Result<SeriesRow> series(std::int64_t id) const;                               // kNotFound
   Result<std::vector<BaselineRow>> list_baselines(std::string_view kind) const;  // "" is any
   // The node's newest, or its newest for that run ("": any). kNotFound.
   Result<PreflightRow> preflight(std::string_view node_id, std::string_view run_id) const;
+  // Its newest in [from, until). kNotFound.
+  Result<PreflightRow> preflight_between(std::string_view node_id, double from, double until) const;
   Result<std::vector<OperatorNoteRow>> operator_notes(std::string_view subject_kind,
                                                       std::string_view subject) const;
   // One table of what is handed on with a run, a finding or a node (bundle.h). kNotFound.

@@ -108,10 +108,10 @@ void write_import(const TempFolder& folder, const std::string& filled) {
       const std::string file = folder.file(fmt::format("{}{}.csv", table, batch));
       const std::string_view where = table == "attempt" ? "id BETWEEN {} AND {}"
                                      : table == "rank"  ? "id BETWEEN {} AND {}"
-                                     : table == "point" ? "id>>31 BETWEEN {} AND {}"
-                                                        : "point>>31 BETWEEN {} AND {}";
+                                     : table == "point" ? "id>>20 BETWEEN {} AND {}"
+                                                        : "point>>20 BETWEEN {} AND {}";
       dump << fmt::format(".once {}\nSELECT * FROM {} WHERE {};\n", file,
-                          table == "point" ? "(SELECT id, series, measured_at, median, median_low, "
+                          table == "point" ? "(SELECT id, series, measured_ms, median, median_low, "
                                              "median_high, p99, sample_count, flags, fact_set FROM "
                                              "point)"
                                            : std::string(table),
@@ -246,9 +246,10 @@ void insert_night(Connection& connection, int night) {
   must(connection.execute(
       "WITH RECURSIVE s (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM s WHERE i < ?3 - 1) INSERT "
       "INTO "
-      "point (id, series, measured_at, median, median_low, median_high, p99, sample_count, flags) "
-      "SELECT (2 * task.id << 31) + i + 1, (task.id - 1) % ?2 * ?3 + i + 1, 1.6e9 + 86400.0 * ?1 + "
-      "(task.id % ?2) * 2.4 + i * 0.0913, 1500 + i + random() * 1e-17, 1490 + random() * 1e-17, "
+      "point (id, series, measured_ms, median, median_low, median_high, p99, sample_count, flags) "
+      "SELECT (2 * task.id << 20) + i + 1, (task.id - 1) % ?2 * ?3 + i + 1, 1600000000000 + "
+      "86400000 * ?1 + (task.id % ?2) * 2400 + i * 91, 1500 + i + random() * 1e-17, 1490 + "
+      "random() * 1e-17, "
       "1510 + "
       "random() * 1e-17, 1900 + random() * 1e-17, 1000, 5 FROM task JOIN s WHERE run=?1 + 1 ORDER "
       "BY 1",

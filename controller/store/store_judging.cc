@@ -68,12 +68,23 @@ Result<std::vector<std::string>> Store::runs_of_nodes(const std::vector<std::str
 }
 
 Result<std::vector<SidePointRow>> Store::side_points(
-    const std::vector<std::string>& run_ids) const {
-  return impl_->readers.run([&](Connection& reader) { return read_side_points(reader, run_ids); });
+    const std::vector<std::string>& run_ids, const std::vector<std::string>& node_ids) const {
+  return impl_->readers.run(
+      [&](Connection& reader) { return read_side_points(reader, run_ids, node_ids); });
 }
 
-Result<std::vector<SideTaskRow>> Store::side_tasks(const std::vector<std::string>& run_ids) const {
-  return impl_->readers.run([&](Connection& reader) { return read_side_tasks(reader, run_ids); });
+Result<std::vector<SideTaskRow>> Store::side_tasks(const std::vector<std::string>& run_ids,
+                                                   const std::vector<std::string>& node_ids) const {
+  return impl_->readers.run(
+      [&](Connection& reader) { return read_side_tasks(reader, run_ids, node_ids); });
+}
+
+Result<StackParts> Store::stack_parts(std::int64_t stack) const {
+  return impl_->readers.run([&](Connection& reader) { return read_stack_parts(reader, stack); });
+}
+
+Result<std::string> Store::suite_text(std::string_view run_id) const {
+  return impl_->readers.run([&](Connection& reader) { return read_suite_text(reader, run_id); });
 }
 
 Result<SeriesRow> Store::series(std::int64_t id) const {

@@ -27,6 +27,14 @@ Status Store::step_finding(std::string finding_id, FindingStepRow step) {
       impl_->options.wait_seconds);
 }
 
+Status Store::renew_finding(FindingRow finding, FindingStepRow step) {
+  return impl_->writer.submit_and_wait(
+      [this, moved = std::move(finding), one = std::move(step)] {
+        return write_finding_again(impl_->connection, moved, one);
+      },
+      impl_->options.wait_seconds);
+}
+
 Status Store::add_operator_note(OperatorNoteRow note) {
   return impl_->writer.submit_and_wait(
       [this, moved = std::move(note)] { return write_operator_note(impl_->connection, moved); },
@@ -46,6 +54,12 @@ Result<FindingRow> Store::finding(std::string_view finding_id) const {
 Result<PreflightRow> Store::preflight(std::string_view node_id, std::string_view run_id) const {
   return impl_->readers.run(
       [&](Connection& reader) { return read_preflight(reader, node_id, run_id); });
+}
+
+Result<PreflightRow> Store::preflight_between(std::string_view node_id, double from,
+                                              double until) const {
+  return impl_->readers.run(
+      [&](Connection& reader) { return read_preflight_between(reader, node_id, from, until); });
 }
 
 Result<std::vector<OperatorNoteRow>> Store::operator_notes(std::string_view subject_kind,

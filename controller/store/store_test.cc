@@ -321,6 +321,24 @@ TEST_F(StoreTest, GarbageNeverBlocksADelivery) {
   EXPECT_EQ(store_->stats()->orphan_records, 7) << "two keys stood twice";
 }
 
+TEST_F(StoreTest, ATimeOrASequenceThatNoClockOrTaskHasIsPutAside) {
+  plan_run(*store_, "r1", 1);
+  std::vector<Record> batch{started_record({})};
+  for (const double time : {-1.0, 253'402'300'800.0, 1e300}) {
+    batch.push_back(point_record({}, static_cast<std::uint32_t>(batch.size())));
+    batch.back().set_unix_time_seconds(time);
+  }
+  batch.push_back(point_record({}, 1U << 20U));
+  batch.push_back(point_record({}, (1U << 20U) - 1));
+  batch.back().set_unix_time_seconds(1.7e9 + 0.0126);
+  ASSERT_TRUE(append(*store_, "id-1", batch));
+  EXPECT_EQ(store_->stats()->orphan_records, 4);
+  const auto rows = all();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows.front().sequence, (1U << 20U) - 1);
+  EXPECT_EQ(rows.front().measured_at, 1'700'000'000.013) << "whole milliseconds";
+}
+
 TEST_F(StoreTest, OrphansAreBoundedByBytesAndWhatGoesIsTold) {
   store_.reset();
   store_ = open_store(folder_.file("db"), {.max_orphan_bytes = 1'000'000});

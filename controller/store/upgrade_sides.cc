@@ -8,6 +8,42 @@
 #include "controller/store/upgrades.h"
 
 namespace railgauge::store {
+namespace {
+
+// A task of the named nodes alone; ?2 is their ids as JSON, "[]" any.
+constexpr std::string_view kOfTheseNodes =
+    " AND (?2='[]' OR NOT EXISTS (SELECT 1 FROM task_rank AS other WHERE other.task=task.id AND "
+    "other.node NOT IN (SELECT id FROM node WHERE node_id IN (SELECT value FROM "
+    "json_each(?2)))))";
+
+}  // namespace
+
+Result<StackParts> read_stack_parts(Connection& connection, std::int64_t stack) {
+  std::string versions;
+  std::string settings;
+  {
+    Rows rows =
+        RG_TRY(connection.query("SELECT v.body, s.body FROM stack JOIN fact_set AS v ON "
+                                "v.id=versions JOIN fact_set AS s ON "
+                                "s.id=settings WHERE stack.id=?1",
+                                stack));
+    if (!RG_TRY(rows.next()))
+      return fail(Code::kNotFound, fmt::format("stack {}: there is none", stack));
+    versions = rows.text(0);
+    settings = rows.text(1);
+  }
+  StackParts parts;
+  parts.versions = RG_TRY(read_map(connection, versions));
+  parts.settings = RG_TRY(read_map(connection, settings));
+  return parts;
+}
+
+Result<std::string> read_suite_text(Connection& connection, std::string_view run_id) {
+  Rows rows = RG_TRY(connection.query("SELECT suite_text FROM run WHERE run_id=?1", run_id));
+  if (!RG_TRY(rows.next()))
+    return fail(Code::kNotFound, fmt::format("run {}: there is none", run_id));
+  return rows.text(0);
+}
 
 Result<std::vector<EpochRow>> read_epochs(Connection& connection, std::string_view node_id,
                                           std::uint32_t limit) {
@@ -62,7 +98,8 @@ Result<std::vector<std::string>> read_runs_of_nodes(Connection& connection,
                                                     std::uint32_t limit) {
   std::vector<std::string> ids;
   Rows rows = RG_TRY(connection.query(
-      "SELECT run_id FROM run WHERE created_at>=?2 AND created_at<?3 AND state='ended' AND EXISTS "
+      "SELECT run_id FROM run WHERE created_at>=?2 AND coalesce(ended_at, created_at)<?3 AND "
+      "state='ended' AND EXISTS "
       "(SELECT 1 FROM task JOIN task_rank ON task_rank.task=task.id JOIN node ON "
       "node.id=task_rank.node WHERE task.run=run.id AND node_id IN (SELECT value FROM "
       "json_each(?1))) ORDER BY created_at DESC, id DESC LIMIT ?4",
@@ -73,16 +110,18 @@ Result<std::vector<std::string>> read_runs_of_nodes(Connection& connection,
 }
 
 Result<std::vector<SidePointRow>> read_side_points(Connection& connection,
-                                                   const std::vector<std::string>& run_ids) {
+                                                   const std::vector<std::string>& run_ids,
+                                                   const std::vector<std::string>& node_ids) {
   std::vector<SidePointRow> points;
   Rows rows = RG_TRY(connection.query(
       "SELECT run_id, point.series, measured_at, point.median, p99, distribution.p999, flags FROM "
       "run CROSS JOIN task ON task.run=run.id CROSS JOIN attempt ON attempt.task=task.id AND "
       "attempt.attempt=counted_attempt AND attempt.outcome='passed' CROSS JOIN rank ON "
-      "rank.attempt=attempt.id CROSS JOIN point ON point.id BETWEEN rank.id << 31 AND (rank.id << "
-      "31) + 2147483647 LEFT JOIN distribution ON distribution.point=point.id WHERE run_id IN "
-      "(SELECT value FROM json_each(?1)) ORDER BY point.series, measured_at, point.id",
-      json_of(run_ids)));
+      "rank.attempt=attempt.id CROSS JOIN point ON point.id BETWEEN rank.id << 20 AND (rank.id << "
+      "20) + 1048575 LEFT JOIN distribution ON distribution.point=point.id WHERE run_id IN "
+      "(SELECT value FROM json_each(?1))" +
+          std::string(kOfTheseNodes) + " ORDER BY point.series, measured_at, point.id",
+      json_of(run_ids), json_of(node_ids)));
   while (RG_TRY(rows.next()))
     points.push_back({.run_id = rows.text(0),
                       .series = rows.integer(1),
@@ -95,7 +134,8 @@ Result<std::vector<SidePointRow>> read_side_points(Connection& connection,
 }
 
 Result<std::vector<SideTaskRow>> read_side_tasks(Connection& connection,
-                                                 const std::vector<std::string>& run_ids) {
+                                                 const std::vector<std::string>& run_ids,
+                                                 const std::vector<std::string>& node_ids) {
   std::vector<SideTaskRow> tasks;
   std::int64_t present = 0;
   Rows rows = RG_TRY(connection.query(
@@ -109,8 +149,9 @@ Result<std::vector<SideTaskRow>> read_side_tasks(Connection& connection,
       "task.run=run.id CROSS JOIN parameter_set ON parameter_set.id=task.parameter_set CROSS JOIN "
       "task_rank ON task_rank.task=task.id CROSS JOIN node ON node.id=task_rank.node LEFT JOIN "
       "attempt ON attempt.task=task.id AND attempt.attempt=counted_attempt WHERE run_id IN (SELECT "
-      "value FROM json_each(?1)) ORDER BY task.id, task_rank.rank",
-      json_of(run_ids)));
+      "value FROM json_each(?1))" +
+          std::string(kOfTheseNodes) + " ORDER BY task.id, task_rank.rank",
+      json_of(run_ids), json_of(node_ids)));
   while (RG_TRY(rows.next())) {
     if (tasks.empty() || rows.integer(0) != present) {
       present = rows.integer(0);

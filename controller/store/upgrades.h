@@ -26,22 +26,29 @@ Status write_upgrade_verdict(Connection& connection, const UpgradeRow& upgrade);
 Result<std::vector<UpgradeRow>> read_upgrades(Connection& connection, std::uint32_t limit);
 Result<UpgradeRow> read_upgrade(Connection& connection, std::string_view upgrade_id);  // kNotFound
 
+// The parts of one stack, which outlive the epochs that had it. kNotFound.
+Result<StackParts> read_stack_parts(Connection& connection, std::int64_t stack);
+// What the run was made from, to the letter. kNotFound.
+Result<std::string> read_suite_text(Connection& connection, std::string_view run_id);
 // Newest first. kNotFound: no such node.
 Result<std::vector<EpochRow>> read_epochs(Connection& connection, std::string_view node_id,
                                           std::uint32_t limit);
 // NIC ports and GPUs of the nodes.
 Result<std::vector<EndpointStateRow>> read_endpoint_states(
     Connection& connection, const std::vector<std::string>& node_ids);
-// Ended runs that one of the nodes took part in, created in [from, until), the newest `limit`,
-// oldest first.
+// Runs that one of the nodes took part in, created from `from` on and ended before `until`, the
+// newest `limit`, oldest first.
 Result<std::vector<std::string>> read_runs_of_nodes(Connection& connection,
                                                     const std::vector<std::string>& node_ids,
                                                     double from, double until, std::uint32_t limit);
-// Of the attempts that count and passed, by series, then by time.
+// Of the attempts that count and passed, by series, then by time. With `node_ids` only of tasks
+// that no other node took part in: nights measure the whole fabric.
 Result<std::vector<SidePointRow>> read_side_points(Connection& connection,
-                                                   const std::vector<std::string>& run_ids);
+                                                   const std::vector<std::string>& run_ids,
+                                                   const std::vector<std::string>& node_ids = {});
 Result<std::vector<SideTaskRow>> read_side_tasks(Connection& connection,
-                                                 const std::vector<std::string>& run_ids);
+                                                 const std::vector<std::string>& run_ids,
+                                                 const std::vector<std::string>& node_ids = {});
 
 // Replaces what was set before. `level` of 0 is the median of the series' newest kBaselinePoints.
 // kNotFound: no such series, or no points.

@@ -5,6 +5,7 @@ C = 'cluster=~"$cluster"'
 N = 'cluster=~"$cluster",node=~"$node"'
 D = 'cluster=~"$cluster",node=~"$node",device=~"$device"'
 K = f'{D},kernel=~"$kernel"'
+R = f'{C},rail=~"$rail"'
 RATE = "[$__rate_interval]"
 
 FLEET = board("railgauge-fleet", "Railgauge / Fleet", "Is the fleet measured, and is it well?", named("datasource", "cluster"), [
@@ -27,17 +28,17 @@ FLEET = board("railgauge-fleet", "Railgauge / Fleet", "Is the fleet measured, an
     table("Schedules", "What became of each schedule's newest due time.", maybe(f"max by (schedule, result) (railgauge_schedule_last_result{{{C}}})"), width=8),
 ])
 
-FABRIC = board("railgauge-fabric", "Railgauge / Fabric", "Rails, distances, and who is slow.", named("datasource", "cluster", "node", "device", "kernel"), [
+FABRIC = board("railgauge-fabric", "Railgauge / Fabric", "Rails, distances, and who is slow.", named("datasource", "cluster", "node", "device", "rail", "kernel"), [
     graph("Bandwidth by rail", "Of the newest run of pairs: the median of each rail, and what one pair of a hundred stays below.",
-          query(f'max by (rail, stat) (railgauge_fabric_bandwidth_bytes_per_second{{{C},kernel=~"$kernel"}})', "rail {{rail}} {{stat}}"), unit="Bps", width=12),
-    graph("Latency by rail", "Of the newest run of pairs: the median of each rail, and what one pair of a hundred exceeds.",
-          maybe(f'max by (rail, stat) (railgauge_fabric_latency_seconds{{{C},kernel=~"$kernel"}})', "rail {{rail}} {{stat}}"), unit="s", width=12),
+          query(f'max by (rail, stat) (railgauge_fabric_bandwidth_bytes_per_second{{{R},kernel=~"$kernel"}})', "rail {{rail}} {{stat}}"), unit="Bps", width=12),
+    graph("Latency by rail", "Of the newest run of pairs, its smallest messages: the median of each rail, and what one pair of a hundred exceeds.",
+          query(f'max by (rail, stat) (railgauge_fabric_latency_seconds{{{R},kernel=~"$kernel"}})', "rail {{rail}} {{stat}}"), unit="s", width=12),
     bars("Bandwidth by distance", "Median of the pairs of one leaf, of those across leaves, or where the leaf is not known.",
-         query(f'avg by (distance) (railgauge_fabric_bandwidth_bytes_per_second{{{C},kernel=~"$kernel",stat="p50"}})', "{{distance}}"), unit="Bps"),
+         query(f'avg by (distance) (railgauge_fabric_bandwidth_bytes_per_second{{{R},kernel=~"$kernel",stat="p50"}})', "{{distance}}"), unit="Bps"),
     table("Worst pairs", "The slowest pairs of the newest run against their rail's median; they make room for the next run's. See: railgauge runs suspects",
-          query(f"sort(railgauge_worst_pair_ratio{{{C}}})"), unit="percentunit", width=16, value="of median"),
+          query(f"sort(railgauge_worst_pair_ratio{{{R}}})"), unit="percentunit", width=16, value="of median"),
     graph("Measured over expected", "Bandwidth of messages above 256 B by the port's line rate: the ten lowest ports. The dashed line is the alert's floor.",
-          [query(f"bottomk(10, railgauge:link_bandwidth:ratio{{{D}}})", "{{node}} {{device}}:{{port}}"),
+          [query(f"bottomk(10, railgauge:link_bandwidth:ratio{{{D}}})", "{{node}} {{device}}:{{port}}", must="line_rate"),
            query("railgauge:link_bandwidth:ratio_floor", "floor")], unit="percentunit", width=12, dashed=("floor",)),
     graph("Bandwidth by device", "Median over the nodes of each device: on equal nodes a device is a rail.",
           query(f'quantile by (device) (0.5, railgauge_link_bandwidth_bytes_per_second{{{K},size!="small"}})', "{{device}}"), unit="Bps", width=12),

@@ -1,6 +1,7 @@
 """What every dashboard is made of: panels, variables and their places, as Grafana's JSON has them.
 
-Keys that begin with "_" stay here: `_must` marks a query that has data wherever something was measured.
+Keys that begin with "_" stay here: `_must` marks a query that has data wherever something was measured ("line_rate":
+on ports that have one, which software devices do not).
 """
 
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
@@ -61,7 +62,7 @@ def bars(title, description, queries, unit="short", width=8, **more):
 
 
 def choice(name, label, source, several=True):
-    return {"name": name, "label": label, "type": "query", "datasource": DATASOURCE, "refresh": 2, "sort": 1,
+    return {"_source": source, "name": name, "label": label, "type": "query", "datasource": DATASOURCE, "refresh": 2, "sort": 1,
             "query": {"query": f"label_values({source}, {name})", "refId": name}, "multi": several, "includeAll": several,
             **({"allValue": ".*", "current": {"text": "All", "value": "$__all"}} if several else {})}
 
@@ -78,6 +79,7 @@ VARIABLES = [
     choice("cluster", "Cluster", "railgauge_controller_info"),
     choice("node", "Node", 'railgauge_agent_info{cluster=~"$cluster"}'),
     choice("device", "Device", 'railgauge_link_up{cluster=~"$cluster",node=~"$node"}'),
+    choice("rail", "Rail", 'railgauge_fabric_bandwidth_bytes_per_second{cluster=~"$cluster"}'),
     choice("kernel", "Kernel", 'railgauge_tasks_total{cluster=~"$cluster"}'),
 ]
 

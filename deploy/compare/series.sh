@@ -1,93 +1,142 @@
 #!/usr/bin/env bash
 # One side of the comparison, inside a guest: launches perftest's programs and ours in turn.
-#   series.sh server|client RUNNER PEER ROUNDS MEASURE...      MEASURE: write_lat_8, atomic_bw_8; with "+" it carries the controls
-# Both sides go through the same order; the client retries until the server of the launch listens. The client
-# prints "measure<TAB>program<TAB>figure" for each launch: latencies in us, bandwidths in MiB/s.
+#   series.sh server|client RUNNER PEER ROUNDS TURN MEASURE...  MEASURE: write_lat_8, atomic_bw_8; with "+" it carries the controls
+# Both sides go through the same order. TURN, a file that the server writes and the client sees, holds the number of
+# the last launch whose server listens; without it each of perftest's clients that comes too early costs a second. The
+# client prints "measure<TAB>program<TAB>figure" for each launch: latencies in us, bandwidths in MiB/s, those of messages
+# below 1 KiB in millions of messages a second; - where the launch failed.
+# A process costs a guest 50 to 300 ms, so nothing but the two programs is started between the launches.
 set -euo pipefail
-side=$1 runner=$2 peer=$3 rounds=$4
-shift 4
+side=$1 peer=$3 rounds=$4 turn=$5
+# perftest's programs are read from the guest's cache, so ours are too: a shared folder would slow each start.
+cp "$2" /run/railgauge-runner
+runner=/run/railgauge-runner
+shift 5
 measures=("$@")
 # `slow` has 20 % added cost. For bandwidth it completes group by group, so `base` does the same at next to no cost:
 # the control then shows the added cost and nothing else.
-readonly kLaunchSeconds=60 kCost=0.2 kNoCost=0.000001 kDepth=128 kOurPort=7479
+readonly kLaunchSeconds=60 kCost=0.2 kNoCost=0.000001 kOurPort=7479 kTheirPort=18515
+readonly kOutput=/run/railgauge-series.txt
 gid_index=$(cat /run/vfabric/gid_index)
 
-# Of measure VERB_KIND_BYTES.
-verb_of() { echo "${1%%_*}"; }
-kind_of() { local rest=${1#*_}; echo "${rest%_*}"; }
-bytes_of() { echo "${1##*_}"; }
-
+# Of each measure VERB_KIND_BYTES: the program's name, the options that perftest and our alias both take, and where the
+# figure stands in the table that both print. Of latency the median; of bandwidth MiB/s, which have two decimals; a few
+# thousand messages of 8 B in a second do not reach these, so of small ones the message rate, which has six.
+declare -A program options bytes iterations column
 # Launches differ by 9 to 20 %, whether they take 300 or 1000 round trips: more launches tell more than longer ones.
-iterations_of() {
-  local bytes=$2
-  if [ "$1" = lat ]; then echo $((bytes > 4096 ? 100 : 400)); return; fi
-  echo $((bytes > 65536 ? 24 : bytes > 4096 ? 200 : 1000))
+describe() {
+  local measure=$1 verb kind size count depth
+  IFS=_ read -r verb kind size <<<"$measure"
+  if [ "$kind" = lat ]; then count=$((size > 4096 ? 100 : 400)); else count=$((size > 65536 ? 48 : size > 4096 ? 320 : 1000)); fi
+  depth=$((size > 65536 ? 16 : 128))  # twice as many messages at least, so that the queue is refilled
+  program[$measure]=ib_${verb}_$kind bytes[$measure]=$size iterations[$measure]=$count
+  column[$measure]=4
+  [ "$kind" = bw ] && [ "$size" -ge 1024 ] || column[$measure]=5
+  options[$measure]="-d rxe0 -F -n $count"
+  [ "$verb" = atomic ] || options[$measure]+=" -s $size"
+  case $kind-$verb in lat-write | lat-send) options[$measure]+=" -I 0" ;; esac
+  # Completions: ours come every 8 MiB at least, so theirs do.
+  [ "$kind" = lat ] || options[$measure]+=" -t $depth -Q $((8388608 / size < 100 ? 8388608 / size : 100))"
 }
-# Completions: ours come every 8 MiB at least, so theirs do.
-signal_every() { echo $((8388608 / $1 < 100 ? 8388608 / $1 : 100)); }
+for given in "${measures[@]}"; do describe "${given%+}"; done
 
-# The options that perftest and our alias both take, on one line.
-options_of() {
-  local verb kind bytes line
-  verb=$(verb_of "$1") kind=$(kind_of "$1") bytes=$(bytes_of "$1")
-  line="-d rxe0 -F -n $(iterations_of "$kind" "$bytes")"
-  [ "$verb" = atomic ] || line+=" -s $bytes"
-  case $kind-$verb in lat-write | lat-send) line+=" -I 0" ;; esac
-  [ "$kind" = lat ] || line+=" -t $kDepth -Q $(signal_every "$bytes")"
-  echo "$line"
-}
-program_of() { echo "ib_$(verb_of "$1")_$(kind_of "$1")"; }
+is_theirs() { [ "$1" = theirs ] || [ "$1" = again ]; }
 
-theirs() {
-  local options
-  read -ra options <<<"$(options_of "$1")"
-  timeout $kLaunchSeconds "$(program_of "$1")" "${options[@]}" -x "$gid_index" "${@:2}"
-}
-ours() {
-  local options
-  read -ra options <<<"$(options_of "$1")"
-  timeout $kLaunchSeconds "$runner" "$(program_of "$1")" "${options[@]}" -p $kOurPort "${@:2}"
-}
-serve() {
-  case $2 in
-    theirs | again) theirs "$1" ;;
-    *) timeout $kLaunchSeconds "$runner" "$(program_of "$1")" -d rxe0 -p $kOurPort ;;
-  esac
-}
-
-# The figure of a run that measured all its iterations; nothing otherwise.
-our_figure() {
-  local metric=latency_ns value='.median / 1e3'
-  [ "$(kind_of "$1")" = lat ] || metric=bandwidth_bytes_per_second value='.mean / 1048576'
-  ours "$1" "$peer" --format json "${@:2}" |
-    jq ".points[] | select(.metric == \"$metric\" and .stop_reason == \"iterations\") | $value"
-}
-# Latency's median. For bandwidth MiB/s have two decimals, which a few thousand messages of 8 B in a second do not
-# reach: small ones by the message rate in millions, which has six.
-their_figure() {
-  theirs "$1" "$peer" | awk -v size="$(bytes_of "$1")" -v kind="$(kind_of "$1")" '$1 == size {
-    if (kind == "lat") print $5
-    else if (size < 1024) printf "%.9g\n", $5 * 1e6 * size / 1048576
-    else print $4 }'
-}
-figure_of() {
-  case $2 in
-    theirs | again) their_figure "$1" ;;
-    ours) our_figure "$1" ;;
-    slow) our_figure "$1" --set added_cost_fraction=$kCost ;;
-    base) our_figure "$1" --set added_cost_fraction=$kNoCost ;;
-  esac
+# start MEASURE PROGRAM [PEER]: the program of this side, its output in kOutput.
+start() {
+  local words command
+  read -ra words <<<"${options[$1]}"
+  if is_theirs "$2"; then
+    command=("${program[$1]}" "${words[@]}" -x "$gid_index")
+  elif [ "$side" = server ]; then
+    command=("$runner" "${program[$1]}" -d rxe0 -p "$kOurPort")
+  else
+    command=("$runner" "${program[$1]}" "${words[@]}" -p "$kOurPort")
+    case $2 in
+      slow) command+=(--set "added_cost_fraction=$kCost") ;;
+      base) command+=(--set "added_cost_fraction=$kNoCost") ;;
+    esac
+  fi
+  "${command[@]}" "${@:3}" >$kOutput 2>&1
 }
 
-launch() {
-  local figure
-  if [ "$side" = server ]; then serve "$1" "$2" >/dev/null; return; fi
-  for _ in $(seq 100); do
-    figure=$(figure_of "$1" "$2" 2>/dev/null) && [ -n "$figure" ] && { printf '%s\t%s\t%s\n' "$1" "$2" "$figure"; return; }
-    sleep 0.1
+# The figure of a run that measured all its iterations, into `figure`.
+figure=""
+find_figure() {
+  local line words
+  mapfile -t lines <$kOutput
+  for line in "${lines[@]}"; do
+    read -ra words <<<"$line"
+    if [ "${words[0]:-}" = "${bytes[$1]}" ] && [ "${words[1]:-}" = "${iterations[$1]}" ]; then
+      figure=${words[${column[$1]} - 1]}
+      return
+    fi
   done
-  echo "series.sh: $1 $2 never reached its server" >&2
   return 1
+}
+
+# pipe NAME: a pipe of this shell's own, its descriptor in NAME.
+idle="" alive=""
+pipe() {
+  local path
+  path=$(mktemp -u)
+  mkfifo "$path"
+  eval "exec {$1}<>\"\$path\""
+  rm -f "$path"
+}
+pipe idle
+rest() { read -r -t 0.05 -u "$idle" || true; }
+
+# One watchdog for all launches: one that takes longer than it may is ended, and the series goes on.
+pipe alive
+watch() {
+  local said=on
+  while [ "$said" != end ]; do
+    read -r -t $kLaunchSeconds -u "$alive" said && continue
+    echo "series.sh: a launch took more than $kLaunchSeconds s" >&2
+    pkill -f 'ib_(write|read|send|atomic)_(lat|bw) ' || true
+  done
+}
+watch &
+trap 'echo end >&"$alive"' EXIT
+
+is_listening() {
+  local hex line lines
+  printf -v hex ':%04X' "$1"
+  mapfile -t lines </proc/net/tcp
+  mapfile -t -O ${#lines[@]} lines </proc/net/tcp6
+  for line in "${lines[@]}"; do [[ $line != *"$hex "*" 0A "* ]] || return 0; done
+  return 1
+}
+
+number=0
+serve() {
+  local server
+  start "$1" "$2" &
+  server=$!
+  # Ours waits for its server by itself, perftest's client does not.
+  if is_theirs "$2"; then
+    until is_listening $kTheirPort || [ ! -d "/proc/$server" ]; do rest; done
+    echo "$number" >"$turn"
+  fi
+  wait "$server" || echo "series.sh: launch $number, $1 $2: the server ended with an error" >&2
+}
+ask() {
+  local said=0
+  if is_theirs "$2"; then
+    until { read -r said <"$turn"; } 2>/dev/null && [ "$said" -ge "$number" ]; do rest; done
+  fi
+  if start "$1" "$2" "$peer" && find_figure "$1"; then
+    printf '%s\t%s\t%s\n' "$1" "$2" "$figure"
+  else
+    echo "series.sh: launch $number, $1 $2, gave no figure: $(tail -n 2 $kOutput)" >&2
+    printf '%s\t%s\t-\n' "$1" "$2"  # perftest's client fails by itself now and then; the round is left out
+  fi
+}
+launch() {
+  number=$((number + 1))
+  echo on >&"$alive"
+  if [ "$side" = server ]; then serve "$1" "$2"; else ask "$1" "$2"; fi
 }
 
 # The programs in an order drawn anew each time, so that none always follows the same one. Both sides draw from one
@@ -107,8 +156,8 @@ for ((round = 0; round < rounds; round++)); do
     measure=${given%+}
     programs=(theirs ours)
     [ "$measure" = "$given" ] || programs+=(again slow)
-    [ "$measure" = "$given" ] || [ "$(kind_of "$measure")" = lat ] || programs+=(base)
+    [ "$measure" = "$given" ] || [[ $measure == *_lat_* ]] || programs+=(base)
     shuffled "${programs[@]}"  # the order must live in this shell: a subshell would draw the same numbers again
-    for program in "${order[@]}"; do launch "$measure" "$program"; done
+    for each in "${order[@]}"; do launch "$measure" "$each"; done
   done
 done

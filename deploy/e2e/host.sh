@@ -193,12 +193,15 @@ cancel_is_verified() {
   ! pgrep -f "$bin/railgauge-runner --task"
 }
 
+# Agent c's node has no GPU, so that NVML is not loaded there. Of its 25,000 kB 19,400 are pages of libraries, of which
+# the kernel maps some more or less each time: hence the room above the 25 MB that are wanted.
 memory_stays_small() {
-  local pid rss
-  for pid in "$(pid_of controller)" "$(pid_of agent-c)"; do
-    rss=$(awk '/^VmRSS/ {print $2}' "/proc/$pid/status")
-    echo "resident: $rss kB, $(tr '\0' ' ' <"/proc/$pid/cmdline" | cut -c1-60)"
-    [ "$rss" -lt 40000 ]
+  local process limit rss
+  for process in "controller 40000" "agent-c 27000" "agent-a 60000"; do
+    read -r process limit <<<"$process"
+    rss=$(awk '/^VmRSS/ {print $2}' "/proc/$(pid_of "$process")/status")
+    echo "resident: $process $rss kB, allowed $limit"
+    [ "$rss" -lt "$limit" ]
   done
 }
 
@@ -209,7 +212,7 @@ wait_for "three agents attach" 20 attached 3
 
 check "quick measures all pairs and its JSON is complete" quick_measures_all_pairs
 check "a task costs less than 50 ms beside its measuring" overhead_below 0.05
-check "controller and agent stay below 40 MB" memory_stays_small
+check "the controller stays below 40 MB, an agent below 27 MB, with NVML below 60 MB" memory_stays_small
 check "a node's GPUs take turns and pairs are series" gpus_take_turns
 check "GPUs meet their node's NIC by loopback, with the distance told" gpus_meet_the_nic_by_loopback
 check "wrong suites and words are refused by name" unknown_things_are_refused_by_name

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
+# Has not passed yet: on 2026-11-22 its fabric was too loaded to measure rate and loss.
 # Rounds, matrices and suspects over real RDMA verbs, on four guests of the virtual fabric: all pairs in three rounds,
-# a slow sender named with its direction, and what a stopped run left, run afterwards.
+# a slow or lossy sender named with its direction and nobody else, what a stopped run left, run afterwards, and a guest
+# that dies in the middle, which costs its own pairs alone.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/guests.sh"
 
@@ -36,13 +38,22 @@ matrix_has_both_directions_of_all_pairs() {
   jq -e '([.pairs[].from] | unique == ["n1", "n2", "n3", "n4"]) and ([.pairs[] | select(.value > 0)] | length == 12)
     and (.synthetic | not)' "$work/matrix.json"
   wait_for "the matrix is stored" 20 matrix_is_stored
+  echo "$healthy" >"$work/healthy"  # checks run in shells of their own
 }
 matrix_is_stored() { [ "$(sqlite3 "$work/railgauge.db" 'SELECT count(*) FROM pair_matrix')" -ge 1 ]; }
 
-# A third or less of what a guest sends otherwise. Acknowledgements are small, so what it receives stays as it is.
-slow_sender_is_named_with_its_direction() {
+# Emulated guests differ by a fifth at times, and by more in single figures.
+healthy_fabric_accuses_nobody() {
+  local healthy; healthy=$(cat "$work/healthy")
+  cli suspects "$healthy" || [ $? = 3 ]
+  cli suspects "$healthy" -o json >"$work/suspects.json" || true
+  jq -e '[.suspects[] | select(.confirmed)] == []' "$work/suspects.json"
+}
+
+# fault_is_named FAULT VALUE: on what n2 sends, and it alone is called bad for it.
+fault_is_named() {
   local run code=0
-  fabric fault n2 rate 30mbit
+  fabric fault n2 "$@"
   cli run "$work/pairs.yaml" -o json >"$work/faulty.json" || code=$?
   fabric fault n2 clear
   [ "$code" = 0 ]
@@ -50,8 +61,13 @@ slow_sender_is_named_with_its_direction() {
   cli suspects "$run" -o json >"$work/suspects.json" || code=$?
   cli suspects "$run" || true
   [ "$code" = 1 ]
-  jq -e '.suspects[0] | .node == "n2" and .direction == "sends" and .confirmed' "$work/suspects.json"
+  jq -e '[.suspects[] | select(.confirmed)] | length == 1 and (.[0] | .node == "n2" and .kind == "port" and .direction == "sends")' \
+    "$work/suspects.json"
 }
+# A third or less of what a guest sends otherwise. Acknowledgements are held back too, so it receives a little less.
+slow_sender_is_named_with_its_direction() { fault_is_named rate 30mbit; }
+# Most messages of 64 packets lose one, and what is sent again may be lost too.
+lossy_sender_is_named_with_its_direction() { fault_is_named loss 5%; }
 
 rest_of_a_cancelled_run_is_run() {
   local first
@@ -66,10 +82,31 @@ rest_of_a_cancelled_run_is_run() {
 }
 some_task_passed() { cli runs show "$1" -o json | jq -e '[.tasks[] | select(.outcome == "passed")] | length > 0'; }
 
+# The run goes on: pairs of other guests pass, also those whose partner died; of n4 nothing is called passed after that.
+a_dead_guest_costs_its_own_pairs_alone() {
+  local run code=0
+  run=$(cli run "$work/pairs.yaml" --detach)
+  wait_for "a task has passed" 90 some_task_passed "$run"
+  fabric fault n4 kill
+  cli runs wait "$run" || code=$?
+  [ "$code" != 0 ]
+  cli runs show "$run" -o json >"$work/killed.json"
+  jq -r '.tasks[] | "\(.task_id) \(.outcome) \(.endpoints | join(" "))"' "$work/killed.json"
+  jq -e '[.tasks[] | select(any(.endpoints[]; startswith("n4/")) | not)] | length >= 6 and all(.outcome == "passed")' "$work/killed.json"
+  jq -e '[.tasks[] | select(any(.endpoints[]; startswith("n4/")) and .outcome != "passed")] | length > 0' "$work/killed.json"
+}
+
+# On a busy host an agent's first look at its NIC may come before the port is up.
+ports_are_active() { [ "$(cli nodes -o json | jq '[.nodes[].nics[] | select(.state == "active")] | length')" = 4 ]; }
+
 up_with 4
+wait_for "all ports are active" 180 ports_are_active
 
 check "all pairs of four nodes are three rounds" all_pairs_of_four_are_three_rounds
 check "the matrix has both directions of all pairs" matrix_has_both_directions_of_all_pairs
+check "a healthy fabric accuses nobody" healthy_fabric_accuses_nobody
 check "a slow sender is named with its direction" slow_sender_is_named_with_its_direction
+check "a lossy sender is named with its direction" lossy_sender_is_named_with_its_direction
 check "what a cancelled run left is run" rest_of_a_cancelled_run_is_run
+check "a guest that dies costs its own pairs alone" a_dead_guest_costs_its_own_pairs_alone
 summary

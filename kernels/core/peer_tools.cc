@@ -206,7 +206,7 @@ const Parameters kDefaults{
     {"sizes", "64MiB"},   {"host_memory", "pinned"}, {"pattern", "all_to_host"},
     {"numa", "near"},     {"gpus", "all"},           {"verify", "true"},
     {"iterations", "0"},  {"order", "random"},       {"copies", "0"},
-    {"backend", "auto"},  {"routine", "auto"},
+    {"backend", "auto"},  {"routine", "auto"},       {"buffer", "2MiB"},
 };
 
 class Task {
@@ -266,7 +266,13 @@ Result<std::string> nvbandwidth_command(const PeerTest& row, const Task& task) {
   if (task.value("gpus") != "all") return none("it always takes all GPUs, gpus is not all");
   if (task.value("numa") == "far") return none("it has no way to run on the far NUMA node");
   const std::string affinity = task.value("numa") == "any" ? " -d" : "";
-  if (!row.parameters.contains("sizes")) return command + affinity;
+  if (!row.parameters.contains("sizes")) {
+    for (const char* name : {"buffer", "host_memory"})
+      if (task.value(name) != kDefaults.at(name))
+        return none(fmt::format("its latency tests have a fixed {}, which is not {}", name,
+                                task.value(name)));
+    return command + affinity;
+  }
   std::string counts;
   const std::int64_t samples = count_of(task.value("iterations"));
   if (samples > 0) counts += fmt::format(" -i {}", samples);
@@ -306,6 +312,9 @@ Result<std::string> gdrcopy_command(const PeerTest& row, const Task& task,
   if (backend != "auto" && backend != "gdrdrv")
     return none(fmt::format("it maps through gdrdrv, not through {}", backend));
   if (task.value("routine") != "auto") return none("it chooses its copy routine by itself");
+  if (task.value("numa") == "far") return none("it has no way to run on the far NUMA node");
+  if (const std::string repeat = task.given("repeat", "0"); repeat != "0")
+    return none(fmt::format("it chooses how many copies share a sample, and repeat is {}", repeat));
   if (row.test == "sanity") {
     if (gpu != 0) return none("its sanity test takes the first GPU only");
     return std::string("gdrcopy_sanity");

@@ -93,6 +93,24 @@ TEST(PeerTools, TakeTheKernelsDefaultsForWhatIsNotGiven) {
       << "the tool measures one size in a run";
 }
 
+TEST(PeerTools, RefuseALineThatWouldMeasureSomethingElse) {
+  const auto refused = [](std::string_view tool, std::string_view kernel, const auto& parameters) {
+    const auto made = peer_command(tool, kernel, parameters, "gpu0");
+    return made ? "made: " + *made : made.error().message;
+  };
+  using Given = std::map<std::string, std::string>;
+  EXPECT_THAT(
+      refused("nvbandwidth", "cuda.host_latency", Given{{"order", "stride"}, {"buffer", "1GiB"}}),
+      HasSubstr("fixed buffer, which is not 1GiB"));
+  EXPECT_THAT(refused("nvbandwidth", "cuda.host_latency",
+                      Given{{"order", "stride"}, {"host_memory", "write_combined"}}),
+              HasSubstr("fixed host_memory"));
+  EXPECT_THAT(refused("gdrcopy", "bar.write_bw", Given{{"sizes", "64KiB"}, {"numa", "far"}}),
+              HasSubstr("far NUMA node"));
+  EXPECT_THAT(refused("gdrcopy", "bar.write_bw", Given{{"sizes", "64KiB"}, {"repeat", "7"}}),
+              HasSubstr("repeat is 7"));
+}
+
 TEST(PeerTools, PassOnCountsBindingAndVerification) {
   EXPECT_EQ(
       command("nvbandwidth", "cuda.host_copy_bw",

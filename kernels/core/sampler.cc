@@ -48,6 +48,7 @@ class Session {
   [[nodiscard]] std::uint64_t block_size(double until_ns, std::uint64_t least) const;
   Result<double> append(std::uint64_t count, std::vector<double>& samples);
   [[nodiscard]] bool narrow_enough() const;
+  [[nodiscard]] bool is_time_over() const;
 
   const Clock& clock_;
   const SamplerOptions& options_;
@@ -113,6 +114,15 @@ bool Session::narrow_enough() const {
   return width && *width <= options_.relative_half_width;
 }
 
+// At the time cap, or where the smallest batch would end further behind it than this is before it.
+bool Session::is_time_over() const {
+  const std::uint64_t least =
+      std::min(options_.least_batch, std::max<std::uint64_t>(1, options_.batch));
+  const bool rounds = least > 1 && !out_.samples.empty();
+  const double half_ns = rounds ? static_cast<double>(least) * operation_ns_ / 2 : 0;
+  return elapsed_ns() + half_ns >= options_.time_cap_ns;
+}
+
 Status Session::measure() {
   const bool adaptive = options_.fixed_samples == 0;
   const std::uint64_t wanted = adaptive ? options_.max_samples : options_.fixed_samples;
@@ -125,7 +135,7 @@ Status Session::measure() {
   out_.samples.clear();
   out_.stop_reason = "iterations";
   while (out_.samples.size() < wanted) {
-    if (adaptive && elapsed_ns() >= options_.time_cap_ns) {
+    if (adaptive && is_time_over()) {
       out_.stop_reason = "time_cap";
       break;
     }

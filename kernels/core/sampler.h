@@ -23,9 +23,9 @@ struct SamplerOptions {
   std::uint64_t fixed_samples = 0;
   bool warm_up = true;        // until two blocks' medians agree within 1 %, or 10 % of the cap
   std::uint64_t batch = 100;  // samples between two decisions
-  // At most `batch`; of samples that are kept no fewer at once, though the time cap be passed by as
-  // much: an operation whose first sample differs where its batch begins (a GPU that idled) then
-  // has few such.
+  // At most `batch`; of samples that are kept no fewer at once, though the time cap be passed by
+  // half as much: an operation whose first sample differs where its batch begins (a GPU that idled)
+  // then has few such.
   std::uint64_t least_batch = 1;
 };
 

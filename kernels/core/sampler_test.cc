@@ -151,6 +151,24 @@ TEST(Sampler, RunsNoFewerAtOnceThanTheLeastBatch) {
   EXPECT_EQ(batches, (std::vector<std::uint64_t>{4, 4}));
 }
 
+TEST(Sampler, PassesTheCapByHalfTheLeastBatchAtMost) {
+  for (const double cap_ns : {500.0, 510.0, 520.0, 530.0, 540.0}) {
+    FakeClock clock;
+    SamplerOptions options;
+    options.min_samples = 1000;
+    options.time_cap_ns = cap_ns;
+    options.warm_up = false;
+    options.batch = 4;
+    options.least_batch = 4;
+    const double begin_ns = clock.now_ns();
+    Operation slow{clock, [](auto) { return 10.0; }};  // 40 ns a batch
+    const auto sampled = run(clock, options, slow);
+    ASSERT_TRUE(sampled);
+    EXPECT_EQ(sampled->stop_reason, "time_cap");
+    EXPECT_NEAR(clock.now_ns() - begin_ns, cap_ns, 20);
+  }
+}
+
 TEST(Sampler, StopsAtMaxSamples) {
   FakeClock clock;
   std::mt19937_64 random(3);

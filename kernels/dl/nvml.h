@@ -109,6 +109,9 @@ inline constexpr unsigned kFieldHeldBySyncBoost = 76;
 inline constexpr unsigned kFieldHeldByHeatSoftware = 269;
 inline constexpr unsigned kFieldHeldByHeatHardware = 270;
 inline constexpr unsigned kFieldHeldByPowerBrake = 271;
+// The last three were 18 lower up to CUDA 13.0; those numbers are settings of power smoothing
+// since, and the younger numbers were before (the headers of CUDA 12.9, 13.0 and 13.1).
+inline constexpr unsigned kOlderFieldsBelow = 18;
 inline constexpr int kTypeUnsigned = 1;
 inline constexpr int kTypeUnsignedLong = 2;
 inline constexpr int kTypeUnsignedLongLong = 3;

@@ -106,9 +106,17 @@ RAILGAUGE_NUMBER(kPolicyPower, NVML_PERF_POLICY_POWER);
 RAILGAUGE_NUMBER(kPolicyThermal, NVML_PERF_POLICY_THERMAL);
 RAILGAUGE_NUMBER(kPolicySyncBoost, NVML_PERF_POLICY_SYNC_BOOST);
 #ifdef NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN  // younger headers
-RAILGAUGE_NUMBER(kFieldHeldByHeatSoftware, NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN);
-RAILGAUGE_NUMBER(kFieldHeldByHeatHardware, NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN);
-RAILGAUGE_NUMBER(kFieldHeldByPowerBrake, NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN);
+// Of CUDA 13.1 and later, or of earlier headers, which had them lower (nvml.h).
+constexpr unsigned kBelow =
+    NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN < ml::kFieldHeldByHeatSoftware
+        ? ml::kOlderFieldsBelow
+        : 0;
+static_assert(ml::kFieldHeldByHeatSoftware - kBelow ==
+              NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN);
+static_assert(ml::kFieldHeldByHeatHardware - kBelow ==
+              NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN);
+static_assert(ml::kFieldHeldByPowerBrake - kBelow ==
+              NVML_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN);
 #endif
 #undef RAILGAUGE_NUMBER
 #endif

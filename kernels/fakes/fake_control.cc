@@ -34,6 +34,7 @@ void VerbsControl::reset() {
                             Setting{"slow_port", slow_port, 0},
                             Setting{"unregister_at", unregister_at, 0},
                             Setting{"lose_datagram", lose_datagram, 0},
+                            Setting{"lose_empty", lose_empty, 0},
                             Setting{"no_dmabuf", no_dmabuf, 0},
                             Setting{"no_peermem", no_peermem, 0},
                             Setting{"max_message", max_message, 1U << 31U},
@@ -44,6 +45,7 @@ void VerbsControl::reset() {
   writes = 0;
   data_writes = 0;
   datagrams = 0;
+  empties = 0;
   gathers = 0;
   apply_settings(settings, "RAILGAUGE_FAKE_VERBS");
 }

@@ -1,6 +1,7 @@
 // The functions that the fake NCCL exports.
 #include "kernels/fakes/fake_nccl.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -47,6 +48,8 @@ Log& debug_log() {
   return *made;
 }
 
+constexpr std::size_t kSmall = 256;  // bytes
+
 void say(const std::string& text) {
   const char* path = std::getenv("NCCL_DEBUG_FILE");
   if (path == nullptr) return;
@@ -58,13 +61,14 @@ void say(const std::string& text) {
   std::fclose(file);
 }
 
+// When a call is made, or captured; not when a graph is launched.
 void say_choice(const char* operation, std::size_t bytes) {
   const char* subsystems = std::getenv("NCCL_DEBUG_SUBSYS");
   if (subsystems == nullptr ||
       std::string_view(subsystems).find("TUNING") == std::string_view::npos)
     return;
-  say(std::string(operation) + ": " + std::to_string(bytes) +
-      " Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..1}");
+  say(std::string(operation) + ": " + std::to_string(bytes) + " Bytes -> Algo " +
+      (bytes <= kSmall ? "TREE proto LL" : "RING proto SIMPLE") + " channel{Lo..Hi}={0..1}");
 }
 
 nc::Return enter_nccl() {
@@ -134,7 +138,10 @@ void NcclControl::reset() {
                             Setting{"hang_call_of", hang_call_of, 0},
                             Setting{"hang_abort_of", hang_abort_of, 0},
                             Setting{"stuck_of", stuck_of, 0},
-                            Setting{"stuck_at", stuck_at, 1}};
+                            Setting{"stuck_at", stuck_at, 1},
+                            Setting{"skip_call", skip_call, 0},
+                            Setting{"slow_us", slow_us, 0},
+                            Setting{"told_network", told_network, 0}};
   apply_settings(settings, "RAILGAUGE_FAKE_NCCL");
   calls = collectives = messages = aborts = 0;
   released = false;
@@ -198,9 +205,12 @@ nc::Return ncclCommInitRankConfig(nc::Comm* comm, int ranks, nc::UniqueId id, in
     fake::say(
         "2 coll channels, 2 collnet channels, 0 nvls channels, 2 p2p channels, 2 p2p channels per "
         "peer");
+    constexpr std::array kVia{"via P2P/fake", "[send] via NET/Fake Wire/0/GDRDMA",
+                              "[send] via NET/Fake Wire/0"};
+    const char* via = kVia[std::min<std::size_t>(nccl_control().told_network, kVia.size() - 1)];
     for (int peer = 1; peer < ranks; ++peer)
       fake::say("Channel 00/0 : 0[0] -> " + std::to_string(peer) + "[" + std::to_string(peer) +
-                "] via P2P/fake");
+                "] " + via);
   }
   return waits || ranks == 1 ? nc::kSuccess : nc::kInProgress;
 }
@@ -262,6 +272,7 @@ nc::Return ncclAllGather(const void* send, void* receive, std::size_t count, nc:
 nc::Return ncclReduceScatter(const void* send, void* receive, std::size_t count, nc::DataType type,
                              nc::RedOp op, nc::Comm comm, cu::Stream stream) {
   RAILGAUGE_ENTER;
+  fake::say_choice("ReduceScatter", count * bytes_of_type(type));
   return fake::push(
       comm, stream,
       {Kind::kReduceScatter, send, receive, count * bytes_of_type(type), type, op, 0});
@@ -270,6 +281,7 @@ nc::Return ncclReduceScatter(const void* send, void* receive, std::size_t count,
 nc::Return ncclBroadcast(const void* send, void* receive, std::size_t count, nc::DataType type,
                          int root, nc::Comm comm, cu::Stream stream) {
   RAILGAUGE_ENTER;
+  fake::say_choice("Broadcast", count * bytes_of_type(type));
   return fake::push(comm, stream,
                     {Kind::kBroadcast, send, receive, count * bytes_of_type(type), type, 0, root});
 }
@@ -277,6 +289,7 @@ nc::Return ncclBroadcast(const void* send, void* receive, std::size_t count, nc:
 nc::Return ncclReduce(const void* send, void* receive, std::size_t count, nc::DataType type,
                       nc::RedOp op, int root, nc::Comm comm, cu::Stream stream) {
   RAILGAUGE_ENTER;
+  fake::say_choice("Reduce", count * bytes_of_type(type));
   return fake::push(comm, stream,
                     {Kind::kReduce, send, receive, count * bytes_of_type(type), type, op, root});
 }

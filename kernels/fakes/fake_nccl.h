@@ -37,6 +37,11 @@ struct NcclControl {
   std::atomic<std::uint64_t> hang_abort_of{0};
   std::atomic<std::uint64_t> stuck_of{0};
   std::atomic<std::uint64_t> stuck_at{1};
+  std::atomic<std::uint64_t> skip_call{0};  // this collective (from 1) moves nothing; 0: none
+  std::atomic<std::uint64_t> slow_us{0};    // so long each collective takes at least
+  // What the debug output says of connections: 0 copies between GPUs, 1 a network with GPUDirect
+  // RDMA, 2 without it.
+  std::atomic<std::uint64_t> told_network{0};
   std::atomic<bool> released{false};          // until reset()
   std::atomic<std::int64_t> waiting{0};       // calls that wait for other ranks, or hang
   std::atomic<std::uint64_t> collectives{0};  // done by all ranks since reset()

@@ -48,6 +48,7 @@ struct VerbsControl {
   std::atomic<std::uint64_t> max_message{1U << 31U};   // a port's largest message, in bytes
   std::atomic<std::uint64_t> no_memory_for_queues{0};  // 1: CQs, 2: QPs cannot be made: ENOMEM
   std::atomic<std::uint64_t> lose_datagram{0};         // this one on UC or UD is lost; 0: none
+  std::atomic<std::uint64_t> lose_empty{0};            // the same of those without bytes
   // Registering GPU memory by a dma-buf, or by its address as nvidia-peermem lets it: fails with
   // this errno; 0: it works.
   std::atomic<std::uint64_t> no_dmabuf{0};
@@ -55,6 +56,7 @@ struct VerbsControl {
   std::atomic<std::uint64_t> writes{0};        // operations done since reset()
   std::atomic<std::uint64_t> data_writes{0};   // those above 8 bytes, and atomics
   std::atomic<std::uint64_t> datagrams{0};     // those on UC and UD above 8 bytes
+  std::atomic<std::uint64_t> empties{0};       // those without bytes
   std::atomic<std::uint64_t> gathers{0};       // times that a post's own bytes were read
   std::atomic<std::uint64_t> pinned_bytes{0};  // registered now
   // Called with the number of each data operation, by the thread that posts it and before its

@@ -69,7 +69,9 @@ bool goes_wrong(std::size_t bytes, bool is_atomic) {
 }
 
 bool is_lost(const FakeQueuePair& mine, std::size_t bytes) {
-  if (mine.qp.qp_type == IBV_QPT_RC || bytes <= kControlWordBytes) return false;
+  if (mine.qp.qp_type == IBV_QPT_RC) return false;
+  if (bytes == 0) return ++verbs_control().empties == verbs_control().lose_empty;
+  if (bytes <= kControlWordBytes) return false;
   return ++verbs_control().datagrams == verbs_control().lose_datagram;
 }
 
@@ -198,8 +200,12 @@ std::optional<ibv_wc_status> carry_out(FakeQueuePair& mine, const ibv_send_wr& w
   const bool reliable = mine.qp.qp_type == IBV_QPT_RC;
   const bool fetches = wr.opcode == IBV_WR_RDMA_READ || wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
                        wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
+  // As iWARP has it: what a read brings is written by the other side.
+  std::uint32_t local_access = IBV_ACCESS_LOCAL_WRITE;
+  if (wr.opcode == IBV_WR_RDMA_READ && verbs_control().iwarp != 0)
+    local_access |= IBV_ACCESS_REMOTE_WRITE;
   if (fetches ? !region_covers(*own_table(), wr.sg_list->lkey, wr.sg_list->addr, length_of(wr),
-                               IBV_ACCESS_LOCAL_WRITE)
+                               local_access)
               : !is_readable(wr))
     return IBV_WC_LOC_PROT_ERR;
   const bool is_data = length_of(wr) > kControlWordBytes;

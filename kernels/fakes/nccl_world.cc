@@ -111,9 +111,9 @@ void World::run(Member& member, const Collective& call) {
   Gathering& gathering = gatherings_[number];
   gathering.calls[member.rank] = call;
   if (static_cast<int>(gathering.calls.size()) == ranks_) {
-    compute(gathering.calls);
+    std::this_thread::sleep_for(std::chrono::microseconds(control.slow_us));
+    if (++nccl_control().collectives != control.skip_call) compute(gathering.calls);
     gathering.done = true;
-    ++nccl_control().collectives;
     changed_.notify_all();
   }
   changed_.wait(lock, [&] { return gathering.done || member.aborted; });

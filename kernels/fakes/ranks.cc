@@ -46,6 +46,14 @@ class Meeting {
     return fail(Code::kDeadlineExceeded,
                 "rank " + std::to_string(missing) + " did not answer in time");
   }
+  void wait_until_alone(std::uint32_t rank) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] {
+      for (std::uint32_t other = 0; other < gone_.size(); ++other)
+        if (other != rank && !gone_[other]) return false;
+      return true;
+    });
+  }
   void leave(std::uint32_t rank) {
     const std::lock_guard lock(mutex_);
     gone_[rank] = true;
@@ -67,11 +75,15 @@ class MemoryGroup final : public Group {
   [[nodiscard]] std::uint32_t rank() const override { return rank_; }
   [[nodiscard]] std::uint32_t size() const override { return options_.ranks; }
   Result<std::vector<std::string>> exchange(std::string mine, double seconds) override {
-    if (options_.dies == rank_ && step_++ >= options_.dies_at) {
+    const std::uint32_t step = step_++;
+    if (options_.dies == rank_ && step >= options_.dies_at) {
       meeting_.leave(rank_);
       return fail(Code::kCancelled, "this rank's process has ended, as the test wants it");
     }
-    return meeting_.exchange(rank_, std::move(mine), seconds);
+    auto all = meeting_.exchange(rank_, std::move(mine), seconds);
+    if (options_.stalls != rank_ || step < options_.stalls_after) return all;
+    meeting_.wait_until_alone(rank_);
+    return fail(Code::kCancelled, "this rank did nothing any more, as the test wants it");
   }
 
  private:

@@ -14,7 +14,7 @@ namespace railgauge::gpu {
 // has, and none of them is a reason that NVML tells.
 struct HeldCounter {
   unsigned long long reason;
-  unsigned field;             // of nvmlDeviceGetFieldValues
+  unsigned field;             // of nvmlDeviceGetFieldValues; some were lower in older drivers
   std::optional<int> policy;  // of nvmlDeviceGetViolationStatus, which older drivers have
 };
 inline constexpr std::array kHeldCounters{

@@ -12,9 +12,27 @@ using ::testing::Optional;
 
 ml::Return young_driver(ml::Device, int count, ml::FieldValue* values) {
   for (int i = 0; i < count; ++i) {
-    values[i].returned = ml::kSuccess;
+    const bool counter = values[i].field < 200 || values[i].field > 268;
+    values[i].returned = counter ? ml::kSuccess : ml::kNotSupported;
     values[i].type = i == 0 ? ml::kTypeUnsigned : ml::kTypeUnsignedLongLong;
     values[i].bits = 0x100000000ULL + values[i].field;
+  }
+  return ml::kSuccess;
+}
+// Up to CUDA 13.0: at the younger numbers stand settings of power smoothing.
+ml::Return older_numbers(ml::Device, int count, ml::FieldValue* values) {
+  for (int i = 0; i < count; ++i) {
+    values[i].returned = ml::kSuccess;
+    values[i].type = values[i].field > 268 ? ml::kTypeUnsigned : ml::kTypeUnsignedLongLong;
+    values[i].bits = values[i].field;
+  }
+  return ml::kSuccess;
+}
+ml::Return any_number(ml::Device, int count, ml::FieldValue* values) {
+  for (int i = 0; i < count; ++i) {
+    values[i].returned = ml::kSuccess;
+    values[i].type = ml::kTypeUnsignedLongLong;
+    values[i].bits = values[i].field;
   }
   return ml::kSuccess;
 }
@@ -40,6 +58,22 @@ TEST(HeldTimes, AreTheFieldsOfAYoungDriver) {
   EXPECT_THAT(read_held_times(nvml, nullptr),
               ElementsAre(Optional(74ULL), Optional(kHigh + 76), Optional(kHigh + 269),
                           Optional(kHigh + 270), Optional(kHigh + 271)));
+}
+
+TEST(HeldTimes, AreFoundAtTheirOlderNumbers) {
+  Nvml nvml;
+  nvml.device_get_field_values = older_numbers;
+  EXPECT_THAT(read_held_times(nvml, nullptr),
+              ElementsAre(Optional(74ULL), Optional(76ULL), Optional(251ULL), Optional(252ULL),
+                          Optional(253ULL)));
+}
+
+TEST(HeldTimes, AreNotGuessedWhereBothNumbersCouldBeCounters) {
+  Nvml nvml;
+  nvml.device_get_field_values = any_number;
+  EXPECT_THAT(read_held_times(nvml, nullptr),
+              ElementsAre(Optional(74ULL), Optional(76ULL), Eq(std::nullopt), Eq(std::nullopt),
+                          Eq(std::nullopt)));
 }
 
 TEST(HeldTimes, TakeFromViolationsWhatIsNoField) {

@@ -23,6 +23,25 @@ std::vector<std::string> metrics_of(const Operation& operation) {
   return {};
 }
 
+// How ranks come to run on other nodes; nothing of it is part of what is measured, but for a chosen
+// installation.
+void add_launch(InfoBuilder& builder) {
+  builder
+      .text("mpi_installation",
+            "one that the agents' setting mpi_installations names; empty: the one that is found",
+            "")
+      .identity()
+      .choice(
+          "launch", "",
+          "under agents: how the MPI's launcher reaches other nodes; agent: through us, without "
+          "ssh",
+          {"agent", "ssh", "slurm"})
+      .text("data_network",
+            "under agents: the network (192.0.2.0/24) or interface of launchers and TCP; empty: "
+            "the first RDMA port's",
+            "");
+}
+
 void add_memory(InfoBuilder& builder) {
   builder
       .choice("memory", "",
@@ -57,6 +76,7 @@ KernelInfo info_of(const Operation& operation) {
   builder.ranks(2, operation.pair ? 2 : 0).endpoint("none").metrics(metrics_of(operation));
   builder.choice("mpi", "", "which MPI measures: its program and launcher", {"openmpi", "mpich"})
       .identity();
+  builder.apply(add_launch);
   // A bandwidth of empty messages is none.
   const double least = operation.reduces                        ? sizeof(float)
                        : operation.figure == Figure::kBandwidth ? 1

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "kernels/core/clock.h"
 #include "kernels/core/sampling.h"
@@ -22,11 +23,19 @@ constexpr std::uint64_t kMostRepeat = 20;
 constexpr double kOwnWorkNs = 60e9;  // filling, verifying, allocating: waits for no other rank
 constexpr double kEndNs = 1e9;       // of the deadline's grace, for an orderly or forced end
 
+// The last point that it is given.
+struct Kept final : Reporter {
+  void point(Point point) override { last = std::move(point); }
+  void note(std::string_view, std::string) override {}
+  void fact(std::string_view, std::string) override {}
+  Point last;
+};
+
 }  // namespace
 
 Status CollectiveBench::guarded(std::string step, double allowed_ns, Comm comm,
                                 std::function<Status(Rig&)> job) {
-  Watch watch{.deadline_monotonic_ns = plan_.deadline_monotonic_ns, .stall_ns = allowed_ns};
+  Watch watch{.deadline_monotonic_ns = stop_monotonic_ns_, .stall_ns = allowed_ns};
   if (plan_.ranks > 1)
     watch.hint = rig_->comm ? "another rank is gone or stuck"
                             : "a rank is missing, or its address cannot be reached "
@@ -43,8 +52,7 @@ Status CollectiveBench::guarded(std::string step, double allowed_ns, Comm comm,
 
 void CollectiveBench::give_up() {
   if (worker_ == nullptr || worker_->lost() || !rig_->comm) return;
-  const double until_ns = monotonic_now_ns() + kEndNs;
-  plan_.deadline_monotonic_ns = std::max(plan_.deadline_monotonic_ns, until_ns);
+  stop_monotonic_ns_ = std::max(stop_monotonic_ns_, monotonic_now_ns() + kEndNs);
   const Status ended =
       guarded("abort the communicator", kEndNs, Comm::kUnwatched, [](Rig& rig) -> Status {
         if (rig.stage != nullptr) rig.stage->give_up();
@@ -56,7 +64,7 @@ void CollectiveBench::give_up() {
 
 // What an error leaves on the GPU waits for ranks that no longer come: it is ended at once.
 Status CollectiveBench::measure(Context& context, Group& group) {
-  Team team(context, group);
+  Team team(group, words_monotonic_ns_);
   Status measured = measure_all(context, team);
   if (!measured) give_up();
   return measured;
@@ -83,8 +91,13 @@ Status CollectiveBench::perform(const Order& order, std::vector<double>& samples
   Status done;
   switch (order.command) {
     case Command::kReady:
-      return guarded("make the data fresh", kOwnWorkNs, Comm::kWatched,
+      done = guarded("make the data fresh", kOwnWorkNs, Comm::kWatched,
                      [](Rig& rig) { return rig.stage->reset_data(); });
+      if (done) rig_->session.begin_point();
+      return done;
+    case Command::kCall:
+      return guarded("a call", plan_.stall_timeout_ns, Comm::kWatched,
+                     [](Rig& rig) { return rig.stage->call(); });
     case Command::kBatch:
       if (order.count > Stage::kMaxBatch || order.repeat == 0)
         return fail(Code::kInternal, fmt::format("rank 0: ordered a batch of {} times {}",
@@ -123,12 +136,31 @@ Status CollectiveBench::measure_size(Context& context, Team& team, std::uint64_t
   RG_TRY(team.agree(begun));
   team.begin_step("sampling " + name);
   RG_TRY_OK(team.leads() ? lead(context, team, measured) : team.follow(performer()));
+  Told told = health(context, team);
   team.begin_step("verifying " + name);
   const Status verified = guarded("verify " + name, kOwnWorkNs, Comm::kWatched,
                                   [](Rig& rig) { return rig.stage->verify(); });
-  RG_TRY(team.agree(verified));
-  if (team.leads()) report(context, measured);
+  const auto all = RG_TRY(team.agree(verified, std::move(told)));
+  if (team.leads()) report(context, measured, all);
   return {};
+}
+
+// Of a GPU that waits for this one, while the size was measured; rank 0's own goes with the points.
+Told CollectiveBench::health(const Context& context, const Team& team) {
+  Told told;
+  if (team.leads()) return told;
+  Kept kept;
+  Context own{.params = context.params,
+              .reporter = kept,
+              .clock = context.clock,
+              .endpoint = context.endpoint,
+              .deadline_monotonic_ns = context.deadline_monotonic_ns,
+              .raw_samples = false,
+              .rank = context.rank};
+  rig_->session.report(own, {});
+  told.set_throttled(kept.last.throttled());
+  if (told.throttled()) told.set_throttle_reasons((*kept.last.mutable_facts())["throttle_reasons"]);
+  return told;
 }
 
 Status CollectiveBench::lead(Context& context, Team& team, Measured& measured) {
@@ -143,33 +175,35 @@ Status CollectiveBench::lead(Context& context, Team& team, Measured& measured) {
 }
 
 // One call with what NCCL tells of its choices turned on: beside the timed region, in which each
-// line of output would cost.
+// line of output would cost. Never a graph's: NCCL chooses when a graph is captured. Nor is there
+// another all-reduce in it, as that which aligns the ranks.
 Status CollectiveBench::learn_choice(Team& team, std::uint64_t moved) {
   choice_.reset();
   if (*operation_->log_name == '\0' || !log_.tell_choices(true)) return {};
-  const auto ordered = team.order({.command = Command::kBatch, .count = 1}, performer());
+  const auto ordered = team.order({.command = Command::kCall}, performer());
   const Seen seen = parse_log(log_.read_new());
   static_cast<void>(log_.tell_choices(false));
   if (!ordered) return tl::unexpected(ordered.error());
-  for (const Choice& choice : seen.choices) {
-    // The last one: the ranks' alignment, an all-reduce too, comes before.
-    const bool ours =
-        choice.operation.empty() ? choice.bytes == moved : choice.operation == operation_->log_name;
-    if (ours) choice_ = choice;
-  }
+  for (const Choice& choice : seen.choices)
+    if (choice.operation.empty() ? choice.bytes == moved : choice.operation == operation_->log_name)
+      choice_ = choice;
   return {};
 }
 
-// From nccl-tests' own figure, iterations in a row; a graph is repeated already.
+// From nccl-tests' own figure, iterations in a row; a graph is repeated already. One call first: on
+// a slow network several in a row, without a word in between, would look like a stuck rank.
 Status CollectiveBench::choose_repeat(Team& team) {
   repeat_ = plan_.graph_calls != 0 ? 1 : asked_repeat_;
-  if (repeat_ != 0) return {};
-  const Order probe{.command = Command::kWall, .count = kMostRepeat / 4};
-  double longest_ns = 1;
-  for (const auto& samples : RG_TRY(team.order(probe, performer())))
-    for (const double sample : samples) longest_ns = std::max(longest_ns, sample);
-  repeat_ = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(std::ceil(kSampleNs / longest_ns)),
-                                      1, kMostRepeat);
+  for (const std::uint64_t calls : {std::uint64_t{1}, kMostRepeat / 4}) {
+    if (repeat_ != 0) return {};
+    double longest_ns = 1;
+    const Order probe{.command = Command::kWall, .count = calls};
+    for (const auto& samples : RG_TRY(team.order(probe, performer())))
+      for (const double sample : samples) longest_ns = std::max(longest_ns, sample);
+    if (calls == 1 && longest_ns < kSampleNs) continue;
+    repeat_ = std::clamp<std::uint64_t>(
+        static_cast<std::uint64_t>(std::ceil(kSampleNs / longest_ns)), 1, kMostRepeat);
+  }
   return {};
 }
 
@@ -193,14 +227,13 @@ Status CollectiveBench::sample(Context& context, Team& team, Measured& measured)
               [&]() -> Status {
                 for (auto& samples : measured.by_rank_ns) samples.clear();
                 RG_TRY(team.order({.command = Command::kReady}, perform));
-                rig_->session.begin_point();
                 return {};
               });
   measured.sampled = RG_TRY(std::move(sampled));
   return {};
 }
 
-// Outside the kept samples: the data may be verified after it too, as the calls are the same.
+// Outside the kept samples.
 Status CollectiveBench::sample_wall(Team& team, Measured& measured) {
   const Team::Perform perform = performer();
   const std::vector<double>& samples = measured.by_rank_ns[slowest_rank(measured.by_rank_ns)];
@@ -228,18 +261,29 @@ Status CollectiveBench::sample_wall(Team& team, Measured& measured) {
   return {};
 }
 
-void CollectiveBench::report(Context& context, const Measured& measured) {
+// A GPU that is slowed down slows all.
+void CollectiveBench::report(Context& context, const Measured& measured,
+                             const std::vector<Told>& all) {
+  constexpr std::size_t kNamed = 8;
+  std::vector<std::string> throttled;
+  for (std::size_t rank = 1; rank < all.size() && throttled.size() < kNamed; ++rank)
+    if (all[rank].throttled())
+      throttled.push_back(fmt::format("{} ({})", rank, all[rank].throttle_reasons()));
   for (Point& point : points_of(*operation_, measured)) {
     auto& facts = *point.mutable_facts();
+    if (!throttled.empty()) {
+      point.set_throttled(true);
+      facts["throttled_ranks"] = fmt::format("{}", fmt::join(throttled, ", "));
+    }
     if (choice_) {
       facts["algorithm"] = choice_->algorithm;
       facts["protocol"] = choice_->protocol;
       if (!choice_->channels.empty()) facts["channels"] = choice_->channels;
     }
     if (plan_.verify)
-      facts["verified_call"] = plan_.in_place && operation_->reduces
-                                   ? "one more, on fresh data"
-                                   : "the last of the measured ones";
+      facts["verified_call"] = plan_.graph_calls != 0 && !(plan_.in_place && operation_->reduces)
+                                   ? "one more launch of the graph, on fresh data"
+                                   : "one more, on fresh data";
     rig_->session.report(context, std::move(point));
   }
 }

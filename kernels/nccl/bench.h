@@ -47,8 +47,8 @@ class CollectiveBench final : public Kernel {
   Status open_gpu(Context& context);
   Status join_all(Context& context, Team& team);
   Status set_stage(Context& context, Team& team, const std::string& unique_id);
-  Status first_calls(Team& team);
-  void report_facts(Context& context);
+  Status first_calls(Context& context, Team& team);
+  void report_facts(Context& context, const Seen& seen, const std::string& path);
   // `job` by the worker, its GPU's context current; it must own what it touches. Given up when
   // nothing happens for `allowed_ns`, or when the communicator tells an error (kWatched).
   enum class Comm : std::uint8_t { kWatched, kUnwatched };
@@ -65,7 +65,8 @@ class CollectiveBench final : public Kernel {
   Status choose_repeat(Team& team);
   Team::Perform performer();
   Status perform(const Order& order, std::vector<double>& samples_ns);
-  void report(Context& context, const Measured& measured);
+  Told health(const Context& context, const Team& team);
+  void report(Context& context, const Measured& measured, const std::vector<Told>& all);
 
   const Operation* operation_;
   Plan plan_;
@@ -73,6 +74,10 @@ class CollectiveBench final : public Kernel {
   SamplerOptions options_;
   std::string parameters_;  // what all ranks must have alike
   double join_timeout_ns_ = 0;
+  // Before the deadline: a call ends at the first, so that the ranks have the time to tell each
+  // other why, and at the second they wait for no more words, so that NCCL can be ended.
+  double stop_monotonic_ns_ = 0;
+  double words_monotonic_ns_ = 0;
   std::uint64_t asked_repeat_ = 0;  // 0: chosen for each size
   std::uint64_t repeat_ = 1;        // of the size that is measured
   bool tell_choice_ = true;

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "kernels/core/agreement.h"
+#include "kernels/core/clock.h"
 #include "kernels/core/sampling.h"
 #include "kernels/core/units.h"
 #include "kernels/dl/cuda.h"
@@ -24,6 +27,11 @@ constexpr std::int64_t kGraphCalls = 20;
 constexpr std::int64_t kMaxRoot = 65'535;
 constexpr double kSecondNs = 1e9;
 constexpr double kAllocateNs = 60e9;
+// Of the time until the deadline: for leaving a call, the others' words and the end; for the end.
+constexpr double kLastWordsNs = (kTellSeconds + 3) * kSecondNs;
+constexpr double kEndNs = 2 * kSecondNs;
+constexpr double kLastWordsShare = 0.2;  // where there is little
+constexpr double kEndShare = 0.05;
 constexpr int kFirstReducingFloat8 = 90;  // compute capability
 
 // The same text on ranks of one host (or of one container), another one elsewhere.
@@ -178,11 +186,14 @@ Status CollectiveBench::prepare(Context& context) {
 }
 
 Status CollectiveBench::connect(Context& context, Group& group) {
-  Team team(context, group);
   if (opened_) RG_TRY_OK(rig_->session.gpu().make_current());
+  const double left_ns = std::max(0.0, context.deadline_monotonic_ns - monotonic_now_ns());
+  stop_monotonic_ns_ =
+      context.deadline_monotonic_ns - std::min(kLastWordsNs, left_ns * kLastWordsShare);
+  words_monotonic_ns_ = context.deadline_monotonic_ns - std::min(kEndNs, left_ns * kEndShare);
+  Team team(group, words_monotonic_ns_);
   plan_.ranks = team.size();
   plan_.rank = team.rank();
-  plan_.deadline_monotonic_ns = context.deadline_monotonic_ns;
   Status joined = join_all(context, team);
   if (!joined) give_up();
   return joined;
@@ -191,9 +202,7 @@ Status CollectiveBench::connect(Context& context, Group& group) {
 Status CollectiveBench::join_all(Context& context, Team& team) {
   const std::string unique_id = RG_TRY(meet(context, team));
   RG_TRY_OK(set_stage(context, team, unique_id));
-  RG_TRY_OK(first_calls(team));
-  report_facts(context);
-  return {};
+  return first_calls(context, team);
 }
 
 // Gives the unique id of rank 0.
@@ -224,6 +233,7 @@ Result<std::string> CollectiveBench::meet(Context& context, Team& team) {
   }
   Told own = hello;
   own.clear_unique_id();
+  own.clear_parameters();  // held against each other already
   if (opened) own.set_gpu(identity_of(rig_->session.gpu()));
   RG_TRY_OK(check_gpus(RG_TRY(team.agree(opened, own))));
   return all.front().unique_id();
@@ -268,21 +278,35 @@ Status CollectiveBench::set_stage(Context& context, Team& team, const std::strin
   return {};
 }
 
-// NCCL connects at the first calls, and tells then by what.
-Status CollectiveBench::first_calls(Team& team) {
+// NCCL connects at the first calls, and tells then by what. Each rank sees its own connections
+// only, so the path is put together of what all tell.
+Status CollectiveBench::first_calls(Context& context, Team& team) {
   team.begin_step("first calls");
   const std::uint64_t count = share_of_size(*operation_, *std::ranges::max_element(sizes_),
                                             bytes_of(plan_.type), plan_.ranks);
   const Status called = guarded(team.step(), plan_.stall_timeout_ns, Comm::kWatched,
                                 [count](Rig& rig) { return rig.stage->begin_size(count); });
-  RG_TRY(team.agree(called));
+  const Seen seen = parse_log(log_.read_new());
+  Told told;
+  for (std::string& kind : kinds_of(seen)) told.add_transports(std::move(kind));
+  std::set<std::string> kinds;
+  for (const Told& one : RG_TRY(team.agree(called, std::move(told))))
+    kinds.insert(one.transports().begin(), one.transports().end());
+  report_facts(context, seen, path_of(kinds));
   return {};
 }
 
-void CollectiveBench::report_facts(Context& context) {
+void CollectiveBench::report_facts(Context& context, const Seen& seen, const std::string& path) {
   if (const std::string runs_on = rig_->stage->data_runs_on(); !runs_on.empty())
     context.reporter.fact("verified_on", runs_on);
-  nccl::report(parse_log(log_.read_new()), context.reporter);
+  nccl::report(seen, context.reporter);
+  if (!path.empty()) context.reporter.fact("path", path);
+  const Nccl& nccl = loaded_nccl();
+  if (tell_choice_ && nccl.reset_debug_init == nullptr)
+    context.reporter.fact("nccl_choice",
+                          fmt::format("not told: NCCL {} reads its debug settings once; 2.24 and "
+                                      "later tell algorithm and protocol",
+                                      nccl.version));
 }
 
 }  // namespace railgauge::nccl

@@ -1,7 +1,5 @@
 // Every collective on the fakes: it measures on any number of ranks, its data is really checked,
 // and each way that a rank can end is seen by the others.
-#include <sys/stat.h>
-
 #include <algorithm>
 
 #include "kernels/core/outcome.h"
@@ -50,6 +48,24 @@ TEST_P(EveryCollective, GivesBothTheIterationsAndTheAggregate) {
   for (const char* metric : {"latency_ns", "algbw_bytes_per_second", "busbw_bytes_per_second"})
     for (const char* meaning : {" completion", " aggregate_wall"})
       EXPECT_EQ(seen[std::string(metric) + meaning], 1) << metric << meaning;
+}
+
+// Of all that a rank must send or get at least, over the time: as nccl-tests counts.
+TEST_P(EveryCollective, HasItsFactorOfBusBandwidth) {
+  constexpr std::uint32_t kRanks = 4;
+  const std::map<std::string, double> factors{
+      {"nccl.all_gather", 0.75}, {"nccl.all_reduce", 1.5}, {"nccl.all_to_all", 0.75},
+      {"nccl.broadcast", 1},     {"nccl.gather", 0.75},    {"nccl.pairwise", 1},
+      {"nccl.reduce", 1},        {"nccl.scatter", 0.75},   {"nccl.reduce_scatter", 0.75},
+      {"nccl.send_recv", 1}};
+  ASSERT_TRUE(factors.contains(GetParam())) << "tell its factor here";
+  const auto results = run(GetParam(), kRanks, {});
+  expect_passed(results);
+  std::map<std::string, double> medians;
+  for (const Point& point : results[0].points)
+    if (point.meaning() == "completion") medians[point.metric()] = point.median();
+  EXPECT_NEAR(medians.at("busbw_bytes_per_second") / medians.at("algbw_bytes_per_second"),
+              factors.at(GetParam()), 1e-9);
 }
 
 TEST_P(EveryCollective, IsTheSameInPlaceWhereNcclHasThat) {
@@ -166,7 +182,27 @@ TEST_F(Losses, WhileJoiningEndAtTheTasksDeadline) {
   nccl_control().hang_join_of = 1;
   fake::RanksOptions options{.parameters = {{"sizes", "8"}}, .ranks = 2, .deadline_seconds = 1};
   expect_named(fake::run_ranks(*find_kernel("nccl.all_reduce"), options),
-               "joining the communicator", "not done at the task's deadline");
+               "joining the communicator", "not done in time for the task's deadline");
+}
+
+// The others wait for it inside NCCL until little is left: they still take the time to learn who
+// does not come.
+TEST_F(Losses, OfARankThatHangsAreNamedThoughTheDeadlineIsWhatEndsThem) {
+  // It has heard the first order, and does not follow.
+  fake::RanksOptions options{.parameters = {{"sizes", "4KiB"}, {"iterations", "3"}},
+                             .ranks = 3,
+                             .stalls = 2,
+                             .stalls_after = 6,
+                             .deadline_seconds = 5};
+  const auto results = fake::run_ranks(*find_kernel("nccl.all_reduce"), options);
+  for (const std::size_t rank : {0U, 1U}) {
+    ASSERT_FALSE(results[rank].status);
+    const std::string& message = results[rank].status.error().message;
+    EXPECT_EQ(outcome_of(results[rank].status.error().code), kTimedOut) << message;
+    EXPECT_THAT(message, HasSubstr("not done in time for the task's deadline"));
+    EXPECT_THAT(message,
+                HasSubstr("rank 2 did not answer in time; the last step that rank 2 told"));
+  }
 }
 
 TEST_F(Losses, InACallThatConnectsAreNamedWithTheirStep) {
@@ -194,6 +230,17 @@ TEST_F(Losses, WhoseAbortHangsTooStillEndWithTheFirstError) {
   nccl_control().hang_abort_of = 1;
   expect_named(run("nccl.all_reduce", 1, {{"stall_timeout", "200ms"}}), "first calls",
                "first call: not done after 0.");
+}
+
+// Its health is asked for until the step has ended: the communicator is aborted only then.
+TEST_F(Losses, OfMemoryAreToldBeforeTheCommunicatorIsAborted) {
+  nccl_control().hang_abort_of = 1;
+  cuda_control().free_bytes = 1;
+  const auto results = run("nccl.all_reduce", 1, {{"registered", "true"}});
+  ASSERT_FALSE(results[0].status);
+  EXPECT_EQ(outcome_of(results[0].status.error().code), kWaived)
+      << results[0].status.error().message;
+  EXPECT_THAT(results[0].status.error().message, HasSubstr("of its memory are free"));
 }
 
 TEST_F(Losses, AreBlamedOnTheRankThatToldAnError) {
@@ -243,43 +290,6 @@ TEST_F(Losses, ToldByNcclAreInItsWords) {
   EXPECT_THAT(results[0].status.error().message,
               HasSubstr("remote process exited or there was a network error"));
   EXPECT_THAT(results[0].status.error().message, HasSubstr("(this is rank 0, at: "));
-}
-
-using Facts = OnFakeRanks;
-
-TEST_F(Facts, SayHowManyIterationsShareASample) {
-  const auto results = run("nccl.all_reduce", 2, {{"repeat", "5"}});
-  expect_passed(results);
-  for (const Point& point : results[0].points)
-    if (point.meaning() == "completion") {
-      EXPECT_EQ(point.facts().at("iterations_in_sample"), "5");
-      EXPECT_EQ(point.sample_count(), 3);
-    }
-}
-
-// NCCL opens it by its name, and no folder has a file of it.
-TEST_F(Facts, ComeFromMemoryThatOnlyThisProcessSees) {
-  expect_passed(run("nccl.all_reduce", 2, {}));
-  const char* name = std::getenv("NCCL_DEBUG_FILE");
-  ASSERT_NE(name, nullptr);
-  EXPECT_THAT(name, ::testing::StartsWith("/proc/self/fd/"));
-  struct stat file {};
-  ASSERT_EQ(stat(name, &file), 0);
-  EXPECT_EQ(file.st_mode & 0777U, 0600U);
-  EXPECT_EQ(file.st_nlink, 0U);
-}
-
-TEST_F(Facts, SayWhatNcclUsedAndChose) {
-  const auto results = run("nccl.all_reduce", 2, {});
-  expect_passed(results);
-  const auto& facts = results[0].facts;
-  EXPECT_EQ(facts.at("implementation"), "ncclAllReduce");
-  EXPECT_EQ(facts.at("nccl"), "2.28.9");
-  EXPECT_EQ(facts.at("nccl_network"), "Fake");
-  EXPECT_EQ(facts.at("nccl_transports"), "P2P/fake (1)");
-  ASSERT_FALSE(results[0].points.empty());
-  EXPECT_EQ(results[0].points[0].facts().at("algorithm"), "RING");
-  EXPECT_EQ(results[0].points[0].facts().at("protocol"), "SIMPLE");
 }
 
 }  // namespace

@@ -60,6 +60,7 @@ Status Communicator::done(nc::Return returned, std::string_view act) const {
 }
 
 Status Communicator::health() const {
+  if (!comm_) return {};
   const Nccl& nccl = loaded_nccl();
   constexpr std::string_view kAct = "NCCL in the background";
   nc::Return state = nc::kSuccess;

@@ -35,8 +35,8 @@ class Communicator {
   // What a call on this communicator returned, as a Status. Where the site has NCCL_COMM_BLOCKING=0
   // calls go on in the background, which is waited for until `progress` is stopped.
   Status done(nc::Return returned, std::string_view act) const;
-  // What went wrong in the background, as a lost connection: in NCCL's words. Any thread may ask
-  // while the communicator lives.
+  // What went wrong in the background, as a lost connection: in NCCL's words; nothing of no ranks.
+  // Any thread may ask while the communicator lives.
   [[nodiscard]] Status health() const;
 
   // The orderly end, all ranks together. Without it the destructor aborts.

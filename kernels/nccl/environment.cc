@@ -1,6 +1,7 @@
 #include "kernels/nccl/environment.h"
 
 #include <fcntl.h>
+#include <pwd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -103,6 +104,7 @@ std::string name_of(const std::string& entry) { return entry.substr(0, entry.fin
 struct Output {
   bool decided = false;
   std::string refused;  // why there is none
+  std::string sites;    // what the site has of level and subsystems: "NCCL_DEBUG=WARN"
   Fd memory;
   std::string path;
 };
@@ -112,19 +114,22 @@ Output& output() {
   return *made;
 }
 
-bool set_already(const char* name, std::string& refused) {
+std::string variable(const char* name) {
   const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return false;
-  refused = fmt::format("{}={} was set", name, valid_utf8(value));
-  return true;
+  return value == nullptr ? "" : valid_utf8(value);
 }
 
 void decide_output() {
   Output& made = output();
   if (made.decided) return;
   made.decided = true;
-  for (const char* name : {"NCCL_DEBUG", "NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS"})
-    if (set_already(name, made.refused)) return;
+  for (const char* name : {"NCCL_DEBUG", "NCCL_DEBUG_SUBSYS"})
+    if (const std::string value = variable(name); !value.empty())
+      made.sites += fmt::format("{}{}={}", made.sites.empty() ? "" : " ", name, value);
+  if (const std::string file = variable("NCCL_DEBUG_FILE"); !file.empty()) {
+    made.refused = fmt::format("NCCL_DEBUG_FILE={} was set", file);
+    return;
+  }
   made.memory = Fd(memfd_create("railgauge-nccl", MFD_CLOEXEC));
   if (made.memory && fchmod(made.memory.get(), S_IRUSR | S_IWUSR) == 0)
     made.path = fmt::format("/proc/self/fd/{}", made.memory.get());
@@ -136,7 +141,8 @@ void decide_output() {
   }
 }
 
-// Beyond `environment=clean` too, since what NCCL is asked to say changes nothing that it does.
+// Beyond `environment=clean` too, and instead of the site's level, since what NCCL is asked to say
+// changes nothing that it does. Only who wants it in a file gets it there.
 void set_output() {
   decide_output();
   if (output().path.empty()) return;
@@ -165,15 +171,29 @@ std::string conf_text(const std::string& path) {
   return lines.empty() ? "" : path + ": " + joined(lines);
 }
 
-void tell_conf(Context& context, bool clean) {
+// Of the user that runs this, as NCCL looks: not $HOME.
+std::string home_folder() {
+  std::array<char, 4096> room{};
+  passwd entry{};
+  passwd* found = nullptr;
+  if (getpwuid_r(getuid(), &entry, room.data(), room.size(), &found) != 0 || found == nullptr)
+    return "";
+  return found->pw_dir;
+}
+
+// In the order in which NCCL reads them: what the first says holds.
+std::vector<std::string> conf_files() {
   std::vector<std::string> files;
-  const char* named = std::getenv("NCCL_CONF_FILE");
-  const char* home = std::getenv("HOME");
-  if (named != nullptr && *named != '\0')
+  if (const char* named = std::getenv("NCCL_CONF_FILE"); named != nullptr && *named != '\0')
     files.emplace_back(named);
-  else if (home != nullptr)
-    files.push_back(std::string(home) + "/.nccl.conf");
+  else if (const std::string home = home_folder(); !home.empty())
+    files.push_back(home + "/.nccl.conf");
   files.emplace_back("/etc/nccl.conf");
+  return files;
+}
+
+void tell_conf(Context& context, bool clean) {
+  const std::vector<std::string> files = conf_files();
   std::vector<std::string> found;
   for (const std::string& file : files)
     if (const std::string text = conf_text(file); !text.empty()) found.push_back(text);
@@ -183,9 +203,21 @@ void tell_conf(Context& context, bool clean) {
                                          "; move the file away for a clean figure");
 }
 
+// The environment's, else that of the first nccl.conf that has one.
+std::string gdr_level() {
+  constexpr std::string_view kName = "NCCL_NET_GDR_LEVEL=";
+  if (const char* level = std::getenv("NCCL_NET_GDR_LEVEL"); level != nullptr) return level;
+  for (const std::string& path : conf_files()) {
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);)
+      if (line.starts_with(kName)) return line.substr(kName.size());
+  }
+  return "";
+}
+
 void tell_gdr_level(Context& context) {
-  const char* level = std::getenv("NCCL_NET_GDR_LEVEL");
-  if (level == nullptr || *level == '\0') return;
+  const std::string level = gdr_level();
+  if (level.empty()) return;
   const std::string words = gdr_level_in_words(level);
   context.reporter.fact(
       "nccl_net_gdr_level",
@@ -251,6 +283,8 @@ Status apply_environment(Context& context) {
   context.reporter.fact("cuda_environment", or_none(variables_of("CUDA_")));
   if (const std::string why = DebugOutput::not_ours(); !why.empty())
     context.reporter.fact("nccl_transports", "not told: " + why);
+  else if (!output().sites.empty())
+    context.reporter.fact("nccl_debug", output().sites + " at the site, INFO for this task");
   tell_conf(context, clean);
   tell_gdr_level(context);
   return {};

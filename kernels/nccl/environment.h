@@ -16,8 +16,8 @@ namespace railgauge::nccl {
 void add_environment_parameters(InfoBuilder& builder);
 
 // Puts the settings into this process's environment, and debug output into memory of its own where
-// nobody has set a file. Before NCCL is loaded, after CUDA is. Tells facts: nccl_environment,
-// cuda_environment (what NCCL finds there of CUDA's variables), nccl_conf.
+// nobody has set a file, whatever level is set. Before NCCL is loaded, after CUDA is. Tells facts:
+// nccl_environment, cuda_environment (what NCCL finds there of CUDA's variables), nccl_conf.
 // kInvalidArgument for a value that cannot be one.
 Status apply_environment(Context& context);
 
@@ -36,7 +36,7 @@ class DebugOutput {
   // so never in a timed region. False where that is not possible: releases before 2.24 read their
   // debug settings only once. Drops what was not read yet.
   bool tell_choices(bool on);
-  // Whether it is ours; else why not: "NCCL_DEBUG=WARN was set".
+  // Whether it is ours; else why not: "NCCL_DEBUG_FILE=/tmp/n was set".
   [[nodiscard]] static std::string not_ours();
 
  private:

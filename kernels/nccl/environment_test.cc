@@ -1,6 +1,10 @@
 // What a task's settings become in the process's environment. A program of its own: NCCL_DEBUG is
-// the user's here, and which output is whose is decided once a process.
+// the site's here, and which output is whose is decided once a process.
 #include "kernels/nccl/environment.h"
+
+#include <unistd.h>
+
+#include <fstream>
 
 #include "kernels/nccl/testing/on_fake_ranks.h"
 
@@ -86,13 +90,42 @@ TEST_F(Environment, IsEmptyWhenAskedToBeClean) {
   EXPECT_EQ(result.facts.at("nccl_environment"), "NCCL_IB_TC=106");
 }
 
-TEST_F(Environment, LeavesTheUsersOutputAloneAndSaysSo) {
+// Most sites have WARN.
+TEST_F(Environment, OfTheSitesDebugLevelDoesNotHideWhatNcclUses) {
   const auto result = run_one({});
   EXPECT_TRUE(result.status);
-  EXPECT_EQ(value("NCCL_DEBUG"), "WARN");
-  EXPECT_EQ(result.facts.at("nccl_transports"), "not told: NCCL_DEBUG=WARN was set");
-  EXPECT_FALSE(result.points.empty());
-  EXPECT_EQ(result.points[0].facts().count("algorithm"), 0U);
+  EXPECT_EQ(value("NCCL_DEBUG"), "INFO");
+  EXPECT_EQ(result.facts.at("nccl_network"), "Fake");
+  EXPECT_EQ(result.facts.at("nccl_debug"), "NCCL_DEBUG=WARN at the site, INFO for this task");
+  ASSERT_FALSE(result.points.empty());
+  EXPECT_EQ(result.points[0].facts().count("algorithm"), 1U);
+}
+
+// In a process of its own: whose output it is is decided once.
+TEST_F(Environment, LeavesTheUsersFileAloneAndSaysSo) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto told = [] {
+    setenv("NCCL_DEBUG_FILE", "/dev/null", 1);
+    const auto result = run_one({});
+    const bool well =
+        result.status && value("NCCL_DEBUG") == "WARN" &&
+        result.facts.at("nccl_transports") == "not told: NCCL_DEBUG_FILE=/dev/null was set" &&
+        !result.points.empty() && result.points[0].facts().count("algorithm") == 0;
+    std::exit(well ? 0 : 1);
+  };
+  EXPECT_EXIT(told(), ::testing::ExitedWithCode(0), "");
+}
+
+// The usual place of it.
+TEST_F(Environment, OfNcclConfIsToldWithItsNumbersInWords) {
+  const std::string path = ::testing::TempDir() + "/" + std::to_string(getpid()) + ".nccl.conf";
+  std::ofstream(path) << "# the site's\nNCCL_NET_GDR_LEVEL=3\n";
+  setenv("NCCL_CONF_FILE", path.c_str(), 1);
+  const auto result = run_one({});
+  EXPECT_EQ(result.facts.at("nccl_conf"), path + ": NCCL_NET_GDR_LEVEL=3");
+  EXPECT_EQ(result.facts.at("nccl_net_gdr_level"), "PHB");
+  unsetenv("NCCL_CONF_FILE");
+  unlink(path.c_str());
 }
 
 TEST_F(Environment, RefusesAListWithABlank) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -76,12 +77,17 @@ void take_choice(std::string_view line, Seen& seen) {
   seen.choices.push_back(std::move(choice));
 }
 
+// A name that may have blanks in it ("AWS Libfabric"), to the end of the line or the communicator.
+std::string_view name_in(std::string_view text) {
+  return trimmed(before(before(text, " comm 0x"), " to comm"));
+}
+
 void take_connection(std::string_view line, Seen& seen) {
   const auto channel = after(line, "Channel ");
   if (!channel) return;
   const auto via = after(*channel, " via ");
   if (!via || channel->find("->") == std::string_view::npos) return;
-  const std::string kind(word(trimmed(*via)));
+  const std::string kind(name_in(*via));
   if (seen.connections.contains(kind) || seen.connections.size() < kMaxKinds)
     ++seen.connections[kind];
 }
@@ -107,10 +113,11 @@ void take_channels(std::string_view line, Seen& seen) {
 }
 
 void take_network(std::string_view line, Seen& seen) {
-  if (const auto network = after(line, "Using network ")) seen.network = word(*network);
+  if (const auto network = after(line, "Using network ")) seen.network = name_in(*network);
   if (const auto network = after(line, "Assigned NET plugin "); network && seen.network.empty())
-    seen.network = word(*network);
-  if (const auto plugin = after(line, "Loaded net plugin ")) seen.plugin = word(*plugin);
+    seen.network = name_in(*network);
+  if (const auto plugin = after(line, "Loaded net plugin "))
+    seen.plugin = trimmed(before(*plugin, " ("));
   for (const std::string_view mark : {"NET/IB : Using ", "NET/Socket : Using "})
     if (const auto devices = after(line, mark); devices && devices->starts_with("["))
       seen.devices = trimmed(before(*devices, ";"));
@@ -122,6 +129,25 @@ void take_nvls(std::string_view line, Seen& seen) {
   // Several GPUs in one process: what one of them lacks, none has.
   const bool there = about->starts_with("available");
   seen.nvls = seen.nvls.value_or(true) && there;
+}
+
+// Of the connections by a network; "" when there is none.
+std::string gdr_use(const Seen& seen) {
+  int all = 0;
+  int direct = 0;
+  std::string without;
+  for (const auto& [kind, count] : seen.connections) {
+    if (!kind.starts_with("NET/")) continue;
+    all += count;
+    if (kind.find("GDRDMA") != std::string::npos)
+      direct += count;
+    else
+      without += (without.empty() ? "" : ", ") + kind;
+  }
+  if (all == 0) return "";
+  if (direct == 0) return "not used";
+  return fmt::format("used by {} of {} connections{}", direct, all,
+                     without.empty() ? "" : "; not by " + without);
 }
 
 std::string short_fact(std::string text) {
@@ -159,32 +185,38 @@ void report(const Seen& seen, Reporter& reporter) {
   tell("nccl_net_devices", seen.devices);
   tell("nccl_channels", seen.channels);
   std::string transports;
-  bool direct = false;
-  bool net = false;
-  for (const auto& [kind, count] : seen.connections) {
+  for (const auto& [kind, count] : seen.connections)
     transports += fmt::format("{}{} ({})", transports.empty() ? "" : ", ", kind, count);
-    net = net || kind.starts_with("NET/");
-    direct = direct || kind.find("GDRDMA") != std::string::npos;
-  }
   tell("nccl_transports", transports);
-  if (net) tell("nccl_gdr", direct ? "used" : "not used");
+  tell("nccl_gdr", gdr_use(seen));
   std::string hcas;
   for (const auto& [hca, enabled] : seen.gdr)
     hcas += fmt::format("{}{} {}", hcas.empty() ? "" : ", ", hca, enabled ? "on" : "off");
-  tell("nccl_gdr_of_hca", hcas);
+  tell("nccl_gdr_possible", hcas);
   if (seen.dma_buf) tell("nccl_dma_buf", *seen.dma_buf ? "available" : "not available");
   if (seen.nvls) tell("nccl_nvls", *seen.nvls ? "available" : "not available");
 }
 
-std::string gdr_level_in_words(std::string_view value) {
-  constexpr std::array kNames{"LOC", "PIX", "PXB", "PHB", "SYS"};
+std::vector<std::string> kinds_of(const Seen& seen) {
+  std::vector<std::string> kinds;
+  for (const auto& [kind, count] : seen.connections) kinds.push_back(valid_utf8(kind));
+  return kinds;
+}
+
+std::string path_of(const std::set<std::string>& kinds) {
+  std::string path;
+  for (const std::string& kind : kinds) path += (path.empty() ? "" : ", ") + kind;
+  return short_fact(std::move(path));
+}
+
+std::string gdr_level_in_words(const std::string& value) {
+  constexpr std::array kNames{"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN", "PHB", "SYS"};
   constexpr std::array kOldNumbers{"LOC", "PIX", "PXB", "PHB", "SYS", "SYS"};
   for (const char* name : kNames)
     if (value == name) return name;
-  std::size_t number = kOldNumbers.size();
-  const auto parsed = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (parsed.ec != std::errc() || parsed.ptr != value.data() + value.size()) return "";
-  return number < kOldNumbers.size() ? kOldNumbers[number] : "";
+  if (value.empty() || value.front() < '0' || value.front() > '9') return "";
+  const auto number = static_cast<std::size_t>(std::strtoul(value.c_str(), nullptr, 0));
+  return kOldNumbers[std::min(number, kOldNumbers.size() - 1)];
 }
 
 }  // namespace railgauge::nccl

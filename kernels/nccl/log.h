@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,7 +43,13 @@ Seen parse_log(std::string_view text);
 // The facts of a task: nccl_network, nccl_transports, nccl_gdr ...
 void report(const Seen& seen, Reporter& reporter);
 
-// What NCCL makes of NCCL_NET_GDR_LEVEL: "PXB"; of the old integers too. "" when it is neither.
-std::string gdr_level_in_words(std::string_view value);
+// The kinds of transport, without how many connections of each: "NET/IB/0/GDRDMA".
+std::vector<std::string> kinds_of(const Seen& seen);
+// The fact `path`, by which two runs are held against each other: the kinds of all ranks.
+std::string path_of(const std::set<std::string>& kinds);
+
+// What NCCL makes of NCCL_NET_GDR_LEVEL: "PXB"; of the old integers too, as it reads them: "3x" is
+// 3, and what is above 5 is 5. "" for what it ignores.
+std::string gdr_level_in_words(const std::string& value);
 
 }  // namespace railgauge::nccl

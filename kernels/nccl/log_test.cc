@@ -30,6 +30,34 @@ TEST(Log, KnowsTheNetworkByItsNewerWordsToo) {
             "Socket");
 }
 
+// As with EFA's plugin, with that of HPC-X, and in releases that name the communicator behind it.
+TEST(Log, KeepsNamesThatHaveBlanks) {
+  const Seen efa = parse_log(
+      "n1:7:7 [0] NCCL INFO NET/Plugin: Loaded net plugin AWS Libfabric (v9)\n"
+      "n1:7:9 [0] NCCL INFO Using network AWS Libfabric\n"
+      "n1:7:9 [0] NCCL INFO Channel 00/0 : 8[0] -> 0[0] [receive] via NET/AWS Libfabric/0/GDRDMA\n"
+      "n1:7:9 [0] NCCL INFO Channel 01/0 : 0[0] -> 8[0] [send] via NET/AWS Libfabric/1/GDRDMA comm "
+      "0x55d1c8 nRanks 16\n");
+  EXPECT_EQ(efa.plugin, "AWS Libfabric");
+  EXPECT_EQ(efa.network, "AWS Libfabric");
+  EXPECT_THAT(efa.connections, ElementsAre(Pair("NET/AWS Libfabric/0/GDRDMA", 1),
+                                           Pair("NET/AWS Libfabric/1/GDRDMA", 1)));
+  fake::RankResult result;
+  fake::Recorder recorder(result);
+  report(efa, recorder);
+  EXPECT_EQ(result.facts.at("nccl_gdr"), "used by 2 of 2 connections");
+  const Seen sharp = parse_log(
+      "n1:7:7 [0] NCCL INFO NET/Plugin: Loaded net plugin NCCL RDMA Plugin v9 (v9)\n"
+      "n1:7:9 [0] NCCL INFO Assigned NET plugin NCCL RDMA Plugin v9 to comm\n"
+      "n1:7:9 [0] NCCL INFO Channel 00/0 : 1[1] -> 9[1] [send] via NET/NCCL RDMA Plugin "
+      "v9/3/GDRDMA\n"
+      "n1:7:9 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/direct pointer\n");
+  EXPECT_EQ(sharp.plugin, "NCCL RDMA Plugin v9");
+  EXPECT_EQ(sharp.network, "NCCL RDMA Plugin v9");
+  EXPECT_THAT(sharp.connections, ElementsAre(Pair("NET/NCCL RDMA Plugin v9/3/GDRDMA", 1),
+                                             Pair("P2P/direct pointer", 1)));
+}
+
 TEST(Log, CountsConnectionsByTransport) {
   const Seen seen = parse_log(
       "n1:7:9 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n"
@@ -100,13 +128,39 @@ TEST(Log, BecomesFactsOnlyWhereSomethingWasSaid) {
   EXPECT_EQ(result.facts.at("nccl_gdr"), "not used");
 }
 
+TEST(Log, TellsWhichPartOfTheConnectionsUsesGdr) {
+  fake::RankResult result;
+  fake::Recorder recorder(result);
+  report(parse_log("Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA\n"
+                   "Channel 01/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA\n"
+                   "Channel 02/0 : 0[0] -> 8[0] [send] via NET/IB/1\n"
+                   "Channel 02/0 : 0[0] -> 1[1] via P2P/CUMEM\n"),
+         recorder);
+  EXPECT_EQ(result.facts.at("nccl_gdr"), "used by 2 of 3 connections; not by NET/IB/1");
+}
+
+TEST(Log, GivesThePathWithoutCounts) {
+  const Seen seen = parse_log(
+      "Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA\n"
+      "Channel 01/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA\n"
+      "Channel 02/0 : 0[0] -> 1[1] via P2P/CUMEM\n");
+  EXPECT_THAT(kinds_of(seen), ElementsAre("NET/IB/0/GDRDMA", "P2P/CUMEM"));
+  EXPECT_EQ(path_of({"P2P/CUMEM", "NET/IB/0/GDRDMA", "NET/IB/1/GDRDMA"}),
+            "NET/IB/0/GDRDMA, NET/IB/1/GDRDMA, P2P/CUMEM");
+  EXPECT_EQ(path_of({}), "");
+}
+
 TEST(GdrLevel, OfOldNumbersIsWhatNcclMakesOfThem) {
   const std::vector<std::string> expected{"LOC", "PIX", "PXB", "PHB", "SYS", "SYS"};
   for (std::size_t i = 0; i < expected.size(); ++i)
     EXPECT_EQ(gdr_level_in_words(std::to_string(i)), expected[i]);
   EXPECT_EQ(gdr_level_in_words("PXB"), "PXB");
-  for (const char* neither : {"6", "-1", "NODES", "", "3x"})
-    EXPECT_EQ(gdr_level_in_words(neither), "");
+  EXPECT_EQ(gdr_level_in_words("C2C"), "C2C");
+  EXPECT_EQ(gdr_level_in_words("6"), "SYS");
+  EXPECT_EQ(gdr_level_in_words("3x"), "PHB");
+  EXPECT_EQ(gdr_level_in_words("0x2"), "PXB");
+  for (const char* ignored : {"-1", "NODES", "", "pxb", " 3"})
+    EXPECT_EQ(gdr_level_in_words(ignored), "");
 }
 
 }  // namespace

@@ -34,6 +34,13 @@ TEST_F(OnNccl218, SaysThatSendsAndReceivesTookThePlace) {
   }
 }
 
+TEST_F(OnNccl218, SaysThatItsChoicesAreNotTold) {
+  const auto results = run("nccl.all_reduce", 2, {});
+  expect_passed(results);
+  EXPECT_THAT(results[0].facts.at("nccl_choice"), HasSubstr("not told: NCCL 2.18.3"));
+  for (const Point& point : results[0].points) EXPECT_EQ(point.facts().count("algorithm"), 0U);
+}
+
 TEST_F(OnNccl218, WaivesWhatItCannot) {
   const auto registered = run("nccl.all_reduce", 2, {{"registered", "true"}});
   ASSERT_FALSE(registered[0].status);

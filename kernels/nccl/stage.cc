@@ -35,8 +35,11 @@ Stage::Stage(const gpu::Gpu& gpu, const TickClock& clock, const Operation& opera
       progress_(&progress) {}
 
 // A kernel that waits for a lost rank ends when the communicator is aborted; only then can what it
-// uses be freed.
-Stage::~Stage() { give_up(); }
+// uses be freed. One that could not be made has queued nothing, and its watcher still asks the
+// communicator for its health.
+Stage::~Stage() {
+  if (whole_) give_up();
+}
 
 void Stage::give_up() {
   static_cast<void>(gpu_->make_current());
@@ -55,6 +58,7 @@ Result<std::unique_ptr<Stage>> Stage::create(const gpu::Gpu& gpu, const TickCloc
   stage->stream_ = RG_TRY(gpu::make_stream(gpu));
   for (std::uint64_t i = 0; i <= kMaxBatch; ++i)
     stage->events_.push_back(RG_TRY(gpu::make_event(gpu)));
+  stage->whole_ = true;
   return stage;
 }
 
@@ -126,12 +130,14 @@ Status Stage::reset_data() {
         *gpu_, cuda.memset_d8(address_of(call_.receive), kPoison, received * call_.element_bytes),
         "make the receive buffer wrong"));
   const std::uint64_t sent = operation_->send_count(call_.share);
-  if (data_) return data_->fill(address_of(call_.send), sent, values_, plan_.rank);
-  if (sent > 0)
+  if (data_)
+    RG_TRY_OK(data_->fill(address_of(call_.send), sent, values_, plan_.rank));
+  else if (sent > 0)
     RG_TRY_OK(gpu_status(*gpu_,
                          cuda.memset_d8(address_of(call_.send), 0, sent * call_.element_bytes),
                          "clear the send buffer"));
-  return gpu_status(*gpu_, cuda.ctx_synchronize(), "wait for the cleared buffers");
+  // On ranks that send nothing too: the calls' stream does not wait for what clears.
+  return gpu_status(*gpu_, cuda.stream_synchronize(nullptr), "wait for the fresh buffers");
 }
 
 std::string Stage::what() const {
@@ -219,14 +225,19 @@ Status Stage::wall(std::uint64_t count, std::vector<double>& samples_ns) {
   return {};
 }
 
+Status Stage::call() {
+  RG_TRY_OK(queue_call());
+  RG_TRY_OK(stamp(0));
+  return wait(0, "a call", kSpinNs);
+}
+
 Status Stage::verify() {
   if (!data_) return {};
-  if (plan_.in_place && operation_->reduces) {
-    RG_TRY_OK(reset_data());
-    RG_TRY_OK(queue_call());
-    RG_TRY_OK(stamp(0));
-    RG_TRY_OK(wait(0, "call to verify", kSpinNs));
-  }
+  RG_TRY_OK(reset_data());
+  // A graph's calls in a row would reduce in place again and again.
+  RG_TRY_OK(plan_.in_place && operation_->reduces ? queue_call() : queue_sample());
+  RG_TRY_OK(stamp(0));
+  RG_TRY_OK(wait(0, "call to verify", kSpinNs));
   const std::vector<Segment> segments = operation_->result(call_.share);
   return data_->verify(address_of(call_.receive), segments, values_,
                        fmt::format("{}: rank {}: {}", gpu_->name(), plan_.rank, what()));

@@ -34,13 +34,13 @@ struct Plan {
   bool verify = true;
   std::uint64_t graph_calls = 0;  // in one graph; 0: no graph
   double stall_timeout_ns = 0;    // no sample takes longer
-  double deadline_monotonic_ns = 0;
 };
 
 // Not thread safe; its GPU's context must be current. All that is given by reference outlives it.
 class Stage {
  public:
-  // With buffers for shares of up to `most` elements. Waives where memory is lacking.
+  // With buffers for shares of up to `most` elements. Waives where memory is lacking. After an
+  // error the communicator still lives.
   static Result<std::unique_ptr<Stage>> create(const gpu::Gpu& gpu, const TickClock& clock,
                                                const Operation& operation, const Plan& plan,
                                                Communicator& comm, Progress& progress,
@@ -58,8 +58,11 @@ class Stage {
   Status batch(std::uint64_t count, std::uint64_t repeat, std::vector<double>& samples_ns);
   // One sample: `count` iterations queued and waited for, by the CPU's clock, in ns, divided.
   Status wall(std::uint64_t count, std::vector<double>& samples_ns);
-  // kDataLoss when the receive buffer is wrong. Where the measured calls reduced into their own
-  // input, one more call on fresh data is looked at.
+  // One call, waited for; of graphs it knows nothing.
+  Status call();
+  // Fresh data, one more call (of a graph, one more launch), and kDataLoss when the receive buffer
+  // is wrong: after the measured calls it would be right even if the last of them did nothing. All
+  // ranks together.
   Status verify();
 
   // Aborts the communicator, and so ends what waits for other ranks; nothing can be run any more.
@@ -103,6 +106,7 @@ class Stage {
   Graph graph_;
   Call call_;
   Values values_;
+  bool whole_ = false;  // from here on its end is the communicator's too
 };
 
 }  // namespace railgauge::nccl

@@ -1,10 +1,14 @@
 #include "kernels/nccl/team.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "kernels/core/agreement.h"
+#include "kernels/core/clock.h"
 
 namespace railgauge::nccl {
 namespace {
@@ -76,7 +80,8 @@ Error Team::explain(Error error, const Error* group_error) const {
 Result<std::vector<Told>> Team::agree(const Status& mine, Told told) {
   told.set_step(step_);
   Overheard group(*group_);
-  auto all = agree_on(group, mine, std::move(told), seconds_left(*context_));
+  const double left_seconds = std::max(0.0, (until_monotonic_ns_ - monotonic_now_ns()) / 1e9);
+  auto all = agree_on(group, mine, std::move(told), left_seconds);
   if (!all) {
     broken_ = true;
     return tl::unexpected(explain(std::move(all).error(), group.error()));

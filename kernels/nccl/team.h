@@ -7,29 +7,28 @@
 #include <string>
 #include <vector>
 
-#include "kernels/core/agreement.h"
 #include "kernels/core/group.h"
-#include "kernels/core/kernel.h"
 #include "kernels/nccl/peer.pb.h"
 
 namespace railgauge::nccl {
 
-enum class Command : std::uint32_t { kNone, kReady, kBatch, kWall, kEnd };
-// What all ranks do next: `count` samples of `repeat` iterations.
+enum class Command : std::uint32_t { kNone, kReady, kBatch, kWall, kEnd, kCall };
+// What all ranks do next: `count` samples of `repeat` iterations. kCall is one call, not timed.
 struct Order {
   Command command = Command::kNone;
   std::uint64_t count = 0;
   std::uint64_t repeat = 1;
 };
 
-// Not thread safe; context and group outlive it.
+// Not thread safe; the group outlives it.
 class Team {
  public:
   // Does what is ordered; appends samples where it has some.
   using Perform = std::function<Status(const Order& order, std::vector<double>& samples_ns)>;
 
-  Team(const Context& context, Group& group)
-      : context_(&context), group_(&group), last_steps_(group.size()) {}
+  // Waits for the others until `until_monotonic_ns`.
+  Team(Group& group, double until_monotonic_ns)
+      : group_(&group), until_monotonic_ns_(until_monotonic_ns), last_steps_(group.size()) {}
 
   [[nodiscard]] std::uint32_t rank() const { return group_->rank(); }
   [[nodiscard]] std::uint32_t size() const { return group_->size(); }
@@ -55,8 +54,8 @@ class Team {
  private:
   [[nodiscard]] Error explain(Error error, const Error* group_error) const;
 
-  const Context* context_;
   Group* group_;
+  double until_monotonic_ns_;
   std::string step_ = "start";
   std::vector<std::string> last_steps_;
   bool broken_ = false;

@@ -8,7 +8,8 @@
 // Floating-point input is whole numbers, and at an index only a few neighbouring ranks
 // (`contributing` of them; which ones changes with the index) are not zero: so few and small that
 // the type holds every partial sum exactly, whatever the order of adding. Only an average over a
-// number of ranks that is no power of two is rounded, and has a tolerance.
+// number of ranks that is no power of two is rounded, and has a tolerance. Integers wrap, but for
+// an average, which is that of a sum that does not. In 8 bits that is 0 from 128 ranks on.
 using Word = unsigned long long;
 
 namespace {
@@ -26,6 +27,8 @@ constexpr unsigned kFloat64 = 8;
 constexpr unsigned kBfloat16 = 9;
 constexpr unsigned kFloat8e4m3 = 10;
 constexpr unsigned kFloat8e5m2 = 11;
+
+constexpr Word kLeastOfEach = 15;  // of integers to average: what a rank's largest is at least
 
 constexpr Word kNoBlock = 0xffffffffULL;
 constexpr Word kBlock = 256;  // elements that one first_wrong stands for
@@ -113,15 +116,20 @@ __device__ Word integer_mask(unsigned format) {
   return bytes == 8 ? ~0ULL : (1ULL << (8 * bytes)) - 1;
 }
 
-// The integer that `ranks` times at most stays in the type: an average must not overflow.
-__device__ Word integer_value(unsigned format, unsigned mode, Word ranks, Word hash) {
-  if (mode == kModeAvg) return (hash >> 8) % (127 / ranks + 1);
-  return hash & integer_mask(format);
-}
-
 // How far behind the first contributing rank of this index `rank` comes.
 __device__ Word place_of(Word seed, Word ranks, Word rank, Word index) {
   return (rank + ranks - mix(seed ^ 0x2545f4914f6cdd1dULL, index) % ranks) % ranks;
+}
+
+// For an average the sum must stay in the type. Of 8 bits that leaves little for each of many
+// ranks: there one brings all, another one at each index.
+__device__ Word integer_value(unsigned format, unsigned mode, Word seed, Word ranks, Word rank,
+                              Word index) {
+  const Word hash = mix(seed, rank, index);
+  if (mode != kModeAvg) return hash & integer_mask(format);
+  const Word most = integer_mask(format) >> 1;  // of a signed type
+  if (most / ranks >= kLeastOfEach) return hash % (most / ranks + 1);
+  return place_of(seed, ranks, rank, index) == 0 ? hash % (most + 1) : 0;
 }
 
 __device__ double floating_value(unsigned format, unsigned mode, Word seed, Word ranks, Word rank,
@@ -144,7 +152,7 @@ __device__ double floating_value(unsigned format, unsigned mode, Word seed, Word
 __device__ Word input(unsigned format, unsigned mode, Word seed, Word ranks, Word rank,
                       Word index) {
   if (mode == kModeCopy) return mix(seed, rank, index) & integer_mask(format);
-  if (!is_floating(format)) return integer_value(format, mode, ranks, mix(seed, rank, index));
+  if (!is_floating(format)) return integer_value(format, mode, seed, ranks, rank, index);
   return encode(floating_value(format, mode, seed, ranks, rank, index), format);
 }
 

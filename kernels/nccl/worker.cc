@@ -79,9 +79,10 @@ std::optional<Error> Worker::reason_to_stop(const Watch& watch) const {
   const double quiet_ns = now_ns - progress_->last_beat_ns();
   const std::string hint = watch.hint.empty() ? "" : "; " + watch.hint;
   if (now_ns >= watch.deadline_monotonic_ns)
-    return Error{Code::kDeadlineExceeded,
-                 fmt::format("not done at the task's deadline, {:.1f} s after it was begun{}",
-                             quiet_ns / 1e9, hint)};
+    return Error{
+        Code::kDeadlineExceeded,
+        fmt::format("not done in time for the task's deadline, {:.1f} s after it was begun{}",
+                    quiet_ns / 1e9, hint)};
   if (quiet_ns >= watch.stall_ns)
     return Error{Code::kDeadlineExceeded,
                  fmt::format("not done after {:.1f} s{}", quiet_ns / 1e9, hint)};

@@ -44,7 +44,7 @@ class Progress {
 
 // When a job is stopped.
 struct Watch {
-  double deadline_monotonic_ns = 0;
+  double deadline_monotonic_ns = 0;  // of the job; words about it may take as long as they need
   double stall_ns = 0;               // the longest time without a beat
   std::string hint{};                // what may be wrong when it is; may be empty
   std::function<Status()> health{};  // asked some ten times a second and at the end; may be empty

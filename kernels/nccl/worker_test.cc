@@ -108,7 +108,8 @@ TEST_F(Watching, LeavesAJobBehindThatDoesNotLookUp) {
       watch);
   ASSERT_FALSE(left);
   EXPECT_EQ(left.error().code, Code::kDeadlineExceeded);
-  EXPECT_THAT(left.error().message, HasSubstr("gpu0: join 2 ranks: not done at the task's"));
+  EXPECT_THAT(left.error().message,
+              HasSubstr("gpu0: join 2 ranks: not done in time for the task's"));
   EXPECT_THAT(left.error().message, HasSubstr("(a call of NCCL or the driver hangs)"));
   EXPECT_TRUE(worker_.lost());
   EXPECT_FALSE(worker_.run(

@@ -120,8 +120,8 @@ Status Receivers::finish(std::span<const std::uint64_t> sent_bytes) {
   for (std::size_t number = 0; number < work_.size(); ++number) {
     if (work_[number]->failed) return tl::unexpected(pipes_[number].failure());
     if (work_[number]->bytes != expected_[number])
-      return fail(Code::kDataLoss, fmt::format("net: stream {} brought {} bytes of {}", number,
-                                               work_[number]->bytes, expected_[number]));
+      return fail(Code::kDataLoss, fmt::format("net: stream {} brought {} bytes, expected {}",
+                                               number, work_[number]->bytes, expected_[number]));
   }
   return {};
 }

@@ -208,14 +208,7 @@ class TcpBandwidth final : public Kernel {
     }
     const LineRate rate = link_->line_rate();
     facts["line_rate_check"] = rate.waiver.empty() ? "held" : "waived: " + rate.waiver;
-    const double measured_bits = 8 * std::min(point.mean(), point.median()) / (both_ ? 2 : 1);
-    constexpr double kTolerance = 1.01;  // a window's edges are reads of a counter, not packets
-    if (rate.waiver.empty() && measured_bits > kTolerance * rate.bits_per_second)
-      return fail(
-          Code::kDataLoss,
-          fmt::format("{}: measured {:.1f} Gb/s, above the line rate of {:.1f} Gb/s, so the "
-                      "figure cannot be right",
-                      rate.end, measured_bits / 1e9, rate.bits_per_second / 1e9));
+    RG_TRY_OK(check_line_rate(rate, std::min(point.mean(), point.median()) / (both_ ? 2 : 1)));
     context.reporter.point(std::move(point));
     return {};
   }

@@ -141,7 +141,12 @@ class TcpLatency final : public Kernel {
     Point point = make_point({.metric = "latency_ns", .meaning = "half_rtt", .unit = "ns"},
                              sizes_[size_index], sampled, context.raw_samples, false);
     point.set_verified(verified);
-    (*point.mutable_facts())["clock_drift_ppm"] = fmt::format("{:.3f}", clock.drift_ppm());
+    auto& facts = *point.mutable_facts();
+    facts["clock_drift_ppm"] = fmt::format("{:.3f}", clock.drift_ppm());
+    const LineRate rate = link_->line_rate();
+    facts["line_rate_check"] = rate.waiver.empty() ? "held" : "waived: " + rate.waiver;
+    if (point.median() > 0)
+      RG_TRY_OK(check_line_rate(rate, point.message_bytes() / (point.median() / 1e9)));
     points_.push_back(std::move(point));
     return {};
   }

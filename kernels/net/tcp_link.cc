@@ -268,6 +268,16 @@ LineRate line_rate_between(const NetAddress& mine, const NetAddress& peer,
   return {.bits_per_second = there, .end = words(peer) + " at the other end"};
 }
 
+Status check_line_rate(const LineRate& rate, double bytes_per_second) {
+  constexpr double kTolerance = 1.01;  // a window's edges are reads of a counter, not packets
+  const double bits = 8 * bytes_per_second;
+  if (!rate.waiver.empty() || bits <= kTolerance * rate.bits_per_second) return {};
+  return fail(Code::kDataLoss,
+              fmt::format("{}: measured {:.1f} Gb/s, above the line rate of {:.1f} Gb/s, so the "
+                          "figure cannot be right",
+                          rate.end, bits / 1e9, rate.bits_per_second / 1e9));
+}
+
 LineRate TcpLink::line_rate() const {
   return line_rate_between(mine_, peer_, port_.facts().driver);
 }

@@ -32,6 +32,9 @@ struct LineRate {
 // `driver` is the own netdev's.
 LineRate line_rate_between(const NetAddress& mine, const NetAddress& peer, std::string_view driver);
 
+// More than the wire can carry means that the time or the count is wrong: kDataLoss.
+Status check_line_rate(const LineRate& rate, double bytes_per_second);
+
 class TcpLink {
  public:
   struct Options {

@@ -96,6 +96,25 @@ TEST(LineRate, IsTheSmallerOfBothEndsThatIsKnown) {
             "both ends are in one host");
 }
 
+TEST(Tcp, MoreThanTheWireCarriesFails) {
+  const net::LineRate rate{.bits_per_second = 10e9, .end = "192.0.2.1 (eth0)"};
+  EXPECT_TRUE(net::check_line_rate(rate, 1.26e9));
+  const Status above = net::check_line_rate(rate, 1.3e9);
+  ASSERT_FALSE(above);
+  EXPECT_EQ(above.error().code, Code::kDataLoss);
+  EXPECT_EQ(above.error().message,
+            "192.0.2.1 (eth0): measured 10.4 Gb/s, above the line rate of 10.0 Gb/s, so the figure "
+            "cannot be right");
+  EXPECT_TRUE(net::check_line_rate({.waiver = "both ends are in one host"}, 1e15));
+}
+
+TEST(Tcp, LatencySaysWhetherItWasHeldToTheLineRate) {
+  const auto results = run("net.tcp_lat", {{"iterations", "10"}});
+  expect_passed(results, "latency");
+  for (const Point& point : results[0].points)
+    EXPECT_EQ(point.facts().at("line_rate_check"), "waived: both ends are in one host");
+}
+
 TEST(Tcp, BandwidthMeasuresEachSizeOverAllStreamsInEitherManner) {
   for (const char* streams : {"1", "3"})
     for (const char* direction : {"one_way", "both"}) {

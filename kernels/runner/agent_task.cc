@@ -4,14 +4,17 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "kernels/core/clock.h"
 #include "kernels/core/outcome.h"
 #include "kernels/core/relay_group.h"
+#include "kernels/runner/mpi_task.h"
 #include "kernels/runner/run.h"
 #include "kernels/runner/watchdog.h"
 
@@ -93,9 +96,13 @@ int run_agent_task(const AgentTaskOptions& options, const FindKernel& find) {
       return kExitUsage;
     }
   // Watched over in reverse: the channel's thread may still call the watchdog while it ends.
-  Watchdog watchdog;
-  RelayChannel channel(options.request_fd, options.record_fd,
-                       [&](const Error& why) { watchdog.end(why); });
+  std::optional<Watchdog> watchdog;
+  std::atomic<Watchdog*> guarding = nullptr;
+  EndBell bell;
+  RelayChannel channel(options.request_fd, options.record_fd, [&](const Error& why) {
+    bell.ring(why);
+    if (Watchdog* guard = guarding) guard->end(why);
+  });
   const auto request = channel.wait_request(kRequestTimeoutSeconds);
   if (!request) {
     fmt::print(stderr, "railgauge-runner: {}\n", request.error().message);
@@ -106,17 +113,26 @@ int run_agent_task(const AgentTaskOptions& options, const FindKernel& find) {
   auto task = checked(*request, find);
   if (!task) return finish_task(tl::unexpected(task.error()), records);
   task->entered_monotonic_ns = options.entered_monotonic_ns;
-  watchdog.guard(records, task->deadline_monotonic_ns);
   RelayGroup group(channel, request->key().rank(), request->size());
-  const Status ended = run_kernel(*task, group, records, [&](const Status& prepared) -> Status {
+  const auto ready = [&](const Status& prepared) -> Status {
     if (!prepared) return {};
     FromRunner message;
     message.mutable_prepared();
     RG_TRY_OK(channel.send(message));
     return channel.wait_go(left_seconds(task->deadline_monotonic_ns));
-  });
+  };
+  // It has processes to end, which a watchdog would leave to themselves.
+  if (options.launches_mpi && request->kernel().starts_with("mpi.")) {
+    const std::string name =
+        fmt::format("{}/{}", request->key().run_id(), request->key().task_id());
+    return run_mpi_task(*task, {name, bell}, group, records, ready);
+  }
+  guarding = &watchdog.emplace();
+  if (const auto why = bell.why()) watchdog->end(*why);
+  watchdog->guard(records, task->deadline_monotonic_ns);
+  const Status ended = run_kernel(*task, group, records, ready);
   const int exit_code = finish_task(ended, records);
-  watchdog.release();
+  watchdog->release();
   return exit_code;
 }
 

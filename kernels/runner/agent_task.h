@@ -15,6 +15,7 @@ struct AgentTaskOptions {
   int request_fd = -1;
   int record_fd = -1;
   double entered_monotonic_ns = 0;
+  bool launches_mpi = false;  // this program has no MPI: its kernels are ranks of a launcher
 };
 
 // Runs the request on `request_fd` to its final record and returns the exit code. Ends the process

@@ -8,12 +8,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <exception>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -31,6 +33,8 @@ namespace {
 
 constexpr std::size_t kReadBytes = 64U << 10U;
 constexpr double kReapSeconds = 1;  // between a socket's end and its process's
+// A rank waits this much longer than rank 0, whose word on who is missing it would rather have.
+constexpr double kHearSeconds = 1;
 constexpr auto kLook = std::chrono::milliseconds(5);
 
 double deadline_after(double seconds) { return monotonic_now_ns() + seconds * 1e9; }
@@ -77,13 +81,14 @@ class Forked final : public Group {
   [[nodiscard]] std::uint32_t rank() const override { return rank_; }
   [[nodiscard]] std::uint32_t size() const override { return size_; }
   Result<std::vector<std::string>> exchange(std::string mine, double timeout_seconds) override {
-    const double deadline_ns = deadline_after(timeout_seconds);
+    const double deadline_ns = deadline_after(timeout_seconds + kHearSeconds);
     GroupStep step;
     step.add_payloads(std::move(mine));
     if (!link_.send(step, deadline_ns)) return ended();
     for (;;) {
       const auto all = link_.look();
       if (!all) return ended();
+      if (*all && (*all)->payloads_size() == 1) return heard((*all)->payloads(0));
       if (*all)
         return std::vector<std::string>((*all)->payloads().begin(), (*all)->payloads().end());
       if (monotonic_now_ns() >= deadline_ns)
@@ -96,6 +101,16 @@ class Forked final : public Group {
  private:
   static tl::unexpected<Error> ended() {
     return fail(Code::kUnavailable, "rank 0: has ended the group");
+  }
+
+  // Rank 0's error, as "CODE MESSAGE": there are two ranks at least, so no step looks like it.
+  static tl::unexpected<Error> heard(std::string_view text) {
+    int code = 0;
+    const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), code);
+    if (bad != std::errc{} || code <= 0) return ended();
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (text.starts_with(' ')) text.remove_prefix(1);
+    return fail(static_cast<Code>(code), std::string(text));
   }
 
   const std::uint32_t rank_;
@@ -166,13 +181,12 @@ class Parent final : public LocalRanks, public Group {
   Group& group() override { return *this; }
   [[nodiscard]] std::uint32_t rank() const override { return 0; }
   [[nodiscard]] std::uint32_t size() const override { return size_; }
-  // After an error the sockets are shut, so that the other ranks learn at once.
+  // After an error the others hear it, and the sockets are shut.
   Result<std::vector<std::string>> exchange(std::string mine, double timeout_seconds) override {
     if (!open_) return fail(Code::kUnavailable, "the group ended with an earlier error");
     auto all = step(std::move(mine), deadline_after(timeout_seconds));
     open_ = all.has_value();
-    if (!all)
-      for (Other& other : others_) ::shutdown(other.link.fd(), SHUT_RDWR);
+    if (!all) end_with(all.error());
     return all;
   }
 
@@ -196,6 +210,16 @@ class Parent final : public LocalRanks, public Group {
     return fail(Code::kUnavailable,
                 fmt::format("rank {}: gone; {}", index + 1,
                             status ? how_it_ended(*status) : "it has closed its end"));
+  }
+
+  void end_with(const Error& error) {
+    GroupStep last;
+    last.add_payloads(fmt::format("{} {}", static_cast<int>(error.code), error.message));
+    for (Other& other : others_) {
+      static_cast<void>(
+          other.link.send(last, monotonic_now_ns()));  // who does not read is not asked
+      ::shutdown(other.link.fd(), SHUT_RDWR);
+    }
   }
 
   Result<std::vector<std::string>> step(std::string mine, double deadline_ns) {
@@ -236,6 +260,7 @@ class Parent final : public LocalRanks, public Group {
 
 Result<std::unique_ptr<LocalRanks>> LocalRanks::start(std::uint32_t size, const Body& body) {
   RG_CHECK(size >= 1 && size <= kMaxLocalRanks);
+  RG_CHECK(::signal(SIGPIPE, SIG_IGN) != SIG_ERR);  // a word to one that is gone ends nobody
   auto parent = std::make_unique<Parent>(size);
   for (std::uint32_t rank = 1; rank < size; ++rank)
     if (const Status forked = parent->fork_next(body); !forked)

@@ -18,8 +18,8 @@ class LocalRanks {
   // What another rank does in its process; gives the exit code. `group` is its end of the group.
   using Body = std::function<int(Group& group)>;
 
-  // Forks ranks 1 to `size` - 1. No other thread may run yet. kUnavailable where Linux gives no
-  // further process or socket.
+  // Forks ranks 1 to `size` - 1, and ignores SIGPIPE from then on. No other thread may run yet.
+  // kUnavailable where Linux gives no further process or socket.
   static Result<std::unique_ptr<LocalRanks>> start(std::uint32_t size, const Body& body);
   // Ends the group, waits for the others at most kEndSeconds, and kills who is left.
   virtual ~LocalRanks() = default;

@@ -325,7 +325,8 @@ int run(int argc, char** argv, double entered_monotonic_ns) {
     block_ending_signals();
     return run_agent_task({.request_fd = flags.request_fd,
                            .record_fd = flags.record_fd,
-                           .entered_monotonic_ns = entered_monotonic_ns},
+                           .entered_monotonic_ns = entered_monotonic_ns,
+                           .launches_mpi = mpi_of_program().empty()},
                           find_kernel);
   }
   if (!flags.probe.empty()) return probe_pairs(flags.probe);

@@ -1,17 +1,12 @@
 #include "kernels/runner/mpi_launch.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -20,13 +15,17 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "kernels/core/clock.h"
 #include "kernels/core/framing.h"
 #include "kernels/core/outcome.h"
-#include "kernels/core/text.h"
 #include "kernels/core/units.h"
+#include "kernels/runner/mpi_desk.h"
+#include "kernels/runner/mpi_ending.h"
+#include "kernels/runner/mpi_folder.h"
+#include "kernels/runner/mpi_kept.h"
+#include "kernels/runner/mpi_records.h"
+#include "kernels/runner/mpi_words.h"
 #include "kernels/runner/run.h"
 #include "kernels/runner/watchdog.h"
 
@@ -35,37 +34,9 @@ namespace {
 
 constexpr double kSendSeconds = 10;
 constexpr double kGraceSeconds = 5;  // past the deadline, which the ranks keep by themselves
-constexpr double kKillAfter =
-    2;  // seconds from SIGTERM to SIGKILL; before our parent kills us (child.h)
-constexpr std::size_t kReadBytes = 64U << 10U;
-constexpr std::size_t kMostWords = 16U << 10U;  // of the launcher's, kept from the end
-constexpr std::size_t kReasonLines = 3;
-constexpr int kLookMs = 20;
-
-// A folder of this run's own, removed at its end.
-class Folder {
- public:
-  static Result<Folder> make() {
-    std::error_code none;
-    std::string name = (std::filesystem::temp_directory_path(none) / "railgauge-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-      return fail(Code::kUnavailable, fmt::format("{}: make: {}", name, std::strerror(errno)));
-    return Folder(std::move(name));
-  }
-  Folder(Folder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  Folder& operator=(Folder&&) = delete;
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  explicit Folder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
+// From SIGTERM to SIGKILL; before our parent kills us (child.h).
+constexpr double kTermSeconds = 2;
+constexpr int kLookMs = 500;  // a pidfd wakes us before
 
 Result<sockaddr_un> address_of(const std::string& path) {
   sockaddr_un address{};
@@ -76,208 +47,102 @@ Result<sockaddr_un> address_of(const std::string& path) {
   return address;
 }
 
-Result<Fd> listen_at(const std::string& path) {
-  const sockaddr_un address = RG_TRY(address_of(path));
-  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the interface of sockets
-  if (!socket ||
-      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(socket.get(), 1) != 0)
-    return fail(Code::kUnavailable, fmt::format("{}: listen: {}", path, std::strerror(errno)));
-  return socket;
-}
-
-// --- the launcher's process
-// ------------------------------------------------------------------------
-
-struct Running {
-  pid_t process = -1;
-  Fd words;  // its stdout and stderr
-};
-
-Result<Running> start(std::vector<std::string> command) {
-  int fds[2];
-  if (::pipe2(fds, O_CLOEXEC) != 0)
-    return fail(Code::kUnavailable, fmt::format("pipe: {}", std::strerror(errno)));
-  Fd read_end(fds[0]);
-  Fd write_end(fds[1]);
-  RG_CHECK(::fcntl(read_end.get(), F_SETFL, O_NONBLOCK) == 0);
-  std::vector<char*> argv;
-  for (std::string& word : command) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  const pid_t child = ::fork();
-  if (child < 0) return fail(Code::kUnavailable, fmt::format("fork: {}", std::strerror(errno)));
-  if (child == 0) {
-    ::setpgid(0, 0);
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::signal(SIGPIPE, SIG_DFL);
-    const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-    ::dup2(nothing, STDIN_FILENO);
-    ::dup2(write_end.get(), STDOUT_FILENO);
-    ::dup2(write_end.get(), STDERR_FILENO);
-    ::execv(argv.front(), argv.data());
-    ::_exit(127);
-  }
-  ::setpgid(child, child);
-  return Running{child, std::move(read_end)};
-}
-
-// The last lines that say something, as one.
-std::string last_lines(const std::string& words) {
-  std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < words.size();) {
-    const std::size_t end = std::min(words.find('\n', begin), words.size());
-    std::string line = valid_utf8(words.substr(begin, end - begin));
-    const auto says = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
-    if (std::ranges::any_of(line, says)) lines.push_back(std::move(line));
-    begin = end + 1;
-  }
-  if (lines.empty()) return "it said nothing";
-  if (lines.size() > kReasonLines) lines.erase(lines.begin(), lines.end() - kReasonLines);
-  for (std::string& line : lines)
-    for (char& c : line)
-      if (static_cast<unsigned char>(c) < ' ') c = ' ';
-  std::string text = fmt::format("{}", fmt::join(lines, " / "));
-  while (text.ends_with('.')) text.pop_back();
-  return text;
-}
-
-// The launcher until it is gone and all is read.
+// The launcher until nothing of it is left and all is read.
 class Launch {
  public:
-  Launch(Running started, Fd listener, double deadline_ns, std::string name, RecordSink& sink)
-      : process_(started.process),
-        words_fd_(std::move(started.words)),
-        listener_(std::move(listener)),
+  Launch(Kept launcher, Fd listener, double deadline_ns, std::string name, RecordSink& sink)
+      : launcher_(std::move(launcher)),
+        records_(std::move(listener)),
         deadline_ns_(deadline_ns),
-        name_(std::move(name)),
         signals_(ending_signals_fd()),
-        sink_(sink) {}
+        sink_(sink) {
+    end_.name = std::move(name);
+  }
 
   int supervise() {
-    int status = 0;
-    while (!reaped(status)) {
-      std::array<pollfd, 4> wait{
-          pollfd{words_fd_.get(), POLLIN, 0}, pollfd{listener_.get(), POLLIN, 0},
-          pollfd{records_.get(), POLLIN, 0}, pollfd{signals_.get(), POLLIN, 0}};
-      ::poll(wait.data(), wait.size(), kLookMs);
-      look(wait[3].revents != 0);
-      if (end_ns_ == 0 && monotonic_now_ns() >= deadline_ns_) end_group(0);
-      if (end_ns_ != 0 && monotonic_now_ns() >= end_ns_ + kKillAfter * 1e9)
-        ::kill(-process_, SIGKILL);
+    std::optional<int> status;
+    while (!(status = launcher_.ended())) {
+      wait();
+      look();
+      if (!told_ && monotonic_now_ns() >= deadline_ns_) {
+        end_.past_deadline = told_ = true;
+        launcher_.end();
+      }
     }
-    ::kill(-process_, SIGKILL);  // what it may have left behind
-    look(false);
-    return finish(status);
+    look();
+    end_.wait_status = *status;
+    return finish();
   }
 
  private:
-  [[nodiscard]] bool reaped(int& status) const {
-    return ::waitpid(process_, &status, WNOHANG) == process_;
-  }
-  void end_group(int signal) {
-    ending_signal_ = signal;
-    end_ns_ = monotonic_now_ns();
-    ::kill(-process_, SIGTERM);
+  void wait() {
+    std::vector<pollfd> set{{signals_.get(), POLLIN, 0}, {launcher_.exit_fd(), POLLIN, 0}};
+    if (launcher_.out_fd() >= 0) set.push_back({launcher_.out_fd(), POLLIN, 0});
+    records_.add_to(set);
+    const double left_ms = told_ ? kLookMs : (deadline_ns_ - monotonic_now_ns()) / 1e6 + 1;
+    ::poll(set.data(), set.size(), static_cast<int>(std::clamp(left_ms, 1.0, double{kLookMs})));
+    signalfd_siginfo info{};
+    if (set[0].revents == 0 || told_) return;
+    if (::read(signals_.get(), &info, sizeof info) != sizeof info) return;
+    end_.ending_signal = static_cast<int>(info.ssi_signo);
+    told_ = true;
+    launcher_.end();
   }
   // Whatever is there, without waiting.
-  void look(bool signalled) {
-    std::array<char, kReadBytes> bytes;
-    for (ssize_t got = 0;
-         words_fd_ && (got = ::read(words_fd_.get(), bytes.data(), bytes.size())) > 0;) {
-      words_.append(bytes.data(), static_cast<std::size_t>(got));
-      if (words_.size() > kMostWords) words_.erase(0, words_.size() - kMostWords);
+  void look() {
+    std::string& words = end_.words;
+    read_what_is_there(launcher_.out(), words, words.size() + kMostLauncherWords);
+    if (words.size() > kMostLauncherWords) words.erase(0, words.size() - kMostLauncherWords);
+    for (Record& record : records_.read()) {
+      next_sequence_ = record.key().sequence() + 1;
+      // The final one waits for the launcher's end, which may know better.
+      if (record.has_final())
+        last_ = std::move(record);
+      else
+        static_cast<void>(sink_.write(record));
     }
-    if (!records_)
-      records_ = Fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    for (ssize_t got = 0;
-         records_ && (got = ::read(records_.get(), bytes.data(), bytes.size())) > 0;)
-      frames_.feed({bytes.data(), static_cast<std::size_t>(got)});
-    for (;;) {
-      const auto next = frames_.next();
-      Record record;
-      if (!next || !*next || !record.ParseFromString(**next)) break;
-      take(std::move(record));
-    }
-    signalfd_siginfo info{};
-    if (signalled && end_ns_ == 0 && ::read(signals_.get(), &info, sizeof info) == sizeof info)
-      end_group(static_cast<int>(info.ssi_signo));
   }
-  // The final one waits for the launcher's end, which may know better.
-  void take(Record record) {
-    next_sequence_ = record.key().sequence() + 1;
-    if (record.has_final())
-      final_ = std::move(record);
+  int finish() {
+    Record record = last_.value_or(Record());
+    if (last_)
+      end_.final = last_->final();
     else
-      static_cast<void>(sink_.write(record));
-  }
-  int finish(int status) {
-    Record record = final_.value_or(Record());
-    Final& final = *record.mutable_final();
-    const bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    // A rank that the launcher ended because of another one says "cancelled".
-    const bool says =
-        final_ && final.outcome() != kCancelledOutcome && (good || final.outcome() != kPassed);
-    if (!says) {
-      if (!final_) record.mutable_key()->set_sequence(next_sequence_);
-      explain(status, final);
-    }
+      record.mutable_key()->set_sequence(next_sequence_);
+    *record.mutable_final() = final_of(end_);
     static_cast<void>(sink_.write(record));
-    if (ending_signal_ != 0) return ending_signal_ == SIGINT ? kExitInterrupted : kExitTerminated;
-    return exit_code_of(final.outcome());
-  }
-  void explain(int status, Final& final) const {
-    if (ending_signal_ != 0) {
-      final.set_outcome(std::string(kCancelledOutcome));
-      final.set_reason(ending_signal_ == SIGINT ? "interrupted (SIGINT)" : "terminated (SIGTERM)");
-      return;
-    }
-    final.set_stderr_tail(valid_utf8(words_));
-    if (end_ns_ != 0) {
-      final.set_outcome(std::string(kTimedOut));
-      final.set_reason(fmt::format("{}: did not end by the deadline; its last lines: {}", name_,
-                                   last_lines(words_)));
-      return;
-    }
-    const bool no_library = words_.find("error while loading shared libraries") != words_.npos;
-    final.set_outcome(std::string(no_library ? kWaived : kCrashed));
-    final.set_reason(fmt::format("{}: {}; its last lines: {}", name_,
-                                 WIFSIGNALED(status)
-                                     ? fmt::format("was ended by signal {} (SIG{})",
-                                                   WTERMSIG(status), sigabbrev_np(WTERMSIG(status)))
-                                     : fmt::format("exited with {}{}", WEXITSTATUS(status),
-                                                   final_ ? "" : " before rank 0's final record"),
-                                 last_lines(words_)));
-    if (WIFSIGNALED(status)) final.set_exit_signal(WTERMSIG(status));
+    if (end_.ending_signal != 0)
+      return end_.ending_signal == SIGINT ? kExitInterrupted : kExitTerminated;
+    return exit_code_of(record.final().outcome());
   }
 
-  const pid_t process_;
-  Fd words_fd_;
-  Fd listener_;
-  Fd records_;
+  Kept launcher_;
+  MpiRecords records_;
   const double deadline_ns_;
-  const std::string name_;
   const Fd signals_;
   RecordSink& sink_;
-  FrameReader frames_;
-  std::string words_;
-  std::optional<Record> final_;
+  LauncherEnd end_;
+  bool told_ = false;  // to end
+  std::optional<Record> last_;
   std::uint32_t next_sequence_ = 0;
-  int ending_signal_ = 0;
-  double end_ns_ = 0;  // when it was told to end; 0: not yet
 };
 
-Result<int> launch(const StandaloneOptions& options, RecordSink& sink) {
-  const auto named = options.parameters.find("mpi");
-  const MpiLauncher launcher =
-      RG_TRY(find_mpi_launcher(named == options.parameters.end() ? "openmpi" : named->second));
-  const Folder folder = RG_TRY(Folder::make());
+std::string given(const StandaloneOptions& options, const char* name, const char* otherwise) {
+  const auto found = options.parameters.find(name);
+  return found == options.parameters.end() ? otherwise : found->second;
+}
+
+Result<int> start_and_supervise(const StandaloneOptions& options, RecordSink& sink) {
+  const MpiLauncher launcher = RG_TRY(
+      find_mpi_launcher(given(options, "mpi", "openmpi"), given(options, "mpi_installation", "")));
+  const OwnFolder folder = RG_TRY(OwnFolder::make());
   const std::string socket = folder.path() + "/records";
-  Fd listener = RG_TRY(listen_at(socket));
-  Running started = RG_TRY(start(launcher_command(launcher, options, socket)));
+  Fd listener = RG_TRY(listen_at_path(socket));
+  Kept started = RG_TRY(Kept::start({.keeper = launcher.shim,
+                                     .program = launcher.program,
+                                     .words = launcher_command(launcher, options, socket),
+                                     .environment = process_environment_words(),
+                                     .one_stream = true,
+                                     .grace_seconds = kTermSeconds}));
   const double deadline_ns = monotonic_now_ns() + (options.deadline_seconds + kGraceSeconds) * 1e9;
   return Launch(std::move(started), std::move(listener), deadline_ns,
                 std::filesystem::path(launcher.program).filename().string(), sink)
@@ -306,7 +171,7 @@ std::vector<std::string> launcher_command(const MpiLauncher& launcher,
 
 int run_mpi_launcher(const StandaloneOptions& options, RecordSink& sink) {
   RG_CHECK(::signal(SIGPIPE, SIG_IGN) != SIG_ERR);
-  const auto ended = launch(options, sink);
+  const auto ended = start_and_supervise(options, sink);
   if (ended) return *ended;
   RecordWriter records(sink, RecordKey{});
   return finish_task(tl::unexpected(ended.error()), records);

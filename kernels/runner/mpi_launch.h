@@ -18,11 +18,29 @@ struct MpiLauncher {
   std::string bind_option;           // "--bind-to"
   std::vector<std::string> options;  // in front of "-n"
   std::string ranks_program;         // the path of railgauge-runner-openmpi or -mpich
+  std::string mpi{};                 // "openmpi", "mpich"
+  std::string daemon{};  // the path of orted, prted or hydra_pmi_proxy; "" where it is not there
+  std::string library_folder{};  // of an installation that is not the system's
+  std::string shim{};            // the path of railgauge-launch-shim, which keeps what is started
 };
 
-// Looks for launcher and program: the variable RAILGAUGE_LAUNCHER_OPENMPI or _MPICH names one; else
-// the PATH is searched for Debian's name and the usual one. kNotFound with what to install.
-Result<MpiLauncher> find_mpi_launcher(const std::string& mpi);
+// Looks for launcher and program: an installation that the agent's configuration names (see
+// installation_of); else the variable RAILGAUGE_LAUNCHER_OPENMPI or _MPICH names one; else the PATH
+// is searched for Debian's name and the usual one. kNotFound with what to install.
+Result<MpiLauncher> find_mpi_launcher(const std::string& mpi, const std::string& installation = "");
+
+// A program of that name in the PATH; "" where there is none.
+std::string program_in_path(const std::string& name);
+
+// What the agent's setting mpi_installations lists: "hpcx=openmpi:/opt/hpcx/ompi,mv=mpich:/opt/mv".
+inline constexpr const char* kInstallationsVariable = "RAILGAUGE_MPI_INSTALLATIONS";
+struct MpiInstallation {
+  std::string name;
+  std::string mpi;
+  std::string prefix;
+};
+// kInvalidArgument for a list that is none, with what is wrong.
+Result<std::vector<MpiInstallation>> read_installations(const std::string& list);
 
 // The launcher's command line. Pure.
 std::vector<std::string> launcher_command(const MpiLauncher& launcher,
@@ -30,7 +48,8 @@ std::vector<std::string> launcher_command(const MpiLauncher& launcher,
                                           const std::string& records_socket);
 
 // Starts the launcher, hands over rank 0's records, writes the final record itself where the ranks
-// leave none; gives the exit code. Signals must be blocked. Ends the launcher at the deadline.
+// leave none; gives the exit code. Signals must be blocked. Ends the launcher at the deadline; when
+// it returns no process of the launcher is left on this host.
 int run_mpi_launcher(const StandaloneOptions& options, RecordSink& sink);
 
 // Rank 0's side: the socket that run_mpi_launcher() listens on.

@@ -1,4 +1,5 @@
-// Which launcher starts the ranks of which MPI, and where the two are.
+// Which launcher starts the ranks of which MPI, and where the two are: found, or listed by the
+// agent's configuration.
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,19 +21,73 @@ struct Known {
   const char* variable;
   std::array<const char*, 2> names;  // Debian's beside the usual one, which may be another MPI's
   const char* help;
+  std::array<const char*, 2> daemons;
 };
 constexpr std::array kKnown{Known{"openmpi",
                                   "RAILGAUGE_LAUNCHER_OPENMPI",
                                   {"mpirun.openmpi", "mpirun"},
-                                  "install Open MPI (Debian: openmpi-bin)"},
+                                  "install Open MPI (Debian: openmpi-bin)",
+                                  {"orted", "prted"}},
                             Known{"mpich",
                                   "RAILGAUGE_LAUNCHER_MPICH",
                                   {"mpiexec.hydra", "mpiexec"},
-                                  "install MPICH (Debian: mpich) or MVAPICH2"}};
+                                  "install MPICH (Debian: mpich) or MVAPICH2",
+                                  {"hydra_pmi_proxy", ""}}};
 
 bool runs(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
 
-std::string in_path(const std::string& name) {
+// Below a prefix.
+Result<std::string> launcher_below(const Known& known, const std::string& prefix) {
+  for (const char* name : known.names)
+    if (std::string path = prefix + "/bin/" + name; runs(path)) return path;
+  return fail(Code::kNotFound, fmt::format("{}: no {} in {}/bin, which mpi_installations names",
+                                           known.mpi, fmt::join(known.names, " or "), prefix));
+}
+
+// What the launcher has started on other nodes: beside it, or where programs are.
+std::string daemon_of(const Known& known, const std::string& launcher) {
+  const auto folder = std::filesystem::path(launcher).parent_path();
+  for (const char* name : known.daemons)
+    if (std::string beside = (folder / name).string(); *name != '\0' && runs(beside)) return beside;
+  for (const char* name : known.daemons)
+    if (*name != '\0')
+      if (std::string path = program_in_path(name); !path.empty()) return path;
+  return {};
+}
+
+Result<MpiInstallation> installation_of(const std::string& name, const std::string& mpi) {
+  const char* list = std::getenv(kInstallationsVariable);
+  const auto all = RG_TRY(read_installations(list == nullptr ? "" : list));
+  const auto found = std::ranges::find(all, name, &MpiInstallation::name);
+  if (found == all.end())
+    return fail(Code::kNotFound,
+                fmt::format("mpi_installation {}: this agent's setting mpi_installations has none "
+                            "of that name",
+                            in_quotes(name)));
+  if (found->mpi != mpi)
+    return fail(Code::kInvalidArgument,
+                fmt::format("mpi_installation {}: is for {}, and the task says mpi={}",
+                            in_quotes(name), found->mpi, mpi));
+  return *found;
+}
+
+Result<std::string> launcher_of(const Known& known) {
+  const char* named = std::getenv(known.variable);
+  if (named != nullptr && *named != '\0') {
+    if (runs(named)) return std::string(named);
+    return fail(Code::kNotFound, fmt::format("{}: {} cannot be run, which {} names", known.mpi,
+                                             named, known.variable));
+  }
+  for (const char* name : known.names)
+    if (std::string path = program_in_path(name); !path.empty()) return path;
+  return fail(Code::kNotFound,
+              fmt::format("{}: no {} in the PATH; {} or name it in {}", known.mpi,
+                          fmt::join(known.names, " or "), known.help, known.variable));
+}
+
+}  // namespace
+
+std::string program_in_path(const std::string& name) {
   const char* path = std::getenv("PATH");
   const std::string folders = path == nullptr ? "/usr/bin:/bin" : path;
   for (std::size_t begin = 0; begin <= folders.size();) {
@@ -44,33 +99,53 @@ std::string in_path(const std::string& name) {
   return {};
 }
 
-Result<std::string> launcher_of(const Known& known) {
-  const char* named = std::getenv(known.variable);
-  if (named != nullptr && *named != '\0') {
-    if (runs(named)) return std::string(named);
-    return fail(Code::kNotFound, fmt::format("{}: {} cannot be run, which {} names", known.mpi,
-                                             named, known.variable));
+Result<std::vector<MpiInstallation>> read_installations(const std::string& list) {
+  std::vector<MpiInstallation> out;
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const std::string one = list.substr(begin, end - begin);
+    const std::size_t equals = one.find('=');
+    const std::size_t colon = one.find(':');
+    MpiInstallation found;
+    if (equals != std::string::npos && colon != std::string::npos && equals < colon)
+      found = {one.substr(0, equals), one.substr(equals + 1, colon - equals - 1),
+               one.substr(colon + 1)};
+    const bool known = std::ranges::any_of(
+        kKnown, [&](const Known& candidate) { return candidate.mpi == found.mpi; });
+    if (found.name.empty() || !known || !found.prefix.starts_with('/'))
+      return fail(Code::kInvalidArgument,
+                  fmt::format("mpi_installations: {} is no NAME=openmpi:/PREFIX or "
+                              "NAME=mpich:/PREFIX",
+                              in_quotes(one)));
+    out.push_back(std::move(found));
+    begin = end + 1;
   }
-  for (const char* name : known.names)
-    if (std::string path = in_path(name); !path.empty()) return path;
-  return fail(Code::kNotFound,
-              fmt::format("{}: no {} in the PATH; {} or name it in {}", known.mpi,
-                          fmt::join(known.names, " or "), known.help, known.variable));
+  return out;
 }
 
-}  // namespace
-
-Result<MpiLauncher> find_mpi_launcher(const std::string& mpi) {
+Result<MpiLauncher> find_mpi_launcher(const std::string& mpi, const std::string& installation) {
   for (const Known& known : kKnown) {
     if (known.mpi != mpi) continue;
     MpiLauncher launcher;
-    launcher.program = RG_TRY(launcher_of(known));
+    launcher.mpi = mpi;
+    if (installation.empty()) {
+      launcher.program = RG_TRY(launcher_of(known));
+    } else {
+      const MpiInstallation found = RG_TRY(installation_of(installation, mpi));
+      launcher.program = RG_TRY(launcher_below(known, found.prefix));
+      launcher.library_folder = found.prefix + "/lib";
+    }
+    launcher.daemon = daemon_of(known, launcher.program);
     std::error_code unreadable;
     const auto own = std::filesystem::read_symlink("/proc/self/exe", unreadable);
     launcher.ranks_program = (own.parent_path() / fmt::format("railgauge-runner-{}", mpi)).string();
     if (!runs(launcher.ranks_program))
       return fail(Code::kNotFound, fmt::format("{}: {} is not there; it is built where {} is found",
                                                mpi, launcher.ranks_program, mpi));
+    launcher.shim = (own.parent_path() / "railgauge-launch-shim").string();
+    if (!runs(launcher.shim))
+      return fail(Code::kNotFound, fmt::format("{}: {} is not there; it belongs to this program",
+                                               mpi, launcher.shim));
     launcher.bind_option = mpi == "openmpi" ? "--bind-to" : "-bind-to";
     // Ranks of one host: more than its cores may be asked for.
     if (mpi == "openmpi") launcher.options = {"--oversubscribe"};

@@ -164,10 +164,11 @@ TEST(Ranks, AreWaivedWithoutTheirLauncher) {
 
 // A launcher that never starts a rank and does not end; says who it is in a file.
 struct HangingLauncher {
-  HangingLauncher() {
+  explicit HangingLauncher(const char* first_words = "") {
     const std::string program = folder.path / "hangs";
     const std::string part = folder.path / "part";
-    std::ofstream(program) << "#!/bin/sh\necho waiting for nobody >&2\necho $$ > " << part
+    std::ofstream(program) << "#!/bin/sh\n"
+                           << first_words << "\necho waiting for nobody >&2\necho $$ > " << part
                            << "\nmv " << part << " " << started().string() << "\nexec sleep 600\n";
     std::filesystem::permissions(program, std::filesystem::perms::owner_all);
     variable =
@@ -199,6 +200,13 @@ TEST(Ranks, EndWithTheirLauncherWhenThePersonEndsThem) {
   EXPECT_EQ(ended.exit_code, kExitTerminated) << ended.err;
   EXPECT_EQ(report_of(ended).outcome(), "cancelled");
   EXPECT_EQ(::kill(hanging, 0), -1) << "the launcher lives on";
+}
+
+TEST(Ranks, EndWithALauncherThatIgnoresBeingAsked) {
+  const HangingLauncher launcher("trap '' TERM");
+  const Ended ended = launch("mpi.lat", 2, {"--deadline", "100ms"}, {launcher.variable});
+  EXPECT_EQ(report_of(ended).outcome(), "timed_out") << ended.err;
+  EXPECT_EQ(::kill(launcher.process(), 0), -1) << "the launcher lives on";
 }
 
 TEST(Ranks, AreTimedOutWithALauncherThatHangs) {

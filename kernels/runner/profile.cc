@@ -13,10 +13,15 @@
 namespace railgauge {
 namespace {
 
-// Of a list of tests each gets this long at most where it may stop by itself: a noisy one (copies
-// between several GPUs and a host whose memory others use too) would else take longer than all the
-// others together. Some 10 to 25 samples of the list's 512 MiB.
-constexpr const char* kAdaptiveTimeCap = "250ms";
+// The mean time of a task of a list that stops by itself; most take half of it. 43 tasks on two
+// GPUs are 15 s, where nvbandwidth takes 62 to 71.
+constexpr double kTaskSeconds = 0.35;
+// What a point gets when nothing was saved; some 10 samples of the list's 512 MiB.
+constexpr double kUsualCapSeconds = 0.25;
+constexpr double kLeastCapSeconds = 0.2;
+constexpr double kMostCapSeconds = 0.75;
+// A noisy task has two to four points, and others come behind it.
+constexpr double kShareOfSaved = 0.25;
 
 struct Pair {
   std::string from;
@@ -58,7 +63,7 @@ std::map<std::string, std::string> parameters_of(const ProfileOptions& options, 
   const KernelInfo info = kernel->info();
   for (const ParameterInfo& parameter : info.parameters())
     if (options.adaptive && parameter.name() == "time_cap" && row.tool == "nvbandwidth")
-      out["time_cap"] = kAdaptiveTimeCap;
+      out["time_cap"] = adaptive_time_cap(0, 0);
   for (const ParameterInfo& parameter : info.parameters())
     if (const auto given = options.parameters.find(parameter.name());
         given != options.parameters.end())
@@ -67,6 +72,13 @@ std::map<std::string, std::string> parameters_of(const ProfileOptions& options, 
 }
 
 }  // namespace
+
+std::string adaptive_time_cap(std::size_t tasks_done, double elapsed_seconds) {
+  const double saved = kTaskSeconds * static_cast<double>(tasks_done) - elapsed_seconds;
+  const double cap =
+      std::clamp(kUsualCapSeconds + kShareOfSaved * saved, kLeastCapSeconds, kMostCapSeconds);
+  return fmt::format("{:.0f}ms", cap * 1e3);
+}
 
 std::vector<const PeerTest*> profile_rows(const ProfileOptions& options) {
   std::vector<const PeerTest*> rows;
@@ -165,8 +177,10 @@ ProfileFigure figure_of(const PeerTest& row, std::span<const RunnerReport> repor
     *figure.add_cells() = cell_of(row, point, report.started().endpoint(), sizes.size() > 1);
     values.push_back(point.median() * row.factor);
   });
-  // Of several sizes, or of unlike metrics, neither would mean anything.
-  if (sizes.size() == 1 && row.cell != PeerCell::kMetric)
+  // Of several sizes, of unlike metrics, or of a part of the GPUs, neither would mean anything.
+  const bool whole = std::ranges::all_of(
+      reports, [](const RunnerReport& report) { return report.outcome() == kPassed; });
+  if (sizes.size() == 1 && row.cell != PeerCell::kMetric && whole)
     set_median_and_sum(std::move(values), row.cell != PeerCell::kSingle, figure);
   figure.mutable_reports()->Assign(reports.begin(), reports.end());
   return figure;

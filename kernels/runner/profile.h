@@ -58,6 +58,11 @@ std::vector<const PeerTest*> profile_rows(const ProfileOptions& options);
 std::vector<ProfileTask> profile_tasks(const ProfileOptions& options, const FindKernel& find,
                                        int gpus);
 
+// Of a list that stops by itself, the time cap of the next task's points, as a duration's text:
+// what quick tasks left goes to noisy ones (copies between several GPUs and a host whose memory
+// others use too), so that these are as steady as the list's time allows. 0.2 to 0.75 s.
+std::string adaptive_time_cap(std::size_t tasks_done, double elapsed_seconds);
+
 // Where a point stands in the tool's matrix, and its value in the tool's unit.
 ProfileCell cell_of(const PeerTest& row, const Point& point, const std::string& endpoint,
                     bool many_sizes);
@@ -69,7 +74,8 @@ std::string_view combined_outcome(std::span<const std::string> outcomes);
 
 // A test as text: each matrix with its sum and median, what did not pass, and the time.
 std::string profile_test_text(const ProfileTest& test, std::string_view tool);
-// One header line, one line for each cell; a test without a figure has a line without a value.
+// One header line, one line for each cell; a task that did not pass has a line without a value and
+// with its own outcome.
 std::string profile_csv(const ProfileReport& report);
 // What the last line says: tests by outcome and the time.
 std::string profile_summary(const ProfileReport& report);

@@ -52,12 +52,25 @@ class Tasks {
     become_task_process();
     const auto gpus = host_.count_gpus();  // where it fails, each kernel says why
     const std::shared_ptr<void> warm = gpus ? host_.keep_warm() : nullptr;
-    for (const ProfileTask& task : profile_tasks(options_, host_.find, gpus.value_or(0)))
-      if (!done || *done < task.at) run_one(task);
+    const double begin_ns = monotonic_now_ns();
+    std::size_t count = 0;
+    for (ProfileTask& task : profile_tasks(options_, host_.find, gpus.value_or(0))) {
+      if (done && !(*done < task.at)) continue;
+      if (caps_itself(task))
+        task.parameters["time_cap"] =
+            adaptive_time_cap(count, (monotonic_now_ns() - begin_ns) / 1e9);
+      run_one(task);
+      ++count;
+    }
     return kExitPassed;
   }
 
  private:
+  [[nodiscard]] bool caps_itself(const ProfileTask& task) const {
+    return options_.adaptive && options_.tool == "nvbandwidth" &&
+           task.parameters.contains("time_cap") && !options_.parameters.contains("time_cap");
+  }
+
   void run_one(const ProfileTask& task) {
     RecordKey key;
     key.set_task_id(text_of(task.at));

@@ -70,7 +70,8 @@ TEST(ProfileRun, CsvHasALineForEachCellAndForWhatHasNone) {
             "test,kernel,unit,row,column,value,throttled,outcome,wide\n"
             "host_to_device_memcpy_ce,cuda.host_copy_bw,GB/s,,gpu0,50,false,passed,false\n"
             "host_to_device_memcpy_ce,cuda.host_copy_bw,GB/s,,gpu1,50,false,passed,false\n"
-            "device_local_copy,cuda.local_copy_bw,GB/s,,,,,waived,\n");
+            "device_local_copy,cuda.local_copy_bw,GB/s,,gpu0,,,waived,\n"
+            "device_local_copy,cuda.local_copy_bw,GB/s,,gpu1,,,waived,\n");
 }
 
 TEST(ProfileRun, AMachineWithoutGpusWaives) {

@@ -100,17 +100,35 @@ TEST(Profile, AColumnIsTheTasksGpuElseThePairs) {
   EXPECT_EQ(cell_of(all, point_of("host>gpu3", 1), "", false).column(), "gpu3");
 }
 
-TEST(Profile, SumsAndMediansCountWhatPassed) {
+TEST(Profile, SumsAndMediansAreOfAllGpusOrNotThere) {
   const PeerTest& row = *find_peer_tests("nvbandwidth", "host_to_device_memcpy_ce")[0];
   std::vector<RunnerReport> reports{report_of("gpu0", {point_of("host>gpu0", 50e9)}),
-                                    report_of("gpu1", {point_of("host>gpu1", 54e9)}),
-                                    report_of("gpu2", {point_of("host>gpu2", 999e9)})};
-  reports[2].set_outcome(std::string(kFailed));
-  const ProfileFigure figure = figure_of(row, reports);
-  EXPECT_EQ(figure.cells_size(), 2);
-  EXPECT_DOUBLE_EQ(figure.sum(), 104);
-  EXPECT_DOUBLE_EQ(figure.median(), 52);
-  EXPECT_EQ(figure.reports_size(), 3);
+                                    report_of("gpu1", {point_of("host>gpu1", 54e9)})};
+  EXPECT_DOUBLE_EQ(figure_of(row, reports).sum(), 104);
+  EXPECT_DOUBLE_EQ(figure_of(row, reports).median(), 52);
+  reports.push_back(report_of("gpu2", {point_of("host>gpu2", 999e9)}));
+  reports[2].set_outcome(std::string(kWaived));
+  const ProfileFigure part = figure_of(row, reports);
+  EXPECT_EQ(part.cells_size(), 2);
+  EXPECT_FALSE(part.has_sum());
+  EXPECT_FALSE(part.has_median());
+  EXPECT_EQ(part.reports_size(), 3);
+}
+
+TEST(Profile, ATaskThatDidNotPassHasALineWithoutAValue) {
+  const PeerTest& row = *find_peer_tests("nvbandwidth", "host_to_device_memcpy_ce")[0];
+  std::vector<RunnerReport> reports{report_of("gpu0", {point_of("host>gpu0", 50e9)}),
+                                    report_of("gpu1", {})};
+  reports[1].set_outcome(std::string(kWaived));
+  ProfileReport report;
+  ProfileTest& test = *report.add_tests();
+  test.set_test("host_to_device_memcpy_ce");
+  test.set_outcome(std::string(kPassed));
+  *test.add_figures() = figure_of(row, reports);
+  EXPECT_EQ(profile_csv(report),
+            "test,kernel,unit,row,column,value,throttled,outcome,wide\n"
+            "host_to_device_memcpy_ce,cuda.host_copy_bw,GB/s,,gpu0,50,false,passed,false\n"
+            "host_to_device_memcpy_ce,cuda.host_copy_bw,GB/s,,gpu1,,,waived,\n");
 }
 
 TEST(Profile, SeveralSizesAreRowsWithoutASum) {
@@ -154,6 +172,14 @@ TEST(Profile, MetricsOfOneRunAreColumnsWithoutASum) {
             " 64 KiB  1.0000  2.0000  4.0000  8.0000\n"
             "128 KiB   16.00   32.00   64.00  128.00\n"
             "apiperf took 0.50 s\n\n");
+}
+
+TEST(Profile, GivesNoisyTasksWhatQuickOnesLeft) {
+  EXPECT_EQ(adaptive_time_cap(0, 0), "250ms");
+  EXPECT_EQ(adaptive_time_cap(10, 3.5), "250ms");  // as planned
+  EXPECT_EQ(adaptive_time_cap(10, 2.5), "500ms");  // 1 s saved
+  EXPECT_EQ(adaptive_time_cap(10, 0.5), "750ms");  // never more
+  EXPECT_EQ(adaptive_time_cap(10, 9), "200ms");    // behind: never less
 }
 
 TEST(Profile, PrintsAMatrixWithSumMedianAndTime) {

@@ -114,7 +114,9 @@ std::string profile_csv(const ProfileReport& report) {
       for (const ProfileCell& cell : figure.cells())
         out += fmt::format("{}{},{},{},{},{},{}\n", begin, cell.row(), cell.column(), cell.value(),
                            cell.throttled(), test.outcome(), cell.wide());
-      if (figure.cells().empty()) out += fmt::format("{},,,,{},\n", begin, test.outcome());
+      for (const RunnerReport& task : figure.reports())
+        if (task.outcome() != kPassed)
+          out += fmt::format("{},{},,,{},\n", begin, task.started().endpoint(), task.outcome());
     }
   return out;
 }

@@ -124,8 +124,10 @@ std::string Process::listening_address() {
   return err_text_.substr(begin, err_text_.find('\n') - begin);
 }
 
-void Process::tell(const ToRunner& message) {
-  RG_CHECK(write_all(request_.get(), frame(message), kPatienceSeconds).has_value());
+void Process::tell(const ToRunner& message) { RG_CHECK(offer(message)); }
+
+bool Process::offer(const ToRunner& message) const {
+  return write_all(request_.get(), frame(message), kPatienceSeconds).has_value();
 }
 
 std::optional<FromRunner> Process::hear() {

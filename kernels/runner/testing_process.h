@@ -46,6 +46,8 @@ class Process {
 
   // With agent pipes.
   void tell(const ToRunner& message);
+  // The same to one that may have ended already; false when it has.
+  bool offer(const ToRunner& message) const;
   void close_request_pipe() { request_.reset(); }
   // The next message of the runner; nullopt at its end. Garbage fails a CHECK.
   std::optional<FromRunner> hear();

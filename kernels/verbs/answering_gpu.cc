@@ -1,5 +1,6 @@
 #include "kernels/verbs/answering_gpu.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -14,8 +15,13 @@ namespace railgauge::verbs {
 namespace {
 
 constexpr std::size_t kLineBytes = 128;
-constexpr unsigned long long kIdleCycles = 4'000'000'000;  // about 2 s of a GPU's clock
-constexpr double kEndNs = 10e9;  // for the kernel's end after its stop word: more than kIdleCycles
+// What the kernel waits for a value: above the stall limit at any GPU's clock, so that the CPU,
+// which can say why, is the first to give up. A stop word that never comes is the reason for a
+// bound.
+constexpr double kCyclesPerNs = 3;
+constexpr double kMinIdleNs = 1.5e9;
+constexpr double kMaxIdleNs = 100e9;
+constexpr double kEndNs = 10e9;  // for the kernel's end after its stop word
 
 void store(std::byte* word, std::uint32_t value) {
   std::atomic_ref(*reinterpret_cast<std::uint32_t*>(word)).store(value, std::memory_order_release);
@@ -23,8 +29,13 @@ void store(std::byte* word, std::uint32_t value) {
 
 }  // namespace
 
-Result<AnsweringGpu> AnsweringGpu::create(const gpu::Gpu& gpu) {
-  AnsweringGpu made(gpu);
+AnsweringGpu::AnsweringGpu(const gpu::Gpu& gpu, double stall_ns)
+    : gpu_(&gpu),
+      idle_cycles_(static_cast<unsigned long long>(kCyclesPerNs *
+                                                   std::clamp(stall_ns, kMinIdleNs, kMaxIdleNs))) {}
+
+Result<AnsweringGpu> AnsweringGpu::create(const gpu::Gpu& gpu, double stall_ns) {
+  AnsweringGpu made(gpu, stall_ns);
   made.code_ = RG_TRY(gpu::LoadedCode::load(gpu, gpu::kFlagAnswerCode));
   made.polls_flag_ = RG_TRY(made.code_->function("railgauge_answer_flags"));
   made.waits_for_gate_ = RG_TRY(made.code_->function("railgauge_answer_gated"));
@@ -58,7 +69,7 @@ std::uint32_t AnsweringGpu::stale() const {
 Status AnsweringGpu::begin(cu::DevicePtr flag, std::uint32_t first, std::uint32_t rounds) {
   cu::DevicePtr answer_at = word_on_gpu(Word::kAnswer);
   cu::DevicePtr stop_at = word_on_gpu(Word::kStop);
-  unsigned long long idle_cycles = kIdleCycles;
+  unsigned long long idle_cycles = idle_cycles_;
   // NOLINTNEXTLINE(modernize-avoid-c-arrays)
   void* arguments[] = {&flag, &answer_at, &stop_at, &first, &rounds, &idle_cycles};
   return launch(polls_flag_, arguments);
@@ -69,7 +80,7 @@ Status AnsweringGpu::begin_gated(cu::DevicePtr flag, std::uint32_t first, std::u
   cu::DevicePtr answer_at = word_on_gpu(Word::kAnswer);
   cu::DevicePtr stale_at = word_on_gpu(Word::kStale);
   cu::DevicePtr stop_at = word_on_gpu(Word::kStop);
-  unsigned long long idle_cycles = kIdleCycles;
+  unsigned long long idle_cycles = idle_cycles_;
   store(word(Word::kGate), first - 1);
   store(word(Word::kStale), 0);
   // NOLINTNEXTLINE(modernize-avoid-c-arrays)
@@ -88,6 +99,11 @@ Status AnsweringGpu::launch(cu::Function function, void** arguments) {
       "launch the kernel that answers flags"));
   return gpu_status(*gpu_, cuda.event_record(ended_.get(), stream_.get()),
                     "mark the end of the kernel that answers flags");
+}
+
+bool AnsweringGpu::gave_up_before(std::uint32_t last) const {
+  return runs_ && loaded_cuda().event_query(ended_.get()) == cu::kSuccess &&
+         *answer() != static_cast<std::uint8_t>(last);
 }
 
 Status AnsweringGpu::end() {

@@ -37,9 +37,10 @@ Status count_atomics(const Link& link, const Slots& slots, std::uint64_t posted)
     sum += word;
   }
   if (sum == posted) return {};
-  return fail(Code::kDataLoss,
-              fmt::format("{}: verify {}: the words add up to {}, but {} operations completed",
-                          link.device().endpoint(), link.operation().words, sum, posted));
+  return fail(
+      Code::kDataLoss,
+      fmt::format("{}: verify {}: the words add up to {}, expected {}, as many as completed",
+                  link.device().endpoint(), link.operation().words, sum, posted));
 }
 
 }  // namespace

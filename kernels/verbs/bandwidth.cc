@@ -120,6 +120,12 @@ class Bandwidth final : public Kernel {
   [[nodiscard]] tl::unexpected<Error> failure() const {
     return tl::unexpected(link_->waiting().failure());
   }
+  // Whether what got lost is taken off. Of an unreliable write nobody hears of the arrival: its
+  // figure is what left the initiator, which has a meaning of its own, so that nothing holds it
+  // against what arrived.
+  [[nodiscard]] bool counts_arrivals() const {
+    return link_->is_reliable() || link_->operation().takes_receive;
+  }
   // Whether this rank posts the stream; the other one's CPU stays idle where it can.
   [[nodiscard]] bool streams() const { return both_ || rank_ == 0; }
 
@@ -144,9 +150,12 @@ Status Bandwidth::measure_size(Context& context, Group& group, std::size_t size_
   const bool verified = context.params.boolean("verify");
   const Layout layout = stream_layout(*link_, sizes_[size_index]);
   Status here = set_up_areas(*link_, layout, size_index, rank_);
-  if (here && link_->operation().takes_receive)
-    here = renew_receives(*link_, layout.target,
-                          {.sends = streams(), .receives = both_ || rank_ == 1}, size_index > 0);
+  if (here && link_->operation().takes_receive) {
+    const Parts parts{.sends = streams(), .receives = both_ || rank_ == 1};
+    if (size_index > 0)
+      here = use_up_receives(*link_, *control_, tick_clock(context), parts, rank_);
+    if (here) here = renew_receives(*link_, layout.target, parts, size_index > 0);
+  }
   book_.open();  // before the other side may begin
   RG_TRY_OK(agree(group, here, seconds_left(context)));
   Outcome outcome;
@@ -291,7 +300,8 @@ Status Bandwidth::report(Context& context, std::size_t size_index, Outcome& outc
                          const std::vector<PeerStatus>& told,
                          const std::vector<PeerStatus>& closed) const {
   PointForm form{.message_bytes = sizes_[size_index],
-                 .meaning = both_ ? "bidirectional_sum" : "unidirectional",
+                 .meaning = std::string(both_ ? "bidirectional_sum" : "unidirectional") +
+                            (counts_arrivals() ? "" : "_posted"),
                  .directions = both_ ? 2U : 1U,
                  .line_rate = line_rate_between(link_->device(), link_->mine(), link_->peer()),
                  .precision = options_.relative_half_width};
@@ -305,18 +315,31 @@ Status Bandwidth::report(Context& context, std::size_t size_index, Outcome& outc
                                                  counts[1].size(), counts[0].size()));
       stall_ns = std::max(stall_ns, told[1].longest_stall_ns());
     }
-    outcome.measured = measured_by_slots(
-        counts, {.slot_seconds = tick_clock(context).to_ns(outcome.slots.slot_ticks) / 1e9,
-                 .message_bytes = form.message_bytes,
-                 .group = plan_of(size_index).signal_every});
+    const SlotForm slots{.slot_seconds = tick_clock(context).to_ns(outcome.slots.slot_ticks) / 1e9,
+                         .message_bytes = form.message_bytes,
+                         .group = plan_of(size_index).signal_every};
+    outcome.measured = measured_by_slots(counts, slots);
     outcome.measured->facts["longest_stall_ns"] = std::to_string(stall_ns);
-    if (both_)
+    if (both_) {
       outcome.measured->facts["clock_uncertainty_ns"] =
           fmt::format("{:.0f}", outcome.uncertainty_ns);
+      form.each = {add_direction("initiator", counts[0], slots, outcome.measured->facts),
+                   add_direction("target", counts[1], slots, outcome.measured->facts)};
+    }
   }
   auto& facts = outcome.measured->facts;
+  facts["bytes_in_flight"] =
+      std::to_string(plan_.depth * link_->options().lanes * sizes_[size_index]);
   facts["signal_every"] = std::to_string(plan_of(size_index).signal_every);
   add_accounts(size_index, closed, facts);
+  if (!counts_arrivals()) {
+    facts["counted"] = "messages posted, lost ones among them";
+    context.reporter.note(
+        "warning",
+        fmt::format("{}: writes of an unreliable connection are counted as they leave; "
+                    "what got lost is in the figure, and RC or write_imm counts arrivals",
+                    link_->device().endpoint()));
+  }
   if (link_->operation().takes_receive && !link_->is_reliable()) {
     const std::uint64_t sent = told[0].posted() + told[1].posted();
     const std::uint64_t arrived = told[0].arrived() + told[1].arrived();

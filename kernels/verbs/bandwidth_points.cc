@@ -83,6 +83,16 @@ Measured measured_by_slots(std::span<const std::vector<std::uint32_t>> counts,
   return measured;
 }
 
+Direction add_direction(const std::string& name, const std::vector<std::uint32_t>& counts,
+                        const SlotForm& form, std::map<std::string, std::string>& facts) {
+  const Measured own = measured_by_slots(std::span(&counts, 1), form);
+  const auto bytes = static_cast<double>(form.message_bytes);
+  const double late = std::min(own.writes, static_cast<double>(form.group));
+  facts[name + "_bytes_per_second"] = fmt::format("{:.0f}", bytes * own.writes / own.seconds);
+  facts[name + "_smallest_slot_bytes_per_second"] = own.facts.at("smallest_slot_bytes_per_second");
+  return {bytes * own.writes / own.seconds, bytes * (own.writes - late) / own.seconds};
+}
+
 Result<std::vector<Point>> make_points(const Context& context, Measured measured,
                                        const PointForm& form) {
   const auto bytes = static_cast<double>(form.message_bytes);
@@ -100,6 +110,9 @@ Result<std::vector<Point>> make_points(const Context& context, Measured measured
                             measured, form, bytes * rate));
   RG_TRY_OK(check_line_rate(form.line_rate.endpoint, form.line_rate.bits_per_second,
                             std::min(points[0].mean(), points[0].median()) / form.directions));
+  for (const Direction& direction : form.each)
+    RG_TRY_OK(check_line_rate(form.line_rate.endpoint, form.line_rate.bits_per_second,
+                              direction.held_bytes_per_second));
   for (double& sample : measured.sampled.samples) sample /= bytes;
   points.push_back(make_one(context,
                             {.metric = "message_rate_per_second",

@@ -36,6 +36,16 @@ struct SlotForm {
 Measured measured_by_slots(std::span<const std::vector<std::uint32_t>> counts,
                            const SlotForm& form);
 
+// One rank's stream in a common interval, beside the sum.
+struct Direction {
+  double bytes_per_second = 0;
+  double held_bytes_per_second = 0;  // less what one look at the queue can have found too late
+};
+// Adds the facts NAME_bytes_per_second and NAME_smallest_slot_bytes_per_second of the stream of the
+// rank that `name` says.
+Direction add_direction(const std::string& name, const std::vector<std::uint32_t>& counts,
+                        const SlotForm& form, std::map<std::string, std::string>& facts);
+
 // Bandwidth and message rate. `delivered` is the share of the messages that arrived; what got lost
 // is no bandwidth. kDataLoss above the line rate, in each of `directions`; the fact line_rate_check
 // says whether it was looked at.
@@ -44,6 +54,7 @@ struct PointForm {
   std::string meaning;
   double delivered = 1;
   unsigned directions = 1;
+  std::vector<Direction> each{};  // each direction's own, where it is known: held as well
   LineRate line_rate{};
   double precision = 0.01;  // for `converged`, where the sampler has no say
 };

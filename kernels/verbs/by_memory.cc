@@ -72,9 +72,11 @@ class ByMemory final : public Kernel {
     if (context.rank != 0) return {};
     for (const std::string& words : knees_in_words(main_.reporter->curve()))
       context.reporter.note("info", words);
-    if (twin_.reporter)
-      context.reporter.note("info",
-                            crossing_in_words(main_.reporter->curve(), twin_.reporter->curve()));
+    if (!twin_.reporter) return {};
+    const Curve direct = main_.reporter->curve();
+    const Curve staged = twin_.reporter->curve();
+    if (const auto words = crossing_in_words(direct, staged)) context.reporter.note("info", *words);
+    if (const auto words = looks_staged(direct, staged)) context.reporter.note("warning", *words);
     return {};
   }
 

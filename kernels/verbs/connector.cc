@@ -29,15 +29,11 @@ struct Greeting {
   std::uint64_t lane = 0;
 };
 
-bool is_iwarp(const Device& device) {
-  return device.context()->device->transport_type == IBV_TRANSPORT_IWARP;
-}
-
 // The address that the manager listens on: the GID's own where that is an IP address, as RoCE's is.
 Result<std::string> own_address(const Device& device, const Addressing& addressing,
                                 const std::string& given) {
   if (!given.empty()) return given;
-  const bool is_ip = addressing.gid.type != IBV_GID_TYPE_IB && !is_iwarp(device);
+  const bool is_ip = addressing.gid.type != IBV_GID_TYPE_IB && !device.is_iwarp();
   if (is_ip) {
     std::string text = gid_words(addressing.gid.gid);
     constexpr std::string_view kMapped = "::ffff:";
@@ -99,12 +95,12 @@ rdma_conn_param terms(const Introduction& with, const ibv_qp* queue_pair) {
 
 bool Connector::is_asked_for(const Device& device, const Params& params) {
   const std::string& way = params.text("connection");
-  return way == "rdma_cm" || (way == "auto" && is_iwarp(device));
+  return way == "rdma_cm" || (way == "auto" && device.is_iwarp());
 }
 
 Result<bool> Connector::is_wanted(const Device& device, const Params& params,
                                   ibv_qp_type transport) {
-  if (params.text("connection") == "exchange" && is_iwarp(device))
+  if (params.text("connection") == "exchange" && device.is_iwarp())
     return fail(
         Code::kInvalidArgument,
         fmt::format("{}: parameter connection: exchange is not for iWARP, whose connections "
@@ -116,7 +112,7 @@ Result<bool> Connector::is_wanted(const Device& device, const Params& params,
         Code::kInvalidArgument,
         fmt::format("{}: parameter transport: {} is not connected by rdma_cm here; take RC{}",
                     device.endpoint(), transport_words(transport),
-                    is_iwarp(device) ? "" : ", or connection exchange"));
+                    device.is_iwarp() ? "" : ", or connection exchange"));
   if (wanted && params.integer("pkey_index") != 0)
     return fail(
         Code::kInvalidArgument,
@@ -140,7 +136,7 @@ Result<std::unique_ptr<Connector>> Connector::open(const Device& device,
   const Rdmacm& rdmacm = *RG_TRY(load_rdmacm());
   std::unique_ptr<Connector> made(new Connector);
   made->endpoint_ = device.endpoint();
-  made->is_iwarp_ = is_iwarp(device);
+  made->is_iwarp_ = device.is_iwarp();
   made->step_ns_ = std::min(kStepNs, params.duration_ns("stall_timeout"));
   made->own_text_ = RG_TRY(own_address(device, addressing, address));
   RG_TRY_OK(to_socket_address(made->own_text_, 0, addressing.gid.netdev, made->own_));

@@ -1,6 +1,7 @@
 #include "kernels/verbs/curve_report.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -41,6 +42,7 @@ void CurveReporter::point(Point point) {
   // Of several links each has points of its own beside those of all together.
   const bool is_whole = point.pair().empty() || point.facts().contains("links");
   if (!pair_.empty()) point.set_pair(pair_);
+  point.mutable_facts()->insert(places_.begin(), places_.end());
   if (is_whole && (point.metric() == kBandwidth || point.metric() == kLatency) &&
       point.median() > 0) {
     curve_.metric = point.metric();
@@ -54,7 +56,11 @@ void CurveReporter::note(std::string_view severity, std::string text) {
 }
 
 void CurveReporter::fact(std::string_view name, std::string value) {
-  if (pair_.empty()) to_.fact(name, std::move(value));
+  constexpr std::array<std::string_view, 4> kPlaces{"memory", "peer_memory", "path", "peer_path"};
+  if (pair_.empty())
+    to_.fact(name, std::move(value));
+  else if (std::ranges::find(kPlaces, name) != kPlaces.end())
+    places_[std::string(name)] = std::move(value);
 }
 
 Curve CurveReporter::curve() const {
@@ -75,9 +81,25 @@ std::vector<std::string> knees_in_words(const Curve& curve) {
   return words;
 }
 
-std::string crossing_in_words(const Curve& direct, const Curve& staged) {
+std::optional<std::string> looks_staged(const Curve& direct, const Curve& staged) {
+  constexpr double kLargestBytes = 4096;
+  constexpr double kNearly = 0.9;
+  const std::vector<SizeTimes> times = times_of(direct, staged, false);
+  if (direct.metric != kLatency || times.empty()) return std::nullopt;
+  const SizeTimes& shortest = times.front();
+  if (shortest.bytes > kLargestBytes || shortest.first_ns < kNearly * shortest.second_ns)
+    return std::nullopt;
+  return fmt::format(
+      "looks staged: {} take {:.1f} us by GPUDirect and {:.1f} us through host memory; the path "
+      "may "
+      "go there although the driver claims none: look at ACS, the IOMMU and the PCIe distance",
+      bytes_words(shortest.bytes), shortest.first_ns / 1e3, shortest.second_ns / 1e3);
+}
+
+std::optional<std::string> crossing_in_words(const Curve& direct, const Curve& staged) {
+  constexpr std::size_t kMinSizes = 3;
   std::vector<SizeTimes> times = times_of(direct, staged, false);
-  if (times.empty()) return "GPUDirect and staged: no size has both";
+  if (times.size() < kMinSizes) return std::nullopt;
   Crossover found = find_crossover(times);
   const bool swapped = !found.first_faster_at_first;
   if (swapped) found = find_crossover(times_of(direct, staged, true));

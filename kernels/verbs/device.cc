@@ -72,6 +72,40 @@ std::string Device::endpoint() const { return fmt::format("{}:{}", name_, port_)
 
 bool Device::is_ethernet() const { return port_attributes_.link_layer == IBV_LINK_LAYER_ETHERNET; }
 
+double Device::port_rate_bits_per_second() const {
+  double gigabits = 0;  // "800 Gb/sec (4X XDR)"
+  std::ifstream(sysfs_port() + "/rate") >> gigabits;
+  return std::max(1e9 * gigabits, verbs::port_rate_bits_per_second(port_attributes_));
+}
+
+std::string Device::bond() const {
+  std::error_code error;
+  std::filesystem::directory_iterator netdev(sysfs_ + "/device/net", error);
+  for (; !error && netdev != std::filesystem::directory_iterator(); netdev.increment(error)) {
+    const auto master = netdev->path() / "master";
+    if (!std::filesystem::exists(master / "bonding", error)) continue;
+    const auto target = std::filesystem::read_symlink(master, error);
+    return error ? "a bond" : target.filename().string();
+  }
+  return "";
+}
+
+double Device::line_rate_bits_per_second() const {
+  return no_bound().empty() ? port_rate_bits_per_second() : 0;
+}
+
+std::string Device::no_bound() const {
+  if (!rate_is_physical()) return fmt::format("{} is software, whose rate is only a name", driver_);
+  if (const std::string name = bond(); !name.empty())
+    return fmt::format("the port is {}'s, and its rate is that of one member", name);
+  if (port_rate_bits_per_second() <= 0)
+    return fmt::format("speed {} and width {} of the port are not known",
+                       port_attributes_.active_speed, port_attributes_.active_width);
+  return "";
+}
+
+bool Device::is_iwarp() const { return context()->device->transport_type == IBV_TRANSPORT_IWARP; }
+
 bool Device::rate_is_physical() const {
   return driver_ != "fake" && driver_ != "rdma_rxe" && driver_ != "siw";
 }

@@ -24,9 +24,19 @@ class Device {
   [[nodiscard]] const ibv_device_attr& attributes() const { return attributes_; }
   // "mlx5_core", "rdma_rxe", "siw", "fake" or "unknown".
   [[nodiscard]] const std::string& driver() const { return driver_; }
+  // What a figure of the port is held to: 0 where it bounds nothing, and why in no_bound().
+  [[nodiscard]] double line_rate_bits_per_second() const;
+  [[nodiscard]] std::string no_bound() const;
+  // What the port says of itself, by the verbs or by sysfs, whichever is more: a speed that is
+  // newer than the library's words is told there alone. 0: neither tells.
+  [[nodiscard]] double port_rate_bits_per_second() const;
+  // The bond that the port's netdev is a member of, or "". The RDMA device of a bond says one
+  // member's rate and uses all of them.
+  [[nodiscard]] std::string bond() const;
   // Whether the port's rate is a limit of hardware: a software device only names one.
   [[nodiscard]] bool rate_is_physical() const;
   [[nodiscard]] bool is_ethernet() const;
+  [[nodiscard]] bool is_iwarp() const;
   // Where the kernel shows the port: /sys/class/infiniband/DEV/ports/N.
   [[nodiscard]] std::string sysfs_port() const;
   // The NUMA node of its slot, or -1 where the machine does not say.

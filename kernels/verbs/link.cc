@@ -82,6 +82,13 @@ Status Link::check_sizes(std::size_t mtu_bytes) const {
   return {};
 }
 
+int Link::granted_access() const {
+  // iWARP answers a read by writing into its sink, which must let it.
+  const bool is_sink = operation().verb == Verb::kRead && device_.is_iwarp();
+  return operation().target_access | options_.extra_access |
+         (is_sink ? IBV_ACCESS_REMOTE_WRITE : 0);
+}
+
 Status Link::make_memory() {
   errno = 0;
   domain_ = ProtectionDomainHandle(loaded_verbs().alloc_pd(device_.context()));
@@ -94,7 +101,7 @@ Status Link::make_memory() {
   memory_ = std::make_unique<Memory>(RG_TRY(Memory::allocate(options_.memory, 2 * area_bytes)));
   if (on_gpu) gpus_.add(memory_->gpu(), std::move(users));
   registered_ = RG_TRY(register_all(device_, domain_.get(), *memory_,
-                                    {.access = operation().target_access | options_.extra_access,
+                                    {.access = granted_access(),
                                      .relaxed_ordering = options_.relaxed_ordering,
                                      .path = options_.registration}));
   return {};
@@ -138,8 +145,7 @@ void Link::describe(const Params& params) {
   };
   mine_.set_outstanding_reads(operation().fetches ? at_least_one(device.max_qp_init_rd_atom) : 1);
   mine_.set_outstanding_answers(operation().fetches ? at_least_one(device.max_qp_rd_atom) : 1);
-  if (device_.rate_is_physical())
-    mine_.set_line_rate_bits_per_second(port_rate_bits_per_second(device_.port_attributes()));
+  mine_.set_line_rate_bits_per_second(device_.line_rate_bits_per_second());
   if (connector_) connector_->describe(mine_);
   mine_.mutable_parameters()->insert(params.effective().begin(), params.effective().end());
 }
@@ -196,8 +202,7 @@ Status Link::check_peer(const Context& context) const {
 }
 
 Status Link::bring_up_lanes(const Context& context) {
-  const Introduction with =
-      introduction(context.params, operation().target_access | options_.extra_access);
+  const Introduction with = introduction(context.params, granted_access());
   for (std::size_t lane = 0; lane < queue_pairs_.size(); ++lane) {
     const std::uint32_t theirs = peer_.queue_pair_numbers(static_cast<int>(lane));
     RG_TRY_OK(bring_up(with, queue_pairs_[lane].get(), theirs, lane));
@@ -236,7 +241,7 @@ void Link::report_facts(Reporter& reporter) const {
   if (operation().fetches)
     reporter.fact("outstanding_reads", std::to_string(outstanding_reads(mine_, peer_)));
   reporter.fact("port_rate_bits_per_second",
-                fmt::format("{:.0f}", port_rate_bits_per_second(device_.port_attributes())));
+                fmt::format("{:.0f}", device_.port_rate_bits_per_second()));
   reporter.fact("ibverbs_path", verbs.path);
   reporter.fact("ibverbs_version", verbs.version);
   if (verbs.synthetic || memory_->is_synthetic()) reporter.fact("synthetic", "true");

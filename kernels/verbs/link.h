@@ -103,6 +103,8 @@ class Link {
   Link() = default;
   Status check_sizes(std::size_t mtu_bytes) const;
   Status choose_mtu(const Params& params);
+  // What areas and lanes grant.
+  [[nodiscard]] int granted_access() const;
   Status make_memory();
   Status make_queues();
   Status make_lanes();

@@ -8,6 +8,7 @@
 #include "kernels/fakes/fake_verbs.h"
 #include "kernels/fakes/locked_memory.h"
 #include "kernels/fakes/pair.h"
+#include "kernels/fakes/recorder.h"
 #include "kernels/verbs/bandwidth_points.h"
 
 namespace railgauge {
@@ -75,6 +76,42 @@ TEST_F(Manners, ALostDatagramIsNoBandwidth) {
   EXPECT_EQ(facts.at("messages_arrived"), "99");
 }
 
+// Between two sizes, where messages without bytes use up the receives of the first.
+TEST_F(Manners, ALostEmptyMessageBetweenTwoSizesIsSentAgain) {
+  for (const char* transport : {"UC", "UD"})
+    for (const char* direction : {"one_way", "both"}) {
+      const std::string what = std::string(transport) + " " + direction;
+      verbs_control().reset();
+      verbs_control().lose_empty = 5;
+      Parameters way{{"transport", transport},
+                     {"sizes", "1KiB,64"},
+                     {"qps", "2"},
+                     {"receive_depth", "16"},
+                     {"direction", direction}};
+      if (std::string_view(direction) == "both")
+        way["duration"] = "100ms";
+      else
+        way["iterations"] = "100";
+      const auto results = run("verbs.send_bw", way);
+      expect_passed(results, what);
+      EXPECT_EQ(results[0].points.size(), 4U) << what;
+      EXPECT_GT(verbs_control().empties, 32U) << what << ": more than the rings hold";
+    }
+}
+
+TEST_F(Manners, AnUnreliableWritesFigureSaysThatLostMessagesAreInIt) {
+  verbs_control().lose_datagram = 50;
+  const auto results =
+      run("verbs.write_bw", {{"transport", "UC"}, {"sizes", "1KiB"}, {"iterations", "100"}});
+  expect_passed(results, "UC");
+  EXPECT_EQ(results[0].points[0].meaning(), "unidirectional_posted");
+  EXPECT_EQ(results[0].points[0].facts().at("counted"), "messages posted, lost ones among them");
+  EXPECT_THAT(results[0].notes, ::testing::Contains(HasSubstr("what got lost is in the figure")));
+  const auto counted =
+      run("verbs.write_imm_bw", {{"transport", "UC"}, {"sizes", "1KiB"}, {"iterations", "100"}});
+  EXPECT_EQ(counted[0].points[0].meaning(), "unidirectional");
+}
+
 TEST_F(Manners, ALostBallOfAPingPongEndsItAtTheStallLimit) {
   verbs_control().lose_datagram = 50;
   const auto results = run(
@@ -101,6 +138,11 @@ TEST_F(Manners, BothDirectionsAreSummedInACommonInterval) {
     EXPECT_TRUE(point.verified());
     EXPECT_GT(std::stod(point.facts().at("clock_uncertainty_ns")), 0);
     EXPECT_LE(std::stod(point.facts().at("clock_uncertainty_ns")), 10e6);
+    const auto fact = [&](const char* name) { return std::stod(point.facts().at(name)); };
+    EXPECT_NEAR(fact("initiator_bytes_per_second") + fact("target_bytes_per_second"), point.mean(),
+                2)
+        << kernel;
+    EXPECT_LE(fact("target_smallest_slot_bytes_per_second"), fact("target_bytes_per_second"));
     // One wire does the work of both directions here, a message each 5 us at most.
     EXPECT_LE(results[0].points[1].mean(), 1.1e9 / 5'000) << kernel;
   }
@@ -118,6 +160,32 @@ TEST_F(Manners, AStretchOfTimeTellsItsSmallestSlotAndItsLongestStall) {
   EXPECT_FALSE(point.facts().contains("p1_slot_bytes_per_second"));
   EXPECT_GE(std::stod(point.facts().at("longest_stall_ns")), 1'000);
   EXPECT_LE(std::stod(point.facts().at("longest_stall_ns")), 200e6);
+}
+
+TEST(SlotsOfTime, ADirectionAboveTheLineRateFailsThoughTheOtherIsIdle) {
+  TickClock& clock = fake::test_clock();
+  const verbs::SlotForm slots{.slot_seconds = 0.01, .message_bytes = 1000, .group = 1};
+  const std::vector<std::vector<std::uint32_t>> counts{std::vector<std::uint32_t>(20, 1900),
+                                                       std::vector<std::uint32_t>(20, 0)};
+  verbs::Measured sum = verbs::measured_by_slots(counts, slots);
+  const verbs::Direction one = verbs::add_direction("initiator", counts[0], slots, sum.facts);
+  const verbs::Direction other = verbs::add_direction("target", counts[1], slots, sum.facts);
+  EXPECT_EQ(sum.facts.at("initiator_bytes_per_second"), "190000000");
+  EXPECT_EQ(sum.facts.at("target_smallest_slot_bytes_per_second"), "0");
+  RankResult result;
+  fake::Recorder recorder(result);
+  const auto params = Params::parse(find_kernel("verbs.write_bw")->info(), {});
+  ASSERT_TRUE(params);
+  const Context context{*params, recorder, clock, "fake0:1", 0, false};
+  verbs::PointForm form{.message_bytes = 1000,
+                        .meaning = "bidirectional_sum",
+                        .directions = 2,
+                        .line_rate = {.bits_per_second = 1e9, .endpoint = "fake0:1"}};
+  EXPECT_TRUE(verbs::make_points(context, sum, form)) << "0.76 Gb/s a direction on average";
+  form.each = {one, other};
+  const auto held = verbs::make_points(context, sum, form);
+  ASSERT_FALSE(held);
+  EXPECT_THAT(held.error().message, HasSubstr("measured 1.5 Gb/s, above the line rate of 1.0"));
 }
 
 TEST(SlotsOfTime, AreTakenTogetherWhereOneIsTooShortForSomeCompletions) {

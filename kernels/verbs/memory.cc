@@ -1,6 +1,7 @@
 #include "kernels/verbs/memory.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -8,6 +9,14 @@
 #include "kernels/core/text.h"
 
 namespace railgauge::verbs {
+namespace {
+
+// ", expected": by it a reader tells wrong bytes from other failures.
+std::string difference_words(std::size_t at, const Mismatch& wrong) {
+  return fmt::format("byte {} is 0x{:02x}, expected 0x{:02x}", at, wrong.seen, wrong.expected);
+}
+
+}  // namespace
 
 MemoryKind memory_kind_of(std::string_view words) {
   if (words == "cuda") return MemoryKind::kCuda;
@@ -119,14 +128,22 @@ Result<std::optional<std::string>> Memory::difference(std::size_t offset, std::s
   if (is_host()) {
     const auto found = find_mismatch(host_.span().subspan(offset, bytes), seed);
     if (!found) return std::nullopt;
-    return fmt::format("byte {} is 0x{:02x}, expected 0x{:02x}", shown + found->offset, found->seen,
-                       found->expected);
+    return difference_words(shown + found->offset, *found);
   }
   RG_TRY_OK(make_current());
   const auto found =
       RG_TRY(on_gpu_->pattern->find_mismatch(on_gpu_->buffer.data() + offset, bytes, seed));
   if (!found) return std::nullopt;
-  return fmt::format("byte {} or one of the next 7 is not what was sent", shown + *found);
+  std::array<std::byte, sizeof(std::uint64_t)> word{};
+  const auto seen = std::span(word).first(std::min(word.size(), bytes - *found));
+  RG_TRY_OK(read(offset + *found, seen));
+  if (const auto wrong = find_mismatch(seen, seed, *found))
+    return difference_words(shown + wrong->offset, *wrong);
+  // What the GPU saw wrong the copy of it brought right.
+  return fmt::format(
+      "byte {} or one of the next 7 was wrong when the GPU read it, expected what "
+      "was sent, which a copy to the host brought",
+      shown + *found);
 }
 
 Status Memory::read(std::size_t offset, std::span<std::byte> out) const {

@@ -65,7 +65,10 @@ void add_memory(InfoBuilder& builder) {
       .bytes("stage_chunk", "staged: what one copy between GPU and host moves", "256KiB",
              kMaxChunkBytes)
       .identity()
-      .integer("stage_depth", "staged: chunks on their way at once", 4, 1, kMaxStageDepth)
+      .integer("stage_depth",
+               "staged: chunks on their way at once; of a stream of shorter messages more, up to "
+               "depth, so that as many bytes are",
+               4, 1, kMaxStageDepth)
       .identity();
 }
 

@@ -15,8 +15,15 @@ struct Parts {
   bool receives = false;
 };
 // Gives out the receives for a size and counts arrivals from zero. Where those of the size before
-// still stand (`has_old`), empty messages use them up first. Both ranks call.
+// still stand (`has_old`), empty messages use them up first; on an unreliable transport
+// use_up_receives() has done it. Both ranks call.
 Status renew_receives(Link& link, const Slots& slots, const Parts& parts, bool has_old);
+
+// On an unreliable transport: uses up what stands in the rings, by empty messages. What of them is
+// lost is sent again until the other side's rings are empty. Both ranks call; elsewhere it does
+// nothing.
+Status use_up_receives(Link& link, ControlChannel& control, const TickClock& clock,
+                       const Parts& parts, std::uint32_t rank);
 
 // Until the initiator's last message. On an unreliable transport, what is lost is not waited for.
 // False when a queue failed.

@@ -28,6 +28,7 @@ namespace railgauge::verbs {
 namespace {
 
 constexpr std::uint32_t kReceiveDepth = 16;  // one is in use
+constexpr std::size_t kUncompared = 1;       // a message's last byte: the ball's number
 
 class PingPong final : public Kernel {
  public:
@@ -161,7 +162,7 @@ class PingPong final : public Kernel {
     if (peer_found_mismatch_) return {};
     Point point = make_verbs_point({.metric = "latency_ns", .meaning = "half_rtt", .unit = "ns"},
                                    sizes_[size_index], sampled, context.raw_samples);
-    point.set_verified(verified);
+    point.set_verified(verified && sizes_[size_index] > kUncompared);
     if (link_->memory().is_synthetic()) point.set_synthetic(true);
     auto& facts = *point.mutable_facts();
     facts["clock_drift_ppm"] = fmt::format("{:.3f}", clock.drift_ppm());
@@ -204,7 +205,7 @@ class PingPong final : public Kernel {
   [[nodiscard]] Status compare(std::size_t size_index) const {
     return verify_target(
         *link_, single_layout(*link_, sizes_[size_index]),
-        {.size_index = size_index, .from = 1 - rank_, .slots = 1, .uncompared = 1});
+        {.size_index = size_index, .from = 1 - rank_, .slots = 1, .uncompared = kUncompared});
   }
 
   // The target: does what the initiator orders until it says done.

@@ -1,6 +1,7 @@
 #include "kernels/verbs/rails_report.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -82,6 +83,22 @@ void add_sum_of_accounts(std::span<const RailFigure> figures, std::uint32_t rank
   if (!words.empty()) facts[prefix + "port_counters_grown"] = words;
 }
 
+// Of one link, or of all: the counts of each link's two ranks in turn.
+std::vector<Direction> directions_of(const Counts& counts, const RailsForm& form, Facts& facts) {
+  std::vector<Direction> each;
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    std::vector<std::uint32_t> own(counts[0].size());
+    for (std::size_t at = rank; at < counts.size(); at += 2)
+      std::ranges::transform(own, counts[at], own.begin(), std::plus{});
+    each.push_back(add_direction(rank == 0 ? "initiator" : "target", own,
+                                 {.slot_seconds = form.slot_seconds,
+                                  .message_bytes = form.message_bytes,
+                                  .group = form.group},
+                                 facts));
+  }
+  return each;
+}
+
 // Of one link (`line_rate` is its own), or of all.
 Result<std::vector<Point>> points_of(const Context& context, const Counts& counts, const Link& link,
                                      const RailsForm& form, LineRate line_rate,
@@ -91,12 +108,16 @@ Result<std::vector<Point>> points_of(const Context& context, const Counts& count
                                                  .group = form.group});
   measured.facts.insert(facts.begin(), facts.end());
   measured.facts["signal_every"] = std::to_string(form.group);
-  if (form.both)
+  std::vector<Direction> each;
+  if (form.both) {
     measured.facts["clock_uncertainty_ns"] = fmt::format("{:.0f}", form.uncertainty_ns);
+    each = directions_of(counts, form, measured.facts);
+  }
   auto points = RG_TRY(make_points(context, std::move(measured),
                                    {.message_bytes = form.message_bytes,
                                     .meaning = form.both ? "bidirectional_sum" : "unidirectional",
                                     .directions = form.both ? 2U : 1U,
+                                    .each = std::move(each),
                                     .line_rate = std::move(line_rate),
                                     .precision = form.precision}));
   for (Point& point : points) {

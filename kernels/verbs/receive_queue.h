@@ -43,8 +43,7 @@ class ReceiveQueue {
     for (int i = 0; i < count; ++i) {
       const ibv_wc& wc = completion_[static_cast<std::size_t>(i)];
       if (wc.status != IBV_WC_SUCCESS) [[unlikely]] {
-        waiting_->fail_with(Waiting::Failure::kCompletion, static_cast<int>(wc.status),
-                            queue_pairs_[wc.wr_id >> kLaneShift]);
+        fail_completion(wc);
         return -1;
       }
       if (again && !give_out(wc.wr_id)) return -1;
@@ -100,9 +99,12 @@ class ReceiveQueue {
     ibv_recv_wr wr{};
   };
 
+  // The id names the ring, which queue pairs may share; the completion names which it was.
   bool fail_completion(const ibv_wc& wc) {
-    return waiting_->fail_with(Waiting::Failure::kCompletion, static_cast<int>(wc.status),
-                               queue_pairs_[wc.wr_id >> kLaneShift]);
+    ibv_qp* failed = queue_pairs_[wc.wr_id >> kLaneShift];
+    for (ibv_qp* queue_pair : queue_pairs_)
+      if (queue_pair->qp_num == wc.qp_num) failed = queue_pair;
+    return waiting_->fail_with(Waiting::Failure::kCompletion, static_cast<int>(wc.status), failed);
   }
 
   [[nodiscard]] bool give_out(std::uint64_t id) {

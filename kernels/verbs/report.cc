@@ -41,12 +41,8 @@ Status hold_to_line_rate(const Device& device, const PeerAddress& mine, const Pe
 LineRate line_rate_between(const Device& device, const PeerAddress& mine, const PeerAddress& peer) {
   const double here = mine.line_rate_bits_per_second();
   const double there = peer.line_rate_bits_per_second();
-  const ibv_port_attr& port = device.port_attributes();
-  if (here <= 0 && there <= 0 && !device.rate_is_physical())
-    return {.waiver = fmt::format("{} is software, whose rate is only a name", device.driver())};
   if (here <= 0 && there <= 0)
-    return {.waiver = fmt::format("speed {} and width {} of the port are not known",
-                                  port.active_speed, port.active_width)};
+    return {.waiver = device.no_bound().empty() ? "no rate is known" : device.no_bound()};
   if (mine.gid() == peer.gid() && mine.lid() == peer.lid())
     return {.waiver = "both ends are one port"};
   if (here > 0 && (there <= 0 || here <= there))

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "kernels/dl/verbs.h"
 #include "kernels/fakes/fake_verbs.h"
@@ -65,6 +67,59 @@ TEST(LineRate, ASoftwareDevicesRateIsOnlyAName) {
   point.set_message_bytes(1 << 20);
   point.set_median(1);
   EXPECT_TRUE(hold_to_line_rate(*device, {}, {}, point));
+}
+
+// What the kernel shows of fake0, below a folder of the test's own.
+class Shown : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "shown-XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    fake::verbs_control().reset();
+    fake::verbs_control().hardware_rate = 1;
+    setenv(kVerbsLibraryVariable, RAILGAUGE_FAKE_LIBIBVERBS, 1);
+    fake::set_sysfs_folder(folder_.string());
+  }
+  void TearDown() override {
+    fake::set_sysfs_folder("");
+    fake::verbs_control().reset();
+    std::filesystem::remove_all(folder_);
+  }
+  void write_rate(const std::string& text) const {
+    std::filesystem::create_directories(folder_ / "fake0/ports/1");
+    std::ofstream(folder_ / "fake0/ports/1/rate") << text << "\n";
+  }
+  std::filesystem::path folder_;
+};
+
+TEST_F(Shown, ABondedPortsRateBoundsNothing) {
+  const auto net = folder_ / "fake0/device/net/ens1";
+  std::filesystem::create_directories(net);
+  std::filesystem::create_directories(folder_ / "bridge");
+  std::filesystem::create_directory_symlink(folder_ / "bridge", net / "master");
+  const auto bridged = fake0();
+  ASSERT_TRUE(bridged) << bridged.error().message;
+  EXPECT_EQ(bridged->bond(), "");
+  EXPECT_EQ(bridged->line_rate_bits_per_second(), 200e9);
+  std::filesystem::remove(net / "master");
+  std::filesystem::create_directories(folder_ / "bond0/bonding");
+  std::filesystem::create_directory_symlink(folder_ / "bond0", net / "master");
+  const auto device = fake0();
+  ASSERT_TRUE(device) << device.error().message;
+  EXPECT_EQ(device->port_rate_bits_per_second(), 200e9);
+  EXPECT_EQ(device->line_rate_bits_per_second(), 0);
+  EXPECT_EQ(line_rate_between(*device, port("a:1", 0), port("b:1", 0)).waiver,
+            "the port is bond0's, and its rate is that of one member");
+}
+
+TEST_F(Shown, ASpeedNewerThanTheLibrarysWordsIsTheKernels) {
+  write_rate("800 Gb/sec (4X XDR)");
+  const auto device = fake0();
+  ASSERT_TRUE(device) << device.error().message;
+  EXPECT_EQ(device->line_rate_bits_per_second(), 800e9);
+  write_rate("no rate");
+  EXPECT_EQ(fake0()->line_rate_bits_per_second(), 200e9);
 }
 
 TEST(LineRate, IsTheSmallerOfBothEndsThatIsKnown) {

@@ -77,6 +77,7 @@ TEST_F(Memories, AStagedCopyThatIsNotDoneIsFound) {
         ASSERT_FALSE(results[0].status) << kernel << ", " << before_last;
         EXPECT_EQ(results[0].status.error().code, Code::kDataLoss)
             << results[0].status.error().message;
+        EXPECT_THAT(results[0].status.error().message, HasSubstr(", expected "));
         EXPECT_TRUE(results[0].points.empty());
       }
     }
@@ -164,6 +165,21 @@ TEST_F(Memories, NoMoreMessagesAreOnTheirWayThanDepthSays) {
   EXPECT_GT(spread, 0);
 }
 
+TEST_F(Memories, OfShortMessagesAsManyBytesAreOnTheirWayAsOfLongOnes) {
+  const auto results = run("verbs.write_bw", {{"memory", "staged"},
+                                              {"sizes", "64,4KiB,64KiB"},
+                                              {"stage_chunk", "16KiB"},
+                                              {"stage_depth", "4"},
+                                              {"depth", "32"}});
+  expect_passed(results, "bytes in flight");
+  std::map<double, std::string> in_flight;
+  for (const Point& point : results[0].points)
+    in_flight[point.message_bytes()] = point.facts().at("bytes_in_flight");
+  EXPECT_EQ(in_flight[64], std::to_string(32 * 64)) << "depth bounds it";
+  EXPECT_EQ(in_flight[4096], std::to_string(4 * 16384));
+  EXPECT_EQ(in_flight[65536], std::to_string(4 * 16384));
+}
+
 TEST_F(Memories, ATwinLeavesTheDirectTransferItsParametersAndSaysSo) {
   const auto results =
       run("verbs.write_bw",
@@ -178,11 +194,17 @@ TEST_F(Memories, AStagedTwinIsMeasuredInTheSameTaskAndTheCrossingIsNamed) {
     const auto results = run(kernel, {{"memory", "cuda"},
                                       {"target_memory", "cuda"},
                                       {"staged_twin", "true"},
-                                      {"sizes", "64,64KiB"}});
+                                      {"sizes", "64,4KiB,64KiB"}});
     expect_passed(results, kernel);
     EXPECT_EQ(results[0].facts.at("path"), "dma-buf") << kernel;
     std::map<std::string, int> points;
-    for (const Point& point : results[0].points) ++points[point.pair()];
+    for (const Point& point : results[0].points) {
+      ++points[point.pair()];
+      if (point.pair() == "staged") {
+        EXPECT_EQ(point.facts().at("path"), "staged");
+        EXPECT_EQ(point.facts().at("peer_memory"), "staged");
+      }
+    }
     EXPECT_EQ(points[""], points["staged"]) << kernel;
     EXPECT_GE(points["staged"], 2) << kernel;
     EXPECT_THAT(results[0].notes, Contains(HasSubstr("GPUDirect and staged"))) << kernel;
@@ -223,6 +245,20 @@ TEST_F(Memories, WhereTheHostCannotFlushOnlyThatFigureIsAbsent) {
   EXPECT_EQ(results[0].points[2].meaning(), "gpu_visible_read_back");
   EXPECT_EQ(results[0].facts.at("rdma_writes_ordering"), "none");
   EXPECT_THAT(results[0].notes, Contains(HasSubstr("gpu_visible_flushed is not measured")));
+}
+
+TEST_F(Memories, OnIwarpTheFlagIsReadBackIntoWhatTheOtherSideMayWrite) {
+  cuda_control().no_flush = 1;
+  verbs_control().iwarp = 1;
+  const auto results = run_pair(*find_kernel("verbs.write_visible_lat"),
+                                {.parameters = {{"sizes", "8"},
+                                                {"iterations", "5"},
+                                                {"stall_timeout", "30s"},
+                                                {"cm_address", "192.0.2.1"}},
+                                 .target_parameters = {{"cm_address", "192.0.2.2"}}});
+  expect_passed(results, "iwarp");
+  ASSERT_EQ(results[0].points.size(), 3U);
+  EXPECT_EQ(results[0].points[2].meaning(), "gpu_visible_read_back");
 }
 
 TEST_F(Memories, VisibilitySurvivesAFailureOfEachCallOfEachLibrary) {

@@ -27,6 +27,7 @@ constexpr std::uint64_t kProbeMessages = 8;
 constexpr std::uint64_t kFixedWindows = 32;
 constexpr std::uint64_t kWindowsInBatch = 10;
 constexpr unsigned kIdleBetweenLooks = 64;
+constexpr std::uint64_t kMostSlots = 512;  // of a ring, each of a chunk: 128 MiB with the defaults
 
 tl::unexpected<Error> refused(const std::string& name, const std::string& value,
                               std::string_view why) {
@@ -111,10 +112,12 @@ class StagedTransfer final : public Kernel {
     }
     total_ = static_cast<std::uint64_t>(params.integer("iterations"));
     stamps_.resize(options_.batch + 1);
-    const Staging::Form form{.memory = choice_,
-                             .sizes = sizes_,
-                             .chunk_bytes = std::max<std::uint64_t>(1, params.bytes("stage_chunk")),
-                             .depth = static_cast<std::uint32_t>(params.integer("stage_depth"))};
+    Staging::Form form{.memory = choice_,
+                       .sizes = sizes_,
+                       .chunk_bytes = std::max<std::uint64_t>(1, params.bytes("stage_chunk")),
+                       .depth = static_cast<std::uint32_t>(params.integer("stage_depth"))};
+    form.bytes_on_way = form.depth * form.chunk_bytes;
+    if (is_bandwidth()) form.depth = Staging::slots_for(form, std::min(depth_, kMostSlots));
     RG_TRY_OK(Staging::plan(context, form, options));
     link_ = RG_TRY(Link::open(context, options));
     control_.emplace(RG_TRY(ControlChannel::open(*link_)));
@@ -180,7 +183,11 @@ class StagedTransfer final : public Kernel {
   template <class Facts>
   void add_facts(std::size_t size_index, const std::vector<PeerStatus>& closed,
                  Facts& facts) const {
-    facts["chunks_in_message"] = std::to_string(staging_->chunks().in_message);
+    const Chunks& chunks = staging_->chunks();
+    facts["chunks_in_message"] = std::to_string(chunks.in_message);
+    if (is_bandwidth())
+      facts["bytes_in_flight"] = std::to_string(
+          std::min(staging_->chunks_on_way() * chunks.chunk_bytes, depth_ * chunks.message_bytes));
     for (std::size_t rank = 0; rank < closed.size(); ++rank) {
       const std::string prefix = rank == rank_ ? "" : "peer_";
       const Account& account = closed[rank].accounts(0);
@@ -266,9 +273,8 @@ class StagedTransfer final : public Kernel {
 
   // As many on their way as fill the rings, however small the messages are; `depth` at most.
   void keep_full() {
-    const std::uint64_t in_rings =
-        2 * static_cast<std::uint64_t>(stage_depth_) / staging_->chunks().in_message + 2;
-    const std::uint64_t ahead = std::min(depth_, in_rings);
+    const std::uint64_t chunks = 2 * staging_->chunks_on_way();
+    const std::uint64_t ahead = std::min(depth_, chunks / staging_->chunks().in_message + 2);
     const std::uint64_t open = staging_->allowed() - staging_->delivered();
     std::uint64_t more = ahead - std::min(ahead, open);
     if (total_ != 0) more = std::min(more, total_ - staging_->allowed());
@@ -297,7 +303,6 @@ class StagedTransfer final : public Kernel {
 
   Status stream(Context& context, std::size_t size_index, std::vector<Point>& points) {
     const TickClock& clock = tick_clock(context);
-    stage_depth_ = context.params.integer("stage_depth");
     const std::uint64_t window = RG_TRY(choose_window(clock));
     SamplerOptions options = options_;
     options.fixed_samples = (total_ + window - 1) / window;
@@ -370,7 +375,6 @@ class StagedTransfer final : public Kernel {
   std::vector<std::uint64_t> sizes_;
   SamplerOptions options_;
   std::uint64_t total_ = 0;  // messages of a size, where it is fixed
-  std::int64_t stage_depth_ = 1;
   std::uint64_t depth_ = 1;  // messages on their way, at most
   std::vector<std::uint64_t> stamps_;
   std::vector<Window> windows_;

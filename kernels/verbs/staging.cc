@@ -56,6 +56,12 @@ Chunks chunks_of(std::uint64_t message_bytes, std::uint64_t chunk_bytes, std::ui
   return chunks;
 }
 
+std::uint32_t Staging::slots_for(const Form& form, std::uint64_t most) {
+  const std::uint64_t smallest = std::min(form.chunk_bytes, *std::ranges::min_element(form.sizes));
+  const std::uint64_t wanted = form.bytes_on_way / std::max<std::uint64_t>(1, smallest);
+  return std::max(form.depth, static_cast<std::uint32_t>(std::min(wanted, most)));
+}
+
 Status Staging::plan(const Context& context, const Form& form, Link::Options& options) {
   const MemoryChoice& choice = form.memory;
   choose_memory(context, options);
@@ -150,6 +156,8 @@ Area Staging::target() const {
 
 Status Staging::begin_size(std::size_t size_index, std::uint32_t rank) {
   chunks_ = chunks_of(form_.sizes[size_index], form_.chunk_bytes, form_.depth);
+  chunks_on_way_ =
+      std::clamp<std::uint64_t>(form_.bytes_on_way / chunks_.chunk_bytes, 1, form_.depth);
   goal_ = sent_before_ = loading_;
   drained_before_ = drained_;
   RG_TRY_OK(fill_slots(source(), messages_of(chunks_, chunks_.different), size_index, rank));
@@ -258,7 +266,7 @@ Result<bool> Staging::is_done(const std::vector<gpu::Event>& events, std::uint64
 Result<bool> Staging::send_on() {
   const std::uint64_t before = loading_ + posted_ + credit_;
   credit_ = load_word(kEmptied);
-  for (; loading_ < goal_ && loading_ < credit_ + form_.depth; ++loading_)
+  for (; loading_ < goal_ && loading_ < credit_ + chunks_on_way_; ++loading_)
     RG_TRY_OK(load(loading_));
   static const std::vector<gpu::Event> kNone;
   while (posted_ < loading_ && RG_TRY(is_done(gpu_ ? gpu_->loaded : kNone, posted_)))

@@ -38,8 +38,14 @@ class Staging {
     MemoryChoice memory;
     std::vector<std::uint64_t> sizes;
     std::uint64_t chunk_bytes = 0;
-    std::uint32_t depth = 1;
+    std::uint32_t depth = 1;  // slots of the rings
+    // Bytes on their way at once, where the slots suffice: of short messages more are, as GPUDirect
+    // has more of them in flight.
+    std::uint64_t bytes_on_way = 0;
   };
+  // The slots that keep `bytes_on_way` on their way at the smallest size: `most` at most, but never
+  // fewer than `form.depth`.
+  static std::uint32_t slots_for(const Form& form, std::uint64_t most);
   // The link's areas and queues as a staging of `context`'s parameters needs them.
   static Status plan(const Context& context, const Form& form, Link::Options& options);
   // Before link.connect(), and released before the link: pins its areas for the GPU, makes streams,
@@ -74,6 +80,8 @@ class Staging {
   Status verify(std::size_t size_index, std::uint32_t from, std::uint64_t messages);
 
   [[nodiscard]] const Chunks& chunks() const { return chunks_; }
+  // Of this size, at most.
+  [[nodiscard]] std::uint64_t chunks_on_way() const { return chunks_on_way_; }
   [[nodiscard]] bool is_synthetic() const {
     return link_->memory().is_synthetic() || (gpu_ && gpu_->memory.is_synthetic());
   }
@@ -123,6 +131,7 @@ class Staging {
   std::unique_ptr<OnGpu> gpu_;
   bool peer_is_staged_ = false;
   Chunks chunks_;
+  std::uint64_t chunks_on_way_ = 1;
   // Chunks since the beginning: told to go, loading, posted, in the peer's memory; then those that
   // came, whose copies were begun, and that are in memory here.
   std::uint64_t goal_ = 0;

@@ -112,6 +112,8 @@ std::string_view blamed_side(ibv_wc_status status) {
     case IBV_WC_RETRY_EXC_ERR:
     case IBV_WC_RESP_TIMEOUT_ERR:
       return "the path or the other side";
+    case IBV_WC_WR_FLUSH_ERR:
+      return "what ended the connection before, on the other side, the path or here,";
     default:
       return "this side";
   }
@@ -119,7 +121,7 @@ std::string_view blamed_side(ibv_wc_status status) {
 
 Code code_of(ibv_wc_status status) {
   const bool silent = status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_RNR_RETRY_EXC_ERR ||
-                      status == IBV_WC_RESP_TIMEOUT_ERR;
+                      status == IBV_WC_RESP_TIMEOUT_ERR || status == IBV_WC_WR_FLUSH_ERR;
   return silent ? Code::kUnavailable : Code::kInternal;
 }
 

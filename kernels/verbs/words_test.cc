@@ -45,6 +45,10 @@ TEST(VerbsWords, AFailedCompletionBlamesTheSideThatCanMendIt) {
   EXPECT_EQ(blamed_side(IBV_WC_LOC_PROT_ERR), "this side");
   EXPECT_EQ(blamed_side(IBV_WC_REM_ACCESS_ERR), "the other side");
   EXPECT_EQ(blamed_side(IBV_WC_RETRY_EXC_ERR), "the path or the other side");
+  // A peer that vanished closes an iWARP connection, and flushes are all that the survivor sees.
+  EXPECT_THAT(blamed_side(IBV_WC_WR_FLUSH_ERR),
+              ::testing::HasSubstr("the other side, the path or"));
+  EXPECT_EQ(code_of(IBV_WC_WR_FLUSH_ERR), Code::kUnavailable);
   EXPECT_EQ(code_of(IBV_WC_RETRY_EXC_ERR), Code::kUnavailable);
   EXPECT_EQ(code_of(IBV_WC_LOC_PROT_ERR), Code::kInternal);
 }

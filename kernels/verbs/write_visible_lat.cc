@@ -90,7 +90,8 @@ class WriteVisible final : public Kernel {
     choose_gpu_target(context, options);
     link_ = RG_TRY(Link::open(context, options));
     control_.emplace(RG_TRY(ControlChannel::open(*link_)));
-    return context.rank == 0 ? prepare_initiator() : prepare_target();
+    return context.rank == 0 ? prepare_initiator()
+                             : prepare_target(params.duration_ns("stall_timeout"));
   }
 
   Status connect(Context& context, Group& group) override {
@@ -135,18 +136,20 @@ class WriteVisible final : public Kernel {
     return tl::unexpected(link_->waiting().failure());
   }
 
-  // Where the flag is read back to.
+  // Where the flag is read back to: on iWARP the answer is a write of the other side's.
   Status prepare_initiator() {
     fetched_ = RG_TRY(HostBuffer::allocate(kFlagBytes));
-    fetched_region_ = RG_TRY(link_->register_memory(fetched_.span(), IBV_ACCESS_LOCAL_WRITE));
+    const int access =
+        IBV_ACCESS_LOCAL_WRITE | (link_->device().is_iwarp() ? IBV_ACCESS_REMOTE_WRITE : 0);
+    fetched_region_ = RG_TRY(link_->register_memory(fetched_.span(), access));
     return {};
   }
 
   // What the answers need beside the link: the kernel, and a word of host memory to send them from.
-  Status prepare_target() {
+  Status prepare_target(double stall_ns) {
     const gpu::Gpu& gpu = link_->memory().gpu();
     flush_ = RG_TRY(RemoteFlush::of(gpu));
-    answering_.emplace(RG_TRY(AnsweringGpu::create(gpu)));
+    answering_.emplace(RG_TRY(AnsweringGpu::create(gpu, stall_ns)));
     reply_ = RG_TRY(HostBuffer::allocate(kFlagBytes));
     reply_region_ = RG_TRY(link_->register_memory(reply_.span(), 0));
     return {};
@@ -293,7 +296,11 @@ class WriteVisible final : public Kernel {
       book_.begin_work();
       Status played = is_gated(way) ? answering_->begin_gated(flag, first, word.count)
                                     : answering_->begin(flag, first, word.count);
-      if (played) played = answer_batch(way, first, word.count);
+      if (played) {
+        played = answer_batch(way, first, word.count);
+        if (!played && answering_->gave_up_before(next_ - 1))
+          played.error().message += "; the GPU kernel that answers had ended before";
+      }
       const Status ended = answering_->end();
       book_.end_work(word.count);
       RG_TRY_OK(played);
@@ -306,7 +313,7 @@ class WriteVisible final : public Kernel {
     if (answering_->stale() == 0) return {};
     return fail(Code::kDataLoss,
                 fmt::format("{}: {} of {}: after {} the GPU still saw the flag of an earlier "
-                            "message, {} times of {}",
+                            "message, {} times of {}, expected its own",
                             link_->device().endpoint(), meaning_of(way),
                             canonical_bytes(sizes_[size_index]),
                             way == Way::kFlushed ? "cuFlushGPUDirectRDMAWrites" : "the read back",

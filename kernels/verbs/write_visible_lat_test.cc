@@ -49,7 +49,7 @@ TEST_F(HeldBack, AFlushThatDoesNothingIsFoundByTheStaleFlag) {
     EXPECT_THAT(
         result.status.error().message,
         HasSubstr("fake1:1: gpu_visible_flushed of 64: after cuFlushGPUDirectRDMAWrites the "
-                  "GPU still saw the flag of an earlier message, 1 times of 1"));
+                  "GPU still saw the flag of an earlier message, 1 times of 1, expected its own"));
   }
 }
 

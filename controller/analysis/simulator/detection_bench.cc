@@ -2,6 +2,9 @@
 // place, over seeds, sizes and sizes of faults; and how long a localisation takes. All of it is
 // SYNTHETIC: a model's figures.
 //   detection_bench [--nodes 64,1024] [--seeds 200] [--rails 2] [--threads 2] [--drops 3,5,20]
+// A long table is made in pieces, of which stderr tells the counts: [--first-seed 1] [--kinds 0,11]
+// [--usual 0] (not the usual drop) [--drops -] [--quick 0] [--speed 0].
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -26,9 +29,12 @@ constexpr std::uint32_t kQuickRounds = 4;
 struct Settings {
   std::vector<std::uint32_t> nodes{64, 1024};
   std::vector<std::uint32_t> drops{3, 5, 20};  // percent, beside the usual
+  std::vector<std::uint32_t> kinds{};          // by number; empty: all
+  std::uint32_t first_seed = 1;
   std::uint32_t seeds = 200;
   std::uint32_t rails = 2;
   std::uint32_t threads = 2;
+  bool usual = true;
   bool quick = true;
   bool speed = true;
 };
@@ -37,8 +43,9 @@ std::vector<std::uint32_t> numbers(const char* text) {
   std::vector<std::uint32_t> list;
   for (const char* at = text; *at != 0;) {
     char* end = nullptr;
-    list.push_back(static_cast<std::uint32_t>(std::strtoul(at, &end, 10)));
+    const auto number = static_cast<std::uint32_t>(std::strtoul(at, &end, 10));
     if (end == at) break;
+    list.push_back(number);
     at = *end == ',' ? end + 1 : end;
   }
   return list;
@@ -51,8 +58,11 @@ Settings settings_of(int argc, char** argv) {
     const std::vector<std::uint32_t> list = numbers(argv[i + 1]);
     if (name == "--nodes") settings.nodes = list;
     if (name == "--drops") settings.drops = list;
+    if (name == "--kinds") settings.kinds = list;
     if (list.empty()) continue;
     if (name == "--seeds") settings.seeds = list[0];
+    if (name == "--first-seed") settings.first_seed = list[0];
+    if (name == "--usual") settings.usual = list[0] != 0;
     if (name == "--rails") settings.rails = list[0];
     if (name == "--threads") settings.threads = list[0];
     if (name == "--quick") settings.quick = list[0] != 0;
@@ -82,11 +92,12 @@ double cpu_seconds() {
 
 // All seeds of one trial, on all threads.
 Score run_trial(const Trial& trial, const Settings& settings) {
-  std::atomic<std::uint32_t> next{1};
+  std::atomic<std::uint32_t> next{settings.first_seed};
+  const std::uint32_t end = settings.first_seed + settings.seeds;
   std::mutex mutex;
   Score sum;
   const auto work = [&] {
-    for (std::uint32_t seed = next++; seed <= settings.seeds; seed = next++) {
+    for (std::uint32_t seed = next++; seed < end; seed = next++) {
       const Score one = score_of(trial, seed);
       const std::scoped_lock lock(mutex);
       sum.runs += one.runs;
@@ -117,7 +128,7 @@ void print_row(std::uint32_t nodes, FaultKind kind, const Settings& settings) {
                  score.right, score.runs, score.wrong, now_seconds() - begin);
     return score;
   };
-  const Score usual = measured(usual_drop(kind), 0);
+  const Score usual = settings.usual ? measured(usual_drop(kind), 0) : Score{};
   row += fmt::format(" {:.0f} % | {} | {} |", kind == FaultKind::kNone ? 0 : usual_drop(kind) * 100,
                      percent(usual.right, usual.runs), percent(usual.wrong, usual.runs));
   for (const std::uint32_t drop : settings.drops) {
@@ -154,7 +165,9 @@ void print_table(const Settings& settings) {
   std::printf("%s\n%s\n", head.c_str(), line.c_str());
   for (const std::uint32_t nodes : settings.nodes)
     for (int kind = 0; kind < kFaultKinds; ++kind)
-      print_row(nodes, static_cast<FaultKind>(kind), settings);
+      if (settings.kinds.empty() ||
+          std::ranges::count(settings.kinds, static_cast<std::uint32_t>(kind)) > 0)
+        print_row(nodes, static_cast<FaultKind>(kind), settings);
 }
 
 // One localisation of 1,024 nodes and 8 rails.

@@ -15,6 +15,11 @@ struct CohortPlan {
   double node_drift = 0.005;    // standard deviation, added to the after side of each node
   double common_shift = 0.005;  // of everything, after the upgrade
   double delta = 0.01;
+  // How nodes are measured: each by itself, or with its neighbours on rings of their own, one way
+  // or both, where each pair's figure holds the drift of both ends.
+  enum class Pairs { kNone, kRing, kRingBothWays } pairs = Pairs::kNone;
+  // So many more sides of `runs` after the upgrade while it is inconclusive.
+  std::size_t extensions = 0;
 };
 
 struct VerdictRates {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Writes versionN.db: a database as schema version N leaves it, with one row of each kind that every version
-# has. Run once for a new version, before the next migration; written files are never changed:
+# Writes versionN.db: a database as schema version N leaves it, with a row in each table that it has. A new
+# version's tables get theirs here, below. Run once for a new version, before the next migration; written files
+# are never changed:
 #   controller/store/testdata/make.sh N
 set -euo pipefail
 version=$1
@@ -8,12 +9,10 @@ cd "$(dirname "$0")"
 file="version$version.db"
 [ ! -e "$file" ] || { echo "$file is there; written files are never changed" >&2; exit 2; }
 sqlite3 "$file" 'PRAGMA page_size=512; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA application_id=0x52474744;'
-number=0
-for migration in ../migrations/*.sql; do
-  number=$((number + 1))
-  [ "$number" -le "$version" ] || break
-  sqlite3 -bail "$file" <"$migration"
-  [ "$number" -ne 1 ] || sqlite3 -bail "$file" <<'SQL'
+# What the tables that come with a version get, in that version's columns.
+rows_of() {
+  case $1 in
+    1) cat <<'SQL'
 INSERT INTO node VALUES (1, 'id-1', 'n1', '', '', NULL, 1, 1);
 INSERT INTO node_name VALUES (1, 'n1', 1);
 INSERT INTO endpoint VALUES (4, 1, '0000:3b:00.0', 1, '', 'nic', 'active', 1);
@@ -29,7 +28,43 @@ INSERT INTO rank (id, attempt, rank) VALUES (1, 1, 0);
 INSERT INTO point VALUES (1, 1, 7, 1, 1500, 1490, 1510, 1900, 2500, 9, 800, 5, NULL);
 INSERT INTO distribution VALUES (1, 1, 1400, 2600, 1550, 20, 1450, 1550, 1700, 0.1, 10, 5e6, 'converged', NULL);
 INSERT INTO raw_sample VALUES (1, 1, x'00');
+INSERT INTO note VALUES (1, 0, 'info', 'said');
+INSERT INTO orphan_record VALUES (1, 1, 'id-1', 'r9', 't1', 1, 0, 0, 'no such run or task was planned', x'00');
 INSERT INTO event VALUES (1, 1, 'node_attached', 'id-1', '', 'n1 attached');
+INSERT INTO fact_set VALUES (1, 0, '{"gpu_driver":"550"}');
 SQL
+      ;;
+    4) cat <<'SQL'
+INSERT INTO stack VALUES (1, 1, 1);
+INSERT INTO epoch VALUES (1, 1, 1, 1, NULL, 'first_seen');
+INSERT INTO preflight VALUES (1, 1, 1, 1, 'warn');
+INSERT INTO preflight_check VALUES (1, 0, 'acs_on_path', 'mlx5_0', 'warn', 'seen', 'because', 'do');
+INSERT INTO finding VALUES (1, 'f1', 'outlier', 'open', 'warning', 1, 1, 'n1/mlx5_0:1', 'slow', '{}', 1, 1);
+INSERT INTO finding_series VALUES (1, 7, 1500, 1800);
+INSERT INTO finding_step VALUES (1, 1, 1, 'me', 'opened', '');
+INSERT INTO operator_note VALUES (1, 1, 'me', 'node', 'n1', 'moved');
+INSERT INTO pair_matrix VALUES (1, 1, 0, 'k', 'latency_ns', 'half_rtt', 8, 'ns', 0, 1, x'00', x'00');
+INSERT INTO pair_outlier VALUES (1, 0, 0, 1800, 1500);
+INSERT INTO series_day VALUES (7, 1, 3, 1500, 1400, 1600);
+SQL
+      ;;
+    5) echo "UPDATE node SET spool_through=17;" ;;
+    6) echo "INSERT INTO schedule_due VALUES (1, 1, 1, 'skipped', '', 'busy');" ;;
+    7) cat <<'SQL'
+INSERT INTO upgrade VALUES (1, 'u1', 's', 'prepared', 'me', 1, 0, '', '', '', NULL, '');
+INSERT INTO upgrade_node VALUES (1, 1, 'changed', 1, NULL);
+INSERT INTO upgrade_run VALUES (1, 1, 'before');
+INSERT INTO baseline VALUES (7, 'golden', 1500, 9, 1, 'me', '', 1);
+SQL
+      ;;
+  esac
+}
+
+number=0
+for migration in ../migrations/*.sql; do
+  number=$((number + 1))
+  [ "$number" -le "$version" ] || break
+  sqlite3 -bail "$file" <"$migration"
+  rows_of "$number" | sqlite3 -bail "$file"
 done
 sqlite3 "$file" "PRAGMA user_version=$version; VACUUM;"

@@ -31,7 +31,8 @@ class OnFakeRanks : public ::testing::Test {
     setenv(kNcclLibraryVariable, RAILGAUGE_FAKE_LIBNCCL, 0);
     setenv("RAILGAUGE_FAKE_CUDA", "gpus=8", 1);
   }
-  void SetUp() override {
+  void SetUp() override { reset_fakes(); }
+  static void reset_fakes() {
     fake::cuda_control().reset();
     fake::nvml_control().reset();
     fake::nccl_control().reset();

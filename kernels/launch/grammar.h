@@ -1,6 +1,6 @@
 // What an MPI launcher may ask of another node through us: to start its own daemon there, in
 // exactly the words that the launcher itself makes, and nothing else. No shell ever reads them.
-// Pure. No program asks it yet: the agents do not start launchers.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 #include "kernels/core/result.h"
 
-namespace railgauge::agent::launch {
+namespace railgauge::launch {
 
-enum class Daemon : std::uint8_t { kOrted, kHydraProxy };
-std::string_view daemon_name(Daemon daemon);  // "orted", "hydra_pmi_proxy"
+enum class Daemon : std::uint8_t { kOrted, kPrted, kHydraProxy };
+std::string_view daemon_name(Daemon daemon);  // "orted", "prted", "hydra_pmi_proxy"
 
 struct DaemonCommand {
   Daemon daemon = Daemon::kOrted;
@@ -45,4 +45,4 @@ struct Lease {
 // elsewhere than to the task's launcher, or an expired lease; the message says which.
 Status check_lease(const DaemonCommand& command, const Lease& lease, double now_monotonic_ns);
 
-}  // namespace railgauge::agent::launch
+}  // namespace railgauge::launch

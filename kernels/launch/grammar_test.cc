@@ -2,11 +2,11 @@
 //   mpirun --mca plm_rsh_agent SHIM --mca plm_rsh_no_tree_spawn 1 --mca oob_tcp_if_include ...
 //   mpiexec -launcher rsh -launcher-exec SHIM -iface ...
 // captured word by word; only the names of host and shim were replaced.
-#include "agent/launch/grammar.h"
+#include "kernels/launch/grammar.h"
 
 #include <gmock/gmock.h>
 
-namespace railgauge::agent::launch {
+namespace railgauge::launch {
 namespace {
 
 using ::testing::HasSubstr;
@@ -69,6 +69,36 @@ Words hydra() {
           "--proxy-id",      "2"};
 }
 
+// As PRRTE's documentation has it; none runs here, so that this proves our reading and no more.
+Words prted() {
+  return {"192.0.2.1",
+          "prted",
+          "--prtemca",
+          "ess",
+          "\"env\"",
+          "--prtemca",
+          "ess_base_nspace",
+          "\"prterun-head-4711@0\"",
+          "--prtemca",
+          "ess_base_vpid",
+          "1",
+          "--prtemca",
+          "ess_base_num_procs",
+          "\"4\"",
+          "--prtemca",
+          "prte_hnp_uri",
+          "\"prterun-head-4711@0.0;tcp://192.0.2.2:44811\"",
+          "--prtemca",
+          "plm_ssh_agent",
+          "\"/usr/libexec/railgauge/launch-shim\"",
+          "--prtemca",
+          "plm_ssh_no_tree_spawn",
+          "\"1\"",
+          "--prtemca",
+          "plm",
+          "\"ssh\""};
+}
+
 Lease lease(Daemon daemon) {
   return {.task = "run7/task3",
           .daemon = daemon,
@@ -112,6 +142,31 @@ TEST(LaunchGrammar, ReadsWhatHydraAsksFor) {
   EXPECT_TRUE(check_lease(*command, lease(Daemon::kHydraProxy), 0));
 }
 
+// The form for a user whose shell is sh.
+TEST(LaunchGrammar, LeavesOutTheProfileOfAShellAndNothingElse) {
+  const Words profile{"(", "test", "!", "-r", "./.profile", "||", ".", "./.profile;"};
+  Words wrapped = orted();
+  wrapped.insert(wrapped.begin() + 1, profile.begin(), profile.end());
+  EXPECT_NE(refusal(wrapped), "");  // it does not close
+  wrapped.emplace_back(")");
+  const auto command = read_daemon_command(wrapped, kShim);
+  ASSERT_TRUE(command) << command.error().message;
+  EXPECT_EQ(command->arguments, read_daemon_command(orted(), kShim)->arguments);
+  for (std::size_t at = 1; at <= profile.size(); ++at)
+    EXPECT_NE(refusal(with(wrapped, at, "id;")), "") << at;
+  EXPECT_NE(refusal(with(wrapped, 9, "sh")), "");
+}
+
+TEST(LaunchGrammar, ReadsWhatPrrteWouldAskFor) {
+  const auto command = read_daemon_command(prted(), kShim);
+  ASSERT_TRUE(command) << command.error().message;
+  EXPECT_EQ(command->daemon, Daemon::kPrted);
+  EXPECT_THAT(command->calls_back, ::testing::ElementsAre("192.0.2.2:44811"));
+  EXPECT_EQ(command->arguments.size(), 24U);
+  EXPECT_TRUE(check_lease(*command, lease(Daemon::kPrted), 0));
+  EXPECT_FALSE(check_lease(*command, lease(Daemon::kOrted), 0));
+}
+
 TEST(LaunchGrammar, ReadsEveryAddressThatTheDaemonMayCall) {
   const Words words = with(
       orted(), 20, "\"2036596736.0;tcp://192.0.2.2,203.0.113.9:44811;tcp6://[fd00::2]:33673\"");
@@ -125,7 +180,7 @@ TEST(LaunchGrammar, ReadsEveryAddressThatTheDaemonMayCall) {
 }
 
 TEST(LaunchGrammar, RefusesAnyOtherProgram) {
-  for (const char* program : {"/bin/sh", "sh", " sh -c id", "orted;id", "\"orted\" id", "prted",
+  for (const char* program : {"/bin/sh", "sh", " sh -c id", "orted;id", "\"orted\" id", "prterun",
                               "/tmp/orted/../sh", "", "hydra_pmi_proxy2", "$(orted)"})
     EXPECT_NE(refusal(with(orted(), 1, program)), "") << program;
   EXPECT_NE(refusal({"192.0.2.1", "uptime"}), "");
@@ -136,7 +191,7 @@ TEST(LaunchGrammar, RefusesAnyOtherProgram) {
 
 TEST(LaunchGrammar, RefusesEachWordThatIsNotTheLaunchersOwn) {
   // Every word in turn, made into what a shell or a daemon could take for more.
-  for (const Words& good : {orted(), hydra()})
+  for (const Words& good : {orted(), prted(), hydra()})
     for (std::size_t at = 0; at < good.size(); ++at)
       for (const std::string bad : {"; reboot", "`id`", "$(id)", "a b", "\"a\" \"b\"", "'x", "x\ny",
                                     "", "--debug-daemons", "|sh"})
@@ -184,4 +239,4 @@ TEST(LaunchLease, RefusesAForeignNodeAnotherDaemonAndAnExpiredLease) {
 }
 
 }  // namespace
-}  // namespace railgauge::agent::launch
+}  // namespace railgauge::launch

@@ -1,4 +1,4 @@
-#include "agent/launch/grammar.h"
+#include "kernels/launch/grammar.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 
 #include "kernels/core/text.h"
 
-namespace railgauge::agent::launch {
+namespace railgauge::launch {
 namespace {
 
 constexpr std::size_t kMostWords = 128;
@@ -41,9 +41,11 @@ bool is_one(std::string_view text) { return text == "1"; }
 bool is_zero(std::string_view text) { return text == "0"; }
 bool is_env(std::string_view text) { return text == "env"; }
 bool is_rsh(std::string_view text) { return text == "rsh"; }
+bool is_ssh(std::string_view text) { return text == "ssh"; }
 bool is_user(std::string_view text) { return text == "user"; }
 bool is_poll(std::string_view text) { return text == "poll"; }
 bool is_name(std::string_view text) { return made_of(text, "._-"); }
+bool is_namespace(std::string_view text) { return made_of(text, "._-@"); }
 bool is_node(std::string_view text) { return made_of(text, ".:-"); }
 bool is_component_list(std::string_view text) { return made_of(text, "^,_-"); }
 bool is_network_list(std::string_view text) { return made_of(text, "./:,_-"); }
@@ -59,8 +61,8 @@ bool is_end_point(std::string_view text) {
 std::optional<std::vector<std::string>> addresses_in_uri(std::string_view uri) {
   std::vector<std::string> out;
   std::size_t semicolon = uri.find(';');
-  if (semicolon == std::string_view::npos || !made_of(uri.substr(0, semicolon), ".") ||
-      is_letter(uri.front()))
+  // A number for Open MPI 4, "prterun-host-123@0.0" for its successors.
+  if (semicolon == std::string_view::npos || !made_of(uri.substr(0, semicolon), "._-@"))
     return std::nullopt;
   while (semicolon != std::string_view::npos) {
     uri.remove_prefix(semicolon + 1);
@@ -110,6 +112,21 @@ std::optional<std::string> unquoted(std::string_view word) {
   return std::string(word);
 }
 
+// Where the user's shell is sh, Open MPI would have it read the user's profile first: these words
+// in front of its daemon, and ")" at the end. They are known, and left out.
+constexpr std::array<std::string_view, 8> kProfile{"(",          "test", "!", "-r",
+                                                   "./.profile", "||",   ".", "./.profile;"};
+
+std::vector<std::string> without_profile(std::span<const std::string> words) {
+  std::vector<std::string> out(words.begin(), words.end());
+  const bool wrapped = out.size() > kProfile.size() + 2 && out.back() == ")" &&
+                       std::equal(kProfile.begin(), kProfile.end(), out.begin() + 1);
+  if (!wrapped) return out;
+  out.pop_back();
+  out.erase(out.begin() + 1, out.begin() + 1 + static_cast<std::ptrdiff_t>(kProfile.size()));
+  return out;
+}
+
 class Reader {
  public:
   Reader(std::span<const std::string> words, std::string_view shim) : words_(words), shim_(shim) {}
@@ -130,6 +147,7 @@ class Reader {
     if (!path) return refused("program", words_[1]);
     const std::string name = path->substr(path->rfind('/') + 1);
     if (name == "orted") return read_orted();
+    if (name == "prted") return read_prted();
     if (name == "hydra_pmi_proxy") return read_hydra();
     return refused("program", *path);
   }
@@ -165,6 +183,27 @@ class Reader {
 
   static bool is_uri(std::string_view text) { return addresses_in_uri(text).has_value(); }
 
+  // Pairs behind -mca, --mca, --prtemca or --pmixmca, and `--daemonize`, which is left out: the
+  // agent watches over the daemon, so that it must stay.
+  Status read_pairs(std::span<const Rule> parameters, std::span<const std::string_view> options,
+                    std::string_view uri) {
+    at_ = 2;
+    while (more()) {
+      const std::string option = words_[at_++];
+      if (option == "--daemonize") {
+        if (!seen_.insert(option).second) return refused("the second", option);
+        continue;
+      }
+      if (std::ranges::find(options, option) == options.end()) return refused("option", option);
+      const std::string name = RG_TRY(value(option));
+      const std::string text = RG_TRY(value(name));
+      RG_TRY_OK(take(option, parameters, name, text));
+      if (name == uri) out_.calls_back = *addresses_in_uri(text);
+      out_.arguments.insert(out_.arguments.end(), {option, name, text});
+    }
+    return check_required(parameters);
+  }
+
   Result<DaemonCommand> read_orted() {
     // Without tree spawn, or daemons would start daemons behind our back.
     static constexpr std::array kParameters{Rule{"ess", is_env, true},
@@ -180,22 +219,29 @@ class Reader {
                                             Rule{"pmix", is_component_list},
                                             Rule{"oob_tcp_if_include", is_network_list},
                                             Rule{"btl_tcp_if_include", is_network_list}};
+    static constexpr std::array<std::string_view, 2> kOptions{"-mca", "--mca"};
     out_.daemon = Daemon::kOrted;
-    at_ = 2;
-    while (more()) {
-      const std::string option = words_[at_++];
-      if (option == "--daemonize") {  // the agent watches over it, so that it must stay
-        if (!seen_.insert(option).second) return refused("the second", option);
-        continue;
-      }
-      if (option != "-mca" && option != "--mca") return refused("option", option);
-      const std::string name = RG_TRY(value(option));
-      const std::string text = RG_TRY(value(name));
-      RG_TRY_OK(take(option, kParameters, name, text));
-      if (name == "orte_hnp_uri") out_.calls_back = *addresses_in_uri(text);
-      out_.arguments.insert(out_.arguments.end(), {"-mca", name, text});
-    }
-    RG_TRY_OK(check_required(kParameters));
+    RG_TRY_OK(read_pairs(kParameters, kOptions, "orte_hnp_uri"));
+    return std::move(out_);
+  }
+
+  // PRRTE, the launcher of Open MPI 5: written from its documentation, since none runs here.
+  Result<DaemonCommand> read_prted() {
+    static constexpr std::array kParameters{Rule{"ess", is_env, true},
+                                            Rule{"ess_base_nspace", is_namespace, true},
+                                            Rule{"ess_base_vpid", is_number, true},
+                                            Rule{"ess_base_num_procs", is_number, true},
+                                            Rule{"prte_hnp_uri", is_uri, true},
+                                            Rule{"prte_leave_session_attached", is_one},
+                                            Rule{"plm", is_ssh, true},
+                                            Rule{"plm_ssh_agent", nullptr, true},
+                                            Rule{"plm_ssh_no_tree_spawn", is_one, true},
+                                            Rule{"pmix_session_server", is_one},
+                                            Rule{"oob_tcp_if_include", is_network_list},
+                                            Rule{"prte_if_include", is_network_list}};
+    static constexpr std::array<std::string_view, 2> kOptions{"--prtemca", "--pmixmca"};
+    out_.daemon = Daemon::kPrted;
+    RG_TRY_OK(read_pairs(kParameters, kOptions, "prte_hnp_uri"));
     return std::move(out_);
   }
 
@@ -242,12 +288,14 @@ std::string host_of(const std::string& end_point) {
 }  // namespace
 
 std::string_view daemon_name(Daemon daemon) {
+  if (daemon == Daemon::kPrted) return "prted";
   return daemon == Daemon::kOrted ? "orted" : "hydra_pmi_proxy";
 }
 
 Result<DaemonCommand> read_daemon_command(std::span<const std::string> words,
                                           std::string_view shim) {
-  return Reader(words, shim).read();
+  const std::vector<std::string> bare = without_profile(words);
+  return Reader(bare, shim).read();
 }
 
 Status check_lease(const DaemonCommand& command, const Lease& lease, double now_monotonic_ns) {
@@ -268,4 +316,4 @@ Status check_lease(const DaemonCommand& command, const Lease& lease, double now_
   return {};
 }
 
-}  // namespace railgauge::agent::launch
+}  // namespace railgauge::launch

@@ -1,0 +1,46 @@
+// Texts changed at random from fixed seeds, for the tests that ask whether anything may crash.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace railgauge::agent {
+
+class Mutator {
+ public:
+  explicit Mutator(std::uint64_t seed) : random_(seed) {}
+
+  std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
+  std::uint64_t number() { return random_() >> below(64); }
+  // One of `seeds` with up to five bytes or pieces changed.
+  std::string pick(const std::vector<std::string>& seeds) {
+    std::string text = seeds[below(seeds.size())];
+    for (std::size_t edits = below(6); edits > 0; --edits) edit(text);
+    return text;
+  }
+
+ private:
+  void edit(std::string& text) {
+    const std::size_t at = below(text.size() + 1);
+    const auto byte = static_cast<char>(random_());
+    switch (below(4)) {
+      case 0:
+        text.insert(at, 1, byte);
+        break;
+      case 1:
+        text.erase(at, 1 + below(8));
+        break;
+      case 2:
+        text += text.substr(at);
+        break;
+      default:
+        if (at < text.size()) text[at] = byte;
+    }
+  }
+
+  std::mt19937_64 random_;
+};
+
+}  // namespace railgauge::agent

@@ -1,0 +1,135 @@
+// Runs that follow up what they found: through the whole controller with scripted agents over real
+// gRPC (synthetic).
+#include "controller/drill_down.h"
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/api/archive.grpc.pb.h"
+#include "controller/testing/server_bench.h"
+
+namespace railgauge {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing_agent::Script;
+using testing_agent::ScriptedAgent;
+using testing_agent::ServerBench;
+using testing_agent::welcome;
+
+class DrillDownRun : public testing::Test {
+ protected:
+  void SetUp() override {
+    bench_.write("drill.yaml",
+                 "version: 1\nmetadata: {name: drill}\nrounds: {drill_down: true}\nstages:\n  - "
+                 "kernel: fake.lat\n    placement: {pairs: all, directions: both}\n");
+    bench_.write("groups.yaml",
+                 "version: 1\nmetadata: {name: groups}\nrounds: {drill_down: true}\nstages:\n  - "
+                 "kernel: fake.group\n    placement: {group: all}\n");
+    bench_.start();
+  }
+  void attach(const std::string& name, Script script = Script::kPass, double median = 1'500) {
+    testing_agent::AgentOptions options = bench_.agent(name, script);
+    options.median = median;
+    agents_[name] = std::make_unique<ScriptedAgent>(options);
+    ASSERT_TRUE(welcome(*agents_[name]));
+  }
+  // At its end.
+  api::RunDetail run(const std::string& suite) {
+    api::RunRequest request;
+    request.mutable_suite()->set_name(suite);
+    api::RunSummary started;
+    grpc::ClientContext starting;
+    const grpc::Status status = bench_.stub_->StartRun(&starting, request, &started);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    api::RunRef ref;
+    ref.set_run_id(started.run_id());
+    grpc::ClientContext watching;
+    watching.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+    const auto stream = bench_.stub_->WatchRun(&watching, ref);
+    for (api::RunEvent event; stream->Read(&event);) {
+    }
+    grpc::ClientContext context;
+    api::RunDetail detail;
+    EXPECT_TRUE(bench_.stub_->GetRun(&context, ref, &detail).ok());
+    EXPECT_EQ(detail.run().state(), "ended");
+    return detail;
+  }
+  api::SuspectList suspects(const std::string& run_id) {
+    const auto archive = api::Archive::NewStub(
+        grpc::CreateChannel(bench_.target(), grpc::InsecureChannelCredentials()));
+    api::PairsRequest request;
+    request.set_run_id(run_id);
+    grpc::ClientContext context;
+    api::SuspectList list;
+    const grpc::Status status = archive->GetSuspects(&context, request, &list);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return list;
+  }
+  static std::vector<api::TaskDetail> added(const api::RunDetail& run) {
+    std::vector<api::TaskDetail> tasks;
+    for (const api::TaskDetail& task : run.tasks())
+      if (plan::is_follow_up(task.task_id())) tasks.push_back(task);
+    return tasks;
+  }
+
+  ServerBench bench_;
+  std::map<std::string, std::unique_ptr<ScriptedAgent>> agents_;
+};
+
+TEST_F(DrillDownRun, ASuspectIsMeasuredAgainstKnownGoodPartnersBeforeTheRunEnds) {
+  for (const char* name : {"a", "b", "c"}) attach(name);
+  attach("d", Script::kPass, 9'000);  // as the sender, which reports
+  const api::RunDetail detail = run("drill");
+  EXPECT_EQ(detail.run().outcome(), "passed");
+  const std::vector<api::TaskDetail> tasks = added(detail);
+  ASSERT_THAT(tasks, SizeIs(3));
+  std::set<std::string> partners;
+  for (const api::TaskDetail& task : tasks) {
+    EXPECT_EQ(task.outcome(), "passed");
+    EXPECT_TRUE(std::string(task.endpoints(0)).starts_with("d/")) << task.endpoints(0);
+    partners.insert(task.endpoints(1));
+  }
+  EXPECT_THAT(partners, SizeIs(3));
+  const api::SuspectList list = suspects(detail.run().run_id());
+  ASSERT_GE(list.suspects_size(), 1);
+  EXPECT_EQ(list.suspects(0).node(), "d");
+  EXPECT_EQ(list.suspects(0).direction(), "sends");
+  EXPECT_TRUE(list.suspects(0).confirmed());
+  EXPECT_EQ(list.suspects(0).retest_answer(), "confirmed");
+  EXPECT_THAT(list.suspects(0).wanted(), IsEmpty());
+  EXPECT_EQ(list.measured_pairs(), 12) << "what was measured again counts once";
+}
+
+TEST_F(DrillDownRun, AHealthyRunAddsNothing) {
+  for (const char* name : {"a", "b", "c", "d"}) attach(name);
+  const api::RunDetail detail = run("drill");
+  EXPECT_EQ(detail.run().outcome(), "passed");
+  EXPECT_THAT(added(detail), IsEmpty());
+}
+
+TEST_F(DrillDownRun, AGroupThatFailsIsHalvedUntilTheNodeIsNamed) {
+  for (const char* name : {"a", "b", "d", "e"}) attach(name);
+  attach("c", Script::kFail);
+  const api::RunDetail detail = run("groups");
+  EXPECT_EQ(detail.run().outcome(), "failed");
+  EXPECT_THAT(detail.run().reason(), HasSubstr("fake.group by halves"));
+  EXPECT_THAT(detail.run().reason(), HasSubstr("c failed with two known-good partners"));
+  for (const api::TaskDetail& task : added(detail)) {
+    bool has_c = false;
+    for (const std::string& endpoint : task.endpoints())
+      has_c = has_c || endpoint.starts_with("c/");
+    EXPECT_EQ(task.outcome(), has_c ? "failed" : "passed") << task.task_id();
+  }
+}
+
+}  // namespace
+}  // namespace railgauge

@@ -1,0 +1,199 @@
+#include "controller/judge_functions.h"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include <fmt/format.h>
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
+
+#include "controller/plan/suite_keys.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge {
+namespace {
+
+// What a task is beside its run.
+struct TaskPlace {
+  std::string kernel;
+  std::string parameters;
+  std::vector<std::string> where;  // "n1/rxe0:1"
+  auto operator<=>(const TaskPlace&) const = default;
+};
+struct Outcomes {
+  std::size_t all = 0;  // that came to an end by themselves
+  std::size_t passed = 0;
+  std::string worst{};        // of those that did not pass; "" none
+  std::string path{};         // of the last that passed
+  std::size_t corrupted = 0;  // wrong bytes
+};
+using Functions = std::map<TaskPlace, Outcomes>;
+
+// Data that was read back wrong, as opposed to a floor that was missed.
+bool is_corruption(const store::SideTaskRow& task) {
+  if (task.outcome != kFailed) return false;
+  for (const char* word : {"was written", "expected", "wrong", "corrupt", " is 0x"})
+    if (task.reason.find(word) != std::string::npos) return true;
+  return false;
+}
+
+// What is measured, without how long: suites may be as strict as they like.
+std::string measured_parameters(const std::string& json) {
+  google::protobuf::Struct all;
+  if (!google::protobuf::util::JsonStringToMessage(json, &all).ok()) return json;
+  const auto strictness = plan::stop_rule_parameters();
+  std::map<std::string, std::string> kept;
+  for (const auto& [name, value] : all.fields())
+    if (std::ranges::find(strictness, name) == strictness.end()) kept[name] = value.string_value();
+  std::string text;
+  for (const auto& [name, value] : kept) text += fmt::format("{}={};", name, value);
+  return text;
+}
+
+Functions functions_of(const std::vector<store::SideTaskRow>& tasks, const Cast& cast) {
+  Functions out;
+  for (const store::SideTaskRow& task : tasks) {
+    TaskPlace place{
+        .kernel = task.kernel, .parameters = measured_parameters(task.parameters), .where = {}};
+    bool is_ours = true;
+    bool changed = false;
+    for (std::size_t rank = 0; rank < task.nodes.size(); ++rank) {
+      is_ours = is_ours && cast.has(task.nodes[rank]);
+      changed = changed || cast.changed.contains(task.nodes[rank]);
+      place.where.push_back(task.nodes[rank] + "/" + task.endpoints[rank]);
+    }
+    if (!is_ours || !changed) continue;
+    Outcomes& outcomes = out[place];
+    if (task.outcome == kCancelledOutcome || task.outcome.empty()) continue;
+    ++outcomes.all;
+    if (task.outcome == kPassed) {
+      ++outcomes.passed;
+      outcomes.path = task.path;
+    } else {
+      outcomes.worst = task.outcome;
+    }
+    outcomes.corrupted += is_corruption(task) ? 1 : 0;
+  }
+  return out;
+}
+
+// What did not always work before is lost where it now works less than half as often.
+std::string outcome_before(const Outcomes& before, const Outcomes* after) {
+  if (before.all == 0) return "";
+  if (before.passed == before.all) return std::string(kPassed);
+  const bool mostly = 2 * before.passed >= before.all;
+  const bool far_fewer = after != nullptr && !after->worst.empty() &&
+                         2 * after->passed * before.all < before.passed * after->all;
+  return mostly && far_fewer ? std::string(kPassed) : before.worst;
+}
+
+// Wrong bytes now, and in a larger share of tasks than before.
+bool is_newly_corrupted(const Outcomes& before, const Outcomes& after) {
+  return after.corrupted > 0 &&
+         (before.all == 0 || after.corrupted * before.all > before.corrupted * after.all);
+}
+
+analysis::FunctionSides sides_of(const TaskPlace& place, const Cast& cast) {
+  analysis::FunctionSides out{.name = place.kernel};
+  std::string others;
+  for (const std::string& text : place.where) {
+    const auto [node, endpoint] = place_of(text);
+    if (out.node.empty() && cast.changed.contains(node)) {
+      out.node = node;
+      out.endpoint = endpoint.empty() ? "host" : endpoint;
+    } else {
+      others += (others.empty() ? "" : " ") + text;
+    }
+  }
+  if (!others.empty()) out.endpoint += " with " + others;
+  return out;
+}
+
+void add_tasks(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out) {
+  const Functions before = functions_of(sides.tasks_before, cast);
+  const Functions after = functions_of(sides.tasks_after, cast);
+  std::vector<std::string> never;  // did it pass before
+  for (const auto& [place, was] : before) {
+    const auto now = after.find(place);
+    // Earlier nights measured more than the upgrade's suite does.
+    if (now == after.end() && sides.upgrade.before_is_history) continue;
+    analysis::FunctionSides function = sides_of(place, cast);
+    function.path_before = was.path;
+    function.outcome_before = outcome_before(was, now == after.end() ? nullptr : &now->second);
+    if (was.passed == 0 && !was.worst.empty() && was.worst != kWaived)
+      never.push_back(
+          fmt::format("{} {}/{} ({})", function.name, function.node, function.endpoint, was.worst));
+    if (now != after.end()) {
+      const Outcomes& is = now->second;
+      function.path_after = is.path;
+      function.outcome_after = is_newly_corrupted(was, is) ? "corrupted"
+                               : !is.worst.empty()         ? is.worst
+                               : is.passed > 0             ? std::string(kPassed)
+                                                           : "";
+    }
+    out.functions.push_back(std::move(function));
+  }
+  for (const auto& [place, is] : after) {
+    if (is.corrupted == 0 || before.contains(place)) continue;
+    analysis::FunctionSides function = sides_of(place, cast);
+    function.outcome_after = "corrupted";
+    out.functions.push_back(std::move(function));
+  }
+  if (!never.empty())
+    out.notes.push_back(
+        fmt::format("not judged, since it did not pass before: {}{}", never.front(),
+                    never.size() == 1 ? "" : fmt::format(" and {} more", never.size() - 1)));
+}
+
+// Endpoints that tasks passed on before and that are not there, or not active, any more.
+void add_gone_endpoints(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out) {
+  std::set<std::string> used;
+  for (const store::SideTaskRow& task : sides.tasks_before)
+    for (std::size_t rank = 0; task.outcome == kPassed && rank < task.nodes.size(); ++rank)
+      used.insert(task.nodes[rank] + "/" + task.endpoints[rank]);
+  for (const store::EndpointStateRow& state : sides.endpoints) {
+    const bool lost = state.gone || state.state != "active";
+    if (!lost || !cast.changed.contains(state.node) ||
+        !used.contains(state.node + "/" + state.endpoint))
+      continue;
+    out.functions.push_back(
+        {.node = state.node,
+         .endpoint = state.endpoint,
+         .name = state.gone ? "endpoint" : fmt::format("endpoint (state {})", state.state),
+         .outcome_before = std::string(kPassed),
+         .outcome_after = state.gone ? "gone" : "error"});
+  }
+}
+
+// Preflight's checks are functions as tasks are.
+void add_checks(const Sides& sides, analysis::UpgradeRuns& out) {
+  for (const auto& [node, checks] : sides.checks)
+    for (const store::CheckRow& was : checks.before) {
+      if (was.state != "pass") continue;
+      const auto now = std::ranges::find_if(checks.after, [&](const store::CheckRow& check) {
+        return check.check_id == was.check_id && check.subject == was.subject;
+      });
+      out.functions.push_back({.node = node,
+                               .endpoint = was.subject.empty() ? "host" : was.subject,
+                               .name = "check " + was.check_id,
+                               .outcome_before = was.state,
+                               .outcome_after = now == checks.after.end() ? "" : now->state});
+    }
+}
+
+}  // namespace
+
+std::pair<std::string, std::string> place_of(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos) return {text, "host"};
+  return {text.substr(0, slash), text.substr(slash + 1)};
+}
+
+void add_functions(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out) {
+  add_tasks(sides, cast, out);
+  add_gone_endpoints(sides, cast, out);
+  add_checks(sides, out);
+}
+
+}  // namespace railgauge

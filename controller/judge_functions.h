@@ -1,0 +1,28 @@
+// What worked on either side of an upgrade: tasks, endpoints and preflight's checks. Pure.
+#pragma once
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include "controller/analysis/verdict.h"
+#include "controller/judge_sides.h"
+
+namespace railgauge {
+
+struct Cast {
+  std::set<std::string> changed{};
+  std::set<std::string> controls{};
+  [[nodiscard]] bool has(const std::string& node) const {
+    return changed.contains(node) || controls.contains(node);
+  }
+};
+
+// "n1/rxe0:1" parted; without an endpoint it is the host's.
+std::pair<std::string, std::string> place_of(const std::string& text);
+
+// Tasks of the cast that a changed node took part in, endpoints that tasks passed on before, and
+// checks of the changed nodes; what never passed before is named in the notes.
+void add_functions(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out);
+
+}  // namespace railgauge

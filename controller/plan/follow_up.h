@@ -1,0 +1,43 @@
+// Tasks that a run gets once its rounds are through: a pair that is wanted to tell a suspect from
+// its partners, a part of a group that failed. Made from planned ones. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controller/plan/planner.h"
+
+namespace railgauge::plan {
+
+// On the points of such a task: what it is to show ("same leaf", "halving").
+inline constexpr const char* kFollowUpFact = "follow_up";
+
+// By its id: "d0001" of a pair, "g0001" of a group; planned ones begin with a t.
+bool is_follow_up(std::string_view task_id);
+
+// Bytes from one node to another.
+struct WantedPair {
+  std::string kernel{};
+  std::string from{};
+  std::string to{};
+  std::int32_t rail = 0;
+  std::string memory{};        // "host", "gpu"
+  std::string purpose{};       // stands in kFollowUpFact
+  std::string other_gpu_of{};  // node whose GPU is to be another one than planned; "": of none
+};
+
+// As the planned task of that kernel, memory and rail between the two, of the last stage that fits;
+// where none was planned, between the ends that the two have in others. Absent: one of the two has
+// no such task, or no other GPU on that NIC.
+std::optional<PlannedTask> follow_up_of(const Plan& plan, const WantedPair& wanted,
+                                        std::uint32_t number);
+
+// The ranks of a group's task that are on these nodes.
+PlannedTask part_of_group(const Plan& plan, const PlannedTask& whole,
+                          const std::set<std::string>& nodes, std::uint32_t number);
+
+}  // namespace railgauge::plan

@@ -1,0 +1,232 @@
+#include "controller/run_changes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/analysis/changes.h"
+#include "controller/analysis/families.h"
+#include "controller/analysis/metric_traits.h"
+#include "controller/analysis/peers.h"
+#include "controller/judge_sides.h"
+
+namespace railgauge {
+namespace {
+
+constexpr double kOwnProof = 1e-4;  // of classes that have a test of their own
+constexpr std::size_t kPastNights = 20;
+constexpr std::size_t kLeastPastNights = 5;
+constexpr std::size_t kNights = 3;
+constexpr double kPeerFloor = 0.005;  // of a class's deviations
+
+struct Moved {
+  const SeriesRuns* runs = nullptr;
+  std::string kind{};
+  double before = 0;
+  double after = 0;
+  double worse = 0;
+  double p = 1;
+};
+
+analysis::MetricTraits traits_of(const store::SeriesRow& series) {
+  return analysis::traits_of(series.unit, series.larger_is_better, "median");
+}
+
+double median_of(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+double worse_by(const store::SeriesRow& series, double before, double after) {
+  if (!(before > 0) || !(after > 0)) return 0;
+  const auto better = traits_of(series).better;
+  return analysis::worse_fraction(better, analysis::oriented(better, std::log(after / before)));
+}
+
+// The newest change for the worse that is young and still holds.
+void add_change(const SeriesRuns& one, const analysis::Prior& prior, std::vector<Moved>& out) {
+  analysis::DetectorSettings settings;
+  settings.delta = traits_of(one.series).delta;
+  settings.prior = prior;
+  const analysis::Findings found = analysis::detect_changes(one.values, settings);
+  if (found.changes.empty()) return;
+  const analysis::Change& change = found.changes.back();
+  if (change.index + kFreshRuns < one.values.size()) return;
+  const bool of_spread = change.kind == analysis::ChangeKind::kVariance;
+  const double worse =
+      of_spread ? change.after / std::max(change.before, std::numeric_limits<double>::min()) - 1
+                : worse_by(one.series, change.before, change.after);
+  if (worse <= 0) return;
+  if (!of_spread) {
+    const std::size_t newest = std::min(kBackRuns, one.values.size());
+    const double now =
+        median_of({one.values.end() - static_cast<std::ptrdiff_t>(newest), one.values.end()});
+    if (worse_by(one.series, change.before, now) < worse / 2) return;
+  }
+  out.push_back({.runs = &one,
+                 .kind = std::string(word(change.kind)),
+                 .before = change.before,
+                 .after = change.after,
+                 .worse = worse,
+                 .p = change.p < 1 ? change.p : kOwnProof});
+}
+
+// Each series' z of the last nights, newest last; nan where it was not measured.
+std::vector<std::vector<double>> peer_nights(const std::vector<const SeriesRuns*>& members,
+                                             analysis::Better better) {
+  std::vector<std::vector<double>> z(members.size());
+  for (std::size_t ago = kPastNights + kNights; ago-- > 0;) {
+    std::vector<analysis::Peer> peers(members.size());
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const std::vector<double>& values = members[i]->values;
+      if (values.size() > ago) peers[i].value = values[values.size() - 1 - ago];
+    }
+    const auto standings = analysis::judge_peers(peers, better, kPeerFloor);
+    for (std::size_t i = 0; i < members.size(); ++i)
+      if (standings[i].judged) z[i].push_back(standings[i].z);
+  }
+  return z;
+}
+
+// Those that became slow against what their peers did on the same nights; what always was slower,
+// as a pair over more switches is, is none.
+void add_peers(const std::vector<const SeriesRuns*>& members, const std::set<std::int64_t>& moved,
+               std::vector<Moved>& out) {
+  if (members.size() < analysis::kLeastPeers) return;
+  const analysis::MetricTraits traits = traits_of(members.front()->series);
+  const auto z = peer_nights(members, traits.better);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const SeriesRuns& one = *members[i];
+    if (moved.contains(one.series.series_id) || z[i].size() < kNights + kLeastPastNights) continue;
+    const auto split = z[i].end() - static_cast<std::ptrdiff_t>(kNights);
+    const double standing = median_of({z[i].begin(), split});
+    std::vector<double> nights;
+    for (auto night = split; night != z[i].end(); ++night) nights.push_back(*night - standing);
+    const double before =
+        median_of({one.values.begin(), one.values.end() - static_cast<std::ptrdiff_t>(kNights)});
+    const double worse = worse_by(one.series, before, one.values.back());
+    if (worse <= traits.delta || !analysis::pages(nights, worse, traits.delta)) continue;
+    out.push_back({.runs = &one,
+                   .kind = "peer",
+                   .before = before,
+                   .after = one.values.back(),
+                   .worse = worse,
+                   .p = kOwnProof});
+  }
+}
+
+std::set<std::string> nodes_of(const store::SeriesRow& series) {
+  std::set<std::string> nodes;
+  for (const std::string& text : series.endpoints) nodes.insert(text.substr(0, text.find('/')));
+  return nodes;
+}
+
+RunEvent event_of(const std::string& metric, const std::string& where, const std::string& node,
+                  const std::vector<const Moved*>& moved) {
+  RunEvent event{.kind = moved.front()->kind, .metric = metric, .where = where, .node = node};
+  std::vector<double> worse;
+  for (const Moved* one : moved) {
+    worse.push_back(one->worse);
+    event.p = std::min(event.p, one->p);
+    event.series.push_back(
+        {.series = one->runs->series.series_id, .before = one->before, .after = one->after});
+  }
+  event.worse = median_of(worse);
+  return event;
+}
+
+// Nodes most of whose series moved, those with most first; each series counts for one of them.
+void add_by_node(const std::string& metric, const std::map<std::string, std::size_t>& totals,
+                 std::vector<const Moved*> moved, std::vector<RunEvent>& out) {
+  const auto shares_of = [&] {
+    std::map<std::string, std::vector<const Moved*>> by_node;
+    for (const Moved* one : moved)
+      for (const std::string& node : nodes_of(one->runs->series)) by_node[node].push_back(one);
+    std::erase_if(by_node, [&](const auto& entry) {
+      return 2 * entry.second.size() <= totals.at(entry.first) ||
+             (entry.second.size() < 2 && totals.size() > 1 &&
+              nodes_of(entry.second.front()->runs->series).size() > 1);
+    });
+    return by_node;
+  };
+  auto by_node = shares_of();
+  if (totals.size() > 1 && 2 * by_node.size() > totals.size()) {
+    out.push_back(event_of(metric, "fabric", "", moved));
+    return;
+  }
+  while (!by_node.empty()) {
+    const auto worst = std::ranges::max_element(
+        by_node, {}, [](const auto& entry) { return entry.second.size(); });
+    out.push_back(event_of(metric, worst->first, worst->first, worst->second));
+    const std::set<const Moved*> told(worst->second.begin(), worst->second.end());
+    std::erase_if(moved, [&](const Moved* one) { return told.contains(one); });
+    by_node = shares_of();
+  }
+  for (const Moved* one : moved)
+    out.push_back(event_of(metric, fmt::format("{}", fmt::join(one->runs->series.endpoints, " ")),
+                           "", {one}));
+}
+
+void add_class(const std::string& metric, const std::vector<const SeriesRuns*>& members,
+               std::vector<RunEvent>& out) {
+  std::vector<analysis::Noise> noises;
+  std::map<std::string, std::size_t> totals;
+  for (const SeriesRuns* one : members) {
+    const analysis::Findings alone = analysis::detect_changes(one->values, {});
+    if (!alone.too_few) noises.push_back(alone.noise);
+    for (const std::string& node : nodes_of(one->series)) ++totals[node];
+  }
+  const analysis::Prior prior = analysis::pool(noises);
+  std::vector<Moved> moved;
+  for (const SeriesRuns* one : members) add_change(*one, prior, moved);
+  // All of the class were asked; those that stayed count as well.
+  std::vector<double> p(members.size(), 1.0);
+  for (std::size_t i = 0; i < moved.size(); ++i) p[i] = moved[i].p;
+  const std::vector<bool> stand = analysis::benjamini_hochberg(p);
+  std::vector<Moved> kept;
+  std::set<std::int64_t> told;
+  for (std::size_t i = 0; i < moved.size(); ++i) {
+    if (!stand[i]) continue;
+    told.insert(moved[i].runs->series.series_id);
+    kept.push_back(moved[i]);
+  }
+  add_peers(members, told, kept);
+  std::map<std::string, std::vector<const Moved*>> kinds;
+  for (const Moved& one : kept) kinds[one.kind].push_back(&one);
+  for (const auto& [kind, list] : kinds) add_by_node(metric, totals, list, out);
+}
+
+}  // namespace
+
+std::vector<RunEvent> events_of(std::span<const SeriesRuns> all) {
+  std::map<std::string, std::vector<const SeriesRuns*>> classes;
+  for (const SeriesRuns& one : all)
+    if (!one.values.empty())
+      classes[fmt::format("{} rev {}", metric_text(one.series, ""), one.series.revision)].push_back(
+          &one);
+  std::vector<RunEvent> out;
+  for (const auto& [name, members] : classes)
+    add_class(metric_text(members.front()->series, ""), members, out);
+  return out;
+}
+
+std::string finding_word(const std::string& text) {
+  std::string word;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '.' || c == '_';
+    if (plain)
+      word += c;
+    else if (!word.empty() && word.back() != '-')
+      word += '-';
+  }
+  return word;
+}
+
+}  // namespace railgauge

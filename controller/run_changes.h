@@ -1,0 +1,41 @@
+// What a run says of the series that it measured: which of them moved, and where that is. Pure.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "controller/store/remark_rows.h"
+#include "controller/store/rows.h"
+
+namespace railgauge {
+
+// One figure a run, oldest first; the last is of the run that is judged.
+struct SeriesRuns {
+  store::SeriesRow series{};
+  std::vector<double> values{};
+};
+
+// Series of one metric that moved together, by where they meet.
+struct RunEvent {
+  std::string kind{};    // step, drift, variance, mode_mix; peer: away from what its peers do
+  std::string metric{};  // "verbs.write_lat latency_ns 8 B"
+  std::string where{};   // a node; "n1/rxe0:1 n2/rxe0:1" for a single pair; "fabric"
+  std::string node{};    // where it is one
+  double worse = 0;      // fraction, the median of its series
+  double p = 1;          // of the least likely to be chance
+  std::vector<store::FindingSeriesRow> series{};
+};
+
+// Changes for the worse that began within the last kFreshRuns runs and still hold. Those of one
+// metric are a family (Benjamini and Hochberg); noise is pooled over its series. A node is named
+// where most of its series moved, the fabric where most nodes are.
+std::vector<RunEvent> events_of(std::span<const SeriesRuns> all);
+
+inline constexpr std::size_t kFreshRuns = 14;
+inline constexpr std::size_t kBackRuns = 3;  // within the bound again: it is over
+
+// "verbs.write_lat latency_ns n1" or whatever it is, as a word that a command line takes.
+std::string finding_word(const std::string& text);
+
+}  // namespace railgauge

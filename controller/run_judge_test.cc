@@ -1,0 +1,96 @@
+// Runs over a real store, night after night. Points are synthetic.
+#include "controller/run_judge.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/analysis/testing/simulate.h"
+#include "controller/plan/suite.h"
+#include "controller/store/store_testing.h"
+
+namespace railgauge {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class RunJudgement : public store::StoreTest {
+ protected:
+  // One night: a task of two launches for the pair n1, n2; judged.
+  void night(double median, const std::string& trigger = "schedule") {
+    const std::string run_id = fmt::format("night{:03}", ++nights_);
+    for (int node = 1; node <= 2; ++node) ASSERT_TRUE(store_->put_node(store::node_row(node)));
+    store::RunRow run = store::run_row(run_id);
+    run.trigger = trigger;
+    ASSERT_TRUE(store_->create_run(run, store::pair_tasks(2)));
+    for (const char* task : {"t0001", "t0002"}) {
+      store::At at{.run_id = run_id, .task_id = task};
+      Record point = store::point_record(at, 1, median * (1 + 0.003 * chance_.normal()));
+      point.set_unix_time_seconds(1.7e9 + 86'400 * nights_);
+      point.mutable_point()->set_synthetic(true);
+      ASSERT_TRUE(store::append(
+          *store_, "id-1",
+          {store::started_record(at), std::move(point), store::final_record(at, 2, "passed")}));
+      at.rank = 1;
+      ASSERT_TRUE(store::append(*store_, "id-2",
+                                {store::started_record(at), store::final_record(at, 1, "passed")}));
+    }
+    ASSERT_TRUE(store_->update_run({.run_id = run_id, .state = "ended", .outcome = "passed"}));
+    ASSERT_TRUE(store_->flush());
+    const auto judged = judge_run(*store_, run_id, 2e9 + nights_);
+    ASSERT_TRUE(judged) << judged.error().message;
+    fresh_ = *judged;
+  }
+  std::string state() {
+    const auto findings = store_->list_findings("", 10);
+    return findings && !findings->empty() ? findings->front().state : "";
+  }
+  analysis::Chance chance_{9};
+  int nights_ = 0;
+  std::vector<store::SeriesRow> fresh_;  // what the last night wants confirmed
+};
+
+TEST_F(RunJudgement, AStepIsNewThenConfirmedThenFixed) {
+  for (int i = 0; i < 20; ++i) night(1500);
+  EXPECT_THAT(*store_->list_findings("", 10), IsEmpty());
+  int until_new = 0;
+  while (state().empty() && until_new < 6) {
+    night(1650);
+    ++until_new;
+  }
+  EXPECT_LE(until_new, 4);
+  EXPECT_EQ(state(), "new") << "one run is not enough to wake anybody";
+  ASSERT_THAT(fresh_, SizeIs(1));
+  const auto again = confirming_run(fresh_, {"n1", "n2", "n3"});
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_THAT(again->nodes, testing::ElementsAre("n1", "n2", "n3"));
+  const auto suite = plan::read_suite(again->suite_text, "confirm", {});
+  ASSERT_TRUE(suite.suite) << again->suite_text << plan::error_of(suite.problems).message;
+  EXPECT_EQ(suite.suite->stages.at(0).repetitions, 3U);
+  EXPECT_EQ(suite.suite->stages.at(0).parameters.at("sizes"), "8");
+  night(1650);
+  EXPECT_EQ(state(), "confirmed");
+  EXPECT_THAT(fresh_, IsEmpty());
+  const auto found = store_->list_findings("", 10);
+  ASSERT_THAT(*found, SizeIs(1));
+  EXPECT_NEAR(*found->front().worse, 0.1, 0.01);
+  EXPECT_THAT(store_->finding(found->front().finding_id)->series, SizeIs(1));
+  for (int i = 0; i < 5; ++i) night(1500);
+  EXPECT_EQ(state(), "fixed");
+}
+
+TEST_F(RunJudgement, UpgradesAreNotJudgedAsNights) {
+  for (int i = 0; i < 20; ++i) night(1500);
+  for (int i = 0; i < 5; ++i) night(1650, "upgrade");
+  EXPECT_THAT(*store_->list_findings("", 10), IsEmpty());
+}
+
+TEST_F(RunJudgement, AFewNightsSayNothing) {
+  for (int i = 0; i < 5; ++i) night(i % 2 == 0 ? 1500 : 1800);
+  EXPECT_THAT(*store_->list_findings("", 10), IsEmpty());
+  EXPECT_EQ(judge_run(*store_, "r9", 2e9).error().code, Code::kNotFound);
+}
+
+}  // namespace
+}  // namespace railgauge

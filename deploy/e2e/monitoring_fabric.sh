@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Has not passed whole yet: 5 of 6 on 2026-11-22, and what the sixth found was mended since.
+# The proof of dashboards and alerts over real RDMA verbs: Debian's Prometheus with the shipped configuration and rules
+# against a live controller with mutual TLS and an agent in each of three guests of the virtual fabric. A suite runs, every
+# query of every panel and alert is asked, a guest's port goes down and another guest dies: each makes its alert pending or
+# firing. 77 where Prometheus is not there.
+#   deploy/e2e/monitoring_fabric.sh                  the test
+#   deploy/e2e/monitoring_fabric.sh --render FILE    also writes each panel's data as a page
+set -euo pipefail
+render=()
+[ "${1:-}" != --render ] || render=(--markdown "$(realpath "${2:?--render needs a file}")")
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/prometheus.sh"
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "$0")/guests.sh"
+
+# By few samples: the guests share the host's cores, and what is proven is the way of the figures, not they.
+cat >"$work/proof.yaml" <<'Y'
+version: 1
+metadata: {name: proof, summary: latency and bandwidth of all pairs}
+rounds: {max_tasks: 1}
+stages:
+  - kernel: verbs.write_lat
+    parameters: {sizes: 8, min_samples: 30, max_samples: 200, time_cap: 3s}
+    placement: {pairs: all}
+  - kernel: verbs.write_bw
+    parameters: {sizes: 64KiB, depth: 4, signal_every: 2, min_samples: 20, max_samples: 100, time_cap: 3s}
+    placement: {pairs: all, directions: both}
+Y
+
+metrics_of() { fabric status --format json | jq -r --arg name "$1" '.nodes[] | select(.name == $name) | "127.0.0.1:\(.metrics_port)"'; }
+
+all_targets_are_up() { answers 'count(up == 1) == 4'; }
+everything_was_measured() {
+  cli run "$work/proof.yaml"
+  cli preflight >/dev/null || true  # guests of an emulated fabric fail some
+  all_is_scraped proof 3
+  # All of it measured on real verbs: nothing here is a fake's.
+  cli results -o json | jq -e '[.points[] | .point.synthetic] | any | not'
+}
+# soft-RoCE's rate is a name, so no port has a line rate to be held against.
+every_query_is_answered() { "$top/dashboards/prove.py" "$url" --no-line-rate "${render[@]}"; }
+nothing_is_down_yet() {
+  expect_exit 1 alert_is_up RailgaugeLinksDown
+  expect_exit 1 alert_is_up RailgaugeAgentsNotScraped
+  expect_exit 1 alert_is_up RailgaugeNodesStale
+}
+# The agent looks at its ports every 30 s.
+a_port_that_goes_down_makes_its_alert_pending() {
+  fabric fault n2 down
+  wait_for "the port is scraped as down" 120 answers 'railgauge_link_up{node="n2",device="rxe0"} == 0'
+  wait_for "links down is an alert" 60 alert_is_up RailgaugeLinksDown
+  fabric fault n2 up
+  wait_for "the port is up again" 120 answers 'railgauge_link_up{node="n2",device="rxe0"} == 1'
+  wait_for "and the alert is over" 60 alert_is_over RailgaugeLinksDown
+}
+alert_is_over() { ! alert_is_up "$1"; }
+a_guest_that_dies_makes_its_alerts_pending() {
+  fabric fault n3 kill
+  wait_for "not scraped is an alert" 60 alert_is_up RailgaugeAgentsNotScraped
+  wait_for "stale is an alert" 120 alert_is_up RailgaugeNodesStale
+}
+
+up_with 3
+start_prometheus "n1=$(metrics_of n1)" "n2=$(metrics_of n2)" "n3=$(metrics_of n3)"
+
+check "all targets are up" wait_for "four targets" 120 all_targets_are_up
+check "a run and a preflight are scraped" everything_was_measured
+check "every query of panels and alerts is answered" every_query_is_answered
+check "no alert of what is broken later" nothing_is_down_yet
+check "a port that goes down makes its alert pending, and ends it" a_port_that_goes_down_makes_its_alert_pending
+check "a guest that dies makes its alerts pending" a_guest_that_dies_makes_its_alerts_pending
+summary

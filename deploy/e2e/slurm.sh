@@ -1,0 +1,191 @@
+#!/usr/bin/env bash
+# A real Slurm of one node on this host (munged, slurmctld and slurmd of our own, below the test's folder, on free
+# ports) and its jobs, as the busy guard sees them: agent a by the files of deploy/slurm's prolog and epilog alone,
+# agent b by slurmstepd's control groups alone. Measuring is on the fake verbs provider. 77 where Slurm cannot run.
+# shellcheck source-path=SCRIPTDIR disable=SC2119
+waive() { echo "waived: $1"; exit 77; }
+for program in munged slurmctld slurmd sbatch srun scancel; do
+  command -v "$program" >/dev/null || [ -x "/usr/sbin/$program" ] || waive "no $program here: deploy/deps.sh --slurm installs it"
+done
+[ "$(id -u)" = 0 ] || waive "slurmd starts jobs, which needs root"
+. "$(dirname "$0")/lib.sh"
+PATH=$PATH:/usr/sbin:/sbin
+slurm=$work/slurm
+export SLURM_CONF=$slurm/slurm.conf
+
+# Jobs first: their steps are slurmd's to end. Then what the daemons left in the trees of control groups.
+finish_slurm() {
+  local code=$?
+  if [ -e "$work/slurmctld.pid" ]; then
+    timeout 20 scancel --full --user root 2>/dev/null || true
+    wait_for "all jobs are gone" 20 no_job || true
+  fi
+  for daemon in slurmd slurmctld munged; do
+    [ ! -e "$work/$daemon.pid" ] || { kill "$(pid_of "$daemon")" 2>/dev/null && wait "$(pid_of "$daemon")" 2>/dev/null; } || true
+  done
+  [ -n "$had_trees" ] || slurm_trees | while read -r tree; do find "$tree" -depth -type d -exec rmdir {} + 2>/dev/null || true; done
+  (exit "$code")
+  finish
+}
+slurm_trees() { find /sys/fs/cgroup -mindepth 1 -maxdepth 3 -type d -name '*slurm*' -prune 2>/dev/null || true; }
+had_trees=$(slurm_trees)
+trap finish_slurm EXIT
+
+free_ports() {
+  python3 -c 'import socket
+sockets = [socket.socket() for _ in range(2)]
+for s in sockets: s.bind(("127.0.0.1", 0))
+print(*[s.getsockname()[1] for s in sockets])'
+}
+
+# configure TRACKING: slurm.conf and what stands beside it.
+configure() {
+  local host ports script
+  host=$(hostname -s)
+  read -r -a ports <<<"$(free_ports)"
+  for script in prolog epilog; do
+    # slurmd hands them none of its own environment.
+    printf '#!/bin/sh\nRAILGAUGE_BUSY_JOBS_FOLDER=%s exec %s/deploy/slurm/%s.sh\n' "$work/jobs" "$top" "$script" >"$slurm/$script"
+    chmod 755 "$slurm/$script"
+  done
+  cat >"$SLURM_CONF" <<C
+ClusterName=railgauge-test
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=${ports[0]}
+SlurmdPort=${ports[1]}
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket=$slurm/munge/socket
+StateSaveLocation=$slurm/state
+SlurmdSpoolDir=$slurm/spool
+SlurmctldPidFile=$slurm/slurmctld.pid
+SlurmdPidFile=$slurm/slurmd.pid
+ProctrackType=proctrack/$1
+TaskPlugin=task/none
+SwitchType=switch/none
+MpiDefault=none
+SelectType=select/linear
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+ReturnToService=2
+KillWait=2
+Prolog=$slurm/prolog
+Epilog=$slurm/epilog
+PrologFlags=Alloc
+NodeName=$host NodeAddr=127.0.0.1 CPUs=1 State=UNKNOWN
+PartitionName=test Nodes=ALL Default=YES State=UP
+C
+  local version=v1
+  [ "$(stat -fc %T /sys/fs/cgroup)" != cgroup2fs ] || version=v2
+  printf 'CgroupPlugin=cgroup/%s\nCgroupAutomount=no\nCgroupMountpoint=/sys/fs/cgroup\n' $version >"$slurm/cgroup.conf"
+}
+
+# start_daemon NAME COMMAND...
+start_daemon() {
+  local name=$1; shift
+  "$@" >>"$work/$name.log" 2>&1 &
+  echo $! >"$work/$name.pid"
+}
+
+no_job() { [ -z "$(squeue --noheader 2>&1)" ]; }
+node_is_up() { sinfo --noheader --format %t | grep -qx idle; }
+
+start_slurm() {
+  mkdir -p "$slurm/munge" "$slurm/state" "$slurm/spool" "$work/jobs"
+  chmod 711 "$work"; chmod 755 "$slurm" "$slurm/munge"
+  head -c 1024 /dev/urandom >"$slurm/munge/key"; chmod 600 "$slurm/munge/key"
+  start_daemon munged munged --foreground --force --key-file "$slurm/munge/key" --socket "$slurm/munge/socket" \
+    --pid-file "$slurm/munge/pid" --log-file "$slurm/munge/log" --seed-file "$slurm/munge/seed"
+  wait_for "munged listens" 20 test -S "$slurm/munge/socket" || return 1
+  start_daemon slurmctld slurmctld -D -c -f "$SLURM_CONF"
+  start_daemon slurmd slurmd -D -c -f "$SLURM_CONF"
+  wait_for "the node is idle in Slurm" 60 node_is_up
+}
+
+# A job that does nothing for long; its number.
+submit() { sbatch --parsable --output /dev/null --wrap "sleep 600"; }
+job_runs() { [ "$(squeue --noheader --jobs "$1" --format %T)" = RUNNING ]; }
+# busy_by NODE TEXT: the node is busy, and says so.
+busy_by() { cli nodes -o json | jq -e --arg name "$1" --arg text "$2" '.nodes[] | select(.name == $name) | .busy and (.busy_reasons | join(" ") | contains($text))'; }
+idle() { cli nodes -o json | jq -e --arg name "$1" '.nodes[] | select(.name == $name) | .busy == false'; }
+both_idle() { idle a && idle b; }
+running_task() { cli runs show "$1" -o json | jq -e '[.tasks[] | select(.state == "running")] | length > 0'; }
+
+a_job_makes_the_node_busy_both_ways() {
+  local job; job=$(submit)
+  wait_for "job $job runs" 30 job_runs "$job"
+  wait_for "a knows it by the prolog's file" 10 busy_by a "slurm: job $job here"
+  wait_for "b knows it by its control group" 10 busy_by b "slurm: job $job here"
+  expect_exit 4 cli run quick --nodes a,b 2>"$work/refused.err"
+  grep "is busy: slurm: job $job here" "$work/refused.err"
+  scancel "$job"
+  wait_for "both are idle again" 40 both_idle
+  [ -z "$(ls "$work/jobs")" ]
+}
+
+# An allocation whose step has not begun has no control group yet: the prolog's file is there.
+an_allocation_without_a_step_is_seen_by_the_prolog() {
+  salloc --no-shell 2>"$work/salloc.err"
+  local job; job=$(sed -n 's/.*Granted job allocation \([0-9]*\).*/\1/p' "$work/salloc.err")
+  wait_for "a knows it by the prolog's file" 10 busy_by a "slurm: job $job here"
+  scancel "$job"
+  wait_for "both are idle again" 40 both_idle
+}
+
+a_step_of_srun_is_seen() {
+  srun --output /dev/null sleep 600 &
+  local client=$!
+  wait_for "b knows the step" 30 busy_by b "slurm: job "
+  scancel --full --user root
+  wait "$client" || true
+  wait_for "both are idle again" 40 both_idle
+}
+
+# The job's beginning is the time of the prolog's file; the runner's end is looked for every 20 ms.
+a_run_gives_way_and_comes_again() {
+  cat >"$work/long.yaml" <<'Y'
+version: 1
+metadata: {name: long}
+stages:
+  - kernel: verbs.write_bw
+    parameters: {sizes: 64KiB, time_cap: 4s, min_samples: 1000000, max_samples: 2000000}
+    placement: {pairs: all}
+Y
+  local run job began ended took
+  run=$(cli run "$work/long.yaml" --nodes a,b --detach)
+  wait_for "a task runs" 20 running_task "$run"
+  pgrep -f "$bin/railgauge-runner --task"
+  job=$(submit)
+  wait_for "the prolog ran" 30 test -e "$work/jobs/$job"
+  began=$(stat -c %.3Y "$work/jobs/$job")
+  while pgrep -f "$bin/railgauge-runner --task" >/dev/null; do sleep 0.02; done
+  ended=$(date +%s.%3N)
+  took=$(awk -v a="$began" -v b="$ended" 'BEGIN { printf "%.2f", b - a }')
+  echo "gave way after $took s" | tee "$work/took"
+  awk -v took="$took" 'BEGIN { exit !(took < 2) }' || { awk -v took="$took" 'BEGIN { exit !(took < 10) }' && [ "$(cut -d. -f1 /proc/loadavg)" -ge "$(nproc)" ]; }
+  wait_for "the task waits for the node" 10 task_waits "$run" "$job"
+  scancel "$job"
+  expect_exit 0 cli runs wait "$run"
+  cli runs show "$run" -o json | jq -e '.run.outcome == "passed" and any(.tasks[]; .attempts > 1)'
+}
+task_waits() {
+  cli runs show "$1" -o json | jq -e --arg text "slurm: job $2 here" \
+    'any(.tasks[]; .state == "waiting" and .outcome == "cancelled" and (.reason | contains($text)))'
+}
+
+mkdir -p "$slurm"
+configure cgroup
+start_slurm || { tail -5 "$work"/{munged,slurmctld,slurmd}.log; waive "this host's kernel or container lets no slurmd run"; }
+start_controller
+mkdir -p "$work/sys-b/fs"; make_sysfs "$work/sys-b"; ln -s /sys/fs/cgroup "$work/sys-b/fs/cgroup"
+RAILGAUGE_BUSY_SOURCES=slurm RAILGAUGE_BUSY_JOBS_FOLDER=$work/jobs RAILGAUGE_BUSY_SETTLE_SECONDS=0.5 start_agent a
+RAILGAUGE_BUSY_SOURCES=auto RAILGAUGE_BUSY_JOBS_FOLDER=$work/none RAILGAUGE_BUSY_SETTLE_SECONDS=0.5 start_agent b
+wait_for "two agents attach" 20 attached 2
+wait_for "both are idle" 20 both_idle
+
+check "a job makes its node busy, by the prolog and by its control group, until it ends" a_job_makes_the_node_busy_both_ways
+check "an allocation without a step is seen by the prolog" an_allocation_without_a_step_is_seen_by_the_prolog
+check "a step of srun is seen" a_step_of_srun_is_seen
+check "a run gives way to a job within 2 s and comes again after it" a_run_gives_way_and_comes_again
+[ ! -e "$work/took" ] || cat "$work/took"
+summary

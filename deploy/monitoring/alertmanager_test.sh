@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# The shipped Alertmanager example against Debian's Alertmanager: it is sound, pages and tickets go their own ways, and a
+# controller that is down keeps quiet what follows from it, and nothing else. 77 where Alertmanager is not there.
+set -euo pipefail
+for program in prometheus-alertmanager amtool curl jq; do
+  command -v "$program" >/dev/null || { echo "no $program here: deploy/deps.sh installs it"; exit 77; }
+done
+here=$(cd "$(dirname "$0")" && pwd)
+export no_proxy='*' NO_PROXY='*'
+work=$(mktemp -d "${TMPDIR:-/tmp}/railgauge-alertmanager.XXXXXX")
+pid=
+finish() {
+  [ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true
+  rm -rf "$work"
+}
+trap finish EXIT
+fail() { echo "alertmanager_test: $*"; sed 's/^/    /' "$work/log" 2>/dev/null | tail -n 20; exit 1; }
+
+amtool check-config "$here/alertmanager.yml" >"$work/checked" || { cat "$work/checked"; fail "amtool refuses alertmanager.yml"; }
+receiver() { amtool config routes test --config.file="$here/alertmanager.yml" "$@"; }
+[ "$(receiver severity=page alertname=RailgaugeLinksDown)" = pager ] || fail "a page goes elsewhere"
+[ "$(receiver severity=ticket alertname=RailgaugeNodesStale)" = tickets ] || fail "a ticket goes elsewhere"
+
+prometheus-alertmanager --config.file="$here/alertmanager.yml" --storage.path="$work/data" --cluster.listen-address= \
+  --web.listen-address=127.0.0.1:0 >"$work/log" 2>&1 &
+pid=$!
+# wait_for WHAT COMMAND...: until it succeeds, at most a minute.
+wait_for() {
+  local what=$1 until; shift
+  until=$(($(date +%s) + 60))
+  until "$@"; do
+    kill -0 "$pid" 2>/dev/null || fail "it ended"
+    [ "$(date +%s)" -lt "$until" ] || fail "waited in vain: $what"
+    sleep 0.1
+  done
+}
+url=
+listens() { url=http://$(sed -n 's/.*msg="Listening on" address=\([0-9.:]*\).*/\1/p' "$work/log" | head -n 1); [ "$url" != http:// ]; }
+wait_for "it listens" listens
+wait_for "it is ready" curl -fsS -o /dev/null "$url/-/ready"
+
+alert() { printf '{"labels": {"alertname": "%s", "severity": "%s", "cluster": "c"}}\n' "$1" "$2"; }
+post() { jq -s . | curl -fsS -X POST -H 'Content-Type: application/json' --data @- "$url/api/v2/alerts"; }
+# What it would not send now because of another alert.
+inhibited() { curl -fsS "$url/api/v2/alerts" | jq -r '[.[] | select(.status.inhibitedBy | length > 0) | .labels.alertname] | sort | join(" ")'; }
+is_inhibited() { [ "$(inhibited)" = "$1" ]; }
+known() { [ "$(curl -fsS "$url/api/v2/alerts" | jq length)" = "$1" ]; }
+
+{ alert RailgaugeNodesStale ticket; alert RailgaugeLinksDown page; alert RailgaugeLinksFlapping ticket; alert RailgaugePreflightFailing ticket; } | post
+wait_for "four alerts are known" known 4
+wait_for "a port that is down flaps no more" is_inhibited RailgaugeLinksFlapping
+alert RailgaugeControllerDown page | post
+wait_for "without the controller stale nodes are no news" is_inhibited "RailgaugeLinksFlapping RailgaugeNodesStale"
+{ alert RailgaugeRegressionConfirmed page; alert RailgaugeRegressionUnconfirmed ticket; } | post
+wait_for "a page needs no ticket beside it" is_inhibited "RailgaugeLinksFlapping RailgaugeNodesStale RailgaugeRegressionUnconfirmed"
+echo "routes and inhibitions are as they should be"

@@ -1,0 +1,51 @@
+// What the shim and the runner that holds the task say to each other over their unix socket: frames
+// of a kind, a length and bytes. Pure; the standard library alone, since the shim has nothing else.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace railgauge::launch {
+
+inline constexpr const char* kSocketVariable = "RAILGAUGE_LAUNCH_SOCKET";
+// As ssh has it: the launcher's daemon could not be started.
+inline constexpr int kRefusedExit = 255;
+
+enum class Kind : char {
+  kAsk = 'a',     // shim: the launcher's words, each with a NUL behind it
+  kSignal = 's',  // shim: a signal's number, for the daemon
+  kOut = 'o',     // runner: what the daemon said on stdout
+  kErr = 'e',     // ... on stderr
+  kExit = 'x',    // runner, last: its exit code
+  kKilled = 'k',  // runner, last: the signal that ended it
+  kRefused = 'r'  // runner, last: why it was not started, one line
+};
+
+struct Frame {
+  Kind kind = Kind::kAsk;
+  std::string bytes;
+};
+
+inline constexpr std::size_t kMaxWireBytes = 256U << 10U;
+
+std::string encode(Kind kind, std::string_view bytes);
+std::string join_words(const std::vector<std::string>& words);
+std::vector<std::string> split_words(std::string_view bytes);
+
+// Takes bytes as they come, gives whole frames.
+class Decoder {
+ public:
+  void feed(std::string_view bytes) { buffer_.append(bytes); }
+  // Nothing: more bytes are needed, or garbage() is true and stays so.
+  std::optional<Frame> next();
+  [[nodiscard]] bool garbage() const { return garbage_; }
+
+ private:
+  std::string buffer_;
+  bool garbage_ = false;
+};
+
+}  // namespace railgauge::launch

@@ -1,0 +1,88 @@
+// What a task on the fakes tells beside its figures.
+#include <sys/stat.h>
+
+#include "kernels/nccl/testing/on_fake_ranks.h"
+
+namespace railgauge::nccl {
+namespace {
+
+using fake::nccl_control;
+using fake::RankResult;
+
+using Facts = OnFakeRanks;
+
+TEST_F(Facts, SayHowManyIterationsShareASample) {
+  const auto results = run("nccl.all_reduce", 2, {{"repeat", "5"}});
+  expect_passed(results);
+  for (const Point& point : results[0].points)
+    if (point.meaning() == "completion") {
+      EXPECT_EQ(point.facts().at("iterations_in_sample"), "5");
+      EXPECT_EQ(point.sample_count(), 3);
+    }
+}
+
+// NCCL opens it by its name, and no folder has a file of it.
+TEST_F(Facts, ComeFromMemoryThatOnlyThisProcessSees) {
+  expect_passed(run("nccl.all_reduce", 2, {}));
+  const char* name = std::getenv("NCCL_DEBUG_FILE");
+  ASSERT_NE(name, nullptr);
+  EXPECT_THAT(name, ::testing::StartsWith("/proc/self/fd/"));
+  struct stat file {};
+  ASSERT_EQ(stat(name, &file), 0);
+  EXPECT_EQ(file.st_mode & 0777U, 0600U);
+  EXPECT_EQ(file.st_nlink, 0U);
+}
+
+TEST_F(Facts, SayWhatNcclUsedAndChose) {
+  const auto results = run("nccl.all_reduce", 2, {});
+  expect_passed(results);
+  const auto& facts = results[0].facts;
+  EXPECT_EQ(facts.at("implementation"), "ncclAllReduce");
+  EXPECT_EQ(facts.at("nccl"), "2.28.9");
+  EXPECT_EQ(facts.at("nccl_network"), "Fake");
+  EXPECT_EQ(facts.at("nccl_transports"), "P2P/fake (1)");
+  ASSERT_FALSE(results[0].points.empty());
+  EXPECT_EQ(results[0].points[0].facts().at("algorithm"), "RING");
+  EXPECT_EQ(results[0].points[0].facts().at("protocol"), "SIMPLE");
+}
+
+// Not that of the 4 bytes that align the ranks, which the fake makes by TREE and LL: NCCL chooses
+// when it is called, and is not called when a graph is launched.
+TEST_F(Facts, OfAGraphSayWhatNcclChoseForItsCalls) {
+  const auto results = run("nccl.all_reduce", 2, {{"mode", "graph"}, {"graph_calls", "2"}});
+  expect_passed(results);
+  for (const Point& point : results[0].points) {
+    EXPECT_EQ(point.facts().at("algorithm"), "RING");
+    EXPECT_EQ(point.facts().at("protocol"), "SIMPLE");
+  }
+}
+
+TEST_F(Facts, SayWhichOtherRanksGpuWasSlowedDown) {
+  fake::nvml_control().throttle = ml::kReasonSyncBoost;
+  fake::nvml_control().throttle_gpu = 1;
+  const auto results = run("nccl.all_reduce", 3, {});
+  expect_passed(results);
+  for (const Point& point : results[0].points) {
+    EXPECT_TRUE(point.throttled());
+    EXPECT_EQ(point.facts().at("throttled_ranks"), "1 (sync boost)");
+  }
+}
+
+// What the upgrade gate holds two runs' tasks against each other by: all ranks tell the same.
+TEST_F(Facts, HaveThePathWhichChangesWithTheTransport) {
+  std::vector<std::string> paths;
+  for (const std::uint64_t network : {0U, 1U, 2U}) {
+    SetUp();
+    nccl_control().told_network = network;
+    const auto results = run("nccl.all_reduce", 3, {});
+    expect_passed(results);
+    for (const RankResult& result : results)
+      EXPECT_EQ(result.facts.at("path"), results[0].facts.at("path"));
+    paths.push_back(results[0].facts.at("path"));
+  }
+  EXPECT_EQ(paths,
+            (std::vector<std::string>{"P2P/fake", "NET/Fake Wire/0/GDRDMA", "NET/Fake Wire/0"}));
+}
+
+}  // namespace
+}  // namespace railgauge::nccl

@@ -1,0 +1,126 @@
+#include "kernels/runner/mpi_ending.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cctype>
+#include <csignal>
+#include <cstring>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "kernels/core/outcome.h"
+#include "kernels/core/text.h"
+
+namespace railgauge {
+namespace {
+
+constexpr std::size_t kReasonLines = 3;
+constexpr std::size_t kTailBytes = 8U << 10U;
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+// What the MPI was asked to say of its transports is no reason of an end.
+bool is_chatter(std::string_view line) {
+  return line.find("UCX  INFO") != line.npos || line.find("UCX  DEBUG") != line.npos ||
+         line.find(" mca: ") != line.npos || line.find(" btl:") != line.npos;
+}
+
+std::string how_it_ended(const LauncherEnd& end) {
+  if (WIFSIGNALED(end.wait_status))
+    return fmt::format("was ended by signal {} (SIG{})", WTERMSIG(end.wait_status),
+                       sigabbrev_np(WTERMSIG(end.wait_status)));
+  return fmt::format("exited with {}{}", WEXITSTATUS(end.wait_status),
+                     end.final ? "" : " before rank 0's final record");
+}
+
+void explain(const LauncherEnd& end, Final& final) {
+  if (end.ending_signal != 0) {
+    final.set_outcome(std::string(kCancelledOutcome));
+    final.set_reason(end.ending_signal == SIGINT ? "interrupted (SIGINT)" : "terminated (SIGTERM)");
+    return;
+  }
+  const std::size_t tail = end.words.size() > kTailBytes ? end.words.size() - kTailBytes : 0;
+  final.set_stderr_tail(valid_utf8(end.words.substr(tail)));
+  if (end.past_deadline) {
+    final.set_outcome(std::string(kTimedOut));
+    final.set_reason(fmt::format("{}: did not end by the deadline; its last lines: {}", end.name,
+                                 last_lines(end.words)));
+    return;
+  }
+  const bool no_library = end.words.find("error while loading shared libraries") != end.words.npos;
+  final.set_outcome(std::string(no_library ? kWaived : kCrashed));
+  final.set_reason(fmt::format("{}: {}; its last lines: {}", end.name, how_it_ended(end),
+                               last_lines(end.words)));
+  if (WIFSIGNALED(end.wait_status)) final.set_exit_signal(WTERMSIG(end.wait_status));
+}
+
+}  // namespace
+
+Final final_of(const LauncherEnd& end) {
+  Final final = end.final.value_or(Final());
+  const bool good = WIFEXITED(end.wait_status) && WEXITSTATUS(end.wait_status) == 0;
+  // A rank that the launcher ended because of another one says "cancelled".
+  const bool says =
+      end.final && final.outcome() != kCancelledOutcome && (good || final.outcome() != kPassed);
+  if (!says) explain(end, final);
+  return final;
+}
+
+std::string last_lines(const std::string& words) {
+  std::vector<std::string> lines;
+  for (const std::string_view line : lines_of(words)) {
+    const auto says = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+    if (std::ranges::any_of(line, says) && !is_chatter(line)) lines.push_back(valid_utf8(line));
+  }
+  if (lines.empty()) return "it said nothing";
+  if (lines.size() > kReasonLines) lines.erase(lines.begin(), lines.end() - kReasonLines);
+  for (std::string& line : lines)
+    for (char& c : line)
+      if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  std::string text = fmt::format("{}", fmt::join(lines, " / "));
+  while (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+std::map<std::string, std::string> transport_facts(const std::string& words) {
+  std::set<std::string> transports;
+  std::set<std::string> btls;
+  for (const std::string_view line : lines_of(words)) {
+    // "... UCX  INFO  ep_cfg[1]: tag(tcp/eth0);"
+    const std::size_t tag = line.find("tag(");
+    if (line.find("UCX") != line.npos && tag != line.npos) {
+      std::string_view names = line.substr(tag + 4);
+      names = names.substr(0, names.find(')'));
+      while (!names.empty()) {
+        const std::size_t end = std::min(names.find(' '), names.size());
+        if (end > 0) transports.insert(valid_utf8(names.substr(0, end)));
+        names.remove_prefix(std::min(end + 1, names.size()));
+      }
+    }
+    // "... mca: bml: Using tcp btl for send to [[1,1],1] on node x"
+    constexpr std::string_view kUsing = "mca: bml: Using ";
+    if (const std::size_t at = line.find(kUsing); at != line.npos) {
+      const std::string_view rest = line.substr(at + kUsing.size());
+      btls.insert(valid_utf8(rest.substr(0, rest.find(' '))));
+    }
+  }
+  std::map<std::string, std::string> facts;
+  if (!transports.empty()) facts["mpi_transports"] = fmt::format("{}", fmt::join(transports, ","));
+  if (!btls.empty()) facts["mpi_btl"] = fmt::format("{}", fmt::join(btls, ","));
+  return facts;
+}
+
+}  // namespace railgauge

@@ -1,0 +1,35 @@
+// How a launcher's end and what rank 0 told are put together: one outcome, with the launcher's last
+// lines where rank 0 told none that holds. Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "kernels/core/record.pb.h"
+
+namespace railgauge {
+
+struct LauncherEnd {
+  std::string name;  // "mpirun"
+  int wait_status = 0;
+  std::string words;           // what it said, the end of it
+  std::optional<Final> final;  // rank 0's
+  bool past_deadline = false;  // it was ended for that
+  int ending_signal = 0;       // the person's, SIGINT or SIGTERM
+};
+
+// The final record's body.
+Final final_of(const LauncherEnd& end);
+
+// The last lines that say something, as one.
+std::string last_lines(const std::string& words);
+
+// What the MPI says that it really used, of the ranks' words: mpi_transports ("tcp/eth0", as UCX
+// names transport and device), mpi_btl ("self,tcp", of Open MPI without UCX).
+std::map<std::string, std::string> transport_facts(const std::string& words);
+
+// How much of a launcher's words is kept, from their end.
+inline constexpr std::size_t kMostLauncherWords = 64U << 10U;
+
+}  // namespace railgauge

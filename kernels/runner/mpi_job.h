@@ -1,0 +1,57 @@
+// What both sides of an MPI task know once its nodes have met.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kernels/launch/grammar.h"
+#include "kernels/runner/launch.pb.h"
+#include "kernels/runner/mpi_address.h"
+#include "kernels/runner/mpi_daemons.h"
+#include "kernels/runner/mpi_launch.h"
+#include "kernels/runner/mpi_relay.h"
+#include "kernels/runner/mpi_task.h"
+#include "kernels/runner/mpi_words.h"
+
+namespace railgauge {
+
+struct MpiOutcome {
+  std::string outcome;
+  std::string reason;
+};
+MpiOutcome mpi_outcome_of(const Error& error);
+
+struct MpiJob {
+  const Task& task;
+  const MpiTaskOptions& options;
+  Group& group;
+  RecordWriter& records;
+  int signals_fd = -1;
+  MpiLauncher launcher{};
+  LaunchMode mode = LaunchMode::kAgent;
+  std::string version{};
+  DataAddress own{};
+  std::vector<LaunchHello> nodes{};      // of each rank
+  std::function<void()> measuring = {};  // rank 0 has connected; for the phases
+};
+
+// Why it has to end now: a cancel, a signal, the relay's end, the deadline. Nothing while it may go
+// on.
+std::optional<Error> reason_to_end(const MpiJob& job, MpiRelay& relay);
+
+// What of the task may be started where: on the nodes of these addresses, calling rank 0's node.
+launch::Lease lease_of(const MpiJob& job, std::set<std::string> addresses);
+
+// What daemons of this node are started with.
+MpiDaemons::Options daemon_options(const MpiJob& job);
+
+// Until no daemon is left: by itself within `patience_seconds`, then by force.
+void end_daemons(MpiDaemons& daemons, double patience_seconds);
+
+// Rank 0's part, after all have met; tells the others the end.
+MpiOutcome lead_mpi_task(MpiJob& job);
+// The others'.
+MpiOutcome follow_mpi_task(MpiJob& job);
+
+}  // namespace railgauge

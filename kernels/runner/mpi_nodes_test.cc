@@ -1,0 +1,231 @@
+// MPI tasks between nodes: a runner for each, all on this host at addresses of its loopback, with
+// the real launchers of a real MPI (RAILGAUGE_TEST_MPI), or scripts in their place where something
+// goes wrong. This test is agents and controller: it starts the runners and carries their steps.
+#include <signal.h>
+
+#include <filesystem>
+#include <functional>
+#include <thread>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "kernels/core/clock.h"
+#include "kernels/core/outcome.h"
+#include "kernels/runner/testing_nodes.h"
+
+namespace railgauge {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing_nodes::Folder;
+using testing_nodes::Nodes;
+using testing_nodes::Order;
+using testing_nodes::Rank;
+using testing_nodes::run;
+using testing_nodes::story;
+using testing_nodes::Words;
+using testing_process::Ended;
+using testing_process::Process;
+using testing_process::program;
+
+const std::string kMpi = RAILGAUGE_TEST_MPI;
+const std::string kLauncherVariable =
+    kMpi == "mpich" ? "RAILGAUGE_LAUNCHER_MPICH=" : "RAILGAUGE_LAUNCHER_OPENMPI=";
+
+bool wait_until(const std::function<bool()>& met) {
+  const double deadline_ns = monotonic_now_ns() + testing_process::kPatienceSeconds * 1e9;
+  while (!met()) {
+    if (monotonic_now_ns() > deadline_ns) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
+}
+
+TEST(MpiNodes, MeasureByTheLaunchersOwnDaemonsWithoutSsh) {
+  const Folder folder;
+  const auto ranks = run(folder, {.mpi = kMpi,
+                                  .kernel = "mpi.all_reduce",
+                                  .nodes = 4,
+                                  .parameters = {{"sizes", "8,4000"}, {"iterations", "5"}}});
+  for (const Rank& rank : ranks) {
+    EXPECT_EQ(rank.final().outcome(), "passed") << story(ranks);
+    EXPECT_EQ(rank.ended.exit_code, kExitPassed);
+  }
+  EXPECT_EQ(ranks[0].verified_points(), 10U);
+  EXPECT_EQ(ranks[1].verified_points(), 0U);
+  EXPECT_EQ(ranks[0].fact("launch"), "agent");
+  EXPECT_EQ(ranks[0].fact("mpi"), kMpi);
+  EXPECT_EQ(ranks[0].fact("mpi_network"), "127.0.0.0/8");
+  if (kMpi == "mpich")
+    EXPECT_THAT(ranks[0].fact("mpi_transports"), HasSubstr("/memory"));
+  else
+    EXPECT_THAT(ranks[0].fact("mpi_btl"), HasSubstr("tcp")) << story(ranks);
+  EXPECT_FALSE(folder.ssh_was_called());
+  EXPECT_EQ(folder.processes(), 0U);
+  for (const auto& left : std::filesystem::directory_iterator(folder.path / "tmp"))
+    EXPECT_THAT(left.path().filename().string(), Not(HasSubstr("railgauge")));
+}
+
+TEST(MpiNodes, LeaveNoProcessOnAnyNodeWhenCancelled) {
+  const Folder folder;
+  // Ranks that would go on for ten minutes.
+  Nodes nodes(folder,
+              {.mpi = kMpi,
+               .kernel = "mpi.barrier",
+               .nodes = 4,
+               .parameters = {
+                   {"time_cap", "10min"}, {"min_samples", "1000000"}, {"max_samples", "2000000"}}});
+  // Launcher and keeper, and on each node a daemon, its keeper and a rank.
+  const bool up = wait_until([&] { return folder.processes() >= 4 + 4 * 3; });
+  nodes.cancel();
+  nodes.wait();
+  for (const Rank& rank : nodes.ranks)
+    EXPECT_EQ(rank.final().outcome(), "cancelled") << story(nodes.ranks);
+  EXPECT_TRUE(up);
+  EXPECT_EQ(folder.processes(), 0U);
+}
+
+TEST(MpiNodes, LeaveNoProcessOnAnyNodeAfterTheDeadline) {
+  const Folder folder;
+  const std::string launcher = folder.script(
+      "launcher",
+      "case \"$1\" in --version) echo 'x (Open MPI) 4.1.4'; exit;; esac\n"
+      "trap '' TERM\nsetsid sleep 600 &\necho waiting for nobody\nwhile :; do sleep 600; done");
+  const Words own{kLauncherVariable + launcher};
+  const auto ranks = run(folder, {.mpi = kMpi, .deadline_seconds = 6, .environments = {own, own}});
+  EXPECT_EQ(ranks[0].final().outcome(), "timed_out") << story(ranks);
+  EXPECT_THAT(ranks[0].final().reason(), HasSubstr("waiting for nobody"));
+  EXPECT_EQ(ranks[1].final().outcome(), "timed_out") << story(ranks);
+  EXPECT_EQ(folder.processes(), 0U);
+}
+
+TEST(MpiNodes, TellOfARankThatIsKilled) {
+#ifndef RAILGAUGE_FAILPOINTS
+  GTEST_SKIP() << "this build has no failpoints";
+#endif
+  const Folder folder;
+  const Words fails{"RAILGAUGE_FAILPOINT=mpi_follower"};
+  const auto ranks = run(folder, {.mpi = kMpi,
+                                  .parameters = {{"sizes", "8"}, {"iterations", "5"}},
+                                  .environments = {fails, fails}});
+  EXPECT_EQ(ranks[0].final().outcome(), "crashed") << story(ranks);
+  EXPECT_THAT(ranks[0].final().reason(), HasSubstr("its last lines: "));
+  EXPECT_EQ(folder.processes(), 0U);
+}
+
+TEST(MpiNodes, SayWhenTheyHaveDifferentMpis) {
+  const Folder folder;
+  const std::string launcher = folder.script("launcher", "echo 'mpirun (Open MPI) 9.9.9'");
+  const auto ranks =
+      run(folder, {.mpi = kMpi, .environments = {{}, {kLauncherVariable + launcher}}});
+  for (const Rank& rank : ranks) {
+    EXPECT_EQ(rank.final().outcome(), "waived") << story(ranks);
+    EXPECT_THAT(rank.final().reason(), HasSubstr("Open MPI 9.9.9"));
+    EXPECT_THAT(rank.final().reason(), HasSubstr(kMpi == "mpich" ? "Hydra " : "Open MPI 4"));
+  }
+}
+
+TEST(MpiNodes, AreWaivedWithoutTheMpiAndOffTheNetwork) {
+  const Folder folder;
+  Order order{.mpi = kMpi, .parameters = {{"mpi_installation", "hpcx"}}};
+  const Words lists{
+      fmt::format("RAILGAUGE_MPI_INSTALLATIONS=hpcx={}:/nowhere,b=mpich:/opt/b", kMpi)};
+  order.environments = {lists, lists};
+  // Each says so before the others wait for it; an agent tells that as a refusal.
+  const auto absent = run(folder, order);
+  EXPECT_EQ(absent[1].final().outcome(), "waived");
+  EXPECT_THAT(absent[1].final().reason(), HasSubstr("/nowhere/bin"));
+  const auto off = run(folder, {.mpi = kMpi, .parameters = {{"data_network", "203.0.113.0/24"}}});
+  EXPECT_EQ(off[0].final().outcome(), "waived");
+  EXPECT_THAT(off[0].final().reason(), HasSubstr("this node is not on it"));
+}
+
+// What each real launcher would ask for rank 1's node, as a shell has it.
+std::string daemon_words(const std::string& node, const std::string& calls) {
+  const std::string shim = program("railgauge-launch-shim");
+  if (kMpi == "mpich")
+    return fmt::format(
+        "{} /usr/bin/hydra_pmi_proxy --control-port {}:34763 --rmk user --launcher "
+        "rsh --launcher-exec {} --demux poll --iface lo --pgid 0 --retries 10 "
+        "--usize -2 --pmi-port 0 --gpus-per-proc -2 --proxy-id 1",
+        node, calls, shim);
+  return fmt::format(
+      "{} orted -mca ess env -mca ess_base_jobid 1 -mca ess_base_vpid 1 -mca "
+      "ess_base_num_procs 2 -mca orte_node_regex 'a@0(2)' -mca orte_hnp_uri "
+      "'1.0;tcp://{}:44811' -mca plm_rsh_agent {} -mca plm_rsh_no_tree_spawn 1 -mca "
+      "plm rsh",
+      node, calls, shim);
+}
+
+// A launcher that does what `body` says with "$shim"; beside it a daemon.
+Words scripted(const Folder& folder, const std::string& body, const std::string& daemon) {
+  const std::string launcher = folder.script(
+      "launcher", fmt::format("case \"$1\" in --version) echo 'x (Open MPI) 4.1.4'; exit;; esac\n"
+                              "shim={}\nexec 2>&1\n{}\n",
+                              program("railgauge-launch-shim"), body));
+  static_cast<void>(folder.script(kMpi == "mpich" ? "hydra_pmi_proxy" : "orted", daemon));
+  return {kLauncherVariable + launcher};
+}
+
+TEST(MpiNodes, CarryTheDaemonsWordsAndItsEnd) {
+  const Folder folder;
+  const std::string good = daemon_words("127.0.0.3", "127.0.0.1");
+  const Words own =
+      scripted(folder,
+               fmt::format("\"$shim\" {0} >{1}/first; echo \"first $?\" >>{1}/first\n"
+                           "\"$shim\" {0} >{1}/second; echo \"second $?\" >>{1}/second\nexit 5",
+                           good, folder.path.string()),
+               fmt::format("env >{0}/environment\necho to out; echo to err >&2\n"
+                           "[ -e {0}/again ] && kill -USR1 $$\ntouch {0}/again\nexit 9",
+                           folder.path.string()));
+  const auto ranks = run(folder, {.mpi = kMpi, .environments = {own, own}});
+  EXPECT_EQ(ranks[0].final().outcome(), "crashed") << story(ranks);
+  EXPECT_THAT(ranks[0].final().reason(), HasSubstr("exited with 5"));
+  EXPECT_EQ(ranks[1].final().outcome(), "crashed");
+  EXPECT_EQ(folder.read("first"), "to out\nfirst 9\n") << story(ranks);
+  EXPECT_EQ(folder.read("second"), fmt::format("to out\nsecond {}\n", 128 + SIGUSR1));
+  EXPECT_THAT(ranks[0].ended.err, HasSubstr("to err"));
+  // A clean environment.
+  EXPECT_THAT(folder.read("environment"), HasSubstr("TMPDIR="));
+  EXPECT_THAT(folder.read("environment"), Not(AnyOf(HasSubstr("UCX_"), HasSubstr("RAILGAUGE_"))));
+  EXPECT_EQ(folder.processes(), 0U);
+}
+
+TEST(MpiNodes, RefuseAnyOtherCommandAForeignNodeAndAnExpiredLease) {
+  const Folder folder;
+  const std::string say = "; echo \"code $?\"\n";
+  const std::string good = daemon_words("127.0.0.3", "127.0.0.1");
+  const std::string body =
+      "echo $RAILGAUGE_LAUNCH_SOCKET >" + (folder.path / "socket").string() + "\n" +
+      "\"$shim\" 127.0.0.3 uptime" + say + "\"$shim\" 127.0.0.3 sh -c id" + say + "\"$shim\" " +
+      good + " --debug-daemons" + say + "\"$shim\" " + daemon_words("127.0.0.77", "127.0.0.1") +
+      say + "\"$shim\" " + daemon_words("127.0.0.3", "203.0.113.9") + say + "exit 6";
+  const Words own = scripted(folder, body, "touch " + (folder.path / "ran").string());
+  const auto ranks = run(folder, {.mpi = kMpi, .environments = {own, own}});
+  EXPECT_EQ(ranks[0].final().outcome(), "crashed") << story(ranks);
+  const std::string& said = ranks[0].ended.err;
+  std::size_t refusals = 0;
+  for (std::size_t at = said.find("code 255"); at != said.npos; at = said.find("code 255", at + 1))
+    ++refusals;
+  EXPECT_EQ(refusals, 5U) << said;
+  // Logged, in the run's own record.
+  const std::string warnings = ranks[0].warnings();
+  for (const char* why : {"program \"uptime\"", "program \"sh\"", "\"--debug-daemons\"",
+                          "node \"127.0.0.77\" is none of its nodes", "not its launcher's address"})
+    EXPECT_THAT(warnings, HasSubstr(why));
+  EXPECT_FALSE(std::filesystem::exists(folder.path / "ran"));
+  // The task is over, and the lease with it.
+  std::string socket = folder.read("socket");
+  socket.resize(socket.find('\n'));
+  const Ended late = Process({"/bin/sh", "-c", program("railgauge-launch-shim") + " " + good},
+                             false, {"RAILGAUGE_LAUNCH_SOCKET=" + socket})
+                         .wait();
+  EXPECT_EQ(late.exit_code, 255);
+  EXPECT_THAT(late.err, HasSubstr("no task holds a lease here any more"));
+}
+
+}  // namespace
+}  // namespace railgauge

@@ -1,0 +1,66 @@
+// The steps of an MPI task's rendezvous while its launcher runs, on a thread of their own. Rank 0
+// sets the pace: the others have always sent their part of the next step already, so that a step
+// ends as soon as rank 0 takes it. While ranks measure that is once in kQuietSeconds.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "kernels/core/fd.h"
+#include "kernels/core/group.h"
+#include "kernels/runner/launch.pb.h"
+
+namespace railgauge {
+
+class MpiRelay {
+ public:
+  static constexpr double kBusySeconds = 0.05;  // between steps while daemons start and end
+  static constexpr double kQuietSeconds = 2;
+  static constexpr std::size_t kMaxNewsBytes = 32U << 10U;  // of output in one step
+
+  // `deadline_ns` on monotonic_now_ns(): no step waits longer. The group is the relay's until
+  // join() or the destructor, which needs the group's waits to end: by the deadline, by a cancel.
+  MpiRelay(Group& group, double deadline_ns);
+  ~MpiRelay();
+  MpiRelay(const MpiRelay&) = delete;
+  MpiRelay& operator=(const MpiRelay&) = delete;
+
+  // Readable when take() has something.
+  [[nodiscard]] int fd() const { return wake_.get(); }
+  // Adds to the next step.
+  void post(LaunchAsk ask);
+  void post(LaunchSignal signal);
+  void post(LaunchNews news);
+  // Of rank 0: the last step. Nothing is posted after it.
+  void end(LaunchEnd end);
+  void set_quiet(bool quiet);
+
+  // What the others said, in order.
+  std::vector<LaunchStep> take();
+  // Why no more steps come: the group's error. Nothing while they do, and after an end.
+  [[nodiscard]] std::optional<Error> error();
+  // Waits for the end() to have reached all, or for an error.
+  void join();
+
+ private:
+  void run();
+  bool wait_for_turn(LaunchStep& mine);
+  void ring() const;
+
+  Group& group_;
+  const double deadline_ns_;
+  Fd wake_;  // eventfd
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  LaunchStep outbox_;
+  std::vector<LaunchStep> inbox_;
+  std::optional<Error> error_;
+  bool quiet_ = false;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace railgauge

@@ -1,0 +1,52 @@
+// The command lines of launchers that start ranks on several nodes, and what they are given as
+// environment. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/core/params.h"
+#include "kernels/runner/mpi_launch.h"
+
+namespace railgauge {
+
+// How the launcher reaches the other nodes (the parameter `launch`).
+enum class LaunchMode { kAgent, kSsh, kSlurm };
+Result<LaunchMode> launch_mode_of(const std::string& word);  // "agent", "ssh", "slurm"
+
+struct LaunchPlan {
+  MpiLauncher launcher;
+  LaunchMode mode = LaunchMode::kAgent;
+  std::vector<std::string> addresses;  // of each rank's node
+  std::vector<std::string> hosts;      // their names, which Slurm goes by
+  std::string network;                 // "192.0.2.0/24"
+  std::string interface;               // "eth0"
+  std::string shim;                    // the program in place of ssh
+  std::string binding;                 // "default", "core", ...
+  std::vector<std::string> program;    // the ranks' program and its words
+  std::vector<std::string> handed_on;  // names of variables that the ranks are to have
+};
+
+// The launcher's argv. By its name only: an absolute one would make Open MPI write PATH= in front
+// of its daemon, for a shell.
+std::vector<std::string> launch_words(const LaunchPlan& plan);
+// Variables of the launcher itself, beside the environment that it is given.
+std::vector<std::string> launch_settings(const LaunchPlan& plan);
+
+// The ranks' program and its words.
+std::vector<std::string> ranks_words(const MpiLauncher& launcher, const std::string& kernel,
+                                     const Params& params, const std::string& records_socket,
+                                     double deadline_seconds, bool raw_samples);
+
+// What any program of an MPI gets of `environment`: where programs, libraries and temporary files
+// are, no more. `library_folder` is put in front of LD_LIBRARY_PATH.
+std::vector<std::string> clean_environment(const std::vector<std::string>& environment,
+                                           const std::string& library_folder);
+// The variables by which people tell UCX and libfabric what to do, and ours but the shim's socket.
+std::vector<std::string> handed_on_variables(const std::vector<std::string>& environment);
+std::vector<std::string> process_environment_words();
+
+// "Open MPI 4.1.4", "Hydra 4.0.2", of what the launcher prints for --version.
+std::string launcher_version(const std::string& text);
+
+}  // namespace railgauge

@@ -1,0 +1,212 @@
+// What launchers are told and what is read of what they say; all of it without an MPI.
+#include "kernels/runner/mpi_words.h"
+
+#include <gmock/gmock.h>
+
+#include "kernels/core/clock.h"
+#include "kernels/core/outcome.h"
+#include "kernels/runner/mpi_address.h"
+#include "kernels/runner/mpi_daemons.h"
+#include "kernels/runner/mpi_ending.h"
+
+namespace railgauge {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+using Words = std::vector<std::string>;
+
+LaunchPlan plan(const std::string& mpi, LaunchMode mode) {
+  LaunchPlan out;
+  out.launcher.program = mpi == "openmpi" ? "/usr/bin/mpirun.openmpi" : "/usr/bin/mpiexec.hydra";
+  out.launcher.mpi = mpi;
+  out.mode = mode;
+  out.addresses = {"192.0.2.1", "192.0.2.2", "192.0.2.2"};
+  out.hosts = {"a", "b", "b"};
+  out.network = "192.0.2.0/24";
+  out.interface = "eth0";
+  out.shim = "/opt/railgauge/bin/railgauge-launch-shim";
+  out.binding = "core";
+  out.program = {"/opt/railgauge/bin/ranks", "mpi.lat"};
+  out.handed_on = {"UCX_TLS"};
+  return out;
+}
+
+std::string line(const Words& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
+  return out;
+}
+
+TEST(MpiWords, GiveOpenMpiTheShimTheNetworkAndAddresses) {
+  const std::string words = line(launch_words(plan("openmpi", LaunchMode::kAgent)));
+  EXPECT_THAT(words, ::testing::StartsWith("mpirun "));
+  EXPECT_THAT(words, HasSubstr("--host 192.0.2.1:1,192.0.2.2:2 -n 3"));
+  EXPECT_THAT(words, HasSubstr("--mca plm_rsh_agent /opt/railgauge/bin/railgauge-launch-shim "
+                               "--mca plm_rsh_no_tree_spawn 1"));
+  EXPECT_THAT(words, HasSubstr("--mca oob_tcp_if_include 192.0.2.0/24"));
+  EXPECT_THAT(words, HasSubstr("--bind-to core"));
+  EXPECT_THAT(words, HasSubstr("-x UCX_TLS /opt/railgauge/bin/ranks mpi.lat"));
+  EXPECT_THAT(launch_settings(plan("openmpi", LaunchMode::kAgent)),
+              IsSupersetOf(Words{"OMPI_MCA_plm_rsh_pass_environ_mca_params=0",
+                                 "OMPI_MCA_btl_tcp_if_include=192.0.2.0/24"}));
+}
+
+TEST(MpiWords, GiveHydraTheShimTheInterfaceAndAddresses) {
+  EXPECT_EQ(line(launch_words(plan("mpich", LaunchMode::kAgent))),
+            "mpiexec -launcher rsh -launcher-exec /opt/railgauge/bin/railgauge-launch-shim -iface "
+            "eth0 -hosts 192.0.2.1:1,192.0.2.2:2 -n 3 -bind-to core /opt/railgauge/bin/ranks "
+            "mpi.lat");
+}
+
+TEST(MpiWords, NameNoShimWhereSshOrSlurmStarts) {
+  for (const char* mpi : {"openmpi", "mpich"})
+    EXPECT_THAT(line(launch_words(plan(mpi, LaunchMode::kSsh))), Not(HasSubstr("shim"))) << mpi;
+  LaunchPlan mvapich = plan("mpich", LaunchMode::kSsh);
+  mvapich.launcher.program = "/opt/mvapich2/bin/mpirun_rsh";
+  EXPECT_EQ(line(launch_words(mvapich)),
+            "mpirun_rsh -ssh -np 3 192.0.2.1 192.0.2.2 192.0.2.2 /opt/railgauge/bin/ranks mpi.lat");
+  EXPECT_EQ(line(launch_words(plan("openmpi", LaunchMode::kSlurm))),
+            "srun --overlap --nodes=2 --ntasks=3 --nodelist=a,b --distribution=block --mpi=pmix "
+            "--cpu-bind=cores /opt/railgauge/bin/ranks mpi.lat");
+}
+
+TEST(MpiWords, CleanTheEnvironment) {
+  const Words mine{
+      "PATH=/bin",      "SSH_AUTH_SOCK=/x", "LD_PRELOAD=/evil.so",        "LD_LIBRARY_PATH=/b",
+      "SLURM_JOB_ID=1", "UCX_TLS=tcp",      "RAILGAUGE_LAUNCH_SOCKET=/s", "RAILGAUGE_LIBCUDA=/f",
+      "PMI_FD=3"};
+  EXPECT_THAT(clean_environment(mine, "/opt/mpi/lib"),
+              ElementsAre("PATH=/bin", "LD_LIBRARY_PATH=/opt/mpi/lib:/b"));
+  EXPECT_THAT(clean_environment({}, ""), ElementsAre(HasSubstr("PATH=/usr/local/bin:")));
+  EXPECT_THAT(handed_on_variables(mine), ElementsAre("UCX_TLS=tcp", "RAILGAUGE_LIBCUDA=/f"));
+}
+
+TEST(MpiWords, ReadTheLaunchersVersion) {
+  EXPECT_EQ(launcher_version("mpirun (Open MPI) 4.1.4\n\nReport bugs to ...\n"), "Open MPI 4.1.4");
+  EXPECT_EQ(launcher_version("mpirun.openmpi (OpenRTE) 4.1.4\n"), "Open MPI 4.1.4");
+  EXPECT_EQ(launcher_version("HYDRA build details:\n    Version:        4.0.2\n    Release"),
+            "Hydra 4.0.2");
+  EXPECT_EQ(launcher_version("srun 23.02\n"), "srun 23.02");
+  EXPECT_EQ(launcher_version(""), "");
+}
+
+TEST(MpiInstallations, AreReadFromTheAgentsSetting) {
+  const auto read = read_installations("hpcx=openmpi:/opt/hpcx/ompi,mv=mpich:/opt/mvapich2");
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->size(), 2U);
+  EXPECT_EQ((*read)[1].name, "mv");
+  EXPECT_EQ((*read)[1].mpi, "mpich");
+  EXPECT_EQ((*read)[1].prefix, "/opt/mvapich2");
+  EXPECT_TRUE(read_installations("")->empty());
+  for (const char* bad : {"hpcx", "=openmpi:/a", "a=lam:/a", "a=mpich:relative", "a=mpich", ","})
+    EXPECT_FALSE(read_installations(bad)) << bad;
+}
+
+TEST(MpiAddress, IsTheOneOnTheDeclaredNetwork) {
+  const std::vector<HostAddress> host{
+      {"lo", "127.0.0.1", 8}, {"mgmt0", "10.0.2.15", 24}, {"ib0", "192.0.2.7", 24}};
+  const auto on = [&](const char* declared, const char* own = "") {
+    return data_address(declared, own, host, {"ib0"});
+  };
+  for (const char* declared : {"192.0.2.0/24", "ib0", ""}) {
+    const auto found = on(declared);
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ(found->address, "192.0.2.7");
+    EXPECT_EQ(found->network, "192.0.2.0/24");
+    EXPECT_EQ(found->interface, "ib0");
+  }
+  const auto many = on("127.0.0.0/8", "127.0.0.5");
+  ASSERT_TRUE(many);
+  EXPECT_EQ(many->address, "127.0.0.5");
+  EXPECT_THAT(many->own_addresses, ElementsAre("127.0.0.1", "127.0.0.5"));
+  EXPECT_THAT(on("203.0.113.0/24").error().message, HasSubstr("ib0 192.0.2.7/24"));
+  EXPECT_EQ(on("203.0.113.0/24").error().code, Code::kFailedPrecondition);
+  EXPECT_FALSE(on("192.0.2.0/240"));
+  EXPECT_FALSE(on("192.0.2.0/24", "10.0.2.15"));
+  EXPECT_EQ(data_address("", "", host, {}).error().code, Code::kFailedPrecondition);
+  EXPECT_TRUE(in_network("192.0.2.255", "192.0.2.0/24"));
+  EXPECT_FALSE(in_network("192.0.3.0", "192.0.2.0/24"));
+}
+
+TEST(MpiTransports, AreReadOfWhatRanksSay) {
+  const auto ucx = transport_facts(
+      "[1.5] [n1:77:0]  ucp_worker.c:1855 UCX  INFO  ep_cfg[1]: tag(posix/memory tcp/eth0);\n"
+      "[1.6] [n1:77:0]  ucp_worker.c:1855 UCX  INFO  ep_cfg[2]: tag(rc_verbs/rxe0:1); \n");
+  EXPECT_EQ(ucx.at("mpi_transports"), "posix/memory,rc_verbs/rxe0:1,tcp/eth0");
+  const auto btl =
+      transport_facts("[n1:5] mca: bml: Using tcp btl for send to [[1,1],1] on node b\n");
+  EXPECT_EQ(btl.at("mpi_btl"), "tcp");
+  EXPECT_TRUE(transport_facts("nothing of the kind\n").empty());
+}
+
+TEST(LauncherEnd, IsToldByRankZeroUnlessTheLauncherKnowsBetter) {
+  Final passed;
+  passed.set_outcome("passed");
+  LauncherEnd end{.name = "mpirun", .words = "one\ntwo\n---\nthree\nfour.\n", .final = passed};
+  EXPECT_EQ(final_of(end).outcome(), kPassed);
+  end.wait_status = 7 << 8;
+  EXPECT_EQ(final_of(end).outcome(), kCrashed);
+  EXPECT_EQ(final_of(end).reason(), "mpirun: exited with 7; its last lines: two / three / four");
+  end.final->set_outcome("failed");
+  EXPECT_EQ(final_of(end).outcome(), kFailed);
+  end.final.reset();
+  end.past_deadline = true;
+  EXPECT_EQ(final_of(end).outcome(), kTimedOut);
+}
+
+// The target's own check: whatever the launcher's node let through.
+TEST(MpiDaemons, StartNothingWithoutALeaseThatCoversIt) {
+  const std::string shim = "/opt/shim";
+  LaunchAsk ask;
+  ask.set_number(7);
+  for (const char* word : {"192.0.2.2",       "/usr/bin/hydra_pmi_proxy",
+                           "--control-port",  "192.0.2.1:34763",
+                           "--rmk",           "user",
+                           "--launcher",      "rsh",
+                           "--launcher-exec", "/opt/shim",
+                           "--demux",         "poll",
+                           "--pgid",          "0",
+                           "--retries",       "10",
+                           "--usize",         "-2",
+                           "--pmi-port",      "0",
+                           "--gpus-per-proc", "-2",
+                           "--proxy-id",      "1"})
+    ask.add_words(word);
+  const launch::Lease good{.task = "run1/task1",
+                           .daemon = launch::Daemon::kHydraProxy,
+                           .nodes = {"192.0.2.2"},
+                           .launchers = {"192.0.2.1"},
+                           .expires_monotonic_ns = monotonic_now_ns() + 60e9};
+  const auto why = [&](const launch::Lease& lease, const LaunchAsk& asked) {
+    std::vector<LaunchNews> news;
+    MpiDaemons daemons(
+        {.keeper = "/nowhere", .daemon = "", .shim = shim, .lease = lease, .environment = {}},
+        [&](LaunchNews one) { news.push_back(std::move(one)); });
+    const std::string refused = daemons.start(asked);
+    EXPECT_EQ(news.size(), 1U);
+    EXPECT_EQ(news[0].number(), 7U);
+    EXPECT_EQ(news[0].refused(), refused);
+    EXPECT_TRUE(daemons.empty());
+    return refused;
+  };
+  EXPECT_THAT(why(good, ask), HasSubstr("has no hydra_pmi_proxy"));  // it would have been started
+  launch::Lease bad = good;
+  bad.expires_monotonic_ns = monotonic_now_ns();
+  EXPECT_THAT(why(bad, ask), HasSubstr("its lease has expired"));
+  bad = good;
+  bad.nodes = {"192.0.2.3"};
+  EXPECT_THAT(why(bad, ask), HasSubstr("is none of its nodes"));
+  bad = good;
+  bad.launchers = {"192.0.2.9"};
+  EXPECT_THAT(why(bad, ask), HasSubstr("not its launcher's address"));
+  LaunchAsk shell = ask;
+  *shell.mutable_words(1) = "/bin/sh";
+  EXPECT_THAT(why(good, shell), HasSubstr("program"));
+}
+
+}  // namespace
+}  // namespace railgauge
