@@ -7,6 +7,7 @@
 #   deploy/check.sh --no-fabric  leave out what boots guests (then the check is not complete, and says so)
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 4
+. deploy/compile_cache.sh
 
 full=0 only="" fabric=1
 while [ $# -gt 0 ]; do
@@ -60,7 +61,7 @@ format() {
   # A path of the machine that it was written on helps nobody.
   ! git grep -nIE '(^|[^]A-Za-z0-9_"}*/])/(home|root)/[a-z]' -- ':!deploy/check.sh' || return
 }
-configure_and_build() { cmake --preset "$1" && cmake --build "build/$1" "${@:2}"; }
+configure_and_build() { cmake --preset "$1" && name_precompiled "build/$1" && cmake --build "build/$1" "${@:2}"; }
 unit() { ctest --test-dir build/ci -L unit -j2 --output-on-failure --no-tests=error; }
 # "With CUDA and with none": on a machine without nvcc (CI's) all other steps are the leg with none, so this one has
 # nothing to add. Where nvcc is, a tree without it is configured and its device code compiled, the only files that
