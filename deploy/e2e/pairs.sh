@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# Has not passed yet: on 2026-11-22 its fabric was too loaded to measure rate and loss.
 # Rounds, matrices and suspects over real RDMA verbs, on four guests of the virtual fabric: all pairs in three rounds,
 # a slow or lossy sender named with its direction and nobody else, what a stopped run left, run afterwards, and a guest
 # that dies in the middle, which costs its own pairs alone.
