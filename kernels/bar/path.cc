@@ -62,8 +62,10 @@ Result<Path> choose_path(std::span<const std::unique_ptr<Backend>> backends,
     }
     code = graver(code, window.error().code);
     path.alarming = outcome_of(code) != kWaived;
-    path.refused +=
-        (path.refused.empty() ? "" : " | ") + with_name(backend->name(), window.error().message);
+    const std::string why = with_name(backend->name(), window.error().message);
+    path.refused += (path.refused.empty() ? "" : " | ") + why;
+    if (window.error().code == Code::kDataLoss && path.corrupt)
+      path.corrupt = fail(Code::kDataLoss, why);
   }
   RG_CHECK(!path.refused.empty());  // the parameter's choices are the backends
   return fail(code, path.refused);

@@ -19,6 +19,7 @@ struct Path {
   std::unique_ptr<Window> window;
   std::string refused;    // why each earlier backend was not taken, in one line; "" when none was
   bool alarming = false;  // an earlier one was refused for wrong bytes or an error, not as absent
+  Status corrupt{};       // kDataLoss: an earlier one is here and its bytes are wrong, which ones
 };
 
 // Makes a backend's window, neither pinned nor mapped.

@@ -113,6 +113,9 @@ TEST_F(ChoosePath, RefusesOneWhoseBytesAreWrongAndRemembersIt) {
   EXPECT_EQ(path->backend->name(), "second");
   EXPECT_TRUE(path->alarming);
   EXPECT_EQ(path->refused, "one: byte 7 differs");
+  ASSERT_FALSE(path->corrupt);
+  EXPECT_EQ(path->corrupt.error().code, Code::kDataLoss);
+  EXPECT_EQ(path->corrupt.error().message, "one: byte 7 differs");
 }
 
 TEST_F(ChoosePath, RemembersThatAnErrorRatherThanAnAbsenceMadeItGoOn) {
@@ -121,6 +124,7 @@ TEST_F(ChoosePath, RemembersThatAnErrorRatherThanAnAbsenceMadeItGoOn) {
   const auto path = choose("auto");
   ASSERT_TRUE(path);
   EXPECT_TRUE(path->alarming);
+  EXPECT_TRUE(path->corrupt) << "no byte was wrong";
 }
 
 TEST_F(ChoosePath, TriesNoOtherThanTheForcedOne) {

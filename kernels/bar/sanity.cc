@@ -3,8 +3,9 @@
 // (sanity_cases.h) with guard bytes before and after, whole mappings written and read by a GPU
 // kernel on the other side, and memory that begins where cuMemAlloc put it, beside a GPU page's
 // start. A path that cannot map such memory waives that part in a note, and so does managed memory,
-// which has no fixed page to map. Wrong bytes fail the task. `check_ns` is the time of one piece's
-// check, both directions, comparison included.
+// which has no fixed page to map. Wrong bytes fail the task, also those of an earlier path that the
+// proof refused: the other kernels go on by the next path with a warning. `check_ns` is the time of
+// one piece's check, both directions, comparison included.
 #include <algorithm>
 #include <optional>
 
@@ -57,6 +58,7 @@ class Sanity final : public Kernel {
 
   Status prepare(Context& context) override {
     setup_ = RG_TRY(Setup::open(context, unaligned_window_bytes(), known_));
+    RG_TRY_OK(setup_.check_earlier_paths());
     pattern_ = RG_TRY(gpu::Pattern::create(setup_.gpu()));
     // A piece, its guards, and room to begin at any alignment.
     host_ = RG_TRY(HostBuffer::allocate(unaligned_window_bytes() + kGuardBytes));

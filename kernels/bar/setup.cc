@@ -67,6 +67,13 @@ Result<Setup> Setup::open(Context& context, std::size_t bytes, std::span<const R
   return setup;
 }
 
+Status Setup::check_earlier_paths() const {
+  if (path_.corrupt) return {};
+  return fail(path_.corrupt.error().code,
+              fmt::format("{}: {}; {} carries the same bytes right", gpu().name(),
+                          path_.corrupt.error().message, backend().name()));
+}
+
 Point Setup::make_point(const PointNames& names, std::uint64_t message_bytes,
                         const Sampled& sampled, bool raw_samples) const {
   return railgauge::make_point(names, message_bytes, sampled, raw_samples, backend().synthetic());

@@ -31,6 +31,9 @@ class Setup {
   [[nodiscard]] const View& view() const { return view_; }
   [[nodiscard]] const Copier& copier() const { return copier_; }
   [[nodiscard]] Backend& backend() const { return *path_.backend; }
+  // kDataLoss where a path that is tried before the one taken is here and gave wrong bytes: its own
+  // words. The path that was taken is proved; that the machine carries every byte is not.
+  [[nodiscard]] Status check_earlier_paths() const;
 
   // Statistics of one size, ready for session().report().
   [[nodiscard]] Point make_point(const PointNames& names, std::uint64_t message_bytes,

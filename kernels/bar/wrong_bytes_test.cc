@@ -14,7 +14,9 @@
 #include "kernels/bar/sanity_cases.h"
 #include "kernels/bar/with_routines.h"
 #include "kernels/dl/gdrapi.h"
+#include "kernels/dl/vulkan.h"
 #include "kernels/fakes/fake_gdrapi.h"
+#include "kernels/fakes/fake_vulkan.h"
 #include "kernels/fakes/gpu_fixture.h"
 #include "kernels/fakes/solo.h"
 
@@ -31,6 +33,7 @@ namespace railgauge::bar {
 namespace {
 
 using fake::RankResult;
+using ::testing::Contains;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -120,6 +123,7 @@ class WrongBytes : public gpu::OnFakes {
   static void SetUpTestSuite() {
     OnFakes::SetUpTestSuite();
     setenv(kGdrapiLibraryVariable, RAILGAUGE_FAKE_LIBGDRAPI, 1);
+    setenv(kVulkanLibraryVariable, RAILGAUGE_FAKE_LIBVULKAN, 1);
   }
   void SetUp() override {
     OnFakes::SetUp();
@@ -191,6 +195,44 @@ TEST_P(Timed, DoesNotBeginWhereTheProofFindsWrongBytes) {
 
 INSTANTIATE_TEST_SUITE_P(Bar, Timed, ::testing::ValuesIn(timed_kernels()),
                          [](const auto& tested) { return std::string(tested.param.name); });
+
+// gdrdrv is here and maps other memory than it pinned; the next path is right.
+class AnEarlierPath : public WrongBytes {
+ protected:
+  void SetUp() override {
+    WrongBytes::SetUp();
+    fake::vulkan_control().reset();
+    fake::gdrapi_control().map_other = 1;
+  }
+  void TearDown() override {
+    EXPECT_EQ(fake::vulkan_control().live_handles, 0);
+    WrongBytes::TearDown();
+  }
+  static RankResult run_auto(const KernelRow& row) {
+    return fake::run_solo(row,
+                          {.parameters = fake::declared_among(row.info(), {{"iterations", "2"}})});
+  }
+};
+
+TEST_F(AnEarlierPath, ThatIsWrongFailsSanityNamingItAndTheByte) {
+  const RankResult result = run_auto(kBarSanity);
+  expect_named(result,
+               "gpu0: gdrdrv: prove the mapping, CPU to GPU: byte [0-9]+ is .*; vulkan "
+               "carries the same bytes right");
+}
+
+TEST_F(AnEarlierPath, ThatIsWrongIsAWarningBesideWhatTheNextOneMeasures) {
+  const RankResult result = run_auto(kBarWriteBw);
+  ASSERT_TRUE(result.status) << result.status.error().message;
+  EXPECT_EQ(result.facts.at("path"), "vulkan");
+  EXPECT_THAT(result.notes, Contains(HasSubstr("gdrdrv: prove the mapping")));
+}
+
+TEST_F(AnEarlierPath, ThatIsAbsentIsNoFaultOfSanity) {
+  fake::gdrapi_control().no_driver = 1;
+  const RankResult result = run_auto(kBarSanity);
+  ASSERT_TRUE(result.status) << result.status.error().message;
+}
 
 // Each fault in each direction, with what bar.sanity says of it.
 struct SanityCase {

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <cerrno>
+#include <cstddef>
+#include <vector>
 
 #include "kernels/dl/gdrapi.h"
 #include "kernels/fakes/settings.h"
@@ -31,10 +33,12 @@ GdrapiControl& gdrapi_control() {
 }
 
 void GdrapiControl::reset() {
-  const std::array settings{
-      Setting{"fail_call", fail_call, 0}, Setting{"fail_error", fail_error, EINVAL},
-      Setting{"no_driver", no_driver, 0}, Setting{"dmabuf_mmap", dmabuf_mmap, 0},
-      Setting{"mapping_type", mapping_type, gdr::kMappingWriteCombined}};
+  const std::array settings{Setting{"fail_call", fail_call, 0},
+                            Setting{"fail_error", fail_error, EINVAL},
+                            Setting{"no_driver", no_driver, 0},
+                            Setting{"dmabuf_mmap", dmabuf_mmap, 0},
+                            Setting{"mapping_type", mapping_type, gdr::kMappingWriteCombined},
+                            Setting{"map_other", map_other, 0}};
   apply_settings(settings, "RAILGAUGE_FAKE_GDRAPI");
   calls = 0;
 }
@@ -47,6 +51,7 @@ struct Pin {
   std::uint64_t address = 0;
   std::size_t bytes = 0;
   bool mapped = false;
+  std::vector<std::byte> other{};  // mapped in its place
 };
 // NOLINTNEXTLINE(performance-no-int-to-ptr): the handle is a number in this interface
 Pin& pin_of(gdr::Pinned handle) { return *reinterpret_cast<Pin*>(handle.handle); }
@@ -105,6 +110,10 @@ int gdr_map(gdr::Session, gdr::Pinned handle, void** out, std::size_t bytes) {
   pin.mapped = true;
   // NOLINTNEXTLINE(performance-no-int-to-ptr)
   *out = reinterpret_cast<void*>(pin.address);
+  if (gdrapi_control().map_other != 0) {
+    pin.other.assign(pin.bytes, std::byte{0x5c});
+    *out = pin.other.data();
+  }
   ++gdrapi_control().live_handles;
   return 0;
 }

@@ -19,6 +19,7 @@ struct GdrapiControl {
   std::atomic<std::uint64_t> no_driver{0};     // 1: gdrdrv is not there, gdr_open gives nothing
   std::atomic<std::uint64_t> dmabuf_mmap{0};   // 1: says that it maps by dma-buf
   std::atomic<std::uint64_t> mapping_type{1};  // write-combined
+  std::atomic<std::uint64_t> map_other{0};     // 1: what is mapped is not what was pinned
 
   // Back to what RAILGAUGE_FAKE_GDRAPI says; live handles stay.
   void reset();
