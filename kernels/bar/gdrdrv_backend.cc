@@ -64,6 +64,12 @@ class GdrdrvWindow final : public Window {
                   fmt::format("{}: {} (errno {}), although these are whole pages of an allocation: "
                               "GPU memory of this kind cannot be pinned here; use another backend",
                               act, std::generic_category().message(returned), returned));
+    if (returned == ENOMEM)
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("{}: {} (errno {}): the GPU's window (BAR1) has no room for it; end "
+                              "what else maps its memory, ask for smaller sizes, or turn on "
+                              "resizable BAR in the firmware",
+                              act, std::generic_category().message(returned), returned));
     RG_TRY_OK(gdrapi_status(returned, act));
     is_pinned_ = true;
     return {};

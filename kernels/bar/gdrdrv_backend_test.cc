@@ -57,6 +57,13 @@ TEST_F(Gdrdrv, FailsWhenItAskedForMoreThanTheAllocationHas) {
   EXPECT_EQ(pinned.error().code, Code::kInternal) << pinned.error().message;
 }
 
+TEST_F(Gdrdrv, WaivesWhereTheBarHasNoRoomAndSaysSo) {
+  const Status pinned = pin(0, GpuBuffer::kPageBytes, ENOMEM);
+  ASSERT_FALSE(pinned);
+  EXPECT_EQ(outcome_of(pinned.error().code), kWaived);
+  EXPECT_THAT(pinned.error().message, HasSubstr("(errno 12): the GPU's window (BAR1) has no room"));
+}
+
 TEST_F(Gdrdrv, FailsWhenTheModuleErrs) {
   const Status pinned = pin(0, GpuBuffer::kPageBytes, EIO);
   ASSERT_FALSE(pinned);
