@@ -65,6 +65,7 @@ class CrossoverKernel final : public Kernel {
     const Sampled sampled =
         RG_TRY(by_bar ? sample_bar(context, bytes, ready) : sample_memcpy(context, bytes, ready));
     setup_.session().end_point();
+    RG_TRY_OK(setup_.session().check_undisturbed(context));
     const bool verified = context.params.boolean("verify");
     if (verified) RG_TRY_OK(verify(bytes, seed, by_bar));
     const char* meaning = by_bar && writes_ ? "posted" : "completion";

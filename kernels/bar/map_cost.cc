@@ -61,6 +61,7 @@ class MapCost final : public Kernel {
           return rounds(context, 1, *window, times, not_kept);
         }));
     setup_.session().end_point();
+    RG_TRY_OK(setup_.session().check_undisturbed(context));
     const std::size_t kept = sampled.samples.size();
     for (std::size_t step = 0; step < kSteps.size(); ++step) {
       sampled.samples.assign(times[step].end() - static_cast<std::ptrdiff_t>(kept),

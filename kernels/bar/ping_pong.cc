@@ -120,6 +120,7 @@ class PingPong final : public Kernel {
           return batch(context, kTripsAfterReading, not_kept);
         }));
     setup_.session().end_point();
+    RG_TRY_OK(setup_.session().check_undisturbed(context));
     Point point = setup_.make_point({.metric = "latency_ns", .meaning = "rtt", .unit = "ns"},
                                     kWordBytes, sampled, context.raw_samples);
     point.set_verified(true);

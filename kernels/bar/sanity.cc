@@ -78,6 +78,7 @@ class Sanity final : public Kernel {
       RG_TRY_OK(check_unaligned_memory(context, round == 0, sampled.samples));
     }
     setup_.session().end_point();
+    RG_TRY_OK(setup_.session().check_undisturbed(context));
     RG_TRY_OK(tell_of_managed_memory(context));
     for (const double sample : sampled.samples) sampled.measure_ns += sample;
     sampled.converged = true;

@@ -159,6 +159,7 @@ Status Chase::measure(Context& context, gpu::Session& session, const std::string
   RG_TRY_OK(lanes.touch(context.deadline_monotonic_ns));
   const Sampled sampled = RG_TRY(sample(context, session, lanes));
   session.end_point();
+  RG_TRY_OK(session.check_undisturbed(context));
   const bool verified = context.params.boolean("verify");
   if (verified) RG_TRY_OK(verify(lanes.operations(0)));
   Point point =

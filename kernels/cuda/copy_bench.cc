@@ -9,7 +9,7 @@
 #include "kernels/cuda/parameters.h"
 #include "kernels/gpu/host_pages.h"
 #include "kernels/gpu/link_ceiling.h"
-#include "kernels/memory/numa.h"
+#include "kernels/gpu/placement.h"
 
 namespace railgauge::cuda {
 namespace {
@@ -107,27 +107,18 @@ Status CopyBench::allocate(Context& context) {
   return session_->gpu().make_current();
 }
 
-// A session of GPUs on several nodes cannot bind its thread near to all of them: each one's host
+// A session of GPUs on several nodes cannot bind its thread beside all of them: each one's host
 // memory is placed by itself.
 Result<Area> CopyBench::allocate_host(Context& context, const gpu::Gpu& gpu,
                                       std::uint64_t bytes) const {
   RG_TRY_OK(gpu.make_current());
-  NumaBinding binding;
-  gpu::HostPlace wanted;
-  const int node = gpu.numa_node();
   const bool several = session_->gpus().size() > 1;
-  if (several && node >= 0 && context.params.text("numa") == "near") {
-    const auto nodes = RG_TRY(numa_nodes());
-    if (nodes.size() > 1) {
-      const NumaNode& near = nodes[RG_TRY(nearest_node(nodes, node))];
-      binding = RG_TRY(NumaBinding::bind(near));
-      wanted = {.node = near.id, .side = "near", .policy_set = binding.memory_bound()};
-    }
-  }
+  gpu::Placement place;
+  if (several) place = RG_TRY(gpu::place_beside(context, gpu, bytes));
   Area area = RG_TRY(Area::on_host(host_memory_, bytes, place_of(context.params, gpu)));
   const std::string fact = several ? gpu.name() + "_host_node" : "host_node";
-  if (wanted.node >= 0)
-    RG_TRY_OK(gpu::check_host_pages(context.reporter, fact, wanted, gpu.name(), area.host()));
+  if (place.host.node >= 0)
+    RG_TRY_OK(gpu::check_host_pages(context.reporter, fact, place.host, gpu.name(), area.host()));
   else
     RG_TRY_OK(session_->check_host_memory(context, area.host(), fact));
   return area;
@@ -182,6 +173,7 @@ Result<Point> CopyBench::sample(Context& context, const Route& route, RouteRun& 
                         return run.restart();
                       }));
   session_->end_point();
+  RG_TRY_OK(session_->check_undisturbed(context));
   sampled.warmup_count = before + sampled.warmup_count * run.copies_in_sample();
   Point point = make_point({.metric = std::string(kBandwidthMetric),
                             .meaning = route.meaning,

@@ -91,6 +91,7 @@ class CopyLatency final : public Kernel {
     RG_TRY_OK(gpu_status(session_.gpu(), call(size), "copy for the first time"));
     const Sampled sampled = RG_TRY(sample(context, size));
     session_.end_point();
+    RG_TRY_OK(session_.check_undisturbed(context));
     const bool verified = context.params.boolean("verify");
     if (verified) RG_TRY_OK(kits_.verify(target(), size, kSourceSeed));
     Point point = make_point({.metric = std::string(kLatencyMetric),

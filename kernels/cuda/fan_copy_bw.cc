@@ -35,7 +35,8 @@ class FanCopyBandwidth final : public Kernel {
     both_ways_ = params.boolean("bidirectional");
     Engine engine = engine_of(params.text("engine"));
     const bool with_host = pattern_ == "all_to_host" || pattern_ == "host_to_all";
-    session_ = RG_TRY(gpu::Session::open_several(context, with_host ? 1 : 2));
+    session_ = RG_TRY(with_host ? gpu::Session::open_several(context, 1, gpu::Apart::kEach)
+                                : gpu::Session::open_several(context, 2));
     if (with_host && both_ways_ && engine == Engine::kSm) engine = Engine::kSmBoth;
     std::vector<Route> routes;
     if (with_host) {

@@ -97,6 +97,17 @@ void add_busy_parameter(InfoBuilder& builder) {
   builder.choice("busy", "", "what to do when another process uses the GPU", {"waive", "measure"});
 }
 
+Status judge_newcomers(const Context& context, const Gpu& gpu, const std::string& users) {
+  if (context.params.text("busy") == "waive")
+    return fail(Code::kFailedPrecondition,
+                fmt::format("{}: {} came to use it while it was measured, so the figure is not "
+                            "kept; measure again when it is free, or beside it with busy=measure",
+                            gpu.name(), users));
+  context.reporter.note(
+      "warning", fmt::format("{}: {} came to use it while it was measured", gpu.name(), users));
+  return {};
+}
+
 Status check_busy(const Context& context, const Gpu& gpu, const std::vector<GpuUsage>& before,
                   std::span<const unsigned> partners) {
   const auto usage = std::ranges::find(before, gpu.pci_address(), &GpuUsage::pci_address);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "kernels/core/info_builder.h"
@@ -20,5 +21,8 @@ void add_busy_parameter(InfoBuilder& builder);
 // waits up to 1.5 s for the load of a moment ago to fade. Thread safe.
 Status check_busy(const Context& context, const Gpu& gpu, const std::vector<GpuUsage>& before,
                   std::span<const unsigned> partners = {});
+
+// The same of `users` (in words) who came while it was measured: waives, or warns.
+Status judge_newcomers(const Context& context, const Gpu& gpu, const std::string& users);
 
 }  // namespace railgauge::gpu

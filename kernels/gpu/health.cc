@@ -19,6 +19,7 @@ namespace {
 
 constexpr auto kFirstPause = std::chrono::milliseconds(5);
 constexpr auto kPeriod = std::chrono::milliseconds(100);  // what the pauses grow to
+constexpr int kPeriodsBetweenUsers = 10;                  // of full pauses: listing takes a while
 
 struct ReasonWords {
   unsigned long long bit;
@@ -68,6 +69,14 @@ void read_all_of(const Nvml& nvml, ml::Device device, GpuHealth& seen) {
   add(seen.power_w, drawn, value / 1e3);
   read_into(seen.pcie_generation, nvml.device_get_pcie_generation);
   read_into(seen.pcie_width, nvml.device_get_pcie_width);
+}
+
+void read_processes(const Nvml& nvml, ml::Device device, GpuHealth& seen) {
+  const auto now = processes_on(nvml, device);
+  if (!now) return;
+  for (const ml::Process& process : *now)
+    if (std::ranges::count(seen.processes, process.pid, &ml::Process::pid) == 0)
+      seen.processes.push_back(process);
 }
 
 // "gpu0" among the words of "gpu0>gpu1".
@@ -188,8 +197,12 @@ class HealthWatch::Reader {
     thread_ = std::thread([this] {
       std::unique_lock lock(mutex_);
       auto pause = kFirstPause;
+      int full_pauses = 0;
       while (!wake_.wait_for(lock, pause, [this] { return stopping_; })) {
         for_each(pause < kPeriod ? read_clocks : read_all_of);
+        full_pauses += pause < kPeriod ? 0 : 1;
+        if (full_pauses == kPeriodsBetweenUsers) for_each(read_processes);
+        full_pauses %= kPeriodsBetweenUsers;
         pause = std::min(2 * pause, kPeriod);
       }
     });
@@ -204,9 +217,14 @@ class HealthWatch::Reader {
           held_between(held_before_[i], read_held_times(loaded_nvml(), gpus_[i].device));
     }
     for_each(read_all_of);
+    for_each(read_processes);
   }
   void add_to(Point& point) const {
     if (!seen_.empty()) add_health(seen_, point);
+  }
+  [[nodiscard]] std::vector<ml::Process> processes(std::string_view name) const {
+    const auto gpu = std::ranges::find(seen_, name, &GpuHealth::name);
+    return gpu == seen_.end() ? std::vector<ml::Process>() : gpu->processes;
   }
 
  private:
@@ -276,6 +294,10 @@ void HealthWatch::end() {
 
 void HealthWatch::add_to(Point& point) const {
   if (reader_ != nullptr) reader_->add_to(point);
+}
+
+std::vector<ml::Process> HealthWatch::processes(std::string_view name) const {
+  return reader_ == nullptr ? std::vector<ml::Process>() : reader_->processes(name);
 }
 
 }  // namespace railgauge::gpu

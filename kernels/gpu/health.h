@@ -7,8 +7,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "kernels/core/record.pb.h"
+#include "kernels/dl/nvml_devices.h"
 #include "kernels/gpu/device.h"
 #include "kernels/gpu/health_counters.h"
 
@@ -44,6 +47,8 @@ struct GpuHealth {
   unsigned long long reasons = 0;  // of all readings together
   Held held;                       // by the counters
   double interval_ns = 0;          // from the counters' first look to their last
+  // With a context on it at one of the looks but the first, this process too; each once.
+  std::vector<ml::Process> processes;
 };
 
 // Counters that grew by less than this share of the interval make no figure throttled: samples are
@@ -66,8 +71,9 @@ void add_health(std::span<const GpuHealth> seen, Point& point);
 // end(). Short intervals, as most are, so have readings too; what falls between two of them is seen
 // by NVML's counters. A reading disturbs small copies that are stamped by the CPU (the first one
 // after it was slow), so it waits until after the first ms, its pauses grow, and those before the
-// first 100 ms ask for clocks and reasons alone. begin() belongs before the last copies that are
-// not kept. Never fails: what NVML does not tell is absent. Movable; not thread safe.
+// first 100 ms ask for clocks and reasons alone. Who uses the GPUs is asked once a second and at
+// end(). begin() belongs before the last copies that are not kept. Never fails: what NVML does not
+// tell is absent. Movable; not thread safe.
 class HealthWatch {
  public:
   HealthWatch();
@@ -85,6 +91,8 @@ class HealthWatch {
   // Adds what was seen in the interval that ended last, to one point or to several. Without begin()
   // there is nothing to add.
   void add_to(Point& point) const;
+  // Of the interval that ended last, on the GPU `name`: GpuHealth::processes.
+  [[nodiscard]] std::vector<ml::Process> processes(std::string_view name) const;
 
  private:
   class Reader;

@@ -62,18 +62,20 @@ struct Session::State {
   std::vector<Gpu> gpus;
   Placement placement;
   HealthWatch watch;
+  std::vector<GpuUsage> before;  // who used them when the session opened
+  std::string in_use_by;         // who came in the interval that ended last
   bool synthetic = false;
 
   static Result<std::unique_ptr<State>> make(Context& context, std::vector<Gpu> gpus,
-                                             std::vector<GpuUsage> before) {
+                                             std::vector<GpuUsage> before, Apart apart) {
     auto state = std::make_unique<State>();
     state->gpus = std::move(gpus);
     report_facts(context.reporter, state->gpus);
     std::vector<std::string> addresses;
     for (const Gpu& gpu : state->gpus) addresses.push_back(gpu.pci_address());
-    const auto others = learn_own_number(std::move(before), addresses);
-    for (const Gpu& gpu : state->gpus) RG_TRY_OK(check_busy(context, gpu, others));
-    state->placement = RG_TRY(place(context, state->gpus));
+    state->before = learn_own_number(std::move(before), addresses);
+    for (const Gpu& gpu : state->gpus) RG_TRY_OK(check_busy(context, gpu, state->before));
+    state->placement = RG_TRY(place(context, state->gpus, "/sys", apart));
     state->watch = HealthWatch(state->gpus);
     const std::string& blind = state->watch.blind();
     context.reporter.fact("nvml", blind.empty() ? loaded_nvml().version : "not asked: " + blind);
@@ -105,11 +107,12 @@ Result<Session> Session::open(Context& context) {
   std::vector<Gpu> gpus;
   gpus.push_back(RG_TRY(Gpu::open(context.endpoint)));
   Session session;
-  session.state_ = RG_TRY(State::make(context, std::move(gpus), std::move(before)));
+  session.state_ =
+      RG_TRY(State::make(context, std::move(gpus), std::move(before), Apart::kUnbound));
   return session;
 }
 
-Result<Session> Session::open_several(Context& context, std::size_t minimum) {
+Result<Session> Session::open_several(Context& context, std::size_t minimum, Apart apart) {
   auto before = gpu_usage();
   std::vector<Gpu> gpus = RG_TRY(open_chosen(context.params.text("gpus")));
   if (gpus.size() < minimum)
@@ -117,7 +120,7 @@ Result<Session> Session::open_several(Context& context, std::size_t minimum) {
                 fmt::format("gpus {}: {} of them, and this kernel measures between at least {}",
                             context.params.text("gpus"), gpus.size(), minimum));
   Session session;
-  session.state_ = RG_TRY(State::make(context, std::move(gpus), std::move(before)));
+  session.state_ = RG_TRY(State::make(context, std::move(gpus), std::move(before), apart));
   return session;
 }
 
@@ -128,13 +131,30 @@ Status Session::check_host_memory(Context& context, std::span<std::byte> memory,
   return check_host_pages(context.reporter, fact, state_->placement.host, gpu().name(), memory);
 }
 
-void Session::begin_point() { state_->watch.begin(); }
+void Session::begin_point() {
+  state_->in_use_by.clear();
+  state_->watch.begin();
+}
 
 void Session::end_point() { state_->watch.end(); }
+
+Status Session::check_undisturbed(Context& context) {
+  for (const Gpu& gpu : gpus()) {
+    const GpuUsage came =
+        newcomers(state_->before, gpu.pci_address(), state_->watch.processes(gpu.name()));
+    if (came.processes.empty()) continue;
+    const std::string who = users_in_words(came);
+    RG_TRY_OK(judge_newcomers(context, gpu, who));
+    state_->in_use_by +=
+        fmt::format("{}{}: {}", state_->in_use_by.empty() ? "" : "; ", gpu.name(), who);
+  }
+  return {};
+}
 
 void Session::report(Context& context, Point point) {
   state_->watch.end();
   state_->watch.add_to(point);
+  if (!state_->in_use_by.empty()) (*point.mutable_facts())["in_use_by"] = state_->in_use_by;
   if (state_->synthetic) point.set_synthetic(true);
   context.reporter.point(std::move(point));
 }

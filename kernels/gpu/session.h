@@ -11,6 +11,7 @@
 #include "kernels/core/info_builder.h"
 #include "kernels/core/kernel.h"
 #include "kernels/gpu/device.h"
+#include "kernels/gpu/placement.h"
 
 namespace railgauge::gpu {
 
@@ -32,8 +33,9 @@ class Session {
   // and `busy` does not say to measure, when `numa` is far and there is no other node.
   static Result<Session> open(Context& context);
   // Those of the parameter `gpus`; the first one's context is current. Kernels over pairs ask for
-  // at least two by `minimum`: fewer waive.
-  static Result<Session> open_several(Context& context, std::size_t minimum);
+  // at least two by `minimum`: fewer waive. `apart` as in placement.h.
+  static Result<Session> open_several(Context& context, std::size_t minimum,
+                                      Apart apart = Apart::kUnbound);
 
   [[nodiscard]] std::span<const Gpu> gpus() const;
   [[nodiscard]] const Gpu& gpu() const { return gpus().front(); }
@@ -51,6 +53,10 @@ class Session {
   // open, and several points of one interval may follow each other.
   void begin_point();
   void end_point();
+  // After end_point(): a process that was not there when the session opened and used one of the
+  // GPUs in the interval shared what was measured. Waives then, or by busy=measure warns, and
+  // report() adds the fact in_use_by.
+  [[nodiscard]] Status check_undisturbed(Context& context);
   void report(Context& context, Point point);
 
  private:

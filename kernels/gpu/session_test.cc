@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <thread>
 
 #include "kernels/core/clock.h"
@@ -277,6 +278,85 @@ TEST_F(GpuSession, OurNumberIsLearnedLaterWhereAnotherCameAtTheSameTime) {
   const auto busy = open({});
   ASSERT_FALSE(busy);
   EXPECT_THAT(busy.error().message, HasSubstr("in use by pid 999999999 (1.2 GB);"));
+}
+
+TEST_F(GpuSession, AProcessThatComesWhileItIsMeasuredWaives) {
+  auto session = open({}, "", 2);
+  ASSERT_TRUE(session) << session.error().message;
+  session->begin_point();
+  nvml_control().busy_gpu = 1;
+  nvml_control().busy_pid = 999'999'999;
+  session->end_point();
+  const Status alone = session->check_undisturbed(*context_);
+  ASSERT_FALSE(alone);
+  EXPECT_EQ(alone.error().code, Code::kFailedPrecondition);
+  EXPECT_EQ(alone.error().message,
+            "gpu1: pid 999999999 (1.2 GB) came to use it while it was measured, so the figure is "
+            "not kept; measure again when it is free, or beside it with busy=measure");
+}
+
+TEST_F(GpuSession, AProcessThatComesIsToldWithThePointWhereBesideIsAskedFor) {
+  auto session = open({{"busy", "measure"}});
+  ASSERT_TRUE(session) << session.error().message;
+  session->begin_point();
+  nvml_control().busy_pid = 999'999'999;
+  session->end_point();
+  ASSERT_TRUE(session->check_undisturbed(*context_));
+  session->report(*context_, Point());
+  EXPECT_EQ(told_.points.back().facts().at("in_use_by"), "gpu0: pid 999999999 (1.2 GB)");
+  EXPECT_THAT(told_.notes, ::testing::ElementsAre(HasSubstr("came to use it")));
+  nvml_control().busy_pid = 0;
+  session->begin_point();
+  session->end_point();
+  ASSERT_TRUE(session->check_undisturbed(*context_));
+  session->report(*context_, Point());
+  EXPECT_EQ(told_.points.back().facts().count("in_use_by"), 0U) << "it has gone";
+}
+
+TEST_F(GpuSession, WhoWasThereBeforeOrElsewhereOrIsUsDidNotCome) {
+  nvml_control().busy_pid = 999'999'999;
+  auto session = open({{"busy", "measure"}});
+  ASSERT_TRUE(session) << session.error().message;
+  told_.notes.clear();
+  const auto undisturbed = [&] {
+    session->begin_point();
+    session->end_point();
+    return session->check_undisturbed(*context_).has_value() && told_.notes.empty();
+  };
+  EXPECT_TRUE(undisturbed()) << "was there before";
+  nvml_control().busy_gpu = 1;
+  nvml_control().busy_pid = 999'999'998;
+  EXPECT_TRUE(undisturbed()) << "another GPU";
+  nvml_control().busy_gpu = 0;
+  nvml_control().busy_pid = static_cast<std::uint64_t>(getpid());
+  EXPECT_TRUE(undisturbed()) << "this process";
+  nvml_control().no_processes = 1;
+  nvml_control().busy_pid = 999'999'997;
+  EXPECT_TRUE(undisturbed()) << "NVML does not tell";
+}
+
+// In a container that shows the host's numbers.
+TEST_F(GpuSession, OurOwnContextUnderAnotherNumberDidNotCome) {
+  nvml_control().foreign_pid = 4242;
+  auto session = open({});
+  ASSERT_TRUE(session) << session.error().message;
+  session->begin_point();
+  session->end_point();
+  EXPECT_TRUE(session->check_undisturbed(*context_));
+}
+
+TEST_F(GpuSession, AProcessThatCameAndWentIsSeenInALongInterval) {
+  auto session = open({});
+  ASSERT_TRUE(session) << session.error().message;
+  session->begin_point();
+  nvml_control().busy_pid = 999'999'999;
+  const std::uint64_t before = nvml_control().process_readings[0];
+  const double give_up_ns = monotonic_now_ns() + 20e9;
+  while (nvml_control().process_readings[0] == before && monotonic_now_ns() < give_up_ns)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  nvml_control().busy_pid = 0;
+  session->end_point();
+  EXPECT_FALSE(session->check_undisturbed(*context_));
 }
 
 TEST_F(GpuSession, AnXServerOrVulkanProgramIsAnotherUser) {

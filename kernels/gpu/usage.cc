@@ -74,9 +74,19 @@ std::optional<std::set<unsigned>> on_all(const std::vector<GpuUsage>& usage,
   return common;
 }
 
-std::string user_in_words(const ml::Process& process) {
+// As Linux tells it, at most 15 letters; "" where it does not.
+std::string name_of(const ml::Process& process) {
   std::string name;
   std::getline(std::ifstream(fmt::format("/proc/{}/comm", process.pid)), name);
+  return name;
+}
+
+// Where MPS is on, its server is started by the first context, ours perhaps, and uses no GPU
+// itself.
+bool is_mps_server(const ml::Process& process) { return name_of(process) == "nvidia-cuda-mps"; }
+
+std::string user_in_words(const ml::Process& process) {
+  const std::string name = name_of(process);
   constexpr unsigned long long kMostBytes = 1ULL << 48U;  // above: NVML does not know
   const bool known = process.used_bytes != 0 && process.used_bytes < kMostBytes;
   const std::string bytes =
@@ -147,6 +157,24 @@ std::vector<GpuUsage> learn_own_number(std::vector<GpuUsage> before,
 std::vector<unsigned> possible_own_numbers() {
   const std::lock_guard lock(learned().mutex);
   return learned().number.candidates();
+}
+
+GpuUsage newcomers(const std::vector<GpuUsage>& before, std::string_view pci_address,
+                   std::span<const ml::Process> now) {
+  GpuUsage found;
+  found.pci_address = pci_address;
+  const auto known = std::ranges::find(before, pci_address, &GpuUsage::pci_address);
+  if (known == before.end() || !known->told) return found;  // nobody can be told to be new
+  found.told = true;
+  const std::vector<unsigned> possible = possible_own_numbers();
+  for (const ml::Process& process : now) {
+    if (process.pid == static_cast<unsigned>(getpid())) continue;
+    if (std::ranges::find(possible, process.pid) != possible.end()) continue;
+    if (std::ranges::count(known->processes, process.pid, &ml::Process::pid) != 0) continue;
+    if (is_mps_server(process)) continue;
+    found.processes.push_back(process);
+  }
+  return found;
 }
 
 void forget_own_number() {

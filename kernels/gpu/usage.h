@@ -56,6 +56,10 @@ std::vector<GpuUsage> learn_own_number(std::vector<GpuUsage> before,
                                        std::span<const std::string> pci_addresses);
 // OwnNumber::candidates() of this process so far.
 std::vector<unsigned> possible_own_numbers();
+// Those of `now` on the GPU `pci_address` that were not there in `before`, which has not this
+// process, and are neither this process, as far as NVML's number for it is known, nor MPS's server.
+GpuUsage newcomers(const std::vector<GpuUsage>& before, std::string_view pci_address,
+                   std::span<const ml::Process> now);
 // Forgets it; for tests.
 void forget_own_number();
 // The share of time that the GPU computed, in percent, of the driver's last period.
