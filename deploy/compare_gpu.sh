@@ -162,6 +162,8 @@ awk -F '\t' -v rounds="$rounds" -v json="${json:-}" -v times="$work/times" -v fl
     middle = median(key)
     return middle == 0 ? "" : sprintf("%.2f", 100 * (high - low) / middle)
   }
+  # Of each launch, in their order.
+  function each(key,  i, out) { for (i = 1; i <= count[key]; i++) out = out (i > 1 ? ", " : "") number(values[key, i]); return "[" out "]" }
   function number(v) { return v == "" ? "null" : sprintf("%.9g", v) }
   { name = $2 FS $3
     if (!(name in seen)) { seen[name] = 1; names[++n] = name }
@@ -184,7 +186,7 @@ awk -F '\t' -v rounds="$rounds" -v json="${json:-}" -v times="$work/times" -v fl
         lacking = sprintf("%s %s: figures of %d of our %d launches and of %d of theirs", part[1], part[2], count["ours" FS names[i]], rounds, count["theirs" FS names[i]])
       if (floor != "" && part[1] ~ /(_ce|device_local_copy)$/ && ratio != "" && ratio < floor + 0) below = below sprintf("%s %s: ratio %.3f is below %s\n", part[1], part[2], ratio, floor)
       printf "%-48s %-16s %12s %12s %8s %9s %9s\n", part[1], part[2], ours == "" ? "-" : sprintf("%.5g", ours), theirs == "" ? "-" : sprintf("%.5g", theirs), ratio == "" ? "-" : sprintf("%.3f", ratio), spread("ours" FS names[i]), spread("theirs" FS names[i])
-      document = document (i > 1 ? "," : "") sprintf("\n    {\"test\": \"%s\", \"figure\": \"%s\", \"ours\": %s, \"theirs\": %s, \"ratio\": %s, \"spread_percent_ours\": %s, \"spread_percent_theirs\": %s, \"launches_ours\": %d, \"launches_theirs\": %d}", part[1], part[2], number(ours), number(theirs), number(ratio), number(spread("ours" FS names[i])), number(spread("theirs" FS names[i])), count["ours" FS names[i]], count["theirs" FS names[i]])
+      document = document (i > 1 ? "," : "") sprintf("\n    {\"test\": \"%s\", \"figure\": \"%s\", \"ours\": %s, \"theirs\": %s, \"ratio\": %s, \"spread_percent_ours\": %s, \"spread_percent_theirs\": %s, \"launches_ours\": %d, \"launches_theirs\": %d, \"each_ours\": %s, \"each_theirs\": %s}", part[1], part[2], number(ours), number(theirs), number(ratio), number(spread("ours" FS names[i])), number(spread("theirs" FS names[i])), count["ours" FS names[i]], count["theirs" FS names[i]], each("ours" FS names[i]), each("theirs" FS names[i]))
     }
     document = document "\n  ],\n  \"times\": ["
     for (i = 1; i <= t; i++) {

@@ -43,7 +43,7 @@ grep -q '^nvbandwidth, all tests of a round *seconds ' "$work/out" || fails "no 
 # Ours has sizes that the stand-in has not: said, and no pass.
 [ $code = 4 ] || fails "exit $code, wanted 4"
 grep -Eqx 'compare_gpu.sh: copylat .*: figures of 3 of our 3 launches and of 0 of theirs' "$work/err" || fails "what is lacking is not said: $(cat "$work/err")"
-grep -q '"test": "host_to_device_memcpy_ce", "figure": "sum", "ours": 100, "theirs": 80, "ratio": 1.25, "spread_percent_ours": 0, "spread_percent_theirs": 0, "launches_ours": 3' "$work/json" || fails "JSON"
+grep -q '"test": "host_to_device_memcpy_ce", "figure": "sum", "ours": 100, "theirs": 80, "ratio": 1.25, "spread_percent_ours": 0, "spread_percent_theirs": 0, "launches_ours": 3, "launches_theirs": 3, "each_ours": \[100, 100, 100\], "each_theirs": \[80, 80, 80\]' "$work/json" || fails "JSON"
 if command -v jq >/dev/null; then jq -e '.schema_version == 1 and (.times | length == 3)' "$work/json" >/dev/null || fails "JSON"; fi
 
 deploy/compare_gpu.sh --peer "$work" --runner "$runner" --rounds 1 --tests host_to_device_memcpy_ce >"$work/out" || fails "a whole table is no pass"

@@ -7,6 +7,7 @@
 
 #include "kernels/bar/copy_timer.h"
 #include "kernels/bar/setup.h"
+#include "kernels/core/stats.h"
 #include "kernels/core/units.h"
 #include "kernels/gpu/link_ceiling.h"
 #include "kernels/gpu/pattern.h"
@@ -21,13 +22,6 @@ constexpr std::uint64_t kReadBytesInSample = 4U << 10U;
 constexpr std::uint64_t kCheckedBytes = 64U << 10U;
 constexpr std::int64_t kMaxRepeat = 1'000'000;
 constexpr std::uint64_t kSeed = 0x626172636f7079;
-
-// Of rates of equal amounts.
-double over_all_time(const std::vector<double>& rates) {
-  double time = 0;
-  for (const double rate : rates) time += 1 / rate;
-  return static_cast<double>(rates.size()) / time;
-}
 
 class CopyKernel final : public Kernel {
  public:
@@ -83,13 +77,14 @@ class CopyKernel final : public Kernel {
           return prepare_bytes(bytes);  // between NVML's readings and the first kept sample
         }));
     setup_.session().end_point();
+    RG_TRY_OK(setup_.session().check_undisturbed(context));
     const bool verified = context.params.boolean("verify");
     if (verified) RG_TRY_OK(verify(bytes));
     Point point = setup_.make_point(names(), bytes, sampled, context.raw_samples);
     point.set_verified(verified);
     auto& facts = *point.mutable_facts();
     if (bandwidth) {
-      point.set_mean(over_all_time(sampled.samples));
+      point.set_mean(rate_over_all_time(sampled.samples));
       facts["mean_is"] = "all bytes over all time";
       // Small writes may all fit into the CPU's buffers and so be faster than the link.
       if (timed.bytes * timed.repeat >= kCheckedBytes)

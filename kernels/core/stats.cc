@@ -264,6 +264,12 @@ Histogram histogram_of(std::span<const double> samples) {
   return histogram_sorted(sorted_copy(samples));
 }
 
+double rate_over_all_time(std::span<const double> rates) {
+  double time = 0;
+  for (const double rate : rates) time += 1 / rate;
+  return static_cast<double>(rates.size()) / time;
+}
+
 void summarize(std::span<const double> in_time_order, Point& point) {
   const auto sane = [](double x) { return std::abs(x) < kHugest; };  // false for NaN
   RG_CHECK(std::ranges::all_of(in_time_order, sane));

@@ -44,6 +44,10 @@ struct MedianEstimate {
 };
 MedianEstimate estimate_median(std::span<const double> in_time_order);
 
+// All amounts over all time, of rates of equal amounts: their harmonic mean. Not empty, all above
+// 0.
+double rate_over_all_time(std::span<const double> rates);
+
 // Buckets of three significant digits.
 Histogram histogram_of(std::span<const double> samples);
 

@@ -65,6 +65,12 @@ TEST(Quantile, InterpolatesAsTypeSeven) {
   EXPECT_EQ(quantile_sorted(std::vector<double>{7}, 0.3), 7);
 }
 
+// Two copies of a GB, in one second and in four: two in five seconds.
+TEST(RateOverAllTime, IsAllAmountsOverAllTime) {
+  EXPECT_DOUBLE_EQ(rate_over_all_time(std::vector{1e9, 0.25e9}), 0.4e9);
+  EXPECT_DOUBLE_EQ(rate_over_all_time(std::vector{7.0}), 7);
+}
+
 TEST(MedianInterval, IsTheTightestPairOfRanksWithCoverageOf95Percent) {
   for (int n = 6; n <= 1000; n = n < 100 ? n + 1 : n + 37) {
     const auto values = ascending(static_cast<std::size_t>(n));

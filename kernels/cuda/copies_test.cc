@@ -262,6 +262,15 @@ TEST_F(Copies, CountHalfOfWhatOneKernelMovesBothWays) {
   EXPECT_THAT(result.points.at(0).facts().at("bytes_counted"), HasSubstr("half"));
 }
 
+TEST_F(Copies, TellTheMeanOfARateAsAllBytesOverAllTime) {
+  const RankResult result = run(kCudaHostCopyBw, {{"iterations", "9"}});
+  ASSERT_TRUE(result.status) << result.status.error().message;
+  const Point& point = result.points.at(0);
+  EXPECT_EQ(point.facts().at("mean_is"), "all bytes over all time");
+  EXPECT_GE(point.mean(), point.min());
+  EXPECT_LE(point.mean(), point.max());
+}
+
 TEST_F(Copies, NeverPassStagedCopiesAsPeerCopies) {
   cuda_control().no_peer = 1;
   const RankResult result = run(kCudaPeerCopyBw, {});

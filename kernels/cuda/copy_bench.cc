@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/stats.h"
 #include "kernels/core/units.h"
 #include "kernels/cuda/parameters.h"
 #include "kernels/gpu/host_pages.h"
@@ -180,6 +181,8 @@ Result<Point> CopyBench::sample(Context& context, const Route& route, RouteRun& 
                             .unit = "bytes_per_second",
                             .larger_is_better = true},
                            size, sampled, context.raw_samples, loaded_cuda().synthetic);
+  point.set_mean(rate_over_all_time(sampled.samples));
+  (*point.mutable_facts())["mean_is"] = "all bytes over all time";
   point.set_pair(route.pair);
   run.report_facts(point);
   return point;

@@ -8,20 +8,18 @@
 #include <fmt/format.h>
 
 #include "kernels/core/outcome.h"
+#include "kernels/core/stats.h"
 #include "kernels/core/units.h"
 
 namespace railgauge {
 namespace {
 
 // The mean time of a task of a list that stops by itself; most take half of it. 43 tasks on two
-// GPUs are 15 s, where nvbandwidth takes 62 to 71.
-constexpr double kTaskSeconds = 0.35;
-// What a point gets when nothing was saved; some 10 samples of the list's 512 MiB.
-constexpr double kUsualCapSeconds = 0.25;
-constexpr double kLeastCapSeconds = 0.2;
-constexpr double kMostCapSeconds = 0.75;
-// A noisy task has two to four points, and others come behind it.
-constexpr double kShareOfSaved = 0.25;
+// GPUs are 14 s, and some tenths of a second at the end, where nvbandwidth takes 62 to 71.
+constexpr double kTaskSeconds = 0.32;
+// Of a point on one visit: some 10 copies of the list's 512 MiB.
+constexpr const char* kVisitCap = "120ms";
+constexpr std::uint32_t kMostVisits = 5;
 
 struct Pair {
   std::string from;
@@ -63,7 +61,7 @@ std::map<std::string, std::string> parameters_of(const ProfileOptions& options, 
   const KernelInfo info = kernel->info();
   for (const ParameterInfo& parameter : info.parameters())
     if (options.adaptive && parameter.name() == "time_cap" && row.tool == "nvbandwidth")
-      out["time_cap"] = adaptive_time_cap(0, 0);
+      out["time_cap"] = kVisitCap;
   for (const ParameterInfo& parameter : info.parameters())
     if (const auto given = options.parameters.find(parameter.name());
         given != options.parameters.end())
@@ -73,12 +71,23 @@ std::map<std::string, std::string> parameters_of(const ProfileOptions& options, 
 
 }  // namespace
 
-std::string adaptive_time_cap(std::size_t tasks_done, double elapsed_seconds) {
-  const double saved = kTaskSeconds * static_cast<double>(tasks_done) - elapsed_seconds;
-  const double cap =
-      std::clamp(kUsualCapSeconds + kShareOfSaved * saved, kLeastCapSeconds, kMostCapSeconds);
-  return fmt::format("{:.0f}ms", cap * 1e3);
+bool visits_again(const ProfileOptions& options) {
+  return options.adaptive && options.tool == "nvbandwidth" &&
+         !options.parameters.contains("time_cap");
 }
+
+double list_seconds(std::size_t tasks) { return kTaskSeconds * static_cast<double>(tasks); }
+
+std::optional<std::size_t> next_visit(std::span<const Visited> noisy, double left_seconds) {
+  std::optional<std::size_t> next;
+  for (std::size_t i = 0; i < noisy.size(); ++i) {
+    if (noisy[i].visits >= kMostVisits || noisy[i].longest_seconds > left_seconds) continue;
+    if (!next || noisy[i].visits < noisy[*next].visits) next = i;
+  }
+  return next;
+}
+
+bool is_wide(const Point& point) { return !point.converged() && point.stop_reason() == "time_cap"; }
 
 std::vector<const PeerTest*> profile_rows(const ProfileOptions& options) {
   std::vector<const PeerTest*> rows;
@@ -100,7 +109,7 @@ std::vector<ProfileTask> profile_tasks(const ProfileOptions& options, const Find
     if (endpoints.empty()) endpoints.emplace_back();
     for (std::uint32_t place = 0; place < endpoints.size(); ++place)
       tasks.push_back({.row = &row,
-                       .at = {index, place},
+                       .at = {.visit = 0, .row = index, .gpu = place},
                        .endpoint = endpoints[place],
                        .parameters = parameters_of(options, row, find)});
   }
@@ -111,9 +120,11 @@ ProfileCell cell_of(const PeerTest& row, const Point& point, const std::string& 
                     bool many_sizes) {
   const Pair pair = split_pair(point.pair());
   ProfileCell cell;
-  cell.set_value(point.median() * row.factor);
+  const bool over_time = is_wide(point) && point.facts().contains("mean_is");
+  cell.set_value((over_time ? point.mean() : point.median()) * row.factor);
   cell.set_throttled(point.throttled());
-  cell.set_wide(!point.converged() && point.stop_reason() == "time_cap");
+  cell.set_wide(is_wide(point));
+  cell.set_visits(1);
   switch (row.cell) {
     case PeerCell::kSingle:
       cell.set_column(endpoint);
@@ -140,12 +151,45 @@ ProfileCell cell_of(const PeerTest& row, const Point& point, const std::string& 
 
 namespace {
 
-void set_median_and_sum(std::vector<double> values, bool is_matrix, ProfileFigure& figure) {
+double median_of(std::vector<double> values) {
   std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  figure.set_median(values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2);
+  return quantile_sorted(values, 0.5);
+}
+
+void set_median_and_sum(bool is_matrix, ProfileFigure& figure) {
+  std::vector<double> values;
+  for (const ProfileCell& cell : figure.cells()) values.push_back(cell.value());
+  figure.set_median(median_of(values));
   if (is_matrix) figure.set_sum(std::reduce(values.begin(), values.end()));
 }
+
+// The cells of all visits, in the order of the first one.
+class Cells {
+ public:
+  void add(ProfileCell cell) {
+    const auto same = std::ranges::find_if(cells_, [&cell](const ProfileCell& known) {
+      return known.row() == cell.row() && known.column() == cell.column();
+    });
+    const auto at = static_cast<std::size_t>(same - cells_.begin());
+    if (same == cells_.end()) {
+      values_.push_back({cell.value()});
+      cells_.push_back(std::move(cell));
+      return;
+    }
+    values_[at].push_back(cell.value());
+    same->set_value(median_of(values_[at]));
+    same->set_visits(same->visits() + 1);
+    same->set_throttled(same->throttled() || cell.throttled());
+    same->set_wide(same->wide() && cell.wide());
+  }
+  void move_to(ProfileFigure& figure) {
+    for (ProfileCell& cell : cells_) *figure.add_cells() = std::move(cell);
+  }
+
+ private:
+  std::vector<ProfileCell> cells_;
+  std::vector<std::vector<double>> values_;  // of each, by visit
+};
 
 bool is_of(const PeerTest& row, const Point& point) {
   return std::ranges::find(row.metrics, point.metric()) != row.metrics.end();
@@ -165,7 +209,7 @@ ProfileFigure figure_of(const PeerTest& row, std::span<const RunnerReport> repor
   figure.set_unit(std::string(row.unit));
   figure.set_cell_meaning(meaning_of(row.cell));
   std::set<double> sizes;
-  std::vector<double> values;
+  Cells cells;
   const auto for_each_point = [&](auto take) {
     for (const RunnerReport& report : reports)
       for (const Point& point : report.points())
@@ -174,14 +218,14 @@ ProfileFigure figure_of(const PeerTest& row, std::span<const RunnerReport> repor
   for_each_point(
       [&](const RunnerReport&, const Point& point) { sizes.insert(point.message_bytes()); });
   for_each_point([&](const RunnerReport& report, const Point& point) {
-    *figure.add_cells() = cell_of(row, point, report.started().endpoint(), sizes.size() > 1);
-    values.push_back(point.median() * row.factor);
+    cells.add(cell_of(row, point, report.started().endpoint(), sizes.size() > 1));
   });
+  cells.move_to(figure);
   // Of several sizes, of unlike metrics, or of a part of the GPUs, neither would mean anything.
   const bool whole = std::ranges::all_of(
       reports, [](const RunnerReport& report) { return report.outcome() == kPassed; });
   if (sizes.size() == 1 && row.cell != PeerCell::kMetric && whole)
-    set_median_and_sum(std::move(values), row.cell != PeerCell::kSingle, figure);
+    set_median_and_sum(row.cell != PeerCell::kSingle, figure);
   figure.mutable_reports()->Assign(reports.begin(), reports.end());
   return figure;
 }

@@ -3,6 +3,7 @@
 // runs it. Pure.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -33,14 +34,12 @@ struct ProfileOptions {
   double deadline_seconds = 0;                      // of one task
 };
 
-// Which row of the list, and which of its GPUs.
+// Which row of the list, which of its GPUs, and how often that was measured before.
 struct ProfilePlace {
+  std::uint32_t visit = 0;
   std::uint32_t row = 0;
   std::uint32_t gpu = 0;
-  friend bool operator==(const ProfilePlace&, const ProfilePlace&) = default;
-  friend bool operator<(const ProfilePlace& a, const ProfilePlace& b) {
-    return a.row != b.row ? a.row < b.row : a.gpu < b.gpu;
-  }
+  friend auto operator<=>(const ProfilePlace&, const ProfilePlace&) = default;
 };
 
 struct ProfileTask {
@@ -58,15 +57,34 @@ std::vector<const PeerTest*> profile_rows(const ProfileOptions& options);
 std::vector<ProfileTask> profile_tasks(const ProfileOptions& options, const FindKernel& find,
                                        int gpus);
 
-// Of a list that stops by itself, the time cap of the next task's points, as a duration's text:
-// what quick tasks left goes to noisy ones (copies between several GPUs and a host whose memory
-// others use too), so that these are as steady as the list's time allows. 0.2 to 0.75 s.
-std::string adaptive_time_cap(std::size_t tasks_done, double elapsed_seconds);
+// --- a list that stops by itself ---------------------------------------------------------------
+//
+// Copies between GPUs and a host whose memory others use too are noisy, and what they find lasts
+// longer than any look at them: a longer one tells little more. So each look is short, and what
+// the list's time leaves goes to further visits of noisy tasks, some seconds apart.
 
-// Where a point stands in the tool's matrix, and its value in the tool's unit.
+// Whether tasks may be visited again: not where the caller set the time cap.
+bool visits_again(const ProfileOptions& options);
+// The time that a list of so many tasks may take.
+double list_seconds(std::size_t tasks);
+// How a task that was noisy went so far.
+struct Visited {
+  std::uint32_t visits = 0;
+  double longest_seconds = 0;
+};
+// Which of them is next: of those that fit into the time that is left the first with the fewest
+// visits. Nothing where none fits or all have had enough.
+std::optional<std::size_t> next_visit(std::span<const Visited> noisy, double left_seconds);
+// The time cap ended the point before its interval was as narrow as asked.
+bool is_wide(const Point& point);
+
+// Where a point stands in the tool's matrix, and its value in the tool's unit: the median of its
+// samples. Of a wide one whose samples are single copies it is all bytes over all time, as the
+// tool counts: copies over a shared memory come in several speeds, and a median jumps between them.
 ProfileCell cell_of(const PeerTest& row, const Point& point, const std::string& endpoint,
                     bool many_sizes);
-// One row's matrix from the reports of its tasks; only those that passed have a figure.
+// One row's matrix from the reports of its tasks; only those that passed have a figure. Of several
+// visits a cell has the median.
 ProfileFigure figure_of(const PeerTest& row, std::span<const RunnerReport> reports);
 
 // One word for several tasks: the worst; passed and waived together are passed.

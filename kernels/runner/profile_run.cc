@@ -1,7 +1,9 @@
 #include "kernels/runner/profile_run.h"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -27,17 +29,39 @@ double unix_now_seconds() {
 }
 
 std::string text_of(const ProfilePlace& place) {
-  return fmt::format("{}.{}", place.row, place.gpu);
+  return fmt::format("{}.{}.{}", place.visit, place.row, place.gpu);
 }
 
 std::optional<ProfilePlace> place_of(const std::string& text) {
   ProfilePlace place;
-  const char* end = text.data() + text.size();
-  const auto row = std::from_chars(text.data(), end, place.row);
-  if (row.ec != std::errc() || row.ptr == end || *row.ptr != '.') return std::nullopt;
-  const auto gpu = std::from_chars(row.ptr + 1, end, place.gpu);
-  return gpu.ec == std::errc() && gpu.ptr == end ? std::optional(place) : std::nullopt;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (std::uint32_t* number : {&place.visit, &place.row, &place.gpu}) {
+    if (number != &place.visit && (at == end || *at++ != '.')) return std::nullopt;
+    const auto parsed = std::from_chars(at, end, *number);
+    if (parsed.ec != std::errc()) return std::nullopt;
+    at = parsed.ptr;
+  }
+  return at == end ? std::optional(place) : std::nullopt;
 }
+
+// Looks at what passes on its way.
+class NoiseWatch final : public RecordSink {
+ public:
+  explicit NoiseWatch(RecordSink& sink) : sink_(sink) {}
+  Status write(const Record& record) override {
+    wide_ = wide_ || (record.has_point() && is_wide(record.point()));
+    passed_ = record.has_final() && record.final().outcome() == kPassed;
+    return sink_.write(record);
+  }
+  // Of a task that has ended: it passed, and a point of it is wide.
+  [[nodiscard]] bool noisy() const { return passed_ && wide_; }
+
+ private:
+  RecordSink& sink_;
+  bool wide_ = false;
+  bool passed_ = false;
+};
 
 // --- in the child: the tasks, one after the other
 // -------------------------------------------------
@@ -47,39 +71,55 @@ class Tasks {
   Tasks(const ProfileOptions& options, const ProfileHost& host, RecordSink& sink)
       : options_(options), host_(host), sink_(sink) {}
 
-  // Those behind `done`.
+  // Those behind `done`, which is of no second visit.
   int run(const std::optional<ProfilePlace>& done) {
     become_task_process();
     const auto gpus = host_.count_gpus();  // where it fails, each kernel says why
     const std::shared_ptr<void> warm = gpus ? host_.keep_warm() : nullptr;
     const double begin_ns = monotonic_now_ns();
-    std::size_t count = 0;
-    for (ProfileTask& task : profile_tasks(options_, host_.find, gpus.value_or(0))) {
+    const auto tasks = profile_tasks(options_, host_.find, gpus.value_or(0));
+    std::vector<ProfileTask> noisy;
+    std::vector<Visited> visited;
+    for (const ProfileTask& task : tasks) {
       if (done && !(*done < task.at)) continue;
-      if (caps_itself(task))
-        task.parameters["time_cap"] =
-            adaptive_time_cap(count, (monotonic_now_ns() - begin_ns) / 1e9);
-      run_one(task);
-      ++count;
+      const Ran ran = run_one(task);
+      if (!ran.noisy) continue;
+      noisy.push_back(task);
+      visited.push_back({.visits = 1, .longest_seconds = ran.seconds});
     }
+    if (visits_again(options_))
+      visit_again(noisy, visited, begin_ns + list_seconds(tasks.size()) * 1e9);
     return kExitPassed;
   }
 
  private:
-  [[nodiscard]] bool caps_itself(const ProfileTask& task) const {
-    return options_.adaptive && options_.tool == "nvbandwidth" &&
-           task.parameters.contains("time_cap") && !options_.parameters.contains("time_cap");
+  struct Ran {
+    bool noisy;
+    double seconds;
+  };
+
+  void visit_again(std::vector<ProfileTask>& noisy, std::vector<Visited>& visited,
+                   double until_monotonic_ns) {
+    const auto left_seconds = [&] { return (until_monotonic_ns - monotonic_now_ns()) / 1e9; };
+    while (const auto next = next_visit(visited, left_seconds())) {
+      Visited& of = visited[*next];
+      noisy[*next].at.visit = of.visits++;
+      of.longest_seconds = std::max(of.longest_seconds, run_one(noisy[*next]).seconds);
+    }
   }
 
-  void run_one(const ProfileTask& task) {
+  Ran run_one(const ProfileTask& task) {
     RecordKey key;
     key.set_task_id(text_of(task.at));
-    RecordWriter records(sink_, key);
+    NoiseWatch watch(sink_);
+    RecordWriter records(watch, key);
     records.note(kBegin, task.endpoint);
-    const double deadline_ns = monotonic_now_ns() + options_.deadline_seconds * 1e9;
+    const double begin_ns = monotonic_now_ns();
+    const double deadline_ns = begin_ns + options_.deadline_seconds * 1e9;
     watchdog_.guard(records, deadline_ns);
     finish_task(measure(task, deadline_ns, records), records);
     watchdog_.release();
+    return {watch.noisy(), (monotonic_now_ns() - begin_ns) / 1e9};
   }
 
   Status measure(const ProfileTask& task, double deadline_ns, RecordWriter& records) {
@@ -109,7 +149,7 @@ class Tasks {
 class Gatherer {
  public:
   Gatherer(const ProfileOptions& options, const std::function<void(const ProfileTest&)>& on_test)
-      : rows_(profile_rows(options)), on_test_(on_test) {
+      : rows_(profile_rows(options)), visits_again_(visits_again(options)), on_test_(on_test) {
     report_.set_schema_version(kReportSchemaVersion);
     report_.set_railgauge_version(RAILGAUGE_VERSION);
     report_.set_profile(options.name);
@@ -126,7 +166,7 @@ class Gatherer {
     if (place && record.has_note() && record.note().severity() == kBegin)
       return begin(*place, record.note().text());
     const bool open = !reports_.empty() && reports_.back().outcome().empty();
-    if (open) add_record(record, reports_.back());
+    if (open) add_record(record, reports_.back());  // the task under way, of whichever visit
     if (!place && record.has_final()) child_end_ = record.final();
   }
 
@@ -134,8 +174,8 @@ class Gatherer {
   ProfileEnd finish(const Final& end, int exit_code) {
     std::uint32_t next = 0;
     if (last_) {
-      end_row(last_->row);
-      next = last_->row + 1;
+      end_of_last();
+      next = last_->visit == 0 ? last_->row + 1 : static_cast<std::uint32_t>(rows_.size());
     }
     for (; next < rows_.size(); ++next) {
       begin_row(next);
@@ -144,6 +184,7 @@ class Gatherer {
       reports_.back().set_reason(end.reason());
       end_row(next);
     }
+    for (const int test : held_) on_test_(report_.tests(test));
     report_.set_outcome(std::string(combined_outcome(all_outcomes_)));
     report_.set_duration_seconds((monotonic_now_ns() - begin_ns_) / 1e9);
     std::vector<int> codes;
@@ -168,9 +209,10 @@ class Gatherer {
   }
 
   void begin(const ProfilePlace& place, const std::string& endpoint) {
-    end_report();
-    if (last_ && last_->row != place.row) end_row(last_->row);
-    if (!last_ || last_->row != place.row) begin_row(place.row);
+    const bool same_row = last_ && last_->row == place.row && last_->visit == place.visit;
+    if (same_row && place.visit == 0) end_report();
+    if (last_ && (!same_row || place.visit > 0)) end_of_last();
+    if (!same_row && place.visit == 0) begin_row(place.row);
     last_ = place;
     task_ns_ = monotonic_now_ns();
     reports_.push_back(new_report(place.row, endpoint));
@@ -182,6 +224,14 @@ class Gatherer {
     test_.set_test(std::string(rows_[row]->test));
     test_ns_ = monotonic_now_ns();
     outcomes_.clear();
+  }
+
+  // Ends the row that is under way, or the further visit.
+  void end_of_last() {
+    if (last_->visit == 0)
+      end_row(last_->row);
+    else
+      end_visit(last_->row);
   }
 
   void end_report() {
@@ -196,23 +246,52 @@ class Gatherer {
       if (report.outcome() != kPassed && test_.reason().empty()) test_.set_reason(report.reason());
     }
     *test_.add_figures() = figure_of(*rows_[row], reports_);
+    figures_[row] = {report_.tests_size(), test_.figures_size() - 1};
     reports_.clear();
     if (row + 1 < rows_.size() && !is_first_of_test(row + 1)) return;
     test_.set_outcome(std::string(combined_outcome(outcomes_)));
     test_.set_duration_seconds((monotonic_now_ns() - test_ns_) / 1e9);
     all_outcomes_.insert(all_outcomes_.end(), outcomes_.begin(), outcomes_.end());
-    on_test_(test_);
+    if (visits_again_ && is_noisy(test_))
+      held_.push_back(report_.tests_size());
+    else
+      on_test_(test_);
     *report_.add_tests() = std::move(test_);
   }
 
+  static bool is_noisy(const ProfileTest& test) {
+    return std::ranges::any_of(test.figures(), [](const ProfileFigure& figure) {
+      return std::ranges::any_of(figure.cells(), &ProfileCell::wide);
+    });
+  }
+
+  void end_visit(std::uint32_t row) {
+    end_report();
+    const auto [at, figure_at] = figures_.at(row);
+    ProfileTest& test = *report_.mutable_tests(at);
+    ProfileFigure& figure = *test.mutable_figures(figure_at);
+    std::vector<RunnerReport> reports(figure.reports().begin(), figure.reports().end());
+    const RunnerReport& again = reports_.back();
+    if (again.outcome() != kPassed && test.reason().empty()) test.set_reason(again.reason());
+    test.set_outcome(std::string(combined_outcome(std::vector{test.outcome(), again.outcome()})));
+    test.set_duration_seconds(test.duration_seconds() + again.duration_seconds());
+    all_outcomes_.push_back(again.outcome());
+    reports.push_back(again);
+    figure = figure_of(*rows_[row], reports);
+    reports_.clear();
+  }
+
   const std::vector<const PeerTest*> rows_;
+  const bool visits_again_;
   const std::function<void(const ProfileTest&)>& on_test_;
   const double begin_ns_ = monotonic_now_ns();
   ProfileReport report_;
   ProfileTest test_;                   // under way
   std::vector<std::string> outcomes_;  // of its tasks
   std::vector<std::string> all_outcomes_;
-  std::vector<RunnerReport> reports_;  // of the row under way, one a task
+  std::vector<RunnerReport> reports_;  // of the row under way, one a task; of a visit that one
+  std::map<std::uint32_t, std::pair<int, int>> figures_;  // of a row: its test and its place there
+  std::vector<int> held_;  // tests that may be visited again: handed over when all is done
   std::optional<ProfilePlace> last_;
   Final child_end_;
   double test_ns_ = 0;
@@ -236,7 +315,9 @@ ProfileEnd run_profile(const ProfileOptions& options, const ProfileHost& host,
       rest.set_reason("not begun: a signal ended the run");
       return gatherer.finish(rest, end.exit_code);
     }
-    if (gatherer.last() == done) return gatherer.finish(gatherer.child_end(), end.exit_code);
+    const bool visited = gatherer.last() && gatherer.last()->visit > 0;
+    if (visited || gatherer.last() == done)
+      return gatherer.finish(gatherer.child_end(), end.exit_code);
   }
 }
 

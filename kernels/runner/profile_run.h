@@ -22,7 +22,8 @@ struct ProfileEnd {
   int exit_code = 0;
 };
 
-// Runs every task and hands over each test as it ends. When the child dies, the task under way has
+// Runs every task and hands over each test as it ends; those that may be visited again (profile.h)
+// when all is done. When the child dies, the task under way has
 // crashed and a new child goes on behind it. Signals must be blocked (block_ending_signals) and no
 // other thread may run.
 ProfileEnd run_profile(const ProfileOptions& options, const ProfileHost& host,

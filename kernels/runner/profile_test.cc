@@ -126,9 +126,9 @@ TEST(Profile, ATaskThatDidNotPassHasALineWithoutAValue) {
   test.set_outcome(std::string(kPassed));
   *test.add_figures() = figure_of(row, reports);
   EXPECT_EQ(profile_csv(report),
-            "test,kernel,unit,row,column,value,throttled,outcome,wide\n"
-            "host_to_device_memcpy_ce,cuda.host_copy_bw,GB/s,,gpu0,50,false,passed,false\n"
-            "host_to_device_memcpy_ce,cuda.host_copy_bw,GB/s,,gpu1,,,waived,\n");
+            "test,kernel,unit,row,column,value,throttled,outcome,wide,visits\n"
+            "host_to_device_memcpy_ce,cuda.host_copy_bw,GB/s,,gpu0,50,false,passed,false,1\n"
+            "host_to_device_memcpy_ce,cuda.host_copy_bw,GB/s,,gpu1,,,waived,,\n");
 }
 
 TEST(Profile, SeveralSizesAreRowsWithoutASum) {
@@ -174,12 +174,74 @@ TEST(Profile, MetricsOfOneRunAreColumnsWithoutASum) {
             "apiperf took 0.50 s\n\n");
 }
 
-TEST(Profile, GivesNoisyTasksWhatQuickOnesLeft) {
-  EXPECT_EQ(adaptive_time_cap(0, 0), "250ms");
-  EXPECT_EQ(adaptive_time_cap(10, 3.5), "250ms");  // as planned
-  EXPECT_EQ(adaptive_time_cap(10, 2.5), "500ms");  // 1 s saved
-  EXPECT_EQ(adaptive_time_cap(10, 0.5), "750ms");  // never more
-  EXPECT_EQ(adaptive_time_cap(10, 9), "200ms");    // behind: never less
+TEST(Profile, VisitsNoisyTasksInTurnAsLongAsTheListsTimeLasts) {
+  std::vector<Visited> noisy{{1, 0.5}, {1, 0.2}, {1, 0.9}};
+  EXPECT_EQ(next_visit(noisy, 10), 0U);
+  ++noisy[0].visits;
+  EXPECT_EQ(next_visit(noisy, 10), 1U);
+  EXPECT_EQ(next_visit(noisy, 0.6), 1U);
+  noisy[1].visits = noisy[2].visits = 2;
+  EXPECT_EQ(next_visit(noisy, 0.8), 0U);
+  EXPECT_EQ(next_visit(noisy, 0.3), 1U) << "the others would not end in time";
+  EXPECT_EQ(next_visit(noisy, 0.1), std::nullopt);
+  EXPECT_EQ(next_visit(noisy, -1), std::nullopt);
+  for (Visited& each : noisy) each.visits = 5;
+  EXPECT_EQ(next_visit(noisy, 10), std::nullopt) << "enough of each";
+  EXPECT_EQ(next_visit({}, 10), std::nullopt);
+}
+
+TEST(Profile, VisitsNothingAgainWhoseTimeTheCallerSet) {
+  auto options = nvbandwidth({"host_to_device_memcpy_ce"});
+  EXPECT_FALSE(visits_again(options)) << "the tool's own counts";
+  options.adaptive = true;
+  EXPECT_TRUE(visits_again(options));
+  options.parameters = {{"time_cap", "2s"}};
+  EXPECT_FALSE(visits_again(options));
+}
+
+// 43 tasks on two GPUs beside nvbandwidth's 62 s.
+TEST(Profile, AListsTimeIsBelowAQuarterOfTheTools) { EXPECT_LT(list_seconds(43), 62.0 / 4 - 1); }
+
+// Copies of two speeds: their median is one of them, all bytes over all time is neither.
+TEST(Profile, AWidePointIsAllBytesOverAllTimeAsTheToolHasIt) {
+  const PeerTest& row = *find_peer_tests("nvbandwidth", "host_to_device_memcpy_ce")[0];
+  Point point = point_of("host>gpu0", 50e9);
+  point.set_mean(45e9);
+  (*point.mutable_facts())["mean_is"] = "all bytes over all time";
+  point.set_stop_reason("converged");
+  point.set_converged(true);
+  EXPECT_DOUBLE_EQ(cell_of(row, point, "gpu0", false).value(), 50);
+  point.set_stop_reason("time_cap");
+  point.set_converged(false);
+  EXPECT_DOUBLE_EQ(cell_of(row, point, "gpu0", false).value(), 45);
+  point.set_stop_reason("iterations");  // the tool's own three samples, each of sixteen copies
+  EXPECT_DOUBLE_EQ(cell_of(row, point, "gpu0", false).value(), 50);
+  point.set_stop_reason("time_cap");
+  point.clear_facts();
+  EXPECT_DOUBLE_EQ(cell_of(row, point, "gpu0", false).value(), 50) << "a mean of other things";
+}
+
+TEST(Profile, OfSeveralVisitsACellHasTheMedian) {
+  const PeerTest& row = *find_peer_tests("nvbandwidth", "host_to_device_memcpy_ce")[0];
+  const auto wide = [](const std::string& gpu, double median) {
+    Point point = point_of("host>" + gpu, median);
+    point.set_stop_reason("time_cap");
+    return report_of(gpu, {point});
+  };
+  std::vector<RunnerReport> reports{wide("gpu0", 50e9), wide("gpu1", 30e9), wide("gpu0", 20e9)};
+  ProfileFigure figure = figure_of(row, reports);
+  ASSERT_EQ(figure.cells_size(), 2);
+  EXPECT_DOUBLE_EQ(figure.cells(0).value(), 35);
+  EXPECT_EQ(figure.cells(0).visits(), 2U);
+  EXPECT_TRUE(figure.cells(0).wide());
+  EXPECT_EQ(figure.cells(1).visits(), 1U);
+  EXPECT_DOUBLE_EQ(figure.sum(), 65) << "each GPU once";
+  reports.push_back(report_of("gpu0", {point_of("host>gpu0", 48e9)}));
+  figure = figure_of(row, reports);
+  EXPECT_DOUBLE_EQ(figure.cells(0).value(), 48);
+  EXPECT_EQ(figure.cells(0).visits(), 3U);
+  EXPECT_FALSE(figure.cells(0).wide()) << "narrow once";
+  EXPECT_EQ(figure.reports_size(), 4);
 }
 
 TEST(Profile, PrintsAMatrixWithSumMedianAndTime) {

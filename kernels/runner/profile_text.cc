@@ -81,6 +81,10 @@ std::string figure_text(const ProfileFigure& figure, const ProfileTest& test,
     out += "! the GPU's clocks were held down meanwhile\n";
   if (std::ranges::any_of(figure.cells(), [](const ProfileCell& cell) { return cell.wide(); }))
     out += "* the interval is wider than asked: stopped by the time cap\n";
+  std::uint32_t most_visits = 1;
+  for (const ProfileCell& cell : figure.cells()) most_visits = std::max(most_visits, cell.visits());
+  if (most_visits > 1)
+    out += fmt::format("measured up to {} times, some time apart: medians of that\n", most_visits);
   return out;
 }
 
@@ -106,17 +110,18 @@ std::string profile_test_text(const ProfileTest& test, std::string_view tool) {
 }
 
 std::string profile_csv(const ProfileReport& report) {
-  std::string out = "test,kernel,unit,row,column,value,throttled,outcome,wide\n";
+  std::string out = "test,kernel,unit,row,column,value,throttled,outcome,wide,visits\n";
   for (const ProfileTest& test : report.tests())
     for (const ProfileFigure& figure : test.figures()) {
       const std::string begin =
           fmt::format("{},{},{},", test.test(), figure.kernel(), figure.unit());
       for (const ProfileCell& cell : figure.cells())
-        out += fmt::format("{}{},{},{},{},{},{}\n", begin, cell.row(), cell.column(), cell.value(),
-                           cell.throttled(), test.outcome(), cell.wide());
+        out +=
+            fmt::format("{}{},{},{},{},{},{},{}\n", begin, cell.row(), cell.column(), cell.value(),
+                        cell.throttled(), test.outcome(), cell.wide(), cell.visits());
       for (const RunnerReport& task : figure.reports())
         if (task.outcome() != kPassed)
-          out += fmt::format("{},{},,,{},\n", begin, task.started().endpoint(), task.outcome());
+          out += fmt::format("{},{},,,{},,\n", begin, task.started().endpoint(), task.outcome());
     }
   return out;
 }

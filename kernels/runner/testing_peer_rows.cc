@@ -38,7 +38,8 @@ KernelInfo peer_info(std::string_view kernel) {
   add("sizes", "bytes_list", "8");
   add("iterations", "integer", "0");
   add("act", "text", "none");
-  std::set<std::string> known{"sizes", "iterations", "act"};
+  add("time_cap", "text", "none");
+  std::set<std::string> known{"sizes", "iterations", "act", "time_cap"};
   for (const PeerTest& row : peer_tests()) {
     if (row.kernel != kernel) continue;
     for (const auto* parameters : {&row.parameters, &row.exact})
@@ -52,7 +53,11 @@ class PeerKernel final : public Kernel {
  public:
   explicit PeerKernel(std::string_view kernel) : kernel_(kernel) {}
   Status prepare(Context& context) override {
-    if (context.params.text("act") == "kill_" + context.endpoint) std::raise(SIGKILL);
+    const std::string& act = context.params.text("act");
+    if (act == "kill_" + context.endpoint) std::raise(SIGKILL);
+    noisy_ = act == "noisy_" + context.endpoint || act == "noisy_kill_" + context.endpoint;
+    if (noisy_) ++visits();
+    if (act.starts_with("noisy_kill_") && noisy_ && visits() > 1) std::raise(SIGKILL);
     if (context.params.text("act") == "waive")
       return fail(Code::kNotFound, "no GPU here: not found");
     context.reporter.fact("device", is_peer(kernel_)           ? "gpu0,gpu1"
@@ -64,7 +69,7 @@ class PeerKernel final : public Kernel {
   Status measure(Context& context, Group&) override {
     for (const std::uint64_t size : context.params.bytes_list("sizes")) {
       if (!is_peer(kernel_)) {
-        report(context, size, "host>" + context.endpoint, 50);
+        report(context, size, "host>" + context.endpoint, noisy_ ? 30 + 10 * visits() : 50);
       } else {
         report(context, size, "gpu0>gpu1", 100);
         report(context, size, "gpu1>gpu0", 200);
@@ -74,6 +79,11 @@ class PeerKernel final : public Kernel {
   }
 
  private:
+  // Of noisy ones in this process.
+  static int& visits() {
+    static int count = 0;
+    return count;
+  }
   void report(Context& context, std::uint64_t size, std::string pair, double gigabytes) const {
     Point point;
     point.set_metric(is_rate(kernel_) ? "bandwidth_bytes_per_second" : "latency_ns");
@@ -85,9 +95,12 @@ class PeerKernel final : public Kernel {
     point.set_verified(true);
     const double value = is_rate(kernel_) ? gigabytes * 1e9 : 1000 + static_cast<double>(size);
     summarize(std::vector<double>(10, value), point);
+    point.set_stop_reason(noisy_ ? "time_cap" : "converged");
+    point.set_converged(!noisy_);
     context.reporter.point(std::move(point));
   }
   const std::string_view kernel_;
+  bool noisy_ = false;
 };
 
 template <std::size_t kIndex>
