@@ -239,6 +239,15 @@ std::vector<Way> ways_of(const KernelInfo& info) {
       for (Parameters& one : combined(info, kBesideOthers, rest)) asked.push_back(std::move(one));
     }
   }
+  // It differs from sm only where one kernel moves both ways between host and GPU.
+  std::erase_if(asked, [](const Parameters& one) {
+    const auto is = [&one](const char* name, const char* value) {
+      const auto found = one.find(name);
+      return found != one.end() && found->second == value;
+    };
+    return is("engine", "sm_again") && (!is("bidirectional", "true") ||
+                                        is("pattern", "all_to_one") || is("pattern", "one_to_all"));
+  });
   std::vector<Way> ways;
   ways.reserve(asked.size());
   for (const Parameters& one : asked)

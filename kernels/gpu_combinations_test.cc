@@ -76,6 +76,7 @@ void add_host_copies(std::vector<Way>& all) {
   all.push_back(way(kernel, "sm", sm));
   all.push_back(way(kernel, "sm_d2h_above_cache", with(with(sm, d2h), large)));
   all.push_back(way(kernel, "sm_under_load", with(sm, both)));
+  all.push_back(way(kernel, "sm_again_under_load", with({{"engine", "sm_again"}}, both)));
   all.push_back(way(kernel, "under_load", both));
   all.push_back(way(kernel, "d2h_under_load_above_cache", with(with(d2h, both), large)));
   all.push_back(way(kernel, "pageable", pageable));
@@ -100,6 +101,7 @@ void add_gpu_copies(std::vector<Way>& all) {
                     {{"engine", "sm"}, {"bidirectional", "true"}, {"sizes", kAboveCache}}));
   all.push_back(of_three(way(peer, "above_cache", {{"sizes", kAboveCache}})));
   all.push_back(fan_of("all_to_host", "sm", "true"));
+  all.push_back(fan_of("host_to_all", "sm_again", "true"));
   all.push_back(of_three(fan_of("all_to_host", "ce", "true")));
   all.push_back(fan_of("host_to_all", "ce", "false"));
   all.push_back(of_three(fan_of("all_to_one", "ce", "false")));

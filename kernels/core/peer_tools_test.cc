@@ -123,6 +123,13 @@ TEST(PeerTools, PassOnCountsBindingAndVerification) {
                {"verify", "false"},
                {"numa", "any"}}),
       "nvbandwidth -t device_to_host_bidirectional_memcpy_sm -b 512 -i 5 --loopCount 16 -s -d");
+  // A launch of ours moves an eighth of the buffer sixteen times, two copies' bytes.
+  EXPECT_EQ(command("nvbandwidth", "cuda.host_copy_bw",
+                    {{"engine", "sm_again"},
+                     {"bidirectional", "true"},
+                     {"sizes", "512MiB"},
+                     {"copies", "8"}}),
+            "nvbandwidth -t host_to_device_bidirectional_memcpy_sm -b 512 --loopCount 16");
   EXPECT_EQ(
       command("gdrcopy", "bar.write_bw", {{"sizes", "128KiB"}, {"iterations", "10000"}}, "gpu1"),
       "gdrcopy_copybw -d 1 -s 131072 -c 131072 -w 10000");

@@ -203,6 +203,9 @@ std::vector<Way> ways_of_both_engines() {
     by_sm.parameters["engine"] = "sm";
     all.push_back(by_sm);
   }
+  const Parameters again = with(kBothWays, {{"engine", "sm_again"}});
+  all.push_back({"sm_again", &kCudaHostCopyBw, again, 1, "unidirectional_under_load"});
+  all.push_back({"sm_again_all_to_host", &kCudaFanCopyBw, again, 3, "unidirectional_under_load"});
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(Ways, EachWay, ::testing::ValuesIn(ways_of_both_engines()),
@@ -260,6 +263,31 @@ TEST_F(Copies, CountHalfOfWhatOneKernelMovesBothWays) {
   const RankResult result = run(kCudaHostCopyBw, {{"engine", "sm"}, {"bidirectional", "true"}});
   ASSERT_TRUE(result.status) << result.status.error().message;
   EXPECT_THAT(result.points.at(0).facts().at("bytes_counted"), HasSubstr("half"));
+}
+
+TEST_F(Copies, OfWordsThatAreMovedAgainCountEachTimeAndVerifyEachSlice) {
+  const Parameters again{{"engine", "sm_again"}, {"bidirectional", "true"}, {"copies", "1"}};
+  const RankResult result = run(kCudaHostCopyBw, again);
+  ASSERT_TRUE(result.status) << result.status.error().message;
+  EXPECT_EQ(result.points.at(0).facts().at("bytes_counted"),
+            "half of the size: what one kernel moves one way, each byte 16 times; a launch moves a "
+            "slice of 8192 bytes");
+  EXPECT_THAT(result.facts.at("copy_threads"), HasSubstr("16 times, in blocks of 1024"));
+  // The last of the three that are kept moves nothing. How many come before follows the time that
+  // they take, so on a busy machine two runs may differ.
+  for (int tries = 0; tries < 20; ++tries) {
+    cuda_control().reset();
+    ASSERT_TRUE(run(kCudaHostCopyBw, again).status);
+    const std::uint64_t copies = cuda_control().copies;
+    cuda_control().reset();
+    cuda_control().drop_copies_from = copies;
+    const RankResult lost = run(kCudaHostCopyBw, again);
+    if (cuda_control().copies != copies) continue;
+    ASSERT_FALSE(lost.status);
+    EXPECT_EQ(lost.status.error().code, Code::kDataLoss) << lost.status.error().message;
+    return;
+  }
+  FAIL() << "no two runs were alike";
 }
 
 TEST_F(Copies, TellTheMeanOfARateAsAllBytesOverAllTime) {

@@ -6,6 +6,7 @@
 // |---|---|---|
 // | railgauge_copy | target, source, bytes (u64) | target[0..bytes) = source[0..bytes); any alignment, 16 is fast |
 // | railgauge_copy_both | a, b, bytes (u64) | in units of 512 bytes: odd ones a to b, even ones b to a; aligned to 16, bytes a multiple of 512 |
+// | railgauge_copy_both_again | a, b, bytes (u64), times (u32) | as copy_both, each thread moves its word `times` times before it goes on |
 // | railgauge_clear_units | memory, bytes (u64), parity (u32) | zeroes the units of 512 bytes whose number is odd (1) or even (0); as copy_both |
 // clang-format on
 using Size = unsigned long long;
@@ -61,6 +62,27 @@ extern "C" __global__ void railgauge_copy_both(uint4* a, uint4* b, Size bytes) {
       b[i] = a[i];
     else
       a[i] = b[i];
+  }
+}
+
+// Past the first-level cache, or the second time would not leave the multiprocessor.
+extern "C" __global__ void railgauge_copy_both_again(uint4* a, uint4* b, Size bytes,
+                                                     unsigned times) {
+  const Size words = bytes / kWordBytes;
+  for (Size i = first_index(); i < words; i += stride()) {
+    const bool odd = (i / kUnitWords) % 2 != 0;
+    const uint4* source = odd ? a + i : b + i;
+    uint4* target = odd ? b + i : a + i;
+    for (unsigned time = 0; time < times; ++time) {
+      uint4 word;
+      asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(word.x), "=r"(word.y), "=r"(word.z), "=r"(word.w)
+                   : "l"(source)
+                   : "memory");
+      asm volatile("st.global.cg.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(target), "r"(word.x),
+                   "r"(word.y), "r"(word.z), "r"(word.w)
+                   : "memory");
+    }
   }
 }
 

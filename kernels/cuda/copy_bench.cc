@@ -15,7 +15,7 @@
 namespace railgauge::cuda {
 namespace {
 
-// kSmBoth moves units of 512 bytes, as many one way as the other.
+// What moves both ways moves units of 512 bytes, as many one way as the other.
 constexpr std::uint64_t kBothStep = 1024;
 // Samples behind one gate. The first one begins on engines that idled; under a short time cap long
 // copies had a gate each, and each of their samples was such a one.
@@ -23,7 +23,12 @@ constexpr std::uint64_t kLeastBatch = 4;
 
 }  // namespace
 
-Engine engine_of(std::string_view word) { return word == "sm" ? Engine::kSm : Engine::kCopyEngine; }
+Engine engine_of(std::string_view word) { return word == "ce" ? Engine::kCopyEngine : Engine::kSm; }
+
+Engine both_ways_engine_of(std::string_view word) {
+  if (word == "ce") return Engine::kCopyEngine;
+  return word == "sm" ? Engine::kSmBoth : Engine::kSmBothAgain;
+}
 
 std::string place_of(const Params& params, const gpu::Gpu& gpu) {
   return fmt::format("{}:{}", params.text("numa"), gpu.numa_node());
@@ -69,7 +74,7 @@ Status CopyBench::prepare(Context& context, gpu::Session& session, Engine engine
 }
 
 Status CopyBench::check() const {
-  if (engine_ == Engine::kSmBoth)
+  if (moves_both_ways(engine_))
     for (const std::uint64_t size : sizes_)
       if (size % kBothStep != 0)
         return fail(Code::kInvalidArgument,

@@ -61,8 +61,10 @@ class CopyBench {
   Kits kits_;
 };
 
-// "ce", "sm".
+// "ce", "sm", "sm_again"; the latter differ only where one kernel moves both ways.
 Engine engine_of(std::string_view word);
+// Of copies between the host and a GPU both ways.
+Engine both_ways_engine_of(std::string_view word);
 // "near:0": where the session's host memory is; for gpu/reuse.h.
 std::string place_of(const Params& params, const gpu::Gpu& gpu);
 

@@ -33,11 +33,11 @@ class FanCopyBandwidth final : public Kernel {
     pattern_ = params.text("pattern");
     reads_ = params.text("direction") == "read";
     both_ways_ = params.boolean("bidirectional");
-    Engine engine = engine_of(params.text("engine"));
+    const std::string& word = params.text("engine");
     const bool with_host = pattern_ == "all_to_host" || pattern_ == "host_to_all";
     session_ = RG_TRY(with_host ? gpu::Session::open_several(context, 1, gpu::Apart::kEach)
                                 : gpu::Session::open_several(context, 2));
-    if (with_host && both_ways_ && engine == Engine::kSm) engine = Engine::kSmBoth;
+    const Engine engine = with_host && both_ways_ ? both_ways_engine_of(word) : engine_of(word);
     std::vector<Route> routes;
     if (with_host) {
       for (const gpu::Gpu& gpu : session_.gpus())
@@ -113,7 +113,7 @@ KernelInfo info() {
               "between GPUs, who executes: read, the target's GPU, or write, the source's",
               {"read", "write"})
       .identity()
-      .apply(add_engine)
+      .apply(add_host_engine)
       .apply(add_bidirectional)
       .apply(add_copy_sampling)
       .apply(gpu::add_gpus_parameter)

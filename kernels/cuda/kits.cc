@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "kernels/memory/host_buffer.h"
-
 namespace railgauge::cuda {
 
 extern const gpu::DeviceCode kCopyCode;
@@ -14,37 +12,39 @@ extern const gpu::DeviceCode kCopyCode;
 namespace {
 
 constexpr unsigned kThreads = 512;
+constexpr unsigned kThreadsAgain = 1024;  // as nvbandwidth has them
 
 // A thread for each 16-byte word. Over PCIe, both ways at once, blocks that stay and stride gave
 // 0.91 of that on an H200 (38.8 against 42.5 GB/s a direction): new blocks keep the two ways in
 // step.
-unsigned blocks_of_words(std::uint64_t bytes) {
+unsigned blocks_of_words(std::uint64_t bytes, unsigned threads) {
   constexpr std::uint64_t kWordBytes = 16;
   constexpr std::uint64_t kMaxBlocks = 1U << 30U;
-  const std::uint64_t block_bytes = kWordBytes * kThreads;
+  const std::uint64_t block_bytes = kWordBytes * threads;
   return static_cast<unsigned>(
       std::clamp<std::uint64_t>((bytes + block_bytes - 1) / block_bytes, 1, kMaxBlocks));
 }
 constexpr std::size_t kHostPatterns = 4;      // kept, of a second-level cache's size
 constexpr std::string_view kNoCode = "host";  // what Pattern says when it works by copies
 
-std::optional<std::uint64_t> difference_in(std::span<const std::byte> seen,
-                                           std::span<const std::byte> expected, std::uint64_t begin,
-                                           std::uint64_t end) {
+std::optional<Mismatch> difference_in(std::span<const std::byte> seen,
+                                      std::span<const std::byte> expected, std::uint64_t begin,
+                                      std::uint64_t end) {
   const auto differs = std::mismatch(seen.begin() + begin, seen.begin() + end,
                                      expected.begin() + begin, expected.begin() + end);
   const auto at = static_cast<std::uint64_t>(differs.first - seen.begin());
   if (at == end) return std::nullopt;
-  return at;
+  return Mismatch{at, std::to_integer<std::uint8_t>(*differs.second),
+                  std::to_integer<std::uint8_t>(*differs.first)};
 }
 
 }  // namespace
 
-std::optional<std::uint64_t> first_difference(std::span<const std::byte> seen,
-                                              std::span<const std::byte> base,
-                                              std::span<const std::byte> written,
-                                              std::span<const std::uint64_t> offsets,
-                                              std::uint64_t copy_bytes) {
+std::optional<Mismatch> first_difference(std::span<const std::byte> seen,
+                                         std::span<const std::byte> base,
+                                         std::span<const std::byte> written,
+                                         std::span<const std::uint64_t> offsets,
+                                         std::uint64_t copy_bytes) {
   std::uint64_t at = 0;
   for (const std::uint64_t offset : offsets) {
     if (const auto wrong = difference_in(seen, base, at, offset)) return wrong;
@@ -73,6 +73,7 @@ Result<Kits::CopyCode> Kits::load_code(const gpu::Gpu& gpu) {
   CopyCode code{.code = RG_TRY(gpu::LoadedCode::load(gpu, kCopyCode))};
   code.copy = RG_TRY(code.code.function("railgauge_copy"));
   code.copy_both = RG_TRY(code.code.function("railgauge_copy_both"));
+  code.copy_both_again = RG_TRY(code.code.function("railgauge_copy_both_again"));
   code.clear_units = RG_TRY(code.code.function("railgauge_clear_units"));
   int blocks = 0;
   RG_TRY_OK(gpu_status(gpu,
@@ -89,10 +90,13 @@ void Kits::report_facts(Reporter& reporter) const {
   reporter.fact("path", first.code ? "SM copy" : "copy engine");
   if (!first.code) return;
   reporter.fact("copy_code", first.code->code.image());
-  reporter.fact("copy_threads",
-                engine_ == Engine::kSmBoth
-                    ? fmt::format("one for each 16-byte word, in blocks of {}", kThreads)
-                    : fmt::format("{} blocks of {}", first.code->blocks, kThreads));
+  std::string threads = fmt::format("{} blocks of {}", first.code->blocks, kThreads);
+  if (engine_ == Engine::kSmBoth)
+    threads = fmt::format("one for each 16-byte word, in blocks of {}", kThreads);
+  if (engine_ == Engine::kSmBothAgain)
+    threads = fmt::format("one for each 16-byte word, {} times, in blocks of {}", kTimesAgain,
+                          kThreadsAgain);
+  reporter.fact("copy_threads", threads);
 }
 
 Kits::Kit& Kits::kit_of(const gpu::Gpu& gpu) const {
@@ -102,12 +106,23 @@ Kits::Kit& Kits::kit_of(const gpu::Gpu& gpu) const {
   return **found;
 }
 
-Status Kits::launch(const Kit& kit, cu::Function function, unsigned blocks, void** arguments,
+Status Kits::launch(const Kit& kit, cu::Function function, const Shape& shape, void** arguments,
                     cu::Stream stream) {
   return gpu_status(*kit.gpu,
-                    loaded_cuda().launch_kernel(function, blocks, 1, 1, kThreads, 1, 1, 0, stream,
-                                                arguments, nullptr),
+                    loaded_cuda().launch_kernel(function, shape.blocks, 1, 1, shape.threads, 1, 1,
+                                                0, stream, arguments, nullptr),
                     "launch a copy kernel");
+}
+
+Status Kits::launch_both(const Kit& kit, const Copy& copy, bool again, cu::Stream stream) {
+  cu::DevicePtr target = copy.target;
+  cu::DevicePtr source = copy.source;
+  unsigned long long count = copy.bytes;
+  unsigned times = kTimesAgain;
+  void* arguments[] = {&source, &target, &count, &times};  // NOLINT(modernize-avoid-c-arrays)
+  const unsigned threads = again ? kThreadsAgain : kThreads;
+  return launch(kit, again ? kit.code->copy_both_again : kit.code->copy_both,
+                {blocks_of_words(count, threads), threads}, arguments, stream);
 }
 
 unsigned Kits::copy_blocks(const gpu::Gpu& gpu, std::uint64_t beside) const {
@@ -121,16 +136,12 @@ Status Kits::copy(const Copy& copy, cu::Stream stream) const {
     return gpu_status(*copy.runs_on, loaded_cuda().memcpy_async(target, source, copy.bytes, stream),
                       "queue a copy");
   const Kit& kit = kit_of(*copy.runs_on);
+  if (moves_both_ways(engine_))
+    return launch_both(kit, copy, engine_ == Engine::kSmBothAgain, stream);
   unsigned long long count = copy.bytes;
-  // NOLINTBEGIN(modernize-avoid-c-arrays)
-  if (engine_ == Engine::kSmBoth) {
-    void* arguments[] = {&source, &target, &count};
-    return launch(kit, kit.code->copy_both, blocks_of_words(count), arguments, stream);
-  }
-  void* arguments[] = {&target, &source, &count};
-  // NOLINTEND(modernize-avoid-c-arrays)
-  return launch(kit, kit.code->copy, share_of_blocks(kit.code->blocks, copy.beside), arguments,
-                stream);
+  void* arguments[] = {&target, &source, &count};  // NOLINT(modernize-avoid-c-arrays)
+  return launch(kit, kit.code->copy, {share_of_blocks(kit.code->blocks, copy.beside), kThreads},
+                arguments, stream);
 }
 
 Status Kits::fill(const Area& area, std::uint64_t bytes, std::uint64_t seed) {
@@ -150,7 +161,7 @@ Status Kits::clear_units(const Kit& kit, const Area& area, std::uint64_t bytes,
   cu::DevicePtr memory = area.address();
   unsigned long long count = bytes;
   void* arguments[] = {&memory, &count, &parity};  // NOLINT(modernize-avoid-c-arrays)
-  RG_TRY_OK(launch(kit, kit.code->clear_units, kit.code->blocks, arguments, nullptr));
+  RG_TRY_OK(launch(kit, kit.code->clear_units, {kit.code->blocks, kThreads}, arguments, nullptr));
   return gpu_status(*kit.gpu, loaded_cuda().stream_synchronize(nullptr), "clear what is to come");
 }
 
@@ -211,9 +222,10 @@ Status Kits::verify_slots(const Area& area, const Rotation& rotation, std::uint6
       first_difference(seen.span().first(bytes), base, written, offsets, rotation.copy_bytes());
   if (!wrong) return {};
   return fail(Code::kDataLoss,
-              fmt::format("{}: verify {} copies of {} bytes: byte {} of the buffer is not what it "
-                          "has to be",
-                          area.name(), copies, rotation.copy_bytes(), *wrong));
+              fmt::format("{}: verify {} copies of {} bytes: byte {} of the buffer is {:#04x}, "
+                          "expected {:#04x}",
+                          area.name(), copies, rotation.copy_bytes(), wrong->offset, wrong->seen,
+                          wrong->expected));
 }
 
 }  // namespace railgauge::cuda

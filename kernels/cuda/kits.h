@@ -15,6 +15,7 @@
 #include "kernels/cuda/plan.h"
 #include "kernels/gpu/device_code.h"
 #include "kernels/gpu/pattern.h"
+#include "kernels/memory/host_buffer.h"
 
 namespace railgauge::cuda {
 
@@ -22,7 +23,12 @@ enum class Engine : std::uint8_t {
   kCopyEngine,  // the driver's copy call
   kSm,          // the GPU's threads load and store
   kSmBoth,      // those, half of the bytes one way and half the other in one kernel
+  kSmBothAgain  // the same, each word kTimesAgain times before the thread goes on
 };
+inline bool moves_both_ways(Engine engine) {
+  return engine == Engine::kSmBoth || engine == Engine::kSmBothAgain;
+}
+inline constexpr unsigned kTimesAgain = 16;
 
 // Not thread safe. The GPUs outlive it.
 class Kits {
@@ -34,8 +40,8 @@ class Kits {
   // pattern_code, and copy_code and copy_threads (what a copy launches) for SM engines.
   void report_facts(Reporter& reporter) const;
 
-  // One copy of `bytes` by the threads or the engines of `runs_on`. kSmBoth: `bytes` in total, odd
-  // units of 512 bytes from source to target, even ones back.
+  // One copy of `bytes` by the threads or the engines of `runs_on`. Engines that move both ways:
+  // `bytes` in total, odd units of 512 bytes from source to target, even ones back.
   struct Copy {
     const gpu::Gpu* runs_on;
     cu::DevicePtr target;
@@ -50,7 +56,7 @@ class Kits {
 
   // The first `bytes` become the pattern of `seed`. Changes the current context.
   Status fill(const Area& area, std::uint64_t bytes, std::uint64_t seed);
-  // Both areas become the pattern of `seed`, less the units that kSmBoth has to bring.
+  // Both areas become the pattern of `seed`, less the units that come from the other one.
   Status fill_both(const gpu::Gpu& runs_on, const Area& target, const Area& source,
                    std::uint64_t bytes, std::uint64_t seed);
   // kDataLoss when the first `bytes` are not the pattern of `seed`.
@@ -65,6 +71,7 @@ class Kits {
     gpu::LoadedCode code;
     cu::Function copy = nullptr;
     cu::Function copy_both = nullptr;
+    cu::Function copy_both_again = nullptr;
     cu::Function clear_units = nullptr;
     unsigned blocks = 1;
   };
@@ -76,8 +83,13 @@ class Kits {
   };
 
   static Result<CopyCode> load_code(const gpu::Gpu& gpu);
-  static Status launch(const Kit& kit, cu::Function function, unsigned blocks, void** arguments,
+  struct Shape {
+    unsigned blocks;
+    unsigned threads;
+  };
+  static Status launch(const Kit& kit, cu::Function function, const Shape& shape, void** arguments,
                        cu::Stream stream);
+  static Status launch_both(const Kit& kit, const Copy& copy, bool again, cu::Stream stream);
   [[nodiscard]] Kit& kit_of(const gpu::Gpu& gpu) const;
   Status clear_units(const Kit& kit, const Area& area, std::uint64_t bytes, unsigned parity) const;
 
@@ -89,13 +101,12 @@ class Kits {
   std::map<std::uint64_t, HostBuffer> host_patterns_;  // by seed: they take long to make
 };
 
-// Offset of the first byte of `seen` that is not `base`'s, or `written`'s within the copies of
-// `copy_bytes` bytes that begin at `offsets` (ascending, apart). Nothing: all are right.
-// Pure.
-std::optional<std::uint64_t> first_difference(std::span<const std::byte> seen,
-                                              std::span<const std::byte> base,
-                                              std::span<const std::byte> written,
-                                              std::span<const std::uint64_t> offsets,
-                                              std::uint64_t copy_bytes);
+// The first byte of `seen` that is not `base`'s, or `written`'s within the copies of `copy_bytes`
+// bytes that begin at `offsets` (ascending, apart). Nothing: all are right. Pure.
+std::optional<Mismatch> first_difference(std::span<const std::byte> seen,
+                                         std::span<const std::byte> base,
+                                         std::span<const std::byte> written,
+                                         std::span<const std::uint64_t> offsets,
+                                         std::uint64_t copy_bytes);
 
 }  // namespace railgauge::cuda

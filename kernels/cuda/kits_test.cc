@@ -14,7 +14,7 @@ class WrittenSlots : public ::testing::Test {
       seen_[i] = in_slot ? written_[i] : base_[i];
     }
   }
-  [[nodiscard]] std::optional<std::uint64_t> difference() const {
+  [[nodiscard]] std::optional<Mismatch> difference() const {
     return first_difference(seen_, base_, written_, std::vector<std::uint64_t>{2, 6}, 2);
   }
 
@@ -30,7 +30,9 @@ TEST_F(WrittenSlots, ShowEveryByteThatDidNotArriveOrWentElsewhere) {
     const std::byte before = seen_[i];
     seen_[i] = before == std::byte{1} ? std::byte{2} : std::byte{1};
     ASSERT_TRUE(difference());
-    EXPECT_EQ(*difference(), i);
+    EXPECT_EQ(difference()->offset, i);
+    EXPECT_EQ(difference()->seen, std::to_integer<int>(seen_[i]));
+    EXPECT_EQ(difference()->expected, std::to_integer<int>(before));
     seen_[i] = before;
   }
 }

@@ -9,6 +9,15 @@ void add_engine(InfoBuilder& builder) {
       .identity();
 }
 
+void add_host_engine(InfoBuilder& builder) {
+  builder
+      .choice("engine", "",
+              "what copies: ce, the GPU's copy engines, or sm, its threads; sm_again: both ways "
+              "between host and GPU each thread moves its word 16 times, as nvbandwidth's",
+              {"ce", "sm", "sm_again"})
+      .identity();
+}
+
 void add_host_memory(InfoBuilder& builder) {
   builder
       .choice("host_memory", "",

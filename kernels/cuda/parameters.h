@@ -11,6 +11,8 @@ inline constexpr std::string_view kBandwidthMetric = "bandwidth_bytes_per_second
 inline constexpr std::string_view kLatencyMetric = "latency_ns";
 
 void add_engine(InfoBuilder& builder);
+// The same with sm_again, of kernels that copy between the host and GPUs.
+void add_host_engine(InfoBuilder& builder);
 void add_host_memory(InfoBuilder& builder);
 void add_bidirectional(InfoBuilder& builder);
 // `sizes`, `copies` and InfoBuilder::sampling() as all copy bandwidths have them.

@@ -68,6 +68,15 @@ Rotation::Rotation(std::uint64_t size, std::uint64_t cache_bytes)
   while (std::gcd(leap_, slots_) != 1) ++leap_;
 }
 
+Rotation Rotation::of_slices(std::uint64_t size, std::uint64_t count) {
+  RG_CHECK(count > 0 && size % count == 0);
+  Rotation slices;
+  slices.slots_ = count;
+  slices.copy_bytes_ = size / count;
+  slices.slot_bytes_ = size / count;
+  return slices;
+}
+
 std::vector<double> steps_ns(std::span<const double> marks_ns) {
   std::vector<double> steps;
   steps.reserve(marks_ns.size());

@@ -37,6 +37,8 @@ class Rotation {
   Rotation() = default;
   // `size` below or equal to `cache_bytes` rotates, a larger one stays.
   Rotation(std::uint64_t size, std::uint64_t cache_bytes);
+  // `size` in `count` equal slices that follow each other; `count` divides it.
+  static Rotation of_slices(std::uint64_t size, std::uint64_t count);
 
   [[nodiscard]] bool rotates() const { return slots_ > 1; }
   [[nodiscard]] std::uint64_t slots() const { return slots_; }

@@ -76,5 +76,13 @@ TEST(Plan, SharesTheBlocksOfAGpuAmongItsCopies) {
   EXPECT_EQ(share_of_blocks(4, 7), 1U);
 }
 
+TEST(Rotation, OfSlicesTakesThemInTurn) {
+  const Rotation slices = Rotation::of_slices(4096, 4);
+  EXPECT_EQ(slices.copy_bytes(), 1024U);
+  EXPECT_EQ(slices.region_bytes(), 4096U);
+  for (std::uint64_t copy = 0; copy < 9; ++copy)
+    EXPECT_EQ(slices.offset(copy), copy % 4 * 1024) << copy;
+}
+
 }  // namespace
 }  // namespace railgauge::cuda

@@ -25,8 +25,14 @@ std::uint64_t copy_bytes_of(const Flow& flow, std::uint64_t size) {
   return flow.measured ? size : std::min(size, kLoadPieceBytes);
 }
 
+// Where each word is moved several times a launch has a slice, or it would last too long to choose
+// how many of them make a sample.
 Rotation rotation_of(Engine engine, std::uint64_t copy_bytes, std::uint64_t cache_bytes) {
-  return {copy_bytes, engine == Engine::kSmBoth ? 0 : cache_bytes};
+  constexpr std::uint64_t kSlices = 8;
+  constexpr std::uint64_t kBothStep = 1024;  // a slice has whole pairs of units
+  if (engine == Engine::kSmBothAgain && copy_bytes % (kSlices * kBothStep) == 0)
+    return Rotation::of_slices(copy_bytes, kSlices);
+  return {copy_bytes, moves_both_ways(engine) ? 0 : cache_bytes};
 }
 
 }  // namespace
@@ -69,6 +75,7 @@ Status RouteRun::bind(const Route& route,
   for (std::size_t i = 0; i < areas.size(); ++i) {
     const Flow& flow = route.flows[i];
     const std::uint64_t copy_bytes = copy_bytes_of(flow, size);
+    const Rotation rotation = rotation_of(parts_.engine, copy_bytes, parts_.cache_bytes);
     const auto beside = std::ranges::count_if(route.flows, [&flow](const Flow& other) {
       return other.runs_on->index() == flow.runs_on->index();
     });
@@ -76,8 +83,8 @@ Status RouteRun::bind(const Route& route,
         Bound{.flow = flow,
               .source = areas[i].first,
               .target = areas[i].second,
-              .rotation = rotation_of(parts_.engine, copy_bytes, parts_.cache_bytes),
-              .copy_bytes = copy_bytes,
+              .rotation = rotation,
+              .copy_bytes = rotation.copy_bytes(),
               .beside = static_cast<std::uint64_t>(beside),
               .source_seed = kSeed + 2 * i,
               .target_seed = kSeed + 2 * i + 1,
@@ -89,13 +96,13 @@ Status RouteRun::bind(const Route& route,
 
 // Where one kernel copies both ways, each end is both.
 Status RouteRun::fill_source(const Bound& bound) {
-  if (parts_.engine == Engine::kSmBoth) return fill_target(bound);
+  if (moves_both_ways(parts_.engine)) return fill_target(bound);
   return parts_.kits->fill(*bound.source, bound.rotation.region_bytes(), bound.source_seed);
 }
 
 Status RouteRun::fill_target(const Bound& bound) {
   const std::uint64_t bytes = bound.rotation.region_bytes();
-  if (parts_.engine == Engine::kSmBoth)
+  if (moves_both_ways(parts_.engine))
     return parts_.kits->fill_both(*bound.flow.runs_on, *bound.target, *bound.source, bytes,
                                   bound.source_seed);
   return parts_.kits->fill(*bound.target, bytes, bound.target_seed);
@@ -226,7 +233,8 @@ Result<std::vector<std::vector<double>>> RouteRun::run(std::uint64_t marks, std:
 
 double RouteRun::counted_bytes(const Bound& bound) const {
   const auto bytes = static_cast<double>(bound.copy_bytes);
-  return parts_.engine == Engine::kSmBoth ? bytes / 2 : bytes;
+  if (!moves_both_ways(parts_.engine)) return bytes;
+  return bytes / 2 * (parts_.engine == Engine::kSmBothAgain ? kTimesAgain : 1);
 }
 
 Status RouteRun::sample(std::uint64_t count, std::vector<double>& out) {
@@ -256,14 +264,18 @@ Status RouteRun::sample(std::uint64_t count, std::vector<double>& out) {
 Status RouteRun::verify() {
   for (std::size_t i = 0; i < bounds_.size(); ++i) {
     const Bound& bound = *bounds_[i];
+    if (moves_both_ways(parts_.engine)) {
+      const std::uint64_t slices = std::min(lanes_->operations(i), bound.rotation.slots());
+      for (const Area* end : {bound.target, bound.source})
+        RG_TRY_OK(parts_.kits->verify(*end, slices * bound.copy_bytes, bound.source_seed));
+      continue;
+    }
     if (bound.rotation.rotates()) {
       RG_TRY_OK(parts_.kits->verify_slots(*bound.target, bound.rotation, lanes_->operations(i),
                                           bound.source_seed, bound.target_seed));
       continue;
     }
     RG_TRY_OK(parts_.kits->verify(*bound.target, bound.copy_bytes, bound.source_seed));
-    if (parts_.engine == Engine::kSmBoth)
-      RG_TRY_OK(parts_.kits->verify(*bound.source, bound.copy_bytes, bound.source_seed));
   }
   return {};
 }
@@ -278,7 +290,8 @@ void RouteRun::report_facts(Point& point) const {
                                     : "gpu events, the stream held until all is queued";
   facts["copies_in_sample"] = std::to_string(copies_in_sample());
   const Rotation& rotation = bounds_.front()->rotation;
-  if (rotation.rotates()) facts["rotates_bytes"] = std::to_string(rotation.region_bytes());
+  if (rotation.rotates() && !moves_both_ways(parts_.engine))
+    facts["rotates_bytes"] = std::to_string(rotation.region_bytes());
   if (measured_ > 1) {
     facts["streams"] = std::to_string(measured_);
     facts["streams_ended_apart"] = fmt::format("{:.3f}", most_apart_);
@@ -291,8 +304,12 @@ void RouteRun::report_facts(Point& point) const {
     facts["load_coverage"] = fmt::format("{:.3f}", least_coverage_);
     facts["samples_without_load"] = std::to_string(samples_without_load_);
   }
-  if (parts_.engine == Engine::kSmBoth)
+  if (moves_both_ways(parts_.engine))
     facts["bytes_counted"] = "half of the size: what one kernel moves one way";
+  if (parts_.engine == Engine::kSmBothAgain)
+    facts["bytes_counted"] +=
+        fmt::format(", each byte {} times; a launch moves a slice of {} bytes", kTimesAgain,
+                    bounds_.front()->copy_bytes);
 }
 
 }  // namespace railgauge::cuda

@@ -115,6 +115,7 @@ std::function<void()> copy(const Launch& launch) {
   return [=] { copy_bytes(to, from, bytes); };
 }
 
+// How often each word is moved changes nothing in what is there afterwards.
 std::function<void()> copy_both(const Launch& launch) {
   const auto a = launch.argument<std::uintptr_t>(0);
   const auto b = launch.argument<std::uintptr_t>(1);
@@ -161,6 +162,7 @@ std::array g_functions{cu::FunctionObject{"railgauge_fill", fill},
                        cu::FunctionObject{"railgauge_answer_gated", answer_gated},
                        cu::FunctionObject{"railgauge_copy", copy},
                        cu::FunctionObject{"railgauge_copy_both", copy_both},
+                       cu::FunctionObject{"railgauge_copy_both_again", copy_both},
                        cu::FunctionObject{"railgauge_clear_units", clear_units},
                        cu::FunctionObject{"railgauge_chase", chase}};
 

@@ -48,7 +48,8 @@ void add_for_copies(const Asked& asked, std::vector<std::string>& words) {
     if (asked.is("bidirectional", "true"))
       words.emplace_back("run several copies of pageable memory at once");
   }
-  const bool by_threads = asked.is("engine", "sm") || asked.kernel == "cuda.host_latency" ||
+  const bool by_threads = asked.is("engine", "sm") || asked.is("engine", "sm_again") ||
+                          asked.kernel == "cuda.host_latency" ||
                           asked.kernel == "cuda.peer_latency" || asked.kernel == "bar.ping_pong";
   if (by_threads && !machine.device_code) words.emplace_back("this build has none");
   if (by_threads && machine.device_code && !machine.driver_reads_code)
