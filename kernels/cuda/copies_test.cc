@@ -75,7 +75,12 @@ TEST_P(EachWay, FailsWhenAByteIsWrong) {
   cuda_control().flip_byte = 1;
   Parameters parameters = GetParam().parameters;
   parameters["iterations"] = "1";
-  const RankResult result = run(*GetParam().row, parameters);
+  RankResult result = run(*GetParam().row, parameters);
+  // On a busy machine a load may end too early to be one, before bytes are compared.
+  for (int tries = 0;
+       tries < 10 && !result.status && result.status.error().code == Code::kFailedPrecondition;
+       ++tries)
+    result = run(*GetParam().row, parameters);
   ASSERT_FALSE(result.status);
   EXPECT_EQ(result.status.error().code, Code::kDataLoss) << result.status.error().message;
   EXPECT_TRUE(result.points.empty());
