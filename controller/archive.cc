@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "controller/convert.h"
 #include "controller/plan/node_set.h"
 #include "controller/rfc3339.h"
+#include "controller/store/bundle.h"
 #include "controller/store/record_sink.h"
 #include "kernels/core/text.h"
 
@@ -250,6 +252,21 @@ Result<api::TaskPage> Archive::get_tasks(const api::TasksRequest& request) {
   return page;
 }
 
+// The site's topology is not the store's: texts may name its switches all the same.
+Status Archive::add_leaves(api::SqlTable& table) {
+  if (!leaves_) return {};
+  table.add_columns("leaf");
+  for (api::SqlRow& row : *table.mutable_rows()) row.add_values();
+  std::set<std::string> leaves;
+  for (const auto& [node, leaf] : leaves_(RG_TRY(store_.list_nodes()))) leaves.insert(leaf);
+  for (const std::string& leaf : leaves) {
+    api::SqlRow& row = *table.add_rows();
+    for (int column = 1; column < table.columns_size(); ++column) row.add_values();
+    row.add_values()->set_text(leaf);
+  }
+  return {};
+}
+
 Result<api::BundlePart> Archive::get_bundle_part(const api::BundleRequest& request) {
   const store::BundlePartRow row =
       RG_TRY(as_wrong_use(store_.bundle_part(request.subject(), request.part())));
@@ -261,6 +278,7 @@ Result<api::BundlePart> Archive::get_bundle_part(const api::BundleRequest& reque
   part.set_about(row.about);
   *part.mutable_table() = to_api(row.table);
   part.set_last(row.last);
+  if (row.name == store::kKnownNames) RG_TRY_OK(add_leaves(*part.mutable_table()));
   return part;
 }
 

@@ -61,6 +61,7 @@ class Archive {
   Result<api::SuspectList> get_suspects(const api::PairsRequest& request);
 
  private:
+  Status add_leaves(api::SqlTable& table);
   Result<store::ResultsFilter> filter_of(const api::PointsRequest& request);
   Status read_range(ExportCursor& cursor, std::int64_t window, api::ResultList& list);
 

@@ -12,7 +12,6 @@ namespace railgauge {
 namespace {
 
 constexpr std::uint32_t kPage = 20'000;
-constexpr int kRankShift = 31;              // a point's key: its rank's row, then its sequence
 constexpr std::int64_t kLastRanks = 8'192;  // of a run, that may follow something up
 constexpr double kErrorsOfInterval = 1.96;  // 95 %, to each side
 
@@ -96,7 +95,7 @@ std::string PortMap::leaf(const std::string& node) const {
 namespace {
 
 bool figure_of(const store::ResultRow& row, PairPoint& point) {
-  const bool measured = row.outcome == kPassed || (row.outcome == kFailed && row.ranks_passed);
+  const bool measured = row.outcome == kPassed || row.only_a_limit_failed;
   const bool pair = row.endpoints.size() == 2 && measured && row.point.pair().empty();
   if (!pair || row.kernel.starts_with("nccl.")) return false;
   if (split_endpoint(row.endpoints[0]).first == split_endpoint(row.endpoints[1]).first)
@@ -138,11 +137,9 @@ Result<std::vector<FollowUpPoint>> read_follow_ups(store::Store& store, const Pa
                               .kernel = figures.series.kernel,
                               .metric = figures.series.metric,
                               .message_bytes = figures.series.message_bytes,
-                              .range = scope.range,
+                              // They come last in a run.
+                              .range = scope.range.of_last_ranks(kLastRanks),
                               .limit = kPage};
-  // They come last in a run, and a rank's points share the upper half of their keys.
-  filter.range->after =
-      std::max(filter.range->after, filter.range->through - (kLastRanks << kRankShift));
   std::vector<FollowUpPoint> found;
   for (const store::ResultRow& row : RG_TRY(store.results(filter))) {
     PairPoint point;

@@ -206,7 +206,7 @@ void Server::on_tick() {
     next_upgrades_ = now + kUpgradeSeconds;
     static_cast<void>(queries_->submit([this] { see_to_upgrades(fleet::unix_seconds()); }));
   }
-  if (now >= next_prune_ && director_.idle()) {
+  if (now >= next_prune_ && (director_.idle() || now >= next_prune_ + kPruneGraceSeconds)) {
     next_prune_ = now + kPruneSeconds;
     static_cast<void>(upkeep_->submit([this] { prune_store(); }));
   }

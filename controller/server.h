@@ -39,6 +39,8 @@ class Server {
   static constexpr double kUpgradeSeconds = 30;  // between two looks at stacks that changed
   static constexpr double kStatsSeconds = 5;     // between two looks at the store for the metrics
   static constexpr double kPruneSeconds = 24 * 3600;  // between two prunings, when no run is active
+  // So long it is waited for, since a fleet may always be measuring.
+  static constexpr double kPruneGraceSeconds = 2 * kPruneSeconds;
   static constexpr double kLargestPrunedShare = 0.5;  // a clock far ahead must not take everything
   static constexpr double kFirstPruneSeconds = 600;   // after the start
   static constexpr double kShutdownSeconds = 0.5;     // for calls to end by themselves

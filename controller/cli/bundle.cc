@@ -112,6 +112,7 @@ constexpr std::string_view kNodeList = "node list";  // in a cell, as JSON
 
 // Which columns hold names, whatever table they are in.
 std::string_view kind_of_column(std::string_view part, std::string_view column) {
+  if (column == "leaf") return "leaf";
   if (column == "node" || part == kKnownNames ||
       ((part == "nodes" || part == "node_names") && column == "name"))
     return "node";
@@ -132,9 +133,21 @@ void learn_list(std::string_view list, Bundle& bundle) {
   }
 }
 
+// Of a node's facts: the switch that it hangs on.
+void learn_leaf(std::string_view facts, Bundle& bundle) {
+  constexpr std::string_view kKey = "\"leaf\":\"";
+  const std::size_t at = facts.find(kKey);
+  if (at == std::string_view::npos) return;
+  const std::string_view rest = facts.substr(at + kKey.size());
+  bundle.learn("leaf", rest.substr(0, rest.find('"')));
+}
+
 void learn_names(const std::vector<BundlePart>& parts, Bundle& bundle) {
   for (const BundlePart& part : parts)
     for (int column = 0; column < part.table().columns_size(); ++column) {
+      if (part.table().columns(column) == "facts" || part.table().columns(column) == "versions")
+        for (const SqlRow& row : part.table().rows())
+          learn_leaf(cell_text(row.values(column)), bundle);
       const auto kind = kind_of_column(part.name(), part.table().columns(column));
       if (kind.empty()) continue;
       for (const SqlRow& row : part.table().rows()) {

@@ -272,13 +272,23 @@ grpc::Status FakeArchive::GetBundlePart(Context*, const BundleRequest* request,
     if (answer->table().rows().empty()) answer->mutable_table()->add_rows();
     answer->mutable_table()->mutable_rows(0)->add_values()->set_text(value);
   };
-  if (request->part() == 0) add("name", "n1");
+  if (request->part() == 0) {
+    add("name", "n1");
+    add("facts", R"({"cpu":"x","leaf":"sw-13"})");
+  }
   if (request->part() == 1)
-    add("text", "n1: 192.0.2.1 has API_TOKEN=abc; N1 was OLD-NAME.example, beside elsewhere");
+    add("text",
+        "n1: 192.0.2.1 has API_TOKEN=abc; N1 was OLD-NAME.example, beside elsewhere, below SW-12a "
+        "and sw-13");
   if (request->part() == 2) add("nodes", "[\"n1\",\"partner\"]");
   if (request->part() == 3) {
     add("name", "old-name");
     answer->mutable_table()->add_rows()->add_values()->set_text("elsewhere");
+    answer->mutable_table()->add_columns("leaf");
+    for (SqlRow& row : *answer->mutable_table()->mutable_rows()) row.add_values();
+    SqlRow& leaf = *answer->mutable_table()->add_rows();
+    leaf.add_values();
+    leaf.add_values()->set_text("sw-12a");
   }
   return {};
 }

@@ -41,6 +41,44 @@ TEST(Redact, ANameIsKnownInOtherLettersAndWithoutItsDomain) {
   EXPECT_EQ(redactor.apply("gpu001"), "node-1") << "no second word for it";
 }
 
+TEST(Redact, ANameInsideOfAWordIsFoundTheLongestFirst) {
+  Redactor redactor;
+  redactor.learn("node", "gpu001");
+  redactor.learn("node", "gpu001-b");
+  redactor.learn("node", "7");
+  EXPECT_EQ(redactor.apply("gpu001-ib0 log_GPU001.txt gpu001-b-ib0 gpu0011-ib0 x-gpu001"),
+            "node-1-ib0 log_node-1.txt node-2-ib0 gpu0011-ib0 x-node-1");
+  EXPECT_EQ(redactor.apply("6.1.0-7 a_7"), "6.1.0-7 a_7") << "a number says nothing in a word";
+}
+
+TEST(Redact, ASwitchThatIsCalledLikeAFigureStays) {
+  Redactor redactor;
+  for (const char* leaf : {"1", "a", "12", "sw-1"}) redactor.learn("leaf", leaf);
+  EXPECT_EQ(redactor.apply("1 a 12 sw-1"), "1 a 12 leaf-1");
+}
+
+TEST(Redact, AnAddressIsFoundBesideSentencesAndLabels) {
+  Redactor redactor;
+  redactor.learn("address", "506b:4b03:00cb:1234");
+  EXPECT_EQ(redactor.apply("lost 2001:db8::1. gid:fe80::1, fe80::1: 2001:db8::1;"),
+            "lost address-2. gid:address-3, address-3: address-2;");
+  EXPECT_EQ(redactor.apply("::ffff:192.0.2.1 [2001:db8::1]:7443"),
+            "::ffff:address-4 [address-2]:7443");
+  EXPECT_EQ(redactor.apply("0x506B4B0300CB1234 506b4b0300cb1234"), "address-1 address-1");
+  EXPECT_EQ(redactor.apply("0000:9a:00.0 0000:9a:00: 12:00:00."),
+            "0000:9a:00.0 0000:9a:00: 12:00:00.");
+}
+
+TEST(Redact, PeopleAreFoundWhateverSignsTheirNamesHave) {
+  Redactor redactor;
+  redactor.learn("person", "ada@fabric.example");
+  redactor.learn("person", "Grace Hopper");
+  redactor.learn("person", "uid 100");
+  EXPECT_EQ(redactor.apply("cancelled by ada@fabric.example, GRACE HOPPER and uid 100; uid 1000"),
+            "cancelled by person-1, person-2 and person-3; uid 1000");
+  EXPECT_EQ(redactor.apply("ada"), "person-1");
+}
+
 TEST(Redact, SecretsGoAndTheirNamesStay) {
   constexpr std::pair<const char*, const char*> kTexts[] = {
       {"{\"NCCL_AUTH_TOKEN\": \"abc def\", \"depth\": \"1\"}",

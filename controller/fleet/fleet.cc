@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -35,30 +34,6 @@ grpc::Status to_grpc(const Error& error) {
   return {static_cast<grpc::StatusCode>(error.code), error.message};
 }
 
-// What a batch means for tasks, told once it is committed.
-std::vector<StoredRecords> summary_of(const api::RecordBatch& batch) {
-  std::map<std::tuple<std::string, std::string, std::uint32_t, std::uint32_t>, StoredRecords> ranks;
-  for (const api::SpooledRecord& spooled : batch.records()) {
-    const Record& record = spooled.record();
-    const RecordKey& key = record.key();
-    StoredRecords& rank = ranks[{key.run_id(), key.task_id(), key.attempt(), key.rank()}];
-    rank.task.set_run_id(key.run_id());
-    rank.task.set_task_id(key.task_id());
-    rank.task.set_attempt(key.attempt());
-    rank.task.set_rank(key.rank());
-    if (record.has_point()) {
-      const Point& point = record.point();
-      ++rank.points;
-      rank.figures.push_back({point.metric(), point.message_bytes(), point.median()});
-    }
-    if (record.has_final()) rank.final = record.final();
-  }
-  std::vector<StoredRecords> stored;
-  stored.reserve(ranks.size());
-  for (auto& [key, rank] : ranks) stored.push_back(std::move(rank));
-  return stored;
-}
-
 }  // namespace
 
 Fleet::Fleet(fleet::EventLoop& loop, store::Store& store, FleetOptions options)
@@ -77,8 +52,14 @@ std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, a
   AgentStream::Events events{
       .message =
           [this](Session from, api::AgentMessage message) {
+            if (message.has_records())
+              return loop_.post([this, from,
+                                 batch = std::make_shared<Batch>(
+                                     batch_of(std::move(*message.mutable_records())))] {
+                on_message(from, {}, std::move(*batch));
+              });
             loop_.post([this, from, moved = std::move(message)]() mutable {
-              on_message(from, std::move(moved));
+              on_message(from, std::move(moved), {});
             });
           },
       .closed = [this](Session from) { loop_.post([this, from] { on_closed(from); }); }};
@@ -98,7 +79,7 @@ std::shared_ptr<AgentStream> Fleet::open(grpc::CallbackServerContext* context, a
   return stream;
 }
 
-void Fleet::on_message(Session session, api::AgentMessage message) {
+void Fleet::on_message(Session session, api::AgentMessage message, std::optional<Batch> records) {
   const auto found = streams_.find(session);
   if (found == streams_.end()) return;
   Stream& stream = found->second;
@@ -106,8 +87,8 @@ void Fleet::on_message(Session session, api::AgentMessage message) {
     on_hello(stream, std::move(*message.mutable_hello()));
     return stream.wire->read_next();
   }
-  if (stream.name.empty() || message.has_hello() ||
-      message.body_case() == api::AgentMessage::BODY_NOT_SET)
+  const bool empty = !records && message.body_case() == api::AgentMessage::BODY_NOT_SET;
+  if (stream.name.empty() || message.has_hello() || empty)
     return stream.wire->finish(
         {grpc::StatusCode::FAILED_PRECONDITION, "the first message, and only it, must be Hello"});
   roster_.seen(session, fleet::monotonic_seconds());
@@ -115,7 +96,7 @@ void Fleet::on_message(Session session, api::AgentMessage message) {
   if (holder == nullptr || holder->session != session) return;  // replaced meanwhile
   NodeState& node = nodes_[stream.name];
   node.last_seen_at_unix = fleet::unix_seconds();
-  if (message.has_records()) return on_records(stream, std::move(*message.mutable_records()));
+  if (records) return on_records(stream, std::move(*records));
   if (message.has_heartbeat())
     on_heartbeat(node, message.heartbeat());
   else if (message.has_preflight()) {
@@ -232,32 +213,25 @@ void Fleet::on_heartbeat(NodeState& node, const api::Heartbeat& heartbeat) {
 }
 
 // Nothing more is read from the stream until the store has taken the batch.
-void Fleet::on_records(Stream& stream, api::RecordBatch batch) {
-  if (batch.records().empty()) return stream.wire->read_next();
-  std::vector<Record> records;
-  records.reserve(static_cast<std::size_t>(batch.records_size()));
-  std::uint64_t through = 0;
-  std::uint64_t first = UINT64_MAX;
-  for (const api::SpooledRecord& spooled : batch.records()) {
-    records.push_back(spooled.record());
-    through = std::max<std::uint64_t>(through, spooled.spool_id());
-    first = std::min<std::uint64_t>(first, spooled.spool_id());
-  }
+void Fleet::on_records(Stream& stream, Batch batch) {
+  if (batch.parcel->records.empty()) return stream.wire->read_next();
   const std::string& node_id = nodes_[stream.name].hello.node_id();
-  Delivery delivery{stream.wire->session(), stream.name,      node_id, through,
-                    records.size(),         summary_of(batch)};
-  auto done = [this, moved = std::move(delivery)](const Status& status) {
-    loop_.post([this, moved, status] { on_committed(moved, status); });
-  };
-  const Status taken = store_.append_records(
-      node_id, std::move(records), std::move(done),
-      store::SpoolRange{static_cast<std::int64_t>(first), static_cast<std::int64_t>(through)});
+  const store::SpoolRange range{static_cast<std::int64_t>(batch.first),
+                                static_cast<std::int64_t>(batch.through)};
+  const auto delivery = std::make_shared<const Delivery>(
+      Delivery{stream.wire->session(), stream.name, node_id, std::move(batch)});
+  const Status taken = store_.append(
+      node_id, delivery->batch.parcel,
+      [this, delivery](const Status& status) {
+        loop_.post([this, delivery, status] { on_committed(*delivery, status); });
+      },
+      range);
   if (taken) {
     stream.held.reset();
     return stream.wire->read_next();
   }
   if (!stream.held) spdlog::warn("records of {} wait: {}", stream.name, taken.error().message);
-  stream.held = std::move(batch);
+  stream.held = delivery->batch;
 }
 
 void Fleet::on_committed(const Delivery& delivery, const Status& status) {
@@ -269,14 +243,14 @@ void Fleet::on_committed(const Delivery& delivery, const Status& status) {
     return;
   }
   failpoint("fleet.records_committed");
-  records_stored_ += delivery.count;
-  stored_through_[delivery.node_id] = delivery.through;
+  records_stored_ += delivery.batch.parcel->records.size();
+  stored_through_[delivery.node_id] = delivery.batch.through;
   if (found != streams_.end()) {
     api::ControllerMessage message;
-    message.mutable_ack()->set_through_spool_id(delivery.through);
+    message.mutable_ack()->set_through_spool_id(delivery.batch.through);
     found->second.wire->send(std::move(message));
   }
-  if (listener_ != nullptr) listener_->records_stored(delivery.name, delivery.stored);
+  if (listener_ != nullptr) listener_->records_stored(delivery.name, delivery.batch.stored);
 }
 
 void Fleet::on_closed(Session session) {

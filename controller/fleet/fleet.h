@@ -14,6 +14,7 @@
 #include "controller/api/agent.pb.h"
 #include "controller/api/contract.h"
 #include "controller/fleet/agent_stream.h"
+#include "controller/fleet/batch.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/fleet/roster.h"
 #include "controller/store/store.h"
@@ -26,20 +27,6 @@ struct FleetOptions {
   std::size_t max_streams = 20'000;
   RosterOptions roster{};
   api::Contract contract = api::kContract;
-};
-
-// Records of one rank that have been committed.
-// What a limit of the suite is held against.
-struct StoredFigure {
-  std::string metric{};
-  double message_bytes = 0;
-  double median = 0;
-};
-struct StoredRecords {
-  api::TaskRef task;
-  std::uint32_t points = 0;
-  std::vector<StoredFigure> figures{};  // of the points
-  std::optional<Final> final{};
 };
 
 // What the owner of runs hears, on the loop.
@@ -104,10 +91,11 @@ class Fleet {
     std::shared_ptr<AgentStream> wire;
     std::string name{};  // "" until its Hello was accepted
     double opened = 0;
-    std::optional<api::RecordBatch> held{};  // the store was full: tried again at each tick
+    std::optional<Batch> held{};  // the store was full: tried again at each tick
   };
 
-  void on_message(Session session, api::AgentMessage message);
+  // Of one that carries records only these.
+  void on_message(Session session, api::AgentMessage message, std::optional<Batch> records);
   void on_hello(Stream& stream, api::Hello hello);
   Status check_hello(const Stream& stream, const api::Hello& hello) const;
   void refuse(Stream& stream, const Error& error);
@@ -115,14 +103,12 @@ class Fleet {
   void on_heartbeat(NodeState& node, const api::Heartbeat& heartbeat);
   void on_busy(NodeState& node, std::optional<api::BusyState> now);
   void on_events(NodeState& node, const api::Heartbeat& heartbeat);
-  void on_records(Stream& stream, api::RecordBatch batch);
+  void on_records(Stream& stream, Batch batch);
   struct Delivery {  // a batch on its way into the store
     Session session;
     std::string name;
     std::string node_id;
-    std::uint64_t through;
-    std::size_t count;
-    std::vector<StoredRecords> stored;
+    Batch batch;
   };
   void on_committed(const Delivery& delivery, const Status& status);
   void on_closed(Session session);

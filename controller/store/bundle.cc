@@ -146,7 +146,7 @@ constexpr std::array kParts{
          "FROM node WHERE id IN (SELECT value FROM json_each(?2)))) OR (subject_kind='run' AND "
          "subject IN (SELECT run_id FROM run WHERE id IN (SELECT value FROM json_each(?1)))) ORDER "
          "BY id"},
-    Part{"known_names", "all names of all nodes; not written, to be recognized in texts",
+    Part{kKnownNames, "all names of all nodes; not written, to be recognized in texts",
          "SELECT DISTINCT name FROM node_name ORDER BY name"},
 };
 

@@ -13,6 +13,9 @@
 
 namespace railgauge::store {
 
+// The part with all names of all nodes, in one column: to be recognized in texts, never written.
+inline constexpr std::string_view kKnownNames = "known_names";
+
 // `subject` is a run's id, a finding's id, or a node's id or name, in this order; parts are counted
 // from 0. kNotFound: there is no such subject, or no such part.
 Result<BundlePartRow> read_bundle_part(Connection& connection, std::string_view subject,

@@ -148,9 +148,9 @@ Result<std::vector<SeriesRow>> read_series(Connection& connection, const Results
     const std::uint32_t limit =
         std::min(filter.limit == 0 ? kDefaultResultRows : filter.limit, kMaxResultRows);
     Rows rows = RG_TRY(connection.query(
-        fmt::format("{}WHERE series.id IN ({}) AND ?1=0 AND ?6=0 ORDER BY kernel, metric, "
-                    "endpoints, message_bytes LIMIT ?7",
-                    kSeriesColumns, kSeriesChoice),
+        fmt::format("{}WHERE series.id IN ({}) AND ?1=0 AND ?6=0 AND ?9 IS ?9 ORDER BY kernel, "
+                    "metric, endpoints, message_bytes LIMIT ?7",
+                    kSeriesColumns, series_choice(filter)),
         0, filter.kernel, filter.metric, filter.message_bytes, json_of(filter.nodes), 0, limit,
         filter.endpoint, filter.rail));
     while (RG_TRY(rows.next())) found.push_back(series_of(rows, parameters.emplace_back()));
@@ -165,8 +165,10 @@ Result<std::optional<std::vector<std::int64_t>>> read_few_series(Connection& con
                                                                  std::size_t most) {
   std::vector<std::int64_t> ids;
   Rows rows = RG_TRY(connection.query(
-      fmt::format("SELECT id FROM series WHERE id IN ({}) AND ?1=0 AND ?6=0 ORDER BY id LIMIT ?7",
-                  kSeriesChoice),
+      fmt::format(
+          "SELECT id FROM series WHERE id IN ({}) AND ?1=0 AND ?6=0 AND ?9 IS ?9 ORDER BY id "
+          "LIMIT ?7",
+          series_choice(filter)),
       0, filter.kernel, filter.metric, filter.message_bytes, json_of(filter.nodes), 0, most + 1,
       filter.endpoint, filter.rail));
   while (RG_TRY(rows.next())) ids.push_back(rows.integer(0));

@@ -63,8 +63,10 @@ Result<std::int64_t> Interner::text_set(std::string_view find, std::string_view 
   return connection_.last_id();
 }
 
-Result<std::int64_t> Interner::fact_set(const TextMap& facts) {
-  std::string key = "f" + json_of(facts);
+Result<std::int64_t> Interner::fact_set(const TextMap& facts) { return fact_set(json_of(facts)); }
+
+Result<std::int64_t> Interner::fact_set(std::string_view json) {
+  std::string key = fmt::format("f{}", json);
   if (const auto known = recall(key)) return *known;
   const std::int64_t id = RG_TRY(text_set("SELECT id FROM fact_set WHERE hash=?1 AND body=?2",
                                           "INSERT INTO fact_set (hash, body) VALUES (?1, ?2)",

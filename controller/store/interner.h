@@ -33,6 +33,7 @@ class Interner {
   explicit Interner(Connection& connection) : connection_(connection) {}
 
   Result<std::int64_t> fact_set(const TextMap& facts);
+  Result<std::int64_t> fact_set(std::string_view json);  // as json_of() writes it
   Result<std::int64_t> parameter_set(const TextMap& parameters);
   // The node with that id; inserted under `name` when it is new.
   Result<std::int64_t> node(std::string_view node_id, std::string_view name, double now);

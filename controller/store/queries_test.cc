@@ -131,6 +131,35 @@ TEST_F(Queries, PointsSinceATimeAreFoundByTheDaysOfTheIndex) {
                 testing::HasSubstr("point_by_series (series=? AND <expr>>?)"));
 }
 
+// Of hundreds of thousands of series a few are wanted: none of these words may read them all.
+TEST_F(Queries, TheSeriesOfAFilterAreFoundByItsNarrowestWord) {
+  auto connection = Connection::open(folder_.file("db"), Connection::Mode::kReadOnly, 1);
+  ASSERT_TRUE(connection);
+  const ResultsFilter whole{.kernel = "verbs.write_lat",
+                            .metric = "latency_ns",
+                            .nodes = {"n1"},
+                            .message_bytes = 8,
+                            .endpoint = "rxe0:1",
+                            .rail = 0};
+  for (int left_out = 0; left_out < 16; ++left_out) {
+    ResultsFilter filter = whole;
+    if ((left_out & 1) != 0) filter.nodes.clear();
+    if ((left_out & 2) != 0) filter.endpoint.clear();
+    if ((left_out & 4) != 0) filter.rail.reset();
+    if ((left_out & 8) != 0) filter.kernel.clear();
+    if ((left_out & 9) == 9) continue;  // of all nodes and kernels: all series are looked at
+    const std::string plan = plan_of(*connection, sql_of_results(filter, false));
+    for (const char* table : {"series", "series_endpoint", "point", "rank"})
+      EXPECT_THAT(plan, testing::Not(testing::HasSubstr(fmt::format("SCAN {} ", table)))) << plan;
+  }
+  EXPECT_THAT(
+      plan_of(*connection, sql_of_results({.kernel = "k", .metric = "m", .rail = 0}, false)),
+      testing::HasSubstr("(kernel=? AND metric=?)"));
+  EXPECT_THAT(
+      plan_of(*connection, sql_of_results({.kernel = "k", .nodes = {"n"}, .rail = 0}, true)),
+      testing::HasSubstr("node_name_by_name (name=?)"));
+}
+
 // Times around midnights: the index holds days, the answer is by the time itself.
 TEST_F(Queries, AnAnswerSinceATimeIsExactToTheMillisecond) {
   constexpr double kMidnight = 1'699'920'000;
@@ -171,6 +200,14 @@ TEST_F(Queries, TheSeriesOfAFilterAreToldUnlessTheyAreMany) {
   EXPECT_EQ(few({.nodes = {"n1"}}, 1), std::nullopt);
   EXPECT_EQ(few({.nodes = {"n9"}}, 1)->size(), 0u);
   EXPECT_EQ(few({.nodes = {"n1"}, .message_bytes = 64.0}, 1)->size(), 1u);
+}
+
+TEST_F(Queries, TheLastRanksOfARangeAreItsEnd) {
+  constexpr PointRange kRun{.after = (10 << kSequenceBits) - 1,
+                            .through = (20 << kSequenceBits) - 1};
+  EXPECT_EQ(kRun.of_last_ranks(2).after, (18 << kSequenceBits) - 1);
+  EXPECT_EQ(kRun.of_last_ranks(2).through, kRun.through);
+  EXPECT_EQ(kRun.of_last_ranks(50).after, kRun.after);
 }
 
 TEST_F(Queries, AnExportOfARunHasItsPointsAloneAlthoughOthersLieBetween) {

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "controller/store/compress.h"
-#include "controller/store/record_check.h"
 #include "controller/store/text_json.h"
 #include "kernels/core/outcome.h"
 
@@ -66,12 +63,14 @@ Status insert_event(Connection& connection, const EventRow& event) {
                   kPassingEvents, kMaxEvents));
 }
 
-Status RecordSink::store(std::string_view node_id, std::span<const Record> records, double now) {
+Status RecordSink::store(std::string_view node_id, std::span<const ReadyRecord> records,
+                         double now) {
   std::size_t refused = 0;
   std::string first_reason;
-  for (const Record& record : records) {
-    Refusal refusal = fault_of(record);
-    if (!refusal) refusal = RG_TRY(store_one(node_id, record, now));
+  for (const ReadyRecord& ready : records) {
+    const Record& record = ready.record;
+    Refusal refusal = ready.fault;
+    if (!refusal) refusal = RG_TRY(store_one(node_id, ready, now));
     if (!refusal || !RG_TRY(orphans_.put(node_id, record, *refusal, now))) continue;
     if (refused++ == 0)
       first_reason = fmt::format("{} sequence {}: {}", key_text(record.key()),
@@ -81,20 +80,21 @@ Status RecordSink::store(std::string_view node_id, std::span<const Record> recor
   return insert_event(connection_, {.at = now,
                                     .kind = "record_refused",
                                     .node_id = std::string(node_id),
-                                    .run_id = records.front().key().run_id(),
+                                    .run_id = records.front().record.key().run_id(),
                                     .text = fmt::format("{} of {} records put aside; {}", refused,
                                                         records.size(), first_reason)});
 }
 
-Result<RecordSink::Refusal> RecordSink::store_one(std::string_view node_id, const Record& record,
-                                                  double now) {
+Result<RecordSink::Refusal> RecordSink::store_one(std::string_view node_id,
+                                                  const ReadyRecord& ready, double now) {
+  const Record& record = ready.record;
   Rank* rank = nullptr;
   if (auto refusal = RG_TRY(find_rank(node_id, record.key(), now, rank))) return refusal;
   switch (record.body_case()) {
     case Record::kStarted:
       return store_started(*rank, record, now);
     case Record::kPoint:
-      return store_point(*rank, record);
+      return store_point(*rank, ready);
     case Record::kNote:
       RG_TRY_OK(store_note(*rank, record));
       return Refusal();
@@ -254,8 +254,9 @@ Result<RecordSink::Refusal> RecordSink::store_started(Rank& rank, const Record& 
   return Refusal();
 }
 
-Result<RecordSink::Refusal> RecordSink::store_point(const Rank& rank, const Record& record) {
+Result<RecordSink::Refusal> RecordSink::store_point(const Rank& rank, const ReadyRecord& ready) {
   if (!rank.revision) return Refusal("a point came before the record of its start");
+  const Record& record = ready.record;
   const Point& point = record.point();
   const std::int64_t id = point_id(rank.id, record.key().sequence());
   const std::int64_t series = RG_TRY(interner_.series({.group = rank.series_group,
@@ -266,7 +267,7 @@ Result<RecordSink::Refusal> RecordSink::store_point(const Rank& rank, const Reco
                                                        .endpoints = rank.endpoints},
                                                       point));
   std::optional<std::int64_t> facts;
-  if (!point.facts().empty()) facts = RG_TRY(interner_.fact_set(text_map(point.facts())));
+  if (!ready.point_facts.empty()) facts = RG_TRY(interner_.fact_set(ready.point_facts));
   RG_TRY_OK(connection_.execute(
       "INSERT INTO point (id, series, measured_ms, median, median_low, median_high, p99, "
       "sample_count, flags, fact_set) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) "
@@ -275,15 +276,14 @@ Result<RecordSink::Refusal> RecordSink::store_point(const Rank& rank, const Reco
       point.median(), present(point, &Point::has_median_low, &Point::median_low),
       present(point, &Point::has_median_high, &Point::median_high),
       present(point, &Point::has_p99, &Point::p99), point.sample_count(), flags_of(point), facts));
-  if (connection_.changes() == 1) RG_TRY_OK(store_distribution(id, point));
+  if (connection_.changes() == 1) RG_TRY_OK(store_distribution(id, ready));
   return Refusal();
 }
 
-Status RecordSink::store_distribution(std::int64_t id, const Point& point) {
-  std::string histogram;
-  if (point.has_histogram()) histogram = compress(point.histogram().SerializeAsString());
+Status RecordSink::store_distribution(std::int64_t id, const ReadyRecord& ready) {
+  const Point& point = ready.record.point();
   const std::optional<Blob> body =
-      point.has_histogram() ? std::optional(Blob{histogram}) : std::nullopt;
+      ready.histogram ? std::optional(Blob{*ready.histogram}) : std::nullopt;
   RG_TRY_OK(connection_.execute(
       "INSERT INTO distribution (point, min, max, mean, stddev, p25, p75, p90, p999, "
       "lag1_autocorrelation, effective_sample_count, warmup_count, measure_ns, stop_reason, "
@@ -295,13 +295,9 @@ Status RecordSink::store_distribution(std::int64_t id, const Point& point) {
       present(point, &Point::has_lag1_autocorrelation, &Point::lag1_autocorrelation),
       present(point, &Point::has_effective_sample_count, &Point::effective_sample_count),
       point.warmup_count(), point.measure_ns(), point.stop_reason(), body));
-  if (point.samples().empty()) return {};
-  static_assert(std::endian::native == std::endian::little);
-  const std::string_view samples(reinterpret_cast<const char*>(point.samples().data()),
-                                 static_cast<std::size_t>(point.samples_size()) * sizeof(double));
-  const std::string packed = compress(samples);
+  if (!ready.samples) return {};
   return connection_.execute("INSERT INTO raw_sample (point, body) VALUES (?1, ?2)", id,
-                             Blob{packed});
+                             Blob{*ready.samples});
 }
 
 Status RecordSink::store_note(const Rank& rank, const Record& record) {
@@ -354,7 +350,8 @@ Result<std::uint64_t> RecordSink::take_orphans(std::string_view run_id, double n
   for (std::vector<Orphans::Entry> page = RG_TRY(orphans_.of_run(run_id, nullptr, kPage));
        !page.empty();) {
     for (const Orphans::Entry& entry : page) {
-      if (fault_of(entry.record) || RG_TRY(store_one(entry.node_id, entry.record, now))) continue;
+      const ReadyRecord ready = make_ready(entry.record);
+      if (ready.fault || RG_TRY(store_one(entry.node_id, ready, now))) continue;
       RG_TRY_OK(orphans_.remove(entry.id));
       ++taken;
     }

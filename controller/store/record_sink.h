@@ -13,6 +13,7 @@
 
 #include "controller/store/interner.h"
 #include "controller/store/orphans.h"
+#include "controller/store/parcel.h"
 #include "controller/store/sqlite.h"
 #include "kernels/core/record.pb.h"
 #include "kernels/core/result.h"
@@ -43,7 +44,7 @@ class RecordSink {
       : connection_(connection), interner_(interner), orphans_(orphans) {}
 
   // One delivery of a node's spool. `now` is the controller's time.
-  Status store(std::string_view node_id, std::span<const Record> records, double now);
+  Status store(std::string_view node_id, std::span<const ReadyRecord> records, double now);
   // Stores what was put aside of a run that has come to exist; the answer is how many.
   Result<std::uint64_t> take_orphans(std::string_view run_id, double now);
   // After a rollback, and when a task changed.
@@ -71,7 +72,7 @@ class RecordSink {
   // Absent: the record is put aside for this reason.
   using Refusal = std::optional<std::string>;
 
-  Result<Refusal> store_one(std::string_view node_id, const Record& record, double now);
+  Result<Refusal> store_one(std::string_view node_id, const ReadyRecord& ready, double now);
   Result<Refusal> find_rank(std::string_view node_id, const RecordKey& key, double now,
                             Rank*& found);
   Result<Refusal> find_other_rank(std::string_view node_id, const RecordKey& key, double now,
@@ -83,8 +84,8 @@ class RecordSink {
   void identify(Rank& rank, const TextMap& parameters);
 
   Result<Refusal> store_started(Rank& rank, const Record& record, double now);
-  Result<Refusal> store_point(const Rank& rank, const Record& record);
-  Status store_distribution(std::int64_t id, const Point& point);
+  Result<Refusal> store_point(const Rank& rank, const ReadyRecord& ready);
+  Status store_distribution(std::int64_t id, const ReadyRecord& ready);
   Status store_note(const Rank& rank, const Record& record);
   Status store_final(const Rank& rank, const Record& record);
   Status close_attempt(const Rank& rank);

@@ -28,8 +28,8 @@ constexpr std::string_view kSelect =
     "distribution.min, distribution.max, mean, stddev, p25, p75, p90, lag1_autocorrelation, "
     "warmup_count, distribution.measure_ns, stop_reason, "
     "point.fact_set, rank.parameter_set, rank.fact_set, attempt.id, task.id, series.pair, "
-    "point.id, NOT EXISTS (SELECT 1 FROM rank AS each WHERE each.attempt=attempt.id AND "
-    "coalesce(each.outcome, '')<>'passed') ";
+    "point.id, attempt.outcome='failed' AND NOT EXISTS (SELECT 1 FROM rank AS each WHERE "
+    "each.attempt=attempt.id AND coalesce(each.outcome, '')<>'passed') ";
 
 constexpr std::string_view kWide =
     "CROSS JOIN point ON point.id=chosen "
@@ -102,7 +102,7 @@ std::string sql_of_results(const ResultsFilter& filter, bool one_run) {
       filter.range ? filter.series.has_value() : !one_run && (few || filter.since.has_value());
   const std::string series = filter.series ? std::string("AND point.series=?15 ")
                              : narrow || by_series
-                                 ? fmt::format("AND point.series IN ({}) ", kSeriesChoice)
+                                 ? fmt::format("AND point.series IN ({}) ", series_choice(filter))
                                  : std::string();
   return fmt::format("{}FROM ({}{}WHERE {}{}{}{}{}{}{}{}) {}", kSelect, kChoose,
                      from_of(filter, one_run, by_series), run_of(filter, one_run), series,
@@ -174,7 +174,7 @@ Found result_of(const Rows& rows) {
                   .measured_at = rows.real(8),
                   .outcome = rows.text(9),
                   .point = point_of(rows),
-                  .ranks_passed = rows.integer(41) != 0},
+                  .only_a_limit_failed = rows.integer(41) != 0},
           .point_facts = rows.integer(34),
           .parameters = rows.integer(35),
           .facts = rows.integer(36),

@@ -3,6 +3,7 @@
 // schema's own messages.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -158,6 +159,11 @@ inline constexpr std::uint32_t kMaxResultRows = 100'000;
 struct PointRange {
   std::int64_t after = 0;
   std::int64_t through = 0;
+
+  // Its part that the last `ranks` have.
+  [[nodiscard]] PointRange of_last_ranks(std::int64_t ranks) const {
+    return {.after = std::max(after, through - (ranks << kSequenceBits)), .through = through};
+  }
 };
 
 struct ResultsFilter {
@@ -200,9 +206,9 @@ struct ResultRow {
   Point point{};                         // without histogram and samples
   TextMap parameters{};                  // effective, of the reporting rank
   TextMap facts{};                       // of the reporting rank's task
-  // What all ranks said of the attempt; `outcome` is "failed" all the same where a figure is beyond
-  // a limit of the suite.
-  bool ranks_passed = false;
+  // The outcome is "failed" although all ranks of the attempt passed: a figure is beyond a limit of
+  // the suite.
+  bool only_a_limit_failed = false;
 };
 
 // What identifies a series, and how much of it there is.

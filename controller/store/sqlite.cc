@@ -11,7 +11,7 @@
 namespace railgauge::store {
 namespace {
 
-constexpr std::size_t kMaxStatements = 256;  // texts are few and fixed; more is a programmer error
+constexpr std::size_t kMaxStatements = 256;  // kept at once: a person's filters make new texts
 
 // What SQLite's code means for the caller, and what would help.
 std::pair<Code, std::string_view> meaning_of(int extended) {
@@ -59,6 +59,11 @@ Error error_of(sqlite3* database, const std::string& path, std::string_view act)
 
 }  // namespace
 
+Rows::Rows(Connection& connection, sqlite3_stmt* statement)
+    : connection_(&connection), statement_(statement) {
+  ++connection_->living_rows_;
+}
+
 Rows::Rows(Rows&& other) noexcept
     : connection_(other.connection_),
       statement_(std::exchange(other.statement_, nullptr)),
@@ -66,6 +71,7 @@ Rows::Rows(Rows&& other) noexcept
 
 Rows::~Rows() {
   if (statement_ == nullptr) return;
+  --connection_->living_rows_;
   sqlite3_reset(statement_);  // repeats the last step's code, which was told already
   sqlite3_clear_bindings(statement_);
 }
@@ -214,13 +220,20 @@ Result<sqlite3_stmt*> Connection::prepared(std::string_view sql) {
     recent = {sql, found->first, found->second.get()};
     return found->second.get();
   }
-  RG_CHECK(statements_.size() < kMaxStatements);
+  if (statements_.size() >= kMaxStatements) forget_statements();
   sqlite3_stmt* raw = nullptr;
   if (sqlite3_prepare_v3(database_.get(), sql.data(), static_cast<int>(sql.size()),
                          SQLITE_PREPARE_PERSISTENT, &raw, nullptr) != SQLITE_OK)
     return tl::unexpected(error("prepare"));
   statements_.emplace(std::string(sql), StatementHandle(raw));
   return raw;
+}
+
+// Never under rows that are still there: they know their statement. Then the next text does it.
+void Connection::forget_statements() {
+  if (living_rows_ > 0) return;
+  recent_ = {};
+  statements_.clear();
 }
 
 int Connection::bind(const Place& place, std::nullopt_t) {

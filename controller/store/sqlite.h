@@ -1,5 +1,6 @@
 // The C API of SQLite behind Handle, Result and typed binding. Prepared statements only; each is
-// prepared once for a connection and kept. Errors are one line that names file, act and cause.
+// prepared once for a connection and kept, while there are not too many texts. Errors are one line
+// that names file, act and cause.
 #pragma once
 
 #include <array>
@@ -52,8 +53,7 @@ class Connection;
 // connection.
 class Rows {
  public:
-  Rows(Connection& connection, sqlite3_stmt* statement)
-      : connection_(&connection), statement_(statement) {}
+  Rows(Connection& connection, sqlite3_stmt* statement);
   Rows(Rows&& other) noexcept;
   Rows& operator=(Rows&&) = delete;
   Rows(const Rows&) = delete;
@@ -143,7 +143,9 @@ class Connection {
  private:
   Connection(std::string path, Handle<DatabaseTraits> database)
       : path_(std::move(path)), database_(std::move(database)) {}
+  friend class Rows;
   Result<sqlite3_stmt*> prepared(std::string_view sql);
+  void forget_statements();
 
   // Whether SQLite copies texts and blobs, or the caller keeps them until the rows are done with.
   using Lifetime = sqlite3_destructor_type;
@@ -189,6 +191,7 @@ class Connection {
     sqlite3_stmt* statement = nullptr;
   };
   std::array<Recent, 64> recent_{};
+  int living_rows_ = 0;
 };
 
 }  // namespace railgauge::store

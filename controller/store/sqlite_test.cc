@@ -60,6 +60,21 @@ TEST_F(SqliteTest, AStatementIsPreparedOnceAndRewound) {
   EXPECT_FALSE(none->has_value());
 }
 
+TEST_F(SqliteTest, AnyNumberOfTextsMayComeAlsoWhileRowsAreRead) {
+  ASSERT_TRUE(
+      connection_.script("CREATE TABLE t (i INTEGER) STRICT; INSERT INTO t VALUES (1), (2)"));
+  auto rows = connection_.query("SELECT i FROM t ORDER BY i");
+  ASSERT_TRUE(rows && *rows->next());
+  auto not_begun = connection_.query("SELECT -i FROM t ORDER BY i");
+  ASSERT_TRUE(not_begun);
+  for (int text = 0; text < 1'000; ++text)
+    ASSERT_EQ(**connection_.integer("SELECT " + std::to_string(text)), text);
+  ASSERT_TRUE(*rows->next());
+  EXPECT_EQ(rows->integer(0), 2);
+  ASSERT_TRUE(*not_begun->next());
+  EXPECT_EQ(not_begun->integer(0), -1);
+}
+
 TEST_F(SqliteTest, ErrorsNameFileActAndCause) {
   const auto wrong = connection_.execute("SELECT * FROM nowhere");
   ASSERT_FALSE(wrong);

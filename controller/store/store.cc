@@ -27,11 +27,16 @@ Result<std::unique_ptr<Store>> Store::open(StoreOptions options) {
 
 Status Store::append_records(std::string node_id, std::vector<Record> records, Completion done,
                              std::optional<SpoolRange> range) {
-  WriteJob job{.done = std::move(done), .records = records.size()};
-  for (const Record& record : records) job.bytes += record.ByteSizeLong();
-  job.apply = [this, range, node_id, records = std::move(records)]() -> Status {
+  return append(std::move(node_id), std::make_shared<const Parcel>(pack(std::move(records))),
+                std::move(done), range);
+}
+
+Status Store::append(std::string node_id, std::shared_ptr<const Parcel> parcel, Completion done,
+                     std::optional<SpoolRange> range) {
+  WriteJob job{.done = std::move(done), .records = parcel->records.size(), .bytes = parcel->bytes};
+  job.apply = [this, range, node_id, parcel = std::move(parcel)]() -> Status {
     RG_TRY_OK(impl_->deliveries.check(node_id, range));
-    RG_TRY_OK(impl_->records.store(node_id, records, impl_->now()));
+    RG_TRY_OK(impl_->records.store(node_id, parcel->records, impl_->now()));
     if (!range) return {};
     return impl_->connection.execute("UPDATE node SET spool_through=?2 WHERE node_id=?1", node_id,
                                      range->through);

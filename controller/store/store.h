@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "controller/store/judge_rows.h"
+#include "controller/store/parcel.h"
 #include "controller/store/remark_rows.h"
 #include "controller/store/rows.h"
 #include "controller/store/schedule_rows.h"
@@ -78,6 +79,9 @@ class Store {
   // until it has been sent again: the mark must not pass over what is missing.
   Status append_records(std::string node_id, std::vector<Record> records, Completion done,
                         std::optional<SpoolRange> range = {});
+  // The same of what was packed before, on any thread: the writer then has that much less to do.
+  Status append(std::string node_id, std::shared_ptr<const Parcel> parcel, Completion done,
+                std::optional<SpoolRange> range = {});
   // The five below are kept and tried again while the database is locked, full or not writable;
   // `done` hears the end of that.
   // Inserts or refreshes the node, its aliases and its endpoints' attributes.

@@ -227,5 +227,30 @@ TEST(StoreTrouble, OneBitThatTurnedCrashesNothingAndABackupReplacesTheFile) {
   EXPECT_TRUE(store->check()->empty());
 }
 
+TEST(StoreTrouble, AFullQueuePushesBackAndLosesNothing) {
+  const TempFolder folder;
+  auto store = open_store(folder.file("db"), {.max_queued_records = 50});
+  plan_run(*store, "r1", 1);
+  ASSERT_TRUE(append(*store, "id-1", {started_record({})}));
+  std::atomic<int> told = 0;
+  int refused = 0;
+  for (std::uint32_t i = 1; i <= 2'000; ++i) {
+    for (int tries = 0; tries < 1'000; ++tries) {
+      const Status accepted = store->append_records(
+          "id-1", {point_record({}, i)}, [&](const Status& status) { told += status ? 1 : 0; });
+      if (accepted) break;
+      EXPECT_EQ(accepted.error().code, Code::kResourceExhausted);
+      ++refused;
+      ASSERT_TRUE(store->flush());
+    }
+  }
+  ASSERT_TRUE(store->flush());
+  EXPECT_GT(refused, 0);
+  EXPECT_EQ(told, 2'000);
+  EXPECT_EQ(
+      store->results({.run_id = "all", .all_attempts = true, .limit = kMaxResultRows})->size(),
+      2'000u);
+}
+
 }  // namespace
 }  // namespace railgauge::store
