@@ -157,7 +157,8 @@ CheckResult judge_pair(const Inventory& node, const GpuNicPair& pair) {
     }
   }
   if (wrong.empty())
-    return result(CheckState::kPass, pair.subject(), "no port between them redirects", source);
+    return result(CheckState::kPass, pair.subject(), "no port between them redirects",
+                  source.empty() ? "/sys/bus/pci/devices/*/config" : source);
   if (const std::string given = guests_devices(node); !given.empty())
     return result(CheckState::kWarn, pair.subject(), seen + ", as a virtual machine host must",
                   source, host_remedy(given));
