@@ -9,11 +9,11 @@
 #include <ctime>
 
 #include <fmt/format.h>
-#include <google/protobuf/util/message_differencer.h>
 #include <spdlog/spdlog.h>
 
 #include "agent/inventory/contract.h"
 #include "agent/recovery.h"
+#include "agent/resident.h"
 #include "kernels/core/clock.h"
 #include "kernels/core/outcome.h"
 #include "kernels/core/text.h"
@@ -98,6 +98,7 @@ void Agent::run(int stop_fd) {
   watch_.start();
   take_busy();
   say_hello();
+  give_back_memory();  // what started is not what follows: the two together would be the most
   link_->start();
   while (!may_leave()) {
     wait(stop_fd);
@@ -172,6 +173,7 @@ void Agent::on_attached(const api::Welcome& welcome) {
   was_attached_ = true;
   metrics_.set_connected(true);
   lost_reason_.clear();
+  works();
 }
 
 void Agent::on_lost(const LinkEvent& event) {
@@ -371,14 +373,10 @@ void Agent::tick() {
     if (const Status status = spool_.prune(unix_now_seconds()); !status)
       spdlog::error("{}", status.error().message);
   }
+  if (supervisor_.size() > 0) works();
   if (supervisor_.size() > 0 || stop_ns_ > 0) return;  // nothing beside a measurement
-  const api::Hello before = hello_;
-  if (hello_.kernels().empty() && now_ns >= kernels_ns_) load_kernels();
-  if (now_ns >= inventory_ns_) refresh_inventory();
-  if (google::protobuf::util::MessageDifferencer::Equals(before, hello_)) return;
-  say_hello();
-  spdlog::info("NICs, GPUs or kernels changed; attaching again to say so");
-  link_->redial();
+  look_again(now_ns);
+  rest(now_ns);
 }
 
 void Agent::say_hello() {

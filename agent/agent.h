@@ -74,6 +74,9 @@ class Agent final : private TaskListener {
   void beat();
   void refresh_inventory();
   void load_kernels();
+  void look_again(double now_ns);
+  void works();
+  void rest(double now_ns);
   void say_hello();
   void relay(api::AgentMessage message, const api::TaskRef& task);
   void answer(api::AgentMessage message, std::uint64_t final_id);
@@ -109,6 +112,7 @@ class Agent final : private TaskListener {
   double tick_ns_ = 0;
   double inventory_ns_ = 0;
   double kernels_ns_ = 0;
+  double rest_ns_ = 0;  // when the agent will be at rest; 0: it is
   double prune_ns_ = 0;
   double beat_ns_ = 0;
   double beat_seconds_ = 5;

@@ -22,6 +22,7 @@ void Agent::take_preflights() {
     api::AgentMessage message;
     *message.mutable_preflight() = std::move(answer);
     link_->send(std::move(message));
+    works();
   }
 }
 

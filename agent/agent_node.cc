@@ -3,10 +3,13 @@
 #include <ctime>
 
 #include <fmt/format.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <spdlog/spdlog.h>
 
 #include "agent/agent.h"
 #include "agent/inventory/contract.h"
+#include "agent/resident.h"
 #include "kernels/core/clock.h"
 #include "kernels/core/text.h"
 
@@ -14,6 +17,18 @@ namespace railgauge::agent {
 namespace {
 constexpr std::size_t kMostEvents = 256;  // kept while the controller is away
 constexpr double kInventoryNs = 30e9;
+constexpr double kRestNs = 3e9;  // without a task, a preflight or a new stream: then it is at rest
+
+// Equal messages give equal bytes: the library's own comparison would build the descriptors of all
+// contracts, which nothing else here needs, and keep them.
+std::string bytes_of(const google::protobuf::MessageLite& message) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  message.SerializeToCodedStream(&coded);
+  return bytes;
+}
 }  // namespace
 
 InventoryOptions inventory_options(const AgentOptions& options) {
@@ -40,6 +55,27 @@ void Agent::refresh_inventory() {
                  options.source_seconds);
   fill_hello(inventory_, hello_);
   metrics_.set_node(hello_);
+}
+
+void Agent::look_again(double now_ns) {
+  const bool needs_kernels = hello_.kernels().empty() && now_ns >= kernels_ns_;
+  if (!needs_kernels && now_ns < inventory_ns_) return;
+  const std::string before = bytes_of(hello_);
+  if (needs_kernels) load_kernels();
+  if (now_ns >= inventory_ns_) refresh_inventory();
+  if (bytes_of(hello_) == before) return;
+  say_hello();
+  spdlog::info("NICs, GPUs or kernels changed; attaching again to say so");
+  link_->redial();
+}
+
+void Agent::works() { rest_ns_ = monotonic_now_ns() + kRestNs; }
+
+// Once, each time that it comes to rest: what the rest itself touches stays.
+void Agent::rest(double now_ns) {
+  if (rest_ns_ == 0 || now_ns < rest_ns_) return;
+  rest_ns_ = 0;
+  give_back_memory();
 }
 
 std::string Agent::busy_text() const {

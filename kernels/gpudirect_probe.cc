@@ -1,5 +1,6 @@
 #include "kernels/gpudirect_probe.h"
 
+#include "kernels/verbs/port_probe.h"
 #include "kernels/verbs/registration_probe.h"
 
 namespace railgauge {
@@ -11,5 +12,7 @@ GpuDirectProbe probe_gpudirect(std::string_view pair) {
   wrong.set_text("the pair is not GPU@PCI_ADDRESS+NIC");
   return wrong;
 }
+
+PortProbe probe_port(std::string_view endpoint) { return verbs::probe_port(std::string(endpoint)); }
 
 }  // namespace railgauge

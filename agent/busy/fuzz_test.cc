@@ -41,8 +41,7 @@ void parse(const std::string& text) {
   ASSERT_TRUE(std::isfinite(load) && load >= 0) << text;
   const double ticks = parse_process_stat(text).value_or(ProcessFacts{}).cpu_ticks;
   ASSERT_TRUE(std::isfinite(ticks) && ticks >= 0) << text;
-  for (const std::string& job : jobs_in_cgroup_paths(text))
-    ASSERT_EQ(job.find_first_not_of("0123456789"), std::string::npos);
+  for (const std::string& job : jobs_in_cgroup_paths(text)) ASSERT_EQ(job.find('/'), job.npos);
   expect_lines(judge_jobs(jobs_in_cgroup_paths(text), {}));
   for (const std::string& word : hook_words(text)) ASSERT_FALSE(word.empty());
   if (kubelet::ListAnswer answer; answer.ParseFromString(text))
@@ -111,6 +110,7 @@ std::vector<std::string> seeds() {
           "4711 (a (b) c) S 1 4711 4711 0 -1 4194304 1 0 0 0 12 34 5 6 20 0 1 0 99 0 0\n",
           "0::/system.slice/slurmstepd.scope/job_42/step_0/user/task_0\n",
           "12:freezer:/slurm/uid_1000/job_7/step_batch\n3:cpuset:/docker/job_8\n",
+          "0::/slow.slice/slurmstepd.scope/sEKNKTV3WPV500/step_0/user/task_0\n",
           "populated 1\nfrozen 0\n",
           "/usr/bin/hook --of \"this node\"",
           "maintenance until noon\nsecond line",

@@ -74,8 +74,10 @@ BusyReasons judge_jobs(const std::set<std::string>& jobs, const std::set<std::st
 }
 
 bool is_fabric_resource(const std::string& name) {
-  constexpr std::array<std::string_view, 7> kWords{"gpu", "rdma",       "nvidia.com", "mellanox",
-                                                   "hca", "infiniband", "roce"};
+  // Pools of virtual functions have names of the site's own: those that people use.
+  constexpr std::array<std::string_view, 12> kWords{"gpu",   "rdma", "nvidia.com", "mellanox",
+                                                    "hca",   "roce", "infiniband", "mlnx",
+                                                    "sriov", "/efa", "amd.com",    "habana.ai"};
   std::string lowered = name;
   std::ranges::transform(lowered, lowered.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;

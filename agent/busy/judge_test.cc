@@ -55,6 +55,16 @@ TEST(Judge, AnAllocatedGpuIsBusyThoughNobodyUsesIt) {
             "kubernetes: pod ml/train-0 (8 nvidia.com/gpu) hold devices of it");
 }
 
+TEST(Judge, ResourcesOfTheFabricAreKnownByWhatSitesCallThem) {
+  for (const char* name : {"nvidia.com/mig-1g.10gb", "amd.com/gpu", "rdma/hca_shared_devices_a",
+                           "openshift.io/mlnxnics", "intel.com/sriov_ib0", "vpc.amazonaws.com/efa",
+                           "gpu.nvidia.com", "habana.ai/gaudi"})
+    EXPECT_TRUE(is_fabric_resource(name)) << name;
+  for (const char* name :
+       {"cpu", "hugepages-1Gi", "devices.kubevirt.io/kvm", "smarter-devices/fuse"})
+    EXPECT_FALSE(is_fabric_resource(name)) << name;
+}
+
 TEST(Judge, PodsWithoutFabricDevicesAndOurOwnPodDoNotCount) {
   const std::vector<PodDevice> devices{{"kube-system/dns", "example.com/fpga", 1},
                                        {"rg/agent-x", "rdma/hca_shared", 1},

@@ -1,13 +1,10 @@
 #include "agent/busy/kubelet.h"
 
-#include <grpcpp/generic/async_generic_service.h>
-#include <grpcpp/grpcpp.h>
-
-#include <atomic>
 #include <random>
 
 #include <gmock/gmock.h>
 
+#include "agent/testing/fake_kubelet.h"
 #include "agent/testing/temp_dir.h"
 
 namespace railgauge::agent {
@@ -30,44 +27,6 @@ kubelet::ListAnswer sample() {
   container.add_claims()->add_devices()->set_driver("gpu.nvidia.com");
   return answer;
 }
-
-// A kubelet that gives the same bytes to whoever calls its method.
-class FakeKubelet final : public grpc::CallbackGenericService {
- public:
-  explicit FakeKubelet(const std::string& socket, std::string answer) : answer_(std::move(answer)) {
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort("unix:" + socket, grpc::InsecureServerCredentials());
-    builder.RegisterCallbackGenericService(this);
-    server_ = builder.BuildAndStart();
-  }
-  ~FakeKubelet() override { server_->Shutdown(std::chrono::system_clock::now()); }
-  std::string method() const { return method_; }
-
- private:
-  class Reactor final : public grpc::ServerGenericBidiReactor {
-   public:
-    explicit Reactor(const std::string& answer) : slice_(answer), bytes_(&slice_, 1) {
-      StartRead(&asked_);
-    }
-    void OnReadDone(bool) override {
-      StartWriteAndFinish(&bytes_, grpc::WriteOptions(), grpc::Status::OK);
-    }
-    void OnDone() override { delete this; }
-
-   private:
-    grpc::Slice slice_;
-    grpc::ByteBuffer bytes_;
-    grpc::ByteBuffer asked_;
-  };
-  grpc::ServerGenericBidiReactor* CreateReactor(
-      grpc::GenericCallbackServerContext* context) override {
-    method_ = context->method();
-    return new Reactor(answer_);
-  }
-  std::string answer_;
-  std::string method_;
-  std::unique_ptr<grpc::Server> server_;
-};
 
 TEST(Kubelet, ItsPodsAndTheirDevicesAreRead) {
   TempDir folder;

@@ -21,10 +21,11 @@ Result<std::optional<std::string>> read_marker(const std::string& path);
 // Jobs of a batch system that run on this node.
 struct JobView {
   bool present = false;          // something shows jobs here: a cgroup tree, a folder of markers
-  std::set<std::string> jobs{};  // by number
+  std::set<std::string> jobs{};  // by number, or by SLUID where Slurm names them so
   std::set<std::string> ours{};  // those that the agent itself runs in
 };
-// Of Slurm, by the cgroups of slurmstepd (both generations: `cgroup_root` is /sys/fs/cgroup), and
+// Of Slurm, by the cgroups of slurmstepd (both generations, any slice: `cgroup_root` is
+// /sys/fs/cgroup), and
 // by the files of `marker_folder`, which a prolog makes and an epilog takes away, named after the
 // job. An allocation between two steps may have no cgroup: only the folder shows it.
 Result<JobView> read_slurm_jobs(const std::string& cgroup_root, const std::string& marker_folder,

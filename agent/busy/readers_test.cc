@@ -55,6 +55,39 @@ TEST_F(BusyReaders, JobsAreSeenInTheUnifiedTree) {
   EXPECT_THAT(jobs(), ElementsAre("13", "4711")) << "4712 was left behind empty";
 }
 
+TEST_F(BusyReaders, JobsThatSlurmNamesBySluidAreSeen) {
+  const std::string scope = "cg/system.slice/slurmstepd.scope/";
+  folder_.write(scope + "cgroup.procs", "");
+  folder_.write(scope + "system/cgroup.procs", "1\n");
+  EXPECT_THAT(jobs(), IsEmpty());
+  folder_.write(scope + "sEKNKTV3WPV500/step_0/user/task_0/cgroup.procs", "77\n");
+  folder_.write(scope + "sEKNKTV3WPV501/cgroup.events", "populated 0\n");
+  EXPECT_THAT(jobs(), ElementsAre("sEKNKTV3WPV500"));
+}
+
+TEST_F(BusyReaders, JobsAreSeenInWhateverSliceSlurmWasGiven) {
+  folder_.write("cg/slow.slice/slurmstepd.scope/job_1/x", "");
+  folder_.write("cg/slow.slice/slow-gpu.slice/n1_slurmstepd.scope/job_2/x", "");
+  folder_.write("cg/unified/system.slice/slurmstepd.scope/job_3/x", "");
+  folder_.write("cg/slurmstepd.scope/job_4/x", "");
+  EXPECT_THAT(jobs(), ElementsAre("1", "2", "3", "4"));
+}
+
+TEST_F(BusyReaders, OnlyAPlainZeroSaysThatAJobIsGone) {
+  const std::string job = "cg/system.slice/slurmstepd.scope/job_5/cgroup.events";
+  for (const char* events : {"populated\n", "populated x\n", "populated 1\n", "\xff", "", "0"}) {
+    folder_.write(job, events);
+    EXPECT_THAT(jobs(), ElementsAre("5")) << testing::PrintToString(events);
+  }
+}
+
+TEST_F(BusyReaders, AFolderOfMarkersThatCannotBeLookedForIsAnError) {
+  std::filesystem::create_symlink("loop", folder_ / "loop");
+  folder_.write("file", "");
+  for (const char* markers : {"loop", "file"})
+    EXPECT_FALSE(read_slurm_jobs(folder_ / "cg", folder_ / markers, folder_ / "proc")) << markers;
+}
+
 TEST_F(BusyReaders, JobsAreSeenInTheDividedTrees) {
   folder_.write("cg/memory/slurm/uid_1000/job_7/step_0/x", "");
   folder_.write("cg/freezer/slurm_n1/uid_0/job_8/x", "");
@@ -88,6 +121,9 @@ TEST(CgroupPaths, TheAgentsOwnJobIsFoundInItsPath) {
               ElementsAre("42"));
   EXPECT_THAT(jobs_in_cgroup_paths("5:memory:/slurm/uid_0/job_7\n1:name=systemd:/\n"),
               ElementsAre("7"));
+  EXPECT_THAT(jobs_in_cgroup_paths("0::/a.slice/n1_slurmstepd.scope/sEKN/step_0/user\n"),
+              ElementsAre("sEKN"));
+  EXPECT_THAT(jobs_in_cgroup_paths("0::/system.slice/slurmstepd.scope/system\n"), IsEmpty());
   EXPECT_THAT(jobs_in_cgroup_paths("0::/docker/job_3\n"), IsEmpty());
   EXPECT_THAT(jobs_in_cgroup_paths("0::/slurm/job_/x\n0::/slurm/job_4a\n"), IsEmpty());
   std::mt19937 random(3);

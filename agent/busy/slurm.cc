@@ -20,8 +20,11 @@ namespace railgauge::agent {
 namespace {
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostEntries = 4096;  // of a folder
+constexpr std::size_t kMostEntries = 65'536;  // of a folder
 constexpr std::string_view kJob = "job_";
+constexpr std::string_view kScope = "slurmstepd.scope";
+constexpr std::string_view kNoJob = "system";  // slurmstepd's own place in its scope
+constexpr int kSliceLevels = 2;                // "a-b.slice" is in a.slice
 constexpr std::size_t kMostCgroupBytes = 64U << 10U;
 constexpr std::size_t kMostEventsBytes = 4096;
 
@@ -29,70 +32,110 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.size() <= 20 && text.find_first_not_of("0123456789") == text.npos;
 }
 
-// What std::filesystem hides: whether a folder that is there can be read.
-Result<std::vector<std::string>> entries_of(const fs::path& folder) {
-  std::vector<std::string> names;
+struct Entry {
+  std::string name;
+  bool is_folder = false;
+};
+
+// What std::filesystem hides: whether a folder that is there can be read, to its end.
+Result<std::vector<Entry>> entries_of(const fs::path& folder) {
+  std::vector<Entry> entries;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (names.size() == kMostEntries) break;
-    names.push_back(it->path().filename().string());
+    if (entries.size() == kMostEntries)
+      return fail(Code::kResourceExhausted,
+                  fmt::format("{}: list: more than {} entries", folder.string(), kMostEntries));
+    std::error_code unseen;
+    entries.push_back({it->path().filename().string(), it->is_directory(unseen)});
+    if (unseen && unseen != std::errc::no_such_file_or_directory)
+      return fail(Code::kPermissionDenied,
+                  fmt::format("{}: look at it: {}", it->path().string(), unseen.message()));
   }
   if (error && error != std::errc::no_such_file_or_directory)
     return fail(Code::kPermissionDenied,
                 fmt::format("{}: list: {}", folder.string(), error.message()));
-  return names;
+  return entries;
 }
 
-// A cgroup that says that nothing lives in it was left behind.
+// A cgroup that says that nothing lives in it was left behind; one that says it in other words was
+// not.
 bool is_left_behind(const fs::path& cgroup) {
   std::istringstream events(small_file((cgroup / "cgroup.events").string(), kMostEventsBytes));
-  std::string word;
-  int populated = 1;
-  while (events >> word)
-    if (word == "populated") {
-      events >> populated;
-      break;
-    }
-  return populated == 0;
+  for (std::string word; events >> word;)
+    if (word == "populated") return events >> word && word == "0";
+  return false;
 }
 
-Status add_jobs(const fs::path& folder, JobView& view) {
-  for (const std::string& name : RG_TRY(entries_of(folder)))
-    if (name.starts_with(kJob) && is_number(std::string_view(name).substr(kJob.size())) &&
-        !is_left_behind(folder / name))
-      view.jobs.insert(name.substr(kJob.size()));
+// "42" of "job_42". Slurm 26.05 and later call a job's folder by its SLUID unless CgroupJobIdPaths
+// is set: then that is the name.
+std::string job_of_folder(std::string_view name) {
+  const bool by_number = name.starts_with(kJob) && is_number(name.substr(kJob.size()));
+  return one_line(by_number ? name.substr(kJob.size()) : name);
+}
+
+// Every folder of a scope is a job's, whatever it is called: one that we do not know must not look
+// like an idle node.
+Status add_scope(const fs::path& scope, JobView& view) {
+  view.present = true;
+  for (const Entry& entry : RG_TRY(entries_of(scope)))
+    if (entry.is_folder && entry.name != kNoJob && !is_left_behind(scope / entry.name))
+      view.jobs.insert(job_of_folder(entry.name));
   return {};
 }
 
-// The unified tree: [NODENAME_]slurmstepd.scope/job_N, below system.slice or at the top.
-Status add_unified(const fs::path& slice, JobView& view) {
-  constexpr std::string_view kScope = "slurmstepd.scope";
-  for (const std::string& name : RG_TRY(entries_of(slice))) {
-    if (!name.ends_with(kScope)) continue;
-    view.present = true;
-    RG_TRY_OK(add_jobs(slice / name, view));
+// The unified tree: [NODENAME_]slurmstepd.scope at the top or in a slice, which is system.slice
+// unless cgroup.conf's CgroupSlice names another.
+Status add_unified(const fs::path& tree, int slice_levels, JobView& view) {
+  for (const Entry& entry : RG_TRY(entries_of(tree))) {
+    if (entry.name.ends_with(kScope))
+      RG_TRY_OK(add_scope(tree / entry.name, view));
+    else if (slice_levels > 0 && entry.is_folder && entry.name.ends_with(".slice"))
+      RG_TRY_OK(add_unified(tree / entry.name, slice_levels - 1, view));
   }
   return {};
 }
 
 // A tree for each controller: slurm[_NODENAME]/uid_N/job_N.
 Status add_divided(const fs::path& controller, JobView& view) {
-  for (const std::string& name : RG_TRY(entries_of(controller))) {
-    if (name != "slurm" && !name.starts_with("slurm_")) continue;
+  for (const Entry& entry : RG_TRY(entries_of(controller))) {
+    if (entry.name != "slurm" && !entry.name.starts_with("slurm_")) continue;
     view.present = true;
-    for (const std::string& user : RG_TRY(entries_of(controller / name)))
-      if (user.starts_with("uid_")) RG_TRY_OK(add_jobs(controller / name / user, view));
+    const fs::path slurm = controller / entry.name;
+    for (const Entry& user : RG_TRY(entries_of(slurm))) {
+      if (!user.name.starts_with("uid_")) continue;
+      for (const Entry& job : RG_TRY(entries_of(slurm / user.name)))
+        if (job.name.starts_with(kJob) && !is_left_behind(slurm / user.name / job.name))
+          view.jobs.insert(job_of_folder(job.name));
+    }
   }
   return {};
 }
 
+// A folder that nobody made is none; one that cannot be looked for is an error.
 Status add_markers(const std::string& folder, JobView& view) {
-  std::error_code ignored;
-  if (folder.empty() || !fs::exists(folder, ignored)) return {};
+  if (folder.empty()) return {};
+  std::error_code error;
+  const fs::file_type type = fs::status(folder, error).type();
+  if (type == fs::file_type::not_found) return {};
+  if (type != fs::file_type::directory)
+    return fail(Code::kPermissionDenied,
+                fmt::format("{}: look for jobs' files: {}", folder,
+                            error ? error.message() : std::string("it is no folder")));
   view.present = true;
-  for (const std::string& name : RG_TRY(entries_of(folder)))
-    if (!name.starts_with('.')) view.jobs.insert(one_line(name));
+  for (const Entry& entry : RG_TRY(entries_of(folder)))
+    if (!entry.name.starts_with('.')) view.jobs.insert(one_line(entry.name));
   return {};
+}
+
+// Components behind slurmstepd's scope: "0::/system.slice/slurmstepd.scope/sEKNKTV3WPV500/step_0".
+void add_jobs_below_scope(std::string_view text, std::set<std::string>& jobs) {
+  for (std::size_t at = text.find(kScope); at != text.npos; at = text.find(kScope, at + 1)) {
+    std::string_view rest = text.substr(at + kScope.size());
+    if (!rest.starts_with('/')) continue;
+    rest.remove_prefix(1);
+    const std::string_view name = rest.substr(0, rest.find_first_of("/\n"));
+    if (!name.empty() && name != kNoJob) jobs.insert(job_of_folder(name));
+  }
 }
 }  // namespace
 
@@ -107,6 +150,7 @@ std::set<std::string> jobs_in_cgroup_paths(std::string_view text) {
     if (is_number(number) && (after == '/' || after == '\n') && line.find("slurm") != line.npos)
       jobs.insert(std::string(number));
   }
+  add_jobs_below_scope(text, jobs);
   return jobs;
 }
 
@@ -114,8 +158,8 @@ Result<JobView> read_slurm_jobs(const std::string& cgroup_root, const std::strin
                                 const std::string& proc_root) {
   JobView view;
   const fs::path root = cgroup_root;
-  RG_TRY_OK(add_unified(root / "system.slice", view));
-  RG_TRY_OK(add_unified(root, view));
+  for (const fs::path& tree : {root, root / "unified"})  // the second where both generations are on
+    RG_TRY_OK(add_unified(tree, kSliceLevels, view));
   for (const char* controller : {"freezer", "memory", "cpuset", "devices", "cpu,cpuacct"})
     RG_TRY_OK(add_divided(root / controller, view));
   RG_TRY_OK(add_markers(marker_folder, view));

@@ -138,6 +138,9 @@ struct RdmaPort {
   Fact<std::string> phys_state{};  // "linkup", "disabled", "polling", ...
   Fact<double> rate_bits_per_second{};
   Fact<std::string> link_layer{};  // "ethernet", "infiniband"
+  // By the verbs, which a runner asks (preflight/port_probe.h); InfiniBand's stand in no file.
+  Fact<std::uint32_t> active_mtu_bytes{};
+  Fact<std::uint32_t> max_mtu_bytes{};
   Fact<std::uint32_t> lid{};
   Fact<std::uint32_t> sm_lid{};
   std::vector<GidEntry> gids{};  // those that are not zero

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/inventory/dcb.h"
 #include "agent/inventory/files.h"
 #include "agent/inventory/nics.h"
 #include "agent/inventory/sources.h"
@@ -218,6 +219,7 @@ Apply read_net_device(const NodeFiles& files, const std::string& name) {
   read.carrier_changes = files.number(folder + "/carrier_changes");
   read.statistics = read_counters(files, folder + "/statistics");
   read.qos = read_qos(files, folder);
+  if (files.is_this_machine()) read.qos.merge(read_dcb(name));
   return [read = std::move(read), name](Inventory& inventory) {
     const auto found = std::ranges::find(inventory.nets, name, &NetDevice::name);
     if (found == inventory.nets.end()) return;

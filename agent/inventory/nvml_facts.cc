@@ -27,7 +27,7 @@ class Asker {
   template <class T, class Slot, class... Rest, class Value>
   Fact<T> ask(const char* name, Slot slot, Value value, Rest... rest) const {
     if (slot == nullptr) return Fact<T>::absent(name);
-    const ml::Return returned = slot(device_, rest...);
+    const ml::Return returned = last_returned_ = slot(device_, rest...);
     if (returned == ml::kSuccess) return Fact<T>::known(value(), name);
     if (returned == ml::kNotSupported || returned == ml::kNotFound) return Fact<T>::absent(name);
     const std::string reason = nvml_status(nvml_, returned, name).error().message;
@@ -40,10 +40,13 @@ class Asker {
     return ask<T>(
         name, slot, [&raw] { return static_cast<T>(raw); }, rest..., &raw);
   }
+  // NVML's code of the last call that was made.
+  [[nodiscard]] ml::Return last_returned() const { return last_returned_; }
 
  private:
   const Nvml& nvml_;
   ml::Device device_;
+  mutable ml::Return last_returned_ = ml::kSuccess;
 };
 
 void ask_memory(const Asker& asker, const Nvml& nvml, NvmlGpu& gpu) {
@@ -162,9 +165,11 @@ void ask_links(const Asker& asker, const Nvml& nvml, NvmlGpu& gpu) {
   for (unsigned link = 0; link < ml::kMostLinks; ++link) {
     const auto state =
         asker.number<bool, int>("nvmlDeviceGetNvLinkState", nvml.device_get_link_state, link);
+    // Past its last link a GPU answers that the number is wrong, one without links for the first.
+    if (state.is_absent() || asker.last_returned() == ml::kInvalidArgument) break;
     if (!state.is_known()) {
-      if (link == 0) gpu.nvlink_active = state.without_value<std::vector<bool>>();
-      break;
+      gpu.nvlink_active = state.without_value<std::vector<bool>>();
+      return;
     }
     ml::PciInfo remote{};
     const Fact<std::string> address = asker.ask<std::string>(
@@ -174,7 +179,6 @@ void ask_links(const Asker& asker, const Nvml& nvml, NvmlGpu& gpu) {
     active.push_back(state.value);
     remotes.push_back(address.value);
   }
-  // Past its last link a GPU answers that the number is wrong; one without links, for the first.
   if (active.empty()) {
     gpu.nvlink_active = Fact<std::vector<bool>>::absent("nvmlDeviceGetNvLinkState");
     return;

@@ -1,11 +1,9 @@
 #include "agent/inventory/rdma_system.h"
 
-#include <linux/netlink.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -13,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "agent/fd.h"
+#include "agent/inventory/netlink.h"
 
 namespace railgauge::agent {
 namespace {
@@ -25,42 +24,21 @@ Mode not_told(int error) {
                                             std::strerror(error)));
 }
 
-// A structure at the begin of bytes that need not be aligned; false where they are too few.
-template <class Header>
-bool take(std::span<const std::uint8_t> bytes, Header& header) {
-  if (bytes.size() < sizeof header) return false;
-  std::memcpy(&header, bytes.data(), sizeof header);
-  return true;
-}
-
-constexpr std::size_t padded(std::size_t bytes) { return (bytes + 3U) & ~std::size_t{3}; }
-
-// The value of the mode among a message's attributes; -1 where it is not there.
-int mode_among(std::span<const std::uint8_t> attributes) {
-  for (nlattr head{}; take(attributes, head);) {
-    if (head.nla_len < sizeof head || head.nla_len > attributes.size()) return -1;
-    if ((head.nla_type & NLA_TYPE_MASK) == kRdmaNetnsMode && head.nla_len > sizeof head)
-      return attributes[sizeof head];
-    attributes = attributes.subspan(std::min(padded(head.nla_len), attributes.size()));
-  }
-  return -1;
-}
-
 }  // namespace
 
 Fact<std::string> rdma_netns_mode_of(std::span<const std::uint8_t> answer) {
-  for (nlmsghdr head{}; take(answer, head);) {
-    if (head.nlmsg_len < sizeof head || head.nlmsg_len > answer.size()) break;
-    const auto body = answer.subspan(sizeof head, head.nlmsg_len - sizeof head);
-    if (nlmsgerr error{}; head.nlmsg_type == NLMSG_ERROR && take(body, error) && error.error != 0)
-      return not_told(-error.error);
-    if (head.nlmsg_type >= NLMSG_MIN_TYPE) {
-      const int mode = mode_among(body);
-      if (mode == 0 || mode == 1) return Mode::known(mode == 1 ? "shared" : "exclusive", kSource);
-    }
-    answer = answer.subspan(std::min(padded(head.nlmsg_len), answer.size()));
-  }
-  return Mode::unknown(kSource, "RDMA namespaces: this kernel's netlink does not tell their mode");
+  Mode mode =
+      Mode::unknown(kSource, "RDMA namespaces: this kernel's netlink does not tell their mode");
+  for_each_message(answer, [&](std::uint16_t type, NetlinkBytes body) {
+    if (nlmsgerr error{}; type == NLMSG_ERROR && take(body, error) && error.error != 0)
+      mode = not_told(-error.error);
+    if (type < NLMSG_MIN_TYPE) return;
+    for_each_attribute(body, [&](std::uint16_t kind, NetlinkBytes value) {
+      if (kind == kRdmaNetnsMode && !value.empty() && value[0] <= 1)
+        mode = Mode::known(value[0] == 1 ? "shared" : "exclusive", kSource);
+    });
+  });
+  return mode;
 }
 
 Fact<std::string> read_rdma_netns_mode() {

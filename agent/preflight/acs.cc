@@ -68,6 +68,27 @@ std::string boot_unit(const std::vector<std::string>& commands) {
       unit);
 }
 
+// Functions that this machine gives to virtual machines, "0000:17:00.0"; empty where it hosts none.
+std::string guests_devices(const Inventory& node) {
+  std::string given;
+  for (const auto& [address, device] : node.pci)
+    if (device.driver.is("vfio-pci") || device.driver.is("nvidia-vgpu-vfio"))
+      given += (given.empty() ? "" : " ") + address;
+  if (given.empty() && node.loaded_modules.value_or({}).contains("nvidia_vgpu_vfio"))
+    given = "vGPUs";
+  return given;
+}
+
+// Clearing a bit there would let one guest read another's memory.
+std::vector<std::string> host_remedy(const std::string& given) {
+  return {
+      fmt::format("# leave ACS as it is: this machine gives {} to virtual machines, which it "
+                  "keeps apart",
+                  given),
+      "# in the guest GPU and NIC meet by ATS: NIC firmware (mlxconfig ATS_ENABLED), and direct "
+      "translated requests in the ports"};
+}
+
 std::vector<std::string> acs_remedy(const std::vector<Wrong>& wrong) {
   std::vector<std::string> commands;
   std::string argument;
@@ -136,7 +157,11 @@ CheckResult judge_pair(const Inventory& node, const GpuNicPair& pair) {
     }
   }
   if (wrong.empty())
-    return result(CheckState::kPass, pair.subject(), "no port between them redirects", source);
+    return result(CheckState::kPass, pair.subject(), "no port between them redirects",
+                  source.empty() ? "/sys/bus/pci/devices/*/config" : source);
+  if (const std::string given = guests_devices(node); !given.empty())
+    return result(CheckState::kWarn, pair.subject(), seen + ", as a virtual machine host must",
+                  source, host_remedy(given));
   return result(CheckState::kFail, pair.subject(), seen, source, acs_remedy(wrong));
 }
 

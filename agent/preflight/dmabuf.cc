@@ -46,9 +46,12 @@ CheckResult judge_nic(const CheckInput& input, const RdmaDevice& nic) {
                   fmt::format("whether driver {} registers dma-bufs stands nowhere",
                               nic.driver.empty() ? "of this NIC" : nic.driver),
                   source, {"railgauge preflight --probe"});
+  if (!node.rdma_core.is_known())
+    return not_known(nic.name, "rdma-core's version", node.rdma_core,
+                     {"railgauge preflight --probe"});
   return result(CheckState::kPass, nic.name,
                 fmt::format("Linux {} with {}, rdma-core {}", node.kernel_release.value, nic.driver,
-                            node.rdma_core.value_or("of unknown version")),
+                            node.rdma_core.value),
                 source);
 }
 
@@ -81,11 +84,19 @@ std::string dmabuf_nic_obstacle(const Inventory& node, const RdmaDevice& nic) {
 
 bool dmabuf_in_place(const Inventory& node) {
   if (!node.gpu_driver_flavour.is("open") || !node.gpu_driver.is_known() ||
-      !node.kernel_release.is_known() || !dmabuf_gpu_obstacle(node).empty())
+      !node.kernel_release.is_known() || !node.rdma_core.is_known() ||
+      !dmabuf_gpu_obstacle(node).empty())
     return false;
   return std::ranges::any_of(fabric_nics(node), [&](const RdmaDevice* nic) {
     return is_mlx5(*nic) && dmabuf_nic_obstacle(node, *nic).empty();
   });
+}
+
+bool dmabuf_ruled_out(const Inventory& node) {
+  return !dmabuf_gpu_obstacle(node).empty() ||
+         std::ranges::none_of(fabric_nics(node), [&](const RdmaDevice* nic) {
+           return dmabuf_nic_obstacle(node, *nic).empty();
+         });
 }
 
 CheckResults judge_dmabuf_gpu(const CheckInput& input) {

@@ -17,6 +17,8 @@ std::string dmabuf_gpu_obstacle(const Inventory& node);
 std::string dmabuf_nic_obstacle(const Inventory& node, const RdmaDevice& nic);
 // Both sides of at least one NIC, and every fact was told.
 bool dmabuf_in_place(const Inventory& node);
+// Something is known that makes it impossible here. Neither in place nor ruled out is not known.
+bool dmabuf_ruled_out(const Inventory& node);
 // nvidia-peermem or nv_peer_mem serves instead.
 bool peer_memory_loaded(const Inventory& node);
 

@@ -48,24 +48,47 @@ std::string net_name(const Port& port) {
   return port.net == nullptr ? "INTERFACE" : port.net->name;
 }
 
+// By the vendor's file, or by netlink; nullptr: neither tells.
+const Fact<std::string>* qos_fact(const Port& port, std::initializer_list<const char*> names) {
+  if (port.net == nullptr) return nullptr;
+  for (const char* name : names)
+    if (const auto found = port.net->qos.find(name); found != port.net->qos.end())
+      return &found->second;
+  return nullptr;
+}
+
 CheckResult judge_trust(const Port& port) {
   const std::vector<std::string> look{fmt::format(
       "mlnx_qos -i {0}  # or: dcb pfc show dev {0}; dcb app show dev {0}", net_name(port))};
-  if (port.net == nullptr || !port.net->qos.contains("qos/trust"))
-    return result(CheckState::kUnknown, port.name(),
-                  "trust and priority flow control stand in no file of this driver",
-                  "/sys/class/net/*/qos", look);
-  const Fact<std::string>& trust = port.net->qos.at("qos/trust");
-  if (!trust.is_known()) return not_known(port.name(), "the port's trust", trust, look);
-  if (trust.value != "dscp")
+  const std::vector<std::string> remedy{
+      fmt::format("mlnx_qos -i {} --trust dscp --pfc 0,0,0,1,0,0,0,0  # priority 3, or the site's",
+                  net_name(port))};
+  const Fact<std::string>* trust = qos_fact(port, {"qos/trust", "dcb/trust"});
+  const Fact<std::string>* lossless = qos_fact(port, {"dcb/pfc"});
+  if (trust == nullptr && lossless == nullptr)
+    return result(
+        CheckState::kUnknown, port.name(),
+        "trust and priority flow control are told by no file and no netlink of this driver",
+        "/sys/class/net/*/qos, netlink DCB", look);
+  for (const Fact<std::string>* fact : {trust, lossless})
+    if (fact != nullptr && !fact->is_known())
+      return not_known(port.name(), "the port's trust or flow control", *fact, look);
+  if (trust != nullptr && trust->value != "dscp")
     return result(
         CheckState::kWarn, port.name(),
-        fmt::format("trust is {}: marks in the IP header choose no priority", trust.value),
-        trust.source,
-        {fmt::format("mlnx_qos -i {} --trust dscp --pfc 0,0,0,1,0,0,0,0  # priority 3, "
-                     "or the site's",
-                     net_name(port))});
-  return result(CheckState::kPass, port.name(), "trust is dscp", trust.source);
+        fmt::format("trust is {}: marks in the IP header choose no priority", trust->value),
+        trust->source, remedy);
+  if (lossless != nullptr && lossless->value.empty())
+    return result(CheckState::kWarn, port.name(), "no priority has flow control: none is lossless",
+                  lossless->source, remedy);
+  if (trust == nullptr || lossless == nullptr)
+    return result(CheckState::kUnknown, port.name(),
+                  trust == nullptr ? "flow control is on, its trust is not told"
+                                   : "trust is dscp, its flow control is not told",
+                  (trust == nullptr ? lossless : trust)->source, look);
+  return result(CheckState::kPass, port.name(),
+                fmt::format("trust is dscp, flow control is on for priorities {}", lossless->value),
+                fmt::format("{}, {}", trust->source, lossless->source));
 }
 
 // Priorities whose switch below `folder` is 1; `any` tells whether one was read at all.

@@ -57,6 +57,11 @@ CheckResult judge_ecc(const Inventory& node, const GpuFacts& gpu) {
                   fmt::format("{} uncorrected memory errors since the driver was loaded",
                               nvml.ecc_volatile_uncorrected.value),
                   nvml.ecc_volatile_uncorrected.source, reset(gpu));
+  for (const Fact<bool>* remap : {&nvml.remap_failed, &nvml.remap_pending})
+    if (!remap->is_known() && !remap->is_absent())  // older GPUs have no remaps
+      return not_known(gpu.name, "row remaps", *remap);
+  if (nvml.ecc_enabled.value && !nvml.ecc_volatile_uncorrected.is_known())
+    return not_known(gpu.name, "the count of memory errors", nvml.ecc_volatile_uncorrected);
   if (!nvml.ecc_enabled.value)
     return result(CheckState::kFail, gpu.name, "ECC is off", nvml.ecc_enabled.source,
                   {fmt::format("nvidia-smi -i {} -e 1 && reboot", gpu.pci_address)});
@@ -97,7 +102,15 @@ CheckResult judge_mode(const Inventory& node, const GpuFacts& gpu) {
     trouble(CheckState::kWarn,
             fmt::format("{} processes compute on it", nvml.compute_processes.value),
             fmt::format("nvidia-smi -i {} --query-compute-apps=pid,name --format=csv", at));
-  if (seen.empty()) seen.emplace_back("persistence is on, MIG is off, compute mode is default");
+  if (seen.empty()) {
+    if (!nvml.persistence_mode.is_known())
+      return not_known(gpu.name, "persistence mode", nvml.persistence_mode);
+    if (!nvml.compute_mode.is_known())
+      return not_known(gpu.name, "compute mode", nvml.compute_mode);
+    if (!nvml.mig_mode.is_known() && !nvml.mig_mode.is_absent())
+      return not_known(gpu.name, "MIG mode", nvml.mig_mode);
+    seen.emplace_back("persistence is on, MIG is off, compute mode is default");
+  }
   return result(state, gpu.name, fmt::format("{}", fmt::join(seen, ", ")),
                 nvml.persistence_mode.source, std::move(remedy));
 }

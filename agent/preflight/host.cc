@@ -33,7 +33,7 @@ CheckResult judge_device_file(const Inventory& node, const std::string& subject,
                               const std::string& path, CheckState lacking) {
   const auto found = node.device_nodes.find(path);
   const std::vector<std::string> remedy{
-      fmt::format("ls -l {}; modprobe ib_uverbs rdma_ucm", path),
+      fmt::format("ls -l {}; modprobe -a ib_uverbs rdma_ucm", path),
       "# in a pod: give it the RDMA resource of its NIC (rdma/NAME)"};
   if (found == node.device_nodes.end() || found->second.can_open.is_absent())
     return result(lacking, subject, path + " is not there", path, remedy);
@@ -72,9 +72,8 @@ CheckResults judge_cpu_power(const CheckInput& input) {
     remedy.emplace_back("cpupower idle-set -D 10  # for latency; until the next boot");
   }
   text += smt_text(cpu);
-  if (!performance)
-    return {result(CheckState::kWarn, "", text, cpu.governors.source, std::move(remedy))};
-  return {result(CheckState::kPass, "", text, cpu.governors.source)};
+  const CheckState state = remedy.empty() ? CheckState::kPass : CheckState::kWarn;
+  return {result(state, "", std::move(text), cpu.governors.source, std::move(remedy))};
 }
 
 CheckResults judge_rdma_device_nodes(const CheckInput& input) {

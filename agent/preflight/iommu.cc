@@ -14,9 +14,9 @@ namespace {
 constexpr double kMiB = 1024.0 * 1024.0;
 constexpr std::uint64_t kSmallBarBytes = std::uint64_t{256} << 20U;  // without large BAR
 
+// An AMD IOMMU is on unless it is switched off; Intel's is off unless it is asked for.
 std::string translation_words(const Inventory& node) {
   const std::string vendor = node.cpu.vendor.value_or("");
-  if (vendor == "AuthenticAMD") return "amd_iommu=on iommu=pt";
   return vendor == "GenuineIntel" ? "intel_iommu=on iommu=pt" : "iommu=pt";
 }
 

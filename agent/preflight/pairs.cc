@@ -78,6 +78,25 @@ std::vector<GpuNicPair> all_pairs(const Inventory& node) {
   return pairs;
 }
 
+std::string gpus_beside(const Inventory& node, const RdmaDevice& nic) {
+  std::string names;
+  const PciDevice* nic_device = node.pci_device(nic.pci_address);
+  if (nic_device == nullptr) return names;
+  for (const GpuFacts& gpu : node.gpus) {
+    const PciDevice* gpu_device = node.pci_device(gpu.pci_address);
+    if (gpu_device == nullptr) continue;
+    const GpuNicPair pair{
+        .gpu = &gpu,
+        .nic = &nic,
+        .gpu_device = gpu_device,
+        .nic_device = nic_device,
+        .distance = distance_between(place_of_device(*gpu_device), place_of_device(*nic_device),
+                                     std::max<std::size_t>(node.numa.size(), 1))};
+    if (pair.shares_a_bridge()) names += (names.empty() ? "" : " ") + gpu.name;
+  }
+  return names;
+}
+
 std::vector<GpuNicPair> nearest_pairs(const Inventory& node) {
   const std::vector<GpuNicPair> all = all_pairs(node);
   std::vector<GpuNicPair> nearest;

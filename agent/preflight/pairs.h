@@ -28,6 +28,10 @@ std::vector<GpuNicPair> all_pairs(const Inventory& node);
 // Each GPU with the NICs of its smallest distance.
 std::vector<GpuNicPair> nearest_pairs(const Inventory& node);
 
+// GPUs on a PCIe switch with this NIC, whether its ports are up or not: "gpu0 gpu1"; "" where it
+// has none.
+std::string gpus_beside(const Inventory& node, const RdmaDevice& nic);
+
 // Why there is no pair to judge, in words; "" when there is one.
 std::string why_no_pairs(const Inventory& node);
 [[nodiscard]] bool is_software(const RdmaDevice& device);

@@ -100,6 +100,27 @@ std::uint64_t total_of(const Fact<Counters>& counters, const char* total) {
   return sum;
 }
 
+// The port above the device that counted most: a link has two ends, and errors of what a device
+// sends are counted at the other one. "" when none counted anything that matters.
+std::string sick_port(const Inventory& node, const PciDevice& device, bool& lost_data) {
+  std::string worst;
+  std::uint64_t most = 0;
+  for (const std::string& address : device.bridges) {
+    const PciDevice* port = node.pci_device(address);
+    if (port == nullptr) continue;
+    const std::uint64_t fatal = total_of(port->aer_fatal, "TOTAL_ERR_FATAL");
+    const std::uint64_t nonfatal = total_of(port->aer_nonfatal, "TOTAL_ERR_NONFATAL");
+    const std::uint64_t corrected = total_of(port->aer_correctable, "TOTAL_ERR_COR");
+    const std::uint64_t sum = fatal + nonfatal + corrected;
+    if ((fatal + nonfatal == 0 && corrected < kManyCorrected) || sum <= most) continue;
+    most = sum;
+    lost_data = lost_data || fatal > 0;
+    worst = fmt::format("; its port {} {} corrected, {} not fatal, {} fatal", address, corrected,
+                        nonfatal, fatal);
+  }
+  return worst;
+}
+
 CheckResult judge_errors(const Inventory& node, const Linked& linked, std::uint64_t replays) {
   const PciDevice& device = *linked.device;
   if (device.aer_correctable.is_absent() && device.aer_fatal.is_absent())
@@ -113,11 +134,14 @@ CheckResult judge_errors(const Inventory& node, const Linked& linked, std::uint6
   std::string text =
       fmt::format("since boot {} corrected, {} not fatal, {} fatal", corrected, nonfatal, fatal);
   if (linked.is_gpu && replays > 0) text += fmt::format(", {} replays", replays);
+  bool lost_data = fatal > 0;
+  const std::string at_port = sick_port(node, device, lost_data);
+  text += at_port;
   const PciDevice* port = port_above(node, device);
   const auto remedy = reseat(device.address, port == nullptr ? "" : port->address);
-  if (fatal > 0)
+  if (lost_data)
     return result(CheckState::kFail, linked.subject, text, device.aer_fatal.source, remedy);
-  if (nonfatal > 0 || corrected >= kManyCorrected || replays >= kManyCorrected)
+  if (nonfatal > 0 || corrected >= kManyCorrected || replays >= kManyCorrected || !at_port.empty())
     return result(CheckState::kWarn, linked.subject, text, device.aer_correctable.source, remedy);
   return result(CheckState::kPass, linked.subject, text, device.aer_correctable.source);
 }

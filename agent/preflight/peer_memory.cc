@@ -2,6 +2,7 @@
 // nv_peer_mem, never both. dma-buf needs neither.
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "agent/preflight/dmabuf.h"
 #include "agent/preflight/pairs.h"
@@ -57,10 +58,14 @@ CheckResult judge_absent(const Inventory& node) {
     for (std::string& line : rebuild_gpu_driver_commands(node)) remedy.push_back(std::move(line));
     remedy.push_back(load_at_boot_command("nvidia-peermem"));
   }
-  return result(CheckState::kFail, "",
-                installed ? "no peer-memory module is loaded, and dma-buf is not in place"
-                          : "no peer-memory module is installed, and dma-buf is not in place",
-                kModules, std::move(remedy));
+  const bool is_open = !dmabuf_ruled_out(node);
+  if (is_open) remedy.insert(remedy.begin(), "railgauge preflight --probe  # tells; if it fails:");
+  return result(
+      is_open ? CheckState::kUnknown : CheckState::kFail, "",
+      fmt::format(
+          "no peer-memory module is {}, and {}", installed ? "loaded" : "installed",
+          is_open ? "whether dma-buf takes its place is not known" : "dma-buf is not in place"),
+      kModules, std::move(remedy));
 }
 
 std::vector<std::string> legacy_removal(const Inventory& node) {
@@ -94,6 +99,26 @@ std::string what_returns(const Inventory& node) {
     if (name.starts_with("nv_peer_mem/") || name.starts_with("nvidia-peer-memory/"))
       return fmt::format("dkms builds {}", name);
   return "";
+}
+
+template <class T>
+bool is_open(const Fact<T>& fact) {
+  return !fact.is_known() && !fact.is_absent();
+}
+
+// A place that could bring the legacy module back and was not read; nothing when all were.
+std::optional<CheckResult> unread_place(const Inventory& node) {
+  const auto service = node.services.find(kLegacy);
+  if (service == node.services.end())
+    return result(CheckState::kUnknown, "", "whether a service nv_peer_mem starts is not known",
+                  "/etc/systemd/system");
+  if (is_open(service->second.enablement))
+    return not_known("", "whether a service nv_peer_mem starts", service->second.enablement);
+  if (is_open(node.autoload))
+    return not_known("", "which modules are loaded at boot", node.autoload);
+  if (is_open(node.packages)) return not_known("", "which packages are installed", node.packages);
+  if (is_open(node.dkms)) return not_known("", "which modules dkms builds", node.dkms);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -130,6 +155,7 @@ CheckResults judge_peer_memory_conflict(const CheckInput& input) {
     return {result(CheckState::kWarn, "",
                    fmt::format("nv_peer_mem is not loaded, but {}: it returns at boot", returns),
                    "services, modules-load.d, packages, dkms", legacy_removal(node))};
+  if (auto unread = unread_place(node)) return {std::move(*unread)};
   return {result(CheckState::kPass, "", "nothing of nv_peer_mem is here", kModules)};
 }
 

@@ -11,6 +11,7 @@ namespace {
 // Ethernet frame's MTU from which RoCE can use 4096: that, and its headers.
 constexpr std::uint32_t kNetMtuFor4096 = 4200;
 constexpr std::uint32_t kRoceHeaderBytes = 96;
+constexpr std::uint32_t kInfinibandMtu = 4096;
 
 std::string name_of(const RdmaDevice& device, const RdmaPort& port) {
   return fmt::format("{}:{}", device.name, port.port);
@@ -40,9 +41,15 @@ bool any_active(const Inventory& node) {
   });
 }
 
+// A port that nobody plugged in is no fault; one of a NIC that was put beside a GPU is a lost rail.
 CheckResult judge_down(const Inventory& node, const RdmaDevice& device, const RdmaPort& port) {
-  const std::string text =
-      fmt::format("{}, {}", port.state.value, port.phys_state.value_or("physical state unknown"));
+  const std::string gpus = gpus_beside(node, device);
+  const bool other_port = std::ranges::any_of(
+      device.ports, [](const RdmaPort& each) { return each.state.is("active"); });
+  const bool lost_rail = !gpus.empty() && !other_port;
+  const std::string text = fmt::format(
+      "{}, {}{}{}", port.state.value, port.phys_state.value_or("physical state unknown"),
+      lost_rail ? ": no port of this NIC is up, which is the rail of " : "", lost_rail ? gpus : "");
   const std::string net = device.netdevs.empty() ? "" : device.netdevs.front();
   std::vector<std::string> remedy;
   if (port.state.is("init"))
@@ -50,8 +57,9 @@ CheckResult judge_down(const Inventory& node, const RdmaDevice& device, const Rd
   if (!net.empty()) remedy.push_back(fmt::format("ip link set {} up && ethtool {}", net, net));
   remedy.push_back(fmt::format("mlxlink -d {} -p {} -m", device.name, port.port));
   remedy.emplace_back("# check cable and transceiver, then the switch's port");
-  return result(any_active(node) ? CheckState::kWarn : CheckState::kFail, name_of(device, port),
-                text, port.state.source, std::move(remedy));
+  const bool fails = lost_rail || !any_active(node);
+  return result(fails ? CheckState::kFail : CheckState::kWarn, name_of(device, port), text,
+                port.state.source, std::move(remedy));
 }
 
 CheckResult judge_port(const Inventory& node, const RdmaDevice& device, const RdmaPort& port) {
@@ -74,13 +82,28 @@ CheckResult judge_port(const Inventory& node, const RdmaDevice& device, const Rd
   return result(CheckState::kPass, name, text, port.state.source);
 }
 
+// What the port agreed on with the subnet manager: the partition bounds it, not an interface.
+CheckResult judge_infiniband_mtu(const RdmaDevice& device, const RdmaPort& port) {
+  const std::string name = name_of(device, port);
+  const Fact<std::uint32_t>& mtu = port.active_mtu_bytes;
+  if (!mtu.is_known())
+    return not_known(name, "the active MTU, which stands in no file for InfiniBand,", mtu,
+                     {fmt::format("ibv_devinfo -d {} -i {} | grep mtu", device.name, port.port)});
+  const std::uint32_t most = port.max_mtu_bytes.value_or(0);
+  if (mtu.value >= kInfinibandMtu || mtu.value == most)
+    return result(CheckState::kPass, name, fmt::format("{} of {}", mtu.value, most), mtu.source);
+  return result(
+      CheckState::kWarn, name,
+      fmt::format("{} where {} is possible: each message costs more packets", mtu.value, most),
+      mtu.source,
+      {"# on the subnet manager's host, in the partition (opensm: partitions.conf, "
+       "Default=0x7fff,ipoib,mtu=5: ALL=full), then:",
+       "systemctl restart opensm"});
+}
+
 CheckResult judge_port_mtu(const Inventory& node, const RdmaDevice& device, const RdmaPort& port) {
   const std::string name = name_of(device, port);
-  if (port.link_layer.is("infiniband"))
-    return result(CheckState::kUnknown, name,
-                  "the active MTU of an InfiniBand port stands in no file; 4096 is right",
-                  port.link_layer.source,
-                  {fmt::format("ibv_devinfo -d {} -i {} | grep mtu", device.name, port.port)});
+  if (port.link_layer.is("infiniband")) return judge_infiniband_mtu(device, port);
   const NetDevice* net = net_of(node, device);
   if (net == nullptr)
     return result(CheckState::kUnknown, name, "the port has no network interface here",

@@ -3,6 +3,7 @@
 #include <ctime>
 
 #include "agent/preflight/helper.h"
+#include "agent/preflight/port_probe.h"
 #include "agent/preflight/probe.h"
 #include "agent/preflight/report.h"
 #include "kernels/core/clock.h"
@@ -32,7 +33,10 @@ std::vector<ProbeAnswer> ProbeMemory::all() const {
 api::PreflightReport run_preflight(const PreflightOptions& options, ProbeMemory& memory) {
   const double begin_ns = monotonic_now_ns();
   Inventory node = read_inventory(options.inventory);
-  if (options.inventory.root.empty()) ask_node_facts(node);
+  if (options.inventory.root.empty()) {
+    ask_node_facts(node);
+    ask_ports(options.runner, node);
+  }
   std::vector<ProbeAnswer> probes;
   std::vector<ProbeAnswer> earlier;
   if (options.probe) {

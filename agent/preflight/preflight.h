@@ -19,7 +19,7 @@ struct PreflightOptions {
   InventoryOptions inventory{};
   std::vector<std::string> require{};
   bool probe = false;
-  std::string runner{};  // path of railgauge-runner, for the probe
+  std::string runner{};  // path of railgauge-runner, for what verbs tell, and the probe
 };
 
 // Remembers what registrations said, so that a busy GPU's last answer can be told. Thread safe.

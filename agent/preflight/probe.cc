@@ -9,7 +9,6 @@
 
 #include "agent/final.h"
 #include "agent/preflight/pairs.h"
-#include "agent/subprocess.h"
 #include "kernels/core/probe.pb.h"
 #include "kernels/core/text.h"
 
@@ -25,15 +24,14 @@ ProbeAnswer::State state_of(const std::string& word) {
   return word == "not_tried" ? ProbeAnswer::State::kNotTried : ProbeAnswer::State::kError;
 }
 
-// Why pairs that the runner was asked for have no line.
-std::string silence_of(const Result<CommandOutput>& output) {
+}  // namespace
+
+std::string why_silent(const Result<CommandOutput>& output) {
   if (!output) return output.error().message;
   if (output->wait_status == 0) return "the runner said nothing of it";
   return fmt::format("the runner {}: {}", describe_wait_status(output->wait_status),
                      valid_utf8(output->err.substr(0, output->err.find('\n'))));
 }
-
-}  // namespace
 
 std::vector<ProbeAnswer> parse_probe_lines(const std::string& text, double unix_seconds) {
   std::vector<ProbeAnswer> answers;
@@ -75,7 +73,7 @@ std::vector<ProbeAnswer> probe_registrations(const Inventory& node, const std::s
                          .nic = pair.nic->name,
                          .state = ProbeAnswer::State::kError,
                          .path = "",
-                         .text = silence_of(output),
+                         .text = why_silent(output),
                          .at_unix_seconds = now});
   }
   return answers;

@@ -7,6 +7,7 @@
 
 #include "agent/inventory/inventory.h"
 #include "agent/preflight/check.h"
+#include "agent/subprocess.h"
 
 namespace railgauge::agent {
 
@@ -15,6 +16,9 @@ inline constexpr double kProbeSeconds = 9;  // for all pairs of a node
 // Each GPU with its nearest NICs. A runner that dies or hangs makes the pairs that it had not
 // answered errors.
 std::vector<ProbeAnswer> probe_registrations(const Inventory& node, const std::string& runner);
+
+// Why what the runner was asked for has no line.
+std::string why_silent(const Result<CommandOutput>& output);
 
 // The runner's lines as answers; what is no answer is left out. Pure.
 std::vector<ProbeAnswer> parse_probe_lines(const std::string& text, double unix_seconds);

@@ -1,17 +1,25 @@
 #include "agent/preflight/results.h"
 
 namespace railgauge::agent {
+namespace {
+// The packaged agent may gain no privilege, so that capabilities of a file do not help it: it asks
+// over a socket.
+constexpr const char* kStartHelper = "systemctl enable --now railgauge-node-facts.socket";
+constexpr const char* kCapabilities =
+    "# without systemd, beside an agent that may gain privileges: setcap "
+    "cap_sys_admin,cap_syslog+ep /usr/bin/railgauge-node-facts";
+}  // namespace
 
 std::vector<std::string> config_space_remedy(const std::string& pci_address) {
-  return {"# configuration space beyond 64 bytes needs CAP_SYS_ADMIN: let the helper answer, once:",
-          "setcap cap_sys_admin+ep /usr/bin/railgauge-node-facts",
+  return {"# configuration space beyond 64 bytes needs CAP_SYS_ADMIN, which the helper alone has:",
+          kStartHelper, kCapabilities,
           fmt::format("# or look yourself, as root: lspci -vvv -s {}", pci_address)};
 }
 
 std::vector<std::string> kernel_log_remedy() {
-  return {"# the kernel's log needs the journal's group (or kernel.dmesg_restrict=0):",
-          "usermod -aG systemd-journal railgauge && systemctl restart railgauge-agent",
-          "# or look yourself, as root: dmesg"};
+  return {
+      "# the kernel's log needs CAP_SYSLOG where kernel.dmesg_restrict is 1; the helper has it:",
+      kStartHelper, kCapabilities, "# or look yourself, as root: dmesg"};
 }
 
 }  // namespace railgauge::agent

@@ -8,7 +8,8 @@ namespace railgauge::agent {
 namespace {
 
 constexpr std::string_view kConfigSpace = "CAP_SYS_ADMIN, for PCI configuration space";
-constexpr std::string_view kKernelLog = "the journal's group, for the kernel's log";
+constexpr std::string_view kKernelLog =
+    "CAP_SYSLOG, for the kernel's log where dmesg_restrict is set";
 constexpr std::string_view kNvml = "NVML, for what only the driver's library tells";
 
 constexpr std::array kChecks{

@@ -17,6 +17,8 @@ constexpr const char* kLeastCuda = "10.0";
 constexpr const char* kLeastOfed = "4.5";
 constexpr std::uint32_t kLeastCapability = 35;
 constexpr std::uint32_t kMellanox = 0x15b3;
+constexpr const char* kLeastGdrdrv = "2.0";      // GDRCopy 2 loads no older module
+constexpr std::uint32_t kConnectX3Vf = 0x1004;   // the Pro's virtual functions have it too
 constexpr std::uint32_t kConnectX3Pro = 0x1007;  // device ids grow with the generation
 constexpr std::uint32_t kLastConnectX = 0x1fff;
 
@@ -58,14 +60,31 @@ CheckResult judge_nic_class(const Inventory& node, const RdmaDevice& nic) {
   if (device == nullptr || !device->vendor.is_known() || !device->device.is_known())
     return result(CheckState::kUnknown, nic.name, "what NIC this is was not told",
                   "/sys/bus/pci/devices");
-  const bool is_connectx =
-      device->vendor.value == kMellanox && device->device.value <= kLastConnectX;
+  const bool is_connectx = device->device.value <= kLastConnectX;
   const std::string text = fmt::format("{} ({:04x}:{:04x})", nic.model.value_or("NIC"),
                                        device->vendor.value, device->device.value);
+  if (device->vendor.value != kMellanox || device->device.value == kConnectX3Vf)
+    return result(CheckState::kUnknown, nic.name,
+                  text + ": whether it reaches GPU memory stands nowhere", device->device.source,
+                  {"railgauge preflight --probe"});
   if (is_connectx && device->device.value < kConnectX3Pro)
     return result(CheckState::kFail, nic.name, text + " is older than ConnectX-3 Pro",
                   device->device.source, {"# a NIC of ConnectX-3 Pro or later is needed"});
   return result(CheckState::kPass, nic.name, text, device->device.source);
+}
+
+// What GDRCopy's driver needs of its own side; GPU driver and GPU class have their own rows, and
+// ask for more than it does.
+CheckResult judge_gdrdrv(const Inventory& node) {
+  if (!node.loaded_modules.is_known())
+    return not_known("gdrdrv", "the list of loaded modules", node.loaded_modules);
+  if (!node.is_loaded("gdrdrv"))
+    return result(CheckState::kWaived, "gdrdrv", "gdrdrv is not loaded: BAR copies go other ways",
+                  "/proc/modules");
+  return judge_least("gdrdrv", node.module("gdrdrv")->version, kLeastGdrdrv,
+                     fmt::format("# install GDRCopy's driver {} or later for the running kernel: "
+                                 "its package gdrdrv-dkms",
+                                 kLeastGdrdrv));
 }
 
 std::string version_text(const char* name, const Fact<std::string>& fact) {
@@ -126,6 +145,7 @@ CheckResults judge_minimum_versions(const CheckInput& input) {
     results.push_back(
         judge_least("OFED", node.ofed, kLeastOfed,
                     fmt::format("# install MLNX_OFED {} or later, or DOCA-OFED", kLeastOfed)));
+  results.push_back(judge_gdrdrv(node));
   for (const GpuFacts& gpu : node.gpus) results.push_back(judge_gpu_class(gpu));
   bool any_nic = false;
   for (const RdmaDevice& nic : node.rdma) {

@@ -35,6 +35,14 @@ metrics_of_a_guest_show_its_link() {
   curl -fsS "$address" | grep '^railgauge_link_latency_seconds{device="rxe0"'
 }
 
+# Of one guest at a time: three that are emulated on two cores would be measured against each other.
+preflight_knows_a_guest() {
+  preflight_is_complete 1 2 n1
+  jq -e 'any(.checks[]; .id == "port_state" and .subject == "rxe0:1" and .state == "pass" and (.observed | startswith("active")))
+    and any(.checks[]; .id == "gpudirect_registration" and .state == "waived")' "$work/preflight.json"
+  preflight_is_complete 1 10 n1 --probe
+}
+
 locked_memory_too_small_says_what_to_set() {
   fabric exec n2 --detach --log listen "$bin/railgauge-runner" verbs.write_bw -d rxe0 --listen 0.0.0.0:7499
   sleep 1
@@ -84,6 +92,7 @@ check "quick measures latency and bandwidth of all three pairs" quick_measures_t
 # Three emulated guests share two cores, and a runner's start alone has been seen to take 0.3 to 2 s there.
 check "a task costs less than 4 s beside its measuring" overhead_below 4
 check "a guest's metrics show its link" metrics_of_a_guest_show_its_link
+check "preflight knows a guest within 2 s" preflight_knows_a_guest
 check "locked memory too small says what to set" locked_memory_too_small_says_what_to_set
 check "a device that is not there says what is" missing_device_says_what_is_there
 check "a killed agent ends its task and comes back" killed_agent_ends_its_task_and_comes_back

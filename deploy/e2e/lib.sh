@@ -109,6 +109,20 @@ overhead_below() {
     | length > 0 and .[(length / 2 | floor)] < $limit' "$work/phases.json"
 }
 
+# preflight_is_complete NODES SECONDS [FLAG...]: so many nodes answered, each all 37 checks within so many seconds; each in
+# one of the six states with what was seen and why it matters, a fault with where that stands and what to do. What the
+# answers are is the host's affair.
+preflight_is_complete() {
+  local nodes=$1 seconds=$2; shift 2
+  cli preflight "$@" -o json >"$work/preflight.json" || true
+  jq -c '[.nodes[] | {node, seconds, error}]' "$work/preflight.json"
+  jq -e --argjson nodes "$nodes" --argjson seconds "$seconds" '. as $all | (.nodes | length == $nodes)
+    and all(.nodes[]; .error == "" and .seconds < $seconds)
+    and all(.nodes[].node; . as $node | [$all.checks[] | select(.node == $node) | .id] | unique | length == 37)
+    and all(.checks[]; (.state | IN("pass", "warn", "fail", "error", "waived", "unknown")) and .observed != "" and .why != ""
+      and (.state != "fail" and .state != "warn" or .source != "" and (.remedy | length > 0)))' "$work/preflight.json"
+}
+
 # check NAME COMMAND...: one test; its output only when it fails.
 check() {
   local name=$1 log code; shift

@@ -61,7 +61,9 @@ void NvmlControl::reset() {
                             Setting{"no_clocks", no_clocks, 0},
                             Setting{"sm_clock_mhz", sm_clock_mhz, 1980},
                             Setting{"remapped_rows", remapped_rows, 0},
-                            Setting{"remap_pending", remap_pending, 0}};
+                            Setting{"remap_pending", remap_pending, 0},
+                            Setting{"nvlinks", nvlinks, 0},
+                            Setting{"nvlink_error", nvlink_error, 0}};
   apply_settings(settings, "RAILGAUGE_FAKE_NVML");
   calls = 0;
   reason_readings = 0;
@@ -335,6 +337,18 @@ ml::Return nvmlDeviceGetRemappedRows(ml::Device, unsigned int* correctable,
   *pending = static_cast<unsigned>(nvml_control().remap_pending);
   *failed = 0;
   return answer(uncorrectable, nvml_control().remapped_rows);
+}
+
+// As the driver does: a number past the last link is a wrong argument.
+ml::Return nvmlDeviceGetNvLinkState(ml::Device, unsigned int link, int* is_active) {
+  const auto& control = nvml_control();
+  if (link >= control.nvlinks) return ml::kInvalidArgument;
+  if (link + 1 == control.nvlinks && control.nvlink_error != 0)
+    return static_cast<ml::Return>(control.nvlink_error.load());
+  unsigned up = 0;
+  const ml::Return answered = answer(&up, 1);
+  if (answered == ml::kSuccess) *is_active = static_cast<int>(up);
+  return answered;
 }
 
 }  // extern "C"

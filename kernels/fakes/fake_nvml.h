@@ -42,6 +42,8 @@ struct NvmlControl {
   std::atomic<std::uint64_t> sm_clock_mhz{1980};
   std::atomic<std::uint64_t> remapped_rows{0};         // of each GPU, after uncorrectable errors
   std::atomic<std::uint64_t> remap_pending{0};         // 1: more wait for a reset
+  std::atomic<std::uint64_t> nvlinks{0};               // of each GPU, all up
+  std::atomic<std::uint64_t> nvlink_error{0};          // what the last of them answers; 0: it is up
   std::atomic<std::uint64_t> reason_readings{0};       // since reset()
   std::atomic<std::uint64_t> utilization_readings{0};  // since reset()
   std::array<std::atomic<std::uint64_t>, 16> process_readings{};  // since reset(), of each GPU

@@ -54,6 +54,7 @@ struct Flags {
   std::string output;
   std::string units;
   std::string probe;
+  std::string probe_ports;
   std::string records_to;
   bool task = false;
   int request_fd = -1;
@@ -109,6 +110,7 @@ void add_general_flags(CLI::App& app, Flags& flags) {
       ->type_name("bits|bytes");
   // The agent's side of the contract; not for people.
   app.add_option("--probe-gpudirect", flags.probe)->group("");
+  app.add_option("--probe-ports", flags.probe_ports)->group("");
   app.add_option("--records-to", flags.records_to)->group("");
   app.add_flag("--task", flags.task)->group("");
   app.add_option("--request-fd", flags.request_fd)->group("");
@@ -254,12 +256,12 @@ int explain_extra(const CLI::App& app, const std::vector<std::string>& extras) {
       fmt::format("argument {} is unknown{}", in_quotes(word), did_you_mean(word, names)));
 }
 
-// A line of JSON for each pair, at once: what a later pair breaks does not take it away.
-int probe_pairs(const std::string& pairs) {
-  for (std::size_t begin = 0; begin <= pairs.size();) {
-    const std::size_t end = std::min(pairs.find(',', begin), pairs.size());
-    fmt::print("{}\n", to_json(probe_gpudirect(std::string_view(pairs).substr(begin, end - begin)),
-                               JsonLayout::kCompact));
+// A line of JSON for each word of the list, at once: what a later one breaks does not take it away.
+template <class Probe>
+int probe_each(std::string_view list, Probe probe) {
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    fmt::print("{}\n", to_json(probe(list.substr(begin, end - begin)), JsonLayout::kCompact));
     std::fflush(stdout);
     begin = end + 1;
   }
@@ -329,7 +331,8 @@ int run(int argc, char** argv, double entered_monotonic_ns) {
                            .launches_mpi = mpi_of_program().empty()},
                           find_kernel);
   }
-  if (!flags.probe.empty()) return probe_pairs(flags.probe);
+  if (!flags.probe.empty()) return probe_each(flags.probe, probe_gpudirect);
+  if (!flags.probe_ports.empty()) return probe_each(flags.probe_ports, probe_port);
   if (flags.list || !flags.describe.empty()) return print_kernels(flags);
   if (flags.kernel.empty())
     return wrong_use("no kernel named; --list prints them, --help the rest");

@@ -29,6 +29,19 @@ Result<int> count_gpus() {
 std::shared_ptr<void> keep_gpus_warm() { return nullptr; }
 
 // "gpu0@ADDRESS+NIC": a NIC named "dies" does, "busy" is, others register.
+PortProbe probe_port(std::string_view endpoint) {
+  PortProbe probe;
+  probe.set_endpoint(std::string(endpoint));
+  if (endpoint.starts_with("dies")) std::abort();
+  if (endpoint.starts_with("refused"))
+    probe.set_text("refused: open: Permission denied");
+  else
+    probe.set_active_mtu_bytes(endpoint.starts_with("small") ? 2048 : 4096);
+  probe.set_max_mtu_bytes(4096);
+  probe.set_synthetic(true);
+  return probe;
+}
+
 GpuDirectProbe probe_gpudirect(std::string_view pair) {
   GpuDirectProbe probe;
   probe.set_gpu(std::string(pair.substr(0, pair.find('@'))));

@@ -3,6 +3,7 @@
 #include "kernels/verbs/registration_probe.h"
 
 #include "kernels/gpu/usage.h"
+#include "kernels/verbs/port_probe.h"
 #include "kernels/verbs/testing/memory_fixture.h"
 
 namespace railgauge {
@@ -33,6 +34,16 @@ TEST_F(RegistrationProbe, AGpuOfWhichNvmlTellsNothingIsNotTouched) {
       verbs::probe_registration({.gpu = "gpu0", .pci_address = "0000:ff:1f.7", .nic = "fake0"});
   EXPECT_EQ(answer.state(), "busy");
   EXPECT_THAT(answer.text(), HasSubstr("NVML"));
+}
+
+TEST_F(RegistrationProbe, APortTellsItsMtuAndOneThatIsNotThereWhy) {
+  const PortProbe port = verbs::probe_port("fake0:1");
+  EXPECT_EQ(port.active_mtu_bytes(), 4096U) << port.text();
+  EXPECT_EQ(port.max_mtu_bytes(), 4096U);
+  EXPECT_TRUE(port.synthetic());
+  const PortProbe none = verbs::probe_port("mlx5_77:1");
+  EXPECT_EQ(none.active_mtu_bytes(), 0U);
+  EXPECT_THAT(none.text(), HasSubstr("mlx5_77"));
 }
 
 TEST(ProbePairs, AreReadAndNonsenseIsRefused) {

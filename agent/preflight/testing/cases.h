@@ -44,6 +44,11 @@ inline NvmlGpu& nvml(World& world) { return world.node.gpus[0].nvml; }
 inline RdmaPort& port(World& world) { return world.node.rdma[0].ports[0]; }
 inline PciDevice& nic(World& world) { return world.node.pci[kSampleNic]; }
 inline PciDevice& gpu(World& world) { return world.node.pci[kSampleGpu]; }
+inline void use_infiniband(World& world, std::uint32_t active_mtu) {
+  port(world).link_layer.value = "infiniband";
+  port(world).active_mtu_bytes = told(active_mtu);
+  port(world).max_mtu_bytes = told<std::uint32_t>(4096);
+}
 inline void unload(World& world, const char* module) {
   world.node.modules[module].is_loaded = false;
   world.node.loaded_modules.value.erase(module);

@@ -17,12 +17,30 @@ std::vector<Case> fabric_cases() {
          w.node.rdma[1].name = "mlx5_1";
          w.node.rdma[1].ports[0].rate_bits_per_second.value = 200e9;
        }},
+      {"port_state", kFail, "no port of this NIC is up, which is the rail of gpu0",
+       [](World& w) {
+         w.node.rdma.push_back(w.node.rdma[0]);
+         w.node.rdma[1].name = "mlx5_1";
+         w.node.rdma[1].pci_address = "0000:99:00.0";
+         port(w).state.value = "down";
+       }},
+      {"port_state", kWarn, "mlx5_1:1: down",
+       [](World& w) {  // a NIC beside no GPU
+         w.node.rdma.push_back(w.node.rdma[0]);
+         w.node.rdma[1].name = "mlx5_1";
+         w.node.rdma[1].pci_address = "0000:99:00.0";
+         w.node.rdma[1].ports[0].state.value = "down";
+       }},
       {"port_state", kUnknown, "nobody may read it", [](World& w) { hide(port(w).state); }},
       {"mtu", kPass, "RDMA can use 4096"},
       {"mtu", kWarn, "RDMA can use 1024 bytes alone",
        [](World& w) { w.node.nets[0].mtu_bytes.value = 1500; }, "ip link set ens1 mtu 9000"},
       {"mtu", kUnknown, "nobody may read it", [](World& w) { hide(w.node.nets[0].mtu_bytes); }},
-      {"mtu", kUnknown, "InfiniBand", [](World& w) { port(w).link_layer.value = "infiniband"; }},
+      {"mtu", kUnknown, "stands in no file for InfiniBand",
+       [](World& w) { port(w).link_layer.value = "infiniband"; }, "ibv_devinfo"},
+      {"mtu", kPass, "4096 of 4096", [](World& w) { use_infiniband(w, 4096); }},
+      {"mtu", kWarn, "2048 where 4096 is possible", [](World& w) { use_infiniband(w, 2048); },
+       "partitions.conf"},
       {"gid", kPass, "at index 3"},
       {"gid", kFail, "no GID is of RoCE v2", [](World& w) { port(w).gids.pop_back(); }},
       {"gid", kFail, "has no GID", [](World& w) { port(w).gids.clear(); }, "ip addr add"},
@@ -40,7 +58,19 @@ std::vector<Case> fabric_cases() {
       {"lossless", kPass, "trust is dscp"},
       {"lossless", kWarn, "trust is pcp",
        [](World& w) { w.node.nets[0].qos["qos/trust"].value = "pcp"; }, "mlnx_qos -i ens1"},
-      {"lossless", kUnknown, "stand in no file", [](World& w) { w.node.nets[0].qos.clear(); }},
+      {"lossless", kWarn, "no priority has flow control",
+       [](World& w) { w.node.nets[0].qos["dcb/pfc"].value = ""; }, "--pfc 0,0,0,1,0,0,0,0"},
+      {"lossless", kPass, "flow control is on for priorities 3",
+       [](World& w) {  // the kernel's own driver has no file
+         auto& qos = w.node.nets[0].qos;
+         qos["dcb/trust"] = qos["qos/trust"];
+         qos.erase("qos/trust");
+       }},
+      {"lossless", kUnknown, "its flow control is not told",
+       [](World& w) { w.node.nets[0].qos.erase("dcb/pfc"); }, "dcb pfc show"},
+      {"lossless", kUnknown, "told by no file", [](World& w) { w.node.nets[0].qos.clear(); }},
+      {"lossless", kUnknown, "nobody may read it",
+       [](World& w) { hide(w.node.nets[0].qos["dcb/pfc"]); }},
       {"congestion_control", kPass, "on for priorities 3"},
       {"congestion_control", kWarn, "notifies or reacts, not both",
        [](World& w) { w.node.nets[0].qos["ecn/roce_rp/enable/3"].value = "0"; },
@@ -80,6 +110,14 @@ std::vector<Case> fabric_cases() {
        [](World& w) { w.node.gpus[0].model.value = "NVIDIA GeForce RTX 4090"; }},
       {"minimum_versions", kFail, "3.5 is needed",
        [](World& w) { nvml(w).compute_capability.value = 30; }},
+      {"minimum_versions", kFail, "1.3; at least 2.0 is needed",
+       [](World& w) { w.node.modules["gdrdrv"].version.value = "1.3"; }, "gdrdrv-dkms"},
+      {"minimum_versions", kUnknown, "its version is not known",
+       [](World& w) { hide(w.node.modules["gdrdrv"].version); }},
+      {"minimum_versions", kUnknown, "stands nowhere",
+       [](World& w) { nic(w).vendor.value = 0x8086; }, "--probe"},
+      {"minimum_versions", kUnknown, "stands nowhere",
+       [](World& w) { nic(w).device.value = 0x1004; }},
       {"minimum_versions", kError, "is no version",
        [](World& w) { w.node.gpu_driver.value = "none"; }},
       {"minimum_versions", kUnknown, "nobody may read it",

@@ -14,6 +14,10 @@ std::vector<Case> health_cases() {
       {"gpu_ecc", kFail, "3 uncorrected",
        [](World& w) { nvml(w).ecc_volatile_uncorrected.value = 3; }},
       {"gpu_ecc", kUnknown, "only NVML tells", [](World& w) { hide(nvml(w).ecc_enabled); }},
+      {"gpu_ecc", kUnknown, "row remaps is not known",
+       [](World& w) { hide(nvml(w).remap_pending); }},
+      {"gpu_ecc", kUnknown, "the count of memory errors is not known",
+       [](World& w) { hide(nvml(w).ecc_volatile_uncorrected); }},
       {"xid", kPass, "no fatal Xid"},
       {"xid", kPass, "no fatal Xid",
        [](World& w) { log_line(w, "NVRM: Xid (PCI:0000:18:00): 31, pid=7, name=x"); }},
@@ -33,6 +37,9 @@ std::vector<Case> health_cases() {
       {"gpu_mode", kFail, "MIG is on", [](World& w) { nvml(w).mig_mode.value = true; }, "-mig 0"},
       {"gpu_mode", kWarn, "2 processes compute on it",
        [](World& w) { nvml(w).compute_processes.value = 2; }},
+      {"gpu_mode", kUnknown, "MIG mode is not known", [](World& w) { hide(nvml(w).mig_mode); }},
+      {"gpu_mode", kUnknown, "compute mode is not known",
+       [](World& w) { hide(nvml(w).compute_mode); }},
       {"gpu_mode", kUnknown, "only NVML tells",
        [](World& w) {
          hide(nvml(w).persistence_mode);

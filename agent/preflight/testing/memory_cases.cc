@@ -42,6 +42,11 @@ std::vector<Case> memory_cases() {
        "apt-get purge nvidia-peer-memory-dkms"},
       {"peer_memory_conflict", kUnknown, "nobody may read it",
        [](World& w) { hide(w.node.loaded_modules); }},
+      {"peer_memory_conflict", kUnknown, "which packages are installed",
+       [](World& w) { hide(w.node.packages); }},
+      {"peer_memory_conflict", kUnknown, "whether a service nv_peer_mem starts",
+       [](World& w) { w.node.services.clear(); }},
+      {"peer_memory_conflict", kError, "makes no sense", [](World& w) { spoil(w.node.dkms); }},
       {"gpudirect_registration", kPass, "registered by dma-buf",
        [](World& w) { w.probes = {sample_probe()}; }},
       {"gpudirect_registration", kFail, "ibv_reg_mr: Bad address",
@@ -74,7 +79,7 @@ std::vector<Case> memory_cases() {
          hide(w.node.kernel_log);
          hide(w.node.modules["ib_core"].file_modified_unix_seconds);
        },
-       "systemd-journal"},
+       "railgauge-node-facts.socket"},
       {"peermem_mode", kPass, "persistent_api_support=1"},
       {"peermem_mode", kWarn, "peerdirect_support=1",
        [](World& w) {
@@ -110,6 +115,9 @@ std::vector<Case> memory_cases() {
          w.node.rdma[0].driver = "irdma";
        }},
       {"dmabuf_nic", kUnknown, "nobody may read it", [](World& w) { hide(w.node.kernel_release); }},
+      {"dmabuf_nic", kUnknown, "rdma-core's version", [](World& w) { hide(w.node.rdma_core); }},
+      {"peer_memory_client", kUnknown, "whether dma-buf takes its place is not known",
+       [](World& w) { unload(w, "nvidia_peermem"), hide(w.node.rdma_core); }},
   };
 }
 

@@ -34,10 +34,25 @@ std::vector<Case> path_cases() {
          w.node.pci[kSampleNicPort].config.acs = Fact<PciAcs>::unknown("config", kNeedsSysAdmin);
        },
        "railgauge-node-facts"},
+      {"acs", kWarn, "as a virtual machine host must",
+       [](World& w) {
+         w.node.pci[kSampleGpuPort].config.acs.value.control = 0x1d;
+         PciDevice given = gpu(w);
+         given.address = "0000:b8:00.0";
+         given.driver = told<std::string>("vfio-pci");
+         w.node.pci[given.address] = given;
+       },
+       "leave ACS as it is: this machine gives 0000:b8:00.0"},
       {"iommu", kPass, "passes GPUs and NICs through"},
       {"iommu", kPass, "no IOMMU is on", [](World& w) { lack(w.node.iommus); }},
       {"iommu", kFail, "translates for 0000:18:00.0 (DMA-FQ)",
        [](World& w) { gpu(w).iommu_group_type.value = "DMA-FQ"; }, "intel_iommu=on iommu=pt"},
+      {"iommu", kFail, "translates for",
+       [](World& w) {
+         w.node.cpu.vendor.value = "AuthenticAMD";
+         gpu(w).iommu_group_type.value = "DMA";
+       },
+       "/&iommu=pt /"},
       {"iommu", kUnknown, "nobody may read it", [](World& w) { hide(gpu(w).iommu_group_type); }},
       {"bar1_size", kPass, "BAR1 is 131072 MiB of 81920 MiB"},
       {"bar1_size", kPass, "BAR1 is 131072 MiB",
@@ -74,12 +89,17 @@ std::vector<Case> path_cases() {
                   "GT/s PCIe x8 link at 0000:17:01.0");
        }},
       {"pcie_limited", kUnknown, "nobody may read it", [](World& w) { hide(w.node.kernel_log); },
-       "systemd-journal"},
+       "railgauge-node-facts.socket"},
       {"pcie_errors", kPass, "0 corrected"},
       {"pcie_errors", kFail, "1 fatal",
        [](World& w) { nic(w).aer_fatal.value["TOTAL_ERR_FATAL"] = 1; }, "reseat"},
       {"pcie_errors", kWarn, "5000 corrected",
        [](World& w) { gpu(w).aer_correctable.value["TOTAL_ERR_COR"] = 5000; }},
+      {"pcie_errors", kWarn, "its port 0000:17:01.0 7000 corrected",
+       [](World& w) { w.node.pci[kSampleNicPort].aer_correctable.value["TOTAL_ERR_COR"] = 7000; },
+       "reseat"},
+      {"pcie_errors", kFail, "its port 0000:17:00.0 0 corrected, 0 not fatal, 2 fatal",
+       [](World& w) { w.node.pci[kSampleGpuPort].aer_fatal.value["TOTAL_ERR_FATAL"] = 2; }},
       {"pcie_errors", kUnknown, "nobody may read it",
        [](World& w) { hide(nic(w).aer_correctable); }},
       {"pcie_read_request", kPass, "MaxReadReq 4096"},

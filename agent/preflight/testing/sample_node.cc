@@ -116,6 +116,7 @@ NetDevice sample_net() {
   net.pci_address = kSampleNic;
   net.mtu_bytes = told<std::uint32_t>(9000);
   net.qos["qos/trust"] = told<std::string>("dscp");
+  net.qos["dcb/pfc"] = told<std::string>("3");
   net.qos["ecn/roce_np/enable/3"] = told<std::string>("1");
   net.qos["ecn/roce_rp/enable/3"] = told<std::string>("1");
   return net;
@@ -137,6 +138,7 @@ void add_modules(Inventory& node) {
       {"nvidia_peermem", "/etc/modules-load.d/nvidia-peermem.conf"}});
   node.blacklist = told(std::map<std::string, std::string>{});
   node.packages = told(std::map<std::string, std::string>{});
+  lack(node.services["nv_peer_mem"].enablement);
   node.dkms = told(std::map<std::string, std::string>{{"nvidia/550.54.15", "installed"}});
 }
 
