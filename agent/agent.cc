@@ -173,6 +173,7 @@ void Agent::on_attached(const api::Welcome& welcome) {
   was_attached_ = true;
   metrics_.set_connected(true);
   lost_reason_.clear();
+  if (supervisor_.size() == 0) give_back_memory();  // a handshake by certificates is run once
   works();
 }
 
