@@ -223,12 +223,9 @@ void Director::task_message(const std::string& name, api::AgentMessage message) 
     if (kind == Body::kEnded)
       machine.ended(ref.attempt(), ref.rank(), message.ended().outcome(), message.ended().reason(),
                     now, out);
-    if (kind == Body::kStep) {
-      auto& step = *message.mutable_step()->mutable_step();
-      std::string payload =
-          step.payloads().empty() ? std::string() : std::move(*step.mutable_payloads(0));
-      machine.step(ref.attempt(), ref.rank(), step.step(), std::move(payload), now, out);
-    }
+    if (kind == Body::kStep)
+      machine.step(ref.attempt(), ref.rank(), std::move(*message.mutable_step()->mutable_step()),
+                   now, out);
   });
   drive(*run);
 }

@@ -198,9 +198,7 @@ void Director::act(Run& run, std::size_t index, const SendGo& action) {
 void Director::act(Run& run, std::size_t index, const SendStep& action) {
   api::ControllerMessage message;
   *message.mutable_step()->mutable_task() = ref_of(run, index, action.rank);
-  GroupStep& step = *message.mutable_step()->mutable_step();
-  step.set_step(action.step);
-  for (const std::string& payload : action.payloads) step.add_payloads(payload);
+  *message.mutable_step()->mutable_step() = action.answer();
   fleet_.send(node_of(run, index, action.rank), std::move(message));
 }
 

@@ -297,9 +297,10 @@ TEST(OnGpusThatLoseARank, TheOthersEndAndSayWhere) {
   if (gpus_here().kind == GpuPresence::Kind::kAbsent) GTEST_SKIP() << gpus_here().why;
   const auto gpus = static_cast<std::uint32_t>(gpus_here().count);
   if (gpus < 2) GTEST_SKIP() << "one GPU";
-  // Steps: two meetings, joined (3), memory (4), first calls (5), those of the size (6), an order
-  // (7) and what it gave (8). So: while the others join, while they make first calls, in a batch.
-  for (const std::uint32_t step : {2U, 4U, 7U, 13U}) {
+  // Steps: four of the meeting, joined (5), memory (6), first calls (7), the path (8), first calls
+  // of the size (9), an order (10) and what it gave (11). So: while the others join, while they
+  // make first calls, in the call that tells the choice, in a batch.
+  for (const std::uint32_t step : {4U, 6U, 10U, 16U}) {
     SCOPED_TRACE(step);
     const std::vector<Ended> all = run_ranks({.kernel = "nccl.all_reduce",
                                               .ranks = std::min(gpus, kMostRanks),

@@ -12,14 +12,23 @@ const std::set<std::string> kNoDifference{"sizes",       "iterations",   "min_sa
                                           "max_samples", "precision",    "time_cap",
                                           "verify",      "stall_timeout"};
 
-}  // namespace
-
-Parameters telling_parameters(const railgauge::api::ResultPoint& point, const std::string& but) {
+template <class Message>
+Parameters telling(const Message& message, const std::string& but) {
   Parameters parameters;
-  for (const auto& [name, value] : point.parameters())
+  for (const auto& [name, value] : message.parameters())
     if (name != but && !kNoDifference.contains(name)) parameters.emplace_back(name, value);
   std::ranges::sort(parameters);
   return parameters;
+}
+
+}  // namespace
+
+Parameters telling_parameters(const railgauge::api::ResultPoint& point, const std::string& but) {
+  return telling(point, but);
+}
+
+Parameters telling_parameters(const railgauge::api::TaskDetail& task, const std::string& but) {
+  return telling(task, but);
 }
 
 double median_of(std::vector<double> values) {

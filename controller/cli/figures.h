@@ -19,6 +19,8 @@ using Parameters = std::vector<std::pair<std::string, std::string>>;
 // The point's parameters, by name, but for those that say how long and how precisely was measured,
 // for the sizes, and for `but`.
 Parameters telling_parameters(const railgauge::api::ResultPoint& point, const std::string& but);
+// The same of a task, which has those that are at their defaults too.
+Parameters telling_parameters(const railgauge::api::TaskDetail& task, const std::string& but);
 
 // Of at least one.
 double median_of(std::vector<double> values);

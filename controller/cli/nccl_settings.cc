@@ -11,12 +11,16 @@
 #include "controller/cli/table.h"
 #include "kernels/core/nccl_tests_profile.h"
 #include "kernels/core/outcome.h"
+#include "kernels/core/params.h"
 #include "kernels/core/units.h"
 
 namespace railgauge::cli {
 namespace {
 
 using railgauge::api::ResultPoint;
+using railgauge::api::TaskDetail;
+using Points = google::protobuf::RepeatedPtrField<ResultPoint>;
+using Tasks = google::protobuf::RepeatedPtrField<TaskDetail>;
 
 constexpr double kLatencyUpToBytes = 1U << 20U;  // where kernels/nccl tells none any more
 constexpr const char* kEnvironment = "environment";
@@ -32,22 +36,26 @@ bool is_setting(const std::string& parameter) {
          });
 }
 
-Key key_of(const ResultPoint& point) {
-  Parameters others = telling_parameters(point, kEnvironment);
+// Of a point or of a task.
+template <class Message>
+Parameters others_of(const Message& message) {
+  Parameters others = telling_parameters(message, kEnvironment);
   std::erase_if(others, [](const auto& parameter) { return is_setting(parameter.first); });
-  return {point.run_id(),
-          point.kernel(),
-          point.revision(),
-          {point.endpoints().begin(), point.endpoints().end()},
-          point.point().metric(),
-          point.point().message_bytes(),
-          others};
+  return others;
+}
+
+Key key_of(const ResultPoint& point) {
+  return {point.run_id(),         point.kernel(),
+          point.revision(),       {point.endpoints().begin(), point.endpoints().end()},
+          point.point().metric(), point.point().message_bytes(),
+          others_of(point)};
 }
 
 // "NCCL_ALGO=Ring NCCL_PROTO=Simple".
-std::string settings_of(const ResultPoint& point) {
-  const std::map<std::string, std::string> parameters(point.parameters().begin(),
-                                                      point.parameters().end());
+template <class Message>
+std::string settings_of(const Message& message) {
+  const std::map<std::string, std::string> parameters(message.parameters().begin(),
+                                                      message.parameters().end());
   std::string out;
   const auto environment = parameters.find(kEnvironment);
   if (environment != parameters.end() && environment->second == "clean") out = "clean";
@@ -87,11 +95,12 @@ struct Contest {
   Parameters others;
   std::vector<std::string> settings{};  // in the points' order
   std::map<std::string, Measured> measured{};
+  std::vector<std::pair<std::string, std::string>> missing{};  // setting, reason; in tasks' order
 };
 
+// What all entries of a contest have.
 NcclSettingRank entry_of(const Contest& contest, const std::string& settings) {
   const ResultPoint& point = *contest.first;
-  const Measured& measured = contest.measured.at(settings);
   NcclSettingRank out;
   out.set_run_id(point.run_id());
   out.set_kernel(point.kernel());
@@ -100,8 +109,14 @@ NcclSettingRank entry_of(const Contest& contest, const std::string& settings) {
   out.set_message_bytes(point.point().message_bytes());
   for (const auto& [name, value] : contest.others) (*out.mutable_parameters())[name] = value;
   out.set_settings(settings);
-  out.set_choice(measured.choice);
   out.set_unit(point.point().unit());
+  return out;
+}
+
+NcclSettingRank measured_entry(const Contest& contest, const std::string& settings) {
+  const Measured& measured = contest.measured.at(settings);
+  NcclSettingRank out = entry_of(contest, settings);
+  out.set_choice(measured.choice);
   out.set_median(median_of(measured.medians));
   if (measured.lows.size() == measured.medians.size()) {
     out.set_median_low(*std::ranges::min_element(measured.lows));
@@ -119,11 +134,11 @@ bool is_apart(const NcclSettingRank& better, const NcclSettingRank& worse, bool 
 }
 
 void add_ranks(const Contest& contest, std::vector<NcclSettingRank>& out) {
-  if (contest.settings.size() < 2) return;
+  if (contest.settings.size() + contest.missing.size() < 2) return;
   const bool larger = contest.first->point().larger_is_better();
   std::vector<NcclSettingRank> entries;
   for (const std::string& settings : contest.settings)
-    entries.push_back(entry_of(contest, settings));
+    entries.push_back(measured_entry(contest, settings));
   std::ranges::stable_sort(entries, [&](const NcclSettingRank& a, const NcclSettingRank& b) {
     return larger ? a.median() > b.median() : a.median() < b.median();
   });
@@ -135,12 +150,49 @@ void add_ranks(const Contest& contest, std::vector<NcclSettingRank>& out) {
     if (best > 0) entry.set_of_best(entry.median() / best);
   }
   for (NcclSettingRank& entry : entries) out.push_back(std::move(entry));
+  for (const auto& [settings, reason] : contest.missing) {
+    out.push_back(entry_of(contest, settings));
+    out.back().set_not_measured(reason);
+  }
+}
+
+std::string reason_of(const TaskDetail& task) {
+  if (task.outcome().empty()) return task.state();
+  if (task.outcome() == kPassed) return "passed without such a figure";
+  return task.outcome() + (task.reason().empty() ? "" : ": ") + task.reason();
+}
+
+bool has_size(const TaskDetail& task, double bytes) {
+  const auto sizes = task.parameters().find("sizes");
+  if (sizes == task.parameters().end()) return false;
+  const auto list = parse_bytes_list(sizes->second);
+  return list && std::ranges::any_of(*list, [bytes](std::uint64_t size) {
+           return static_cast<double>(size) == bytes;
+         });
+}
+
+// Settings of tasks like the one that measured the contest's first point, without a figure.
+void add_missing(const Tasks& tasks, Contest& contest) {
+  const auto measured = std::ranges::find(tasks, contest.first->task_id(), &TaskDetail::task_id);
+  if (measured == tasks.end()) return;
+  const Parameters others = others_of(*measured);
+  for (const TaskDetail& task : tasks) {
+    const std::string settings = settings_of(task);
+    const bool alike = task.kernel() == measured->kernel() &&
+                       std::ranges::equal(task.endpoints(), measured->endpoints()) &&
+                       others_of(task) == others &&
+                       has_size(task, contest.first->point().message_bytes());
+    const bool told = contest.measured.contains(settings) ||
+                      std::ranges::any_of(contest.missing, [&](const auto& missing) {
+                        return missing.first == settings;
+                      });
+    if (alike && !told) contest.missing.emplace_back(settings, reason_of(task));
+  }
 }
 
 }  // namespace
 
-std::vector<NcclSettingRank> nccl_setting_ranks(
-    const google::protobuf::RepeatedPtrField<ResultPoint>& points) {
+std::vector<NcclSettingRank> nccl_setting_ranks(const Points& points, const Tasks& tasks) {
   std::vector<Contest> all;
   std::map<Key, std::size_t> places;
   for (const ResultPoint& point : points) {
@@ -161,7 +213,10 @@ std::vector<NcclSettingRank> nccl_setting_ranks(
     if (measured->second.choice.empty()) measured->second.choice = choice_of(value);
   }
   std::vector<NcclSettingRank> out;
-  for (const Contest& contest : all) add_ranks(contest, out);
+  for (Contest& contest : all) {
+    add_missing(tasks, contest);
+    add_ranks(contest, out);
+  }
   return out;
 }
 
@@ -172,14 +227,16 @@ std::string nccl_settings_table(const google::protobuf::RepeatedPtrField<NcclSet
   std::vector<std::vector<Cell>> rows;
   for (int i = 0; i < ranks.size(); ++i) {
     const NcclSettingRank& rank = ranks[i];
-    rows.push_back(
-        {fmt::format("{}", fmt::join(rank.endpoints(), " ")), rank.kernel(),
-         told[static_cast<std::size_t>(i)], format_bytes(rank.message_bytes()),
-         std::to_string(rank.rank()), rank.settings(), value_text(rank.median(), rank.unit()),
-         rank.has_median_low() ? fmt::format("{}..{}", value_text(rank.median_low(), rank.unit()),
-                                             value_text(rank.median_high(), rank.unit()))
-                               : "-",
-         rank.has_of_best() ? fmt::format("{:.3f}", rank.of_best()) : "-", rank.choice()});
+    rows.push_back({fmt::format("{}", fmt::join(rank.endpoints(), " ")), rank.kernel(),
+                    told[static_cast<std::size_t>(i)], format_bytes(rank.message_bytes()),
+                    rank.has_rank() ? std::to_string(rank.rank()) : "-", rank.settings(),
+                    rank.has_median() ? value_text(rank.median(), rank.unit()) : "not measured",
+                    rank.has_median_low()
+                        ? fmt::format("{}..{}", value_text(rank.median_low(), rank.unit()),
+                                      value_text(rank.median_high(), rank.unit()))
+                        : "-",
+                    rank.has_of_best() ? fmt::format("{:.3f}", rank.of_best()) : "-", rank.choice(),
+                    rank.not_measured()});
   }
   return "\n" +
          toned("NCCL settings by size; what the intervals do not tell apart shares a rank",
@@ -194,7 +251,8 @@ std::string nccl_settings_table(const google::protobuf::RepeatedPtrField<NcclSet
                        {"MEDIAN", true},
                        {"95 % INTERVAL", true},
                        {"OF BEST", true},
-                       {"NCCL CHOSE"}},
+                       {"NCCL CHOSE"},
+                       {"WHY NOT"}},
                       rows, colour);
 }
 

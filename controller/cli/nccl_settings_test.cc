@@ -8,8 +8,10 @@ namespace railgauge::cli {
 namespace {
 
 using railgauge::api::ResultPoint;
+using railgauge::api::TaskDetail;
 using ::testing::ElementsAre;
 using Points = google::protobuf::RepeatedPtrField<ResultPoint>;
+using Tasks = google::protobuf::RepeatedPtrField<TaskDetail>;
 
 // Bus bandwidth in GB/s at 16 MiB, with an interval of 1 GB/s to either side.
 ResultPoint point(const std::string& algo, double gigabytes) {
@@ -38,11 +40,34 @@ ResultPoint point(const std::string& algo, double gigabytes) {
 }
 
 // "RANK SETTINGS" in the order of the report.
-std::vector<std::string> ranked(const std::vector<ResultPoint>& points) {
+std::vector<std::string> ranked(const std::vector<ResultPoint>& points,
+                                const std::vector<TaskDetail>& tasks = {}) {
   std::vector<std::string> out;
-  for (const NcclSettingRank& rank : nccl_setting_ranks(Points(points.begin(), points.end())))
-    out.push_back(std::to_string(rank.rank()) + " " + rank.settings());
+  for (const NcclSettingRank& rank :
+       nccl_setting_ranks(Points(points.begin(), points.end()), Tasks(tasks.begin(), tasks.end())))
+    out.push_back((rank.has_rank() ? std::to_string(rank.rank()) : "-") + " " + rank.settings() +
+                  (rank.has_not_measured() ? ", " + rank.not_measured() : ""));
   return out;
+}
+
+// The task of such a point; a task has all parameters, a point those that are not at their default.
+TaskDetail task(const std::string& id, const std::string& algo, const std::string& outcome,
+                const std::string& reason = "") {
+  TaskDetail made;
+  made.set_task_id(id);
+  made.set_kernel("nccl.all_reduce");
+  made.add_endpoints("n1/gpu0");
+  made.add_endpoints("n2/gpu0");
+  made.set_state("ended");
+  made.set_outcome(outcome);
+  made.set_reason(reason);
+  auto& parameters = *made.mutable_parameters();
+  parameters["sizes"] = "8,16MiB";
+  parameters["environment"] = "site";
+  parameters["algo"] = algo;
+  parameters["datatype"] = "float32";
+  parameters["time_cap"] = "1s";
+  return made;
 }
 
 TEST(NcclSettings, AreRankedBestFirstAndWhatIntervalsDoNotTellApartSharesARank) {
@@ -93,7 +118,7 @@ TEST(NcclSettings, HoldNothingAgainstAnotherFigure) {
 
 TEST(NcclSettings, SeveralTasksOfOneSettingCountTogetherWithTheirWidestInterval) {
   const std::vector<ResultPoint> points{point("Ring", 90), point("Ring", 96), point("Tree", 94.5)};
-  const auto ranks = nccl_setting_ranks(Points(points.begin(), points.end()));
+  const auto ranks = nccl_setting_ranks(Points(points.begin(), points.end()), {});
   ASSERT_EQ(ranks.size(), 2U);
   EXPECT_EQ(ranks[1].settings(), "NCCL_ALGO=Ring");
   EXPECT_EQ(ranks[1].median(), 93e9);
@@ -102,24 +127,64 @@ TEST(NcclSettings, SeveralTasksOfOneSettingCountTogetherWithTheirWidestInterval)
   EXPECT_EQ(ranks[1].rank(), 1U);
 }
 
+// What NCCL cannot do, or what failed, must not look as if nobody had asked for it.
+TEST(NcclSettings, ThatWereNotMeasuredComeLastWithTheReason) {
+  ResultPoint ring = point("Ring", 90);
+  ring.set_task_id("t1");
+  ring.mutable_parameters()->erase("datatype");
+  const std::vector<TaskDetail> tasks{
+      task("t0", "NVLS", "waived", "no multicast"), task("t1", "Ring", "passed"),
+      task("t2", "Tree", "failed", "element 3 is 1, expected 2"), task("t3", "Tree", "passed")};
+  EXPECT_THAT(ranked({ring}, tasks),
+              ElementsAre("1 NCCL_ALGO=Ring", "- NCCL_ALGO=NVLS, waived: no multicast",
+                          "- NCCL_ALGO=Tree, failed: element 3 is 1, expected 2"));
+  TaskDetail waits = task("t2", "Tree", "");
+  waits.set_state("waiting");
+  EXPECT_THAT(ranked({ring}, {tasks[1], waits}),
+              ElementsAre("1 NCCL_ALGO=Ring", "- NCCL_ALGO=Tree, waiting"));
+}
+
+TEST(NcclSettings, OfOtherTasksAreNotMissed) {
+  ResultPoint ring = point("Ring", 90);
+  ring.set_task_id("t1");
+  const auto missed = [&](const auto& change) {
+    TaskDetail other = task("t2", "Tree", "crashed");
+    change(other);
+    return ranked({ring}, {task("t1", "Ring", "passed"), other}).size();
+  };
+  EXPECT_EQ(missed([](TaskDetail&) {}), 2U);
+  EXPECT_EQ(missed([](TaskDetail& t) { t.set_kernel("nccl.broadcast"); }), 0U);
+  EXPECT_EQ(missed([](TaskDetail& t) { t.set_endpoints(1, "n3/gpu0"); }), 0U);
+  EXPECT_EQ(missed([](TaskDetail& t) { (*t.mutable_parameters())["datatype"] = "int8"; }), 0U);
+  EXPECT_EQ(missed([](TaskDetail& t) { (*t.mutable_parameters())["sizes"] = "8"; }), 0U);
+  EXPECT_EQ(missed([](TaskDetail& t) { (*t.mutable_parameters())["algo"] = "Ring"; }), 0U)
+      << "it was measured by another task";
+}
+
 TEST(NcclSettings, AreATableWithIntervalsAndWhatNcclChose) {
   ResultPoint ring = point("Ring", 80);
   (*ring.mutable_point()->mutable_facts())["algorithm"] = "Ring";
   (*ring.mutable_point()->mutable_facts())["protocol"] = "Simple";
   ResultPoint bare = point("", 40);
   bare.mutable_point()->clear_median_low();
+  ring.set_task_id("t1");
   const std::vector<ResultPoint> points{ring, bare};
-  const auto ranks = nccl_setting_ranks(Points(points.begin(), points.end()));
+  const std::vector<TaskDetail> tasks{task("t1", "Ring", "passed"),
+                                      task("t2", "Tree", "waived", "no")};
+  const auto ranks =
+      nccl_setting_ranks(Points(points.begin(), points.end()), Tasks(tasks.begin(), tasks.end()));
   const google::protobuf::RepeatedPtrField<NcclSettingRank> list(ranks.begin(), ranks.end());
   EXPECT_EQ(
       nccl_settings_table(list, false),
       "\nNCCL settings by size; what the intervals do not tell apart shares a rank\n"
-      "ENDPOINTS        KERNEL             SIZE  RANK  SETTINGS                MEDIAN         "
-      "  95 % INTERVAL  OF BEST  NCCL CHOSE\n"
-      "n1/gpu0 n2/gpu0  nccl.all_reduce  16 MiB     1  NCCL_ALGO=Ring      80.00 GB/s  79.00 "
+      "ENDPOINTS        KERNEL             SIZE  RANK  SETTINGS                  MEDIAN         "
+      "  95 % INTERVAL  OF BEST  NCCL CHOSE   WHY NOT\n"
+      "n1/gpu0 n2/gpu0  nccl.all_reduce  16 MiB     1  NCCL_ALGO=Ring        80.00 GB/s  79.00 "
       "GB/s..81.00 GB/s    1.000  Ring Simple\n"
-      "n1/gpu0 n2/gpu0  nccl.all_reduce  16 MiB     1  as the site has it  40.00 GB/s         "
-      "              -    0.500\n");
+      "n1/gpu0 n2/gpu0  nccl.all_reduce  16 MiB     1  as the site has it    40.00 GB/s         "
+      "              -    0.500\n"
+      "n1/gpu0 n2/gpu0  nccl.all_reduce  16 MiB     -  NCCL_ALGO=Tree      not measured         "
+      "              -        -               waived: no\n");
   EXPECT_EQ(nccl_settings_table({}, false), "");
 }
 

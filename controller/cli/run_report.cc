@@ -109,7 +109,7 @@ void compare_points(RunReport& report) {
     report.add_near_far_ratios()->Swap(&ratio);
   for (DistanceCost& cost : distance_costs(report.points()))
     report.add_distance_costs()->Swap(&cost);
-  for (NcclSettingRank& rank : nccl_setting_ranks(report.points()))
+  for (NcclSettingRank& rank : nccl_setting_ranks(report.points(), report.tasks()))
     report.add_nccl_setting_ranks()->Swap(&rank);
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "controller/plan/yaml_reader.h"
+#include "kernels/core/nccl_tests_profile.h"
 #include "kernels/core/params.h"
 #include "kernels/core/text.h"
 #include "kernels/core/units.h"
@@ -38,10 +39,20 @@ constexpr std::array kKeys{Key{"traffic_class"},
                            Key{"data_network"},
                            Key{"launch"}};
 
+// Settings of NCCL are keys too; some follow from what verbs take, which a profile need not say
+// twice.
+struct FromVerbs {
+  std::string_view nccl;
+  std::string_view key;
+};
+constexpr std::array kFromVerbs{FromVerbs{"ib_tc", "traffic_class"},
+                                FromVerbs{"ib_sl", "service_level"},
+                                FromVerbs{"ib_gid_index", "gid_index"}};
+
 std::vector<std::string> key_names() {
   std::vector<std::string> names;
-  names.reserve(kKeys.size());
   for (const Key& key : kKeys) names.emplace_back(key.name);
+  for (const NcclSetting& setting : nccl_settings()) names.emplace_back(setting.parameter);
   return names;
 }
 
@@ -159,22 +170,50 @@ Result<Site> read_site_file(const std::string& path) {
   return read_site(text, path);
 }
 
+namespace {
+
+using Defaults = std::map<std::string, std::string>;
+
+// Gives `parameter` the profile's value of `key`, where the kernel declares it. Whether it does.
+Result<bool> add_default(const Site& site, const std::string& key, const KernelInfo& kernel,
+                         const std::string& parameter, Defaults& parameters) {
+  const auto& declared = kernel.parameters();
+  const auto found = std::ranges::find(declared, parameter, &ParameterInfo::name);
+  if (found == declared.end()) return false;
+  auto checked = check_parameter(*found, site.defaults.at(key));
+  if (!checked)
+    return wrong(fmt::format("{}: defaults.{}: {}", site.file, key, checked.error().message));
+  parameters[parameter] = std::move(*checked);
+  return true;
+}
+
+// The key of the profile that decides a setting of NCCL; "" for none.
+std::string key_of(const Site& site, const NcclSetting& setting) {
+  if (site.defaults.contains(std::string(setting.parameter))) return std::string(setting.parameter);
+  const auto* const from = std::ranges::find(kFromVerbs, setting.parameter, &FromVerbs::nccl);
+  if (from == kFromVerbs.end() || !site.defaults.contains(std::string(from->key))) return "";
+  return std::string(from->key);
+}
+
+}  // namespace
+
 Result<std::vector<std::string>> add_site_defaults(const Site& site, const KernelInfo& kernel,
                                                    std::map<std::string, std::string>& parameters) {
-  const std::map<std::string, std::string> given = parameters;
+  const Defaults given = parameters;
   std::vector<std::string> added;
   for (const Key& key : kKeys) {
     const auto own = site.defaults.find(std::string(key.name));
     if (own == site.defaults.end() || decides(given, key, own->second)) continue;
-    const auto& declared = kernel.parameters();
-    const auto parameter = std::ranges::find(declared, own->first, &ParameterInfo::name);
-    if (parameter == declared.end()) continue;
-    auto checked = check_parameter(*parameter, own->second);
-    if (!checked)
-      return wrong(
-          fmt::format("{}: defaults.{}: {}", site.file, own->first, checked.error().message));
-    parameters[own->first] = std::move(*checked);
-    added.push_back(own->first);
+    if (RG_TRY(add_default(site, own->first, kernel, own->first, parameters)))
+      added.push_back(own->first);
+  }
+  const auto environment = given.find("environment");
+  const bool clean = environment != given.end() && environment->second == "clean";
+  for (const NcclSetting& setting : nccl_settings()) {
+    const std::string parameter(setting.parameter);
+    const std::string key = key_of(site, setting);
+    if (clean || key.empty() || given.contains(parameter)) continue;
+    if (RG_TRY(add_default(site, key, kernel, parameter, parameters))) added.push_back(parameter);
   }
   std::ranges::sort(added);
   return added;

@@ -32,9 +32,10 @@ Result<Site> read_site_file(const std::string& path);
 
 // Adds to `parameters` what the profile says about parameters that `kernel` declares and that are
 // not given, directly or by another that decides the same (gid_index beside gid_rule, pkey_index or
-// rdma_cm beside pkey; a partition, UC or UD beside connection rdma_cm, which has none). The names
-// of those that were added. kInvalidArgument naming the file where a value does not fit the
-// declaration.
+// rdma_cm beside pkey; a partition, UC or UD beside connection rdma_cm, which has none). A
+// collective gets NCCL's settings, ib_tc, ib_sl and ib_gid_index also from what verbs take, unless
+// its environment is clean. The names of those that were added. kInvalidArgument naming the file
+// where a value does not fit the declaration.
 Result<std::vector<std::string>> add_site_defaults(const Site& site, const KernelInfo& kernel,
                                                    std::map<std::string, std::string>& parameters);
 

@@ -70,7 +70,9 @@ TEST(Site, AnUnknownKeyIsOneLineWithItsPlaceAndWhatIsAllowed) {
   EXPECT_EQ(refusal("version: 1\nmetadata: {name: a}\ndefaults:\n  trafic_class: 106\n"),
             "site profile site.yaml:4:3: defaults.trafic_class: unknown key; allowed here: "
             "traffic_class, service_level, pkey, gid_rule, gid_index, mtu, flow_label, connection, "
-            "data_network, launch; "
+            "data_network, launch, ib_disable, ib_hca, socket_ifname, net_gdr_level, net_gdr_read, "
+            "ib_qps_per_connection, ib_tc, ib_sl, ib_gid_index, ib_timeout, ib_retry_cnt, algo, "
+            "proto, min_nchannels, max_nchannels, p2p_disable, shm_disable, nvls_enable; "
             "did you mean \"traffic_class\"?");
   EXPECT_THAT(refusal("version: 1\nmetadata: {name: a}\ndefaults: {mtu: 4096}\nenvironment: {}\n"),
               HasSubstr("site.yaml:4:1: environment: unknown key"));
@@ -101,6 +103,49 @@ TEST(Site, GivesWhatATaskLeavesOpenAndTheKernelDeclares) {
   Parameters none;
   EXPECT_THAT(add_site_defaults(some_site(), fake_kernels()[0], none).value(), IsEmpty());
   EXPECT_THAT(none, IsEmpty());
+}
+
+// As collectives declare it.
+KernelInfo nccl_kernel() {
+  KernelInfo kernel = fake_kernel("nccl.fake", "latency_ns");
+  for (const char* name : {"ib_hca", "socket_ifname", "environment"})
+    add_parameter(kernel, name, "text", "", true);
+  for (const char* name : {"ib_tc", "ib_sl", "ib_gid_index"}) {
+    add_parameter(kernel, name, "integer", "-1", true);
+    kernel.mutable_parameters()->rbegin()->set_minimum(-1);
+    kernel.mutable_parameters()->rbegin()->set_maximum(255);
+  }
+  return kernel;
+}
+
+// What production's NCCL jobs have: its own settings, and the class that verbs take.
+TEST(Site, GivesNcclItsSettingsAndTheClassOfTheFabric) {
+  const auto site = read_site(
+      "version: 1\nmetadata: {name: a}\ndefaults: {traffic_class: 106, service_level: 3, gid_rule: "
+      "index, gid_index: 5, ib_sl: 4, ib_hca: '=mlx5_0,mlx5_1', socket_ifname: '=eth0'}\n",
+      "s.yaml");
+  ASSERT_TRUE(site) << site.error().message;
+  Parameters given;
+  EXPECT_THAT(add_site_defaults(*site, nccl_kernel(), given).value(),
+              ElementsAre("ib_gid_index", "ib_hca", "ib_sl", "ib_tc", "socket_ifname"));
+  EXPECT_THAT(given, UnorderedElementsAre(Pair("ib_tc", "106"), Pair("ib_gid_index", "5"),
+                                          Pair("ib_sl", "4"), Pair("ib_hca", "=mlx5_0,mlx5_1"),
+                                          Pair("socket_ifname", "=eth0")));
+  Parameters said{{"ib_tc", "0"}, {"ib_hca", ""}};
+  EXPECT_THAT(add_site_defaults(*site, nccl_kernel(), said).value(),
+              ElementsAre("ib_gid_index", "ib_sl", "socket_ifname"));
+  Parameters clean{{"environment", "clean"}};
+  EXPECT_THAT(add_site_defaults(*site, nccl_kernel(), clean).value(), IsEmpty())
+      << "it is for comparison";
+}
+
+TEST(Site, AWrongSettingOfNcclIsRefusedNamingItsKey) {
+  const auto site =
+      read_site("version: 1\nmetadata: {name: a}\ndefaults: {traffic_class: 300}\n", "s.yaml");
+  ASSERT_TRUE(site);
+  Parameters given;
+  EXPECT_THAT(add_site_defaults(*site, nccl_kernel(), given).error().message,
+              HasSubstr("s.yaml: defaults.traffic_class: "));
 }
 
 TEST(Site, YieldsToAnotherParameterThatDecidesTheSame) {

@@ -4,9 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "kernels/core/group.h"
 #include "kernels/core/outcome.h"
 #include "kernels/core/result.h"
 
@@ -75,7 +73,7 @@ void TaskMachine::begin_attempt(double now, TaskActions& out) {
   ++attempt_;
   std::ranges::fill(ranks_, Rank{.phase = Phase::kPreparing});
   step_ = 0;
-  last_payloads_.clear();
+  last_answers_.reset();
   causes_.clear();
   lost_ = false;
   gave_way_ = false;
@@ -106,39 +104,6 @@ void TaskMachine::go_when_prepared(TaskActions& out) {
   }
 }
 
-void TaskMachine::step(std::uint32_t attempt, std::uint32_t rank, std::uint32_t step,
-                       std::string payload, double now, TaskActions& out) {
-  Rank* r = live_rank(attempt, rank);
-  if (r == nullptr || !alive(*r) || state_ == TaskState::kEnding) return;
-  if (state_ != TaskState::kRunning || step > step_ || payload.size() > Group::kMaxPayload) {
-    const std::string reason =
-        fmt::format("{} sent rendezvous step {} of {} bytes where step {} of at most {} was due",
-                    who(rank), step, payload.size(), step_, Group::kMaxPayload);
-    add_cause(std::string(kCrashed), reason);
-    return cancel_rest(kCrashed, reason, now, out);
-  }
-  if (step + 1 == step_) {  // the answer was lost with a stream
-    if (attached(rank)) out.emplace_back(SendStep{rank, step, last_payloads_});
-    return;
-  }
-  if (step < step_) return;
-  r->payload = std::move(payload);
-  complete_step(out);
-}
-
-void TaskMachine::complete_step(TaskActions& out) {
-  if (!std::ranges::all_of(ranks_, [](const Rank& r) { return r.payload.has_value(); })) return;
-  last_payloads_.clear();
-  for (Rank& r : ranks_) {
-    last_payloads_.push_back(std::move(*r.payload));
-    r.payload.reset();
-  }
-  for (std::uint32_t rank = 0; rank < size(); ++rank)
-    if (attached(rank) && alive(ranks_[rank]))
-      out.emplace_back(SendStep{rank, step_, last_payloads_});
-  ++step_;
-}
-
 void TaskMachine::add_cause(std::string outcome, std::string reason) {
   causes_.push_back({std::move(outcome), std::move(reason)});
 }
@@ -165,21 +130,6 @@ void TaskMachine::ended(std::uint32_t attempt, std::uint32_t rank, const std::st
   end_rank(rank, known, std::move(reason), now, out);
 }
 
-// A rank that waits in vain knows the group only. Whom it waits for is who has not come to the step
-// that others have come to: "; rank 2 on n7 has not come to rendezvous step 5".
-std::string TaskMachine::missing() const {
-  constexpr std::size_t kNamed = 3;
-  std::vector<std::string> names;
-  for (std::uint32_t rank = 0; rank < size(); ++rank)
-    if (!ranks_[rank].payload) names.push_back(who(rank));
-  if (state_ != TaskState::kRunning || names.empty() || names.size() == size()) return "";
-  const std::size_t more = names.size() - std::min(names.size(), kNamed);
-  names.resize(names.size() - more);
-  return fmt::format("; {}{} {} not come to rendezvous step {}", fmt::join(names, ", "),
-                     more > 0 ? fmt::format(" and {} more", more) : "",
-                     names.size() + more == 1 ? "has" : "have", step_);
-}
-
 void TaskMachine::end_rank(std::uint32_t rank, std::string_view outcome, std::string reason,
                            double now, TaskActions& out) {
   Rank& r = ranks_[rank];
@@ -190,8 +140,11 @@ void TaskMachine::end_rank(std::uint32_t rank, std::string_view outcome, std::st
                     (outcome == cancel_outcome_ || outcome == kCancelledOutcome || cancelled_ ||
                      gave_way_ || reason.find(cancel_reason_) != std::string::npos);
   if (outcome != kPassed && !echo) {
-    std::string line = reason.empty() ? fmt::format("{} {}", who(rank), outcome)
-                                      : fmt::format("{}: {}", who(rank), reason);
+    // A rank that could not say itself where it was.
+    const bool dumb = outcome == kCrashed || outcome == kTimedOut;
+    const bool told = reason.find(r.place) != std::string::npos;
+    std::string line = who(rank) + (dumb && !told ? last_place(rank) : "");
+    line += reason.empty() ? fmt::format(" {}", outcome) : fmt::format(": {}", reason);
     if (outcome == kTimedOut) line += missing();
     add_cause(std::string(outcome), line);
     cancel_rest(bystander_outcome(outcome), line, now, out);

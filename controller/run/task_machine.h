@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,8 @@
 
 #include "controller/run/give_way.h"
 #include "controller/run/task_outcome.h"
+#include "kernels/core/framing.h"
+#include "kernels/core/step_answers.h"
 
 namespace railgauge::run {
 
@@ -69,8 +72,9 @@ struct SendGo {
 };
 struct SendStep {
   std::uint32_t rank;
-  std::uint32_t step;
-  std::vector<std::string> payloads;  // by rank
+  std::shared_ptr<const StepAnswers> answers;  // the same for all ranks: they may be thousands
+  bool brief = false;
+  [[nodiscard]] const GroupStep& answer() const { return brief ? answers->brief : answers->full; }
 };
 struct SendCancel {
   std::uint32_t rank;
@@ -99,6 +103,8 @@ using TaskActions = std::vector<TaskAction>;
 
 class TaskMachine {
  public:
+  // What one rank may be sent of one step: a frame of its runner's pipe, with room for its head.
+  static constexpr std::size_t kMostAnswerBytes = kMaxFrameBytes - (64U << 10U);
   static constexpr double kReturnSeconds =
       15;  // a lost node may be missing so long before we give up
   static constexpr double kMaxWaitSeconds = 60;  // for all nodes of an attempt together
@@ -118,8 +124,8 @@ class TaskMachine {
   void prepared(std::uint32_t attempt, std::uint32_t rank, double now, TaskActions& out);
   void refused(std::uint32_t attempt, std::uint32_t rank, const std::string& outcome,
                std::string reason, double now, TaskActions& out);
-  void step(std::uint32_t attempt, std::uint32_t rank, std::uint32_t step, std::string payload,
-            double now, TaskActions& out);
+  void step(std::uint32_t attempt, std::uint32_t rank, GroupStep said, double now,
+            TaskActions& out);
   void ended(std::uint32_t attempt, std::uint32_t rank, const std::string& outcome,
              std::string reason, double now, TaskActions& out);
   // Records of a rank were committed: so many values, and perhaps its final one.
@@ -163,20 +169,23 @@ class TaskMachine {
     bool final_stored = false;
     std::optional<RankEnd> final{};  // what its final record says
     std::uint32_t points = 0;
-    std::optional<double> resume_by{};     // its node came back without it
-    std::optional<std::string> payload{};  // of the current step
+    std::optional<double> resume_by{};  // its node came back without it
+    std::optional<GroupStep> said{};    // of the current step
+    std::string place{};                // where it was when it last said something; may be empty
   };
   Rank* live_rank(std::uint32_t attempt, std::uint32_t rank);
   [[nodiscard]] bool attached(std::uint32_t rank) const;
   [[nodiscard]] std::string who(std::uint32_t rank) const;  // "rank 1 on n2"
   [[nodiscard]] std::string missing() const;                // words to add, or none
+  [[nodiscard]] std::string last_place(std::uint32_t rank) const;
   [[nodiscard]] bool alive(const Rank& rank) const;
   void try_begin(double now, TaskActions& out);
   void begin_attempt(double now, TaskActions& out);
   void wait_for_idle(double now, TaskActions& out);
   bool comes_again(double now);
   void go_when_prepared(TaskActions& out);
-  void complete_step(TaskActions& out);
+  void complete_step(double now, TaskActions& out);
+  void end_steps(const std::string& reason, double now, TaskActions& out);
   void add_cause(std::string outcome, std::string reason);
   void end_rank(std::uint32_t rank, std::string_view outcome, std::string reason, double now,
                 TaskActions& out);
@@ -195,8 +204,8 @@ class TaskMachine {
   std::map<std::string, Presence> nodes_;
   std::vector<Rank> ranks_;
   std::uint32_t attempt_ = 0;
-  std::uint32_t step_ = 0;                  // the step that is being collected
-  std::vector<std::string> last_payloads_;  // of step_ - 1, for a rank that lost the answer
+  std::uint32_t step_ = 0;                           // the step that is being collected
+  std::shared_ptr<const StepAnswers> last_answers_;  // of step_ - 1, for a rank that lost its own
   double wait_until_ = 0;
   double end_by_ = 0;  // deadline of preparing and running, then of ending
   std::optional<double> store_by_;

@@ -78,11 +78,20 @@ class Simulation {
         return machine_->ended(attempt, rank, "passed", "", now_, actions_);
       case 3:
       case 4:
-        return machine_->step(attempt, rank, pick(3), "p", now_, actions_);
+        return machine_->step(attempt, rank, random_step(), now_, actions_);
       default:
         prepared_.insert(rank);
         return machine_->prepared(attempt, rank, now_, actions_);
     }
+  }
+
+  GroupStep random_step() {
+    GroupStep said;
+    said.set_step(pick(3));
+    said.add_payloads("p");
+    said.set_brief(pick(2) == 0);
+    said.set_loudness(pick(3));
+    return said;
   }
 
   void node_event() {
@@ -148,7 +157,10 @@ class Simulation {
   }
   void check_one(const SendStep& send) {
     expect_reachable(send.rank);
-    EXPECT_EQ(send.payloads.size(), machine_->size());
+    const auto all = payloads_of(send.answer(), send.answer().step(), machine_->size());
+    ASSERT_TRUE(all) << all.error().message;
+    EXPECT_EQ(all->front(), "p") << "rank 0 is heard by all";
+    EXPECT_LE(send.answer().payloads_size(), static_cast<int>(machine_->size()));
   }
   void check_one(const SendCancel& send) {
     expect_reachable(send.rank);

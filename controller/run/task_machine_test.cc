@@ -19,6 +19,13 @@ TaskSpec three_ranks() {
           .deadline_seconds = 30};
 }
 
+GroupStep said(std::uint32_t step, std::string payload) {
+  GroupStep out;
+  out.set_step(step);
+  out.add_payloads(std::move(payload));
+  return out;
+}
+
 // A machine with its actions gathered; time moves only when told.
 struct Bench {
   TaskMachine machine{three_ranks()};
@@ -71,14 +78,14 @@ TEST(TaskMachine, ThreeRanksArePreparedThenAllGoThenPass) {
 TEST(TaskMachine, AStepIsAnsweredToAllWhenAllHaveSentIt) {
   Bench bench;
   bench.all_prepared();
-  bench.machine.step(1, 2, 0, "c", bench.now, bench.actions);
-  bench.machine.step(1, 0, 0, "a", bench.now, bench.actions);
+  bench.machine.step(1, 2, said(0, "c"), bench.now, bench.actions);
+  bench.machine.step(1, 0, said(0, "a"), bench.now, bench.actions);
   EXPECT_THAT(bench.take<SendStep>(), SizeIs(0));
-  bench.machine.step(1, 1, 0, "b", bench.now, bench.actions);
+  bench.machine.step(1, 1, said(0, "b"), bench.now, bench.actions);
   const auto steps = bench.take<SendStep>();
   ASSERT_THAT(steps, SizeIs(3));
   for (const SendStep& step : steps)
-    EXPECT_THAT(step.payloads, testing::ElementsAre("a", "b", "c"));
+    EXPECT_THAT(step.answer().payloads(), testing::ElementsAre("a", "b", "c"));
 }
 
 TEST(TaskMachine, AStepSentAgainAfterAReconnectIsAnsweredToThatRankAlone) {
@@ -86,23 +93,23 @@ TEST(TaskMachine, AStepSentAgainAfterAReconnectIsAnsweredToThatRankAlone) {
   bench.all_prepared();
   bench.machine.node_detached("n1", bench.now, bench.actions);
   for (std::uint32_t rank = 0; rank < 3; ++rank)
-    bench.machine.step(1, rank, 0, std::string(1, static_cast<char>('a' + rank)), bench.now,
+    bench.machine.step(1, rank, said(0, std::string(1, static_cast<char>('a' + rank))), bench.now,
                        bench.actions);
   EXPECT_THAT(bench.take<SendStep>(), SizeIs(2));  // n1 is away
   bench.actions.clear();
   bench.machine.node_resumed("n1", {1}, bench.now, bench.actions);
   EXPECT_THAT(bench.take<SendGo>(), SizeIs(1));
-  bench.machine.step(1, 1, 0, "b", bench.now, bench.actions);
+  bench.machine.step(1, 1, said(0, "b"), bench.now, bench.actions);
   const auto steps = bench.take<SendStep>();
   ASSERT_THAT(steps, SizeIs(1));
   EXPECT_EQ(steps[0].rank, 1U);
-  EXPECT_THAT(steps[0].payloads, testing::ElementsAre("a", "b", "c"));
+  EXPECT_THAT(steps[0].answer().payloads(), testing::ElementsAre("a", "b", "c"));
 }
 
 TEST(TaskMachine, AStepOutOfOrderEndsAllAndNamesTheRank) {
   Bench bench;
   bench.all_prepared();
-  bench.machine.step(1, 1, 4, "x", bench.now, bench.actions);
+  bench.machine.step(1, 1, said(4, "x"), bench.now, bench.actions);
   EXPECT_THAT(bench.take<SendCancel>(), SizeIs(3));
   EXPECT_THAT(bench.take<SendCancel>()[0].reason, HasSubstr("rank 1 on n1 sent rendezvous step 4"));
 }
@@ -111,13 +118,37 @@ TEST(TaskMachine, ARankThatWaitsInVainEndsAllAndTheRankThatDidNotComeIsNamed) {
   Bench bench;
   bench.all_prepared();
   for (std::uint32_t rank = 0; rank < 3; ++rank)
-    bench.machine.step(1, rank, 0, "well", bench.now, bench.actions);
-  bench.machine.step(1, 0, 1, "waited", bench.now, bench.actions);
-  bench.machine.step(1, 1, 1, "waited", bench.now, bench.actions);
+    bench.machine.step(1, rank, said(0, "well"), bench.now, bench.actions);
+  bench.machine.step(1, 0, said(1, "waited"), bench.now, bench.actions);
+  bench.machine.step(1, 1, said(1, "waited"), bench.now, bench.actions);
   bench.machine.ended(1, 0, "timed_out", "agent sent no rendezvous step", bench.now, bench.actions);
   EXPECT_THAT(bench.take<SendCancel>()[0].reason,
               testing::EndsWith(": agent sent no rendezvous step; rank 2 on n2 has not come to "
                                 "rendezvous step 1"));
+}
+
+// Of ranks that tell where they are, the outcome says it of who was lost or did not come.
+TEST(TaskMachine, WhereALostRankWasLastIsTold) {
+  const auto step_at = [](std::uint32_t step, const char* place) {
+    GroupStep out = said(step, "well");
+    out.set_at(place);
+    return out;
+  };
+  Bench bench;
+  bench.all_prepared();
+  for (std::uint32_t rank = 0; rank < 3; ++rank)
+    bench.machine.step(1, rank, step_at(0, "sampling 8 B"), bench.now, bench.actions);
+  bench.machine.step(1, 0, step_at(1, "sampling 8 B"), bench.now, bench.actions);
+  bench.machine.step(1, 1, step_at(1, "sampling 8 B"), bench.now, bench.actions);
+  Bench other = bench;
+  bench.machine.ended(1, 0, "timed_out", "in vain (this is rank 0, at: sampling 8 B)", bench.now,
+                      bench.actions);
+  EXPECT_EQ(bench.take<SendCancel>()[0].reason,
+            "rank 0 on n0: in vain (this is rank 0, at: sampling 8 B); rank 2 on n2 (last at: "
+            "sampling 8 B) has not come to rendezvous step 1");
+  other.machine.ended(1, 2, "crashed", "killed by SIGSEGV", other.now, other.actions);
+  EXPECT_EQ(other.take<SendCancel>()[0].reason,
+            "rank 2 on n2 (last at: sampling 8 B): killed by SIGSEGV");
 }
 
 TEST(TaskMachine, AWaivedRefusalWaivesTheTaskAndCancelsTheRest) {

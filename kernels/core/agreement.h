@@ -25,19 +25,32 @@ inline double seconds_left(const Context& context) {
 // A rank that failed waits for the others at most this long: they may be what it lost.
 inline constexpr double kTellSeconds = 5;
 
+// What a rank's own state is worth to the others.
+inline Group::Loudness loudness_of(const Status& mine) {
+  if (mine || mine.error().code == Code::kAborted) return Group::Loudness::kQuiet;
+  return mine.error().code == Code::kDeadlineExceeded ? Group::Loudness::kWaitedInVain
+                                                      : Group::Loudness::kCause;
+}
+
+// Whose words a rank needs: everybody's, or (all but rank 0) only rank 0's and the errors.
+enum class Hear : std::uint8_t { kAll, kFirst };
+
 // Tells all ranks how it went here, and `told`, a message of the family's own with the fields
-// `code` and `message`; gives what each rank told, in rank order. Well only when it went well
-// everywhere: else this rank's own error, or the first other rank's with its number in front.
-// kAborted, which only says that the other side gave up, yields to the other side's own words.
+// `code` and `message`; gives what each rank told, in rank order, and empty ones of those that it
+// does not hear. Well only when it went well everywhere: else this rank's own error, or the first
+// other rank's with its number in front. kAborted, which only says that the other side gave up,
+// yields to the other side's own words.
 template <class Told>
 Result<std::vector<Told>> agree_on(Group& group, const Status& mine, Told told,
-                                   double timeout_seconds) {
+                                   double timeout_seconds, Hear hear = Hear::kAll) {
   if (!mine) {
     told.set_code(static_cast<int>(mine.error().code));
     told.set_message(mine.error().message);
   }
   const double patience = mine ? timeout_seconds : std::min(timeout_seconds, kTellSeconds);
-  const auto all = group.exchange(told.SerializeAsString(), patience);
+  const auto all = hear == Hear::kAll
+                       ? group.exchange(told.SerializeAsString(), patience)
+                       : group.gather(told.SerializeAsString(), loudness_of(mine), patience);
   const bool own_words = !mine && mine.error().code != Code::kAborted;
   if (own_words || (!mine && !all)) return tl::unexpected(mine.error());
   if (!all) return tl::unexpected(all.error());

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/core/result.h"
@@ -20,6 +21,19 @@ class Group {
   // ranks must call in the same order. Errors: kDeadlineExceeded, kUnavailable (a rank is gone),
   // kCancelled.
   virtual Result<std::vector<std::string>> exchange(std::string mine, double timeout_seconds) = 0;
+  // How much the other ranks need a payload of gather(): not at all, where nothing louder was said,
+  // in any case.
+  enum class Loudness : std::uint32_t { kQuiet, kWaitedInVain, kCause };
+  // The same for what only rank 0 needs from everybody. The others get its payload and the loudest
+  // of the rest (step_answers.h), at their places, and empty ones elsewhere, perhaps at their own
+  // too: what a step moves grows with the ranks, not with their square. Groups of few ranks may
+  // give all.
+  virtual Result<std::vector<std::string>> gather(std::string mine, Loudness /*loudness*/,
+                                                  double timeout_seconds) {
+    return exchange(std::move(mine), timeout_seconds);
+  }
+  // Where this rank is from now on, in words: told with each payload, for who misses it later.
+  virtual void set_place(std::string /*place*/) {}
   // Returns when all ranks have come here. Errors as exchange.
   Status barrier(double timeout_seconds) {
     RG_TRY(exchange({}, timeout_seconds));

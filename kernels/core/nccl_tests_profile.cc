@@ -40,6 +40,7 @@ constexpr std::array kSettings{
     NcclSetting{"net_gdr_read", "NCCL_NET_GDR_READ", kSite},
     NcclSetting{"ib_qps_per_connection", "NCCL_IB_QPS_PER_CONNECTION", "0"},
     NcclSetting{"ib_tc", "NCCL_IB_TC", "-1"},
+    NcclSetting{"ib_sl", "NCCL_IB_SL", "-1"},
     NcclSetting{"ib_gid_index", "NCCL_IB_GID_INDEX", "-1"},
     NcclSetting{"ib_timeout", "NCCL_IB_TIMEOUT", "0"},
     NcclSetting{"ib_retry_cnt", "NCCL_IB_RETRY_CNT", "-1"},

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/framing.h"
+#include "kernels/core/step_answers.h"
 
 namespace railgauge {
 namespace {
@@ -134,20 +135,30 @@ Result<GroupStep> RelayChannel::wait_step(double timeout_seconds) {
 }
 
 Result<std::vector<std::string>> RelayGroup::exchange(std::string mine, double timeout_seconds) {
+  return pass({}, std::move(mine), timeout_seconds);
+}
+
+Result<std::vector<std::string>> RelayGroup::gather(std::string mine, Loudness loudness,
+                                                    double timeout_seconds) {
+  GroupStep said;
+  said.set_brief(rank_ != 0);
+  said.set_loudness(static_cast<std::uint32_t>(loudness));
+  return pass(std::move(said), std::move(mine), timeout_seconds);
+}
+
+Result<std::vector<std::string>> RelayGroup::pass(GroupStep said, std::string mine,
+                                                  double timeout_seconds) {
   RG_CHECK(mine.size() <= kMaxPayload);
+  said.set_step(next_step_);
+  said.add_payloads(std::move(mine));
+  said.set_at(place_);
   FromRunner message;
-  message.mutable_step()->set_step(next_step_);
-  message.mutable_step()->add_payloads(std::move(mine));
+  *message.mutable_step() = std::move(said);
   RG_TRY_OK(channel_.send(message));
-  const GroupStep step = RG_TRY(channel_.wait_step(timeout_seconds));
-  if (step.step() != next_step_)
-    return fail(Code::kInternal,
-                fmt::format("rendezvous: step {} came for step {}", step.step(), next_step_));
-  if (static_cast<std::uint32_t>(step.payloads_size()) != size_)
-    return fail(Code::kInternal, fmt::format("rendezvous: step {} has {} payloads for {} ranks",
-                                             next_step_, step.payloads_size(), size_));
+  GroupStep answer = RG_TRY(channel_.wait_step(timeout_seconds));
+  auto all = RG_TRY(payloads_of(std::move(answer), next_step_, size_));
   ++next_step_;
-  return std::vector<std::string>(step.payloads().begin(), step.payloads().end());
+  return all;
 }
 
 }  // namespace railgauge

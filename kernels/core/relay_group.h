@@ -70,12 +70,18 @@ class RelayGroup final : public Group {
   [[nodiscard]] std::uint32_t rank() const override { return rank_; }
   [[nodiscard]] std::uint32_t size() const override { return size_; }
   Result<std::vector<std::string>> exchange(std::string mine, double timeout_seconds) override;
+  Result<std::vector<std::string>> gather(std::string mine, Loudness loudness,
+                                          double timeout_seconds) override;
+  void set_place(std::string place) override { place_ = std::move(place); }
 
  private:
+  Result<std::vector<std::string>> pass(GroupStep said, std::string mine, double timeout_seconds);
+
   RelayChannel& channel_;
   const std::uint32_t rank_;
   const std::uint32_t size_;
   std::uint32_t next_step_ = 0;
+  std::string place_;
 };
 
 }  // namespace railgauge

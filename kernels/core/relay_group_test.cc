@@ -107,6 +107,27 @@ TEST_F(RelayTest, ExchangesStepAfterStepInRankOrder) {
   }
 }
 
+TEST_F(RelayTest, GathersForRankZeroAndHearsBrieflyOnTheOthers) {
+  for (const std::uint32_t rank : {0U, 2U}) {
+    RelayGroup group(channel_, rank, 4);
+    group.set_place("meeting");
+    auto gathered = std::async(
+        std::launch::async, [&] { return group.gather("mine", Group::Loudness::kCause, kLong); });
+    const FromRunner up = hear();
+    EXPECT_EQ(up.step().brief(), rank != 0);
+    EXPECT_EQ(up.step().loudness(), 2U);
+    EXPECT_EQ(up.step().at(), "meeting");
+    EXPECT_EQ(up.step().payloads(0), "mine");
+    ToRunner answer;
+    answer.mutable_step()->add_ranks(3);
+    answer.mutable_step()->add_payloads("three");
+    tell(answer);
+    const auto all = gathered.get();
+    ASSERT_TRUE(all);
+    EXPECT_EQ(*all, (std::vector<std::string>{"", "", "", "three"}));
+  }
+}
+
 TEST_F(RelayTest, AStepThatNeverComesEndsAtItsDeadline) {
   RelayGroup group(channel_, 0, 2);
   const auto all = group.exchange("", kShort);

@@ -141,7 +141,8 @@ void NcclControl::reset() {
                             Setting{"stuck_at", stuck_at, 1},
                             Setting{"skip_call", skip_call, 0},
                             Setting{"slow_us", slow_us, 0},
-                            Setting{"told_network", told_network, 0}};
+                            Setting{"told_network", told_network, 0},
+                            Setting{"processes", processes, 0}};
   apply_settings(settings, "RAILGAUGE_FAKE_NCCL");
   calls = collectives = messages = aborts = 0;
   released = false;
@@ -172,9 +173,11 @@ nc::Return ncclGetUniqueId(nc::UniqueId* id) {
   RAILGAUGE_ENTER;
   const std::lock_guard lock(fake::worlds().mutex);
   *id = {};
-  std::snprintf(id->internal, sizeof id->internal, "railgauge fake %d",
-                static_cast<int>(++fake::worlds().ids));
-  return nc::kSuccess;
+  const std::string name = nccl_control().processes == 0
+                               ? "railgauge fake " + std::to_string(++fake::worlds().ids)
+                               : fake::make_board();
+  std::snprintf(id->internal, sizeof id->internal, "%s", name.c_str());
+  return name.empty() ? nc::kSystemError : nc::kSuccess;
 }
 
 nc::Return ncclCommInitRankConfig(nc::Comm* comm, int ranks, nc::UniqueId id, int rank,
@@ -195,10 +198,12 @@ nc::Return ncclCommInitRankConfig(nc::Comm* comm, int ranks, nc::UniqueId id, in
     const std::lock_guard lock(fake::worlds().mutex);
     auto& known = fake::worlds().by_id[id.internal];
     world = known.lock();
-    if (world == nullptr) known = world = std::make_shared<fake::World>(ranks);
+    if (world == nullptr) known = world = std::make_shared<fake::World>(ranks, id.internal);
   }
   if (const nc::Return failed = world->join(waits); failed != nc::kSuccess) return failed;
-  *comm = new nc::CommObject{world, std::make_shared<fake::Member>(fake::Member{.rank = rank})};
+  auto member = std::make_shared<fake::Member>();
+  member->rank = rank;
+  *comm = new nc::CommObject{world, std::move(member)};
   ++nccl_control().communicators;
   if (rank == 0) {
     fake::say("Using network Fake");

@@ -1,5 +1,6 @@
 // NCCL without hardware: libnccl-fake.so, taken by the loader through RAILGAUGE_LIBNCCL, on the
-// fake driver's streams and memory. Ranks are threads of one process. It really moves and reduces
+// fake driver's streams and memory. Ranks are threads of one process or, with `processes`, of
+// several on one host, which meet in memory that they share. It really moves and reduces
 // the data, so that what is verified is verified, and blocks as the real one does: joining, and the
 // first call of a communicator, return when all ranks came. libnccl-old-fake.so is the same without
 // all that releases after 2.18 brought. Points that it had a part in are `synthetic`.
@@ -42,6 +43,9 @@ struct NcclControl {
   // What the debug output says of connections: 0 copies between GPUs, 1 a network with GPUDirect
   // RDMA, 2 without it.
   std::atomic<std::uint64_t> told_network{0};
+  // Unique ids are made for ranks that are processes: calls of NCCL's own up to 64 KiB a rank, no
+  // sends and receives.
+  std::atomic<std::uint64_t> processes{0};
   std::atomic<bool> released{false};          // until reset()
   std::atomic<std::int64_t> waiting{0};       // calls that wait for other ranks, or hang
   std::atomic<std::uint64_t> collectives{0};  // done by all ranks since reset()

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -62,7 +63,7 @@ struct Part {  // of a group of sends and receives
 // One rank's state, as long as any of its queued work.
 struct Member {
   int rank = 0;
-  bool aborted = false;
+  std::atomic<bool> aborted = false;
   bool connected = false;
   std::uint64_t done = 0;  // collectives that it came to
 };
@@ -70,10 +71,30 @@ struct Member {
 // A call that does not return; it holds no lock.
 void hang();
 
+// Memory that the ranks of one unique id share, each in a process of its own (nccl_board.cc).
+class Board;
+// A new one; the unique id by which other processes of this host open it, "" when it cannot be
+// made.
+std::string make_board();
+// Opens what make_board() named; nullptr for any other id.
+std::shared_ptr<Board> open_board(const std::string& id, int ranks);
+// Returns when all ranks have joined, or were released.
+nc::Return join_board(Board& board);
+// A rank's input for collective `number`; returns when all ranks' inputs are there. False when
+// `stop` says so before, or the input is too long.
+bool put_on_board(Board& board, int rank, std::uint64_t number, const Bytes& input,
+                  const std::function<bool()>& stop);
+// That input, until the rank has taken its result.
+const void* on_board(const Board& board, int rank);
+void take_from_board(Board& board, int rank, std::uint64_t number);
+
+// Bytes of a rank's send buffer.
+std::size_t sent_bytes(const Collective& call, int rank, int ranks);
+
 // All ranks of one unique id.
 class World {
  public:
-  explicit World(int ranks) : ranks_(ranks) {}
+  World(int ranks, const std::string& id) : ranks_(ranks), board_(open_board(id, ranks)) {}
 
   // All wait for all others, but `join` not with `wait` false; kRemoteError when one left before
   // (its sockets close) or all were released.
@@ -93,10 +114,13 @@ class World {
     int left = 0;
   };
   nc::Return gather(std::unique_lock<std::mutex>& lock, const int& came);
-  void compute(const std::map<int, Collective>& calls) const;
+  // The result of all calls for all ranks, or for one of them.
+  void compute(const std::map<int, Collective>& calls, int only = -1) const;
+  void run_on_board(Member& member, const Collective& call);
   void receive(std::unique_lock<std::mutex>& lock, Member& member, const Part& part);
 
   const int ranks_;
+  const std::shared_ptr<Board> board_;  // nullptr: all ranks are in this process
   std::mutex mutex_;
   std::condition_variable changed_;
   int joined_ = 0;

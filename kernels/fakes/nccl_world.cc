@@ -25,7 +25,13 @@ void put(void* to, std::size_t offset, const unsigned char* from, std::size_t by
                reinterpret_cast<std::uintptr_t>(from), bytes);
 }
 
-// Bytes of a rank's send buffer.
+bool alike(const Collective& a, const Collective& b) {
+  return a.kind == b.kind && a.bytes == b.bytes && a.type == b.type && a.op == b.op &&
+         a.root == b.root;
+}
+
+}  // namespace
+
 std::size_t sent_bytes(const Collective& call, int rank, int ranks) {
   const auto all = static_cast<std::size_t>(ranks) * call.bytes;
   switch (call.kind) {
@@ -40,13 +46,6 @@ std::size_t sent_bytes(const Collective& call, int rank, int ranks) {
       return call.bytes;
   }
 }
-
-bool alike(const Collective& a, const Collective& b) {
-  return a.kind == b.kind && a.bytes == b.bytes && a.type == b.type && a.op == b.op &&
-         a.root == b.root;
-}
-
-}  // namespace
 
 void hang() {
   NcclControl& control = nccl_control();
@@ -74,12 +73,14 @@ nc::Return World::gather(std::unique_lock<std::mutex>& lock, const int& came) {
 }
 
 nc::Return World::join(bool wait) {
+  if (board_ != nullptr) return join_board(*board_);
   std::unique_lock lock(mutex_);
   ++joined_;
   return wait ? gather(lock, joined_) : nc::kSuccess;
 }
 
 nc::Return World::connect(Member& member) {
+  if (board_ != nullptr) return nc::kSuccess;
   std::unique_lock lock(mutex_);
   if (std::exchange(member.connected, true)) return nc::kSuccess;
   ++connected_;
@@ -87,6 +88,7 @@ nc::Return World::connect(Member& member) {
 }
 
 bool World::complete() {
+  if (board_ != nullptr) return true;
   const std::lock_guard lock(mutex_);
   return joined_ >= ranks_;
 }
@@ -99,6 +101,7 @@ void World::leave(Member& member, bool aborted) {
 }
 
 void World::run(Member& member, const Collective& call) {
+  if (board_ != nullptr) return run_on_board(member, call);
   std::unique_lock lock(mutex_);
   if (member.aborted) return;
   const std::uint64_t number = member.done++;
@@ -126,7 +129,7 @@ void World::run(Member& member, const Collective& call) {
 
 // Inputs are copied first: a result may take an input's place. Ranks that do not agree get nothing,
 // which no data survives.
-void World::compute(const std::map<int, Collective>& calls) const {
+void World::compute(const std::map<int, Collective>& calls, int only) const {
   const Collective& first = calls.begin()->second;
   std::vector<Bytes> inputs;
   for (const auto& [rank, call] : calls) {
@@ -139,6 +142,7 @@ void World::compute(const std::map<int, Collective>& calls) const {
   const std::size_t bytes = first.bytes;
   const auto root = static_cast<std::size_t>(first.root);
   for (const auto& [rank, call] : calls) {
+    if (only >= 0 && rank != only) continue;
     const auto own = static_cast<std::size_t>(rank) * bytes;
     const bool is_root = rank == first.root;
     switch (first.kind) {
@@ -167,6 +171,21 @@ void World::compute(const std::map<int, Collective>& calls) const {
         break;
     }
   }
+}
+
+void World::run_on_board(Member& member, const Collective& call) {
+  const std::uint64_t number = member.done++;
+  const auto stop = [&] { return member.aborted || nccl_control().released; };
+  const Bytes mine = snapshot(call.send, sent_bytes(call, member.rank, ranks_));
+  std::this_thread::sleep_for(std::chrono::microseconds(nccl_control().slow_us));
+  if (!put_on_board(*board_, member.rank, number, mine, stop)) return;
+  std::map<int, Collective> calls;
+  for (int rank = 0; rank < ranks_; ++rank) {
+    calls[rank] = call;
+    calls[rank].send = on_board(*board_, rank);
+  }
+  compute(calls, member.rank);
+  take_from_board(*board_, member.rank, number);
 }
 
 void World::run(Member& member, const std::vector<Part>& parts) {

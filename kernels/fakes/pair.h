@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <map>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ struct RankResult {
   std::vector<Point> points;
   std::map<std::string, std::string> facts;
   std::vector<std::string> notes;
+  std::size_t most_said_bytes = 0;  // in one step of the group (ranks.h)
+  std::size_t most_heard_bytes = 0;
 };
 
 struct PairOptions {

@@ -1,5 +1,6 @@
 #include "kernels/fakes/ranks.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -7,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "kernels/core/step_answers.h"
 #include "kernels/fakes/recorder.h"
 
 namespace railgauge::fake {
@@ -17,9 +19,11 @@ class Meeting {
  public:
   explicit Meeting(std::uint32_t ranks) : sent_(ranks), gone_(ranks) {}
 
-  Result<std::vector<std::string>> exchange(std::uint32_t rank, std::string mine, double seconds) {
+  // As the controller's relay.
+  Result<GroupStep> exchange(std::uint32_t rank, GroupStep mine, double seconds) {
     std::unique_lock lock(mutex_);
     const std::size_t step = sent_[rank].size();
+    const bool brief = mine.brief();
     sent_[rank].push_back(std::move(mine));
     changed_.notify_all();
     std::uint32_t lost = kNobody;
@@ -35,9 +39,10 @@ class Meeting {
     };
     changed_.wait_for(lock, std::chrono::duration<double>(seconds), ended);
     if (complete()) {
-      std::vector<std::string> all;
-      for (const auto& sent : sent_) all.push_back(sent[step]);
-      return all;
+      std::vector<GroupStep> said;
+      for (const auto& sent : sent_) said.push_back(sent[step]);
+      StepAnswers answers = answers_of(static_cast<std::uint32_t>(step), std::move(said));
+      return brief ? std::move(answers.brief) : std::move(answers.full);
     }
     if (lost != kNobody)
       return fail(Code::kUnavailable, "rank " + std::to_string(lost) + " is gone");
@@ -63,33 +68,51 @@ class Meeting {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::vector<std::string>> sent_;
+  std::vector<std::vector<GroupStep>> sent_;
   std::vector<bool> gone_;
 };
 
 class MemoryGroup final : public Group {
  public:
-  MemoryGroup(Meeting& meeting, std::uint32_t rank, const RanksOptions& options)
-      : meeting_(meeting), rank_(rank), options_(options) {}
+  MemoryGroup(Meeting& meeting, std::uint32_t rank, const RanksOptions& options, RankResult& result)
+      : meeting_(meeting), rank_(rank), options_(options), result_(result) {}
   ~MemoryGroup() override { meeting_.leave(rank_); }
   [[nodiscard]] std::uint32_t rank() const override { return rank_; }
   [[nodiscard]] std::uint32_t size() const override { return options_.ranks; }
   Result<std::vector<std::string>> exchange(std::string mine, double seconds) override {
+    return pass({}, std::move(mine), seconds);
+  }
+  Result<std::vector<std::string>> gather(std::string mine, Loudness loudness,
+                                          double seconds) override {
+    GroupStep said;
+    said.set_brief(rank_ != 0);
+    said.set_loudness(static_cast<std::uint32_t>(loudness));
+    return pass(std::move(said), std::move(mine), seconds);
+  }
+
+ private:
+  Result<std::vector<std::string>> pass(GroupStep said, std::string mine, double seconds) {
     const std::uint32_t step = step_++;
+    said.add_payloads(std::move(mine));
+    result_.most_said_bytes = std::max(result_.most_said_bytes, said.ByteSizeLong());
     if (options_.dies == rank_ && step >= options_.dies_at) {
       meeting_.leave(rank_);
       return fail(Code::kCancelled, "this rank's process has ended, as the test wants it");
     }
-    auto all = meeting_.exchange(rank_, std::move(mine), seconds);
-    if (options_.stalls != rank_ || step < options_.stalls_after) return all;
-    meeting_.wait_until_alone(rank_);
-    return fail(Code::kCancelled, "this rank did nothing any more, as the test wants it");
+    auto answer = meeting_.exchange(rank_, std::move(said), seconds);
+    if (options_.stalls == rank_ && step >= options_.stalls_after) {
+      meeting_.wait_until_alone(rank_);
+      return fail(Code::kCancelled, "this rank did nothing any more, as the test wants it");
+    }
+    if (!answer) return tl::unexpected(answer.error());
+    result_.most_heard_bytes = std::max(result_.most_heard_bytes, answer->ByteSizeLong());
+    return payloads_of(std::move(*answer), step, options_.ranks);
   }
 
- private:
   Meeting& meeting_;
   std::uint32_t rank_;
   const RanksOptions& options_;
+  RankResult& result_;
   std::uint32_t step_ = 0;
 };
 
@@ -102,6 +125,10 @@ struct Rank {
 Status meet(Rank& rank, Group& group) {
   RG_TRY_OK(rank.kernel->connect(*rank.context, group));
   return rank.kernel->measure(*rank.context, group);
+}
+
+std::string endpoint_of(const RanksOptions& options, std::uint32_t rank) {
+  return options.endpoints.empty() ? "gpu" + std::to_string(rank) : options.endpoints[rank];
 }
 
 }  // namespace
@@ -117,7 +144,7 @@ std::vector<RankResult> run_ranks(const KernelRow& row, const RanksOptions& opti
   for (std::uint32_t i = 0; i < options.ranks; ++i) {
     ranks[i].recorder = std::make_unique<Recorder>(results[i]);
     ranks[i].context = std::make_unique<Context>(Context{*params, *ranks[i].recorder, test_clock(),
-                                                         "gpu" + std::to_string(i), deadline_ns,
+                                                         endpoint_of(options, i), deadline_ns,
                                                          options.raw_samples, i});
     ranks[i].kernel = row.make();
     results[i].status = ranks[i].kernel->prepare(*ranks[i].context);
@@ -128,7 +155,7 @@ std::vector<RankResult> run_ranks(const KernelRow& row, const RanksOptions& opti
   std::vector<std::thread> threads;
   for (std::uint32_t i = 0; i < options.ranks; ++i)
     threads.emplace_back([&, i] {
-      MemoryGroup group(meeting, i, options);
+      MemoryGroup group(meeting, i, options, results[i]);
       results[i].status = meet(ranks[i], group);
     });
   for (std::thread& thread : threads) thread.join();

@@ -16,9 +16,10 @@ inline constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max
 struct RanksOptions {
   std::map<std::string, std::string> parameters{};
   std::uint32_t ranks = 2;
-  std::uint32_t dies = kNobody;    // this rank's process ends
-  std::uint32_t dies_at = 0;       // when it comes to this step of the group, counted from 0
-  std::uint32_t stalls = kNobody;  // this rank does nothing any more
+  std::vector<std::string> endpoints{};  // by rank; none: gpu0, gpu1, ...
+  std::uint32_t dies = kNobody;          // this rank's process ends
+  std::uint32_t dies_at = 0;             // when it comes to this step of the group, counted from 0
+  std::uint32_t stalls = kNobody;        // this rank does nothing any more
   std::uint32_t stalls_after = 0;  // after this step of the group, until the others have ended
   double deadline_seconds = 20;
   bool raw_samples = false;

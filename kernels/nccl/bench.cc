@@ -16,8 +16,8 @@ namespace {
 constexpr std::uint64_t kBatch = 20;           // iterations between two meetings of the ranks
 constexpr std::uint64_t kWallIterations = 20;  // in one sample of the aggregate, as nccl-tests has
 constexpr std::uint64_t kWallSamples = 5;
-// A sample lasts this long, as a stamp between two costs up to 2 us; at most so many iterations
-// share one, as many as nccl-tests divides by.
+// Where the task asks for it (repeat=0), a sample lasts this long, as a stamp between two costs up
+// to 2 us; at most so many iterations share one, as many as nccl-tests divides by.
 constexpr double kSampleNs = 1e6;
 constexpr std::uint64_t kMostRepeat = 20;
 constexpr double kOwnWorkNs = 60e9;  // filling, verifying, allocating: waits for no other rank
@@ -129,7 +129,7 @@ Status CollectiveBench::measure_size(Context& context, Team& team, std::uint64_t
   measured.verified = plan_.verify;
   measured.raw_samples = context.raw_samples;
   measured.synthetic = loaded_cuda().synthetic || loaded_nccl().synthetic;
-  const std::string name = canonical_bytes(size);
+  const std::string name = format_bytes(static_cast<double>(size));
   team.begin_step("first call of " + name);
   const Status begun = guarded("first call of " + name, plan_.stall_timeout_ns, Comm::kWatched,
                                [count](Rig& rig) { return rig.stage->begin_size(count); });
@@ -138,11 +138,19 @@ Status CollectiveBench::measure_size(Context& context, Team& team, std::uint64_t
   RG_TRY_OK(team.leads() ? lead(context, team, measured) : team.follow(performer()));
   Told told = health(context, team);
   team.begin_step("verifying " + name);
-  const Status verified = guarded("verify " + name, kOwnWorkNs, Comm::kWatched,
-                                  [](Rig& rig) { return rig.stage->verify(); });
-  const auto all = RG_TRY(team.agree(verified, std::move(told)));
+  const auto all = RG_TRY(team.agree(plan_.verify ? verify(name) : Status{}, std::move(told)));
   if (team.leads()) report(context, measured, all);
   return {};
+}
+
+// Only the call waits for other ranks: a rank that is lost then is missed as soon as in any other.
+Status CollectiveBench::verify(const std::string& size) {
+  RG_TRY_OK(guarded("make the data of " + size + " fresh", kOwnWorkNs, Comm::kWatched,
+                    [](Rig& rig) { return rig.stage->reset_data(); }));
+  RG_TRY_OK(guarded("verify " + size, plan_.stall_timeout_ns, Comm::kWatched,
+                    [](Rig& rig) { return rig.stage->call_to_verify(); }));
+  return guarded("check the data of " + size, kOwnWorkNs, Comm::kWatched,
+                 [](Rig& rig) { return rig.stage->check_data(); });
 }
 
 // Of a GPU that waits for this one, while the size was measured; rank 0's own goes with the points.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,6 +59,7 @@ class CollectiveBench final : public Kernel {
 
   Status measure_all(Context& context, Team& team);
   Status measure_size(Context& context, Team& team, std::uint64_t size);
+  Status verify(const std::string& size);
   Status lead(Context& context, Team& team, Measured& measured);
   Status sample(Context& context, Team& team, Measured& measured);
   Status sample_wall(Team& team, Measured& measured);
@@ -72,13 +74,13 @@ class CollectiveBench final : public Kernel {
   Plan plan_;
   std::vector<std::uint64_t> sizes_;
   SamplerOptions options_;
-  std::string parameters_;  // what all ranks must have alike
+  std::map<std::string, std::string> parameters_;  // what all ranks must have alike
   double join_timeout_ns_ = 0;
   // Before the deadline: a call ends at the first, so that the ranks have the time to tell each
   // other why, and at the second they wait for no more words, so that NCCL can be ended.
   double stop_monotonic_ns_ = 0;
   double words_monotonic_ns_ = 0;
-  std::uint64_t asked_repeat_ = 0;  // 0: chosen for each size
+  std::uint64_t asked_repeat_ = 1;  // 0: chosen for each size
   std::uint64_t repeat_ = 1;        // of the size that is measured
   bool tell_choice_ = true;
   std::shared_ptr<Rig> rig_;

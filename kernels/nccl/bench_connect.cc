@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include "kernels/core/agreement.h"
 #include "kernels/core/clock.h"
 #include "kernels/core/sampling.h"
+#include "kernels/core/stack_hash.h"
 #include "kernels/core/units.h"
 #include "kernels/dl/cuda.h"
 #include "kernels/gpu/session.h"
@@ -49,21 +51,29 @@ std::string identity_of(const gpu::Gpu& gpu) {
 
 // Two ranks on one GPU would wait for each other for ever.
 Status check_gpus(const std::vector<Told>& all) {
-  for (std::size_t rank = 0; rank < all.size(); ++rank)
-    for (std::size_t other = rank + 1; other < all.size(); ++other)
-      if (all[rank].host() == all[other].host() && all[rank].gpu() == all[other].gpu())
-        return fail(Code::kFailedPrecondition,
-                    fmt::format("ranks {} and {}: both use {}; NCCL needs a GPU for each rank",
-                                rank, other, all[rank].gpu()));
+  std::map<std::string, std::size_t> users;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const auto [first, is_first] =
+        users.try_emplace(all[rank].host() + " " + all[rank].gpu(), rank);
+    if (!is_first)
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("ranks {} and {}: both use {}; NCCL needs a GPU for each rank",
+                              first->second, rank, all[rank].gpu()));
+  }
   return {};
 }
 
-// Of the ranks of a host that were given no GPU, the first takes gpu0, and so on.
-std::size_t first_free_gpu(const std::vector<Told>& all, std::uint32_t rank) {
-  std::size_t local = 0;
-  for (std::uint32_t other = 0; other < rank; ++other)
-    if (all[other].host() == all[rank].host() && !all[other].chosen()) ++local;
-  return local;
+// Of the ranks of a host that were given no GPU, the first takes gpu0, and so on. Nothing where
+// each is the only one of its host.
+void number_gpus(const std::vector<Told>& all, Told& told) {
+  std::map<std::string, std::uint32_t> next;
+  std::vector<std::uint32_t> numbers;
+  bool any = false;
+  for (const Told& one : all) {
+    numbers.push_back(one.chosen() ? 0 : next[one.host()]++);
+    any = any || numbers.back() != 0;
+  }
+  if (any) told.mutable_gpus()->Assign(numbers.begin(), numbers.end());
 }
 
 Status check_alike(const std::vector<Told>& all) {
@@ -79,10 +89,18 @@ Status check_alike(const std::vector<Told>& all) {
   return {};
 }
 
+// What one sample is the time of.
+std::string sample_in_words(std::uint64_t graph_calls, std::uint64_t repeat) {
+  if (graph_calls != 0) return fmt::format("mean of the {} calls of a graph", graph_calls);
+  if (repeat == 0) return "mean of calls in a row: as many as last 1 ms, at most 20";
+  return repeat == 1 ? "one call, with the stamp at its end"
+                     : fmt::format("mean of {} calls in a row", repeat);
+}
+
 }  // namespace
 
 KernelInfo info_of(const Operation& operation) {
-  InfoBuilder builder(operation.name, 2, operation.summary);
+  InfoBuilder builder(operation.name, 3, operation.summary);
   builder.ranks(1, 0)
       .endpoint("gpu")
       .metrics({"latency_ns", "algbw_bytes_per_second", "busbw_bytes_per_second"})
@@ -104,7 +122,7 @@ KernelInfo info_of(const Operation& operation) {
       .integer("repeat",
                "calls in a row that share a sample, which is their mean; 0: as many as last 1 ms, "
                "at most 20",
-               0, 0, 1000)
+               1, 0, 1000)
       .identity()
       .duration("stall_timeout", "give up when one sample takes longer", "60s", kSecondNs / 10,
                 3600 * kSecondNs)
@@ -148,8 +166,7 @@ Status CollectiveBench::read_parameters(const Params& params) {
   join_timeout_ns_ = params.duration_ns("join_timeout");
   tell_choice_ = params.boolean("tell_choice");
   asked_repeat_ = static_cast<std::uint64_t>(params.integer("repeat"));
-  for (const auto& [name, value] : params.effective())
-    parameters_ += fmt::format("{}={}\n", name, value);
+  parameters_ = params.effective();
   return {};
 }
 
@@ -179,9 +196,7 @@ Status CollectiveBench::prepare(Context& context) {
   context.reporter.fact("implementation", operation_->implementation(nccl));
   context.reporter.fact("buffers", plan_.registered ? "by NCCL, registered" : "by CUDA");
   context.reporter.fact("reported", "the slowest rank's iterations, by CUDA events");
-  if (plan_.graph_calls != 0)
-    context.reporter.fact("sample",
-                          fmt::format("mean of the {} calls of a graph", plan_.graph_calls));
+  context.reporter.fact("sample", sample_in_words(plan_.graph_calls, asked_repeat_));
   return {};
 }
 
@@ -205,14 +220,14 @@ Status CollectiveBench::join_all(Context& context, Team& team) {
   return first_calls(context, team);
 }
 
-// Gives the unique id of rank 0.
+// Gives the unique id of rank 0, which alone hears what all ranks are and tells what comes of it.
 Result<std::string> CollectiveBench::meet(Context& context, Team& team) {
   team.begin_step("meeting");
   Told hello;
-  hello.set_host(host_name());
+  hello.set_host(stack_hash({{"host", host_name()}}));
   hello.set_chosen(opened_);
   hello.set_nccl(loaded_nccl().version);
-  hello.set_parameters(parameters_);
+  hello.set_parameters(stack_hash(parameters_));
   Status ready;
   if (plan_.root >= plan_.ranks)
     ready = fail(Code::kInvalidArgument,
@@ -224,19 +239,24 @@ Result<std::string> CollectiveBench::meet(Context& context, Team& team) {
     else
       ready = tl::unexpected(unique_id.error());
   }
-  const auto all = RG_TRY(team.agree(ready, hello));
-  RG_TRY_OK(check_alike(all));
+  const auto met = RG_TRY(team.agree(ready, hello));
+  Told numbers;
+  if (team.leads()) number_gpus(met, numbers);
+  const auto numbered =
+      RG_TRY(team.agree(team.leads() ? check_alike(met) : Status{}, std::move(numbers)));
   Status opened;
   if (!opened_) {
-    context.endpoint = fmt::format("gpu{}", first_free_gpu(all, team.rank()));
+    const auto& gpus = numbered.front().gpus();
+    const int rank = static_cast<int>(team.rank());
+    context.endpoint = fmt::format("gpu{}", rank < gpus.size() ? gpus[rank] : 0);
     opened = open_gpu(context);
   }
-  Told own = hello;
-  own.clear_unique_id();
-  own.clear_parameters();  // held against each other already
+  Told own;
+  own.set_host(hello.host());
   if (opened) own.set_gpu(identity_of(rig_->session.gpu()));
-  RG_TRY_OK(check_gpus(RG_TRY(team.agree(opened, own))));
-  return all.front().unique_id();
+  const auto chosen = RG_TRY(team.agree(opened, own));
+  RG_TRY(team.agree(team.leads() ? check_gpus(chosen) : Status{}));
+  return met.front().unique_id();
 }
 
 Status CollectiveBench::open_gpu(Context& context) {
@@ -292,7 +312,9 @@ Status CollectiveBench::first_calls(Context& context, Team& team) {
   std::set<std::string> kinds;
   for (const Told& one : RG_TRY(team.agree(called, std::move(told))))
     kinds.insert(one.transports().begin(), one.transports().end());
-  report_facts(context, seen, path_of(kinds));
+  Told path;
+  if (team.leads()) path.set_path(path_of(kinds));
+  report_facts(context, seen, RG_TRY(team.agree({}, std::move(path))).front().path());
   return {};
 }
 

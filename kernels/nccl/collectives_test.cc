@@ -2,6 +2,7 @@
 // and each way that a rank can end is seen by the others.
 #include <algorithm>
 
+#include "kernels/core/clock.h"
 #include "kernels/core/outcome.h"
 #include "kernels/nccl/testing/on_fake_ranks.h"
 
@@ -109,14 +110,17 @@ TEST_P(EveryCollective, SurvivesAFailureOfEachCallOfNcclWithoutALeak) {
   expect_passed(run(GetParam(), 2, {{"iterations", "1"}, {"repeat", "1"}}));
   const std::uint64_t calls = nccl_control().calls;
   EXPECT_GT(calls, 10U) << "the walk never meets the calls of a task";
+  const double longest_seconds = 5;  // of the 20 until the deadline, which nobody waits for
   for (std::uint64_t call = 1; call <= calls; ++call) {
     SetUp();
     nccl_control().fail_call = call;
+    const double begin_ns = monotonic_now_ns();
     const auto results = run(GetParam(), 2,
                              {{"iterations", "1"},
                               {"repeat", "1"},
                               {"stall_timeout", "100ms"},
                               {"join_timeout", "100ms"}});
+    EXPECT_LT((monotonic_now_ns() - begin_ns) / 1e9, longest_seconds) << "call " << call;
     const std::uint64_t made = nccl_control().calls;
     settle();
     EXPECT_EQ(nccl_control().live_handles(), 0) << "call " << call;
@@ -153,7 +157,7 @@ class Losses : public OnFakeRanks {
 
 TEST_F(Losses, OfARankEndAllAndNameItWithItsLastStep) {
   // Which step of the group it dies at: from the first meeting to the last verification.
-  for (std::uint32_t step = 0; step < 14; ++step) {
+  for (std::uint32_t step = 0; step < 17; ++step) {
     SCOPED_TRACE(step);
     fake::RanksOptions options{
         .parameters = {{"sizes", "4KiB"}, {"iterations", "3"}, {"stall_timeout", "300ms"}},
@@ -192,7 +196,7 @@ TEST_F(Losses, OfARankThatHangsAreNamedThoughTheDeadlineIsWhatEndsThem) {
   fake::RanksOptions options{.parameters = {{"sizes", "4KiB"}, {"iterations", "3"}},
                              .ranks = 3,
                              .stalls = 2,
-                             .stalls_after = 6,
+                             .stalls_after = 9,
                              .deadline_seconds = 5};
   const auto results = fake::run_ranks(*find_kernel("nccl.all_reduce"), options);
   for (const std::size_t rank : {0U, 1U}) {

@@ -53,6 +53,8 @@ constexpr std::array kSettings{
                "queue pairs of one connection; 0: as the site has it", 0, 128},
     SettingRow{"ib_tc", "NCCL_IB_TC", Kind::kNumber, "traffic class; -1: as the site has it", -1,
                255},
+    SettingRow{"ib_sl", "NCCL_IB_SL", Kind::kNumber, "service level; -1: as the site has it", -1,
+               15},
     SettingRow{"ib_gid_index", "NCCL_IB_GID_INDEX", Kind::kNumber,
                "GID index; -1: as the site has it", -1, 255},
     SettingRow{"ib_timeout", "NCCL_IB_TIMEOUT", Kind::kNumber,
@@ -204,19 +206,31 @@ void tell_conf(Context& context, bool clean) {
 }
 
 // The environment's, else that of the first nccl.conf that has one.
-std::string gdr_level() {
-  constexpr std::string_view kName = "NCCL_NET_GDR_LEVEL=";
-  if (const char* level = std::getenv("NCCL_NET_GDR_LEVEL"); level != nullptr) return level;
+std::string in_force(const std::string& name) {
+  if (const char* value = std::getenv(name.c_str()); value != nullptr) return value;
   for (const std::string& path : conf_files()) {
     std::ifstream file(path);
     for (std::string line; std::getline(file, line);)
-      if (line.starts_with(kName)) return line.substr(kName.size());
+      if (line.starts_with(name + "=")) return line.substr(name.size() + 1);
   }
   return "";
 }
 
+// Puts the declared settings into the environment, and tells what of the node's own they replace.
+void set_declared(Context& context) {
+  std::vector<std::string> replaced;
+  for (const SettingRow& row : kSettings) {
+    const std::string value = value_of(context.params, row);
+    if (value.empty()) continue;
+    if (const std::string own = in_force(row.variable); !own.empty() && own != value)
+      replaced.push_back(fmt::format("{}={}", row.variable, own));
+    setenv(row.variable, value.c_str(), 1);
+  }
+  if (!replaced.empty()) context.reporter.fact("nccl_environment_replaced", joined(replaced));
+}
+
 void tell_gdr_level(Context& context) {
-  const std::string level = gdr_level();
+  const std::string level = in_force("NCCL_NET_GDR_LEVEL");
   if (level.empty()) return;
   const std::string words = gdr_level_in_words(level);
   context.reporter.fact(
@@ -272,9 +286,7 @@ Status apply_environment(Context& context) {
   const bool clean = params.text("environment") == "clean";
   if (clean)
     for (const std::string& entry : variables_of("NCCL_")) unsetenv(name_of(entry).c_str());
-  for (const SettingRow& row : kSettings)
-    if (const std::string value = value_of(params, row); !value.empty())
-      setenv(row.variable, value.c_str(), 1);
+  set_declared(context);
   set_output();
   std::vector<std::string> told = variables_of("NCCL_");
   if (DebugOutput::not_ours().empty())

@@ -17,7 +17,8 @@ void add_environment_parameters(InfoBuilder& builder);
 
 // Puts the settings into this process's environment, and debug output into memory of its own where
 // nobody has set a file, whatever level is set. Before NCCL is loaded, after CUDA is. Tells facts:
-// nccl_environment, cuda_environment (what NCCL finds there of CUDA's variables), nccl_conf.
+// nccl_environment, nccl_environment_replaced (the node's own where the task declares another),
+// cuda_environment (what NCCL finds there of CUDA's variables), nccl_conf.
 // kInvalidArgument for a value that cannot be one.
 Status apply_environment(Context& context);
 

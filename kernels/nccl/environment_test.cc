@@ -57,6 +57,20 @@ TEST_F(Environment, KeepsTheSitesAndTellsIt) {
   EXPECT_EQ(result.facts.at("nccl_net_gdr_level"), "PXB") << "the old number in words";
 }
 
+// Of the environment and of nccl.conf, which gives way to the environment.
+TEST_F(Environment, SaysWhatOfTheNodesOwnATaskReplaces) {
+  const std::string path = ::testing::TempDir() + "/" + std::to_string(getpid()) + ".own.conf";
+  std::ofstream(path) << "NCCL_IB_TC=104\nNCCL_P2P_DISABLE=1\n";
+  setenv("NCCL_CONF_FILE", path.c_str(), 1);
+  setenv("NCCL_ALGO", "Ring", 1);
+  const auto result = run_one({{"ib_tc", "106"}, {"algo", "Tree"}, {"p2p_disable", "true"}});
+  EXPECT_TRUE(result.status);
+  EXPECT_EQ(result.facts.at("nccl_environment_replaced"), "NCCL_IB_TC=104 NCCL_ALGO=Ring");
+  EXPECT_EQ(run_one({}).facts.count("nccl_environment_replaced"), 0U);
+  unsetenv("NCCL_CONF_FILE");
+  unlink(path.c_str());
+}
+
 TEST_F(Environment, OfCudaIsToldToo) {
   setenv("CUDA_MODULE_LOADING", "EAGER", 1);
   const auto result = run_one({});

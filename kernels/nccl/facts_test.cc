@@ -11,9 +11,24 @@ using fake::RankResult;
 
 using Facts = OnFakeRanks;
 
+// Unless asked otherwise a sample is one iteration, however short: time per iteration.
+TEST_F(Facts, SayThatASampleIsOneIteration) {
+  const auto results = run("nccl.all_reduce", 2, {{"sizes", "8"}, {"iterations", "60"}});
+  expect_passed(results);
+  EXPECT_EQ(results[0].facts.at("sample"), "one call, with the stamp at its end");
+  for (const Point& point : results[0].points) {
+    const bool aggregate = point.meaning() == "aggregate_wall";
+    EXPECT_EQ(point.facts().count("iterations_in_sample"), aggregate ? 1U : 0U);
+    if (!aggregate) {
+      EXPECT_EQ(point.sample_count(), 60);
+    }
+  }
+}
+
 TEST_F(Facts, SayHowManyIterationsShareASample) {
   const auto results = run("nccl.all_reduce", 2, {{"repeat", "5"}});
   expect_passed(results);
+  EXPECT_EQ(results[0].facts.at("sample"), "mean of 5 calls in a row");
   for (const Point& point : results[0].points)
     if (point.meaning() == "completion") {
       EXPECT_EQ(point.facts().at("iterations_in_sample"), "5");

@@ -150,6 +150,48 @@ std::string gdr_use(const Seen& seen) {
                      without.empty() ? "" : "; not by " + without);
 }
 
+// The place of a network device in a kind of connection, "NET/IB/3/GDRDMA": 3.
+std::optional<std::size_t> device_of(std::string_view kind) {
+  for (std::size_t at = kind.find('/'); at != std::string_view::npos; at = kind.find('/', at + 1)) {
+    const std::string_view rest = kind.substr(at + 1);
+    std::size_t number = 0;
+    const auto parsed = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+    if (parsed.ec != std::errc()) continue;
+    const std::string_view behind = rest.substr(static_cast<std::size_t>(parsed.ptr - rest.data()));
+    if (behind.empty() || behind.front() == '/' || behind.front() == '(') return number;
+  }
+  return std::nullopt;
+}
+
+// "mlx5_0:1/RoCE" for 0 of "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE"; "device 0" where it is not told.
+std::string device_name(const Seen& seen, std::size_t number) {
+  const auto found = after(seen.devices, fmt::format("[{}]", number));
+  return found ? std::string(word(*found)) : fmt::format("device {}", number);
+}
+
+// "mlx5_0:1/RoCE on, mlx5_1:1/RoCE off": by the rails that connections really use.
+std::string gdr_by_rail(const Seen& seen) {
+  struct Rail {
+    int all = 0;
+    int direct = 0;
+  };
+  std::map<std::size_t, Rail> rails;
+  for (const auto& [kind, count] : seen.connections) {
+    const auto device = kind.starts_with("NET/") ? device_of(kind) : std::nullopt;
+    if (!device) continue;
+    rails[*device].all += count;
+    if (kind.find("GDRDMA") != std::string::npos) rails[*device].direct += count;
+  }
+  std::string words;
+  for (const auto& [device, rail] : rails)
+    words += fmt::format("{}{} {}", words.empty() ? "" : ", ", device_name(seen, device),
+                         rail.direct == 0 ? "off"
+                         : rail.direct == rail.all
+                             ? "on"
+                             : fmt::format("on for {} of {} connections", rail.direct, rail.all));
+  return words;
+}
+
 std::string short_fact(std::string text) {
   if (text.size() > kMaxFact) text = text.substr(0, kMaxFact) + "...";
   return valid_utf8(text);
@@ -189,6 +231,7 @@ void report(const Seen& seen, Reporter& reporter) {
     transports += fmt::format("{}{} ({})", transports.empty() ? "" : ", ", kind, count);
   tell("nccl_transports", transports);
   tell("nccl_gdr", gdr_use(seen));
+  tell("nccl_gdr_rails", gdr_by_rail(seen));
   std::string hcas;
   for (const auto& [hca, enabled] : seen.gdr)
     hcas += fmt::format("{}{} {}", hcas.empty() ? "" : ", ", hca, enabled ? "on" : "off");

@@ -128,6 +128,23 @@ TEST(Log, BecomesFactsOnlyWhereSomethingWasSaid) {
   EXPECT_EQ(result.facts.at("nccl_gdr"), "not used");
 }
 
+TEST(Log, TellsOfEachRailWhetherItUsesGdr) {
+  const auto rails = [](const std::string& text) {
+    fake::RankResult result;
+    fake::Recorder recorder(result);
+    report(parse_log(text), recorder);
+    return result.facts.contains("nccl_gdr_rails") ? result.facts.at("nccl_gdr_rails") : "absent";
+  };
+  EXPECT_EQ(rails("NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE [RO]; OOB eth0\n"
+                  "Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA\n"
+                  "Channel 01/0 : 0[0] -> 8[0] [send] via NET/IB/1\n"),
+            "mlx5_0:1/RoCE on, mlx5_1:1/RoCE off");
+  EXPECT_EQ(rails("Channel 00/0 : 0[0] -> 8[0] [send] via NET/AWS Libfabric/2(4)/GDRDMA\n"
+                  "Channel 01/0 : 0[0] -> 8[0] [send] via NET/AWS Libfabric/2\n"),
+            "device 2 on for 1 of 2 connections");
+  EXPECT_EQ(rails("Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n"), "absent");
+}
+
 TEST(Log, TellsWhichPartOfTheConnectionsUsesGdr) {
   fake::RankResult result;
   fake::Recorder recorder(result);

@@ -231,13 +231,14 @@ Status Stage::call() {
   return wait(0, "a call", kSpinNs);
 }
 
-Status Stage::verify() {
-  if (!data_) return {};
-  RG_TRY_OK(reset_data());
+Status Stage::call_to_verify() {
   // A graph's calls in a row would reduce in place again and again.
   RG_TRY_OK(plan_.in_place && operation_->reduces ? queue_call() : queue_sample());
   RG_TRY_OK(stamp(0));
-  RG_TRY_OK(wait(0, "call to verify", kSpinNs));
+  return wait(0, "call to verify", kSpinNs);
+}
+
+Status Stage::check_data() {
   const std::vector<Segment> segments = operation_->result(call_.share);
   return data_->verify(address_of(call_.receive), segments, values_,
                        fmt::format("{}: rank {}: {}", gpu_->name(), plan_.rank, what()));

@@ -60,10 +60,11 @@ class Stage {
   Status wall(std::uint64_t count, std::vector<double>& samples_ns);
   // One call, waited for; of graphs it knows nothing.
   Status call();
-  // Fresh data, one more call (of a graph, one more launch), and kDataLoss when the receive buffer
-  // is wrong: after the measured calls it would be right even if the last of them did nothing. All
-  // ranks together.
-  Status verify();
+  // After reset_data(): one more call (of a graph, one more launch), all ranks together, waited
+  // for; after the measured calls the data would be right even if the last of them did nothing.
+  Status call_to_verify();
+  // kDataLoss when the receive buffer is wrong. Waits for nobody.
+  Status check_data();
 
   // Aborts the communicator, and so ends what waits for other ranks; nothing can be run any more.
   void give_up();

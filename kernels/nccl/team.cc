@@ -31,15 +31,21 @@ class Overheard final : public Group {
   [[nodiscard]] std::uint32_t rank() const override { return group_.rank(); }
   [[nodiscard]] std::uint32_t size() const override { return group_.size(); }
   Result<std::vector<std::string>> exchange(std::string mine, double timeout_seconds) override {
-    auto all = group_.exchange(std::move(mine), timeout_seconds);
+    return overhear(group_.exchange(std::move(mine), timeout_seconds));
+  }
+  Result<std::vector<std::string>> gather(std::string mine, Loudness loudness,
+                                          double timeout_seconds) override {
+    return overhear(group_.gather(std::move(mine), loudness, timeout_seconds));
+  }
+  [[nodiscard]] const Error* error() const { return error_ ? &*error_ : nullptr; }
+
+ private:
+  Result<std::vector<std::string>> overhear(Result<std::vector<std::string>> all) {
     if (!all) error_ = all.error();
     for (std::uint32_t other = 0; all && other < all->size() && !error_; ++other)
       if (other != rank()) take((*all)[other], other);
     return all;
   }
-  [[nodiscard]] const Error* error() const { return error_ ? &*error_ : nullptr; }
-
- private:
   // One that only waited in vain, as this one did, knows no more.
   void take(const std::string& payload, std::uint32_t other) {
     Told told;
@@ -81,12 +87,16 @@ Result<std::vector<Told>> Team::agree(const Status& mine, Told told) {
   told.set_step(step_);
   Overheard group(*group_);
   const double left_seconds = std::max(0.0, (until_monotonic_ns_ - monotonic_now_ns()) / 1e9);
-  auto all = agree_on(group, mine, std::move(told), left_seconds);
+  auto all = agree_on(group, mine, std::move(told), left_seconds, Hear::kFirst);
   if (!all) {
     broken_ = true;
     return tl::unexpected(explain(std::move(all).error(), group.error()));
   }
-  for (std::size_t rank = 0; rank < all->size(); ++rank) last_steps_[rank] = (*all)[rank].step();
+  // Of whom this rank does not hear: all come to the same steps, and it came to this one.
+  for (std::size_t rank = 0; rank < all->size(); ++rank) {
+    const std::string& theirs = (*all)[rank].step();
+    last_steps_[rank] = theirs.empty() ? step_ : theirs;
+  }
   return all;
 }
 

@@ -35,10 +35,14 @@ class Team {
   [[nodiscard]] bool leads() const { return rank() == 0; }
 
   // What this rank is about to do: stands in the others' message when it is lost.
-  void begin_step(std::string step) { step_ = std::move(step); }
+  void begin_step(std::string step) {
+    step_ = std::move(step);
+    group_->set_place(step_);
+  }
   [[nodiscard]] const std::string& step() const { return step_; }
 
-  // All ranks' messages, in rank order, when it went well everywhere.
+  // When it went well everywhere: on rank 0 all ranks' messages, in rank order; on the others rank
+  // 0's, and empty ones, since what each hears must not grow with their number.
   Result<std::vector<Told>> agree(const Status& mine, Told told = {});
 
   // On rank 0: all ranks do it, this one too. Gives each rank's samples. After an error no rank

@@ -175,8 +175,8 @@ constexpr std::array kRows{
     Row{"run_cycles", 'N', true, take_only<1>, "start it again for another cycle", true},
     Row{"average", 'a', true, take_only<1>,
         "each rank's median stands in --format json, as rank_median_ns", true},
-    Row{"blocking", 'z', true, take_only<0>,
-        "--set repeat=1 times single calls; they stand in --format json", true},
+    Row{"blocking", 'z', true, take_only<0>, "the times of single calls stand in --format json",
+        true},
     Row{"stream_null", 'y', true, take_only<0>, "ours has a stream of its own", true},
     Row{"report_cputime", 'C', true, take_only<0>, "the time is that of the calls' ends", true},
     Row{"report_timestamps", 'S', true, take_only<0>, "each report has its start", true},
@@ -185,8 +185,7 @@ constexpr std::array kRows{
     Row{"device_cta_count", 'V', true, refuse, "NCCL's own calls are measured; leave it out", true},
     Row{"cta_policy", 'x', true, refuse, "not measured here; --set max_nchannels=N bounds channels",
         true},
-    Row{"", 'I', false, refuse, "times of single calls: --set repeat=1 --format json; leave it out",
-        true},
+    Row{"", 'I', false, refuse, "times of single calls: --format json; leave it out", true},
     Row{"", 'K', false, refuse, "leave it out, and name the sizes wanted with -b, -e and -f", true},
 };
 

@@ -115,7 +115,7 @@ TEST(NcclTestsOptions, WhatChangesNothingSaysSoAndWhatCannotBeSaysWhatIsAllowed)
       // NOLINT(modernize-avoid-c-arrays)
       {{"-m", "4"}, "-m: \"4\": allowed is 1"},
       {{"-a", "3"}, "rank_median_ns"},
-      {{"-z", "1"}, "--set repeat=1"},
+      {{"-z", "1"}, "times of single calls stand in"},
       {{"-R", "2"}, "allowed are 0 and 1"},
       {{"-D", "1"}, "allowed is 0"},
       {{"-x", "1"}, "not measured here"},

@@ -5,9 +5,8 @@
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
-#include "kernels/core/clock.h"
 #include "kernels/core/outcome.h"
-#include "kernels/runner/testing_process.h"
+#include "kernels/runner/testing_rank.h"
 
 namespace railgauge {
 namespace {
@@ -23,33 +22,18 @@ const std::vector<std::string>& fake_verbs() {
   return kEnvironment;
 }
 
-// One rank with its agent.
-struct Rank {
-  Process process{{program("railgauge-runner")}, true, fake_verbs()};
-  std::vector<Record> records;
+using Rank = testing_process::RankProcess;
 
-  void start(std::uint32_t rank, const std::string& kernel, const std::string& endpoint) {
-    ToRunner message;
-    TaskRequest& task = *message.mutable_request();
-    task.mutable_key()->set_rank(rank);
-    task.set_kernel(kernel);
-    (*task.mutable_parameters())["iterations"] = "200";
-    task.set_size(2);
-    task.set_endpoint(endpoint);
-    task.set_deadline_seconds(testing_process::kPatienceSeconds);
-    task.set_spawned_monotonic_ns(monotonic_now_ns());
-    process.tell(message);
-  }
-  // The next message that is no record; nullopt at the runner's end.
-  std::optional<FromRunner> hear() {
-    for (;;) {
-      auto message = process.hear();
-      if (!message || !message->has_record()) return message;
-      records.push_back(message->record());
-    }
-  }
-  [[nodiscard]] const Final& final() const { return records.back().final(); }
-};
+TaskRequest request_of(std::uint32_t rank, const std::string& kernel) {
+  TaskRequest task;
+  task.mutable_key()->set_rank(rank);
+  task.set_kernel(kernel);
+  (*task.mutable_parameters())["iterations"] = "200";
+  task.set_size(2);
+  task.set_endpoint("fake" + std::to_string(rank) + ":1");
+  task.set_deadline_seconds(testing_process::kPatienceSeconds);
+  return task;
+}
 
 // What the controller does: prepared on both, then go, then step by step to the end.
 void relay(Rank& zero, Rank& one) {
@@ -78,10 +62,10 @@ void relay(Rank& zero, Rank& one) {
 class VerbsPair : public testing::TestWithParam<const char*> {};
 
 TEST_P(VerbsPair, IsMeasuredThroughTwoAgentsPipes) {
-  Rank zero;
-  Rank one;
-  zero.start(0, GetParam(), "fake0:1");
-  one.start(1, GetParam(), "fake1:1");
+  Rank zero(fake_verbs());
+  Rank one(fake_verbs());
+  zero.start(request_of(0, GetParam()));
+  one.start(request_of(1, GetParam()));
   relay(zero, one);
   ASSERT_FALSE(zero.records.empty() || one.records.empty());
   EXPECT_EQ(zero.final().outcome(), kPassed) << zero.final().reason();
