@@ -1,11 +1,14 @@
 // What the agent tells of its node beside tasks: that it lives, what keeps it busy, what the watch
 // noticed.
 #include <ctime>
+#include <fstream>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "agent/agent.h"
+#include "agent/atomic_file.h"
 #include "agent/inventory/contract.h"
 #include "kernels/core/clock.h"
 #include "kernels/core/text.h"
@@ -14,6 +17,7 @@ namespace railgauge::agent {
 namespace {
 constexpr std::size_t kMostEvents = 256;  // kept while the controller is away
 constexpr double kInventoryNs = 30e9;
+constexpr const char* kShownFile = "agent-shown";
 }  // namespace
 
 InventoryOptions inventory_options(const AgentOptions& options) {
@@ -40,6 +44,25 @@ void Agent::refresh_inventory() {
                  options.source_seconds);
   fill_hello(inventory_, hello_);
   metrics_.set_node(hello_);
+}
+
+void Agent::show(const Figures& figures) {
+  metrics_.show(figures);
+  shown_is_kept_ = false;
+}
+
+void Agent::restore_shown() {
+  std::stringstream text;
+  text << std::ifstream(options_.state_dir + "/" + kShownFile).rdbuf();
+  metrics_.restore(text.str(), static_cast<double>(::time(nullptr)));
+}
+
+// Only a convenience of the metrics: what cannot be written is shown until the agent ends.
+void Agent::keep_shown() {
+  if (shown_is_kept_) return;
+  shown_is_kept_ = true;
+  if (const Status kept = write_atomically(options_.state_dir, kShownFile, metrics_.kept()); !kept)
+    spdlog::warn("{}; the last figures will not be shown after a restart", kept.error().message);
 }
 
 std::string Agent::busy_text() const {
