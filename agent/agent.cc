@@ -63,6 +63,7 @@ Result<std::unique_ptr<Agent>> Agent::open(AgentOptions options, Metrics& metric
                                          std::move(spool), std::move(wake)));
   agent->pending_ = std::move(recovered.finals);
   agent->load_kernels();
+  agent->restore_shown();
   return agent;
 }
 
@@ -114,6 +115,7 @@ void Agent::run(int stop_fd) {
     tick();
   }
   link_->stop();
+  keep_shown();
 }
 
 void Agent::wait(int stop_fd) {
@@ -268,10 +270,10 @@ void Agent::relay(api::AgentMessage message, const api::TaskRef& task) {
 
 void Agent::record(Record record) {
   const TaskKey key = task_key(record.key());
-  if (record.has_started()) started_[key] = record.started();
-  if (const auto it = started_.find(key); record.has_point() && it != started_.end())
-    metrics_.result(it->second.kernel(), it->second.endpoint(), record.point(),
-                    record.unix_time_seconds());
+  if (record.has_started()) measured_[key].started = record.started();
+  if (const auto it = measured_.find(key); record.has_point() && it != measured_.end())
+    metrics_.add_figures(it->second.started, record.point(), record.unix_time_seconds(),
+                         it->second.figures);
   pending_.push_back(std::move(record));
 }
 
@@ -279,7 +281,10 @@ void Agent::ended(const api::TaskRef& task, Record record, bool was_prepared) {
   const Final& final = record.final();
   spdlog::info("{} rank {}: {} {}", name_of(task), task.rank(), final.outcome(), final.reason());
   metrics_.task_ended(supervisor_.kernel_of(task), final.outcome());
-  started_.erase(task_key(task));
+  if (const auto it = measured_.find(task_key(task)); it != measured_.end()) {
+    if (final.outcome() == kPassed) show(it->second.figures);
+    measured_.erase(it);
+  }
   const auto fill = [&](auto& body) {
     *body.mutable_task() = task;
     body.set_outcome(final.outcome());
@@ -376,6 +381,7 @@ void Agent::tick() {
   }
   if (supervisor_.size() > 0) works();
   if (supervisor_.size() > 0 || stop_ns_ > 0) return;  // nothing beside a measurement
+  keep_shown();
   look_again(now_ns);
   rest(now_ns);
 }

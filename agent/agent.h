@@ -82,6 +82,9 @@ class Agent final : private TaskListener {
   void answer(api::AgentMessage message, std::uint64_t final_id);
   void send_answer(api::AgentMessage message);
   [[nodiscard]] bool may_leave();
+  void show(const Figures& figures);
+  void restore_shown();
+  void keep_shown();
   void take_busy();
   void take_watch();
   [[nodiscard]] std::string busy_text() const;
@@ -100,8 +103,14 @@ class Agent final : private TaskListener {
   Watch watch_;
   std::vector<api::NodeEvent> events_;  // not told yet
   api::Hello hello_;
-  Inventory inventory_;                         // as read last
-  std::map<TaskKey, Started> started_;          // of the tasks that run, for the metrics
+  Inventory inventory_;  // as read last
+  // Of the tasks that run: what they will show once they have passed.
+  struct Measured {
+    Started started{};
+    Figures figures{};
+  };
+  std::map<TaskKey, Measured> measured_;
+  bool shown_is_kept_ = true;                   // what the metrics show stands in the state folder
   std::vector<Record> pending_;                 // not in the spool yet
   std::vector<api::AgentMessage> prepared_;     // to be said once those are
   std::vector<api::AgentMessage> after_store_;  // answers that must not overtake those records

@@ -19,6 +19,7 @@ constexpr double kListSeconds = 5;
 void Agent::take_preflights() {
   for (api::PreflightAnswer& answer : preflights_->take()) {
     metrics_.set_preflight(answer.report(), static_cast<double>(std::time(nullptr)));
+    shown_is_kept_ = false;
     api::AgentMessage message;
     *message.mutable_preflight() = std::move(answer);
     link_->send(std::move(message));

@@ -1,6 +1,8 @@
 // What the agent tells of its node beside tasks: that it lives, what keeps it busy, what the watch
 // noticed.
 #include <ctime>
+#include <fstream>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
@@ -8,6 +10,7 @@
 #include <spdlog/spdlog.h>
 
 #include "agent/agent.h"
+#include "agent/atomic_file.h"
 #include "agent/inventory/contract.h"
 #include "agent/resident.h"
 #include "kernels/core/clock.h"
@@ -17,6 +20,7 @@ namespace railgauge::agent {
 namespace {
 constexpr std::size_t kMostEvents = 256;  // kept while the controller is away
 constexpr double kInventoryNs = 30e9;
+constexpr const char* kShownFile = "agent-shown";
 constexpr double kRestNs = 3e9;  // without a task, a preflight or a new stream: then it is at rest
 
 // Equal messages give equal bytes: the library's own comparison would build the descriptors of all
@@ -76,6 +80,25 @@ void Agent::rest(double now_ns) {
   if (rest_ns_ == 0 || now_ns < rest_ns_) return;
   rest_ns_ = 0;
   give_back_memory();
+}
+
+void Agent::show(const Figures& figures) {
+  metrics_.show(figures);
+  shown_is_kept_ = false;
+}
+
+void Agent::restore_shown() {
+  std::stringstream text;
+  text << std::ifstream(options_.state_dir + "/" + kShownFile).rdbuf();
+  metrics_.restore(text.str(), static_cast<double>(::time(nullptr)));
+}
+
+// Only a convenience of the metrics: what cannot be written is shown until the agent ends.
+void Agent::keep_shown() {
+  if (shown_is_kept_) return;
+  shown_is_kept_ = true;
+  if (const Status kept = write_atomically(options_.state_dir, kShownFile, metrics_.kept()); !kept)
+    spdlog::warn("{}; the last figures will not be shown after a restart", kept.error().message);
 }
 
 std::string Agent::busy_text() const {

@@ -14,6 +14,7 @@
 namespace railgauge::agent {
 namespace {
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 
 constexpr std::size_t kMiB = 1U << 20U;
@@ -48,6 +49,14 @@ TEST_F(AgentTest, RunsATaskFromHelloToTheLastAcknowledgement) {
   auto spool = Spool::open({.path = folder_ / "state/agent-spool.db"});
   ASSERT_TRUE(spool);
   EXPECT_EQ(spool->waiting_records(), 0u);
+}
+
+TEST_F(AgentTest, ATaskThatDidNotPassShowsNoFigure) {
+  start(options());
+  run_to_end("t1", "crash");
+  stop();
+  EXPECT_THAT(metrics_.text(), HasSubstr("outcome=\"crashed\"} 1"));
+  EXPECT_THAT(metrics_.text(), Not(HasSubstr("railgauge_link_latency_seconds{")));
 }
 
 TEST_F(AgentTest, BeatsAndNamesTheTaskThatRuns) {

@@ -14,12 +14,11 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/framing.h"
+#include "agent/atomic_file.h"
 
 namespace railgauge::agent {
 namespace {
 constexpr std::size_t kIdHexDigits = 32;
-constexpr double kWriteSeconds = 5;
 
 tl::unexpected<Error> denied(const std::string& path, const char* act, int error) {
   return fail(Code::kPermissionDenied, fmt::format("{}: {}: {}", path, act, std::strerror(error)));
@@ -28,20 +27,6 @@ tl::unexpected<Error> denied(const std::string& path, const char* act, int error
 bool is_id(const std::string& text) {
   return text.size() == kIdHexDigits &&
          text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
-// Either the old file or the whole new one stands there after a power cut.
-Status write_atomically(const std::string& folder, const std::string& path,
-                        const std::string& text) {
-  const std::string draft = path + ".tmp";
-  Fd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!file) return denied(draft, "open", errno);
-  RG_TRY_OK(write_all(file.get(), text, kWriteSeconds));
-  if (::fsync(file.get()) != 0) return denied(draft, "fsync", errno);
-  if (::rename(draft.c_str(), path.c_str()) != 0) return denied(path, "rename", errno);
-  Fd parent(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!parent || ::fsync(parent.get()) != 0) return denied(folder, "fsync", errno);
-  return {};
 }
 
 Result<std::string> node_id_in(const std::string& state_dir) {
@@ -58,7 +43,7 @@ Result<std::string> node_id_in(const std::string& state_dir) {
   }
   if (errno != ENOENT) return denied(path, "open", errno);
   const std::string id = random_id();
-  RG_TRY_OK(write_atomically(state_dir, path, id + "\n"));
+  RG_TRY_OK(write_atomically(state_dir, "agent-node-id", id + "\n"));
   return id;
 }
 }  // namespace

@@ -3,15 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
 #include <exception>
 #include <map>
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <prometheus/exposer.h>
 #include <prometheus/registry.h>
 
+#include "controller/metric/exposition.h"
 #include "controller/metric/process.h"
+#include "kernels/core/fact_words.h"
+#include "kernels/core/stack_hash.h"
 
 namespace railgauge::agent {
 namespace {
@@ -26,6 +31,14 @@ const std::string kUnknownKernel = "unknown";
 constexpr std::array kEventKinds{
     "counter", "device_vanished", "device_returned", "row_remap", "sxid", "watch", "xid"};
 constexpr std::array kEventSeverities{"info", "warn", "fail"};
+// Likewise: a reboot that ended maintenance has to say so.
+constexpr std::array kBusySources{"marker", "slurm", "kubernetes", "gpu", "load", "hook", "guard"};
+constexpr const char* kResultTime = "railgauge_result_timestamp_seconds";
+constexpr const char* kPreflightTime = "railgauge_preflight_timestamp_seconds";
+constexpr const char* kPreflightResults = "railgauge_preflight_results";
+constexpr std::array kMeasured{
+    "railgauge_link_latency_seconds", "railgauge_link_bandwidth_bytes_per_second",
+    "railgauge_gpu_latency_seconds", "railgauge_gpu_bandwidth_bytes_per_second", kResultTime};
 
 bool is_number(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(),
@@ -52,6 +65,61 @@ std::optional<Labels> endpoint_labels(const std::string& endpoint) {
 Labels with(Labels labels, const char* label, std::string value) {
   labels[label] = std::move(value);
   return labels;
+}
+
+// A point's own facts come before its task's.
+std::string_view fact_of(const Started& started, const Point& point, const char* name) {
+  if (const auto own = point.facts().find(name); own != point.facts().end()) return own->second;
+  const auto of_task = started.facts().find(name);
+  return of_task == started.facts().end() ? std::string_view() : of_task->second;
+}
+
+// Between which memories: "staged" where either side goes through the host's, "gpu" where either
+// side is none of the host's.
+const char* memory_of(const Started& started, const Point& point) {
+  for (const char* path : {"path", "peer_path"})
+    if (fact_of(started, point, path) == "staged") return "staged";
+  for (const char* side : {"memory", "peer_memory"}) {
+    const std::string_view memory = fact_of(started, point, side);
+    if (!memory.empty() && !memory.starts_with("host")) return "gpu";
+  }
+  return "host";
+}
+
+bool is_one_direction(const Point& point) { return !point.meaning().starts_with("bidirectional"); }
+
+// Neither a sum over several rails nor between a port and itself.
+bool is_one_wire(const Point& point) {
+  const auto checked = point.facts().find("line_rate_check");
+  return point.pair().find('>') == std::string::npos &&
+         (checked == point.facts().end() || !checked->second.ends_with(kBothEndsAreOnePort));
+}
+
+// The labels that a figure and the time when it was taken have in common.
+Labels source_of(const Labels& labels) {
+  Labels source;
+  for (const char* name : {"device", "port", "gpu", "kernel"})
+    if (const auto label = labels.find(name); label != labels.end()) source.insert(*label);
+  return source;
+}
+
+std::string line_of(const metric::Sample& sample) {
+  std::string labels;
+  for (const auto& [name, value] : sample.labels)
+    labels += fmt::format("{}{}=\"{}\"", labels.empty() ? "" : ",", name, value);
+  return fmt::format("{}{{{}}} {}\n", sample.name, labels, sample.value);
+}
+
+// Of what is known of a part of the stack.
+std::string fingerprint(const google::protobuf::Map<std::string, std::string>& part) {
+  std::map<std::string, std::string> known;
+  for (const auto& [name, value] : part)
+    if (value != kUnknownPart) known[name] = value;
+  return stack_hash(known);
+}
+
+bool is_one_of(const auto& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 }  // namespace
 
@@ -80,6 +148,7 @@ Metrics::Metrics() {
   for (const char* kind : kEventKinds)
     for (const char* severity : kEventSeverities)
       registry_.add("railgauge_node_events_total", {{"kind", kind}, {"severity", severity}}, 0);
+  set_busy({});
   sample_process();
 }
 
@@ -151,6 +220,10 @@ void Metrics::set_node(const api::Hello& hello) {
   for (const auto& [part, version] : hello.stack_versions())
     stack[{{"part", part}, {"version", version}}] = 1;
   registry_.replace("railgauge_stack_info", stack);
+  if (hello.stack_incomplete()) return;  // another fingerprint would look like another stack
+  registry_.replace("railgauge_epoch_info", {{{{"versions", fingerprint(hello.stack_versions())},
+                                               {"settings", fingerprint(hello.stack_settings())}},
+                                              1}});
 }
 
 void Metrics::set_running(double tasks) {
@@ -162,31 +235,36 @@ void Metrics::task_ended(const std::string& kernel, const std::string& outcome) 
                 {{"kernel", bounded_kernel(kernel)}, {"outcome", outcome}});
 }
 
-void Metrics::result(const std::string& kernel, const std::string& endpoint, const Point& point,
-                     double unix_time_seconds) {
-  const auto named = endpoint_labels(endpoint);
+void Metrics::add_figures(const Started& started, const Point& point, double unix_time_seconds,
+                          Figures& figures) const {
+  const auto named = endpoint_labels(started.endpoint());
   if (!named) return;
-  Labels labels = with(*named, "kernel", bounded_kernel(kernel));
+  Labels labels = with(*named, "kernel", bounded_kernel(started.kernel()));
   const bool is_gpu = labels.contains("gpu");
-  registry_.set("railgauge_result_timestamp_seconds", labels, unix_time_seconds);
+  figures[{kResultTime, labels}] = unix_time_seconds;
+  if (!is_one_direction(point) || (!is_gpu && !is_one_wire(point))) return;
   labels["size"] = size_class(point.message_bytes());
+  if (!is_gpu) labels["memory"] = memory_of(started, point);
   if (is_gpu && !point.pair().empty()) labels["pair"] = point.pair();
   if (point.metric() == "bandwidth_bytes_per_second")
-    registry_.set(is_gpu ? "railgauge_gpu_bandwidth_bytes_per_second"
-                         : "railgauge_link_bandwidth_bytes_per_second",
-                  labels, point.median());
+    figures[{is_gpu ? "railgauge_gpu_bandwidth_bytes_per_second"
+                    : "railgauge_link_bandwidth_bytes_per_second",
+             labels}] = point.median();
   if (point.metric() != "latency_ns") return;
   const char* latency = is_gpu ? "railgauge_gpu_latency_seconds" : "railgauge_link_latency_seconds";
-  registry_.set(latency, with(labels, "stat", "p50"), point.median() / 1e9);
-  if (point.has_p99()) registry_.set(latency, with(labels, "stat", "p99"), point.p99() / 1e9);
+  figures[{latency, with(labels, "stat", "p50")}] = point.median() / 1e9;
+  if (point.has_p99()) figures[{latency, with(labels, "stat", "p99")}] = point.p99() / 1e9;
+}
+
+void Metrics::show(const Figures& figures) {
+  for (const auto& [series, value] : figures) registry_.set(series.first, series.second, value);
 }
 
 void Metrics::set_busy(const BusyReasons& reasons) {
-  std::set<std::string> now;
-  for (const BusyReason& reason : reasons) now.insert(reason.source);
-  busy_sources_.insert(now.begin(), now.end());
-  for (const std::string& source : busy_sources_)
-    registry_.set("railgauge_node_busy", {{"source", source}}, now.contains(source) ? 1 : 0);
+  std::map<Labels, double> values;
+  for (const char* source : kBusySources) values[{{"source", source}}] = 0;
+  for (const BusyReason& reason : reasons) values[{{"source", reason.source}}] = 1;
+  registry_.replace("railgauge_node_busy", values);
 }
 
 void Metrics::set_watch(const std::vector<Tracker::Total>& totals, bool log_readable) {
@@ -204,10 +282,37 @@ void Metrics::set_preflight(const api::PreflightReport& report, double unix_time
   std::map<Labels, double> counts;
   for (const api::PreflightCheck& check : report.checks())
     ++counts[{{"check", check.id()}, {"state", check.state()}}];
-  registry_.replace("railgauge_preflight_results", counts);
-  registry_.set("railgauge_preflight_timestamp_seconds", {}, unix_time_seconds);
+  registry_.replace(kPreflightResults, counts);
+  registry_.set(kPreflightTime, {}, unix_time_seconds);
 }
 
 void Metrics::sample_process() { metric::sample_process(registry_); }
+
+std::string Metrics::kept() const {
+  std::set<std::string> lines;  // in an order of their own: a page has none
+  for (const metric::Sample& sample : metric::read_exposition(registry_.text()))
+    if (is_one_of(kMeasured, sample.name) || sample.name == kPreflightResults ||
+        sample.name == kPreflightTime)
+      lines.insert(line_of(sample));
+  return fmt::format("{}", fmt::join(lines, ""));
+}
+
+void Metrics::restore(std::string_view kept, double now_unix_seconds) {
+  if (!metric::outside_catalog(kept, metric::Owner::kAgent).empty()) return;
+  const std::vector<metric::Sample> samples = metric::read_exposition(kept);
+  const auto value_of = [](const metric::Sample& sample) {
+    return std::strtod(sample.value.c_str(), nullptr);
+  };
+  std::set<Labels> fresh;  // what was measured lately
+  bool checked = false;
+  for (const metric::Sample& sample : samples) {
+    const bool is_fresh = value_of(sample) > now_unix_seconds - kKeptSeconds;
+    if (sample.name == kResultTime && is_fresh) fresh.insert(sample.labels);
+    if (sample.name == kPreflightTime) checked = is_fresh;
+  }
+  for (const metric::Sample& sample : samples)
+    if (is_one_of(kMeasured, sample.name) ? fresh.contains(source_of(sample.labels)) : checked)
+      registry_.set(sample.name, sample.labels, value_of(sample));
+}
 
 }  // namespace railgauge::agent

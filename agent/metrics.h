@@ -4,10 +4,12 @@
 // an error text.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "agent/busy/judge.h"
@@ -23,6 +25,9 @@ namespace railgauge::agent {
 const char* size_class(double message_bytes);
 // "00000000:17:00.0" for "0000:17:00.0", as dcgm-exporter writes it. Pure.
 std::string dcgm_bus_id(const std::string& pci_address);
+
+// What the points of a task show, by family and labels: a later point of the same takes its place.
+using Figures = std::map<std::pair<std::string_view, metric::Labels>, double>;
 
 class Metrics {
  public:
@@ -43,10 +48,13 @@ class Metrics {
   void set_node(const api::Hello& hello);
   void set_running(double tasks);
   void task_ended(const std::string& kernel, const std::string& outcome);
-  // The last result of an endpoint: "DEV:PORT" is a link, "gpuN" a GPU; others are not shown.
-  void result(const std::string& kernel, const std::string& endpoint, const Point& point,
-              double unix_time_seconds);
-  // Which sources keep the node busy; those that did before and do no more are 0.
+  // What a point says of its endpoint: "DEV:PORT" is a link, "gpuN" a GPU. Nothing of others, of a
+  // sum of both directions, and of a link nothing but one wire's: no sum of rails, no loopback.
+  void add_figures(const Started& started, const Point& point, double unix_time_seconds,
+                   Figures& figures) const;
+  // Of a task that passed: what failed measured nothing.
+  void show(const Figures& figures);
+  // Which sources keep the node busy; all others are 0.
   void set_busy(const BusyReasons& reasons);
   // Counters' growth since the agent started; whether the kernel's log can be read.
   void set_watch(const std::vector<Tracker::Total>& totals, bool log_readable);
@@ -55,6 +63,13 @@ class Metrics {
   void set_preflight(const api::PreflightReport& report, double unix_time_seconds);
   // Memory and CPU of this process.
   void sample_process();
+
+  // What was measured and checked last, as lines that restore() reads: without them a restart would
+  // end alerts that only the next night's run can answer.
+  [[nodiscard]] std::string kept() const;
+  // What is older than kKeptSeconds is left out; a text that is not ours as a whole.
+  static constexpr double kKeptSeconds = 14 * 24 * 3600;
+  void restore(std::string_view kept, double now_unix_seconds);
 
   // The exposition text, as a scrape gets it, without the server's own series.
   [[nodiscard]] std::string text() const { return registry_.text(); }
@@ -65,7 +80,6 @@ class Metrics {
 
   metric::Registry registry_{metric::Owner::kAgent};
   std::set<std::string> kernels_;
-  std::set<std::string> busy_sources_;
   std::unique_ptr<Exposer> exposer_;  // last: stops before the rest goes
 };
 

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/fd.h"
+#include "agent/testing/figures.h"
 #include "controller/metric/exposition.h"
 
 namespace railgauge::agent {
@@ -17,14 +18,6 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-
-Point latency(double bytes, double median_ns) {
-  Point point;
-  point.set_metric("latency_ns");
-  point.set_message_bytes(bytes);
-  point.set_median(median_ns);
-  return point;
-}
 
 KernelList one_kernel(const std::string& name) {
   KernelList list;
@@ -37,18 +30,18 @@ TEST(Metrics, ShowsLatencyInSecondsPerPort) {
   metrics.set_kernels(one_kernel("verbs.write_lat"));
   Point point = latency(8, 1500);
   point.set_p99(2500);
-  metrics.result("verbs.write_lat", "mlx5_0:1", point, 1.7e9);
+  result(metrics, "verbs.write_lat", "mlx5_0:1", point, 1.7e9);
   EXPECT_THAT(
       metrics.text(),
       HasSubstr("railgauge_link_latency_seconds{device=\"mlx5_0\",kernel=\"verbs.write_lat\","
-                "port=\"1\",size=\"small\",stat=\"p50\"} 1.5e-06"));
+                "memory=\"host\",port=\"1\",size=\"small\",stat=\"p50\"} 1.5e-06"));
   EXPECT_THAT(metrics.text(), HasSubstr("stat=\"p99\"} 2.5"));
   EXPECT_THAT(metrics.text(), HasSubstr("railgauge_result_timestamp_seconds{device=\"mlx5_0\","));
 }
 
 TEST(Metrics, AnAbsentPercentileIsNotShown) {
   Metrics metrics;
-  metrics.result("k", "rxe0:1", latency(8, 1500), 1.7e9);
+  result(metrics, "k", "rxe0:1", latency(8, 1500), 1.7e9);
   EXPECT_THAT(metrics.text(), Not(HasSubstr("p99")));
 }
 
@@ -65,13 +58,13 @@ TEST(Metrics, BandwidthKeepsItsUnitAndSizeClass) {
   point.set_metric("bandwidth_bytes_per_second");
   point.set_message_bytes(65536);
   point.set_median(12.5e9);
-  metrics.result("k", "rxe0:1+gpu0", point, 1.7e9);
-  EXPECT_THAT(metrics.text(), HasSubstr("port=\"1\",size=\"medium\"} 12500000000"));
+  result(metrics, "k", "rxe0:1+gpu0", point, 1.7e9);
+  EXPECT_THAT(metrics.text(), HasSubstr("memory=\"host\",port=\"1\",size=\"medium\"} 12500000000"));
 }
 
 TEST(Metrics, AnEndpointThatIsNeitherPortNorGpuIsNotShown) {
   Metrics metrics;
-  metrics.result("k", "host", latency(8, 1500), 1.7e9);
+  result(metrics, "k", "host", latency(8, 1500), 1.7e9);
   EXPECT_THAT(metrics.text(), Not(HasSubstr("latency_seconds{")));
 }
 
@@ -79,19 +72,11 @@ TEST(Metrics, AGpuIsNoLinkAndShowsThePair) {
   Metrics metrics;
   Point point = latency(8, 1500);
   point.set_pair("gpu0>gpu1");
-  metrics.result("k", "gpu0", point, 1.7e9);
+  result(metrics, "k", "gpu0", point, 1.7e9);
   EXPECT_THAT(metrics.text(),
               HasSubstr("railgauge_gpu_latency_seconds{gpu=\"gpu0\",kernel=\"unknown\","
                         "pair=\"gpu0>gpu1\",size=\"small\",stat=\"p50\"} 1.5e-06"));
   EXPECT_THAT(metrics.text(), Not(HasSubstr("railgauge_link_latency_seconds{")));
-}
-
-Point bandwidth(double bytes, double median) {
-  Point point;
-  point.set_metric("bandwidth_bytes_per_second");
-  point.set_message_bytes(bytes);
-  point.set_median(median);
-  return point;
 }
 
 void fill_results(Metrics& metrics, int number) {
@@ -100,9 +85,9 @@ void fill_results(Metrics& metrics, int number) {
   for (const double bytes : {8.0, 65536.0, 1048576.0}) {
     Point slow = latency(bytes, 1500);
     slow.set_p99(2500);
-    metrics.result("verbs.write_lat", port, slow, 1.7e9);
-    metrics.result("verbs.write_bw", port + "+" + gpu, bandwidth(bytes, 45e9), 1.7e9);
-    metrics.result("cuda.host_copy_bw", gpu, bandwidth(bytes, 50e9), 1.7e9);
+    result(metrics, "verbs.write_lat", port, slow, 1.7e9);
+    result(metrics, "verbs.write_bw", port + "+" + gpu, bandwidth(bytes, 45e9), 1.7e9);
+    result(metrics, "cuda.host_copy_bw", gpu, bandwidth(bytes, 50e9), 1.7e9);
   }
 }
 
@@ -132,6 +117,7 @@ void fill(Metrics& metrics) {
     totals.push_back({"ens" + std::to_string(i), "carrier_changes", 2});
   }
   (*hello.mutable_stack_versions())["gpu_driver"] = "550.54.15";
+  (*hello.mutable_stack_settings())["acs"] = "off";
   metrics.set_node(hello);
   metrics.set_watch(totals, true);
   metrics.set_spool(3, 4096, 1 << 20);
@@ -205,6 +191,15 @@ TEST(Metrics, WhatTheNewInventoryLacksIsShownNoMore) {
   metrics.set_node(api::Hello());
   EXPECT_THAT(metrics.text(), Not(HasSubstr("railgauge_link_up{")));
   EXPECT_THAT(metrics.text(), Not(HasSubstr("railgauge_gpu_info{")));
+}
+
+TEST(Metrics, WhatKeepsANodeBusyIsToldBySourceFromTheStart) {
+  Metrics metrics;
+  EXPECT_THAT(metrics.text(), HasSubstr("railgauge_node_busy{source=\"marker\"} 0\n"));
+  metrics.set_busy({{"marker", "upgrade"}});
+  EXPECT_THAT(metrics.text(), HasSubstr("railgauge_node_busy{source=\"marker\"} 1\n"));
+  metrics.set_busy({});
+  EXPECT_THAT(metrics.text(), HasSubstr("railgauge_node_busy{source=\"marker\"} 0\n"));
 }
 
 // GET /metrics, as Prometheus does.

@@ -67,6 +67,7 @@ class Director final : public fleet::FleetListener {
   // Cancels everything and admits nothing more; idle() tells when it is done.
   void stop(const std::string& reason);
   [[nodiscard]] bool idle() const { return runs_.empty(); }
+  [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
   void tick(double now);
   // Told on the loop when a run has ended in the store, and when figures of it came after that;
   // must not block. To be set before the first run.

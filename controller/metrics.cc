@@ -98,8 +98,9 @@ void Metrics::set_agent_versions(const std::map<std::string, std::uint32_t>& att
   registry_.replace("railgauge_agents", values);
 }
 
-void Metrics::set_run_active(bool active) {
+void Metrics::set_runs(bool active, std::size_t waiting) {
   registry_.set("railgauge_run_active", {}, active ? 1 : 0);
+  registry_.set("railgauge_runs_waiting", {}, static_cast<double>(waiting));
 }
 
 void Metrics::set_records_stored(std::uint64_t records) {
@@ -131,10 +132,15 @@ void Metrics::set_schedules(std::span<const ScheduleState> schedules) {
   std::map<metric::Labels, double> enabled;
   std::map<metric::Labels, double> results;
   std::map<metric::Labels, double> dues;
+  std::map<metric::Labels, double> pauses;
+  std::map<metric::Labels, double> first_dues;
   std::set<std::string> suites;
   for (const ScheduleState& one : schedules) {
     suites.insert(one.suite);
-    enabled[{{"schedule", one.name}, {"suite", one.suite}}] = one.enabled ? 1 : 0;
+    const metric::Labels labels{{"schedule", one.name}, {"suite", one.suite}};
+    enabled[labels] = one.enabled ? 1 : 0;
+    if (one.pause_seconds) pauses[labels] = *one.pause_seconds;
+    if (one.first_due_unix_seconds) first_dues[labels] = *one.first_due_unix_seconds;
     if (one.result.empty()) continue;
     results[{{"schedule", one.name}, {"result", one.result}}] = 1;
     dues[{{"schedule", one.name}}] = one.due_unix_seconds;
@@ -142,6 +148,8 @@ void Metrics::set_schedules(std::span<const ScheduleState> schedules) {
   registry_.replace("railgauge_schedule_enabled", enabled);
   registry_.replace("railgauge_schedule_last_result", results);
   registry_.replace("railgauge_schedule_last_due_timestamp_seconds", dues);
+  registry_.replace("railgauge_schedule_pause_seconds", pauses);
+  registry_.replace("railgauge_schedule_first_due_timestamp_seconds", first_dues);
   const std::lock_guard lock(mutex_);
   scheduled_ = std::move(suites);
 }

@@ -59,6 +59,8 @@ struct ScheduleState {
   bool enabled = false;
   std::string result{};  // of the newest due time; "": there was none
   double due_unix_seconds = 0;
+  std::optional<double> pause_seconds{};           // longest between two starts
+  std::optional<double> first_due_unix_seconds{};  // oldest due time that is known
 };
 
 // How many findings, or series that findings name, there are of each set of labels.
@@ -76,7 +78,7 @@ class Metrics {
   void set_nodes(const FleetCounts& counts);
   void set_absent_nodes(std::uint32_t absent);
   void set_agent_versions(const std::map<std::string, std::uint32_t>& attached_by_version);
-  void set_run_active(bool active);
+  void set_runs(bool active, std::size_t waiting);
   void set_records_stored(std::uint64_t records);
   void set_store(double queued_records, double database_bytes, double failed_batches);
   void set_store_limits(double queue_records, double free_bytes);
@@ -84,7 +86,7 @@ class Metrics {
   void set_orphans(double kept, double dropped);
   void set_findings(const LabelledCounts& findings, const LabelledCounts& regressions);
   void set_schedules(std::span<const ScheduleState> schedules);
-  // Both of one run; what stood there goes.
+  // Both of one run, which ended then; what stood there goes.
   void set_pairs(std::span<const WorstPair> worst, std::span<const RailFigure> rails,
                  double unix_seconds);
   void sample_process();

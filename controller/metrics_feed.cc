@@ -10,12 +10,14 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/pair_figures.h"
+#include "controller/run/schedule.h"
 #include "kernels/core/outcome.h"
 
 namespace railgauge {
 namespace {
 constexpr std::uint32_t kMostRows = 20'000;
 constexpr double kQuerySeconds = 5;
+constexpr double kPauseStandsSeconds = 3600;
 constexpr double kMedian = 0.5;
 constexpr double kLowTail = 0.01;
 constexpr double kHighTail = 0.99;
@@ -146,14 +148,14 @@ void MetricsFeed::restore(double now) {
 void MetricsFeed::update(double now) {
   const std::lock_guard lock(updating_);
   update_quick(now);
-  update_pairs(now);
+  update_pairs();
 }
 
 void MetricsFeed::update_quick(double now) {
   metrics_.sample_process();
   update_store();
   update_findings(now);
-  update_schedules();
+  update_schedules(now);
   update_known_nodes(now);
 }
 
@@ -197,9 +199,30 @@ void MetricsFeed::update_findings(double now) {
   metrics_.set_findings(findings, regressions);
 }
 
-void MetricsFeed::update_schedules() {
+// Looking at the next starts of 200 schedules each time would be work for nothing.
+std::optional<double> MetricsFeed::pause_of(const store::ScheduleRow& row, double now) {
+  const std::string words =
+      fmt::format("{}|{}|{}|{}", row.cron, row.zone, row.windows, row.blackouts);
+  Pause& known = pauses_[row.name];
+  if (known.words == words && now < known.until) return known.seconds;
+  known = {.words = words, .until = now + kPauseStandsSeconds};
+  const auto schedule = run::compile({.name = row.name,
+                                      .cron = row.cron,
+                                      .zone = row.zone,
+                                      .windows = row.windows,
+                                      .blackouts = row.blackouts});
+  if (schedule) known.seconds = run::longest_pause(*schedule, now);
+  return known.seconds;
+}
+
+void MetricsFeed::update_schedules(double now) {
   const auto rows = store_.list_schedules();
   if (!rows) return spdlog::warn("metrics: {}", rows.error().message);
+  std::map<std::string, double> first_dues;
+  for (const auto& row : rows_of(store_,
+                                 "SELECT name, min(due_at) FROM schedule JOIN schedule_due ON "
+                                 "schedule_due.schedule = schedule.id GROUP BY name"))
+    first_dues[text_of(row[0])] = number_of(row[1]);
   std::vector<ScheduleState> states;
   for (const store::ScheduleRow& row : *rows) {
     const store::DueRow newest = row.newest.value_or(store::DueRow());
@@ -207,9 +230,15 @@ void MetricsFeed::update_schedules() {
                       .suite = row.suite,
                       .enabled = !row.paused,
                       .result = newest.result,
-                      .due_unix_seconds = newest.due_at});
+                      .due_unix_seconds = newest.due_at,
+                      .pause_seconds = pause_of(row, now)});
+    if (const auto first = first_dues.find(row.name); first != first_dues.end())
+      states.back().first_due_unix_seconds = first->second;
   }
   metrics_.set_schedules(states);
+  std::erase_if(pauses_, [&](const auto& known) {
+    return std::ranges::find(states, known.first, &ScheduleState::name) == states.end();
+  });
 }
 
 void MetricsFeed::update_known_nodes(double now) {
@@ -223,12 +252,12 @@ void MetricsFeed::update_known_nodes(double now) {
 }
 
 // A run without pairs leaves the last one's.
-void MetricsFeed::update_pairs(double now) {
+void MetricsFeed::update_pairs() {
   const std::uint64_t written = matrices_written_ ? matrices_written_() : 0;
-  const auto newest = rows_of(
-      store_,
-      "SELECT run_id FROM run WHERE id = (SELECT run FROM pair_matrix WHERE rail >= 0 ORDER BY run "
-      "DESC LIMIT 1)");
+  const auto newest =
+      rows_of(store_,
+              "SELECT run_id, coalesce(ended_at, created_at) FROM run WHERE id = (SELECT run FROM "
+              "pair_matrix WHERE rail >= 0 ORDER BY run DESC LIMIT 1)");
   if (newest.empty()) return;
   const std::pair wanted(text_of(newest[0][0]), written);
   if (shown_ == wanted) return;
@@ -249,7 +278,7 @@ void MetricsFeed::update_pairs(double now) {
     if (const auto other = read_pair_figures(store_, request, leaves_))
       for (RailFigure& figure : rail_figures(*other)) rails.push_back(std::move(figure));
   }
-  metrics_.set_pairs(worst_pairs(*figures, metric::kWorstPairs), rails, now);
+  metrics_.set_pairs(worst_pairs(*figures, metric::kWorstPairs), rails, number_of(newest[0][1]));
   shown_ = wanted;
 }
 

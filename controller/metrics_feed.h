@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -53,9 +54,10 @@ class MetricsFeed {
   void update_quick(double now);
   void update_store();
   void update_findings(double now);
-  void update_schedules();
+  void update_schedules(double now);
+  std::optional<double> pause_of(const store::ScheduleRow& row, double now);
   void update_known_nodes(double now);
-  void update_pairs(double now);
+  void update_pairs();
 
   Metrics& metrics_;
   store::Store& store_;
@@ -64,6 +66,13 @@ class MetricsFeed {
   const std::function<std::uint64_t()> matrices_written_;
   // Whose pairs are shown, as of which writing.
   std::optional<std::pair<std::string, std::uint64_t>> shown_{};
+  // What longest_pause() said of a schedule's words, and until when that stands.
+  struct Pause {
+    std::string words{};
+    std::optional<double> seconds{};
+    double until = 0;
+  };
+  std::map<std::string, Pause> pauses_{};
   std::mutex updating_;       // one update at a time
   mutable std::mutex mutex_;  // of known_nodes_
   std::shared_ptr<const std::vector<std::string>> known_nodes_ =

@@ -190,6 +190,8 @@ TEST_F(Feed, PairsAreThoseOfTheNewestRunWithMatricesBandwidthAndLatencyByDistanc
   ASSERT_TRUE(store_->put_pair_matrices("r-2", {matrix("r-2", true, 4e9F)}));
   feed.update(3'006);
   EXPECT_THAT(pairs_text(metrics), HasSubstr("p50\"} 4000000000\n"));
+  EXPECT_THAT(metrics.text(), HasSubstr("railgauge_pairs_timestamp_seconds 3000\n"))
+      << "the run's end, not the reading's time";
   EXPECT_THAT(pairs_text(metrics), Not(HasSubstr("latency"))) << "the last run's";
   ASSERT_TRUE(store_->put_pair_matrices("r-2", {matrix("r-2", true, 3e9F)}));
   ++written;  // figures came late
@@ -200,9 +202,21 @@ TEST_F(Feed, PairsAreThoseOfTheNewestRunWithMatricesBandwidthAndLatencyByDistanc
 TEST_F(Feed, TheStoreAndTheShippedSchedulesAreShown) {
   const std::string text = shown();
   EXPECT_THAT(text, HasSubstr("railgauge_schedule_enabled{schedule=\"nightly\",suite="));
+  EXPECT_THAT(text,
+              HasSubstr("schedule_pause_seconds{schedule=\"nightly\",suite=\"nightly\"} 86400\n"));
+  EXPECT_THAT(text, Not(HasSubstr("railgauge_schedule_first_due")));
   EXPECT_THAT(text, HasSubstr("railgauge_store_queue_limit 65536\n"));
   EXPECT_THAT(text, Not(HasSubstr("railgauge_db_free_bytes 0\n")));
   EXPECT_THAT(text, Not(HasSubstr("railgauge_db_size_bytes 0\n")));
+}
+
+// A suite that never passed counts from then.
+TEST_F(Feed, AScheduleTellsItsFirstDueTime) {
+  ASSERT_TRUE(store_->set_schedule_paused("nightly", false));
+  for (const double due_at : {4e9, 4.1e9})
+    ASSERT_TRUE(store_->decide_due("nightly", {.due_at = due_at, .result = "missed"}));
+  EXPECT_THAT(shown(200'000), HasSubstr("first_due_timestamp_seconds{schedule=\"nightly\",suite="
+                                        "\"nightly\"} 4000000000\n"));
 }
 
 TEST_F(Feed, ANodeIsForgottenAWeekAfterItsLastAttach) {

@@ -22,7 +22,7 @@ TEST(Metrics, EveryFamilyIsThereWithItsLabelsAndZerosAreToldToo) {
   metrics.set_records_stored(12);
   metrics.set_records_stored(15);
   metrics.set_store(4, 8'192, 0);
-  metrics.set_run_active(true);
+  metrics.set_runs(true, 3);
   const std::string text = metrics.text();
   for (const char* line : {"railgauge_runs_total{outcome=\"passed\",trigger=\"cli\"} 1",
                            "railgauge_runs_total{outcome=\"failed\",trigger=\"schedule\"} 1",
@@ -38,6 +38,7 @@ TEST(Metrics, EveryFamilyIsThereWithItsLabelsAndZerosAreToldToo) {
                            "railgauge_store_queue_depth 4",
                            "railgauge_db_size_bytes 8192",
                            "railgauge_run_active 1",
+                           "railgauge_runs_waiting 3",
                            "railgauge_run_last_success_timestamp_seconds{suite=\"quick\"} 1000",
                            "railgauge_controller_info{version=",
                            "process_cpu_seconds_total ",
@@ -87,10 +88,13 @@ TEST(Metrics, APausedScheduleIsToldApartAndOneWithoutADueTimeHasNoResult) {
   Metrics metrics;
   metrics.set_schedules(std::vector<ScheduleState>{
       {.name = "n", .suite = "nightly", .enabled = true, .result = "missed", .due_unix_seconds = 9},
-      {.name = "q", .suite = "quick"}});
+      {.name = "q", .suite = "quick", .pause_seconds = 900}});
   const std::string text = metrics.text();
   EXPECT_THAT(text, HasSubstr("railgauge_schedule_enabled{schedule=\"n\",suite=\"nightly\"} 1"));
   EXPECT_THAT(text, HasSubstr("railgauge_schedule_enabled{schedule=\"q\",suite=\"quick\"} 0"));
+  EXPECT_THAT(text,
+              HasSubstr("railgauge_schedule_pause_seconds{schedule=\"q\",suite=\"quick\"} 900"));
+  EXPECT_THAT(text, Not(HasSubstr("pause_seconds{schedule=\"n\"")));
   EXPECT_THAT(text,
               HasSubstr("railgauge_schedule_last_result{result=\"missed\",schedule=\"n\"} 1"));
   EXPECT_THAT(text, Not(HasSubstr("last_result{result=\"\"")));

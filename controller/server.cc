@@ -196,7 +196,7 @@ void Server::on_tick() {
   fleet_.tick(now);
   director_.tick(now);
   show_nodes();
-  metrics_.set_run_active(!director_.idle());
+  metrics_.set_runs(!director_.idle(), director_.waiting());
   metrics_.set_records_stored(fleet_.records_stored());
   if (now >= next_schedules_ && !stopping_) {
     next_schedules_ = now + kScheduleSeconds;

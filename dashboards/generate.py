@@ -78,6 +78,46 @@ def rule_case(title, alert, series, at, expectation):
     return text + ("        exp_alerts:\n" + expectation if expectation else "        exp_alerts: []\n")
 
 
+def cut(values, count):
+    """The first `count` samples of a series in promtool's notation, and nothing after them."""
+    kept = []
+    for token in values.split():
+        head, _, times = token.partition("x")
+        samples = 1 if not times else int(times) + (0 if head == "_" else 1)
+        if samples >= count:
+            last = count if head == "_" else count - 1
+            kept.append(f"{head}x{last}")
+            break
+        kept.append(token)
+        count -= samples
+    return " ".join(kept) + " stale"
+
+
+def restart_case(alert):
+    """It fires; then all that it looks at is gone for as long as a restart takes, and it fires on."""
+    series, at, value, *labels = alert["fires"]
+    minutes = int(at.removesuffix("m"))
+    gone = [(name, shown, cut(values, minutes + 1)) for name, shown, values in series]
+    expectation = expected(alert, value, labels[0] if labels else alert.get("labels", {}))
+    return rule_case(alert["name"] + ": a restart does not end it", alert, gone, f"{minutes + 5}m", expectation)
+
+
+def annotation_tests():
+    """An epoch's annotation shows where a version or a setting changed, and not where a node came."""
+    text = ""
+    for title, series, expression, want in boards.ANNOTATION_CASES:
+        text += f"  - name: {quoted(title)}\n    interval: 1m\n    input_series:\n"
+        for name, labels, values in series:
+            text += f"      - series: {quoted(selector(name, labels))}\n        values: {quoted(values)}\n"
+        everywhere = expression.replace("$cluster", ".*")
+        text += f"    promql_expr_test:\n      - expr: {quoted(everywhere)}\n        eval_time: 20m\n"
+        if not want:
+            text += "        exp_samples: []\n"
+        for labels, value in want:
+            text += f"        exp_samples:\n          - labels: {quoted(selector('', labels))}\n            value: {value}\n"
+    return text
+
+
 def rule_tests():
     text = MADE + "rule_files: [records.yml, alerts.yml]\nevaluation_interval: 30s\ntests:\n"
     by_name = {alert["name"]: alert for alert in alerts.ALERTS}
@@ -85,19 +125,23 @@ def rule_tests():
         series, at, value, *labels = alert["fires"]
         text += rule_case(alert["name"] + " fires", alert, series, at, expected(alert, value, labels[0] if labels else alert.get("labels", {})))
         text += rule_case(alert["name"] + " is silent", alert, *alert["silent"], "")
+        if "keep" in alert:
+            text += restart_case(alert)
     for case in alerts.EXTRA:
         alert = by_name[case["alert"]]
         expectation = expected(alert, case.get("value"), case.get("labels", {})) if case["fires"] else ""
         text += rule_case(f"{case['alert']}: {case['name']}", alert, case["series"], case["at"], expectation)
-    return text
+    return text + annotation_tests()
 
 
 def alert_page():
     text = ("# Alerts\n\nMade by `dashboards/generate.py` from `dashboards/source/alerts.py`, as are the rules "
             "(`dashboards/prometheus/alerts.yml`) and their tests.\nAn alert is an event, not a series: one for a fleet, with "
             "the command that shows who is meant. `page` wakes somebody, `ticket` waits.\n\nA node whose marker file says "
-            "maintenance (`--busy-marker`) is left out, also once it is gone, for a day. Regular windows stand in\n"
-            "`deploy/monitoring/alertmanager.yml`.\n")
+            "maintenance (`--busy-marker`) is left out; one that went away\nthen, for a day. Once the marker is gone it counts at once. "
+            "Regular windows stand in `deploy/monitoring/alertmanager.yml`.\n\n"
+            "The rules need Prometheus 2.42 (`keep_firing_for`). Their `runbook_url` is this page's place in the sources; where your docs stand\nis put in by "
+            "`sed 's|deploy/docs/alerts.md|https://docs.example/railgauge/alerts.md|' dashboards/prometheus/alerts.yml`.\n")
     for alert in alerts.ALERTS:
         text += (f"\n## {alert['name']}\n{alert['severity']}, after {alert['wait']}"
                  + (f", kept for {alert['keep']} once its cause is not seen" if "keep" in alert else "")

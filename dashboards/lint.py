@@ -19,6 +19,8 @@ from promql import selectors  # noqa: E402
 # What Prometheus and its target lists add to every series, and what it makes itself.
 TARGET_LABELS = {"cluster", "node", "job", "instance"}
 FOREIGN = {"up": set(), "scrape_duration_seconds": set(), "scrape_samples_scraped": set(), "ALERTS": {"alertname", "alertstate", "severity"}}
+# They fire because of what is not there.
+WITHOUT_KEEP = {"RailgaugeAgentsNotScraped"}
 PANEL_TYPES = {"stat", "timeseries", "table", "bargauge"}
 ORDER = ["datasource", "cluster", "node", "device", "rail", "kernel", "part", "before"]
 
@@ -119,6 +121,9 @@ def check_alerts(known):
         for key in ("summary", "description", "means", "do", "wait", "fires", "silent"):
             if not alert.get(key):
                 fault(name, f"has no {key}")
+        reads_ours = any(known.get(found) is None or found.startswith("railgauge_") for found, _ in selectors(alert["expr"]))
+        if reads_ours and "keep" not in alert and name not in WITHOUT_KEEP:
+            fault(name, "a restart of what it looks at would end it: has no keep")
         if alert["severity"] not in ("page", "ticket"):
             fault(name, f"severity {alert['severity']} is neither page nor ticket")
         for series, labels, _ in alert["fires"][0] + alert["silent"][0]:

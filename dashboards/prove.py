@@ -4,12 +4,16 @@
   dashboards/prove.py URL       exit code 1 when a query is an error, or lacks data that it must have
     --markdown FILE             also writes the tables as a page
     --no-line-rate              the ports are software devices, which have none
+    --seen FILE                 notes the panels' queries that had data; those of earlier calls stay in it
+    --complete                  with --seen: a query that never had data is a fault
 """
 import argparse
 import json
 import math
 import pathlib
+import re
 import sys
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -24,6 +28,7 @@ import boards  # noqa: E402
 VARIABLES = {"$__rate_interval": "1m", "$cluster": ".*", "$node": ".*", "$device": ".*", "$rail": ".*", "$kernel": ".*", "$part": "railgauge", "$before": "5s"}
 HIDDEN = {"__name__", "job", "instance", "cluster"}
 MOST_ROWS = 12
+GRAPH_SECONDS, GRAPH_STEPS = 60, 12
 TIMEOUT_SECONDS = 20
 
 
@@ -33,16 +38,22 @@ def filled(expression):
     return expression
 
 
-def ask(url, expression):
-    """The series of an instant query, or an error as text."""
-    query = urllib.parse.urlencode({"query": filled(expression)})
+def ask(url, expression, as_graph):
+    """The series of a query with their newest values, or an error as text."""
+    words = {"query": filled(expression)}
+    if as_graph:  # as Grafana asks for a graph
+        now = time.time()
+        words.update(start=now - GRAPH_SECONDS, end=now, step=GRAPH_SECONDS / GRAPH_STEPS)
+    path = "query_range" if as_graph else "query"
     try:
-        with urllib.request.urlopen(f"{url}/api/v1/query?{query}", timeout=TIMEOUT_SECONDS) as answer:
+        with urllib.request.urlopen(f"{url}/api/v1/{path}?{urllib.parse.urlencode(words)}", timeout=TIMEOUT_SECONDS) as answer:
             data = json.load(answer)["data"]
     except urllib.error.HTTPError as error:
         return json.load(error).get("error", str(error))
     if data["resultType"] == "scalar":
         return [{"metric": {}, "value": data["result"]}]
+    if as_graph:
+        return [{"metric": one["metric"], "value": one["values"][-1]} for one in data["result"]]
     return data["result"]
 
 
@@ -66,20 +77,40 @@ def shown(value, unit):
     return f"{value:.6g}"
 
 
-def rows_of(series, unit):
-    rows = []
-    for one in series:
-        labels = ", ".join(f"{key}={value}" for key, value in sorted(one["metric"].items()) if key not in HIDDEN and value)
-        rows.append((labels or "all", shown(one["value"][1], unit)))
-    return rows
+def legend_of(labels, legend):
+    """What Grafana writes beside a line; without a legend the labels themselves."""
+    if legend:
+        return " ".join(re.sub(r"\{\{(\w+)\}\}", lambda found: labels.get(found[1], ""), legend).split())
+    return ", ".join(f"{key}={value}" for key, value in sorted(labels.items()) if key not in HIDDEN and value) or "all"
 
 
-def markdown(panel, rows):
+def value_name(panel):
+    """What a table calls its values; nothing where it hides them."""
+    organize = panel["transformations"][0]["options"]
+    return "" if organize["excludeByName"].get("Value") else organize["renameByName"]["Value"]
+
+
+def columns_of(panel, answers):
+    """Headings and rows: of a table a column for each label, else legend and value."""
+    unit = panel["fieldConfig"]["defaults"]["unit"]
+    if panel["type"] != "table":
+        rows = [[legend_of(one["metric"], legend), shown(one["value"][1], unit)] for legend, series in answers for one in series]
+        return ["series", "value"], rows
+    series = [one for _, found in answers for one in found]
+    labels = sorted({key for one in series for key in one["metric"] if key not in HIDDEN})
+    value = value_name(panel)
+    rows = [[one["metric"].get(label, "") for label in labels] + ([shown(one["value"][1], unit)] if value else []) for one in series]
+    return labels + ([value] if value else []), rows
+
+
+def markdown(panel, answers):
     text = f"\n### {panel['title']}\n{panel['description']}\n\n"
+    headings, rows = columns_of(panel, answers)
     if not rows:
         return text + "Nothing to show.\n"
-    text += "| series | value |\n|---|---:|\n"
-    text += "".join(f"| {labels} | {value} |\n" for labels, value in rows[:MOST_ROWS])
+    has_value = panel["type"] != "table" or value_name(panel)
+    text += f"| {' | '.join(headings)} |\n|" + "---|" * (len(headings) - 1) + ("---:|" if has_value else "---|") + "\n"
+    text += "".join(f"| {' | '.join(row)} |\n" for row in rows[:MOST_ROWS])
     return text + (f"\n{len(rows) - MOST_ROWS} more.\n" if len(rows) > MOST_ROWS else "")
 
 
@@ -88,18 +119,20 @@ HEAD = """# Dashboards as tables
 Each panel's data, as Prometheus answered its queries: `deploy/e2e/monitoring.sh --render deploy/docs/dashboards.md` starts a controller,
 three agents and Prometheus on one host and writes this page. Figures are synthetic: the agents' NICs and GPUs are fakes.
 Grafana is in no Debian release, so no Grafana has read the boards here: what is proven are their queries, by Prometheus itself, and
-that each file has the shape that Grafana documents (`dashboards/lint.py`).
+that each file has the shape that Grafana documents (`dashboards/lint.py`). One finding was made up, a port was taken down and a node
+was busy when this was written, so that there is something to see.
 """
 
 
 class Proof:
-    def __init__(self, url, has_line_rate=True):
+    def __init__(self, url, has_line_rate=True, seen=()):
         self.url, self.queries, self.faults = url, 0, []
         self.has_line_rate = has_line_rate
+        self.asked, self.seen = [], set(seen)
 
-    def series(self, where, expression, must):
+    def series(self, where, expression, must, as_graph=False):
         self.queries += 1
-        answer = ask(self.url, expression)
+        answer = ask(self.url, expression, as_graph)
         if isinstance(answer, str):
             self.faults.append(f"{where}: {answer}: {filled(expression)}")
             return []
@@ -109,19 +142,26 @@ class Proof:
             self.faults.append(f"{where}: no data: {filled(expression)}")
         return answer
 
+    def panel(self, uid, panel):
+        answers = []
+        for target in panel["targets"]:
+            where = f"{uid}: {panel['title']}"
+            answer = self.series(where, target["expr"], target["_must"], target["range"])
+            self.asked.append(f"{where}: {target['expr']}")
+            if answer:
+                self.seen.add(self.asked[-1])
+            answers.append((target["legendFormat"], answer))
+        return answers
+
     def board(self, board):
         page = f"\n## {board['title']}\n{board['description']}\n"
         for panel in board["panels"]:
-            rows = []
-            for target in panel["targets"]:
-                answer = self.series(f"{board['uid']}: {panel['title']}", target["expr"], target["_must"])
-                rows += rows_of(answer, panel["fieldConfig"]["defaults"]["unit"])
-            page += markdown(panel, rows)
+            page += markdown(panel, self.panel(board["uid"], panel))
         for one in board["templating"]["list"]:
             if "_source" in one:  # what there is to choose from
                 self.series(f"{board['uid']}: variable {one['name']}", f"count by ({one['name']}) ({one['_source']})", True)
         for annotation in board["annotations"]["list"]:
-            self.series(f"{board['uid']}: {annotation['name']}", annotation["expr"], False)
+            self.series(f"{board['uid']}: {annotation['name']}", annotation["expr"], False, True)
         return page
 
 
@@ -130,8 +170,11 @@ def main():
     words.add_argument("url")
     words.add_argument("--markdown", type=pathlib.Path)
     words.add_argument("--no-line-rate", action="store_true")
+    words.add_argument("--seen", type=pathlib.Path)
+    words.add_argument("--complete", action="store_true")
     words = words.parse_args()
-    proof = Proof(words.url.rstrip("/"), not words.no_line_rate)
+    seen = json.loads(words.seen.read_text()) if words.seen and words.seen.exists() else []
+    proof = Proof(words.url.rstrip("/"), not words.no_line_rate, seen)
     page = "".join(proof.board(board) for board in boards.BOARDS)
     for name, expression, _ in alerts.RECORDS:
         proof.series(name, expression, False)
@@ -139,6 +182,10 @@ def main():
         proof.series(alert["name"], alert["expr"], False)
     if words.markdown:
         words.markdown.write_text(HEAD + page)
+    if words.seen:
+        words.seen.write_text(json.dumps(sorted(proof.seen)))
+    if words.complete:
+        proof.faults += [f"{one}: never had data" for one in proof.asked if one not in proof.seen]
     for one in proof.faults:
         print(one)
     print(f"{proof.queries} queries, {len(proof.faults)} faults")

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <locale>
+#include <set>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -10,6 +11,7 @@
 
 #include "controller/cli/commands_testing.h"
 #include "controller/cli/samples.h"
+#include "controller/cli/table.h"
 #include "kernels/core/outcome.h"
 
 namespace railgauge::cli {
@@ -106,6 +108,42 @@ TEST_P(Golden, OutputDoesNotDependOnTheLocale) {
 
 INSTANTIATE_TEST_SUITE_P(EveryVerb, Golden, testing::ValuesIn(golden_cases()),
                          [](const auto& each) { return each.param.name; });
+
+std::size_t widest_line(const std::string& text) {
+  std::size_t widest = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    widest = std::max(widest, static_cast<std::size_t>(std::ranges::count_if(line, [](char c) {
+                        return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+                      })));
+  return widest;
+}
+
+TEST_F(Commands, OnATerminalOf60ColumnsTablesAreFoldedAndLoseNothing) {
+  for (const auto& [name, words] :
+       {std::pair{"nodes", std::vector<std::string>{"nodes"}},
+        std::pair{"runs", std::vector<std::string>{"runs"}},
+        std::pair{"results", std::vector<std::string>{"results", "--units", "bits"}},
+        std::pair{"schedules", std::vector<std::string>{"schedules"}},
+        std::pair{"topo", std::vector<std::string>{"topo", "n1"}}}) {
+    run(words);
+    std::multiset<std::string> wide;
+    std::istringstream cells(out_);
+    for (std::string word; cells >> word;) wide.insert(word);
+    fold_tables_at(60);
+    run(words);
+    fold_tables_at(0);
+    std::multiset<std::string> folded;
+    std::istringstream folded_cells(out_);
+    for (std::string word; folded_cells >> word;) folded.insert(word);
+    EXPECT_EQ(folded, wide) << name;
+    expect_golden(std::string("narrow_") + name + ".txt", out_);
+  }
+  fold_tables_at(60);
+  run({"nodes"});
+  fold_tables_at(0);
+  EXPECT_LT(widest_line(out_), 60U) << out_;
+}
 
 TEST_F(Commands, MetricsAreALineEachUnlessTheyAreToBeDescribed) {
   EXPECT_EQ(run({"metrics"}), 0);

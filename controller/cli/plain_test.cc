@@ -198,6 +198,43 @@ TEST(Table, ColumnsAlignAndEmptyOnesAreLeftOut) {
       "b      123\n");
 }
 
+// A table of a terminal of so many columns.
+std::string folded(int terminal_columns, const std::vector<Column>& columns,
+                   const std::vector<std::vector<Cell>>& rows) {
+  fold_tables_at(terminal_columns);
+  std::string text = render_table(columns, rows, false);
+  fold_tables_at(0);
+  return text;
+}
+
+TEST(Table, OnANarrowTerminalColumnsThatDoNotFitStandBelow) {
+  const std::vector<Column> columns{{"NODE"}, {"STATE"}, {"COUNT", true}, {"WHY"}};
+  const std::vector<std::vector<Cell>> rows{{"n1", "attached", "7", ""},
+                                            {"n10", "lost", "123", "no answer"}};
+  const std::string wide = render_table(columns, rows, false);
+  EXPECT_EQ(wide,
+            "NODE  STATE     COUNT  WHY\n"
+            "n1    attached      7\n"
+            "n10   lost        123  no answer\n");
+  EXPECT_EQ(folded(33, columns, rows), wide) << "32 columns and the last one free";
+  EXPECT_EQ(folded(32, columns, rows),
+            "NODE  STATE     COUNT\n"
+            "    WHY\n"
+            "n1    attached      7\n"
+            "n10   lost        123\n"
+            "    no answer\n");
+  EXPECT_EQ(folded(16, columns, rows),
+            "NODE  STATE\n"
+            "    COUNT\n"
+            "    WHY\n"
+            "n1    attached\n"
+            "        7\n"
+            "n10   lost\n"
+            "      123\n"
+            "    no answer\n");
+  EXPECT_EQ(folded(1, columns, rows).find("  \n"), std::string::npos);
+}
+
 TEST(Table, NoLineEndsInBlanks) {
   EXPECT_EQ(render_table({{"A"}, {"B"}}, {{"long", "x"}, {"y", ""}}, false),
             "A     B\nlong  x\ny\n");

@@ -2,6 +2,7 @@
 
 #include "controller/cli/commands.h"
 #include "controller/cli/help.h"
+#include "controller/cli/table.h"
 #include "controller/cli/watch.h"
 #include "kernels/core/outcome.h"
 
@@ -82,6 +83,9 @@ int run_program(std::span<const std::string> words, const Environment& environme
   output.format = settings->format;
   output.units = settings->units;
   output.colour = wants_colour(environment, terminal);
+  // --watch cuts instead, so that more rows fit.
+  const bool folds = terminal.out_is_terminal && terminal.out_screen && !arguments->has("watch");
+  fold_tables_at(folds ? terminal.out_screen().columns : 0);
   output.live_columns = terminal.err_columns;
   if (can_draw(environment, terminal)) output.screen = terminal.out_screen;
   const auto code = run_verb(*arguments, *settings, output, interrupts);

@@ -10,6 +10,8 @@ namespace railgauge::cli {
 namespace {
 
 constexpr std::size_t kGap = 2;
+constexpr std::size_t kIndent = 4;  // of a row's further lines
+int folded_at = 0;                  // columns; 0: tables are as wide as they are
 
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count_if(
@@ -32,7 +34,28 @@ const char* escape_of(Tone tone) {
   return "";
 }
 
+// Which columns stand on one line, line by line of a row.
+std::vector<std::vector<std::size_t>> lines_of(const std::vector<std::size_t>& widths,
+                                               int terminal_columns) {
+  // The last column stays free: some terminals wrap when it is written.
+  const auto room = static_cast<std::size_t>(std::max(terminal_columns - 1, 0));
+  std::vector<std::vector<std::size_t>> lines(1);
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    if (widths[i] == 0) continue;
+    if (room > 0 && !lines.back().empty() && used + kGap + widths[i] > room) {
+      lines.emplace_back();
+      used = kIndent;
+    }
+    used += (lines.back().empty() ? 0 : kGap) + widths[i];
+    lines.back().push_back(i);
+  }
+  return lines;
+}
+
 }  // namespace
+
+void fold_tables_at(int columns) { folded_at = columns; }
 
 std::string toned(const std::string& text, Tone tone, bool colour) {
   if (!colour || tone == Tone::kPlain || text.empty()) return text;
@@ -59,28 +82,28 @@ std::string render_table(const std::vector<Column>& columns,
     if (widths[i] > 0 || rows.empty())
       widths[i] = std::max(widths[i], width_of(columns[i].heading));
 
+  const auto lines = lines_of(widths, folded_at);
   std::string text;
-  const auto add_line = [&](const auto& cell_of) {
-    std::string line;
-    std::size_t owed = 0;  // blanks before the next cell
-    bool first = true;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      if (widths[i] == 0) continue;
-      const auto [cell, tone] = cell_of(i);
-      const std::size_t pad = widths[i] - width_of(cell);
-      owed += (first ? 0 : kGap) + (columns[i].right ? pad : 0);
-      first = false;
-      if (!cell.empty()) {
-        line += std::string(owed, ' ') + toned(cell, tone, colour);
-        owed = 0;
+  const auto add_row = [&](const auto& cell_of) {
+    for (std::size_t number = 0; number < lines.size(); ++number) {
+      std::string line;
+      std::size_t owed = number == 0 ? 0 : kIndent;  // blanks before the next cell
+      for (const std::size_t i : lines[number]) {
+        const auto [cell, tone] = cell_of(i);
+        const std::size_t pad = widths[i] - width_of(cell);
+        owed += (i == lines[number].front() ? 0 : kGap) + (columns[i].right ? pad : 0);
+        if (!cell.empty()) {
+          line += std::string(owed, ' ') + toned(cell, tone, colour);
+          owed = 0;
+        }
+        if (!columns[i].right) owed += pad;
       }
-      if (!columns[i].right) owed += pad;
+      if (number == 0 || !line.empty()) text += line + "\n";
     }
-    text += line + "\n";
   };
-  add_line([&](std::size_t i) { return std::pair(columns[i].heading, Tone::kHeading); });
+  add_row([&](std::size_t i) { return std::pair(columns[i].heading, Tone::kHeading); });
   for (const auto& row : rows)
-    add_line([&](std::size_t i) { return std::pair(printable(row[i].text), row[i].tone); });
+    add_row([&](std::size_t i) { return std::pair(printable(row[i].text), row[i].tone); });
   return text;
 }
 

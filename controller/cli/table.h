@@ -20,8 +20,13 @@ struct Column {
   bool right = false;  // numbers stand right
 };
 
-// Lines, each ending in a newline; no trailing blanks; nothing wrapped or cut. A column that is
-// empty in every row is left out.
+// From now on this process' tables are for a terminal of so many columns; 0, as at first: for none.
+// A program has one terminal and says so before its first table, which no verb has to know.
+void fold_tables_at(int columns);
+
+// Lines, each ending in a newline; no trailing blanks; nothing cut. A column that is empty in every
+// row is left out. On a terminal that is too narrow, columns that do not fit stand on indented
+// lines below, headings and cells alike; only a cell that is wider than the terminal is left to it.
 std::string render_table(const std::vector<Column>& columns,
                          const std::vector<std::vector<Cell>>& rows, bool colour);
 

@@ -17,6 +17,7 @@ constexpr std::uint32_t kStats = 2;
 constexpr std::uint32_t kBandwidthKernels = 2;
 constexpr std::uint32_t kLatencyKernels = 1;
 constexpr std::uint32_t kGpuKernels = 2;
+constexpr std::uint32_t kMemories = 2;
 constexpr std::uint32_t kChecks = 40;
 constexpr std::uint32_t kPortCounters = 16;
 constexpr std::uint32_t kGpuCounters = 5;
@@ -24,7 +25,8 @@ constexpr std::uint32_t kStackParts = 16;
 // Bounds on what one process shows.
 constexpr std::uint32_t kMostPorts = 64;
 constexpr std::uint32_t kMostFigures = 600;
-constexpr std::uint32_t kMostNames = 256;  // suites, schedules
+constexpr std::uint32_t kMostNames = 256;  // of suites
+constexpr std::uint32_t kMostSchedules = 200;
 
 constexpr std::array kCatalog{
     // --- agent: itself ---------------------------------------------------------------------------
@@ -47,12 +49,15 @@ constexpr std::array kCatalog{
     // --- agent: what was measured last
     // --------------------------------------------------------------
     Info{"railgauge_link_latency_seconds", kGauge, kAgent, "seconds",
-         "device port kernel size stat", kPorts* kLatencyKernels* kSizes* kStats, kMostFigures,
-         "Last measured latency of a port; size: small to 256 B, medium to 64 KiB, large above"},
+         "device port kernel size memory stat", kPorts* kLatencyKernels* kSizes* kMemories* kStats,
+         kMostFigures,
+         "Last measured latency of a port, to whichever partner; size: small to 256 B, medium to "
+         "64 KiB, large above"},
     Info{"railgauge_link_bandwidth_bytes_per_second", kGauge, kAgent, "bytes per second",
-         "device port kernel size", kPorts* kBandwidthKernels* kSizes, kMostFigures,
-         "Last measured median bandwidth of a port; size: small to 256 B, medium to 64 KiB, large "
-         "above"},
+         "device port kernel size memory", kPorts* kBandwidthKernels* kSizes* kMemories,
+         kMostFigures,
+         "Last measured median bandwidth of a port in one direction, to whichever partner; size: "
+         "small to 256 B, medium to 64 KiB, large above"},
     Info{
         "railgauge_link_expected_bytes_per_second", kGauge, kAgent, "bytes per second",
         "device port", kPorts, kMostPorts,
@@ -68,7 +73,7 @@ constexpr std::array kCatalog{
          "node, where told"},
     Info{"railgauge_result_timestamp_seconds", kGauge, kAgent, "seconds", "device port gpu kernel",
          kPorts*(kBandwidthKernels + kLatencyKernels) + kGpus* kGpuKernels, kMostFigures,
-         "When a port or GPU was last measured, unix time"},
+         "When a port or GPU was last measured by a task that passed, unix time"},
     // --- agent: its node
     // ------------------------------------------------------------------------------
     Info{"railgauge_nic_info", kGauge, kAgent, "1",
@@ -78,6 +83,9 @@ constexpr std::array kCatalog{
          kMostPorts, "Always 1; what a GPU is"},
     Info{"railgauge_stack_info", kGauge, kAgent, "1", "part version", kStackParts, 64,
          "Always 1; versions that an upgrade changes; another version begins another epoch"},
+    Info{"railgauge_epoch_info", kGauge, kAgent, "1", "versions settings", 1, 1,
+         "Always 1; fingerprints of the stack's versions and of its settings, as far as they could "
+         "be read"},
     Info{"railgauge_node_busy", kGauge, kAgent, "1", "source", 7, 16,
          "1 while this source keeps the node from being measured"},
     Info{"railgauge_device_trouble_total", kCounter, kAgent, "1", "device port counter",
@@ -99,6 +107,8 @@ constexpr std::array kCatalog{
     Info{"railgauge_runs_total", kCounter, kController, "1", "trigger outcome", 6, 40,
          "Runs that ended"},
     Info{"railgauge_run_active", kGauge, kController, "1", "", 1, 1, "1 while a run is under way"},
+    Info{"railgauge_runs_waiting", kGauge, kController, "1", "", 1, 1,
+         "Runs that wait for the one under way"},
     Info{"railgauge_run_last_outcome", kGauge, kController, "1", "suite outcome", 8, kMostNames,
          "Always 1; how the newest run of a suite that ended did"},
     Info{"railgauge_run_last_success_timestamp_seconds", kGauge, kController, "seconds", "suite", 8,
@@ -115,8 +125,10 @@ constexpr std::array kCatalog{
          kWorstPairs, kWorstPairs,
          "The slowest pairs of the newest run that measured pairs, against their rail's median; "
          "they make room for the next run's"},
-    Info{"railgauge_pairs_timestamp_seconds", kGauge, kController, "seconds", "", 1, 1,
-         "When the figures of pairs were taken from their run, unix time; 0: never"},
+    Info{
+        "railgauge_pairs_timestamp_seconds", kGauge, kController, "seconds", "", 1, 1,
+        "End of the run that the figures of pairs are of, or its begin while it is under way, unix "
+        "time; 0: none"},
     Info{
         "railgauge_fabric_bandwidth_bytes_per_second", kGauge, kController, "bytes per second",
         "kernel rail memory distance stat", 32, 256,
@@ -129,12 +141,16 @@ constexpr std::array kCatalog{
         "a hundred exceeds"},
     // --- controller: schedules
     // ------------------------------------------------------------------------
-    Info{"railgauge_schedule_enabled", kGauge, kController, "1", "schedule suite", 4, kMostNames,
-         "1 while a schedule starts its suite, 0 while it is paused"},
+    Info{"railgauge_schedule_enabled", kGauge, kController, "1", "schedule suite", 4,
+         kMostSchedules, "1 while a schedule starts its suite, 0 while it is paused"},
+    Info{"railgauge_schedule_pause_seconds", kGauge, kController, "seconds", "schedule suite", 4,
+         kMostSchedules, "Longest time between two due times of a schedule among its next"},
     Info{"railgauge_schedule_last_result", kGauge, kController, "1", "schedule result", 4,
-         kMostNames, "Always 1; what became of a schedule's newest due time"},
+         kMostSchedules, "Always 1; what became of a schedule's newest due time"},
     Info{"railgauge_schedule_last_due_timestamp_seconds", kGauge, kController, "seconds",
-         "schedule", 4, kMostNames, "A schedule's newest due time"},
+         "schedule", 4, kMostSchedules, "A schedule's newest due time"},
+    Info{"railgauge_schedule_first_due_timestamp_seconds", kGauge, kController, "seconds",
+         "schedule suite", 4, kMostSchedules, "A schedule's oldest due time that the database has"},
     // --- controller: fleet and store
     // ------------------------------------------------------------------
     Info{"railgauge_nodes", kGauge, kController, "1", "state", 4, 4,
@@ -200,9 +216,11 @@ constexpr std::array kLabels{
     LabelValues{"from", "nodes of at most 20 pairs"},
     LabelValues{"gpu", "gpu0 ..., GPUs of the node"},
     LabelValues{"kernel", "kernels of the node's own list, or unknown"},
-    LabelValues{"kind", "counter, xid, sxid, device_vanished, ...; of findings: regression, ..."},
+    LabelValues{"kind",
+                "counter, xid, sxid, device_vanished, ...; of findings: regression, lost_function, "
+                "corruption, mode_mix, step, drift, variance, peer"},
     LabelValues{"link_layer", "ethernet, infiniband"},
-    LabelValues{"memory", "host, gpu, or nothing"},
+    LabelValues{"memory", "host, gpu, staged (through the host's); of pairs also nothing"},
     LabelValues{"metric", "latency_ns, bandwidth_bytes_per_second, ..."},
     LabelValues{"model", "the GPU's"},
     LabelValues{"netdev", "network interfaces of the node"},
@@ -215,17 +233,19 @@ constexpr std::array kLabels{
     LabelValues{"rail", "0 ..., as the nodes' NICs are counted"},
     LabelValues{"result", "started, skipped, missed, by_hand"},
     LabelValues{"schedule", "the controller's schedules"},
-    LabelValues{"severity", "info, warn, fail; of findings: as the analysis says"},
+    LabelValues{"settings", "16 hexadecimal digits; on this _info series alone"},
+    LabelValues{"severity", "info, warn, fail; of findings: warning, critical"},
     LabelValues{"size", "small, medium, large"},
     LabelValues{"source", "marker, slurm, kubernetes, gpu, load, hook, guard"},
     LabelValues{"stat", "p50, p99; of the fabric also p01"},
     LabelValues{"state",
                 "of nodes: attached, detached, lost, absent; of checks: pass, warn, fail, "
-                "error, waived, unknown; of findings: as the store has them"},
+                "error, waived, unknown; of findings: new, confirmed, acknowledged, reopened"},
     LabelValues{"suite", "suites that were run: those of schedules, then those that ended last"},
     LabelValues{"to", "nodes of at most 20 pairs"},
     LabelValues{"trigger", "cli, schedule, upgrade"},
     LabelValues{"version", "of Railgauge, or of a part of the stack"},
+    LabelValues{"versions", "16 hexadecimal digits; on this _info series alone"},
 };
 
 }  // namespace

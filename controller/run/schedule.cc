@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t kMaxMissesLookedAt = 1'000;
 constexpr int kMaxStartsLookedAt = 5'000;
+constexpr int kStartsOfPause = 15;
 
 // FNV-1a and a finishing mix: stable over versions and machines.
 std::uint64_t seed_of(const std::string& name, std::int64_t day) {
@@ -129,6 +130,17 @@ std::optional<Due> next_start(const Schedule& schedule, double after) {
     after = *due;
   }
   return std::nullopt;
+}
+
+std::optional<double> longest_pause(const Schedule& schedule, double after) {
+  std::optional<double> longest;
+  auto start = next_start(schedule, after);
+  for (int i = 1; start && i < kStartsOfPause; ++i) {
+    const auto next = next_start(schedule, start->due_at);
+    if (next) longest = std::max(longest.value_or(0), next->due_at - start->due_at);
+    start = next;
+  }
+  return longest;
 }
 
 }  // namespace railgauge::run

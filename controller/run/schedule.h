@@ -85,6 +85,10 @@ std::vector<Decision> decide(const Schedule& schedule, const ScheduleState& stat
 // The next due time after `after` at which a run is to begin; blackouts and windows are taken off.
 std::optional<Due> next_start(const Schedule& schedule, double after);
 
+// The longest time between two of the next starts, as many as a fortnight of nights; nothing where
+// there is at most one more.
+std::optional<double> longest_pause(const Schedule& schedule, double after);
+
 bool in_window(const Schedule& schedule, double unix_seconds);
 bool in_blackout(const Schedule& schedule, double due_at);
 // By name and day alone, so that it is the same after a restart.

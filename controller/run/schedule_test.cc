@@ -42,6 +42,20 @@ TEST(Schedule, ItStartsWhenDueAndNotBeforeAndOnce) {
   EXPECT_THAT(decide(schedule, {.decided_until = due[0].due_at}, kMonday + 5'401), IsEmpty());
 }
 
+TEST(Schedule, ItsLongestPauseIsThatOfWindowsAndWeekendsToo) {
+  constexpr double kDay = 86'400;
+  EXPECT_EQ(longest_pause(compiled(nightly()), kMonday), kDay);
+  EXPECT_EQ(longest_pause(compiled({.name = "q", .cron = "*/15 * * * *"}), kMonday), 900);
+  EXPECT_EQ(longest_pause(compiled({.name = "w", .cron = "@weekly"}), kMonday), 7 * kDay);
+  EXPECT_EQ(longest_pause(compiled({.name = "d", .cron = "30 1 * * mon-fri"}), kMonday), 3 * kDay);
+  ScheduleText weekends = nightly();
+  weekends.windows = "sat,sun";
+  EXPECT_EQ(longest_pause(compiled(weekends), kMonday), 6 * kDay);
+  ScheduleText once = nightly();
+  once.blackouts = "2026-11-24..2060-01-01";
+  EXPECT_FALSE(longest_pause(compiled(once), kMonday)) << "one start is left";
+}
+
 TEST(Schedule, JitterIsTheSameForADayAndDiffersBetweenDaysAndNames) {
   ScheduleText text = nightly();
   text.jitter_seconds = 3'600;

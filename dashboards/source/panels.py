@@ -28,9 +28,12 @@ def panel(kind, title, description, unit, queries, width=8, height=8, **more):
             "fieldConfig": {"defaults": {**defaults, **more.pop("defaults", {})}, "overrides": more.pop("overrides", [])},
             "options": more.pop("options", {}), "gridPos": {"w": width, "h": height}}
     if kind == "table":
-        # The time of the query is no column, and Grafana's own names for values are no headings.
-        made["transformations"] = [{"id": "organize", "options": {"excludeByName": {"Time": True, "__name__": True, "job": True, "instance": True},
-                                                                  "renameByName": {"Value": more.pop("value", "value")}}}]
+        # The time of the query is no column, and Grafana's own names for values are no headings. Where what there is to
+        # say stands in the labels, the value is none either.
+        value = more.pop("value", None)
+        hidden = ["Time", "__name__", "job", "instance"] + ([] if value else ["Value"])
+        made["transformations"] = [{"id": "organize", "options": {"excludeByName": {name: True for name in hidden}, "indexByName": {},
+                                                                  "renameByName": {"Value": value} if value else {}}}]
     assert not more, more
     return made
 
@@ -53,7 +56,8 @@ def graph(title, description, queries, unit="short", width=8, dashed=(), **more)
                  options={"legend": {"displayMode": "table", "placement": "bottom", "calcs": ["lastNotNull"]}, "tooltip": {"mode": "multi", "sort": "desc"}}, **more)
 
 
-def table(title, description, queries, unit="short", width=12, value="value", **more):
+def table(title, description, queries, unit="short", width=12, value=None, **more):
+    """`value`: what the column of values is called; None where every value is 1."""
     return panel("table", title, description, unit, queries, width=width, value=value, **more)
 
 
@@ -75,7 +79,7 @@ def fixed(name, label, values):
 
 # In the order in which people narrow down.
 VARIABLES = [
-    {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "current": {}},
+    {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "refresh": 1, "current": {"text": "default", "value": "default"}},
     choice("cluster", "Cluster", "railgauge_controller_info"),
     choice("node", "Node", 'railgauge_agent_info{cluster=~"$cluster"}'),
     choice("device", "Device", 'railgauge_link_up{cluster=~"$cluster",node=~"$node"}'),
@@ -106,7 +110,8 @@ def board(uid, title, description, variables, panels, annotations=()):
     return {
         "uid": uid, "title": title, "description": description, "tags": ["railgauge"], "schemaVersion": 37, "version": 1, "editable": False,
         "graphTooltip": 1, "refresh": "1m", "time": {"from": "now-24h", "to": "now"}, "timezone": "browser",
-        "links": [{"type": "dashboards", "title": "Railgauge", "tags": ["railgauge"], "asDropdown": True, "includeVars": True, "keepTime": True}],
+        "links": [{"type": "dashboards", "title": "Railgauge", "tags": ["railgauge"], "asDropdown": True, "includeVars": True, "keepTime": True,
+                   "icon": "external link", "tooltip": "", "targetBlank": False, "url": ""}],
         "templating": {"list": variables},
         "annotations": {"list": [{"name": name, "datasource": DATASOURCE, "enable": True, "iconColor": "orange", "expr": expr, "step": "60s",
                                   "titleFormat": text, "useValueForTime": False} for name, expr, text in annotations]},

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The proof of dashboards and alerts: Debian's Prometheus with the shipped configuration and rules against a live
 # controller and three agents on this host. Every query of every panel and alert is asked; none may be an error, those
-# that must have data have it, and a fault makes its alert pending or firing. 77 where Prometheus is not there.
+# that must have data have it, every one of a panel has had some once all faults were there, and a fault makes its
+# alert pending or firing. 77 where Prometheus is not there.
 #   deploy/e2e/monitoring.sh                  the test
 #   deploy/e2e/monitoring.sh --render FILE    also writes each panel's data as a page
 set -euo pipefail
@@ -16,14 +17,39 @@ export RAILGAUGE_WATCH_SECONDS=0.2 RAILGAUGE_BUSY_SETTLE_SECONDS=0.2
 
 shipped_configuration_is_sound() {
   promtool check config "$work/prometheus/prometheus.yml"
-  jq -e . "$top/deploy/monitoring/agents.json"
+  # What the list of agents does not name is named by its address.
+  cp "$top/deploy/monitoring/prometheus.yml" "$work/"
+  mkdir -p "$work/railgauge"; cp "$top/deploy/monitoring/agents.json" "$work/railgauge/"
+  promtool check service-discovery --timeout=2s "$work/prometheus.yml" railgauge-agent >"$work/targets.json"
+  jq -e '[.[].labels | [.node, .cluster]] == [["gpu001", "example"], ["gpu002", "example"]]' "$work/targets.json"
+  # What compose.yaml mounts is there.
+  local mounted
+  for mounted in $(sed -n 's|^ *- \(\.[^:]*\):/.*|\1|p' "$top/deploy/monitoring/compose.yaml"); do
+    [ -e "$top/deploy/monitoring/$mounted" ] || { echo "compose.yaml: no $mounted"; return 1; }
+  done
+  [ -n "$mounted" ]
+}
+# names_on PAGE: the metrics of a page of /metrics.
+names_on() { grep -oE '^[a-z][a-z_]*' "$1" | sort -u; }
+# reference_of PROCESS: what may stand there, a summary with its sum and count.
+reference_of() {
+  cli metrics -o json | jq -r --arg process "$1" '.metrics[] | select(.owner | . == "both" or startswith($process))
+    | .name, if .type == "summary" then .name + "_sum", .name + "_count" else empty end' | sort
+}
+pages_hold_what_the_reference_names() {
+  local process
+  for process in controller agent; do
+    [ "$(names_on "$work/$process.page" | wc -l)" -gt 20 ]
+    comm -23 <(names_on "$work/$process.page") <(reference_of "$process") >"$work/unnamed"
+    [ ! -s "$work/unnamed" ] || { echo "$process:"; cat "$work/unnamed"; return 1; }
+  done
 }
 pages_are_as_promtool_wants_them() {
   curl -fsS "http://127.0.0.1:$(port_of controller)/metrics" >"$work/controller.page"
   promtool check metrics <"$work/controller.page"
+  curl -fsS "http://127.0.0.1:$(port_of agent-a)/metrics" >"$work/agent.page"
   # prometheus-cpp's own summary counts microseconds, which promtool would have otherwise.
-  curl -fsS "http://127.0.0.1:$(port_of agent-a)/metrics" | grep -v exposer_ >"$work/agent.page"
-  promtool check metrics <"$work/agent.page"
+  grep -v exposer_ "$work/agent.page" | promtool check metrics
 }
 # Prometheus asks for gzip, and both kinds of servers give it.
 pages_come_packed() {
@@ -37,12 +63,46 @@ pages_come_packed() {
 }
 all_targets_are_up() { answers 'count(up == 1) == 4'; }
 everything_was_measured() {
-  cli run quick -o json >"$work/quick.json"
+  cat >"$work/gpus.yaml" <<'Y'
+version: 1
+metadata: {name: gpus}
+stages:
+  - {kernel: cuda.host_copy_bw, parameters: {sizes: 1MiB, iterations: 3}, placement: {local: all, each: gpu}}
+Y
+  cli run "$work/gpus.yaml" --nodes a -o json >"$work/gpus.json"
+  cli schedules run-now hourly-quick >"$work/run-now.txt"
+  wait_for "the schedule's run ends" 120 answers 'railgauge_run_last_outcome{suite="quick",outcome="passed"}'
   cli preflight >/dev/null || true  # hosts of tests fail some
   all_is_scraped quick 3
   wait_for "recording rules are made" 60 answers 'railgauge:link_bandwidth:ratio'
 }
-every_query_is_answered() { "$top/dashboards/prove.py" "$url" "${render[@]}"; }
+every_query_is_answered() { "$top/dashboards/prove.py" "$url" --seen "$work/seen.json"; }
+# What the judge would write, on a real series; it measured nothing.
+open_a_finding() {
+  sqlite3 -cmd '.timeout 5000' "$work/railgauge.db" "INSERT INTO finding (finding_id, kind, state, severity, suspect, summary, evidence,
+    opened_at, changed_at) VALUES ('f-made-up', 'step', 'new', 'warning', 'a', 'made up by a test', '{}', unixepoch(), unixepoch());
+    INSERT INTO finding_series SELECT max(finding.id), min(series.id), 2, 1 FROM finding, series;"
+}
+# With a fault of each kind there is nothing that a panel could not show.
+every_panel_had_data() {
+  open_a_finding
+  touch "$work/busy-c"
+  wait_for "the finding is an alert" 60 alert_is_up RailgaugeRegressionUnconfirmed
+  wait_for "a failing preflight is an alert" 60 alert_is_up RailgaugePreflightFailing
+  wait_for "a busy node is scraped" 60 answers 'railgauge_node_busy{node="c",source="marker"} == 1'
+  "$top/dashboards/prove.py" "$url" --seen "$work/seen.json" --complete "${render[@]}"
+}
+figures_of_b() {
+  curl -fsS "http://127.0.0.1:$(port_of agent-b)/metrics" | grep -E '^railgauge_(link_bandwidth|link_latency|preflight_results|preflight_timestamp)'
+}
+shows_them_again() { [ -n "$(port_of agent-b)" ] && figures_of_b | diff "$work/figures" -; }
+an_agent_that_starts_anew_shows_what_was_measured_last() {
+  figures_of_b >"$work/figures"
+  [ "$(wc -l <"$work/figures")" -gt 10 ]
+  stop_hard agent-b; : >"$work/agent-b.log"
+  start_agent b
+  wait_for "the figures are shown again" 60 shows_them_again
+}
 # The proof itself can fail: a query that is wrong, and one that must have data and has none.
 spoilt_queries_are_seen() {
   cp -r "$top/dashboards" "$work/dashboards"
@@ -52,14 +112,17 @@ spoilt_queries_are_seen() {
   grep -F 'railgauge-fleet: Nodes busy: ' "$work/spoilt.log" | grep -F 'parse error'
   sed 's/railgauge_run_active{/railgauge_run_asleep{/' "$top/dashboards/source/boards.py" >"$boards"
   expect_exit 1 "$work/dashboards/prove.py" "$url" >"$work/spoilt.log"
-  grep -F 'railgauge-service: Run active: no data' "$work/spoilt.log"
+  grep -F 'railgauge-service: Runs: no data' "$work/spoilt.log"
 }
 a_link_that_goes_down_makes_its_alerts_pending() {
   expect_exit 1 alert_is_up RailgaugeNodeFaults
   echo 9 >"$work/sys-a/class/infiniband/fake0/ports/1/counters/link_downed"
   wait_for "the fault is an alert" 60 alert_is_up RailgaugeNodeFaults
+  wait_for "its counter has grown" 60 answers 'railgauge:device_trouble:increase30m > 0'
 }
 a_node_that_is_gone_makes_its_alerts_pending() {
+  rm "$work/busy-c"  # or it would be maintenance
+  wait_for "maintenance is over" 60 answers 'railgauge:node_maintenance:bool{node="c"} == 0'
   stop_hard agent-c
   wait_for "not scraped is an alert" 60 alert_is_up RailgaugeAgentsNotScraped
   wait_for "stale is an alert" 120 alert_is_up RailgaugeNodesStale
@@ -69,13 +132,28 @@ a_controller_that_is_gone_makes_its_alert_pending() {
   wait_for "the controller's alert" 60 alert_is_up RailgaugeControllerDown
 }
 
+# weaken_agents: from now on they start with 64 KiB to lock, which their preflight has to say.
+weaken_agents() {
+  mkdir -p "$work/weak/bin"
+  ln -s "$(dirname "$bin")/lib" "$work/weak/lib"
+  cat >"$work/weak/bin/railgauge-agent" <<W
+#!/bin/sh
+ulimit -l 64
+[ "\$(id -u)" != 0 ] || exec setpriv --bounding-set=-ipc_lock "$bin/railgauge-agent" "\$@"
+exec "$bin/railgauge-agent" "\$@"
+W
+  chmod +x "$work/weak/bin/railgauge-agent"
+}
+weaken_agents
 start_controller
 make_gpus a
 for node in a b c; do
   [ -d "$work/sys-$node/class" ] || make_sysfs "$work/sys-$node"
   mkdir -p "$work/sys-$node/class/infiniband/fake0/ports/1/counters"
   echo 3 >"$work/sys-$node/class/infiniband/fake0/ports/1/counters/link_downed"
-  start_agent "$node"
+  agents_bin=$bin
+  [ "$node" != b ] || agents_bin=$work/weak/bin
+  RAILGAUGE_BUSY_SOURCES=marker RAILGAUGE_BUSY_MARKER=$work/busy-$node bin=$agents_bin start_agent "$node"
 done
 wait_for "three agents attach" 60 attached 3
 agents=()
@@ -85,10 +163,13 @@ check "the shipped configuration is sound" shipped_configuration_is_sound
 check "all targets are up" wait_for "four targets" 60 all_targets_are_up
 check "a run and a preflight are scraped" everything_was_measured
 check "/metrics is as promtool wants it" pages_are_as_promtool_wants_them
+check "/metrics holds what the reference names" pages_hold_what_the_reference_names
 check "/metrics comes packed" pages_come_packed
 check "every query of panels and alerts is answered" every_query_is_answered
 check "the proof sees queries that are wrong or empty" spoilt_queries_are_seen
 check "a link that goes down makes its alert pending" a_link_that_goes_down_makes_its_alerts_pending
+check "every panel had data once" every_panel_had_data
 check "a node that is gone makes its alerts pending" a_node_that_is_gone_makes_its_alerts_pending
+check "an agent that starts anew shows what was measured last" an_agent_that_starts_anew_shows_what_was_measured_last
 check "a controller that is gone makes its alert pending" a_controller_that_is_gone_makes_its_alert_pending
 summary

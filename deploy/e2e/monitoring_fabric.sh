@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Has not passed whole yet: 5 of 6 on 2026-11-22, and what the sixth found was mended since.
 # The proof of dashboards and alerts over real RDMA verbs: Debian's Prometheus with the shipped configuration and rules
-# against a live controller with mutual TLS and an agent in each of three guests of the virtual fabric. A suite runs, every
-# query of every panel and alert is asked, a guest's port goes down and another guest dies: each makes its alert pending or
+# against a live controller with mutual TLS and an agent in each of two guests of the virtual fabric. A suite runs, every
+# query of every panel and alert is asked, a guest's port goes down and the guest dies: each makes its alert pending or
 # firing. 77 where Prometheus is not there.
 #   deploy/e2e/monitoring_fabric.sh                  the test
 #   deploy/e2e/monitoring_fabric.sh --render FILE    also writes each panel's data as a page
@@ -30,14 +29,18 @@ Y
 
 metrics_of() { fabric status --format json | jq -r --arg name "$1" '.nodes[] | select(.name == $name) | "127.0.0.1:\(.metrics_port)"'; }
 
-all_targets_are_up() { answers 'count(up == 1) == 4'; }
+all_targets_are_up() { answers 'count(up == 1) == 3'; }
 everything_was_measured() {
+  # An agent on a busy host may have to look at its node twice before it has seen its port.
+  wait_for "both ports are up" 120 answers 'count(railgauge_link_up == 1) == 2'
+  wait_for "the controller has heard of them" 60 active_ports 2
   cli run "$work/proof.yaml"
   cli preflight >/dev/null || true  # guests of an emulated fabric fail some
-  all_is_scraped proof 3
+  all_is_scraped proof 2
   # All of it measured on real verbs: nothing here is a fake's.
   cli results -o json | jq -e '[.points[] | .point.synthetic] | any | not'
 }
+active_ports() { [ "$(cli nodes -o json | jq '[.nodes[].nics[]? | select(.state == "active")] | length')" = "$1" ]; }
 # soft-RoCE's rate is a name, so no port has a line rate to be held against.
 every_query_is_answered() { "$top/dashboards/prove.py" "$url" --no-line-rate "${render[@]}"; }
 nothing_is_down_yet() {
@@ -56,15 +59,15 @@ a_port_that_goes_down_makes_its_alert_pending() {
 }
 alert_is_over() { ! alert_is_up "$1"; }
 a_guest_that_dies_makes_its_alerts_pending() {
-  fabric fault n3 kill
+  fabric fault n2 kill
   wait_for "not scraped is an alert" 60 alert_is_up RailgaugeAgentsNotScraped
   wait_for "stale is an alert" 120 alert_is_up RailgaugeNodesStale
 }
 
-up_with 3
-start_prometheus "n1=$(metrics_of n1)" "n2=$(metrics_of n2)" "n3=$(metrics_of n3)"
+up_with 2
+start_prometheus "n1=$(metrics_of n1)" "n2=$(metrics_of n2)"
 
-check "all targets are up" wait_for "four targets" 120 all_targets_are_up
+check "all targets are up" wait_for "three targets" 120 all_targets_are_up
 check "a run and a preflight are scraped" everything_was_measured
 check "every query of panels and alerts is answered" every_query_is_answered
 check "no alert of what is broken later" nothing_is_down_yet

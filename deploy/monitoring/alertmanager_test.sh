@@ -39,7 +39,8 @@ listens() { url=http://$(sed -n 's/.*msg="Listening on" address=\([0-9.:]*\).*/\
 wait_for "it listens" listens
 wait_for "it is ready" curl -fsS -o /dev/null "$url/-/ready"
 
-alert() { printf '{"labels": {"alertname": "%s", "severity": "%s", "cluster": "c"}}\n' "$1" "$2"; }
+# alert NAME SEVERITY [CLUSTER]
+alert() { printf '{"labels": {"alertname": "%s", "severity": "%s", "cluster": "%s"}}\n' "$1" "$2" "${3-c}"; }
 post() { jq -s . | curl -fsS -X POST -H 'Content-Type: application/json' --data @- "$url/api/v2/alerts"; }
 # What it would not send now because of another alert.
 inhibited() { curl -fsS "$url/api/v2/alerts" | jq -r '[.[] | select(.status.inhibitedBy | length > 0) | .labels.alertname] | sort | join(" ")'; }
@@ -49,8 +50,16 @@ known() { [ "$(curl -fsS "$url/api/v2/alerts" | jq length)" = "$1" ]; }
 { alert RailgaugeNodesStale ticket; alert RailgaugeLinksDown page; alert RailgaugeLinksFlapping ticket; alert RailgaugePreflightFailing ticket; } | post
 wait_for "four alerts are known" known 4
 wait_for "a port that is down flaps no more" is_inhibited RailgaugeLinksFlapping
+alert RailgaugeControllerDown page other | post
+wait_for "five alerts are known" known 5
+is_inhibited RailgaugeLinksFlapping || fail "another cluster's controller keeps this one quiet"
 alert RailgaugeControllerDown page | post
 wait_for "without the controller stale nodes are no news" is_inhibited "RailgaugeLinksFlapping RailgaugeNodesStale"
 { alert RailgaugeRegressionConfirmed page; alert RailgaugeRegressionUnconfirmed ticket; } | post
 wait_for "a page needs no ticket beside it" is_inhibited "RailgaugeLinksFlapping RailgaugeNodesStale RailgaugeRegressionUnconfirmed"
+alert RailgaugeNodesStale ticket third | post
+wait_for "nine alerts are known" known 9
+is_inhibited "RailgaugeLinksFlapping RailgaugeNodesStale RailgaugeRegressionUnconfirmed" || fail "a cluster whose controller answers is kept quiet"
+alert RailgaugeControllerDown page "" | post
+wait_for "a controller that nobody knows keeps all quiet" is_inhibited "RailgaugeLinksFlapping RailgaugeNodesStale RailgaugeNodesStale RailgaugeRegressionUnconfirmed"
 echo "routes and inhibitions are as they should be"

@@ -205,7 +205,7 @@ Result<StandaloneOptions> standalone_options(const CLI::App& app, const Flags& f
   options.file = flags.output;
   options.file_format = file_format_of(flags.output, format);
   options.style = {.rate_unit = RG_TRY(rate_unit_of(flags.units, row.info())),
-                   .colour = ::isatty(STDOUT_FILENO) == 1};
+                   .colour = stdout_takes_colour()};
   if (app.count("--listen") > 0) options.listen = RG_TRY(listen_address(flags.listen));
   if (!flags.connect.empty())
     options.connect = RG_TRY(parse_connect_address(flags.connect, kDefaultGroupPort));

@@ -26,7 +26,7 @@ StandaloneOptions options_of(const PerftestCall& call, const KernelRow& row) {
   options.raw_samples = call.raw_samples;
   options.format = call.format;
   options.file = call.file;
-  options.style = {.colour = ::isatty(STDOUT_FILENO) == 1};
+  options.style = {.colour = stdout_takes_colour()};
   options.table = [gigabits = call.gigabits](const RunnerReport& report, const TableStyle& style) {
     return perftest_table(report, style, gigabits);
   };

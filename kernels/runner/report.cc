@@ -68,6 +68,11 @@ std::string csv_field(const Point& point, const google::protobuf::FieldDescripto
 
 }  // namespace
 
+bool wants_colour(bool is_terminal, const char* no_color, const char* term) {
+  const auto text = [](const char* value) { return std::string_view(value ? value : ""); };
+  return is_terminal && text(no_color).empty() && text(term) != "dumb";
+}
+
 Result<Format> parse_format(std::string_view text) {
   static const std::array<std::string, 4> kNames{"table", "json", "csv", "ndjson"};
   for (std::size_t i = 0; i < kNames.size(); ++i)

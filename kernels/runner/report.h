@@ -16,6 +16,10 @@ Result<Format> parse_format(std::string_view text);
 
 enum class RateUnit { kBits, kBytes };
 
+// Colour is for terminals that can show it, unless NO_COLOR holds something; `term` is TERM. Absent
+// variables are nullptr. Pure.
+bool wants_colour(bool is_terminal, const char* no_color, const char* term);
+
 struct TableStyle {
   RateUnit rate_unit = RateUnit::kBits;
   bool colour = false;  // only for a terminal

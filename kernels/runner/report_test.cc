@@ -143,6 +143,11 @@ TEST(Report, SaysLoudlyWhatIsSyntheticAndWhatCountsForNothing) {
   expect_golden("synthetic_failed", text);
   EXPECT_EQ(text.find('\x1b'), std::string::npos) << "colour only on a terminal";
   EXPECT_NE(report_table(report, {.colour = true}).find("\x1b[1;31mSYNTHETIC"), std::string::npos);
+  EXPECT_TRUE(wants_colour(true, nullptr, "xterm"));
+  EXPECT_TRUE(wants_colour(true, "", nullptr));
+  EXPECT_FALSE(wants_colour(true, "1", "xterm"));
+  EXPECT_FALSE(wants_colour(true, nullptr, "dumb"));
+  EXPECT_FALSE(wants_colour(false, nullptr, "xterm"));
 }
 
 TEST(Report, PrintsOneJsonDocumentWithItsSchemaVersionFirst) {

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -337,6 +338,10 @@ Status check_world(const StandaloneOptions& options, const KernelInfo& info, boo
 }
 
 }  // namespace
+
+bool stdout_takes_colour() {
+  return wants_colour(::isatty(STDOUT_FILENO) == 1, std::getenv("NO_COLOR"), std::getenv("TERM"));
+}
 
 Status check_standalone(const StandaloneOptions& options) {
   const KernelInfo info = options.row->info();

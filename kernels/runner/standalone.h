@@ -20,6 +20,9 @@ namespace railgauge {
 
 inline constexpr double kDefaultDeadlineSeconds = 600;
 
+// wants_colour() of this process's standard output.
+bool stdout_takes_colour();
+
 // Ranks that a launcher started, this process being one of them.
 struct World {
   std::uint32_t rank = 0;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/fact_words.h"
 #include "kernels/dl/verbs.h"
 #include "kernels/verbs/words.h"
 
@@ -44,7 +45,7 @@ LineRate line_rate_between(const Device& device, const PeerAddress& mine, const 
   if (here <= 0 && there <= 0)
     return {.waiver = device.no_bound().empty() ? "no rate is known" : device.no_bound()};
   if (mine.gid() == peer.gid() && mine.lid() == peer.lid())
-    return {.waiver = "both ends are one port"};
+    return {.waiver = std::string(kBothEndsAreOnePort)};
   if (here > 0 && (there <= 0 || here <= there))
     return {.bits_per_second = here, .endpoint = mine.endpoint()};
   return {.bits_per_second = there, .endpoint = peer.endpoint() + " at the other end"};

@@ -1,0 +1,15 @@
+// Small files of the state folder, written as a whole.
+#pragma once
+
+#include <string>
+
+#include "kernels/core/result.h"
+
+namespace railgauge::agent {
+
+// Either the old file or the whole new one stands at `folder`/`name` after a power cut. Errors:
+// kPermissionDenied with the path and the call that failed, also of a full disk.
+Status write_atomically(const std::string& folder, const std::string& name,
+                        const std::string& text);
+
+}  // namespace railgauge::agent
