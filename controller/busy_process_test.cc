@@ -1,17 +1,13 @@
 // Busy nodes end to end: the controller's, the agents' and the CLI's programs on one machine, with
 // runners that measure nothing. What keeps a node busy is its marker file.
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
-
 #include <chrono>
 #include <cstdio>
-#include <functional>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/testing/agent_process.h"
 #include "controller/testing/controller_process.h"
 #include "controller/testing/server_bench.h"
 
@@ -21,60 +17,11 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+using testing_agent::AgentProcess;
 using testing_agent::ControllerProcess;
+using testing_agent::Said;
 using testing_agent::ServerBench;
-
-std::string program(const std::string& name) {
-  const char* build = std::getenv("RAILGAUGE_BUILD_DIR");
-  return fmt::format("{}/bin/{}", build == nullptr ? "build/dev" : build, name);
-}
-
-class AgentProcess {
- public:
-  AgentProcess(const ServerBench& bench, const std::string& name) {
-    const std::string folder = bench.path(name);
-    const std::string port = folder + "/sys/class/infiniband/rxe0/ports/1";
-    std::filesystem::create_directories(port + "/counters");
-    std::ofstream(port + "/state") << "4: ACTIVE\n";
-    std::ofstream(port + "/link_layer") << "Ethernet\n";
-    std::ofstream(port + "/counters/link_downed") << "3\n";
-    std::vector<std::string> words{program("railgauge-agent"),
-                                   "--controller=" + bench.target(),
-                                   "--name=" + name,
-                                   "--state-dir=" + folder + "/state",
-                                   "--runner=" + program("railgauge-runner-testing"),
-                                   "--metrics-listen=none",
-                                   "--sysfs-root=" + folder + "/sys",
-                                   "--busy-sources=marker",
-                                   "--busy-marker=" + folder + "/busy",
-                                   "--busy-settle-seconds=0.2",
-                                   "--watch-seconds=0.1"};
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    const std::string log = bench.path(name + ".log");
-    pid_ = ::fork();
-    if (pid_ != 0) return;
-    const int out = ::open(log.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
-    ::dup2(out, STDERR_FILENO);
-    ::execv(arguments[0], arguments.data());
-    ::_exit(127);
-  }
-  ~AgentProcess() {
-    ::kill(pid_, SIGTERM);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  AgentProcess(const AgentProcess&) = delete;
-  AgentProcess& operator=(const AgentProcess&) = delete;
-
- private:
-  pid_t pid_ = -1;
-};
-
-struct Said {
-  int exit_code = -1;
-  std::string text;  // of both streams
-};
+using testing_agent::until;
 
 class BusyNodes : public testing::Test {
  protected:
@@ -86,7 +33,10 @@ class BusyNodes : public testing::Test {
     stub_ = api::Control::NewStub(
         grpc::CreateChannel(bench_.target(), grpc::InsecureChannelCredentials()));
     for (const char* name : {"n1", "n2"})
-      agents_.push_back(std::make_unique<AgentProcess>(bench_, name));
+      agents_.push_back(std::make_unique<AgentProcess>(
+          bench_, name,
+          testing_agent::AgentProcessOptions{
+              .more = {"--busy-settle-seconds=0.2", "--watch-seconds=0.1"}}));
     ASSERT_TRUE(until([&] { return count_of("attached", "no") == 2; })) << nodes();
   }
   static std::string suite(const std::string& name, int seconds) {
@@ -96,25 +46,7 @@ class BusyNodes : public testing::Test {
         "    placement: {{pairs: all}}\n",
         name, seconds);
   }
-  Said cli(const std::string& words) const {
-    Said said;
-    const std::string line =
-        fmt::format("{} --controller {} {} 2>&1", program("railgauge"), bench_.target(), words);
-    FILE* pipe = ::popen(line.c_str(), "r");
-    std::array<char, 4096> chunk{};
-    for (std::size_t n = 0; (n = std::fread(chunk.data(), 1, chunk.size(), pipe)) > 0;)
-      said.text.append(chunk.data(), n);
-    said.exit_code = WEXITSTATUS(::pclose(pipe));
-    return said;
-  }
-  static bool until(const std::function<bool()>& met, double seconds = 20) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    while (std::chrono::steady_clock::now() < end) {
-      if (met()) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    return false;
-  }
+  Said cli(const std::string& words) const { return testing_agent::cli(bench_, words); }
   std::string nodes() const { return cli("nodes").text; }
   int count_of(const std::string& state, const std::string& busy) {
     grpc::ClientContext context;
@@ -126,12 +58,7 @@ class BusyNodes : public testing::Test {
     return count;
   }
   api::RunDetail detail(const std::string& run_id) {
-    grpc::ClientContext context;
-    api::RunRef ref;
-    ref.set_run_id(run_id);
-    api::RunDetail detail;
-    EXPECT_TRUE(stub_->GetRun(&context, ref, &detail).ok());
-    return detail;
+    return testing_agent::run_detail(*stub_, run_id);
   }
   void mark(const std::string& node, const std::string& words) {
     std::ofstream(bench_.path(node + "/busy")) << words << '\n';
