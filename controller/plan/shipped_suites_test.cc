@@ -165,7 +165,7 @@ TEST(ShippedSuites, AreReadAndPlannedWithoutAProblem) {
       EXPECT_EQ(task.waived_reason, "") << entry.path() << " " << task.id;
   }
   for (const char* name : {"quick", "fabric", "gpudirect", "collectives", "nightly",
-                           "nccl_settings", "upgrade", "mpi"})
+                           "nccl_settings", "upgrade", "mpi", "preflight"})
     EXPECT_THAT(seen, Contains(name));
 }
 

@@ -86,6 +86,14 @@ dead_guest_is_named_and_the_run_ends() {
   cli run "$top/suites/quick.yaml" --nodes n1,n2   # the rest still measures
 }
 
+# The suite's gate lets guests through, and each one's port carries a message; without a GPU the rest is left out.
+preflight_suite_admits_guests() {
+  cli run "$top/suites/preflight.yaml" --nodes n1,n2 -o json >"$work/preflight_run.json"
+  jq -e '.run.outcome == "passed"' "$work/preflight_run.json"
+  cli runs show "$(jq -r .run.run_id "$work/preflight_run.json")" -o json |
+    jq -e '[.tasks[] | select(.kernel == "verbs.write_lat" and .outcome == "passed")] | length == 2'
+}
+
 up_with 3
 
 check "quick measures latency and bandwidth of all three pairs" quick_measures_three_pairs
@@ -93,6 +101,7 @@ check "quick measures latency and bandwidth of all three pairs" quick_measures_t
 check "a task costs less than 4 s beside its measuring" overhead_below 4
 check "a guest's metrics show its link" metrics_of_a_guest_show_its_link
 check "preflight knows a guest within 2 s" preflight_knows_a_guest
+check "the suite preflight admits guests and tries their ports" preflight_suite_admits_guests
 check "locked memory too small says what to set" locked_memory_too_small_says_what_to_set
 check "a device that is not there says what is" missing_device_says_what_is_there
 check "a killed agent ends its task and comes back" killed_agent_ends_its_task_and_comes_back
