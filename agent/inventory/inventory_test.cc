@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -110,6 +111,21 @@ TEST(InventoryTrees, TheLegacyModuleAndItsServiceAreSeenBesideTheNewOne) {
   EXPECT_EQ(node.services.at("nv_peer_mem").enablement.source, "/etc/init.d/nv_peer_mem");
   EXPECT_THAT(node.packages.value, Contains(Key("nvidia-peer-memory-dkms")));
   EXPECT_THAT(node.memory_peers.value, Contains(std::pair("nv_mem", "1.3-0")));
+}
+
+// As soft-RoCE has them: the folder lists its 1,024 places in no order, and few are taken.
+TEST(InventoryTrees, GidsAreFoundAmongManyEmptyPlaces) {
+  NodeTree tree("hgx_a100_8");
+  std::string places;
+  for (int index = 4; index < 1024; ++index)
+    places += fmt::format("sys/class/infiniband/mlx5_0/ports/1/gids/{} = {}\n", index,
+                          index == 60 ? "0000:0000:0000:0000:0000:ffff:c000:0201"
+                                      : "0000:0000:0000:0000:0000:0000:0000:0000");
+  tree.apply(places);
+  std::vector<std::uint32_t> found;
+  const Inventory node = read_tree(tree);
+  for (const GidEntry& entry : node.rdma.at(0).ports.at(0).gids) found.push_back(entry.index);
+  EXPECT_THAT(found, ElementsAre(0, 1, 2, 3, 60));
 }
 
 TEST(InventoryTrees, RoceTellsItsGidsAndQualityOfService) {

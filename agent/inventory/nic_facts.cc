@@ -17,7 +17,10 @@ namespace {
 
 constexpr const char* kRdma = "/sys/class/infiniband";
 constexpr const char* kNets = "/sys/class/net";
-constexpr std::size_t kMostGids = 256;
+constexpr std::uint32_t kMostGids = 4096;
+// The kernel gives a new GID the first free place, so that behind so many empty ones there is none.
+// Soft-RoCE has 1,024 places, and the folder lists them in no order.
+constexpr std::uint32_t kEmptyGids = 64;
 constexpr std::size_t kMostCounters = 256;
 constexpr std::size_t kMostNets = 512;
 constexpr std::size_t kMostQosFiles = 128;
@@ -38,17 +41,17 @@ Fact<std::string> in_lower(Fact<std::string> text) {
 
 std::vector<GidEntry> read_gids(const NodeFiles& files, const std::string& port) {
   std::vector<GidEntry> gids;
-  for (const std::string& name : files.names(port + "/gids", kMostGids)) {
+  for (std::uint32_t index = 0, empty = 0; index < kMostGids && empty < kEmptyGids; ++index) {
+    const std::string name = std::to_string(index);
     const Fact<std::string> gid = files.line(port + "/gids/" + name);
-    std::uint64_t index = 0;
-    if (!gid.is_known() || gid.value == kNoGid || gid.value.empty() || !parse_number(name, index))
-      continue;
-    gids.push_back({.index = static_cast<std::uint32_t>(index),
+    ++empty;
+    if (!gid.is_known() || gid.value == kNoGid || gid.value.empty()) continue;
+    empty = 0;
+    gids.push_back({.index = index,
                     .gid = gid.value,
                     .type = files.line(port + "/gid_attrs/types/" + name).value,
                     .netdev = files.line(port + "/gid_attrs/ndevs/" + name).value});
   }
-  std::ranges::sort(gids, {}, &GidEntry::index);
   return gids;
 }
 
