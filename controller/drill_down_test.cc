@@ -50,18 +50,7 @@ class DrillDownRun : public testing::Test {
     grpc::ClientContext starting;
     const grpc::Status status = bench_.stub_->StartRun(&starting, request, &started);
     EXPECT_TRUE(status.ok()) << status.error_message();
-    api::RunRef ref;
-    ref.set_run_id(started.run_id());
-    grpc::ClientContext watching;
-    watching.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
-    const auto stream = bench_.stub_->WatchRun(&watching, ref);
-    for (api::RunEvent event; stream->Read(&event);) {
-    }
-    grpc::ClientContext context;
-    api::RunDetail detail;
-    EXPECT_TRUE(bench_.stub_->GetRun(&context, ref, &detail).ok());
-    EXPECT_EQ(detail.run().state(), "ended");
-    return detail;
+    return bench_.end_of(started.run_id());
   }
   api::SuspectList suspects(const std::string& run_id) {
     const auto archive = api::Archive::NewStub(

@@ -53,21 +53,6 @@ class ResumeTest : public testing::Test {
     EXPECT_TRUE(status.ok()) << status.error_message();
     return run.run_id();
   }
-  // At its end.
-  api::RunDetail end_of(const std::string& run_id) {
-    api::RunRef ref;
-    ref.set_run_id(run_id);
-    grpc::ClientContext watching;
-    watching.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
-    const auto stream = bench_.stub_->WatchRun(&watching, ref);
-    for (api::RunEvent event; stream->Read(&event);) {
-    }
-    grpc::ClientContext context;
-    api::RunDetail detail;
-    EXPECT_TRUE(bench_.stub_->GetRun(&context, ref, &detail).ok());
-    EXPECT_EQ(detail.run().state(), "ended");
-    return detail;
-  }
   void cancel(const std::string& run_id) {
     api::RunRef ref;
     ref.set_run_id(run_id);
@@ -103,12 +88,12 @@ TEST_F(ResumeTest, TheRestOfACancelledRunHasTheTasksThatItLeftWithTheirIds) {
   EXPECT_EQ(early.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(early.error_message(), HasSubstr("still under way"));
   cancel(first);
-  const api::RunDetail stopped = end_of(first);
+  const api::RunDetail stopped = bench_.end_of(first);
   EXPECT_EQ(stopped.run().outcome(), "cancelled");
   agents_.erase("c");
   attach("c", Script::kPass, "second");
   const std::string second = run_id(rest_of(first));
-  const api::RunDetail rest = end_of(second);
+  const api::RunDetail rest = bench_.end_of(second);
   EXPECT_EQ(rest.run().outcome(), "passed");
   EXPECT_EQ(rest.run().reason(), "the rest of run " + first);
   EXPECT_EQ(rest.run().suite(), "pairs");
@@ -131,17 +116,17 @@ TEST_F(ResumeTest, TheRestOfARestHasWhatNeitherRunMeasured) {
   const std::string first = run_id(pairs());
   ASSERT_TRUE(has_begun("c"));
   cancel(first);
-  end_of(first);
+  bench_.end_of(first);
   const std::string second = run_id(rest_of(first));
   ASSERT_TRUE(agents_["c"]->wait_until(
       [](const ScriptedAgent& agent) { return agent.count(api::ControllerMessage::kGo) > 1; }));
   cancel(second);
-  const api::RunDetail stopped = end_of(second);
+  const api::RunDetail stopped = bench_.end_of(second);
   EXPECT_THAT(stopped.run().reason(), StartsWith("the rest of run " + first));
   agents_.erase("c");
   attach("c", Script::kPass, "second");
   const std::string third = run_id(rest_of(second));
-  const api::RunDetail rest = end_of(third);
+  const api::RunDetail rest = bench_.end_of(third);
   EXPECT_EQ(rest.run().outcome(), "passed");
   EXPECT_EQ(rest.run().reason(), "the rest of run " + second);
   std::set<std::string> left = tasks_that(stopped, "");
@@ -155,7 +140,7 @@ TEST_F(ResumeTest, OfARunThatMeasuredAllNothingIsLeftAndOfOtherNodesNoPlanFits) 
   attach("a");
   attach("b");
   const std::string whole = run_id(pairs());
-  end_of(whole);
+  bench_.end_of(whole);
   api::RunSummary run;
   const grpc::Status nothing = start(rest_of(whole), run);
   EXPECT_EQ(nothing.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
@@ -170,7 +155,7 @@ TEST_F(ResumeTest, OfARunThatMeasuredAllNothingIsLeftAndOfOtherNodesNoPlanFits) 
 TEST_F(ResumeTest, AFailedPairsEndsAreMeasuredAgainstOtherPartnersAfterTheLastRound) {
   for (const char* name : {"a", "b", "c"}) attach(name);
   attach("d", Script::kFail);
-  const api::RunDetail run = end_of(run_id(pairs()));
+  const api::RunDetail run = bench_.end_of(run_id(pairs()));
   EXPECT_EQ(run.run().outcome(), "failed");
   std::set<std::string> added;
   for (const api::TaskDetail& task : run.tasks())

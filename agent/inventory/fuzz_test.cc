@@ -3,7 +3,6 @@
 // here a plain test drives it. Run it under the asan preset too.
 #include <algorithm>
 #include <cstdint>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "agent/inventory/contract.h"
 #include "agent/inventory/pci_config.h"
 #include "agent/inventory/sources.h"
+#include "agent/testing/mutator.h"
 #include "agent/testing/temp_dir.h"
 
 namespace railgauge::agent {
@@ -129,35 +129,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 namespace railgauge::agent {
 namespace {
 
-class Mutator {
- public:
-  explicit Mutator(std::uint64_t seed) : random_(seed) {}
-  std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
-  std::string mutate(std::string text) {
-    for (std::size_t edits = below(6); edits > 0; --edits) {
-      const std::size_t at = below(text.size() + 1);
-      const auto byte = static_cast<char>(random_());
-      switch (below(4)) {
-        case 0:
-          text.insert(at, 1, byte);
-          break;
-        case 1:
-          text.erase(at, 1 + below(8));
-          break;
-        case 2:
-          text += text.substr(at);
-          break;
-        default:
-          if (at < text.size()) text[at] = byte;
-      }
-    }
-    return text;
-  }
-
- private:
-  std::mt19937_64 random_;
-};
-
 TEST(Fuzz, AnyConfigurationSpaceIsAnswered) {
   std::string seed(512, '\0');
   seed[0x06] = 0x10;
@@ -200,7 +171,7 @@ TEST(Fuzz, AnyFileIsAnsweredWithWordsFitForTheWire) {
       std::string(5000, '9')};
   Mutator mutator(2);
   for (int i = 0; i < kFiles; ++i) {
-    const std::string bytes = mutator.mutate(seeds[mutator.below(seeds.size())]);
+    const std::string bytes = mutator.pick(seeds);
     const std::vector<std::uint8_t> data(bytes.begin(), bytes.end());
     ASSERT_EQ(LLVMFuzzerTestOneInput(data.data(), data.size()), 0);
     ASSERT_FALSE(testing::Test::HasFatalFailure()) << "round " << i;

@@ -14,11 +14,14 @@ class Mutator {
 
   std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
   std::uint64_t number() { return random_() >> below(64); }
-  // One of `seeds` with up to five bytes or pieces changed.
-  std::string pick(const std::vector<std::string>& seeds) {
-    std::string text = seeds[below(seeds.size())];
+  // Up to five bytes or pieces changed.
+  std::string mutate(std::string text) {
     for (std::size_t edits = below(6); edits > 0; --edits) edit(text);
     return text;
+  }
+  // One of `seeds`, mutated.
+  std::string pick(const std::vector<std::string>& seeds) {
+    return mutate(seeds[below(seeds.size())]);
   }
 
  private:

@@ -3,6 +3,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -61,6 +62,22 @@ class ServerBench {
     options.node_id = "id-" + name;
     options.script = script;
     return options;
+  }
+
+  // What the controller knows of a run once it has ended.
+  api::RunDetail end_of(const std::string& run_id) const {
+    api::RunRef ref;
+    ref.set_run_id(run_id);
+    grpc::ClientContext watching;
+    watching.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+    const auto stream = stub_->WatchRun(&watching, ref);
+    for (api::RunEvent event; stream->Read(&event);) {
+    }
+    grpc::ClientContext asking;
+    api::RunDetail detail;
+    EXPECT_TRUE(stub_->GetRun(&asking, ref, &detail).ok());
+    EXPECT_EQ(detail.run().state(), "ended");
+    return detail;
   }
 
   Config config_;

@@ -72,6 +72,9 @@ void Worker::work(const std::shared_ptr<Desk>& desk) {
   }
 }
 
+// Of a step that is under way for less than this nothing is said to hang.
+constexpr double kBriefNs = 0.2e9;
+
 std::optional<Error> Worker::reason_to_stop(const Watch& watch) const {
   if (watch.health)
     if (Status seen = watch.health(); !seen) return std::move(seen).error();
@@ -82,7 +85,7 @@ std::optional<Error> Worker::reason_to_stop(const Watch& watch) const {
     return Error{
         Code::kDeadlineExceeded,
         fmt::format("not done in time for the task's deadline, {:.1f} s after it was begun{}",
-                    quiet_ns / 1e9, hint)};
+                    quiet_ns / 1e9, quiet_ns < kBriefNs ? "; a longer deadline would help" : hint)};
   if (quiet_ns >= watch.stall_ns)
     return Error{Code::kDeadlineExceeded,
                  fmt::format("not done after {:.1f} s{}", quiet_ns / 1e9, hint)};

@@ -14,6 +14,7 @@
 #include "kernels/core/clock.h"
 #include "kernels/core/outcome.h"
 #include "kernels/runner/mpi_job.h"
+#include "kernels/runner/phase_timer.h"
 #include "kernels/runner/watchdog.h"
 
 namespace railgauge {
@@ -130,27 +131,6 @@ int finish(const MpiJob& job, const MpiOutcome& end) {
   return exit_code_of(end.outcome);
 }
 
-// Milestones as run_kernel tells them.
-class Laps {
- public:
-  Laps(const Task& task, RecordWriter& records) : records_(records) {
-    if (task.spawned_monotonic_ns > 0)
-      phases_.set_start_ns(std::max(0.0, task.entered_monotonic_ns - task.spawned_monotonic_ns));
-    last_ns_ = task.entered_monotonic_ns > 0 ? task.entered_monotonic_ns : monotonic_now_ns();
-  }
-  void lap(void (Phases::*set)(double)) {
-    const double now = monotonic_now_ns();
-    (phases_.*set)(now - last_ns_);
-    last_ns_ = now;
-    records_.phases(phases_);
-  }
-
- private:
-  RecordWriter& records_;
-  Phases phases_;
-  double last_ns_ = 0;
-};
-
 }  // namespace
 
 EndBell::EndBell() : wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
@@ -171,7 +151,7 @@ std::optional<Error> EndBell::why() const {
 
 int run_mpi_task(const Task& task, const MpiTaskOptions& options, Group& group,
                  RecordWriter& records, const Ready& ready) {
-  Laps laps(task, records);
+  PhaseTimer laps(records, task);
   const Fd signals(ending_signals_fd());
   MpiJob job{task, options, group, records, signals.get()};
   Status status = prepare(job);

@@ -1,6 +1,5 @@
 #include "kernels/runner/run.h"
 
-#include <cmath>
 #include <exception>
 #include <thread>
 
@@ -8,6 +7,7 @@
 
 #include "kernels/core/clock.h"
 #include "kernels/core/outcome.h"
+#include "kernels/runner/phase_timer.h"
 
 namespace railgauge {
 namespace {
@@ -99,28 +99,6 @@ Status guarded(const char* act, Step step) {
     return fail(Code::kInternal, fmt::format("{}: threw no exception of std", act));
   }
 }
-
-// Milestones on CLOCK_MONOTONIC; each lap goes to the records at once.
-class PhaseTimer {
- public:
-  PhaseTimer(RecordWriter& records, const Task& task) : records_(records) {
-    if (task.spawned_monotonic_ns > 0)
-      phases_.set_start_ns(std::fmax(0, task.entered_monotonic_ns - task.spawned_monotonic_ns));
-    last_ns_ = task.entered_monotonic_ns > 0 ? task.entered_monotonic_ns : monotonic_now_ns();
-    records_.phases(phases_);
-  }
-  void lap(void (Phases::*set)(double)) {
-    const double now = monotonic_now_ns();
-    (phases_.*set)(now - last_ns_);
-    last_ns_ = now;
-    records_.phases(phases_);
-  }
-
- private:
-  RecordWriter& records_;
-  Phases phases_;
-  double last_ns_ = 0;
-};
 
 void add_clock_facts(const TickClock& clock, Reporter& reporter) {
   reporter.fact("clock_source", clock.source());
