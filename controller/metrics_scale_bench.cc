@@ -234,7 +234,7 @@ void controller_with_nodes(benchmark::State& state) {
   if (!crowd.all_welcomed()) return state.SkipWithError("not all nodes were welcomed");
   {
     Probe probe(*bench.stub_);
-    std::this_thread::sleep_for(std::chrono::seconds(10));
+    std::this_thread::sleep_for(std::chrono::seconds(35));
     tell_calls(state, "alone", probe);
   }
   Probe probe(*bench.stub_);
@@ -246,7 +246,7 @@ BENCHMARK(controller_with_nodes)
     ->Arg(1'000)
     ->Arg(10'000)
     ->UseManualTime()
-    ->Iterations(1'000)
+    ->Iterations(3'000)
     ->Unit(benchmark::kMillisecond);
 
 // Every family of the controller as full as the catalog allows.
