@@ -2,6 +2,8 @@
 // many at once. Sums of a few thousand bins are whole numbers; a bin's deviation and its square are
 // whole multiples of powers of two, so that no order of adding changes a sum.
 #include <algorithm>
+#include <limits>
+#include <numeric>
 #include <span>
 
 #include "controller/analysis/localise_level.h"
@@ -37,7 +39,18 @@ struct Whole {
   }
 };
 
-// The same by column, over the rows of one leaf.
+// One figure's. In 16 bits, for twice as many at once.
+struct One {
+  std::int16_t count, low, half_bins, square;
+  explicit One(std::uint8_t bin)
+      : count(bin != kNoFigure ? 1 : 0),
+        low(bin < kLowBins ? 1 : 0),
+        half_bins(static_cast<std::int16_t>(bin != kNoFigure ? 2 * bin - kHalfBinsToZero : 0)),
+        square(static_cast<std::int16_t>(bin < kBoundBins ? half_bins * half_bins : 0)) {}
+};
+static_assert(kHalfBinsToZero * kHalfBinsToZero <= std::numeric_limits<std::int16_t>::max());
+
+// By column, over the rows of one leaf.
 struct Columns {
   std::vector<std::int32_t> count, low, half_bins, squares;
   void clear(std::size_t n) {
@@ -69,28 +82,34 @@ void bin_row(std::span<const float> values, std::span<const std::int32_t> leaf_o
   }
 }
 
-Sums add_row(std::span<const std::uint8_t> bins, Columns& columns) {
-  Whole row;
+void add_to_columns(std::span<const std::uint8_t> bins, Columns& columns) {
   std::int32_t* const count = columns.count.data();
   std::int32_t* const low = columns.low.data();
   std::int32_t* const half_bins = columns.half_bins.data();
   std::int32_t* const squares = columns.squares.data();
   for (std::size_t to = 0; to < bins.size(); ++to) {
-    const std::int32_t bin = bins[to];
-    const std::int32_t one = bin != kNoFigure ? 1 : 0;
-    const std::int32_t is_low = bin < kLowBins ? 1 : 0;
-    const std::int32_t from_zero = one != 0 ? 2 * bin - kHalfBinsToZero : 0;
-    const std::int32_t square = bin < kBoundBins ? from_zero * from_zero : 0;
-    count[to] += one;
-    low[to] += is_low;
-    half_bins[to] += from_zero;
-    squares[to] += square;
-    row.count += one;
-    row.low += is_low;
-    row.half_bins += from_zero;
-    row.squares += square;
+    const One one(bins[to]);
+    count[to] += one.count;
+    low[to] += one.low;
+    half_bins[to] += one.half_bins;
+    squares[to] += one.square;
   }
-  return row.sums();
+}
+
+// Folded into a few columns, in `folded`'s memory, and these then added up.
+Sums sums_of_row(std::span<const std::uint8_t> bins, Columns& folded) {
+  constexpr std::size_t kWidth = 128;
+  folded.clear(kWidth);
+  for (std::size_t at = 0; at < bins.size(); at += kWidth)
+    add_to_columns(bins.subspan(at, std::min(kWidth, bins.size() - at)), folded);
+  const auto total = [](const std::vector<std::int32_t>& parts) {
+    return std::accumulate(parts.begin(), parts.end(), 0);
+  };
+  return Whole{.count = total(folded.count),
+               .low = total(folded.low),
+               .half_bins = total(folded.half_bins),
+               .squares = total(folded.squares)}
+      .sums();
 }
 
 using Counts = std::array<std::uint32_t, 256>;
@@ -133,6 +152,7 @@ void Cells::fill(const Layer& layer, Model model, LayerCells& cells) const {
   const std::span values(layer.values);
   const std::span bins(cells.bins);
   Columns columns;
+  Columns folded;
   for (std::size_t leaf = 0; leaf < leaves; ++leaf) {
     columns.clear(n);
     for (const std::int32_t member : topology_.members[leaf]) {
@@ -141,7 +161,8 @@ void Cells::fill(const Layer& layer, Model model, LayerCells& cells) const {
       bin_row(values.subspan(from * n, n), topology_.leaf_of, static_cast<std::int32_t>(leaf),
               scale, row.data());
       row[from] = kNoFigure;
-      cells.sends[from] = add_row(row, columns);
+      add_to_columns(row, columns);
+      cells.sends[from] = sums_of_row(row, folded);
       cells.all += cells.sends[from];
     }
     for (std::size_t to = 0; to < n; ++to) {

@@ -159,6 +159,8 @@ std::vector<Fault> Fabric::random_faults(FaultKind kind, double drop) {
   for (;;) {
     const FaultKind a = kChoices[random_.below(kChoices.size())];
     const FaultKind b = kChoices[random_.below(kChoices.size())];
+    // Of a path that nothing is measured over nothing can be seen.
+    if (!spec_.gpu_memory && (a == FaultKind::kGpuPath || b == FaultKind::kGpuPath)) continue;
     const Fault first = random_fault(a, sized(a));
     const Fault second = random_fault(b, sized(b));
     bool apart = a != b;
