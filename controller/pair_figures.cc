@@ -1,119 +1,17 @@
 #include "controller/pair_figures.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <map>
-#include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
 #include "controller/analysis/localise_cells.h"
+#include "controller/pair_table.h"
 #include "controller/plan/node_set.h"
 
 namespace railgauge {
 namespace {
-
-constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
-
-// Collects figures by layer; several of one cell become their median.
-class Table {
- public:
-  Table(const PortMap& ports, const PairChoice& choice) : ports_(ports), choice_(choice) {}
-
-  void node(const std::string& name) {
-    if (!is_chosen(name)) return;
-    const auto [place, fresh] = index_.try_emplace(name, static_cast<std::int32_t>(names_.size()));
-    if (fresh) names_.push_back(name);
-  }
-  void add(std::int32_t rail, const std::string& memory, const std::string& from,
-           const std::string& to, double value, double spread = 0) {
-    if (!is_chosen(from) || !is_chosen(to)) return;
-    cells_[{rail, memory}][{from, to}].push_back(static_cast<float>(value));
-    if (spread > 0) spreads_[{rail, memory}].push_back(spread);
-    node(from);
-    node(to);
-  }
-
-  Result<localise::PairData> data(const std::string& run_id) {
-    const std::size_t wanted = names_.size() * names_.size() * cells_.size();
-    if (wanted > choice_.max_cells)
-      return fail(Code::kInvalidArgument,
-                  fmt::format("run {}: pairs of {} nodes, by rail and kind of memory, make {} "
-                              "cells; {} are told at once, so choose fewer with --nodes, or take "
-                              "railgauge export",
-                              run_id, names_.size(), wanted, choice_.max_cells));
-    std::ranges::sort(names_);
-    for (std::size_t i = 0; i < names_.size(); ++i)
-      index_[names_[i]] = static_cast<std::int32_t>(i);
-    localise::PairData data{.nodes = names_};
-    std::set<std::string> leaves;
-    for (const std::string& name : names_)
-      if (const std::string leaf = ports_.leaf(name); !leaf.empty()) leaves.insert(leaf);
-    data.leaves.assign(leaves.begin(), leaves.end());
-    for (const std::string& name : names_)
-      if (!leaves.empty()) data.leaf_of.push_back(place(data.leaves, ports_.leaf(name)));
-    for (auto& [key, cells] : cells_) {
-      localise::Layer& layer = data.layers.emplace_back();
-      layer.rail = key.first;
-      layer.memory = key.second;
-      layer.values.assign(names_.size() * names_.size(), kNone);
-      layer.repeat_noise = std::max(noise_of_repetitions(cells), middle_of(spreads_[key]));
-      for (auto& [pair, values] : cells) {
-        const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-        std::nth_element(values.begin(), middle, values.end());
-        layer.values[static_cast<std::size_t>(index_[pair.first]) * names_.size() +
-                     static_cast<std::size_t>(index_[pair.second])] = *middle;
-      }
-    }
-    return data;
-  }
-
- private:
-  using Repetitions = std::map<std::pair<std::string, std::string>, std::vector<float>>;
-  using LayerKey = std::pair<std::int32_t, std::string>;
-
-  // Of a cell's figure: what its repetitions scatter by, pooled over the cells that have several,
-  // less what their number takes off.
-  static double noise_of_repetitions(const Repetitions& cells) {
-    double squares = 0;
-    double degrees = 0;
-    double figures = 0;
-    double repeated = 0;
-    for (const auto& [pair, values] : cells) {
-      if (values.size() < 2) continue;
-      double mean = 0;
-      for (const float value : values) mean += value / static_cast<double>(values.size());
-      for (const float value : values) squares += (value / mean - 1) * (value / mean - 1);
-      degrees += static_cast<double>(values.size() - 1);
-      figures += static_cast<double>(values.size());
-      ++repeated;
-    }
-    return degrees > 0 ? std::sqrt(squares / degrees * repeated / figures) : 0;
-  }
-  static double middle_of(std::vector<double>& values) {
-    if (values.empty()) return 0;
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-  }
-
-  static std::int32_t place(const std::vector<std::string>& leaves, const std::string& leaf) {
-    const auto found = std::ranges::find(leaves, leaf);
-    return found == leaves.end() ? -1 : static_cast<std::int32_t>(found - leaves.begin());
-  }
-
-  [[nodiscard]] bool is_chosen(const std::string& name) const {
-    return !choice_.nodes || choice_.nodes->contains(name);
-  }
-
-  const PortMap& ports_;
-  const PairChoice& choice_;
-  std::vector<std::string> names_;
-  std::map<std::string, std::int32_t> index_;
-  std::map<LayerKey, Repetitions> cells_;
-  std::map<LayerKey, std::vector<double>> spreads_;
-};
 
 bool matches(const PairSeries& series, const api::PairsRequest& request) {
   return (request.kernel().empty() || series.kernel == request.kernel()) &&
@@ -164,14 +62,21 @@ Result<double> figures_in(const store::Store& store, const store::PairMatrixRow&
   return count;
 }
 
-Status add_to(Table& table, const store::Store& store, const store::PairMatrixRow& head) {
-  return store.visit_pair_matrix(
-      key_of(head),
-      [&table](const store::PairMatrixRow& matrix, std::size_t from, std::size_t to, float value) {
-        table.add(matrix.rail, memory_of_row(matrix.endpoints[from]),
-                  split_endpoint(matrix.endpoints[from]).first,
-                  split_endpoint(matrix.endpoints[to]).first, value);
-      });
+// A row's node and kind of memory are read off its endpoint once, not with each figure.
+Status add_to(PairTable& table, const store::Store& store, const store::PairMatrixRow& head) {
+  struct Row {
+    std::int32_t node = PairTable::kNotChosen;
+    std::size_t layer = 0;
+  };
+  std::vector<Row> rows;
+  return store.visit_pair_matrix(key_of(head), [&](const store::PairMatrixRow& matrix,
+                                                   std::size_t from, std::size_t to, float value) {
+    if (rows.empty())
+      for (const std::string& endpoint : matrix.endpoints)
+        rows.push_back({.node = table.number(split_endpoint(endpoint).first),
+                        .layer = table.layer(matrix.rail, memory_of_row(endpoint))});
+    table.add(rows[from].layer, rows[from].node, rows[to].node, value);
+  });
 }
 
 // A matrix does not say so itself: any point of the series does for all.
@@ -205,9 +110,10 @@ Result<PairFigures> figures_of_matrices(store::Store& store, const std::string& 
   const std::vector<PairSeries> order = by_choice(counts);
   PairFigures figures{.run_id = run_id, .series = order.front()};
   figures.others.assign(order.begin() + 1, order.end());
-  Table table(ports, choice);
+  PairTable table(ports, choice);
   for (const std::string& node : nodes_of(store, run_id)) table.node(node);
   for (const store::PairMatrixRow& head : stored[figures.series]) {
+    RG_TRY_OK(table.check(run_id));  // before too many are in memory
     if (head.rail < 0)
       figures.across_rails += RG_TRY(figures_in(store, head));
     else
@@ -233,7 +139,7 @@ Result<PairFigures> figures_of_points(std::string run_id, const std::vector<Pair
   const std::vector<PairSeries> order = by_choice(counts);
   PairFigures figures{.run_id = std::move(run_id), .series = order.front()};
   figures.others.assign(order.begin() + 1, order.end());
-  Table table(ports, choice);
+  PairTable table(ports, choice);
   for (const std::string& node : nodes) table.node(node);
   bool synthetic = false;
   for (const PairPoint& point : points) {
@@ -245,7 +151,8 @@ Result<PairFigures> figures_of_points(std::string run_id, const std::vector<Pair
       ++figures.across_rails;
       continue;
     }
-    table.add(std::max(rail, 0), point.memory, from, to, point.value, point.spread);
+    table.add(table.layer(std::max(rail, 0), point.memory), table.number(from), table.number(to),
+              point.value, point.spread);
     synthetic = synthetic || point.synthetic;
   }
   figures.data = RG_TRY(table.data(figures.run_id));

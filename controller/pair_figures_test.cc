@@ -1,11 +1,14 @@
 #include "controller/pair_figures.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/analysis/simulator/fabric.h"
 #include "controller/archive.h"
+#include "controller/pair_table.h"
 #include "controller/store/store_testing.h"
 
 namespace railgauge {
@@ -79,6 +82,62 @@ TEST(PairFigures, AreByNodeRailAndLeafAndMedianOfRepetitions) {
   EXPECT_TRUE(std::isnan(figures->data.layers[0].values[4]));
   EXPECT_EQ(figures->data.layers[1].values[1 * 4 + 2], 7);
   EXPECT_EQ(figures->across_rails, 1);
+}
+
+TEST(PairTable, TakesFiguresInAnyOrderAndTheMedianAndScatterOfSeveral) {
+  const PortMap ports({two_rail_node("a", "l1"), two_rail_node("c", "l2")});
+  const PairChoice all;
+  PairTable table(ports, all);
+  const std::int32_t c = table.number("c");
+  const std::int32_t a = table.number("a");
+  EXPECT_EQ(table.number("c"), c);
+  static_cast<void>(table.number("never"));  // a name without figures
+  table.node("b");
+  const std::size_t second = table.layer(1, "host");
+  const std::size_t first = table.layer(0, "gpu");
+  static_cast<void>(table.layer(0, "host"));  // a layer without figures
+  for (const double value : {90.0, 110.0, 100.0}) table.add(second, c, a, value);
+  table.add(second, a, c, 50);
+  table.add(first, a, c, 7, 0.03);
+  table.add(first, c, a, 9, 0.01);
+  const auto data = table.data("r1");
+  ASSERT_TRUE(data) << data.error().message;
+  EXPECT_THAT(data->nodes, ElementsAre("a", "b", "c"));
+  EXPECT_THAT(data->leaf_of, ElementsAre(0, -1, 1));
+  ASSERT_EQ(data->layers.size(), 2u);
+  EXPECT_EQ(data->layers[0].memory, "gpu");
+  EXPECT_EQ(data->layers[0].values[2], 7);
+  EXPECT_EQ(data->layers[0].repeat_noise, 0.03) << "the middle one of two is the upper";
+  EXPECT_EQ(data->layers[1].rail, 1);
+  EXPECT_EQ(data->layers[1].values[6], 100) << "the median of three";
+  EXPECT_EQ(data->layers[1].values[2], 50);
+  // 0.1, 0.1 and 0 off their mean: 2 degrees of freedom, three figures to a cell.
+  EXPECT_NEAR(data->layers[1].repeat_noise, std::sqrt(0.02 / 2 / 3), 1e-6);
+}
+
+TEST(PairTable, RefusesTooManyNodesBeforeTheirFiguresCome) {
+  const PortMap ports({});
+  const PairChoice few{.max_cells = 24};
+  PairTable table(ports, few);
+  for (const char* name : {"a", "b", "c", "d"}) table.node(name);
+  EXPECT_TRUE(table.check("r1")) << "16 cells";
+  table.node("e");
+  EXPECT_THAT(table.check("r1").error().message, HasSubstr("pairs of 5 nodes"));
+}
+
+TEST(PairTable, LeavesOutWhoIsNotChosen) {
+  const PortMap ports({});
+  const PairChoice choice{.nodes = std::set<std::string>{"a", "b"}};
+  PairTable table(ports, choice);
+  const std::int32_t a = table.number("a");
+  EXPECT_EQ(table.number("z"), PairTable::kNotChosen);
+  const std::size_t host = table.layer(0, "host");
+  table.add(host, a, table.number("z"), 5);
+  table.add(host, table.number("z"), a, 5);
+  EXPECT_TRUE(table.data("r1")->layers.empty());
+  EXPECT_TRUE(table.data("r1")->nodes.empty()) << "a met nobody who is chosen";
+  table.add(host, a, table.number("b"), 5);
+  EXPECT_THAT(table.data("r1")->nodes, ElementsAre("a", "b"));
 }
 
 TEST(PairFigures, OfARunComeFromItsMatrixOrElseFromItsPoints) {
@@ -158,6 +217,70 @@ TEST(PairFigures, OfTenThousandNodesAreRefusedAndSomeOfThemAreTold) {
   EXPECT_THAT(some->data.nodes, ElementsAre("n7", "n8", "n9"));
   ASSERT_EQ(some->data.layers.size(), 1u);
   EXPECT_EQ(some->data.layers[0].values[1], 1e9F);
+}
+
+// SYNTHETIC figures, stored as a run's are, with host and GPU memory as rows of one matrix a rail.
+TEST(PairFigures, OfAModelledFabricComeBackAsTheyWere) {
+  using simulator::Fabric;
+  Fabric fabric({.nodes = 32, .nodes_per_leaf = 8, .seed = 4});
+  const auto faults = fabric.random_faults(simulator::FaultKind::kGpuPath, 0.1);
+  fabric.inject(faults.at(0));
+  const localise::PairData model = fabric.all_pairs();
+  const std::size_t n = model.nodes.size();
+  const store::TempFolder folder;
+  auto store = store::open_store(folder.file("db"));
+  store::plan_run(*store, "r1", 1);
+  LeafMap leaves;
+  for (std::int32_t rail = 0; rail < 2; ++rail) {
+    store::PairMatrixRow matrix{.run_id = "r1",
+                                .rail = rail,
+                                .kernel = "verbs.write_bw",
+                                .metric = "bandwidth_bytes_per_second",
+                                .unit = "bytes_per_second",
+                                .larger_is_better = true};
+    matrix.values.assign(4 * n * n, NAN);
+    std::size_t offset = 0;
+    for (const localise::Layer& layer : model.layers) {
+      if (layer.rail != rail) continue;
+      for (std::size_t from = 0; from < n; ++from) {
+        leaves[model.nodes[from]] = model.leaves[static_cast<std::size_t>(model.leaf_of[from])];
+        matrix.endpoints.push_back(fmt::format("{}/mlx5_{}:1{}", model.nodes[from], rail,
+                                               layer.memory == "gpu" ? "+gpu0" : ""));
+        for (std::size_t to = 0; to < n; ++to)
+          matrix.values[(offset + from) * 2 * n + offset + to] = layer.values[from * n + to];
+      }
+      offset += n;
+    }
+    ASSERT_TRUE(store->put_pair_matrix(std::move(matrix)));
+  }
+  api::PairsRequest request;
+  request.set_run_id("r1");
+  const auto figures =
+      read_pair_figures(*store, request, [&leaves](const auto&) { return leaves; });
+  ASSERT_TRUE(figures) << figures.error().message;
+  const localise::PairData& data = figures->data;
+  ASSERT_EQ(data.layers.size(), 4u);
+  const auto place = [&data](const std::string& name) {
+    return static_cast<std::size_t>(std::ranges::find(data.nodes, name) - data.nodes.begin());
+  };
+  for (const localise::Layer& layer : model.layers) {
+    const auto same = std::ranges::find_if(data.layers, [&layer](const localise::Layer& other) {
+      return other.rail == layer.rail && other.memory == layer.memory;
+    });
+    ASSERT_NE(same, data.layers.end());
+    for (std::size_t from = 0; from < n; ++from)
+      for (std::size_t to = 0; to < n; ++to)
+        if (from != to) {
+          ASSERT_EQ(
+              same->values[place(model.nodes[from]) * data.nodes.size() + place(model.nodes[to])],
+              layer.values[from * n + to]);
+        }
+  }
+  const auto found = localise::find_suspects(data);
+  ASSERT_TRUE(found && !found->suspects.empty());
+  EXPECT_EQ(data.nodes[static_cast<std::size_t>(found->suspects[0].element.first)],
+            model.nodes[static_cast<std::size_t>(faults[0].element.first)]);
+  EXPECT_EQ(found->suspects[0].element.memory, "gpu");
 }
 
 TEST(PairFigures, NameTheSuspectOfARun) {

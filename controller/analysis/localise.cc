@@ -79,18 +79,25 @@ std::vector<std::int32_t> unmeasured(const Cells& cells) {
   return nodes;
 }
 
-// Everything that stands out, each without what was found before it; `cells` are left without them.
-std::vector<Found> search(Cells& cells, Model model, const Options& options) {
-  std::vector<Found> all;
-  while (all.size() < options.max_suspects) {
-    const std::optional<Found> found = best_element(cells, options);
+// Everything that stands out, each without what was found before it.
+struct Pass {
+  std::vector<Found> found{};
+  std::optional<Cells> rest{};  // the figures without what was found; absent: nothing was
+};
+
+Pass search(const Cells& cells, Model model, const Options& options) {
+  Pass pass;
+  while (pass.found.size() < options.max_suspects) {
+    const std::optional<Found> found = best_element(pass.rest ? *pass.rest : cells, options);
     if (!found) break;
     const bool again = std::ranges::any_of(
-        all, [&](const Found& known) { return known.element == found->element; });
-    explain(cells, *found, model == Model::kAdditive && !found->element.intermittent && !again);
-    if (!again) all.push_back(*found);
+        pass.found, [&](const Found& known) { return known.element == found->element; });
+    if (!pass.rest) pass.rest = cells;
+    explain(*pass.rest, *found,
+            model == Model::kAdditive && !found->element.intermittent && !again);
+    if (!again) pass.found.push_back(*found);
   }
-  return all;
+  return pass;
 }
 
 // Whether what is expected was seen wrongly because of what was found since.
@@ -103,41 +110,40 @@ bool moved(const Cells& cells, const Cells::Centres& centres) {
   return false;
 }
 
-// What was found, and how figures stand without it.
+// What was found, and how figures stand.
 struct Searched {
   std::vector<Found> found{};
-  Cells::Centres centres{};
-  std::vector<double> noise{};  // by layer; empty: as the figures show it
-  std::vector<Found> usual{};   // nodes that were found and are one of many
+  std::optional<Cells> cells{};  // nothing explained yet
+  std::vector<Found> usual{};    // nodes that were found and are one of many
   // Of few nodes: single pairs, and the figures without what was found.
   std::vector<Found> pairs{};
   std::optional<Cells> rest{};
 };
 
-Searched search_few(const PairData& data, const Options& options) {
+Searched search_few(const PairData& data, const Options& options, const Cells& all) {
   FewFindings few = find_few(data, options);
-  Searched out{.found = std::move(few.nodes), .noise = std::move(few.noise)};
-  out.pairs = std::move(few.pairs);
-  const Cells& rest = out.rest.emplace(few.rest, options, Cells::Centres{}, out.noise);
-  for (const LayerCells& layer : rest.layers()) out.centres.push_back(layer.centre);
+  Searched out{.found = std::move(few.nodes), .pairs = std::move(few.pairs)};
+  const Cells& rest = out.rest.emplace(few.rest, options, Cells::Centres{}, few.noise);
+  Cells::Centres centres;
+  for (const LayerCells& layer : rest.layers()) centres.push_back(layer.centre);
   // Of a layer of which nothing is left, the figures with the fault say what to expect.
-  const Cells all(data, options);
-  for (std::size_t l = 0; l < out.centres.size(); ++l)
-    if (out.centres[l][0] <= 0) out.centres[l] = all.layers()[l].centre;
+  for (std::size_t l = 0; l < centres.size(); ++l)
+    if (centres[l][0] <= 0) centres[l] = all.layers()[l].centre;
+  out.cells.emplace(data, options, centres, few.noise);
   return out;
 }
 
 // Nodes differ, and one of them is the slowest: what is one of many is no suspect.
-void keep_what_stands(const PairData& data, const Options& options, Searched& searched) {
-  Cells cells(data, options, searched.centres);
-  const auto is_group = [](const Found& each) {
-    return each.element.kind != Kind::kPort && each.element.kind != Kind::kNode;
-  };
-  for (const Found& each : searched.found)
-    if (is_group(each)) explain(cells, each, false);
+void keep_what_stands(Searched& searched) {
+  std::optional<Cells> without;  // the groups
+  for (const Found& each : searched.found) {
+    if (each.element.kind == Kind::kPort || each.element.kind == Kind::kNode) continue;
+    if (!without) without = searched.cells;
+    explain(*without, each, false);
+  }
   std::vector<Found> kept;
   for (Found& each : searched.found) {
-    const Standing standing = standing_of(cells, each);
+    const Standing standing = standing_of(without ? *without : *searched.cells, each);
     if (standing == Standing::kDoubtful) {
       each.confirmed = false;
       each.doubt = "not clear of what nodes differ by, so nothing is called bad; measure it again";
@@ -148,15 +154,18 @@ void keep_what_stands(const PairData& data, const Options& options, Searched& se
 }
 
 Searched search_many(const PairData& data, const Options& options, Cells cells) {
-  Searched out{.found = search(cells, data.model, options)};
-  for (int pass = 0; pass < kMostPasses && !out.found.empty(); ++pass) {
-    Cells::Centres better = cells.centres(data.model);
-    if (!moved(cells, better)) break;
-    out.centres = std::move(better);
-    cells = Cells(data, options, out.centres);
-    out.found = search(cells, data.model, options);
+  Searched out{.cells = std::move(cells)};
+  Pass pass = search(*out.cells, data.model, options);
+  for (int i = 0; i < kMostPasses && !pass.found.empty(); ++i) {
+    const Cells::Centres better = pass.rest->centres(data.model);
+    if (!moved(*pass.rest, better)) break;
+    pass.rest.reset();  // before the next ones: a figure's byte is held twice at most
+    out.cells.reset();
+    out.cells.emplace(data, options, better);
+    pass = search(*out.cells, data.model, options);
   }
-  if (!out.found.empty()) keep_what_stands(data, options, out);
+  out.found = std::move(pass.found);
+  keep_what_stands(out);
   return out;
 }
 
@@ -173,10 +182,10 @@ Result<Localisation> find_suspects(const PairData& data, const Options& options)
     return fail(Code::kFailedPrecondition, "localise: no pair has a figure; nothing can be said");
   result.unmeasured_nodes = unmeasured(cells);
   const bool few = data.nodes.size() <= kFewNodes;
-  const Searched searched =
-      few ? search_few(data, options) : search_many(data, options, std::move(cells));
+  Searched searched =
+      few ? search_few(data, options, cells) : search_many(data, options, std::move(cells));
   // Told in the same order over figures of which nothing is explained yet.
-  Cells fresh(data, options, searched.centres, searched.noise);
+  Cells& fresh = *searched.cells;
   for (const LayerCells& layer : fresh.layers())
     if (layer.all.count > 0) result.noise = std::max(result.noise, layer.noise);
   const Reporter reporter(data, fresh);

@@ -30,12 +30,28 @@ struct Sums {
   double low = 0;    // below kLowDeviation
   double sum = 0;    // of deviations
   double bound = 0;  // no explanation of the set can win more log likelihood
-  Sums& operator+=(const Sums& other);
-  Sums& operator-=(const Sums& other);
+  constexpr Sums& operator+=(const Sums& other) {
+    count += other.count;
+    low += other.low;
+    sum += other.sum;
+    bound += other.bound;
+    return *this;
+  }
+  constexpr Sums& operator-=(const Sums& other) {
+    count -= other.count;
+    low -= other.low;
+    sum -= other.sum;
+    bound -= other.bound;
+    return *this;
+  }
 };
 
 // What one figure in that bin adds to the sums.
-const Sums& bin_sums(std::uint8_t bin);
+constexpr Sums bin_sums(std::uint8_t bin) {
+  const double z = deviation_of(bin);
+  return {
+      .count = 1, .low = z < kLowDeviation ? 1.0 : 0.0, .sum = z, .bound = z < -1 ? z * z / 2 : 0};
+}
 
 // Who is in which leaf. Nodes of unknown leaf make up a leaf of their own that is never accused.
 struct Topology {

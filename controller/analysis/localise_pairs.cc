@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
+#include <tuple>
 
 #include "controller/analysis/localise_search.h"
 
@@ -17,6 +19,14 @@ constexpr double kClearRailOfFew = 12;          // which are known badly, and be
 
 std::uint8_t low_edge() { return static_cast<std::uint8_t>(kZeroBin + kLowPair / kBinWidth); }
 
+constexpr std::size_t kAtOnce = 64;
+
+bool none_below(const std::uint8_t* bins, std::uint8_t edge) {
+  std::uint8_t least = kNoFigure;
+  for (std::size_t i = 0; i < kAtOnce; ++i) least = std::min(least, bins[i]);
+  return least >= edge;
+}
+
 // Pairs of which some figure on these layers is low, first < second.
 std::set<std::pair<std::int32_t, std::int32_t>> low_pairs(const Cells& cells, const LayerSet& set) {
   std::set<std::pair<std::int32_t, std::int32_t>> pairs;
@@ -25,7 +35,9 @@ std::set<std::pair<std::int32_t, std::int32_t>> low_pairs(const Cells& cells, co
   for (const std::size_t layer : set.layers) {
     const auto& bins = cells.layers()[layer].bins;
     for (std::size_t at = 0; at < bins.size(); ++at) {
-      if (bins[at] >= edge) continue;
+      // Hardly any is: most are passed over many at once.
+      while (at + kAtOnce <= bins.size() && none_below(&bins[at], edge)) at += kAtOnce;
+      if (at == bins.size() || bins[at] >= edge) continue;
       const auto from = static_cast<std::int32_t>(at) / n;
       const auto to = static_cast<std::int32_t>(at) % n;
       pairs.emplace(std::min(from, to), std::max(from, to));
@@ -46,7 +58,15 @@ double usual_of(const LayerCells& layer, double rest, std::int32_t from, std::in
   return usual;
 }
 
-Found pair_of(const Cells& cells, const LayerSet& set, const Element& element, double price) {
+// How well one way (or both) of a pair explains its figures.
+struct PairScore {
+  double weight = 0;
+  double score = 0;  // weight less its price
+  double drop = 0;
+  bool confirmed = true;
+};
+
+PairScore score_of(const Cells& cells, const LayerSet& set, const Element& element, double price) {
   double top = 0;
   double bottom = 0;
   double slow = 0;
@@ -62,30 +82,35 @@ Found pair_of(const Cells& cells, const LayerSet& set, const Element& element, d
       slow += deviation_of(bin) < kLowDeviation ? 1 : 0;
     });
   }
-  Found found{.element = element, .layers = set.layers};
-  if (top >= 0 || bottom <= 0) return found;
-  found.weight = top * top / (2 * bottom);
-  found.score = found.weight - price;
-  found.drop = -top / bottom;
-  found.confirmed = slow >= 2;
-  return found;
+  if (top >= 0 || bottom <= 0) return {};
+  const double weight = top * top / (2 * bottom);
+  return {.weight = weight, .score = weight - price, .drop = -top / bottom, .confirmed = slow >= 2};
 }
 
-// The best of: this way, that way, both.
-Found best_of_pair(const Cells& cells, const LayerSet& set, std::int32_t a, std::int32_t b,
-                   double price) {
-  Found best;
+// The best of: this way, that way, both. Absent where that is no slow path.
+std::optional<Found> best_of_pair(const Cells& cells, const LayerSet& set, std::int32_t a,
+                                  std::int32_t b, double price, double least_drop) {
+  PairScore best;
   Element element{.kind = Kind::kPair, .rail = set.rail, .memory = set.memory};
+  Element best_element;
   for (const auto& [first, second, direction] :
        {std::tuple{a, b, Direction::kBoth}, std::tuple{a, b, Direction::kSends},
         std::tuple{b, a, Direction::kSends}}) {
     element.first = first;
     element.second = second;
     element.direction = direction;
-    Found found = pair_of(cells, set, element, price);
-    if (found.score > best.score) best = std::move(found);
+    const PairScore score = score_of(cells, set, element, price);
+    if (score.score <= best.score) continue;
+    best = score;
+    best_element = element;
   }
-  return best;
+  if (best.score <= 0 || best.drop < least_drop) return {};
+  return Found{.element = best_element,
+               .layers = set.layers,
+               .weight = best.weight,
+               .score = best.score,
+               .drop = best.drop,
+               .confirmed = best.confirmed};
 }
 
 }  // namespace
@@ -99,10 +124,10 @@ std::vector<Found> slow_pairs(const Cells& cells, const Options& options) {
   for (const LayerSet& set : sets) {
     if (set.rail < 0) continue;
     for (const auto& [a, b] : low_pairs(cells, set)) {
-      Found found = best_of_pair(cells, set, a, b, price);
-      if (found.score <= 0 || found.drop < options.least_path_drop) continue;
+      std::optional<Found> found = best_of_pair(cells, set, a, b, price, options.least_path_drop);
+      if (!found) continue;
       Found& known = best[{set.rail, a, b}];
-      if (found.score > known.score) known = std::move(found);
+      if (found->score > known.score) known = std::move(*found);
     }
   }
   std::vector<Found> pairs;

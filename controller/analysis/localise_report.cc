@@ -48,30 +48,36 @@ void Reporter::add_figures(const Found& found, Suspect& suspect) const {
     const double y = b.seen / b.expected;
     return smaller ? x < y : x > y;
   };
+  auto& evidence = suspect.evidence;
+  double clear_enough = 0;  // the share that the last piece of evidence has
   for (const std::size_t layer : found.layers) {
     const Layer& of = data_.layers[layer];
     visit_pairs(cells_.topology(), found.element, [&](std::int32_t from, std::int32_t to) {
       if (cells_.bin(layer, from, to) == kNoFigure) return;
-      const PairFigure figure{
-          .from = from,
-          .to = to,
-          .rail = of.rail,
-          .memory = of.memory,
-          .expected = cells_.expected(layer, from, to) / lift,
-          .seen = of.values[static_cast<std::size_t>(from) * n + static_cast<std::size_t>(to)]};
+      const double usual = cells_.expected(layer, from, to) / lift;
+      const double value =
+          of.values[static_cast<std::size_t>(from) * n + static_cast<std::size_t>(to)];
       ++suspect.tasks;
-      if (expected.size() < kMostForMedian) expected.push_back(figure.expected);
-      const double share = figure.seen / figure.expected;
+      if (expected.size() < kMostForMedian) expected.push_back(usual);
+      const double share = value / usual;
       if ((smaller ? 1 - share : share - 1) < found.drop / 2) return;
       ++suspect.slow_tasks;
       if (seen.size() < kMostForMedian) {
-        seen.push_back(figure.seen);
+        seen.push_back(value);
         shares.push_back(share);
       }
-      auto& evidence = suspect.evidence;
-      if (evidence.size() == kMaxEvidence && !clearer(figure, evidence.back())) return;
+      if (evidence.size() == kMaxEvidence &&
+          !(smaller ? share < clear_enough : share > clear_enough))
+        return;
+      const PairFigure figure{.from = from,
+                              .to = to,
+                              .rail = of.rail,
+                              .memory = of.memory,
+                              .expected = usual,
+                              .seen = value};
       evidence.insert(std::ranges::upper_bound(evidence, figure, clearer), figure);
       if (evidence.size() > kMaxEvidence) evidence.pop_back();
+      clear_enough = evidence.back().seen / evidence.back().expected;
     });
   }
   suspect.expected = median(expected);

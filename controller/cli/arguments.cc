@@ -151,6 +151,12 @@ Result<const Verb*> choose_verb(const Grammar& grammar, Arguments& parsed,
     }
   }
   const Verb* alone = find_verb(grammar, noun, "");
+  // "schedules list": what the plural noun does alone, said aloud.
+  if (!rest.empty() && rest[0] == "list" && noun.ends_with('s') && alone != nullptr &&
+      alone->operands.empty()) {
+    rest.erase(rest.begin());
+    return alone;
+  }
   if (!rest.empty() && (alone == nullptr || alone->operands.empty())) {
     std::vector<std::string> names;
     for (const Verb& verb : grammar.verbs)

@@ -42,6 +42,16 @@ TEST(Arguments, PluralsListAndSingularsAreAccepted) {
   EXPECT_EQ(named({"result"}), "results/");
 }
 
+TEST(Arguments, ListIsWhatThePluralDoesAlone) {
+  for (const char* noun : {"nodes", "runs", "suites", "schedules", "findings", "upgrades"})
+    EXPECT_EQ(named({noun, "list"}), std::string(noun) + "/");
+  EXPECT_EQ(named({"schedule", "list"}), "schedules/");
+  EXPECT_EQ(parse({"nodes", "list", "--format", "json"})->value("format"), "json");
+  EXPECT_EQ(named({"schedules", "list", "nightly"}),
+            "error: schedules: \"nightly\" is one operand too many");
+  EXPECT_EQ(named({"run", "list"}), "run/") << "a suite may be called so";
+}
+
 TEST(Arguments, RunAloneIsTheVerbAndRunShowIsTheNoun) {
   EXPECT_EQ(named({"run", "quick"}), "run/");
   EXPECT_EQ(named({"run", "quick", "n[1-3]"}), "run/");

@@ -109,6 +109,40 @@ TEST(Outline, OfTenThousandNodesIsRefusedAsOneRunWithWhatToDo) {
   EXPECT_THAT(plan.error().message, HasSubstr("take a slice"));
 }
 
+TEST(Outline, ASliceThatIsMoreThanOneRunIsCutThinnerAndNightsInARowStillCoverAllPairs) {
+  constexpr std::size_t kNodes = 1'000;
+  constexpr std::uint64_t kNights = 3;  // instead of 2, of which the first would be 250,000 tasks
+  const Suite suite = suite_of({pairs_stage({.slice_of = 2})});
+  const auto nodes = some_nodes(kNodes);
+  std::map<std::string, std::size_t> index;
+  for (const PlanNode& node : nodes) index.emplace(node.name, index.size());
+  std::vector<int> met(kNodes * kNodes);
+  for (std::uint64_t night = 20'401; night < 20'401 + kNights; ++night) {
+    PlanOptions options = leaves_of(kNodes, 10);
+    options.slice_index = night;
+    const auto outline = PlanOutline::make(suite, nodes, fake_kernels(), {}, options);
+    ASSERT_TRUE(outline) << outline.error().message;
+    EXPECT_EQ(outline->tasks(), kNodes * (kNodes - 1) / 2 / kNights);
+    ASSERT_EQ(outline->head().notes.size(), 2u);
+    EXPECT_THAT(outline->head().notes[0], HasSubstr("one would be 250000 tasks"));
+    EXPECT_THAT(outline->head().notes[1], HasSubstr("of 3: 333 of 999 rounds"));
+    for (std::size_t round = 0; round < outline->head().rounds; ++round)
+      for (const PlannedTask& task : outline->tasks_of(round)) {
+        const auto [a, b] = std::minmax(index[task.ranks[0].node], index[task.ranks[1].node]);
+        ++met[a * kNodes + b];
+      }
+  }
+  for (std::size_t a = 0; a < kNodes; ++a)
+    for (std::size_t b = a + 1; b < kNodes; ++b) ASSERT_EQ(met[a * kNodes + b], 1) << a << ' ' << b;
+}
+
+TEST(Outline, ASliceThatFitsStaysAsTheSuiteSays) {
+  const auto outline = PlanOutline::make(suite_of({pairs_stage({.slice_of = 7})}), some_nodes(500),
+                                         fake_kernels(), {}, leaves_of(500, 10));
+  ASSERT_TRUE(outline);
+  EXPECT_THAT(outline->head().notes, ElementsAre(HasSubstr("slice 1 of 7: 72 of 499 rounds")));
+}
+
 TEST(Outline, TellsLeafDistanceAndLoadOfEachTask) {
   const Plan plan = plan_of({pairs_stage({})}, some_nodes(4), leaves_of(4, 2));
   EXPECT_EQ(plan.rounds, 3u);

@@ -30,6 +30,24 @@ std::uint64_t seed_of(const Suite& suite, std::uint32_t block) {
   return Seeded(suite.seed + (std::uint64_t{block} << 32U)).next();
 }
 
+constexpr std::uint32_t kMaxSlices = 366;  // as a suite may say
+
+bool is_sliced(const Stage& stage) { return stage.placement.slice_of > 1; }
+
+// Cuts the suite's slices so much thinner that its `tasks` may fit one run; false: not possible.
+bool make_thinner(Suite& suite, std::uint64_t tasks) {
+  bool any = false;
+  for (Stage& stage : suite.stages) {
+    std::uint32_t& slices = stage.placement.slice_of;
+    if (!is_sliced(stage) || slices >= kMaxSlices) continue;
+    const std::uint64_t wanted =
+        std::max<std::uint64_t>(slices * tasks / kMaxPlannedTasks, slices + 1);
+    slices = static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, kMaxSlices));
+    any = true;
+  }
+  return any;
+}
+
 // One launch of one of a stage's rounds.
 struct Launch {
   std::uint32_t stage;
@@ -48,6 +66,9 @@ struct PlanOutline::Inside {
   std::vector<std::uint64_t> first_task{};  // by round: how many come before
   std::uint64_t tasks = 0;
 
+  static Result<std::unique_ptr<Inside>> make(const Suite& suite, std::span<const PlanNode> nodes,
+                                              std::span<const KernelInfo> kernels, const Site& site,
+                                              const PlanOptions& options);
   Status add_stage(const Suite& suite, std::uint32_t index, std::span<const KernelInfo> kernels,
                    const Site& site, const PlanOptions& options);
   void add_block(const Suite& suite, std::uint32_t begin, std::uint32_t end);
@@ -112,9 +133,9 @@ void PlanOutline::Inside::add_block(const Suite& suite, std::uint32_t begin, std
   for (const Launch& launch : order) add_launch(launch, infos[launch.stage - begin]);
 }
 
-Result<PlanOutline> PlanOutline::make(const Suite& suite, std::span<const PlanNode> nodes,
-                                      std::span<const KernelInfo> kernels, const Site& site,
-                                      const PlanOptions& options) {
+Result<std::unique_ptr<PlanOutline::Inside>> PlanOutline::Inside::make(
+    const Suite& suite, std::span<const PlanNode> nodes, std::span<const KernelInfo> kernels,
+    const Site& site, const PlanOptions& options) {
   RG_TRY_OK(check_nodes(nodes));
   auto inside = std::make_unique<Inside>();
   inside->context = context_of(nodes, options.topology);
@@ -145,6 +166,33 @@ Result<PlanOutline> PlanOutline::make(const Suite& suite, std::span<const PlanNo
     for (std::uint32_t stage = 0; stage < stages; ++stage)
       if (const std::string& why = inside->rounds[stage].left_out(); !why.empty())
         return refuse(fmt::format("stage {}: {}", stage, why));
+  return inside;
+}
+
+// A night that would be more than one run dispatches is cut into thinner slices, over more nights.
+// How thin is read off the first slice, which has most rounds: it must not change from night to
+// night, or slices in a row would not cover all.
+Result<PlanOutline> PlanOutline::make(const Suite& suite, std::span<const PlanNode> nodes,
+                                      std::span<const KernelInfo> kernels, const Site& site,
+                                      const PlanOptions& options) {
+  if (std::ranges::none_of(suite.stages, is_sliced))
+    return PlanOutline(RG_TRY(Inside::make(suite, nodes, kernels, site, options)));
+  PlanOptions first = options;
+  first.slice_index = 0;
+  Suite thinner = suite;
+  std::uint64_t asked = 0;  // tasks of the first slice, as the suite has it
+  for (;;) {
+    const std::uint64_t tasks = RG_TRY(Inside::make(thinner, nodes, kernels, site, first))->tasks;
+    if (asked == 0) asked = tasks;
+    if (tasks <= kMaxPlannedTasks || !make_thinner(thinner, tasks)) break;
+  }
+  auto inside = RG_TRY(Inside::make(thinner, nodes, kernels, site, options));
+  if (asked > kMaxPlannedTasks)
+    inside->head.notes.insert(
+        inside->head.notes.begin(),
+        fmt::format("slices are thinner, and more, than the suite says: as it says, one would be "
+                    "{} tasks, and one run dispatches at most {}",
+                    asked, kMaxPlannedTasks));
   return PlanOutline(std::move(inside));
 }
 

@@ -10,6 +10,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 
@@ -19,6 +20,8 @@ namespace railgauge::plan {
 namespace {
 
 using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
 
 // Of `railgauge-runner --list`.
 std::vector<KernelInfo> kernels_of_this_build() {
@@ -147,6 +150,51 @@ TEST(ShippedSuites, SevenNightsMeasureEachPairOnceEachWayOnEachRail) {
   }
   EXPECT_EQ(all.size(), 24u * 23 / 2);
   for (const auto& [pair, times] : all) EXPECT_EQ(times, 4);
+}
+
+// Nodes with so many ports, and one GPU.
+std::vector<PlanNode> rails_of(std::size_t n, std::size_t rails) {
+  std::vector<PlanNode> nodes = fleet_of(n);
+  for (PlanNode& node : nodes) {
+    node.endpoints = {{.kind = "gpu", .name = "gpu0", .active = true}};
+    for (std::size_t rail = 0; rail < rails; ++rail)
+      node.endpoints.push_back(
+          {.kind = "nic", .name = fmt::format("mlx5_{}:1", rail), .active = true});
+  }
+  return nodes;
+}
+
+// What suites/README.md says of large fabrics.
+TEST(ShippedSuites, FabricFitsOneRunOnAsManyNodesAsIsSaid) {
+  const auto kernels = kernels_of_this_build();
+  const SuiteReading reading = read_suite_file("suites/fabric.yaml", kernels);
+  ASSERT_TRUE(reading.suite);
+  for (const auto& [rails, most] : {std::pair{1U, 363U}, std::pair{4U, 180U}, std::pair{8U, 127U}})
+    for (const bool beyond : {false, true}) {
+      const auto outline =
+          PlanOutline::make(*reading.suite, rails_of(most + (beyond ? 1 : 0), rails), kernels);
+      ASSERT_TRUE(outline) << outline.error().message;
+      EXPECT_EQ(outline->tasks() > kMaxPlannedTasks, beyond) << rails << ": " << outline->tasks();
+    }
+}
+
+TEST(ShippedSuites, NightlyFitsOneRunOnAThousandNodesOfEightRails) {
+  const auto kernels = kernels_of_this_build();
+  const SuiteReading reading = read_suite_file("suites/nightly.yaml", kernels);
+  ASSERT_TRUE(reading.suite);
+  const auto notes_of = [&](std::size_t nodes) {
+    const auto fleet = rails_of(nodes, 8);
+    PlanOptions options = leaves_of(fleet);
+    options.slice_index = 20'400;
+    const auto outline = PlanOutline::make(*reading.suite, fleet, kernels, {}, options);
+    EXPECT_TRUE(outline) << outline.error().message;
+    EXPECT_LE(outline->tasks(), kMaxPlannedTasks) << nodes;
+    EXPECT_GT(outline->tasks(), kMaxPlannedTasks / 2) << nodes;
+    return fmt::format("{}", fmt::join(outline->head().notes, "; "));
+  };
+  EXPECT_THAT(notes_of(263), Not(HasSubstr("thinner")));
+  EXPECT_THAT(notes_of(264), HasSubstr("thinner"));
+  EXPECT_THAT(notes_of(1'024), HasSubstr("thinner"));
 }
 
 TEST(ShippedSuites, AreReadAndPlannedWithoutAProblem) {

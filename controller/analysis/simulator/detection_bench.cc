@@ -1,83 +1,41 @@
 // The detection table: how often each kind of fault is named, with its direction, at the first
 // place, over seeds, sizes and sizes of faults; and how long a localisation takes. All of it is
-// SYNTHETIC: a model's figures.
-//   detection_bench [--nodes 64,1024] [--seeds 200] [--rails 2] [--threads 2] [--drops 3,5,20]
-// A long table is made in pieces, of which stderr tells the counts: [--first-seed 1] [--kinds 0,11]
-// [--usual 0] (not the usual drop) [--drops -] [--quick 0] [--speed 0].
+// SYNTHETIC: a model's figures. Ends with 0 where the bar is met, 1 where it is not, 2 for wrong
+// use.
+//   detection_bench                                    the whole table, then the times
+//   detection_bench --sums FILE [--first-seed 51 --seeds 50 ...]   a piece of it, kept in FILE;
+//   what
+//                                                      FILE holds already is not run again
+//   detection_bench --merge FILE --merge FILE ...      the table of pieces, nothing is run
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <ctime>
-#include <map>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "controller/analysis/simulator/score.h"
+#include "controller/analysis/simulator/bench_flags.h"
+#include "controller/analysis/simulator/tally.h"
 
 namespace railgauge::simulator {
 namespace {
 
-constexpr std::uint32_t kQuickRounds = 4;
-
-struct Settings {
-  std::vector<std::uint32_t> nodes{64, 1024};
-  std::vector<std::uint32_t> drops{3, 5, 20};  // percent, beside the usual
-  std::vector<std::uint32_t> kinds{};          // by number; empty: all
-  std::uint32_t first_seed = 1;
-  std::uint32_t seeds = 200;
-  std::uint32_t rails = 2;
-  std::uint32_t threads = 2;
-  bool usual = true;
-  bool quick = true;
-  bool speed = true;
-};
-
-std::vector<std::uint32_t> numbers(const char* text) {
-  std::vector<std::uint32_t> list;
-  for (const char* at = text; *at != 0;) {
-    char* end = nullptr;
-    const auto number = static_cast<std::uint32_t>(std::strtoul(at, &end, 10));
-    if (end == at) break;
-    list.push_back(number);
-    at = *end == ',' ? end + 1 : end;
-  }
-  return list;
-}
-
-Settings settings_of(int argc, char** argv) {
-  Settings settings;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string name = argv[i];
-    const std::vector<std::uint32_t> list = numbers(argv[i + 1]);
-    if (name == "--nodes") settings.nodes = list;
-    if (name == "--drops") settings.drops = list;
-    if (name == "--kinds") settings.kinds = list;
-    if (list.empty()) continue;
-    if (name == "--seeds") settings.seeds = list[0];
-    if (name == "--first-seed") settings.first_seed = list[0];
-    if (name == "--usual") settings.usual = list[0] != 0;
-    if (name == "--rails") settings.rails = list[0];
-    if (name == "--threads") settings.threads = list[0];
-    if (name == "--quick") settings.quick = list[0] != 0;
-    if (name == "--speed") settings.speed = list[0] != 0;
-  }
-  return settings;
-}
-
-FabricSpec fabric_of(std::uint32_t nodes, std::uint32_t rails) {
-  const bool large = nodes > 256;
-  return {.nodes = nodes,
-          .nodes_per_leaf = large ? 32U : 16U,
-          .spines = large ? 16U : 4U,
-          .rails = rails};
-}
+// Those that draw as many numbers before their figures lie side by side: they share these.
+constexpr std::array kOrder{FaultKind::kNone,     FaultKind::kNicSends,  FaultKind::kNicReceives,
+                            FaultKind::kGpuPath,  FaultKind::kRail,      FaultKind::kCable,
+                            FaultKind::kLeaf,     FaultKind::kTrunk,     FaultKind::kNode,
+                            FaultKind::kFlapping, FaultKind::kSpineLink, FaultKind::kPair,
+                            FaultKind::kTwo};
+static_assert(kOrder.size() == kFaultKinds);
 
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -90,114 +48,204 @@ double cpu_seconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// All seeds of one trial, on all threads.
-Score run_trial(const Trial& trial, const Settings& settings) {
-  std::atomic<std::uint32_t> next{settings.first_seed};
-  const std::uint32_t end = settings.first_seed + settings.seeds;
-  std::mutex mutex;
-  Score sum;
-  const auto work = [&] {
-    for (std::uint32_t seed = next++; seed < end; seed = next++) {
-      const Score one = score_of(trial, seed);
-      const std::scoped_lock lock(mutex);
-      sum.runs += one.runs;
-      sum.right += one.right;
-      sum.wrong += one.wrong;
-    }
-  };
-  std::vector<std::thread> threads;
-  for (std::uint32_t i = 0; i < settings.threads; ++i) threads.emplace_back(work);
-  for (std::thread& thread : threads) thread.join();
-  return sum;
-}
-
-std::string percent(std::uint32_t part, std::uint32_t whole) {
-  return whole == 0 ? "-" : fmt::format("{:.1f}", 100.0 * part / whole);
-}
-
-void print_row(std::uint32_t nodes, FaultKind kind, const Settings& settings) {
-  Trial trial{.fabric = fabric_of(nodes, settings.rails), .kind = kind};
-  std::string row = fmt::format("| {} | {} |", nodes, fault_word(kind));
-  const auto measured = [&](double drop, std::uint32_t rounds) {
-    trial.drop = drop;
-    trial.quick_rounds = rounds;
-    const double begin = now_seconds();
-    const Score score = run_trial(trial, settings);
-    std::fprintf(stderr, "%u nodes, %s, %.0f %%, %s: %u of %u right, %u with a wrong one, %.1f s\n",
-                 nodes, fault_word(kind).data(), drop * 100, rounds > 0 ? "quick" : "all pairs",
-                 score.right, score.runs, score.wrong, now_seconds() - begin);
-    return score;
-  };
-  const Score usual = settings.usual ? measured(usual_drop(kind), 0) : Score{};
-  row += fmt::format(" {:.0f} % | {} | {} |", kind == FaultKind::kNone ? 0 : usual_drop(kind) * 100,
-                     percent(usual.right, usual.runs), percent(usual.wrong, usual.runs));
-  for (const std::uint32_t drop : settings.drops) {
-    if (kind == FaultKind::kNone) {
-      row += " - |";
+std::vector<Cell> cells_of(std::uint32_t nodes, const BenchFlags& flags) {
+  std::vector<Cell> cells;
+  for (const FaultKind kind : kOrder) {
+    if (!flags.kinds.empty() &&
+        std::ranges::count(flags.kinds, static_cast<std::uint32_t>(kind)) == 0)
       continue;
+    Cell cell{.nodes = nodes, .rails = flags.rails, .kind = kind};
+    cell.takes_percent = usual_percent(kind);
+    if (flags.usual) cells.push_back(cell);
+    for (const std::uint32_t rounds : flags.quick) {
+      cell.quick_rounds = rounds;
+      cells.push_back(cell);
+      cell.quick_rounds = 0;
     }
-    const Score score = measured(drop / 100.0, 0);
-    row += fmt::format(" {} |", percent(score.right, score.runs));
+    if (kind == FaultKind::kNone) continue;
+    for (const std::uint32_t percent : flags.drops) {
+      cell.takes_percent = percent;
+      if (std::ranges::count(cells, cell) == 0) cells.push_back(cell);
+    }
   }
-  if (settings.quick) {
-    const Score quick = measured(usual_drop(kind), kQuickRounds);
-    row += fmt::format(" {} | {} |", percent(quick.right, quick.runs),
-                       percent(quick.wrong, quick.runs));
+  return cells;
+}
+
+// Runs what the tally lacks, seed by seed on all threads, and keeps each seed as soon as it is
+// through: a run that is stopped loses that seed only.
+class Runner {
+ public:
+  Runner(const BenchFlags& flags, std::string code, Tally& tally)
+      : flags_(flags), code_(std::move(code)), tally_(tally) {
+    if (!flags.sums.empty()) sums_.open(flags.sums, std::ios::app);
   }
-  std::printf("%s\n", row.c_str());
+
+  Status run() {
+    if (!flags_.sums.empty() && !sums_)
+      return fail(Code::kPermissionDenied,
+                  fmt::format("{}: open to add: not possible", flags_.sums));
+    for (const std::uint32_t nodes : flags_.nodes) {
+      const double begin = now_seconds();
+      cells_ = cells_of(nodes, flags_);
+      next_ = 0;
+      trials_ = 0;
+      cpu_ = 0;
+      std::vector<std::thread> threads;
+      for (std::uint32_t i = 0; i < flags_.threads; ++i) threads.emplace_back([this] { work(); });
+      for (std::thread& thread : threads) thread.join();
+      RG_TRY_OK(status_);
+      std::fprintf(stderr, "%u nodes: %zu trials in %.1f s, %.1f ms of CPU each\n", nodes, trials_,
+                   now_seconds() - begin,
+                   trials_ == 0 ? 0 : 1e3 * cpu_ / static_cast<double>(trials_));
+    }
+    return {};
+  }
+
+ private:
+  void work() {
+    Figures figures;
+    for (std::uint32_t i = next_++; i < flags_.seeds; i = next_++) {
+      const double begin = cpu_seconds();
+      const std::uint64_t seed = std::uint64_t{flags_.first_seed} + i;
+      std::vector<std::pair<Cell, Outcome>> outcomes;
+      for (const Cell& cell : cells_) {
+        if (is_known(cell, seed)) continue;
+        const Score score = score_of(trial_of(cell), seed, figures);
+        outcomes.push_back({cell, {.right = score.right > 0, .wrong = score.wrong > 0}});
+      }
+      if (!keep(seed, outcomes, cpu_seconds() - begin)) return;
+    }
+  }
+
+  bool is_known(const Cell& cell, std::uint64_t seed) {
+    const std::scoped_lock lock(mutex_);
+    return tally_.has(cell, seed);
+  }
+
+  bool keep(std::uint64_t seed, const std::vector<std::pair<Cell, Outcome>>& outcomes, double cpu) {
+    const std::scoped_lock lock(mutex_);
+    if (!status_) return false;
+    std::string lines;
+    for (const auto& [cell, outcome] : outcomes) {
+      if (status_) status_ = tally_.add(cell, seed, outcome);
+      lines += csv_line(cell, seed, outcome, code_);
+    }
+    if (sums_.is_open() && !(sums_ << lines << std::flush))
+      status_ = fail(Code::kResourceExhausted,
+                     fmt::format("{}: add lines: not written; is the disk full?", flags_.sums));
+    trials_ += outcomes.size();
+    cpu_ += cpu;
+    if (!outcomes.empty())
+      std::fprintf(stderr, "%u nodes, seed %llu: %zu trials, %.1f s of CPU\n",
+                   outcomes.front().first.nodes, static_cast<unsigned long long>(seed),
+                   outcomes.size(), cpu);
+    return status_.has_value();
+  }
+
+  const BenchFlags& flags_;
+  const std::string code_;
+  std::vector<Cell> cells_;
+  std::atomic<std::uint32_t> next_{0};
+  std::mutex mutex_;  // for all that follows
+  Tally& tally_;
+  std::ofstream sums_;
+  Status status_;
+  std::size_t trials_ = 0;
+  double cpu_ = 0;
+};
+
+Result<std::string> text_of(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::stringstream text;
+  if (!in || !(text << in.rdbuf() || in.peek() == std::ifstream::traits_type::eof()))
+    return fail(Code::kNotFound, fmt::format("{}: read: not possible", file));
+  return text.str();
+}
+
+// Reads the file of counts that will be added to; makes it where there is none, and cuts off a last
+// line that was not written whole.
+Status take_up(const std::string& file, std::string code, Tally& tally) {
+  std::string text;
+  if (std::filesystem::exists(file)) text = RG_TRY(text_of(file));
+  const std::string header = csv_header();
+  if (text.size() < header.size() && header.starts_with(text)) {
+    std::ofstream out(file, std::ios::binary | std::ios::trunc);
+    if (out << header << std::flush) return {};
+    return fail(Code::kPermissionDenied, fmt::format("{}: write: not possible", file));
+  }
+  RG_TRY_OK(read_csv(text, file, code, tally));
+  std::error_code error;
+  std::filesystem::resize_file(file, text.rfind('\n') + 1, error);
+  if (error)
+    return fail(Code::kPermissionDenied, fmt::format("{}: cut: {}", file, error.message()));
+  return {};
+}
+
+Status make_table(const BenchFlags& flags) {
+  Tally tally;
+  std::string code;
+  for (const std::string& file : flags.merge)
+    RG_TRY_OK(read_csv(RG_TRY(text_of(file)), file, code, tally));
+  if (flags.merge.empty()) {
+    code = code_name();
+    if (!flags.sums.empty()) RG_TRY_OK(take_up(flags.sums, code, tally));
+    RG_TRY_OK(Runner(flags, code, tally).run());
+  }
+  std::printf("%s\nCode %s.\n", table_of(tally).c_str(), code.c_str());
   std::fflush(stdout);
+  const std::vector<std::string> missed = below_bar(tally);
+  for (const std::string& line : missed) std::printf("Below the bar: %s.\n", line.c_str());
+  return missed.empty() ? Status{} : fail(Code::kDataLoss, "the bar is not met");
 }
 
-void print_table(const Settings& settings) {
-  std::printf(
-      "SYNTHETIC: a model's figures, %u seeds, %u rails, host and GPU memory, 2 %% noise\n\n",
-      settings.seeds, settings.rails);
-  std::string head = "| nodes | fault | takes | right, % | wrong suspect, % |";
-  std::string line = "|---|---|---|---|---|";
-  for (const std::uint32_t drop : settings.drops) {
-    head += fmt::format(" right at {} % |", drop);
-    line += "---|";
-  }
-  if (settings.quick) {
-    head += fmt::format(" quick scan ({} rounds): right, % | wrong suspect, % |", kQuickRounds);
-    line += "---|---|";
-  }
-  std::printf("%s\n%s\n", head.c_str(), line.c_str());
-  for (const std::uint32_t nodes : settings.nodes)
-    for (int kind = 0; kind < kFaultKinds; ++kind)
-      if (settings.kinds.empty() ||
-          std::ranges::count(settings.kinds, static_cast<std::uint32_t>(kind)) > 0)
-        print_row(nodes, static_cast<FaultKind>(kind), settings);
-}
-
-// One localisation of 1,024 nodes and 8 rails.
+// One localisation of 1,024 nodes and 8 rails, with so many faults of a kind.
 void print_speed() {
+  struct Case {
+    FaultKind kind;
+    int count;
+  };
+  constexpr std::array kCases{Case{FaultKind::kNone, 1},      Case{FaultKind::kCable, 1},
+                              Case{FaultKind::kLeaf, 1},      Case{FaultKind::kRail, 1},
+                              Case{FaultKind::kSpineLink, 1}, Case{FaultKind::kTwo, 1},
+                              Case{FaultKind::kCable, 16},    Case{FaultKind::kFlapping, 16}};
   std::printf(
       "\nSYNTHETIC: seconds of one localisation, 1,024 nodes, 8 rails, one memory kind\n\n");
-  std::printf("| fault | seconds | CPU seconds | suspects |\n|---|---|---|---|\n");
-  for (const FaultKind kind : {FaultKind::kNone, FaultKind::kCable, FaultKind::kLeaf,
-                               FaultKind::kRail, FaultKind::kSpineLink, FaultKind::kTwo}) {
-    FabricSpec spec = fabric_of(1024, 8);
+  std::printf("| fault | how many | seconds | CPU seconds | suspects |\n|---|---|---|---|---|\n");
+  Figures figures;
+  for (const auto& [kind, count] : kCases) {
+    FabricSpec spec = trial_of({.nodes = 1024, .rails = 8}).fabric;
     spec.gpu_memory = false;
     Fabric fabric(spec);
-    for (const Fault& fault : fabric.random_faults(kind, 0.1)) fabric.inject(fault);
-    const localise::PairData data = fabric.all_pairs();
+    for (int i = 0; i < count; ++i)
+      for (const Fault& fault : fabric.random_faults(kind, 0.1)) fabric.inject(fault);
+    const localise::PairData& data = fabric.all_pairs(figures);
     const double begin = now_seconds();
     const double cpu_begin = cpu_seconds();
     const auto found = localise::find_suspects(data);
     const double cpu = cpu_seconds() - cpu_begin;
-    std::printf("| %s | %.3f | %.3f | %zu |\n", fault_word(kind).data(), now_seconds() - begin, cpu,
-                found ? found->suspects.size() : 0);
+    std::printf("| %s | %d | %.3f | %.3f | %zu |\n", fault_word(kind).data(), count,
+                now_seconds() - begin, cpu, found ? found->suspects.size() : 0);
     std::fflush(stdout);
   }
+}
+
+int run(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  const auto flags = bench_flags(words);
+  if (!flags) {
+    std::fprintf(stderr, "detection_bench: %s\n", flags.error().message.c_str());
+    return 2;
+  }
+  if (flags->seeds > 0 || !flags->merge.empty())
+    if (const Status made = make_table(*flags); !made) {
+      std::fprintf(stderr, "detection_bench: %s\n", made.error().message.c_str());
+      return made.error().code == Code::kDataLoss ? 1 : 4;
+    }
+  if (flags->speed) print_speed();
+  return 0;
 }
 
 }  // namespace
 }  // namespace railgauge::simulator
 
-int main(int argc, char** argv) {
-  const auto settings = railgauge::simulator::settings_of(argc, argv);
-  if (settings.seeds > 0) railgauge::simulator::print_table(settings);
-  if (settings.speed) railgauge::simulator::print_speed();
-  return 0;
-}
+int main(int argc, char** argv) { return railgauge::simulator::run(argc, argv); }

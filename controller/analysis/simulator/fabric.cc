@@ -1,12 +1,7 @@
 #include "controller/analysis/simulator/fabric.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <numeric>
-#include <utility>
-
-#include <fmt/format.h>
+#include <array>
 
 namespace railgauge::simulator {
 namespace {
@@ -15,11 +10,9 @@ using localise::Direction;
 using localise::Element;
 using localise::Kind;
 
-// What a healthy fabric gives, in bytes per second: 400 Gb/s, a little less from GPU memory and
-// across leaves.
+// What a healthy fabric gives, in bytes per second: 400 Gb/s, a little less from GPU memory.
 constexpr double kBandwidth = 48.5e9;
 constexpr double kGpuShare = 0.97;
-constexpr float kCrossShare = 0.985F;
 
 bool concerns(const Element& element, const localise::Layer& layer) {
   return (element.rail < 0 || element.rail == layer.rail) &&
@@ -28,12 +21,6 @@ bool concerns(const Element& element, const localise::Layer& layer) {
 
 bool of_node(const Element& element) {
   return element.kind == Kind::kPort || element.kind == Kind::kNode || element.kind == Kind::kPair;
-}
-
-// Its table is made once.
-const Normal& normal() {
-  static const Normal kNormal;
-  return kNormal;
 }
 
 }  // namespace
@@ -172,6 +159,8 @@ std::vector<Fault> Fabric::random_faults(FaultKind kind, double drop) {
   for (;;) {
     const FaultKind a = kChoices[random_.below(kChoices.size())];
     const FaultKind b = kChoices[random_.below(kChoices.size())];
+    // Of a path that nothing is measured over nothing can be seen.
+    if (!spec_.gpu_memory && (a == FaultKind::kGpuPath || b == FaultKind::kGpuPath)) continue;
     const Fault first = random_fault(a, sized(a));
     const Fault second = random_fault(b, sized(b));
     bool apart = a != b;
@@ -218,72 +207,6 @@ void Fabric::apply(LayerState& layer, const Fault& fault) const {
 void Fabric::inject(const Fault& fault) {
   for (std::size_t l = 0; l < layers_.size(); ++l)
     if (concerns(fault.element, keys_[l])) apply(layers_[l], fault);
-}
-
-float Fabric::figure(LayerState& layer, const localise::Layer&, std::uint32_t from,
-                     std::uint32_t to) {
-  float left = std::min(layer.sends[from], layer.receives[to]);
-  const std::uint32_t a = leaf_of(from);
-  const std::uint32_t b = leaf_of(to);
-  left = std::min({left, layer.leaves[a], layer.leaves[b]});
-  if (a != b) {
-    // A flow is a task's own: its port number is another one each time.
-    const std::uint32_t spine = random_.below(spec_.spines);
-    left = std::min({left, layer.trunks[static_cast<std::size_t>(a) * leaves_ + b],
-                     layer.uplinks[static_cast<std::size_t>(a) * spec_.spines + spine],
-                     layer.uplinks[static_cast<std::size_t>(b) * spec_.spines + spine]});
-    left *= kCrossShare;
-  }
-  if ((layer.flapping[from] != 0 || layer.flapping[to] != 0) && random_.below(2) == 0)
-    left = std::min(left, layer.flapping_left);
-  for (const Fault& pair : layer.pairs)
-    if (pair.element.first == static_cast<std::int32_t>(from) &&
-        pair.element.second == static_cast<std::int32_t>(to))
-      left = std::min(left, static_cast<float>(1 - pair.drop));
-  return layer.scale * left * (1 + static_cast<float>(spec_.noise) * normal()(random_));
-}
-
-localise::PairData Fabric::empty() const {
-  localise::PairData data{.synthetic = true};
-  for (std::uint32_t node = 0; node < spec_.nodes; ++node) {
-    data.nodes.push_back(fmt::format("sim{:04}", node));
-    data.leaf_of.push_back(static_cast<std::int32_t>(leaf_of(node)));
-  }
-  for (std::uint32_t leaf = 0; leaf < leaves_; ++leaf)
-    data.leaves.push_back(fmt::format("L{}", leaf));
-  data.layers = keys_;
-  for (localise::Layer& layer : data.layers)
-    layer.values.assign(static_cast<std::size_t>(spec_.nodes) * spec_.nodes,
-                        std::numeric_limits<float>::quiet_NaN());
-  return data;
-}
-
-localise::PairData Fabric::all_pairs() {
-  localise::PairData data = empty();
-  for (std::size_t l = 0; l < layers_.size(); ++l)
-    for (std::uint32_t from = 0; from < spec_.nodes; ++from)
-      for (std::uint32_t to = 0; to < spec_.nodes; ++to)
-        if (from != to)
-          data.layers[l].values[static_cast<std::size_t>(from) * spec_.nodes + to] =
-              figure(layers_[l], keys_[l], from, to);
-  return data;
-}
-
-localise::PairData Fabric::quick_scan(std::uint32_t rounds) {
-  localise::PairData data = empty();
-  std::vector<std::uint32_t> order(spec_.nodes);
-  std::iota(order.begin(), order.end(), 0U);
-  for (std::uint32_t round = 0; round < rounds; ++round) {
-    for (std::uint32_t i = spec_.nodes - 1; i > 0; --i)
-      std::swap(order[i], order[random_.below(i + 1)]);
-    for (std::uint32_t i = 0; i + 1 < spec_.nodes; i += 2)
-      for (std::size_t l = 0; l < layers_.size(); ++l)
-        for (const auto& [from, to] :
-             {std::pair{order[i], order[i + 1]}, std::pair{order[i + 1], order[i]}})
-          data.layers[l].values[static_cast<std::size_t>(from) * spec_.nodes + to] =
-              figure(layers_[l], keys_[l], from, to);
-  }
-  return data;
 }
 
 }  // namespace railgauge::simulator

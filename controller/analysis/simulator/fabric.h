@@ -7,19 +7,9 @@
 #include <vector>
 
 #include "controller/analysis/localise.h"
-#include "controller/analysis/simulator/random.h"
+#include "controller/analysis/simulator/chance.h"
 
 namespace railgauge::simulator {
-
-struct FabricSpec {
-  std::uint32_t nodes = 64;
-  std::uint32_t nodes_per_leaf = 16;
-  std::uint32_t spines = 4;
-  std::uint32_t rails = 2;
-  bool gpu_memory = true;  // beside host memory
-  double noise = 0.02;     // of one figure, as a share
-  std::uint64_t seed = 1;
-};
 
 enum class FaultKind {
   kNone,
@@ -47,6 +37,22 @@ struct Fault {
   double drop = 0;
 };
 
+// What many trials share, of whichever faults: figures stay where they are, and are drawn and made
+// anew only where a trial differs from the one before. Millions of them a trial.
+class Figures {
+  friend class Fabric;
+  struct Made {
+    float scale = 0;         // of the whole layer
+    bool is_patched = true;  // what is wrong shows in it, or nothing was made yet
+  };
+  FabricSpec spec_{};  // of all that follows
+  Chance chance_{};
+  localise::PairData all_{};
+  std::vector<Made> made_{};  // by layer of `all_`
+  localise::PairData quick_{};
+  std::vector<std::size_t> written_{};  // places in each layer of `quick_`
+};
+
 class Fabric {
  public:
   explicit Fabric(const FabricSpec& spec);
@@ -60,6 +66,9 @@ class Fabric {
   localise::PairData all_pairs();
   // So many rounds of random pairs, both directions.
   localise::PairData quick_scan(std::uint32_t rounds);
+  // The same figures, in `reused`'s memory: until its next use.
+  const localise::PairData& all_pairs(Figures& reused);
+  const localise::PairData& quick_scan(std::uint32_t rounds, Figures& reused);
 
  private:
   struct LayerState {
@@ -74,8 +83,14 @@ class Fabric {
   };
   Fault random_fault(FaultKind kind, double drop);
   [[nodiscard]] std::uint32_t leaf_of(std::uint32_t node) const { return leaf_of_[node]; }
-  localise::PairData empty() const;
-  float figure(LayerState& layer, const localise::Layer& key, std::uint32_t from, std::uint32_t to);
+  [[nodiscard]] localise::PairData empty() const;
+  void take(Figures& figures) const;
+  [[nodiscard]] float figure(const LayerState& layer, std::uint32_t from, std::uint32_t to,
+                             const Draw& drawn) const;
+  void make_healthy(const LayerState& layer, const LayerChance& chance,
+                    std::vector<float>& values) const;
+  bool patch(const LayerState& layer, const LayerChance& chance, std::vector<float>& values) const;
+  [[nodiscard]] std::vector<char> touched_leaves(const LayerState& layer) const;
   void apply(LayerState& layer, const Fault& fault) const;
 
   FabricSpec spec_;

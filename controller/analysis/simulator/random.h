@@ -11,6 +11,7 @@ namespace railgauge::simulator {
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
+  bool operator==(const Random&) const = default;  // the same numbers will follow
   std::uint64_t bits() {
     std::uint64_t z = (state_ += 0x9E3779B97F4A7C15ULL);
     z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9ULL;

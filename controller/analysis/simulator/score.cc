@@ -10,13 +10,19 @@ double usual_drop(FaultKind kind) {
 }
 
 Score score_of(const Trial& trial, std::uint64_t seed) {
+  Figures figures;
+  return score_of(trial, seed, figures);
+}
+
+Score score_of(const Trial& trial, std::uint64_t seed, Figures& reused) {
   FabricSpec spec = trial.fabric;
   spec.seed = seed;
   Fabric fabric(spec);
   const std::vector<Fault> faults = fabric.random_faults(trial.kind, trial.drop);
   for (const Fault& fault : faults) fabric.inject(fault);
-  const localise::PairData data =
-      trial.quick_rounds > 0 ? fabric.quick_scan(trial.quick_rounds) : fabric.all_pairs();
+  const localise::PairData& data = trial.quick_rounds > 0
+                                       ? fabric.quick_scan(trial.quick_rounds, reused)
+                                       : fabric.all_pairs(reused);
   const auto found = localise::find_suspects(data);
   Score score{.runs = 1};
   if (!found) return score;

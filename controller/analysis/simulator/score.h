@@ -20,7 +20,8 @@ struct Score {
   std::uint32_t wrong = 0;  // some confirmed suspect that is none of the faults
 };
 
-// One fabric with that seed.
+// One fabric with that seed, its figures in `reused`'s memory: the same score whatever was there.
+Score score_of(const Trial& trial, std::uint64_t seed, Figures& reused);
 Score score_of(const Trial& trial, std::uint64_t seed);
 
 // The share of bandwidth that a fault of the table takes: 0.1, of a flapping part's slow tasks 0.5,
