@@ -214,7 +214,8 @@ std::set<std::string> control_nodes(const Sides& sides) {
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
     const auto stacks = sides.stacks.find(node.node);
     if (!node.changed && stacks != sides.stacks.end() && stacks->second.known &&
-        foreign_changes(stacks->second.changes).empty() && !stacks->second.hardware_replaced)
+        foreign_changes(stacks->second.changes).empty() && !stacks->second.hardware_replaced &&
+        stacks->second.while_measured.empty())
       out.insert(node.node);
   }
   return out;
@@ -234,6 +235,11 @@ analysis::UpgradeRuns runs_of(const Sides& sides) {
   out.min_runs = kRunsASide;
   out.min_before = out.before_is_history ? kHistoryRunsBefore : kRunsASide;
   out.min_coverage = sides.min_coverage;
+  for (const std::string& node : cast.changed)
+    if (const auto stacks = sides.stacks.find(node);
+        stacks != sides.stacks.end() && !stacks->second.while_measured.empty())
+      out.invalid = fmt::format("node {} was measured with two stacks on one side: {}", node,
+                                stacks->second.while_measured);
   add_metrics(sides, cast, out);
   add_functions(sides, cast, out);
   return out;

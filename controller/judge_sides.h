@@ -20,6 +20,7 @@ struct NodeStacks {
   std::vector<std::string> changes{};  // "linux_kernel 6.1 -> 6.5"
   bool known = false;                  // of both sides; else nothing can be said of changes
   bool hardware_replaced = false;      // since the before side
+  std::string while_measured{};        // what changed in the middle of a side; "" nothing
 };
 
 // What preflight said of a node on both sides.

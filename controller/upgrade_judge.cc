@@ -38,6 +38,46 @@ Result<NodeStacks> stacks_of(const store::Store& store, const store::UpgradeNode
   return out;
 }
 
+struct Stretch {  // unix seconds
+  double from = 0;
+  double until = 0;
+};
+
+// When each side was measured. Runs of the before side are apart, since nights are; what is added
+// to the after side goes on with it.
+Result<std::vector<Stretch>> stretches_of(const store::Store& store,
+                                          const store::UpgradeRow& upgrade) {
+  std::vector<Stretch> out;
+  std::optional<Stretch> after;
+  for (const store::UpgradeRunRow& run : upgrade.runs) {
+    const store::RunRow row = RG_TRY(store.run_summary(run.run_id)).run;
+    const bool goes_on = row.state != "ended";
+    const Stretch one{.from = row.created_at, .until = goes_on ? kNever : row.ended_at};
+    if (!run.after)
+      out.push_back(one);
+    else if (!after)
+      after = one;
+    else
+      after->until = std::max(after->until, one.until);
+  }
+  if (after) out.push_back(*after);
+  return out;
+}
+
+// What changed on a node while a side was measured, so that its figures are of two stacks.
+Result<std::string> changed_within(const store::Store& store, const std::string& node_id,
+                                   const std::vector<Stretch>& stretches) {
+  const auto epochs = RG_TRY(store.epochs(node_id, kEpochs));
+  for (std::size_t i = 0; i + 1 < epochs.size(); ++i) {
+    const double at = epochs[i].valid_from;
+    const auto moved = foreign_changes(store::stack_changes(epochs[i + 1].parts, epochs[i].parts));
+    for (const Stretch& stretch : stretches)
+      if (!moved.empty() && at > stretch.from && at < stretch.until)
+        return fmt::format("{} at {}", fmt::join(moved, ", "), rfc3339(at));
+  }
+  return std::string();
+}
+
 // When the newest run of the before side began.
 Result<double> measured_before(const store::Store& store, const store::UpgradeRow& upgrade) {
   double at = 0;
@@ -237,8 +277,10 @@ Result<Sides> read_sides(const store::Store& store, const std::string& upgrade_i
   std::vector<std::string> changed;
   std::vector<std::string> cast;
   const double before_at = RG_TRY(measured_before(store, sides.upgrade));
+  const std::vector<Stretch> stretches = RG_TRY(stretches_of(store, sides.upgrade));
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
-    sides.stacks[node.node] = RG_TRY(stacks_of(store, node, before_at));
+    NodeStacks& stacks = sides.stacks[node.node] = RG_TRY(stacks_of(store, node, before_at));
+    stacks.while_measured = RG_TRY(changed_within(store, node.node_id, stretches));
     cast.push_back(node.node_id);
     if (node.changed) changed.push_back(node.node_id);
   }

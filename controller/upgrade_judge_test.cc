@@ -257,6 +257,21 @@ TEST_F(UpgradeJudge, ReplacedHardwareIsSeenWhereTheStackStayed) {
     EXPECT_THAT(excluded, testing::Not(HasSubstr("no NIC or GPU was replaced")));
 }
 
+TEST_F(UpgradeJudge, AStackThatChangesWhileASideIsMeasuredIsNoStatement) {
+  measure("after", 0);
+  put(6, "6.5.0", "2");
+  put(6, "6.1.0", "1");  // a control, for a while only
+  ASSERT_TRUE(store_->update_run({.run_id = "after", .state = "ended", .ended_at = 2e9}));
+  const api::Upgrade pass = judge("after");
+  EXPECT_EQ(pass.verdict(), "pass") << golden_text(pass);
+  EXPECT_THAT(pass.notes(), testing::Contains(HasSubstr("changed too: n6")));
+  put(2, "6.6.0", "2");
+  const api::Upgrade upgrade = judge("after");
+  EXPECT_EQ(upgrade.verdict(), "invalid") << golden_text(upgrade);
+  EXPECT_THAT(upgrade.reason(), HasSubstr("n2 was measured with two stacks"));
+  EXPECT_THAT(upgrade.reason(), HasSubstr("linux_kernel 6.5.0 -> 6.6.0"));
+}
+
 TEST_F(UpgradeJudge, ACheckThatPassedAndFailsNowIsLostFunction) {
   const double now =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();

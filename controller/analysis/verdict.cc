@@ -345,8 +345,12 @@ UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
   out.lost = lost_functions(upgrade.functions);
   out.notes = upgrade.notes;
   add_notes(upgrade, out);
+  const auto worst = std::ranges::find(out.lost, LossKind::kCorruption, &LostFunction::kind);
+  if (!upgrade.invalid.empty() && worst == out.lost.end()) {
+    out.reason = upgrade.invalid;  // also what was lost may be the change's own doing: a reboot
+    return out;
+  }
   if (!out.lost.empty()) {
-    const auto worst = std::ranges::find(out.lost, LossKind::kCorruption, &LostFunction::kind);
     const LostFunction& lost = worst == out.lost.end() ? out.lost.front() : *worst;
     out.verdict = Verdict::kRegressed;
     out.kind = word(lost.kind);

@@ -43,6 +43,7 @@ struct UpgradeRuns {
   bool again = false;                // more runs were added after a first look
   bool before_is_history = false;    // nightly points stand for a prepared before side
   std::vector<std::string> notes{};  // what was left out, told with the verdict
+  std::string invalid{};             // why the sides are not what they should be; "" they are
 };
 
 // A pair whose own interval lies beyond the bound.
