@@ -334,6 +334,20 @@ std::vector<std::string> unmeasured(std::span<const FunctionSides> functions) {
   return out;
 }
 
+// Tasks of changed nodes that passed on neither side, when they are more than may be missing.
+std::string never_passed(const UpgradeRuns& upgrade) {
+  std::vector<std::string> never;
+  for (const FunctionSides& f : upgrade.functions)
+    if (f.never_passed)
+      never.push_back(fmt::format("{} {}/{} ({})", f.name, f.node, f.endpoint,
+                                  f.outcome_after.empty() ? "cancelled" : f.outcome_after));
+  const auto all = static_cast<double>(upgrade.functions.size());
+  if (never.empty() || 1 - static_cast<double>(never.size()) / all >= upgrade.min_coverage)
+    return "";
+  return fmt::format("{} of {} tasks and checks passed neither before nor after: {}", never.size(),
+                     upgrade.functions.size(), names(never));
+}
+
 }  // namespace
 
 UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
@@ -376,6 +390,9 @@ UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
   } else if (!open.empty()) {
     out.verdict = Verdict::kInconclusive;
     out.reason = "not measured after the upgrade: " + names(open);
+  } else if (const std::string never = never_passed(upgrade); !never.empty()) {
+    out.verdict = Verdict::kInconclusive;
+    out.reason = never;
   } else {
     out.verdict = Verdict::kPass;
   }

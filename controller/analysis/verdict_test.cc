@@ -272,6 +272,28 @@ TEST(UpgradeVerdict, WrongBytesAreCorruption) {
   EXPECT_EQ(verdict.lost.size(), 2U);
 }
 
+TEST(UpgradeVerdict, WhatPassedOnNeitherSideForbidsAPassUnlessLessIsAskedFor) {
+  UpgradeRuns input = upgrade(0);
+  const FunctionSides fine{.node = "n1",
+                           .endpoint = "a",
+                           .name = "k",
+                           .outcome_before = "passed",
+                           .outcome_after = "passed"};
+  input.functions.assign(9, fine);
+  input.functions.push_back({.node = "n1",
+                             .endpoint = "b",
+                             .name = "k",
+                             .outcome_before = "failed",
+                             .outcome_after = "waived",
+                             .never_passed = true});
+  const UpgradeVerdict verdict = judge_upgrade(input);
+  EXPECT_EQ(verdict.verdict, Verdict::kInconclusive);
+  EXPECT_THAT(verdict.reason, HasSubstr("1 of 10 tasks and checks"));
+  EXPECT_THAT(verdict.reason, HasSubstr("k n1/b (waived)"));
+  input.min_coverage = 0.9;
+  EXPECT_EQ(judge_upgrade(input).verdict, Verdict::kPass);
+}
+
 TEST(UpgradeVerdict, WhatWorkedAndWasNotMeasuredAgainIsNoPass) {
   UpgradeRuns input = upgrade(0);
   input.functions = {
