@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/analysis/cohort.h"
 #include "controller/analysis/families.h"
 #include "controller/analysis/permutation.h"
 #include "controller/analysis/shift.h"
@@ -17,102 +18,6 @@ namespace railgauge::analysis {
 namespace {
 
 constexpr std::size_t kMaxNamed = 3;  // of what is missing, in a reason
-
-struct Cohort {
-  Group changed;  // one shift a node
-  Group controls;
-  double run_variance = 0;
-  double run_degrees = 0;                                        // of the changed pairs' runs
-  std::size_t to_measure = 0;                                    // changed pairs
-  std::size_t before = std::numeric_limits<std::size_t>::max();  // runs, where there were fewest
-  std::size_t after = std::numeric_limits<std::size_t>::max();
-};
-
-std::size_t measured(const std::vector<double>& runs) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(runs, [](double v) { return std::isfinite(v) && v > 0; }));
-}
-
-std::string place_of(const PairRuns& pair) {
-  std::string text = pair.node + "/" + pair.endpoint;
-  if (!pair.other_node.empty()) text += " with " + pair.other_node + "/" + pair.other_endpoint;
-  return text;
-}
-
-// What one node's pairs say together.
-struct NodeShift {
-  bool changed = false;
-  double sum = 0;
-  double variances = 0;    // of a run's logarithm
-  double run_errors2 = 0;  // of the pairs' shifts
-  double pairs = 0;
-  std::map<std::string, double> ends{};  // in how many of the pairs each node is
-};
-
-void add_flag(const MetricRuns& metric, const PairRuns& pair, const Shift& shift,
-              MetricVerdict& out) {
-  if (!pair.changed || !(shift.low > log_worsening(metric.traits.better, metric.traits.delta)))
-    return;
-  out.flags.push_back({.node = pair.node,
-                       .endpoint = pair.endpoint,
-                       .worse = worse_fraction(metric.traits.better, shift.log_worsening),
-                       .low = worse_fraction(metric.traits.better, shift.low),
-                       .high = worse_fraction(metric.traits.better, shift.high)});
-}
-
-// One number for each node, and which others' drift is in it.
-void add_nodes(const std::map<std::string, NodeShift>& nodes, Cohort& cohort) {
-  std::map<std::string, std::size_t> numbers;
-  for (const auto& [name, node] : nodes)
-    for (const auto& [end, pairs] : node.ends) numbers.try_emplace(end, numbers.size());
-  double variances = 0;
-  for (const auto& [name, node] : nodes) {
-    Group& group = node.changed ? cohort.changed : cohort.controls;
-    group.shifts.push_back(node.sum / node.pairs);
-    group.run_error2 += node.run_errors2 / node.pairs / node.pairs;  // their sum so far
-    auto& ends = group.ends.emplace_back();
-    for (const auto& [end, pairs] : node.ends)
-      ends.emplace_back(numbers.at(end), pairs / node.pairs);
-    variances += node.variances / node.pairs / node.pairs;
-  }
-  for (Group* group : {&cohort.changed, &cohort.controls})
-    if (!group->shifts.empty()) group->run_error2 /= static_cast<double>(group->shifts.size());
-  cohort.run_variance = nodes.empty() ? 0 : variances / static_cast<double>(nodes.size());
-}
-
-void add_pair(const PairRuns& pair, const Shift& shift, Cohort& cohort, NodeShift& node) {
-  node.changed = pair.changed;
-  node.sum += shift.log_worsening;
-  node.variances += shift.run_variance;
-  node.run_errors2 += shift.run_error2;
-  node.pairs += 1;
-  node.ends[pair.node] += 1;
-  if (!pair.other_node.empty() && pair.other_node != pair.node) node.ends[pair.other_node] += 1;
-  if (pair.changed) cohort.run_degrees += static_cast<double>(shift.run_degrees);
-  cohort.before = std::min(cohort.before, measured(pair.before));
-  cohort.after = std::min(cohort.after, measured(pair.after));
-}
-
-// Shifts of all pairs that have both sides; changed ones that have not are named in `out`.
-Cohort gather(const MetricRuns& metric, const UpgradeRuns& upgrade, MetricVerdict& out) {
-  const std::size_t least = std::max<std::size_t>(1, upgrade.min_runs);
-  const std::size_t least_before = upgrade.min_before > 0 ? upgrade.min_before : least;
-  Cohort cohort;
-  std::map<std::string, NodeShift> nodes;
-  for (const PairRuns& pair : metric.pairs) {
-    // A figure that is not positive is no measurement: missing, never a pass.
-    const bool enough = measured(pair.before) >= least_before && measured(pair.after) >= least;
-    const auto shift = enough ? shift_of(pair.before, pair.after, metric.traits.better)
-                              : Result<Shift>(fail(Code::kFailedPrecondition, ""));
-    if (pair.changed) ++cohort.to_measure;
-    if (pair.changed && !shift) out.missing.push_back(place_of(pair));
-    if (!shift) continue;
-    add_pair(pair, *shift, cohort, nodes[pair.node]);
-    add_flag(metric, pair, *shift, out);
-  }
-  add_nodes(nodes, cohort);
-  return cohort;
-}
 
 Design design_of(const Cohort& cohort, const MeanSpread& changed) {
   Design design{
@@ -243,6 +148,7 @@ MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade)
       out.lone ? lone_effect(cohort.changed, cohort.controls, cohort.run_degrees, one_sided)
                : cohort_effect(cohort.changed, cohort.controls, seed_of(words), one_sided);
   conclude(metric, effect, design_of(cohort, spread), out);
+  find_far_losses(metric, cohort, upgrade.metrics.size(), out);
   out.modes = modes_of(metric, true);
   if (!slow_mode_grew(metric, out.modes)) out.modes.reset();
   require_coverage(upgrade.min_coverage, out);
@@ -250,6 +156,17 @@ MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade)
 }
 
 namespace {
+
+// What a single place lost does not go away in the mean of many that lost nothing.
+void add_far_losses(std::vector<MetricVerdict>& metrics) {
+  for (MetricVerdict& metric : metrics) {
+    if (metric.far.empty() || metric.verdict == Verdict::kRegressed) continue;
+    metric.verdict = Verdict::kRegressed;
+    metric.reason = fmt::format("{}: up to {:.2f} % worse by {}, whatever the mean of all is",
+                                names(metric.far), 100 * metric.far_worse,
+                                metric.far.size() == 1 ? "itself" : "themselves");
+  }
+}
 
 constexpr double kModeProof = 0.01;  // for all metrics together
 
@@ -355,6 +272,7 @@ UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
   for (const MetricRuns& metric : upgrade.metrics)
     out.metrics.push_back(judge_metric(metric, upgrade));
   hold_as_family(out.metrics);
+  add_far_losses(out.metrics);
   add_mode_mixes(out.metrics);
   out.lost = lost_functions(upgrade.functions);
   out.notes = upgrade.notes;

@@ -72,6 +72,8 @@ struct MetricVerdict {
   std::vector<std::string> missing;  // "node/endpoint with node/endpoint" of those that were not
   std::optional<ModeWeights> modes;  // of the changed pairs' runs, where they have two levels
   Need need;
+  std::vector<std::string> far;  // places that lost more than the bound by themselves
+  double far_worse = 0;          // the most of them
   std::vector<PairFlag> flags;
   std::string reason;  // why it is not a pass; "" for a pass
 };
