@@ -28,6 +28,10 @@ Design design_of(const Cohort& cohort, const MeanSpread& changed) {
   design.after = cohort.after;
   if (!(changed.degrees > 0)) {
     design.changed = 1;
+    const MeanSpread controls = spread_of(cohort.controls);
+    if (controls.degrees > 0)
+      design.node_variance = std::max(
+          0.0, controls.error2 * static_cast<double>(design.controls) - cohort.controls.run_error2);
     return design;
   }
   const auto n = static_cast<double>(design.changed);
