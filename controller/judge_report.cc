@@ -198,10 +198,14 @@ void add_dropped_controls(const Sides& sides, api::Upgrade& out) {
         fmt::format("not used as controls, since they changed too: {}", some_of(dropped)));
 }
 
+// What a person would undo of it.
+std::string undone(const std::string& change) {
+  return change == kHardwareReplaced ? "the replacement of hardware" : part_of(change);
+}
+
 std::string first_change(const api::Upgrade& out) {
-  return out.causes().empty() || out.causes(0).changes().empty()
-             ? "what changed"
-             : part_of(out.causes(0).changes(0));
+  return out.causes().empty() || out.causes(0).changes().empty() ? "what changed"
+                                                                 : undone(out.causes(0).changes(0));
 }
 
 void add_next(const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
@@ -213,8 +217,8 @@ void add_next(const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
       for (const api::UpgradeCause& cause : out.causes())
         if (cause.changes_size() > 1 && cause.separators_size() > 0)
           out.add_next(fmt::format("undo {} on {} alone, and gate again: that tells it from {}",
-                                   part_of(cause.changes(0)), cause.separators(0),
-                                   part_of(cause.changes(1))));
+                                   undone(cause.changes(0)), cause.separators(0),
+                                   undone(cause.changes(1))));
       out.add_next(
           fmt::format("undo {} on one of the nodes, then: railgauge upgrades gate --nodes "
                       "NODE",

@@ -256,6 +256,7 @@ std::vector<analysis::ExposedNode> exposure_of(const Sides& sides,
         out.emplace_back(analysis::ExposedNode{.node = node, .affected = worse.contains(node)});
     for (const std::string& change : foreign_changes(stacks.changes))
       exposed.changes.insert(change);
+    if (stacks.hardware_replaced) exposed.changes.insert(std::string(kHardwareReplaced));
   }
   return out;
 }

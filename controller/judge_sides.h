@@ -51,6 +51,9 @@ inline constexpr std::size_t kHistoryRunsBefore = 2;
 // Railgauge's own version: named, never an upgrade of the node.
 inline constexpr std::string_view kOwnPart = "railgauge";
 
+// A NIC or GPU is another than before: a suspect like a part of the stack.
+inline constexpr std::string_view kHardwareReplaced = "hardware replaced";
+
 // Changed nodes, and controls whose stack did not change in between; other nodes are neither.
 std::set<std::string> changed_nodes(const Sides& sides);
 std::set<std::string> control_nodes(const Sides& sides);

@@ -77,6 +77,7 @@ class UpgradeJudge : public store::StoreTest {
       const int pair = one.task_id.back() - '0';
       const bool changed = pair <= kNodes / 2 || pair == kNodes;
       const double median = kLevelNs * (1 + 0.003 * chance.normal()) * (1 + (changed ? loss : 0));
+      tenth_ = changed ? 1.2 * (1 + tail_loss_) : 1.2;
       const bool first = one.task_id == "t1-1";
       deliver(run_id, one, median, first ? outcome_of_first : "passed", first ? reason : "");
     }
@@ -92,6 +93,7 @@ class UpgradeJudge : public store::StoreTest {
         Record point = store::point_record(at, 1, median);
         point.mutable_point()->set_synthetic(true);
         if (!tails_.contains("p99")) point.mutable_point()->clear_p99();
+        if (tails_.contains("p90")) point.mutable_point()->set_p90(median * tenth_);
         records.push_back(std::move(point));
       }
       records.push_back(store::final_record(at, 2, outcome, reason));
@@ -105,6 +107,8 @@ class UpgradeJudge : public store::StoreTest {
     return judged.value_or(api::Upgrade());
   }
   std::set<std::string> tails_;  // that points have
+  double tail_loss_ = 0;         // of the changed pairs' p90
+  double tenth_ = 1.2;           // p90 over median
   std::string suite_text_;
   static std::string golden_text(const api::Upgrade& upgrade) {
     std::string text = fmt::format("{} {}\n", upgrade.verdict(), upgrade.kind());
@@ -240,6 +244,23 @@ TEST_F(UpgradeJudge, ATailThatIsNotThereAnyMoreIsMissingAndOneThatNeverWasIsName
   for (const api::JudgedMetric& metric : lost.metrics())
     named = named || (metric.name().find("p99") != std::string::npos && metric.missing_size() == 5);
   EXPECT_TRUE(named) << golden_text(lost);
+}
+
+TEST_F(UpgradeJudge, HardwareThatWasReplacedOnAChangedNodeIsASuspect) {
+  NodeRow node = store::node_row(2);
+  node.facts = {{"linux_kernel", "6.5.0"}, {"nic_firmware", "2"}};
+  for (const char* guid : {"one", "another"}) {
+    node.endpoints[0].guid = guid;
+    ASSERT_TRUE(store_->put_node(node));
+  }
+  ASSERT_TRUE(store_->flush());
+  measure("after", 0.05);
+  const api::Upgrade upgrade = judge("after");
+  EXPECT_EQ(upgrade.verdict(), "regressed") << golden_text(upgrade);
+  bool named = false;
+  for (const api::UpgradeCause& cause : upgrade.causes())
+    named = named || std::ranges::count(cause.changes(), kHardwareReplaced) > 0;
+  EXPECT_TRUE(named) << golden_text(upgrade);
 }
 
 TEST_F(UpgradeJudge, ReplacedHardwareIsSeenWhereTheStackStayed) {
