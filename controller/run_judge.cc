@@ -19,9 +19,13 @@ constexpr std::size_t kEventsKept = 50;  // of one run, the worst; more say that
 constexpr std::uint32_t kFindings = 1'000;
 constexpr double kPercent = 100;
 
+// Of an even number the mean of the middle two: two launches shall not give the better or the
+// worse.
 double median_of(std::vector<double> values) {
+  if (values.empty()) return 0;
   std::ranges::sort(values);
-  return values.empty() ? 0 : values[values.size() / 2];
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 // One figure a run, in the order of the runs' first points.
@@ -97,6 +101,21 @@ bool is_back(const SeriesRuns& runs, double before) {
   return true;
 }
 
+// Whether what the run itself measured of the event's series is still as bad, or half as bad, in
+// most of them: the runs before it are why the event is there at all.
+bool shows(const std::vector<SeriesRuns>& all, const RunEvent& event) {
+  if (event.kind == "variance") return true;  // of one figure there is none
+  std::size_t bad = 0;
+  for (const store::FindingSeriesRow& series : event.series) {
+    const auto runs = std::ranges::find_if(
+        all, [&](const SeriesRuns& one) { return one.series.series_id == series.series; });
+    if (runs == all.end() || !series.before || !(*series.before > 0)) continue;
+    const double change = runs->values.back() / *series.before - 1;
+    bad += (runs->series.larger_is_better ? -change : change) >= event.worse / 2 ? 1 : 0;
+  }
+  return 2 * bad > event.series.size();
+}
+
 // Ends findings of this judge whose series, as far as the run measured them, are all back.
 Status end_what_is_back(store::Store& store, const std::vector<SeriesRuns>& all,
                         const std::string& run_id, double now) {
@@ -150,6 +169,8 @@ Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::
   if (run.trigger == "upgrade") return fresh;
   const std::vector<SeriesRuns> all = RG_TRY(series_of_run(store, run_id));
   std::vector<RunEvent> events = events_of(all);
+  if (run.requested_by == kRunJudgeWho)
+    std::erase_if(events, [&](const RunEvent& event) { return !shows(all, event); });
   std::ranges::sort(events, std::greater(), &RunEvent::worse);
   if (events.size() > kEventsKept) {
     spdlog::warn("run {}: {} changes, of which the worst {} become findings", run_id, events.size(),
