@@ -203,6 +203,17 @@ std::string undone(const std::string& change) {
   return change == kHardwareReplaced ? "the replacement of hardware" : part_of(change);
 }
 
+// Changed nodes of whose checks nothing was known before: none of theirs can be missed.
+void add_unchecked(const Sides& sides, api::Upgrade& out) {
+  std::vector<std::string> unchecked;
+  for (const auto& [node, checks] : sides.checks)
+    if (checks.before.empty()) unchecked.push_back(node);
+  if (!unchecked.empty())
+    out.add_notes(
+        fmt::format("no preflight of before the upgrade, so its checks are not compared: {}",
+                    some_of(unchecked)));
+}
+
 std::string first_change(const api::Upgrade& out) {
   return out.causes().empty() || out.causes(0).changes().empty() ? "what changed"
                                                                  : undone(out.causes(0).changes(0));
@@ -281,6 +292,7 @@ api::Upgrade report_of(const Sides& sides, const analysis::UpgradeRuns& runs,
   add_excluded(sides, verdict, out);
   for (const std::string& note : verdict.notes) out.add_notes(note);
   add_dropped_controls(sides, out);
+  add_unchecked(sides, out);
   add_own_changes(sides, out);
   add_revisions(sides, out);
   add_next(verdict, out);

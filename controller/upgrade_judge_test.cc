@@ -132,6 +132,7 @@ TEST_F(UpgradeJudge, NothingLostIsAPassWithItsBound) {
   EXPECT_LT(upgrade.metrics(0).high_percent(), 2);
   EXPECT_DOUBLE_EQ(upgrade.metrics(0).coverage(), 1);
   EXPECT_TRUE(upgrade.synthetic());
+  EXPECT_THAT(upgrade.notes(), testing::Contains(HasSubstr("its checks are not compared: n1")));
   EXPECT_THAT(*store_->list_findings("", 10), IsEmpty());
   EXPECT_THAT(upgrade.excluded(), testing::Contains(HasSubstr("a cause common to all")));
 }
