@@ -212,12 +212,21 @@ void add_tasks(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out)
         fmt::format("not judged, since it is waived everywhere: {}", first_and_more(waived)));
 }
 
+// "mlx5_0:1+gpu0" is a port and a GPU.
+void add_used(const std::string& node, std::string_view endpoint, std::set<std::string>& used) {
+  while (!endpoint.empty()) {
+    const std::size_t plus = std::min(endpoint.find('+'), endpoint.size());
+    used.insert(fmt::format("{}/{}", node, endpoint.substr(0, plus)));
+    endpoint.remove_prefix(std::min(plus + 1, endpoint.size()));
+  }
+}
+
 // Endpoints that tasks passed on before and that are not there, or not active, any more.
 void add_gone_endpoints(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out) {
   std::set<std::string> used;
   for (const store::SideTaskRow& task : sides.tasks_before)
     for (std::size_t rank = 0; task.outcome == kPassed && rank < task.nodes.size(); ++rank)
-      used.insert(task.nodes[rank] + "/" + task.endpoints[rank]);
+      add_used(task.nodes[rank], task.endpoints[rank], used);
   for (const store::EndpointStateRow& state : sides.endpoints) {
     const bool lost = state.gone || state.state != "active";
     if (!lost || !cast.changed.contains(state.node) ||

@@ -52,6 +52,20 @@ TEST(JudgeFunctions, AWorsePathThatIsTakenNowAndThenIsLostWhicheverTaskCameLast)
   EXPECT_THAT(lost({staged}, {good}), IsEmpty());
 }
 
+TEST(JudgeFunctions, AGpuThatIsGoneIsLostThoughTasksNamedItBesideItsPort) {
+  Sides sides;
+  sides.tasks_before = {task("passed")};
+  sides.tasks_before[0].endpoints = {"a:1+gpu0", "a:1"};
+  sides.endpoints = {{.node = "n1", .endpoint = "a:1", .state = "active"},
+                     {.node = "n1", .endpoint = "gpu0", .state = "active", .gone = true},
+                     {.node = "n1", .endpoint = "gpu1", .state = "active", .gone = true}};
+  analysis::UpgradeRuns out{.id = "u", .metrics = {}, .functions = {}};
+  add_functions(sides, kCast, out);
+  const auto lost = analysis::lost_functions(out.functions);
+  ASSERT_THAT(lost, SizeIs(1)) << "nothing was measured on gpu1";
+  EXPECT_EQ(lost[0].sides.endpoint, "gpu0");
+}
+
 TEST(JudgeFunctions, WhatPassesLessThanHalfAsOftenIsLost) {
   const auto fine = task("passed");
   const auto crash = task("crashed");

@@ -182,14 +182,20 @@ void add_excluded(const Sides& sides, const analysis::UpgradeVerdict& verdict, a
 
 void add_dropped_controls(const Sides& sides, api::Upgrade& out) {
   const std::set<std::string> kept = control_nodes(sides);
+  const std::set<std::string> missed = absent_nodes(sides);
   std::vector<std::string> dropped;
   std::vector<std::string> unknown;
+  std::vector<std::string> absent;
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
     if (node.changed || kept.contains(node.node)) continue;
     const auto stacks = sides.stacks.find(node.node);
     const bool is_known = stacks != sides.stacks.end() && stacks->second.known;
-    (is_known ? dropped : unknown).push_back(node.node);
+    (missed.contains(node.node) ? absent : is_known ? dropped : unknown).push_back(node.node);
   }
+  if (!absent.empty())
+    out.add_notes(
+        fmt::format("not used as controls, since they were busy or away after the upgrade: {}",
+                    some_of(absent)));
   if (!unknown.empty())
     out.add_notes(
         fmt::format("not used as controls, since their stack is not known: {}", some_of(unknown)));

@@ -70,7 +70,7 @@ Result<std::string> changed_within(const store::Store& store, const std::string&
   const auto epochs = RG_TRY(store.epochs(node_id, kEpochs));
   for (std::size_t i = 0; i + 1 < epochs.size(); ++i) {
     const double at = epochs[i].valid_from;
-    const auto moved = foreign_changes(store::stack_changes(epochs[i + 1].parts, epochs[i].parts));
+    const auto moved = lasting_changes(store::stack_changes(epochs[i + 1].parts, epochs[i].parts));
     for (const Stretch& stretch : stretches)
       if (!moved.empty() && at > stretch.from && at < stretch.until)
         return fmt::format("{} at {}", fmt::join(moved, ", "), rfc3339(at));

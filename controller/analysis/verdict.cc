@@ -152,6 +152,9 @@ MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade)
       out.lone ? lone_effect(cohort.changed, cohort.controls, cohort.run_degrees, one_sided)
                : cohort_effect(cohort.changed, cohort.controls, seed_of(words), one_sided);
   conclude(metric, effect, design_of(cohort, spread), out);
+  const CohortEffect common = cohort_effect(cohort.controls, {}, seed_of(words), one_sided);
+  if (common.low > log_worsening(metric.traits.better, metric.traits.delta))
+    out.common = worse_fraction(metric.traits.better, common.estimate);
   find_far_losses(metric, cohort, upgrade.metrics.size(), out);
   out.modes = modes_of(metric, true);
   if (!slow_mode_grew(metric, out.modes)) out.modes.reset();
@@ -237,6 +240,12 @@ void add_notes(const UpgradeRuns& upgrade, UpgradeVerdict& out) {
                                     100 * upgrade.min_coverage));
   if (upgrade.before_is_history)
     out.notes.emplace_back("the before side is nightly history, not prepared for this upgrade");
+  for (const MetricVerdict& metric : out.metrics)
+    if (metric.common)
+      out.notes.push_back(
+          fmt::format("{}: nodes that did not change are {:.2f} % worse than before as well: "
+                      "something common to all moved, and is not blamed on the upgrade",
+                      metric.name, 100 * *metric.common));
   for (const MetricVerdict& metric : out.metrics)
     if (metric.loss_is_real)
       out.notes.push_back(fmt::format("{}: a loss of {:.2f} % is real, below the bound of {:.1f} %",

@@ -74,6 +74,7 @@ struct MetricVerdict {
   Need need;
   std::vector<std::string> far;  // places that lost more than the bound by themselves
   double far_worse = 0;          // the most of them
+  std::optional<double> common;  // what the controls lost, where that is beyond the bound for sure
   std::vector<PairFlag> flags;
   std::string reason;  // why it is not a pass; "" for a pass
 };

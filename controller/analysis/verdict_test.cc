@@ -59,6 +59,16 @@ TEST(UpgradeVerdict, ASmallLossThatIsRealPassesAndIsNamed) {
   EXPECT_THAT(verdict.notes[0], HasSubstr("is real"));
 }
 
+TEST(UpgradeVerdict, WhatTheControlsLostAsWellIsSaidBesideAPass) {
+  UpgradeRuns input = upgrade(0);
+  for (PairRuns& pair : input.metrics[0].pairs)
+    for (double& value : pair.after) value *= 0.9;
+  const UpgradeVerdict verdict = judge_upgrade(input);
+  EXPECT_EQ(verdict.verdict, Verdict::kPass) << verdict.reason;
+  ASSERT_EQ(verdict.notes.size(), 1U);
+  EXPECT_THAT(verdict.notes[0], HasSubstr("% worse than before as well"));
+}
+
 TEST(UpgradeVerdict, WithoutControlsItSaysWhatItCannotExclude) {
   const UpgradeVerdict verdict = judge_upgrade(upgrade(0, 0));
   EXPECT_EQ(verdict.verdict, Verdict::kPass) << verdict.reason;
