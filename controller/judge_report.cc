@@ -225,12 +225,21 @@ std::string first_change(const api::Upgrade& out) {
                                                                  : undone(out.causes(0).changes(0));
 }
 
+// A node that lost while others with the same change did not: it is the node.
+void add_look_at(api::Upgrade& out) {
+  const bool explained = std::ranges::any_of(out.causes(), &api::UpgradeCause::explains);
+  if (explained || out.metrics().empty() || out.metrics(0).places().empty()) return;
+  out.add_next(fmt::format("look at {}/{} first: others with the same change did not lose as much",
+                           out.metrics(0).places(0).node(), out.metrics(0).places(0).endpoint()));
+}
+
 void add_next(const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
   const std::string nodes = fmt::format("{}", fmt::join(out.nodes(), ","));
   switch (verdict.verdict) {
     case analysis::Verdict::kPass:
       return;
     case analysis::Verdict::kRegressed:
+      add_look_at(out);
       for (const api::UpgradeCause& cause : out.causes())
         if (cause.changes_size() > 1 && cause.separators_size() > 0)
           out.add_next(fmt::format("undo {} on {} alone, and gate again: that tells it from {}",

@@ -1,9 +1,12 @@
 #include "controller/run_judge.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <map>
+#include <span>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -89,12 +92,29 @@ Result<bool> keep(store::Store& store, store::FindingRow finding, double delta) 
   return opens;
 }
 
+constexpr std::size_t kBackSpreadRuns = 12;  // what fewer scatter by says little
+constexpr std::size_t kBackModeRuns = 8;  // of two modes, three runs of the better one are chance
+constexpr double kSpreadSlack = 1.25;
+
+// Whether the last runs scatter as they did before the spread grew.
+bool is_calm(const SeriesRuns& runs, double deviation_before) {
+  if (runs.values.size() < kBackSpreadRuns) return false;
+  const std::span newest = std::span(runs.values).last(kBackSpreadRuns);
+  double mean = 0;
+  for (const double value : newest) mean += value / kBackSpreadRuns;
+  double sum = 0;
+  for (const double value : newest) sum += (value - mean) * (value - mean);
+  return std::sqrt(sum / (kBackSpreadRuns - 1)) <= kSpreadSlack * deviation_before;
+}
+
 // Whether the last runs are within the bound of what was there before.
-bool is_back(const SeriesRuns& runs, double before) {
-  if (runs.values.size() < kBackRuns) return false;
+bool is_back(const SeriesRuns& runs, const std::string& kind, double before) {
+  if (kind == "variance") return is_calm(runs, before);
+  const std::size_t asked = kind == "mode_mix" ? kBackModeRuns : kBackRuns;
+  if (runs.values.size() < asked) return false;
   const analysis::MetricTraits traits =
       analysis::traits_of(runs.series.unit, runs.series.larger_is_better, "median");
-  for (std::size_t i = runs.values.size() - kBackRuns; i < runs.values.size(); ++i) {
+  for (std::size_t i = runs.values.size() - asked; i < runs.values.size(); ++i) {
     const double change = runs.values[i] / before - 1;
     if ((runs.series.larger_is_better ? -change : change) > traits.delta) return false;
   }
@@ -104,7 +124,7 @@ bool is_back(const SeriesRuns& runs, double before) {
 // Whether what the run itself measured of the event's series is still as bad, or half as bad, in
 // most of them: the runs before it are why the event is there at all.
 bool shows(const std::vector<SeriesRuns>& all, const RunEvent& event) {
-  if (event.kind == "variance") return true;  // of one figure there is none
+  if (event.kind == "variance" || event.kind == "mode_mix") return true;  // one figure tells nothing
   std::size_t bad = 0;
   for (const store::FindingSeriesRow& series : event.series) {
     const auto runs = std::ranges::find_if(
@@ -124,8 +144,10 @@ Status end_what_is_back(store::Store& store, const std::vector<SeriesRuns>& all,
   for (const store::FindingRow& row : RG_TRY(store.list_findings("", kFindings))) {
     const bool is_open = row.state == "new" || row.state == "confirmed" ||
                          row.state == "reopened" || row.state == "acknowledged";
+    constexpr std::array<std::string_view, 5> kOurs{"step", "drift", "peer", "variance",
+                                                    "mode_mix"};
     const bool is_ours =
-        row.upgrade_id.empty() && (row.kind == "step" || row.kind == "drift" || row.kind == "peer");
+        row.upgrade_id.empty() && std::ranges::find(kOurs, row.kind) != kOurs.end();
     if (!is_open || !is_ours) continue;
     const store::FindingRow whole = RG_TRY(store.finding(row.finding_id));
     std::size_t measured = 0;
@@ -134,7 +156,7 @@ Status end_what_is_back(store::Store& store, const std::vector<SeriesRuns>& all,
       const auto found = by_id.find(series.series);
       if (found == by_id.end() || !series.before) continue;
       ++measured;
-      back += is_back(*found->second, *series.before) ? 1 : 0;
+      back += is_back(*found->second, row.kind, *series.before) ? 1 : 0;
     }
     if (measured == 0 || back < measured) continue;
     RG_TRY_OK(store.step_finding(
@@ -142,7 +164,7 @@ Status end_what_is_back(store::Store& store, const std::vector<SeriesRuns>& all,
         {.at = now,
          .who = std::string(kRunJudgeWho),
          .action = "resolve",
-         .text = fmt::format("run {}: within the bound again for {} runs", run_id, kBackRuns)}));
+         .text = fmt::format("run {}: as before again, in {} series", run_id, back)}));
   }
   return {};
 }

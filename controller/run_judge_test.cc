@@ -99,6 +99,28 @@ TEST_F(RunJudgement, AConfirmingRunThatIsFineConfirmsNothing) {
   EXPECT_EQ(state(), "confirmed");
 }
 
+// Whatever was found is over some time; nobody has to close what went away.
+TEST_F(RunJudgement, AGrownSpreadAndASlowModeEndWhenTheyAreGone) {
+  night(1500);
+  const auto points = store_->side_points({"night001"});
+  ASSERT_TRUE(points);
+  const std::int64_t series = points->front().series;
+  for (const char* kind : {"variance", "mode_mix"}) {
+    const bool spread = std::string(kind) == "variance";
+    ASSERT_TRUE(store_->open_finding(
+        {.finding_id = kind,
+         .kind = kind,
+         .severity = "warning",
+         .series = {{.series = series, .before = spread ? 5 : 1500, .after = 1700}}}));
+  }
+  ASSERT_TRUE(store_->flush());
+  for (int i = 0; i < 6; ++i) night(1500);
+  EXPECT_EQ(store_->finding("mode_mix")->state, "new");
+  for (int i = 0; i < 6; ++i) night(1500);
+  EXPECT_EQ(store_->finding("mode_mix")->state, "fixed");
+  EXPECT_EQ(store_->finding("variance")->state, "fixed");
+}
+
 TEST_F(RunJudgement, UpgradesAreNotJudgedAsNights) {
   for (int i = 0; i < 20; ++i) night(1500);
   for (int i = 0; i < 5; ++i) night(1650, "upgrade");

@@ -1,6 +1,7 @@
 #include "controller/upgrade_judge.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include <fmt/format.h>
@@ -164,6 +165,8 @@ double median_of(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
+constexpr std::array<const char*, 4> kStatistics{"median", "p90", "p99", "p99.9"};
+
 // Series of the changed nodes whose metric regressed, with their levels.
 std::vector<store::FindingSeriesRow> moved_series(const Sides& sides, const api::Upgrade& report) {
   std::set<std::string> names;
@@ -177,7 +180,10 @@ std::vector<store::FindingSeriesRow> moved_series(const Sides& sides, const api:
   const std::set<std::string> changed = changed_nodes(sides);
   std::vector<store::FindingSeriesRow> out;
   for (const auto& [id, series] : sides.series) {
-    if (!names.contains(metric_text(series, "median"))) continue;
+    const auto regressed = [&](const char* statistic) {
+      return names.contains(metric_text(series, statistic));
+    };
+    if (std::ranges::none_of(kStatistics, regressed)) continue;
     const bool ours = std::ranges::any_of(series.endpoints, [&](const std::string& text) {
       return changed.contains(text.substr(0, text.find('/')));
     });
@@ -214,6 +220,15 @@ bool is_worse(const store::FindingRow& known, const store::FindingRow& now,
   return !std::ranges::includes(was, lost_of(report));
 }
 
+// Of the mean; where that is within the bound, of the place that lost most by itself. A fraction.
+double loss_of(const api::JudgedMetric& metric) {
+  double percent = metric.worse_percent();
+  if (percent < metric.bound_percent())
+    for (const api::JudgedPlace& place : metric.places())
+      percent = std::max(percent, place.worse_percent());
+  return percent / 100;
+}
+
 store::FindingRow finding_of(const Sides& sides, const api::Upgrade& report, double now) {
   store::FindingRow finding{.finding_id = fmt::format("{}-{}", report.upgrade_id(), report.kind()),
                             .kind = report.kind() == "performance" ? "regression" : report.kind(),
@@ -224,7 +239,7 @@ store::FindingRow finding_of(const Sides& sides, const api::Upgrade& report, dou
                             .upgrade_id = report.upgrade_id(),
                             .series = moved_series(sides, report)};
   if (report.kind() == "performance" && !report.metrics().empty())
-    finding.worse = report.metrics(0).worse_percent() / 100;
+    finding.worse = loss_of(report.metrics(0));
   if (!report.after_runs().empty())
     finding.run_id = report.after_runs(report.after_runs_size() - 1);
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
