@@ -283,7 +283,7 @@ analysis::UpgradeRuns runs_of(const Sides& sides) {
     out.id += "\n" + run.run_id;
     ++after_runs;
   }
-  out.again = after_runs > 1;
+  out.again = after_runs > 1 || sides.tried_before;
   out.before_is_history = sides.upgrade.before_is_history;
   out.min_runs = kRunsASide;
   out.min_before = out.before_is_history ? kHistoryRunsBefore : kRunsASide;

@@ -41,6 +41,7 @@ struct Sides {
   std::map<std::string, NodeChecks> checks{};  // by changed node
   std::map<std::string, double> bounds{};      // that the suite states for itself
   double min_coverage = 1;                     // of the changed pairs, that a pass must rest on
+  bool tried_before = false;                   // another after side was measured since the change
 };
 
 inline constexpr std::size_t kRunsASide = 5;

@@ -109,6 +109,20 @@ Result<double> since_when(const store::Store& store, const Sides& sides) {
   return since == std::numeric_limits<double>::max() ? 0 : since;
 }
 
+// Whether runs of upgrades that are not of this after side measured the changed nodes since then:
+// whoever asks until it passes gives chance as many tries.
+Result<bool> tried_before(const store::Store& store, const store::UpgradeRow& upgrade,
+                          const std::vector<std::string>& changed, double since) {
+  if (!(since > 0)) return false;
+  constexpr std::uint32_t kRuns = 100;
+  for (const std::string& id : RG_TRY(store.runs_of_nodes(changed, since, kNever, kRuns))) {
+    if (std::ranges::find(upgrade.runs, id, &store::UpgradeRunRow::run_id) != upgrade.runs.end())
+      continue;
+    if (RG_TRY(store.run_summary(id)).run.trigger == "upgrade") return true;
+  }
+  return false;
+}
+
 // Bounds that the newest after run's suite states for itself, else the before run's.
 std::map<std::string, double> bounds_of(const store::Store& store,
                                         const store::UpgradeRow& upgrade) {
@@ -312,6 +326,7 @@ Result<Sides> read_sides(const store::Store& store, const std::string& upgrade_i
         sides.series[point.series] = RG_TRY(store.series(point.series));
   sides.bounds = bounds_of(store, sides.upgrade);
   const double since = RG_TRY(since_when(store, sides));
+  sides.tried_before = RG_TRY(tried_before(store, sides.upgrade, changed, since));
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
     if (node.changed)
       sides.checks[node.node] = RG_TRY(checks_of(store, sides.upgrade, node, since));

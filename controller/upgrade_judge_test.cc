@@ -70,6 +70,7 @@ class UpgradeJudge : public store::StoreTest {
     for (int repetition = 1; repetition <= kRepetitions; ++repetition)
       for (int pair = 1; pair <= kNodes; ++pair) tasks.push_back(task(pair, repetition));
     store::RunRow run = store::run_row(run_id);
+    run.trigger = "upgrade";
     if (!suite_text_.empty()) run.suite_text = suite_text_;
     ASSERT_TRUE(store_->create_run(run, tasks));
     analysis::Chance chance(run_id == "before" ? 1 : 2);
@@ -209,6 +210,16 @@ TEST_F(UpgradeJudge, AnAcceptedFindingOpensAgainOnlyWhenItWorsens) {
     EXPECT_GT(level.level(), 1.15 * kLevelNs) << "the level that was accepted last";
   EXPECT_THAT(levels->baselines(), SizeIs(5));
   EXPECT_EQ(levels->baselines(0).kind(), "accepted");
+}
+
+TEST_F(UpgradeJudge, AskingUntilItPassesIsHeldToAWiderInterval) {
+  measure("after", 0);
+  const api::Upgrade first = judge("after");
+  EXPECT_THAT(first.notes(), testing::Not(testing::Contains(HasSubstr("looked at again"))));
+  measure("again", 0);  // the same figures
+  const api::Upgrade second = judge("again");
+  EXPECT_GT(second.metrics(0).high_percent(), first.metrics(0).high_percent());
+  EXPECT_THAT(second.notes(), testing::Contains(HasSubstr("looked at again")));
 }
 
 TEST_F(UpgradeJudge, APassEndsWhatWasOpen) {

@@ -234,7 +234,7 @@ void add_notes(const UpgradeRuns& upgrade, UpgradeVerdict& out) {
         "one changed node: what it drifts by itself cannot be told from the upgrade");
   if (upgrade.again)
     out.notes.emplace_back(
-        "looked at again with more runs: the intervals hold with 96 %, not 90 %");
+        "looked at again since the change: the intervals hold with 96 %, not 90 %");
   if (upgrade.min_coverage < 1)
     out.notes.push_back(fmt::format("{:.0f} % of the changed pairs were asked for, not all",
                                     100 * upgrade.min_coverage));

@@ -40,7 +40,7 @@ struct UpgradeRuns {
   double min_coverage = 1;           // share of changed pairs that a pass must rest on
   std::size_t min_runs = 5;          // a side and pair
   std::size_t min_before = 0;        // of the before side, where nights are fewer; 0: min_runs
-  bool again = false;                // more runs were added after a first look
+  bool again = false;                // not the first look: more runs, or a new after side
   bool before_is_history = false;    // nightly points stand for a prepared before side
   std::vector<std::string> notes{};  // what was left out, told with the verdict
   std::string invalid{};             // why the sides are not what they should be; "" they are
