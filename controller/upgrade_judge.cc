@@ -103,7 +103,7 @@ Result<double> since_when(const store::Store& store, const Sides& sides) {
     if (!node.changed || stacks == sides.stacks.end()) continue;
     for (const store::EpochRow& epoch : RG_TRY(store.epochs(node.node_id, kEpochs)))
       if (epoch.valid_from > before &&
-          !foreign_changes(store::stack_changes(stacks->second.before, epoch.parts)).empty())
+          !lasting_changes(store::stack_changes(stacks->second.before, epoch.parts)).empty())
         since = std::min(since, epoch.valid_from);
   }
   return since == std::numeric_limits<double>::max() ? 0 : since;

@@ -155,6 +155,19 @@ TEST_F(UpgradeJudge, ThePreparedSideSaysTheSmallestLossItWillCall) {
   EXPECT_LT(report->visible_loss_percent(), 2);
 }
 
+TEST(MovedTo, AModuleThatItsFirstUserLoadsIsNoUpgradeAndItsOptionIsOne) {
+  const store::StackParts bare{.versions = {{"linux_kernel", "6.1"}}};
+  store::StackParts loaded = bare;
+  loaded.settings["module.nvidia_uvm.uvm_debug_prints"] = "0";
+  EXPECT_THAT(moved_to(bare, loaded), IsEmpty());
+  EXPECT_THAT(moved_to(loaded, bare), IsEmpty());
+  store::StackParts other = loaded;
+  other.settings["module.nvidia_uvm.uvm_debug_prints"] = "1";
+  EXPECT_THAT(moved_to(loaded, other), ElementsAre("module.nvidia_uvm.uvm_debug_prints -> 1"));
+  other.settings["modprobe.nvidia"] = "NVreg_X=1";
+  EXPECT_THAT(moved_to(bare, other), ElementsAre("modprobe.nvidia -> NVreg_X=1"));
+}
+
 TEST(Expectation, APartMayBeItsLastWordAndAVersionItsBeginning) {
   const store::StackParts stack{.versions = {{"gpu_driver", "580.95.05"}, {"cuda", "13.0"}}};
   EXPECT_EQ(unmet_expectation(stack, "driver", "580.95"), "");
