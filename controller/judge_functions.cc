@@ -1,6 +1,7 @@
 #include "controller/judge_functions.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -24,9 +25,9 @@ struct TaskPlace {
 struct Outcomes {
   std::size_t all = 0;  // that came to an end by themselves
   std::size_t passed = 0;
-  std::string worst{};        // of those that did not pass; "" none
-  std::string path{};         // of the last that passed
-  std::size_t corrupted = 0;  // wrong bytes
+  std::string worst{};                         // of those that did not pass; "" none
+  std::map<std::string, std::size_t> paths{};  // of those that passed
+  std::size_t corrupted = 0;                   // wrong bytes
 };
 using Functions = std::map<TaskPlace, Outcomes>;
 
@@ -69,7 +70,7 @@ Functions functions_of(const std::vector<store::SideTaskRow>& tasks, const Cast&
     ++outcomes.all;
     if (task.outcome == kPassed) {
       ++outcomes.passed;
-      outcomes.path = task.path;
+      ++outcomes.paths[task.path];
     } else {
       outcomes.worst = task.outcome;
     }
@@ -86,6 +87,41 @@ std::string outcome_before(const Outcomes& before, const Outcomes* after) {
   const bool far_fewer = after != nullptr && !after->worst.empty() &&
                          2 * after->passed * before.all < before.passed * after->all;
   return mostly && far_fewer ? std::string(kPassed) : before.worst;
+}
+
+std::string usual_path(const Outcomes& of) {
+  std::string path;
+  std::size_t most = 0;
+  for (const auto& [name, count] : of.paths)
+    if (count > most) {
+      most = count;
+      path = name;
+    }
+  return path;
+}
+
+std::size_t on_worse_path(const Outcomes& of, int than) {
+  std::size_t count = 0;
+  for (const auto& [name, tasks] : of.paths)
+    if (analysis::path_rank(name) > 0 && analysis::path_rank(name) < than) count += tasks;
+  return count;
+}
+
+// The usual one; the worst one where a worse one than was usual before is taken now, and was not,
+// or where the usual one is taken less than half as often.
+std::string path_after(const Outcomes& before, const Outcomes& after) {
+  const int usual = analysis::path_rank(usual_path(before));
+  const std::size_t was = on_worse_path(before, usual);
+  const std::size_t is = on_worse_path(after, usual);
+  const bool far_fewer =
+      2 * (after.passed - is) * before.passed < (before.passed - was) * after.passed;
+  if (is == 0 || (was > 0 && !far_fewer)) return usual_path(was > 0 ? before : after);
+  return std::ranges::min_element(after.paths, {},
+                                  [](const auto& entry) {
+                                    const int rank = analysis::path_rank(entry.first);
+                                    return rank > 0 ? rank : std::numeric_limits<int>::max();
+                                  })
+      ->first;
 }
 
 // Wrong bytes now, and in a larger share of tasks than before.
@@ -110,23 +146,59 @@ analysis::FunctionSides sides_of(const TaskPlace& place, const Cast& cast) {
   return out;
 }
 
+// What no changed place could ever run: it says nothing of any single one.
+std::set<std::pair<std::string, std::string>> waived_everywhere(const Functions& before,
+                                                                const Functions& after) {
+  std::set<std::pair<std::string, std::string>> waived;
+  std::set<std::pair<std::string, std::string>> ran;
+  for (const Functions* side : {&before, &after})
+    for (const auto& [place, outcomes] : *side)
+      (outcomes.passed == 0 && outcomes.worst == kWaived ? waived : ran)
+          .emplace(place.kernel, place.parameters);
+  std::erase_if(waived, [&](const auto& what) { return ran.contains(what); });
+  return waived;
+}
+
+std::string first_and_more(const std::vector<std::string>& names) {
+  return names.front() + (names.size() == 1 ? "" : fmt::format(" and {} more", names.size() - 1));
+}
+
+void add_after(const Sides& sides, const Cast& cast, const Functions& before,
+               const Functions& after, analysis::UpgradeRuns& out) {
+  for (const auto& [place, is] : after) {
+    if (before.contains(place)) continue;
+    const bool never = is.passed == 0 && !sides.upgrade.before_is_history;
+    if (is.corrupted == 0 && !never) continue;
+    analysis::FunctionSides function = sides_of(place, cast);
+    function.outcome_after = is.corrupted > 0 ? "corrupted" : is.worst;
+    function.never_passed = never;
+    out.functions.push_back(std::move(function));
+  }
+}
+
 void add_tasks(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out) {
-  const Functions before = functions_of(sides.tasks_before, cast);
-  const Functions after = functions_of(sides.tasks_after, cast);
-  std::vector<std::string> never;  // did it pass before
+  Functions before = functions_of(sides.tasks_before, cast);
+  Functions after = functions_of(sides.tasks_after, cast);
+  std::vector<std::string> waived;
+  for (const auto& what : waived_everywhere(before, after)) {
+    const auto is_it = [&](const auto& entry) {
+      return std::pair(entry.first.kernel, entry.first.parameters) == what;
+    };
+    waived.push_back(what.first + " " + what.second);
+    std::erase_if(before, is_it);
+    std::erase_if(after, is_it);
+  }
   for (const auto& [place, was] : before) {
     const auto now = after.find(place);
     // Earlier nights measured more than the upgrade's suite does.
     if (now == after.end() && sides.upgrade.before_is_history) continue;
     analysis::FunctionSides function = sides_of(place, cast);
-    function.path_before = was.path;
+    function.path_before = usual_path(was);
     function.outcome_before = outcome_before(was, now == after.end() ? nullptr : &now->second);
-    if (was.passed == 0 && !was.worst.empty() && was.worst != kWaived)
-      never.push_back(
-          fmt::format("{} {}/{} ({})", function.name, function.node, function.endpoint, was.worst));
+    function.never_passed = was.passed == 0 && (now == after.end() || now->second.passed == 0);
     if (now != after.end()) {
       const Outcomes& is = now->second;
-      function.path_after = is.path;
+      function.path_after = path_after(was, is);
       function.outcome_after = is_newly_corrupted(was, is) ? "corrupted"
                                : !is.worst.empty()         ? is.worst
                                : is.passed > 0             ? std::string(kPassed)
@@ -134,16 +206,19 @@ void add_tasks(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out)
     }
     out.functions.push_back(std::move(function));
   }
-  for (const auto& [place, is] : after) {
-    if (is.corrupted == 0 || before.contains(place)) continue;
-    analysis::FunctionSides function = sides_of(place, cast);
-    function.outcome_after = "corrupted";
-    out.functions.push_back(std::move(function));
-  }
-  if (!never.empty())
+  add_after(sides, cast, before, after, out);
+  if (!waived.empty())
     out.notes.push_back(
-        fmt::format("not judged, since it did not pass before: {}{}", never.front(),
-                    never.size() == 1 ? "" : fmt::format(" and {} more", never.size() - 1)));
+        fmt::format("not judged, since it is waived everywhere: {}", first_and_more(waived)));
+}
+
+// "mlx5_0:1+gpu0" is a port and a GPU.
+void add_used(const std::string& node, std::string_view endpoint, std::set<std::string>& used) {
+  while (!endpoint.empty()) {
+    const std::size_t plus = std::min(endpoint.find('+'), endpoint.size());
+    used.insert(fmt::format("{}/{}", node, endpoint.substr(0, plus)));
+    endpoint.remove_prefix(std::min(plus + 1, endpoint.size()));
+  }
 }
 
 // Endpoints that tasks passed on before and that are not there, or not active, any more.
@@ -151,7 +226,7 @@ void add_gone_endpoints(const Sides& sides, const Cast& cast, analysis::UpgradeR
   std::set<std::string> used;
   for (const store::SideTaskRow& task : sides.tasks_before)
     for (std::size_t rank = 0; task.outcome == kPassed && rank < task.nodes.size(); ++rank)
-      used.insert(task.nodes[rank] + "/" + task.endpoints[rank]);
+      add_used(task.nodes[rank], task.endpoints[rank], used);
   for (const store::EndpointStateRow& state : sides.endpoints) {
     const bool lost = state.gone || state.state != "active";
     if (!lost || !cast.changed.contains(state.node) ||

@@ -22,7 +22,7 @@ struct Cast {
 std::pair<std::string, std::string> place_of(const std::string& text);
 
 // Tasks of the cast that a changed node took part in, endpoints that tasks passed on before, and
-// checks of the changed nodes; what never passed before is named in the notes.
+// checks of the changed nodes; what is waived everywhere is named in the notes.
 void add_functions(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out);
 
 }  // namespace railgauge

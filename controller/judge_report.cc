@@ -182,14 +182,20 @@ void add_excluded(const Sides& sides, const analysis::UpgradeVerdict& verdict, a
 
 void add_dropped_controls(const Sides& sides, api::Upgrade& out) {
   const std::set<std::string> kept = control_nodes(sides);
+  const std::set<std::string> missed = absent_nodes(sides);
   std::vector<std::string> dropped;
   std::vector<std::string> unknown;
+  std::vector<std::string> absent;
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
     if (node.changed || kept.contains(node.node)) continue;
     const auto stacks = sides.stacks.find(node.node);
     const bool is_known = stacks != sides.stacks.end() && stacks->second.known;
-    (is_known ? dropped : unknown).push_back(node.node);
+    (missed.contains(node.node) ? absent : is_known ? dropped : unknown).push_back(node.node);
   }
+  if (!absent.empty())
+    out.add_notes(
+        fmt::format("not used as controls, since they were busy or away after the upgrade: {}",
+                    some_of(absent)));
   if (!unknown.empty())
     out.add_notes(
         fmt::format("not used as controls, since their stack is not known: {}", some_of(unknown)));
@@ -198,10 +204,33 @@ void add_dropped_controls(const Sides& sides, api::Upgrade& out) {
         fmt::format("not used as controls, since they changed too: {}", some_of(dropped)));
 }
 
+// What a person would undo of it.
+std::string undone(const std::string& change) {
+  return change == kHardwareReplaced ? "the replacement of hardware" : part_of(change);
+}
+
+// Changed nodes of whose checks nothing was known before: none of theirs can be missed.
+void add_unchecked(const Sides& sides, api::Upgrade& out) {
+  std::vector<std::string> unchecked;
+  for (const auto& [node, checks] : sides.checks)
+    if (checks.before.empty()) unchecked.push_back(node);
+  if (!unchecked.empty())
+    out.add_notes(
+        fmt::format("no preflight of before the upgrade, so its checks are not compared: {}",
+                    some_of(unchecked)));
+}
+
 std::string first_change(const api::Upgrade& out) {
-  return out.causes().empty() || out.causes(0).changes().empty()
-             ? "what changed"
-             : part_of(out.causes(0).changes(0));
+  return out.causes().empty() || out.causes(0).changes().empty() ? "what changed"
+                                                                 : undone(out.causes(0).changes(0));
+}
+
+// A node that lost while others with the same change did not: it is the node.
+void add_look_at(api::Upgrade& out) {
+  const bool explained = std::ranges::any_of(out.causes(), &api::UpgradeCause::explains);
+  if (explained || out.metrics().empty() || out.metrics(0).places().empty()) return;
+  out.add_next(fmt::format("look at {}/{} first: others with the same change did not lose as much",
+                           out.metrics(0).places(0).node(), out.metrics(0).places(0).endpoint()));
 }
 
 void add_next(const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
@@ -210,11 +239,12 @@ void add_next(const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
     case analysis::Verdict::kPass:
       return;
     case analysis::Verdict::kRegressed:
+      add_look_at(out);
       for (const api::UpgradeCause& cause : out.causes())
         if (cause.changes_size() > 1 && cause.separators_size() > 0)
           out.add_next(fmt::format("undo {} on {} alone, and gate again: that tells it from {}",
-                                   part_of(cause.changes(0)), cause.separators(0),
-                                   part_of(cause.changes(1))));
+                                   undone(cause.changes(0)), cause.separators(0),
+                                   undone(cause.changes(1))));
       out.add_next(
           fmt::format("undo {} on one of the nodes, then: railgauge upgrades gate --nodes "
                       "NODE",
@@ -277,6 +307,7 @@ api::Upgrade report_of(const Sides& sides, const analysis::UpgradeRuns& runs,
   add_excluded(sides, verdict, out);
   for (const std::string& note : verdict.notes) out.add_notes(note);
   add_dropped_controls(sides, out);
+  add_unchecked(sides, out);
   add_own_changes(sides, out);
   add_revisions(sides, out);
   add_next(verdict, out);

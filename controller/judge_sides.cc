@@ -155,16 +155,49 @@ void keep_compared(std::map<std::string, analysis::MetricRuns>& metrics,
   std::erase_if(metrics, [](const auto& entry) { return entry.second.pairs.empty(); });
 }
 
+using Place = std::pair<std::string, std::string>;  // node, endpoint
+
+std::set<Place> changed_places(const std::vector<analysis::PairRuns>& pairs, const Cast& cast) {
+  std::set<Place> out;
+  for (const analysis::PairRuns& pair : pairs) {
+    if (cast.changed.contains(pair.node)) out.emplace(pair.node, pair.endpoint);
+    if (cast.changed.contains(pair.other_node)) out.emplace(pair.other_node, pair.other_endpoint);
+  }
+  return out;
+}
+
+// Pairs with a control that is left out are not asked for; a changed place that had no others is
+// missing, or the other places would pass for it.
+void add_dropped(const std::map<std::string, analysis::MetricRuns>& dropped, const Cast& cast,
+                 bool is_history, std::map<std::string, analysis::MetricRuns>& metrics) {
+  for (const auto& [name, metric] : dropped) {
+    if (is_history && !metrics.contains(name)) continue;  // nights measure more
+    analysis::MetricRuns& kept = metrics[name];
+    kept.name = name;
+    kept.traits = metric.traits;
+    const std::set<Place> seen = changed_places(kept.pairs, cast);
+    for (const auto& [node, endpoint] : changed_places(metric.pairs, cast))
+      if (!seen.contains({node, endpoint}))
+        kept.pairs.push_back(
+            {.node = node, .endpoint = endpoint, .changed = true, .before = {}, .after = {}});
+  }
+}
+
 void add_metrics(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out) {
   const BySeries before = by_series(sides.before);
   const BySeries after = by_series(sides.after);
+  Cast all = cast;
+  for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
+    if (!node.changed) all.controls.insert(node.node);
   std::map<std::string, analysis::MetricRuns> metrics;
+  std::map<std::string, analysis::MetricRuns> dropped;
   for (const auto& [id, series] : sides.series) {
-    const auto pair = pair_of(series, cast);
+    const bool is_kept = pair_of(series, cast).has_value();
+    const auto pair = pair_of(series, all);
     if (!pair) continue;
     for (const std::string_view statistic : statistics_of(series, before)) {
       const std::string name = metric_text(series, std::string(statistic));
-      analysis::MetricRuns& metric = metrics[name];
+      analysis::MetricRuns& metric = (is_kept ? metrics : dropped)[name];
       metric.name = name;
       metric.traits = analysis::traits_of(series.unit, series.larger_is_better, statistic);
       // The suite was checked when it was read.
@@ -176,6 +209,7 @@ void add_metrics(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& ou
   }
   note_tails(sides, cast, before, out);
   if (sides.upgrade.before_is_history) keep_compared(metrics, out);
+  add_dropped(dropped, cast, sides.upgrade.before_is_history, metrics);
   add_unmeasured(cast, metrics);
   for (auto& [name, metric] : metrics) {
     const auto is_changed = [](const analysis::PairRuns& pair) { return pair.changed; };
@@ -187,6 +221,15 @@ void add_metrics(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& ou
 
 std::vector<std::string> foreign_changes(std::vector<std::string> changes) {
   std::erase_if(changes, [](const std::string& change) { return part_of(change) == kOwnPart; });
+  return changes;
+}
+
+std::vector<std::string> lasting_changes(std::vector<std::string> changes) {
+  changes = foreign_changes(std::move(changes));
+  std::erase_if(changes, [](const std::string& change) {
+    return change.starts_with("module.") &&
+           (change.find(" none -> ") != std::string::npos || change.ends_with(" -> none"));
+  });
   return changes;
 }
 
@@ -209,12 +252,23 @@ std::set<std::string> changed_nodes(const Sides& sides) {
   return out;
 }
 
+std::set<std::string> absent_nodes(const Sides& sides) {
+  std::set<std::string> out;
+  if (sides.tasks_after.empty()) return out;
+  for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) out.insert(node.node);
+  for (const store::SideTaskRow& task : sides.tasks_after)
+    for (const std::string& node : task.nodes) out.erase(node);
+  return out;
+}
+
 std::set<std::string> control_nodes(const Sides& sides) {
+  const std::set<std::string> absent = absent_nodes(sides);
   std::set<std::string> out;
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
     const auto stacks = sides.stacks.find(node.node);
-    if (!node.changed && stacks != sides.stacks.end() && stacks->second.known &&
-        foreign_changes(stacks->second.changes).empty() && !stacks->second.hardware_replaced)
+    if (!node.changed && !absent.contains(node.node) && stacks != sides.stacks.end() &&
+        stacks->second.known && lasting_changes(stacks->second.changes).empty() &&
+        !stacks->second.hardware_replaced && stacks->second.while_measured.empty())
       out.insert(node.node);
   }
   return out;
@@ -229,11 +283,16 @@ analysis::UpgradeRuns runs_of(const Sides& sides) {
     out.id += "\n" + run.run_id;
     ++after_runs;
   }
-  out.again = after_runs > 1;
+  out.again = after_runs > 1 || sides.tried_before;
   out.before_is_history = sides.upgrade.before_is_history;
   out.min_runs = kRunsASide;
   out.min_before = out.before_is_history ? kHistoryRunsBefore : kRunsASide;
   out.min_coverage = sides.min_coverage;
+  for (const std::string& node : cast.changed)
+    if (const auto stacks = sides.stacks.find(node);
+        stacks != sides.stacks.end() && !stacks->second.while_measured.empty())
+      out.invalid = fmt::format("node {} was measured with two stacks on one side: {}", node,
+                                stacks->second.while_measured);
   add_metrics(sides, cast, out);
   add_functions(sides, cast, out);
   return out;
@@ -250,6 +309,7 @@ std::vector<analysis::ExposedNode> exposure_of(const Sides& sides,
         out.emplace_back(analysis::ExposedNode{.node = node, .affected = worse.contains(node)});
     for (const std::string& change : foreign_changes(stacks.changes))
       exposed.changes.insert(change);
+    if (stacks.hardware_replaced) exposed.changes.insert(std::string(kHardwareReplaced));
   }
   return out;
 }

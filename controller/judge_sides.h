@@ -20,6 +20,7 @@ struct NodeStacks {
   std::vector<std::string> changes{};  // "linux_kernel 6.1 -> 6.5"
   bool known = false;                  // of both sides; else nothing can be said of changes
   bool hardware_replaced = false;      // since the before side
+  std::string while_measured{};        // what changed in the middle of a side; "" nothing
 };
 
 // What preflight said of a node on both sides.
@@ -40,6 +41,7 @@ struct Sides {
   std::map<std::string, NodeChecks> checks{};  // by changed node
   std::map<std::string, double> bounds{};      // that the suite states for itself
   double min_coverage = 1;                     // of the changed pairs, that a pass must rest on
+  bool tried_before = false;                   // another after side was measured since the change
 };
 
 inline constexpr std::size_t kRunsASide = 5;
@@ -50,15 +52,25 @@ inline constexpr std::size_t kHistoryRunsBefore = 2;
 // Railgauge's own version: named, never an upgrade of the node.
 inline constexpr std::string_view kOwnPart = "railgauge";
 
-// Changed nodes, and controls whose stack did not change in between; other nodes are neither.
+// A NIC or GPU is another than before: a suspect like a part of the stack.
+inline constexpr std::string_view kHardwareReplaced = "hardware replaced";
+
+// Changed nodes, and controls that took part on the after side and whose stack did not change in
+// between; other nodes are neither.
 std::set<std::string> changed_nodes(const Sides& sides);
 std::set<std::string> control_nodes(const Sides& sides);
+// Nodes without a task on the after side, where that has any: busy or away at that time.
+std::set<std::string> absent_nodes(const Sides& sides);
 
 // Everything that either side measured, on the nodes of the two kinds.
 analysis::UpgradeRuns runs_of(const Sides& sides);
 
 // Changes of a stack without Railgauge's own version.
 std::vector<std::string> foreign_changes(std::vector<std::string> changes);
+
+// Those also without the parameters of a module that was loaded or left: the first who needs it
+// loads it, and the node's stack is the same.
+std::vector<std::string> lasting_changes(std::vector<std::string> changes);
 
 // Which nodes have which changes, without Railgauge's own version, which is never blamed.
 std::vector<analysis::ExposedNode> exposure_of(const Sides& sides,

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -49,6 +50,22 @@ double worse_by(const store::SeriesRow& series, double before, double after) {
   return analysis::worse_fraction(better, analysis::oriented(better, std::log(after / before)));
 }
 
+// Before and after, in the series' unit: of a spread its deviations, of a mix of modes the better
+// and the worse of the two, where the worse is held more often now; absent where the better is.
+std::optional<std::pair<double, double>> levels_of(const SeriesRuns& one,
+                                                   const analysis::Change& change, bool relative) {
+  const bool lower = traits_of(one.series).better == analysis::Better::kLower;
+  if (change.kind == analysis::ChangeKind::kModeMix) {
+    if ((lower ? change.effect : -change.effect) <= 0) return std::nullopt;
+    const auto [low, high] = std::minmax(change.before, change.after);
+    return lower ? std::pair(low, high) : std::pair(high, low);
+  }
+  if (change.kind != analysis::ChangeKind::kVariance) return std::pair(change.before, change.after);
+  const double unit = relative ? median_of(one.values) : 1;
+  if (!(change.before > 0) || !(unit > 0)) return std::nullopt;
+  return std::pair(unit * change.before, unit * change.after);
+}
+
 // The newest change for the worse that is young and still holds.
 void add_change(const SeriesRuns& one, const analysis::Prior& prior, std::vector<Moved>& out) {
   analysis::DetectorSettings settings;
@@ -58,21 +75,23 @@ void add_change(const SeriesRuns& one, const analysis::Prior& prior, std::vector
   if (found.changes.empty()) return;
   const analysis::Change& change = found.changes.back();
   if (change.index + kFreshRuns < one.values.size()) return;
+  const auto levels = levels_of(one, change, found.relative);
+  if (!levels) return;
+  const auto [before, after] = *levels;
   const bool of_spread = change.kind == analysis::ChangeKind::kVariance;
-  const double worse =
-      of_spread ? change.after / std::max(change.before, std::numeric_limits<double>::min()) - 1
-                : worse_by(one.series, change.before, change.after);
-  if (worse <= 0) return;
-  if (!of_spread) {
+  const double worse = of_spread ? after / before - 1 : worse_by(one.series, before, after);
+  if (!(worse > 0)) return;
+  // Of spread and modes the newest runs show nothing: the slow mode is held now and then.
+  if (change.kind == analysis::ChangeKind::kStep || change.kind == analysis::ChangeKind::kDrift) {
     const std::size_t newest = std::min(kBackRuns, one.values.size());
     const double now =
         median_of({one.values.end() - static_cast<std::ptrdiff_t>(newest), one.values.end()});
-    if (worse_by(one.series, change.before, now) < worse / 2) return;
+    if (worse_by(one.series, before, now) < worse / 2) return;
   }
   out.push_back({.runs = &one,
                  .kind = std::string(word(change.kind)),
-                 .before = change.before,
-                 .after = change.after,
+                 .before = before,
+                 .after = after,
                  .worse = worse,
                  .p = change.p < 1 ? change.p : kOwnProof});
 }

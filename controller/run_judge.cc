@@ -1,9 +1,12 @@
 #include "controller/run_judge.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <map>
+#include <span>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -19,9 +22,13 @@ constexpr std::size_t kEventsKept = 50;  // of one run, the worst; more say that
 constexpr std::uint32_t kFindings = 1'000;
 constexpr double kPercent = 100;
 
+// Of an even number the mean of the middle two: two launches shall not give the better or the
+// worse.
 double median_of(std::vector<double> values) {
+  if (values.empty()) return 0;
   std::ranges::sort(values);
-  return values.empty() ? 0 : values[values.size() / 2];
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 // One figure a run, in the order of the runs' first points.
@@ -85,16 +92,48 @@ Result<bool> keep(store::Store& store, store::FindingRow finding, double delta) 
   return opens;
 }
 
+constexpr std::size_t kBackSpreadRuns = 12;  // what fewer scatter by says little
+constexpr std::size_t kBackModeRuns = 8;  // of two modes, three runs of the better one are chance
+constexpr double kSpreadSlack = 1.25;
+
+// Whether the last runs scatter as they did before the spread grew.
+bool is_calm(const SeriesRuns& runs, double deviation_before) {
+  if (runs.values.size() < kBackSpreadRuns) return false;
+  const std::span newest = std::span(runs.values).last(kBackSpreadRuns);
+  double mean = 0;
+  for (const double value : newest) mean += value / kBackSpreadRuns;
+  double sum = 0;
+  for (const double value : newest) sum += (value - mean) * (value - mean);
+  return std::sqrt(sum / (kBackSpreadRuns - 1)) <= kSpreadSlack * deviation_before;
+}
+
 // Whether the last runs are within the bound of what was there before.
-bool is_back(const SeriesRuns& runs, double before) {
-  if (runs.values.size() < kBackRuns) return false;
+bool is_back(const SeriesRuns& runs, const std::string& kind, double before) {
+  if (kind == "variance") return is_calm(runs, before);
+  const std::size_t asked = kind == "mode_mix" ? kBackModeRuns : kBackRuns;
+  if (runs.values.size() < asked) return false;
   const analysis::MetricTraits traits =
       analysis::traits_of(runs.series.unit, runs.series.larger_is_better, "median");
-  for (std::size_t i = runs.values.size() - kBackRuns; i < runs.values.size(); ++i) {
+  for (std::size_t i = runs.values.size() - asked; i < runs.values.size(); ++i) {
     const double change = runs.values[i] / before - 1;
     if ((runs.series.larger_is_better ? -change : change) > traits.delta) return false;
   }
   return true;
+}
+
+// Whether what the run itself measured of the event's series is still as bad, or half as bad, in
+// most of them: the runs before it are why the event is there at all.
+bool shows(const std::vector<SeriesRuns>& all, const RunEvent& event) {
+  if (event.kind == "variance" || event.kind == "mode_mix") return true;  // one figure tells nothing
+  std::size_t bad = 0;
+  for (const store::FindingSeriesRow& series : event.series) {
+    const auto runs = std::ranges::find_if(
+        all, [&](const SeriesRuns& one) { return one.series.series_id == series.series; });
+    if (runs == all.end() || !series.before || !(*series.before > 0)) continue;
+    const double change = runs->values.back() / *series.before - 1;
+    bad += (runs->series.larger_is_better ? -change : change) >= event.worse / 2 ? 1 : 0;
+  }
+  return 2 * bad > event.series.size();
 }
 
 // Ends findings of this judge whose series, as far as the run measured them, are all back.
@@ -105,8 +144,10 @@ Status end_what_is_back(store::Store& store, const std::vector<SeriesRuns>& all,
   for (const store::FindingRow& row : RG_TRY(store.list_findings("", kFindings))) {
     const bool is_open = row.state == "new" || row.state == "confirmed" ||
                          row.state == "reopened" || row.state == "acknowledged";
+    constexpr std::array<std::string_view, 5> kOurs{"step", "drift", "peer", "variance",
+                                                    "mode_mix"};
     const bool is_ours =
-        row.upgrade_id.empty() && (row.kind == "step" || row.kind == "drift" || row.kind == "peer");
+        row.upgrade_id.empty() && std::ranges::find(kOurs, row.kind) != kOurs.end();
     if (!is_open || !is_ours) continue;
     const store::FindingRow whole = RG_TRY(store.finding(row.finding_id));
     std::size_t measured = 0;
@@ -115,7 +156,7 @@ Status end_what_is_back(store::Store& store, const std::vector<SeriesRuns>& all,
       const auto found = by_id.find(series.series);
       if (found == by_id.end() || !series.before) continue;
       ++measured;
-      back += is_back(*found->second, *series.before) ? 1 : 0;
+      back += is_back(*found->second, row.kind, *series.before) ? 1 : 0;
     }
     if (measured == 0 || back < measured) continue;
     RG_TRY_OK(store.step_finding(
@@ -123,7 +164,7 @@ Status end_what_is_back(store::Store& store, const std::vector<SeriesRuns>& all,
         {.at = now,
          .who = std::string(kRunJudgeWho),
          .action = "resolve",
-         .text = fmt::format("run {}: within the bound again for {} runs", run_id, kBackRuns)}));
+         .text = fmt::format("run {}: as before again, in {} series", run_id, back)}));
   }
   return {};
 }
@@ -150,6 +191,8 @@ Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::
   if (run.trigger == "upgrade") return fresh;
   const std::vector<SeriesRuns> all = RG_TRY(series_of_run(store, run_id));
   std::vector<RunEvent> events = events_of(all);
+  if (run.requested_by == kRunJudgeWho)
+    std::erase_if(events, [&](const RunEvent& event) { return !shows(all, event); });
   std::ranges::sort(events, std::greater(), &RunEvent::worse);
   if (events.size() > kEventsKept) {
     spdlog::warn("run {}: {} changes, of which the worst {} become findings", run_id, events.size(),

@@ -18,15 +18,23 @@ using testing::SizeIs;
 class RunJudgement : public store::StoreTest {
  protected:
   // One night: a task of two launches for the pair n1, n2; judged.
-  void night(double median, const std::string& trigger = "schedule") {
+  void night(double median, const std::string& trigger = "schedule",
+             const std::string& who = "root", double twice = 0) {
     const std::string run_id = fmt::format("night{:03}", ++nights_);
     for (int node = 1; node <= 2; ++node) ASSERT_TRUE(store_->put_node(store::node_row(node)));
     store::RunRow run = store::run_row(run_id);
     run.trigger = trigger;
-    ASSERT_TRUE(store_->create_run(run, store::pair_tasks(2)));
-    for (const char* task : {"t0001", "t0002"}) {
-      store::At at{.run_id = run_id, .task_id = task};
-      Record point = store::point_record(at, 1, median * (1 + 0.003 * chance_.normal()));
+    run.requested_by = who;
+    std::vector<store::TaskRow> tasks = store::pair_tasks(2);
+    if (twice > 0) {  // as much as the others
+      tasks.push_back(tasks.back());
+      tasks.back().task_id = "a0001";
+    }
+    ASSERT_TRUE(store_->create_run(run, tasks));
+    for (const store::TaskRow& task : tasks) {
+      store::At at{.run_id = run_id, .task_id = task.task_id};
+      const double level = median * (task.task_id == "a0001" ? twice : 1);
+      Record point = store::point_record(at, 1, level * (1 + 0.003 * chance_.normal()));
       point.set_unix_time_seconds(1.7e9 + 86'400 * nights_);
       point.mutable_point()->set_synthetic(true);
       ASSERT_TRUE(store::append(
@@ -78,6 +86,39 @@ TEST_F(RunJudgement, AStepIsNewThenConfirmedThenFixed) {
   EXPECT_THAT(store_->finding(found->front().finding_id)->series, SizeIs(1));
   for (int i = 0; i < 5; ++i) night(1500);
   EXPECT_EQ(state(), "fixed");
+}
+
+// One that shows nothing is no second night that does, though the two before it still count.
+TEST_F(RunJudgement, AConfirmingRunThatIsFineConfirmsNothing) {
+  for (int i = 0; i < 20; ++i) night(1500);
+  for (int i = 0; state().empty() && i < 6; ++i) night(1650);
+  ASSERT_EQ(state(), "new");
+  night(1500, "schedule", std::string(kRunJudgeWho));
+  EXPECT_EQ(state(), "new");
+  night(1650, "schedule", std::string(kRunJudgeWho));
+  EXPECT_EQ(state(), "confirmed");
+}
+
+// Whatever was found is over some time; nobody has to close what went away.
+TEST_F(RunJudgement, AGrownSpreadAndASlowModeEndWhenTheyAreGone) {
+  night(1500);
+  const auto points = store_->side_points({"night001"});
+  ASSERT_TRUE(points);
+  const std::int64_t series = points->front().series;
+  for (const char* kind : {"variance", "mode_mix"}) {
+    const bool spread = std::string(kind) == "variance";
+    ASSERT_TRUE(store_->open_finding(
+        {.finding_id = kind,
+         .kind = kind,
+         .severity = "warning",
+         .series = {{.series = series, .before = spread ? 5 : 1500, .after = 1700}}}));
+  }
+  ASSERT_TRUE(store_->flush());
+  for (int i = 0; i < 6; ++i) night(1500);
+  EXPECT_EQ(store_->finding("mode_mix")->state, "new");
+  for (int i = 0; i < 6; ++i) night(1500);
+  EXPECT_EQ(store_->finding("mode_mix")->state, "fixed");
+  EXPECT_EQ(store_->finding("variance")->state, "fixed");
 }
 
 TEST_F(RunJudgement, UpgradesAreNotJudgedAsNights) {

@@ -176,6 +176,12 @@ Result<std::string> UpgradeDesk::not_ready(const store::UpgradeRow& upgrade,
     const auto info = infos.find(node.node);
     if (info == infos.end() || info->second.state() != kAttached)
       return fmt::format("node {} is not attached", node.node);
+    if (info->second.node_id() != node.node_id)
+      return fmt::format(
+          "node {} has another id than when the before side was measured, as after a "
+          "reinstallation "
+          "that did not keep its agent's state folder: its figures cannot be held against those",
+          node.node);
     const auto epochs = RG_TRY(store_.epochs(node.node_id, 1));
     if (epochs.empty()) return fmt::format("node {} has told no stack", node.node);
     if (node.stack_before == 0)

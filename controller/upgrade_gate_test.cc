@@ -47,6 +47,7 @@ class UpgradeGate : public testing::Test {
       options.stack["gpu_driver"] = "580.95";
     else
       options.stack["gpu_driver"] = "unknown";
+    if (ids_.contains(name)) options.node_id = ids_[name];
     options.median = median;
     options.has_nic = has_nic;
     agents_[name] = std::make_unique<ScriptedAgent>(options);
@@ -75,6 +76,7 @@ class UpgradeGate : public testing::Test {
   ServerBench bench_;
   std::map<std::string, std::unique_ptr<ScriptedAgent>> agents_;
   std::set<std::string> learnt_;
+  std::map<std::string, std::string> ids_;  // where they are others than bench_.agent() gives
   std::string said_;
   int boots_ = 0;
 };
@@ -202,6 +204,15 @@ TEST_F(UpgradeGate, WhatIsNoStatementIsExitCode4) {
   EXPECT_EQ(cli("upgrades gate --nodes n1,n9"), 2) << "a name that is not there is wrong use";
   EXPECT_EQ(cli("upgrades gate"), 2);
   EXPECT_EQ(cli("upgrades gate --nodes n1 --expect nonsense"), 2);
+}
+
+TEST_F(UpgradeGate, AReinstalledNodeHasNoBeforeSideAndThatIsSaid) {
+  prepare();
+  ids_["n1"] = "id-reinstalled";
+  boot("n1", "6.5.0");
+  boot("n2", "6.5.0");
+  EXPECT_EQ(cli("upgrades gate --nodes n1,n2"), 4) << said_;
+  EXPECT_THAT(said_, HasSubstr("node n1 has another id"));
 }
 
 TEST_F(UpgradeGate, EarlierRunsAreABeforeSideAndThatIsSaid) {

@@ -1,6 +1,7 @@
 #include "controller/upgrade_judge.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include <fmt/format.h>
@@ -38,6 +39,46 @@ Result<NodeStacks> stacks_of(const store::Store& store, const store::UpgradeNode
   return out;
 }
 
+struct Stretch {  // unix seconds
+  double from = 0;
+  double until = 0;
+};
+
+// When each side was measured. Runs of the before side are apart, since nights are; what is added
+// to the after side goes on with it.
+Result<std::vector<Stretch>> stretches_of(const store::Store& store,
+                                          const store::UpgradeRow& upgrade) {
+  std::vector<Stretch> out;
+  std::optional<Stretch> after;
+  for (const store::UpgradeRunRow& run : upgrade.runs) {
+    const store::RunRow row = RG_TRY(store.run_summary(run.run_id)).run;
+    const bool goes_on = row.state != "ended";
+    const Stretch one{.from = row.created_at, .until = goes_on ? kNever : row.ended_at};
+    if (!run.after)
+      out.push_back(one);
+    else if (!after)
+      after = one;
+    else
+      after->until = std::max(after->until, one.until);
+  }
+  if (after) out.push_back(*after);
+  return out;
+}
+
+// What changed on a node while a side was measured, so that its figures are of two stacks.
+Result<std::string> changed_within(const store::Store& store, const std::string& node_id,
+                                   const std::vector<Stretch>& stretches) {
+  const auto epochs = RG_TRY(store.epochs(node_id, kEpochs));
+  for (std::size_t i = 0; i + 1 < epochs.size(); ++i) {
+    const double at = epochs[i].valid_from;
+    const auto moved = lasting_changes(store::stack_changes(epochs[i + 1].parts, epochs[i].parts));
+    for (const Stretch& stretch : stretches)
+      if (!moved.empty() && at > stretch.from && at < stretch.until)
+        return fmt::format("{} at {}", fmt::join(moved, ", "), rfc3339(at));
+  }
+  return std::string();
+}
+
 // When the newest run of the before side began.
 Result<double> measured_before(const store::Store& store, const store::UpgradeRow& upgrade) {
   double at = 0;
@@ -62,10 +103,24 @@ Result<double> since_when(const store::Store& store, const Sides& sides) {
     if (!node.changed || stacks == sides.stacks.end()) continue;
     for (const store::EpochRow& epoch : RG_TRY(store.epochs(node.node_id, kEpochs)))
       if (epoch.valid_from > before &&
-          !foreign_changes(store::stack_changes(stacks->second.before, epoch.parts)).empty())
+          !lasting_changes(store::stack_changes(stacks->second.before, epoch.parts)).empty())
         since = std::min(since, epoch.valid_from);
   }
   return since == std::numeric_limits<double>::max() ? 0 : since;
+}
+
+// Whether runs of upgrades that are not of this after side measured the changed nodes since then:
+// whoever asks until it passes gives chance as many tries.
+Result<bool> tried_before(const store::Store& store, const store::UpgradeRow& upgrade,
+                          const std::vector<std::string>& changed, double since) {
+  if (!(since > 0)) return false;
+  constexpr std::uint32_t kRuns = 100;
+  for (const std::string& id : RG_TRY(store.runs_of_nodes(changed, since, kNever, kRuns))) {
+    if (std::ranges::find(upgrade.runs, id, &store::UpgradeRunRow::run_id) != upgrade.runs.end())
+      continue;
+    if (RG_TRY(store.run_summary(id)).run.trigger == "upgrade") return true;
+  }
+  return false;
 }
 
 // Bounds that the newest after run's suite states for itself, else the before run's.
@@ -124,6 +179,8 @@ double median_of(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
+constexpr std::array<const char*, 4> kStatistics{"median", "p90", "p99", "p99.9"};
+
 // Series of the changed nodes whose metric regressed, with their levels.
 std::vector<store::FindingSeriesRow> moved_series(const Sides& sides, const api::Upgrade& report) {
   std::set<std::string> names;
@@ -137,7 +194,10 @@ std::vector<store::FindingSeriesRow> moved_series(const Sides& sides, const api:
   const std::set<std::string> changed = changed_nodes(sides);
   std::vector<store::FindingSeriesRow> out;
   for (const auto& [id, series] : sides.series) {
-    if (!names.contains(metric_text(series, "median"))) continue;
+    const auto regressed = [&](const char* statistic) {
+      return names.contains(metric_text(series, statistic));
+    };
+    if (std::ranges::none_of(kStatistics, regressed)) continue;
     const bool ours = std::ranges::any_of(series.endpoints, [&](const std::string& text) {
       return changed.contains(text.substr(0, text.find('/')));
     });
@@ -174,6 +234,15 @@ bool is_worse(const store::FindingRow& known, const store::FindingRow& now,
   return !std::ranges::includes(was, lost_of(report));
 }
 
+// Of the mean; where that is within the bound, of the place that lost most by itself. A fraction.
+double loss_of(const api::JudgedMetric& metric) {
+  double percent = metric.worse_percent();
+  if (percent < metric.bound_percent())
+    for (const api::JudgedPlace& place : metric.places())
+      percent = std::max(percent, place.worse_percent());
+  return percent / 100;
+}
+
 store::FindingRow finding_of(const Sides& sides, const api::Upgrade& report, double now) {
   store::FindingRow finding{.finding_id = fmt::format("{}-{}", report.upgrade_id(), report.kind()),
                             .kind = report.kind() == "performance" ? "regression" : report.kind(),
@@ -184,7 +253,7 @@ store::FindingRow finding_of(const Sides& sides, const api::Upgrade& report, dou
                             .upgrade_id = report.upgrade_id(),
                             .series = moved_series(sides, report)};
   if (report.kind() == "performance" && !report.metrics().empty())
-    finding.worse = report.metrics(0).worse_percent() / 100;
+    finding.worse = loss_of(report.metrics(0));
   if (!report.after_runs().empty())
     finding.run_id = report.after_runs(report.after_runs_size() - 1);
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
@@ -237,8 +306,10 @@ Result<Sides> read_sides(const store::Store& store, const std::string& upgrade_i
   std::vector<std::string> changed;
   std::vector<std::string> cast;
   const double before_at = RG_TRY(measured_before(store, sides.upgrade));
+  const std::vector<Stretch> stretches = RG_TRY(stretches_of(store, sides.upgrade));
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
-    sides.stacks[node.node] = RG_TRY(stacks_of(store, node, before_at));
+    NodeStacks& stacks = sides.stacks[node.node] = RG_TRY(stacks_of(store, node, before_at));
+    stacks.while_measured = RG_TRY(changed_within(store, node.node_id, stretches));
     cast.push_back(node.node_id);
     if (node.changed) changed.push_back(node.node_id);
   }
@@ -255,6 +326,7 @@ Result<Sides> read_sides(const store::Store& store, const std::string& upgrade_i
         sides.series[point.series] = RG_TRY(store.series(point.series));
   sides.bounds = bounds_of(store, sides.upgrade);
   const double since = RG_TRY(since_when(store, sides));
+  sides.tried_before = RG_TRY(tried_before(store, sides.upgrade, changed, since));
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
     if (node.changed)
       sides.checks[node.node] = RG_TRY(checks_of(store, sides.upgrade, node, since));

@@ -43,7 +43,7 @@ std::set<std::string> moved_to(const store::StackParts& before, const store::Sta
   const auto moved = [](const store::TextMap& was, const store::TextMap& is) {
     std::set<std::string> out;
     for (const std::string& change :
-         foreign_changes(store::stack_changes({.versions = was}, {.versions = is})))
+         lasting_changes(store::stack_changes({.versions = was}, {.versions = is})))
       out.insert(part_of(change) + change.substr(std::min(change.rfind(" -> "), change.size())));
     return out;
   };

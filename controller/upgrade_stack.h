@@ -15,7 +15,7 @@ std::string unmet_expectation(const store::StackParts& stack, const std::string&
                               const std::string& version);
 
 // What an upgrade is: versions, or where none moved, settings. "part -> value" each. Railgauge
-// itself is none: it measures.
+// itself is none: it measures. Nor is a module that somebody's first use loads.
 std::set<std::string> moved_to(const store::StackParts& before, const store::StackParts& now);
 
 // By commas; "nothing" for none.

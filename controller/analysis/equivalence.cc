@@ -41,8 +41,8 @@ std::size_t runs_after(const Design& design) {
 double design_error(const Design& design, double after, double more_nodes) {
   const double of_runs =
       design.run_variance * (1 / static_cast<double>(design.runs) + 1 / after) * kMedianLoss;
-  const double lone = design.changed == 1 && more_nodes == 0 ? 0 : design.node_variance;
-  double error2 = (lone + of_runs) / (static_cast<double>(design.changed) + more_nodes);
+  double error2 =
+      (design.node_variance + of_runs) / (static_cast<double>(design.changed) + more_nodes);
   if (design.controls > 0)
     error2 +=
         (design.node_variance + of_runs) / (static_cast<double>(design.controls) + more_nodes);
@@ -132,8 +132,10 @@ CohortEffect lone_effect(const Group& changed, const Group& controls, double run
   out.low = -kOpen;
   out.high = kOpen;
   if (!(run_degrees > 0) || changed.shifts.empty()) return out;
-  out.standard_error = std::sqrt(changed.run_error2 / static_cast<double>(changed.shifts.size()) +
-                                 (out.controlled ? b.error2 : 0));
+  double one = changed.run_error2 / static_cast<double>(changed.shifts.size());
+  // It drifts as those do that did not change, though nothing shows by how much of its own.
+  if (out.controlled) one = std::max(one, b.error2 * static_cast<double>(controls.shifts.size()));
+  out.standard_error = std::sqrt(one + (out.controlled ? b.error2 : 0));
   out.degrees = out.controlled ? std::min(run_degrees, b.degrees) : run_degrees;
   bound(out, one_sided);
   if (out.standard_error > 0) out.p_exchanged = out.p_worse;  // there is nothing to exchange with

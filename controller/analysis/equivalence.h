@@ -37,7 +37,8 @@ CohortEffect cohort_effect(std::span<const double> changed, std::span<const doub
                            std::uint64_t seed);
 
 // The same where the changed shifts are of a single node, or of a single pair: bounded by the
-// spread of its runs, known with `run_degrees` of freedom, and that of the controls.
+// spread of its runs, known with `run_degrees` of freedom, or what the controls scatter by, where
+// that is more.
 CohortEffect lone_effect(const Group& changed, const Group& controls, double run_degrees,
                          double one_sided = kOneSided);
 

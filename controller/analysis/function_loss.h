@@ -19,6 +19,7 @@ struct FunctionSides {
   std::string outcome_after{};
   std::string path_before{};
   std::string path_after{};
+  bool never_passed = false;  // a task, on neither side: nothing is known of it
 };
 
 enum class LossKind { kLostFunction, kCorruption };

@@ -49,6 +49,20 @@ TEST(Trials, PairsOnARingErrAsSeldom) {
   }
 }
 
+// Its runs agree, and every node drifts: so does the one that changed.
+TEST(Trials, ASingleNodeIsBoundedByWhatTheControlsScatterBy) {
+  CohortPlan plan;
+  plan.changed = 1;
+  plan.run_cv = 0.002;
+  plan.true_loss = plan.delta;
+  EXPECT_LE(count_verdicts(plan, 300, kSeed).pass, 0.09);
+  plan.extensions = 4;
+  EXPECT_LE(count_verdicts(plan, 300, kSeed).pass, 0.09);
+  plan.true_loss = 0;
+  EXPECT_GE(count_verdicts(plan, 300, kSeed).pass, 0.4);
+  EXPECT_LE(count_verdicts(plan, 300, kSeed).regressed, 0.02);
+}
+
 TEST(Trials, WithoutControlsACommonShiftIsBlamedOnTheUpgrade) {
   // Why controls are asked for, and why a verdict without them says so.
   CohortPlan plan;

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/analysis/cohort.h"
 #include "controller/analysis/families.h"
 #include "controller/analysis/permutation.h"
 #include "controller/analysis/shift.h"
@@ -17,102 +18,6 @@ namespace railgauge::analysis {
 namespace {
 
 constexpr std::size_t kMaxNamed = 3;  // of what is missing, in a reason
-
-struct Cohort {
-  Group changed;  // one shift a node
-  Group controls;
-  double run_variance = 0;
-  double run_degrees = 0;                                        // of the changed pairs' runs
-  std::size_t to_measure = 0;                                    // changed pairs
-  std::size_t before = std::numeric_limits<std::size_t>::max();  // runs, where there were fewest
-  std::size_t after = std::numeric_limits<std::size_t>::max();
-};
-
-std::size_t measured(const std::vector<double>& runs) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(runs, [](double v) { return std::isfinite(v) && v > 0; }));
-}
-
-std::string place_of(const PairRuns& pair) {
-  std::string text = pair.node + "/" + pair.endpoint;
-  if (!pair.other_node.empty()) text += " with " + pair.other_node + "/" + pair.other_endpoint;
-  return text;
-}
-
-// What one node's pairs say together.
-struct NodeShift {
-  bool changed = false;
-  double sum = 0;
-  double variances = 0;    // of a run's logarithm
-  double run_errors2 = 0;  // of the pairs' shifts
-  double pairs = 0;
-  std::map<std::string, double> ends{};  // in how many of the pairs each node is
-};
-
-void add_flag(const MetricRuns& metric, const PairRuns& pair, const Shift& shift,
-              MetricVerdict& out) {
-  if (!pair.changed || !(shift.low > log_worsening(metric.traits.better, metric.traits.delta)))
-    return;
-  out.flags.push_back({.node = pair.node,
-                       .endpoint = pair.endpoint,
-                       .worse = worse_fraction(metric.traits.better, shift.log_worsening),
-                       .low = worse_fraction(metric.traits.better, shift.low),
-                       .high = worse_fraction(metric.traits.better, shift.high)});
-}
-
-// One number for each node, and which others' drift is in it.
-void add_nodes(const std::map<std::string, NodeShift>& nodes, Cohort& cohort) {
-  std::map<std::string, std::size_t> numbers;
-  for (const auto& [name, node] : nodes)
-    for (const auto& [end, pairs] : node.ends) numbers.try_emplace(end, numbers.size());
-  double variances = 0;
-  for (const auto& [name, node] : nodes) {
-    Group& group = node.changed ? cohort.changed : cohort.controls;
-    group.shifts.push_back(node.sum / node.pairs);
-    group.run_error2 += node.run_errors2 / node.pairs / node.pairs;  // their sum so far
-    auto& ends = group.ends.emplace_back();
-    for (const auto& [end, pairs] : node.ends)
-      ends.emplace_back(numbers.at(end), pairs / node.pairs);
-    variances += node.variances / node.pairs / node.pairs;
-  }
-  for (Group* group : {&cohort.changed, &cohort.controls})
-    if (!group->shifts.empty()) group->run_error2 /= static_cast<double>(group->shifts.size());
-  cohort.run_variance = nodes.empty() ? 0 : variances / static_cast<double>(nodes.size());
-}
-
-void add_pair(const PairRuns& pair, const Shift& shift, Cohort& cohort, NodeShift& node) {
-  node.changed = pair.changed;
-  node.sum += shift.log_worsening;
-  node.variances += shift.run_variance;
-  node.run_errors2 += shift.run_error2;
-  node.pairs += 1;
-  node.ends[pair.node] += 1;
-  if (!pair.other_node.empty() && pair.other_node != pair.node) node.ends[pair.other_node] += 1;
-  if (pair.changed) cohort.run_degrees += static_cast<double>(shift.run_degrees);
-  cohort.before = std::min(cohort.before, measured(pair.before));
-  cohort.after = std::min(cohort.after, measured(pair.after));
-}
-
-// Shifts of all pairs that have both sides; changed ones that have not are named in `out`.
-Cohort gather(const MetricRuns& metric, const UpgradeRuns& upgrade, MetricVerdict& out) {
-  const std::size_t least = std::max<std::size_t>(1, upgrade.min_runs);
-  const std::size_t least_before = upgrade.min_before > 0 ? upgrade.min_before : least;
-  Cohort cohort;
-  std::map<std::string, NodeShift> nodes;
-  for (const PairRuns& pair : metric.pairs) {
-    // A figure that is not positive is no measurement: missing, never a pass.
-    const bool enough = measured(pair.before) >= least_before && measured(pair.after) >= least;
-    const auto shift = enough ? shift_of(pair.before, pair.after, metric.traits.better)
-                              : Result<Shift>(fail(Code::kFailedPrecondition, ""));
-    if (pair.changed) ++cohort.to_measure;
-    if (pair.changed && !shift) out.missing.push_back(place_of(pair));
-    if (!shift) continue;
-    add_pair(pair, *shift, cohort, nodes[pair.node]);
-    add_flag(metric, pair, *shift, out);
-  }
-  add_nodes(nodes, cohort);
-  return cohort;
-}
 
 Design design_of(const Cohort& cohort, const MeanSpread& changed) {
   Design design{
@@ -123,6 +28,10 @@ Design design_of(const Cohort& cohort, const MeanSpread& changed) {
   design.after = cohort.after;
   if (!(changed.degrees > 0)) {
     design.changed = 1;
+    const MeanSpread controls = spread_of(cohort.controls);
+    if (controls.degrees > 0)
+      design.node_variance = std::max(
+          0.0, controls.error2 * static_cast<double>(design.controls) - cohort.controls.run_error2);
     return design;
   }
   const auto n = static_cast<double>(design.changed);
@@ -243,6 +152,10 @@ MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade)
       out.lone ? lone_effect(cohort.changed, cohort.controls, cohort.run_degrees, one_sided)
                : cohort_effect(cohort.changed, cohort.controls, seed_of(words), one_sided);
   conclude(metric, effect, design_of(cohort, spread), out);
+  const CohortEffect common = cohort_effect(cohort.controls, {}, seed_of(words), one_sided);
+  if (common.low > log_worsening(metric.traits.better, metric.traits.delta))
+    out.common = worse_fraction(metric.traits.better, common.estimate);
+  find_far_losses(metric, cohort, upgrade.metrics.size(), out);
   out.modes = modes_of(metric, true);
   if (!slow_mode_grew(metric, out.modes)) out.modes.reset();
   require_coverage(upgrade.min_coverage, out);
@@ -250,6 +163,17 @@ MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade)
 }
 
 namespace {
+
+// What a single place lost does not go away in the mean of many that lost nothing.
+void add_far_losses(std::vector<MetricVerdict>& metrics) {
+  for (MetricVerdict& metric : metrics) {
+    if (metric.far.empty() || metric.verdict == Verdict::kRegressed) continue;
+    metric.verdict = Verdict::kRegressed;
+    metric.reason = fmt::format("{}: up to {:.2f} % worse by {}, whatever the mean of all is",
+                                names(metric.far), 100 * metric.far_worse,
+                                metric.far.size() == 1 ? "itself" : "themselves");
+  }
+}
 
 constexpr double kModeProof = 0.01;  // for all metrics together
 
@@ -310,12 +234,18 @@ void add_notes(const UpgradeRuns& upgrade, UpgradeVerdict& out) {
         "one changed node: what it drifts by itself cannot be told from the upgrade");
   if (upgrade.again)
     out.notes.emplace_back(
-        "looked at again with more runs: the intervals hold with 96 %, not 90 %");
+        "looked at again since the change: the intervals hold with 96 %, not 90 %");
   if (upgrade.min_coverage < 1)
     out.notes.push_back(fmt::format("{:.0f} % of the changed pairs were asked for, not all",
                                     100 * upgrade.min_coverage));
   if (upgrade.before_is_history)
     out.notes.emplace_back("the before side is nightly history, not prepared for this upgrade");
+  for (const MetricVerdict& metric : out.metrics)
+    if (metric.common)
+      out.notes.push_back(
+          fmt::format("{}: nodes that did not change are {:.2f} % worse than before as well: "
+                      "something common to all moved, and is not blamed on the upgrade",
+                      metric.name, 100 * *metric.common));
   for (const MetricVerdict& metric : out.metrics)
     if (metric.loss_is_real)
       out.notes.push_back(fmt::format("{}: a loss of {:.2f} % is real, below the bound of {:.1f} %",
@@ -334,6 +264,20 @@ std::vector<std::string> unmeasured(std::span<const FunctionSides> functions) {
   return out;
 }
 
+// Tasks of changed nodes that passed on neither side, when they are more than may be missing.
+std::string never_passed(const UpgradeRuns& upgrade) {
+  std::vector<std::string> never;
+  for (const FunctionSides& f : upgrade.functions)
+    if (f.never_passed)
+      never.push_back(fmt::format("{} {}/{} ({})", f.name, f.node, f.endpoint,
+                                  f.outcome_after.empty() ? "cancelled" : f.outcome_after));
+  const auto all = static_cast<double>(upgrade.functions.size());
+  if (never.empty() || 1 - static_cast<double>(never.size()) / all >= upgrade.min_coverage)
+    return "";
+  return fmt::format("{} of {} tasks and checks passed neither before nor after: {}", never.size(),
+                     upgrade.functions.size(), names(never));
+}
+
 }  // namespace
 
 UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
@@ -341,12 +285,17 @@ UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
   for (const MetricRuns& metric : upgrade.metrics)
     out.metrics.push_back(judge_metric(metric, upgrade));
   hold_as_family(out.metrics);
+  add_far_losses(out.metrics);
   add_mode_mixes(out.metrics);
   out.lost = lost_functions(upgrade.functions);
   out.notes = upgrade.notes;
   add_notes(upgrade, out);
+  const auto worst = std::ranges::find(out.lost, LossKind::kCorruption, &LostFunction::kind);
+  if (!upgrade.invalid.empty() && worst == out.lost.end()) {
+    out.reason = upgrade.invalid;  // also what was lost may be the change's own doing: a reboot
+    return out;
+  }
   if (!out.lost.empty()) {
-    const auto worst = std::ranges::find(out.lost, LossKind::kCorruption, &LostFunction::kind);
     const LostFunction& lost = worst == out.lost.end() ? out.lost.front() : *worst;
     out.verdict = Verdict::kRegressed;
     out.kind = word(lost.kind);
@@ -372,6 +321,9 @@ UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
   } else if (!open.empty()) {
     out.verdict = Verdict::kInconclusive;
     out.reason = "not measured after the upgrade: " + names(open);
+  } else if (const std::string never = never_passed(upgrade); !never.empty()) {
+    out.verdict = Verdict::kInconclusive;
+    out.reason = never;
   } else {
     out.verdict = Verdict::kPass;
   }

@@ -40,9 +40,10 @@ struct UpgradeRuns {
   double min_coverage = 1;           // share of changed pairs that a pass must rest on
   std::size_t min_runs = 5;          // a side and pair
   std::size_t min_before = 0;        // of the before side, where nights are fewer; 0: min_runs
-  bool again = false;                // more runs were added after a first look
+  bool again = false;                // not the first look: more runs, or a new after side
   bool before_is_history = false;    // nightly points stand for a prepared before side
   std::vector<std::string> notes{};  // what was left out, told with the verdict
+  std::string invalid{};             // why the sides are not what they should be; "" they are
 };
 
 // A pair whose own interval lies beyond the bound.
@@ -71,6 +72,9 @@ struct MetricVerdict {
   std::vector<std::string> missing;  // "node/endpoint with node/endpoint" of those that were not
   std::optional<ModeWeights> modes;  // of the changed pairs' runs, where they have two levels
   Need need;
+  std::vector<std::string> far;  // places that lost more than the bound by themselves
+  double far_worse = 0;          // the most of them
+  std::optional<double> common;  // what the controls lost, where that is beyond the bound for sure
   std::vector<PairFlag> flags;
   std::string reason;  // why it is not a pass; "" for a pass
 };

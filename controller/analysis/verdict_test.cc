@@ -59,6 +59,16 @@ TEST(UpgradeVerdict, ASmallLossThatIsRealPassesAndIsNamed) {
   EXPECT_THAT(verdict.notes[0], HasSubstr("is real"));
 }
 
+TEST(UpgradeVerdict, WhatTheControlsLostAsWellIsSaidBesideAPass) {
+  UpgradeRuns input = upgrade(0);
+  for (PairRuns& pair : input.metrics[0].pairs)
+    for (double& value : pair.after) value *= 0.9;
+  const UpgradeVerdict verdict = judge_upgrade(input);
+  EXPECT_EQ(verdict.verdict, Verdict::kPass) << verdict.reason;
+  ASSERT_EQ(verdict.notes.size(), 1U);
+  EXPECT_THAT(verdict.notes[0], HasSubstr("% worse than before as well"));
+}
+
 TEST(UpgradeVerdict, WithoutControlsItSaysWhatItCannotExclude) {
   const UpgradeVerdict verdict = judge_upgrade(upgrade(0, 0));
   EXPECT_EQ(verdict.verdict, Verdict::kPass) << verdict.reason;
@@ -270,6 +280,28 @@ TEST(UpgradeVerdict, WrongBytesAreCorruption) {
   EXPECT_EQ(verdict.kind, "corruption");
   EXPECT_THAT(verdict.reason, HasSubstr("n2"));
   EXPECT_EQ(verdict.lost.size(), 2U);
+}
+
+TEST(UpgradeVerdict, WhatPassedOnNeitherSideForbidsAPassUnlessLessIsAskedFor) {
+  UpgradeRuns input = upgrade(0);
+  const FunctionSides fine{.node = "n1",
+                           .endpoint = "a",
+                           .name = "k",
+                           .outcome_before = "passed",
+                           .outcome_after = "passed"};
+  input.functions.assign(9, fine);
+  input.functions.push_back({.node = "n1",
+                             .endpoint = "b",
+                             .name = "k",
+                             .outcome_before = "failed",
+                             .outcome_after = "waived",
+                             .never_passed = true});
+  const UpgradeVerdict verdict = judge_upgrade(input);
+  EXPECT_EQ(verdict.verdict, Verdict::kInconclusive);
+  EXPECT_THAT(verdict.reason, HasSubstr("1 of 10 tasks and checks"));
+  EXPECT_THAT(verdict.reason, HasSubstr("k n1/b (waived)"));
+  input.min_coverage = 0.9;
+  EXPECT_EQ(judge_upgrade(input).verdict, Verdict::kPass);
 }
 
 TEST(UpgradeVerdict, WhatWorkedAndWasNotMeasuredAgainIsNoPass) {

@@ -16,6 +16,23 @@ constexpr std::string_view kOfTheseNodes =
     "other.node NOT IN (SELECT id FROM node WHERE node_id IN (SELECT value FROM "
     "json_each(?2)))))";
 
+// Of a placement's endpoint: an upgrade may rename devices, and the place is the same. A port with
+// a GPU has its names where the port and the GPU have them.
+constexpr std::string_view kPresentNames =
+    "LEFT JOIN endpoint AS used ON used.id=task_rank.endpoint LEFT JOIN endpoint AS plain ON "
+    "plain.node=used.node AND plain.slot=used.slot AND plain.port=used.port AND plain.gpu_slot='' "
+    "LEFT JOIN endpoint_attribute AS named ON named.endpoint=plain.id AND named.valid_to IS NULL "
+    "LEFT JOIN endpoint AS gpu ON used.gpu_slot<>'' AND gpu.node=used.node AND "
+    "gpu.slot=used.gpu_slot AND gpu.port=0 AND gpu.gpu_slot='' LEFT JOIN endpoint_attribute AS "
+    "gpu_named ON gpu_named.endpoint=gpu.id AND gpu_named.valid_to IS NULL";
+
+// "rxe0:1", "gpu0", "mlx5_0:1+gpu0"; as it was planned where nobody told its name.
+std::string present_name(const std::string& planned, const std::string& device, std::int64_t port,
+                         const std::string& gpu) {
+  if (device.empty()) return planned;
+  return device + (port > 0 ? fmt::format(":{}", port) : "") + (gpu.empty() ? "" : "+" + gpu);
+}
+
 }  // namespace
 
 Result<StackParts> read_stack_parts(Connection& connection, std::int64_t stack) {
@@ -142,14 +159,15 @@ Result<std::vector<SideTaskRow>> read_side_tasks(Connection& connection,
       "SELECT task.id, run_id, kernel, parameter_set.body, coalesce(nullif(attempt.outcome, ''), "
       "task.outcome), coalesce(nullif(attempt.reason, ''), nullif(task.reason, ''), "
       "(SELECT reason FROM rank WHERE rank.attempt=attempt.id AND reason<>'' ORDER BY rank.rank "
-      "LIMIT 1), ''), node.name, endpoint_text, "
+      "LIMIT 1), ''), node.name, task_rank.endpoint_text, "
       "(SELECT coalesce(json_extract(body, '$.path'), '') || coalesce(' ' || json_extract(body, "
       "'$.transport'), '') FROM rank JOIN fact_set ON fact_set.id=rank.fact_set WHERE "
-      "rank.attempt=attempt.id ORDER BY rank.rank LIMIT 1) FROM run CROSS JOIN task ON "
+      "rank.attempt=attempt.id ORDER BY rank.rank LIMIT 1), coalesce(named.device, ''), "
+      "coalesce(used.port, 0), coalesce(gpu_named.device, '') FROM run CROSS JOIN task ON "
       "task.run=run.id CROSS JOIN parameter_set ON parameter_set.id=task.parameter_set CROSS JOIN "
       "task_rank ON task_rank.task=task.id CROSS JOIN node ON node.id=task_rank.node LEFT JOIN "
-      "attempt ON attempt.task=task.id AND attempt.attempt=counted_attempt WHERE run_id IN (SELECT "
-      "value FROM json_each(?1))" +
+      "attempt ON attempt.task=task.id AND attempt.attempt=counted_attempt " +
+          std::string(kPresentNames) + " WHERE run_id IN (SELECT value FROM json_each(?1))" +
           std::string(kOfTheseNodes) + " ORDER BY task.id, task_rank.rank",
       json_of(run_ids), json_of(node_ids)));
   while (RG_TRY(rows.next())) {
@@ -163,7 +181,8 @@ Result<std::vector<SideTaskRow>> read_side_tasks(Connection& connection,
                        .path = rows.is_null(8) ? "" : rows.text(8)});
     }
     tasks.back().nodes.push_back(rows.text(6));
-    tasks.back().endpoints.push_back(rows.text(7));
+    tasks.back().endpoints.push_back(
+        present_name(rows.text(7), rows.text(9), rows.integer(10), rows.text(11)));
   }
   return tasks;
 }

@@ -1,0 +1,25 @@
+// A single place that lost much, which the mean of a large cohort does not show. Pure.
+#pragma once
+
+#include <span>
+#include <vector>
+
+namespace railgauge::analysis {
+
+struct PlaceShift {
+  bool changed = false;
+  double shift = 0;       // logarithm, positive is worse
+  double run_error2 = 0;  // its variance that the spread of its runs alone explains
+};
+
+inline constexpr double kFarProof = 0.01;  // chance of one false call among all that were asked
+
+// Which of the changed places lost more than `delta` (logarithm) for sure, less what the controls'
+// median moved by. A place's error is what places of its kind scatter by, by the median absolute
+// deviation, so that the far ones do not hide behind themselves; at least that of its own runs.
+// Bonferroni over the changed places and `metrics`. Few places scatter by an amount that nobody
+// knows: nothing is called then.
+std::vector<std::size_t> far_losses(std::span<const PlaceShift> places, double delta,
+                                    std::size_t metrics);
+
+}  // namespace railgauge::analysis

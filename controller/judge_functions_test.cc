@@ -1,0 +1,92 @@
+// What worked before and after, from tasks as the store holds them.
+#include "controller/judge_functions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace railgauge {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const Cast kCast{.changed = {"n1", "n2"}, .controls = {"n3"}};
+
+store::SideTaskRow task(const std::string& outcome, const std::string& path = "",
+                        const std::string& node = "n1", const std::string& kernel = "bw") {
+  return {.kernel = kernel,
+          .parameters = "{}",
+          .nodes = {node, "n3"},
+          .endpoints = {"a:1", "a:1"},
+          .outcome = outcome,
+          .path = path};
+}
+
+analysis::UpgradeRuns functions_of(std::vector<store::SideTaskRow> before,
+                                   std::vector<store::SideTaskRow> after) {
+  Sides sides;
+  sides.tasks_before = std::move(before);
+  sides.tasks_after = std::move(after);
+  analysis::UpgradeRuns out{.id = "u", .metrics = {}, .functions = {}};
+  add_functions(sides, kCast, out);
+  return out;
+}
+
+std::vector<analysis::LostFunction> lost(std::vector<store::SideTaskRow> before,
+                                         std::vector<store::SideTaskRow> after) {
+  return analysis::lost_functions(functions_of(std::move(before), std::move(after)).functions);
+}
+
+TEST(JudgeFunctions, AWorsePathThatIsTakenNowAndThenIsLostWhicheverTaskCameLast) {
+  const auto good = task("passed", "dmabuf");
+  const auto staged = task("passed", "staged");
+  EXPECT_THAT(lost({good, good, good}, {staged, good, good}), SizeIs(1));
+  EXPECT_THAT(lost({good, good, good}, {good, good, staged}), SizeIs(1));
+  EXPECT_EQ(lost({good, good, good}, {staged, good, good})[0].what,
+            "path dmabuf before, now staged");
+  EXPECT_THAT(lost({good, staged, good}, {good, good, staged}), IsEmpty()) << "it did so before";
+  EXPECT_THAT(lost({good, good, staged}, {staged, staged, staged}), SizeIs(1)) << "and not always";
+  EXPECT_THAT(lost({staged, staged, good}, {staged, staged, staged}), IsEmpty()) << "usually so";
+  EXPECT_THAT(lost({staged}, {good}), IsEmpty());
+}
+
+TEST(JudgeFunctions, AGpuThatIsGoneIsLostThoughTasksNamedItBesideItsPort) {
+  Sides sides;
+  sides.tasks_before = {task("passed")};
+  sides.tasks_before[0].endpoints = {"a:1+gpu0", "a:1"};
+  sides.endpoints = {{.node = "n1", .endpoint = "a:1", .state = "active"},
+                     {.node = "n1", .endpoint = "gpu0", .state = "active", .gone = true},
+                     {.node = "n1", .endpoint = "gpu1", .state = "active", .gone = true}};
+  analysis::UpgradeRuns out{.id = "u", .metrics = {}, .functions = {}};
+  add_functions(sides, kCast, out);
+  const auto lost = analysis::lost_functions(out.functions);
+  ASSERT_THAT(lost, SizeIs(1)) << "nothing was measured on gpu1";
+  EXPECT_EQ(lost[0].sides.endpoint, "gpu0");
+}
+
+TEST(JudgeFunctions, WhatPassesLessThanHalfAsOftenIsLost) {
+  const auto fine = task("passed");
+  const auto crash = task("crashed");
+  EXPECT_THAT(lost({fine, fine, fine, fine, crash}, {crash, crash, crash, crash, fine}), SizeIs(1));
+  EXPECT_THAT(lost({fine, fine, fine, fine, crash}, {fine, fine, fine, fine, crash}), IsEmpty());
+}
+
+TEST(JudgeFunctions, WhatPassedOnNeitherSideIsNotKnownUnlessItCannotRunAnywhere) {
+  const auto never = [](const analysis::UpgradeRuns& runs) {
+    return std::ranges::count(runs.functions, true, &analysis::FunctionSides::never_passed);
+  };
+  const auto waived = task("waived");
+  const auto other = task("passed", "", "n2");
+  EXPECT_EQ(never(functions_of({waived, other}, {waived, other})), 1) << "n2 can, n1 never did";
+  EXPECT_EQ(never(functions_of({task("failed")}, {task("crashed")})), 1);
+  EXPECT_EQ(never(functions_of({other}, {other, waived})), 1) << "asked for after alone";
+  const auto everywhere = functions_of({waived}, {waived});
+  EXPECT_EQ(never(everywhere), 0);
+  EXPECT_THAT(everywhere.notes, Contains(HasSubstr("waived everywhere: bw")));
+  EXPECT_THAT(lost({task("passed")}, {waived}), SizeIs(1)) << "waived now alone is lost";
+}
+
+}  // namespace
+}  // namespace railgauge
