@@ -81,6 +81,25 @@ std::vector<Case> path_cases() {
        [](World& w) { gpu(w).link_gigatransfers.value = 2.5; }},
       {"pcie_link", kUnknown, "nobody may read it", [](World& w) { hide(nic(w).link_width); }},
       {"pcie_link", kError, "makes no sense", [](World& w) { spoil(nic(w).link_width); }},
+      {"pcie_link", kPass, "as the hypervisor shows it",
+       [](World& w) {  // QEMU's root ports of old are of 2.5 GT/s and one lane
+         w.node.is_virtual_machine.value = true;
+         w.node.pci[kSampleNicPort].max_link_gigatransfers.value = 2.5;
+         w.node.pci[kSampleNicPort].max_link_width.value = 1;
+       }},
+      {"pcie_link", kUnknown, "the hypervisor shows no link",
+       [](World& w) {  // a virtual function in a guest
+         w.node.is_virtual_machine.value = true;
+         nic(w).link_width.value = 0;
+         hide(nic(w).link_gigatransfers);
+       }},
+      {"pcie_link", kUnknown, "only its host tells",
+       [](World& w) {
+         w.node.is_virtual_machine.value = true;
+         nic(w).link_width.value = 8;
+       }},
+      {"pcie_link", kFail, "fallen off the bus",
+       [](World& w) { nic(w).link_width.value = 63, hide(nic(w).link_gigatransfers); }},
       {"pcie_limited", kPass, "names no limit"},
       {"pcie_limited", kFail, "limited by 8.0 GT/s",
        [](World& w) {
@@ -124,6 +143,11 @@ std::vector<Case> path_cases() {
          move_nic_away(w);
          w.required = {"gpu_nic_distance"};
        }},
+      {"gpu_nic_distance", kUnknown, "says nothing of the host's PCIe",
+       [](World& w) {  // each function on a bus of its own, as some clouds have it
+         move_nic_away(w);
+         w.node.is_virtual_machine.value = true;
+       }},
       {"gpu_nic_distance", kWaived, "by design",
        [](World& w) {
          move_nic_away(w);
@@ -132,6 +156,12 @@ std::vector<Case> path_cases() {
       {"gpu_nic_distance", kUnknown, "is not known", [](World& w) { nic(w).host_bridge = ""; }},
       {"numa_locality", kPass, "NUMA node 0"},
       {"numa_locality", kWarn, "does not tell", [](World& w) { gpu(w).numa_node.value = -1; }},
+      {"numa_locality", kWarn, "does not tell",
+       [](World& w) {
+         w.node.is_virtual_machine.value = true;
+         gpu(w).numa_node.value = -1;
+       },
+       "on the host"},
       {"numa_locality", kWarn, "moves pages", [](World& w) { w.node.numa_balancing.value = true; },
        "kernel.numa_balancing=0"},
       {"numa_locality", kFail, "the agent may use 16-31 alone",
