@@ -90,7 +90,8 @@ CheckResult judge_mode(const Inventory& node, const GpuFacts& gpu) {
     trouble(CheckState::kFail, "compute mode is prohibited",
             fmt::format("nvidia-smi -i {} -c 0", at));
   if (nvml.mig_mode.is(true))
-    trouble(CheckState::kFail, "MIG is on: its slices have no GPUDirect RDMA of their own",
+    trouble(CheckState::kFail,
+            "MIG is on: a slice has a part of the GPU's bandwidth, and no peer among GPUs",
             fmt::format("nvidia-smi -i {} -mig 0", at));
   if (nvml.persistence_mode.is(false))
     trouble(CheckState::kWarn, "persistence is off: the driver starts anew for each task",

@@ -62,7 +62,8 @@ CheckResult judge_gpu(const Inventory& node, const GpuFacts& gpu) {
 CheckResults judge_switches(const Inventory& node) {
   for (const std::string& line : node.kernel_log.value_or({})) {
     if (!parse(line, "SXid (")) continue;
-    if (line.find("Non-fatal") != std::string::npos) continue;
+    // One that is not fatal has lines of its severity and its data behind it, with the same head.
+    if (line.find(", Fatal") == std::string::npos) continue;
     return {result(
         CheckState::kFail, "nvswitch", line, node.kernel_log.source,
         {"systemctl restart nvidia-fabricmanager", "# replace the baseboard if it comes again"})};
