@@ -102,6 +102,13 @@ std::vector<Case> fabric_cases() {
       {"minimum_versions", kPass, "at least 418.40 is needed"},
       {"minimum_versions", kFail, "410.48; at least 418.40",
        [](World& w) { w.node.gpu_driver.value = "410.48"; }},
+      {"minimum_versions", kFail,
+       "NVIDIA's driver is not loaded; the GPUs are driven: gpu0 by nouveau",
+       [](World& w) {
+         lack(w.node.gpu_driver);
+         gpu(w).driver = told<std::string>("nouveau");
+       },
+       "install GPU driver"},
       {"minimum_versions", kFail, "at least 4.5",
        [](World& w) { w.node.ofed.value = "MLNX_OFED_LINUX-4.4-2.0.7"; }},
       {"minimum_versions", kFail, "older than ConnectX-3 Pro",
