@@ -113,6 +113,56 @@ TEST(NodeFacts, ALogThatNobodyMayReadIsLearntAndOneThatWasReadStays) {
   EXPECT_THAT(node.kernel_log.value, testing::ElementsAre("NVRM: a"));
 }
 
+// What an ordinary user reads of a NIC.
+Inventory plain_inventory(std::uint32_t device_id = 0x1021) {
+  Inventory node;
+  PciDevice& nic = node.pci["0000:18:00.0"];
+  nic.address = "0000:18:00.0";
+  nic.vendor.value = 0x15b3;
+  nic.device.value = device_id;
+  nic.config.pcie = Fact<PcieControl>::unknown("config", kNeedsSysAdmin);
+  nic.config.acs = Fact<PciAcs>::unknown("config", kNeedsSysAdmin);
+  return node;
+}
+
+std::uint32_t read_request_of(const Inventory& node) {
+  return node.pci.at("0000:18:00.0").config.pcie.value_or({}).max_read_request_bytes;
+}
+
+TEST(ConfigKeeper, WhatTheHelperToldStaysInAnInventoryThatIsReadAgain) {
+  std::uint32_t bytes = 4096;
+  int asked = 0;
+  ConfigKeeper keeper([&](Inventory& node) {
+    ++asked;
+    node.pci["0000:18:00.0"].config.pcie =
+        Fact<PcieControl>::known({.max_read_request_bytes = bytes}, "helper");
+  });
+  Inventory before = plain_inventory();
+  EXPECT_TRUE(keeper.complete({}, before, 0));
+  EXPECT_EQ(read_request_of(before), 4096U);
+  bytes = 512;  // an upgrade set it back
+  Inventory soon = plain_inventory();
+  EXPECT_FALSE(keeper.complete(before, soon, 30e9));
+  EXPECT_EQ(read_request_of(soon), 4096U);
+  Inventory later = plain_inventory();
+  EXPECT_TRUE(keeper.complete(soon, later, ConfigKeeper::kAskNs + 1));
+  EXPECT_EQ(read_request_of(later), 512U);
+  EXPECT_EQ(asked, 2);
+}
+
+TEST(ConfigKeeper, ADeviceThatIsNewIsAskedForAtOnceAndNotTakenForTheOldOne) {
+  int asked = 0;
+  ConfigKeeper keeper([&](Inventory&) { ++asked; });
+  Inventory before = plain_inventory();
+  before.pci["0000:18:00.0"].config.pcie =
+      Fact<PcieControl>::known({.max_read_request_bytes = 4096}, "helper");
+  keeper.complete(before, before, 0);
+  Inventory other = plain_inventory(0x1023);
+  EXPECT_TRUE(keeper.complete(before, other, 30e9));
+  EXPECT_EQ(read_request_of(other), 0U);
+  EXPECT_EQ(asked, 2);
+}
+
 TEST(NodeFacts, AnyTextIsAnswered) {
   std::mt19937 random(3);
   const std::string whole =
