@@ -262,7 +262,8 @@ struct Inventory {
                                                               // "nv_mem" to its version
   Fact<bool> peer_memory_symbol{};  // the kernel has ib_register_peer_memory_client
   Fact<std::vector<std::string>>
-      kernel_log{};  // lines about GPUs, NICs, peer memory, AER; newest last
+      kernel_log{};                // lines about GPUs, NICs, peer memory, AER; newest last
+  bool kernel_log_is_cut = false;  // its ring was written over: what is not there may have been
   Fact<std::uint64_t> huge_pages_free{};
   Fact<std::uint64_t> huge_page_bytes{};
   Fact<std::string> transparent_huge_pages{};  // "always", "madvise", "never"

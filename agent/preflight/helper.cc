@@ -94,7 +94,10 @@ NodeFacts parse_node_facts(const std::string& text) {
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with(kLogLine) && log.size() < kMostLogLines)
       log.push_back(valid_utf8(line.substr(kLogLine.size())));
-    if (line == "kernel_log_end") facts.kernel_log = log;
+    if (line == "kernel_log_end" || line == "kernel_log_end cut") {
+      facts.kernel_log = log;
+      facts.kernel_log_is_cut = line.ends_with("cut");
+    }
     std::istringstream words(line);
     std::string kind;
     words >> kind;
@@ -110,8 +113,10 @@ void add_node_facts(const NodeFacts& facts, Inventory& node) {
     if (found->second.size() <= kPublicConfigBytes) continue;  // the helper lacks its capability
     device.config = parse_pci_config(found->second, kSource);
   }
-  if (facts.kernel_log && node.kernel_log.state == FactState::kUnknown)
+  if (facts.kernel_log && node.kernel_log.state == FactState::kUnknown) {
     node.kernel_log = Fact<std::vector<std::string>>::known(*facts.kernel_log, kLogSource);
+    node.kernel_log_is_cut = facts.kernel_log_is_cut;
+  }
 }
 
 Result<std::string> read_socket(const std::string& path, double seconds, std::size_t most) {

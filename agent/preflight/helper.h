@@ -19,6 +19,7 @@ using ConfigSpaces = std::map<std::string, std::vector<std::uint8_t>>;  // by PC
 struct NodeFacts {
   ConfigSpaces spaces{};
   std::optional<std::vector<std::string>> kernel_log{};  // absent: it could not be read
+  bool kernel_log_is_cut = false;
 };
 
 // Its lines; what is none is left out. Pure.

@@ -74,7 +74,7 @@ TEST(NodeFacts, WhatWasKnownStays) {
 }
 
 constexpr const char* kLog =
-    "6,1,10,-;Linux version 6.1\n"
+    "6,0,10,-;Linux version 6.1\n"
     "4,2,20,-;NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\n"
     " SUBSYSTEM=pci\n"
     "6,3,30,-;usb 1-1: a secret; of somebody\n"
@@ -89,7 +89,28 @@ TEST(NodeFacts, TellsOfTheKernelsLogWhatConcernsUsAndNothingElse) {
   EXPECT_THAT(*facts.kernel_log,
               testing::ElementsAre("NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.",
                                    "mlx5_core 0000:18:00.0: temperature too high"));
+  EXPECT_FALSE(facts.kernel_log_is_cut);
   EXPECT_THAT(privileged_facts_list(), HasSubstr("CAP_SYSLOG"));
+}
+
+TEST(NodeFacts, ALogThatTheKernelHasWrittenOverIsNotCalledWhole) {
+  const TempDir root;
+  root.write("dev/kmsg", "6,8123,10,-;usb 1-1: new\n4,8124,20,-;NVRM: loading\n");
+  const NodeFacts facts = parse_node_facts(privileged_facts(root.path()));
+  EXPECT_TRUE(facts.kernel_log_is_cut);
+  Inventory node;
+  add_node_facts(facts, node);
+  EXPECT_TRUE(node.kernel_log_is_cut);
+}
+
+TEST(NodeFacts, AStormOfOtherLinesDoesNotPushAnXidOut) {
+  const TempDir root;
+  std::string log = "4,0,1,-;NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\n";
+  for (int i = 1; i < 2'000; ++i) log += fmt::format("3,{},1,-;pcieport 0000:16:00.0: AER: x\n", i);
+  root.write("dev/kmsg", log);
+  const NodeFacts facts = parse_node_facts(privileged_facts(root.path()));
+  EXPECT_THAT(facts.kernel_log.value().front(), HasSubstr("79, GPU has fallen"));
+  EXPECT_FALSE(facts.kernel_log_is_cut) << "nothing that decides was lost";
 }
 
 TEST(NodeFacts, OfAnEndlessLogTheNewestLinesAreKept) {

@@ -202,7 +202,9 @@ CheckResults judge_pcie_limited(const CheckInput& input) {
       return line.find(nic->pci_address) != std::string::npos &&
              line.find("limited by") != std::string::npos;
     });
-    if (limited == node.kernel_log.value.end())
+    if (limited == node.kernel_log.value.end() && node.kernel_log_is_cut)
+      results.push_back(cut_log(node, nic->name, "limited by"));
+    else if (limited == node.kernel_log.value.end())
       results.push_back(result(CheckState::kPass, nic->name,
                                "the kernel's log names no limit of its PCIe bandwidth",
                                node.kernel_log.source));

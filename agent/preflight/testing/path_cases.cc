@@ -107,6 +107,8 @@ std::vector<Case> path_cases() {
                   "mlx5_core 0000:19:00.0: 63.008 Gb/s available PCIe bandwidth, limited by 8.0 "
                   "GT/s PCIe x8 link at 0000:17:01.0");
        }},
+      {"pcie_limited", kUnknown, "no longer goes back to the boot",
+       [](World& w) { w.node.kernel_log_is_cut = true; }},
       {"pcie_limited", kUnknown, "nobody may read it", [](World& w) { hide(w.node.kernel_log); },
        "railgauge-node-facts.socket"},
       {"pcie_errors", kPass, "0 corrected"},
