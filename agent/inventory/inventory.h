@@ -201,7 +201,7 @@ struct MemoryLimits {
   Fact<std::uint64_t> memlock_hard_bytes{};
   Fact<std::uint64_t> cgroup_memory_max_bytes{};
   Fact<std::uint64_t> cgroup_memory_now_bytes{};
-  Fact<std::string> cgroup_cpus{};  // cpuset.cpus.effective
+  Fact<std::string> cgroup_cpus{};  // "0-31": cpuset.cpus.effective
   Facts cgroup_rdma_max{};          // by device: "hca_handle=2 hca_object=2000"
   Fact<bool> cap_ipc_lock{};        // the agent has it
 };
