@@ -32,6 +32,9 @@ std::vector<GpuNicPair> nearest_pairs(const Inventory& node);
 // has none.
 std::string gpus_beside(const Inventory& node, const RdmaDevice& nic);
 
+// ConnectX-8's DMA function beside the GPU of `pair` (Data Direct); nullptr: there is none.
+const PciDevice* data_direct_function(const Inventory& node, const GpuNicPair& pair);
+
 // Why there is no pair to judge, in words; "" when there is one.
 std::string why_no_pairs(const Inventory& node);
 [[nodiscard]] bool is_software(const RdmaDevice& device);

@@ -53,6 +53,20 @@ std::vector<Case> path_cases() {
          gpu(w).iommu_group_type.value = "DMA";
        },
        "/&iommu=pt /"},
+      {"iommu", kUnknown, "how the IOMMU treats GPUs and NICs is not told here",
+       [](World& w) { lack(gpu(w).iommu_group_type); }},  // an older Linux has no such file
+      {"iommu", kPass, "passes GPUs and NICs through",
+       [](World& w) { lack(gpu(w).iommu_group), lack(gpu(w).iommu_group_type); }},
+      {"iommu", kFail,
+       "gpu0 (0000:18:00.0) is in IOMMU group 7, its DMA function 0000:19:00.1 in 8",
+       [](World& w) {
+         PciDevice dma = nic(w);
+         dma.address = "0000:19:00.1";
+         dma.device.value = 0x2100;
+         dma.iommu_group.value = 8;
+         w.node.pci[dma.address] = dma;
+       },
+       "--explain acs"},
       {"iommu", kUnknown, "nobody may read it", [](World& w) { hide(gpu(w).iommu_group_type); }},
       {"bar1_size", kPass, "BAR1 is 131072 MiB of 81920 MiB"},
       {"bar1_size", kPass, "BAR1 is 131072 MiB",
