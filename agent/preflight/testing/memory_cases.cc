@@ -14,10 +14,32 @@ std::vector<Case> memory_cases() {
          lack(w.node.modules["nvidia_peermem"].file);
        },
        "dkms install nvidia/550.54.15"},
+      {"peer_memory_client", kFail,
+       "own RDMA stack takes no peer-memory module, and dma-buf is not",
+       [](World& w) {
+         unload(w, "nvidia_peermem"), use_proprietary(w);
+         w.node.peer_memory_symbol = told(false);
+       },
+       "nvidia-driver-550-server-open"},
+      {"peer_memory_client", kUnknown, "own RDMA stack takes no peer-memory module, and whether",
+       [](World& w) {
+         unload(w, "nvidia_peermem"), hide(w.node.rdma_core);
+         w.node.peer_memory_symbol = told(false);
+       }},
       {"peer_memory_client", kWaived, "dma-buf takes its place",
        [](World& w) { unload(w, "nvidia_peermem"); }},
       {"peer_memory_client", kWarn, "no file loads it at boot",
        [](World& w) { w.node.autoload.value.clear(); }, "/etc/modules-load.d/nvidia-peermem.conf"},
+      {"peer_memory_client", kPass, "at boot by its service",
+       [](World& w) {
+         w.node.autoload.value.clear();
+         w.node.services["nvidia-peermem"].enablement = told<std::string>("enabled");
+       }},
+      {"peer_memory_client", kWaived, "share the host's memory",
+       [](World& w) {
+         w.node.gpus[0].model.value = "NVIDIA GB10";
+         unload(w, "nvidia_peermem");
+       }},
       {"peer_memory_client", kWarn, "taken its place",
        [](World& w) { unload(w, "nvidia_peermem"), load_legacy(w); }, "modprobe nvidia-peermem"},
       {"peer_memory_client", kUnknown, "nobody may read it",
