@@ -58,7 +58,7 @@ std::string config_acs(const Wrong& wrong) {
 std::string boot_unit(const std::vector<std::string>& commands) {
   std::string unit = "[Unit]\\nBefore=railgauge-agent.service\\n[Service]\\nType=oneshot\\n";
   for (const std::string& command : commands)
-    unit += fmt::format("ExecStart=/usr/bin/{}\\n", command);
+    unit += fmt::format("ExecStart=/usr/bin/env {}\\n", command);
   return fmt::format(
       "printf '{}[Install]\\nWantedBy=multi-user.target\\n' > "
       "/etc/systemd/system/gpudirect-acs.service && systemctl enable gpudirect-acs.service",

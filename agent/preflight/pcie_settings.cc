@@ -12,7 +12,7 @@ std::vector<std::string> read_request_remedy(const std::string& address) {
   return {fmt::format("setpci -s {} CAP_EXP+8.w=5000:7000", address),
           "# to last: NIC firmware (mlxconfig MAX_READ_REQ where it has it), or at each boot:",
           fmt::format("echo 'ACTION==\"add\", SUBSYSTEM==\"pci\", KERNEL==\"{0}\", "
-                      "RUN+=\"/usr/bin/setpci -s {0} CAP_EXP+8.w=5000:7000\"' > "
+                      "RUN+=\"/usr/bin/env setpci -s {0} CAP_EXP+8.w=5000:7000\"' > "
                       "/etc/udev/rules.d/70-railgauge-{0}.rules",
                       address)};
 }
