@@ -139,11 +139,16 @@ Fact<Counters> read_counters(const NodeFiles& files, const std::string& folder) 
   const std::vector<std::string> names = files.names(folder, kMostCounters);
   if (names.empty()) return Fact<Counters>::absent(folder);
   Counters counters;
-  for (const std::string& name : names)
-    if (const auto value = files.number(folder + "/" + name); value.is_known())
-      counters[name] = value.value;
+  std::string unread;  // one that makes no sense, for whoever would call the rest all of them
+  for (const std::string& name : names) {
+    const auto value = files.number(folder + "/" + name);
+    if (value.is_known()) counters[name] = value.value;
+    if (value.state == FactState::kError && unread.empty()) unread = value.reason;
+  }
   if (counters.empty()) return Fact<Counters>::error(folder, folder + ": no counter can be read");
-  return Fact<Counters>::known(std::move(counters), folder);
+  Fact<Counters> known = Fact<Counters>::known(std::move(counters), folder);
+  known.reason = std::move(unread);
+  return known;
 }
 
 Apply read_rdma_names(const NodeFiles& files) {

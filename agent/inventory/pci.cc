@@ -118,6 +118,8 @@ Fact<Counters> read_aer(const NodeFiles& files, const std::string& path) {
     if (fields.size() == 2 && parse_number(fields[1], count))
       counters.value[std::string(fields[0])] = count;
   }
+  if (text.is_known() && counters.value.empty())
+    return Fact<Counters>::error(path, path + ": counts nothing");
   return counters;
 }
 

@@ -110,6 +110,8 @@ CheckResult judge_mode(const Inventory& node, const GpuFacts& gpu) {
       return not_known(gpu.name, "compute mode", nvml.compute_mode);
     if (!nvml.mig_mode.is_known() && !nvml.mig_mode.is_absent())
       return not_known(gpu.name, "MIG mode", nvml.mig_mode);
+    if (!nvml.compute_processes.is_known() && !nvml.compute_processes.is_absent())
+      return not_known(gpu.name, "who computes on it", nvml.compute_processes);
     seen.emplace_back("persistence is on, MIG is off, compute mode is default");
   }
   return result(state, gpu.name, fmt::format("{}", fmt::join(seen, ", ")),

@@ -19,7 +19,8 @@ std::vector<std::string> deep_states(const CpuFacts& cpu) {
   for (const auto& [name, fact] : cpu.idle_states.value_or({})) {
     const bool shallow = name.find("POLL") != std::string::npos || name == "C1" ||
                          name.starts_with("C1_") || name == "WFI" || name.find("LPI-0") == 0;
-    if (!shallow && fact.is("enabled")) deep.push_back(name);
+    // Where Linux has no switch for it, or does not tell, it is on.
+    if (!shallow && !fact.is("disabled")) deep.push_back(name);
   }
   return deep;
 }

@@ -86,6 +86,10 @@ CheckResult judge_bar1(const Inventory& node, const GpuFacts& gpu) {
     return result(CheckState::kWarn, gpu.name,
                   text + ": registrations beyond it fail, and are made and undone all the time",
                   bar1.source, remedy);
+  if (!memory.is_known())
+    return result(CheckState::kUnknown, gpu.name,
+                  text + "; how much memory there is only NVML tells", bar1.source,
+                  {"nvidia-smi -q -d MEMORY"});
   return result(CheckState::kPass, gpu.name, text, bar1.source);
 }
 

@@ -158,8 +158,9 @@ CheckResult judge_errors(const Inventory& node, const Linked& linked, std::uint6
   if (device.aer_correctable.is_absent() && device.aer_fatal.is_absent())
     return result(CheckState::kWaived, linked.subject, "the kernel counts no PCIe errors here",
                   device.aer_correctable.source);
-  if (!device.aer_correctable.is_known())
-    return not_known(linked.subject, "the count of PCIe errors", device.aer_correctable);
+  for (const Fact<Counters>* counts :
+       {&device.aer_correctable, &device.aer_nonfatal, &device.aer_fatal})
+    if (!counts->is_known()) return not_known(linked.subject, "the count of PCIe errors", *counts);
   const std::uint64_t corrected = total_of(device.aer_correctable, "TOTAL_ERR_COR");
   const std::uint64_t nonfatal = total_of(device.aer_nonfatal, "TOTAL_ERR_NONFATAL");
   const std::uint64_t fatal = total_of(device.aer_fatal, "TOTAL_ERR_FATAL");

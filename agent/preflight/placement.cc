@@ -59,7 +59,11 @@ CheckResult judge_device(const Inventory& node, const std::string& subject,
             : std::vector<std::string>{
                   "# update the BIOS; it must name the node in its SRAT, or set NPS1 (AMD)"});
   const Fact<std::string>& allowed = node.limits.cgroup_cpus;
-  const std::string local = device.local_cpus.value_or("");
+  if (!allowed.is_known() && !allowed.is_absent())
+    return not_known(subject, "which processors the agent may use", allowed);
+  if (!device.local_cpus.is_known())
+    return not_known(subject, "which processors are near it", device.local_cpus);
+  const std::string& local = device.local_cpus.value;
   if (allowed.is_known() && !allowed.value.empty() && !local.empty() &&
       !lists_meet(allowed.value, local))
     return result(

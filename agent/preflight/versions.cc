@@ -150,8 +150,9 @@ CheckResults judge_versions(const CheckInput& input) {
                   version_text("CUDA", node.cuda));
   for (const auto& [what, fact] : {std::pair{"the Linux kernel's release", &node.kernel_release},
                                    std::pair{"the GPU driver's version", &node.gpu_driver}}) {
-    const bool needed = fact == &node.kernel_release || !node.gpus.empty();
-    if (needed && !fact->is_known() && !fact->is_absent()) return {not_known("", what, *fact)};
+    const bool is_linux = fact == &node.kernel_release;  // there is always one
+    const bool needed = is_linux || (!node.gpus.empty() && !fact->is_absent());
+    if (needed && !fact->is_known()) return {not_known("", what, *fact)};
   }
   return {result(CheckState::kPass, "", std::move(text), "/proc, /sys, package lists")};
 }

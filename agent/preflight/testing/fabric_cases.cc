@@ -87,6 +87,9 @@ std::vector<Case> fabric_cases() {
          hide(port(w).counters);
          hide(port(w).hw_counters);
        }},
+      {"port_errors", kUnknown, "nobody may read it", [](World& w) { hide(port(w).counters); }},
+      {"port_errors", kPass, "no error counter stands out",
+       [](World& w) { lack(port(w).counters); }},  // EFA has the others alone
       {"nic_firmware", kPass, "28.39.1002 on mlx5_0"},
       {"nic_firmware", kWarn, "28.39.1002 on mlx5_0, 28.40.1000 on mlx5_1",
        [](World& w) {
@@ -98,6 +101,8 @@ std::vector<Case> fabric_cases() {
        [](World& w) { hide(w.node.rdma[0].firmware); }},
       {"versions", kPass, "GPU driver 550.54.15"},
       {"versions", kError, "makes no sense", [](World& w) { spoil(w.node.gpu_driver); }},
+      {"versions", kUnknown, "release is not told here",
+       [](World& w) { lack(w.node.kernel_release); }},
       {"versions", kUnknown, "nobody may read it", [](World& w) { hide(w.node.kernel_release); }},
       {"minimum_versions", kPass, "at least 418.40 is needed"},
       {"minimum_versions", kFail, "410.48; at least 418.40",

@@ -70,6 +70,8 @@ std::vector<Case> health_cases() {
       {"gpu_mode", kWarn, "2 processes compute on it",
        [](World& w) { nvml(w).compute_processes.value = 2; }},
       {"gpu_mode", kUnknown, "MIG mode is not known", [](World& w) { hide(nvml(w).mig_mode); }},
+      {"gpu_mode", kUnknown, "who computes on it is not known",
+       [](World& w) { hide(nvml(w).compute_processes); }},
       {"gpu_mode", kUnknown, "compute mode is not known",
        [](World& w) { hide(nvml(w).compute_mode); }},
       {"gpu_mode", kUnknown, "only NVML tells",

@@ -40,6 +40,8 @@ std::vector<Case> host_cases() {
        "cpupower frequency-set -g performance"},
       {"cpu_power", kWarn, "idle states C6 are on",
        [](World& w) { w.node.cpu.idle_states.value["C6"].value = "enabled"; }, "cpupower idle-set"},
+      {"cpu_power", kWarn, "idle states C6 are on",
+       [](World& w) { lack(w.node.cpu.idle_states.value["C6"]); }, "cpupower idle-set"},
       {"cpu_power", kWaived, "does not choose", [](World& w) { lack(w.node.cpu.governors); }},
       {"cpu_power", kUnknown, "nobody may read it", [](World& w) { hide(w.node.cpu.governors); }},
       {"rdma_device_nodes", kPass, "/dev/infiniband/uverbs0 opens"},

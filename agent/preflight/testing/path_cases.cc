@@ -70,6 +70,8 @@ std::vector<Case> path_cases() {
       {"iommu", kUnknown, "nobody may read it", [](World& w) { hide(gpu(w).iommu_group_type); }},
       {"bar1_size", kPass, "BAR1 is 131072 MiB of 81920 MiB"},
       {"bar1_size", kPass, "BAR1 is 131072 MiB",
+       [](World& w) { hide(nvml(w).bar1_total_bytes); }},  // as PCI tells it
+      {"bar1_size", kUnknown, "BAR1 is 131072 MiB; how much memory there is only NVML tells",
        [](World& w) {
          hide(nvml(w).bar1_total_bytes);
          hide(nvml(w).memory_total_bytes);
@@ -182,6 +184,10 @@ std::vector<Case> path_cases() {
        "kernel.numa_balancing=0"},
       {"numa_locality", kFail, "the agent may use 16-31 alone",
        [](World& w) { w.node.limits.cgroup_cpus.value = "16-31"; }},
+      {"numa_locality", kUnknown, "which processors the agent may use",
+       [](World& w) { hide(w.node.limits.cgroup_cpus); }},
+      {"numa_locality", kUnknown, "which processors are near it",
+       [](World& w) { hide(gpu(w).local_cpus); }},
       {"numa_locality", kUnknown, "nobody may read it", [](World& w) { hide(gpu(w).numa_node); }},
   };
 }
