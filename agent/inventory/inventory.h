@@ -153,6 +153,7 @@ struct RdmaDevice {
   std::string pci_address{};  // "" for a software device
   std::string driver{};       // "mlx5_core", "rdma_rxe"; "" where not told
   Fact<std::string> node_guid{};
+  Fact<std::string> node_type{};  // "ca" of InfiniBand and RoCE, "rnic" of iWARP, ...
   Fact<std::string> firmware{};
   Fact<std::string> board_id{};  // PSID
   Fact<std::string> model{};     // hca_type: "MT4129"

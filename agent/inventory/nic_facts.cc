@@ -173,6 +173,7 @@ Apply read_rdma_device(const NodeFiles& files, const std::string& name) {
   const std::string folder = std::string(kRdma) + "/" + name;
   RdmaDevice read;
   read.node_guid = files.line(folder + "/node_guid");
+  read.node_type = state_word(files.line(folder + "/node_type"));
   read.firmware = files.line(folder + "/fw_ver");
   read.board_id = files.line(folder + "/board_id");
   read.model = files.line(folder + "/hca_type");
@@ -190,6 +191,7 @@ Apply read_rdma_device(const NodeFiles& files, const std::string& name) {
     const auto found = std::ranges::find(inventory.rdma, name, &RdmaDevice::name);
     if (found == inventory.rdma.end()) return;
     found->node_guid = read.node_guid;
+    found->node_type = read.node_type;
     found->firmware = read.firmware;
     found->board_id = read.board_id;
     found->model = read.model;

@@ -35,7 +35,7 @@ struct Port {
 std::vector<Port> roce_ports(const Inventory& node) {
   std::vector<Port> ports;
   for (const RdmaDevice& device : node.rdma) {
-    if (is_software(device)) continue;
+    if (is_software(device) || is_iwarp(device)) continue;
     for (const RdmaPort& port : device.ports)
       if (port.state.is("active") && port.link_layer.is("ethernet"))
         ports.push_back(

@@ -38,6 +38,8 @@ const PciDevice* data_direct_function(const Inventory& node, const GpuNicPair& p
 // Why there is no pair to judge, in words; "" when there is one.
 std::string why_no_pairs(const Inventory& node);
 [[nodiscard]] bool is_software(const RdmaDevice& device);
+// RDMA over TCP: neither RoCE's GIDs nor its packets.
+[[nodiscard]] inline bool is_iwarp(const RdmaDevice& device) { return device.node_type.is("rnic"); }
 // A GPU whose memory is the host's too (GB10, Orin, Thor): no peer of a NIC by design.
 [[nodiscard]] bool is_unified(const GpuFacts& gpu);
 // GH200, GB200: the GPU hangs on the CPU's NVLink, not on a PCIe switch.

@@ -80,7 +80,11 @@ CheckResults judge_gpu_nic_distance(const CheckInput& input) {
   if (std::string why = why_no_pairs(input.node); !why.empty()) return waived(std::move(why));
   CheckResults results;
   for (const GpuNicPair& pair : nearest_pairs(input.node))
-    results.push_back(judge_distance(input, pair));
+    results.push_back(is_unified(*pair.gpu)
+                          ? result(CheckState::kWaived, pair.subject(),
+                                   "this GPU shares the host's memory, which any NIC reaches",
+                                   kDevices)
+                          : judge_distance(input, pair));
   return results;
 }
 

@@ -17,6 +17,13 @@ std::vector<Case> fabric_cases() {
          w.node.rdma[1].name = "mlx5_1";
          w.node.rdma[1].ports[0].rate_bits_per_second.value = 200e9;
        }},
+      {"port_state", kPass, "active, 25 Gb/s",
+       [](World& w) {  // soft-RoCE over two interfaces
+         w.node.rdma.push_back(w.node.rdma[0]);
+         for (RdmaDevice& device : w.node.rdma) lack(device.board_id), lack(device.model);
+         w.node.rdma[1].name = "rxe1";
+         w.node.rdma[1].ports[0].rate_bits_per_second.value = 25e9;
+       }},
       {"port_state", kFail, "no port of this NIC is up, which is the rail of gpu0",
        [](World& w) {
          w.node.rdma.push_back(w.node.rdma[0]);
@@ -43,6 +50,21 @@ std::vector<Case> fabric_cases() {
        "partitions.conf"},
       {"gid", kPass, "at index 3"},
       {"gid", kFail, "no GID is of RoCE v2", [](World& w) { port(w).gids.pop_back(); }},
+      {"gid", kWaived, "iWARP",
+       [](World& w) {
+         w.node.rdma[0].node_type = told<std::string>("rnic");
+         port(w).gids.pop_back();
+       }},
+      {"mtu", kWaived, "iWARP",
+       [](World& w) {
+         w.node.rdma[0].node_type = told<std::string>("rnic");
+         w.node.nets[0].mtu_bytes.value = 1500;
+       }},
+      {"gid", kWaived, "link layer unspecified",
+       [](World& w) {  // EFA
+         port(w).link_layer.value = "unspecified";
+         port(w).gids.pop_back();
+       }},
       {"gid", kFail, "has no GID", [](World& w) { port(w).gids.clear(); }, "ip addr add"},
       {"gid", kWarn, "link-local alone",
        [](World& w) { port(w).gids[1].gid = "fe80:0000:0000:0000:0000:0000:0000:0001"; }},

@@ -131,6 +131,11 @@ std::vector<Case> memory_cases() {
       {"dmabuf_nic", kPass, "Linux 6.8.0-48-generic with mlx5_core"},
       {"dmabuf_nic", kWarn, "older than 5.12",
        [](World& w) { w.node.kernel_release.value = "5.4.0-1"; }},
+      {"dmabuf_nic", kWaived, "there is no NVIDIA GPU",
+       [](World& w) {
+         w.node.gpus.clear();
+         w.node.kernel_release.value = "5.10.0-1";
+       }},
       {"dmabuf_nic", kFail, "rdma-core 33.1 is older than 34",
        [](World& w) {
          w.node.rdma_core.value = "33.1";

@@ -147,6 +147,9 @@ std::vector<Case> path_cases() {
        [](World& w) { nic(w).config.pcie.value.max_read_request_bytes = 128; }},
       {"pcie_read_request", kFail, "port 0000:16:00.0 takes smaller packets",
        [](World& w) { w.node.pci["0000:16:00.0"].config.pcie.value.max_payload_bytes = 128; }},
+      {"pcie_read_request", kFail, "port 0000:17:01.0 sends larger packets (1024 bytes)",
+       [](World& w) { w.node.pci[kSampleNicPort].config.pcie.value.max_payload_bytes = 1024; },
+       "pcie_bus_safe"},
       {"pcie_read_request", kUnknown, "nobody may read it",
        [](World& w) { hide(nic(w).config.pcie); }, "CAP_SYS_ADMIN"},
       {"relaxed_ordering", kPass, "loosely"},
@@ -165,6 +168,11 @@ std::vector<Case> path_cases() {
        [](World& w) {  // each function on a bus of its own, as some clouds have it
          move_nic_away(w);
          w.node.is_virtual_machine.value = true;
+       }},
+      {"gpu_nic_distance", kWaived, "shares the host's memory",
+       [](World& w) {
+         move_nic_away(w);
+         w.node.gpus[0].model.value = "NVIDIA GB10";
        }},
       {"gpu_nic_distance", kWaived, "by design",
        [](World& w) {
