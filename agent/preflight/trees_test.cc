@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "agent/preflight/report.h"
+#include "agent/preflight/testing/tree_report.h"
 #include "agent/preflight/text.h"
 #include "agent/testing/node_tree.h"
 #include "agent/testing/read_tree.h"
@@ -14,17 +14,7 @@ namespace railgauge::agent {
 namespace {
 
 api::PreflightReport report_of(const std::string& tree, std::set<std::string> required = {}) {
-  return make_preflight_report(
-      tree, {.node = read_tree(tree), .required = std::move(required), .now_unix_seconds = 1.7e9},
-      0);
-}
-
-// The worst state of one check's results.
-std::string state_of(const api::PreflightReport& report, const std::string& id) {
-  api::PreflightReport one;
-  for (const api::PreflightCheck& check : report.checks())
-    if (check.id() == id) *one.add_checks() = check;
-  return std::string(api::worst_check_state(one, report.nodes(0).node()));
+  return report_on(read_tree(tree), std::move(required));
 }
 
 struct Expected {
