@@ -15,6 +15,7 @@
 #include "agent/inventory/inventory.h"
 #include "agent/link.h"
 #include "agent/metrics.h"
+#include "agent/preflight/helper.h"
 #include "agent/preflight/worker.h"
 #include "agent/spool.h"
 #include "agent/supervisor.h"
@@ -104,6 +105,7 @@ class Agent final : private TaskListener {
   std::vector<api::NodeEvent> events_;  // not told yet
   api::Hello hello_;
   Inventory inventory_;  // as read last
+  ConfigKeeper config_keeper_;
   // Of the tasks that run: what they will show once they have passed.
   struct Measured {
     Started started{};

@@ -53,6 +53,9 @@ void Agent::refresh_inventory() {
     options.with_nvml = true;
     now = read_inventory(options);
   }
+  // Another tree than the machine's own is none of the helper's.
+  if (options.sysfs.empty() && config_keeper_.complete(inventory_, now, monotonic_now_ns()))
+    works();  // so that what the answer took is given back
   inventory_ = std::move(now);
   for (const std::string& source : inventory_.late_sources)
     spdlog::warn("inventory: {} did not answer in {} s; what it tells is unknown", source,

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 #include <thread>
 
@@ -23,6 +24,11 @@ BusyReasons unread(const char* source, const Error& error) {
 }
 
 bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+// What nobody lets us look at may be there too: the kubelet's folders are root's, and a node of a
+// cluster must not look like one without Kubernetes.
+bool may_be_there(const std::string& path) {
+  return is_there(path) || (errno != ENOENT && errno != ENOTDIR);
+}
 }  // namespace
 
 Looker::Looker(BusyOptions options, BusySources sources, int self)
@@ -104,7 +110,7 @@ BusyReasons Looker::gpu(double now_seconds) {
 }
 
 BusyReasons Looker::kubernetes() {
-  kubelet_seen_ = kubelet_seen_ || is_there(options_.kubelet_socket);
+  kubelet_seen_ = kubelet_seen_ || may_be_there(options_.kubelet_socket);
   if (sources_.all_present && !kubelet_seen_) return {};
   const auto devices = list_pod_devices(options_.kubelet_socket, kKubeletSeconds);
   if (!devices) return unread("kubernetes", devices.error());

@@ -75,6 +75,14 @@ TEST_F(LookerTest, AKubeletThatWentAwayIsBusyOnceItWasSeen) {
   EXPECT_THAT(words(looker, 20), HasSubstr("kubernetes: cannot be read"));
 }
 
+TEST_F(LookerTest, AKubeletThatNobodyLetsUsLookAtIsNotCalledAbsent) {
+  // A loop stands for a folder that is root's: looking fails, and not because nothing is there.
+  std::filesystem::create_symlink("loop", folder_ / "loop");
+  BusyOptions given = options("auto");
+  given.kubelet_socket = folder_ / "loop/kubelet.sock";
+  EXPECT_THAT(words(given), HasSubstr("kubernetes: cannot be read"));
+}
+
 TEST_F(LookerTest, LoadCountsOnlyAboveALimit) {
   folder_.write("proc/loadavg", "5000.0 1 1 1/1 1\n");
   EXPECT_EQ(words(options("auto")), "");

@@ -20,7 +20,7 @@ struct Fact {
   T value{};
   FactState state = FactState::kUnknown;
   std::string source{};  // path on the node ("/sys/module/nvidia/version") or call
-  std::string reason{};  // one line; empty when known or absent
+  std::string reason{};  // one line; empty when absent, and when all of it is known
 
   [[nodiscard]] bool is_known() const { return state == FactState::kKnown; }
   [[nodiscard]] bool is_absent() const { return state == FactState::kAbsent; }

@@ -153,6 +153,7 @@ struct RdmaDevice {
   std::string pci_address{};  // "" for a software device
   std::string driver{};       // "mlx5_core", "rdma_rxe"; "" where not told
   Fact<std::string> node_guid{};
+  Fact<std::string> node_type{};  // "ca" of InfiniBand and RoCE, "rnic" of iWARP, ...
   Fact<std::string> firmware{};
   Fact<std::string> board_id{};  // PSID
   Fact<std::string> model{};     // hca_type: "MT4129"
@@ -201,7 +202,7 @@ struct MemoryLimits {
   Fact<std::uint64_t> memlock_hard_bytes{};
   Fact<std::uint64_t> cgroup_memory_max_bytes{};
   Fact<std::uint64_t> cgroup_memory_now_bytes{};
-  Fact<std::string> cgroup_cpus{};  // cpuset.cpus.effective
+  Fact<std::string> cgroup_cpus{};  // "0-31": cpuset.cpus.effective
   Facts cgroup_rdma_max{};          // by device: "hca_handle=2 hca_object=2000"
   Fact<bool> cap_ipc_lock{};        // the agent has it
 };
@@ -262,7 +263,8 @@ struct Inventory {
                                                               // "nv_mem" to its version
   Fact<bool> peer_memory_symbol{};  // the kernel has ib_register_peer_memory_client
   Fact<std::vector<std::string>>
-      kernel_log{};  // lines about GPUs, NICs, peer memory, AER; newest last
+      kernel_log{};                // lines about GPUs, NICs, peer memory, AER; newest last
+  bool kernel_log_is_cut = false;  // its ring was written over: what is not there may have been
   Fact<std::uint64_t> huge_pages_free{};
   Fact<std::uint64_t> huge_page_bytes{};
   Fact<std::string> transparent_huge_pages{};  // "always", "madvise", "never"

@@ -63,6 +63,18 @@ TEST(InventoryTrees, AnHgxNodeIsReadWhole) {
   EXPECT_TRUE(node.limits.cap_ipc_lock.is(true));
 }
 
+TEST(InventoryTrees, ASymbolTableThatIsMaskedDoesNotSayThatPeerMemoryIsLacking) {
+  const auto symbol_with = [](const char* kallsyms) {
+    NodeTree tree;
+    tree.apply(std::string("sys/module/ib_core/initstate = live\nproc/kallsyms =") + kallsyms +
+               "\n");
+    return read_tree(tree).peer_memory_symbol;
+  };
+  EXPECT_TRUE(symbol_with(" 0 T ib_register_peer_memory_client [ib_core]").is(true));
+  EXPECT_TRUE(symbol_with(" 0 T ib_register_client [ib_core]").is(false));
+  EXPECT_EQ(symbol_with("").state, FactState::kUnknown);
+}
+
 TEST(InventoryTrees, TheWayToTheHostIsToldFromTheRootPortDown) {
   const Inventory& node = read("hgx_h100_8");
   const PciDevice* nic = node.pci_device("0000:18:00.0");

@@ -6,7 +6,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <deque>
 
 #include <fmt/format.h>
 
@@ -23,19 +22,6 @@ constexpr std::size_t kMostRecordBytes = 8192;
 constexpr std::size_t kMostRecords = 200'000;
 constexpr std::size_t kMostLogBytes = 64U << 20U;
 
-class Kept {
- public:
-  void take(std::string_view message) {
-    if (!is_wanted_log_line(message)) return;
-    lines_.push_back(valid_utf8(message));
-    if (lines_.size() > kMostLogLines) lines_.pop_front();
-  }
-  [[nodiscard]] std::vector<std::string> lines() const { return {lines_.begin(), lines_.end()}; }
-
- private:
-  std::deque<std::string> lines_;
-};
-
 // A record is "6,1234,5678,-;message\n continuation\n".
 std::string_view message_of(std::string_view record) {
   const std::size_t begin = record.find(';');
@@ -46,44 +32,55 @@ std::string_view message_of(std::string_view record) {
 
 using Log = Fact<std::vector<std::string>>;
 
-Log read_device(const std::string& path) {
+std::vector<std::string> lines_of(const KeptLogLines& kept) {
+  std::vector<std::string> lines;
+  for (const std::string& line : kept.lines()) lines.push_back(valid_utf8(line));
+  return lines;
+}
+
+Log read_device(const std::string& path, KeptLogLines& kept) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!fd && errno == ENOENT) return Log::absent(kLog);
   if (!fd)
     return Log::unknown(kLog, fmt::format("{}: {}; needs CAP_SYSLOG or kernel.dmesg_restrict=0",
                                           kLog, std::strerror(errno)));
-  Kept kept;
   std::array<char, kMostRecordBytes> record{};
   for (std::size_t i = 0; i < kMostRecords; ++i) {
     const ssize_t got = ::read(fd.get(), record.data(), record.size());
-    if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;  // written over: the next one
+    if (got < 0 && errno == EPIPE) kept.lose();  // written over: the next one
+    if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;
     if (got < 0 && errno != EAGAIN)
       return Log::unknown(kLog, fmt::format("{}: {}; needs CAP_SYSLOG or kernel.dmesg_restrict=0",
                                             kLog, std::strerror(errno)));
     if (got <= 0) break;
-    kept.take(message_of({record.data(), static_cast<std::size_t>(got)}));
+    const std::string_view text(record.data(), static_cast<std::size_t>(got));
+    if (i == 0) kept.begin(text);
+    kept.take(std::string(message_of(text)));
   }
-  return Log::known(kept.lines(), kLog);
+  return Log::known(lines_of(kept), kLog);
 }
 
 }  // namespace
 
 Apply read_kernel_log(const NodeFiles& files) {
   Log log;
+  KeptLogLines kept;
   if (files.is_this_machine()) {
-    log = read_device(files.on_disk(kLog));
-  } else {
-    Kept kept;  // a tree has plain lines
+    log = read_device(files.on_disk(kLog), kept);
+  } else {  // a tree has plain lines
     log = files
               .lines(kLog, kMostLogBytes,
                      [&](std::string_view line) {
-                       kept.take(line);
+                       kept.take(std::string(line));
                        return true;
                      })
               .without_value<std::vector<std::string>>();
-    log.value = kept.lines();
+    log.value = lines_of(kept);
   }
-  return [log](Inventory& inventory) { inventory.kernel_log = log; };
+  return [log, is_cut = kept.is_cut()](Inventory& inventory) {
+    inventory.kernel_log = log;
+    inventory.kernel_log_is_cut = is_cut;
+  };
 }
 
 }  // namespace railgauge::agent

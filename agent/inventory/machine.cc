@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::size_t kMostCpuInfoBytes = 16U << 20U;  // thousands of processors
 constexpr std::uint64_t kKibi = 1024;
-constexpr unsigned kCapIpcLock = 14;  // linux/capability.h
 
 // The number in "node12"; false for "possible".
 bool number_behind(const std::string& name, std::string_view prefix, std::uint32_t& number) {
@@ -133,63 +132,6 @@ Fact<bool> machine_is_virtual(const CpuInfo& cpu, const Facts& dmi) {
   if (cpu.flags.empty())
     return Fact<bool>::unknown("/proc/cpuinfo", "/proc/cpuinfo: tells no flags");
   return Fact<bool>::known(false, "/proc/cpuinfo");
-}
-
-std::uint64_t limit_of(std::string_view text) {
-  std::uint64_t number = 0;
-  return parse_number(text, number) ? number : kUnlimited;  // "unlimited", "max"
-}
-
-Fact<std::uint64_t> limit_fact(const Fact<std::string>& text) {
-  Fact<std::uint64_t> limit = text.without_value<std::uint64_t>();
-  if (text.is_known()) limit.value = limit_of(text.value);
-  return limit;
-}
-
-// "Max locked memory  SOFT  HARD  bytes".
-void read_memlock(const NodeFiles& files, MemoryLimits& limits) {
-  const Fact<std::string> text = files.text("/proc/self/limits");
-  limits.memlock_soft_bytes = text.without_value<std::uint64_t>();
-  const std::size_t at = text.value.find("Max locked memory");
-  const std::size_t end = std::min(text.value.find('\n', at), text.value.size());
-  const auto fields = at == std::string::npos
-                          ? std::vector<std::string_view>{}
-                          : fields_of(std::string_view(text.value).substr(at, end - at));
-  constexpr std::size_t kSoft = 3;
-  if (text.is_known() && fields.size() <= kSoft + 1) {
-    limits.memlock_soft_bytes =
-        Fact<std::uint64_t>::error(text.source, text.source + ": no line of locked memory");
-  } else if (text.is_known()) {
-    limits.memlock_soft_bytes.value = limit_of(fields[kSoft]);
-    limits.memlock_hard_bytes.value = limit_of(fields[kSoft + 1]);
-  }
-  const std::uint64_t hard = limits.memlock_hard_bytes.value;
-  limits.memlock_hard_bytes = limits.memlock_soft_bytes;
-  limits.memlock_hard_bytes.value = hard;
-}
-
-Fact<bool> read_cap_ipc_lock(const NodeFiles& files) {
-  const Fact<std::string> text = files.text("/proc/self/status");
-  const std::size_t at = text.value.find("CapEff:");
-  if (!text.is_known()) return text.without_value<bool>();
-  if (at == std::string::npos)
-    return Fact<bool>::error(text.source, text.source + ": tells no capabilities");
-  const auto fields = fields_of(std::string_view(text.value).substr(at), 2);
-  std::uint64_t bits = 0;
-  if (fields.size() < 2 || !parse_number("0x" + std::string(fields[1]), bits))
-    return Fact<bool>::error(text.source, text.source + ": tells no capabilities");
-  return Fact<bool>::known((bits >> kCapIpcLock & 1U) != 0, text.source);
-}
-
-// Folder of our own control group (version 2); "" where there is none.
-std::string own_group(const NodeFiles& files) {
-  const Fact<std::string> text = files.text("/proc/self/cgroup");
-  const std::size_t at = text.value.find("0::");
-  if (at == std::string::npos) return "";
-  const std::size_t end = std::min(text.value.find('\n', at), text.value.size());
-  const std::string path = text.value.substr(at + 3, end - at - 3);
-  if (path.find("..") != std::string::npos) return "/sys/fs/cgroup";
-  return "/sys/fs/cgroup" + (path == "/" ? "" : path);
 }
 
 }  // namespace
@@ -311,28 +253,6 @@ Apply read_linux(const NodeFiles& files) {
     inventory.rdma_netns_mode = read.rdma_netns_mode;
     inventory.device_nodes = nodes;
   };
-}
-
-Apply read_limits(const NodeFiles& files) {
-  MemoryLimits limits;
-  read_memlock(files, limits);
-  limits.cap_ipc_lock = read_cap_ipc_lock(files);
-  const std::string group = own_group(files);
-  limits.cgroup_memory_max_bytes = limit_fact(files.line(group + "/memory.max"));
-  limits.cgroup_memory_now_bytes = files.number(group + "/memory.current");
-  limits.cgroup_cpus = files.line(group + "/cpuset.cpus.effective");
-  const Fact<std::string> rdma = files.text(group + "/rdma.max");
-  std::string_view rest = rdma.value;
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    const std::size_t blank = line.find(' ');
-    if (blank != std::string_view::npos)
-      limits.cgroup_rdma_max[std::string(line.substr(0, blank))] =
-          Fact<std::string>::known(std::string(trimmed(line.substr(blank))), rdma.source);
-  }
-  return [limits](Inventory& inventory) { inventory.limits = limits; };
 }
 
 }  // namespace railgauge::agent

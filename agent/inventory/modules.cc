@@ -76,10 +76,18 @@ void take_autoload(const NodeFiles& files, const std::string& path, BootSettings
   static_cast<void>(files.lines(path, kMostTextBytes, each));
 }
 
+// "softdep nvidia post: nvidia-uvm nvidia-peermem": what comes along with another module.
+void take_companions(std::string_view line, const std::string& path, BootSettings& boot) {
+  const auto fields = fields_of(line, kMostDepends);
+  for (std::size_t i = 2; i < fields.size() && boot.autoload.size() < kMostNames; ++i)
+    if (!fields[i].ends_with(':')) boot.autoload.emplace(valid_utf8(module_name(fields[i])), path);
+}
+
 void take_options(const NodeFiles& files, const std::string& path, BootSettings& boot) {
   const auto each = [&](std::string_view line) {
     const auto fields = fields_of(line, 3);
     if (fields.size() < 2 || is_comment(fields[0])) return true;
+    if (fields[0] == "softdep") take_companions(line, path, boot);
     const std::string module = valid_utf8(module_name(fields[1]));
     if (fields[0] == "blacklist" && boot.blacklist.size() < kMostNames)
       boot.blacklist.emplace(module, path);
@@ -232,14 +240,17 @@ Apply read_symbols(const NodeFiles& files) {
     return
         [path](Inventory& inventory) { inventory.peer_memory_symbol = Fact<bool>::absent(path); };
   bool found = false;
+  bool tells_ib_core = false;  // a masked file tells nothing, which is no answer
   const Fact<bool> read = files.lines(path, kMostSymbolBytes, [&](std::string_view line) {
+    tells_ib_core = tells_ib_core || line.find(" ib_register_client") != std::string_view::npos;
     found = line.find(" ib_register_peer_memory_client") != std::string_view::npos;
     return !found;
   });
-  return [=](Inventory& inventory) {
-    inventory.peer_memory_symbol = read;
-    inventory.peer_memory_symbol.value = found;
-  };
+  Fact<bool> symbol = read;
+  symbol.value = found;
+  if (read.is_known() && !found && !tells_ib_core)
+    symbol = Fact<bool>::unknown(path, std::string(path) + ": names nothing of ib_core");
+  return [symbol](Inventory& inventory) { inventory.peer_memory_symbol = symbol; };
 }
 
 }  // namespace railgauge::agent

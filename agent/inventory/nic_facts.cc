@@ -139,11 +139,16 @@ Fact<Counters> read_counters(const NodeFiles& files, const std::string& folder) 
   const std::vector<std::string> names = files.names(folder, kMostCounters);
   if (names.empty()) return Fact<Counters>::absent(folder);
   Counters counters;
-  for (const std::string& name : names)
-    if (const auto value = files.number(folder + "/" + name); value.is_known())
-      counters[name] = value.value;
+  std::string unread;  // one that makes no sense, for whoever would call the rest all of them
+  for (const std::string& name : names) {
+    const auto value = files.number(folder + "/" + name);
+    if (value.is_known()) counters[name] = value.value;
+    if (value.state == FactState::kError && unread.empty()) unread = value.reason;
+  }
   if (counters.empty()) return Fact<Counters>::error(folder, folder + ": no counter can be read");
-  return Fact<Counters>::known(std::move(counters), folder);
+  Fact<Counters> known = Fact<Counters>::known(std::move(counters), folder);
+  known.reason = std::move(unread);
+  return known;
 }
 
 Apply read_rdma_names(const NodeFiles& files) {
@@ -168,6 +173,7 @@ Apply read_rdma_device(const NodeFiles& files, const std::string& name) {
   const std::string folder = std::string(kRdma) + "/" + name;
   RdmaDevice read;
   read.node_guid = files.line(folder + "/node_guid");
+  read.node_type = state_word(files.line(folder + "/node_type"));
   read.firmware = files.line(folder + "/fw_ver");
   read.board_id = files.line(folder + "/board_id");
   read.model = files.line(folder + "/hca_type");
@@ -185,6 +191,7 @@ Apply read_rdma_device(const NodeFiles& files, const std::string& name) {
     const auto found = std::ranges::find(inventory.rdma, name, &RdmaDevice::name);
     if (found == inventory.rdma.end()) return;
     found->node_guid = read.node_guid;
+    found->node_type = read.node_type;
     found->firmware = read.firmware;
     found->board_id = read.board_id;
     found->model = read.model;

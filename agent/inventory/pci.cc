@@ -67,11 +67,13 @@ PciDevice read_place(const NodeFiles& files, const std::string& address) {
   return device;
 }
 
-// "16.0 GT/s PCIe"; "Unknown" where the device does not answer.
+// "16.0 GT/s PCIe"; "Unknown" of a virtual function, or where the device does not answer.
 Fact<double> read_speed(const NodeFiles& files, const std::string& path) {
   const Fact<std::string> text = files.line(path);
   Fact<double> speed = text.without_value<double>();
   if (!text.is_known()) return speed;
+  if (text.value.starts_with("Unknown"))
+    return Fact<double>::unknown(path, path + ": the device tells no speed");
   const char* end = text.value.data() + text.value.size();
   const auto [rest, error] = std::from_chars(text.value.data(), end, speed.value);
   if (error == std::errc() && std::string_view(rest, end).starts_with(" GT/s")) return speed;
@@ -116,6 +118,8 @@ Fact<Counters> read_aer(const NodeFiles& files, const std::string& path) {
     if (fields.size() == 2 && parse_number(fields[1], count))
       counters.value[std::string(fields[0])] = count;
   }
+  if (text.is_known() && counters.value.empty())
+    return Fact<Counters>::error(path, path + ": counts nothing");
   return counters;
 }
 

@@ -102,6 +102,18 @@ TEST_F(RpmTest, ItStandsInWhereThereIsNoDpkg) {
   EXPECT_FALSE(std::filesystem::exists(path() + "-shm"));
 }
 
+TEST_F(RpmTest, TheLegacyPeerMemorysPackageIsKnownByItsNamesThere) {
+  for (const char* name : {"nvidia_peer_memory", "nv_peer_mem", "nvidia-fabric-manager", "zsh"})
+    add(name, header(name, "1.3", "0"));
+  close();
+  Inventory inventory;
+  read_packages(NodeFiles({.root = root_.path()}))(inventory);
+  EXPECT_THAT(inventory.packages.value,
+              ElementsAre(Pair("nv_peer_mem", "1.3-0"), Pair("nvidia-fabric-manager", "1.3-0"),
+                          Pair("nvidia_peer_memory", "1.3-0")));
+  EXPECT_TRUE(inventory.fabric_manager.is("1.3-0"));
+}
+
 TEST_F(RpmTest, AHeaderThatIsNoneIsLeftOutAndTheOthersStay) {
   add("libbroken", "\xff\xff\xff\xff garbage");
   add("libgood", header("libgood", "1", "2"));

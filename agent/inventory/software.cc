@@ -121,7 +121,7 @@ Fact<std::string> pkgconfig_version(const NodeFiles& files, const char* name) {
 }
 
 bool is_ours(std::string_view package) {
-  constexpr std::array<std::string_view, 24> kPrefixes{"cuda-toolkit",
+  constexpr std::array<std::string_view, 26> kPrefixes{"cuda-toolkit",
                                                        "cuda-drivers",
                                                        "cuda-cudart",
                                                        "datacenter-gpu-manager",
@@ -141,7 +141,9 @@ bool is_ours(std::string_view package) {
                                                        "mofed-",
                                                        "mpich",
                                                        "nv-peer-mem",
+                                                       "nv_peer_mem",
                                                        "nvidia-",
+                                                       "nvidia_peer_mem",
                                                        "openmpi",
                                                        "rdma-core",
                                                        "ucx"};
@@ -284,7 +286,8 @@ Apply read_packages(const NodeFiles& files) {
         has_manager ? Fact<std::string>::unknown("/usr/bin/nv-fabricmanager",
                                                  "fabric manager: no package tells its version")
                     : Fact<std::string>::absent("/usr/bin/nv-fabricmanager");
-    inventory.fabric_manager = or_package(manager, packages, {"nvidia-fabricmanager"});
+    inventory.fabric_manager =
+        or_package(manager, packages, {"nvidia-fabricmanager", "nvidia-fabric-manager"});
   };
 }
 

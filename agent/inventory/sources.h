@@ -46,7 +46,8 @@ Apply read_net_device(const NodeFiles& files, const std::string& name);
 // Brings GPUs into their order, names and states, once all is there. Pure.
 void name_gpus(Inventory& inventory);
 
-// What an interface's or a port's folder holds, as numbers by name; others are left out.
+// What an interface's or a port's folder holds, as numbers by name; others are left out. Known with
+// a reason: one of them could not be read, and why.
 Fact<Counters> read_counters(const NodeFiles& files, const std::string& folder);
 
 // Modules that this program knows by name, with underscores.

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <vector>
@@ -61,29 +60,30 @@ std::string message_of(const std::string& line) {
 std::string kernel_log(const std::string& path) {
   const int log = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (log < 0) return "";
-  std::deque<std::string> kept;
+  KeptLogLines kept;
   std::string rest;
   bool readable = true;
+  bool has_begun = false;
   std::array<char, kMaxRecordBytes> record{};
   for (int i = 0; i < kMaxReads; ++i) {
     const ssize_t got = ::read(log, record.data(), record.size());
-    if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;  // written over: the next one
+    if (got < 0 && errno == EPIPE) kept.lose();  // written over: the next one
+    if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;
     readable = got >= 0 || errno == EAGAIN;
     if (got <= 0) break;
     rest.append(record.data(), static_cast<std::size_t>(got));
     for (std::size_t end = 0; (end = rest.find('\n')) != std::string::npos;
          rest.erase(0, end + 1)) {
-      std::string message = message_of(rest.substr(0, end));
-      if (!is_wanted_log_line(message)) continue;
-      kept.push_back(std::move(message));
-      if (kept.size() > kMostLogLines) kept.pop_front();
+      if (!has_begun) kept.begin(rest);
+      has_begun = true;
+      kept.take(message_of(rest.substr(0, end)));
     }
     if (rest.size() > kMaxRecordBytes) rest.clear();
   }
   ::close(log);
   std::string text;
-  for (const std::string& message : kept) text += "kernel_log " + message + "\n";
-  return readable ? text + "kernel_log_end\n" : "";
+  for (const std::string& message : kept.lines()) text += "kernel_log " + message + "\n";
+  return readable ? text + "kernel_log_end" + (kept.is_cut() ? " cut\n" : "\n") : "";
 }
 
 }  // namespace

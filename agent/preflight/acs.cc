@@ -11,9 +11,6 @@
 namespace railgauge::agent {
 namespace {
 
-constexpr std::uint32_t kMellanox = 0x15b3;
-constexpr std::uint32_t kDataDirect = 0x2100;  // the DMA function beside the GPU
-
 // What the control word of a port must be under `mask`; the rest is free.
 struct Pattern {
   std::uint16_t mask = 0;
@@ -61,7 +58,7 @@ std::string config_acs(const Wrong& wrong) {
 std::string boot_unit(const std::vector<std::string>& commands) {
   std::string unit = "[Unit]\\nBefore=railgauge-agent.service\\n[Service]\\nType=oneshot\\n";
   for (const std::string& command : commands)
-    unit += fmt::format("ExecStart=/usr/bin/{}\\n", command);
+    unit += fmt::format("ExecStart=/usr/bin/env {}\\n", command);
   return fmt::format(
       "printf '{}[Install]\\nWantedBy=multi-user.target\\n' > "
       "/etc/systemd/system/gpudirect-acs.service && systemctl enable gpudirect-acs.service",
@@ -111,16 +108,8 @@ std::vector<std::string> acs_remedy(const std::vector<Wrong>& wrong) {
   return remedy;
 }
 
-bool is_data_direct_pair(const Inventory& node, const GpuNicPair& pair) {
-  return std::ranges::any_of(node.pci, [&](const auto& entry) {
-    const PciDevice& device = entry.second;
-    return device.vendor.is(kMellanox) && device.device.is(kDataDirect) &&
-           device.host_bridge == pair.gpu_device->host_bridge;
-  });
-}
-
 Pattern pattern_of(const Inventory& node, const GpuNicPair& pair, const std::string& port) {
-  if (!is_data_direct_pair(node, pair)) return kPlain;
+  if (data_direct_function(node, pair) == nullptr) return kPlain;
   const auto& of_gpu = pair.gpu_device->bridges;
   return std::ranges::find(of_gpu, port) != of_gpu.end() ? kTowardGpu : kTowardDma;
 }

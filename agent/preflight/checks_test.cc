@@ -119,7 +119,7 @@ TEST(CheckTable, AcsRemedyNamesTheExactPortsTheBootWayAndTheCost) {
   ASSERT_EQ(results.size(), 1U);
   const std::string text = fmt::format("{}", fmt::join(results[0].remedy, "\n"));
   EXPECT_THAT(text, HasSubstr("setpci -s 0000:17:00.0 ECAP_ACS+6.w=0001"));
-  EXPECT_THAT(text, HasSubstr("ExecStart=/usr/bin/setpci -s 0000:17:01.0 ECAP_ACS+6.w=0001"));
+  EXPECT_THAT(text, HasSubstr("ExecStart=/usr/bin/env setpci -s 0000:17:01.0 ECAP_ACS+6.w=0001"));
   EXPECT_THAT(text, HasSubstr("pci=config_acs=x0000xx@0000:17:00.0;x0000xx@0000:17:01.0"));
   EXPECT_THAT(text, HasSubstr("cost"));
   EXPECT_THAT(text, testing::Not(HasSubstr("0000:16:00.0")));

@@ -35,7 +35,7 @@ struct Port {
 std::vector<Port> roce_ports(const Inventory& node) {
   std::vector<Port> ports;
   for (const RdmaDevice& device : node.rdma) {
-    if (is_software(device)) continue;
+    if (is_software(device) || is_iwarp(device)) continue;
     for (const RdmaPort& port : device.ports)
       if (port.state.is("active") && port.link_layer.is("ethernet"))
         ports.push_back(
@@ -141,6 +141,9 @@ CheckResult judge_counters(const RdmaDevice& device, const RdmaPort& port) {
     return port.counters.is_absent() ? result(CheckState::kWaived, name,
                                               "this device counts no errors", port.counters.source)
                                      : not_known(name, "the port's counters", port.counters);
+  for (const Fact<Counters>* counters : {&port.counters, &port.hw_counters})
+    if (!counters->is_known() && !counters->is_absent())
+      return not_known(name, "the port's counters", *counters);
   std::string high;
   std::string stuck;
   const auto look = [&](const Fact<Counters>& counters) {
@@ -155,6 +158,9 @@ CheckResult judge_counters(const RdmaDevice& device, const RdmaPort& port) {
   look(port.counters);
   look(port.hw_counters);
   const std::string& source = port.counters.source;
+  for (const Fact<Counters>* counters : {&port.counters, &port.hw_counters})
+    if (high.empty() && stuck.empty() && !counters->reason.empty())
+      return result(CheckState::kError, name, counters->reason, counters->source);
   if (high.empty() && stuck.empty())
     return result(CheckState::kPass, name, "no error counter stands out", source);
   std::string text = high;

@@ -73,8 +73,8 @@ void add_gpu(GpuFacts& gpu, Fields& fields) {
 
 void add_rdma(RdmaDevice& device, Fields& fields) {
   fields.words.insert(fields.words.end(), {&device.name, &device.pci_address, &device.driver});
-  fields.texts.insert(fields.texts.end(), {&device.node_guid, &device.firmware, &device.board_id,
-                                           &device.model, &device.uverbs});
+  fields.texts.insert(fields.texts.end(), {&device.node_type, &device.node_guid, &device.firmware,
+                                           &device.board_id, &device.model, &device.uverbs});
   for (RdmaPort& port : device.ports) {
     fields.texts.insert(fields.texts.end(), {&port.state, &port.phys_state, &port.link_layer});
     fields.reals.push_back(&port.rate_bits_per_second);

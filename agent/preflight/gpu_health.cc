@@ -90,7 +90,8 @@ CheckResult judge_mode(const Inventory& node, const GpuFacts& gpu) {
     trouble(CheckState::kFail, "compute mode is prohibited",
             fmt::format("nvidia-smi -i {} -c 0", at));
   if (nvml.mig_mode.is(true))
-    trouble(CheckState::kFail, "MIG is on: its slices have no GPUDirect RDMA of their own",
+    trouble(CheckState::kFail,
+            "MIG is on: a slice has a part of the GPU's bandwidth, and no peer among GPUs",
             fmt::format("nvidia-smi -i {} -mig 0", at));
   if (nvml.persistence_mode.is(false))
     trouble(CheckState::kWarn, "persistence is off: the driver starts anew for each task",
@@ -109,6 +110,8 @@ CheckResult judge_mode(const Inventory& node, const GpuFacts& gpu) {
       return not_known(gpu.name, "compute mode", nvml.compute_mode);
     if (!nvml.mig_mode.is_known() && !nvml.mig_mode.is_absent())
       return not_known(gpu.name, "MIG mode", nvml.mig_mode);
+    if (!nvml.compute_processes.is_known() && !nvml.compute_processes.is_absent())
+      return not_known(gpu.name, "who computes on it", nvml.compute_processes);
     seen.emplace_back("persistence is on, MIG is off, compute mode is default");
   }
   return result(state, gpu.name, fmt::format("{}", fmt::join(seen, ", ")),

@@ -34,6 +34,24 @@ bool is_open_question(const PciDevice& device) {
          device.config.acs.state == FactState::kUnknown;
 }
 
+bool has_open_question(const Inventory& node) {
+  return std::ranges::any_of(node.pci,
+                             [](const auto& entry) { return is_open_question(entry.second); });
+}
+
+template <class T>
+void keep(const Fact<T>& before, Fact<T>& now) {
+  if (now.state == FactState::kUnknown) now = before;
+}
+
+// The same place with the same kind of device in it.
+const PciDevice* same_device(const Inventory& before, const PciDevice& device) {
+  const PciDevice* old = before.pci_device(device.address);
+  const bool same = old != nullptr && old->vendor.value == device.vendor.value &&
+                    old->device.value == device.device.value;
+  return same ? old : nullptr;
+}
+
 std::string helper_path() {
   std::error_code error;
   return (std::filesystem::read_symlink("/proc/self/exe", error).parent_path() /
@@ -76,7 +94,10 @@ NodeFacts parse_node_facts(const std::string& text) {
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with(kLogLine) && log.size() < kMostLogLines)
       log.push_back(valid_utf8(line.substr(kLogLine.size())));
-    if (line == "kernel_log_end") facts.kernel_log = log;
+    if (line == "kernel_log_end" || line == "kernel_log_end cut") {
+      facts.kernel_log = log;
+      facts.kernel_log_is_cut = line.ends_with("cut");
+    }
     std::istringstream words(line);
     std::string kind;
     words >> kind;
@@ -92,8 +113,10 @@ void add_node_facts(const NodeFacts& facts, Inventory& node) {
     if (found->second.size() <= kPublicConfigBytes) continue;  // the helper lacks its capability
     device.config = parse_pci_config(found->second, kSource);
   }
-  if (facts.kernel_log && node.kernel_log.state == FactState::kUnknown)
+  if (facts.kernel_log && node.kernel_log.state == FactState::kUnknown) {
     node.kernel_log = Fact<std::vector<std::string>>::known(*facts.kernel_log, kLogSource);
+    node.kernel_log_is_cut = facts.kernel_log_is_cut;
+  }
 }
 
 Result<std::string> read_socket(const std::string& path, double seconds, std::size_t most) {
@@ -122,11 +145,36 @@ Result<std::string> read_socket(const std::string& path, double seconds, std::si
 }
 
 void ask_node_facts(Inventory& node) {
-  const bool asks = node.kernel_log.state == FactState::kUnknown ||
-                    std::ranges::any_of(
-                        node.pci, [](const auto& entry) { return is_open_question(entry.second); });
-  if (!asks) return;
+  if (node.kernel_log.state != FactState::kUnknown && !has_open_question(node)) return;
   if (const auto told = ask_helper()) add_node_facts(parse_node_facts(*told), node);
+}
+
+void ask_config_spaces(Inventory& node) {
+  if (!has_open_question(node)) return;
+  const auto told = ask_helper();
+  if (!told) return;
+  NodeFacts facts = parse_node_facts(*told);
+  facts.kernel_log.reset();
+  add_node_facts(facts, node);
+}
+
+bool ConfigKeeper::complete(const Inventory& before, Inventory& now, double now_ns) {
+  bool is_new = false;
+  for (const auto& [address, device] : now.pci)
+    is_new = is_new || (is_open_question(device) && same_device(before, device) == nullptr);
+  const bool asks = is_new || now_ns >= due_ns_;
+  if (asks) {
+    due_ns_ = now_ns + kAskNs;
+    ask_(now);
+  }
+  for (auto& [address, device] : now.pci) {
+    const PciDevice* old = same_device(before, device);
+    if (old == nullptr) continue;
+    keep(old->config.pcie, device.config.pcie);
+    keep(old->config.acs, device.config.acs);
+    keep(old->config.ats_enabled, device.config.ats_enabled);
+  }
+  return asks;
 }
 
 }  // namespace railgauge::agent

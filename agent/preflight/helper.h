@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/inventory/inventory.h"
@@ -17,6 +19,7 @@ using ConfigSpaces = std::map<std::string, std::vector<std::uint8_t>>;  // by PC
 struct NodeFacts {
   ConfigSpaces spaces{};
   std::optional<std::vector<std::string>> kernel_log{};  // absent: it could not be read
+  bool kernel_log_is_cut = false;
 };
 
 // Its lines; what is none is left out. Pure.
@@ -33,5 +36,23 @@ Result<std::string> read_socket(const std::string& path, double seconds, std::si
 // Asks the helper where something is not known: its service, else the program beside this one.
 // Without either nothing changes.
 void ask_node_facts(Inventory& node);
+// The same of configuration spaces alone.
+void ask_config_spaces(Inventory& node);
+
+// Completes an inventory that is read again and again: the stack's settings (ACS, MaxReadReq,
+// relaxed ordering) stand in configuration spaces, which the agent itself may not read. The helper
+// is asked at first, when a device is new, and every kAskNs; in between what it told stays.
+class ConfigKeeper {
+ public:
+  static constexpr double kAskNs = 600e9;
+  using Ask = std::function<void(Inventory&)>;
+  explicit ConfigKeeper(Ask ask = ask_config_spaces) : ask_(std::move(ask)) {}
+  // `before` is what was completed last. Whether the helper was asked.
+  bool complete(const Inventory& before, Inventory& now, double now_ns);
+
+ private:
+  Ask ask_;
+  double due_ns_ = 0;
+};
 
 }  // namespace railgauge::agent

@@ -74,7 +74,7 @@ TEST(NodeFacts, WhatWasKnownStays) {
 }
 
 constexpr const char* kLog =
-    "6,1,10,-;Linux version 6.1\n"
+    "6,0,10,-;Linux version 6.1\n"
     "4,2,20,-;NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\n"
     " SUBSYSTEM=pci\n"
     "6,3,30,-;usb 1-1: a secret; of somebody\n"
@@ -89,7 +89,28 @@ TEST(NodeFacts, TellsOfTheKernelsLogWhatConcernsUsAndNothingElse) {
   EXPECT_THAT(*facts.kernel_log,
               testing::ElementsAre("NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.",
                                    "mlx5_core 0000:18:00.0: temperature too high"));
+  EXPECT_FALSE(facts.kernel_log_is_cut);
   EXPECT_THAT(privileged_facts_list(), HasSubstr("CAP_SYSLOG"));
+}
+
+TEST(NodeFacts, ALogThatTheKernelHasWrittenOverIsNotCalledWhole) {
+  const TempDir root;
+  root.write("dev/kmsg", "6,8123,10,-;usb 1-1: new\n4,8124,20,-;NVRM: loading\n");
+  const NodeFacts facts = parse_node_facts(privileged_facts(root.path()));
+  EXPECT_TRUE(facts.kernel_log_is_cut);
+  Inventory node;
+  add_node_facts(facts, node);
+  EXPECT_TRUE(node.kernel_log_is_cut);
+}
+
+TEST(NodeFacts, AStormOfOtherLinesDoesNotPushAnXidOut) {
+  const TempDir root;
+  std::string log = "4,0,1,-;NVRM: Xid (PCI:0000:1b:00): 79, GPU has fallen off the bus.\n";
+  for (int i = 1; i < 2'000; ++i) log += fmt::format("3,{},1,-;pcieport 0000:16:00.0: AER: x\n", i);
+  root.write("dev/kmsg", log);
+  const NodeFacts facts = parse_node_facts(privileged_facts(root.path()));
+  EXPECT_THAT(facts.kernel_log.value().front(), HasSubstr("79, GPU has fallen"));
+  EXPECT_FALSE(facts.kernel_log_is_cut) << "nothing that decides was lost";
 }
 
 TEST(NodeFacts, OfAnEndlessLogTheNewestLinesAreKept) {
@@ -111,6 +132,56 @@ TEST(NodeFacts, ALogThatNobodyMayReadIsLearntAndOneThatWasReadStays) {
   EXPECT_THAT(node.kernel_log.source, HasSubstr("railgauge-node-facts"));
   add_node_facts({.kernel_log = std::vector<std::string>{"NVRM: b"}}, node);
   EXPECT_THAT(node.kernel_log.value, testing::ElementsAre("NVRM: a"));
+}
+
+// What an ordinary user reads of a NIC.
+Inventory plain_inventory(std::uint32_t device_id = 0x1021) {
+  Inventory node;
+  PciDevice& nic = node.pci["0000:18:00.0"];
+  nic.address = "0000:18:00.0";
+  nic.vendor.value = 0x15b3;
+  nic.device.value = device_id;
+  nic.config.pcie = Fact<PcieControl>::unknown("config", kNeedsSysAdmin);
+  nic.config.acs = Fact<PciAcs>::unknown("config", kNeedsSysAdmin);
+  return node;
+}
+
+std::uint32_t read_request_of(const Inventory& node) {
+  return node.pci.at("0000:18:00.0").config.pcie.value_or({}).max_read_request_bytes;
+}
+
+TEST(ConfigKeeper, WhatTheHelperToldStaysInAnInventoryThatIsReadAgain) {
+  std::uint32_t bytes = 4096;
+  int asked = 0;
+  ConfigKeeper keeper([&](Inventory& node) {
+    ++asked;
+    node.pci["0000:18:00.0"].config.pcie =
+        Fact<PcieControl>::known({.max_read_request_bytes = bytes}, "helper");
+  });
+  Inventory before = plain_inventory();
+  EXPECT_TRUE(keeper.complete({}, before, 0));
+  EXPECT_EQ(read_request_of(before), 4096U);
+  bytes = 512;  // an upgrade set it back
+  Inventory soon = plain_inventory();
+  EXPECT_FALSE(keeper.complete(before, soon, 30e9));
+  EXPECT_EQ(read_request_of(soon), 4096U);
+  Inventory later = plain_inventory();
+  EXPECT_TRUE(keeper.complete(soon, later, ConfigKeeper::kAskNs + 1));
+  EXPECT_EQ(read_request_of(later), 512U);
+  EXPECT_EQ(asked, 2);
+}
+
+TEST(ConfigKeeper, ADeviceThatIsNewIsAskedForAtOnceAndNotTakenForTheOldOne) {
+  int asked = 0;
+  ConfigKeeper keeper([&](Inventory&) { ++asked; });
+  Inventory before = plain_inventory();
+  before.pci["0000:18:00.0"].config.pcie =
+      Fact<PcieControl>::known({.max_read_request_bytes = 4096}, "helper");
+  keeper.complete(before, before, 0);
+  Inventory other = plain_inventory(0x1023);
+  EXPECT_TRUE(keeper.complete(before, other, 30e9));
+  EXPECT_EQ(read_request_of(other), 0U);
+  EXPECT_EQ(asked, 2);
 }
 
 TEST(NodeFacts, AnyTextIsAnswered) {

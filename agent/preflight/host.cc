@@ -19,7 +19,8 @@ std::vector<std::string> deep_states(const CpuFacts& cpu) {
   for (const auto& [name, fact] : cpu.idle_states.value_or({})) {
     const bool shallow = name.find("POLL") != std::string::npos || name == "C1" ||
                          name.starts_with("C1_") || name == "WFI" || name.find("LPI-0") == 0;
-    if (!shallow && fact.is("enabled")) deep.push_back(name);
+    // Where Linux has no switch for it, or does not tell, it is on.
+    if (!shallow && !fact.is("disabled")) deep.push_back(name);
   }
   return deep;
 }
@@ -91,6 +92,13 @@ CheckResults judge_rdma_device_nodes(const CheckInput& input) {
     results.push_back(
         judge_device_file(node, device.name, kUverbs + device.uverbs.value, CheckState::kFail));
   }
+  if (results.empty() && node.rdma_netns_mode.is("exclusive"))
+    return {result(CheckState::kUnknown, "",
+                   "no RDMA device is in this network namespace; each is in one alone here, so the "
+                   "machine may have some in others",
+                   node.rdma_netns_mode.source,
+                   {"# from the machine's own namespace: rdma dev; rdma dev set DEVICE netns PID",
+                    "# in a pod: give it the RDMA resource of its NIC (rdma/NAME)"})};
   if (results.empty()) return waived("no NIC here has RDMA");
   results.push_back(judge_device_file(node, "rdma_cm", kConnectionManager, CheckState::kWarn));
   return results;

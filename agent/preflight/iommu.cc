@@ -34,14 +34,28 @@ std::vector<std::string> translated_devices(const std::vector<GpuNicPair>& pairs
   return devices;
 }
 
-// The first fact among theirs that could not be read.
+// The first fact among theirs that is not there: one that is in no group is not translated, of one
+// that is in a group Linux must say how (older kernels have no such file).
 const Fact<std::string>* unread_group(const std::vector<GpuNicPair>& pairs) {
   for (const GpuNicPair& pair : pairs)
     for (const PciDevice* device : {pair.gpu_device, pair.nic_device})
-      if (!device->iommu_group_type.is_known() && !device->iommu_group_type.is_absent() &&
-          !device->iommu_group.is_absent())
+      if (!device->iommu_group_type.is_known() && !device->iommu_group.is_absent())
         return &device->iommu_group_type;
   return nullptr;
+}
+
+// Data Direct needs GPU and DMA function in one group; "" where they are, or there is none.
+std::string split_group(const Inventory& node, const std::vector<GpuNicPair>& pairs) {
+  for (const GpuNicPair& pair : pairs) {
+    const PciDevice* dma = data_direct_function(node, pair);
+    if (dma == nullptr || !dma->iommu_group.is_known() || !pair.gpu_device->iommu_group.is_known())
+      continue;
+    const std::uint32_t own = pair.gpu_device->iommu_group.value;
+    if (dma->iommu_group.value != own)
+      return fmt::format("{} ({}) is in IOMMU group {}, its DMA function {} in {}", pair.gpu->name,
+                         pair.gpu_device->address, own, dma->address, dma->iommu_group.value);
+  }
+  return "";
 }
 
 // NVML's word, or that of the PCI regions.
@@ -72,6 +86,10 @@ CheckResult judge_bar1(const Inventory& node, const GpuFacts& gpu) {
     return result(CheckState::kWarn, gpu.name,
                   text + ": registrations beyond it fail, and are made and undone all the time",
                   bar1.source, remedy);
+  if (!memory.is_known())
+    return result(CheckState::kUnknown, gpu.name,
+                  text + "; how much memory there is only NVML tells", bar1.source,
+                  {"nvidia-smi -q -d MEMORY"});
   return result(CheckState::kPass, gpu.name, text, bar1.source);
 }
 
@@ -85,10 +103,14 @@ CheckResults judge_iommu(const CheckInput& input) {
   if (node.iommus.is_absent() || (node.iommus.is_known() && node.iommus.value.empty()))
     return {result(CheckState::kPass, "", "no IOMMU is on", source)};
   if (!node.iommus.is_known()) return {not_known("", "which IOMMUs are on", node.iommus)};
+  const std::vector<GpuNicPair> pairs = all_pairs(node);
+  if (const std::string split = split_group(node, pairs); !split.empty())
+    return {result(CheckState::kFail, "", split, "/sys/bus/pci/devices/*/iommu_group",
+                   {"# ACS of the ports between them divides the group: what the platform needs "
+                    "there tells railgauge preflight --explain acs"})};
   if (node.cpu.vendor.is("ARM") || is_grace(node))
     return {result(CheckState::kPass, "", "an SMMU translates, as this platform is meant to run",
                    source)};
-  const std::vector<GpuNicPair> pairs = all_pairs(node);
   const std::vector<std::string> devices = translated_devices(pairs);
   if (!devices.empty())
     return {result(CheckState::kFail, "",

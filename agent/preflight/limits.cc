@@ -18,7 +18,8 @@ const std::vector<std::string>& memlock_remedy() {
       "printf '[Service]\\nLimitMEMLOCK=infinity\\n' > "
       "/etc/systemd/system/railgauge-agent.service.d/memlock.conf",
       "systemctl daemon-reload && systemctl restart railgauge-agent",
-      "# in a container: --ulimit memlock=-1, or the capability IPC_LOCK"};
+      "# in a container: --ulimit memlock=-1, or the capability IPC_LOCK",
+      "# of a shell (--local): ulimit -l unlimited, which /etc/security/limits.conf must allow"};
   return kRemedy;
 }
 
@@ -69,6 +70,7 @@ CheckResult judge_rdma(const std::string& device, const Fact<std::string>& most)
 }  // namespace
 
 CheckResults judge_locked_memory(const CheckInput& input) {
+  if (input.node.rdma.empty()) return waived("no device here has RDMA: nothing is registered");
   const MemoryLimits& limits = input.node.limits;
   if (limits.cap_ipc_lock.is(true))
     return {result(CheckState::kPass, "", "the capability IPC_LOCK lifts the limit",

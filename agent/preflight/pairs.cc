@@ -110,6 +110,16 @@ std::vector<GpuNicPair> nearest_pairs(const Inventory& node) {
   return nearest;
 }
 
+const PciDevice* data_direct_function(const Inventory& node, const GpuNicPair& pair) {
+  constexpr std::uint32_t kMellanox = 0x15b3;
+  constexpr std::uint32_t kDataDirect = 0x2100;
+  for (const auto& [address, device] : node.pci)
+    if (device.vendor.is(kMellanox) && device.device.is(kDataDirect) &&
+        device.host_bridge == pair.gpu_device->host_bridge)
+      return &device;
+  return nullptr;
+}
+
 std::string why_no_pairs(const Inventory& node) {
   if (node.gpus.empty()) return "there is no NVIDIA GPU";
   const bool hardware =

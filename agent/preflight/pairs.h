@@ -32,9 +32,14 @@ std::vector<GpuNicPair> nearest_pairs(const Inventory& node);
 // has none.
 std::string gpus_beside(const Inventory& node, const RdmaDevice& nic);
 
+// ConnectX-8's DMA function beside the GPU of `pair` (Data Direct); nullptr: there is none.
+const PciDevice* data_direct_function(const Inventory& node, const GpuNicPair& pair);
+
 // Why there is no pair to judge, in words; "" when there is one.
 std::string why_no_pairs(const Inventory& node);
 [[nodiscard]] bool is_software(const RdmaDevice& device);
+// RDMA over TCP: neither RoCE's GIDs nor its packets.
+[[nodiscard]] inline bool is_iwarp(const RdmaDevice& device) { return device.node_type.is("rnic"); }
 // A GPU whose memory is the host's too (GB10, Orin, Thor): no peer of a NIC by design.
 [[nodiscard]] bool is_unified(const GpuFacts& gpu);
 // GH200, GB200: the GPU hangs on the CPU's NVLink, not on a PCIe switch.

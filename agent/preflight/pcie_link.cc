@@ -7,6 +7,7 @@
 namespace railgauge::agent {
 namespace {
 
+constexpr std::uint32_t kNoAnswer = 63;         // a width of all ones: nobody drives the bus
 constexpr std::uint64_t kManyCorrected = 1000;  // since boot; a good link has none to a few
 
 struct Linked {
@@ -42,12 +43,43 @@ std::vector<std::string> reseat(const std::string& address, const std::string& p
                       port.empty() ? address : port)};
 }
 
+// The port above a guest's device is the hypervisor's invention, and a virtual function shows no
+// link at all: only what the device says of itself can speak for it, nothing there against it.
+CheckResult judge_guests_link(const Linked& linked) {
+  const PciDevice& device = *linked.device;
+  const std::string& source = device.link_width.source;
+  const bool is_told = device.link_width.value_or(0) > 0 && device.max_link_width.is_known() &&
+                       device.link_gigatransfers.is_known() &&
+                       device.max_link_gigatransfers.is_known();
+  const std::vector<std::string> remedy{
+      "# on the host: lspci -vv of the physical function, LnkCap against LnkSta"};
+  if (!is_told)
+    return result(CheckState::kUnknown, linked.subject,
+                  "the hypervisor shows no link of this device", source, remedy);
+  const std::string now = link_text(device.link_gigatransfers.value, device.link_width.value);
+  if (device.link_width.value < device.max_link_width.value ||
+      device.link_gigatransfers.value < device.max_link_gigatransfers.value)
+    return result(
+        CheckState::kUnknown, linked.subject,
+        fmt::format("{} where the card could {}: whether slot, card or hypervisor bounds "
+                    "it, only its host tells",
+                    now,
+                    link_text(device.max_link_gigatransfers.value, device.max_link_width.value)),
+        source, remedy);
+  return result(CheckState::kPass, linked.subject, now + ", as the hypervisor shows it", source);
+}
+
 CheckResult judge_link(const Inventory& node, const Linked& linked) {
   const PciDevice& device = *linked.device;
   if (device.physical_function.is_known())
     return result(CheckState::kWaived, linked.subject,
                   "a virtual function has its physical function's link",
                   device.physical_function.source);
+  if (device.link_width.is(kNoAnswer))
+    return result(CheckState::kFail, linked.subject,
+                  "the device does not answer: it has fallen off the bus", device.link_width.source,
+                  {"# power the machine off and on; reseat or replace the card if it comes again"});
+  if (node.is_virtual_machine.is(true)) return judge_guests_link(linked);
   if (!device.link_width.is_known() || !device.max_link_width.is_known())
     return not_known(linked.subject, "the link's width",
                      device.link_width.is_known() ? device.max_link_width : device.link_width);
@@ -126,8 +158,9 @@ CheckResult judge_errors(const Inventory& node, const Linked& linked, std::uint6
   if (device.aer_correctable.is_absent() && device.aer_fatal.is_absent())
     return result(CheckState::kWaived, linked.subject, "the kernel counts no PCIe errors here",
                   device.aer_correctable.source);
-  if (!device.aer_correctable.is_known())
-    return not_known(linked.subject, "the count of PCIe errors", device.aer_correctable);
+  for (const Fact<Counters>* counts :
+       {&device.aer_correctable, &device.aer_nonfatal, &device.aer_fatal})
+    if (!counts->is_known()) return not_known(linked.subject, "the count of PCIe errors", *counts);
   const std::uint64_t corrected = total_of(device.aer_correctable, "TOTAL_ERR_COR");
   const std::uint64_t nonfatal = total_of(device.aer_nonfatal, "TOTAL_ERR_NONFATAL");
   const std::uint64_t fatal = total_of(device.aer_fatal, "TOTAL_ERR_FATAL");
@@ -170,7 +203,9 @@ CheckResults judge_pcie_limited(const CheckInput& input) {
       return line.find(nic->pci_address) != std::string::npos &&
              line.find("limited by") != std::string::npos;
     });
-    if (limited == node.kernel_log.value.end())
+    if (limited == node.kernel_log.value.end() && node.kernel_log_is_cut)
+      results.push_back(cut_log(node, nic->name, "limited by"));
+    else if (limited == node.kernel_log.value.end())
       results.push_back(result(CheckState::kPass, nic->name,
                                "the kernel's log names no limit of its PCIe bandwidth",
                                node.kernel_log.source));

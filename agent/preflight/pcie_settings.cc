@@ -12,18 +12,22 @@ std::vector<std::string> read_request_remedy(const std::string& address) {
   return {fmt::format("setpci -s {} CAP_EXP+8.w=5000:7000", address),
           "# to last: NIC firmware (mlxconfig MAX_READ_REQ where it has it), or at each boot:",
           fmt::format("echo 'ACTION==\"add\", SUBSYSTEM==\"pci\", KERNEL==\"{0}\", "
-                      "RUN+=\"/usr/bin/setpci -s {0} CAP_EXP+8.w=5000:7000\"' > "
+                      "RUN+=\"/usr/bin/env setpci -s {0} CAP_EXP+8.w=5000:7000\"' > "
                       "/etc/udev/rules.d/70-railgauge-{0}.rules",
                       address)};
 }
 
-// The port above that takes smaller packets than `device` sends; "" when there is none.
-std::string smaller_port(const Inventory& node, const PciDevice& device) {
+// A port above with another limit of packets, which would drop what the other side sends; "" when
+// there is none.
+std::string unequal_port(const Inventory& node, const PciDevice& device) {
+  const std::uint32_t own = device.config.pcie.value.max_payload_bytes;
   for (const std::string& address : device.bridges) {
     const PciDevice* bridge = node.pci_device(address);
     if (bridge == nullptr || !bridge->config.pcie.is_known()) continue;
-    if (bridge->config.pcie.value.max_payload_bytes < device.config.pcie.value.max_payload_bytes)
-      return address;
+    const std::uint32_t most = bridge->config.pcie.value.max_payload_bytes;
+    if (most != own)
+      return fmt::format("port {} {} packets ({} bytes)", address,
+                         most < own ? "takes smaller" : "sends larger", most);
   }
   return "";
 }
@@ -37,9 +41,9 @@ CheckResult judge_read_request(const Inventory& node, const RdmaDevice& nic,
   const std::string text =
       fmt::format("MaxReadReq {}, MaxPayload {}", control.value.max_read_request_bytes,
                   control.value.max_payload_bytes);
-  if (const std::string port = smaller_port(node, device); !port.empty())
-    return result(CheckState::kFail, nic.name,
-                  fmt::format("{}, but port {} takes smaller packets", text, port), control.source,
+  if (const std::string port = unequal_port(node, device); !port.empty())
+    return result(CheckState::kFail, nic.name, fmt::format("{}, but {}", text, port),
+                  control.source,
                   {"# boot with pci=pcie_bus_safe, so that Linux sets one MaxPayload on the path"});
   if (control.value.max_read_request_bytes < kLeastReadRequestBytes)
     return result(CheckState::kFail, nic.name, text, control.source,

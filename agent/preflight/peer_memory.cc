@@ -28,6 +28,10 @@ std::string name_with_version(const Inventory& node, const char* name) {
 CheckResult judge_loaded(const Inventory& node) {
   const auto autoload = node.autoload.value_or({});
   const std::string loaded = name_with_version(node, kModule) + " is loaded";
+  if (const auto service = node.services.find("nvidia-peermem");
+      service != node.services.end() && service->second.enablement.is("enabled"))
+    return result(CheckState::kPass, "", loaded + ", at boot by its service",
+                  service->second.enablement.source);
   if (node.autoload.is_known() && !autoload.contains(kModule))
     return result(CheckState::kWarn, "", loaded + ", but no file loads it at boot",
                   node.autoload.source, {load_at_boot_command("nvidia-peermem")});
@@ -38,10 +42,31 @@ CheckResult judge_loaded(const Inventory& node) {
       kModules);
 }
 
+// The kernel's own RDMA stack: no module of the kind can load there, however often it is built.
+CheckResult judge_without_clients(const Inventory& node) {
+  const bool is_open = !dmabuf_ruled_out(node);
+  std::vector<std::string> remedy;
+  if (is_open)
+    remedy.emplace_back("railgauge preflight --probe  # tells whether dma-buf takes its place");
+  else if (!dmabuf_gpu_obstacle(node).empty()) {
+    remedy.emplace_back("# either dma-buf, which needs the GPU driver's open kernel modules:");
+    for (std::string& line : open_driver_commands(node)) remedy.push_back(std::move(line));
+  }
+  remedy.emplace_back(
+      "# or an RDMA stack that takes such a module (DOCA-OFED), and then the GPU driver again: its "
+      "installer builds nvidia-peermem against it");
+  return result(is_open ? CheckState::kUnknown : CheckState::kFail, "",
+                fmt::format("this kernel's own RDMA stack takes no peer-memory module, and {}",
+                            is_open ? "whether dma-buf takes its place is not known"
+                                    : "dma-buf is not in place"),
+                node.peer_memory_symbol.source, std::move(remedy));
+}
+
 CheckResult judge_absent(const Inventory& node) {
   if (dmabuf_in_place(node))
     return result(CheckState::kWaived, "",
                   "no peer-memory module is loaded; dma-buf takes its place here", kModules);
+  if (node.peer_memory_symbol.is(false)) return judge_without_clients(node);
   const ModuleFacts* module = node.module(kModule);
   const bool installed = module != nullptr && module->file.is_known();
   std::vector<std::string> remedy;
@@ -126,6 +151,8 @@ std::optional<CheckResult> unread_place(const Inventory& node) {
 CheckResults judge_peer_memory_client(const CheckInput& input) {
   const Inventory& node = input.node;
   if (std::string why = why_no_pairs(node); !why.empty()) return waived(std::move(why));
+  if (std::ranges::all_of(node.gpus, is_unified))
+    return waived("these GPUs share the host's memory, which any NIC reaches");
   if (!node.loaded_modules.is_known())
     return {not_known("", "the list of loaded modules", node.loaded_modules)};
   if (node.is_loaded(kModule)) return {judge_loaded(node)};

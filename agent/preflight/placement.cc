@@ -23,6 +23,13 @@ CheckResult judge_distance(const CheckInput& input, const GpuNicPair& pair) {
                   kDevices);
   if (pair.shares_a_bridge())
     return result(CheckState::kPass, pair.subject(), pair.distance, kDevices);
+  if (input.node.is_virtual_machine.is(true))
+    return result(CheckState::kUnknown, pair.subject(),
+                  fmt::format("{} in this virtual machine, which says nothing of the host's PCIe",
+                              pair.distance),
+                  kDevices,
+                  {"# on the host: lspci -t, for the physical functions behind the two; how fast "
+                   "the pair is only a measurement tells here"});
   if (pair.distance == "PHB")
     return result(CheckState::kWarn, pair.subject(),
                   "PHB: through the root complex of one socket; works, slower than by a switch",
@@ -43,11 +50,20 @@ CheckResult judge_device(const Inventory& node, const std::string& subject,
                   "/sys/devices/system/node");
   if (!device.numa_node.is_known()) return not_known(subject, "its NUMA node", device.numa_node);
   if (device.numa_node.value < 0)
-    return result(CheckState::kWarn, subject, "the firmware does not tell its NUMA node",
-                  device.numa_node.source,
-                  {"# update the BIOS; it must name the node in its SRAT, or set NPS1 (AMD)"});
+    return result(
+        CheckState::kWarn, subject, "the firmware does not tell its NUMA node",
+        device.numa_node.source,
+        node.is_virtual_machine.is(true)
+            ? std::vector<std::string>{"# on the host: give the guest NUMA nodes and the "
+                                       "device the one that it is on (pxb-pcie)"}
+            : std::vector<std::string>{
+                  "# update the BIOS; it must name the node in its SRAT, or set NPS1 (AMD)"});
   const Fact<std::string>& allowed = node.limits.cgroup_cpus;
-  const std::string local = device.local_cpus.value_or("");
+  if (!allowed.is_known() && !allowed.is_absent())
+    return not_known(subject, "which processors the agent may use", allowed);
+  if (!device.local_cpus.is_known())
+    return not_known(subject, "which processors are near it", device.local_cpus);
+  const std::string& local = device.local_cpus.value;
   if (allowed.is_known() && !allowed.value.empty() && !local.empty() &&
       !lists_meet(allowed.value, local))
     return result(
@@ -64,7 +80,11 @@ CheckResults judge_gpu_nic_distance(const CheckInput& input) {
   if (std::string why = why_no_pairs(input.node); !why.empty()) return waived(std::move(why));
   CheckResults results;
   for (const GpuNicPair& pair : nearest_pairs(input.node))
-    results.push_back(judge_distance(input, pair));
+    results.push_back(is_unified(*pair.gpu)
+                          ? result(CheckState::kWaived, pair.subject(),
+                                   "this GPU shares the host's memory, which any NIC reaches",
+                                   kDevices)
+                          : judge_distance(input, pair));
   return results;
 }
 

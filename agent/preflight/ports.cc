@@ -26,6 +26,7 @@ const NetDevice* net_of(const Inventory& node, const RdmaDevice& device) {
 // The fastest port of the same board on this node.
 double best_rate(const Inventory& node, const RdmaDevice& device) {
   double best = 0;
+  if (!device.board_id.is_known() && !device.model.is_known()) return best;  // whose sister is it?
   for (const RdmaDevice& other : node.rdma)
     for (const RdmaPort& port : other.ports)
       if (other.board_id.value_or("") == device.board_id.value_or("") &&
@@ -101,8 +102,18 @@ CheckResult judge_infiniband_mtu(const RdmaDevice& device, const RdmaPort& port)
        "systemctl restart opensm"});
 }
 
+// Ports of another kind, of which RoCE's rules say nothing; "" for RoCE and InfiniBand.
+std::string why_not_roce(const RdmaDevice& device, const RdmaPort& port) {
+  if (is_iwarp(device)) return "iWARP: TCP carries it, and cuts its packets";
+  const std::string layer = port.link_layer.value_or("ethernet");
+  if (layer == "ethernet" || layer == "infiniband") return "";
+  return fmt::format("link layer {}: neither RoCE nor InfiniBand", layer);
+}
+
 CheckResult judge_port_mtu(const Inventory& node, const RdmaDevice& device, const RdmaPort& port) {
   const std::string name = name_of(device, port);
+  if (const std::string why = why_not_roce(device, port); !why.empty())
+    return result(CheckState::kWaived, name, why, port.link_layer.source);
   if (port.link_layer.is("infiniband")) return judge_infiniband_mtu(device, port);
   const NetDevice* net = net_of(node, device);
   if (net == nullptr)
@@ -133,6 +144,8 @@ CheckResult judge_port_gid(const RdmaDevice& device, const RdmaPort& port) {
   const std::string source =
       fmt::format("/sys/class/infiniband/{}/ports/{}/gids", device.name, port.port);
   if (!port.link_layer.is_known()) return not_known(name, "the link layer", port.link_layer);
+  if (const std::string why = why_not_roce(device, port); !why.empty())
+    return result(CheckState::kWaived, name, why, port.link_layer.source);
   if (port.link_layer.is("infiniband")) {
     if (port.lid.is_known() && port.lid.value == 0)
       return result(CheckState::kFail, name, "the port has no LID: no subnet manager has seen it",

@@ -1,12 +1,33 @@
 #include "agent/preflight/remedies.h"
 
+#include <sstream>
+#include <string_view>
+
 #include <fmt/format.h>
+
+#include "agent/preflight/version.h"
 
 namespace railgauge::agent {
 namespace {
 
-bool mentions(const std::string& text, const char* word) {
-  return text.find(word) != std::string::npos;
+// Whole words alone: "ol" (Oracle Linux) is not in "solus".
+bool mentions(const std::string& text, std::string_view word) {
+  std::istringstream words(text);
+  for (std::string each; words >> each;)
+    if (each == word || each.starts_with(std::string(word) + "-")) return true;
+  return false;
+}
+
+unsigned major_release(const Inventory& node) {
+  const auto parts = version_of(node.distribution_version.value_or(""));
+  return parts.empty() ? 0 : parts[0];
+}
+
+// From 8 to 9 NVIDIA's packages were streams of a module; before and after, and where dnf has no
+// modules (Fedora, Amazon Linux), the open driver is a package.
+bool has_driver_streams(const Inventory& node) {
+  const std::string id = node.distribution.value_or("");
+  return id != "fedora" && id != "amzn" && (major_release(node) == 8 || major_release(node) == 9);
 }
 
 // "550" of "550.54.15".
@@ -18,7 +39,8 @@ Family family_of(const Inventory& node) {
   const std::string words =
       node.distribution.value_or("") + " " + node.distribution_like.value_or("");
   if (mentions(words, "debian") || mentions(words, "ubuntu")) return Family::kDebian;
-  if (mentions(words, "suse") || mentions(words, "sles")) return Family::kSuse;
+  for (const char* word : {"suse", "sles", "opensuse"})
+    if (mentions(words, word)) return Family::kSuse;
   for (const char* word : {"rhel", "fedora", "centos", "rocky", "almalinux", "ol", "amzn"})
     if (mentions(words, word)) return Family::kRedHat;
   return Family::kOther;
@@ -84,9 +106,13 @@ std::vector<std::string> open_driver_commands(const Inventory& node) {
   const std::string branch = branch_of(node.gpu_driver.value_or("580"));
   switch (family_of(node)) {
     case Family::kDebian:
-      return {fmt::format("apt-get install nvidia-driver-{}-server-open && reboot", branch)};
+      if (node.distribution.is("ubuntu"))
+        return {fmt::format("apt-get install nvidia-driver-{}-server-open && reboot", branch)};
+      return {"# from NVIDIA's repository for Debian:", "apt-get install nvidia-open && reboot"};
     case Family::kRedHat:
-      return {"dnf module switch-to nvidia-driver:open-dkms && reboot"};
+      if (has_driver_streams(node))
+        return {"dnf module switch-to nvidia-driver:open-dkms && reboot"};
+      return {"# from NVIDIA's repository:", "dnf install --allowerasing nvidia-open && reboot"};
     case Family::kSuse:
       return {fmt::format("zypper install nvidia-open-driver-G06-signed-kmp-default && reboot")};
     case Family::kOther:

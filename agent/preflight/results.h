@@ -41,5 +41,8 @@ CheckResult not_known(std::string subject, std::string_view what, const Fact<T>&
 std::vector<std::string> config_space_remedy(const std::string& pci_address);
 // The same for the kernel's log.
 std::vector<std::string> kernel_log_remedy();
+// That lines with `words` are not in the kernel's log, where the log no longer reaches back to the
+// boot and so does not say that there were none.
+CheckResult cut_log(const Inventory& node, std::string subject, std::string_view words);
 
 }  // namespace railgauge::agent

@@ -82,8 +82,33 @@ TEST(Remedies, CommandsAreTheDistributionsOwn) {
             "grubby --update-kernel=ALL --args=\"iommu=pt\" && reboot");
   with("sles", "suse");
   EXPECT_EQ(uninstall_command(node, "a", "b"), "zypper remove b");
+  with("opensuse-leap", "suse opensuse");
+  EXPECT_EQ(uninstall_command(node, "a", "b"), "zypper remove b");
+  with("solus", "");
+  EXPECT_TRUE(uninstall_command(node, "a", "b").starts_with("#")) << "no Oracle Linux (ol)";
+  with("ol", "fedora");
+  EXPECT_EQ(uninstall_command(node, "a", "b"), "dnf remove b");
   with("arch", "");
   EXPECT_TRUE(uninstall_command(node, "a", "b").starts_with("#"));
+}
+
+TEST(Remedies, TheOpenDriverHasAnotherNameOnEachDistribution) {
+  Inventory node = sample_node();
+  const auto last_on = [&](const char* id, const char* like, const char* version) {
+    node.distribution.value = id;
+    node.distribution_like.value = like;
+    node.distribution_version.value = version;
+    return open_driver_commands(node).back();
+  };
+  EXPECT_EQ(last_on("ubuntu", "debian", "22.04"),
+            "apt-get install nvidia-driver-550-server-open && reboot");
+  EXPECT_EQ(last_on("debian", "", "12"), "apt-get install nvidia-open && reboot");
+  EXPECT_EQ(last_on("rocky", "rhel centos fedora", "9.4"),
+            "dnf module switch-to nvidia-driver:open-dkms && reboot");
+  EXPECT_EQ(last_on("rhel", "fedora", "10.0"), "dnf install --allowerasing nvidia-open && reboot");
+  EXPECT_EQ(last_on("amzn", "fedora", "2023"), "dnf install --allowerasing nvidia-open && reboot");
+  EXPECT_EQ(last_on("sles", "suse", "15.6"),
+            "zypper install nvidia-open-driver-G06-signed-kmp-default && reboot");
 }
 
 }  // namespace

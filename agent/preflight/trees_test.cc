@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "agent/preflight/report.h"
+#include "agent/preflight/testing/tree_report.h"
 #include "agent/preflight/text.h"
 #include "agent/testing/node_tree.h"
 #include "agent/testing/read_tree.h"
@@ -14,17 +14,7 @@ namespace railgauge::agent {
 namespace {
 
 api::PreflightReport report_of(const std::string& tree, std::set<std::string> required = {}) {
-  return make_preflight_report(
-      tree, {.node = read_tree(tree), .required = std::move(required), .now_unix_seconds = 1.7e9},
-      0);
-}
-
-// The worst state of one check's results.
-std::string state_of(const api::PreflightReport& report, const std::string& id) {
-  api::PreflightReport one;
-  for (const api::PreflightCheck& check : report.checks())
-    if (check.id() == id) *one.add_checks() = check;
-  return std::string(api::worst_check_state(one, report.nodes(0).node()));
+  return report_on(read_tree(tree), std::move(required));
 }
 
 struct Expected {
@@ -59,7 +49,9 @@ INSTANTIATE_TEST_SUITE_P(
         Expected{"hgx_a100_8", "gpu_nic_distance", "pass"},
         Expected{"pcie_4_far_nic", "gpu_nic_distance", "warn"},
         Expected{"gh200", "gpu_nic_distance", "waived"}, Expected{"vm_gpu_vf", "acs", "waived"},
-        Expected{"vm_gpu_vf", "iommu", "waived"}, Expected{"ethernet_10g", "port_state", "waived"},
+        Expected{"vm_gpu_vf", "iommu", "waived"}, Expected{"vm_gpu_vf", "pcie_link", "unknown"},
+        Expected{"vm_gpu_vf", "gpu_nic_distance", "unknown"},
+        Expected{"ethernet_10g", "port_state", "waived"},
         Expected{"ethernet_10g", "gpudirect_registration", "waived"},
         Expected{"ethernet_10g", "cpu_power", "warn"}, Expected{"soft_roce", "port_state", "pass"},
         Expected{"soft_roce", "acs", "waived"}),

@@ -36,6 +36,29 @@ CheckResult judge_least(const std::string& what, const Fact<std::string>& have, 
                 enough ? std::vector<std::string>{} : std::vector<std::string>{remedy});
 }
 
+// Without a driver nothing reaches a GPU's memory; one that a guest has needs none here.
+CheckResult judge_gpu_driver(const Inventory& node) {
+  const std::string install = fmt::format("# install GPU driver {} or later", kLeastDriver);
+  if (!node.gpu_driver.is_absent())
+    return judge_least("GPU driver", node.gpu_driver, kLeastDriver, install);
+  std::string drivers;
+  bool is_given_away = true;
+  for (const GpuFacts& gpu : node.gpus) {
+    const PciDevice* device = node.pci_device(gpu.pci_address);
+    const std::string driver = device == nullptr ? "" : device->driver.value_or("");
+    is_given_away = is_given_away && driver == "vfio-pci";
+    drivers += fmt::format("{}{} {}", drivers.empty() ? "" : ", ", gpu.name,
+                           driver.empty() ? "by none" : "by " + driver);
+  }
+  if (is_given_away)
+    return result(CheckState::kWaived, "GPU driver",
+                  "the GPUs are kept for virtual machines (vfio-pci): preflight them there",
+                  node.gpu_driver.source);
+  return result(CheckState::kFail, "GPU driver",
+                fmt::format("NVIDIA's driver is not loaded; the GPUs are driven: {}", drivers),
+                node.gpu_driver.source, {install, "modprobe nvidia  # if it is installed"});
+}
+
 CheckResult judge_gpu_class(const GpuFacts& gpu) {
   if (!gpu.model.is_known()) return not_known(gpu.name, "the GPU's model", gpu.model);
   const std::string& model = gpu.model.value;
@@ -127,8 +150,9 @@ CheckResults judge_versions(const CheckInput& input) {
                   version_text("CUDA", node.cuda));
   for (const auto& [what, fact] : {std::pair{"the Linux kernel's release", &node.kernel_release},
                                    std::pair{"the GPU driver's version", &node.gpu_driver}}) {
-    const bool needed = fact == &node.kernel_release || !node.gpus.empty();
-    if (needed && !fact->is_known() && !fact->is_absent()) return {not_known("", what, *fact)};
+    const bool is_linux = fact == &node.kernel_release;  // there is always one
+    const bool needed = is_linux || (!node.gpus.empty() && !fact->is_absent());
+    if (needed && !fact->is_known()) return {not_known("", what, *fact)};
   }
   return {result(CheckState::kPass, "", std::move(text), "/proc, /sys, package lists")};
 }
@@ -137,8 +161,7 @@ CheckResults judge_minimum_versions(const CheckInput& input) {
   const Inventory& node = input.node;
   if (node.gpus.empty()) return waived("there is no NVIDIA GPU");
   CheckResults results;
-  results.push_back(judge_least("GPU driver", node.gpu_driver, kLeastDriver,
-                                fmt::format("# install GPU driver {} or later", kLeastDriver)));
+  results.push_back(judge_gpu_driver(node));
   results.push_back(judge_least("CUDA", node.cuda, kLeastCuda,
                                 fmt::format("# install CUDA {} or later", kLeastCuda)));
   if (!node.ofed.is_absent())

@@ -4,25 +4,31 @@
 #include <optional>
 
 #include "agent/preflight/results.h"
+#include "agent/preflight/xid_kind.h"
 
 namespace railgauge::agent {
 namespace {
 
-// Hardware or fatal, by what helps. Numbers: NVIDIA's list of Xid errors.
-bool is_fatal(unsigned xid) {
-  return xid == 48 || (xid >= 56 && xid <= 58) || (xid >= 62 && xid <= 65) ||
-         (xid >= 68 && xid <= 69) || (xid >= 73 && xid <= 74) || (xid >= 79 && xid <= 81) ||
-         xid == 92 || xid == 94 || xid == 95 || (xid >= 110 && xid <= 120) ||
-         (xid >= 122 && xid <= 125);
+constexpr const char* kSwitches = "nvswitch";
+
+// The log knows no repair: who made one writes it there.
+std::string repaired(const std::string& what) {
+  return fmt::format("echo 'railgauge: repaired {}' > /dev/kmsg  # then it counts no more", what);
+}
+
+bool is_repair_of(const std::string& line, const std::string& what) {
+  return line.starts_with("railgauge: repaired " + what);
 }
 
 std::vector<std::string> remedy_of(unsigned xid, const std::string& address) {
   if (xid == 79) return {"# the GPU fell off the bus: check its power and seat, then", "reboot"};
   if (xid == 74)
-    return {"nvidia-smi nvlink -e", "# replace the GPU, or its baseboard, if it comes again"};
+    return {"nvidia-smi nvlink -e", "# replace the GPU, or its baseboard, if it comes again",
+            repaired(address)};
   if (xid == 64) return {"# a row remap failed: replace the GPU"};
   return {"# in a maintenance window, with nothing on the GPU:",
-          fmt::format("nvidia-smi --gpu-reset -i {}", address), "# replace it if it comes again"};
+          fmt::format("nvidia-smi --gpu-reset -i {}", address), repaired(address),
+          "# replace it if it comes again"};
 }
 
 struct Event {
@@ -48,26 +54,36 @@ std::optional<Event> parse(const std::string& line, std::string_view word) {
 CheckResult judge_gpu(const Inventory& node, const GpuFacts& gpu) {
   const Fact<std::vector<std::string>>& log = node.kernel_log;
   if (!log.is_known()) return not_known(gpu.name, "the kernel's log", log, kernel_log_remedy());
+  const std::string* found = nullptr;
+  unsigned number = 0;
   for (const std::string& line : log.value) {
+    if (is_repair_of(line, gpu.pci_address)) found = nullptr;
     const auto event = parse(line, "Xid (");
     if (!event || event->address.empty() || !gpu.pci_address.starts_with(event->address)) continue;
-    if (is_fatal(event->number))
-      return result(CheckState::kFail, gpu.name, line, log.source,
-                    remedy_of(event->number, gpu.pci_address));
+    if (found != nullptr || xid_kind(event->number) != XidKind::kHardware) continue;
+    found = &line;
+    number = event->number;
   }
+  if (found != nullptr)
+    return result(CheckState::kFail, gpu.name, *found, log.source,
+                  remedy_of(number, gpu.pci_address));
+  if (node.kernel_log_is_cut) return cut_log(node, gpu.name, "Xid (");
   return result(CheckState::kPass, gpu.name, "no fatal Xid since boot", log.source);
 }
 
 // NVSwitches have no subject of their own: the baseboard is one.
 CheckResults judge_switches(const Inventory& node) {
-  for (const std::string& line : node.kernel_log.value_or({})) {
-    if (!parse(line, "SXid (")) continue;
-    if (line.find("Non-fatal") != std::string::npos) continue;
-    return {result(
-        CheckState::kFail, "nvswitch", line, node.kernel_log.source,
-        {"systemctl restart nvidia-fabricmanager", "# replace the baseboard if it comes again"})};
+  const std::string* found = nullptr;
+  for (const std::string& line : node.kernel_log.value) {
+    if (is_repair_of(line, kSwitches)) found = nullptr;
+    // One that is not fatal has lines of its severity and its data behind it, with the same head.
+    if (found == nullptr && parse(line, "SXid (") && line.find(", Fatal") != std::string::npos)
+      found = &line;
   }
-  return {};
+  if (found == nullptr) return {};
+  return {result(CheckState::kFail, kSwitches, *found, node.kernel_log.source,
+                 {"systemctl restart nvidia-fabricmanager", repaired(kSwitches),
+                  "# replace the baseboard if it comes again"})};
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "agent/watch/rules.h"
 
-#include <algorithm>
 #include <array>
-#include <utility>
+
+#include "agent/preflight/xid_kind.h"
 
 namespace railgauge::agent {
 namespace {
@@ -66,29 +66,20 @@ constexpr std::array kRules{
     WatchRule{WatchPlace::kGpu, "row_remap_correctable", 32, kHour, 0, false, "",
               "a row was remapped in time"},
 };
-
-// Of the hardware, as imbue's health checks list them; first and last of each range.
-constexpr std::array<std::pair<unsigned, unsigned>, 10> kHardware{{{48, 48},
-                                                                   {56, 58},
-                                                                   {62, 64},
-                                                                   {68, 77},
-                                                                   {79, 86},
-                                                                   {88, 89},
-                                                                   {92, 92},
-                                                                   {94, 105},
-                                                                   {110, 120},
-                                                                   {122, 125}}};
-// A program's own fault: illegal access, a page fault, a stopped channel, a clean-up after it.
-constexpr std::array<unsigned, 4> kPrograms{13, 31, 43, 45};
 }  // namespace
 
 std::span<const WatchRule> watch_rules() { return kRules; }
 
 const char* xid_severity(unsigned xid) {
-  if (std::ranges::find(kPrograms, xid) != kPrograms.end()) return "info";
-  const bool hardware = std::ranges::any_of(
-      kHardware, [xid](const auto& range) { return xid >= range.first && xid <= range.second; });
-  return hardware ? "fail" : "warn";
+  switch (xid_kind(xid)) {
+    case XidKind::kProgram:
+      return "info";
+    case XidKind::kHardware:
+      return "fail";
+    case XidKind::kOther:
+      break;
+  }
+  return "warn";
 }
 
 }  // namespace railgauge::agent

@@ -168,6 +168,8 @@ TEST(TrackerProperty, TotalsOnlyGrowAndRemarksAreBounded) {
 TEST(XidSeverity, HardwareFailsProgramsInformTheRestWarns) {
   EXPECT_STREQ(xid_severity(79), "fail");
   EXPECT_STREQ(xid_severity(48), "fail");
+  EXPECT_STREQ(xid_severity(65), "fail");
+  EXPECT_STREQ(xid_severity(140), "fail");
   EXPECT_STREQ(xid_severity(13), "info");
   EXPECT_STREQ(xid_severity(31), "info");
   EXPECT_STREQ(xid_severity(0), "warn");

@@ -17,6 +17,13 @@ std::vector<Case> fabric_cases() {
          w.node.rdma[1].name = "mlx5_1";
          w.node.rdma[1].ports[0].rate_bits_per_second.value = 200e9;
        }},
+      {"port_state", kPass, "active, 25 Gb/s",
+       [](World& w) {  // soft-RoCE over two interfaces
+         w.node.rdma.push_back(w.node.rdma[0]);
+         for (RdmaDevice& device : w.node.rdma) lack(device.board_id), lack(device.model);
+         w.node.rdma[1].name = "rxe1";
+         w.node.rdma[1].ports[0].rate_bits_per_second.value = 25e9;
+       }},
       {"port_state", kFail, "no port of this NIC is up, which is the rail of gpu0",
        [](World& w) {
          w.node.rdma.push_back(w.node.rdma[0]);
@@ -43,6 +50,21 @@ std::vector<Case> fabric_cases() {
        "partitions.conf"},
       {"gid", kPass, "at index 3"},
       {"gid", kFail, "no GID is of RoCE v2", [](World& w) { port(w).gids.pop_back(); }},
+      {"gid", kWaived, "iWARP",
+       [](World& w) {
+         w.node.rdma[0].node_type = told<std::string>("rnic");
+         port(w).gids.pop_back();
+       }},
+      {"mtu", kWaived, "iWARP",
+       [](World& w) {
+         w.node.rdma[0].node_type = told<std::string>("rnic");
+         w.node.nets[0].mtu_bytes.value = 1500;
+       }},
+      {"gid", kWaived, "link layer unspecified",
+       [](World& w) {  // EFA
+         port(w).link_layer.value = "unspecified";
+         port(w).gids.pop_back();
+       }},
       {"gid", kFail, "has no GID", [](World& w) { port(w).gids.clear(); }, "ip addr add"},
       {"gid", kWarn, "link-local alone",
        [](World& w) { port(w).gids[1].gid = "fe80:0000:0000:0000:0000:0000:0000:0001"; }},
@@ -87,6 +109,9 @@ std::vector<Case> fabric_cases() {
          hide(port(w).counters);
          hide(port(w).hw_counters);
        }},
+      {"port_errors", kUnknown, "nobody may read it", [](World& w) { hide(port(w).counters); }},
+      {"port_errors", kPass, "no error counter stands out",
+       [](World& w) { lack(port(w).counters); }},  // EFA has the others alone
       {"nic_firmware", kPass, "28.39.1002 on mlx5_0"},
       {"nic_firmware", kWarn, "28.39.1002 on mlx5_0, 28.40.1000 on mlx5_1",
        [](World& w) {
@@ -98,10 +123,19 @@ std::vector<Case> fabric_cases() {
        [](World& w) { hide(w.node.rdma[0].firmware); }},
       {"versions", kPass, "GPU driver 550.54.15"},
       {"versions", kError, "makes no sense", [](World& w) { spoil(w.node.gpu_driver); }},
+      {"versions", kUnknown, "release is not told here",
+       [](World& w) { lack(w.node.kernel_release); }},
       {"versions", kUnknown, "nobody may read it", [](World& w) { hide(w.node.kernel_release); }},
       {"minimum_versions", kPass, "at least 418.40 is needed"},
       {"minimum_versions", kFail, "410.48; at least 418.40",
        [](World& w) { w.node.gpu_driver.value = "410.48"; }},
+      {"minimum_versions", kFail,
+       "NVIDIA's driver is not loaded; the GPUs are driven: gpu0 by nouveau",
+       [](World& w) {
+         lack(w.node.gpu_driver);
+         gpu(w).driver = told<std::string>("nouveau");
+       },
+       "install GPU driver"},
       {"minimum_versions", kFail, "at least 4.5",
        [](World& w) { w.node.ofed.value = "MLNX_OFED_LINUX-4.4-2.0.7"; }},
       {"minimum_versions", kFail, "older than ConnectX-3 Pro",

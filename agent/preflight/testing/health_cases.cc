@@ -30,14 +30,48 @@ std::vector<Case> health_cases() {
        [](World& w) {
          log_line(w, "nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 20034, Fatal, Link 30");
        }},
+      {"xid", kPass, "no fatal Xid",
+       [](World& w) {  // what one harmless fault of an NVSwitch writes
+         log_line(w, "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Non-fatal, Link 46");
+         log_line(w, "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Severity 0 Engine 46");
+         log_line(w, "nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, Data {0x00140004}");
+       }},
+      {"xid", kPass, "no fatal Xid",
+       [](World& w) {
+         log_line(w, "NVRM: Xid (PCI:0000:18:00): 95, pid=7, uncontained");
+         log_line(w, "railgauge: repaired 0000:18:00.0");
+       }},
+      {"xid", kFail, "95",
+       [](World& w) {
+         log_line(w, "railgauge: repaired 0000:18:00.0");
+         log_line(w, "NVRM: Xid (PCI:0000:18:00): 95, pid=7, uncontained");
+       },
+       "railgauge: repaired 0000:18:00.0"},
+      {"xid", kFail, "95",
+       [](World& w) {
+         log_line(w, "NVRM: Xid (PCI:0000:18:00): 95, pid=7, uncontained");
+         log_line(w, "railgauge: repaired 0000:99:00.0");
+       }},
+      {"xid", kFail, "86",
+       [](World& w) { log_line(w, "NVRM: Xid (PCI:0000:18:00): 86, an engine's"); }},
+      {"xid", kUnknown, "no longer goes back to the boot",
+       [](World& w) { w.node.kernel_log_is_cut = true; }},
+      {"xid", kFail, "79",
+       [](World& w) {
+         w.node.kernel_log_is_cut = true;
+         log_line(w, "NVRM: Xid (PCI:0000:18:00): 79, pid=7, GPU has fallen");
+       }},
       {"xid", kUnknown, "nobody may read it", [](World& w) { hide(w.node.kernel_log); }},
       {"gpu_mode", kPass, "persistence is on"},
       {"gpu_mode", kWarn, "persistence is off",
        [](World& w) { nvml(w).persistence_mode.value = false; }, "nvidia-persistenced"},
-      {"gpu_mode", kFail, "MIG is on", [](World& w) { nvml(w).mig_mode.value = true; }, "-mig 0"},
+      {"gpu_mode", kFail, "MIG is on: a slice has a part",
+       [](World& w) { nvml(w).mig_mode.value = true; }, "-mig 0"},
       {"gpu_mode", kWarn, "2 processes compute on it",
        [](World& w) { nvml(w).compute_processes.value = 2; }},
       {"gpu_mode", kUnknown, "MIG mode is not known", [](World& w) { hide(nvml(w).mig_mode); }},
+      {"gpu_mode", kUnknown, "who computes on it is not known",
+       [](World& w) { hide(nvml(w).compute_processes); }},
       {"gpu_mode", kUnknown, "compute mode is not known",
        [](World& w) { hide(nvml(w).compute_mode); }},
       {"gpu_mode", kUnknown, "only NVML tells",

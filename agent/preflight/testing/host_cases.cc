@@ -12,6 +12,11 @@ std::vector<Case> host_cases() {
          w.node.limits.memlock_soft_bytes.value = 8U << 20U;
          w.node.limits.cap_ipc_lock.value = true;
        }},
+      {"locked_memory", kWaived, "nothing is registered",
+       [](World& w) {
+         w.node.rdma.clear();
+         w.node.limits.memlock_soft_bytes.value = 8U << 20U;
+       }},
       {"locked_memory", kUnknown, "nobody may read it",
        [](World& w) { hide(w.node.limits.memlock_soft_bytes); }},
       {"cgroup", kPass, "no limit"},
@@ -40,6 +45,8 @@ std::vector<Case> host_cases() {
        "cpupower frequency-set -g performance"},
       {"cpu_power", kWarn, "idle states C6 are on",
        [](World& w) { w.node.cpu.idle_states.value["C6"].value = "enabled"; }, "cpupower idle-set"},
+      {"cpu_power", kWarn, "idle states C6 are on",
+       [](World& w) { lack(w.node.cpu.idle_states.value["C6"]); }, "cpupower idle-set"},
       {"cpu_power", kWaived, "does not choose", [](World& w) { lack(w.node.cpu.governors); }},
       {"cpu_power", kUnknown, "nobody may read it", [](World& w) { hide(w.node.cpu.governors); }},
       {"rdma_device_nodes", kPass, "/dev/infiniband/uverbs0 opens"},
@@ -50,6 +57,16 @@ std::vector<Case> host_cases() {
        "modprobe -a ib_uverbs rdma_ucm"},
       {"rdma_device_nodes", kFail, "does not open",
        [](World& w) { w.node.device_nodes["/dev/infiniband/uverbs0"].can_open.value = false; }},
+      {"rdma_device_nodes", kUnknown, "may have some in others",
+       [](World& w) {
+         w.node.rdma.clear();
+         w.node.rdma_netns_mode = told<std::string>("exclusive");
+       }},
+      {"rdma_device_nodes", kWaived, "no NIC here has RDMA",
+       [](World& w) {
+         w.node.rdma.clear();
+         w.node.rdma_netns_mode = told<std::string>("shared");
+       }},
       {"rdma_device_nodes", kUnknown, "nobody may read it",
        [](World& w) { hide(w.node.device_nodes["/dev/infiniband/uverbs0"].can_open); }},
       {"bar_copy_driver", kPass, "is loaded and opens"},

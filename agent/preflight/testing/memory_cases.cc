@@ -14,10 +14,32 @@ std::vector<Case> memory_cases() {
          lack(w.node.modules["nvidia_peermem"].file);
        },
        "dkms install nvidia/550.54.15"},
+      {"peer_memory_client", kFail,
+       "own RDMA stack takes no peer-memory module, and dma-buf is not",
+       [](World& w) {
+         unload(w, "nvidia_peermem"), use_proprietary(w);
+         w.node.peer_memory_symbol = told(false);
+       },
+       "nvidia-driver-550-server-open"},
+      {"peer_memory_client", kUnknown, "own RDMA stack takes no peer-memory module, and whether",
+       [](World& w) {
+         unload(w, "nvidia_peermem"), hide(w.node.rdma_core);
+         w.node.peer_memory_symbol = told(false);
+       }},
       {"peer_memory_client", kWaived, "dma-buf takes its place",
        [](World& w) { unload(w, "nvidia_peermem"); }},
       {"peer_memory_client", kWarn, "no file loads it at boot",
        [](World& w) { w.node.autoload.value.clear(); }, "/etc/modules-load.d/nvidia-peermem.conf"},
+      {"peer_memory_client", kPass, "at boot by its service",
+       [](World& w) {
+         w.node.autoload.value.clear();
+         w.node.services["nvidia-peermem"].enablement = told<std::string>("enabled");
+       }},
+      {"peer_memory_client", kWaived, "share the host's memory",
+       [](World& w) {
+         w.node.gpus[0].model.value = "NVIDIA GB10";
+         unload(w, "nvidia_peermem");
+       }},
       {"peer_memory_client", kWarn, "taken its place",
        [](World& w) { unload(w, "nvidia_peermem"), load_legacy(w); }, "modprobe nvidia-peermem"},
       {"peer_memory_client", kUnknown, "nobody may read it",
@@ -80,6 +102,11 @@ std::vector<Case> memory_cases() {
          hide(w.node.modules["ib_core"].file_modified_unix_seconds);
        },
        "railgauge-node-facts.socket"},
+      {"peermem_build", kUnknown, "no longer goes back to the boot",
+       [](World& w) {
+         w.node.kernel_log_is_cut = true;
+         hide(w.node.modules["ib_core"].file_modified_unix_seconds);
+       }},
       {"peermem_mode", kPass, "persistent_api_support=1"},
       {"peermem_mode", kWarn, "peerdirect_support=1",
        [](World& w) {
@@ -104,6 +131,11 @@ std::vector<Case> memory_cases() {
       {"dmabuf_nic", kPass, "Linux 6.8.0-48-generic with mlx5_core"},
       {"dmabuf_nic", kWarn, "older than 5.12",
        [](World& w) { w.node.kernel_release.value = "5.4.0-1"; }},
+      {"dmabuf_nic", kWaived, "there is no NVIDIA GPU",
+       [](World& w) {
+         w.node.gpus.clear();
+         w.node.kernel_release.value = "5.10.0-1";
+       }},
       {"dmabuf_nic", kFail, "rdma-core 33.1 is older than 34",
        [](World& w) {
          w.node.rdma_core.value = "33.1";

@@ -53,9 +53,25 @@ std::vector<Case> path_cases() {
          gpu(w).iommu_group_type.value = "DMA";
        },
        "/&iommu=pt /"},
+      {"iommu", kUnknown, "how the IOMMU treats GPUs and NICs is not told here",
+       [](World& w) { lack(gpu(w).iommu_group_type); }},  // an older Linux has no such file
+      {"iommu", kPass, "passes GPUs and NICs through",
+       [](World& w) { lack(gpu(w).iommu_group), lack(gpu(w).iommu_group_type); }},
+      {"iommu", kFail,
+       "gpu0 (0000:18:00.0) is in IOMMU group 7, its DMA function 0000:19:00.1 in 8",
+       [](World& w) {
+         PciDevice dma = nic(w);
+         dma.address = "0000:19:00.1";
+         dma.device.value = 0x2100;
+         dma.iommu_group.value = 8;
+         w.node.pci[dma.address] = dma;
+       },
+       "--explain acs"},
       {"iommu", kUnknown, "nobody may read it", [](World& w) { hide(gpu(w).iommu_group_type); }},
       {"bar1_size", kPass, "BAR1 is 131072 MiB of 81920 MiB"},
       {"bar1_size", kPass, "BAR1 is 131072 MiB",
+       [](World& w) { hide(nvml(w).bar1_total_bytes); }},  // as PCI tells it
+      {"bar1_size", kUnknown, "BAR1 is 131072 MiB; how much memory there is only NVML tells",
        [](World& w) {
          hide(nvml(w).bar1_total_bytes);
          hide(nvml(w).memory_total_bytes);
@@ -81,6 +97,25 @@ std::vector<Case> path_cases() {
        [](World& w) { gpu(w).link_gigatransfers.value = 2.5; }},
       {"pcie_link", kUnknown, "nobody may read it", [](World& w) { hide(nic(w).link_width); }},
       {"pcie_link", kError, "makes no sense", [](World& w) { spoil(nic(w).link_width); }},
+      {"pcie_link", kPass, "as the hypervisor shows it",
+       [](World& w) {  // QEMU's root ports of old are of 2.5 GT/s and one lane
+         w.node.is_virtual_machine.value = true;
+         w.node.pci[kSampleNicPort].max_link_gigatransfers.value = 2.5;
+         w.node.pci[kSampleNicPort].max_link_width.value = 1;
+       }},
+      {"pcie_link", kUnknown, "the hypervisor shows no link",
+       [](World& w) {  // a virtual function in a guest
+         w.node.is_virtual_machine.value = true;
+         nic(w).link_width.value = 0;
+         hide(nic(w).link_gigatransfers);
+       }},
+      {"pcie_link", kUnknown, "only its host tells",
+       [](World& w) {
+         w.node.is_virtual_machine.value = true;
+         nic(w).link_width.value = 8;
+       }},
+      {"pcie_link", kFail, "fallen off the bus",
+       [](World& w) { nic(w).link_width.value = 63, hide(nic(w).link_gigatransfers); }},
       {"pcie_limited", kPass, "names no limit"},
       {"pcie_limited", kFail, "limited by 8.0 GT/s",
        [](World& w) {
@@ -88,6 +123,8 @@ std::vector<Case> path_cases() {
                   "mlx5_core 0000:19:00.0: 63.008 Gb/s available PCIe bandwidth, limited by 8.0 "
                   "GT/s PCIe x8 link at 0000:17:01.0");
        }},
+      {"pcie_limited", kUnknown, "no longer goes back to the boot",
+       [](World& w) { w.node.kernel_log_is_cut = true; }},
       {"pcie_limited", kUnknown, "nobody may read it", [](World& w) { hide(w.node.kernel_log); },
        "railgauge-node-facts.socket"},
       {"pcie_errors", kPass, "0 corrected"},
@@ -110,6 +147,9 @@ std::vector<Case> path_cases() {
        [](World& w) { nic(w).config.pcie.value.max_read_request_bytes = 128; }},
       {"pcie_read_request", kFail, "port 0000:16:00.0 takes smaller packets",
        [](World& w) { w.node.pci["0000:16:00.0"].config.pcie.value.max_payload_bytes = 128; }},
+      {"pcie_read_request", kFail, "port 0000:17:01.0 sends larger packets (1024 bytes)",
+       [](World& w) { w.node.pci[kSampleNicPort].config.pcie.value.max_payload_bytes = 1024; },
+       "pcie_bus_safe"},
       {"pcie_read_request", kUnknown, "nobody may read it",
        [](World& w) { hide(nic(w).config.pcie); }, "CAP_SYS_ADMIN"},
       {"relaxed_ordering", kPass, "loosely"},
@@ -124,6 +164,16 @@ std::vector<Case> path_cases() {
          move_nic_away(w);
          w.required = {"gpu_nic_distance"};
        }},
+      {"gpu_nic_distance", kUnknown, "says nothing of the host's PCIe",
+       [](World& w) {  // each function on a bus of its own, as some clouds have it
+         move_nic_away(w);
+         w.node.is_virtual_machine.value = true;
+       }},
+      {"gpu_nic_distance", kWaived, "shares the host's memory",
+       [](World& w) {
+         move_nic_away(w);
+         w.node.gpus[0].model.value = "NVIDIA GB10";
+       }},
       {"gpu_nic_distance", kWaived, "by design",
        [](World& w) {
          move_nic_away(w);
@@ -132,10 +182,20 @@ std::vector<Case> path_cases() {
       {"gpu_nic_distance", kUnknown, "is not known", [](World& w) { nic(w).host_bridge = ""; }},
       {"numa_locality", kPass, "NUMA node 0"},
       {"numa_locality", kWarn, "does not tell", [](World& w) { gpu(w).numa_node.value = -1; }},
+      {"numa_locality", kWarn, "does not tell",
+       [](World& w) {
+         w.node.is_virtual_machine.value = true;
+         gpu(w).numa_node.value = -1;
+       },
+       "on the host"},
       {"numa_locality", kWarn, "moves pages", [](World& w) { w.node.numa_balancing.value = true; },
        "kernel.numa_balancing=0"},
       {"numa_locality", kFail, "the agent may use 16-31 alone",
        [](World& w) { w.node.limits.cgroup_cpus.value = "16-31"; }},
+      {"numa_locality", kUnknown, "which processors the agent may use",
+       [](World& w) { hide(w.node.limits.cgroup_cpus); }},
+      {"numa_locality", kUnknown, "which processors are near it",
+       [](World& w) { hide(gpu(w).local_cpus); }},
       {"numa_locality", kUnknown, "nobody may read it", [](World& w) { hide(gpu(w).numa_node); }},
   };
 }

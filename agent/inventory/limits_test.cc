@@ -1,0 +1,81 @@
+// Limits of both generations of control groups. The trees are synthetic.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "agent/inventory/sources.h"
+#include "agent/testing/node_tree.h"
+
+namespace railgauge::agent {
+namespace {
+
+MemoryLimits limits_of(const std::string& text) {
+  NodeTree tree;
+  tree.apply(text);
+  Inventory node;
+  read_limits(NodeFiles({.root = tree.root()}))(node);
+  return node.limits;
+}
+
+TEST(Limits, TheTightestOfTheGroupAndThoseAboveItCounts) {
+  const MemoryLimits limits = limits_of(
+      "proc/self/cgroup = 0::/kube.slice/pod.slice/one\n"
+      "sys/fs/cgroup/kube.slice/pod.slice/one/memory.max = max\n"
+      "sys/fs/cgroup/kube.slice/pod.slice/memory.max = 4096\n"
+      "sys/fs/cgroup/kube.slice/pod.slice/memory.current = 96\n"
+      "sys/fs/cgroup/kube.slice/memory.max = 8192\n"
+      "sys/fs/cgroup/kube.slice/cpuset.cpus.effective = 0-3\n");
+  EXPECT_TRUE(limits.cgroup_memory_max_bytes.is(4096));
+  EXPECT_TRUE(limits.cgroup_memory_now_bytes.is(96));
+  EXPECT_TRUE(limits.cgroup_cpus.is("0-3")) << "its own level has no such controller";
+}
+
+TEST(Limits, OfTheFirstGenerationEachControllerHasATreeOfItsOwn) {
+  const char* const kTree =
+      "proc/self/cgroup |\n"
+      "  9:memory:/system.slice/railgauge-agent.service\n"
+      "  4:cpu,cpuacct:/\n"
+      "  3:cpuset:/\n"
+      "  2:rdma:/\n"
+      "  0::/system.slice/railgauge-agent.service\n"
+      "sys/fs/cgroup/memory/memory.limit_in_bytes = 9223372036854771712\n"
+      "sys/fs/cgroup/memory/system.slice/railgauge-agent.service/memory.usage_in_bytes = 100\n"
+      "sys/fs/cgroup/cpuset/cpuset.effective_cpus = 2-5\n"
+      "sys/fs/cgroup/rdma/rdma.max = mlx5_0 hca_handle=0 hca_object=max\n";
+  const std::string own =
+      "sys/fs/cgroup/memory/system.slice/railgauge-agent.service/memory.limit_in_bytes = ";
+  const MemoryLimits bound = limits_of(kTree + own + "200\n");
+  EXPECT_TRUE(bound.cgroup_memory_max_bytes.is(200));
+  EXPECT_TRUE(bound.cgroup_memory_now_bytes.is(100));
+  EXPECT_TRUE(bound.cgroup_cpus.is("2-5"));
+  EXPECT_TRUE(bound.cgroup_rdma_max.at("mlx5_0").is("hca_handle=0 hca_object=max"));
+  EXPECT_TRUE(
+      limits_of(kTree + own + "9223372036854771712\n").cgroup_memory_max_bytes.is(kUnlimited));
+}
+
+TEST(Limits, AGroupThatIsNotToldIsNotCalledUnlimited) {
+  const MemoryLimits hidden = limits_of("sys/fs/cgroup/cgroup.controllers = memory\n");
+  EXPECT_EQ(hidden.cgroup_memory_max_bytes.state, FactState::kUnknown);
+  EXPECT_EQ(hidden.cgroup_cpus.state, FactState::kUnknown);
+  EXPECT_TRUE(limits_of("proc/version = Linux\n").cgroup_memory_max_bytes.is_absent());
+}
+
+TEST(Limits, WordsThatAreNoLimitAreAnErrorAndNotUnlimited) {
+  const MemoryLimits limits = limits_of(
+      "proc/self/cgroup = 0::/\nsys/fs/cgroup/memory.max = lots\n"
+      "proc/self/limits = Max locked memory         some            unlimited            bytes\n");
+  EXPECT_EQ(limits.cgroup_memory_max_bytes.state, FactState::kError);
+  EXPECT_EQ(limits.memlock_soft_bytes.state, FactState::kError);
+  EXPECT_TRUE(limits.memlock_hard_bytes.is(kUnlimited));
+}
+
+TEST(Limits, AnyLinesAreAnswered) {
+  for (const char* lines :
+       {"0", "::", "0::", "0::../../etc", "9:memory", "9:memory:", ":memory:/a/../b", ",,:,,:/"}) {
+    const MemoryLimits limits =
+        limits_of(std::string("proc/self/cgroup = ") + lines + "\nsys/fs/cgroup/a/b = 1\n");
+    EXPECT_NE(limits.cgroup_memory_max_bytes.state, FactState::kError) << lines;
+  }
+}
+
+}  // namespace
+}  // namespace railgauge::agent

@@ -1,0 +1,37 @@
+// What an Xid of the GPU driver means, by its number: THE list, of preflight and of the watch.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+
+namespace railgauge::agent {
+
+enum class XidKind : std::uint8_t { kHardware, kProgram, kOther };
+
+inline XidKind xid_kind(unsigned xid) {
+  // Of the hardware, as imbue's health checks and Azure's together list them, and of NVIDIA's list
+  // the newer 140 (unrecovered ECC error) and 143 (the GPU did not start); first and last of each
+  // range.
+  constexpr std::array<std::pair<unsigned, unsigned>, 12> kHardware{{{48, 48},
+                                                                     {56, 58},
+                                                                     {62, 65},
+                                                                     {68, 77},
+                                                                     {79, 86},
+                                                                     {88, 89},
+                                                                     {92, 92},
+                                                                     {94, 105},
+                                                                     {110, 120},
+                                                                     {122, 125},
+                                                                     {140, 140},
+                                                                     {143, 143}}};
+  // A program's own fault: illegal access, a page fault, a stopped channel, a clean-up after it.
+  constexpr std::array<unsigned, 4> kPrograms{13, 31, 43, 45};
+  if (std::ranges::find(kPrograms, xid) != kPrograms.end()) return XidKind::kProgram;
+  const bool is_hardware = std::ranges::any_of(
+      kHardware, [xid](const auto& range) { return xid >= range.first && xid <= range.second; });
+  return is_hardware ? XidKind::kHardware : XidKind::kOther;
+}
+
+}  // namespace railgauge::agent
