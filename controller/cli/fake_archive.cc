@@ -279,7 +279,7 @@ grpc::Status FakeArchive::GetBundlePart(Context*, const BundleRequest* request,
   if (request->part() == 1)
     add("text",
         "n1: 192.0.2.1 has API_TOKEN=abc; N1 was OLD-NAME.example, beside elsewhere, below SW-12a "
-        "and sw-13");
+        "and sw-13; cancelled by Grace Hopper");
   if (request->part() == 2) add("nodes", "[\"n1\",\"partner\"]");
   if (request->part() == 3) {
     add("name", "old-name");
@@ -289,6 +289,9 @@ grpc::Status FakeArchive::GetBundlePart(Context*, const BundleRequest* request,
     SqlRow& leaf = *answer->mutable_table()->add_rows();
     leaf.add_values();
     leaf.add_values()->set_text("sw-12a");
+    answer->mutable_table()->add_columns("person");
+    for (SqlRow& row : *answer->mutable_table()->mutable_rows()) row.add_values();
+    answer->mutable_table()->mutable_rows(0)->mutable_values(2)->set_text("grace hopper");
   }
   return {};
 }
