@@ -119,6 +119,11 @@ std::size_t widest_line(const std::string& text) {
   return widest;
 }
 
+TEST_F(Commands, WhatRanTooLongInTheControllerIsToldInItsWords) {
+  EXPECT_EQ(run({"sql", "endless"}), kExitInvalid);
+  EXPECT_EQ(err_, "railgauge: sql: it ran longer than 10 s\n");
+}
+
 TEST_F(Commands, OnATerminalOf60ColumnsTablesAreFoldedAndLoseNothing) {
   for (const auto& [name, words] :
        {std::pair{"nodes", std::vector<std::string>{"nodes"}},

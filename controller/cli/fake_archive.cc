@@ -241,7 +241,9 @@ grpc::Status FakeArchive::CompareRuns(Context*, const CompareRequest*, Compariso
   return {};
 }
 
-grpc::Status FakeArchive::RunSql(Context*, const SqlRequest*, SqlTable* answer) {
+grpc::Status FakeArchive::RunSql(Context*, const SqlRequest* request, SqlTable* answer) {
+  if (request->sql() == "endless")
+    return {grpc::StatusCode::DEADLINE_EXCEEDED, "sql: it ran longer than 10 s"};
   *answer = table;
   return {};
 }
