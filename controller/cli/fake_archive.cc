@@ -55,14 +55,15 @@ Space sample_space() {
     SpacePart& added = *space.add_parts();
     added.set_name(name);
     added.set_kind(kind);
-    added.set_table("point");
+    added.set_table(std::string_view(kind) == "index" ? "point" : name);
     added.set_bytes(bytes);
     added.set_payload_bytes(0.9 * bytes);
     added.set_entries(entries);
   };
   part("point", "table", 6.03e8, 9e6);
   part("point_by_series", "index", 2.466e8, 9e6);
-  part("run", "table", 40960, 200);
+  part("run", "table", 4.096e6, 200);
+  part("event", "table", 40960, 200);
   return space;
 }
 
