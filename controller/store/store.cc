@@ -61,6 +61,14 @@ Status Store::put_node(NodeRow node, Completion done) {
               std::move(done));
 }
 
+Status Store::note_seen(std::vector<std::string> node_ids) {
+  return impl_->writer.submit(
+      {.apply = [this, now = impl_->now(), ids = std::move(node_ids)]() -> Status {
+        for (const std::string& id : ids) RG_TRY_OK(impl_->runs.note_seen(id, now));
+        return {};
+      }});
+}
+
 Status Store::update_run(RunUpdate update, Completion done) {
   return keep([this, update = std::move(update)] { return impl_->runs.update_run(update); },
               std::move(done));
