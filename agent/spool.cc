@@ -73,11 +73,17 @@ Code code_of(int error) {
   }
 }
 
+std::string_view help_for(Code code) {
+  if (code == Code::kDataLoss)
+    return "; move the file away: what it holds and the controller has not is lost";
+  return code == Code::kPermissionDenied ? "; --state-dir must be there and writable" : "";
+}
+
 tl::unexpected<Error> failed(sqlite3* database, std::string_view act) {
   const char* file = sqlite3_db_filename(database, "main");
-  return fail(
-      code_of(sqlite3_errcode(database)),
-      fmt::format("spool {}: {}: {}", file != nullptr ? file : "", act, sqlite3_errmsg(database)));
+  const Code code = code_of(sqlite3_errcode(database));
+  return fail(code, fmt::format("spool {}: {}: {}{}", file != nullptr ? file : "", act,
+                                sqlite3_errmsg(database), help_for(code)));
 }
 
 struct StatementTraits {
@@ -172,8 +178,9 @@ Result<Spool> Spool::open(const Options& options) {
                       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
   Handle<DatabaseTraits> database(raw);
   if (opened != SQLITE_OK)
-    return fail(code_of(opened), fmt::format("spool {}: open: {}", options.path,
-                                             raw != nullptr ? sqlite3_errmsg(raw) : "no memory"));
+    return fail(code_of(opened), fmt::format("spool {}: open: {}{}", options.path,
+                                             raw != nullptr ? sqlite3_errmsg(raw) : "no memory",
+                                             help_for(code_of(opened))));
   Spool spool(options, std::move(database));
   RG_TRY_OK(spool.set_up());
   return spool;

@@ -238,8 +238,12 @@ Result<api::SqlTable> Archive::run_sql(const api::SqlRequest& request, const Can
   const bool given = request.max_seconds() > 0;
   const double seconds =
       given ? std::min(request.max_seconds(), kMaxSqlSeconds) : kDefaultSqlSeconds;
-  const store::SqlTable table = RG_TRY(store_.sql(request.sql(), rows, seconds, cancelled));
-  return to_api(table);
+  const auto table = store_.sql(request.sql(), rows, seconds, cancelled);
+  if (table) return to_api(*table);
+  if (table.error().code != Code::kDeadlineExceeded) return tl::unexpected(table.error());
+  return fail(Code::kDeadlineExceeded,
+              fmt::format("sql: it ran longer than {:g} s; narrow it, or allow more by --seconds",
+                          seconds));
 }
 
 Result<api::TaskPage> Archive::get_tasks(const api::TasksRequest& request) {

@@ -309,6 +309,13 @@ TEST_F(ArchiveTest, SqlTellsItsColumnsAndRefusesToWrite) {
   const grpc::Status refused = ask(&api::Archive::Stub::RunSql, request, table);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(refused.error_message(), HasSubstr("one SELECT"));
+  request.set_sql(
+      "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n");
+  request.set_max_seconds(0.05);
+  const grpc::Status endless = ask(&api::Archive::Stub::RunSql, request, table);
+  EXPECT_EQ(endless.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(endless.error_message(),
+            "sql: it ran longer than 0.05 s; narrow it, or allow more by --seconds");
 }
 
 TEST_F(ArchiveTest, TheDatabaseIsCheckedCopiedAndPrunedWhileTheControllerServes) {

@@ -3,12 +3,15 @@
 #include "controller/fleet/fleet.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/store/sqlite.h"
 #include "controller/store/store.h"
 #include "controller/testing/server_bench.h"
 
@@ -112,6 +115,29 @@ TEST(Fleet, ASilentAgentIsClosedAndThenLost) {
   ASSERT_TRUE(welcome(agent));
   ASSERT_TRUE(agent.wait_until([](const ScriptedAgent& a) { return a.ended(); }));
   EXPECT_THAT(agent.status().error_message(), HasSubstr("silent"));
+}
+
+TEST(Fleet, ANodeThatStaysAttachedIsSeenInTheStoreToo) {
+  ServerBench bench;
+  bench.fleet_options_.seen_seconds = 0.1;
+  bench.start();
+  ScriptedAgent agent(bench.agent("n1"));
+  ASSERT_TRUE(welcome(agent));
+  const auto seen_at = [&] {
+    auto connection =
+        store::Connection::open(bench.config_.database, store::Connection::Mode::kReadOnly, 5);
+    auto rows = connection->query("SELECT last_seen_at FROM node WHERE name='n1'");
+    return rows && rows->next().value_or(false) ? rows->real(0) : 0;
+  };
+  const auto later_than = [&](double seconds) {
+    constexpr int kLooks = 100;
+    for (int look = 0; look < kLooks && seen_at() <= seconds; ++look)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return seen_at();
+  };
+  const double first = later_than(0);
+  ASSERT_GT(first, 0);
+  EXPECT_GT(later_than(first), first);
 }
 
 TEST(Fleet, RecordsAreAcknowledgedOnceTheyAreCommittedAndRepeatsAreStoredOnce) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <system_error>
 #include <variant>
 
@@ -36,12 +37,15 @@ double number_of(const store::SqlValue& value) {
   return real == nullptr ? 0 : *real;
 }
 
-// Rows of a query of ours; none where it fails, which is said.
-std::vector<std::vector<store::SqlValue>> rows_of(store::Store& store, const std::string& query) {
+using SqlRows = std::vector<std::vector<store::SqlValue>>;
+
+// Rows of a query of ours. Absent where it fails, which is said: what is shown then stays, since no
+// rows would end alerts.
+std::optional<SqlRows> rows_of(store::Store& store, const std::string& query) {
   auto table = store.sql(query, kMostRows, kQuerySeconds);
   if (table) return std::move(table->rows);
   spdlog::warn("metrics: {}", table.error().message);
-  return {};
+  return std::nullopt;
 }
 
 // The value below which `share` of them are; `values` is not empty.
@@ -126,17 +130,19 @@ std::vector<WorstPair> worst_pairs(const PairFigures& figures, std::size_t count
 void MetricsFeed::restore(double now) {
   const std::lock_guard lock(updating_);
   update_quick(now);  // first: schedules say which suites matter most
+  const auto passes = rows_of(
+      store_, fmt::format("SELECT suite, max(ended_at) FROM run WHERE outcome = '{}' GROUP BY "
+                          "suite ORDER BY max(id) DESC",
+                          kPassed));
+  const auto newest = rows_of(
+      store_,
+      "SELECT suite, outcome, ended_at FROM run WHERE id IN (SELECT max(id) FROM run WHERE state = "
+      "'ended' GROUP BY suite) ORDER BY id DESC");
+  if (!passes || !newest) return;
   std::map<std::string, double> passed;
-  for (const auto& row : rows_of(
-           store_, fmt::format("SELECT suite, max(ended_at) FROM run WHERE outcome = '{}' GROUP BY "
-                               "suite ORDER BY max(id) DESC",
-                               kPassed)))
-    passed[text_of(row[0])] = number_of(row[1]);
+  for (const auto& row : *passes) passed[text_of(row[0])] = number_of(row[1]);
   std::vector<SuiteEnd> ends;
-  for (const auto& row : rows_of(
-           store_,
-           "SELECT suite, outcome, ended_at FROM run WHERE id IN (SELECT max(id) FROM run WHERE "
-           "state = 'ended' GROUP BY suite) ORDER BY id DESC")) {
+  for (const auto& row : *newest) {
     SuiteEnd& end = ends.emplace_back();
     end = {.suite = text_of(row[0]), .outcome = text_of(row[1]), .unix_seconds = number_of(row[2])};
     if (const auto found = passed.find(end.suite); found != passed.end())
@@ -179,22 +185,25 @@ void MetricsFeed::update_store() {
 
 // An acknowledgement that ran out is none any more, as `railgauge findings` has it.
 void MetricsFeed::update_findings(double now) {
+  const auto open = rows_of(
+      store_, fmt::format("SELECT kind, iif(state = 'acknowledged' AND acknowledged_until < "
+                          "{}, 'reopened', state) AS shown, severity, count(*) FROM finding "
+                          "WHERE state NOT IN {} GROUP BY kind, shown, severity",
+                          now, kOver));
+  const auto named =
+      rows_of(store_, fmt::format("SELECT kernel, metric, count(DISTINCT series.id) FROM finding "
+                                  "JOIN finding_series ON finding_series.finding = finding.id JOIN "
+                                  "series ON series.id = finding_series.series WHERE finding.state "
+                                  "NOT IN {} GROUP BY kernel, metric",
+                                  kOver));
+  if (!open || !named) return;
   LabelledCounts findings;
-  for (const auto& row : rows_of(
-           store_, fmt::format("SELECT kind, iif(state = 'acknowledged' AND acknowledged_until < "
-                               "{}, 'reopened', state) AS shown, severity, count(*) FROM finding "
-                               "WHERE state NOT IN {} GROUP BY kind, shown, severity",
-                               now, kOver)))
+  for (const auto& row : *open)
     findings[{
         {"kind", text_of(row[0])}, {"state", text_of(row[1])}, {"severity", text_of(row[2])}}] =
         number_of(row[3]);
   LabelledCounts regressions;
-  for (const auto& row : rows_of(
-           store_, fmt::format("SELECT kernel, metric, count(DISTINCT series.id) FROM finding "
-                               "JOIN finding_series ON finding_series.finding = finding.id JOIN "
-                               "series ON series.id = finding_series.series WHERE finding.state "
-                               "NOT IN {} GROUP BY kernel, metric",
-                               kOver)))
+  for (const auto& row : *named)
     regressions[{{"kernel", text_of(row[0])}, {"metric", text_of(row[1])}}] = number_of(row[2]);
   metrics_.set_findings(findings, regressions);
 }
@@ -218,11 +227,12 @@ std::optional<double> MetricsFeed::pause_of(const store::ScheduleRow& row, doubl
 void MetricsFeed::update_schedules(double now) {
   const auto rows = store_.list_schedules();
   if (!rows) return spdlog::warn("metrics: {}", rows.error().message);
+  const auto dues = rows_of(store_,
+                            "SELECT name, min(due_at) FROM schedule JOIN schedule_due ON "
+                            "schedule_due.schedule = schedule.id GROUP BY name");
+  if (!dues) return;
   std::map<std::string, double> first_dues;
-  for (const auto& row : rows_of(store_,
-                                 "SELECT name, min(due_at) FROM schedule JOIN schedule_due ON "
-                                 "schedule_due.schedule = schedule.id GROUP BY name"))
-    first_dues[text_of(row[0])] = number_of(row[1]);
+  for (const auto& row : *dues) first_dues[text_of(row[0])] = number_of(row[1]);
   std::vector<ScheduleState> states;
   for (const store::ScheduleRow& row : *rows) {
     const store::DueRow newest = row.newest.value_or(store::DueRow());
@@ -241,12 +251,14 @@ void MetricsFeed::update_schedules(double now) {
   });
 }
 
+// A node that was installed anew has a row for each of its ids.
 void MetricsFeed::update_known_nodes(double now) {
+  const auto seen =
+      rows_of(store_, fmt::format("SELECT DISTINCT name FROM node WHERE last_seen_at > {}",
+                                  now - kKnownNodeSeconds));
+  if (!seen) return;
   auto names = std::make_shared<std::vector<std::string>>();
-  for (const auto& row : rows_of(
-           store_,
-           fmt::format("SELECT name FROM node WHERE last_seen_at > {}", now - kKnownNodeSeconds)))
-    names->push_back(text_of(row[0]));
+  for (const auto& row : *seen) names->push_back(text_of(row[0]));
   const std::lock_guard lock(mutex_);
   known_nodes_ = std::move(names);
 }
@@ -258,8 +270,9 @@ void MetricsFeed::update_pairs() {
       rows_of(store_,
               "SELECT run_id, coalesce(ended_at, created_at) FROM run WHERE id = (SELECT run FROM "
               "pair_matrix WHERE rail >= 0 ORDER BY run DESC LIMIT 1)");
-  if (newest.empty()) return;
-  const std::pair wanted(text_of(newest[0][0]), written);
+  if (!newest || newest->empty()) return;
+  const std::vector<store::SqlValue>& row = newest->front();
+  const std::pair wanted(text_of(row[0]), written);
   if (shown_ == wanted) return;
   api::PairsRequest request;
   request.set_run_id(wanted.first);
@@ -278,7 +291,7 @@ void MetricsFeed::update_pairs() {
     if (const auto other = read_pair_figures(store_, request, leaves_))
       for (RailFigure& figure : rail_figures(*other)) rails.push_back(std::move(figure));
   }
-  metrics_.set_pairs(worst_pairs(*figures, metric::kWorstPairs), rails, number_of(newest[0][1]));
+  metrics_.set_pairs(worst_pairs(*figures, metric::kWorstPairs), rails, number_of(row[1]));
   shown_ = wanted;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -9,12 +10,14 @@
 
 #include "controller/metric/exposition.h"
 #include "controller/pair_figures.h"
+#include "controller/store/sqlite.h"
 #include "controller/testing/server_bench.h"
 
 namespace railgauge {
 namespace {
 
 using testing::ContainsRegex;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -98,6 +101,43 @@ class Feed : public testing::Test {
   testing_agent::ServerBench bench_;
   std::unique_ptr<store::Store> store_;
 };
+
+std::set<std::string> lines_of(const std::string& text, const std::string& begin) {
+  std::set<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);)
+    if (line.starts_with(begin)) lines.insert(line);
+  return lines;
+}
+
+// No rows would end a page about a regression, and say that no node is away.
+TEST_F(Feed, WhatCannotBeReadNowIsShownAsItWas) {
+  ASSERT_TRUE(store_->open_finding({.finding_id = "f1",
+                                    .kind = "step",
+                                    .severity = "critical",
+                                    .suspect = "n1",
+                                    .summary = "slow",
+                                    .evidence = "{}",
+                                    .opened_at = 1'000}));
+  store::NodeRow node;
+  node.node_id = "id-1";
+  node.name = "n1";
+  ASSERT_TRUE(store_->put_node(node));
+  ASSERT_TRUE(store_->flush());
+  Metrics metrics;
+  MetricsFeed feed(metrics, *store_, bench_.path("feed.db"));
+  feed.restore(10'000);
+  const auto findings = lines_of(metrics.text(), "railgauge_findings{");
+  EXPECT_THAT(findings, SizeIs(1));
+  EXPECT_THAT(*feed.known_nodes(), ElementsAre("n1"));
+  auto stranger =
+      store::Connection::open(bench_.path("feed.db"), store::Connection::Mode::kCreate, 5);
+  ASSERT_TRUE(stranger && stranger->script("ALTER TABLE finding RENAME TO lost; ALTER TABLE node "
+                                           "RENAME TO lost_node"));
+  feed.update(10'060);
+  EXPECT_EQ(lines_of(metrics.text(), "railgauge_findings{"), findings);
+  EXPECT_THAT(*feed.known_nodes(), ElementsAre("n1"));
+}
 
 TEST_F(Feed, WhatEndedUnderAnEarlierControllerIsShownAgain) {
   end_run("r-1", "passed", 1'000);
@@ -221,6 +261,7 @@ TEST_F(Feed, AScheduleTellsItsFirstDueTime) {
 
 TEST_F(Feed, ANodeIsForgottenAWeekAfterItsLastAttach) {
   ASSERT_TRUE(store_->put_node({.node_id = "id-1", .name = "n1"}));
+  ASSERT_TRUE(store_->put_node({.node_id = "id-of-a-new-disk", .name = "n1"}));  // still one node
   ASSERT_TRUE(store_->flush());
   const auto rows = store_->list_nodes();
   ASSERT_TRUE(rows && rows->size() == 1);

@@ -14,6 +14,7 @@ sys.dont_write_bytecode = True
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "source"))
 import alerts  # noqa: E402
+import boards  # noqa: E402
 from promql import selectors  # noqa: E402
 
 # What Prometheus and its target lists add to every series, and what it makes itself.
@@ -131,6 +132,49 @@ def check_alerts(known):
                 fault(name, f"its test gives {series} labels that it has not")
 
 
+NAMED_COMMAND = re.compile(r"\brailgauge ([a-z][a-z-]*(?: [a-z][a-z-]*)?)((?: --[a-z-]+)*)")
+
+
+def verbs_of(program):
+    """What `railgauge help` lists, each with its own help's text."""
+    listed = subprocess.run([program, "help"], check=True, capture_output=True, text=True).stdout
+    return set(re.findall(r"^  ([a-z]+(?: [a-z][a-z-]*)?)(?= |$)", listed, re.MULTILINE))
+
+
+def check_commands(where, text, program, verbs):
+    """People follow these at three in the morning."""
+    for words, flags in NAMED_COMMAND.findall(text):
+        if words not in verbs:
+            fault(where, f"names railgauge {words}, which there is not")
+            continue
+        known = subprocess.run([program, *words.split(), "--help"], check=True, capture_output=True, text=True).stdout if flags else ""
+        for flag in flags.split():
+            if flag not in known:
+                fault(where, f"railgauge {words} has no flag {flag}")
+
+
+def check_all_commands(program):
+    verbs = verbs_of(program)
+    for alert in alerts.ALERTS:
+        for key in ("description", "means", "do"):
+            check_commands(alert["name"], alert[key], program, verbs)
+    for board in boards.BOARDS:
+        for panel in board["panels"]:
+            check_commands(f"{board['uid']}: {panel['title']}", panel["description"], program, verbs)
+
+
+def check_page():
+    """The tables in the documentation are of these boards and panels."""
+    page = HERE.parent / "deploy/docs/dashboards.md"
+    if not page.exists():
+        return fault(page.name, "is not there")
+    shown = re.findall(r"^##+ (.+)\n(.+)$", page.read_text(), re.MULTILINE)
+    wanted = [(one["title"], one["description"]) for board in boards.BOARDS for one in [board, *board["panels"]]]
+    for title, description in wanted:
+        if (title, description) not in shown:
+            fault(page.name, f"does not show {title}; deploy/e2e/monitoring.sh --render deploy/docs/dashboards.md writes it anew")
+
+
 def exposition(metrics):
     """A page with one sample of each metric of ours, for promtool's naming rules."""
     page = ""
@@ -160,6 +204,8 @@ def main():
     for path in boards:
         check_board(path, json.loads(path.read_text()), known)
     check_alerts(known)
+    check_all_commands(sys.argv[1])
+    check_page()
     if len(sys.argv) == 3:
         promtool(sys.argv[2], metrics)
     print("\n".join(faults) if faults else f"{len(boards)} dashboards, {len(alerts.ALERTS)} alerts: nothing to say")

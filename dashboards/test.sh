@@ -12,7 +12,7 @@ promtool=$(command -v promtool || true)
 
 # The lint finds what it is there for.
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/deploy/docs" && cp "$here/../deploy/docs/alerts.md" "$work/deploy/docs/" && cp -r "$here" "$work/dashboards"
+mkdir -p "$work/deploy/docs" && cp "$here/../deploy/docs/"{alerts,dashboards}.md "$work/deploy/docs/" && cp -r "$here" "$work/dashboards"
 spoil() {
   local file=$1 from=$2 to=$3 want=$4
   sed -i "s/$from/$to/" "$work/dashboards/$file"
@@ -25,4 +25,7 @@ spoil grafana/railgauge-node.json '"title": "GPUs"' '"title": ""' "has no title"
 spoil grafana/railgauge-node.json 'label_values(railgauge_link_up{' 'label_values(railgauge_link_on{' "railgauge_link_on is neither in the catalog"
 spoil grafana/railgauge-service.json '"uid": "railgauge-service"' '"uid": "7"' "its uid is not the file's name"
 spoil source/alerts.py 'railgauge_run_last_outcome{outcome=' 'railgauge_run_last_outcome{verdict=' "railgauge_run_last_outcome has no label verdict"
+spoil source/alerts.py 'See: railgauge db stats' 'See: railgauge db sizes' "names railgauge db sizes, which there is not"
+spoil source/alerts.py 'railgauge preflight --explain CHECK' 'railgauge preflight --why CHECK' "railgauge preflight has no flag --why"
+spoil source/boards.py '"Nodes busy"' '"Nodes occupied"' "does not show Nodes occupied"
 [ -n "$promtool" ] || { echo "no promtool here: deploy/deps.sh installs prometheus, which has it"; exit 77; }

@@ -39,7 +39,7 @@ owners=(
   'infiniband/|kernels/verbs kernels/dl kernels/fakes'
   'rdma/|kernels/verbs kernels/dl kernels/fakes'
   'dlfcn\.h|kernels/dl kernels/fakes'
-  'sqlite3\.h|controller/store agent'
+  'sqlite3\.h|controller/store agent kernels/fakes'
   'mpi\.h|kernels/mpi'
   'grpc|agent controller controller/fleet controller/cli controller/api'
   'yaml-cpp|controller/plan'

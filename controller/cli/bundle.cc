@@ -106,13 +106,14 @@ Result<std::vector<BundlePart>> fetch_parts(Session& session, const std::string&
   return parts;
 }
 
-// All names that nodes ever had: only to be recognized, never written.
+// All names that nodes ever had, and people's: only to be recognized, never written.
 constexpr std::string_view kKnownNames = "known_names";
 constexpr std::string_view kNodeList = "node list";  // in a cell, as JSON
 
 // Which columns hold names, whatever table they are in.
 std::string_view kind_of_column(std::string_view part, std::string_view column) {
   if (column == "leaf") return "leaf";
+  if (column == "person") return "person";
   if (column == "node" || part == kKnownNames ||
       ((part == "nodes" || part == "node_names") && column == "name"))
     return "node";

@@ -54,10 +54,11 @@ TEST_F(Bundles, ABundleIsATarOfReadableFilesWithoutNamesWhereThatIsAsked) {
   EXPECT_THAT(redacted, ContainsRegex("node-1: .* has API_TOKEN=.left out.;"));
   EXPECT_THAT(redacted, Not(HasSubstr("n1/")));
   EXPECT_THAT(redacted, Not(HasSubstr("192.0.2.1")));
-  for (const char* name :
-       {"N1 ", "OLD-NAME", "partner", "elsewhere", "known_names", "sw-13", "SW-12a"})
+  for (const char* name : {"N1 ", "OLD-NAME", "partner", "elsewhere", "known_names", "sw-13",
+                           "SW-12a", "Grace Hopper"})
     EXPECT_THAT(redacted, Not(HasSubstr(name)));
-  for (const char* name : {"OLD-NAME", "partner", "SW-12a", "sw-13"})
+  EXPECT_THAT(redacted, ContainsRegex("cancelled by person-[0-9]"));
+  for (const char* name : {"OLD-NAME", "partner", "SW-12a", "sw-13", "Grace Hopper"})
     EXPECT_THAT(plain, HasSubstr(name));
   EXPECT_EQ(run({"bundle", std::string(kSampleRun), "--file", folder + "/plain.tar"}), kExitUsage);
   EXPECT_THAT(err_, HasSubstr("is there already"));

@@ -119,6 +119,24 @@ std::size_t widest_line(const std::string& text) {
   return widest;
 }
 
+TEST_F(Commands, OneCommandMayHaveTwoSpellings) {
+  for (const auto& [one, other] :
+       {std::pair<std::vector<std::string>, std::vector<std::string>>{{"metrics", "--describe"},
+                                                                      {"metrics", "describe"}},
+        {{"runs", "compare", "r-a", "r-b"}, {"compare", "r-a", "r-b"}}}) {
+    EXPECT_EQ(run(one), kExitPassed) << err_;
+    const std::string printed = out_;
+    EXPECT_EQ(run(other), kExitPassed) << err_;
+    EXPECT_EQ(out_, printed);
+    EXPECT_GT(printed.size(), 100U);
+  }
+}
+
+TEST_F(Commands, WhatRanTooLongInTheControllerIsToldInItsWords) {
+  EXPECT_EQ(run({"sql", "endless"}), kExitInvalid);
+  EXPECT_EQ(err_, "railgauge: sql: it ran longer than 10 s\n");
+}
+
 TEST_F(Commands, OnATerminalOf60ColumnsTablesAreFoldedAndLoseNothing) {
   for (const auto& [name, words] :
        {std::pair{"nodes", std::vector<std::string>{"nodes"}},

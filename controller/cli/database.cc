@@ -10,6 +10,7 @@
 
 #include "controller/cli/archive_commands.h"
 #include "controller/cli/archive_inputs.h"
+#include "controller/cli/space_parts.h"
 #include "controller/cli/table.h"
 #include "kernels/core/outcome.h"
 #include "kernels/core/text.h"
@@ -35,6 +36,20 @@ void project(Space& space, double nodes) {
   space.set_projected_bytes_per_year(used / space.nodes() / space.days() * kYearDays * nodes);
 }
 
+std::string percent_of(double bytes, const Space& space) {
+  return fmt::format("{:.1f}", space.file_bytes() > 0 ? 100 * bytes / space.file_bytes() : 0);
+}
+
+// What takes the room, in words, and which setting bounds it.
+std::string purposes_table(const Space& space, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const PurposeSum& sum : sums_by_purpose(space))
+    if (sum.bytes >= kLeastShare * space.file_bytes())
+      rows.push_back({std::string(sum.purpose.holds), size_text(sum.bytes),
+                      percent_of(sum.bytes, space), std::string(sum.purpose.kept_by)});
+  return render_table({{"HOLDS"}, {"SIZE", true}, {"PERCENT", true}, {"BOUNDED BY"}}, rows, colour);
+}
+
 std::string parts_table(const Space& space, bool colour) {
   std::vector<std::vector<Cell>> rows;
   double rest = 0;
@@ -43,10 +58,9 @@ std::string parts_table(const Space& space, bool colour) {
       rest += part.bytes();
       continue;
     }
-    const double share = space.file_bytes() > 0 ? 100 * part.bytes() / space.file_bytes() : 0;
     rows.push_back(
         {part.name(), part.kind() == "index" ? "index of " + part.table() : part.kind(),
-         megabytes(part.bytes()), fmt::format("{:.1f}", share),
+         megabytes(part.bytes()), percent_of(part.bytes(), space),
          fmt::format("{:.0f}", part.entries()),
          part.entries() > 0 ? fmt::format("{:.0f}", part.bytes() / part.entries()) : ""});
   }
@@ -70,13 +84,15 @@ Result<int> database_stats(Session& session, const Arguments& arguments) {
   const Output& output = session.output;
   if (print_document(output, space, "parts")) return kExitPassed;
   output.out << fmt::format(
-      "database {} MB, of it {} MB unused; log {} MB; {} MB are free on its disk\n"
+      "database {}, of it {} unused; log {}; {} are free on its disk\n"
       "{:.0f} runs, {:.0f} points, {:.0f} nodes",
-      megabytes(space.file_bytes()), megabytes(space.free_bytes()), megabytes(space.wal_bytes()),
-      megabytes(space.disk_free_bytes()), space.runs(), space.points(), space.nodes());
+      size_text(space.file_bytes()), size_text(space.free_bytes()), size_text(space.wal_bytes()),
+      size_text(space.disk_free_bytes()), space.runs(), space.points(), space.nodes());
   if (space.has_bytes_per_point())
     output.out << fmt::format("; {:.0f} bytes a point, all in all", space.bytes_per_point());
-  output.out << '\n' << parts_table(space, output.colour);
+  output.out << "\n\n"
+             << purposes_table(space, output.colour) << '\n'
+             << parts_table(space, output.colour);
   if (space.has_projected_bytes_per_year())
     output.out << fmt::format(
         "{:.0f} nodes measured as these were: {:.1f} GB a year before pruning\n",
@@ -108,7 +124,7 @@ Result<int> database_backup(Session& session, const Arguments& arguments) {
   if (output.format != Format::kTable)
     print_message(output, report);
   else
-    output.out << printable(fmt::format("{}: {} MB", report.path(), megabytes(report.bytes())))
+    output.out << printable(fmt::format("{}: {}", report.path(), size_text(report.bytes())))
                << '\n';
   return kExitPassed;
 }
@@ -164,9 +180,9 @@ Result<int> database_prune(Session& session, const Arguments& arguments) {
     print_message(output, report);
   else
     output.out << fmt::format(
-        "taken away: {:.0f} raw samples, {:.0f} distributions, {:.0f} points; {} MB given back\n",
+        "taken away: {:.0f} raw samples, {:.0f} distributions, {:.0f} points; {} given back\n",
         report.raw_samples(), report.distributions(), report.points(),
-        megabytes(report.freed_bytes()));
+        size_text(report.freed_bytes()));
   return kExitPassed;
 }
 

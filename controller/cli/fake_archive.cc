@@ -55,14 +55,15 @@ Space sample_space() {
     SpacePart& added = *space.add_parts();
     added.set_name(name);
     added.set_kind(kind);
-    added.set_table("point");
+    added.set_table(std::string_view(kind) == "index" ? "point" : name);
     added.set_bytes(bytes);
     added.set_payload_bytes(0.9 * bytes);
     added.set_entries(entries);
   };
   part("point", "table", 6.03e8, 9e6);
   part("point_by_series", "index", 2.466e8, 9e6);
-  part("run", "table", 40960, 200);
+  part("run", "table", 4.096e6, 200);
+  part("event", "table", 40960, 200);
   return space;
 }
 
@@ -241,7 +242,9 @@ grpc::Status FakeArchive::CompareRuns(Context*, const CompareRequest*, Compariso
   return {};
 }
 
-grpc::Status FakeArchive::RunSql(Context*, const SqlRequest*, SqlTable* answer) {
+grpc::Status FakeArchive::RunSql(Context*, const SqlRequest* request, SqlTable* answer) {
+  if (request->sql() == "endless")
+    return {grpc::StatusCode::DEADLINE_EXCEEDED, "sql: it ran longer than 10 s"};
   *answer = table;
   return {};
 }
@@ -279,7 +282,7 @@ grpc::Status FakeArchive::GetBundlePart(Context*, const BundleRequest* request,
   if (request->part() == 1)
     add("text",
         "n1: 192.0.2.1 has API_TOKEN=abc; N1 was OLD-NAME.example, beside elsewhere, below SW-12a "
-        "and sw-13");
+        "and sw-13; cancelled by Grace Hopper");
   if (request->part() == 2) add("nodes", "[\"n1\",\"partner\"]");
   if (request->part() == 3) {
     add("name", "old-name");
@@ -289,6 +292,9 @@ grpc::Status FakeArchive::GetBundlePart(Context*, const BundleRequest* request,
     SqlRow& leaf = *answer->mutable_table()->add_rows();
     leaf.add_values();
     leaf.add_values()->set_text("sw-12a");
+    answer->mutable_table()->add_columns("person");
+    for (SqlRow& row : *answer->mutable_table()->mutable_rows()) row.add_values();
+    answer->mutable_table()->mutable_rows(0)->mutable_values(2)->set_text("grace hopper");
   }
   return {};
 }

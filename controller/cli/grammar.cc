@@ -182,6 +182,7 @@ constexpr std::array kVerbs{
          kSuspectsFlags, show_suspects},
     Verb{"matrix", "", "[RUN]", "the same as runs matrix", kMatrixFlags, show_matrix},
     Verb{"suspects", "", "[RUN]", "the same as runs suspects", kSuspectsFlags, show_suspects},
+    Verb{"compare", "", "A B", "the same as runs compare", {}, compare_runs},
     Verb{"export", "", "[RUN]", "points as csv, json or ndjson, however many; RUN may be \"all\"",
          kExportFlags, export_points},
     Verb{"bundle", "", "RUN|FINDING|NODE", "all about it in one archive, to be handed on",
@@ -269,6 +270,7 @@ constexpr std::array kVerbs{
          kPreflightFlags, show_preflight},
     Verb{"metrics", "", "", "what agents and controller show to Prometheus", kMetricsFlags,
          show_metrics},
+    Verb{"metrics", "describe", "", "the same as metrics --describe", {}, show_metrics},
     Verb{"version", "", "", "this program's and the controller's version", {}, show_version},
 };
 

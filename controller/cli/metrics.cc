@@ -61,7 +61,7 @@ Result<int> show_metrics(Session& session, const Arguments& arguments) {
       "{} metrics; an agent on a node of 8 NIC ports and 8 GPUs shows {} series (at most {}), the "
       "controller {} (at most {})\n",
       rows.size(), one.agent_typical, one.agent_most, one.controller_typical, one.controller_most);
-  if (!arguments.has("describe")) {
+  if (arguments.verb->name != "describe" && !arguments.has("describe")) {
     output.out << render_table({{"METRIC"}, {"TYPE"}, {"SHOWN BY"}, {"MEANING"}}, rows,
                                output.colour);
     return 0;

@@ -87,6 +87,8 @@ Error error_of(const grpc::Status& status, const Session& session) {
               fmt::format("controller {}: {}; {}", address, cause, remedy_for(cause, address))};
     }
     case Code::kDeadlineExceeded:
+      // What ran too long there is told by the controller; gRPC's own words are of no answer.
+      if (!message.empty() && message != "Deadline Exceeded") return {code, message};
       return {code, fmt::format("controller {}: no answer in time; it may be busy or stopped, "
                                 "--timeout waits longer",
                                 address)};

@@ -205,6 +205,25 @@ void Fleet::remember(const NodeState& node) {
     spdlog::warn("node {} not stored: {}", node.hello.name(), put.error().message);
 }
 
+// A part of the nodes at each tick, so that no transaction is long.
+void Fleet::note_seen(double now) {
+  constexpr std::size_t kAtOnce = 256;
+  if (now < next_seen_) return;
+  std::vector<std::string> ids;
+  auto at = nodes_.upper_bound(seen_through_);
+  for (; at != nodes_.end() && ids.size() < kAtOnce; ++at) {
+    seen_through_ = at->first;
+    if (at->second.presence == NodePresence::kAttached) ids.push_back(at->second.hello.node_id());
+  }
+  if (at == nodes_.end()) {
+    seen_through_.clear();
+    next_seen_ = now + options_.seen_seconds;
+  }
+  if (ids.empty()) return;
+  if (const Status noted = store_.note_seen(std::move(ids)); !noted)
+    spdlog::warn("who is attached is not stored: {}", noted.error().message);
+}
+
 void Fleet::on_heartbeat(NodeState& node, const api::Heartbeat& heartbeat) {
   node.spool_records = heartbeat.spool_records();
   node.busy_task_id = heartbeat.busy_task_id();
@@ -277,6 +296,7 @@ bool Fleet::send(const std::string& name, api::ControllerMessage message) {
 }
 
 void Fleet::tick(double now) {
+  note_seen(now);
   for (auto& [session, stream] : streams_) {
     if (stream.name.empty() && now >= stream.opened + options_.hello_seconds)
       stream.wire->abort({grpc::StatusCode::DEADLINE_EXCEEDED, "no Hello came"});

@@ -25,6 +25,9 @@ struct FleetOptions {
   double heartbeat_seconds = 3;
   double hello_seconds = 10;  // from a stream's opening to its Hello
   std::size_t max_streams = 20'000;
+  // The store is told this often who is attached: after a restart who does not come back is missed,
+  // however long ago its last attach was.
+  double seen_seconds = 6 * 3600;
   RosterOptions roster{};
   api::Contract contract = api::kContract;
 };
@@ -114,6 +117,7 @@ class Fleet {
   void on_closed(Session session);
   void event(std::string kind, const std::string& node_id, std::string text);
   void remember(const NodeState& node);
+  void note_seen(double now);
 
   fleet::EventLoop& loop_;
   store::Store& store_;
@@ -127,6 +131,8 @@ class Fleet {
   std::map<std::string, NodeState> nodes_;               // all that attached in this process's life
   std::map<std::string, std::uint64_t> stored_through_;  // spool ids, by node id
   std::uint64_t records_stored_ = 0;
+  double next_seen_ = 0;
+  std::string seen_through_;  // the name up to which this round has come; "": none
 };
 
 // The agents' side of the wire.

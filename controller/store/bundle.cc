@@ -146,8 +146,13 @@ constexpr std::array kParts{
          "FROM node WHERE id IN (SELECT value FROM json_each(?2)))) OR (subject_kind='run' AND "
          "subject IN (SELECT run_id FROM run WHERE id IN (SELECT value FROM json_each(?1)))) ORDER "
          "BY id"},
-    Part{kKnownNames, "all names of all nodes; not written, to be recognized in texts",
-         "SELECT DISTINCT name FROM node_name ORDER BY name"},
+    Part{
+        kKnownNames, "names of all nodes and people; not written, to be recognized in texts",
+        "SELECT name, NULL AS person FROM node_name UNION SELECT NULL, requested_by FROM run UNION "
+        "SELECT NULL, substr(reason, 14) FROM run WHERE reason GLOB 'cancelled by ?*' UNION SELECT "
+        "NULL, requested_by FROM upgrade UNION SELECT NULL, who FROM finding_step UNION SELECT "
+        "NULL, who FROM operator_note UNION SELECT NULL, who FROM baseline UNION SELECT NULL, "
+        "created_by FROM schedule ORDER BY 1, 2"},
 };
 
 struct Scope {

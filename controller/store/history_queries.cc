@@ -271,7 +271,11 @@ Result<SqlTable> read_table(Rows& rows, std::uint32_t max_rows) {
 
 Result<SqlTable> run_sql(Connection& connection, const std::string& sql, std::uint32_t max_rows) {
   Rows rows = RG_TRY(connection.query_once(sql));
-  return read_table(rows, max_rows);
+  auto table = read_table(rows, max_rows);
+  // What SQLite finds while it runs ("string or blob too big") is the statement's fault as well.
+  if (!table && table.error().code == Code::kInternal)
+    return fail(Code::kInvalidArgument, fmt::format("sql: {}", table.error().message));
+  return table;
 }
 
 }  // namespace railgauge::store

@@ -50,6 +50,20 @@ TEST_F(Queries, TwoRunsAreComparedSeriesBySeries) {
   EXPECT_EQ(store_->compare("r1", "r9").error().code, Code::kNotFound);
 }
 
+// A short task's points all have one millisecond: sizes are read from small to large.
+TEST_F(Queries, PointsOfOneMillisecondStandInTheOrderOfTheirTask) {
+  plan_run(*store_, "r1", 1);
+  std::vector<Record> records{started_record({})};
+  for (std::uint32_t i = 1; i <= 4; ++i) {
+    records.push_back(point_record({}, i, 1'000 + i));
+    records.back().set_unix_time_seconds(1.7e9);
+  }
+  ASSERT_TRUE(append(*store_, "id-1", records));
+  std::vector<double> medians;
+  for (const ResultRow& row : all()) medians.push_back(row.point.median());
+  EXPECT_THAT(medians, testing::ElementsAre(1'001, 1'002, 1'003, 1'004));
+}
+
 TEST_F(Queries, EveryFilterNarrows) {
   plan_run(*store_, "r1", 1);
   append_passed(*store_, {});
@@ -291,6 +305,7 @@ TEST_F(Queries, SqlReadsAndDoesNothingElse) {
   const auto large = store_->sql("SELECT length(zeroblob(100000000))", 1, 5);
   ASSERT_FALSE(large) << "one value must not be the controller's memory";
   EXPECT_THAT(large.error().message, testing::HasSubstr("too big"));
+  EXPECT_EQ(large.error().code, Code::kInvalidArgument) << "wrong use, no fault of the database";
   const auto cut = store_->sql("SELECT value FROM json_each('[1,2,3]')", 2, 5);
   ASSERT_TRUE(cut) << cut.error().message;
   EXPECT_TRUE(cut->truncated);

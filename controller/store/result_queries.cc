@@ -258,7 +258,10 @@ Result<std::vector<ResultRow>> read_results(Connection& connection, const Result
     RG_TRY_OK(completer.complete(one));
     results.push_back(std::move(one.row));
   }
-  if (!filter.range) std::ranges::stable_sort(results, {}, &ResultRow::measured_at);
+  if (filter.range) return results;
+  // They were found newest first. Points of one millisecond stay in the order of their task.
+  std::ranges::reverse(results);
+  std::ranges::stable_sort(results, {}, &ResultRow::measured_at);
   return results;
 }
 

@@ -53,7 +53,7 @@ struct NodeRow {
   TextMap described{};  // what merely describes it
   std::vector<EndpointRow> endpoints{};
   double first_seen_at = 0;  // filled in by the store
-  double last_seen_at = 0;   // of the last attach; filled in by the store
+  double last_seen_at = 0;   // attached then; behind by hours at most; filled in by the store
   // All records of its spool up to this one are stored; filled in by the store.
   std::optional<std::int64_t> spool_through{};
 };

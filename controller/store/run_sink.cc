@@ -27,6 +27,26 @@ Result<double> RunSink::seen_at(const NodeRow& node, double now) {
   return RG_TRY(rows.next()) ? std::max(now, rows.optional_real(0).value_or(now)) : now;
 }
 
+// What it had at its last attach is there still, and told by having the node's own time.
+Status RunSink::note_seen(const std::string& node_id, double at) {
+  NodeRow node{.node_id = node_id};
+  std::int64_t id = 0;
+  double before = 0;
+  {
+    Rows rows = RG_TRY(
+        connection_.query("SELECT id, name, last_seen_at FROM node WHERE node_id=?1", node_id));
+    if (!RG_TRY(rows.next())) return {};
+    id = rows.integer(0);
+    node.name = rows.text(1);
+    before = rows.real(2);
+  }
+  const double now = RG_TRY(seen_at(node, at));
+  if (now <= before) return {};  // the clock stepped back
+  RG_TRY_OK(connection_.execute(
+      "UPDATE endpoint SET last_seen_at=?3 WHERE node=?1 AND last_seen_at=?2", id, before, now));
+  return connection_.execute("UPDATE node SET last_seen_at=?2 WHERE id=?1", id, now);
+}
+
 Status RunSink::put_node(const NodeRow& node, double at) {
   const double now = RG_TRY(seen_at(node, at));
   const std::int64_t id = RG_TRY(interner_.node(node.node_id, node.name, now));

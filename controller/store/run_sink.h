@@ -22,6 +22,8 @@ class RunSink {
       : connection_(connection), interner_(interner) {}
 
   Status put_node(const NodeRow& node, double now);
+  // Does nothing for a node that is not known.
+  Status note_seen(const std::string& node_id, double now);
   // kAlreadyExists when the id is taken.
   Status create_run(const RunRow& run, std::span<const TaskRow> tasks, double now);
   // kNotFound when there is no such run; kAlreadyExists when it has one of the ids.

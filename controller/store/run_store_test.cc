@@ -55,6 +55,21 @@ TEST_F(RunStoreTest, RunsAndTasksComeBackAsTheyWereLastUpdated) {
   EXPECT_EQ(detail->tasks[1].ranks[0].notes.at(0).text(), "odd");
 }
 
+// A node that stays attached for months and then does not come back is missed all the same.
+TEST_F(RunStoreTest, ANodeThatIsAttachedStillIsSeenWithAllThatItHas) {
+  ASSERT_TRUE(store_->put_node(node_row(1)));
+  ASSERT_TRUE(store_->flush());
+  const auto before = store_->list_nodes();
+  ASSERT_TRUE(before && before->size() == 1);
+  ASSERT_FALSE(before->at(0).endpoints.empty());
+  ASSERT_TRUE(store_->note_seen({before->at(0).node_id, "never heard of"}));
+  ASSERT_TRUE(store_->flush());
+  const auto after = store_->list_nodes();
+  ASSERT_TRUE(after && after->size() == 1);
+  EXPECT_GT(after->at(0).last_seen_at, before->at(0).last_seen_at);
+  EXPECT_EQ(after->at(0).endpoints.size(), before->at(0).endpoints.size());
+}
+
 TEST_F(RunStoreTest, RunsAreListedNewestFirst) {
   for (const char* id : {"r1", "r2", "r3"}) ASSERT_TRUE(store_->create_run(run_row(id), {}));
   const auto runs = store_->list_runs(2);

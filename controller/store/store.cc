@@ -61,6 +61,14 @@ Status Store::put_node(NodeRow node, Completion done) {
               std::move(done));
 }
 
+Status Store::note_seen(std::vector<std::string> node_ids) {
+  return impl_->writer.submit(
+      {.apply = [this, now = impl_->now(), ids = std::move(node_ids)]() -> Status {
+        for (const std::string& id : ids) RG_TRY_OK(impl_->runs.note_seen(id, now));
+        return {};
+      }});
+}
+
 Status Store::update_run(RunUpdate update, Completion done) {
   return keep([this, update = std::move(update)] { return impl_->runs.update_run(update); },
               std::move(done));
@@ -85,13 +93,17 @@ Status Store::add_event(EventRow event, Completion done) {
 
 Status Store::create_run(RunRow run, std::vector<TaskRow> tasks,
                          std::optional<ScheduleClaim> claim) {
+  // What a task's rows take with some points and their distributions: a run that is refused now
+  // would fail half way.
+  constexpr double kTaskBytes = 4096;
+  const double wanted =
+      impl_->options.min_free_bytes + kTaskBytes * static_cast<double>(tasks.size());
   const std::optional<double> free_bytes = free_bytes_beside(impl_->options.path);
-  if (free_bytes && *free_bytes < impl_->options.min_free_bytes)
-    return fail(
-        Code::kResourceExhausted,
-        fmt::format("store {}: new run: {:.0f} MB are free on its file system, {:.0f} are "
-                    "wanted; free space, or railgauge db prune",
-                    impl_->options.path, *free_bytes / 1e6, impl_->options.min_free_bytes / 1e6));
+  if (free_bytes && *free_bytes < wanted)
+    return fail(Code::kResourceExhausted,
+                fmt::format("store {}: new run: {:.0f} MB are free on its file system, {:.0f} are "
+                            "wanted; free space, or railgauge db prune",
+                            impl_->options.path, *free_bytes / 1e6, wanted / 1e6));
   return impl_->writer.submit_and_wait(
       [this, run = std::move(run), tasks = std::move(tasks), claim = std::move(claim)]() -> Status {
         const double now = impl_->now();

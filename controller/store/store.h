@@ -82,6 +82,9 @@ class Store {
   // The same of what was packed before, on any thread: the writer then has that much less to do.
   Status append(std::string node_id, std::shared_ptr<const Parcel> parcel, Completion done,
                 std::optional<SpoolRange> range = {});
+  // They are attached still: `last_seen_at` of them and of what they have moves on. Not kept:
+  // whoever tells it tells it again.
+  Status note_seen(std::vector<std::string> node_ids);
   // The five below are kept and tried again while the database is locked, full or not writable;
   // `done` hears the end of that.
   // Inserts or refreshes the node, its aliases and its endpoints' attributes.

@@ -87,6 +87,18 @@ TEST(StoreDisk, AFullFileSystemLosesNothingAcknowledgedAndGoesOnWithRoom) {
   EXPECT_THAT(*store->check(), testing::IsEmpty());
 }
 
+TEST(StoreDisk, ARunThatWouldNotFitIsRefusedBeforeItBegins) {
+  const TempFolder folder;
+  const SmallDisk disk(folder.file("disk"), "size=8m");
+  ASSERT_TRUE(disk.mounted()) << std::strerror(errno);
+  auto store = open_store(disk.file("db"), {.min_free_bytes = 0});
+  plan_run(*store, "r1", 10);
+  const Status refused = store->create_run(run_row("r2"), pair_tasks(4'000));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
+  EXPECT_THAT(refused.error().message, HasSubstr("16 are wanted; free space"));
+}
+
 TEST(StoreDisk, AReadOnlyFolderIsToldInOneLine) {
   const TempFolder folder;
   const SmallDisk disk(folder.file("disk"), "size=8m");

@@ -18,10 +18,10 @@
 #include <gtest/gtest.h>
 
 #include "controller/store/backup.h"
-#include "controller/store/full_disk_testing.h"
 #include "controller/store/sqlite.h"
 #include "controller/store/store.h"
 #include "controller/store/store_testing.h"
+#include "kernels/fakes/full_disk.h"
 
 namespace railgauge::store {
 namespace {
@@ -162,7 +162,7 @@ TEST(StoreFault, ADiskThatFillsUpLosesNothingAcknowledgedAndGoesOnWithRoom) {
     auto store = open_store(path);
     plan_run(*store, "r1", 1);
   }
-  FullDisk disk(400'000);  // of log, and of database when the log is moved into it
+  fake::FullDisk disk(400'000);  // of log, and of database when the log is moved into it
   auto store = open_store(path, {.min_free_bytes = 0});
   ASSERT_TRUE(append(*store, "id-1", {started_record({})}));
   Status told;
@@ -191,7 +191,7 @@ TEST(StoreFault, ABackupOntoADiskThatFillsUpLeavesNothingBehind) {
   auto store = open_store(folder.file("db"), {.min_free_bytes = 0});
   plan_run(*store, "r1", 1);
   ASSERT_TRUE(append(*store, "id-1", some_records(500)));
-  const FullDisk disk(100'000);
+  const fake::FullDisk disk(100'000);
   const Status refused = store->back_up(folder.file("copy"));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message.find('\n'), std::string::npos);

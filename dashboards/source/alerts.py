@@ -8,13 +8,21 @@ our series has it, and a test of its own that the lint asks for.
 
 MAINTENANCE = "railgauge:node_maintenance:bool"
 # Nodes whose marker file says maintenance now, or said so when they were last seen within a day. Once it is over
-# they count at once: what an upgrade has broken shows right then.
-QUIET = f"unless on (cluster, node) last_over_time({MAINTENANCE}[1d]) == 1"
+# they count at once: what an upgrade has broken shows right then. A record, so that a day of 10,000 nodes is read once.
+QUIET_NODE = "railgauge:node_quiet:bool"
+QUIET = f"unless on (cluster, node) {QUIET_NODE} == 1"
+LAST_UP = "railgauge:link_last_up:timestamp_seconds"
 RESTART = "15m"  # longer than any restart of controller or agents
 
 RECORDS = [
     (MAINTENANCE, 'max by (cluster, node) (railgauge_node_busy{source="marker"})',
      "1 while a node's marker file says maintenance"),
+    (QUIET_NODE, f"last_over_time({MAINTENANCE}[1d]) == 1",
+     "1 while a node is in maintenance, or was when it went away, for a day"),
+    # It reads itself: a week of every port's state would be too much to read each time.
+    (LAST_UP, "max by (cluster, node, device, port) (timestamp(railgauge_link_up == 1))"
+     f" or last_over_time({LAST_UP}[2h]) > time() - 7 * 86400",
+     "when a port was last up, within a week; a Prometheus that was away for two hours forgets it"),
     ("railgauge:link_bandwidth:ratio",
      'max by (cluster, node, device, port, memory) (railgauge_link_bandwidth_bytes_per_second'
      '{kernel=~"verbs[.](write|write_imm|send|read)_bw",memory!="staged",size!="small"})'
@@ -23,8 +31,8 @@ RECORDS = [
     ("railgauge:link_bandwidth:ratio_floor", "vector(0.8)",
      "below this share of the line rate a port is told; dashboards draw it too"),
     ("railgauge:device_trouble:increase30m",
-     "sum by (cluster, node, device, port, counter) (increase(railgauge_device_trouble_total[30m]))",
-     "growth of counters that mean trouble"),
+     "sum by (cluster, node, device, port, counter) (increase(railgauge_device_trouble_total[30m])) > 0",
+     "growth of counters that mean trouble; of those that stand still, nearly all, there is none"),
     ("railgauge:preflight_failing:nodes",
      'count by (cluster) (max by (cluster, node) (railgauge_preflight_results{state=~"fail|error"}) > 0 '
      f"{QUIET})",
@@ -60,7 +68,7 @@ ALERTS = [
          fires=([("up", controller(), "0x10")], "5m", "0"), silent=([("up", controller(), "1x10")], "5m")),
     dict(name="RailgaugeNodesStale", severity="ticket", wait="5m", keep=RESTART,
          expr='sum by (cluster) (railgauge_nodes{state=~"lost|absent"}) - (count by (cluster) '
-              f"(last_over_time({MAINTENANCE}[1d]) == 1 unless on (cluster, node) railgauge_agent_connected == 1) "
+              f"({QUIET_NODE} == 1 unless on (cluster, node) railgauge_agent_connected == 1) "
               'or 0 * sum by (cluster) (railgauge_nodes{state="lost"})) > 0',
          summary="{{ $value }} nodes do not speak to the controller",
          description="Seen within a week, not attached now, not in maintenance. See: railgauge nodes",
@@ -146,11 +154,11 @@ ALERTS = [
                   ("railgauge_node_busy", node("n1", source="marker"), "1x30"),
                   ("railgauge_preflight_results", node("n2", check="acs", state="warn"), "1x30")], "20m")),
     dict(name="RailgaugeLinksDown", severity="page", wait="5m", keep=RESTART,
-         expr=f"count by (cluster) ((railgauge_link_up == 0 and max_over_time(railgauge_link_up[1d]) == 1) {QUIET}) > 0",
+         expr=f"count by (cluster) ((railgauge_link_up == 0 and on (cluster, node, device, port) {LAST_UP}) {QUIET}) > 0",
          summary="{{ $value }} ports went down",
-         description="They were up within a day. See: railgauge nodes show NODE",
-         means="A port that was active is not. Ports that were never up do not count.",
-         do="Cable, transceiver, switch port; `railgauge nodes show NODE` has the port's state.",
+         description="They were up within a week. See: railgauge nodes show NODE",
+         means="A port that was active within a week is not. Ports that were never up do not count.",
+         do="Cable, transceiver, switch port; `railgauge nodes show NODE` has the port's state. One that is unplugged for good: a silence in Alertmanager for a week.",
          fires=([("railgauge_link_up", node("n1", **PORT), "1x5 0x20")], "15m", "1"),
          silent=([("railgauge_link_up", node("n1", **PORT), "0x30")], "15m")),
     dict(name="RailgaugeLinksFlapping", severity="ticket", wait="1m", keep="30m",
@@ -215,6 +223,14 @@ ALERTS = [
          do="Look at the disk's latency, and at who else reads or copies the database.",
          fires=([("railgauge_store_queue_depth", controller(), "60000x10"), ("railgauge_store_queue_limit", controller(), "65536x10")], "8m", None),
          silent=([("railgauge_store_queue_depth", controller(), "100x10"), ("railgauge_store_queue_limit", controller(), "65536x10")], "8m")),
+    dict(name="RailgaugeStoreFails", severity="page", wait="10m", keep=RESTART,
+         expr="max by (cluster) (increase(railgauge_store_failed_batches_total[5m])) > 0",
+         summary="The database refuses what the controller writes",
+         description="Agents keep their records, ends of runs wait. See: railgauge db check, and the controller's journal",
+         means="Every few minutes a transaction fails: the disk is full or not writable, another program holds the database's lock, or the file is damaged.",
+         do="The controller's journal has SQLite's words. A damaged file: `railgauge db restore FILE` puts a backup in place; agents send what it lacks.",
+         fires=([("railgauge_store_failed_batches_total", controller(), "0x5 1+1x30")], "25m", None),
+         silent=([("railgauge_store_failed_batches_total", controller(), "0x5 1x30")], "20m")),
     dict(name="RailgaugeRecordsDropped", severity="ticket", wait="1m", keep="30m",
          expr="sum by (cluster) (increase(railgauge_orphan_records_dropped_total[1h])) > 0",
          summary="Records that fit no run were dropped",
@@ -279,6 +295,8 @@ EXTRA = [
                  ("railgauge_schedule_enabled", controller(schedule="n", suite="nightly"), "1x40")]),
     dict(name="what maintenance broke is told once it is over", alert="RailgaugeLinksDown", at="25m", value="1", fires=True,
          series=[("railgauge_link_up", node("n1", **PORT), "1x5 0x30"), ("railgauge_node_busy", node("n1", source="marker"), "1x14 0x20")]),
+    dict(name="it goes on while the port is down, and after its host was away for a day", alert="RailgaugeLinksDown", at="1530m", value="1", fires=True,
+         series=[("railgauge_link_up", node("n1", **PORT), "1x5 0x60 _x1400 0x70")]),
     dict(name="during maintenance nothing is told", alert="RailgaugeLinksDown", at="14m", fires=False,
          series=[("railgauge_link_up", node("n1", **PORT), "1x5 0x30"), ("railgauge_node_busy", node("n1", source="marker"), "1x14 0x20")]),
     dict(name="maintenance mutes", alert="RailgaugeLinksFlapping", at="20m", fires=False,

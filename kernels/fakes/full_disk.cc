@@ -1,4 +1,4 @@
-#include "controller/store/full_disk_testing.h"
+#include "kernels/fakes/full_disk.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -12,7 +12,7 @@
 
 #include "kernels/core/result.h"
 
-namespace railgauge::store {
+namespace railgauge::fake {
 namespace {
 
 std::atomic<std::int64_t> room_bytes = 0;
@@ -86,4 +86,4 @@ void FullDisk::add_room(std::int64_t bytes) { room_bytes += bytes; }
 
 std::int64_t FullDisk::refusals() const { return refused; }
 
-}  // namespace railgauge::store
+}  // namespace railgauge::fake

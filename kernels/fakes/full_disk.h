@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace railgauge::store {
+namespace railgauge::fake {
 
 // While it lives, files that SQLite writes may grow by `bytes` all together. One at a time; not for
 // connections on several threads that open or close meanwhile.
@@ -20,4 +20,4 @@ class FullDisk {
   [[nodiscard]] std::int64_t refusals() const;
 };
 
-}  // namespace railgauge::store
+}  // namespace railgauge::fake

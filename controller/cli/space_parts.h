@@ -1,0 +1,30 @@
+// What the database's tables are for, in words that say what takes the room. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controller/api/archive.pb.h"
+
+namespace railgauge::cli {
+
+struct Purpose {
+  std::string_view holds;    // "points"
+  std::string_view kept_by;  // the setting that bounds it; "" is none
+};
+
+// Of a table by its name; an index belongs to its table's. "others" for one that nobody declared.
+const Purpose& purpose_of(std::string_view table);
+
+struct PurposeSum {
+  Purpose purpose;
+  double bytes = 0;  // of the tables and their indexes
+};
+// The largest first.
+std::vector<PurposeSum> sums_by_purpose(const api::Space& space);
+
+// "603.0 MB", "1.2 GB".
+std::string size_text(double bytes);
+
+}  // namespace railgauge::cli
