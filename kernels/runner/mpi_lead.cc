@@ -228,8 +228,8 @@ class Leader {
 
   MpiOutcome conclude() {
     tell_started();
-    if (end_.words.find("MPI_Finalize did not come back") != end_.words.npos)
-      job_.records.note("warn", "MPI_Finalize did not come back within 10 s; the figures stand");
+    if (const std::string warning = finalize_warning(end_.words); !warning.empty())
+      job_.records.note("warn", warning);
     const bool by_deadline = why_ && why_->code == Code::kDeadlineExceeded;
     if (!end_.words.empty())  // for the agent, which keeps the end of what a runner says
       fmt::print(stderr, "{}\n", end_.words);

@@ -69,6 +69,46 @@ TEST(MpiNodes, MeasureByTheLaunchersOwnDaemonsWithoutSsh) {
     EXPECT_THAT(left.path().filename().string(), Not(HasSubstr("railgauge")));
 }
 
+// A remote shell as ssh is one: options, the host, words that are joined for the shell of that
+// host. Nothing of the caller's environment gets there.
+std::string remote_shell(const Folder& folder) {
+  return fmt::format(
+      "touch {0}/ssh_called\nwhile case \"$1\" in -*) ;; *) false ;; esac; do shift; done\nshift\n"
+      "exec env -i HOME=/ TMPDIR={0}/tmp PATH={0}/bin:/usr/local/bin:/usr/bin:/bin sh -c \"$*\"",
+      folder.path.string());
+}
+
+TEST(MpiNodes, MeasureThroughSshWhereThatIsAskedFor) {
+  const Folder folder;
+  static_cast<void>(folder.script("ssh", remote_shell(folder)));
+  const auto ranks =
+      run(folder, {.mpi = kMpi,
+                   .kernel = "mpi.all_reduce",
+                   .nodes = 4,
+                   .parameters = {{"sizes", "4000"}, {"iterations", "5"}, {"launch", "ssh"}}});
+  for (const Rank& rank : ranks) EXPECT_EQ(rank.final().outcome(), "passed") << story(ranks);
+  EXPECT_EQ(ranks[0].verified_points(), 5U);
+  EXPECT_EQ(ranks[0].fact("launch"), "ssh");
+  EXPECT_TRUE(folder.ssh_was_called());
+  EXPECT_EQ(folder.processes(), 0U);
+}
+
+// MPI_Finalize has no deadline, and has been seen not to come back.
+TEST(MpiNodes, KeepTheirFiguresWhenMpiDoesNotComeToItsEnd) {
+#ifndef RAILGAUGE_FAILPOINTS
+  GTEST_SKIP() << "this build has no failpoints";
+#endif
+  const Folder folder;
+  const Words hangs{"RAILGAUGE_FAILPOINT=hang:mpi_finalize"};
+  const auto ranks = run(folder, {.mpi = kMpi,
+                                  .parameters = {{"sizes", "8"}, {"iterations", "5"}},
+                                  .environments = {hangs, hangs}});
+  for (const Rank& rank : ranks) EXPECT_EQ(rank.final().outcome(), "passed") << story(ranks);
+  EXPECT_EQ(ranks[0].verified_points(), 1U);
+  EXPECT_THAT(ranks[0].warnings(), HasSubstr("MPI_Finalize did not come back within"));
+  EXPECT_EQ(folder.processes(), 0U);
+}
+
 TEST(MpiNodes, LeaveNoProcessOnAnyNodeWhenCancelled) {
   const Folder folder;
   // Ranks that would go on for ten minutes.

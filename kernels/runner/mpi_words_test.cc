@@ -1,6 +1,7 @@
 // What launchers are told and what is read of what they say; all of it without an MPI.
 #include "kernels/runner/mpi_words.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "kernels/core/clock.h"
@@ -151,6 +152,11 @@ TEST(LauncherEnd, IsToldByRankZeroUnlessTheLauncherKnowsBetter) {
   end.wait_status = 7 << 8;
   EXPECT_EQ(final_of(end).outcome(), kCrashed);
   EXPECT_EQ(final_of(end).reason(), "mpirun: exited with 7; its last lines: two / three / four");
+  EXPECT_EQ(finalize_warning(end.words), "");
+  LauncherEnd hung = end;
+  hung.words = fmt::format("{}exited oddly\n", kFinalizeHangs);
+  EXPECT_EQ(final_of(hung).outcome(), kPassed);
+  EXPECT_THAT(finalize_warning(hung.words), HasSubstr("the figures stand"));
   end.final->set_outcome("failed");
   EXPECT_EQ(final_of(end).outcome(), kFailed);
   end.final.reset();
