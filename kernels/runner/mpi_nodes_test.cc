@@ -89,7 +89,32 @@ TEST(MpiNodes, MeasureThroughSshWhereThatIsAskedFor) {
   for (const Rank& rank : ranks) EXPECT_EQ(rank.final().outcome(), "passed") << story(ranks);
   EXPECT_EQ(ranks[0].verified_points(), 5U);
   EXPECT_EQ(ranks[0].fact("launch"), "ssh");
+  EXPECT_NE(ranks[0].fact(kMpi == "mpich" ? "mpi_transports" : "mpi_btl"), "") << story(ranks);
   EXPECT_TRUE(folder.ssh_was_called());
+  EXPECT_EQ(folder.processes(), 0U);
+}
+
+// A stand-in for Slurm: it notes what it was told and starts the ranks by this MPI's launcher.
+TEST(MpiNodes, MeasureThroughSlurmWhereThatIsAskedFor) {
+  const Folder folder;
+  const std::string launcher =
+      kMpi == "mpich" ? "mpiexec.hydra" : "mpirun.openmpi --allow-run-as-root --oversubscribe";
+  static_cast<void>(folder.script(
+      "srun", fmt::format("echo \"$*\" >{0}/srun\ncat \"$SLURM_HOSTFILE\" >{0}/hosts\n"
+                          "while case \"$1\" in -*) ;; *) false ;; esac; do shift; done\n"
+                          "exec {1} -n 2 \"$@\"",
+                          folder.path.string(), launcher)));
+  const auto ranks =
+      run(folder,
+          {.mpi = kMpi, .parameters = {{"sizes", "8"}, {"iterations", "5"}, {"launch", "slurm"}}});
+  for (const Rank& rank : ranks) EXPECT_EQ(rank.final().outcome(), "passed") << story(ranks);
+  EXPECT_EQ(ranks[0].verified_points(), 1U);
+  EXPECT_EQ(ranks[0].fact("launch"), "slurm");
+  EXPECT_NE(ranks[0].fact(kMpi == "mpich" ? "mpi_transports" : "mpi_btl"), "") << story(ranks);
+  EXPECT_THAT(folder.read("srun"), HasSubstr("--ntasks=2 --distribution=arbitrary"));
+  const std::string hosts = folder.read("hosts");  // both ranks' node, which is this host
+  EXPECT_EQ(std::ranges::count(hosts, '\n'), 2) << hosts;
+  EXPECT_EQ(hosts.find('.'), hosts.npos) << hosts;
   EXPECT_EQ(folder.processes(), 0U);
 }
 
