@@ -1,9 +1,11 @@
 // Crash at a named place, for fault tests: with RAILGAUGE_FAILPOINT=NAME the process kills itself
-// there as a power cut would. Compiled in only with the CMake option RAILGAUGE_FAILPOINTS; never in
-// a release.
+// there as a power cut would; with hang:NAME the thread that comes there stays. Compiled in only
+// with the CMake option RAILGAUGE_FAILPOINTS; never in a release.
 #pragma once
 
 #ifdef RAILGAUGE_FAILPOINTS
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <string_view>
@@ -14,7 +16,14 @@ namespace railgauge {
 inline void failpoint([[maybe_unused]] const char* name) {
 #ifdef RAILGAUGE_FAILPOINTS
   const char* chosen = std::getenv("RAILGAUGE_FAILPOINT");
-  if (chosen != nullptr && std::string_view(chosen) == name) std::raise(SIGKILL);
+  if (chosen == nullptr) return;
+  constexpr std::string_view kHang = "hang:";
+  std::string_view place(chosen);
+  const bool hangs = place.starts_with(kHang);
+  if (hangs) place.remove_prefix(kHang.size());
+  if (place != name) return;
+  if (!hangs) std::raise(SIGKILL);
+  for (;;) ::pause();
 #endif
 }
 

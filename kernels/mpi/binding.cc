@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/core/failpoint.h"
 #include "kernels/dl/library.h"
 #include "kernels/mpi/calls.h"
 #include "kernels/mpi/library_facts.h"
@@ -120,6 +121,7 @@ class Binding final : public Calls {
   }
   void finalize() override {
     if (!up_) return;
+    failpoint("mpi_finalize");
     f_.finalize();
     up_ = false;
   }

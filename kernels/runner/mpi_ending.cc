@@ -69,9 +69,17 @@ void explain(const LauncherEnd& end, Final& final) {
 
 }  // namespace
 
+std::string finalize_warning(const std::string& words) {
+  if (words.find(kFinalizeHangs) == words.npos) return {};
+  return fmt::format("MPI_Finalize did not come back within {} s; the figures stand",
+                     kFinalizeSeconds);
+}
+
 Final final_of(const LauncherEnd& end) {
   Final final = end.final.value_or(Final());
-  const bool good = WIFEXITED(end.wait_status) && WEXITSTATUS(end.wait_status) == 0;
+  // Open MPI's launcher calls it a crash when a rank leaves without MPI_Finalize.
+  const bool good = (WIFEXITED(end.wait_status) && WEXITSTATUS(end.wait_status) == 0) ||
+                    !finalize_warning(end.words).empty();
   // A rank that the launcher ended because of another one says "cancelled".
   const bool says =
       end.final && final.outcome() != kCancelledOutcome && (good || final.outcome() != kPassed);

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "kernels/core/record.pb.h"
 
@@ -18,6 +19,14 @@ struct LauncherEnd {
   bool past_deadline = false;  // it was ended for that
   int ending_signal = 0;       // the person's, SIGINT or SIGTERM
 };
+
+// What a rank says that has told all it measured, and leaves because MPI_Finalize does not come
+// back.
+inline constexpr std::string_view kFinalizeHangs =
+    "MPI_Finalize did not come back; ended without it\n";
+inline constexpr unsigned kFinalizeSeconds = 10;  // so long it may take
+// A warning for the record where a rank said so; "" otherwise.
+std::string finalize_warning(const std::string& words);
 
 // The final record's body.
 Final final_of(const LauncherEnd& end);

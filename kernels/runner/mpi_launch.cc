@@ -108,6 +108,14 @@ class Launch {
       end_.final = last_->final();
     else
       record.mutable_key()->set_sequence(next_sequence_);
+    if (const std::string warning = finalize_warning(end_.words); !warning.empty()) {
+      Record note;
+      *note.mutable_key() = record.key();
+      note.mutable_note()->set_severity("warn");
+      note.mutable_note()->set_text(warning);
+      static_cast<void>(sink_.write(note));
+      record.mutable_key()->set_sequence(record.key().sequence() + 1);
+    }
     *record.mutable_final() = final_of(end_);
     static_cast<void>(sink_.write(record));
     if (end_.ending_signal != 0)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -28,6 +29,17 @@ constexpr double kPatienceSeconds = 2;   // for this node's daemon once the laun
 constexpr double kRanksShare = 0.2;      // of what is left: the ranks' own deadline comes so much
 constexpr double kRanksMostSeconds = 3;  // before ours, at most this, to tell what they waited for
 constexpr double kLeastSeconds = 1;
+
+// `words` but those of a name that stands in `others` too.
+std::vector<std::string> without(std::vector<std::string> words,
+                                 const std::vector<std::string>& others) {
+  std::erase_if(words, [&](const std::string& word) {
+    const std::string name = word.substr(0, word.find('=') + 1);
+    return std::ranges::any_of(others,
+                               [&](const std::string& other) { return other.starts_with(name); });
+  });
+  return words;
+}
 
 class Leader {
  public:
@@ -86,20 +98,19 @@ class Leader {
                     .mode = job_.mode,
                     .addresses = {},
                     .hosts = {},
+                    .hosts_file = folder_.path() + "/hosts",
                     .network = job_.own.network,
                     .interface = job_.own.interface,
                     .shim = job_.launcher.shim,
                     .binding = job_.task.params.text("binding"),
                     .program = {},
-                    .handed_on = {}};
+                    .handed_on = handed_on};
     for (const LaunchHello& node : job_.nodes) {
       plan.addresses.push_back(node.address());
       plan.hosts.push_back(node.host_name());
     }
     plan.program = ranks_words(job_.launcher, job_.task.row.info().name(), job_.task.params,
                                folder_.path() + "/records", ranks_seconds, job_.task.raw_samples);
-    for (const std::string& word : handed_on)
-      plan.handed_on.push_back(word.substr(0, word.find('=')));
     return plan;
   }
 
@@ -116,6 +127,13 @@ class Leader {
     return std::ranges::all_of(job_.nodes, same) ? first : std::string();
   }
 
+  static Status write_hosts(const LaunchPlan& plan) {
+    std::ofstream file(plan.hosts_file);
+    file << hosts_file_text(plan) << std::flush;
+    if (!file) return fail(Code::kUnavailable, plan.hosts_file + ": cannot be written");
+    return {};
+  }
+
   Status start() {
     const std::vector<std::string> mine = process_environment_words();
     std::vector<std::string> handed_on = handed_on_variables(mine);
@@ -127,19 +145,20 @@ class Leader {
     if (const std::string devices = ucx_devices(); !devices.empty())
       add_unless_set("UCX_NET_DEVICES", devices);
     const LaunchPlan planned = plan(handed_on);
+    if (job_.mode == LaunchMode::kSlurm) RG_TRY_OK(write_hosts(planned));
     const bool clean = job_.mode == LaunchMode::kAgent;
-    KeptCommand command{
-        .keeper = job_.launcher.shim,
-        .program =
-            job_.mode == LaunchMode::kSlurm ? program_in_path("srun") : job_.launcher.program,
-        .words = launch_words(planned),
-        .environment = clean ? clean_environment(mine, job_.launcher.library_folder) : mine,
-        .one_stream = true,
-        .grace_seconds = kTermSeconds};
+    KeptCommand command{.keeper = job_.launcher.shim,
+                        .program = job_.mode == LaunchMode::kSlurm ? program_in_path("srun")
+                                                                   : job_.launcher.program,
+                        .words = launch_words(planned),
+                        .environment = clean ? clean_environment(mine, job_.launcher.library_folder)
+                                             : without(mine, handed_on),
+                        .one_stream = true,
+                        .grace_seconds = kTermSeconds};
     const auto add = [&](const std::vector<std::string>& more) {
       command.environment.insert(command.environment.end(), more.begin(), more.end());
     };
-    if (clean) add(handed_on);
+    add(handed_on);
     add(launch_settings(planned));
     add({fmt::format("{}={}/shims", launch::kSocketVariable, folder_.path())});
     launcher_ = RG_TRY(Kept::start(command));
@@ -228,8 +247,8 @@ class Leader {
 
   MpiOutcome conclude() {
     tell_started();
-    if (end_.words.find("MPI_Finalize did not come back") != end_.words.npos)
-      job_.records.note("warn", "MPI_Finalize did not come back within 10 s; the figures stand");
+    if (const std::string warning = finalize_warning(end_.words); !warning.empty())
+      job_.records.note("warn", warning);
     const bool by_deadline = why_ && why_->code == Code::kDeadlineExceeded;
     if (!end_.words.empty())  // for the agent, which keeps the end of what a runner says
       fmt::print(stderr, "{}\n", end_.words);

@@ -69,6 +69,71 @@ TEST(MpiNodes, MeasureByTheLaunchersOwnDaemonsWithoutSsh) {
     EXPECT_THAT(left.path().filename().string(), Not(HasSubstr("railgauge")));
 }
 
+// A remote shell as ssh is one: options, the host, words that are joined for the shell of that
+// host. Nothing of the caller's environment gets there.
+std::string remote_shell(const Folder& folder) {
+  return fmt::format(
+      "touch {0}/ssh_called\nwhile case \"$1\" in -*) ;; *) false ;; esac; do shift; done\nshift\n"
+      "exec env -i HOME=/ TMPDIR={0}/tmp PATH={0}/bin:/usr/local/bin:/usr/bin:/bin sh -c \"$*\"",
+      folder.path.string());
+}
+
+TEST(MpiNodes, MeasureThroughSshWhereThatIsAskedFor) {
+  const Folder folder;
+  static_cast<void>(folder.script("ssh", remote_shell(folder)));
+  const auto ranks =
+      run(folder, {.mpi = kMpi,
+                   .kernel = "mpi.all_reduce",
+                   .nodes = 4,
+                   .parameters = {{"sizes", "4000"}, {"iterations", "5"}, {"launch", "ssh"}}});
+  for (const Rank& rank : ranks) EXPECT_EQ(rank.final().outcome(), "passed") << story(ranks);
+  EXPECT_EQ(ranks[0].verified_points(), 5U);
+  EXPECT_EQ(ranks[0].fact("launch"), "ssh");
+  EXPECT_NE(ranks[0].fact(kMpi == "mpich" ? "mpi_transports" : "mpi_btl"), "") << story(ranks);
+  EXPECT_TRUE(folder.ssh_was_called());
+  EXPECT_EQ(folder.processes(), 0U);
+}
+
+// A stand-in for Slurm: it notes what it was told and starts the ranks by this MPI's launcher.
+TEST(MpiNodes, MeasureThroughSlurmWhereThatIsAskedFor) {
+  const Folder folder;
+  const std::string launcher =
+      kMpi == "mpich" ? "mpiexec.hydra" : "mpirun.openmpi --allow-run-as-root --oversubscribe";
+  static_cast<void>(folder.script(
+      "srun", fmt::format("echo \"$*\" >{0}/srun\ncat \"$SLURM_HOSTFILE\" >{0}/hosts\n"
+                          "while case \"$1\" in -*) ;; *) false ;; esac; do shift; done\n"
+                          "exec {1} -n 2 \"$@\"",
+                          folder.path.string(), launcher)));
+  const auto ranks =
+      run(folder,
+          {.mpi = kMpi, .parameters = {{"sizes", "8"}, {"iterations", "5"}, {"launch", "slurm"}}});
+  for (const Rank& rank : ranks) EXPECT_EQ(rank.final().outcome(), "passed") << story(ranks);
+  EXPECT_EQ(ranks[0].verified_points(), 1U);
+  EXPECT_EQ(ranks[0].fact("launch"), "slurm");
+  EXPECT_NE(ranks[0].fact(kMpi == "mpich" ? "mpi_transports" : "mpi_btl"), "") << story(ranks);
+  EXPECT_THAT(folder.read("srun"), HasSubstr("--ntasks=2 --distribution=arbitrary"));
+  const std::string hosts = folder.read("hosts");  // both ranks' node, which is this host
+  EXPECT_EQ(std::ranges::count(hosts, '\n'), 2) << hosts;
+  EXPECT_EQ(hosts.find('.'), hosts.npos) << hosts;
+  EXPECT_EQ(folder.processes(), 0U);
+}
+
+// MPI_Finalize has no deadline, and has been seen not to come back.
+TEST(MpiNodes, KeepTheirFiguresWhenMpiDoesNotComeToItsEnd) {
+#ifndef RAILGAUGE_FAILPOINTS
+  GTEST_SKIP() << "this build has no failpoints";
+#endif
+  const Folder folder;
+  const Words hangs{"RAILGAUGE_FAILPOINT=hang:mpi_finalize"};
+  const auto ranks = run(folder, {.mpi = kMpi,
+                                  .parameters = {{"sizes", "8"}, {"iterations", "5"}},
+                                  .environments = {hangs, hangs}});
+  for (const Rank& rank : ranks) EXPECT_EQ(rank.final().outcome(), "passed") << story(ranks);
+  EXPECT_EQ(ranks[0].verified_points(), 1U);
+  EXPECT_THAT(ranks[0].warnings(), HasSubstr("MPI_Finalize did not come back within"));
+  EXPECT_EQ(folder.processes(), 0U);
+}
+
 TEST(MpiNodes, LeaveNoProcessOnAnyNodeWhenCancelled) {
   const Folder folder;
   // Ranks that would go on for ten minutes.

@@ -153,6 +153,19 @@ TEST(Ranks, TellOfARankThatIsKilledWithTheLaunchersLastLines) {
   EXPECT_THAT(report.reason(), ::testing::Not(HasSubstr("\n")));
 }
 
+TEST(Ranks, KeepTheirFiguresWhenMpiDoesNotComeToItsEnd) {
+#ifndef RAILGAUGE_FAILPOINTS
+  GTEST_SKIP() << "this build has no failpoints";
+#endif
+  const Ended ended = launch("mpi.lat", 2, {"--sizes", "8", "--iterations", "5"},
+                             {"RAILGAUGE_FAILPOINT=hang:mpi_finalize"});
+  EXPECT_EQ(ended.exit_code, kExitPassed) << ended.err;
+  const RunnerReport report = report_of(ended);
+  EXPECT_EQ(report.points_size(), 1);
+  ASSERT_EQ(report.notes_size(), 1);
+  EXPECT_THAT(report.notes(0).text(), HasSubstr("MPI_Finalize did not come back within"));
+}
+
 TEST(Ranks, AreWaivedWithoutTheirLauncher) {
   const Ended ended = launch("mpi.lat", 2, {}, {"PATH=/nowhere"});
   EXPECT_EQ(ended.exit_code, kExitWaived) << ended.err;

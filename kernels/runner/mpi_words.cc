@@ -66,7 +66,7 @@ Words openmpi_words(const LaunchPlan& plan) {
     add(words, {"--mca", "plm_rsh_agent", plan.shim, "--mca", "plm_rsh_no_tree_spawn", "1"});
   add(words, {"--mca", "oob_tcp_if_include", plan.network});
   for (const std::string& word : ranks_settings(plan)) add(words, {"-x", variable_of(word)});
-  for (const std::string& name : plan.handed_on) add(words, {"-x", name});
+  for (const std::string& word : plan.handed_on) add(words, {"-x", variable_of(word)});
   return words;
 }
 
@@ -82,22 +82,27 @@ Words hydra_words(const LaunchPlan& plan) {
   return words;
 }
 
-// MVAPICH2's own, which knows ssh alone.
+// MVAPICH2's own, which knows ssh alone and gives ranks no variable that is not named.
 Words mpirun_rsh_words(const LaunchPlan& plan) {
   Words words{"mpirun_rsh", "-ssh", "-np", fmt::format("{}", plan.addresses.size())};
   words.insert(words.end(), plan.addresses.begin(), plan.addresses.end());
+  words.insert(words.end(), plan.handed_on.begin(), plan.handed_on.end());
   return words;
 }
 
+// As Slurm calls nodes where nothing else is configured.
+Words short_names(const Words& hosts) {
+  Words out;
+  for (const std::string& host : hosts) out.push_back(host.substr(0, host.find('.')));
+  return out;
+}
+
 Words slurm_words(const LaunchPlan& plan) {
-  Words nodes;
-  for (const auto& [node, ranks] : counted(plan.hosts)) nodes.push_back(node);
   Words words{"srun",
               "--overlap",
-              fmt::format("--nodes={}", nodes.size()),
+              fmt::format("--nodes={}", counted(short_names(plan.hosts)).size()),
               fmt::format("--ntasks={}", plan.hosts.size()),
-              fmt::format("--nodelist={}", fmt::join(nodes, ",")),
-              "--distribution=block",
+              "--distribution=arbitrary",
               plan.launcher.mpi == "openmpi" ? "--mpi=pmix" : "--mpi=pmi2"};
   if (plan.binding == "core") words.emplace_back("--cpu-bind=cores");
   if (plan.binding == "socket") words.emplace_back("--cpu-bind=sockets");
@@ -130,9 +135,15 @@ Words launch_words(const LaunchPlan& plan) {
   return words;
 }
 
+std::string hosts_file_text(const LaunchPlan& plan) {
+  return fmt::format("{}\n", fmt::join(short_names(plan.hosts), "\n"));
+}
+
 Words launch_settings(const LaunchPlan& plan) {
-  if (plan.launcher.mpi != "openmpi" || plan.mode == LaunchMode::kSlurm) return {};
-  Words settings = ranks_settings(plan);
+  Words settings;
+  if (plan.launcher.mpi == "openmpi") settings = ranks_settings(plan);
+  if (plan.mode == LaunchMode::kSlurm) settings.push_back("SLURM_HOSTFILE=" + plan.hosts_file);
+  if (plan.launcher.mpi != "openmpi" || plan.mode == LaunchMode::kSlurm) return settings;
   // Else each of these would stand in the daemon's words.
   settings.emplace_back("OMPI_MCA_plm_rsh_pass_environ_mca_params=0");
   // The shim stays as long as its daemon: no limit on how many at once.

@@ -19,17 +19,21 @@ struct LaunchPlan {
   LaunchMode mode = LaunchMode::kAgent;
   std::vector<std::string> addresses;  // of each rank's node
   std::vector<std::string> hosts;      // their names, which Slurm goes by
+  std::string hosts_file;              // where hosts_file_text() stands, for Slurm
   std::string network;                 // "192.0.2.0/24"
   std::string interface;               // "eth0"
   std::string shim;                    // the program in place of ssh
   std::string binding;                 // "default", "core", ...
   std::vector<std::string> program;    // the ranks' program and its words
-  std::vector<std::string> handed_on;  // names of variables that the ranks are to have
+  std::vector<std::string> handed_on;  // NAME=VALUE, which the ranks are to have
 };
 
 // The launcher's argv. By its name only: an absolute one would make Open MPI write PATH= in front
 // of its daemon, for a shell.
 std::vector<std::string> launch_words(const LaunchPlan& plan);
+// A line for each rank, as Slurm calls its node: so the first runs where rank 0's records are read,
+// which a list of nodes would leave to Slurm's own order.
+std::string hosts_file_text(const LaunchPlan& plan);
 // Variables of the launcher itself, beside the environment that it is given.
 std::vector<std::string> launch_settings(const LaunchPlan& plan);
 

@@ -1,6 +1,7 @@
 // What launchers are told and what is read of what they say; all of it without an MPI.
 #include "kernels/runner/mpi_words.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "kernels/core/clock.h"
@@ -25,13 +26,14 @@ LaunchPlan plan(const std::string& mpi, LaunchMode mode) {
   out.launcher.mpi = mpi;
   out.mode = mode;
   out.addresses = {"192.0.2.1", "192.0.2.2", "192.0.2.2"};
-  out.hosts = {"a", "b", "b"};
   out.network = "192.0.2.0/24";
   out.interface = "eth0";
   out.shim = "/opt/railgauge/bin/railgauge-launch-shim";
   out.binding = "core";
   out.program = {"/opt/railgauge/bin/ranks", "mpi.lat"};
-  out.handed_on = {"UCX_TLS"};
+  out.hosts = {"a", "b.example.org", "b"};
+  out.hosts_file = "/tmp/own/hosts";
+  out.handed_on = {"UCX_TLS=tcp"};
   return out;
 }
 
@@ -67,11 +69,17 @@ TEST(MpiWords, NameNoShimWhereSshOrSlurmStarts) {
     EXPECT_THAT(line(launch_words(plan(mpi, LaunchMode::kSsh))), Not(HasSubstr("shim"))) << mpi;
   LaunchPlan mvapich = plan("mpich", LaunchMode::kSsh);
   mvapich.launcher.program = "/opt/mvapich2/bin/mpirun_rsh";
-  EXPECT_EQ(line(launch_words(mvapich)),
-            "mpirun_rsh -ssh -np 3 192.0.2.1 192.0.2.2 192.0.2.2 /opt/railgauge/bin/ranks mpi.lat");
+  EXPECT_EQ(
+      line(launch_words(mvapich)),
+      "mpirun_rsh -ssh -np 3 192.0.2.1 192.0.2.2 192.0.2.2 UCX_TLS=tcp /opt/railgauge/bin/ranks "
+      "mpi.lat");
   EXPECT_EQ(line(launch_words(plan("openmpi", LaunchMode::kSlurm))),
-            "srun --overlap --nodes=2 --ntasks=3 --nodelist=a,b --distribution=block --mpi=pmix "
+            "srun --overlap --nodes=2 --ntasks=3 --distribution=arbitrary --mpi=pmix "
             "--cpu-bind=cores /opt/railgauge/bin/ranks mpi.lat");
+  EXPECT_THAT(launch_settings(plan("openmpi", LaunchMode::kSlurm)),
+              IsSupersetOf(Words{"SLURM_HOSTFILE=/tmp/own/hosts",
+                                 "OMPI_MCA_btl_tcp_if_include=192.0.2.0/24"}));
+  EXPECT_EQ(hosts_file_text(plan("mpich", LaunchMode::kSlurm)), "a\nb\nb\n");
 }
 
 TEST(MpiWords, CleanTheEnvironment) {
@@ -151,6 +159,11 @@ TEST(LauncherEnd, IsToldByRankZeroUnlessTheLauncherKnowsBetter) {
   end.wait_status = 7 << 8;
   EXPECT_EQ(final_of(end).outcome(), kCrashed);
   EXPECT_EQ(final_of(end).reason(), "mpirun: exited with 7; its last lines: two / three / four");
+  EXPECT_EQ(finalize_warning(end.words), "");
+  LauncherEnd hung = end;
+  hung.words = fmt::format("{}exited oddly\n", kFinalizeHangs);
+  EXPECT_EQ(final_of(hung).outcome(), kPassed);
+  EXPECT_THAT(finalize_warning(hung.words), HasSubstr("the figures stand"));
   end.final->set_outcome("failed");
   EXPECT_EQ(final_of(end).outcome(), kFailed);
   end.final.reset();

@@ -21,6 +21,7 @@
 #include "kernels/runner/child.h"
 #include "kernels/runner/local_ranks.h"
 #include "kernels/runner/meeting.h"
+#include "kernels/runner/mpi_ending.h"
 #include "kernels/runner/mpi_launch.h"
 #include "kernels/runner/run.h"
 #include "kernels/runner/telling_group.h"
@@ -167,8 +168,7 @@ int run_ranks(const StandaloneOptions& options, double spawned_ns, RecordSink& s
 // was measured and verified stands all the same.
 volatile std::sig_atomic_t exit_code_of_world = kExitInvalid;
 void leave_at_once(int) {
-  constexpr std::string_view kWords = "MPI_Finalize did not come back; ended without it\n";
-  static_cast<void>(!::write(STDERR_FILENO, kWords.data(), kWords.size()));
+  static_cast<void>(!::write(STDERR_FILENO, kFinalizeHangs.data(), kFinalizeHangs.size()));
   ::_exit(exit_code_of_world);
 }
 
@@ -178,7 +178,7 @@ int run_in_world(const StandaloneOptions& options, double spawned_ns, RecordSink
   const int exit_code = Run(options, nullptr, group.get(), spawned_ns, sink).execute();
   exit_code_of_world = exit_code;
   ::signal(SIGALRM, leave_at_once);
-  ::alarm(static_cast<unsigned>(kEndSeconds));
+  ::alarm(kFinalizeSeconds);
   options.world->leave();
   return exit_code;
 }
