@@ -117,10 +117,12 @@ CheckResult judge_ecn(const Port& port) {
                   {fmt::format("mlxconfig -d {} query | grep -i ROCE_CC", port.device->name)});
   std::string on;
   std::string half;
-  for (const std::string& priority : notify)
-    (react.contains(priority) ? on : half) += (on.empty() ? "" : " ") + priority;
+  const auto add = [](std::string& list, const std::string& priority) {
+    list += (list.empty() ? "" : " ") + priority;
+  };
+  for (const std::string& priority : notify) add(react.contains(priority) ? on : half, priority);
   for (const std::string& priority : react)
-    if (!notify.contains(priority)) half += priority;
+    if (!notify.contains(priority)) add(half, priority);
   const auto remedy = [&](const std::string& priority) {
     return std::vector<std::string>{fmt::format("echo 1 > {}/roce_np/enable/{}", source, priority),
                                     fmt::format("echo 1 > {}/roce_rp/enable/{}", source, priority)};

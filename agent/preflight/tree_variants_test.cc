@@ -1,6 +1,8 @@
 // Each check from the files up: a node in order passes, and a copy with one fault or one file less
 // does not. The trees are synthetic.
 #include <map>
+#include <set>
+#include <string_view>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

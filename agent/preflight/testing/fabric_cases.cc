@@ -97,6 +97,11 @@ std::vector<Case> fabric_cases() {
       {"congestion_control", kWarn, "notifies or reacts, not both",
        [](World& w) { w.node.nets[0].qos["ecn/roce_rp/enable/3"].value = "0"; },
        "roce_rp/enable/3"},
+      {"congestion_control", kWarn, "priority 2 5 notifies or reacts, not both",
+       [](World& w) {
+         w.node.nets[0].qos["ecn/roce_np/enable/2"] = told<std::string>("1");
+         w.node.nets[0].qos["ecn/roce_rp/enable/5"] = told<std::string>("1");
+       }},
       {"congestion_control", kUnknown, "stands in no file",
        [](World& w) { w.node.nets[0].qos.clear(); }},
       {"port_errors", kPass, "no error counter stands out"},
