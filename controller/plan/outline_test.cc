@@ -136,6 +136,20 @@ TEST(Outline, ASliceThatIsMoreThanOneRunIsCutThinnerAndNightsInARowStillCoverAll
     for (std::size_t b = a + 1; b < kNodes; ++b) ASSERT_EQ(met[a * kNodes + b], 1) << a << ' ' << b;
 }
 
+// Of 895 rounds the first half has one more than the second, and it alone is more than one run.
+TEST(Outline, SlicesAreAsThinOnTheNightsThatWouldFit) {
+  const auto nodes = some_nodes(895);
+  for (const std::uint64_t night : {0U, 1U, 2U, 3U}) {
+    PlanOptions options = leaves_of(895, 10);
+    options.slice_index = night;
+    const auto outline = PlanOutline::make(suite_of({pairs_stage({.slice_of = 2})}), nodes,
+                                           fake_kernels(), {}, options);
+    ASSERT_TRUE(outline) << outline.error().message;
+    EXPECT_THAT(outline->head().notes.back(),
+                HasSubstr(fmt::format("slice {} of 3:", night % 3 + 1)));
+  }
+}
+
 TEST(Outline, ASliceThatFitsStaysAsTheSuiteSays) {
   const auto outline = PlanOutline::make(suite_of({pairs_stage({.slice_of = 7})}), some_nodes(500),
                                          fake_kernels(), {}, leaves_of(500, 10));
