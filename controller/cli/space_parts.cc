@@ -87,9 +87,11 @@ std::vector<PurposeSum> sums_by_purpose(const api::Space& space) {
 }
 
 std::string size_text(double bytes) {
+  constexpr double kMegabyte = 1e6;
   constexpr double kGigabyte = 1e9;
-  return bytes < kGigabyte ? fmt::format("{:.1f} MB", bytes / 1e6)
-                           : fmt::format("{:.1f} GB", bytes / kGigabyte);
+  if (bytes >= kGigabyte) return fmt::format("{:.1f} GB", bytes / kGigabyte);
+  return bytes >= kMegabyte ? fmt::format("{:.1f} MB", bytes / kMegabyte)
+                            : fmt::format("{:.1f} kB", bytes / 1e3);
 }
 
 }  // namespace railgauge::cli

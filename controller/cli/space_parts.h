@@ -24,7 +24,7 @@ struct PurposeSum {
 // The largest first.
 std::vector<PurposeSum> sums_by_purpose(const api::Space& space);
 
-// "603.0 MB", "1.2 GB".
+// "41.0 kB", "603.0 MB", "1.2 GB".
 std::string size_text(double bytes);
 
 }  // namespace railgauge::cli

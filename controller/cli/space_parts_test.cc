@@ -60,7 +60,7 @@ TEST(SpaceParts, TablesAndIndexesAreSummedUpTheLargestFirst) {
 }
 
 TEST(SpaceParts, SizesAreInUnitsThatPeopleRead) {
-  EXPECT_EQ(size_text(41'000), "0.0 MB");
+  EXPECT_EQ(size_text(41'000), "41.0 kB");
   EXPECT_EQ(size_text(603e6), "603.0 MB");
   EXPECT_EQ(size_text(200e9), "200.0 GB");
 }
