@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <set>
+#include <thread>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -208,6 +209,11 @@ TEST_F(UpgradeGate, WhatIsNoStatementIsExitCode4) {
 
 TEST_F(UpgradeGate, AReinstalledNodeHasNoBeforeSideAndThatIsSaid) {
   prepare();
+  agents_.erase("n1");
+  for (int look = 0; look < 100 && said_.find("lost") == std::string::npos; ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // until then its name is held
+    ASSERT_EQ(cli("nodes -o csv"), 0) << said_;
+  }
   ids_["n1"] = "id-reinstalled";
   boot("n1", "6.5.0");
   boot("n2", "6.5.0");

@@ -57,11 +57,13 @@ TEST(FarLosses, OneNodeOfManyThatLostMuchIsNoPass) {
 TEST(FarLosses, ANodeAllOfWhoseRailsLostSomeIsNoPass) {
   UpgradeRuns input = large(0, 1);
   std::vector<PairRuns> rails;
-  for (std::uint64_t rail = 1; rail <= 8; ++rail)
-    for (PairRuns pair : large(0.04, rail).metrics[0].pairs) {
+  for (std::uint64_t rail = 1; rail <= 8; ++rail) {
+    const UpgradeRuns of_rail = large(0.04, rail);
+    for (PairRuns pair : of_rail.metrics[0].pairs) {
       pair.endpoint = "e" + std::to_string(rail);
       rails.push_back(std::move(pair));
     }
+  }
   input.metrics[0].pairs = rails;
   const UpgradeVerdict verdict = judge_upgrade(input);
   EXPECT_EQ(verdict.verdict, Verdict::kRegressed);
