@@ -82,9 +82,7 @@ else
   done
 fi
 
-# A round in which a launch of the measure failed is left out.
-awk -F '\t' 'NR == FNR { if (++n[$1, $2] && $3 == "-") bad[$1, n[$1, $2]]; next }
-  ++k[$1, $2] && !(($1, k[$1, $2]) in bad)' "$figures" "$figures" >"$figures.whole"
+awk -F '\t' -f deploy/compare/whole_rounds.awk "$figures" "$figures" >"$figures.whole"
 left_out=$(($(wc -l <"$figures") - $(wc -l <"$figures.whole")))
 mv "$figures.whole" "$figures"
 

@@ -109,9 +109,12 @@ void read_precision(const YamlValue& value, const KernelInfo* kernel, Stage& sta
 }
 
 void read_profile(const YamlValue& value, Stage& stage) {
-  const auto name = value.text("a profile's name");
-  if (!name || stage.kernel.empty()) return;
-  auto merged = with_profile(*name, stage.kernel, stage.parameters);
+  if (const auto name = value.text("a profile's name")) use_profile(value, *name, stage);
+}
+
+void use_profile(const YamlValue& value, const std::string& name, Stage& stage) {
+  if (stage.kernel.empty()) return;
+  auto merged = with_profile(name, stage.kernel, stage.parameters);
   if (merged)
     stage.parameters = std::move(*merged);
   else

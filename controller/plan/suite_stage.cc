@@ -11,6 +11,7 @@
 #include "controller/plan/suite_placement.h"
 #include "controller/plan/suite_settings.h"
 #include "controller/plan/suite_values.h"
+#include "kernels/core/osu_profile.h"
 #include "kernels/core/units.h"
 
 namespace railgauge::plan {
@@ -28,6 +29,14 @@ const KernelInfo* find_kernel(const YamlValue* value, const std::string& name,
   value->problem(fmt::format("unknown kernel {}; known: {}{}", in_quotes(name),
                              fmt::join(names, ", "), did_you_mean(name, names)));
   return nullptr;
+}
+
+// MPI's own spelling or an OSU program's name (true: with that program's counts) becomes ours.
+bool read_other_name(std::string& kernel) {
+  const OsuProgram* osu = find_osu_program(kernel);
+  const OsuProgram* known = osu != nullptr ? osu : find_mpi_spelling(kernel);
+  if (known != nullptr) kernel = known->kernel;
+  return osu != nullptr;
 }
 
 void read_deadline(const YamlValue& value, Stage& stage) {
@@ -80,12 +89,16 @@ void read_stage(const YamlValue& value, std::span<const KernelInfo> kernels, std
   const YamlMap map(value, stage_keys().required, stage_keys().optional);
   Stage stage{.block = block};
   stage.kernel = read_word(map.find("kernel"), "a kernel's name").value_or("");
+  const bool osu = read_other_name(stage.kernel);
   stage.name = read_word(map.find("name"), "the stage's name").value_or(stage.kernel);
   const KernelInfo* kernel = find_kernel(map.find("kernel"), stage.kernel, kernels);
   if (const YamlValue* parameters = map.find("parameters"))
     read_parameters(*parameters, kernel, stage);
   if (const YamlValue* precision = map.find("precision")) read_precision(*precision, kernel, stage);
-  if (const YamlValue* profile = map.find("profile")) read_profile(*profile, stage);
+  if (const YamlValue* profile = map.find("profile"))
+    read_profile(*profile, stage);
+  else if (osu)
+    use_profile(*map.find("kernel"), std::string(kOsuProfile), stage);
   if (const YamlValue* placement = map.find("placement")) read_placement(*placement, kernel, stage);
   read_strictness(map, kernel, stage);
   const YamlValue* vary = map.find("vary");

@@ -103,6 +103,27 @@ stages:
                 "nothing like fake.lat"));
 }
 
+TEST(Suite, MpisSpellingAndOsusProgramsAreOtherNamesOfKernels) {
+  const SuiteReading reading = read_suite(R"(version: 1
+metadata: {name: other_names}
+stages:
+  - {kernel: MPI_Allreduce, placement: {group: all}}
+  - {kernel: osu_bw, parameters: {window: 8}, vary: {mpi: [openmpi, mpich]}, placement: {pairs: all}}
+  - {kernel: osu_nothing, placement: {pairs: all}}
+)",
+                                          "x.yaml", {});
+  ASSERT_TRUE(reading.suite) << describe(reading.problems.front());
+  const auto& stages = reading.suite->stages;
+  ASSERT_EQ(stages.size(), 4U);
+  EXPECT_EQ(stages[0].kernel, "mpi.all_reduce");
+  EXPECT_THAT(stages[0].parameters, IsEmpty());
+  EXPECT_EQ(stages[2].kernel, "mpi.bw");
+  EXPECT_EQ(stages[2].parameters.at("mpi"), "mpich");
+  EXPECT_EQ(stages[2].parameters.at("window"), "8");
+  EXPECT_EQ(stages[2].parameters.at("iterations"), "100");
+  EXPECT_EQ(stages[3].kernel, "osu_nothing");
+}
+
 TEST(Suite, AnUnknownKeyIsNamedWithLineColumnAndWhatIsAllowed) {
   const std::string problem = problem_of(with("    deadline_seconds", "    deadline_second"));
   EXPECT_THAT(problem, HasSubstr("x.yaml:17:5: stages[1].deadline_second: unknown key"));

@@ -37,6 +37,10 @@ bool is_number(std::string_view text) {
   constexpr std::size_t kMostDigits = 12;
   return !text.empty() && text.size() <= kMostDigits && std::ranges::all_of(text, is_digit);
 }
+bool is_port(std::string_view text) { return is_number(text) && !text.starts_with('-'); }
+bool is_number_list(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return is_digit(c) || c == ','; });
+}
 bool is_one(std::string_view text) { return text == "1"; }
 bool is_zero(std::string_view text) { return text == "0"; }
 bool is_env(std::string_view text) { return text == "env"; }
@@ -57,7 +61,7 @@ bool is_end_point(std::string_view text) {
 }
 
 // "2036596736.0;tcp://192.0.2.2,198.51.100.2:44811;tcp6://[fd00::2]:33673": the addresses with the
-// port, or nothing where it is something else.
+// port, or nothing where it is something else. PRRTE adds the networks' sizes: ":44811:24,16".
 std::optional<std::vector<std::string>> addresses_in_uri(std::string_view uri) {
   std::vector<std::string> out;
   std::size_t semicolon = uri.find(';');
@@ -71,12 +75,15 @@ std::optional<std::vector<std::string>> addresses_in_uri(std::string_view uri) {
     const bool six = one.starts_with("tcp6://[");
     if (!six && !one.starts_with("tcp://")) return std::nullopt;
     one.remove_prefix(six ? 8 : 6);
-    const std::size_t colon = one.rfind(':');
-    if (colon == std::string_view::npos || !is_number(one.substr(colon + 1))) return std::nullopt;
-    const std::string_view port = one.substr(colon);
-    std::string_view hosts = one.substr(0, colon);
-    if (six && !hosts.ends_with(']')) return std::nullopt;
-    if (six) hosts.remove_suffix(1);
+    const std::size_t hosts_end = one.find(six ? "]:" : ":");
+    if (hosts_end == std::string_view::npos) return std::nullopt;
+    const std::string_view hosts = one.substr(0, hosts_end);
+    std::string_view port = one.substr(hosts_end + (six ? 1 : 0));  // with its colon
+    if (const std::size_t sizes = port.find(':', 1); sizes != std::string_view::npos) {
+      if (!is_number_list(port.substr(sizes + 1))) return std::nullopt;
+      port = port.substr(0, sizes);
+    }
+    if (!is_port(port.substr(1))) return std::nullopt;
     for (std::size_t begin = 0; begin <= hosts.size();) {
       const std::size_t end = std::min(hosts.find(',', begin), hosts.size());
       const std::string_view host = hosts.substr(begin, end - begin);
@@ -127,6 +134,33 @@ std::vector<std::string> without_profile(std::span<const std::string> words) {
   return out;
 }
 
+// Where an installation has a prefix, PRRTE would have the other shell set the daemon's variables
+// first, all in one word: "PRTE_PREFIX=/opt/p;export PRTE_PREFIX;/opt/p/bin/prted". They are known,
+// and left out, since the target's agent has its own. The daemon's path, or nothing.
+std::optional<std::string> without_variables(std::string_view word) {
+  constexpr std::array<std::string_view, 4> kVariables{"PRTE_PREFIX", "PMIX_PREFIX",
+                                                       "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"};
+  const auto is_known = [&](std::string_view name) {
+    return std::ranges::find(kVariables, name) != kVariables.end();
+  };
+  for (std::size_t end = word.find(';'); end != std::string_view::npos; end = word.find(';')) {
+    std::string_view piece = word.substr(0, end);
+    word.remove_prefix(end + 1);
+    constexpr std::string_view kExport = "export ";
+    if (piece.starts_with(kExport)) {
+      if (!is_known(piece.substr(kExport.size()))) return std::nullopt;
+      continue;
+    }
+    const std::size_t equals = piece.find('=');
+    if (equals == std::string_view::npos || !is_known(piece.substr(0, equals))) return std::nullopt;
+    const std::string before = fmt::format(":${}", piece.substr(0, equals));
+    std::string_view value = piece.substr(equals + 1);
+    if (value.ends_with(before)) value.remove_suffix(before.size());
+    if (!made_of(value, "/._-+:")) return std::nullopt;
+  }
+  return std::string(word);
+}
+
 class Reader {
  public:
   Reader(std::span<const std::string> words, std::string_view shim) : words_(words), shim_(shim) {}
@@ -143,7 +177,8 @@ class Reader {
     // Open MPI puts a space in front of its daemon.
     std::string program = words_[1];
     if (program.starts_with(' ')) program.erase(0, 1);
-    const auto path = unquoted(program);
+    const auto daemon = without_variables(program);
+    const auto path = daemon ? unquoted(*daemon) : std::nullopt;
     if (!path) return refused("program", words_[1]);
     const std::string name = path->substr(path->rfind('/') + 1);
     if (name == "orted") return read_orted();
@@ -183,8 +218,8 @@ class Reader {
 
   static bool is_uri(std::string_view text) { return addresses_in_uri(text).has_value(); }
 
-  // Pairs behind -mca, --mca, --prtemca or --pmixmca, and `--daemonize`, which is left out: the
-  // agent watches over the daemon, so that it must stay.
+  // Pairs behind -mca, --mca, --prtemca or --pmixmca, `--allow-run-as-root`, and `--daemonize`,
+  // which is left out: the agent watches over the daemon, so that it must stay.
   Status read_pairs(std::span<const Rule> parameters, std::span<const std::string_view> options,
                     std::string_view uri) {
     at_ = 2;
@@ -192,6 +227,11 @@ class Reader {
       const std::string option = words_[at_++];
       if (option == "--daemonize") {
         if (!seen_.insert(option).second) return refused("the second", option);
+        continue;
+      }
+      if (option == "--allow-run-as-root" && out_.daemon == Daemon::kPrted) {
+        if (!seen_.insert(option).second) return refused("the second", option);
+        out_.arguments.push_back(option);
         continue;
       }
       if (std::ranges::find(options, option) == options.end()) return refused("option", option);
@@ -225,7 +265,7 @@ class Reader {
     return std::move(out_);
   }
 
-  // PRRTE, the launcher of Open MPI 5: written from its documentation, since none runs here.
+  // PRRTE, the launcher of Open MPI 5.
   Result<DaemonCommand> read_prted() {
     static constexpr std::array kParameters{Rule{"ess", is_env, true},
                                             Rule{"ess_base_nspace", is_namespace, true},
@@ -236,6 +276,7 @@ class Reader {
                                             Rule{"plm", is_ssh, true},
                                             Rule{"plm_ssh_agent", nullptr, true},
                                             Rule{"plm_ssh_no_tree_spawn", is_one, true},
+                                            Rule{"plm_ssh_num_concurrent", is_number},
                                             Rule{"pmix_session_server", is_one},
                                             Rule{"oob_tcp_if_include", is_network_list},
                                             Rule{"prte_if_include", is_network_list}};
@@ -246,8 +287,9 @@ class Reader {
   }
 
   Result<DaemonCommand> read_hydra() {
+    // Not required: what came with MPICH 3.3 and 4, which MVAPICH2's Hydra is older than.
     static constexpr std::array kOptions{Rule{"--control-port", is_end_point, true},
-                                         Rule{"--rmk", is_user, true},
+                                         Rule{"--rmk", is_user},
                                          Rule{"--launcher", is_rsh, true},
                                          Rule{"--launcher-exec", nullptr, true},
                                          Rule{"--demux", is_poll, true},
@@ -255,8 +297,9 @@ class Reader {
                                          Rule{"--pgid", is_number, true},
                                          Rule{"--retries", is_number, true},
                                          Rule{"--usize", is_number, true},
-                                         Rule{"--pmi-port", is_zero, true},
-                                         Rule{"--gpus-per-proc", is_number, true},
+                                         Rule{"--pmi-port", is_zero},
+                                         Rule{"--gpus-per-proc", is_number},
+                                         Rule{"--gpu-subdevs-per-proc", is_number},
                                          Rule{"--proxy-id", is_number, true}};
     out_.daemon = Daemon::kHydraProxy;
     at_ = 2;

@@ -73,6 +73,8 @@ Words hydra() {
 Words prted() {
   return {"192.0.2.1",
           "prted",
+          "--daemonize",
+          "--allow-run-as-root",
           "--prtemca",
           "ess",
           "\"env\"",
@@ -87,13 +89,19 @@ Words prted() {
           "\"4\"",
           "--prtemca",
           "prte_hnp_uri",
-          "\"prterun-head-4711@0.0;tcp://192.0.2.2:44811\"",
+          "\"prterun-head-4711@0.0;tcp://192.0.2.2:44811:24\"",
           "--prtemca",
           "plm_ssh_agent",
           "\"/usr/libexec/railgauge/launch-shim\"",
           "--prtemca",
           "plm_ssh_no_tree_spawn",
           "\"1\"",
+          "--prtemca",
+          "plm_ssh_num_concurrent",
+          "\"1000000\"",
+          "--prtemca",
+          "prte_if_include",
+          "\"192.0.2.0/24\"",
           "--prtemca",
           "plm",
           "\"ssh\""};
@@ -162,9 +170,40 @@ TEST(LaunchGrammar, ReadsWhatPrrteWouldAskFor) {
   ASSERT_TRUE(command) << command.error().message;
   EXPECT_EQ(command->daemon, Daemon::kPrted);
   EXPECT_THAT(command->calls_back, ::testing::ElementsAre("192.0.2.2:44811"));
-  EXPECT_EQ(command->arguments.size(), 24U);
+  EXPECT_EQ(command->arguments.size(), 31U);  // without --daemonize
   EXPECT_TRUE(check_lease(*command, lease(Daemon::kPrted), 0));
   EXPECT_FALSE(check_lease(*command, lease(Daemon::kOrted), 0));
+}
+
+TEST(LaunchGrammar, LeavesOutTheVariablesOfAnInstallationAndNothingElse) {
+  const std::string good =
+      "PRTE_PREFIX=/opt/o;export "
+      "PRTE_PREFIX;LD_LIBRARY_PATH=/opt/o/lib:/opt/p/lib:$LD_LIBRARY_PATH;"
+      "export LD_LIBRARY_PATH;DYLD_LIBRARY_PATH=/opt/o/lib:$DYLD_LIBRARY_PATH;export "
+      "DYLD_LIBRARY_PATH;/opt/o/bin/prted";
+  const auto command = read_daemon_command(with(prted(), 1, good), kShim);
+  ASSERT_TRUE(command) << command.error().message;
+  EXPECT_EQ(command->arguments, read_daemon_command(prted(), kShim)->arguments);
+  for (const char* bad :
+       {"LD_PRELOAD=/x;prted", "PRTE_PREFIX=/x y;prted", "PRTE_PREFIX=$(id);prted", "id;prted",
+        "export LD_PRELOAD;prted", "PRTE_PREFIX=/x;sh", "PRTE_PREFIX=$PRTE_PREFIX;prted",
+        "LD_LIBRARY_PATH=/x:$HOME;prted", ";prted", "prted;"})
+    EXPECT_NE(refusal(with(prted(), 1, bad)), "") << bad;
+}
+
+// MPICH 3.2's Hydra, which is MVAPICH2's too, has fewer options; those after 4.0 have one more.
+TEST(LaunchGrammar, ReadsWhatOlderAndNewerHydrasAskFor) {
+  Words older = hydra();
+  for (const char* option : {"--pmi-port", "--gpus-per-proc"}) {
+    const auto at = std::ranges::find(older, option);
+    older.erase(at, at + 2);
+  }
+  EXPECT_EQ(refusal(older), "");
+  Words newer = hydra();
+  newer.insert(newer.end() - 2, {"--gpu-subdevs-per-proc", "-2"});
+  EXPECT_EQ(refusal(newer), "");
+  newer.back() = "sh";
+  EXPECT_NE(refusal(newer), "");
 }
 
 TEST(LaunchGrammar, ReadsEveryAddressThatTheDaemonMayCall) {
@@ -174,6 +213,15 @@ TEST(LaunchGrammar, ReadsEveryAddressThatTheDaemonMayCall) {
   ASSERT_TRUE(command) << command.error().message;
   EXPECT_THAT(command->calls_back,
               ::testing::ElementsAre("192.0.2.2:44811", "203.0.113.9:44811", "[fd00::2]:33673"));
+  const auto sized = read_daemon_command(
+      with(orted(), 20, "\"1.0;tcp://192.0.2.2,203.0.113.9:44811:24,16;tcp6://[fd00::2]:3:64\""),
+      kShim);
+  ASSERT_TRUE(sized) << sized.error().message;
+  EXPECT_THAT(sized->calls_back,
+              ::testing::ElementsAre("192.0.2.2:44811", "203.0.113.9:44811", "[fd00::2]:3"));
+  for (const char* bad : {"1.0;tcp://a:1:x", "1.0;tcp://a:1:24:1", "1.0;tcp://a", "1.0;tcp://a:-1",
+                          "1.0;tcp://:1", "1.0;tcp6://[a:1"})
+    EXPECT_NE(refusal(with(orted(), 20, bad)), "") << bad;
   const Status checked = check_lease(*command, lease(Daemon::kOrted), 0);
   ASSERT_FALSE(checked);
   EXPECT_THAT(checked.error().message, HasSubstr("203.0.113.9:44811"));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <set>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -87,11 +88,18 @@ Status Bench::prepare(Context& context) {
 // Before MPI_Init, which reads them.
 Status Bench::set_tunables(Context& context, std::uint32_t local_rank) {
   const auto& given = context.params.effective();
-  const auto has = [this](const std::string& name) { return mpi_->has_control(name); };
   bool any = false;
   for (const std::string_view name : kTunables) any = any || !context.params.is_default(name);
-  if (!any) return {};
-  const bool gpu = operation_.sized && context.params.text("memory") != "host";
+  // Of either side: an MPI that has to be told of GPUs is told so on both.
+  const bool gpu =
+      operation_.sized && context.params.text("gpu_path") == "direct" &&
+      (context.params.text("memory") != "host" || (context.params.text("peer_memory") != "same" &&
+                                                   context.params.text("peer_memory") != "host"));
+  if (!any && !gpu) return {};
+  std::set<std::string> known;
+  if (any && mpi_->implementation() == "openmpi")
+    known = RG_TRY(mpi_->controls_among(open_mpi_parameters()));
+  const auto has = [&known](const std::string& name) { return known.contains(name); };
   const Flavour flavour = RG_TRY(flavour_of(mpi_->facts(), context.params.text("layer"), has));
   const auto settings = RG_TRY(settings_of(flavour, given, gpu, local_rank));
   RG_TRY_OK(check_installed(settings, has));
@@ -100,7 +108,7 @@ Status Bench::set_tunables(Context& context, std::uint32_t local_rank) {
     ::setenv(setting.variable().c_str(), setting.value.c_str(), 1);
     set += fmt::format("{}{}={}", set.empty() ? "" : " ", setting.variable(), setting.value);
   }
-  context.reporter.fact("mpi_settings", set);
+  if (!set.empty()) context.reporter.fact("mpi_settings", set);
   return {};
 }
 

@@ -4,15 +4,20 @@
 // 3 only.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
+#include <fcntl.h>
 #include <mpi.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "kernels/core/failpoint.h"
+#include "kernels/core/fd.h"
 #include "kernels/dl/library.h"
 #include "kernels/mpi/calls.h"
 #include "kernels/mpi/library_facts.h"
@@ -57,6 +62,7 @@ namespace railgauge::mpi {
 namespace {
 
 constexpr int kTag = 0x52;
+constexpr unsigned kAskSeconds = 60;  // MPI_T reads each component's library
 
 #if defined(OPEN_MPI)
 constexpr const char* kImplementation = "openmpi";
@@ -142,13 +148,40 @@ class Binding final : public Calls {
         if (const std::string pml = component_name({component, kComponentBytes}, "pml");
             !pml.empty())
           facts["mpi_pml"] = pml;
+    // Open MPI's pml "cm" leaves the messages to an mtl: ofi, psm2.
+    if (const auto pml = facts.find("mpi_pml"); pml != facts.end() && pml->second == "cm")
+      if (const auto* slot = library_->find<const char* const*>("ompi_mtl_base_selected_component");
+          slot != nullptr && *slot != nullptr)
+        if (const std::string mtl = component_name({*slot, kComponentBytes}, "mtl"); !mtl.empty())
+          facts["mpi_mtl"] = mtl;
     return facts;
   }
-  [[nodiscard]] bool has_control(const std::string& name) const override {
-    int provided = 0;
-    int index = 0;
-    return f_.t_init(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS &&
-           f_.t_cvar_get_index(name.c_str(), &index) == MPI_SUCCESS;
+  [[nodiscard]] Result<std::set<std::string>> controls_among(
+      const std::vector<std::string>& names) const override {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0)
+      return fail(Code::kUnavailable, fmt::format("pipe: {}", std::strerror(errno)));
+    const Fd read_end(ends[0]);
+    Fd write_end(ends[1]);
+    const pid_t child = ::fork();
+    if (child < 0) return fail(Code::kUnavailable, fmt::format("fork: {}", std::strerror(errno)));
+    if (child == 0) answer_and_exit(names, write_end.get());
+    write_end.reset();
+    std::string answers(names.size() + 1, '\0');
+    std::size_t got = 0;
+    for (ssize_t n = 1; n > 0 || (n < 0 && errno == EINTR);) {
+      n = ::read(read_end.get(), answers.data() + got, answers.size() - got);
+      if (n > 0) got += static_cast<std::size_t>(n);
+    }
+    while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    if (got != names.size())
+      return fail(Code::kInternal,
+                  fmt::format("{}: MPI_T did not say which parameters it has", library_->path()));
+    std::set<std::string> out;
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (answers[i] == '1') out.insert(names[i]);
+    return out;
   }
   [[nodiscard]] CudaSupport cuda_support() const override {
     CudaSupport support;
@@ -227,6 +260,18 @@ class Binding final : public Calls {
   }
 
  private:
+  [[noreturn]] void answer_and_exit(const std::vector<std::string>& names, int to) const {
+    ::alarm(kAskSeconds);
+    int provided = 0;
+    std::string answers;
+    if (f_.t_init(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS)
+      for (const std::string& name : names) {
+        int index = 0;
+        answers += f_.t_cvar_get_index(name.c_str(), &index) == MPI_SUCCESS ? '1' : '0';
+      }
+    static_cast<void>(!::write(to, answers.data(), answers.size()));
+    ::_exit(0);
+  }
   // A switch of the MPI by its name; absent where it has none of that name.
   [[nodiscard]] std::optional<bool> control_variable(const char* name) const {
     int provided = 0;

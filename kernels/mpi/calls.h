@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "kernels/core/result.h"
 
@@ -37,10 +39,13 @@ class Calls {
   virtual void finalize() = 0;
 
   // After load(): name and version as the library says, its path. After init() also what it chose:
-  // mpi_pml, mpi_device.
+  // mpi_pml, mpi_mtl.
   [[nodiscard]] virtual std::map<std::string, std::string> facts() const = 0;
-  // After load(): whether the MPI has a control variable of that name.
-  [[nodiscard]] virtual bool has_control(const std::string& name) const = 0;
+  // After load(), before init(): which of them the MPI has as control variables. Asked in a process
+  // of its own: Open MPI reads its environment when it is first asked, and what is set later would
+  // be ignored. kUnavailable, kInternal where that process did not answer.
+  [[nodiscard]] virtual Result<std::set<std::string>> controls_among(
+      const std::vector<std::string>& names) const = 0;
   // After init().
   [[nodiscard]] virtual CudaSupport cuda_support() const = 0;
   [[nodiscard]] virtual std::uint32_t rank() const = 0;

@@ -1,8 +1,9 @@
 // A plain loop in OSU's manner over the same MPI, to hold our figures against: no sampler, no
 // seam, nothing of ours. Two ranks:
-//   mpi-osu-loop-openmpi lat|bw BYTES ITERATIONS SKIPPED WINDOW
-// Rank 0 prints the mean that OSU's programs print, and the median of the same iterations:
-// microseconds one way, or bytes in a second. For comparisons only; not packed.
+//   mpi-osu-loop-openmpi lat|bw BYTES ITERATIONS SKIPPED WINDOW [ADDED_COST]
+// ADDED_COST: rank 0 is idle for that share of each iteration's time behind it, which counts; a
+// comparison has to see it. Rank 0 prints the mean that OSU's programs print, and the median of the
+// same iterations: microseconds one way, or bytes in a second. For comparisons only; not packed.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
@@ -51,10 +52,15 @@ struct Loop {
   }
 };
 
+void idle(double seconds) {
+  for (const double until = MPI_Wtime() + seconds; MPI_Wtime() < until;) {
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 6) return 2;
+  if (argc != 6 && argc != 7) return 2;
   MPI_Init(nullptr, nullptr);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -69,6 +75,7 @@ int main(int argc, char** argv) {
   loop.requests.resize(static_cast<std::size_t>(loop.window));
   const int iterations = std::atoi(argv[3]);
   const int skipped = std::atoi(argv[4]);
+  const double added = argc == 7 ? std::atof(argv[6]) : 0;
   std::vector<double> seconds;
   MPI_Barrier(MPI_COMM_WORLD);
   double begin = 0;
@@ -79,6 +86,7 @@ int main(int argc, char** argv) {
       loop.ping_pong();
     else
       loop.one_window();
+    if (loop.first && added > 0) idle(added * (MPI_Wtime() - before));
     if (i >= skipped) seconds.push_back(MPI_Wtime() - before);
   }
   const double mean = (MPI_Wtime() - begin) / iterations;

@@ -62,6 +62,9 @@ constexpr std::array kRows{
     Row{"offload", Flavour::kOpenMpiUcx, kMca, "coll_hcoll_enable", Style::kOneOrZero}};
 
 constexpr double kMostBytes = 1U << 30U;
+// Open MPI has these parameters where it was built with UCX, and with openib.
+constexpr const char* kHasUcx = "pml_ucx_verbose";
+constexpr const char* kHasOpenib = "btl_openib_if_include";
 
 bool is_set(const std::string& parameter, const std::string& value) {
   if (parameter == "gpudirect" || parameter == "offload") return value != "default";
@@ -195,9 +198,24 @@ Result<std::vector<Setting>> settings_of(Flavour flavour,
   const bool named = layer != parameters.end() && layer->second != "auto";
   if (flavour == Flavour::kOpenMpiUcx && (named || !settings.empty()))
     settings.insert(settings.begin(), {kMca, "pml", "ucx"});
-  if (named && (flavour == Flavour::kOpenMpiOpenib || flavour == Flavour::kOpenMpiOb1))
+  if (named && (flavour == Flavour::kOpenMpiOpenib || flavour == Flavour::kOpenMpiOb1)) {
+    // ob1 takes openib where a NIC suits it, and TCP where none does, whatever was asked for.
+    const auto chosen = std::ranges::find(settings, "btl", &Setting::name);
+    if (chosen == settings.end())
+      settings.push_back(
+          {kMca, "btl", flavour == Flavour::kOpenMpiOpenib ? "openib,self,vader" : "^openib"});
     settings.insert(settings.begin(), {kMca, "pml", "ob1"});
+  }
   return settings;
+}
+
+std::vector<std::string> open_mpi_parameters() {
+  std::vector<std::string> names{"pml", "btl", kHasUcx, kHasOpenib};
+  for (const Row& row : kRows)
+    if (row.place == Place::kMca) names.emplace_back(row.name);
+  std::ranges::sort(names);
+  names.erase(std::ranges::unique(names).begin(), names.end());
+  return names;
 }
 
 Status check_installed(const std::vector<Setting>& settings,
@@ -219,8 +237,8 @@ Result<Flavour> flavour_of(const std::map<std::string, std::string>& facts, std:
   };
   const std::string version = fact("mpi_version");
   if (version.starts_with("Open MPI")) {
-    const bool ucx = has("pml_ucx_verbose");
-    const bool openib = has("btl_openib_if_include");
+    const bool ucx = has(kHasUcx);
+    const bool openib = has(kHasOpenib);
     if (layer == "ucx" && !ucx)
       return fail(Code::kFailedPrecondition, version + ": is built without UCX");
     if (layer == "openib" && !openib)

@@ -49,6 +49,9 @@ Result<std::vector<Setting>> settings_of(Flavour flavour,
                                          const std::map<std::string, std::string>& parameters,
                                          bool on_gpu, std::uint32_t local_rank);
 
+// All that settings_of() and flavour_of() may ask an Open MPI for.
+std::vector<std::string> open_mpi_parameters();
+
 // kFailedPrecondition where `has` says that the installed MPI lacks one of Open MPI's parameters:
 // Open MPI itself takes any name in silence.
 Status check_installed(const std::vector<Setting>& settings,

@@ -53,8 +53,16 @@ TEST(Tunables, OverUcxAreUcxsVariables) {
   EXPECT_THAT(variables(Flavour::kOpenMpiUcx, given),
               ElementsAre("OMPI_MCA_pml=ucx", "UCX_IB_GPU_DIRECT_RDMA=n", "UCX_RNDV_THRESH=65536",
                           "UCX_NET_DEVICES=mlx5_0:1", "UCX_TLS=rc,cuda_copy,gdr_copy"));
+}
+
+TEST(Tunables, NameTheLayerSoThatNoOtherTakesItsPlace) {
   EXPECT_THAT(variables(Flavour::kOpenMpiOb1, {{"layer", "ob1"}, {"transports", "self,tcp"}}),
               ElementsAre("OMPI_MCA_pml=ob1", "OMPI_MCA_btl=self,tcp"));
+  EXPECT_THAT(variables(Flavour::kOpenMpiOb1, {{"layer", "ob1"}}),
+              ElementsAre("OMPI_MCA_pml=ob1", "OMPI_MCA_btl=^openib"));
+  EXPECT_THAT(variables(Flavour::kOpenMpiOpenib, {{"layer", "openib"}}),
+              ElementsAre("OMPI_MCA_pml=ob1", "OMPI_MCA_btl=openib,self,vader"));
+  EXPECT_THAT(variables(Flavour::kOpenMpiUcx, {{"layer", "ucx"}}), ElementsAre("OMPI_MCA_pml=ucx"));
 }
 
 TEST(Tunables, GiveEachProcessOfANodeItsRail) {
@@ -79,6 +87,8 @@ TEST(Tunables, ThatAnImplementationLacksAreErrorsAndNeverIgnored) {
   const Status lacking = check_installed(*settings, [](const std::string&) { return false; });
   ASSERT_FALSE(lacking);
   EXPECT_THAT(lacking.error().message, HasSubstr("has no parameter coll_fca_enable"));
+  EXPECT_THAT(open_mpi_parameters(),
+              ::testing::IsSupersetOf({"pml", "btl", "coll_fca_enable", "btl_openib_if_include"}));
 }
 
 TEST(Tunables, UnsetSetNothing) {

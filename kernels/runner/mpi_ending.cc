@@ -35,7 +35,8 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 // What the MPI was asked to say of its transports is no reason of an end.
 bool is_chatter(std::string_view line) {
   return line.find("UCX  INFO") != line.npos || line.find("UCX  DEBUG") != line.npos ||
-         line.find(" mca: ") != line.npos || line.find(" btl:") != line.npos;
+         line.find(" mca: ") != line.npos || line.find("mtl:ofi:") != line.npos ||
+         line.find(" btl:") != line.npos;
 }
 
 std::string how_it_ended(const LauncherEnd& end) {
@@ -69,6 +70,25 @@ void explain(const LauncherEnd& end, Final& final) {
 
 }  // namespace
 
+std::string ignored_setting(const std::string& words, const std::string& settings) {
+  for (std::size_t begin = settings.find("UCX_"); begin != settings.npos;
+       begin = settings.find("UCX_", settings.find(' ', begin))) {
+    const std::string name = settings.substr(begin, settings.find('=', begin) - begin);
+    for (const std::string_view line : lines_of(words)) {
+      const std::size_t at = line.find("unused env");
+      if (line.find("UCX  WARN") == line.npos || at == line.npos) continue;
+      const std::size_t found = line.find(name, at);
+      if (found == line.npos) continue;
+      const std::string_view rest = line.substr(found + name.size());
+      const auto is_more = [](char c) {
+        return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0;
+      };
+      if (rest.empty() || !is_more(rest.front())) return name;
+    }
+  }
+  return {};
+}
+
 std::string finalize_warning(const std::string& words) {
   if (words.find(kFinalizeHangs) == words.npos) return {};
   return fmt::format("MPI_Finalize did not come back within {} s; the figures stand",
@@ -84,6 +104,12 @@ Final final_of(const LauncherEnd& end) {
   const bool says =
       end.final && final.outcome() != kCancelledOutcome && (good || final.outcome() != kPassed);
   if (!says) explain(end, final);
+  const std::string ignored = ignored_setting(end.words, end.settings);
+  if (final.outcome() == kPassed && !ignored.empty()) {
+    final.set_outcome(std::string(kWaived));
+    final.set_reason(fmt::format(
+        "{}: the UCX of these nodes does not read it; leave that tunable out", ignored));
+  }
   return final;
 }
 
@@ -106,6 +132,7 @@ std::string last_lines(const std::string& words) {
 std::map<std::string, std::string> transport_facts(const std::string& words) {
   std::set<std::string> transports;
   std::set<std::string> btls;
+  std::string provider;
   for (const std::string_view line : lines_of(words)) {
     // "... UCX  INFO  ep_cfg[1]: tag(tcp/eth0);"
     const std::size_t tag = line.find("tag(");
@@ -124,9 +151,15 @@ std::map<std::string, std::string> transport_facts(const std::string& words) {
       const std::string_view rest = line.substr(at + kUsing.size());
       btls.insert(valid_utf8(rest.substr(0, rest.find(' '))));
     }
+    // "... mtl_ofi_component.c:366: mtl:ofi:prov: verbs;ofi_rxm"
+    constexpr std::string_view kProvider = "mtl:ofi:prov: ";
+    if (const std::size_t at = line.find(kProvider); at != line.npos)
+      if (const auto name = line.substr(at + kProvider.size()); name != "none")
+        provider = valid_utf8(name);
   }
   std::map<std::string, std::string> facts;
   if (!transports.empty()) facts["mpi_transports"] = fmt::format("{}", fmt::join(transports, ","));
+  if (!provider.empty()) facts["mpi_provider"] = provider;
   if (!btls.empty()) facts["mpi_btl"] = fmt::format("{}", fmt::join(btls, ","));
   return facts;
 }

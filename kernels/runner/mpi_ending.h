@@ -15,6 +15,7 @@ struct LauncherEnd {
   std::string name;  // "mpirun"
   int wait_status = 0;
   std::string words;           // what it said, the end of it
+  std::string settings{};      // rank 0's fact mpi_settings: "UCX_TLS=rc OMPI_MCA_pml=ucx"
   std::optional<Final> final;  // rank 0's
   bool past_deadline = false;  // it was ended for that
   int ending_signal = 0;       // the person's, SIGINT or SIGTERM
@@ -28,6 +29,10 @@ inline constexpr unsigned kFinalizeSeconds = 10;  // so long it may take
 // A warning for the record where a rank said so; "" otherwise.
 std::string finalize_warning(const std::string& words);
 
+// The first of `settings` of which UCX says that nothing read it: it warns, and would go on. ""
+// where there is none.
+std::string ignored_setting(const std::string& words, const std::string& settings);
+
 // The final record's body.
 Final final_of(const LauncherEnd& end);
 
@@ -35,7 +40,8 @@ Final final_of(const LauncherEnd& end);
 std::string last_lines(const std::string& words);
 
 // What the MPI says that it really used, of the ranks' words: mpi_transports ("tcp/eth0", as UCX
-// names transport and device), mpi_btl ("self,tcp", of Open MPI without UCX).
+// names transport and device), mpi_btl ("self,tcp", of Open MPI without UCX), mpi_provider
+// ("verbs;ofi_rxm", of libfabric under Open MPI).
 std::map<std::string, std::string> transport_facts(const std::string& words);
 
 // How much of a launcher's words is kept, from their end.

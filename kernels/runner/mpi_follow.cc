@@ -53,12 +53,11 @@ launch::Lease lease_of(const MpiJob& job, std::set<std::string> addresses) {
 }
 
 MpiDaemons::Options daemon_options(const MpiJob& job) {
-  return {
-      .keeper = job.launcher.shim,
-      .daemon = job.launcher.daemon,
-      .shim = job.launcher.shim,
-      .lease = lease_of(job, {job.own.address}),
-      .environment = clean_environment(process_environment_words(), job.launcher.library_folder)};
+  return {.keeper = job.launcher.shim,
+          .daemon = job.launcher.daemon,
+          .shim = job.launcher.shim,
+          .lease = lease_of(job, {job.own.address}),
+          .environment = clean_environment(process_environment_words(), job.launcher)};
 }
 
 void end_daemons(MpiDaemons& daemons, double patience_seconds) {

@@ -95,14 +95,29 @@ class Launch {
     if (words.size() > kMostLauncherWords) words.erase(0, words.size() - kMostLauncherWords);
     for (Record& record : records_.read()) {
       next_sequence_ = record.key().sequence() + 1;
-      // The final one waits for the launcher's end, which may know better.
-      if (record.has_final())
+      // The final one waits for the launcher's end, which may know better; the first for the next,
+      // by which the MPI has said what it uses.
+      if (record.has_final()) {
         last_ = std::move(record);
-      else
+      } else if (record.has_started()) {
+        started_ = std::move(record);
+        const auto& facts = started_->started().facts();
+        if (facts.contains("mpi_settings")) end_.settings = facts.at("mpi_settings");
+      } else {
+        tell_started();
         static_cast<void>(sink_.write(record));
+      }
     }
   }
+  void tell_started() {
+    if (!started_) return;
+    auto& facts = *started_->mutable_started()->mutable_facts();
+    for (const auto& [name, value] : transport_facts(end_.words)) facts[name] = value;
+    static_cast<void>(sink_.write(*started_));
+    started_.reset();
+  }
   int finish() {
+    tell_started();
     Record record = last_.value_or(Record());
     if (last_)
       end_.final = last_->final();
@@ -130,6 +145,7 @@ class Launch {
   RecordSink& sink_;
   LauncherEnd end_;
   bool told_ = false;  // to end
+  std::optional<Record> started_;
   std::optional<Record> last_;
   std::uint32_t next_sequence_ = 0;
 };
@@ -145,10 +161,12 @@ Result<int> start_and_supervise(const StandaloneOptions& options, RecordSink& si
   const OwnFolder folder = RG_TRY(OwnFolder::make());
   const std::string socket = folder.path() + "/records";
   Fd listener = RG_TRY(listen_at_path(socket));
+  std::vector<std::string> environment = with_installation(process_environment_words(), launcher);
+  make_telling(launcher.mpi, environment);
   Kept started = RG_TRY(Kept::start({.keeper = launcher.shim,
                                      .program = launcher.program,
                                      .words = launcher_command(launcher, options, socket),
-                                     .environment = process_environment_words(),
+                                     .environment = std::move(environment),
                                      .one_stream = true,
                                      .grace_seconds = kTermSeconds}));
   const double deadline_ns = monotonic_now_ns() + (options.deadline_seconds + kGraceSeconds) * 1e9;

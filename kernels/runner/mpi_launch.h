@@ -20,24 +20,31 @@ struct MpiLauncher {
   std::string ranks_program;         // the path of railgauge-runner-openmpi or -mpich
   std::string mpi{};                 // "openmpi", "mpich"
   std::string daemon{};  // the path of orted, prted or hydra_pmi_proxy; "" where it is not there
-  std::string library_folder{};  // of an installation that is not the system's
-  std::string shim{};            // the path of railgauge-launch-shim, which keeps what is started
+  std::string prefix{};  // of an installation that is not the system's
+  std::string library_folders{};  // its own, by colons
+  std::string shim{};             // the path of railgauge-launch-shim, which keeps what is started
 };
 
 // Looks for launcher and program: an installation that the agent's configuration names (see
 // installation_of); else the variable RAILGAUGE_LAUNCHER_OPENMPI or _MPICH names one; else the PATH
-// is searched for Debian's name and the usual one. kNotFound with what to install.
-Result<MpiLauncher> find_mpi_launcher(const std::string& mpi, const std::string& installation = "");
+// is searched for Debian's name and the usual one. kNotFound with what to install. `by_ssh`:
+// MVAPICH's mpirun_rsh is taken where it lies beside what was found.
+Result<MpiLauncher> find_mpi_launcher(const std::string& mpi, const std::string& installation = "",
+                                      bool by_ssh = false);
+// MVAPICH's, which knows no other way than ssh.
+bool is_mpirun_rsh(const MpiLauncher& launcher);
 
 // A program of that name in the PATH; "" where there is none.
 std::string program_in_path(const std::string& name);
 
-// What the agent's setting mpi_installations lists: "hpcx=openmpi:/opt/hpcx/ompi,mv=mpich:/opt/mv".
+// What the agent's setting mpi_installations lists: "hpcx=openmpi:/opt/hpcx/ompi,mv=mpich:/opt/mv";
+// behind the prefix folders of further libraries, "hpcx=openmpi:/opt/hpcx/ompi:/opt/hpcx/ucx/lib".
 inline constexpr const char* kInstallationsVariable = "RAILGAUGE_MPI_INSTALLATIONS";
 struct MpiInstallation {
   std::string name;
   std::string mpi;
   std::string prefix;
+  std::string library_folders;  // "/opt/hpcx/ompi/lib:/opt/hpcx/ucx/lib"
 };
 // kInvalidArgument for a list that is none, with what is wrong.
 Result<std::vector<MpiInstallation>> read_installations(const std::string& list);

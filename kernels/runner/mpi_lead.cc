@@ -137,24 +137,21 @@ class Leader {
   Status start() {
     const std::vector<std::string> mine = process_environment_words();
     std::vector<std::string> handed_on = handed_on_variables(mine);
-    const auto add_unless_set = [&](const std::string& name, const std::string& value) {
-      const auto sets = [&](const std::string& word) { return word.starts_with(name + "="); };
-      if (std::ranges::none_of(handed_on, sets)) handed_on.push_back(name + "=" + value);
-    };
-    add_unless_set("UCX_LOG_LEVEL", "info");  // at which it tells its transports, once
+    make_telling(job_.launcher.mpi, handed_on);
     if (const std::string devices = ucx_devices(); !devices.empty())
-      add_unless_set("UCX_NET_DEVICES", devices);
+      add_unless_set(handed_on, "UCX_NET_DEVICES=" + devices);
     const LaunchPlan planned = plan(handed_on);
     if (job_.mode == LaunchMode::kSlurm) RG_TRY_OK(write_hosts(planned));
     const bool clean = job_.mode == LaunchMode::kAgent;
-    KeptCommand command{.keeper = job_.launcher.shim,
-                        .program = job_.mode == LaunchMode::kSlurm ? program_in_path("srun")
-                                                                   : job_.launcher.program,
-                        .words = launch_words(planned),
-                        .environment = clean ? clean_environment(mine, job_.launcher.library_folder)
-                                             : without(mine, handed_on),
-                        .one_stream = true,
-                        .grace_seconds = kTermSeconds};
+    KeptCommand command{
+        .keeper = job_.launcher.shim,
+        .program =
+            job_.mode == LaunchMode::kSlurm ? program_in_path("srun") : job_.launcher.program,
+        .words = launch_words(planned),
+        .environment = clean ? clean_environment(mine, job_.launcher)
+                             : with_installation(without(mine, handed_on), job_.launcher),
+        .one_stream = true,
+        .grace_seconds = kTermSeconds};
     const auto add = [&](const std::vector<std::string>& more) {
       command.environment.insert(command.environment.end(), more.begin(), more.end());
     };
@@ -215,6 +212,8 @@ class Leader {
       job_.measuring();
       measuring_ = true;
       started_ = std::move(*record.mutable_started());
+      const auto settings = started_.facts().find("mpi_settings");
+      if (settings != started_.facts().end()) end_.settings = settings->second;
       return;
     }
     tell_started();

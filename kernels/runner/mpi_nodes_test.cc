@@ -118,6 +118,36 @@ TEST(MpiNodes, MeasureThroughSlurmWhereThatIsAskedFor) {
   EXPECT_EQ(folder.processes(), 0U);
 }
 
+// A stand-in for MVAPICH2's launcher, as its documentation has it: hosts, variables, the program.
+TEST(MpiNodes, MeasureByMpirunRshWhereItIsTheInstallations) {
+  if (kMpi != "mpich") GTEST_SKIP() << "MVAPICH2 shares MPICH's interface";
+  const Folder folder;
+  const std::string hydra = folder.script("mpiexec.hydra", "exec /usr/bin/mpiexec.hydra \"$@\"");
+  const std::string own = folder.script(
+      "mpirun_rsh",
+      fmt::format("[ \"$1\" != -v ] || {{ echo 'Version: mvapich2-2.3.7'; exit; }}\n"
+                  "echo \"$*\" >{0}/words\nshift 5\n"
+                  "while case \"$1\" in *=*) ;; *) false ;; esac; do export \"$1\"; shift; done\n"
+                  "exec {1} -n 2 \"$@\"",
+                  folder.path.string(), hydra));
+  Order order{
+      .mpi = kMpi,
+      .parameters = {
+          {"sizes", "8"}, {"iterations", "5"}, {"launch", "ssh"}, {"mpi_installation", "mv"}}};
+  const Words lists{fmt::format("RAILGAUGE_MPI_INSTALLATIONS=mv=mpich:{}", folder.path.string())};
+  order.environments = {lists, lists};
+  const auto ranks = run(folder, order);
+  EXPECT_EQ(ranks[0].final().outcome(), "passed") << story(ranks);
+  EXPECT_EQ(ranks[0].fact("mpi_launcher"), "mvapich2-2.3.7");
+  EXPECT_NE(ranks[0].fact("mpi_transports"), "") << story(ranks);
+  EXPECT_THAT(folder.read("words"), ::testing::StartsWith("-ssh -np 2 127.0.0.2 127.0.0.3 "));
+  // It cannot ask our agents.
+  const Words named{kLauncherVariable + own};
+  const auto agents = run(folder, {.mpi = kMpi, .environments = {named, named}});
+  EXPECT_EQ(agents[0].final().outcome(), "waived") << story(agents);
+  EXPECT_THAT(agents[0].final().reason(), HasSubstr("say launch=ssh"));
+}
+
 // MPI_Finalize has no deadline, and has been seen not to come back.
 TEST(MpiNodes, KeepTheirFiguresWhenMpiDoesNotComeToItsEnd) {
 #ifndef RAILGAUGE_FAILPOINTS

@@ -36,6 +36,14 @@ constexpr std::array kKnown{Known{"openmpi",
 
 bool runs(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
 
+bool has_relative_folder(const std::string& folders) {
+  for (std::size_t begin = 0; begin <= folders.size();) {
+    if (folders.compare(begin, 1, "/") != 0) return true;
+    begin = std::min(folders.find(':', begin), folders.size()) + 1;
+  }
+  return false;
+}
+
 // Below a prefix.
 Result<std::string> launcher_below(const Known& known, const std::string& prefix) {
   for (const char* name : known.names)
@@ -71,9 +79,14 @@ Result<MpiInstallation> installation_of(const std::string& name, const std::stri
   return *found;
 }
 
-Result<std::string> launcher_of(const Known& known) {
+bool is_named(const Known& known) {
   const char* named = std::getenv(known.variable);
-  if (named != nullptr && *named != '\0') {
+  return named != nullptr && *named != '\0';
+}
+
+Result<std::string> launcher_of(const Known& known) {
+  if (is_named(known)) {
+    const char* named = std::getenv(known.variable);
     if (runs(named)) return std::string(named);
     return fail(Code::kNotFound, fmt::format("{}: {} cannot be run, which {} names", known.mpi,
                                              named, known.variable));
@@ -107,15 +120,23 @@ Result<std::vector<MpiInstallation>> read_installations(const std::string& list)
     const std::size_t equals = one.find('=');
     const std::size_t colon = one.find(':');
     MpiInstallation found;
-    if (equals != std::string::npos && colon != std::string::npos && equals < colon)
-      found = {one.substr(0, equals), one.substr(equals + 1, colon - equals - 1),
-               one.substr(colon + 1)};
+    if (equals != std::string::npos && colon != std::string::npos && equals < colon) {
+      const std::size_t more = std::min(one.find(':', colon + 1), one.size());
+      found = {one.substr(0, equals),
+               one.substr(equals + 1, colon - equals - 1),
+               one.substr(colon + 1, more - colon - 1),
+               {}};
+      found.library_folders = fmt::format("{0}/lib:{0}/lib64{1}", found.prefix, one.substr(more));
+    }
     const bool known = std::ranges::any_of(
         kKnown, [&](const Known& candidate) { return candidate.mpi == found.mpi; });
-    if (found.name.empty() || !known || !found.prefix.starts_with('/'))
+    // Each of them absolute: an empty one would be the working folder.
+    const bool folders = !found.prefix.empty() && !has_relative_folder(found.library_folders);
+    if (found.name.empty() || !known || !folders)
       return fail(Code::kInvalidArgument,
                   fmt::format("mpi_installations: {} is no NAME=openmpi:/PREFIX or "
-                              "NAME=mpich:/PREFIX",
+                              "NAME=mpich:/PREFIX, with folders of more libraries behind it "
+                              "(:/FOLDER)",
                               in_quotes(one)));
     out.push_back(std::move(found));
     begin = end + 1;
@@ -123,7 +144,12 @@ Result<std::vector<MpiInstallation>> read_installations(const std::string& list)
   return out;
 }
 
-Result<MpiLauncher> find_mpi_launcher(const std::string& mpi, const std::string& installation) {
+bool is_mpirun_rsh(const MpiLauncher& launcher) {
+  return launcher.program.ends_with("/mpirun_rsh");
+}
+
+Result<MpiLauncher> find_mpi_launcher(const std::string& mpi, const std::string& installation,
+                                      bool by_ssh) {
   for (const Known& known : kKnown) {
     if (known.mpi != mpi) continue;
     MpiLauncher launcher;
@@ -133,9 +159,13 @@ Result<MpiLauncher> find_mpi_launcher(const std::string& mpi, const std::string&
     } else {
       const MpiInstallation found = RG_TRY(installation_of(installation, mpi));
       launcher.program = RG_TRY(launcher_below(known, found.prefix));
-      launcher.library_folder = found.prefix + "/lib";
+      launcher.prefix = found.prefix;
+      launcher.library_folders = found.library_folders;
     }
     launcher.daemon = daemon_of(known, launcher.program);
+    const bool named = installation.empty() && is_named(known);
+    const auto beside = std::filesystem::path(launcher.program).parent_path() / "mpirun_rsh";
+    if (by_ssh && !named && mpi == "mpich" && runs(beside)) launcher.program = beside.string();
     std::error_code unreadable;
     const auto own = std::filesystem::read_symlink("/proc/self/exe", unreadable);
     launcher.ranks_program = (own.parent_path() / fmt::format("railgauge-runner-{}", mpi)).string();

@@ -95,6 +95,7 @@ TEST_P(EachKernel, MeasuresAndVerifiesItsData) {
   EXPECT_THAT(facts.at("mpi_version"), HasSubstr(kMpi == "mpich" ? "MPICH " : "Open MPI "));
   EXPECT_THAT(facts.at("mpi_library"), HasSubstr(".so."));
   EXPECT_EQ(facts.at("memory"), "host");
+  EXPECT_NE(facts.at(kMpi == "mpich" ? "mpi_transports" : "mpi_btl"), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -151,6 +152,31 @@ TEST(Ranks, TellOfARankThatIsKilledWithTheLaunchersLastLines) {
                                                 HasSubstr("EXIT CODE: 9"), HasSubstr("KILLED")))
       << report.reason();
   EXPECT_THAT(report.reason(), ::testing::Not(HasSubstr("\n")));
+}
+
+TEST(Ranks, UseTheTransportThatATunableNames) {
+  Words more{"--sizes", "8", "--iterations", "5", "--transports"};
+  if (kMpi == "mpich")
+    more.emplace_back("sysv,self");
+  else
+    more.insert(more.end(), {"tcp,self", "--layer", "ob1"});
+  const Ended ended = launch("mpi.lat", 2, more);
+  ASSERT_EQ(ended.exit_code, kExitPassed) << ended.err << ended.out;
+  const auto facts = report_of(ended).started().facts();
+  const std::string used = facts.at(kMpi == "mpich" ? "mpi_transports" : "mpi_btl");
+  EXPECT_THAT(used, HasSubstr(kMpi == "mpich" ? "sysv" : "tcp"));
+  EXPECT_THAT(used, ::testing::Not(HasSubstr(kMpi == "mpich" ? "posix" : "vader")));
+  EXPECT_THAT(facts.at("mpi_settings"), HasSubstr(kMpi == "mpich" ? "UCX_TLS=" : "OMPI_MCA_btl="));
+}
+
+TEST(Ranks, TakeNoLayerThatCannotCarryThem) {
+  if (kMpi == "mpich") GTEST_SKIP() << "of Open MPI";
+  // Nothing on this host that UCX could use: Open MPI has to say so instead of taking another.
+  const Ended ended =
+      launch("mpi.lat", 2,
+             {"--sizes", "8", "--iterations", "5", "--layer", "ucx", "--transports", "nothing"});
+  EXPECT_EQ(ended.exit_code, kExitInvalid) << ended.out;
+  EXPECT_EQ(report_of(ended).outcome(), "crashed");
 }
 
 TEST(Ranks, KeepTheirFiguresWhenMpiDoesNotComeToItsEnd) {

@@ -38,12 +38,13 @@ std::string host_name() {
 
 // What the launcher's program says of itself.
 Result<std::string> version_of(const MpiLauncher& launcher) {
-  Kept kept = RG_TRY(Kept::start(
-      {.keeper = launcher.shim,
-       .program = launcher.program,
-       .words = {std::filesystem::path(launcher.program).filename().string(), "--version"},
-       .environment = clean_environment(process_environment_words(), launcher.library_folder),
-       .one_stream = true}));
+  Kept kept =
+      RG_TRY(Kept::start({.keeper = launcher.shim,
+                          .program = launcher.program,
+                          .words = {std::filesystem::path(launcher.program).filename().string(),
+                                    is_mpirun_rsh(launcher) ? "-v" : "--version"},
+                          .environment = clean_environment(process_environment_words(), launcher),
+                          .one_stream = true}));
   const double until_ns = monotonic_now_ns() + kVersionSeconds * 1e9;
   std::string text;
   while (!kept.ended() && monotonic_now_ns() < until_ns) {
@@ -62,7 +63,13 @@ Result<std::string> version_of(const MpiLauncher& launcher) {
 Status prepare(MpiJob& job) {
   const Params& params = job.task.params;
   job.mode = RG_TRY(launch_mode_of(params.text("launch")));
-  job.launcher = RG_TRY(find_mpi_launcher(params.text("mpi"), params.text("mpi_installation")));
+  job.launcher = RG_TRY(find_mpi_launcher(params.text("mpi"), params.text("mpi_installation"),
+                                          job.mode == LaunchMode::kSsh));
+  if (is_mpirun_rsh(job.launcher) && job.mode == LaunchMode::kAgent)
+    return fail(Code::kFailedPrecondition,
+                fmt::format("launch=agent: {} knows no other way than ssh; say launch=ssh, or name "
+                            "the mpiexec beside it",
+                            job.launcher.program));
   if (job.mode == LaunchMode::kSlurm && job.group.rank() == 0 && program_in_path("srun").empty())
     return fail(Code::kNotFound, "launch=slurm: no srun in the PATH; say launch=agent");
   job.own = RG_TRY(data_address(params.text("data_network"), variable(kAddressVariable),

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <map>
 
 #include <fmt/format.h>
@@ -42,15 +41,16 @@ std::string host_list(const Words& nodes) {
   return fmt::format("{}", fmt::join(out, ","));
 }
 
-std::string name_of(const std::string& path) {
-  return std::filesystem::path(path).filename().string();
+// What Open MPI's ranks get.
+Words ranks_settings(const LaunchPlan& plan) {
+  return {"OMPI_MCA_btl_tcp_if_include=" + plan.network};
 }
 
-// What Open MPI's ranks get: the network, and that they tell which of their transports they use
-// when they connect.
-Words ranks_settings(const LaunchPlan& plan) {
-  return {"OMPI_MCA_btl_tcp_if_include=" + plan.network, "OMPI_MCA_btl_base_verbose=10"};
-}
+// Open MPI 5's, whose names are others.
+bool is_prrte(const MpiLauncher& launcher) { return launcher.daemon.ends_with("/prted"); }
+
+// The shim stays as long as its daemon: no limit on how many at once.
+constexpr const char* kManyShims = "1000000";
 
 std::string variable_of(const std::string& word) { return word.substr(0, word.find('=')); }
 
@@ -62,9 +62,19 @@ Words openmpi_words(const LaunchPlan& plan) {
   add(words, {"--host", host_list(plan.addresses), "-n", fmt::format("{}", plan.addresses.size()),
               "--map-by", "slot"});
   if (plan.binding != "default") add(words, {"--bind-to", plan.binding});
-  if (plan.mode == LaunchMode::kAgent)
-    add(words, {"--mca", "plm_rsh_agent", plan.shim, "--mca", "plm_rsh_no_tree_spawn", "1"});
-  add(words, {"--mca", "oob_tcp_if_include", plan.network});
+  // A shell of the other node's finds its daemon and libraries there.
+  if (plan.mode == LaunchMode::kSsh && !plan.launcher.prefix.empty())
+    add(words, {"--prefix", plan.launcher.prefix});
+  if (is_prrte(plan.launcher)) {
+    if (plan.mode == LaunchMode::kAgent)
+      add(words, {"--prtemca", "plm_ssh_agent", plan.shim, "--prtemca", "plm_ssh_no_tree_spawn",
+                  "1", "--prtemca", "plm_ssh_num_concurrent", kManyShims});
+    add(words, {"--prtemca", "prte_if_include", plan.network});
+  } else {
+    if (plan.mode == LaunchMode::kAgent)
+      add(words, {"--mca", "plm_rsh_agent", plan.shim, "--mca", "plm_rsh_no_tree_spawn", "1"});
+    add(words, {"--mca", "oob_tcp_if_include", plan.network});
+  }
   for (const std::string& word : ranks_settings(plan)) add(words, {"-x", variable_of(word)});
   for (const std::string& word : plan.handed_on) add(words, {"-x", variable_of(word)});
   return words;
@@ -127,7 +137,7 @@ Words launch_words(const LaunchPlan& plan) {
   Words words;
   if (plan.mode == LaunchMode::kSlurm)
     words = slurm_words(plan);
-  else if (name_of(plan.launcher.program) == "mpirun_rsh")
+  else if (is_mpirun_rsh(plan.launcher))
     words = mpirun_rsh_words(plan);
   else
     words = plan.launcher.mpi == "openmpi" ? openmpi_words(plan) : hydra_words(plan);
@@ -143,11 +153,11 @@ Words launch_settings(const LaunchPlan& plan) {
   Words settings;
   if (plan.launcher.mpi == "openmpi") settings = ranks_settings(plan);
   if (plan.mode == LaunchMode::kSlurm) settings.push_back("SLURM_HOSTFILE=" + plan.hosts_file);
-  if (plan.launcher.mpi != "openmpi" || plan.mode == LaunchMode::kSlurm) return settings;
+  if (plan.launcher.mpi != "openmpi" || plan.mode == LaunchMode::kSlurm || is_prrte(plan.launcher))
+    return settings;
   // Else each of these would stand in the daemon's words.
   settings.emplace_back("OMPI_MCA_plm_rsh_pass_environ_mca_params=0");
-  // The shim stays as long as its daemon: no limit on how many at once.
-  settings.emplace_back("OMPI_MCA_plm_rsh_num_concurrent=1000000");
+  settings.push_back(fmt::format("OMPI_MCA_plm_rsh_num_concurrent={}", kManyShims));
   return settings;
 }
 
@@ -162,22 +172,30 @@ Words ranks_words(const MpiLauncher& launcher, const std::string& kernel, const 
   return words;
 }
 
-Words clean_environment(const Words& environment, const std::string& library_folder) {
+Words clean_environment(const Words& environment, const MpiLauncher& launcher) {
   Words out;
-  std::string libraries = library_folder;
-  bool has_path = false;
   for (const std::string& word : environment) {
     const std::string name = variable_of(word);
-    if (std::ranges::find(kPlain, name) == kPlain.end()) continue;
-    has_path = has_path || name == "PATH";
-    if (name != "LD_LIBRARY_PATH")
-      out.push_back(word);
-    else if (word.size() > name.size() + 1)
-      libraries += (libraries.empty() ? "" : ":") + word.substr(name.size() + 1);
+    if (std::ranges::find(kPlain, name) != kPlain.end()) out.push_back(word);
   }
-  if (!has_path) out.emplace_back("PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
-  if (!libraries.empty()) out.push_back("LD_LIBRARY_PATH=" + libraries);
-  return out;
+  add_unless_set(out, "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
+  return with_installation(std::move(out), launcher);
+}
+
+Words with_installation(Words environment, const MpiLauncher& launcher) {
+  if (launcher.prefix.empty()) return environment;
+  const auto put_first = [&](const std::string& name, const std::string& folders) {
+    std::string value = folders;
+    for (const std::string& word : environment)
+      if (variable_of(word) == name && word.size() > name.size() + 1)
+        value += ":" + word.substr(name.size() + 1);
+    std::erase_if(environment, [&](const auto& word) { return variable_of(word) == name; });
+    environment.push_back(name + "=" + value);
+  };
+  put_first("PATH", launcher.prefix + "/bin");
+  put_first("LD_LIBRARY_PATH", launcher.library_folders);
+  if (launcher.mpi == "openmpi") environment.push_back("OPAL_PREFIX=" + launcher.prefix);
+  return environment;
 }
 
 Words handed_on_variables(const Words& environment) {
@@ -197,6 +215,19 @@ Words process_environment_words() {
   return out;
 }
 
+void make_telling(const std::string& mpi, Words& environment) {
+  Words words{"UCX_LOG_LEVEL=info"};
+  if (mpi == "openmpi")
+    add(words, {"OMPI_MCA_btl_base_verbose=10", "OMPI_MCA_opal_common_ofi_verbose=1"});
+  for (const std::string& word : words) add_unless_set(environment, word);
+}
+
+void add_unless_set(Words& environment, const std::string& word) {
+  const std::string name = variable_of(word) + "=";
+  const auto sets = [&](const std::string& other) { return other.starts_with(name); };
+  if (std::ranges::none_of(environment, sets)) environment.push_back(word);
+}
+
 std::string launcher_version(const std::string& text) {
   const auto word_after = [&](std::string_view label) {
     const std::size_t at = text.find(label);
@@ -210,7 +241,7 @@ std::string launcher_version(const std::string& text) {
     if (const std::string version = word_after(label); !version.empty())
       return "Open MPI " + version;
   if (const std::string version = word_after("Version:"); !version.empty())
-    return "Hydra " + version;
+    return (version.starts_with("mvapich") ? "" : "Hydra ") + version;
   return valid_utf8(text.substr(0, text.find('\n')));
 }
 

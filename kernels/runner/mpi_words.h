@@ -43,12 +43,21 @@ std::vector<std::string> ranks_words(const MpiLauncher& launcher, const std::str
                                      double deadline_seconds, bool raw_samples);
 
 // What any program of an MPI gets of `environment`: where programs, libraries and temporary files
-// are, no more. `library_folder` is put in front of LD_LIBRARY_PATH.
+// are, no more.
 std::vector<std::string> clean_environment(const std::vector<std::string>& environment,
-                                           const std::string& library_folder);
+                                           const MpiLauncher& launcher);
+// Puts an installation's programs and libraries first, and tells Open MPI that it may have been
+// moved since it was built (HPC-X is).
+std::vector<std::string> with_installation(std::vector<std::string> environment,
+                                           const MpiLauncher& launcher);
 // The variables by which people tell UCX and libfabric what to do, and ours but the shim's socket.
 std::vector<std::string> handed_on_variables(const std::vector<std::string>& environment);
 std::vector<std::string> process_environment_words();
+
+// Adds NAME=VALUE where nobody has set NAME.
+void add_unless_set(std::vector<std::string>& environment, const std::string& word);
+// Adds by what the ranks' MPI tells, once, what carries its messages (transport_facts).
+void make_telling(const std::string& mpi, std::vector<std::string>& environment);
 
 // "Open MPI 4.1.4", "Hydra 4.0.2", of what the launcher prints for --version.
 std::string launcher_version(const std::string& text);

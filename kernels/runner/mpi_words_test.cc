@@ -57,6 +57,26 @@ TEST(MpiWords, GiveOpenMpiTheShimTheNetworkAndAddresses) {
                                  "OMPI_MCA_btl_tcp_if_include=192.0.2.0/24"}));
 }
 
+TEST(MpiWords, NameTheInstallationToOtherNodesShells) {
+  LaunchPlan own = plan("openmpi", LaunchMode::kSsh);
+  own.launcher.prefix = "/opt/hpcx/ompi";
+  EXPECT_THAT(line(launch_words(own)), HasSubstr("--prefix /opt/hpcx/ompi "));
+  own.mode = LaunchMode::kAgent;  // the target's agent knows its own
+  EXPECT_THAT(line(launch_words(own)), Not(HasSubstr("--prefix")));
+}
+
+TEST(MpiWords, SpeakToOpenMpi5InItsOwnNames) {
+  LaunchPlan five = plan("openmpi", LaunchMode::kAgent);
+  five.launcher.daemon = "/opt/openmpi5/bin/prted";
+  const std::string words = line(launch_words(five));
+  EXPECT_THAT(words, HasSubstr("--prtemca plm_ssh_agent /opt/railgauge/bin/railgauge-launch-shim "
+                               "--prtemca plm_ssh_no_tree_spawn 1"));
+  EXPECT_THAT(words, HasSubstr("--prtemca prte_if_include 192.0.2.0/24"));
+  EXPECT_THAT(words, Not(HasSubstr("plm_rsh")));
+  for (const std::string& setting : launch_settings(five))
+    EXPECT_THAT(setting, Not(HasSubstr("plm_")));
+}
+
 TEST(MpiWords, GiveHydraTheShimTheInterfaceAndAddresses) {
   EXPECT_EQ(line(launch_words(plan("mpich", LaunchMode::kAgent))),
             "mpiexec -launcher rsh -launcher-exec /opt/railgauge/bin/railgauge-launch-shim -iface "
@@ -87,9 +107,18 @@ TEST(MpiWords, CleanTheEnvironment) {
       "PATH=/bin",      "SSH_AUTH_SOCK=/x", "LD_PRELOAD=/evil.so",        "LD_LIBRARY_PATH=/b",
       "SLURM_JOB_ID=1", "UCX_TLS=tcp",      "RAILGAUGE_LAUNCH_SOCKET=/s", "RAILGAUGE_LIBCUDA=/f",
       "PMI_FD=3"};
-  EXPECT_THAT(clean_environment(mine, "/opt/mpi/lib"),
-              ElementsAre("PATH=/bin", "LD_LIBRARY_PATH=/opt/mpi/lib:/b"));
-  EXPECT_THAT(clean_environment({}, ""), ElementsAre(HasSubstr("PATH=/usr/local/bin:")));
+  MpiLauncher found;
+  EXPECT_THAT(clean_environment(mine, found), ElementsAre("PATH=/bin", "LD_LIBRARY_PATH=/b"));
+  EXPECT_THAT(clean_environment({}, found), ElementsAre(HasSubstr("PATH=/usr/local/bin:")));
+  found.mpi = "openmpi";
+  found.prefix = "/opt/mpi";
+  found.library_folders = "/opt/mpi/lib:/opt/ucx/lib";
+  EXPECT_THAT(clean_environment(mine, found),
+              ElementsAre("PATH=/opt/mpi/bin:/bin", "LD_LIBRARY_PATH=/opt/mpi/lib:/opt/ucx/lib:/b",
+                          "OPAL_PREFIX=/opt/mpi"));
+  EXPECT_THAT(with_installation({"A=1"}, found),
+              ElementsAre("A=1", "PATH=/opt/mpi/bin", "LD_LIBRARY_PATH=/opt/mpi/lib:/opt/ucx/lib",
+                          "OPAL_PREFIX=/opt/mpi"));
   EXPECT_THAT(handed_on_variables(mine), ElementsAre("UCX_TLS=tcp", "RAILGAUGE_LIBCUDA=/f"));
 }
 
@@ -98,6 +127,7 @@ TEST(MpiWords, ReadTheLaunchersVersion) {
   EXPECT_EQ(launcher_version("mpirun.openmpi (OpenRTE) 4.1.4\n"), "Open MPI 4.1.4");
   EXPECT_EQ(launcher_version("HYDRA build details:\n    Version:        4.0.2\n    Release"),
             "Hydra 4.0.2");
+  EXPECT_EQ(launcher_version("Version: mvapich2-2.3.7\nBuild by ...\n"), "mvapich2-2.3.7");
   EXPECT_EQ(launcher_version("srun 23.02\n"), "srun 23.02");
   EXPECT_EQ(launcher_version(""), "");
 }
@@ -109,8 +139,15 @@ TEST(MpiInstallations, AreReadFromTheAgentsSetting) {
   EXPECT_EQ((*read)[1].name, "mv");
   EXPECT_EQ((*read)[1].mpi, "mpich");
   EXPECT_EQ((*read)[1].prefix, "/opt/mvapich2");
+  EXPECT_EQ((*read)[1].library_folders, "/opt/mvapich2/lib:/opt/mvapich2/lib64");
+  const auto more = read_installations("hpcx=openmpi:/opt/ompi:/opt/ucx/lib:/opt/hcoll/lib");
+  ASSERT_TRUE(more) << more.error().message;
+  EXPECT_EQ((*more)[0].prefix, "/opt/ompi");
+  EXPECT_EQ((*more)[0].library_folders,
+            "/opt/ompi/lib:/opt/ompi/lib64:/opt/ucx/lib:/opt/hcoll/lib");
   EXPECT_TRUE(read_installations("")->empty());
-  for (const char* bad : {"hpcx", "=openmpi:/a", "a=lam:/a", "a=mpich:relative", "a=mpich", ","})
+  for (const char* bad : {"hpcx", "=openmpi:/a", "a=lam:/a", "a=mpich:relative", "a=mpich", ",",
+                          "a=mpich:/a:", "a=mpich:/a:lib"})
     EXPECT_FALSE(read_installations(bad)) << bad;
 }
 
@@ -148,6 +185,10 @@ TEST(MpiTransports, AreReadOfWhatRanksSay) {
   const auto btl =
       transport_facts("[n1:5] mca: bml: Using tcp btl for send to [[1,1],1] on node b\n");
   EXPECT_EQ(btl.at("mpi_btl"), "tcp");
+  const auto ofi = transport_facts(
+      "[n1:5] mtl_ofi_component.c:366: mtl:ofi:prov: verbs;ofi_rxm\n[n1:5] x: mtl:ofi:prov: none\n"
+      "[n1:6] mtl_ofi_component.c:366: mtl:ofi:prov: verbs;ofi_rxm\n");
+  EXPECT_EQ(ofi.at("mpi_provider"), "verbs;ofi_rxm");
   EXPECT_TRUE(transport_facts("nothing of the kind\n").empty());
 }
 
@@ -169,6 +210,24 @@ TEST(LauncherEnd, IsToldByRankZeroUnlessTheLauncherKnowsBetter) {
   end.final.reset();
   end.past_deadline = true;
   EXPECT_EQ(final_of(end).outcome(), kTimedOut);
+}
+
+TEST(LauncherEnd, IsWaivedWhereUcxIgnoresATunable) {
+  Final passed;
+  passed.set_outcome("passed");
+  LauncherEnd end{
+      .name = "mpiexec",
+      .words =
+          "[1.5] [n1:77:0] parser.c:1916 UCX  WARN  unused env variable: UCX_RNDV_THRESH2 "
+          "(set UCX_WARN_UNUSED_ENV_VARS=n to suppress this warning)\n",
+      .settings = "OMPI_MCA_pml=ucx UCX_RNDV_THRESH=1024 UCX_TLS=rc",
+      .final = passed};
+  EXPECT_EQ(final_of(end).outcome(), kPassed);
+  end.settings = "OMPI_MCA_pml=ucx UCX_TLS=rc UCX_RNDV_THRESH2=1024";
+  EXPECT_EQ(final_of(end).outcome(), kWaived);
+  EXPECT_THAT(final_of(end).reason(), ::testing::StartsWith("UCX_RNDV_THRESH2: the UCX of these"));
+  end.settings = "";
+  EXPECT_EQ(final_of(end).outcome(), kPassed);
 }
 
 // The target's own check: whatever the launcher's node let through.
