@@ -124,7 +124,8 @@ bool is_back(const SeriesRuns& runs, const std::string& kind, double before) {
 // Whether what the run itself measured of the event's series is still as bad, or half as bad, in
 // most of them: the runs before it are why the event is there at all.
 bool shows(const std::vector<SeriesRuns>& all, const RunEvent& event) {
-  if (event.kind == "variance" || event.kind == "mode_mix") return true;  // one figure tells nothing
+  if (event.kind == "variance" || event.kind == "mode_mix")
+    return true;  // one figure tells nothing
   std::size_t bad = 0;
   for (const store::FindingSeriesRow& series : event.series) {
     const auto runs = std::ranges::find_if(
