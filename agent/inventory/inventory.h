@@ -204,6 +204,7 @@ struct MemoryLimits {
   Fact<std::uint64_t> cgroup_memory_now_bytes{};
   Fact<std::string> cgroup_cpus{};  // "0-31": cpuset.cpus.effective
   Facts cgroup_rdma_max{};          // by device: "hca_handle=2 hca_object=2000"
+  Facts cgroup_rdma_now{};          // what is in use, likewise
   Fact<bool> cap_ipc_lock{};        // the agent has it
 };
 inline constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};

@@ -145,19 +145,24 @@ void read_group_processors(const NodeFiles& files, const std::string& groups,
       nearest_with(files, group, group.is_old ? "cpuset.effective_cpus" : "cpuset.cpus.effective"));
 }
 
-void read_group_rdma(const NodeFiles& files, const std::string& groups, MemoryLimits& limits) {
-  const Fact<std::string> rdma =
-      files.text(nearest_with(files, group_of(files, groups, "rdma"), "rdma.max"));
-  std::string_view rest = rdma.value;
+// "mlx5_0 hca_handle=2 hca_object=2000" a line.
+void take_rdma_lines(const Fact<std::string>& text, Facts& out) {
+  std::string_view rest = text.value;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     const std::string_view line = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
     const std::size_t blank = line.find(' ');
     if (blank != std::string_view::npos)
-      limits.cgroup_rdma_max[std::string(line.substr(0, blank))] =
-          Fact<std::string>::known(std::string(trimmed(line.substr(blank))), rdma.source);
+      out[std::string(line.substr(0, blank))] =
+          Fact<std::string>::known(std::string(trimmed(line.substr(blank))), text.source);
   }
+}
+
+void read_group_rdma(const NodeFiles& files, const std::string& groups, MemoryLimits& limits) {
+  const Group group = group_of(files, groups, "rdma");
+  take_rdma_lines(files.text(nearest_with(files, group, "rdma.max")), limits.cgroup_rdma_max);
+  take_rdma_lines(files.text(nearest_with(files, group, "rdma.current")), limits.cgroup_rdma_now);
 }
 
 }  // namespace

@@ -40,6 +40,7 @@ TEST(Limits, OfTheFirstGenerationEachControllerHasATreeOfItsOwn) {
       "sys/fs/cgroup/memory/memory.limit_in_bytes = 9223372036854771712\n"
       "sys/fs/cgroup/memory/system.slice/railgauge-agent.service/memory.usage_in_bytes = 100\n"
       "sys/fs/cgroup/cpuset/cpuset.effective_cpus = 2-5\n"
+      "sys/fs/cgroup/rdma/rdma.current = mlx5_0 hca_handle=0 hca_object=3\n"
       "sys/fs/cgroup/rdma/rdma.max = mlx5_0 hca_handle=0 hca_object=max\n";
   const std::string own =
       "sys/fs/cgroup/memory/system.slice/railgauge-agent.service/memory.limit_in_bytes = ";
@@ -48,6 +49,7 @@ TEST(Limits, OfTheFirstGenerationEachControllerHasATreeOfItsOwn) {
   EXPECT_TRUE(bound.cgroup_memory_now_bytes.is(100));
   EXPECT_TRUE(bound.cgroup_cpus.is("2-5"));
   EXPECT_TRUE(bound.cgroup_rdma_max.at("mlx5_0").is("hca_handle=0 hca_object=max"));
+  EXPECT_TRUE(bound.cgroup_rdma_now.at("mlx5_0").is("hca_handle=0 hca_object=3"));
   EXPECT_TRUE(
       limits_of(kTree + own + "9223372036854771712\n").cgroup_memory_max_bytes.is(kUnlimited));
 }

@@ -117,8 +117,8 @@ void add_software(Inventory& node, Fields& fields) {
   fields.flags.insert(fields.flags.end(),
                       {&node.numa_balancing, &node.is_virtual_machine, &node.peer_memory_symbol,
                        &node.cpu.smt_active, &node.limits.cap_ipc_lock});
-  for (Facts* facts :
-       {&node.dmi, &node.gpu_driver_params, &node.nic_settings, &node.limits.cgroup_rdma_max})
+  for (Facts* facts : {&node.dmi, &node.gpu_driver_params, &node.nic_settings,
+                       &node.limits.cgroup_rdma_max, &node.limits.cgroup_rdma_now})
     fields.add(*facts);
   for (auto& [name, module] : node.modules) {
     fields.texts.insert(fields.texts.end(), {&module.version, &module.srcversion, &module.file});

@@ -29,6 +29,17 @@ std::vector<Case> host_cases() {
        [](World& w) {
          w.node.limits.cgroup_rdma_max["mlx5_0"] = told<std::string>("hca_handle=0 hca_object=9");
        }},
+      {"cgroup", kFail, "hca_handle=9 hca_object=max; hca_handle=9 hca_object=70 in use",
+       [](World& w) {
+         w.node.limits.cgroup_rdma_max["mlx5_0"] = told<std::string>("hca_handle=9 hca_object=max");
+         w.node.limits.cgroup_rdma_now["mlx5_0"] = told<std::string>("hca_handle=9 hca_object=70");
+       },
+       "hca_handle=max"},
+      {"cgroup", kPass, "hca_handle=8 hca_object=70 in use",
+       [](World& w) {
+         w.node.limits.cgroup_rdma_max["mlx5_0"] = told<std::string>("hca_handle=9 hca_object=max");
+         w.node.limits.cgroup_rdma_now["mlx5_0"] = told<std::string>("hca_handle=8 hca_object=70");
+       }},
       {"cgroup", kError, "names no processor",
        [](World& w) { w.node.limits.cgroup_cpus.value = "\xff\xfe"; }},
       {"cgroup", kUnknown, "nobody may read it",
