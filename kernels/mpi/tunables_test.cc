@@ -65,6 +65,12 @@ TEST(Tunables, NameTheLayerSoThatNoOtherTakesItsPlace) {
   EXPECT_THAT(variables(Flavour::kOpenMpiUcx, {{"layer", "ucx"}}), ElementsAre("OMPI_MCA_pml=ucx"));
 }
 
+TEST(Tunables, TakeOneSidedCallsAlongWithTheLayer) {
+  EXPECT_EQ(one_sided_setting(Flavour::kOpenMpiUcx, "auto"), std::nullopt);
+  EXPECT_EQ(one_sided_setting(Flavour::kOpenMpiUcx, "ucx")->variable(), "OMPI_MCA_osc");
+  EXPECT_EQ(one_sided_setting(Flavour::kOpenMpiOb1, "ob1")->value, "^ucx");
+}
+
 TEST(Tunables, GiveEachProcessOfANodeItsRail) {
   const Given given{{"process_to_rail", "mlx5_0:1,mlx5_3:1"}};
   EXPECT_THAT(variables(Flavour::kOpenMpiUcx, given, false, 0),
