@@ -203,7 +203,8 @@ Result<std::vector<Setting>> settings_of(Flavour flavour,
     const auto chosen = std::ranges::find(settings, "btl", &Setting::name);
     if (chosen == settings.end())
       settings.push_back(
-          {kMca, "btl", flavour == Flavour::kOpenMpiOpenib ? "openib,self,vader" : "^openib"});
+          {kMca, "btl",
+           flavour == Flavour::kOpenMpiOpenib ? "openib,self,vader" : "^openib,uct,ofi"});
     settings.insert(settings.begin(), {kMca, "pml", "ob1"});
   }
   return settings;

@@ -59,7 +59,7 @@ TEST(Tunables, NameTheLayerSoThatNoOtherTakesItsPlace) {
   EXPECT_THAT(variables(Flavour::kOpenMpiOb1, {{"layer", "ob1"}, {"transports", "self,tcp"}}),
               ElementsAre("OMPI_MCA_pml=ob1", "OMPI_MCA_btl=self,tcp"));
   EXPECT_THAT(variables(Flavour::kOpenMpiOb1, {{"layer", "ob1"}}),
-              ElementsAre("OMPI_MCA_pml=ob1", "OMPI_MCA_btl=^openib"));
+              ElementsAre("OMPI_MCA_pml=ob1", "OMPI_MCA_btl=^openib,uct,ofi"));
   EXPECT_THAT(variables(Flavour::kOpenMpiOpenib, {{"layer", "openib"}}),
               ElementsAre("OMPI_MCA_pml=ob1", "OMPI_MCA_btl=openib,self,vader"));
   EXPECT_THAT(variables(Flavour::kOpenMpiUcx, {{"layer", "ucx"}}), ElementsAre("OMPI_MCA_pml=ucx"));
