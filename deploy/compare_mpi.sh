@@ -56,7 +56,7 @@ settings=()
 case $mpi-$layer in
   openmpi-auto) [ -z "$transports$devices" ] || refuse "name the --layer whose transports and devices these are" ;;
   openmpi-ucx) settings+=(OMPI_MCA_pml=ucx) ;;
-  openmpi-ob1) settings+=(OMPI_MCA_pml=ob1 "OMPI_MCA_btl=${transports:-^openib}") ;;
+  openmpi-ob1) settings+=(OMPI_MCA_pml=ob1 "OMPI_MCA_btl=${transports:-^openib,uct,ofi}") ;;
   mpich-auto) ;;
   *) refuse "--layer $layer is none of $mpi; allowed: auto$([ "$mpi" = mpich ] || echo ", ucx, ob1")" ;;
 esac

@@ -20,13 +20,13 @@ start_guest_agent() {
   fabric exec "$1" --detach --log agent "$bin/railgauge-agent" --controller "10.0.2.2:$port" $(tls_of "$1") --name "$1" \
     --state-dir "${agent_state:-/var/lib/railgauge}" --metrics-listen 0.0.0.0:7471 "${guest_agent_flags[@]}"
 }
-# up_with N: guests n1 to nN, with Debian's package $kernel where it is set, the controller, and an agent in each, attached.
+# up_with N: guests n1 to nN, with Debian's package $kernel and $guest_memory MB where these are set, the controller, and an agent in each, attached.
 up_with() {
   local nodes; nodes=$(seq -f 'n%.0f' -s ' ' "$1")
   "$top/deploy/pki.sh" ca "$work/pki" >/dev/null
   "$top/deploy/pki.sh" controller "$work/pki" localhost 127.0.0.1 10.0.2.2 >/dev/null
   for node in $nodes; do "$top/deploy/pki.sh" agent "$work/pki" "$node" >/dev/null; done
-  fabric up -n "$1" ${kernel:+--kernel "$kernel"} --share "$top" --share "$work/pki"
+  fabric up -n "$1" ${kernel:+--kernel "$kernel"} ${guest_memory:+--memory "$guest_memory"} --share "$top" --share "$work/pki"
   # shellcheck disable=SC2046
   start_controller --listen "127.0.0.1:$port" $(tls_of controller)
   for node in $nodes; do start_guest_agent "$node"; done

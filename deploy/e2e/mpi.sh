@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# The check of the shipped suite was added on 2026-11-22 and has not passed yet: see its run on a quiet machine.
 # MPI between nodes with no ssh: a controller and four agents, which are addresses of this host's loopback, and the
 # real launchers of Open MPI and MPICH as `railgauge run` has them started. Exit 77 where neither MPI is built in.
 # shellcheck source-path=SCRIPTDIR
@@ -34,16 +35,19 @@ for remote in ssh rsh; do
   printf '#!/bin/sh\ntouch %s\nexit 255\n' "$work/ssh-was-called" >"$work/remote/$remote"; chmod +x "$work/remote/$remote"
 done
 # Not tcp,self alone: Debian's MPICH over UCX's TCP hangs in MPI_Finalize, one time in three.
+# A folder for temporary files for each node, as each host has: one launcher's end would take away the session folder
+# that another one is about to use.
 start_node() {
-  RAILGAUGE_DATA_ADDRESS=127.0.0.$2 UCX_TLS=posix,sysv,cma,tcp,self UCX_NET_DEVICES=lo UCX_WARN_UNUSED_ENV_VARS=n TMPDIR=$work/tmp \
+  mkdir -p "$work/tmp/$1"
+  RAILGAUGE_DATA_ADDRESS=127.0.0.$2 UCX_TLS=posix,sysv,cma,tcp,self UCX_NET_DEVICES=lo UCX_WARN_UNUSED_ENV_VARS=n TMPDIR=$work/tmp/$1 \
     PATH=$work/remote:$PATH start_agent "$1"
 }
 # What is there of tasks: runners, launchers, daemons, shims, ranks. TMPDIR tells ours from another test's.
 task_processes() {
   local folder
   for folder in /proc/[0-9]*; do
-    tr '\0' '\n' 2>/dev/null <"$folder/environ" | grep -qx "TMPDIR=$work/tmp" || continue
-    tr '\0' ' ' 2>/dev/null <"$folder/cmdline" | grep -E 'railgauge-runner(-| --task)|launch-shim|mpirun|mpiexec|orted|hydra' || true
+    tr '\0' '\n' 2>/dev/null <"$folder/environ" | grep -q "^TMPDIR=$work/tmp/" || continue
+    tr '\0' ' ' 2>/dev/null <"$folder/cmdline" | grep -E 'railgauge-runner(-| --task)|launch-shim|mpirun|mpiexec|orted|prted|hydra' || true
   done
 }
 
@@ -56,6 +60,16 @@ both_measure_four_nodes() {
   jq -e 'all(.points[] | select(.facts.mpi == "mpich"); .facts.mpi_transports | test("/"))
     and all(.points[] | select(.facts.mpi == "openmpi"); (.facts.mpi_btl // .facts.mpi_transports) | test("tcp"))' "$work/mpi4.json"
   [ ! -e "$work/ssh-was-called" ]
+}
+# All kernels of the shipped suite. Waived: device pointers for an MPI that is not CUDA-aware (the GPUs are fakes), and
+# one-sided calls, which Debian's Open MPI has none of between nodes without UCX.
+suite_shows_its_figures() {
+  [ "${#mpis[@]}" = 2 ] || { echo "one of the MPIs is not in this build: the suite would be waived in part"; return 0; }
+  cli run mpi --nodes a,b -o json >"$work/suite.json"
+  jq -r '.tasks[] | select(.outcome != "passed") | "\(.task_id) \(.kernel) \(.outcome) \(.reason)"' "$work/suite.json"
+  jq -e '.run.outcome == "passed" and ([.tasks[] | select(.outcome == "passed") | .kernel] | unique | length >= 11)
+    and all(.tasks[] | select(.outcome != "passed"); .outcome == "waived" and (.reason | test("not CUDA-aware|one-sided calls")))
+    and all(.points[]; .point.verified and .facts.launch == "agent" and (.facts | has("mpi_transports") or has("mpi_btl")))' "$work/suite.json"
 }
 nothing_is_left() { [ -z "$(task_processes)" ] || { task_processes; return 1; }; }
 all_ranks_are_up() { [ "$(pgrep -c -f "$bin/railgauge-runner-${mpis[0]} mpi.barrier")" -ge 4 ]; }
@@ -73,6 +87,7 @@ for node in a b c d; do start_node "$node" "$address"; address=$((address + 1));
 wait_for "four agents attach" 20 attached 4
 
 check "both MPIs measure pairs and all of four nodes without ssh" both_measure_four_nodes
+check "the suite mpi shows the figures of all its kernels" suite_shows_its_figures
 check "nothing of an MPI is left on any node" nothing_is_left
 check "a cancelled MPI task leaves nothing on any node" cancel_ends_everything
 summary

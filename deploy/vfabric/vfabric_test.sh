@@ -107,6 +107,13 @@ a_pushed_file_arrives_with_its_mode() {
     [ ! -e /opt/pushed ]
 }
 
+no_guest_has_an_ssh_server_on_the_fabric() {
+  local code=0
+  fabric exec n1 pgrep -x dropbear >/dev/null || return 1
+  fabric exec n2 "$(command -v bash)" -c 'exec 3<>/dev/tcp/192.0.2.1/22' || code=$?
+  expect $code 1
+}
+
 exec_runs_many_at_once() {
   local i jobs=()
   for ((i = 1; i <= 12; ++i)); do
@@ -255,6 +262,7 @@ check "a failing up says why in one line each and leaves no process" failing_up_
 check "a second up is refused and harms nothing" a_second_up_is_refused
 check "every guest has rxe0 and its RoCE v2 GID" guests_have_the_fabric
 check "exec passes exit code, stdin, stdout, stderr and words" exec_returns_what_the_command_did
+check "no guest has an ssh server on the fabric" no_guest_has_an_ssh_server_on_the_fabric
 check "a shared folder shows a rebuilt program" a_shared_folder_shows_a_rebuilt_program
 check "a pushed file arrives with its mode, in the guest only" a_pushed_file_arrives_with_its_mode
 check "exec runs twelve commands at once" exec_runs_many_at_once

@@ -95,11 +95,12 @@ Status Bench::share(Group& group, const Status& mine) const {
 Status Bench::measure(Context& context, Group& group) {
   const Share largest =
       share_of(static_cast<std::size_t>(std::ranges::max_element(sizes_) - sizes_.begin()));
+  Status ended;
   if (operation_.exposed == Exposed::kReceive)
-    mpi_->expose(receive_.data(), operation_.receive_bytes(largest));
+    ended = mpi_->expose(receive_.data(), operation_.receive_bytes(largest));
   if (operation_.exposed == Exposed::kSend)
-    mpi_->expose(send_.data(), operation_.send_bytes(largest));
-  const Status ended = rank_ == 0 ? lead(context) : follow(context);
+    ended = mpi_->expose(send_.data(), operation_.send_bytes(largest));
+  if (ended) ended = rank_ == 0 ? lead(context) : follow(context);
   mpi_->unexpose();
   return share(group, ended);
 }

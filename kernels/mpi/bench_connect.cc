@@ -101,7 +101,10 @@ Status Bench::set_tunables(Context& context, std::uint32_t local_rank) {
     known = RG_TRY(mpi_->controls_among(open_mpi_parameters()));
   const auto has = [&known](const std::string& name) { return known.contains(name); };
   const Flavour flavour = RG_TRY(flavour_of(mpi_->facts(), context.params.text("layer"), has));
-  const auto settings = RG_TRY(settings_of(flavour, given, gpu, local_rank));
+  auto settings = RG_TRY(settings_of(flavour, given, gpu, local_rank));
+  if (operation_.exposed != Exposed::kNothing)
+    if (auto own = one_sided_setting(flavour, context.params.text("layer")))
+      settings.push_back(std::move(*own));
   RG_TRY_OK(check_installed(settings, has));
   std::string set;
   for (const Setting& setting : settings) {

@@ -44,6 +44,7 @@
   ROW(reduce, MPI_Reduce)                           \
   ROW(allreduce, MPI_Allreduce)                     \
   ROW(reduce_scatter, MPI_Reduce_scatter)           \
+  ROW(comm_set_errhandler, MPI_Comm_set_errhandler) \
   ROW(win_create, MPI_Win_create)                   \
   ROW(win_free, MPI_Win_free)                       \
   ROW(win_lock_all, MPI_Win_lock_all)               \
@@ -235,10 +236,20 @@ class Binding final : public Calls {
     f_.reduce_scatter(data, sum, floats_of_rank.data(), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
   }
 
-  void expose(void* memory, std::size_t bytes) override {
-    f_.win_create(memory, static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window_);
+  Status expose(void* memory, std::size_t bytes) override {
+    f_.comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    const int made = f_.win_create(memory, static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL,
+                                   MPI_COMM_WORLD, &window_);
+    f_.comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    if (made != MPI_SUCCESS)
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("MPI_Win_create: error {}: {} has nothing here for one-sided calls "
+                              "between these ranks (Debian's Open MPI switches osc ucx and pt2pt "
+                              "off in openmpi-mca-params.conf); name a layer (ucx, ob1)",
+                              made, kImplementation));
     f_.win_lock_all(0, window_);
     exposed_ = true;
+    return {};
   }
   void unexpose() override {
     if (!exposed_) return;

@@ -74,7 +74,8 @@ class Calls {
   virtual void reduce_scatter(const void* data, void* sum, std::span<const int> floats_of_rank) = 0;
 
   // Memory that the other ranks may write and read from now on; with all ranks, one at a time.
-  virtual void expose(void* memory, std::size_t bytes) = 0;
+  // kFailedPrecondition, on all ranks, where the MPI has nothing for one-sided calls between them.
+  virtual Status expose(void* memory, std::size_t bytes) = 0;
   virtual void unexpose() = 0;
   // From the beginning of rank `to`'s memory on plus `offset`. Done, there too, after flush().
   virtual void put(const void* data, std::size_t bytes, std::uint32_t to, std::size_t offset) = 0;

@@ -203,14 +203,23 @@ Result<std::vector<Setting>> settings_of(Flavour flavour,
     const auto chosen = std::ranges::find(settings, "btl", &Setting::name);
     if (chosen == settings.end())
       settings.push_back(
-          {kMca, "btl", flavour == Flavour::kOpenMpiOpenib ? "openib,self,vader" : "^openib"});
+          {kMca, "btl",
+           flavour == Flavour::kOpenMpiOpenib ? "openib,self,vader" : "^openib,uct,ofi"});
     settings.insert(settings.begin(), {kMca, "pml", "ob1"});
   }
   return settings;
 }
 
+std::optional<Setting> one_sided_setting(Flavour flavour, std::string_view layer) {
+  if (layer == "auto") return std::nullopt;
+  if (flavour == Flavour::kOpenMpiUcx) return Setting{kMca, "osc", "ucx"};
+  if (flavour == Flavour::kOpenMpiOb1 || flavour == Flavour::kOpenMpiOpenib)
+    return Setting{kMca, "osc", "^ucx"};
+  return std::nullopt;
+}
+
 std::vector<std::string> open_mpi_parameters() {
-  std::vector<std::string> names{"pml", "btl", kHasUcx, kHasOpenib};
+  std::vector<std::string> names{"pml", "btl", "osc", kHasUcx, kHasOpenib};
   for (const Row& row : kRows)
     if (row.place == Place::kMca) names.emplace_back(row.name);
   std::ranges::sort(names);

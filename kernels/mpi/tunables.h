@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,9 @@ void add_tunables(InfoBuilder& builder);
 Result<std::vector<Setting>> settings_of(Flavour flavour,
                                          const std::map<std::string, std::string>& parameters,
                                          bool on_gpu, std::uint32_t local_rank);
+
+// What one-sided calls take beside: a named layer's own way, which a site's file may switch off.
+std::optional<Setting> one_sided_setting(Flavour flavour, std::string_view layer);
 
 // All that settings_of() and flavour_of() may ask an Open MPI for.
 std::vector<std::string> open_mpi_parameters();

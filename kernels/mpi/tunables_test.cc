@@ -59,10 +59,16 @@ TEST(Tunables, NameTheLayerSoThatNoOtherTakesItsPlace) {
   EXPECT_THAT(variables(Flavour::kOpenMpiOb1, {{"layer", "ob1"}, {"transports", "self,tcp"}}),
               ElementsAre("OMPI_MCA_pml=ob1", "OMPI_MCA_btl=self,tcp"));
   EXPECT_THAT(variables(Flavour::kOpenMpiOb1, {{"layer", "ob1"}}),
-              ElementsAre("OMPI_MCA_pml=ob1", "OMPI_MCA_btl=^openib"));
+              ElementsAre("OMPI_MCA_pml=ob1", "OMPI_MCA_btl=^openib,uct,ofi"));
   EXPECT_THAT(variables(Flavour::kOpenMpiOpenib, {{"layer", "openib"}}),
               ElementsAre("OMPI_MCA_pml=ob1", "OMPI_MCA_btl=openib,self,vader"));
   EXPECT_THAT(variables(Flavour::kOpenMpiUcx, {{"layer", "ucx"}}), ElementsAre("OMPI_MCA_pml=ucx"));
+}
+
+TEST(Tunables, TakeOneSidedCallsAlongWithTheLayer) {
+  EXPECT_EQ(one_sided_setting(Flavour::kOpenMpiUcx, "auto"), std::nullopt);
+  EXPECT_EQ(one_sided_setting(Flavour::kOpenMpiUcx, "ucx")->variable(), "OMPI_MCA_osc");
+  EXPECT_EQ(one_sided_setting(Flavour::kOpenMpiOb1, "ob1")->value, "^ucx");
 }
 
 TEST(Tunables, GiveEachProcessOfANodeItsRail) {

@@ -169,6 +169,20 @@ TEST(Ranks, UseTheTransportThatATunableNames) {
   EXPECT_THAT(facts.at("mpi_settings"), HasSubstr(kMpi == "mpich" ? "UCX_TLS=" : "OMPI_MCA_btl="));
 }
 
+// A node's other ranks are reached through shared memory; with that switched off, as between nodes.
+TEST(Ranks, AreWaivedWhereTheMpiHasNothingForOneSidedCalls) {
+  if (kMpi == "mpich") GTEST_SKIP() << "of Open MPI";
+  const Words more{"--sizes", "8", "--iterations", "5"};
+  const Ended none = launch("mpi.put_lat", 2, more,
+                            {"OMPI_MCA_pml=ob1", "OMPI_MCA_btl=tcp,self", "OMPI_MCA_osc=rdma"});
+  EXPECT_EQ(none.exit_code, kExitWaived) << none.err << none.out;
+  EXPECT_THAT(report_of(none).reason(), HasSubstr("has nothing here for one-sided calls"));
+  Words named = more;
+  named.insert(named.end(), {"--layer", "ob1", "--transports", "tcp,self"});
+  const Ended good = launch("mpi.put_lat", 2, named);
+  EXPECT_EQ(good.exit_code, kExitPassed) << good.err << good.out;
+}
+
 TEST(Ranks, TakeNoLayerThatCannotCarryThem) {
   if (kMpi == "mpich") GTEST_SKIP() << "of Open MPI";
   // Nothing on this host that UCX could use: Open MPI has to say so instead of taking another.
