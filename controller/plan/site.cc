@@ -51,6 +51,7 @@ constexpr std::array kFromVerbs{FromVerbs{"ib_tc", "traffic_class"},
 
 std::vector<std::string> key_names() {
   std::vector<std::string> names;
+  names.reserve(kKeys.size() + nccl_settings().size());
   for (const Key& key : kKeys) names.emplace_back(key.name);
   for (const NcclSetting& setting : nccl_settings()) names.emplace_back(setting.parameter);
   return names;

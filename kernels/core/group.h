@@ -33,6 +33,7 @@ class Group {
     return exchange(std::move(mine), timeout_seconds);
   }
   // Where this rank is from now on, in words: told with each payload, for who misses it later.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): those that override it keep it
   virtual void set_place(std::string /*place*/) {}
   // Returns when all ranks have come here. Errors as exchange.
   Status barrier(double timeout_seconds) {

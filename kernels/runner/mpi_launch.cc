@@ -36,7 +36,8 @@ constexpr double kSendSeconds = 10;
 constexpr double kGraceSeconds = 5;  // past the deadline, which the ranks keep by themselves
 // From SIGTERM to SIGKILL; before our parent kills us (child.h).
 constexpr double kTermSeconds = 2;
-constexpr int kLookMs = 500;  // a pidfd wakes us before
+constexpr int kLookMs = 500;     // a pidfd wakes us before
+constexpr double kHoldNs = 1e9;  // longer than a launcher takes to hand on a line
 
 Result<sockaddr_un> address_of(const std::string& path) {
   sockaddr_un address{};
@@ -104,10 +105,22 @@ class Launch {
         const auto& facts = started_->started().facts();
         if (facts.contains("mpi_settings")) end_.settings = facts.at("mpi_settings");
       } else {
-        tell_started();
-        static_cast<void>(sink_.write(record));
+        held_.push_back(std::move(record));
       }
     }
+    release(false);
+  }
+  // The launcher hands on what the MPI says of its transports by another way than the records come,
+  // and perhaps later: the records wait for it, but not long.
+  void release(bool at_once) {
+    if (held_.empty()) return;
+    if (started_ && !at_once && transport_facts(end_.words).empty()) {
+      if (held_until_ns_ == 0) held_until_ns_ = monotonic_now_ns() + kHoldNs;
+      if (monotonic_now_ns() < held_until_ns_) return;
+    }
+    tell_started();
+    for (const Record& record : held_) static_cast<void>(sink_.write(record));
+    held_.clear();
   }
   void tell_started() {
     if (!started_) return;
@@ -117,6 +130,7 @@ class Launch {
     started_.reset();
   }
   int finish() {
+    release(true);
     tell_started();
     Record record = last_.value_or(Record());
     if (last_)
@@ -146,6 +160,8 @@ class Launch {
   LauncherEnd end_;
   bool told_ = false;  // to end
   std::optional<Record> started_;
+  std::vector<Record> held_;  // those after it
+  double held_until_ns_ = 0;
   std::optional<Record> last_;
   std::uint32_t next_sequence_ = 0;
 };
