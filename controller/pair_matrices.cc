@@ -59,9 +59,11 @@ class Expectation {
   [[nodiscard]] Judged judge(std::int32_t rail, const std::string& from, const std::string& to,
                              double value) const {
     const auto layer = layers_.find({rail, memory_of_row(from)});
-    if (layer == layers_.end()) return {};
-    const double expected = cells_->expected(layer->second, nodes_.at(split_endpoint(from).first),
-                                             nodes_.at(split_endpoint(to).first));
+    const auto sender = nodes_.find(split_endpoint(from).first);
+    const auto receiver = nodes_.find(split_endpoint(to).first);
+    // A matrix may hold ends of which localisation took no figure.
+    if (layer == layers_.end() || sender == nodes_.end() || receiver == nodes_.end()) return {};
+    const double expected = cells_->expected(layer->second, sender->second, receiver->second);
     if (!(expected > 0)) return {};
     const double share = value / expected;
     const double worse = larger_is_better_ ? 1 - share : share - 1;

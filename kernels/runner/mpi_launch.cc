@@ -36,8 +36,7 @@ constexpr double kSendSeconds = 10;
 constexpr double kGraceSeconds = 5;  // past the deadline, which the ranks keep by themselves
 // From SIGTERM to SIGKILL; before our parent kills us (child.h).
 constexpr double kTermSeconds = 2;
-constexpr int kLookMs = 500;     // a pidfd wakes us before
-constexpr double kHoldNs = 1e9;  // longer than a launcher takes to hand on a line
+constexpr int kLookMs = 500;  // a pidfd wakes us before
 
 Result<sockaddr_un> address_of(const std::string& path) {
   sockaddr_un address{};
@@ -115,7 +114,7 @@ class Launch {
   void release(bool at_once) {
     if (held_.empty()) return;
     if (started_ && !at_once && transport_facts(end_.words).empty()) {
-      if (held_until_ns_ == 0) held_until_ns_ = monotonic_now_ns() + kHoldNs;
+      if (held_until_ns_ == 0) held_until_ns_ = monotonic_now_ns() + kTransportsWaitNs;
       if (monotonic_now_ns() < held_until_ns_) return;
     }
     tell_started();

@@ -203,6 +203,7 @@ class Leader {
     for (const LaunchStep& step : relay_.take())
       for (const LaunchNews& news : step.news()) desk_.tell(news);
     for (Record& record : records_.read()) take(std::move(record));
+    release(false);
     relay_.set_quiet(measuring_ && !end_.final);
   }
 
@@ -216,10 +217,24 @@ class Leader {
       if (settings != started_.facts().end()) end_.settings = settings->second;
       return;
     }
+    if (record.has_final())
+      end_.final = std::move(*record.mutable_final());
+    else
+      held_.push_back(std::move(record));
+  }
+  // As Launch does in mpi_launch.cc.
+  void release(bool at_once) {
+    if (held_.empty()) return;
+    if (!started_told_ && !at_once && transport_facts(end_.words).empty()) {
+      if (held_until_ns_ == 0) held_until_ns_ = monotonic_now_ns() + kTransportsWaitNs;
+      if (monotonic_now_ns() < held_until_ns_) return;
+    }
     tell_started();
-    if (record.has_point()) job_.records.point(std::move(*record.mutable_point()));
-    if (record.has_note()) job_.records.note(record.note().severity(), record.note().text());
-    if (record.has_final()) end_.final = std::move(*record.mutable_final());
+    for (Record& record : held_) {
+      if (record.has_point()) job_.records.point(std::move(*record.mutable_point()));
+      if (record.has_note()) job_.records.note(record.note().severity(), record.note().text());
+    }
+    held_.clear();
   }
 
   void tell_started() {
@@ -245,6 +260,7 @@ class Leader {
   }
 
   MpiOutcome conclude() {
+    release(true);
     tell_started();
     if (const std::string warning = finalize_warning(end_.words); !warning.empty())
       job_.records.note("warn", warning);
@@ -268,6 +284,8 @@ class Leader {
   LauncherEnd end_;
   Started started_;
   bool started_told_ = false;
+  std::vector<Record> held_;  // those after it
+  double held_until_ns_ = 0;
   bool measuring_ = false;    // all daemons and ranks are up
   std::optional<Error> why_;  // it has been told to end
 };
