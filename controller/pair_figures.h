@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -51,7 +52,9 @@ struct PairPoint {
 // directions' sum, several rails together, a task that was not measured to its end. A figure beyond
 // a limit of the suite is one: nothing shows a slow part as well.
 bool pair_point_of(const store::ResultRow& row, PairPoint& point);
-// "n1/mlx5_0:1+gpu0" to node and port.
+// How a stored matrix names the row of an end without a port, of memory "gpu".
+inline constexpr std::string_view kGpuRow = "+gpu";
+// "n1/mlx5_0:1+gpu0" to node and port; "n1" and "n1+gpu" to the node and no port.
 std::pair<std::string, std::string> split_endpoint(const std::string& endpoint);
 // "gpu" or "host", of a row of a stored matrix.
 std::string memory_of_row(const std::string& endpoint);

@@ -24,7 +24,7 @@ using Values = std::map<std::pair<std::string, std::string>, std::vector<float>>
 std::string row_name(const std::string& endpoint, const std::string& memory) {
   const std::size_t plus = endpoint.find('+', std::min(endpoint.find('/'), endpoint.size()));
   if (memory != "gpu") return endpoint.substr(0, plus);
-  return plus == std::string::npos ? endpoint + "+gpu" : endpoint;
+  return plus == std::string::npos ? endpoint + std::string(kGpuRow) : endpoint;
 }
 
 PairFigures figures_or_none(const PairSeries& series, const std::vector<PairPoint>& points,

@@ -108,6 +108,36 @@ TEST(PairMatrices, NameTheOutliersWithWhatWasExpected) {
   EXPECT_NEAR(*matrices[0].outliers[0].expected, 1003, 4);
 }
 
+// NCCL between nodes names no port; the row's name says the memory, as it does with one.
+TEST(PairMatrices, NameTheOutliersOfGpuMemoryOfEndsWithoutAPort) {
+  std::vector<store::NodeRow> nodes;
+  for (int i = 0; i < 6; ++i) nodes.push_back(node(fmt::format("n{}", i)));
+  std::vector<PairPoint> points = with_one_slow_pair();
+  for (PairPoint& point : points) {
+    point.from = split_endpoint(point.from).first;
+    point.to = split_endpoint(point.to).first;
+    point.memory = "gpu";
+  }
+  const auto matrices = matrices_of("r1", points, PortMap(nodes));
+  ASSERT_THAT(matrices, SizeIs(1));
+  EXPECT_EQ(matrices[0].endpoints[2], "n2+gpu");
+  ASSERT_THAT(matrices[0].outliers, SizeIs(1));
+  EXPECT_EQ(matrices[0].outliers[0].from, 2u);
+  EXPECT_EQ(matrices[0].outliers[0].to, 4u);
+}
+
+TEST(PairMatrices, RowsTellNodePortAndMemory) {
+  using Pair = std::pair<std::string, std::string>;
+  EXPECT_EQ(split_endpoint("n1/x:1+gpu0"), Pair("n1", "x:1"));
+  EXPECT_EQ(split_endpoint("n1/x:1+gpu"), Pair("n1", "x:1"));
+  EXPECT_EQ(split_endpoint("n1+gpu"), Pair("n1", ""));
+  EXPECT_EQ(split_endpoint("n1"), Pair("n1", ""));
+  EXPECT_EQ(memory_of_row("n1/x:1+gpu0"), "gpu");
+  EXPECT_EQ(memory_of_row("n1/x:1"), "host");
+  EXPECT_EQ(memory_of_row("n1+gpu"), "gpu");
+  EXPECT_EQ(memory_of_row("n1"), "host");
+}
+
 TEST(PairMatrices, AnErrorOfWhoTakesThemEndsIt) {
   int asked = 0;
   const PortMap ports({node("a"), node("b")});

@@ -20,6 +20,8 @@ std::string value_of(const store::TextMap& map, const std::string& key) {
   return found == map.end() ? std::string() : found->second;
 }
 
+bool is_gpu_row(const std::string& endpoint) { return endpoint.ends_with(kGpuRow); }
+
 }  // namespace
 
 Result<std::vector<PairPoint>> read_pair_points(store::Store& store,
@@ -50,14 +52,16 @@ Result<std::vector<PairPoint>> read_pair_points(store::Store& store,
 
 std::pair<std::string, std::string> split_endpoint(const std::string& endpoint) {
   const std::size_t slash = endpoint.find('/');
-  if (slash == std::string::npos) return {endpoint, ""};
+  if (slash == std::string::npos)
+    return {endpoint.substr(0, endpoint.size() - (is_gpu_row(endpoint) ? kGpuRow.size() : 0)), ""};
   const std::size_t plus = endpoint.find('+', slash);
   const std::size_t length = plus == std::string::npos ? plus : plus - slash - 1;
   return {endpoint.substr(0, slash), endpoint.substr(slash + 1, length)};
 }
 
 std::string memory_of_row(const std::string& endpoint) {
-  const std::size_t slash = std::min(endpoint.find('/'), endpoint.size());
+  const std::size_t slash = endpoint.find('/');
+  if (slash == std::string::npos) return is_gpu_row(endpoint) ? "gpu" : "host";
   return endpoint.find('+', slash) == std::string::npos ? "host" : "gpu";
 }
 

@@ -43,8 +43,6 @@ std::string last_lines(const std::string& words);
 // names transport and device), mpi_btl ("self,tcp", of Open MPI without UCX), mpi_provider
 // ("verbs;ofi_rxm", of libfabric under Open MPI).
 std::map<std::string, std::string> transport_facts(const std::string& words);
-// How long the first records wait for these words, which the launcher hands on by another way.
-inline constexpr double kTransportsWaitNs = 1e9;
 
 // How much of a launcher's words is kept, from their end.
 inline constexpr std::size_t kMostLauncherWords = 64U << 10U;

@@ -20,6 +20,7 @@
 #include "kernels/core/framing.h"
 #include "kernels/core/outcome.h"
 #include "kernels/core/units.h"
+#include "kernels/runner/held_records.h"
 #include "kernels/runner/mpi_desk.h"
 #include "kernels/runner/mpi_ending.h"
 #include "kernels/runner/mpi_folder.h"
@@ -104,22 +105,18 @@ class Launch {
         const auto& facts = started_->started().facts();
         if (facts.contains("mpi_settings")) end_.settings = facts.at("mpi_settings");
       } else {
-        held_.push_back(std::move(record));
+        held_.add(std::move(record));
       }
     }
     release(false);
   }
-  // The launcher hands on what the MPI says of its transports by another way than the records come,
-  // and perhaps later: the records wait for it, but not long.
   void release(bool at_once) {
     if (held_.empty()) return;
-    if (started_ && !at_once && transport_facts(end_.words).empty()) {
-      if (held_until_ns_ == 0) held_until_ns_ = monotonic_now_ns() + kTransportsWaitNs;
-      if (monotonic_now_ns() < held_until_ns_) return;
+    const bool is_known = at_once || !started_ || !transport_facts(end_.words).empty();
+    for (const Record& record : held_.due(is_known)) {
+      tell_started();
+      static_cast<void>(sink_.write(record));
     }
-    tell_started();
-    for (const Record& record : held_) static_cast<void>(sink_.write(record));
-    held_.clear();
   }
   void tell_started() {
     if (!started_) return;
@@ -159,8 +156,7 @@ class Launch {
   LauncherEnd end_;
   bool told_ = false;  // to end
   std::optional<Record> started_;
-  std::vector<Record> held_;  // those after it
-  double held_until_ns_ = 0;
+  HeldRecords held_;  // those after it
   std::optional<Record> last_;
   std::uint32_t next_sequence_ = 0;
 };

@@ -14,6 +14,7 @@
 #include "kernels/core/clock.h"
 #include "kernels/core/outcome.h"
 #include "kernels/launch/wire.h"
+#include "kernels/runner/held_records.h"
 #include "kernels/runner/mpi_desk.h"
 #include "kernels/runner/mpi_ending.h"
 #include "kernels/runner/mpi_folder.h"
@@ -220,21 +221,16 @@ class Leader {
     if (record.has_final())
       end_.final = std::move(*record.mutable_final());
     else
-      held_.push_back(std::move(record));
+      held_.add(std::move(record));
   }
-  // As Launch does in mpi_launch.cc.
   void release(bool at_once) {
     if (held_.empty()) return;
-    if (!started_told_ && !at_once && transport_facts(end_.words).empty()) {
-      if (held_until_ns_ == 0) held_until_ns_ = monotonic_now_ns() + kTransportsWaitNs;
-      if (monotonic_now_ns() < held_until_ns_) return;
-    }
-    tell_started();
-    for (Record& record : held_) {
+    const bool is_known = at_once || started_told_ || !transport_facts(end_.words).empty();
+    for (Record& record : held_.due(is_known)) {
+      tell_started();
       if (record.has_point()) job_.records.point(std::move(*record.mutable_point()));
       if (record.has_note()) job_.records.note(record.note().severity(), record.note().text());
     }
-    held_.clear();
   }
 
   void tell_started() {
@@ -284,8 +280,7 @@ class Leader {
   LauncherEnd end_;
   Started started_;
   bool started_told_ = false;
-  std::vector<Record> held_;  // those after it
-  double held_until_ns_ = 0;
+  HeldRecords held_;          // those after it
   bool measuring_ = false;    // all daemons and ranks are up
   std::optional<Error> why_;  // it has been told to end
 };
