@@ -87,9 +87,11 @@ Agent::Agent(AgentOptions options, Metrics& metrics, Identity identity, Spool sp
   hello_.set_name(options_.name);
   hello_.set_incarnation(identity_.incarnation);
   hello_.set_version(RAILGAUGE_VERSION);
-  preflights_ = std::make_unique<PreflightWorker>(
-      PreflightOptions{.node_name = options_.name, .runner = options_.supervisor.task.runner},
-      [fd = wake_.get()] { ring(fd); });
+  preflights_ =
+      std::make_unique<PreflightWorker>(PreflightOptions{.node_name = options_.name,
+                                                         .inventory = inventory_options(options_),
+                                                         .runner = options_.supervisor.task.runner},
+                                        [fd = wake_.get()] { ring(fd); });
   link_ = std::make_unique<Link>(options_.link, [fd = wake_.get()] { ring(fd); });
 }
 

@@ -67,6 +67,8 @@ Apply read_kernel_log(const NodeFiles& files) {
   KeptLogLines kept;
   if (files.is_this_machine()) {
     log = read_device(files.on_disk(kLog), kept);
+  } else if (files.on_disk(kLog) == kLog) {
+    log = Log::unknown(kLog, "this machine's log is not that of another tree of /sys");
   } else {  // a tree has plain lines
     log = files
               .lines(kLog, kMostLogBytes,

@@ -34,7 +34,8 @@ api::PreflightReport run_preflight(const PreflightOptions& options, ProbeMemory&
   const double begin_ns = monotonic_now_ns();
   Inventory node = read_inventory(options.inventory);
   if (options.inventory.root.empty()) {
-    ask_node_facts(node);
+    // Another tree than the machine's own is none of the helper's.
+    if (options.inventory.sysfs.empty()) ask_node_facts(node);
     ask_ports(options.runner, node);
   }
   std::vector<ProbeAnswer> probes;
