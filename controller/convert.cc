@@ -131,12 +131,17 @@ plan::PlanNode plan_node_of(const fleet::NodeState& node) {
                                  .pci_address = nic.pci_address(),
                                  .active = nic.state() == "active",
                                  .rate_bits_per_second = nic.rate_bits_per_second()});
-  for (const api::Gpu& gpu : node.hello.gpus())
+  for (const api::Gpu& gpu : node.hello.gpus()) {
+    if (gpu.state() == "hidden") {
+      planned.hidden_gpus.push_back(gpu.pci_address());
+      continue;
+    }
     planned.endpoints.push_back({.kind = "gpu",
                                  .name = gpu.name(),
                                  .pci_address = gpu.pci_address(),
                                  .active = gpu.state() == "active",
                                  .distances = {gpu.distances().begin(), gpu.distances().end()}});
+  }
   return planned;
 }
 

@@ -55,6 +55,22 @@ struct Launch {
   std::uint32_t repetition;
 };
 
+constexpr std::size_t kMostNamed = 4;
+
+// "" where every node was given all of its GPUs.
+std::string note_of_hidden(std::span<const PlanNode> nodes) {
+  std::vector<std::string> names;
+  for (const PlanNode& node : nodes)
+    for (const std::string& address : node.hidden_gpus)
+      names.push_back(fmt::format("{} {}", node.name, address));
+  if (names.empty()) return "";
+  const std::size_t count = names.size();
+  names.resize(std::min(count, kMostNamed));
+  return fmt::format("left out: {} GPU{} that the agent's container was not given: {}{}", count,
+                     count == 1 ? "" : "s", fmt::join(names, ", "),
+                     count > kMostNamed ? ", ..." : "");
+}
+
 }  // namespace
 
 struct PlanOutline::Inside {
@@ -151,6 +167,7 @@ Result<std::unique_ptr<PlanOutline::Inside>> PlanOutline::Inside::make(
     if (!inside->context.leaf_names[i].empty())
       head.leaves[nodes[i].name] = inside->context.leaf_names[i];
   }
+  if (const std::string note = note_of_hidden(nodes); !note.empty()) head.notes.push_back(note);
   const auto stages = static_cast<std::uint32_t>(suite.stages.size());
   for (std::uint32_t stage = 0; stage < stages; ++stage)
     RG_TRY_OK(inside->add_stage(suite, stage, kernels, site, options));

@@ -45,6 +45,9 @@ struct NodeEndpoint {
 struct PlanNode {
   std::string name{};
   std::vector<NodeEndpoint> endpoints{};
+  // GPUs of the machine that the agent's container was not given ("0000:9f:00.0"): not this node's
+  // to use, so that no task waits for them; the plan's notes name them.
+  std::vector<std::string> hidden_gpus{};
   // What makes nodes alike ("8x NVIDIA H100, 8x 400 Gb/s"); nodes of different kinds are never in
   // one round with nodes of their own kind. "": all are alike.
   std::string hardware{};

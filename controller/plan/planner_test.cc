@@ -15,7 +15,9 @@
 namespace railgauge::plan {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -153,6 +155,23 @@ TEST(Planner, EachWaivesWhatIsNotActiveByNameAndNodesWithout) {
   ASSERT_TRUE(plan) << plan.error().message;
   EXPECT_THAT(placed(*plan),
               ElementsAre("0 n1/gpu0", "0 n2/n2 has no gpu", "1 n1/n1/gpu1 is not active"));
+}
+
+// A container's agent sees all GPUs of its machine and was given some.
+TEST(Planner, GpusThatAContainerWasNotGivenAreNamedInANote) {
+  std::vector<PlanNode> nodes = gpu_nodes();
+  nodes[1].hidden_gpus = {"0000:17:00.0"};
+  auto plan = make_plan(suite_of({each_gpu()}), nodes, fake_kernels());
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_THAT(placed(*plan), ElementsAre("0 n1/gpu1", "0 n2/gpu0", "1 n1/gpu0"));
+  EXPECT_THAT(plan->notes,
+              ElementsAre("left out: 1 GPU that the agent's container was not given: n2 "
+                          "0000:17:00.0"));
+  nodes[0].hidden_gpus.assign(7, "0000:3b:00.0");
+  plan = make_plan(suite_of({each_gpu()}), nodes, fake_kernels());
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_THAT(plan->notes, ElementsAre(AllOf(HasSubstr("8 GPUs"), HasSubstr("n1 0000:3b:00.0"),
+                                             EndsWith(", ..."))));
 }
 
 TEST(Planner, EachTakesPortsToo) {
