@@ -62,7 +62,7 @@ struct NodeState {
   std::string busy_task_id{};
   std::optional<api::BusyState> busy{};  // nothing: its agent does not tell
   double events_left = 0;                // that are stored of it within the minute
-  double events_since = 0;
+  double events_since = -1e18;  // the minute; the clock of a host that just booted is near 0
 };
 // "slurm: job 4711 here; marker: ..."; "" when the node is idle or does not tell.
 std::string busy_text(const NodeState& node);
