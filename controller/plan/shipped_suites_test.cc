@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
@@ -176,6 +177,30 @@ TEST(ShippedSuites, FabricFitsOneRunOnAsManyNodesAsIsSaid) {
       ASSERT_TRUE(outline) << outline.error().message;
       EXPECT_EQ(outline->tasks() > kMaxPlannedTasks, beyond) << rails << ": " << outline->tasks();
     }
+}
+
+TEST(ShippedSuites, FabricRunsInSlicesOnAThousandNodesOfEightRails) {
+  const auto kernels = kernels_of_this_build();
+  const auto fleet = rails_of(1'024, 8);
+  const auto plan_of = [&](const std::string& slice) {
+    std::ifstream file("suites/fabric.yaml");
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const SuiteReading reading = read_suite(text + slice, "", kernels);
+    EXPECT_TRUE(reading.suite);
+    return PlanOutline::make(*reading.suite, fleet, kernels, {}, leaves_of(fleet));
+  };
+  const auto whole = plan_of("");
+  ASSERT_TRUE(whole) << whole.error().message;
+  EXPECT_EQ(whole->tasks(), 8'192u + 2 * 24'576 + 3 * 8 * 523'776);
+  EXPECT_EQ(whole->slices(), 97u);
+  for (const auto& [slice, rounds] :
+       {std::pair{1U, 11U}, std::pair{53U, 11U}, std::pair{97U, 10U}}) {
+    const auto part = plan_of(fmt::format("\nslice: {}/97\n", slice));
+    ASSERT_TRUE(part) << part.error().message;
+    EXPECT_EQ(part->head().stages[3].name, "latency");
+    EXPECT_EQ(part->head().stages[3].rounds, rounds);
+    EXPECT_TRUE(make_plan(*part)) << slice;
+  }
 }
 
 TEST(ShippedSuites, NightlyFitsOneRunOnAThousandNodesOfEightRails) {
