@@ -10,6 +10,7 @@
 namespace railgauge::plan {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -106,7 +107,7 @@ TEST(Outline, OfTenThousandNodesIsRefusedAsOneRunWithWhatToDo) {
   const auto plan = make_plan(*outline);
   ASSERT_FALSE(plan);
   EXPECT_THAT(plan.error().message, HasSubstr("244650 tasks in 699 rounds"));
-  EXPECT_THAT(plan.error().message, HasSubstr("take a slice"));
+  EXPECT_THAT(plan.error().message, HasSubstr("take slices of the rounds (slice: 1/2 to 2/2)"));
 }
 
 TEST(Outline, ASliceThatIsMoreThanOneRunIsCutThinnerAndNightsInARowStillCoverAllPairs) {
@@ -148,6 +149,51 @@ TEST(Outline, SlicesAreAsThinOnTheNightsThatWouldFit) {
     EXPECT_THAT(outline->head().notes.back(),
                 HasSubstr(fmt::format("slice {} of 3:", night % 3 + 1)));
   }
+}
+
+// A cluster of a thousand nodes with eight rails: beyond one run by far, whole in so many slices.
+TEST(Outline, ThatIsMoreThanOneRunSaysInHowManySlicesItRuns) {
+  constexpr std::size_t kNodes = 1'000;
+  Placement placement{.both_directions = true};
+  const auto nodes = some_nodes(kNodes);
+  const auto options = leaves_of(kNodes, 10);
+  const auto whole =
+      PlanOutline::make(suite_of({pairs_stage(placement)}), nodes, fake_kernels(), {}, options);
+  ASSERT_TRUE(whole);
+  ASSERT_EQ(whole->tasks(), kNodes * (kNodes - 1));
+  EXPECT_EQ(whole->slices(), 6u);
+  EXPECT_THAT(whole->head().notes, Contains(HasSubstr("slice: 1/6 to 6/6")));
+  EXPECT_THAT(make_plan(*whole).error().message, HasSubstr("slice: 1/6 to 6/6"));
+  std::map<std::string, std::size_t> index;
+  for (const PlanNode& node : nodes) index.emplace(node.name, index.size());
+  std::vector<int> met(kNodes * kNodes);
+  for (std::uint32_t slice = 0; slice < whole->slices(); ++slice) {
+    placement.slice_of = whole->slices();
+    placement.slice = slice;
+    const auto outline =
+        PlanOutline::make(suite_of({pairs_stage(placement)}), nodes, fake_kernels(), {}, options);
+    ASSERT_TRUE(outline);
+    EXPECT_LE(outline->tasks(), kMaxPlannedTasks);
+    EXPECT_EQ(outline->slices(), 0u);
+    for (std::size_t round = 0; round < outline->head().rounds; ++round)
+      for (const PlannedTask& task : outline->tasks_of(round))
+        ++met[index[task.ranks[0].node] * kNodes + index[task.ranks[1].node]];
+  }
+  for (std::size_t a = 0; a < kNodes; ++a)
+    for (std::size_t b = 0; b < kNodes; ++b)
+      ASSERT_EQ(met[a * kNodes + b], a == b ? 0 : 1) << a << ' ' << b;
+}
+
+// The operator said which: no day, and no thinner than that.
+TEST(Outline, ASliceThatTheSuiteNamesIsThatOneAndOneThatIsTooThickIsRefusedWithAThinnerOne) {
+  PlanOptions options = leaves_of(1'000, 10);
+  options.slice_index = 20'400;
+  const auto outline = PlanOutline::make(suite_of({pairs_stage({.slice_of = 2, .slice = 1})}),
+                                         some_nodes(1'000), fake_kernels(), {}, options);
+  ASSERT_TRUE(outline);
+  EXPECT_THAT(outline->head().notes, Contains(HasSubstr("slice 2 of 2: 499 of 999 rounds")));
+  EXPECT_EQ(outline->slices(), 3u);
+  EXPECT_FALSE(make_plan(*outline));
 }
 
 TEST(Outline, ASliceThatFitsStaysAsTheSuiteSays) {

@@ -171,7 +171,7 @@ void PairRounds::take_slice(const Placement& placement, const PairInput& input) 
   const std::size_t all = rounds_.size();
   const std::size_t slices = std::min<std::size_t>(placement.slice_of, all);
   if (slices < 2) return;
-  const std::size_t which = input.slice_index % slices;
+  const std::size_t which = placement.slice.value_or(input.slice_index) % slices;
   std::vector<Round> slice;
   for (std::size_t i = which; i < all; i += slices) slice.push_back(rounds_[i]);
   rounds_ = std::move(slice);

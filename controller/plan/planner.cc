@@ -1,6 +1,7 @@
 #include "controller/plan/planner.h"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -32,7 +33,36 @@ std::uint64_t seed_of(const Suite& suite, std::uint32_t block) {
 
 constexpr std::uint32_t kMaxSlices = 366;  // as a suite may say
 
-bool is_sliced(const Stage& stage) { return stage.placement.slice_of > 1; }
+// By the day; how thin is the planner's to choose.
+bool is_sliced(const Stage& stage) {
+  return stage.placement.slice_of > 1 && !stage.placement.slice;
+}
+
+bool is_all_pairs(const Placement& placement) {
+  return placement.kind == PlacementKind::kPairs && placement.pairs == PairChoice::kAll;
+}
+
+// What a plan of more tasks than one run dispatches is told to be cut into. A slice has its share
+// of the all-pairs stages' tasks and at most one round's worth more, and the whole of every other
+// stage. 0: not even single rounds would fit.
+std::uint32_t slices_for(const Suite& suite, const Plan& head) {
+  double sliced = 0;
+  double rest = 0;
+  for (std::size_t i = 0; i < suite.stages.size(); ++i) {
+    const auto tasks = static_cast<double>(head.stages[i].tasks);
+    const Placement& placement = suite.stages[i].placement;
+    if (!is_all_pairs(placement)) {
+      rest += tasks;
+      continue;
+    }
+    sliced += tasks * placement.slice_of;
+    rest += tasks * placement.slice_of /
+            std::max<double>(1, static_cast<double>(head.nodes.size()) - 1);
+  }
+  if (sliced == 0 || rest >= kMaxPlannedTasks) return 0;
+  const double slices = std::ceil(sliced / (kMaxPlannedTasks - rest));
+  return slices > kMaxRunSlices ? 0 : static_cast<std::uint32_t>(slices);
+}
 
 // Cuts the suite's slices so much thinner that its `tasks` may fit one run; false: not possible.
 bool make_thinner(Suite& suite, std::uint64_t tasks) {
@@ -81,6 +111,7 @@ struct PlanOutline::Inside {
   std::vector<Launch> launches{};           // by round of the plan
   std::vector<std::uint64_t> first_task{};  // by round: how many come before
   std::uint64_t tasks = 0;
+  std::uint32_t slices = 0;  // slices_for, where tasks are too many
 
   static Result<std::unique_ptr<Inside>> make(const Suite& suite, std::span<const PlanNode> nodes,
                                               std::span<const KernelInfo> kernels, const Site& site,
@@ -183,6 +214,14 @@ Result<std::unique_ptr<PlanOutline::Inside>> PlanOutline::Inside::make(
     for (std::uint32_t stage = 0; stage < stages; ++stage)
       if (const std::string& why = inside->rounds[stage].left_out(); !why.empty())
         return refuse(fmt::format("stage {}: {}", stage, why));
+  if (inside->tasks > kMaxPlannedTasks) {
+    inside->slices = slices_for(suite, inside->head);
+    if (inside->slices > 0)
+      inside->head.notes.push_back(fmt::format(
+          "more than the {} tasks that one run dispatches: slice: 1/{} to {}/{} are runs "
+          "that cover all pairs once",
+          kMaxPlannedTasks, inside->slices, inside->slices, inside->slices));
+  }
   return inside;
 }
 
@@ -220,6 +259,7 @@ PlanOutline::~PlanOutline() = default;
 
 const Plan& PlanOutline::head() const { return inside_->head; }
 std::uint64_t PlanOutline::tasks() const { return inside_->tasks; }
+std::uint32_t PlanOutline::slices() const { return inside_->slices; }
 
 std::vector<PlannedTask> PlanOutline::tasks_of(std::size_t round) const {
   const Launch& launch = inside_->launches.at(round);
@@ -239,9 +279,12 @@ std::vector<PlannedTask> PlanOutline::tasks_of(std::size_t round) const {
 Result<Plan> make_plan(const PlanOutline& outline) {
   if (outline.tasks() > kMaxPlannedTasks)
     return refuse(fmt::format(
-        "{} tasks in {} rounds; one run dispatches at most {}: take a slice of the rounds (slice), "
-        "a quick scan (pairs: quick), or fewer nodes",
-        outline.tasks(), outline.head().rounds, kMaxPlannedTasks));
+        "{} tasks in {} rounds; one run dispatches at most {}: {}a quick scan (pairs: quick), or "
+        "fewer nodes",
+        outline.tasks(), outline.head().rounds, kMaxPlannedTasks,
+        outline.slices() == 0 ? ""
+                              : fmt::format("take slices of the rounds (slice: 1/{} to {}/{}), ",
+                                            outline.slices(), outline.slices(), outline.slices())));
   Plan plan = outline.head();
   plan.tasks.reserve(outline.tasks());
   for (std::size_t round = 0; round < plan.rounds; ++round)

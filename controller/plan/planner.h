@@ -163,6 +163,9 @@ class PlanOutline {
 
   [[nodiscard]] const Plan& head() const;  // without tasks
   [[nodiscard]] std::uint64_t tasks() const;
+  // In how many slices (`slice: K/N` of a suite) each is a run that can be dispatched; 0: in no
+  // number of them, or all of it is one.
+  [[nodiscard]] std::uint32_t slices() const;
   // The tasks of a round, from 0, in order.
   [[nodiscard]] std::vector<PlannedTask> tasks_of(std::size_t round) const;
 

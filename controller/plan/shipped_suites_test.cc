@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
@@ -169,13 +170,37 @@ TEST(ShippedSuites, FabricFitsOneRunOnAsManyNodesAsIsSaid) {
   const auto kernels = kernels_of_this_build();
   const SuiteReading reading = read_suite_file("suites/fabric.yaml", kernels);
   ASSERT_TRUE(reading.suite);
-  for (const auto& [rails, most] : {std::pair{1U, 363U}, std::pair{4U, 180U}, std::pair{8U, 127U}})
+  for (const auto& [rails, most] : {std::pair{1U, 362U}, std::pair{4U, 180U}, std::pair{8U, 126U}})
     for (const bool beyond : {false, true}) {
       const auto outline =
           PlanOutline::make(*reading.suite, rails_of(most + (beyond ? 1 : 0), rails), kernels);
       ASSERT_TRUE(outline) << outline.error().message;
       EXPECT_EQ(outline->tasks() > kMaxPlannedTasks, beyond) << rails << ": " << outline->tasks();
     }
+}
+
+TEST(ShippedSuites, FabricRunsInSlicesOnAThousandNodesOfEightRails) {
+  const auto kernels = kernels_of_this_build();
+  const auto fleet = rails_of(1'024, 8);
+  const auto plan_of = [&](const std::string& slice) {
+    std::ifstream file("suites/fabric.yaml");
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const SuiteReading reading = read_suite(text + slice, "", kernels);
+    EXPECT_TRUE(reading.suite);
+    return PlanOutline::make(*reading.suite, fleet, kernels, {}, leaves_of(fleet));
+  };
+  const auto whole = plan_of("");
+  ASSERT_TRUE(whole) << whole.error().message;
+  EXPECT_EQ(whole->tasks(), 8'192u + 2 * 32'768 + 3 * 8 * 523'776);
+  EXPECT_EQ(whole->slices(), 111u);
+  for (const auto& [slice, rounds] :
+       {std::pair{1U, 10U}, std::pair{24U, 10U}, std::pair{111U, 9U}}) {
+    const auto part = plan_of(fmt::format("\nslice: {}/111\n", slice));
+    ASSERT_TRUE(part) << part.error().message;
+    EXPECT_EQ(part->head().stages[3].name, "latency");
+    EXPECT_EQ(part->head().stages[3].rounds, rounds);
+    EXPECT_TRUE(make_plan(*part)) << slice;
+  }
 }
 
 TEST(ShippedSuites, NightlyFitsOneRunOnAThousandNodesOfEightRails) {

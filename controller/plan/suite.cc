@@ -50,6 +50,28 @@ void read_seed(const YamlValue& value, Suite& suite) {
         fmt::format("is {}; must be a whole number from 0 to {}", in_quotes(*text), kMaxSeed));
 }
 
+// "3/96": of every stage of all pairs the third of 96 slices of its rounds.
+void read_slice(const YamlValue& value, Suite& suite) {
+  const auto text = value.text("a slice K/N");
+  if (!text) return;
+  const std::size_t stroke = text->find('/');
+  const auto which = parse_integer(text->substr(0, stroke));
+  const auto slices =
+      parse_integer(stroke == std::string::npos ? std::string() : text->substr(stroke + 1));
+  if (!which || !slices || *slices < 2 || *slices > kMaxRunSlices || *which < 1 || *which > *slices)
+    return value.problem(fmt::format("is {}; must be K/N, N from 2 to {}, K from 1 to N",
+                                     in_quotes(*text), kMaxRunSlices));
+  bool any = false;
+  for (Stage& stage : suite.stages) {
+    Placement& placement = stage.placement;
+    if (placement.kind != PlacementKind::kPairs || placement.pairs != PairChoice::kAll) continue;
+    placement.slice_of = static_cast<std::uint32_t>(*slices);
+    placement.slice = static_cast<std::uint32_t>(*which - 1);
+    any = true;
+  }
+  if (!any) value.key_problem("no stage has pairs: all, of which slices are taken");
+}
+
 // Against the kernels' declarations.
 Suite read_root(const YamlValue& root, std::span<const KernelInfo> kernels) {
   Suite suite;
@@ -70,6 +92,7 @@ Suite read_root(const YamlValue& root, std::span<const KernelInfo> kernels) {
     stage.problem(fmt::format("with it, vary makes more than {} stages", kMaxStages));
     break;
   }
+  if (const YamlValue* slice = map.find("slice")) read_slice(*slice, suite);
   return suite;
 }
 

@@ -25,7 +25,8 @@ inline constexpr std::size_t kMaxSuiteBytes = 1U << 20U;
 inline constexpr std::size_t kMaxSuiteNodes = 20'000;  // YAML nodes, an alias counted each time
 inline constexpr std::size_t kMaxSuiteDepth = 16;
 inline constexpr std::size_t kMaxStages = 1'000;
-inline constexpr std::size_t kMaxSuiteProblems = 50;  // further ones are counted, not listed
+inline constexpr std::uint32_t kMaxRunSlices = 10'000;  // of `slice: K/N`
+inline constexpr std::size_t kMaxSuiteProblems = 50;    // further ones are counted, not listed
 inline constexpr double kMaxDeadlineSeconds = 24 * 3600.0;
 
 enum class PlacementKind : std::uint8_t {
@@ -68,6 +69,9 @@ struct Placement {
   bool strict_class = false;     // one distance class a round, also where that costs more rounds
   bool idle_loopback = false;    // whom an odd number leaves over measures itself
   std::uint32_t slice_of = 1;    // each run takes every slice_of-th round; 1: all
+  // Which of them, from 0: the suite's own `slice: K/N`. Absent: the day's,
+  // PlanOptions::slice_index.
+  std::optional<std::uint32_t> slice{};
   // "DEV:PORT" or "gpuN", the same on every node; "" takes each node's first active one.
   std::string endpoint{};
   // With kLocal, "gpu" or "nic": a task for each of a node's endpoints of that kind. With

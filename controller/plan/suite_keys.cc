@@ -5,8 +5,9 @@
 namespace railgauge::plan {
 
 const KeyTable& suite_keys() {
-  static const KeyTable table{
-      "suite", {"version", "metadata", "stages"}, {"seed", "preflight", "rounds", "bounds"}};
+  static const KeyTable table{"suite",
+                              {"version", "metadata", "stages"},
+                              {"seed", "slice", "preflight", "rounds", "bounds"}};
   return table;
 }
 

@@ -53,6 +53,32 @@ stages:
   - {kernel: fake.group, placement: {group: leaf}}
 )";
 
+TEST(SuiteLanguage, ASliceOfTheSuiteIsOneOfEveryStageOfAllPairs) {
+  const std::string stages =
+      "version: 1\nmetadata: {name: s}\nstages:\n"
+      "  - {kernel: fake.lat, placement: {pairs: all, slice: 7}}\n"
+      "  - {kernel: fake.lat, placement: {pairs: quick}}\n";
+  const SuiteReading reading = read(stages + "\nslice: 3/96\n");
+  ASSERT_TRUE(reading.suite) << describe(reading.problems.front());
+  EXPECT_EQ(reading.suite->stages[0].placement.slice_of, 96u);
+  EXPECT_EQ(reading.suite->stages[0].placement.slice, 2u);
+  EXPECT_EQ(reading.suite->stages[1].placement.slice_of, 1u);
+  EXPECT_FALSE(reading.suite->stages[1].placement.slice);
+  EXPECT_FALSE(read(stages).suite->stages[0].placement.slice) << "the day's";
+  for (const char* wrong : {"97/96", "0/96", "3", "1/1", "1/10001", "/", "-1/4", "1/2/3"}) {
+    const SuiteReading bad = read(stages + "slice: " + wrong + "\n");
+    ASSERT_EQ(bad.problems.size(), 1u) << wrong;
+    EXPECT_EQ(bad.problems[0].key, "slice");
+    EXPECT_EQ(bad.problems[0].line, 6u);
+    EXPECT_THAT(bad.problems[0].message, HasSubstr("must be K/N")) << wrong;
+  }
+  const SuiteReading nothing = read(
+      "version: 1\nmetadata: {name: s}\nslice: 1/2\nstages:\n"
+      "  - {kernel: fake.lat, placement: {pairs: quick}}\n");
+  ASSERT_EQ(nothing.problems.size(), 1u);
+  EXPECT_THAT(nothing.problems[0].message, HasSubstr("no stage has pairs: all"));
+}
+
 TEST(SuiteLanguage, ReadsEveryKey) {
   const SuiteReading reading = read(kWhole);
   for (const auto& problem : reading.problems) ADD_FAILURE() << describe(problem);
