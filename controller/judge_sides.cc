@@ -42,6 +42,7 @@ std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const 
 
 std::optional<double> figure_of(const store::SidePointRow& point, std::string_view statistic) {
   if (statistic == kMedian) return point.median;
+  if (statistic == "p90") return point.p90;
   return statistic == "p99" ? point.p99 : point.p999;
 }
 
@@ -69,7 +70,8 @@ void take_figures(const BySeries& side, std::int64_t series, std::string_view st
     figures.push_back(figure_of(*point, statistic).value_or(0));
 }
 
-constexpr std::array<std::string_view, 2> kTails{"p99", "p99.9"};
+// The shape beside the median: a slow tenth of all operations moves no median.
+constexpr std::array<std::string_view, 3> kTails{"p90", "p99", "p99.9"};
 
 // Tails only of latencies, and where the whole before side has them: what it had and is not there
 // after is missing.
