@@ -12,6 +12,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/analysis/metric_traits.h"
+#include "controller/measured_twice.h"
 #include "kernels/core/outcome.h"
 
 namespace railgauge {
@@ -22,8 +23,7 @@ constexpr std::size_t kEventsKept = 50;  // of one run, the worst; more say that
 constexpr std::uint32_t kFindings = 1'000;
 constexpr double kPercent = 100;
 
-// Of an even number the mean of the middle two: two launches shall not give the better or the
-// worse.
+// Of two the mean: a pair that was measured twice is no better for it.
 double median_of(std::vector<double> values) {
   if (values.empty()) return 0;
   std::ranges::sort(values);
@@ -191,6 +191,7 @@ Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::
   const store::RunRow run = RG_TRY(store.run_summary(run_id)).run;
   if (run.trigger == "upgrade") return fresh;
   const std::vector<SeriesRuns> all = RG_TRY(series_of_run(store, run_id));
+  RG_TRY_OK(keep_repeats(store, run_id, all, now));
   std::vector<RunEvent> events = events_of(all);
   if (run.requested_by == kRunJudgeWho)
     std::erase_if(events, [&](const RunEvent& event) { return !shows(all, event); });
