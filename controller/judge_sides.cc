@@ -263,7 +263,9 @@ std::set<std::string> absent_nodes(const Sides& sides) {
   return out;
 }
 
-std::set<std::string> control_nodes(const Sides& sides) {
+namespace {
+
+std::set<std::string> unchanged_controls(const Sides& sides) {
   const std::set<std::string> absent = absent_nodes(sides);
   std::set<std::string> out;
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
@@ -273,6 +275,18 @@ std::set<std::string> control_nodes(const Sides& sides) {
         !stacks->second.hardware_replaced && stacks->second.while_measured.empty())
       out.insert(node.node);
   }
+  return out;
+}
+
+}  // namespace
+
+std::set<std::string> lost_controls(const Sides& sides) {
+  return failed_controls(sides, unchanged_controls(sides));
+}
+
+std::set<std::string> control_nodes(const Sides& sides) {
+  std::set<std::string> out = unchanged_controls(sides);
+  for (const std::string& node : failed_controls(sides, out)) out.erase(node);
   return out;
 }
 
