@@ -45,6 +45,11 @@ constexpr std::array kSettings{
                 "off, propose or run: a node's stack changed and stayed so for 15 minutes: say "
                 "nothing, tell it as an event, or gate it",
                 "propose"},
+    SettingInfo{
+        "upgrade-window",
+        "when the policy run may begin to measure, in UTC: \"mon-fri 22:00-06:00; sat,sun\"; "
+        "by default always",
+        ""},
     SettingInfo{"log-level", "debug, info, warn or error", "info"},
 };
 
@@ -117,6 +122,7 @@ Result<Config> resolve(const Values& flags, const Environment& environment,
                         RG_TRY(days_value("keep-distributions", chosen["keep-distributions"])),
                     .points = RG_TRY(days_value("keep-points", chosen["keep-points"]))},
       .upgrade_policy = chosen["upgrade-policy"],
+      .upgrade_window = chosen["upgrade-window"],
       .log_level = chosen["log-level"]};
   if (config.metrics_listen == "none") config.metrics_listen.clear();
   RG_TRY_OK(check_tcp_options(config.tcp));

@@ -44,6 +44,7 @@ struct Config {
   std::string site_profile;    // "": none
   KeepDays keep_days{.raw_samples = 7, .distributions = 396, .points = 1826};
   std::string upgrade_policy = "propose";  // off, propose, run
+  std::string upgrade_window{};            // of "run": "mon-fri 22:00-06:00; sat,sun" in UTC
   std::string log_level;
 };
 

@@ -84,6 +84,8 @@ TEST(Settings, TheUpgradePolicyIsOneOfThree) {
   EXPECT_EQ(resolve({{"insecure", "true"}}, no_environment, {})->upgrade_policy, "propose");
   EXPECT_EQ(resolve({{"upgrade-policy", "run"}}, no_environment, {})->upgrade_policy, "run");
   EXPECT_FALSE(resolve({{"upgrade-policy", "always"}}, no_environment, {}));
+  EXPECT_EQ(resolve({{"upgrade-window", "sat,sun"}}, no_environment, {})->upgrade_window,
+            "sat,sun");
 }
 
 }  // namespace

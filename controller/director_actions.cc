@@ -158,8 +158,10 @@ void Director::add_follow_ups(Run& run, const std::vector<plan::WantedPair>& pai
   RunActions out;
   if (!run.machine.add_follow_ups(specs, fleet::monotonic_seconds(), out)) return;
   for (plan::PlannedTask& task : wave.tasks) {
-    const std::string why =
-        fmt::format("to tell what is slow ({})", task.facts[plan::kFollowUpFact]);
+    const std::string& purpose = task.facts[plan::kFollowUpFact];
+    const std::string why = purpose == plan::kMeasuredTwice
+                                ? "to tell by how much two figures of the same differ"
+                                : fmt::format("to tell what is slow ({})", purpose);
     add_to_plan(run, std::move(task), why);
   }
   for (RunAction& action : out) run.run_actions.push_back(std::move(action));

@@ -1,11 +1,14 @@
 #include "controller/drill_down.h"
 
 #include <algorithm>
+#include <iterator>
+#include <random>
 #include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/analysis/permutation.h"
 #include "controller/analysis/suspects_followup.h"
 #include "controller/pair_figures.h"
 #include "kernels/core/outcome.h"
@@ -21,6 +24,30 @@ std::vector<std::string> nodes_of(const plan::PlannedTask& task) {
   std::set<std::string> nodes;
   for (const plan::PlannedRank& rank : task.ranks) nodes.insert(rank.node);
   return {nodes.begin(), nodes.end()};
+}
+
+constexpr std::size_t kOneIn = 20;  // of a night's pairs are measured twice
+
+// By lot, the same for the same run. A figure that nothing changed between shows what two of the
+// same differ by.
+void add_twice(const PairFigures& figures, std::vector<plan::WantedPair>& pairs) {
+  const localise::PairData& data = figures.data;
+  std::vector<std::pair<const localise::Layer*, std::size_t>> measured;
+  for (const localise::Layer& layer : data.layers)
+    for (std::size_t at = 0; at < layer.values.size(); ++at)
+      if (layer.values[at] > 0) measured.emplace_back(&layer, at);
+  const std::size_t room = kMaxFollowUps - std::min(pairs.size(), kMaxFollowUps);
+  std::mt19937_64 lots(analysis::seed_of(figures.run_id));
+  std::vector<std::pair<const localise::Layer*, std::size_t>> drawn;
+  std::ranges::sample(measured, std::back_inserter(drawn),
+                      static_cast<std::ptrdiff_t>(std::min(room, measured.size() / kOneIn)), lots);
+  for (const auto& [layer, at] : drawn)
+    pairs.push_back({.kernel = figures.series.kernel,
+                     .from = data.nodes[at / data.nodes.size()],
+                     .to = data.nodes[at % data.nodes.size()],
+                     .rail = layer->rail,
+                     .memory = layer->memory,
+                     .purpose = std::string(plan::kMeasuredTwice)});
 }
 
 std::string named(const std::vector<std::string>& nodes, const localise::NodeGroup& group) {
@@ -56,6 +83,7 @@ Result<std::vector<plan::WantedPair>> wanted_pairs(store::Store& store, const st
     if (each.purpose == localise::Purpose::kOtherGpu)
       pair.other_gpu_of = name(found.suspects[each.suspect].element.first);
   }
+  if (RG_TRY(store.run_summary(run_id)).run.trigger == "schedule") add_twice(*figures, pairs);
   return pairs;
 }
 

@@ -19,8 +19,9 @@ namespace railgauge {
 
 inline constexpr std::size_t kMaxFollowUps = 256;  // pairs, of a run
 
-// The pairs that the suspects of a run's figures want, as far as these are stored. Empty without
-// suspects, and without figures of pairs. Blocks.
+// The pairs that the suspects of a run's figures want, as far as these are stored; of a run that
+// came by schedule also a twentieth of its pairs by lot, to be measured twice. Empty without
+// figures of pairs. Blocks.
 Result<std::vector<plan::WantedPair>> wanted_pairs(store::Store& store, const std::string& run_id,
                                                    const LeafSource& leaves);
 

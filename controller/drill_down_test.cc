@@ -43,8 +43,9 @@ class DrillDownRun : public testing::Test {
     ASSERT_TRUE(welcome(*agents_[name]));
   }
   // At its end.
-  api::RunDetail run(const std::string& suite) {
+  api::RunDetail run(const std::string& suite, const std::string& trigger = "cli") {
     api::RunRequest request;
+    request.set_trigger(trigger);
     request.mutable_suite()->set_name(suite);
     api::RunSummary started;
     grpc::ClientContext starting;
@@ -103,6 +104,15 @@ TEST_F(DrillDownRun, AHealthyRunAddsNothing) {
   const api::RunDetail detail = run("drill");
   EXPECT_EQ(detail.run().outcome(), "passed");
   EXPECT_THAT(added(detail), IsEmpty());
+}
+
+TEST_F(DrillDownRun, ATwentiethOfANightsPairsIsMeasuredTwice) {
+  for (const char* name : {"a", "b", "c", "d", "e"}) attach(name);
+  const api::RunDetail detail = run("drill", "schedule");
+  const std::vector<api::TaskDetail> tasks = added(detail);
+  ASSERT_THAT(tasks, SizeIs(1)) << "of 20, both ways";
+  EXPECT_EQ(tasks[0].task_id(), "a0001");
+  EXPECT_EQ(tasks[0].outcome(), "passed");
 }
 
 TEST_F(DrillDownRun, AGroupThatFailsIsHalvedUntilTheNodeIsNamed) {

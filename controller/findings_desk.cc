@@ -5,6 +5,7 @@
 
 #include "controller/control.h"
 #include "controller/judge_sides.h"
+#include "controller/measured_twice.h"
 #include "controller/rfc3339.h"
 
 namespace railgauge {
@@ -13,6 +14,7 @@ namespace {
 constexpr std::uint32_t kFindings = 100;
 constexpr std::uint32_t kMostPinned = 100'000;
 constexpr double kPercent = 100;
+constexpr double kRepeatSeconds = 30 * 86'400.0;  // in which what was measured twice is counted
 
 std::string series_text(const store::SeriesRow& series) {
   return fmt::format("{} {}", metric_text(series, ""), fmt::join(series.endpoints, " "));
@@ -83,6 +85,10 @@ Result<api::FindingList> FindingsDesk::list(const api::ListFindingsRequest& requ
     if (request.state().empty() ? is_closed : finding.state() != request.state()) continue;
     *list.add_findings() = std::move(finding);
     if (static_cast<std::uint32_t>(list.findings_size()) == limit) break;
+  }
+  if (const auto repeats = RG_TRY(repeats_since(store_, now - kRepeatSeconds))) {
+    list.set_measured_twice(static_cast<std::uint32_t>(repeats->figures));
+    list.set_measured_twice_apart(static_cast<std::uint32_t>(repeats->apart));
   }
   return list;
 }

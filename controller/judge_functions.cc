@@ -176,6 +176,22 @@ void add_after(const Sides& sides, const Cast& cast, const Functions& before,
   }
 }
 
+// `is`: absent where the after side never had that task.
+analysis::FunctionSides compared(const TaskPlace& place, const Outcomes& was, const Outcomes* is,
+                                 const Cast& cast) {
+  analysis::FunctionSides function = sides_of(place, cast);
+  function.path_before = usual_path(was);
+  function.outcome_before = outcome_before(was, is);
+  function.never_passed = was.passed == 0 && (is == nullptr || is->passed == 0);
+  if (is == nullptr) return function;
+  function.path_after = path_after(was, *is);
+  function.outcome_after = is_newly_corrupted(was, *is) ? "corrupted"
+                           : !is->worst.empty()         ? is->worst
+                           : is->passed > 0             ? std::string(kPassed)
+                                                        : "";
+  return function;
+}
+
 void add_tasks(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out) {
   Functions before = functions_of(sides.tasks_before, cast);
   Functions after = functions_of(sides.tasks_after, cast);
@@ -192,19 +208,8 @@ void add_tasks(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out)
     const auto now = after.find(place);
     // Earlier nights measured more than the upgrade's suite does.
     if (now == after.end() && sides.upgrade.before_is_history) continue;
-    analysis::FunctionSides function = sides_of(place, cast);
-    function.path_before = usual_path(was);
-    function.outcome_before = outcome_before(was, now == after.end() ? nullptr : &now->second);
-    function.never_passed = was.passed == 0 && (now == after.end() || now->second.passed == 0);
-    if (now != after.end()) {
-      const Outcomes& is = now->second;
-      function.path_after = path_after(was, is);
-      function.outcome_after = is_newly_corrupted(was, is) ? "corrupted"
-                               : !is.worst.empty()         ? is.worst
-                               : is.passed > 0             ? std::string(kPassed)
-                                                           : "";
-    }
-    out.functions.push_back(std::move(function));
+    out.functions.push_back(
+        compared(place, was, now == after.end() ? nullptr : &now->second, cast));
   }
   add_after(sides, cast, before, after, out);
   if (!waived.empty())
@@ -257,7 +262,57 @@ void add_checks(const Sides& sides, analysis::UpgradeRuns& out) {
     }
 }
 
+// Nodes of each task among `nodes` alone that passed before and does not any more.
+std::vector<std::set<std::string>> lost_among(const Sides& sides,
+                                              const std::set<std::string>& nodes) {
+  const Cast cast{.changed = nodes};
+  const Functions before = functions_of(sides.tasks_before, cast);
+  const Functions after = functions_of(sides.tasks_after, cast);
+  std::vector<std::set<std::string>> out;
+  for (const auto& [place, was] : before) {
+    const auto now = after.find(place);
+    if (now == after.end()) continue;
+    const analysis::FunctionSides function = compared(place, was, &now->second, cast);
+    if (analysis::lost_functions({&function, 1}).empty()) continue;
+    std::set<std::string>& ends = out.emplace_back();
+    for (const std::string& text : place.where) ends.insert(place_of(text).first);
+  }
+  return out;
+}
+
+std::size_t count_with(const std::vector<std::set<std::string>>& tasks, const std::string& node) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(tasks, [&](const auto& ends) { return ends.contains(node); }));
+}
+
+bool is_said_lost(const store::SideTaskRow& task, const std::string& node) {
+  return task.outcome != kPassed &&
+         task.reason.find(fmt::format("node {} lost", node)) != std::string::npos;
+}
+
 }  // namespace
+
+std::set<std::string> failed_controls(const Sides& sides, const std::set<std::string>& controls) {
+  std::set<std::string> failed;
+  for (const store::SideTaskRow& task : sides.tasks_after)
+    for (const std::string& node : task.nodes)
+      if (controls.contains(node) && is_said_lost(task, node)) failed.insert(node);
+  std::set<std::string> all = controls;
+  for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) all.insert(node.node);
+  const auto lost_anywhere = lost_among(sides, all);
+  auto lost = lost_among(sides, controls);
+  for (const std::string& node : failed)
+    std::erase_if(lost, [&](const auto& ends) { return ends.contains(node); });
+  // Of two that fail together the one that fails with more others, then the next.
+  while (!lost.empty()) {
+    const auto worst = std::ranges::max_element(controls, {}, [&](const std::string& node) {
+      return std::pair(count_with(lost, node), count_with(lost_anywhere, node));
+    });
+    failed.insert(*worst);
+    std::erase_if(lost, [&](const auto& ends) { return ends.contains(*worst); });
+  }
+  return failed;
+}
 
 std::pair<std::string, std::string> place_of(const std::string& text) {
   const std::size_t slash = text.find('/');

@@ -21,6 +21,11 @@ struct Cast {
 // "n1/rxe0:1" parted; without an endpoint it is the host's.
 std::pair<std::string, std::string> place_of(const std::string& text);
 
+// Of `controls`, those that stopped working while the after side was measured: a task's reason says
+// that the node was lost, or what passed between two of them before does not any more. What failed
+// with such a node is not the upgrade's doing, nor does it say anything of what it changed.
+std::set<std::string> failed_controls(const Sides& sides, const std::set<std::string>& controls);
+
 // Tasks of the cast that a changed node took part in, endpoints that tasks passed on before, and
 // checks of the changed nodes; what is waived everywhere is named in the notes.
 void add_functions(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out);

@@ -88,5 +88,56 @@ TEST(JudgeFunctions, WhatPassedOnNeitherSideIsNotKnownUnlessItCannotRunAnywhere)
   EXPECT_THAT(lost({task("passed")}, {waived}), SizeIs(1)) << "waived now alone is lost";
 }
 
+// n1 changed; c1 to c4 are controls on a ring with it.
+Sides ring_with_controls() {
+  Sides sides;
+  const std::vector<std::string> ring{"n1", "c1", "c2", "c3", "c4"};
+  for (const std::string& node : ring) {
+    sides.upgrade.nodes.push_back({.node_id = node, .node = node, .changed = node == "n1"});
+    sides.stacks[node].known = true;
+  }
+  for (std::size_t i = 0; i < ring.size(); ++i)
+    sides.tasks_before.push_back({.kernel = "bw",
+                                  .parameters = "{}",
+                                  .nodes = {ring[i], ring[(i + 1) % ring.size()]},
+                                  .endpoints = {"a:1", "a:1"},
+                                  .outcome = "passed"});
+  sides.tasks_after = sides.tasks_before;
+  return sides;
+}
+
+void crash_with(Sides& sides, const std::string& node, const std::string& reason) {
+  for (store::SideTaskRow& task : sides.tasks_after)
+    if (std::ranges::count(task.nodes, node) > 0) {
+      task.outcome = "crashed";
+      task.reason = reason;
+    }
+}
+
+std::vector<analysis::LostFunction> lost_of(const Sides& sides) {
+  return analysis::lost_functions(runs_of(sides).functions);
+}
+
+TEST(JudgeFunctions, AControlThatDiesTakesNoFunctionFromAChangedNode) {
+  for (const char* reason : {"the peer was silent", "node c1 lost"}) {
+    Sides sides = ring_with_controls();
+    crash_with(sides, "c1", reason);
+    EXPECT_THAT(lost_of(sides), IsEmpty()) << reason;
+    EXPECT_THAT(lost_controls(sides), testing::ElementsAre("c1")) << reason;
+    EXPECT_EQ(control_nodes(sides).size(), 3U) << reason;
+  }
+}
+
+TEST(JudgeFunctions, AChangedNodeThatFailsWithAllIsLostThoughAControlDiedAsWell) {
+  Sides alone = ring_with_controls();
+  crash_with(alone, "n1", "the peer was silent");
+  EXPECT_THAT(lost_of(alone), SizeIs(2));
+  EXPECT_THAT(lost_controls(alone), IsEmpty()) << "controls work with each other";
+  Sides both = ring_with_controls();
+  crash_with(both, "n1", "the peer was silent");
+  crash_with(both, "c1", "node c1 lost");
+  EXPECT_THAT(lost_of(both), SizeIs(1)) << "what it did with c4";
+}
+
 }  // namespace
 }  // namespace railgauge

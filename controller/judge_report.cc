@@ -186,8 +186,14 @@ void add_dropped_controls(const Sides& sides, api::Upgrade& out) {
   std::vector<std::string> dropped;
   std::vector<std::string> unknown;
   std::vector<std::string> absent;
+  const std::set<std::string> lost = lost_controls(sides);
+  if (!lost.empty())
+    out.add_notes(fmt::format(
+        "not used as controls, since they stopped working while the after side was measured, which "
+        "is not blamed on the upgrade: {}",
+        some_of({lost.begin(), lost.end()})));
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
-    if (node.changed || kept.contains(node.node)) continue;
+    if (node.changed || kept.contains(node.node) || lost.contains(node.node)) continue;
     const auto stacks = sides.stacks.find(node.node);
     const bool is_known = stacks != sides.stacks.end() && stacks->second.known;
     (missed.contains(node.node) ? absent : is_known ? dropped : unknown).push_back(node.node);

@@ -42,6 +42,7 @@ std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const 
 
 std::optional<double> figure_of(const store::SidePointRow& point, std::string_view statistic) {
   if (statistic == kMedian) return point.median;
+  if (statistic == "p90") return point.p90;
   return statistic == "p99" ? point.p99 : point.p999;
 }
 
@@ -69,7 +70,8 @@ void take_figures(const BySeries& side, std::int64_t series, std::string_view st
     figures.push_back(figure_of(*point, statistic).value_or(0));
 }
 
-constexpr std::array<std::string_view, 2> kTails{"p99", "p99.9"};
+// The shape beside the median: a slow tenth of all operations moves no median.
+constexpr std::array<std::string_view, 3> kTails{"p90", "p99", "p99.9"};
 
 // Tails only of latencies, and where the whole before side has them: what it had and is not there
 // after is missing.
@@ -261,7 +263,9 @@ std::set<std::string> absent_nodes(const Sides& sides) {
   return out;
 }
 
-std::set<std::string> control_nodes(const Sides& sides) {
+namespace {
+
+std::set<std::string> unchanged_controls(const Sides& sides) {
   const std::set<std::string> absent = absent_nodes(sides);
   std::set<std::string> out;
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
@@ -271,6 +275,18 @@ std::set<std::string> control_nodes(const Sides& sides) {
         !stacks->second.hardware_replaced && stacks->second.while_measured.empty())
       out.insert(node.node);
   }
+  return out;
+}
+
+}  // namespace
+
+std::set<std::string> lost_controls(const Sides& sides) {
+  return failed_controls(sides, unchanged_controls(sides));
+}
+
+std::set<std::string> control_nodes(const Sides& sides) {
+  std::set<std::string> out = unchanged_controls(sides);
+  for (const std::string& node : failed_controls(sides, out)) out.erase(node);
   return out;
 }
 

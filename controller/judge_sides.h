@@ -55,10 +55,13 @@ inline constexpr std::string_view kOwnPart = "railgauge";
 // A NIC or GPU is another than before: a suspect like a part of the stack.
 inline constexpr std::string_view kHardwareReplaced = "hardware replaced";
 
-// Changed nodes, and controls that took part on the after side and whose stack did not change in
+// Changed nodes, and controls that took part on the after side, whose stack did not change in
 // between; other nodes are neither.
 std::set<std::string> changed_nodes(const Sides& sides);
+// and that kept working.
 std::set<std::string> control_nodes(const Sides& sides);
+// Controls that would be such, but stopped working while the after side was measured.
+std::set<std::string> lost_controls(const Sides& sides);
 // Nodes without a task on the after side, where that has any: busy or away at that time.
 std::set<std::string> absent_nodes(const Sides& sides);
 

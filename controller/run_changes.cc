@@ -13,8 +13,10 @@
 #include "controller/analysis/changes.h"
 #include "controller/analysis/families.h"
 #include "controller/analysis/metric_traits.h"
+#include "controller/analysis/pair_peers.h"
 #include "controller/analysis/peers.h"
 #include "controller/judge_sides.h"
+#include "controller/run_knees.h"
 
 namespace railgauge {
 namespace {
@@ -32,6 +34,7 @@ struct Moved {
   double after = 0;
   double worse = 0;
   double p = 1;
+  std::string detail{};
 };
 
 analysis::MetricTraits traits_of(const store::SeriesRow& series) {
@@ -96,59 +99,121 @@ void add_change(const SeriesRuns& one, const analysis::Prior& prior, std::vector
                  .p = change.p < 1 ? change.p : kOwnProof});
 }
 
-// Each series' z of the last nights, newest last; nan where it was not measured.
-std::vector<std::vector<double>> peer_nights(const std::vector<const SeriesRuns*>& members,
-                                             analysis::Better better) {
-  std::vector<std::vector<double>> z(members.size());
-  for (std::size_t ago = kPastNights + kNights; ago-- > 0;) {
-    std::vector<analysis::Peer> peers(members.size());
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      const std::vector<double>& values = members[i]->values;
-      if (values.size() > ago) peers[i].value = values[values.size() - 1 - ago];
-    }
-    const auto standings = analysis::judge_peers(peers, better, kPeerFloor);
-    for (std::size_t i = 0; i < members.size(); ++i)
-      if (standings[i].judged) z[i].push_back(standings[i].z);
-  }
-  return z;
-}
-
-// Those that became slow against what their peers did on the same nights; what always was slower,
-// as a pair over more switches is, is none.
-void add_peers(const std::vector<const SeriesRuns*>& members, const std::set<std::int64_t>& moved,
-               std::vector<Moved>& out) {
-  if (members.size() < analysis::kLeastPeers) return;
-  const analysis::MetricTraits traits = traits_of(members.front()->series);
-  const auto z = peer_nights(members, traits.better);
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    const SeriesRuns& one = *members[i];
-    if (moved.contains(one.series.series_id) || z[i].size() < kNights + kLeastPastNights) continue;
-    const auto split = z[i].end() - static_cast<std::ptrdiff_t>(kNights);
-    const double standing = median_of({z[i].begin(), split});
-    std::vector<double> nights;
-    for (auto night = split; night != z[i].end(); ++night) nights.push_back(*night - standing);
-    const double before =
-        median_of({one.values.begin(), one.values.end() - static_cast<std::ptrdiff_t>(kNights)});
-    const double worse = worse_by(one.series, before, one.values.back());
-    if (worse <= traits.delta || !analysis::pages(nights, worse, traits.delta)) continue;
-    out.push_back({.runs = &one,
-                   .kind = "peer",
-                   .before = before,
-                   .after = one.values.back(),
-                   .worse = worse,
-                   .p = kOwnProof});
-  }
-}
-
 std::set<std::string> nodes_of(const store::SeriesRow& series) {
   std::set<std::string> nodes;
   for (const std::string& text : series.endpoints) nodes.insert(text.substr(0, text.find('/')));
   return nodes;
 }
 
+// z of the last nights, newest last; what was not measured is left out.
+struct Nights {
+  std::vector<std::vector<double>> series;             // of a pair that was taken apart, its path's
+  std::map<std::string, std::vector<double>> nodes{};  // where pairs could be taken apart
+};
+
+// The member's ends by number; absent where it is no pair of two nodes.
+std::vector<std::optional<std::pair<std::size_t, std::size_t>>> ends_of(
+    const std::vector<const SeriesRuns*>& members, std::vector<std::string>& names) {
+  const auto number = [&](const std::string& text) {
+    const std::string node = text.substr(0, text.find('/'));
+    const auto at = std::ranges::find(names, node);
+    if (at == names.end()) names.push_back(node);
+    return static_cast<std::size_t>(std::ranges::find(names, node) - names.begin());
+  };
+  std::vector<std::optional<std::pair<std::size_t, std::size_t>>> ends(members.size());
+  for (std::size_t i = 0; i < members.size(); ++i)
+    if (const auto& of = members[i]->series.endpoints;
+        of.size() == 2 && nodes_of(members[i]->series).size() == 2)
+      ends[i] = std::pair(number(of[0]), number(of[1]));
+  return ends;
+}
+
+// Where all are pairs and enough of them were measured, by node and path; else each by itself.
+void add_night(const std::vector<analysis::Peer>& peers,
+               const std::vector<std::optional<std::pair<std::size_t, std::size_t>>>& ends,
+               const std::vector<std::string>& names, analysis::Better better, Nights& out) {
+  std::vector<analysis::PairFigure> figures;
+  for (std::size_t i = 0; i < peers.size(); ++i)
+    if (ends[i])
+      figures.push_back({.from = ends[i]->first, .to = ends[i]->second, .value = peers[i].value});
+  analysis::PairStandings pairs;
+  if (figures.size() == peers.size())
+    pairs = analysis::judge_pairs(figures, names.size(), better, kPeerFloor);
+  const auto standings =
+      pairs.apart ? pairs.paths : analysis::judge_peers(peers, better, kPeerFloor);
+  for (std::size_t i = 0; i < standings.size(); ++i)
+    if (standings[i].judged) out.series[i].push_back(standings[i].z);
+  for (std::size_t i = 0; i < pairs.nodes.size(); ++i)
+    if (pairs.nodes[i].judged) out.nodes[names[i]].push_back(pairs.nodes[i].z);
+}
+
+Nights peer_nights(const std::vector<const SeriesRuns*>& members, analysis::Better better) {
+  Nights out{.series = std::vector<std::vector<double>>(members.size())};
+  std::vector<std::string> names;
+  const auto ends = ends_of(members, names);
+  for (std::size_t ago = kPastNights + kNights; ago-- > 0;) {
+    std::vector<analysis::Peer> peers(members.size());
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const std::vector<double>& values = members[i]->values;
+      if (values.size() > ago) peers[i].value = values[values.size() - 1 - ago];
+    }
+    add_night(peers, ends, names, better, out);
+  }
+  return out;
+}
+
+// Whether it fell behind on the last nights, less its standing offset: what always was slower, as a
+// pair over more switches is, did not.
+bool fell_behind(const std::vector<double>& z, double worse, double delta) {
+  if (z.size() < kNights + kLeastPastNights || worse <= delta) return false;
+  const auto split = z.end() - static_cast<std::ptrdiff_t>(kNights);
+  const double standing = median_of({z.begin(), split});
+  std::vector<double> nights;
+  for (auto night = split; night != z.end(); ++night) nights.push_back(*night - standing);
+  return analysis::pages(nights, worse, delta);
+}
+
+std::optional<Moved> behind(const SeriesRuns& one) {
+  if (one.values.size() <= kNights) return std::nullopt;
+  Moved moved{.runs = &one, .kind = "peer", .after = one.values.back(), .p = kOwnProof};
+  moved.before =
+      median_of({one.values.begin(), one.values.end() - static_cast<std::ptrdiff_t>(kNights)});
+  moved.worse = worse_by(one.series, moved.before, moved.after);
+  return moved;
+}
+
+// Those that became slow against what their peers did on the same nights. Of a node that fell
+// behind all that was measured with it.
+void add_peers(const std::vector<const SeriesRuns*>& members, const std::set<std::int64_t>& moved,
+               std::vector<Moved>& out) {
+  if (members.size() < analysis::kLeastPeers) return;
+  const analysis::MetricTraits traits = traits_of(members.front()->series);
+  const Nights nights = peer_nights(members, traits.better);
+  std::set<std::string> slow;
+  for (const auto& [node, z] : nights.nodes) {
+    std::vector<double> worse;
+    for (const SeriesRuns* one : members)
+      if (const auto was = behind(*one); was && nodes_of(one->series).contains(node))
+        worse.push_back(was->worse);
+    if (fell_behind(z, median_of(worse), traits.delta)) slow.insert(node);
+  }
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const SeriesRuns& one = *members[i];
+    const auto was = behind(one);
+    if (!was || moved.contains(one.series.series_id)) continue;
+    const bool with_slow = std::ranges::any_of(
+        nodes_of(one.series), [&](const std::string& node) { return slow.contains(node); });
+    if (with_slow || fell_behind(nights.series[i], was->worse, traits.delta)) out.push_back(*was);
+  }
+}
+
 RunEvent event_of(const std::string& metric, const std::string& where, const std::string& node,
                   const std::vector<const Moved*>& moved) {
-  RunEvent event{.kind = moved.front()->kind, .metric = metric, .where = where, .node = node};
+  RunEvent event{.kind = moved.front()->kind,
+                 .metric = metric,
+                 .where = where,
+                 .node = node,
+                 .detail = moved.front()->detail};
   std::vector<double> worse;
   for (const Moved* one : moved) {
     worse.push_back(one->worse);
@@ -221,6 +286,34 @@ void add_class(const std::string& metric, const std::vector<const SeriesRuns*>& 
   for (const auto& [kind, list] : kinds) add_by_node(metric, totals, list, out);
 }
 
+// Curves of one metric are a family; a curve's series stands for all of its sizes.
+void add_knees(std::span<const SeriesRuns> all, std::vector<RunEvent>& out) {
+  std::map<std::string, std::vector<Knee>> metrics;
+  for (Knee& knee : moved_knees(all)) metrics[knee.metric].push_back(std::move(knee));
+  for (const auto& [metric, knees] : metrics) {
+    std::vector<double> p;
+    for (const Knee& knee : knees) p.push_back(knee.p);
+    const std::vector<bool> stand = analysis::benjamini_hochberg(p);
+    std::map<std::string, std::size_t> totals;
+    std::vector<Moved> kept;
+    for (std::size_t i = 0; i < knees.size(); ++i) {
+      for (const std::string& node : nodes_of(knees[i].runs->series)) ++totals[node];
+      if (stand[i] && knees[i].worse > 0)
+        kept.push_back({.runs = knees[i].runs,
+                        .kind = "knee",
+                        .before = knees[i].level_before,
+                        .after = knees[i].level_after,
+                        .worse = knees[i].worse,
+                        .p = knees[i].p,
+                        .detail = fmt::format("from {:.0f} B to {:.0f} B", knees[i].bytes_before,
+                                              knees[i].bytes_after)});
+    }
+    std::vector<const Moved*> list;
+    for (const Moved& one : kept) list.push_back(&one);
+    if (!list.empty()) add_by_node(metric, totals, list, out);
+  }
+}
+
 }  // namespace
 
 std::vector<RunEvent> events_of(std::span<const SeriesRuns> all) {
@@ -232,6 +325,7 @@ std::vector<RunEvent> events_of(std::span<const SeriesRuns> all) {
   std::vector<RunEvent> out;
   for (const auto& [name, members] : classes)
     add_class(metric_text(members.front()->series, ""), members, out);
+  add_knees(all, out);
   return out;
 }
 

@@ -14,14 +14,17 @@ namespace railgauge {
 struct SeriesRuns {
   store::SeriesRow series{};
   std::vector<double> values{};
+  std::vector<std::string> runs{};  // of each value; empty: not told, then no curve is formed of it
 };
 
 // Series of one metric that moved together, by where they meet.
 struct RunEvent {
-  std::string kind{};    // step, drift, variance, mode_mix; peer: away from what its peers do
+  std::string kind{};    // step, drift, variance, mode_mix; peer: away from what its peers do;
+                         // knee: where the curve over sizes bends
   std::string metric{};  // "verbs.write_lat latency_ns 8 B"
   std::string where{};   // a node; "n1/rxe0:1 n2/rxe0:1" for a single pair; "fabric"
   std::string node{};    // where it is one
+  std::string detail{};  // what levels do not tell: of a knee its sizes, of the first series
   double worse = 0;      // fraction, the median of its series
   double p = 1;          // of the least likely to be chance
   std::vector<store::FindingSeriesRow> series{};

@@ -12,6 +12,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/analysis/metric_traits.h"
+#include "controller/measured_twice.h"
 #include "kernels/core/outcome.h"
 
 namespace railgauge {
@@ -22,8 +23,7 @@ constexpr std::size_t kEventsKept = 50;  // of one run, the worst; more say that
 constexpr std::uint32_t kFindings = 1'000;
 constexpr double kPercent = 100;
 
-// Of an even number the mean of the middle two: two launches shall not give the better or the
-// worse.
+// Of two the mean: a pair that was measured twice is no better for it.
 double median_of(std::vector<double> values) {
   if (values.empty()) return 0;
   std::ranges::sort(values);
@@ -32,7 +32,7 @@ double median_of(std::vector<double> values) {
 }
 
 // One figure a run, in the order of the runs' first points.
-std::vector<double> by_run(const std::vector<store::HistoryPointRow>& points) {
+void take_runs(const std::vector<store::HistoryPointRow>& points, SeriesRuns& out) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<double>> runs;
   for (const store::HistoryPointRow& point : points) {
@@ -41,9 +41,8 @@ std::vector<double> by_run(const std::vector<store::HistoryPointRow>& points) {
     if (values.empty()) order.push_back(point.run_id);
     values.push_back(point.median);
   }
-  std::vector<double> out;
-  for (const std::string& run : order) out.push_back(median_of(runs[run]));
-  return out;
+  for (const std::string& run : order) out.values.push_back(median_of(runs[run]));
+  out.runs = std::move(order);
 }
 
 std::string id_of(const RunEvent& event) {
@@ -62,8 +61,9 @@ store::FindingRow finding_of(const RunEvent& event, const std::string& run_id,
                         .series = event.series};
   if (const auto node = node_ids.find(event.node); node != node_ids.end())
     row.node_id = node->second;
-  row.summary = fmt::format("{}: {} of {} series, {:.1f} % worse ({})", event.where, event.metric,
-                            event.series.size(), kPercent * event.worse, event.kind);
+  row.summary = fmt::format("{}: {} of {} series, {:.1f} % worse ({}{}{})", event.where,
+                            event.metric, event.series.size(), kPercent * event.worse, event.kind,
+                            event.detail.empty() ? "" : " ", event.detail);
   row.evidence = fmt::format(R"({{"p": {:.3g}, "series": {}}})", event.p, event.series.size());
   return row;
 }
@@ -124,8 +124,8 @@ bool is_back(const SeriesRuns& runs, const std::string& kind, double before) {
 // Whether what the run itself measured of the event's series is still as bad, or half as bad, in
 // most of them: the runs before it are why the event is there at all.
 bool shows(const std::vector<SeriesRuns>& all, const RunEvent& event) {
-  if (event.kind == "variance" || event.kind == "mode_mix")
-    return true;  // one figure tells nothing
+  if (event.kind == "variance" || event.kind == "mode_mix" || event.kind == "knee")
+    return true;  // one figure tells nothing, and a knee's share is of sizes, not of levels
   std::size_t bad = 0;
   for (const store::FindingSeriesRow& series : event.series) {
     const auto runs = std::ranges::find_if(
@@ -145,8 +145,8 @@ Status end_what_is_back(store::Store& store, const std::vector<SeriesRuns>& all,
   for (const store::FindingRow& row : RG_TRY(store.list_findings("", kFindings))) {
     const bool is_open = row.state == "new" || row.state == "confirmed" ||
                          row.state == "reopened" || row.state == "acknowledged";
-    constexpr std::array<std::string_view, 5> kOurs{"step", "drift", "peer", "variance",
-                                                    "mode_mix"};
+    constexpr std::array<std::string_view, 6> kOurs{"step",     "drift",    "peer",
+                                                    "variance", "mode_mix", "knee"};
     const bool is_ours =
         row.upgrade_id.empty() && std::ranges::find(kOurs, row.kind) != kOurs.end();
     if (!is_open || !is_ours) continue;
@@ -180,7 +180,9 @@ Result<std::vector<SeriesRuns>> series_of_run(const store::Store& store,
   std::vector<SeriesRuns> all;
   for (const std::int64_t id : ids) {
     store::HistoryRow history = RG_TRY(store.history(id, std::nullopt, kPoints));
-    all.push_back({.series = std::move(history.series), .values = by_run(history.points)});
+    SeriesRuns& one = all.emplace_back();
+    one.series = std::move(history.series);
+    take_runs(history.points, one);
   }
   return all;
 }
@@ -191,6 +193,7 @@ Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::
   const store::RunRow run = RG_TRY(store.run_summary(run_id)).run;
   if (run.trigger == "upgrade") return fresh;
   const std::vector<SeriesRuns> all = RG_TRY(series_of_run(store, run_id));
+  RG_TRY_OK(keep_repeats(store, run_id, all, now));
   std::vector<RunEvent> events = events_of(all);
   if (run.requested_by == kRunJudgeWho)
     std::erase_if(events, [&](const RunEvent& event) { return !shows(all, event); });

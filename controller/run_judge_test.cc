@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "controller/analysis/testing/simulate.h"
+#include "controller/findings_desk.h"
 #include "controller/plan/suite.h"
 #include "controller/store/store_testing.h"
 
@@ -119,6 +120,20 @@ TEST_F(RunJudgement, AGrownSpreadAndASlowModeEndWhenTheyAreGone) {
   for (int i = 0; i < 6; ++i) night(1500);
   EXPECT_EQ(store_->finding("mode_mix")->state, "fixed");
   EXPECT_EQ(store_->finding("variance")->state, "fixed");
+}
+
+TEST_F(RunJudgement, WhatWasMeasuredTwiceTellsTheRateOfFalseAlarms) {
+  FindingsDesk desk(*store_);
+  for (int i = 0; i < 20; ++i) night(1500);
+  EXPECT_FALSE(desk.list({}, 2e9)->has_measured_twice());
+  night(1500, "schedule", "root", 1.0);
+  night(1500, "schedule", "root", 1.2);
+  ASSERT_TRUE(judge_run(*store_, fmt::format("night{:03}", nights_), 2e9)) << "kept once";
+  ASSERT_TRUE(store_->flush());
+  const auto list = desk.list({}, 2e9);
+  ASSERT_TRUE(list) << list.error().message;
+  EXPECT_EQ(list->measured_twice(), 2U);
+  EXPECT_EQ(list->measured_twice_apart(), 1U);
 }
 
 TEST_F(RunJudgement, UpgradesAreNotJudgedAsNights) {

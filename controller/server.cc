@@ -54,13 +54,14 @@ store::Retention retention_of(const KeepDays& days) {
 
 Result<std::unique_ptr<Server>> Server::start(const Config& config,
                                               fleet::FleetOptions fleet_options) {
+  WatchPolicy upgrades = RG_TRY(watch_policy_of(config.upgrade_policy, config.upgrade_window));
   plan::Site site;
   if (!config.site_profile.empty()) site = RG_TRY(plan::read_site_file(config.site_profile));
   store::StoreOptions store_options;
   store_options.path = config.database;
   std::unique_ptr<store::Store> store = RG_TRY(store::Store::open(std::move(store_options)));
   std::unique_ptr<Server> server(
-      new Server(std::move(store), config, std::move(site), fleet_options));
+      new Server(std::move(store), config, std::move(upgrades), std::move(site), fleet_options));
   if (!config.site_profile.empty()) spdlog::info("site profile {}", config.site_profile);
   RG_TRY_OK(server->end_interrupted_runs());
   server->feed_.restore(fleet::unix_seconds());
@@ -69,8 +70,8 @@ Result<std::unique_ptr<Server>> Server::start(const Config& config,
   return server;
 }
 
-Server::Server(std::unique_ptr<store::Store> store, const Config& config, plan::Site site,
-               fleet::FleetOptions fleet_options)
+Server::Server(std::unique_ptr<store::Store> store, const Config& config, WatchPolicy upgrades,
+               plan::Site site, fleet::FleetOptions fleet_options)
     : store_(std::move(store)),
       leaves_([site](const auto& nodes) { return leaves_of(site, nodes); }),
       matrices_(*store_, leaves_),
@@ -81,7 +82,7 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config, plan::
       control_(loop_, fleet_, director_, *store_, preflights_, SuiteFolder(suites_folder(config)),
                std::move(site)),
       schedules_(loop_, director_, control_, *store_),
-      upgrade_watch_(config.upgrade_policy, control_, *store_),
+      upgrade_watch_(std::move(upgrades), control_, *store_),
       feed_(metrics_, *store_, config.database, leaves_, [this] { return matrices_.done(); }),
       archive_(*store_, retention_of(config.keep_days), Archive::kExportRanks, leaves_),
       retention_(retention_of(config.keep_days)),

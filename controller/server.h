@@ -65,8 +65,8 @@ class Server {
   [[nodiscard]] int metrics_port() const { return http_ ? http_->port() : 0; }
 
  private:
-  Server(std::unique_ptr<store::Store> store, const Config& config, plan::Site site,
-         fleet::FleetOptions fleet_options);
+  Server(std::unique_ptr<store::Store> store, const Config& config, WatchPolicy upgrades,
+         plan::Site site, fleet::FleetOptions fleet_options);
   Status end_interrupted_runs();
   Status start_grpc(const Config& config);
   Status start_http(const Config& config);

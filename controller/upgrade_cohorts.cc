@@ -10,14 +10,14 @@ constexpr std::size_t kOneIn = 20;
 
 }  // namespace
 
-std::vector<Cohort> stable_cohorts(std::span<const MovedNode> moved, double now) {
+std::vector<Cohort> stable_cohorts(std::span<const MovedNode> moved, double now, double long_ago) {
   struct Group {
     std::vector<std::string> nodes{};
     double newest = 0;
   };
   std::map<std::string, Group> groups;
   for (const MovedNode& node : moved) {
-    if (now - node.since > kLongAgoSeconds) continue;
+    if (now - node.since > long_ago) continue;
     Group& group = groups[node.to];
     group.newest = std::max(group.newest, node.since);
     if (!node.handled) group.nodes.push_back(node.node);

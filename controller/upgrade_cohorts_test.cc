@@ -34,6 +34,7 @@ TEST(UpgradeCohorts, WhatNobodyJudgedInADayIsLeft) {
   const std::vector<MovedNode> moved{
       {.node = "n1", .to = "a", .since = kNow - kLongAgoSeconds - 1}};
   EXPECT_THAT(stable_cohorts(moved, kNow), IsEmpty());
+  EXPECT_THAT(stable_cohorts(moved, kNow, kWindowAgoSeconds), SizeIs(1)) << "its window is to come";
 }
 
 TEST(UpgradeCohorts, OneInTwentyAtOnceAndOneAtLeast) {

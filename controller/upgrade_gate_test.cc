@@ -249,6 +249,7 @@ class UpgradePolicy : public UpgradeGate {
  protected:
   void SetUp() override {
     bench_.config_.upgrade_policy = policy_;
+    bench_.config_.upgrade_window = window_;
     UpgradeGate::SetUp();
   }
   static double in_a_while() {
@@ -257,6 +258,7 @@ class UpgradePolicy : public UpgradeGate {
            kStableSeconds + 60;
   }
   std::string policy_ = "propose";
+  std::string window_;
 };
 
 TEST_F(UpgradePolicy, ProposesOnceWhatChangedTogetherAndStayedSo) {
@@ -298,6 +300,29 @@ TEST_F(UpgradeRunPolicy, GatesWhatWasPreparedAndKeepsTheFinding) {
   bench_.server_->see_to_upgrades(in_a_while());
   EXPECT_EQ(cli("upgrades -o csv"), 0);
   EXPECT_EQ(std::ranges::count(said_, '\n'), 2) << "it is handled: " << said_;
+}
+
+// A window that begins in four hours and lasts two.
+class UpgradeWindow : public UpgradeRunPolicy {
+ protected:
+  UpgradeWindow() {
+    const auto hour = static_cast<std::int64_t>(in_a_while() / 3600) % 24;
+    window_ = fmt::format("{:02}:00-{:02}:00", (hour + 4) % 24, (hour + 6) % 24);
+  }
+};
+
+TEST_F(UpgradeWindow, OutsideOfItIsProposedAndInsideItIsMeasured) {
+  prepare();
+  boot("n1", "6.5.0");
+  boot("n2", "6.5.0");
+  bench_.server_->see_to_upgrades(in_a_while());
+  ASSERT_EQ(cli("runs -o csv --limit 1"), 0) << said_;
+  EXPECT_THAT(said_, testing::Not(HasSubstr("policy")));
+  ASSERT_EQ(cli("sql \"SELECT text FROM event WHERE kind='upgrade_proposed'\" -o csv"), 0);
+  EXPECT_THAT(said_, HasSubstr("railgauge upgrades gate --nodes n1,n2"));
+  bench_.server_->see_to_upgrades(in_a_while() + 5 * 3600);
+  ASSERT_EQ(cli("runs -o csv --limit 1"), 0) << said_;
+  EXPECT_THAT(said_, HasSubstr("policy"));
 }
 
 }  // namespace

@@ -210,7 +210,10 @@ std::vector<store::FindingSeriesRow> moved_series(const Sides& sides, const api:
 
 std::string suspect_of(const api::Upgrade& report) {
   if (report.causes().empty()) return "";
-  return fmt::format("{}", fmt::join(report.causes(0).changes(), "; "));
+  constexpr std::size_t kNamed = 10;  // the report has them all
+  const auto& changes = report.causes(0).changes();
+  return fmt::format(
+      "{}", fmt::join(store::told_changes({changes.begin(), changes.end()}, kNamed), "; "));
 }
 
 // What the report lost, in words that two reports share.

@@ -41,6 +41,21 @@ TEST_F(UpgradeJudge, ATailThatIsNotThereAnyMoreIsMissingAndOneThatNeverWasIsName
   EXPECT_TRUE(named) << golden_text(lost);
 }
 
+TEST_F(UpgradeJudge, ATenthOfAllOperationsThatGotSlowerIsALossThoughTheMedianStayed) {
+  tails_ = {"p90"};
+  measure("tenth", 0);
+  store::UpgradeRow row = *store_->upgrade("u1");
+  row.upgrade_id = "u4";
+  row.runs = {{.run_id = "tenth"}};
+  ASSERT_TRUE(store_->add_upgrade(row));
+  tail_loss_ = 0.3;
+  measure("tenth-after", 0);
+  ASSERT_TRUE(store_->add_upgrade_after("u4", "tenth-after", true));
+  const api::Upgrade upgrade = judge_and_keep(*store_, "u4", 2e9).value_or(api::Upgrade());
+  EXPECT_EQ(upgrade.verdict(), "regressed") << golden_text(upgrade);
+  EXPECT_THAT(upgrade.reason(), HasSubstr("latency_ns p90 8 B"));
+}
+
 TEST_F(UpgradeJudge, HardwareThatWasReplacedOnAChangedNodeIsASuspect) {
   NodeRow node = store::node_row(2);
   node.facts = {{"linux_kernel", "6.5.0"}, {"nic_firmware", "2"}};

@@ -36,6 +36,17 @@ bool may_settle(const api::Upgrade& upgrade) {
 
 }  // namespace
 
+Result<WatchPolicy> watch_policy_of(std::string policy, const std::string& window) {
+  WatchPolicy out{.policy = std::move(policy)};
+  if (window.empty()) return out;
+  const auto compiled =
+      run::compile({.name = "upgrade-window", .cron = "0 0 * * *", .windows = window});
+  if (!compiled)
+    return fail(compiled.error().code, "--upgrade-window: " + compiled.error().message);
+  out.window = *compiled;
+  return out;
+}
+
 void UpgradeWatch::tick(double now) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || policy_ == kPolicyOff) return;
@@ -52,8 +63,9 @@ Status UpgradeWatch::look(double now) {
   const auto moved = RG_TRY(moved_nodes(nodes, upgrades));
   std::size_t attached = 0;
   for (const api::NodeInfo& node : nodes.nodes()) attached += node.state() == "attached" ? 1 : 0;
-  for (const Cohort& cohort : stable_cohorts(moved, now)) {
-    if (policy_ == kPolicyPropose)
+  for (const Cohort& cohort :
+       stable_cohorts(moved, now, window_ ? kWindowAgoSeconds : kLongAgoSeconds)) {
+    if (!may_begin(now))
       RG_TRY_OK(propose(cohort, now));
     else if (measuring == 0)
       return run(cohort, upgrades, most_at_once(attached));  // one after the other
@@ -84,7 +96,9 @@ Status UpgradeWatch::judge(const store::UpgradeRow& upgrade, std::size_t runs, d
   const api::Upgrade report = RG_TRY(judge_and_keep(store_, upgrade.upgrade_id, now));
   spdlog::info("upgrade {}: {}{}{}", upgrade.upgrade_id, report.verdict(),
                report.reason().empty() ? "" : ": ", report.reason());
-  if (report.verdict() != "inconclusive" || runs >= kMostRuns || !may_settle(report)) return {};
+  if (report.verdict() != "inconclusive" || runs >= kMostRuns || !may_settle(report) ||
+      !may_begin(now))
+    return {};
   api::GateRequest more;
   more.set_continue_upgrade_id(upgrade.upgrade_id);
   const auto step = desk_.gate(more, std::string(kWho));

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "controller/control.h"
+#include "controller/run/schedule.h"
 #include "controller/store/store.h"
 #include "controller/upgrade_cohorts.h"
 #include "controller/upgrade_desk.h"
@@ -17,6 +19,14 @@ inline constexpr std::string_view kPolicyOff = "off";
 inline constexpr std::string_view kPolicyPropose = "propose";  // an event names cohort and command
 inline constexpr std::string_view kPolicyRun = "run";          // and it is gated
 
+struct WatchPolicy {
+  std::string policy{kPolicyPropose};
+  std::optional<run::Schedule>
+      window{};  // in which kPolicyRun may begin to measure; absent: always
+};
+// kInvalidArgument: the window is none.
+Result<WatchPolicy> watch_policy_of(std::string policy, const std::string& window);
+
 // Thread safe. What is under way stands in the store: a controller that was restarted goes on.
 class UpgradeWatch {
  public:
@@ -24,8 +34,12 @@ class UpgradeWatch {
   static constexpr std::string_view kWho = "policy";
 
   // Control and store outlive it.
-  UpgradeWatch(std::string policy, Control& control, store::Store& store)
-      : policy_(std::move(policy)), control_(control), store_(store), desk_(control, store) {}
+  UpgradeWatch(WatchPolicy policy, Control& control, store::Store& store)
+      : policy_(std::move(policy.policy)),
+        window_(std::move(policy.window)),
+        control_(control),
+        store_(store),
+        desk_(control, store) {}
 
   // Judges what it measured, then looks for new cohorts. A look while one goes on does nothing.
   // `now`: unix seconds.
@@ -33,6 +47,9 @@ class UpgradeWatch {
 
  private:
   Status look(double now);
+  [[nodiscard]] bool may_begin(double now) const {
+    return policy_ == kPolicyRun && (!window_ || run::in_window(*window_, now));
+  }
   // How many nodes it is measuring; what has ended is judged, and extended.
   Result<std::size_t> see_to_runs(const std::vector<store::UpgradeRow>& upgrades, double now);
   Status judge(const store::UpgradeRow& upgrade, std::size_t runs, double now);
@@ -43,6 +60,7 @@ class UpgradeWatch {
              std::size_t most);
 
   const std::string policy_;
+  const std::optional<run::Schedule> window_;
   Control& control_;
   store::Store& store_;
   UpgradeDesk desk_;

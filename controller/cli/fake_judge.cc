@@ -136,6 +136,8 @@ FakeJudge::FakeJudge()
     : prepared(sample_prepared()), verdicts{sample_verdict()}, baselines(sample_baselines()) {
   findings.set_schema_version(1);
   *findings.add_findings() = sample_finding();
+  findings.set_measured_twice(1204);
+  findings.set_measured_twice_apart(12);
 }
 
 int FakeJudge::gates() const {

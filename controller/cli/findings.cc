@@ -112,13 +112,18 @@ Result<int> list_findings(Session& session, const Arguments& arguments) {
     rows.push_back({finding.finding_id(), finding.state(), finding.kind(),
                     percent(finding.has_worse_percent(), finding.worse_percent()),
                     finding.opened_at(), finding.suspect(), finding.summary()});
-  if (rows.empty()) {
+  if (rows.empty())
     session.output.err << "railgauge: no open finding\n";
-    return kExitPassed;
-  }
-  session.output.out << render_table(
-      {{"FINDING"}, {"STATE"}, {"KIND"}, {"WORSE BY", true}, {"OPENED"}, {"SUSPECT"}, {"WHAT"}},
-      rows, session.output.colour);
+  else
+    session.output.out << render_table(
+        {{"FINDING"}, {"STATE"}, {"KIND"}, {"WORSE BY", true}, {"OPENED"}, {"SUSPECT"}, {"WHAT"}},
+        rows, session.output.colour);
+  if (list.measured_twice() > 0)
+    session.output.out << fmt::format(
+        "\nmeasured twice in 30 days, nothing changed: {} of {} figures differ by more than bound "
+        "and noise ({:.1f} %)\n",
+        list.measured_twice_apart(), list.measured_twice(),
+        100.0 * list.measured_twice_apart() / list.measured_twice());
   return kExitPassed;
 }
 

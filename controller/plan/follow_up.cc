@@ -61,7 +61,7 @@ PlannedTask added(const Plan& plan, const PlannedTask& like, std::string id, std
 }  // namespace
 
 bool is_follow_up(std::string_view task_id) {
-  return task_id.starts_with("d") || task_id.starts_with("g");
+  return task_id.starts_with("d") || task_id.starts_with("a") || task_id.starts_with("g");
 }
 
 std::optional<PlannedTask> follow_up_of(const Plan& plan, const WantedPair& wanted,
@@ -82,7 +82,8 @@ std::optional<PlannedTask> follow_up_of(const Plan& plan, const WantedPair& want
     }
   }
   if (from == nullptr || to == nullptr || from == to) return std::nullopt;
-  PlannedTask task = added(plan, *like, fmt::format("d{:04}", number), wanted.purpose);
+  const char kind = wanted.purpose == kMeasuredTwice ? 'a' : 'd';
+  PlannedTask task = added(plan, *like, fmt::format("{}{:04}", kind, number), wanted.purpose);
   task.ranks[sender_of(task)] = *from;
   task.ranks[1 - sender_of(task)] = *to;
   if (wanted.other_gpu_of.empty()) return task;

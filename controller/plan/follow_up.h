@@ -16,7 +16,11 @@ namespace railgauge::plan {
 // On the points of such a task: what it is to show ("same leaf", "halving").
 inline constexpr const char* kFollowUpFact = "follow_up";
 
-// By its id: "d0001" of a pair, "g0001" of a group; planned ones begin with a t.
+// Of a pair that is no suspect's partner: two figures of the same tell how far such differ.
+inline constexpr std::string_view kMeasuredTwice = "measured twice";
+
+// By its id: "d0001" of a pair, "a0001" of one that is measured twice, "g0001" of a group; planned
+// ones begin with a t.
 bool is_follow_up(std::string_view task_id);
 
 // Bytes from one node to another.

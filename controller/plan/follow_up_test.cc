@@ -33,6 +33,15 @@ TEST(FollowUp, IsAsThePlannedTaskOfThatPair) {
   EXPECT_EQ(task->round, plan.rounds);
 }
 
+TEST(FollowUp, OfAPairThatIsMeasuredTwiceIsNamedAsSuch) {
+  WantedPair again = wanted("n1", "n3");
+  again.purpose = kMeasuredTwice;
+  const auto task = follow_up_of(pairs_of(4), again, 8);
+  ASSERT_TRUE(task);
+  EXPECT_EQ(task->id, "a0008");
+  EXPECT_TRUE(is_follow_up(task->id));
+}
+
 TEST(FollowUp, GoesTheOtherWayTooWhereThePairWasPlannedInOneDirection) {
   const auto task = follow_up_of(pairs_of(4), wanted("n3", "n1"), 1);
   ASSERT_TRUE(task);

@@ -63,9 +63,11 @@ struct SidePointRow {
   std::int64_t series = 0;
   double measured_at = 0;  // by the node's clock
   double median = 0;
+  std::optional<double> p90{};
   std::optional<double> p99{};
   std::optional<double> p999{};
   bool synthetic = false;
+  bool again = false;  // of a pair that the run measured twice, the second time
 };
 // What became of a task, for what worked and does not any more.
 struct SideTaskRow {
@@ -73,7 +75,7 @@ struct SideTaskRow {
   std::string kernel{};
   std::string parameters{};              // JSON, as planned
   std::vector<std::string> nodes{};      // by rank, by their present names
-  std::vector<std::string> endpoints{};  // by rank, "rxe0:1", as planned
+  std::vector<std::string> endpoints{};  // by rank, "rxe0:1", by their present names
   std::string outcome{};                 // of the attempt that counts
   std::string reason{};
   std::string path{};  // fact of the reporting rank; "" not told

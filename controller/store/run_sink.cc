@@ -150,7 +150,7 @@ Status RunSink::put_epoch(std::int64_t id, const NodeRow& node, const std::strin
   };
   if (!replaced.empty()) RG_TRY_OK(tell("hardware_replaced", replaced));
   if (changes.empty()) return {};
-  return tell("stack_changed", fmt::format("{}{}{}", fmt::join(changes, "; "),
+  return tell("stack_changed", fmt::format("{}{}{}", fmt::join(told_changes(changes), "; "),
                                            rollback.empty() ? "" : "; ", rollback));
 }
 

@@ -35,19 +35,22 @@ std::vector<std::string> stack_changes(const StackParts& before, const StackPart
   TextMap names = old;
   names.insert(fresh.begin(), fresh.end());
   std::vector<std::string> changes;
-  std::size_t more = 0;
   for (const auto& [name, unused] : names) {
     const auto was = old.find(name);
     const auto is = fresh.find(name);
     const std::string from = was == old.end() ? "none" : was->second;
     const std::string to = is == fresh.end() ? "none" : is->second;
     if (from == to || from == kUnknownPart || to == kUnknownPart) continue;
-    if (changes.size() == kMostChangesTold)
-      ++more;
-    else
-      changes.push_back(fmt::format("{} {} -> {}", name, from, to));
+    changes.push_back(fmt::format("{} {} -> {}", name, from, to));
   }
-  if (more > 0) changes.push_back(fmt::format("{} more", more));
+  return changes;
+}
+
+std::vector<std::string> told_changes(std::vector<std::string> changes, std::size_t most) {
+  if (changes.size() <= most) return changes;
+  const std::size_t more = changes.size() - most;
+  changes.resize(most);
+  changes.push_back(fmt::format("{} more", more));
   return changes;
 }
 

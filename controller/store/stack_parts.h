@@ -21,8 +21,12 @@ inline constexpr std::size_t kMostChangesTold = 100;
 StackParts fill_unknown(const StackParts& before, StackParts now, bool incomplete);
 
 // "gpu_driver 535.1 -> 550.2" for each part that differs, by name; "none" where there is none. A
-// part that was not known before, or is not now, has not changed. At most kMostChangesTold, then
-// how many more.
+// part that was not known before, or is not now, has not changed. All of them: a suspect that is
+// left out would never be found.
 std::vector<std::string> stack_changes(const StackParts& before, const StackParts& now);
+
+// For a line: at most `most` of them, then "50 more".
+std::vector<std::string> told_changes(std::vector<std::string> changes,
+                                      std::size_t most = kMostChangesTold);
 
 }  // namespace railgauge::store

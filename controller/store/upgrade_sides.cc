@@ -131,7 +131,8 @@ Result<std::vector<SidePointRow>> read_side_points(Connection& connection,
                                                    const std::vector<std::string>& node_ids) {
   std::vector<SidePointRow> points;
   Rows rows = RG_TRY(connection.query(
-      "SELECT run_id, point.series, measured_at, point.median, p99, distribution.p999, flags FROM "
+      "SELECT run_id, point.series, measured_at, point.median, p99, distribution.p999, flags, "
+      "distribution.p90, task.task_id GLOB 'a*' FROM "
       "run CROSS JOIN task ON task.run=run.id CROSS JOIN attempt ON attempt.task=task.id AND "
       "attempt.attempt=counted_attempt AND attempt.outcome='passed' CROSS JOIN rank ON "
       "rank.attempt=attempt.id CROSS JOIN point ON point.id BETWEEN rank.id << 20 AND (rank.id << "
@@ -144,9 +145,11 @@ Result<std::vector<SidePointRow>> read_side_points(Connection& connection,
                       .series = rows.integer(1),
                       .measured_at = rows.real(2),
                       .median = rows.real(3),
+                      .p90 = rows.optional_real(7),
                       .p99 = rows.optional_real(4),
                       .p999 = rows.optional_real(5),
-                      .synthetic = (rows.integer(6) & kFlagSynthetic) != 0});
+                      .synthetic = (rows.integer(6) & kFlagSynthetic) != 0,
+                      .again = rows.integer(8) != 0});
   return points;
 }
 
