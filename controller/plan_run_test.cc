@@ -139,5 +139,22 @@ TEST_F(PlanRunTest, TheSliceOfADayIsOneOfThem) {
   EXPECT_THAT(planned.notes(0), HasSubstr("of 3: 1 of 3 rounds"));
 }
 
+TEST_F(PlanRunTest, ANameWithASliceIsThatSlice) {
+  write_suite("pairs: all");
+  start(4);
+  api::RunRequest third = request();
+  third.mutable_suite()->set_name("one:3/3");
+  grpc::ClientContext context;
+  api::RunPlan planned;
+  const grpc::Status status = bench_.stub_->PlanRun(&context, third, &planned);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(planned.rounds(), 1U);
+  EXPECT_THAT(planned.notes(0), HasSubstr("slice 3 of 3: 1 of 3 rounds"));
+  third.mutable_suite()->set_name("one:4/3");
+  grpc::ClientContext wrong;
+  EXPECT_THAT(bench_.stub_->PlanRun(&wrong, third, &planned).error_message(),
+              HasSubstr("must be K/N"));
+}
+
 }  // namespace
 }  // namespace railgauge

@@ -25,6 +25,20 @@ api::SuiteProblem to_api(const plan::SuiteProblem& problem) {
   return out;
 }
 
+struct NameParts {
+  std::string name;
+  std::string slice;  // "3/96"; "": none
+};
+
+// "fabric:3/96". What does not look so is a name as it stands, which no suite has.
+NameParts parts_of(const std::string& source) {
+  const std::size_t colon = source.find(':');
+  if (colon == std::string::npos ||
+      source.find_first_not_of("0123456789/", colon + 1) != std::string::npos)
+    return {source, ""};
+  return {source.substr(0, colon), source.substr(colon + 1)};
+}
+
 }  // namespace
 
 Result<std::string> read_whole_file(const std::string& path, std::size_t max_bytes) {
@@ -72,13 +86,16 @@ Result<SuiteFolder::Text> SuiteFolder::text_of(const api::SuiteSource& source) c
           fmt::format("the suite is larger than {} bytes, its limit", plan::kMaxSuiteBytes));
     return Text{source.text(), source.file_name().empty() ? "suite" : source.file_name()};
   }
+  const auto [name, slice] = parts_of(source.name());
   const std::vector<std::string> known = names();
-  if (std::ranges::find(known, source.name()) == known.end())
-    return fail(Code::kInvalidArgument,
-                fmt::format("suite {} is not in {}{}", in_quotes(source.name()), folder_,
-                            did_you_mean(source.name(), known)));
-  const std::string path = path_of(source.name());
-  return Text{RG_TRY(read_whole_file(path, plan::kMaxSuiteBytes)), path};
+  if (std::ranges::find(known, name) == known.end())
+    return fail(Code::kInvalidArgument, fmt::format("suite {} is not in {}{}", in_quotes(name),
+                                                    folder_, did_you_mean(name, known)));
+  const std::string path = path_of(name);
+  std::string text = RG_TRY(read_whole_file(path, plan::kMaxSuiteBytes));
+  // A key of the text, so that it is stored with the run: what a stopped one left is planned by it.
+  if (!slice.empty()) text += fmt::format("\nslice: {}\n", slice);
+  return Text{std::move(text), path};
 }
 
 Result<api::SuiteCheck> SuiteFolder::check(const api::SuiteSource& source,

@@ -1,4 +1,5 @@
-// The suites that the controller offers: NAME.yaml in one folder, or text that a caller sends.
+// The suites that the controller offers: NAME.yaml in one folder, also NAME:K/N (with the key
+// `slice: K/N`), or text that a caller sends.
 #pragma once
 
 #include <span>

@@ -23,14 +23,15 @@ constexpr Flag kSince{"since", 0, "TIME", "24h (ago), 2026-11-20 or 2026-11-20T1
 constexpr Flag kUntil{"until", 0, "TIME", "before this time, likewise"};
 constexpr Flag kAllAttempts{"all-attempts", 0, "", "also attempts that do not count"};
 
-constexpr std::array kPlanFlags{kNodes, kNodesFile};
+constexpr Flag kSlice{"slice", 0, "K/N", "3/96: the third of 96 slices of all pairs"};
+constexpr std::array kPlanFlags{kNodes, kNodesFile, kSlice};
 constexpr Flag kDetach{"detach", 0, "", "print the run's id and end, the run goes on"};
 constexpr Flag kForce{"force", 0, "", "on busy nodes too, beside their jobs; needs --reason"};
 constexpr Flag kReason{"reason", 0, "TEXT", "why it is forced, kept with the run"};
 constexpr std::array kRunFlags{
     kNodes,  kNodesFile, Flag{"all", 0, "", "all nodes, needed without a node set beyond 16 nodes"},
     kDetach, kExclusive, kWait,
-    kForce,  kReason};
+    kForce,  kReason,    kSlice};
 constexpr std::array kResumeFlags{kDetach, kExclusive, kWait, kForce, kReason};
 constexpr std::array kWaitFlags{kWait};
 constexpr std::array kListNodesFlags{kNodes, kWatch, kInterval};

@@ -76,6 +76,20 @@ Result<railgauge::api::SuiteSource> suite_source(const std::string& word) {
   return source;
 }
 
+Result<railgauge::api::SuiteSource> suite_to_run(const Arguments& arguments) {
+  auto source = RG_TRY(suite_source(arguments.operand(0)));
+  if (!arguments.has("slice")) return source;
+  const std::string& slice = arguments.value("slice");
+  if (slice.empty() || slice.find_first_not_of("0123456789/") != std::string::npos)
+    return fail(Code::kInvalidArgument,
+                fmt::format("--slice: {} is no K/N, as in 3/96", in_quotes(slice)));
+  if (source.text().empty())
+    source.set_name(fmt::format("{}:{}", source.name(), slice));
+  else
+    source.set_text(fmt::format("{}\nslice: {}\n", source.text(), slice));
+  return source;
+}
+
 Result<std::uint32_t> count_of(const Arguments& arguments, std::string_view name,
                                std::uint32_t otherwise) {
   if (!arguments.has(name)) return otherwise;

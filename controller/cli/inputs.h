@@ -14,6 +14,9 @@ Result<std::string> node_set_of(const Arguments& arguments, std::size_t index);
 // controller's folder. Errors: kInvalidArgument.
 Result<railgauge::api::SuiteSource> suite_source(const std::string& word);
 
+// The suite of operand 0, of which --slice takes a slice (suites/README.md).
+Result<railgauge::api::SuiteSource> suite_to_run(const Arguments& arguments);
+
 // A count of at least 1 from flag `name`; `otherwise` when absent. Errors: kInvalidArgument.
 Result<std::uint32_t> count_of(const Arguments& arguments, std::string_view name,
                                std::uint32_t otherwise);

@@ -200,6 +200,19 @@ TEST(Inputs, APathIsReadAndAnythingElseIsAName) {
   EXPECT_THAT(suite_source("/tmp/").error().message, HasSubstr("Is a directory"));
 }
 
+TEST(Inputs, ASliceGoesWithTheNameOrIntoTheText) {
+  const auto source = [](std::vector<std::string> words) {
+    words.insert(words.begin(), "run");
+    return suite_to_run(*parse(words));
+  };
+  EXPECT_EQ(source({"fabric"})->name(), "fabric");
+  EXPECT_EQ(source({"fabric", "--slice", "3/96"})->name(), "fabric:3/96");
+  const TemporaryFile file("version: 1");
+  EXPECT_EQ(source({file.path(), "--slice", "3/96"})->text(), "version: 1\nslice: 3/96\n");
+  EXPECT_THAT(source({"fabric", "--slice", "1/2\nseed: 7"}).error().message,
+              HasSubstr("is no K/N"));
+}
+
 TEST(Table, ColumnsAlignAndEmptyOnesAreLeftOut) {
   EXPECT_EQ(
       render_table({{"A"}, {"EMPTY"}, {"N", true}}, {{"größe", "", "5"}, {"b", "", "123"}}, false),

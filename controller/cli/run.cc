@@ -114,7 +114,7 @@ Result<int> start(Session& session, const Arguments& arguments, const RunRequest
 
 Result<int> run_suite(Session& session, const Arguments& arguments) {
   RunRequest request;
-  *request.mutable_suite() = RG_TRY(suite_source(arguments.operand(0)));
+  *request.mutable_suite() = RG_TRY(suite_to_run(arguments));
   request.set_node_set(RG_TRY(node_set_of(arguments, 1)));
   request.set_trigger("cli");
   request.set_exclusive(arguments.has("exclusive"));

@@ -78,8 +78,9 @@ void print_tasks(const RunPlan& plan, const Output& output) {
   }
   output.out << '\n';
   if (plan.tasks_size() == 0 && plan.tasks_total() > 0)
-    output.out << "too many tasks for one run: take a slice of the rounds (slice), a quick scan "
-                  "(pairs: quick), or fewer nodes\n";
+    output.out
+        << "too many tasks for one run: take slices (--slice K/N), a quick scan (pairs: quick), "
+           "or fewer nodes\n";
   else
     output.out << render_table(
         {{"ROUND", true}, {"TASK"}, {"KERNEL"}, {"ENDPOINTS"}, {"TIME", true}, {"BYTES", true}},
@@ -144,7 +145,7 @@ Result<int> check_suite(Session& session, const Arguments& arguments) {
 
 Result<int> plan_suite(Session& session, const Arguments& arguments) {
   RunRequest request;
-  *request.mutable_suite() = RG_TRY(suite_source(arguments.operand(0)));
+  *request.mutable_suite() = RG_TRY(suite_to_run(arguments));
   request.set_node_set(RG_TRY(node_set_of(arguments, 1)));
   request.set_trigger("cli");
   const auto plan = RG_TRY(plan_run(session, request));
