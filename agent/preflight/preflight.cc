@@ -30,9 +30,14 @@ std::vector<ProbeAnswer> ProbeMemory::all() const {
   return answers;
 }
 
+void leave_out_hidden_gpus(Inventory& node) {
+  std::erase_if(node.gpus, [](const GpuFacts& gpu) { return gpu.state == "hidden"; });
+}
+
 api::PreflightReport run_preflight(const PreflightOptions& options, ProbeMemory& memory) {
   const double begin_ns = monotonic_now_ns();
   Inventory node = read_inventory(options.inventory);
+  leave_out_hidden_gpus(node);
   if (options.inventory.root.empty()) {
     // Another tree than the machine's own is none of the helper's.
     if (options.inventory.sysfs.empty()) ask_node_facts(node);

@@ -3,6 +3,7 @@
 
 #include "agent/preflight/cpu_list.h"
 #include "agent/preflight/pairs.h"
+#include "agent/preflight/preflight.h"
 #include "agent/preflight/remedies.h"
 #include "agent/preflight/testing/sample_node.h"
 #include "agent/preflight/version.h"
@@ -23,6 +24,20 @@ TEST(Version, PartsAreComparedAsNumbersAndMissingOnesAreZero) {
   EXPECT_FALSE(at_least("5.4.0-1", "5.12"));
   EXPECT_TRUE(at_least("418.40.04", "418.40"));
   EXPECT_FALSE(at_least("", "1"));
+}
+
+// A container has some of its machine's GPUs; one without a driver is the node's own trouble.
+TEST(HiddenGpus, AreNotJudgedAndOthersAre) {
+  Inventory node = sample_node();
+  ASSERT_EQ(node.gpus.size(), 1U);
+  for (const char* state : {"hidden", "no_driver"}) {
+    node.gpus.push_back(node.gpus[0]);
+    node.gpus.back().state = state;
+  }
+  leave_out_hidden_gpus(node);
+  ASSERT_EQ(node.gpus.size(), 2U);
+  EXPECT_NE(node.gpus[0].state, "hidden");
+  EXPECT_EQ(node.gpus[1].state, "no_driver");
 }
 
 TEST(CpuList, RangesAndNonsense) {
