@@ -129,4 +129,8 @@ std::string why_no_pairs(const Inventory& node) {
   return all_pairs(node).empty() ? "the PCI devices of GPUs or NICs are not known" : "";
 }
 
+void leave_out_hidden_gpus(Inventory& node) {
+  std::erase_if(node.gpus, [](const GpuFacts& gpu) { return gpu.state == "hidden"; });
+}
+
 }  // namespace railgauge::agent

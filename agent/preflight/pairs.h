@@ -45,4 +45,8 @@ std::string why_no_pairs(const Inventory& node);
 // GH200, GB200: the GPU hangs on the CPU's NVLink, not on a PCIe switch.
 [[nodiscard]] bool is_grace(const Inventory& node);
 
+// GPUs of the machine that the agent's container was not given are not this node's to judge:
+// nothing here may ask them, so that every check of theirs would be unknown for ever.
+void leave_out_hidden_gpus(Inventory& node);
+
 }  // namespace railgauge::agent

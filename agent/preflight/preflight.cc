@@ -3,6 +3,7 @@
 #include <ctime>
 
 #include "agent/preflight/helper.h"
+#include "agent/preflight/pairs.h"
 #include "agent/preflight/port_probe.h"
 #include "agent/preflight/probe.h"
 #include "agent/preflight/report.h"
@@ -28,10 +29,6 @@ std::vector<ProbeAnswer> ProbeMemory::all() const {
   std::vector<ProbeAnswer> answers;
   for (const auto& [key, answer] : last_) answers.push_back(answer);
   return answers;
-}
-
-void leave_out_hidden_gpus(Inventory& node) {
-  std::erase_if(node.gpus, [](const GpuFacts& gpu) { return gpu.state == "hidden"; });
 }
 
 api::PreflightReport run_preflight(const PreflightOptions& options, ProbeMemory& memory) {

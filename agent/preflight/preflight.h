@@ -35,10 +35,6 @@ class ProbeMemory {
   std::map<std::pair<std::string, std::string>, ProbeAnswer> last_;  // by GPU and NIC
 };
 
-// GPUs of the machine that the agent's container was not given are not this node's to judge:
-// nothing here may ask them, so that every check of theirs would be unknown for ever.
-void leave_out_hidden_gpus(Inventory& node);
-
 // Blocks for as long as reading takes, and up to kProbeSeconds with a probe. Never fails: what
 // could not be read is in the report.
 api::PreflightReport run_preflight(const PreflightOptions& options, ProbeMemory& memory);

@@ -3,7 +3,6 @@
 
 #include "agent/preflight/cpu_list.h"
 #include "agent/preflight/pairs.h"
-#include "agent/preflight/preflight.h"
 #include "agent/preflight/remedies.h"
 #include "agent/preflight/testing/sample_node.h"
 #include "agent/preflight/version.h"
