@@ -33,6 +33,7 @@ struct AgentOptions {
   std::uint64_t spool_bytes = 256U << 20U;
   BusyOptions busy{};
   WatchOptions watch{};
+  std::vector<MpiInstallation> mpi_installations{};
   double spool_keep_hours = 24;  // of records that the controller has acknowledged
 };
 

@@ -39,6 +39,7 @@ InventoryOptions inventory_options(const AgentOptions& options) {
   InventoryOptions inventory;
   if (options.sysfs_root != "/sys") inventory.sysfs = options.sysfs_root;
   if (options.proc_root != "/proc") inventory.proc = options.proc_root;
+  inventory.mpi_installations = options.mpi_installations;
   return inventory;
 }
 

@@ -178,6 +178,11 @@ Status apply_file(CLI::App& app, const std::string& path) {
   return {};
 }
 
+Status take_installations(Settings& settings) {
+  settings.agent.mpi_installations = RG_TRY(read_installations(settings.mpi_installations));
+  return {};
+}
+
 Status check(const Settings& settings) {
   if (settings.agent.name.empty())
     return fail(Code::kInvalidArgument, "the host has no name; use --name");
@@ -270,6 +275,7 @@ int main_of(int argc, char** argv) {
     return complain({Code::kInvalidArgument, error.what()}, kExitUsage);
   }
   Status status = apply_file(app, settings.config);
+  if (status) status = take_installations(settings);
   if (status && settings.preflight.asked)
     return run_preflight_command(settings.preflight, settings.agent.name,
                                  settings.agent.supervisor.task.runner);

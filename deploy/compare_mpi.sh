@@ -64,6 +64,8 @@ if [ "$mpi-$layer" != openmpi-ob1 ]; then
   [ -z "$transports" ] || settings+=("UCX_TLS=$transports")
   if [ -n "$devices" ]; then settings+=("UCX_NET_DEVICES=$devices")
   elif [ "$fabric" = 1 ]; then settings+=("UCX_NET_DEVICES=eth0,rxe0:1"); fi
+  # UCX 1.13 throws away UD messages that come by an IPv4 GID of soft-RoCE.
+  [ "$fabric" = 0 ] || settings+=(UCX_IB_GID_INDEX=0)
 fi
 launch=() words=() hosts="192.0.2.1:1,192.0.2.2:1"
 if [ "$mpi" = openmpi ]; then

@@ -56,6 +56,10 @@ void add_machine(Wave& wave, const InventoryOptions& options) {
   wave.add("libraries", read_libraries);
   wave.add("packages", read_packages);
   if (options.with_kernel_log) wave.add("kernel log", read_kernel_log);
+  // Each by itself: they often lie on a network's file system, which may hang.
+  for (const MpiInstallation& one : options.mpi_installations)
+    wave.add("mpi " + one.name,
+             [one](const NodeFiles& files) { return read_mpi_installation(files, one); });
 }
 
 // What each device is asked, one read a device.
@@ -82,6 +86,9 @@ void add_devices(Wave& wave, const Inventory& inventory) {
 Inventory read_inventory(const InventoryOptions& options) {
   const auto files = std::make_shared<const NodeFiles>(options);
   Inventory inventory;
+  for (const MpiInstallation& one : options.mpi_installations)
+    inventory.mpi_installations[one.name] =
+        Fact<std::string>::unknown(one.prefix, one.prefix + ": did not answer in time");
   Wave machine(files, inventory);
   add_machine(machine, options);
   machine.run(options.source_seconds);

@@ -13,6 +13,7 @@
 
 #include "agent/inventory/fact.h"
 #include "agent/inventory/pci_config.h"
+#include "kernels/core/mpi_installations.h"
 
 namespace railgauge::agent {
 
@@ -292,6 +293,7 @@ struct Inventory {
   Fact<std::string> ucx{};
   Fact<std::string> openmpi{};
   Fact<std::string> mpich{};
+  Facts mpi_installations{};  // those that the agent's setting names: "openmpi 4.1.7, ucx 1.17.0"
   Fact<std::string> fabric_manager{};
   Fact<std::string> gdrcopy{};                           // the library's
   Fact<std::map<std::string, std::string>> nccl_conf{};  // /etc/nccl.conf; absent: none
@@ -335,6 +337,7 @@ struct InventoryOptions {
   double source_seconds = 3;
   bool with_nvml = true;  // of the machine itself only
   bool with_kernel_log = true;
+  std::vector<MpiInstallation> mpi_installations{};  // looked at beside the system's
 };
 
 // Each source is read by a thread of its own, so that a sick device holds up its own facts alone.

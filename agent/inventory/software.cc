@@ -23,21 +23,16 @@ constexpr std::array kLibraryFolders{"/usr/lib/x86_64-linux-gnu",
 constexpr std::size_t kMostPackageBytes = 64U << 20U;
 constexpr std::size_t kMostPackages = 512;
 
-// What stands behind `prefix` in the name of the file that a library's link leads to:
-// "libnccl.so.2" to "libnccl.so.2.21.5" to "2.21.5".
+// In the first folder that tells it.
 Fact<std::string> library_version(const NodeFiles& files, const std::string& soname,
                                   std::string_view prefix) {
-  std::optional<std::string> there;
+  auto found = Fact<std::string>::absent(fmt::format("{}/{}", kLibraryFolders[0], soname));
   for (const char* folder : kLibraryFolders) {
-    const std::string path = fmt::format("{}/{}", folder, soname);
-    const Fact<std::string> target = files.link(path);
-    if (target.is_known() && target.value.starts_with(prefix) &&
-        target.value.size() > prefix.size())
-      return Fact<std::string>::known(target.value.substr(prefix.size()), path);
-    if (target.is_known() || target.state == FactState::kError) there = path;
+    const Fact<std::string> version = library_version(files, folder, soname, prefix);
+    if (version.is_known()) return version;
+    if (!version.is_absent()) found = version;
   }
-  if (!there) return Fact<std::string>::absent(fmt::format("{}/{}", kLibraryFolders[0], soname));
-  return Fact<std::string>::unknown(*there, *there + ": its name tells no version");
+  return found;
 }
 
 // rdma-core stamps its release on libibverbs: libibverbs.so.1.14.44.0 is rdma-core 44.0.
@@ -108,14 +103,9 @@ Fact<std::string> cuda_version(const NodeFiles& files) {
 
 // From pkg-config's file; a vendor puts its own below /opt.
 Fact<std::string> pkgconfig_version(const NodeFiles& files, const char* name) {
-  constexpr std::string_view kKey = "Version:";
   for (const char* folder : kLibraryFolders) {
-    const std::string path = fmt::format("{}/pkgconfig/{}.pc", folder, name);
-    const Fact<std::string> text = files.text(path);
-    const std::size_t at = text.value.find(kKey);
-    if (!text.is_known() || at == std::string::npos) continue;
-    const auto fields = fields_of(std::string_view(text.value).substr(at + kKey.size()), 1);
-    if (!fields.empty()) return Fact<std::string>::known(std::string(fields[0]), path);
+    Fact<std::string> version = pkgconfig_version(files, folder, name);
+    if (version.is_known()) return version;
   }
   return Fact<std::string>::absent(fmt::format("{}/pkgconfig/{}.pc", kLibraryFolders[0], name));
 }
@@ -231,6 +221,31 @@ Map read_installed(const NodeFiles& files) {
 }
 
 }  // namespace
+
+Fact<std::string> library_version(const NodeFiles& files, const std::string& folder,
+                                  const std::string& soname, std::string_view prefix) {
+  const std::string path = fmt::format("{}/{}", folder, soname);
+  const Fact<std::string> target = files.link(path);
+  if (target.is_known() && target.value.starts_with(prefix) && target.value.size() > prefix.size())
+    return Fact<std::string>::known(target.value.substr(prefix.size()), path);
+  if (target.is_known() || target.state == FactState::kError)
+    return Fact<std::string>::unknown(path, path + ": its name tells no version");
+  return Fact<std::string>::absent(path);
+}
+
+Fact<std::string> pkgconfig_version(const NodeFiles& files, const std::string& folder,
+                                    const std::string& name) {
+  constexpr std::string_view kKey = "Version:";
+  const std::string path = fmt::format("{}/pkgconfig/{}.pc", folder, name);
+  const Fact<std::string> text = files.text(path);
+  const std::size_t at = text.value.find(kKey);
+  if (!text.is_known()) return text;
+  const auto fields = at == std::string::npos
+                          ? std::vector<std::string_view>{}
+                          : fields_of(std::string_view(text.value).substr(at + kKey.size()), 1);
+  if (!fields.empty()) return Fact<std::string>::known(std::string(fields[0]), path);
+  return Fact<std::string>::unknown(path, path + ": names no version");
+}
 
 Apply read_libraries(const NodeFiles& files) {
   Inventory read;

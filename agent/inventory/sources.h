@@ -35,7 +35,16 @@ Apply read_services(const NodeFiles& files);
 Apply read_libraries(const NodeFiles& files);
 Apply read_packages(const NodeFiles& files);
 Apply read_kernel_log(const NodeFiles& files);
+Apply read_mpi_installation(const NodeFiles& files, const MpiInstallation& installation);
 Apply read_nvml();  // of this machine, through the driver's library
+
+// The version in FOLDER/pkgconfig/NAME.pc.
+Fact<std::string> pkgconfig_version(const NodeFiles& files, const std::string& folder,
+                                    const std::string& name);
+// What stands behind `prefix` in the name of the file that FOLDER/SONAME leads to: "libnccl.so.2"
+// to "libnccl.so.2.21.5" to "2.21.5". Unknown: it is there, and its name tells no version.
+Fact<std::string> library_version(const NodeFiles& files, const std::string& folder,
+                                  const std::string& soname, std::string_view prefix);
 
 // In the second wave, one a device, since they ask it: its registers, its firmware, its driver.
 Apply read_pci_device(const NodeFiles& files, const std::string& address);

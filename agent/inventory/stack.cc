@@ -66,6 +66,7 @@ Words versions_of(const Inventory& inventory, const std::string& railgauge_versi
   put(words, "ucx", inventory.ucx);
   put(words, "openmpi", inventory.openmpi);
   put(words, "mpich", inventory.mpich);
+  for (const auto& [name, fact] : inventory.mpi_installations) put(words, "mpi." + name, fact);
   if (const auto bios = inventory.dmi.find("bios_version"); bios != inventory.dmi.end())
     put(words, "bios", bios->second);
   Grouped vbios;

@@ -106,6 +106,31 @@ TEST(Stack, SiteSettingsOfNcclAndQualityOfServiceArePartOfIt) {
                                                   Contains(Pair("qos.ecn/roce_np/enable/3", "1"))));
 }
 
+TEST(Stack, NamesEachMpiOfTheAgentsSetting) {
+  NodeTree tree;
+  tree.apply(
+      "opt/hpcx/ompi/lib/pkgconfig/ompi.pc |\n  Name: Open MPI\n  Version: 4.1.7a1\n"
+      "opt/hpcx/ucx/lib/pkgconfig/ucx.pc |\n  Version: 1.17.0\n"
+      "opt/mv/lib64/pkgconfig/mpich.pc |\n  Version: 3.2\n"
+      "opt/mv/lib64/pkgconfig/mvapich2.pc |\n  Version: 2.3.7\n"
+      "opt/bare/lib/libmpi.so.40 -> libmpi.so.40.30.4\n"
+      "opt/empty/bin /\n");
+  const auto named = read_installations(
+      "hpcx=openmpi:/opt/hpcx/ompi:/opt/hpcx/ucx/lib,mv=mpich:/opt/mv,bare=openmpi:/opt/bare,"
+      "empty=mpich:/opt/empty,gone=mpich:/opt/gone");
+  ASSERT_TRUE(named) << named.error().message;
+  const auto versions_with = [&](double seconds) {
+    const Inventory inventory = read_inventory(
+        {.root = tree.root(), .source_seconds = seconds, .mpi_installations = *named});
+    return stack_of(inventory, "1").versions;
+  };
+  EXPECT_THAT(versions_with(60),
+              AllOf(Contains(Pair("mpi.hpcx", "openmpi 4.1.7a1, ucx 1.17.0")),
+                    Contains(Pair("mpi.mv", "mvapich2 2.3.7")),
+                    Contains(Pair("mpi.bare", "openmpi library 40.30.4")),
+                    Contains(Pair("mpi.empty", "unknown")), Not(Contains(Key("mpi.gone")))));
+}
+
 TEST(Stack, ANodeWithoutGpuOrRdmaHasNoPartsOfThem) {
   const Stack node = stack("ethernet_10g");
   EXPECT_THAT(node.versions, Not(Contains(Key("gpu_driver"))));

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Has not passed yet (2026-11-22: never run to its end), so ctest does not know it.
+# 4 of 5 checks passed on 2026-11-22 (2 min 15 s beside compilers), so ctest does not know it yet: over soft-RoCE all four
+# tasks passed, but Open MPI's latency did not name its transports (they came later than records wait for them).
 # MPI over the virtual fabric: latency and bandwidth between two guests, both MPIs by their own launchers, which reach
 # the other guest through the agents; no ssh server listens there. Over soft-RoCE by UCX, over TCP, and over what each
 # MPI chooses when nobody says. Sizes and windows are small: emulated guests carry some 16 MB/s. Exit 77 where no MPI is
-# built in. --suite: the shipped suite `mpi` too, with an hour for it. Beside OSU-style loops: deploy/compare_mpi.sh.
+# built in, or no QEMU is there. --suite: the shipped suite `mpi` too, with an hour for it. Beside OSU-style loops: deploy/compare_mpi.sh.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/guests.sh"
 shipped=0
@@ -11,6 +12,7 @@ shipped=0
 mpis=()
 for mpi in openmpi mpich; do [ ! -x "$bin/railgauge-runner-$mpi" ] || mpis+=("$mpi"); done
 [ ${#mpis[@]} -gt 0 ] || { echo "no MPI was found by this build"; exit 77; }
+command -v qemu-system-x86_64 >/dev/null || { echo "no qemu-system-x86_64 here: apt-get install qemu-system-x86"; exit 77; }
 # The network is said twice: the MPIs' ranks and launchers take it from here, UCX from the agents' own nodes.
 cat >"$work/site.yaml" <<'Y'
 version: 1
@@ -18,6 +20,8 @@ metadata: {name: vfabric}
 defaults: {data_network: 192.0.2.0/24}
 Y
 export RAILGAUGE_SITE_PROFILE=$work/site.yaml
+# UCX 1.13 throws away UD messages that come by an IPv4 GID of soft-RoCE, and its RC begins with UD: the port's IPv6 GID.
+guest_agent_settings=(UCX_IB_GID_INDEX=0)
 # Registered memory and 9p's cache beside two ranks' windows.
 guest_memory=1024
 

@@ -13,8 +13,8 @@ namespace railgauge {
 // Not thread safe.
 class HeldRecords {
  public:
-  // Longer than a launcher takes to hand on a line.
-  static constexpr double kWaitNs = 1e9;
+  // Longer than a launcher takes to hand on a line, on a busy emulated node too (seen: above 1 s).
+  static constexpr double kWaitNs = 5e9;
 
   explicit HeldRecords(double wait_ns = kWaitNs) : wait_ns_(wait_ns) {}
   void add(Record record) {

@@ -39,6 +39,9 @@ bool is_chatter(std::string_view line) {
          line.find(" btl:") != line.npos;
 }
 
+// The rank's own last word, which a backtrace and the launcher's lines follow.
+bool is_fatal(std::string_view line) { return line.find("  Fatal: ") != line.npos; }
+
 std::string how_it_ended(const LauncherEnd& end) {
   if (WIFSIGNALED(end.wait_status))
     return fmt::format("was ended by signal {} (SIG{})", WTERMSIG(end.wait_status),
@@ -115,12 +118,19 @@ Final final_of(const LauncherEnd& end) {
 
 std::string last_lines(const std::string& words) {
   std::vector<std::string> lines;
+  std::size_t fatal = std::string::npos;
   for (const std::string_view line : lines_of(words)) {
     const auto says = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
-    if (std::ranges::any_of(line, says) && !is_chatter(line)) lines.push_back(valid_utf8(line));
+    if (!std::ranges::any_of(line, says) || is_chatter(line)) continue;
+    if (fatal == std::string::npos && is_fatal(line)) fatal = lines.size();
+    lines.push_back(valid_utf8(line));
   }
   if (lines.empty()) return "it said nothing";
-  if (lines.size() > kReasonLines) lines.erase(lines.begin(), lines.end() - kReasonLines);
+  if (const std::size_t kept = lines.size() - std::min(lines.size(), kReasonLines); kept > 0) {
+    if (fatal < kept) std::swap(lines[fatal], lines[kept - 1]);
+    lines.erase(lines.begin(),
+                lines.begin() + static_cast<std::ptrdiff_t>(fatal < kept ? kept - 1 : kept));
+  }
   for (std::string& line : lines)
     for (char& c : line)
       if (static_cast<unsigned char>(c) < ' ') c = ' ';

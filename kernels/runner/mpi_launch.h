@@ -37,17 +37,8 @@ bool is_mpirun_rsh(const MpiLauncher& launcher);
 // A program of that name in the PATH; "" where there is none.
 std::string program_in_path(const std::string& name);
 
-// What the agent's setting mpi_installations lists: "hpcx=openmpi:/opt/hpcx/ompi,mv=mpich:/opt/mv";
-// behind the prefix folders of further libraries, "hpcx=openmpi:/opt/hpcx/ompi:/opt/hpcx/ucx/lib".
+// Says what the agent's setting mpi_installations lists (kernels/core/mpi_installations.h).
 inline constexpr const char* kInstallationsVariable = "RAILGAUGE_MPI_INSTALLATIONS";
-struct MpiInstallation {
-  std::string name;
-  std::string mpi;
-  std::string prefix;
-  std::string library_folders;  // "/opt/hpcx/ompi/lib:/opt/hpcx/ucx/lib"
-};
-// kInvalidArgument for a list that is none, with what is wrong.
-Result<std::vector<MpiInstallation>> read_installations(const std::string& list);
 
 // The launcher's command line. Pure.
 std::vector<std::string> launcher_command(const MpiLauncher& launcher,

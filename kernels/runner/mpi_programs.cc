@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "kernels/core/mpi_installations.h"
 #include "kernels/core/text.h"
 #include "kernels/runner/mpi_launch.h"
 
@@ -35,14 +36,6 @@ constexpr std::array kKnown{Known{"openmpi",
                                   {"hydra_pmi_proxy", ""}}};
 
 bool runs(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
-
-bool has_relative_folder(const std::string& folders) {
-  for (std::size_t begin = 0; begin <= folders.size();) {
-    if (folders.compare(begin, 1, "/") != 0) return true;
-    begin = std::min(folders.find(':', begin), folders.size()) + 1;
-  }
-  return false;
-}
 
 // Below a prefix.
 Result<std::string> launcher_below(const Known& known, const std::string& prefix) {
@@ -110,38 +103,6 @@ std::string program_in_path(const std::string& name) {
     begin = end + 1;
   }
   return {};
-}
-
-Result<std::vector<MpiInstallation>> read_installations(const std::string& list) {
-  std::vector<MpiInstallation> out;
-  for (std::size_t begin = 0; begin < list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    const std::string one = list.substr(begin, end - begin);
-    const std::size_t equals = one.find('=');
-    const std::size_t colon = one.find(':');
-    MpiInstallation found;
-    if (equals != std::string::npos && colon != std::string::npos && equals < colon) {
-      const std::size_t more = std::min(one.find(':', colon + 1), one.size());
-      found = {one.substr(0, equals),
-               one.substr(equals + 1, colon - equals - 1),
-               one.substr(colon + 1, more - colon - 1),
-               {}};
-      found.library_folders = fmt::format("{0}/lib:{0}/lib64{1}", found.prefix, one.substr(more));
-    }
-    const bool known = std::ranges::any_of(
-        kKnown, [&](const Known& candidate) { return candidate.mpi == found.mpi; });
-    // Each of them absolute: an empty one would be the working folder.
-    const bool folders = !found.prefix.empty() && !has_relative_folder(found.library_folders);
-    if (found.name.empty() || !known || !folders)
-      return fail(Code::kInvalidArgument,
-                  fmt::format("mpi_installations: {} is no NAME=openmpi:/PREFIX or "
-                              "NAME=mpich:/PREFIX, with folders of more libraries behind it "
-                              "(:/FOLDER)",
-                              in_quotes(one)));
-    out.push_back(std::move(found));
-    begin = end + 1;
-  }
-  return out;
 }
 
 bool is_mpirun_rsh(const MpiLauncher& launcher) {

@@ -132,25 +132,6 @@ TEST(MpiWords, ReadTheLaunchersVersion) {
   EXPECT_EQ(launcher_version(""), "");
 }
 
-TEST(MpiInstallations, AreReadFromTheAgentsSetting) {
-  const auto read = read_installations("hpcx=openmpi:/opt/hpcx/ompi,mv=mpich:/opt/mvapich2");
-  ASSERT_TRUE(read) << read.error().message;
-  ASSERT_EQ(read->size(), 2U);
-  EXPECT_EQ((*read)[1].name, "mv");
-  EXPECT_EQ((*read)[1].mpi, "mpich");
-  EXPECT_EQ((*read)[1].prefix, "/opt/mvapich2");
-  EXPECT_EQ((*read)[1].library_folders, "/opt/mvapich2/lib:/opt/mvapich2/lib64");
-  const auto more = read_installations("hpcx=openmpi:/opt/ompi:/opt/ucx/lib:/opt/hcoll/lib");
-  ASSERT_TRUE(more) << more.error().message;
-  EXPECT_EQ((*more)[0].prefix, "/opt/ompi");
-  EXPECT_EQ((*more)[0].library_folders,
-            "/opt/ompi/lib:/opt/ompi/lib64:/opt/ucx/lib:/opt/hcoll/lib");
-  EXPECT_TRUE(read_installations("")->empty());
-  for (const char* bad : {"hpcx", "=openmpi:/a", "a=lam:/a", "a=mpich:relative", "a=mpich", ",",
-                          "a=mpich:/a:", "a=mpich:/a:lib"})
-    EXPECT_FALSE(read_installations(bad)) << bad;
-}
-
 TEST(MpiAddress, IsTheOneOnTheDeclaredNetwork) {
   const std::vector<HostAddress> host{
       {"lo", "127.0.0.1", 8}, {"mgmt0", "10.0.2.15", 24}, {"ib0", "192.0.2.7", 24}};
@@ -190,6 +171,15 @@ TEST(MpiTransports, AreReadOfWhatRanksSay) {
       "[n1:6] mtl_ofi_component.c:366: mtl:ofi:prov: verbs;ofi_rxm\n");
   EXPECT_EQ(ofi.at("mpi_provider"), "verbs;ofi_rxm");
   EXPECT_TRUE(transport_facts("nothing of the kind\n").empty());
+}
+
+TEST(LauncherEnd, SaysWhatARankCalledFatalBeforeTheLinesThatFollowedIt) {
+  const std::string fatal = "[n2:199  :0:199]       ud_ep.c:276  Fatal: UD endpoint: timeout error";
+  EXPECT_EQ(
+      last_lines("zero\n" + fatal + "\n 0  /lib/libucs.so.0\n 1  /lib/x\nEXIT CODE: 6\nend\n"),
+      fatal + " /  1  /lib/x / EXIT CODE: 6 / end");
+  EXPECT_EQ(last_lines("zero\none\n" + fatal + "\ntwo\n"), "one / " + fatal + " / two");
+  EXPECT_EQ(last_lines("zero\none\ntwo\nthree\n"), "one / two / three");
 }
 
 TEST(LauncherEnd, IsToldByRankZeroUnlessTheLauncherKnowsBetter) {

@@ -1,0 +1,67 @@
+#include "kernels/core/mpi_installations.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kernels/core/text.h"
+
+namespace railgauge {
+namespace {
+
+bool has_relative_folder(const std::string& folders) {
+  for (std::size_t begin = 0; begin <= folders.size();) {
+    if (folders.compare(begin, 1, "/") != 0) return true;
+    begin = std::min(folders.find(':', begin), folders.size()) + 1;
+  }
+  return false;
+}
+
+// A part of a fact's name and of a parameter's value.
+bool is_name(const std::string& text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("._+-").find(c) != std::string_view::npos;
+  });
+}
+
+MpiInstallation installation_in(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  const std::size_t colon = text.find(':');
+  if (equals == std::string::npos || colon == std::string::npos || equals > colon) return {};
+  const std::size_t more = std::min(text.find(':', colon + 1), text.size());
+  MpiInstallation found{text.substr(0, equals),
+                        text.substr(equals + 1, colon - equals - 1),
+                        text.substr(colon + 1, more - colon - 1),
+                        {}};
+  found.library_folders = fmt::format("{0}/lib:{0}/lib64{1}", found.prefix, text.substr(more));
+  return found;
+}
+
+}  // namespace
+
+Result<std::vector<MpiInstallation>> read_installations(const std::string& list) {
+  std::vector<MpiInstallation> out;
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const std::string one = list.substr(begin, end - begin);
+    MpiInstallation found = installation_in(one);
+    const bool known = found.mpi == "openmpi" || found.mpi == "mpich";
+    // Each of them absolute: an empty one would be the working folder.
+    const bool folders = !found.prefix.empty() && !has_relative_folder(found.library_folders);
+    if (!is_name(found.name) || !known || !folders)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("mpi_installations: {} is no NAME=openmpi:/PREFIX or "
+                              "NAME=mpich:/PREFIX, with folders of more libraries behind it "
+                              "(:/FOLDER)",
+                              in_quotes(one)));
+    if (std::ranges::find(out, found.name, &MpiInstallation::name) != out.end())
+      return fail(Code::kInvalidArgument,
+                  fmt::format("mpi_installations: {} is named twice; rename one", found.name));
+    out.push_back(std::move(found));
+    begin = end + 1;
+  }
+  return out;
+}
+
+}  // namespace railgauge

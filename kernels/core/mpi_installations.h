@@ -1,0 +1,23 @@
+// MPIs that a site names beside those that are found: HPC-X, MVAPICH, what a module would load.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/core/result.h"
+
+namespace railgauge {
+
+struct MpiInstallation {
+  std::string name;
+  std::string mpi;  // "openmpi" or "mpich": whose interface it has
+  std::string prefix;
+  std::string library_folders;  // "/opt/hpcx/ompi/lib:/opt/hpcx/ucx/lib"
+};
+
+// What the agent's setting mpi_installations lists: "hpcx=openmpi:/opt/hpcx/ompi,mv=mpich:/opt/mv";
+// behind the prefix folders of further libraries, "hpcx=openmpi:/opt/hpcx/ompi:/opt/hpcx/ucx/lib".
+// kInvalidArgument for a list that is none, or names one twice, with what is wrong.
+Result<std::vector<MpiInstallation>> read_installations(const std::string& list);
+
+}  // namespace railgauge
