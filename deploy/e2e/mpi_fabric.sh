@@ -1,6 +1,4 @@
 #!/usr/bin/env bash
-# 4 of 5 checks passed on 2026-11-22 (2 min 15 s beside compilers), so ctest does not know it yet: over soft-RoCE all four
-# tasks passed, but Open MPI's latency did not name its transports (they came later than records wait for them).
 # MPI over the virtual fabric: latency and bandwidth between two guests, both MPIs by their own launchers, which reach
 # the other guest through the agents; no ssh server listens there. Over soft-RoCE by UCX, over TCP, and over what each
 # MPI chooses when nobody says. Sizes and windows are small: emulated guests carry some 16 MB/s. Exit 77 where no MPI is
