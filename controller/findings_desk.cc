@@ -1,9 +1,14 @@
 #include "controller/findings_desk.h"
 
+#include <algorithm>
+#include <iterator>
+#include <set>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "controller/control.h"
+#include "controller/finding_causes.h"
 #include "controller/judge_sides.h"
 #include "controller/measured_twice.h"
 #include "controller/rfc3339.h"
@@ -14,6 +19,9 @@ namespace {
 constexpr std::uint32_t kFindings = 100;
 constexpr std::uint32_t kMostPinned = 100'000;
 constexpr double kPercent = 100;
+constexpr std::uint32_t kPointsLookedAt = 400;
+constexpr std::uint32_t kEventsLookedAt = 20'000;
+constexpr std::uint32_t kEpochsLookedAt = 100;
 constexpr double kRepeatSeconds = 30 * 86'400.0;  // in which what was measured twice is counted
 
 std::string series_text(const store::SeriesRow& series) {
@@ -72,7 +80,62 @@ api::Baseline to_api(const store::BaselineRow& row) {
   return out;
 }
 
+// The nodes that all of the series have in common; where there is none, those of the first.
+std::set<std::string> nodes_of(const std::vector<store::SeriesRow>& all) {
+  std::set<std::string> common;
+  for (const store::SeriesRow& series : all) {
+    std::set<std::string> nodes;
+    for (const std::string& endpoint : series.endpoints)
+      nodes.insert(endpoint.substr(0, endpoint.find('/')));
+    std::set<std::string> both;
+    std::ranges::set_intersection(common, nodes, std::inserter(both, both.end()));
+    if (common.empty()) common = nodes;
+    if (!both.empty()) common = std::move(both);
+  }
+  return common;
+}
+
+bool tells_of_hardware(const store::EventRow& event) {
+  return event.kind.starts_with("watch_") || event.kind == "hardware_replaced";
+}
+
+void put(const FindingCauses& causes, api::Finding& out) {
+  if (causes.good_at) out.set_good_at(rfc3339(*causes.good_at));
+  if (causes.since) out.set_since(rfc3339(*causes.since));
+  out.mutable_before_levels()->Add(causes.before_levels.begin(), causes.before_levels.end());
+  out.mutable_after_levels()->Add(causes.after_levels.begin(), causes.after_levels.end());
+  for (const std::string& line : causes.causes) out.add_causes(line);
+  for (const std::string& line : causes.excluded) out.add_excluded(line);
+  for (const std::string& line : causes.next) out.add_next(line);
+}
+
 }  // namespace
+
+Status FindingsDesk::explain(const store::FindingRow& row,
+                             const std::vector<store::SeriesRow>& series, api::Finding& out) {
+  FindingFacts facts{.kind = row.kind, .run_id = row.run_id, .opened_at = row.opened_at};
+  facts.before = row.series.front().before;
+  facts.after = row.series.front().after;
+  const store::HistoryRow history =
+      RG_TRY(store_.history(row.series.front().series, std::nullopt, kPointsLookedAt));
+  for (const store::HistoryPointRow& point : history.points)
+    if (point.outcome == "passed" && point.median > 0)
+      facts.points.push_back({point.measured_at, point.median});
+  const std::set<std::string> names = nodes_of(series);
+  std::set<std::string> ids;
+  for (const store::NodeRow& node : RG_TRY(store_.list_nodes())) {
+    if (!names.contains(node.name) || facts.nodes.size() == kMostNodes) continue;
+    ids.insert(node.node_id);
+    facts.nodes.push_back({.name = node.name,
+                           .node_id = node.node_id,
+                           .epochs = RG_TRY(store_.epochs(node.node_id, kEpochsLookedAt))});
+  }
+  for (store::EventRow& event : RG_TRY(store_.list_events(kEventsLookedAt)))
+    if (tells_of_hardware(event) && ids.contains(event.node_id))
+      facts.events.push_back(std::move(event));
+  put(causes_of(facts), out);
+  return {};
+}
 
 Result<api::FindingList> FindingsDesk::list(const api::ListFindingsRequest& request, double now) {
   const std::uint32_t limit = request.limit() == 0 ? kFindings : request.limit();
@@ -97,8 +160,9 @@ Result<api::Finding> FindingsDesk::get(const std::string& finding_id, double now
   const auto row = store_.finding(finding_id);
   if (!row) return tl::unexpected(as_wrong_use(row.error()));
   api::Finding out = to_api(*row, now);
+  std::vector<store::SeriesRow> all;
   for (const store::FindingSeriesRow& moved : row->series) {
-    const store::SeriesRow series = RG_TRY(store_.series(moved.series));
+    const store::SeriesRow& series = all.emplace_back(RG_TRY(store_.series(moved.series)));
     api::FindingSeries& told = *out.add_series();
     told.set_series_id(static_cast<std::uint32_t>(moved.series));
     told.set_name(series_text(series));
@@ -106,6 +170,8 @@ Result<api::Finding> FindingsDesk::get(const std::string& finding_id, double now
     if (moved.before) told.set_before(*moved.before);
     if (moved.after) told.set_after(*moved.after);
   }
+  // An upgrade's own screen explains its findings.
+  if (row->upgrade_id.empty() && !all.empty()) RG_TRY_OK(explain(*row, all, out));
   return out;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "controller/api/judge.pb.h"
 #include "controller/store/store.h"
@@ -21,6 +22,10 @@ class FindingsDesk {
   Result<api::BaselineList> baselines(const api::ListBaselinesRequest& request);
 
  private:
+  // Since when, and what changed on its nodes just then (finding_causes.h).
+  Status explain(const store::FindingRow& row, const std::vector<store::SeriesRow>& series,
+                 api::Finding& out);
+
   store::Store& store_;
 };
 

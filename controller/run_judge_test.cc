@@ -85,6 +85,15 @@ TEST_F(RunJudgement, AStepIsNewThenConfirmedThenFixed) {
   ASSERT_THAT(*found, SizeIs(1));
   EXPECT_NEAR(*found->front().worse, 0.1, 0.01);
   EXPECT_THAT(store_->finding(found->front().finding_id)->series, SizeIs(1));
+  FindingsDesk desk(*store_);
+  const auto told = desk.get(found->front().finding_id, 2e9);
+  ASSERT_TRUE(told) << told.error().message;
+  EXPECT_EQ(told->good_at(), "2023-12-04T22:13:20.000Z") << "night 20";
+  EXPECT_EQ(told->since(), "2023-12-05T22:13:20.000Z");
+  EXPECT_GE(told->before_levels_size(), 20);
+  EXPECT_THAT(told->causes(), IsEmpty());
+  EXPECT_THAT(told->excluded(0), testing::HasSubstr("no part of the stack of n1, n2 changed"));
+  EXPECT_THAT(told->next(), testing::Not(IsEmpty()));
   for (int i = 0; i < 5; ++i) night(1500);
   EXPECT_EQ(state(), "fixed");
 }

@@ -207,6 +207,13 @@ grpc::Status FakeJudge::ListFindings(Context*, const ListFindingsRequest*, Findi
 
 grpc::Status FakeJudge::GetFinding(Context*, const FindingRef*, Finding* answer) {
   *answer = findings.findings(0);
+  answer->set_good_at("2026-11-18T02:10:00Z");
+  answer->set_since("2026-11-19T02:10:00Z");
+  for (const double level : {1.0, 1.002, 0.999}) answer->add_before_levels(level);
+  for (const double level : {0.955, 0.954}) answer->add_after_levels(level);
+  answer->add_causes("n1, n2: gpu_driver 575.51 -> 580.95 (2026-11-18T16:00:00Z)");
+  answer->add_excluded("no event of links was told by n1, n2");
+  answer->add_next("railgauge preflight n1");
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include "controller/cli/figures.h"
 #include "controller/cli/inputs.h"
 #include "controller/cli/judged_commands.h"
+#include "controller/cli/sparkline.h"
 #include "controller/cli/table.h"
 #include "kernels/core/outcome.h"
 
@@ -37,6 +38,9 @@ int print_finding(const Output& output, const Finding& finding) {
        {"until", finding.acknowledged_until()},
        {"worse by", percent(finding.has_worse_percent(), finding.worse_percent())},
        {"suspect", finding.suspect()},
+       {"last good", finding.good_at()},
+       {"since", finding.since()},
+       {"before|after", sparkline(finding.before_levels(), finding.after_levels())},
        {"opened", finding.opened_at()},
        {"upgrade", finding.upgrade_id()},
        {"run", finding.run_id()}},
@@ -50,6 +54,9 @@ int print_finding(const Output& output, const Finding& finding) {
     output.out << '\n'
                << render_table({{"SERIES", true}, {"NAME"}, {"BEFORE", true}, {"AFTER", true}},
                                rows, output.colour);
+  output.out << headed_lines("changed just then", finding.causes())
+             << headed_lines("not the cause", finding.excluded())
+             << headed_lines("next", finding.next());
   rows.clear();
   for (const FindingStep& step : finding.steps())
     rows.push_back({step.at(), step.who(), step.action(), step.text()});

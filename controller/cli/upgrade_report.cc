@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/cli/sparkline.h"
 #include "controller/cli/table.h"
 #include "kernels/core/outcome.h"
 
@@ -15,7 +16,6 @@ namespace {
 
 using namespace railgauge::api;
 
-constexpr std::array<const char*, 8> kBars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 constexpr int kPlacesShown = 8;
 
 Tone tone_of_verdict(const std::string& verdict) {
@@ -44,7 +44,7 @@ std::string head(const Upgrade& upgrade, bool colour) {
        {"before", fmt::format("{}{}", fmt::join(upgrade.before_runs(), " "),
                               upgrade.before_is_history() ? " (earlier runs)" : "")},
        {"after", fmt::format("{}", fmt::join(upgrade.after_runs(), " "))},
-       {"before|after", sparkline(upgrade)},
+       {"before|after", sparkline(upgrade.before_levels(), upgrade.after_levels())},
        {"smallest loss", upgrade.has_visible_loss_percent()
                              ? fmt::format("{:.2f} %", upgrade.visible_loss_percent())
                              : ""},
@@ -111,38 +111,7 @@ std::string cause_table(const Upgrade& upgrade, bool colour) {
                              rows, colour);
 }
 
-template <class Lines>
-std::string lines_of(const std::string& heading, const Lines& lines) {
-  std::string text;
-  for (const std::string& line : lines)
-    text += fmt::format("{}{}\n", text.empty() ? heading + "\n  " : "  ", line);
-  return text.empty() ? "" : "\n" + text;
-}
-
 }  // namespace
-
-std::string sparkline(const Upgrade& upgrade) {
-  if (upgrade.before_levels().empty() && upgrade.after_levels().empty()) return "";
-  double low = 1e300;
-  double high = -1e300;
-  for (const auto* side : {&upgrade.before_levels(), &upgrade.after_levels()})
-    for (const double level : *side) {
-      low = std::min(low, level);
-      high = std::max(high, level);
-    }
-  // A scale of 2 % at least: noise of a thousandth shall not look like a mountain.
-  const double middle = (low + high) / 2;
-  const double half = std::max((high - low) / 2, 0.01);
-  const auto bars = [&](const auto& side) {
-    std::string text;
-    for (const double level : side) {
-      const double share = std::clamp((level - middle + half) / (2 * half), 0.0, 1.0);
-      text += kBars.at(static_cast<std::size_t>(share * (kBars.size() - 1) + 0.5));
-    }
-    return text;
-  };
-  return bars(upgrade.before_levels()) + "|" + bars(upgrade.after_levels());
-}
 
 int exit_code_of_verdict(const Upgrade& upgrade) {
   if (upgrade.verdict() == "pass") return kExitPassed;
@@ -153,8 +122,8 @@ int exit_code_of_verdict(const Upgrade& upgrade) {
 
 std::string upgrade_text(const Upgrade& upgrade, bool colour) {
   return head(upgrade, colour) + metric_table(upgrade, colour) + place_table(upgrade, colour) +
-         cause_table(upgrade, colour) + lines_of("not the cause", upgrade.excluded()) +
-         lines_of("note", upgrade.notes()) + lines_of("next", upgrade.next());
+         cause_table(upgrade, colour) + headed_lines("not the cause", upgrade.excluded()) +
+         headed_lines("note", upgrade.notes()) + headed_lines("next", upgrade.next());
 }
 
 }  // namespace railgauge::cli

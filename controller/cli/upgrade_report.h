@@ -14,7 +14,4 @@ std::string upgrade_text(const railgauge::api::Upgrade& upgrade, bool colour);
 // DESIGN's exit code of a verdict; 4 where there is none.
 int exit_code_of_verdict(const railgauge::api::Upgrade& upgrade);
 
-// Levels before and after as bars of one scale, parted by '|'.
-std::string sparkline(const railgauge::api::Upgrade& upgrade);
-
 }  // namespace railgauge::cli
