@@ -76,11 +76,13 @@ std::vector<std::string> bundled(const std::vector<std::pair<std::string, Change
     nodes.insert(node);
   }
   std::vector<std::pair<double, std::string>> lines;
+  lines.reserve(by_text.size());
   for (const auto& [what, place] : by_text)
     lines.push_back({place.first, fmt::format("{}: {} ({})", fmt::join(place.second, ", "), what,
                                               rfc3339(place.first))});
   std::ranges::sort(lines);
   std::vector<std::string> texts;
+  texts.reserve(lines.size());
   for (auto& [at, text] : lines) texts.push_back(std::move(text));
   return texts;
 }

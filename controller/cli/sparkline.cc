@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@ namespace {
 using Levels = google::protobuf::RepeatedField<double>;
 constexpr std::array<const char*, 8> kBars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
+constexpr double kHighest = kBars.size() - 1;
 constexpr double kLeastScale = 0.02;  // noise of a thousandth shall not look like a mountain
 }  // namespace
 
@@ -30,7 +32,7 @@ std::string sparkline(const Levels& before, const Levels& after) {
     std::string text;
     for (const double level : side) {
       const double share = std::clamp((level - middle + half) / (2 * half), 0.0, 1.0);
-      text += kBars.at(static_cast<std::size_t>(share * (kBars.size() - 1) + 0.5));
+      text += kBars.at(static_cast<std::size_t>(std::lround(share * kHighest)));
     }
     return text;
   };
