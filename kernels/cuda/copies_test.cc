@@ -34,7 +34,12 @@ RankResult run(const KernelRow& row, Parameters parameters) {
   return fake::run_solo(row, {.parameters = parameters, .endpoint = single ? "gpu0" : ""});
 }
 
-std::vector<std::string> pairs_of(const RankResult& result) {
+// On a machine that is busy enough a load ends too early to be one, and the run says so: again.
+std::vector<std::string> pairs_of(const KernelRow& row, const Parameters& parameters) {
+  constexpr int kTries = 5;
+  RankResult result = run(row, parameters);
+  for (int i = 1; i < kTries && !result.status; ++i) result = run(row, parameters);
+  EXPECT_TRUE(result.status) << result.status.error().message;
   std::vector<std::string> pairs;
   for (const Point& point : result.points) pairs.push_back(point.pair());
   return pairs;
@@ -217,13 +222,13 @@ INSTANTIATE_TEST_SUITE_P(Ways, EachWay, ::testing::ValuesIn(ways_of_both_engines
                          [](const auto& way) { return std::string(way.param.name); });
 
 TEST_F(Copies, NameThePairByWhereTheDataGoes) {
-  EXPECT_THAT(pairs_of(run(kCudaPeerCopyBw, {})), ElementsAre("gpu0>gpu1", "gpu1>gpu0"));
-  EXPECT_THAT(pairs_of(run(kCudaFanCopyBw, {})), ElementsAre("gpu0>host", "gpu1>host"));
-  EXPECT_THAT(pairs_of(run(kCudaFanCopyBw, {{"pattern", "host_to_all"}})),
+  EXPECT_THAT(pairs_of(kCudaPeerCopyBw, {}), ElementsAre("gpu0>gpu1", "gpu1>gpu0"));
+  EXPECT_THAT(pairs_of(kCudaFanCopyBw, {}), ElementsAre("gpu0>host", "gpu1>host"));
+  EXPECT_THAT(pairs_of(kCudaFanCopyBw, {{"pattern", "host_to_all"}}),
               ElementsAre("host>gpu0", "host>gpu1"));
-  EXPECT_THAT(pairs_of(run(kCudaFanCopyBw, {{"pattern", "all_to_one"}})),
+  EXPECT_THAT(pairs_of(kCudaFanCopyBw, {{"pattern", "all_to_one"}}),
               ElementsAre("all>gpu0", "all>gpu1"));
-  EXPECT_THAT(pairs_of(run(kCudaFanCopyBw, {{"pattern", "one_to_all"}})),
+  EXPECT_THAT(pairs_of(kCudaFanCopyBw, {{"pattern", "one_to_all"}}),
               ElementsAre("gpu0>all", "gpu1>all"));
 }
 
