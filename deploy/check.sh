@@ -49,7 +49,7 @@ step() {
 # What a step's log says of its failures, in a few lines: who sees only the end of the output sees the cause.
 essence() {
   grep -nE -A 4 'FAILED  \]|Failure$|ERROR: |WARNING: ThreadSanitizer|runtime error|(error|fatal):| error: |\*\*\*(Failed|Timeout|Exception)' "$logs/$1.log" |
-    head -n 14 | cut -c 1-220 | sed "s/^/  $1: /"
+    head -n 60 | cut -c 1-220 | sed "s/^/  $1: /"
 }
 
 tracked() { git ls-files -co --exclude-standard "$@"; }
@@ -62,7 +62,19 @@ format() {
   ! git grep -nIE '(^|[^]A-Za-z0-9_"}*/])/(home|root)/[a-z]' -- ':!deploy/check.sh' || return
 }
 configure_and_build() { cmake --preset "$1" && name_precompiled "build/$1" && cmake --build "build/$1" "${@:2}"; }
-unit() { ctest --test-dir build/ci -L unit -j2 --output-on-failure --no-tests=error; }
+# Tests of real processes have deadlines, and two at once on two busy cores miss one now and then. Those that failed are
+# run once more, each alone; one that passes only so is counted as passed and named at the end, for it is to be mended.
+alone=$logs/passed_only_alone
+unit() {
+  rm -f "$alone"
+  ctest --test-dir build/ci -L unit -j2 --output-on-failure --no-tests=error && return
+  local missed
+  mapfile -t missed < <(sed 's/^[0-9]*://' build/ci/Testing/Temporary/LastTestsFailed.log)
+  [ ${#missed[@]} -ge 1 ] && [ ${#missed[@]} -le 3 ] || return 1
+  echo "once more, alone: ${missed[*]}"
+  ctest --test-dir build/ci -L unit -R "^($(IFS='|'; echo "${missed[*]}"))\$" -j1 --output-on-failure --no-tests=error &&
+    printf '%s\n' "${missed[@]}" >"$alone"
+}
 # "With CUDA and with none": on a machine without nvcc (CI's) all other steps are the leg with none, so this one has
 # nothing to add. Where nvcc is, a tree without it is configured and its device code compiled, the only files that
 # differ; what a program does with them is no_device_code_test, a unit test of every build.
@@ -134,6 +146,7 @@ if [ "$fabric" = 1 ]; then
 fi
 
 for name in "${failed_steps[@]}"; do essence "$name"; done
+[ ! -e "$alone" ] || { grep -A 4 'Failure$' "$logs/unit.log" | head -n 40; echo "passed only alone, to be mended: $(paste -sd ' ' "$alone")"; }
 echo "check took $((($(date +%s) - began) / 60)) min $((($(date +%s) - began) % 60)) s; logs in $logs"
 [ "$fabric" = 1 ] || echo "not complete: --no-fabric left out e2e and compare"
 echo "$passed passed, $failed failed, $skipped skipped"

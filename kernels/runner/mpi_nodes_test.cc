@@ -65,7 +65,7 @@ TEST(MpiNodes, MeasureByTheLaunchersOwnDaemonsWithoutSsh) {
     EXPECT_THAT(ranks[0].fact("mpi_btl"), HasSubstr("tcp")) << story(ranks);
   EXPECT_FALSE(folder.ssh_was_called());
   EXPECT_EQ(folder.processes(), 0U);
-  for (const auto& left : std::filesystem::directory_iterator(folder.path / "tmp"))
+  for (const auto& left : std::filesystem::recursive_directory_iterator(folder.path / "tmp"))
     EXPECT_THAT(left.path().filename().string(), Not(HasSubstr("railgauge")));
 }
 
@@ -73,8 +73,10 @@ TEST(MpiNodes, MeasureByTheLaunchersOwnDaemonsWithoutSsh) {
 // host. Nothing of the caller's environment gets there.
 std::string remote_shell(const Folder& folder) {
   return fmt::format(
-      "touch {0}/ssh_called\nwhile case \"$1\" in -*) ;; *) false ;; esac; do shift; done\nshift\n"
-      "exec env -i HOME=/ TMPDIR={0}/tmp PATH={0}/bin:/usr/local/bin:/usr/bin:/bin sh -c \"$*\"",
+      "touch {0}/ssh_called\nwhile case \"$1\" in -*) ;; *) false ;; esac; do shift; done\n"
+      "host=$1\nshift\n"
+      "exec env -i HOME=/ TMPDIR={0}/tmp/$host PATH={0}/bin:/usr/local/bin:/usr/bin:/bin sh -c "
+      "\"$*\"",
       folder.path.string());
 }
 

@@ -97,10 +97,15 @@ void Nodes::cancel() {
 }
 
 void Nodes::start(const Folder& folder, const Order& order, std::uint32_t rank) {
-  Words environment{fmt::format("RAILGAUGE_DATA_ADDRESS=127.0.0.{}", rank + kFirstAddress),
+  // A node has a disk of its own. Open MPI's daemons that share one write one file of the job's
+  // session (hwloc.sm) into each other's mapped memory, and now and then one crashes.
+  const std::string address = fmt::format("127.0.0.{}", rank + kFirstAddress);
+  const auto own = folder.path / "tmp" / address;
+  std::filesystem::create_directory(own);
+  Words environment{"RAILGAUGE_DATA_ADDRESS=" + address,
                     // Debian's MPICH over UCX's TCP alone hangs in MPI_Finalize, one time in three.
                     "UCX_TLS=posix,sysv,cma,tcp,self", "UCX_NET_DEVICES=lo",
-                    "UCX_WARN_UNUSED_ENV_VARS=n", "TMPDIR=" + (folder.path / "tmp").string(),
+                    "UCX_WARN_UNUSED_ENV_VARS=n", "TMPDIR=" + own.string(),
                     fmt::format("PATH={}/bin:{}", folder.path.string(), std::getenv("PATH"))};
   if (rank < order.environments.size())
     environment.insert(environment.end(), order.environments[rank].begin(),
