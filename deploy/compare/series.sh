@@ -25,10 +25,12 @@ gid_index=$(cat /run/vfabric/gid_index)
 declare -A program options bytes iterations column
 # Launches differ by 9 to 20 %, whether they take 400 or 1600 round trips: more launches tell more than longer ones. Of
 # small messages in a row pairs of launches differ by 28 % (atomics) and 48 % (writes) with 1000, by 13 % and 8 % with 4000.
+# What a launch costs at its start is not the same for both: with 4000 writes of 4 KiB ours took 0.93 and 0.94 of
+# perftest's time (23 and 16 pairs), with 16000 0.99 (27); so launches last 3 s or more where a message takes long.
 describe() {
   local measure=$1 verb kind size count depth
   IFS=_ read -r verb kind size <<<"$measure"
-  if [ "$kind" = lat ]; then count=$((size > 4096 ? 100 : 400)); else count=$((size > 65536 ? 48 : size > 4096 ? 320 : 4000)); fi
+  if [ "$kind" = lat ]; then count=400; else count=$((size > 65536 ? 192 : size > 4096 ? 1280 : 16000)); fi
   depth=$((size > 65536 ? 16 : 128))  # twice as many messages at least, so that the queue is refilled
   program[$measure]=ib_${verb}_$kind bytes[$measure]=$size iterations[$measure]=$count
   column[$measure]=4
