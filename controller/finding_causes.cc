@@ -24,6 +24,7 @@ constexpr double kAfterwards = 14.0 * 86'400.0;  // changes so long after the be
 struct Change {
   double at = 0;
   std::string what{};
+  std::vector<std::string> parts{};
 };
 
 bool moves_a_level(const FindingFacts& facts) {
@@ -56,8 +57,7 @@ std::vector<Change> stack_changes_of(const NodePast& node) {
     if (parts.empty()) continue;
     changes.push_back(
         {node.epochs[i].valid_from,
-         fmt::format("{}",
-                     fmt::join(store::told_changes(std::move(parts), kChangesOfLine), ", "))});
+         fmt::format("{}", fmt::join(store::told_changes(parts, kChangesOfLine), ", ")), parts});
   }
   return changes;
 }
@@ -113,6 +113,10 @@ void look_at_stacks(const FindingFacts& facts, FindingCauses& out) {
         later.emplace_back(node.name, std::move(change));
     }
   out.causes = bundled(suspects);
+  std::set<std::string> parts;
+  for (const auto& [node, change] : suspects)
+    parts.insert(change.parts.begin(), change.parts.end());
+  out.parts.assign(parts.begin(), parts.end());
   if (out.causes.size() > 1)
     out.causes.push_back(
         "no figure lies between these, so it tells none of them from the others: a node with one "

@@ -43,6 +43,7 @@ struct FindingCauses {
   std::vector<double> before_levels{};  // of the level before: 1 is as it was; the last ones
   std::vector<double> after_levels{};
   std::vector<std::string> causes{};    // what changed between the two, in the order of time
+  std::vector<std::string> parts{};     // of stacks among these, each once: "gpu_driver 1 -> 2"
   std::vector<std::string> excluded{};  // what it was not, with evidence
   std::vector<std::string> next{};      // what to do
 };

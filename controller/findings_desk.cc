@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +14,8 @@
 #include "controller/judge_sides.h"
 #include "controller/measured_twice.h"
 #include "controller/rfc3339.h"
+#include "controller/rollout_study.h"
+#include "controller/store/stack_parts.h"
 
 namespace railgauge {
 namespace {
@@ -22,6 +26,10 @@ constexpr double kPercent = 100;
 constexpr std::uint32_t kPointsLookedAt = 400;
 constexpr std::uint32_t kEventsLookedAt = 20'000;
 constexpr std::uint32_t kEpochsLookedAt = 100;
+constexpr std::size_t kPartsStudied = 3;     // of those that changed just then
+constexpr std::size_t kSeriesStudied = 256;  // each is read whole
+constexpr std::size_t kSeriesOfNode = 4;
+constexpr double kStudySeconds = 45 * 86'400.0;   // before the finding
 constexpr double kRepeatSeconds = 30 * 86'400.0;  // in which what was measured twice is counted
 
 std::string series_text(const store::SeriesRow& series) {
@@ -99,6 +107,23 @@ bool tells_of_hardware(const store::EventRow& event) {
   return event.kind.starts_with("watch_") || event.kind == "hardware_replaced";
 }
 
+bool is_same_measure(const store::SeriesRow& a, const store::SeriesRow& b) {
+  return a.revision == b.revision && a.meaning == b.meaning && a.rank == b.rank &&
+         a.parameters == b.parameters;
+}
+
+// When each node got this change; the last time, where it went to and fro.
+std::map<std::string, double> times_of(
+    const std::string& change, const std::map<std::string, std::vector<store::EpochRow>>& pasts) {
+  std::map<std::string, double> times;
+  for (const auto& [node, epochs] : pasts)
+    for (std::size_t i = 0; i + 1 < epochs.size() && !times.contains(node); ++i) {
+      const auto parts = store::stack_changes(epochs[i + 1].parts, epochs[i].parts);
+      if (std::ranges::find(parts, change) != parts.end()) times[node] = epochs[i].valid_from;
+    }
+  return times;
+}
+
 void put(const FindingCauses& causes, api::Finding& out) {
   if (causes.good_at) out.set_good_at(rfc3339(*causes.good_at));
   if (causes.since) out.set_since(rfc3339(*causes.since));
@@ -133,7 +158,48 @@ Status FindingsDesk::explain(const store::FindingRow& row,
   for (store::EventRow& event : RG_TRY(store_.list_events(kEventsLookedAt)))
     if (tells_of_hardware(event) && ids.contains(event.node_id))
       facts.events.push_back(std::move(event));
-  put(causes_of(facts), out);
+  FindingCauses found = causes_of(facts);
+  RG_TRY_OK(study_rollouts(series.front(), row.opened_at, found));
+  put(found, out);
+  return {};
+}
+
+// Where other nodes got the same change at other times, all of them together tell more than one.
+Status FindingsDesk::study_rollouts(const store::SeriesRow& moved, double opened_at,
+                                    FindingCauses& found) {
+  if (found.parts.empty()) return {};
+  RolloutFacts facts{.traits = analysis::traits_of(moved.unit, moved.larger_is_better, "median")};
+  std::map<std::string, std::size_t> series_of;
+  for (const store::SeriesRow& one : RG_TRY(store_.list_series({.kernel = moved.kernel,
+                                     .metric = moved.metric,
+                                     .message_bytes = moved.message_bytes,
+                                     .limit = kMostPinned}))) {
+    const std::set<std::string> nodes = nodes_of({one});
+    const auto wants = [&](const std::string& node) { return series_of[node] < kSeriesOfNode; };
+    if (!is_same_measure(one, moved) || std::ranges::none_of(nodes, wants)) continue;
+    if (facts.series.size() == kSeriesStudied) break;
+    RolloutSeries& read = facts.series.emplace_back();
+    read.nodes.assign(nodes.begin(), nodes.end());
+    for (const std::string& node : nodes) ++series_of[node];
+    const auto history =
+        RG_TRY(store_.history(one.series_id, opened_at - kStudySeconds, kPointsLookedAt));
+    for (const store::HistoryPointRow& point : history.points)
+      if (point.outcome == "passed" && point.median > 0)
+        read.points.push_back({point.measured_at, point.median});
+  }
+  std::map<std::string, std::vector<store::EpochRow>> pasts;
+  for (const store::NodeRow& node : RG_TRY(store_.list_nodes()))
+    if (series_of.contains(node.name))
+      pasts[node.name] = RG_TRY(store_.epochs(node.node_id, kEpochsLookedAt));
+  for (const std::string& part :
+       std::span(found.parts).first(std::min(found.parts.size(), kPartsStudied))) {
+    facts.what = part;
+    facts.upgraded_at = times_of(part, pasts);
+    const auto study = study_of(facts);
+    if (!study) continue;
+    const bool is_none = study->study.verdict == analysis::StudyVerdict::kNoRegression;
+    (is_none ? found.excluded : found.causes).push_back(study->text);
+  }
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "controller/api/judge.pb.h"
+#include "controller/finding_causes.h"
 #include "controller/store/store.h"
 
 namespace railgauge {
@@ -25,6 +26,7 @@ class FindingsDesk {
   // Since when, and what changed on its nodes just then (finding_causes.h).
   Status explain(const store::FindingRow& row, const std::vector<store::SeriesRow>& series,
                  api::Finding& out);
+  Status study_rollouts(const store::SeriesRow& moved, double opened_at, FindingCauses& found);
 
   store::Store& store_;
 };
