@@ -24,6 +24,8 @@ struct Fact {
 
   [[nodiscard]] bool is_known() const { return state == FactState::kKnown; }
   [[nodiscard]] bool is_absent() const { return state == FactState::kAbsent; }
+  // It may be there, and was not told: unknown or an error.
+  [[nodiscard]] bool is_open() const { return !is_known() && !is_absent(); }
   // The value where it is known, else `otherwise`.
   [[nodiscard]] T value_or(T otherwise) const { return is_known() ? value : std::move(otherwise); }
   [[nodiscard]] bool is(const T& expected) const { return is_known() && value == expected; }
@@ -39,6 +41,15 @@ struct Fact {
   }
   static Fact error(std::string source, std::string reason) {
     return {T{}, FactState::kError, std::move(source), std::move(reason)};
+  }
+  // Keeps what `other` says of its state where that is open and ours is not: the value then stands
+  // for a part of the thing.
+  template <class U>
+  void spoil_by(const Fact<U>& other) {
+    if (is_open() || !other.is_open()) return;
+    state = other.state;
+    source = other.source;
+    reason = other.reason;
   }
   // The same without a value, as a fact of another type.
   template <class U>

@@ -1,9 +1,11 @@
 #include "agent/inventory/inventory.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "agent/inventory/sources.h"
 #include "agent/inventory/timed_reads.h"
+#include "kernels/core/clock.h"
 
 namespace railgauge::agent {
 namespace {
@@ -48,6 +50,7 @@ void add_machine(Wave& wave, const InventoryOptions& options) {
   wave.add("cpu", read_cpu);
   wave.add("machine", read_machine);
   wave.add("linux", read_linux);
+  wave.add("device nodes", read_device_nodes);
   wave.add("limits", read_limits);
   wave.add("modules", read_modules);
   wave.add("module files", read_module_files);
@@ -81,17 +84,33 @@ void add_devices(Wave& wave, const Inventory& inventory) {
              [name = device.name](const NodeFiles& files) { return read_net_device(files, name); });
 }
 
+constexpr double kFirstWavesShare = 2.0 / 3;
+constexpr double kLeastWaveSeconds = 0.05;  // for what is in memory anyway
+
 }  // namespace
+
+double wave_seconds(const InventoryOptions& options, int wave, double spent_seconds) {
+  if (options.all_seconds <= 0) return options.source_seconds;
+  const double share = options.all_seconds * (wave == 0 ? kFirstWavesShare : 1);
+  return std::min(options.source_seconds, std::max(share - spent_seconds, kLeastWaveSeconds));
+}
 
 Inventory read_inventory(const InventoryOptions& options) {
   const auto files = std::make_shared<const NodeFiles>(options);
   Inventory inventory;
+  const double begin_ns = monotonic_now_ns();
+  const auto run = [&](Wave& wave) {
+    const auto number = static_cast<int>(inventory.wave_seconds.size());
+    const double spent = (monotonic_now_ns() - begin_ns) / 1e9;
+    inventory.wave_seconds.push_back(wave_seconds(options, number, spent));
+    wave.run(inventory.wave_seconds.back());
+  };
   for (const MpiInstallation& one : options.mpi_installations)
     inventory.mpi_installations[one.name] =
         Fact<std::string>::unknown(one.prefix, one.prefix + ": did not answer in time");
   Wave machine(files, inventory);
   add_machine(machine, options);
-  machine.run(options.source_seconds);
+  run(machine);
   name_gpus(inventory);  // also those that PCI alone shows: NVML may know them
   Wave devices(files, inventory);
   add_devices(devices, inventory);
@@ -99,7 +118,7 @@ Inventory read_inventory(const InventoryOptions& options) {
     devices.add("nvml", [](const NodeFiles&) { return read_nvml(); });
   else
     inventory.nvml_reason = "NVML: not asked";
-  devices.run(options.source_seconds);
+  run(devices);
   name_gpus(inventory);
   return inventory;
 }

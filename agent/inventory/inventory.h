@@ -145,6 +145,7 @@ struct RdmaPort {
   Fact<std::uint32_t> lid{};
   Fact<std::uint32_t> sm_lid{};
   std::vector<GidEntry> gids{};  // those that are not zero
+  Fact<bool> gids_told{};        // known: those are all; else why some may lack
   Fact<Counters> counters{};
   Fact<Counters> hw_counters{};
 };
@@ -161,6 +162,7 @@ struct RdmaDevice {
   Fact<std::string> uverbs{};    // "uverbs0"
   std::vector<std::string> netdevs{};
   std::vector<RdmaPort> ports{};
+  Fact<bool> ports_told{};  // known: those are all; else why some may lack
 };
 
 struct NetDevice {
@@ -242,6 +244,7 @@ struct Inventory {
   std::vector<GpuFacts> gpus{};    // by number
   bool has_gpu_folders = false;    // the driver shows GPUs in /proc: those of this container
   std::vector<RdmaDevice> rdma{};  // by name
+  Fact<bool> rdma_told{};          // known or absent: those are all; else why some may lack
   std::vector<NetDevice> nets{};   // by name; those with a device and those of RDMA
   std::vector<NumaNode> numa{};
   CpuFacts cpu{};
@@ -275,7 +278,8 @@ struct Inventory {
   MemoryLimits limits{};
   std::map<std::string, ServiceFacts> services{};  // those of kServices, by name without ".service"
   std::map<std::string, DeviceNode>
-      device_nodes{};  // "/dev/gdrdrv", "/dev/infiniband/uverbs0", ...
+      device_nodes{};  // "/dev/gdrdrv", "/dev/infiniband/uverbs0", ...; "/dev/infiniband" where it
+                       // was not listed. Empty: not read
 
   // Software, by version. Absent: not installed.
   Fact<std::string> distribution{};          // os-release ID: "ubuntu"
@@ -305,6 +309,7 @@ struct Inventory {
   // How the reading went: source to milliseconds, and those that took too long.
   std::map<std::string, double> source_milliseconds{};
   std::vector<std::string> late_sources{};
+  std::vector<double> wave_seconds{};  // what the sources of each wave were given
 
   [[nodiscard]] const PciDevice* pci_device(const std::string& address) const {
     const auto found = pci.find(address);
@@ -335,10 +340,17 @@ struct InventoryOptions {
   // A source that takes longer is unknown; the others go on. All take 16 ms on a server, and 0.9 s
   // in an emulated guest, which must not lose its NICs for that.
   double source_seconds = 3;
+  // For all of it; 0: as long as the slowest source of each wave may take.
+  double all_seconds = 0;
   bool with_nvml = true;  // of the machine itself only
   bool with_kernel_log = true;
   std::vector<MpiInstallation> mpi_installations{};  // looked at beside the system's
 };
+
+// What the sources of a wave (0: of the machine, 1: of its devices) are given, so long after the
+// reading began. The first leaves the second a part of the whole, so that one place which hangs
+// does not take all devices along. Pure.
+double wave_seconds(const InventoryOptions& options, int wave, double spent_seconds);
 
 // Each source is read by a thread of its own, so that a sick device holds up its own facts alone.
 Inventory read_inventory(const InventoryOptions& options);

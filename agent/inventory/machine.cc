@@ -86,28 +86,40 @@ Fact<std::map<std::string, std::uint32_t>> read_governors(const NodeFiles& files
   Fact<std::map<std::string, std::uint32_t>> governors =
       Fact<std::map<std::string, std::uint32_t>>::absent(folder + "/cpu0/cpufreq/scaling_governor");
   std::uint32_t number = 0;
-  for (const std::string& name : files.names(folder)) {
+  const NameList names = files.list(folder);
+  Fact<bool> told = Fact<bool>::known(true, folder);
+  told.spoil_by(names);
+  for (const std::string& name : names.value) {
     if (!number_behind(name, "cpu", number)) continue;
+    // Of a processor that is switched off Linux does not tell it, and nobody waits for its clock.
+    if (files.line(fmt::format("{}/{}/online", folder, name)).is("0")) continue;
     const auto governor = files.line(fmt::format("{}/{}/cpufreq/scaling_governor", folder, name));
+    told.spoil_by(governor);
     if (!governor.is_known()) continue;
     ++governors.value[governor.value];
     governors.state = FactState::kKnown;
   }
+  governors.spoil_by(told);
   return governors;
 }
 
 Fact<Facts> read_idle_states(const NodeFiles& files) {
   const std::string folder = "/sys/devices/system/cpu/cpu0/cpuidle";
   Fact<Facts> states = Fact<Facts>::absent(folder);
-  for (const std::string& name : files.names(folder)) {
+  const NameList names = files.list(folder);
+  Fact<bool> told = Fact<bool>::known(true, folder);
+  told.spoil_by(names);
+  for (const std::string& name : names.value) {
     if (!name.starts_with("state")) continue;
     const Fact<std::string> title = files.line(fmt::format("{}/{}/name", folder, name));
     Fact<std::string> disabled = files.line(fmt::format("{}/{}/disable", folder, name));
+    told.spoil_by(title);
     if (!title.is_known()) continue;
     if (disabled.is_known()) disabled.value = disabled.value == "0" ? "enabled" : "disabled";
     states.value[title.value] = disabled;
     states.state = FactState::kKnown;
   }
+  states.spoil_by(told);
   return states;
 }
 
@@ -217,9 +229,9 @@ Apply read_linux(const NodeFiles& files) {
   read.kernel_command_line = files.line("/proc/cmdline");
   read.boot_id = files.line("/proc/sys/kernel/random/boot_id");
   read.numa_balancing = flag_of(files.line("/proc/sys/kernel/numa_balancing"));
-  const std::vector<std::string> iommus = files.names("/sys/class/iommu");
-  read.iommus = iommus.empty() ? Fact<std::vector<std::string>>::absent("/sys/class/iommu")
-                               : Fact<std::vector<std::string>>::known(iommus, "/sys/class/iommu");
+  read.iommus = files.list("/sys/class/iommu");
+  if (read.iommus.is_known() && read.iommus.value.empty())
+    read.iommus = NameList::absent("/sys/class/iommu");
   // "always [madvise] never"
   Fact<std::string> pages = files.line("/sys/kernel/mm/transparent_hugepage/enabled");
   const std::size_t open = pages.value.find('[');
@@ -233,16 +245,6 @@ Apply read_linux(const NodeFiles& files) {
           ? read_rdma_netns_mode()
           : Fact<std::string>::unknown(
                 "netlink", "RDMA namespaces: only netlink tells their mode (rdma system show)");
-  std::map<std::string, DeviceNode> nodes;
-  std::vector<std::string> paths{"/dev/gdrdrv", "/dev/infiniband/rdma_cm", "/dev/nvidiactl",
-                                 "/dev/nvidia-uvm"};
-  for (const std::string& name : files.names("/dev/infiniband"))
-    if (name.starts_with("uverbs")) paths.push_back("/dev/infiniband/" + name);
-  for (const std::string& path : paths) {
-    const bool is_there = files.exists(path);
-    const bool opens = ::access(files.on_disk(path).c_str(), R_OK | W_OK) == 0;
-    nodes[path].can_open = is_there ? Fact<bool>::known(opens, path) : Fact<bool>::absent(path);
-  }
   return [=](Inventory& inventory) {
     inventory.kernel_release = read.kernel_release;
     inventory.kernel_command_line = read.kernel_command_line;
@@ -251,7 +253,6 @@ Apply read_linux(const NodeFiles& files) {
     inventory.iommus = read.iommus;
     inventory.transparent_huge_pages = pages;
     inventory.rdma_netns_mode = read.rdma_netns_mode;
-    inventory.device_nodes = nodes;
   };
 }
 

@@ -60,6 +60,9 @@ struct BootSettings {
   std::map<std::string, std::string> autoload;
   std::map<std::string, std::string> options;
   std::map<std::string, std::string> blacklist;
+  // The first place that was not read: of modules-load.d, of modprobe.d.
+  Fact<bool> loads = Fact<bool>::known(true, "/etc/modules-load.d");
+  Fact<bool> probes = Fact<bool>::known(true, "/etc/modprobe.d");
 };
 
 bool is_comment(std::string_view line) {
@@ -73,7 +76,7 @@ void take_autoload(const NodeFiles& files, const std::string& path, BootSettings
       boot.autoload.emplace(valid_utf8(module_name(fields_of(line)[0])), path);
     return true;
   };
-  static_cast<void>(files.lines(path, kMostTextBytes, each));
+  boot.loads.spoil_by(files.lines(path, kMostTextBytes, each));
 }
 
 // "softdep nvidia post: nvidia-uvm nvidia-peermem": what comes along with another module.
@@ -98,18 +101,23 @@ void take_options(const NodeFiles& files, const std::string& path, BootSettings&
     options += (options.empty() ? "" : " ") + valid_utf8(trimmed(line.substr(begin)));
     return true;
   };
-  static_cast<void>(files.lines(path, kMostTextBytes, each));
+  boot.probes.spoil_by(files.lines(path, kMostTextBytes, each));
 }
 
 using Take = void (*)(const NodeFiles&, const std::string&, BootSettings&);
 
 // A file below /etc hides the one of the same name below /usr/lib.
-void take_folders(const NodeFiles& files, const std::string& name, Take take, BootSettings& boot) {
+void take_folders(const NodeFiles& files, const std::string& name, Take take, BootSettings& boot,
+                  Fact<bool>& told) {
   std::map<std::string, std::string> paths;
-  for (const std::string folder : {"/usr/lib/", "/lib/", "/run/", "/etc/"})
-    for (const std::string& file : files.names(folder + name, kMostConfigFiles))
+  for (const std::string folder : {"/usr/lib/", "/lib/", "/run/", "/etc/"}) {
+    const NameList list = files.list(folder + name, kMostConfigFiles);
+    told.spoil_by(list);
+    for (const std::string& file : list.value)
       if (file.ends_with(".conf")) paths[file] = folder + name + "/" + file;
-  for (const auto& [file, path] : paths) take(files, path, boot);
+  }
+  for (const auto& [file, path] : paths)
+    if (!files.link(path).is("null")) take(files, path, boot);  // a link to /dev/null takes it away
 }
 
 }  // namespace
@@ -180,10 +188,12 @@ Apply read_modules(const NodeFiles& files) {
   names.value = std::move(loaded);
   Fact<std::map<std::string, std::string>> peers =
       Fact<std::map<std::string, std::string>>::absent("/sys/kernel/mm/memory_peers");
-  for (const std::string& peer : files.names("/sys/kernel/mm/memory_peers")) {
+  const NameList peer_names = files.list("/sys/kernel/mm/memory_peers");
+  for (const std::string& peer : peer_names.value) {
     peers.state = FactState::kKnown;
     peers.value[peer] = files.line("/sys/kernel/mm/memory_peers/" + peer + "/version").value;
   }
+  peers.spoil_by(peer_names);
   return [=](Inventory& inventory) {
     inventory.loaded_modules = names;
     inventory.memory_peers = peers;
@@ -208,14 +218,18 @@ Apply read_module_files(const NodeFiles& files) {
   });
   for (auto& [name, file] : found) file.modified = files.modified_unix_seconds(file.path);
   BootSettings boot;
-  take_folders(files, "modules-load.d", take_autoload, boot);
+  take_folders(files, "modules-load.d", take_autoload, boot, boot.loads);
   take_autoload(files, "/etc/modules", boot);
-  take_folders(files, "modprobe.d", take_options, boot);
+  take_folders(files, "modprobe.d", take_options, boot, boot.probes);
   return [=](Inventory& inventory) {
     using Map = Fact<std::map<std::string, std::string>>;
     inventory.autoload = Map::known(boot.autoload, "/etc/modules-load.d");
     inventory.module_options = Map::known(boot.options, "/etc/modprobe.d");
     inventory.blacklist = Map::known(boot.blacklist, "/etc/modprobe.d");
+    // What was found stands, and the rest is open. A softdep in modprobe.d loads modules too.
+    inventory.autoload.spoil_by(boot.loads);
+    for (Map* map : {&inventory.autoload, &inventory.module_options, &inventory.blacklist})
+      map->spoil_by(boot.probes);
     for (const std::string& name : known_modules()) {
       const auto file = found.find(name);
       if (file == found.end()) {

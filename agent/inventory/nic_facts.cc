@@ -39,12 +39,23 @@ Fact<std::string> in_lower(Fact<std::string> text) {
   return text;
 }
 
-std::vector<GidEntry> read_gids(const NodeFiles& files, const std::string& port) {
-  std::vector<GidEntry> gids;
+// Fills in the port's GIDs. Some drivers refuse places that are empty, which says nothing beside
+// others that they tell.
+void read_gids(const NodeFiles& files, const std::string& port, RdmaPort& out) {
+  std::vector<GidEntry>& gids = out.gids;
+  out.gids_told = Fact<bool>::known(true, port + "/gids");
+  out.gids_told.spoil_by(files.list(port + "/gids"));
+  Fact<bool> refused = out.gids_told;
+  bool any = false;
   for (std::uint32_t index = 0, empty = 0; index < kMostGids && empty < kEmptyGids; ++index) {
     const std::string name = std::to_string(index);
     const Fact<std::string> gid = files.line(port + "/gids/" + name);
     ++empty;
+    any = any || gid.is_known();
+    if (gid.state == FactState::kUnknown)
+      refused.spoil_by(gid);
+    else
+      out.gids_told.spoil_by(gid);
     if (!gid.is_known() || gid.value == kNoGid || gid.value.empty()) continue;
     empty = 0;
     gids.push_back({.index = index,
@@ -52,7 +63,7 @@ std::vector<GidEntry> read_gids(const NodeFiles& files, const std::string& port)
                     .type = files.line(port + "/gid_attrs/types/" + name).value,
                     .netdev = files.line(port + "/gid_attrs/ndevs/" + name).value});
   }
-  return gids;
+  if (!any) out.gids_told.spoil_by(refused);
 }
 
 RdmaPort read_port(const NodeFiles& files, const std::string& folder, std::uint32_t number) {
@@ -69,7 +80,7 @@ RdmaPort read_port(const NodeFiles& files, const std::string& folder, std::uint3
   port.link_layer = in_lower(files.line(folder + "/link_layer"));
   port.lid = files.small(folder + "/lid");
   port.sm_lid = files.small(folder + "/sm_lid");
-  port.gids = read_gids(files, folder);
+  read_gids(files, folder, port);
   port.counters = read_counters(files, folder + "/counters");
   port.hw_counters = read_counters(files, folder + "/hw_counters");
   return port;
@@ -81,14 +92,15 @@ std::string pci_of(const NodeFiles& files, const std::string& folder) {
   return is_pci_address(parent) ? parent : "";
 }
 
-std::vector<std::uint32_t> ports_of(const NodeFiles& files, const std::string& device) {
-  std::vector<std::uint32_t> ports;
-  for (const std::string& name : files.names(fmt::format("{}/{}/ports", kRdma, device))) {
+Fact<std::vector<std::uint32_t>> ports_of(const NodeFiles& files, const std::string& device) {
+  const NameList names = files.list(fmt::format("{}/{}/ports", kRdma, device));
+  auto ports = names.without_value<std::vector<std::uint32_t>>();
+  for (const std::string& name : names.value) {
     std::uint64_t number = 0;
     if (parse_number(name, number) && number > 0 && number <= kMaxNicPorts)
-      ports.push_back(static_cast<std::uint32_t>(number));
+      ports.value.push_back(static_cast<std::uint32_t>(number));
   }
-  std::ranges::sort(ports);
+  std::ranges::sort(ports.value);
   return ports;
 }
 
@@ -136,24 +148,34 @@ Facts read_classes(const NodeFiles& files, const std::string& device,
 }  // namespace
 
 Fact<Counters> read_counters(const NodeFiles& files, const std::string& folder) {
-  const std::vector<std::string> names = files.names(folder, kMostCounters);
-  if (names.empty()) return Fact<Counters>::absent(folder);
+  const NameList names = files.list(folder, kMostCounters);
+  if (names.value.empty())
+    return names.is_known() ? Fact<Counters>::absent(folder) : names.without_value<Counters>();
   Counters counters;
-  std::string unread;  // one that makes no sense, for whoever would call the rest all of them
-  for (const std::string& name : names) {
+  // One that was not read, for whoever would call the rest all of them. A driver that has nothing
+  // to count for a name of its own (EINVAL) is no loss beside others.
+  Fact<bool> unread = Fact<bool>::known(true, folder);
+  unread.spoil_by(names);
+  Fact<bool> refused = Fact<bool>::known(true, folder);
+  for (const std::string& name : names.value) {
     const auto value = files.number(folder + "/" + name);
     if (value.is_known()) counters[name] = value.value;
-    if (value.state == FactState::kError && unread.empty()) unread = value.reason;
+    (value.state == FactState::kUnknown ? refused : unread).spoil_by(value);
   }
-  if (counters.empty()) return Fact<Counters>::error(folder, folder + ": no counter can be read");
+  if (counters.empty()) {
+    unread.spoil_by(refused);
+    if (unread.is_open()) return unread.without_value<Counters>();
+    return Fact<Counters>::error(folder, folder + ": no counter can be read");
+  }
   Fact<Counters> known = Fact<Counters>::known(std::move(counters), folder);
-  known.reason = std::move(unread);
+  known.reason = unread.reason;
   return known;
 }
 
 Apply read_rdma_names(const NodeFiles& files) {
   std::vector<RdmaDevice> devices;
-  for (const std::string& name : files.names(kRdma, kMaxNicPorts)) {
+  const NameList names = files.list(kRdma, kMaxNicPorts);
+  for (const std::string& name : names.value) {
     RdmaDevice& device = devices.emplace_back();
     device.name = name;
     const std::string folder = std::string(kRdma) + "/" + name;
@@ -164,9 +186,14 @@ Apply read_rdma_names(const NodeFiles& files) {
     if (device.pci_address.empty() && name.starts_with("siw")) device.driver = "siw";
     device.uverbs = uverbs_of(files, name);
     // Its ports stay even when nothing more can be had of it.
-    for (const std::uint32_t port : ports_of(files, name)) device.ports.emplace_back().port = port;
+    const auto ports = ports_of(files, name);
+    device.ports_told = ports.without_value<bool>();
+    for (const std::uint32_t port : ports.value) device.ports.emplace_back().port = port;
   }
-  return [devices = std::move(devices)](Inventory& inventory) { inventory.rdma = devices; };
+  return [devices = std::move(devices), told = names.without_value<bool>()](Inventory& inventory) {
+    inventory.rdma = devices;
+    inventory.rdma_told = told;
+  };
 }
 
 Apply read_rdma_device(const NodeFiles& files, const std::string& name) {
@@ -178,7 +205,7 @@ Apply read_rdma_device(const NodeFiles& files, const std::string& name) {
   read.board_id = files.line(folder + "/board_id");
   read.model = files.line(folder + "/hca_type");
   read.netdevs = files.names(folder + "/device/net");
-  for (const std::uint32_t port : ports_of(files, name)) {
+  for (const std::uint32_t port : ports_of(files, name).value) {
     const std::string path = fmt::format("{}/ports/{}", folder, port);
     read.ports.push_back(read_port(files, path, port));
     const std::string netdev = files.line(path + "/gid_attrs/ndevs/0").value;

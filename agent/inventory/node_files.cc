@@ -131,16 +131,30 @@ Fact<std::string> NodeFiles::link(const std::string& path) const {
   return Fact<std::string>::known(valid_utf8(target.filename().string()), path);
 }
 
-std::vector<std::string> NodeFiles::names(const std::string& path, std::size_t most) const {
-  std::vector<std::string> names;
+NameList NodeFiles::list(const std::string& path, std::size_t most) const {
+  NameList names = NameList::known({}, path);
   std::error_code error;
   const fs::path folder(on_disk(path));
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (names.size() == most) break;
-    names.push_back(valid_utf8(it->path().filename().string()));
+    if (names.value.size() == most) {
+      names.state = FactState::kError;
+      names.reason = fmt::format("{}: has more than {} names", path, most);
+      break;
+    }
+    names.value.push_back(valid_utf8(it->path().filename().string()));
   }
-  std::ranges::sort(names);
-  return names;
+  std::ranges::sort(names.value);
+  if (!error) return names;
+  NameList bad = error == std::errc::not_a_directory
+                     ? NameList::error(path, path + ": is no folder")
+                     : not_read<std::vector<std::string>>(path, error.value());
+  bad.value = std::move(names.value);
+  return bad;
+}
+
+bool NodeFiles::is_file(const std::string& path) const {
+  struct stat status {};
+  return ::stat(on_disk(path).c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
 bool NodeFiles::exists(const std::string& path) const {

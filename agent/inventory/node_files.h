@@ -17,6 +17,8 @@ inline constexpr std::size_t kMostLineBytes = 4096;
 inline constexpr std::size_t kMostTextBytes = 256U << 10U;
 inline constexpr std::size_t kMostNames = 4096;
 
+using NameList = Fact<std::vector<std::string>>;
+
 class NodeFiles {
  public:
   explicit NodeFiles(const InventoryOptions& options)
@@ -43,9 +45,15 @@ class NodeFiles {
   [[nodiscard]] Fact<std::uint32_t> small(const std::string& path) const;
   // Last part of where a link points.
   [[nodiscard]] Fact<std::string> link(const std::string& path) const;
-  // Sorted, at most `most`; empty where there is no folder.
+  // What a folder holds, sorted. No folder is absent, one that is refused unknown; one that is no
+  // folder, loops or holds more than `most` is an error, with the names that were seen.
+  [[nodiscard]] NameList list(const std::string& path, std::size_t most = kMostNames) const;
+  // The same where it does not matter why there are none.
   [[nodiscard]] std::vector<std::string> names(const std::string& path,
-                                               std::size_t most = kMostNames) const;
+                                               std::size_t most = kMostNames) const {
+    return list(path, most).value;
+  }
+  [[nodiscard]] bool is_file(const std::string& path) const;
   [[nodiscard]] bool exists(const std::string& path) const;
   [[nodiscard]] Fact<double> modified_unix_seconds(const std::string& path) const;
   // Calls with each line, without keeping the file, until it says false. Lines that are longer than

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "agent/testing/node_tree.h"
+#include "agent/testing/read_tree.h"
 #include "agent/testing/temp_dir.h"
 
 namespace railgauge::agent {
@@ -56,6 +58,32 @@ TEST_F(Files, LinksThatLoopAndFoldersAreErrors) {
   std::filesystem::create_directory(root_ / "folder");
   EXPECT_EQ(files().line("/loop").state, FactState::kError);
   EXPECT_EQ(files().line("/folder").state, FactState::kError);
+}
+
+TEST_F(Files, AFolderIsListedOrSaysWhyNot) {
+  root_.write("sys/b", "1");
+  root_.write("sys/a", "1");
+  EXPECT_TRUE(files().list("/sys").is({"a", "b"}));
+  EXPECT_TRUE(files().list("/none").is_absent());
+  EXPECT_EQ(files().list("/sys/a").state, FactState::kError);
+  EXPECT_EQ(files().list("/sys/a/below").state, FactState::kError);
+  std::filesystem::create_symlink("loop", root_ / "loop");
+  EXPECT_EQ(files().list("/loop").state, FactState::kError);
+  EXPECT_THAT(files().list("/loop").reason, HasSubstr("/loop: "));
+  const NameList cut = files().list("/sys", 1);
+  EXPECT_EQ(cut.state, FactState::kError);
+  EXPECT_THAT(cut.value, testing::SizeIs(1));
+  EXPECT_THAT(cut.reason, HasSubstr("more than 1 names"));
+}
+
+TEST_F(Files, AFolderThatIsRefusedIsNotEmpty) {
+  NodeTree tree;
+  tree.apply("sys/closed/x = 1\nsys/open/y = 1\nrefuse sys/closed\n");
+  const AsNobody nobody;
+  const NodeFiles refused({.root = tree.root()});
+  EXPECT_TRUE(refused.list("/sys/open").is({"y"}));
+  EXPECT_EQ(refused.list("/sys/closed").state, FactState::kUnknown);
+  EXPECT_THAT(refused.list("/sys/closed").reason, HasSubstr("Permission denied"));
 }
 
 TEST_F(Files, NumbersAreDecimalOrHexadecimalAndNothingElse) {

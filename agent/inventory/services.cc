@@ -10,30 +10,38 @@ namespace {
 constexpr std::size_t kMostUnits = 2048;
 constexpr const char* kAdministrator = "/etc/systemd/system";
 
+// What is enabled; open where a place was not read that may enable more.
+using Enabled = Fact<std::set<std::string>>;
+
 // Folders like multi-user.target.wants that hold links to what is enabled.
-std::set<std::string> enabled_units(const NodeFiles& files) {
-  std::set<std::string> units;
-  for (const std::string& folder : files.names(kAdministrator, kMostUnits))
-    if (folder.ends_with(".wants") || folder.ends_with(".requires"))
-      for (const std::string& unit :
-           files.names(fmt::format("{}/{}", kAdministrator, folder), kMostUnits))
-        units.insert(unit);
+Enabled enabled_units(const NodeFiles& files) {
+  Enabled units = Enabled::known({}, kAdministrator);
+  const NameList folders = files.list(kAdministrator, kMostUnits);
+  units.spoil_by(folders);
+  for (const std::string& folder : folders.value) {
+    if (!folder.ends_with(".wants") && !folder.ends_with(".requires")) continue;
+    const NameList links = files.list(fmt::format("{}/{}", kAdministrator, folder), kMostUnits);
+    units.spoil_by(links);
+    units.value.insert(links.value.begin(), links.value.end());
+  }
   return units;
 }
 
 // /etc/rc3.d/S20nv_peer_mem: scripts of before systemd, which it still runs.
-std::set<std::string> enabled_scripts(const NodeFiles& files) {
+Enabled enabled_scripts(const NodeFiles& files) {
   constexpr std::size_t kOrder = 3;  // "S20"
-  std::set<std::string> scripts;
-  for (const char* level : {"/etc/rc2.d", "/etc/rc3.d", "/etc/rc5.d", "/etc/rc.d/rc3.d"})
-    for (const std::string& name : files.names(level, kMostUnits))
-      if (name.starts_with('S') && name.size() > kOrder) scripts.insert(name.substr(kOrder));
+  Enabled scripts = Enabled::known({}, "/etc/rc3.d");
+  for (const char* level : {"/etc/rc2.d", "/etc/rc3.d", "/etc/rc5.d", "/etc/rc.d/rc3.d"}) {
+    const NameList links = files.list(level, kMostUnits);
+    scripts.spoil_by(links);
+    for (const std::string& name : links.value)
+      if (name.starts_with('S') && name.size() > kOrder) scripts.value.insert(name.substr(kOrder));
+  }
   return scripts;
 }
 
 Fact<std::string> enablement_of(const NodeFiles& files, const std::string& name,
-                                const std::set<std::string>& units,
-                                const std::set<std::string>& scripts) {
+                                const Enabled& units, const Enabled& scripts) {
   const std::string unit = name + ".service";
   const std::string own = fmt::format("{}/{}", kAdministrator, unit);
   if (const auto link = files.link(own); link.is_known() && link.value == "null")
@@ -43,14 +51,20 @@ Fact<std::string> enablement_of(const NodeFiles& files, const std::string& name,
     const std::string path = folder + "/" + unit;
     const Fact<std::string> text = files.text(path);
     if (text.is_absent()) continue;
-    if (units.contains(unit)) return Fact<std::string>::known("enabled", path);
+    if (units.value.contains(unit)) return Fact<std::string>::known("enabled", path);
     if (!text.is_known()) return text;
+    if (units.is_open()) return units.without_value<std::string>();
     const bool installs = text.value.find("[Install]") != std::string::npos;
     return Fact<std::string>::known(installs ? "disabled" : "static", path);
   }
   const std::string script = "/etc/init.d/" + name;
-  if (!files.exists(script)) return Fact<std::string>::absent(own);
-  return Fact<std::string>::known(scripts.contains(name) ? "enabled" : "disabled", script);
+  const Fact<double> there = files.modified_unix_seconds(script);
+  if (there.is_absent())
+    return units.is_open() ? units.without_value<std::string>() : Fact<std::string>::absent(own);
+  if (scripts.value.contains(name)) return Fact<std::string>::known("enabled", script);
+  if (there.is_open()) return there.without_value<std::string>();
+  if (scripts.is_open()) return scripts.without_value<std::string>();
+  return Fact<std::string>::known("disabled", script);
 }
 
 // A service that runs has a control group of its own.
@@ -80,8 +94,8 @@ const std::vector<std::string>& known_services() {
 }
 
 Apply read_services(const NodeFiles& files) {
-  const std::set<std::string> units = enabled_units(files);
-  const std::set<std::string> scripts = enabled_scripts(files);
+  const Enabled units = enabled_units(files);
+  const Enabled scripts = enabled_scripts(files);
   std::map<std::string, ServiceFacts> services;
   for (const std::string& name : known_services())
     services[name] = {.enablement = enablement_of(files, name, units, scripts),

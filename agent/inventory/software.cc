@@ -198,12 +198,20 @@ Map nccl_conf(const NodeFiles& files) {
 Map read_dkms(const NodeFiles& files) {
   const std::string folder = "/var/lib/dkms";
   Map found = Map::absent(folder);
-  for (const std::string& module : files.names(folder, kMostPackages))
-    for (const std::string& version : files.names(folder + "/" + module, kMostPackages)) {
+  const NameList modules = files.list(folder, kMostPackages);
+  Fact<bool> told = Fact<bool>::known(true, folder);
+  told.spoil_by(modules);
+  for (const std::string& module : modules.value) {
+    if (files.is_file(folder + "/" + module)) continue;  // its signing key
+    const NameList versions = files.list(folder + "/" + module, kMostPackages);
+    told.spoil_by(versions);
+    for (const std::string& version : versions.value) {
       if (version.starts_with("kernel-") || version == "original_module") continue;
       found.state = FactState::kKnown;
       found.value[module + "/" + version] = folder + "/" + module + "/" + version;
     }
+  }
+  found.spoil_by(told);
   return found;
 }
 

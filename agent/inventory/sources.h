@@ -27,6 +27,7 @@ Apply read_numa(const NodeFiles& files);
 Apply read_cpu(const NodeFiles& files);
 Apply read_machine(const NodeFiles& files);
 Apply read_linux(const NodeFiles& files);
+Apply read_device_nodes(const NodeFiles& files);
 Apply read_limits(const NodeFiles& files);
 Apply read_modules(const NodeFiles& files);
 Apply read_module_files(const NodeFiles& files);
@@ -45,6 +46,9 @@ Fact<std::string> pkgconfig_version(const NodeFiles& files, const std::string& f
 // to "libnccl.so.2.21.5" to "2.21.5". Unknown: it is there, and its name tells no version.
 Fact<std::string> library_version(const NodeFiles& files, const std::string& folder,
                                   const std::string& soname, std::string_view prefix);
+
+// Whether a device file of the node opens for reading and writing; known and false says why.
+Fact<bool> can_open(const NodeFiles& files, const std::string& path);
 
 // In the second wave, one a device, since they ask it: its registers, its firmware, its driver.
 Apply read_pci_device(const NodeFiles& files, const std::string& address);

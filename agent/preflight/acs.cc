@@ -69,8 +69,7 @@ std::string boot_unit(const std::vector<std::string>& commands) {
 std::string guests_devices(const Inventory& node) {
   std::string given;
   for (const auto& [address, device] : node.pci)
-    if (device.driver.is("vfio-pci") || device.driver.is("nvidia-vgpu-vfio"))
-      given += (given.empty() ? "" : " ") + address;
+    if (is_given_away(device)) given += (given.empty() ? "" : " ") + address;
   if (given.empty() && node.loaded_modules.value_or({}).contains("nvidia_vgpu_vfio"))
     given = "vGPUs";
   return given;
@@ -166,8 +165,8 @@ CheckResults judge_acs(const CheckInput& input) {
         "isolation that is not there; it changes the grouping, not the ACS bits",
         node.kernel_command_line.source,
         {"# take pcie_acs_override=... out of the kernel's command line, reboot"}));
-  if (std::string why = why_no_pairs(node); !why.empty()) {
-    if (results.empty()) return waived(std::move(why));
+  if (auto none = no_pairs(node)) {
+    if (results.empty()) return std::move(*none);
     return results;
   }
   if (node.is_virtual_machine.is(true)) {

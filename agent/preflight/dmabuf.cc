@@ -131,7 +131,7 @@ CheckResults judge_dmabuf_nic(const CheckInput& input) {
   if (input.node.gpus.empty()) return waived("there is no NVIDIA GPU");
   CheckResults results;
   for (const RdmaDevice* nic : fabric_nics(input.node)) results.push_back(judge_nic(input, *nic));
-  return results.empty() ? waived("no NIC here has RDMA") : results;
+  return results.empty() ? no_rdma(input.node) : results;
 }
 
 }  // namespace railgauge::agent

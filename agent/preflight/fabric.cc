@@ -180,21 +180,23 @@ CheckResult judge_counters(const RdmaDevice& device, const RdmaPort& port) {
 CheckResults judge_lossless(const CheckInput& input) {
   CheckResults results;
   for (const Port& port : roce_ports(input.node)) results.push_back(judge_trust(port));
-  return results.empty() ? waived("no port of RoCE hardware is active") : results;
+  return results.empty() ? no_rdma(input.node, "no port of RoCE hardware is active") : results;
 }
 
 CheckResults judge_congestion_control(const CheckInput& input) {
   CheckResults results;
   for (const Port& port : roce_ports(input.node)) results.push_back(judge_ecn(port));
-  return results.empty() ? waived("no port of RoCE hardware is active") : results;
+  return results.empty() ? no_rdma(input.node, "no port of RoCE hardware is active") : results;
 }
 
 CheckResults judge_port_errors(const CheckInput& input) {
   CheckResults results;
   for (const RdmaDevice& device : input.node.rdma)
-    if (!is_software(device))
+    if (!is_software(device)) {
+      if (auto untold = untold_ports(device)) results.push_back(std::move(*untold));
       for (const RdmaPort& port : device.ports) results.push_back(judge_counters(device, port));
-  return results.empty() ? waived("no NIC here has RDMA") : results;
+    }
+  return results.empty() ? no_rdma(input.node) : results;
 }
 
 }  // namespace railgauge::agent

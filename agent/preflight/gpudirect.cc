@@ -109,7 +109,10 @@ std::vector<api::GpuDirectPair> gpudirect_pairs(const CheckInput& input) {
   for (const GpuFacts& gpu : input.node.gpus) {
     api::GpuDirectPair& out = pairs.emplace_back();
     out.set_gpu(gpu.name);
-    answer_with(out, "no", why_no_pairs(input.node), {});
+    if (input.node.rdma_told.is_open())
+      answer_with(out, "unknown", "it is not known which NICs have RDMA", {});
+    else
+      answer_with(out, "no", why_no_pairs(input.node), {});
   }
   return pairs;
 }

@@ -30,21 +30,31 @@ std::string smt_text(const CpuFacts& cpu) {
   return cpu.smt_active.value ? "; SMT is on" : "; SMT is off";
 }
 
+// What is known of a device file: absent where its folder was read and has none.
+Fact<bool> can_open(const Inventory& node, const std::string& path) {
+  if (const auto found = node.device_nodes.find(path); found != node.device_nodes.end())
+    return found->second.can_open;
+  const auto folder = node.device_nodes.find("/dev/infiniband");
+  if (folder != node.device_nodes.end()) return folder->second.can_open;
+  return node.device_nodes.empty() ? Fact<bool>::unknown(path, "") : Fact<bool>::absent(path);
+}
+
 CheckResult judge_device_file(const Inventory& node, const std::string& subject,
                               const std::string& path, CheckState lacking) {
-  const auto found = node.device_nodes.find(path);
+  const Fact<bool> open = can_open(node, path);
   const std::vector<std::string> remedy{
       fmt::format("ls -l {}; modprobe -a ib_uverbs rdma_ucm", path),
       "# in a pod: give it the RDMA resource of its NIC (rdma/NAME)"};
-  if (found == node.device_nodes.end() || found->second.can_open.is_absent())
-    return result(lacking, subject, path + " is not there", path, remedy);
-  const Fact<bool>& open = found->second.can_open;
+  if (open.is_absent()) return result(lacking, subject, path + " is not there", path, remedy);
   if (!open.is_known()) return not_known(subject, "whether " + path + " opens", open);
   if (open.value) return result(CheckState::kPass, subject, path + " opens", path);
   return result(
       lacking, subject,
       fmt::format("{} does not open{}{}", path, open.reason.empty() ? "" : ": ", open.reason), path,
-      {fmt::format("chmod 0666 {}", path),
+      {fmt::format("chmod 0666 {}  # where its mode refuses", path),
+       fmt::format("# where a control group does: DeviceAllow={} rw in the unit; in a pod the RDMA "
+                   "resource of its NIC (rdma/NAME)",
+                   path),
        "# to last: echo 'KERNEL==\"uverbs*\", MODE=\"0666\"' > "
        "/etc/udev/rules.d/90-uverbs.rules"});
 }
@@ -73,6 +83,8 @@ CheckResults judge_cpu_power(const CheckInput& input) {
     remedy.emplace_back("cpupower idle-set -D 10  # for latency; until the next boot");
   }
   text += smt_text(cpu);
+  if (remedy.empty() && cpu.idle_states.is_open())
+    return {not_known("", "which idle states are on", cpu.idle_states)};
   const CheckState state = remedy.empty() ? CheckState::kPass : CheckState::kWarn;
   return {result(state, "", std::move(text), cpu.governors.source, std::move(remedy))};
 }
@@ -99,7 +111,7 @@ CheckResults judge_rdma_device_nodes(const CheckInput& input) {
                    node.rdma_netns_mode.source,
                    {"# from the machine's own namespace: rdma dev; rdma dev set DEVICE netns PID",
                     "# in a pod: give it the RDMA resource of its NIC (rdma/NAME)"})};
-  if (results.empty()) return waived("no NIC here has RDMA");
+  if (results.empty()) return no_rdma(node);
   results.push_back(judge_device_file(node, "rdma_cm", kConnectionManager, CheckState::kWarn));
   return results;
 }
@@ -115,18 +127,19 @@ CheckResults judge_bar_copy_driver(const CheckInput& input) {
                    {"# GDRCopy's driver, for the running kernel: its package gdrdrv-dkms, then",
                     "modprobe gdrdrv"})};
   const ModuleFacts* module = node.module("gdrdrv");
-  const auto device = node.device_nodes.find(kGdrdrv);
+  const Fact<bool> open = can_open(node, kGdrdrv);
   const std::string version = module == nullptr ? "" : module->version.value_or("");
-  if (device == node.device_nodes.end() || device->second.can_open.is_absent())
+  if (open.is_absent())
     return {
         result(CheckState::kFail, "",
                fmt::format("gdrdrv {} is loaded, {} is not there", version, kGdrdrv), kGdrdrv,
                {"mknod -m 666 /dev/gdrdrv c $(awk '$2==\"gdrdrv\"{print $1}' /proc/devices) 0"})};
-  if (!device->second.can_open.is_known())
-    return {not_known("", "whether /dev/gdrdrv opens", device->second.can_open)};
-  if (!device->second.can_open.value)
-    return {result(CheckState::kFail, "", "/dev/gdrdrv does not open", kGdrdrv,
-                   {"chmod 0666 /dev/gdrdrv"})};
+  if (!open.is_known()) return {not_known("", "whether /dev/gdrdrv opens", open)};
+  if (!open.value)
+    return {result(
+        CheckState::kFail, "",
+        fmt::format("/dev/gdrdrv does not open{}{}", open.reason.empty() ? "" : ": ", open.reason),
+        kGdrdrv, {"chmod 0666 /dev/gdrdrv"})};
   return {result(CheckState::kPass, "", fmt::format("gdrdrv {} is loaded and opens", version),
                  kGdrdrv)};
 }

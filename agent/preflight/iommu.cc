@@ -44,6 +44,12 @@ const Fact<std::string>* unread_group(const std::vector<GpuNicPair>& pairs) {
   return nullptr;
 }
 
+bool any_in_group(const std::vector<GpuNicPair>& pairs) {
+  return std::ranges::any_of(pairs, [](const GpuNicPair& pair) {
+    return pair.gpu_device->iommu_group.is_known() || pair.nic_device->iommu_group.is_known();
+  });
+}
+
 // Data Direct needs GPU and DMA function in one group; "" where they are, or there is none.
 std::string split_group(const Inventory& node, const std::vector<GpuNicPair>& pairs) {
   for (const GpuNicPair& pair : pairs) {
@@ -97,18 +103,18 @@ CheckResult judge_bar1(const Inventory& node, const GpuFacts& gpu) {
 
 CheckResults judge_iommu(const CheckInput& input) {
   const Inventory& node = input.node;
-  if (std::string why = why_no_pairs(node); !why.empty()) return waived(std::move(why));
+  if (auto none = no_pairs(node)) return std::move(*none);
   if (node.is_virtual_machine.is(true)) return waived("in a virtual machine its host decides");
   const std::string& source = node.iommus.source;
-  if (node.iommus.is_absent() || (node.iommus.is_known() && node.iommus.value.empty()))
-    return {result(CheckState::kPass, "", "no IOMMU is on", source)};
-  if (!node.iommus.is_known()) return {not_known("", "which IOMMUs are on", node.iommus)};
+  const bool none =
+      node.iommus.is_absent() || (node.iommus.is_known() && node.iommus.value.empty());
+  if (node.iommus.is_open()) return {not_known("", "which IOMMUs are on", node.iommus)};
   const std::vector<GpuNicPair> pairs = all_pairs(node);
   if (const std::string split = split_group(node, pairs); !split.empty())
     return {result(CheckState::kFail, "", split, "/sys/bus/pci/devices/*/iommu_group",
                    {"# ACS of the ports between them divides the group: what the platform needs "
                     "there tells railgauge preflight --explain acs"})};
-  if (node.cpu.vendor.is("ARM") || is_grace(node))
+  if (!none && (node.cpu.vendor.is("ARM") || is_grace(node)))
     return {result(CheckState::kPass, "", "an SMMU translates, as this platform is meant to run",
                    source)};
   const std::vector<std::string> devices = translated_devices(pairs);
@@ -119,6 +125,9 @@ CheckResults judge_iommu(const CheckInput& input) {
                    kernel_argument_commands(node, translation_words(node)))};
   if (const Fact<std::string>* unread = unread_group(pairs); unread != nullptr)
     return {not_known("", "how the IOMMU treats GPUs and NICs", *unread)};
+  // A device in a group is behind one, whether or not that has a name of its own.
+  if (none && !any_in_group(pairs))
+    return {result(CheckState::kPass, "", "no IOMMU is on", source)};
   return {result(CheckState::kPass, "", "the IOMMU passes GPUs and NICs through",
                  "/sys/kernel/iommu_groups/*/type")};
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "agent/preflight/cpu_list.h"
+#include "agent/preflight/pairs.h"
 #include "agent/preflight/results.h"
 
 namespace railgauge::agent {
@@ -90,7 +91,8 @@ CheckResult judge_rdma(const std::string& device, const Fact<std::string>& most,
 }  // namespace
 
 CheckResults judge_locked_memory(const CheckInput& input) {
-  if (input.node.rdma.empty()) return waived("no device here has RDMA: nothing is registered");
+  if (input.node.rdma.empty())
+    return no_rdma(input.node, "no device here has RDMA: nothing is registered");
   const MemoryLimits& limits = input.node.limits;
   if (limits.cap_ipc_lock.is(true))
     return {result(CheckState::kPass, "", "the capability IPC_LOCK lifts the limit",

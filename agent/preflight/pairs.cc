@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "agent/inventory/distances.h"
+#include "agent/preflight/results.h"
 #include "kernels/core/pci_distance.h"
 
 namespace railgauge::agent {
@@ -127,6 +128,22 @@ std::string why_no_pairs(const Inventory& node) {
   if (!hardware)
     return "no NIC here has RDMA: GPUDirect RDMA cannot be, and TCP over these NICs is measured";
   return all_pairs(node).empty() ? "the PCI devices of GPUs or NICs are not known" : "";
+}
+
+std::optional<CheckResults> no_pairs(const Inventory& node) {
+  std::string why = why_no_pairs(node);
+  if (why.empty()) return std::nullopt;
+  return node.gpus.empty() ? waived(std::move(why)) : no_rdma(node, std::move(why));
+}
+
+CheckResults no_rdma(const Inventory& node, std::string why) {
+  if (!node.rdma_told.is_open()) return waived(std::move(why));
+  return {not_known("", "which NICs have RDMA", node.rdma_told)};
+}
+
+std::optional<CheckResult> untold_ports(const RdmaDevice& device) {
+  if (!device.ports.empty() || !device.ports_told.is_open()) return std::nullopt;
+  return not_known(device.name, "which ports it has", device.ports_told);
 }
 
 void leave_out_hidden_gpus(Inventory& node) {

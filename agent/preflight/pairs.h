@@ -1,10 +1,13 @@
 // Which GPU works with which NIC, and what lies between them on PCIe. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/inventory/inventory.h"
+#include "agent/preflight/check.h"
 
 namespace railgauge::agent {
 
@@ -37,6 +40,18 @@ const PciDevice* data_direct_function(const Inventory& node, const GpuNicPair& p
 
 // Why there is no pair to judge, in words; "" when there is one.
 std::string why_no_pairs(const Inventory& node);
+// The same as what a check then says; nothing when there is one.
+std::optional<CheckResults> no_pairs(const Inventory& node);
+// What a check says that has found no NIC with RDMA: waived for that reason, or not known where it
+// was not told which there are.
+CheckResults no_rdma(const Inventory& node, std::string why = "no NIC here has RDMA");
+// A device whose ports were not told; nothing when they were.
+std::optional<CheckResult> untold_ports(const RdmaDevice& device);
+// A function that this machine keeps for virtual machines: vfio-pci, or a vendor's own of the kind
+// (mlx5_vfio_pci, nvgrace_gpu_vfio_pci, nvidia-vgpu-vfio).
+[[nodiscard]] inline bool is_given_away(const PciDevice& device) {
+  return device.driver.value_or("").find("vfio") != std::string::npos;
+}
 [[nodiscard]] bool is_software(const RdmaDevice& device);
 // RDMA over TCP: neither RoCE's GIDs nor its packets.
 [[nodiscard]] inline bool is_iwarp(const RdmaDevice& device) { return device.node_type.is("rnic"); }

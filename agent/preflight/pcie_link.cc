@@ -1,5 +1,6 @@
 // How GPUs and NICs are linked: speed, width, and what the kernel and the error counters say of it.
 #include <algorithm>
+#include <optional>
 
 #include "agent/preflight/pairs.h"
 #include "agent/preflight/results.h"
@@ -123,6 +124,49 @@ CheckResult judge_link(const Inventory& node, const Linked& linked) {
   return result(CheckState::kPass, linked.subject, now, source);
 }
 
+// Whether these two are the ends of one link: a switch's upstream port is below a port of another
+// device. Who may not read its configuration sees it by its place, and by both telling one link.
+bool is_link_between(const PciDevice& above, const PciDevice& below, std::size_t place) {
+  constexpr std::uint8_t kUpstreamPort = 5;
+  if (below.config.pcie.is_known()) return below.config.pcie.value.port_type == kUpstreamPort;
+  return place % 2 == 1 && above.link_width.is(below.link_width.value) &&
+         above.link_gigatransfers.is(below.link_gigatransfers.value);
+}
+
+// A switch on the way that is linked to the port above it worse than both could: everything below
+// shares that. Nothing where all are well or were not told.
+std::optional<CheckResult> judge_uplinks(const Inventory& node, const Linked& linked) {
+  const std::vector<std::string>& bridges = linked.device->bridges;
+  for (std::size_t place = 1; place < bridges.size(); ++place) {
+    const PciDevice* above = node.pci_device(bridges[place - 1]);
+    const PciDevice* below = node.pci_device(bridges[place]);
+    if (above == nullptr || below == nullptr || !below->link_width.is_known() ||
+        !below->link_gigatransfers.is_known() || !is_link_between(*above, *below, place))
+      continue;
+    const std::uint32_t width = below->link_width.value;
+    const double speed = below->link_gigatransfers.value;
+    const std::uint32_t best_width =
+        std::min(below->max_link_width.value_or(width), above->max_link_width.value_or(width));
+    const double best_speed = std::min(below->max_link_gigatransfers.value_or(speed),
+                                       above->max_link_gigatransfers.value_or(speed));
+    if (width >= best_width && speed >= best_speed) continue;
+    return result(
+        CheckState::kFail, linked.subject,
+        fmt::format("the switch above it ({}) has {} where {} is possible", below->address,
+                    link_text(speed, width), link_text(best_speed, best_width)),
+        below->link_width.source, reseat(below->address, above->address));
+  }
+  return std::nullopt;
+}
+
+CheckResult judge_way(const Inventory& node, const Linked& linked) {
+  CheckResult own = judge_link(node, linked);
+  if (own.state == CheckState::kFail || own.state == CheckState::kWaived ||
+      node.is_virtual_machine.is(true))
+    return own;
+  return judge_uplinks(node, linked).value_or(std::move(own));
+}
+
 std::uint64_t total_of(const Fact<Counters>& counters, const char* total) {
   if (!counters.is_known()) return 0;
   if (const auto found = counters.value.find(total); found != counters.value.end())
@@ -184,14 +228,14 @@ CheckResult judge_errors(const Inventory& node, const Linked& linked, std::uint6
 CheckResults judge_pcie_link(const CheckInput& input) {
   CheckResults results;
   for (const Linked& linked : linked_devices(input.node))
-    results.push_back(judge_link(input.node, linked));
+    results.push_back(judge_way(input.node, linked));
   return results.empty() ? waived("there is neither a GPU nor an RDMA NIC on PCIe") : results;
 }
 
 CheckResults judge_pcie_limited(const CheckInput& input) {
   const Inventory& node = input.node;
   const std::vector<const RdmaDevice*> nics = fabric_nics(node);
-  if (nics.empty()) return waived("no NIC here has RDMA");
+  if (nics.empty()) return no_rdma(node);
   CheckResults results;
   for (const RdmaDevice* nic : nics) {
     if (!node.kernel_log.is_known()) {
@@ -209,6 +253,13 @@ CheckResults judge_pcie_limited(const CheckInput& input) {
       results.push_back(result(CheckState::kPass, nic->name,
                                "the kernel's log names no limit of its PCIe bandwidth",
                                node.kernel_log.source));
+    else if (node.is_virtual_machine.is(true))
+      results.push_back(result(CheckState::kUnknown, nic->name,
+                               *limited + ": the ports above it are the hypervisor's invention, so "
+                                          "only the host tells what bounds it",
+                               node.kernel_log.source,
+                               {"# on the host: dmesg | grep 'limited by'; lspci -vv of the "
+                                "physical function, LnkCap against LnkSta"}));
     else
       results.push_back(result(CheckState::kFail, nic->name, *limited, node.kernel_log.source,
                                {"# move or reseat what the line names: that port is the bottleneck",

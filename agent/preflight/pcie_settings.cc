@@ -83,7 +83,7 @@ CheckResults for_each_nic(const Inventory& node, Judge judge) {
                           ? result(CheckState::kUnknown, nic->name, "its PCI device was not read")
                           : judge(node, *nic, *device));
   }
-  return results.empty() ? waived("no NIC here has RDMA") : results;
+  return results.empty() ? no_rdma(node) : results;
 }
 
 }  // namespace

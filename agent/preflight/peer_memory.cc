@@ -26,7 +26,7 @@ std::string name_with_version(const Inventory& node, const char* name) {
 }
 
 CheckResult judge_loaded(const Inventory& node) {
-  const auto autoload = node.autoload.value_or({});
+  const auto& autoload = node.autoload.value;  // what was found; open: there may be more
   const std::string loaded = name_with_version(node, kModule) + " is loaded";
   if (const auto service = node.services.find("nvidia-peermem");
       service != node.services.end() && service->second.enablement.is("enabled"))
@@ -36,10 +36,11 @@ CheckResult judge_loaded(const Inventory& node) {
     return result(CheckState::kWarn, "", loaded + ", but no file loads it at boot",
                   node.autoload.source, {load_at_boot_command("nvidia-peermem")});
   const auto file = autoload.find(kModule);
-  return result(
-      CheckState::kPass, "",
-      file == autoload.end() ? loaded : fmt::format("{}, at boot by {}", loaded, file->second),
-      kModules);
+  return result(CheckState::kPass, "",
+                file == autoload.end() ? fmt::format("{}; whether at boot too is not known: {}",
+                                                     loaded, node.autoload.reason)
+                                       : fmt::format("{}, at boot by {}", loaded, file->second),
+                kModules);
 }
 
 // The kernel's own RDMA stack: no module of the kind can load there, however often it is built.
@@ -70,7 +71,7 @@ CheckResult judge_absent(const Inventory& node) {
   const ModuleFacts* module = node.module(kModule);
   const bool installed = module != nullptr && module->file.is_known();
   std::vector<std::string> remedy;
-  if (node.blacklist.value_or({}).contains(kModule))
+  if (node.blacklist.value.contains(kModule))
     remedy.push_back(fmt::format("# {} forbids it: take the line \"blacklist nvidia_peermem\" out",
                                  node.blacklist.value.at(kModule)));
   if (installed) {
@@ -96,11 +97,18 @@ CheckResult judge_absent(const Inventory& node) {
 std::vector<std::string> legacy_removal(const Inventory& node) {
   std::vector<std::string> remedy{"systemctl disable --now nv_peer_mem"};
   if (node.is_loaded(kLegacy)) remedy.emplace_back("modprobe -r nv_peer_mem");
-  std::string deb = "nvidia-peer-memory nvidia-peer-memory-dkms";
-  std::string rpm = "nvidia_peer_memory";
-  for (const auto& [name, version] : node.packages.value_or({}))
-    if (std::ranges::find(kLegacyPackages, name) != kLegacyPackages.end()) deb = rpm = name;
-  remedy.push_back(uninstall_command(node, deb, rpm));
+  const auto& autoload = node.autoload.value;
+  if (const auto file = autoload.find(kLegacy); file != autoload.end())
+    for (std::string& line : stop_loading_commands(file->second, kLegacy))
+      remedy.push_back(std::move(line));
+  std::string installed;
+  for (const auto& [name, version] : node.packages.value)
+    if (std::ranges::find(kLegacyPackages, name) != kLegacyPackages.end())
+      installed += (installed.empty() ? "" : " ") + name;
+  remedy.push_back(installed.empty()
+                       ? uninstall_command(node, "nvidia-peer-memory nvidia-peer-memory-dkms",
+                                           "nvidia_peer_memory")
+                       : uninstall_command(node, installed, installed));
   if (node.is_loaded(kModule))
     remedy.emplace_back("modprobe -r nvidia-peermem && modprobe nvidia-peermem");
   else
@@ -114,21 +122,16 @@ std::string what_returns(const Inventory& node) {
   if (const auto service = node.services.find(kLegacy);
       service != node.services.end() && service->second.enablement.is("enabled"))
     return "its service nv_peer_mem is enabled";
-  const auto autoload = node.autoload.value_or({});
+  const auto& autoload = node.autoload.value;
   if (const auto file = autoload.find(kLegacy); file != autoload.end())
     return fmt::format("{} loads it", file->second);
   for (const auto& [name, version] : node.packages.value_or({}))
     if (std::ranges::find(kLegacyPackages, name) != kLegacyPackages.end())
       return fmt::format("its package {} {} is installed", name, version);
-  for (const auto& [name, state] : node.dkms.value_or({}))
+  for (const auto& [name, state] : node.dkms.value)
     if (name.starts_with("nv_peer_mem/") || name.starts_with("nvidia-peer-memory/"))
       return fmt::format("dkms builds {}", name);
   return "";
-}
-
-template <class T>
-bool is_open(const Fact<T>& fact) {
-  return !fact.is_known() && !fact.is_absent();
 }
 
 // A place that could bring the legacy module back and was not read; nothing when all were.
@@ -137,12 +140,12 @@ std::optional<CheckResult> unread_place(const Inventory& node) {
   if (service == node.services.end())
     return result(CheckState::kUnknown, "", "whether a service nv_peer_mem starts is not known",
                   "/etc/systemd/system");
-  if (is_open(service->second.enablement))
+  if (service->second.enablement.is_open())
     return not_known("", "whether a service nv_peer_mem starts", service->second.enablement);
-  if (is_open(node.autoload))
+  if (node.autoload.is_open())
     return not_known("", "which modules are loaded at boot", node.autoload);
-  if (is_open(node.packages)) return not_known("", "which packages are installed", node.packages);
-  if (is_open(node.dkms)) return not_known("", "which modules dkms builds", node.dkms);
+  if (node.packages.is_open()) return not_known("", "which packages are installed", node.packages);
+  if (node.dkms.is_open()) return not_known("", "which modules dkms builds", node.dkms);
   return std::nullopt;
 }
 
@@ -150,7 +153,7 @@ std::optional<CheckResult> unread_place(const Inventory& node) {
 
 CheckResults judge_peer_memory_client(const CheckInput& input) {
   const Inventory& node = input.node;
-  if (std::string why = why_no_pairs(node); !why.empty()) return waived(std::move(why));
+  if (auto none = no_pairs(node)) return std::move(*none);
   if (std::ranges::all_of(node.gpus, is_unified))
     return waived("these GPUs share the host's memory, which any NIC reaches");
   if (!node.loaded_modules.is_known())

@@ -1,6 +1,7 @@
 // Whether nvidia-peermem was built for the ib_core that runs, and in which mode it runs.
 #include <algorithm>
 
+#include "agent/preflight/dmabuf.h"
 #include "agent/preflight/remedies.h"
 #include "agent/preflight/results.h"
 
@@ -10,8 +11,8 @@ namespace {
 constexpr const char* kModule = "nvidia_peermem";
 constexpr double kSecondsApart = 60;  // of files that one installation writes
 
-// The kernel's complaint that the module does not fit its RDMA stack; "" when there is none. It is
-// about this boot, so an old one counts until then.
+// The kernel's complaint in this boot that the module does not fit its RDMA stack; "" when there is
+// none.
 std::string misfit_in_log(const Inventory& node) {
   for (const std::string& line : node.kernel_log.value_or({})) {
     const bool about_it = line.find("nvidia_peermem") != std::string::npos ||
@@ -21,6 +22,20 @@ std::string misfit_in_log(const Inventory& node) {
       return line;
   }
   return "";
+}
+
+// Loaded, and bound to the ib_core that runs: what did not fit before was mended since.
+bool serves(const Inventory& node) {
+  const ModuleFacts* core = node.module("ib_core");
+  return node.is_loaded(kModule) && core != nullptr && core->is_loaded &&
+         std::ranges::find(core->holders, kModule) != core->holders.end();
+}
+
+CheckResult judge_misfit(const Inventory& node, const std::string& misfit) {
+  const bool spared = !node.is_loaded(kModule) && dmabuf_in_place(node);
+  return result(spared ? CheckState::kWarn : CheckState::kFail, "",
+                spared ? misfit + "; dma-buf takes its place here" : misfit, node.kernel_log.source,
+                rebuild_gpu_driver_commands(node));
 }
 
 bool is_of_ofed(const std::string& file) {
@@ -56,9 +71,7 @@ CheckResult judge_files(const Inventory& node, const ModuleFacts& peermem) {
 CheckResults judge_peermem_build(const CheckInput& input) {
   const Inventory& node = input.node;
   const std::string misfit = misfit_in_log(node);
-  if (!misfit.empty())
-    return {result(CheckState::kFail, "", misfit, node.kernel_log.source,
-                   rebuild_gpu_driver_commands(node))};
+  if (!misfit.empty() && !serves(node)) return {judge_misfit(node, misfit)};
   if (node.gpus.empty()) return waived("there is no NVIDIA GPU");
   if (!node.loaded_modules.is_known())
     return {not_known("", "the list of loaded modules", node.loaded_modules)};
@@ -73,7 +86,10 @@ CheckResults judge_peermem_build(const CheckInput& input) {
     return {result(CheckState::kFail, "",
                    "nvidia-peermem is loaded, but does not use ib_core: it registered nowhere",
                    "/sys/module/ib_core/holders", rebuild_gpu_driver_commands(node))};
-  return {judge_files(node, *peermem)};
+  CheckResult judged = judge_files(node, *peermem);
+  if (!misfit.empty())
+    judged.observed += fmt::format("; it uses ib_core now, after the complaint: {}", misfit);
+  return {std::move(judged)};
 }
 
 CheckResults judge_peermem_mode(const CheckInput& input) {

@@ -77,7 +77,7 @@ CheckResult judge_device(const Inventory& node, const std::string& subject,
 }  // namespace
 
 CheckResults judge_gpu_nic_distance(const CheckInput& input) {
-  if (std::string why = why_no_pairs(input.node); !why.empty()) return waived(std::move(why));
+  if (auto none = no_pairs(input.node)) return std::move(*none);
   CheckResults results;
   for (const GpuNicPair& pair : nearest_pairs(input.node))
     results.push_back(is_unified(*pair.gpu)

@@ -150,22 +150,26 @@ CheckResult judge_port_gid(const RdmaDevice& device, const RdmaPort& port) {
     if (port.lid.is_known() && port.lid.value == 0)
       return result(CheckState::kFail, name, "the port has no LID: no subnet manager has seen it",
                     port.lid.source, {"systemctl status opensm  # on the subnet manager's host"});
-    return port.gids.empty() ? result(CheckState::kFail, name, "the port has no GID", source)
-                             : result(CheckState::kPass, name, port.gids.front().gid, source);
+    if (!port.gids.empty()) return result(CheckState::kPass, name, port.gids.front().gid, source);
+    return port.gids_told.is_open()
+               ? not_known(name, "which GIDs it has", port.gids_told)
+               : result(CheckState::kFail, name, "the port has no GID", source);
   }
   const GidEntry* best = nullptr;
-  bool any_type = false;
+  bool untold_type = false;
   for (const GidEntry& entry : port.gids) {
-    any_type = any_type || !entry.type.empty();
+    untold_type = untold_type || entry.type.empty();
     if (entry.type.find("v2") == std::string::npos) continue;
     if (best == nullptr || (is_link_local(best->gid) && !is_link_local(entry.gid))) best = &entry;
   }
   const std::string net = device.netdevs.empty() ? "INTERFACE" : device.netdevs.front();
   const std::vector<std::string> remedy{
       fmt::format("ip addr add ADDRESS/PREFIX dev {}  # and in the network configuration", net)};
+  if (best == nullptr && port.gids_told.is_open())
+    return not_known(name, "which GIDs it has", port.gids_told, {"show_gids"});
   if (port.gids.empty())
     return result(CheckState::kFail, name, "the port has no GID", source, remedy);
-  if (!any_type)
+  if (best == nullptr && untold_type)
     return result(CheckState::kUnknown, name, "the types of its GIDs are not told", source,
                   {"show_gids"});
   if (best == nullptr)
@@ -182,27 +186,34 @@ CheckResult judge_port_gid(const RdmaDevice& device, const RdmaPort& port) {
 
 CheckResults judge_port_state(const CheckInput& input) {
   CheckResults results;
-  for (const RdmaDevice& device : input.node.rdma)
+  for (const RdmaDevice& device : input.node.rdma) {
+    if (auto untold = untold_ports(device)) results.push_back(std::move(*untold));
     for (const RdmaPort& port : device.ports)
       results.push_back(judge_port(input.node, device, port));
-  return results.empty() ? waived("no NIC here has RDMA; TCP over these NICs is measured")
-                         : results;
+  }
+  return results.empty()
+             ? no_rdma(input.node, "no NIC here has RDMA; TCP over these NICs is measured")
+             : results;
 }
 
 CheckResults judge_mtu(const CheckInput& input) {
   CheckResults results;
-  for (const RdmaDevice& device : input.node.rdma)
+  for (const RdmaDevice& device : input.node.rdma) {
+    if (auto untold = untold_ports(device)) results.push_back(std::move(*untold));
     for (const RdmaPort& port : device.ports)
       if (port.state.is("active")) results.push_back(judge_port_mtu(input.node, device, port));
-  return results.empty() ? waived("no RDMA port is active") : results;
+  }
+  return results.empty() ? no_rdma(input.node, "no RDMA port is active") : results;
 }
 
 CheckResults judge_gid(const CheckInput& input) {
   CheckResults results;
-  for (const RdmaDevice& device : input.node.rdma)
+  for (const RdmaDevice& device : input.node.rdma) {
+    if (auto untold = untold_ports(device)) results.push_back(std::move(*untold));
     for (const RdmaPort& port : device.ports)
       if (port.state.is("active")) results.push_back(judge_port_gid(device, port));
-  return results.empty() ? waived("no RDMA port is active") : results;
+  }
+  return results.empty() ? no_rdma(input.node, "no RDMA port is active") : results;
 }
 
 }  // namespace railgauge::agent

@@ -71,7 +71,7 @@ CheckResult judge_pair(const CheckInput& input, const GpuNicPair& pair) {
 }  // namespace
 
 CheckResults judge_registration(const CheckInput& input) {
-  if (std::string why = why_no_pairs(input.node); !why.empty()) return waived(std::move(why));
+  if (auto none = no_pairs(input.node)) return std::move(*none);
   if (std::ranges::all_of(input.node.gpus, is_unified))
     return waived("these GPUs share the host's memory, which any NIC reaches");
   CheckResults results;

@@ -33,6 +33,17 @@ bool has_driver_streams(const Inventory& node) {
 // "550" of "550.54.15".
 std::string branch_of(const std::string& version) { return version.substr(0, version.find('.')); }
 
+// As a shell takes it for one word.
+std::string in_shell_quotes(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-";
+  if (word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char letter : word)
+    quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return quoted + "'";
+}
+
 }  // namespace
 
 Family family_of(const Inventory& node) {
@@ -85,6 +96,22 @@ std::string load_at_boot_command(const std::string& module) {
 
 std::vector<std::string> load_module_commands(const std::string& module) {
   return {"modprobe " + module, load_at_boot_command(module)};
+}
+
+std::vector<std::string> stop_loading_commands(const std::string& file, const std::string& module) {
+  std::string name;  // hyphens and underscores are one
+  for (const char letter : module)
+    name += letter == '_' ? std::string("[-_]") : std::string(1, letter);
+  const std::string script =
+      fmt::format(R"(-E -e '/^[[:space:]]*{0}([[:space:]]|$)/d' )"
+                  R"(-e '/^[[:space:]]*softdep/s/[[:space:]]+{0}([[:space:]]|$)/\1/g')",
+                  name);
+  if (file.starts_with("/etc/"))
+    return {fmt::format("sed -i {} {}", script, in_shell_quotes(file))};
+  const std::size_t slash = file.rfind('/', file.rfind('/') - 1);
+  return {"# a file of the same name below /etc stands for it:",
+          fmt::format("sed {} {} > {}", script, in_shell_quotes(file),
+                      in_shell_quotes("/etc" + file.substr(slash)))};
 }
 
 std::vector<std::string> rebuild_gpu_driver_commands(const Inventory& node) {

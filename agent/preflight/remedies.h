@@ -19,6 +19,10 @@ std::vector<std::string> kernel_argument_commands(const Inventory& node, const s
 // Loads `module` now and at each boot.
 std::vector<std::string> load_module_commands(const std::string& module);
 std::string load_at_boot_command(const std::string& module);
+// Takes `module` (with underscores) out of a file that loads it at boot: its own line in
+// modules-load.d, its word in a softdep of modprobe.d. A package's file is hidden by one of the
+// same name below /etc, which its next version leaves alone.
+std::vector<std::string> stop_loading_commands(const std::string& file, const std::string& module);
 // The GPU driver built again for the running kernel and RDMA stack.
 std::vector<std::string> rebuild_gpu_driver_commands(const Inventory& node);
 // The open kernel modules in place of the proprietary ones.

@@ -39,8 +39,6 @@ INSTANTIATE_TEST_SUITE_P(Nodes, Variants, testing::ValuesIn(tree_variants()), []
 const std::set<std::string_view> kNotByFiles{"gpudirect_registration", "gpu_ecc", "gpu_mode",
                                              "gpu_clocks", "nvlink"};
 const std::set<std::string_view> kPassesByOthers{"lossless", "bar1_size"};
-// Not known only to a reader who is refused, which tests are not that run as root: checks_test.
-const std::set<std::string_view> kUnknownByRefusal{"port_errors", "cpu_power", "rdma_device_nodes"};
 // A record that nothing can spoil but its absence.
 const std::set<std::string_view> kNeverBad{"versions"};
 
@@ -63,7 +61,7 @@ TEST(VariantTable, EveryCheckThatFilesTellHasABrokenCopyAndOneThatDoesNotTell) {
     const auto& states = seen[check.id];
     EXPECT_TRUE(states.contains("fail") || states.contains("warn") || kNeverBad.contains(check.id))
         << check.id;
-    EXPECT_TRUE(states.contains("unknown") || kUnknownByRefusal.contains(check.id)) << check.id;
+    EXPECT_TRUE(states.contains("unknown")) << check.id;
   }
 }
 

@@ -42,18 +42,19 @@ CheckResult judge_gpu_driver(const Inventory& node) {
   if (!node.gpu_driver.is_absent())
     return judge_least("GPU driver", node.gpu_driver, kLeastDriver, install);
   std::string drivers;
-  bool is_given_away = true;
+  bool all_given_away = true;
   for (const GpuFacts& gpu : node.gpus) {
     const PciDevice* device = node.pci_device(gpu.pci_address);
     const std::string driver = device == nullptr ? "" : device->driver.value_or("");
-    is_given_away = is_given_away && driver == "vfio-pci";
+    all_given_away = all_given_away && device != nullptr && is_given_away(*device);
     drivers += fmt::format("{}{} {}", drivers.empty() ? "" : ", ", gpu.name,
                            driver.empty() ? "by none" : "by " + driver);
   }
-  if (is_given_away)
-    return result(CheckState::kWaived, "GPU driver",
-                  "the GPUs are kept for virtual machines (vfio-pci): preflight them there",
-                  node.gpu_driver.source);
+  if (all_given_away)
+    return result(
+        CheckState::kWaived, "GPU driver",
+        fmt::format("the GPUs are kept for virtual machines ({}): preflight them there", drivers),
+        node.gpu_driver.source);
   return result(CheckState::kFail, "GPU driver",
                 fmt::format("NVIDIA's driver is not loaded; the GPUs are driven: {}", drivers),
                 node.gpu_driver.source, {install, "modprobe nvidia  # if it is installed"});
@@ -138,7 +139,7 @@ CheckResults judge_nic_firmware(const CheckInput& input) {
           CheckState::kWarn, board, text, "/sys/class/infiniband/*/fw_ver",
           {"# bring them to one version, in a maintenance window:", "mlxfwmanager --online -u"}));
   }
-  return results.empty() ? waived("no NIC here has RDMA") : results;
+  return results.empty() ? no_rdma(input.node) : results;
 }
 
 CheckResults judge_versions(const CheckInput& input) {
@@ -177,10 +178,10 @@ CheckResults judge_minimum_versions(const CheckInput& input) {
     results.push_back(judge_nic_class(node, nic));
   }
   if (!any_nic)
-    results.push_back(result(CheckState::kWaived, "",
-                             "no NIC here has RDMA: GPUDirect RDMA cannot be, and TCP over these "
-                             "NICs is measured",
-                             "/sys/class/infiniband"));
+    results.push_back(no_rdma(node,
+                              "no NIC here has RDMA: GPUDirect RDMA cannot be, and TCP over these "
+                              "NICs is measured")
+                          .front());
   return results;
 }
 

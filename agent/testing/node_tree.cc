@@ -130,6 +130,12 @@ Status set_time(const fs::path& path, const std::string& seconds) {
 
 NodeTree::NodeTree(const std::string& name) { apply("include " + name + "\n"); }
 
+// So that the folder can be taken away by whoever made it.
+NodeTree::~NodeTree() {
+  std::error_code ignored;
+  for (const std::string& path : refused_) fs::permissions(path, fs::perms::owner_all, ignored);
+}
+
 void NodeTree::apply(const std::string& text) {
   const Status done = lay_out(text, "text", 0);
   if (!done) std::fprintf(stderr, "node tree: %s\n", done.error().message.c_str());
@@ -170,6 +176,15 @@ Status NodeTree::one_line(const std::string& line, int depth) {
   if (word == "remove") {
     if (!fs::exists(fs::symlink_status(root_ / rest))) return wrong(rest + ": is not there");
     fs::remove_all(root_ / rest);
+    return {};
+  }
+  if (word == "refuse") {
+    if (!fs::exists(root_ / rest)) return wrong(rest + ": is not there");
+    using fs::perms;
+    fs::permissions(root(), perms::owner_all | perms::group_read | perms::group_exec |
+                                perms::others_read | perms::others_exec);
+    fs::permissions(root_ / rest, perms::none);
+    refused_.push_back(root_ / rest);
     return {};
   }
   if (word != "use") return entry(line);

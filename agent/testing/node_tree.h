@@ -10,6 +10,7 @@
 //   PATH /                   a folder
 //   PATH @ SECONDS           when the file was modified, since 1970; an empty one if there is none
 //   remove PATH              takes a file or folder away
+//   refuse PATH              nobody but root may read it; read_tree() then reads as another user
 //   include NAME             the lines of NAME.node
 //   define NAME ... end      a template; ${key} in it is replaced, ${key:x} has a default
 //   use NAME key=value ...   its lines
@@ -30,12 +31,16 @@ class NodeTree {
  public:
   // An empty one.
   NodeTree() = default;
+  ~NodeTree();
+  NodeTree(const NodeTree&) = delete;
+  NodeTree& operator=(const NodeTree&) = delete;
   // agent/testing/nodes/NAME.node. A text that makes no sense ends the program with its line.
   explicit NodeTree(const std::string& name);
 
   // More lines on top; templates of what was loaded before can be used.
   void apply(const std::string& text);
   [[nodiscard]] const std::string& root() const { return root_.path(); }
+  [[nodiscard]] bool refuses() const { return !refused_.empty(); }
   [[nodiscard]] std::string operator/(const std::string& path) const { return root_ / path; }
 
   // Names of all trees that are nodes, sorted; common.node, which has templates only, is none.
@@ -48,6 +53,7 @@ class NodeTree {
 
   TempDir root_;
   std::map<std::string, std::string> templates_;
+  std::vector<std::string> refused_;
 };
 
 }  // namespace railgauge::agent

@@ -1,8 +1,11 @@
 // A synthetic node's inventory, laid out and read once a test program: a tree has a thousand files.
 #pragma once
 
+#include <sys/fsuid.h>
+
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "agent/inventory/inventory.h"
@@ -10,8 +13,24 @@
 
 namespace railgauge::agent {
 
+// Reads as a user whom files can refuse, where a test runs as root: this thread, and those that it
+// starts meanwhile.
+class AsNobody {
+ public:
+  AsNobody() : before_(::setfsuid(kNobody)) {}
+  ~AsNobody() { ::setfsuid(static_cast<uid_t>(before_)); }
+  AsNobody(const AsNobody&) = delete;
+  AsNobody& operator=(const AsNobody&) = delete;
+
+ private:
+  static constexpr uid_t kNobody = 65534;
+  int before_;
+};
+
 // Generous in time: what a busy machine needs is not what is tested.
 inline Inventory read_tree(const NodeTree& tree) {
+  std::optional<AsNobody> nobody;
+  if (tree.refuses()) nobody.emplace();
   return read_inventory({.root = tree.root(), .source_seconds = 60});
 }
 

@@ -39,6 +39,10 @@ std::vector<Case> fabric_cases() {
          w.node.rdma[1].ports[0].state.value = "down";
        }},
       {"port_state", kUnknown, "nobody may read it", [](World& w) { hide(port(w).state); }},
+      {"port_state", kUnknown, "which NICs have RDMA",
+       [](World& w) { w.node.rdma.clear(), hide(w.node.rdma_told); }},
+      {"port_state", kError, "which ports it has",
+       [](World& w) { w.node.rdma[0].ports.clear(), spoil(w.node.rdma[0].ports_told); }},
       {"mtu", kPass, "RDMA can use 4096"},
       {"mtu", kWarn, "RDMA can use 1024 bytes alone",
        [](World& w) { w.node.nets[0].mtu_bytes.value = 1500; }, "ip link set ens1 mtu 9000"},
@@ -66,6 +70,13 @@ std::vector<Case> fabric_cases() {
          port(w).gids.pop_back();
        }},
       {"gid", kFail, "has no GID", [](World& w) { port(w).gids.clear(); }, "ip addr add"},
+      {"gid", kUnknown, "which GIDs it has",
+       [](World& w) { port(w).gids.clear(), hide(port(w).gids_told); }},
+      {"gid", kError, "which GIDs it has",
+       [](World& w) { port(w).gids.pop_back(), spoil(port(w).gids_told); }},
+      {"gid", kUnknown, "types of its GIDs are not told",
+       [](World& w) { port(w).gids[1].type.clear(); }},
+      {"gid", kPass, "at index 3", [](World& w) { spoil(port(w).gids_told); }},
       {"gid", kWarn, "link-local alone",
        [](World& w) { port(w).gids[1].gid = "fe80:0000:0000:0000:0000:0000:0000:0001"; }},
       {"gid", kFail, "no LID",
@@ -153,6 +164,11 @@ std::vector<Case> fabric_cases() {
        [](World& w) { w.node.modules["gdrdrv"].version.value = "1.3"; }, "gdrdrv-dkms"},
       {"minimum_versions", kUnknown, "its version is not known",
        [](World& w) { hide(w.node.modules["gdrdrv"].version); }},
+      {"minimum_versions", kPass, "kept for virtual machines (gpu0 by nvgrace_gpu_vfio_pci)",
+       [](World& w) {
+         lack(w.node.gpu_driver);
+         gpu(w).driver = told<std::string>("nvgrace_gpu_vfio_pci");
+       }},
       {"minimum_versions", kUnknown, "stands nowhere",
        [](World& w) { nic(w).vendor.value = 0x8086; }, "--probe"},
       {"minimum_versions", kUnknown, "stands nowhere",

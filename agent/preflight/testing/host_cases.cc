@@ -60,6 +60,8 @@ std::vector<Case> host_cases() {
        [](World& w) { lack(w.node.cpu.idle_states.value["C6"]); }, "cpupower idle-set"},
       {"cpu_power", kWaived, "does not choose", [](World& w) { lack(w.node.cpu.governors); }},
       {"cpu_power", kUnknown, "nobody may read it", [](World& w) { hide(w.node.cpu.governors); }},
+      {"cpu_power", kUnknown, "which idle states are on",
+       [](World& w) { hide(w.node.cpu.idle_states); }},
       {"rdma_device_nodes", kPass, "/dev/infiniband/uverbs0 opens"},
       {"rdma_device_nodes", kFail, "/dev/infiniband/uverbs0 is not there",
        [](World& w) { w.node.device_nodes.erase("/dev/infiniband/uverbs0"); }, "rdma/NAME"},
@@ -68,6 +70,15 @@ std::vector<Case> host_cases() {
        "modprobe -a ib_uverbs rdma_ucm"},
       {"rdma_device_nodes", kFail, "does not open",
        [](World& w) { w.node.device_nodes["/dev/infiniband/uverbs0"].can_open.value = false; }},
+      {"rdma_device_nodes", kUnknown, "/dev/infiniband/uverbs0 opens is not known",
+       [](World& w) { w.node.device_nodes.clear(); }},
+      {"rdma_device_nodes", kFail, "does not open: Operation not permitted",
+       [](World& w) {
+         Fact<bool>& open = w.node.device_nodes["/dev/infiniband/uverbs0"].can_open;
+         open.value = false;
+         open.reason = "Operation not permitted";
+       },
+       "DeviceAllow=/dev/infiniband/uverbs0 rw"},
       {"rdma_device_nodes", kUnknown, "may have some in others",
        [](World& w) {
          w.node.rdma.clear();

@@ -62,6 +62,26 @@ std::vector<Case> memory_cases() {
       {"peer_memory_conflict", kWarn, "its package nvidia-peer-memory-dkms 1.2 is installed",
        [](World& w) { w.node.packages.value["nvidia-peer-memory-dkms"] = "1.2"; },
        "apt-get purge nvidia-peer-memory-dkms"},
+      {"peer_memory_conflict", kWarn, "nvidia-peer-memory 1.3 is installed",
+       [](World& w) {
+         w.node.packages.value["nvidia-peer-memory"] = "1.3";
+         w.node.packages.value["nvidia-peer-memory-dkms"] = "1.3";
+       },
+       "apt-get purge nvidia-peer-memory nvidia-peer-memory-dkms"},
+      {"peer_memory_conflict", kWarn, "/etc/modules-load.d/old.conf loads it",
+       [](World& w) { w.node.autoload.value["nv_peer_mem"] = "/etc/modules-load.d/old.conf"; },
+       "s/[[:space:]]+nv[-_]peer[-_]mem([[:space:]]|$)/\\1/g' /etc/modules-load.d/old.conf"},
+      {"peer_memory_conflict", kWarn, "/usr/lib/modprobe.d/a b.conf loads it",
+       [](World& w) { w.node.autoload.value["nv_peer_mem"] = "/usr/lib/modprobe.d/a b.conf"; },
+       "'/usr/lib/modprobe.d/a b.conf' > '/etc/modprobe.d/a b.conf'"},
+      {"peer_memory_conflict", kUnknown, "nobody may read it",
+       [](World& w) { hide(w.node.autoload); }},
+      {"peer_memory_conflict", kWarn, "/etc/modules loads it",
+       [](World& w) {  // what one file says stands, whoever hides another
+         hide(w.node.autoload);
+         w.node.autoload.value["nv_peer_mem"] = "/etc/modules";
+       },
+       "sed -i"},
       {"peer_memory_conflict", kUnknown, "nobody may read it",
        [](World& w) { hide(w.node.loaded_modules); }},
       {"peer_memory_conflict", kUnknown, "which packages are installed",
@@ -86,8 +106,22 @@ std::vector<Case> memory_cases() {
          probe_says(w, ProbeAnswer::State::kError, "the runner ended by signal 11");
        }},
       {"peermem_build", kPass, "not older than the ib_core"},
+      {"peermem_build", kPass, "it uses ib_core now, after the complaint",
+       [](World& w) {  // built again and loaded since
+         log_line(
+             w, "nvidia_peermem: disagrees about version of symbol ib_register_peer_memory_client");
+       }},
+      {"peermem_build", kWarn, "dma-buf takes its place here",
+       [](World& w) {
+         unload(w, "nvidia_peermem");
+         w.node.modules["ib_core"].holders.clear();
+         log_line(w, "nvidia_peermem: Unknown symbol ib_register_peer_memory_client (err -22)");
+       },
+       "dkms install nvidia/550.54.15"},
       {"peermem_build", kFail, "disagrees about version of symbol",
        [](World& w) {
+         unload(w, "nvidia_peermem"), use_proprietary(w);
+         w.node.modules["ib_core"].holders.clear();
          log_line(
              w, "nvidia_peermem: disagrees about version of symbol ib_register_peer_memory_client");
        },

@@ -35,6 +35,15 @@ std::vector<Case> path_cases() {
        },
        "railgauge-node-facts"},
       {"acs", kWarn, "as a virtual machine host must",
+       [](World& w) {  // a vendor's own driver of the kind
+         w.node.pci[kSampleGpuPort].config.acs.value.control = 0x1d;
+         PciDevice given = gpu(w);
+         given.address = "0000:b8:00.2";
+         given.driver = told<std::string>("mlx5_vfio_pci");
+         w.node.pci[given.address] = given;
+       },
+       "leave ACS as it is: this machine gives 0000:b8:00.2"},
+      {"acs", kWarn, "as a virtual machine host must",
        [](World& w) {
          w.node.pci[kSampleGpuPort].config.acs.value.control = 0x1d;
          PciDevice given = gpu(w);
@@ -44,7 +53,24 @@ std::vector<Case> path_cases() {
        },
        "leave ACS as it is: this machine gives 0000:b8:00.0"},
       {"iommu", kPass, "passes GPUs and NICs through"},
-      {"iommu", kPass, "no IOMMU is on", [](World& w) { lack(w.node.iommus); }},
+      {"iommu", kPass, "no IOMMU is on",
+       [](World& w) {
+         lack(w.node.iommus);
+         for (PciDevice* device : {&gpu(w), &nic(w)})
+           lack(device->iommu_group), lack(device->iommu_group_type);
+       }},
+      {"iommu", kFail, "translates for 0000:18:00.0 (DMA-FQ)",
+       [](World& w) {  // one without a name of its own
+         lack(w.node.iommus);
+         gpu(w).iommu_group_type.value = "DMA-FQ";
+       }},
+      {"iommu", kUnknown, "nobody may read it", [](World& w) { hide(w.node.iommus); }},
+      {"iommu", kUnknown, "nobody may read it",
+       [](World& w) {
+         lack(w.node.iommus);
+         for (PciDevice* device : {&gpu(w), &nic(w)})
+           hide(device->iommu_group), hide(device->iommu_group_type);
+       }},
       {"iommu", kFail, "translates for 0000:18:00.0 (DMA-FQ)",
        [](World& w) { gpu(w).iommu_group_type.value = "DMA-FQ"; }, "intel_iommu=on iommu=pt"},
       {"iommu", kFail, "translates for",
@@ -93,6 +119,26 @@ std::vector<Case> path_cases() {
          nic(w).link_gigatransfers.value = 16;
          w.node.pci[kSampleNicPort].max_link_gigatransfers.value = 16;
        }},
+      {"pcie_link", kFail,
+       "the switch above it (0000:16:00.0) has 32 GT/s x8 where 32 GT/s x16 is possible",
+       [](World& w) { w.node.pci[kSampleUplink].link_width.value = 8; }, "0000:15:01.0"},
+      {"pcie_link", kFail, "the switch above it (0000:16:00.0) has 16 GT/s x16",
+       [](World& w) {  // seen without a privilege: by its place, and both ends tell one link
+         for (const char* port : {"0000:15:01.0", kSampleUplink}) {
+           hide(w.node.pci[port].config.pcie);
+           w.node.pci[port].link_gigatransfers.value = 16;
+         }
+       }},
+      {"pcie_link", kPass, "32 GT/s x16",
+       [](World& w) {  // inside a switch there is no link: each port tells its own
+         hide(w.node.pci[kSampleUplink].config.pcie);
+         w.node.pci["0000:15:01.0"].link_width.value = 4;
+       }},
+      {"pcie_link", kPass, "as the hypervisor shows it",
+       [](World& w) {
+         w.node.is_virtual_machine.value = true;
+         w.node.pci[kSampleUplink].link_width.value = 1;
+       }},
       {"pcie_link", kUnknown, "idle GPUs lower their links",
        [](World& w) { gpu(w).link_gigatransfers.value = 2.5; }},
       {"pcie_link", kUnknown, "nobody may read it", [](World& w) { hide(nic(w).link_width); }},
@@ -123,6 +169,14 @@ std::vector<Case> path_cases() {
                   "mlx5_core 0000:19:00.0: 63.008 Gb/s available PCIe bandwidth, limited by 8.0 "
                   "GT/s PCIe x8 link at 0000:17:01.0");
        }},
+      {"pcie_limited", kUnknown, "only the host tells",
+       [](World& w) {
+         w.node.is_virtual_machine.value = true;
+         log_line(w,
+                  "mlx5_core 0000:19:00.0: 2.000 Gb/s available PCIe bandwidth, limited by 2.5 "
+                  "GT/s PCIe x1 link at 0000:17:01.0");
+       },
+       "on the host"},
       {"pcie_limited", kUnknown, "no longer goes back to the boot",
        [](World& w) { w.node.kernel_log_is_cut = true; }},
       {"pcie_limited", kUnknown, "nobody may read it", [](World& w) { hide(w.node.kernel_log); },

@@ -45,12 +45,16 @@ void add_pci(Inventory& node) {
     return bridges;
   };
   const auto add = [&](PciDevice device) { node.pci[device.address] = std::move(device); };
-  add(pci("0000:15:01.0", 0x060400, 0x8086, 0x352a, {}));
-  add(pci("0000:16:00.0", 0x060400, 0x1000, 0xc030, {"0000:15:01.0"}));
+  const auto add_port = [&](PciDevice device, std::uint8_t port_type) {
+    device.config.pcie.value.port_type = port_type;
+    add(std::move(device));
+  };
+  add_port(pci("0000:15:01.0", 0x060400, 0x8086, 0x352a, {}), 4);
+  add_port(pci(kSampleUplink, 0x060400, 0x1000, 0xc030, {"0000:15:01.0"}), 5);
   for (const char* port : {kSampleGpuPort, kSampleNicPort}) {
     PciDevice device = pci(port, 0x060400, 0x1000, 0xc030, above);
     device.config.acs = told(PciAcs{.capability = 0x5f, .control = 0, .offset = 0x100});
-    add(std::move(device));
+    add_port(std::move(device), 6);
   }
   PciDevice gpu = pci(kSampleGpu, 0x030200, 0x10de, 0x2330, below(kSampleGpuPort));
   gpu.bars = told(std::vector<PciBar>{
@@ -104,9 +108,11 @@ RdmaDevice sample_nic() {
   port.link_layer = told<std::string>("ethernet");
   port.gids = {{.index = 0, .gid = "fe80:0000:0000:0000:0000:0000:0000:0001", .type = "IB/RoCE v1"},
                {.index = 3, .gid = "0000:0000:0000:0000:0000:ffff:0a00:0001", .type = "RoCE v2"}};
+  port.gids_told = told(true);
   port.counters = told(Counters{{"link_downed", 0}, {"symbol_error", 0}});
   port.hw_counters = told(Counters{{"out_of_sequence", 0}});
   nic.ports = {port};
+  nic.ports_told = told(true);
   return nic;
 }
 
@@ -175,6 +181,7 @@ Inventory sample_node() {
   add_pci(node);
   node.gpus = {sample_gpu()};
   node.rdma = {sample_nic()};
+  node.rdma_told = told(true);
   node.nets = {sample_net()};
   add_modules(node);
   add_system(node);

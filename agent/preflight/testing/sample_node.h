@@ -11,6 +11,7 @@ Inventory sample_node();
 // A registration by dma-buf of its GPU with its NIC.
 ProbeAnswer sample_probe();
 
+inline constexpr const char* kSampleUplink = "0000:16:00.0";   // the switch's port toward the CPU
 inline constexpr const char* kSampleGpuPort = "0000:17:00.0";  // the switch's ports
 inline constexpr const char* kSampleNicPort = "0000:17:01.0";
 inline constexpr const char* kSampleGpu = "0000:18:00.0";

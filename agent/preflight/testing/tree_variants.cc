@@ -31,7 +31,18 @@ std::vector<TreeVariant> memory_variants() {
        "  Status: install ok installed\n"
        "  Version: 1.2\n"},
       {"peer_memory_conflict", "unknown", kNoModules},
+      {"peer_memory_conflict", "unknown", "refuse etc/modules-load.d\n"},
+      {"peer_memory_conflict", "error", "etc/modules-load.d/other.conf -> other.conf\n"},
+      {"peer_memory_conflict", "error", "etc/modprobe.d = no folder\n"},
+      {"peer_memory_conflict", "error", "etc/systemd/system = no folder\n"},
+      {"peer_memory_conflict", "error", "var/lib/dkms -> dkms\n"},
+      {"peer_memory_conflict", "pass", "etc/modules-load.d/masked.conf -> /dev/null\n"},
+      {"peer_memory_conflict", "pass", "var/lib/dkms/mok.key = a signing key\n"},
       {"peermem_build", "fail",
+       "use no_peermem\nuse proprietary\n"
+       "dev/kmsg = nvidia_peermem: disagrees about version of symbol "
+       "ib_register_peer_memory_client\n"},
+      {"peermem_build", "pass",
        "dev/kmsg = nvidia_peermem: disagrees about version of symbol "
        "ib_register_peer_memory_client\n"},
       {"peermem_build", "warn",
@@ -54,7 +65,11 @@ std::vector<TreeVariant> path_variants() {
        "use config at=0000:17:00.0 flags=6200 control=2f00 extended=0d0001005f001d00\n"},
       {"acs", "unknown", "use short_config at=0000:17:00.0\n"},
       {"iommu", "fail", "sys/kernel/iommu_groups/7/type = DMA-FQ\n"},
+      {"iommu", "fail", "remove sys/class/iommu\nsys/kernel/iommu_groups/7/type = DMA-FQ\n"},
       {"iommu", "unknown", "remove sys/kernel/iommu_groups/7/type\n"},
+      {"iommu", "unknown", "refuse sys/class/iommu\n"},
+      {"iommu", "error", "sys/class/iommu -> iommu\n"},
+      {"iommu", "error", "sys/class/iommu = no folder\n"},
       {"bar1_size", "fail",
        "sys/bus/pci/devices/0000:1b:00.0/resource = "
        "0x00000000a0000000 0x00000000a0ffffff 0x0000000000040200\n"},
@@ -63,6 +78,7 @@ std::vector<TreeVariant> path_variants() {
       {"pcie_link", "fail",
        "sys/bus/pci/devices/0000:18:00.0/current_link_width = 63\n"
        "sys/bus/pci/devices/0000:18:00.0/current_link_speed = Unknown\n"},
+      {"pcie_link", "fail", "sys/bus/pci/devices/0000:16:00.0/current_link_width = 8\n"},
       {"pcie_link", "unknown", "remove sys/bus/pci/devices/0000:18:00.0/current_link_width\n"},
       {"pcie_link", "unknown",
        "sys/bus/pci/devices/0000:1b:00.0/current_link_speed = 2.5 GT/s PCIe\n"},
@@ -95,6 +111,9 @@ std::vector<TreeVariant> fabric_variants() {
   return {
       {"port_state", "fail", "sys/class/infiniband/mlx5_0/ports/1/state = 1: DOWN\n"},
       {"port_state", "unknown", "remove sys/class/infiniband/mlx5_0/ports/1/state\n"},
+      {"port_state", "unknown", "refuse sys/class/infiniband\n"},
+      {"port_state", "error", "sys/class/infiniband -> infiniband\n"},
+      {"port_state", "error", "sys/class/infiniband/mlx5_0/ports = no folder\n"},
       {"mtu", "warn", "sys/class/net/ens1/mtu = 1500\n"},
       {"mtu", "unknown", "remove sys/class/net/ens1/mtu\n"},
       {"gid", "fail",
@@ -105,6 +124,9 @@ std::vector<TreeVariant> fabric_variants() {
        "sys/class/infiniband/mlx5_0/ports/1/gid_attrs/types/1 = IB/RoCE v1\n"
        "sys/class/infiniband/mlx5_0/ports/1/gid_attrs/types/3 = IB/RoCE v1\n"},
       {"gid", "unknown", "remove sys/class/infiniband/mlx5_0/ports/1/gid_attrs/types\n"},
+      {"gid", "unknown", "refuse sys/class/infiniband/mlx5_0/ports/1/gids\n"},
+      {"gid", "error", "sys/class/infiniband/mlx5_0/ports/1/gids -> gids\n"},
+      {"gid", "error", "sys/class/infiniband/mlx5_0/ports/1/gids = no folder\n"},
       {"lossless", "warn", "sys/class/net/ens1/qos/trust = pcp\n"},
       {"lossless", "unknown", "remove sys/class/net/ens1/qos\n"},
       {"congestion_control", "warn", "sys/class/net/ens1/ecn/roce_rp/enable/3 = 0\n"},
@@ -112,6 +134,10 @@ std::vector<TreeVariant> fabric_variants() {
       {"port_errors", "warn", "sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error = 5000\n"},
       {"port_errors", "error",
        "sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error = lots\n"},
+      {"port_errors", "error",
+       "sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error -> symbol_error\n"},
+      {"port_errors", "error", "sys/class/infiniband/mlx5_0/ports/1/counters = no folder\n"},
+      {"port_errors", "unknown", "refuse sys/class/infiniband/mlx5_0/ports/1/counters\n"},
       {"nic_firmware", "warn",
        "use root_port path=pci0000:3d address=0000:3d:01.0\n"
        "use mlx5 path=pci0000:3d/0000:3d:01.0 address=0000:40:00.0 class=0x020000 name=mlx5_1 "
@@ -147,7 +173,17 @@ std::vector<TreeVariant> host_variants() {
       {"hugepages", "warn", "proc/meminfo |\n  HugePages_Free: 0\n  Hugepagesize: 2048 kB\n"},
       {"hugepages", "unknown", "remove proc/meminfo\n"},
       {"cpu_power", "warn", "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor = powersave\n"},
+      {"cpu_power", "unknown", "refuse sys/devices/system/cpu/cpu0/cpufreq/scaling_governor\n"},
+      {"cpu_power", "error", "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor /\n"},
+      {"cpu_power", "error", "sys/devices/system/cpu/cpu0/cpuidle = no folder\n"},
+      {"cpu_power", "pass",
+       "sys/devices/system/cpu/cpu0/online = 1\n"
+       "sys/devices/system/cpu/cpu9/online = 0\n"
+       "sys/devices/system/cpu/cpu9/cpufreq/scaling_governor /\n"},
       {"rdma_device_nodes", "fail", "remove dev/infiniband/uverbs0\n"},
+      {"rdma_device_nodes", "unknown", "refuse sys/class/infiniband\n"},
+      {"rdma_device_nodes", "error", "sys/class/infiniband = no folder\n"},
+      {"rdma_device_nodes", "error", "dev/infiniband -> infiniband\n"},
       {"bar_copy_driver", "fail", "remove dev/gdrdrv\n"},
       {"bar_copy_driver", "unknown", kNoModules},
   };
