@@ -22,7 +22,6 @@
 namespace railgauge::agent {
 namespace {
 
-constexpr double kHelperSeconds = 2;
 constexpr std::size_t kMaxOutputBytes = 16U << 20U;
 constexpr std::size_t kMaxConfigBytes = 4096;
 constexpr const char* kSource = "railgauge-node-facts: /sys/bus/pci/devices/*/config";
@@ -74,13 +73,13 @@ void add_config_space(std::istringstream& words, ConfigSpaces& spaces) {
   if (bytes.size() * 2 == hex.size() && !bytes.empty()) spaces[address] = std::move(bytes);
 }
 
-Result<std::string> ask_helper() {
-  const auto told = read_socket(kSocket, kHelperSeconds, kMaxOutputBytes);
+Result<std::string> ask_helper(double seconds) {
+  const auto told = read_socket(kSocket, seconds, kMaxOutputBytes);
   if (told || told.error().code != Code::kNotFound) return told;
   const std::string path = helper_path();
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return told;
-  auto output = RG_TRY(run_command({path}, kHelperSeconds, kMaxOutputBytes));
+  auto output = RG_TRY(run_command({path}, seconds, kMaxOutputBytes));
   return std::move(output.out);
 }
 
@@ -144,14 +143,14 @@ Result<std::string> read_socket(const std::string& path, double seconds, std::si
   }
 }
 
-void ask_node_facts(Inventory& node) {
+void ask_node_facts(Inventory& node, double seconds) {
   if (node.kernel_log.state != FactState::kUnknown && !has_open_question(node)) return;
-  if (const auto told = ask_helper()) add_node_facts(parse_node_facts(*told), node);
+  if (const auto told = ask_helper(seconds)) add_node_facts(parse_node_facts(*told), node);
 }
 
 void ask_config_spaces(Inventory& node) {
   if (!has_open_question(node)) return;
-  const auto told = ask_helper();
+  const auto told = ask_helper(kNodeFactsSeconds);
   if (!told) return;
   NodeFacts facts = parse_node_facts(*told);
   facts.kernel_log.reset();

@@ -33,9 +33,11 @@ void add_node_facts(const NodeFacts& facts, Inventory& node);
 // kUnavailable.
 Result<std::string> read_socket(const std::string& path, double seconds, std::size_t most);
 
+inline constexpr double kNodeFactsSeconds = 2;  // for the helper's answer
+
 // Asks the helper where something is not known: its service, else the program beside this one.
 // Without either nothing changes.
-void ask_node_facts(Inventory& node);
+void ask_node_facts(Inventory& node, double seconds = kNodeFactsSeconds);
 // The same of configuration spaces alone.
 void ask_config_spaces(Inventory& node);
 

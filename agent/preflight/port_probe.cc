@@ -55,14 +55,13 @@ void take_port_lines(const std::string& text, Inventory& node) {
   }
 }
 
-void ask_ports(const std::string& runner, Inventory& node) {
+void ask_ports(const std::string& runner, Inventory& node, double seconds) {
   std::string list;
   for_each_open_port(node, [&](const std::string& endpoint, RdmaPort&) {
     list += (list.empty() ? "" : ",") + endpoint;
   });
   if (list.empty()) return;
-  const auto output =
-      run_command({runner, "--probe-ports", list}, kPortProbeSeconds, kMaxOutputBytes);
+  const auto output = run_command({runner, "--probe-ports", list}, seconds, kMaxOutputBytes);
   if (output) take_port_lines(output->out, node);
   for_each_open_port(node, [&](const std::string&, RdmaPort& port) {
     if (!port.active_mtu_bytes.is_known() && port.active_mtu_bytes.reason.empty())

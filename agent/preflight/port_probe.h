@@ -11,7 +11,7 @@ inline constexpr double kPortProbeSeconds = 1.5;  // for all ports of a node
 
 // Fills in the MTUs of InfiniBand's ports that are up. Of a runner that dies or hangs, those that
 // it had not answered are unknown, with the reason.
-void ask_ports(const std::string& runner, Inventory& node);
+void ask_ports(const std::string& runner, Inventory& node, double seconds = kPortProbeSeconds);
 
 // The runner's lines put in place; what is no answer is left out. Pure.
 void take_port_lines(const std::string& text, Inventory& node);

@@ -1,5 +1,6 @@
 #include "agent/preflight/preflight.h"
 
+#include <algorithm>
 #include <ctime>
 
 #include "agent/preflight/helper.h"
@@ -31,14 +32,29 @@ std::vector<ProbeAnswer> ProbeMemory::all() const {
   return answers;
 }
 
+InventoryOptions inventory_within(const PreflightOptions& options) {
+  constexpr double kShare = 0.75;
+  InventoryOptions inventory = options.inventory;
+  inventory.all_seconds = options.seconds * kShare;
+  return inventory;
+}
+
+double left_for_question(const PreflightOptions& options, double spent_seconds, double most) {
+  constexpr double kLeastSeconds = 0.05;
+  return std::min(std::max(options.seconds - spent_seconds, kLeastSeconds), most);
+}
+
 api::PreflightReport run_preflight(const PreflightOptions& options, ProbeMemory& memory) {
   const double begin_ns = monotonic_now_ns();
-  Inventory node = read_inventory(options.inventory);
+  const auto left = [&](double most) {
+    return left_for_question(options, (monotonic_now_ns() - begin_ns) / 1e9, most);
+  };
+  Inventory node = read_inventory(inventory_within(options));
   leave_out_hidden_gpus(node);
   if (options.inventory.root.empty()) {
     // Another tree than the machine's own is none of the helper's.
-    if (options.inventory.sysfs.empty()) ask_node_facts(node);
-    ask_ports(options.runner, node);
+    if (options.inventory.sysfs.empty()) ask_node_facts(node, left(kNodeFactsSeconds));
+    ask_ports(options.runner, node, left(kPortProbeSeconds));
   }
   std::vector<ProbeAnswer> probes;
   std::vector<ProbeAnswer> earlier;

@@ -27,7 +27,9 @@ class WorkerTest : public testing::Test {
  protected:
   void SetUp() override { tree_.apply("include ethernet_10g\n"); }
   PreflightOptions options() {
-    return {.node_name = "n1", .inventory = {.root = tree_.root(), .source_seconds = 60}};
+    return {.node_name = "n1",
+            .inventory = {.root = tree_.root(), .source_seconds = 60},
+            .seconds = 90};
   }
   // Called by the worker: counts, and holds its thread while the gate is shut.
   void ring() {
@@ -54,6 +56,34 @@ class WorkerTest : public testing::Test {
   int rings_ = 0;
   const std::thread::id tester_ = std::this_thread::get_id();
 };
+
+// By what each was given and not by the clock: a busy machine is none of a test's affair.
+TEST(PreflightTimes, AllTogetherAreBelowTwoSecondsWhoeverHangs) {
+  const PreflightOptions options{.inventory = {.source_seconds = 3}};
+  const InventoryOptions inventory = inventory_within(options);
+  const double first = wave_seconds(inventory, 0, 0);
+  const double second = wave_seconds(inventory, 1, first);  // something hung in the first
+  EXPECT_GT(first, 0.7);
+  EXPECT_GT(second, 0.3);
+  EXPECT_LT(first + second, 1.5);
+  const double helper = left_for_question(options, first + second, 2);
+  EXPECT_GT(helper, 0.3);
+  const double ports = left_for_question(options, first + second + helper, 1.5);
+  EXPECT_GT(ports, 0);
+  EXPECT_LT(first + second + helper + ports, 2);
+  EXPECT_EQ(left_for_question(options, 0.1, 1.5), 1.5) << "where nothing hung";
+  EXPECT_EQ(wave_seconds({.source_seconds = 3}, 1, 2), 3) << "without a limit of the whole";
+}
+
+TEST(PreflightTimes, EachWaveOfAReadingIsGivenWhatIsLeft) {
+  const NodeTree tree("ethernet_10g");
+  const Inventory node =
+      read_inventory({.root = tree.root(), .source_seconds = 60, .all_seconds = 30});
+  ASSERT_EQ(node.wave_seconds.size(), 2U);
+  EXPECT_LE(node.wave_seconds[0], 20);
+  EXPECT_LT(node.wave_seconds[1], 30);
+  EXPECT_GT(node.wave_seconds[1], 0);
+}
 
 std::vector<std::string> ids_of(const std::vector<api::PreflightAnswer>& answers) {
   std::vector<std::string> ids;
