@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -42,6 +43,16 @@ struct BusyGuard::Shared {
   double looked_at = -1;  // when a look ended last; below 0: never
   double began_at = 0;    // the look under way, or the start
   const char* looking_at = "";
+
+  // What a source said that was silent before: runners give way before the look has ended, since
+  // the sources behind it may be slow. The look's end tells what stands no more.
+  void add(const BusyReasons& said) {
+    const std::lock_guard lock(mutex);
+    if (std::ranges::find(reasons, said.front().source, &BusyReason::source) != reasons.end())
+      return;
+    reasons.insert(reasons.end(), said.begin(), said.end());
+    if (looked_at >= 0) wake();
+  }
 };
 
 BusyGuard::BusyGuard(BusyOptions options, BusySources sources, std::function<void()> wake)
@@ -56,11 +67,13 @@ void BusyGuard::look_for_ever(std::shared_ptr<Shared> shared) {
     shared->look_now = false;
     shared->began_at = now_seconds();
     lock.unlock();
-    BusyReasons reasons =
-        shared->looker.look(runners, now_seconds(), [&shared](const char* source) {
+    BusyReasons reasons = shared->looker.look(
+        runners, now_seconds(),
+        [&shared](const char* source) {
           const std::lock_guard inner(shared->mutex);
           shared->looking_at = source;
-        });
+        },
+        [&shared](const BusyReasons& said) { shared->add(said); });
     lock.lock();
     const bool news = reasons != shared->reasons || shared->looked_at < 0;
     shared->reasons = std::move(reasons);

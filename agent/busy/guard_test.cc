@@ -52,6 +52,30 @@ TEST_F(GuardTest, TellsWhenAMarkerComesAndGoes) {
   EXPECT_TRUE(until([&] { return guard.reasons().empty() && rings_ > rings; }));
 }
 
+// The hook is asked behind the marker, and while there is one it takes longer than it may. A look
+// may be between the two when the marker comes: then it is tried again.
+TEST_F(GuardTest, AReasonCountsWhileSourcesBehindItAreStillAsked) {
+  folder_.write("hook", "#!/bin/sh\n[ -e '" + folder_ / "busy" + "' ] && exec sleep 60\nexit 0\n");
+  std::filesystem::permissions(folder_ / "hook", std::filesystem::perms::owner_all);
+  BusyOptions given = options();
+  given.sources = "marker,hook";
+  given.hook = folder_ / "hook";
+  given.slow_look_seconds = 0;
+  BusyGuard guard(given, *read_busy_sources(given), [this] { ++rings_; });
+  guard.start(10);
+  bool alone = false;
+  for (int tries = 0; tries < 20 && !alone; ++tries) {
+    ASSERT_TRUE(until([&] { return guard.reasons().empty(); }));
+    const int rings = rings_;
+    folder_.write("busy", "x");
+    ASSERT_TRUE(until([&] { return !guard.reasons().empty(); }));
+    const BusyReasons first = guard.reasons();
+    alone = first.size() == 1 && first[0].source == "marker" && rings_ > rings;
+    std::filesystem::remove(folder_ / "busy");
+  }
+  EXPECT_TRUE(alone);
+}
+
 TEST_F(GuardTest, WithoutSourcesNothingIsSaid) {
   BusyOptions none = options();
   none.sources = "none";

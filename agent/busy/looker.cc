@@ -41,12 +41,15 @@ Looker::Looker(BusyOptions options, BusySources sources, int self)
 }
 
 BusyReasons Looker::look(std::span<const int> runners, double now_seconds,
-                         const std::function<void(const char*)>& looking_at) {
+                         const std::function<void(const char*)>& looking_at,
+                         const std::function<void(const BusyReasons&)>& found) {
   own_.update(runners, now_seconds);
   const auto add = [&](BusyReasons& all, const char* source) {
     if (!sources_.wants(source)) return;
     looking_at(source);
-    std::ranges::move(look_at(source, now_seconds), std::back_inserter(all));
+    BusyReasons said = look_at(source, now_seconds);
+    if (!said.empty()) found(said);
+    std::ranges::move(said, std::back_inserter(all));
   };
   BusyReasons reasons;
   for (const char* source : {"marker", "slurm", "load"}) add(reasons, source);

@@ -19,9 +19,12 @@ class Looker {
   Looker(BusyOptions options, BusySources sources, int self);
 
   // Looks at what is due; what is not keeps its last answer. `looking_at` hears the source that is
-  // read now, since a sick one may hold the look up.
-  BusyReasons look(std::span<const int> runners, double now_seconds,
-                   const std::function<void(const char*)>& looking_at);
+  // read now, since a sick one may hold the look up; `found` what one said that spoke, for the same
+  // reason: before those behind it are asked.
+  BusyReasons look(
+      std::span<const int> runners, double now_seconds,
+      const std::function<void(const char*)>& looking_at,
+      const std::function<void(const BusyReasons&)>& found = [](const BusyReasons&) {});
 
  private:
   BusyReasons look_at(const std::string& source, double now_seconds);

@@ -89,6 +89,18 @@ TEST_F(LookerTest, LoadCountsOnlyAboveALimit) {
   EXPECT_THAT(words(options("load")), HasSubstr("load: load 5000.0"));
 }
 
+TEST_F(LookerTest, WhatSpeaksIsToldBeforeTheNextIsAsked) {
+  BusyOptions given = options("marker,hook");
+  folder_.write("run/busy", "maintenance");
+  given.hook = "/bin/true";
+  Looker looker(given, *read_busy_sources(given), 1);
+  std::string order;
+  looker.look(
+      {}, 1, [&](const char* source) { order += std::string(source) + ";"; },
+      [&](const BusyReasons& said) { order += "found " + said.front().source + ";"; });
+  EXPECT_EQ(order, "marker;found marker;hook;;");
+}
+
 TEST_F(LookerTest, SlowSourcesKeepTheirAnswerBetweenTheirLooks) {
   BusyOptions given = options("hook");
   folder_.write("hook", "#!/bin/sh\necho reserved; exit 1\n");
