@@ -82,8 +82,8 @@ api::PreflightReport PreflightDesk::ask(const PreflightQuestion& question) {
   for (const auto& [name, report] : done.reports) {
     const api::PreflightReport& one =
         report ? *report
-               : silence_of(name, fmt::format("it gave no answer within {} s; an agent of before "
-                                              "preflight does not know the question",
+               : silence_of(name, fmt::format("it gave no answer within {} s; railgauge-agent "
+                                              "--preflight on it tells what it waits for",
                                               seconds));
     api::append_report(one, all);
     keep(question, name, one);

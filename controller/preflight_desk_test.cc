@@ -64,6 +64,7 @@ TEST_F(PreflightTest, ANodeThatSaysNothingIsNamedWithTheReason) {
   ASSERT_THAT(report->nodes(), SizeIs(2));
   EXPECT_EQ(report->nodes(0).node(), "mute");
   EXPECT_THAT(report->nodes(0).error(), HasSubstr("no answer within"));
+  EXPECT_THAT(report->nodes(0).error(), HasSubstr("railgauge-agent --preflight"));
   EXPECT_EQ(report->nodes(1).error(), "");
 }
 
