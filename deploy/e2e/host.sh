@@ -205,6 +205,45 @@ memory_stays_small() {
   done
 }
 
+# What an exit code follows from: the states, and whose unknown counts ("all", or ids by commas).
+exit_code_in() {
+  jq --arg counts "$2" '[.checks[].state] as $states | if any($states[]; . == "fail") then 1 elif any($states[]; . == "error") then 4
+    elif any(.checks[]; .state == "unknown" and ($counts == "all" or (.id | IN($counts | split(",")[])))) then 3 else 0 end' "$1"
+}
+# Of trees of files whose answers are known, and of this host: the agent alone, and the CLI that calls it.
+preflight_needs_no_controller() {
+  local tree=$work/bare of_host=$work/of-host.json id
+  agent() { "$bin/railgauge-agent" --preflight --root "$tree" "$@"; }
+  local_cli() { env -u RAILGAUGE_CONTROLLER "$bin/railgauge" preflight --local "$@"; }
+  mkdir -p "$tree"
+  agent --format json >"$work/bare.json"
+  jq -e '(.nodes | length == 1) and ([.checks[].id] | unique | length == 37) and all(.checks[]; .state | IN("pass", "waived", "unknown"))
+    and any(.checks[]; .id == "hugepages" and .state == "unknown") and any(.checks[]; .id == "acs" and .state == "waived")' "$work/bare.json"
+  agent >"$work/bare.txt"
+  for id in $(jq -r '.checks[] | select(.state == "unknown") | .id' "$work/bare.json"); do grep -q "^unknown *$id " "$work/bare.txt"; done
+  agent --require acs,mtu >"$work/out"
+  expect_exit 3 agent --require acs,hugepages >"$work/out"
+  expect_exit 3 agent --strict --format json >"$work/out"
+  expect_exit 2 agent --require acss 2>"$work/err"
+  grep 'no check "acss".*did you mean "acs"' "$work/err"
+  mkdir -p "$tree/sys/devices/system" && echo "no folder" >"$tree/sys/devices/system/cpu"
+  expect_exit 4 agent --format json >"$work/out"
+  jq -e 'any(.checks[]; .id == "cpu_power" and .state == "error")' "$work/out"
+  tree=$work/whole; mkdir -p "$tree"; ln -s "$work/sys-a" "$tree/sys"; ln -s "$work/proc-a" "$tree/proc"
+  expect_exit 1 agent --format json >"$work/out"   # its NIC has no device file
+  jq -e 'any(.checks[]; .id == "rdma_device_nodes" and .subject == "fake0" and .state == "fail" and (.remedy | length > 0))' "$work/out"
+  local code=0; local_cli -o json >"$of_host" || code=$?
+  jq -e '(.nodes | length == 1) and .nodes[0].error == "" and ([.checks[].id] | unique | length == 37)' "$of_host"
+  [ "$code" = "$(exit_code_in "$of_host" "")" ]
+  code=0; local_cli --strict -o json >"$of_host" || code=$?
+  [ "$code" = "$(exit_code_in "$of_host" all)" ]
+  code=0; local_cli --require hugepages,versions -o json >"$of_host" || code=$?
+  [ "$code" = "$(exit_code_in "$of_host" hugepages,versions)" ]
+  expect_exit 2 local_cli --require acss 2>"$work/err"
+  grep 'acss.*did you mean "acs"' "$work/err"
+  expect_exit 2 local_cli a 2>"$work/err"
+}
+
 preflight_is_complete_in_time() { preflight_is_complete 3 2; preflight_is_complete 3 10 --probe; }
 
 start_controller
@@ -216,6 +255,7 @@ check "quick measures all pairs and its JSON is complete" quick_measures_all_pai
 check "a task costs less than 50 ms beside its measuring" overhead_below 0.05
 check "the controller stays below 50 MB, an agent below 25 MB, with NVML below 60 MB" memory_stays_small
 check "preflight is complete within 2 s a node, with the probe within 10 s" preflight_is_complete_in_time
+check "preflight needs no controller: every check, and exit codes by what counts" preflight_needs_no_controller
 check "a node's GPUs take turns and pairs are series" gpus_take_turns
 check "GPUs meet their node's NIC by loopback, with the distance told" gpus_meet_the_nic_by_loopback
 check "wrong suites and words are refused by name" unknown_things_are_refused_by_name
