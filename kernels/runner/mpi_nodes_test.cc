@@ -69,6 +69,19 @@ TEST(MpiNodes, MeasureByTheLaunchersOwnDaemonsWithoutSsh) {
     EXPECT_THAT(left.path().filename().string(), Not(HasSubstr("railgauge")));
 }
 
+// Between nodes; Debian's Open MPI has one-sided calls there with a layer that is named.
+TEST(MpiNodes, MeasureOneSidedCalls) {
+  const Folder folder;
+  std::map<std::string, std::string> parameters{{"sizes", "8"}, {"iterations", "5"}};
+  if (kMpi == "openmpi") parameters["transports"] = "tcp,self";
+  for (const char* kernel : {"mpi.put_lat", "mpi.get_bw"}) {
+    const auto ranks = run(folder, {.mpi = kMpi, .kernel = kernel, .parameters = parameters});
+    EXPECT_EQ(ranks[0].final().outcome(), "passed") << kernel << story(ranks);
+    EXPECT_EQ(ranks[0].verified_points(), 1U);
+  }
+  EXPECT_EQ(folder.processes(), 0U);
+}
+
 // A remote shell as ssh is one: options, the host, words that are joined for the shell of that
 // host. Nothing of the caller's environment gets there.
 std::string remote_shell(const Folder& folder) {
