@@ -66,8 +66,8 @@ measures() {
     and all(.points[].facts; '"$2"')' "$work/$1.json"
 }
 says_by_which() { measures chosen '(.mpi_transports // .mpi_btl // .mpi_provider // .mpi_mtl // "") != ""'; }
-over_tcp() { measures tcp '(.mpi_transports // .mpi_btl) | test("tcp")'; }
-over_soft_roce() { measures roce '.mpi_transports | test("(rc|ud)_[a-z]+/rxe0:1")'; }
+over_tcp() { measures tcp '((.mpi_transports // .mpi_btl) | test("tcp")) and (.mpi != "openmpi" or .mpi_pml == "ob1")'; }
+over_soft_roce() { measures roce '(.mpi_transports | test("(rc|ud)_[a-z]+/rxe0:1")) and (.mpi != "openmpi" or .mpi_pml == "ucx")'; }
 
 # With what was first seen of each MPI out of the way, so that the suite's own deadlines fit an emulated guest or not.
 shipped_suite_shows_its_figures() {

@@ -239,6 +239,7 @@ class Reader {
       const std::string text = RG_TRY(value(name));
       RG_TRY_OK(take(option, parameters, name, text));
       if (name == uri) out_.calls_back = *addresses_in_uri(text);
+      if (name == "oob_tcp_if_include" || name == "prte_if_include") out_.networks.push_back(text);
       out_.arguments.insert(out_.arguments.end(), {option, name, text});
     }
     return check_required(parameters);
@@ -257,7 +258,7 @@ class Reader {
                                             Rule{"plm_rsh_agent", nullptr, true},
                                             Rule{"plm_rsh_no_tree_spawn", is_one, true},
                                             Rule{"pmix", is_component_list},
-                                            Rule{"oob_tcp_if_include", is_network_list},
+                                            Rule{"oob_tcp_if_include", is_network_list, true},
                                             Rule{"btl_tcp_if_include", is_network_list}};
     static constexpr std::array<std::string_view, 2> kOptions{"-mca", "--mca"};
     out_.daemon = Daemon::kOrted;
@@ -279,7 +280,7 @@ class Reader {
                                             Rule{"plm_ssh_num_concurrent", is_number},
                                             Rule{"pmix_session_server", is_one},
                                             Rule{"oob_tcp_if_include", is_network_list},
-                                            Rule{"prte_if_include", is_network_list}};
+                                            Rule{"prte_if_include", is_network_list, true}};
     static constexpr std::array<std::string_view, 2> kOptions{"--prtemca", "--pmixmca"};
     out_.daemon = Daemon::kPrted;
     RG_TRY_OK(read_pairs(kParameters, kOptions, "prte_hnp_uri"));
@@ -293,7 +294,7 @@ class Reader {
                                          Rule{"--launcher", is_rsh, true},
                                          Rule{"--launcher-exec", nullptr, true},
                                          Rule{"--demux", is_poll, true},
-                                         Rule{"--iface", is_name},
+                                         Rule{"--iface", is_name, true},
                                          Rule{"--pgid", is_number, true},
                                          Rule{"--retries", is_number, true},
                                          Rule{"--usize", is_number, true},
@@ -309,6 +310,7 @@ class Reader {
       const std::string text = RG_TRY(value(option));
       RG_TRY_OK(take("option", kOptions, option, text));
       if (option == "--control-port") out_.calls_back = {text};
+      if (option == "--iface") out_.networks = {text};
       out_.arguments.insert(out_.arguments.end(), {option, text});
     }
     RG_TRY_OK(check_required(kOptions));
@@ -356,6 +358,10 @@ Status check_lease(const DaemonCommand& command, const Lease& lease, double now_
     if (!lease.launchers.contains(host_of(end_point)))
       return no(fmt::format("{} would call {}, which is not its launcher's address",
                             daemon_name(command.daemon), in_quotes(end_point)));
+  for (const std::string& network : command.networks)
+    if (network != lease.network)
+      return no(fmt::format("{} would use network {}, and the task's is {}",
+                            daemon_name(command.daemon), in_quotes(network), lease.network));
   return {};
 }
 

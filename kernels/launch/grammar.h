@@ -24,6 +24,8 @@ struct DaemonCommand {
   std::vector<std::string> arguments;
   // Where the daemon will call: "192.0.2.1:44811".
   std::vector<std::string> calls_back;
+  // The network (orted, prted) or interface (Hydra) that its own connections are bound to.
+  std::vector<std::string> networks;
 };
 
 // Reads the words that a launcher gives to its remote shell, the program's name not among them:
@@ -38,11 +40,13 @@ struct Lease {
   Daemon daemon = Daemon::kOrted;
   std::set<std::string> nodes;      // addresses, as the launcher was given them
   std::set<std::string> launchers;  // addresses of the launcher's node on the data network
+  std::string network;  // as the launcher was told it: "192.0.2.0/24", or "eth0" for Hydra
   double expires_monotonic_ns = 0;
 };
 
 // kPermissionDenied for another daemon, a node that is none of the task's, a daemon that would call
-// elsewhere than to the task's launcher, or an expired lease; the message says which.
+// elsewhere than to the task's launcher or over another network, or an expired lease; the message
+// says which.
 Status check_lease(const DaemonCommand& command, const Lease& lease, double now_monotonic_ns);
 
 }  // namespace railgauge::launch

@@ -112,6 +112,7 @@ Lease lease(Daemon daemon) {
           .daemon = daemon,
           .nodes = {"192.0.2.1", "192.0.2.3", "192.0.2.4"},
           .launchers = {"192.0.2.2"},
+          .network = daemon == Daemon::kHydraProxy ? "eth0" : "192.0.2.0/24",
           .expires_monotonic_ns = 1000};
 }
 
@@ -284,6 +285,30 @@ TEST(LaunchLease, RefusesAForeignNodeAnotherDaemonAndAnExpiredLease) {
   other = lease(Daemon::kOrted);
   other.launchers = {"192.0.2.9"};
   EXPECT_THAT(why(other, 0), HasSubstr("not its launcher's address"));
+  other = lease(Daemon::kOrted);
+  other.network = "198.51.100.0/24";
+  EXPECT_THAT(why(other, 0), HasSubstr("would use network \"192.0.2.0/24\""));
+}
+
+TEST(LaunchLease, BindsEachDaemonToTheTasksNetwork) {
+  const auto of = [](const Words& words, Daemon daemon, const std::string& network) {
+    const auto command = read_daemon_command(words, kShim);
+    Lease held = lease(daemon);
+    held.network = network;
+    return command && check_lease(*command, held, 0);
+  };
+  EXPECT_TRUE(of(hydra(), Daemon::kHydraProxy, "eth0"));
+  EXPECT_FALSE(of(hydra(), Daemon::kHydraProxy, "eth1"));
+  EXPECT_FALSE(of(prted(), Daemon::kPrted, "198.51.100.0/24"));
+  // Without it a daemon would take any network.
+  const auto without = [](Words words, const std::string& name, int before, int after) {
+    const auto at = std::ranges::find(words, name);
+    words.erase(at - before, at + after);
+    return refusal(words);
+  };
+  EXPECT_THAT(without(orted(), "oob_tcp_if_include", 1, 2), HasSubstr("lacks oob_tcp_if_include"));
+  EXPECT_THAT(without(prted(), "prte_if_include", 1, 2), HasSubstr("lacks prte_if_include"));
+  EXPECT_THAT(without(hydra(), "--iface", 0, 2), HasSubstr("lacks --iface"));
 }
 
 }  // namespace

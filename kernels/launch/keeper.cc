@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -19,8 +20,9 @@ namespace railgauge::launch {
 namespace {
 
 constexpr std::size_t kLeastWords = 4;
-constexpr long kLookNs = 20'000'000;      // between two looks at what runs
-constexpr long kKillLookNs = 2'000'000;   // between two rounds of killing
+constexpr long kLookNs = 20'000'000;     // between two looks at what runs
+constexpr long kKillLookNs = 2'000'000;  // between two rounds of killing
+constexpr long kMostKillLookNs = 999'000'000;
 constexpr std::size_t kStatBytes = 1024;  // more than /proc/PID/stat is long
 
 double now_ms() {
@@ -66,10 +68,11 @@ class Keeper {
       wait_for_signal(kLookNs);
       reap();
     }
-    for (;;) {
+    // One that Linux holds in a system call dies later: longer and longer pauses.
+    for (long pause_ns = kKillLookNs;; pause_ns = std::min(2 * pause_ns, kMostKillLookNs)) {
       kill_children();  // theirs become ours, and come next
       if (!reap()) return status_;
-      wait_for_signal(kKillLookNs);
+      wait_for_signal(pause_ns);
     }
   }
 

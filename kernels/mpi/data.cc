@@ -21,10 +21,19 @@ std::uint64_t seed_of(const Segment& segment, std::size_t size_index) {
   return seed;
 }
 
-// 1 to 7, the same on all ranks: rank r gives (r + 1) times it. Sums stay whole numbers below 2^24,
-// exact in any order, up to some 2,000 ranks.
+constexpr std::uint32_t kFactors = 64;
+
+// 1 to 7, the same on all ranks: each gives it times its factor.
 float base_value(std::uint64_t element, std::size_t size_index) {
   return static_cast<float>(1 + (((element + size_index) * kMix) >> 32U) % kValues);
+}
+
+// 1 to 64: sums stay whole numbers below 2^24, exact in any order, up to some 70,000 ranks.
+std::uint64_t factor_of(std::uint32_t rank) { return rank % kFactors + 1; }
+std::uint64_t sum_of_factors(std::uint32_t ranks) {
+  std::uint64_t sum = 0;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) sum += factor_of(rank);
+  return sum;
 }
 
 std::uint64_t float_count(const Segment& segment) { return segment.bytes / sizeof(float); }
@@ -37,7 +46,7 @@ void fill_segment(std::span<std::byte> memory, const Segment& segment, std::size
   if (!reduces) return fill_pattern(bytes, seed_of(segment, size_index));
   for (std::uint64_t i = 0; i < float_count(segment); ++i) {
     const float value =
-        base_value(segment.block + i, size_index) * static_cast<float>(segment.rank + 1);
+        base_value(segment.block + i, size_index) * static_cast<float>(factor_of(segment.rank));
     std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value);
   }
 }
@@ -51,7 +60,7 @@ std::optional<std::string> wrong_in(std::span<const std::byte> memory, const Seg
     return fmt::format("byte {} is 0x{:02x}, expected 0x{:02x}", segment.offset + wrong->offset,
                        wrong->seen, wrong->expected);
   }
-  const auto factor = static_cast<float>(std::uint64_t{ranks} * (ranks + 1) / 2);
+  const auto factor = static_cast<float>(sum_of_factors(ranks));
   for (std::uint64_t i = 0; i < float_count(segment); ++i) {
     const float expected = base_value(segment.block + i, size_index) * factor;
     float seen = 0;

@@ -114,5 +114,35 @@ TEST(Data, ShowsAnyWrongByteAndAnyWrongSum) {
   EXPECT_TRUE(wrong_in(sum, {.bytes = 400}, 0, true, 3));
 }
 
+// Each partial sum as float has it, as an MPI adds them, against the same in whole numbers.
+TEST(Data, SumsOfThousandsOfRanksAreExactInAnyOrder) {
+  constexpr std::uint32_t kRanks = 4096;
+  constexpr std::size_t kElements = 16;
+  std::vector<float> up(kElements);
+  std::vector<float> down(kElements);
+  std::vector<std::uint64_t> whole(kElements);
+  std::vector<float> one(kElements);
+  for (std::uint32_t i = 0; i < kRanks; ++i) {
+    const auto fill = [&](std::uint32_t rank) {
+      fill_segment(std::as_writable_bytes(std::span(one)),
+                   {.bytes = kElements * sizeof(float), .rank = rank}, 3, true);
+    };
+    fill(i);
+    for (std::size_t at = 0; at < kElements; ++at) {
+      up[at] += one[at];
+      whole[at] += static_cast<std::uint64_t>(one[at]);
+    }
+    fill(kRanks - 1 - i);
+    for (std::size_t at = 0; at < kElements; ++at) down[at] += one[at];
+  }
+  for (std::size_t at = 0; at < kElements; ++at)
+    EXPECT_EQ(static_cast<std::uint64_t>(up[at]), whole[at]) << at;
+  const Segment all{.bytes = kElements * sizeof(float)};
+  for (const auto* sum : {&up, &down}) {
+    const auto wrong = wrong_in(std::as_bytes(std::span(*sum)), all, 3, true, kRanks);
+    EXPECT_FALSE(wrong) << *wrong;
+  }
+}
+
 }  // namespace
 }  // namespace railgauge::mpi

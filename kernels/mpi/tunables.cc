@@ -5,6 +5,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "kernels/core/text.h"
 #include "kernels/core/units.h"
@@ -15,7 +16,15 @@ namespace {
 using Place = Setting::Place;
 
 // How a value is written there.
-enum class Style : std::uint8_t { kText, kOneOrZero, kYesOrNo, kBytes, kOwnEntry, kRailNumbers };
+enum class Style : std::uint8_t {
+  kText,
+  kOneOrZero,
+  kYesOrNo,
+  kBytes,
+  kOwnEntry,
+  kRailNumbers,
+  kHcas
+};
 
 struct Row {
   std::string_view parameter;
@@ -40,8 +49,8 @@ constexpr std::array kRows{
     Row{"rendezvous", Flavour::kOpenMpiUcx, kEnv, "UCX_RNDV_THRESH", Style::kBytes},
     Row{"rendezvous", Flavour::kMpichUcx, kEnv, "UCX_RNDV_THRESH", Style::kBytes},
     Row{"rendezvous", Flavour::kOpenMpiOpenib, kMca, "btl_openib_eager_limit", Style::kBytes},
-    Row{"hca_list", Flavour::kMvapich2, kEnv, "MV2_IBA_HCA", Style::kRailNumbers},
-    Row{"hca_list", Flavour::kMvapich2Gdr, kEnv, "MV2_IBA_HCA", Style::kRailNumbers},
+    Row{"hca_list", Flavour::kMvapich2, kEnv, "MV2_IBA_HCA", Style::kHcas},
+    Row{"hca_list", Flavour::kMvapich2Gdr, kEnv, "MV2_IBA_HCA", Style::kHcas},
     Row{"hca_list", Flavour::kOpenMpiUcx, kEnv, "UCX_NET_DEVICES", Style::kText},
     Row{"hca_list", Flavour::kMpichUcx, kEnv, "UCX_NET_DEVICES", Style::kText},
     Row{"hca_list", Flavour::kOpenMpiOpenib, kMca, "btl_openib_if_include", Style::kText},
@@ -107,10 +116,35 @@ Result<std::string> written(const Row& row, const std::string& value, std::uint3
       std::ranges::replace(joined, ',', ':');
       return joined;
     }
+    case Style::kHcas: {
+      std::vector<std::string> names;
+      for (const std::string& entry : split(value, ','))
+        names.push_back(entry.substr(0, entry.find(':')));
+      return fmt::format("{}", fmt::join(names, ":"));
+    }
     case Style::kText:
       return value;
   }
   return value;
+}
+
+// MVAPICH2 names devices by colons, and the port once for all of them. "" where none is named.
+Result<std::string> common_port(const std::string& devices) {
+  std::vector<std::string> ports;
+  for (const std::string& entry : split(devices, ',')) {
+    const std::size_t colon = entry.find(':');
+    ports.push_back(colon == entry.npos ? "" : entry.substr(colon + 1));
+    const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+    if (colon != entry.npos && (ports.back().empty() || !std::ranges::all_of(ports.back(), digit)))
+      return fail(Code::kInvalidArgument,
+                  fmt::format("parameter hca_list: {} names no port", in_quotes(entry)));
+    if (ports.back() != ports.front())
+      return fail(Code::kInvalidArgument,
+                  fmt::format("parameter hca_list: {}: MVAPICH2 takes one port for all devices; "
+                              "name the same one of each",
+                              in_quotes(devices)));
+  }
+  return ports.front();
 }
 
 }  // namespace
@@ -131,6 +165,8 @@ std::string_view flavour_words(Flavour flavour) {
       return "MPICH over UCX";
     case Flavour::kMpichOfi:
       return "MPICH over libfabric";
+    case Flavour::kMpichOther:
+      return "MPICH without UCX and libfabric";
   }
   return "";
 }
@@ -192,13 +228,17 @@ Result<std::vector<Setting>> settings_of(Flavour flavour,
           fmt::format("parameters hca_list and process_to_rail: both are {} in {}; name one",
                       setting.name, flavour_words(flavour)));
     settings.push_back(std::move(setting));
+    if (row->style != Style::kHcas) continue;
+    if (std::string port = RG_TRY(common_port(found->second)); !port.empty())
+      settings.push_back({kEnv, "MV2_DEFAULT_PORT", std::move(port)});
   }
   // Open MPI looks for NICs and may choose another layer, which would ignore what was set.
   const auto layer = parameters.find("layer");
   const bool named = layer != parameters.end() && layer->second != "auto";
   if (flavour == Flavour::kOpenMpiUcx && (named || !settings.empty()))
     settings.insert(settings.begin(), {kMca, "pml", "ucx"});
-  if (named && (flavour == Flavour::kOpenMpiOpenib || flavour == Flavour::kOpenMpiOb1)) {
+  if ((named || !settings.empty()) &&
+      (flavour == Flavour::kOpenMpiOpenib || flavour == Flavour::kOpenMpiOb1)) {
     // ob1 takes openib where a NIC suits it, and TCP where none does, whatever was asked for.
     const auto chosen = std::ranges::find(settings, "btl", &Setting::name);
     if (chosen == settings.end())
@@ -261,7 +301,9 @@ Result<Flavour> flavour_of(const std::map<std::string, std::string>& facts, std:
                 fmt::format("parameter layer: {} has no choice of {}", version, layer));
   if (version.starts_with("MVAPICH2-GDR")) return Flavour::kMvapich2Gdr;
   if (version.starts_with("MVAPICH2")) return Flavour::kMvapich2;
-  return fact("mpi_device").ends_with(":ofi") ? Flavour::kMpichOfi : Flavour::kMpichUcx;
+  const std::string device = fact("mpi_device");
+  if (device.ends_with(":ofi")) return Flavour::kMpichOfi;
+  return device.ends_with(":ucx") ? Flavour::kMpichUcx : Flavour::kMpichOther;
 }
 
 }  // namespace railgauge::mpi

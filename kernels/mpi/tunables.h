@@ -24,6 +24,7 @@ enum class Flavour : std::uint8_t {
   kOpenMpiOb1,  // neither: TCP and shared memory
   kMpichUcx,
   kMpichOfi,
+  kMpichOther,  // neither: ch3 and its like, other implementations of MPICH's interface
 };
 std::string_view flavour_words(Flavour flavour);  // "Open MPI over UCX"
 

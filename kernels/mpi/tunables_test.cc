@@ -34,12 +34,39 @@ TEST(Tunables, OfMvapich2GdrAreItsVariables) {
 TEST(Tunables, OfAnOpenMpiWithOpenibAreItsParameters) {
   EXPECT_THAT(variables(Flavour::kOpenMpiOpenib, {{"gpudirect", "on"},
                                                   {"gpudirect_limit", "30000"},
+                                                  {"rendezvous", "12KiB"},
                                                   {"hca_list", "mlx5_0:1,mlx5_1:1"},
                                                   {"offload", "off"}}),
-              ElementsAre("OMPI_MCA_btl_openib_want_cuda_gdr=1",
+              ElementsAre("OMPI_MCA_pml=ob1", "OMPI_MCA_btl_openib_want_cuda_gdr=1",
                           "OMPI_MCA_btl_openib_cuda_rdma_limit=30000",
+                          "OMPI_MCA_btl_openib_eager_limit=12288",
                           "OMPI_MCA_btl_openib_if_include=mlx5_0:1,mlx5_1:1",
-                          "OMPI_MCA_coll_fca_enable=0"));
+                          "OMPI_MCA_coll_fca_enable=0", "OMPI_MCA_btl=openib,self,vader"));
+}
+
+TEST(Tunables, OfMvapich2NameDevicesByColonsAndThePortOnce) {
+  for (const Flavour flavour : {Flavour::kMvapich2, Flavour::kMvapich2Gdr}) {
+    EXPECT_THAT(variables(flavour, {{"rendezvous", "16KiB"}, {"hca_list", "mlx5_0:1,mlx5_1:1"}}),
+                ElementsAre("MV2_IBA_EAGER_THRESHOLD=16384", "MV2_IBA_HCA=mlx5_0:mlx5_1",
+                            "MV2_DEFAULT_PORT=1"));
+    EXPECT_THAT(variables(flavour, {{"hca_list", "mlx5_0,mlx5_1"}}),
+                ElementsAre("MV2_IBA_HCA=mlx5_0:mlx5_1"));
+    for (const char* differ : {"mlx5_0:1,mlx5_1:2", "mlx5_0:1,mlx5_1"}) {
+      const auto settings = settings_of(flavour, {{"hca_list", differ}}, false, 0);
+      ASSERT_FALSE(settings) << differ;
+      EXPECT_EQ(settings.error().code, Code::kInvalidArgument);
+      EXPECT_THAT(settings.error().message, HasSubstr("one port for all devices"));
+    }
+    EXPECT_FALSE(settings_of(flavour, {{"hca_list", "mlx5_0:"}}, false, 0));
+    EXPECT_FALSE(settings_of(flavour, {{"hca_list", "mlx5_0:1:mlx5_1:1"}}, false, 0));
+  }
+}
+
+TEST(Tunables, OfLibfabricAndHcollAreTheirNames) {
+  EXPECT_THAT(variables(Flavour::kMpichOfi, {{"transports", "verbs"}}),
+              ElementsAre("FI_PROVIDER=verbs"));
+  EXPECT_THAT(variables(Flavour::kOpenMpiUcx, {{"offload", "on"}}),
+              ElementsAre("OMPI_MCA_pml=ucx", "OMPI_MCA_coll_hcoll_enable=1"));
 }
 
 TEST(Tunables, OverUcxAreUcxsVariables) {
@@ -58,6 +85,12 @@ TEST(Tunables, OverUcxAreUcxsVariables) {
 TEST(Tunables, NameTheLayerSoThatNoOtherTakesItsPlace) {
   EXPECT_THAT(variables(Flavour::kOpenMpiOb1, {{"layer", "ob1"}, {"transports", "self,tcp"}}),
               ElementsAre("OMPI_MCA_pml=ob1", "OMPI_MCA_btl=self,tcp"));
+  // Also where only another tunable tells which layer is meant.
+  EXPECT_THAT(variables(Flavour::kOpenMpiOb1, {{"transports", "self,tcp"}}),
+              ElementsAre("OMPI_MCA_pml=ob1", "OMPI_MCA_btl=self,tcp"));
+  EXPECT_THAT(variables(Flavour::kOpenMpiOpenib, {{"layer", "auto"}, {"hca_list", "mlx5_0"}}),
+              ElementsAre("OMPI_MCA_pml=ob1", "OMPI_MCA_btl_openib_if_include=mlx5_0",
+                          "OMPI_MCA_btl=openib,self,vader"));
   EXPECT_THAT(variables(Flavour::kOpenMpiOb1, {{"layer", "ob1"}}),
               ElementsAre("OMPI_MCA_pml=ob1", "OMPI_MCA_btl=^openib,uct,ofi"));
   EXPECT_THAT(variables(Flavour::kOpenMpiOpenib, {{"layer", "openib"}}),
@@ -85,12 +118,16 @@ TEST(Tunables, ThatAnImplementationLacksAreErrorsAndNeverIgnored) {
                           "leave it out"));
   EXPECT_THAT(variables(Flavour::kMpichOfi, {{"gpudirect", "on"}})[0], HasSubstr("nothing of"));
   EXPECT_THAT(variables(Flavour::kOpenMpiOb1, {{"hca_list", "mlx5_0"}})[0], HasSubstr("nothing"));
+  for (const char* parameter : {"hca_list", "transports", "rendezvous", "process_to_rail"})
+    EXPECT_THAT(variables(Flavour::kMpichOther, {{parameter, "1"}})[0],
+                HasSubstr("MPICH without UCX and libfabric has nothing"));
   EXPECT_THAT(variables(Flavour::kOpenMpiUcx, {{"hca_list", "a"}, {"process_to_rail", "b"}})[0],
               HasSubstr("name one"));
   const auto settings = settings_of(Flavour::kOpenMpiOpenib, {{"offload", "on"}}, false, 0);
   ASSERT_TRUE(settings);
   EXPECT_TRUE(check_installed(*settings, [](const std::string&) { return true; }));
-  const Status lacking = check_installed(*settings, [](const std::string&) { return false; });
+  const Status lacking =
+      check_installed(*settings, [](const std::string& name) { return name != "coll_fca_enable"; });
   ASSERT_FALSE(lacking);
   EXPECT_THAT(lacking.error().message, HasSubstr("has no parameter coll_fca_enable"));
   EXPECT_THAT(open_mpi_parameters(),
@@ -101,7 +138,8 @@ TEST(Tunables, UnsetSetNothing) {
   const Given unset{{"gpudirect", "default"}, {"gpudirect_limit", "0"}, {"cuda_block", "0"},
                     {"rendezvous", "0"},      {"hca_list", ""},         {"process_to_rail", ""},
                     {"transports", ""},       {"offload", "default"}};
-  for (const Flavour flavour : {Flavour::kMvapich2, Flavour::kMpichOfi, Flavour::kOpenMpiOb1})
+  for (const Flavour flavour :
+       {Flavour::kMvapich2, Flavour::kMpichOfi, Flavour::kMpichOther, Flavour::kOpenMpiOb1})
     EXPECT_THAT(variables(flavour, unset), ElementsAre());
 }
 
@@ -122,6 +160,12 @@ TEST(Flavour, IsWhatTheLibrarySaysAndHas) {
   EXPECT_FALSE(flavour_of(open, "ucx", none));
   EXPECT_EQ(flavour_of({{"mpi_version", "MPICH 4.0.2"}, {"mpi_device", "ch4:ofi"}}, "auto", none),
             Flavour::kMpichOfi);
+  EXPECT_EQ(flavour_of({{"mpi_version", "MPICH 4.0.2"}, {"mpi_device", "ch4:ucx"}}, "auto", none),
+            Flavour::kMpichUcx);
+  for (const char* device : {"ch3:nemesis", "ch3:sock", ""})
+    EXPECT_EQ(flavour_of({{"mpi_version", "MPICH 4.0.2"}, {"mpi_device", device}}, "auto", none),
+              Flavour::kMpichOther)
+        << device;
   EXPECT_EQ(flavour_of({{"mpi_version", "MVAPICH2-GDR 2.3.7"}}, "auto", none),
             Flavour::kMvapich2Gdr);
   EXPECT_FALSE(flavour_of({{"mpi_version", "MPICH 4.0.2"}}, "openib", none));

@@ -9,7 +9,7 @@
 namespace railgauge {
 namespace {
 
-constexpr std::size_t kMostBytes = 16U << 10U;  // of one stream in one piece of news
+constexpr std::size_t kMostBytes = 8U << 10U;  // of one stream in one piece of news
 
 }  // namespace
 

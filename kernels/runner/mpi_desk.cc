@@ -15,7 +15,6 @@
 #include "kernels/core/clock.h"
 #include "kernels/core/framing.h"
 #include "kernels/core/text.h"
-#include "kernels/core/units.h"
 
 namespace railgauge {
 namespace {
@@ -78,7 +77,6 @@ bool MpiDesk::read(std::uint32_t number, Shim& shim) {
     if (got <= 0) {  // killed: its daemon has no use any more
       LaunchSignal signal;
       signal.set_number(number);
-      signal.set_signal(SIGTERM);
       if (shim.asked) hooks_.signal(std::move(signal));
       return false;
     }
@@ -110,7 +108,6 @@ bool MpiDesk::take(std::uint32_t number, Shim& shim, const launch::Frame& frame)
   if (frame.kind == launch::Kind::kSignal && shim.asked) {
     LaunchSignal signal;
     signal.set_number(number);
-    signal.set_signal(static_cast<std::int32_t>(parse_integer(frame.bytes).value_or(SIGTERM)));
     hooks_.signal(std::move(signal));
     return true;
   }

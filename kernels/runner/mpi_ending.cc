@@ -20,6 +20,9 @@ namespace railgauge {
 namespace {
 
 constexpr std::size_t kReasonLines = 3;
+// Of each of them: a rank may say much without a line's end, and a reason has to fit into one step
+// of the rendezvous.
+constexpr std::size_t kMostLineBytes = 400;
 constexpr std::size_t kTailBytes = 8U << 10U;
 
 std::vector<std::string_view> lines_of(std::string_view text) {
@@ -116,6 +119,14 @@ Final final_of(const LauncherEnd& end) {
   return final;
 }
 
+std::string_view beginning_of(std::string_view text, std::size_t most_bytes) {
+  std::size_t length = std::min(text.size(), most_bytes);
+  // Not in the middle of a character, which has at most three bytes after its first.
+  for (int i = 0; i < 3 && length > 0 && length < text.size() && (text[length] & 0xc0) == 0x80; ++i)
+    --length;
+  return text.substr(0, length);
+}
+
 std::string last_lines(const std::string& words) {
   std::vector<std::string> lines;
   std::size_t fatal = std::string::npos;
@@ -123,7 +134,7 @@ std::string last_lines(const std::string& words) {
     const auto says = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
     if (!std::ranges::any_of(line, says) || is_chatter(line)) continue;
     if (fatal == std::string::npos && is_fatal(line)) fatal = lines.size();
-    lines.push_back(valid_utf8(line));
+    lines.push_back(valid_utf8(beginning_of(line, kMostLineBytes)));
   }
   if (lines.empty()) return "it said nothing";
   if (const std::size_t kept = lines.size() - std::min(lines.size(), kReasonLines); kept > 0) {
@@ -172,6 +183,11 @@ std::map<std::string, std::string> transport_facts(const std::string& words) {
   if (!provider.empty()) facts["mpi_provider"] = provider;
   if (!btls.empty()) facts["mpi_btl"] = fmt::format("{}", fmt::join(btls, ","));
   return facts;
+}
+
+std::string silence_warning(const Final& final, const std::string& words) {
+  if (final.outcome() != kPassed || !transport_facts(words).empty()) return {};
+  return "the MPI did not say its transports; what carried these figures is not known";
 }
 
 }  // namespace railgauge

@@ -36,13 +36,19 @@ std::string ignored_setting(const std::string& words, const std::string& setting
 // The final record's body.
 Final final_of(const LauncherEnd& end);
 
-// The last lines that say something, as one.
+// At most so many bytes, not ending in the middle of a character.
+std::string_view beginning_of(std::string_view text, std::size_t most_bytes);
+
+// The last lines that say something, as one; long ones by their beginnings.
 std::string last_lines(const std::string& words);
 
 // What the MPI says that it really used, of the ranks' words: mpi_transports ("tcp/eth0", as UCX
 // names transport and device), mpi_btl ("self,tcp", of Open MPI without UCX), mpi_provider
 // ("verbs;ofi_rxm", of libfabric under Open MPI).
 std::map<std::string, std::string> transport_facts(const std::string& words);
+
+// A warning for the record of ranks that passed and told nothing of the kind; "" otherwise.
+std::string silence_warning(const Final& final, const std::string& words);
 
 // How much of a launcher's words is kept, from their end.
 inline constexpr std::size_t kMostLauncherWords = 64U << 10U;

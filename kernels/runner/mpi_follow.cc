@@ -32,12 +32,13 @@ MpiOutcome mpi_outcome_of(const Error& error) {
   return {std::string(outcome_of(error.code)), error.message};
 }
 
-std::optional<Error> reason_to_end(const MpiJob& job, MpiRelay& relay) {
+std::optional<Error> reason_to_end(const MpiJob& job, MpiRelay* relay) {
   if (auto why = job.options.bell.why()) return why;
   signalfd_siginfo info{};
   if (::read(job.signals_fd, &info, sizeof info) == sizeof info)
     return Error{Code::kCancelled, "terminated (SIGTERM)"};
-  if (auto why = relay.error()) return why;
+  if (relay != nullptr)
+    if (auto why = relay->error()) return why;
   if (monotonic_now_ns() >= job.task.deadline_monotonic_ns)
     return Error{Code::kDeadlineExceeded, "the task did not end by its deadline"};
   return std::nullopt;
@@ -45,10 +46,13 @@ std::optional<Error> reason_to_end(const MpiJob& job, MpiRelay& relay) {
 
 launch::Lease lease_of(const MpiJob& job, std::set<std::string> addresses) {
   const LaunchHello& first = job.nodes.front();
+  // What the launcher is told (mpi_words.h).
+  const bool by_interface = daemon_of(job.launcher) == launch::Daemon::kHydraProxy;
   return {.task = job.options.name,
           .daemon = daemon_of(job.launcher),
           .nodes = std::move(addresses),
           .launchers = {first.own_addresses().begin(), first.own_addresses().end()},
+          .network = by_interface ? first.interface() : first.network(),
           .expires_monotonic_ns = job.task.deadline_monotonic_ns};
 }
 
@@ -96,7 +100,7 @@ MpiOutcome follow_mpi_task(MpiJob& job) {
       for (const LaunchSignal& signal : step.signals()) daemons.stop(signal.number());
       if (step.has_end()) told = MpiOutcome{step.end().outcome(), step.end().reason()};
     }
-    if (!told) why = reason_to_end(job, relay);
+    if (!told) why = reason_to_end(job, &relay);
   }
   end_daemons(daemons, told ? kPatienceSeconds : 0);
   return told ? *told : mpi_outcome_of(*why);

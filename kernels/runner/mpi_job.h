@@ -36,9 +36,9 @@ struct MpiJob {
   std::function<void()> measuring = {};  // rank 0 has connected; for the phases
 };
 
-// Why it has to end now: a cancel, a signal, the relay's end, the deadline. Nothing while it may go
-// on.
-std::optional<Error> reason_to_end(const MpiJob& job, MpiRelay& relay);
+// Why it has to end now: a cancel, a signal, the end of the relay where there is one, the deadline.
+// Nothing while it may go on.
+std::optional<Error> reason_to_end(const MpiJob& job, MpiRelay* relay);
 
 // What of the task may be started where: on the nodes of these addresses, calling rank 0's node.
 launch::Lease lease_of(const MpiJob& job, std::set<std::string> addresses);

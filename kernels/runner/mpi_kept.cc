@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -109,7 +110,8 @@ void Kept::end() const {
 void read_what_is_there(Fd& fd, std::string& to, std::size_t most_bytes) {
   std::array<char, kReadBytes> bytes;
   while (fd && to.size() < most_bytes) {
-    const ssize_t got = ::read(fd.get(), bytes.data(), bytes.size());
+    const ssize_t got =
+        ::read(fd.get(), bytes.data(), std::min(bytes.size(), most_bytes - to.size()));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return;
     if (got <= 0) return fd.reset();

@@ -57,7 +57,7 @@ class Kept {
   std::optional<int> status_;
 };
 
-// Appends what is there; closes the descriptor at its end.
+// Appends what is there until `to` holds so much; closes the descriptor at its end.
 void read_what_is_there(Fd& fd, std::string& to, std::size_t most_bytes);
 
 }  // namespace railgauge

@@ -133,7 +133,10 @@ class Launch {
       end_.final = last_->final();
     else
       record.mutable_key()->set_sequence(next_sequence_);
-    if (const std::string warning = finalize_warning(end_.words); !warning.empty()) {
+    const Final final = final_of(end_);
+    for (const std::string& warning :
+         {finalize_warning(end_.words), silence_warning(final, end_.words)}) {
+      if (warning.empty()) continue;
       Record note;
       *note.mutable_key() = record.key();
       note.mutable_note()->set_severity("warn");
@@ -141,7 +144,7 @@ class Launch {
       static_cast<void>(sink_.write(note));
       record.mutable_key()->set_sequence(record.key().sequence() + 1);
     }
-    *record.mutable_final() = final_of(end_);
+    *record.mutable_final() = final;
     static_cast<void>(sink_.write(record));
     if (end_.ending_signal != 0)
       return end_.ending_signal == SIGINT ? kExitInterrupted : kExitTerminated;

@@ -13,6 +13,7 @@
 
 #include "kernels/core/clock.h"
 #include "kernels/core/outcome.h"
+#include "kernels/core/text.h"
 #include "kernels/launch/wire.h"
 #include "kernels/runner/held_records.h"
 #include "kernels/runner/mpi_desk.h"
@@ -30,6 +31,7 @@ constexpr double kPatienceSeconds = 2;   // for this node's daemon once the laun
 constexpr double kRanksShare = 0.2;      // of what is left: the ranks' own deadline comes so much
 constexpr double kRanksMostSeconds = 3;  // before ours, at most this, to tell what they waited for
 constexpr double kLeastSeconds = 1;
+constexpr std::size_t kMostReasonBytes = 8U << 10U;  // of the end that the others are told
 
 // `words` but those of a name that stands in `others` too.
 std::vector<std::string> without(std::vector<std::string> words,
@@ -58,7 +60,7 @@ class Leader {
     end_daemons(own_, kPatienceSeconds);
     LaunchEnd last;
     last.set_outcome(end.outcome);
-    last.set_reason(end.reason);
+    last.set_reason(valid_utf8(beginning_of(end.reason, kMostReasonBytes)));
     relay_.end(std::move(last));
     relay_.join();
     return end;
@@ -170,7 +172,7 @@ class Leader {
       wait();
       serve();
       if (why_) continue;
-      why_ = reason_to_end(job_, relay_);
+      why_ = reason_to_end(job_, &relay_);
       if (!why_) continue;
       launcher_.end();
       own_.end();
@@ -266,6 +268,9 @@ class Leader {
     if (why_ && !by_deadline) return mpi_outcome_of(*why_);
     end_.past_deadline = by_deadline;
     const Final final = final_of(end_);
+    if (job_.group.size() > 1)
+      if (const std::string silent = silence_warning(final, end_.words); !silent.empty())
+        job_.records.note("warn", silent);
     return {final.outcome(), final.reason()};
   }
 

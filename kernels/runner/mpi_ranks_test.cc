@@ -96,6 +96,9 @@ TEST_P(EachKernel, MeasuresAndVerifiesItsData) {
   EXPECT_THAT(facts.at("mpi_library"), HasSubstr(".so."));
   EXPECT_EQ(facts.at("memory"), "host");
   EXPECT_NE(facts.at(kMpi == "mpich" ? "mpi_transports" : "mpi_btl"), "");
+  if (kMpi == "openmpi") {
+    EXPECT_THAT(facts.at("mpi_pml"), ::testing::AnyOf("ob1", "ucx", "cm"));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

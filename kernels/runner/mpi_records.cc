@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "kernels/runner/mpi_desk.h"
 #include "kernels/runner/mpi_kept.h"
 
 namespace railgauge {
@@ -13,6 +14,8 @@ namespace railgauge {
 std::vector<Record> MpiRecords::read() {
   if (listener_) {
     connection_.reset(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    // Nobody else may tell figures; the next in line is looked at when this is called again.
+    if (connection_ && !is_own_user(connection_.get())) connection_.reset();
     if (connection_) listener_.reset();  // there is one rank 0
   }
   std::string bytes;

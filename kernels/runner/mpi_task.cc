@@ -13,6 +13,7 @@
 
 #include "kernels/core/clock.h"
 #include "kernels/core/outcome.h"
+#include "kernels/runner/mpi_ending.h"
 #include "kernels/runner/mpi_job.h"
 #include "kernels/runner/phase_timer.h"
 #include "kernels/runner/watchdog.h"
@@ -37,7 +38,8 @@ std::string host_name() {
 }
 
 // What the launcher's program says of itself.
-Result<std::string> version_of(const MpiLauncher& launcher) {
+Result<std::string> version_of(const MpiJob& job) {
+  const MpiLauncher& launcher = job.launcher;
   Kept kept =
       RG_TRY(Kept::start({.keeper = launcher.shim,
                           .program = launcher.program,
@@ -47,9 +49,17 @@ Result<std::string> version_of(const MpiLauncher& launcher) {
                           .one_stream = true}));
   const double until_ns = monotonic_now_ns() + kVersionSeconds * 1e9;
   std::string text;
-  while (!kept.ended() && monotonic_now_ns() < until_ns) {
-    pollfd wait{kept.exit_fd(), POLLIN, 0};
-    ::poll(&wait, 1, kLookMs);
+  while (!kept.ended()) {
+    std::array<pollfd, 3> wait{pollfd{kept.exit_fd(), POLLIN, 0},
+                               pollfd{job.options.bell.fd(), POLLIN, 0},
+                               pollfd{job.signals_fd, POLLIN, 0}};
+    ::poll(wait.data(), wait.size(), kLookMs);
+    const auto why = reason_to_end(job, nullptr);
+    if (why && why->code != Code::kDeadlineExceeded) return tl::unexpected(*why);
+    if (why || monotonic_now_ns() >= until_ns)
+      return fail(Code::kDeadlineExceeded,
+                  fmt::format("{} --version: does not end; its last lines: {}", launcher.program,
+                              last_lines(text)));
     read_what_is_there(kept.out(), text, kMostVersionBytes);
   }
   read_what_is_there(kept.out(), text, kMostVersionBytes);
@@ -74,7 +84,7 @@ Status prepare(MpiJob& job) {
     return fail(Code::kNotFound, "launch=slurm: no srun in the PATH; say launch=agent");
   job.own = RG_TRY(data_address(params.text("data_network"), variable(kAddressVariable),
                                 host_addresses(), rdma_netdevs()));
-  job.version = RG_TRY(version_of(job.launcher));
+  job.version = RG_TRY(version_of(job));
   return {};
 }
 

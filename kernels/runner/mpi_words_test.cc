@@ -1,6 +1,11 @@
 // What launchers are told and what is read of what they say; all of it without an MPI.
 #include "kernels/runner/mpi_words.h"
 
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -8,7 +13,11 @@
 #include "kernels/core/outcome.h"
 #include "kernels/runner/mpi_address.h"
 #include "kernels/runner/mpi_daemons.h"
+#include "kernels/runner/mpi_desk.h"
 #include "kernels/runner/mpi_ending.h"
+#include "kernels/runner/mpi_kept.h"
+#include "kernels/runner/mpi_launch.h"
+#include "kernels/runner/mpi_records.h"
 
 namespace railgauge {
 namespace {
@@ -173,6 +182,45 @@ TEST(MpiTransports, AreReadOfWhatRanksSay) {
   EXPECT_TRUE(transport_facts("nothing of the kind\n").empty());
 }
 
+TEST(MpiTransports, AreMissedWhereRanksThatPassedSayNone) {
+  Final passed;
+  passed.set_outcome("passed");
+  EXPECT_THAT(silence_warning(passed, "nothing\n"), HasSubstr("did not say its transports"));
+  EXPECT_EQ(silence_warning(passed, "mca: bml: Using tcp btl for send to x\n"), "");
+  passed.set_outcome("crashed");
+  EXPECT_EQ(silence_warning(passed, "nothing\n"), "");
+}
+
+// Records of another user are none of rank 0's; those of the next that connects are read.
+TEST(MpiRecords, AreOfThisUsersProcessesOnly) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to be somebody else";
+  std::string folder = (std::filesystem::temp_directory_path() / "mpi_records_XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const std::string path = folder + "/records";
+  auto listener = listen_at_path(path);
+  ASSERT_TRUE(listener);
+  for (const std::string& name : {folder, path})
+    std::filesystem::permissions(name, std::filesystem::perms::all);
+  Record record;
+  record.mutable_note()->set_text("of another");
+  constexpr uid_t kNobody = 65534;
+  ASSERT_EQ(::seteuid(kNobody), 0);
+  auto other = SocketSink::connect(path);
+  ASSERT_EQ(::seteuid(0), 0);
+  ASSERT_TRUE(other) << other.error().message;
+  ASSERT_TRUE(other->write(record));
+  auto own = SocketSink::connect(path);
+  ASSERT_TRUE(own);
+  record.mutable_note()->set_text("our own");
+  ASSERT_TRUE(own->write(record));
+  MpiRecords records(std::move(*listener));
+  std::vector<Record> read = records.read();
+  if (read.empty()) read = records.read();
+  ASSERT_EQ(read.size(), 1U);
+  EXPECT_EQ(read[0].note().text(), "our own");
+  std::filesystem::remove_all(folder);
+}
+
 TEST(LauncherEnd, SaysWhatARankCalledFatalBeforeTheLinesThatFollowedIt) {
   const std::string fatal = "[n2:199  :0:199]       ud_ep.c:276  Fatal: UD endpoint: timeout error";
   EXPECT_EQ(
@@ -180,6 +228,35 @@ TEST(LauncherEnd, SaysWhatARankCalledFatalBeforeTheLinesThatFollowedIt) {
       fatal + " /  1  /lib/x / EXIT CODE: 6 / end");
   EXPECT_EQ(last_lines("zero\none\n" + fatal + "\ntwo\n"), "one / " + fatal + " / two");
   EXPECT_EQ(last_lines("zero\none\ntwo\nthree\n"), "one / two / three");
+}
+
+TEST(LauncherEnd, TellsLongLinesByTheirBeginnings) {
+  const std::string umlauts = [] {
+    std::string out = "x";
+    for (int i = 0; i < 400; ++i) out += "\xc3\xa4";
+    return out;
+  }();
+  const std::string told = last_lines(umlauts + "\n" + std::string(100U << 10U, 'y'));
+  EXPECT_EQ(told, umlauts.substr(0, 399) + " / " + std::string(400, 'y'));
+  EXPECT_EQ(beginning_of("ab", 2), "ab");
+  EXPECT_EQ(beginning_of("ab", 1), "a");
+  EXPECT_EQ(beginning_of("", 0), "");
+}
+
+TEST(MpiKept, ReadsNoMoreThanItIsAskedFor) {
+  for (const std::size_t most : {std::size_t{8}, std::size_t{20000}}) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe(ends.data()), 0);
+    const std::string much(30000, 'x');
+    ASSERT_EQ(::write(ends[1], much.data(), much.size()), 30000);
+    ::close(ends[1]);
+    Fd fd(ends[0]);
+    std::string read;
+    read_what_is_there(fd, read, most);
+    EXPECT_EQ(read.size(), most);
+    read_what_is_there(fd, read, 1U << 20U);
+    EXPECT_EQ(read, much);
+  }
 }
 
 TEST(LauncherEnd, IsToldByRankZeroUnlessTheLauncherKnowsBetter) {
@@ -231,6 +308,7 @@ TEST(MpiDaemons, StartNothingWithoutALeaseThatCoversIt) {
                            "--launcher",      "rsh",
                            "--launcher-exec", "/opt/shim",
                            "--demux",         "poll",
+                           "--iface",         "eth0",
                            "--pgid",          "0",
                            "--retries",       "10",
                            "--usize",         "-2",
@@ -242,6 +320,7 @@ TEST(MpiDaemons, StartNothingWithoutALeaseThatCoversIt) {
                            .daemon = launch::Daemon::kHydraProxy,
                            .nodes = {"192.0.2.2"},
                            .launchers = {"192.0.2.1"},
+                           .network = "eth0",
                            .expires_monotonic_ns = monotonic_now_ns() + 60e9};
   const auto why = [&](const launch::Lease& lease, const LaunchAsk& asked) {
     std::vector<LaunchNews> news;
