@@ -129,13 +129,13 @@ Result<api::SuiteCheck> Control::check_suite(const api::SuiteSource& source) {
 }
 
 // The attached nodes that a node set selects, or without one all that are idle; `order` is the
-// plan's.
+// plan's. Of a set that may be incomplete (skip_absent) busy ones are left out like absent ones:
+// one job must not cost all other nodes their night.
 Result<Control::Nodes> Control::nodes_to_use(const api::RunRequest& request,
-                                             std::vector<std::string>& order,
-                                             std::vector<std::string>& absent) {
+                                             std::vector<std::string>& order, LeftOut& left_out) {
   const std::string& node_set = request.node_set();
   Nodes live = nodes();
-  std::map<std::string, std::string> busy;
+  std::map<std::string, std::string>& busy = left_out.busy;
   if (node_set.empty())
     std::erase_if(live, [&](const auto& node) {
       if (node.second.presence != fleet::NodePresence::kAttached) return true;
@@ -160,6 +160,11 @@ Result<Control::Nodes> Control::nodes_to_use(const api::RunRequest& request,
   for (const std::string& name : names) {
     const auto node = live.find(name);
     if (node != live.end() && node->second.presence == fleet::NodePresence::kAttached) {
+      const std::string why = fleet::busy_text(node->second);
+      if (request.skip_absent() && !request.force() && !why.empty()) {
+        busy[name] = why;
+        continue;
+      }
       chosen.insert(*node);
       order.push_back(name);
       continue;
@@ -168,8 +173,11 @@ Result<Control::Nodes> Control::nodes_to_use(const api::RunRequest& request,
       return fail(Code::kUnavailable,
                   fmt::format("node {} is not attached; start its agent, or leave it out with !{}",
                               name, name));
-    absent.push_back(name);
+    left_out.absent.push_back(name);
   }
+  if (order.empty() && !busy.empty())
+    return fail(Code::kUnavailable,
+                fmt::format("every attached node is busy: {}", run::busy_refusal(busy)));
   if (order.empty()) return fail(Code::kUnavailable, "none of the nodes is attached");
   return chosen;
 }
@@ -177,8 +185,8 @@ Result<Control::Nodes> Control::nodes_to_use(const api::RunRequest& request,
 Result<Control::Prepared> Control::prepare(const api::RunRequest& request, double planned_at) {
   const SuiteFolder::Text text = RG_TRY(suites_.text_of(request.suite()));
   std::vector<std::string> order;
-  std::vector<std::string> absent;
-  const Nodes chosen = RG_TRY(nodes_to_use(request, order, absent));
+  LeftOut left_out;
+  const Nodes chosen = RG_TRY(nodes_to_use(request, order, left_out));
   std::vector<const api::Hello*> hellos;
   std::vector<plan::PlanNode> plan_nodes;
   for (const std::string& name : order) {
@@ -191,10 +199,7 @@ Result<Control::Prepared> Control::prepare(const api::RunRequest& request, doubl
   const plan::PlanOptions options = RG_TRY(plan_options(*reading.suite, chosen, planned_at));
   return Prepared{
       RG_TRY(plan::PlanOutline::make(*reading.suite, plan_nodes, kernels, site_, options)),
-      text.text,
-      std::move(absent),
-      {},
-      run::uplinks_of(options.topology, chosen)};
+      text.text, std::move(left_out), run::uplinks_of(options.topology, chosen)};
 }
 
 // What a plan wants from files and from the clock: read anew for each plan, since a fabric is
@@ -247,7 +252,7 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   if (!to_run.rest_of.empty()) row.reason = run::rest_text(to_run.rest_of);
   RG_TRY_OK(store_.create_run(row, task_rows(plan, node_ids), std::move(claim)));
   if (request.force()) record_force(request, row);
-  tell_left_out(prepared, row);
+  tell_left_out(prepared.left_out, row);
   run::RunOrder order{row.run_id,
                       trigger,
                       requested_by,

@@ -56,11 +56,15 @@ class Control {
   void unwatch(const std::string& run_id, std::shared_ptr<run::RunWatcher> watcher);
 
  private:
+  struct LeftOut {  // nodes that were asked for and are not in the plan
+    std::vector<std::string> absent{};
+    std::map<std::string, std::string> busy{};  // with what
+    std::vector<std::string> refused{};         // by preflight: node and reason
+  };
   struct Prepared {  // a plan and what it was made from
     plan::PlanOutline outline;
     std::string suite_text;
-    std::vector<std::string> absent;   // nodes that were asked for and left out
-    std::vector<std::string> refused;  // by preflight: node and reason
+    LeftOut left_out;
     run::LeafUplinks uplinks;
   };
   // What is to be run, and of which earlier run it is the rest ("": of none).
@@ -74,7 +78,7 @@ class Control {
   Nodes nodes();
   Result<std::vector<std::string>> known_names(const Nodes& live);
   Result<Nodes> nodes_to_use(const api::RunRequest& request, std::vector<std::string>& order,
-                             std::vector<std::string>& absent);
+                             LeftOut& left_out);
   Status admit_busy(const api::RunRequest& request, const std::vector<std::string>& nodes);
   void record_force(const api::RunRequest& request, const store::RunRow& row);
   // `planned_at` chooses the slice of a suite that measures one a day.
@@ -84,7 +88,7 @@ class Control {
                                     double planned_at = fleet::unix_seconds());
   Result<ToRun> to_run(const api::RunRequest& request);
   Result<ToRun> rest_of(const api::RunRequest& request);
-  void tell_left_out(const Prepared& prepared, const store::RunRow& row);
+  void tell_left_out(const LeftOut& left_out, const store::RunRow& row);
   Result<plan::PlanOptions> plan_options(const plan::Suite& suite, const Nodes& chosen,
                                          double planned_at) const;
 

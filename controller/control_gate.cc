@@ -41,25 +41,31 @@ Result<Control::Prepared> Control::prepare_admitted(const api::RunRequest& reque
   if (!again)
     return fail(again.error().code, fmt::format("{}; left out by preflight: {}",
                                                 again.error().message, fmt::join(why, "; ")));
-  again->absent.insert(again->absent.begin(), prepared.absent.begin(), prepared.absent.end());
-  again->refused = why;
+  LeftOut& left_out = again->left_out;  // what became absent or busy meanwhile
+  left_out.absent.insert(left_out.absent.begin(), prepared.left_out.absent.begin(),
+                         prepared.left_out.absent.end());
+  left_out.busy.merge(prepared.left_out.busy);
+  left_out.refused = why;
   return again;
 }
 
 // Which nodes that were asked for are not in the run, and why. An event that is not stored keeps no
 // run from starting.
-void Control::tell_left_out(const Prepared& prepared, const store::RunRow& row) {
+void Control::tell_left_out(const LeftOut& left_out, const store::RunRow& row) {
   const auto tell = [&](const char* kind, const std::string& text) {
     spdlog::info("run {}: {}", row.run_id, text);
     static_cast<void>(
         store_.add_event({.at = row.created_at, .kind = kind, .run_id = row.run_id, .text = text}));
   };
-  if (!prepared.absent.empty())
+  if (!left_out.absent.empty())
     tell("nodes_absent",
-         fmt::format("not attached, left out: {}", fmt::join(prepared.absent, " ")));
-  if (!prepared.refused.empty())
+         fmt::format("not attached, left out: {}", fmt::join(left_out.absent, " ")));
+  std::vector<std::string> busy;
+  for (const auto& [node, why] : left_out.busy) busy.push_back(fmt::format("{} ({})", node, why));
+  if (!busy.empty()) tell("nodes_busy", fmt::format("busy, left out: {}", fmt::join(busy, "; ")));
+  if (!left_out.refused.empty())
     tell("nodes_refused",
-         fmt::format("left out by preflight: {}", fmt::join(prepared.refused, "; ")));
+         fmt::format("left out by preflight: {}", fmt::join(left_out.refused, "; ")));
 }
 
 }  // namespace railgauge

@@ -117,10 +117,10 @@ Result<Control::ToRun> Control::rest_of(const api::RunRequest& request) {
   again.set_node_set(fmt::format("{}", fmt::join(run.nodes, ",")));
   again.set_skip_absent(false);
   Prepared prepared = RG_TRY(prepare_admitted(again, run.created_at));
-  if (!prepared.refused.empty())
+  if (!prepared.left_out.refused.empty())
     return fail(Code::kFailedPrecondition,
                 fmt::format("run {}: the rest needs all of its nodes, and preflight refuses {}", id,
-                            fmt::join(prepared.refused, "; ")));
+                            fmt::join(prepared.left_out.refused, "; ")));
   plan::Plan plan = RG_TRY(plan::make_plan(prepared.outline));
   const std::set<std::string> finished = RG_TRY(finished_tasks(id, plan, chain));
   return ToRun{std::move(prepared), plan::without_finished(std::move(plan), finished), id};

@@ -74,6 +74,9 @@ void Schedules::tick(double now) {
   if (!lock) return;  // the tick before is still at it
   const auto rows = store_.list_schedules();
   if (!rows) return spdlog::warn("schedules: {}", rows.error().message);
+  std::erase_if(late_starts_, [&](const auto& one) {
+    return std::ranges::find(*rows, one.first, &store::ScheduleRow::name) == rows->end();
+  });
   for (const store::ScheduleRow& row : *rows)
     if (!row.paused) decide(row, now);
 }
@@ -114,13 +117,23 @@ void Schedules::carry_out(const store::ScheduleRow& row, const run::Decision& de
             {.schedule = row.name, .due_at = decision.due_at, .reason = decision.reason});
   if (started || started.error().code == Code::kAlreadyExists) return;
   spdlog::warn("schedule {}: {}", row.name, started.error().message);
-  // A made-up one was late before; the others are tried again while they are in time.
-  const bool too_late = now > start_at + run::kInTimeSeconds - 2 * kRetrySeconds;
-  if (!too_late && decision.reason.empty()) return;
+  if (may_try_again(row, decision, start_at, now)) return;
   carry_out(row,
             {run::Decision::Kind::kMiss, decision.due_at,
              fmt::format("not started: {}", started.error().message)},
             start_at, now);
+}
+
+// Whether the next tick would still be in time for it.
+bool Schedules::may_try_again(const store::ScheduleRow& row, const run::Decision& decision,
+                              double start_at, double now) {
+  constexpr double kMargin = 2 * kRetrySeconds;
+  const bool makes_up = !decision.reason.empty();  // it was late before
+  if (!makes_up) return now <= start_at + run::kInTimeSeconds - kMargin;
+  LateStart& late = late_starts_[row.name];
+  if (late.due_at != decision.due_at) late = {.due_at = decision.due_at, .tried_at = now};
+  return now <= late.tried_at + run::kInTimeSeconds - kMargin &&
+         now <= decision.due_at + row.catch_up_seconds - kMargin;
 }
 
 Result<api::RunSummary> Schedules::start(const store::ScheduleRow& row, const std::string& who,

@@ -2,6 +2,7 @@
 // what is decided stands in the store, so that nothing here has to survive.
 #pragma once
 
+#include <map>
 #include <mutex>
 #include <string>
 
@@ -24,7 +25,9 @@ class Schedules {
       : loop_(loop), director_(director), control_(control), store_(store) {}
 
   // Decides what became due up to `now` (unix seconds). One that cannot be started is tried again
-  // at the next tick as long as it would be in time, and is a missed one then.
+  // at the next tick as long as it would be in time, and is a missed one then. One that makes up
+  // for a missed one is tried for as long from its first try on: after a power cut the controller
+  // is there before its nodes are.
   void tick(double now);
 
   Result<api::ScheduleList> list(const std::string& name);
@@ -39,6 +42,8 @@ class Schedules {
                  double now);
   Result<api::RunSummary> start(const store::ScheduleRow& row, const std::string& who,
                                 store::ScheduleClaim claim);
+  [[nodiscard]] bool may_try_again(const store::ScheduleRow& row, const run::Decision& decision,
+                                   double start_at, double now);
   void report(const store::ScheduleRow& row, const run::Decision& decision);
   Result<store::ScheduleRow> find(const std::string& name);
   Result<api::ScheduleInfo> info(const std::string& name);
@@ -48,7 +53,12 @@ class Schedules {
   run::Director& director_;
   Control& control_;
   store::Store& store_;
-  std::mutex mutex_;  // one tick at a time
+  struct LateStart {
+    double due_at = 0;
+    double tried_at = 0;  // first
+  };
+  std::mutex mutex_;                              // one tick at a time; guards all below
+  std::map<std::string, LateStart> late_starts_;  // that could not be made up for yet, by schedule
 };
 
 }  // namespace railgauge

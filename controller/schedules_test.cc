@@ -13,6 +13,7 @@
 namespace railgauge {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 using testing_agent::ScriptedAgent;
@@ -51,6 +52,20 @@ class SchedulesTest : public testing::Test {
     spec.set_cron("* * * * *");
     return spec;
   }
+  // On the next New Year's Eve.
+  static api::ScheduleSpec yearly() {
+    api::ScheduleSpec spec = minutely();
+    spec.set_name("yearly");
+    spec.set_cron("0 12 31 12 *");
+    return spec;
+  }
+  static double due_of_yearly() {
+    const auto today = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now() +
+                                                             std::chrono::hours(12));
+    const std::chrono::sys_days due =
+        std::chrono::year_month_day(today).year() / std::chrono::December / 31;
+    return std::chrono::duration<double>(due.time_since_epoch()).count() + 12 * 3600.0;
+  }
   grpc::Status add(const api::ScheduleSpec& spec) {
     api::ScheduleInfo info;
     return call(&api::Control::Stub::AddSchedule, spec, info);
@@ -79,6 +94,38 @@ class SchedulesTest : public testing::Test {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     return false;
+  }
+  // As its agent would tell: nothing is it idle again with.
+  void tell_busy(std::size_t agent, const std::string& name, const std::string& with) {
+    api::AgentMessage message;
+    api::BusyState& busy = *message.mutable_heartbeat()->mutable_busy();
+    if (!with.empty()) {
+      busy.add_reasons()->set_source("slurm");
+      busy.mutable_reasons(0)->set_text(with);
+    }
+    agents_[agent]->send(message);
+    api::ListNodesRequest request;
+    request.set_node_set(name);
+    api::NodeList nodes;
+    for (int i = 0; i < 1000; ++i) {
+      ASSERT_TRUE(call(&api::Control::Stub::ListNodes, request, nodes).ok());
+      if (nodes.nodes_size() == 1 && nodes.nodes(0).busy() == !with.empty()) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    FAIL() << name << " is not seen as " << (with.empty() ? "idle" : "busy");
+  }
+  // That of the newest event of that kind; stops the controller, whose store it reads.
+  std::string stored_event(const std::string& kind) {
+    agents_.clear();
+    bench_.stop();
+    auto store = store::Store::open({.path = bench_.config_.database});
+    EXPECT_TRUE(store) << store.error().message;
+    if (!store) return "";
+    const auto events = (*store)->list_events(100);
+    if (events)
+      for (const store::EventRow& event : *events)
+        if (event.kind == kind) return event.text;
+    return "";
   }
   // A moment at which the next minute has just begun; the schedule was added before it.
   static double next_minute() { return (std::floor(fleet::unix_seconds() / 60) + 1) * 60; }
@@ -163,6 +210,46 @@ TEST_F(SchedulesTest, OneThatCannotStartIsTriedAgainAndMissedInTheEnd) {
   EXPECT_THAT(info.dues(info.dues_size() - 1).reason(), HasSubstr("no node is attached"));
 }
 
+// After a power cut: the nodes come minutes after the controller.
+TEST_F(SchedulesTest, AMadeUpStartIsTriedAgainUntilTheNodesAreThere) {
+  api::ScheduleSpec spec = yearly();
+  spec.set_catch_up_seconds(2 * 3600);
+  ASSERT_TRUE(add(spec).ok());
+  agents_.clear();
+  for (const char* name : {"n1", "n2"}) ASSERT_TRUE(is_lost(name));
+  const double late = due_of_yearly() + 3600;
+  bench_.server_->start_due(late);
+  bench_.server_->start_due(late + 60);
+  EXPECT_THAT(schedule("yearly").dues(), SizeIs(0)) << "it is not given up yet";
+  for (const char* name : {"n1", "n2"}) add_agent(name);
+  bench_.server_->start_due(late + 120);
+  EXPECT_THAT(runs(), SizeIs(1));
+  ASSERT_THAT(schedule("yearly").dues(), SizeIs(1));
+  EXPECT_EQ(schedule("yearly").dues(0).result(), "started");
+  EXPECT_THAT(schedule("yearly").dues(0).reason(), HasSubstr("made up for"));
+}
+
+TEST_F(SchedulesTest, AMadeUpStartIsMissedWhenItsGraceOrItsCatchUpIsOver) {
+  api::ScheduleSpec spec = yearly();
+  spec.set_catch_up_seconds(2 * 3600);
+  ASSERT_TRUE(add(spec).ok());
+  spec.set_name("short");
+  spec.set_catch_up_seconds(3600 + 60);
+  ASSERT_TRUE(add(spec).ok());
+  agents_.clear();
+  for (const char* name : {"n1", "n2"}) ASSERT_TRUE(is_lost(name));
+  const double late = due_of_yearly() + 3600;
+  bench_.server_->start_due(late);
+  bench_.server_->start_due(late + 55);
+  EXPECT_THAT(schedule("yearly").dues(), SizeIs(0));
+  ASSERT_THAT(schedule("short").dues(), SizeIs(1));
+  EXPECT_THAT(schedule("short").dues(0).reason(), HasSubstr("no node is attached"));
+  bench_.server_->start_due(late + run::kInTimeSeconds - 1);
+  ASSERT_THAT(schedule("yearly").dues(), SizeIs(1));
+  EXPECT_EQ(schedule("yearly").dues(0).result(), "missed");
+  EXPECT_THAT(schedule("yearly").dues(0).reason(), HasSubstr("no node is attached"));
+}
+
 TEST_F(SchedulesTest, AbsentNodesOfTheSetAreLeftOut) {
   add_agent("n3");
   api::ScheduleSpec spec = minutely();
@@ -173,6 +260,33 @@ TEST_F(SchedulesTest, AbsentNodesOfTheSetAreLeftOut) {
   bench_.server_->start_due(next_minute());
   ASSERT_THAT(runs(), SizeIs(1));
   EXPECT_EQ(runs()[0].nodes_size(), 2);
+}
+
+TEST_F(SchedulesTest, ABusyNodeOfTheSetIsLeftOutAndTheOthersAreMeasured) {
+  add_agent("n3");
+  api::ScheduleSpec spec = minutely();
+  spec.set_node_set("n1,n2,n3");
+  ASSERT_TRUE(add(spec).ok());
+  tell_busy(2, "n3", "job 4711 here");
+  bench_.server_->start_due(next_minute());
+  ASSERT_THAT(runs(), SizeIs(1)) << schedule("minutely").DebugString();
+  EXPECT_THAT(runs()[0].nodes(), ElementsAre("n1", "n2"));
+  bench_.end_of(runs()[0].run_id());
+  EXPECT_EQ(stored_event("nodes_busy"), "busy, left out: n3 (slurm: job 4711 here)");
+}
+
+TEST_F(SchedulesTest, ASetOfBusyNodesAloneStartsNothingAndSaysSo) {
+  api::ScheduleSpec spec = minutely();
+  spec.set_node_set("n1,n2");
+  ASSERT_TRUE(add(spec).ok());
+  tell_busy(0, "n1", "job 4711 here");
+  tell_busy(1, "n2", "job 4711 here");
+  bench_.server_->start_due(next_minute() + run::kInTimeSeconds - 1);
+  EXPECT_THAT(runs(), SizeIs(0));
+  const api::ScheduleInfo info = schedule("minutely");
+  ASSERT_GE(info.dues_size(), 1);
+  EXPECT_THAT(info.dues(info.dues_size() - 1).reason(),
+              HasSubstr("every attached node is busy: node n1 is busy: slurm: job 4711 here"));
 }
 
 TEST_F(SchedulesTest, RunNowStartsItBesideItsDueTimes) {
