@@ -13,6 +13,8 @@ using Nodes = std::map<std::string, fleet::NodeState>;
 
 constexpr std::string_view kRestWords = "the rest of run ";
 
+bool is_nic_port(const std::string& endpoint) { return endpoint.find(':') != std::string::npos; }
+
 double rate_of(const plan::PlannedRank& rank, const Nodes& nodes) {
   const auto node = nodes.find(rank.node);
   if (node == nodes.end()) return 0;
@@ -20,6 +22,16 @@ double rate_of(const plan::PlannedRank& rank, const Nodes& nodes) {
     if (fmt::format("{}:{}", nic.device(), nic.port()) == rank.endpoint)
       return nic.rate_bits_per_second();
   return 0;
+}
+
+// NCCL and MPI choose their NICs themselves: at most all that the node has.
+double rate_of_node(const std::string& name, const Nodes& nodes) {
+  const auto node = nodes.find(name);
+  if (node == nodes.end()) return 0;
+  double rate = 0;
+  for (const api::Nic& nic : node->second.hello.nics())
+    if (nic.state() == "active") rate += nic.rate_bits_per_second();
+  return rate;
 }
 
 // What is leased. A rank without an endpoint is alone with those like it on its node.
@@ -47,12 +59,19 @@ RunTaskSpec spec_of(const plan::PlannedTask& task, const Nodes& nodes) {
   spec.loads_fabric = task.loads_fabric;
   std::set<std::string> nodes_used;
   std::set<std::string> leaves;
+  std::set<std::string> chooses_nics;  // nodes
   for (const plan::PlannedRank& rank : task.ranks) {
     nodes_used.insert(rank.node);
     if (!rank.leaf.empty()) leaves.insert(rank.leaf);
-    spec.load_bits_per_second += rate_of(rank, nodes);
+    if (is_nic_port(rank.endpoint))
+      spec.load_bits_per_second += rate_of(rank, nodes);
+    else
+      chooses_nics.insert(rank.node);
     for (std::string& endpoint : endpoints_of(rank)) spec.endpoints.push_back(std::move(endpoint));
   }
+  if (nodes_used.size() > 1)
+    for (const std::string& node : chooses_nics)
+      spec.load_bits_per_second += rate_of_node(node, nodes);
   if (task.ranks.size() == 2) spec.load_bits_per_second /= 2;  // what one sends, the other takes
   if (task.ranks.size() == 2 && nodes_used.size() == 2)
     for (const plan::PlannedRank& rank : task.ranks) spec.ends.push_back(end_of(rank));
