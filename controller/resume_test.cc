@@ -136,6 +136,33 @@ TEST_F(ResumeTest, TheRestOfARestHasWhatNeitherRunMeasured) {
   EXPECT_THAT(start(rest_of(third), run).error_message(), HasSubstr("nothing is left of it"));
 }
 
+// The slice stands in the suite's text, which is stored with the run.
+TEST_F(ResumeTest, TheRestOfASliceIsWhatThatSliceLeft) {
+  for (const char* name : {"a", "b", "c", "d"})
+    attach(name, *name == 'd' ? Script::kHang : Script::kPass);
+  api::RunRequest slice = pairs();
+  slice.mutable_suite()->set_name("pairs:2/3");
+  const std::string first = run_id(slice);
+  ASSERT_TRUE(has_begun("d"));
+  cancel(first);
+  const api::RunDetail stopped = bench_.end_of(first);
+  EXPECT_EQ(tasks_that(stopped, "").size(), 2u) << "one of three rounds";
+  agents_.erase("d");
+  attach("d", Script::kPass, "second");
+  const api::RunDetail rest = bench_.end_of(run_id(rest_of(first)));
+  EXPECT_EQ(rest.run().outcome(), "passed") << rest.run().reason();
+  std::set<std::string> left = tasks_that(stopped, "");
+  for (const std::string& id : tasks_that(stopped, "passed")) left.erase(id);
+  EXPECT_FALSE(left.empty());
+  EXPECT_EQ(tasks_that(rest, ""), left);
+  for (const api::TaskDetail& task : rest.tasks())
+    for (const api::TaskDetail& was : stopped.tasks())
+      if (was.task_id() == task.task_id()) {
+        EXPECT_EQ(was.endpoints(0), task.endpoints(0));
+        EXPECT_EQ(was.endpoints(1), task.endpoints(1));
+      }
+}
+
 TEST_F(ResumeTest, OfARunThatMeasuredAllNothingIsLeftAndOfOtherNodesNoPlanFits) {
   attach("a");
   attach("b");
