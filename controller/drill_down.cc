@@ -20,6 +20,13 @@ bool has_failed(std::string_view outcome) {
   return outcome == kFailed || outcome == kCrashed || outcome == kTimedOut;
 }
 
+// What was waived or gave way to production work says nothing about its nodes.
+localise::GroupHunt::Answer answer_of(std::string_view outcome) {
+  using Answer = localise::GroupHunt::Answer;
+  if (outcome == kPassed) return Answer::kPassed;
+  return has_failed(outcome) ? Answer::kFailed : Answer::kNotMeasured;
+}
+
 std::vector<std::string> nodes_of(const plan::PlannedTask& task) {
   std::set<std::string> nodes;
   for (const plan::PlannedRank& rank : task.ranks) nodes.insert(rank.node);
@@ -126,7 +133,7 @@ void DrillDown::open_hunts(const plan::Plan& plan, const OutcomeOf& outcome_of) 
 void DrillDown::go_on(const plan::Plan& plan, const OutcomeOf& outcome_of, Hunt& hunt,
                       std::vector<plan::PlannedTask>& tasks) {
   for (const auto& [index, test] : hunt.out)
-    static_cast<void>(hunt.hunt.report(test, outcome_of(index) == kPassed));
+    static_cast<void>(hunt.hunt.report(test, answer_of(outcome_of(index))));
   hunt.out.clear();
   for (const localise::GroupHunt::Test& test : hunt.hunt.next()) {
     std::set<std::string> nodes;
@@ -149,8 +156,11 @@ void DrillDown::tell(const plan::Plan& plan, Hunt& hunt) {
     parts.push_back(fmt::format("{} and {} pass alone and fail together", named(hunt.nodes, one),
                                 named(hunt.nodes, other)));
   if (!verdict.unresolved.empty())
-    parts.push_back(fmt::format("{} could not be told from their partners",
-                                named(hunt.nodes, verdict.unresolved)));
+    parts.push_back(fmt::format(
+        "{} could not be told from their partners{}", named(hunt.nodes, verdict.unresolved),
+        verdict.not_measured == 0
+            ? ""
+            : fmt::format(", since {} of the tests did not run", verdict.not_measured)));
   if (parts.empty()) parts.emplace_back("the whole group passed when it was tried again");
   notes_.push_back(fmt::format("{} by halves, {} tests: {}", plan.tasks[hunt.whole].kernel,
                                verdict.tests, fmt::join(parts, "; ")));

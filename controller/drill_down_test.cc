@@ -115,6 +115,30 @@ TEST_F(DrillDownRun, ATwentiethOfANightsPairsIsMeasuredTwice) {
   EXPECT_EQ(tasks[0].outcome(), "passed");
 }
 
+// Not to be told from what happens where production work comes while the group is halved.
+TEST(DrillDown, AGroupWhoseTestsDidNotRunAccusesNobody) {
+  plan::Plan plan;
+  plan.stages.push_back({.kernel = "fake.group", .placement = plan::PlacementKind::kGroup});
+  plan::PlannedTask whole{.id = "t0001", .kernel = "fake.group"};
+  for (const char* node : {"a", "b", "c", "d"}) whole.ranks.push_back({.node = node});
+  plan.tasks.push_back(whole);
+  for (const char* outcome : {"cancelled", "waived"}) {
+    plan.tasks.resize(1);
+    DrillDown drill_down;
+    const auto outcome_of = [&](std::size_t index) -> std::string_view {
+      return index == 0 ? "failed" : outcome;
+    };
+    const std::vector<plan::PlannedTask> again = drill_down.next(plan, outcome_of, {});
+    ASSERT_THAT(again, SizeIs(1));
+    plan.tasks.push_back(again[0]);
+    EXPECT_THAT(drill_down.next(plan, outcome_of, {}), IsEmpty());
+    ASSERT_THAT(drill_down.notes(), SizeIs(1));
+    EXPECT_EQ(drill_down.notes()[0],
+              "fake.group by halves, 1 tests: a b c d could not be told from their partners, since "
+              "1 of the tests did not run");
+  }
+}
+
 TEST_F(DrillDownRun, AGroupThatFailsIsHalvedUntilTheNodeIsNamed) {
   for (const char* name : {"a", "b", "d", "e"}) attach(name);
   attach("c", Script::kFail);

@@ -104,17 +104,22 @@ std::vector<GroupHunt::Test> GroupHunt::next() {
 
 // Nothing can run any more: what is open stays open.
 void GroupHunt::give_up() {
-  std::set<std::int32_t> open(verdict_.unresolved.begin(), verdict_.unresolved.end());
   for (const auto& [id, each] : cases_) {
-    open.insert(each.left.begin(), each.left.end());
-    if (each.kind != Case::Kind::kAlone) open.insert(each.right.begin(), each.right.end());
+    leave_open(each.left);
+    leave_open(each.not_measured);
+    if (each.kind != Case::Kind::kAlone) leave_open(each.right);
   }
-  verdict_.unresolved.assign(open.begin(), open.end());
   cases_.clear();
   pending_.clear();
 }
 
-Status GroupHunt::report(std::uint32_t id, bool passed) {
+void GroupHunt::leave_open(const NodeGroup& nodes) {
+  std::set<std::int32_t> open(verdict_.unresolved.begin(), verdict_.unresolved.end());
+  open.insert(nodes.begin(), nodes.end());
+  verdict_.unresolved.assign(open.begin(), open.end());
+}
+
+Status GroupHunt::report(std::uint32_t id, Answer answer) {
   const auto found = pending_.find(id);
   if (found == pending_.end() || !found->second.out)
     return fail(Code::kInvalidArgument, fmt::format("group test {}: no such test is out", id));
@@ -124,7 +129,10 @@ Status GroupHunt::report(std::uint32_t id, bool passed) {
   Case& of = cases_[pending.of_case];
   auto parts = std::move(of.waiting[id]);
   of.waiting.erase(id);
-  if (passed) {
+  if (answer == Answer::kNotMeasured) {
+    ++verdict_.not_measured;  // of its nodes, a known-good partner is not in question
+    of.not_measured = joined(of.not_measured, joined(parts.first, parts.second));
+  } else if (answer == Answer::kPassed) {
     good_.insert(pending.test.nodes.begin(), pending.test.nodes.end());
   } else if (pending.wants_partner) {
     // Which partner it failed with stands where the other half would.
@@ -142,6 +150,8 @@ Status GroupHunt::report(std::uint32_t id, bool passed) {
 void GroupHunt::resolve(std::size_t id) {
   const Case done = std::move(cases_[id]);
   cases_.erase(id);
+  leave_open(done.not_measured);
+  const bool all_measured = done.not_measured.empty();
   switch (done.kind) {
     case Case::Kind::kWhole:
       if (!done.failed.empty()) open_halves(done.left);
@@ -149,7 +159,7 @@ void GroupHunt::resolve(std::size_t id) {
     case Case::Kind::kHalves:
       for (const auto& [half, partner] : done.failed)
         half.size() == 1 ? open_alone(half.front(), partner) : open_halves(half);
-      if (!done.failed.empty()) return;
+      if (!done.failed.empty() || !all_measured) return;
       if (done.left.size() + done.right.size() == 2)
         verdict_.boundaries.emplace_back(done.left, done.right);
       else
@@ -161,13 +171,14 @@ void GroupHunt::resolve(std::size_t id) {
           verdict_.boundaries.emplace_back(x, y);
         else
           open_mixed(x, y);
-      if (done.failed.empty()) verdict_.boundaries.emplace_back(done.left, done.right);
+      if (done.failed.empty() && all_measured)
+        verdict_.boundaries.emplace_back(done.left, done.right);
       return;
     case Case::Kind::kAlone:
       if (!done.failed.empty())
         verdict_.bad.push_back(done.left.front());
       else
-        verdict_.unresolved.push_back(done.left.front());
+        leave_open(done.left);
       return;
   }
 }

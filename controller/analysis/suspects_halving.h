@@ -26,8 +26,10 @@ class GroupHunt {
     NodeGroup bad{};  // failed with two different known-good partners
     // Each passes alone, together they fail: what lies between.
     std::vector<std::pair<NodeGroup, NodeGroup>> boundaries{};
-    NodeGroup unresolved{};  // no known-good partner was left, or the tests ran out
-    std::size_t tests = 0;   // reported so far
+    // No known-good partner was left, the tests ran out, or theirs was not measured. Sorted.
+    NodeGroup unresolved{};
+    std::size_t tests = 0;         // reported so far
+    std::size_t not_measured = 0;  // of these
   };
   static constexpr std::size_t kMaxTests = 1'024;
 
@@ -37,9 +39,10 @@ class GroupHunt {
   // Tests that may run now, all at the same time: no node is in two of them. Empty while those
   // given out before wait for their report; empty and finished() when all is said.
   std::vector<Test> next();
-  // A test without an answer (crashed, cancelled) is reported as failed. kInvalidArgument: no such
-  // test is out.
-  Status report(std::uint32_t id, bool passed);
+  // kNotMeasured: it never ran (waived, cancelled), which accuses nobody; what crashed or hung has
+  // failed. kInvalidArgument: no such test is out.
+  enum class Answer : std::uint8_t { kPassed, kFailed, kNotMeasured };
+  Status report(std::uint32_t id, Answer answer);
   [[nodiscard]] bool finished() const { return cases_.empty(); }
   [[nodiscard]] const Verdict& verdict() const { return verdict_; }
 
@@ -51,6 +54,7 @@ class GroupHunt {
     NodeGroup right{};  // whole: none; alone: known-good partners that it failed with
     std::map<std::uint32_t, std::pair<NodeGroup, NodeGroup>> waiting{};  // by test: its two parts
     std::vector<std::pair<NodeGroup, NodeGroup>> failed{};
+    NodeGroup not_measured{};
   };
   struct Pending {
     Test test{};
@@ -66,6 +70,7 @@ class GroupHunt {
   void open_alone(std::int32_t node, const NodeGroup& failed_with);
   void ask(std::size_t of_case, NodeGroup left, NodeGroup right, NodeGroup not_with = {});
   void resolve(std::size_t id);
+  void leave_open(const NodeGroup& nodes);
   void give_up();
   bool add_partner(Pending& pending, const std::set<std::int32_t>& busy) const;
 

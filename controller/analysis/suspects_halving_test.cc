@@ -18,6 +18,11 @@ NodeGroup first_nodes(std::int32_t count) {
   return nodes;
 }
 
+using Answer = GroupHunt::Answer;
+
+Answer answer_of(bool passed) { return passed ? Answer::kPassed : Answer::kFailed; }
+Answer answer_of(Answer answer) { return answer; }
+
 // Runs the hunt in a world in which `passes` says what a group does.
 template <class Passes>
 GroupHunt::Verdict hunted(NodeGroup nodes, Passes passes) {
@@ -30,7 +35,7 @@ GroupHunt::Verdict hunted(NodeGroup nodes, Passes passes) {
         EXPECT_EQ(std::ranges::count(busy, node), 0) << "in two tests at once";
         busy.push_back(node);
       }
-      EXPECT_TRUE(hunt.report(test.id, passes(test.nodes)));
+      EXPECT_TRUE(hunt.report(test.id, answer_of(passes(test.nodes))));
     }
   }
   EXPECT_TRUE(hunt.finished());
@@ -88,12 +93,42 @@ TEST(GroupHunt, WantsASecondFailureWithAnotherPartner) {
   EXPECT_THAT(verdict.unresolved, ElementsAre(5));
 }
 
+TEST(GroupHunt, ATestThatWasNotMeasuredAccusesNobody) {
+  const auto verdict =
+      hunted(first_nodes(8), [](const NodeGroup&) { return Answer::kNotMeasured; });
+  EXPECT_EQ(verdict.tests, 1u) << "halves would not run either";
+  EXPECT_EQ(verdict.not_measured, 1u);
+  EXPECT_THAT(verdict.bad, IsEmpty());
+  EXPECT_EQ(verdict.unresolved.size(), 8u);
+}
+
+// A neighbour came, and the tests with node 5 gave way to it.
+TEST(GroupHunt, FindsABadNodeBesideAnotherThatCouldNotBeMeasured) {
+  const auto verdict = hunted(first_nodes(8), [](const NodeGroup& g) {
+    if (g.size() == 8) return Answer::kFailed;
+    if (has(g, 5)) return Answer::kNotMeasured;
+    return has(g, 2) ? Answer::kFailed : Answer::kPassed;
+  });
+  EXPECT_THAT(verdict.bad, ElementsAre(2));
+  EXPECT_THAT(verdict.unresolved, ElementsAre(4, 5, 6, 7)) << "the half that gave way";
+  EXPECT_THAT(verdict.boundaries, IsEmpty());
+}
+
+TEST(GroupHunt, MixedHalvesThatWereNotAllMeasuredNameNoBoundary) {
+  const auto verdict = hunted(first_nodes(8), [](const NodeGroup& g) {
+    if (g.size() == 8) return Answer::kFailed;
+    return has(g, 0) && has(g, 4) ? Answer::kNotMeasured : Answer::kPassed;
+  });
+  EXPECT_THAT(verdict.boundaries, IsEmpty());
+  EXPECT_THAT(verdict.unresolved, ElementsAre(0, 1, 4, 5));
+}
+
 TEST(GroupHunt, RefusesAReportOfATestThatIsNotOut) {
   GroupHunt hunt(first_nodes(4));
-  EXPECT_FALSE(hunt.report(1, true));
+  EXPECT_FALSE(hunt.report(1, Answer::kPassed));
   ASSERT_EQ(hunt.next().size(), 1u);
-  EXPECT_TRUE(hunt.report(1, true));
-  EXPECT_FALSE(hunt.report(1, true));
+  EXPECT_TRUE(hunt.report(1, Answer::kPassed));
+  EXPECT_FALSE(hunt.report(1, Answer::kPassed));
   EXPECT_TRUE(hunt.finished());
 }
 
