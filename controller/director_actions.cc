@@ -247,8 +247,9 @@ void Director::act(Run& run, std::size_t index, const TaskFinished& action) {
   run.beyond.erase(index);
   // Not through feed(): this is called from drive().
   RunActions out;
-  const bool again = run.machine.task_ended(index, {end.outcome, end.reason, action.may_retry},
-                                            fleet::monotonic_seconds(), out);
+  const bool again =
+      run.machine.task_ended(index, {end.outcome, end.reason, action.may_retry, action.unverified},
+                             fleet::monotonic_seconds(), out);
   for (RunAction& one : out) run.run_actions.push_back(std::move(one));
   if (again) run.attempts[index] = attempts;
   store::TaskUpdate update;

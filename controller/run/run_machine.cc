@@ -63,7 +63,9 @@ bool RunMachine::task_ended(std::size_t index, TaskEnd end, double now, RunActio
                      task.starts < policy_.max_attempts;
   engine_.ended(index, again, now);
   if (!again) {
-    unverified_ = unverified_ || (task.told_cancel && end.outcome == kCrashed);
+    const bool unverified = end.unverified || (task.told_cancel && end.outcome == kCrashed);
+    if (unverified && unverified_.empty())
+      unverified_ = end.reason.empty() ? end.outcome : end.reason;
     const bool failed =
         end.outcome == kFailed || end.outcome == kCrashed || end.outcome == kTimedOut;
     ++measured_;
@@ -244,9 +246,12 @@ bool RunMachine::add_follow_ups(const std::vector<RunTaskSpec>& tasks, double no
 void RunMachine::finish_when_done(RunActions& out) {
   if (state_ == RunState::kEnded || ended_ < tasks_.size()) return;
   if (wants_follow_ups(out)) return;
-  // A cancelled run whose runners could not be shown to be gone is not "cancelled" but crashed.
-  std::string outcome = unverified_ ? std::string(kCrashed) : worst_outcome();
+  // A cancelled run whose runners could not be shown to be gone is not "cancelled" but crashed,
+  // whenever that was: who cancels wants to know that nothing runs any more.
+  const bool unverified = state_ == RunState::kCancelling && !unverified_.empty();
+  std::string outcome = unverified ? std::string(kCrashed) : worst_outcome();
   std::string reason = outcome == kPassed ? "" : reason_for(outcome);
+  if (unverified && reason.empty()) reason = unverified_;  // of a task that timed out
   if (!stop_reason_.empty())
     reason = reason.empty() ? stop_reason_ : fmt::format("{}; {}", stop_reason_, reason);
   state_ = RunState::kEnded;

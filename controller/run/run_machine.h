@@ -42,7 +42,8 @@ using RunActions = std::vector<RunAction>;
 struct TaskEnd {
   std::string outcome{};
   std::string reason{};
-  bool may_retry = false;  // its node was lost or it hung, and nothing of it is left
+  bool may_retry = false;   // its node was lost or it hung, and nothing of it is left
+  bool unverified = false;  // a runner of it may still be there
 };
 
 class RunMachine {
@@ -118,7 +119,8 @@ class RunMachine {
   enum class FollowUps : std::uint8_t { kNotAsked, kAsked, kUnderWay, kOver };
   FollowUps follow_ups_ = FollowUps::kNotAsked;
   std::uint32_t waves_ = 0;
-  bool unverified_ = false;  // a cancelled task could not show that its runners are gone
+  // Why a task that could not show that its runners are gone has ended; "": all could.
+  std::string unverified_;
 };
 
 }  // namespace railgauge::run

@@ -111,6 +111,30 @@ TEST(RunMachine, ACancelThatCouldNotBeVerifiedIsNotCalledCancelled) {
   EXPECT_EQ(finished(out).outcome, "crashed");
 }
 
+TEST(RunMachine, ACancelAfterATaskThatCouldNotBeVerifiedIsNotCalledCancelled) {
+  for (const char* outcome : {"crashed", "timed_out"}) {
+    RunMachine machine({{.round = 0}, {.round = 0}});
+    RunActions out;
+    machine.start(0, out);
+    machine.task_ended(0, {.outcome = outcome, .reason = "no end told", .unverified = true}, 0,
+                       out);
+    machine.cancel("cancelled by ann", out);
+    machine.task_ended(1, {"cancelled", "cancelled by ann"}, 0, out);
+    EXPECT_EQ(finished(out).outcome, "crashed");
+    EXPECT_EQ(finished(out).reason, "no end told");
+  }
+}
+
+TEST(RunMachine, WithoutACancelAnUnverifiedTaskIsOneLikeOthers) {
+  RunMachine machine({{.round = 0}, {.round = 0}});
+  RunActions out;
+  machine.start(0, out);
+  machine.task_ended(0, {.outcome = "crashed", .reason = "no end told", .unverified = true}, 0,
+                     out);
+  machine.task_ended(1, {"failed", "byte 7 is 0x00"}, 0, out);
+  EXPECT_EQ(finished(out).outcome, "failed");
+}
+
 TEST(RunMachine, ARunCancelledBeforeItsStartEndsAtOnce) {
   RunMachine machine(std::vector<RunTaskSpec>{{.round = 0}});
   RunActions out;

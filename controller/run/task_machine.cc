@@ -365,7 +365,7 @@ void TaskMachine::finish(std::string outcome, std::string reason, TaskActions& o
       outcome == kTimedOut || (outcome == kCrashed && (lost_ || attempt_ == spec_.attempts_before));
   const bool may_retry =
       hung_or_lost && !cancelled_ && !unverified_ && attempt_ < spec_.max_attempts;
-  out.emplace_back(TaskFinished{std::move(outcome), std::move(reason), may_retry});
+  out.emplace_back(TaskFinished{std::move(outcome), std::move(reason), may_retry, unverified_});
 }
 
 }  // namespace railgauge::run

@@ -96,6 +96,7 @@ struct TaskFinished {
   std::string reason{};
   // A node was lost or it hung, and every runner is gone: another try later may go better.
   bool may_retry = false;
+  bool unverified = false;  // a runner of it may still be there
 };
 using TaskAction = std::variant<SendPrepare, SendGo, SendStep, SendCancel, AttemptStarted,
                                 AttemptEnded, TaskFinished>;

@@ -286,9 +286,11 @@ TEST(TaskMachine, ACancelIsCancelledOnlyWhenEveryRunnerHasEnded) {
   bench.machine.stored(1, 2, 0, RankEnd{"cancelled", ""}, bench.now, bench.actions);
   EXPECT_EQ(bench.finished().outcome, "cancelled");
   EXPECT_EQ(bench.finished().reason, "cancelled by ann");
+  EXPECT_FALSE(bench.finished().unverified);
 
   silent.machine.tick(silent.now + TaskMachine::kEndSeconds, silent.actions);
   EXPECT_EQ(silent.finished().outcome, "crashed");
+  EXPECT_TRUE(silent.finished().unverified);
   EXPECT_THAT(silent.finished().reason, HasSubstr("rank 2 on n2 did not report an end"));
 }
 
