@@ -64,7 +64,7 @@ void Director::start_next() {
   feed(run, [&](RunMachine& machine, RunActions& out) {
     const double now = fleet::monotonic_seconds();
     run.forecast.start(now);
-    machine.set_busy(busy_text(), now, out);
+    machine.set_busy(busy_nodes_.text(), now, out);
     machine.start(now, out);
   });
   if (!run.ended) tell(run, "", "started");
@@ -156,6 +156,7 @@ void Director::for_active_tasks(Event event) {
 }
 
 void Director::node_attached(const std::string& name, const std::vector<api::TaskRef>& running) {
+  note_heard(name);
   const double now = fleet::monotonic_seconds();
   // To us its runners are lost, also those that it still has after a long silence.
   for (const api::TaskRef& ref : running)
@@ -165,6 +166,7 @@ void Director::node_attached(const std::string& name, const std::vector<api::Tas
 }
 
 void Director::node_resumed(const std::string& name, const std::vector<api::TaskRef>& running) {
+  note_heard(name);
   cancel_strays(name, running);
   for_active_tasks([&](TaskMachine& task, TaskActions& out) {
     std::vector<std::uint32_t> ranks;
@@ -183,6 +185,7 @@ void Director::node_detached(const std::string& name) {
 }
 
 void Director::node_lost(const std::string& name) {
+  busy_nodes_.lost(name, fleet::monotonic_seconds());
   for_active_tasks([&](TaskMachine& task, TaskActions& out) {
     task.node_lost(name, fleet::monotonic_seconds(), out);
   });
@@ -271,6 +274,7 @@ RankEnd Director::judged_end(const Run& run, std::size_t index, const RankEnd& e
 
 void Director::tick(double now) {
   save_pending();
+  if (busy_nodes_.expire(now)) tell_busy();
   Run* run = find(active_);
   if (run == nullptr) return;
   for_active_tasks([now](TaskMachine& task, TaskActions& out) {
@@ -280,31 +284,30 @@ void Director::tick(double now) {
     feed(*run, [now](RunMachine& machine, RunActions& out) { machine.tick(now, out); });
 }
 
-std::string Director::busy_text() const {
-  if (busy_nodes_.empty()) return "";
-  const auto& [node, why] = *busy_nodes_.begin();
-  std::string text = fmt::format("node {} is busy ({})", node, why);
-  if (busy_nodes_.size() > 1) text += fmt::format(" and {} more", busy_nodes_.size() - 1);
-  return text;
-}
-
 void Director::tell_busy() {
   Run* run = find(active_);
   if (run == nullptr || run->ended) return;
   feed(*run, [&](RunMachine& machine, RunActions& out) {
-    machine.set_busy(busy_text(), fleet::monotonic_seconds(), out);
+    machine.set_busy(busy_nodes_.text(), fleet::monotonic_seconds(), out);
   });
 }
 
 void Director::note_busy(const std::string& node, const std::string& why) {
-  std::string& known = busy_nodes_[node];
-  if (known == why && !known.empty()) return;
-  known = why.empty() ? "busy" : why;
-  tell_busy();
+  if (busy_nodes_.busy(node, why)) tell_busy();
 }
 
 void Director::note_idle(const std::string& node) {
-  if (busy_nodes_.erase(node) > 0) tell_busy();
+  if (busy_nodes_.idle(node)) tell_busy();
+}
+
+// One that is as busy as before it was lost is not told anew.
+void Director::note_heard(const std::string& node) {
+  const auto known = fleet_.nodes().find(node);
+  if (known == fleet_.nodes().end()) return;
+  if (const std::string why = fleet::busy_text(known->second); !why.empty())
+    note_busy(node, why);
+  else
+    busy_nodes_.back(node);
 }
 
 // --- carrying out

@@ -16,6 +16,7 @@
 #include "controller/drill_down.h"
 #include "controller/fleet/fleet.h"
 #include "controller/plan/planner.h"
+#include "controller/run/busy_nodes.h"
 #include "controller/run/run_forecast.h"
 #include "controller/run/run_machine.h"
 #include "controller/run/task_machine.h"
@@ -130,7 +131,7 @@ class Director final : public fleet::FleetListener {
   static void judge(Run& run, std::size_t index, const fleet::StoredRecords& rank);
   static RankEnd judged_end(const Run& run, std::size_t index, const RankEnd& end);
   static void show_state(Run& run);
-  [[nodiscard]] std::string busy_text() const;
+  void note_heard(const std::string& node);
   void tell_busy();
   void start_next();
   void cancel_strays(const std::string& node, const std::vector<api::TaskRef>& running);
@@ -170,8 +171,8 @@ class Director final : public fleet::FleetListener {
   std::map<std::string, std::unique_ptr<Run>> runs_;  // not ended yet
   std::deque<std::string> waiting_;                   // planned ones, in order
   std::string active_;                                // "" when none is under way
-  std::map<std::string, std::string> busy_nodes_;     // with why
-  std::deque<std::function<Status()>> unsaved_;       // writes that the store could not take yet
+  BusyNodes busy_nodes_;
+  std::deque<std::function<Status()>> unsaved_;  // writes that the store could not take yet
   std::function<void(const std::string&)> on_figures_ = [](const std::string&) {};
   std::function<void(const std::string&, PairsAnswer)> ask_pairs_{};
   bool stopping_ = false;

@@ -14,7 +14,8 @@
 namespace railgauge::run {
 
 // In the plan's order. A task's load is what its ports can send together, halved for a pair; ports
-// of unknown rate load nothing.
+// of unknown rate load nothing. Ranks without a NIC port (NCCL, MPI) over several nodes load all
+// that their nodes' active ports can send, once a node.
 std::vector<RunTaskSpec> run_tasks_of(const plan::Plan& plan,
                                       const std::map<std::string, fleet::NodeState>& nodes);
 // A leaf's links to other switches, each taken to be as fast as the fastest port of its nodes.
