@@ -17,8 +17,8 @@ namespace railgauge::testing_nodes {
 
 using Words = std::vector<std::string>;
 
-// Every process of a task has tmp/ADDRESS of it as TMPDIR, ADDRESS its node's: runners, the launcher,
-// daemons, ranks, and nobody else.
+// Every process of a task has tmp/ADDRESS of it as TMPDIR, ADDRESS its node's: runners, the
+// launcher, daemons, ranks, and nobody else.
 struct Folder {
   Folder();
   ~Folder() { std::filesystem::remove_all(path); }
