@@ -62,19 +62,22 @@ format() {
   ! git grep -nIE '(^|[^]A-Za-z0-9_"}*/])/(home|root)/[a-z]' -- ':!deploy/check.sh' || return
 }
 configure_and_build() { cmake --preset "$1" && name_precompiled "build/$1" && cmake --build "build/$1" "${@:2}"; }
-# Tests of real processes have deadlines, and two at once on two busy cores miss one now and then. Those that failed are
-# run once more, each alone; one that passes only so is counted as passed and named at the end, for it is to be mended.
+# tests PRESET JOBS MAX-MISSED CTEST-ARGUMENTS...: Tests of real processes have deadlines, and two at once on two busy
+# cores miss one now and then. Those that failed, if few, are run once more, each alone; one that passes only so is
+# counted as passed and named at the end, for it is to be mended. What a sanitizer reported stands: it is not chance.
 alone=$logs/passed_only_alone
-unit() {
-  rm -f "$alone"
-  ctest --test-dir build/ci -L unit -j2 --output-on-failure --no-tests=error && return
-  local missed
-  mapfile -t missed < <(sed 's/^[0-9]*://' build/ci/Testing/Temporary/LastTestsFailed.log)
-  [ ${#missed[@]} -ge 1 ] && [ ${#missed[@]} -le 3 ] || return 1
+rm -f "$alone"
+tests() {
+  local preset=$1 jobs=$2 most=$3 tree=build/$1 missed; shift 3
+  ctest --test-dir "$tree" "$@" -j"$jobs" --output-on-failure --no-tests=error && return
+  ! grep -qE 'WARNING: ThreadSanitizer|ERROR: (Address|Leak)Sanitizer|runtime error:' "$tree/Testing/Temporary/LastTest.log" || return
+  mapfile -t missed < <(sed 's/^[0-9]*://' "$tree/Testing/Temporary/LastTestsFailed.log")
+  [ ${#missed[@]} -ge 1 ] && [ ${#missed[@]} -le "$most" ] || return 1
   echo "once more, alone: ${missed[*]}"
-  ctest --test-dir build/ci -L unit -R "^($(IFS='|'; echo "${missed[*]}"))\$" -j1 --output-on-failure --no-tests=error &&
-    printf '%s\n' "${missed[@]}" >"$alone"
+  ctest --test-dir "$tree" -R "^($(IFS='|'; echo "${missed[*]}"))\$" -j1 --output-on-failure --no-tests=error &&
+    printf "$preset %s\n" "${missed[@]}" >>"$alone"
 }
+unit() { tests ci 2 3 -L unit; }
 # "With CUDA and with none": on a machine without nvcc (CI's) all other steps are the leg with none, so this one has
 # nothing to add. Where nvcc is, a tree without it is configured and its device code compiled, the only files that
 # differ; what a program does with them is no_device_code_test, a unit test of every build.
@@ -110,12 +113,12 @@ sanitized() {
   regex="^($(IFS='|'; echo "$*"))\$"
   [ "$1" != all ] || regex=.
   configure_and_build "$preset" --target "$@" &&
-    ctest --test-dir "build/$preset" -L unit -R "$regex" -j2 --output-on-failure --no-tests=error
+    tests "$preset" 2 2 -L unit -R "$regex"
 }
 e2e() {
   local label='^e2e$'
   [ "$full" = 0 ] || label='^e2e'
-  ctest --test-dir build/ci -L "$label" --output-on-failure --no-tests=error
+  tests ci 1 1 -L "$label"
 }
 
 # Noise that forbids a statement is no failure of the programs and no pass: it is counted as skipped. --full insists,
@@ -146,7 +149,8 @@ if [ "$fabric" = 1 ]; then
 fi
 
 for name in "${failed_steps[@]}"; do essence "$name"; done
-[ ! -e "$alone" ] || { grep -A 4 'Failure$' "$logs/unit.log" | head -n 40; echo "passed only alone, to be mended: $(paste -sd ' ' "$alone")"; }
+[ ! -e "$alone" ] || { for name in unit asan tsan e2e; do [ ! -e "$logs/$name.log" ] || grep -A 4 'Failure$' "$logs/$name.log" | head -n 20; done
+  echo "passed only alone, to be mended: $(paste -sd ',' "$alone")"; }
 echo "check took $((($(date +%s) - began) / 60)) min $((($(date +%s) - began) % 60)) s; logs in $logs"
 [ "$fabric" = 1 ] || echo "not complete: --no-fabric left out e2e and compare"
 echo "$passed passed, $failed failed, $skipped skipped"

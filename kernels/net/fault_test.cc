@@ -33,6 +33,7 @@ struct Control {
   std::atomic<int> flip_after{-1};  // a byte of each receive after so many is wrong; negative: none
   std::atomic<int> close_after{-1};  // streams are shut down after so many sends; negative: none
   std::atomic<int> hang_after{-1};   // sends after so many go nowhere
+  std::atomic<int> pause_ms{0};      // before each send
   std::atomic<int> no_connects{0};   // 1: connections are never made, and nobody says so
 };
 Control g_control;
@@ -70,6 +71,8 @@ int bad_getsockopt(int fd, int level, int name, void* value, socklen_t* length) 
 ssize_t bad_send(int fd, const void* bytes, std::size_t count, int flags) {
   if (transfer_fails_now()) return -1;
   const int number = g_control.transfers;
+  if (g_control.pause_ms > 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(g_control.pause_ms));
   if (g_control.close_after >= 0 && number > g_control.close_after) ::shutdown(fd, SHUT_RDWR);
   if (g_control.hang_after >= 0 && number > g_control.hang_after)
     return static_cast<ssize_t>(count);
@@ -116,7 +119,7 @@ class NetFaults : public ::testing::TestWithParam<const char*> {
     g_control.calls = g_control.fail_call = g_control.transfers = g_control.transfers_that_count =
         0;
     g_control.flip_after = g_control.close_after = g_control.hang_after = -1;
-    g_control.no_connects = 0;
+    g_control.no_connects = g_control.pause_ms = 0;
   }
   static auto run(Parameters parameters, double deadline_seconds = 20) {
     parameters.emplace("netdev", "lo");
@@ -180,6 +183,16 @@ TEST_P(NetFaults, AStreamThatHangsEndsAtTheStallLimit) {
       results[1].status.error().message.find("nothing moved for 0.3") != std::string::npos;
   EXPECT_TRUE(is_told) << results[0].status.error().message << " / "
                        << results[1].status.error().message;
+}
+
+TEST_P(NetFaults, PausesAreSlowWindowsAndNeverARateOfZero) {
+  g_control.pause_ms = 35;
+  const auto results = run({{"stall_timeout", "10s"}, {"iterations", "12"}});
+  for (const RankResult& result : results)
+    ASSERT_TRUE(result.status) << result.status.error().message;
+  ASSERT_EQ(results[0].points.size(), 1U);
+  EXPECT_EQ(results[0].points[0].sample_count(), 12);
+  EXPECT_GT(results[0].points[0].min(), 0);
 }
 
 TEST_P(NetFaults, TheTasksDeadlineEndsASamplingThatWouldGoOn) {

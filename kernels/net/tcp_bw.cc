@@ -1,8 +1,10 @@
 // TCP bandwidth, the floor that RDMA must beat: each stream has a thread that sends messages and
 // one on the other side that takes them. What counts is what the other side's kernel has
 // acknowledged, as TCP itself counts it (tcpi_bytes_acked), read for all streams at the ends of
-// each window of 10 ms: what stands in this side's socket buffers is no bandwidth. The threads that
-// move data are never asked anything meanwhile.
+// each window: what stands in this side's socket buffers is no bandwidth. The threads that move
+// data are never asked anything meanwhile. A window lasts 10 ms, and as long as nothing was
+// acknowledged in it: a pause is one slow window, not many of rate 0, which no statistic of ratios
+// could hold.
 //
 // In direction both rank 0 also adds what arrived from the other side (tcpi_bytes_received), so
 // that one clock and one interval hold for both.
@@ -62,7 +64,6 @@ class TcpBandwidth final : public Kernel {
     double window_bytes = 0;
     double window_ns = 0;
     double own_cpu_ns = 0;
-    double still_ns = 0;  // since bytes were acknowledged
   };
 
   [[nodiscard]] bool sends() const { return both_ || rank_ == 0; }
@@ -123,7 +124,7 @@ class TcpBandwidth final : public Kernel {
     const TickClock& clock = tick_clock(context);
     std::uint64_t since = clock.ticks();
     double before = RG_TRY(moved());
-    for (std::uint64_t i = 0; i < count; ++i) {
+    while (count > 0) {
       std::this_thread::sleep_for(std::chrono::duration<double, std::nano>(kWindowNs));
       RG_TRY_OK(failure_of(part));
       if (monotonic_now_ns() >= context.deadline_monotonic_ns)
@@ -131,19 +132,25 @@ class TcpBandwidth final : public Kernel {
       const double after = RG_TRY(moved());
       const std::uint64_t now = clock.ticks();
       const double window_ns = clock.to_ns(now - since);
+      if (after <= before) {
+        RG_TRY_OK(check_stall(window_ns));
+        continue;
+      }
       out.push_back((after - before) / (window_ns / 1e9));
       part.window_bytes += after - before;
       part.window_ns += window_ns;
-      part.still_ns = after > before ? 0 : part.still_ns + window_ns;
-      if (part.still_ns >= link_->limits().stall_ns)
-        return fail(
-            Code::kUnavailable,
-            fmt::format("{}: nothing moved for {:.3g} s: the other side acknowledges nothing",
-                        link_->words(), part.still_ns / 1e9));
       since = now;
       before = after;
+      --count;
     }
     return {};
+  }
+
+  [[nodiscard]] Status check_stall(double still_ns) const {
+    if (still_ns < link_->limits().stall_ns) return {};
+    return fail(Code::kUnavailable,
+                fmt::format("{}: nothing moved for {:.3g} s: the other side acknowledges nothing",
+                            link_->words(), still_ns / 1e9));
   }
 
   // Only a pipe whose thread has ended is read.
