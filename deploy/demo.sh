@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
-# From nothing to measured links: packages, build, a virtual fabric of three nodes with real RDMA verbs
-# (soft-RoCE), a controller, an agent on each node, the suite `quick`, its tables; then everything is taken down.
+# From nothing to a verdict: packages, build, a virtual fabric of five nodes with real RDMA verbs (soft-RoCE), a
+# controller, an agent on each node, the suite `quick`; then n1 is upgraded to another kernel and the gate says what that
+# cost, first as it is, then with 40 ms of delay injected; and everything is taken down.
 #   deploy/demo.sh          asks before sudo
+#   deploy/demo.sh --quick  three nodes, no upgrade
 #   deploy/demo.sh --yes    does not ask
 #   deploy/demo.sh --keep   leaves it running and prints the addresses and how to end it
 #   deploy/demo.sh --down   ends what --keep left
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-keep=0 yes=() nodes=3
+# One changed node wants four controls: four are three pairs on the ring, and two would leave a single degree of freedom.
+keep=0 yes=() nodes=5 upgrade=1
+. deploy/vfabric/lib/upgrades.sh
 state=${RAILGAUGE_DEMO_DIR:-${XDG_RUNTIME_DIR:-/tmp}/railgauge-demo-$(id -u)}
 bin=$PWD/build/release/bin
 fabric=("$PWD/deploy/vfabric/vfabric" --dir "$state/fabric")
@@ -30,8 +34,9 @@ for argument in "$@"; do
   case "$argument" in
     --keep) keep=1 ;;
     --yes) yes=(--yes) ;;
+    --quick) upgrade=0 nodes=3 ;;
     --down) take_down; echo "demo: down"; exit 0 ;;
-    *) echo "demo.sh: unknown option $argument; allowed: --yes, --keep, --down" >&2; exit 2 ;;
+    *) echo "demo.sh: unknown option $argument; allowed: --yes, --quick, --keep, --down" >&2; exit 2 ;;
   esac
 done
 
@@ -65,7 +70,7 @@ cat <<TEXT
 Railgauge demo: $nodes virtual machines with real RDMA verbs (soft-RoCE), measured end to end.
 It will install $missing Debian packages, build Railgauge below build/release (about 5 minutes on 2 cores, the first time),
 download one Debian kernel package for the guests (about 70 MB, kept in the cache), boot the guests without touching the
-host's network or kernel, and take everything down again. In all 3 to 10 minutes. State: $state
+host's network or kernel, and take everything down again. In all $([ "$upgrade" = 1 ] && echo "15 to 25" || echo "3 to 10") minutes. State: $state
 TEXT
 
 if [ "$missing" -gt 0 ]; then
@@ -97,39 +102,77 @@ controller() {
   cat "$state/controller.log"
   return 1
 }
+agent() {
+  # shellcheck disable=SC2046
+  "${fabric[@]}" exec "$1" --detach --log agent "$bin/railgauge-agent" --controller "10.0.2.2:$port" $(tls_of "$1") \
+    --name "$1" --state-dir /var/lib/railgauge --metrics-listen 0.0.0.0:7471
+}
+# all_have JQ: until every node is attached, its port active, and JQ holds for it.
+all_have() {
+  for _ in $(seq 300); do
+    "$bin/railgauge" nodes -o json | jq -e --argjson nodes "$nodes" "[.nodes[] | select(.state == \"attached\" and
+      any(.nics[]; .state == \"active\") and ($1))] | length == \$nodes" && return
+    sleep 0.2
+  done
+  return 1
+}
 agents() {
-  for node in $(seq "$nodes"); do
-    # shellcheck disable=SC2046
-    "${fabric[@]}" exec "n$node" --detach --log agent "$bin/railgauge-agent" --controller "10.0.2.2:$port" $(tls_of "n$node") \
-      --name "n$node" --state-dir /var/lib/railgauge --metrics-listen 0.0.0.0:7471 || return
-  done
-  for _ in $(seq 600); do
-    [ "$("$bin/railgauge" nodes -o json | jq '[.nodes[] | select(.state == "attached")] | length')" = "$nodes" ] && return
-    sleep 0.1
-  done
+  for node in $(seq "$nodes"); do agent "n$node" || return; done
+  all_have true && return
   echo "not all of $nodes agents attached within 60 s"
   for node in $(seq "$nodes"); do "${fabric[@]}" logs "n$node" agent; done
   return 1
+}
+# n1_boots KERNEL
+n1_boots() {
+  reboot_into n1 "$1" "${fabric[@]}" && agent n1 && all_have ".name != \"n1\" or .stack_versions.linux_kernel == \"${1#linux-image-}\""
 }
 metrics_address() { "${fabric[@]}" status --format json | jq -r ".nodes[] | select(.name == \"$1\") | \"http://127.0.0.1:\(.metrics_port)/metrics\""; }
 
 export RAILGAUGE_CONTROLLER=unix:$state/controller.sock
 step "build" build
 step "certificates: a CA, the controller, an agent a node" certificates
-step "virtual fabric: $nodes guests boot, one small write is measured" "${fabric[@]}" up -n "$nodes" --share "$PWD" --share "$state/pki"
+boot=()
+if [ "$upgrade" = 1 ]; then
+  # Where apt has one kernel only there is nothing to upgrade to; the demo then says so and ends with the suite's tables.
+  if find_two_kernels; then boot=(--kernel "${kernels[0]}"); else upgrade=0; fi
+fi
+step "virtual fabric: $nodes guests boot, one small write is measured" "${fabric[@]}" up -n "$nodes" "${boot[@]}" --share "$PWD" --share "$state/pki"
 step "controller on the host (gRPC with mutual TLS, unix socket)" controller
 step "agents in the guests attach" agents
 
+# show CODES WORD...: what a user would type, and what it prints; its exit code is to be one of CODES, a regular expression.
+show() {
+  local codes=$1 code=0
+  shift
+  echo; echo "\$ railgauge $*"
+  "$bin/railgauge" "$@" || code=$?
+  [[ $code =~ ^($codes)$ ]] || { echo "exit code $code, expected $codes" | tee -a "$log"; return 1; }
+}
 current="measuring"
-echo; echo "\$ railgauge nodes"; "$bin/railgauge" nodes
-echo; echo "\$ railgauge run quick"
+show 0 nodes
 outcome=0
-"$bin/railgauge" run quick || outcome=$?
+show 0 run quick || outcome=1
 measured=1 current=""
 echo; echo "\$ curl the controller's metrics | grep _total"
 curl -fsS "http://127.0.0.1:$metrics_port/metrics" | grep -E '^railgauge_(runs|tasks|records)[a-z_]*_total' || true
 echo; echo "\$ curl n1's metrics | grep railgauge_link"
 curl -fsS "$(metrics_address n1)" | grep -E '^railgauge_link' | head -6 || true
+# A pass, or inconclusive with what would settle it; then regressed.
+upgrade_and_judge() {
+  local new=${kernels[1]}
+  local gate=(upgrades gate --nodes n1 --expect "linux_kernel=${new#linux-image-}" --wait 20min --on-inconclusive fail)
+  show 0 upgrades prepare --nodes n1 || return
+  echo; step "n1 reboots into $new" n1_boots "$new"
+  show '0|3' "${gate[@]}" || return
+  echo; step "the same upgrade with a fault: 40 ms of delay on what n1 sends" "${fabric[@]}" fault n1 delay 40ms
+  show 1 "${gate[@]}"
+}
+if [ "$upgrade" = 1 ]; then
+  current="upgrade"
+  upgrade_and_judge || outcome=1
+  current=""
+fi
 echo
 echo "These guests run soft-RoCE in emulation: the path is real from the CLI to the verbs and back, the figures are no hardware figures."
 if [ "$keep" = 1 ]; then

@@ -6,9 +6,9 @@
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/guests.sh"
 
-# The two newest: "linux-image-6.1.0-56-amd64".
-mapfile -t kernels < <(apt-cache search --names-only '^linux-image-6\.1\.0-[0-9]+-amd64$' | cut -d ' ' -f 1 | sort -V | tail -n 2)
-[ ${#kernels[@]} = 2 ] || { echo "apt-cache knows fewer than two linux-image-6.1.0-*-amd64: apt-get update"; exit 77; }
+# shellcheck source=../vfabric/lib/upgrades.sh
+. "$top/deploy/vfabric/lib/upgrades.sh"
+find_two_kernels || exit 77
 
 # Four controls are three pairs on the ring: with two, a single degree of freedom would bound what they scatter by, and no
 # loss of a single node would be sure.
@@ -17,15 +17,9 @@ nodes=5 controls=n2,n3,n4,n5
 # On a busy host an agent's first look at its NIC may come before the port is up.
 ports_are_active() { [ "$(cli nodes -o json | jq '[.nodes[].nics[] | select(.state == "active")] | length')" = "$nodes" ]; }
 
-# What a guest writes is gone with its reboot, but for this folder. The id alone is kept there: the spool's WAL wants a file
-# system that maps memory for writing.
-kept=/run/vfabric/shared/agent-node-id
-
-# reboot_n1 KERNEL: with its identity. Until its agent is back the controller may still count the old one, and the gate waits.
+# reboot_n1 KERNEL: until its agent is back the controller may still count the old one, and the gate waits.
 reboot_n1() {
-  fabric exec n1 cp /var/lib/railgauge/agent-node-id "$kept"
-  fabric restart n1 --kernel "$1"
-  fabric exec n1 sh -c "mkdir -p /var/lib/railgauge && cp $kept /var/lib/railgauge/"
+  reboot_into n1 "$1" fabric
   start_guest_agent n1
   wait_for "n1 tells its new kernel" 180 n1_runs "${1#linux-image-}"
   wait_for "its port is active" 180 ports_are_active
