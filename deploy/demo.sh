@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From nothing to a verdict: packages, build, a virtual fabric of five nodes with real RDMA verbs (soft-RoCE), a
 # controller, an agent on each node, the suite `quick`; then n1 is upgraded to another kernel and the gate says what that
-# cost, first as it is, then with 40 ms of delay injected; and everything is taken down.
+# cost, first as it is, then with 5 ms of delay injected; and everything is taken down.
 #   deploy/demo.sh          asks before sudo
 #   deploy/demo.sh --quick  three nodes, no upgrade
 #   deploy/demo.sh --yes    does not ask
@@ -43,6 +43,7 @@ done
 [ ! -e "$state/controller.pid" ] || { echo "demo.sh: a demo is up in $state; end it with deploy/demo.sh --down" >&2; exit 2; }
 rm -rf "$state"
 (umask 077 && mkdir -p "$state")
+suites_for_guests "$state/suites"
 current="" measured=0 log=$state/demo.log
 finish() {
   local code=$?
@@ -92,7 +93,7 @@ tls_of() { printf -- '--tls-ca %s --tls-cert %s --tls-key %s' "$state/pki/ca.crt
 controller() {
   # shellcheck disable=SC2046
   setsid "$bin/railgauge-controller" --listen "127.0.0.1:$port" $(tls_of controller) --socket "$state/controller.sock" \
-    --database "$state/railgauge.db" --suites "$PWD/suites" --metrics-listen "127.0.0.1:$metrics_port" \
+    --database "$state/railgauge.db" --suites "$state/suites" --metrics-listen "127.0.0.1:$metrics_port" \
     >>"$state/controller.log" 2>&1 </dev/null &
   echo $! >"$state/controller.pid"
   for _ in $(seq 100); do
@@ -162,10 +163,10 @@ curl -fsS "$(metrics_address n1)" | grep -E '^railgauge_link' | head -6 || true
 upgrade_and_judge() {
   local new=${kernels[1]}
   local gate=(upgrades gate --nodes n1 --expect "linux_kernel=${new#linux-image-}" --wait 20min --on-inconclusive fail)
-  show 0 upgrades prepare --nodes n1 || return
+  show '0|1' upgrades prepare --nodes n1 --suite upgrade_guests || return
   echo; step "n1 reboots into $new" n1_boots "$new"
   show '0|3' "${gate[@]}" || return
-  echo; step "the same upgrade with a fault: 40 ms of delay on what n1 sends" "${fabric[@]}" fault n1 delay 40ms
+  echo; step "the same upgrade with a fault: $kUpgradeDelay of delay on what n1 sends" "${fabric[@]}" fault n1 delay "$kUpgradeDelay"
   show 1 "${gate[@]}"
 }
 if [ "$upgrade" = 1 ]; then

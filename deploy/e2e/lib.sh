@@ -62,7 +62,7 @@ make_gpus() {
 }
 
 start_controller() {
-  "$bin/railgauge-controller" --socket "$socket" --database "$work/railgauge.db" --suites "$top/suites" \
+  "$bin/railgauge-controller" --socket "$socket" --database "$work/railgauge.db" --suites "${suites:-$top/suites}" \
     --metrics-listen 127.0.0.1:0 "$@" >>"$work/controller.log" 2>&1 &
   echo $! >"$work/controller.pid"
   wait_for "the controller answers" 10 cli version

@@ -1,5 +1,4 @@
 #!/usr/bin/env bash
-# Has not run yet, so ctest does not know it; the delay that it injects is a guess.
 # True upgrades on the virtual fabric: a guest is booted with another of Debian's 6.1 kernels, and the gate says what it
 # cost. The kernel alone is a pass or inconclusive; with a delay beyond the fabric's own noise it is regressed, naming
 # node and part; without its RDMA device it is lost function. 77 where apt offers no second 6.1 kernel.
@@ -14,6 +13,9 @@ find_two_kernels || exit 77
 # loss of a single node would be sure.
 nodes=5 controls=n2,n3,n4,n5
 
+suites=$work/suites  # the controller's
+(cd "$top" && suites_for_guests "$suites")
+
 # On a busy host an agent's first look at its NIC may come before the port is up.
 ports_are_active() { [ "$(cli nodes -o json | jq '[.nodes[].nics[] | select(.state == "active")] | length')" = "$nodes" ]; }
 
@@ -27,7 +29,8 @@ reboot_n1() {
 n1_runs() { cli nodes show n1 -o json | jq -e --arg kernel "$1" '.nodes[0] | .state == "attached" and .stack_versions.linux_kernel == $kernel'; }
 
 prepare_measures_the_before_side() {
-  cli upgrades prepare --nodes n1 --controls "$controls"
+  # soft-RoCE loses a task now and then; what did not pass is no before side, and the exit code says so.
+  cli upgrades prepare --nodes n1 --controls "$controls" --suite upgrade_guests || [ $? = 1 ]
   cli upgrades show -o json | jq -e '.state == "prepared" and .visible_loss_percent > 0 and (.synthetic | not)'
 }
 
@@ -45,10 +48,9 @@ kernel_alone_is_no_regression() {
   jq -e '.verdict == "pass" or (.verdict == "inconclusive" and (.reason | test("settle|drift|missing|chance")))' "$work/gate.json"
 }
 
-# The guests' 8-byte writes take 0.3 to 5 ms; one run differs from the next by up to a third, and n1 is a single node.
 kernel_and_delay_are_regressed_with_node_and_part() {
   local code=0
-  fabric fault n1 delay 40ms
+  fabric fault n1 delay "$kUpgradeDelay"
   gate 1 || code=$?
   fabric fault n1 clear
   [ "$code" = 0 ]
@@ -73,6 +75,6 @@ up_with "$nodes"
 wait_for "all ports are active" 180 ports_are_active
 check "prepare measures the before side and says what it will see" prepare_measures_the_before_side
 check "another kernel alone is a pass or inconclusive" kernel_alone_is_no_regression
-check "another kernel and 40 ms of delay are regressed: n1, linux_kernel" kernel_and_delay_are_regressed_with_node_and_part
+check "another kernel and $kUpgradeDelay of delay are regressed: n1, linux_kernel" kernel_and_delay_are_regressed_with_node_and_part
 check "an upgrade after which RDMA is gone is lost function" upgrade_without_rdma_is_lost_function
 summary

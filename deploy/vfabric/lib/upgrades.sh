@@ -21,3 +21,10 @@ reboot_into() {
     "$@" restart "$node" --kernel "$kernel" &&
     "$@" exec "$node" sh -c "mkdir -p /var/lib/railgauge && cp $kKeptId /var/lib/railgauge/"
 }
+
+# suites_for_guests FOLDER: the shipped suites, and the one that judges an upgrade of emulated guests.
+suites_for_guests() { mkdir -p "$1" && cp suites/*.yaml deploy/vfabric/suites/*.yaml "$1/"; }
+
+# What a fault adds to n1's messages: 8 bytes take 0.3 to 0.5 ms one way between these guests, so this is tenfold.
+# shellcheck disable=SC2034  # its users are the scripts that read this
+readonly kUpgradeDelay=5ms
