@@ -97,7 +97,7 @@ run() {
 # describe MEASURE: its kind, bytes, iterations and warm-up. Few, since emulated guests are slow; alike for both.
 describe() {
   IFS=_ read -r kind bytes <<<"$1"
-  if [ "$kind" = lat ]; then iterations=400 skipped=40 window=(); else iterations=40 skipped=4 window=(--window "$kWindow"); fi
+  if [ "$kind" = lat ]; then iterations=4000 skipped=400 window=(); else iterations=160 skipped=16 window=(--window "$kWindow"); fi
 }
 # figure PROGRAM: us one way, or bytes in a second: the median of the launch's iterations. "-" where it failed.
 figure() {

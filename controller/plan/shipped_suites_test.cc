@@ -225,7 +225,10 @@ TEST(ShippedSuites, NightlyFitsOneRunOnAThousandNodesOfEightRails) {
 TEST(ShippedSuites, AreReadAndPlannedWithoutAProblem) {
   const auto kernels = kernels_of_this_build();
   std::vector<std::string> seen;
-  for (const auto& entry : std::filesystem::directory_iterator("suites")) {
+  std::vector<std::filesystem::directory_entry> files;
+  for (const char* folder : {"suites", "deploy/vfabric/suites"})
+    std::ranges::copy(std::filesystem::directory_iterator(folder), std::back_inserter(files));
+  for (const auto& entry : files) {
     if (entry.path().extension() != ".yaml") continue;
     seen.push_back(entry.path().stem());
     const SuiteReading reading = read_suite_file(entry.path(), kernels);
@@ -238,7 +241,7 @@ TEST(ShippedSuites, AreReadAndPlannedWithoutAProblem) {
       EXPECT_EQ(task.waived_reason, "") << entry.path() << " " << task.id;
   }
   for (const char* name : {"quick", "fabric", "gpudirect", "collectives", "nightly",
-                           "nccl_settings", "upgrade", "mpi", "preflight"})
+                           "nccl_settings", "upgrade", "mpi", "preflight", "upgrade_guests"})
     EXPECT_THAT(seen, Contains(name));
 }
 
