@@ -9,9 +9,7 @@
 . "$top/deploy/vfabric/lib/upgrades.sh"
 find_two_kernels || exit 77
 
-# Four controls are three pairs on the ring: with two, a single degree of freedom would bound what they scatter by, and no
-# loss of a single node would be sure.
-nodes=5 controls=n2,n3,n4,n5
+nodes=$kUpgradeNodes controls="n[2-$kUpgradeNodes]"
 
 suites=$work/suites  # the controller's
 (cd "$top" && suites_for_guests "$suites")
