@@ -58,6 +58,7 @@ make_sysfs() {
 echo "programs start and name their version"
 for program in railgauge railgauge-agent railgauge-controller railgauge-runner; do within "$bundle/bin/$program" --version; done
 [ -x "$root$bundle/bin/railgauge-launch-shim" ]
+for script in compare_gpu.sh compare_nccl.sh compare_topology.sh; do [ -x "$root$bundle/$script" ]; done
 for mpi in openmpi mpich; do
   [ ! -x "$build/bin/railgauge-runner-$mpi" ] || [ -x "$root$bundle/bin/railgauge-runner-$mpi" ]
 done
