@@ -43,6 +43,21 @@ preflight_knows_a_guest() {
   preflight_is_complete 1 10 n1 --probe
 }
 
+# What the agent says of its guest, against what the guest itself says.
+inventory_of_a_guest_is_true() {
+  local rdma=/sys/class/infiniband/rxe0
+  cli nodes show n1 -o json >"$work/n1.json"
+  jq '.nodes[0] | {nics, stack_versions, mtu: .stack_settings.nic_mtu_bytes}' "$work/n1.json"
+  jq -e --arg guid "$(fabric exec n1 cat $rdma/node_guid)" --arg mtu "$(fabric exec n1 cat /sys/class/net/eth0/mtu)" \
+    --arg release "$(fabric exec n1 uname -r)" --arg booted "$(fabric status --format json | jq -r '.nodes[] | select(.name == "n1").linux_kernel')" \
+    --arg cpus "$(fabric exec n1 nproc)" '.nodes[0] | (.nics | length == 1)
+    and (.nics[0] | .device == "rxe0" and .port == 1 and .netdev == "eth0" and .driver == "rdma_rxe" and .pci_address == ""
+      and .state == "active" and .link_layer == "ethernet" and .guid == $guid and ($guid | test("^[0-9a-f]{4}(:[0-9a-f]{4}){3}$")))
+    and .stack_settings.nic_mtu_bytes == $mtu and ($mtu | tonumber) > 0
+    and .stack_versions.linux_kernel == $release and $release == $booted
+    and .facts.virtual_machine == "on" and .facts.gpus == "0" and .facts.cpu_processors == $cpus and .facts["loaded.rdma_rxe"] != null' "$work/n1.json"
+}
+
 locked_memory_too_small_says_what_to_set() {
   fabric exec n2 --detach --log listen "$bin/railgauge-runner" verbs.write_bw -d rxe0 --listen 0.0.0.0:7499
   sleep 1
@@ -101,6 +116,7 @@ check "quick measures latency and bandwidth of all three pairs" quick_measures_t
 check "a task costs less than 4 s beside its measuring" overhead_below 4
 check "a guest's metrics show its link" metrics_of_a_guest_show_its_link
 check "preflight knows a guest within 2 s" preflight_knows_a_guest
+check "the inventory of a guest is true" inventory_of_a_guest_is_true
 check "the suite preflight admits guests and tries their ports" preflight_suite_admits_guests
 check "locked memory too small says what to set" locked_memory_too_small_says_what_to_set
 check "a device that is not there says what is" missing_device_says_what_is_there
