@@ -240,9 +240,25 @@ TEST(ShippedSuites, AreReadAndPlannedWithoutAProblem) {
     for (const PlannedTask& task : plan->tasks)
       EXPECT_EQ(task.waived_reason, "") << entry.path() << " " << task.id;
   }
-  for (const char* name : {"quick", "fabric", "gpudirect", "collectives", "nightly",
-                           "nccl_settings", "upgrade", "mpi", "preflight", "upgrade_guests"})
+  for (const char* name :
+       {"quick", "fabric", "gpudirect", "collectives", "nightly", "nccl_settings", "upgrade", "mpi",
+        "mpi_gpu", "preflight", "upgrade_guests"})
     EXPECT_THAT(seen, Contains(name));
+}
+
+// Every MPI kernel that has messages, on device memory both ways.
+TEST(ShippedSuites, MpiGpuHasATwinOfEachFigure) {
+  const auto kernels = kernels_of_this_build();
+  const SuiteReading reading = read_suite_file("suites/mpi_gpu.yaml", kernels);
+  ASSERT_TRUE(reading.suite);
+  for (const KernelInfo& kernel : kernels) {
+    if (!kernel.name().starts_with("mpi.") || kernel.name() == "mpi.barrier") continue;
+    std::vector<std::string> paths;
+    for (const Stage& stage : reading.suite->stages)
+      if (stage.kernel == kernel.name() && stage.parameters.at("memory") == "device")
+        paths.push_back(stage.parameters.at("gpu_path"));
+    EXPECT_THAT(paths, testing::IsSupersetOf({"direct", "staged"})) << kernel.name();
+  }
 }
 
 TEST(ShippedSuites, CollectivesTakeAllGpusEachNodeEachRailAndThePair) {

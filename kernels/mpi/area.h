@@ -2,6 +2,7 @@
 // and each message is copied to or from the GPU around it, as with GPUDirect off.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -37,6 +38,12 @@ class Area {
   }
   void stage_in(std::size_t offset, std::size_t bytes) {
     if (staged_) push(offset, bytes);
+  }
+  [[nodiscard]] bool staged() const { return staged_; }
+  // Where messages are staged: the host's copy made wrong, so that a message which was not brought
+  // from the GPU shows.
+  void forget_host_copy() {
+    if (staged_) std::ranges::fill(host_.span(), std::byte{0x5a});
   }
   // The first copy that failed.
   [[nodiscard]] const Status& status() const { return status_; }

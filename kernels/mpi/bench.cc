@@ -39,6 +39,7 @@ void Bench::begin(std::size_t size_index) {
   const std::uint64_t received = operation_.receive_bytes(share);
   std::ranges::fill(receive_.view().first(received), std::byte{0xa5});
   receive_.push(0, received);
+  send_.forget_host_copy();
   floats_of_rank_ = floats_of_ranks(share);
   mpi_->sync();
   mpi_->barrier();
@@ -46,7 +47,7 @@ void Bench::begin(std::size_t size_index) {
 
 void Bench::play(const TickClock& clock, std::size_t size_index, std::uint64_t count) {
   ticks_.assign(count, 0);
-  Work work{*mpi_, clock, share_of(size_index), send_, receive_, floats_of_rank_};
+  Work work{*mpi_, clock, share_of(size_index), send_, receive_, floats_of_rank_, target_staged_};
   mpi_->barrier();
   operation_.play(work, ticks_);
   if (operation_.timed == Timed::kFirst) return;

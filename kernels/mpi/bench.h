@@ -59,6 +59,7 @@ class Bench final : public Kernel {
   gpu::Gpu gpu_;
   Memory memory_ = Memory::kHost;
   bool staged_ = false;
+  bool target_staged_ = false;  // rank 1 copies between its host memory and its GPU
   bool verify_ = true;
   std::vector<std::uint64_t> sizes_;
   std::uint32_t rank_ = 0;

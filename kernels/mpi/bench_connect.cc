@@ -120,6 +120,8 @@ Status Bench::open_memory(Context& context) {
     const std::string& peer = context.params.text("peer_memory");
     memory_ = memory_of(rank_ == 0 || peer == "same" ? context.params.text("memory") : peer);
     staged_ = context.params.text("gpu_path") == "staged";
+    const std::string& target = peer == "same" ? context.params.text("memory") : peer;
+    target_staged_ = staged_ && operation_.exposed != Exposed::kNothing && target != "host";
   }
   if (on_gpu()) {
     const auto launched = launched_rank(process_environment());
@@ -141,6 +143,10 @@ Status Bench::open_memory(Context& context) {
   receive_ = RG_TRY(Area::allocate(memory_, staged_, gpu_.name(), receive_bytes));
   context.reporter.fact("memory", send_.observed());
   if (on_gpu()) context.reporter.fact("gpu_path", staged_ ? "staged" : "direct");
+  if (target_staged_)
+    context.reporter.fact("one_sided_staging",
+                          "the target copies to or from its GPU when a message tells it to, within "
+                          "the time");
   return {};
 }
 

@@ -1,17 +1,47 @@
 // Rank 0 writes to or reads from rank 1's exposed memory, which only waits. Each sample is `calls`
-// calls and the flush that says they are done at the target.
+// calls and the flush that says they are done at the target. Staged, a one-sided call reaches the
+// target's host memory alone, so that the target is told to copy: an empty message, and one back.
 #pragma once
 
 #include "kernels/mpi/operation.h"
 
 namespace railgauge::mpi {
 
+// A staged target's part of each sample.
+template <bool kPut>
+void serve_staged(Work& work, std::size_t samples) {
+  const Share& share = work.share;
+  char notice = 0;
+  for (std::size_t sample = 0; sample < samples; ++sample) {
+    work.mpi.receive(&notice, 0, 0);
+    if constexpr (kPut) work.mpi.sync();
+    for (std::uint64_t i = 0; i < share.window; ++i)
+      if constexpr (kPut)
+        work.receive.stage_in(share.place(i), share.bytes);
+      else
+        work.send.stage_out(share.place(i), share.bytes);
+    if constexpr (!kPut) work.mpi.sync();
+    work.mpi.send(&notice, 0, 0);
+  }
+}
+
+inline void have_target_copy(Work& work) {
+  char notice = 0;
+  if (!work.target_staged) return;
+  work.mpi.send(&notice, 0, 1);
+  work.mpi.receive(&notice, 0, 1);
+}
+
 template <bool kPut>
 void play_one_sided(Work& work, std::span<std::uint64_t> ticks) {
   const Share& share = work.share;
-  if (share.rank != 0) return;
+  if (share.rank != 0) {
+    if (work.target_staged) serve_staged<kPut>(work, ticks.size());
+    return;
+  }
   std::uint64_t last = work.clock.ticks();
   for (std::uint64_t& tick : ticks) {
+    if constexpr (!kPut) have_target_copy(work);
     for (std::uint64_t i = 0; i < share.window; ++i) {
       const std::uint64_t at = share.place(i);
       if constexpr (kPut) {
@@ -22,7 +52,9 @@ void play_one_sided(Work& work, std::span<std::uint64_t> ticks) {
       }
     }
     work.mpi.flush(1);
-    if constexpr (!kPut)
+    if constexpr (kPut)
+      have_target_copy(work);
+    else
       for (std::uint64_t i = 0; i < share.window; ++i)
         work.receive.stage_in(share.place(i), share.bytes);
     const std::uint64_t now = work.clock.ticks();

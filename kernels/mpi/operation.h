@@ -46,6 +46,7 @@ struct Work {
   Area& send;
   Area& receive;
   std::span<const int> floats_of_rank;  // of reduce_scatter
+  bool target_staged = false;           // of one-sided calls: rank 1's memory is staged
 };
 
 // Bytes at `offset` that are the contents number `block` of rank `rank`. Of what reduces: elements

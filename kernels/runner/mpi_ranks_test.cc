@@ -101,6 +101,32 @@ TEST_P(EachKernel, MeasuresAndVerifiesItsData) {
   }
 }
 
+// The twin of every figure on device memory: what MPI is given lies in host memory, and each
+// message is copied between it and the (synthetic) GPU, where alone the data is checked. Also with
+// one side in host memory.
+TEST_P(EachKernel, MeasuresStagedThroughHostMemory) {
+  const Case& one = GetParam();
+  if (*one.sizes == '\0') GTEST_SKIP() << "has no messages";
+  for (const char* peer : {"same", "host"}) {
+    const Ended ended = launch(one.kernel, one.ranks,
+                               {"--iterations", "3", "--sizes", one.sizes, "--memory", "device",
+                                "--peer-memory", peer, "--gpu-path", "staged"},
+                               {std::string("RAILGAUGE_LIBCUDA=") + RAILGAUGE_FAKE_LIBCUDA});
+    ASSERT_EQ(ended.exit_code, kExitPassed) << peer << ended.err << ended.out;
+    const RunnerReport report = report_of(ended);
+    EXPECT_EQ(static_cast<std::size_t>(report.points_size()), one.points);
+    for (const Point& point : report.points()) {
+      EXPECT_TRUE(point.verified());
+      EXPECT_TRUE(point.synthetic());
+    }
+    EXPECT_EQ(report.started().facts().at("gpu_path"), "staged");
+    const std::string kernel = one.kernel;
+    const bool one_sided = kernel.starts_with("mpi.put") || kernel.starts_with("mpi.get");
+    EXPECT_EQ(report.started().facts().contains("one_sided_staging"),
+              one_sided && std::string(peer) == "same");
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Catalog, EachKernel,
     ::testing::Values(Case{"mpi.lat", 2, "0,8,100000", 3}, Case{"mpi.bw", 2, "1,70000", 2},
