@@ -185,7 +185,7 @@ Result<std::unique_ptr<PlanOutline::Inside>> PlanOutline::Inside::make(
     const Site& site, const PlanOptions& options) {
   RG_TRY_OK(check_nodes(nodes));
   auto inside = std::make_unique<Inside>();
-  inside->context = context_of(nodes, options.topology);
+  inside->context = context_of(nodes, options);
   Plan& head = inside->head;
   head.suite = suite.name;
   head.topology_source = options.topology.source;
@@ -235,10 +235,13 @@ Result<PlanOutline> PlanOutline::make(const Suite& suite, std::span<const PlanNo
     return PlanOutline(RG_TRY(Inside::make(suite, nodes, kernels, site, options)));
   PlanOptions first = options;
   first.slice_index = 0;
+  // As if nobody were away.
+  const std::vector<PlanNode> all = nodes_of_slices(nodes, options);
+  first.slice_nodes.clear();
   Suite thinner = suite;
   std::uint64_t asked = 0;  // tasks of the first slice, as the suite has it
   for (;;) {
-    const std::uint64_t tasks = RG_TRY(Inside::make(thinner, nodes, kernels, site, first))->tasks;
+    const std::uint64_t tasks = RG_TRY(Inside::make(thinner, all, kernels, site, first))->tasks;
     if (asked == 0) asked = tasks;
     if (tasks <= kMaxPlannedTasks || !make_thinner(thinner, tasks)) break;
   }
