@@ -230,6 +230,21 @@ TEST(Outline, EachTaskOfANodeThatCannotBeUsedNowIsWaivedAndKeepsItsIdAndEnds) {
   EXPECT_EQ(waived, 4u) << "three pairs and the group";
 }
 
+TEST(Outline, SaysHowManyCombinationsTheAxesOfAStageMake) {
+  std::vector<Stage> stages;
+  for (const char* depth : {"4", "8"})
+    for (const char* sizes : {"8", "4096", "65536"}) {
+      stages.push_back(pairs_stage({}));
+      stages.back().block = 1;
+      stages.back().parameters = {{"depth", depth}, {"sizes", sizes}, {"time_cap", "1s"}};
+    }
+  EXPECT_THAT(plan_of(stages, some_nodes(2)).notes,
+              ElementsAre("stage pairs: 2 x 3 = 6 combinations, a stage each, of depth, sizes"));
+  stages.resize(3);
+  EXPECT_THAT(plan_of(stages, some_nodes(2)).notes,
+              ElementsAre("stage pairs: 3 combinations, a stage each, of sizes"));
+}
+
 // A cluster of a thousand nodes with eight rails: beyond one run by far, whole in so many slices.
 TEST(Outline, ThatIsMoreThanOneRunSaysInHowManySlicesItRuns) {
   constexpr std::size_t kNodes = 1'000;

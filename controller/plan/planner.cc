@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "controller/plan/seeded.h"
 #include "controller/plan/stage_plan.h"
@@ -86,6 +87,24 @@ struct Launch {
 };
 
 constexpr std::size_t kMostNamed = 4;
+
+// Of the stages that one `vary` made: "stage write: 2 x 3 = 6 combinations, a stage each, of depth
+// and memory".
+std::string note_of_axes(std::span<const Stage> stages) {
+  std::map<std::string, std::set<std::string>> values;
+  for (const Stage& stage : stages)
+    for (const auto& [name, text] : stage.parameters) values[name].insert(text);
+  std::vector<std::string> names;
+  std::vector<std::size_t> counts;
+  for (const auto& [name, texts] : values) {
+    if (texts.size() < 2) continue;
+    names.push_back(name);
+    counts.push_back(texts.size());
+  }
+  return fmt::format("stage {}: {}{} combinations, a stage each, of {}", stages.front().name,
+                     counts.size() > 1 ? fmt::format("{} = ", fmt::join(counts, " x ")) : "",
+                     stages.size(), fmt::join(names, ", "));
+}
 
 // "" where every node was given all of its GPUs.
 std::string note_of_hidden(std::span<const PlanNode> nodes) {
@@ -208,6 +227,9 @@ Result<std::unique_ptr<PlanOutline::Inside>> PlanOutline::Inside::make(
     while (end < stages && suite.stages[begin].block != 0 &&
            suite.stages[end].block == suite.stages[begin].block)
       ++end;
+    if (end - begin > 1)
+      head.notes.push_back(
+          note_of_axes({suite.stages.begin() + begin, suite.stages.begin() + end}));
     inside->add_block(suite, begin, end);
   }
   if (inside->tasks == 0)
