@@ -173,6 +173,9 @@ void ScriptedAgent::play(const api::ControllerMessage& message) {
                                            (gpu.empty() ? "" : "+" + gpu));
     *record.mutable_started()->mutable_facts() = message.prepare().facts();
     (*record.mutable_started()->mutable_facts())["path"] = "synthetic";
+    const auto memory = message.prepare().parameters().find("memory");  // as kernels tell it
+    if (memory != message.prepare().parameters().end())
+      (*record.mutable_started()->mutable_facts())["memory"] = memory->second;
     deliver(record);
     *answer.mutable_prepared()->mutable_task() = message.prepare().task();
     send(answer);
