@@ -23,7 +23,6 @@ namespace {
 
 constexpr std::uint32_t kDefaultRuns = 50;
 constexpr std::uint32_t kMaxRuns = 10'000;
-constexpr double kSecondsPerDay = 86'400;
 constexpr std::array<std::string_view, 3> kTriggers{"cli", "schedule", "upgrade"};
 
 // Sortable by time, distinct by chance within a second.
@@ -155,6 +154,7 @@ Result<Control::Nodes> Control::nodes_to_use(const api::RunRequest& request,
                   "no node is attached; start an agent on the nodes to measure");
   } else {
     names = RG_TRY(plan::select_nodes(node_set, names));
+    left_out.asked = names;
   }
   Nodes chosen;
   for (const std::string& name : names) {
@@ -182,32 +182,53 @@ Result<Control::Nodes> Control::nodes_to_use(const api::RunRequest& request,
   return chosen;
 }
 
-Result<Control::Prepared> Control::prepare(const api::RunRequest& request, double planned_at) {
-  const SuiteFolder::Text text = RG_TRY(suites_.text_of(request.suite()));
+Result<Control::Prepared> Control::prepare(const api::RunRequest& request, PlanFor made_for) {
+  SuiteFolder::Text text = RG_TRY(suites_.text_of(request.suite()));
   std::vector<std::string> order;
   LeftOut left_out;
-  const Nodes chosen = RG_TRY(nodes_to_use(request, order, left_out));
+  const Nodes chosen = RG_TRY(made_for.is_rest ? nodes_of_rest(request, made_for, order, left_out)
+                                               : nodes_to_use(request, order, left_out));
   std::vector<const api::Hello*> hellos;
   std::vector<plan::PlanNode> plan_nodes;
   for (const std::string& name : order) {
-    hellos.push_back(&chosen.at(name).hello);
     plan_nodes.push_back(plan_node_of(chosen.at(name)));
+    const auto unusable = made_for.unusable.find(name);
+    if (unusable == made_for.unusable.end())
+      hellos.push_back(&chosen.at(name).hello);
+    else
+      plan_nodes.back().absent = unusable->second;
   }
   const std::vector<KernelInfo> kernels = RG_TRY(fleet::common_kernels(hellos));
   const plan::SuiteReading reading = plan::read_suite(text.text, text.file_name, kernels);
   if (!reading.suite) return tl::unexpected(plan::error_of(reading.problems));
-  const plan::PlanOptions options = RG_TRY(plan_options(*reading.suite, chosen, planned_at));
+  Nodes placed = chosen;
+  plan::Night night;
+  if (plan::has_slices(*reading.suite)) {
+    const Nodes all = RG_TRY(all_nodes());
+    night = night_of(*reading.suite, made_for, left_out, all);
+    for (const std::string& name : night.nodes)
+      if (const auto node = all.find(name); node != all.end()) placed.insert(*node);
+    text.text = plan::with_night(text.text, night);
+    made_for.slice_of = night.nodes;
+  }
+  plan::PlanOptions options = RG_TRY(plan_options(*reading.suite, placed));
+  options.slice_index = night.day;
+  for (const std::string& name : night.nodes)
+    if (const auto node = placed.find(name); node != placed.end())
+      options.slice_nodes.push_back(plan_node_of(node->second));
+    else  // gone for good: it keeps its place, as one of the others
+      options.slice_nodes.push_back({.name = name, .hardware = plan_nodes.front().hardware});
   return Prepared{
       RG_TRY(plan::PlanOutline::make(*reading.suite, plan_nodes, kernels, site_, options)),
-      text.text, std::move(left_out), run::uplinks_of(options.topology, chosen)};
+      std::move(text.text), std::move(left_out), run::uplinks_of(options.topology, chosen),
+      std::move(made_for)};
 }
 
-// What a plan wants from files and from the clock: read anew for each plan, since a fabric is
-// recabled while the controller runs.
-Result<plan::PlanOptions> Control::plan_options(const plan::Suite& suite, const Nodes& chosen,
-                                                double planned_at) const {
+// What a plan wants from files: read anew for each plan, since a fabric is recabled while the
+// controller runs.
+Result<plan::PlanOptions> Control::plan_options(const plan::Suite& suite,
+                                                const Nodes& chosen) const {
   plan::PlanOptions options;
-  options.slice_index = static_cast<std::uint64_t>(planned_at / kSecondsPerDay);
   for (const plan::Stage& stage : suite.stages)
     if (const std::string& file = stage.placement.pairs_file; !file.empty())
       options.pair_lists[file] = RG_TRY(suites_.text_beside(file));
@@ -222,25 +243,28 @@ Result<plan::PlanOptions> Control::plan_options(const plan::Suite& suite, const 
 }
 
 Result<api::RunPlan> Control::plan_run(const api::RunRequest& request) {
-  return to_api(RG_TRY(prepare(request)).outline);
+  return to_api(RG_TRY(prepare(request, {.day = today()})).outline);
 }
 
 Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
                                            const std::string& requested_by,
-                                           std::optional<store::ScheduleClaim> claim) {
+                                           std::optional<store::ScheduleClaim> claim,
+                                           std::optional<std::uint64_t> day) {
   const std::string trigger = request.trigger().empty() ? "cli" : request.trigger();
   if (std::ranges::find(kTriggers, trigger) == kTriggers.end())
     return fail(
         Code::kInvalidArgument,
         fmt::format("trigger {}: allowed are cli, schedule and upgrade", in_quotes(trigger)));
   RG_TRY_OK(loop_.call([this] { return director_.admits(); }));
-  ToRun to_run = RG_TRY(this->to_run(request));
+  ToRun to_run = RG_TRY(this->to_run(request, day));
   const Prepared& prepared = to_run.prepared;
   plan::Plan& plan = to_run.plan;
-  RG_TRY_OK(admit_busy(request, plan.nodes));
+  RG_TRY_OK(
+      admit_busy(request, prepared.made_for.is_rest ? std::vector<std::string>{} : plan.nodes));
   if (request.exclusive()) plan.policy.kindness.exclusive = true;
   std::map<std::string, std::string> node_ids;
-  for (const auto& [name, node] : nodes()) node_ids[name] = node.hello.node_id();
+  for (const auto& [name, node] : prepared.made_for.is_rest ? RG_TRY(all_nodes()) : nodes())
+    node_ids[name] = node.hello.node_id();
   store::RunRow row;
   row.created_at = fleet::unix_seconds();
   row.run_id = new_run_id(row.created_at);

@@ -38,9 +38,11 @@ class Control {
   Result<api::SuiteList> list_suites();
   Result<api::SuiteCheck> check_suite(const api::SuiteSource& source);
   Result<api::RunPlan> plan_run(const api::RunRequest& request);
-  // With a claim the run is the due time's: claim_due()'s errors (store/schedules.h).
+  // With a claim the run is the due time's: claim_due()'s errors (store/schedules.h). `day`: since
+  // 1970, whose slice is taken of a suite that measures one a day; absent: today's, in UTC.
   Result<api::RunSummary> start_run(const api::RunRequest& request, const std::string& requested_by,
-                                    std::optional<store::ScheduleClaim> claim = {});
+                                    std::optional<store::ScheduleClaim> claim = {},
+                                    std::optional<std::uint64_t> day = {});
   Result<api::RunSummary> cancel_run(const std::string& run_id, const std::string& requested_by);
   Result<api::RunSummary> run_summary(const std::string& run_id);
   Result<api::RunList> list_runs(const api::ListRunsRequest& request);
@@ -56,16 +58,25 @@ class Control {
   void unwatch(const std::string& run_id, std::shared_ptr<run::RunWatcher> watcher);
 
  private:
-  struct LeftOut {  // nodes that were asked for and are not in the plan
+  struct LeftOut {                     // nodes that were asked for and are not in the plan
+    std::vector<std::string> asked{};  // with those that are in it; none: any that is there
     std::vector<std::string> absent{};
     std::map<std::string, std::string> busy{};  // with what
     std::vector<std::string> refused{};         // by preflight: node and reason
+  };
+  // What a plan is made from beside the request.
+  struct PlanFor {
+    std::uint64_t day = 0;                // chooses the slice, where the suite's text does not
+    std::vector<std::string> slice_of{};  // nodes; none: those that are asked for
+    bool is_rest = false;                 // all nodes stay in the plan, whoever can be used
+    std::map<std::string, std::string> unusable{};  // of a rest: nodes, each with the reason
   };
   struct Prepared {  // a plan and what it was made from
     plan::PlanOutline outline;
     std::string suite_text;
     LeftOut left_out;
     run::LeafUplinks uplinks;
+    PlanFor made_for;  // with what was found out
   };
   // What is to be run, and of which earlier run it is the rest ("": of none).
   struct ToRun {
@@ -77,20 +88,23 @@ class Control {
 
   Nodes nodes();
   Result<std::vector<std::string>> known_names(const Nodes& live);
+  Result<Nodes> all_nodes();  // also those that have not attached in this controller's life
   Result<Nodes> nodes_to_use(const api::RunRequest& request, std::vector<std::string>& order,
                              LeftOut& left_out);
+  Result<Nodes> nodes_of_rest(const api::RunRequest& request, PlanFor& made_for,
+                              std::vector<std::string>& order, LeftOut& left_out);
   Status admit_busy(const api::RunRequest& request, const std::vector<std::string>& nodes);
   void record_force(const api::RunRequest& request, const store::RunRow& row);
-  // `planned_at` chooses the slice of a suite that measures one a day.
-  Result<Prepared> prepare(const api::RunRequest& request,
-                           double planned_at = fleet::unix_seconds());
-  Result<Prepared> prepare_admitted(const api::RunRequest& request,
-                                    double planned_at = fleet::unix_seconds());
-  Result<ToRun> to_run(const api::RunRequest& request);
+  Result<Prepared> prepare(const api::RunRequest& request, PlanFor made_for);
+  Result<Prepared> prepare_admitted(const api::RunRequest& request, PlanFor made_for);
+  Result<ToRun> to_run(const api::RunRequest& request, std::optional<std::uint64_t> day);
   Result<ToRun> rest_of(const api::RunRequest& request);
   void tell_left_out(const LeftOut& left_out, const store::RunRow& row);
-  Result<plan::PlanOptions> plan_options(const plan::Suite& suite, const Nodes& chosen,
-                                         double planned_at) const;
+  static std::uint64_t day_of(double unix_seconds);  // since 1970, in UTC
+  static std::uint64_t today();
+  static plan::Night night_of(const plan::Suite& suite, const PlanFor& made_for,
+                              const LeftOut& left_out, const Nodes& all);
+  Result<plan::PlanOptions> plan_options(const plan::Suite& suite, const Nodes& nodes) const;
 
   fleet::EventLoop& loop_;
   fleet::Fleet& fleet_;

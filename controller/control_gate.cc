@@ -18,14 +18,15 @@ std::vector<std::string> in_words(const std::vector<plan::RefusedNode>& refused)
 
 // The plan is made again over the nodes that may stay: rounds and pairs differ without the others.
 Result<Control::Prepared> Control::prepare_admitted(const api::RunRequest& request,
-                                                    double planned_at) {
-  Prepared prepared = RG_TRY(prepare(request, planned_at));
+                                                    PlanFor made_for) {
+  Prepared prepared = RG_TRY(prepare(request, std::move(made_for)));
   const plan::Plan& head = prepared.outline.head();
   if (head.preflight.empty()) return prepared;
   std::map<std::string, std::string> ids;
   const Nodes live = nodes();
   for (const std::string& name : head.nodes)
-    if (const auto node = live.find(name); node != live.end())
+    if (const auto node = live.find(name);
+        node != live.end() && !prepared.made_for.unusable.contains(name))
       ids[name] = node->second.hello.node_id();
   const plan::Admission admission = admit_nodes(preflights_, head.preflight, ids, "");
   if (admission.refused.empty()) return prepared;
@@ -36,8 +37,11 @@ Result<Control::Prepared> Control::prepare_admitted(const api::RunRequest& reque
                             "--explain tells what to do",
                             fmt::join(why, "; ")));
   api::RunRequest rest = request;
-  rest.set_node_set(fmt::format("{}", fmt::join(admission.admitted, ",")));
-  Result<Prepared> again = prepare(rest, planned_at);
+  PlanFor again_for = prepared.made_for;
+  for (const plan::RefusedNode& node : admission.refused)
+    again_for.unusable[node.node] = fmt::format("node {}: preflight: {}", node.node, node.reason);
+  if (!again_for.is_rest) rest.set_node_set(fmt::format("{}", fmt::join(admission.admitted, ",")));
+  Result<Prepared> again = prepare(rest, std::move(again_for));
   if (!again)
     return fail(again.error().code, fmt::format("{}; left out by preflight: {}",
                                                 again.error().message, fmt::join(why, "; ")));

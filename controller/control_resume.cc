@@ -1,4 +1,6 @@
 // What is to be run: a suite over nodes, or what an earlier run of one left.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,18 +19,31 @@ bool is_finished(const store::TaskRow& task) {
   return task.outcome == kPassed || task.outcome == kFailed || task.outcome == kTimedOut;
 }
 
-std::string text_of(const plan::PlannedTask& task) {
+// Nodes that cannot be used now, with the reason: what they have now is not known.
+using Unusable = std::map<std::string, std::string>;
+
+std::string end_text(const std::string& node, const std::string& endpoint,
+                     const Unusable& unusable) {
+  return unusable.contains(node) ? node : fmt::format("{}/{}", node, endpoint);
+}
+
+std::string text_of(const plan::PlannedTask& task, const Unusable& unusable) {
   std::vector<std::string> ends;
   for (const plan::PlannedRank& rank : task.ranks)
-    ends.push_back(fmt::format("{}/{}", rank.node, plan::text_of(rank)));
+    ends.push_back(end_text(rank.node, plan::text_of(rank), unusable));
   return fmt::format("{} {}", task.kernel, fmt::join(ends, " "));
 }
 
-std::string text_of(const store::TaskRow& task) {
+std::string text_of(const store::TaskRow& task, const Unusable& unusable) {
   std::vector<std::string> ends;
   for (const store::RankRow& rank : task.ranks)
-    ends.push_back(fmt::format("{}/{}", rank.node, rank.endpoint));
+    ends.push_back(end_text(rank.node, rank.endpoint, unusable));
   return fmt::format("{} {}", task.kernel, fmt::join(ends, " "));
+}
+
+bool has_unusable(const plan::PlannedTask& task, const Unusable& unusable) {
+  return std::ranges::any_of(
+      task.ranks, [&](const plan::PlannedRank& rank) { return unusable.contains(rank.node); });
 }
 
 // A run, then what it is the rest of, up to the one that was planned as a whole.
@@ -56,9 +71,9 @@ Result<Chain> chain_of(store::Store& store, const std::string& run_id) {
 }
 
 // The ids of what needs no second run. kFailedPrecondition: the plan is not what it was, so the ids
-// would mean other measurements.
+// would mean other measurements. kUnavailable: all that is left wants nodes that are away.
 Result<std::set<std::string>> finished_tasks(const std::string& run_id, const plan::Plan& plan,
-                                             const Chain& chain) {
+                                             const Chain& chain, const Unusable& unusable) {
   std::set<std::string> measured;
   for (const store::RunDetailRow& row : chain)
     for (const store::TaskDetailRow& task : row.tasks)
@@ -67,23 +82,33 @@ Result<std::set<std::string>> finished_tasks(const std::string& run_id, const pl
   for (const store::TaskDetailRow& task : chain.back().tasks)
     stored[task.task.task_id] = &task.task;
   std::set<std::string> finished;
+  std::size_t away = 0;
   for (const plan::PlannedTask& task : plan.tasks) {
     const auto was = stored.find(task.id);
-    const std::string now = text_of(task);
-    if (was == stored.end() || text_of(*was->second) != now ||
+    const std::string now = text_of(task, unusable);
+    if (was == stored.end() || text_of(*was->second, unusable) != now ||
         was->second->parameters != task.parameters)
       return fail(
           Code::kFailedPrecondition,
           fmt::format("run {}: its plan cannot be made again: task {} would now be {}, and was {}; "
                       "nodes, kernels or the site profile have changed; start a new run",
                       run_id, task.id, now,
-                      was == stored.end()            ? "not there"
-                      : text_of(*was->second) == now ? "of other parameters"
-                                                     : text_of(*was->second)));
-    // What the planner waives would only be waived again.
-    if (measured.contains(task.id) || !task.waived_reason.empty()) finished.insert(task.id);
+                      was == stored.end()                      ? "not there"
+                      : text_of(*was->second, unusable) == now ? "of other parameters"
+                                                               : text_of(*was->second, unusable)));
+    // What the planner waives would only be waived again; that a node is away is told.
+    const bool is_away = has_unusable(task, unusable);
+    if (measured.contains(task.id) || (!task.waived_reason.empty() && !is_away))
+      finished.insert(task.id);
+    else if (is_away)
+      ++away;
   }
-  if (finished.size() < plan.tasks.size()) return finished;
+  if (finished.size() + away < plan.tasks.size()) return finished;
+  if (away > 0)
+    return fail(Code::kUnavailable,
+                fmt::format("run {}: each of the {} tasks that are left of it wants a node that "
+                            "cannot be used now: {}",
+                            run_id, away, unusable.begin()->second));
   return fail(Code::kInvalidArgument,
               fmt::format("run {}: nothing is left of it: all of its {} tasks were measured",
                           run_id, plan.tasks.size()));
@@ -91,15 +116,17 @@ Result<std::set<std::string>> finished_tasks(const std::string& run_id, const pl
 
 }  // namespace
 
-Result<Control::ToRun> Control::to_run(const api::RunRequest& request) {
+Result<Control::ToRun> Control::to_run(const api::RunRequest& request,
+                                       std::optional<std::uint64_t> day) {
   if (!request.resume_run_id().empty()) return rest_of(request);
-  Prepared prepared = RG_TRY(prepare_admitted(request));
+  Prepared prepared = RG_TRY(prepare_admitted(request, {.day = day.value_or(today())}));
   plan::Plan plan = RG_TRY(plan::make_plan(prepared.outline));
   return ToRun{std::move(prepared), std::move(plan)};
 }
 
 // From the suite as it was then, on the same nodes and of the same day: plans are made of nothing
-// else, so that seeds, rounds and ids come out as they were.
+// else, so that seeds, rounds and ids come out as they were. A node that cannot be used now keeps
+// its place, and its tasks are waived with the reason.
 Result<Control::ToRun> Control::rest_of(const api::RunRequest& request) {
   const std::string& id = request.resume_run_id();
   if (!request.suite().name().empty() || !request.suite().text().empty() ||
@@ -116,13 +143,11 @@ Result<Control::ToRun> Control::rest_of(const api::RunRequest& request) {
   again.mutable_suite()->set_file_name(fmt::format("run {}", id));
   again.set_node_set(fmt::format("{}", fmt::join(run.nodes, ",")));
   again.set_skip_absent(false);
-  Prepared prepared = RG_TRY(prepare_admitted(again, run.created_at));
-  if (!prepared.left_out.refused.empty())
-    return fail(Code::kFailedPrecondition,
-                fmt::format("run {}: the rest needs all of its nodes, and preflight refuses {}", id,
-                            fmt::join(prepared.left_out.refused, "; ")));
+  Prepared prepared =
+      RG_TRY(prepare_admitted(again, {.day = day_of(run.created_at), .is_rest = true}));
   plan::Plan plan = RG_TRY(plan::make_plan(prepared.outline));
-  const std::set<std::string> finished = RG_TRY(finished_tasks(id, plan, chain));
+  const std::set<std::string> finished =
+      RG_TRY(finished_tasks(id, plan, chain, prepared.made_for.unusable));
   return ToRun{std::move(prepared), plan::without_finished(std::move(plan), finished), id};
 }
 

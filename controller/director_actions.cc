@@ -152,7 +152,12 @@ void Director::add_follow_ups(Run& run, const std::vector<plan::WantedPair>& pai
   std::vector<plan::PlannedTask> tasks = run.drill_down.next(
       run.order.plan,
       [&run](std::size_t index) -> std::string_view { return run.machine.outcome_of(index); },
-      pairs);
+      pairs,
+      [this](const std::string& name) -> std::optional<plan::PlanNode> {
+        const auto node = fleet_.nodes().find(name);
+        return node == fleet_.nodes().end() ? std::nullopt
+                                            : std::optional(plan_node_of(node->second));
+      });
   plan::Plan wave{.tasks = std::move(tasks)};
   const std::vector<RunTaskSpec> specs = run_tasks_of(wave, fleet_.nodes());
   RunActions out;
@@ -182,7 +187,11 @@ void Director::act(Run& run, std::size_t index, const SendPrepare& action) {
   prepare.set_deadline_seconds(task.deadline_seconds);
   prepare.set_raw_samples(task.raw_samples);
   prepare.mutable_facts()->insert(task.facts.begin(), task.facts.end());
-  prepare.set_gpu(task.ranks[action.rank].gpu);
+  // Whose memory the rank uses, where the placement or a follow-up chose it: each rank its own.
+  if (const std::string& gpu = task.ranks[action.rank].gpu; !gpu.empty()) {
+    prepare.set_gpu(gpu);
+    (*prepare.mutable_parameters())["gpu"] = gpu.substr(std::string_view("gpu").size());
+  }
   if (!run.order.force_reason.empty()) {
     prepare.set_forced(true);
     (*prepare.mutable_facts())["forced"] = run.order.force_reason;

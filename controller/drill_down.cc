@@ -95,15 +95,13 @@ Result<std::vector<plan::WantedPair>> wanted_pairs(store::Store& store, const st
 }
 
 std::vector<plan::PlannedTask> DrillDown::next(const plan::Plan& plan, const OutcomeOf& outcome_of,
-                                               std::span<const plan::WantedPair> pairs) {
+                                               std::span<const plan::WantedPair> pairs,
+                                               const plan::NodeOf& node_of) {
   std::vector<plan::PlannedTask> tasks;
   if (!begun_) {
     begun_ = true;
-    for (const plan::WantedPair& pair : pairs)
-      if (auto task = plan::follow_up_of(plan, pair, next_number_)) {
-        tasks.push_back(std::move(*task));
-        ++next_number_;
-      }
+    tasks = plan::follow_ups_of(plan, pairs, next_number_, node_of);
+    next_number_ += static_cast<std::uint32_t>(tasks.size());
     open_hunts(plan, outcome_of);
   }
   for (Hunt& hunt : hunts_) go_on(plan, outcome_of, hunt, tasks);

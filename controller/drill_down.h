@@ -34,7 +34,8 @@ class DrillDown {
   // Tasks that `plan` is to have next, at its end, when all that it has are over; `pairs` are taken
   // the first time. None: nothing more is to be measured.
   std::vector<plan::PlannedTask> next(const plan::Plan& plan, const OutcomeOf& outcome_of,
-                                      std::span<const plan::WantedPair> pairs);
+                                      std::span<const plan::WantedPair> pairs,
+                                      const plan::NodeOf& node_of = {});
   // What came of each group that failed, a line each.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 

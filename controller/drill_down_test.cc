@@ -34,6 +34,10 @@ class DrillDownRun : public testing::Test {
     bench_.write("groups.yaml",
                  "version: 1\nmetadata: {name: groups}\nrounds: {drill_down: true}\nstages:\n  - "
                  "kernel: fake.group\n    placement: {group: all}\n");
+    bench_.write("memory.yaml",
+                 "version: 1\nmetadata: {name: memory}\nrounds: {drill_down: true}\nstages:\n  - "
+                 "kernel: fake.memory\n    parameters: {memory: cuda}\n    placement: {pairs: all, "
+                 "directions: both}\n");
     bench_.start();
   }
   void attach(const std::string& name, Script script = Script::kPass, double median = 1'500) {
@@ -97,6 +101,36 @@ TEST_F(DrillDownRun, ASuspectIsMeasuredAgainstKnownGoodPartnersBeforeTheRunEnds)
   EXPECT_EQ(list.suspects(0).retest_answer(), "confirmed");
   EXPECT_THAT(list.suspects(0).wanted(), IsEmpty());
   EXPECT_EQ(list.measured_pairs(), 12) << "what was measured again counts once";
+}
+
+// d's first GPU is slow, its second one is not: that GPU's path, not the NIC.
+TEST_F(DrillDownRun, ASlowGpuIsToldFromItsNicByAnotherGpuOnTheSameNic) {
+  for (const char* name : {"a", "b", "c", "d"}) {
+    testing_agent::AgentOptions options = bench_.agent(name);
+    for (const char* gpu : {"gpu0", "gpu1"}) {
+      options.gpus.emplace_back().set_name(gpu);
+      options.gpus.back().set_state("active");
+    }
+    if (*name == 'd') options.median_with_gpu = {{"0", 9'000}, {"1", 1'500}};
+    agents_[name] = std::make_unique<ScriptedAgent>(options);
+    ASSERT_TRUE(welcome(*agents_[name]));
+  }
+  const api::RunDetail detail = run("memory");
+  EXPECT_EQ(detail.run().outcome(), "passed");
+  const std::vector<api::TaskDetail> tasks = added(detail);
+  ASSERT_THAT(tasks, SizeIs(4)) << "three partners, and one with another GPU";
+  const api::TaskDetail& other = tasks[3];
+  EXPECT_EQ(other.endpoints(0), "d/rxe0:1+gpu1");
+  std::map<std::string, std::string> told;  // what d was told of that task
+  for (const api::ControllerMessage& message : agents_["d"]->received())
+    if (message.has_prepare() && message.prepare().task().task_id() == other.task_id())
+      told = {message.prepare().parameters().begin(), message.prepare().parameters().end()};
+  EXPECT_EQ(told["gpu"], "1");
+  const api::SuspectList list = suspects(detail.run().run_id());
+  ASSERT_GE(list.suspects_size(), 1);
+  EXPECT_EQ(list.suspects(0).node(), "d");
+  EXPECT_THAT(list.suspects(0).retest(), HasSubstr("another GPU on the same NIC"));
+  EXPECT_THAT(list.suspects(0).retest(), HasSubstr("this GPU's path"));
 }
 
 TEST_F(DrillDownRun, AHealthyRunAddsNothing) {

@@ -29,7 +29,7 @@ class ResumeTest : public testing::Test {
               const std::string& incarnation = "first") {
     testing_agent::AgentOptions options = bench_.agent(name, script);
     options.incarnation = incarnation;
-    options.first_spool_id = incarnation == "first" ? 1 : 1'000;
+    options.first_spool_id = next_spool_id_ += 1'000;  // no spool's numbers come twice
     agents_[name] = std::make_unique<ScriptedAgent>(options);
     ASSERT_TRUE(welcome(*agents_[name]));
   }
@@ -66,6 +66,7 @@ class ResumeTest : public testing::Test {
         [](const ScriptedAgent& agent) { return agent.count(api::ControllerMessage::kGo) > 0; });
   }
 
+  std::uint64_t next_spool_id_ = 0;
   ServerBench bench_;
   std::map<std::string, std::unique_ptr<ScriptedAgent>> agents_;
 };
@@ -161,6 +162,43 @@ TEST_F(ResumeTest, TheRestOfASliceIsWhatThatSliceLeft) {
         EXPECT_EQ(was.endpoints(0), task.endpoints(0));
         EXPECT_EQ(was.endpoints(1), task.endpoints(1));
       }
+}
+
+// Also after the controller began anew, which then knows the missing node from the store alone.
+TEST_F(ResumeTest, WhatAMissingNodeShouldHaveMeasuredIsWaivedWithTheReasonAndTheRestIsRun) {
+  for (const bool anew : {false, true}) {
+    for (const char* name : {"a", "b", "c", "d"}) attach(name, Script::kHang);
+    const std::string first = run_id(pairs());
+    ASSERT_TRUE(has_begun("d"));
+    cancel(first);
+    EXPECT_EQ(tasks_that(bench_.end_of(first), "passed").size(), 0u);
+    agents_.clear();
+    bench_.stop();
+    bench_.start();
+    if (!anew) {
+      attach("d");
+      agents_.clear();
+    }
+    for (const char* name : {"a", "b", "c"}) attach(name);
+    const api::RunDetail rest = bench_.end_of(run_id(rest_of(first)));
+    EXPECT_EQ(rest.run().outcome(), "passed") << rest.run().reason();
+    ASSERT_EQ(rest.tasks_size(), 6);
+    for (const api::TaskDetail& task : rest.tasks()) {
+      const bool has_d = std::string(task.endpoints(0)).starts_with("d/") ||
+                         std::string(task.endpoints(1)).starts_with("d/");
+      EXPECT_EQ(task.outcome(), has_d ? "waived" : "passed") << task.task_id();
+      EXPECT_EQ(task.reason(), has_d ? "node d is not attached" : "") << task.task_id();
+    }
+    api::RunSummary run;
+    EXPECT_THAT(start(rest_of(rest.run().run_id()), run).error_message(),
+                HasSubstr("each of the 3 tasks that are left of it wants a node that cannot be "
+                          "used now: node d is not attached"));
+    attach("d");  // what was waived is measured once it is back
+    const api::RunDetail last = bench_.end_of(run_id(rest_of(rest.run().run_id())));
+    EXPECT_EQ(last.run().outcome(), "passed");
+    EXPECT_EQ(tasks_that(last, "passed").size(), 3u);
+    agents_.clear();
+  }
 }
 
 TEST_F(ResumeTest, OfARunThatMeasuredAllNothingIsLeftAndOfOtherNodesNoPlanFits) {

@@ -56,6 +56,7 @@ RunTaskSpec spec_of(const plan::PlannedTask& task, const Nodes& nodes) {
       .round = task.round, .waived = !task.waived_reason.empty(), .reason = task.waived_reason};
   spec.stage = task.stage;
   spec.deadline_seconds = task.deadline_seconds;
+  spec.expected_seconds = task.expected_seconds;
   spec.loads_fabric = task.loads_fabric;
   std::set<std::string> nodes_used;
   std::set<std::string> leaves;

@@ -107,14 +107,15 @@ void Schedules::carry_out(const store::ScheduleRow& row, const run::Decision& de
     if (!decided) return spdlog::warn("schedule {}: {}", row.name, decided.error().message);
     return report(row, decision);
   }
-  if (decision.replace && row.last) {
-    const auto cancelled =
-        control_.cancel_run(row.last->run_id, fmt::format("schedule {}", row.name));
-    if (!cancelled) spdlog::warn("schedule {}: {}", row.name, cancelled.error().message);
-  }
   const auto started =
       start(row, fmt::format("schedule {}", row.name),
             {.schedule = row.name, .due_at = decision.due_at, .reason = decision.reason});
+  // Only once the new one waits behind it: what cannot be replaced goes on.
+  if (started && decision.replace && row.last) {
+    const auto cancelled = control_.cancel_run(
+        row.last->run_id, fmt::format("schedule {}, for run {}", row.name, started->run_id()));
+    if (!cancelled) spdlog::warn("schedule {}: {}", row.name, cancelled.error().message);
+  }
   if (started || started.error().code == Code::kAlreadyExists) return;
   spdlog::warn("schedule {}: {}", row.name, started.error().message);
   if (may_try_again(row, decision, start_at, now)) return;
@@ -144,7 +145,10 @@ Result<api::RunSummary> Schedules::start(const store::ScheduleRow& row, const st
   request.set_exclusive(row.exclusive);
   request.set_skip_absent(true);
   request.set_trigger("schedule");
-  return control_.start_run(request, who, std::move(claim));
+  // Its own day, on its own clock: late, by jitter or made up for, it takes no other night's slice.
+  const run::Schedule schedule = RG_TRY(run::compile(text_of(row)));
+  const auto day = static_cast<std::uint64_t>(schedule.zone.wall_time(claim.due_at).day);
+  return control_.start_run(request, who, std::move(claim), day);
 }
 
 void Schedules::report(const store::ScheduleRow& row, const run::Decision& decision) {

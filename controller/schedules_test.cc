@@ -3,8 +3,10 @@
 
 #include <chrono>
 #include <cmath>
+#include <set>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,6 +21,10 @@ using testing::SizeIs;
 using testing_agent::ScriptedAgent;
 using testing_agent::ServerBench;
 using testing_agent::welcome;
+
+constexpr const char* kPairs =
+    "version: 1\nmetadata: {name: pairs}\nstages:\n  - kernel: fake.lat\n    placement: {pairs: "
+    "all}\n";
 
 class SchedulesTest : public testing::Test {
  protected:
@@ -287,6 +293,145 @@ TEST_F(SchedulesTest, ASetOfBusyNodesAloneStartsNothingAndSaysSo) {
   ASSERT_GE(info.dues_size(), 1);
   EXPECT_THAT(info.dues(info.dues_size() - 1).reason(),
               HasSubstr("every attached node is busy: node n1 is busy: slurm: job 4711 here"));
+}
+
+TEST_F(SchedulesTest, ReplaceEndsTheRunBeforeOnceTheNextOneWaitsBehindItAndNotSooner) {
+  agents_.clear();
+  for (const char* name : {"n1", "n2"}) ASSERT_TRUE(is_lost(name));
+  for (const char* name : {"h1", "h2"}) {
+    agents_.push_back(
+        std::make_unique<ScriptedAgent>(bench_.agent(name, testing_agent::Script::kHang)));
+    ASSERT_TRUE(welcome(*agents_.back()));
+  }
+  bench_.write("replaced.yaml", kPairs);
+  api::ScheduleSpec spec = minutely();
+  spec.set_suite("replaced");
+  spec.set_concurrency("replace");
+  ASSERT_TRUE(add(spec).ok());
+  const double due = next_minute();
+  bench_.server_->start_due(due);
+  ASSERT_THAT(runs(), SizeIs(1));
+  const std::string first = runs()[0].run_id();
+  bench_.write("replaced.yaml", "no suite");
+  bench_.server_->start_due(due + 60 + run::kInTimeSeconds - 1);
+  EXPECT_THAT(runs(), SizeIs(1));
+  EXPECT_EQ(runs()[0].state(), "running") << "what could not start replaced nothing";
+  bench_.write("replaced.yaml", kPairs);
+  bench_.server_->start_due(due + 600);
+  ASSERT_THAT(runs(), SizeIs(2));
+  const api::RunDetail ended = bench_.end_of(first);
+  EXPECT_EQ(ended.run().outcome(), "cancelled");
+  EXPECT_THAT(ended.run().reason(),
+              HasSubstr("cancelled by schedule minutely, for run " + runs()[0].run_id()));
+}
+
+class SlicedNights : public SchedulesTest {
+ protected:
+  void SetUp() override {
+    bench_.write("sliced.yaml", text());
+    SchedulesTest::SetUp();
+    for (const char* name : {"n3", "n4"}) add_agent(name);
+  }
+  static std::string text() {
+    return "version: 1\nmetadata: {name: sliced}\nstages:\n  - kernel: fake.lat\n    placement: "
+           "{pairs: all, slice: 3}\n";
+  }
+  // Of that day's slice of four nodes.
+  std::set<std::string> pairs_of(std::int64_t day) {
+    api::RunRequest request;
+    request.mutable_suite()->set_text(
+        fmt::format("{}night: {{day: {}, nodes: \"n1,n2,n3,n4\"}}\n", text(), day));
+    request.set_node_set("n1,n2,n3,n4");
+    api::RunPlan plan;
+    EXPECT_TRUE(call(&api::Control::Stub::PlanRun, request, plan).ok());
+    std::set<std::string> pairs;
+    for (const api::PlannedTask& task : plan.tasks())
+      pairs.insert(task.endpoints(0) + " " + task.endpoints(1));
+    return pairs;
+  }
+  static std::set<std::string> pairs_of(const api::RunDetail& run) {
+    std::set<std::string> pairs;
+    for (const api::TaskDetail& task : run.tasks())
+      pairs.insert(task.endpoints(0) + " " + task.endpoints(1));
+    return pairs;
+  }
+  static constexpr double kDay = 86'400;
+  // That has not begun, in UTC.
+  static std::int64_t next_day() {
+    return static_cast<std::int64_t>(fleet::unix_seconds() / kDay) + 1;
+  }
+};
+
+// Due at 23:30 and made up for after midnight; the next night is in time.
+TEST_F(SlicedNights, TakeTheSliceOfTheirDueDayHoweverLateTheyBegin) {
+  api::ScheduleSpec spec = minutely();
+  spec.set_suite("sliced");
+  spec.set_cron("30 23 * * *");
+  spec.set_catch_up_seconds(7'200);
+  ASSERT_TRUE(add(spec).ok());
+  const std::int64_t day = next_day();
+  const double due = static_cast<double>(day) * kDay + 23.5 * 3'600;
+  std::set<std::string> met;
+  for (int night = 0; night < 3; ++night) {
+    bench_.server_->start_due(due + night * kDay + (night == 0 ? 3'600 : 10));
+    ASSERT_THAT(runs(), SizeIs(night + 1));
+    const std::set<std::string> pairs = pairs_of(bench_.end_of(runs()[0].run_id()));
+    EXPECT_EQ(pairs, pairs_of(day + night)) << "night " << night;
+    met.insert(pairs.begin(), pairs.end());
+  }
+  EXPECT_THAT(met, SizeIs(6)) << "all pairs of four in three nights";
+}
+
+// 00:30 in Tokyo is the day before in UTC.
+TEST_F(SlicedNights, GoByTheDayOfTheirOwnZone) {
+  api::ScheduleSpec spec = minutely();
+  spec.set_suite("sliced");
+  spec.set_cron("30 0 * * *");
+  spec.set_zone("Asia/Tokyo");
+  ASSERT_TRUE(add(spec).ok());
+  const std::int64_t day = next_day() + 1;
+  bench_.server_->start_due(static_cast<double>(day) * kDay + (0.5 - 9) * 3'600 + 10);
+  ASSERT_THAT(runs(), SizeIs(1));
+  EXPECT_EQ(pairs_of(bench_.end_of(runs()[0].run_id())), pairs_of(day));
+}
+
+TEST_F(SlicedNights, WithABusyAndAnAbsentNodeTheOthersMeetAsTheyWouldHave) {
+  const std::int64_t first = next_day();
+  std::vector<std::set<std::string>> expected;
+  for (std::int64_t day = first; day < first + 3; ++day) {
+    expected.push_back(pairs_of(day));
+    std::erase_if(expected.back(), [](const std::string& pair) {
+      return pair.find("n1/") != std::string::npos || pair.find("n4/") != std::string::npos;
+    });
+  }
+  agents_.pop_back();
+  ASSERT_TRUE(is_lost("n4"));
+  tell_busy(0, "n1", "job 4711 here");
+  std::size_t measured = 0;
+  for (const std::string& node_set : {std::string(), std::string("n1,n2,n3,n4")})
+    for (std::size_t night = 0; night < expected.size(); ++night) {
+      api::ScheduleSpec spec = minutely();
+      spec.set_name(fmt::format("night{}of{}", night, node_set.size()));
+      spec.set_suite("sliced");
+      spec.set_node_set(node_set);
+      spec.set_cron("0 12 * * *");
+      ASSERT_TRUE(add(spec).ok());
+      const std::size_t before = runs().size();
+      bench_.server_->start_due(
+          static_cast<double>(first + static_cast<std::int64_t>(night)) * kDay + 12 * 3'600 + 10);
+      const std::vector<api::RunSummary> now = runs();
+      if (now.size() > before) {
+        EXPECT_EQ(pairs_of(bench_.end_of(now[0].run_id())), expected[night]);
+        ++measured;
+      } else {
+        EXPECT_THAT(expected[night], SizeIs(0));
+      }
+      api::ScheduleRef ref;
+      ref.set_name(spec.name());
+      api::ScheduleInfo info;
+      ASSERT_TRUE(call(&api::Control::Stub::RemoveSchedule, ref, info).ok());
+    }
+  EXPECT_EQ(measured, 2u) << "n2 with n3, on one night in three";
 }
 
 TEST_F(SchedulesTest, RunNowStartsItBesideItsDueTimes) {

@@ -127,12 +127,26 @@ class Judge {
     if (gpu < 2) return "slow with two different partners";
     retest.element.memory = "gpu";
     const Tally other = tally(s, Purpose::kOtherGpu, "gpu");
+    const bool has_host = tally(s, Purpose::kSameLeaf, "host").partners() +
+                              tally(s, Purpose::kElsewhere, "host").partners() >
+                          0;
+    if (!has_host) return without_host(other);
     if (other.partners() == 0)
       return "host memory is as expected, GPU memory is not: the path between GPU and NIC";
     return other.slow.empty()
                ? "host memory and another GPU on the same NIC are as expected: this GPU's path"
                : "host memory is as expected, another GPU on the same NIC is slow too: what the "
                  "GPUs share before the NIC (PCIe switch, ACS, peer memory)";
+  }
+
+  // Nothing is said of what was not measured.
+  static std::string without_host(const Tally& other) {
+    if (other.partners() == 0)
+      return "slow from GPU memory with two different partners; host memory was not measured";
+    return other.slow.empty()
+               ? "another GPU on the same NIC is as expected: this GPU's path"
+               : "another GPU on the same NIC is slow too: what the GPUs share before the NIC, or "
+                 "the NIC itself; host memory was not measured";
   }
 
   std::string of_pair(Retest& retest) const {

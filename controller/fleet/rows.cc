@@ -49,4 +49,35 @@ store::NodeRow row_of(const NodeState& node) {
   return row;
 }
 
+NodeState state_of(const store::NodeRow& row) {
+  NodeState node;
+  api::Hello& hello = node.hello;
+  hello.set_name(row.name);
+  hello.set_node_id(row.node_id);
+  hello.mutable_facts()->insert(row.described.begin(), row.described.end());
+  hello.mutable_facts()->insert(row.facts.begin(), row.facts.end());
+  node.last_seen_at_unix = row.last_seen_at;
+  for (const store::EndpointRow& endpoint : row.endpoints) {
+    if (endpoint.kind == "nic") {
+      api::Nic& nic = *hello.add_nics();
+      nic.set_device(endpoint.device);
+      nic.set_port(endpoint.port);
+      nic.set_pci_address(endpoint.pci_address);
+      nic.set_netdev(endpoint.netdev);
+      nic.set_guid(endpoint.guid);
+      nic.set_state(endpoint.state);
+      nic.set_link_layer(endpoint.link_layer);
+      nic.set_driver(endpoint.driver);
+      nic.set_rate_bits_per_second(endpoint.rate_bits_per_second);
+      continue;
+    }
+    api::Gpu& gpu = *hello.add_gpus();
+    gpu.set_name(endpoint.device);
+    gpu.set_pci_address(endpoint.pci_address);
+    gpu.set_state(endpoint.state);
+    gpu.set_model(endpoint.model);
+  }
+  return node;
+}
+
 }  // namespace railgauge::fleet

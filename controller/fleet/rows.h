@@ -8,5 +8,8 @@ namespace railgauge::fleet {
 struct NodeState;
 
 store::NodeRow row_of(const NodeState& node);
+// One that is lost, as it was when it was last seen, without what only a plan of one node wants (a
+// GPU's distances).
+NodeState state_of(const store::NodeRow& row);
 
 }  // namespace railgauge::fleet

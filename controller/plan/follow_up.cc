@@ -1,6 +1,11 @@
 #include "controller/plan/follow_up.h"
 
 #include <algorithm>
+#include <deque>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -8,6 +13,8 @@
 
 namespace railgauge::plan {
 namespace {
+
+constexpr const char* kGpuParameter = "gpu";
 
 bool is_on_rail(const PlannedRank& rank, std::int32_t rail) {
   return rank.rail == rail || (rank.rail < 0 && rail == 0);  // placed without rails: the first port
@@ -19,15 +26,15 @@ std::string_view memory_of(const PlannedTask& task) {
   return host ? "host" : "gpu";
 }
 
-// A pair of nodes on that rail, with that kernel and memory, in one direction.
-bool fits(const PlannedTask& task, const WantedPair& wanted) {
-  if (task.ranks.size() != 2 || task.kernel != wanted.kernel || !task.waived_reason.empty() ||
-      task.idle_filler || task.ranks[0].node == task.ranks[1].node || is_follow_up(task.id))
-    return false;
+// A pair of nodes that is measured.
+bool is_pair(const PlannedTask& task) {
+  return task.ranks.size() == 2 && task.waived_reason.empty() && !task.idle_filler &&
+         task.ranks[0].node != task.ranks[1].node && !is_follow_up(task.id);
+}
+
+bool is_one_way(const PlannedTask& task) {
   const auto direction = task.parameters.find("direction");
-  if (direction != task.parameters.end() && direction->second == "both") return false;
-  return memory_of(task) == wanted.memory && is_on_rail(task.ranks[0], wanted.rail) &&
-         is_on_rail(task.ranks[1], wanted.rail);
+  return direction == task.parameters.end() || direction->second != "both";
 }
 
 // What is read goes from the one who is asked.
@@ -35,14 +42,97 @@ std::size_t sender_of(const PlannedTask& task) {
   return task.kernel.find(".read_") != std::string::npos ? 1 : 0;
 }
 
-// Of the same port with another GPU, as some planned task has it.
-const PlannedRank* with_other_gpu(const Plan& plan, const PlannedRank& rank) {
-  for (const PlannedTask& task : plan.tasks)
-    for (const PlannedRank& other : task.ranks)
-      if (other.node == rank.node && other.endpoint == rank.endpoint && !other.gpu.empty() &&
-          other.gpu != rank.gpu)
-        return &other;
-  return nullptr;
+// What a plan has for pairs of one kernel, memory and rail, as far as it is wanted. The last one
+// that was seen stands.
+struct Group {
+  std::string_view kernel;
+  std::string_view memory;
+  std::int32_t rail;
+  std::unordered_map<std::string_view, const PlannedRank*> ends{};  // by wanted node
+  std::map<std::pair<std::string_view, std::string_view>, const PlannedTask*> pairs{};  // wanted
+  const PlannedTask* any = nullptr;
+
+  void see(const PlannedTask& task) {
+    const PlannedRank& from = task.ranks[sender_of(task)];
+    const PlannedRank& to = task.ranks[1 - sender_of(task)];
+    if (!is_on_rail(from, rail) || !is_on_rail(to, rail)) return;
+    any = &task;
+    const auto sends = ends.find(from.node);
+    const auto receives = ends.find(to.node);
+    if (sends != ends.end()) sends->second = &from;
+    if (receives != ends.end()) receives->second = &to;
+    if (sends == ends.end() || receives == ends.end()) return;
+    if (const auto pair = pairs.find({from.node, to.node}); pair != pairs.end())
+      pair->second = &task;
+  }
+};
+
+// One pass over the plan for all that is wanted: tasks are many. What a stage's tasks have in
+// common is looked at once.
+class Groups {
+ public:
+  Groups(const Plan& plan, std::span<const WantedPair> wanted) {
+    for (const WantedPair& pair : wanted) {
+      Group& group = of(pair);
+      group.ends.try_emplace(pair.from, nullptr);
+      group.ends.try_emplace(pair.to, nullptr);
+      group.pairs.try_emplace({pair.from, pair.to}, nullptr);
+    }
+    std::map<std::uint32_t, std::vector<Group*>> by_stage;
+    for (const PlannedTask& task : plan.tasks) {
+      if (!is_pair(task)) continue;
+      const auto [stage, fresh] = by_stage.try_emplace(task.stage);
+      if (fresh) stage->second = that_fit(task);
+      for (Group* group : stage->second) group->see(task);
+    }
+  }
+  Group& of(const WantedPair& pair) {
+    for (Group& group : groups_)
+      if (group.kernel == pair.kernel && group.memory == pair.memory && group.rail == pair.rail)
+        return group;
+    groups_.push_back({.kernel = pair.kernel, .memory = pair.memory, .rail = pair.rail});
+    return groups_.back();
+  }
+
+ private:
+  std::vector<Group*> that_fit(const PlannedTask& task) {
+    std::vector<Group*> fitting;
+    if (!is_one_way(task)) return fitting;
+    for (Group& group : groups_)
+      if (group.kernel == task.kernel && group.memory == memory_of(task)) fitting.push_back(&group);
+    return fitting;
+  }
+
+  std::deque<Group> groups_;  // few: rails, kinds of memory
+};
+
+// Whose memory the rank uses; "" where that cannot be told from the plan.
+std::string gpu_of(const PlannedTask& task, const PlannedRank& rank) {
+  if (!rank.gpu.empty()) return rank.gpu;
+  const auto given = task.parameters.find(kGpuParameter);
+  if (given == task.parameters.end() || given->second.empty()) return "";
+  const std::string& text = given->second;
+  const std::string number = text.starts_with("gpu") ? text.substr(3) : text;
+  const bool is_number = number.find_first_not_of("0123456789") == std::string::npos;
+  return is_number && !number.empty() ? "gpu" + number : "";
+}
+
+// Of the node's active GPUs that the task does not use the one nearest to the rank's NIC port. "":
+// there is none.
+std::string other_gpu_of(const PlannedTask& task, const PlannedRank& rank, const NodeOf& node_of) {
+  const std::string used = gpu_of(task, rank);
+  const std::optional<PlanNode> node = node_of ? node_of(rank.node) : std::nullopt;
+  if (used.empty() || !node) return "";
+  const std::string device = rank.endpoint.substr(0, rank.endpoint.rfind(':'));
+  std::optional<std::tuple<std::size_t, std::string, std::string>> nearest;
+  for (const NodeEndpoint& gpu : node->endpoints) {
+    if (gpu.kind != "gpu" || !gpu.active || gpu.name == used) continue;
+    const auto told = gpu.distances.find(device);
+    std::tuple place{pci_distance_rank(told == gpu.distances.end() ? "" : told->second),
+                     gpu.pci_address, gpu.name};
+    if (!nearest || place < *nearest) nearest = std::move(place);
+  }
+  return nearest ? std::get<2>(*nearest) : "";
 }
 
 // With the id and place of an added task, and none of what held for the planned one's ends.
@@ -64,36 +154,31 @@ bool is_follow_up(std::string_view task_id) {
   return task_id.starts_with("d") || task_id.starts_with("a") || task_id.starts_with("g");
 }
 
-std::optional<PlannedTask> follow_up_of(const Plan& plan, const WantedPair& wanted,
-                                        std::uint32_t number) {
-  const PlannedTask* like = nullptr;  // the very pair's, where there is one
-  const PlannedRank* from = nullptr;
-  const PlannedRank* to = nullptr;
-  bool is_same_pair = false;
-  for (const PlannedTask& task : plan.tasks) {
-    if (!fits(task, wanted)) continue;
-    const bool same = task.ranks[sender_of(task)].node == wanted.from &&
-                      task.ranks[1 - sender_of(task)].node == wanted.to;
-    if (same || !is_same_pair) like = &task;
-    is_same_pair = is_same_pair || same;
-    for (const PlannedRank& rank : task.ranks) {
-      if (rank.node == wanted.from) from = &rank;
-      if (rank.node == wanted.to) to = &rank;
-    }
+std::vector<PlannedTask> follow_ups_of(const Plan& plan, std::span<const WantedPair> wanted,
+                                       std::uint32_t first_number, const NodeOf& node_of) {
+  Groups groups(plan, wanted);
+  std::vector<PlannedTask> tasks;
+  for (const WantedPair& pair : wanted) {
+    const Group& group = groups.of(pair);
+    const PlannedRank* from = group.ends.at(pair.from);
+    const PlannedRank* to = group.ends.at(pair.to);
+    if (from == nullptr || to == nullptr || pair.from == pair.to) continue;
+    const PlannedTask* same = group.pairs.at({pair.from, pair.to});
+    const PlannedTask& like = same == nullptr ? *group.any : *same;
+    const char kind = pair.purpose == kMeasuredTwice ? 'a' : 'd';
+    const auto number = first_number + static_cast<std::uint32_t>(tasks.size());
+    PlannedTask task = added(plan, like, fmt::format("{}{:04}", kind, number), pair.purpose);
+    task.ranks[sender_of(task)] = *from;
+    task.ranks[1 - sender_of(task)] = *to;
+    bool is_possible = true;
+    for (PlannedRank& rank : task.ranks)
+      if (!pair.other_gpu_of.empty() && rank.node == pair.other_gpu_of) {
+        rank.gpu = other_gpu_of(task, rank, node_of);
+        is_possible = !rank.gpu.empty();
+      }
+    if (is_possible) tasks.push_back(std::move(task));
   }
-  if (from == nullptr || to == nullptr || from == to) return std::nullopt;
-  const char kind = wanted.purpose == kMeasuredTwice ? 'a' : 'd';
-  PlannedTask task = added(plan, *like, fmt::format("{}{:04}", kind, number), wanted.purpose);
-  task.ranks[sender_of(task)] = *from;
-  task.ranks[1 - sender_of(task)] = *to;
-  if (wanted.other_gpu_of.empty()) return task;
-  for (PlannedRank& rank : task.ranks) {
-    if (rank.node != wanted.other_gpu_of) continue;
-    const PlannedRank* other = with_other_gpu(plan, rank);
-    if (other == nullptr) return std::nullopt;
-    rank.gpu = other->gpu;
-  }
-  return task;
+  return tasks;
 }
 
 PlannedTask part_of_group(const Plan& plan, const PlannedTask& whole,

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,11 +36,14 @@ struct WantedPair {
   std::string other_gpu_of{};  // node whose GPU is to be another one than planned; "": of none
 };
 
-// As the planned task of that kernel, memory and rail between the two, of the last stage that fits;
-// where none was planned, between the ends that the two have in others. Absent: one of the two has
-// no such task, or no other GPU on that NIC.
-std::optional<PlannedTask> follow_up_of(const Plan& plan, const WantedPair& wanted,
-                                        std::uint32_t number);
+// A node with the endpoints that it has now; absent: it is not known.
+using NodeOf = std::function<std::optional<PlanNode>(const std::string& name)>;
+
+// A task for each, numbered from the first on: as the planned one of that kernel, memory and rail
+// between the two, of the last stage that fits; where none was planned, between the ends that the
+// two have in others. None for a pair of which one has no such task, or no other GPU.
+std::vector<PlannedTask> follow_ups_of(const Plan& plan, std::span<const WantedPair> wanted,
+                                       std::uint32_t first_number, const NodeOf& node_of = {});
 
 // The ranks of a group's task that are on these nodes.
 PlannedTask part_of_group(const Plan& plan, const PlannedTask& whole,

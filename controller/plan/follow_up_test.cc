@@ -1,5 +1,7 @@
 #include "controller/plan/follow_up.h"
 
+#include <tuple>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +15,12 @@ Plan pairs_of(std::size_t nodes, const std::string& kernel = "fake.bw") {
                         fake_kernels());
   EXPECT_TRUE(plan) << plan.error().message;
   return plan ? std::move(*plan) : Plan{};
+}
+
+std::optional<PlannedTask> follow_up_of(const Plan& plan, const WantedPair& wanted,
+                                        std::uint32_t number, const NodeOf& node_of = {}) {
+  std::vector<PlannedTask> tasks = follow_ups_of(plan, {&wanted, 1}, number, node_of);
+  return tasks.empty() ? std::nullopt : std::optional(std::move(tasks[0]));
 }
 
 WantedPair wanted(const std::string& from, const std::string& to) {
@@ -61,6 +69,55 @@ TEST(FollowUp, IsNotThereForANodeKernelOrMemoryThatWasNotPlanned) {
   other = wanted("n1", "n2");
   other.other_gpu_of = "n1";
   EXPECT_FALSE(follow_up_of(plan, other, 1)) << "there is no other GPU on that NIC";
+}
+
+TEST(FollowUp, AllThatIsWantedIsNumberedInARowAndEachIsOfItsOwnPair) {
+  Plan plan = pairs_of(6);
+  plan.tasks[3].waived_reason = "no port";
+  std::vector<WantedPair> pairs;
+  for (int a = 1; a <= 6; ++a)
+    for (int b = 1; b <= 7; ++b)
+      if (a != b) pairs.push_back(wanted(fmt::format("n{}", a), fmt::format("n{}", b)));
+  const std::vector<PlannedTask> tasks = follow_ups_of(plan, pairs, 5);
+  ASSERT_EQ(tasks.size(), 30u) << "n7 is in no task";
+  std::erase_if(pairs, [](const WantedPair& pair) { return pair.to == "n7"; });
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    EXPECT_EQ(tasks[i].id, fmt::format("d{:04}", 5 + i));
+    EXPECT_EQ(tasks[i].ranks[0].node, pairs[i].from);
+    EXPECT_EQ(tasks[i].ranks[1].node, pairs[i].to);
+    EXPECT_TRUE(tasks[i].waived_reason.empty());
+  }
+}
+
+PlanNode gpu_node(const std::string& name) {
+  PlanNode node{.name = name};
+  for (const auto& [gpu, distance, active] :
+       {std::tuple("gpu0", "PIX", true), std::tuple("gpu1", "PIX", false),
+        std::tuple("gpu2", "SYS", true), std::tuple("gpu3", "PXB", true)})
+    node.endpoints.push_back(
+        {.kind = "gpu", .name = gpu, .active = active, .distances = {{"rxe0", distance}}});
+  return node;
+}
+
+TEST(FollowUp, OfAnotherGpuHasTheNearestActiveOneThatTheTaskDidNotUseAndThePartnerItsOwn) {
+  Plan plan = pairs_of(4);
+  for (PlannedTask& task : plan.tasks) {
+    task.parameters["gpu"] = "0";
+    task.parameters["memory"] = "cuda";
+  }
+  WantedPair pair = wanted("n1", "n2");
+  pair.memory = "gpu";
+  pair.other_gpu_of = "n2";
+  const auto task = follow_up_of(plan, pair, 1, gpu_node);
+  ASSERT_TRUE(task);
+  EXPECT_EQ(task->ranks[1].gpu, "gpu3");
+  EXPECT_EQ(task->ranks[0].gpu, "");
+  for (PlannedTask& one : plan.tasks) one.parameters["gpu"] = "gpu3";
+  EXPECT_EQ(follow_up_of(plan, pair, 1, gpu_node)->ranks[1].gpu, "gpu0");
+  for (PlannedTask& one : plan.tasks) one.parameters["gpu"] = "GPU-1f";
+  EXPECT_FALSE(follow_up_of(plan, pair, 1, gpu_node)) << "which one that is is not known here";
+  for (PlannedTask& one : plan.tasks) one.parameters.erase("gpu");
+  EXPECT_FALSE(follow_up_of(plan, pair, 1, gpu_node)) << "a kernel that uses no GPU";
 }
 
 TEST(FollowUp, OfAGroupHasItsRanksOnTheseNodes) {

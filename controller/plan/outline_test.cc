@@ -151,6 +151,100 @@ TEST(Outline, SlicesAreAsThinOnTheNightsThatWouldFit) {
   }
 }
 
+std::set<std::set<std::string>> pairs_of(const Plan& plan) {
+  std::set<std::set<std::string>> pairs;
+  for (const PlannedTask& task : plan.tasks)
+    pairs.insert({task.ranks.at(0).node, task.ranks.at(1).node});
+  return pairs;
+}
+
+// Six of eight nodes, others each night: every pair is in the slice in which it is without them.
+TEST(Outline, SlicesAreTakenOfAllNodesAlsoOnNightsOnWhichSomeAreAway) {
+  const auto all = some_nodes(8);
+  for (std::uint64_t night = 0; night < 7; ++night) {
+    PlanOptions options = leaves_of(8, 2);
+    options.slice_index = night;
+    auto expected = pairs_of(plan_of({pairs_stage({.slice_of = 7})}, all, options));
+    std::vector<PlanNode> there = all;
+    for (const std::size_t away : {night, (night + 3) % 7}) {
+      const std::string name = all[away].name;
+      std::erase_if(there, [&](const PlanNode& node) { return node.name == name; });
+      std::erase_if(expected, [&](const auto& pair) { return pair.contains(name); });
+    }
+    options.slice_nodes = all;
+    const Plan plan = plan_of({pairs_stage({.slice_of = 7})}, there, options);
+    EXPECT_EQ(pairs_of(plan), expected) << "night " << night;
+    EXPECT_EQ(plan.nodes.size(), 6u);
+    EXPECT_THAT(plan.notes, Contains(HasSubstr("over 8 nodes, of which 2 take no part now")));
+  }
+}
+
+// 895 nodes are one slice too many for two nights, 600 of them would not be.
+TEST(Outline, SlicesAreAsThinWhoeverIsAway) {
+  const auto all = some_nodes(895);
+  const std::vector<PlanNode> there(all.begin(), all.begin() + 600);
+  PlanOptions options = leaves_of(895, 10);
+  options.slice_nodes = all;
+  const auto outline = PlanOutline::make(suite_of({pairs_stage({.slice_of = 2})}), there,
+                                         fake_kernels(), {}, options);
+  ASSERT_TRUE(outline) << outline.error().message;
+  EXPECT_THAT(outline->head().notes, Contains(HasSubstr("slice 1 of 3:")));
+}
+
+TEST(Outline, ASliceOfPairsThatAreAllAwayIsLeftOutAndTheRestIsMeasured) {
+  PlanOptions options;
+  options.slice_nodes = some_nodes(3);
+  const std::vector<PlanNode> there(options.slice_nodes.begin(), options.slice_nodes.begin() + 2);
+  std::size_t measured = 0;
+  for (options.slice_index = 0; options.slice_index < 3; ++options.slice_index) {
+    const Plan plan =
+        plan_of({pairs_stage({.slice_of = 3}), stage_of("fake.group", PlacementKind::kGroup)},
+                there, options);
+    measured += plan.tasks.size() - 1;
+    if (plan.tasks.size() == 1) {
+      EXPECT_THAT(plan.notes, Contains(HasSubstr("left out: each pair of the slice")));
+    }
+  }
+  EXPECT_EQ(measured, 1u) << "the pair that is there, on its night";
+}
+
+TEST(Outline, EachTaskOfANodeThatCannotBeUsedNowIsWaivedAndKeepsItsIdAndEnds) {
+  auto nodes = some_nodes(4);
+  const std::vector<Stage> stages{pairs_stage({}), stage_of("fake.group", PlacementKind::kGroup)};
+  const Plan whole = plan_of(stages, nodes);
+  nodes[1].absent = "n2 is not attached";
+  const Plan plan = plan_of(stages, nodes);
+  ASSERT_EQ(plan.tasks.size(), whole.tasks.size());
+  std::size_t waived = 0;
+  for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
+    bool has_it = false;
+    for (std::size_t rank = 0; rank < plan.tasks[i].ranks.size(); ++rank) {
+      EXPECT_EQ(plan.tasks[i].ranks[rank].node, whole.tasks[i].ranks[rank].node);
+      EXPECT_EQ(text_of(plan.tasks[i].ranks[rank]), text_of(whole.tasks[i].ranks[rank]));
+      has_it = has_it || plan.tasks[i].ranks[rank].node == "n2";
+    }
+    EXPECT_EQ(plan.tasks[i].id, whole.tasks[i].id);
+    EXPECT_EQ(plan.tasks[i].waived_reason, has_it ? "n2 is not attached" : "");
+    waived += has_it ? 1 : 0;
+  }
+  EXPECT_EQ(waived, 4u) << "three pairs and the group";
+}
+
+TEST(Outline, SaysHowManyCombinationsTheAxesOfAStageMake) {
+  std::vector<Stage> stages;
+  for (const char* depth : {"4", "8"})
+    for (const char* sizes : {"8", "4096", "65536"}) {
+      stages.push_back(pairs_stage({}));
+      stages.back().block = 1;
+      stages.back().parameters = {{"depth", depth}, {"sizes", sizes}, {"time_cap", "1s"}};
+    }
+  EXPECT_THAT(plan_of(stages, some_nodes(2)).notes,
+              ElementsAre("stage pairs: 2 x 3 = 6 combinations, a stage each, of depth, sizes"));
+  stages.resize(3);
+  EXPECT_THAT(plan_of(stages, some_nodes(2)).notes,
+              ElementsAre("stage pairs: 3 combinations, a stage each, of sizes"));
+}
+
 // A cluster of a thousand nodes with eight rails: beyond one run by far, whole in so many slices.
 TEST(Outline, ThatIsMoreThanOneRunSaysInHowManySlicesItRuns) {
   constexpr std::size_t kNodes = 1'000;

@@ -69,8 +69,6 @@ double expected_false_suspects(std::size_t nodes, double bad_share, std::uint32_
 Result<PairRounds> PairRounds::make(const Placement& placement, const PairInput& input) {
   PairRounds rounds(input);
   RG_TRY_OK(rounds.fill(placement, input));
-  if (rounds.rounds_.empty())
-    return fail(Code::kInvalidArgument, "the placement leaves no pair of nodes");
   return rounds;
 }
 
@@ -103,6 +101,8 @@ Status PairRounds::fill(const Placement& placement, const PairInput& input) {
   }
   if (quick) take_matchings(placement, input);
   if (placement.slice_of > 1) take_slice(placement, input);
+  if (rounds_.empty()) return fail(Code::kInvalidArgument, "the placement leaves no pair of nodes");
+  if (!numbers_.empty()) leave_out_absent();
   return {};
 }
 
@@ -115,22 +115,29 @@ void PairRounds::add_rounds(const PairSource& source, std::uint32_t classes) {
   std::vector<NodePair> pairs;
   for (std::uint32_t index = 0; index < source.rounds(); ++index) {
     source.pairs(index, pairs);
-    Counts counts{};
-    for (const auto& [a, b] : pairs)
-      ++counts[static_cast<std::size_t>(distance_of(places_[a], places_[b]))];
     Round round{.source = &source, .index = index, .classes = classes};
-    std::size_t most = 0;
-    for (std::size_t c = 0; c < counts.size(); ++c) {
-      if ((classes >> c & 1U) == 0) continue;
-      round.info.pairs += counts[c];
-      if (counts[c] > counts[most] || most == 0) most = counts[c] > 0 ? c : most;
-    }
+    count(pairs, round);
     if (round.info.pairs == 0) continue;
-    round.info.distance = static_cast<DistanceClass>(most);
-    round.info.mixed = counts[most] != round.info.pairs;
-    round.info.whole = round.info.pairs == pairs.size();
+    round.by_class = round.info.pairs != pairs.size();
+    round.info.whole = !round.by_class;
     rounds_.push_back(round);
   }
+}
+
+// Those of its classes, and which distance most of them have.
+void PairRounds::count(std::span<const NodePair> pairs, Round& round) const {
+  Counts counts{};
+  for (const auto& [a, b] : pairs)
+    ++counts[static_cast<std::size_t>(distance_of(places_[a], places_[b]))];
+  round.info.pairs = 0;
+  std::size_t most = 0;
+  for (std::size_t c = 0; c < counts.size(); ++c) {
+    if ((round.classes >> c & 1U) == 0) continue;
+    round.info.pairs += counts[c];
+    if (counts[c] > counts[most] || most == 0) most = counts[c] > 0 ? c : most;
+  }
+  round.info.distance = static_cast<DistanceClass>(most);
+  round.info.mixed = counts[most] != round.info.pairs;
 }
 
 // Instead of the mixed rounds: the pairs of each leaf side by side, then what each round has of
@@ -179,6 +186,36 @@ void PairRounds::take_slice(const Placement& placement, const PairInput& input) 
       fmt::format("slice {} of {}: {} of {} rounds", which + 1, slices, rounds_.size(), all));
 }
 
+bool PairRounds::is_kept(const Round& round, const NodePair& pair) const {
+  const auto distance = distance_of(places_[pair.first], places_[pair.second]);
+  return (round.classes & bit_of(distance)) != 0;
+}
+
+bool PairRounds::is_there(const NodePair& pair) const {
+  return numbers_[pair.first] != kNotThere && numbers_[pair.second] != kNotThere;
+}
+
+// After the slice was taken: rounds and slices are those of all nodes, whoever is away tonight.
+void PairRounds::leave_out_absent() {
+  const auto away = static_cast<std::size_t>(std::ranges::count(numbers_, kNotThere));
+  if (away == 0) return;
+  std::size_t before = 0;
+  std::size_t after = 0;
+  std::vector<NodePair> pairs;
+  for (Round& round : rounds_) {
+    before += round.info.pairs;
+    round.source->pairs(round.index, pairs);
+    std::erase_if(pairs, [this](const NodePair& pair) { return !is_there(pair); });
+    count(pairs, round);
+    after += round.info.pairs;
+  }
+  std::erase_if(rounds_, [](const Round& round) { return round.info.pairs == 0; });
+  notes_.push_back(
+      fmt::format("laid out over {} nodes, of which {} take no part now: {} of {} pairs are left "
+                  "out, until their slice comes again",
+                  numbers_.size(), away, before - after, before));
+}
+
 void PairRounds::pairs(std::size_t round, std::vector<NodePair>& out) const {
   unordered_pairs(round, out);
   std::ranges::sort(out);
@@ -187,11 +224,11 @@ void PairRounds::pairs(std::size_t round, std::vector<NodePair>& out) const {
 void PairRounds::unordered_pairs(std::size_t round, std::vector<NodePair>& out) const {
   const Round& chosen = rounds_[round];
   chosen.source->pairs(chosen.index, out);
-  if (chosen.info.pairs != out.size())
-    std::erase_if(out, [&](const NodePair& pair) {
-      const auto distance = distance_of(places_[pair.first], places_[pair.second]);
-      return (chosen.classes & bit_of(distance)) == 0;
-    });
+  if (chosen.by_class)
+    std::erase_if(out, [&](const NodePair& pair) { return !is_kept(chosen, pair); });
+  if (numbers_.empty()) return;
+  std::erase_if(out, [this](const NodePair& pair) { return !is_there(pair); });
+  for (NodePair& pair : out) pair = std::minmax({numbers_[pair.first], numbers_[pair.second]});
 }
 
 }  // namespace railgauge::plan

@@ -23,9 +23,14 @@ struct PairInput {
   std::span<const std::uint32_t> kinds{};  // of each node: its kind of hardware; none: all alike
   std::span<const std::uint32_t> order{};  // the nodes by topology; what a ring follows
   std::uint64_t seed = 1;
-  std::uint64_t slice_index = 0;                    // modulo the placement's slice_of
+  std::uint64_t slice_index = 0;  // modulo the placement's slice_of
+  // Of each node its number in the plan, by which pairs are told; kNotThere: it has none tonight,
+  // and its pairs are left out. None: all are there, by their own numbers.
+  std::span<const std::uint32_t> numbers{};
   std::span<const std::vector<NodePair>> listed{};  // PairChoice::kFile
 };
+
+inline constexpr std::uint32_t kNotThere = UINT32_MAX;
 
 // Nodes without a fault that meet only nodes with one, of n nodes and R matchings, when a share of
 // nodes is bad: what a quick scan accuses wrongly before its retest. n x share^R.
@@ -40,7 +45,8 @@ class PairRounds {
     bool whole = true;  // nothing was filtered: who is missing is left over
   };
 
-  // kInvalidArgument: a choice by leaf where no topology tells any, or no pair left.
+  // kInvalidArgument: a choice by leaf where no topology tells any, or no pair left. Without any
+  // round where all of a slice's pairs have an end that is not there.
   static Result<PairRounds> make(const Placement& placement, const PairInput& input);
 
   [[nodiscard]] std::size_t size() const { return rounds_.size(); }
@@ -58,18 +64,26 @@ class PairRounds {
     const PairSource* source = nullptr;
     std::uint32_t index = 0;    // in the source
     std::uint32_t classes = 0;  // bits of the DistanceClasses that are kept
+    bool by_class = false;      // the source's round has others too
     Info info{};
   };
 
-  explicit PairRounds(const PairInput& input) : places_(input.places.begin(), input.places.end()) {}
+  explicit PairRounds(const PairInput& input)
+      : places_(input.places.begin(), input.places.end()),
+        numbers_(input.numbers.begin(), input.numbers.end()) {}
   Status fill(const Placement& placement, const PairInput& input);
   const PairSource& add(std::unique_ptr<PairSource> source);
   void add_rounds(const PairSource& source, std::uint32_t classes);
   void add_strict_rounds(const PairSource& within, const PairSource& base, std::uint32_t classes);
   void take_matchings(const Placement& placement, const PairInput& input);
   void take_slice(const Placement& placement, const PairInput& input);
+  void leave_out_absent();
+  void count(std::span<const NodePair> pairs, Round& round) const;
+  [[nodiscard]] bool is_kept(const Round& round, const NodePair& pair) const;
+  [[nodiscard]] bool is_there(const NodePair& pair) const;
 
   std::vector<LeafPlace> places_;
+  std::vector<std::uint32_t> numbers_;
   std::vector<std::unique_ptr<PairSource>> sources_;
   std::vector<Round> rounds_;
   std::vector<std::string> notes_;

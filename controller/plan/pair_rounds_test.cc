@@ -121,6 +121,34 @@ TEST(PairRounds, SlicesOfNightsInARowCoverEveryPairOnceFromAnyNight) {
     }
 }
 
+// Another node is away each night: the others meet in the slices that they always meet in.
+TEST(PairRounds, WhoIsAwayOnANightShiftsNobodyElsesPairs) {
+  const Fabric fabric(5, 4);
+  const auto nodes = static_cast<std::uint32_t>(fabric.places.size());
+  for (std::uint32_t night = 0; night < 7; ++night) {
+    const std::uint32_t away = 3 * night % nodes;
+    std::vector<std::uint32_t> numbers(nodes);
+    for (std::uint32_t node = 0; node < nodes; ++node) numbers[node] = node - (node > away ? 1 : 0);
+    numbers[away] = kNotThere;
+    PairInput input = fabric.input(1, night);
+    std::multiset<NodePair> expected;
+    for (const auto& [a, b] : met_in(rounds_of({.slice_of = 7}, input)))
+      if (a != away && b != away) expected.emplace(numbers[a], numbers[b]);
+    input.numbers = numbers;
+    const PairRounds slice = rounds_of({.slice_of = 7}, input);
+    EXPECT_EQ(met_in(slice), expected);
+    EXPECT_THAT(slice.notes(), ElementsAre(HasSubstr("of 7"), HasSubstr("1 take no part now")));
+  }
+}
+
+TEST(PairRounds, ASliceOfAbsentNodesAloneHasNoRound) {
+  const Fabric fabric(1, 2);
+  const std::vector<std::uint32_t> numbers{0, kNotThere};
+  PairInput input = fabric.input();
+  input.numbers = numbers;
+  EXPECT_EQ(rounds_of({.slice_of = 7}, input).size(), 0u);
+}
+
 TEST(PairRounds, ASliceOfMoreNightsThanRoundsIsNeverEmpty) {
   const Fabric fabric(1, 4);
   for (std::uint64_t night = 0; night < 14; ++night)

@@ -6,8 +6,8 @@
 // For these the groups are halved, and the 2G halves meet as in a round robin whose turn of "both
 // halves of one group" is left out, each meeting of halves being g/2 shifts. With equal groups of
 // odd size, an even number of them, g rounds are mixed, which is the least: an odd group always has
-// one node over. Anything else is cut into two halves along groups where that works out, which
-// keeps mixed rounds few, but not provably fewest.
+// one node over. Anything else is cut into two halves along groups where that works out: mixed
+// rounds stay few, a leaf's size for each cut, but a plan with the fewest may have fewer.
 #pragma once
 
 #include <cstddef>

@@ -9,6 +9,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "controller/plan/follow_up.h"
 #include "controller/plan/pair_schedule.h"
 #include "controller/plan/plan_testing.h"
 #include "controller/plan/planner.h"
@@ -87,6 +88,30 @@ void whole_plan(benchmark::State& state) {
   state.counters["peak_MiB"] = peak_mib();
 }
 BENCHMARK(whole_plan)->Arg(632)->Unit(benchmark::kMillisecond);
+
+// What the controller's event loop is held for when a run of that size follows its suspects up: as
+// many pairs as a run may want, `at_once` of them in one pass over the plan.
+void follow_ups(benchmark::State& state) {
+  constexpr std::size_t kWanted = 256;
+  const auto at_once = static_cast<std::size_t>(state.range(0));
+  const auto nodes = some_nodes(632);
+  const auto plan = make_plan(suite_of({stage_of("fake.bw", PlacementKind::kPairs)}), nodes,
+                              fake_kernels(), {}, {.topology = leaves_for(nodes)});
+  if (!plan) return state.SkipWithError(plan.error().message.c_str());
+  std::vector<WantedPair> wanted;
+  for (std::size_t i = 0; i < kWanted; ++i)
+    wanted.push_back({.kernel = "fake.bw",
+                      .from = nodes[i].name,
+                      .to = nodes[nodes.size() - 1 - i].name,
+                      .memory = "host",
+                      .purpose = "elsewhere"});
+  for (auto _ : state)
+    for (std::size_t from = 0; from < kWanted; from += at_once)
+      benchmark::DoNotOptimize(follow_ups_of(*plan, std::span(wanted).subspan(from, at_once),
+                                             static_cast<std::uint32_t>(from) + 1));
+  state.counters["tasks"] = static_cast<double>(plan->tasks.size());
+}
+BENCHMARK(follow_ups)->Arg(256)->Arg(1)->Iterations(3)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace railgauge::plan

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "controller/plan/seeded.h"
 #include "controller/plan/stage_plan.h"
@@ -86,6 +87,24 @@ struct Launch {
 };
 
 constexpr std::size_t kMostNamed = 4;
+
+// Of the stages that one `vary` made: "stage write: 2 x 3 = 6 combinations, a stage each, of depth
+// and memory".
+std::string note_of_axes(std::span<const Stage> stages) {
+  std::map<std::string, std::set<std::string>> values;
+  for (const Stage& stage : stages)
+    for (const auto& [name, text] : stage.parameters) values[name].insert(text);
+  std::vector<std::string> names;
+  std::vector<std::size_t> counts;
+  for (const auto& [name, texts] : values) {
+    if (texts.size() < 2) continue;
+    names.push_back(name);
+    counts.push_back(texts.size());
+  }
+  return fmt::format("stage {}: {}{} combinations, a stage each, of {}", stages.front().name,
+                     counts.size() > 1 ? fmt::format("{} = ", fmt::join(counts, " x ")) : "",
+                     stages.size(), fmt::join(names, ", "));
+}
 
 // "" where every node was given all of its GPUs.
 std::string note_of_hidden(std::span<const PlanNode> nodes) {
@@ -185,7 +204,7 @@ Result<std::unique_ptr<PlanOutline::Inside>> PlanOutline::Inside::make(
     const Site& site, const PlanOptions& options) {
   RG_TRY_OK(check_nodes(nodes));
   auto inside = std::make_unique<Inside>();
-  inside->context = context_of(nodes, options.topology);
+  inside->context = context_of(nodes, options);
   Plan& head = inside->head;
   head.suite = suite.name;
   head.topology_source = options.topology.source;
@@ -208,6 +227,9 @@ Result<std::unique_ptr<PlanOutline::Inside>> PlanOutline::Inside::make(
     while (end < stages && suite.stages[begin].block != 0 &&
            suite.stages[end].block == suite.stages[begin].block)
       ++end;
+    if (end - begin > 1)
+      head.notes.push_back(
+          note_of_axes({suite.stages.begin() + begin, suite.stages.begin() + end}));
     inside->add_block(suite, begin, end);
   }
   if (inside->tasks == 0)
@@ -235,10 +257,13 @@ Result<PlanOutline> PlanOutline::make(const Suite& suite, std::span<const PlanNo
     return PlanOutline(RG_TRY(Inside::make(suite, nodes, kernels, site, options)));
   PlanOptions first = options;
   first.slice_index = 0;
+  // As if nobody were away.
+  const std::vector<PlanNode> all = nodes_of_slices(nodes, options);
+  first.slice_nodes.clear();
   Suite thinner = suite;
   std::uint64_t asked = 0;  // tasks of the first slice, as the suite has it
   for (;;) {
-    const std::uint64_t tasks = RG_TRY(Inside::make(thinner, nodes, kernels, site, first))->tasks;
+    const std::uint64_t tasks = RG_TRY(Inside::make(thinner, all, kernels, site, first))->tasks;
     if (asked == 0) asked = tasks;
     if (tasks <= kMaxPlannedTasks || !make_thinner(thinner, tasks)) break;
   }

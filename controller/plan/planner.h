@@ -51,6 +51,8 @@ struct PlanNode {
   // What makes nodes alike ("8x NVIDIA H100, 8x 400 Gb/s"); nodes of different kinds are never in
   // one round with nodes of their own kind. "": all are alike.
   std::string hardware{};
+  // Not empty: it cannot be used now, with the reason, and each task with it is waived.
+  std::string absent{};
 };
 
 struct PlannedRank {
@@ -142,6 +144,10 @@ struct PlanOptions {
   // Which slice, of a stage with slice_of: modulo that. Days since 1970 make slices of nights in a
   // row cover everything.
   std::uint64_t slice_index = 0;
+  // Over whom rounds that are sliced are laid out, whether they take part in this plan or not, in
+  // an order that does not hang on that: who is away on a night must not shift what the others are
+  // measured in. None: over the plan's nodes.
+  std::vector<PlanNode> slice_nodes{};
   std::map<std::string, std::string> pair_lists{};  // text of each file that a stage may name
 };
 

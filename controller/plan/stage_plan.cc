@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "controller/plan/pair_rounds.h"
 #include "kernels/core/pci_distance.h"
 #include "kernels/core/text.h"
 
@@ -68,6 +69,9 @@ void choose(StagePlan& plan, const PlanContext& context) {
         static_cast<std::size_t>(std::ranges::count(node.endpoints, "gpu", &NodeEndpoint::kind)));
   }
   if (plan.stage.placement.is_by_rail()) fill_rails(context.nodes, plan.kernel, plan.choices);
+  for (std::size_t node = 0; node < plan.choices.size(); ++node)
+    if (const std::string& why = context.nodes[node].absent; !why.empty())
+      for (Choice& choice : plan.choices[node]) choice.reason = why;
 }
 
 // What the placement knows of it beside its endpoints. Ranks in one place are in the same.
@@ -92,9 +96,7 @@ DistanceClass distance_of(const PlanContext& context, const PlannedTask& task,
   return distance_of(context.places[seats.ranks.front().node], context.places[other]);
 }
 
-}  // namespace
-
-PlanContext context_of(std::span<const PlanNode> nodes, const Topology& topology) {
+PlanContext places_of(std::span<const PlanNode> nodes, const Topology& topology) {
   PlanContext context{.nodes = {nodes.begin(), nodes.end()}};
   std::map<std::string, std::uint32_t> leaves;
   std::map<std::string, std::uint32_t> pods;
@@ -125,6 +127,40 @@ PlanContext context_of(std::span<const PlanNode> nodes, const Topology& topology
     const LeafPlace& place = context.places[node];
     return std::tuple(place.pod, place.leaf, on_leaf[node]);
   });
+  return context;
+}
+
+}  // namespace
+
+std::vector<PlanNode> nodes_of_slices(std::span<const PlanNode> nodes, const PlanOptions& options) {
+  std::map<std::string_view, const PlanNode*> planned;
+  for (const PlanNode& node : nodes) planned[node.name] = &node;
+  std::vector<PlanNode> all;
+  for (const PlanNode& node : options.slice_nodes) {
+    const auto found = planned.find(node.name);
+    all.push_back(found == planned.end() ? node : *found->second);
+    if (found != planned.end()) planned.erase(found);
+  }
+  for (const PlanNode& node : nodes)
+    if (planned.contains(node.name)) all.push_back(node);
+  return all;
+}
+
+PlanContext context_of(std::span<const PlanNode> nodes, const PlanOptions& options) {
+  PlanContext context = places_of(nodes, options.topology);
+  if (options.slice_nodes.empty()) return context;
+  PlanContext all = places_of(nodes_of_slices(nodes, options), options.topology);
+  std::map<std::string_view, std::uint32_t> numbers;
+  for (const PlanNode& node : nodes)
+    numbers.emplace(node.name, static_cast<std::uint32_t>(numbers.size()));
+  SlicedNodes& sliced = context.sliced;
+  for (const PlanNode& node : all.nodes) {
+    const auto number = numbers.find(node.name);
+    sliced.numbers.push_back(number == numbers.end() ? kNotThere : number->second);
+  }
+  sliced.places = std::move(all.places);
+  sliced.kinds = std::move(all.kinds);
+  sliced.order = std::move(all.order);
   return context;
 }
 

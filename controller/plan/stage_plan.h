@@ -14,6 +14,14 @@
 
 namespace railgauge::plan {
 
+// Over whom sliced rounds are laid out: as PlanContext has it, of nodes_of_slices().
+struct SlicedNodes {
+  std::vector<LeafPlace> places{};
+  std::vector<std::uint32_t> kinds{};
+  std::vector<std::uint32_t> order{};
+  std::vector<std::uint32_t> numbers{};  // PairInput::numbers; none: over the plan's nodes
+};
+
 // The nodes of a plan with what the topology tells, shared by its stages.
 struct PlanContext {
   std::vector<PlanNode> nodes{};
@@ -21,8 +29,13 @@ struct PlanContext {
   std::vector<std::string> leaf_names{};  // of each node; "" where none is known
   std::vector<std::uint32_t> kinds{};     // of hardware, of each node
   std::vector<std::uint32_t> order{};     // nodes by pod, leaf and place on it
+  SlicedNodes sliced{};
 };
-PlanContext context_of(std::span<const PlanNode> nodes, const Topology& topology);
+PlanContext context_of(std::span<const PlanNode> nodes, const PlanOptions& options);
+
+// PlanOptions::slice_nodes, each as the plan has it where it is in it, then those of the plan that
+// are not among them.
+std::vector<PlanNode> nodes_of_slices(std::span<const PlanNode> nodes, const PlanOptions& options);
 
 struct StagePlan {
   Stage stage{};

@@ -146,15 +146,27 @@ Status StageRounds::lay_out_pairs(std::uint64_t seed, const PlanOptions& options
           fmt::format("{}: {} pairs are left out, since a node of theirs is not chosen",
                       placement.pairs_file, listed.left_out));
   }
-  auto rounds = PairRounds::make(placement, {.places = context_.places,
-                                             .kinds = context_.kinds,
-                                             .order = context_.order,
-                                             .seed = seed,
-                                             .slice_index = options.slice_index,
-                                             .listed = listed.rounds});
+  PairInput input{.places = context_.places,
+                  .kinds = context_.kinds,
+                  .order = context_.order,
+                  .seed = seed,
+                  .slice_index = options.slice_index,
+                  .listed = listed.rounds};
+  if (const SlicedNodes& sliced = context_.sliced;
+      placement.slice_of > 1 && !sliced.numbers.empty()) {
+    input.places = sliced.places;
+    input.kinds = sliced.kinds;
+    input.order = sliced.order;
+    input.numbers = sliced.numbers;
+  }
+  auto rounds = PairRounds::make(placement, input);
   if (!rounds) return refuse(plan_, rounds.error().message);
+  notes_.insert(notes_.end(), rounds->notes().begin(), rounds->notes().end());
+  if (rounds->size() == 0) {
+    leave_out("each pair of the slice has a node that takes no part now");
+    return {};
+  }
   pairs_ = std::move(*rounds);
-  notes_.insert(notes_.end(), pairs_->notes().begin(), pairs_->notes().end());
   add_passes();
   if (passes_.empty()) return refuse(plan_, "rails: cross wants nodes of at least 2 rails");
   add_costs();

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "controller/plan/suite_keys.h"
+#include "controller/plan/suite_night.h"
 #include "controller/plan/suite_settings.h"
 #include "controller/plan/suite_stage.h"
 #include "controller/plan/yaml_reader.h"
@@ -79,6 +80,7 @@ Suite read_root(const YamlValue& root, std::span<const KernelInfo> kernels) {
   if (const YamlValue* version = map.find("version")) read_version(*version);
   if (const YamlValue* metadata = map.find("metadata")) read_metadata(*metadata, suite);
   if (const YamlValue* seed = map.find("seed")) read_seed(*seed, suite);
+  if (const YamlValue* night = map.find("night")) suite.night = read_night(*night);
   if (const YamlValue* preflight = map.find("preflight"))
     suite.preflight = read_preflight(*preflight);
   if (const YamlValue* rounds = map.find("rounds")) suite.rounds = read_rounds(*rounds);

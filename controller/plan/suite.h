@@ -108,6 +108,12 @@ struct Stage {
   std::uint32_t block = 0;
 };
 
+// `night:`: what slices were taken of, so that a run of them can be planned once more.
+struct Night {
+  std::uint64_t day = 0;             // PlanOptions::slice_index
+  std::vector<std::string> nodes{};  // over which the rounds were laid out, in that order
+};
+
 struct Suite {
   std::uint32_t version = kSuiteVersion;
   std::string name{};
@@ -120,7 +126,13 @@ struct Suite {
   // `bounds:`: by statistic, the fraction by which worse matters when two runs are judged.
   std::map<std::string, double> bounds{};
   run::RoundPolicy rounds{};  // `rounds:`; on_failure and stage_budget_seconds are the planner's
+  std::optional<Night> night{};
 };
+
+// Whether what the suite measures depends on the day, or on which slice its text names.
+bool has_slices(const Suite& suite);
+// The text with `night` as its last key; as it is where it has one, or cannot have one.
+std::string with_night(const std::string& text, const Night& night);
 
 // Ports that a rank runs in its port's stead.
 inline constexpr const char* kDevicesParameter = "devices";

@@ -7,7 +7,12 @@ namespace railgauge::plan {
 const KeyTable& suite_keys() {
   static const KeyTable table{"suite",
                               {"version", "metadata", "stages"},
-                              {"seed", "slice", "preflight", "rounds", "bounds"}};
+                              {"seed", "slice", "night", "preflight", "rounds", "bounds"}};
+  return table;
+}
+
+const KeyTable& night_keys() {
+  static const KeyTable table{"night", {"day", "nodes"}, {}};
   return table;
 }
 
@@ -72,8 +77,9 @@ const KeyTable& limit_keys() {
 }
 
 std::vector<const KeyTable*> all_key_tables() {
-  return {&suite_keys(),    &metadata_keys(), &preflight_keys(), &rounds_keys(),    &stop_keys(),
-          &kindness_keys(), &bounds_keys(),   &stage_keys(),     &placement_keys(), &limit_keys()};
+  return {&suite_keys(),  &metadata_keys(),  &night_keys(),    &preflight_keys(),
+          &rounds_keys(), &stop_keys(),      &kindness_keys(), &bounds_keys(),
+          &stage_keys(),  &placement_keys(), &limit_keys()};
 }
 
 std::span<const std::string> stop_rule_parameters() {

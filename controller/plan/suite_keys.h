@@ -21,6 +21,7 @@ struct KeyTable {
 
 const KeyTable& suite_keys();
 const KeyTable& metadata_keys();
+const KeyTable& night_keys();
 const KeyTable& preflight_keys();
 const KeyTable& rounds_keys();
 const KeyTable& stop_keys();

@@ -53,11 +53,12 @@ struct StopBudget {
 };
 
 struct RoundPolicy {
-  // Share of a round's tasks, 0 to 1, after whose end the others get straggler time; rounded up, so
-  // that a round of fewer than 50 tasks waits for all of them, or for its deadline.
+  // Share of a round's tasks, 0 to 1, after whose end the others get straggler time; rounded up,
+  // but below 1 at most all but one: a hung pair never holds a round of few. 1: all are waited for.
   double quorum = 0.98;
-  // Straggler time, in seconds, counted from the quorum's end: as long again as the quorum took
-  // times this factor, but at least the slack.
+  // Straggler time, in seconds, counted from the quorum's end or, of a task that a cap held back,
+  // from its own start: as long again as the quorum took times this factor, but at least the slack.
+  // Nobody is a straggler before its own expected time and the slack.
   double straggler_factor = 0.5;
   double straggler_slack_seconds = 5;
   // A round closes at the latest so long after its last task was started, in seconds; 0: the

@@ -40,7 +40,8 @@ RoundEngine::Task RoundEngine::task_of(const RunTaskSpec& spec) {
   Task task{.stage = spec.stage,
             .nodes = spec.nodes,
             .loads_fabric = spec.loads_fabric,
-            .load_bits_per_second = spec.load_bits_per_second};
+            .load_bits_per_second = spec.load_bits_per_second,
+            .expected_seconds = spec.expected_seconds};
   place(task, spec.endpoints, spec.leaves);
   task.limit_seconds = policy_.round_deadline_seconds > 0
                            ? policy_.round_deadline_seconds
@@ -112,8 +113,7 @@ void RoundEngine::ended(std::size_t index, bool retry, double now) {
   count(task, false);
   if (task.state == State::kStarted && running_.erase(index) > 0) {
     ++round_ended_;
-    const double wanted = std::ceil(policy_.quorum * static_cast<double>(round_size_) - 1e-9);
-    if (!quorum_at_ && static_cast<double>(round_ended_) >= wanted) quorum_at_ = now;
+    if (!quorum_at_ && round_ended_ >= quorum_of_round()) quorum_at_ = now;
   }
   task.state = retry ? State::kLeftOver : State::kEnded;
   if (retry) leftovers_.emplace(task.stage, index);
@@ -242,6 +242,14 @@ void RoundEngine::close_round(double now) {
     open_next(now);
 }
 
+// Few tasks have no 98 %: all but one of them, so that one hung pair never holds the others. 1 is
+// all of them.
+std::size_t RoundEngine::quorum_of_round() const {
+  const auto wanted =
+      static_cast<std::size_t>(std::ceil(policy_.quorum * static_cast<double>(round_size_) - 1e-9));
+  return policy_.quorum < 1 && wanted == round_size_ && round_size_ > 1 ? round_size_ - 1 : wanted;
+}
+
 void RoundEngine::give_up(std::size_t index, std::string reason, EngineActions& out) {
   tasks_[index].state = State::kGivenUp;
   running_.erase(index);
@@ -255,19 +263,23 @@ void RoundEngine::give_up_late_ones(double now, EngineActions& out) {
                            ? std::max(policy_.straggler_slack_seconds,
                                       policy_.straggler_factor * (*quorum_at_ - round_started_at_))
                            : 0;
-  const bool quorum_over = quorum_at_ && now >= *quorum_at_ + slack;
   for (const std::size_t index : running) {
     const Task& task = tasks_[index];
+    // Who began late, behind a cap, and who was to take longer than the others is no straggler yet.
+    const bool quorum_over =
+        quorum_at_ && now >= std::max(*quorum_at_, task.started_at) + slack &&
+        now >= task.started_at + task.expected_seconds + policy_.straggler_slack_seconds;
     if (now >= task.started_at + task.limit_seconds)
       give_up(index,
               fmt::format("still under way {:.0f} s after its start, when its round closed",
                           now - task.started_at),
               out);
     else if (quorum_over)
-      give_up(index,
-              fmt::format("still under way {:.0f} s after {:g} % of its round had ended", slack,
-                          policy_.quorum * 100),
-              out);
+      give_up(
+          index,
+          fmt::format("still under way {:.0f} s after {} of the {} tasks of its round had ended",
+                      now - *quorum_at_, quorum_of_round(), round_size_),
+          out);
   }
 }
 

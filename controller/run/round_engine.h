@@ -101,6 +101,7 @@ class RoundEngine {
     bool loads_fabric = false;
     double load_bits_per_second = 0;
     double limit_seconds = 0;  // from its start, after which its round does not wait for it
+    double expected_seconds = 0;
     State state = State::kWaiting;
     double started_at = 0;
   };
@@ -123,6 +124,7 @@ class RoundEngine {
   bool is_over(double now, EngineActions& out);
   void give_up(std::size_t index, std::string reason, EngineActions& out);
   void give_up_late_ones(double now, EngineActions& out);
+  [[nodiscard]] std::size_t quorum_of_round() const;
   bool launch(std::size_t index, double now, EngineActions& out);
   void launch_pending(double now, EngineActions& out);
   void count(const Task& task, bool begins);

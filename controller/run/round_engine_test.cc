@@ -59,16 +59,59 @@ RunTaskSpec load_of(RunTaskSpec spec, double bits_per_second) {
   return spec;
 }
 
-TEST(RoundEngine, ARoundOfFewTasksWaitsForAllOfThemAtMostUntilItsDeadline) {
-  Rounds rounds({pair_of(0, 1, 2), pair_of(0, 3, 4), pair_of(1, 3, 4)});
-  EXPECT_THAT(rounds.started_, ElementsAre(0, 1));
+TEST(RoundEngine, AHungPairOfAFewHoldsItsRoundNoLongerThanAStragglerMay) {
+  Rounds rounds({pair_of(0, 1, 2), pair_of(0, 3, 4), pair_of(0, 5, 6), pair_of(1, 3, 4)});
+  EXPECT_THAT(rounds.started_, ElementsAre(0, 1, 2));
   rounds.end(1, 5);
-  EXPECT_THAT(rounds.started_, IsEmpty());
-  rounds.poll(74);
-  EXPECT_THAT(rounds.given_up_, IsEmpty()) << "60 s are its deadline, and 15 s to say so";
-  rounds.poll(75);
+  rounds.poll(70);
+  EXPECT_THAT(rounds.given_up_, IsEmpty()) << "two of three are no stragglers";
+  rounds.end(2, 70);
+  rounds.poll(74.9);
+  EXPECT_THAT(rounds.given_up_, IsEmpty());
+  rounds.poll(75);  // also its deadline
   EXPECT_THAT(rounds.given_up_, ElementsAre(0));
-  EXPECT_THAT(rounds.started_, ElementsAre(2)) << "the next round does not wait for its end";
+  EXPECT_THAT(rounds.started_, ElementsAre(3)) << "the next round does not wait for its end";
+  Rounds two({pair_of(0, 1, 2), pair_of(0, 3, 4), pair_of(1, 3, 4)});
+  two.end(1, 8);
+  two.poll(12.9);
+  EXPECT_THAT(two.given_up_, IsEmpty());
+  two.poll(13);
+  EXPECT_THAT(two.given_up_, ElementsAre(0)) << "5 s after the other had ended, not 60";
+  EXPECT_THAT(two.started_, ElementsAre(2));
+}
+
+TEST(RoundEngine, NobodyIsAStragglerBeforeItsOwnTimeAndOneThatBeganLateHasAllOfIt) {
+  RunTaskSpec longer = pair_of(0, 1, 2);
+  longer.expected_seconds = 30;
+  Rounds rounds({longer, pair_of(0, 3, 4), pair_of(1, 3, 4)});
+  rounds.end(1, 5);
+  rounds.poll(34.9);
+  EXPECT_THAT(rounds.given_up_, IsEmpty());
+  rounds.poll(35);
+  EXPECT_THAT(rounds.given_up_, ElementsAre(0));
+  RoundPolicy policy;
+  policy.max_tasks = 1;
+  Rounds one_by_one({pair_of(0, 1, 2), pair_of(0, 3, 4)}, policy);
+  one_by_one.end(0, 20);
+  EXPECT_THAT(one_by_one.started_, ElementsAre(1));
+  one_by_one.poll(29.9);
+  EXPECT_THAT(one_by_one.given_up_, IsEmpty());
+}
+
+TEST(RoundEngine, ARoundOfOneTaskOrOfAQuorumOfAllWaitsUntilTheDeadline) {
+  RoundPolicy all;
+  all.quorum = 1;
+  Rounds waits({pair_of(0, 1, 2), pair_of(0, 3, 4), pair_of(1, 3, 4)}, all);
+  waits.end(1, 5);
+  waits.poll(74);
+  EXPECT_THAT(waits.given_up_, IsEmpty()) << "60 s are its deadline, and 15 s to say so";
+  waits.poll(75);
+  EXPECT_THAT(waits.given_up_, ElementsAre(0));
+  Rounds one({pair_of(0, 1, 2), pair_of(1, 3, 4)});
+  one.poll(74);
+  EXPECT_THAT(one.given_up_, IsEmpty());
+  one.poll(75);
+  EXPECT_THAT(one.started_, ElementsAre(1));
 }
 
 TEST(RoundEngine, AQuorumClosesALargeRoundAndItsStragglersAreLeftOver) {

@@ -28,6 +28,7 @@ struct RunTaskSpec {
   bool loads_fabric = false;        // fills the path between nodes: bandwidth, collectives
   double load_bits_per_second = 0;  // at line rate, through the uplinks of each of several leaves
   double deadline_seconds = 60;
+  double expected_seconds = 0;  // nobody is a straggler sooner; 0: not known
   // Two, by rank, of a pair of nodes that is measured elsewhere too once it failed; else none.
   std::vector<PairEnd> ends{};
 };

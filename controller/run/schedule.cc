@@ -1,6 +1,7 @@
 #include "controller/run/schedule.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -29,10 +30,28 @@ std::string duration_text(double seconds) {
 
 }  // namespace
 
+namespace {
+
+// For how long after the due time a run may begin, in whole seconds, at most the jitter.
+double room_of(const Schedule& schedule, double due_at) {
+  double room = std::floor(schedule.jitter_seconds);
+  if (const auto next = next_due(schedule.cron, schedule.zone, due_at))
+    room = std::min(room, std::max(0.0, std::floor(*next - due_at) - 1));
+  if (schedule.windows.empty() && schedule.blackouts.empty()) return room;
+  if (!in_window(schedule, due_at) || in_blackout(schedule, due_at)) return room;  // skipped anyway
+  constexpr double kStep = 60;  // windows and days end at whole minutes, as due times are
+  for (double later = kStep; later <= room; later += kStep)
+    if (!in_window(schedule, due_at + later) || in_blackout(schedule, due_at + later))
+      return later - 1;
+  return room;
+}
+
+}  // namespace
+
 double jitter_of(const Schedule& schedule, double due_at) {
   if (schedule.jitter_seconds < 1) return 0;
   const std::uint64_t seed = seed_of(schedule.name, schedule.zone.wall_time(due_at).day);
-  return static_cast<double>(seed % (static_cast<std::uint64_t>(schedule.jitter_seconds) + 1));
+  return static_cast<double>(seed % (static_cast<std::uint64_t>(room_of(schedule, due_at)) + 1));
 }
 
 bool in_blackout(const Schedule& schedule, double due_at) {

@@ -18,7 +18,9 @@ struct ScheduleText {
   std::string name{};
   std::string cron{};
   std::string zone = "UTC";
-  double jitter_seconds = 0;  // at most so long after the due time; the same for all of a day's
+  // At most so long after the due time, and before the next one and the end of the window and of a
+  // day without blackout; the same for all of a day's as far as there is room.
+  double jitter_seconds = 0;
   // "mon-fri 22:00-06:00; sat,sun": a run may begin only within one. One that ends on the next day
   // belongs to the day on which it begins. "": always.
   std::string windows{};
@@ -91,7 +93,8 @@ std::optional<double> longest_pause(const Schedule& schedule, double after);
 
 bool in_window(const Schedule& schedule, double unix_seconds);
 bool in_blackout(const Schedule& schedule, double due_at);
-// By name and day alone, so that it is the same after a restart.
+// By name, day and the schedule's own settings alone, so that it is the same after a restart. Never
+// beyond the next due time, or starts would change places, nor to where no run may begin.
 double jitter_of(const Schedule& schedule, double due_at);
 
 }  // namespace railgauge::run

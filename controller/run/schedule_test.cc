@@ -4,6 +4,7 @@
 #include <random>
 #include <set>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -73,6 +74,41 @@ TEST(Schedule, JitterIsTheSameForADayAndDiffersBetweenDaysAndNames) {
   EXPECT_GT(seen.size(), 15U);
   text.name = "other";
   EXPECT_NE(jitter_of(schedule, kMonday), jitter_of(compiled(text), kMonday));
+}
+
+// A day's jitter is drawn anew at midnight: a late 23:45 must not come after an early 00:00.
+TEST(Schedule, JitterNeverMakesAStartComeAfterTheNextOnesDueTime) {
+  for (int i = 0; i < 20; ++i) {
+    const Schedule schedule =
+        compiled({.name = fmt::format("q{}", i), .cron = "*/15 * * * *", .jitter_seconds = 3'600});
+    ScheduleState state{.decided_until = kMonday};
+    for (double now = kMonday; now < kMonday + 2 * 86'400; now += 10)
+      for (const Decision& decision : decide(schedule, state, now)) {
+        ASSERT_EQ(decision.kind, Kind::kStart) << decision.reason;
+        ASSERT_LT(now, decision.due_at + 900 + 10) << "it waited for the next one";
+        ASSERT_EQ(decision.due_at, state.decided_until + 900);
+        state.decided_until = decision.due_at;
+      }
+  }
+}
+
+TEST(Schedule, JitterKeepsAStartWithinItsWindowAndItsDay) {
+  ScheduleText text = nightly();
+  text.jitter_seconds = 3'600;
+  text.windows = "00:00-01:40";
+  std::set<double> seen;
+  for (int day = 0; day < 30; ++day) {
+    const double due = kMonday + day * 86'400 + 5'400;
+    const double jitter = jitter_of(compiled(text), due);
+    EXPECT_LT(jitter, 600) << "ten minutes of its window are left";
+    EXPECT_EQ(decide(compiled(text), {.decided_until = due - 1}, due + jitter).at(0).kind,
+              Kind::kStart);
+    seen.insert(jitter);
+  }
+  EXPECT_GT(seen.size(), 10u);
+  ScheduleText late{.name = "late", .cron = "50 23 * * *", .jitter_seconds = 7'200};
+  late.blackouts = "2026-11-24";
+  EXPECT_LT(jitter_of(compiled(late), kMonday + 85'800), 600);
 }
 
 TEST(Schedule, AWindowOverMidnightBelongsToTheDayOnWhichItBegins) {

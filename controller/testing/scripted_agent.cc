@@ -64,6 +64,13 @@ std::vector<KernelInfo> scripted_kernels() {
   gpu->set_type("text");
   gpu->set_default_value("0");
   gpu->set_identity(true);
+  ParameterInfo& kind = *memory.add_parameters();
+  kind.set_name("memory");
+  kind.set_type("choice");
+  kind.set_default_value("host");
+  kind.add_choices("host");
+  kind.add_choices("cuda");
+  kind.set_identity(true);
   ParameterInfo& traffic_class = *pair.add_parameters();
   traffic_class.set_name("traffic_class");
   traffic_class.set_type("integer");
@@ -166,6 +173,9 @@ void ScriptedAgent::play(const api::ControllerMessage& message) {
                                            (gpu.empty() ? "" : "+" + gpu));
     *record.mutable_started()->mutable_facts() = message.prepare().facts();
     (*record.mutable_started()->mutable_facts())["path"] = "synthetic";
+    const auto memory = message.prepare().parameters().find("memory");  // as kernels tell it
+    if (memory != message.prepare().parameters().end())
+      (*record.mutable_started()->mutable_facts())["memory"] = memory->second;
     deliver(record);
     *answer.mutable_prepared()->mutable_task() = message.prepare().task();
     send(answer);
@@ -189,6 +199,19 @@ void ScriptedAgent::send_step(const api::TaskRef& task, std::uint32_t step) {
   send(message);
 }
 
+// By the GPU that the task was prepared with, where the options say one.
+double ScriptedAgent::median_of(const api::TaskRef& task) {
+  const std::lock_guard lock(mutex_);
+  for (const api::ControllerMessage& message : received_) {
+    if (!message.has_prepare() || message.prepare().task().task_id() != task.task_id()) continue;
+    const auto gpu = message.prepare().parameters().find("gpu");
+    if (gpu == message.prepare().parameters().end()) continue;
+    const auto median = options_.median_with_gpu.find(gpu->second);
+    if (median != options_.median_with_gpu.end()) return median->second;
+  }
+  return options_.median;
+}
+
 void ScriptedAgent::on_step(const api::TaskStep& step) {
   if (step.step().step() + 1 < kSteps) return send_step(step.task(), step.step().step() + 1);
   if (step.task().rank() == 0) {
@@ -199,7 +222,7 @@ void ScriptedAgent::on_step(const api::TaskStep& step) {
     point.set_unit("ns");
     point.set_message_bytes(8);
     point.set_sample_count(1'000);
-    point.set_median(options_.median);
+    point.set_median(median_of(step.task()));
     point.set_synthetic(true);
     deliver(record);
   }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Rounds, matrices and suspects over real RDMA verbs, on four guests of the virtual fabric: all pairs in three rounds,
-# a slow or lossy sender named with its direction and nobody else, what a stopped run left, run afterwards, and a guest
-# that dies in the middle, which costs its own pairs alone.
+# a slow or lossy sender named with its direction and nobody else, the shipped suites fabric and nightly in short, what a
+# stopped run left, run afterwards, and a guest that dies in the middle, which costs its own pairs alone.
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/guests.sh"
 
@@ -95,6 +95,47 @@ a_dead_guest_costs_its_own_pairs_alone() {
   jq -e '[.tasks[] | select(any(.endpoints[]; startswith("n4/")) and .outcome != "passed")] | length > 0' "$work/killed.json"
 }
 
+# short_suite NAME: the shipped suite, stage for stage, with caps of 200 ms, a few samples and no sizes of hundreds of MB.
+short_suite() {
+  sed -E 's/time_cap: [0-9]+s/time_cap: 200ms/; s/min_samples: [0-9]+/min_samples: 10/; s/max_samples: [0-9]+/max_samples: 100/; s/, 512MiB\]/]/' \
+    "$top/suites/$1.yaml" >"$work/short_$1.yaml"
+}
+# outcomes_of FILE STAGES: of the tasks whose stage is in the list, "passed waived".
+outcomes_of() { jq -r --argjson stages "$2" '[.tasks[] | select(.stage | IN($stages[])) | .outcome] | unique | join(" ")' "$1"; }
+
+# Loopback, scan, latency and bandwidth of every pair and direction; the scan into GPU memory waives, since guests have none.
+# What follows suspects up may add tasks: on emulated guests figures differ.
+suite_fabric_runs() {
+  local run code=0
+  short_suite fabric
+  run=$(cli run "$work/short_fabric.yaml" --detach)
+  cli runs wait "$run" || code=$?
+  cli runs show "$run" -o json >"$work/fabric_run.json"
+  jq -r '.tasks[] | "\(.task_id) \(.stage) \(.outcome) \(.reason // "")"' "$work/fabric_run.json"
+  [ "$code" = 0 ]
+  [ "$(outcomes_of "$work/fabric_run.json" '[0, 1, 3, 4]')" = passed ]
+  [ "$(outcomes_of "$work/fabric_run.json" '[2]')" = waived ]
+  jq -e '[.tasks[] | select(.task_id | startswith("t")) | .stage] | group_by(.) | map(length) == [4, 12, 12, 6, 12]' "$work/fabric_run.json"
+  cli matrix "$run" -o json | jq -e '[.pairs[] | select(.value > 0)] | length == 12'
+  cli suspects "$run" || [ $? = 1 ] || [ $? = 3 ]
+}
+
+# A slice of three rounds: two pairs both ways, the same two for latency. NCCL has no GPU here.
+suite_nightly_runs() {
+  local run code=0
+  short_suite nightly
+  cli suites plan "$work/short_nightly.yaml" -o json >"$work/nightly_plan.json"
+  jq -e '[.notes[] | select(contains("of 3: 1 of 3 rounds"))] | length == 3' "$work/nightly_plan.json"
+  run=$(cli run "$work/short_nightly.yaml" --detach)
+  cli runs wait "$run" || code=$?
+  cli runs show "$run" -o json >"$work/nightly_run.json"
+  jq -r '.tasks[] | "\(.task_id) \(.stage) \(.outcome) \(.reason // "")"' "$work/nightly_run.json"
+  [ "$code" = 0 ]
+  [ "$(outcomes_of "$work/nightly_run.json" '[0, 1]')" = passed ]
+  [ "$(outcomes_of "$work/nightly_run.json" '[2, 3, 4, 5, 6, 7, 8]')" = waived ]
+  jq -e '[.tasks[] | select(.task_id | startswith("t")) | select(.stage < 3) | .stage] | group_by(.) | map(length) == [2, 4, 4]' "$work/nightly_run.json"
+}
+
 # On a busy host an agent's first look at its NIC may come before the port is up.
 ports_are_active() { [ "$(cli nodes -o json | jq '[.nodes[].nics[] | select(.state == "active")] | length')" = 4 ]; }
 
@@ -106,6 +147,8 @@ check "the matrix has both directions of all pairs" matrix_has_both_directions_o
 check "a healthy fabric accuses nobody" healthy_fabric_accuses_nobody
 check "a slow sender is named with its direction" slow_sender_is_named_with_its_direction
 check "a lossy sender is named with its direction" lossy_sender_is_named_with_its_direction
+check "suite fabric runs, each stage and pair of it" suite_fabric_runs
+check "suite nightly runs a slice of the pairs" suite_nightly_runs
 check "what a cancelled run left is run" rest_of_a_cancelled_run_is_run
 check "a guest that dies costs its own pairs alone" a_dead_guest_costs_its_own_pairs_alone
 summary

@@ -1,0 +1,55 @@
+// `night:` of a suite: which slice a run took, and of which nodes.
+#include <algorithm>
+#include <unordered_set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/plan/suite.h"
+#include "controller/plan/suite_night.h"
+#include "controller/plan/suite_values.h"
+
+namespace railgauge::plan {
+namespace {
+
+constexpr std::uint32_t kMaxDay = 1'000'000;  // some 2,700 years
+
+}  // namespace
+
+std::optional<Night> read_night(const YamlValue& value) {
+  const YamlMap map(value, night_keys().required, night_keys().optional);
+  Night night;
+  if (const YamlValue* day = map.find("day")) night.day = read_count(*day, 0, kMaxDay).value_or(0);
+  const YamlValue* nodes = map.find("nodes");
+  if (nodes == nullptr) return std::nullopt;
+  const std::string text =
+      nodes->text("names of nodes, joined by commas", kMaxSuiteBytes).value_or("");
+  std::unordered_set<std::string> named;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    std::string name = text.substr(begin, end - begin);
+    if (name.empty() || !named.insert(name).second) {
+      nodes->problem(fmt::format("names {} twice, or no node between two commas", in_quotes(name)));
+      return std::nullopt;
+    }
+    night.nodes.push_back(std::move(name));
+    begin = end + 1;
+  }
+  return night;
+}
+
+bool has_slices(const Suite& suite) {
+  return std::ranges::any_of(suite.stages,
+                             [](const Stage& stage) { return stage.placement.slice_of > 1; });
+}
+
+std::string with_night(const std::string& text, const Night& night) {
+  const SuiteReading before = read_suite(text, "", {});
+  if (!before.suite || before.suite->night) return text;
+  std::string with = fmt::format("{}\nnight: {{day: {}, nodes: \"{}\"}}\n", text, night.day,
+                                 fmt::join(night.nodes, ","));
+  // A mapping in braces takes no line more.
+  return read_suite(with, "", {}).suite ? with : text;
+}
+
+}  // namespace railgauge::plan

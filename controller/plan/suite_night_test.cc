@@ -1,0 +1,53 @@
+// `night:`, which the controller writes into the suite that it stores with a run.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/plan/suite.h"
+
+namespace railgauge::plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kSuite =
+    "version: 1\nmetadata: {name: s}\nstages:\n  - {kernel: k, placement: {pairs: all, slice: 7}}";
+
+TEST(SuiteNight, IsReadAsItWasWritten) {
+  const std::string text = with_night(kSuite, {.day = 20'781, .nodes = {"n2", "n-1.a", "n3"}});
+  const SuiteReading reading = read_suite(text, "", {});
+  ASSERT_TRUE(reading.suite) << reading.problems.at(0).message;
+  ASSERT_TRUE(reading.suite->night);
+  EXPECT_EQ(reading.suite->night->day, 20'781u);
+  EXPECT_THAT(reading.suite->night->nodes, ElementsAre("n2", "n-1.a", "n3"));
+  EXPECT_EQ(with_night(text, {.day = 1, .nodes = {"x"}}), text) << "the first one stays";
+}
+
+TEST(SuiteNight, ATextThatTakesNoKeyMoreStaysAsItIs) {
+  const std::string braces =
+      "{version: 1, metadata: {name: s}, stages: [{kernel: k, placement: {pairs: all}}]}";
+  ASSERT_TRUE(read_suite(braces, "", {}).suite);
+  EXPECT_EQ(with_night(braces, {.day = 1, .nodes = {"x"}}), braces);
+}
+
+TEST(SuiteNight, SaysWhatIsWrong) {
+  const auto problem = [](const std::string& night) {
+    const SuiteReading reading = read_suite(std::string(kSuite) + "\nnight: " + night, "", {});
+    return reading.problems.empty() ? "none"
+                                    : reading.problems[0].key + " " + reading.problems[0].message;
+  };
+  EXPECT_THAT(problem("{day: 1}"), HasSubstr("nodes"));
+  EXPECT_THAT(problem("{day: -1, nodes: a}"), HasSubstr("night.day"));
+  EXPECT_THAT(problem("{day: 1, nodes: \"a,b,a\"}"), HasSubstr("names \"a\" twice"));
+  EXPECT_THAT(problem("{day: 1, nodes: \"a,,b\"}"), HasSubstr("no node between two commas"));
+}
+
+TEST(SuiteNight, OnlyStagesWithASliceHaveSlices) {
+  EXPECT_TRUE(has_slices(*read_suite(kSuite, "", {}).suite));
+  Suite suite;
+  suite.stages.push_back({.kernel = "k"});
+  EXPECT_FALSE(has_slices(suite));
+}
+
+}  // namespace
+}  // namespace railgauge::plan
