@@ -43,7 +43,9 @@ struct UpgradeRuns {
   bool again = false;                // not the first look: more runs, or a new after side
   bool before_is_history = false;    // nightly points stand for a prepared before side
   std::vector<std::string> notes{};  // what was left out, told with the verdict
-  std::string invalid{};             // why the sides are not what they should be; "" they are
+  // Metrics that the after side has and nothing before it: no pass rests on those.
+  std::vector<std::string> uncompared{};
+  std::string invalid{};  // why the sides are not what they should be; "" they are
 };
 
 // A pair whose own interval lies beyond the bound.
@@ -85,7 +87,8 @@ struct UpgradeVerdict {
   std::string kind;
   std::vector<MetricVerdict> metrics;
   std::vector<LostFunction> lost;
-  std::vector<std::string> notes;  // what limits the statement
+  std::vector<std::string> unmeasured;  // what worked and nobody measured again
+  std::vector<std::string> notes;       // what limits the statement
   std::string reason;
 };
 
