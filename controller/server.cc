@@ -75,7 +75,7 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config, WatchP
     : store_(std::move(store)),
       leaves_([site](const auto& nodes) { return leaves_of(site, nodes); }),
       matrices_(*store_, leaves_),
-      run_judge_(*store_),
+      run_judge_(*store_, leaves_),
       fleet_(loop_, *store_, fleet_options),
       preflights_(loop_, fleet_, *store_),
       director_(loop_, fleet_, *store_, metrics_),
