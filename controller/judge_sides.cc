@@ -36,6 +36,7 @@ std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const 
   if (other != places.end()) {
     pair.other_node = other->first;
     pair.other_endpoint = other->second;
+    pair.other_changed = is_changed(*other);
   }
   return pair;
 }

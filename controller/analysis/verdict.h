@@ -25,6 +25,7 @@ struct PairRuns {
   // The other end, whose drift is in it as well; "" where there is none.
   std::string other_node{};
   std::string other_endpoint{};
+  bool other_changed = false;
 };
 
 struct MetricRuns {
@@ -48,10 +49,13 @@ struct UpgradeRuns {
   std::string invalid{};  // why the sides are not what they should be; "" they are
 };
 
-// A pair whose own interval lies beyond the bound.
+// A pair whose own interval lies beyond the bound, by the end that is behind it.
 struct PairFlag {
   std::string node;
   std::string endpoint;
+  // Where both ends changed and their other pairs do not tell which of them it is; else "".
+  std::string other_node{};
+  std::string other_endpoint{};
   double worse = 0;  // fraction, with its 95 % interval
   double low = 0;
   double high = 0;
