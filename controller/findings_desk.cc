@@ -1,7 +1,6 @@
 #include "controller/findings_desk.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <set>
 #include <span>
@@ -11,8 +10,10 @@
 
 #include "controller/control.h"
 #include "controller/finding_causes.h"
+#include "controller/finding_facts.h"
 #include "controller/judge_sides.h"
 #include "controller/measured_twice.h"
+#include "controller/open_events.h"
 #include "controller/rfc3339.h"
 #include "controller/rollout_study.h"
 #include "controller/store/stack_parts.h"
@@ -88,21 +89,6 @@ api::Baseline to_api(const store::BaselineRow& row) {
   return out;
 }
 
-// The nodes that all of the series have in common; where there is none, those of the first.
-std::set<std::string> nodes_of(const std::vector<store::SeriesRow>& all) {
-  std::set<std::string> common;
-  for (const store::SeriesRow& series : all) {
-    std::set<std::string> nodes;
-    for (const std::string& endpoint : series.endpoints)
-      nodes.insert(endpoint.substr(0, endpoint.find('/')));
-    std::set<std::string> both;
-    std::ranges::set_intersection(common, nodes, std::inserter(both, both.end()));
-    if (common.empty()) common = nodes;
-    if (!both.empty()) common = std::move(both);
-  }
-  return common;
-}
-
 bool tells_of_hardware(const store::EventRow& event) {
   return event.kind.starts_with("watch_") || event.kind == "hardware_replaced";
 }
@@ -138,29 +124,33 @@ void put(const FindingCauses& causes, api::Finding& out) {
 
 Status FindingsDesk::explain(const store::FindingRow& row,
                              const std::vector<store::SeriesRow>& series, api::Finding& out) {
-  FindingFacts facts{.kind = row.kind, .run_id = row.run_id, .opened_at = row.opened_at};
-  facts.before = row.series.front().before;
-  facts.after = row.series.front().after;
-  const store::HistoryRow history =
-      RG_TRY(store_.history(row.series.front().series, std::nullopt, kPointsLookedAt));
-  for (const store::HistoryPointRow& point : history.points)
-    if (point.outcome == "passed" && point.median > 0)
-      facts.points.push_back({point.measured_at, point.median});
-  const std::set<std::string> names = nodes_of(series);
+  FindingFacts facts = RG_TRY(facts_of(store_, row, nodes_in_common(series)));
   std::set<std::string> ids;
-  for (const store::NodeRow& node : RG_TRY(store_.list_nodes())) {
-    if (!names.contains(node.name) || facts.nodes.size() == kMostNodes) continue;
-    ids.insert(node.node_id);
-    facts.nodes.push_back({.name = node.name,
-                           .node_id = node.node_id,
-                           .epochs = RG_TRY(store_.epochs(node.node_id, kEpochsLookedAt))});
-  }
+  for (const NodePast& node : facts.nodes) ids.insert(node.node_id);
   for (store::EventRow& event : RG_TRY(store_.list_events(kEventsLookedAt)))
     if (tells_of_hardware(event) && ids.contains(event.node_id))
       facts.events.push_back(std::move(event));
   FindingCauses found = causes_of(facts);
   RG_TRY_OK(study_rollouts(series.front(), row.opened_at, found));
   put(found, out);
+  return {};
+}
+
+// The others of its event, what they have in common, and what speaks for each cause.
+Status FindingsDesk::add_event(api::Finding& out) {
+  for (const OpenEvent& event : RG_TRY(open_events(store_, leaves_))) {
+    if (std::ranges::find(event.findings, out.finding_id(), &store::FindingRow::finding_id) ==
+        event.findings.end())
+      continue;
+    out.set_event_id(event.findings.front().finding_id);
+    for (const store::FindingRow& one : event.findings)
+      if (one.finding_id != out.finding_id())
+        out.add_same_event(fmt::format("{}: {}", one.finding_id, one.summary));
+    for (const std::string& mark : event.common) out.add_common(mark);
+    if (!out.upgrade_id().empty()) return {};  // its own screen scores them
+    for (const std::string& line : RG_TRY(scored_causes(store_, event))) out.add_causes(line);
+    return {};
+  }
   return {};
 }
 
@@ -174,7 +164,7 @@ Status FindingsDesk::study_rollouts(const store::SeriesRow& moved, double opened
                                      .metric = moved.metric,
                                      .message_bytes = moved.message_bytes,
                                      .limit = kMostPinned}))) {
-    const std::set<std::string> nodes = nodes_of({one});
+    const std::set<std::string> nodes = nodes_in_common({one});
     const auto wants = [&](const std::string& node) { return series_of[node] < kSeriesOfNode; };
     if (!is_same_measure(one, moved) || std::ranges::none_of(nodes, wants)) continue;
     if (facts.series.size() == kSeriesStudied) break;
@@ -207,11 +197,17 @@ Result<api::FindingList> FindingsDesk::list(const api::ListFindingsRequest& requ
   const std::uint32_t limit = request.limit() == 0 ? kFindings : request.limit();
   api::FindingList list;
   list.set_schema_version(kSchemaVersion);
+  std::map<std::string, std::string> events;
+  for (const OpenEvent& event : RG_TRY(open_events(store_, leaves_)))
+    for (const store::FindingRow& one : event.findings)
+      events[one.finding_id] = event.findings.front().finding_id;
   // Those that are closed are left out after reading, so that an acknowledgement's end counts.
   for (const store::FindingRow& row : RG_TRY(store_.list_findings("", kMostPinned))) {
     api::Finding finding = to_api(row, now);
     const bool is_closed = finding.state() == "fixed" || finding.state() == "false";
     if (request.state().empty() ? is_closed : finding.state() != request.state()) continue;
+    if (const auto event = events.find(finding.finding_id()); event != events.end())
+      finding.set_event_id(event->second);
     *list.add_findings() = std::move(finding);
     if (static_cast<std::uint32_t>(list.findings_size()) == limit) break;
   }
@@ -238,6 +234,7 @@ Result<api::Finding> FindingsDesk::get(const std::string& finding_id, double now
   }
   // An upgrade's own screen explains its findings.
   if (row->upgrade_id.empty() && !all.empty()) RG_TRY_OK(explain(*row, all, out));
+  RG_TRY_OK(add_event(out));
   return out;
 }
 

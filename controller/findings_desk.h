@@ -2,17 +2,20 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "controller/api/judge.pb.h"
 #include "controller/finding_causes.h"
+#include "controller/leaf_map.h"
 #include "controller/store/store.h"
 
 namespace railgauge {
 
 class FindingsDesk {
  public:
-  explicit FindingsDesk(store::Store& store) : store_(store) {}
+  explicit FindingsDesk(store::Store& store, LeafSource leaves = {})
+      : store_(store), leaves_(std::move(leaves)) {}
 
   // `now` (unix seconds): an acknowledgement that is over is open again.
   Result<api::FindingList> list(const api::ListFindingsRequest& request, double now);
@@ -28,7 +31,10 @@ class FindingsDesk {
                  api::Finding& out);
   Status study_rollouts(const store::SeriesRow& moved, double opened_at, FindingCauses& found);
 
+  Status add_event(api::Finding& out);
+
   store::Store& store_;
+  const LeafSource leaves_;
 };
 
 }  // namespace railgauge

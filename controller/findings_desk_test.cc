@@ -1,6 +1,8 @@
 // What a finding's screen says of a change that came to node after node. Points are synthetic.
 #include "controller/findings_desk.h"
 
+#include <map>
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -61,7 +63,7 @@ class Rollout : public store::StoreTest {
   // The first four get it at the noons of days 12 to 15.
   static bool upgraded(int node, int night) { return node <= 4 && night > 11 + node; }
 
-  api::Finding explained(double loss) {
+  void roll_out(double loss) {
     now_ = kFirstNight - kDay;
     for (int node = 1; node <= kNodes; ++node) attach(node, "6.1.0");
     for (int number = 0; number < kNights; ++number) {
@@ -70,6 +72,23 @@ class Rollout : public store::StoreTest {
       for (int node = 1; node <= 4; ++node)
         if (number == 11 + node) attach(node, "6.1.1");
     }
+  }
+  // Of what the node gives; opened now.
+  void open(const std::string& id, const std::string& kind, int node, double loss) {
+    store::FindingRow row{.finding_id = id, .kind = kind, .severity = "warning", .opened_at = now_};
+    row.summary = "slower on " + fmt::format("n{}", node);
+    const auto points = store_->side_points({"night000"});
+    ASSERT_TRUE(points);
+    for (const store::SidePointRow& point : *points)
+      if (store_->series(point.series)->endpoints.front() == fmt::format("n{}/rxe0:1", node))
+        row.series.push_back({.series = point.series, .before = 1500, .after = 1500 * (1 + loss)});
+    ASSERT_EQ(row.series.size(), 1U);
+    ASSERT_TRUE(store_->open_finding(std::move(row)));
+    ASSERT_TRUE(store_->flush());
+  }
+
+  api::Finding explained(double loss) {
+    roll_out(loss);
     const auto points = store_->side_points({"night000"});
     EXPECT_TRUE(points);
     EXPECT_TRUE(store_->open_finding(
@@ -97,6 +116,30 @@ TEST_F(Rollout, IsStudiedOverAllNodesThatGotIt) {
                              HasSubstr("% worse than nodes that did not have it yet"))))
       << told.DebugString();
   EXPECT_THAT(told.excluded(), Not(Contains(HasSubstr("rollout of"))));
+}
+
+// Two nodes got slow with the same change in two nights that follow each other; n8 is another
+// story.
+TEST_F(Rollout, FindingsThatBeganTogetherAndMeetAreOneEvent) {
+  roll_out(0.05);
+  open("f1", "step", 1, 0.05);
+  open("f2", "step", 2, 0.05);
+  open("f8", "variance", 8, 0.05);
+  FindingsDesk desk(*store_);
+  const auto list = desk.list({}, now_);
+  ASSERT_TRUE(list) << list.error().message;
+  std::map<std::string, std::string> events;
+  for (const api::Finding& one : list->findings()) events[one.finding_id()] = one.event_id();
+  EXPECT_THAT(events, testing::ElementsAre(testing::Pair("f1", "f1"), testing::Pair("f2", "f1"),
+                                           testing::Pair("f8", "f8")));
+  const auto told = desk.get("f2", now_);
+  ASSERT_TRUE(told) << told.error().message;
+  EXPECT_EQ(told->event_id(), "f1");
+  EXPECT_THAT(told->same_event(), testing::ElementsAre("f1: slower on n1"));
+  EXPECT_THAT(told->causes(),
+              Contains("linux_kernel 6.1.0 -> 6.1.1: 2 of 3 nodes that have it got worse, 0 of 5 "
+                       "others"))
+      << told->DebugString();
 }
 
 }  // namespace

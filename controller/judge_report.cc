@@ -45,6 +45,8 @@ api::JudgedMetric to_api(const analysis::MetricVerdict& metric) {
     api::JudgedPlace& place = *out.add_places();
     place.set_node(flag.node);
     place.set_endpoint(flag.endpoint);
+    if (!flag.other_node.empty())
+      place.set_or_other_end(fmt::format("{}/{}", flag.other_node, flag.other_endpoint));
     place.set_worse_percent(kPercent * flag.worse);
     place.set_low_percent(kPercent * flag.low);
     place.set_high_percent(kPercent * flag.high);
@@ -86,7 +88,10 @@ std::set<std::string> worse_nodes(const Sides& sides, const analysis::UpgradeVer
   for (const analysis::LostFunction& lost : verdict.lost) out.insert(lost.sides.node);
   for (const analysis::MetricVerdict& metric : verdict.metrics)
     if (metric.verdict == analysis::Verdict::kRegressed)
-      for (const analysis::PairFlag& flag : metric.flags) out.insert(flag.node);
+      for (const analysis::PairFlag& flag : metric.flags) {
+        out.insert(flag.node);
+        if (!flag.other_node.empty()) out.insert(flag.other_node);
+      }
   return out.empty() ? changed_nodes(sides) : out;
 }
 
@@ -235,8 +240,14 @@ std::string first_change(const api::Upgrade& out) {
 void add_look_at(api::Upgrade& out) {
   const bool explained = std::ranges::any_of(out.causes(), &api::UpgradeCause::explains);
   if (explained || out.metrics().empty() || out.metrics(0).places().empty()) return;
-  out.add_next(fmt::format("look at {}/{} first: others with the same change did not lose as much",
-                           out.metrics(0).places(0).node(), out.metrics(0).places(0).endpoint()));
+  const api::JudgedPlace& place = out.metrics(0).places(0);
+  const std::string either =
+      place.has_or_other_end()
+          ? fmt::format(" and {} (their other pairs do not tell which)", place.or_other_end())
+          : "";
+  out.add_next(
+      fmt::format("look at {}/{}{} first: others with the same change did not lose as much",
+                  place.node(), place.endpoint(), either));
 }
 
 void add_next(const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {

@@ -18,8 +18,12 @@ class JudgeService final : public api::Judge::CallbackService {
  public:
   // Everything outlives it; the pool is to be destroyed after the server's last call ended.
   JudgeService(Control& control, store::Store& store, const auth::PeerBook& peers,
-               fleet::WorkerPool& pool)
-      : store_(store), upgrades_(control, store), findings_(store), peers_(peers), pool_(pool) {}
+               fleet::WorkerPool& pool, LeafSource leaves = {})
+      : store_(store),
+        upgrades_(control, store),
+        findings_(store, std::move(leaves)),
+        peers_(peers),
+        pool_(pool) {}
 
   using Unary = grpc::ServerUnaryReactor;
   using Context = grpc::CallbackServerContext;

@@ -36,6 +36,7 @@ std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const 
   if (other != places.end()) {
     pair.other_node = other->first;
     pair.other_endpoint = other->second;
+    pair.other_changed = is_changed(*other);
   }
   return pair;
 }
@@ -84,7 +85,8 @@ std::vector<std::string_view> statistics_of(const store::SeriesRow& series,
   return out;
 }
 
-// Tails of changed pairs that cannot be held against anything.
+// Tails of changed pairs that cannot be held against anything. That is no missing measurement: the
+// pairs' median and lower tails are judged, and so few samples have no such tail on either side.
 void note_tails(const Sides& sides, const Cast& cast, const BySeries& before,
                 analysis::UpgradeRuns& out) {
   std::map<std::string, std::pair<std::size_t, std::size_t>> counts;  // without it, and all
@@ -140,20 +142,20 @@ void keep_compared(analysis::MetricRuns& metric) {
 
 void keep_compared(std::map<std::string, analysis::MetricRuns>& metrics,
                    analysis::UpgradeRuns& out) {
-  std::vector<std::string> early;  // only the after side has them
   for (auto& [name, metric] : metrics) {
     const bool none_before = std::ranges::all_of(
         metric.pairs, [](const analysis::PairRuns& pair) { return pair.before.empty(); });
     if (none_before) {
-      early.push_back(name);
+      if (std::ranges::any_of(metric.pairs, &analysis::PairRuns::changed))
+        out.uncompared.push_back(name);
       metric.pairs.clear();
     } else {
       keep_compared(metric);
     }
   }
-  if (!early.empty())
-    out.notes.push_back(
-        fmt::format("not judged, since no earlier run has it: {}", fmt::join(early, "; ")));
+  if (!out.uncompared.empty())
+    out.notes.push_back(fmt::format("not judged, since no earlier run has it: {}",
+                                    fmt::join(out.uncompared, "; ")));
   std::erase_if(metrics, [](const auto& entry) { return entry.second.pairs.empty(); });
 }
 

@@ -69,5 +69,23 @@ TEST(JudgeSides, PairsWithAControlThatIsAwayAreNotAskedForWhereOthersShowThePlac
   EXPECT_THAT(missing(sides), IsEmpty());
 }
 
+// Nights that lack a metric of the upgrade's suite say nothing of it, so that nothing passes.
+TEST(JudgeSides, AMetricThatNoNightHasIsNoPass) {
+  Sides sides = two_ports();
+  sides.upgrade.before_is_history = true;
+  EXPECT_EQ(analysis::judge_upgrade(runs_of(sides)).verdict, analysis::Verdict::kPass);
+  for (std::int64_t id = 1; id <= 3; ++id) {
+    sides.series[id + 3] = sides.series[id];
+    sides.series[id + 3].metric = "message_rate";
+    for (int run = 0; run < 5; ++run)
+      sides.after.push_back({.run_id = "after", .series = id + 3, .median = 100 + 0.01 * run});
+  }
+  const analysis::UpgradeRuns runs = runs_of(sides);
+  EXPECT_THAT(runs.uncompared, ElementsAre("verbs.write_bw message_rate median"));
+  EXPECT_EQ(analysis::judge_upgrade(runs).verdict, analysis::Verdict::kInconclusive);
+  sides.min_coverage = 0.5;
+  EXPECT_EQ(analysis::judge_upgrade(runs_of(sides)).verdict, analysis::Verdict::kPass);
+}
+
 }  // namespace
 }  // namespace railgauge

@@ -1,7 +1,6 @@
 #include "controller/run_changes.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,46 +11,15 @@
 
 #include "controller/analysis/changes.h"
 #include "controller/analysis/families.h"
-#include "controller/analysis/metric_traits.h"
-#include "controller/analysis/pair_peers.h"
 #include "controller/analysis/peers.h"
 #include "controller/judge_sides.h"
 #include "controller/run_knees.h"
+#include "controller/run_peers.h"
 
 namespace railgauge {
 namespace {
 
-constexpr double kOwnProof = 1e-4;  // of classes that have a test of their own
-constexpr std::size_t kPastNights = 20;
-constexpr std::size_t kLeastPastNights = 5;
-constexpr std::size_t kNights = 3;
-constexpr double kPeerFloor = 0.005;  // of a class's deviations
-
-struct Moved {
-  const SeriesRuns* runs = nullptr;
-  std::string kind{};
-  double before = 0;
-  double after = 0;
-  double worse = 0;
-  double p = 1;
-  std::string detail{};
-};
-
-analysis::MetricTraits traits_of(const store::SeriesRow& series) {
-  return analysis::traits_of(series.unit, series.larger_is_better, "median");
-}
-
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
-double worse_by(const store::SeriesRow& series, double before, double after) {
-  if (!(before > 0) || !(after > 0)) return 0;
-  const auto better = traits_of(series).better;
-  return analysis::worse_fraction(better, analysis::oriented(better, std::log(after / before)));
-}
+constexpr std::size_t kPlaceSlack = 2;  // runs by which a change may be placed beside its begin
 
 // Before and after, in the series' unit: of a spread its deviations, of a mix of modes the better
 // and the worse of the two, where the worse is held more often now; absent where the better is.
@@ -64,9 +32,33 @@ std::optional<std::pair<double, double>> levels_of(const SeriesRuns& one,
     return lower ? std::pair(low, high) : std::pair(high, low);
   }
   if (change.kind != analysis::ChangeKind::kVariance) return std::pair(change.before, change.after);
-  const double unit = relative ? median_of(one.values) : 1;
+  const double unit = relative ? upper_median(one.values) : 1;
   if (!(change.before > 0) || !(unit > 0)) return std::nullopt;
   return std::pair(unit * change.before, unit * change.after);
+}
+
+bool is_of_level(const analysis::Change& change) {
+  return change.kind == analysis::ChangeKind::kStep || change.kind == analysis::ChangeKind::kDrift;
+}
+
+// Whether the newest change ends an improvement that held for a few runs only: what is there now is
+// no worse than what that left, which was no loss itself. What was better for long is the level.
+bool ends_improvement(const store::SeriesRow& series,
+                      const std::vector<analysis::Change>& changes) {
+  const double delta = traits_of(series).delta;
+  const analysis::Change& newest = changes.back();
+  for (std::size_t i = 0; i + 1 < changes.size(); ++i) {
+    const analysis::Change& left = changes[i];
+    if (!is_of_level(left) || left.index + kFreshRuns < newest.index) continue;
+    const bool is_better = worse_by(series, left.before, left.after) < 0;
+    const bool was_loss = std::ranges::any_of(
+        changes.begin(), changes.begin() + static_cast<std::ptrdiff_t>(i),
+        [&](const analysis::Change& earlier) {
+          return is_of_level(earlier) && worse_by(series, earlier.before, left.before) > delta;
+        });
+    if (is_better && !was_loss && worse_by(series, left.before, newest.after) <= delta) return true;
+  }
+  return false;
 }
 
 // The newest change for the worse that is young and still holds.
@@ -80,15 +72,22 @@ void add_change(const SeriesRuns& one, const analysis::Prior& prior, std::vector
   if (change.index + kFreshRuns < one.values.size()) return;
   const auto levels = levels_of(one, change, found.relative);
   if (!levels) return;
-  const auto [before, after] = *levels;
+  auto [before, after] = *levels;
   const bool of_spread = change.kind == analysis::ChangeKind::kVariance;
+  if (const auto own = returned_to(one); own && is_of_level(change) &&
+                                         change.index + kPlaceSlack >= own->since &&
+                                         change.index <= own->since + kPlaceSlack) {
+    before = own->level;
+    if (worse_by(one.series, before, after) <= settings.delta) return;
+  }
   const double worse = of_spread ? after / before - 1 : worse_by(one.series, before, after);
   if (!(worse > 0)) return;
   // Of spread and modes the newest runs show nothing: the slow mode is held now and then.
-  if (change.kind == analysis::ChangeKind::kStep || change.kind == analysis::ChangeKind::kDrift) {
+  if (is_of_level(change)) {
+    if (ends_improvement(one.series, found.changes)) return;
     const std::size_t newest = std::min(kBackRuns, one.values.size());
     const double now =
-        median_of({one.values.end() - static_cast<std::ptrdiff_t>(newest), one.values.end()});
+        upper_median({one.values.end() - static_cast<std::ptrdiff_t>(newest), one.values.end()});
     if (worse_by(one.series, before, now) < worse / 2) return;
   }
   out.push_back({.runs = &one,
@@ -97,114 +96,6 @@ void add_change(const SeriesRuns& one, const analysis::Prior& prior, std::vector
                  .after = after,
                  .worse = worse,
                  .p = change.p < 1 ? change.p : kOwnProof});
-}
-
-std::set<std::string> nodes_of(const store::SeriesRow& series) {
-  std::set<std::string> nodes;
-  for (const std::string& text : series.endpoints) nodes.insert(text.substr(0, text.find('/')));
-  return nodes;
-}
-
-// z of the last nights, newest last; what was not measured is left out.
-struct Nights {
-  std::vector<std::vector<double>> series;             // of a pair that was taken apart, its path's
-  std::map<std::string, std::vector<double>> nodes{};  // where pairs could be taken apart
-};
-
-// The member's ends by number; absent where it is no pair of two nodes.
-std::vector<std::optional<std::pair<std::size_t, std::size_t>>> ends_of(
-    const std::vector<const SeriesRuns*>& members, std::vector<std::string>& names) {
-  const auto number = [&](const std::string& text) {
-    const std::string node = text.substr(0, text.find('/'));
-    const auto at = std::ranges::find(names, node);
-    if (at == names.end()) names.push_back(node);
-    return static_cast<std::size_t>(std::ranges::find(names, node) - names.begin());
-  };
-  std::vector<std::optional<std::pair<std::size_t, std::size_t>>> ends(members.size());
-  for (std::size_t i = 0; i < members.size(); ++i)
-    if (const auto& of = members[i]->series.endpoints;
-        of.size() == 2 && nodes_of(members[i]->series).size() == 2)
-      ends[i] = std::pair(number(of[0]), number(of[1]));
-  return ends;
-}
-
-// Where all are pairs and enough of them were measured, by node and path; else each by itself.
-void add_night(const std::vector<analysis::Peer>& peers,
-               const std::vector<std::optional<std::pair<std::size_t, std::size_t>>>& ends,
-               const std::vector<std::string>& names, analysis::Better better, Nights& out) {
-  std::vector<analysis::PairFigure> figures;
-  for (std::size_t i = 0; i < peers.size(); ++i)
-    if (ends[i])
-      figures.push_back({.from = ends[i]->first, .to = ends[i]->second, .value = peers[i].value});
-  analysis::PairStandings pairs;
-  if (figures.size() == peers.size())
-    pairs = analysis::judge_pairs(figures, names.size(), better, kPeerFloor);
-  const auto standings =
-      pairs.apart ? pairs.paths : analysis::judge_peers(peers, better, kPeerFloor);
-  for (std::size_t i = 0; i < standings.size(); ++i)
-    if (standings[i].judged) out.series[i].push_back(standings[i].z);
-  for (std::size_t i = 0; i < pairs.nodes.size(); ++i)
-    if (pairs.nodes[i].judged) out.nodes[names[i]].push_back(pairs.nodes[i].z);
-}
-
-Nights peer_nights(const std::vector<const SeriesRuns*>& members, analysis::Better better) {
-  Nights out{.series = std::vector<std::vector<double>>(members.size())};
-  std::vector<std::string> names;
-  const auto ends = ends_of(members, names);
-  for (std::size_t ago = kPastNights + kNights; ago-- > 0;) {
-    std::vector<analysis::Peer> peers(members.size());
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      const std::vector<double>& values = members[i]->values;
-      if (values.size() > ago) peers[i].value = values[values.size() - 1 - ago];
-    }
-    add_night(peers, ends, names, better, out);
-  }
-  return out;
-}
-
-// Whether it fell behind on the last nights, less its standing offset: what always was slower, as a
-// pair over more switches is, did not.
-bool fell_behind(const std::vector<double>& z, double worse, double delta) {
-  if (z.size() < kNights + kLeastPastNights || worse <= delta) return false;
-  const auto split = z.end() - static_cast<std::ptrdiff_t>(kNights);
-  const double standing = median_of({z.begin(), split});
-  std::vector<double> nights;
-  for (auto night = split; night != z.end(); ++night) nights.push_back(*night - standing);
-  return analysis::pages(nights, worse, delta);
-}
-
-std::optional<Moved> behind(const SeriesRuns& one) {
-  if (one.values.size() <= kNights) return std::nullopt;
-  Moved moved{.runs = &one, .kind = "peer", .after = one.values.back(), .p = kOwnProof};
-  moved.before =
-      median_of({one.values.begin(), one.values.end() - static_cast<std::ptrdiff_t>(kNights)});
-  moved.worse = worse_by(one.series, moved.before, moved.after);
-  return moved;
-}
-
-// Those that became slow against what their peers did on the same nights. Of a node that fell
-// behind all that was measured with it.
-void add_peers(const std::vector<const SeriesRuns*>& members, const std::set<std::int64_t>& moved,
-               std::vector<Moved>& out) {
-  if (members.size() < analysis::kLeastPeers) return;
-  const analysis::MetricTraits traits = traits_of(members.front()->series);
-  const Nights nights = peer_nights(members, traits.better);
-  std::set<std::string> slow;
-  for (const auto& [node, z] : nights.nodes) {
-    std::vector<double> worse;
-    for (const SeriesRuns* one : members)
-      if (const auto was = behind(*one); was && nodes_of(one->series).contains(node))
-        worse.push_back(was->worse);
-    if (fell_behind(z, median_of(worse), traits.delta)) slow.insert(node);
-  }
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    const SeriesRuns& one = *members[i];
-    const auto was = behind(one);
-    if (!was || moved.contains(one.series.series_id)) continue;
-    const bool with_slow = std::ranges::any_of(
-        nodes_of(one.series), [&](const std::string& node) { return slow.contains(node); });
-    if (with_slow || fell_behind(nights.series[i], was->worse, traits.delta)) out.push_back(*was);
-  }
 }
 
 RunEvent event_of(const std::string& metric, const std::string& where, const std::string& node,
@@ -221,7 +112,7 @@ RunEvent event_of(const std::string& metric, const std::string& where, const std
     event.series.push_back(
         {.series = one->runs->series.series_id, .before = one->before, .after = one->after});
   }
-  event.worse = median_of(worse);
+  event.worse = upper_median(worse);
   return event;
 }
 
@@ -257,74 +148,126 @@ void add_by_node(const std::string& metric, const std::map<std::string, std::siz
                            "", {one}));
 }
 
-void add_class(const std::string& metric, const std::vector<const SeriesRuns*>& members,
-               std::vector<RunEvent>& out) {
-  std::vector<analysis::Noise> noises;
-  std::map<std::string, std::size_t> totals;
-  for (const SeriesRuns* one : members) {
-    const analysis::Findings alone = analysis::detect_changes(one->values, {});
-    if (!alone.too_few) noises.push_back(alone.noise);
-    for (const std::string& node : nodes_of(one->series)) ++totals[node];
+// One metric at places that are peers of each other.
+struct Family {
+  std::string metric{};
+  std::vector<const SeriesRuns*> members{};
+  std::vector<Moved> moved{};
+};
+
+// Classes with too few members to be judged as peers stand together: their noise is of one metric.
+std::vector<Family> families_of(std::span<const SeriesRuns> all) {
+  std::map<std::string, std::map<std::string, std::vector<const SeriesRuns*>>> metrics;
+  for (const SeriesRuns& one : all)
+    if (!one.values.empty())
+      metrics[fmt::format("{} rev {}", metric_text(one.series, ""), one.series.revision)][one.peers]
+          .push_back(&one);
+  std::vector<Family> out;
+  for (auto& [name, classes] : metrics) {
+    Family rest;
+    for (auto& [peers, members] : classes) {
+      if (members.size() >= analysis::kLeastPeers)
+        out.push_back({.members = std::move(members)});
+      else
+        rest.members.insert(rest.members.end(), members.begin(), members.end());
+    }
+    if (!rest.members.empty()) out.push_back(std::move(rest));
   }
+  for (Family& family : out) family.metric = metric_text(family.members.front()->series, "");
+  return out;
+}
+
+// The chance of each member's change; all of the family were asked, so those that stayed count too.
+std::vector<double> find_changes(Family& family) {
+  std::vector<analysis::Noise> noises;
+  for (const SeriesRuns* one : family.members)
+    if (const auto alone = analysis::detect_changes(one->values, {}); !alone.too_few)
+      noises.push_back(alone.noise);
   const analysis::Prior prior = analysis::pool(noises);
-  std::vector<Moved> moved;
-  for (const SeriesRuns* one : members) add_change(*one, prior, moved);
-  // All of the class were asked; those that stayed count as well.
-  std::vector<double> p(members.size(), 1.0);
-  for (std::size_t i = 0; i < moved.size(); ++i) p[i] = moved[i].p;
-  const std::vector<bool> stand = analysis::benjamini_hochberg(p);
+  for (const SeriesRuns* one : family.members) add_change(*one, prior, family.moved);
+  std::vector<double> p(family.members.size(), 1.0);
+  for (std::size_t i = 0; i < family.moved.size(); ++i) p[i] = family.moved[i].p;
+  return p;
+}
+
+// What stands of the family, and what fell behind its peers.
+std::vector<Moved> kept_of(const Family& family, const std::vector<bool>& stand) {
   std::vector<Moved> kept;
   std::set<std::int64_t> told;
-  for (std::size_t i = 0; i < moved.size(); ++i) {
+  for (std::size_t i = 0; i < family.moved.size(); ++i) {
     if (!stand[i]) continue;
-    told.insert(moved[i].runs->series.series_id);
-    kept.push_back(moved[i]);
+    told.insert(family.moved[i].runs->series.series_id);
+    kept.push_back(family.moved[i]);
   }
-  add_peers(members, told, kept);
-  std::map<std::string, std::vector<const Moved*>> kinds;
-  for (const Moved& one : kept) kinds[one.kind].push_back(&one);
-  for (const auto& [kind, list] : kinds) add_by_node(metric, totals, list, out);
+  add_peers(family.members, told, kept);
+  return kept;
+}
+
+// All of one metric, of whatever class: places are named over all of them.
+struct Metric {
+  std::map<std::string, std::size_t> totals{};  // series of each node
+  std::vector<Moved> kept{};
+};
+
+void add_metrics(const std::map<std::string, Metric>& metrics, std::vector<RunEvent>& out) {
+  for (const auto& [name, metric] : metrics) {
+    std::map<std::string, std::vector<const Moved*>> kinds;
+    for (const Moved& one : metric.kept) kinds[one.kind].push_back(&one);
+    for (const auto& [kind, list] : kinds) add_by_node(name, metric.totals, list, out);
+  }
+}
+
+void add_changes(std::span<const SeriesRuns> all, std::vector<RunEvent>& out) {
+  std::vector<Family> families = families_of(all);
+  std::vector<std::vector<double>> p;
+  for (Family& family : families) p.push_back(find_changes(family));
+  const auto stand = analysis::hierarchical(p);
+  std::map<std::string, Metric> metrics;
+  for (std::size_t i = 0; i < families.size(); ++i) {
+    Metric& metric = metrics[families[i].metric];
+    for (const SeriesRuns* one : families[i].members)
+      for (const std::string& node : nodes_of(one->series)) ++metric.totals[node];
+    for (Moved& one : kept_of(families[i], stand[i])) metric.kept.push_back(std::move(one));
+  }
+  add_metrics(metrics, out);
 }
 
 // Curves of one metric are a family; a curve's series stands for all of its sizes.
 void add_knees(std::span<const SeriesRuns> all, std::vector<RunEvent>& out) {
-  std::map<std::string, std::vector<Knee>> metrics;
-  for (Knee& knee : moved_knees(all)) metrics[knee.metric].push_back(std::move(knee));
-  for (const auto& [metric, knees] : metrics) {
-    std::vector<double> p;
-    for (const Knee& knee : knees) p.push_back(knee.p);
-    const std::vector<bool> stand = analysis::benjamini_hochberg(p);
-    std::map<std::string, std::size_t> totals;
-    std::vector<Moved> kept;
-    for (std::size_t i = 0; i < knees.size(); ++i) {
-      for (const std::string& node : nodes_of(knees[i].runs->series)) ++totals[node];
-      if (stand[i] && knees[i].worse > 0)
-        kept.push_back({.runs = knees[i].runs,
-                        .kind = "knee",
-                        .before = knees[i].level_before,
-                        .after = knees[i].level_after,
-                        .worse = knees[i].worse,
-                        .p = knees[i].p,
-                        .detail = fmt::format("from {:.0f} B to {:.0f} B", knees[i].bytes_before,
-                                              knees[i].bytes_after)});
-    }
-    std::vector<const Moved*> list;
-    for (const Moved& one : kept) list.push_back(&one);
-    if (!list.empty()) add_by_node(metric, totals, list, out);
+  std::map<std::string, std::vector<Knee>> curves;
+  for (Knee& knee : moved_knees(all)) curves[knee.metric].push_back(std::move(knee));
+  std::vector<std::vector<double>> p;
+  for (const auto& [name, knees] : curves) {
+    auto& of_curves = p.emplace_back();
+    for (const Knee& knee : knees) of_curves.push_back(knee.p);
   }
+  const auto stand = analysis::hierarchical(p);
+  std::map<std::string, Metric> metrics;
+  std::size_t family = 0;
+  for (const auto& [name, knees] : curves) {
+    Metric& metric = metrics[name];
+    const std::vector<bool>& stands = stand[family++];
+    for (std::size_t i = 0; i < knees.size(); ++i) {
+      for (const std::string& node : nodes_of(knees[i].runs->series)) ++metric.totals[node];
+      if (stands[i] && knees[i].worse > 0)
+        metric.kept.push_back({.runs = knees[i].runs,
+                               .kind = "knee",
+                               .before = knees[i].level_before,
+                               .after = knees[i].level_after,
+                               .worse = knees[i].worse,
+                               .p = knees[i].p,
+                               .detail = fmt::format("from {:.0f} B to {:.0f} B",
+                                                     knees[i].bytes_before, knees[i].bytes_after)});
+    }
+  }
+  add_metrics(metrics, out);
 }
 
 }  // namespace
 
 std::vector<RunEvent> events_of(std::span<const SeriesRuns> all) {
-  std::map<std::string, std::vector<const SeriesRuns*>> classes;
-  for (const SeriesRuns& one : all)
-    if (!one.values.empty())
-      classes[fmt::format("{} rev {}", metric_text(one.series, ""), one.series.revision)].push_back(
-          &one);
   std::vector<RunEvent> out;
-  for (const auto& [name, members] : classes)
-    add_class(metric_text(members.front()->series, ""), members, out);
+  add_changes(all, out);
   add_knees(all, out);
   return out;
 }

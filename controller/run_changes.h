@@ -15,6 +15,10 @@ struct SeriesRuns {
   store::SeriesRow series{};
   std::vector<double> values{};
   std::vector<std::string> runs{};  // of each value; empty: not told, then no curve is formed of it
+  // Hardware of its nodes and how far apart they are: what differs in it is no peer. "" not told.
+  std::string peers{};
+  // Of each value, whether its nodes had the stack then that they have now; empty: not told.
+  std::vector<bool> present_stack{};
 };
 
 // Series of one metric that moved together, by where they meet.
@@ -31,9 +35,15 @@ struct RunEvent {
 };
 
 // Changes for the worse that began within the last kFreshRuns runs and still hold. Those of one
-// metric are a family (Benjamini and Hochberg); noise is pooled over its series. A node is named
-// where most of its series moved, the fabric where most nodes are.
+// metric and class of peers are a family, over which noise is pooled; families are held to a share
+// of false ones first, then their members (analysis::hierarchical). A node is named where most of
+// its series moved, the fabric where most nodes are. The end of an improvement that did not last is
+// none: it leads back to what was there before. Nor is what a stack that was there before gave
+// then.
 std::vector<RunEvent> events_of(std::span<const SeriesRuns> all);
+
+// By how much `after` is worse than `before`, a fraction; 0 where one of them is no level.
+double worse_by(const store::SeriesRow& series, double before, double after);
 
 inline constexpr std::size_t kFreshRuns = 14;
 inline constexpr std::size_t kBackRuns = 3;  // within the bound again: it is over

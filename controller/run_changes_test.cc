@@ -94,6 +94,91 @@ TEST(RunChanges, WhatGotBetterIsOldOrIsBackIsNoEvent) {
   EXPECT_THAT(events_of(old), IsEmpty());
 }
 
+TEST(RunChanges, AShortImprovementThatEndsIsNoEventAndALossThatComesBackIsOne) {
+  const auto better_from = [](std::size_t from) {
+    auto all = fabric(12, kNodes, 0.004);
+    for (SeriesRuns& one : all)
+      for (std::size_t run = from; run < kRuns - 5; ++run) one.values[run] *= 0.9;
+    return events_of(all);
+  };
+  EXPECT_THAT(better_from(kRuns - 12), IsEmpty());
+  EXPECT_THAT(better_from(5), SizeIs(1)) << "better for 30 runs: that is the level";
+  auto again = fabric(13, kNodes, 0.004);
+  for (SeriesRuns& one : again)
+    for (std::size_t run = kRuns - 24; run < kRuns; ++run)
+      if (run < kRuns - 14 || run >= kRuns - 5) one.values[run] *= 1.10;
+  EXPECT_THAT(events_of(again), SizeIs(1)) << "mended for a few runs only";
+}
+
+// Ten runs with a stack, 25 with one that is a tenth faster, then the first again.
+std::vector<SeriesRuns> rolled_back(double loss) {
+  auto all = fabric(12, kNodes, 0.004);
+  for (SeriesRuns& one : all)
+    for (std::size_t run = 0; run < kRuns; ++run) {
+      const bool is_first = run < 10 || run >= kRuns - 5;
+      one.present_stack.push_back(is_first);
+      if (!is_first) one.values[run] *= 0.9;
+      if (run >= kRuns - 5) one.values[run] *= 1 + loss;
+    }
+  return all;
+}
+
+TEST(RunChanges, AStackThatComesBackIsHeldAgainstWhatItGaveThen) {
+  EXPECT_THAT(events_of(rolled_back(0)), IsEmpty());
+  const auto events = events_of(rolled_back(0.1));
+  ASSERT_THAT(events, SizeIs(1));
+  EXPECT_NEAR(events[0].worse, 0.1, 0.02) << "not against the faster stack in between";
+  EXPECT_NEAR(*events[0].series[0].before, 1500, 20);
+  auto untold = rolled_back(0);
+  for (SeriesRuns& one : untold) one.present_stack.clear();
+  EXPECT_THAT(events_of(untold), SizeIs(1)) << "nobody knows what it ran then";
+}
+
+std::vector<SeriesRuns> nodes_of_two_kinds(bool told) {
+  auto all = fabric(21, 8, 0.004);  // 28 series, each of a node of its own here
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].series.endpoints = {fmt::format("n{}/rxe0:1", i + 1)};
+    if (told) all[i].peers = i < 18 ? "fast" : "slow";
+  }
+  return all;
+}
+
+std::size_t behind_peers(const std::vector<RunEvent>& events) {
+  return static_cast<std::size_t>(std::ranges::count(events, "peer", &RunEvent::kind));
+}
+
+// What all of a kind do in two nights is no node's fault; a step is told of it when it can be
+// placed.
+TEST(RunChanges, NodesOfAnotherKindAreNoPeers) {
+  for (const bool told : {false, true}) {
+    auto all = nodes_of_two_kinds(told);
+    for (std::size_t i = 18; i < all.size(); ++i) slow_down(all[i], kRuns - 2, 0.30);
+    EXPECT_EQ(behind_peers(events_of(all)) == 0, told);
+    auto one = nodes_of_two_kinds(told);
+    slow_down(one[20], kRuns - 2, 0.30);
+    EXPECT_EQ(behind_peers(events_of(one)), 1U);
+  }
+}
+
+// A step that is hardly one: what stands where it is the only question may be chance among sixty.
+TEST(RunChanges, ManyQuietMetricsAskForMoreProof) {
+  std::size_t alone = 0;
+  std::size_t among_others = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    std::vector<SeriesRuns> all{fabric(seed, 2).front()};
+    slow_down(all[0], kRuns - 6, 0.02);
+    alone += events_of(all).size();
+    for (int size = 1; size <= 60; ++size) {
+      all.push_back(fabric(1'000 * seed + static_cast<std::uint64_t>(size), 2).front());
+      all.back().series.series_id = 10'000 + size;
+      all.back().series.message_bytes = 8.0 + size;
+    }
+    among_others += events_of(all).size();
+  }
+  EXPECT_GT(among_others, 0U);
+  EXPECT_GT(alone, among_others);
+}
+
 TEST(RunChanges, WhatFallsBehindItsPeersIsToldBeforeAStepCanBePlaced) {
   auto all = fabric(8);
   for (SeriesRuns& one : all)

@@ -12,7 +12,10 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/analysis/metric_traits.h"
+#include "controller/judge_sides.h"
 #include "controller/measured_twice.h"
+#include "controller/run_growth.h"
+#include "controller/run_places.h"
 #include "kernels/core/outcome.h"
 
 namespace railgauge {
@@ -31,18 +34,60 @@ double median_of(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// One figure a run, in the order of the runs' first points.
-void take_runs(const std::vector<store::HistoryPointRow>& points, SeriesRuns& out) {
+// When runs were made, by the controller's clock; each is asked once.
+class RunTimes {
+ public:
+  explicit RunTimes(const store::Store& store) : store_(store) {}
+  Result<double> of(const std::string& run_id) {
+    if (const auto known = times_.find(run_id); known != times_.end()) return known->second;
+    return times_[run_id] = RG_TRY(store_.run_summary(run_id)).run.created_at;
+  }
+
+ private:
+  const store::Store& store_;
+  std::map<std::string, double> times_{};
+};
+
+// One figure a run, in the order in which the runs were made: a node's clock may be years ahead.
+// Returns when each run's last one was measured, by that clock.
+Result<std::vector<double>> take_runs(const std::vector<store::HistoryPointRow>& points,
+                                      RunTimes& made, SeriesRuns& out) {
+  struct Run {
+    std::vector<double> values{};
+    double made_at = 0;
+    double measured_at = 0;
+  };
+  std::map<std::string, Run> runs;
   std::vector<std::string> order;
-  std::map<std::string, std::vector<double>> runs;
   for (const store::HistoryPointRow& point : points) {
     if (point.outcome != kPassed || !(point.median > 0)) continue;
-    auto& values = runs[point.run_id];
-    if (values.empty()) order.push_back(point.run_id);
-    values.push_back(point.median);
+    Run& run = runs[point.run_id];
+    if (run.values.empty()) order.push_back(point.run_id);
+    run.values.push_back(point.median);
+    run.measured_at = point.measured_at;
   }
-  for (const std::string& run : order) out.values.push_back(median_of(runs[run]));
-  out.runs = std::move(order);
+  for (auto& [id, run] : runs) run.made_at = RG_TRY(made.of(id));
+  std::ranges::stable_sort(order, {}, [&](const std::string& id) { return runs[id].made_at; });
+  std::vector<double> times;
+  for (const std::string& id : order) {
+    out.runs.push_back(id);
+    out.values.push_back(median_of(std::move(runs[id].values)));
+    times.push_back(runs[id].measured_at);
+  }
+  return times;
+}
+
+// Leaves out series whose newest figure is not the run's: a later run was judged by them already.
+void keep_newest(const std::string& run_id, std::vector<SeriesRuns>& all) {
+  const std::size_t left_out = std::erase_if(
+      all, [&](const SeriesRuns& one) { return one.runs.empty() || one.runs.back() != run_id; });
+  if (left_out > 0)
+    spdlog::warn("run {}: {} series are not judged: their newest figures are of another run",
+                 run_id, left_out);
+}
+
+double delta_of(const store::SeriesRow& series) {
+  return analysis::traits_of(series.unit, series.larger_is_better, "median").delta;
 }
 
 std::string id_of(const RunEvent& event) {
@@ -68,26 +113,38 @@ store::FindingRow finding_of(const RunEvent& event, const std::string& run_id,
   return row;
 }
 
-// A second run that shows it confirms it; what a person has settled stays, unless it got worse by
-// the bound, or was said to be over. Whether it is new.
-Result<bool> keep(store::Store& store, store::FindingRow finding, double delta) {
-  const auto known = store.finding(finding.finding_id);
+struct Night {
+  const std::string& run_id;
+  double now = 0;  // unix seconds
+  SeriesById series{};
+  std::map<std::string, std::string> node_ids{};
+};
+
+// A second run that shows it confirms it; one that got worse by the bound since says so. What a
+// person has settled stays, unless it did, or was said to be over. Whether it is new.
+Result<bool> keep(store::Store& store, const Night& night, RunEvent event, double delta) {
+  const auto row = [&] { return finding_of(event, night.run_id, night.node_ids, night.now); };
+  const auto known = store.finding(id_of(event));
   if (!known && known.error().code == Code::kNotFound) {
-    RG_TRY_OK(store.open_finding(std::move(finding)));
+    RG_TRY_OK(store.open_finding(row()));
     return true;
   }
   if (!known) return tl::unexpected(known.error());
   const std::string& state = known->state;
   const bool is_new = state == "new" || state == "reopened";
-  if (is_new && known->run_id == finding.run_id) return false;  // judged twice
-  const bool grew = finding.worse.value_or(0) > known->worse.value_or(0) + delta;
-  const bool opens = state == "fixed" ||
-                     (grew && (state == "accepted" || state == "false" || state == "acknowledged"));
-  if (!is_new && !opens) return false;
-  store::FindingStepRow step{.at = finding.opened_at,
-                             .who = std::string(kRunJudgeWho),
-                             .action = is_new ? "confirm" : "reopen",
-                             .text = fmt::format("run {}: {}", finding.run_id, finding.summary)};
+  if (is_new && known->run_id == night.run_id) return false;  // judged twice
+  const bool grew = has_grown(*known, event, night.series, delta);
+  const bool opens = state == "fixed" || (grew && !is_new && state != "confirmed");
+  if (!is_new && !opens && !grew) return false;
+  hold_against(*known, night.series, event);
+  store::FindingRow finding = row();
+  store::FindingStepRow step{
+      .at = night.now, .who = std::string(kRunJudgeWho), .action = "comment"};
+  step.text = fmt::format("run {}: {}", night.run_id, finding.summary);
+  if (is_new || opens)
+    step.action = is_new ? "confirm" : "reopen";
+  else
+    step.text += ", worse than confirmed";
   RG_TRY_OK(store.renew_finding(std::move(finding), std::move(step)));
   return opens;
 }
@@ -112,36 +169,64 @@ bool is_back(const SeriesRuns& runs, const std::string& kind, double before) {
   if (kind == "variance") return is_calm(runs, before);
   const std::size_t asked = kind == "mode_mix" ? kBackModeRuns : kBackRuns;
   if (runs.values.size() < asked) return false;
-  const analysis::MetricTraits traits =
-      analysis::traits_of(runs.series.unit, runs.series.larger_is_better, "median");
   for (std::size_t i = runs.values.size() - asked; i < runs.values.size(); ++i) {
     const double change = runs.values[i] / before - 1;
-    if ((runs.series.larger_is_better ? -change : change) > traits.delta) return false;
+    if ((runs.series.larger_is_better ? -change : change) > delta_of(runs.series)) return false;
   }
   return true;
 }
 
+// The level before anything that is young; of a short series that of all but its newest run.
+double level_before(const SeriesRuns& one) {
+  constexpr std::size_t kEnough = 5;
+  const std::size_t young = one.values.size() >= kFreshRuns + kEnough ? kFreshRuns : 1;
+  return median_of({one.values.begin(), one.values.end() - static_cast<std::ptrdiff_t>(young)});
+}
+
+// What series of the event's metric that are not of the event lost in the newest run, as a median:
+// the run has a node that is well for that. Absent where none was measured before, or where all of
+// the fabric moved.
+std::optional<double> lost_by_others(const std::vector<SeriesRuns>& all, const RunEvent& event) {
+  std::vector<double> lost;
+  for (const SeriesRuns& one : all) {
+    const bool is_its = std::ranges::find(event.series, one.series.series_id,
+                                          &store::FindingSeriesRow::series) != event.series.end();
+    if (!is_its && one.values.size() > 1 && metric_text(one.series, "") == event.metric)
+      lost.push_back(worse_by(one.series, level_before(one), one.values.back()));
+  }
+  if (lost.empty() || event.where == "fabric") return std::nullopt;
+  return median_of(std::move(lost));
+}
+
 // Whether what the run itself measured of the event's series is still as bad, or half as bad, in
-// most of them: the runs before it are why the event is there at all.
+// most of them, and by the bound worse than what the others lost: the runs before it are why the
+// event is there at all, and what is slow everywhere is this run's.
 bool shows(const std::vector<SeriesRuns>& all, const RunEvent& event) {
   if (event.kind == "variance" || event.kind == "mode_mix" || event.kind == "knee")
     return true;  // one figure tells nothing, and a knee's share is of sizes, not of levels
+  const std::optional<double> others = lost_by_others(all, event);
   std::size_t bad = 0;
   for (const store::FindingSeriesRow& series : event.series) {
     const auto runs = std::ranges::find_if(
         all, [&](const SeriesRuns& one) { return one.series.series_id == series.series; });
-    if (runs == all.end() || !series.before || !(*series.before > 0)) continue;
-    const double change = runs->values.back() / *series.before - 1;
-    bad += (runs->series.larger_is_better ? -change : change) >= event.worse / 2 ? 1 : 0;
+    if (runs == all.end() || !series.before) continue;
+    const double lost = worse_by(runs->series, *series.before, runs->values.back());
+    const bool is_own = !others || lost - *others >= delta_of(runs->series);
+    bad += lost >= event.worse / 2 && is_own ? 1 : 0;
   }
   return 2 * bad > event.series.size();
+}
+
+SeriesById by_id_of(const std::vector<SeriesRuns>& all) {
+  SeriesById by_id;
+  for (const SeriesRuns& one : all) by_id[one.series.series_id] = &one;
+  return by_id;
 }
 
 // Ends findings of this judge whose series, as far as the run measured them, are all back.
 Status end_what_is_back(store::Store& store, const std::vector<SeriesRuns>& all,
                         const std::string& run_id, double now) {
-  std::map<std::int64_t, const SeriesRuns*> by_id;
-  for (const SeriesRuns& one : all) by_id[one.series.series_id] = &one;
+  const SeriesById by_id = by_id_of(all);
   for (const store::FindingRow& row : RG_TRY(store.list_findings("", kFindings))) {
     const bool is_open = row.state == "new" || row.state == "confirmed" ||
                          row.state == "reopened" || row.state == "acknowledged";
@@ -172,8 +257,10 @@ Status end_what_is_back(store::Store& store, const std::vector<SeriesRuns>& all,
 
 }  // namespace
 
-Result<std::vector<SeriesRuns>> series_of_run(const store::Store& store,
-                                              const std::string& run_id) {
+Result<std::vector<SeriesRuns>> series_of_run(const store::Store& store, const std::string& run_id,
+                                              const LeafSource& leaves) {
+  RunPlaces places = RG_TRY(RunPlaces::of(store, leaves));
+  RunTimes made(store);
   std::set<std::int64_t> ids;
   for (const store::SidePointRow& point : RG_TRY(store.side_points({run_id})))
     ids.insert(point.series);
@@ -182,18 +269,21 @@ Result<std::vector<SeriesRuns>> series_of_run(const store::Store& store,
     store::HistoryRow history = RG_TRY(store.history(id, std::nullopt, kPoints));
     SeriesRuns& one = all.emplace_back();
     one.series = std::move(history.series);
-    take_runs(history.points, one);
+    one.peers = places.class_of(one.series);
+    const std::vector<double> times = RG_TRY(take_runs(history.points, made, one));
+    one.present_stack = RG_TRY(places.present_stack(one.series, times));
   }
   return all;
 }
 
 Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::string& run_id,
-                                                double now) {
+                                                double now, const LeafSource& leaves) {
   std::vector<store::SeriesRow> fresh;
   const store::RunRow run = RG_TRY(store.run_summary(run_id)).run;
   if (run.trigger == "upgrade") return fresh;
-  const std::vector<SeriesRuns> all = RG_TRY(series_of_run(store, run_id));
+  std::vector<SeriesRuns> all = RG_TRY(series_of_run(store, run_id, leaves));
   RG_TRY_OK(keep_repeats(store, run_id, all, now));
+  keep_newest(run_id, all);
   std::vector<RunEvent> events = events_of(all);
   if (run.requested_by == kRunJudgeWho)
     std::erase_if(events, [&](const RunEvent& event) { return !shows(all, event); });
@@ -203,16 +293,13 @@ Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::
                  kEventsKept);
     events.resize(kEventsKept);
   }
-  std::map<std::string, std::string> node_ids;
+  Night night{.run_id = run_id, .now = now, .series = by_id_of(all)};
   if (!events.empty())
     for (const store::NodeRow& node : RG_TRY(store.list_nodes()))
-      node_ids[node.name] = node.node_id;
-  std::map<std::int64_t, const SeriesRuns*> by_id;
-  for (const SeriesRuns& one : all) by_id[one.series.series_id] = &one;
+      night.node_ids[node.name] = node.node_id;
   for (const RunEvent& event : events) {
-    const store::SeriesRow& first = by_id.at(event.series.front().series)->series;
-    const double delta = analysis::traits_of(first.unit, first.larger_is_better, "median").delta;
-    const bool is_new = RG_TRY(keep(store, finding_of(event, run_id, node_ids, now), delta));
+    const store::SeriesRow& first = night.series.at(event.series.front().series)->series;
+    const bool is_new = RG_TRY(keep(store, night, event, delta_of(first)));
     if (is_new && run.trigger == "schedule" && run.requested_by != kRunJudgeWho)
       fresh.push_back(first);
   }
@@ -276,7 +363,7 @@ void RunJudge::want(const std::string& run_id) {
     if (ending_) return;
     const double now =
         std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    const auto judged = judge_run(store_, run_id, now);
+    const auto judged = judge_run(store_, run_id, now, leaves_);
     if (judged && !judged->empty()) {
       const std::lock_guard telling(telling_);
       if (!ending_) confirm_(*judged);

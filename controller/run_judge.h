@@ -12,22 +12,27 @@
 #include <vector>
 
 #include "controller/fleet/worker_pool.h"
+#include "controller/leaf_map.h"
 #include "controller/run_changes.h"
 #include "controller/store/store.h"
 
 namespace railgauge {
 
-// The run's series with their newest figures, one for each run (the median of its launches).
-Result<std::vector<SeriesRuns>> series_of_run(const store::Store& store, const std::string& run_id);
+// The run's series with their newest figures, one for each run (the median of its launches), their
+// class of peers (`leaves`: where nodes do not tell theirs), and which were made with the stack of
+// now.
+Result<std::vector<SeriesRuns>> series_of_run(const store::Store& store, const std::string& run_id,
+                                              const LeafSource& leaves = {});
 
 // Who starts the runs that confirm.
 inline constexpr std::string_view kRunJudgeWho = "judge";
 
 // Judges the run: opens, confirms, opens again or ends findings. `now`: unix seconds. Runs of
-// upgrades are judged as such, and not here. Returns the first series of each finding that is new,
-// where the run came by schedule: a run of its own shall confirm those. kNotFound: no such run.
+// upgrades are judged as such, and not here, nor are series that a later run has measured. Returns
+// the first series of each finding that is new, where the run came by schedule: a run of its own
+// shall confirm those. kNotFound: no such run.
 Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::string& run_id,
-                                                double now);
+                                                double now, const LeafSource& leaves = {});
 
 // A suite that measures such series again, three launches each, on `nodes`, which are theirs and
 // one that is well; kNotFound where none of them is of a pair or of one node.
@@ -43,7 +48,8 @@ Result<ConfirmingRun> confirming_run(const std::vector<store::SeriesRow>& series
 class RunJudge {
  public:
   using Confirm = std::function<void(const std::vector<store::SeriesRow>&)>;
-  explicit RunJudge(store::Store& store) : store_(store) {}
+  explicit RunJudge(store::Store& store, LeafSource leaves = {})
+      : store_(store), leaves_(std::move(leaves)) {}
   ~RunJudge() { stop(); }
   RunJudge(const RunJudge&) = delete;
   RunJudge& operator=(const RunJudge&) = delete;
@@ -57,6 +63,7 @@ class RunJudge {
 
  private:
   store::Store& store_;
+  const LeafSource leaves_;
   Confirm confirm_ = [](const std::vector<store::SeriesRow>&) {};
   std::atomic<bool> ending_ = false;
   std::mutex telling_;  // held while confirm_ runs

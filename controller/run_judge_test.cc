@@ -24,9 +24,20 @@ class RunJudgement : public store::StoreTest {
     const std::string run_id = fmt::format("night{:03}", ++nights_);
     for (int node = 1; node <= 2; ++node) ASSERT_TRUE(store_->put_node(store::node_row(node)));
     store::RunRow run = store::run_row(run_id);
+    run.created_at = 1.7e9 + 86'400 * nights_;
     run.trigger = trigger;
     run.requested_by = who;
     std::vector<store::TaskRow> tasks = store::pair_tasks(2);
+    if (control_ > 0) {
+      ASSERT_TRUE(store_->put_node(store::node_row(3)));
+      ASSERT_TRUE(store_->put_node(store::node_row(4)));
+      tasks.push_back(tasks.front());
+      tasks.back().task_id = "c0001";
+      for (int rank = 0; rank < 2; ++rank) {
+        tasks.back().ranks[rank].node_id = fmt::format("id-{}", rank + 3);
+        tasks.back().ranks[rank].node = fmt::format("n{}", rank + 3);
+      }
+    }
     if (twice > 0) {  // as much as the others
       tasks.push_back(tasks.back());
       tasks.back().task_id = "a0001";
@@ -34,15 +45,16 @@ class RunJudgement : public store::StoreTest {
     ASSERT_TRUE(store_->create_run(run, tasks));
     for (const store::TaskRow& task : tasks) {
       store::At at{.run_id = run_id, .task_id = task.task_id};
-      const double level = median * (task.task_id == "a0001" ? twice : 1);
+      const bool is_control = task.task_id == "c0001";
+      const double level = (is_control ? control_ : median) * (task.task_id == "a0001" ? twice : 1);
       Record point = store::point_record(at, 1, level * (1 + 0.003 * chance_.normal()));
-      point.set_unix_time_seconds(1.7e9 + 86'400 * nights_);
+      point.set_unix_time_seconds(1.7e9 + 86'400 * nights_ + clock_ahead_);
       point.mutable_point()->set_synthetic(true);
       ASSERT_TRUE(store::append(
-          *store_, "id-1",
+          *store_, task.ranks[0].node_id,
           {store::started_record(at), std::move(point), store::final_record(at, 2, "passed")}));
       at.rank = 1;
-      ASSERT_TRUE(store::append(*store_, "id-2",
+      ASSERT_TRUE(store::append(*store_, task.ranks[1].node_id,
                                 {store::started_record(at), store::final_record(at, 1, "passed")}));
     }
     ASSERT_TRUE(store_->update_run({.run_id = run_id, .state = "ended", .outcome = "passed"}));
@@ -56,6 +68,19 @@ class RunJudgement : public store::StoreTest {
     return findings && !findings->empty() ? findings->front().state : "";
   }
   analysis::Chance chance_{9};
+  // A step by `share` that is found and confirmed; the level since.
+  double confirmed_step(double from, double share) {
+    const double level = from * (1 + share);
+    for (int i = 0; i < 14 && state() != "confirmed"; ++i) night(level);
+    EXPECT_EQ(state(), "confirmed");
+    return level;
+  }
+  void settle(const std::string& action) {
+    ASSERT_TRUE(store_->step_finding(store_->list_findings("", 10)->front().finding_id,
+                                     {.at = 2e9, .who = "ada", .action = action}));
+  }
+  double control_ = 0;      // of the pair n3, n4; 0: it is not measured
+  double clock_ahead_ = 0;  // of the nodes, seconds
   int nights_ = 0;
   std::vector<store::SeriesRow> fresh_;  // what the last night wants confirmed
 };
@@ -107,6 +132,64 @@ TEST_F(RunJudgement, AConfirmingRunThatIsFineConfirmsNothing) {
   EXPECT_EQ(state(), "new");
   night(1650, "schedule", std::string(kRunJudgeWho));
   EXPECT_EQ(state(), "confirmed");
+}
+
+// What is slow everywhere in it is that run's, and says nothing of the pair.
+TEST_F(RunJudgement, AConfirmingRunInWhichAllIsSlowConfirmsNothing) {
+  control_ = 1500;
+  for (int i = 0; i < 20; ++i) night(1500);
+  for (int i = 0; state().empty() && i < 6; ++i) night(1650);
+  ASSERT_EQ(state(), "new");
+  control_ = 1650;
+  night(1650, "schedule", std::string(kRunJudgeWho));
+  EXPECT_EQ(state(), "new");
+  control_ = 1500;
+  night(1650, "schedule", std::string(kRunJudgeWho));
+  EXPECT_EQ(state(), "confirmed");
+}
+
+TEST_F(RunJudgement, WhatWasAcceptedOpensAgainWithTheNextStepOfTheSameSize) {
+  for (int i = 0; i < 20; ++i) night(1500);
+  double level = confirmed_step(1500, 0.04);
+  settle("accept");
+  for (int i = 0; i < 5; ++i) night(level);
+  EXPECT_EQ(state(), "accepted") << "the same step";
+  level *= 1.04;
+  for (int i = 0; i < 14 && state() == "accepted"; ++i) night(level);
+  EXPECT_EQ(state(), "reopened");
+}
+
+TEST_F(RunJudgement, AConfirmedLossThatGrowsSaysSo) {
+  for (int i = 0; i < 20; ++i) night(1500);
+  const double level = confirmed_step(1500, 0.04);
+  const std::string id = store_->list_findings("", 10)->front().finding_id;
+  EXPECT_NEAR(*store_->finding(id)->worse, 0.04, 0.01);
+  for (int i = 0; i < 6; ++i) night(level * 1.3);
+  const auto grown = store_->finding(id);
+  EXPECT_EQ(grown->state, "confirmed");
+  EXPECT_NEAR(*grown->worse, 1.04 * 1.3 - 1, 0.02) << "against what it was at first";
+  EXPECT_EQ(grown->steps.back().action, "comment");
+  EXPECT_THAT(grown->steps.back().text, testing::HasSubstr("worse than confirmed"));
+}
+
+// By its clock those nights are the newest for years.
+TEST_F(RunJudgement, ANodeWhoseClockWasAheadDecidesNothingLater) {
+  for (int i = 0; i < 20; ++i) night(1500);
+  clock_ahead_ = 3.5e8;
+  confirmed_step(1500, 0.1);
+  clock_ahead_ = 0;
+  for (int i = 0; i < 5; ++i) night(1500);
+  EXPECT_EQ(state(), "fixed");
+}
+
+TEST_F(RunJudgement, ARunThatIsJudgedAfterALaterOneSaysNothing) {
+  for (int i = 0; i < 20; ++i) night(1500);
+  confirmed_step(1500, 0.1);
+  const int slow = nights_;
+  for (int i = 0; i < 5; ++i) night(1500);
+  ASSERT_EQ(state(), "fixed");
+  ASSERT_TRUE(judge_run(*store_, fmt::format("night{:03}", slow), 2e9));
+  EXPECT_EQ(state(), "fixed");
 }
 
 // Whatever was found is over some time; nobody has to close what went away.

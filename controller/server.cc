@@ -75,7 +75,7 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config, WatchP
     : store_(std::move(store)),
       leaves_([site](const auto& nodes) { return leaves_of(site, nodes); }),
       matrices_(*store_, leaves_),
-      run_judge_(*store_),
+      run_judge_(*store_, leaves_),
       fleet_(loop_, *store_, fleet_options),
       preflights_(loop_, fleet_, *store_),
       director_(loop_, fleet_, *store_, metrics_),
@@ -95,7 +95,7 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config, WatchP
       agent_link_(fleet_, peers_),
       control_service_(control_, schedules_, peers_, *pool_),
       archive_service_(archive_, peers_, *queries_, *sql_, *upkeep_),
-      judge_service_(control_, *store_, peers_, *queries_) {
+      judge_service_(control_, *store_, peers_, *queries_, leaves_) {
   fleet_.set_listener(&director_);
   run_judge_.on_new(
       [this](const std::vector<store::SeriesRow>& series) { start_confirming(series); });

@@ -68,6 +68,17 @@ Result<UpgradeDesk::Earlier> UpgradeDesk::earlier_stack(const std::string& name,
                           name));
 }
 
+Result<double> UpgradeDesk::unchanged_since(const std::string& node_id) {
+  const auto epochs = RG_TRY(store_.epochs(node_id, kEpochsLooked));
+  double since = std::numeric_limits<double>::max();
+  for (const store::EpochRow& epoch : epochs) {
+    if (!moved_to(epoch.parts, epochs.front().parts).empty()) break;
+    since = epoch.valid_from;
+    if (epoch.cause == "hardware_replaced") break;
+  }
+  return since;
+}
+
 // Runs of the last weeks before the first of the nodes changed, while all had the stack that they
 // had then.
 Result<store::UpgradeRow> UpgradeDesk::from_history(const std::vector<std::string>& nodes,
@@ -100,17 +111,17 @@ Result<store::UpgradeRow> UpgradeDesk::from_history(const std::vector<std::strin
                             "the stack changed; railgauge upgrades prepare --nodes SET measures "
                             "it before the next upgrade",
                             fmt::join(nodes, ", "), kHistoryDays));
-  for (const std::string& name : RG_TRY(choose_controls(nodes, request.control_set(), infos))) {
+  // What came, or changed, before anything of that was measured is as good a control as any.
+  const double begun = RG_TRY(store_.run_summary(row.runs.front().run_id)).run.created_at;
+  from = std::max(from, begun);
+  const Earlier before{.stack = row.nodes.front().stack_before, .from = from, .until = until};
+  for (const std::string& name :
+       RG_TRY(choose_controls(nodes, request.control_set(), infos, before))) {
     const std::string& id = infos.at(name).node_id();
-    const auto epochs = RG_TRY(store_.epochs(id, kEpochsLooked));
-    double since = std::numeric_limits<double>::max();  // it has had its stack
-    for (const store::EpochRow& epoch : epochs) {
-      if (!moved_to(epoch.parts, epochs.front().parts).empty()) break;
-      since = epoch.valid_from;
-      if (epoch.cause == "hardware_replaced") break;
-    }
-    if (since <= from)
-      row.nodes.push_back({.node_id = id, .node = name, .stack_before = epochs.front().stack});
+    if (RG_TRY(unchanged_since(id)) <= from)  // also of those that somebody named
+      row.nodes.push_back({.node_id = id,
+                           .node = name,
+                           .stack_before = RG_TRY(store_.epochs(id, 1)).front().stack});
   }
   row.upgrade_id = fmt::format("h{:.0f}-{}", row.created_at * 1e3, nodes.front());
   return row;

@@ -82,11 +82,11 @@ Result<std::vector<std::string>> UpgradeDesk::selected(const std::string& node_s
   return names;
 }
 
-// As many as there are nodes, two at least: attached, idle, of the same hardware, those with the
-// same stack first.
-Result<std::vector<std::string>> UpgradeDesk::choose_controls(const std::vector<std::string>& nodes,
-                                                              const std::string& control_set,
-                                                              const Infos& infos) {
+// As many as there are nodes, kLeastControls at least: attached, idle, of the same hardware, those
+// with the stack first that the nodes have, or had before; who changed as well is none.
+Result<std::vector<std::string>> UpgradeDesk::choose_controls(
+    const std::vector<std::string>& nodes, const std::string& control_set, const Infos& infos,
+    const std::optional<Earlier>& before) {
   if (control_set == "none") return std::vector<std::string>{};
   std::vector<std::string> chosen;
   const auto is_ours = [&](const std::string& name) {
@@ -103,15 +103,22 @@ Result<std::vector<std::string>> UpgradeDesk::choose_controls(const std::vector<
     return chosen;
   }
   const api::NodeInfo& like = infos.at(nodes.front());
+  const std::size_t wanted = std::clamp<std::size_t>(nodes.size(), kLeastControls, kMostControls);
   std::vector<std::string> others;  // with another stack
+  store::StackParts had;
+  if (before) had = RG_TRY(store_.stack_parts(before->stack));
   for (const auto& [name, info] : infos) {
     if (is_ours(name) || info.state() != kAttached || info.busy() ||
-        hardware_of(info) != hardware_of(like))
+        hardware_of(info) != hardware_of(like) || chosen.size() == wanted)
       continue;
-    (info.stack_hash() == like.stack_hash() ? chosen : others).push_back(name);
+    bool is_like = info.stack_hash() == like.stack_hash();
+    if (before) {
+      if (RG_TRY(unchanged_since(info.node_id())) > before->from) continue;
+      is_like = moved_to(had, RG_TRY(store_.epochs(info.node_id(), 1)).front().parts).empty();
+    }
+    (is_like ? chosen : others).push_back(name);
   }
   chosen.insert(chosen.end(), others.begin(), others.end());
-  const std::size_t wanted = std::clamp<std::size_t>(nodes.size(), kLeastControls, kMostControls);
   if (chosen.size() > wanted) chosen.resize(wanted);
   return chosen;
 }
@@ -121,7 +128,8 @@ Result<api::Upgrade> UpgradeDesk::prepare(const api::PrepareRequest& request,
   std::vector<std::string> nodes = RG_TRY(selected(request.node_set()));
   const Infos infos = RG_TRY(node_infos());
   RG_TRY_OK(all_attached(nodes, infos));
-  std::vector<std::string> controls = RG_TRY(choose_controls(nodes, request.control_set(), infos));
+  std::vector<std::string> controls =
+      RG_TRY(choose_controls(nodes, request.control_set(), infos, {}));
   // The gate names them by kind and name, and a ring's pairs follow the order of the names.
   std::ranges::sort(nodes);
   std::ranges::sort(controls);

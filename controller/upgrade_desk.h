@@ -44,9 +44,13 @@ class UpgradeDesk {
   };
   Result<Infos> node_infos();
   Result<std::vector<std::string>> selected(const std::string& node_set);
+  // `before`: of nodes that have changed already, what they had; absent: they are to change yet.
   Result<std::vector<std::string>> choose_controls(const std::vector<std::string>& nodes,
                                                    const std::string& control_set,
-                                                   const Infos& infos);
+                                                   const Infos& infos,
+                                                   const std::optional<Earlier>& before);
+  // Since when the node has had its stack; unix seconds.
+  Result<double> unchanged_since(const std::string& node_id);
   void ask_preflight(const std::vector<std::string>& nodes);
   Result<bool> is_over(const store::UpgradeRow& row);
   Result<Earlier> earlier_stack(const std::string& name, const std::string& node_id);

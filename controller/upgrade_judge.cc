@@ -1,16 +1,15 @@
 #include "controller/upgrade_judge.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <google/protobuf/util/json_util.h>
 
 #include "controller/judge_report.h"
 #include "controller/plan/suite.h"
 #include "controller/rfc3339.h"
+#include "controller/upgrade_findings.h"
 
 namespace railgauge {
 namespace {
@@ -157,151 +156,6 @@ Result<NodeChecks> checks_of(const store::Store& store, const store::UpgradeRow&
   return out;
 }
 
-std::string json_of(const google::protobuf::Message& message) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  std::string text;
-  static_cast<void>(google::protobuf::util::MessageToJsonString(message, &text, options));
-  return text;
-}
-
-std::optional<api::Upgrade> report_from(const std::string& text) {
-  api::Upgrade report;
-  google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;
-  if (!google::protobuf::util::JsonStringToMessage(text, &report, options).ok())
-    return std::nullopt;
-  return report;
-}
-
-double median_of(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values.empty() ? 0 : values[values.size() / 2];
-}
-
-constexpr std::array<const char*, 4> kStatistics{"median", "p90", "p99", "p99.9"};
-
-// Series of the changed nodes whose metric regressed, with their levels.
-std::vector<store::FindingSeriesRow> moved_series(const Sides& sides, const api::Upgrade& report) {
-  std::set<std::string> names;
-  for (const api::JudgedMetric& metric : report.metrics())
-    if (metric.verdict() == "regressed") names.insert(metric.name());
-  std::map<std::int64_t, std::pair<std::vector<double>, std::vector<double>>> levels;
-  for (const store::SidePointRow& point : sides.before)
-    levels[point.series].first.push_back(point.median);
-  for (const store::SidePointRow& point : sides.after)
-    levels[point.series].second.push_back(point.median);
-  const std::set<std::string> changed = changed_nodes(sides);
-  std::vector<store::FindingSeriesRow> out;
-  for (const auto& [id, series] : sides.series) {
-    const auto regressed = [&](const char* statistic) {
-      return names.contains(metric_text(series, statistic));
-    };
-    if (std::ranges::none_of(kStatistics, regressed)) continue;
-    const bool ours = std::ranges::any_of(series.endpoints, [&](const std::string& text) {
-      return changed.contains(text.substr(0, text.find('/')));
-    });
-    const auto& [before, after] = levels[id];
-    if (ours && !before.empty() && !after.empty())
-      out.push_back({.series = id, .before = median_of(before), .after = median_of(after)});
-  }
-  return out;
-}
-
-std::string suspect_of(const api::Upgrade& report) {
-  if (report.causes().empty()) return "";
-  constexpr std::size_t kNamed = 10;  // the report has them all
-  const auto& changes = report.causes(0).changes();
-  return fmt::format(
-      "{}", fmt::join(store::told_changes({changes.begin(), changes.end()}, kNamed), "; "));
-}
-
-// What the report lost, in words that two reports share.
-std::set<std::string> lost_of(const api::Upgrade& report) {
-  std::set<std::string> out;
-  for (const api::LostFunction& lost : report.lost())
-    out.insert(fmt::format("{}/{} {}", lost.node(), lost.endpoint(), lost.name()));
-  return out;
-}
-
-// Whether it is worse than the finding says; without a figure, whether more was lost.
-bool is_worse(const store::FindingRow& known, const store::FindingRow& now,
-              const api::Upgrade& report) {
-  if (known.worse && now.worse) {
-    const double delta = report.metrics().empty() ? 0 : report.metrics(0).bound_percent() / 100;
-    return *now.worse > *known.worse + delta;
-  }
-  const std::optional<api::Upgrade> earlier = report_from(known.evidence);
-  if (!earlier) return true;
-  const std::set<std::string> was = lost_of(*earlier);
-  return !std::ranges::includes(was, lost_of(report));
-}
-
-// Of the mean; where that is within the bound, of the place that lost most by itself. A fraction.
-double loss_of(const api::JudgedMetric& metric) {
-  double percent = metric.worse_percent();
-  if (percent < metric.bound_percent())
-    for (const api::JudgedPlace& place : metric.places())
-      percent = std::max(percent, place.worse_percent());
-  return percent / 100;
-}
-
-store::FindingRow finding_of(const Sides& sides, const api::Upgrade& report, double now) {
-  store::FindingRow finding{.finding_id = fmt::format("{}-{}", report.upgrade_id(), report.kind()),
-                            .kind = report.kind() == "performance" ? "regression" : report.kind(),
-                            .severity = "critical",
-                            .suspect = suspect_of(report),
-                            .summary = report.reason(),
-                            .opened_at = now,
-                            .upgrade_id = report.upgrade_id(),
-                            .series = moved_series(sides, report)};
-  if (report.kind() == "performance" && !report.metrics().empty())
-    finding.worse = loss_of(report.metrics(0));
-  if (!report.after_runs().empty())
-    finding.run_id = report.after_runs(report.after_runs_size() - 1);
-  for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
-    if (node.changed && finding.node_id.empty()) finding.node_id = node.node_id;
-  finding.evidence = json_of(report);
-  return finding;
-}
-
-// A pass over the same nodes ends what was open of the upgrade.
-Status close_findings(store::Store& store, const api::Upgrade& report, double now) {
-  for (const char* kind : {"performance", "mode_mix", "lost_function", "corruption"}) {
-    const std::string id = fmt::format("{}-{}", report.upgrade_id(), kind);
-    const auto known = store.finding(id);
-    if (!known && known.error().code == Code::kNotFound) continue;
-    if (!known) return tl::unexpected(known.error());
-    if (known->state == "fixed" || known->state == "false" || known->state == "accepted") continue;
-    RG_TRY_OK(store.step_finding(
-        id, {.at = now, .who = "judge", .action = "resolve", .text = "measured again: pass"}));
-  }
-  return {};
-}
-
-// One event, one finding: all that an upgrade made worse is of one kind's finding. One that is
-// judged again says what is there now; one that was settled stays as it was settled unless it got
-// worse (or was said to be over).
-Status keep_finding(store::Store& store, const Sides& sides, api::Upgrade& report, double now) {
-  if (report.verdict() == "pass") return close_findings(store, report, now);
-  if (report.verdict() != "regressed") return {};
-  store::FindingRow finding = finding_of(sides, report, now);
-  report.set_finding_id(finding.finding_id);
-  const auto known = store.finding(finding.finding_id);
-  if (!known && known.error().code == Code::kNotFound)
-    return store.open_finding(std::move(finding));
-  if (!known) return tl::unexpected(known.error());
-  const bool is_open =
-      known->state == "new" || known->state == "confirmed" || known->state == "reopened";
-  const bool opens = !is_open && (known->state == "fixed" || is_worse(*known, finding, report));
-  store::FindingStepRow step{.at = now,
-                             .who = "judge",
-                             .action = opens ? "reopen" : "comment",
-                             .text = fmt::format("measured again: {}", report.reason())};
-  if (is_open || opens) return store.renew_finding(std::move(finding), std::move(step));
-  return store.step_finding(finding.finding_id, std::move(step));
-}
-
 }  // namespace
 
 Result<Sides> read_sides(const store::Store& store, const std::string& upgrade_id) {
@@ -352,7 +206,7 @@ Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgr
   const double age_days = (now - RG_TRY(measured_before(store, sides.upgrade))) / kDaySeconds;
   if (age_days > kCheckDays)
     report.add_notes(fmt::format("the before side was measured {:.0f} days ago", age_days));
-  RG_TRY_OK(keep_finding(store, sides, report, now));
+  RG_TRY_OK(keep_finding(store, sides, verdict, report, now));
   judged.report = json_of(report);
   RG_TRY_OK(store.judge_upgrade(std::move(judged)));
   return report;

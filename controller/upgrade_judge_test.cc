@@ -1,6 +1,7 @@
 // Verdicts over a real store that is filled with synthetic points: what is said, to the digit.
 #include "controller/upgrade_judge.h"
 
+#include <algorithm>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -123,6 +124,33 @@ TEST_F(UpgradeJudge, APassEndsWhatWasOpen) {
   measure("again", 0.05);
   judge("again");
   EXPECT_EQ(store_->finding("u1-performance")->state, "reopened");
+}
+
+// One run more of the after side, which goes on.
+TEST_F(UpgradeJudge, ALossThatFurtherRunsShowIsConfirmed) {
+  measure("after", 0.05);
+  judge("after");
+  EXPECT_EQ(store_->finding("u1-performance")->state, "new");
+  measure("more", 0.05);
+  ASSERT_TRUE(store_->add_upgrade_after("u1", "more", false));
+  for (int times = 0; times < 2; ++times) ASSERT_TRUE(judge_and_keep(*store_, "u1", 2e9));
+  const auto finding = store_->finding("u1-performance");
+  EXPECT_EQ(finding->state, "confirmed");
+  EXPECT_EQ(std::ranges::count(finding->steps, "confirm", &store::FindingStepRow::action), 1);
+}
+
+TEST_F(UpgradeJudge, WhatIsNotLostAnyMoreIsOverThoughTheUpgradeStillCosts) {
+  measure("crash", 0, "crashed", "signal 11");
+  judge("crash");
+  ASSERT_EQ(store_->finding("u1-lost_function")->state, "new");
+  measure("slow", 0.05);
+  EXPECT_EQ(judge("slow").kind(), "performance");
+  EXPECT_EQ(store_->finding("u1-lost_function")->state, "fixed");
+  EXPECT_EQ(store_->finding("u1-performance")->state, "new");
+  measure("both", 0.05, "crashed", "signal 11");
+  EXPECT_EQ(judge("both").kind(), "lost_function");
+  EXPECT_EQ(store_->finding("u1-performance")->state, "new") << "it is slow as before";
+  EXPECT_EQ(store_->finding("u1-lost_function")->state, "reopened");
 }
 
 TEST_F(UpgradeJudge, OneCrashWhereAllPassedIsLostFunction) {

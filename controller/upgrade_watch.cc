@@ -16,6 +16,7 @@ constexpr std::uint32_t kUpgrades = 200;
 constexpr std::uint32_t kEpochs = 20;
 constexpr std::uint32_t kEvents = 1000;
 constexpr std::string_view kProposed = "upgrade_proposed";
+constexpr std::string_view kNotByItself = "; not measured by policy: ";
 
 // Whether an upgrade of the node was gated since it moved, or is.
 bool is_handled(const std::vector<store::UpgradeRow>& upgrades, const std::string& node_id,
@@ -26,6 +27,22 @@ bool is_handled(const std::vector<store::UpgradeRow>& upgrades, const std::strin
       if (node.stack_after == stack || upgrade.judged_at > since) return true;
     }
   return false;
+}
+
+// Whether its after side is of this watch.
+Result<bool> is_ours(const store::Store& store, const store::UpgradeRow& upgrade) {
+  if (upgrade.runs.empty() || !upgrade.runs.back().after) return false;
+  const store::RunRow newest = RG_TRY(store.run_summary(upgrade.runs.back().run_id)).run;
+  return newest.requested_by == UpgradeWatch::kWho;
+}
+
+// Whether it got slower by what only one look has shown: nobody is paged before another does.
+Result<bool> is_unconfirmed(const store::Store& store, const store::UpgradeRow& upgrade) {
+  if (upgrade.kind != "performance" && upgrade.kind != "mode_mix") return false;
+  const auto finding = store.finding(fmt::format("{}-{}", upgrade.upgrade_id, upgrade.kind));
+  if (!finding && finding.error().code == Code::kNotFound) return false;
+  if (!finding) return tl::unexpected(finding.error());
+  return finding->state == "new" || finding->state == "reopened";
 }
 
 bool may_settle(const api::Upgrade& upgrade) {
@@ -55,20 +72,24 @@ void UpgradeWatch::tick(double now) {
 }
 
 Status UpgradeWatch::look(double now) {
-  const auto upgrades = RG_TRY(store_.list_upgrades(kUpgrades));
-  const std::size_t measuring = RG_TRY(see_to_runs(upgrades, now));
+  const auto earlier = RG_TRY(store_.list_upgrades(kUpgrades));
+  const std::size_t measuring = RG_TRY(see_to_runs(earlier, now));
+  const auto upgrades = RG_TRY(store_.list_upgrades(kUpgrades));      // as they are judged now
+  bool is_busy = measuring > 0 || RG_TRY(extend_one(upgrades, now));  // one after the other
   api::ListNodesRequest request;
   const api::NodeList nodes = RG_TRY(control_.list_nodes(request));
   RG_TRY_OK(store_.flush());
   const auto moved = RG_TRY(moved_nodes(nodes, upgrades));
   std::size_t attached = 0;
   for (const api::NodeInfo& node : nodes.nodes()) attached += node.state() == "attached" ? 1 : 0;
-  for (const Cohort& cohort :
-       stable_cohorts(moved, now, window_ ? kWindowAgoSeconds : kLongAgoSeconds)) {
-    if (!may_begin(now))
+  for (const Cohort& cohort : stable_cohorts(moved, now, long_ago())) {
+    if (!may_begin(now)) {
       RG_TRY_OK(propose(cohort, now));
-    else if (measuring == 0)
-      return run(cohort, upgrades, most_at_once(attached));  // one after the other
+    } else if (!is_busy) {
+      const std::string why_not = run(cohort, upgrades, most_at_once(attached));
+      is_busy = why_not.empty();
+      if (!is_busy) RG_TRY_OK(propose(cohort, now, why_not));
+    }
   }
   return {};
 }
@@ -77,35 +98,69 @@ Result<std::size_t> UpgradeWatch::see_to_runs(const std::vector<store::UpgradeRo
                                               double now) {
   std::size_t measuring = 0;
   for (const store::UpgradeRow& upgrade : upgrades) {
-    if (upgrade.state != "measuring" || upgrade.runs.empty() || !upgrade.runs.back().after)
-      continue;
-    const store::RunRow newest = RG_TRY(store_.run_summary(upgrade.runs.back().run_id)).run;
-    if (newest.requested_by != kWho) continue;
-    if (newest.state != "ended") {
-      ++measuring;
-      continue;
-    }
-    const auto runs = static_cast<std::size_t>(
-        std::ranges::count(upgrade.runs, true, &store::UpgradeRunRow::after));
-    RG_TRY_OK(judge(upgrade, runs, now));
+    if (upgrade.state != "measuring") continue;
+    const auto goes_on = see_to(upgrade, now);
+    if (!goes_on) tell_trouble(upgrade, goes_on.error());
+    measuring += goes_on.value_or(false) ? 1 : 0;
   }
   return measuring;
 }
 
-Status UpgradeWatch::judge(const store::UpgradeRow& upgrade, std::size_t runs, double now) {
+Result<bool> UpgradeWatch::see_to(const store::UpgradeRow& upgrade, double now) {
+  if (!RG_TRY(is_ours(store_, upgrade))) return false;
+  if (RG_TRY(store_.run_summary(upgrade.runs.back().run_id)).run.state != "ended") return true;
   const api::Upgrade report = RG_TRY(judge_and_keep(store_, upgrade.upgrade_id, now));
   spdlog::info("upgrade {}: {}{}{}", upgrade.upgrade_id, report.verdict(),
                report.reason().empty() ? "" : ": ", report.reason());
-  if (report.verdict() != "inconclusive" || runs >= kMostRuns || !may_settle(report) ||
-      !may_begin(now))
-    return {};
+  return false;
+}
+
+void UpgradeWatch::tell_trouble(const store::UpgradeRow& upgrade, const Error& error) {
+  const std::string text = fmt::format("upgrade {}: {}", upgrade.upgrade_id, error.message);
+  if (troubles_.insert(text).second) spdlog::warn("{}", text);  // not at every look
+}
+
+// The newest first: of nodes that were upgraded once more only the last upgrade counts.
+Result<bool> UpgradeWatch::extend_one(const std::vector<store::UpgradeRow>& upgrades, double now) {
+  if (!may_begin(now)) return false;
+  std::set<std::string> seen;
+  for (const store::UpgradeRow& upgrade : upgrades) {
+    bool is_newest = true;
+    for (const store::UpgradeNodeRow& node : upgrade.nodes)
+      if (node.changed && !seen.insert(node.node_id).second) is_newest = false;
+    if (!is_newest) continue;
+    const auto may = may_extend(upgrade, now);
+    const auto begun = may && *may ? extend(upgrade) : may;
+    if (!begun) tell_trouble(upgrade, begun.error());
+    if (begun.value_or(false)) return true;
+  }
+  return false;
+}
+
+Result<bool> UpgradeWatch::may_extend(const store::UpgradeRow& upgrade, double now) {
+  const auto runs = std::ranges::count(upgrade.runs, true, &store::UpgradeRunRow::after);
+  if (upgrade.state != "judged" ||
+      (upgrade.verdict != "inconclusive" && upgrade.verdict != "regressed") ||
+      runs >= static_cast<std::ptrdiff_t>(kMostRuns) || now - upgrade.judged_at > long_ago() ||
+      !RG_TRY(is_ours(store_, upgrade)))
+    return false;
+  for (const store::UpgradeNodeRow& node : upgrade.nodes) {
+    if (!node.changed || node.stack_after == 0) continue;
+    const auto epochs = RG_TRY(store_.epochs(node.node_id, 1));
+    const store::StackParts measured = RG_TRY(store_.stack_parts(node.stack_after));
+    if (epochs.empty() || !moved_to(measured, epochs.front().parts).empty()) return false;
+  }
+  if (upgrade.verdict == "regressed") return RG_TRY(is_unconfirmed(store_, upgrade));
+  return may_settle(RG_TRY(upgrade_report(store_, upgrade.upgrade_id)));
+}
+
+Result<bool> UpgradeWatch::extend(const store::UpgradeRow& upgrade) {
   api::GateRequest more;
   more.set_continue_upgrade_id(upgrade.upgrade_id);
-  const auto step = desk_.gate(more, std::string(kWho));
-  if (!step) return tl::unexpected(step.error());
-  if (step->state() == "waiting")
-    spdlog::info("upgrade {}: not measured once more: {}", upgrade.upgrade_id, step->reason());
-  return {};
+  const api::GateStep step = RG_TRY(desk_.gate(more, std::string(kWho)));
+  if (step.state() != "waiting") return true;
+  spdlog::debug("upgrade {}: not measured once more yet: {}", upgrade.upgrade_id, step.reason());
+  return false;
 }
 
 Result<std::vector<MovedNode>> UpgradeWatch::moved_nodes(
@@ -129,8 +184,8 @@ Result<std::vector<MovedNode>> UpgradeWatch::moved_nodes(
 }
 
 // Once for each cohort, also over a restart: the events are asked.
-Status UpgradeWatch::propose(const Cohort& cohort, double now) {
-  const std::string text = fmt::format(
+Status UpgradeWatch::propose(const Cohort& cohort, double now, const std::string& why_not) {
+  std::string text = fmt::format(
       "{} changed {} and stayed so for {:.0f} minutes; railgauge upgrades gate --nodes {} says "
       "what "
       "it cost",
@@ -138,14 +193,18 @@ Status UpgradeWatch::propose(const Cohort& cohort, double now) {
   if (told_.empty())
     for (const store::EventRow& event : RG_TRY(store_.list_events(kEvents)))
       if (event.kind == kProposed) told_.insert(event.text);
-  if (!told_.insert(text).second) return {};
+  if (!why_not.empty()) text += kNotByItself;
+  const auto is_told = [&](const std::string& earlier) { return earlier.starts_with(text); };
+  if (std::ranges::any_of(told_, is_told)) return {};
+  text += why_not;
+  told_.insert(text);
   spdlog::info("{}", text);
   return store_.add_event({.at = now, .kind = std::string(kProposed), .text = text});
 }
 
 // What was prepared together is gated together; else as many as may be measured at once.
-Status UpgradeWatch::run(const Cohort& cohort, const std::vector<store::UpgradeRow>& upgrades,
-                         std::size_t most) {
+std::string UpgradeWatch::run(const Cohort& cohort, const std::vector<store::UpgradeRow>& upgrades,
+                              std::size_t most) {
   std::vector<std::string> nodes = cohort.nodes;
   const auto is_prepared = [&](const store::UpgradeRow& row) {
     std::vector<std::string> changed;
@@ -157,14 +216,12 @@ Status UpgradeWatch::run(const Cohort& cohort, const std::vector<store::UpgradeR
   if (std::ranges::none_of(upgrades, is_prepared) && nodes.size() > most) nodes.resize(most);
   api::GateRequest request;
   request.set_node_set(fmt::format("{}", fmt::join(nodes, ",")));
-  const api::GateStep step = RG_TRY(desk_.gate(request, std::string(kWho)));
-  if (step.state() == "waiting") {
-    spdlog::debug("upgrade of {}: {}", request.node_set(), step.reason());
-    return {};
-  }
-  spdlog::info("upgrade {} of {} ({}): {} by policy", step.upgrade_id(), request.node_set(),
-               cohort.to, step.state());
-  return {};
+  const auto step = desk_.gate(request, std::string(kWho));
+  if (!step) return step.error().message;
+  if (step->state() == "waiting") return step->reason();
+  spdlog::info("upgrade {} of {} ({}): {} by policy", step->upgrade_id(), request.node_set(),
+               cohort.to, step->state());
+  return "";
 }
 
 }  // namespace railgauge

@@ -50,14 +50,25 @@ class UpgradeWatch {
   [[nodiscard]] bool may_begin(double now) const {
     return policy_ == kPolicyRun && (!window_ || run::in_window(*window_, now));
   }
-  // How many nodes it is measuring; what has ended is judged, and extended.
+  // How many upgrades it is measuring; what has ended is judged. One that cannot be judged is told,
+  // and keeps no other waiting.
   Result<std::size_t> see_to_runs(const std::vector<store::UpgradeRow>& upgrades, double now);
-  Status judge(const store::UpgradeRow& upgrade, std::size_t runs, double now);
+  Result<bool> see_to(const store::UpgradeRow& upgrade, double now);  // whether it goes on
+  // Measures one once more that is inconclusive, or slower and not confirmed yet, also where that
+  // had to wait. Whether it did.
+  Result<bool> extend_one(const std::vector<store::UpgradeRow>& upgrades, double now);
+  Result<bool> may_extend(const store::UpgradeRow& upgrade, double now);
+  Result<bool> extend(const store::UpgradeRow& upgrade);
+  void tell_trouble(const store::UpgradeRow& upgrade, const Error& error);
+  // What changed longer ago is history; `seconds`.
+  [[nodiscard]] double long_ago() const { return window_ ? kWindowAgoSeconds : kLongAgoSeconds; }
   Result<std::vector<MovedNode>> moved_nodes(const api::NodeList& nodes,
                                              const std::vector<store::UpgradeRow>& upgrades);
-  Status propose(const Cohort& cohort, double now);
-  Status run(const Cohort& cohort, const std::vector<store::UpgradeRow>& upgrades,
-             std::size_t most);
+  // `why_not`: why it is not measured without being asked; "" that is not the policy.
+  Status propose(const Cohort& cohort, double now, const std::string& why_not = "");
+  // "" when it has begun, else what it waits for.
+  std::string run(const Cohort& cohort, const std::vector<store::UpgradeRow>& upgrades,
+                  std::size_t most);
 
   const std::string policy_;
   const std::optional<run::Schedule> window_;
@@ -66,6 +77,7 @@ class UpgradeWatch {
   UpgradeDesk desk_;
   std::mutex mutex_;            // one look at a time; guards what follows
   std::set<std::string> told_;  // texts of what was proposed
+  std::set<std::string> troubles_;
 };
 
 }  // namespace railgauge

@@ -32,15 +32,25 @@ struct NodeShift {
   std::map<std::string, double> ends{};  // in how many of the pairs each node is
 };
 
-void add_flag(const MetricRuns& metric, const PairRuns& pair, const Shift& shift,
-              MetricVerdict& out) {
-  if (!pair.changed || !(shift.low > log_worsening(metric.traits.better, metric.traits.delta)))
-    return;
-  out.flags.push_back({.node = pair.node,
-                       .endpoint = pair.endpoint,
-                       .worse = worse_fraction(metric.traits.better, shift.log_worsening),
-                       .low = worse_fraction(metric.traits.better, shift.low),
-                       .high = worse_fraction(metric.traits.better, shift.high)});
+// A pair that is flagged, before it is known which end it is.
+struct FlaggedPair {
+  const PairRuns* pair = nullptr;
+  std::size_t number = 0;  // among the losses
+  Shift shift{};
+};
+
+void add_flag(const MetricRuns& metric, const FlaggedPair& flagged, End end, MetricVerdict& out) {
+  const PairRuns& pair = *flagged.pair;
+  PairFlag& flag = out.flags.emplace_back();
+  flag.node = end == End::kOther ? pair.other_node : pair.node;
+  flag.endpoint = end == End::kOther ? pair.other_endpoint : pair.endpoint;
+  if (end == End::kEither) {
+    flag.other_node = pair.other_node;
+    flag.other_endpoint = pair.other_endpoint;
+  }
+  flag.worse = worse_fraction(metric.traits.better, flagged.shift.log_worsening);
+  flag.low = worse_fraction(metric.traits.better, flagged.shift.low);
+  flag.high = worse_fraction(metric.traits.better, flagged.shift.high);
 }
 
 // One number for each node, and which others' drift is in it.
@@ -77,6 +87,10 @@ void add_pair(const PairRuns& pair, const Shift& shift, Cohort& cohort, NodeShif
   if (pair.changed) cohort.run_degrees += static_cast<double>(shift.run_degrees);
   cohort.pairs.shifts.push_back({pair.changed, shift.log_worsening, shift.run_error2});
   cohort.pairs.names.push_back(place_of(pair));
+  cohort.losses.push_back({.node = pair.node,
+                           .other_node = pair.other_node,
+                           .other_changed = pair.other_changed,
+                           .loss = shift.log_worsening});
   cohort.before = std::min(cohort.before, measured(pair.before));
   cohort.after = std::min(cohort.after, measured(pair.after));
 }
@@ -86,8 +100,10 @@ void add_pair(const PairRuns& pair, const Shift& shift, Cohort& cohort, NodeShif
 Cohort gather(const MetricRuns& metric, const UpgradeRuns& upgrade, MetricVerdict& out) {
   const std::size_t least = std::max<std::size_t>(1, upgrade.min_runs);
   const std::size_t least_before = upgrade.min_before > 0 ? upgrade.min_before : least;
+  const double delta = log_worsening(metric.traits.better, metric.traits.delta);
   Cohort cohort;
   std::map<std::string, NodeShift> nodes;
+  std::vector<FlaggedPair> flagged;
   for (const PairRuns& pair : metric.pairs) {
     // A figure that is not positive is no measurement: missing, never a pass.
     const bool enough = measured(pair.before) >= least_before && measured(pair.after) >= least;
@@ -97,11 +113,32 @@ Cohort gather(const MetricRuns& metric, const UpgradeRuns& upgrade, MetricVerdic
     if (pair.changed && !shift) out.missing.push_back(place_of(pair));
     if (!shift) continue;
     add_pair(pair, *shift, cohort, nodes[pair.node]);
-    add_flag(metric, pair, *shift, out);
+    if (pair.changed && shift->low > delta)
+      flagged.push_back({.pair = &pair, .number = cohort.losses.size() - 1, .shift = *shift});
   }
+  for (const FlaggedPair& one : flagged)
+    add_flag(metric, one, blamed_end(cohort.losses, one.number), out);
   add_nodes(nodes, cohort);
   return cohort;
 }
+
+namespace {
+
+// A node's figure is that of the pairs which count with it, and those may be slow for their other
+// end: where all of them are, that one is named.
+std::string node_behind(const Cohort& cohort, const std::string& node) {
+  std::string blamed;
+  for (std::size_t i = 0; i < cohort.losses.size(); ++i) {
+    const PairLoss& pair = cohort.losses[i];
+    if (pair.node != node) continue;
+    if (blamed_end(cohort.losses, i) != End::kOther) return node;
+    if (!blamed.empty() && blamed != pair.other_node) return node;
+    blamed = pair.other_node;
+  }
+  return blamed.empty() ? node : blamed;
+}
+
+}  // namespace
 
 void find_far_losses(const MetricRuns& metric, const Cohort& cohort, std::size_t metrics,
                      MetricVerdict& out) {
@@ -110,7 +147,9 @@ void find_far_losses(const MetricRuns& metric, const Cohort& cohort, std::size_t
     for (const std::size_t i : far_losses(places->shifts, delta, 2 * metrics)) {
       const double worse = worse_fraction(metric.traits.better, places->shifts[i].shift);
       out.far_worse = std::max(out.far_worse, worse);
-      out.far.push_back(places->names[i]);
+      const std::string name =
+          places == &cohort.nodes ? node_behind(cohort, places->names[i]) : places->names[i];
+      if (std::ranges::find(out.far, name) == out.far.end()) out.far.push_back(name);
     }
 }
 

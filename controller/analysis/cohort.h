@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "controller/analysis/far_losses.h"
+#include "controller/analysis/pair_blame.h"
 #include "controller/analysis/shared_ends.h"
 #include "controller/analysis/verdict.h"
 
@@ -26,6 +27,7 @@ struct Cohort {
   std::size_t after = std::numeric_limits<std::size_t>::max();
   NamedShifts pairs{};
   NamedShifts nodes{};
+  std::vector<PairLoss> losses{};  // of `pairs`
 };
 
 // Figures that are one: finite and positive.

@@ -157,15 +157,16 @@ Decision decide(const CohortEffect& effect, double delta) {
   return out;
 }
 
-Need needed(const Design& design, const CohortEffect& effect, double delta) {
+Need needed(const Design& design, const CohortEffect& effect, double delta, std::size_t questions) {
   Need need;
   if (design.changed == 0 || design.runs == 0) return need;
+  const auto asked = static_cast<double>(std::max<std::size_t>(1, questions));
   // Whichever side the estimate lies nearer to being shown, if it stays where it is. A single node
   // must lose more than the bound for sure, since it may drift.
   const double half = design.changed == 1 ? std::abs(delta - effect.estimate)
                                           : std::max(delta - effect.estimate, effect.estimate);
   const auto settles = [&](double after, double nodes, double one_sided) {
-    return t_quantile(design_degrees(design, after, nodes), 1 - one_sided) *
+    return t_quantile(design_degrees(design, after, nodes), 1 - one_sided / asked) *
                design_error(design, after, nodes) <
            half;
   };

@@ -65,8 +65,10 @@ struct Design {
   std::size_t after = 0;     // runs after; 0: as many as before
 };
 // More runs are more after the upgrade: the before side is over. They are a second look, which has
-// the wider interval.
-Need needed(const Design& design, const CohortEffect& effect, double delta);
+// the wider interval. `questions`: metrics that are asked at once, of which one alone must stand
+// out.
+Need needed(const Design& design, const CohortEffect& effect, double delta,
+            std::size_t questions = 1);
 
 // The smallest loss that a design will call with a chance of 80 % (logarithm).
 double visible_loss(const Design& design);

@@ -101,9 +101,9 @@ std::string why_open(const MetricVerdict& out, const Decision& decision, bool ma
          what_would_settle(out.need);
 }
 
-// From the cohort's effect to the verdict. `delta` as a logarithm.
+// From the cohort's effect to the verdict. `metrics`: how many are asked at once.
 void conclude(const MetricRuns& metric, const CohortEffect& effect, const Design& design,
-              MetricVerdict& out) {
+              std::size_t metrics, MetricVerdict& out) {
   const double delta = log_worsening(metric.traits.better, metric.traits.delta);
   const Decision decision = decide(effect, delta);
   out.verdict = decision.verdict;
@@ -120,6 +120,7 @@ void conclude(const MetricRuns& metric, const CohortEffect& effect, const Design
     out.need = needed(design, effect, delta);
     out.reason = why_open(out, decision, may_be_drift);
   } else if (out.verdict == Verdict::kRegressed) {
+    out.need = needed(design, effect, delta, metrics);  // should it not stand among the others
     out.reason = fmt::format("{:.2f} % worse", 100 * out.worse);
   }
 }
@@ -151,7 +152,7 @@ MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade)
   const CohortEffect effect =
       out.lone ? lone_effect(cohort.changed, cohort.controls, cohort.run_degrees, one_sided)
                : cohort_effect(cohort.changed, cohort.controls, seed_of(words), one_sided);
-  conclude(metric, effect, design_of(cohort, spread), out);
+  conclude(metric, effect, design_of(cohort, spread), upgrade.metrics.size(), out);
   const CohortEffect common = cohort_effect(cohort.controls, {}, seed_of(words), one_sided);
   if (common.low > log_worsening(metric.traits.better, metric.traits.delta))
     out.common = worse_fraction(metric.traits.better, common.estimate);
@@ -204,11 +205,29 @@ void hold_as_family(std::vector<MetricVerdict>& metrics) {
   }
   const std::vector<bool> stand = benjamini_hochberg(p);
   for (std::size_t i = 0; i < asked.size(); ++i) {
-    if (asked[i]->verdict != Verdict::kRegressed || stand[i]) continue;
+    if (asked[i]->verdict != Verdict::kRegressed) continue;
+    if (stand[i]) {
+      asked[i]->need = {};
+      continue;
+    }
     asked[i]->verdict = Verdict::kInconclusive;
-    asked[i]->reason = fmt::format("{:.2f} % worse, but as much may be chance among {} metrics",
-                                   100 * asked[i]->worse, asked.size());
+    asked[i]->reason =
+        fmt::format("{:.2f} % worse, but as much may be chance among {} metrics; {}",
+                    100 * asked[i]->worse, asked.size(), what_would_settle(asked[i]->need));
   }
+}
+
+// Metrics that no earlier run has, when they are more than may be missing.
+std::string never_before(const UpgradeRuns& upgrade) {
+  const auto without = static_cast<double>(upgrade.uncompared.size());
+  const auto compared = static_cast<double>(upgrade.metrics.size());
+  if (upgrade.uncompared.empty() || compared / (compared + without) >= upgrade.min_coverage)
+    return "";
+  return fmt::format(
+      "{} of {} metrics have no before side, since no earlier run has them: {}; railgauge upgrades "
+      "prepare measures one before the next upgrade",
+      upgrade.uncompared.size(), upgrade.metrics.size() + upgrade.uncompared.size(),
+      names(upgrade.uncompared));
 }
 
 bool any(const UpgradeVerdict& out, Verdict verdict) {
@@ -288,6 +307,7 @@ UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
   add_far_losses(out.metrics);
   add_mode_mixes(out.metrics);
   out.lost = lost_functions(upgrade.functions);
+  out.unmeasured = unmeasured(upgrade.functions);
   out.notes = upgrade.notes;
   add_notes(upgrade, out);
   const auto worst = std::ranges::find(out.lost, LossKind::kCorruption, &LostFunction::kind);
@@ -303,7 +323,6 @@ UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
                              lost.what);
     return out;
   }
-  const std::vector<std::string> open = unmeasured(upgrade.functions);
   if (any(out, Verdict::kRegressed)) {
     out.verdict = Verdict::kRegressed;
     const bool slower = std::ranges::any_of(out.metrics, [](const MetricVerdict& m) {
@@ -318,12 +337,15 @@ UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
   } else if (any(out, Verdict::kInconclusive)) {
     out.verdict = Verdict::kInconclusive;
     out.reason = first_reason(out, Verdict::kInconclusive);
-  } else if (!open.empty()) {
+  } else if (!out.unmeasured.empty()) {
     out.verdict = Verdict::kInconclusive;
-    out.reason = "not measured after the upgrade: " + names(open);
+    out.reason = "not measured after the upgrade: " + names(out.unmeasured);
   } else if (const std::string never = never_passed(upgrade); !never.empty()) {
     out.verdict = Verdict::kInconclusive;
     out.reason = never;
+  } else if (const std::string early = never_before(upgrade); !early.empty()) {
+    out.verdict = Verdict::kInconclusive;
+    out.reason = early;
   } else {
     out.verdict = Verdict::kPass;
   }

@@ -25,6 +25,7 @@ struct PairRuns {
   // The other end, whose drift is in it as well; "" where there is none.
   std::string other_node{};
   std::string other_endpoint{};
+  bool other_changed = false;
 };
 
 struct MetricRuns {
@@ -43,13 +44,18 @@ struct UpgradeRuns {
   bool again = false;                // not the first look: more runs, or a new after side
   bool before_is_history = false;    // nightly points stand for a prepared before side
   std::vector<std::string> notes{};  // what was left out, told with the verdict
-  std::string invalid{};             // why the sides are not what they should be; "" they are
+  // Metrics that the after side has and nothing before it: no pass rests on those.
+  std::vector<std::string> uncompared{};
+  std::string invalid{};  // why the sides are not what they should be; "" they are
 };
 
-// A pair whose own interval lies beyond the bound.
+// A pair whose own interval lies beyond the bound, by the end that is behind it.
 struct PairFlag {
   std::string node;
   std::string endpoint;
+  // Where both ends changed and their other pairs do not tell which of them it is; else "".
+  std::string other_node{};
+  std::string other_endpoint{};
   double worse = 0;  // fraction, with its 95 % interval
   double low = 0;
   double high = 0;
@@ -85,7 +91,8 @@ struct UpgradeVerdict {
   std::string kind;
   std::vector<MetricVerdict> metrics;
   std::vector<LostFunction> lost;
-  std::vector<std::string> notes;  // what limits the statement
+  std::vector<std::string> unmeasured;  // what worked and nobody measured again
+  std::vector<std::string> notes;       // what limits the statement
   std::string reason;
 };
 

@@ -214,6 +214,9 @@ grpc::Status FakeJudge::GetFinding(Context*, const FindingRef*, Finding* answer)
   answer->add_causes("n1, n2: gpu_driver 575.51 -> 580.95 (2026-11-18T16:00:00Z)");
   answer->add_excluded("no event of links was told by n1, n2");
   answer->add_next("railgauge preflight n1");
+  answer->set_event_id("step-n1-verbs.write_lat");
+  answer->add_same_event("step-n1-verbs.write_lat: 3.1 % worse");
+  answer->add_common("leaf l1");
   return {};
 }
 

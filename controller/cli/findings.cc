@@ -1,5 +1,6 @@
 // findings, baselines and their verbs
 #include <chrono>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -54,7 +55,9 @@ int print_finding(const Output& output, const Finding& finding) {
     output.out << '\n'
                << render_table({{"SERIES", true}, {"NAME"}, {"BEFORE", true}, {"AFTER", true}},
                                rows, output.colour);
-  output.out << headed_lines("changed just then", finding.causes())
+  output.out << headed_lines("same event", finding.same_event())
+             << headed_lines("what its places have in common", finding.common())
+             << headed_lines("changed just then", finding.causes())
              << headed_lines("not the cause", finding.excluded())
              << headed_lines("next", finding.next());
   rows.clear();
@@ -77,6 +80,19 @@ Result<int> step_finding(Session& session, const Arguments& arguments, const std
   }
   return print_finding(session.output,
                        RG_TRY(ask(session, &Judge::StubInterface::StepFinding, request)));
+}
+
+// Findings of one event together, where the first of them stands in the list.
+std::vector<std::vector<const Finding*>> by_event(const FindingList& list) {
+  std::vector<std::vector<const Finding*>> out;
+  std::map<std::string, std::size_t> known;
+  for (const Finding& finding : list.findings()) {
+    const std::string& id = finding.has_event_id() ? finding.event_id() : finding.finding_id();
+    const auto [event, is_new] = known.try_emplace(id, out.size());
+    if (is_new) out.emplace_back();
+    out[event->second].push_back(&finding);
+  }
+  return out;
 }
 
 int print_baselines(const Output& output, const BaselineList& list) {
@@ -115,16 +131,25 @@ Result<int> list_findings(Session& session, const Arguments& arguments) {
   const FindingList list = RG_TRY(ask(session, &Judge::StubInterface::ListFindings, request));
   if (print_document(session.output, list, "findings")) return kExitPassed;
   std::vector<std::vector<Cell>> rows;
-  for (const Finding& finding : list.findings())
-    rows.push_back({finding.finding_id(), finding.state(), finding.kind(),
-                    percent(finding.has_worse_percent(), finding.worse_percent()),
-                    finding.opened_at(), finding.suspect(), finding.summary()});
+  std::size_t events = 0;
+  for (const std::vector<const Finding*>& event : by_event(list)) {
+    ++events;
+    for (const Finding* finding : event)
+      rows.push_back({(finding == event.front() ? "" : "+ ") + finding->finding_id(),
+                      finding->state(), finding->kind(),
+                      percent(finding->has_worse_percent(), finding->worse_percent()),
+                      finding->opened_at(), finding->suspect(), finding->summary()});
+  }
   if (rows.empty())
     session.output.err << "railgauge: no open finding\n";
   else
     session.output.out << render_table(
         {{"FINDING"}, {"STATE"}, {"KIND"}, {"WORSE BY", true}, {"OPENED"}, {"SUSPECT"}, {"WHAT"}},
         rows, session.output.colour);
+  if (events < rows.size())
+    session.output.out << fmt::format(
+        "\n{} findings, {} events: those with + began with the one above them, where they meet\n",
+        rows.size(), events);
   if (list.measured_twice() > 0)
     session.output.out << fmt::format(
         "\nmeasured twice in 30 days, nothing changed: {} of {} figures differ by more than bound "
