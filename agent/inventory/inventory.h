@@ -157,9 +157,10 @@ struct RdmaDevice {
   Fact<std::string> node_guid{};
   Fact<std::string> node_type{};  // "ca" of InfiniBand and RoCE, "rnic" of iWARP, ...
   Fact<std::string> firmware{};
-  Fact<std::string> board_id{};  // PSID
-  Fact<std::string> model{};     // hca_type: "MT4129"
-  Fact<std::string> uverbs{};    // "uverbs0"
+  Fact<std::string> board_id{};   // PSID
+  Fact<std::string> model{};      // hca_type: "MT4129"
+  Fact<std::string> uverbs{};     // "uverbs0"
+  Fact<bool> registers_dmabuf{};  // asked by verbs
   std::vector<std::string> netdevs{};
   std::vector<RdmaPort> ports{};
   Fact<bool> ports_told{};  // known: those are all; else why some may lack
