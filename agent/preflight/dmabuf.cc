@@ -109,7 +109,7 @@ bool dmabuf_ruled_out(const Inventory& node) {
 
 CheckResults judge_dmabuf_gpu(const CheckInput& input) {
   const Inventory& node = input.node;
-  if (node.gpus.empty()) return waived("there is no NVIDIA GPU");
+  if (node.gpus.empty()) return no_gpu(node);
   if (std::ranges::all_of(node.gpus, is_unified))
     return waived(
         fmt::format("{} shares the host's memory and exports no dma-buf, by design; "
@@ -136,7 +136,7 @@ CheckResults judge_dmabuf_gpu(const CheckInput& input) {
 }
 
 CheckResults judge_dmabuf_nic(const CheckInput& input) {
-  if (input.node.gpus.empty()) return waived("there is no NVIDIA GPU");
+  if (input.node.gpus.empty()) return no_gpu(input.node);
   CheckResults results;
   for (const RdmaDevice* nic : fabric_nics(input.node)) results.push_back(judge_nic(input, *nic));
   return results.empty() ? no_rdma(input.node) : results;
