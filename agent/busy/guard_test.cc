@@ -8,6 +8,7 @@
 
 #include <gmock/gmock.h>
 
+#include "agent/task.h"
 #include "agent/testing/temp_dir.h"
 
 namespace railgauge::agent {
@@ -74,6 +75,16 @@ TEST_F(GuardTest, AReasonCountsWhileSourcesBehindItAreStillAsked) {
     std::filesystem::remove(folder_ / "busy");
   }
   EXPECT_TRUE(alone);
+}
+
+// A job that comes right behind a look at the dear sources, and a runner that heeds neither Cancel
+// nor TERM: what is left of the promised 2 s is the sources' own time to answer.
+TEST(GiveWay, WithinTwoSecondsByTheDefaults) {
+  const BusyOptions busy;
+  const TaskOptions task;
+  EXPECT_LE(busy.slow_look_seconds_running + busy.look_seconds_running + 2 * task.give_way_seconds,
+            1.6);
+  EXPECT_LE(busy.look_seconds_running + 2 * task.give_way_seconds, 0.85);  // marker, Slurm, load
 }
 
 TEST_F(GuardTest, WithoutSourcesNothingIsSaid) {

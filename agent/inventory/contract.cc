@@ -62,6 +62,14 @@ void add_gpu(const Inventory& inventory, const GpuFacts& facts, api::Hello& hell
           pci_distance(inventory, facts.pci_address, nic.pci_address);
 }
 
+// A list that was not read whole: what it does not name may be there as before.
+bool has_open_lists(const Inventory& inventory) {
+  return inventory.pci_told.is_open() || inventory.rdma_told.is_open() ||
+         std::ranges::any_of(inventory.modules, [](const auto& module) {
+           return module.second.is_loaded && module.second.parameters_told.is_open();
+         });
+}
+
 }  // namespace
 
 void fill_hello(const Inventory& inventory, api::Hello& hello) {
@@ -80,7 +88,7 @@ void fill_hello(const Inventory& inventory, api::Hello& hello) {
   hello.mutable_stack_versions()->insert(stack.versions.begin(), stack.versions.end());
   hello.clear_stack_settings();
   hello.mutable_stack_settings()->insert(stack.settings.begin(), stack.settings.end());
-  hello.set_stack_incomplete(!inventory.late_sources.empty());
+  hello.set_stack_incomplete(!inventory.late_sources.empty() || has_open_lists(inventory));
 }
 
 bool keep_nvml(const Inventory& before, Inventory& now) {

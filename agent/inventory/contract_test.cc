@@ -60,6 +60,21 @@ TEST(Contract, ANicThatDoesNotAnswerStaysInAnUnknownState) {
   EXPECT_TRUE(hello.stack_incomplete());
 }
 
+TEST(Contract, AListThatWasNotReadWholeNamesNothingThatIsGone) {
+  Inventory inventory;
+  ModuleFacts& module = inventory.modules["mlx5_core"];
+  module.is_loaded = true;
+  inventory.pci_told = inventory.rdma_told = module.parameters_told =
+      Fact<bool>::known(true, "sysfs");
+  EXPECT_FALSE(hello_of(inventory).stack_incomplete());
+  for (Fact<bool>* told : {&inventory.pci_told, &inventory.rdma_told, &module.parameters_told}) {
+    *told = Fact<bool>::unknown("sysfs", "nobody may read it");
+    EXPECT_TRUE(hello_of(inventory).stack_incomplete());
+    *told = Fact<bool>::absent("sysfs");
+    EXPECT_FALSE(hello_of(inventory).stack_incomplete());
+  }
+}
+
 TEST(Contract, WhatNvmlToldIsKeptForTheSameGpuAlone) {
   Inventory before;
   before.gpus.push_back({.name = "gpu0", .pci_address = "0000:1b:00.0"});

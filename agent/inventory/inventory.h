@@ -70,6 +70,9 @@ struct PciDevice {
   std::string serial{};
 
   [[nodiscard]] bool is_bridge() const { return (class_code.value_or(0) >> 8U) == 0x0604; }
+  // The second function of a ConnectX-8 or later, beside a GPU, by which the NIC reaches that GPU's
+  // memory (Data Direct). Neither the NIC's own function nor of a network controller's class.
+  [[nodiscard]] bool is_data_direct() const { return vendor.is(0x15b3) && device.is(0x2100); }
 };
 
 // --- GPUs ----------------------------------------------------------------------------------------
@@ -157,9 +160,10 @@ struct RdmaDevice {
   Fact<std::string> node_guid{};
   Fact<std::string> node_type{};  // "ca" of InfiniBand and RoCE, "rnic" of iWARP, ...
   Fact<std::string> firmware{};
-  Fact<std::string> board_id{};  // PSID
-  Fact<std::string> model{};     // hca_type: "MT4129"
-  Fact<std::string> uverbs{};    // "uverbs0"
+  Fact<std::string> board_id{};   // PSID
+  Fact<std::string> model{};      // hca_type: "MT4129"
+  Fact<std::string> uverbs{};     // "uverbs0"
+  Fact<bool> registers_dmabuf{};  // asked by verbs
   std::vector<std::string> netdevs{};
   std::vector<RdmaPort> ports{};
   Fact<bool> ports_told{};  // known: those are all; else why some may lack
@@ -186,8 +190,10 @@ struct ModuleFacts {
   bool is_loaded = false;
   Fact<std::string> version{};  // /sys/module/NAME/version; absent: it has none
   Fact<std::string> srcversion{};
-  Facts parameters{};  // /sys/module/NAME/parameters; unknown where they are for root
+  Facts parameters{};            // /sys/module/NAME/parameters; unknown where they are for root
+  Fact<bool> parameters_told{};  // known or absent: those are all; else why some may lack
   std::vector<std::string> holders{};  // modules that use it
+  Fact<bool> holders_told{};           // likewise
   Fact<std::string> file{};  // from modules.dep, "/lib/modules/RELEASE/..."; absent: not installed
   std::vector<std::string> depends{};  // module files that modules.dep names, likewise
   Fact<double> file_modified_unix_seconds{};
@@ -208,6 +214,7 @@ struct MemoryLimits {
   Fact<std::string> cgroup_cpus{};  // "0-31": cpuset.cpus.effective
   Facts cgroup_rdma_max{};          // by device: "hca_handle=2 hca_object=2000"
   Facts cgroup_rdma_now{};          // what is in use, likewise
+  Fact<bool> cgroup_rdma_told{};    // known or absent: those are all; else why some may lack
   Fact<bool> cap_ipc_lock{};        // the agent has it
 };
 inline constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
@@ -241,6 +248,7 @@ struct Inventory {
   // Hardware.
   std::map<std::string, PciDevice>
       pci{};                       // by address: GPUs, NICs, all bridges above them, switches
+  Fact<bool> pci_told{};           // known or absent: those are all; else why some may lack
   std::vector<GpuFacts> gpus{};    // by number
   bool has_gpu_folders = false;    // the driver shows GPUs in /proc: those of this container
   std::vector<RdmaDevice> rdma{};  // by name

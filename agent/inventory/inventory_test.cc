@@ -176,6 +176,21 @@ TEST(InventoryTrees, AVirtualMachineIsOne) {
   EXPECT_TRUE(node.limits.memlock_soft_bytes.is(8388608));
 }
 
+// Its CPU has no flag that would tell.
+TEST(InventoryTrees, AnArmMachineIsVirtualByItsBoardsName) {
+  const auto of = [](const std::string& edits) {
+    NodeTree tree("gh200");
+    tree.apply(edits);
+    return read_tree(tree).is_virtual_machine;
+  };
+  const std::string ec2 = "sys/class/dmi/id/sys_vendor = Amazon EC2\n";
+  EXPECT_TRUE(of("").is(false));
+  EXPECT_TRUE(of(ec2 + "sys/class/dmi/id/product_name = g5g.16xlarge\n").is(true));
+  EXPECT_TRUE(of(ec2 + "sys/class/dmi/id/product_name = g5g.metal\n").is(false));
+  EXPECT_TRUE(of("sys/class/dmi/id/sys_vendor = QEMU\n").is(true));
+  EXPECT_EQ(of("remove sys/class/dmi\n").state, FactState::kUnknown);
+}
+
 TEST(InventoryTrees, ANodeWithoutRdmaOrGpuHasItsInterface) {
   const Inventory& node = read("ethernet_10g");
   EXPECT_THAT(node.rdma, IsEmpty());

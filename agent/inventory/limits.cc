@@ -161,8 +161,12 @@ void take_rdma_lines(const Fact<std::string>& text, Facts& out) {
 
 void read_group_rdma(const NodeFiles& files, const std::string& groups, MemoryLimits& limits) {
   const Group group = group_of(files, groups, "rdma");
-  take_rdma_lines(files.text(nearest_with(files, group, "rdma.max")), limits.cgroup_rdma_max);
-  take_rdma_lines(files.text(nearest_with(files, group, "rdma.current")), limits.cgroup_rdma_now);
+  const Fact<std::string> most = files.text(nearest_with(files, group, "rdma.max"));
+  const Fact<std::string> now = files.text(nearest_with(files, group, "rdma.current"));
+  take_rdma_lines(most, limits.cgroup_rdma_max);
+  take_rdma_lines(now, limits.cgroup_rdma_now);
+  limits.cgroup_rdma_told = most.without_value<bool>();
+  if (most.is_known()) limits.cgroup_rdma_told.spoil_by(now);
 }
 
 }  // namespace
@@ -172,9 +176,13 @@ Apply read_limits(const NodeFiles& files) {
   read_memlock(files, limits);
   limits.cap_ipc_lock = read_cap_ipc_lock(files);
   Fact<std::string> groups = files.text("/proc/self/cgroup");
-  const bool has_none = groups.is_absent() && !files.exists(kGroups);  // such a kernel
+  // A kernel without control groups has neither; where /proc shows no process, nothing is told.
+  const bool has_mount = files.exists(kGroups);
+  const bool has_none = groups.is_absent() && !has_mount && files.exists("/proc/self/status");
   if (groups.is_absent() && !has_none)
     groups = Fact<std::string>::unknown(groups.source, groups.source + ": not there");
+  if (groups.is_known() && !has_mount)
+    groups = Fact<std::string>::unknown(kGroups, std::string(kGroups) + ": not there");
   if (groups.is_known() || has_none) {
     read_group_memory(files, groups.value, limits);
     read_group_processors(files, groups.value, limits);
@@ -182,6 +190,7 @@ Apply read_limits(const NodeFiles& files) {
   } else {
     limits.cgroup_memory_max_bytes = groups.without_value<std::uint64_t>();
     limits.cgroup_cpus = groups.without_value<std::string>();
+    limits.cgroup_rdma_told = groups.without_value<bool>();
   }
   return [limits](Inventory& inventory) { inventory.limits = limits; };
 }

@@ -58,7 +58,13 @@ TEST(Limits, AGroupThatIsNotToldIsNotCalledUnlimited) {
   const MemoryLimits hidden = limits_of("sys/fs/cgroup/cgroup.controllers = memory\n");
   EXPECT_EQ(hidden.cgroup_memory_max_bytes.state, FactState::kUnknown);
   EXPECT_EQ(hidden.cgroup_cpus.state, FactState::kUnknown);
-  EXPECT_TRUE(limits_of("proc/version = Linux\n").cgroup_memory_max_bytes.is_absent());
+  // A kernel without control groups; a tree that shows no process tells nothing of them.
+  const std::string process = "proc/self/status = CapEff: 0000000000000000\n";
+  EXPECT_TRUE(limits_of(process).cgroup_memory_max_bytes.is_absent());
+  EXPECT_EQ(limits_of("proc/version = Linux\n").cgroup_memory_max_bytes.state, FactState::kUnknown);
+  const MemoryLimits unseen = limits_of("proc/self/cgroup = 0::/a/b\n");
+  EXPECT_EQ(unseen.cgroup_memory_max_bytes.state, FactState::kUnknown) << "no mount to look at";
+  EXPECT_EQ(unseen.cgroup_rdma_told.state, FactState::kUnknown);
 }
 
 TEST(Limits, WordsThatAreNoLimitAreAnErrorAndNotUnlimited) {

@@ -57,6 +57,7 @@ struct CpuInfo {
   std::string model, vendor, microcode, flags;
   std::uint32_t processors = 0;
   std::set<std::string> sockets;
+  bool is_arm = false;
 };
 
 void take_cpu_line(std::string_view line, CpuInfo& cpu) {
@@ -69,6 +70,7 @@ void take_cpu_line(std::string_view line, CpuInfo& cpu) {
   if (key == "model name" && cpu.model.empty()) cpu.model = value;
   if (key == "vendor_id" && cpu.vendor.empty()) cpu.vendor = value;
   if (key == "CPU implementer" && cpu.vendor.empty()) cpu.vendor = value == "0x41" ? "ARM" : value;
+  if (key == "CPU implementer") cpu.is_arm = true;
   if (key == "CPU part" && cpu.model.empty()) cpu.model = "ARM part " + value;
   if (key == "microcode" && cpu.microcode.empty()) cpu.microcode = value;
   if ((key == "flags" || key == "Features") && cpu.flags.empty()) cpu.flags = value;
@@ -129,21 +131,37 @@ Fact<bool> flag_of(const Fact<std::string>& text) {
   return flag;
 }
 
-// A hypervisor shows itself in the CPU's flags, or in the names that it gives the board.
-Fact<bool> machine_is_virtual(const CpuInfo& cpu, const Facts& dmi) {
-  constexpr std::array<std::string_view, 8> kNames{
-      "QEMU", "KVM", "VMware", "Xen", "VirtualBox", "Microsoft", "Google", "OpenStack"};
-  const std::string flags = " " + cpu.flags + " ";
-  if (flags.find(" hypervisor ") != std::string::npos)
-    return Fact<bool>::known(true, "/proc/cpuinfo");
+// The name that a hypervisor gives the board; nullptr: none is known. EC2's bare machines have its
+// name too, and say so in the model ("m7g.metal").
+const Fact<std::string>* virtual_board(const Facts& dmi) {
+  constexpr std::array<std::string_view, 13> kNames{
+      "QEMU",      "KVM",      "VMware",  "Xen",        "VirtualBox", "Microsoft", "Google",
+      "OpenStack", "KubeVirt", "Hyper-V", "Amazon EC2", "Bochs",      "BHYVE"};
+  const auto model = dmi.find("product_name");
+  if (model != dmi.end() && model->second.value.find(".metal") != std::string::npos) return nullptr;
   for (const char* key : {"sys_vendor", "product_name"})
     if (const auto found = dmi.find(key); found != dmi.end())
       for (const std::string_view name : kNames)
-        if (found->second.value.find(name) != std::string::npos)
-          return Fact<bool>::known(true, found->second.source);
+        if (found->second.value.find(name) != std::string::npos) return &found->second;
+  return nullptr;
+}
+
+// A hypervisor shows itself in an x86 CPU's flags, or in the names that it gives the board. ARM has
+// no such flag: there only a board with a name is known to be none's.
+Fact<bool> machine_is_virtual(const CpuInfo& cpu, const Facts& dmi) {
+  const std::string flags = " " + cpu.flags + " ";
+  if (flags.find(" hypervisor ") != std::string::npos)
+    return Fact<bool>::known(true, "/proc/cpuinfo");
+  if (const Fact<std::string>* board = virtual_board(dmi); board != nullptr)
+    return Fact<bool>::known(true, board->source);
   if (cpu.flags.empty())
     return Fact<bool>::unknown("/proc/cpuinfo", "/proc/cpuinfo: tells no flags");
-  return Fact<bool>::known(false, "/proc/cpuinfo");
+  const auto vendor = dmi.find("sys_vendor");
+  if (cpu.is_arm && (vendor == dmi.end() || !vendor->second.is_known()))
+    return Fact<bool>::unknown("/sys/class/dmi/id/sys_vendor",
+                               "/sys/class/dmi/id/sys_vendor: not told, and an ARM CPU's flags do "
+                               "not name a hypervisor");
+  return Fact<bool>::known(false, cpu.is_arm ? vendor->second.source : "/proc/cpuinfo");
 }
 
 }  // namespace

@@ -21,9 +21,13 @@ ModuleFacts read_loaded(const NodeFiles& files, const std::string& name) {
   ModuleFacts module;
   module.version = files.line(folder + "/version");
   module.srcversion = files.line(folder + "/srcversion");
-  for (const std::string& parameter : files.names(folder + "/parameters"))
+  const NameList parameters = files.list(folder + "/parameters");
+  for (const std::string& parameter : parameters.value)
     module.parameters[parameter] = files.line(folder + "/parameters/" + parameter);
-  module.holders = files.names(folder + "/holders");
+  module.parameters_told = parameters.without_value<bool>();
+  const NameList holders = files.list(folder + "/holders");
+  module.holders = holders.value;
+  module.holders_told = holders.without_value<bool>();
   return module;
 }
 
@@ -203,7 +207,9 @@ Apply read_modules(const NodeFiles& files) {
       module.version = facts.version;
       module.srcversion = facts.srcversion;
       module.parameters = facts.parameters;
+      module.parameters_told = facts.parameters_told;
       module.holders = facts.holders;
+      module.holders_told = facts.holders_told;
     }
   };
 }

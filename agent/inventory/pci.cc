@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kDevices = "/sys/bus/pci/devices/";
 constexpr std::uint32_t kNvidia = 0x10de;
+constexpr std::uint32_t kMellanox = 0x15b3;
 constexpr std::size_t kMostConfigBytes = 4096;
 constexpr std::size_t kMostBars = 6;
 constexpr std::uint64_t kBarIsIo = 0x100;  // bits of a line in "resource" (linux/ioport.h)
@@ -137,7 +138,9 @@ PciConfig read_config(const NodeFiles& files, const std::string& path) {
 
 Apply read_pci_tree(const NodeFiles& files) {
   std::map<std::string, PciDevice> devices;
-  for (const std::string& name : files.names("/sys/bus/pci/devices")) {
+  const NameList names = files.list("/sys/bus/pci/devices");
+  Fact<bool> told = names.without_value<bool>();
+  for (const std::string& name : names.value) {
     if (!is_pci_address(name)) continue;
     const std::string folder = std::string(kDevices) + name;
     const auto class_code = files.small(folder + "/class");
@@ -145,15 +148,25 @@ Apply read_pci_tree(const NodeFiles& files) {
     // One whose class or vendor is broken is told too, with its error.
     const bool is_broken =
         class_code.state == FactState::kError || vendor.state == FactState::kError;
-    if (!is_broken && !is_wanted(class_code.value, vendor.value)) continue;
-    devices[name] = read_place(files, name);
+    for (const auto* kind : {&class_code, &vendor})
+      if (kind->is_open() && !told.is_open())
+        told = Fact<bool>::unknown(kind->source, fmt::format("{}: {}", name, kind->reason));
+    if (is_broken || is_wanted(class_code.value, vendor.value)) {
+      devices[name] = read_place(files, name);
+    } else if (vendor.is(kMellanox)) {  // of whatever class its DMA function has
+      PciDevice device = read_place(files, name);
+      if (device.is_data_direct()) devices[name] = std::move(device);
+    }
   }
   std::vector<std::string> parents;
   for (const auto& [address, device] : devices)
     parents.insert(parents.end(), device.bridges.begin(), device.bridges.end());
   for (const std::string& address : parents)
     if (!devices.contains(address)) devices[address] = read_place(files, address);
-  return [devices = std::move(devices)](Inventory& inventory) { inventory.pci = devices; };
+  return [devices = std::move(devices), told = std::move(told)](Inventory& inventory) {
+    inventory.pci = devices;
+    inventory.pci_told = told;
+  };
 }
 
 Apply read_pci_device(const NodeFiles& files, const std::string& address) {

@@ -80,11 +80,29 @@ std::vector<std::string> path_bridges(const PciDevice& a, const PciDevice& b) {
   return bridges;
 }
 
+const PciDevice* data_direct_function(const Inventory& inventory, const PciDevice& gpu) {
+  const PciDevice* nearest = nullptr;
+  std::size_t least = pci_distance_rank("PHB");
+  for (const auto& [address, device] : inventory.pci) {
+    if (!device.is_data_direct()) continue;
+    const std::size_t rank =
+        pci_distance_rank(pci_distance(inventory, gpu.address, device.address));
+    if (rank < least) nearest = &device;
+    least = std::min(least, rank);
+  }
+  return nearest;
+}
+
 std::vector<std::string> gpu_nic_bridges(const Inventory& inventory) {
   std::set<std::string> bridges;
   for (const GpuFacts& gpu : inventory.gpus) {
     const PciDevice* from = inventory.pci_device(gpu.pci_address);
     if (from == nullptr) continue;
+    if (const PciDevice* dma = data_direct_function(inventory, *from); dma != nullptr) {
+      const std::vector<std::string> path = path_bridges(*from, *dma);
+      bridges.insert(path.begin(), path.end());
+      bridges.insert(from->bridges.front());
+    }
     const std::vector<std::string> names = nearest_nics(inventory, gpu);
     for (const RdmaDevice& nic : inventory.rdma) {
       const PciDevice* to = inventory.pci_device(nic.pci_address);

@@ -27,7 +27,12 @@ std::vector<std::string> nearest_nics(const Inventory& inventory, const GpuFacts
 // differ (everything goes through the host then) or are not known.
 std::vector<std::string> path_bridges(const PciDevice& a, const PciDevice& b);
 
-// Bridges of all paths between each GPU and its nearest NICs, sorted.
+// The nearest Data Direct function on a PCIe switch with `gpu`; nullptr: there is none. Which NIC
+// it belongs to only its vital product data tell, to root.
+const PciDevice* data_direct_function(const Inventory& inventory, const PciDevice& gpu);
+
+// Bridges of all paths between each GPU and its nearest NICs, sorted; with a Data Direct function
+// those between it and the GPU too, and the root port above the two.
 std::vector<std::string> gpu_nic_bridges(const Inventory& inventory);
 
 }  // namespace railgauge::agent

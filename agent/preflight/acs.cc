@@ -1,21 +1,26 @@
 // ACS on the ports between a GPU and a NIC, and nowhere else: a redirect there sends what the two
-// say to each other through the root complex. Patterns of ConnectX-8 Data Direct: what rdma-core's
-// rdma_topo demands.
+// say to each other through the root complex. With Data Direct (ConnectX-8 on Grace) the NIC's own
+// function is on another root port, and the ports are those between the GPU and the NIC's DMA
+// function; their patterns are those that rdma-core's rdma_topo demands.
 #include <algorithm>
 #include <array>
 
 #include "agent/preflight/pairs.h"
+#include "agent/preflight/remedies.h"
 #include "agent/preflight/results.h"
 #include "kernels/core/pci_distance.h"
 
 namespace railgauge::agent {
 namespace {
 
+constexpr const char* kDevices = "/sys/bus/pci/devices";
+
 // What the control word of a port must be under `mask`; the rest is free.
 struct Pattern {
   std::uint16_t mask = 0;
   std::uint16_t value = 0;
   const char* name = "";
+  bool needs_acs = false;  // a port without ACS cannot be what is needed
 };
 constexpr Pattern kPlain{
     kAcsRequestRedirect | kAcsCompletionRedirect | kAcsUpstreamForwarding | kAcsEgressControl, 0,
@@ -24,10 +29,37 @@ constexpr std::uint16_t kDirectMask =
     kAcsSourceValidation | kAcsRequestRedirect | kAcsCompletionRedirect | kAcsUpstreamForwarding;
 constexpr Pattern kTowardDma{kDirectMask,
                              kAcsSourceValidation | kAcsCompletionRedirect | kAcsUpstreamForwarding,
-                             "Data Direct, toward the DMA function"};
+                             "Data Direct, toward the DMA function", true};
 constexpr Pattern kTowardGpu{kDirectMask,
                              kAcsSourceValidation | kAcsRequestRedirect | kAcsUpstreamForwarding,
-                             "Data Direct, toward the GPU"};
+                             "Data Direct, toward the GPU", true};
+// Without source validation all below it is one IOMMU group, as Data Direct needs it.
+constexpr Pattern kDirectRoot{kDirectMask,
+                              kAcsRequestRedirect | kAcsCompletionRedirect | kAcsUpstreamForwarding,
+                              "Data Direct, above GPU and DMA function", true};
+// Ports further down, of the GPU's own switch: as Linux sets them.
+constexpr Pattern kIsolated{kDirectMask, kDirectMask, "Data Direct, below the shared switch"};
+
+struct WantedPort {
+  std::string port;
+  Pattern pattern;
+};
+
+std::vector<WantedPort> plain_ports(const GpuNicPair& pair) {
+  std::vector<WantedPort> ports;
+  for (std::string& port : pair.ports_between()) ports.push_back({std::move(port), kPlain});
+  return ports;
+}
+
+std::vector<WantedPort> direct_ports(const PciDevice& gpu, const PciDevice& dma) {
+  std::vector<WantedPort> ports{{gpu.bridges.front(), kDirectRoot}};
+  const auto apart = std::ranges::mismatch(gpu.bridges, dma.bridges);
+  for (auto port = apart.in1; port != gpu.bridges.end(); ++port)
+    ports.push_back({*port, port == apart.in1 ? kTowardGpu : kIsolated});
+  for (auto port = apart.in2; port != dma.bridges.end(); ++port)
+    ports.push_back({*port, port == apart.in2 ? kTowardDma : kIsolated});
+  return ports;
+}
 
 std::string bits_text(std::uint16_t control) {
   constexpr std::array<const char*, 7> kNames{
@@ -85,14 +117,41 @@ std::vector<std::string> host_remedy(const std::string& given) {
       "translated requests in the ports"};
 }
 
-std::vector<std::string> acs_remedy(const std::vector<Wrong>& wrong) {
-  std::vector<std::string> commands;
+std::string config_acs_of_all(const std::vector<Wrong>& wrong) {
   std::string argument;
+  for (const Wrong& each : wrong) argument += (argument.empty() ? "" : ";") + config_acs(each);
+  return argument;
+}
+
+// By the kernel as it boots and not by setpci: the IOMMU groups, which must hold GPU and DMA
+// function together, are made of these bits then.
+std::vector<std::string> data_direct_remedy(const Inventory& node,
+                                            const std::vector<Wrong>& wrong) {
+  std::vector<std::string> remedy{
+      "# cost: all below this root port is one IOMMU group and cannot be given to different "
+      "tenants or virtual machines",
+      "# from Linux 6.11 on, in force from the next boot and at each one after it (rdma-core's "
+      "rdma_topo write-grub-acs writes the same):"};
+  const std::string argument = config_acs_of_all(wrong);
+  const Family family = family_of(node);
+  // GRUB takes a semicolon for the end of the command unless it stands in quotes.
+  const auto commands =
+      family == Family::kDebian || family == Family::kSuse
+          ? kernel_argument_commands(node, fmt::format(R"(pci=config_acs=\\"{}\\")", argument))
+          : std::vector<std::string>{
+                fmt::format("# add pci=config_acs=\"{}\" to the kernel's command line in "
+                            "the boot loader, reboot",
+                            argument)};
+  remedy.insert(remedy.end(), commands.begin(), commands.end());
+  return remedy;
+}
+
+std::vector<std::string> acs_remedy(const Inventory& /*node*/, const std::vector<Wrong>& wrong) {
+  std::vector<std::string> commands;
   for (const Wrong& each : wrong) {
     const unsigned want = (each.acs.control & ~unsigned{each.pattern.mask}) |
                           (unsigned{each.pattern.value} & each.pattern.mask);
     commands.push_back(fmt::format("setpci -s {} ECAP_ACS+6.w={:04x}", each.port, want));
-    argument += (argument.empty() ? "" : ";") + config_acs(each);
   }
   std::vector<std::string> remedy{
       "# cost: devices below these ports can reach each other's memory without the IOMMU; do not "
@@ -103,41 +162,33 @@ std::vector<std::string> acs_remedy(const std::vector<Wrong>& wrong) {
   remedy.push_back(
       fmt::format("# or the BIOS' ACS setting for these ports, or from Linux 6.11 on the kernel "
                   "argument pci=config_acs={}",
-                  argument));
+                  config_acs_of_all(wrong)));
   return remedy;
 }
 
-Pattern pattern_of(const Inventory& node, const GpuNicPair& pair, const std::string& port) {
-  if (data_direct_function(node, pair) == nullptr) return kPlain;
-  const auto& of_gpu = pair.gpu_device->bridges;
-  return std::ranges::find(of_gpu, port) != of_gpu.end() ? kTowardGpu : kTowardDma;
-}
-
-CheckResult judge_pair(const Inventory& node, const GpuNicPair& pair) {
-  if (pair.distance == kUnknownDistance)
-    return result(CheckState::kUnknown, pair.subject(),
-                  "where GPU and NIC hang on PCIe is not known", "/sys/bus/pci/devices");
-  if (!pair.shares_a_bridge())
-    return result(CheckState::kWaived, pair.subject(),
-                  fmt::format("{}: they talk through the root complex, which no ACS bit of a "
-                              "switch changes",
-                              pair.distance),
-                  "/sys/bus/pci/devices");
+// Each of `ports`; `remedy` makes those that are wrong right, `fine` says that none is.
+CheckResult judge_ports(const Inventory& node, const std::string& subject,
+                        const std::vector<WantedPort>& ports, const std::string& fine,
+                        std::vector<std::string> (*remedy)(const Inventory&,
+                                                           const std::vector<Wrong>&)) {
   std::vector<Wrong> wrong;
   std::string seen;
   std::string source;
-  for (const std::string& port : pair.ports_between()) {
+  for (const auto& [port, pattern] : ports) {
     const PciDevice* bridge = node.pci_device(port);
     if (bridge == nullptr)
-      return result(CheckState::kUnknown, pair.subject(), fmt::format("port {} was not read", port),
-                    "/sys/bus/pci/devices");
+      return result(CheckState::kUnknown, subject, fmt::format("port {} was not read", port),
+                    kDevices);
     const Fact<PciAcs>& acs = bridge->config.acs;
+    if (acs.is_absent() && pattern.needs_acs)
+      return result(CheckState::kFail, subject,
+                    fmt::format("port {} has no ACS, needs {}", port, pattern.name), acs.source,
+                    {"# the BIOS or the switch's firmware hides ACS: update it"});
     if (acs.is_absent()) continue;  // an upstream port, or a switch without ACS
     if (!acs.is_known())
-      return not_known(pair.subject(), fmt::format("ACS of port {}", port), acs,
+      return not_known(subject, fmt::format("ACS of port {}", port), acs,
                        config_space_remedy(port));
     source = acs.source;
-    const Pattern pattern = pattern_of(node, pair, port);
     if ((acs.value.control & pattern.mask) != pattern.value) {
       wrong.push_back({port, acs.value, pattern});
       seen += fmt::format("{}{} has {}, needs {}", seen.empty() ? "" : "; ", port,
@@ -145,12 +196,35 @@ CheckResult judge_pair(const Inventory& node, const GpuNicPair& pair) {
     }
   }
   if (wrong.empty())
-    return result(CheckState::kPass, pair.subject(), "no port between them redirects",
+    return result(CheckState::kPass, subject, fine,
                   source.empty() ? "/sys/bus/pci/devices/*/config" : source);
   if (const std::string given = guests_devices(node); !given.empty())
-    return result(CheckState::kWarn, pair.subject(), seen + ", as a virtual machine host must",
-                  source, host_remedy(given));
-  return result(CheckState::kFail, pair.subject(), seen, source, acs_remedy(wrong));
+    return result(CheckState::kWarn, subject, seen + ", as a virtual machine host must", source,
+                  host_remedy(given));
+  return result(CheckState::kFail, subject, seen, source, remedy(node, wrong));
+}
+
+CheckResult judge_pair(const Inventory& node, const GpuNicPair& pair) {
+  if (pair.distance == kUnknownDistance)
+    return result(CheckState::kUnknown, pair.subject(),
+                  "where GPU and NIC hang on PCIe is not known", kDevices);
+  if (!pair.shares_a_bridge())
+    return result(CheckState::kWaived, pair.subject(),
+                  fmt::format("{}: they talk through the root complex, which no ACS bit of a "
+                              "switch changes",
+                              pair.distance),
+                  kDevices);
+  return judge_ports(node, pair.subject(), plain_ports(pair), "no port between them redirects",
+                     acs_remedy);
+}
+
+// There the GPU's traffic is with the DMA function beside it, whichever NIC that belongs to.
+CheckResult judge_data_direct(const Inventory& node, const PairsOfGpu& one) {
+  return judge_ports(node, one.pairs.front().gpu->name,
+                     direct_ports(*one.gpu_device, *one.data_direct),
+                     fmt::format("each port to its DMA function {} is as Data Direct needs it",
+                                 one.data_direct->address),
+                     data_direct_remedy);
 }
 
 }  // namespace
@@ -176,7 +250,13 @@ CheckResults judge_acs(const CheckInput& input) {
                              node.is_virtual_machine.source));
     return results;
   }
-  for (const GpuNicPair& pair : nearest_pairs(node)) results.push_back(judge_pair(node, pair));
+  for (const PairsOfGpu& one : nearest_by_gpu(node)) {
+    if (one.data_direct != nullptr) {
+      results.push_back(judge_data_direct(node, one));
+      continue;
+    }
+    for (const GpuNicPair& pair : one.pairs) results.push_back(judge_pair(node, pair));
+  }
   return results;
 }
 

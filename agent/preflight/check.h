@@ -42,9 +42,10 @@ struct ProbeAnswer {
 
 struct CheckInput {
   const Inventory& node;
-  std::span<const ProbeAnswer> probes{};   // the newest of each pair; busy ones too
-  std::span<const ProbeAnswer> earlier{};  // the last that was no kBusy, where the newest is
-  std::set<std::string> required{};        // ids that somebody relies on
+  std::span<const ProbeAnswer> probes{};  // the newest of each pair; busy ones too
+  // The last that was no kBusy, of pairs whose newest is, or that were not tried now.
+  std::span<const ProbeAnswer> earlier{};
+  std::set<std::string> required{};  // ids that somebody relies on
   double now_unix_seconds = 0;
 };
 

@@ -31,10 +31,15 @@ CheckResult judge_nic(const CheckInput& input, const RdmaDevice& nic) {
   const Inventory& node = input.node;
   if (proven(input, "", nic.name))
     return result(CheckState::kPass, nic.name, "a GPU's dma-buf was registered", "probe");
-  if (!node.kernel_release.is_known())
+  if (nic.registers_dmabuf.is(true))
+    return result(CheckState::kPass, nic.name,
+                  "of a dma-buf that is none it refuses the descriptor, not the call",
+                  nic.registers_dmabuf.source);
+  if (!node.kernel_release.is_known() && !nic.registers_dmabuf.is_known())
     return not_known(nic.name, "the Linux kernel's release", node.kernel_release);
   const std::string obstacle = dmabuf_nic_obstacle(node, nic);
-  const std::string& source = node.kernel_release.source;
+  const std::string& source =
+      nic.registers_dmabuf.is_known() ? nic.registers_dmabuf.source : node.kernel_release.source;
   if (!obstacle.empty())
     return result(lack_of(node), nic.name, obstacle, source,
                   {fmt::format("# Linux {} or later and rdma-core {} or later, or stay with "
@@ -73,6 +78,9 @@ std::string dmabuf_gpu_obstacle(const Inventory& node) {
 
 std::string dmabuf_nic_obstacle(const Inventory& node, const RdmaDevice& nic) {
   if (is_software(nic)) return "a software device registers no dma-buf";
+  // What the device itself says goes before releases, which know nothing of what was ported back.
+  if (nic.registers_dmabuf.is(true)) return "";
+  if (nic.registers_dmabuf.is(false)) return "its driver or provider registers no dma-buf";
   const std::string release = node.kernel_release.value_or("");
   if (!release.empty() && !at_least(release, kDmabufKernel))
     return fmt::format("Linux {} is older than {}", release, kDmabufKernel);
@@ -101,7 +109,7 @@ bool dmabuf_ruled_out(const Inventory& node) {
 
 CheckResults judge_dmabuf_gpu(const CheckInput& input) {
   const Inventory& node = input.node;
-  if (node.gpus.empty()) return waived("there is no NVIDIA GPU");
+  if (node.gpus.empty()) return no_gpu(node);
   if (std::ranges::all_of(node.gpus, is_unified))
     return waived(
         fmt::format("{} shares the host's memory and exports no dma-buf, by design; "
@@ -128,7 +136,7 @@ CheckResults judge_dmabuf_gpu(const CheckInput& input) {
 }
 
 CheckResults judge_dmabuf_nic(const CheckInput& input) {
-  if (input.node.gpus.empty()) return waived("there is no NVIDIA GPU");
+  if (input.node.gpus.empty()) return no_gpu(input.node);
   CheckResults results;
   for (const RdmaDevice* nic : fabric_nics(input.node)) results.push_back(judge_nic(input, *nic));
   return results.empty() ? no_rdma(input.node) : results;

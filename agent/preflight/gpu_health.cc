@@ -3,6 +3,7 @@
 
 #include <fmt/ranges.h>
 
+#include "agent/preflight/pairs.h"
 #include "agent/preflight/results.h"
 
 namespace railgauge::agent {
@@ -30,7 +31,7 @@ template <class Judge>
 CheckResults for_each_gpu(const Inventory& node, Judge judge) {
   CheckResults results;
   for (const GpuFacts& gpu : node.gpus) results.push_back(judge(node, gpu));
-  return results.empty() ? waived("there is no NVIDIA GPU") : results;
+  return results.empty() ? no_gpu(node) : results;
 }
 
 std::vector<std::string> reset(const GpuFacts& gpu) {

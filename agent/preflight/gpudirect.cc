@@ -69,10 +69,12 @@ void judge_by_files(const CheckInput& input, const GpuNicPair& pair, api::GpuDir
                        fmt::format("{} (nothing else speaks against {})", answer->text,
                                    path.empty() ? "it" : path),
                        {"railgauge preflight --probe"});
-  answer_with(out, "unknown",
-              path.empty() ? std::string("it is not known what this node's drivers can")
-                           : fmt::format("{} is in place, but no registration was tried", path),
-              {"railgauge preflight --probe"});
+  answer_with(
+      out, "unknown",
+      (path.empty() ? std::string("it is not known what this node's drivers can")
+                    : fmt::format("{} is in place, but no registration was tried now", path)) +
+          last_answer_words(input, pair),
+      {"railgauge preflight --probe"});
 }
 
 void judge_pair(const CheckInput& input, const GpuNicPair& pair, api::GpuDirectPair& out) {

@@ -2,6 +2,7 @@
 // and what to do. Pure.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "agent/preflight/check.h"
@@ -12,5 +13,10 @@ namespace railgauge::agent {
 // Each GPU with its nearest NICs; one entry without a NIC for a GPU that has none. `node` stays "".
 // Only a registration says "yes"; what is merely in place is "unknown", with what would prove it.
 std::vector<api::GpuDirectPair> gpudirect_pairs(const CheckInput& input);
+
+struct GpuNicPair;
+// "; 3 min ago: registered by dma-buf", the last answer of a registration that was not tried now or
+// found a busy GPU; "" where none is remembered. In registration.cc.
+std::string last_answer_words(const CheckInput& input, const GpuNicPair& pair);
 
 }  // namespace railgauge::agent

@@ -18,9 +18,10 @@ std::string line_of_pair(const Inventory& node, std::vector<ProbeAnswer> probes 
 
 TEST(GpuDirect, OnlyARegistrationSaysYes) {
   EXPECT_EQ(line_of_pair(sample_node(), {sample_probe()}), "GPUDirect: yes, by dma-buf");
-  EXPECT_EQ(line_of_pair(sample_node()),
-            "GPUDirect: not proven, because dma-buf is in place, but no registration was tried, "
-            "do: railgauge preflight --probe");
+  EXPECT_EQ(
+      line_of_pair(sample_node()),
+      "GPUDirect: not proven, because dma-buf is in place, but no registration was tried now, "
+      "do: railgauge preflight --probe");
 }
 
 TEST(GpuDirect, ARefusedRegistrationIsNoWhateverFilesSay) {

@@ -118,7 +118,7 @@ CheckResults judge_rdma_device_nodes(const CheckInput& input) {
 
 CheckResults judge_bar_copy_driver(const CheckInput& input) {
   const Inventory& node = input.node;
-  if (node.gpus.empty()) return waived("there is no NVIDIA GPU");
+  if (node.gpus.empty()) return no_gpu(node);
   if (!node.loaded_modules.is_known())
     return {not_known("", "the list of loaded modules", node.loaded_modules)};
   if (!node.is_loaded("gdrdrv"))

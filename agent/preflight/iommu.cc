@@ -1,6 +1,7 @@
 // What stands between a NIC and a GPU's memory besides the switch: address translation, and how
 // much of the memory the BAR shows.
 #include <algorithm>
+#include <optional>
 
 #include <fmt/ranges.h>
 
@@ -50,18 +51,29 @@ bool any_in_group(const std::vector<GpuNicPair>& pairs) {
   });
 }
 
-// Data Direct needs GPU and DMA function in one group; "" where they are, or there is none.
-std::string split_group(const Inventory& node, const std::vector<GpuNicPair>& pairs) {
-  for (const GpuNicPair& pair : pairs) {
-    const PciDevice* dma = data_direct_function(node, pair);
-    if (dma == nullptr || !dma->iommu_group.is_known() || !pair.gpu_device->iommu_group.is_known())
-      continue;
-    const std::uint32_t own = pair.gpu_device->iommu_group.value;
-    if (dma->iommu_group.value != own)
-      return fmt::format("{} ({}) is in IOMMU group {}, its DMA function {} in {}", pair.gpu->name,
-                         pair.gpu_device->address, own, dma->address, dma->iommu_group.value);
+// Data Direct needs GPU and DMA function in one group. Nothing where they are, or there is none.
+std::optional<CheckResult> judge_data_direct(const Inventory& node) {
+  for (const PairsOfGpu& one : nearest_by_gpu(node)) {
+    if (one.data_direct == nullptr) continue;
+    const std::string& gpu = one.pairs.front().gpu->name;
+    const Fact<std::uint32_t>& own = one.gpu_device->iommu_group;
+    const Fact<std::uint32_t>& other = one.data_direct->iommu_group;
+    for (const Fact<std::uint32_t>* group : {&own, &other})
+      if (group->is_open())
+        return not_known(gpu, "its IOMMU group, and its DMA function's", *group);
+    if (own.state == other.state && own.value == other.value) continue;
+    const auto words = [](const Fact<std::uint32_t>& group) {
+      return group.is_absent() ? std::string("none") : fmt::format("{}", group.value);
+    };
+    return result(
+        CheckState::kFail, "",
+        fmt::format("{} ({}) is in IOMMU group {}, its DMA function {} in {}", gpu,
+                    one.gpu_device->address, words(own), one.data_direct->address, words(other)),
+        "/sys/bus/pci/devices/*/iommu_group",
+        {"# ACS of the ports between them divides the group: what the platform needs "
+         "there tells railgauge preflight --explain acs"});
   }
-  return "";
+  return std::nullopt;
 }
 
 // NVML's word, or that of the PCI regions.
@@ -110,10 +122,7 @@ CheckResults judge_iommu(const CheckInput& input) {
       node.iommus.is_absent() || (node.iommus.is_known() && node.iommus.value.empty());
   if (node.iommus.is_open()) return {not_known("", "which IOMMUs are on", node.iommus)};
   const std::vector<GpuNicPair> pairs = all_pairs(node);
-  if (const std::string split = split_group(node, pairs); !split.empty())
-    return {result(CheckState::kFail, "", split, "/sys/bus/pci/devices/*/iommu_group",
-                   {"# ACS of the ports between them divides the group: what the platform needs "
-                    "there tells railgauge preflight --explain acs"})};
+  if (auto split = judge_data_direct(node)) return {std::move(*split)};
   if (!none && (node.cpu.vendor.is("ARM") || is_grace(node)))
     return {result(CheckState::kPass, "", "an SMMU translates, as this platform is meant to run",
                    source)};
@@ -136,7 +145,7 @@ CheckResults judge_bar1_size(const CheckInput& input) {
   CheckResults results;
   for (const GpuFacts& gpu : input.node.gpus)
     if (!is_unified(gpu)) results.push_back(judge_bar1(input.node, gpu));
-  return results.empty() ? waived("there is no NVIDIA GPU with a BAR") : results;
+  return results.empty() ? no_gpu(input.node, "there is no NVIDIA GPU with a BAR") : results;
 }
 
 }  // namespace railgauge::agent

@@ -34,7 +34,10 @@ CheckResult judge_memory(const MemoryLimits& limits) {
   if (most.is_absent() || most.is(kUnlimited))
     return result(CheckState::kPass, "memory", "no limit", most.source);
   if (!most.is_known()) return not_known("memory", "the group's limit of memory", most);
-  const std::uint64_t now = limits.cgroup_memory_now_bytes.value_or(0);
+  if (!limits.cgroup_memory_now_bytes.is_known())
+    return not_known("memory", "how much of the group's memory is in use",
+                     limits.cgroup_memory_now_bytes);
+  const std::uint64_t now = limits.cgroup_memory_now_bytes.value;
   const std::uint64_t room = most.value > now ? most.value - now : 0;
   const std::string text =
       fmt::format("{:.0f} MiB of {:.0f} MiB are free", mib(room), mib(most.value));
@@ -111,6 +114,9 @@ CheckResults judge_locked_memory(const CheckInput& input) {
 CheckResults judge_cgroup(const CheckInput& input) {
   const Inventory& node = input.node;
   CheckResults results{judge_memory(node.limits), judge_cpus(node)};
+  if (node.limits.cgroup_rdma_told.is_open())
+    results.push_back(
+        not_known("RDMA", "the group's limit of RDMA handles", node.limits.cgroup_rdma_told));
   for (const auto& [device, most] : node.limits.cgroup_rdma_max)
     results.push_back(judge_rdma(device, most, node.limits.cgroup_rdma_now));
   return results;

@@ -1,6 +1,7 @@
 // NVLink and the fabric that NVSwitches make of it.
 #include <algorithm>
 
+#include "agent/preflight/pairs.h"
 #include "agent/preflight/results.h"
 
 namespace railgauge::agent {
@@ -61,7 +62,7 @@ CheckResult judge_gpu(const Inventory& node, const GpuFacts& gpu, std::size_t mo
 
 CheckResults judge_nvlink(const CheckInput& input) {
   const Inventory& node = input.node;
-  if (node.gpus.empty()) return waived("there is no NVIDIA GPU");
+  if (node.gpus.empty()) return no_gpu(node);
   CheckResults results;
   const auto manager = node.services.find(kManager);
   if (has_switches(node) && manager != node.services.end() &&

@@ -5,18 +5,12 @@
 #include <string_view>
 
 #include "agent/inventory/distances.h"
+#include "agent/inventory/topology.h"
 #include "agent/preflight/results.h"
 #include "kernels/core/pci_distance.h"
 
 namespace railgauge::agent {
 namespace {
-
-PciPlace place_of_device(const PciDevice& device) {
-  const int numa = device.numa_node.value_or(-1);
-  return {.host_bridge = device.host_bridge,
-          .bridges = device.bridges,
-          .numa_node_plus_one = numa < 0 ? 0 : static_cast<std::uint32_t>(numa) + 1};
-}
 
 bool has_active_port(const RdmaDevice& device) {
   return std::ranges::any_of(device.ports,
@@ -72,8 +66,7 @@ std::vector<GpuNicPair> all_pairs(const Inventory& node) {
       const PciDevice* nic_device = node.pci_device(nic->pci_address);
       if (nic_device == nullptr) continue;
       pairs.push_back({&gpu, nic, gpu_device, nic_device,
-                       distance_between(place_of_device(*gpu_device), place_of_device(*nic_device),
-                                        numa_nodes)});
+                       distance_between(place_of(*gpu_device), place_of(*nic_device), numa_nodes)});
     }
   }
   return pairs;
@@ -86,13 +79,12 @@ std::string gpus_beside(const Inventory& node, const RdmaDevice& nic) {
   for (const GpuFacts& gpu : node.gpus) {
     const PciDevice* gpu_device = node.pci_device(gpu.pci_address);
     if (gpu_device == nullptr) continue;
-    const GpuNicPair pair{
-        .gpu = &gpu,
-        .nic = &nic,
-        .gpu_device = gpu_device,
-        .nic_device = nic_device,
-        .distance = distance_between(place_of_device(*gpu_device), place_of_device(*nic_device),
-                                     std::max<std::size_t>(node.numa.size(), 1))};
+    const GpuNicPair pair{.gpu = &gpu,
+                          .nic = &nic,
+                          .gpu_device = gpu_device,
+                          .nic_device = nic_device,
+                          .distance = distance_between(place_of(*gpu_device), place_of(*nic_device),
+                                                       std::max<std::size_t>(node.numa.size(), 1))};
     if (pair.shares_a_bridge()) names += (names.empty() ? "" : " ") + gpu.name;
   }
   return names;
@@ -111,14 +103,14 @@ std::vector<GpuNicPair> nearest_pairs(const Inventory& node) {
   return nearest;
 }
 
-const PciDevice* data_direct_function(const Inventory& node, const GpuNicPair& pair) {
-  constexpr std::uint32_t kMellanox = 0x15b3;
-  constexpr std::uint32_t kDataDirect = 0x2100;
-  for (const auto& [address, device] : node.pci)
-    if (device.vendor.is(kMellanox) && device.device.is(kDataDirect) &&
-        device.host_bridge == pair.gpu_device->host_bridge)
-      return &device;
-  return nullptr;
+std::vector<PairsOfGpu> nearest_by_gpu(const Inventory& node) {
+  std::vector<PairsOfGpu> gpus;
+  for (const GpuNicPair& pair : nearest_pairs(node)) {
+    if (gpus.empty() || gpus.back().gpu_device != pair.gpu_device)
+      gpus.push_back({pair.gpu_device, data_direct_function(node, *pair.gpu_device), {}});
+    gpus.back().pairs.push_back(pair);
+  }
+  return gpus;
 }
 
 std::string why_no_pairs(const Inventory& node) {
@@ -133,7 +125,12 @@ std::string why_no_pairs(const Inventory& node) {
 std::optional<CheckResults> no_pairs(const Inventory& node) {
   std::string why = why_no_pairs(node);
   if (why.empty()) return std::nullopt;
-  return node.gpus.empty() ? waived(std::move(why)) : no_rdma(node, std::move(why));
+  return node.gpus.empty() ? no_gpu(node, std::move(why)) : no_rdma(node, std::move(why));
+}
+
+CheckResults no_gpu(const Inventory& node, std::string why) {
+  if (!node.pci_told.is_open()) return waived(std::move(why));
+  return {not_known("", "which GPUs are here", node.pci_told)};
 }
 
 CheckResults no_rdma(const Inventory& node, std::string why) {

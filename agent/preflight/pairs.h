@@ -35,13 +35,21 @@ std::vector<GpuNicPair> nearest_pairs(const Inventory& node);
 // has none.
 std::string gpus_beside(const Inventory& node, const RdmaDevice& nic);
 
-// ConnectX-8's DMA function beside the GPU of `pair` (Data Direct); nullptr: there is none.
-const PciDevice* data_direct_function(const Inventory& node, const GpuNicPair& pair);
+// The pairs of a node, those of one GPU together.
+struct PairsOfGpu {
+  const PciDevice* gpu_device = nullptr;
+  const PciDevice* data_direct = nullptr;  // nullptr: there is no such function beside it
+  std::vector<GpuNicPair> pairs{};
+};
+std::vector<PairsOfGpu> nearest_by_gpu(const Inventory& node);
 
 // Why there is no pair to judge, in words; "" when there is one.
 std::string why_no_pairs(const Inventory& node);
 // The same as what a check then says; nothing when there is one.
 std::optional<CheckResults> no_pairs(const Inventory& node);
+// What a check says that has found no GPU: waived for that reason, or not known where it was not
+// told which devices there are.
+CheckResults no_gpu(const Inventory& node, std::string why = "there is no NVIDIA GPU");
 // What a check says that has found no NIC with RDMA: waived for that reason, or not known where it
 // was not told which there are.
 CheckResults no_rdma(const Inventory& node, std::string why = "no NIC here has RDMA");

@@ -170,7 +170,7 @@ CheckResults judge_peer_memory_client(const CheckInput& input) {
 
 CheckResults judge_peer_memory_conflict(const CheckInput& input) {
   const Inventory& node = input.node;
-  if (node.gpus.empty()) return waived("there is no NVIDIA GPU");
+  if (node.gpus.empty()) return no_gpu(node);
   if (!node.loaded_modules.is_known())
     return {not_known("", "the list of loaded modules", node.loaded_modules)};
   if (node.is_loaded(kLegacy) && node.is_loaded(kModule))

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "agent/preflight/dmabuf.h"
+#include "agent/preflight/pairs.h"
 #include "agent/preflight/remedies.h"
 #include "agent/preflight/results.h"
 
@@ -72,7 +73,7 @@ CheckResults judge_peermem_build(const CheckInput& input) {
   const Inventory& node = input.node;
   const std::string misfit = misfit_in_log(node);
   if (!misfit.empty() && !serves(node)) return {judge_misfit(node, misfit)};
-  if (node.gpus.empty()) return waived("there is no NVIDIA GPU");
+  if (node.gpus.empty()) return no_gpu(node);
   if (!node.loaded_modules.is_known())
     return {not_known("", "the list of loaded modules", node.loaded_modules)};
   const ModuleFacts* peermem = node.module(kModule);
@@ -82,7 +83,11 @@ CheckResults judge_peermem_build(const CheckInput& input) {
     return {result(
         CheckState::kFail, "", "nvidia-peermem is loaded, but ib_core is not", "/proc/modules",
         {"modprobe ib_uverbs", "modprobe -r nvidia-peermem", "modprobe nvidia-peermem"})};
-  if (!core->holders.empty() && std::ranges::find(core->holders, kModule) == core->holders.end())
+  const bool tells_users = core->holders_told.is_known() || !core->holders.empty();
+  const bool is_used = std::ranges::find(core->holders, kModule) != core->holders.end();
+  if (!is_used && core->holders_told.is_open())
+    return {not_known("", "whether nvidia-peermem uses ib_core", core->holders_told)};
+  if (tells_users && !is_used)
     return {result(CheckState::kFail, "",
                    "nvidia-peermem is loaded, but does not use ib_core: it registered nowhere",
                    "/sys/module/ib_core/holders", rebuild_gpu_driver_commands(node))};
@@ -94,7 +99,7 @@ CheckResults judge_peermem_build(const CheckInput& input) {
 
 CheckResults judge_peermem_mode(const CheckInput& input) {
   const Inventory& node = input.node;
-  if (node.gpus.empty()) return waived("there is no NVIDIA GPU");
+  if (node.gpus.empty()) return no_gpu(node);
   const ModuleFacts* peermem = node.module(kModule);
   if (peermem == nullptr || !peermem->is_loaded) {
     if (!node.loaded_modules.is_known())
@@ -111,6 +116,10 @@ CheckResults judge_peermem_mode(const CheckInput& input) {
        {Wanted{"peerdirect_support", "0", "1 is for MLNX_OFED 4.9 and older alone"},
         Wanted{"persistent_api_support", "1", "0 is the old interface"}}) {
     const auto found = peermem->parameters.find(wanted.name);
+    if (found == peermem->parameters.end() && peermem->parameters_told.is_open()) {
+      results.push_back(not_known(wanted.name, "the parameter", peermem->parameters_told));
+      continue;
+    }
     if (found == peermem->parameters.end() || found->second.is_absent()) continue;
     const Fact<std::string>& fact = found->second;
     if (!fact.is_known())

@@ -1,6 +1,7 @@
 // Where GPUs, NICs and processors sit to each other.
 #include <fmt/ranges.h>
 
+#include "agent/inventory/topology.h"
 #include "agent/preflight/cpu_list.h"
 #include "agent/preflight/pairs.h"
 #include "agent/preflight/results.h"
@@ -79,12 +80,24 @@ CheckResult judge_device(const Inventory& node, const std::string& subject,
 CheckResults judge_gpu_nic_distance(const CheckInput& input) {
   if (auto none = no_pairs(input.node)) return std::move(*none);
   CheckResults results;
-  for (const GpuNicPair& pair : nearest_pairs(input.node))
-    results.push_back(is_unified(*pair.gpu)
-                          ? result(CheckState::kWaived, pair.subject(),
-                                   "this GPU shares the host's memory, which any NIC reaches",
-                                   kDevices)
-                          : judge_distance(input, pair));
+  for (const PairsOfGpu& one : nearest_by_gpu(input.node)) {
+    if (one.data_direct != nullptr) {
+      results.push_back(result(
+          CheckState::kPass, one.pairs.front().gpu->name,
+          fmt::format("{} to the DMA function {} (Data Direct), by which a NIC of another "
+                      "root port reaches it",
+                      pci_distance(input.node, one.gpu_device->address, one.data_direct->address),
+                      one.data_direct->address),
+          kDevices));
+      continue;
+    }
+    for (const GpuNicPair& pair : one.pairs)
+      results.push_back(is_unified(*pair.gpu)
+                            ? result(CheckState::kWaived, pair.subject(),
+                                     "this GPU shares the host's memory, which any NIC reaches",
+                                     kDevices)
+                            : judge_distance(input, pair));
+  }
   return results;
 }
 

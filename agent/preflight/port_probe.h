@@ -9,7 +9,8 @@ namespace railgauge::agent {
 
 inline constexpr double kPortProbeSeconds = 1.5;  // for all ports of a node
 
-// Fills in the MTUs of InfiniBand's ports that are up. Of a runner that dies or hangs, those that
+// Fills in the MTUs of InfiniBand's ports that are up, and beside GPUs whether NICs register
+// dma-bufs. Of a runner that dies or hangs, those that
 // it had not answered are unknown, with the reason.
 void ask_ports(const std::string& runner, Inventory& node, double seconds = kPortProbeSeconds);
 

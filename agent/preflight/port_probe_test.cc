@@ -45,6 +45,21 @@ TEST(PortProbes, ARunnerThatDiesOrIsNotThereLeavesReasons) {
   EXPECT_THAT(mtu(node, 0).reason, HasSubstr("/nowhere/railgauge-runner"));
 }
 
+TEST(PortProbes, BesideAGpuEachNicTellsWhetherItRegistersDmaBufs) {
+  Inventory node = node_with({"mlx5_0", "old", "refused", "roce", "down", "roce"});
+  node.rdma[3].pci_address = "0000:18:00.0";  // the other is a device of software
+  ask_ports(REAL_RUNNER, node);
+  EXPECT_EQ(node.rdma[3].registers_dmabuf.state, FactState::kUnknown) << "no GPU: not asked";
+  node.gpus.emplace_back();
+  ask_ports(REAL_RUNNER, node);
+  EXPECT_TRUE(node.rdma[0].registers_dmabuf.is(true));
+  EXPECT_TRUE(node.rdma[1].registers_dmabuf.is(false));
+  EXPECT_TRUE(node.rdma[3].registers_dmabuf.is(true));
+  for (const std::size_t untold : {4U, 5U})
+    EXPECT_EQ(node.rdma[untold].registers_dmabuf.state, FactState::kUnknown);
+  EXPECT_EQ(node.rdma[3].ports[0].active_mtu_bytes.state, FactState::kUnknown);
+}
+
 TEST(PortProbes, WhatIsNoAnswerIsLeftOut) {
   Inventory node = node_with({"mlx5_0"});
   take_port_lines("chatter\n{}\n\xff\n{\"endpoint\":\"mlx5_7:1\",\"active_mtu_bytes\":256}\n",

@@ -57,7 +57,7 @@ api::PreflightReport run_preflight(const PreflightOptions& options, ProbeMemory&
     ask_ports(options.runner, node, left(kPortProbeSeconds));
   }
   std::vector<ProbeAnswer> probes;
-  std::vector<ProbeAnswer> earlier;
+  std::vector<ProbeAnswer> earlier = memory.all();
   if (options.probe) {
     probes = probe_registrations(node, options.runner);
     earlier = memory.exchange(probes);

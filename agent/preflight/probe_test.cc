@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "agent/preflight/gpudirect.h"
 #include "agent/preflight/preflight.h"
 
 namespace railgauge::agent {
@@ -72,6 +73,26 @@ TEST(Probe, WhatALibraryPrintsBetweenIsNoAnswer) {
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(answers[0].state, State::kRefused);
   EXPECT_EQ(answers[0].at_unix_seconds, 5);
+}
+
+// What --probe found is told afterwards without it, with its age, and proves nothing any more.
+TEST(ProbeMemory, ThePreflightAfterAProbeTellsItsAnswerAndAge) {
+  Inventory node = node_with({"mlx5_0"});
+  const std::vector<ProbeAnswer> last{{.gpu = "gpu0",
+                                       .nic = "mlx5_0",
+                                       .state = State::kRegistered,
+                                       .path = "dma-buf",
+                                       .text = "",
+                                       .at_unix_seconds = 1000}};
+  const CheckInput input{.node = node, .earlier = last, .now_unix_seconds = 1300};
+  const CheckResults results = judge_registration(input);
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_EQ(results[0].state, CheckState::kUnknown);
+  EXPECT_EQ(results[0].observed, "not tried now; 5 min ago: registered by dma-buf");
+  const auto pairs = gpudirect_pairs(input);
+  ASSERT_EQ(pairs.size(), 1U);
+  EXPECT_EQ(pairs[0].answer(), "unknown");
+  EXPECT_THAT(pairs[0].because(), HasSubstr("; 5 min ago: registered by dma-buf"));
 }
 
 TEST(ProbeMemory, ABusyGpusLastAnswerIsRemembered) {

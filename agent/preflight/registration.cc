@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agent/preflight/dmabuf.h"
+#include "agent/preflight/gpudirect.h"
 #include "agent/preflight/pairs.h"
 #include "agent/preflight/remedies.h"
 #include "agent/preflight/results.h"
@@ -37,18 +38,16 @@ std::vector<std::string> refusal_remedy(const Inventory& node) {
 }
 
 CheckResult judge_busy(const CheckInput& input, const GpuNicPair& pair, const ProbeAnswer& busy) {
-  std::string text = "busy: " + busy.text;
-  if (const ProbeAnswer* last = find_answer(input.earlier, pair); last != nullptr)
-    text += fmt::format("; {} ago: {}", age_text(input.now_unix_seconds - last->at_unix_seconds),
-                        words_of_answer(*last));
-  return result(CheckState::kUnknown, pair.subject(), std::move(text), "probe",
+  return result(CheckState::kUnknown, pair.subject(),
+                "busy: " + busy.text + last_answer_words(input, pair), "probe",
                 {"# again when the GPU is idle:", "railgauge preflight --probe"});
 }
 
 CheckResult judge_pair(const CheckInput& input, const GpuNicPair& pair) {
   const ProbeAnswer* answer = find_answer(input.probes, pair);
   if (answer == nullptr)
-    return result(CheckState::kUnknown, pair.subject(), "not tried", "probe",
+    return result(CheckState::kUnknown, pair.subject(),
+                  "not tried now" + last_answer_words(input, pair), "probe",
                   {"railgauge preflight --probe"});
   const std::string synthetic = answer->is_synthetic ? " (synthetic)" : "";
   switch (answer->state) {
@@ -69,6 +68,13 @@ CheckResult judge_pair(const CheckInput& input, const GpuNicPair& pair) {
 }
 
 }  // namespace
+
+std::string last_answer_words(const CheckInput& input, const GpuNicPair& pair) {
+  const ProbeAnswer* last = find_answer(input.earlier, pair);
+  if (last == nullptr) return "";
+  return fmt::format("; {} ago: {}{}", age_text(input.now_unix_seconds - last->at_unix_seconds),
+                     words_of_answer(*last), last->is_synthetic ? " (synthetic)" : "");
+}
 
 CheckResults judge_registration(const CheckInput& input) {
   if (auto none = no_pairs(input.node)) return std::move(*none);

@@ -48,6 +48,9 @@ INSTANTIATE_TEST_SUITE_P(
         Expected{"hgx_a100_8", "gid", "pass"}, Expected{"hgx_a100_8", "mtu", "pass"},
         Expected{"hgx_a100_8", "gpu_nic_distance", "pass"},
         Expected{"pcie_4_far_nic", "gpu_nic_distance", "warn"},
+        Expected{"gb300_data_direct", "acs", "pass"},
+        Expected{"gb300_data_direct", "iommu", "pass"},
+        Expected{"gb300_data_direct", "gpu_nic_distance", "pass"},
         Expected{"gh200", "gpu_nic_distance", "waived"}, Expected{"vm_gpu_vf", "acs", "waived"},
         Expected{"vm_gpu_vf", "iommu", "waived"}, Expected{"vm_gpu_vf", "pcie_link", "unknown"},
         Expected{"vm_gpu_vf", "gpu_nic_distance", "unknown"},
@@ -91,6 +94,21 @@ TEST(NodeTrees, EveryTreeGivesACompleteReportWhateverItsFilesHold) {
           << tree << " " << check.id;
     std::string wire;
     EXPECT_TRUE(report.SerializeToString(&wire)) << tree;
+  }
+}
+
+// The list of devices is refused, or what one of them is; the driver shows no GPU either.
+TEST(NodeTrees, WhereDevicesAreNotToldNoCheckSaysThatThereIsNoGpu) {
+  for (const char* refused :
+       {"refuse sys/bus/pci/devices\n", "refuse sys/bus/pci/devices/0000:1b:00.0/vendor\n"}) {
+    NodeTree tree("one_rail");
+    tree.apply(std::string("remove proc/driver/nvidia/gpus\n") + refused);
+    const api::PreflightReport report = report_on(read_tree(tree));
+    for (const api::PreflightCheck& check : report.checks())
+      EXPECT_THAT(check.observed(), testing::Not(testing::HasSubstr("no NVIDIA GPU")))
+          << refused << check.id();
+    for (const char* id : {"acs", "gpudirect_registration", "gpu_ecc", "bar1_size", "nvlink"})
+      EXPECT_EQ(state_of(report, id), "unknown") << refused << id;
   }
 }
 

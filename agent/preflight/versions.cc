@@ -160,7 +160,7 @@ CheckResults judge_versions(const CheckInput& input) {
 
 CheckResults judge_minimum_versions(const CheckInput& input) {
   const Inventory& node = input.node;
-  if (node.gpus.empty()) return waived("there is no NVIDIA GPU");
+  if (node.gpus.empty()) return no_gpu(node);
   CheckResults results;
   results.push_back(judge_gpu_driver(node));
   results.push_back(judge_least("CUDA", node.cuda, kLeastCuda,

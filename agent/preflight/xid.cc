@@ -3,6 +3,7 @@
 #include <charconv>
 #include <optional>
 
+#include "agent/preflight/pairs.h"
 #include "agent/preflight/results.h"
 #include "agent/preflight/xid_kind.h"
 
@@ -90,7 +91,7 @@ CheckResults judge_switches(const Inventory& node) {
 
 CheckResults judge_xid(const CheckInput& input) {
   const Inventory& node = input.node;
-  if (node.gpus.empty()) return waived("there is no NVIDIA GPU");
+  if (node.gpus.empty()) return no_gpu(node);
   CheckResults results;
   for (const GpuFacts& gpu : node.gpus) results.push_back(judge_gpu(node, gpu));
   for (CheckResult& each : judge_switches(node)) results.push_back(std::move(each));

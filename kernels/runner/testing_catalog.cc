@@ -38,6 +38,7 @@ PortProbe probe_port(std::string_view endpoint) {
   else
     probe.set_active_mtu_bytes(endpoint.starts_with("small") ? 2048 : 4096);
   probe.set_max_mtu_bytes(4096);
+  probe.set_dmabuf(endpoint.starts_with("old") ? "no" : "yes");
   probe.set_synthetic(true);
   return probe;
 }

@@ -41,6 +41,12 @@ TEST_F(RegistrationProbe, APortTellsItsMtuAndOneThatIsNotThereWhy) {
   EXPECT_EQ(port.active_mtu_bytes(), 4096U) << port.text();
   EXPECT_EQ(port.max_mtu_bytes(), 4096U);
   EXPECT_TRUE(port.synthetic());
+  EXPECT_EQ(port.dmabuf(), "yes");
+  verbs_control().no_dmabuf = EOPNOTSUPP;
+  EXPECT_EQ(verbs::probe_port("fake0:1").dmabuf(), "no");
+  verbs_control().no_dmabuf = EIO;
+  EXPECT_EQ(verbs::probe_port("fake0:1").dmabuf(), "");
+  verbs_control().no_dmabuf = 0;
   const PortProbe none = verbs::probe_port("mlx5_77:1");
   EXPECT_EQ(none.active_mtu_bytes(), 0U);
   EXPECT_THAT(none.text(), HasSubstr("mlx5_77"));

@@ -162,6 +162,13 @@ std::vector<Case> memory_cases() {
        [](World& w) { hide(w.node.gpu_driver_flavour); }},
       {"dmabuf_gpu", kWaived, "shares the host's memory",
        [](World& w) { w.node.gpus[0].model.value = "NVIDIA GB10"; }},
+      {"dmabuf_nic", kPass, "refuses the descriptor, not the call",
+       [](World& w) {  // ported back to an old kernel
+         w.node.kernel_release.value = "4.18.0-553.el8";
+         w.node.rdma[0].registers_dmabuf = told(true);
+       }},
+      {"dmabuf_nic", kWarn, "its driver or provider registers no dma-buf",
+       [](World& w) { w.node.rdma[0].registers_dmabuf = told(false); }, "modprobe nvidia-peermem"},
       {"dmabuf_nic", kPass, "Linux 6.8.0-48-generic with mlx5_core"},
       {"dmabuf_nic", kWarn, "older than 5.12",
        [](World& w) { w.node.kernel_release.value = "5.4.0-1"; }},

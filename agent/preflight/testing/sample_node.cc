@@ -138,6 +138,8 @@ void add_modules(Inventory& node) {
     module.file_modified_unix_seconds = told(1.7e9);
   }
   node.modules["ib_core"].holders = {"nvidia_peermem"};
+  node.modules["ib_core"].holders_told = told(true);
+  node.modules["nvidia_peermem"].parameters_told = told(true);
   node.modules["nvidia_peermem"].parameters["peerdirect_support"] = told<std::string>("0");
   node.modules["nvidia_peermem"].parameters["persistent_api_support"] = told<std::string>("1");
   node.autoload = told(std::map<std::string, std::string>{
@@ -169,6 +171,7 @@ void add_system(Inventory& node) {
   node.limits.memlock_soft_bytes = told(kUnlimited);
   node.limits.cgroup_memory_max_bytes = told(kUnlimited);
   node.limits.cgroup_cpus = told<std::string>("0-31");
+  lack(node.limits.cgroup_rdma_told);
   node.limits.cap_ipc_lock = told(false);
   for (const char* path : {"/dev/infiniband/uverbs0", "/dev/infiniband/rdma_cm", "/dev/gdrdrv"})
     node.device_nodes[path].can_open = told(true);
@@ -181,6 +184,7 @@ Inventory sample_node() {
   add_pci(node);
   node.gpus = {sample_gpu()};
   node.rdma = {sample_nic()};
+  node.pci_told = told(true);
   node.rdma_told = told(true);
   node.nets = {sample_net()};
   add_modules(node);
