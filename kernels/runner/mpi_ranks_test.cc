@@ -235,6 +235,19 @@ TEST(Ranks, KeepTheirFiguresWhenMpiDoesNotComeToItsEnd) {
   EXPECT_THAT(report.notes(0).text(), HasSubstr("MPI_Finalize did not come back within"));
 }
 
+// Told not to say what carries its messages, by who started it.
+TEST(Ranks, WarnWhereTheMpiDoesNotSayItsTransports) {
+  const Ended ended =
+      launch("mpi.lat", 2, {"--sizes", "8", "--iterations", "5"},
+             {"UCX_LOG_LEVEL=error", "OMPI_MCA_pml=ob1", "OMPI_MCA_btl_base_verbose=0",
+              "OMPI_MCA_opal_common_ofi_verbose=0"});
+  EXPECT_EQ(ended.exit_code, kExitPassed) << ended.err << ended.out;
+  const RunnerReport report = report_of(ended);
+  EXPECT_EQ(report.points_size(), 1);
+  ASSERT_EQ(report.notes_size(), 1) << ended.out;
+  EXPECT_THAT(report.notes(0).text(), HasSubstr("did not say its transports"));
+}
+
 TEST(Ranks, AreWaivedWithoutTheirLauncher) {
   const Ended ended = launch("mpi.lat", 2, {}, {"PATH=/nowhere"});
   EXPECT_EQ(ended.exit_code, kExitWaived) << ended.err;
