@@ -237,10 +237,9 @@ TEST(Ranks, KeepTheirFiguresWhenMpiDoesNotComeToItsEnd) {
 
 // Told not to say what carries its messages, by who started it.
 TEST(Ranks, WarnWhereTheMpiDoesNotSayItsTransports) {
-  const Ended ended =
-      launch("mpi.lat", 2, {"--sizes", "8", "--iterations", "5"},
-             {"UCX_LOG_LEVEL=error", "OMPI_MCA_pml=ob1", "OMPI_MCA_btl_base_verbose=0",
-              "OMPI_MCA_opal_common_ofi_verbose=0"});
+  const Ended ended = launch("mpi.lat", 2, {"--sizes", "8", "--iterations", "5"},
+                             {"UCX_LOG_LEVEL=error", "OMPI_MCA_pml=ob1",
+                              "OMPI_MCA_btl_base_verbose=0", "OMPI_MCA_opal_common_ofi_verbose=0"});
   EXPECT_EQ(ended.exit_code, kExitPassed) << ended.err << ended.out;
   const RunnerReport report = report_of(ended);
   EXPECT_EQ(report.points_size(), 1);
