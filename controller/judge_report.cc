@@ -250,6 +250,17 @@ void add_look_at(api::Upgrade& out) {
                   place.node(), place.endpoint(), either));
 }
 
+// Whether what is open needs more nodes, and no number of runs would do.
+bool only_nodes_help(const analysis::UpgradeVerdict& verdict) {
+  bool is_open = false;
+  for (const analysis::MetricVerdict& metric : verdict.metrics) {
+    if (metric.verdict != analysis::Verdict::kInconclusive) continue;
+    if (metric.need.runs > 0 || metric.need.nodes == 0) return false;
+    is_open = true;
+  }
+  return is_open;
+}
+
 void add_next(const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
   const std::string nodes = fmt::format("{}", fmt::join(out.nodes(), ","));
   switch (verdict.verdict) {
@@ -268,8 +279,13 @@ void add_next(const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
                       first_change(out)));
       return;
     case analysis::Verdict::kInconclusive:
-      out.add_next(fmt::format(
-          "measure more: railgauge upgrades gate --nodes {} --on-inconclusive extend", nodes));
+      out.add_next(
+          only_nodes_help(verdict)
+              ? "more runs would not settle it: upgrade and gate more nodes together, with more "
+                "controls on both sides (railgauge upgrades prepare --controls SET)"
+              : fmt::format(
+                    "measure more: railgauge upgrades gate --nodes {} --on-inconclusive extend",
+                    nodes));
       return;
     case analysis::Verdict::kInvalid:
       break;
@@ -380,8 +396,10 @@ void add_promise(const analysis::UpgradeRuns& runs, api::Upgrade& upgrade) {
     if (!std::isfinite(loss)) continue;
     const double percent = kPercent * analysis::worse_fraction(metric.traits.better, loss);
     upgrade.set_visible_loss_percent(std::max(upgrade.visible_loss_percent(), percent));
-    upgrade.add_notes(fmt::format("{}: a loss of {:.2f} % will be called, the bound is {:.1f} %",
-                                  metric.name, percent, kPercent * metric.traits.delta));
+    upgrade.add_notes(
+        fmt::format("{}: a loss of {:.2f} % will be called unless nodes drift by more than their "
+                    "runs scatter, the bound is {:.1f} %",
+                    metric.name, percent, kPercent * metric.traits.delta));
   }
 }
 

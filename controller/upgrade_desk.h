@@ -21,8 +21,9 @@ inline std::string suite_or_default(const std::string& suite) {
 
 class UpgradeDesk {
  public:
-  static constexpr std::size_t kLeastControls =
-      3;  // in a ring two would be one pair, which says nothing of its noise
+  // In a ring six are five pairs. Two would be one pair, which says nothing of what nodes drift by,
+  // and the two pairs of three bound it so loosely that a hundredfold loss was no sure one.
+  static constexpr std::size_t kLeastControls = 6;
   static constexpr std::size_t kMostControls = 16;
   static constexpr double kHistoryDays = 14;
   static constexpr std::uint32_t kHistoryRuns = 60;

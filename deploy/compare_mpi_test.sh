@@ -60,7 +60,7 @@ row 'mpi.lat 8 B (half RTT, us) 6 10.1 10 1.010 1.010 to 1.010 equal passed'
 row 'mpi.bw 65536 B (s per MiB) 6 0.010592 0.010486 1.010 '
 row 'mpi.lat 8 B: 20 % added cost 6 12 10 1.200 '
 row 'mpi.bw 65536 B: loop against itself 6 0.010486 0.010486 1.000 '
-grep -q 'mpi.bw --sizes 65536 --iterations 40 --skip 4 --window 8 --format json UCX_TLS=tcp,self' "$work/ours" || fails "ours was told otherwise"
+grep -q 'mpi.bw --sizes 65536 --iterations 160 --skip 16 --window 8 --format json UCX_TLS=tcp,self' "$work/ours" || fails "ours was told otherwise"
 OURS=12000 compare --rounds 6 --only lat_8
 [ $code = 1 ] || fails "20 % slower exits with $code"
 FAIL_ONCE=1 compare --rounds 7 --only lat_8

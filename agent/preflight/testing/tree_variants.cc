@@ -206,7 +206,9 @@ std::vector<TreeVariant> host_variants() {
       {"cgroup", "fail",
        "sys/fs/cgroup/system.slice/railgauge-agent.service/rdma.max = "
        "mlx5_0 hca_handle=0 hca_object=max\n"},
-      {"cgroup", "warn", "sys/fs/cgroup/system.slice/memory.max = 30000000\n"},
+      {"cgroup", "warn",
+       "sys/fs/cgroup/system.slice/memory.max = 30000000\n"
+       "sys/fs/cgroup/system.slice/memory.current = 20000000\n"},
       {"cgroup", "unknown", "remove proc/self/cgroup\n"},
       {"hugepages", "warn", "proc/meminfo |\n  HugePages_Free: 0\n  Hugepagesize: 2048 kB\n"},
       {"hugepages", "unknown", "remove proc/meminfo\n"},
