@@ -110,7 +110,7 @@ figure() {
     theirs | again) value=$(run "$theirs" "$kind" "$bytes" "$iterations" "$skipped" "$kWindow" | awk 'NF == 2 { print $2 }') || value="" ;;
     slow) value=$(run "$theirs" "$kind" "$bytes" "$iterations" "$skipped" "$kWindow" "$kCost" | awk 'NF == 2 { print $2 }') || value="" ;;
   esac
-  [[ $value =~ ^[0-9.e+]+$ ]] || { value=-; tail -n 3 "$state/errors" >&2; }
+  [[ $value =~ ^[0-9.e+-]+$ ]] || { value=-; tail -n 3 "$state/errors" >&2; }
   printf '%s\t%s\t%s\n' "$measure" "$1" "$value" | tee -a ${keep:+"$keep"} "$figures"
 }
 # serve: the host's side of rsh_by_host.sh. Any word that a launcher in n1 says runs in the other guest: a test's guests.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,8 @@ class Bench final : public Kernel {
   [[nodiscard]] bool counts(std::uint32_t rank) const;
   [[nodiscard]] double value(double ns, std::size_t size_index) const;
   void report(Context& context, std::size_t size_index, Sampled sampled, std::uint64_t skipped);
-  void report_ranks(Context& context, std::size_t size_index, const Sampled& sampled);
+  void report_ranks(Context& context, std::size_t size_index, const Sampled& sampled,
+                    std::span<const std::uint32_t> ranks);
 
   const Operation& operation_;
   Calls* mpi_ = nullptr;

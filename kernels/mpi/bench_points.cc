@@ -3,11 +3,12 @@
 
 #include "kernels/dl/cuda.h"
 #include "kernels/mpi/bench.h"
+#include "kernels/mpi/far_ranks.h"
 
 namespace railgauge::mpi {
 namespace {
 
-constexpr std::uint32_t kMostRankPoints = 64;  // a distribution for each rank of up to so many
+constexpr std::size_t kMostRankPoints = 64;  // ranks of which a distribution is kept
 
 PointNames names_of(const Operation& operation) {
   const std::string meaning(operation.meaning);
@@ -35,14 +36,21 @@ void Bench::report(Context& context, std::size_t size_index, Sampled sampled,
   point.set_verified(verify_);
   (*point.mutable_facts())["clock_drift_ppm"] =
       fmt::format("{:.3f}", tick_clock(context).drift_ppm());
+  std::vector<std::uint32_t> kept;
+  if (operation_.timed == Timed::kAll) {
+    kept = far_ranks(by_rank_ns_, kMostRankPoints);
+    if (kept.size() < ranks_)
+      (*point.mutable_facts())["rank_distributions"] = fmt::format(
+          "{} of {} ranks: those with the longest and the shortest medians", kept.size(), ranks_);
+  }
   context.reporter.point(std::move(point));
-  if (operation_.timed == Timed::kAll && ranks_ <= kMostRankPoints)
-    report_ranks(context, size_index, sampled);
+  report_ranks(context, size_index, sampled, kept);
 }
 
-// Each rank's own times: which of them is slow, and how they spread.
-void Bench::report_ranks(Context& context, std::size_t size_index, const Sampled& sampled) {
-  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+// Each of these ranks' own times: which of them is slow, and how they spread.
+void Bench::report_ranks(Context& context, std::size_t size_index, const Sampled& sampled,
+                         std::span<const std::uint32_t> ranks) {
+  for (const std::uint32_t rank : ranks) {
     Sampled own = sampled;
     own.samples = std::move(by_rank_ns_[rank]);
     Point point = make_point(names_of(operation_), share_of(size_index).bytes, own,

@@ -43,11 +43,14 @@ Scale scale_of(const Point& point, RateUnit rate_unit) {
   return rate_unit == RateUnit::kBits ? Scale{"Gb/s", kBitsPerByte / 1e9} : Scale{"GB/s", 1e-9};
 }
 
-// Four significant digits, more before the point.
+// Four significant digits, more before the point, and at most seven behind it.
 std::string figure(double value) {
   if (!std::isfinite(value)) return std::string(kAbsent);
   const double size = std::fabs(value);
-  const int decimals = size >= 999.95 ? 0 : size >= 99.995 ? 1 : size >= 9.9995 ? 2 : 3;
+  int decimals = size >= 999.95 ? 0 : size >= 99.995 ? 1 : size >= 9.9995 ? 2 : 3;
+  constexpr int kMostDecimals = 7;
+  for (double least = 0.99995; size > 0 && size < least && decimals < kMostDecimals; least /= 10)
+    ++decimals;
   return fmt::format("{:.{}f}", value, decimals);
 }
 

@@ -134,6 +134,19 @@ TEST(Report, PrintsBandwidthInBytesWhereAsked) {
                 report_table(bandwidth_report(), {.rate_unit = RateUnit::kBytes}));
 }
 
+TEST(Report, FiguresBelowOneKeepFourSignificantDigits) {
+  const auto table_of = [](double bytes_per_second) {
+    RunnerReport report = report_of("verbs.write_bw");
+    *report.add_points() = point_of("bandwidth_bytes_per_second", "unidirectional",
+                                    "bytes_per_second", 8, bytes_per_second);
+    return report_table(report, {.rate_unit = RateUnit::kBytes});
+  };
+  EXPECT_THAT(table_of(431'200), testing::HasSubstr(" 0.0004312 "));
+  EXPECT_THAT(table_of(99'999'000), testing::HasSubstr(" 0.1000 "));
+  EXPECT_THAT(table_of(431), testing::HasSubstr(" 0.0000004 "));
+  EXPECT_THAT(table_of(0), testing::HasSubstr(" 0.000 "));
+}
+
 TEST(Report, SaysLoudlyWhatIsSyntheticAndWhatCountsForNothing) {
   RunnerReport report = latency_report();
   report.mutable_points(0)->set_synthetic(true);

@@ -1,0 +1,34 @@
+#include "kernels/mpi/far_ranks.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace railgauge::mpi {
+namespace {
+
+double median_of(std::vector<double> samples) {
+  if (samples.empty()) return 0;
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return *middle;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> far_ranks(const std::vector<std::vector<double>>& by_rank_ns,
+                                     std::size_t most) {
+  std::vector<std::uint32_t> ranks(by_rank_ns.size());
+  std::iota(ranks.begin(), ranks.end(), 0U);
+  if (ranks.size() <= most) return ranks;
+  std::vector<double> medians;
+  medians.reserve(by_rank_ns.size());
+  for (const std::vector<double>& samples : by_rank_ns) medians.push_back(median_of(samples));
+  std::ranges::stable_sort(ranks, {}, [&](std::uint32_t rank) { return medians[rank]; });
+  const auto shortest = static_cast<std::ptrdiff_t>(most / 2);
+  const auto longest = static_cast<std::ptrdiff_t>(most) - shortest;
+  ranks.erase(ranks.begin() + shortest, ranks.end() - longest);
+  std::ranges::sort(ranks);
+  return ranks;
+}
+
+}  // namespace railgauge::mpi
