@@ -19,11 +19,6 @@
 namespace railgauge::mpi {
 namespace {
 
-// Without `binding`, which is the launcher's.
-constexpr std::array<std::string_view, 9> kTunables{
-    "layer",    "gpudirect",       "gpudirect_limit", "cuda_block", "rendezvous",
-    "hca_list", "process_to_rail", "transports",      "offload"};
-
 // On how many CPUs this rank may run: what its launcher made of `binding`.
 void report_binding(Reporter& reporter) {
   cpu_set_t cpus;

@@ -2,6 +2,7 @@
 // allow-list too: a task sets these of an MPI's many variables and no others. Pure.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -40,8 +41,12 @@ struct Setting {
   }
 };
 
-// The parameters, all unset by default: gpudirect, gpudirect_limit, cuda_block, rendezvous,
-// hca_list, process_to_rail, transports, offload, layer, binding.
+// The parameters that become variables, all unset by default.
+inline constexpr std::array<std::string_view, 9> kTunables{
+    "layer",    "gpudirect",       "gpudirect_limit", "cuda_block", "rendezvous",
+    "hca_list", "process_to_rail", "transports",      "offload"};
+
+// These, and binding.
 void add_tunables(InfoBuilder& builder);
 
 // What the set ones of `parameters` (canonical text) become. `local_rank` picks this process's

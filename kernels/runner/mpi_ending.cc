@@ -24,6 +24,13 @@ constexpr std::size_t kReasonLines = 3;
 // of the rendezvous.
 constexpr std::size_t kMostLineBytes = 400;
 constexpr std::size_t kTailBytes = 8U << 10U;
+constexpr std::size_t kMostWarnings = 16U << 10U;
+constexpr std::string_view kUnused = "unused env";
+
+// UCX's, of a variable that nothing read.
+bool is_unused_warning(std::string_view line) {
+  return line.find("UCX  WARN") != line.npos && line.find(kUnused) != line.npos;
+}
 
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
@@ -76,14 +83,26 @@ void explain(const LauncherEnd& end, Final& final) {
 
 }  // namespace
 
+void let_go(LauncherEnd& end) {
+  if (end.words.size() <= kMostLauncherWords) return;
+  const std::size_t least = end.words.size() - kMostLauncherWords;
+  // Whole lines, so that no warning is cut, where they are not endless.
+  const std::size_t line_end = end.words.find('\n', least);
+  const bool is_near = line_end != end.words.npos && line_end - least < kMostLineBytes;
+  const std::size_t cut = is_near ? line_end + 1 : least;
+  for (const std::string_view line : lines_of(std::string_view(end.words).substr(0, cut)))
+    if (is_unused_warning(line) && end.warnings.size() + line.size() < kMostWarnings)
+      end.warnings.append(line).append("\n");
+  end.words.erase(0, cut);
+}
+
 std::string ignored_setting(const std::string& words, const std::string& settings) {
   for (std::size_t begin = settings.find("UCX_"); begin != settings.npos;
        begin = settings.find("UCX_", settings.find(' ', begin))) {
     const std::string name = settings.substr(begin, settings.find('=', begin) - begin);
     for (const std::string_view line : lines_of(words)) {
-      const std::size_t at = line.find("unused env");
-      if (line.find("UCX  WARN") == line.npos || at == line.npos) continue;
-      const std::size_t found = line.find(name, at);
+      if (!is_unused_warning(line)) continue;
+      const std::size_t found = line.find(name, line.find(kUnused));
       if (found == line.npos) continue;
       const std::string_view rest = line.substr(found + name.size());
       const auto is_more = [](char c) {
@@ -110,7 +129,7 @@ Final final_of(const LauncherEnd& end) {
   const bool says =
       end.final && final.outcome() != kCancelledOutcome && (good || final.outcome() != kPassed);
   if (!says) explain(end, final);
-  const std::string ignored = ignored_setting(end.words, end.settings);
+  const std::string ignored = ignored_setting(end.warnings + end.words, end.settings);
   if (final.outcome() == kPassed && !ignored.empty()) {
     final.set_outcome(std::string(kWaived));
     final.set_reason(fmt::format(

@@ -15,6 +15,7 @@ struct LauncherEnd {
   std::string name;  // "mpirun"
   int wait_status = 0;
   std::string words;           // what it said, the end of it
+  std::string warnings{};      // of what it said before, UCX's of variables that nothing read
   std::string settings{};      // rank 0's fact mpi_settings: "UCX_TLS=rc OMPI_MCA_pml=ucx"
   std::optional<Final> final;  // rank 0's
   bool past_deadline = false;  // it was ended for that
@@ -28,6 +29,9 @@ inline constexpr std::string_view kFinalizeHangs =
 inline constexpr unsigned kFinalizeSeconds = 10;  // so long it may take
 // A warning for the record where a rank said so; "" otherwise.
 std::string finalize_warning(const std::string& words);
+
+// Lets go of all but the last kMostLauncherWords bytes of what it said, and keeps the warnings.
+void let_go(LauncherEnd& end);
 
 // The first of `settings` of which UCX says that nothing read it: it warns, and would go on. ""
 // where there is none.

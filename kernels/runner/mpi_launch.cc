@@ -20,6 +20,7 @@
 #include "kernels/core/framing.h"
 #include "kernels/core/outcome.h"
 #include "kernels/core/units.h"
+#include "kernels/mpi/tunables.h"
 #include "kernels/runner/held_records.h"
 #include "kernels/runner/mpi_desk.h"
 #include "kernels/runner/mpi_ending.h"
@@ -93,7 +94,7 @@ class Launch {
   void look() {
     std::string& words = end_.words;
     read_what_is_there(launcher_.out(), words, words.size() + kMostLauncherWords);
-    if (words.size() > kMostLauncherWords) words.erase(0, words.size() - kMostLauncherWords);
+    let_go(end_);
     for (Record& record : records_.read()) {
       next_sequence_ = record.key().sequence() + 1;
       // The final one waits for the launcher's end, which may know better; the first for the next,
@@ -176,7 +177,10 @@ Result<int> start_and_supervise(const StandaloneOptions& options, RecordSink& si
   const std::string socket = folder.path() + "/records";
   Fd listener = RG_TRY(listen_at_path(socket));
   std::vector<std::string> environment = with_installation(process_environment_words(), launcher);
-  make_telling(launcher.mpi, environment);
+  const auto is_set = [&](std::string_view name) {
+    return options.parameters.contains(std::string(name));
+  };
+  make_telling(launcher.mpi, std::ranges::any_of(mpi::kTunables, is_set), environment);
   Kept started = RG_TRY(Kept::start({.keeper = launcher.shim,
                                      .program = launcher.program,
                                      .words = launcher_command(launcher, options, socket),

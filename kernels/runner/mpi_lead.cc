@@ -15,6 +15,7 @@
 #include "kernels/core/outcome.h"
 #include "kernels/core/text.h"
 #include "kernels/launch/wire.h"
+#include "kernels/mpi/tunables.h"
 #include "kernels/runner/held_records.h"
 #include "kernels/runner/mpi_desk.h"
 #include "kernels/runner/mpi_ending.h"
@@ -140,7 +141,8 @@ class Leader {
   Status start() {
     const std::vector<std::string> mine = process_environment_words();
     std::vector<std::string> handed_on = handed_on_variables(mine);
-    make_telling(job_.launcher.mpi, handed_on);
+    const auto is_set = [&](std::string_view name) { return !job_.task.params.is_default(name); };
+    make_telling(job_.launcher.mpi, std::ranges::any_of(mpi::kTunables, is_set), handed_on);
     if (const std::string devices = ucx_devices(); !devices.empty())
       add_unless_set(handed_on, "UCX_NET_DEVICES=" + devices);
     const LaunchPlan planned = plan(handed_on);
@@ -199,7 +201,7 @@ class Leader {
   void serve() {
     std::string& words = end_.words;
     read_what_is_there(launcher_.out(), words, words.size() + kMostLauncherWords);
-    if (words.size() > kMostLauncherWords) words.erase(0, words.size() - kMostLauncherWords);
+    let_go(end_);
     desk_.service();
     own_.service();
     for (const LaunchNews& news : std::exchange(news_, {})) desk_.tell(news);

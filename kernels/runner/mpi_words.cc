@@ -215,8 +215,14 @@ Words process_environment_words() {
   return out;
 }
 
-void make_telling(const std::string& mpi, Words& environment) {
+void make_telling(const std::string& mpi, bool is_tuned, Words& environment) {
   Words words{"UCX_LOG_LEVEL=info"};
+  if (is_tuned) {
+    words.emplace_back("UCX_WARN_UNUSED_ENV_VARS=y");
+    std::erase_if(environment, [](const std::string& word) {
+      return word.starts_with("UCX_LOG_LEVEL=") || word.starts_with("UCX_WARN_UNUSED_ENV_VARS=");
+    });
+  }
   if (mpi == "openmpi")
     add(words, {"OMPI_MCA_btl_base_verbose=10", "OMPI_MCA_opal_common_ofi_verbose=1"});
   for (const std::string& word : words) add_unless_set(environment, word);

@@ -56,8 +56,10 @@ std::vector<std::string> process_environment_words();
 
 // Adds NAME=VALUE where nobody has set NAME.
 void add_unless_set(std::vector<std::string>& environment, const std::string& word);
-// Adds by what the ranks' MPI tells, once, what carries its messages (transport_facts).
-void make_telling(const std::string& mpi, std::vector<std::string>& environment);
+// Adds by what the ranks' MPI tells, once, what carries its messages (transport_facts). `is_tuned`:
+// the task sets variables, and whether UCX reads them only its warning tells (ignored_setting):
+// then nobody's earlier word silences it.
+void make_telling(const std::string& mpi, bool is_tuned, std::vector<std::string>& environment);
 
 // "Open MPI 4.1.4", "Hydra 4.0.2", of what the launcher prints for --version.
 std::string launcher_version(const std::string& text);

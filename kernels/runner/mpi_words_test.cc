@@ -297,6 +297,34 @@ TEST(LauncherEnd, IsWaivedWhereUcxIgnoresATunable) {
   EXPECT_EQ(final_of(end).outcome(), kPassed);
 }
 
+// UCX says it once, at its start; what a launcher says after it may be long.
+TEST(LauncherEnd, AWarningThatCameEarlyIsNotLost) {
+  LauncherEnd end{.name = "mpirun",
+                  .words = "[1.5] [n1:77:0] parser.c:1916 UCX  WARN  unused env variable: UCX_X\n",
+                  .settings = "UCX_X=1",
+                  .final = Final()};
+  end.final->set_outcome("passed");
+  for (int i = 0; i < 400; ++i) {
+    end.words += std::string(300, 'w') + "\n";
+    let_go(end);
+    EXPECT_LE(end.words.size(), kMostLauncherWords);
+  }
+  EXPECT_EQ(final_of(end).outcome(), kWaived);
+  end.words = std::string(kMostLauncherWords + 5, 'w');  // no line's end
+  let_go(end);
+  EXPECT_EQ(end.words.size(), kMostLauncherWords);
+}
+
+TEST(MpiWords, WhoTunesHearsOfUcxWhatItIgnored) {
+  std::vector<std::string> mine{"A=b", "UCX_LOG_LEVEL=error", "UCX_WARN_UNUSED_ENV_VARS=n"};
+  std::vector<std::string> untuned = mine;
+  make_telling("mpich", false, untuned);
+  EXPECT_EQ(untuned, mine) << "a person's word stands";
+  make_telling("mpich", true, mine);
+  EXPECT_THAT(mine, ::testing::UnorderedElementsAre("A=b", "UCX_LOG_LEVEL=info",
+                                                    "UCX_WARN_UNUSED_ENV_VARS=y"));
+}
+
 // The target's own check: whatever the launcher's node let through.
 TEST(MpiDaemons, StartNothingWithoutALeaseThatCoversIt) {
   const std::string shim = "/opt/shim";
