@@ -54,7 +54,7 @@ inventory_of_a_guest_is_true() {
     and (.nics[0] | .device == "rxe0" and .port == 1 and .netdev == "eth0" and .driver == "rdma_rxe" and .pci_address == ""
       and .state == "active" and .link_layer == "ethernet" and .guid == $guid and ($guid | test("^[0-9a-f]{4}(:[0-9a-f]{4}){3}$")))
     and .stack_settings.nic_mtu_bytes == $mtu and ($mtu | tonumber) > 0
-    and .stack_versions.linux_kernel == $release and $release == $booted
+    and .stack_versions.linux_kernel == $release and "linux-image-" + $release == $booted
     and .facts.virtual_machine == "on" and .facts.gpus == "0" and .facts.cpu_processors == $cpus and .facts["loaded.rdma_rxe"] != null' "$work/n1.json"
 }
 
