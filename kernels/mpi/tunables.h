@@ -2,7 +2,6 @@
 // allow-list too: a task sets these of an MPI's many variables and no others. Pure.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "kernels/core/info_builder.h"
+#include "kernels/core/mpi_tunables.h"
 #include "kernels/core/result.h"
 
 namespace railgauge::mpi {
@@ -41,12 +41,7 @@ struct Setting {
   }
 };
 
-// The parameters that become variables, all unset by default.
-inline constexpr std::array<std::string_view, 9> kTunables{
-    "layer",    "gpudirect",       "gpudirect_limit", "cuda_block", "rendezvous",
-    "hca_list", "process_to_rail", "transports",      "offload"};
-
-// These, and binding.
+// kTunables, and binding.
 void add_tunables(InfoBuilder& builder);
 
 // What the set ones of `parameters` (canonical text) become. `local_rank` picks this process's

@@ -18,9 +18,9 @@
 
 #include "kernels/core/clock.h"
 #include "kernels/core/framing.h"
+#include "kernels/core/mpi_tunables.h"
 #include "kernels/core/outcome.h"
 #include "kernels/core/units.h"
-#include "kernels/mpi/tunables.h"
 #include "kernels/runner/held_records.h"
 #include "kernels/runner/mpi_desk.h"
 #include "kernels/runner/mpi_ending.h"

@@ -12,10 +12,10 @@
 #include <fmt/ranges.h>
 
 #include "kernels/core/clock.h"
+#include "kernels/core/mpi_tunables.h"
 #include "kernels/core/outcome.h"
 #include "kernels/core/text.h"
 #include "kernels/launch/wire.h"
-#include "kernels/mpi/tunables.h"
 #include "kernels/runner/held_records.h"
 #include "kernels/runner/mpi_desk.h"
 #include "kernels/runner/mpi_ending.h"
