@@ -21,8 +21,8 @@ inline std::string suite_or_default(const std::string& suite) {
 
 class UpgradeDesk {
  public:
-  // In a ring six are five pairs. Two would be one pair, which says nothing of what nodes drift by,
-  // and the two pairs of three bound it so loosely that a hundredfold loss was no sure one.
+  // In a ring six are five pairs. Two would be one pair, which says nothing of what nodes drift by;
+  // with the two pairs of three an interval between emulated guests reached to a hundredfold.
   static constexpr std::size_t kLeastControls = 6;
   static constexpr std::size_t kMostControls = 16;
   static constexpr double kHistoryDays = 14;
