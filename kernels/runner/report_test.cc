@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include <google/protobuf/util/json_util.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "kernels/core/json.h"
