@@ -69,15 +69,20 @@ bool has_large_bar(const gpu::Gpu& gpu) {
   return end - begin + 1 > kSmallWindow;
 }
 
+// Whether Vulkan itself names a GPU: where its drivers are listed is the loader's to know.
 bool has_vulkan_driver() {
-  for (const char* variable : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"})
-    if (const char* named = std::getenv(variable); named != nullptr && *named != '\0') return true;
-  for (const char* folder : {"/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d"}) {
-    std::error_code absent;
-    for (const auto& entry : std::filesystem::directory_iterator(folder, absent))
-      if (entry.path().filename().string().starts_with("nvidia")) return true;
-  }
-  return false;
+  const auto vulkan = load_vulkan();
+  if (!vulkan) return false;
+  const vk::ApplicationInfo application{.application_name = "railgauge",
+                                        .api_version = vk::kVersion11};
+  const vk::InstanceCreateInfo info{.application = &application};
+  vk::Instance instance = nullptr;
+  if ((*vulkan)->create_instance(&info, nullptr, &instance) != vk::kSuccess) return false;
+  std::uint32_t count = 0;
+  const bool listed =
+      (*vulkan)->enumerate_physical_devices(instance, &count, nullptr) == vk::kSuccess;
+  (*vulkan)->destroy_instance(instance, nullptr);
+  return listed && count > 0;
 }
 
 // By the flags that Linux tells; the plain one every CPU has.
@@ -145,7 +150,7 @@ Result<GpuMachine> read_machine() {
   machine.coherent = first.attribute(cu::kUsesHostPageTables).value_or(0) != 0;
   machine.gdrdrv = access("/dev/gdrdrv", R_OK | W_OK) == 0 && load_gdrapi().has_value();
   machine.dmabuf_mmap = first.attribute(cu::kDmaBufMmapSupported).value_or(0) != 0;
-  machine.vulkan = load_vulkan().has_value() && has_vulkan_driver() && has_large_bar(first);
+  machine.vulkan = has_vulkan_driver() && has_large_bar(first);
   constexpr int kMemOpsByDefault = 11'070;
   machine.stream_memops = loaded_cuda().driver_version >= kMemOpsByDefault;
   machine.routines = routines_of_the_cpu();

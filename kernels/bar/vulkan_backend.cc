@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include "kernels/core/units.h"
 #include "kernels/dl/vulkan.h"
 #include "kernels/gpu/handles.h"
+#include "kernels/gpu/reuse.h"
 #include "kernels/memory/gpu_buffer.h"
 
 namespace railgauge::bar {
@@ -42,6 +44,18 @@ Result<Instance> make_instance() {
   RG_TRY_OK(vulkan_status(loaded_vulkan().create_instance(&info, nullptr, &instance),
                           "vulkan: vkCreateInstance"));
   return Instance(instance);
+}
+
+// One for all windows that live, and for a profile's whole list: of each instance that is made and
+// destroyed something of NVIDIA's driver stays, and after 29 a process got no more of them but
+// VK_ERROR_INCOMPATIBLE_DRIVER (driver 580.159.04, loader 1.3.239). For one thread, as KeepWarm is.
+Result<std::shared_ptr<Instance>> shared_instance() {
+  static std::weak_ptr<Instance> last;
+  if (auto living = last.lock()) return living;
+  auto made = std::make_shared<Instance>(RG_TRY(make_instance()));
+  last = made;
+  gpu::keep_while_warm(made);
+  return made;
 }
 
 // Vulkan's name for the very GPU that CUDA shows: their order differs, their UUID does not.
@@ -87,8 +101,8 @@ Result<Device> make_device(vk::PhysicalDevice physical) {
 
 class VulkanWindow final : public Window {
  public:
-  VulkanWindow(Instance instance, Device device, const vk::MemoryProperties& memory_properties,
-               std::size_t bytes)
+  VulkanWindow(std::shared_ptr<Instance> instance, Device device,
+               const vk::MemoryProperties& memory_properties, std::size_t bytes)
       : instance_(std::move(instance)),
         device_(std::move(device)),
         memory_properties_(memory_properties),
@@ -185,7 +199,7 @@ class VulkanWindow final : public Window {
         fmt::format("vulkan: cuExternalMemoryGetMappedBuffer of {}", canonical_bytes(bytes_)));
   }
 
-  Instance instance_;
+  std::shared_ptr<Instance> instance_;
   Device device_;
   vk::MemoryProperties memory_properties_;
   std::size_t bytes_;
@@ -212,8 +226,8 @@ class VulkanBackend final : public Backend {
     const Vulkan& vulkan = *RG_TRY(load_vulkan());
     synthetic_ = vulkan.synthetic;
     library_ = "libvulkan " + vulkan.version;
-    Instance instance = RG_TRY(make_instance());
-    vk::PhysicalDevice physical = RG_TRY(find_device(gpu, instance));
+    std::shared_ptr<Instance> instance = RG_TRY(shared_instance());
+    vk::PhysicalDevice physical = RG_TRY(find_device(gpu, *instance));
     vk::MemoryProperties memory;
     vulkan.get_memory_properties(physical, &memory);
     Device device = RG_TRY(make_device(physical));

@@ -59,6 +59,7 @@ void VulkanControl::reset() {
                             Setting{"no_dedicated", no_dedicated, 0}};
   apply_settings(settings, "RAILGAUGE_FAKE_VULKAN");
   calls = 0;
+  instances = 0;
 }
 
 namespace {
@@ -133,6 +134,7 @@ void railgauge_synthetic_vulkan() {}
 
 vk::Return vkCreateInstance(const vk::InstanceCreateInfo*, const void*, vk::Instance* out) {
   RAILGAUGE_ENTER;
+  ++vulkan_control().instances;
   return give(out, vk::InstanceObject{});
 }
 void vkDestroyInstance(vk::Instance instance, const void*) { take(instance); }

@@ -17,6 +17,7 @@ struct VulkanControl {
   std::atomic<std::uint64_t> fail_error{3};   // with the negative of this: initialisation failed
   std::atomic<std::int64_t> live_handles{0};  // instances, devices, buffers, memory, mappings
 
+  std::atomic<std::uint64_t> instances{0};  // made since reset()
   std::atomic<std::uint64_t> gpus{2};
   std::atomic<std::uint64_t> no_large_bar{0};  // 1: no memory of the GPU is visible to the CPU
   std::atomic<std::uint64_t> other_uuid{0};    // 1: GPUs that CUDA does not know

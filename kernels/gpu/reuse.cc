@@ -25,6 +25,7 @@ struct Stock {
   std::optional<NvmlUse> nvml;           // initialised once and not by every session again
   std::vector<PrimaryContext> contexts;  // released last: declared first
   std::vector<cu::Context> raw_contexts;
+  std::vector<std::shared_ptr<void>> things;
   std::vector<Stocked<PinnedBuffer>> pinned;
   std::vector<Stocked<GpuBuffer>> gpu;
 
@@ -100,6 +101,10 @@ void keep_context(const Gpu& gpu) {
   g_stock->raw_contexts.push_back(context);
   if (g_stock->nvml) return;
   if (auto use = use_nvml()) g_stock->nvml = std::move(*use);
+}
+
+void keep_while_warm(std::shared_ptr<void> thing) {
+  if (g_stock != nullptr) g_stock->things.push_back(std::move(thing));
 }
 
 template <class Buffer>

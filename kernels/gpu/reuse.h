@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -30,6 +31,10 @@ bool warm();
 // Holds the GPU's context, and NVML initialised, until the KeepWarm ends; nothing without one. A
 // failure only costs time.
 void keep_context(const Gpu& gpu);
+
+// Holds `thing` until the KeepWarm ends; nothing without one. For what costs time, or something of
+// the driver that never comes back, each time it is made anew (an instance of Vulkan).
+void keep_while_warm(std::shared_ptr<void> thing);
 
 // A buffer that goes back when its borrower ends: to the stock where a KeepWarm lives, else it is
 // freed.
