@@ -57,12 +57,11 @@ ended 1 --ours "$work/ours" --theirs "$work/other"
 says 'gpu0 mlx5_7: nvidia-smi SYS, railgauge has no such pair'
 says 'gpu0 mlx5_3: railgauge SYS, nvidia-smi has no such pair'
 
-# One GPU and nothing else: no distance to compare. One side alone with one device is a difference.
+# One GPU and nothing else: no distance to compare. Ours alone with one device is no matrix.
 printf '\tGPU0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\nGPU0\t X \t0-15\t0\t\tN/A\n' >"$work/one_of_theirs"
 printf 'here  gpu0  CPUS  NUMA  NEAREST NICS\ngpu0  X     0-15     0\n\nX    the device itself\n' >"$work/one_of_ours"
 ended 5 --ours "$work/one_of_ours" --theirs "$work/one_of_theirs"
-says 'waived: both show one device: there is no distance'
-ended 4 --ours "$work/ours" --theirs "$work/one_of_theirs"
+says 'waived: nvidia-smi topo -m shows one device: there is no distance'
 ended 4 --ours "$work/one_of_ours" --theirs "$work/theirs"
 
 # An older form: NICs under their names, no last column.
