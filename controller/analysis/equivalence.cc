@@ -165,12 +165,19 @@ Need needed(const Design& design, const CohortEffect& effect, double delta, std:
   // must lose more than the bound for sure, since it may drift.
   const double half = design.changed == 1 ? std::abs(delta - effect.estimate)
                                           : std::max(delta - effect.estimate, effect.estimate);
-  const auto settles = [&](double after, double nodes, double one_sided) {
-    return t_quantile(design_degrees(design, after, nodes), 1 - one_sided / asked) *
-               design_error(design, after, nodes) <
-           half;
-  };
   const auto r = static_cast<double>(runs_after(design));
+  // What the figures scatter by beyond what the design foresees is of nodes, not of runs: a lone
+  // node's drift, ends that pairs share. Without it a verdict that is open would count as settled.
+  const auto pairs = static_cast<double>(design.changed);
+  const double unforeseen = std::max(
+      0.0, effect.standard_error * effect.standard_error - std::pow(design_error(design, r, 0), 2));
+  const auto settles = [&](double after, double nodes, double one_sided) {
+    const double error = std::hypot(design_error(design, after, nodes),
+                                    std::sqrt(unforeseen * pairs / (pairs + nodes)));
+    double degrees = design_degrees(design, after, nodes);
+    if (nodes == 0 && effect.degrees > 0) degrees = std::min(degrees, effect.degrees);
+    return t_quantile(degrees, 1 - one_sided / asked) * error < half;
+  };
   for (std::size_t more = 1; more <= kMaxMore && need.runs == 0; ++more)
     if (settles(r + static_cast<double>(more), 0, kOneSidedAgain)) need.runs = more;
   for (std::size_t more = 1; more <= kMaxMore && need.nodes == 0; ++more)

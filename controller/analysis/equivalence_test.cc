@@ -163,6 +163,19 @@ TEST(Need, MoreRunsHelpUntilNodesThemselvesDiffer) {
   EXPECT_GT(needed(design, wide, 0.01).nodes, 0U);
 }
 
+// As emulated guests gave it: runs agree, and one changed node stands against controls that drift.
+TEST(Need, WhatScattersBeyondTheDesignIsNotSettledByOneMore) {
+  const Design design{
+      .runs = 5, .changed = 2, .controls = 5, .run_variance = 0.02, .node_variance = 0.01};
+  CohortEffect open = effect(-0.78, 0.77);
+  open.standard_error = 0.36;
+  open.degrees = 4;
+  const Need need = needed(design, open, std::log(1.5));
+  EXPECT_EQ(need.runs, 0U);
+  EXPECT_GE(need.nodes, 3U);
+  EXPECT_LE(need.nodes, 8U);
+}
+
 TEST(Need, TheVisibleLossShrinksWithRunsAndNodes) {
   Design design{
       .runs = 5, .changed = 16, .controls = 16, .run_variance = 1e-4, .node_variance = 2.5e-5};

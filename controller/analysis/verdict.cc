@@ -47,13 +47,15 @@ std::string names(const std::vector<std::string>& all) {
   return out;
 }
 
+std::string more(std::size_t count, std::string_view thing) {
+  return fmt::format("{} more {}{}", count, thing, count == 1 ? "" : "s");
+}
 std::string what_would_settle(const Need& need) {
   if (need.runs > 0 && need.nodes > 0)
-    return fmt::format("{} more runs after it or {} more nodes would settle it", need.runs,
-                       need.nodes);
-  if (need.runs > 0) return fmt::format("{} more runs after it would settle it", need.runs);
-  if (need.nodes > 0)
-    return fmt::format("{} more nodes would settle it; more runs would not", need.nodes);
+    return fmt::format("{} after it or {} would settle it", more(need.runs, "run"),
+                       more(need.nodes, "node"));
+  if (need.runs > 0) return more(need.runs, "run") + " after it would settle it";
+  if (need.nodes > 0) return more(need.nodes, "node") + " would settle it; more runs would not";
   return "no number of runs or nodes that can be asked for would settle it";
 }
 
