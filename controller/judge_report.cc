@@ -10,6 +10,7 @@
 #include "controller/analysis/equivalence.h"
 #include "controller/control.h"
 #include "controller/rfc3339.h"
+#include "controller/store/stack_parts.h"
 
 namespace railgauge {
 namespace {
@@ -185,6 +186,15 @@ void add_excluded(const Sides& sides, const analysis::UpgradeVerdict& verdict, a
   if (!settings) out.add_excluded("settings: none of those that are watched changed");
 }
 
+// What moved at a node that was to stand still.
+std::string why_dropped(const NodeStacks& stacks) {
+  if (!stacks.while_measured.empty()) return stacks.while_measured;
+  if (stacks.hardware_replaced) return std::string(kHardwareReplaced);
+  constexpr std::size_t kTold = 2;
+  return fmt::format("{}",
+                     fmt::join(store::told_changes(lasting_changes(stacks.changes), kTold), ", "));
+}
+
 void add_dropped_controls(const Sides& sides, api::Upgrade& out) {
   const std::set<std::string> kept = control_nodes(sides);
   const std::set<std::string> missed = absent_nodes(sides);
@@ -201,7 +211,12 @@ void add_dropped_controls(const Sides& sides, api::Upgrade& out) {
     if (node.changed || kept.contains(node.node) || lost.contains(node.node)) continue;
     const auto stacks = sides.stacks.find(node.node);
     const bool is_known = stacks != sides.stacks.end() && stacks->second.known;
-    (missed.contains(node.node) ? absent : is_known ? dropped : unknown).push_back(node.node);
+    if (missed.contains(node.node))
+      absent.push_back(node.node);
+    else if (is_known)
+      dropped.push_back(fmt::format("{} ({})", node.node, why_dropped(stacks->second)));
+    else
+      unknown.push_back(node.node);
   }
   if (!absent.empty())
     out.add_notes(

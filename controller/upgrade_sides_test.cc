@@ -83,7 +83,7 @@ TEST_F(UpgradeJudge, ReplacedHardwareIsSeenWhereTheStackStayed) {
   ASSERT_TRUE(store_->flush());
   measure("after", 0);
   const api::Upgrade upgrade = judge("after");
-  EXPECT_THAT(upgrade.notes(), testing::Contains(HasSubstr("changed too: n6")));
+  EXPECT_THAT(upgrade.notes(), testing::Contains(HasSubstr("changed too: n6 (hardware replaced)")));
   for (const std::string& excluded : upgrade.excluded())
     EXPECT_THAT(excluded, testing::Not(HasSubstr("no NIC or GPU was replaced")));
 }
@@ -95,7 +95,8 @@ TEST_F(UpgradeJudge, AStackThatChangesWhileASideIsMeasuredIsNoStatement) {
   ASSERT_TRUE(store_->update_run({.run_id = "after", .state = "ended", .ended_at = 2e9}));
   const api::Upgrade pass = judge("after");
   EXPECT_EQ(pass.verdict(), "pass") << golden_text(pass);
-  EXPECT_THAT(pass.notes(), testing::Contains(HasSubstr("changed too: n6")));
+  EXPECT_THAT(pass.notes(), testing::Contains(HasSubstr("changed too: n6 (")));
+  EXPECT_THAT(pass.notes(), testing::Contains(HasSubstr("linux_kernel 6.5.0 -> 6.1.0")));
   put(2, "6.6.0", "2");
   const api::Upgrade upgrade = judge("after");
   EXPECT_EQ(upgrade.verdict(), "invalid") << golden_text(upgrade);

@@ -232,10 +232,11 @@ std::string never_before(const UpgradeRuns& upgrade) {
       names(upgrade.uncompared));
 }
 
-bool any(const UpgradeVerdict& out, Verdict verdict) {
-  return std::ranges::any_of(out.metrics,
-                             [&](const MetricVerdict& m) { return m.verdict == verdict; });
+std::size_t count_of(const UpgradeVerdict& out, Verdict verdict) {
+  return static_cast<std::size_t>(
+      std::ranges::count(out.metrics, verdict, &MetricVerdict::verdict));
 }
+bool any(const UpgradeVerdict& out, Verdict verdict) { return count_of(out, verdict) > 0; }
 
 std::string first_reason(const UpgradeVerdict& out, Verdict verdict) {
   for (const MetricVerdict& metric : out.metrics)
@@ -332,10 +333,15 @@ UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
     });
     out.kind = slower ? "performance" : "mode_mix";
     out.reason = first_reason(out, Verdict::kRegressed);
-  } else if (out.metrics.empty() || any(out, Verdict::kInvalid)) {
+  } else if (count_of(out, Verdict::kInvalid) == out.metrics.size()) {
     out.verdict = Verdict::kInvalid;
     out.reason =
         out.metrics.empty() ? "nothing was measured" : first_reason(out, Verdict::kInvalid);
+  } else if (any(out, Verdict::kInvalid)) {
+    // Something was measured: what lacks would settle it, and forbids a pass. A tail, for example,
+    // that slower messages leave too few samples for.
+    out.verdict = Verdict::kInconclusive;
+    out.reason = first_reason(out, Verdict::kInvalid);
   } else if (any(out, Verdict::kInconclusive)) {
     out.verdict = Verdict::kInconclusive;
     out.reason = first_reason(out, Verdict::kInconclusive);

@@ -76,6 +76,21 @@ TEST(UpgradeVerdict, WithoutControlsItSaysWhatItCannotExclude) {
   EXPECT_THAT(verdict.notes[0], HasSubstr("no controls"));
 }
 
+// As a tail is, which slower messages leave too few samples for.
+TEST(UpgradeVerdict, AMetricThatLacksWhileOthersWereMeasuredIsInconclusive) {
+  UpgradeRuns input = upgrade(0);
+  input.metrics.push_back(input.metrics[0]);
+  input.metrics[1].name = "p99";
+  for (PairRuns& pair : input.metrics[1].pairs) pair.after.clear();
+  const UpgradeVerdict one = judge_upgrade(input);
+  EXPECT_EQ(one.verdict, Verdict::kInconclusive) << one.reason;
+  EXPECT_THAT(one.reason, HasSubstr("p99: nothing that changed has"));
+  input.metrics[0] = upgrade(0.1).metrics[0];
+  EXPECT_EQ(judge_upgrade(input).verdict, Verdict::kRegressed);
+  for (PairRuns& pair : input.metrics[0].pairs) pair.after.clear();
+  EXPECT_EQ(judge_upgrade(input).verdict, Verdict::kInvalid);
+}
+
 TEST(UpgradeVerdict, AMissingNodeIsNeverAPass) {
   UpgradeRuns input = upgrade(0);
   input.metrics[0].pairs[2].after.clear();
