@@ -58,7 +58,7 @@ std::string metric_table(const Upgrade& upgrade, bool colour) {
   for (const JudgedMetric& metric : upgrade.metrics())
     rows.push_back({metric.name(),
                     {metric.verdict(), tone_of_verdict(metric.verdict())},
-                    percent(metric.worse_percent()),
+                    metric.changed_nodes() > 0 ? percent(metric.worse_percent()) : "-",
                     interval_text(metric),
                     fmt::format("{:.1f} %", metric.bound_percent()),
                     fmt::format("{}+{}", metric.changed_nodes(), metric.control_nodes()),
