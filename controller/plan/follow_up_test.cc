@@ -89,6 +89,45 @@ TEST(FollowUp, AllThatIsWantedIsNumberedInARowAndEachIsOfItsOwnPair) {
   }
 }
 
+TEST(FollowUp, IsOnTheRailThatIsWanted) {
+  Plan plan = pairs_of(4);
+  std::vector<PlannedTask> second = plan.tasks;
+  for (PlannedTask& task : plan.tasks)
+    for (PlannedRank& rank : task.ranks) rank.rail = 0;
+  for (PlannedTask& task : second) {
+    for (PlannedRank& rank : task.ranks) {
+      rank.rail = 1;
+      rank.endpoint = "rxe1:1";
+    }
+    plan.tasks.push_back(task);
+  }
+  std::vector<WantedPair> pairs(3, wanted("n1", "n3"));
+  pairs[1].rail = 1;
+  pairs[2].rail = 2;
+  const std::vector<PlannedTask> tasks = follow_ups_of(plan, pairs, 1);
+  ASSERT_EQ(tasks.size(), 2u) << "there is no third rail";
+  for (const std::size_t rail : {0U, 1U})
+    for (const PlannedRank& rank : tasks[rail].ranks)
+      EXPECT_EQ(rank.endpoint, rail == 0 ? "rxe0:1" : "rxe1:1");
+}
+
+TEST(FollowUp, IsNotOfATaskThatMeasuresBothWaysAtOnce) {
+  Plan plan = pairs_of(4);
+  for (PlannedTask& task : plan.tasks) task.parameters["direction"] = "both";
+  EXPECT_FALSE(follow_up_of(plan, wanted("n1", "n3"), 1));
+}
+
+TEST(FollowUp, OfAReadAsksTheOneThatIsToSend) {
+  Plan plan = pairs_of(4);
+  for (PlannedTask& task : plan.tasks) task.kernel = "fake.read_bw";
+  WantedPair pair = wanted("n1", "n3");
+  pair.kernel = "fake.read_bw";
+  const auto task = follow_up_of(plan, pair, 1);
+  ASSERT_TRUE(task);
+  EXPECT_EQ(task->ranks[0].node, "n3");
+  EXPECT_EQ(task->ranks[1].node, "n1");
+}
+
 PlanNode gpu_node(const std::string& name) {
   PlanNode node{.name = name};
   for (const auto& [gpu, distance, active] :

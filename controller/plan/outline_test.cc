@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/plan/plan_testing.h"
+#include "controller/plan/outline_testing.h"
 
 namespace railgauge::plan {
 namespace {
@@ -14,45 +14,6 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-// Nodes n1 to nN, `per_leaf` on each leaf.
-PlanOptions leaves_of(std::size_t nodes, std::size_t per_leaf) {
-  PlanOptions options{.topology = {.source = "labels"}};
-  for (std::size_t i = 0; i < nodes; ++i)
-    options.topology.nodes[fmt::format("n{}", i + 1)] = {.leaf =
-                                                             fmt::format("leaf{}", i / per_leaf)};
-  return options;
-}
-
-Stage pairs_stage(Placement placement, const char* kernel = "fake.bw") {
-  return {.name = "pairs", .kernel = kernel, .placement = std::move(placement)};
-}
-
-Plan plan_of(std::vector<Stage> stages, std::span<const PlanNode> nodes,
-             const PlanOptions& options = {}) {
-  auto plan = make_plan(suite_of(std::move(stages)), nodes, fake_kernels(), {}, options);
-  if (!plan) ADD_FAILURE() << plan.error().message;
-  return plan ? std::move(*plan) : Plan{};
-}
-
-std::string refusal(Stage stage, std::span<const PlanNode> nodes, const PlanOptions& options = {}) {
-  const auto plan = make_plan(suite_of({std::move(stage)}), nodes, fake_kernels(), {}, options);
-  return plan ? "accepted" : plan.error().message;
-}
-
-// Nodes with two ports of different rates.
-std::vector<PlanNode> two_rails(std::size_t n) {
-  auto nodes = some_nodes(n);
-  for (PlanNode& node : nodes) {
-    node.endpoints[0].pci_address = "0000:01:00.0";
-    node.endpoints.push_back({.kind = "nic",
-                              .name = "rxe1:1",
-                              .pci_address = "0000:02:00.0",
-                              .active = true,
-                              .rate_bits_per_second = 4e9});
-  }
-  return nodes;
-}
 
 TEST(Outline, HoldsWhatThePlanOfItsTasksHolds) {
   for (const Placement& placement :
@@ -110,104 +71,6 @@ TEST(Outline, OfTenThousandNodesIsRefusedAsOneRunWithWhatToDo) {
   EXPECT_THAT(plan.error().message, HasSubstr("take slices of the rounds (slice: 1/2 to 2/2)"));
 }
 
-TEST(Outline, ASliceThatIsMoreThanOneRunIsCutThinnerAndNightsInARowStillCoverAllPairs) {
-  constexpr std::size_t kNodes = 1'000;
-  constexpr std::uint64_t kNights = 3;  // instead of 2, of which the first would be 250,000 tasks
-  const Suite suite = suite_of({pairs_stage({.slice_of = 2})});
-  const auto nodes = some_nodes(kNodes);
-  std::map<std::string, std::size_t> index;
-  for (const PlanNode& node : nodes) index.emplace(node.name, index.size());
-  std::vector<int> met(kNodes * kNodes);
-  for (std::uint64_t night = 20'401; night < 20'401 + kNights; ++night) {
-    PlanOptions options = leaves_of(kNodes, 10);
-    options.slice_index = night;
-    const auto outline = PlanOutline::make(suite, nodes, fake_kernels(), {}, options);
-    ASSERT_TRUE(outline) << outline.error().message;
-    EXPECT_EQ(outline->tasks(), kNodes * (kNodes - 1) / 2 / kNights);
-    ASSERT_EQ(outline->head().notes.size(), 2u);
-    EXPECT_THAT(outline->head().notes[0], HasSubstr("one would be 250000 tasks"));
-    EXPECT_THAT(outline->head().notes[1], HasSubstr("of 3: 333 of 999 rounds"));
-    for (std::size_t round = 0; round < outline->head().rounds; ++round)
-      for (const PlannedTask& task : outline->tasks_of(round)) {
-        const auto [a, b] = std::minmax(index[task.ranks[0].node], index[task.ranks[1].node]);
-        ++met[a * kNodes + b];
-      }
-  }
-  for (std::size_t a = 0; a < kNodes; ++a)
-    for (std::size_t b = a + 1; b < kNodes; ++b) ASSERT_EQ(met[a * kNodes + b], 1) << a << ' ' << b;
-}
-
-// Of 895 rounds the first half has one more than the second, and it alone is more than one run.
-TEST(Outline, SlicesAreAsThinOnTheNightsThatWouldFit) {
-  const auto nodes = some_nodes(895);
-  for (const std::uint64_t night : {0U, 1U, 2U, 3U}) {
-    PlanOptions options = leaves_of(895, 10);
-    options.slice_index = night;
-    const auto outline = PlanOutline::make(suite_of({pairs_stage({.slice_of = 2})}), nodes,
-                                           fake_kernels(), {}, options);
-    ASSERT_TRUE(outline) << outline.error().message;
-    EXPECT_THAT(outline->head().notes.back(),
-                HasSubstr(fmt::format("slice {} of 3:", night % 3 + 1)));
-  }
-}
-
-std::set<std::set<std::string>> pairs_of(const Plan& plan) {
-  std::set<std::set<std::string>> pairs;
-  for (const PlannedTask& task : plan.tasks)
-    pairs.insert({task.ranks.at(0).node, task.ranks.at(1).node});
-  return pairs;
-}
-
-// Six of eight nodes, others each night: every pair is in the slice in which it is without them.
-TEST(Outline, SlicesAreTakenOfAllNodesAlsoOnNightsOnWhichSomeAreAway) {
-  const auto all = some_nodes(8);
-  for (std::uint64_t night = 0; night < 7; ++night) {
-    PlanOptions options = leaves_of(8, 2);
-    options.slice_index = night;
-    auto expected = pairs_of(plan_of({pairs_stage({.slice_of = 7})}, all, options));
-    std::vector<PlanNode> there = all;
-    for (const std::size_t away : {night, (night + 3) % 7}) {
-      const std::string name = all[away].name;
-      std::erase_if(there, [&](const PlanNode& node) { return node.name == name; });
-      std::erase_if(expected, [&](const auto& pair) { return pair.contains(name); });
-    }
-    options.slice_nodes = all;
-    const Plan plan = plan_of({pairs_stage({.slice_of = 7})}, there, options);
-    EXPECT_EQ(pairs_of(plan), expected) << "night " << night;
-    EXPECT_EQ(plan.nodes.size(), 6u);
-    EXPECT_THAT(plan.notes, Contains(HasSubstr("over 8 nodes, of which 2 take no part now")));
-  }
-}
-
-// 895 nodes are one slice too many for two nights, 600 of them would not be.
-TEST(Outline, SlicesAreAsThinWhoeverIsAway) {
-  const auto all = some_nodes(895);
-  const std::vector<PlanNode> there(all.begin(), all.begin() + 600);
-  PlanOptions options = leaves_of(895, 10);
-  options.slice_nodes = all;
-  const auto outline = PlanOutline::make(suite_of({pairs_stage({.slice_of = 2})}), there,
-                                         fake_kernels(), {}, options);
-  ASSERT_TRUE(outline) << outline.error().message;
-  EXPECT_THAT(outline->head().notes, Contains(HasSubstr("slice 1 of 3:")));
-}
-
-TEST(Outline, ASliceOfPairsThatAreAllAwayIsLeftOutAndTheRestIsMeasured) {
-  PlanOptions options;
-  options.slice_nodes = some_nodes(3);
-  const std::vector<PlanNode> there(options.slice_nodes.begin(), options.slice_nodes.begin() + 2);
-  std::size_t measured = 0;
-  for (options.slice_index = 0; options.slice_index < 3; ++options.slice_index) {
-    const Plan plan =
-        plan_of({pairs_stage({.slice_of = 3}), stage_of("fake.group", PlacementKind::kGroup)},
-                there, options);
-    measured += plan.tasks.size() - 1;
-    if (plan.tasks.size() == 1) {
-      EXPECT_THAT(plan.notes, Contains(HasSubstr("left out: each pair of the slice")));
-    }
-  }
-  EXPECT_EQ(measured, 1u) << "the pair that is there, on its night";
-}
-
 TEST(Outline, EachTaskOfANodeThatCannotBeUsedNowIsWaivedAndKeepsItsIdAndEnds) {
   auto nodes = some_nodes(4);
   const std::vector<Stage> stages{pairs_stage({}), stage_of("fake.group", PlacementKind::kGroup)};
@@ -243,58 +106,6 @@ TEST(Outline, SaysHowManyCombinationsTheAxesOfAStageMake) {
   stages.resize(3);
   EXPECT_THAT(plan_of(stages, some_nodes(2)).notes,
               ElementsAre("stage pairs: 3 combinations, a stage each, of sizes"));
-}
-
-// A cluster of a thousand nodes with eight rails: beyond one run by far, whole in so many slices.
-TEST(Outline, ThatIsMoreThanOneRunSaysInHowManySlicesItRuns) {
-  constexpr std::size_t kNodes = 1'000;
-  Placement placement{.both_directions = true};
-  const auto nodes = some_nodes(kNodes);
-  const auto options = leaves_of(kNodes, 10);
-  const auto whole =
-      PlanOutline::make(suite_of({pairs_stage(placement)}), nodes, fake_kernels(), {}, options);
-  ASSERT_TRUE(whole);
-  ASSERT_EQ(whole->tasks(), kNodes * (kNodes - 1));
-  EXPECT_EQ(whole->slices(), 6u);
-  EXPECT_THAT(whole->head().notes, Contains(HasSubstr("slice: 1/6 to 6/6")));
-  EXPECT_THAT(make_plan(*whole).error().message, HasSubstr("slice: 1/6 to 6/6"));
-  std::map<std::string, std::size_t> index;
-  for (const PlanNode& node : nodes) index.emplace(node.name, index.size());
-  std::vector<int> met(kNodes * kNodes);
-  for (std::uint32_t slice = 0; slice < whole->slices(); ++slice) {
-    placement.slice_of = whole->slices();
-    placement.slice = slice;
-    const auto outline =
-        PlanOutline::make(suite_of({pairs_stage(placement)}), nodes, fake_kernels(), {}, options);
-    ASSERT_TRUE(outline);
-    EXPECT_LE(outline->tasks(), kMaxPlannedTasks);
-    EXPECT_EQ(outline->slices(), 0u);
-    for (std::size_t round = 0; round < outline->head().rounds; ++round)
-      for (const PlannedTask& task : outline->tasks_of(round))
-        ++met[index[task.ranks[0].node] * kNodes + index[task.ranks[1].node]];
-  }
-  for (std::size_t a = 0; a < kNodes; ++a)
-    for (std::size_t b = 0; b < kNodes; ++b)
-      ASSERT_EQ(met[a * kNodes + b], a == b ? 0 : 1) << a << ' ' << b;
-}
-
-// The operator said which: no day, and no thinner than that.
-TEST(Outline, ASliceThatTheSuiteNamesIsThatOneAndOneThatIsTooThickIsRefusedWithAThinnerOne) {
-  PlanOptions options = leaves_of(1'000, 10);
-  options.slice_index = 20'400;
-  const auto outline = PlanOutline::make(suite_of({pairs_stage({.slice_of = 2, .slice = 1})}),
-                                         some_nodes(1'000), fake_kernels(), {}, options);
-  ASSERT_TRUE(outline);
-  EXPECT_THAT(outline->head().notes, Contains(HasSubstr("slice 2 of 2: 499 of 999 rounds")));
-  EXPECT_EQ(outline->slices(), 3u);
-  EXPECT_FALSE(make_plan(*outline));
-}
-
-TEST(Outline, ASliceThatFitsStaysAsTheSuiteSays) {
-  const auto outline = PlanOutline::make(suite_of({pairs_stage({.slice_of = 7})}), some_nodes(500),
-                                         fake_kernels(), {}, leaves_of(500, 10));
-  ASSERT_TRUE(outline);
-  EXPECT_THAT(outline->head().notes, ElementsAre(HasSubstr("slice 1 of 7: 72 of 499 rounds")));
 }
 
 TEST(Outline, TellsLeafDistanceAndLoadOfEachTask) {

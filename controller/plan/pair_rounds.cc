@@ -87,7 +87,10 @@ Status PairRounds::fill(const Placement& placement, const PairInput& input) {
   const std::uint32_t classes = classes_of(placement.leaves);
   const bool complete = quick || placement.pairs == PairChoice::kAll;
   const PairSource* within = nullptr;
-  if (complete && (classes == kWithin || placement.strict_class)) {
+  // Leaves side by side would put pairs of one kind of hardware into a round with pairs between
+  // two.
+  const bool by_kinds = placement.pairs == PairChoice::kAll && by_kind(input.kinds).size() > 1;
+  if (complete && !by_kinds && (classes == kWithin || placement.strict_class)) {
     const auto leaves = by_leaf(members, places_);
     within = &add(std::make_unique<ParallelSource>(leaves, places_));
   }

@@ -92,6 +92,25 @@ TEST(PairRounds, StrictClassGivesPureRoundsAndSaysHowManyMore) {
               ElementsAre(HasSubstr(fmt::format("{} more than the 11", strict.size() - 11))));
 }
 
+// Neither within leaves nor with one distance a round.
+TEST(PairRounds, OfMixedHardwareNoRoundHasPairsOfOneKindAndPairsBetweenTwo) {
+  Fabric fabric(3, 4);
+  for (std::uint32_t i = 0; i < 12; ++i) fabric.kinds.push_back(i % 5 < 2 ? 1 : 0);
+  const PairRounds strict = rounds_of({.strict_class = true}, fabric.input());
+  const PairRounds within = rounds_of({.leaves = Placement::Leaves::kWithin}, fabric.input());
+  for (const PairRounds* rounds : {&strict, &within})
+    for (std::size_t i = 0; i < rounds->size(); ++i) {
+      std::vector<NodePair> pairs;
+      rounds->pairs(i, pairs);
+      std::set<bool> between;
+      for (const auto& [a, b] : pairs) between.insert(fabric.kinds[a] != fabric.kinds[b]);
+      EXPECT_EQ(between.size(), 1u) << "round " << i;
+      EXPECT_FALSE(rounds->info(i).mixed) << "round " << i;
+    }
+  EXPECT_TRUE(all_once(met_in(strict), 12));
+  EXPECT_EQ(met_in(within).size(), 3u * 6);
+}
+
 TEST(PairRounds, StrictClassCostsNothingWhereNoRoundIsMixed) {
   const Fabric fabric(3, 4);
   const PairRounds strict = rounds_of({.strict_class = true}, fabric.input());

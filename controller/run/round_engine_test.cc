@@ -96,6 +96,16 @@ TEST(RoundEngine, NobodyIsAStragglerBeforeItsOwnTimeAndOneThatBeganLateHasAllOfI
   EXPECT_THAT(one_by_one.started_, ElementsAre(1));
   one_by_one.poll(29.9);
   EXPECT_THAT(one_by_one.given_up_, IsEmpty());
+  policy.quorum = 0.5;  // after 40 s, so that stragglers have 20 s
+  Rounds last({pair_of(0, 1, 2), pair_of(0, 3, 4), pair_of(0, 5, 6), pair_of(0, 7, 8)}, policy);
+  last.end(0, 20);
+  last.end(1, 40);
+  last.end(2, 50);
+  EXPECT_THAT(last.started_, ElementsAre(3));
+  last.poll(69.9);
+  EXPECT_THAT(last.given_up_, IsEmpty()) << "from its own start";
+  last.poll(70);
+  EXPECT_THAT(last.given_up_, ElementsAre(3));
 }
 
 TEST(RoundEngine, ARoundOfOneTaskOrOfAQuorumOfAllWaitsUntilTheDeadline) {

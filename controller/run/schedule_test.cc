@@ -1,6 +1,7 @@
 #include "controller/run/schedule.h"
 
 #include <chrono>
+#include <map>
 #include <random>
 #include <set>
 
@@ -90,6 +91,27 @@ TEST(Schedule, JitterNeverMakesAStartComeAfterTheNextOnesDueTime) {
         state.decided_until = decision.due_at;
       }
   }
+}
+
+// To the last second of the room that there is.
+TEST(Schedule, JitterEndsOneSecondBeforeTheNextOneTheWindowsEndAndABlackoutDay) {
+  std::map<std::string, double> latest;
+  for (int i = 0; i < 600; ++i) {
+    ScheduleText text{.name = fmt::format("q{}", i), .cron = "* * * * *", .jitter_seconds = 3'600};
+    const auto see = [&](const char* what, double due) {
+      double& seen = latest[what];
+      seen = std::max(seen, jitter_of(compiled(text), due));
+    };
+    see("the next one", kMonday);
+    text.cron = "30 1 * * *";
+    text.windows = "00:00-01:31";
+    see("the window", kMonday + 5'400);
+    text.windows = "";
+    text.cron = "59 23 * * *";
+    text.blackouts = "2026-11-24";
+    see("the blackout", kMonday + 86'340);
+  }
+  for (const auto& [what, seconds] : latest) EXPECT_EQ(seconds, 59) << what;
 }
 
 TEST(Schedule, JitterKeepsAStartWithinItsWindowAndItsDay) {
