@@ -2,7 +2,9 @@
 // what the agent would tell must be fit for the wire. LLVMFuzzerTestOneInput is libFuzzer's entry;
 // here a plain test drives it. Run it under the asan preset too.
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -63,15 +65,48 @@ const std::vector<std::string>& paths() {
                                    "sys/class/infiniband/mlx5_0/ports/1/rate",
                                    "sys/class/infiniband/mlx5_0/ports/1/gids/0",
                                    "sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error",
+                                   "sys/fs/cgroup/memory.max",
+                                   "sys/fs/cgroup/rdma.max",
+                                   "sys/fs/cgroup/rdma.current",
+                                   "sys/module/ib_core/holders/a",
                                    "sys/class/net/ib0/speed",
                                    "sys/class/net/ib0/qos/trust",
                                    "sys/class/net/ib0/device/vendor"};
   return *all;
 }
 
+// Lists, and whether each was read whole.
+struct List {
+  const char* path;
+  const Fact<bool>& (*told)(const Inventory&);
+};
+const RdmaDevice& nic_of(const Inventory& node) {
+  static const RdmaDevice kNone;
+  return node.rdma.empty() ? kNone : node.rdma.front();
+}
+const RdmaPort& port_of(const Inventory& node) {
+  static const RdmaPort kNone;
+  return nic_of(node).ports.empty() ? kNone : nic_of(node).ports.front();
+}
+using Told = const Fact<bool>&;
+constexpr std::array kLists{
+    List{"sys/bus/pci/devices", [](const Inventory& node) -> Told { return node.pci_told; }},
+    List{"sys/class/infiniband", [](const Inventory& node) -> Told { return node.rdma_told; }},
+    List{"sys/class/infiniband/mlx5_0/ports",
+         [](const Inventory& node) -> Told { return nic_of(node).ports_told; }},
+    List{"sys/class/infiniband/mlx5_0/ports/1/gids",
+         [](const Inventory& node) -> Told { return port_of(node).gids_told; }},
+    List{"sys/module/nvidia/parameters",
+         [](const Inventory& node) -> Told { return node.modules.at("nvidia").parameters_told; }},
+    List{"sys/module/ib_core/holders",
+         [](const Inventory& node) -> Told { return node.modules.at("ib_core").holders_told; }},
+    List{"sys/fs/cgroup/rdma.max",
+         [](const Inventory& node) -> Told { return node.limits.cgroup_rdma_told; }}};
+constexpr unsigned kShapes = 3;  // a list stays, is another thing, or a link to itself
+
 class Node {
  public:
-  Node() {
+  void lay_out_devices() const {
     for (const char* address : {kGpu, kNic}) {
       const std::string folder = fmt::format("sys/bus/pci/devices/{}/", address);
       root_.write(folder + "class", "0x030200\n");
@@ -79,11 +114,27 @@ class Node {
     }
   }
   void fill(const std::string& bytes) {
+    if (!reshaped_.empty()) std::filesystem::remove_all(reshaped_);
+    reshaped_.clear();
+    lay_out_devices();
     for (const std::string& path : paths()) root_.write(path, bytes);
     const std::string folder = fmt::format("sys/bus/pci/devices/{}/", kNic);
     for (const char* name : {"numa_node", "current_link_speed", "current_link_width", "resource",
                              "aer_dev_correctable", "config", "local_cpulist"})
       root_.write(folder + name, bytes);
+  }
+  void write(const std::string& path, const std::string& text) const { root_.write(path, text); }
+  // One of the lists in another shape, until the next fill().
+  void reshape(const List& list, unsigned shape) {
+    const std::filesystem::path path = root_ / list.path;
+    std::filesystem::remove_all(path);
+    if (shape == 2)
+      std::filesystem::create_symlink(path.filename(), path);
+    else if (path.filename() == "rdma.max")
+      std::filesystem::create_directory(path);
+    else
+      root_.write(list.path, "no list\n");
+    reshaped_ = path;
   }
   Inventory read() const {
     const NodeFiles files({.root = root_.path()});
@@ -103,6 +154,7 @@ class Node {
 
  private:
   TempDir root_;
+  std::filesystem::path reshaped_;
 };
 
 void tell(const Inventory& inventory) {
@@ -122,6 +174,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static_cast<void>(parse_pci_config({data, size}, "/config"));
   static Node node;
   node.fill(std::string(data, data + size));
+  if (size > 1 && data[1] % kShapes != 0)
+    node.reshape(kLists[data[0] % kLists.size()], data[1] % kShapes);
   tell(node.read());
   return 0;
 }
@@ -147,6 +201,19 @@ TEST(Fuzz, AnyConfigurationSpaceIsAnswered) {
     if (config.acs.is_known()) ++known;
   }
   EXPECT_GT(known, kConfigs / 10) << "the mutations must reach what is valid too";
+}
+
+TEST(Fuzz, AListInAnotherShapeIsNotTakenForWhole) {
+  Node node;
+  for (const List& list : kLists)
+    for (unsigned shape = 0; shape < kShapes; ++shape) {
+      node.fill("0::/\n");
+      node.write("proc/modules", "nvidia 1 0 - Live 0x0\nib_core 1 0 - Live 0x0\n");
+      if (shape != 0) node.reshape(list, shape);
+      const Inventory read = node.read();
+      EXPECT_EQ(list.told(read).is_open(), shape != 0) << list.path << " in shape " << shape;
+      tell(read);
+    }
 }
 
 TEST(Fuzz, AnyFileIsAnsweredWithWordsFitForTheWire) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/inventory/rdma_handles.h"
 #include "agent/inventory/sources.h"
 #include "kernels/core/text.h"
 
@@ -159,14 +160,32 @@ void take_rdma_lines(const Fact<std::string>& text, Facts& out) {
   }
 }
 
+// Of each device the level that leaves it least: all of them bind.
 void read_group_rdma(const NodeFiles& files, const std::string& groups, MemoryLimits& limits) {
   const Group group = group_of(files, groups, "rdma");
-  const Fact<std::string> most = files.text(nearest_with(files, group, "rdma.max"));
-  const Fact<std::string> now = files.text(nearest_with(files, group, "rdma.current"));
-  take_rdma_lines(most, limits.cgroup_rdma_max);
-  take_rdma_lines(now, limits.cgroup_rdma_now);
-  limits.cgroup_rdma_told = most.without_value<bool>();
-  if (most.is_known()) limits.cgroup_rdma_told.spoil_by(now);
+  limits.cgroup_rdma_told = Fact<bool>::absent(group.folder + "/rdma.max");
+  for (const std::string& folder : upwards(group)) {
+    const Fact<std::string> most = files.text(folder + "/rdma.max");
+    const Fact<std::string> now = files.text(folder + "/rdma.current");
+    if (most.is_absent()) continue;
+    if (limits.cgroup_rdma_told.is_absent()) limits.cgroup_rdma_told = most.without_value<bool>();
+    limits.cgroup_rdma_told.spoil_by(most);
+    if (most.is_known()) limits.cgroup_rdma_told.spoil_by(now);
+    Facts most_here;
+    Facts now_here;
+    take_rdma_lines(most, most_here);
+    take_rdma_lines(now, now_here);
+    for (const auto& [device, limit] : most_here) {
+      const Fact<std::string>& used = now_here[device];
+      const auto before = limits.cgroup_rdma_max.find(device);
+      if (before != limits.cgroup_rdma_max.end() &&
+          rdma_handles_left(before->second.value, limits.cgroup_rdma_now[device].value) <=
+              rdma_handles_left(limit.value, used.value))
+        continue;
+      limits.cgroup_rdma_max[device] = limit;
+      limits.cgroup_rdma_now[device] = used;
+    }
+  }
 }
 
 }  // namespace

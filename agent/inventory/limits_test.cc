@@ -29,6 +29,26 @@ TEST(Limits, TheTightestOfTheGroupAndThoseAboveItCounts) {
   EXPECT_TRUE(limits.cgroup_cpus.is("0-3")) << "its own level has no such controller";
 }
 
+TEST(Limits, OfRdmaHandlesTheLevelThatLeavesLeastCounts) {
+  const MemoryLimits limits = limits_of(
+      "proc/self/cgroup = 0::/kube.slice/pod.slice\n"
+      "sys/fs/cgroup/kube.slice/pod.slice/rdma.max |\n"
+      "  mlx5_0 hca_handle=max hca_object=max\n"
+      "  mlx5_1 hca_handle=9 hca_object=90\n"
+      "sys/fs/cgroup/kube.slice/pod.slice/rdma.current = mlx5_1 hca_handle=8 hca_object=1\n"
+      "sys/fs/cgroup/kube.slice/rdma.max |\n"
+      "  mlx5_0 hca_handle=2 hca_object=max\n"
+      "  mlx5_1 hca_handle=50 hca_object=max\n"
+      "sys/fs/cgroup/kube.slice/rdma.current |\n"
+      "  mlx5_0 hca_handle=2 hca_object=7\n"
+      "  mlx5_1 hca_handle=40 hca_object=7\n");
+  EXPECT_TRUE(limits.cgroup_rdma_max.at("mlx5_0").is("hca_handle=2 hca_object=max"));
+  EXPECT_TRUE(limits.cgroup_rdma_now.at("mlx5_0").is("hca_handle=2 hca_object=7"));
+  EXPECT_TRUE(limits.cgroup_rdma_max.at("mlx5_1").is("hca_handle=9 hca_object=90"));
+  EXPECT_TRUE(limits.cgroup_rdma_now.at("mlx5_1").is("hca_handle=8 hca_object=1"));
+  EXPECT_TRUE(limits.cgroup_rdma_told.is_known());
+}
+
 TEST(Limits, OfTheFirstGenerationEachControllerHasATreeOfItsOwn) {
   const char* const kTree =
       "proc/self/cgroup |\n"

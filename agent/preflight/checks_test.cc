@@ -11,6 +11,7 @@
 
 #include "agent/preflight/check.h"
 #include "agent/preflight/testing/cases.h"
+#include "agent/preflight/testing/warn_at_most.h"
 
 namespace railgauge::agent {
 
@@ -74,22 +75,12 @@ INSTANTIATE_TEST_SUITE_P(EveryCase, Checks, testing::ValuesIn(all_cases()), [](c
   return fmt::format("{}_{}_{}", each.param.check, words_of(each.param.state), each.index);
 });
 
-// Checks that cannot fail: what they lack is a warning, a record, or taken away with its kernel.
-const std::set<std::string_view> kWarnAtMost{
-    "peermem_mode",       "mtu",         "relaxed_ordering", "lossless",     "hugepages",
-    "congestion_control", "port_errors", "versions",         "nic_firmware", "cpu_power"};
-
 TEST(CheckTable, EveryCheckHasItsThreeTests) {
   std::map<std::string_view, std::set<CheckState>> seen;
   for (const Case& one : all_cases()) seen[one.check].insert(one.state);
-  for (const Check& check : all_checks()) {
-    const std::set<CheckState>& states = seen[check.id];
-    EXPECT_TRUE(states.contains(kPass)) << check.id;
-    EXPECT_TRUE(states.contains(kUnknown)) << check.id;
-    EXPECT_TRUE(states.contains(kFail) || (kWarnAtMost.contains(check.id) &&
-                                           (states.contains(kWarn) || states.contains(kError))))
+  for (const Check& check : all_checks())
+    EXPECT_EQ(lacking(check.id, seen[check.id], kPass, kWarn, kFail, kError, kUnknown), "")
         << check.id;
-  }
 }
 
 TEST(CheckTable, HasThirtySixChecksAndTheMinimumVersionsWithDistinctIds) {

@@ -1,6 +1,7 @@
 // Facts with any words and numbers in any state, put into the sample node: no check may crash, each
 // result must be of one line and fit for the wire. LLVMFuzzerTestOneInput is libFuzzer's entry;
 // here a plain test drives it. Synthetic.
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -75,7 +76,11 @@ void add_rdma(RdmaDevice& device, Fields& fields) {
   fields.words.insert(fields.words.end(), {&device.name, &device.pci_address, &device.driver});
   fields.texts.insert(fields.texts.end(), {&device.node_type, &device.node_guid, &device.firmware,
                                            &device.board_id, &device.model, &device.uverbs});
+  fields.flags.push_back(&device.ports_told);
   for (RdmaPort& port : device.ports) {
+    fields.flags.push_back(&port.gids_told);
+    fields.small.insert(fields.small.end(),
+                        {&port.active_mtu_bytes, &port.max_mtu_bytes, &port.lid, &port.sm_lid});
     fields.texts.insert(fields.texts.end(), {&port.state, &port.phys_state, &port.link_layer});
     fields.reals.push_back(&port.rate_bits_per_second);
     fields.counters.insert(fields.counters.end(), {&port.counters, &port.hw_counters});
@@ -116,13 +121,15 @@ void add_software(Inventory& node, Fields& fields) {
                        &node.limits.cgroup_memory_max_bytes, &node.limits.cgroup_memory_now_bytes});
   fields.flags.insert(fields.flags.end(),
                       {&node.numa_balancing, &node.is_virtual_machine, &node.peer_memory_symbol,
-                       &node.cpu.smt_active, &node.limits.cap_ipc_lock});
+                       &node.cpu.smt_active, &node.limits.cap_ipc_lock, &node.pci_told,
+                       &node.rdma_told, &node.limits.cgroup_rdma_told});
   for (Facts* facts : {&node.dmi, &node.gpu_driver_params, &node.nic_settings,
                        &node.limits.cgroup_rdma_max, &node.limits.cgroup_rdma_now})
     fields.add(*facts);
   for (auto& [name, module] : node.modules) {
     fields.texts.insert(fields.texts.end(), {&module.version, &module.srcversion, &module.file});
     fields.reals.push_back(&module.file_modified_unix_seconds);
+    fields.flags.insert(fields.flags.end(), {&module.parameters_told, &module.holders_told});
     fields.add(module.parameters);
   }
   for (auto& [name, service] : node.services) fields.texts.push_back(&service.enablement);
@@ -259,6 +266,18 @@ const std::vector<std::string>& seeds() {
                                    "../..",
                                    "0000:18:00.0"};
   return *all;
+}
+
+// Whether a list is whole decides between "there is none" and "not known".
+TEST(ChecksFuzz, WhetherAListIsWholeIsAmongTheFields) {
+  Inventory node = sample_node();
+  const Fields fields = fields_of(node);
+  RdmaDevice& nic = node.rdma.front();
+  ModuleFacts& module = node.modules.at("ib_core");
+  for (Fact<bool>* told :
+       {&node.pci_told, &node.rdma_told, &node.limits.cgroup_rdma_told, &nic.ports_told,
+        &nic.ports.front().gids_told, &module.parameters_told, &module.holders_told})
+    EXPECT_NE(std::ranges::find(fields.flags, told), fields.flags.end());
 }
 
 TEST(ChecksFuzz, AnyFactsAreJudgedInWordsFitForTheWire) {

@@ -1,9 +1,7 @@
 // What the system allows the agent and its runners.
 #include <algorithm>
-#include <charconv>
-#include <optional>
-#include <string_view>
 
+#include "agent/inventory/rdma_handles.h"
 #include "agent/preflight/cpu_list.h"
 #include "agent/preflight/pairs.h"
 #include "agent/preflight/results.h"
@@ -64,28 +62,14 @@ CheckResult judge_cpus(const Inventory& node) {
   return result(CheckState::kPass, "processors", text, cpus.source);
 }
 
-// The number behind "hca_handle="; nothing for "max" and where there is none.
-std::optional<std::uint64_t> number_behind(std::string_view text, std::string_view key) {
-  const std::size_t at = text.find(key);
-  std::uint64_t number = 0;
-  if (at == std::string_view::npos) return std::nullopt;
-  const char* const end = text.data() + text.size();
-  return std::from_chars(text.data() + at + key.size(), end, number).ec == std::errc()
-             ? std::optional(number)
-             : std::nullopt;
-}
-
 CheckResult judge_rdma(const std::string& device, const Fact<std::string>& most,
                        const Facts& in_use) {
   if (!most.is_known()) return not_known(device, "the group's limit of RDMA handles", most);
   const auto used = in_use.find(device);
   const std::string now = used == in_use.end() ? "" : used->second.value_or("");
-  bool is_out = false;
-  for (const char* key : {"hca_handle=", "hca_object="})
-    if (const auto limit = number_behind(most.value, key))
-      is_out = is_out || number_behind(now, key).value_or(0) >= *limit;
   const std::string text = now.empty() ? most.value : fmt::format("{}; {} in use", most.value, now);
-  if (!is_out) return result(CheckState::kPass, device, text, most.source);
+  if (rdma_handles_left(most.value, now) > 0)
+    return result(CheckState::kPass, device, text, most.source);
   return result(
       CheckState::kFail, device, text + ": nothing more can be opened", most.source,
       {fmt::format("echo \"{} hca_handle=max hca_object=max\" > {}", device, most.source)});

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include <fmt/ranges.h>
 
@@ -116,15 +117,22 @@ std::string version_text(const char* name, const Fact<std::string>& fact) {
   return fmt::format("{} {}", name, fact.is_known() ? fact.value : std::string("?"));
 }
 
+// Part of every stack, and told to be unknown there: what it would take.
+constexpr const char* kConfigurationUnknown =
+    "; its configuration is unknown: reading it takes root and writes to the NIC's registers "
+    "(mlxconfig query), which neither the agent nor its helper does";
 }  // namespace
 
 CheckResults judge_nic_firmware(const CheckInput& input) {
+  std::set<std::string> configured_by_mlxconfig;                                  // boards
   std::map<std::string, std::map<std::string, std::vector<std::string>>> boards;  // to firmware
   CheckResults results;
   for (const RdmaDevice& nic : input.node.rdma) {
     if (is_software(nic)) continue;
+    const std::string board = nic.board_id.value_or(nic.model.value_or(""));
+    if (nic.driver.starts_with("mlx")) configured_by_mlxconfig.insert(board);
     if (nic.firmware.is_known())
-      boards[nic.board_id.value_or(nic.model.value_or(""))][nic.firmware.value].push_back(nic.name);
+      boards[board][nic.firmware.value].push_back(nic.name);
     else
       results.push_back(not_known(nic.name, "the NIC's firmware", nic.firmware));
   }
@@ -133,7 +141,10 @@ CheckResults judge_nic_firmware(const CheckInput& input) {
     for (const auto& [version, nics] : versions)
       text += fmt::format("{}{} on {}", text.empty() ? "" : ", ", version, fmt::join(nics, " "));
     if (versions.size() == 1)
-      results.push_back(result(CheckState::kPass, board, text, "/sys/class/infiniband/*/fw_ver"));
+      results.push_back(
+          result(CheckState::kPass, board,
+                 text + (configured_by_mlxconfig.contains(board) ? kConfigurationUnknown : ""),
+                 "/sys/class/infiniband/*/fw_ver"));
     else
       results.push_back(result(
           CheckState::kWarn, board, text, "/sys/class/infiniband/*/fw_ver",

@@ -63,7 +63,15 @@ void NvmlControl::reset() {
                             Setting{"remapped_rows", remapped_rows, 0},
                             Setting{"remap_pending", remap_pending, 0},
                             Setting{"nvlinks", nvlinks, 0},
-                            Setting{"nvlink_error", nvlink_error, 0}};
+                            Setting{"nvlink_error", nvlink_error, 0},
+                            Setting{"health", health, 0},
+                            Setting{"health_error", health_error, 0},
+                            Setting{"ecc", ecc, 1},
+                            Setting{"ecc_errors", ecc_errors, 0},
+                            Setting{"persistence", persistence, 1},
+                            Setting{"compute_mode", compute_mode, 0},
+                            Setting{"fabric", fabric, 0},
+                            Setting{"first_bus", first_bus, 0}};
   apply_settings(settings, "RAILGAUGE_FAKE_NVML");
   calls = 0;
   reason_readings = 0;
@@ -216,7 +224,8 @@ ml::Return nvmlDeviceGetHandleByIndex_v2(unsigned int index, ml::Device* device)
 ml::Return nvmlDeviceGetPciInfo_v3(ml::Device device, ml::PciInfo* pci) {
   if (const ml::Return failed = enter(); failed != ml::kSuccess) return failed;
   *pci = {};
-  pci->bus = fake::fake_bus(device->index);
+  const auto first = static_cast<unsigned>(nvml_control().first_bus);
+  pci->bus = first != 0 ? first + device->index : fake::fake_bus(device->index);
   std::snprintf(static_cast<char*>(pci->bus_id), sizeof pci->bus_id, "00000000:%02X:00.0",
                 pci->bus);
   return ml::kSuccess;

@@ -40,12 +40,21 @@ struct NvmlControl {
   std::atomic<std::uint64_t> utilization_looks{0};  // that often asked it falls to 0; 0: it stays
   std::atomic<std::uint64_t> no_clocks{0};          // 1: clocks and their reasons are not told
   std::atomic<std::uint64_t> sm_clock_mhz{1980};
-  std::atomic<std::uint64_t> remapped_rows{0};         // of each GPU, after uncorrectable errors
-  std::atomic<std::uint64_t> remap_pending{0};         // 1: more wait for a reset
-  std::atomic<std::uint64_t> nvlinks{0};               // of each GPU, all up
-  std::atomic<std::uint64_t> nvlink_error{0};          // what the last of them answers; 0: it is up
-  std::atomic<std::uint64_t> reason_readings{0};       // since reset()
-  std::atomic<std::uint64_t> utilization_readings{0};  // since reset()
+  std::atomic<std::uint64_t> remapped_rows{0};  // of each GPU, after uncorrectable errors
+  std::atomic<std::uint64_t> remap_pending{0};  // 1: more wait for a reset
+  std::atomic<std::uint64_t> nvlinks{0};        // of each GPU, all up
+  std::atomic<std::uint64_t> nvlink_error{0};   // what the last of them answers; 0: it is up
+  // 1: also memory errors, modes, BAR1 and fabric are told, by these (fake_nvml_health.cc).
+  std::atomic<std::uint64_t> health{0};
+  std::atomic<std::uint64_t> health_error{0};  // what those calls answer instead
+  std::atomic<std::uint64_t> ecc{1};
+  std::atomic<std::uint64_t> ecc_errors{0};  // uncorrected, since the driver was loaded
+  std::atomic<std::uint64_t> persistence{1};
+  std::atomic<std::uint64_t> compute_mode{0};
+  std::atomic<std::uint64_t> fabric{0};           // nvmlGpuFabricState_t
+  std::atomic<std::uint64_t> first_bus{0};        // PCI bus of the first GPU; 0: libcuda-fake.so's
+  std::atomic<std::uint64_t> reason_readings{0};  // since reset()
+  std::atomic<std::uint64_t> utilization_readings{0};             // since reset()
   std::array<std::atomic<std::uint64_t>, 16> process_readings{};  // since reset(), of each GPU
 
   // Back to what RAILGAUGE_FAKE_NVML says; live handles stay.

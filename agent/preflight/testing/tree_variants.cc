@@ -1,4 +1,4 @@
-// In the order of the table of checks. NVML's four, and a registration, no file tells.
+// In the order of the table of checks. What NVML, netlink and a runner answer: whole_tree.h.
 #include "agent/preflight/testing/tree_variants.h"
 
 #include <algorithm>
@@ -8,6 +8,7 @@ namespace railgauge::agent {
 namespace {
 
 constexpr const char* kNoModules = "remove proc/modules\n";
+constexpr const char* kNoNvml = "remove answers/nvml\n";
 constexpr const char* kNoLog = "remove dev/kmsg\n";
 constexpr const char* kNoRelease = "remove proc/sys/kernel/osrelease\n";
 
@@ -38,6 +39,11 @@ std::vector<TreeVariant> memory_variants() {
       {"peer_memory_conflict", "error", "var/lib/dkms -> dkms\n"},
       {"peer_memory_conflict", "pass", "etc/modules-load.d/masked.conf -> /dev/null\n"},
       {"peer_memory_conflict", "pass", "var/lib/dkms/mok.key = a signing key\n"},
+      {"gpudirect_registration", "fail",
+       "use runner state=refused text=\"ibv_reg_mr: Bad address\"\n"},
+      {"gpudirect_registration", "unknown", "use runner state=busy text=pid_7\n"},
+      {"gpudirect_registration", "unknown", "remove answers/runner\n"},
+      {"gpudirect_registration", "error", "answers/runner |\n  #!/bin/sh\n  kill -ABRT $$\n"},
       {"peermem_build", "fail",
        "use no_peermem\nuse proprietary\n"
        "dev/kmsg = nvidia_peermem: disagrees about version of symbol "
@@ -54,11 +60,14 @@ std::vector<TreeVariant> memory_variants() {
       {"peermem_mode", "warn", "sys/module/nvidia_peermem/parameters/peerdirect_support = 1\n"},
       {"peermem_mode", "unknown", "refuse sys/module/nvidia_peermem/parameters\n"},
       {"peermem_mode", "unknown", "use no_peermem\nremove proc/modules\n"},
-      {"dmabuf_gpu", "warn", "use proprietary\n"},
-      {"dmabuf_gpu", "fail", "use proprietary\nuse no_peermem\n"},
-      {"dmabuf_gpu", "unknown", "remove proc/driver/nvidia/version\n"},
-      {"dmabuf_nic", "warn", "proc/sys/kernel/osrelease = 5.4.0-1\n"},
-      {"dmabuf_nic", "unknown", kNoRelease},
+      // A registration by dma-buf would prove it, whatever the files say.
+      {"dmabuf_gpu", "warn", "remove answers/runner\nuse proprietary\n"},
+      {"dmabuf_gpu", "fail", "remove answers/runner\nuse proprietary\nuse no_peermem\n"},
+      {"dmabuf_gpu", "unknown", "remove answers/runner\nremove proc/driver/nvidia/version\n"},
+      {"dmabuf_nic", "warn", "remove answers/runner\nproc/sys/kernel/osrelease = 5.4.0-1\n"},
+      {"dmabuf_nic", "fail",
+       "remove answers/runner\nuse no_peermem\nproc/sys/kernel/osrelease = 5.4.0-1\n"},
+      {"dmabuf_nic", "unknown", "remove answers/runner\nremove proc/sys/kernel/osrelease\n"},
   };
 }
 
@@ -100,9 +109,12 @@ std::vector<TreeVariant> path_variants() {
       {"iommu", "error", "sys/class/iommu -> iommu\n"},
       {"iommu", "error", "sys/class/iommu = no folder\n"},
       {"bar1_size", "fail",
+       "remove answers/nvml\n"
        "sys/bus/pci/devices/0000:1b:00.0/resource = "
        "0x00000000a0000000 0x00000000a0ffffff 0x0000000000040200\n"},
-      {"bar1_size", "unknown", "remove sys/bus/pci/devices/0000:1b:00.0/resource\n"},
+      {"bar1_size", "unknown", kNoNvml},
+      {"bar1_size", "unknown",
+       "remove answers/nvml\nremove sys/bus/pci/devices/0000:1b:00.0/resource\n"},
       {"pcie_link", "fail", "sys/bus/pci/devices/0000:18:00.0/current_link_width = 8\n"},
       {"pcie_link", "fail",
        "sys/bus/pci/devices/0000:18:00.0/current_link_width = 63\n"
@@ -157,7 +169,10 @@ std::vector<TreeVariant> fabric_variants() {
       {"gid", "error", "sys/class/infiniband/mlx5_0/ports/1/gids -> gids\n"},
       {"gid", "error", "sys/class/infiniband/mlx5_0/ports/1/gids = no folder\n"},
       {"lossless", "warn", "sys/class/net/ens1/qos/trust = pcp\n"},
-      {"lossless", "unknown", "remove sys/class/net/ens1/qos\n"},
+      {"lossless", "unknown", "remove answers/dcb/ens1\n"},
+      {"lossless", "unknown", "remove sys/class/net/ens1/qos\nremove answers/dcb/ens1\n"},
+      {"lossless", "pass", "remove sys/class/net/ens1/qos\n"},
+      {"lossless", "warn", "use dcb pfc=00\n"},
       {"congestion_control", "warn", "sys/class/net/ens1/ecn/roce_rp/enable/3 = 0\n"},
       {"congestion_control", "unknown", "remove sys/class/net/ens1/ecn\n"},
       {"port_errors", "warn", "sys/class/infiniband/mlx5_0/ports/1/counters/symbol_error = 5000\n"},
@@ -173,11 +188,38 @@ std::vector<TreeVariant> fabric_variants() {
        "netdev=ens2 uverbs=uverbs1 guid=a088:c203:0000:0002 layer=Ethernet fw=28.40.1000\n"},
       {"nic_firmware", "unknown", "remove sys/class/infiniband/mlx5_0/fw_ver\n"},
       {"versions", "unknown", kNoRelease},
+      {"versions", "error", "proc/sys/kernel/osrelease /\n"},
       {"minimum_versions", "fail", "sys/module/nvidia/version = 410.48\n"},
       {"minimum_versions", "fail",
        "remove sys/module/nvidia/version\n"
        "sys/bus/pci/devices/0000:1b:00.0/driver => sys/bus/pci/drivers/nouveau\n"},
       {"minimum_versions", "unknown", "sys/bus/pci/devices/0000:18:00.0/vendor = 0x8086\n"},
+  };
+}
+
+std::vector<TreeVariant> gpu_variants() {
+  return {
+      {"gpu_ecc", "fail", "use nvml but=ecc=0\n"},
+      {"gpu_ecc", "fail", "use nvml but=ecc_errors=3\n"},
+      {"gpu_ecc", "fail", "use nvml but=remap_pending=1\n"},
+      {"gpu_ecc", "error", "use nvml but=health_error=15\n"},
+      {"gpu_ecc", "unknown", "use nvml but=health_error=4\n"},
+      {"gpu_ecc", "unknown", kNoNvml},
+      {"gpu_mode", "fail", "use nvml but=compute_mode=2\n"},
+      {"gpu_mode", "fail", "use nvml but=mig=1\n"},
+      {"gpu_mode", "warn", "use nvml but=persistence=0\n"},
+      {"gpu_mode", "warn", "use nvml but=busy_pid=7\n"},
+      {"gpu_mode", "unknown", "use nvml but=health_error=4\n"},
+      {"gpu_mode", "unknown", kNoNvml},
+      {"gpu_clocks", "fail", "use nvml but=throttle=136\n"},
+      {"gpu_clocks", "pass", "use nvml but=throttle=4\n"},
+      {"gpu_clocks", "unknown", "use nvml but=no_clocks=1\n"},
+      {"gpu_clocks", "unknown", kNoNvml},
+      {"nvlink", "fail", "use nvml but=fabric=2\n"},
+      {"nvlink", "error", "use nvml but=nvlink_error=15\n"},
+      {"nvlink", "waived", "use nvml but=nvlinks=0\n"},
+      {"nvlink", "unknown", "use nvml but=nvlink_error=4\n"},
+      {"nvlink", "unknown", kNoNvml},
   };
 }
 
@@ -206,6 +248,9 @@ std::vector<TreeVariant> host_variants() {
       {"cgroup", "fail",
        "sys/fs/cgroup/system.slice/railgauge-agent.service/rdma.max = "
        "mlx5_0 hca_handle=0 hca_object=max\n"},
+      {"cgroup", "fail",
+       "sys/fs/cgroup/system.slice/rdma.max = mlx5_0 hca_handle=2 hca_object=max\n"
+       "sys/fs/cgroup/system.slice/rdma.current = mlx5_0 hca_handle=2 hca_object=9\n"},
       {"cgroup", "warn",
        "sys/fs/cgroup/system.slice/memory.max = 30000000\n"
        "sys/fs/cgroup/system.slice/memory.current = 20000000\n"},
@@ -233,7 +278,8 @@ std::vector<TreeVariant> host_variants() {
 
 std::vector<TreeVariant> tree_variants() {
   std::vector<TreeVariant> all;
-  for (auto variants : {memory_variants(), path_variants(), fabric_variants(), host_variants()})
+  for (auto variants :
+       {memory_variants(), path_variants(), fabric_variants(), gpu_variants(), host_variants()})
     std::ranges::move(variants, std::back_inserter(all));
   return all;
 }

@@ -1,0 +1,28 @@
+// Checks that cannot fail: what they lack is a warning, a record, or taken away with its kernel.
+#pragma once
+
+#include <set>
+#include <string_view>
+
+namespace railgauge::agent {
+
+inline const std::set<std::string_view>& warn_at_most() {
+  static const std::set<std::string_view> kIds{
+      "peermem_mode",       "mtu",         "relaxed_ordering", "lossless",     "hugepages",
+      "congestion_control", "port_errors", "versions",         "nic_firmware", "cpu_power"};
+  return kIds;
+}
+
+// The three that each check is shown in: in order, broken, and on a node that does not tell.
+// `States` are words or values of CheckState; returns which one lacks, "" where none does.
+template <class States, class State>
+std::string_view lacking(std::string_view check, const States& seen, State pass, State warn,
+                         State fail, State error, State unknown) {
+  if (!seen.contains(pass)) return "pass";
+  if (!seen.contains(unknown)) return "unknown";
+  const bool at_most = warn_at_most().contains(check);
+  if (seen.contains(fail) || (at_most && (seen.contains(warn) || seen.contains(error)))) return "";
+  return at_most ? "warn or error" : "fail";
+}
+
+}  // namespace railgauge::agent

@@ -1,0 +1,20 @@
+// A synthetic node whole: its files, and what is asked of others than files, whose answers stand in
+// files of the tree too:
+//   answers/nvml            settings of the fake NVML, as in RAILGAUGE_FAKE_NVML; not there: no
+//   NVML answers/dcb/INTERFACE   the kernel's answer on netlink, its bytes answers/runner a program
+//   in the runner's place, asked as the agent asks it; not there:
+//                           no registration was tried
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "agent/testing/node_tree.h"
+#include "controller/api/preflight.h"
+
+namespace railgauge::agent {
+
+// What preflight says of it, by the readers and parsers that the agent has.
+api::PreflightReport report_on_whole(const NodeTree& tree, std::set<std::string> required = {});
+
+}  // namespace railgauge::agent
