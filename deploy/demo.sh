@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# From nothing to a verdict: packages, build, a virtual fabric of seven nodes with real RDMA verbs (soft-RoCE), a
-# controller, an agent on each node, the suite `quick`; then n1 is upgraded to another kernel and the gate says what that
-# cost, first as it is, then with 50 ms of delay injected; then everything is taken down.
-#   deploy/demo.sh          asks before sudo
-#   deploy/demo.sh --quick  three nodes and the suite, no upgrade
-#   deploy/demo.sh --yes    does not ask
-#   deploy/demo.sh --keep   leaves it running and prints the addresses and how to end it
-#   deploy/demo.sh --down   ends what --keep left
+# From nothing to measured links: packages, build, a virtual fabric of three nodes with real RDMA verbs (soft-RoCE), a
+# controller, an agent on each node, the suite `quick`; then everything is taken down.
+#   deploy/demo.sh            asks before sudo
+#   deploy/demo.sh --upgrade  seven nodes and a verdict: n1 is upgraded to another kernel and the gate says what that
+#                             cost, first as it is, then with 50 ms of delay injected. Wants an idle host: on a loaded
+#                             one guests drift by more than that delay
+#   deploy/demo.sh --yes      does not ask
+#   deploy/demo.sh --keep     leaves it running and prints the addresses and how to end it
+#   deploy/demo.sh --down     ends what --keep left
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 . deploy/vfabric/lib/upgrades.sh
-keep=0 yes=() nodes=$kUpgradeNodes upgrade=1
+keep=0 yes=() nodes=3 upgrade=0
 state=${RAILGAUGE_DEMO_DIR:-${XDG_RUNTIME_DIR:-/tmp}/railgauge-demo-$(id -u)}
 bin=$PWD/build/release/bin
 fabric=("$PWD/deploy/vfabric/vfabric" --dir "$state/fabric")
@@ -33,9 +34,9 @@ for argument in "$@"; do
   case "$argument" in
     --keep) keep=1 ;;
     --yes) yes=(--yes) ;;
-    --quick) upgrade=0 nodes=3 ;;
+    --upgrade) upgrade=1 nodes=$kUpgradeNodes ;;
     --down) take_down; echo "demo: down"; exit 0 ;;
-    *) echo "demo.sh: unknown option $argument; allowed: --quick, --yes, --keep, --down" >&2; exit 2 ;;
+    *) echo "demo.sh: unknown option $argument; allowed: --upgrade, --yes, --keep, --down" >&2; exit 2 ;;
   esac
 done
 
