@@ -7,8 +7,8 @@
 #include <locale>
 #include <sstream>
 
-#include <google/protobuf/util/json_util.h>
 #include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
 #include "kernels/core/json.h"
