@@ -1,9 +1,10 @@
-// A synthetic node whole: its files, and what is asked of others than files, whose answers stand in
-// files of the tree too:
-//   answers/nvml            settings of the fake NVML, as in RAILGAUGE_FAKE_NVML; not there: no
-//   NVML answers/dcb/INTERFACE   the kernel's answer on netlink, its bytes answers/runner a program
-//   in the runner's place, asked as the agent asks it; not there:
-//                           no registration was tried
+// A synthetic node whole: its files, and what is asked of others than files. Their answers stand in
+// files of the tree, too:
+//
+// - answers/nvml: settings of the fake NVML, as in RAILGAUGE_FAKE_NVML; not there: no NVML.
+// - answers/dcb/INTERFACE: the kernel's answer on netlink, its bytes.
+// - answers/runner: a program in the runner's place, asked as the agent asks it; not there: no
+//   registration was tried.
 #pragma once
 
 #include <set>
