@@ -19,8 +19,4 @@ api::Upgrade summary_of(const store::UpgradeRow& row);
 api::Upgrade report_of(const Sides& sides, const analysis::UpgradeRuns& runs,
                        const analysis::UpgradeVerdict& verdict, double since);
 
-// What the before side alone promises: the smallest loss that the worst metric will call four times
-// in five, with a note for each metric.
-void add_promise(const analysis::UpgradeRuns& runs, api::Upgrade& upgrade);
-
 }  // namespace railgauge

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/judge_promise.h"
 #include "controller/judge_report.h"
 #include "controller/plan/suite.h"
 #include "controller/rfc3339.h"

@@ -1,0 +1,139 @@
+#include "controller/judge_advice.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/analysis/causes.h"
+
+namespace railgauge {
+namespace {
+
+// Nodes that got worse: those whose own loss shows or that lost something; where no single one
+// shows, all that changed.
+std::set<std::string> worse_nodes(const Sides& sides, const analysis::UpgradeVerdict& verdict) {
+  std::set<std::string> out;
+  for (const analysis::LostFunction& lost : verdict.lost) out.insert(lost.sides.node);
+  for (const analysis::MetricVerdict& metric : verdict.metrics)
+    if (metric.verdict == analysis::Verdict::kRegressed)
+      for (const analysis::PairFlag& flag : metric.flags) {
+        out.insert(flag.node);
+        if (!flag.other_node.empty()) out.insert(flag.other_node);
+      }
+  return out.empty() ? changed_nodes(sides) : out;
+}
+
+// What a person would undo of it.
+std::string undone(const std::string& change) {
+  return change == kHardwareReplaced ? "the replacement of hardware" : part_of(change);
+}
+
+std::string first_change(const api::Upgrade& out) {
+  return out.causes().empty() || out.causes(0).changes().empty() ? "what changed"
+                                                                 : undone(out.causes(0).changes(0));
+}
+
+// A node that lost while others with the same change did not: it is the node.
+void add_look_at(api::Upgrade& out) {
+  const bool explained = std::ranges::any_of(out.causes(), &api::UpgradeCause::explains);
+  if (explained || out.metrics().empty() || out.metrics(0).places().empty()) return;
+  const api::JudgedPlace& place = out.metrics(0).places(0);
+  const std::string either =
+      place.has_or_other_end()
+          ? fmt::format(" and {} (their other pairs do not tell which)", place.or_other_end())
+          : "";
+  out.add_next(
+      fmt::format("look at {}/{}{} first: others with the same change did not lose as much",
+                  place.node(), place.endpoint(), either));
+}
+
+// Whether what is open needs more nodes, and no number of runs would do.
+bool only_nodes_help(const analysis::UpgradeVerdict& verdict) {
+  bool is_open = false;
+  for (const analysis::MetricVerdict& metric : verdict.metrics) {
+    if (metric.verdict != analysis::Verdict::kInconclusive) continue;
+    if (metric.need.runs > 0 || metric.need.nodes == 0) return false;
+    is_open = true;
+  }
+  return is_open;
+}
+
+}  // namespace
+
+void add_causes(const Sides& sides, const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
+  if (verdict.verdict != analysis::Verdict::kRegressed) return;
+  const auto exposure = exposure_of(sides, worse_nodes(sides, verdict));
+  for (const analysis::Cause& cause : analysis::likely_causes(exposure)) {
+    api::UpgradeCause& told = *out.add_causes();
+    for (const std::string& change : cause.changes) told.add_changes(change);
+    told.set_exposed(static_cast<std::uint32_t>(cause.exposed));
+    told.set_exposed_worse(static_cast<std::uint32_t>(cause.exposed_affected));
+    told.set_unexposed(static_cast<std::uint32_t>(cause.unexposed));
+    told.set_unexposed_worse(static_cast<std::uint32_t>(cause.unexposed_affected));
+    told.set_p(cause.p);
+    told.set_explains(cause.explains);
+    for (const std::string& node : cause.separators) told.add_separators(node);
+  }
+}
+
+void add_excluded(const Sides& sides, const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
+  std::size_t controls = 0;
+  for (const analysis::MetricVerdict& metric : verdict.metrics)
+    if (metric.controlled) controls = std::max(controls, metric.controls);
+  if (controls > 0)
+    out.add_excluded(fmt::format(
+        "a cause common to all: {} nodes that did not change were measured in the same runs, and "
+        "what they moved by is subtracted",
+        controls));
+  bool replaced = false;
+  bool settings = false;
+  bool known = true;
+  for (const auto& [node, stacks] : sides.stacks) {
+    replaced = replaced || stacks.hardware_replaced;
+    settings = settings || stacks.before.settings != stacks.after.settings;
+    known = known && stacks.known;
+  }
+  if (!known) return;  // nothing can be excluded of a stack that nobody told
+  if (!replaced) out.add_excluded("hardware: no NIC or GPU was replaced in between");
+  if (!settings) out.add_excluded("settings: none of those that are watched changed");
+}
+
+void add_next(const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
+  const std::string nodes = fmt::format("{}", fmt::join(out.nodes(), ","));
+  switch (verdict.verdict) {
+    case analysis::Verdict::kPass:
+      return;
+    case analysis::Verdict::kRegressed:
+      add_look_at(out);
+      for (const api::UpgradeCause& cause : out.causes())
+        if (cause.changes_size() > 1 && cause.separators_size() > 0)
+          out.add_next(fmt::format("undo {} on {} alone, and gate again: that tells it from {}",
+                                   undone(cause.changes(0)), cause.separators(0),
+                                   undone(cause.changes(1))));
+      out.add_next(
+          fmt::format("undo {} on one of the nodes, then: railgauge upgrades gate --nodes "
+                      "NODE",
+                      first_change(out)));
+      return;
+    case analysis::Verdict::kInconclusive:
+      out.add_next(
+          only_nodes_help(verdict)
+              ? "more runs would not settle it: upgrade and gate more nodes together, with more "
+                "controls on both sides (railgauge upgrades prepare --controls SET)"
+              : fmt::format(
+                    "measure more: railgauge upgrades gate --nodes {} --on-inconclusive extend",
+                    nodes));
+      return;
+    case analysis::Verdict::kInvalid:
+      break;
+  }
+  out.add_next(
+      fmt::format("measure both sides: railgauge upgrades prepare --nodes {} before the "
+                  "next upgrade",
+                  nodes));
+}
+
+}  // namespace railgauge

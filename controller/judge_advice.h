@@ -1,0 +1,19 @@
+// What a verdict says of causes, of what it was not and of what to do next. Pure.
+#pragma once
+
+#include "controller/analysis/verdict.h"
+#include "controller/api/judge.pb.h"
+#include "controller/judge_sides.h"
+
+namespace railgauge {
+
+// Suspects of a regression, the most likely first; of no other verdict.
+void add_causes(const Sides& sides, const analysis::UpgradeVerdict& verdict, api::Upgrade& out);
+
+// What it was not, with what shows that.
+void add_excluded(const Sides& sides, const analysis::UpgradeVerdict& verdict, api::Upgrade& out);
+
+// Commands, after causes and metrics are in `out`.
+void add_next(const analysis::UpgradeVerdict& verdict, api::Upgrade& out);
+
+}  // namespace railgauge
