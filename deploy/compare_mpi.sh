@@ -136,14 +136,14 @@ if [ "$fabric" = 1 ]; then
   serving=$!
 fi
 began=$SECONDS
+orders=("ours theirs slow again" "theirs again ours slow" "again slow theirs ours" "slow ours again theirs")
 for measure in "${measures[@]}"; do
   describe "$measure"
   # The first launch of an MPI reads its libraries; it counts for nothing.
   run "$theirs" "$kind" "$bytes" "$iterations" "$skipped" "$kWindow" >/dev/null || true
   for ((round = 0; round < rounds; ++round)); do
-    # Who goes first changes from round to round.
-    order=(ours theirs again slow)
-    [ $((round % 2)) = 0 ] || order=(slow again theirs ours)
+    # Over four rounds each program stands at each place once, and once behind each other program.
+    read -ra order <<<"${orders[round % 4]}"
     for program in "${order[@]}"; do figure "$program" >&2; done
   done
 done
