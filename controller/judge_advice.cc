@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "controller/analysis/causes.h"
+#include "controller/store/stack_parts.h"
 
 namespace railgauge {
 namespace {
@@ -26,14 +28,54 @@ std::set<std::string> worse_nodes(const Sides& sides, const analysis::UpgradeVer
   return out.empty() ? changed_nodes(sides) : out;
 }
 
+// A device that is gone took its settings along: they did not change by themselves. Told by the
+// stack, or by an endpoint that was lost where the node has others.
+void tell_gone_devices(const analysis::UpgradeVerdict& verdict,
+                       std::vector<analysis::ExposedNode>& nodes) {
+  for (const analysis::LostFunction& lost : verdict.lost) {
+    if (lost.sides.outcome_after != "gone") continue;
+    const auto node = std::ranges::find(nodes, lost.sides.node, &analysis::ExposedNode::node);
+    if (node == nodes.end()) continue;
+    const auto device =
+        lost.sides.endpoint.starts_with("gpu") ? store::kGpuDevice : store::kRdmaDevice;
+    // Values of several devices are told as one text, which says less than before now.
+    std::erase_if(node->changes, [&](const std::string& change) {
+      const std::size_t arrow = change.rfind(" -> ");
+      if (arrow == std::string::npos || !store::is_of_device(device, change)) return false;
+      const std::string now = change.substr(arrow + 4);
+      return now == "none" || change.substr(0, arrow).find(now + ": ") != std::string::npos;
+    });
+    node->changes.insert(store::gone_change(device));
+  }
+}
+
+// Of a cause, what a person can undo: a device that is gone is not.
+std::vector<std::string> undoable(const api::UpgradeCause& cause) {
+  std::vector<std::string> out;
+  for (const std::string& change : cause.changes())
+    if (!store::is_of_presence(change)) out.push_back(change);
+  return out;
+}
+
 // What a person would undo of it.
 std::string undone(const std::string& change) {
   return change == kHardwareReplaced ? "the replacement of hardware" : part_of(change);
 }
 
 std::string first_change(const api::Upgrade& out) {
-  return out.causes().empty() || out.causes(0).changes().empty() ? "what changed"
-                                                                 : undone(out.causes(0).changes(0));
+  for (const api::UpgradeCause& cause : out.causes())
+    if (const auto changes = undoable(cause); !changes.empty()) return undone(changes.front());
+  return "what changed";
+}
+
+// Devices are looked for on their nodes.
+void add_look_for(const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
+  for (const analysis::LostFunction& lost : verdict.lost) {
+    if (lost.sides.outcome_after != "gone") continue;
+    out.add_next(fmt::format("{}/{} is gone: railgauge preflight {} says what of it is there",
+                             lost.sides.node, lost.sides.endpoint, lost.sides.node));
+    return;
+  }
 }
 
 // A node that lost while others with the same change did not: it is the node.
@@ -65,7 +107,8 @@ bool only_nodes_help(const analysis::UpgradeVerdict& verdict) {
 
 void add_causes(const Sides& sides, const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
   if (verdict.verdict != analysis::Verdict::kRegressed) return;
-  const auto exposure = exposure_of(sides, worse_nodes(sides, verdict));
+  auto exposure = exposure_of(sides, worse_nodes(sides, verdict));
+  tell_gone_devices(verdict, exposure);
   for (const analysis::Cause& cause : analysis::likely_causes(exposure)) {
     api::UpgradeCause& told = *out.add_causes();
     for (const std::string& change : cause.changes) told.add_changes(change);
@@ -88,7 +131,9 @@ void add_excluded(const Sides& sides, const analysis::UpgradeVerdict& verdict, a
         "a cause common to all: {} nodes that did not change were measured in the same runs, and "
         "what they moved by is subtracted",
         controls));
-  bool replaced = false;
+  bool replaced = std::ranges::any_of(verdict.lost, [](const analysis::LostFunction& lost) {
+    return lost.sides.outcome_after == "gone";
+  });
   bool settings = false;
   bool known = true;
   for (const auto& [node, stacks] : sides.stacks) {
@@ -107,12 +152,12 @@ void add_next(const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
     case analysis::Verdict::kPass:
       return;
     case analysis::Verdict::kRegressed:
+      add_look_for(verdict, out);
       add_look_at(out);
       for (const api::UpgradeCause& cause : out.causes())
-        if (cause.changes_size() > 1 && cause.separators_size() > 0)
+        if (const auto changes = undoable(cause); changes.size() > 1 && cause.separators_size() > 0)
           out.add_next(fmt::format("undo {} on {} alone, and gate again: that tells it from {}",
-                                   undone(cause.changes(0)), cause.separators(0),
-                                   undone(cause.changes(1))));
+                                   undone(changes[0]), cause.separators(0), undone(changes[1])));
       out.add_next(
           fmt::format("undo {} on one of the nodes, then: railgauge upgrades gate --nodes "
                       "NODE",

@@ -113,7 +113,9 @@ TEST_F(UpgradeGate, APortThatIsNotThereAnyMoreIsLostFunction) {
   boot("n1", "6.5.0", 1'500, Script::kPass, false);
   boot("n2", "6.5.0");
   EXPECT_EQ(cli("upgrades gate --nodes n1,n2"), 1) << said_;
-  EXPECT_THAT(said_, AllOf(HasSubstr("regressed: lost_function"), HasSubstr("now gone")));
+  EXPECT_THAT(said_, AllOf(HasSubstr("regressed: lost_function"), HasSubstr("now gone"),
+                           HasSubstr("rdma_device present -> gone"),
+                           HasSubstr("railgauge preflight n1 says what of it is there")));
 }
 
 TEST_F(UpgradeGate, WhatIsNoStatementIsExitCode4) {

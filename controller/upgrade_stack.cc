@@ -40,15 +40,17 @@ std::string unmet_expectation(const store::StackParts& stack, const std::string&
 }
 
 std::set<std::string> moved_to(const store::StackParts& before, const store::StackParts& now) {
-  const auto moved = [](const store::TextMap& was, const store::TextMap& is) {
-    std::set<std::string> out;
-    for (const std::string& change :
-         lasting_changes(store::stack_changes({.versions = was}, {.versions = is})))
-      out.insert(part_of(change) + change.substr(std::min(change.rfind(" -> "), change.size())));
-    return out;
-  };
-  const std::set<std::string> versions = moved(before.versions, now.versions);
-  return versions.empty() ? moved(before.settings, now.settings) : versions;
+  std::set<std::string> versions;
+  std::set<std::string> settings;
+  std::set<std::string> devices;
+  for (const std::string& change : lasting_changes(store::stack_changes(before, now))) {
+    const std::string part = part_of(change);
+    const bool is_version = before.versions.contains(part) || now.versions.contains(part);
+    auto& kind = store::is_of_presence(change) ? devices : is_version ? versions : settings;
+    kind.insert(part + change.substr(std::min(change.rfind(" -> "), change.size())));
+  }
+  if (!versions.empty()) return versions;
+  return settings.empty() ? devices : settings;
 }
 
 std::string words_of(const std::set<std::string>& moved) {

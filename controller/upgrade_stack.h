@@ -14,8 +14,10 @@ namespace railgauge {
 std::string unmet_expectation(const store::StackParts& stack, const std::string& part,
                               const std::string& version);
 
-// What an upgrade is: versions, or where none moved, settings. "part -> value" each. Railgauge
-// itself is none: it measures. Nor is a module that somebody's first use loads.
+// What an upgrade is: versions, or where none moved, settings, or where none of these did, devices
+// that went or came: a node that an upgrade cost its NIC got the same upgrade as one that kept it.
+// "part -> value" each. Railgauge itself is none: it measures. Nor is a module that somebody's
+// first use loads.
 std::set<std::string> moved_to(const store::StackParts& before, const store::StackParts& now);
 
 // By commas; "nothing" for none.

@@ -79,6 +79,7 @@ TEST_F(History, AStackThatWasThereBeforeIsARollback) {
 TEST_F(History, ReplacedHardwareAndANewStackAreEventsOfTheirOwn) {
   NodeRow node = node_row(1);
   node.endpoints[0].guid = "aa";
+  node.facts["nic_firmware"] = "28.41";
   put(node);
   node.endpoints[0].guid = "bb";
   node.facts["nic_firmware"] = "28.43";
@@ -87,7 +88,7 @@ TEST_F(History, ReplacedHardwareAndANewStackAreEventsOfTheirOwn) {
   const auto events = store_->list_events(2);
   ASSERT_TRUE(events);
   EXPECT_EQ(events->at(0).kind, "stack_changed");
-  EXPECT_EQ(events->at(0).text, "n1: nic_firmware none -> 28.43");
+  EXPECT_EQ(events->at(0).text, "n1: nic_firmware 28.41 -> 28.43");
   EXPECT_EQ(events->at(1).kind, "hardware_replaced");
   EXPECT_EQ(events->at(1).text, "n1: rxe0:1 aa -> bb");
 }

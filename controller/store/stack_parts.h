@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "controller/store/rows.h"
@@ -22,8 +23,20 @@ StackParts fill_unknown(const StackParts& before, StackParts now, bool incomplet
 
 // "gpu_driver 535.1 -> 550.2" for each part that differs, by name; "none" where there is none. A
 // part that was not known before, or is not now, has not changed. All of them: a suspect that is
-// left out would never be found.
+// left out would never be found. Only what tells of a device that is not there on one side is one
+// change: "rdma_device present -> gone", "gpu none -> present"; its settings did not change.
 std::vector<std::string> stack_changes(const StackParts& before, const StackParts& now);
+
+// The kinds of devices that a stack tells of, and the change that one of them went.
+inline constexpr std::string_view kRdmaDevice = "rdma_device";
+inline constexpr std::string_view kGpuDevice = "gpu";
+std::string gone_change(std::string_view device);
+
+// Whether the part, or the change of it, is what such a device's settings or firmware say.
+bool is_of_device(std::string_view device, std::string_view change);
+
+// Whether it is a change of a device's presence, by the change's or the part's text.
+bool is_of_presence(std::string_view change);
 
 // For a line: at most `most` of them, then "50 more".
 std::vector<std::string> told_changes(std::vector<std::string> changes,

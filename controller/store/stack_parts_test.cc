@@ -22,6 +22,34 @@ TEST(StackParts, WhatComesAndGoesIsNoneOnTheOtherSide) {
               ElementsAre("nccl 2.21 -> none", "ucx none -> 1.17"));
 }
 
+// mlx5 gone after a kernel without its module: its settings did not change, nobody has to undo
+// them.
+TEST(StackParts, ADeviceThatIsGoneIsOneChangeAndNotEachOfItsSettings) {
+  const StackParts with{.versions = {{"linux_kernel", "6.1"}, {"nic_firmware.MT4129", "28.39"}},
+                        .settings = {{"acs_on_gpu_nic_paths", "off"},
+                                     {"gpu_bar1_bytes", "137438953472"},
+                                     {"nic.mlx5_0:1/default_roce_tos", "106"},
+                                     {"nic_mtu_bytes", "4092"},
+                                     {"nic_relaxed_ordering", "unknown"},
+                                     {"qos.trust", "dscp"}}};
+  const StackParts without{.versions = {{"linux_kernel", "6.5"}},
+                           .settings = {{"gpu_bar1_bytes", "137438953472"}}};
+  EXPECT_THAT(stack_changes(with, without),
+              ElementsAre("linux_kernel 6.1 -> 6.5", "rdma_device present -> gone"));
+  EXPECT_THAT(stack_changes(without, with),
+              ElementsAre("linux_kernel 6.5 -> 6.1", "rdma_device none -> present"));
+  EXPECT_TRUE(is_of_presence("rdma_device present -> gone"));
+  EXPECT_FALSE(is_of_presence("nic_mtu_bytes 4092 -> 1500"));
+  EXPECT_TRUE(is_of_device(kRdmaDevice, "nic_mtu_bytes 4092 -> 1500"));
+  EXPECT_FALSE(is_of_device(kGpuDevice, "nic_mtu_bytes 4092 -> 1500"));
+}
+
+TEST(StackParts, ASettingThatGoesWhileItsDeviceStaysIsASettingsChange) {
+  EXPECT_THAT(stack_changes({.settings = {{"nic_mtu_bytes", "4092"}, {"qos.trust", "dscp"}}},
+                            {.settings = {{"nic_mtu_bytes", "1500"}}}),
+              ElementsAre("nic_mtu_bytes 4092 -> 1500", "qos.trust dscp -> none"));
+}
+
 TEST(StackParts, WhatCouldNotBeReadHasNotChanged) {
   const StackParts known{.settings = {{"acs", "off"}}};
   const StackParts unknown{.settings = {{"acs", "unknown"}}};
