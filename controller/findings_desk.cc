@@ -31,7 +31,6 @@ constexpr std::size_t kPartsStudied = 3;     // of those that changed just then
 constexpr std::size_t kSeriesStudied = 256;  // each is read whole
 constexpr std::size_t kSeriesOfNode = 4;
 constexpr double kStudySeconds = 45 * 86'400.0;   // before the finding
-constexpr double kRepeatSeconds = 30 * 86'400.0;  // in which what was measured twice is counted
 
 std::string series_text(const store::SeriesRow& series) {
   return fmt::format("{} {}", metric_text(series, ""), fmt::join(series.endpoints, " "));

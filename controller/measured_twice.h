@@ -14,6 +14,9 @@ namespace railgauge {
 
 inline constexpr std::string_view kMeasuredTwiceKind = "measured_twice";  // of the event
 
+// In which repeats are counted, by people's tables and by Prometheus alike.
+inline constexpr double kRepeatSeconds = 30 * 86'400.0;
+
 struct Repeats {
   std::size_t figures = 0;  // that were measured twice, of series with a past
   std::size_t apart = 0;    // of them by more than the bound and what chance leaves 5 % of

@@ -128,6 +128,15 @@ void Metrics::set_findings(const LabelledCounts& findings, const LabelledCounts&
   registry_.replace("railgauge_regression_active", regressions);
 }
 
+void Metrics::set_repeats(double figures, double apart) {
+  constexpr const char* kRatio = "railgauge_judge_false_alarm_ratio";
+  registry_.set("railgauge_judge_repeated_figures", {}, figures);
+  if (figures > 0)
+    registry_.set(kRatio, {}, apart / figures);
+  else
+    registry_.replace(kRatio, {});  // a rate of 0 would be a statement
+}
+
 void Metrics::set_schedules(std::span<const ScheduleState> schedules) {
   std::map<metric::Labels, double> enabled;
   std::map<metric::Labels, double> results;

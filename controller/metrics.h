@@ -85,6 +85,8 @@ class Metrics {
   // Of records that fit no known run: how many are kept, how many had to go since the start.
   void set_orphans(double kept, double dropped);
   void set_findings(const LabelledCounts& findings, const LabelledCounts& regressions);
+  // Figures that were measured twice, and of them those that differ; none: no rate is shown.
+  void set_repeats(double figures, double apart);
   void set_schedules(std::span<const ScheduleState> schedules);
   // Both of one run, which ended then; what stood there goes.
   void set_pairs(std::span<const WorstPair> worst, std::span<const RailFigure> rails,

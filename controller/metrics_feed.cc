@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/measured_twice.h"
 #include "controller/pair_figures.h"
 #include "controller/run/schedule.h"
 #include "kernels/core/outcome.h"
@@ -18,6 +19,7 @@ namespace railgauge {
 namespace {
 constexpr std::uint32_t kMostRows = 20'000;
 constexpr double kQuerySeconds = 5;
+constexpr double kRepeatsStandSeconds = 300;  // they grow once a night, and all events are read
 constexpr double kPauseStandsSeconds = 3600;
 constexpr double kMedian = 0.5;
 constexpr double kLowTail = 0.01;
@@ -161,6 +163,7 @@ void MetricsFeed::update_quick(double now) {
   metrics_.sample_process();
   update_store();
   update_findings(now);
+  update_repeats(now);
   update_schedules(now);
   update_known_nodes(now);
 }
@@ -206,6 +209,16 @@ void MetricsFeed::update_findings(double now) {
   for (const auto& row : *named)
     regressions[{{"kernel", text_of(row[0])}, {"metric", text_of(row[1])}}] = number_of(row[2]);
   metrics_.set_findings(findings, regressions);
+}
+
+// How often the judge errs here, measured.
+void MetricsFeed::update_repeats(double now) {
+  if (now < repeats_stand_until_) return;
+  const auto repeats = repeats_since(store_, now - kRepeatSeconds);
+  if (!repeats) return spdlog::warn("metrics: {}", repeats.error().message);
+  repeats_stand_until_ = now + kRepeatsStandSeconds;
+  const Repeats counted = repeats->value_or(Repeats());
+  metrics_.set_repeats(static_cast<double>(counted.figures), static_cast<double>(counted.apart));
 }
 
 // Looking at the next starts of 200 schedules each time would be work for nothing.

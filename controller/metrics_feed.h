@@ -54,6 +54,7 @@ class MetricsFeed {
   void update_quick(double now);
   void update_store();
   void update_findings(double now);
+  void update_repeats(double now);
   void update_schedules(double now);
   std::optional<double> pause_of(const store::ScheduleRow& row, double now);
   void update_known_nodes(double now);
@@ -73,8 +74,9 @@ class MetricsFeed {
     double until = 0;
   };
   std::map<std::string, Pause> pauses_{};
-  std::mutex updating_;       // one update at a time
-  mutable std::mutex mutex_;  // of known_nodes_
+  double repeats_stand_until_ = 0;  // unix seconds
+  std::mutex updating_;             // one update at a time
+  mutable std::mutex mutex_;        // of known_nodes_
   std::shared_ptr<const std::vector<std::string>> known_nodes_ =
       std::make_shared<const std::vector<std::string>>();
 };

@@ -16,6 +16,7 @@
 namespace railgauge {
 namespace {
 
+using testing::AllOf;
 using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -146,6 +147,22 @@ TEST_F(Feed, WhatEndedUnderAnEarlierControllerIsShownAgain) {
   EXPECT_THAT(text, HasSubstr("last_success_timestamp_seconds{suite=\"nightly\"} 1000\n"));
   EXPECT_THAT(text, HasSubstr("last_outcome{outcome=\"failed\",suite=\"nightly\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("last_end_timestamp_seconds{suite=\"nightly\"} 2000\n"));
+}
+
+TEST_F(Feed, WhatWasMeasuredTwiceIsTheRateOfFalseAlarmsAndNothingWithoutIt) {
+  constexpr double kNow = 1e9;
+  EXPECT_THAT(shown(kNow), AllOf(HasSubstr("railgauge_judge_repeated_figures 0\n"),
+                                 Not(HasSubstr("railgauge_judge_false_alarm_ratio "))));
+  const auto tell = [&](double at, const char* run, const char* text) {
+    ASSERT_TRUE(
+        store_->add_event({.at = at, .kind = "measured_twice", .run_id = run, .text = text}));
+  };
+  tell(kNow - 40 * 86'400.0, "old", "90 of 100 figures that were measured twice differ");
+  tell(kNow - 86'400, "r-1", "3 of 60 figures that were measured twice differ");
+  tell(kNow - 500, "r-2", "1 of 20 figures that were measured twice differ");
+  ASSERT_TRUE(store_->flush());
+  EXPECT_THAT(shown(kNow), AllOf(HasSubstr("railgauge_judge_repeated_figures 80\n"),
+                                 HasSubstr("railgauge_judge_false_alarm_ratio 0.05\n")));
 }
 
 TEST_F(Feed, FindingsAreCountedUntilTheyAreResolved) {

@@ -121,6 +121,12 @@ constexpr std::array kCatalog{
          "Findings that are not resolved"},
     Info{"railgauge_regression_active", kGauge, kController, "1", "kernel metric", 4, 200,
          "Series that unresolved findings name, by what was measured"},
+    Info{"railgauge_judge_false_alarm_ratio", kGauge, kController, "1", "", 1, 1,
+         "Measured rate of false alarms: of the figures that nights of the last 30 days measured "
+         "twice, with nothing changed in between, those that differ by more than their bound and "
+         "noise; 0.05 is what chance may do; absent: none was measured twice"},
+    Info{"railgauge_judge_repeated_figures", kGauge, kController, "1", "", 1, 1,
+         "Figures that railgauge_judge_false_alarm_ratio rests on"},
     Info{"railgauge_worst_pair_ratio", kGauge, kController, "1", "kernel from to rail memory",
          kWorstPairs, kWorstPairs,
          "The slowest pairs of the newest run that measured pairs, against their rail's median; "
