@@ -11,6 +11,7 @@
 #include "controller/control.h"
 #include "controller/finding_causes.h"
 #include "controller/finding_facts.h"
+#include "controller/judge_advice.h"
 #include "controller/judge_sides.h"
 #include "controller/measured_twice.h"
 #include "controller/open_events.h"
@@ -30,7 +31,7 @@ constexpr std::uint32_t kEpochsLookedAt = 100;
 constexpr std::size_t kPartsStudied = 3;     // of those that changed just then
 constexpr std::size_t kSeriesStudied = 256;  // each is read whole
 constexpr std::size_t kSeriesOfNode = 4;
-constexpr double kStudySeconds = 45 * 86'400.0;   // before the finding
+constexpr double kStudySeconds = 45 * 86'400.0;  // before the finding
 
 std::string series_text(const store::SeriesRow& series) {
   return fmt::format("{} {}", metric_text(series, ""), fmt::join(series.endpoints, " "));
@@ -107,6 +108,16 @@ std::map<std::string, double> times_of(
       if (std::ranges::find(parts, change) != parts.end()) times[node] = epochs[i].valid_from;
     }
   return times;
+}
+
+// Its upgrade's screen says the rest. What one look has shown is no page: by policy `propose`
+// nobody looks again unless a person does.
+void add_upgrade_next(api::Finding& out) {
+  out.add_next(fmt::format("railgauge upgrades show {}: what, where and why", out.upgrade_id()));
+  const bool is_slower = out.kind() == "regression" || out.kind() == "mode_mix";
+  if (is_slower && (out.state() == "new" || out.state() == "reopened"))
+    out.add_next(fmt::format("{}: one more run, which confirms it or does not",
+                             continue_command(out.upgrade_id())));
 }
 
 void put(const FindingCauses& causes, api::Finding& out) {
@@ -233,6 +244,7 @@ Result<api::Finding> FindingsDesk::get(const std::string& finding_id, double now
   }
   // An upgrade's own screen explains its findings.
   if (row->upgrade_id.empty() && !all.empty()) RG_TRY_OK(explain(*row, all, out));
+  if (!row->upgrade_id.empty()) add_upgrade_next(out);
   RG_TRY_OK(add_event(out));
   return out;
 }

@@ -146,7 +146,12 @@ void add_excluded(const Sides& sides, const analysis::UpgradeVerdict& verdict, a
   if (!settings) out.add_excluded("settings: none of those that are watched changed");
 }
 
-void add_next(const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
+std::string continue_command(const std::string& upgrade_id, double min_coverage) {
+  return fmt::format("railgauge upgrades gate --continue {}{}", upgrade_id,
+                     min_coverage < 1 ? fmt::format(" --min-coverage {:g}", min_coverage) : "");
+}
+
+void add_next(const Sides& sides, const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
   const std::string nodes = fmt::format("{}", fmt::join(out.nodes(), ","));
   switch (verdict.verdict) {
     case analysis::Verdict::kPass:
@@ -168,9 +173,8 @@ void add_next(const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
           only_nodes_help(verdict)
               ? "more runs would not settle it: upgrade and gate more nodes together, with more "
                 "controls on both sides (railgauge upgrades prepare --controls SET)"
-              : fmt::format(
-                    "measure more: railgauge upgrades gate --nodes {} --on-inconclusive extend",
-                    nodes));
+              : fmt::format("measure more, as long as that may settle it: {}",
+                            continue_command(sides.upgrade.upgrade_id, sides.min_coverage)));
       return;
     case analysis::Verdict::kInvalid:
       break;

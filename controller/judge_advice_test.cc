@@ -39,7 +39,7 @@ class AfterAnUpgrade : public testing::Test {
     api::Upgrade out;
     add_causes(sides_, verdict_, out);
     add_excluded(sides_, verdict_, out);
-    add_next(verdict_, out);
+    add_next(sides_, verdict_, out);
     return out;
   }
   Sides sides_;
@@ -66,6 +66,19 @@ TEST_F(AfterAnUpgrade, ASettingOfAPortThatIsThereStaysASuspect) {
   verdict_.lost[0].sides.outcome_after = "error";
   EXPECT_THAT(told().causes(0).changes(), Contains(HasSubstr("nic_mtu_bytes")))
       << "a port that is there but down";
+}
+
+// Under policy propose nobody measures again by himself.
+TEST_F(AfterAnUpgrade, AnInconclusiveVerdictNamesTheCommandThatGoesOnWithIt) {
+  sides_.upgrade.upgrade_id = "u1";
+  verdict_ = {.verdict = analysis::Verdict::kInconclusive};
+  verdict_.metrics.push_back({.verdict = analysis::Verdict::kInconclusive, .need = {.runs = 3}});
+  EXPECT_THAT(told().next(), Contains(HasSubstr("railgauge upgrades gate --continue u1")));
+  EXPECT_THAT(told().next(), Not(Contains(HasSubstr("--min-coverage"))));
+  sides_.min_coverage = 0.95;
+  EXPECT_THAT(told().next(), Contains(HasSubstr("--continue u1 --min-coverage 0.95")));
+  verdict_.metrics[0].need = {.nodes = 3};
+  EXPECT_THAT(told().next(), Not(Contains(HasSubstr("--continue")))) << "runs would not settle it";
 }
 
 // Only one of the two lost its device, and both are upgraded alike.

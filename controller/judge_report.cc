@@ -138,7 +138,7 @@ api::Upgrade report_of(const Sides& sides, const analysis::UpgradeRuns& runs,
   add_excluded(sides, verdict, out);
   for (const std::string& note : verdict.notes) out.add_notes(note);
   add_notes(sides, out);
-  add_next(verdict, out);
+  add_next(sides, verdict, out);
   if (!sorted.empty())
     for (const analysis::MetricRuns& metric : runs.metrics)
       if (metric.name == sorted.front()->name) add_levels(metric, out);

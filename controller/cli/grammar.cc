@@ -135,6 +135,7 @@ constexpr std::array kPrepareFlags{kNodes, kNodesFile, kControls, kUpgradeSuite,
 constexpr std::array kGateFlags{
     kNodes,
     kNodesFile,
+    Flag{"continue", 0, "UPGRADE", "measure once more for it, where it stands, instead of anew"},
     Flag{"expect", 0, "PART=VERSION", "driver=580.95: the stack that there must be now"},
     Flag{"on-inconclusive", 0, "WHAT", "extend or fail [extend: measure again, 4 times at most]"},
     Flag{"min-coverage", 0, "SHARE", "95%: of the changed pairs, measured for a pass [100%]"},

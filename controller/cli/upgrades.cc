@@ -190,6 +190,10 @@ Result<int> gate_upgrade(Session& session, const Arguments& arguments) {
   request.set_node_set(RG_TRY(node_set_of(arguments, 0)));
   request.set_suite(arguments.value("suite"));
   request.set_control_set(arguments.value("controls"));
+  request.set_continue_upgrade_id(arguments.value("continue"));
+  if (arguments.has("continue") && !request.node_set().empty())
+    return fail(Code::kInvalidArgument,
+                "--continue names an upgrade, and so its nodes: give no node set beside it");
   RG_TRY_OK(read_expect(arguments, request));
   const bool extend = RG_TRY(extends(arguments));
   const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", 0));

@@ -39,6 +39,14 @@ TEST_F(Gate, IsExtendedWhileMoreRunsMaySettleIt) {
   EXPECT_THAT(err_, HasSubstr("measuring once more"));
 }
 
+// By the command that `upgrades show` names.
+TEST_F(Gate, GoesOnWithAnUpgradeThatWasJudged) {
+  EXPECT_EQ(run({"upgrades", "gate", "--continue", "u7"}), kExitFailed) << err_;
+  EXPECT_EQ(judge_.last_gate().continue_upgrade_id(), "u7");
+  EXPECT_EQ(gate({"--continue", "u7"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("--continue names an upgrade"));
+}
+
 TEST_F(Gate, IsNotExtendedWhereMoreRunsTellNothing) {
   judge_.verdicts = {inconclusive(0)};
   EXPECT_EQ(gate(), kExitInconclusive);
