@@ -158,6 +158,13 @@ void add_next(const Sides& sides, const analysis::UpgradeVerdict& verdict, api::
       return;
     case analysis::Verdict::kRegressed:
       add_look_for(verdict, out);
+      if (is_same_stack(sides)) {
+        out.add_next(
+            fmt::format("railgauge preflight {}: the stack is as it was, so look at what "
+                        "is not software",
+                        nodes));
+        return;
+      }
       add_look_at(out);
       for (const api::UpgradeCause& cause : out.causes())
         if (const auto changes = undoable(cause); changes.size() > 1 && cause.separators_size() > 0)

@@ -113,6 +113,9 @@ void add_unchecked(const Sides& sides, api::Upgrade& out) {
 }  // namespace
 
 void add_notes(const Sides& sides, api::Upgrade& out) {
+  if (is_same_stack(sides))
+    out.add_notes(
+        "the nodes have the stack of the before side again: it is held against its own figures");
   add_dropped_controls(sides, out);
   add_unchecked(sides, out);
   add_own_changes(sides, out);

@@ -292,6 +292,14 @@ std::set<std::string> control_nodes(const Sides& sides) {
   return out;
 }
 
+bool is_same_stack(const Sides& sides) {
+  return std::ranges::all_of(changed_nodes(sides), [&](const std::string& node) {
+    const auto stacks = sides.stacks.find(node);
+    return stacks != sides.stacks.end() && stacks->second.known &&
+           lasting_changes(stacks->second.changes).empty();
+  });
+}
+
 analysis::UpgradeRuns runs_of(const Sides& sides) {
   const Cast cast{.changed = changed_nodes(sides), .controls = control_nodes(sides)};
   analysis::UpgradeRuns out{.id = sides.upgrade.upgrade_id, .metrics = {}, .functions = {}};

@@ -65,6 +65,9 @@ std::set<std::string> lost_controls(const Sides& sides);
 // Nodes without a task on the after side, where that has any: busy or away at that time.
 std::set<std::string> absent_nodes(const Sides& sides);
 
+// Whether the changed nodes have the stack of the before side: it came back.
+bool is_same_stack(const Sides& sides);
+
 // Everything that either side measured, on the nodes of the two kinds.
 analysis::UpgradeRuns runs_of(const Sides& sides);
 

@@ -8,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/judge_report.h"
+#include "controller/same_stack.h"
 #include "controller/upgrade_judge.h"
 
 namespace railgauge {
@@ -210,6 +211,7 @@ Result<std::string> UpgradeDesk::not_ready(const store::UpgradeRow& upgrade,
                          words_of(*moved_first), node.node, words_of(moved));
     }
   }
+  if (moved_first && moved_first->empty() && RG_TRY(came_back(store_, upgrade))) return "";
   if (!moved_first || moved_first->empty())
     return own.empty() ? "nothing changed: the nodes have the stack of the before side"
                        : fmt::format(

@@ -178,6 +178,37 @@ TEST_F(UpgradeGate, EarlierRunsAreABeforeSideAndThatIsSaid) {
   EXPECT_THAT(said_, AllOf(HasSubstr("earlier runs"), HasSubstr("not prepared")));
 }
 
+// The upgrade cost a third; one rollback gives all of it back, another does not.
+TEST_F(UpgradeGate, ARollbackIsHeldAgainstWhatTheSameStackGaveBeforeAsWell) {
+  ASSERT_EQ(cli("run upgrade n1,n2,n3,n4"), 0) << said_;
+  for (const char* name : {"n1", "n2"}) boot(name, "6.5.0", 2'000);
+  ASSERT_EQ(cli("upgrades gate --nodes n1,n2"), 1) << said_;
+  EXPECT_THAT(said_, testing::Not(HasSubstr("against what the same stack gave before")));
+  for (const char* name : {"n1", "n2"}) boot(name, "6.1.0", 1'500);
+  EXPECT_EQ(cli("upgrades gate --nodes n1,n2"), 0) << said_;
+  EXPECT_THAT(said_, testing::ContainsRegex("against what the same stack gave before\n *pass"));
+  for (const char* name : {"n1", "n2"}) boot(name, "6.1.0", 1'800);
+  EXPECT_EQ(cli("upgrades gate --nodes n1,n2"), 0) << "better than what was left: " << said_;
+  EXPECT_THAT(said_, AllOf(testing::ContainsRegex(
+                               "against what the same stack gave before\n *regressed: performance"),
+                           HasSubstr("+20.00 %")));
+}
+
+TEST_F(UpgradeGate, APreparedStackThatComesBackIsHeldAgainstItselfAndAPassEndsTheFinding) {
+  prepare();
+  for (const char* name : {"n1", "n2"}) boot(name, "6.5.0", 2'000);
+  ASSERT_EQ(cli("upgrades gate --nodes n1,n2"), 1) << said_;
+  for (const char* name : {"n1", "n2"}) boot(name, "6.1.0", 1'800);
+  EXPECT_EQ(cli("upgrades gate --nodes n1,n2"), 1) << said_;
+  EXPECT_THAT(said_,
+              AllOf(HasSubstr("stack of the before side again"),
+                    HasSubstr("look at what is not software"), testing::Not(HasSubstr("undo"))));
+  for (const char* name : {"n1", "n2"}) boot(name, "6.1.0", 1'500);
+  EXPECT_EQ(cli("upgrades gate --nodes n1,n2"), 0) << said_;
+  EXPECT_EQ(cli("findings --format json"), 0);
+  EXPECT_THAT(said_, HasSubstr("\"findings\": []"));
+}
+
 // A seventh of the pairs a night is too few of each in few nights: so here half of them, twice.
 TEST_F(UpgradeGate, NightsThatMeasuredMorePairsAndMetricsAreABeforeSide) {
   bench_.write("night.yaml",

@@ -10,6 +10,7 @@
 #include "controller/judge_report.h"
 #include "controller/plan/suite.h"
 #include "controller/rfc3339.h"
+#include "controller/same_stack.h"
 #include "controller/upgrade_findings.h"
 
 namespace railgauge {
@@ -160,7 +161,11 @@ Result<NodeChecks> checks_of(const store::Store& store, const store::UpgradeRow&
 }  // namespace
 
 Result<Sides> read_sides(const store::Store& store, const std::string& upgrade_id) {
-  Sides sides{.upgrade = RG_TRY(store.upgrade(upgrade_id))};
+  return sides_of(store, RG_TRY(store.upgrade(upgrade_id)));
+}
+
+Result<Sides> sides_of(const store::Store& store, store::UpgradeRow upgrade) {
+  Sides sides{.upgrade = std::move(upgrade)};
   std::vector<std::string> changed;
   std::vector<std::string> cast;
   const double before_at = RG_TRY(measured_before(store, sides.upgrade));
@@ -191,6 +196,41 @@ Result<Sides> read_sides(const store::Store& store, const std::string& upgrade_i
   return sides;
 }
 
+namespace {
+
+// A rollback is held against what the nodes gave with that very stack, too. Told beside the
+// verdict, which is about the stack that they left: what else moved in the meantime is not this
+// change's.
+Status add_earlier_self(const store::Store& store, const Sides& sides, api::Upgrade& report) {
+  const auto earlier = RG_TRY(earlier_self(store, sides.upgrade));
+  if (!earlier) return {};
+  const auto is_before = [](const store::UpgradeRunRow& run) { return !run.after; };
+  if (std::ranges::none_of(earlier->row.runs, is_before)) {
+    report.add_notes(
+        fmt::format("the nodes had this stack before, until {}, and nothing that was "
+                    "measured then is kept: it is not held against itself",
+                    rfc3339(earlier->until)));
+    return {};
+  }
+  if (std::ranges::equal(earlier->row.runs, sides.upgrade.runs, {}, &store::UpgradeRunRow::run_id,
+                         &store::UpgradeRunRow::run_id))
+    return {};  // it is the before side
+  Sides own = RG_TRY(sides_of(store, earlier->row));
+  own.min_coverage = sides.min_coverage;
+  const analysis::UpgradeRuns runs = runs_of(own);
+  const api::Upgrade judged = report_of(own, runs, analysis::judge_upgrade(runs), 0);
+  api::SameStackBefore& told = *report.mutable_same_stack_before();
+  told.set_until(rfc3339(earlier->until));
+  *told.mutable_runs() = judged.before_runs();
+  told.set_verdict(judged.verdict());
+  if (judged.has_kind()) told.set_kind(judged.kind());
+  if (judged.has_reason()) told.set_reason(judged.reason());
+  *told.mutable_metrics() = judged.metrics();
+  return {};
+}
+
+}  // namespace
+
 Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgrade_id, double now,
                                     double min_coverage) {
   Sides sides = RG_TRY(read_sides(store, upgrade_id));
@@ -199,6 +239,7 @@ Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgr
   const analysis::UpgradeVerdict verdict = analysis::judge_upgrade(runs);
   store::UpgradeRow judged = sides.upgrade;
   api::Upgrade report = report_of(sides, runs, verdict, RG_TRY(since_when(store, sides)));
+  RG_TRY_OK(add_earlier_self(store, sides, report));
   judged.verdict = report.verdict();
   judged.kind = report.kind();
   judged.reason = report.reason();

@@ -10,7 +10,8 @@
 
 namespace railgauge {
 
-// Everything that the verdict rests on.
+// Everything that a verdict by the row's nodes and runs rests on.
+Result<Sides> sides_of(const store::Store& store, store::UpgradeRow upgrade);
 Result<Sides> read_sides(const store::Store& store, const std::string& upgrade_id);
 
 // Judges by all that is there, stores verdict and finding, and returns the report. kNotFound: no

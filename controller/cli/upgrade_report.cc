@@ -111,6 +111,23 @@ std::string cause_table(const Upgrade& upgrade, bool colour) {
                              rows, colour);
 }
 
+// A rollback against the figures that its own stack gave.
+std::vector<std::string> self_lines(const Upgrade& upgrade) {
+  if (!upgrade.has_same_stack_before()) return {};
+  constexpr int kMetricsShown = 5;
+  const SameStackBefore& self = upgrade.same_stack_before();
+  std::vector<std::string> lines{fmt::format(
+      "{}{}{} (runs {}, until {})", self.verdict(), self.has_kind() ? ": " + self.kind() : "",
+      self.has_reason() ? ": " + self.reason() : "", fmt::join(self.runs(), " "), self.until())};
+  for (int i = 0; i < std::min(self.metrics_size(), kMetricsShown); ++i) {
+    const JudgedMetric& metric = self.metrics(i);
+    lines.push_back(fmt::format("{}: {}, {} ({}), bound {:.1f} %", metric.name(), metric.verdict(),
+                                percent(metric.worse_percent()), interval_text(metric),
+                                metric.bound_percent()));
+  }
+  return lines;
+}
+
 }  // namespace
 
 int exit_code_of_verdict(const Upgrade& upgrade) {
@@ -122,8 +139,10 @@ int exit_code_of_verdict(const Upgrade& upgrade) {
 
 std::string upgrade_text(const Upgrade& upgrade, bool colour) {
   return head(upgrade, colour) + metric_table(upgrade, colour) + place_table(upgrade, colour) +
-         cause_table(upgrade, colour) + headed_lines("not the cause", upgrade.excluded()) +
-         headed_lines("note", upgrade.notes()) + headed_lines("next", upgrade.next());
+         cause_table(upgrade, colour) +
+         headed_lines("against what the same stack gave before", self_lines(upgrade)) +
+         headed_lines("not the cause", upgrade.excluded()) + headed_lines("note", upgrade.notes()) +
+         headed_lines("next", upgrade.next());
 }
 
 }  // namespace railgauge::cli
