@@ -36,6 +36,7 @@ double variance_of_logs(const std::vector<double>& values) {
 
 void add_promise(const analysis::UpgradeRuns& runs, api::Upgrade& upgrade) {
   for (const analysis::MetricRuns& metric : runs.metrics) {
+    if (metric.is_shape) continue;                           // no pass rests on it
     std::map<std::string, std::pair<double, double>> nodes;  // variance and pairs, by node
     std::set<std::string> changed;
     std::size_t fewest = kRunsASide;

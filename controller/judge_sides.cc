@@ -10,36 +10,12 @@
 #include <fmt/ranges.h>
 
 #include "controller/judge_functions.h"
+#include "controller/upgrade_knees.h"
 
 namespace railgauge {
 namespace {
 
 constexpr std::string_view kMedian = "median";
-
-// The series' pair as the judge wants it; absent where a node is of neither kind.
-std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const Cast& cast) {
-  std::vector<std::pair<std::string, std::string>> places;
-  for (const std::string& text : series.endpoints) {
-    places.push_back(place_of(text));
-    if (!cast.has(places.back().first)) return std::nullopt;
-  }
-  if (places.empty()) return std::nullopt;
-  const auto is_changed = [&](const auto& place) { return cast.changed.contains(place.first); };
-  // Those that changed first, each kind in the order of the ranks.
-  std::ranges::stable_sort(places, std::greater(), is_changed);
-  analysis::PairRuns pair;
-  pair.node = places.front().first;
-  pair.endpoint = places.front().second;
-  pair.changed = is_changed(places.front());
-  const auto other =
-      std::ranges::find_if(places, [&](const auto& place) { return place.first != pair.node; });
-  if (other != places.end()) {
-    pair.other_node = other->first;
-    pair.other_endpoint = other->second;
-    pair.other_changed = is_changed(*other);
-  }
-  return pair;
-}
 
 std::optional<double> figure_of(const store::SidePointRow& point, std::string_view statistic) {
   if (statistic == kMedian) return point.median;
@@ -223,6 +199,30 @@ void add_metrics(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& ou
 
 }  // namespace
 
+std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const Cast& cast) {
+  std::vector<std::pair<std::string, std::string>> places;
+  for (const std::string& text : series.endpoints) {
+    places.push_back(place_of(text));
+    if (!cast.has(places.back().first)) return std::nullopt;
+  }
+  if (places.empty()) return std::nullopt;
+  const auto is_changed = [&](const auto& place) { return cast.changed.contains(place.first); };
+  // Those that changed first, each kind in the order of the ranks.
+  std::ranges::stable_sort(places, std::greater(), is_changed);
+  analysis::PairRuns pair;
+  pair.node = places.front().first;
+  pair.endpoint = places.front().second;
+  pair.changed = is_changed(places.front());
+  const auto other =
+      std::ranges::find_if(places, [&](const auto& place) { return place.first != pair.node; });
+  if (other != places.end()) {
+    pair.other_node = other->first;
+    pair.other_endpoint = other->second;
+    pair.other_changed = is_changed(*other);
+  }
+  return pair;
+}
+
 std::vector<std::string> foreign_changes(std::vector<std::string> changes) {
   std::erase_if(changes, [](const std::string& change) { return part_of(change) == kOwnPart; });
   return changes;
@@ -320,6 +320,7 @@ analysis::UpgradeRuns runs_of(const Sides& sides) {
       out.invalid = fmt::format("node {} was measured with two stacks on one side: {}", node,
                                 stacks->second.while_measured);
   add_metrics(sides, cast, out);
+  add_knees(sides, cast, out);
   add_functions(sides, cast, out);
   return out;
 }

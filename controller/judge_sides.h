@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -67,6 +68,10 @@ std::set<std::string> absent_nodes(const Sides& sides);
 
 // Whether the changed nodes have the stack of the before side: it came back.
 bool is_same_stack(const Sides& sides);
+
+// The series' pair as the judge wants it, without figures; absent where a node is of neither kind.
+struct Cast;
+std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const Cast& cast);
 
 // Everything that either side measured, on the nodes of the two kinds.
 analysis::UpgradeRuns runs_of(const Sides& sides);

@@ -5,12 +5,9 @@
 #include <map>
 #include <optional>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include "controller/analysis/changes.h"
 #include "controller/analysis/knee.h"
-#include "controller/judge_sides.h"
+#include "controller/upgrade_knees.h"
 
 namespace railgauge {
 namespace {
@@ -19,17 +16,6 @@ using Curve = std::vector<const SeriesRuns*>;  // a series a size
 
 analysis::MetricTraits traits_of(const store::SeriesRow& series) {
   return analysis::traits_of(series.unit, series.larger_is_better, "median");
-}
-
-// All that a series is but for its size.
-std::string curve_word(const store::SeriesRow& series) {
-  store::SeriesRow other = series;
-  other.message_bytes = 0;
-  std::string parameters;
-  for (const auto& [name, value] : series.parameters)
-    if (name != "sizes") parameters += fmt::format(" {}={}", name, value);
-  return fmt::format("{} rev {} {}{}", metric_text(other, ""), series.revision,
-                     fmt::join(series.endpoints, " "), parameters);
 }
 
 std::optional<double> value_at(const SeriesRuns& one, const std::string& run) {
@@ -86,9 +72,8 @@ std::optional<Knee> knee_of(const Curve& curve) {
   std::vector<double> knees;
   take_knees(curve, runs, knees);
   if (knees.size() < analysis::kMinRuns) return std::nullopt;
-  store::SeriesRow whole = curve.front()->series;
-  whole.message_bytes = 0;
-  Knee out{.metric = metric_text(whole, "") + " knee of the size curve", .runs = curve.front()};
+  const store::SeriesRow& whole = curve.front()->series;
+  Knee out{.metric = knee_text(whole), .runs = curve.front()};
   analysis::DetectorSettings settings;
   settings.delta = analysis::kKneeDelta;
   const analysis::Findings found = analysis::detect_changes(knees, settings);
@@ -115,7 +100,7 @@ std::vector<Knee> moved_knees(std::span<const SeriesRuns> all) {
   std::map<std::string, Curve> curves;
   for (const SeriesRuns& one : all)
     if (one.series.message_bytes > 0 && one.runs.size() == one.values.size() && !one.runs.empty())
-      curves[curve_word(one.series)].push_back(&one);
+      curves[curve_text(one.series)].push_back(&one);
   std::vector<Knee> out;
   for (const auto& [word, curve] : curves)
     if (curve.size() >= analysis::kLeastKneeSizes)

@@ -11,6 +11,8 @@
 #include <fmt/ranges.h>
 #include <google/protobuf/util/json_util.h>
 
+#include "controller/upgrade_knees.h"
+
 namespace railgauge {
 
 std::string json_of(const api::Upgrade& report) {
@@ -55,7 +57,8 @@ std::vector<store::FindingSeriesRow> moved_series(const Sides& sides, const api:
     const auto regressed = [&](const char* statistic) {
       return names.contains(metric_text(series, statistic));
     };
-    if (std::ranges::none_of(kStatistics, regressed)) continue;
+    if (std::ranges::none_of(kStatistics, regressed) && !names.contains(knee_text(series)))
+      continue;
     const bool ours = std::ranges::any_of(series.endpoints, [&](const std::string& text) {
       return changed.contains(text.substr(0, text.find('/')));
     });

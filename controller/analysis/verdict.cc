@@ -133,6 +133,7 @@ MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade)
   MetricVerdict out;
   out.name = metric.name;
   out.delta = metric.traits.delta;
+  out.is_shape = metric.is_shape;
   const Cohort cohort = gather(metric, upgrade, out);
   out.changed = cohort.changed.shifts.size();
   out.controls = cohort.controls.shifts.size();
@@ -158,6 +159,7 @@ MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade)
   const CohortEffect common = cohort_effect(cohort.controls, {}, seed_of(words), one_sided);
   if (common.low > log_worsening(metric.traits.better, metric.traits.delta))
     out.common = worse_fraction(metric.traits.better, common.estimate);
+  if (metric.is_shape) return out;
   find_far_losses(metric, cohort, upgrade.metrics.size(), out);
   out.modes = modes_of(metric, true);
   if (!slow_mode_grew(metric, out.modes)) out.modes.reset();
@@ -217,6 +219,23 @@ void hold_as_family(std::vector<MetricVerdict>& metrics) {
         fmt::format("{:.2f} % worse, but as much may be chance among {} metrics; {}",
                     100 * asked[i]->worse, asked.size(), what_would_settle(asked[i]->need));
   }
+}
+
+// A curve that bends nowhere, or anywhere, keeps nothing from passing: the figures at its sizes are
+// judged by themselves.
+void drop_open_shapes(UpgradeVerdict& out) {
+  std::erase_if(out.metrics, [&](const MetricVerdict& metric) {
+    const bool open =
+        metric.verdict == Verdict::kInconclusive || metric.verdict == Verdict::kInvalid;
+    if (!metric.is_shape || !open) return false;
+    const std::string between =
+        metric.low && metric.high
+            ? fmt::format("{:+.0f} to {:+.0f} % worse", 100 * *metric.low, 100 * *metric.high)
+            : "too few runs of whole curves";
+    out.notes.push_back(
+        fmt::format("{}: not judged, since it is not known better than {}", metric.name, between));
+    return true;
+  });
 }
 
 // Metrics that no earlier run has, when they are more than may be missing.
@@ -312,6 +331,7 @@ UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
   out.lost = lost_functions(upgrade.functions);
   out.unmeasured = unmeasured(upgrade.functions);
   out.notes = upgrade.notes;
+  drop_open_shapes(out);
   add_notes(upgrade, out);
   const auto worst = std::ranges::find(out.lost, LossKind::kCorruption, &LostFunction::kind);
   if (!upgrade.invalid.empty() && worst == out.lost.end()) {

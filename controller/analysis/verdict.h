@@ -32,6 +32,9 @@ struct MetricRuns {
   std::string name;  // of the metric, for people: "verbs.write_lat latency_ns p50 8 B"
   MetricTraits traits;
   std::vector<PairRuns> pairs;  // every one that was to be measured, measured or not
+  // Of what other metrics tell of together, as where a curve over sizes bends: one that moved for
+  // the worse is a loss, with the bound and among the metrics as any; but no pass asks for it.
+  bool is_shape = false;
 };
 
 struct UpgradeRuns {
@@ -73,6 +76,7 @@ struct MetricVerdict {
   bool loss_is_real = false;
   std::size_t changed = 0;  // nodes measured on both sides, of which each counts once
   std::size_t controls = 0;
+  bool is_shape = false;
   bool lone = false;                 // a single node or pair: its drift is not known
   double coverage = 0;               // of the changed pairs that were to be measured
   std::vector<std::string> missing;  // "node/endpoint with node/endpoint" of those that were not

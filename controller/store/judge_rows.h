@@ -67,7 +67,8 @@ struct SidePointRow {
   std::optional<double> p99{};
   std::optional<double> p999{};
   bool synthetic = false;
-  bool again = false;  // of a pair that the run measured twice, the second time
+  std::int64_t launch = 0;  // equal for what one rank of one attempt measured
+  bool again = false;       // of a pair that the run measured twice, the second time
 };
 // What became of a task, for what worked and does not any more.
 struct SideTaskRow {

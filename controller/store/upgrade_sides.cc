@@ -132,7 +132,7 @@ Result<std::vector<SidePointRow>> read_side_points(Connection& connection,
   std::vector<SidePointRow> points;
   Rows rows = RG_TRY(connection.query(
       "SELECT run_id, point.series, measured_at, point.median, p99, distribution.p999, flags, "
-      "distribution.p90, task.task_id GLOB 'a*' FROM "
+      "distribution.p90, task.task_id GLOB 'a*', rank.id FROM "
       "run CROSS JOIN task ON task.run=run.id CROSS JOIN attempt ON attempt.task=task.id AND "
       "attempt.attempt=counted_attempt AND attempt.outcome='passed' CROSS JOIN rank ON "
       "rank.attempt=attempt.id CROSS JOIN point ON point.id BETWEEN rank.id << 20 AND (rank.id << "
@@ -149,6 +149,7 @@ Result<std::vector<SidePointRow>> read_side_points(Connection& connection,
                       .p99 = rows.optional_real(4),
                       .p999 = rows.optional_real(5),
                       .synthetic = (rows.integer(6) & kFlagSynthetic) != 0,
+                      .launch = rows.integer(9),
                       .again = rows.integer(8) != 0});
   return points;
 }
