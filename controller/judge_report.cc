@@ -1,6 +1,7 @@
 #include "controller/judge_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -83,6 +84,7 @@ void add_levels(const analysis::MetricRuns& metric, api::Upgrade& out) {
     if (!(level > 0)) continue;
     const auto add = [level](const std::vector<double>& values, auto& sums) {
       for (std::size_t i = 0; i < values.size(); ++i) {
+        if (!std::isfinite(values[i])) continue;  // a run that is missing
         sums[i].first += values[i] / level;
         sums[i].second += 1;
       }

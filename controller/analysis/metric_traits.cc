@@ -1,5 +1,6 @@
 #include "controller/analysis/metric_traits.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
@@ -57,6 +58,8 @@ Status override_deltas(const std::map<std::string, double>& deltas, std::string_
 }
 
 double worse_fraction(Better better, double log_worsening) {
+  constexpr double kMost = 600;  // figures may be 300 orders of magnitude apart; doubles hold 308
+  log_worsening = std::clamp(log_worsening, -kMost, kMost);
   return better == Better::kHigher ? -std::expm1(-log_worsening) : std::expm1(log_worsening);
 }
 

@@ -75,13 +75,14 @@ std::optional<ModeWeights> modes_of(const MetricRuns& metric, bool changed) {
     if (pair.changed != changed || measured(pair.before) == 0 || measured(pair.after) == 0)
       continue;
     std::vector<double> sorted;
-    std::ranges::copy_if(pair.before, std::back_inserter(sorted), [](double v) { return v > 0; });
+    const auto is_figure = [](double v) { return std::isfinite(v) && v > 0; };
+    std::ranges::copy_if(pair.before, std::back_inserter(sorted), is_figure);
     std::ranges::sort(sorted);
     const double level = sorted[sorted.size() / 2];
     for (const double v : pair.before)
-      if (v > 0) before.push_back(v / level);
+      if (is_figure(v)) before.push_back(v / level);
     for (const double v : pair.after)
-      if (v > 0) after.push_back(v / level);
+      if (is_figure(v)) after.push_back(v / level);
   }
   return mode_weights(before, after, metric.traits.better);
 }
