@@ -53,6 +53,8 @@ Result<RunSummary> wait_for(Session& session, const std::string& run_id, double 
 // "driver=580.95", several by commas.
 Status read_expect(const Arguments& arguments, GateRequest& request) {
   const std::string text = arguments.value("expect");
+  if (arguments.has("expect") && text.empty())  // a script's variable that nobody set
+    return fail(Code::kInvalidArgument, "--expect: it is empty; give PART=VERSION");
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string word = text.substr(begin, end - begin);

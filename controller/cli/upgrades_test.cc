@@ -85,6 +85,16 @@ TEST_F(Gate, DoesNotWaitUnlessItIsTold) {
   EXPECT_THAT(err_, HasSubstr("no before side"));
 }
 
+// What a script left out must not let any stack pass.
+TEST_F(Gate, AnExpectationThatIsNoneIsWrongUse) {
+  for (const char* wrong : {"", "driver", "=580", "driver=", "driver=580,cuda"})
+    EXPECT_EQ(gate({"--expect=" + std::string(wrong)}), kExitUsage) << wrong;
+  EXPECT_EQ(judge_.gates(), 0);
+  EXPECT_EQ(gate({"--expect", "driver=580.95,cuda=13.0"}), kExitFailed) << err_;
+  EXPECT_EQ(judge_.last_gate().expect().at("driver"), "580.95");
+  EXPECT_EQ(judge_.last_gate().expect().at("cuda"), "13.0");
+}
+
 TEST_F(Gate, TheShareThatAPassNeedsIsHandedOn) {
   EXPECT_EQ(gate({"--min-coverage", "95%"}), kExitFailed);
   EXPECT_DOUBLE_EQ(judge_.last_judged().min_coverage(), 0.95);

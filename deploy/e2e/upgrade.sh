@@ -63,7 +63,8 @@ upgrade_without_rdma_is_lost_function() {
   start_guest_agent n1
   wait_for "n1 tells that its device is gone" 120 n1_has_no_nic
   gate 1
-  jq -e '.verdict == "regressed" and .kind == "lost_function" and any(.lost[]; .node == "n1")' "$work/gate.json"
+  jq -e '.verdict == "regressed" and .kind == "lost_function" and any(.lost[]; .node == "n1")
+    and any(.causes[].changes[]; . == "rdma_device present -> gone")' "$work/gate.json"
 }
 
 n1_has_no_nic() { cli nodes show n1 -o json | jq -e '.nodes[0] | .state == "attached" and (.nics | length == 0)'; }
