@@ -286,10 +286,7 @@ Result<api::GateStep> UpgradeDesk::start_after(const store::UpgradeRow& upgrade,
 Result<api::GateStep> UpgradeDesk::gate(const api::GateRequest& request, const std::string& who) {
   const Infos infos = RG_TRY(node_infos());
   if (!request.continue_upgrade_id().empty()) {
-    const auto known = store_.upgrade(request.continue_upgrade_id());
-    if (!known && known.error().code == Code::kNotFound)
-      return fail(Code::kInvalidArgument, known.error().message);
-    const store::UpgradeRow row = RG_TRY(known);
+    const store::UpgradeRow row = RG_TRY(store_.upgrade(request.continue_upgrade_id()));
     const std::string missing = RG_TRY(not_ready(row, request, infos));
     return missing.empty() ? start_after(row, infos, request, who) : waiting(missing);
   }

@@ -26,14 +26,21 @@ constexpr std::array kOdd{kNaN,  kInfinity, -kInfinity, 0.0,    -0.0,  -5.0,
 
 class Odd {
  public:
-  explicit Odd(std::uint64_t seed) : chance_(seed) { share_ = count(3) == 0 ? 0.3 : 0.03; }
+  // Every fourth is as figures should be, so that a pass is among the answers.
+  explicit Odd(std::uint64_t seed)
+      : chance_(seed),
+        is_tame_(seed % 4 == 0),
+        share_(is_tame_        ? 0
+               : seed % 3 == 0 ? 0.3
+                               : 0.03) {}
+  [[nodiscard]] bool is_tame() const { return is_tame_; }
   std::size_t count(std::size_t below) {
     return static_cast<std::size_t>(chance_.uniform() * static_cast<double>(below));
   }
   bool one_in(std::size_t n) { return count(n) == 0; }
   double figure(bool constant = false) {
     if (chance_.uniform() < share_) return kOdd[count(kOdd.size())];
-    return constant ? 100 : 100 * (1 + 0.01 * chance_.normal());
+    return constant ? 100 : 100 * (1 + (is_tame_ ? 0.001 : 0.01) * chance_.normal());
   }
   std::vector<double> figures(std::size_t size) {
     std::vector<double> out(size);
@@ -44,7 +51,8 @@ class Odd {
 
  private:
   Chance chance_;
-  double share_ = 0;
+  bool is_tame_ = false;
+  double share_ = 0;  // of figures that are none
 };
 
 UpgradeRuns odd_upgrade(Odd& odd, const std::string& id) {
@@ -66,7 +74,7 @@ UpgradeRuns odd_upgrade(Odd& odd, const std::string& id) {
         one.other_endpoint = "a:1";
         one.other_changed = odd.one_in(2);
       }
-      one.before = odd.figures(odd.one_in(5) ? odd.count(8) : 5);
+      one.before = odd.figures(!odd.is_tame() && odd.one_in(5) ? odd.count(8) : 5);
       one.after = odd.one_in(5) ? one.before : odd.figures(5 + odd.count(3));
       if (odd.one_in(6)) runs.pairs.push_back(runs.pairs.back());  // told twice
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <span>
 
 #include <fmt/format.h>
@@ -60,6 +61,23 @@ bool goes_with(const std::vector<DeviceKind>& kinds, std::string_view part) {
       kinds, [&](const DeviceKind& kind) { return is_of(kind, part) || part == kOfPaths; });
 }
 
+// "module.nvidia" of "module.nvidia.NVreg_EnableMSI"; "" of what is no module's parameter.
+std::string_view module_of(std::string_view part) {
+  constexpr std::string_view kModule = "module.";
+  if (!part.starts_with(kModule)) return "";
+  return part.substr(0, part.find('.', kModule.size()));
+}
+
+using Modules = std::set<std::string_view>;
+
+// Into the names of the maps, which must stay.
+Modules modules_of(const TextMap& parts) {
+  Modules out;
+  for (const auto& [name, value] : parts)
+    if (const std::string_view module = module_of(name); !module.empty()) out.insert(module);
+  return out;
+}
+
 }  // namespace
 
 StackParts fill_unknown(const StackParts& before, StackParts now, bool incomplete) {
@@ -79,7 +97,15 @@ std::vector<std::string> stack_changes(const StackParts& before, const StackPart
   for (const DeviceKind& kind : gone) changes.push_back(gone_change(kind.name));
   for (const DeviceKind& kind : come)
     changes.push_back(fmt::format("{} none -> present", kind.name));
+  const Modules had = modules_of(old);
+  const Modules has = modules_of(fresh);
+  for (const std::string_view module : had)
+    if (!has.contains(module)) changes.push_back(fmt::format("{} loaded -> none", module));
+  for (const std::string_view module : has)
+    if (!had.contains(module)) changes.push_back(fmt::format("{} none -> loaded", module));
   for (const auto& [name, unused] : names) {
+    const std::string_view module = module_of(name);
+    if (!module.empty() && had.contains(module) != has.contains(module)) continue;
     const auto was = old.find(name);
     const auto is = fresh.find(name);
     if ((is == fresh.end() && goes_with(gone, name)) || (was == old.end() && goes_with(come, name)))

@@ -24,7 +24,8 @@ StackParts fill_unknown(const StackParts& before, StackParts now, bool incomplet
 // "gpu_driver 535.1 -> 550.2" for each part that differs, by name; "none" where there is none. A
 // part that was not known before, or is not now, has not changed. All of them: a suspect that is
 // left out would never be found. Only what tells of a device that is not there on one side is one
-// change: "rdma_device present -> gone", "gpu none -> present"; its settings did not change.
+// change: "rdma_device present -> gone", "gpu none -> present"; its settings did not change. So it
+// is with a module that was left or loaded and its parameters: "module.nvidia loaded -> none".
 std::vector<std::string> stack_changes(const StackParts& before, const StackParts& now);
 
 // The kinds of devices that a stack tells of, and the change that one of them went.

@@ -50,6 +50,18 @@ TEST(StackParts, ASettingThatGoesWhileItsDeviceStaysIsASettingsChange) {
               ElementsAre("nic_mtu_bytes 4092 -> 1500", "qos.trust dscp -> none"));
 }
 
+// After an upgrade whose module is not built for the running kernel.
+TEST(StackParts, AModuleThatIsNotLoadedIsOneChangeAndNotEachOfItsParameters) {
+  const StackParts loaded{.settings = {{"module.nvidia.NVreg_EnableMSI", "1"},
+                                       {"module.nvidia.NVreg_UsePageAttributeTable", "-1"},
+                                       {"module.nvidia_uvm.uvm_debug_prints", "0"}}};
+  const StackParts left{.settings = {{"module.nvidia_uvm.uvm_debug_prints", "1"}}};
+  EXPECT_THAT(
+      stack_changes(loaded, left),
+      ElementsAre("module.nvidia loaded -> none", "module.nvidia_uvm.uvm_debug_prints 0 -> 1"));
+  EXPECT_THAT(stack_changes({}, left), ElementsAre("module.nvidia_uvm none -> loaded"));
+}
+
 TEST(StackParts, WhatCouldNotBeReadHasNotChanged) {
   const StackParts known{.settings = {{"acs", "off"}}};
   const StackParts unknown{.settings = {{"acs", "unknown"}}};
@@ -72,7 +84,7 @@ TEST(StackParts, AnIncompleteReadingTakesNothingAway) {
 
 TEST(StackParts, AnEventStaysALine) {
   StackParts now;
-  for (int i = 0; i < 150; ++i) now.settings["module.x.p" + std::to_string(i)] = "1";
+  for (int i = 0; i < 150; ++i) now.settings["nccl_conf.p" + std::to_string(i)] = "1";
   const auto changes = stack_changes({}, now);
   EXPECT_THAT(changes, SizeIs(150)) << "a suspect that is cut would never be found";
   const auto told = told_changes(changes);
