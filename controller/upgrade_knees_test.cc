@@ -39,7 +39,10 @@ Sides sides_of(const Fabric& fabric) {
     sides.upgrade.nodes.push_back({.node_id = name, .node = name, .changed = changed});
     sides.stacks[name].known = true;
     if (changed) sides.stacks[name].changes = {"ofed 5.8 -> 24.04"};
-    sides.tasks_after.push_back({.nodes = {name}, .endpoints = {"mlx5_0:1"}});
+    sides.tasks_before.push_back({.kernel = "verbs.write_bw",
+                                  .nodes = {name},
+                                  .endpoints = {"mlx5_0:1"},
+                                  .outcome = "passed"});
     for (std::size_t size = 0; size < fabric.sizes; ++size) {
       const auto id = static_cast<std::int64_t>(sides.series.size() + 1);
       const double bytes = 256 * std::pow(4.0, static_cast<double>(size));
@@ -67,6 +70,7 @@ Sides sides_of(const Fabric& fabric) {
       }
     }
   }
+  sides.tasks_after = sides.tasks_before;
   return sides;
 }
 
@@ -81,6 +85,7 @@ const analysis::MetricVerdict* knee_in(const analysis::UpgradeVerdict& verdict) 
 }
 
 TEST(UpgradeKnees, ACurveThatBendsAtLargerSizesIsALoss) {
+  EXPECT_EQ(judged(sides_of({})).verdict, analysis::Verdict::kPass);
   const auto verdict = judged(sides_of({.half = 8192}));
   const auto* knee = knee_in(verdict);
   ASSERT_NE(knee, nullptr);
