@@ -112,18 +112,19 @@ std::string cause_table(const Upgrade& upgrade, bool colour) {
 }
 
 // A rollback against the figures that its own stack gave.
-std::vector<std::string> self_lines(const Upgrade& upgrade) {
+google::protobuf::RepeatedPtrField<std::string> self_lines(const Upgrade& upgrade) {
   if (!upgrade.has_same_stack_before()) return {};
   constexpr int kMetricsShown = 5;
   const SameStackBefore& self = upgrade.same_stack_before();
-  std::vector<std::string> lines{fmt::format(
+  google::protobuf::RepeatedPtrField<std::string> lines;
+  lines.Add(fmt::format(
       "{}{}{} (runs {}, until {})", self.verdict(), self.has_kind() ? ": " + self.kind() : "",
-      self.has_reason() ? ": " + self.reason() : "", fmt::join(self.runs(), " "), self.until())};
+      self.has_reason() ? ": " + self.reason() : "", fmt::join(self.runs(), " "), self.until()));
   for (int i = 0; i < std::min(self.metrics_size(), kMetricsShown); ++i) {
     const JudgedMetric& metric = self.metrics(i);
-    lines.push_back(fmt::format("{}: {}, {} ({}), bound {:.1f} %", metric.name(), metric.verdict(),
-                                percent(metric.worse_percent()), interval_text(metric),
-                                metric.bound_percent()));
+    lines.Add(fmt::format("{}: {}, {} ({}), bound {:.1f} %", metric.name(), metric.verdict(),
+                          percent(metric.worse_percent()), interval_text(metric),
+                          metric.bound_percent()));
   }
   return lines;
 }
