@@ -212,7 +212,7 @@ Result<Control::Prepared> Control::prepare(const api::RunRequest& request, PlanF
     made_for.slice_of = night.nodes;
   }
   plan::PlanOptions options = RG_TRY(plan_options(*reading.suite, placed));
-  options.slice_index = night.day;
+  options.slice_index = night.number;
   for (const std::string& name : night.nodes)
     if (const auto node = placed.find(name); node != placed.end())
       options.slice_nodes.push_back(plan_node_of(node->second));
@@ -243,20 +243,19 @@ Result<plan::PlanOptions> Control::plan_options(const plan::Suite& suite,
 }
 
 Result<api::RunPlan> Control::plan_run(const api::RunRequest& request) {
-  return to_api(RG_TRY(prepare(request, {.day = today()})).outline);
+  return to_api(RG_TRY(prepare(request, {.night = today()})).outline);
 }
 
 Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
                                            const std::string& requested_by,
-                                           std::optional<store::ScheduleClaim> claim,
-                                           std::optional<std::uint64_t> day) {
+                                           std::optional<store::ScheduleClaim> claim) {
   const std::string trigger = request.trigger().empty() ? "cli" : request.trigger();
   if (std::ranges::find(kTriggers, trigger) == kTriggers.end())
     return fail(
         Code::kInvalidArgument,
         fmt::format("trigger {}: allowed are cli, schedule and upgrade", in_quotes(trigger)));
   RG_TRY_OK(loop_.call([this] { return director_.admits(); }));
-  ToRun to_run = RG_TRY(this->to_run(request, day));
+  ToRun to_run = RG_TRY(this->to_run(request, claim ? claim->number : today()));
   const Prepared& prepared = to_run.prepared;
   plan::Plan& plan = to_run.plan;
   RG_TRY_OK(

@@ -38,11 +38,12 @@ class Control {
   Result<api::SuiteList> list_suites();
   Result<api::SuiteCheck> check_suite(const api::SuiteSource& source);
   Result<api::RunPlan> plan_run(const api::RunRequest& request);
-  // With a claim the run is the due time's: claim_due()'s errors (store/schedules.h). `day`: since
-  // 1970, whose slice is taken of a suite that measures one a day; absent: today's, in UTC.
+  // With a claim the run is the due time's: claim_due()'s errors (store/schedules.h). Of a suite
+  // that measures a slice a run it takes that of the claim's number: n starts of a schedule in a
+  // row take n slices, however far apart they are and whatever was missed between them. Without
+  // a claim it takes today's, in UTC.
   Result<api::RunSummary> start_run(const api::RunRequest& request, const std::string& requested_by,
-                                    std::optional<store::ScheduleClaim> claim = {},
-                                    std::optional<std::uint64_t> day = {});
+                                    std::optional<store::ScheduleClaim> claim = {});
   Result<api::RunSummary> cancel_run(const std::string& run_id, const std::string& requested_by);
   Result<api::RunSummary> run_summary(const std::string& run_id);
   Result<api::RunList> list_runs(const api::ListRunsRequest& request);
@@ -66,7 +67,7 @@ class Control {
   };
   // What a plan is made from beside the request.
   struct PlanFor {
-    std::uint64_t day = 0;                // chooses the slice, where the suite's text does not
+    std::uint64_t night = 0;              // chooses the slice, where the suite's text does not
     std::vector<std::string> slice_of{};  // nodes; none: those that are asked for
     bool is_rest = false;                 // all nodes stay in the plan, whoever can be used
     std::map<std::string, std::string> unusable{};  // of a rest: nodes, each with the reason
@@ -97,7 +98,7 @@ class Control {
   void record_force(const api::RunRequest& request, const store::RunRow& row);
   Result<Prepared> prepare(const api::RunRequest& request, PlanFor made_for);
   Result<Prepared> prepare_admitted(const api::RunRequest& request, PlanFor made_for);
-  Result<ToRun> to_run(const api::RunRequest& request, std::optional<std::uint64_t> day);
+  Result<ToRun> to_run(const api::RunRequest& request, std::uint64_t night);
   Result<ToRun> rest_of(const api::RunRequest& request);
   void tell_left_out(const LeftOut& left_out, const store::RunRow& row);
   static std::uint64_t day_of(double unix_seconds);  // since 1970, in UTC

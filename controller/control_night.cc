@@ -1,4 +1,4 @@
-// Which day's slice a plan takes, and of which nodes; who of a rest's nodes can be used.
+// Which slice a plan takes, and of which nodes; who of a rest's nodes can be used.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ Result<Control::Nodes> Control::all_nodes() {
 plan::Night Control::night_of(const plan::Suite& suite, const PlanFor& made_for,
                               const LeftOut& left_out, const Nodes& all) {
   if (suite.night) return *suite.night;
-  plan::Night night{.day = made_for.day, .nodes = made_for.slice_of};
+  plan::Night night{.number = made_for.night, .nodes = made_for.slice_of};
   if (night.nodes.empty()) night.nodes = left_out.asked;
   if (!night.nodes.empty()) return night;
   const double since = fleet::unix_seconds() - kRememberedSeconds;

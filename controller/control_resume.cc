@@ -116,15 +116,14 @@ Result<std::set<std::string>> finished_tasks(const std::string& run_id, const pl
 
 }  // namespace
 
-Result<Control::ToRun> Control::to_run(const api::RunRequest& request,
-                                       std::optional<std::uint64_t> day) {
+Result<Control::ToRun> Control::to_run(const api::RunRequest& request, std::uint64_t night) {
   if (!request.resume_run_id().empty()) return rest_of(request);
-  Prepared prepared = RG_TRY(prepare_admitted(request, {.day = day.value_or(today())}));
+  Prepared prepared = RG_TRY(prepare_admitted(request, {.night = night}));
   plan::Plan plan = RG_TRY(plan::make_plan(prepared.outline));
   return ToRun{std::move(prepared), std::move(plan)};
 }
 
-// From the suite as it was then, on the same nodes and of the same day: plans are made of nothing
+// From the suite as it was then, on the same nodes and of the same slice: plans are made of nothing
 // else, so that seeds, rounds and ids come out as they were. A node that cannot be used now keeps
 // its place, and its tasks are waived with the reason.
 Result<Control::ToRun> Control::rest_of(const api::RunRequest& request) {
@@ -144,7 +143,7 @@ Result<Control::ToRun> Control::rest_of(const api::RunRequest& request) {
   again.set_node_set(fmt::format("{}", fmt::join(run.nodes, ",")));
   again.set_skip_absent(false);
   Prepared prepared =
-      RG_TRY(prepare_admitted(again, {.day = day_of(run.created_at), .is_rest = true}));
+      RG_TRY(prepare_admitted(again, {.night = day_of(run.created_at), .is_rest = true}));
   plan::Plan plan = RG_TRY(plan::make_plan(prepared.outline));
   const std::set<std::string> finished =
       RG_TRY(finished_tasks(id, plan, chain, prepared.made_for.unusable));

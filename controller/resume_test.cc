@@ -1,6 +1,7 @@
 // Going on with a stopped run, and hung pairs against other partners: through the whole controller
 // with scripted agents over real gRPC (synthetic).
 #include <chrono>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -60,6 +61,17 @@ class ResumeTest : public testing::Test {
     api::RunSummary run;
     EXPECT_TRUE(bench_.stub_->CancelRun(&context, ref, &run).ok());
   }
+  // Cancelled, and ended.
+  api::RunDetail stop(const std::string& run_id) {
+    cancel(run_id);
+    return bench_.end_of(run_id);
+  }
+  // Of a run with a node that hung: agent `name` is back as one that passes.
+  api::RunDetail rest_once_back(const std::string& name, const std::string& run_id_of_stopped) {
+    agents_.erase(name);
+    attach(name, Script::kPass, "second");
+    return bench_.end_of(run_id(rest_of(run_id_of_stopped)));
+  }
   // Until that node was told to go.
   bool has_begun(const std::string& name) {
     return agents_[name]->wait_until(
@@ -78,6 +90,19 @@ std::set<std::string> tasks_that(const api::RunDetail& run, const std::string& o
   return ids;
 }
 
+// The tasks that were not passed, with the ids and ends that they had.
+void expect_rest(const api::RunDetail& rest, const api::RunDetail& stopped) {
+  std::map<std::string, std::string> left;
+  for (const api::TaskDetail& task : stopped.tasks())
+    if (task.outcome() != "passed")
+      left[task.task_id()] = task.endpoints(0) + " " + task.endpoints(1);
+  std::map<std::string, std::string> measured;
+  for (const api::TaskDetail& task : rest.tasks())
+    measured[task.task_id()] = task.endpoints(0) + " " + task.endpoints(1);
+  EXPECT_FALSE(left.empty());
+  EXPECT_EQ(measured, left);
+}
+
 TEST_F(ResumeTest, TheRestOfACancelledRunHasTheTasksThatItLeftWithTheirIds) {
   attach("a");
   attach("b");
@@ -88,25 +113,13 @@ TEST_F(ResumeTest, TheRestOfACancelledRunHasTheTasksThatItLeftWithTheirIds) {
   const grpc::Status early = start(rest_of(first), refused);
   EXPECT_EQ(early.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(early.error_message(), HasSubstr("still under way"));
-  cancel(first);
-  const api::RunDetail stopped = bench_.end_of(first);
+  const api::RunDetail stopped = stop(first);
   EXPECT_EQ(stopped.run().outcome(), "cancelled");
-  agents_.erase("c");
-  attach("c", Script::kPass, "second");
-  const std::string second = run_id(rest_of(first));
-  const api::RunDetail rest = bench_.end_of(second);
+  const api::RunDetail rest = rest_once_back("c", first);
   EXPECT_EQ(rest.run().outcome(), "passed");
   EXPECT_EQ(rest.run().reason(), "the rest of run " + first);
   EXPECT_EQ(rest.run().suite(), "pairs");
-  std::set<std::string> left = tasks_that(stopped, "");
-  for (const std::string& id : tasks_that(stopped, "passed")) left.erase(id);
-  EXPECT_EQ(tasks_that(rest, ""), left);
-  for (const api::TaskDetail& task : rest.tasks())
-    for (const api::TaskDetail& was : stopped.tasks())
-      if (was.task_id() == task.task_id()) {
-        EXPECT_EQ(was.endpoints(0), task.endpoints(0));
-        EXPECT_EQ(was.endpoints(1), task.endpoints(1));
-      }
+  expect_rest(rest, stopped);
 }
 
 // Each rest is stopped again, until nothing is left.
@@ -116,25 +129,19 @@ TEST_F(ResumeTest, TheRestOfARestHasWhatNeitherRunMeasured) {
   attach("c", Script::kHang);
   const std::string first = run_id(pairs());
   ASSERT_TRUE(has_begun("c"));
-  cancel(first);
-  bench_.end_of(first);
+  stop(first);
   const std::string second = run_id(rest_of(first));
   ASSERT_TRUE(agents_["c"]->wait_until(
       [](const ScriptedAgent& agent) { return agent.count(api::ControllerMessage::kGo) > 1; }));
-  cancel(second);
-  const api::RunDetail stopped = bench_.end_of(second);
+  const api::RunDetail stopped = stop(second);
   EXPECT_THAT(stopped.run().reason(), StartsWith("the rest of run " + first));
-  agents_.erase("c");
-  attach("c", Script::kPass, "second");
-  const std::string third = run_id(rest_of(second));
-  const api::RunDetail rest = bench_.end_of(third);
+  const api::RunDetail rest = rest_once_back("c", second);
   EXPECT_EQ(rest.run().outcome(), "passed");
   EXPECT_EQ(rest.run().reason(), "the rest of run " + second);
-  std::set<std::string> left = tasks_that(stopped, "");
-  for (const std::string& id : tasks_that(stopped, "passed")) left.erase(id);
-  EXPECT_EQ(tasks_that(rest, ""), left);
+  expect_rest(rest, stopped);
   api::RunSummary run;
-  EXPECT_THAT(start(rest_of(third), run).error_message(), HasSubstr("nothing is left of it"));
+  EXPECT_THAT(start(rest_of(rest.run().run_id()), run).error_message(),
+              HasSubstr("nothing is left of it"));
 }
 
 // The slice stands in the suite's text, which is stored with the run.
@@ -145,23 +152,11 @@ TEST_F(ResumeTest, TheRestOfASliceIsWhatThatSliceLeft) {
   slice.mutable_suite()->set_name("pairs:2/3");
   const std::string first = run_id(slice);
   ASSERT_TRUE(has_begun("d"));
-  cancel(first);
-  const api::RunDetail stopped = bench_.end_of(first);
+  const api::RunDetail stopped = stop(first);
   EXPECT_EQ(tasks_that(stopped, "").size(), 2u) << "one of three rounds";
-  agents_.erase("d");
-  attach("d", Script::kPass, "second");
-  const api::RunDetail rest = bench_.end_of(run_id(rest_of(first)));
+  const api::RunDetail rest = rest_once_back("d", first);
   EXPECT_EQ(rest.run().outcome(), "passed") << rest.run().reason();
-  std::set<std::string> left = tasks_that(stopped, "");
-  for (const std::string& id : tasks_that(stopped, "passed")) left.erase(id);
-  EXPECT_FALSE(left.empty());
-  EXPECT_EQ(tasks_that(rest, ""), left);
-  for (const api::TaskDetail& task : rest.tasks())
-    for (const api::TaskDetail& was : stopped.tasks())
-      if (was.task_id() == task.task_id()) {
-        EXPECT_EQ(was.endpoints(0), task.endpoints(0));
-        EXPECT_EQ(was.endpoints(1), task.endpoints(1));
-      }
+  expect_rest(rest, stopped);
 }
 
 // Also after the controller began anew, which then knows the missing node from the store alone.
@@ -170,8 +165,7 @@ TEST_F(ResumeTest, WhatAMissingNodeShouldHaveMeasuredIsWaivedWithTheReasonAndThe
     for (const char* name : {"a", "b", "c", "d"}) attach(name, Script::kHang);
     const std::string first = run_id(pairs());
     ASSERT_TRUE(has_begun("d"));
-    cancel(first);
-    EXPECT_EQ(tasks_that(bench_.end_of(first), "passed").size(), 0u);
+    EXPECT_EQ(tasks_that(stop(first), "passed").size(), 0u);
     agents_.clear();
     bench_.stop();
     bench_.start();
@@ -198,6 +192,25 @@ TEST_F(ResumeTest, WhatAMissingNodeShouldHaveMeasuredIsWaivedWithTheReasonAndThe
     EXPECT_EQ(last.run().outcome(), "passed");
     EXPECT_EQ(tasks_that(last, "passed").size(), 3u);
     agents_.clear();
+  }
+}
+
+TEST_F(ResumeTest, WhatABusyNodeShouldHaveMeasuredIsWaivedAndTheRestIsRun) {
+  for (const char* name : {"a", "b", "c"}) attach(name, Script::kHang);
+  const std::string first = run_id(pairs());
+  ASSERT_TRUE(has_begun("c"));
+  stop(first);
+  agents_.clear();
+  for (const char* name : {"a", "b", "c"}) attach(name, Script::kPass, "second");
+  ASSERT_TRUE(bench_.tells_busy(*agents_["c"], "c", "job 4711 here"));
+  const api::RunDetail rest = bench_.end_of(run_id(rest_of(first)));
+  EXPECT_EQ(rest.run().outcome(), "passed") << rest.run().reason();
+  ASSERT_EQ(rest.tasks_size(), 3);
+  for (const api::TaskDetail& task : rest.tasks()) {
+    const bool has_c = std::string(task.endpoints(0)).starts_with("c/") ||
+                       std::string(task.endpoints(1)).starts_with("c/");
+    EXPECT_EQ(task.outcome(), has_c ? "waived" : "passed") << task.task_id();
+    EXPECT_EQ(task.reason(), has_c ? "node c is busy: slurm: job 4711 here" : "");
   }
 }
 

@@ -98,12 +98,13 @@ void Schedules::decide(const store::ScheduleRow& row, double now) {
 }
 
 void Schedules::carry_out(const store::ScheduleRow& row, const run::Decision& decision,
-                          double start_at, double now) {
+                          double start_at, double now, std::optional<std::uint64_t> spent) {
   if (decision.kind != run::Decision::Kind::kStart) {
     const bool missed = decision.kind == run::Decision::Kind::kMiss;
     const Status decided = store_.decide_due(row.name, {.due_at = decision.due_at,
                                                         .result = missed ? "missed" : "skipped",
-                                                        .reason = decision.reason});
+                                                        .reason = decision.reason,
+                                                        .spent = spent});
     if (!decided) return spdlog::warn("schedule {}: {}", row.name, decided.error().message);
     return report(row, decision);
   }
@@ -119,10 +120,12 @@ void Schedules::carry_out(const store::ScheduleRow& row, const run::Decision& de
   if (started || started.error().code == Code::kAlreadyExists) return;
   spdlog::warn("schedule {}: {}", row.name, started.error().message);
   if (may_try_again(row, decision, start_at, now)) return;
+  // A slice of which nobody is there must not be waited for: the others would never be measured.
+  const bool nobody = started.error().code == Code::kOutOfRange;
   carry_out(row,
             {run::Decision::Kind::kMiss, decision.due_at,
              fmt::format("not started: {}", started.error().message)},
-            start_at, now);
+            start_at, now, nobody ? std::optional(row.started) : std::nullopt);
 }
 
 // Whether the next tick would still be in time for it.
@@ -145,10 +148,8 @@ Result<api::RunSummary> Schedules::start(const store::ScheduleRow& row, const st
   request.set_exclusive(row.exclusive);
   request.set_skip_absent(true);
   request.set_trigger("schedule");
-  // Its own day, on its own clock: late, by jitter or made up for, it takes no other night's slice.
-  const run::Schedule schedule = RG_TRY(run::compile(text_of(row)));
-  const auto day = static_cast<std::uint64_t>(schedule.zone.wall_time(claim.due_at).day);
-  return control_.start_run(request, who, std::move(claim), day);
+  claim.number = row.started;
+  return control_.start_run(request, who, std::move(claim));
 }
 
 void Schedules::report(const store::ScheduleRow& row, const run::Decision& decision) {

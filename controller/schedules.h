@@ -4,6 +4,7 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "controller/api/control.pb.h"
@@ -39,7 +40,7 @@ class Schedules {
  private:
   void decide(const store::ScheduleRow& row, double now);
   void carry_out(const store::ScheduleRow& row, const run::Decision& decision, double start_at,
-                 double now);
+                 double now, std::optional<std::uint64_t> spent = {});
   Result<api::RunSummary> start(const store::ScheduleRow& row, const std::string& who,
                                 store::ScheduleClaim claim);
   [[nodiscard]] bool may_try_again(const store::ScheduleRow& row, const run::Decision& decision,

@@ -232,10 +232,14 @@ Result<std::unique_ptr<PlanOutline::Inside>> PlanOutline::Inside::make(
           note_of_axes({suite.stages.begin() + begin, suite.stages.begin() + end}));
     inside->add_block(suite, begin, end);
   }
-  if (inside->tasks == 0)
+  if (inside->tasks == 0) {
+    const bool nobody = std::ranges::find(inside->rounds, kNobodyOfSlice, &StageRounds::left_out) !=
+                        inside->rounds.end();
     for (std::uint32_t stage = 0; stage < stages; ++stage)
       if (const std::string& why = inside->rounds[stage].left_out(); !why.empty())
-        return refuse(fmt::format("stage {}: {}", stage, why));
+        return fail(nobody ? Code::kOutOfRange : Code::kInvalidArgument,
+                    fmt::format("plan: stage {}: {}", stage, why));
+  }
   if (inside->tasks > kMaxPlannedTasks) {
     inside->slices = slices_for(suite, inside->head);
     if (inside->slices > 0)

@@ -141,8 +141,8 @@ struct Plan {
 // What a plan is made from beside suite and nodes.
 struct PlanOptions {
   Topology topology{};
-  // Which slice, of a stage with slice_of: modulo that. Days since 1970 make slices of nights in a
-  // row cover everything.
+  // Which slice, of a stage with slice_of: modulo that. Numbers in a row cover everything: a
+  // schedule counts its starts, since its days in a row may have a common divisor with slice_of.
   std::uint64_t slice_index = 0;
   // Over whom rounds that are sliced are laid out, whether they take part in this plan or not, in
   // an order that does not hang on that: who is away on a night must not shift what the others are
@@ -159,6 +159,7 @@ class PlanOutline {
   // What a stage leaves open takes the site profile's value before the declaration's default.
   // kInvalidArgument: a kernel that `kernels` lacks, a parameter against its declaration, no nodes,
   // fewer nodes than a placement needs, a node named twice, a placement that wants a topology.
+  // kOutOfRange: nobody is there of the slice, and there is nothing else; another one may do.
   // Waived, not refused: tasks of a node without a fitting endpoint.
   static Result<PlanOutline> make(const Suite& suite, std::span<const PlanNode> nodes,
                                   std::span<const KernelInfo> kernels, const Site& site = {},

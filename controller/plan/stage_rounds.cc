@@ -163,7 +163,7 @@ Status StageRounds::lay_out_pairs(std::uint64_t seed, const PlanOptions& options
   if (!rounds) return refuse(plan_, rounds.error().message);
   notes_.insert(notes_.end(), rounds->notes().begin(), rounds->notes().end());
   if (rounds->size() == 0) {
-    leave_out("each pair of the slice has a node that takes no part now");
+    leave_out(std::string(kNobodyOfSlice));
     return {};
   }
   pairs_ = std::move(*rounds);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "controller/plan/pair_rounds.h"
@@ -12,6 +13,9 @@
 namespace railgauge::plan {
 
 struct PlanOptions;
+
+inline constexpr std::string_view kNobodyOfSlice =
+    "each pair of the slice has a node that takes no part now";
 
 class StageRounds {
  public:

@@ -69,7 +69,7 @@ struct Placement {
   bool strict_class = false;     // one distance class a round, also where that costs more rounds
   bool idle_loopback = false;    // whom an odd number leaves over measures itself
   std::uint32_t slice_of = 1;    // each run takes every slice_of-th round; 1: all
-  // Which of them, from 0: the suite's own `slice: K/N`. Absent: the day's,
+  // Which of them, from 0: the suite's own `slice: K/N`. Absent: the night's,
   // PlanOptions::slice_index.
   std::optional<std::uint32_t> slice{};
   // "DEV:PORT" or "gpuN", the same on every node; "" takes each node's first active one.
@@ -110,7 +110,7 @@ struct Stage {
 
 // `night:`: what slices were taken of, so that a run of them can be planned once more.
 struct Night {
-  std::uint64_t day = 0;             // PlanOptions::slice_index
+  std::uint64_t number = 0;          // PlanOptions::slice_index
   std::vector<std::string> nodes{};  // over which the rounds were laid out, in that order
 };
 

@@ -12,7 +12,7 @@ const KeyTable& suite_keys() {
 }
 
 const KeyTable& night_keys() {
-  static const KeyTable table{"night", {"day", "nodes"}, {}};
+  static const KeyTable table{"night", {"number", "nodes"}, {}};
   return table;
 }
 

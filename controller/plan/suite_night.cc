@@ -12,14 +12,15 @@
 namespace railgauge::plan {
 namespace {
 
-constexpr std::uint32_t kMaxDay = 1'000'000;  // some 2,700 years
+constexpr std::uint32_t kMaxNumber = 1'000'000'000;  // some 1,900 years of a start each minute
 
 }  // namespace
 
 std::optional<Night> read_night(const YamlValue& value) {
   const YamlMap map(value, night_keys().required, night_keys().optional);
   Night night;
-  if (const YamlValue* day = map.find("day")) night.day = read_count(*day, 0, kMaxDay).value_or(0);
+  if (const YamlValue* number = map.find("number"))
+    night.number = read_count(*number, 0, kMaxNumber).value_or(0);
   const YamlValue* nodes = map.find("nodes");
   if (nodes == nullptr) return std::nullopt;
   const std::string text =
@@ -46,10 +47,18 @@ bool has_slices(const Suite& suite) {
 std::string with_night(const std::string& text, const Night& night) {
   const SuiteReading before = read_suite(text, "", {});
   if (!before.suite || before.suite->night) return text;
-  std::string with = fmt::format("{}\nnight: {{day: {}, nodes: \"{}\"}}\n", text, night.day,
-                                 fmt::join(night.nodes, ","));
-  // A mapping in braces takes no line more.
-  return read_suite(with, "", {}).suite ? with : text;
+  const std::string key = fmt::format("night: {{number: {}, nodes: \"{}\"}}", night.number,
+                                      fmt::join(night.nodes, ","));
+  std::vector<std::string> ways{fmt::format("{}\n{}\n", text, key)};
+  // A mapping in braces takes no line more, but a key before its last brace.
+  if (const std::size_t end = text.rfind('}'); end != std::string::npos)
+    for (const char* separator : {", ", " "}) {
+      ways.push_back(text);
+      ways.back().insert(end, separator + key);
+    }
+  for (std::string& with : ways)
+    if (const auto after = read_suite(with, "", {}); after.suite && after.suite->night) return with;
+  return text;
 }
 
 }  // namespace railgauge::plan

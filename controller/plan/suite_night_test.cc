@@ -14,20 +14,31 @@ constexpr const char* kSuite =
     "version: 1\nmetadata: {name: s}\nstages:\n  - {kernel: k, placement: {pairs: all, slice: 7}}";
 
 TEST(SuiteNight, IsReadAsItWasWritten) {
-  const std::string text = with_night(kSuite, {.day = 20'781, .nodes = {"n2", "n-1.a", "n3"}});
+  const std::string text = with_night(kSuite, {.number = 20'781, .nodes = {"n2", "n-1.a", "n3"}});
   const SuiteReading reading = read_suite(text, "", {});
   ASSERT_TRUE(reading.suite) << reading.problems.at(0).message;
   ASSERT_TRUE(reading.suite->night);
-  EXPECT_EQ(reading.suite->night->day, 20'781u);
+  EXPECT_EQ(reading.suite->night->number, 20'781u);
   EXPECT_THAT(reading.suite->night->nodes, ElementsAre("n2", "n-1.a", "n3"));
-  EXPECT_EQ(with_night(text, {.day = 1, .nodes = {"x"}}), text) << "the first one stays";
+  EXPECT_EQ(with_night(text, {.number = 1, .nodes = {"x"}}), text) << "the first one stays";
+}
+
+// A rest reads there which slice it is of.
+TEST(SuiteNight, IsWrittenIntoAMappingInBracesToo) {
+  for (const std::string end : {"]}", "], }", "]\n}  # done\n"}) {
+    const std::string braces =
+        "{version: 1, metadata: {name: s}, stages: [{kernel: k, placement: {pairs: all}}" + end;
+    ASSERT_TRUE(read_suite(braces, "", {}).suite) << braces;
+    const auto night = read_suite(with_night(braces, {.number = 1, .nodes = {"x"}}), "", {}).suite;
+    ASSERT_TRUE(night && night->night) << braces;
+    EXPECT_EQ(night->night->number, 1u);
+  }
 }
 
 TEST(SuiteNight, ATextThatTakesNoKeyMoreStaysAsItIs) {
-  const std::string braces =
-      "{version: 1, metadata: {name: s}, stages: [{kernel: k, placement: {pairs: all}}]}";
-  ASSERT_TRUE(read_suite(braces, "", {}).suite);
-  EXPECT_EQ(with_night(braces, {.day = 1, .nodes = {"x"}}), braces);
+  const std::string closed = std::string(kSuite) + "\n...\n";
+  ASSERT_TRUE(read_suite(closed, "", {}).suite);
+  EXPECT_EQ(with_night(closed, {.number = 1, .nodes = {"x"}}), closed);
 }
 
 TEST(SuiteNight, SaysWhatIsWrong) {
@@ -36,10 +47,10 @@ TEST(SuiteNight, SaysWhatIsWrong) {
     return reading.problems.empty() ? "none"
                                     : reading.problems[0].key + " " + reading.problems[0].message;
   };
-  EXPECT_THAT(problem("{day: 1}"), HasSubstr("nodes"));
-  EXPECT_THAT(problem("{day: -1, nodes: a}"), HasSubstr("night.day"));
-  EXPECT_THAT(problem("{day: 1, nodes: \"a,b,a\"}"), HasSubstr("names \"a\" twice"));
-  EXPECT_THAT(problem("{day: 1, nodes: \"a,,b\"}"), HasSubstr("no node between two commas"));
+  EXPECT_THAT(problem("{number: 1}"), HasSubstr("nodes"));
+  EXPECT_THAT(problem("{number: -1, nodes: a}"), HasSubstr("night.number"));
+  EXPECT_THAT(problem("{number: 1, nodes: \"a,b,a\"}"), HasSubstr("names \"a\" twice"));
+  EXPECT_THAT(problem("{number: 1, nodes: \"a,,b\"}"), HasSubstr("no node between two commas"));
 }
 
 TEST(SuiteNight, OnlyStagesWithASliceHaveSlices) {

@@ -15,6 +15,8 @@ struct DueRow {
   std::string result{};
   std::string run_id{};
   std::string reason{};
+  // Not stored: ScheduleClaim::number of the start that found nobody of its slice, which is spent.
+  std::optional<std::uint64_t> spent{};
 };
 
 // The words of cron, windows and the like are the schedule's own (controller/run/schedule.h).
@@ -34,6 +36,7 @@ struct ScheduleRow {
   double created_at = 0;
   std::string created_by{};
   double decided_until = 0;        // every due time up to this one is decided
+  std::uint64_t started = 0;       // runs, also by hand, and slices spent; counted by the store
   std::optional<DueRow> last{};    // newest that was started, also by hand; filled in by the store
   std::uint32_t missed = 0;        // rows of the last 30 days that say so; likewise
   std::optional<DueRow> newest{};  // newest row of all; likewise
@@ -44,7 +47,8 @@ struct ScheduleClaim {
   std::string schedule{};
   double due_at = 0;
   std::string reason{};
-  bool by_hand = false;  // started by a person: no due time is decided by it
+  bool by_hand = false;      // started by a person: no due time is decided by it
+  std::uint64_t number = 0;  // of the schedule's starts, from 0: its `started` when this was made
 };
 
 }  // namespace railgauge::store

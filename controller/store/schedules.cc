@@ -49,6 +49,12 @@ Status decide_due(Connection& connection, std::int64_t id, std::string_view name
               fmt::format("schedule {}: the due time {:.0f} has been decided", name, due_at));
 }
 
+// Of two that took the same number, one by hand, the second counts nothing: no number is left out.
+Status count_start(Connection& connection, std::int64_t id, std::uint64_t number) {
+  return connection.execute("UPDATE schedule SET started=?2 + 1 WHERE id=?1 AND started <= ?2", id,
+                            number);
+}
+
 DueRow due_of(const Rows& rows, int first) {
   return {.due_at = rows.real(first),
           .decided_at = rows.real(first + 1),
@@ -93,6 +99,7 @@ Status claim_due(Connection& connection, const ScheduleClaim& claim, std::string
                  double now) {
   const std::int64_t id = RG_TRY(id_of(connection, claim.schedule));
   if (!claim.by_hand) RG_TRY_OK(decide_due(connection, id, claim.schedule, claim.due_at));
+  RG_TRY_OK(count_start(connection, id, claim.number));
   return insert_due(connection, id, claim.schedule,
                     {.due_at = claim.due_at,
                      .decided_at = now,
@@ -104,6 +111,7 @@ Status claim_due(Connection& connection, const ScheduleClaim& claim, std::string
 Status write_due(Connection& connection, std::string_view name, const DueRow& due, double now) {
   const std::int64_t id = RG_TRY(id_of(connection, name));
   RG_TRY_OK(decide_due(connection, id, name, due.due_at));
+  if (due.spent) RG_TRY_OK(count_start(connection, id, *due.spent));
   DueRow row = due;
   row.decided_at = now;
   return insert_due(connection, id, name, row);
@@ -127,7 +135,8 @@ Result<std::vector<ScheduleRow>> read_schedules(Connection& connection, double n
     Rows rows = RG_TRY(connection.query(
         "SELECT name, suite, node_set, exclusive, cron, zone, jitter_seconds, windows, blackouts, "
         "concurrency, catch_up_seconds, paused, created_at, created_by, decided_until, "
-        "(SELECT count(*) FROM schedule_due WHERE schedule=schedule.id AND result='missed' AND "
+        "started, (SELECT count(*) FROM schedule_due WHERE schedule=schedule.id AND "
+        "result='missed' AND "
         "due_at > ?1) FROM schedule ORDER BY name",
         now - kMissedDays * 24 * 3600));
     while (RG_TRY(rows.next()))
@@ -146,7 +155,8 @@ Result<std::vector<ScheduleRow>> read_schedules(Connection& connection, double n
                            .created_at = rows.real(12),
                            .created_by = rows.text(13),
                            .decided_until = rows.real(14),
-                           .missed = rows.small(15)});
+                           .started = static_cast<std::uint64_t>(rows.integer(15)),
+                           .missed = rows.small(16)});
   }
   for (ScheduleRow& schedule : schedules) {
     for (DueRow& due : RG_TRY(read_dues(connection, schedule.name, kMaxDueRows))) {

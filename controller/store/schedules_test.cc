@@ -1,6 +1,9 @@
 // Schedules in the store: their state, and that a due time is decided once.
 #include "controller/store/schedules.h"
 
+#include <random>
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -87,6 +90,58 @@ TEST_F(ScheduleStoreTest, ARunThatCannotBeCreatedClaimsNothing) {
   EXPECT_FALSE(store_->create_run(run_row("r1"), twice, ScheduleClaim{"weekly", 2e9, "", false}));
   EXPECT_EQ(named("weekly").decided_until, 1e9);
   EXPECT_THAT(*store_->list_dues("weekly", 9), IsEmpty());
+}
+
+TEST_F(ScheduleStoreTest, StartsAreCountedOnceEachAndNothingElseIs) {
+  const auto claim = [&](const char* run, double due_at, std::uint64_t number, bool by_hand) {
+    return static_cast<bool>(store_->create_run(
+        run_row(run), pair_tasks(1), ScheduleClaim{"weekly", due_at, "", by_hand, number}));
+  };
+  EXPECT_EQ(named("weekly").started, 0u);
+  ASSERT_TRUE(claim("r1", 2e9, 0, false));
+  EXPECT_FALSE(claim("r2", 2e9, 1, false)) << "decided";
+  EXPECT_EQ(named("weekly").started, 1u);
+  ASSERT_TRUE(claim("r3", 3, 1, true));
+  ASSERT_TRUE(claim("r4", 2e9 + 1, 1, false)) << "chosen before the one by hand was there";
+  EXPECT_EQ(named("weekly").started, 2u) << "number 2 is nobody's yet";
+  ASSERT_TRUE(store_->decide_due("weekly", {.due_at = 2e9 + 2, .result = "missed"}));
+  ASSERT_TRUE(store_->decide_due("weekly", {.due_at = 2e9 + 3, .result = "skipped"}));
+  EXPECT_EQ(named("weekly").started, 2u);
+  ASSERT_TRUE(store_->decide_due("weekly", {.due_at = 2e9 + 4, .result = "missed", .spent = 2}));
+  ASSERT_TRUE(store_->decide_due("weekly", {.due_at = 2e9 + 5, .result = "missed", .spent = 1}));
+  reopen();
+  EXPECT_EQ(named("weekly").started, 3u);
+  EXPECT_EQ(named("nightly").started, 0u);
+}
+
+// Rows of due times go when they are many; the count stays.
+TEST_F(ScheduleStoreTest, EachStartHasTheNumberAfterTheOneBefore) {
+  std::minstd_rand chance(7);
+  std::uint64_t starts = 0;
+  double due = 2e9;
+  for (int step = 0; step < 600; ++step) {
+    const std::uint64_t number = named("weekly").started;
+    ASSERT_EQ(number, starts) << "at step " << step;
+    due += 60;
+    switch (chance() % 8) {
+      case 0:
+        reopen();
+        break;
+      case 1:
+      case 2:
+        ASSERT_TRUE(store_->decide_due("weekly", {.due_at = due, .result = "missed"}));
+        break;
+      case 3:
+        EXPECT_FALSE(
+            store_->create_run(run_row("r"), {}, ScheduleClaim{"weekly", 1e9, "", false, number}));
+        break;
+      default:
+        ASSERT_TRUE(store_->create_run(run_row(fmt::format("r{}", step)), {},
+                                       ScheduleClaim{"weekly", due, "", step % 2 == 0, number}));
+        ++starts;
+    }
+  }
+  EXPECT_GT(starts, 200u);
 }
 
 TEST_F(ScheduleStoreTest, PausedItStartsNothingAndResumedOnlyWhatIsDueLater) {

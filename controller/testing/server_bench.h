@@ -8,6 +8,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -78,6 +79,27 @@ class ServerBench {
     EXPECT_TRUE(stub_->GetRun(&asking, ref, &detail).ok());
     EXPECT_EQ(detail.run().state(), "ended");
     return detail;
+  }
+
+  // As its agent would tell: nothing is it idle again with. Whether the controller has seen it.
+  bool tells_busy(ScriptedAgent& agent, const std::string& name, const std::string& with) const {
+    api::AgentMessage message;
+    api::BusyState& busy = *message.mutable_heartbeat()->mutable_busy();
+    if (!with.empty()) {
+      busy.add_reasons()->set_source("slurm");
+      busy.mutable_reasons(0)->set_text(with);
+    }
+    agent.send(message);
+    api::ListNodesRequest request;
+    request.set_node_set(name);
+    for (int i = 0; i < 3000; ++i) {
+      grpc::ClientContext context;
+      api::NodeList nodes;
+      if (!stub_->ListNodes(&context, request, &nodes).ok()) return false;
+      if (nodes.nodes_size() == 1 && nodes.nodes(0).busy() == !with.empty()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
   }
 
   Config config_;
