@@ -37,8 +37,9 @@ api::PreflightReport silence_of(const std::string& name, const std::string& reas
 
 }  // namespace
 
-PreflightDesk::PreflightDesk(fleet::EventLoop& loop, fleet::Fleet& fleet, store::Store& store)
-    : loop_(loop), fleet_(fleet), store_(store) {
+PreflightDesk::PreflightDesk(fleet::EventLoop& loop, fleet::Fleet& fleet, store::Store& store,
+                             PreflightSite site)
+    : loop_(loop), fleet_(fleet), store_(store), site_(site) {
   fleet_.on_preflight([this](const std::string& node, api::PreflightAnswer answer) {
     answered(node, std::move(answer));
   });
@@ -58,6 +59,8 @@ api::PreflightReport PreflightDesk::ask(const PreflightQuestion& question) {
   order.set_request_id(id);
   order.mutable_require()->Assign(question.require.begin(), question.require.end());
   order.set_probe(question.probe);
+  if (site_.lossless_priority) order.set_lossless_priority(*site_.lossless_priority);
+  if (site_.traffic_class) order.set_traffic_class(*site_.traffic_class);
   loop_.call([&] {
     for (const auto& [name, node_id] : question.nodes) {
       if (fleet_.send(name, message)) continue;

@@ -23,13 +23,20 @@ struct PreflightQuestion {
   std::string run_id{};  // "": asked for by itself
 };
 
+// What the site profile says that nodes are held to.
+struct PreflightSite {
+  std::optional<std::uint32_t> lossless_priority{};
+  std::optional<std::uint32_t> traffic_class{};
+};
+
 class PreflightDesk {
  public:
   static constexpr double kAnswerSeconds = 5;
   static constexpr double kProbeSeconds = 15;  // the agents give a probe 9
 
   // Everything outlives it. Not before the fleet's first stream.
-  PreflightDesk(fleet::EventLoop& loop, fleet::Fleet& fleet, store::Store& store);
+  PreflightDesk(fleet::EventLoop& loop, fleet::Fleet& fleet, store::Store& store,
+                PreflightSite site = {});
 
   // Blocks a worker thread until all nodes have answered or their time is over. Every node of the
   // question is in the report, one that did not answer with the reason.
@@ -48,6 +55,7 @@ class PreflightDesk {
   fleet::EventLoop& loop_;
   fleet::Fleet& fleet_;
   store::Store& store_;
+  const PreflightSite site_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, Pending> pending_;  // by request id

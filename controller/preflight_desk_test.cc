@@ -56,6 +56,24 @@ TEST_F(PreflightTest, EachNodesAnswerIsItsOwnWhateverItClaims) {
   for (const auto& check : report->checks()) EXPECT_NE(check.node(), "somebody-else");
 }
 
+// As the site profile has them.
+TEST(PreflightSiteRules, AreTakenToEachNode) {
+  ServerBench bench;
+  bench.write("site.yaml",
+              "version: 1\nmetadata: {name: a}\ndefaults: {traffic_class: 106}\n"
+              "lossless_priority: 3\n");
+  bench.config_.site_profile = bench.path("site.yaml");
+  bench.start();
+  ScriptedAgent agent(bench.agent("n1"));
+  ASSERT_TRUE(welcome(agent));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+  api::PreflightReport report;
+  ASSERT_TRUE(bench.stub_->RunPreflight(&context, {}, &report).ok());
+  ASSERT_THAT(report.checks(), SizeIs(1));
+  EXPECT_EQ(report.checks(0).observed(), "synthetic: lossless 3, traffic class 106");
+}
+
 TEST_F(PreflightTest, ANodeThatSaysNothingIsNamedWithTheReason) {
   add("n1");
   add("mute", Script::kKeepSilent);

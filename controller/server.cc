@@ -13,6 +13,7 @@
 
 #include "controller/host_port.h"
 #include "kernels/core/framing.h"
+#include "kernels/core/units.h"
 
 namespace railgauge {
 namespace {
@@ -50,6 +51,15 @@ store::Retention retention_of(const KeepDays& days) {
           .point_days = days.points};
 }
 
+// A traffic class that is no number is refused where a kernel takes it.
+PreflightSite preflight_site(const plan::Site& site) {
+  PreflightSite rules{.lossless_priority = site.lossless_priority, .traffic_class = std::nullopt};
+  if (const auto found = site.defaults.find("traffic_class"); found != site.defaults.end())
+    if (const auto number = parse_integer(found->second); number && *number >= 0 && *number < 256)
+      rules.traffic_class = static_cast<std::uint32_t>(*number);
+  return rules;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::start(const Config& config,
@@ -77,7 +87,7 @@ Server::Server(std::unique_ptr<store::Store> store, const Config& config, WatchP
       matrices_(*store_, leaves_),
       run_judge_(*store_, leaves_),
       fleet_(loop_, *store_, fleet_options),
-      preflights_(loop_, fleet_, *store_),
+      preflights_(loop_, fleet_, *store_, preflight_site(site)),
       director_(loop_, fleet_, *store_, metrics_),
       control_(loop_, fleet_, director_, *store_, preflights_, SuiteFolder(suites_folder(config)),
                std::move(site)),

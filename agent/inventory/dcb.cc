@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -35,22 +36,36 @@ std::string priorities_of(std::uint8_t enabled) {
   return text;
 }
 
-bool chooses_by_dscp(NetlinkBytes table) {
-  bool found = false;
+// Priorities by the mark that chooses them; nothing where marks choose none.
+std::map<unsigned, unsigned> marks_of(NetlinkBytes table) {
+  constexpr unsigned kMarks = 64;
+  std::map<unsigned, unsigned> marks;
   for_each_attribute(table, [&](std::uint16_t type, NetlinkBytes value) {
     dcb_app app{};
-    found = found || (type == DCB_ATTR_IEEE_APP && take(value, app) &&
-                      app.selector == IEEE_8021QAZ_APP_SEL_DSCP);
+    if (type != DCB_ATTR_IEEE_APP || !take(value, app)) return;
+    if (app.selector == IEEE_8021QAZ_APP_SEL_DSCP && app.protocol < kMarks && app.priority < 8)
+      marks[app.protocol] = app.priority;
   });
-  return found;
+  return marks;
+}
+
+// A driver tells all 64 marks: those are left out whose priority is what their upper bits say.
+std::string map_words(const std::map<unsigned, unsigned>& marks) {
+  std::string text;
+  for (const auto& [mark, priority] : marks)
+    if (priority != mark >> 3U)
+      text += fmt::format("{}{}:{}", text.empty() ? "" : " ", mark, priority);
+  return text;
 }
 
 void add_ieee(NetlinkBytes attributes, Facts& facts) {
   for_each_attribute(attributes, [&](std::uint16_t type, NetlinkBytes value) {
     if (type == DCB_ATTR_IEEE_PFC && value.size() > kEnabledByte)
       facts["dcb/pfc"] = Text::known(priorities_of(value[kEnabledByte]), kSource);
-    if (type == DCB_ATTR_IEEE_APP_TABLE)
-      facts["dcb/trust"] = Text::known(chooses_by_dscp(value) ? "dscp" : "pcp", kSource);
+    if (type != DCB_ATTR_IEEE_APP_TABLE) return;
+    const auto marks = marks_of(value);
+    facts["dcb/trust"] = Text::known(marks.empty() ? "pcp" : "dscp", kSource);
+    if (!marks.empty()) facts["dcb/dscp_map"] = Text::known(map_words(marks), kSource);
   });
 }
 

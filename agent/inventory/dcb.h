@@ -12,6 +12,7 @@ namespace railgauge::agent {
 // Keys as in NetDevice::qos. Nothing at all where the driver has no DCB. Waits up to a second.
 //   "dcb/pfc"    priorities with flow control, "3" or "3 4"; "": none
 //   "dcb/trust"  "dscp" where marks of the IP header choose a priority, else "pcp"
+//   "dcb/dscp_map"  with "dscp" alone: marks whose priority is not their upper three bits, "46:3"
 Facts read_dcb(const std::string& interface);
 
 // Of the kernel's answer. Pure.

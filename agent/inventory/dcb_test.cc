@@ -13,8 +13,11 @@
 
 namespace railgauge::agent {
 namespace {
+using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Key;
+using testing::Not;
 using Bytes = std::vector<std::uint8_t>;
 
 template <class Header>
@@ -41,8 +44,8 @@ Bytes message(std::uint16_t type, const Bytes& body) {
   return with_head(head, body);
 }
 // An entry of the table: what is looked at, the priority that it gets, the mark.
-Bytes app(std::uint8_t selector) {
-  return attribute(DCB_ATTR_IEEE_APP, with_head(dcb_app{selector, 3, 26}, {}));
+Bytes app(std::uint8_t selector, std::uint8_t priority = 3, std::uint16_t mark = 26) {
+  return attribute(DCB_ATTR_IEEE_APP, with_head(dcb_app{selector, priority, mark}, {}));
 }
 Bytes answer(std::uint8_t enabled, const Bytes& table) {
   ieee_pfc pfc{};
@@ -68,6 +71,17 @@ TEST(Dcb, TellsThePrioritiesWithFlowControlAndWhatChoosesThem) {
   EXPECT_TRUE(facts["dcb/trust"].is("pcp"));
 }
 
+TEST(Dcb, TellsTheMarksWhosePriorityIsNotTheirUpperBits) {
+  constexpr std::uint8_t kDscp = IEEE_8021QAZ_APP_SEL_DSCP;
+  Facts facts = dcb_facts_of(answer(8, app(kDscp) + app(kDscp, 3, 46) + app(kDscp, 0, 63)));
+  EXPECT_TRUE(facts["dcb/dscp_map"].is("46:3 63:0")) << facts["dcb/dscp_map"].value;
+  facts = dcb_facts_of(answer(8, app(kDscp)));
+  EXPECT_TRUE(facts["dcb/dscp_map"].is("")) << facts["dcb/dscp_map"].value;
+  facts = dcb_facts_of(answer(8, app(kDscp, 9, 46) + app(kDscp, 3, 64)));  // there are none such
+  EXPECT_TRUE(facts["dcb/trust"].is("pcp"));
+  EXPECT_THAT(facts, Not(Contains(Key("dcb/dscp_map"))));
+}
+
 TEST(Dcb, ADriverWithoutItTellsNothingAndARefusalIsUnknown) {
   const auto refused = [](int error) {
     nlmsgerr body{};
@@ -89,7 +103,7 @@ TEST(Dcb, AnyBytesAreAnswered) {
     bytes.resize(random() % (whole.size() + 1));
     for (int edits = round % 5; edits > 0 && !bytes.empty(); --edits)
       bytes[random() % bytes.size()] = static_cast<std::uint8_t>(random());
-    for (const auto& [name, fact] : dcb_facts_of(bytes)) ASSERT_LT(fact.value.size(), 16U) << name;
+    for (const auto& [name, fact] : dcb_facts_of(bytes)) ASSERT_LT(fact.value.size(), 400U) << name;
   }
 }
 

@@ -40,6 +40,12 @@ struct ProbeAnswer {
   bool is_synthetic = false;  // a fake driver or device had a part in it
 };
 
+// What the site profile says of the fabric; nothing where there is none.
+struct SiteRules {
+  std::optional<std::uint32_t> lossless_priority{};  // 0 to 7
+  std::optional<std::uint32_t> traffic_class{};      // production's, 0 to 255
+};
+
 struct CheckInput {
   const Inventory& node;
   std::span<const ProbeAnswer> probes{};  // the newest of each pair; busy ones too
@@ -47,6 +53,7 @@ struct CheckInput {
   std::span<const ProbeAnswer> earlier{};
   std::set<std::string> required{};  // ids that somebody relies on
   double now_unix_seconds = 0;
+  SiteRules site{};
 };
 
 struct Check {

@@ -22,6 +22,7 @@ constexpr std::array kLimits{Limit{"link_downed", 2},
                              Limit{"local_link_integrity_errors", 0},
                              Limit{"port_rcv_errors", 100},
                              Limit{"rnr_nak_retry_err", 0}};
+constexpr std::uint32_t kUsualPriority = 3;        // where no site says otherwise
 constexpr std::uint64_t kSaturated = 0xffffffffU;  // 32-bit counters stop there
 
 struct Port {
@@ -57,12 +58,21 @@ const Fact<std::string>* qos_fact(const Port& port, std::initializer_list<const 
   return nullptr;
 }
 
-CheckResult judge_trust(const Port& port) {
+// "0,0,0,1,0,0,0,0" of priority 3.
+std::string pfc_words(std::uint32_t priority) {
+  std::string words;
+  for (std::uint32_t i = 0; i < 8; ++i)
+    words += fmt::format("{}{}", i == 0 ? "" : ",", i == priority ? 1 : 0);
+  return words;
+}
+
+CheckResult judge_trust(const Port& port, const SiteRules& site) {
   const std::vector<std::string> look{fmt::format(
       "mlnx_qos -i {0}  # or: dcb pfc show dev {0}; dcb app show dev {0}", net_name(port))};
-  const std::vector<std::string> remedy{
-      fmt::format("mlnx_qos -i {} --trust dscp --pfc 0,0,0,1,0,0,0,0  # priority 3, or the site's",
-                  net_name(port))};
+  const std::uint32_t wanted = site.lossless_priority.value_or(kUsualPriority);
+  const std::vector<std::string> remedy{fmt::format(
+      "mlnx_qos -i {} --trust dscp --pfc {}  # priority {}{}", net_name(port), pfc_words(wanted),
+      wanted, site.lossless_priority ? ", as the site profile has it" : ", or the site's")};
   const Fact<std::string>* trust = qos_fact(port, {"qos/trust", "dcb/trust"});
   const Fact<std::string>* lossless = qos_fact(port, {"dcb/pfc"});
   if (trust == nullptr && lossless == nullptr)
@@ -86,6 +96,11 @@ CheckResult judge_trust(const Port& port) {
                   trust == nullptr ? "flow control is on, its trust is not told"
                                    : "trust is dscp, its flow control is not told",
                   (trust == nullptr ? lossless : trust)->source, look);
+  if (site.lossless_priority && lossless->value != std::to_string(wanted))
+    return result(CheckState::kWarn, port.name(),
+                  fmt::format("flow control is on for priorities {}, the site's lossless one is {}",
+                              lossless->value, wanted),
+                  lossless->source, remedy);
   return result(CheckState::kPass, port.name(),
                 fmt::format("trust is dscp, flow control is on for priorities {}", lossless->value),
                 fmt::format("{}, {}", trust->source, lossless->source));
@@ -102,7 +117,7 @@ std::set<std::string> enabled_below(const NetDevice& net, const std::string& fol
   return priorities;
 }
 
-CheckResult judge_ecn(const Port& port) {
+CheckResult judge_ecn(const Port& port, const SiteRules& site) {
   const std::string source = fmt::format("/sys/class/net/{}/ecn", net_name(port));
   bool any = false;
   std::set<std::string> notify;
@@ -133,8 +148,47 @@ CheckResult judge_ecn(const Port& port) {
                   remedy(half.substr(0, 1)));
   if (on.empty())
     return result(CheckState::kWarn, port.name(), "no priority notifies and reacts", source,
-                  remedy("3"));
+                  remedy(std::to_string(site.lossless_priority.value_or(kUsualPriority))));
+  if (const std::string lossless = std::to_string(site.lossless_priority.value_or(kUsualPriority));
+      site.lossless_priority && !(notify.contains(lossless) && react.contains(lossless)))
+    return result(
+        CheckState::kWarn, port.name(),
+        fmt::format("on for priorities {}, not for the site's lossless one, {}", on, lossless),
+        source, remedy(lossless));
   return result(CheckState::kPass, port.name(), fmt::format("on for priorities {}", on), source);
+}
+
+// What the port makes of a mark: its map holds the marks whose priority is not the mark's upper
+// three bits, "46:3 48:3".
+std::uint32_t priority_of(std::uint32_t dscp, const std::string& map) {
+  const std::string words = " " + map;
+  const std::string key = fmt::format(" {}:", dscp);
+  const std::size_t found = words.find(key);
+  const std::size_t at = found == std::string::npos ? found : found + key.size();
+  if (at >= words.size() || words[at] < '0' || words[at] > '7') return dscp >> 3U;
+  return static_cast<std::uint32_t>(words[at] - '0');
+}
+
+// The traffic class is an IP header's byte: the mark (DSCP) in its upper six bits. What is wrong
+// with it is added to what the port's ECN is; where that is unknown it stays so.
+CheckResult with_traffic_class(CheckResult ecn, const Port& port, const SiteRules& site) {
+  if (!site.lossless_priority || !site.traffic_class) return ecn;
+  const Fact<std::string>* map = qos_fact(port, {"dcb/dscp_map"});
+  const bool is_told = map != nullptr && map->is_known();
+  const std::uint32_t dscp = *site.traffic_class >> 2U;
+  const std::uint32_t priority = priority_of(dscp, is_told ? map->value : "");
+  if (priority == *site.lossless_priority) return ecn;
+  if (ecn.state == CheckState::kPass) ecn.state = CheckState::kWarn;
+  ecn.observed += fmt::format(
+      "; the site's traffic class {} is DSCP {}, {} priority {}, and its lossless one is {}",
+      *site.traffic_class, dscp, is_told ? "here" : "by default", priority,
+      *site.lossless_priority);
+  ecn.source += is_told ? ", site profile, " + map->source : ", site profile";
+  ecn.remedy.emplace_back(
+      "# correct traffic_class or lossless_priority in site.yaml, or map that mark:");
+  ecn.remedy.push_back(fmt::format("mlnx_qos -i {} --dscp2prio set,{},{}", net_name(port), dscp,
+                                   *site.lossless_priority));
+  return ecn;
 }
 
 CheckResult judge_counters(const RdmaDevice& device, const RdmaPort& port) {
@@ -179,13 +233,14 @@ CheckResult judge_counters(const RdmaDevice& device, const RdmaPort& port) {
 
 CheckResults judge_lossless(const CheckInput& input) {
   CheckResults results;
-  for (const Port& port : roce_ports(input.node)) results.push_back(judge_trust(port));
+  for (const Port& port : roce_ports(input.node)) results.push_back(judge_trust(port, input.site));
   return results.empty() ? no_rdma(input.node, "no port of RoCE hardware is active") : results;
 }
 
 CheckResults judge_congestion_control(const CheckInput& input) {
   CheckResults results;
-  for (const Port& port : roce_ports(input.node)) results.push_back(judge_ecn(port));
+  for (const Port& port : roce_ports(input.node))
+    results.push_back(with_traffic_class(judge_ecn(port, input.site), port, input.site));
   return results.empty() ? no_rdma(input.node, "no port of RoCE hardware is active") : results;
 }
 

@@ -66,7 +66,8 @@ api::PreflightReport run_preflight(const PreflightOptions& options, ProbeMemory&
                          .probes = probes,
                          .earlier = earlier,
                          .required = {options.require.begin(), options.require.end()},
-                         .now_unix_seconds = static_cast<double>(std::time(nullptr))};
+                         .now_unix_seconds = static_cast<double>(std::time(nullptr)),
+                         .site = options.site};
   return make_preflight_report(options.node_name, input, (monotonic_now_ns() - begin_ns) / 1e9);
 }
 

@@ -22,6 +22,7 @@ struct PreflightOptions {
   std::string node_name{};
   InventoryOptions inventory{};
   std::vector<std::string> require{};
+  SiteRules site{};
   bool probe = false;
   double seconds = kPreflightSeconds;
   std::string runner{};  // path of railgauge-runner, for what verbs tell, and the probe

@@ -73,6 +73,8 @@ api::PreflightAnswer PreflightWorker::answer(const api::PreflightOrder& order) {
   PreflightOptions options = options_;
   options.require.assign(order.require().begin(), order.require().end());
   options.probe = order.probe();
+  if (order.has_lossless_priority()) options.site.lossless_priority = order.lossless_priority();
+  if (order.has_traffic_class()) options.site.traffic_class = order.traffic_class();
   api::PreflightAnswer answer;
   answer.set_request_id(order.request_id());
   *answer.mutable_report() = run_preflight(options, memory_);

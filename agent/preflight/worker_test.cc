@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "agent/preflight/testing/tree_report.h"
 #include "agent/testing/node_tree.h"
 
 namespace railgauge::agent {
@@ -119,6 +120,29 @@ TEST_F(WorkerTest, WhatSomebodyRequiresIsJudgedForThatOrderAlone) {
   const auto answers = worker.take();
   ASSERT_EQ(answers.size(), 2U);
   EXPECT_EQ(answers[1].report().checks_size(), answers[0].report().checks_size());
+}
+
+// What the site profile says comes with the order, and stays with it.
+TEST_F(WorkerTest, ThePortsAreHeldToTheOrdersSite) {
+  tree_.apply("include one_rail\n");
+  PreflightWorker worker(options(), [this] { ring(); });
+  api::PreflightOrder other = order_of("other");
+  other.set_lossless_priority(5);
+  worker.order(other);
+  api::PreflightOrder agreed = order_of("agreed");
+  agreed.set_lossless_priority(3);
+  agreed.set_traffic_class(106);
+  worker.order(agreed);
+  api::PreflightOrder marked = agreed;
+  marked.set_request_id("marked");
+  marked.set_traffic_class(184);
+  worker.order(marked);
+  worker.order(order_of("plain"));
+  wait_for_rings(4);
+  std::vector<std::string> states;
+  for (const api::PreflightAnswer& answer : worker.take())
+    states.push_back(state_of(answer.report(), "congestion_control"));
+  EXPECT_THAT(states, ElementsAre("warn", "pass", "warn", "pass"));
 }
 
 TEST_F(WorkerTest, TooManyOrdersAreRefusedWithTheReasonAndTheOthersAreAnswered) {

@@ -108,10 +108,21 @@ void read_topology_source(const YamlValue& value, Site& site) {
     }
 }
 
+void read_priority(const YamlValue& value, Site& site) {
+  constexpr std::int64_t kPriorities = 8;
+  const auto text = value.text("a priority from 0 to 7");
+  if (!text) return;
+  const auto number = parse_integer(*text);
+  if (number && *number >= 0 && *number < kPriorities)
+    site.lossless_priority = static_cast<std::uint32_t>(*number);
+  else
+    value.problem(fmt::format("is {}; allowed: 0 to 7", in_quotes(*text)));
+}
+
 Site read(const YamlValue& root) {
   Site site;
   const std::vector<std::string> required{"version", "metadata", "defaults"};
-  const std::vector<std::string> optional{"topology"};
+  const std::vector<std::string> optional{"topology", "lossless_priority"};
   const YamlMap map(root, required, optional);
   if (const YamlValue* version = map.find("version")) {
     const auto text = version->text("the number 1");
@@ -121,6 +132,7 @@ Site read(const YamlValue& root) {
   }
   if (const YamlValue* metadata = map.find("metadata")) read_metadata(*metadata, site);
   if (const YamlValue* defaults = map.find("defaults")) read_defaults(*defaults, site);
+  if (const YamlValue* priority = map.find("lossless_priority")) read_priority(*priority, site);
   if (const YamlValue* topology = map.find("topology")) read_topology_source(*topology, site);
   return site;
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,7 @@ struct Site {
   std::string file{};
   std::map<std::string, std::string> defaults{};  // by parameter, as written
   TopologySource topology{};
+  std::optional<std::uint32_t> lossless_priority{};  // of the fabric, 0 to 7; preflight's to check
 };
 
 // Never throws. kInvalidArgument: one line with place and key; an unknown key is one.

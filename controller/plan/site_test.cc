@@ -66,6 +66,16 @@ TEST(Site, IsReadWithItsNameAndDefaults) {
                                    Pair("mtu", "4096")));
 }
 
+TEST(Site, TellsTheFabricsLosslessPriority) {
+  EXPECT_FALSE(some_site().lossless_priority);
+  const std::string text = std::string(kSite) + "lossless_priority: ";
+  const auto site = read_site(text + "4\n", "site.yaml");
+  ASSERT_TRUE(site) << site.error().message;
+  EXPECT_EQ(site->lossless_priority, 4U);
+  for (const char* wrong : {"8\n", "-1\n", "three\n"})
+    EXPECT_THAT(refusal(text + wrong), HasSubstr("allowed: 0 to 7")) << wrong;
+}
+
 TEST(Site, AnUnknownKeyIsOneLineWithItsPlaceAndWhatIsAllowed) {
   EXPECT_EQ(refusal("version: 1\nmetadata: {name: a}\ndefaults:\n  trafic_class: 106\n"),
             "site profile site.yaml:4:3: defaults.trafic_class: unknown key; allowed here: "

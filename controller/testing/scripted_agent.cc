@@ -23,6 +23,9 @@ api::PreflightAnswer preflight_answer(const AgentOptions& options,
   check.set_id("acs");
   check.set_state(options.name.starts_with("bad") ? "fail" : "pass");
   check.set_observed("synthetic");
+  if (order.has_lossless_priority() && order.has_traffic_class())
+    check.set_observed(fmt::format("synthetic: lossless {}, traffic class {}",
+                                   order.lossless_priority(), order.traffic_class()));
   check.set_why("it matters");
   check.add_remedy("do this");
   return answer;

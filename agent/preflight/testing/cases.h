@@ -16,12 +16,14 @@ struct World {
   std::vector<ProbeAnswer> probes{};
   std::vector<ProbeAnswer> earlier{};
   std::set<std::string> required{};
+  SiteRules site{};
   [[nodiscard]] CheckInput input() const {
     return {.node = node,
             .probes = probes,
             .earlier = earlier,
             .required = required,
-            .now_unix_seconds = 1.7e9 + 3600};
+            .now_unix_seconds = 1.7e9 + 3600,
+            .site = site};
   }
 };
 

@@ -104,6 +104,44 @@ std::vector<Case> fabric_cases() {
       {"lossless", kUnknown, "told by no file", [](World& w) { w.node.nets[0].qos.clear(); }},
       {"lossless", kUnknown, "nobody may read it",
        [](World& w) { hide(w.node.nets[0].qos["dcb/pfc"]); }},
+      {"lossless", kPass, "flow control is on for priorities 3",
+       [](World& w) { w.site.lossless_priority = 3; }},
+      {"lossless", kWarn, "on for priorities 3, the site's lossless one is 5",
+       [](World& w) { w.site.lossless_priority = 5; }, "--pfc 0,0,0,0,0,1,0,0"},
+      {"lossless", kWarn, "on for priorities 3 4, the site's lossless one is 3",
+       [](World& w) {
+         w.site.lossless_priority = 3;
+         w.node.nets[0].qos["dcb/pfc"].value = "3 4";
+       },
+       "--pfc 0,0,0,1,0,0,0,0"},
+      {"congestion_control", kPass, "on for priorities 3",
+       [](World& w) { w.site = {.lossless_priority = 3, .traffic_class = 106}; }},
+      {"congestion_control", kWarn, "not for the site's lossless one, 5",
+       [](World& w) { w.site.lossless_priority = 5; }, "roce_np/enable/5"},
+      {"congestion_control", kWarn, "traffic class 184 is DSCP 46, by default priority 5",
+       [](World& w) { w.site = {.lossless_priority = 3, .traffic_class = 184}; },
+       "mlnx_qos -i ens1 --dscp2prio set,46,3"},
+      {"congestion_control", kPass, "on for priorities 3",
+       [](World& w) {  // whose map was changed for it
+         w.site = {.lossless_priority = 3, .traffic_class = 184};
+         w.node.nets[0].qos["dcb/dscp_map"] = told<std::string>("40:3 46:3");
+       }},
+      {"congestion_control", kWarn, "traffic class 106 is DSCP 26, here priority 5",
+       [](World& w) {
+         w.site = {.lossless_priority = 3, .traffic_class = 106};
+         w.node.nets[0].qos["dcb/dscp_map"] = told<std::string>("6:3 26:5");
+       }},
+      {"congestion_control", kUnknown, "by default priority 5, and its lossless one is 3",
+       [](World& w) {
+         w.site = {.lossless_priority = 3, .traffic_class = 184};
+         w.node.nets[0].qos.clear();
+       },
+       "--dscp2prio set,46,3"},
+      {"congestion_control", kWarn, "here priority 5",
+       [](World& w) {
+         w.site = {.lossless_priority = 3, .traffic_class = 184};
+         w.node.nets[0].qos["dcb/dscp_map"] = told<std::string>("46:");
+       }},
       {"congestion_control", kPass, "on for priorities 3"},
       {"congestion_control", kWarn, "notifies or reacts, not both",
        [](World& w) { w.node.nets[0].qos["ecn/roce_rp/enable/3"].value = "0"; },
