@@ -71,13 +71,17 @@ TEST_F(AfterAnUpgrade, ASettingOfAPortThatIsThereStaysASuspect) {
 // Under policy propose nobody measures again by himself.
 TEST_F(AfterAnUpgrade, AnInconclusiveVerdictNamesTheCommandThatGoesOnWithIt) {
   sides_.upgrade.upgrade_id = "u1";
-  verdict_ = {.verdict = analysis::Verdict::kInconclusive};
-  verdict_.metrics.push_back({.verdict = analysis::Verdict::kInconclusive, .need = {.runs = 3}});
+  verdict_ = {};
+  verdict_.verdict = analysis::Verdict::kInconclusive;
+  analysis::MetricVerdict& open = verdict_.metrics.emplace_back();
+  open.verdict = analysis::Verdict::kInconclusive;
+  open.need.runs = 3;
   EXPECT_THAT(told().next(), Contains(HasSubstr("railgauge upgrades gate --continue u1")));
   EXPECT_THAT(told().next(), Not(Contains(HasSubstr("--min-coverage"))));
   sides_.min_coverage = 0.95;
   EXPECT_THAT(told().next(), Contains(HasSubstr("--continue u1 --min-coverage 0.95")));
-  verdict_.metrics[0].need = {.nodes = 3};
+  open.need = {};
+  open.need.nodes = 3;
   EXPECT_THAT(told().next(), Not(Contains(HasSubstr("--continue")))) << "runs would not settle it";
 }
 
@@ -87,9 +91,9 @@ TEST(UpgradeStack, ANodeThatLostItsDeviceGotTheSameUpgradeAsTheOthers) {
                                  .settings = {{"nic_mtu_bytes", "4092"}}};
   store::StackParts well = before;
   well.versions["linux_kernel"] = "6.5";
-  const store::StackParts without{.versions = {{"linux_kernel", "6.5"}}};
+  const store::StackParts without{.versions = {{"linux_kernel", "6.5"}}, .settings = {}};
   EXPECT_EQ(moved_to(before, without), moved_to(before, well));
-  EXPECT_THAT(moved_to(before, {.versions = {{"linux_kernel", "6.1"}}}),
+  EXPECT_THAT(moved_to(before, {.versions = {{"linux_kernel", "6.1"}}, .settings = {}}),
               ElementsAre("rdma_device -> gone"))
       << "alone it is what changed";
 }

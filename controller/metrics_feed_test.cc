@@ -152,7 +152,7 @@ TEST_F(Feed, WhatEndedUnderAnEarlierControllerIsShownAgain) {
 TEST_F(Feed, WhatWasMeasuredTwiceIsTheRateOfFalseAlarmsAndNothingWithoutIt) {
   constexpr double kNow = 1e9;
   EXPECT_THAT(shown(kNow), AllOf(HasSubstr("railgauge_judge_repeated_figures 0\n"),
-                                 Not(HasSubstr("railgauge_judge_false_alarm_ratio "))));
+                                 Not(HasSubstr("\nrailgauge_judge_false_alarm_ratio "))));
   const auto tell = [&](double at, const char* run, const char* text) {
     ASSERT_TRUE(
         store_->add_event({.at = at, .kind = "measured_twice", .run_id = run, .text = text}));
