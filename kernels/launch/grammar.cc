@@ -32,12 +32,22 @@ bool made_of(std::string_view text, std::string_view others) {
     return is_digit(c) || is_letter(c) || others.find(c) != std::string_view::npos;
   });
 }
-bool is_number(std::string_view text) {
-  if (text.starts_with('-')) text.remove_prefix(1);
+bool is_count(std::string_view text) {
   constexpr std::size_t kMostDigits = 12;
   return !text.empty() && text.size() <= kMostDigits && std::ranges::all_of(text, is_digit);
 }
-bool is_port(std::string_view text) { return is_number(text) && !text.starts_with('-'); }
+// Hydra says "none told" by a number below zero.
+bool is_number(std::string_view text) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  return is_count(text);
+}
+bool is_port(std::string_view text) {
+  constexpr std::uint64_t kMostPorts = 65535;
+  std::uint64_t port = 0;
+  if (!is_count(text)) return false;
+  for (const char c : text) port = 10 * port + static_cast<std::uint64_t>(c - '0');
+  return port > 0 && port <= kMostPorts;
+}
 bool is_number_list(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return is_digit(c) || c == ','; });
 }
@@ -57,7 +67,7 @@ bool is_node_regex(std::string_view text) { return made_of(text, ".,:[]@()-"); }
 bool is_end_point(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   return colon != std::string_view::npos && is_node(text.substr(0, colon)) &&
-         is_number(text.substr(colon + 1)) && !text.ends_with("-");
+         is_port(text.substr(colon + 1));
 }
 
 // "2036596736.0;tcp://192.0.2.2,198.51.100.2:44811;tcp6://[fd00::2]:33673": the addresses with the
@@ -239,7 +249,7 @@ class Reader {
       const std::string text = RG_TRY(value(name));
       RG_TRY_OK(take(option, parameters, name, text));
       if (name == uri) out_.calls_back = *addresses_in_uri(text);
-      if (name == "oob_tcp_if_include" || name == "prte_if_include") out_.networks.push_back(text);
+      if (name.ends_with("_if_include")) out_.networks.push_back(text);
       out_.arguments.insert(out_.arguments.end(), {option, name, text});
     }
     return check_required(parameters);
@@ -248,9 +258,9 @@ class Reader {
   Result<DaemonCommand> read_orted() {
     // Without tree spawn, or daemons would start daemons behind our back.
     static constexpr std::array kParameters{Rule{"ess", is_env, true},
-                                            Rule{"ess_base_jobid", is_number, true},
-                                            Rule{"ess_base_vpid", is_number, true},
-                                            Rule{"ess_base_num_procs", is_number, true},
+                                            Rule{"ess_base_jobid", is_count, true},
+                                            Rule{"ess_base_vpid", is_count, true},
+                                            Rule{"ess_base_num_procs", is_count, true},
                                             Rule{"orte_node_regex", is_node_regex, true},
                                             Rule{"orte_hnp_uri", is_uri, true},
                                             Rule{"orte_leave_session_attached", is_one},
@@ -270,14 +280,14 @@ class Reader {
   Result<DaemonCommand> read_prted() {
     static constexpr std::array kParameters{Rule{"ess", is_env, true},
                                             Rule{"ess_base_nspace", is_namespace, true},
-                                            Rule{"ess_base_vpid", is_number, true},
-                                            Rule{"ess_base_num_procs", is_number, true},
+                                            Rule{"ess_base_vpid", is_count, true},
+                                            Rule{"ess_base_num_procs", is_count, true},
                                             Rule{"prte_hnp_uri", is_uri, true},
                                             Rule{"prte_leave_session_attached", is_one},
                                             Rule{"plm", is_ssh, true},
                                             Rule{"plm_ssh_agent", nullptr, true},
                                             Rule{"plm_ssh_no_tree_spawn", is_one, true},
-                                            Rule{"plm_ssh_num_concurrent", is_number},
+                                            Rule{"plm_ssh_num_concurrent", is_count},
                                             Rule{"pmix_session_server", is_one},
                                             Rule{"oob_tcp_if_include", is_network_list},
                                             Rule{"prte_if_include", is_network_list, true}};
@@ -295,13 +305,13 @@ class Reader {
                                          Rule{"--launcher-exec", nullptr, true},
                                          Rule{"--demux", is_poll, true},
                                          Rule{"--iface", is_name, true},
-                                         Rule{"--pgid", is_number, true},
-                                         Rule{"--retries", is_number, true},
+                                         Rule{"--pgid", is_count, true},
+                                         Rule{"--retries", is_count, true},
                                          Rule{"--usize", is_number, true},
                                          Rule{"--pmi-port", is_zero},
                                          Rule{"--gpus-per-proc", is_number},
                                          Rule{"--gpu-subdevs-per-proc", is_number},
-                                         Rule{"--proxy-id", is_number, true}};
+                                         Rule{"--proxy-id", is_count, true}};
     out_.daemon = Daemon::kHydraProxy;
     at_ = 2;
     while (more()) {

@@ -247,6 +247,22 @@ TEST(LaunchGrammar, RefusesEachWordThatIsNotTheLaunchersOwn) {
         EXPECT_NE(refusal(with(good, at, bad)), "") << "word " << at << ": " << bad;
 }
 
+TEST(LaunchGrammar, RefusesNumbersThatTheLauncherNeverSays) {
+  const auto value = [](Words words, const char* option, const std::string& text) {
+    *(std::ranges::find(words, option) + 1) = text;
+    return refusal(words);
+  };
+  EXPECT_EQ(value(hydra(), "--control-port", "192.0.2.2:65535"), "");
+  for (const char* bad : {"192.0.2.2:-1", "192.0.2.2:0", "192.0.2.2:65536", "192.0.2.2:+1",
+                          "192.0.2.2:", "192.0.2.2"})
+    EXPECT_NE(value(hydra(), "--control-port", bad), "") << bad;
+  for (const char* option : {"--pgid", "--retries", "--proxy-id"})
+    EXPECT_NE(value(hydra(), option, "-1"), "") << option;
+  for (const char* option : {"ess_base_jobid", "ess_base_vpid", "ess_base_num_procs"})
+    EXPECT_NE(value(orted(), option, "-1"), "") << option;
+  EXPECT_NE(value(orted(), "orte_hnp_uri", "1.0;tcp://192.0.2.2:65536"), "");
+}
+
 TEST(LaunchGrammar, RefusesMoreOptionsAndTheLackOfOne) {
   Words more = orted();
   more.insert(more.end(), {"-mca", "orte_launch_agent", "sh"});
