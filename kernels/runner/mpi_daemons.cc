@@ -1,6 +1,6 @@
 #include "kernels/runner/mpi_daemons.h"
 
-#include <filesystem>
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -11,11 +11,18 @@ namespace {
 
 constexpr std::size_t kMostBytes = 8U << 10U;  // of one stream in one piece of news
 
+// Hydra tells every node the interface of the launcher's.
+void name_own_interface(std::vector<std::string>& arguments, const std::string& interface) {
+  const auto option = std::ranges::find(arguments, "--iface");
+  if (!interface.empty() && option != arguments.end() && option + 1 != arguments.end())
+    *(option + 1) = interface;
+}
+
 }  // namespace
 
 Result<Kept> MpiDaemons::open(const LaunchAsk& ask) const {
   const std::vector<std::string> words(ask.words().begin(), ask.words().end());
-  const auto command = RG_TRY(launch::read_daemon_command(words, options_.shim));
+  auto command = RG_TRY(launch::read_daemon_command(words, options_.shim));
   RG_TRY_OK(launch::check_lease(command, options_.lease, monotonic_now_ns()));
   if (!running_.empty())
     return fail(
@@ -25,6 +32,7 @@ Result<Kept> MpiDaemons::open(const LaunchAsk& ask) const {
   if (options_.daemon.empty())
     return fail(Code::kNotFound, fmt::format("launch shim: node {} has no {}", command.node,
                                              launch::daemon_name(command.daemon)));
+  name_own_interface(command.arguments, options_.interface);
   KeptCommand kept{.keeper = options_.keeper,
                    .program = options_.daemon,
                    .words = {std::string(launch::daemon_name(command.daemon))},

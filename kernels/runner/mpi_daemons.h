@@ -23,6 +23,7 @@ class MpiDaemons {
     std::string shim;    // as the launcher's words name it
     launch::Lease lease;
     std::vector<std::string> environment;
+    std::string interface {};  // of this node on the data network, which other nodes may call else
   };
   // Hears what came of an ask; the last word on it has `refused` or `wait_status`.
   using Tell = std::function<void(LaunchNews)>;

@@ -19,11 +19,12 @@
 namespace railgauge {
 namespace {
 
-constexpr double kWriteSeconds = 2;  // a shim that does not read is no launcher's
+// A shim that does not read for so long is let go: the rest of a torn frame has no meaning.
+constexpr double kWriteSeconds = 2;
 constexpr std::size_t kReadBytes = 16U << 10U;
 
-void write_frame(int socket, launch::Kind kind, std::string_view bytes) {
-  static_cast<void>(write_all(socket, launch::encode(kind, bytes), kWriteSeconds));
+bool write_frame(int socket, launch::Kind kind, std::string_view bytes) {
+  return write_all(socket, launch::encode(kind, bytes), kWriteSeconds).has_value();
 }
 
 }  // namespace
@@ -64,8 +65,25 @@ void MpiDesk::accept() {
 
 void MpiDesk::service() {
   accept();
-  for (auto it = shims_.begin(); it != shims_.end();)
-    it = read(it->first, it->second) ? std::next(it) : shims_.erase(it);
+  for (auto it = shims_.begin(); it != shims_.end();) {
+    if (read(it->first, it->second)) {
+      ++it;
+      continue;
+    }
+    if (it->second.asked) end_daemon(it->first);  // it has no use any more
+    it = shims_.erase(it);
+  }
+}
+
+void MpiDesk::end_daemon(std::uint32_t number) {
+  LaunchSignal signal;
+  signal.set_number(number);
+  hooks_.signal(std::move(signal));
+}
+
+bool MpiDesk::turn_away(const std::string& what) {
+  hooks_.refused(fmt::format("launch shim: {}; refused", what));
+  return false;
 }
 
 bool MpiDesk::read(std::uint32_t number, Shim& shim) {
@@ -74,16 +92,11 @@ bool MpiDesk::read(std::uint32_t number, Shim& shim) {
     const ssize_t got = ::read(shim.socket.get(), bytes.data(), bytes.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return true;
-    if (got <= 0) {  // killed: its daemon has no use any more
-      LaunchSignal signal;
-      signal.set_number(number);
-      if (shim.asked) hooks_.signal(std::move(signal));
-      return false;
-    }
+    if (got <= 0) return false;  // killed
     shim.decoder.feed({bytes.data(), static_cast<std::size_t>(got)});
     while (const auto frame = shim.decoder.next())
       if (!take(number, shim, *frame)) return false;
-    if (shim.decoder.garbage()) return false;
+    if (shim.decoder.garbage()) return turn_away("bytes that are no shim's");
   }
 }
 
@@ -106,40 +119,42 @@ Result<LaunchAsk> MpiDesk::checked(std::uint32_t number, const std::string& byte
 
 bool MpiDesk::take(std::uint32_t number, Shim& shim, const launch::Frame& frame) {
   if (frame.kind == launch::Kind::kSignal && shim.asked) {
-    LaunchSignal signal;
-    signal.set_number(number);
-    hooks_.signal(std::move(signal));
+    end_daemon(number);
     return true;
   }
-  if (frame.kind != launch::Kind::kAsk || shim.asked) return false;
+  if (frame.kind != launch::Kind::kAsk) return turn_away("a word out of turn");
+  if (shim.asked) return turn_away("a second daemon for one shim");
   auto ask = checked(number, frame.bytes);
   if (!ask) {
     hooks_.refused(ask.error().message);
-    write_frame(shim.socket.get(), launch::Kind::kRefused, ask.error().message);
+    static_cast<void>(write_frame(shim.socket.get(), launch::Kind::kRefused, ask.error().message));
     return false;
   }
-  shim.asked = true;
+  shim.asked = ask->rank();
   hooks_.ask(std::move(*ask));
   return true;
 }
 
-void MpiDesk::tell(const LaunchNews& news) {
+void MpiDesk::tell(std::uint32_t rank, const LaunchNews& news) {
   const auto found = shims_.find(news.number());
-  if (found == shims_.end()) return;
+  if (found == shims_.end() || found->second.asked != rank) return;
   const int socket = found->second.socket.get();
-  if (!news.out().empty()) write_frame(socket, launch::Kind::kOut, news.out());
-  if (!news.err().empty()) write_frame(socket, launch::Kind::kErr, news.err());
+  const bool reads = (news.out().empty() || write_frame(socket, launch::Kind::kOut, news.out())) &&
+                     (news.err().empty() || write_frame(socket, launch::Kind::kErr, news.err()));
   if (!news.refused().empty()) {
     hooks_.refused(news.refused());
-    write_frame(socket, launch::Kind::kRefused, news.refused());
+    if (reads) static_cast<void>(write_frame(socket, launch::Kind::kRefused, news.refused()));
   } else if (news.has_wait_status()) {
     const int status = news.wait_status();
-    if (WIFSIGNALED(status))
-      write_frame(socket, launch::Kind::kKilled, fmt::format("{}", WTERMSIG(status)));
-    else
-      write_frame(socket, launch::Kind::kExit, fmt::format("{}", WEXITSTATUS(status)));
-  } else {
+    const bool killed = WIFSIGNALED(status);
+    if (reads)
+      static_cast<void>(
+          write_frame(socket, killed ? launch::Kind::kKilled : launch::Kind::kExit,
+                      fmt::format("{}", killed ? WTERMSIG(status) : WEXITSTATUS(status))));
+  } else if (reads) {
     return;
+  } else {
+    end_daemon(news.number());
   }
   shims_.erase(found);
 }

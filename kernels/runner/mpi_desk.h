@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,8 +44,8 @@ class MpiDesk {
 
   void service();
   void add_to(std::vector<pollfd>& set) const;
-  // What came of an ask, for its shim.
-  void tell(const LaunchNews& news);
+  // What came of an ask, for its shim. `rank` says it: nothing, where another one was asked.
+  void tell(std::uint32_t rank, const LaunchNews& news);
   // Shims that wait for their daemon's end.
   [[nodiscard]] std::size_t waiting() const { return shims_.size(); }
 
@@ -52,11 +53,14 @@ class MpiDesk {
   struct Shim {
     Fd socket;
     launch::Decoder decoder;
-    bool asked = false;
+    std::optional<std::uint32_t> asked{};  // the rank whose daemon it stands for
   };
-  // False when it is done with.
+  // False when it is done with, its daemon told to end where it has one.
   bool read(std::uint32_t number, Shim& shim);
   bool take(std::uint32_t number, Shim& shim, const launch::Frame& frame);
+  // False, for what is no shim's way to speak: refused and logged.
+  bool turn_away(const std::string& what);
+  void end_daemon(std::uint32_t number);
   Result<LaunchAsk> checked(std::uint32_t number, const std::string& bytes) const;
   void accept();
 

@@ -25,6 +25,7 @@ constexpr std::size_t kReasonLines = 3;
 constexpr std::size_t kMostLineBytes = 400;
 constexpr std::size_t kTailBytes = 8U << 10U;
 constexpr std::size_t kMostWarnings = 16U << 10U;
+constexpr std::size_t kMostTransports = 16U << 10U;
 constexpr std::string_view kUnused = "unused env";
 
 // UCX's, of a variable that nothing read.
@@ -60,6 +61,13 @@ std::string how_it_ended(const LauncherEnd& end) {
                      end.final ? "" : " before rank 0's final record");
 }
 
+// The first of a thousand ranks' lines is far behind when the last has told its own.
+void keep_transports(std::string_view line, std::string& kept) {
+  if (!is_chatter(line) || kept.size() + line.size() >= kMostTransports) return;
+  const std::string more = fmt::format("{}{}\n", kept, line);
+  if (transport_facts(more) != transport_facts(kept)) kept = more;
+}
+
 void explain(const LauncherEnd& end, Final& final) {
   if (end.ending_signal != 0) {
     final.set_outcome(std::string(kCancelledOutcome));
@@ -83,6 +91,10 @@ void explain(const LauncherEnd& end, Final& final) {
 
 }  // namespace
 
+std::map<std::string, std::string> transport_facts(const LauncherEnd& end) {
+  return transport_facts(end.transports + end.words);
+}
+
 void let_go(LauncherEnd& end) {
   if (end.words.size() <= kMostLauncherWords) return;
   const std::size_t least = end.words.size() - kMostLauncherWords;
@@ -90,9 +102,11 @@ void let_go(LauncherEnd& end) {
   const std::size_t line_end = end.words.find('\n', least);
   const bool is_near = line_end != end.words.npos && line_end - least < kMostLineBytes;
   const std::size_t cut = is_near ? line_end + 1 : least;
-  for (const std::string_view line : lines_of(std::string_view(end.words).substr(0, cut)))
+  for (const std::string_view line : lines_of(std::string_view(end.words).substr(0, cut))) {
     if (is_unused_warning(line) && end.warnings.size() + line.size() < kMostWarnings)
       end.warnings.append(line).append("\n");
+    keep_transports(line, end.transports);
+  }
   end.words.erase(0, cut);
 }
 
@@ -204,8 +218,8 @@ std::map<std::string, std::string> transport_facts(const std::string& words) {
   return facts;
 }
 
-std::string silence_warning(const Final& final, const std::string& words) {
-  if (final.outcome() != kPassed || !transport_facts(words).empty()) return {};
+std::string silence_warning(const Final& final, const LauncherEnd& end) {
+  if (final.outcome() != kPassed || !transport_facts(end).empty()) return {};
   return "the MPI did not say its transports; what carried these figures is not known";
 }
 

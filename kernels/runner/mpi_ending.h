@@ -16,6 +16,7 @@ struct LauncherEnd {
   int wait_status = 0;
   std::string words;           // what it said, the end of it
   std::string warnings{};      // of what it said before, UCX's of variables that nothing read
+  std::string transports{};    // ... and those that tell what carries messages, each once
   std::string settings{};      // rank 0's fact mpi_settings: "UCX_TLS=rc OMPI_MCA_pml=ucx"
   std::optional<Final> final;  // rank 0's
   bool past_deadline = false;  // it was ended for that
@@ -30,7 +31,8 @@ inline constexpr unsigned kFinalizeSeconds = 10;  // so long it may take
 // A warning for the record where a rank said so; "" otherwise.
 std::string finalize_warning(const std::string& words);
 
-// Lets go of all but the last kMostLauncherWords bytes of what it said, and keeps the warnings.
+// Lets go of all but the last kMostLauncherWords bytes of what it said, and keeps the warnings and
+// what transport_facts() reads.
 void let_go(LauncherEnd& end);
 
 // The first of `settings` of which UCX says that nothing read it: it warns, and would go on. ""
@@ -50,9 +52,11 @@ std::string last_lines(const std::string& words);
 // names transport and device), mpi_btl ("self,tcp", of Open MPI without UCX), mpi_provider
 // ("verbs;ofi_rxm", of libfabric under Open MPI).
 std::map<std::string, std::string> transport_facts(const std::string& words);
+// Of all that it said.
+std::map<std::string, std::string> transport_facts(const LauncherEnd& end);
 
 // A warning for the record of ranks that passed and told nothing of the kind; "" otherwise.
-std::string silence_warning(const Final& final, const std::string& words);
+std::string silence_warning(const Final& final, const LauncherEnd& end);
 
 // How much of a launcher's words is kept, from their end.
 inline constexpr std::size_t kMostLauncherWords = 64U << 10U;

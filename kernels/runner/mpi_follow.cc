@@ -61,7 +61,8 @@ MpiDaemons::Options daemon_options(const MpiJob& job) {
           .daemon = job.launcher.daemon,
           .shim = job.launcher.shim,
           .lease = lease_of(job, {job.own.address}),
-          .environment = clean_environment(process_environment_words(), job.launcher)};
+          .environment = clean_environment(process_environment_words(), job.launcher),
+          .interface = job.own.interface};
 }
 
 void end_daemons(MpiDaemons& daemons, double patience_seconds) {
@@ -91,7 +92,7 @@ MpiOutcome follow_mpi_task(MpiJob& job) {
     daemons.add_to(set);
     ::poll(set.data(), set.size(), kLookMs);
     daemons.service();
-    for (const LaunchStep& step : relay.take()) {
+    for (const auto& [rank, step] : relay.take()) {
       for (const LaunchAsk& ask : step.asks()) {
         if (ask.rank() != job.group.rank()) continue;
         const std::string refused = daemons.start(ask);

@@ -36,6 +36,10 @@ struct MpiJob {
   std::function<void()> measuring = {};  // rank 0 has connected; for the phases
 };
 
+// Whether these can be one MPI task, as the node with `own` sees it. What rank 0 says of itself
+// becomes the lease, so it has to lie on the data network that this node knows by itself.
+Status check_nodes(const std::vector<LaunchHello>& nodes, const DataAddress& own);
+
 // Why it has to end now: a cancel, a signal, the end of the relay where there is one, the deadline.
 // Nothing while it may go on.
 std::optional<Error> reason_to_end(const MpiJob& job, MpiRelay* relay);

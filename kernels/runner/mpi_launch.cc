@@ -113,7 +113,7 @@ class Launch {
   }
   void release(bool at_once) {
     if (held_.empty()) return;
-    const bool is_known = at_once || !started_ || !transport_facts(end_.words).empty();
+    const bool is_known = at_once || !started_ || !transport_facts(end_).empty();
     for (const Record& record : held_.due(is_known)) {
       tell_started();
       static_cast<void>(sink_.write(record));
@@ -122,7 +122,7 @@ class Launch {
   void tell_started() {
     if (!started_) return;
     auto& facts = *started_->mutable_started()->mutable_facts();
-    for (const auto& [name, value] : transport_facts(end_.words)) facts[name] = value;
+    for (const auto& [name, value] : transport_facts(end_)) facts[name] = value;
     static_cast<void>(sink_.write(*started_));
     started_.reset();
   }
@@ -136,7 +136,7 @@ class Launch {
       record.mutable_key()->set_sequence(next_sequence_);
     const Final final = final_of(end_);
     for (const std::string& warning :
-         {finalize_warning(end_.words), silence_warning(final, end_.words)}) {
+         {finalize_warning(end_.words), silence_warning(final, end_)}) {
       if (warning.empty()) continue;
       Record note;
       *note.mutable_key() = record.key();

@@ -204,9 +204,9 @@ class Leader {
     let_go(end_);
     desk_.service();
     own_.service();
-    for (const LaunchNews& news : std::exchange(news_, {})) desk_.tell(news);
-    for (const LaunchStep& step : relay_.take())
-      for (const LaunchNews& news : step.news()) desk_.tell(news);
+    for (const LaunchNews& news : std::exchange(news_, {})) desk_.tell(0, news);
+    for (const auto& [rank, step] : relay_.take())
+      for (const LaunchNews& news : step.news()) desk_.tell(rank, news);
     for (Record& record : records_.read()) take(std::move(record));
     release(false);
     relay_.set_quiet(measuring_ && !end_.final);
@@ -229,7 +229,7 @@ class Leader {
   }
   void release(bool at_once) {
     if (held_.empty()) return;
-    const bool is_known = at_once || started_told_ || !transport_facts(end_.words).empty();
+    const bool is_known = at_once || started_told_ || !transport_facts(end_).empty();
     for (Record& record : held_.due(is_known)) {
       tell_started();
       if (record.has_point()) job_.records.point(std::move(*record.mutable_point()));
@@ -255,7 +255,7 @@ class Leader {
     facts["mpi_launcher"] = job_.version;
     facts["mpi_network"] = job_.own.network;
     for (const auto& [name, value] : job_.task.facts) facts[name] = value;
-    for (const auto& [name, value] : transport_facts(end_.words)) facts[name] = value;
+    for (const auto& [name, value] : transport_facts(end_)) facts[name] = value;
     job_.records.started(std::move(started_));
   }
 
@@ -271,7 +271,7 @@ class Leader {
     end_.past_deadline = by_deadline;
     const Final final = final_of(end_);
     if (job_.group.size() > 1)
-      if (const std::string silent = silence_warning(final, end_.words); !silent.empty())
+      if (const std::string silent = silence_warning(final, end_); !silent.empty())
         job_.records.note("warn", silent);
     return {final.outcome(), final.reason()};
   }

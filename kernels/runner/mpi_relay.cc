@@ -95,7 +95,7 @@ void MpiRelay::set_quiet(bool quiet) {
   changed_.notify_all();
 }
 
-std::vector<LaunchStep> MpiRelay::take() {
+std::vector<MpiRelay::Said> MpiRelay::take() {
   std::uint64_t rung = 0;
   static_cast<void>(!::read(wake_.get(), &rung, sizeof rung));
   const std::lock_guard lock(mutex_);
@@ -128,6 +128,21 @@ bool MpiRelay::wait_for_turn(LaunchStep& mine) {
   return true;
 }
 
+// What that rank may say to this one; empty where it says nothing else.
+LaunchStep MpiRelay::heard(std::size_t rank, const std::string& payload) const {
+  LaunchStep step;
+  const bool to_or_of_first = group_.rank() == 0 || rank == 0;
+  if (rank == group_.rank() || !to_or_of_first || !step.ParseFromString(payload)) return {};
+  if (rank == 0) {
+    step.clear_news();
+  } else {
+    step.clear_asks();
+    step.clear_signals();
+    step.clear_end();
+  }
+  return step;
+}
+
 void MpiRelay::run() {
   LaunchStep mine;
   while (wait_for_turn(mine)) {
@@ -141,12 +156,10 @@ void MpiRelay::run() {
     }
     bool told = false;
     for (std::size_t rank = 0; rank < all->size(); ++rank) {
-      LaunchStep step;
-      if (rank == group_.rank() || (*all)[rank].empty() || !step.ParseFromString((*all)[rank]))
-        continue;
+      LaunchStep step = heard(rank, (*all)[rank]);
       if (is_empty(step)) continue;
       told = told || step.has_end();
-      inbox_.push_back(std::move(step));
+      inbox_.push_back({static_cast<std::uint32_t>(rank), std::move(step)});
     }
     if (!inbox_.empty()) ring();
     if (last || told) return;

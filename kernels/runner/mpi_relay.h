@@ -38,8 +38,14 @@ class MpiRelay {
   void end(LaunchEnd end);
   void set_quiet(bool quiet);
 
-  // What the others said, in order.
-  std::vector<LaunchStep> take();
+  struct Said {
+    std::uint32_t rank = 0;
+    LaunchStep step;
+  };
+  // What the others said, in order: to rank 0 the news of each, to the others what rank 0 wants.
+  // What is not a rank's to say is left out: no node but the first may have anything started or
+  // ended on another one.
+  std::vector<Said> take();
   // Why no more steps come: the group's error. Nothing while they do, and after an end.
   [[nodiscard]] std::optional<Error> error();
   // Waits for the end() to have reached all, or for an error.
@@ -48,6 +54,7 @@ class MpiRelay {
  private:
   void run();
   bool wait_for_turn(LaunchStep& mine);
+  [[nodiscard]] LaunchStep heard(std::size_t rank, const std::string& payload) const;
   void ring() const;
 
   Group& group_;
@@ -56,7 +63,7 @@ class MpiRelay {
   std::mutex mutex_;
   std::condition_variable changed_;
   LaunchStep outbox_;
-  std::vector<LaunchStep> inbox_;
+  std::vector<Said> inbox_;
   std::optional<Error> error_;
   bool quiet_ = false;
   bool over_ = false;

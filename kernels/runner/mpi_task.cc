@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "kernels/core/clock.h"
 #include "kernels/core/outcome.h"
@@ -105,24 +106,7 @@ Status meet(MpiJob& job) {
     if (!node.ParseFromString(said))
       return fail(Code::kDataLoss, "rendezvous: a rank's hello is garbage");
   }
-  const LaunchHello& first = job.nodes.front();
-  for (std::size_t rank = 1; rank < job.nodes.size(); ++rank) {
-    const LaunchHello& node = job.nodes[rank];
-    if (node.mpi_version() != first.mpi_version())
-      return fail(Code::kFailedPrecondition,
-                  fmt::format("rank 0 on {} has {} and rank {} on {} has {}; install the same",
-                              first.host_name(), first.mpi_version(), rank, node.host_name(),
-                              node.mpi_version()));
-    if (node.ranks_program() != first.ranks_program())
-      return fail(Code::kFailedPrecondition,
-                  fmt::format("rank 0 has {} and rank {} has {}; install Railgauge in one place",
-                              first.ranks_program(), rank, node.ranks_program()));
-    if (!in_network(node.address(), first.network()))
-      return fail(Code::kFailedPrecondition,
-                  fmt::format("rank {} is at {}, which is not on rank 0's data network {}", rank,
-                              node.address(), first.network()));
-  }
-  return {};
+  return check_nodes(job.nodes, job.own);
 }
 
 // A task that was waived says what it was about to do as well.
@@ -149,6 +133,40 @@ int finish(const MpiJob& job, const MpiOutcome& end) {
 }
 
 }  // namespace
+
+Status check_nodes(const std::vector<LaunchHello>& nodes, const DataAddress& own) {
+  const LaunchHello& first = nodes.front();
+  for (std::size_t rank = 1; rank < nodes.size(); ++rank) {
+    const LaunchHello& node = nodes[rank];
+    if (node.mpi_version() != first.mpi_version())
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("rank 0 on {} has {} and rank {} on {} has {}; install the same",
+                              first.host_name(), first.mpi_version(), rank, node.host_name(),
+                              node.mpi_version()));
+    if (node.ranks_program() != first.ranks_program())
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("rank 0 has {} and rank {} has {}; install Railgauge in one place",
+                              first.ranks_program(), rank, node.ranks_program()));
+    if (node.network() != first.network())
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("rank 0 has data network {} and rank {} has {}; declare the same "
+                              "data_network for both",
+                              first.network(), rank, node.network()));
+    if (!in_network(node.address(), first.network()))
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("rank {} is at {}, which is not on rank 0's data network {}", rank,
+                              node.address(), first.network()));
+  }
+  const auto off = [&](const std::string& one) { return !in_network(one, own.network); };
+  const auto stray = std::ranges::find_if(first.own_addresses(), off);
+  if (first.network() != own.network || stray != first.own_addresses().end())
+    return fail(Code::kFailedPrecondition,
+                fmt::format("rank 0 on {} says data network {} and would be called at {}; this "
+                            "node's network is {}",
+                            first.host_name(), first.network(),
+                            fmt::join(first.own_addresses(), ", "), own.network));
+  return {};
+}
 
 EndBell::EndBell() : wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   RG_CHECK(static_cast<bool>(wake_));

@@ -80,12 +80,23 @@ Words openmpi_words(const LaunchPlan& plan) {
   return words;
 }
 
+// Told nothing, Hydra gives all ranks the launcher's whole environment, in the place of their own
+// nodes' folders and libraries. A remote shell's has none, so that it stays there.
+Words hydra_environment(const LaunchPlan& plan) {
+  if (plan.mode != LaunchMode::kAgent) return {};
+  Words names;
+  for (const std::string& word : plan.handed_on) names.push_back(variable_of(word));
+  if (names.empty()) return {"-genvnone"};
+  return {"-genvlist", fmt::format("{}", fmt::join(names, ","))};
+}
+
 Words hydra_words(const LaunchPlan& plan) {
   Words words{"mpiexec"};
   if (plan.mode == LaunchMode::kAgent)
     add(words, {"-launcher", "rsh", "-launcher-exec", plan.shim});
   else
     add(words, {"-launcher", "ssh"});
+  for (const std::string& word : hydra_environment(plan)) words.push_back(word);
   add(words, {"-iface", plan.interface, "-hosts", host_list(plan.addresses), "-n",
               fmt::format("{}", plan.addresses.size())});
   if (plan.binding != "default") add(words, {"-bind-to", plan.binding});

@@ -9,10 +9,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "kernels/core/clock.h"
 #include "kernels/core/outcome.h"
 #include "kernels/runner/mpi_address.h"
-#include "kernels/runner/mpi_daemons.h"
 #include "kernels/runner/mpi_desk.h"
 #include "kernels/runner/mpi_ending.h"
 #include "kernels/runner/mpi_kept.h"
@@ -88,9 +86,13 @@ TEST(MpiWords, SpeakToOpenMpi5InItsOwnNames) {
 
 TEST(MpiWords, GiveHydraTheShimTheInterfaceAndAddresses) {
   EXPECT_EQ(line(launch_words(plan("mpich", LaunchMode::kAgent))),
-            "mpiexec -launcher rsh -launcher-exec /opt/railgauge/bin/railgauge-launch-shim -iface "
-            "eth0 -hosts 192.0.2.1:1,192.0.2.2:2 -n 3 -bind-to core /opt/railgauge/bin/ranks "
-            "mpi.lat");
+            "mpiexec -launcher rsh -launcher-exec /opt/railgauge/bin/railgauge-launch-shim "
+            "-genvlist UCX_TLS -iface eth0 -hosts 192.0.2.1:1,192.0.2.2:2 -n 3 -bind-to core "
+            "/opt/railgauge/bin/ranks mpi.lat");
+  LaunchPlan bare = plan("mpich", LaunchMode::kAgent);
+  bare.handed_on.clear();
+  EXPECT_THAT(launch_words(bare), Contains("-genvnone"));
+  EXPECT_THAT(line(launch_words(plan("mpich", LaunchMode::kSsh))), Not(HasSubstr("-genv")));
 }
 
 TEST(MpiWords, NameNoShimWhereSshOrSlurmStarts) {
@@ -183,12 +185,17 @@ TEST(MpiTransports, AreReadOfWhatRanksSay) {
 }
 
 TEST(MpiTransports, AreMissedWhereRanksThatPassedSayNone) {
+  const auto said = [](const std::string& words) {
+    LauncherEnd end;
+    end.words = words;
+    return end;
+  };
   Final passed;
   passed.set_outcome("passed");
-  EXPECT_THAT(silence_warning(passed, "nothing\n"), HasSubstr("did not say its transports"));
-  EXPECT_EQ(silence_warning(passed, "mca: bml: Using tcp btl for send to x\n"), "");
+  EXPECT_THAT(silence_warning(passed, said("nothing\n")), HasSubstr("did not say its transports"));
+  EXPECT_EQ(silence_warning(passed, said("mca: bml: Using tcp btl for send to x\n")), "");
   passed.set_outcome("crashed");
-  EXPECT_EQ(silence_warning(passed, "nothing\n"), "");
+  EXPECT_EQ(silence_warning(passed, said("nothing\n")), "");
 }
 
 // Records of another user are none of rank 0's; those of the next that connects are read.
@@ -315,6 +322,27 @@ TEST(LauncherEnd, AWarningThatCameEarlyIsNotLost) {
   EXPECT_EQ(end.words.size(), kMostLauncherWords);
 }
 
+TEST(LauncherEnd, TransportsThatWereToldEarlyAreNotLost) {
+  LauncherEnd end;
+  end.words =
+      "[1.5] [n1:77:0] ucp_worker.c:1 UCX  INFO    ep_cfg[1]: tag(rc_mlx5/mlx5_0:1);\n"
+      "[n1:5] mca: bml: Using tcp btl for send to [[1,1],1] on node b\n";
+  const auto told = transport_facts(end);
+  for (int i = 0; i < 4000; ++i) {
+    end.words +=
+        fmt::format("[1.5] [n{}:77:0] ucp_worker.c:1 UCX  INFO    ep_cfg[1]: rma(self);\n", i);
+    let_go(end);
+    EXPECT_LE(end.words.size(), kMostLauncherWords);
+  }
+  EXPECT_EQ(transport_facts(end), told);
+  EXPECT_EQ(told.at("mpi_transports"), "rc_mlx5/mlx5_0:1");
+  EXPECT_EQ(told.at("mpi_btl"), "tcp");
+  EXPECT_LT(end.transports.size(), 200U) << "each once";
+  Final passed;
+  passed.set_outcome("passed");
+  EXPECT_EQ(silence_warning(passed, end), "");
+}
+
 TEST(MpiWords, WhoTunesHearsOfUcxWhatItIgnored) {
   std::vector<std::string> mine{"A=b", "UCX_LOG_LEVEL=error", "UCX_WARN_UNUSED_ENV_VARS=n"};
   std::vector<std::string> untuned = mine;
@@ -323,58 +351,6 @@ TEST(MpiWords, WhoTunesHearsOfUcxWhatItIgnored) {
   make_telling("mpich", true, mine);
   EXPECT_THAT(mine, ::testing::UnorderedElementsAre("A=b", "UCX_LOG_LEVEL=info",
                                                     "UCX_WARN_UNUSED_ENV_VARS=y"));
-}
-
-// The target's own check: whatever the launcher's node let through.
-TEST(MpiDaemons, StartNothingWithoutALeaseThatCoversIt) {
-  const std::string shim = "/opt/shim";
-  LaunchAsk ask;
-  ask.set_number(7);
-  for (const char* word : {"192.0.2.2",       "/usr/bin/hydra_pmi_proxy",
-                           "--control-port",  "192.0.2.1:34763",
-                           "--rmk",           "user",
-                           "--launcher",      "rsh",
-                           "--launcher-exec", "/opt/shim",
-                           "--demux",         "poll",
-                           "--iface",         "eth0",
-                           "--pgid",          "0",
-                           "--retries",       "10",
-                           "--usize",         "-2",
-                           "--pmi-port",      "0",
-                           "--gpus-per-proc", "-2",
-                           "--proxy-id",      "1"})
-    ask.add_words(word);
-  const launch::Lease good{.task = "run1/task1",
-                           .daemon = launch::Daemon::kHydraProxy,
-                           .nodes = {"192.0.2.2"},
-                           .launchers = {"192.0.2.1"},
-                           .network = "eth0",
-                           .expires_monotonic_ns = monotonic_now_ns() + 60e9};
-  const auto why = [&](const launch::Lease& lease, const LaunchAsk& asked) {
-    std::vector<LaunchNews> news;
-    MpiDaemons daemons(
-        {.keeper = "/nowhere", .daemon = "", .shim = shim, .lease = lease, .environment = {}},
-        [&](LaunchNews one) { news.push_back(std::move(one)); });
-    const std::string refused = daemons.start(asked);
-    EXPECT_EQ(news.size(), 1U);
-    EXPECT_EQ(news[0].number(), 7U);
-    EXPECT_EQ(news[0].refused(), refused);
-    EXPECT_TRUE(daemons.empty());
-    return refused;
-  };
-  EXPECT_THAT(why(good, ask), HasSubstr("has no hydra_pmi_proxy"));  // it would have been started
-  launch::Lease bad = good;
-  bad.expires_monotonic_ns = monotonic_now_ns();
-  EXPECT_THAT(why(bad, ask), HasSubstr("its lease has expired"));
-  bad = good;
-  bad.nodes = {"192.0.2.3"};
-  EXPECT_THAT(why(bad, ask), HasSubstr("is none of its nodes"));
-  bad = good;
-  bad.launchers = {"192.0.2.9"};
-  EXPECT_THAT(why(bad, ask), HasSubstr("not its launcher's address"));
-  LaunchAsk shell = ask;
-  *shell.mutable_words(1) = "/bin/sh";
-  EXPECT_THAT(why(good, shell), HasSubstr("program"));
 }
 
 }  // namespace
