@@ -6,7 +6,8 @@
 
 namespace railgauge {
 
-// The smallest loss that the worst metric will call four times in five, with a note for each metric.
+// The smallest loss that the worst metric will call four times in five, with a note for each
+// metric.
 void add_promise(const analysis::UpgradeRuns& runs, api::Upgrade& upgrade);
 
 }  // namespace railgauge
