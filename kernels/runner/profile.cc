@@ -14,12 +14,14 @@
 namespace railgauge {
 namespace {
 
-// The mean time of a task of a list that stops by itself; most take half of it. 43 tasks on two
-// GPUs are 14 s, and some tenths of a second at the end, where nvbandwidth takes 62 to 71.
-constexpr double kTaskSeconds = 0.32;
-// Of a point on one visit: some 10 copies of the list's 512 MiB.
-constexpr const char* kVisitCap = "120ms";
-constexpr std::uint32_t kMostVisits = 5;
+// The mean time of a task of a list that stops by itself, on one GPU and more for each further one:
+// a task goes through the pairs. 18 tasks on one GPU are 4.7 s where nvbandwidth takes 20, 43 on
+// two are 13.4 s where it takes 62 to 72; contexts cost 0.3 s to 1.3 s beside.
+constexpr double kTaskSeconds = 0.26;
+constexpr double kFurtherGpuShare = 0.2;
+// Of a point on one visit: some 5 copies of the list's 512 MiB.
+constexpr const char* kVisitCap = "60ms";
+constexpr std::uint32_t kMostVisits = 9;
 
 struct Pair {
   std::string from;
@@ -76,7 +78,10 @@ bool visits_again(const ProfileOptions& options) {
          !options.parameters.contains("time_cap");
 }
 
-double list_seconds(std::size_t tasks) { return kTaskSeconds * static_cast<double>(tasks); }
+double list_seconds(std::size_t tasks, int gpus) {
+  return kTaskSeconds * static_cast<double>(tasks) *
+         (1 + kFurtherGpuShare * static_cast<double>(std::max(gpus, 1) - 1));
+}
 
 std::optional<std::size_t> next_visit(std::span<const Visited> noisy, double left_seconds) {
   std::optional<std::size_t> next;

@@ -65,8 +65,8 @@ std::vector<ProfileTask> profile_tasks(const ProfileOptions& options, const Find
 
 // Whether tasks may be visited again: not where the caller set the time cap.
 bool visits_again(const ProfileOptions& options);
-// The time that a list of so many tasks may take.
-double list_seconds(std::size_t tasks);
+// The time that a list may take of which so many tasks passed; what waives gives no time to others.
+double list_seconds(std::size_t tasks, int gpus);
 // How a task that was noisy went so far.
 struct Visited {
   std::uint32_t visits = 0;

@@ -54,7 +54,9 @@ class NoiseWatch final : public RecordSink {
     passed_ = record.has_final() && record.final().outcome() == kPassed;
     return sink_.write(record);
   }
-  // Of a task that has ended: it passed, and a point of it is wide.
+  // Of a task that has ended.
+  [[nodiscard]] bool passed() const { return passed_; }
+  // It passed, and a point of it is wide.
   [[nodiscard]] bool noisy() const { return passed_ && wide_; }
 
  private:
@@ -80,20 +82,23 @@ class Tasks {
     const auto tasks = profile_tasks(options_, host_.find, gpus.value_or(0));
     std::vector<ProfileTask> noisy;
     std::vector<Visited> visited;
+    std::size_t passed = 0;
     for (const ProfileTask& task : tasks) {
       if (done && !(*done < task.at)) continue;
       const Ran ran = run_one(task);
+      if (ran.passed) ++passed;
       if (!ran.noisy) continue;
       noisy.push_back(task);
       visited.push_back({.visits = 1, .longest_seconds = ran.seconds});
     }
     if (visits_again(options_))
-      visit_again(noisy, visited, begin_ns + list_seconds(tasks.size()) * 1e9);
+      visit_again(noisy, visited, begin_ns + list_seconds(passed, gpus.value_or(0)) * 1e9);
     return kExitPassed;
   }
 
  private:
   struct Ran {
+    bool passed;
     bool noisy;
     double seconds;
   };
@@ -119,7 +124,7 @@ class Tasks {
     watchdog_.guard(records, deadline_ns);
     finish_task(measure(task, deadline_ns, records), records);
     watchdog_.release();
-    return {watch.noisy(), (monotonic_now_ns() - begin_ns) / 1e9};
+    return {watch.passed(), watch.noisy(), (monotonic_now_ns() - begin_ns) / 1e9};
   }
 
   Status measure(const ProfileTask& task, double deadline_ns, RecordWriter& records) {
