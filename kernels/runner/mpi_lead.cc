@@ -27,7 +27,10 @@ namespace railgauge {
 namespace {
 
 constexpr int kLookMs = 100;
-constexpr double kTermSeconds = 0.2;     // a cancelled task's node is waited for
+constexpr double kTermSeconds = 0.2;  // a cancelled task's node is waited for
+// One that came to the other nodes by ssh or Slurm tells its daemons there by itself; a node that
+// got busy is given way to within 2 s.
+constexpr double kForeignTermSeconds = 1.5;
 constexpr double kPatienceSeconds = 2;   // for this node's daemon once the launcher has ended
 constexpr double kRanksShare = 0.2;      // of what is left: the ranks' own deadline comes so much
 constexpr double kRanksMostSeconds = 3;  // before ours, at most this, to tell what they waited for
@@ -156,7 +159,7 @@ class Leader {
         .environment = clean ? clean_environment(mine, job_.launcher)
                              : with_installation(without(mine, handed_on), job_.launcher),
         .one_stream = true,
-        .grace_seconds = kTermSeconds};
+        .grace_seconds = clean ? kTermSeconds : kForeignTermSeconds};
     const auto add = [&](const std::vector<std::string>& more) {
       command.environment.insert(command.environment.end(), more.begin(), more.end());
     };

@@ -135,6 +135,23 @@ TEST(MpiNodesByScripts, HearACancelAndTheDeadlineWhileALauncherDoesNotTellItsVer
   expect_all_ended(folder, nodes.ranks, "cancelled");
 }
 
+// It has daemons on nodes that our shim was never asked about.
+TEST(MpiNodesByScripts, LetALauncherBySshTellItsOwnDaemons) {
+  const Folder folder;
+  const std::string path = folder.path.string();
+  const Words own = scripted(folder,
+                             fmt::format("trap 'sleep 0.3; touch {0}/told; exit 9' TERM\n"
+                                         "touch {0}/up\nwhile :; do sleep 0.05; done",
+                                         path),
+                             "exit 1");
+  Nodes nodes(folder, {.mpi = kMpi, .parameters = {{"launch", "ssh"}}, .environments = {own, own}});
+  EXPECT_TRUE(wait_until([&] { return std::filesystem::exists(folder.path / "up"); }));
+  nodes.cancel();
+  nodes.wait();
+  EXPECT_TRUE(std::filesystem::exists(folder.path / "told")) << story(nodes.ranks);
+  expect_all_ended(folder, nodes.ranks, "cancelled");
+}
+
 // On both nodes something hangs that does not hear, beside a process in a session of its own.
 TEST(MpiNodesByScripts, LeaveNoProcessOnAnyNodeAfterTheDeadline) {
   const Folder folder;
