@@ -96,9 +96,11 @@ a_dead_guest_costs_its_own_pairs_alone() {
 }
 
 # short_suite NAME: the shipped suite, stage for stage, with caps of 200 ms, a few samples and no sizes of hundreds of MB.
+# Acknowledgements may take 1 s instead of 67 ms: an emulated guest stands still for so long now and then, and what
+# soft-RoCE then sends again from the middle of a message its other side refuses at times (remote invalid request error).
 short_suite() {
-  sed -E 's/time_cap: [0-9]+s/time_cap: 200ms/; s/min_samples: [0-9]+/min_samples: 10/; s/max_samples: [0-9]+/max_samples: 100/; s/, 512MiB\]/]/' \
-    "$top/suites/$1.yaml" >"$work/short_$1.yaml"
+  sed -E 's/time_cap: [0-9]+s/time_cap: 200ms/; s/min_samples: [0-9]+/min_samples: 10/; s/max_samples: [0-9]+/max_samples: 100/; s/, 512MiB\]/]/
+    /kernel: verbs\./{n; s/parameters: \{/parameters: {qp_timeout: 18, /}' "$top/suites/$1.yaml" >"$work/short_$1.yaml"
 }
 # outcomes_of FILE STAGES: of the tasks whose stage is in the list, "passed waived".
 outcomes_of() { jq -r --argjson stages "$2" '[.tasks[] | select(.stage | IN($stages[])) | .outcome] | unique | join(" ")' "$1"; }
