@@ -90,7 +90,8 @@ Agent::Agent(AgentOptions options, Metrics& metrics, Identity identity, Spool sp
   preflights_ =
       std::make_unique<PreflightWorker>(PreflightOptions{.node_name = options_.name,
                                                          .inventory = inventory_options(options_),
-                                                         .runner = options_.supervisor.task.runner},
+                                                         .runner = options_.supervisor.task.runner,
+                                                         .state_folder = options_.state_dir},
                                         [fd = wake_.get()] { ring(fd); });
   link_ = std::make_unique<Link>(options_.link, [fd = wake_.get()] { ring(fd); });
 }

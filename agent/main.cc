@@ -278,7 +278,7 @@ int main_of(int argc, char** argv) {
   if (status) status = take_installations(settings);
   if (status && settings.preflight.asked)
     return run_preflight_command(settings.preflight, settings.agent.name,
-                                 settings.agent.supervisor.task.runner);
+                                 settings.agent.supervisor.task.runner, settings.agent.state_dir);
   if (status && settings.print_inventory) return show_inventory(settings.agent);
   if (status) status = check(settings);
   return status ? run(settings) : complain(status.error(), kExitUsage);

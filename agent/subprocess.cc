@@ -209,16 +209,17 @@ std::optional<std::uint64_t> process_start_ticks(pid_t pid) {
 }
 
 Result<CommandOutput> run_command(const std::vector<std::string>& argv, double timeout_seconds,
-                                  std::size_t limit_bytes) {
+                                  std::size_t limit_bytes, CommandOutput* until_then) {
+  CommandOutput unwanted;
+  CommandOutput& result = until_then == nullptr ? unwanted : *until_then;
   Subprocess child = RG_TRY(Subprocess::spawn(
       {.argv = argv, .child_reads = {}, .child_writes = {STDOUT_FILENO, STDERR_FILENO}}));
   const double end_ns = monotonic_now_ns() + timeout_seconds * 1e9;
-  CommandOutput result;
   std::optional<Exit> exit;
   for (bool open = true; open || !exit;) {
     if (monotonic_now_ns() > end_ns)
       return fail(Code::kDeadlineExceeded,
-                  fmt::format("{}: no end after {} s", argv.front(), timeout_seconds));
+                  fmt::format("{}: no end after {:.3g} s", argv.front(), timeout_seconds));
     std::array<pollfd, 3> set{{{child.from_child_fd(0), POLLIN, 0},
                                {child.from_child_fd(1), POLLIN, 0},
                                {exit ? -1 : child.exit_fd(), POLLIN, 0}}};
@@ -233,7 +234,7 @@ Result<CommandOutput> run_command(const std::vector<std::string>& argv, double t
     if (!exit) exit = child.reap();
   }
   result.wait_status = exit->wait_status;
-  return result;
+  return std::move(result);
 }
 
 }  // namespace railgauge::agent

@@ -81,8 +81,9 @@ struct CommandOutput {
   std::string err;
 };
 // Runs a short command to its end. Errors: spawn's; kDeadlineExceeded; kResourceExhausted when it
-// prints more than limit_bytes. In all of them the whole group is killed.
+// prints more than limit_bytes. In all of them the whole group is killed; `until_then`, where
+// given, has what was printed before.
 Result<CommandOutput> run_command(const std::vector<std::string>& argv, double timeout_seconds,
-                                  std::size_t limit_bytes);
+                                  std::size_t limit_bytes, CommandOutput* until_then = nullptr);
 
 }  // namespace railgauge::agent

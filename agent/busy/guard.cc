@@ -6,6 +6,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
+#include <set>
+#include <string>
 #include <thread>
 
 #include <fmt/format.h>
@@ -22,19 +25,21 @@ double now_seconds() { return monotonic_now_ns() / 1e9; }
 std::chrono::duration<double> seconds(double count) { return std::chrono::duration<double>(count); }
 }  // namespace
 
-struct BusyGuard::Shared {
-  Shared(BusyOptions given, BusySources sources, std::function<void()> ring)
-      : options(given),
+struct BusyGuard::Eye {
+  Eye(BusyOptions options, BusySources sources, double idle, double running,
+      std::function<void()> ring)
+      : idle_seconds(idle),
+        running_seconds(running),
         wake(std::move(ring)),
-        looker(std::move(given), std::move(sources), ::getpid()) {}
+        looker(std::move(options), std::move(sources), ::getpid()) {}
 
-  const BusyOptions options;
+  const double idle_seconds;  // between two looks
+  const double running_seconds;
   const std::function<void()> wake;
   Looker looker;  // the thread's alone
 
   mutable std::mutex mutex;  // guards all below
   std::condition_variable changed;
-  bool started = false;
   bool stopping = false;
   bool ended = false;
   bool look_now = false;
@@ -53,86 +58,112 @@ struct BusyGuard::Shared {
     reasons.insert(reasons.end(), said.begin(), said.end());
     if (looked_at >= 0) wake();
   }
+
+  // What it does not know, as a reason.
+  [[nodiscard]] std::optional<BusyReason> blindness(double now) const {
+    if (looked_at < 0)
+      return BusyReason{"guard", fmt::format("the first look has not ended yet{}{}",
+                                             *looking_at == 0 ? "" : ", it is at ", looking_at)};
+    const double waited = now - began_at;
+    if (looked_at >= began_at || waited <= kStuckSeconds) return std::nullopt;
+    return BusyReason{"guard",
+                      fmt::format("{} has not answered for {:.0f} s; the node counts as busy",
+                                  *looking_at == 0 ? "a source" : looking_at, waited)};
+  }
 };
 
-BusyGuard::BusyGuard(BusyOptions options, BusySources sources, std::function<void()> wake)
-    : looks_(!sources.none) {
-  shared_ = std::make_shared<Shared>(std::move(options), std::move(sources), std::move(wake));
+BusyGuard::BusyGuard(BusyOptions options, BusySources sources, std::function<void()> wake) {
+  const auto add = [&](std::set<std::string> group, double idle, double running) {
+    BusySources own = sources;
+    std::erase_if(group, [&](const std::string& source) { return !sources.wants(source); });
+    if (group.empty()) return;
+    own.only = std::move(group);
+    eyes_.push_back(std::make_shared<Eye>(options, std::move(own), idle, running, wake));
+  };
+  add({"marker", "slurm", "load"}, options.look_seconds, options.look_seconds_running);
+  for (const char* slow : {"gpu", "kubernetes", "hook"})
+    if (slow != std::string("hook") || !hook_words(options.hook).empty())
+      add({slow}, options.slow_look_seconds, options.slow_look_seconds_running);
 }
 
-void BusyGuard::look_for_ever(std::shared_ptr<Shared> shared) {
-  std::unique_lock lock(shared->mutex);
-  while (!shared->stopping) {
-    const std::vector<int> runners = shared->runners;
-    shared->look_now = false;
-    shared->began_at = now_seconds();
+void BusyGuard::look_for_ever(std::shared_ptr<Eye> eye) {
+  std::unique_lock lock(eye->mutex);
+  while (!eye->stopping) {
+    const std::vector<int> runners = eye->runners;
+    eye->look_now = false;
+    eye->began_at = now_seconds();
     lock.unlock();
-    BusyReasons reasons = shared->looker.look(
+    BusyReasons reasons = eye->looker.look(
         runners, now_seconds(),
-        [&shared](const char* source) {
-          const std::lock_guard inner(shared->mutex);
-          shared->looking_at = source;
+        [&eye](const char* source) {
+          const std::lock_guard inner(eye->mutex);
+          eye->looking_at = source;
         },
-        [&shared](const BusyReasons& said) { shared->add(said); });
+        [&eye](const BusyReasons& said) { eye->add(said); });
     lock.lock();
-    const bool news = reasons != shared->reasons || shared->looked_at < 0;
-    shared->reasons = std::move(reasons);
-    shared->looked_at = now_seconds();
-    shared->changed.notify_all();
-    if (shared->stopping) break;
-    if (news) shared->wake();
-    shared->changed.wait_for(
-        lock,
-        seconds(shared->runners.empty() ? shared->options.look_seconds
-                                        : shared->options.look_seconds_running),
-        [&shared] { return shared->stopping || shared->look_now; });
-    if (shared->look_now)
-      shared->changed.wait_for(lock, seconds(kStartSeconds),
-                               [&shared] { return shared->stopping; });
+    const bool news = reasons != eye->reasons || eye->looked_at < 0;
+    eye->reasons = std::move(reasons);
+    eye->looked_at = now_seconds();
+    eye->changed.notify_all();
+    if (eye->stopping) break;
+    if (news) eye->wake();
+    eye->changed.wait_for(lock,
+                          seconds(eye->runners.empty() ? eye->idle_seconds : eye->running_seconds),
+                          [&eye] { return eye->stopping || eye->look_now; });
+    if (eye->look_now)
+      eye->changed.wait_for(lock, seconds(kStartSeconds), [&eye] { return eye->stopping; });
   }
-  shared->ended = true;
-  shared->changed.notify_all();
+  eye->ended = true;
+  eye->changed.notify_all();
 }
 
 void BusyGuard::start(double wait_seconds) {
-  if (!looks_) return;
-  std::unique_lock lock(shared_->mutex);
-  shared_->started = true;
-  shared_->began_at = now_seconds();
-  std::thread(look_for_ever, shared_).detach();
-  shared_->changed.wait_for(lock, seconds(wait_seconds),
-                            [this] { return shared_->looked_at >= 0; });
+  started_ = true;
+  for (const auto& eye : eyes_) {
+    const std::lock_guard lock(eye->mutex);
+    eye->began_at = now_seconds();
+    std::thread(look_for_ever, eye).detach();
+  }
+  const double end = now_seconds() + wait_seconds;
+  for (const auto& eye : eyes_) {
+    std::unique_lock lock(eye->mutex);
+    eye->changed.wait_for(lock, seconds(end - now_seconds()),
+                          [&eye] { return eye->looked_at >= 0; });
+  }
 }
 
 BusyGuard::~BusyGuard() {
-  std::unique_lock lock(shared_->mutex);
-  if (!shared_->started) return;
-  shared_->stopping = true;
-  shared_->changed.notify_all();
-  shared_->changed.wait_for(lock, seconds(kFarewellSeconds), [this] { return shared_->ended; });
+  if (!started_) return;
+  for (const auto& eye : eyes_) {
+    const std::lock_guard lock(eye->mutex);
+    eye->stopping = true;
+    eye->changed.notify_all();
+  }
+  const double end = now_seconds() + kFarewellSeconds;
+  for (const auto& eye : eyes_) {
+    std::unique_lock lock(eye->mutex);
+    eye->changed.wait_for(lock, seconds(end - now_seconds()), [&eye] { return eye->ended; });
+  }
 }
 
 void BusyGuard::set_runners(std::vector<int> pids) {
-  const std::lock_guard lock(shared_->mutex);
-  if (pids == shared_->runners) return;
-  shared_->look_now = pids.size() > shared_->runners.size();
-  shared_->runners = std::move(pids);
-  shared_->changed.notify_all();
+  for (const auto& eye : eyes_) {
+    const std::lock_guard lock(eye->mutex);
+    if (pids == eye->runners) continue;
+    eye->look_now = pids.size() > eye->runners.size();
+    eye->runners = pids;
+    eye->changed.notify_all();
+  }
 }
 
 BusyReasons BusyGuard::reasons() const {
-  if (!looks_) return {};
-  const std::lock_guard lock(shared_->mutex);
-  const double waited = now_seconds() - shared_->began_at;
-  if (shared_->looked_at < 0)
-    return {{"guard",
-             fmt::format("the first look has not ended yet{}{}",
-                         *shared_->looking_at == 0 ? "" : ", it is at ", shared_->looking_at)}};
-  if (shared_->looked_at < shared_->began_at && waited > kStuckSeconds)
-    return {{"guard",
-             fmt::format("{} has not answered for {:.0f} s; the node counts as busy",
-                         *shared_->looking_at == 0 ? "a source" : shared_->looking_at, waited)}};
-  return shared_->reasons;
+  BusyReasons all;
+  for (const auto& eye : eyes_) {
+    const std::lock_guard lock(eye->mutex);
+    if (const auto blind = eye->blindness(now_seconds())) all.push_back(*blind);
+    all.insert(all.end(), eye->reasons.begin(), eye->reasons.end());
+  }
+  return all;
 }
 
 }  // namespace railgauge::agent

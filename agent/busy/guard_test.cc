@@ -53,28 +53,54 @@ TEST_F(GuardTest, TellsWhenAMarkerComesAndGoes) {
   EXPECT_TRUE(until([&] { return guard.reasons().empty() && rings_ > rings; }));
 }
 
-// The hook is asked behind the marker, and while there is one it takes longer than it may. A look
-// may be between the two when the marker comes: then it is tried again.
-TEST_F(GuardTest, AReasonCountsWhileSourcesBehindItAreStillAsked) {
-  folder_.write("hook", "#!/bin/sh\n[ -e '" + folder_ / "busy" + "' ] && exec sleep 60\nexit 0\n");
+bool has_word(const BusyReasons& reasons, const std::string& word) {
+  return in_words(reasons).find(word) != std::string::npos;
+}
+
+// A command that hangs is asked when the marker comes; it may just have been given up, between two
+// of its looks: then it is tried again.
+TEST_F(GuardTest, ASlowCommandKeepsNoOtherSourceFromBeingSeen) {
+  folder_.write("hook", "#!/bin/sh\nexec sleep 60\n");
   std::filesystem::permissions(folder_ / "hook", std::filesystem::perms::owner_all);
   BusyOptions given = options();
   given.sources = "marker,hook";
   given.hook = folder_ / "hook";
-  given.slow_look_seconds = 0;
+  bool both = false;
+  for (int tries = 0; tries < 20 && !both; ++tries) {
+    std::filesystem::remove(folder_ / "busy");
+    BusyGuard guard(given, *read_busy_sources(given), [] {});
+    guard.start(0);
+    folder_.write("busy", "x");
+    ASSERT_TRUE(until([&] { return has_word(guard.reasons(), "marker: "); }));
+    both = has_word(guard.reasons(), "the first look has not ended yet, it is at hook");
+  }
+  EXPECT_TRUE(both);
+}
+
+TEST_F(GuardTest, ACommandThatDoesNotEndWithinItsDeadlineIsBusy) {
+  folder_.write("hook", "#!/bin/sh\nexec sleep 60\n");
+  std::filesystem::permissions(folder_ / "hook", std::filesystem::perms::owner_all);
+  BusyOptions given = options();
+  given.sources = "hook";
+  given.hook = folder_ / "hook";
   BusyGuard guard(given, *read_busy_sources(given), [this] { ++rings_; });
   guard.start(10);
-  bool alone = false;
-  for (int tries = 0; tries < 20 && !alone; ++tries) {
-    ASSERT_TRUE(until([&] { return guard.reasons().empty(); }));
-    const int rings = rings_;
-    folder_.write("busy", "x");
-    ASSERT_TRUE(until([&] { return !guard.reasons().empty(); }));
-    const BusyReasons first = guard.reasons();
-    alone = first.size() == 1 && first[0].source == "marker" && rings_ > rings;
-    std::filesystem::remove(folder_ / "busy");
-  }
-  EXPECT_TRUE(alone);
+  EXPECT_TRUE(until([&] { return has_word(guard.reasons(), "hook: cannot be read"); }));
+  EXPECT_THAT(in_words(guard.reasons()), HasSubstr("no end after 0.8 s"));
+}
+
+TEST_F(GuardTest, EveryEyesReasonsAreTold) {
+  folder_.write("hook", "#!/bin/sh\necho reserved\nexit 1\n");
+  std::filesystem::permissions(folder_ / "hook", std::filesystem::perms::owner_all);
+  folder_.write("busy", "x");
+  BusyOptions given = options();
+  given.sources = "marker,hook";
+  given.hook = folder_ / "hook";
+  BusyGuard guard(given, *read_busy_sources(given), [] {});
+  guard.start(10);
+  EXPECT_TRUE(until([&] {
+    return has_word(guard.reasons(), "marker: ") && has_word(guard.reasons(), "hook: reserved");
+  }));
 }
 
 // A job that comes right behind a look at the dear sources, and a runner that heeds neither Cancel

@@ -3,7 +3,6 @@
 
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "kernels/core/result.h"
@@ -37,8 +36,10 @@ struct BusySources {
   bool none = false;
   bool all_present = false;       // "auto"
   std::set<std::string> named{};  // else
-  [[nodiscard]] bool wants(std::string_view source) const {
-    return !none && (all_present || named.contains(std::string(source)));
+  std::set<std::string> only{};   // of those, what one look is at; empty: all
+  [[nodiscard]] bool wants(const std::string& source) const {
+    return !none && (all_present || named.contains(source)) &&
+           (only.empty() || only.contains(source));
   }
 };
 // kInvalidArgument: an unknown source, a hook without a command, a value out of its range; names

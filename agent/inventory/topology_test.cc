@@ -52,6 +52,15 @@ TEST(Topology, NvlinksThroughSwitchesCountByTheNarrowerEnd) {
   EXPECT_EQ(gpu_distance(node, node.gpus[0], node.gpus[2]), "NODE") << "it has none";
 }
 
+// From B200 on the switches are no PCI functions: NVML refuses to tell the other end, or names a
+// function that manages them.
+TEST(Topology, NvlinksToSwitchesThatAreNotOnPcieCountToo) {
+  Inventory node = read("hgx_h100_8");
+  link(node.gpus[0], std::vector<std::string>(18, ""));
+  link(node.gpus[1], std::vector<std::string>(18, "0000:05:00.0"));
+  EXPECT_EQ(gpu_distance(node, node.gpus[0], node.gpus[1]), "NV18");
+}
+
 TEST(Topology, NvlinksBetweenTwoGpusCountForThemAlone) {
   Inventory node = read("pcie_4_far_nic");
   link(node.gpus[0], {node.gpus[1].pci_address, node.gpus[1].pci_address});

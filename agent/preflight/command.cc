@@ -1,6 +1,7 @@
 #include "agent/preflight/command.h"
 
 #include <cstdio>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -24,10 +25,20 @@ std::vector<std::string> words_in(const std::string& list) {
   return words;
 }
 
+// A tree of files is another machine, and this one's answers are none of its.
+ProbeMemory memory_of(const PreflightCommand& command, const std::string& state_folder) {
+  std::error_code ignored;
+  if (!command.root.empty() || !std::filesystem::is_directory(state_folder, ignored)) return {};
+  return ProbeMemory(state_folder, [](const Error& error) {
+    fmt::print(stderr, "railgauge-agent: {}; these answers will not be told later\n",
+               error.message);
+  });
+}
+
 }  // namespace
 
 int run_preflight_command(const PreflightCommand& command, const std::string& node_name,
-                          const std::string& runner) {
+                          const std::string& runner, const std::string& state_folder) {
   PreflightOptions options{.node_name = node_name,
                            .inventory = {.root = command.root},
                            .require = words_in(command.require),
@@ -40,7 +51,7 @@ int run_preflight_command(const PreflightCommand& command, const std::string& no
                in_quotes(unknown.front()), did_you_mean(unknown.front(), ids));
     return kExitUsage;
   }
-  ProbeMemory memory;
+  ProbeMemory memory = memory_of(command, state_folder);
   const api::PreflightReport report = run_preflight(options, memory);
   fmt::print("{}", command.format == "json" ? to_json(report) + "\n" : preflight_text(report));
   return api::preflight_exit_code(report, {.require = options.require, .strict = command.strict});

@@ -18,7 +18,8 @@ struct PreflightCommand {
 };
 
 // Prints the report to stdout and gives DESIGN's exit code. An id that is no check's is wrong use.
+// Registrations' answers are kept in `state_folder` where that is there, and told from there.
 int run_preflight_command(const PreflightCommand& command, const std::string& node_name,
-                          const std::string& runner);
+                          const std::string& runner, const std::string& state_folder);
 
 }  // namespace railgauge::agent

@@ -12,26 +12,6 @@
 
 namespace railgauge::agent {
 
-std::vector<ProbeAnswer> ProbeMemory::exchange(const std::vector<ProbeAnswer>& answers) {
-  const std::lock_guard lock(mutex_);
-  std::vector<ProbeAnswer> earlier;
-  for (const ProbeAnswer& answer : answers) {
-    const auto key = std::pair{answer.gpu, answer.nic};
-    if (answer.state != ProbeAnswer::State::kBusy)
-      last_[key] = answer;
-    else if (const auto found = last_.find(key); found != last_.end())
-      earlier.push_back(found->second);
-  }
-  return earlier;
-}
-
-std::vector<ProbeAnswer> ProbeMemory::all() const {
-  const std::lock_guard lock(mutex_);
-  std::vector<ProbeAnswer> answers;
-  for (const auto& [key, answer] : last_) answers.push_back(answer);
-  return answers;
-}
-
 InventoryOptions inventory_within(const PreflightOptions& options) {
   constexpr double kShare = 0.75;
   InventoryOptions inventory = options.inventory;
@@ -44,11 +24,14 @@ double left_for_question(const PreflightOptions& options, double spent_seconds, 
   return std::min(std::max(options.seconds - spent_seconds, kLeastSeconds), most);
 }
 
+double left_for_probe(double spent_seconds) {
+  return std::clamp(kProbedSeconds - spent_seconds, 1.0, kProbeSeconds);
+}
+
 api::PreflightReport run_preflight(const PreflightOptions& options, ProbeMemory& memory) {
   const double begin_ns = monotonic_now_ns();
-  const auto left = [&](double most) {
-    return left_for_question(options, (monotonic_now_ns() - begin_ns) / 1e9, most);
-  };
+  const auto spent_seconds = [&] { return (monotonic_now_ns() - begin_ns) / 1e9; };
+  const auto left = [&](double most) { return left_for_question(options, spent_seconds(), most); };
   Inventory node = read_inventory(inventory_within(options));
   leave_out_hidden_gpus(node);
   if (options.inventory.root.empty()) {
@@ -57,18 +40,18 @@ api::PreflightReport run_preflight(const PreflightOptions& options, ProbeMemory&
     ask_ports(options.runner, node, left(kPortProbeSeconds));
   }
   std::vector<ProbeAnswer> probes;
-  std::vector<ProbeAnswer> earlier = memory.all();
-  if (options.probe) {
-    probes = probe_registrations(node, options.runner);
-    earlier = memory.exchange(probes);
-  }
+  if (options.probe)
+    probes = probe_registrations(node, options.runner, left_for_probe(spent_seconds()));
+  const double now_unix_seconds = static_cast<double>(std::time(nullptr));
+  const std::vector<ProbeAnswer> earlier =
+      options.probe ? memory.exchange(probes, now_unix_seconds) : memory.all(now_unix_seconds);
   const CheckInput input{.node = node,
                          .probes = probes,
                          .earlier = earlier,
                          .required = {options.require.begin(), options.require.end()},
-                         .now_unix_seconds = static_cast<double>(std::time(nullptr)),
+                         .now_unix_seconds = now_unix_seconds,
                          .site = options.site};
-  return make_preflight_report(options.node_name, input, (monotonic_now_ns() - begin_ns) / 1e9);
+  return make_preflight_report(options.node_name, input, spent_seconds());
 }
 
 }  // namespace railgauge::agent

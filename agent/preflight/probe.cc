@@ -53,17 +53,19 @@ std::vector<ProbeAnswer> parse_probe_lines(const std::string& text, double unix_
   return answers;
 }
 
-std::vector<ProbeAnswer> probe_registrations(const Inventory& node, const std::string& runner) {
+std::vector<ProbeAnswer> probe_registrations(const Inventory& node, const std::string& runner,
+                                             double seconds) {
   const std::vector<GpuNicPair> pairs = nearest_pairs(node);
   std::string list;
   for (const GpuNicPair& pair : pairs)
     list += fmt::format("{}{}@{}+{}", list.empty() ? "" : ",", pair.gpu->name,
                         pair.gpu->pci_address, pair.nic->name);
   if (pairs.empty()) return {};
+  CommandOutput until_then;
   const auto output =
-      run_command({runner, "--probe-gpudirect", list}, kProbeSeconds, kMaxOutputBytes);
+      run_command({runner, "--probe-gpudirect", list}, seconds, kMaxOutputBytes, &until_then);
   const double now = static_cast<double>(std::time(nullptr));
-  std::vector<ProbeAnswer> answers = parse_probe_lines(output ? output->out : "", now);
+  std::vector<ProbeAnswer> answers = parse_probe_lines(output ? output->out : until_then.out, now);
   for (const GpuNicPair& pair : pairs) {
     const bool answered = std::ranges::any_of(answers, [&](const ProbeAnswer& answer) {
       return answer.gpu == pair.gpu->name && answer.nic == pair.nic->name;

@@ -11,11 +11,12 @@
 
 namespace railgauge::agent {
 
-inline constexpr double kProbeSeconds = 9;  // for all pairs of a node
+inline constexpr double kProbeSeconds = 9;  // for all pairs of a node, at most
 
 // Each GPU with its nearest NICs. A runner that dies or hangs makes the pairs that it had not
 // answered errors.
-std::vector<ProbeAnswer> probe_registrations(const Inventory& node, const std::string& runner);
+std::vector<ProbeAnswer> probe_registrations(const Inventory& node, const std::string& runner,
+                                             double seconds = kProbeSeconds);
 
 // Why what the runner was asked for has no line.
 std::string why_silent(const Result<CommandOutput>& output);

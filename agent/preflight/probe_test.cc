@@ -1,11 +1,14 @@
 // The probe by a runner whose answers are scripted. Synthetic.
 #include "agent/preflight/probe.h"
 
+#include <filesystem>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "agent/preflight/gpudirect.h"
 #include "agent/preflight/preflight.h"
+#include "agent/testing/temp_dir.h"
 
 namespace railgauge::agent {
 namespace {
@@ -57,6 +60,26 @@ TEST(Probe, ARunnerThatDiesMakesThePairsThatItOwesErrorsAndKeepsTheOthers) {
   }
 }
 
+TEST(Probe, ARunnerThatHangsLosesNothingThatItHadAnswered) {
+  const TempDir folder;
+  folder.write("runner",
+               "#!/bin/sh\n"
+               "echo '{\"gpu\":\"gpu0\",\"nic\":\"mlx5_0\",\"state\":\"registered\"}'\n"
+               "exec sleep 60\n");
+  std::filesystem::permissions(folder / "runner", std::filesystem::perms::owner_all);
+  const auto answers = probe_registrations(node_with({"mlx5_0", "mlx5_1"}), folder / "runner", 2);
+  ASSERT_EQ(answers.size(), 2U);
+  EXPECT_EQ(answers[0].state, State::kRegistered);
+  EXPECT_EQ(answers[1].state, State::kError);
+  EXPECT_THAT(answers[1].text, HasSubstr("no end after 2 s"));
+}
+
+TEST(Probe, WithTheReadingBeforeItItIsGivenLessThanTenSeconds) {
+  EXPECT_EQ(left_for_probe(0.1), kProbeSeconds);
+  EXPECT_LT(1.9 + left_for_probe(1.9), 10);
+  EXPECT_EQ(left_for_probe(60), 1) << "a machine that was asleep still gets its answer";
+}
+
 TEST(Probe, WithoutARunnerEachPairSaysSo) {
   const auto answers = probe_registrations(node_with({"mlx5_0"}), "/nowhere/railgauge-runner");
   ASSERT_EQ(answers.size(), 1U);
@@ -76,7 +99,7 @@ TEST(Probe, WhatALibraryPrintsBetweenIsNoAnswer) {
 }
 
 // What --probe found is told afterwards without it, with its age, and proves nothing any more.
-TEST(ProbeMemory, ThePreflightAfterAProbeTellsItsAnswerAndAge) {
+TEST(LastAnswer, ThePreflightAfterAProbeTellsItsAnswerAndAge) {
   Inventory node = node_with({"mlx5_0"});
   const std::vector<ProbeAnswer> last{{.gpu = "gpu0",
                                        .nic = "mlx5_0",
@@ -95,21 +118,47 @@ TEST(ProbeMemory, ThePreflightAfterAProbeTellsItsAnswerAndAge) {
   EXPECT_THAT(pairs[0].because(), HasSubstr("; 5 min ago: registered by dma-buf"));
 }
 
-TEST(ProbeMemory, ABusyGpusLastAnswerIsRemembered) {
-  ProbeMemory memory;
-  const ProbeAnswer registered{.gpu = "gpu0",
-                               .nic = "mlx5_0",
-                               .state = State::kRegistered,
-                               .path = "dma-buf",
-                               .text = "",
-                               .at_unix_seconds = 1};
-  ProbeAnswer busy = registered;
-  busy.state = State::kBusy;
-  EXPECT_TRUE(memory.exchange({busy}).empty());
-  EXPECT_TRUE(memory.exchange({registered}).empty());
-  const auto earlier = memory.exchange({busy});
-  ASSERT_EQ(earlier.size(), 1U);
-  EXPECT_EQ(earlier[0].at_unix_seconds, 1);
+TEST(LastAnswer, ItsAgeIsToldInTheUnitThatFits) {
+  Inventory node = node_with({"mlx5_0"});
+  const std::vector<ProbeAnswer> last{{.gpu = "gpu0",
+                                       .nic = "mlx5_0",
+                                       .state = State::kRefused,
+                                       .path = "",
+                                       .text = "no",
+                                       .at_unix_seconds = 1000,
+                                       .is_synthetic = true}};
+  const auto told_after = [&](double seconds) {
+    return judge_registration(
+               {.node = node, .earlier = last, .now_unix_seconds = 1000 + seconds})[0]
+        .observed;
+  };
+  EXPECT_EQ(told_after(-3), "not tried now; 0 s ago: no (synthetic)");  // a clock was set back
+  EXPECT_EQ(told_after(119), "not tried now; 119 s ago: no (synthetic)");
+  EXPECT_EQ(told_after(120), "not tried now; 2 min ago: no (synthetic)");
+  EXPECT_EQ(told_after(7199), "not tried now; 120 min ago: no (synthetic)");
+  EXPECT_EQ(told_after(7200), "not tried now; 2 h ago: no (synthetic)");
+  EXPECT_EQ(told_after(172800), "not tried now; 2 days ago: no (synthetic)");
+}
+
+TEST(LastAnswer, ABusyGpuTellsWhoIsBusyAndWhatWasAnsweredWhen) {
+  Inventory node = node_with({"mlx5_0"});
+  const std::vector<ProbeAnswer> now{{.gpu = "gpu0",
+                                      .nic = "mlx5_0",
+                                      .state = State::kBusy,
+                                      .path = "",
+                                      .text = "process 7 uses it",
+                                      .at_unix_seconds = 8200}};
+  const std::vector<ProbeAnswer> last{{.gpu = "gpu0",
+                                       .nic = "mlx5_0",
+                                       .state = State::kRegistered,
+                                       .path = "dma-buf",
+                                       .text = "",
+                                       .at_unix_seconds = 1000}};
+  const CheckResults results =
+      judge_registration({.node = node, .probes = now, .earlier = last, .now_unix_seconds = 8200});
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_EQ(results[0].state, CheckState::kUnknown);
+  EXPECT_EQ(results[0].observed, "busy: process 7 uses it; 2 h ago: registered by dma-buf");
 }
 
 }  // namespace

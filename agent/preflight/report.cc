@@ -69,6 +69,7 @@ api::PreflightReport make_preflight_report(const std::string& node_name, const C
     pair.set_node(node_name);
     pair.set_gpu(bounded(pair.gpu()));
     pair.set_nic(bounded(pair.nic()));
+    pair.set_because(bounded(pair.because()));
     if (!pair.path().empty()) pair.set_path(bounded(pair.path()));
     for (std::string& line : *pair.mutable_remedy()) line = bounded(line);
     *report.add_pairs() = std::move(pair);

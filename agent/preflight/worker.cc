@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <spdlog/spdlog.h>
+
 namespace railgauge::agent {
 namespace {
 
@@ -19,7 +21,11 @@ api::PreflightAnswer refusal(const std::string& node_name, const std::string& re
 }  // namespace
 
 PreflightWorker::PreflightWorker(PreflightOptions options, std::function<void()> ring)
-    : options_(std::move(options)), ring_(std::move(ring)) {}
+    : options_(std::move(options)),
+      ring_(std::move(ring)),
+      memory_(options_.state_folder, [](const Error& error) {
+        spdlog::warn("{}; what registrations said is forgotten when the agent ends", error.message);
+      }) {}
 
 PreflightWorker::~PreflightWorker() {
   {

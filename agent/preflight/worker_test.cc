@@ -2,6 +2,7 @@
 #include "agent/preflight/worker.h"
 
 #include <condition_variable>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -11,12 +12,14 @@
 
 #include "agent/preflight/testing/tree_report.h"
 #include "agent/testing/node_tree.h"
+#include "agent/testing/temp_dir.h"
 
 namespace railgauge::agent {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::MatchesRegex;
 
 api::PreflightOrder order_of(const std::string& id) {
   api::PreflightOrder order;
@@ -143,6 +146,31 @@ TEST_F(WorkerTest, ThePortsAreHeldToTheOrdersSite) {
   for (const api::PreflightAnswer& answer : worker.take())
     states.push_back(state_of(answer.report(), "congestion_control"));
   EXPECT_THAT(states, ElementsAre("warn", "pass", "warn", "pass"));
+}
+
+// The agent that was asked has ended since; the one that follows was not asked for a registration.
+TEST_F(WorkerTest, WhatARegistrationSaidIsToldByTheAgentAfterARestart) {
+  tree_.apply("include one_rail\n");
+  const std::string runner = tree_ / "answers/runner";
+  std::filesystem::permissions(runner, std::filesystem::perms::owner_all);
+  const TempDir state;
+  PreflightOptions kept = options();
+  kept.runner = runner;
+  kept.state_folder = state.path();
+  const auto registration_told = [&](bool probe, int ring) {
+    PreflightWorker worker(kept, [this] { this->ring(); });
+    api::PreflightOrder order = order_of("one");
+    order.set_probe(probe);
+    worker.order(order);
+    wait_for_rings(ring);
+    const auto answers = worker.take();
+    for (const api::PreflightCheck& check : answers.at(0).report().checks())
+      if (check.id() == "gpudirect_registration") return check.observed();
+    return std::string("there is no such check");
+  };
+  EXPECT_EQ(registration_told(true, 1), "registered by dma-buf");
+  EXPECT_THAT(registration_told(false, 2),
+              MatchesRegex("not tried now; [0-9]+ s ago: registered by dma-buf"));
 }
 
 TEST_F(WorkerTest, TooManyOrdersAreRefusedWithTheReasonAndTheOthersAreAnswered) {
