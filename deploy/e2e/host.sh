@@ -246,6 +246,20 @@ preflight_needs_no_controller() {
 
 preflight_is_complete_in_time() { preflight_is_complete 3 2; preflight_is_complete 3 10 --probe; }
 
+# Nobody tells who uses the fake GPUs, so that they count as busy; an hour before they were not.
+busy_gpus_tell_the_answer_of_before() {
+  cli preflight a --probe -o json >"$work/busy.json" || true
+  jq -e '[.checks[] | select(.id == "gpudirect_registration")] | length == 2 and all(.[]; .state == "unknown"
+    and (.observed | test("^busy: .*; 60 min ago: registered by dma-buf \\(synthetic\\)$")))' "$work/busy.json"
+}
+a_registrations_answer_outlives_the_agent() {
+  stop_hard agent-a
+  jq -n '{schema_version: 1, answers: [("gpu0", "gpu1") | {unix_seconds: (now - 3600),
+    probe: {gpu: ., nic: "fake0", state: "registered", path: "dma-buf", synthetic: true}}]}' >"$work/state-a/agent-gpudirect"
+  start_agent a
+  wait_for "the agent that follows tells it" 20 busy_gpus_tell_the_answer_of_before
+}
+
 start_controller
 make_gpus a
 for node in a b c; do start_agent "$node"; done
@@ -255,6 +269,7 @@ check "quick measures all pairs and its JSON is complete" quick_measures_all_pai
 check "a task costs less than 50 ms beside its measuring" overhead_below 0.05
 check "the controller stays below 50 MB, an agent below 25 MB, with NVML below 60 MB" memory_stays_small
 check "preflight is complete within 2 s a node, with the probe within 10 s" preflight_is_complete_in_time
+check "what a GPU's registration said outlives the agent" a_registrations_answer_outlives_the_agent
 check "preflight needs no controller: every check, and exit codes by what counts" preflight_needs_no_controller
 check "a node's GPUs take turns and pairs are series" gpus_take_turns
 check "GPUs meet their node's NIC by loopback, with the distance told" gpus_meet_the_nic_by_loopback
