@@ -1,12 +1,14 @@
 // Schedules in the store: their state, and that a due time is decided once.
 #include "controller/store/schedules.h"
 
+#include <filesystem>
 #include <random>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/store/schema.h"
 #include "controller/store/store_testing.h"
 
 namespace railgauge::store {
@@ -234,6 +236,44 @@ TEST_F(ScheduleStoreTest, MissedOnesAreCountedAndOldRowsGo) {
     ASSERT_TRUE(store_->decide_due("weekly", {.due_at = 4e9 + i, .result = "skipped"}));
   EXPECT_THAT(*store_->list_dues("weekly", 1000), SizeIs(kMaxDueRows));
   EXPECT_EQ(named("weekly").missed, 0U);
+}
+
+// As version 8 left them, which counted nothing (testdata/make.sh wrote it).
+TEST(ScheduleMigration, StartsOfAnEarlierVersionAreCountedAndItsRowsStay) {
+  const TempFolder folder;
+  std::filesystem::copy_file("controller/store/testdata/version8.db", folder.file("db"));
+  {
+    auto earlier = Connection::open(folder.file("db"), Connection::Mode::kCreate, 1);
+    ASSERT_TRUE(earlier) << earlier.error().message;
+    ASSERT_TRUE(earlier->script(
+        "DELETE FROM schedule_due; UPDATE schedule SET decided_until=50 WHERE name='nightly';"
+        "INSERT INTO schedule_due SELECT id, 10, 10, 'started', 'r1', '' FROM schedule;"
+        "INSERT INTO schedule_due SELECT id, column1, column1, column2, column3, column4 "
+        "FROM schedule, (VALUES (20, 'missed', '', 'away'), (30, 'started', 'r2', 'made up for'), "
+        "(35, 'by_hand', 'r3', 'by hand, ann'), (40, 'skipped', '', 'busy')) "
+        "WHERE name='nightly'"));
+  }
+  auto now = open_and_migrate(folder.file("db"), 1, 0);
+  ASSERT_TRUE(now) << now.error().message;
+  const auto schedules = read_schedules(*now, 100);
+  ASSERT_TRUE(schedules) << schedules.error().message;
+  ASSERT_THAT(*schedules, SizeIs(2));
+  const ScheduleRow& hourly = schedules->at(0);
+  EXPECT_EQ(hourly.name, "hourly-quick");
+  EXPECT_EQ(hourly.started, 1u);
+  const ScheduleRow& nightly = schedules->at(1);
+  EXPECT_EQ(nightly.started, 3u) << "two by their time and one by hand";
+  EXPECT_EQ(nightly.decided_until, 50);
+  EXPECT_EQ(nightly.missed, 1u);
+  EXPECT_EQ(nightly.last->run_id, "r3");
+  std::string rows;
+  const auto dues = read_dues(*now, "nightly", 9);
+  ASSERT_TRUE(dues) << dues.error().message;
+  for (const DueRow& due : *dues)
+    rows += fmt::format("{:.0f} {} {} {}; ", due.due_at, due.result, due.run_id, due.reason);
+  EXPECT_EQ(rows,
+            "40 skipped  busy; 35 by_hand r3 by hand, ann; 30 started r2 made up for; "
+            "20 missed  away; 10 started r1 ; ");
 }
 
 }  // namespace
