@@ -242,6 +242,12 @@ Result<plan::PlanOptions> Control::plan_options(const plan::Suite& suite,
   return options;
 }
 
+Result<std::string> Control::suite_text(const std::string& name) const {
+  api::SuiteSource source;
+  source.set_name(name);
+  return RG_TRY(suites_.text_of(source)).text;
+}
+
 Result<api::RunPlan> Control::plan_run(const api::RunRequest& request) {
   return to_api(RG_TRY(prepare(request, {.night = today()})).outline);
 }
@@ -273,6 +279,7 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
   row.requested_by = requested_by;
   row.nodes = plan.nodes;
   if (!to_run.rest_of.empty()) row.reason = run::rest_text(to_run.rest_of);
+  if (claim) row.reason += claim->note;
   RG_TRY_OK(store_.create_run(row, task_rows(plan, node_ids), std::move(claim)));
   if (request.force()) record_force(request, row);
   tell_left_out(prepared.left_out, row);
@@ -283,7 +290,7 @@ Result<api::RunSummary> Control::start_run(const api::RunRequest& request,
                       std::move(plan),
                       prepared.uplinks,
                       request.force() ? valid_utf8(request.force_reason()) : "",
-                      to_run.rest_of};
+                      row.reason};
   return loop_.call([this, &order] {
     const std::string id = order.run_id;
     director_.submit(std::move(order));

@@ -37,6 +37,7 @@ class Control {
   Result<KernelList> list_kernels(const api::ListKernelsRequest& request);
   Result<api::SuiteList> list_suites();
   Result<api::SuiteCheck> check_suite(const api::SuiteSource& source);
+  Result<std::string> suite_text(const std::string& name) const;  // as it stands in the folder
   Result<api::RunPlan> plan_run(const api::RunRequest& request);
   // With a claim the run is the due time's: claim_due()'s errors (store/schedules.h). Of a suite
   // that measures a slice a run it takes that of the claim's number: n starts of a schedule in a

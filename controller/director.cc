@@ -25,7 +25,7 @@ Director::Run::Run(RunOrder ordered, const std::map<std::string, fleet::NodeStat
   summary.set_created_at(rfc3339(order.created_at));
   summary.set_tasks_total(static_cast<std::uint32_t>(order.plan.tasks.size()));
   for (const std::string& node : order.plan.nodes) summary.add_nodes(node);
-  if (!order.rest_of.empty()) summary.set_reason(rest_text(order.rest_of));
+  if (!order.why.empty()) summary.set_reason(order.why);
 }
 
 Director::Director(fleet::EventLoop& loop, fleet::Fleet& fleet, store::Store& store,
@@ -46,7 +46,7 @@ void Director::submit(RunOrder order) {
   waiting_.push_back(id);
   spdlog::info("run {}: {} tasks, asked for by {}", id, runs_[id]->summary.tasks_total(),
                runs_[id]->summary.requested_by());
-  if (stopping_) return void(cancel(id, "the controller is stopping"));
+  if (stopping_) return void(cancel(id, std::string(store::kControllerStopping)));
   start_next();
 }
 
@@ -79,11 +79,12 @@ Result<api::RunSummary> Director::cancel(const std::string& run_id, const std::s
   Run* run = find(run_id);
   if (run == nullptr) return fail(Code::kNotFound, fmt::format("run {} is not under way", run_id));
   if (run->ended) return run->summary;
+  const bool first = run->machine.state() != RunState::kCancelling;
   spdlog::info("run {}: {}", run_id, reason);
   feed(*run, [&](RunMachine& machine, RunActions& out) { machine.cancel(reason, out); });
   std::erase(waiting_, run_id);
   if (!run->ended) {
-    save_run_state(*run);
+    if (first) save_cancel(*run, reason);
     tell(*run, "", reason);
   }
   return run->summary;

@@ -44,7 +44,7 @@ struct RunOrder {
   plan::Plan plan;
   LeafUplinks uplinks{};       // of the plan's leaves, as far as they are known
   std::string force_reason{};  // given: the run goes on busy nodes too, and gives way to nothing
-  std::string rest_of{};       // the run that left this; stands in the reason
+  std::string why{};           // the run's reason begins with it: of which run it is the rest
 };
 
 class Director final : public fleet::FleetListener {
@@ -162,7 +162,7 @@ class Director final : public fleet::FleetListener {
   void save(std::function<Status()> write);
   void save_pending();
   void save_task(const Run& run, std::size_t index, std::string_view state);
-  void save_run_state(Run& run);
+  void save_cancel(const Run& run, const std::string& reason);
 
   fleet::EventLoop& loop_;
   fleet::Fleet& fleet_;

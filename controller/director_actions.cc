@@ -283,7 +283,7 @@ void Director::act(Run& run, const RunFinished& action) {
   update.state = "ended";
   update.outcome = action.outcome;
   std::vector<std::string> reasons;
-  if (!run.order.rest_of.empty()) reasons.push_back(rest_text(run.order.rest_of));
+  if (!run.order.why.empty()) reasons.push_back(run.order.why);
   if (!action.reason.empty()) reasons.push_back(action.reason);
   for (const std::string& note : run.drill_down.notes()) reasons.push_back(note);
   update.reason = fmt::format("{}", fmt::join(reasons, "; "));
@@ -327,10 +327,12 @@ void Director::save_task(const Run& run, std::size_t index, std::string_view sta
   save([this, update] { return store_.update_task(update); });
 }
 
-void Director::save_run_state(Run& run) {
+// With the reason, which a controller that is killed before the run has ended leaves to the next.
+void Director::save_cancel(const Run& run, const std::string& reason) {
   store::RunUpdate update;
   update.run_id = run.order.run_id;
   update.state = std::string(name_of(run.machine.state()));
+  update.reason = run.order.why.empty() ? reason : fmt::format("{}; {}", run.order.why, reason);
   save([this, update] { return store_.update_run(update); });
 }
 

@@ -34,6 +34,10 @@ class DrillDownRun : public testing::Test {
     bench_.write("groups.yaml",
                  "version: 1\nmetadata: {name: groups}\nrounds: {drill_down: true}\nstages:\n  - "
                  "kernel: fake.group\n    placement: {group: all}\n");
+    bench_.write("floor.yaml",
+                 "version: 1\nmetadata: {name: floor}\nrounds: {drill_down: true}\nstages:\n  - "
+                 "kernel: fake.group\n    placement: {group: all}\n    limits: [{metric: "
+                 "latency_ns, floor: 1us}]\n");
     bench_.write("memory.yaml",
                  "version: 1\nmetadata: {name: memory}\nrounds: {drill_down: true}\nstages:\n  - "
                  "kernel: fake.memory\n    parameters: {memory: cuda}\n    placement: {pairs: all, "
@@ -180,6 +184,30 @@ TEST_F(DrillDownRun, AGroupThatFailsIsHalvedUntilTheNodeIsNamed) {
   EXPECT_EQ(detail.run().outcome(), "failed");
   EXPECT_THAT(detail.run().reason(), HasSubstr("fake.group by halves"));
   EXPECT_THAT(detail.run().reason(), HasSubstr("c failed with two known-good partners"));
+  for (const api::TaskDetail& task : added(detail)) {
+    bool has_c = false;
+    for (const std::string& endpoint : task.endpoints())
+      has_c = has_c || endpoint.starts_with("c/");
+    EXPECT_EQ(task.outcome(), has_c ? "failed" : "passed") << task.task_id();
+  }
+}
+
+// All ranks pass each time: only the figure tells, of the whole as of its parts.
+TEST_F(DrillDownRun, AGroupThatPassesBelowItsFloorIsHalvedUntilTheNodeIsNamed) {
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    testing_agent::AgentOptions options = bench_.agent(name);
+    options.median_with_node = {{"c", 900}};
+    agents_[name] = std::make_unique<ScriptedAgent>(options);
+    ASSERT_TRUE(welcome(*agents_[name]));
+  }
+  const api::RunDetail detail = run("floor");
+  EXPECT_EQ(detail.run().outcome(), "failed");
+  ASSERT_GE(detail.tasks_size(), 1);
+  EXPECT_EQ(detail.tasks(0).outcome(), "failed");
+  EXPECT_THAT(detail.tasks(0).reason(), HasSubstr("below the suite's floor of"));
+  EXPECT_THAT(detail.run().reason(), HasSubstr("fake.group by halves"));
+  EXPECT_THAT(detail.run().reason(), HasSubstr("c failed with two known-good partners"));
+  EXPECT_GE(added(detail).size(), 3u);
   for (const api::TaskDetail& task : added(detail)) {
     bool has_c = false;
     for (const std::string& endpoint : task.endpoints())

@@ -159,6 +159,21 @@ TEST_F(ResumeTest, TheRestOfASliceIsWhatThatSliceLeft) {
   expect_rest(rest, stopped);
 }
 
+// As an earlier Railgauge stored it: the night's number was its day.
+TEST_F(ResumeTest, TheRestOfANightThatWasStoredWithItsDayIsOfThatSlice) {
+  for (const char* name : {"a", "b", "c", "d"})
+    attach(name, *name == 'd' ? Script::kHang : Script::kPass);
+  api::RunRequest night;
+  night.mutable_suite()->set_text(
+      "version: 1\nmetadata: {name: sliced}\nstages:\n  - kernel: fake.lat\n    placement: {pairs: "
+      "all, slice: 3}\nnight: {day: 20781, nodes: \"a,b,c,d\"}\n");
+  const std::string first = run_id(night);
+  ASSERT_TRUE(has_begun("d"));
+  const api::RunDetail stopped = stop(first);
+  EXPECT_EQ(tasks_that(stopped, "").size(), 2u) << "one of three rounds";
+  expect_rest(rest_once_back("d", first), stopped);
+}
+
 // Also after the controller began anew, which then knows the missing node from the store alone.
 TEST_F(ResumeTest, WhatAMissingNodeShouldHaveMeasuredIsWaivedWithTheReasonAndTheRestIsRun) {
   for (const bool anew : {false, true}) {

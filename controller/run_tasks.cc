@@ -117,7 +117,7 @@ std::string rest_text(const std::string& run_id) { return fmt::format("{}{}", kR
 
 std::string rest_of_text(const std::string& reason) {
   if (!reason.starts_with(kRestWords)) return "";
-  const std::size_t end = std::min(reason.find(';'), reason.size());  // more may follow
+  const std::size_t end = std::min(reason.find_first_of(",;"), reason.size());  // more may follow
   return reason.substr(kRestWords.size(), end - kRestWords.size());
 }
 

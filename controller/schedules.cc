@@ -11,17 +11,6 @@
 namespace railgauge {
 namespace {
 
-run::ScheduleText text_of(const store::ScheduleRow& row) {
-  return {.name = row.name,
-          .cron = row.cron,
-          .zone = row.zone,
-          .jitter_seconds = row.jitter_seconds,
-          .windows = row.windows,
-          .blackouts = row.blackouts,
-          .concurrency = row.concurrency,
-          .catch_up_seconds = row.catch_up_seconds};
-}
-
 void to_api(const store::DueRow& due, api::ScheduleDue& message) {
   message.set_due_at(rfc3339(due.due_at));
   message.set_result(due.result);
@@ -47,7 +36,7 @@ api::ScheduleInfo to_api(const store::ScheduleRow& row, double now) {
   info.set_exclusive(row.exclusive);
   info.set_created_by(row.created_by);
   if (row.last) to_api(*row.last, *info.mutable_last());
-  const auto schedule = run::compile(text_of(row));
+  const auto schedule = run::compile(schedule_text_of(row));
   if (!schedule) {
     info.set_state("broken");
     info.set_error(schedule.error().message);
@@ -66,12 +55,24 @@ Error as_wrong_use(Error error) {
 
 }  // namespace
 
+run::ScheduleText schedule_text_of(const store::ScheduleRow& row) {
+  return {.name = row.name,
+          .cron = row.cron,
+          .zone = row.zone,
+          .jitter_seconds = row.jitter_seconds,
+          .windows = row.windows,
+          .blackouts = row.blackouts,
+          .concurrency = row.concurrency,
+          .catch_up_seconds = row.catch_up_seconds};
+}
+
 // --- starting
 // -------------------------------------------------------------------------------------
 
 void Schedules::tick(double now) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;  // the tick before is still at it
+  go_on(now);
   const auto rows = store_.list_schedules();
   if (!rows) return spdlog::warn("schedules: {}", rows.error().message);
   std::erase_if(late_starts_, [&](const auto& one) {
@@ -87,7 +88,7 @@ bool Schedules::under_way(const store::ScheduleRow& row) {
 }
 
 void Schedules::decide(const store::ScheduleRow& row, double now) {
-  const auto schedule = run::compile(text_of(row));
+  const auto schedule = run::compile(schedule_text_of(row));
   if (!schedule) return;  // `schedules list` says it is broken: its zone is gone from tzdata
   const run::ScheduleState idle{.decided_until = row.decided_until};
   if (run::decide(*schedule, idle, now).empty()) return;
@@ -212,7 +213,8 @@ Result<api::ScheduleInfo> Schedules::add(const api::ScheduleSpec& spec, const st
                          .created_at = now,
                          .created_by = who,
                          .decided_until = now};
-  if (const auto sound = run::compile(text_of(row)); !sound) return tl::unexpected(sound.error());
+  if (const auto sound = run::compile(schedule_text_of(row)); !sound)
+    return tl::unexpected(sound.error());
   api::SuiteSource source;
   source.set_name(row.suite);
   if (const auto known = control_.check_suite(source); !known)

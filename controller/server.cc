@@ -301,7 +301,7 @@ void Server::start_confirming(const std::vector<store::SeriesRow>& series) {
 void Server::begin_stop() {
   stopping_ = true;
   if (grpc_) grpc_->GetHealthCheckService()->SetServingStatus(false);
-  loop_.call([this] { director_.stop("the controller is stopping"); });
+  loop_.call([this] { director_.stop(std::string(store::kControllerStopping)); });
 }
 
 bool Server::idle() {

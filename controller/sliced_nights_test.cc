@@ -125,6 +125,46 @@ TEST_F(SlicedNights, AStartByHandTakesTheNextSliceToo) {
   EXPECT_EQ(pairs_of_next(), pairs_of(2));
 }
 
+// After an hour without ticks most due times are missed, and two or three of them are in time at
+// once.
+TEST_F(SlicedNights, OfDueTimesAtTheSameMomentEachStartTakesASliceOfItsOwn) {
+  api::ScheduleSpec spec = minutely();
+  spec.set_name("sliced");
+  spec.set_suite("sliced");
+  spec.set_cron("*/2 * * * *");
+  spec.set_concurrency("queue");
+  spec.set_catch_up_seconds(7'200);
+  ASSERT_TRUE(add(spec).ok());
+  const double now = next_minute() + 3'600;
+  std::set<std::string> met;
+  for (std::size_t start = 1; start <= 2; ++start) {
+    bench_.server_->start_due(now);
+    ASSERT_THAT(runs(), SizeIs(start));
+    EXPECT_EQ(pairs_of(runs()[0]), pairs_of(start - 1));
+    met.merge(pairs_of(runs()[0]));
+  }
+  EXPECT_THAT(met, SizeIs(4)) << "two slices of two pairs each";
+  EXPECT_GT(schedule("sliced").missed(), 0u);
+}
+
+// Also a text to which the night was added is the suite's.
+TEST_F(SlicedNights, TheRestOfABrokenOffStartIsOfItsSliceAndTheNextStartTakesTheNextOne) {
+  agents_.clear();
+  for (const char* name : {"n1", "n2", "n3", "n4"}) {
+    ASSERT_TRUE(is_lost(name));
+    add_agent(name, testing_agent::Script::kHang);
+  }
+  add_sliced("0 12 * * *");
+  const double due = next_due();
+  bench_.server_->start_due(due);
+  ASSERT_THAT(runs(), SizeIs(1));
+  restart_with_four();
+  bench_.server_->start_due(due + 60);
+  ASSERT_THAT(runs(), SizeIs(2));
+  EXPECT_EQ(pairs_of(runs()[0]), pairs_of(0));
+  EXPECT_EQ(pairs_of_next(), pairs_of(1));
+}
+
 // The slices in which n2 and n3 do not meet are waited for until they are missed, and not again.
 TEST_F(SlicedNights, WithABusyAndAnAbsentNodeTheOthersMeetAsTheyWouldHave) {
   std::vector<std::set<std::string>> expected;

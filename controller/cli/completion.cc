@@ -137,6 +137,18 @@ std::string value_flags(const Grammar& grammar) {
   return fmt::format("{}", fmt::join(flags, "|"));
 }
 
+// "node|suite": nouns whose plural the grammar has, which are taken for it; of a noun that is one
+// by itself ("run") it hangs on what follows.
+std::string singulars(const Grammar& grammar) {
+  const std::vector<std::string> nouns = nouns_of(grammar);
+  std::vector<std::string> names;
+  for (const std::string& noun : nouns)
+    if (const std::string one = noun.substr(0, noun.size() - 1);
+        noun.ends_with('s') && std::ranges::find(nouns, one) == nouns.end())
+      names.push_back(one);
+  return fmt::format("{}", fmt::join(names, "|"));
+}
+
 std::string named_verbs(const Grammar& grammar) {
   std::vector<std::string> names;
   for (const Verb& verb : grammar.verbs)
@@ -164,7 +176,7 @@ _railgauge_core() {
     case $word in
       -*) before=$word ;;
       *)
-        if [ -z "$noun" ]; then noun=$word
+        if [ -z "$noun" ]; then _railgauge_noun "$word"
         elif [ -z "$verb" ] && [ "$place" = 0 ] && _railgauge_is_verb "$noun $word"; then verb=$word
         else place=$((place + 1)); fi ;;
     esac
@@ -183,6 +195,10 @@ std::string core_function(const Grammar& grammar) {
       "\n_railgauge_is_verb() {{\n  case $1 in\n    {}) return 0 ;;\n  esac\n"
       "  return 1\n}}\n",
       named_verbs(grammar));
+  text += fmt::format(
+      "\n_railgauge_noun() {{\n  case $1 in\n    {}) noun=${{1}}s ;;\n    *) noun=$1 ;;\n  "
+      "esac\n}}\n",
+      singulars(grammar));
   text += kWords;
   text += "  if _railgauge_takes_value \"$before\"; then\n    case $before in\n" +
           value_cases(grammar) + "    esac\n    return 0\n  fi\n";

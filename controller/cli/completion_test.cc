@@ -92,6 +92,8 @@ TEST_F(Completion, WhatIsTypedAlreadyNarrowsIt) {
   EXPECT_THAT(offers({"nodes", "--fo"}), ElementsAre("--format"));
   EXPECT_THAT(offers({"nodes", "--format", "nd"}), ElementsAre("ndjson"));
   EXPECT_THAT(offers({"completion", ""}), ElementsAre("bash", "zsh"));
+  EXPECT_THAT(offers({"schedule", "pa"}), ElementsAre("pause")) << "as it is understood";
+  EXPECT_THAT(offers({"suite", "check", "--fo"}), ElementsAre("--format"));
 }
 
 TEST_F(Completion, NamesAreAskedOfTheController) {
@@ -105,10 +107,68 @@ TEST_F(Completion, AControllerThatIsAwayOffersNothing) {
   EXPECT_THAT(offers({"runs", "cancel", ""}), IsEmpty());
 }
 
-TEST_F(Completion, ZshReadsItsScript) {
-  if (lines_of("command -v zsh").empty()) GTEST_SKIP() << "waived: zsh is not installed";
-  write("zscript", zsh_completion(grammar()));
-  EXPECT_THAT(lines_of(fmt::format("zsh -n {} 2>&1", (folder_ / "zscript").string())), IsEmpty());
+// In a zsh of its own on a terminal of its own, with its completion system and the script where
+// people put it.
+class ZshCompletion : public Completion {
+ protected:
+  void SetUp() override {
+    if (lines_of("command -v zsh").empty()) GTEST_SKIP() << "waived: zsh is not installed";
+    Completion::SetUp();
+    write("_railgauge", zsh_completion(grammar()));
+    // ^T leaves with what stands in the line.
+    write(".zshrc",
+          "PROMPT=\npath=($ZDOTDIR $path)\nfpath=($ZDOTDIR $fpath)\n"
+          "autoload -Uz compinit\ncompinit -u -d $ZDOTDIR/dump\n"
+          "leave() { print -r -- \"$BUFFER\" >$ZDOTDIR/line; exit }\n"
+          "zle -N leave\nbindkey '^T' leave\n");
+    write("ask",
+          "zmodload zsh/zpty || exit\nzpty shell zsh -d -i\n"
+          "zpty -w -n shell \"$1\"$'\\t\\x14'\n"
+          "while zpty -r shell noise; do :; done\ncat $ZDOTDIR/line\n");
+  }
+  void TearDown() override {
+    if (!folder_.empty()) Completion::TearDown();
+  }
+  // The line after somebody typed that and pressed the tabulator.
+  std::vector<std::string> line_after_tab(const std::string& typed) {
+    std::filesystem::remove(folder_ / "line");
+    return lines_of(fmt::format("cd {0}; TERM=xterm ZDOTDIR={0} timeout 60 zsh -f ask '{1}' 2>&1",
+                                folder_.string(), typed));
+  }
+};
+
+TEST_F(ZshCompletion, ReadsItsScript) {
+  EXPECT_THAT(lines_of(fmt::format("zsh -n {} 2>&1", (folder_ / "_railgauge").string())),
+              IsEmpty());
+}
+
+TEST_F(ZshCompletion, CompletesNounsVerbsAndFlagsWithTheirWords) {
+  EXPECT_THAT(line_after_tab("railgauge sched"), ElementsAre("railgauge schedules "));
+  EXPECT_THAT(line_after_tab("railgauge runs ca"), ElementsAre("railgauge runs cancel "));
+  EXPECT_THAT(line_after_tab("railgauge schedule pa"), ElementsAre("railgauge schedule pause "));
+  EXPECT_THAT(line_after_tab("railgauge nodes --fo"), ElementsAre("railgauge nodes --format "));
+  EXPECT_THAT(line_after_tab("railgauge nodes --format nd"),
+              ElementsAre("railgauge nodes --format ndjson "));
+}
+
+TEST_F(ZshCompletion, CompletesNamesThatTheControllerTells) {
+  EXPECT_THAT(line_after_tab("railgauge run ni"), ElementsAre("railgauge run nightly "));
+  EXPECT_THAT(line_after_tab("railgauge runs cancel r"), ElementsAre("railgauge runs cancel r-"))
+      << "as far as r-1 and r-2 are the same";
+  EXPECT_THAT(line_after_tab("railgauge run $"), ElementsAre("railgauge run $"))
+      << "only plain names reach the shell";
+}
+
+TEST_F(ZshCompletion, WithAControllerThatIsAwayTheLineStays) {
+  write("railgauge", "#!/bin/sh\necho oops >&2\nexit 4\n");
+  EXPECT_THAT(line_after_tab("railgauge runs cancel r"), ElementsAre("railgauge runs cancel r"));
+}
+
+// As by `source <(railgauge completion zsh)`.
+TEST_F(ZshCompletion, WorksWhenItsScriptIsSourcedToo) {
+  std::filesystem::rename(folder_ / "_railgauge", folder_ / "sourced");
+  std::ofstream(folder_ / ".zshrc", std::ios::app) << ". $ZDOTDIR/sourced\n";
+  EXPECT_THAT(line_after_tab("railgauge runs ca"), ElementsAre("railgauge runs cancel "));
 }
 
 TEST_F(Completion, OtherShellsAreNamedInTheRefusal) {

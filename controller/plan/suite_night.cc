@@ -14,13 +14,21 @@ namespace {
 
 constexpr std::uint32_t kMaxNumber = 1'000'000'000;  // some 1,900 years of a start each minute
 
+// In suites that an earlier Railgauge stored with their runs: the day was the number. Nobody
+// writes it any more.
+constexpr std::string_view kNumberOfOld = "day";
+
 }  // namespace
 
 std::optional<Night> read_night(const YamlValue& value) {
-  const YamlMap map(value, night_keys().required, night_keys().optional);
+  std::vector<std::string> required = night_keys().required;
+  if (value.is_map() && value.has_key(std::string(kNumberOfOld)) && !value.has_key("number"))
+    std::ranges::replace(required, std::string("number"), std::string(kNumberOfOld));
+  const YamlMap map(value, required, night_keys().optional);
   Night night;
-  if (const YamlValue* number = map.find("number"))
-    night.number = read_count(*number, 0, kMaxNumber).value_or(0);
+  for (const std::string_view name : {std::string_view("number"), kNumberOfOld})
+    if (const YamlValue* number = map.find(name))
+      night.number = read_count(*number, 0, kMaxNumber).value_or(0);
   const YamlValue* nodes = map.find("nodes");
   if (nodes == nullptr) return std::nullopt;
   const std::string text =
@@ -59,6 +67,20 @@ std::string with_night(const std::string& text, const Night& night) {
   for (std::string& with : ways)
     if (const auto after = read_suite(with, "", {}); after.suite && after.suite->night) return with;
   return text;
+}
+
+bool is_same_suite(const std::string& of_run, const std::string& suite) {
+  if (of_run == suite) return true;
+  const std::size_t key = of_run.rfind("night: {");
+  const std::size_t end = key == std::string::npos ? key : of_run.find('}', key);
+  if (end == std::string::npos) return false;
+  for (const std::string_view separator : {"\n", ", ", " "}) {
+    if (!std::string_view(of_run).substr(0, key).ends_with(separator)) continue;
+    std::string without = of_run;
+    without.erase(key - separator.size(), end + 1 - key + separator.size());
+    if (without == suite || without == suite + "\n") return true;
+  }
+  return false;
 }
 
 }  // namespace railgauge::plan

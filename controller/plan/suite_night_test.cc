@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "controller/plan/suite.h"
+#include "controller/plan/suite_night.h"
 
 namespace railgauge::plan {
 namespace {
@@ -41,6 +42,32 @@ TEST(SuiteNight, ATextThatTakesNoKeyMoreStaysAsItIs) {
   EXPECT_EQ(with_night(closed, {.number = 1, .nodes = {"x"}}), closed);
 }
 
+// Runs that an earlier Railgauge stored are gone on with.
+TEST(SuiteNight, ItsNumberMayBeCalledTheDayAsItOnceWas) {
+  const std::string text = std::string(kSuite) + "\nnight: {day: 20781, nodes: \"n1,n2\"}\n";
+  const SuiteReading reading = read_suite(text, "", {});
+  ASSERT_TRUE(reading.suite && reading.suite->night) << error_of(reading.problems).message;
+  EXPECT_EQ(reading.suite->night->number, 20'781u);
+  EXPECT_THAT(reading.suite->night->nodes, ElementsAre("n1", "n2"));
+  EXPECT_EQ(with_night(text, {.number = 1, .nodes = {"x"}}), text);
+}
+
+TEST(SuiteNight, ARunsSuiteIsTheSameBesideIt) {
+  const std::string braces =
+      "{version: 1, metadata: {name: s}, stages: [{kernel: k, placement: {pairs: all}}]}";
+  for (const std::string& suite : {std::string(kSuite), std::string(kSuite) + "\n", braces,
+                                   braces + "\n", std::string(kSuite) + "\n\nslice: 2/7\n"}) {
+    EXPECT_TRUE(is_same_suite(suite, suite));
+    const std::string of_run = with_night(suite, {.number = 3, .nodes = {"n1", "n2"}});
+    EXPECT_NE(of_run, suite);
+    EXPECT_TRUE(is_same_suite(of_run, suite)) << of_run;
+    EXPECT_FALSE(is_same_suite(of_run, "# other\n" + suite)) << of_run;
+    EXPECT_FALSE(is_same_suite(suite, of_run)) << of_run;
+  }
+  const std::string of_old = std::string(kSuite) + "\nnight: {day: 20781, nodes: \"n1,n2\"}\n";
+  EXPECT_TRUE(is_same_suite(of_old, kSuite));
+}
+
 TEST(SuiteNight, SaysWhatIsWrong) {
   const auto problem = [](const std::string& night) {
     const SuiteReading reading = read_suite(std::string(kSuite) + "\nnight: " + night, "", {});
@@ -49,6 +76,9 @@ TEST(SuiteNight, SaysWhatIsWrong) {
   };
   EXPECT_THAT(problem("{number: 1}"), HasSubstr("nodes"));
   EXPECT_THAT(problem("{number: -1, nodes: a}"), HasSubstr("night.number"));
+  EXPECT_THAT(problem("{day: -1, nodes: a}"), HasSubstr("night.day"));
+  EXPECT_THAT(problem("{number: 1, day: 1, nodes: a}"), HasSubstr("night.day"));
+  EXPECT_THAT(problem("{nodes: a}"), HasSubstr("number"));
   EXPECT_THAT(problem("{number: 1, nodes: \"a,b,a\"}"), HasSubstr("names \"a\" twice"));
   EXPECT_THAT(problem("{number: 1, nodes: \"a,,b\"}"), HasSubstr("no node between two commas"));
 }

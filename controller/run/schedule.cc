@@ -140,6 +140,18 @@ std::vector<Decision> decide(const Schedule& schedule, const ScheduleState& stat
   return decisions;
 }
 
+std::string why_not_go_on(const Schedule& schedule, double due_at, double now) {
+  if (!in_window(schedule, now)) return "it is outside the schedule's windows";
+  if (in_blackout(schedule, now)) return "it is a blackout day";
+  // Behind the newer one only where each due time is to have its run.
+  if (schedule.concurrency != Concurrency::kQueue)
+    if (const auto next = next_start(schedule, due_at); next && next->start_at <= now)
+      return "the next due time has come";
+  const double started_at = due_at + jitter_of(schedule, due_at);
+  if (now <= std::max(started_at + kGoOnSeconds, due_at + schedule.catch_up_seconds)) return "";
+  return fmt::format("it began {} ago", duration_text(now - started_at));
+}
+
 std::optional<Due> next_start(const Schedule& schedule, double after) {
   for (int i = 0; i < kMaxStartsLookedAt; ++i) {
     const auto due = next_due(schedule.cron, schedule.zone, after);

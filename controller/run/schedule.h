@@ -80,9 +80,16 @@ struct ScheduleState {
 // A start so much later than it should be still counts as in time: the controller was restarted.
 inline constexpr double kInTimeSeconds = 300;
 
+// So long after its start a run that its controller's end broke off is still gone on with; longer
+// where the schedule catches up later than that.
+inline constexpr double kGoOnSeconds = 6 * 3600;
+
 // What became due up to `now`, in order. A start stands last: what follows it is decided once it
 // was carried out.
 std::vector<Decision> decide(const Schedule& schedule, const ScheduleState& state, double now);
+
+// Why the rest of a broken-off run that was due then may not begin now, in a few words; "": it may.
+std::string why_not_go_on(const Schedule& schedule, double due_at, double now);
 
 // The next due time after `after` at which a run is to begin; blackouts and windows are taken off.
 std::optional<Due> next_start(const Schedule& schedule, double after);

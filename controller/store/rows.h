@@ -66,6 +66,8 @@ struct RankRow {
 
 // Why tasks ended that were under way, or waited, when the controller ended.
 inline constexpr std::string_view kControllerRestarted = "controller restarted";
+// Why they ended that a controller cancelled before it ended.
+inline constexpr std::string_view kControllerStopping = "the controller is stopping";
 
 // States as in control.proto: "waiting", "preparing", "running", "ended".
 struct TaskRow {

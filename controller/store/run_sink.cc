@@ -255,11 +255,11 @@ Status RunSink::end_interrupted(double now, std::vector<std::string>& ended) {
         "state='ended', reason=?2 WHERE run=(SELECT id FROM run WHERE run_id=?1) "
         "AND state <> 'ended'",
         run_id, kControllerRestarted));
-    RG_TRY_OK(update_run({.run_id = run_id,
-                          .state = "ended",
-                          .outcome = "crashed",
-                          .reason = std::string(kControllerRestarted),
-                          .ended_at = now}));
+    // What stood there stays before it: of which run it is the rest, or who had it cancelled.
+    RG_TRY_OK(connection_.execute(
+        "UPDATE run SET state='ended', outcome='crashed', ended_at=?3, "
+        "reason=reason || CASE reason WHEN '' THEN '' ELSE '; ' END || ?2 WHERE run_id=?1",
+        run_id, kControllerRestarted, now));
     RG_TRY_OK(insert_event(connection_, {.at = now,
                                          .kind = "run_interrupted",
                                          .run_id = run_id,

@@ -49,6 +49,17 @@ struct ScheduleClaim {
   std::string reason{};
   bool by_hand = false;      // started by a person: no due time is decided by it
   std::uint64_t number = 0;  // of the schedule's starts, from 0: its `started` when this was made
+  // Given: the due time was started already, with that run, which was broken off; it is this run's
+  // from here on. Nothing is decided or counted by it.
+  std::string goes_on_with{};
+  std::string note{};  // ends the reason that the run has from its start
+};
+
+// A due time whose run lost tasks to the end of its controller.
+struct BrokenOffRow {
+  std::string schedule{};
+  DueRow due{};
+  std::string run_reason{};
 };
 
 }  // namespace railgauge::store

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "controller/store/rows.h"
+
 namespace railgauge::store {
 namespace {
 
@@ -55,6 +57,23 @@ Status count_start(Connection& connection, std::int64_t id, std::uint64_t number
                             number);
 }
 
+// A started due time becomes the run's that goes on with it; of two only one can.
+Status pass_on_due(Connection& connection, std::int64_t id, const ScheduleClaim& claim,
+                   std::string_view run_id) {
+  const auto paused = RG_TRY(connection.integer("SELECT paused FROM schedule WHERE id=?1", id));
+  if (paused == 1)
+    return fail(Code::kFailedPrecondition,
+                fmt::format("schedule {}: it is paused", claim.schedule));
+  RG_TRY_OK(connection.execute(
+      "UPDATE schedule_due SET run_id=?4, reason=?5 WHERE schedule=?1 AND due_at=?2 AND "
+      "run_id=?3 AND result='started'",
+      id, claim.due_at, claim.goes_on_with, run_id, claim.reason));
+  if (connection.changes() == 1) return {};
+  return fail(Code::kAlreadyExists,
+              fmt::format("schedule {}: the due time {:.0f} is not run {}'s any more",
+                          claim.schedule, claim.due_at, claim.goes_on_with));
+}
+
 DueRow due_of(const Rows& rows, int first) {
   return {.due_at = rows.real(first),
           .decided_at = rows.real(first + 1),
@@ -98,6 +117,7 @@ Status remove_schedule(Connection& connection, std::string_view name) {
 Status claim_due(Connection& connection, const ScheduleClaim& claim, std::string_view run_id,
                  double now) {
   const std::int64_t id = RG_TRY(id_of(connection, claim.schedule));
+  if (!claim.goes_on_with.empty()) return pass_on_due(connection, id, claim, run_id);
   if (!claim.by_hand) RG_TRY_OK(decide_due(connection, id, claim.schedule, claim.due_at));
   RG_TRY_OK(count_start(connection, id, claim.number));
   return insert_due(connection, id, claim.schedule,
@@ -115,6 +135,17 @@ Status write_due(Connection& connection, std::string_view name, const DueRow& du
   DueRow row = due;
   row.decided_at = now;
   return insert_due(connection, id, name, row);
+}
+
+Status write_started_due(Connection& connection, std::string_view name, const DueRow& due) {
+  const std::int64_t id = RG_TRY(id_of(connection, name));
+  RG_TRY_OK(connection.execute(
+      "UPDATE schedule_due SET result=?4, reason=?5 WHERE schedule=?1 AND due_at=?2 AND "
+      "run_id=?3 AND result='started'",
+      id, due.due_at, due.run_id, due.result, due.reason));
+  if (connection.changes() == 1) return {};
+  return fail(Code::kNotFound, fmt::format("schedule {}: the due time {:.0f} is not run {}'s", name,
+                                           due.due_at, due.run_id));
 }
 
 Result<std::vector<DueRow>> read_dues(Connection& connection, std::string_view name,
@@ -165,6 +196,21 @@ Result<std::vector<ScheduleRow>> read_schedules(Connection& connection, double n
     }
   }
   return schedules;
+}
+
+Result<std::vector<BrokenOffRow>> read_broken_off(Connection& connection, double since) {
+  std::vector<BrokenOffRow> broken_off;
+  Rows rows = RG_TRY(connection.query(
+      "SELECT due_at, decided_at, result, schedule_due.run_id, schedule_due.reason, schedule.name, "
+      "run.reason FROM schedule_due JOIN schedule ON schedule.id=schedule_due.schedule "
+      "JOIN run ON run.run_id=schedule_due.run_id WHERE result='started' AND due_at > ?1 AND "
+      "run.state='ended' AND EXISTS (SELECT 1 FROM task WHERE task.run=run.id AND "
+      "task.outcome IN ('crashed', 'cancelled') AND task.reason IN (?2, ?3)) ORDER BY due_at",
+      since, kControllerRestarted, kControllerStopping));
+  while (RG_TRY(rows.next()))
+    broken_off.push_back(
+        {.schedule = rows.text(5), .due = due_of(rows, 0), .run_reason = rows.text(6)});
+  return broken_off;
 }
 
 }  // namespace railgauge::store

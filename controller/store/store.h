@@ -124,6 +124,7 @@ class Store {
   Status set_schedule_paused(std::string name, bool paused);
   Status remove_schedule(std::string name);
   Status decide_due(std::string schedule, DueRow due);  // without a run
+  Status say_of_started(std::string schedule, DueRow due);
   // To be called once after the start, before any run: runs that an earlier controller left open
   // end as crashed, "controller restarted"; so do their tasks under way, while waiting ones end as
   // cancelled. Results that agents still deliver for them are stored. Returns the runs' ids.
@@ -170,6 +171,7 @@ class Store {
   Result<std::vector<ScheduleRow>> list_schedules() const;  // by name
   Result<std::vector<DueRow>> list_dues(std::string_view schedule,
                                         std::uint32_t limit) const;  // newest first; kNotFound
+  Result<std::vector<BrokenOffRow>> broken_off(double since) const;  // schedules.h
   Result<std::vector<NodeRow>> list_nodes() const;                   // all ever seen, by name
   Result<std::vector<std::string>> node_names() const;  // all that nodes have or had, by name
   Result<std::vector<EventRow>> list_events(std::uint32_t limit) const;  // newest first

@@ -34,6 +34,14 @@ Status Store::decide_due(std::string schedule, DueRow due) {
       impl_->options.wait_seconds);
 }
 
+Status Store::say_of_started(std::string schedule, DueRow due) {
+  return impl_->writer.submit_and_wait(
+      [this, name = std::move(schedule), moved = std::move(due)] {
+        return write_started_due(impl_->connection, name, moved);
+      },
+      impl_->options.wait_seconds);
+}
+
 Result<std::vector<ScheduleRow>> Store::list_schedules() const {
   return impl_->readers.run(
       [now = impl_->now()](Connection& reader) { return read_schedules(reader, now); });
@@ -41,6 +49,10 @@ Result<std::vector<ScheduleRow>> Store::list_schedules() const {
 
 Result<std::vector<DueRow>> Store::list_dues(std::string_view schedule, std::uint32_t limit) const {
   return impl_->readers.run([&](Connection& reader) { return read_dues(reader, schedule, limit); });
+}
+
+Result<std::vector<BrokenOffRow>> Store::broken_off(double since) const {
+  return impl_->readers.run([&](Connection& reader) { return read_broken_off(reader, since); });
 }
 
 }  // namespace railgauge::store

@@ -24,13 +24,15 @@ class SchedulesTest : public testing::Test {
     bench_.start();
     for (const char* name : {"n1", "n2"}) add_agent(name);
   }
-  void add_agent(const std::string& name) {
-    agents_.push_back(std::make_unique<ScriptedAgent>(bench_.agent(name)));
+  void add_agent(const std::string& name, Script script = Script::kPass) {
+    AgentOptions options = bench_.agent(name, script);
+    options.first_spool_id = next_spool_id_ += 1'000;  // no spool's numbers come twice
+    agents_.push_back(std::make_unique<ScriptedAgent>(options));
     ASSERT_TRUE(welcome(*agents_.back()));
   }
   void restart() {
-    agents_.clear();
     bench_.stop();
+    agents_.clear();
     bench_.start();
     for (const char* name : {"n1", "n2"}) add_agent(name);
   }
@@ -112,6 +114,7 @@ class SchedulesTest : public testing::Test {
   // A moment at which the next minute has just begun; the schedule was added before it.
   static double next_minute() { return (std::floor(fleet::unix_seconds() / 60) + 1) * 60; }
 
+  std::uint64_t next_spool_id_ = 0;
   ServerBench bench_;
   std::vector<std::unique_ptr<ScriptedAgent>> agents_;
 };

@@ -202,11 +202,16 @@ void ScriptedAgent::send_step(const api::TaskRef& task, std::uint32_t step) {
   send(message);
 }
 
-// By the GPU that the task was prepared with, where the options say one.
-double ScriptedAgent::median_of(const api::TaskRef& task) {
+// By a node that it exchanged this step with, or by the GPU that the task was prepared with, where
+// the options say one.
+double ScriptedAgent::median_of(const api::TaskStep& step) {
+  const std::string& task_id = step.task().task_id();
+  for (const auto& [node, median] : options_.median_with_node)
+    for (const std::string& payload : step.step().payloads())
+      if (payload.ends_with(" from " + node)) return median;
   const std::lock_guard lock(mutex_);
   for (const api::ControllerMessage& message : received_) {
-    if (!message.has_prepare() || message.prepare().task().task_id() != task.task_id()) continue;
+    if (!message.has_prepare() || message.prepare().task().task_id() != task_id) continue;
     const auto gpu = message.prepare().parameters().find("gpu");
     if (gpu == message.prepare().parameters().end()) continue;
     const auto median = options_.median_with_gpu.find(gpu->second);
@@ -225,7 +230,7 @@ void ScriptedAgent::on_step(const api::TaskStep& step) {
     point.set_unit("ns");
     point.set_message_bytes(8);
     point.set_sample_count(1'000);
-    point.set_median(median_of(step.task()));
+    point.set_median(median_of(step));
     point.set_synthetic(true);
     deliver(record);
   }

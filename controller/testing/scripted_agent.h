@@ -39,9 +39,10 @@ struct AgentOptions {
   std::vector<api::TaskRef> running{};
   std::uint64_t first_spool_id = 1;
   std::vector<api::Gpu> gpus{};
-  std::map<std::string, std::string> stack{};       // versions
-  double median = 1'500;                            // of the point that it reports
-  std::map<std::string, double> median_with_gpu{};  // by the parameter gpu
+  std::map<std::string, std::string> stack{};        // versions
+  double median = 1'500;                             // of the point that it reports
+  std::map<std::string, double> median_with_gpu{};   // by the parameter gpu
+  std::map<std::string, double> median_with_node{};  // by a node that is in the task too
   bool has_nic = true;
 };
 
@@ -74,7 +75,7 @@ class ScriptedAgent {
 
   void read_loop();
   void play(const api::ControllerMessage& message);
-  double median_of(const api::TaskRef& task);
+  double median_of(const api::TaskStep& step);
   void on_step(const api::TaskStep& step);
   void send_step(const api::TaskRef& task, std::uint32_t step);
   void finish_task(const api::TaskRef& task, const std::string& outcome, const std::string& reason);
