@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/judge_notes.h"
 #include "controller/upgrade_stack.h"
 
 namespace railgauge {
@@ -56,6 +57,23 @@ TEST_F(AfterAnUpgrade, AGoneDeviceIsTheCauseAndItsSettingsAreNot) {
   EXPECT_THAT(upgrade.next(), Contains(HasSubstr("undo linux_kernel on one of the nodes")));
   EXPECT_THAT(upgrade.next(), Not(Contains(HasSubstr("undo rdma_device"))));
   EXPECT_THAT(upgrade.excluded(), Not(Contains(HasSubstr("hardware"))));
+}
+
+TEST_F(AfterAnUpgrade, WhatNoTaskUsedIsNamedAndWhatIsGoneIsNot) {
+  sides_.tasks_after = {
+      {.nodes = {"n1", "n2"}, .endpoints = {"mlx5_0:1+gpu0", "mlx5_0:1"}, .outcome = "passed"}};
+  sides_.endpoints = {{.node = "n1", .endpoint = "gpu0", .state = "active"},
+                      {.node = "n1", .endpoint = "mlx5_0:1", .state = "active"},
+                      {.node = "n1", .endpoint = "mlx5_1:1", .state = "active", .gone = true},
+                      {.node = "n2", .endpoint = "mlx5_0:1", .state = "active"}};
+  const auto notes = [&] {
+    api::Upgrade out;
+    add_notes(sides_, out);
+    return out.notes();
+  };
+  EXPECT_THAT(notes(), Not(Contains(HasSubstr("no task used"))));
+  sides_.endpoints.push_back({.node = "n2", .endpoint = "mlx5_1:1", .state = "active"});
+  EXPECT_THAT(notes(), Contains("no task used, so that nothing is said of: n2/mlx5_1:1"));
 }
 
 TEST_F(AfterAnUpgrade, ASettingOfAPortThatIsThereStaysASuspect) {

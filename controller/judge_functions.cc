@@ -71,8 +71,8 @@ Functions functions_of(const std::vector<store::SideTaskRow>& tasks, const Cast&
     if (task.outcome == kPassed) {
       ++outcomes.passed;
       ++outcomes.paths[task.path];
-    } else {
-      outcomes.worst = task.outcome;
+    } else if (outcomes.worst.empty() || task.outcome != kWaived) {
+      outcomes.worst = task.outcome;  // what was waived once and crashed once did crash
     }
     outcomes.corrupted += is_corruption(task) ? 1 : 0;
   }
@@ -163,11 +163,13 @@ std::string first_and_more(const std::vector<std::string>& names) {
   return names.front() + (names.size() == 1 ? "" : fmt::format(" and {} more", names.size() - 1));
 }
 
-void add_after(const Sides& sides, const Cast& cast, const Functions& before,
-               const Functions& after, analysis::UpgradeRuns& out) {
+// Also where the nights of before had no such task: it was asked of a changed node, and nothing is
+// known of what it asked.
+void add_after(const Cast& cast, const Functions& before, const Functions& after,
+               analysis::UpgradeRuns& out) {
   for (const auto& [place, is] : after) {
     if (before.contains(place)) continue;
-    const bool never = is.passed == 0 && !sides.upgrade.before_is_history;
+    const bool never = is.passed == 0;
     if (is.corrupted == 0 && !never) continue;
     analysis::FunctionSides function = sides_of(place, cast);
     function.outcome_after = is.corrupted > 0 ? "corrupted" : is.worst;
@@ -182,7 +184,8 @@ analysis::FunctionSides compared(const TaskPlace& place, const Outcomes& was, co
   analysis::FunctionSides function = sides_of(place, cast);
   function.path_before = usual_path(was);
   function.outcome_before = outcome_before(was, is);
-  function.never_passed = was.passed == 0 && (is == nullptr || is->passed == 0);
+  // What passed now and then before, and never does now, is not lost for sure, nor measured.
+  function.never_passed = is == nullptr || is->passed == 0;
   if (is == nullptr) return function;
   function.path_after = path_after(was, *is);
   function.outcome_after = is_newly_corrupted(was, *is) ? "corrupted"
@@ -211,19 +214,10 @@ void add_tasks(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out)
     out.functions.push_back(
         compared(place, was, now == after.end() ? nullptr : &now->second, cast));
   }
-  add_after(sides, cast, before, after, out);
+  add_after(cast, before, after, out);
   if (!waived.empty())
     out.notes.push_back(
         fmt::format("not judged, since it is waived everywhere: {}", first_and_more(waived)));
-}
-
-// "mlx5_0:1+gpu0" is a port and a GPU.
-void add_used(const std::string& node, std::string_view endpoint, std::set<std::string>& used) {
-  while (!endpoint.empty()) {
-    const std::size_t plus = std::min(endpoint.find('+'), endpoint.size());
-    used.insert(fmt::format("{}/{}", node, endpoint.substr(0, plus)));
-    endpoint.remove_prefix(std::min(plus + 1, endpoint.size()));
-  }
 }
 
 // Endpoints that tasks passed on before and that are not there, or not active, any more.
@@ -242,7 +236,8 @@ void add_gone_endpoints(const Sides& sides, const Cast& cast, analysis::UpgradeR
          .endpoint = state.endpoint,
          .name = state.gone ? "endpoint" : fmt::format("endpoint (state {})", state.state),
          .outcome_before = std::string(kPassed),
-         .outcome_after = state.gone ? "gone" : "error"});
+         .outcome_after = state.gone ? "gone" : "error",
+         .is_task = false});
   }
 }
 
@@ -258,7 +253,8 @@ void add_checks(const Sides& sides, analysis::UpgradeRuns& out) {
                                .endpoint = was.subject.empty() ? "host" : was.subject,
                                .name = "check " + was.check_id,
                                .outcome_before = was.state,
-                               .outcome_after = now == checks.after.end() ? "" : now->state});
+                               .outcome_after = now == checks.after.end() ? "" : now->state,
+                               .is_task = false});
     }
 }
 
@@ -318,6 +314,14 @@ std::pair<std::string, std::string> place_of(const std::string& text) {
   const std::size_t slash = text.find('/');
   if (slash == std::string::npos) return {text, "host"};
   return {text.substr(0, slash), text.substr(slash + 1)};
+}
+
+void add_used(const std::string& node, std::string_view endpoint, std::set<std::string>& used) {
+  while (!endpoint.empty()) {
+    const std::size_t plus = std::min(endpoint.find('+'), endpoint.size());
+    used.insert(fmt::format("{}/{}", node, endpoint.substr(0, plus)));
+    endpoint.remove_prefix(std::min(plus + 1, endpoint.size()));
+  }
 }
 
 void add_functions(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out) {

@@ -3,6 +3,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "controller/analysis/verdict.h"
@@ -20,6 +21,9 @@ struct Cast {
 
 // "n1/rxe0:1" parted; without an endpoint it is the host's.
 std::pair<std::string, std::string> place_of(const std::string& text);
+
+// "n1/mlx5_0:1" and "n1/gpu0" of "mlx5_0:1+gpu0", which is a port and a GPU.
+void add_used(const std::string& node, std::string_view endpoint, std::set<std::string>& used);
 
 // Of `controls`, those that stopped working while the after side was measured: a task's reason says
 // that the node was lost, or what passed between two of them before does not any more. What failed

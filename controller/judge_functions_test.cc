@@ -1,8 +1,18 @@
 // What worked before and after, from tasks as the store holds them.
 #include "controller/judge_functions.h"
 
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "controller/analysis/testing/simulate.h"
 
 namespace railgauge {
 namespace {
@@ -25,8 +35,9 @@ store::SideTaskRow task(const std::string& outcome, const std::string& path = ""
 }
 
 analysis::UpgradeRuns functions_of(std::vector<store::SideTaskRow> before,
-                                   std::vector<store::SideTaskRow> after) {
+                                   std::vector<store::SideTaskRow> after, bool is_history = false) {
   Sides sides;
+  sides.upgrade.before_is_history = is_history;
   sides.tasks_before = std::move(before);
   sides.tasks_after = std::move(after);
   analysis::UpgradeRuns out{.id = "u", .metrics = {}, .functions = {}};
@@ -73,10 +84,11 @@ TEST(JudgeFunctions, WhatPassesLessThanHalfAsOftenIsLost) {
   EXPECT_THAT(lost({fine, fine, fine, fine, crash}, {fine, fine, fine, fine, crash}), IsEmpty());
 }
 
+std::ptrdiff_t never(const analysis::UpgradeRuns& runs) {
+  return std::ranges::count(runs.functions, true, &analysis::FunctionSides::never_passed);
+}
+
 TEST(JudgeFunctions, WhatPassedOnNeitherSideIsNotKnownUnlessItCannotRunAnywhere) {
-  const auto never = [](const analysis::UpgradeRuns& runs) {
-    return std::ranges::count(runs.functions, true, &analysis::FunctionSides::never_passed);
-  };
   const auto waived = task("waived");
   const auto other = task("passed", "", "n2");
   EXPECT_EQ(never(functions_of({waived, other}, {waived, other})), 1) << "n2 can, n1 never did";
@@ -86,6 +98,101 @@ TEST(JudgeFunctions, WhatPassedOnNeitherSideIsNotKnownUnlessItCannotRunAnywhere)
   EXPECT_EQ(never(everywhere), 0);
   EXPECT_THAT(everywhere.notes, Contains(HasSubstr("waived everywhere: bw")));
   EXPECT_THAT(lost({task("passed")}, {waived}), SizeIs(1)) << "waived now alone is lost";
+}
+
+// A night measures other things than the upgrade's suite; what that could not measure is missing.
+TEST(JudgeFunctions, WhatNoNightHadAndDoesNotPassNowIsNotKnown) {
+  const auto other = task("passed", "", "n2");
+  for (const char* now : {"waived", "failed", "crashed", "timed_out"})
+    EXPECT_EQ(never(functions_of({other}, {other, task(now)}, true)), 1) << now;
+  EXPECT_EQ(never(functions_of({other, task("passed", "", "n1", "lat")}, {other}, true)), 0)
+      << "what nights had beside it is not asked for";
+}
+
+TEST(JudgeFunctions, WhatPassedNowAndThenAndNeverDoesNowIsNotKnown) {
+  const auto fine = task("passed");
+  const auto waived = task("waived");
+  for (const bool is_history : {false, true}) {
+    const auto now = functions_of({fine, waived, waived}, {waived, waived}, is_history);
+    EXPECT_EQ(never(now), 1);
+    EXPECT_THAT(analysis::lost_functions(now.functions), IsEmpty());
+    EXPECT_EQ(never(functions_of({fine, waived, waived}, {waived, fine}, is_history)), 0);
+  }
+}
+
+// Figures that alone would pass.
+analysis::MetricRuns steady() {
+  analysis::MetricRuns metric{
+      .name = "bw", .traits = analysis::traits_of("bytes_per_second", true, "median"), .pairs = {}};
+  for (const char* node : {"n1", "n2"})
+    metric.pairs.push_back({.node = node,
+                            .endpoint = "a:1",
+                            .changed = true,
+                            .before = std::vector<double>(5, 100),
+                            .after = std::vector<double>(5, 100)});
+  return metric;
+}
+
+// Up to three tasks of each of two kernels on each changed node, with whatever outcome.
+std::vector<store::SideTaskRow> random_tasks(analysis::Chance& chance) {
+  constexpr std::array<const char*, 7> kOutcomes{"passed", "passed",  "passed",   "waived",
+                                                 "failed", "crashed", "cancelled"};
+  std::vector<store::SideTaskRow> out;
+  for (const char* node : {"n1", "n2"})
+    for (const char* kernel : {"bw", "lat"}) {
+      const bool is_steady = chance.uniform() < 0.5;
+      for (int count = static_cast<int>(chance.uniform() * 4); count > 0; --count)
+        out.push_back(
+            task(is_steady ? "passed" : kOutcomes[static_cast<std::size_t>(chance.uniform() * 7)],
+                 "", node, kernel));
+    }
+  return out;
+}
+
+using PlaceOfTask = std::pair<std::string, std::string>;  // node, kernel
+
+std::map<PlaceOfTask, std::set<std::string>> outcomes_of(
+    const std::vector<store::SideTaskRow>& tasks) {
+  std::map<PlaceOfTask, std::set<std::string>> out;
+  for (const store::SideTaskRow& task : tasks)
+    out[{task.nodes[0], task.kernel}].insert(task.outcome);
+  return out;
+}
+
+// The kernel is waived, and nothing else, at every place on either side.
+bool is_waived_everywhere(const std::string& kernel,
+                          std::map<PlaceOfTask, std::set<std::string>> before,
+                          const std::map<PlaceOfTask, std::set<std::string>>& after) {
+  for (const auto& [place, outcomes] : after)
+    before[place].insert(outcomes.begin(), outcomes.end());
+  return std::ranges::all_of(before, [&](const auto& entry) {
+    std::set<std::string> outcomes = entry.second;
+    outcomes.erase("cancelled");
+    return entry.first.second != kernel || outcomes == std::set<std::string>{"waived"};
+  });
+}
+
+TEST(JudgeFunctions, APassRestsOnEveryTaskThatAChangedNodeWasAskedFor) {
+  int passes = 0;
+  for (std::uint64_t seed = 0; seed < 4'000; ++seed) {
+    analysis::Chance chance(seed);
+    const bool is_history = seed % 2 == 0;
+    const auto before = random_tasks(chance);
+    const auto after = random_tasks(chance);
+    analysis::UpgradeRuns runs = functions_of(before, after, is_history);
+    runs.metrics = {steady()};
+    if (analysis::judge_upgrade(runs).verdict != analysis::Verdict::kPass) continue;
+    ++passes;
+    auto was = outcomes_of(before);
+    auto is = outcomes_of(after);
+    for (const auto& [place, outcomes] : is)
+      EXPECT_TRUE(outcomes.contains("passed") || is_waived_everywhere(place.second, was, is))
+          << seed << ": " << place.first << " " << place.second;
+    for (const auto& [place, outcomes] : was)
+      EXPECT_TRUE(is_history || is.contains(place) || is_waived_everywhere(place.second, was, is))
+          << seed << ": not measured again";
+  }
+  EXPECT_GT(passes, 50) << "it was tried";
 }
 
 // n1 changed; c1 to c4 are controls on a ring with it.

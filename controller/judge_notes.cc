@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "controller/judge_functions.h"
 #include "controller/store/stack_parts.h"
 
 namespace railgauge {
@@ -110,6 +111,23 @@ void add_unchecked(const Sides& sides, api::Upgrade& out) {
                     some_of(unchecked)));
 }
 
+// What of the changed nodes no task of either side asked for: a verdict is not about it.
+void add_unasked(const Sides& sides, api::Upgrade& out) {
+  if (sides.tasks_after.empty()) return;
+  std::set<std::string> used;
+  for (const auto* side : {&sides.tasks_before, &sides.tasks_after})
+    for (const store::SideTaskRow& task : *side)
+      for (std::size_t rank = 0; rank < task.nodes.size(); ++rank)
+        add_used(task.nodes[rank], task.endpoints[rank], used);
+  std::vector<std::string> unasked;
+  for (const store::EndpointStateRow& state : sides.endpoints)
+    if (const std::string name = state.node + "/" + state.endpoint;
+        !state.gone && state.state == "active" && !used.contains(name))
+      unasked.push_back(name);
+  if (!unasked.empty())
+    out.add_notes(fmt::format("no task used, so that nothing is said of: {}", some_of(unasked)));
+}
+
 }  // namespace
 
 void add_notes(const Sides& sides, api::Upgrade& out) {
@@ -118,6 +136,7 @@ void add_notes(const Sides& sides, api::Upgrade& out) {
         "the nodes have the stack of the before side again: it is held against its own figures");
   add_dropped_controls(sides, out);
   add_unchecked(sides, out);
+  add_unasked(sides, out);
   add_own_changes(sides, out);
   add_revisions(sides, out);
 }

@@ -110,9 +110,14 @@ void keep_compared(analysis::MetricRuns& metric) {
       compared.emplace(pair.node, pair.endpoint);
       compared.emplace(pair.other_node, pair.other_endpoint);
     }
+  // Both ends: where both changed, the other one may be in no other pair.
+  const auto is_shown = [&](const analysis::PairRuns& pair) {
+    return compared.contains({pair.node, pair.endpoint}) &&
+           (!pair.other_changed || compared.contains({pair.other_node, pair.other_endpoint}));
+  };
   std::erase_if(metric.pairs, [&](const analysis::PairRuns& pair) {
     if (pair.after.empty()) return true;
-    return is_early(pair) && (!pair.changed || compared.contains({pair.node, pair.endpoint}));
+    return is_early(pair) && (!pair.changed || is_shown(pair));
   });
 }
 
@@ -151,7 +156,9 @@ std::set<Place> changed_places(const std::vector<analysis::PairRuns>& pairs, con
 void add_dropped(const std::map<std::string, analysis::MetricRuns>& dropped, const Cast& cast,
                  bool is_history, std::map<std::string, analysis::MetricRuns>& metrics) {
   for (const auto& [name, metric] : dropped) {
-    if (is_history && !metrics.contains(name)) continue;  // nights measure more
+    const bool is_asked = std::ranges::any_of(
+        metric.pairs, [](const analysis::PairRuns& pair) { return !pair.after.empty(); });
+    if (is_history && !is_asked && !metrics.contains(name)) continue;  // nights measure more
     analysis::MetricRuns& kept = metrics[name];
     kept.name = name;
     kept.traits = metric.traits;

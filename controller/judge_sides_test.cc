@@ -35,7 +35,8 @@ Sides two_ports() {
       sides.after.push_back({.run_id = "after", .series = id, .median = 100 + 0.01 * run});
     }
     const auto node = [&](std::size_t end) { return ends[i][end].substr(0, 2); };
-    sides.tasks_after.push_back({.nodes = {node(0), node(1)}, .endpoints = {"a:1", "a:1"}});
+    sides.tasks_after.push_back(
+        {.nodes = {node(0), node(1)}, .endpoints = {"a:1", "a:1"}, .outcome = "passed"});
   }
   return sides;
 }
@@ -67,6 +68,34 @@ TEST(JudgeSides, PairsWithAControlThatIsAwayAreNotAskedForWhereOthersShowThePlac
   std::erase_if(sides.after, [](const auto& point) { return point.series != 1; });
   EXPECT_THAT(control_nodes(sides), IsEmpty());
   EXPECT_THAT(missing(sides), IsEmpty());
+}
+
+// n1's second port is shown by its pair with c1; n2's is in a pair that one night alone measured.
+TEST(JudgeSides, APortThatNightsHardlyMeasuredIsMissingThoughItsPartnerWasShown) {
+  Sides sides = two_ports();
+  sides.upgrade.before_is_history = true;
+  sides.series[4] = sides.series[1];
+  sides.series[4].series_id = 4;
+  sides.series[4].endpoints = {"n1/b:1", "n2/b:1"};
+  for (int run = 0; run < 5; ++run)
+    sides.after.push_back({.run_id = "after", .series = 4, .median = 100 + 0.01 * run});
+  sides.before.push_back({.run_id = "before", .series = 4, .median = 100});
+  EXPECT_THAT(missing(sides), ElementsAre("n1/b:1 with n2/b:1"));
+  sides.before.push_back({.run_id = "before", .series = 4, .median = 100});
+  EXPECT_THAT(missing(sides), IsEmpty());
+}
+
+// n1's second port was measured with c1 alone, which changed as well: its metric does not go with
+// it.
+TEST(JudgeSides, AMetricThatOnlyADroppedControlShowsIsNoPassAfterNightsToo) {
+  Sides sides = two_ports();
+  sides.upgrade.before_is_history = true;
+  for (const std::int64_t id : {1, 3}) sides.series[id].metric = "message_rate";
+  sides.stacks["c1"].changes = {"linux_kernel 6.1 -> 6.5"};
+  EXPECT_EQ(analysis::judge_upgrade(runs_of(sides)).verdict, analysis::Verdict::kInconclusive);
+  std::erase_if(sides.after, [](const auto& point) { return point.series == 2; });
+  EXPECT_EQ(analysis::judge_upgrade(runs_of(sides)).verdict, analysis::Verdict::kPass)
+      << "a metric of the nights alone";
 }
 
 // Nights that lack a metric of the upgrade's suite say nothing of it, so that nothing passes.

@@ -1,81 +1,25 @@
 #include "controller/run_judge.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cmath>
 #include <functional>
 #include <map>
-#include <span>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "controller/analysis/metric_traits.h"
 #include "controller/judge_sides.h"
 #include "controller/measured_twice.h"
+#include "controller/run_ends.h"
 #include "controller/run_growth.h"
+#include "controller/run_history.h"
 #include "controller/run_places.h"
-#include "kernels/core/outcome.h"
 
 namespace railgauge {
 namespace {
 
-constexpr std::uint32_t kPoints = 270;   // newest ones of a series: 90 runs of three launches
 constexpr std::size_t kEventsKept = 50;  // of one run, the worst; more say that the run is at fault
-constexpr std::uint32_t kFindings = 1'000;
 constexpr double kPercent = 100;
-
-// Of two the mean: a pair that was measured twice is no better for it.
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
-// When runs were made, by the controller's clock; each is asked once.
-class RunTimes {
- public:
-  explicit RunTimes(const store::Store& store) : store_(store) {}
-  Result<double> of(const std::string& run_id) {
-    if (const auto known = times_.find(run_id); known != times_.end()) return known->second;
-    return times_[run_id] = RG_TRY(store_.run_summary(run_id)).run.created_at;
-  }
-
- private:
-  const store::Store& store_;
-  std::map<std::string, double> times_{};
-};
-
-// One figure a run, in the order in which the runs were made: a node's clock may be years ahead.
-// Returns when each run's last one was measured, by that clock.
-Result<std::vector<double>> take_runs(const std::vector<store::HistoryPointRow>& points,
-                                      RunTimes& made, SeriesRuns& out) {
-  struct Run {
-    std::vector<double> values{};
-    double made_at = 0;
-    double measured_at = 0;
-  };
-  std::map<std::string, Run> runs;
-  std::vector<std::string> order;
-  for (const store::HistoryPointRow& point : points) {
-    if (point.outcome != kPassed || !(point.median > 0)) continue;
-    Run& run = runs[point.run_id];
-    if (run.values.empty()) order.push_back(point.run_id);
-    run.values.push_back(point.median);
-    run.measured_at = point.measured_at;
-  }
-  for (auto& [id, run] : runs) run.made_at = RG_TRY(made.of(id));
-  std::ranges::stable_sort(order, {}, [&](const std::string& id) { return runs[id].made_at; });
-  std::vector<double> times;
-  for (const std::string& id : order) {
-    out.runs.push_back(id);
-    out.values.push_back(median_of(std::move(runs[id].values)));
-    times.push_back(runs[id].measured_at);
-  }
-  return times;
-}
 
 // Leaves out series whose newest figure is not the run's: a later run was judged by them already.
 void keep_newest(const std::string& run_id, std::vector<SeriesRuns>& all) {
@@ -84,10 +28,6 @@ void keep_newest(const std::string& run_id, std::vector<SeriesRuns>& all) {
   if (left_out > 0)
     spdlog::warn("run {}: {} series are not judged: their newest figures are of another run",
                  run_id, left_out);
-}
-
-double delta_of(const store::SeriesRow& series) {
-  return analysis::traits_of(series.unit, series.larger_is_better, "median").delta;
 }
 
 std::string id_of(const RunEvent& event) {
@@ -149,33 +89,6 @@ Result<bool> keep(store::Store& store, const Night& night, RunEvent event, doubl
   return opens;
 }
 
-constexpr std::size_t kBackSpreadRuns = 12;  // what fewer scatter by says little
-constexpr std::size_t kBackModeRuns = 8;  // of two modes, three runs of the better one are chance
-constexpr double kSpreadSlack = 1.25;
-
-// Whether the last runs scatter as they did before the spread grew.
-bool is_calm(const SeriesRuns& runs, double deviation_before) {
-  if (runs.values.size() < kBackSpreadRuns) return false;
-  const std::span newest = std::span(runs.values).last(kBackSpreadRuns);
-  double mean = 0;
-  for (const double value : newest) mean += value / kBackSpreadRuns;
-  double sum = 0;
-  for (const double value : newest) sum += (value - mean) * (value - mean);
-  return std::sqrt(sum / (kBackSpreadRuns - 1)) <= kSpreadSlack * deviation_before;
-}
-
-// Whether the last runs are within the bound of what was there before.
-bool is_back(const SeriesRuns& runs, const std::string& kind, double before) {
-  if (kind == "variance") return is_calm(runs, before);
-  const std::size_t asked = kind == "mode_mix" ? kBackModeRuns : kBackRuns;
-  if (runs.values.size() < asked) return false;
-  for (std::size_t i = runs.values.size() - asked; i < runs.values.size(); ++i) {
-    const double change = runs.values[i] / before - 1;
-    if ((runs.series.larger_is_better ? -change : change) > delta_of(runs.series)) return false;
-  }
-  return true;
-}
-
 // The level before anything that is young; of a short series that of all but its newest run.
 double level_before(const SeriesRuns& one) {
   constexpr std::size_t kEnough = 5;
@@ -217,44 +130,6 @@ bool shows(const std::vector<SeriesRuns>& all, const RunEvent& event) {
   return 2 * bad > event.series.size();
 }
 
-SeriesById by_id_of(const std::vector<SeriesRuns>& all) {
-  SeriesById by_id;
-  for (const SeriesRuns& one : all) by_id[one.series.series_id] = &one;
-  return by_id;
-}
-
-// Ends findings of this judge whose series, as far as the run measured them, are all back.
-Status end_what_is_back(store::Store& store, const std::vector<SeriesRuns>& all,
-                        const std::string& run_id, double now) {
-  const SeriesById by_id = by_id_of(all);
-  for (const store::FindingRow& row : RG_TRY(store.list_findings("", kFindings))) {
-    const bool is_open = row.state == "new" || row.state == "confirmed" ||
-                         row.state == "reopened" || row.state == "acknowledged";
-    constexpr std::array<std::string_view, 6> kOurs{"step",     "drift",    "peer",
-                                                    "variance", "mode_mix", "knee"};
-    const bool is_ours =
-        row.upgrade_id.empty() && std::ranges::find(kOurs, row.kind) != kOurs.end();
-    if (!is_open || !is_ours) continue;
-    const store::FindingRow whole = RG_TRY(store.finding(row.finding_id));
-    std::size_t measured = 0;
-    std::size_t back = 0;
-    for (const store::FindingSeriesRow& series : whole.series) {
-      const auto found = by_id.find(series.series);
-      if (found == by_id.end() || !series.before) continue;
-      ++measured;
-      back += is_back(*found->second, row.kind, *series.before) ? 1 : 0;
-    }
-    if (measured == 0 || back < measured) continue;
-    RG_TRY_OK(store.step_finding(
-        row.finding_id,
-        {.at = now,
-         .who = std::string(kRunJudgeWho),
-         .action = "resolve",
-         .text = fmt::format("run {}: as before again, in {} series", run_id, back)}));
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<std::vector<SeriesRuns>> series_of_run(const store::Store& store, const std::string& run_id,
@@ -266,7 +141,7 @@ Result<std::vector<SeriesRuns>> series_of_run(const store::Store& store, const s
     ids.insert(point.series);
   std::vector<SeriesRuns> all;
   for (const std::int64_t id : ids) {
-    store::HistoryRow history = RG_TRY(store.history(id, std::nullopt, kPoints));
+    store::HistoryRow history = RG_TRY(store.history(id, std::nullopt, kPointsOfSeries));
     SeriesRuns& one = all.emplace_back();
     one.series = std::move(history.series);
     one.peers = places.class_of(one.series);

@@ -1,6 +1,8 @@
 // Runs over a real store, night after night. Points are synthetic.
 #include "controller/run_judge.h"
 
+#include <set>
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -212,6 +214,30 @@ TEST_F(RunJudgement, AGrownSpreadAndASlowModeEndWhenTheyAreGone) {
   for (int i = 0; i < 6; ++i) night(1500);
   EXPECT_EQ(store_->finding("mode_mix")->state, "fixed");
   EXPECT_EQ(store_->finding("variance")->state, "fixed");
+}
+
+// Nights measure a slice of the pairs: what was not measured tonight is not mended by what was.
+TEST_F(RunJudgement, AFindingIsNotOverWhileASeriesThatTonightDidNotMeasureIsAsBad) {
+  control_ = 1500;
+  night(1500);
+  const auto points = store_->side_points({"night001"});
+  ASSERT_TRUE(points);
+  std::set<std::int64_t> ids;
+  for (const store::SidePointRow& point : *points) ids.insert(point.series);
+  ASSERT_THAT(ids, SizeIs(2));
+  store::FindingRow finding{.finding_id = "both", .kind = "step", .severity = "warning"};
+  for (const std::int64_t id : ids)
+    finding.series.push_back({.series = id, .before = 1500, .after = 1650});
+  ASSERT_TRUE(store_->open_finding(finding));
+  ASSERT_TRUE(store_->flush());
+  control_ = 1650;
+  night(1500);
+  control_ = 0;
+  for (int i = 0; i < 4; ++i) night(1500);
+  EXPECT_EQ(store_->finding("both")->state, "new");
+  control_ = 1500;
+  for (int i = 0; i < 3; ++i) night(1500);
+  EXPECT_EQ(store_->finding("both")->state, "fixed");
 }
 
 TEST_F(RunJudgement, WhatWasMeasuredTwiceTellsTheRateOfFalseAlarms) {

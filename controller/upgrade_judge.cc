@@ -110,6 +110,22 @@ Result<double> since_when(const store::Store& store, const Sides& sides) {
   return since == std::numeric_limits<double>::max() ? 0 : since;
 }
 
+// Since when the changed nodes have their present stack, by the first of them; 0: nothing is known.
+Result<double> present_since(const store::Store& store, const Sides& sides) {
+  double since = std::numeric_limits<double>::max();
+  for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
+    if (!node.changed) continue;
+    const auto epochs = RG_TRY(store.epochs(node.node_id, kEpochs));
+    double own = since;
+    for (const store::EpochRow& epoch : epochs) {
+      if (!lasting_changes(store::stack_changes(epoch.parts, epochs.front().parts)).empty()) break;
+      own = epoch.valid_from;
+    }
+    since = std::min(since, own);
+  }
+  return since == std::numeric_limits<double>::max() ? 0 : since;
+}
+
 // Whether runs of upgrades that are not of this after side measured the changed nodes since then:
 // whoever asks until it passes gives chance as many tries.
 Result<bool> tried_before(const store::Store& store, const store::UpgradeRow& upgrade,
@@ -189,7 +205,9 @@ Result<Sides> sides_of(const store::Store& store, store::UpgradeRow upgrade) {
         sides.series[point.series] = RG_TRY(store.series(point.series));
   sides.bounds = bounds_of(store, sides.upgrade);
   const double since = RG_TRY(since_when(store, sides));
-  sides.tried_before = RG_TRY(tried_before(store, sides.upgrade, changed, since));
+  // What another stack gave in between, before one came back, is no look at this one.
+  const double tried_since = since > 0 ? std::max(since, RG_TRY(present_since(store, sides))) : 0;
+  sides.tried_before = RG_TRY(tried_before(store, sides.upgrade, changed, tried_since));
   for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
     if (node.changed)
       sides.checks[node.node] = RG_TRY(checks_of(store, sides.upgrade, node, since));
@@ -198,34 +216,82 @@ Result<Sides> sides_of(const store::Store& store, store::UpgradeRow upgrade) {
 
 namespace {
 
-// A rollback is held against what the nodes gave with that very stack, too. Told beside the
-// verdict, which is about the stack that they left: what else moved in the meantime is not this
-// change's.
-Status add_earlier_self(const store::Store& store, const Sides& sides, api::Upgrade& report) {
+// The after side against what the nodes gave with that very stack before the one that they left.
+struct OwnPast {
+  Sides sides{};
+  analysis::UpgradeVerdict verdict{};
+  api::Upgrade report{};
+};
+
+// Told in the report as well; absent where there is none, or where it is the before side itself.
+Result<std::optional<OwnPast>> add_own_past(const store::Store& store, const Sides& sides,
+                                            api::Upgrade& report) {
   const auto earlier = RG_TRY(earlier_self(store, sides.upgrade));
-  if (!earlier) return {};
+  if (!earlier) return std::optional<OwnPast>();
   const auto is_before = [](const store::UpgradeRunRow& run) { return !run.after; };
   if (std::ranges::none_of(earlier->row.runs, is_before)) {
     report.add_notes(
         fmt::format("the nodes had this stack before, until {}, and nothing that was "
                     "measured then is kept: it is not held against itself",
                     rfc3339(earlier->until)));
-    return {};
+    return std::optional<OwnPast>();
   }
   if (std::ranges::equal(earlier->row.runs, sides.upgrade.runs, {}, &store::UpgradeRunRow::run_id,
                          &store::UpgradeRunRow::run_id))
-    return {};  // it is the before side
-  Sides own = RG_TRY(sides_of(store, earlier->row));
-  own.min_coverage = sides.min_coverage;
-  const analysis::UpgradeRuns runs = runs_of(own);
-  const api::Upgrade judged = report_of(own, runs, analysis::judge_upgrade(runs), 0);
+    return std::optional<OwnPast>();
+  OwnPast own{.sides = RG_TRY(sides_of(store, earlier->row))};
+  own.sides.min_coverage = sides.min_coverage;
+  const analysis::UpgradeRuns runs = runs_of(own.sides);
+  own.verdict = analysis::judge_upgrade(runs);
+  own.report = report_of(own.sides, runs, own.verdict, 0);
   api::SameStackBefore& told = *report.mutable_same_stack_before();
   told.set_until(rfc3339(earlier->until));
-  *told.mutable_runs() = judged.before_runs();
-  told.set_verdict(judged.verdict());
-  if (judged.has_kind()) told.set_kind(judged.kind());
-  if (judged.has_reason()) told.set_reason(judged.reason());
-  *told.mutable_metrics() = judged.metrics();
+  *told.mutable_runs() = own.report.before_runs();
+  told.set_verdict(own.report.verdict());
+  if (own.report.has_kind()) told.set_kind(own.report.kind());
+  if (own.report.has_reason()) told.set_reason(own.report.reason());
+  *told.mutable_metrics() = own.report.metrics();
+  return std::optional(std::move(own));
+}
+
+// A stack that comes back has its own baseline back: what is worse than that got worse, however bad
+// the stack was that the nodes left. Where the before side is of this stack, it is the baseline.
+bool decides(const std::optional<OwnPast>& own, const Sides& sides,
+             const analysis::UpgradeVerdict& verdict) {
+  return own && !is_same_stack(sides) && own->verdict.verdict == analysis::Verdict::kRegressed &&
+         verdict.verdict != analysis::Verdict::kRegressed;
+}
+
+// The verdict is by its own past then, and so is what it was not and what to do.
+void decide_by(OwnPast& own, const analysis::UpgradeVerdict& verdict, api::Upgrade& report) {
+  own.report.set_reason(fmt::format("against what the same stack gave until {}: {}",
+                                    report.same_stack_before().until(), own.report.reason()));
+  report.set_verdict(own.report.verdict());
+  report.set_kind(own.report.kind());
+  report.set_reason(own.report.reason());
+  report.mutable_lost()->MergeFrom(own.report.lost());
+  report.clear_causes();
+  *report.mutable_excluded() = own.report.excluded();
+  *report.mutable_next() = own.report.next();
+  report.set_synthetic(report.synthetic() || own.report.synthetic());
+  report.add_notes(fmt::format("against the stack that the nodes left it is {}{}{}",
+                               word(verdict.verdict), verdict.reason.empty() ? "" : ": ",
+                               verdict.reason));
+  for (const std::string& note : own.verdict.notes)
+    report.add_notes("against what the same stack gave before: " + note);
+}
+
+// Of what the verdict rests on. A pass ends nothing that its own past leaves open.
+Status keep_findings(store::Store& store, const Sides& sides,
+                     const analysis::UpgradeVerdict& verdict, std::optional<OwnPast>& own,
+                     api::Upgrade& report, double now) {
+  if (!decides(own, sides, verdict)) {
+    const bool is_open =
+        own && !is_same_stack(sides) && verdict.verdict == analysis::Verdict::kPass;
+    return keep_finding(store, sides, is_open ? own->verdict : verdict, report, now);
+  }
+  RG_TRY_OK(keep_finding(store, own->sides, own->verdict, own->report, now));
+  report.set_finding_id(own->report.finding_id());
   return {};
 }
 
@@ -239,7 +305,8 @@ Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgr
   const analysis::UpgradeVerdict verdict = analysis::judge_upgrade(runs);
   store::UpgradeRow judged = sides.upgrade;
   api::Upgrade report = report_of(sides, runs, verdict, RG_TRY(since_when(store, sides)));
-  RG_TRY_OK(add_earlier_self(store, sides, report));
+  std::optional<OwnPast> own = RG_TRY(add_own_past(store, sides, report));
+  if (decides(own, sides, verdict)) decide_by(*own, verdict, report);
   judged.verdict = report.verdict();
   judged.kind = report.kind();
   judged.reason = report.reason();
@@ -248,7 +315,7 @@ Result<api::Upgrade> judge_and_keep(store::Store& store, const std::string& upgr
   const double age_days = (now - RG_TRY(measured_before(store, sides.upgrade))) / kDaySeconds;
   if (age_days > kCheckDays)
     report.add_notes(fmt::format("the before side was measured {:.0f} days ago", age_days));
-  RG_TRY_OK(keep_finding(store, sides, verdict, report, now));
+  RG_TRY_OK(keep_findings(store, sides, verdict, own, report, now));
   judged.report = json_of(report);
   RG_TRY_OK(store.judge_upgrade(std::move(judged)));
   return report;

@@ -50,6 +50,14 @@ owners=(
   'spdlog/|agent controller controller/fleet controller/run controller/store'
 )
 
+# What judges has no clock, file, socket, chance or other state of the process (std::lgamma writes `signgam`).
+impure='_clock|[^_a-z]time\(|random_device|std::rand|srand\(|std::lgamma|getenv|std::[io]?fstream|thread_local'
+impure+='|#include <(chrono|ctime|fstream|iostream|thread|mutex|unistd\.h|sys/[a-z]*\.h)>'
+is_pure() {
+  case "$1" in controller/analysis/simulator/* | *_test.cc | *_bench.cc) return 1 ;; controller/analysis/*) return 0 ;; esac
+  return 1
+}
+
 # The rule's folder of a file: the longest prefix that `allowed` knows.
 folder_of() {
   local folder
@@ -78,5 +86,9 @@ while read -r file; do
       case " ${row##*|} " in *" $folder "*) ;; *) [[ $file == *_test.cc ]] || complain "$file" "includes <$foreign>, owned by ${row##*|}" ;; esac
     done
   done < <(sed -n 's/^#include <\([^>]*\)>.*/\1/p' "$file")
+  is_pure "$file" || continue
+  while read -r word; do
+    complain "$file" "has $word; controller/analysis knows no clock, file, socket or state of the process"
+  done < <(sed 's,//.*,,' "$file" | grep -oE "$impure" | sort -u || true)
 done < <(git ls-files '*.h' '*.cc' '*.cu')
 exit $bad

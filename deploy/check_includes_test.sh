@@ -26,4 +26,9 @@ planted 1 agent/a.cc '#include <infiniband/verbs.h>'
 planted 1 kernels/runner/a.cc '#include <grpcpp/grpcpp.h>'
 planted 1 controller/plan/a.cc '#include <sqlite3.h>'
 planted 1 newroom/a.cc '#include <vector>'
-echo "8 passed, 0 failed"
+planted 1 controller/analysis/a.cc '#include <chrono>'
+planted 1 controller/analysis/a.cc 'double seed() { return std::time(nullptr); }'
+planted 1 controller/analysis/a.cc 'double f(double x) { return std::lgamma(x); }'
+planted 0 controller/analysis/a.cc 'double run_time(double x);  // std::lgamma'
+planted 0 controller/analysis/a_bench.cc '#include <chrono>'
+echo "13 passed, 0 failed"

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "controller/analysis/selection.h"
+
 namespace railgauge::analysis {
 namespace {
 
@@ -13,9 +15,8 @@ constexpr std::size_t kSeparators = 2;
 constexpr char kYes = 'y';
 constexpr char kNo = 'n';
 
-double log_choose(std::size_t n, std::size_t k) {
-  return std::lgamma(static_cast<double>(n) + 1) - std::lgamma(static_cast<double>(k) + 1) -
-         std::lgamma(static_cast<double>(n - k) + 1);
+double log_ways(std::size_t n, std::size_t k) {
+  return log_choose(static_cast<double>(n), static_cast<double>(k));
 }
 
 // P(at least as many of the affected are exposed), drawn without putting back.
@@ -25,8 +26,8 @@ double upper_tail(const Cause& cause) {
   double p = 0;
   for (std::size_t k = cause.exposed_affected; k <= std::min(cause.exposed, affected); ++k)
     if (affected - k <= cause.unexposed)
-      p += std::exp(log_choose(cause.exposed, k) + log_choose(cause.unexposed, affected - k) -
-                    log_choose(all, affected));
+      p += std::exp(log_ways(cause.exposed, k) + log_ways(cause.unexposed, affected - k) -
+                    log_ways(all, affected));
   return std::min(1.0, p);
 }
 

@@ -7,6 +7,7 @@
 #include <boost/math/distributions/students_t.hpp>
 
 #include "controller/analysis/permutation.h"
+#include "controller/analysis/selection.h"
 #include "controller/analysis/shift.h"
 
 namespace railgauge::analysis {
@@ -31,7 +32,7 @@ double least_p(std::size_t changed, std::size_t controls) {
   const auto n = static_cast<double>(changed);
   const auto m = static_cast<double>(controls);
   if (controls == 0) return std::exp2(-n);
-  return std::exp(std::lgamma(n + 1) + std::lgamma(m + 1) - std::lgamma(n + m + 1));
+  return std::exp(-log_choose(n + m, n));
 }
 
 std::size_t runs_after(const Design& design) {

@@ -19,7 +19,9 @@ struct FunctionSides {
   std::string outcome_after{};
   std::string path_before{};
   std::string path_after{};
-  bool never_passed = false;  // a task, on neither side: nothing is known of it
+  bool is_task = true;  // else a check, or that an endpoint is there
+  // A task that did not pass after, nor always before: nothing is known of it.
+  bool never_passed = false;
 };
 
 enum class LossKind { kLostFunction, kCorruption };
@@ -35,7 +37,8 @@ struct LostFunction {
 // of wrong bytes: that is corruption, also where nothing was measured before.
 std::vector<LostFunction> lost_functions(std::span<const FunctionSides> all);
 
-// How good a path is; larger is better, paths that cannot be compared are 0.
+// How good a path is; larger is better, paths that cannot be compared are 0. Of several, parted by
+// commas as a collective's are ("NET/IB/0/GDRDMA, NET/IB/1"), the worst: one rail is a loss.
 int path_rank(std::string_view path);
 
 }  // namespace railgauge::analysis

@@ -2,12 +2,14 @@
 // is simulated with fixed seeds, so it prints the same figures on every machine but for the times.
 //   judge_bench [--only alarms|power|verdict|speed] [--series N]
 // Each line that has a bound ends with it and "pass" or "miss"; exit 1 where one is missed.
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -210,16 +212,32 @@ void print_speed(std::size_t series) {
               word_of(peak_gigabytes() <= 1.5));
 }
 
+// What measures nothing would miss nothing.
+int wrong_use(const std::string& flag, const std::string& value) {
+  std::fprintf(stderr,
+               "judge_bench: %s %s: give [--only alarms|power|verdict|speed] [--series N]\n",
+               flag.c_str(), value.c_str());
+  return 2;
+}
+
 }  // namespace
 }  // namespace railgauge::analysis
 
 int main(int argc, char** argv) {
   using namespace railgauge::analysis;
+  constexpr std::array<std::string_view, 4> kParts{"alarms", "power", "verdict", "speed"};
   std::string only;
   std::size_t series = 0;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::strcmp(argv[i], "--only") == 0) only = argv[i + 1];
-    if (std::strcmp(argv[i], "--series") == 0) series = std::strtoull(argv[i + 1], nullptr, 10);
+  for (int i = 1; i < argc; i += 2) {
+    const std::string flag = argv[i];
+    const std::string value = i + 1 < argc ? argv[i + 1] : "";
+    const bool is_part = std::ranges::find(kParts, value) != kParts.end();
+    if (flag == "--only" && is_part)
+      only = value;
+    else if (flag == "--series" && std::strtoull(value.c_str(), nullptr, 10) > 0)
+      series = std::strtoull(value.c_str(), nullptr, 10);
+    else
+      return wrong_use(flag, value);
   }
   const auto wanted = [&](const char* part) { return only.empty() || only == part; };
   if (wanted("alarms")) print_alarms(series > 0 ? series : 2000);

@@ -7,14 +7,11 @@
 #include "controller/analysis/robust.h"
 
 namespace railgauge::analysis {
-namespace {
 
 double log_choose(double n, double k) {
   int sign = 0;
   return lgamma_r(n + 1, &sign) - lgamma_r(k + 1, &sign) - lgamma_r(n - k + 1, &sign);
 }
-
-}  // namespace
 
 double selected_split_p(double z, double n, double least) {
   const double single = 2 * normal_upper_tail(std::abs(z));

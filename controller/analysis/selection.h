@@ -3,6 +3,10 @@
 
 namespace railgauge::analysis {
 
+// ln of n over k. std::lgamma would write the process's `signgam`, and judging goes on on several
+// threads.
+double log_choose(double n, double k);
+
 // Two-sided p of the best split of `n` values when its standardised shift is `z` and splits leave
 // at least `least` values on each side: Miller and Siegmund's tail of the maximally selected
 // statistic (Biometrics 38, 1982). `n` counts independent values. In (0, 1].

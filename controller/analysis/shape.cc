@@ -72,9 +72,7 @@ std::optional<Dominance> brunner_munzel(std::span<const double> before,
   const double a = n * x.variance;
   const double b = m * y.variance;
   if (a + b <= 0) {  // the groups do not overlap (or are all the same)
-    out.p = out.probability == 0.5
-                ? 1
-                : 2 / std::exp(std::lgamma(n + m + 1) - std::lgamma(n + 1) - std::lgamma(m + 1));
+    out.p = out.probability == 0.5 ? 1 : 2 * std::exp(-log_choose(n + m, n));
     return out;
   }
   const double t = n * m * (y.mean_rank - x.mean_rank) / ((n + m) * std::sqrt(a + b));

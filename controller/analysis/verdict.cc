@@ -294,30 +294,37 @@ void add_notes(const UpgradeRuns& upgrade, UpgradeVerdict& out) {
                                       metric.name, 100 * metric.worse, 100 * metric.delta));
 }
 
-// Changed checks that nobody measured afterwards: they can neither be lost nor fine.
+// What nobody measured afterwards: it can neither be lost nor fine. So it is with a path that was
+// one of those that are held against each other, and is not told any more.
 std::vector<std::string> unmeasured(std::span<const FunctionSides> functions) {
   std::vector<std::string> out;
   for (const FunctionSides& f : functions) {
     const bool worked = f.outcome_before == "passed" || f.outcome_before == "pass";
     const bool open =
         f.outcome_after.empty() || f.outcome_after == "unknown" || f.outcome_after == "cancelled";
-    if (worked && open) out.push_back(fmt::format("{}/{} {}", f.node, f.endpoint, f.name));
+    const bool lacks_path = path_rank(f.path_before) > 0 && f.path_after.empty();
+    if (worked && (open || lacks_path))
+      out.push_back(fmt::format("{}/{} {}{}", f.node, f.endpoint, f.name,
+                                open ? "" : fmt::format(" (its path, {} before)", f.path_before)));
   }
   return out;
 }
 
-// Tasks of changed nodes that passed on neither side, when they are more than may be missing.
+// Tasks of changed nodes that did not pass, and are not lost, when they are more than may be
+// missing: of tasks alone, since there are many more checks than those.
 std::string never_passed(const UpgradeRuns& upgrade) {
   std::vector<std::string> never;
-  for (const FunctionSides& f : upgrade.functions)
+  double tasks = 0;
+  for (const FunctionSides& f : upgrade.functions) {
+    tasks += f.is_task ? 1 : 0;
     if (f.never_passed)
       never.push_back(fmt::format("{} {}/{} ({})", f.name, f.node, f.endpoint,
-                                  f.outcome_after.empty() ? "cancelled" : f.outcome_after));
-  const auto all = static_cast<double>(upgrade.functions.size());
-  if (never.empty() || 1 - static_cast<double>(never.size()) / all >= upgrade.min_coverage)
+                                  f.outcome_after.empty() ? "not measured" : f.outcome_after));
+  }
+  if (never.empty() || 1 - static_cast<double>(never.size()) / tasks >= upgrade.min_coverage)
     return "";
-  return fmt::format("{} of {} tasks and checks passed neither before nor after: {}", never.size(),
-                     upgrade.functions.size(), names(never));
+  return fmt::format("{} of {:.0f} tasks did not pass, nor as a rule before: {}", never.size(),
+                     tasks, names(never));
 }
 
 }  // namespace

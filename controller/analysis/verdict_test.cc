@@ -225,105 +225,12 @@ TEST(UpgradeVerdict, TwoNodesThatBothLoseMuchAreRegressed) {
   }
 }
 
-TEST(UpgradeVerdict, AnEndpointThatIsGoneIsLostFunction) {
-  UpgradeRuns input = upgrade(0);
-  input.functions.push_back({.node = "n1",
-                             .endpoint = "rxe0:1",
-                             .name = "endpoint",
-                             .outcome_before = "passed",
-                             .outcome_after = "gone"});
-  const UpgradeVerdict verdict = judge_upgrade(input);
-  EXPECT_EQ(verdict.kind, "lost_function");
-  EXPECT_EQ(verdict.reason, "n1/rxe0:1 endpoint: passed before, now gone");
-}
-
 TEST(UpgradeVerdict, AFigureThatIsNotPositiveIsMissing) {
   UpgradeRuns input = upgrade(0);
   input.metrics[0].pairs[1].after[0] = 0;
   const UpgradeVerdict verdict = judge_upgrade(input);
   EXPECT_EQ(verdict.verdict, Verdict::kInconclusive);
   EXPECT_EQ(verdict.metrics[0].missing, std::vector<std::string>{"n1/mlx5_0:1"});
-}
-
-TEST(UpgradeVerdict, LostFunctionNeedsNoStatistics) {
-  for (const char* after : {"waived", "failed", "crashed", "timed_out"}) {
-    UpgradeRuns input = upgrade(0);
-    input.functions.push_back({.node = "n1",
-                               .endpoint = "rxe0:1",
-                               .name = "verbs.write_lat",
-                               .outcome_before = "passed",
-                               .outcome_after = after});
-    const UpgradeVerdict verdict = judge_upgrade(input);
-    EXPECT_EQ(verdict.verdict, Verdict::kRegressed);
-    EXPECT_EQ(verdict.kind, "lost_function");
-    EXPECT_THAT(verdict.reason, HasSubstr(after));
-  }
-}
-
-TEST(UpgradeVerdict, AWorsePathIsLostFunctionAndABetterOneIsNot) {
-  UpgradeRuns input = upgrade(0);
-  FunctionSides sides{.node = "n1",
-                      .endpoint = "mlx5_0:1+gpu0",
-                      .name = "verbs.write_bw",
-                      .outcome_before = "passed",
-                      .outcome_after = "passed",
-                      .path_before = "dmabuf",
-                      .path_after = "staged"};
-  input.functions = {sides};
-  EXPECT_EQ(judge_upgrade(input).kind, "lost_function");
-  std::swap(sides.path_before, sides.path_after);
-  input.functions = {sides};
-  EXPECT_EQ(judge_upgrade(input).verdict, Verdict::kPass);
-  sides.path_before = "NET/IB";
-  sides.path_after = "NET/Socket";
-  input.functions = {sides};
-  EXPECT_EQ(judge_upgrade(input).kind, "lost_function");
-  sides.path_after = "unheard of";
-  input.functions = {sides};
-  EXPECT_EQ(judge_upgrade(input).verdict, Verdict::kPass);
-}
-
-TEST(UpgradeVerdict, WrongBytesAreCorruption) {
-  UpgradeRuns input = upgrade(0);
-  input.functions = {{.node = "n1",
-                      .endpoint = "e",
-                      .name = "k",
-                      .outcome_before = "passed",
-                      .outcome_after = "waived"},
-                     {.node = "n2", .endpoint = "e", .name = "k", .outcome_after = "corrupted"}};
-  const UpgradeVerdict verdict = judge_upgrade(input);
-  EXPECT_EQ(verdict.kind, "corruption");
-  EXPECT_THAT(verdict.reason, HasSubstr("n2"));
-  EXPECT_EQ(verdict.lost.size(), 2U);
-}
-
-TEST(UpgradeVerdict, WhatPassedOnNeitherSideForbidsAPassUnlessLessIsAskedFor) {
-  UpgradeRuns input = upgrade(0);
-  const FunctionSides fine{.node = "n1",
-                           .endpoint = "a",
-                           .name = "k",
-                           .outcome_before = "passed",
-                           .outcome_after = "passed"};
-  input.functions.assign(9, fine);
-  input.functions.push_back({.node = "n1",
-                             .endpoint = "b",
-                             .name = "k",
-                             .outcome_before = "failed",
-                             .outcome_after = "waived",
-                             .never_passed = true});
-  const UpgradeVerdict verdict = judge_upgrade(input);
-  EXPECT_EQ(verdict.verdict, Verdict::kInconclusive);
-  EXPECT_THAT(verdict.reason, HasSubstr("1 of 10 tasks and checks"));
-  EXPECT_THAT(verdict.reason, HasSubstr("k n1/b (waived)"));
-  input.min_coverage = 0.9;
-  EXPECT_EQ(judge_upgrade(input).verdict, Verdict::kPass);
-}
-
-TEST(UpgradeVerdict, WhatWorkedAndWasNotMeasuredAgainIsNoPass) {
-  UpgradeRuns input = upgrade(0);
-  input.functions = {
-      {.node = "n1", .endpoint = "e", .name = "k", .outcome_before = "pass", .outcome_after = ""}};
-  EXPECT_EQ(judge_upgrade(input).verdict, Verdict::kInconclusive);
 }
 
 TEST(UpgradeVerdict, FewNoisyPairsAreInconclusiveWithWhatWouldSettleIt) {

@@ -17,6 +17,7 @@ namespace {
 
 constexpr double kGap = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kMaxLineBytes = 1U << 16U;
+constexpr std::string_view kTooLong = "a line longer than 64 KiB is no row of a series";
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr double kLongGapSeconds = 30 * 86400.0;
 
@@ -141,7 +142,11 @@ Status Reader::take_row(const std::vector<std::string>& cells) {
   if (cells.size() != columns_)
     return wrong(fmt::format("{} columns, the lines before have {}", cells.size(), columns_));
   const auto value = value_of(cells[value_]);
-  if (!value) return wrong(fmt::format("value {} is no number", in_quotes(cells[value_])));
+  if (!value)
+    return wrong(fmt::format("value {} is no number{}", in_quotes(cells[value_]),
+                             cells[value_].find(',') == std::string::npos
+                                 ? ""
+                                 : "; its decimals need a point, and no thousands be parted"));
   if (file_.values.size() >= kMaxSeriesRows)
     return wrong(fmt::format("more than {} rows; split the file", kMaxSeriesRows));
   file_.gaps += std::isnan(*value) ? 1 : 0;
@@ -164,9 +169,10 @@ Status Reader::take(const std::string& line) {
     blank_ += columns_ == 1 ? 1 : 0;
     return {};
   }
-  if (text.size() > kMaxLineBytes) return wrong("a line longer than 64 KiB is no row of a series");
+  if (text.size() > kMaxLineBytes) return wrong(kTooLong);
   if (columns_ == 0) {
-    for (const char candidate : {',', ';', '\t'})
+    // The comma last: behind another separator it is a decimal one.
+    for (const char candidate : {'\t', ';', ','})
       if (text.find(candidate) != std::string_view::npos) {
         separator_ = candidate;
         break;
@@ -219,10 +225,16 @@ void Reader::finish() {
 }
 
 Result<SeriesFile> Reader::read() {
-  std::string line;
-  while (std::getline(in_, line)) {
+  // A device or a binary file may be one line of any length: no more of it than a row has is read.
+  std::vector<char> buffer(kMaxLineBytes + 3);  // with a return, one more and the end
+  const auto room = static_cast<std::streamsize>(buffer.size());
+  while (in_.getline(buffer.data(), room)) {
     ++line_;
-    RG_TRY_OK(take(line));
+    RG_TRY_OK(take({buffer.data(), static_cast<std::size_t>(in_.gcount()) - (in_.eof() ? 0 : 1)}));
+  }
+  if (!in_.bad() && in_.gcount() == room - 1) {
+    ++line_;
+    return tl::unexpected(wrong(kTooLong).error());
   }
   if (in_.bad()) return fail(Code::kUnavailable, fmt::format("{}: read: input error", name_));
   if (file_.values.size() == file_.gaps)

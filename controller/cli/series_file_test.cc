@@ -2,7 +2,11 @@
 #include "controller/cli/analysis_report.h"
 
 #include <cmath>
+#include <map>
+#include <numeric>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -81,7 +85,21 @@ TEST(SeriesFile, ErrorsNameFileLineAndCause) {
   EXPECT_EQ(error_of("1\n\"2\n"), "f.csv:2: a quote is not closed");
   EXPECT_EQ(error_of("1\n1e999\n"), "f.csv:2: value \"1e999\" is no number");
   EXPECT_EQ(error_of("time\n5\n"), "f.csv:1: no column \"value\" among \"time\"");
-  EXPECT_THAT(error_of("1\n" + std::string(100'000, '7') + "\n"), HasSubstr("longer than 64 KiB"));
+  for (const char* tail : {"\n", "", "\n3\n"})
+    EXPECT_EQ(error_of("1\n" + std::string(100'000, '7') + tail),
+              "f.csv:2: a line longer than 64 KiB is no row of a series");
+}
+
+// The time would be taken for the value's whole part, and what follows for the value.
+TEST(SeriesFile, DecimalCommasAreRefusedAndNotTakenForSeparators) {
+  EXPECT_THAT(error_of("1;2,5\n2;2,6\n"), HasSubstr("\"2,6\" is no number; its decimals need"));
+  EXPECT_THAT(error_of("time;value\n1;2,5\n"), HasSubstr("f.csv:2: value \"2,5\" is no number"));
+  EXPECT_THAT(error_of("time\tvalue\n1\t1,234.5\n"), HasSubstr("\"1,234.5\" is no number"));
+  EXPECT_THAT(read("time;value\n1;2.5\n")->values, ElementsAre(2.5));
+}
+
+TEST(SeriesFile, BytesOfZeroAreNoValue) {
+  EXPECT_THAT(error_of(std::string("1\n2\0\n", 5)), HasSubstr("f.csv:2: value"));
 }
 
 TEST(SeriesFile, AClockThatGoesBackwardIsPutInOrder) {
@@ -180,6 +198,52 @@ TEST(AnalysisReport, IndicesAreRowsOfTheFileWhenItsClockGoesBackward) {
   const AnalysedSeries series = analyse_series("f", *read(text), std::nullopt);
   ASSERT_EQ(series.changes_size(), 1);
   EXPECT_EQ(series.changes(0).index(), 29U);  // run 40 of 70 stands in row 29
+}
+
+// Rows in any order, with gaps between them: the same changes, each at its own row.
+TEST(AnalysisReport, AClockThatGoesToAndFroTellsTheSameChanges) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    analysis::Chance chance(seed);
+    const auto values = analysis::step_series(40, 30, 8, seed);
+    std::vector<std::size_t> order(values.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto swaps = static_cast<int>(chance.uniform() * 100);
+    for (int swap = 0; swap < swaps; ++swap)
+      std::swap(order[static_cast<std::size_t>(chance.uniform() * 70)],
+                order[static_cast<std::size_t>(chance.uniform() * 70)]);
+    std::string sorted;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      sorted += fmt::format("{},{:.6f}\n", 3 * i, values[i]);
+    std::string mixed;
+    std::map<std::uint32_t, std::uint32_t> row_of;
+    for (const std::size_t i : order) {
+      row_of[static_cast<std::uint32_t>(i)] = static_cast<std::uint32_t>(row_of.size());
+      mixed += fmt::format("{},{:.6f}\n", 3 * i, values[i]);
+    }
+    const AnalysedSeries one = analyse_series("f", *read(sorted), std::nullopt);
+    const AnalysedSeries other = analyse_series("f", *read(mixed), std::nullopt);
+    ASSERT_GE(one.changes_size(), 1) << seed;
+    ASSERT_EQ(one.changes_size(), other.changes_size()) << seed;
+    for (int i = 0; i < one.changes_size(); ++i) {
+      EXPECT_EQ(row_of[one.changes(i).index()], other.changes(i).index()) << seed;
+      EXPECT_EQ(one.changes(i).effect_percent(), other.changes(i).effect_percent()) << seed;
+    }
+  }
+}
+
+// As two exports that overlap give them: they are no news.
+TEST(AnalysisReport, RowsThatAreTwiceInTheFileAlarmNobody) {
+  int alarms = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    std::string text;
+    std::size_t at = 0;
+    for (const double value : analysis::null_series(analysis::Null::kGaussian, 120, seed)) {
+      for (int times = 0; times < 2; ++times) text += fmt::format("{},{:.6f}\n", at, value);
+      ++at;
+    }
+    alarms += analyse_series("f", *read(text), std::nullopt).changes_size() > 0 ? 1 : 0;
+  }
+  EXPECT_LE(alarms, 10);
 }
 
 TEST(AnalysisReport, FewPointsAreSaidToBeFew) {

@@ -26,6 +26,14 @@ constexpr std::string_view kPresentNames =
     "gpu.slot=used.gpu_slot AND gpu.port=0 AND gpu.gpu_slot='' LEFT JOIN endpoint_attribute AS "
     "gpu_named ON gpu_named.endpoint=gpu.id AND gpu_named.valid_to IS NULL";
 
+// Of the facts of one rank: its path and, where the other end's is another, that one as well; how
+// MPI reads the GPU's memory; the transport.
+constexpr std::string_view kPathOfFacts =
+    "coalesce(json_extract(body, '$.path'), '') || coalesce(' to ' || "
+    "nullif(json_extract(body, '$.peer_path'), json_extract(body, '$.path')), '') || "
+    "coalesce('gpu ' || json_extract(body, '$.gpu_path'), '') || "
+    "coalesce(' ' || json_extract(body, '$.transport'), '')";
+
 // "rxe0:1", "gpu0", "mlx5_0:1+gpu0"; as it was planned where nobody told its name.
 std::string present_name(const std::string& planned, const std::string& device, std::int64_t port,
                          const std::string& gpu) {
@@ -164,13 +172,15 @@ Result<std::vector<SideTaskRow>> read_side_tasks(Connection& connection,
       "task.outcome), coalesce(nullif(attempt.reason, ''), nullif(task.reason, ''), "
       "(SELECT reason FROM rank WHERE rank.attempt=attempt.id AND reason<>'' ORDER BY rank.rank "
       "LIMIT 1), ''), node.name, task_rank.endpoint_text, "
-      "(SELECT coalesce(json_extract(body, '$.path'), '') || coalesce(' ' || json_extract(body, "
-      "'$.transport'), '') FROM rank JOIN fact_set ON fact_set.id=rank.fact_set WHERE "
-      "rank.attempt=attempt.id ORDER BY rank.rank LIMIT 1), coalesce(named.device, ''), "
-      "coalesce(used.port, 0), coalesce(gpu_named.device, '') FROM run CROSS JOIN task ON "
-      "task.run=run.id CROSS JOIN parameter_set ON parameter_set.id=task.parameter_set CROSS JOIN "
-      "task_rank ON task_rank.task=task.id CROSS JOIN node ON node.id=task_rank.node LEFT JOIN "
-      "attempt ON attempt.task=task.id AND attempt.attempt=counted_attempt " +
+      "(SELECT " +
+          std::string(kPathOfFacts) +
+          " FROM rank JOIN fact_set ON fact_set.id=rank.fact_set WHERE "
+          "rank.attempt=attempt.id ORDER BY rank.rank LIMIT 1), coalesce(named.device, ''), "
+          "coalesce(used.port, 0), coalesce(gpu_named.device, '') FROM run CROSS JOIN task ON "
+          "task.run=run.id CROSS JOIN parameter_set ON parameter_set.id=task.parameter_set CROSS "
+          "JOIN "
+          "task_rank ON task_rank.task=task.id CROSS JOIN node ON node.id=task_rank.node LEFT JOIN "
+          "attempt ON attempt.task=task.id AND attempt.attempt=counted_attempt " +
           std::string(kPresentNames) + " WHERE run_id IN (SELECT value FROM json_each(?1))" +
           std::string(kOfTheseNodes) + " ORDER BY task.id, task_rank.rank",
       json_of(run_ids), json_of(node_ids)));

@@ -106,6 +106,16 @@ TEST_F(Upgrades, ASideIsThePointsThatCountAndAllTasks) {
   EXPECT_THAT(tasks->at(0).endpoints, ElementsAre("rxe0:1", "rxe0:1"));
 }
 
+TEST_F(Upgrades, ATasksPathIsThatOfBothEnds) {
+  Record started = started_record({});
+  auto& facts = *started.mutable_started()->mutable_facts();
+  facts["path"] = "host";
+  facts["peer_path"] = "dma-buf";
+  facts["transport"] = "RC";
+  ASSERT_TRUE(append(*store_, "id-1", {started, final_record({}, 1, "passed")}));
+  EXPECT_EQ(store_->side_tasks({"r1"})->at(0).path, "host to dma-buf RC");
+}
+
 TEST_F(Upgrades, AnEndpointThatIsGoneIsToldWithItsName) {
   auto states = store_->endpoint_states({"id-1"});
   ASSERT_TRUE(states) << states.error().message;
