@@ -11,7 +11,8 @@
 namespace railgauge {
 namespace {
 
-constexpr std::size_t kMostRests = 64;  // of rests
+constexpr std::size_t kMostRests = 64;      // of rests
+constexpr std::uint32_t kNewestRuns = 100;  // all that are not ended are among them
 
 bool is_finished(const store::TaskRow& task) {
   if (task.state != "ended") return false;
@@ -68,6 +69,16 @@ Result<Chain> chain_of(store::Store& store, const std::string& run_id) {
     chain.push_back(std::move(*row));
   }
   return chain;
+}
+
+// A schedule goes on by itself with what a restart broke off, and two rests would measure the same.
+Status no_rest_under_way(store::Store& store, const std::string& run_id) {
+  for (const store::RunSummaryRow& row : RG_TRY(store.list_runs(kNewestRuns)))
+    if (row.run.state != "ended" && run::rest_of_text(row.run.reason) == run_id)
+      return fail(
+          Code::kFailedPrecondition,
+          fmt::format("run {}: run {} measures its rest now; wait for it", run_id, row.run.run_id));
+  return {};
 }
 
 // The ids of what needs no second run. kFailedPrecondition: the plan is not what it was, so the ids
@@ -135,6 +146,7 @@ Result<Control::ToRun> Control::rest_of(const api::RunRequest& request) {
   if (loop_.call([&] { return director_.summary(id).has_value(); }))
     return fail(Code::kFailedPrecondition,
                 fmt::format("run {}: it is still under way; wait for it, or cancel it first", id));
+  RG_TRY_OK(no_rest_under_way(store_, id));
   const Chain chain = RG_TRY(chain_of(store_, id));
   const store::RunRow& run = chain.back().summary.run;  // the one that was planned as a whole
   api::RunRequest again = request;

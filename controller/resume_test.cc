@@ -131,6 +131,9 @@ TEST_F(ResumeTest, TheRestOfARestHasWhatNeitherRunMeasured) {
   ASSERT_TRUE(has_begun("c"));
   stop(first);
   const std::string second = run_id(rest_of(first));
+  api::RunSummary refused;
+  EXPECT_THAT(start(rest_of(first), refused).error_message(),
+              HasSubstr("run " + second + " measures its rest now"));
   ASSERT_TRUE(agents_["c"]->wait_until(
       [](const ScriptedAgent& agent) { return agent.count(api::ControllerMessage::kGo) > 1; }));
   const api::RunDetail stopped = stop(second);
