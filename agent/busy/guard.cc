@@ -20,6 +20,8 @@ namespace railgauge::agent {
 namespace {
 // A runner that has just come is let start first: its own look costs the CPU that it starts with.
 constexpr double kStartSeconds = 0.1;
+constexpr double kLeastPauseSeconds = 0.05;
+constexpr double kDueSeconds = 0.002;   // so much later a slow source is due for sure
 constexpr double kFarewellSeconds = 2;  // for a look that is under way when the agent ends
 double now_seconds() { return monotonic_now_ns() / 1e9; }
 std::chrono::duration<double> seconds(double count) { return std::chrono::duration<double>(count); }
@@ -33,7 +35,7 @@ struct BusyGuard::Eye {
         wake(std::move(ring)),
         looker(std::move(options), std::move(sources), ::getpid()) {}
 
-  const double idle_seconds;  // between two looks
+  const double idle_seconds;  // from look to look
   const double running_seconds;
   const std::function<void()> wake;
   Looker looker;  // the thread's alone
@@ -57,6 +59,13 @@ struct BusyGuard::Eye {
       return;
     reasons.insert(reasons.end(), said.begin(), said.end());
     if (looked_at >= 0) wake();
+  }
+
+  // From look to look, not from a look's end: a source that is slow to answer is asked as often.
+  [[nodiscard]] double pause_seconds() const {
+    const double between = runners.empty() ? idle_seconds : running_seconds;
+    return std::max(between - (looked_at - began_at) + kDueSeconds,
+                    std::min(between, kLeastPauseSeconds));
   }
 
   // What it does not know, as a reason.
