@@ -21,7 +21,6 @@ namespace {
 // A runner that has just come is let start first: its own look costs the CPU that it starts with.
 constexpr double kStartSeconds = 0.1;
 constexpr double kLeastPauseSeconds = 0.05;
-constexpr double kDueSeconds = 0.002;   // so much later a slow source is due for sure
 constexpr double kFarewellSeconds = 2;  // for a look that is under way when the agent ends
 double now_seconds() { return monotonic_now_ns() / 1e9; }
 std::chrono::duration<double> seconds(double count) { return std::chrono::duration<double>(count); }
@@ -61,11 +60,10 @@ struct BusyGuard::Eye {
     if (looked_at >= 0) wake();
   }
 
-  // From look to look, not from a look's end: a source that is slow to answer is asked as often.
+  // From a look's begin to the next one's answer it is one period, however slow the source.
   [[nodiscard]] double pause_seconds() const {
     const double between = runners.empty() ? idle_seconds : running_seconds;
-    return std::max(between - (looked_at - began_at) + kDueSeconds,
-                    std::min(between, kLeastPauseSeconds));
+    return std::max(between - 2 * (looked_at - began_at), std::min(between, kLeastPauseSeconds));
   }
 
   // What it does not know, as a reason.
@@ -87,7 +85,10 @@ BusyGuard::BusyGuard(BusyOptions options, BusySources sources, std::function<voi
     std::erase_if(group, [&](const std::string& source) { return !sources.wants(source); });
     if (group.empty()) return;
     own.only = std::move(group);
-    eyes_.push_back(std::make_shared<Eye>(options, std::move(own), idle, running, wake));
+    BusyOptions at_each_look = options;  // the eye itself keeps the time
+    at_each_look.slow_look_seconds = at_each_look.slow_look_seconds_running = 0;
+    eyes_.push_back(
+        std::make_shared<Eye>(std::move(at_each_look), std::move(own), idle, running, wake));
   };
   add({"marker", "slurm", "load"}, options.look_seconds, options.look_seconds_running);
   for (const char* slow : {"gpu", "kubernetes", "hook"})
