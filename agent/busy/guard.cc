@@ -20,6 +20,7 @@ namespace railgauge::agent {
 namespace {
 // A runner that has just come is let start first: its own look costs the CPU that it starts with.
 constexpr double kStartSeconds = 0.1;
+constexpr double kLeastPauseSeconds = 0.05;
 constexpr double kFarewellSeconds = 2;  // for a look that is under way when the agent ends
 double now_seconds() { return monotonic_now_ns() / 1e9; }
 std::chrono::duration<double> seconds(double count) { return std::chrono::duration<double>(count); }
@@ -33,7 +34,7 @@ struct BusyGuard::Eye {
         wake(std::move(ring)),
         looker(std::move(options), std::move(sources), ::getpid()) {}
 
-  const double idle_seconds;  // between two looks
+  const double idle_seconds;  // from look to look
   const double running_seconds;
   const std::function<void()> wake;
   Looker looker;  // the thread's alone
@@ -59,6 +60,12 @@ struct BusyGuard::Eye {
     if (looked_at >= 0) wake();
   }
 
+  // From a look's begin to the next one's answer it is one period, however slow the source.
+  [[nodiscard]] double pause_seconds() const {
+    const double between = runners.empty() ? idle_seconds : running_seconds;
+    return std::max(between - 2 * (looked_at - began_at), std::min(between, kLeastPauseSeconds));
+  }
+
   // What it does not know, as a reason.
   [[nodiscard]] std::optional<BusyReason> blindness(double now) const {
     if (looked_at < 0)
@@ -78,7 +85,10 @@ BusyGuard::BusyGuard(BusyOptions options, BusySources sources, std::function<voi
     std::erase_if(group, [&](const std::string& source) { return !sources.wants(source); });
     if (group.empty()) return;
     own.only = std::move(group);
-    eyes_.push_back(std::make_shared<Eye>(options, std::move(own), idle, running, wake));
+    BusyOptions at_each_look = options;  // the eye itself keeps the time
+    at_each_look.slow_look_seconds = at_each_look.slow_look_seconds_running = 0;
+    eyes_.push_back(
+        std::make_shared<Eye>(std::move(at_each_look), std::move(own), idle, running, wake));
   };
   add({"marker", "slurm", "load"}, options.look_seconds, options.look_seconds_running);
   for (const char* slow : {"gpu", "kubernetes", "hook"})
