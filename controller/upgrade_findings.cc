@@ -12,6 +12,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "controller/upgrade_knees.h"
+#include "controller/upgrade_stack.h"
 
 namespace railgauge {
 
@@ -150,25 +151,47 @@ bool is_over(const analysis::UpgradeVerdict& verdict, const std::string& kind) {
          });
 }
 
+Status end_one(store::Store& store, const std::string& id, const std::string& text, double now) {
+  const auto known = store.finding(id);
+  if (!known && known.error().code == Code::kNotFound) return {};
+  if (!known) return tl::unexpected(known.error());
+  if (known->state == "fixed" || known->state == "false" || known->state == "accepted") return {};
+  return store.step_finding(id, {.at = now, .who = "judge", .action = "resolve", .text = text});
+}
+
 // Ends what was open of the upgrade and is not there any more.
 Status close_findings(store::Store& store, const analysis::UpgradeVerdict& verdict,
                       const api::Upgrade& report, double now) {
-  for (const std::string_view name : kKinds) {
-    const std::string kind(name);
-    if (!is_over(verdict, kind)) continue;
-    const std::string id = fmt::format("{}-{}", report.upgrade_id(), kind);
-    const auto known = store.finding(id);
-    if (!known && known.error().code == Code::kNotFound) continue;
-    if (!known) return tl::unexpected(known.error());
-    if (known->state == "fixed" || known->state == "false" || known->state == "accepted") continue;
-    const bool is_pass = verdict.verdict == analysis::Verdict::kPass;
-    RG_TRY_OK(store.step_finding(
-        id, {.at = now,
-             .who = "judge",
-             .action = "resolve",
-             .text = fmt::format("measured again: {}", is_pass ? "pass" : report.reason())}));
-  }
+  const bool is_pass = verdict.verdict == analysis::Verdict::kPass;
+  for (const std::string_view kind : kKinds)
+    if (is_over(verdict, std::string(kind)))
+      RG_TRY_OK(end_one(store, fmt::format("{}-{}", report.upgrade_id(), kind),
+                        fmt::format("measured again: {}", is_pass ? "pass" : report.reason()),
+                        now));
   return {};
+}
+
+// Whether all changed nodes have now, or had before, what they had then.
+enum class Side { kBefore, kAfter };
+Result<bool> is_stack_of(const store::Store& store, const Sides& sides, Side now,
+                         const store::UpgradeRow& earlier, Side then) {
+  for (const store::UpgradeNodeRow& node : earlier.nodes) {
+    if (!node.changed) continue;
+    const auto stacks = sides.stacks.find(node.node);
+    const std::int64_t stack = then == Side::kBefore ? node.stack_before : node.stack_after;
+    if (stacks == sides.stacks.end() || !stacks->second.known || stack == 0) return false;
+    const store::StackParts& mine =
+        now == Side::kBefore ? stacks->second.before : stacks->second.after;
+    if (!moved_to(RG_TRY(store.stack_parts(stack)), mine).empty()) return false;
+  }
+  return true;
+}
+
+std::set<std::string> changed_of(const store::UpgradeRow& row) {
+  std::set<std::string> ids;
+  for (const store::UpgradeNodeRow& node : row.nodes)
+    if (node.changed) ids.insert(node.node_id);
+  return ids;
 }
 
 // Whether the report shows a slowdown that is known and not confirmed yet by another run than it
@@ -202,6 +225,24 @@ Status keep_finding(store::Store& store, const Sides& sides,
                              .text = fmt::format("measured again: {}", report.reason())};
   if (!is_open && !opens) return store.step_finding(id, std::move(step));
   return store.renew_finding(std::move(finding), std::move(step));
+}
+
+Status close_earlier(store::Store& store, const Sides& sides, bool is_itself_again, double now) {
+  constexpr std::uint32_t kLooked = 200;
+  const std::string text = fmt::format("measured as upgrade {}: pass", sides.upgrade.upgrade_id);
+  for (const store::UpgradeRow& row : RG_TRY(store.list_upgrades(kLooked))) {
+    if (row.upgrade_id == sides.upgrade.upgrade_id || row.verdict != "regressed" ||
+        row.suite != sides.upgrade.suite || changed_of(row) != changed_of(sides.upgrade))
+      continue;
+    const bool is_undone =
+        is_itself_again && RG_TRY(is_stack_of(store, sides, Side::kAfter, row, Side::kBefore));
+    const bool is_the_same = RG_TRY(is_stack_of(store, sides, Side::kAfter, row, Side::kAfter)) &&
+                             RG_TRY(is_stack_of(store, sides, Side::kBefore, row, Side::kBefore));
+    if (!is_undone && !is_the_same) continue;
+    for (const std::string_view kind : kKinds)
+      RG_TRY_OK(end_one(store, fmt::format("{}-{}", row.upgrade_id, kind), text, now));
+  }
+  return {};
 }
 
 }  // namespace railgauge

@@ -22,4 +22,9 @@ Status keep_finding(store::Store& store, const Sides& sides,
 std::string json_of(const api::Upgrade& report);
 std::optional<api::Upgrade> report_from(const std::string& text);
 
+// A pass of `sides` ends what gates before it found of the same nodes and suite: of the same
+// upgrade, or, where the nodes' stack is held against its own past (`is_itself_again`), of one that
+// is undone. Without `prepare` each gate is an upgrade of its own.
+Status close_earlier(store::Store& store, const Sides& sides, bool is_itself_again, double now);
+
 }  // namespace railgauge

@@ -176,6 +176,24 @@ TEST_F(UpgradeGate, EarlierRunsAreABeforeSideAndThatIsSaid) {
   boot("n2", "6.5.0", 2'000);
   EXPECT_EQ(cli("upgrades gate --nodes n1,n2"), 1) << said_;
   EXPECT_THAT(said_, AllOf(HasSubstr("earlier runs"), HasSubstr("not prepared")));
+  for (const double median : {1'900, 1'500}) {
+    EXPECT_EQ(cli("findings --format json"), 0);
+    EXPECT_THAT(said_, HasSubstr("-performance"));
+    for (const char* name : {"n1", "n2"}) boot(name, "6.5.0", median);
+    EXPECT_EQ(cli("upgrades gate --nodes n1,n2"), median > 1'500 ? 1 : 0) << said_;
+  }
+  EXPECT_EQ(cli("findings --format json"), 0);
+  EXPECT_THAT(said_, HasSubstr("\"findings\": []")) << "the same upgrade, gated again";
+}
+
+TEST_F(UpgradeGate, APassOfTheNextUpgradeDoesNotEndWhatTheOneBeforeCost) {
+  ASSERT_EQ(cli("run upgrade n1,n2,n3,n4"), 0) << said_;
+  for (const char* name : {"n1", "n2"}) boot(name, "6.5.0", 2'000);
+  ASSERT_EQ(cli("upgrades gate --nodes n1,n2"), 1) << said_;
+  for (const char* name : {"n1", "n2"}) boot(name, "6.6.0", 2'000);
+  EXPECT_EQ(cli("upgrades gate --nodes n1,n2"), 0) << said_;
+  EXPECT_EQ(cli("findings --format json"), 0);
+  EXPECT_THAT(said_, HasSubstr("-performance"));
 }
 
 // The upgrade cost a third; one rollback gives all of it back, another does not.
@@ -189,6 +207,8 @@ TEST_F(UpgradeGate, ARollbackPassesOnlyWhereTheSameStackGivesWhatItGaveBefore) {
   EXPECT_THAT(said_,
               AllOf(testing::ContainsRegex("against what the same stack gave before\n *pass"),
                     testing::Not(HasSubstr("looked at again"))));
+  EXPECT_EQ(cli("findings --format json"), 0);
+  EXPECT_THAT(said_, HasSubstr("\"findings\": []")) << "what was undone costs nothing any more";
   for (const char* name : {"n1", "n2"}) boot(name, "6.1.0", 1'800);
   EXPECT_EQ(cli("upgrades gate --nodes n1,n2"), 1) << "better than what was left: " << said_;
   EXPECT_THAT(said_,

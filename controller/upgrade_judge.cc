@@ -288,7 +288,11 @@ Status keep_findings(store::Store& store, const Sides& sides,
   if (!decides(own, sides, verdict)) {
     const bool is_open =
         own && !is_same_stack(sides) && verdict.verdict == analysis::Verdict::kPass;
-    return keep_finding(store, sides, is_open ? own->verdict : verdict, report, now);
+    RG_TRY_OK(keep_finding(store, sides, is_open ? own->verdict : verdict, report, now));
+    const bool is_itself_again = own.has_value() || is_same_stack(sides);
+    const bool is_pass = verdict.verdict == analysis::Verdict::kPass &&
+                         (!is_open || own->verdict.verdict == analysis::Verdict::kPass);
+    return is_pass ? close_earlier(store, sides, is_itself_again, now) : Status();
   }
   RG_TRY_OK(keep_finding(store, own->sides, own->verdict, own->report, now));
   report.set_finding_id(own->report.finding_id());
