@@ -77,7 +77,9 @@ constexpr const char* kHasOpenib = "btl_openib_if_include";
 
 bool is_set(const std::string& parameter, const std::string& value) {
   if (parameter == "gpudirect" || parameter == "offload") return value != "default";
-  return !value.empty() && value != "0";
+  const bool is_size =
+      parameter == "gpudirect_limit" || parameter == "cuda_block" || parameter == "rendezvous";
+  return !value.empty() && !(is_size && value == "0");  // a rail may have the number 0
 }
 
 // Device names and numbers, as they stand in lists: nothing that another reader could take for

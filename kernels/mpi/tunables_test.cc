@@ -134,6 +134,11 @@ TEST(Tunables, ThatAnImplementationLacksAreErrorsAndNeverIgnored) {
               ::testing::IsSupersetOf({"pml", "btl", "coll_fca_enable", "btl_openib_if_include"}));
 }
 
+TEST(Tunables, TheRailOfNumberZeroIsNamedAsAnyOther) {
+  EXPECT_THAT(variables(Flavour::kMvapich2, {{"process_to_rail", "0"}}),
+              ElementsAre("MV2_PROCESS_TO_RAIL_MAPPING=0"));
+}
+
 TEST(Tunables, UnsetSetNothing) {
   const Given unset{{"gpudirect", "default"}, {"gpudirect_limit", "0"}, {"cuda_block", "0"},
                     {"rendezvous", "0"},      {"hca_list", ""},         {"process_to_rail", ""},

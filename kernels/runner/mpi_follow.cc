@@ -89,9 +89,11 @@ MpiOutcome follow_mpi_task(MpiJob& job) {
   while (!told && !why) {
     std::vector<pollfd> set{
         {relay.fd(), POLLIN, 0}, {job.options.bell.fd(), POLLIN, 0}, {job.signals_fd, POLLIN, 0}};
-    daemons.add_to(set);
+    // A daemon that says more than the steps carry waits for them.
+    const bool room = relay.has_room();
+    if (room) daemons.add_to(set);
     ::poll(set.data(), set.size(), kLookMs);
-    daemons.service();
+    if (room) daemons.service();
     for (const auto& [rank, step] : relay.take()) {
       for (const LaunchAsk& ask : step.asks()) {
         if (ask.rank() != job.group.rank()) continue;

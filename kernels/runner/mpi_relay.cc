@@ -78,8 +78,20 @@ void MpiRelay::post(LaunchSignal signal) {
 
 void MpiRelay::post(LaunchNews news) {
   const std::lock_guard lock(mutex_);
+  if (over_) return;
+  if (unsent_bytes_ >= kMaxUnsentBytes) {
+    news.clear_out();
+    news.clear_err();
+    if (!news.has_wait_status() && news.refused().empty()) return;
+  }
+  unsent_bytes_ += news.ByteSizeLong();
   *outbox_.add_news() = std::move(news);
   changed_.notify_all();
+}
+
+bool MpiRelay::has_room() {
+  const std::lock_guard lock(mutex_);
+  return unsent_bytes_ < kMaxUnsentBytes;
 }
 
 void MpiRelay::end(LaunchEnd end) {
@@ -125,6 +137,7 @@ bool MpiRelay::wait_for_turn(LaunchStep& mine) {
   }
   if (over_) return false;
   mine = first_part(outbox_);
+  unsent_bytes_ = outbox_.ByteSizeLong();
   return true;
 }
 
@@ -152,6 +165,7 @@ void MpiRelay::run() {
     const std::lock_guard lock(mutex_);
     if (!all) {
       error_ = all.error();
+      over_ = true;
       return ring();
     }
     bool told = false;
@@ -162,6 +176,7 @@ void MpiRelay::run() {
       inbox_.push_back({static_cast<std::uint32_t>(rank), std::move(step)});
     }
     if (!inbox_.empty()) ring();
+    over_ = over_ || last || told;
     if (last || told) return;
   }
 }

@@ -19,7 +19,8 @@ class MpiRelay {
  public:
   static constexpr double kBusySeconds = 0.05;  // between steps while daemons start and end
   static constexpr double kQuietSeconds = 2;
-  static constexpr std::size_t kMaxNewsBytes = 32U << 10U;  // of output in one step
+  static constexpr std::size_t kMaxNewsBytes = 32U << 10U;   // of output in one step
+  static constexpr std::size_t kMaxUnsentBytes = 1U << 20U;  // then has_room() is false
 
   // `deadline_ns` on monotonic_now_ns(): no step waits longer. The group is the relay's until
   // join() or the destructor, which needs the group's waits to end: by the deadline, by a cancel.
@@ -33,7 +34,10 @@ class MpiRelay {
   // Adds to the next step.
   void post(LaunchAsk ask);
   void post(LaunchSignal signal);
+  // Of news without room only what came of the daemon is kept, and nothing after the last step.
   void post(LaunchNews news);
+  // While false a daemon's output stays in its pipe, where the daemon waits.
+  [[nodiscard]] bool has_room();
   // Of rank 0: the last step. Nothing is posted after it.
   void end(LaunchEnd end);
   void set_quiet(bool quiet);
@@ -63,6 +67,7 @@ class MpiRelay {
   std::mutex mutex_;
   std::condition_variable changed_;
   LaunchStep outbox_;
+  std::size_t unsent_bytes_ = 0;  // of news in outbox_, about
   std::vector<Said> inbox_;
   std::optional<Error> error_;
   bool quiet_ = false;

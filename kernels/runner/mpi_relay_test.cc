@@ -2,6 +2,7 @@
 #include "kernels/runner/mpi_relay.h"
 
 #include <deque>
+#include <future>
 
 #include <gmock/gmock.h>
 
@@ -31,6 +32,21 @@ class ToldGroup final : public Group {
  private:
   const std::uint32_t rank_;
   std::deque<std::vector<LaunchStep>> steps_;
+};
+
+// No step ends before it is let go.
+class HeldGroup final : public Group {
+ public:
+  [[nodiscard]] std::uint32_t rank() const override { return 1; }
+  [[nodiscard]] std::uint32_t size() const override { return 2; }
+  Result<std::vector<std::string>> exchange(std::string, double) override {
+    let_go_.get_future().wait();
+    return fail(Code::kCancelled, "let go");
+  }
+  void let_go() { let_go_.set_value(); }
+
+ private:
+  std::promise<void> let_go_;
 };
 
 LaunchStep everything() {
@@ -75,6 +91,20 @@ TEST(MpiRelay, TheFirstNodeHearsNewsOfEachAndNothingElse) {
     EXPECT_EQ(all[i].step.asks_size() + all[i].step.signals_size(), 0);
     EXPECT_FALSE(all[i].step.has_end());
   }
+}
+
+TEST(MpiRelay, HasNoRoomForOutputThatNoStepTakes) {
+  HeldGroup group;
+  MpiRelay relay(group, monotonic_now_ns() + 600e9);
+  LaunchNews news;
+  news.set_number(1);
+  news.set_out(std::string(8U << 10U, 'x'));
+  constexpr int kMore = 1000;  // far beyond the bound
+  int posted = 0;
+  for (; relay.has_room() && posted < kMore; ++posted) relay.post(news);
+  EXPECT_LT(posted, kMore);
+  group.let_go();
+  relay.join();
 }
 
 std::vector<LaunchHello> two_nodes() {
