@@ -120,14 +120,20 @@ TEST(MpiNodesByScripts, EndADaemonWithItsShimAndWithNothingLess) {
 TEST(MpiNodesByScripts, HearACancelAndTheDeadlineWhileALauncherDoesNotTellItsVersion) {
   const Folder folder;
   const std::string launcher = folder.script(
-      "launcher",
-      fmt::format("echo thinking about it\ntouch {}/asked\nexec sleep 600", folder.path.string()));
+      "launcher", fmt::format("echo thinking about it\ntouch {}/asked.$$\nexec sleep 600",
+                              folder.path.string()));
+  const auto asked = [&] {
+    std::vector<std::filesystem::path> marks;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path))
+      if (entry.path().stem() == "asked") marks.push_back(entry.path());
+    return marks;
+  };
   const Words own{kLauncherVariable + launcher};
   const auto late = run(folder, {.mpi = kMpi, .deadline_seconds = 3, .environments = {own, own}});
   expect_all_ended(folder, late, "timed_out", "thinking about it");
-  std::filesystem::remove(folder.path / "asked");
+  for (const auto& mark : asked()) std::filesystem::remove(mark);
   Nodes nodes(folder, {.mpi = kMpi, .environments = {own, own}});
-  EXPECT_TRUE(wait_until([&] { return std::filesystem::exists(folder.path / "asked"); }));
+  EXPECT_TRUE(wait_until([&] { return asked().size() == 2; })) << "each node asks its own";
   const double begin_ns = monotonic_now_ns();
   nodes.cancel();
   nodes.wait();

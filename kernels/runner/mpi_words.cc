@@ -11,7 +11,6 @@
 
 #include "kernels/core/text.h"
 #include "kernels/core/units.h"
-#include "kernels/launch/wire.h"
 
 namespace railgauge {
 namespace {
@@ -210,13 +209,18 @@ Words with_installation(Words environment, const MpiLauncher& launcher) {
 }
 
 Words handed_on_variables(const Words& environment) {
+  // Ours are the libraries to load, and what tests set: an agent's settings are its node's own.
+  constexpr std::array<std::string_view, 6> kPrefixes{"UCX_",
+                                                      "FI_",
+                                                      "RAILGAUGE_LIB",
+                                                      "RAILGAUGE_FAKE_",
+                                                      "RAILGAUGE_FAILPOINT",
+                                                      "RAILGAUGE_TESTING_"};
   Words out;
-  for (const std::string& word : environment) {
-    const std::string name = variable_of(word);
-    if (name.starts_with("UCX_") || name.starts_with("FI_") ||
-        (name.starts_with("RAILGAUGE_") && name != launch::kSocketVariable))
+  for (const std::string& word : environment)
+    if (std::ranges::any_of(
+            kPrefixes, [&](const std::string_view prefix) { return word.starts_with(prefix); }))
       out.push_back(word);
-  }
   return out;
 }
 

@@ -50,7 +50,8 @@ std::vector<std::string> clean_environment(const std::vector<std::string>& envir
 // moved since it was built (HPC-X is).
 std::vector<std::string> with_installation(std::vector<std::string> environment,
                                            const MpiLauncher& launcher);
-// The variables by which people tell UCX and libfabric what to do, and ours but the shim's socket.
+// The variables by which people tell UCX and libfabric what to do, and ours that name libraries:
+// the address, the keys and the folders of this node's agent are nothing for other nodes.
 std::vector<std::string> handed_on_variables(const std::vector<std::string>& environment);
 std::vector<std::string> process_environment_words();
 

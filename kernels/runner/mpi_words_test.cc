@@ -131,6 +131,11 @@ TEST(MpiWords, CleanTheEnvironment) {
               ElementsAre("A=1", "PATH=/opt/mpi/bin", "LD_LIBRARY_PATH=/opt/mpi/lib:/opt/ucx/lib",
                           "OPAL_PREFIX=/opt/mpi"));
   EXPECT_THAT(handed_on_variables(mine), ElementsAre("UCX_TLS=tcp", "RAILGAUGE_LIBCUDA=/f"));
+  EXPECT_THAT(handed_on_variables({"RAILGAUGE_DATA_ADDRESS=10.0.0.1", "RAILGAUGE_TLS_KEY=/k",
+                                   "RAILGAUGE_LAUNCH_SOCKET=/s", "RAILGAUGE_STATE_DIR=/d",
+                                   "FI_PROVIDER=tcp"}),
+              ElementsAre("FI_PROVIDER=tcp"))
+      << "an agent's own";
 }
 
 TEST(MpiWords, ReadTheLaunchersVersion) {
