@@ -117,8 +117,7 @@ void BusyGuard::look_for_ever(std::shared_ptr<Eye> eye) {
     eye->changed.notify_all();
     if (eye->stopping) break;
     if (news) eye->wake();
-    eye->changed.wait_for(lock,
-                          seconds(eye->runners.empty() ? eye->idle_seconds : eye->running_seconds),
+    eye->changed.wait_for(lock, seconds(eye->pause_seconds()),
                           [&eye] { return eye->stopping || eye->look_now; });
     if (eye->look_now)
       eye->changed.wait_for(lock, seconds(kStartSeconds), [&eye] { return eye->stopping; });
