@@ -24,6 +24,12 @@ constexpr double kLeastPauseSeconds = 0.05;
 constexpr double kFarewellSeconds = 2;  // for a look that is under way when the agent ends
 double now_seconds() { return monotonic_now_ns() / 1e9; }
 std::chrono::duration<double> seconds(double count) { return std::chrono::duration<double>(count); }
+
+// Behind a look that took so long: from its begin to the next one's answer it is one period,
+// however slow the source.
+double pause_seconds(double period_seconds, double look_seconds) {
+  return std::max(period_seconds - 2 * look_seconds, std::min(period_seconds, kLeastPauseSeconds));
+}
 }  // namespace
 
 struct BusyGuard::Eye {
@@ -58,12 +64,6 @@ struct BusyGuard::Eye {
       return;
     reasons.insert(reasons.end(), said.begin(), said.end());
     if (looked_at >= 0) wake();
-  }
-
-  // From a look's begin to the next one's answer it is one period, however slow the source.
-  [[nodiscard]] double pause_seconds() const {
-    const double between = runners.empty() ? idle_seconds : running_seconds;
-    return std::max(between - 2 * (looked_at - began_at), std::min(between, kLeastPauseSeconds));
   }
 
   // What it does not know, as a reason.
@@ -117,7 +117,8 @@ void BusyGuard::look_for_ever(std::shared_ptr<Eye> eye) {
     eye->changed.notify_all();
     if (eye->stopping) break;
     if (news) eye->wake();
-    eye->changed.wait_for(lock, seconds(eye->pause_seconds()),
+    const double period = eye->runners.empty() ? eye->idle_seconds : eye->running_seconds;
+    eye->changed.wait_for(lock, seconds(pause_seconds(period, eye->looked_at - eye->began_at)),
                           [&eye] { return eye->stopping || eye->look_now; });
     if (eye->look_now)
       eye->changed.wait_for(lock, seconds(kStartSeconds), [&eye] { return eye->stopping; });
