@@ -367,30 +367,6 @@ Result<api::VersionInfo> Control::get_version() {
   return version;
 }
 
-Result<api::PreflightReport> Control::run_preflight(const api::PreflightRequest& request) {
-  const Nodes live = nodes();
-  PreflightQuestion question;
-  question.require.assign(request.require().begin(), request.require().end());
-  question.probe = request.probe();
-  std::vector<std::string> names;
-  if (request.node_set().empty()) {
-    for (const auto& [name, node] : live)
-      if (node.presence == fleet::NodePresence::kAttached) names.push_back(name);
-    if (names.empty())
-      return fail(Code::kUnavailable,
-                  "no node is attached; start an agent on the nodes to check, or check one by "
-                  "railgauge preflight --local on it");
-  } else {
-    const std::vector<std::string> known = RG_TRY(known_names(live));
-    names = RG_TRY(plan::select_nodes(request.node_set(), known));
-  }
-  for (const std::string& name : names) {
-    const auto node = live.find(name);
-    question.nodes[name] = node == live.end() ? "" : node->second.hello.node_id();
-  }
-  return preflights_.ask(question);
-}
-
 Status Control::watch(const std::string& run_id, std::shared_ptr<run::RunWatcher> watcher) {
   return loop_.call([&] { return director_.watch(run_id, std::move(watcher)); });
 }

@@ -1,9 +1,11 @@
-// What preflight says before a run: nodes that fail what the suite requires leave it.
+// Preflight: asked by hand, and what it says before a run: nodes that fail what the suite requires
+// leave it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include "controller/control.h"
+#include "controller/plan/node_set.h"
 #include "controller/run_gate.h"
 
 namespace railgauge {
@@ -15,6 +17,30 @@ std::vector<std::string> in_words(const std::vector<plan::RefusedNode>& refused)
   return words;
 }
 }  // namespace
+
+Result<api::PreflightReport> Control::run_preflight(const api::PreflightRequest& request) {
+  const Nodes live = nodes();
+  PreflightQuestion question;
+  question.require.assign(request.require().begin(), request.require().end());
+  question.probe = request.probe();
+  std::vector<std::string> names;
+  if (request.node_set().empty()) {
+    for (const auto& [name, node] : live)
+      if (node.presence == fleet::NodePresence::kAttached) names.push_back(name);
+    if (names.empty())
+      return fail(Code::kUnavailable,
+                  "no node is attached; start an agent on the nodes to check, or check one by "
+                  "railgauge preflight --local on it");
+  } else {
+    const std::vector<std::string> known = RG_TRY(known_names(live));
+    names = RG_TRY(plan::select_nodes(request.node_set(), known));
+  }
+  for (const std::string& name : names) {
+    const auto node = live.find(name);
+    question.nodes[name] = node == live.end() ? "" : node->second.hello.node_id();
+  }
+  return preflights_.ask(question);
+}
 
 // The plan is made again over the nodes that may stay: rounds and pairs differ without the others.
 Result<Control::Prepared> Control::prepare_admitted(const api::RunRequest& request,
