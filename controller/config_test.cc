@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "controller/host_port.h"
-#include "controller/rfc3339.h"
+#include "kernels/core/text/rfc3339.h"
 
 namespace railgauge {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "controller/config.h"
 #include "controller/server.h"
-#include "controller/store/backup.h"
+#include "controller/store/upkeep/backup.h"
 #include "kernels/core/outcome.h"
 
 namespace railgauge {

@@ -14,8 +14,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/store/maintenance.h"
-#include "controller/store/sqlite.h"
+#include "controller/store/sqlite/sqlite.h"
+#include "controller/store/upkeep/maintenance.h"
 #include "controller/testing/controller_process.h"
 #include "controller/testing/server_bench.h"
 

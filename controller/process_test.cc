@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 
 #include "controller/api/archive.grpc.pb.h"
-#include "controller/store/sqlite.h"
-#include "controller/store/store_testing.h"
+#include "controller/store/sqlite/sqlite.h"
+#include "controller/store/testing/store_testing.h"
 #include "controller/testing/controller_process.h"
 #include "controller/testing/server_bench.h"
 

@@ -7,25 +7,26 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include "controller/archive_service.h"
 #include "controller/config.h"
-#include "controller/control.h"
-#include "controller/director.h"
+#include "controller/control/control.h"
+#include "controller/control/director.h"
+#include "controller/exporter/metrics_feed.h"
+#include "controller/findings/run/run_judge.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/fleet/fleet.h"
+#include "controller/fleet/preflight_desk.h"
 #include "controller/fleet/worker_pool.h"
+#include "controller/gate/upgrade_watch.h"
+#include "controller/history/pair_matrices.h"
 #include "controller/http/server.h"
-#include "controller/judge_service.h"
 #include "controller/listen.h"
-#include "controller/metrics.h"
-#include "controller/metrics_feed.h"
-#include "controller/pair_matrices.h"
-#include "controller/preflight_desk.h"
-#include "controller/run_judge.h"
-#include "controller/schedules.h"
-#include "controller/service.h"
+#include "controller/metric/controller_metrics.h"
+#include "controller/rpc/agent_link.h"
+#include "controller/rpc/archive_service.h"
+#include "controller/rpc/judge_service.h"
+#include "controller/rpc/service.h"
+#include "controller/schedule/schedules.h"
 #include "controller/store/store.h"
-#include "controller/upgrade_watch.h"
 
 namespace railgauge {
 
@@ -99,7 +100,7 @@ class Server {
   std::unique_ptr<fleet::WorkerPool> upkeep_;   // backup, check, pruning: one at a time
   std::unique_ptr<fleet::WorkerPool> starter_;  // of what is due by schedule
   std::unique_ptr<fleet::WorkerPool> feeder_;   // of the metrics
-  fleet::AgentLinkService agent_link_;
+  AgentLinkService agent_link_;
   ControlService control_service_;
   ArchiveService archive_service_;
   JudgeService judge_service_;

@@ -10,6 +10,13 @@
 #include "controller/api/agent.pb.h"
 #include "kernels/core/result.h"
 
+namespace railgauge {
+
+// The version of every printed document: raised when a key changes its meaning.
+inline constexpr std::uint32_t kSchemaVersion = 1;
+
+}  // namespace railgauge
+
 namespace railgauge::api {
 
 struct Contract {

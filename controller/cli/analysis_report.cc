@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "controller/analysis/series_state.h"
 #include "controller/cli/output.h"
 #include "controller/cli/table.h"
+#include "controller/detect/series_state.h"
 #include "kernels/core/text.h"
 
 namespace railgauge::cli {

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "controller/analysis/metric_traits.h"
 #include "controller/cli/report.pb.h"
 #include "controller/cli/series_file.h"
+#include "controller/stats/metric_traits.h"
 
 namespace railgauge::cli {
 

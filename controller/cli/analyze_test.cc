@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "controller/analysis/testing/simulate.h"
 #include "controller/cli/commands_testing.h"
+#include "controller/verdict/testing/simulate.h"
 
 namespace railgauge::cli {
 namespace {

@@ -12,8 +12,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/analysis/testing/simulate.h"
 #include "controller/cli/series_time.h"
+#include "controller/verdict/testing/simulate.h"
 #include "kernels/core/json.h"
 
 namespace railgauge::cli {

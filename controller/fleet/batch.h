@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "controller/api/agent.pb.h"
-#include "controller/store/parcel.h"
+#include "controller/store/ingest/parcel.h"
 #include "kernels/core/record.pb.h"
 
 namespace railgauge::fleet {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "controller/fleet/agent_stream.h"
 #include "controller/fleet/rows.h"
 #include "kernels/core/failpoint.h"
 
@@ -326,11 +327,6 @@ void Fleet::tick(double now) {
 void Fleet::close_all(const std::string& reason) {
   for (auto& [session, stream] : streams_)
     stream.wire->finish({grpc::StatusCode::UNAVAILABLE, reason});
-}
-
-grpc::ServerBidiReactor<api::AgentMessage, api::ControllerMessage>* AgentLinkService::Attach(
-    grpc::CallbackServerContext* context) {
-  return fleet_.open(context, peers_.peer_of(*context)).get();
 }
 
 }  // namespace railgauge::fleet

@@ -13,13 +13,19 @@
 
 #include "controller/api/agent.pb.h"
 #include "controller/api/contract.h"
-#include "controller/fleet/agent_stream.h"
+#include "controller/fleet/auth.h"
 #include "controller/fleet/batch.h"
 #include "controller/fleet/event_loop.h"
 #include "controller/fleet/roster.h"
 #include "controller/store/store.h"
 
+namespace grpc {
+class CallbackServerContext;
+}
+
 namespace railgauge::fleet {
+
+class AgentStream;
 
 struct FleetOptions {
   double heartbeat_seconds = 3;
@@ -133,18 +139,6 @@ class Fleet {
   std::uint64_t records_stored_ = 0;
   double next_seen_ = 0;
   std::string seen_through_;  // the name up to which this round has come; "": none
-};
-
-// The agents' side of the wire.
-class AgentLinkService final : public api::AgentLink::CallbackService {
- public:
-  AgentLinkService(Fleet& fleet, const auth::PeerBook& peers) : fleet_(fleet), peers_(peers) {}
-  grpc::ServerBidiReactor<api::AgentMessage, api::ControllerMessage>* Attach(
-      grpc::CallbackServerContext* context) override;
-
- private:
-  Fleet& fleet_;
-  const auth::PeerBook& peers_;
 };
 
 }  // namespace railgauge::fleet

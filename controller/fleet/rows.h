@@ -1,7 +1,7 @@
 // A node of the contract as the store keeps it. Pure.
 #pragma once
 
-#include "controller/store/rows.h"
+#include "controller/store/rows/rows.h"
 
 namespace railgauge::fleet {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "controller/plan/planner.h"
-#include "controller/plan/suite.h"
+#include "controller/plan/suite/suite.h"
 
 namespace railgauge::plan {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "controller/plan/suite_testing.h"
+#include "controller/plan/testing/suite_testing.h"
 
 namespace railgauge::plan {
 namespace {

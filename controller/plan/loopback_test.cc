@@ -9,8 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/plan/plan_testing.h"
 #include "controller/plan/planner.h"
+#include "controller/plan/testing/plan_testing.h"
 
 namespace railgauge::plan {
 namespace {

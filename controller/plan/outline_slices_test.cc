@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/plan/outline_testing.h"
+#include "controller/plan/testing/outline_testing.h"
 
 namespace railgauge::plan {
 namespace {

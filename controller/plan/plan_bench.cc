@@ -10,9 +10,9 @@
 #include <benchmark/benchmark.h>
 
 #include "controller/plan/follow_up.h"
-#include "controller/plan/pair_schedule.h"
-#include "controller/plan/plan_testing.h"
 #include "controller/plan/planner.h"
+#include "controller/plan/rounds/pair_schedule.h"
+#include "controller/plan/testing/plan_testing.h"
 
 namespace railgauge::plan {
 namespace {

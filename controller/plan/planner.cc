@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/plan/seeded.h"
+#include "controller/plan/rounds/seeded.h"
 #include "controller/plan/stage_plan.h"
 #include "controller/plan/stage_rounds.h"
 

@@ -12,11 +12,11 @@
 #include <string_view>
 #include <vector>
 
-#include "controller/plan/preflight_gate.h"
-#include "controller/plan/site.h"
-#include "controller/plan/suite.h"
-#include "controller/plan/topology.h"
-#include "controller/run/policy.h"
+#include "controller/plan/policy/policy.h"
+#include "controller/plan/policy/preflight_gate.h"
+#include "controller/plan/suite/suite.h"
+#include "controller/plan/topology/site.h"
+#include "controller/plan/topology/topology.h"
 #include "kernels/core/record.pb.h"
 #include "kernels/core/result.h"
 
@@ -103,7 +103,7 @@ struct PlannedStage {
   std::string name{};
   std::string kernel{};
   PlacementKind placement = PlacementKind::kPairs;
-  std::vector<Limit> limits{};     // controller/plan/limits.h checks points against them
+  std::vector<Limit> limits{};     // controller/plan/policy/limits.h checks points against them
   double time_budget_seconds = 0;  // 0: none; what has not begun by then is not started
   run::OnFailure on_failure = run::OnFailure::kContinue;
   std::uint32_t repetitions = 1;

@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/plan/plan_testing.h"
+#include "controller/plan/testing/plan_testing.h"
 
 namespace railgauge::plan {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "controller/plan/pair_rounds.h"
+#include "controller/plan/rounds/pair_rounds.h"
 #include "kernels/core/pci_distance.h"
 #include "kernels/core/text.h"
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "controller/plan/choice.h"
-#include "controller/plan/pair_schedule.h"
 #include "controller/plan/planner.h"
+#include "controller/plan/rounds/pair_schedule.h"
 #include "controller/plan/stage_cost.h"
 
 namespace railgauge::plan {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "controller/plan/pair_rounds.h"
+#include "controller/plan/rounds/pair_rounds.h"
 #include "controller/plan/stage_plan.h"
 
 namespace railgauge::plan {

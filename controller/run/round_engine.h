@@ -18,7 +18,7 @@
 #include <variant>
 #include <vector>
 
-#include "controller/run/policy.h"
+#include "controller/plan/policy/policy.h"
 #include "controller/run/run_task.h"
 
 namespace railgauge::run {

@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "controller/plan/policy/policy.h"
 #include "controller/run/other_partner.h"
-#include "controller/run/policy.h"
 #include "controller/run/round_engine.h"
 
 namespace railgauge::run {

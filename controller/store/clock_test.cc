@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/store/sqlite.h"
-#include "controller/store/store_testing.h"
+#include "controller/store/sqlite/sqlite.h"
+#include "controller/store/testing/store_testing.h"
 
 namespace railgauge::store {
 namespace {

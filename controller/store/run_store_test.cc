@@ -5,10 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/store/queries.h"
-#include "controller/store/schema.h"
-#include "controller/store/sqlite.h"
-#include "controller/store/store_testing.h"
+#include "controller/store/queries/queries.h"
+#include "controller/store/sqlite/sqlite.h"
+#include "controller/store/testing/store_testing.h"
+#include "controller/store/upkeep/schema.h"
 
 namespace railgauge::store {
 namespace {

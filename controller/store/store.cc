@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "controller/store/pair_matrix.h"
-#include "controller/store/queries.h"
-#include "controller/store/schedules.h"
-#include "controller/store/schema.h"
+#include "controller/store/queries/pair_matrix.h"
+#include "controller/store/queries/queries.h"
+#include "controller/store/queries/schedules.h"
 #include "controller/store/store_impl.h"
+#include "controller/store/upkeep/schema.h"
 #include "kernels/core/failpoint.h"
 
 namespace railgauge::store {

@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "controller/store/judge_rows.h"
-#include "controller/store/parcel.h"
-#include "controller/store/remark_rows.h"
-#include "controller/store/rows.h"
-#include "controller/store/schedule_rows.h"
+#include "controller/store/ingest/parcel.h"
+#include "controller/store/rows/judge_rows.h"
+#include "controller/store/rows/remark_rows.h"
+#include "controller/store/rows/rows.h"
+#include "controller/store/rows/schedule_rows.h"
 #include "kernels/core/record.pb.h"
 #include "kernels/core/result.h"
 

@@ -13,10 +13,10 @@
 
 #include <fmt/format.h>
 
-#include "controller/store/sqlite.h"
+#include "controller/store/sqlite/sqlite.h"
 #include "controller/store/store.h"
-#include "controller/store/store_bench.h"
-#include "controller/store/store_testing.h"
+#include "controller/store/testing/store_bench.h"
+#include "controller/store/testing/store_testing.h"
 
 namespace railgauge::store {
 namespace {

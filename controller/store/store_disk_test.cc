@@ -16,7 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "controller/store/store.h"
-#include "controller/store/store_testing.h"
+#include "controller/store/testing/store_testing.h"
 
 namespace railgauge::store {
 namespace {

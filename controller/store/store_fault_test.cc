@@ -17,10 +17,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/store/backup.h"
-#include "controller/store/sqlite.h"
+#include "controller/store/sqlite/sqlite.h"
 #include "controller/store/store.h"
-#include "controller/store/store_testing.h"
+#include "controller/store/testing/store_testing.h"
+#include "controller/store/upkeep/backup.h"
 #include "kernels/fakes/full_disk.h"
 
 namespace railgauge::store {

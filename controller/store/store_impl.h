@@ -19,13 +19,13 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/store/deliveries.h"
-#include "controller/store/interner.h"
-#include "controller/store/lock.h"
-#include "controller/store/record_sink.h"
-#include "controller/store/run_sink.h"
-#include "controller/store/schema.h"
+#include "controller/store/ingest/interner.h"
+#include "controller/store/ingest/record_sink.h"
+#include "controller/store/ingest/run_sink.h"
+#include "controller/store/ingest/writer.h"
+#include "controller/store/sqlite/lock.h"
 #include "controller/store/store.h"
-#include "controller/store/writer.h"
+#include "controller/store/upkeep/schema.h"
 #include "kernels/core/clock.h"
 
 namespace railgauge::store {

@@ -1,9 +1,9 @@
 // Store's functions about upgrades, their sides, and baselines.
 #include <utility>
 
-#include "controller/store/queries.h"
+#include "controller/store/queries/queries.h"
+#include "controller/store/queries/upgrades.h"
 #include "controller/store/store_impl.h"
-#include "controller/store/upgrades.h"
 
 namespace railgauge::store {
 

@@ -13,10 +13,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/store/maintenance.h"
-#include "controller/store/sqlite.h"
+#include "controller/store/sqlite/sqlite.h"
 #include "controller/store/store.h"
-#include "controller/store/store_testing.h"
+#include "controller/store/testing/store_testing.h"
+#include "controller/store/upkeep/maintenance.h"
 
 namespace railgauge::store {
 namespace {

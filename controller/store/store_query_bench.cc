@@ -12,10 +12,10 @@
 
 #include <fmt/format.h>
 
-#include "controller/store/schema.h"
 #include "controller/store/store.h"
-#include "controller/store/store_bench.h"
-#include "controller/store/store_testing.h"
+#include "controller/store/testing/store_bench.h"
+#include "controller/store/testing/store_testing.h"
+#include "controller/store/upkeep/schema.h"
 
 namespace railgauge::store {
 namespace {

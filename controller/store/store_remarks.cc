@@ -1,8 +1,8 @@
 // Store's functions about preflights, findings and notes, and what a bundle has of them.
 #include <utility>
 
-#include "controller/store/bundle.h"
-#include "controller/store/remarks.h"
+#include "controller/store/queries/bundle.h"
+#include "controller/store/queries/remarks.h"
 #include "controller/store/store_impl.h"
 
 namespace railgauge::store {

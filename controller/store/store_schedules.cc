@@ -1,7 +1,7 @@
 // Store's functions about schedules.
 #include <utility>
 
-#include "controller/store/schedules.h"
+#include "controller/store/queries/schedules.h"
 #include "controller/store/store_impl.h"
 
 namespace railgauge::store {

@@ -10,9 +10,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/store/record_sink.h"
-#include "controller/store/sqlite.h"
-#include "controller/store/store_testing.h"
+#include "controller/store/ingest/record_sink.h"
+#include "controller/store/sqlite/sqlite.h"
+#include "controller/store/testing/store_testing.h"
 
 namespace railgauge::store {
 namespace {

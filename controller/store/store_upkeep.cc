@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "controller/store/backup.h"
-#include "controller/store/live_backup.h"
-#include "controller/store/maintenance.h"
+#include "controller/store/sqlite/live_backup.h"
 #include "controller/store/store_impl.h"
+#include "controller/store/upkeep/backup.h"
+#include "controller/store/upkeep/maintenance.h"
 
 namespace railgauge::store {
 

@@ -9,11 +9,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/store/backup.h"
-#include "controller/store/live_backup.h"
-#include "controller/store/maintenance.h"
+#include "controller/store/sqlite/live_backup.h"
 #include "controller/store/store_impl.h"
-#include "controller/store/store_testing.h"
+#include "controller/store/testing/store_testing.h"
+#include "controller/store/upkeep/backup.h"
+#include "controller/store/upkeep/maintenance.h"
 
 namespace railgauge::store {
 namespace {

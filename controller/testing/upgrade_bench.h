@@ -10,9 +10,9 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
-#include "controller/analysis/testing/simulate.h"
-#include "controller/store/store_testing.h"
-#include "controller/upgrade_judge.h"
+#include "controller/store/testing/store_testing.h"
+#include "controller/upgrades/upgrade_judge.h"
+#include "controller/verdict/testing/simulate.h"
 
 namespace railgauge::testing_upgrade {
 

@@ -1,0 +1,167 @@
+#include "controller/control/drill_down.h"
+
+#include <algorithm>
+#include <iterator>
+#include <random>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/history/pair_figures.h"
+#include "controller/localise/retest/suspects_followup.h"
+#include "controller/stats/permutation.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge {
+namespace {
+
+bool has_failed(std::string_view outcome) {
+  return outcome == kFailed || outcome == kCrashed || outcome == kTimedOut;
+}
+
+// What was waived or gave way to production work says nothing about its nodes.
+localise::GroupHunt::Answer answer_of(std::string_view outcome) {
+  using Answer = localise::GroupHunt::Answer;
+  if (outcome == kPassed) return Answer::kPassed;
+  return has_failed(outcome) ? Answer::kFailed : Answer::kNotMeasured;
+}
+
+std::vector<std::string> nodes_of(const plan::PlannedTask& task) {
+  std::set<std::string> nodes;
+  for (const plan::PlannedRank& rank : task.ranks) nodes.insert(rank.node);
+  return {nodes.begin(), nodes.end()};
+}
+
+constexpr std::size_t kOneIn = 20;  // of a night's pairs are measured twice
+
+// By lot, the same for the same run. A figure that nothing changed between shows what two of the
+// same differ by.
+void add_twice(const PairFigures& figures, std::vector<plan::WantedPair>& pairs) {
+  const localise::PairData& data = figures.data;
+  std::vector<std::pair<const localise::Layer*, std::size_t>> measured;
+  for (const localise::Layer& layer : data.layers)
+    for (std::size_t at = 0; at < layer.values.size(); ++at)
+      if (layer.values[at] > 0) measured.emplace_back(&layer, at);
+  const std::size_t room = kMaxFollowUps - std::min(pairs.size(), kMaxFollowUps);
+  std::mt19937_64 lots(analysis::seed_of(figures.run_id));
+  std::vector<std::pair<const localise::Layer*, std::size_t>> drawn;
+  std::ranges::sample(measured, std::back_inserter(drawn),
+                      static_cast<std::ptrdiff_t>(std::min(room, measured.size() / kOneIn)), lots);
+  for (const auto& [layer, at] : drawn)
+    pairs.push_back({.kernel = figures.series.kernel,
+                     .from = data.nodes[at / data.nodes.size()],
+                     .to = data.nodes[at % data.nodes.size()],
+                     .rail = layer->rail,
+                     .memory = layer->memory,
+                     .purpose = std::string(plan::kMeasuredTwice)});
+}
+
+std::string named(const std::vector<std::string>& nodes, const localise::NodeGroup& group) {
+  std::vector<std::string> names;
+  for (const std::int32_t node : group) names.push_back(nodes[static_cast<std::size_t>(node)]);
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+}  // namespace
+
+Result<std::vector<plan::WantedPair>> wanted_pairs(store::Store& store, const std::string& run_id,
+                                                   const LeafSource& leaves) {
+  api::PairsRequest request;
+  request.set_run_id(run_id);
+  const Result<PairFigures> figures = read_pair_figures(store, request, leaves);
+  if (!figures && figures.error().code == Code::kNotFound) return std::vector<plan::WantedPair>{};
+  if (!figures) return tl::unexpected(figures.error());
+  const localise::PairData& data = figures->data;
+  const localise::Localisation found = RG_TRY(localise::find_suspects(data));
+  const auto name = [&data](std::int32_t node) {
+    return data.nodes[static_cast<std::size_t>(node)];
+  };
+  std::vector<plan::WantedPair> pairs;
+  for (const localise::FollowUp& each : localise::follow_ups(data, found)) {
+    if (pairs.size() >= kMaxFollowUps) break;
+    plan::WantedPair& pair = pairs.emplace_back();
+    pair = {.kernel = figures->series.kernel,
+            .from = name(each.from),
+            .to = name(each.to),
+            .rail = each.rail,
+            .memory = each.memory,
+            .purpose = std::string(localise::purpose_word(each.purpose))};
+    if (each.purpose == localise::Purpose::kOtherGpu)
+      pair.other_gpu_of = name(found.suspects[each.suspect].element.first);
+  }
+  if (RG_TRY(store.run_summary(run_id)).run.trigger == "schedule") add_twice(*figures, pairs);
+  return pairs;
+}
+
+std::vector<plan::PlannedTask> DrillDown::next(const plan::Plan& plan, const OutcomeOf& outcome_of,
+                                               std::span<const plan::WantedPair> pairs,
+                                               const plan::NodeOf& node_of) {
+  std::vector<plan::PlannedTask> tasks;
+  if (!begun_) {
+    begun_ = true;
+    tasks = plan::follow_ups_of(plan, pairs, next_number_, node_of);
+    next_number_ += static_cast<std::uint32_t>(tasks.size());
+    open_hunts(plan, outcome_of);
+  }
+  for (Hunt& hunt : hunts_) go_on(plan, outcome_of, hunt, tasks);
+  return tasks;
+}
+
+// One a stage: its first group over several nodes that failed.
+void DrillDown::open_hunts(const plan::Plan& plan, const OutcomeOf& outcome_of) {
+  std::set<std::uint32_t> stages;
+  for (std::size_t index = 0; index < plan.tasks.size(); ++index) {
+    const plan::PlannedTask& task = plan.tasks[index];
+    const plan::PlacementKind placement = plan.stages[task.stage].placement;
+    const bool is_group =
+        placement == plan::PlacementKind::kGroup || placement == plan::PlacementKind::kLeaf;
+    if (!is_group || stages.contains(task.stage) || !has_failed(outcome_of(index))) continue;
+    std::vector<std::string> nodes = nodes_of(task);
+    if (nodes.size() < 2) continue;
+    stages.insert(task.stage);
+    localise::NodeGroup numbers;
+    for (std::size_t i = 0; i < nodes.size(); ++i) numbers.push_back(static_cast<std::int32_t>(i));
+    hunts_.push_back({.whole = index,
+                      .nodes = std::move(nodes),
+                      .hunt = localise::GroupHunt(std::move(numbers))});
+  }
+}
+
+void DrillDown::go_on(const plan::Plan& plan, const OutcomeOf& outcome_of, Hunt& hunt,
+                      std::vector<plan::PlannedTask>& tasks) {
+  for (const auto& [index, test] : hunt.out)
+    static_cast<void>(hunt.hunt.report(test, answer_of(outcome_of(index))));
+  hunt.out.clear();
+  for (const localise::GroupHunt::Test& test : hunt.hunt.next()) {
+    std::set<std::string> nodes;
+    for (const std::int32_t node : test.nodes)
+      nodes.insert(hunt.nodes[static_cast<std::size_t>(node)]);
+    hunt.out[plan.tasks.size() + tasks.size()] = test.id;
+    tasks.push_back(plan::part_of_group(plan, plan.tasks[hunt.whole], nodes, next_number_++));
+  }
+  if (hunt.hunt.finished() && !hunt.is_told) tell(plan, hunt);
+}
+
+void DrillDown::tell(const plan::Plan& plan, Hunt& hunt) {
+  hunt.is_told = true;
+  const localise::GroupHunt::Verdict& verdict = hunt.hunt.verdict();
+  std::vector<std::string> parts;
+  if (!verdict.bad.empty())
+    parts.push_back(
+        fmt::format("{} failed with two known-good partners each", named(hunt.nodes, verdict.bad)));
+  for (const auto& [one, other] : verdict.boundaries)
+    parts.push_back(fmt::format("{} and {} pass alone and fail together", named(hunt.nodes, one),
+                                named(hunt.nodes, other)));
+  if (!verdict.unresolved.empty())
+    parts.push_back(fmt::format(
+        "{} could not be told from their partners{}", named(hunt.nodes, verdict.unresolved),
+        verdict.not_measured == 0
+            ? ""
+            : fmt::format(", since {} of the tests did not run", verdict.not_measured)));
+  if (parts.empty()) parts.emplace_back("the whole group passed when it was tried again");
+  notes_.push_back(fmt::format("{} by halves, {} tests: {}", plan.tasks[hunt.whole].kernel,
+                               verdict.tests, fmt::join(parts, "; ")));
+}
+
+}  // namespace railgauge

@@ -1,0 +1,137 @@
+#include "controller/control/run_tasks.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace railgauge::run {
+namespace {
+
+using Nodes = std::map<std::string, fleet::NodeState>;
+
+constexpr std::string_view kRestWords = "the rest of run ";
+
+bool is_nic_port(const std::string& endpoint) { return endpoint.find(':') != std::string::npos; }
+
+double rate_of(const plan::PlannedRank& rank, const Nodes& nodes) {
+  const auto node = nodes.find(rank.node);
+  if (node == nodes.end()) return 0;
+  for (const api::Nic& nic : node->second.hello.nics())
+    if (fmt::format("{}:{}", nic.device(), nic.port()) == rank.endpoint)
+      return nic.rate_bits_per_second();
+  return 0;
+}
+
+// NCCL and MPI choose their NICs themselves: at most all that the node has.
+double rate_of_node(const std::string& name, const Nodes& nodes) {
+  const auto node = nodes.find(name);
+  if (node == nodes.end()) return 0;
+  double rate = 0;
+  for (const api::Nic& nic : node->second.hello.nics())
+    if (nic.state() == "active") rate += nic.rate_bits_per_second();
+  return rate;
+}
+
+// What is leased. A rank without an endpoint is alone with those like it on its node.
+std::vector<std::string> endpoints_of(const plan::PlannedRank& rank) {
+  std::vector<std::string> endpoints;
+  if (!rank.endpoint.empty() || rank.gpu.empty())
+    endpoints.push_back(fmt::format("{}/{}", rank.node, rank.endpoint));
+  if (!rank.gpu.empty()) endpoints.push_back(fmt::format("{}/{}", rank.node, rank.gpu));
+  return endpoints;
+}
+
+PairEnd end_of(const plan::PlannedRank& rank) {
+  return {.node = rank.node,
+          .name = fmt::format("{}/{}", rank.node, plan::text_of(rank)),
+          .kind = fmt::format("{} {}", rank.rail, rank.gpu),
+          .leaf = rank.leaf,
+          .endpoints = endpoints_of(rank)};
+}
+
+RunTaskSpec spec_of(const plan::PlannedTask& task, const Nodes& nodes) {
+  RunTaskSpec spec{
+      .round = task.round, .waived = !task.waived_reason.empty(), .reason = task.waived_reason};
+  spec.stage = task.stage;
+  spec.deadline_seconds = task.deadline_seconds;
+  spec.expected_seconds = task.expected_seconds;
+  spec.loads_fabric = task.loads_fabric;
+  std::set<std::string> nodes_used;
+  std::set<std::string> leaves;
+  std::set<std::string> chooses_nics;  // nodes
+  for (const plan::PlannedRank& rank : task.ranks) {
+    nodes_used.insert(rank.node);
+    if (!rank.leaf.empty()) leaves.insert(rank.leaf);
+    if (is_nic_port(rank.endpoint))
+      spec.load_bits_per_second += rate_of(rank, nodes);
+    else
+      chooses_nics.insert(rank.node);
+    for (std::string& endpoint : endpoints_of(rank)) spec.endpoints.push_back(std::move(endpoint));
+  }
+  if (nodes_used.size() > 1)
+    for (const std::string& node : chooses_nics)
+      spec.load_bits_per_second += rate_of_node(node, nodes);
+  if (task.ranks.size() == 2) spec.load_bits_per_second /= 2;  // what one sends, the other takes
+  if (task.ranks.size() == 2 && nodes_used.size() == 2)
+    for (const plan::PlannedRank& rank : task.ranks) spec.ends.push_back(end_of(rank));
+  spec.nodes = static_cast<std::uint32_t>(nodes_used.size());
+  spec.leaves.assign(leaves.begin(), leaves.end());
+  return spec;
+}
+
+}  // namespace
+
+std::vector<RunTaskSpec> run_tasks_of(const plan::Plan& plan, const Nodes& nodes) {
+  std::vector<RunTaskSpec> specs;
+  specs.reserve(plan.tasks.size());
+  for (const plan::PlannedTask& task : plan.tasks) specs.push_back(spec_of(task, nodes));
+  return specs;
+}
+
+LeafUplinks uplinks_of(const plan::Topology& topology, const Nodes& nodes) {
+  std::map<std::string, double> fastest;  // port, by leaf
+  for (const auto& [name, node] : nodes) {
+    const auto place = topology.nodes.find(name);
+    if (place == topology.nodes.end()) continue;
+    double& rate = fastest[place->second.leaf];
+    for (const api::Nic& nic : node.hello.nics()) rate = std::max(rate, nic.rate_bits_per_second());
+  }
+  LeafUplinks uplinks;
+  for (const auto& [leaf, links] : topology.uplinks)
+    if (const auto rate = fastest.find(leaf); rate != fastest.end() && rate->second > 0)
+      uplinks[leaf] = links * rate->second;
+  return uplinks;
+}
+
+std::vector<ForecastTask> forecast_tasks(const plan::Plan& plan) {
+  std::vector<ForecastTask> tasks;
+  tasks.reserve(plan.tasks.size());
+  for (const plan::PlannedTask& task : plan.tasks)
+    tasks.push_back({task.round, task.waived_reason.empty() ? task.expected_seconds : 0});
+  return tasks;
+}
+
+std::string rest_text(const std::string& run_id) { return fmt::format("{}{}", kRestWords, run_id); }
+
+std::string rest_of_text(const std::string& reason) {
+  if (!reason.starts_with(kRestWords)) return "";
+  const std::size_t end = std::min(reason.find_first_of(",;"), reason.size());  // more may follow
+  return reason.substr(kRestWords.size(), end - kRestWords.size());
+}
+
+void show_progress(const RunMachine& machine, const RunForecast& forecast,
+                   api::RunProgress& progress) {
+  const RoundEngine& rounds = machine.rounds();
+  progress.set_rounds_total(rounds.rounds_total());
+  progress.set_round(rounds.rounds_begun());
+  progress.set_failures(machine.failures());
+  progress.set_waiting_again(static_cast<std::uint32_t>(rounds.leftovers()));
+  if (!rounds.held_by().empty()) progress.set_held_by(rounds.held_by());
+  if (machine.state() == RunState::kRunning)
+    progress.set_seconds_left(
+        forecast.seconds_left(rounds.rounds_begun(), fleet::monotonic_seconds()));
+}
+
+}  // namespace railgauge::run

@@ -1,0 +1,62 @@
+// What the round engine is told of a task: how much it may send between leaves.
+#include "controller/control/run_tasks.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace railgauge::run {
+namespace {
+
+constexpr double kGigabit = 1e9;
+
+void add_nic(fleet::NodeState& node, const std::string& device, double rate,
+             const std::string& state = "active") {
+  api::Nic& nic = *node.hello.add_nics();
+  nic.set_device(device);
+  nic.set_port(1);
+  nic.set_state(state);
+  nic.set_rate_bits_per_second(rate);
+}
+
+// a and b on leaf l1, c on leaf l2: each with two NICs of 100 Gb/s in use, and one that is down.
+std::map<std::string, fleet::NodeState> nodes() {
+  std::map<std::string, fleet::NodeState> nodes;
+  for (const char* name : {"a", "b", "c"}) {
+    add_nic(nodes[name], "mlx5_0", 100 * kGigabit);
+    add_nic(nodes[name], "mlx5_1", 100 * kGigabit);
+    add_nic(nodes[name], "mlx5_2", 400 * kGigabit, "down");
+  }
+  return nodes;
+}
+
+plan::PlannedRank rank(const std::string& node, const std::string& endpoint) {
+  return {.node = node, .endpoint = endpoint, .leaf = node == "c" ? "l2" : "l1"};
+}
+
+double load_of(std::vector<plan::PlannedRank> ranks) {
+  plan::Plan plan;
+  plan::PlannedTask task;
+  task.ranks = std::move(ranks);
+  task.loads_fabric = true;
+  plan.tasks.push_back(std::move(task));
+  return run_tasks_of(plan, nodes()).at(0).load_bits_per_second;
+}
+
+TEST(RunTasks, APairOfNicPortsLoadsWhatOneSends) {
+  EXPECT_EQ(load_of({rank("a", "mlx5_0:1"), rank("c", "mlx5_1:1")}), 100 * kGigabit);
+}
+
+TEST(RunTasks, RanksThatNameNoNicLoadAllThatTheirNodesHaveOnce) {
+  EXPECT_EQ(load_of({rank("a", "gpu0"), rank("a", "gpu1"), rank("c", "gpu0"), rank("c", "gpu1")}),
+            400 * kGigabit);
+  EXPECT_EQ(load_of({rank("a", ""), rank("b", ""), rank("c", "")}), 600 * kGigabit);
+  EXPECT_EQ(load_of({rank("a", ""), rank("c", "")}), 200 * kGigabit) << "a pair";
+}
+
+TEST(RunTasks, WithinANodeTheyLoadNothing) {
+  EXPECT_EQ(load_of({rank("a", "gpu0"), rank("a", "gpu1")}), 0);
+}
+
+}  // namespace
+}  // namespace railgauge::run

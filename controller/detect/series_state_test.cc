@@ -1,0 +1,109 @@
+#include "controller/detect/series_state.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "controller/verdict/testing/simulate.h"
+
+namespace railgauge::analysis {
+namespace {
+
+bool same(const Findings& a, const Findings& b) {
+  if (a.changes.size() != b.changes.size() || a.spikes.size() != b.spikes.size()) return false;
+  for (std::size_t i = 0; i < a.changes.size(); ++i) {
+    const Change& x = a.changes[i];
+    const Change& y = b.changes[i];
+    if (x.index != y.index || x.first != y.first || x.last != y.last || x.kind != y.kind ||
+        x.effect != y.effect || x.p != y.p)
+      return false;
+  }
+  for (std::size_t i = 0; i < a.spikes.size(); ++i)
+    if (a.spikes[i].index != b.spikes[i].index) return false;
+  return a.suspected_since == b.suspected_since && a.runs == b.runs && a.too_few == b.too_few;
+}
+
+std::vector<double> eventful(std::uint64_t seed) {
+  Chance chance(seed);
+  std::vector<double> values = null_series(kAllNulls[seed % 7], 260, seed);
+  double level = 0;
+  for (double& v : values) {
+    if (chance.uniform() < 0.01) level += 5 * chance.normal();
+    v += level;
+    if (chance.uniform() < 0.02) v = std::numeric_limits<double>::quiet_NaN();
+  }
+  return values;
+}
+
+TEST(SeriesState, OneAtATimeIsTheSameAsAllAtOnceOnEveryPrefix) {
+  for (std::uint64_t seed = 0; seed < 21; ++seed) {
+    const auto values = eventful(seed);
+    SeriesState slow;
+    for (std::size_t n = 1; n <= values.size(); ++n) {
+      slow.append(values[n - 1], {});
+      SeriesState fast;
+      fast.append_all(std::span(values).first(n), {});
+      ASSERT_TRUE(same(slow.findings({}), fast.findings({}))) << seed << " prefix " << n;
+      ASSERT_EQ(slow.held(), fast.held());
+    }
+  }
+}
+
+TEST(SeriesState, HowRunsArriveDoesNotMatter) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    const auto values = eventful(seed);
+    SeriesState whole;
+    whole.append_all(values, {});
+    SeriesState parts;
+    Chance chance(seed + 1000);
+    for (std::span<const double> rest = values; !rest.empty();) {
+      const auto taken = std::min(rest.size(), static_cast<std::size_t>(1 + 70 * chance.uniform()));
+      parts.append_all(rest.first(taken), {});
+      rest = rest.subspan(taken);
+    }
+    EXPECT_TRUE(same(whole.findings({}), parts.findings({}))) << seed;
+  }
+}
+
+TEST(SeriesState, AStepStaysOnRecordWhenItsRunsHaveLeft) {
+  std::vector<double> values = step_series(100, 200, 6, 4);
+  SeriesState state;
+  for (const double v : values) state.append(v, {});
+  EXPECT_LT(state.held(), 90U);
+  const Findings found = state.findings({});
+  ASSERT_EQ(found.changes.size(), 1U);
+  EXPECT_NEAR(static_cast<double>(found.changes[0].index), 100, 1);
+  EXPECT_EQ(found.runs, 300U);
+}
+
+TEST(SeriesState, AStepAtAnyPlaceIsToldOnce) {
+  std::size_t others = 0;
+  for (std::size_t at = 12; at < 180; ++at) {
+    const auto values = step_series(at, 200 - at, 8, at);
+    SeriesState state;
+    state.append_all(values, {});
+    const Findings found = state.findings({});
+    const auto near = std::ranges::count_if(found.changes, [&](const Change& change) {
+      return change.index + 2 >= at && change.index <= at + 2;
+    });
+    EXPECT_EQ(near, 1) << at;
+    others += found.changes.size() - static_cast<std::size_t>(near);
+  }
+  EXPECT_LE(others, 4U);  // false alarms of 168 series
+}
+
+TEST(SeriesState, ModesThatComeBackAreNamedAcrossWindows) {
+  std::vector<double> values = null_series(Null::kGaussian, 400, 2);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (i / 70 % 2 == 1) values[i] += 12;
+  SeriesState state;
+  state.append_all(values, {});
+  const Findings found = state.findings({});
+  ASSERT_GE(found.changes.size(), 4U);
+  for (const Change& change : found.changes) EXPECT_EQ(change.kind, ChangeKind::kModeMix);
+}
+
+}  // namespace
+}  // namespace railgauge::analysis

@@ -1,0 +1,84 @@
+// What of the database the controller shows to Prometheus: read every few seconds on a worker,
+// never by a scrape. What an earlier controller knew is read before the first scrape, so that a
+// restart neither ends an alert nor starts it anew.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controller/fleet/leaf_map.h"
+#include "controller/metric/controller_metrics.h"
+#include "controller/store/store.h"
+
+namespace railgauge {
+
+struct PairFigures;
+
+// The `count` slowest pairs of all layers, slowest first. Pure.
+std::vector<WorstPair> worst_pairs(const PairFigures& figures, std::size_t count);
+
+// Median and worst percentile of the pairs of each rail and memory, by whether both nodes hang on
+// one leaf. Latencies in seconds. Pure.
+std::vector<RailFigure> rail_figures(const PairFigures& figures);
+
+class MetricsFeed {
+ public:
+  static constexpr double kKnownNodeSeconds = 7 * 24 * 3600;  // then a node is forgotten
+
+  // Metrics and store outlive it. `matrices_written`: a number that grows whenever a run's matrices
+  // were written, and then they are read anew; without it, when another run has some.
+  MetricsFeed(Metrics& metrics, store::Store& store, std::string database_path,
+              LeafSource leaves = {}, std::function<std::uint64_t()> matrices_written = {})
+      : metrics_(metrics),
+        store_(store),
+        database_path_(std::move(database_path)),
+        leaves_(std::move(leaves)),
+        matrices_written_(std::move(matrices_written)) {}
+
+  // Before the first scrape: what ended under earlier controllers, and all that is quickly read.
+  void restore(double now);
+  // All there is. The figures of pairs are those of the newest run whose matrices are stored: they
+  // are there at once and whole, while a run's points may be millions.
+  void update(double now);
+  // Names of nodes that attached within a week before the last update(), from any thread.
+  [[nodiscard]] std::shared_ptr<const std::vector<std::string>> known_nodes() const;
+
+ private:
+  void update_quick(double now);
+  void update_store();
+  void update_findings(double now);
+  void update_repeats(double now);
+  void update_schedules(double now);
+  std::optional<double> pause_of(const store::ScheduleRow& row, double now);
+  void update_known_nodes(double now);
+  void update_pairs();
+
+  Metrics& metrics_;
+  store::Store& store_;
+  const std::string database_path_;
+  const LeafSource leaves_;
+  const std::function<std::uint64_t()> matrices_written_;
+  // Whose pairs are shown, as of which writing.
+  std::optional<std::pair<std::string, std::uint64_t>> shown_{};
+  // What longest_pause() said of a schedule's words, and until when that stands.
+  struct Pause {
+    std::string words{};
+    std::optional<double> seconds{};
+    double until = 0;
+  };
+  std::map<std::string, Pause> pauses_{};
+  double repeats_stand_until_ = 0;  // unix seconds
+  std::mutex updating_;             // one update at a time
+  mutable std::mutex mutex_;        // of known_nodes_
+  std::shared_ptr<const std::vector<std::string>> known_nodes_ =
+      std::make_shared<const std::vector<std::string>>();
+};
+
+}  // namespace railgauge

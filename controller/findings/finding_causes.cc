@@ -1,0 +1,187 @@
+#include "controller/findings/finding_causes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/findings/run/run_changes.h"
+#include "controller/store/rows/stack_parts.h"
+#include "kernels/core/text/rfc3339.h"
+
+namespace railgauge {
+namespace {
+
+constexpr std::size_t kLevelsShown = 30;         // to each side
+constexpr std::size_t kChangesOfLine = 8;        // of one stack
+constexpr std::size_t kMostLines = 8;            // of events
+constexpr double kAfterwards = 14.0 * 86'400.0;  // changes so long after the begin are excluded
+
+struct Change {
+  double at = 0;
+  std::string what{};
+  std::vector<std::string> parts{};
+};
+
+bool moves_a_level(const FindingFacts& facts) {
+  return (facts.kind == "step" || facts.kind == "drift") && facts.before.value_or(0) > 0 &&
+         facts.after.value_or(0) > 0;
+}
+
+// When it began, and what the figures were; a spread or a mode begins at no single figure.
+void place(const FindingFacts& facts, FindingCauses& out) {
+  std::vector<LevelPoint> known = facts.points;
+  std::erase_if(known, [&](const LevelPoint& point) { return point.at > facts.opened_at; });
+  if (known.empty()) return;
+  std::size_t first = known.size() - std::min(known.size(), kFreshRuns);
+  if (moves_a_level(facts)) first = first_of_new_level(known, *facts.before, *facts.after);
+  if (first > 0) out.good_at = known[first - 1].at;
+  if (first < known.size()) out.since = known[first].at;
+  if (!moves_a_level(facts)) return;
+  const auto levels = [&](std::size_t begin, std::size_t end, std::vector<double>& side) {
+    for (std::size_t i = begin; i < end; ++i) side.push_back(facts.points[i].value / *facts.before);
+  };
+  levels(first - std::min(first, kLevelsShown), first, out.before_levels);
+  levels(std::max(first, facts.points.size() - std::min(facts.points.size(), kLevelsShown)),
+         facts.points.size(), out.after_levels);
+}
+
+std::vector<Change> stack_changes_of(const NodePast& node) {
+  std::vector<Change> changes;
+  for (std::size_t i = 0; i + 1 < node.epochs.size(); ++i) {
+    auto parts = store::stack_changes(node.epochs[i + 1].parts, node.epochs[i].parts);
+    if (parts.empty()) continue;
+    changes.push_back(
+        {node.epochs[i].valid_from,
+         fmt::format("{}", fmt::join(store::told_changes(parts, kChangesOfLine), ", ")), parts});
+  }
+  return changes;
+}
+
+bool is_between(double at, const FindingCauses& found) {
+  return found.since && at <= *found.since && (!found.good_at || at > *found.good_at);
+}
+
+// Equal changes of several nodes are one, at the first of their times.
+std::vector<std::string> bundled(const std::vector<std::pair<std::string, Change>>& all) {
+  std::map<std::string, std::pair<double, std::set<std::string>>> by_text;
+  for (const auto& [node, change] : all) {
+    auto& [at, nodes] =
+        by_text.try_emplace(change.what, change.at, std::set<std::string>()).first->second;
+    at = std::min(at, change.at);
+    nodes.insert(node);
+  }
+  std::vector<std::pair<double, std::string>> lines;
+  lines.reserve(by_text.size());
+  for (const auto& [what, place] : by_text)
+    lines.push_back({place.first, fmt::format("{}: {} ({})", fmt::join(place.second, ", "), what,
+                                              rfc3339(place.first))});
+  std::ranges::sort(lines);
+  std::vector<std::string> texts;
+  texts.reserve(lines.size());
+  for (auto& [at, text] : lines) texts.push_back(std::move(text));
+  return texts;
+}
+
+std::string names_of(const FindingFacts& facts) {
+  std::vector<std::string> names;
+  for (const NodePast& node : facts.nodes) names.push_back(node.name);
+  const std::size_t count = names.size();
+  names.resize(std::min(count, kMostNodes));
+  return fmt::format("{}{}", fmt::join(names, ", "), count > kMostNodes ? ", ..." : "");
+}
+
+std::string window_of(const FindingCauses& found) {
+  return found.good_at
+             ? fmt::format("between {} and {}", rfc3339(*found.good_at), rfc3339(*found.since))
+             : fmt::format("before {}", rfc3339(*found.since));
+}
+
+void look_at_stacks(const FindingFacts& facts, FindingCauses& out) {
+  std::vector<std::pair<std::string, Change>> suspects;
+  std::vector<std::pair<std::string, Change>> later;
+  for (const NodePast& node :
+       std::span(facts.nodes).first(std::min(facts.nodes.size(), kMostNodes)))
+    for (Change& change : stack_changes_of(node)) {
+      if (is_between(change.at, out))
+        suspects.emplace_back(node.name, std::move(change));
+      else if (change.at > *out.since && change.at < *out.since + kAfterwards)
+        later.emplace_back(node.name, std::move(change));
+    }
+  out.causes = bundled(suspects);
+  std::set<std::string> parts;
+  for (const auto& [node, change] : suspects)
+    parts.insert(change.parts.begin(), change.parts.end());
+  out.parts.assign(parts.begin(), parts.end());
+  if (out.causes.size() > 1)
+    out.causes.push_back(
+        "no figure lies between these, so it tells none of them from the others: a node with one "
+        "of "
+        "them alone would");
+  if (out.causes.empty())
+    out.excluded.push_back(fmt::format("software: no part of the stack of {} changed {}",
+                                       names_of(facts), window_of(out)));
+  for (const std::string& line : bundled(later)) out.excluded.push_back(line + ": after it began");
+}
+
+// What the agents saw of links, GPUs and PCIe meanwhile.
+void look_at_events(const FindingFacts& facts, FindingCauses& out) {
+  std::vector<const store::EventRow*> seen;
+  for (const store::EventRow& event : facts.events)
+    if (is_between(event.at, out)) seen.push_back(&event);
+  std::ranges::sort(seen, {}, &store::EventRow::at);
+  for (const store::EventRow* event : std::span(seen).first(std::min(seen.size(), kMostLines)))
+    out.causes.push_back(fmt::format("{} ({})", event->text, rfc3339(event->at)));
+  if (seen.size() > kMostLines)
+    out.causes.push_back(fmt::format("{} more events", seen.size() - kMostLines));
+  if (seen.empty())
+    out.excluded.push_back(
+        fmt::format("no event of links, XIDs or PCIe and no replaced hardware was told by {} {}",
+                    names_of(facts), window_of(out)));
+}
+
+}  // namespace
+
+std::size_t first_of_new_level(std::span<const LevelPoint> points, double before, double after) {
+  const double middle = std::sqrt(before * after);
+  const auto is_new = [&](const LevelPoint& point) {
+    return after > before ? point.value > middle : point.value < middle;
+  };
+  // Those behind the split that are old, and those in front of it that are new.
+  auto wrong = static_cast<std::size_t>(
+      std::ranges::count_if(points, [&](const LevelPoint& point) { return !is_new(point); }));
+  std::size_t best = 0;
+  std::size_t fewest = wrong;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (is_new(points[i]))
+      ++wrong;
+    else
+      --wrong;
+    if (wrong < fewest) std::tie(best, fewest) = std::pair(i + 1, wrong);
+  }
+  return best;
+}
+
+FindingCauses causes_of(const FindingFacts& facts) {
+  FindingCauses out;
+  place(facts, out);
+  if (!out.since || facts.nodes.empty()) return out;
+  look_at_stacks(facts, out);
+  const bool is_software = !out.causes.empty();
+  look_at_events(facts, out);
+  const std::string& node = facts.nodes.front().name;
+  if (is_software)
+    out.next.push_back(fmt::format(
+        "railgauge nodes diff {} NODE, with one that is well: what else differs", node));
+  out.next.push_back(fmt::format("railgauge preflight {}", node));
+  if (!facts.run_id.empty())
+    out.next.push_back(
+        fmt::format("railgauge suspects {}: what the run's pairs say", facts.run_id));
+  return out;
+}
+
+}  // namespace railgauge

@@ -1,0 +1,59 @@
+// What explains a finding of nights: since when it is so, what changed on its nodes just then, and
+// what did not. Pure.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controller/store/rows/judge_rows.h"
+#include "controller/store/rows/rows.h"
+
+namespace railgauge {
+
+struct LevelPoint {
+  double at = 0;  // unix seconds; here and below
+  double value = 0;
+};
+
+// One of the nodes that the finding's series have in common.
+struct NodePast {
+  std::string name{};
+  std::string node_id{};
+  std::vector<store::EpochRow> epochs{};  // newest first
+};
+
+struct FindingFacts {
+  std::string kind{};  // step, drift, variance, ...
+  std::string run_id{};
+  double opened_at = 0;
+  std::optional<double> before{};  // levels of the first series
+  std::optional<double> after{};
+  std::vector<LevelPoint> points{};       // of that series, by time
+  std::vector<NodePast> nodes{};          // at most kMostNodes are looked at
+  std::vector<store::EventRow> events{};  // what the agents' watch told, and replaced hardware
+};
+inline constexpr std::size_t kMostNodes = 16;
+
+struct FindingCauses {
+  std::optional<double> good_at{};      // the last figure before it
+  std::optional<double> since{};        // the first figure that shows it
+  std::vector<double> before_levels{};  // of the level before: 1 is as it was; the last ones
+  std::vector<double> after_levels{};
+  std::vector<std::string> causes{};    // what changed between the two, in the order of time
+  std::vector<std::string> parts{};     // of stacks among these, each once: "gpu_driver 1 -> 2"
+  std::vector<std::string> excluded{};  // what it was not, with evidence
+  std::vector<std::string> next{};      // what to do
+};
+
+// A change of a stack is a suspect where it came after the last good figure and not after the first
+// bad one; several such are named as a bundle that these figures cannot tell apart.
+FindingCauses causes_of(const FindingFacts& facts);
+
+// Where the values go from the level before to the one after: the index of the first of the new
+// level that leaves fewest on the wrong side of the middle (geometric). `points` not empty.
+std::size_t first_of_new_level(std::span<const LevelPoint> points, double before, double after);
+
+}  // namespace railgauge

@@ -1,0 +1,293 @@
+#include "controller/findings/findings_desk.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <span>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/api/contract.h"
+#include "controller/findings/finding_causes.h"
+#include "controller/findings/finding_facts.h"
+#include "controller/findings/open_events.h"
+#include "controller/findings/rollout_study.h"
+#include "controller/findings/run/measured_twice.h"
+#include "controller/store/rows/stack_parts.h"
+#include "controller/upgrades/judge_advice.h"
+#include "controller/upgrades/judge_sides.h"
+#include "kernels/core/text/rfc3339.h"
+
+namespace railgauge {
+namespace {
+
+constexpr std::uint32_t kFindings = 100;
+constexpr std::uint32_t kMostPinned = 100'000;
+constexpr double kPercent = 100;
+constexpr std::uint32_t kPointsLookedAt = 400;
+constexpr std::uint32_t kEventsLookedAt = 20'000;
+constexpr std::uint32_t kEpochsLookedAt = 100;
+constexpr std::size_t kPartsStudied = 3;     // of those that changed just then
+constexpr std::size_t kSeriesStudied = 256;  // each is read whole
+constexpr std::size_t kSeriesOfNode = 4;
+constexpr double kStudySeconds = 45 * 86'400.0;  // before the finding
+
+std::string series_text(const store::SeriesRow& series) {
+  return fmt::format("{} {}", metric_text(series, ""), fmt::join(series.endpoints, " "));
+}
+
+Error as_wrong_use(Error error) {
+  if (error.code == Code::kNotFound) error.code = Code::kInvalidArgument;
+  return error;
+}
+
+api::Finding to_api(const store::FindingRow& row, double now) {
+  api::Finding out;
+  out.set_schema_version(kSchemaVersion);
+  out.set_finding_id(row.finding_id);
+  out.set_kind(row.kind);
+  const bool is_over = row.state == "acknowledged" && row.until && *row.until < now;
+  out.set_state(is_over ? "reopened" : row.state);
+  out.set_severity(row.severity);
+  out.set_summary(row.summary);
+  out.set_suspect(row.suspect);
+  if (row.worse) out.set_worse_percent(kPercent * *row.worse);
+  out.set_opened_at(rfc3339(row.opened_at));
+  out.set_changed_at(rfc3339(row.changed_at));
+  if (row.until) out.set_acknowledged_until(rfc3339(*row.until));
+  if (!row.run_id.empty()) out.set_run_id(row.run_id);
+  if (!row.upgrade_id.empty()) out.set_upgrade_id(row.upgrade_id);
+  if (!row.node_id.empty()) out.set_node_id(row.node_id);
+  for (const store::FindingStepRow& step : row.steps) {
+    api::FindingStep& told = *out.add_steps();
+    told.set_at(rfc3339(step.at));
+    told.set_who(step.who);
+    told.set_action(step.action);
+    told.set_text(step.text);
+  }
+  return out;
+}
+
+api::Baseline to_api(const store::BaselineRow& row) {
+  api::Baseline out;
+  out.set_series_id(static_cast<std::uint32_t>(row.series_id));
+  out.set_name(series_text(row.series));
+  out.set_kind(row.kind);
+  out.set_unit(row.series.unit);
+  out.set_level(row.level);
+  if (row.now) {
+    out.set_now(*row.now);
+    const double worse =
+        row.series.larger_is_better ? 1 - *row.now / row.level : *row.now / row.level - 1;
+    out.set_worse_percent(kPercent * worse);
+  }
+  out.set_set_at(rfc3339(row.set_at));
+  out.set_who(row.who);
+  out.set_note(row.note);
+  if (!row.finding_id.empty()) out.set_finding_id(row.finding_id);
+  return out;
+}
+
+bool tells_of_hardware(const store::EventRow& event) {
+  return event.kind.starts_with("watch_") || event.kind == "hardware_replaced";
+}
+
+bool is_same_measure(const store::SeriesRow& a, const store::SeriesRow& b) {
+  return a.revision == b.revision && a.meaning == b.meaning && a.rank == b.rank &&
+         a.parameters == b.parameters;
+}
+
+// When each node got this change; the last time, where it went to and fro.
+std::map<std::string, double> times_of(
+    const std::string& change, const std::map<std::string, std::vector<store::EpochRow>>& pasts) {
+  std::map<std::string, double> times;
+  for (const auto& [node, epochs] : pasts)
+    for (std::size_t i = 0; i + 1 < epochs.size() && !times.contains(node); ++i) {
+      const auto parts = store::stack_changes(epochs[i + 1].parts, epochs[i].parts);
+      if (std::ranges::find(parts, change) != parts.end()) times[node] = epochs[i].valid_from;
+    }
+  return times;
+}
+
+// Its upgrade's screen says the rest. What one look has shown is no page: by policy `propose`
+// nobody looks again unless a person does.
+void add_upgrade_next(api::Finding& out) {
+  out.add_next(fmt::format("railgauge upgrades show {}: what, where and why", out.upgrade_id()));
+  const bool is_slower = out.kind() == "regression" || out.kind() == "mode_mix";
+  if (is_slower && (out.state() == "new" || out.state() == "reopened"))
+    out.add_next(fmt::format("{}: one more run, which confirms it or does not",
+                             continue_command(out.upgrade_id())));
+}
+
+void put(const FindingCauses& causes, api::Finding& out) {
+  if (causes.good_at) out.set_good_at(rfc3339(*causes.good_at));
+  if (causes.since) out.set_since(rfc3339(*causes.since));
+  out.mutable_before_levels()->Add(causes.before_levels.begin(), causes.before_levels.end());
+  out.mutable_after_levels()->Add(causes.after_levels.begin(), causes.after_levels.end());
+  for (const std::string& line : causes.causes) out.add_causes(line);
+  for (const std::string& line : causes.excluded) out.add_excluded(line);
+  for (const std::string& line : causes.next) out.add_next(line);
+}
+
+}  // namespace
+
+Status FindingsDesk::explain(const store::FindingRow& row,
+                             const std::vector<store::SeriesRow>& series, api::Finding& out) {
+  FindingFacts facts = RG_TRY(facts_of(store_, row, nodes_in_common(series)));
+  std::set<std::string> ids;
+  for (const NodePast& node : facts.nodes) ids.insert(node.node_id);
+  for (store::EventRow& event : RG_TRY(store_.list_events(kEventsLookedAt)))
+    if (tells_of_hardware(event) && ids.contains(event.node_id))
+      facts.events.push_back(std::move(event));
+  FindingCauses found = causes_of(facts);
+  RG_TRY_OK(study_rollouts(series.front(), row.opened_at, found));
+  put(found, out);
+  return {};
+}
+
+// The others of its event, what they have in common, and what speaks for each cause.
+Status FindingsDesk::add_event(api::Finding& out) {
+  for (const OpenEvent& event : RG_TRY(open_events(store_, leaves_))) {
+    if (std::ranges::find(event.findings, out.finding_id(), &store::FindingRow::finding_id) ==
+        event.findings.end())
+      continue;
+    out.set_event_id(event.findings.front().finding_id);
+    for (const store::FindingRow& one : event.findings)
+      if (one.finding_id != out.finding_id())
+        out.add_same_event(fmt::format("{}: {}", one.finding_id, one.summary));
+    for (const std::string& mark : event.common) out.add_common(mark);
+    if (!out.upgrade_id().empty()) return {};  // its own screen scores them
+    for (const std::string& line : RG_TRY(scored_causes(store_, event))) out.add_causes(line);
+    return {};
+  }
+  return {};
+}
+
+// Where other nodes got the same change at other times, all of them together tell more than one.
+Status FindingsDesk::study_rollouts(const store::SeriesRow& moved, double opened_at,
+                                    FindingCauses& found) {
+  if (found.parts.empty()) return {};
+  RolloutFacts facts{.traits = analysis::traits_of(moved.unit, moved.larger_is_better, "median")};
+  std::map<std::string, std::size_t> series_of;
+  for (const store::SeriesRow& one : RG_TRY(store_.list_series({.kernel = moved.kernel,
+                                     .metric = moved.metric,
+                                     .message_bytes = moved.message_bytes,
+                                     .limit = kMostPinned}))) {
+    const std::set<std::string> nodes = nodes_in_common({one});
+    const auto wants = [&](const std::string& node) { return series_of[node] < kSeriesOfNode; };
+    if (!is_same_measure(one, moved) || std::ranges::none_of(nodes, wants)) continue;
+    if (facts.series.size() == kSeriesStudied) break;
+    RolloutSeries& read = facts.series.emplace_back();
+    read.nodes.assign(nodes.begin(), nodes.end());
+    for (const std::string& node : nodes) ++series_of[node];
+    const auto history =
+        RG_TRY(store_.history(one.series_id, opened_at - kStudySeconds, kPointsLookedAt));
+    for (const store::HistoryPointRow& point : history.points)
+      if (point.outcome == "passed" && point.median > 0)
+        read.points.push_back({point.measured_at, point.median});
+  }
+  std::map<std::string, std::vector<store::EpochRow>> pasts;
+  for (const store::NodeRow& node : RG_TRY(store_.list_nodes()))
+    if (series_of.contains(node.name))
+      pasts[node.name] = RG_TRY(store_.epochs(node.node_id, kEpochsLookedAt));
+  for (const std::string& part :
+       std::span(found.parts).first(std::min(found.parts.size(), kPartsStudied))) {
+    facts.what = part;
+    facts.upgraded_at = times_of(part, pasts);
+    const auto study = study_of(facts);
+    if (!study) continue;
+    const bool is_none = study->study.verdict == analysis::StudyVerdict::kNoRegression;
+    (is_none ? found.excluded : found.causes).push_back(study->text);
+  }
+  return {};
+}
+
+Result<api::FindingList> FindingsDesk::list(const api::ListFindingsRequest& request, double now) {
+  const std::uint32_t limit = request.limit() == 0 ? kFindings : request.limit();
+  api::FindingList list;
+  list.set_schema_version(kSchemaVersion);
+  std::map<std::string, std::string> events;
+  for (const OpenEvent& event : RG_TRY(open_events(store_, leaves_)))
+    for (const store::FindingRow& one : event.findings)
+      events[one.finding_id] = event.findings.front().finding_id;
+  // Those that are closed are left out after reading, so that an acknowledgement's end counts.
+  for (const store::FindingRow& row : RG_TRY(store_.list_findings("", kMostPinned))) {
+    api::Finding finding = to_api(row, now);
+    const bool is_closed = finding.state() == "fixed" || finding.state() == "false";
+    if (request.state().empty() ? is_closed : finding.state() != request.state()) continue;
+    if (const auto event = events.find(finding.finding_id()); event != events.end())
+      finding.set_event_id(event->second);
+    *list.add_findings() = std::move(finding);
+    if (static_cast<std::uint32_t>(list.findings_size()) == limit) break;
+  }
+  if (const auto repeats = RG_TRY(repeats_since(store_, now - kRepeatSeconds))) {
+    list.set_measured_twice(static_cast<std::uint32_t>(repeats->figures));
+    list.set_measured_twice_apart(static_cast<std::uint32_t>(repeats->apart));
+  }
+  return list;
+}
+
+Result<api::Finding> FindingsDesk::get(const std::string& finding_id, double now) {
+  const auto row = store_.finding(finding_id);
+  if (!row) return tl::unexpected(as_wrong_use(row.error()));
+  api::Finding out = to_api(*row, now);
+  std::vector<store::SeriesRow> all;
+  for (const store::FindingSeriesRow& moved : row->series) {
+    const store::SeriesRow& series = all.emplace_back(RG_TRY(store_.series(moved.series)));
+    api::FindingSeries& told = *out.add_series();
+    told.set_series_id(static_cast<std::uint32_t>(moved.series));
+    told.set_name(series_text(series));
+    told.set_unit(series.unit);
+    if (moved.before) told.set_before(*moved.before);
+    if (moved.after) told.set_after(*moved.after);
+  }
+  // An upgrade's own screen explains its findings.
+  if (row->upgrade_id.empty() && !all.empty()) RG_TRY_OK(explain(*row, all, out));
+  if (!row->upgrade_id.empty()) add_upgrade_next(out);
+  RG_TRY_OK(add_event(out));
+  return out;
+}
+
+Result<api::Finding> FindingsDesk::step(const api::FindingStepRequest& request,
+                                        const std::string& who, double now) {
+  store::FindingStepRow step{
+      .at = now, .who = who, .action = request.action(), .text = request.text()};
+  if (request.has_until_unix_seconds()) step.until = request.until_unix_seconds();
+  const Status stepped = store_.step_finding(request.finding_id(), std::move(step));
+  if (!stepped) return tl::unexpected(as_wrong_use(stepped.error()));
+  return get(request.finding_id(), now);
+}
+
+Result<api::BaselineList> FindingsDesk::pin(const api::PinRequest& request, const std::string& who,
+                                            double now) {
+  store::ResultsFilter filter{
+      .kernel = request.kernel(), .metric = request.metric(), .limit = kMostPinned};
+  if (!request.node_set().empty()) filter.nodes.push_back(request.node_set());
+  std::vector<store::BaselineRow> rows;
+  for (const store::SeriesRow& series : RG_TRY(store_.list_series(filter))) {
+    if (request.has_series_id() && series.series_id != request.series_id()) continue;
+    rows.push_back({.series_id = series.series_id,
+                    .kind = "golden",
+                    .set_at = now,
+                    .who = who,
+                    .note = request.note()});
+  }
+  if (rows.empty())
+    return fail(Code::kInvalidArgument,
+                "no series fits; railgauge history lists those that there are");
+  RG_TRY_OK(store_.put_baselines(std::move(rows)));
+  api::ListBaselinesRequest golden;
+  golden.set_kind("golden");
+  return baselines(golden);
+}
+
+Result<api::BaselineList> FindingsDesk::baselines(const api::ListBaselinesRequest& request) {
+  api::BaselineList list;
+  list.set_schema_version(kSchemaVersion);
+  for (const store::BaselineRow& row : RG_TRY(store_.list_baselines(request.kind())))
+    *list.add_baselines() = to_api(row);
+  return list;
+}
+
+}  // namespace railgauge

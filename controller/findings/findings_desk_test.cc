@@ -1,0 +1,146 @@
+// What a finding's screen says of a change that came to node after node. Points are synthetic.
+#include "controller/findings/findings_desk.h"
+
+#include <map>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/store/testing/store_testing.h"
+#include "controller/verdict/testing/simulate.h"
+
+namespace railgauge {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr double kDay = 86'400;
+constexpr double kFirstNight = 19'700 * kDay + 7'200;
+constexpr int kNodes = 8;
+constexpr int kNights = 22;
+
+class Rollout : public store::StoreTest {
+ protected:
+  Rollout() {
+    store_ = store::open_store(folder_.file("own"), {.clock = [this] { return now_; }});
+  }
+
+  void attach(int node, const std::string& kernel) {
+    store::NodeRow row = store::node_row(node);
+    row.facts = {{"linux_kernel", kernel}};
+    ASSERT_TRUE(store_->put_node(std::move(row)));
+  }
+
+  // Every node measured by itself; those that have the new kernel are `loss` slower.
+  void night(int number, double loss) {
+    now_ = kFirstNight + kDay * number;
+    const std::string run_id = fmt::format("night{:03}", number);
+    std::vector<store::TaskRow> tasks = store::pair_tasks(kNodes);
+    for (int node = 1; node <= kNodes; ++node)
+      tasks[static_cast<std::size_t>(node - 1)].ranks = {{.node_id = fmt::format("id-{}", node),
+                                                          .node = fmt::format("n{}", node),
+                                                          .endpoint = "rxe0:1"}};
+    ASSERT_TRUE(store_->create_run(store::run_row(run_id), tasks));
+    for (int node = 1; node <= kNodes; ++node) {
+      const store::At at{.run_id = run_id, .task_id = fmt::format("t{:04}", node)};
+      Record started = store::started_record(at);
+      started.mutable_started()->set_size(1);
+      const double slower = upgraded(node, number) ? 1 + loss : 1;
+      Record point = store::point_record(at, 1, 1500 * slower * (1 + 0.003 * chance_.normal()));
+      point.set_unix_time_seconds(now_);
+      point.mutable_point()->set_synthetic(true);
+      ASSERT_TRUE(store::append(
+          *store_, fmt::format("id-{}", node),
+          {std::move(started), std::move(point), store::final_record(at, 2, "passed")}));
+    }
+    ASSERT_TRUE(store_->update_run({.run_id = run_id, .state = "ended", .outcome = "passed"}));
+    ASSERT_TRUE(store_->flush());
+  }
+  // The first four get it at the noons of days 12 to 15.
+  static bool upgraded(int node, int night) { return node <= 4 && night > 11 + node; }
+
+  void roll_out(double loss) {
+    now_ = kFirstNight - kDay;
+    for (int node = 1; node <= kNodes; ++node) attach(node, "6.1.0");
+    for (int number = 0; number < kNights; ++number) {
+      night(number, loss);
+      now_ += kDay / 2;
+      for (int node = 1; node <= 4; ++node)
+        if (number == 11 + node) attach(node, "6.1.1");
+    }
+  }
+  // Of what the node gives; opened now.
+  void open(const std::string& id, const std::string& kind, int node, double loss) {
+    store::FindingRow row{.finding_id = id, .kind = kind, .severity = "warning", .opened_at = now_};
+    row.summary = "slower on " + fmt::format("n{}", node);
+    const auto points = store_->side_points({"night000"});
+    ASSERT_TRUE(points);
+    for (const store::SidePointRow& point : *points)
+      if (store_->series(point.series)->endpoints.front() == fmt::format("n{}/rxe0:1", node))
+        row.series.push_back({.series = point.series, .before = 1500, .after = 1500 * (1 + loss)});
+    ASSERT_EQ(row.series.size(), 1U);
+    ASSERT_TRUE(store_->open_finding(std::move(row)));
+    ASSERT_TRUE(store_->flush());
+  }
+
+  api::Finding explained(double loss) {
+    roll_out(loss);
+    const auto points = store_->side_points({"night000"});
+    EXPECT_TRUE(points);
+    EXPECT_TRUE(store_->open_finding(
+        {.finding_id = "f1",
+         .kind = "step",
+         .severity = "warning",
+         .opened_at = now_,
+         .series = {
+             {.series = points->front().series, .before = 1500, .after = 1500 * (1 + loss)}}}));
+    EXPECT_TRUE(store_->flush());
+    const auto told = FindingsDesk(*store_).get("f1", now_);
+    EXPECT_TRUE(told) << told.error().message;
+    return told.value_or(api::Finding());
+  }
+
+  double now_ = kFirstNight;
+  analysis::Chance chance_{7};
+};
+
+TEST_F(Rollout, IsStudiedOverAllNodesThatGotIt) {
+  const api::Finding told = explained(0.05);
+  EXPECT_THAT(told.causes(), Contains(HasSubstr("n1: linux_kernel 6.1.0 -> 6.1.1")));
+  EXPECT_THAT(told.causes(),
+              Contains(AllOf(HasSubstr("rollout of linux_kernel 6.1.0 -> 6.1.1 to 4 nodes since "),
+                             HasSubstr("% worse than nodes that did not have it yet"))))
+      << told.DebugString();
+  EXPECT_THAT(told.excluded(), Not(Contains(HasSubstr("rollout of"))));
+}
+
+// Two nodes got slow with the same change in two nights that follow each other; n8 is another
+// story.
+TEST_F(Rollout, FindingsThatBeganTogetherAndMeetAreOneEvent) {
+  roll_out(0.05);
+  open("f1", "step", 1, 0.05);
+  open("f2", "step", 2, 0.05);
+  open("f8", "variance", 8, 0.05);
+  FindingsDesk desk(*store_);
+  const auto list = desk.list({}, now_);
+  ASSERT_TRUE(list) << list.error().message;
+  std::map<std::string, std::string> events;
+  for (const api::Finding& one : list->findings()) events[one.finding_id()] = one.event_id();
+  EXPECT_THAT(events, testing::ElementsAre(testing::Pair("f1", "f1"), testing::Pair("f2", "f1"),
+                                           testing::Pair("f8", "f8")));
+  const auto told = desk.get("f2", now_);
+  ASSERT_TRUE(told) << told.error().message;
+  EXPECT_EQ(told->event_id(), "f1");
+  EXPECT_THAT(told->same_event(), testing::ElementsAre("f1: slower on n1"));
+  EXPECT_THAT(told->causes(),
+              Contains("linux_kernel 6.1.0 -> 6.1.1: 2 of 3 nodes that have it got worse, 0 of 5 "
+                       "others"))
+      << told->DebugString();
+}
+
+}  // namespace
+}  // namespace railgauge

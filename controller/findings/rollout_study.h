@@ -1,0 +1,39 @@
+// What a change cost that came to nodes one after the other: nights of series before and after each
+// node's upgrade, beside those of nodes that did not have it yet. Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/findings/finding_causes.h"
+#include "controller/verdict/event_study.h"
+
+namespace railgauge {
+
+// One series of the measure that moved: a pair of nodes, or a node of its own.
+struct RolloutSeries {
+  std::vector<std::string> nodes{};
+  std::vector<LevelPoint> points{};  // by time
+};
+
+struct RolloutFacts {
+  std::string what{};                           // "gpu_driver 580.1 -> 580.2"
+  std::map<std::string, double> upgraded_at{};  // unix seconds; nodes that are not there: not yet
+  std::vector<RolloutSeries> series{};
+  analysis::MetricTraits traits{};
+};
+
+struct RolloutStudy {
+  analysis::EventStudy study{};
+  std::string text{};  // one line, for people
+};
+
+// Absent where fewer than two nodes were upgraded. A night is a day of UTC. A node's figure of a
+// night is the mean over its series, each against its own level before anybody on it was upgraded;
+// what is measured with another node counts only while that one is not upgraded, so that every
+// node stands for itself.
+std::optional<RolloutStudy> study_of(const RolloutFacts& facts);
+
+}  // namespace railgauge

@@ -1,0 +1,255 @@
+#include "controller/findings/run/run_judge.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <map>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "controller/findings/run/measured_twice.h"
+#include "controller/findings/run/run_ends.h"
+#include "controller/findings/run/run_growth.h"
+#include "controller/findings/run/run_history.h"
+#include "controller/findings/run/run_places.h"
+#include "controller/upgrades/judge_sides.h"
+
+namespace railgauge {
+namespace {
+
+constexpr std::size_t kEventsKept = 50;  // of one run, the worst; more say that the run is at fault
+constexpr double kPercent = 100;
+
+// Leaves out series whose newest figure is not the run's: a later run was judged by them already.
+void keep_newest(const std::string& run_id, std::vector<SeriesRuns>& all) {
+  const std::size_t left_out = std::erase_if(
+      all, [&](const SeriesRuns& one) { return one.runs.empty() || one.runs.back() != run_id; });
+  if (left_out > 0)
+    spdlog::warn("run {}: {} series are not judged: their newest figures are of another run",
+                 run_id, left_out);
+}
+
+std::string id_of(const RunEvent& event) {
+  return fmt::format("{}-{}-{}", event.kind, finding_word(event.where), finding_word(event.metric));
+}
+
+store::FindingRow finding_of(const RunEvent& event, const std::string& run_id,
+                             const std::map<std::string, std::string>& node_ids, double now) {
+  store::FindingRow row{.finding_id = id_of(event),
+                        .kind = event.kind,
+                        .severity = "warning",
+                        .run_id = run_id,
+                        .suspect = event.where,
+                        .opened_at = now,
+                        .worse = event.worse,
+                        .series = event.series};
+  if (const auto node = node_ids.find(event.node); node != node_ids.end())
+    row.node_id = node->second;
+  row.summary = fmt::format("{}: {} of {} series, {:.1f} % worse ({}{}{})", event.where,
+                            event.metric, event.series.size(), kPercent * event.worse, event.kind,
+                            event.detail.empty() ? "" : " ", event.detail);
+  row.evidence = fmt::format(R"({{"p": {:.3g}, "series": {}}})", event.p, event.series.size());
+  return row;
+}
+
+struct Night {
+  const std::string& run_id;
+  double now = 0;  // unix seconds
+  SeriesById series{};
+  std::map<std::string, std::string> node_ids{};
+};
+
+// A second run that shows it confirms it; one that got worse by the bound since says so. What a
+// person has settled stays, unless it did, or was said to be over. Whether it is new.
+Result<bool> keep(store::Store& store, const Night& night, RunEvent event, double delta) {
+  const auto row = [&] { return finding_of(event, night.run_id, night.node_ids, night.now); };
+  const auto known = store.finding(id_of(event));
+  if (!known && known.error().code == Code::kNotFound) {
+    RG_TRY_OK(store.open_finding(row()));
+    return true;
+  }
+  if (!known) return tl::unexpected(known.error());
+  const std::string& state = known->state;
+  const bool is_new = state == "new" || state == "reopened";
+  if (is_new && known->run_id == night.run_id) return false;  // judged twice
+  const bool grew = has_grown(*known, event, night.series, delta);
+  const bool opens = state == "fixed" || (grew && !is_new && state != "confirmed");
+  if (!is_new && !opens && !grew) return false;
+  hold_against(*known, night.series, event);
+  store::FindingRow finding = row();
+  store::FindingStepRow step{
+      .at = night.now, .who = std::string(kRunJudgeWho), .action = "comment"};
+  step.text = fmt::format("run {}: {}", night.run_id, finding.summary);
+  if (is_new || opens)
+    step.action = is_new ? "confirm" : "reopen";
+  else
+    step.text += ", worse than confirmed";
+  RG_TRY_OK(store.renew_finding(std::move(finding), std::move(step)));
+  return opens;
+}
+
+// The level before anything that is young; of a short series that of all but its newest run.
+double level_before(const SeriesRuns& one) {
+  constexpr std::size_t kEnough = 5;
+  const std::size_t young = one.values.size() >= kFreshRuns + kEnough ? kFreshRuns : 1;
+  return median_of({one.values.begin(), one.values.end() - static_cast<std::ptrdiff_t>(young)});
+}
+
+// What series of the event's metric that are not of the event lost in the newest run, as a median:
+// the run has a node that is well for that. Absent where none was measured before, or where all of
+// the fabric moved.
+std::optional<double> lost_by_others(const std::vector<SeriesRuns>& all, const RunEvent& event) {
+  std::vector<double> lost;
+  for (const SeriesRuns& one : all) {
+    const bool is_its = std::ranges::find(event.series, one.series.series_id,
+                                          &store::FindingSeriesRow::series) != event.series.end();
+    if (!is_its && one.values.size() > 1 && metric_text(one.series, "") == event.metric)
+      lost.push_back(worse_by(one.series, level_before(one), one.values.back()));
+  }
+  if (lost.empty() || event.where == "fabric") return std::nullopt;
+  return median_of(std::move(lost));
+}
+
+// Whether what the run itself measured of the event's series is still as bad, or half as bad, in
+// most of them, and by the bound worse than what the others lost: the runs before it are why the
+// event is there at all, and what is slow everywhere is this run's.
+bool shows(const std::vector<SeriesRuns>& all, const RunEvent& event) {
+  if (event.kind == "variance" || event.kind == "mode_mix" || event.kind == "knee")
+    return true;  // one figure tells nothing, and a knee's share is of sizes, not of levels
+  const std::optional<double> others = lost_by_others(all, event);
+  std::size_t bad = 0;
+  for (const store::FindingSeriesRow& series : event.series) {
+    const auto runs = std::ranges::find_if(
+        all, [&](const SeriesRuns& one) { return one.series.series_id == series.series; });
+    if (runs == all.end() || !series.before) continue;
+    const double lost = worse_by(runs->series, *series.before, runs->values.back());
+    const bool is_own = !others || lost - *others >= delta_of(runs->series);
+    bad += lost >= event.worse / 2 && is_own ? 1 : 0;
+  }
+  return 2 * bad > event.series.size();
+}
+
+}  // namespace
+
+Result<std::vector<SeriesRuns>> series_of_run(const store::Store& store, const std::string& run_id,
+                                              const LeafSource& leaves) {
+  RunPlaces places = RG_TRY(RunPlaces::of(store, leaves));
+  RunTimes made(store);
+  std::set<std::int64_t> ids;
+  for (const store::SidePointRow& point : RG_TRY(store.side_points({run_id})))
+    ids.insert(point.series);
+  std::vector<SeriesRuns> all;
+  for (const std::int64_t id : ids) {
+    store::HistoryRow history = RG_TRY(store.history(id, std::nullopt, kPointsOfSeries));
+    SeriesRuns& one = all.emplace_back();
+    one.series = std::move(history.series);
+    one.peers = places.class_of(one.series);
+    const std::vector<double> times = RG_TRY(take_runs(history.points, made, one));
+    one.present_stack = RG_TRY(places.present_stack(one.series, times));
+  }
+  return all;
+}
+
+Result<std::vector<store::SeriesRow>> judge_run(store::Store& store, const std::string& run_id,
+                                                double now, const LeafSource& leaves) {
+  std::vector<store::SeriesRow> fresh;
+  const store::RunRow run = RG_TRY(store.run_summary(run_id)).run;
+  if (run.trigger == "upgrade") return fresh;
+  std::vector<SeriesRuns> all = RG_TRY(series_of_run(store, run_id, leaves));
+  RG_TRY_OK(keep_repeats(store, run_id, all, now));
+  keep_newest(run_id, all);
+  std::vector<RunEvent> events = events_of(all);
+  if (run.requested_by == kRunJudgeWho)
+    std::erase_if(events, [&](const RunEvent& event) { return !shows(all, event); });
+  std::ranges::sort(events, std::greater(), &RunEvent::worse);
+  if (events.size() > kEventsKept) {
+    spdlog::warn("run {}: {} changes, of which the worst {} become findings", run_id, events.size(),
+                 kEventsKept);
+    events.resize(kEventsKept);
+  }
+  Night night{.run_id = run_id, .now = now, .series = by_id_of(all)};
+  if (!events.empty())
+    for (const store::NodeRow& node : RG_TRY(store.list_nodes()))
+      night.node_ids[node.name] = node.node_id;
+  for (const RunEvent& event : events) {
+    const store::SeriesRow& first = night.series.at(event.series.front().series)->series;
+    const bool is_new = RG_TRY(keep(store, night, event, delta_of(first)));
+    if (is_new && run.trigger == "schedule" && run.requested_by != kRunJudgeWho)
+      fresh.push_back(first);
+  }
+  RG_TRY_OK(end_what_is_back(store, all, run_id, now));
+  return fresh;
+}
+
+Result<ConfirmingRun> confirming_run(const std::vector<store::SeriesRow>& series,
+                                     const std::vector<std::string>& known_nodes) {
+  constexpr std::size_t kMostConfirmed = 3;  // the worst; the next night looks at the others
+  ConfirmingRun out;
+  std::set<std::string> nodes;
+  std::string stages;
+  std::size_t count = 0;
+  for (const store::SeriesRow& one : series) {
+    if (one.endpoints.empty() || one.endpoints.size() > 2 || count == kMostConfirmed) continue;
+    ++count;
+    for (const std::string& text : one.endpoints) nodes.insert(text.substr(0, text.find('/')));
+    stages +=
+        fmt::format("  - name: confirm{}\n    kernel: {}\n    parameters: {{", count, one.kernel);
+    std::string parameters;
+    for (const auto& [name, value] : one.parameters)
+      if (name != "sizes")
+        parameters += fmt::format("{}{}: '{}'", parameters.empty() ? "" : ", ", name, value);
+    if (one.message_bytes > 0)
+      parameters +=
+          fmt::format("{}sizes: '{:.0f}'", parameters.empty() ? "" : ", ", one.message_bytes);
+    stages += fmt::format(
+        "{}}}\n    placement: {}\n    repetitions: 3\n", parameters,
+        one.endpoints.size() == 2 ? "{pairs: all, directions: both, rails: same}" : "{local: all}");
+  }
+  if (count == 0) return fail(Code::kNotFound, "nothing that a few nodes can confirm");
+  out.nodes.assign(nodes.begin(), nodes.end());
+  for (const std::string& node : known_nodes)
+    if (!nodes.contains(node)) {
+      out.nodes.push_back(node);  // what is slow with it as well is not the pair's
+      break;
+    }
+  out.suite_text =
+      "version: 1\nmetadata: {name: confirm, summary: what a night found is measured "
+      "again}\nstages:\n" +
+      stages;
+  return out;
+}
+
+void RunJudge::stop() {
+  const std::lock_guard telling(telling_);
+  ending_ = true;
+}
+
+void RunJudge::want(const std::string& run_id) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!waiting_.insert(run_id).second) return;
+  }
+  const bool taken = pool_.submit([this, run_id] {
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_.erase(run_id);
+    }
+    if (ending_) return;
+    const double now =
+        std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    const auto judged = judge_run(store_, run_id, now, leaves_);
+    if (judged && !judged->empty()) {
+      const std::lock_guard telling(telling_);
+      if (!ending_) confirm_(*judged);
+    }
+    if (!judged && judged.error().code != Code::kNotFound)
+      spdlog::warn("run {}: not judged against its series' past: {}", run_id,
+                   judged.error().message);
+  });
+  if (taken) return;
+  const std::lock_guard lock(mutex_);
+  waiting_.erase(run_id);
+}
+
+}  // namespace railgauge

@@ -1,0 +1,33 @@
+// Rows, plans and nodes as messages of control.proto. Pure.
+#pragma once
+
+#include <string>
+
+#include "controller/api/control.pb.h"
+#include "controller/fleet/fleet.h"
+#include "controller/plan/planner.h"
+#include "controller/plan/topology/topology_sources.h"
+#include "controller/store/rows/rows.h"
+
+namespace railgauge {
+
+std::string endpoint_text(const std::string& node, const std::string& endpoint);  // "n1/rxe0:1"
+
+plan::PlanNode plan_node_of(const fleet::NodeState& node);
+plan::TopologyNode topology_node_of(const fleet::NodeState& node);
+api::NodeInfo to_api(const fleet::NodeState& node);  // without facts and stack
+api::NodeInfo to_api(const store::NodeRow& row);     // as the store knows it
+// With its tasks where a run could dispatch them all, else without.
+api::RunPlan to_api(const plan::PlanOutline& outline);
+api::RunSummary to_api(const store::RunSummaryRow& row);
+api::TaskDetail to_api(const store::TaskDetailRow& row);
+api::ResultPoint to_api(store::ResultRow row);
+
+// With the nodes' ids by name.
+store::TaskRow task_row(const plan::PlannedTask& task,
+                        const std::map<std::string, std::string>& node_ids);
+// The rows that a planned run starts with.
+std::vector<store::TaskRow> task_rows(const plan::Plan& plan,
+                                      const std::map<std::string, std::string>& node_ids);
+
+}  // namespace railgauge

@@ -1,0 +1,277 @@
+// Attaching, over real gRPC: versions, names, silence, records. The whole controller stands behind
+// it.
+#include "controller/fleet/fleet.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/store/sqlite/sqlite.h"
+#include "controller/store/store.h"
+#include "controller/testing/server_bench.h"
+
+namespace railgauge::fleet {
+namespace {
+
+using testing::HasSubstr;
+using testing_agent::Script;
+using testing_agent::ScriptedAgent;
+using testing_agent::ServerBench;
+using testing_agent::welcome;
+
+bool refused(ScriptedAgent& agent) {
+  return agent.wait_until([](const ScriptedAgent& a) { return a.ended(); }) && !agent.welcomed();
+}
+
+TEST(Fleet, AnAgentAMinorVersionApartIsWelcomeAndAFurtherOneRefusedNamingBoth) {
+  ServerBench bench;
+  bench.start();
+  auto options = bench.agent("n1");
+  options.contract.minor = api::kContract.minor + 1;
+  ScriptedAgent near(options);
+  EXPECT_TRUE(welcome(near));
+  options = bench.agent("n2");
+  options.contract.major = api::kContract.major + 1;
+  ScriptedAgent far(options);
+  ASSERT_TRUE(refused(far));
+  EXPECT_TRUE(far.refused().permanent());
+  EXPECT_THAT(far.refused().reason(),
+              HasSubstr("the agent speaks contract 2.3, the controller 1.3"));
+}
+
+TEST(Fleet, TheSameAgentReplacesItsOldStreamWhichIsToldSo) {
+  ServerBench bench;
+  bench.start();
+  ScriptedAgent old(bench.agent("n1"));
+  ASSERT_TRUE(welcome(old));
+  ScriptedAgent again(bench.agent("n1"));
+  ASSERT_TRUE(welcome(again));
+  ASSERT_TRUE(old.wait_until([](const ScriptedAgent& a) { return a.ended(); }));
+  EXPECT_THAT(old.refused().reason(), HasSubstr("attached with another stream"));
+  EXPECT_FALSE(again.ended());
+}
+
+TEST(Fleet, AnotherAgentUnderATakenNameIsRefusedForGoodAndTheFirstStays) {
+  ServerBench bench;
+  bench.start();
+  ScriptedAgent first(bench.agent("n1"));
+  ASSERT_TRUE(welcome(first));
+  auto options = bench.agent("n1");
+  options.node_id = "another";
+  ScriptedAgent second(options);
+  ASSERT_TRUE(refused(second));
+  EXPECT_TRUE(second.refused().permanent());
+  EXPECT_EQ(second.status().error_code(), grpc::StatusCode::ALREADY_EXISTS);
+  EXPECT_THAT(second.refused().reason(), HasSubstr("n1 is held by node id id-n1, so id another"));
+  EXPECT_FALSE(first.ended());
+}
+
+TEST(Fleet, ANameIsHeldForItsNodeThroughARestart) {
+  ServerBench bench;
+  bench.start();
+  {
+    ScriptedAgent first(bench.agent("n1"));
+    ASSERT_TRUE(welcome(first));
+  }
+  bench.stop();
+  bench.start();
+  auto options = bench.agent("n1");
+  options.node_id = "another";
+  ScriptedAgent second(options);
+  ASSERT_TRUE(refused(second));
+  EXPECT_THAT(second.refused().reason(), HasSubstr("n1 is held by node id id-n1, so id another"));
+  ScriptedAgent again(bench.agent("n1"));
+  EXPECT_TRUE(welcome(again));
+}
+
+TEST(Fleet, ANameThatIsNoneOrAFirstMessageThatIsNoHelloEndsTheStream) {
+  ServerBench bench;
+  bench.start();
+  ScriptedAgent odd(bench.agent("n1/rxe0:1"));
+  ASSERT_TRUE(refused(odd));
+  EXPECT_THAT(odd.refused().reason(), HasSubstr("a node's name"));
+  auto stub = api::AgentLink::NewStub(
+      grpc::CreateChannel(bench.target(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  auto stream = stub->Attach(&context);
+  api::AgentMessage message;
+  message.mutable_heartbeat();
+  stream->Write(message);
+  api::ControllerMessage answer;
+  EXPECT_FALSE(stream->Read(&answer));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+TEST(Fleet, ASilentAgentIsClosedAndThenLost) {
+  ServerBench bench;
+  bench.fleet_options_.roster.silence_seconds = 0.3;
+  bench.start();
+  ScriptedAgent agent(bench.agent("n1", Script::kKeepSilent));
+  ASSERT_TRUE(welcome(agent));
+  ASSERT_TRUE(agent.wait_until([](const ScriptedAgent& a) { return a.ended(); }));
+  EXPECT_THAT(agent.status().error_message(), HasSubstr("silent"));
+}
+
+TEST(Fleet, ANodeThatStaysAttachedIsSeenInTheStoreToo) {
+  ServerBench bench;
+  bench.fleet_options_.seen_seconds = 0.1;
+  bench.start();
+  ScriptedAgent agent(bench.agent("n1"));
+  ASSERT_TRUE(welcome(agent));
+  const auto seen_at = [&] {
+    auto connection =
+        store::Connection::open(bench.config_.database, store::Connection::Mode::kReadOnly, 5);
+    auto rows = connection->query("SELECT last_seen_at FROM node WHERE name='n1'");
+    return rows && rows->next().value_or(false) ? rows->real(0) : 0;
+  };
+  const auto later_than = [&](double seconds) {
+    constexpr int kLooks = 100;
+    for (int look = 0; look < kLooks && seen_at() <= seconds; ++look)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return seen_at();
+  };
+  const double first = later_than(0);
+  ASSERT_GT(first, 0);
+  EXPECT_GT(later_than(first), first);
+}
+
+TEST(Fleet, RecordsAreAcknowledgedOnceTheyAreCommittedAndRepeatsAreStoredOnce) {
+  ServerBench bench;
+  bench.start();
+  std::string run_id;
+  Record point;
+  {
+    ScriptedAgent n1(bench.agent("n1"));
+    ScriptedAgent n2(bench.agent("n2"));
+    ASSERT_TRUE(welcome(n1) && welcome(n2));
+    grpc::ClientContext context;
+    api::RunRequest request;
+    request.mutable_suite()->set_name("pairs");
+    api::RunSummary run;
+    ASSERT_TRUE(bench.stub_->StartRun(&context, request, &run).ok());
+    run_id = run.run_id();
+    // Started, point and final of rank 0.
+    ASSERT_TRUE(n1.wait_until([](const ScriptedAgent& a) { return a.acknowledged() == 3; }));
+  }
+  auto options = bench.agent("n1");
+  options.incarnation = "second";
+  ScriptedAgent again(options);
+  ASSERT_TRUE(welcome(again));
+  point.mutable_key()->set_run_id(run_id);
+  point.mutable_key()->set_task_id("t0001");
+  point.mutable_key()->set_attempt(1);
+  point.mutable_key()->set_sequence(1);
+  point.mutable_point()->set_metric("latency_ns");
+  again.deliver(point);
+  ASSERT_TRUE(again.wait_until([](const ScriptedAgent& a) { return a.acknowledged() == 1; }));
+  grpc::ClientContext context;
+  api::ResultsRequest request;
+  request.set_run_id(run_id);
+  api::ResultList results;
+  ASSERT_TRUE(bench.stub_->QueryResults(&context, request, &results).ok());
+  ASSERT_EQ(results.points_size(), 1);
+  EXPECT_EQ(results.points(0).point().median(), 1'500);  // the first delivery's
+}
+
+// What its Welcome says is stored of this agent's spool; absent: nothing is said.
+std::optional<std::uint64_t> stored_through(ScriptedAgent& agent) {
+  EXPECT_TRUE(welcome(agent));
+  for (const api::ControllerMessage& message : agent.received())
+    if (message.has_welcome() && message.welcome().has_stored_through_spool_id())
+      return message.welcome().stored_through_spool_id();
+  return std::nullopt;
+}
+
+// A run of both agents, whose spools begin there; until n1's three records are acknowledged.
+void run_pairs(ServerBench& bench, std::uint64_t first_spool_id) {
+  auto options = bench.agent("n1");
+  options.first_spool_id = first_spool_id;
+  options.incarnation = fmt::format("from-{}", first_spool_id);
+  ScriptedAgent n1(options);
+  options = bench.agent("n2");
+  options.first_spool_id = first_spool_id;
+  options.incarnation = fmt::format("from-{}", first_spool_id);
+  ScriptedAgent n2(options);
+  ASSERT_TRUE(welcome(n1) && welcome(n2));
+  grpc::ClientContext context;
+  api::RunRequest request;
+  request.mutable_suite()->set_name("pairs");
+  api::RunSummary run;
+  ASSERT_TRUE(bench.stub_->StartRun(&context, request, &run).ok());
+  ASSERT_TRUE(n1.wait_until(
+      [&](const ScriptedAgent& a) { return a.acknowledged() == first_spool_id + 2; }));
+}
+
+TEST(Fleet, AControllerRestoredFromABackupSaysWhatItLacks) {
+  ServerBench bench;
+  bench.start();
+  run_pairs(bench, 1);
+  bench.stop();
+  std::filesystem::copy_file(bench.config_.database, bench.path("backup.db"));
+  bench.start();
+  run_pairs(bench, 4);
+  {
+    auto options = bench.agent("n1");
+    options.incarnation = "after";
+    ScriptedAgent n1(options);
+    EXPECT_EQ(stored_through(n1), 6U);
+  }
+  bench.stop();
+  for (const char* suffix : {"", "-wal", "-shm"})
+    std::filesystem::remove(bench.config_.database + suffix);
+  std::filesystem::copy_file(bench.path("backup.db"), bench.config_.database);
+  bench.start();
+  ScriptedAgent n1(bench.agent("n1"));
+  EXPECT_EQ(stored_through(n1), 3U) << "records 4 to 6 are gone and asked for";
+  ScriptedAgent n3(bench.agent("n3"));
+  EXPECT_EQ(stored_through(n3), 0U)
+      << "of a node that the backup does not know it has nothing, and asks for all";
+}
+
+// A port that fails a thousand times a minute fills no store, and hides no other node's events.
+TEST(Fleet, OfANodeSixtyEventsAMinuteAreStoredAndOfAnotherOneItsOwn) {
+  constexpr int kTold = 100;
+  constexpr std::size_t kStored = 60;
+  ServerBench bench;
+  bench.start();
+  for (const char* name : {"n1", "n2"}) {
+    ScriptedAgent agent(bench.agent(name));
+    ASSERT_TRUE(welcome(agent));
+    api::AgentMessage message;
+    for (int i = 0; i < kTold; ++i) {
+      api::NodeEvent& event = *message.mutable_heartbeat()->add_events();
+      event.set_kind(i == 0 ? "made up by somebody" : "counter");
+      event.set_severity("warn");
+      event.set_text(fmt::format("{} link_downed {}", name, i));
+    }
+    agent.send(message);
+    Record record;  // its answer comes behind what the heartbeat did
+    record.mutable_key()->set_run_id("nowhere");
+    record.mutable_point()->set_median(1);
+    agent.deliver(record);
+    ASSERT_TRUE(agent.wait_until([](const ScriptedAgent& a) { return a.acknowledged() == 1; }));
+  }
+  bench.stop();
+  auto store = store::Store::open({.path = bench.config_.database});
+  ASSERT_TRUE(store) << store.error().message;
+  const auto events = (*store)->list_events(1'000);
+  ASSERT_TRUE(events);
+  for (const char* name : {"n1", "n2"}) {
+    std::size_t counted = 0;
+    for (const store::EventRow& event : *events)
+      if (event.kind.starts_with("watch_") && event.node_id == fmt::format("id-{}", name))
+        ++counted;
+    EXPECT_EQ(counted, kStored) << name;
+  }
+  EXPECT_TRUE(std::ranges::any_of(*events, [](const store::EventRow& event) {
+    return event.kind == "watch_other";
+  })) << "an agent's words are not trusted to be few";
+}
+
+}  // namespace
+}  // namespace railgauge::fleet

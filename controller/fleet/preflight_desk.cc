@@ -1,0 +1,128 @@
+#include "controller/fleet/preflight_desk.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include "controller/api/preflight.h"
+
+namespace railgauge {
+namespace {
+
+// Whoever it says it is about, it is about the node whose stream it came on.
+api::PreflightReport report_of(const std::string& name, api::PreflightReport report) {
+  for (auto& check : *report.mutable_checks()) check.set_node(name);
+  for (auto& pair : *report.mutable_pairs()) pair.set_node(name);
+  api::PreflightNode node;
+  if (!report.nodes().empty()) node = report.nodes(0);
+  report.clear_nodes();
+  node.set_node(name);
+  node.set_state(
+      std::string(node.error().empty() ? api::worst_check_state(report, name) : "error"));
+  *report.add_nodes() = std::move(node);
+  return report;
+}
+
+api::PreflightReport silence_of(const std::string& name, const std::string& reason) {
+  api::PreflightReport report;
+  api::PreflightNode& node = *report.add_nodes();
+  node.set_node(name);
+  node.set_state("error");
+  node.set_error(reason);
+  return report;
+}
+
+}  // namespace
+
+PreflightDesk::PreflightDesk(fleet::EventLoop& loop, fleet::Fleet& fleet, store::Store& store,
+                             PreflightSite site)
+    : loop_(loop), fleet_(fleet), store_(store), site_(site) {
+  fleet_.on_preflight([this](const std::string& node, api::PreflightAnswer answer) {
+    answered(node, std::move(answer));
+  });
+}
+
+api::PreflightReport PreflightDesk::ask(const PreflightQuestion& question) {
+  std::string id;
+  {
+    const std::lock_guard lock(mutex_);
+    id = fmt::format("p{}", next_++);
+    Pending& pending = pending_[id];
+    for (const auto& [name, node_id] : question.nodes) pending.reports[name];
+    pending.missing = question.nodes.size();
+  }
+  api::ControllerMessage message;
+  api::PreflightOrder& order = *message.mutable_preflight();
+  order.set_request_id(id);
+  order.mutable_require()->Assign(question.require.begin(), question.require.end());
+  order.set_probe(question.probe);
+  if (site_.lossless_priority) order.set_lossless_priority(*site_.lossless_priority);
+  if (site_.traffic_class) order.set_traffic_class(*site_.traffic_class);
+  loop_.call([&] {
+    for (const auto& [name, node_id] : question.nodes) {
+      if (fleet_.send(name, message)) continue;
+      api::PreflightAnswer refused;
+      refused.set_request_id(id);
+      *refused.mutable_report() = silence_of(name, "it is not attached; start its agent");
+      answered(name, std::move(refused));
+    }
+  });
+  const double seconds = question.probe ? kProbeSeconds : kAnswerSeconds;
+  Pending done;
+  {
+    std::unique_lock lock(mutex_);
+    const auto found = pending_.find(id);
+    changed_.wait_for(lock, std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3)),
+                      [&] { return found->second.missing == 0; });
+    done = std::move(found->second);
+    pending_.erase(found);
+  }
+  api::PreflightReport all;
+  all.set_schema_version(1);
+  for (const auto& [name, report] : done.reports) {
+    const api::PreflightReport& one =
+        report ? *report
+               : silence_of(name, fmt::format("it gave no answer within {} s; railgauge-agent "
+                                              "--preflight on it tells what it waits for",
+                                              seconds));
+    api::append_report(one, all);
+    keep(question, name, one);
+  }
+  return all;
+}
+
+void PreflightDesk::answered(const std::string& node, api::PreflightAnswer answer) {
+  const std::lock_guard lock(mutex_);
+  const auto found = pending_.find(answer.request_id());
+  if (found == pending_.end()) return;  // too late, or never asked
+  const auto place = found->second.reports.find(node);
+  if (place == found->second.reports.end() || place->second) return;
+  place->second = report_of(node, std::move(*answer.mutable_report()));
+  --found->second.missing;
+  changed_.notify_all();
+}
+
+// What a node said; a node that said nothing leaves its last preflight as it is.
+void PreflightDesk::keep(const PreflightQuestion& question, const std::string& node,
+                         const api::PreflightReport& report) {
+  if (report.checks().empty()) return;
+  store::PreflightRow row{
+      .node_id = question.nodes.at(node), .run_id = question.run_id, .at = fleet::unix_seconds()};
+  for (const api::PreflightCheck& check : report.checks())
+    row.checks.push_back(
+        {.check_id = check.id(),
+         .subject = check.subject(),
+         .state = check.state(),
+         .observed = check.source().empty()
+                         ? check.observed()
+                         : fmt::format("{} ({})", check.observed(), check.source()),
+         .why = check.why(),
+         .remedy = fmt::format("{}", fmt::join(check.remedy(), "\n"))});
+  if (const Status put = store_.put_preflight(std::move(row)); !put)
+    spdlog::warn("preflight of {} not stored: {}", node, put.error().message);
+}
+
+}  // namespace railgauge

@@ -1,0 +1,227 @@
+#include "controller/gate/upgrade_watch.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
+#include "controller/upgrades/upgrade_judge.h"
+#include "controller/upgrades/upgrade_stack.h"
+
+namespace railgauge {
+namespace {
+
+constexpr std::uint32_t kUpgrades = 200;
+constexpr std::uint32_t kEpochs = 20;
+constexpr std::uint32_t kEvents = 1000;
+constexpr std::string_view kProposed = "upgrade_proposed";
+constexpr std::string_view kNotByItself = "; not measured by policy: ";
+
+// Whether an upgrade of the node was gated since it moved, or is.
+bool is_handled(const std::vector<store::UpgradeRow>& upgrades, const std::string& node_id,
+                std::int64_t stack, double since) {
+  for (const store::UpgradeRow& upgrade : upgrades)
+    for (const store::UpgradeNodeRow& node : upgrade.nodes) {
+      if (!node.changed || node.node_id != node_id) continue;
+      if (node.stack_after == stack || upgrade.judged_at > since) return true;
+    }
+  return false;
+}
+
+// Whether its after side is of this watch.
+Result<bool> is_ours(const store::Store& store, const store::UpgradeRow& upgrade) {
+  if (upgrade.runs.empty() || !upgrade.runs.back().after) return false;
+  const store::RunRow newest = RG_TRY(store.run_summary(upgrade.runs.back().run_id)).run;
+  return newest.requested_by == UpgradeWatch::kWho;
+}
+
+// Whether it got slower by what only one look has shown: nobody is paged before another does.
+Result<bool> is_unconfirmed(const store::Store& store, const store::UpgradeRow& upgrade) {
+  if (upgrade.kind != "performance" && upgrade.kind != "mode_mix") return false;
+  const auto finding = store.finding(fmt::format("{}-{}", upgrade.upgrade_id, upgrade.kind));
+  if (!finding && finding.error().code == Code::kNotFound) return false;
+  if (!finding) return tl::unexpected(finding.error());
+  return finding->state == "new" || finding->state == "reopened";
+}
+
+bool may_settle(const api::Upgrade& upgrade) {
+  for (const api::JudgedMetric& metric : upgrade.metrics())
+    if (metric.verdict() == "inconclusive" && metric.more_runs() > 0) return true;
+  return false;
+}
+
+}  // namespace
+
+Result<WatchPolicy> watch_policy_of(std::string policy, const std::string& window) {
+  WatchPolicy out{.policy = std::move(policy)};
+  if (window.empty()) return out;
+  const auto compiled =
+      run::compile({.name = "upgrade-window", .cron = "0 0 * * *", .windows = window});
+  if (!compiled)
+    return fail(compiled.error().code, "--upgrade-window: " + compiled.error().message);
+  out.window = *compiled;
+  return out;
+}
+
+void UpgradeWatch::tick(double now) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock || policy_ == kPolicyOff) return;
+  if (const Status looked = look(now); !looked)
+    spdlog::warn("upgrades by policy: {}", looked.error().message);
+}
+
+Status UpgradeWatch::look(double now) {
+  const auto earlier = RG_TRY(store_.list_upgrades(kUpgrades));
+  const std::size_t measuring = RG_TRY(see_to_runs(earlier, now));
+  const auto upgrades = RG_TRY(store_.list_upgrades(kUpgrades));      // as they are judged now
+  bool is_busy = measuring > 0 || RG_TRY(extend_one(upgrades, now));  // one after the other
+  api::ListNodesRequest request;
+  const api::NodeList nodes = RG_TRY(control_.list_nodes(request));
+  RG_TRY_OK(store_.flush());
+  const auto moved = RG_TRY(moved_nodes(nodes, upgrades));
+  std::size_t attached = 0;
+  for (const api::NodeInfo& node : nodes.nodes()) attached += node.state() == "attached" ? 1 : 0;
+  for (const Cohort& cohort : stable_cohorts(moved, now, long_ago())) {
+    if (!may_begin(now)) {
+      RG_TRY_OK(propose(cohort, now));
+    } else if (!is_busy) {
+      const std::string why_not = run(cohort, upgrades, most_at_once(attached));
+      is_busy = why_not.empty();
+      if (!is_busy) RG_TRY_OK(propose(cohort, now, why_not));
+    }
+  }
+  return {};
+}
+
+Result<std::size_t> UpgradeWatch::see_to_runs(const std::vector<store::UpgradeRow>& upgrades,
+                                              double now) {
+  std::size_t measuring = 0;
+  for (const store::UpgradeRow& upgrade : upgrades) {
+    if (upgrade.state != "measuring") continue;
+    const auto goes_on = see_to(upgrade, now);
+    if (!goes_on) tell_trouble(upgrade, goes_on.error());
+    measuring += goes_on.value_or(false) ? 1 : 0;
+  }
+  return measuring;
+}
+
+Result<bool> UpgradeWatch::see_to(const store::UpgradeRow& upgrade, double now) {
+  if (!RG_TRY(is_ours(store_, upgrade))) return false;
+  if (RG_TRY(store_.run_summary(upgrade.runs.back().run_id)).run.state != "ended") return true;
+  const api::Upgrade report = RG_TRY(judge_and_keep(store_, upgrade.upgrade_id, now));
+  spdlog::info("upgrade {}: {}{}{}", upgrade.upgrade_id, report.verdict(),
+               report.reason().empty() ? "" : ": ", report.reason());
+  return false;
+}
+
+void UpgradeWatch::tell_trouble(const store::UpgradeRow& upgrade, const Error& error) {
+  const std::string text = fmt::format("upgrade {}: {}", upgrade.upgrade_id, error.message);
+  if (troubles_.insert(text).second) spdlog::warn("{}", text);  // not at every look
+}
+
+// The newest first: of nodes that were upgraded once more only the last upgrade counts.
+Result<bool> UpgradeWatch::extend_one(const std::vector<store::UpgradeRow>& upgrades, double now) {
+  if (!may_begin(now)) return false;
+  std::set<std::string> seen;
+  for (const store::UpgradeRow& upgrade : upgrades) {
+    bool is_newest = true;
+    for (const store::UpgradeNodeRow& node : upgrade.nodes)
+      if (node.changed && !seen.insert(node.node_id).second) is_newest = false;
+    if (!is_newest) continue;
+    const auto may = may_extend(upgrade, now);
+    const auto begun = may && *may ? extend(upgrade) : may;
+    if (!begun) tell_trouble(upgrade, begun.error());
+    if (begun.value_or(false)) return true;
+  }
+  return false;
+}
+
+Result<bool> UpgradeWatch::may_extend(const store::UpgradeRow& upgrade, double now) {
+  const auto runs = std::ranges::count(upgrade.runs, true, &store::UpgradeRunRow::after);
+  if (upgrade.state != "judged" ||
+      (upgrade.verdict != "inconclusive" && upgrade.verdict != "regressed") ||
+      runs >= static_cast<std::ptrdiff_t>(kMostRuns) || now - upgrade.judged_at > long_ago() ||
+      !RG_TRY(is_ours(store_, upgrade)))
+    return false;
+  for (const store::UpgradeNodeRow& node : upgrade.nodes) {
+    if (!node.changed || node.stack_after == 0) continue;
+    const auto epochs = RG_TRY(store_.epochs(node.node_id, 1));
+    const store::StackParts measured = RG_TRY(store_.stack_parts(node.stack_after));
+    if (epochs.empty() || !moved_to(measured, epochs.front().parts).empty()) return false;
+  }
+  if (upgrade.verdict == "regressed") return RG_TRY(is_unconfirmed(store_, upgrade));
+  return may_settle(RG_TRY(upgrade_report(store_, upgrade.upgrade_id)));
+}
+
+Result<bool> UpgradeWatch::extend(const store::UpgradeRow& upgrade) {
+  api::GateRequest more;
+  more.set_continue_upgrade_id(upgrade.upgrade_id);
+  const api::GateStep step = RG_TRY(desk_.gate(more, std::string(kWho)));
+  if (step.state() != "waiting") return true;
+  spdlog::debug("upgrade {}: not measured once more yet: {}", upgrade.upgrade_id, step.reason());
+  return false;
+}
+
+Result<std::vector<MovedNode>> UpgradeWatch::moved_nodes(
+    const api::NodeList& nodes, const std::vector<store::UpgradeRow>& upgrades) {
+  std::vector<MovedNode> out;
+  for (const api::NodeInfo& node : nodes.nodes()) {
+    if (node.state() != "attached") continue;
+    const auto epochs = RG_TRY(store_.epochs(node.node_id(), kEpochs));
+    for (std::size_t i = 0; i + 1 < epochs.size(); ++i) {
+      const auto moved = moved_to(epochs[i + 1].parts, epochs[0].parts);
+      if (moved.empty()) continue;  // Railgauge alone, or hardware
+      const double since = epochs[i].valid_from;
+      out.push_back({.node = node.name(),
+                     .to = words_of(moved),
+                     .since = since,
+                     .handled = is_handled(upgrades, node.node_id(), epochs[0].stack, since)});
+      break;
+    }
+  }
+  return out;
+}
+
+// Once for each cohort, also over a restart: the events are asked.
+Status UpgradeWatch::propose(const Cohort& cohort, double now, const std::string& why_not) {
+  std::string text = fmt::format(
+      "{} changed {} and stayed so for {:.0f} minutes; railgauge upgrades gate --nodes {} says "
+      "what "
+      "it cost",
+      fmt::join(cohort.nodes, ", "), cohort.to, kStableSeconds / 60, fmt::join(cohort.nodes, ","));
+  if (told_.empty())
+    for (const store::EventRow& event : RG_TRY(store_.list_events(kEvents)))
+      if (event.kind == kProposed) told_.insert(event.text);
+  if (!why_not.empty()) text += kNotByItself;
+  const auto is_told = [&](const std::string& earlier) { return earlier.starts_with(text); };
+  if (std::ranges::any_of(told_, is_told)) return {};
+  text += why_not;
+  told_.insert(text);
+  spdlog::info("{}", text);
+  return store_.add_event({.at = now, .kind = std::string(kProposed), .text = text});
+}
+
+// What was prepared together is gated together; else as many as may be measured at once.
+std::string UpgradeWatch::run(const Cohort& cohort, const std::vector<store::UpgradeRow>& upgrades,
+                              std::size_t most) {
+  std::vector<std::string> nodes = cohort.nodes;
+  const auto is_prepared = [&](const store::UpgradeRow& row) {
+    std::vector<std::string> changed;
+    for (const store::UpgradeNodeRow& node : row.nodes)
+      if (node.changed) changed.push_back(node.node);
+    std::ranges::sort(changed);
+    return row.state == "prepared" && !row.before_is_history && changed == nodes;
+  };
+  if (std::ranges::none_of(upgrades, is_prepared) && nodes.size() > most) nodes.resize(most);
+  api::GateRequest request;
+  request.set_node_set(fmt::format("{}", fmt::join(nodes, ",")));
+  const auto step = desk_.gate(request, std::string(kWho));
+  if (!step) return step.error().message;
+  if (step->state() == "waiting") return step->reason();
+  spdlog::info("upgrade {} of {} ({}): {} by policy", step->upgrade_id(), request.node_set(),
+               cohort.to, step->state());
+  return "";
+}
+
+}  // namespace railgauge

@@ -1,0 +1,83 @@
+// Sees to upgrades that nobody gates: says that there is one, or gates it, as the policy has it.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "controller/control/control.h"
+#include "controller/gate/upgrade_desk.h"
+#include "controller/schedule/schedule.h"
+#include "controller/store/store.h"
+#include "controller/upgrades/upgrade_cohorts.h"
+
+namespace railgauge {
+
+inline constexpr std::string_view kPolicyOff = "off";
+inline constexpr std::string_view kPolicyPropose = "propose";  // an event names cohort and command
+inline constexpr std::string_view kPolicyRun = "run";          // and it is gated
+
+struct WatchPolicy {
+  std::string policy{kPolicyPropose};
+  std::optional<run::Schedule>
+      window{};  // in which kPolicyRun may begin to measure; absent: always
+};
+// kInvalidArgument: the window is none.
+Result<WatchPolicy> watch_policy_of(std::string policy, const std::string& window);
+
+// Thread safe. What is under way stands in the store: a controller that was restarted goes on.
+class UpgradeWatch {
+ public:
+  static constexpr std::size_t kMostRuns = 5;  // of an after side, while it is inconclusive
+  static constexpr std::string_view kWho = "policy";
+
+  // Control and store outlive it.
+  UpgradeWatch(WatchPolicy policy, Control& control, store::Store& store)
+      : policy_(std::move(policy.policy)),
+        window_(std::move(policy.window)),
+        control_(control),
+        store_(store),
+        desk_(control, store) {}
+
+  // Judges what it measured, then looks for new cohorts. A look while one goes on does nothing.
+  // `now`: unix seconds.
+  void tick(double now);
+
+ private:
+  Status look(double now);
+  [[nodiscard]] bool may_begin(double now) const {
+    return policy_ == kPolicyRun && (!window_ || run::in_window(*window_, now));
+  }
+  // How many upgrades it is measuring; what has ended is judged. One that cannot be judged is told,
+  // and keeps no other waiting.
+  Result<std::size_t> see_to_runs(const std::vector<store::UpgradeRow>& upgrades, double now);
+  Result<bool> see_to(const store::UpgradeRow& upgrade, double now);  // whether it goes on
+  // Measures one once more that is inconclusive, or slower and not confirmed yet, also where that
+  // had to wait. Whether it did.
+  Result<bool> extend_one(const std::vector<store::UpgradeRow>& upgrades, double now);
+  Result<bool> may_extend(const store::UpgradeRow& upgrade, double now);
+  Result<bool> extend(const store::UpgradeRow& upgrade);
+  void tell_trouble(const store::UpgradeRow& upgrade, const Error& error);
+  // What changed longer ago is history; `seconds`.
+  [[nodiscard]] double long_ago() const { return window_ ? kWindowAgoSeconds : kLongAgoSeconds; }
+  Result<std::vector<MovedNode>> moved_nodes(const api::NodeList& nodes,
+                                             const std::vector<store::UpgradeRow>& upgrades);
+  // `why_not`: why it is not measured without being asked; "" that is not the policy.
+  Status propose(const Cohort& cohort, double now, const std::string& why_not = "");
+  // "" when it has begun, else what it waits for.
+  std::string run(const Cohort& cohort, const std::vector<store::UpgradeRow>& upgrades,
+                  std::size_t most);
+
+  const std::string policy_;
+  const std::optional<run::Schedule> window_;
+  Control& control_;
+  store::Store& store_;
+  UpgradeDesk desk_;
+  std::mutex mutex_;            // one look at a time; guards what follows
+  std::set<std::string> told_;  // texts of what was proposed
+  std::set<std::string> troubles_;
+};
+
+}  // namespace railgauge

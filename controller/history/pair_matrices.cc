@@ -1,0 +1,205 @@
+#include "controller/history/pair_matrices.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "controller/localise/localise_cells.h"
+#include "controller/store/queries/pair_matrix.h"
+
+namespace railgauge {
+namespace {
+
+constexpr double kOutlierDeviations = 5;
+constexpr std::int32_t kAcrossRails = -1;
+constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+
+using Values = std::map<std::pair<std::string, std::string>, std::vector<float>>;
+
+std::string row_name(const std::string& endpoint, const std::string& memory) {
+  const std::size_t plus = endpoint.find('+', std::min(endpoint.find('/'), endpoint.size()));
+  if (memory != "gpu") return endpoint.substr(0, plus);
+  return plus == std::string::npos ? endpoint + std::string(kGpuRow) : endpoint;
+}
+
+PairFigures figures_or_none(const PairSeries& series, const std::vector<PairPoint>& points,
+                            const PortMap& ports) {
+  auto figures = figures_of_points("", points, ports);
+  if (!figures && figures.error().code == Code::kInvalidArgument)
+    spdlog::warn("{} {}: the pairs are too many for their outliers to be told", series.kernel,
+                 series.metric);
+  return figures.value_or(PairFigures{});
+}
+
+// What localisation would expect of the pairs of a series.
+class Expectation {
+ public:
+  Expectation(const PairSeries& series, const std::vector<PairPoint>& points, const PortMap& ports)
+      : figures_(figures_or_none(series, points, ports)),
+        larger_is_better_(series.larger_is_better) {
+    localise::PairData& data = figures_.data;
+    data.model = larger_is_better_ ? localise::Model::kMinimum : localise::Model::kAdditive;
+    cells_.emplace(data, localise::Options{});
+    for (std::size_t i = 0; i < data.nodes.size(); ++i)
+      nodes_[data.nodes[i]] = static_cast<std::int32_t>(i);
+    for (std::size_t i = 0; i < data.layers.size(); ++i)
+      layers_[{data.layers[i].rail, data.layers[i].memory}] = i;
+  }
+
+  struct Judged {
+    double expected = 0;
+    double worse = 0;  // share of what is expected
+    bool is_outlier = false;
+  };
+  [[nodiscard]] Judged judge(std::int32_t rail, const std::string& from, const std::string& to,
+                             double value) const {
+    const auto layer = layers_.find({rail, memory_of_row(from)});
+    const auto sender = nodes_.find(split_endpoint(from).first);
+    const auto receiver = nodes_.find(split_endpoint(to).first);
+    // A matrix may hold ends of which localisation took no figure.
+    if (layer == layers_.end() || sender == nodes_.end() || receiver == nodes_.end()) return {};
+    const double expected = cells_->expected(layer->second, sender->second, receiver->second);
+    if (!(expected > 0)) return {};
+    const double share = value / expected;
+    const double worse = larger_is_better_ ? 1 - share : share - 1;
+    const double least = std::max(localise::Options{}.least_path_drop,
+                                  kOutlierDeviations * cells_->layers()[layer->second].noise);
+    return {expected, worse, worse > least};
+  }
+
+ private:
+  PairFigures figures_;
+  bool larger_is_better_;
+  std::optional<localise::Cells> cells_{};
+  std::map<std::string, std::int32_t> nodes_{};
+  std::map<std::pair<std::int32_t, std::string>, std::size_t> layers_{};
+};
+
+void find_outliers(const Expectation& expectation, store::PairMatrixRow& matrix) {
+  const std::size_t count = matrix.endpoints.size();
+  std::vector<std::pair<double, store::PairMatrixRow::Outlier>> found;
+  for (std::uint32_t from = 0; from < count; ++from)
+    for (std::uint32_t to = 0; to < count; ++to) {
+      const float value = matrix.values[from * count + to];
+      if (!std::isfinite(value)) continue;
+      const auto judged =
+          expectation.judge(matrix.rail, matrix.endpoints[from], matrix.endpoints[to], value);
+      if (judged.is_outlier)
+        found.push_back(
+            {judged.worse, {.from = from, .to = to, .value = value, .expected = judged.expected}});
+    }
+  std::ranges::stable_sort(found, [](const auto& a, const auto& b) { return a.first > b.first; });
+  if (found.size() > kMaxOutliersOfMatrix) found.resize(kMaxOutliersOfMatrix);
+  for (auto& [worse, outlier] : found) matrix.outliers.push_back(outlier);
+}
+
+// False: there are too many endpoints.
+bool fill(Values& values, store::PairMatrixRow& matrix) {
+  std::set<std::string> names;
+  for (const auto& [pair, figures] : values) names.insert({pair.first, pair.second});
+  matrix.endpoints.assign(names.begin(), names.end());
+  if (names.size() > store::kMaxMatrixEndpoints) return false;
+  std::map<std::string, std::size_t> index;
+  for (const std::string& name : matrix.endpoints) index.emplace(name, index.size());
+  matrix.values.assign(names.size() * names.size(), kNone);
+  for (auto& [pair, figures] : values) {
+    const auto middle = figures.begin() + static_cast<std::ptrdiff_t>(figures.size() / 2);
+    std::nth_element(figures.begin(), middle, figures.end());
+    matrix.values[index[pair.first] * names.size() + index[pair.second]] = *middle;
+  }
+  return true;
+}
+
+Status make_of_series(const std::string& run_id, const PairSeries& series,
+                      const std::vector<PairPoint>& points, const PortMap& ports,
+                      const TakeMatrix& take) {
+  std::map<std::int32_t, Values> rails;
+  for (const PairPoint& point : points) {
+    const auto [from, from_port] = split_endpoint(point.from);
+    const auto [to, to_port] = split_endpoint(point.to);
+    const std::int32_t rail = ports.rail(from, from_port);
+    const bool one_rail = rail == ports.rail(to, to_port);
+    Values& values = rails[one_rail ? std::max(rail, 0) : kAcrossRails];
+    values[{row_name(point.from, point.memory), row_name(point.to, point.memory)}].push_back(
+        static_cast<float>(point.value));
+  }
+  const Expectation expectation(series, points, ports);
+  for (auto& [rail, values] : rails) {
+    store::PairMatrixRow matrix{.run_id = run_id,
+                                .rail = rail,
+                                .kernel = series.kernel,
+                                .metric = series.metric,
+                                .meaning = series.meaning,
+                                .message_bytes = series.message_bytes,
+                                .unit = series.unit,
+                                .larger_is_better = series.larger_is_better};
+    if (!fill(values, matrix)) {
+      spdlog::warn(
+          "run {}: a matrix of {} endpoints is more than can be stored ({}); its points "
+          "stay",
+          run_id, matrix.endpoints.size(), store::kMaxMatrixEndpoints);
+      continue;
+    }
+    find_outliers(expectation, matrix);
+    RG_TRY_OK(take(std::move(matrix)));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status make_matrices(const std::string& run_id, std::vector<PairPoint> points, const PortMap& ports,
+                     const TakeMatrix& take) {
+  std::map<PairSeries, std::vector<PairPoint>> groups;
+  for (PairPoint& point : points) groups[point.series].push_back(std::move(point));
+  for (const auto& [series, group] : groups)
+    RG_TRY_OK(make_of_series(run_id, series, group, ports, take));
+  return {};
+}
+
+Status store_pair_matrices(store::Store& store, const std::string& run_id,
+                           const LeafSource& leaves) {
+  const std::vector<store::NodeRow> nodes = RG_TRY(store.list_nodes());
+  const PortMap ports(nodes, leaves ? leaves(nodes) : LeafMap{});
+  const store::ExportScope scope = RG_TRY(store.export_scope(run_id));
+  std::vector<store::PairMatrixRow> matrices;
+  RG_TRY_OK(make_matrices(run_id, RG_TRY(read_pair_points(store, scope, {})), ports,
+                          [&matrices](store::PairMatrixRow matrix) -> Status {
+                            matrices.push_back(std::move(matrix));
+                            return {};
+                          }));
+  if (matrices.empty()) return {};
+  return store.put_pair_matrices(run_id, std::move(matrices));
+}
+
+void MatrixKeeper::want(const std::string& run_id) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!waiting_.insert(run_id).second) return;
+  }
+  if (pool_.submit([this, run_id] { keep(run_id); })) return;
+  const std::lock_guard lock(mutex_);
+  waiting_.erase(run_id);
+  spdlog::warn("run {}: too many runs wait for their pair matrices; its points stay", run_id);
+}
+
+void MatrixKeeper::keep(const std::string& run_id) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.erase(run_id);  // what comes from here on is another time
+  }
+  if (ending_) return;
+  const Status kept = store_pair_matrices(store_, run_id, leaves_);
+  if (kept)
+    ++done_;
+  else if (kept.error().code != Code::kNotFound)  // figures of a run that a backup lacks
+    spdlog::warn("run {}: its pair matrices are not stored, its points stay: {}", run_id,
+                 kept.error().message);
+}
+
+}  // namespace railgauge

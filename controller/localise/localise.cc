@@ -1,0 +1,208 @@
+#include "controller/localise/localise.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "controller/localise/localise_few.h"
+#include "controller/localise/localise_report.h"
+#include "controller/localise/localise_search.h"
+#include "controller/localise/localise_standing.h"
+
+namespace railgauge::localise {
+namespace {
+
+constexpr double kMovedDeviations = 0.2;  // of what is expected, before all is looked at again
+constexpr int kMostPasses = 3;
+
+Status check_layers(const PairData& data) {
+  const std::size_t n = data.nodes.size();
+  std::set<std::pair<std::int32_t, std::string>> seen;
+  for (const Layer& layer : data.layers) {
+    if (layer.rail < 0 || layer.values.size() != n * n)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("localise: rail {} {}: {} figures do not fit {} nodes", layer.rail,
+                              layer.memory, layer.values.size(), n));
+    if (!seen.emplace(layer.rail, layer.memory).second)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("localise: rail {} {} is there twice", layer.rail, layer.memory));
+  }
+  return {};
+}
+
+Status check(const PairData& data) {
+  const std::size_t n = data.nodes.size();
+  if (n < 2 || n > kMaxNodes || data.layers.empty() || data.layers.size() > kMaxLayers)
+    return fail(Code::kInvalidArgument,
+                fmt::format("localise: {} nodes and {} layers; 2 to {} and 1 to {} are allowed", n,
+                            data.layers.size(), kMaxNodes, kMaxLayers));
+  const auto leaves = static_cast<std::int32_t>(data.leaves.size());
+  const bool fits = data.leaf_of.empty() ||
+                    (data.leaf_of.size() == n && std::ranges::all_of(data.leaf_of, [&](auto leaf) {
+                       return leaf >= -1 && leaf < leaves;
+                     }));
+  if (!fits)
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("localise: {} entries of nodes' leaves do not fit {} nodes and {} leaves",
+                    data.leaf_of.size(), n, leaves));
+  return check_layers(data);
+}
+
+// What is explained shall not speak again: of the least of several parts the others cannot be seen
+// any more; what adds up is taken off.
+void explain(Cells& cells, const Found& found, bool take_off) {
+  for (const std::size_t layer : found.layers) {
+    const double shift = found.drop / cells.layers()[layer].noise / kBinWidth;
+    visit_pairs(cells.topology(), found.element, [&](std::int32_t from, std::int32_t to) {
+      const std::uint8_t bin = cells.bin(layer, from, to);
+      if (bin == kNoFigure) return;
+      const auto moved = static_cast<std::uint8_t>(std::clamp(bin + shift, 0.0, kBins - 1.0));
+      // What lay at or below the last bin is not known well enough to be corrected.
+      cells.put(layer, from, to, take_off && bin > 0 ? moved : kNoFigure);
+    });
+  }
+}
+
+// Nodes without a single figure.
+std::vector<std::int32_t> unmeasured(const Cells& cells) {
+  std::vector<std::int32_t> nodes;
+  for (std::size_t node = 0; node < cells.topology().nodes; ++node) {
+    const bool any = std::ranges::any_of(cells.layers(), [node](const LayerCells& layer) {
+      return layer.sends[node].count + layer.receives[node].count > 0;
+    });
+    if (!any) nodes.push_back(static_cast<std::int32_t>(node));
+  }
+  return nodes;
+}
+
+// Everything that stands out, each without what was found before it.
+struct Pass {
+  std::vector<Found> found{};
+  std::optional<Cells> rest{};  // the figures without what was found; absent: nothing was
+};
+
+Pass search(const Cells& cells, Model model, const Options& options) {
+  Pass pass;
+  while (pass.found.size() < options.max_suspects) {
+    const std::optional<Found> found = best_element(pass.rest ? *pass.rest : cells, options);
+    if (!found) break;
+    const bool again = std::ranges::any_of(
+        pass.found, [&](const Found& known) { return known.element == found->element; });
+    if (!pass.rest) pass.rest = cells;
+    explain(*pass.rest, *found,
+            model == Model::kAdditive && !found->element.intermittent && !again);
+    if (!again) pass.found.push_back(*found);
+  }
+  return pass;
+}
+
+// Whether what is expected was seen wrongly because of what was found since.
+bool moved(const Cells& cells, const Cells::Centres& centres) {
+  for (std::size_t l = 0; l < centres.size(); ++l)
+    for (std::size_t c = 0; c < 2; ++c) {
+      const LayerCells& of = cells.layers()[l];
+      if (std::abs(centres[l][c] / of.centre[c] - 1) > kMovedDeviations * of.noise) return true;
+    }
+  return false;
+}
+
+// What was found, and how figures stand.
+struct Searched {
+  std::vector<Found> found{};
+  std::optional<Cells> cells{};  // nothing explained yet
+  std::vector<Found> usual{};    // nodes that were found and are one of many
+  // Of few nodes: single pairs, and the figures without what was found.
+  std::vector<Found> pairs{};
+  std::optional<Cells> rest{};
+};
+
+Searched search_few(const PairData& data, const Options& options, const Cells& all) {
+  FewFindings few = find_few(data, options);
+  Searched out{.found = std::move(few.nodes), .pairs = std::move(few.pairs)};
+  const Cells& rest = out.rest.emplace(few.rest, options, Cells::Centres{}, few.noise);
+  Cells::Centres centres;
+  for (const LayerCells& layer : rest.layers()) centres.push_back(layer.centre);
+  // Of a layer of which nothing is left, the figures with the fault say what to expect.
+  for (std::size_t l = 0; l < centres.size(); ++l)
+    if (centres[l][0] <= 0) centres[l] = all.layers()[l].centre;
+  out.cells.emplace(data, options, centres, few.noise);
+  return out;
+}
+
+// Nodes differ, and one of them is the slowest: what is one of many is no suspect.
+void keep_what_stands(Searched& searched) {
+  std::optional<Cells> without;  // the groups
+  for (const Found& each : searched.found) {
+    if (each.element.kind == Kind::kPort || each.element.kind == Kind::kNode) continue;
+    if (!without) without = searched.cells;
+    explain(*without, each, false);
+  }
+  std::vector<Found> kept;
+  for (Found& each : searched.found) {
+    const Standing standing = standing_of(without ? *without : *searched.cells, each);
+    if (standing == Standing::kDoubtful) {
+      each.confirmed = false;
+      each.doubt = "not clear of what nodes differ by, so nothing is called bad; measure it again";
+    }
+    (standing == Standing::kUsual ? searched.usual : kept).push_back(std::move(each));
+  }
+  searched.found = std::move(kept);
+}
+
+Searched search_many(const PairData& data, const Options& options, Cells cells) {
+  Searched out{.cells = std::move(cells)};
+  Pass pass = search(*out.cells, data.model, options);
+  for (int i = 0; i < kMostPasses && !pass.found.empty(); ++i) {
+    const Cells::Centres better = pass.rest->centres(data.model);
+    if (!moved(*pass.rest, better)) break;
+    pass.rest.reset();  // before the next ones: a figure's byte is held twice at most
+    out.cells.reset();
+    out.cells.emplace(data, options, better);
+    pass = search(*out.cells, data.model, options);
+  }
+  out.found = std::move(pass.found);
+  keep_what_stands(out);
+  return out;
+}
+
+}  // namespace
+
+Result<Localisation> find_suspects(const PairData& data, const Options& options) {
+  RG_TRY_OK(check(data));
+  Cells cells(data, options);
+  Localisation result{.synthetic = data.synthetic};
+  const double n = static_cast<double>(data.nodes.size());
+  result.possible_pairs = n * (n - 1) * static_cast<double>(data.layers.size());
+  for (const LayerCells& layer : cells.layers()) result.measured_pairs += layer.all.count;
+  if (result.measured_pairs == 0)
+    return fail(Code::kFailedPrecondition, "localise: no pair has a figure; nothing can be said");
+  result.unmeasured_nodes = unmeasured(cells);
+  const bool few = data.nodes.size() <= kFewNodes;
+  Searched searched =
+      few ? search_few(data, options, cells) : search_many(data, options, std::move(cells));
+  // Told in the same order over figures of which nothing is explained yet.
+  Cells& fresh = *searched.cells;
+  for (const LayerCells& layer : fresh.layers())
+    if (layer.all.count > 0) result.noise = std::max(result.noise, layer.noise);
+  const Reporter reporter(data, fresh);
+  for (const Found& each : searched.found) {
+    result.suspects.push_back(reporter.suspect(each));
+    explain(fresh, each, data.model == Model::kAdditive && !each.element.intermittent && !few);
+  }
+  for (const Found& each : searched.usual) explain(fresh, each, data.model == Model::kAdditive);
+  for (const Found& each : slow_rails(few ? *searched.rest : fresh, data.model, options))
+    result.suspects.push_back(reporter.suspect(each));
+  for (const Found& each : few ? searched.pairs : slow_pairs(fresh, options))
+    result.suspects.push_back(reporter.suspect(each));
+  std::ranges::stable_sort(result.suspects, [](const Suspect& a, const Suspect& b) {
+    return std::pair(a.confirmed, a.weight) > std::pair(b.confirmed, b.weight);
+  });
+  if (result.suspects.size() > options.max_suspects) result.suspects.resize(options.max_suspects);
+  return result;
+}
+
+}  // namespace railgauge::localise

@@ -1,0 +1,113 @@
+// The figures as the search reads them: each as a byte that says how many deviations of the noise
+// it lies from what its class (inside a leaf, across) gives on its layer, with sums by sender,
+// receiver and pair of leaves. A byte a figure, since 1,024 nodes on 8 rails are 8 million.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "controller/localise/localise.h"
+
+namespace railgauge::localise {
+
+// So few nodes that elements are nearly as many as figures (localise_few.h).
+inline constexpr std::size_t kFewNodes = 8;
+
+inline constexpr int kBins = 64;
+inline constexpr double kBinWidth = 0.375;      // deviations
+inline constexpr int kZeroBin = 48;             // begins at 0: from -18 to +6 deviations
+inline constexpr std::uint8_t kNoFigure = 255;  // not measured, or explained already
+inline constexpr double kLowDeviation = -2.5;   // a healthy figure in 160 is below
+
+constexpr double deviation_of(int bin) { return (bin + 0.5 - kZeroBin) * kBinWidth; }
+
+// Sums over a set of figures; what lies beyond the bins counts as the last one, so that no single
+// figure outweighs a set.
+struct Sums {
+  double count = 0;
+  double low = 0;    // below kLowDeviation
+  double sum = 0;    // of deviations
+  double bound = 0;  // no explanation of the set can win more log likelihood
+  constexpr Sums& operator+=(const Sums& other) {
+    count += other.count;
+    low += other.low;
+    sum += other.sum;
+    bound += other.bound;
+    return *this;
+  }
+  constexpr Sums& operator-=(const Sums& other) {
+    count -= other.count;
+    low -= other.low;
+    sum -= other.sum;
+    bound -= other.bound;
+    return *this;
+  }
+};
+
+// What one figure in that bin adds to the sums.
+constexpr Sums bin_sums(std::uint8_t bin) {
+  const double z = deviation_of(bin);
+  return {
+      .count = 1, .low = z < kLowDeviation ? 1.0 : 0.0, .sum = z, .bound = z < -1 ? z * z / 2 : 0};
+}
+
+// Who is in which leaf. Nodes of unknown leaf make up a leaf of their own that is never accused.
+struct Topology {
+  std::size_t nodes = 0;
+  std::vector<std::int32_t> leaf_of{};
+  std::vector<std::vector<std::int32_t>> members{};  // by leaf
+  std::vector<bool> nameable{};                      // by leaf: known, and of two nodes at least
+  bool has_leaves = false;                           // two nameable ones at least
+  explicit Topology(const PairData& data);
+};
+
+// The figures of one layer.
+struct LayerCells {
+  std::int32_t rail = 0;
+  std::string memory{};
+  double noise = 0;                  // of one figure, as a share
+  std::array<double, 2> centre{};    // what is expected: inside a leaf, across leaves
+  std::vector<std::uint8_t> bins{};  // from-major
+  Sums all{};
+  std::vector<Sums> sends{};     // by node
+  std::vector<Sums> receives{};  // by node
+  std::vector<Sums> blocks{};    // by leaf of the sender, leaf of the receiver
+};
+
+class Cells {
+ public:
+  using Centres = std::vector<std::array<double, 2>>;  // by layer
+
+  // Without `centres`: the medians of all figures, which are off where half of them are slow.
+  // Without `noise` (by layer): as figures that follow each other in a row or column show it.
+  Cells(const PairData& data, const Options& options, const Centres& centres = {},
+        const std::vector<double>& noise = {});
+  // The medians of what is not explained yet.
+  [[nodiscard]] Centres centres(Model model) const;
+
+  [[nodiscard]] const Topology& topology() const { return topology_; }
+  [[nodiscard]] const std::vector<LayerCells>& layers() const { return layers_; }
+  [[nodiscard]] std::uint8_t bin(std::size_t layer, std::int32_t from, std::int32_t to) const {
+    return layers_[layer]
+        .bins[static_cast<std::size_t>(from) * topology_.nodes + static_cast<std::size_t>(to)];
+  }
+  [[nodiscard]] const Sums& block(std::size_t layer, std::size_t from_leaf,
+                                  std::size_t to_leaf) const {
+    return layers_[layer].blocks[from_leaf * topology_.members.size() + to_leaf];
+  }
+  // What is expected of that pair, in the layer's unit.
+  [[nodiscard]] double expected(std::size_t layer, std::int32_t from, std::int32_t to) const;
+
+  // Gives the figure another bin (kNoFigure takes it away), sums included.
+  void put(std::size_t layer, std::int32_t from, std::int32_t to, std::uint8_t bin);
+
+ private:
+  void fill(const Layer& layer, Model model, LayerCells& cells) const;
+
+  Topology topology_;
+  std::vector<LayerCells> layers_;
+};
+
+}  // namespace railgauge::localise

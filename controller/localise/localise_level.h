@@ -1,0 +1,30 @@
+// What a layer's figures give when nothing is wrong, and how much they scatter: by medians and
+// quartiles of samples, so that what is slow hardly bends them.
+#pragma once
+
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "controller/localise/localise_cells.h"
+
+namespace railgauge::localise {
+
+inline constexpr std::size_t kSmallClass = 4;  // figures; smaller classes have no median
+
+// A figure that was measured.
+inline bool usable(float value) {
+  return value > 0 && value <= std::numeric_limits<float>::max();  // no NaN, not infinite
+}
+
+// The medians inside a leaf and across leaves, in the layer's unit; 0: no figure at all.
+std::array<double, 2> centres_of(const Layer& layer, const Topology& topology);
+
+// Of one figure, as a share of its class's centre.
+double noise_of(const Layer& layer, const Topology& topology, const std::array<double, 2>& centres);
+
+// The value of which `share` of the others lie below; reorders them. They must be finite and not
+// be none.
+double quantile(std::vector<float>& values, double share);
+
+}  // namespace railgauge::localise

@@ -1,0 +1,225 @@
+#include "controller/localise/localise_nodes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
+
+#include "controller/localise/localise_two_way.h"
+
+namespace railgauge::localise {
+namespace {
+
+constexpr double kLeastLines = 3;        // rows or columns: fewer cannot say which is the odd one
+constexpr double kOneWayShare = 0.5;     // of the pairs measured in one direction alone
+constexpr double kAloneChance = 0.01;    // at which the second direction stands by itself
+constexpr double kComparableDrop = 0.5;  // of the larger one's share
+constexpr double kLeastChance = 1e-300;
+
+// The effects of one side of all nodes, and how they scatter without one of them.
+struct Side {
+  const std::vector<double>& effects;
+  const std::vector<bool>& known;
+
+  struct Scatter {
+    double squares = 0;  // about their mean
+    double count = 0;
+    double mean = 0;
+  };
+  [[nodiscard]] Scatter without(std::int32_t node) const {
+    Scatter out;
+    double sum = 0;
+    for (std::size_t i = 0; i < effects.size(); ++i) {
+      if (!known[i] || static_cast<std::int32_t>(i) == node) continue;
+      sum += effects[i];
+      ++out.count;
+    }
+    if (out.count == 0) return out;
+    out.mean = sum / out.count;
+    for (std::size_t i = 0; i < effects.size(); ++i)
+      if (known[i] && static_cast<std::int32_t>(i) != node)
+        out.squares += (effects[i] - out.mean) * (effects[i] - out.mean);
+    return out;
+  }
+  // How far the node is below the others; absent where too few are known.
+  [[nodiscard]] std::optional<double> below(std::int32_t node) const {
+    const Scatter others = without(node);
+    if (!known[static_cast<std::size_t>(node)] || others.count + 1 < kLeastLines) return {};
+    return others.mean - effects[static_cast<std::size_t>(node)];
+  }
+};
+
+double share_of(double effect) { return 1 - std::exp(-effect); }
+
+class Effects {
+ public:
+  // `is_symmetric`: rows and columns say the same, once.
+  Effects(const TwoWay& fit, double least_noise, bool is_symmetric)
+      : fit_(fit),
+        rows_{fit.rows, fit.row_known},
+        columns_{fit.columns, fit.column_known},
+        is_symmetric_(is_symmetric) {
+    const double lines =
+        std::max(1.0, static_cast<double>(std::ranges::count(fit.row_known, true)));
+    const double in_line = std::max(1.0, fit.figures / lines);
+    least_variance_ = least_noise * least_noise / in_line;
+    const double once = is_symmetric ? 2 : 1;  // each figure stands there so often
+    const double effects = is_symmetric ? lines : fit.figures - fit.residual_degrees;
+    residual_degrees_ = std::max(0.0, fit.figures / once - effects);
+    if (residual_degrees_ > 0)
+      residual_variance_ = fit.residual_squares / once / residual_degrees_ / in_line;
+  }
+
+  std::vector<NodeEffect> all() const {
+    std::vector<NodeEffect> list;
+    const auto n = static_cast<std::int32_t>(fit_.rows.size());
+    for (std::int32_t node = 0; node < n; ++node) {
+      const std::optional<double> sends = rows_.below(node);
+      const std::optional<double> receives = columns_.below(node);
+      if (is_symmetric_) {
+        if (sends) list.push_back(judged(node, Direction::kBoth, *sends, true));
+        continue;
+      }
+      if (sends && receives && is_both(node, *sends, *receives)) {
+        list.push_back(judged(node, Direction::kBoth, (*sends + *receives) / 2, true));
+        continue;
+      }
+      if (sends) list.push_back(best_of_two(node, Direction::kSends, *sends));
+      if (receives) list.push_back(best_of_two(node, Direction::kReceives, *receives));
+    }
+    return list;
+  }
+
+ private:
+  // What hosts differ by is at least what single figures scatter by, which is known from other
+  // degrees of freedom: a few sides that happen to be alike prove no calm.
+  [[nodiscard]] double variance(double squares, double degrees) const {
+    const double alone = squares / degrees;
+    const double pooled =
+        (squares + residual_variance_ * residual_degrees_) / (degrees + residual_degrees_);
+    return std::max({alone, pooled, least_variance_});
+  }
+
+  // `apart`: the node's other side may be slow too, and says nothing of the scatter. What befalls a
+  // host may bend both of its sides alike, so each node counts once then; where the other side of
+  // this very node is held against it, that cannot make it stand out.
+  [[nodiscard]] NodeEffect judged(std::int32_t node, Direction direction, double effect,
+                                  bool apart) const {
+    NodeEffect out{.node = node, .direction = direction, .effect = effect};
+    const bool sends = direction != Direction::kReceives;
+    const Side::Scatter own = (sends ? rows_ : columns_).without(node);
+    const Side::Scatter other = (sends ? columns_ : rows_).without(apart ? node : -1);
+    double degrees = own.count - 1;
+    double squares = own.squares;
+    if (!is_symmetric_ && other.count > 1) {
+      degrees += other.count - 1;
+      squares += other.squares;
+    }
+    out.degrees = apart ? own.count - 1 : degrees;
+    if (out.degrees < 1) return out;
+    const double error = std::sqrt(variance(squares, degrees) * (1 + 1 / own.count));
+    out.t = error > 0 ? effect / error : 0;
+    return out;
+  }
+
+  [[nodiscard]] NodeEffect best_of_two(std::int32_t node, Direction direction,
+                                       double effect) const {
+    const NodeEffect with = judged(node, direction, effect, false);
+    const NodeEffect apart = judged(node, direction, effect, true);
+    return chance_of(apart.t, apart.degrees) < chance_of(with.t, with.degrees) ? apart : with;
+  }
+
+  [[nodiscard]] bool is_both(std::int32_t node, double sends, double receives) const {
+    const bool less_sends = sends < receives;
+    const double lesser = std::min(sends, receives);
+    const double larger = std::max(sends, receives);
+    if (lesser <= 0 || share_of(lesser) < kComparableDrop * share_of(larger)) return false;
+    const NodeEffect alone =
+        judged(node, less_sends ? Direction::kSends : Direction::kReceives, lesser, true);
+    return chance_of(alone.t, alone.degrees) < kAloneChance;
+  }
+
+  const TwoWay& fit_;
+  const Side rows_;
+  const Side columns_;
+  const bool is_symmetric_;
+  double least_variance_ = 0;
+  double residual_variance_ = 0;  // of a line's mean, by the scatter of single figures
+  double residual_degrees_ = 0;
+};
+
+// Whether most pairs have a figure in one direction alone.
+bool is_one_way(const std::vector<double>& values, std::size_t n) {
+  double pairs = 0;
+  double one_way = 0;
+  for (std::size_t a = 0; a < n; ++a)
+    for (std::size_t b = a + 1; b < n; ++b) {
+      const bool there = std::isfinite(values[a * n + b]);
+      const bool back = std::isfinite(values[b * n + a]);
+      pairs += there || back ? 1 : 0;
+      one_way += there != back ? 1 : 0;
+    }
+  return one_way > kOneWayShare * pairs;
+}
+
+// Both directions of a pair as their mean, or as the one that there is.
+std::vector<double> both_ways(const std::vector<double>& values, std::size_t n) {
+  std::vector<double> means(values.size(), std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t a = 0; a < n; ++a)
+    for (std::size_t b = 0; b < n; ++b) {
+      const double there = values[a * n + b];
+      const double back = values[b * n + a];
+      means[a * n + b] = !std::isfinite(there)  ? back
+                         : !std::isfinite(back) ? there
+                                                : (there + back) / 2;
+    }
+  return means;
+}
+
+}  // namespace
+
+std::vector<NodeEffect> node_effects(const std::vector<double>& values, std::size_t n,
+                                     double least_noise) {
+  const bool symmetric = is_one_way(values, n);
+  const TwoWay fit = fit_two_way(symmetric ? both_ways(values, n) : values, n);
+  return Effects(fit, least_noise, symmetric).all();
+}
+
+std::vector<PairEffect> pair_effects(const std::vector<double>& values, std::size_t n,
+                                     double least_noise) {
+  const TwoWay fit = fit_two_way(values, n);
+  std::vector<PairEffect> list;
+  const double degrees = fit.residual_degrees - 1;
+  if (degrees < 1) return list;
+  const double own = fit.residual_degrees / fit.figures;  // of a figure, what is not fitted away
+  for (std::size_t at = 0; at < fit.residuals.size(); ++at) {
+    const double residual = fit.residuals[at];
+    if (!std::isfinite(residual)) continue;
+    const double without = fit.residual_squares - residual * residual / own;
+    const double variance = std::max(without / degrees, least_noise * least_noise);
+    list.push_back({.from = static_cast<std::int32_t>(at / n),
+                    .to = static_cast<std::int32_t>(at % n),
+                    .effect = -residual / own,
+                    .t = variance > 0 ? -residual / std::sqrt(variance * own) : 0,
+                    .degrees = degrees});
+  }
+  return list;
+}
+
+double chance_of(double t, double degrees) {
+  if (degrees < 1 || !std::isfinite(t)) return 1;
+  const boost::math::students_t distribution(degrees);
+  return boost::math::cdf(boost::math::complement(distribution, t));
+}
+
+double weight_of(double chance) {
+  if (chance >= 0.5) return 0;
+  const double z = boost::math::quantile(
+      boost::math::complement(boost::math::normal(), std::max(chance, kLeastChance)));
+  return z * z / 2;
+}
+
+}  // namespace railgauge::localise

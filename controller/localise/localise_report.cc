@@ -1,0 +1,316 @@
+#include "controller/localise/localise_report.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace railgauge::localise {
+namespace {
+
+constexpr std::size_t kMostForMedian = 100'000;
+constexpr double kAsExpected = 0.02;  // as Options::least_drop by default
+
+double median(std::vector<double>& values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+Suspect Reporter::suspect(const Found& found) const {
+  Suspect suspect{.element = found.element,
+                  .drop = found.drop,
+                  .share = found.share,
+                  .weight = found.weight,
+                  .confirmed = found.confirmed,
+                  .doubt = found.doubt};
+  add_figures(found, suspect);
+  add_ruled_out(found, suspect);
+  suspect.sentence = sentence_of(data_, suspect);
+  return suspect;
+}
+
+void Reporter::add_figures(const Found& found, Suspect& suspect) const {
+  const bool smaller = data_.model == Model::kMinimum;
+  const std::size_t n = cells_.topology().nodes;
+  // A whole rail is held against the other rails.
+  const double lift = found.element.kind == Kind::kRail ? 1 - (smaller ? 1 : -1) * found.drop : 1;
+  std::vector<double> expected;
+  std::vector<double> seen;
+  std::vector<double> shares;
+  const auto clearer = [smaller](const PairFigure& a, const PairFigure& b) {
+    const double x = a.seen / a.expected;
+    const double y = b.seen / b.expected;
+    return smaller ? x < y : x > y;
+  };
+  auto& evidence = suspect.evidence;
+  double clear_enough = 0;  // the share that the last piece of evidence has
+  for (const std::size_t layer : found.layers) {
+    const Layer& of = data_.layers[layer];
+    visit_pairs(cells_.topology(), found.element, [&](std::int32_t from, std::int32_t to) {
+      if (cells_.bin(layer, from, to) == kNoFigure) return;
+      const double usual = cells_.expected(layer, from, to) / lift;
+      const double value =
+          of.values[static_cast<std::size_t>(from) * n + static_cast<std::size_t>(to)];
+      ++suspect.tasks;
+      if (expected.size() < kMostForMedian) expected.push_back(usual);
+      const double share = value / usual;
+      if ((smaller ? 1 - share : share - 1) < found.drop / 2) return;
+      ++suspect.slow_tasks;
+      if (seen.size() < kMostForMedian) {
+        seen.push_back(value);
+        shares.push_back(share);
+      }
+      if (evidence.size() == kMaxEvidence &&
+          !(smaller ? share < clear_enough : share > clear_enough))
+        return;
+      const PairFigure figure{.from = from,
+                              .to = to,
+                              .rail = of.rail,
+                              .memory = of.memory,
+                              .expected = usual,
+                              .seen = value};
+      evidence.insert(std::ranges::upper_bound(evidence, figure, clearer), figure);
+      if (evidence.size() > kMaxEvidence) evidence.pop_back();
+      clear_enough = evidence.back().seen / evidence.back().expected;
+    });
+  }
+  suspect.expected = median(expected);
+  suspect.seen = median(seen);
+  // The search counts in bins, which end; what a person reads is measured.
+  if (!shares.empty()) suspect.drop = (smaller ? 1 : -1) * (1 - median(shares));
+}
+
+Reporter::Drop Reporter::drop_of(const Element& element,
+                                 const std::vector<std::size_t>& layers) const {
+  Drop drop;
+  for (const std::size_t layer : layers) {
+    const Sums own = sums_of(cells_, layer, element);
+    if (own.count <= 0) continue;
+    const double deviation = own.sum / own.count - rest_mean(cells_, layer, own);
+    drop.drop -= own.count * deviation * cells_.layers()[layer].noise;
+    drop.count += own.count;
+  }
+  if (drop.count > 0) drop.drop /= drop.count;
+  return drop;
+}
+
+std::string Reporter::told(std::string_view what, const Drop& drop) const {
+  if (drop.count < 2) return "";
+  if (std::abs(drop.drop) < kAsExpected) return fmt::format("{} as expected", what);
+  return fmt::format("{} {:.1f} % {}", what, std::abs(drop.drop) * 100,
+                     drop.drop > 0 ? "worse too" : "better");
+}
+
+void Reporter::add_ruled_out(const Found& found, Suspect& suspect) const {
+  const auto add = [&suspect](std::string text) {
+    if (!text.empty()) suspect.ruled_out.push_back(std::move(text));
+  };
+  const Element& element = found.element;
+  const bool node = element.kind == Kind::kPort || element.kind == Kind::kNode;
+  const auto layers_where = [this](auto keep) {
+    std::vector<std::size_t> layers;
+    for (std::size_t l = 0; l < cells_.layers().size(); ++l)
+      if (keep(cells_.layers()[l])) layers.push_back(l);
+    return layers;
+  };
+  Element other = element;
+  if ((node || element.kind == Kind::kLeaf) && element.direction != Direction::kBoth) {
+    const bool sends = element.direction == Direction::kSends;
+    other.direction = sends ? Direction::kReceives : Direction::kSends;
+    add(told(node ? (sends ? "what it receives is" : "what it sends is")
+                  : (sends ? "what reaches it is" : "what leaves it is"),
+             drop_of(other, found.layers)));
+    other = element;
+  }
+  if (node && !element.memory.empty())
+    add(told("other memory on the same port is", drop_of(other, layers_where([&](const auto& of) {
+                                                           return of.memory != element.memory &&
+                                                                  (element.rail < 0 ||
+                                                                   of.rail == element.rail);
+                                                         }))));
+  if (element.kind == Kind::kPort)
+    add(told("its other rails are", drop_of(other, layers_where([&](const auto& of) {
+                                              return of.rail != element.rail;
+                                            }))));
+  const Topology& topology = cells_.topology();
+  if (node && topology.has_leaves) {
+    const std::int32_t leaf = topology.leaf_of[static_cast<std::size_t>(element.first)];
+    if (topology.nameable[static_cast<std::size_t>(leaf)]) {
+      // A fault of the leaf would show in its mean whole, one of the node only by its part.
+      const Element whole{
+          .kind = Kind::kLeaf, .first = leaf, .rail = element.rail, .direction = element.direction};
+      const Drop drop = drop_of(whole, found.layers);
+      if (drop.drop < found.drop / 2) add("the other nodes of its leaf are as expected");
+    }
+  }
+  if (element.kind == Kind::kPair)
+    for (const std::int32_t end : {element.first, element.second}) {
+      const Element port{.kind = Kind::kPort, .first = end, .rail = element.rail};
+      add(told(data_.nodes[static_cast<std::size_t>(end)] + " with others is",
+               drop_of(port, found.layers)));
+    }
+}
+
+namespace {
+
+std::string node_name(const PairData& data, std::int32_t node) {
+  return data.nodes[static_cast<std::size_t>(node)];
+}
+
+std::string leaf_name(const PairData& data, std::int32_t leaf) {
+  return "leaf " + data.leaves[static_cast<std::size_t>(leaf)];
+}
+
+std::string rail_words(const Element& element) {
+  return element.rail < 0 ? "all rails" : fmt::format("rail {}", element.rail);
+}
+
+std::string_view of_node(const Element& element) {
+  switch (element.direction) {
+    case Direction::kSends:
+      return "sends";
+    case Direction::kReceives:
+      return "receives";
+    case Direction::kBoth:
+      break;
+  }
+  return "sends and receives";
+}
+
+std::string_view of_group(const Element& element) {
+  switch (element.direction) {
+    case Direction::kSends:
+      return " (what leaves it)";
+    case Direction::kReceives:
+      return " (what reaches it)";
+    case Direction::kBoth:
+      break;
+  }
+  return "";
+}
+
+// Where to look.
+std::string_view cause_of(const Element& element) {
+  const bool gpu = element.memory == "gpu";
+  switch (element.kind) {
+    case Kind::kPort:
+      if (gpu) return "the path between GPU and NIC (ACS, distance, peer memory, BAR)";
+      if (!element.memory.empty()) return "the path between that memory and the NIC";
+      if (element.intermittent) return "a flapping NIC, cable or switch port";
+      if (element.direction == Direction::kSends)
+        return "NIC, PCIe slot, cable or switch port, sending side";
+      if (element.direction == Direction::kReceives)
+        return "NIC, PCIe slot, cable or switch port, receiving side (pause, PCIe credits)";
+      return "NIC, PCIe slot, cable or switch port";
+    case Kind::kNode:
+      if (gpu) return "the GPUs' side of the node (PCIe switch, ACS, peer memory)";
+      return "the host (governor, NUMA, IOMMU, throttling), since all its rails are slow";
+    case Kind::kRail:
+      return "what the rail has in common: its switches or its setting on all nodes";
+    case Kind::kLeaf:
+      return "the leaf switch";
+    case Kind::kUplink:
+      return element.intermittent ? "one of the leaf's links to the spines"
+                                  : "the leaf's links to the spines";
+    case Kind::kTrunk:
+      return "what connects the two leaves";
+    case Kind::kSpine:
+      return "one spine switch";
+    case Kind::kPair:
+      return "the path between the two: a routing collision or one link on it";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string_view kind_word(Kind kind) {
+  switch (kind) {
+    case Kind::kPort:
+      return "port";
+    case Kind::kNode:
+      return "node";
+    case Kind::kRail:
+      return "rail";
+    case Kind::kLeaf:
+      return "leaf";
+    case Kind::kUplink:
+      return "uplink";
+    case Kind::kTrunk:
+      return "trunk";
+    case Kind::kSpine:
+      return "spine";
+    case Kind::kPair:
+      return "pair";
+  }
+  return "";
+}
+
+std::string_view direction_word(Direction direction) {
+  switch (direction) {
+    case Direction::kSends:
+      return "sends";
+    case Direction::kReceives:
+      return "receives";
+    case Direction::kBoth:
+      return "both";
+  }
+  return "";
+}
+
+std::string name_of(const PairData& data, const Element& element) {
+  const std::string rail = rail_words(element);
+  switch (element.kind) {
+    case Kind::kPort:
+      return fmt::format("{} {}", node_name(data, element.first), rail);
+    case Kind::kNode:
+      return node_name(data, element.first);
+    case Kind::kRail:
+      return rail;
+    case Kind::kLeaf:
+      return fmt::format("{}, {}", leaf_name(data, element.first), rail);
+    case Kind::kUplink:
+      return fmt::format("{} to the spines, {}", leaf_name(data, element.first), rail);
+    case Kind::kTrunk:
+      return fmt::format("{} {} {}, {}", leaf_name(data, element.first),
+                         element.direction == Direction::kBoth ? "and" : "to",
+                         leaf_name(data, element.second), rail);
+    case Kind::kSpine:
+      return fmt::format("a spine, {}", rail);
+    case Kind::kPair:
+      return fmt::format("{} {} {}, {}", node_name(data, element.first),
+                         element.direction == Direction::kBoth ? "and" : "to",
+                         node_name(data, element.second), rail);
+  }
+  return "";
+}
+
+std::string sentence_of(const PairData& data, const Suspect& suspect) {
+  const Element& element = suspect.element;
+  const bool node = element.kind == Kind::kPort || element.kind == Kind::kNode;
+  const bool one_side = element.kind == Kind::kLeaf || element.kind == Kind::kUplink;
+  std::string text = name_of(data, element);
+  if (node)
+    text += fmt::format(" {}", of_node(element));
+  else
+    text += fmt::format("{}: pairs over it are", one_side ? of_group(element) : "");
+  text += fmt::format(
+      " {:.1f} % {} than expected", suspect.drop * 100,
+      data.model == Model::kMinimum ? (node ? "less" : "slower") : (node ? "later" : "later"));
+  if (!element.memory.empty()) text += fmt::format(" with {} memory alone", element.memory);
+  text += fmt::format(", in {:.0f} of {:.0f} tasks: ", suspect.slow_tasks, suspect.tasks);
+  if (suspect.confirmed)
+    text += cause_of(element);
+  else
+    text += suspect.doubt.empty() ? "seen once only, so nothing is called bad; measure it again"
+                                  : suspect.doubt;
+  if (!suspect.ruled_out.empty()) text += fmt::format("; {}", fmt::join(suspect.ruled_out, "; "));
+  return text;
+}
+
+}  // namespace railgauge::localise

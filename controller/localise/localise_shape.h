@@ -1,0 +1,86 @@
+// Which pairs of nodes use an element, and what their figures add up to.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "controller/localise/localise_cells.h"
+
+namespace railgauge::localise {
+
+// The layers that an element concerns.
+struct LayerSet {
+  std::int32_t rail = -1;  // -1: all
+  std::string memory{};    // "": every kind
+  std::vector<std::size_t> layers{};
+};
+
+// Each rail with every kind of memory and, where there are several, each kind alone; then the same
+// for all rails together, where there are several rails.
+std::vector<LayerSet> layer_sets(const std::vector<LayerCells>& layers);
+
+// Calls visit(from, to) once for each ordered pair of two nodes that uses the element.
+template <class Visit>
+void visit_pairs(const Topology& topology, const Element& element, Visit visit) {
+  const auto n = static_cast<std::int32_t>(topology.nodes);
+  const bool sends = element.direction != Direction::kReceives;
+  const bool receives = element.direction != Direction::kSends;
+  const auto members = [&](std::int32_t leaf) -> const std::vector<std::int32_t>& {
+    return topology.members[static_cast<std::size_t>(leaf)];
+  };
+  const auto leaf_of = [&](std::int32_t node) {
+    return topology.leaf_of[static_cast<std::size_t>(node)];
+  };
+  const auto both_ways = [&](std::int32_t a, std::int32_t b) {
+    if (sends) visit(a, b);
+    if (receives) visit(b, a);
+  };
+  switch (element.kind) {
+    case Kind::kPort:
+    case Kind::kNode:
+      for (std::int32_t other = 0; other < n; ++other)
+        if (other != element.first) both_ways(element.first, other);
+      return;
+    case Kind::kPair:
+      return both_ways(element.first, element.second);
+    case Kind::kTrunk:
+      for (const std::int32_t a : members(element.first))
+        for (const std::int32_t b : members(element.second)) both_ways(a, b);
+      return;
+    case Kind::kLeaf:
+    case Kind::kUplink:
+      for (const std::int32_t a : members(element.first))
+        for (std::int32_t other = 0; other < n; ++other) {
+          if (leaf_of(other) != element.first)
+            both_ways(a, other);
+          else if (element.kind == Kind::kLeaf && other != a)
+            visit(a, other);
+        }
+      return;
+    case Kind::kSpine:
+    case Kind::kRail:
+      for (std::int32_t a = 0; a < n; ++a)
+        for (std::int32_t b = 0; b < n; ++b)
+          if (a != b && (element.kind == Kind::kRail || leaf_of(a) != leaf_of(b))) visit(a, b);
+      return;
+  }
+}
+
+// Sums of the element's figures on one layer; not of a pair.
+Sums sums_of(const Cells& cells, std::size_t layer, const Element& element);
+
+// A shift of all the element's figures, by least squares against the rest of their layers.
+struct Shift {
+  double weight = 0;  // log likelihood won over "all as the rest"; 0 when the figures are not lower
+  double proof = 0;   // the same, but what the rest gives is only known from the rest: never more
+  double drop = 0;    // as a share
+};
+Shift shift_of(const Cells& cells, const LayerSet& set, const Element& element);
+
+// Upper bound of the weight of any explanation of the element's figures.
+double bound_of(const Cells& cells, const LayerSet& set, const Element& element);
+
+// Mean deviation of the layer's figures that are not the element's; 0 where there are none.
+double rest_mean(const Cells& cells, std::size_t layer, const Sums& own);
+
+}  // namespace railgauge::localise

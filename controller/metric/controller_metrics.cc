@@ -1,0 +1,196 @@
+#include "controller/metric/controller_metrics.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "controller/metric/process.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge {
+namespace {
+constexpr const char* kNodes = "railgauge_nodes";
+constexpr const char* kLastEnd = "railgauge_run_last_end_timestamp_seconds";
+
+std::string rail_text(std::int32_t rail) { return rail < 0 ? "" : fmt::format("{}", rail); }
+}  // namespace
+
+Metrics::Metrics() {
+  registry_.set("railgauge_controller_info", {{"version", RAILGAUGE_VERSION}}, 1);
+  set_nodes({});
+  set_absent_nodes(0);
+  sample_process();
+}
+
+void Metrics::run_ended(const std::string& suite, const std::string& trigger,
+                        const std::string& outcome, double unix_seconds) {
+  registry_.add("railgauge_runs_total", {{"trigger", trigger}, {"outcome", outcome}});
+  SuiteEnd end{.suite = suite, .outcome = outcome, .unix_seconds = unix_seconds};
+  if (outcome == kPassed) end.passed_unix_seconds = unix_seconds;
+  restore_runs({&end, 1});
+}
+
+void Metrics::restore_runs(std::span<const SuiteEnd> ends) {
+  const std::lock_guard lock(mutex_);
+  for (const SuiteEnd& end : ends) note(end);
+  forget_suites();
+  show_ends();
+}
+
+void Metrics::note(const SuiteEnd& end) {
+  SuiteEnd& known = ends_[end.suite];
+  known.suite = end.suite;
+  if (end.passed_unix_seconds)
+    known.passed_unix_seconds =
+        std::max(*end.passed_unix_seconds, known.passed_unix_seconds.value_or(0));
+  if (end.unix_seconds < known.unix_seconds) return;
+  known.outcome = end.outcome;
+  known.unix_seconds = end.unix_seconds;
+}
+
+// Names of suites are anybody's words. What a schedule starts stays, then what ran last: else one
+// day's acceptance runs would take the nightly run out of sight of its alerts.
+void Metrics::forget_suites() {
+  const std::size_t most = metric::find(kLastEnd)->most;
+  if (ends_.size() <= most) return;
+  std::vector<std::tuple<bool, double, std::string>> order;
+  for (const auto& [suite, end] : ends_)
+    order.emplace_back(scheduled_.contains(suite), end.unix_seconds, suite);
+  std::ranges::sort(order);
+  order.resize(order.size() - most);
+  for (const auto& [scheduled, unix_seconds, suite] : order) ends_.erase(suite);
+}
+
+void Metrics::show_ends() {
+  std::map<metric::Labels, double> outcomes;
+  std::map<metric::Labels, double> times;
+  std::map<metric::Labels, double> successes;
+  for (const auto& [suite, end] : ends_) {
+    outcomes[{{"suite", suite}, {"outcome", end.outcome}}] = 1;
+    times[{{"suite", suite}}] = end.unix_seconds;
+    if (end.passed_unix_seconds) successes[{{"suite", suite}}] = *end.passed_unix_seconds;
+  }
+  registry_.replace("railgauge_run_last_outcome", outcomes);
+  registry_.replace(kLastEnd, times);
+  registry_.replace("railgauge_run_last_success_timestamp_seconds", successes);
+}
+
+void Metrics::task_ended(const std::string& kernel, const std::string& outcome) {
+  registry_.add("railgauge_tasks_total", {{"kernel", kernel}, {"outcome", outcome}});
+}
+
+void Metrics::set_nodes(const FleetCounts& counts) {
+  registry_.set(kNodes, {{"state", "attached"}}, counts.attached);
+  registry_.set(kNodes, {{"state", "detached"}}, counts.detached);
+  registry_.set(kNodes, {{"state", "lost"}}, counts.lost);
+  registry_.set("railgauge_nodes_busy", {}, counts.busy);
+  registry_.set("railgauge_agents_waiting_records", {}, counts.waiting_records);
+}
+
+void Metrics::set_absent_nodes(std::uint32_t absent) {
+  registry_.set(kNodes, {{"state", "absent"}}, absent);
+}
+
+void Metrics::set_agent_versions(const std::map<std::string, std::uint32_t>& attached_by_version) {
+  std::map<metric::Labels, double> values;
+  for (const auto& [version, count] : attached_by_version) values[{{"version", version}}] = count;
+  registry_.replace("railgauge_agents", values);
+}
+
+void Metrics::set_runs(bool active, std::size_t waiting) {
+  registry_.set("railgauge_run_active", {}, active ? 1 : 0);
+  registry_.set("railgauge_runs_waiting", {}, static_cast<double>(waiting));
+}
+
+void Metrics::set_records_stored(std::uint64_t records) {
+  registry_.raise_to("railgauge_records_stored_total", {}, static_cast<double>(records));
+}
+
+void Metrics::set_store(double queued_records, double database_bytes, double failed_batches) {
+  registry_.set("railgauge_store_queue_depth", {}, queued_records);
+  registry_.set("railgauge_db_size_bytes", {}, database_bytes);
+  registry_.raise_to("railgauge_store_failed_batches_total", {}, failed_batches);
+}
+
+void Metrics::set_store_limits(double queue_records, double free_bytes) {
+  registry_.set("railgauge_store_queue_limit", {}, queue_records);
+  registry_.set("railgauge_db_free_bytes", {}, free_bytes);
+}
+
+void Metrics::set_orphans(double kept, double dropped) {
+  registry_.set("railgauge_orphan_records", {}, kept);
+  registry_.raise_to("railgauge_orphan_records_dropped_total", {}, dropped);
+}
+
+void Metrics::set_findings(const LabelledCounts& findings, const LabelledCounts& regressions) {
+  registry_.replace("railgauge_findings", findings);
+  registry_.replace("railgauge_regression_active", regressions);
+}
+
+void Metrics::set_repeats(double figures, double apart) {
+  constexpr const char* kRatio = "railgauge_judge_false_alarm_ratio";
+  registry_.set("railgauge_judge_repeated_figures", {}, figures);
+  if (figures > 0)
+    registry_.set(kRatio, {}, apart / figures);
+  else
+    registry_.replace(kRatio, {});  // a rate of 0 would be a statement
+}
+
+void Metrics::set_schedules(std::span<const ScheduleState> schedules) {
+  std::map<metric::Labels, double> enabled;
+  std::map<metric::Labels, double> results;
+  std::map<metric::Labels, double> dues;
+  std::map<metric::Labels, double> pauses;
+  std::map<metric::Labels, double> first_dues;
+  std::set<std::string> suites;
+  for (const ScheduleState& one : schedules) {
+    suites.insert(one.suite);
+    const metric::Labels labels{{"schedule", one.name}, {"suite", one.suite}};
+    enabled[labels] = one.enabled ? 1 : 0;
+    if (one.pause_seconds) pauses[labels] = *one.pause_seconds;
+    if (one.first_due_unix_seconds) first_dues[labels] = *one.first_due_unix_seconds;
+    if (one.result.empty()) continue;
+    results[{{"schedule", one.name}, {"result", one.result}}] = 1;
+    dues[{{"schedule", one.name}}] = one.due_unix_seconds;
+  }
+  registry_.replace("railgauge_schedule_enabled", enabled);
+  registry_.replace("railgauge_schedule_last_result", results);
+  registry_.replace("railgauge_schedule_last_due_timestamp_seconds", dues);
+  registry_.replace("railgauge_schedule_pause_seconds", pauses);
+  registry_.replace("railgauge_schedule_first_due_timestamp_seconds", first_dues);
+  const std::lock_guard lock(mutex_);
+  scheduled_ = std::move(suites);
+}
+
+void Metrics::set_pairs(std::span<const WorstPair> worst, std::span<const RailFigure> rails,
+                        double unix_seconds) {
+  std::map<metric::Labels, double> ratios;
+  for (const WorstPair& pair : worst)
+    ratios[{{"kernel", pair.kernel},
+            {"from", pair.from},
+            {"to", pair.to},
+            {"rail", rail_text(pair.rail)},
+            {"memory", pair.memory}}] = pair.ratio;
+  registry_.replace("railgauge_worst_pair_ratio", ratios);
+  std::map<metric::Labels, double> bandwidths;
+  std::map<metric::Labels, double> latencies;
+  for (const RailFigure& figure : rails) {
+    metric::Labels labels{{"kernel", figure.kernel},
+                          {"rail", rail_text(figure.rail)},
+                          {"memory", figure.memory},
+                          {"distance", figure.distance},
+                          {"stat", "p50"}};
+    auto& values = figure.is_latency ? latencies : bandwidths;
+    values[labels] = figure.median;
+    labels["stat"] = figure.is_latency ? "p99" : "p01";
+    values[labels] = figure.worst_percent;
+  }
+  registry_.replace("railgauge_fabric_bandwidth_bytes_per_second", bandwidths);
+  registry_.replace("railgauge_fabric_latency_seconds", latencies);
+  registry_.set("railgauge_pairs_timestamp_seconds", {}, unix_seconds);
+}
+
+void Metrics::sample_process() { metric::sample_process(registry_); }
+
+}  // namespace railgauge

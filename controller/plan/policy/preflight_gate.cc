@@ -1,0 +1,63 @@
+#include "controller/plan/policy/preflight_gate.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace railgauge::plan {
+namespace {
+
+constexpr std::size_t kMaxNamedChecks = 3;  // of a reason, which stays one line
+
+bool contains(const std::vector<std::string>& words, const std::string& word) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+bool passes(const PreflightGate& gate, const GateCheck& check) {
+  if (check.state == "unknown") return contains(gate.allow_unknown, check.id);
+  return check.state == "pass" || check.state == "warn" || check.state == "waived";
+}
+
+std::string text_of(const GateCheck& check) {
+  std::string text = fmt::format("{} {}", check.id, check.state);
+  if (!check.subject.empty()) text += fmt::format(" of {}", check.subject);
+  if (!check.observed.empty()) text += fmt::format(" ({})", check.observed);
+  return text;
+}
+
+}  // namespace
+
+std::optional<std::string> refusal_of(const PreflightGate& gate, const NodePreflight& node) {
+  if (gate.empty()) return std::nullopt;
+  if (!node.error.empty()) return fmt::format("preflight: no answer: {}", node.error);
+  std::vector<std::string> reasons;
+  for (const std::string& id : gate.require) {
+    bool found = false;
+    for (const GateCheck& check : node.checks) {
+      if (check.id != id) continue;
+      found = true;
+      if (!passes(gate, check)) reasons.push_back(text_of(check));
+    }
+    if (!found) reasons.push_back(fmt::format("{} was not answered", id));
+  }
+  if (reasons.empty()) return std::nullopt;
+  std::string text = "preflight: ";
+  for (std::size_t i = 0; i < std::min(reasons.size(), kMaxNamedChecks); ++i)
+    text += (i == 0 ? "" : ", ") + reasons[i];
+  if (reasons.size() > kMaxNamedChecks)
+    text += fmt::format(" and {} more", reasons.size() - kMaxNamedChecks);
+  return text;
+}
+
+Admission admit(const PreflightGate& gate, std::span<const NodePreflight> nodes) {
+  Admission admission;
+  for (const NodePreflight& node : nodes) {
+    if (auto reason = refusal_of(gate, node))
+      admission.refused.push_back({node.node, std::move(*reason)});
+    else
+      admission.admitted.push_back(node.node);
+  }
+  return admission;
+}
+
+}  // namespace railgauge::plan

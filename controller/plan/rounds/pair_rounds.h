@@ -1,0 +1,101 @@
+// Which pairs of nodes meet in which round, for each choice that a placement knows: all pairs, a
+// few random rounds, a ring, halves, a list; filtered by leaf, split by distance, sliced. Rounds
+// are made one at a time. Pure.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controller/plan/rounds/pair_schedule.h"
+#include "controller/plan/rounds/pair_sources.h"
+#include "controller/plan/suite/suite.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::plan {
+
+struct PairInput {
+  std::span<const LeafPlace> places{};     // of each node
+  std::span<const std::uint32_t> kinds{};  // of each node: its kind of hardware; none: all alike
+  std::span<const std::uint32_t> order{};  // the nodes by topology; what a ring follows
+  std::uint64_t seed = 1;
+  std::uint64_t slice_index = 0;  // modulo the placement's slice_of
+  // Of each node its number in the plan, by which pairs are told; kNotThere: it has none tonight,
+  // and its pairs are left out. None: all are there, by their own numbers.
+  std::span<const std::uint32_t> numbers{};
+  std::span<const std::vector<NodePair>> listed{};  // PairChoice::kFile
+};
+
+inline constexpr std::uint32_t kNotThere = UINT32_MAX;
+
+// Nodes without a fault that meet only nodes with one, of n nodes and R matchings, when a share of
+// nodes is bad: what a quick scan accuses wrongly before its retest. n x share^R.
+double expected_false_suspects(std::size_t nodes, double bad_share, std::uint32_t matchings);
+
+class PairRounds {
+ public:
+  struct Info {
+    std::uint32_t pairs = 0;
+    DistanceClass distance = DistanceClass::kNone;  // of most of the pairs
+    bool mixed = false;                             // not of all
+    bool whole = true;  // nothing was filtered: who is missing is left over
+  };
+
+  // kInvalidArgument: a choice by leaf where no topology tells any, or no pair left. Without any
+  // round where all of a slice's pairs have an end that is not there.
+  static Result<PairRounds> make(const Placement& placement, const PairInput& input);
+
+  [[nodiscard]] std::size_t size() const { return rounds_.size(); }
+  [[nodiscard]] const Info& info(std::size_t round) const { return rounds_[round].info; }
+  // In order; replaces what `out` held.
+  void pairs(std::size_t round, std::vector<NodePair>& out) const;
+  // The same in no order, which is quicker.
+  void unordered_pairs(std::size_t round, std::vector<NodePair>& out) const;
+  // For people: what strict_class costs, what a scan may miss, which slice this is.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  using Counts = std::array<std::uint32_t, 5>;  // by DistanceClass
+  struct Round {
+    const PairSource* source = nullptr;
+    std::uint32_t index = 0;    // in the source
+    std::uint32_t classes = 0;  // bits of the DistanceClasses that are kept
+    bool by_class = false;      // the source's round has others too
+    Info info{};
+  };
+
+  explicit PairRounds(const PairInput& input)
+      : places_(input.places.begin(), input.places.end()),
+        numbers_(input.numbers.begin(), input.numbers.end()) {}
+  Status fill(const Placement& placement, const PairInput& input);
+  const PairSource& add(std::unique_ptr<PairSource> source);
+  void add_rounds(const PairSource& source, std::uint32_t classes);
+  void add_strict_rounds(const PairSource& within, const PairSource& base, std::uint32_t classes);
+  void take_matchings(const Placement& placement, const PairInput& input);
+  void take_slice(const Placement& placement, const PairInput& input);
+  void leave_out_absent();
+  void count(std::span<const NodePair> pairs, Round& round) const;
+  [[nodiscard]] bool is_kept(const Round& round, const NodePair& pair) const;
+  [[nodiscard]] bool is_there(const NodePair& pair) const;
+
+  std::vector<LeafPlace> places_;
+  std::vector<std::uint32_t> numbers_;
+  std::vector<std::unique_ptr<PairSource>> sources_;
+  std::vector<Round> rounds_;
+  std::vector<std::string> notes_;
+};
+
+struct ListedPairs {
+  std::vector<std::vector<NodePair>> rounds;
+  std::size_t left_out = 0;  // pairs with a node that was not chosen
+};
+// Lines of `ROUND NODE NODE`, rounds in the order of their numbers; `#` begins a comment.
+// kInvalidArgument, naming the line: no such line, a node with itself or twice in a round, a pair
+// twice.
+Result<ListedPairs> parse_pair_list(std::string_view text, std::span<const std::string> nodes);
+
+}  // namespace railgauge::plan

@@ -1,0 +1,168 @@
+// A suite: what to measure, on which placements, how strictly. Read from YAML, checked whole: every
+// problem is reported at once and a suite with one does not run. suites/README.md documents the
+// keys.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controller/plan/policy/limits.h"
+#include "controller/plan/policy/policy.h"
+#include "controller/plan/policy/preflight_gate.h"
+#include "kernels/core/record.pb.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::plan {
+
+inline constexpr std::uint32_t kSuiteVersion = 1;
+inline constexpr std::size_t kMaxSuiteBytes = 1U << 20U;
+inline constexpr std::size_t kMaxSuiteNodes = 20'000;  // YAML nodes, an alias counted each time
+inline constexpr std::size_t kMaxSuiteDepth = 16;
+inline constexpr std::size_t kMaxStages = 1'000;
+inline constexpr std::uint32_t kMaxRunSlices = 10'000;  // of `slice: K/N`
+inline constexpr std::size_t kMaxSuiteProblems = 50;    // further ones are counted, not listed
+inline constexpr double kMaxDeadlineSeconds = 24 * 3600.0;
+
+enum class PlacementKind : std::uint8_t {
+  kPairs,  // pairs of nodes, rank 0 on the earlier one
+  kGroup,  // one task, one rank on each node
+  kNode,   // one task on each node, with a rank on each of its endpoints
+  kLeaf,   // one task on each leaf of the topology, one rank on each of its nodes
+  kLocal,  // one task of one rank on each node
+  // One task of two ranks on each node, both on one NIC port: what it costs within the node. Never
+  // a figure of the fabric.
+  kLoopback,
+};
+
+// Which pairs of nodes.
+enum class PairChoice : std::uint8_t {
+  kAll,     // every pair once: N - 1 rounds, N when N is odd
+  kQuick,   // `matchings` seeded random rounds
+  kRing,    // each node with the next
+  kHalves,  // the first half with the second, one round
+  kFile,    // those that a file lists
+};
+
+// Which links between the nodes of a pair.
+enum class RailChoice : std::uint8_t {
+  kNone,   // each node's endpoint as `endpoint` and `each` say
+  kSame,   // each rail with the same rail of the other node
+  kCross,  // each rail with every other one of the other node
+};
+
+struct Placement {
+  PlacementKind kind = PlacementKind::kPairs;
+  // The rest of this block with kPairs only.
+  PairChoice pairs = PairChoice::kAll;
+  std::uint32_t matchings = 3;  // of kQuick
+  std::string pairs_file{};     // of kFile: its name in the controller's suite folder
+  enum class Leaves : std::uint8_t { kAny, kWithin, kAcross } leaves = Leaves::kAny;
+  RailChoice rails = RailChoice::kNone;
+  bool rails_together = false;   // the rails of a pair at once, rather than one after the other
+  bool both_directions = false;  // each pair once more with its ranks exchanged
+  bool strict_class = false;     // one distance class a round, also where that costs more rounds
+  bool idle_loopback = false;    // whom an odd number leaves over measures itself
+  std::uint32_t slice_of = 1;    // each run takes every slice_of-th round; 1: all
+  // Which of them, from 0: the suite's own `slice: K/N`. Absent: the night's,
+  // PlanOptions::slice_index.
+  std::optional<std::uint32_t> slice{};
+  // "DEV:PORT" or "gpuN", the same on every node; "" takes each node's first active one.
+  std::string endpoint{};
+  // With kLocal, "gpu" or "nic": a task for each of a node's endpoints of that kind. With
+  // kLoopback, "nic": for each port; "gpu_nic": for each GPU with each port; "gpu": for each GPU
+  // with the nearest port. Those of one node one after the other. "": one task a node.
+  // With kPairs, kGroup and kNode, "gpu" or "nic": a rank on each of a node's endpoints. With
+  // kGroup "rail" too: a task for each place among a node's endpoints, by slot, with the one of
+  // every node.
+  std::string each{};
+  [[nodiscard]] bool chooses_gpu() const {
+    return kind == PlacementKind::kLoopback && each.starts_with("gpu");
+  }
+  [[nodiscard]] bool is_by_rail() const { return each == "rail" || rails != RailChoice::kNone; }
+  // Rather than leave it to the node's first active one.
+  [[nodiscard]] bool chooses_port() const {
+    return kind == PlacementKind::kLoopback || !each.empty() || !endpoint.empty() || is_by_rail();
+  }
+};
+
+struct Stage {
+  std::string name{};    // "" in the file: the kernel's name
+  std::string kernel{};  // "verbs.write_bw"
+  // As given; canonical text when the kernel's declaration was at hand. With a profile, that one's
+  // settings stand under what is given.
+  std::map<std::string, std::string> parameters{};
+  Placement placement{};
+  std::optional<double> deadline_seconds{};  // of one task; absent: the planner's rule
+  bool raw_samples = false;                  // every sample is stored, for a week by default
+  std::uint32_t repetitions = 1;             // fresh launches of each task
+  std::vector<Limit> limits{};               // floors and ceilings: a point beyond one has failed
+  std::optional<double> time_budget_seconds{};  // of the stage; what has not begun is not started
+  run::OnFailure on_failure = run::OnFailure::kContinue;
+  // Stages that one `vary` made have the same: repetitions of a block are mixed with each other.
+  std::uint32_t block = 0;
+};
+
+// `night:`: what slices were taken of, so that a run of them can be planned once more.
+struct Night {
+  std::uint64_t number = 0;          // PlanOptions::slice_index
+  std::vector<std::string> nodes{};  // over which the rounds were laid out, in that order
+};
+
+struct Suite {
+  std::uint32_t version = kSuiteVersion;
+  std::string name{};
+  std::string summary{};
+  std::string description{};
+  std::string contact{};
+  std::vector<Stage> stages{};
+  std::uint64_t seed = 1;     // of every random choice: matchings, order of repetitions
+  PreflightGate preflight{};  // `preflight:`; empty admits every node
+  // `bounds:`: by statistic, the fraction by which worse matters when two runs are judged.
+  std::map<std::string, double> bounds{};
+  run::RoundPolicy rounds{};  // `rounds:`; on_failure and stage_budget_seconds are the planner's
+  std::optional<Night> night{};
+};
+
+// Whether what the suite measures depends on the day, or on which slice its text names.
+bool has_slices(const Suite& suite);
+// The text with `night` as its last key; as it is where it has one, or cannot have one.
+std::string with_night(const std::string& text, const Night& night);
+
+// Ports that a rank runs in its port's stead.
+inline constexpr const char* kDevicesParameter = "devices";
+// Why a kernel cannot run `devices` on such a placement: it would not be on the port that its
+// series is labelled with. Nothing where it can. Pure.
+std::optional<std::string> devices_problem(const Placement& placement, const std::string& devices);
+
+struct SuiteProblem {
+  std::string file{};
+  std::uint32_t line = 0;    // from 1; 0: the file as a whole
+  std::uint32_t column = 0;  // from 1
+  std::string key{};         // "stages[0].parameters.depth"
+  std::string message{};     // what is wrong and what is allowed
+};
+
+struct SuiteReading {
+  std::optional<Suite> suite{};  // set exactly when there are no problems
+  std::vector<SuiteProblem> problems{};
+  bool kernels_checked = false;  // false: no declarations were given, kernels stand unchecked
+};
+
+// Never throws. `file_name` stands in the problems only.
+SuiteReading read_suite(std::string_view text, std::string_view file_name,
+                        std::span<const KernelInfo> kernels);
+// Reads the file first; a file that cannot be read is a problem too.
+SuiteReading read_suite_file(const std::string& path, std::span<const KernelInfo> kernels);
+
+// "quick.yaml:7:5: stages[0].parameters.depth: ..."
+std::string describe(const SuiteProblem& problem);
+// The first problem and how many more there are, as one line of kInvalidArgument.
+Error error_of(std::span<const SuiteProblem> problems);
+
+}  // namespace railgauge::plan

@@ -1,0 +1,124 @@
+#include "controller/plan/suite/suite_folder.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "kernels/core/text.h"
+
+namespace railgauge {
+namespace {
+
+constexpr std::string_view kSuffix = ".yaml";
+
+api::SuiteProblem to_api(const plan::SuiteProblem& problem) {
+  api::SuiteProblem out;
+  out.set_file(problem.file);
+  out.set_line(problem.line);
+  out.set_column(problem.column);
+  out.set_key(problem.key);
+  out.set_message(problem.message);
+  return out;
+}
+
+struct NameParts {
+  std::string name;
+  std::string slice;  // "3/96"; "": none
+};
+
+// "fabric:3/96". What does not look so is a name as it stands, which no suite has.
+NameParts parts_of(const std::string& source) {
+  const std::size_t colon = source.find(':');
+  if (colon == std::string::npos ||
+      source.find_first_not_of("0123456789/", colon + 1) != std::string::npos)
+    return {source, ""};
+  return {source.substr(0, colon), source.substr(colon + 1)};
+}
+
+}  // namespace
+
+Result<std::string> read_whole_file(const std::string& path, std::size_t max_bytes) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return fail(Code::kInvalidArgument, fmt::format("{}: open: {}", path, std::strerror(errno)));
+  std::string text;
+  std::string part(64U << 10U, '\0');
+  while (text.size() <= max_bytes) {
+    file.read(part.data(), static_cast<std::streamsize>(part.size()));
+    text.append(part, 0, static_cast<std::size_t>(file.gcount()));
+    if (!file) break;
+  }
+  if (file.bad())
+    return fail(Code::kInvalidArgument, fmt::format("{}: read: {}", path, std::strerror(errno)));
+  if (text.size() <= max_bytes) return text;
+  return fail(Code::kInvalidArgument,
+              fmt::format("{}: larger than {} bytes, its limit", path, max_bytes));
+}
+
+Result<std::string> SuiteFolder::text_beside(std::string_view name) const {
+  return read_whole_file(fmt::format("{}/{}", folder_, name), plan::kMaxSuiteBytes);
+}
+
+std::vector<std::string> SuiteFolder::names() const {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (auto entry = std::filesystem::directory_iterator(folder_, error);
+       !error && entry != std::filesystem::directory_iterator() && names.size() < kMaxSuites;
+       entry.increment(error))
+    if (entry->path().extension() == kSuffix) names.push_back(entry->path().stem().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+std::string SuiteFolder::path_of(std::string_view name) const {
+  return fmt::format("{}/{}{}", folder_, name, kSuffix);
+}
+
+Result<SuiteFolder::Text> SuiteFolder::text_of(const api::SuiteSource& source) const {
+  if (!source.text().empty()) {
+    if (source.text().size() > plan::kMaxSuiteBytes)
+      return fail(
+          Code::kInvalidArgument,
+          fmt::format("the suite is larger than {} bytes, its limit", plan::kMaxSuiteBytes));
+    return Text{source.text(), source.file_name().empty() ? "suite" : source.file_name()};
+  }
+  const auto [name, slice] = parts_of(source.name());
+  const std::vector<std::string> known = names();
+  if (std::ranges::find(known, name) == known.end())
+    return fail(Code::kInvalidArgument, fmt::format("suite {} is not in {}{}", in_quotes(name),
+                                                    folder_, did_you_mean(name, known)));
+  const std::string path = path_of(name);
+  std::string text = RG_TRY(read_whole_file(path, plan::kMaxSuiteBytes));
+  // A key of the text, so that it is stored with the run: what a stopped one left is planned by it.
+  if (!slice.empty()) text += fmt::format("\nslice: {}\n", slice);
+  return Text{std::move(text), path};
+}
+
+Result<api::SuiteCheck> SuiteFolder::check(const api::SuiteSource& source,
+                                           std::span<const KernelInfo> kernels) const {
+  const Text text = RG_TRY(text_of(source));
+  const plan::SuiteReading reading = plan::read_suite(text.text, text.file_name, kernels);
+  api::SuiteCheck check;
+  check.set_schema_version(1);
+  check.set_ok(reading.problems.empty());
+  check.set_kernels_checked(reading.kernels_checked);
+  for (const plan::SuiteProblem& problem : reading.problems)
+    *check.add_problems() = to_api(problem);
+  api::SuiteInfo& suite = *check.mutable_suite();
+  suite.set_name(source.name());
+  suite.set_path(text.file_name);
+  if (reading.suite) {
+    suite.set_name(reading.suite->name);
+    suite.set_summary(reading.suite->summary);
+    suite.set_stages(static_cast<std::uint32_t>(reading.suite->stages.size()));
+  } else {
+    suite.set_error(plan::error_of(reading.problems).message);
+  }
+  return check;
+}
+
+}  // namespace railgauge

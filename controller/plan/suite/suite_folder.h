@@ -1,0 +1,46 @@
+// The suites that the controller offers: NAME.yaml in one folder, also NAME:K/N (with the key
+// `slice: K/N`), or text that a caller sends.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controller/api/control.pb.h"
+#include "controller/plan/suite/suite.h"
+#include "kernels/core/record.pb.h"
+#include "kernels/core/result.h"
+
+namespace railgauge {
+
+// kInvalidArgument, naming the path: not readable, or larger than `max_bytes`.
+Result<std::string> read_whole_file(const std::string& path, std::size_t max_bytes);
+
+class SuiteFolder {
+ public:
+  static constexpr std::size_t kMaxSuites = 1'000;
+
+  explicit SuiteFolder(std::string folder) : folder_(std::move(folder)) {}
+
+  // Names in order. No folder is no suites.
+  [[nodiscard]] std::vector<std::string> names() const;
+  [[nodiscard]] std::string path_of(std::string_view name) const;
+  struct Text {
+    std::string text;
+    std::string file_name;  // for messages
+  };
+  // kInvalidArgument: an unknown name ("did you mean"), neither name nor text, a file beyond the
+  // bound.
+  Result<Text> text_of(const api::SuiteSource& source) const;
+  // A file beside the suites, by its name alone. kInvalidArgument.
+  Result<std::string> text_beside(std::string_view name) const;
+  // Reads and checks; kernels that nobody declared leave `kernels_checked` false.
+  Result<api::SuiteCheck> check(const api::SuiteSource& source,
+                                std::span<const KernelInfo> kernels) const;
+
+ private:
+  std::string folder_;
+};
+
+}  // namespace railgauge

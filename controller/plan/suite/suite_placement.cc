@@ -1,0 +1,157 @@
+#include "controller/plan/suite/suite_placement.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/plan/suite/suite_keys.h"
+#include "controller/plan/suite/suite_pairs.h"
+#include "controller/plan/suite/suite_values.h"
+#include "kernels/core/text.h"
+#include "kernels/core/units.h"
+
+namespace railgauge::plan {
+namespace {
+
+constexpr std::int64_t kMaxPort = 255;
+constexpr std::int64_t kMaxGpu = 255;
+
+bool is_gpu_name(std::string_view text) {
+  const auto number = text.starts_with("gpu") ? parse_integer(text.substr(3)) : parse_integer("-");
+  return number && *number >= 0 && *number <= kMaxGpu && text == fmt::format("gpu{}", *number);
+}
+
+void read_endpoint(const YamlValue& value, Stage& stage) {
+  const auto text = value.text("DEV:PORT, as in mlx5_0:1, or gpuN");
+  if (!text) return;
+  if (is_gpu_name(*text)) {
+    stage.placement.endpoint = *text;
+    return;
+  }
+  const std::size_t colon = text->rfind(':');
+  const auto port = parse_integer(colon == std::string::npos ? "" : text->substr(colon + 1));
+  if (!port || *port < 1 || *port > kMaxPort || colon == 0 || !is_word(text->substr(0, colon)))
+    return value.problem(
+        fmt::format("is {}; must be DEV:PORT, as in mlx5_0:1, port 1 to {}, or gpuN",
+                    in_quotes(*text), kMaxPort));
+  stage.placement.endpoint = *text;
+}
+
+// The GPU is chosen by the kernel's own parameter.
+void read_each_on_port(const std::string& text, const YamlValue& value, const KernelInfo* kernel,
+                       Stage& stage) {
+  stage.placement.each = text;
+  if (text == "nic") return;
+  if (stage.parameters.contains("gpu"))
+    value.problem("chooses the GPU: leave out the parameter gpu");
+  if (kernel == nullptr) return;
+  const auto& all = kernel->parameters();
+  if (std::ranges::find(all, "gpu", &ParameterInfo::name) == all.end())
+    value.problem(fmt::format("is {}; {} uses no GPU's memory", text, kernel->name()));
+}
+
+std::vector<std::string> words_of(PlacementKind kind) {
+  if (kind == PlacementKind::kLoopback) return {"gpu", "nic", "gpu_nic"};
+  if (kind == PlacementKind::kGroup) return {"gpu", "nic", "rail"};
+  return {"gpu", "nic"};
+}
+
+void read_each(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
+  const auto text = value.text("gpu or nic");
+  if (!text) return;
+  const PlacementKind kind = stage.placement.kind;
+  const std::vector<std::string> words = words_of(kind);
+  if (std::ranges::find(words, *text) == words.end())
+    return value.problem(
+        fmt::format("is {}; allowed: {}", in_quotes(*text), fmt::join(words, ", ")));
+  const bool several_ranks = kind != PlacementKind::kLocal && kind != PlacementKind::kLoopback;
+  if (several_ranks && kernel != nullptr && kernel->max_ranks() != 0)
+    return value.key_problem(fmt::format(
+        "only with local: all or loopback: all, one task for each endpoint of a node; {} has {} "
+        "ranks at most",
+        kernel->name(), kernel->max_ranks()));
+  if (!stage.placement.endpoint.empty())
+    return value.key_problem("endpoint names one of a node's endpoints, each takes them all");
+  if (kind == PlacementKind::kLoopback) return read_each_on_port(*text, value, kernel, stage);
+  if (kernel != nullptr && kernel->endpoint_kind() != *text &&
+      (*text != "rail" || kernel->endpoint_kind() == "none"))
+    return value.problem(fmt::format("is {}; {} runs on {}", *text, kernel->name(),
+                                     kernel->endpoint_kind() == "none"
+                                         ? "no endpoint, once a node: leave out each"
+                                         : kernel->endpoint_kind()));
+  stage.placement.each = *text;
+}
+
+void check_ranks(const YamlValue& value, const KernelInfo& kernel, const Placement& placement) {
+  const PlacementKind kind = placement.kind;
+  const auto fits = [&](std::uint32_t ranks) {
+    return ranks >= kernel.min_ranks() && (kernel.max_ranks() == 0 || ranks <= kernel.max_ranks());
+  };
+  const bool two = kind == PlacementKind::kPairs || kind == PlacementKind::kLoopback;
+  if ((two && !fits(2)) || (kind == PlacementKind::kLocal && !fits(1)))
+    value.key_problem(fmt::format(
+        "{} runs with {} to {} ranks; pairs and loopback give 2, local 1, group one a node",
+        kernel.name(), kernel.min_ranks(),
+        kernel.max_ranks() == 0 ? std::string("any number of")
+                                : fmt::to_string(kernel.max_ranks())));
+}
+
+// The key that says the kind; nullptr without one.
+const YamlValue* read_kind(const YamlMap& map, Placement& placement) {
+  constexpr std::pair<std::string_view, PlacementKind> kKinds[] = {
+      {"pairs", PlacementKind::kPairs},
+      {"group", PlacementKind::kGroup},
+      {"local", PlacementKind::kLocal},
+      {"loopback", PlacementKind::kLoopback}};
+  const YamlValue* chosen = nullptr;
+  for (const auto& [name, kind] : kKinds) {
+    const YamlValue* found = map.find(name);
+    if (found == nullptr) continue;
+    if (chosen != nullptr)
+      found->key_problem("pairs, group, local and loopback exclude each other");
+    chosen = found;
+    placement.kind = kind;
+    if (kind == PlacementKind::kPairs) continue;  // read_pairs()
+    if (kind == PlacementKind::kGroup) {
+      placement.kind = read_one_of(*found, group_words()).value_or(kind);
+      continue;
+    }
+    const auto select = found->text("all");
+    if (select && *select != "all")
+      found->problem(fmt::format("is {}; allowed: all", in_quotes(*select)));
+  }
+  return chosen;
+}
+
+}  // namespace
+
+bool is_word(std::string_view text) {
+  return text.size() <= kMaxWordBytes && std::ranges::all_of(text, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '_' || c == '-' || c == '.';
+         });
+}
+
+void read_placement(const YamlValue& value, const KernelInfo* kernel, Stage& stage) {
+  const YamlMap map(value, placement_keys().required, placement_keys().optional);
+  const YamlValue* chosen = read_kind(map, stage.placement);
+  if (chosen == nullptr && value.is_map())
+    value.problem("needs one of pairs: all, group: all, local: all, loopback: all");
+  if (const YamlValue* endpoint = map.find("endpoint")) read_endpoint(*endpoint, stage);
+  if (const YamlValue* each = map.find("each")) read_each(*each, kernel, stage);
+  read_pairs(map, kernel, stage);
+  if (stage.placement.kind == PlacementKind::kNode && map.find("each") == nullptr)
+    chosen->problem("needs each: gpu or each: nic, the ranks of a node");
+  if (chosen == nullptr || kernel == nullptr) return;
+  check_ranks(*chosen, *kernel, stage.placement);
+  if (stage.placement.kind == PlacementKind::kLoopback && kernel->endpoint_kind() != "nic")
+    chosen->key_problem(
+        fmt::format("is on a NIC's port; {} runs on {}", kernel->name(), kernel->endpoint_kind()));
+}
+
+}  // namespace railgauge::plan

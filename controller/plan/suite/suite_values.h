@@ -1,0 +1,44 @@
+// Values of a suite with a unit or a range. Each adds a problem and answers "absent" where the
+// value is not what the key takes.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "controller/plan/suite/suite_keys.h"
+#include "controller/plan/suite/yaml_reader.h"
+#include "kernels/core/result.h"
+#include "kernels/core/text.h"
+
+namespace railgauge::plan {
+
+inline constexpr double kMaxSuiteSeconds = 7 * 24 * 3600.0;
+
+std::optional<std::uint32_t> read_count(const YamlValue& value, std::uint32_t least,
+                                        std::uint32_t most);
+std::optional<bool> read_boolean(const YamlValue& value);
+// "90s", "5min", "0".
+std::optional<double> read_seconds(const YamlValue& value, double most = kMaxSuiteSeconds);
+std::optional<double> read_number(const YamlValue& value, double least, double most);
+// "40Gb/s" (bits) or "5GB/s" (bytes), into bytes per second. kInvalidArgument.
+Result<double> parse_rate(std::string_view text);
+
+template <class Meaning>
+std::optional<Meaning> read_one_of(const YamlValue& value, Words<Meaning> words) {
+  std::string allowed;
+  for (const auto& [word, meaning] : words)
+    allowed += (allowed.empty() ? "" : ", ") + std::string(word);
+  const auto text = value.text("one of " + allowed);
+  if (!text) return std::nullopt;
+  for (const auto& [word, meaning] : words)
+    if (*text == word) return meaning;
+  value.problem(fmt::format("is {}; allowed: {}", in_quotes(*text), allowed));
+  return std::nullopt;
+}
+
+}  // namespace railgauge::plan

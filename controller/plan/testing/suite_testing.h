@@ -1,0 +1,37 @@
+// What tests of reading suites share.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "controller/plan/suite/suite.h"
+#include "controller/plan/testing/plan_testing.h"
+
+namespace railgauge::plan {
+
+inline SuiteReading read(std::string_view text) {
+  return read_suite(text, "x.yaml", fake_kernels());
+}
+
+// The only problem of a text, with its place.
+inline std::string problem_of(std::string_view text) {
+  const SuiteReading reading = read(text);
+  EXPECT_FALSE(reading.suite);
+  std::string all;
+  for (const SuiteProblem& problem : reading.problems) all += describe(problem) + ";";
+  EXPECT_EQ(reading.problems.size(), 1u) << all;
+  EXPECT_EQ(all.find('\n'), std::string::npos);
+  return all;
+}
+
+// A suite of one stage.
+inline std::string local(std::string_view kernel, std::string_view placement) {
+  return fmt::format(
+      "version: 1\nmetadata: {{name: x}}\nstages:\n  - {{kernel: {}, placement: {{{}}}}}\n", kernel,
+      placement);
+}
+
+}  // namespace railgauge::plan

@@ -1,0 +1,117 @@
+#include "controller/plan/topology/node_set.h"
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace railgauge::plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::vector<std::string> kKnown{"gpu001", "gpu002", "gpu003", "gpu010", "login"};
+
+std::vector<std::string> selected(std::string_view text) {
+  auto nodes = select_nodes(text, kKnown);
+  EXPECT_TRUE(nodes) << nodes.error().message;
+  return nodes.value_or(std::vector<std::string>{});
+}
+
+std::string refused(std::string_view text) {
+  const auto nodes = select_nodes(text, kKnown);
+  EXPECT_FALSE(nodes) << "accepted: " << text;
+  if (nodes) return "";
+  EXPECT_EQ(nodes.error().code, Code::kInvalidArgument);
+  EXPECT_EQ(nodes.error().message.find('\n'), std::string::npos);
+  EXPECT_LT(nodes.error().message.size(), 400u);
+  return nodes.error().message;
+}
+
+TEST(NodeSet, EmptyTextSelectsAllInTheOrderKnown) {
+  EXPECT_EQ(selected(""), kKnown);
+  EXPECT_EQ(selected("  "), kKnown);
+}
+
+TEST(NodeSet, RangesKeepTheirLeadingZeros) {
+  EXPECT_THAT(selected("gpu[001-003,010]"), ElementsAre("gpu001", "gpu002", "gpu003", "gpu010"));
+  const auto set = parse_node_set("n[8-11]");
+  ASSERT_TRUE(set);
+  EXPECT_THAT(set->included.front().names, ElementsAre("n8", "n9", "n10", "n11"));
+}
+
+TEST(NodeSet, SeveralBracketsMultiply) {
+  const auto set = parse_node_set("rack[1-2]n[01-02].local");
+  ASSERT_TRUE(set);
+  EXPECT_THAT(set->included.front().names,
+              ElementsAre("rack1n01.local", "rack1n02.local", "rack2n01.local", "rack2n02.local"));
+}
+
+TEST(NodeSet, KeepsTheWrittenOrderWithoutDuplicates) {
+  EXPECT_THAT(selected("login, gpu002,gpu[001-003]"),
+              ElementsAre("login", "gpu002", "gpu001", "gpu003"));
+}
+
+TEST(NodeSet, AnExclusionWinsWhereverItStands) {
+  EXPECT_THAT(selected("!gpu002,gpu[001-003]"), ElementsAre("gpu001", "gpu003"));
+  EXPECT_THAT(selected("gpu[001-003],!gpu[002-003]"), ElementsAre("gpu001"));
+  EXPECT_THAT(selected("!login"), ElementsAre("gpu001", "gpu002", "gpu003", "gpu010"));
+  EXPECT_THAT(selected("!gpu[001-064]"), ElementsAre("login")) << "a range may reach beyond";
+}
+
+TEST(NodeSet, NamesWhatItDoesNotKnow) {
+  EXPECT_THAT(refused("gpu004"), HasSubstr("gpu004: unknown node; did you mean \"gpu00"));
+  EXPECT_THAT(refused("gpu[001-064]"), HasSubstr("and 55 more: unknown nodes"));
+  EXPECT_THAT(refused("gpu001,!gpuu002"),
+              HasSubstr("gpuu002: unknown node; did you mean \"gpu002\"?"));
+}
+
+TEST(NodeSet, SaysWhenNothingIsLeft) {
+  EXPECT_THAT(refused("gpu001,!gpu001"), HasSubstr("nothing is left"));
+  const auto none = select_nodes("", {});
+  ASSERT_FALSE(none);
+  EXPECT_THAT(none.error().message, HasSubstr("no node is known"));
+}
+
+TEST(NodeSet, RefusesWhatItCannotReadAndSaysWhatIsAllowed) {
+  EXPECT_THAT(refused("gpu[001-"), HasSubstr("not closed"));
+  EXPECT_THAT(refused("gpu[]"), HasSubstr("numbers and ranges"));
+  EXPECT_THAT(refused("gpu[a-b]"), HasSubstr("numbers and ranges"));
+  EXPECT_THAT(refused("gpu[3-1]"), HasSubstr("must rise"));
+  EXPECT_THAT(refused("gpu[01-003]"), HasSubstr("same number of digits"));
+  EXPECT_THAT(refused("gpu001,,gpu002"), HasSubstr("empty name"));
+  EXPECT_THAT(refused("!"), HasSubstr("empty name"));
+  EXPECT_THAT(refused("gpu001 gpu002"), HasSubstr("0x20"));
+  EXPECT_THAT(refused("gpu001]"), HasSubstr("0x5d"));
+  EXPECT_THAT(refused("@rack7"), HasSubstr("labels are not supported yet"));
+  EXPECT_THAT(refused("rack=7"), HasSubstr("labels (key=value) are not supported yet"));
+}
+
+TEST(NodeSet, ExpansionIsBounded) {
+  EXPECT_THAT(refused("gpu[0-999999999]"), HasSubstr("more than 16384 nodes"));
+  EXPECT_THAT(refused("a[0-9999]b[0-9999]c[0-9999]"), HasSubstr("more than 16384 nodes"));
+  EXPECT_THAT(refused("a[0-9999],b[0-9999]"), HasSubstr("more than 16384 nodes"));
+  EXPECT_THAT(refused("a[1-16384],b"), HasSubstr("more than 16384 nodes"));
+  EXPECT_TRUE(parse_node_set("a[1-16384]"));
+  EXPECT_THAT(refused("a[1][1][1][1][1][1][1][1][1]"), HasSubstr("more than 8 brackets"));
+  EXPECT_THAT(refused(std::string(300, 'a')), HasSubstr("at most 253"));
+  EXPECT_THAT(refused(std::string(kMaxNodeSetBytes + 1, 'a')), HasSubstr("bytes of text"));
+}
+
+TEST(NodeSet, AnyBytesGiveNamesOrOneLine) {
+  std::mt19937 random(20'241);
+  constexpr std::string_view kAlphabet = "gpu01[]-,!@=. \x01\xff";
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text(random() % 24, ' ');
+    for (char& c : text) c = kAlphabet[random() % kAlphabet.size()];
+    const auto set = parse_node_set(text);
+    if (set) continue;
+    ASSERT_EQ(set.error().code, Code::kInvalidArgument);
+  }
+}
+
+}  // namespace
+}  // namespace railgauge::plan

@@ -1,0 +1,93 @@
+// Topologies from what other programs print. Each takes text as it comes, knows nothing of files,
+// and never fails on lines that it does not understand: those are skipped. kInvalidArgument, in one
+// line, where the text as a whole is not of that kind or tells nothing about the nodes. Pure.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controller/plan/topology/topology.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::plan {
+
+inline constexpr std::size_t kMaxTopologyBytes = 256U << 20U;
+
+// What a source may know a node by.
+struct TopologyNode {
+  std::string name{};
+  std::vector<std::string> guids{};    // of ports, 16 hex digits: "0xb8ce..." or "b8ce:..."
+  std::vector<std::string> netdevs{};  // of RDMA ports, by PCI address
+  std::map<std::string, std::string> labels{};  // as the node tells them: its facts
+};
+
+struct TopologySource {
+  std::string source{};  // a word of topology_words(); "": none
+  std::string file{};    // where the text stands; not with labels of the nodes themselves
+  std::string leaf_label = "leaf";
+  std::string pod_label = "pod";
+  bool operator==(const TopologySource&) const = default;
+};
+// "labels", "slurm", "ibnetdiscover", "iblinkinfo", "lldp", "latency".
+std::span<const std::string> topology_words();
+
+// By the source's word; "" gives an empty topology.
+Result<Topology> read_topology(const TopologySource& source, std::string_view text,
+                               std::span<const TopologyNode> nodes);
+
+// Lines of `NODES key=value ...`, NODES a set like gpu[001-016]; without text the nodes' own
+// labels.
+Result<Topology> topology_from_labels(const TopologySource& source, std::string_view text,
+                                      std::span<const TopologyNode> nodes);
+// topology.conf, or what `scontrol show topology` prints; tree and block.
+Result<Topology> topology_from_slurm(std::string_view text, std::span<const TopologyNode> nodes);
+// What `ibnetdiscover` prints.
+Result<Topology> topology_from_ibnetdiscover(std::string_view text,
+                                             std::span<const TopologyNode> nodes);
+// What `iblinkinfo` prints.
+Result<Topology> topology_from_iblinkinfo(std::string_view text,
+                                          std::span<const TopologyNode> nodes);
+// What `lldpctl -f keyvalue` prints on each node, each line after the node's name and a colon, as
+// clush and pdsh print it.
+Result<Topology> topology_from_lldp(std::string_view text, std::span<const TopologyNode> nodes);
+// Lines of `node,node,latency_ns`, one for each pair or two: nodes that are nearer to each other
+// than a clear gap in the latencies are taken for one leaf.
+Result<Topology> topology_from_latency(std::string_view text, std::span<const TopologyNode> nodes);
+
+// --- what sources share
+// ---------------------------------------------------------------------------
+
+// Finds nodes by what a source calls them.
+class NodeFinder {
+ public:
+  explicit NodeFinder(std::span<const TopologyNode> nodes);
+  // By a port's GUID, then by name; of a host's name the part before the first dot counts too. ""
+  // where it is none of the nodes.
+  [[nodiscard]] std::string by_guid(std::string_view guid) const;
+  [[nodiscard]] std::string by_name(std::string_view name) const;
+
+ private:
+  std::map<std::string, std::string, std::less<>> names_;
+  std::map<std::string, std::string, std::less<>> guids_;
+};
+
+// Switches, the links between them, and which node hangs on which.
+struct SwitchGraph {
+  struct Switch {
+    std::string name{};                               // for people; the key where it is ""
+    std::map<std::string, std::uint32_t> switches{};  // by key, number of links
+    std::vector<std::string> nodes{};                 // in the order of ports
+  };
+  std::map<std::string, Switch> switches{};  // by GUID or other key
+};
+// A node with ports on several leaves (rails) is counted to the one that it is first found on, in
+// the order of keys: nodes that share all leaves share that one too. Pods are leaves with a switch
+// above in common, or a link, where there are at least two such sets.
+Topology topology_of(const SwitchGraph& graph, std::string source);
+// kInvalidArgument where no chosen node has a place.
+Result<Topology> checked(Topology topology, std::span<const TopologyNode> nodes);
+
+}  // namespace railgauge::plan

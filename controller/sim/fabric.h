@@ -1,0 +1,104 @@
+// A modelled fabric: nodes under leaves, leaves under spines, rails, flows spread over the spines
+// by a hash, noise, faults. Gives figures of pairs as a run does, marked synthetic. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "controller/localise/localise.h"
+#include "controller/sim/chance.h"
+
+namespace railgauge::simulator {
+
+enum class FaultKind {
+  kNone,
+  kNicSends,     // a NIC's sending side
+  kNicReceives,  // its receiving side
+  kGpuPath,      // between GPU and NIC: GPU memory alone, both directions
+  kRail,
+  kCable,  // a NIC in both directions
+  kLeaf,
+  kTrunk,      // between two leaves, both directions
+  kSpineLink,  // one leaf's link to one spine: what the hash puts on it, both directions
+  kNode,
+  kFlapping,  // a NIC, in half of its tasks
+  kPair,      // one path, in one direction
+  kTwo,       // two different ones of those above, apart from each other
+};
+inline constexpr int kFaultKinds = 13;
+std::string_view fault_word(FaultKind kind);
+
+// What is wrong: the element as a localisation should name it, and how much of the bandwidth (of
+// its slow tasks) it takes.
+struct Fault {
+  localise::Element element{};
+  std::int32_t spine = -1;  // of a spine link
+  double drop = 0;
+};
+
+// What many trials share, of whichever faults: figures stay where they are, and are drawn and made
+// anew only where a trial differs from the one before. Millions of them a trial.
+class Figures {
+  friend class Fabric;
+  struct Made {
+    float scale = 0;         // of the whole layer
+    bool is_patched = true;  // what is wrong shows in it, or nothing was made yet
+  };
+  FabricSpec spec_{};  // of all that follows
+  Chance chance_{};
+  localise::PairData all_{};
+  std::vector<Made> made_{};  // by layer of `all_`
+  localise::PairData quick_{};
+  std::vector<std::size_t> written_{};  // places in each layer of `quick_`
+};
+
+class Fabric {
+ public:
+  explicit Fabric(const FabricSpec& spec);
+
+  // Faults of that kind at random places of this fabric, two for kTwo, none for kNone. Leaves,
+  // trunks and links are hit on one rail or on all, by chance.
+  std::vector<Fault> random_faults(FaultKind kind, double drop);
+  void inject(const Fault& fault);
+
+  // Every node with every other, both directions, all rails and kinds of memory.
+  localise::PairData all_pairs();
+  // So many rounds of random pairs, both directions.
+  localise::PairData quick_scan(std::uint32_t rounds);
+  // The same figures, in `reused`'s memory: until its next use.
+  const localise::PairData& all_pairs(Figures& reused);
+  const localise::PairData& quick_scan(std::uint32_t rounds, Figures& reused);
+
+ private:
+  struct LayerState {
+    std::vector<float> sends, receives;  // by node: what is left, 1 is all
+    std::vector<float> leaves;
+    std::vector<float> trunks;   // leaf squared
+    std::vector<float> uplinks;  // leaf times spine
+    std::vector<char> flapping;  // by node
+    float flapping_left = 1;
+    float scale = 1;
+    std::vector<Fault> pairs;
+  };
+  Fault random_fault(FaultKind kind, double drop);
+  [[nodiscard]] std::uint32_t leaf_of(std::uint32_t node) const { return leaf_of_[node]; }
+  [[nodiscard]] localise::PairData empty() const;
+  void take(Figures& figures) const;
+  [[nodiscard]] float figure(const LayerState& layer, std::uint32_t from, std::uint32_t to,
+                             const Draw& drawn) const;
+  void make_healthy(const LayerState& layer, const LayerChance& chance,
+                    std::vector<float>& values) const;
+  bool patch(const LayerState& layer, const LayerChance& chance, std::vector<float>& values) const;
+  [[nodiscard]] std::vector<char> touched_leaves(const LayerState& layer) const;
+  void apply(LayerState& layer, const Fault& fault) const;
+
+  FabricSpec spec_;
+  std::uint32_t leaves_;
+  Random random_;
+  std::vector<std::uint32_t> leaf_of_;  // by node
+  std::vector<LayerState> layers_;
+  std::vector<localise::Layer> keys_;  // without figures
+};
+
+}  // namespace railgauge::simulator

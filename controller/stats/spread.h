@@ -1,0 +1,27 @@
+// Changes of a series' spread. Pure.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "controller/stats/noise.h"
+
+namespace railgauge::analysis {
+
+struct SpreadChange {
+  std::size_t index = 0;
+  double before = 0;  // standard deviations, told from mean absolute residuals
+  double after = 0;
+  double p = 1;
+};
+
+// Places where the spread of `residuals` (about their level) more than doubles or halves: found as
+// the best split of the absolute residuals, shown by Fligner and Killeen's test. By index.
+std::vector<SpreadChange> find_spread_changes(std::span<const double> residuals,
+                                              const Noise& noise);
+
+// Fligner and Killeen's p that two groups have the same spread (normal scores of the absolute
+// residuals' ranks).
+double fligner_killeen_p(std::span<const double> before, std::span<const double> after);
+
+}  // namespace railgauge::analysis

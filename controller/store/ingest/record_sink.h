@@ -1,0 +1,106 @@
+// Turns records into rows, inside the writer's transaction. What fits no planned task or is no
+// sound record is put aside (orphan_record, and one event for each delivery): a delivery never
+// fails because of what its records say, only because of the database.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "controller/store/ingest/interner.h"
+#include "controller/store/ingest/orphans.h"
+#include "controller/store/ingest/parcel.h"
+#include "controller/store/sqlite/sqlite.h"
+#include "kernels/core/record.pb.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::store {
+
+// Of nodes that come and go and records that are refused; the newest are kept.
+inline constexpr std::int64_t kMaxEvents = 100'000;
+
+// Bits of point.flags.
+inline constexpr std::int64_t kFlagConverged = 1;
+inline constexpr std::int64_t kFlagSynthetic = 2;
+inline constexpr std::int64_t kFlagVerified = 4;
+inline constexpr std::int64_t kFlagThrottled = 8;
+
+// The key of a point. The record check bounds the sequence.
+constexpr std::int64_t point_id(std::int64_t rank, std::uint32_t sequence) {
+  return rank << kSequenceBits | static_cast<std::int64_t>(sequence);
+}
+
+// Adds an event; of those that come with every restart the oldest go past kMaxEvents.
+Status insert_event(Connection& connection, const EventRow& event);
+
+// The writer thread's alone.
+class RecordSink {
+ public:
+  RecordSink(Connection& connection, Interner& interner, Orphans& orphans)
+      : connection_(connection), interner_(interner), orphans_(orphans) {}
+
+  // One delivery of a node's spool. `now` is the controller's time.
+  Status store(std::string_view node_id, std::span<const ReadyRecord> records, double now);
+  // Stores what was put aside of a run that has come to exist; the answer is how many.
+  Result<std::uint64_t> take_orphans(std::string_view run_id, double now);
+  // After a rollback, and when a task changed.
+  void forget() {
+    last_ = {};
+    ranks_.clear();
+  }
+
+ private:
+  // A rank of an attempt, as its records meet it.
+  struct Rank {
+    std::int64_t id = 0;       // in `rank`
+    std::int64_t task = 0;     // in `task`
+    std::int64_t attempt = 0;  // in `attempt`
+    std::int64_t node = 0;
+    std::uint32_t attempt_number = 0;
+    std::uint32_t number = 0;
+    std::string kernel;
+    std::vector<std::string> identity_parameters;
+    std::vector<std::int64_t> endpoints;    // by position, as planned
+    std::optional<std::uint32_t> revision;  // absent: no Started record yet
+    std::string parameters;                 // of the identity, as JSON
+    std::uint64_t series_group = 0;  // the interner's, for all that a series is beside a point
+  };
+  // Absent: the record is put aside for this reason.
+  using Refusal = std::optional<std::string>;
+
+  Result<Refusal> store_one(std::string_view node_id, const ReadyRecord& ready, double now);
+  Result<Refusal> find_rank(std::string_view node_id, const RecordKey& key, double now,
+                            Rank*& found);
+  Result<Refusal> find_other_rank(std::string_view node_id, const RecordKey& key, double now,
+                                  Rank*& found);
+  Result<Refusal> load_rank(std::string_view node_id, const RecordKey& key, double now, Rank& rank);
+  Status load_started(Rank& rank);
+  Status load_endpoints(Rank& rank, double now);
+  Status open_rank(Rank& rank);
+  void identify(Rank& rank, const TextMap& parameters);
+
+  Result<Refusal> store_started(Rank& rank, const Record& record, double now);
+  Result<Refusal> store_point(const Rank& rank, const ReadyRecord& ready);
+  Status store_distribution(std::int64_t id, const ReadyRecord& ready);
+  Status store_note(const Rank& rank, const Record& record);
+  Status store_final(const Rank& rank, const Record& record);
+  Status close_attempt(const Rank& rank);
+
+  Connection& connection_;
+  Interner& interner_;
+  Orphans& orphans_;
+  std::unordered_map<std::string, Rank, TextHash, std::equal_to<>> ranks_;
+  struct Last {
+    std::string node_id;
+    std::string run_id;
+    std::string task_id;
+    Rank* rank = nullptr;  // in ranks_
+  };
+  Last last_;
+};
+
+}  // namespace railgauge::store

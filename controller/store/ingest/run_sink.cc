@@ -1,0 +1,271 @@
+#include "controller/store/ingest/run_sink.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/store/ingest/record_sink.h"
+#include "controller/store/rows/text_json.h"
+
+namespace railgauge::store {
+namespace {
+
+std::optional<double> known_time(double seconds) {
+  return seconds > 0 ? std::optional(seconds) : std::nullopt;
+}
+
+}  // namespace
+
+// Who was seen last has the name: also where the clock stepped back since another one had it.
+Result<double> RunSink::seen_at(const NodeRow& node, double now) {
+  Rows rows = RG_TRY(
+      connection_.query("SELECT max(last_seen_at) + 1e-6 FROM node WHERE name=?1 AND node_id<>?2",
+                        node.name, node.node_id));
+  return RG_TRY(rows.next()) ? std::max(now, rows.optional_real(0).value_or(now)) : now;
+}
+
+// What it had at its last attach is there still, and told by having the node's own time.
+Status RunSink::note_seen(const std::string& node_id, double at) {
+  NodeRow node{.node_id = node_id};
+  std::int64_t id = 0;
+  double before = 0;
+  {
+    Rows rows = RG_TRY(
+        connection_.query("SELECT id, name, last_seen_at FROM node WHERE node_id=?1", node_id));
+    if (!RG_TRY(rows.next())) return {};
+    id = rows.integer(0);
+    node.name = rows.text(1);
+    before = rows.real(2);
+  }
+  const double now = RG_TRY(seen_at(node, at));
+  if (now <= before) return {};  // the clock stepped back
+  RG_TRY_OK(connection_.execute(
+      "UPDATE endpoint SET last_seen_at=?3 WHERE node=?1 AND last_seen_at=?2", id, before, now));
+  return connection_.execute("UPDATE node SET last_seen_at=?2 WHERE id=?1", id, now);
+}
+
+Status RunSink::put_node(const NodeRow& node, double at) {
+  const double now = RG_TRY(seen_at(node, at));
+  const std::int64_t id = RG_TRY(interner_.node(node.node_id, node.name, now));
+  RG_TRY_OK(connection_.execute(
+      "UPDATE node SET name=?2, version=?3, address=?4, fact_set=?5, last_seen_at=?6 WHERE id=?1",
+      id, node.name, node.version, node.address,
+      RG_TRY(interner_.fact_set(node.described.empty() ? node.facts : node.described)), now));
+  RG_TRY_OK(connection_.execute(
+      "INSERT INTO node_name (node, name, valid_from) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+      id, node.name, now));
+  std::string replaced;
+  for (const EndpointRow& endpoint : node.endpoints) {
+    const std::string change = RG_TRY(interner_.put_endpoint(id, endpoint, now));
+    if (!change.empty())
+      replaced += fmt::format("{}{}:{} {}", replaced.empty() ? "" : "; ", endpoint.device,
+                              endpoint.port, change);
+  }
+  RG_TRY_OK(connection_.execute(
+      "UPDATE endpoint SET rail=place FROM (SELECT id AS port_id, row_number() OVER (ORDER BY "
+      "slot, port) - 1 AS place FROM endpoint WHERE node=?1 AND kind='nic' AND last_seen_at=?2) "
+      "WHERE id=port_id AND rail IS NOT place",
+      id, now));
+  return put_epoch(id, node, replaced, at);
+}
+
+Result<std::int64_t> RunSink::stack(const StackParts& parts) {
+  const std::int64_t versions = RG_TRY(interner_.fact_set(parts.versions));
+  const std::int64_t settings = RG_TRY(interner_.fact_set(parts.settings));
+  RG_TRY_OK(connection_.execute(
+      "INSERT INTO stack (versions, settings) VALUES (?1, ?2) ON CONFLICT DO NOTHING", versions,
+      settings));
+  const auto id = RG_TRY(connection_.integer(
+      "SELECT id FROM stack WHERE versions=?1 AND settings=?2", versions, settings));
+  RG_CHECK(id.has_value());
+  return *id;
+}
+
+// Absent for a node that has none yet.
+Result<std::optional<std::int64_t>> RunSink::present_stack(std::int64_t node, StackParts& parts) {
+  std::string versions;
+  std::string settings;
+  std::int64_t id = 0;
+  {
+    Rows rows = RG_TRY(connection_.query(
+        "SELECT stack.id, old.body, was.body FROM epoch JOIN stack ON stack.id=epoch.stack JOIN "
+        "fact_set AS old ON old.id=versions JOIN fact_set AS was ON was.id=settings WHERE node=?1 "
+        "AND valid_to IS NULL",
+        node));
+    if (!RG_TRY(rows.next())) return std::nullopt;
+    id = rows.integer(0);
+    versions = rows.text(1);
+    settings = rows.text(2);
+  }
+  parts.versions = RG_TRY(read_map(connection_, versions));
+  parts.settings = RG_TRY(read_map(connection_, settings));
+  return std::optional(id);
+}
+
+// "as until 2026-11-20T12:00:00Z" where the node had this very stack before: a rollback; else "".
+Result<std::string> RunSink::seen_before(std::int64_t node, std::int64_t stack) {
+  Rows rows = RG_TRY(connection_.query(
+      "SELECT strftime('%Y-%m-%dT%H:%M:%SZ', max(valid_to), 'unixepoch') FROM epoch WHERE node=?1 "
+      "AND stack=?2 AND valid_to IS NOT NULL",
+      node, stack));
+  if (!RG_TRY(rows.next()) || rows.is_null(0)) return "";
+  return fmt::format("rolled back: the same stack as until {}", rows.text(0));
+}
+
+// A new epoch where the stack changed or hardware was replaced, with an event for each that says
+// how. What was not known before and is now changes no epoch: the present one learns it.
+Status RunSink::put_epoch(std::int64_t id, const NodeRow& node, const std::string& replaced,
+                          double now) {
+  StackParts old;
+  const auto before = RG_TRY(present_stack(id, old));
+  StackParts fresh{.versions = node.facts, .settings = node.settings};
+  if (before) fresh = fill_unknown(old, std::move(fresh), node.stack_incomplete);
+  const std::int64_t present = RG_TRY(stack(fresh));
+  const std::vector<std::string> changes =
+      before ? stack_changes(old, fresh) : std::vector<std::string>{};
+  if (before && changes.empty() && replaced.empty()) {
+    if (*before == present) return {};
+    return connection_.execute("UPDATE epoch SET stack=?2 WHERE node=?1 AND valid_to IS NULL", id,
+                               present);
+  }
+  const std::string rollback = RG_TRY(seen_before(id, present));
+  RG_TRY_OK(connection_.execute(
+      "UPDATE epoch SET valid_to=max(?2, valid_from) WHERE node=?1 AND valid_to IS NULL", id, now));
+  const std::string_view cause = !before            ? "first_seen"
+                                 : replaced.empty() ? "stack_changed"
+                                                    : "hardware_replaced";
+  // Two at one instant, or a clock that stepped back: the later one counts.
+  RG_TRY_OK(connection_.execute(
+      "INSERT INTO epoch (node, stack, valid_from, cause) VALUES (?1, ?2, max(?3, coalesce((SELECT "
+      "max(valid_from) + 1e-6 FROM epoch WHERE node=?1), ?3)), ?4)",
+      id, present, now, cause));
+  const auto tell = [&](const char* kind, const std::string& text) {
+    return insert_event(connection_, {.at = now,
+                                      .kind = kind,
+                                      .node_id = node.node_id,
+                                      .text = fmt::format("{}: {}", node.name, text)});
+  };
+  if (!replaced.empty()) RG_TRY_OK(tell("hardware_replaced", replaced));
+  if (changes.empty()) return {};
+  return tell("stack_changed", fmt::format("{}{}{}", fmt::join(told_changes(changes), "; "),
+                                           rollback.empty() ? "" : "; ", rollback));
+}
+
+Status RunSink::create_run(const RunRow& run, std::span<const TaskRow> tasks, double now) {
+  auto inserted = connection_.execute(
+      "INSERT INTO run (run_id, suite, suite_text, trigger, requested_by, state, outcome, reason, "
+      "nodes, created_at, started_at, ended_at) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+      run.run_id, run.suite, run.suite_text, run.trigger, run.requested_by, run.state, run.outcome,
+      run.reason, json_of(run.nodes), known_time(run.created_at).value_or(now),
+      known_time(run.started_at), known_time(run.ended_at));
+  if (!inserted && inserted.error().code == Code::kAlreadyExists)
+    return fail(Code::kAlreadyExists, fmt::format("run {}: create: this id is taken", run.run_id));
+  RG_TRY_OK(inserted);
+  const std::int64_t id = connection_.last_id();
+  for (const TaskRow& task : tasks) RG_TRY_OK(insert_task(id, task, now));
+  return {};
+}
+
+Status RunSink::add_tasks(const std::string& run_id, std::span<const TaskRow> tasks, double now) {
+  const auto id = RG_TRY(connection_.integer("SELECT id FROM run WHERE run_id=?1", run_id));
+  if (!id)
+    return fail(Code::kNotFound, fmt::format("run {}: add tasks: there is no such run", run_id));
+  for (const TaskRow& task : tasks) RG_TRY_OK(insert_task(*id, task, now));
+  return {};
+}
+
+Status RunSink::insert_task(std::int64_t run, const TaskRow& task, double now) {
+  auto inserted = connection_.execute(
+      "INSERT INTO task (run, task_id, stage, round, kernel, parameter_set, identity_parameters, "
+      "deadline_seconds, expected_seconds, expected_bytes, state, outcome, reason, attempts, "
+      "counted_attempt) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 0)",
+      run, task.task_id, task.stage, task.round, task.kernel,
+      RG_TRY(interner_.parameter_set(task.parameters)), json_of(task.identity_parameters),
+      task.deadline_seconds, task.expected_seconds, task.expected_bytes, task.state, task.outcome,
+      task.reason, task.attempts);
+  if (!inserted && inserted.error().code == Code::kAlreadyExists)
+    return fail(Code::kAlreadyExists,
+                fmt::format("task {}: create: this id stands twice in the run", task.task_id));
+  RG_TRY_OK(inserted);
+  const std::int64_t id = connection_.last_id();
+  for (std::size_t i = 0; i < task.ranks.size(); ++i)
+    RG_TRY_OK(insert_rank(id, i, task.ranks[i], now));
+  return {};
+}
+
+Status RunSink::insert_rank(std::int64_t task, std::size_t number, const RankRow& rank,
+                            double now) {
+  const std::int64_t node = RG_TRY(interner_.node(rank.node_id, rank.node, now));
+  std::optional<std::int64_t> endpoint;
+  if (!rank.endpoint.empty()) endpoint = RG_TRY(interner_.endpoint(node, rank.endpoint, now));
+  return connection_.execute(
+      "INSERT INTO task_rank (task, rank, node, node_name, endpoint, endpoint_text) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+      task, number, node, rank.node, endpoint, rank.endpoint);
+}
+
+Status RunSink::update_run(const RunUpdate& update) {
+  RG_TRY_OK(connection_.execute(
+      "UPDATE run SET state=coalesce(?2, state), outcome=coalesce(?3, outcome), "
+      "reason=coalesce(?4, reason), started_at=coalesce(?5, started_at), "
+      "ended_at=coalesce(?6, ended_at) WHERE run_id=?1",
+      update.run_id, update.state, update.outcome, update.reason, update.started_at,
+      update.ended_at));
+  if (connection_.changes() == 1) return {};
+  return fail(Code::kNotFound, fmt::format("run {}: update: there is no such run", update.run_id));
+}
+
+Status RunSink::update_task(const TaskUpdate& update) {
+  const auto id = RG_TRY(connection_.integer(
+      "SELECT task.id FROM run JOIN task ON task.run=run.id WHERE run_id=?1 AND task_id=?2",
+      update.run_id, update.task_id));
+  if (!id)
+    return fail(Code::kNotFound, fmt::format("task {} of run {}: update: there is no such task",
+                                             update.task_id, update.run_id));
+  RG_TRY_OK(connection_.execute(
+      "UPDATE task SET state=coalesce(?2, state), outcome=coalesce(?3, outcome), "
+      "reason=coalesce(?4, reason), attempts=coalesce(?5, attempts) WHERE id=?1",
+      *id, update.state, update.outcome, update.reason, update.attempts));
+  if (!update.attempts || *update.attempts == 0) return {};
+  return connection_.execute(
+      "INSERT INTO attempt (task, attempt, outcome, reason) "
+      "VALUES (?1, ?2, coalesce(?3, ''), coalesce(?4, '')) ON CONFLICT DO UPDATE "
+      "SET outcome=coalesce(?3, outcome), reason=coalesce(?4, reason)",
+      *id, *update.attempts, update.outcome, update.reason);
+}
+
+Status RunSink::end_interrupted(double now, std::vector<std::string>& ended) {
+  {
+    Rows rows =
+        RG_TRY(connection_.query("SELECT run_id FROM run WHERE state <> 'ended' ORDER BY id"));
+    while (RG_TRY(rows.next())) ended.push_back(rows.text(0));
+  }
+  for (const std::string& run_id : ended) {
+    RG_TRY_OK(connection_.execute(
+        "UPDATE attempt SET outcome='crashed', reason=?2 WHERE outcome='' AND task IN "
+        "(SELECT id FROM task WHERE run=(SELECT id FROM run WHERE run_id=?1) "
+        "AND state IN ('preparing', 'running'))",
+        run_id, kControllerRestarted));
+    RG_TRY_OK(connection_.execute(
+        "UPDATE task SET outcome=CASE state WHEN 'waiting' THEN 'cancelled' ELSE 'crashed' END, "
+        "state='ended', reason=?2 WHERE run=(SELECT id FROM run WHERE run_id=?1) "
+        "AND state <> 'ended'",
+        run_id, kControllerRestarted));
+    // What stood there stays before it: of which run it is the rest, or who had it cancelled.
+    RG_TRY_OK(connection_.execute(
+        "UPDATE run SET state='ended', outcome='crashed', ended_at=?3, "
+        "reason=reason || CASE reason WHEN '' THEN '' ELSE '; ' END || ?2 WHERE run_id=?1",
+        run_id, kControllerRestarted, now));
+    RG_TRY_OK(insert_event(connection_, {.at = now,
+                                         .kind = "run_interrupted",
+                                         .run_id = run_id,
+                                         .text = std::string(kControllerRestarted)}));
+  }
+  return {};
+}
+
+}  // namespace railgauge::store

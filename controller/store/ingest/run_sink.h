@@ -1,0 +1,50 @@
+// Writes nodes, runs, tasks and their states, inside the writer's transaction.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "controller/store/ingest/interner.h"
+#include "controller/store/rows/rows.h"
+#include "controller/store/rows/stack_parts.h"
+#include "controller/store/sqlite/sqlite.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::store {
+
+// The writer thread's alone. `now` is the controller's time.
+class RunSink {
+ public:
+  RunSink(Connection& connection, Interner& interner)
+      : connection_(connection), interner_(interner) {}
+
+  Status put_node(const NodeRow& node, double now);
+  // Does nothing for a node that is not known.
+  Status note_seen(const std::string& node_id, double now);
+  // kAlreadyExists when the id is taken.
+  Status create_run(const RunRow& run, std::span<const TaskRow> tasks, double now);
+  // kNotFound when there is no such run; kAlreadyExists when it has one of the ids.
+  Status add_tasks(const std::string& run_id, std::span<const TaskRow> tasks, double now);
+  // kNotFound when there is no such run or task.
+  Status update_run(const RunUpdate& update);
+  Status update_task(const TaskUpdate& update);
+  // Ends what is open as Store::end_interrupted_runs says; the ids go to `ended`.
+  Status end_interrupted(double now, std::vector<std::string>& ended);
+
+ private:
+  Status put_epoch(std::int64_t id, const NodeRow& node, const std::string& replaced, double now);
+  Result<std::int64_t> stack(const StackParts& parts);
+  Result<std::optional<std::int64_t>> present_stack(std::int64_t node, StackParts& parts);
+  Result<double> seen_at(const NodeRow& node, double now);
+  Result<std::string> seen_before(std::int64_t node, std::int64_t stack);
+  Status insert_task(std::int64_t run, const TaskRow& task, double now);
+  Status insert_rank(std::int64_t task, std::size_t number, const RankRow& rank, double now);
+
+  Connection& connection_;
+  Interner& interner_;
+};
+
+}  // namespace railgauge::store

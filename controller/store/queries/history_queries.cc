@@ -1,0 +1,281 @@
+// Queries about series over time, between two runs, and in a person's own SQL.
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "controller/store/queries/queries.h"
+#include "controller/store/queries/series_choice.h"
+#include "controller/store/rows/text_json.h"
+
+namespace railgauge::store {
+namespace {
+
+constexpr std::size_t kMaxSqlBytes = 32U << 20U;  // of one answer
+
+constexpr std::string_view kSeriesColumns =
+    "SELECT series.id, kernel, revision, metric, meaning, unit, larger_is_better, message_bytes, "
+    "rank, pair, parameters FROM series ";
+
+SeriesRow series_of(const Rows& rows, std::string& parameters) {
+  parameters = rows.text(10);
+  return {.series_id = rows.integer(0),
+          .kernel = rows.text(1),
+          .revision = rows.small(2),
+          .metric = rows.text(3),
+          .meaning = rows.text(4),
+          .unit = rows.text(5),
+          .larger_is_better = rows.integer(6) != 0,
+          .message_bytes = rows.real(7),
+          .rank = rows.small(8),
+          .pair = rows.text(9)};
+}
+
+// What other tables hold of it.
+Status complete(Connection& connection, const std::string& parameters, SeriesRow& series) {
+  series.parameters = RG_TRY(read_map(connection, parameters));
+  Rows rows = RG_TRY(connection.query(
+      "SELECT node.name, coalesce(named.device, ''), used.port, used.kind, used.slot, "
+      "coalesce(gpu_named.device, used.gpu_slot) FROM series_endpoint JOIN endpoint AS used ON "
+      "used.id=series_endpoint.endpoint JOIN node ON node.id=used.node "
+      // A port with a GPU has its names where the port and the GPU have them.
+      "LEFT JOIN endpoint AS plain ON plain.node=used.node AND plain.slot=used.slot AND "
+      "plain.port=used.port AND plain.gpu_slot='' LEFT JOIN endpoint_attribute AS named ON "
+      "named.endpoint=plain.id AND named.valid_to IS NULL "
+      "LEFT JOIN endpoint AS gpu ON used.gpu_slot<>'' AND gpu.node=used.node AND "
+      "gpu.slot=used.gpu_slot AND gpu.port=0 AND gpu.gpu_slot='' LEFT JOIN endpoint_attribute AS "
+      "gpu_named ON gpu_named.endpoint=gpu.id AND gpu_named.valid_to IS NULL "
+      "WHERE series=?1 ORDER BY position",
+      series.series_id));
+  while (RG_TRY(rows.next())) {
+    std::string text = rows.text(0);
+    std::string device = rows.text(1);
+    if (device.empty()) device = rows.text(4);  // as planned: "device:rxe0"
+    if (device.starts_with("device:")) device = device.substr(7);
+    if (rows.text(3) != "host") text += "/" + device;
+    if (rows.integer(2) > 0) text += fmt::format(":{}", rows.integer(2));
+    if (const std::string gpu = rows.text(5); !gpu.empty()) text += "+" + gpu;
+    series.endpoints.push_back(std::move(text));
+  }
+  return {};
+}
+
+Result<SeriesRow> one_series(Connection& connection, std::int64_t id) {
+  std::string parameters;
+  SeriesRow series;
+  {
+    Rows rows = RG_TRY(connection.query(std::string(kSeriesColumns) + "WHERE series.id=?1", id));
+    if (!RG_TRY(rows.next()))
+      return fail(
+          Code::kNotFound,
+          fmt::format("series {}: there is no such series; railgauge history lists them", id));
+    series = series_of(rows, parameters);
+  }
+  RG_TRY_OK(complete(connection, parameters, series));
+  return series;
+}
+
+}  // namespace
+
+Result<SeriesRow> read_one_series(Connection& connection, std::int64_t id) {
+  return one_series(connection, id);
+}
+
+namespace {
+
+// The newest `limit` days from that of `since` on, oldest first.
+Status read_days(Connection& connection, std::int64_t series, std::optional<double> since,
+                 std::size_t limit, std::vector<HistoryDayRow>& days) {
+  Rows rows = RG_TRY(connection.query(
+      "SELECT day * 86400.0, point_count, median, lowest, highest FROM series_day WHERE series=?1 "
+      "AND day>=floor(coalesce(?2, -1e15) / 86400) ORDER BY day DESC LIMIT ?3",
+      series, since, limit));
+  while (RG_TRY(rows.next()))
+    days.push_back({.day_at = rows.real(0),
+                    .point_count = rows.real(1),
+                    .mean = rows.real(2),
+                    .lowest = rows.real(3),
+                    .highest = rows.real(4)});
+  std::ranges::reverse(days);
+  return {};
+}
+
+}  // namespace
+
+Result<HistoryRow> read_history(Connection& connection, std::int64_t series,
+                                std::optional<double> since, std::uint32_t limit) {
+  HistoryRow history{.series = RG_TRY(one_series(connection, series))};
+  Rows rows = RG_TRY(connection.query(
+      "SELECT measured_at, run.run_id, attempt.outcome, median, median_low, median_high, p99, "
+      "sample_count, flags, (SELECT epoch.id FROM task_rank JOIN epoch ON "
+      "epoch.node=task_rank.node "
+      "AND epoch.valid_from<=measured_at AND (epoch.valid_to IS NULL OR "
+      "epoch.valid_to>measured_at) "
+      "WHERE task_rank.task=task.id AND task_rank.rank=rank.rank) "
+      "FROM point INDEXED BY point_by_series CROSS JOIN rank ON rank.id=point.rank CROSS JOIN "
+      "attempt ON attempt.id=rank.attempt CROSS JOIN task ON task.id=attempt.task CROSS JOIN run "
+      "ON "
+      "run.id=task.run WHERE series=?1 AND measured_at>=coalesce(?2, -1e300) AND "
+      // The index holds days: only what is of one day is sorted.
+      "measured_ms / 86400000 > coalesce(?2, -1e300) / 86400.0 - 1 AND "
+      "attempt.attempt=task.counted_attempt ORDER BY measured_ms / 86400000 DESC, measured_ms "
+      "DESC, "
+      "point.id DESC LIMIT ?3",
+      series, since, limit));
+  while (RG_TRY(rows.next()))
+    history.points.push_back(
+        {.measured_at = rows.real(0),
+         .run_id = rows.text(1),
+         .outcome = rows.text(2),
+         .median = rows.real(3),
+         .median_low = rows.optional_real(4),
+         .median_high = rows.optional_real(5),
+         .p99 = rows.optional_real(6),
+         .sample_count = rows.real(7),
+         .flags = rows.integer(8),
+         .epoch = rows.is_null(9) ? std::nullopt : std::optional(rows.integer(9))});
+  std::ranges::reverse(history.points);
+  // What retention took is older than what is left: it fills what the limit leaves.
+  RG_TRY_OK(read_days(connection, series, since, limit - history.points.size(), history.days));
+  return history;
+}
+
+Result<std::vector<SeriesRow>> read_series(Connection& connection, const ResultsFilter& filter) {
+  std::vector<SeriesRow> found;
+  std::vector<std::string> parameters;
+  {
+    const std::uint32_t limit =
+        std::min(filter.limit == 0 ? kDefaultResultRows : filter.limit, kMaxResultRows);
+    Rows rows = RG_TRY(connection.query(
+        fmt::format("{}WHERE series.id IN ({}) AND ?1=0 AND ?6=0 AND ?9 IS ?9 ORDER BY kernel, "
+                    "metric, endpoints, message_bytes LIMIT ?7",
+                    kSeriesColumns, series_choice(filter)),
+        0, filter.kernel, filter.metric, filter.message_bytes, json_of(filter.nodes), 0, limit,
+        filter.endpoint, filter.rail));
+    while (RG_TRY(rows.next())) found.push_back(series_of(rows, parameters.emplace_back()));
+  }
+  for (std::size_t i = 0; i < found.size(); ++i)
+    RG_TRY_OK(complete(connection, parameters[i], found[i]));
+  return found;
+}
+
+Result<std::optional<std::vector<std::int64_t>>> read_few_series(Connection& connection,
+                                                                 const ResultsFilter& filter,
+                                                                 std::size_t most) {
+  std::vector<std::int64_t> ids;
+  Rows rows = RG_TRY(connection.query(
+      fmt::format(
+          "SELECT id FROM series WHERE id IN ({}) AND ?1=0 AND ?6=0 AND ?9 IS ?9 ORDER BY id "
+          "LIMIT ?7",
+          series_choice(filter)),
+      0, filter.kernel, filter.metric, filter.message_bytes, json_of(filter.nodes), 0, most + 1,
+      filter.endpoint, filter.rail));
+  while (RG_TRY(rows.next())) ids.push_back(rows.integer(0));
+  if (ids.size() > most) return std::nullopt;
+  return ids;
+}
+
+namespace {
+
+Result<std::int64_t> id_of_run(Connection& connection, std::string_view run_id) {
+  const auto id = RG_TRY(connection.integer("SELECT id FROM run WHERE run_id=?1", run_id));
+  if (!id) return fail(Code::kNotFound, fmt::format("run {}: there is no such run", run_id));
+  return *id;
+}
+
+// Of one run's attempts that count.
+constexpr std::string_view kMedians =
+    "SELECT series, {0} AS side, median FROM task CROSS JOIN attempt ON attempt.task=task.id AND "
+    "attempt.attempt=counted_attempt AND attempt.outcome='passed' CROSS JOIN rank ON "
+    "rank.attempt=attempt.id CROSS JOIN point ON point.id BETWEEN rank.id << 20 AND (rank.id << "
+    "20) + 1048575 WHERE task.run=?{1}";
+
+// A series' medians in both runs.
+struct Medians {
+  std::int64_t series = 0;
+  std::vector<double> values[2];
+};
+
+double median_of(std::vector<double>& values) {
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+}  // namespace
+
+namespace {
+
+// Counts the series; of one that both runs have the row goes to the comparison.
+Status add_series(Connection& connection, Medians& medians, std::size_t max_series,
+                  ComparisonRow& comparison) {
+  auto& [in_a, in_b] = medians.values;
+  comparison.only_a += in_b.empty() && !in_a.empty() ? 1 : 0;
+  comparison.only_b += in_a.empty() && !in_b.empty() ? 1 : 0;
+  if (in_a.empty() || in_b.empty()) return {};
+  if (comparison.rows.size() >= max_series)
+    return fail(Code::kInvalidArgument,
+                fmt::format("compare: the runs have more than {} series in common; compare what "
+                            "export gives of each, or ask with sql",
+                            max_series));
+  comparison.rows.push_back({.series = RG_TRY(one_series(connection, medians.series)),
+                             .a = median_of(in_a),
+                             .b = median_of(in_b),
+                             .points_a = static_cast<std::uint32_t>(in_a.size()),
+                             .points_b = static_cast<std::uint32_t>(in_b.size())});
+  return {};
+}
+
+}  // namespace
+
+// Series after series: of two runs of millions only those that are answered are in memory.
+Result<ComparisonRow> compare_runs(Connection& connection, std::string_view a, std::string_view b,
+                                   std::size_t max_series) {
+  const std::int64_t run_a = RG_TRY(id_of_run(connection, a));
+  const std::int64_t run_b = RG_TRY(id_of_run(connection, b));
+  ComparisonRow comparison;
+  Medians present;
+  Rows rows = RG_TRY(connection.query(
+      fmt::format("{} UNION ALL {} ORDER BY 1", fmt::format(fmt::runtime(kMedians), 0, 1),
+                  fmt::format(fmt::runtime(kMedians), 1, 2)),
+      run_a, run_b));
+  while (RG_TRY(rows.next())) {
+    if (const std::int64_t series = rows.integer(0); series != present.series) {
+      RG_TRY_OK(add_series(connection, present, max_series, comparison));
+      present = Medians{.series = series, .values = {}};
+    }
+    present.values[rows.integer(1)].push_back(rows.real(2));
+  }
+  RG_TRY_OK(add_series(connection, present, max_series, comparison));
+  return comparison;
+}
+
+Result<SqlTable> read_table(Rows& rows, std::uint32_t max_rows) {
+  SqlTable table;
+  for (int column = 0; column < rows.column_count(); ++column)
+    table.columns.push_back(rows.column_name(column));
+  std::size_t bytes = 0;
+  while (RG_TRY(rows.next())) {
+    table.truncated = table.rows.size() >= max_rows || bytes > kMaxSqlBytes;
+    if (table.truncated) return table;
+    auto& row = table.rows.emplace_back();
+    for (int column = 0; column < rows.column_count(); ++column) {
+      row.push_back(rows.value(column));
+      const auto* text = std::get_if<std::string>(&row.back());
+      bytes += text == nullptr ? sizeof(double) : text->size();
+    }
+  }
+  return table;
+}
+
+Result<SqlTable> run_sql(Connection& connection, const std::string& sql, std::uint32_t max_rows) {
+  Rows rows = RG_TRY(connection.query_once(sql));
+  auto table = read_table(rows, max_rows);
+  // What SQLite finds while it runs ("string or blob too big") is the statement's fault as well.
+  if (!table && table.error().code == Code::kInternal)
+    return fail(Code::kInvalidArgument, fmt::format("sql: {}", table.error().message));
+  return table;
+}
+
+}  // namespace railgauge::store

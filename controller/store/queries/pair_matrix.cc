@@ -1,0 +1,238 @@
+#include "controller/store/queries/pair_matrix.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/store/sqlite/compress.h"
+
+namespace railgauge::store {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);  // as the blob is
+
+// A port and itself are no pair of the fabric: loopback never stands in its matrix.
+Status check_diagonal(const PairMatrixRow& matrix) {
+  const std::size_t count = matrix.endpoints.size();
+  for (std::size_t i = 0; i < count; ++i)
+    if (!std::isnan(matrix.values[i * count + i]))
+      return fail(Code::kInvalidArgument,
+                  fmt::format("pair matrix of {}: {} to itself is loopback and no pair",
+                              matrix.run_id, matrix.endpoints[i]));
+  return {};
+}
+
+Status check(const PairMatrixRow& matrix) {
+  const std::size_t count = matrix.endpoints.size();
+  bool inside = true;
+  for (const auto& pair : matrix.outliers) inside = inside && pair.from < count && pair.to < count;
+  if (count > 0 && count <= kMaxMatrixEndpoints && matrix.values.size() == count * count && inside)
+    return check_diagonal(matrix);
+  return fail(Code::kInvalidArgument,
+              fmt::format("pair matrix of {}: {} values and {} outliers do not fit {} endpoints, "
+                          "of which 1 to {} are allowed",
+                          matrix.run_id, matrix.values.size(), matrix.outliers.size(), count,
+                          kMaxMatrixEndpoints));
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+Status read_outliers(Connection& connection, std::int64_t id, PairMatrixRow& matrix) {
+  Rows rows = RG_TRY(connection.query(
+      "SELECT from_index, to_index, value, expected FROM pair_outlier WHERE matrix=?1", id));
+  while (RG_TRY(rows.next()))
+    matrix.outliers.push_back({.from = rows.small(0),
+                               .to = rows.small(1),
+                               .value = rows.optional_real(2),
+                               .expected = rows.optional_real(3)});
+  return {};
+}
+
+// Of the matrix asked for last: its outliers stand together.
+struct EndpointNames {
+  std::int64_t matrix = 0;
+  std::vector<std::string> names{};
+};
+
+void name_endpoint(sqlite3_context* context, int, sqlite3_value** values) {
+  auto& known = *static_cast<EndpointNames*>(sqlite3_user_data(context));
+  if (const std::int64_t matrix = sqlite3_value_int64(values[0]); matrix != known.matrix) {
+    const auto size = static_cast<std::size_t>(sqlite3_value_bytes(values[1]));
+    const auto* bytes = static_cast<const char*>(sqlite3_value_blob(values[1]));
+    known = {matrix, lines_of(decompress({bytes, bytes == nullptr ? 0 : size}).value_or(""))};
+  }
+  const auto index = static_cast<std::uint64_t>(sqlite3_value_int64(values[2]));
+  if (index >= known.names.size()) return sqlite3_result_null(context);
+  const std::string& name = known.names[index];
+  sqlite3_result_text(context, name.data(), static_cast<int>(name.size()), SQLITE_TRANSIENT);
+}
+
+// rail, kernel, metric, meaning, message_bytes, unit, larger_is_better, from that column on.
+void read_head(const Rows& rows, int column, PairMatrixRow& matrix) {
+  matrix.rail = static_cast<std::int32_t>(rows.integer(column));
+  matrix.kernel = rows.text(column + 1);
+  matrix.metric = rows.text(column + 2);
+  matrix.meaning = rows.text(column + 3);
+  matrix.message_bytes = rows.real(column + 4);
+  matrix.unit = rows.text(column + 5);
+  matrix.larger_is_better = rows.integer(column + 6) != 0;
+}
+
+tl::unexpected<Error> damaged(const PairMatrixKey& key) {
+  return fail(
+      Code::kDataLoss,
+      fmt::format("run {}: the stored pair matrix is damaged; restore a backup", key.run_id));
+}
+
+}  // namespace
+
+Status add_matrix_endpoint(Connection& connection) {
+  constexpr int kFlags = SQLITE_UTF8 | SQLITE_DIRECTONLY;
+  const int code = sqlite3_create_function_v2(
+      connection.raw(), "matrix_endpoint", 3, kFlags, new EndpointNames, name_endpoint, nullptr,
+      nullptr, [](void* names) { delete static_cast<EndpointNames*>(names); });
+  if (code != SQLITE_OK) return tl::unexpected(connection.error("add a function"));
+  return {};
+}
+
+Status write_pair_matrix(Connection& connection, const PairMatrixRow& matrix) {
+  RG_TRY_OK(check(matrix));
+  const auto run = RG_TRY(connection.integer("SELECT id FROM run WHERE run_id=?1", matrix.run_id));
+  if (!run)
+    return fail(Code::kNotFound,
+                fmt::format("pair matrix of {}: there is no such run", matrix.run_id));
+  RG_TRY_OK(connection.execute(
+      "DELETE FROM pair_matrix WHERE run=?1 AND rail=?2 AND kernel=?3 AND metric=?4 AND meaning=?5 "
+      "AND message_bytes=?6",
+      *run, matrix.rail, matrix.kernel, matrix.metric, matrix.meaning, matrix.message_bytes));
+  const std::string endpoints = compress(fmt::format("{}", fmt::join(matrix.endpoints, "\n")));
+  const std::string body = compress_blocks(
+      {reinterpret_cast<const char*>(matrix.values.data()), matrix.values.size() * 4});
+  RG_TRY_OK(connection.execute(
+      "INSERT INTO pair_matrix (run, rail, kernel, metric, meaning, message_bytes, unit, "
+      "larger_is_better, endpoint_count, endpoints, body) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+      *run, matrix.rail, matrix.kernel, matrix.metric, matrix.meaning, matrix.message_bytes,
+      matrix.unit, matrix.larger_is_better, matrix.endpoints.size(), Blob{endpoints}, Blob{body}));
+  const std::int64_t id = connection.last_id();
+  for (const auto& pair : matrix.outliers)
+    RG_TRY_OK(connection.execute(
+        "INSERT INTO pair_outlier (matrix, from_index, to_index, value, expected) "
+        "VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
+        id, pair.from, pair.to, pair.value, pair.expected));
+  return {};
+}
+
+Status write_pair_matrices(Connection& connection, std::string_view run_id,
+                           const std::vector<PairMatrixRow>& matrices) {
+  const auto run = RG_TRY(connection.integer("SELECT id FROM run WHERE run_id=?1", run_id));
+  if (!run)
+    return fail(Code::kNotFound, fmt::format("pair matrices of {}: there is no such run", run_id));
+  RG_TRY_OK(connection.execute("DELETE FROM pair_matrix WHERE run=?1", *run));
+  for (const PairMatrixRow& matrix : matrices) {
+    if (matrix.run_id != run_id)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("pair matrices of {}: one is of run {}", run_id, matrix.run_id));
+    RG_TRY_OK(write_pair_matrix(connection, matrix));
+  }
+  return {};
+}
+
+namespace {
+
+// A matrix as it is stored.
+struct Stored {
+  PairMatrixRow matrix{};  // without values and outliers
+  std::int64_t id = 0;
+  std::string body{};
+
+  [[nodiscard]] std::size_t bytes() const {
+    return matrix.endpoints.size() * matrix.endpoints.size() * sizeof(float);
+  }
+};
+
+Result<Stored> read_stored(Connection& connection, const PairMatrixKey& key) {
+  Stored stored{.matrix = {.run_id = key.run_id}};
+  std::string endpoints;
+  {
+    Rows rows = RG_TRY(connection.query(
+        "SELECT pair_matrix.id, rail, kernel, metric, meaning, message_bytes, unit, "
+        "larger_is_better, endpoints, body FROM run JOIN pair_matrix ON pair_matrix.run=run.id "
+        "WHERE run_id=?1 AND (?2 IS NULL OR rail=?2) AND (?3='' OR metric=?3) AND (?4 IS NULL OR "
+        "message_bytes=?4) AND (?5='' OR kernel=?5) AND (?6 IS NULL OR meaning=?6) "
+        "ORDER BY pair_matrix.id LIMIT 1",
+        key.run_id, key.rail, key.metric, key.message_bytes, key.kernel, key.meaning));
+    if (!RG_TRY(rows.next()))
+      return fail(Code::kNotFound,
+                  fmt::format("run {}: no such pair matrix is stored", key.run_id));
+    stored.id = rows.integer(0);
+    read_head(rows, 1, stored.matrix);
+    endpoints = rows.blob(8);
+    stored.body = rows.blob(9);
+  }
+  stored.matrix.endpoints = lines_of(RG_TRY(decompress(endpoints)));
+  if (stored.matrix.endpoints.size() > kMaxMatrixEndpoints) return damaged(key);
+  return stored;
+}
+
+}  // namespace
+
+Result<PairMatrixRow> read_pair_matrix(Connection& connection, const PairMatrixKey& key) {
+  Stored stored = RG_TRY(read_stored(connection, key));
+  PairMatrixRow& matrix = stored.matrix;
+  matrix.values.resize(stored.bytes() / sizeof(float));
+  auto* to = reinterpret_cast<char*>(matrix.values.data());
+  const Status read = decompress_blocks(stored.body, stored.bytes(), [&to](std::string_view block) {
+    std::memcpy(to, block.data(), block.size());
+    to += block.size();
+  });
+  if (!read) return damaged(key);
+  RG_TRY_OK(read_outliers(connection, stored.id, matrix));
+  return std::move(matrix);
+}
+
+Status visit_pair_matrix(Connection& connection, const PairMatrixKey& key,
+                         const PairVisitor& visit) {
+  const Stored stored = RG_TRY(read_stored(connection, key));
+  const std::size_t count = stored.matrix.endpoints.size();
+  std::size_t at = 0;
+  bool whole = true;
+  const Status read = decompress_blocks(stored.body, stored.bytes(), [&](std::string_view block) {
+    whole = whole && block.size() % sizeof(float) == 0;
+    for (std::size_t i = 0; whole && i < block.size(); i += sizeof(float), ++at) {
+      float value = 0;
+      std::memcpy(&value, block.data() + i, sizeof value);
+      if (std::isfinite(value)) visit(stored.matrix, at / count, at % count, value);
+    }
+  });
+  if (!read || !whole) return damaged(key);
+  return {};
+}
+
+Result<std::vector<PairMatrixRow>> list_pair_matrices(Connection& connection,
+                                                      std::string_view run_id) {
+  Rows rows = RG_TRY(connection.query(
+      "SELECT rail, kernel, metric, meaning, message_bytes, unit, larger_is_better "
+      "FROM run JOIN pair_matrix ON pair_matrix.run=run.id WHERE run_id=?1 ORDER BY pair_matrix.id",
+      run_id));
+  std::vector<PairMatrixRow> matrices;
+  while (RG_TRY(rows.next())) {
+    matrices.push_back({.run_id = std::string(run_id)});
+    read_head(rows, 0, matrices.back());
+  }
+  return matrices;
+}
+
+}  // namespace railgauge::store

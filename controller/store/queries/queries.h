@@ -1,0 +1,66 @@
+// Reading. Each function runs in one read transaction of the connection, which sees one snapshot.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controller/store/rows/rows.h"
+#include "controller/store/sqlite/sqlite.h"
+#include "kernels/core/record.pb.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::store {
+
+// A point's key as people and records name it.
+struct PointKey {
+  std::string_view run_id;
+  std::string_view task_id;
+  std::uint32_t attempt = 0;
+  std::uint32_t rank = 0;
+  std::uint32_t sequence = 0;
+};
+
+Result<std::vector<RunSummaryRow>> read_runs(Connection& connection, std::uint32_t limit);
+Result<RunSummaryRow> read_run(Connection& connection, std::string_view run_id);
+Result<RunDetailRow> read_run_detail(Connection& connection, std::string_view run_id);
+inline constexpr std::uint32_t kMaxPageTasks = 1'000;
+inline constexpr std::size_t kMaxPageBytes = 4U << 20U;
+// A page of its tasks, from where the page before says or from 0. It ends after `max_tasks`, or
+// with the task that makes it larger than `max_bytes`.
+Result<TaskPageRow> read_task_page(Connection& connection, std::string_view run_id,
+                                   std::int64_t from, std::uint32_t max_tasks,
+                                   std::size_t max_bytes);
+Result<std::vector<ResultRow>> read_results(Connection& connection, const ResultsFilter& filter);
+// Its statement; `one_run`: of a run, not of all.
+std::string sql_of_results(const ResultsFilter& filter, bool one_run);
+// Of the points that there are now. Of a run its oldest to its newest key, among which other runs'
+// may lie.
+Result<ExportScope> read_export_scope(Connection& connection, const std::string& run_id);
+// A series' points, oldest first; the newest `limit` of them, then days of pruned ones.
+Result<HistoryRow> read_history(Connection& connection, std::int64_t series,
+                                std::optional<double> since, std::uint32_t limit);
+// The ids of the series that a filter selects, ascending; none when there are more than `most`.
+Result<std::optional<std::vector<std::int64_t>>> read_few_series(Connection& connection,
+                                                                 const ResultsFilter& filter,
+                                                                 std::size_t most);
+// Series that a filter selects (kernel, metric, size, nodes, endpoint, rail).
+Result<std::vector<SeriesRow>> read_series(Connection& connection, const ResultsFilter& filter);
+Result<SeriesRow> read_one_series(Connection& connection, std::int64_t id);  // kNotFound
+// Of attempts that count and passed. Ids of runs.
+// kInvalidArgument: more than `max_series` in common, of some 1 KB each.
+Result<ComparisonRow> compare_runs(Connection& connection, std::string_view a, std::string_view b,
+                                   std::size_t max_series = 100'000);
+// What rows have to tell, until there are too many or too many bytes.
+Result<SqlTable> read_table(Rows& rows, std::uint32_t max_rows);
+// One statement that only reads. Errors: kInvalidArgument with SQLite's words.
+Result<SqlTable> run_sql(Connection& connection, const std::string& sql, std::uint32_t max_rows);
+Result<Histogram> read_histogram(Connection& connection, const PointKey& key);
+Result<std::vector<double>> read_samples(Connection& connection, const PointKey& key);
+Result<std::vector<std::string>> read_node_names(Connection& connection);  // also former ones
+Result<std::vector<NodeRow>> read_nodes(Connection& connection);
+Result<std::vector<EventRow>> read_events(Connection& connection, std::uint32_t limit);
+
+}  // namespace railgauge::store

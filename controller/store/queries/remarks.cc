@@ -1,0 +1,346 @@
+#include "controller/store/queries/remarks.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace railgauge::store {
+namespace {
+
+// From the best to the worst. What could not be looked at is worse than a warning: missing data is
+// never a pass. A waived check says nothing, so it is worst only where it is alone.
+constexpr std::array<std::string_view, 6> kCheckStates{"waived",  "pass",  "warn",
+                                                       "unknown", "error", "fail"};
+constexpr std::array<std::string_view, 4> kNoteSubjects{"node", "run", "series", "fabric"};
+
+struct Transition {
+  std::string_view action;
+  std::string_view from;  // states, by blanks; "" is any
+  std::string_view to;    // "" is as before
+};
+constexpr std::array kTransitions{
+    Transition{"confirm", "new reopened", "confirmed"},
+    Transition{"ack", "new confirmed reopened acknowledged", "acknowledged"},
+    Transition{"accept", "new confirmed reopened acknowledged", "accepted"},
+    Transition{"resolve", "new confirmed reopened acknowledged accepted", "fixed"},
+    Transition{"dismiss", "new confirmed reopened acknowledged", "false"},
+    Transition{"reopen", "acknowledged accepted fixed false", "reopened"},
+    Transition{"comment", "", ""}};
+
+// Whether `word` is one of `words`, which blanks part.
+bool is_among(std::string_view word, std::string_view words) {
+  return (" " + std::string(words) + " ").find(" " + std::string(word) + " ") != std::string::npos;
+}
+
+// Absent for "".
+Result<std::optional<std::int64_t>> id_of(Connection& connection, std::string_view what,
+                                          std::string_view sql, std::string_view name) {
+  if (name.empty()) return std::nullopt;
+  const auto id = RG_TRY(connection.integer(sql, name));
+  if (!id) return fail(Code::kNotFound, fmt::format("{} {}: there is none", what, name));
+  return id;
+}
+Result<std::optional<std::int64_t>> id_of_node(Connection& connection, std::string_view node_id) {
+  return id_of(connection, "node", "SELECT id FROM node WHERE node_id=?1", node_id);
+}
+Result<std::optional<std::int64_t>> id_of_run(Connection& connection, std::string_view run_id) {
+  return id_of(connection, "run", "SELECT id FROM run WHERE run_id=?1", run_id);
+}
+
+Result<std::string_view> worst_of(const PreflightRow& preflight) {
+  std::size_t worst = 0;
+  for (const CheckRow& check : preflight.checks) {
+    const auto place = std::ranges::find(kCheckStates, check.state);
+    if (place == kCheckStates.end())
+      return fail(
+          Code::kInvalidArgument,
+          fmt::format("preflight of {}: check {}: state {} is not one of {}", preflight.node_id,
+                      check.check_id, check.state, fmt::join(kCheckStates, ", ")));
+    worst = std::max(worst, static_cast<std::size_t>(place - kCheckStates.begin()));
+  }
+  return preflight.checks.empty() ? "unknown" : kCheckStates.at(worst);
+}
+
+Status insert_step(Connection& connection, std::int64_t finding, const FindingStepRow& step) {
+  return connection.execute(
+      "INSERT INTO finding_step (finding, number, at, who, action, text) SELECT ?1, "
+      "coalesce(max(number), 0) + 1, ?2, ?3, ?4, ?5 FROM finding_step WHERE finding=?1",
+      finding, step.at, step.who, step.action, step.text);
+}
+
+Status insert_series(Connection& connection, std::int64_t id, const FindingRow& finding) {
+  for (const FindingSeriesRow& series : finding.series) {
+    if (!RG_TRY(connection.integer("SELECT id FROM series WHERE id=?1", series.series)))
+      return fail(Code::kNotFound, fmt::format("finding {}: there is no series {}",
+                                               finding.finding_id, series.series));
+    RG_TRY_OK(connection.execute(
+        "INSERT INTO finding_series (finding, series, before, after) VALUES (?1, ?2, ?3, ?4)", id,
+        series.series, series.before, series.after));
+  }
+  return {};
+}
+
+Status check_evidence(Connection& connection, const FindingRow& finding) {
+  if (RG_TRY(connection.integer("SELECT json_valid(?1)", finding.evidence)).value_or(0) != 0)
+    return {};
+  return fail(Code::kInvalidArgument,
+              fmt::format("finding {}: its evidence is no JSON", finding.finding_id));
+}
+
+}  // namespace
+
+Status write_preflight(Connection& connection, const PreflightRow& preflight) {
+  const std::string_view state = RG_TRY(worst_of(preflight));
+  const auto node = RG_TRY(id_of_node(connection, preflight.node_id));
+  if (!node) return fail(Code::kInvalidArgument, "preflight: it names no node");
+  const auto run = RG_TRY(id_of_run(connection, preflight.run_id));
+  RG_TRY_OK(
+      connection.execute("DELETE FROM preflight WHERE node=?1 AND at=?2", *node, preflight.at));
+  RG_TRY_OK(
+      connection.execute("INSERT INTO preflight (node, run, at, state) VALUES (?1, ?2, ?3, ?4)",
+                         *node, run, preflight.at, state));
+  const std::int64_t id = connection.last_id();
+  for (std::size_t i = 0; i < preflight.checks.size(); ++i) {
+    const CheckRow& check = preflight.checks[i];
+    RG_TRY_OK(connection.execute(
+        "INSERT INTO preflight_check (preflight, number, check_id, subject, state, observed, why, "
+        "remedy) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        id, i, check.check_id, check.subject, check.state, check.observed, check.why,
+        check.remedy));
+  }
+  return {};
+}
+
+Status write_finding(Connection& connection, const FindingRow& finding) {
+  if (RG_TRY(id_of(connection, "finding", "SELECT count(*) FROM finding WHERE finding_id=?1",
+                   finding.finding_id))
+          .value_or(1) != 0)
+    return fail(Code::kAlreadyExists,
+                fmt::format("finding {}: its id is empty or taken", finding.finding_id));
+  RG_TRY_OK(check_evidence(connection, finding));
+  const auto run = RG_TRY(id_of_run(connection, finding.run_id));
+  const auto node = RG_TRY(id_of_node(connection, finding.node_id));
+  const auto upgrade = RG_TRY(id_of(
+      connection, "upgrade", "SELECT id FROM upgrade WHERE upgrade_id=?1", finding.upgrade_id));
+  RG_TRY_OK(connection.execute(
+      "INSERT INTO finding (finding_id, kind, state, severity, run, node, suspect, summary, "
+      "evidence, opened_at, changed_at, upgrade, worse) VALUES (?1, ?2, 'new', ?3, ?4, ?5, ?6, ?7, "
+      "?8, ?9, ?9, ?10, ?11)",
+      finding.finding_id, finding.kind, finding.severity, run, node, finding.suspect,
+      finding.summary, finding.evidence, finding.opened_at, upgrade, finding.worse));
+  const std::int64_t id = connection.last_id();
+  RG_TRY_OK(insert_series(connection, id, finding));
+  return insert_step(connection, id,
+                     {.at = finding.opened_at, .action = "opened", .text = finding.summary});
+}
+
+Status write_finding_step(Connection& connection, std::string_view finding_id,
+                          const FindingStepRow& step) {
+  std::int64_t id = 0;
+  std::string state;
+  {
+    Rows rows =
+        RG_TRY(connection.query("SELECT id, state FROM finding WHERE finding_id=?1", finding_id));
+    if (!RG_TRY(rows.next()))
+      return fail(Code::kNotFound, fmt::format("finding {}: there is none", finding_id));
+    id = rows.integer(0);
+    state = rows.text(1);
+  }
+  const auto is_named = [&](const Transition& one) { return one.action == step.action; };
+  if (std::ranges::none_of(kTransitions, is_named))
+    return fail(Code::kInvalidArgument,
+                fmt::format("finding {}: {} is no action; confirm, ack, accept, resolve, dismiss, "
+                            "reopen and comment are",
+                            finding_id, step.action));
+  const auto way = std::ranges::find_if(kTransitions, [&](const Transition& one) {
+    return is_named(one) && (one.from.empty() || is_among(state, one.from));
+  });
+  if (way == kTransitions.end())
+    return fail(Code::kFailedPrecondition,
+                fmt::format("finding {}: {}: it is {}", finding_id, step.action, state));
+  RG_TRY_OK(
+      connection.execute("UPDATE finding SET state=coalesce(nullif(?2, ''), state), changed_at=?3, "
+                         "acknowledged_until=iif(?2='', acknowledged_until, ?4) WHERE id=?1",
+                         id, way->to, step.at, step.until));
+  // What is accepted is from now on what its series may give.
+  if (step.action == "accept")
+    RG_TRY_OK(connection.execute(
+        "INSERT OR REPLACE INTO baseline (series, kind, level, points, set_at, who, note, finding) "
+        "SELECT series, 'accepted', after, 0, ?2, ?3, ?4, ?1 FROM finding_series WHERE finding=?1 "
+        "AND after IS NOT NULL",
+        id, step.at, step.who, step.text));
+  return insert_step(connection, id, step);
+}
+
+Status write_finding_again(Connection& connection, const FindingRow& finding,
+                           const FindingStepRow& step) {
+  RG_TRY_OK(write_finding_step(connection, finding.finding_id, step));
+  RG_TRY_OK(check_evidence(connection, finding));
+  const auto id = RG_TRY(id_of(connection, "finding", "SELECT id FROM finding WHERE finding_id=?1",
+                               finding.finding_id));
+  const auto run = RG_TRY(id_of_run(connection, finding.run_id));
+  RG_TRY_OK(connection.execute(
+      "UPDATE finding SET severity=?2, run=?3, suspect=?4, summary=?5, evidence=?6, worse=?7 WHERE "
+      "id=?1",
+      *id, finding.severity, run, finding.suspect, finding.summary, finding.evidence,
+      finding.worse));
+  RG_TRY_OK(connection.execute("DELETE FROM finding_series WHERE finding=?1", *id));
+  return insert_series(connection, *id, finding);
+}
+
+Status write_operator_note(Connection& connection, const OperatorNoteRow& note) {
+  if (std::ranges::find(kNoteSubjects, note.subject_kind) == kNoteSubjects.end() ||
+      note.text.empty())
+    return fail(Code::kInvalidArgument,
+                fmt::format("note about {} {}: it needs a text and one of {}", note.subject_kind,
+                            note.subject, fmt::join(kNoteSubjects, ", ")));
+  return connection.execute(
+      "INSERT INTO operator_note (at, who, subject_kind, subject, text) VALUES (?1, ?2, ?3, ?4, "
+      "?5)",
+      note.at, note.who, note.subject_kind, note.subject, note.text);
+}
+
+// --- reading
+// ----------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::string_view kFindingColumns =
+    "SELECT finding_id, finding.kind, finding.state, severity, coalesce(run_id, ''), "
+    "coalesce(node_id, "
+    "''), suspect, summary, evidence, opened_at, changed_at, finding.id, coalesce(upgrade_id, ''), "
+    "worse, acknowledged_until FROM finding LEFT JOIN run ON run.id=finding.run LEFT JOIN node ON "
+    "node.id=finding.node LEFT JOIN upgrade ON upgrade.id=finding.upgrade ";
+
+FindingRow finding_of(const Rows& rows) {
+  return {.finding_id = rows.text(0),
+          .kind = rows.text(1),
+          .state = rows.text(2),
+          .severity = rows.text(3),
+          .run_id = rows.text(4),
+          .node_id = rows.text(5),
+          .suspect = rows.text(6),
+          .summary = rows.text(7),
+          .evidence = rows.text(8),
+          .opened_at = rows.real(9),
+          .changed_at = rows.real(10),
+          .upgrade_id = rows.text(12),
+          .worse = rows.optional_real(13),
+          .until = rows.optional_real(14)};
+}
+
+}  // namespace
+
+Result<std::vector<FindingRow>> read_findings(Connection& connection, std::string_view state,
+                                              std::uint32_t limit) {
+  std::vector<FindingRow> findings;
+  Rows rows = RG_TRY(
+      connection.query(std::string(kFindingColumns) +
+                           "WHERE ?1='' OR finding.state=?1 ORDER BY finding.id DESC LIMIT ?2",
+                       state, limit));
+  while (RG_TRY(rows.next())) findings.push_back(finding_of(rows));
+  return findings;
+}
+
+Result<FindingRow> read_finding(Connection& connection, std::string_view finding_id) {
+  FindingRow finding;
+  std::int64_t id = 0;
+  {
+    Rows rows =
+        RG_TRY(connection.query(std::string(kFindingColumns) + "WHERE finding_id=?1", finding_id));
+    if (!RG_TRY(rows.next()))
+      return fail(Code::kNotFound, fmt::format("finding {}: there is none", finding_id));
+    finding = finding_of(rows);
+    id = rows.integer(11);
+  }
+  {
+    Rows rows = RG_TRY(connection.query(
+        "SELECT series, before, after FROM finding_series WHERE finding=?1 ORDER BY series", id));
+    while (RG_TRY(rows.next()))
+      finding.series.push_back({.series = rows.integer(0),
+                                .before = rows.optional_real(1),
+                                .after = rows.optional_real(2)});
+  }
+  Rows rows = RG_TRY(connection.query(
+      "SELECT at, who, action, text FROM finding_step WHERE finding=?1 ORDER BY number", id));
+  while (RG_TRY(rows.next()))
+    finding.steps.push_back(
+        {.at = rows.real(0), .who = rows.text(1), .action = rows.text(2), .text = rows.text(3)});
+  return finding;
+}
+
+namespace {
+
+constexpr std::string_view kPreflightColumns =
+    "SELECT preflight.id, at, preflight.state, coalesce(run_id, '') FROM preflight JOIN node ON "
+    "node.id=node LEFT JOIN run ON run.id=run WHERE node_id=?1 AND ";
+
+// The first of `found`, with its checks.
+Result<PreflightRow> preflight_of(Connection& connection, std::string_view node_id,
+                                  Result<Rows> found) {
+  PreflightRow preflight{.node_id = std::string(node_id)};
+  std::int64_t id = 0;
+  {
+    Rows rows = RG_TRY(std::move(found));
+    if (!RG_TRY(rows.next()))
+      return fail(Code::kNotFound, fmt::format("preflight of {}: there is none", node_id));
+    id = rows.integer(0);
+    preflight.at = rows.real(1);
+    preflight.state = rows.text(2);
+    preflight.run_id = rows.text(3);
+  }
+  Rows rows = RG_TRY(connection.query(
+      "SELECT check_id, subject, state, observed, why, remedy FROM preflight_check WHERE "
+      "preflight=?1 ORDER BY number",
+      id));
+  while (RG_TRY(rows.next()))
+    preflight.checks.push_back({.check_id = rows.text(0),
+                                .subject = rows.text(1),
+                                .state = rows.text(2),
+                                .observed = rows.text(3),
+                                .why = rows.text(4),
+                                .remedy = rows.text(5)});
+  return preflight;
+}
+
+}  // namespace
+
+Result<PreflightRow> read_preflight(Connection& connection, std::string_view node_id,
+                                    std::string_view run_id) {
+  return preflight_of(connection, node_id,
+                      connection.query(std::string(kPreflightColumns) +
+                                           "(?2='' OR run_id=?2) ORDER BY at DESC LIMIT 1",
+                                       node_id, run_id));
+}
+
+Result<PreflightRow> read_preflight_between(Connection& connection, std::string_view node_id,
+                                            double from, double until) {
+  return preflight_of(
+      connection, node_id,
+      connection.query(std::string(kPreflightColumns) + "at>=?2 AND at<?3 ORDER BY at DESC LIMIT 1",
+                       node_id, from, until));
+}
+
+Result<std::vector<OperatorNoteRow>> read_operator_notes(Connection& connection,
+                                                         std::string_view subject_kind,
+                                                         std::string_view subject) {
+  std::vector<OperatorNoteRow> notes;
+  Rows rows = RG_TRY(
+      connection.query("SELECT at, who, subject_kind, subject, text FROM operator_note WHERE "
+                       "subject_kind=?1 AND subject=?2 ORDER BY id",
+                       subject_kind, subject));
+  while (RG_TRY(rows.next()))
+    notes.push_back({.at = rows.real(0),
+                     .who = rows.text(1),
+                     .subject_kind = rows.text(2),
+                     .subject = rows.text(3),
+                     .text = rows.text(4)});
+  return notes;
+}
+
+}  // namespace railgauge::store

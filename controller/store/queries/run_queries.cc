@@ -1,0 +1,390 @@
+// Queries about runs, nodes and events.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "controller/store/queries/queries.h"
+#include "controller/store/rows/text_json.h"
+#include "controller/store/rows/text_sets.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge::store {
+namespace {
+
+constexpr std::string_view kRunColumns =
+    "SELECT run.id, run_id, suite, trigger, requested_by, state, outcome, reason, nodes, "
+    "created_at, started_at, ended_at FROM run ";
+
+tl::unexpected<Error> no_run(std::string_view run_id) {
+  return fail(Code::kNotFound, fmt::format("run {}: there is no such run", run_id));
+}
+
+// The row's own fields; what needs other statements comes after the row is left.
+std::pair<std::int64_t, RunSummaryRow> run_of(const Rows& rows, std::string& nodes) {
+  RunSummaryRow summary;
+  RunRow& run = summary.run;
+  run.run_id = rows.text(1);
+  run.suite = rows.text(2);
+  run.trigger = rows.text(3);
+  run.requested_by = rows.text(4);
+  run.state = rows.text(5);
+  run.outcome = rows.text(6);
+  run.reason = rows.text(7);
+  nodes = rows.text(8);
+  run.created_at = rows.real(9);
+  run.started_at = rows.real(10);
+  run.ended_at = rows.real(11);
+  return {rows.integer(0), std::move(summary)};
+}
+
+Status count_tasks(Connection& connection, std::int64_t run, RunSummaryRow& summary) {
+  const auto total =
+      RG_TRY(connection.integer("SELECT count(*) FROM task WHERE run=?1", run)).value_or(0);
+  summary.tasks_total = static_cast<std::uint32_t>(total);
+  // Those that passed have no index of their own: they are the rest.
+  std::uint32_t rest = summary.tasks_total;
+  Rows rows = RG_TRY(connection.query(
+      "SELECT state='ended', outcome, count(*) FROM task WHERE run=?1 AND NOT (state='ended' AND "
+      "outcome='passed') GROUP BY 1, 2",
+      run));
+  while (RG_TRY(rows.next())) {
+    rest -= rows.small(2);
+    if (rows.integer(0) == 0) continue;
+    summary.tasks_ended += rows.small(2);
+    summary.outcomes[rows.text(1)] += rows.small(2);
+  }
+  if (rest == 0) return {};
+  summary.tasks_ended += rest;
+  summary.outcomes[std::string(kPassed)] += rest;
+  return {};
+}
+
+Status complete(Connection& connection, std::int64_t id, const std::string& nodes,
+                RunSummaryRow& summary) {
+  summary.run.nodes = RG_TRY(read_list(connection, nodes));
+  return count_tasks(connection, id, summary);
+}
+
+struct Task {
+  std::int64_t id = 0;
+  TaskDetailRow detail{};
+  std::int64_t parameters = 0;
+  std::string identity{};
+};
+
+// Keys of tasks.
+struct TaskRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  std::int64_t limit = -1;  // -1: none
+};
+
+// In the order of the plan. A run's tasks are written in one transaction, so that no others lie
+// between them.
+Result<std::vector<Task>> read_tasks(Connection& connection, std::int64_t run,
+                                     const TaskRange& range) {
+  std::vector<Task> tasks;
+  Rows rows = RG_TRY(connection.query(
+      "SELECT task.id, task_id, stage, round, kernel, parameter_set, identity_parameters, "
+      "deadline_seconds, expected_seconds, expected_bytes, state, outcome, reason, attempts, "
+      "coalesce(nullif(counted_attempt, 0), "
+      "(SELECT max(attempt) FROM attempt WHERE attempt.task=task.id), 0) "
+      "FROM task NOT INDEXED WHERE run=?1 AND task.id BETWEEN ?2 AND ?3 ORDER BY task.id LIMIT ?4",
+      run, range.first, range.last, range.limit));
+  while (RG_TRY(rows.next())) {
+    Task& task = tasks.emplace_back();
+    TaskRow& row = task.detail.task;
+    task.id = rows.integer(0);
+    row.task_id = rows.text(1);
+    row.stage = rows.small(2);
+    row.round = rows.small(3);
+    row.kernel = rows.text(4);
+    task.parameters = rows.integer(5);
+    task.identity = rows.text(6);
+    row.deadline_seconds = rows.real(7);
+    row.expected_seconds = rows.real(8);
+    row.expected_bytes = rows.real(9);
+    row.state = rows.text(10);
+    row.outcome = rows.text(11);
+    row.reason = rows.text(12);
+    row.attempts = rows.small(13);
+    task.detail.counted_attempt = rows.small(14);
+  }
+  return tasks;
+}
+
+void set(Phases& phases, void (Phases::*setter)(double), std::optional<double> value) {
+  if (value) (phases.*setter)(*value);
+}
+
+// Columns as read_ranks selects them.
+Final final_of(const Rows& rows) {
+  Final end;
+  end.set_outcome(rows.text(6));
+  end.set_reason(rows.text(7));
+  Phases& phases = *end.mutable_phases();
+  set(phases, &Phases::set_start_ns, rows.optional_real(8));
+  set(phases, &Phases::set_open_ns, rows.optional_real(9));
+  set(phases, &Phases::set_wait_ns, rows.optional_real(10));
+  set(phases, &Phases::set_exchange_ns, rows.optional_real(11));
+  set(phases, &Phases::set_measure_ns, rows.optional_real(12));
+  set(phases, &Phases::set_stop_ns, rows.optional_real(13));
+  if (const auto seconds = rows.optional_real(14)) end.set_cpu_seconds(*seconds);
+  if (const auto bytes = rows.optional_real(15)) end.set_max_resident_bytes(*bytes);
+  if (!rows.is_null(16)) end.set_exit_signal(static_cast<std::int32_t>(rows.integer(16)));
+  end.set_stderr_tail(rows.text(17));
+  return end;
+}
+
+struct RankIds {
+  std::optional<std::int64_t> rank;
+  std::int64_t facts = 0;
+};
+
+// The placement, with what the ranks of the counted attempt reported.
+Result<std::vector<RankIds>> read_ranks(Connection& connection, Task& task) {
+  std::vector<RankIds> ids;
+  Rows rows = RG_TRY(connection.query(
+      "SELECT task_rank.rank, task_rank.node_name, node.node_id, task_rank.endpoint_text, rank.id, "
+      "rank.endpoint_text, rank.outcome, rank.reason, start_ns, open_ns, wait_ns, exchange_ns, "
+      "measure_ns, stop_ns, cpu_seconds, max_resident_bytes, exit_signal, stderr_tail, "
+      "rank.fact_set "
+      "FROM task_rank JOIN node ON node.id=task_rank.node "
+      "LEFT JOIN attempt ON attempt.task=task_rank.task AND attempt.attempt=?2 "
+      "LEFT JOIN rank ON rank.attempt=attempt.id AND rank.rank=task_rank.rank "
+      "WHERE task_rank.task=?1 ORDER BY task_rank.rank",
+      task.id, task.detail.counted_attempt));
+  while (RG_TRY(rows.next())) {
+    RankDetailRow& detail = task.detail.ranks.emplace_back();
+    detail.rank = rows.small(0);
+    detail.node = rows.text(1);
+    const std::string opened = rows.text(5);
+    detail.endpoint = opened.empty() ? rows.text(3) : opened;
+    if (!rows.is_null(6)) detail.final_record = final_of(rows);
+    task.detail.task.ranks.push_back(
+        {.node_id = rows.text(2), .node = detail.node, .endpoint = rows.text(3)});
+    ids.push_back(
+        {rows.is_null(4) ? std::nullopt : std::optional(rows.integer(4)), rows.integer(18)});
+  }
+  return ids;
+}
+
+Status read_notes(Connection& connection, std::int64_t rank, RankDetailRow& detail) {
+  Rows rows = RG_TRY(
+      connection.query("SELECT severity, text FROM note WHERE rank=?1 ORDER BY sequence", rank));
+  while (RG_TRY(rows.next())) {
+    Note& note = detail.notes.emplace_back();
+    note.set_severity(rows.text(0));
+    note.set_text(rows.text(1));
+  }
+  return {};
+}
+
+Status complete(Connection& connection, TextSets& sets, Task& task) {
+  task.detail.task.parameters = *RG_TRY(sets.parameters(task.parameters));
+  task.detail.task.identity_parameters = RG_TRY(read_list(connection, task.identity));
+  const std::vector<RankIds> ids = RG_TRY(read_ranks(connection, task));
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    task.detail.ranks[i].facts = *RG_TRY(sets.facts(ids[i].facts));
+    if (ids[i].rank) RG_TRY_OK(read_notes(connection, *ids[i].rank, task.detail.ranks[i]));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<RunSummaryRow>> read_runs(Connection& connection, std::uint32_t limit) {
+  std::vector<RunSummaryRow> out;
+  std::vector<std::pair<std::int64_t, std::string>> rest;  // id, nodes
+  {
+    Rows rows =
+        RG_TRY(connection.query(std::string(kRunColumns) + "ORDER BY run.id DESC LIMIT ?1", limit));
+    while (RG_TRY(rows.next())) {
+      auto& [id, nodes] = rest.emplace_back();
+      auto [run, summary] = run_of(rows, nodes);
+      id = run;
+      out.push_back(std::move(summary));
+    }
+  }
+  for (std::size_t i = 0; i < out.size(); ++i)
+    RG_TRY_OK(complete(connection, rest[i].first, rest[i].second, out[i]));
+  return out;
+}
+
+Result<RunSummaryRow> read_run(Connection& connection, std::string_view run_id) {
+  std::string nodes;
+  std::pair<std::int64_t, RunSummaryRow> run;
+  {
+    Rows rows = RG_TRY(connection.query(std::string(kRunColumns) + "WHERE run_id=?1", run_id));
+    if (!RG_TRY(rows.next())) return no_run(run_id);
+    run = run_of(rows, nodes);
+  }
+  RG_TRY_OK(complete(connection, run.first, nodes, run.second));
+  return std::move(run.second);
+}
+
+namespace {
+
+Result<TaskRange> tasks_of(Connection& connection, std::int64_t run) {
+  Rows rows = RG_TRY(connection.query("SELECT min(id), max(id) FROM task WHERE run=?1", run));
+  if (!RG_TRY(rows.next()) || rows.is_null(0)) return TaskRange{.first = 1};  // there are none
+  return TaskRange{.first = rows.integer(0), .last = rows.integer(1)};
+}
+
+std::size_t size_of(const TextMap& map) {
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : map) bytes += name.size() + value.size() + 64;
+  return bytes;
+}
+
+// About what it takes in memory.
+std::size_t size_of(const TaskDetailRow& task) {
+  std::size_t bytes = 512 + size_of(task.task.parameters);
+  for (const RankDetailRow& rank : task.ranks) {
+    bytes += 512 + size_of(rank.facts);
+    if (rank.final_record) bytes += rank.final_record->ByteSizeLong();
+    for (const Note& note : rank.notes) bytes += note.ByteSizeLong();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Result<TaskPageRow> read_task_page(Connection& connection, std::string_view run_id,
+                                   std::int64_t from, std::uint32_t max_tasks,
+                                   std::size_t max_bytes) {
+  TaskPageRow page{.summary = RG_TRY(read_run(connection, run_id))};
+  const auto id = RG_TRY(connection.integer("SELECT id FROM run WHERE run_id=?1", run_id));
+  if (!id) return no_run(run_id);
+  TaskRange range = RG_TRY(tasks_of(connection, *id));
+  range.first = std::max(range.first, from);
+  range.limit = max_tasks;
+  TextSets sets(connection);
+  std::size_t bytes = 0;
+  for (Task& task : RG_TRY(read_tasks(connection, *id, range))) {
+    RG_TRY_OK(complete(connection, sets, task));
+    bytes += size_of(task.detail);
+    page.tasks.push_back(std::move(task.detail));
+    page.next = task.id < range.last ? task.id + 1 : 0;
+    if (bytes > max_bytes) break;
+  }
+  return page;
+}
+
+Result<RunDetailRow> read_run_detail(Connection& connection, std::string_view run_id) {
+  RunDetailRow detail{.summary = RG_TRY(read_run(connection, run_id))};
+  std::int64_t id = 0;
+  {
+    Rows rows = RG_TRY(connection.query("SELECT id, suite_text FROM run WHERE run_id=?1", run_id));
+    if (!RG_TRY(rows.next())) return no_run(run_id);
+    id = rows.integer(0);
+    detail.summary.run.suite_text = rows.text(1);
+  }
+  TextSets sets(connection);
+  const TaskRange all = RG_TRY(tasks_of(connection, id));
+  for (Task& task : RG_TRY(read_tasks(connection, id, all))) {
+    RG_TRY_OK(complete(connection, sets, task));
+    detail.tasks.push_back(std::move(task.detail));
+  }
+  return detail;
+}
+
+namespace {
+
+Status read_endpoints(Connection& connection, std::int64_t node, NodeRow& row) {
+  Rows rows = RG_TRY(connection.query(
+      "SELECT kind, device, port, slot, netdev, guid, state, link_layer, driver, firmware, "
+      "rate_bits_per_second, active_mtu_bytes, numa_node_plus_one, model "
+      "FROM endpoint JOIN endpoint_attribute ON endpoint=endpoint.id AND valid_to IS NULL "
+      "JOIN node ON node.id=endpoint.node WHERE node=?1 "
+      "AND endpoint.last_seen_at=node.last_seen_at ORDER BY slot, port",
+      node));
+  while (RG_TRY(rows.next())) {
+    EndpointRow& endpoint = row.endpoints.emplace_back();
+    endpoint.kind = rows.text(0);
+    endpoint.device = rows.text(1);
+    endpoint.port = rows.small(2);
+    const std::string slot = rows.text(3);
+    if (!slot.starts_with("netdev:") && !slot.starts_with("device:")) endpoint.pci_address = slot;
+    endpoint.netdev = rows.text(4);
+    endpoint.guid = rows.text(5);
+    endpoint.state = rows.text(6);
+    endpoint.link_layer = rows.text(7);
+    endpoint.driver = rows.text(8);
+    endpoint.firmware = rows.text(9);
+    endpoint.rate_bits_per_second = rows.real(10);
+    endpoint.active_mtu_bytes = rows.real(11);
+    endpoint.numa_node_plus_one = rows.small(12);
+    endpoint.model = rows.text(13);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<NodeRow>> read_nodes(Connection& connection) {
+  std::vector<NodeRow> nodes;
+  struct Rest {
+    std::int64_t id;
+    std::string described, versions, settings;
+  };
+  std::vector<Rest> rest;
+  {
+    // A reinstalled node has a new id under its old name: the one seen last has the name.
+    Rows rows = RG_TRY(connection.query(
+        "SELECT node.id, node_id, name, version, address, first_seen_at, last_seen_at, "
+        "fact_set.body, spool_through, old.body, was.body "
+        "FROM node LEFT JOIN fact_set ON fact_set.id=fact_set LEFT JOIN epoch ON "
+        "epoch.node=node.id AND valid_to IS NULL LEFT JOIN stack ON stack.id=epoch.stack LEFT JOIN "
+        "fact_set AS old ON old.id=versions LEFT JOIN fact_set AS was ON was.id=settings WHERE NOT "
+        "EXISTS (SELECT 1 FROM "
+        "node other WHERE other.name=node.name AND (other.last_seen_at, other.id) > "
+        "(node.last_seen_at, node.id)) ORDER BY name"));
+    while (RG_TRY(rows.next())) {
+      nodes.push_back({.node_id = rows.text(1),
+                       .name = rows.text(2),
+                       .version = rows.text(3),
+                       .address = rows.text(4),
+                       .first_seen_at = rows.real(5),
+                       .last_seen_at = rows.real(6)});
+      if (!rows.is_null(8)) nodes.back().spool_through = rows.integer(8);
+      rest.push_back({rows.integer(0), rows.text(7), rows.text(9), rows.text(10)});
+    }
+  }
+  const auto take = [&](const std::string& json, TextMap& map) -> Status {
+    if (!json.empty()) map = RG_TRY(read_map(connection, json));
+    return {};
+  };
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    RG_TRY_OK(take(rest[i].described, nodes[i].described));
+    RG_TRY_OK(take(rest[i].versions, nodes[i].facts));
+    RG_TRY_OK(take(rest[i].settings, nodes[i].settings));
+    RG_TRY_OK(read_endpoints(connection, rest[i].id, nodes[i]));
+  }
+  return nodes;
+}
+
+Result<std::vector<std::string>> read_node_names(Connection& connection) {
+  std::vector<std::string> names;
+  Rows rows = RG_TRY(connection.query("SELECT DISTINCT name FROM node_name ORDER BY name"));
+  while (RG_TRY(rows.next())) names.push_back(rows.text(0));
+  return names;
+}
+
+Result<std::vector<EventRow>> read_events(Connection& connection, std::uint32_t limit) {
+  std::vector<EventRow> events;
+  Rows rows = RG_TRY(connection.query(
+      "SELECT at, kind, node_id, run_id, text FROM event ORDER BY id DESC LIMIT ?1", limit));
+  while (RG_TRY(rows.next()))
+    events.push_back({.at = rows.real(0),
+                      .kind = rows.text(1),
+                      .node_id = rows.text(2),
+                      .run_id = rows.text(3),
+                      .text = rows.text(4)});
+  return events;
+}
+
+}  // namespace railgauge::store

@@ -1,0 +1,40 @@
+// Writes and reads schedules. The writers run inside the writer's transaction, the readers inside a
+// snapshot.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "controller/store/rows/schedule_rows.h"
+#include "controller/store/sqlite/sqlite.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::store {
+
+inline constexpr double kMissedDays = 30;          // that a schedule's count of missed ones spans
+inline constexpr std::uint32_t kMaxDueRows = 400;  // kept of each schedule
+
+// kAlreadyExists: the name is taken.
+Status write_schedule(Connection& connection, const ScheduleRow& schedule);
+// kNotFound. Resumed, its due times count from `now` on.
+Status write_schedule_paused(Connection& connection, std::string_view name, bool paused,
+                             double now);
+Status remove_schedule(Connection& connection, std::string_view name);  // kNotFound
+// kNotFound: no such schedule; kFailedPrecondition: it is paused, unless by hand; kAlreadyExists:
+// the due time has been decided, or is not the run's any more that the claim goes on with.
+Status claim_due(Connection& connection, const ScheduleClaim& claim, std::string_view run_id,
+                 double now);
+// A due time that no run came of. Errors as above.
+Status write_due(Connection& connection, std::string_view name, const DueRow& due, double now);
+// What is said of a due time that was started with due.run_id: result and reason. kNotFound: it was
+// not, or is another run's by now.
+Status write_started_due(Connection& connection, std::string_view name, const DueRow& due);
+
+Result<std::vector<ScheduleRow>> read_schedules(Connection& connection, double now);  // by name
+Result<std::vector<DueRow>> read_dues(Connection& connection, std::string_view name,
+                                      std::uint32_t limit);  // newest first
+// Of all schedules those due after `since`, not by hand, whose run has ended without tasks that it
+// lost to a stop or a crash of the controller; oldest first.
+Result<std::vector<BrokenOffRow>> read_broken_off(Connection& connection, double since);
+
+}  // namespace railgauge::store

@@ -1,0 +1,99 @@
+// What judging reads and leaves behind, as plain values: stacks of nodes over time, upgrades with
+// their two sides, and levels that people set. Times are seconds since 1970 (UTC) by the
+// controller's clock.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/store/rows/rows.h"
+#include "controller/store/rows/stack_parts.h"
+
+namespace railgauge::store {
+
+// A stretch of time in which a node's stack did not change.
+struct EpochRow {
+  std::int64_t stack = 0;  // equal numbers are equal stacks
+  double valid_from = 0;
+  std::optional<double> valid_to{};  // absent: holds now
+  std::string cause{};               // first_seen, stack_changed, hardware_replaced
+  StackParts parts{};
+};
+
+// An endpoint that a node had, and does not have any more or has in another state.
+struct EndpointStateRow {
+  std::string node{};
+  std::string endpoint{};  // "rxe0:1", "gpu0"
+  std::string state{};     // the last one seen
+  bool gone = false;       // it was not there at the node's last attach
+};
+
+struct UpgradeNodeRow {
+  std::string node_id{};
+  std::string node{};             // its present name; filled in by the store
+  bool changed = false;           // else a control
+  std::int64_t stack_before = 0;  // 0: none
+  std::int64_t stack_after = 0;   // 0: not measured after yet
+};
+struct UpgradeRunRow {
+  std::string run_id{};
+  bool after = false;
+};
+struct UpgradeRow {
+  std::string upgrade_id{};
+  std::string suite{};
+  std::string state = "prepared";  // prepared, measuring, judged
+  std::string requested_by{};
+  double created_at = 0;
+  bool before_is_history = false;
+  std::string verdict{};  // "" not judged yet; here and below
+  std::string kind{};
+  std::string reason{};
+  double judged_at = 0;  // 0: not yet
+  std::string report{};  // JSON
+  std::vector<UpgradeNodeRow> nodes{};
+  std::vector<UpgradeRunRow> runs{};  // oldest first
+};
+
+// One figure of a task that passed: one fresh process.
+struct SidePointRow {
+  std::string run_id{};
+  std::int64_t series = 0;
+  double measured_at = 0;  // by the node's clock
+  double median = 0;
+  std::optional<double> p90{};
+  std::optional<double> p99{};
+  std::optional<double> p999{};
+  bool synthetic = false;
+  std::int64_t launch = 0;  // equal for what one rank of one attempt measured
+  bool again = false;       // of a pair that the run measured twice, the second time
+};
+// What became of a task, for what worked and does not any more.
+struct SideTaskRow {
+  std::string run_id{};
+  std::string kernel{};
+  std::string parameters{};              // JSON, as planned
+  std::vector<std::string> nodes{};      // by rank, by their present names
+  std::vector<std::string> endpoints{};  // by rank, "rxe0:1", by their present names
+  std::string outcome{};                 // of the attempt that counts
+  std::string reason{};
+  std::string path{};  // fact of the reporting rank; "" not told
+};
+
+// A level that a person has set, with what the series gives now.
+struct BaselineRow {
+  std::int64_t series_id = 0;
+  std::string kind{};  // golden, accepted
+  double level = 0;
+  std::uint32_t points = 0;
+  double set_at = 0;
+  std::string who{};
+  std::string note{};
+  std::string finding_id{};     // that was accepted with it; "" none
+  SeriesRow series{};           // filled in by the store
+  std::optional<double> now{};  // median of the newest points; filled in by the store
+};
+
+}  // namespace railgauge::store

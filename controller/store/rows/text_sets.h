@@ -1,0 +1,47 @@
+// Interned sets of facts and parameters by their ids, each read once for one query.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "controller/store/rows/rows.h"
+#include "controller/store/rows/text_json.h"
+#include "controller/store/sqlite/sqlite.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::store {
+
+class TextSets {
+ public:
+  explicit TextSets(Connection& connection) : connection_(connection) {}
+
+  // Pointers stay good as long as this object. Id 0 is the empty set.
+  Result<const TextMap*> facts(std::int64_t id) {
+    return get(facts_, "SELECT body FROM fact_set WHERE id=?1", id);
+  }
+  Result<const TextMap*> parameters(std::int64_t id) {
+    return get(parameters_, "SELECT body FROM parameter_set WHERE id=?1", id);
+  }
+
+ private:
+  using Known = std::map<std::int64_t, TextMap>;
+
+  Result<const TextMap*> get(Known& known, std::string_view sql, std::int64_t id) {
+    const auto found = known.find(id);
+    if (found != known.end()) return &found->second;
+    std::string body;
+    {
+      Rows rows = RG_TRY(connection_.query(sql, id));
+      if (RG_TRY(rows.next())) body = rows.text(0);
+    }
+    TextMap map;
+    if (!body.empty()) map = RG_TRY(read_map(connection_, body));
+    return &known.emplace(id, std::move(map)).first->second;
+  }
+
+  Connection& connection_;
+  Known facts_;
+  Known parameters_;
+};
+
+}  // namespace railgauge::store

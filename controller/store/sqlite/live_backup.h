@@ -1,0 +1,40 @@
+// A copy of a database that goes on being written, page by page, by the connection that writes it:
+// SQLite carries what changes meanwhile into the copy, so that no snapshot is held and the log can
+// be begun anew.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <sqlite3.h>
+
+#include "controller/store/sqlite/sqlite.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::store {
+
+struct BackupTraits {
+  using Type = sqlite3_backup*;
+  static Type empty() { return nullptr; }
+  static void release(Type raw) { sqlite3_backup_finish(raw); }
+};
+
+// All functions, and the end of it, on the source's thread and outside of its transactions.
+class LiveBackup {
+ public:
+  // `part` is an empty file.
+  static Result<std::unique_ptr<LiveBackup>> begin(Connection& source, const std::string& part);
+  // Copies some MB; false at the end. kUnavailable: somebody holds the lock, worth another try.
+  Result<bool> step();
+  // The copy is then a plain file without a log.
+  Status finish();
+
+ private:
+  LiveBackup(Connection target, Handle<BackupTraits> backup)
+      : target_(std::move(target)), backup_(std::move(backup)) {}
+
+  Connection target_;
+  Handle<BackupTraits> backup_;  // ends before its target
+};
+
+}  // namespace railgauge::store

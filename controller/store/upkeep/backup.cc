@@ -1,0 +1,273 @@
+#include "controller/store/upkeep/backup.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "controller/store/sqlite/lock.h"
+#include "controller/store/upkeep/maintenance.h"
+#include "controller/store/upkeep/schema.h"
+#include "kernels/core/failpoint.h"
+
+namespace railgauge::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kBusySeconds = 10;
+constexpr const char* kPart = ".part";
+constexpr const char* kRestorePart = ".restore-part";
+// Holds the name under which the old file is kept, while a restore is under way.
+constexpr const char* kMark = ".restoring";
+
+Error file_error(std::string_view act, const std::string& path, int error) {
+  const Code code = error == ENOSPC                                       ? Code::kResourceExhausted
+                    : error == EACCES || error == EROFS || error == EPERM ? Code::kPermissionDenied
+                    : error == EEXIST                                     ? Code::kAlreadyExists
+                                                                          : Code::kUnavailable;
+  return {code, fmt::format("{}: {}: {}", path, act, std::strerror(error))};
+}
+
+Status sync_path(const std::string& path, int flags) {
+  const File file(::open(path.c_str(), flags | O_CLOEXEC));
+  if (file.get() < 0 || ::fsync(file.get()) != 0)
+    return tl::unexpected(file_error("sync", path, errno));
+  return {};
+}
+
+std::string folder_of(const std::string& path) {
+  const fs::path parent = fs::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+Status sync_folder_of(const std::string& path) {
+  return sync_path(folder_of(path), O_RDONLY | O_DIRECTORY);
+}
+
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+// On the disk under its name, both; nothing is ever replaced.
+Status publish(const std::string& part, const std::string& target) {
+  RG_TRY_OK(sync_path(part, O_RDWR));
+  int failed = ::renameat2(AT_FDCWD, part.c_str(), AT_FDCWD, target.c_str(), RENAME_NOREPLACE);
+  // Some network file systems know no flag; the target's absence was seen before.
+  if (failed != 0 && errno == EINVAL && !exists(target))
+    failed = ::rename(part.c_str(), target.c_str());
+  if (failed != 0) return tl::unexpected(file_error("rename to " + target, part, errno));
+  return sync_folder_of(target);
+}
+
+double bytes_of(const std::string& database) {
+  double bytes = 0;
+  for (const char* suffix : {"", "-wal"}) {
+    std::error_code error;
+    const auto size = fs::file_size(database + suffix, error);
+    bytes += error ? 0 : static_cast<double>(size);
+  }
+  return bytes;
+}
+
+Status check_room(const std::string& file, double bytes) {
+  std::error_code error;
+  const auto space = fs::space(folder_of(file), error);
+  if (error || static_cast<double>(space.available) >= bytes) return {};
+  return fail(Code::kResourceExhausted,
+              fmt::format("{:.0f} MB are needed, {:.0f} MB are free on its file system",
+                          bytes / 1e6, static_cast<double>(space.available) / 1e6));
+}
+
+// Damage that was copied is no backup.
+Status check_copy(const std::string& part, const std::function<bool()>& is_over) {
+  Connection connection = RG_TRY(open_for_reading(part, kBusySeconds));
+  const Connection::TimeLimit limit(connection, is_over);
+  Rows rows = RG_TRY(connection.query("SELECT quick_check FROM pragma_quick_check(1)"));
+  if (!RG_TRY(rows.next()) || rows.text(0) == "ok") return {};
+  std::string problem = rows.text(0);
+  std::ranges::replace(problem, '\n', ' ');
+  return fail(Code::kDataLoss,
+              fmt::format("the database is damaged: {}; restore an older backup", problem));
+}
+
+// A compacted snapshot of `source`, with what its log holds, in a new file.
+Status copy_snapshot(const std::string& source, const std::string& part) {
+  std::error_code ignored;
+  fs::remove(part, ignored);  // of a copy that was killed
+  Connection connection = RG_TRY(open_for_reading(source, kBusySeconds));
+  return connection.execute("VACUUM INTO ?1", part);
+}
+
+// Nobody opens the database while this is held; empty when there is no such file. SQLite in WAL
+// mode holds a shared lock on these bytes.
+Result<File> lock_out_others(const std::string& database) {
+  constexpr off_t kPendingByte = 0x40000000;
+  constexpr off_t kLockBytes = 512;
+  File file(::open(database.c_str(), O_RDWR | O_CLOEXEC));
+  if (file.get() < 0 && errno == ENOENT) return file;
+  if (file.get() < 0) return tl::unexpected(file_error("open", database, errno));
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = kPendingByte;
+  lock.l_len = kLockBytes;
+  // The lock is the descriptor's, so that it is not lost with another one of this process.
+  if (::fcntl(file.get(), F_OFD_SETLK, &lock) == 0) return file;
+  if (errno != EAGAIN && errno != EACCES)
+    return tl::unexpected(file_error("lock", database, errno));
+  return fail(
+      Code::kFailedPrecondition,
+      fmt::format("store {}: restore: a program has it open; stop railgauge-controller", database));
+}
+
+Status check_backup(const std::string& backup, const std::string& database) {
+  std::error_code ignored;
+  if (fs::equivalent(backup, database, ignored))
+    return fail(Code::kInvalidArgument,
+                fmt::format("backup {}: it is the database itself; name a backup", backup));
+  Connection connection = RG_TRY(open_for_reading(backup, kBusySeconds));
+  RG_TRY_OK(check_version(connection));
+  const std::vector<std::string> problems = RG_TRY(find_problems(connection));
+  if (problems.empty()) return {};
+  return fail(Code::kDataLoss,
+              fmt::format("backup {}: {} problems, the first: {}; take another one", backup,
+                          problems.size(), problems.front()));
+}
+
+// Root restores what the controller's user must be able to open.
+Status take_over_owner(const std::string& part, const std::string& database) {
+  struct stat old {};
+  const bool replaces = ::stat(database.c_str(), &old) == 0;
+  if (!replaces && ::stat(folder_of(database).c_str(), &old) != 0)
+    return tl::unexpected(file_error("look at", folder_of(database), errno));
+  if (::geteuid() == 0 && ::chown(part.c_str(), old.st_uid, old.st_gid) != 0)
+    return tl::unexpected(file_error("give to the database's owner", part, errno));
+  constexpr mode_t kPermissions = 07777;
+  if (replaces && ::chmod(part.c_str(), old.st_mode & kPermissions) != 0)
+    return tl::unexpected(file_error("give the database's mode", part, errno));
+  return {};
+}
+
+// Where the old file goes: where an interrupted restore began to put it, or a new name.
+std::string name_of_kept(const std::string& database) {
+  std::string begun;
+  std::ifstream mark(database + kMark);
+  if (std::getline(mark, begun) && begun.starts_with(database)) return begun;
+  const std::string first =
+      fmt::format("{}.replaced-{:%Y%m%d-%H%M%S}", database, fmt::gmtime(std::time(nullptr)));
+  std::string name = first;
+  for (int more = 2; exists(name); ++more) name = fmt::format("{}-{}", first, more);
+  return name;
+}
+
+Status set_mark(const std::string& database, const std::string& kept) {
+  const std::string mark = database + kMark;
+  if (!(std::ofstream(mark) << kept << '\n' << std::flush))
+    return tl::unexpected(file_error("write", mark, errno));
+  RG_TRY_OK(sync_path(mark, O_RDWR));
+  return sync_folder_of(mark);
+}
+
+// With its log, which the new file would take for its own.
+Status move_away(const std::string& database, const std::string& kept) {
+  if (exists(kept)) {
+    // An interrupted restore has: what is in place since is its own copy, which nobody opened.
+    if (::unlink(database.c_str()) == 0 || errno == ENOENT) return {};
+    return tl::unexpected(file_error("remove", database, errno));
+  }
+  for (const char* suffix : {"-wal", "-shm", ""}) {
+    if (::rename((database + suffix).c_str(), (kept + suffix).c_str()) == 0 || errno == ENOENT)
+      continue;
+    return tl::unexpected(file_error("keep as " + kept + suffix, database + suffix, errno));
+  }
+  return sync_folder_of(database);
+}
+
+}  // namespace
+
+Result<std::string> begin_backup(const std::string& target, double bytes) {
+  const auto failure = [&](const Error& error) {
+    return fail(error.code, fmt::format("backup {}: {}", target, error.message));
+  };
+  if (exists(target))
+    return fail(Code::kAlreadyExists,
+                fmt::format("backup {}: this file is there already; name another", target));
+  if (const Status room = check_room(target, bytes); !room) return failure(room.error());
+  const std::string part = target + kPart;
+  const File made(::open(part.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0640));
+  if (made.get() >= 0) return part;
+  if (errno != EEXIST) return failure(file_error("make", part, errno));
+  return fail(Code::kAlreadyExists,
+              fmt::format("backup {}: {} is there: one is under way, or was killed; remove it or "
+                          "name another",
+                          target, part));
+}
+
+Status end_backup(const std::string& part, const std::string& target,
+                  const std::function<bool()>& is_over) {
+  Status done = check_copy(part, is_over);
+  if (!done && done.error().code == Code::kDeadlineExceeded)
+    done = fail(Code::kCancelled, "the controller is stopping");
+  if (done) done = publish(part, target);
+  if (done) return {};
+  std::error_code ignored;
+  fs::remove(part, ignored);
+  return fail(done.error().code, fmt::format("backup {}: {}", target, done.error().message));
+}
+
+Status copy_database(const std::string& database, const std::string& target) {
+  const std::string part = target + kPart;
+  Status copied = check_room(target, bytes_of(database));
+  if (copied) copied = copy_snapshot(database, part);
+  if (copied) copied = publish(part, target);
+  if (copied) return {};
+  std::error_code ignored;
+  fs::remove(part, ignored);
+  return fail(copied.error().code, fmt::format("copy {}: {}", target, copied.error().message));
+}
+
+Result<std::string> restore(const std::string& backup, const std::string& database) {
+  const File alone = RG_TRY(lock_database(database, "restore"));
+  RG_TRY_OK(check_backup(backup, database));
+  const std::string part = database + kRestorePart;
+  RG_TRY_OK(check_room(part, bytes_of(backup)));
+  RG_TRY_OK(copy_snapshot(backup, part));
+  RG_TRY_OK(take_over_owner(part, database));
+  RG_TRY_OK(sync_path(part, O_RDWR));
+  const File locked = RG_TRY(lock_out_others(database));
+  const std::string kept = name_of_kept(database);
+  failpoint("store.restore_copied");
+  RG_TRY_OK(set_mark(database, kept));
+  failpoint("store.restore_marked");
+  RG_TRY_OK(move_away(database, kept));
+  failpoint("store.restore_moved");
+  RG_TRY_OK(publish(part, database));
+  failpoint("store.restore_published");
+  std::error_code error;
+  fs::remove(database + kMark, error);
+  if (error) return tl::unexpected(file_error("remove", database + kMark, error.value()));
+  RG_TRY_OK(sync_folder_of(database));
+  return exists(kept) ? kept : std::string();
+}
+
+Status check_no_restore_pending(const std::string& database) {
+  if (!exists(database + kMark)) return {};
+  return fail(Code::kFailedPrecondition,
+              fmt::format("store {}: open: a restore of a backup was interrupted; run "
+                          "railgauge-controller --restore BACKUP again",
+                          database));
+}
+
+}  // namespace railgauge::store

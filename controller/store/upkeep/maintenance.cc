@@ -1,0 +1,155 @@
+#include "controller/store/upkeep/maintenance.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace railgauge::store {
+namespace {
+
+constexpr std::size_t kMaxProblems = 100;
+
+}  // namespace
+
+Result<std::vector<std::string>> find_problems(Connection& connection) {
+  std::vector<std::string> problems;
+  {
+    Rows rows = RG_TRY(connection.query("SELECT integrity_check FROM pragma_integrity_check(100)"));
+    while (RG_TRY(rows.next()) && problems.size() < kMaxProblems) {
+      std::string line = rows.text(0);
+      std::ranges::replace(line, '\n', ' ');
+      if (line != "ok") problems.push_back(std::move(line));
+    }
+  }
+  {
+    Rows rows = RG_TRY(
+        connection.query("SELECT \"table\", count(*) FROM pragma_foreign_key_check GROUP BY 1"));
+    while (RG_TRY(rows.next()))
+      problems.push_back(
+          fmt::format("{} rows of {} refer to rows that are gone", rows.integer(1), rows.text(0)));
+  }
+  const auto strays =
+      RG_TRY(connection.integer("SELECT count(*) FROM point WHERE NOT EXISTS (SELECT 1 FROM rank "
+                                "WHERE rank.id=point.id >> 20)"));
+  if (strays.value_or(0) > 0)
+    problems.push_back(fmt::format("{} points belong to no rank", *strays));
+  return problems;
+}
+
+Result<SpaceRow> read_space(Connection& connection) {
+  SpaceRow space;
+  space.page_bytes =
+      static_cast<double>(RG_TRY(connection.integer("PRAGMA page_size")).value_or(0));
+  space.free_bytes =
+      space.page_bytes *
+      static_cast<double>(RG_TRY(connection.integer("PRAGMA freelist_count")).value_or(0));
+  {
+    Rows rows = RG_TRY(connection.query(
+        "SELECT page.name, coalesce(object.type, 'table'), pgsize, payload, ncell, "
+        "coalesce(tbl_name, page.name) FROM dbstat('main', 1) AS page LEFT JOIN sqlite_schema AS "
+        "object ON object.name=page.name ORDER BY pgsize DESC"));
+    while (RG_TRY(rows.next()))
+      space.parts.push_back({.name = rows.text(0),
+                             .kind = rows.text(1),
+                             .table = rows.text(5),
+                             .bytes = rows.real(2),
+                             .payload_bytes = rows.real(3),
+                             .entries = rows.real(4)});
+  }
+  Rows rows = RG_TRY(connection.query(
+      "SELECT (SELECT min(created_at) FROM run), (SELECT max(created_at) FROM run), "
+      "(SELECT count(*) FROM run), (SELECT count(*) FROM point), (SELECT count(*) FROM node)"));
+  if (!RG_TRY(rows.next())) return space;
+  space.first_run_at = rows.optional_real(0);
+  space.last_run_at = rows.optional_real(1);
+  space.runs = rows.real(2);
+  space.points = rows.real(3);
+  space.nodes = rows.real(4);
+  return space;
+}
+
+// --- retention
+// --------------------------------------------------------------------------------------
+
+// The clock may have been behind when the run was made: then its end, an earlier run or a node's
+// clock tells of a later time. What lies in the future proves nothing.
+Result<std::vector<std::int64_t>> runs_to_prune(Connection& connection, PruneLevel level,
+                                                double before, double now) {
+  std::vector<std::int64_t> runs;
+  Rows rows = RG_TRY(connection.query(
+      "SELECT id FROM run WHERE pruned<?1 AND created_at<?2 AND state='ended' "
+      "AND (ended_at IS NULL OR ended_at NOT BETWEEN ?2 AND ?3) "
+      "AND NOT EXISTS (SELECT 1 FROM run AS earlier WHERE earlier.created_at BETWEEN ?2 AND ?3 AND "
+      "earlier.id<run.id) "
+      "AND NOT EXISTS (SELECT 1 FROM task CROSS JOIN attempt ON attempt.task=task.id CROSS JOIN "
+      "rank ON rank.attempt=attempt.id WHERE task.run=run.id AND rank.ended_at BETWEEN ?2 AND ?3) "
+      "ORDER BY id",
+      static_cast<int>(level), before, now));
+  while (RG_TRY(rows.next())) runs.push_back(rows.integer(0));
+  return runs;
+}
+
+Result<double> count_prunable_runs(Connection& connection, PruneLevel level) {
+  const auto count = RG_TRY(connection.integer(
+      "SELECT count(*) FROM run WHERE pruned<?1 AND state='ended'", static_cast<int>(level)));
+  return static_cast<double>(count.value_or(0));
+}
+
+Result<std::vector<std::int64_t>> ranks_of_run(Connection& connection, std::int64_t run) {
+  std::vector<std::int64_t> ranks;
+  Rows rows = RG_TRY(connection.query(
+      "SELECT rank.id FROM task CROSS JOIN attempt ON attempt.task=task.id CROSS JOIN rank ON "
+      "rank.attempt=attempt.id WHERE task.run=?1 ORDER BY rank.id",
+      run));
+  while (RG_TRY(rows.next())) ranks.push_back(rows.integer(0));
+  return ranks;
+}
+
+namespace {
+
+// Points of attempts that count go into the day's figures.
+constexpr std::string_view kRollUp =
+    "INSERT INTO series_day (series, day, point_count, median, lowest, highest) "
+    "SELECT series, CAST(floor(measured_at / 86400) AS INTEGER) AS day, count(*), avg(median), "
+    "min(median), max(median) FROM point WHERE id BETWEEN ?1 << 20 AND (?1 << 20) + 1048575 "
+    "AND EXISTS (SELECT 1 FROM rank JOIN attempt ON attempt.id=rank.attempt JOIN task ON "
+    "task.id=attempt.task WHERE rank.id=?1 AND attempt.attempt=task.counted_attempt AND "
+    "attempt.outcome='passed') GROUP BY series, day "
+    "ON CONFLICT DO UPDATE SET median=(median * point_count + excluded.median * "
+    "excluded.point_count) / (point_count + excluded.point_count), "
+    "point_count=point_count + excluded.point_count, lowest=min(lowest, excluded.lowest), "
+    "highest=max(highest, excluded.highest)";
+
+std::string_view sql_of(PruneLevel level) {
+  switch (level) {
+    case PruneLevel::kRawSamples:
+      return "DELETE FROM raw_sample WHERE point BETWEEN ?1 << 20 AND (?1 << 20) + 1048575";
+    case PruneLevel::kDistributions:
+      return "DELETE FROM distribution WHERE point BETWEEN ?1 << 20 AND (?1 << 20) + 1048575";
+    case PruneLevel::kPoints:
+      return "DELETE FROM point WHERE id BETWEEN ?1 << 20 AND (?1 << 20) + 1048575";
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<std::int64_t> prune_ranks(Connection& connection, PruneLevel level,
+                                 std::span<const std::int64_t> ranks) {
+  std::int64_t taken = 0;
+  for (const std::int64_t rank : ranks) {
+    if (level == PruneLevel::kPoints) RG_TRY_OK(connection.execute(kRollUp, rank));
+    RG_TRY_OK(connection.execute(sql_of(level), rank));
+    taken += connection.changes();
+  }
+  return taken;
+}
+
+Status mark_pruned(Connection& connection, PruneLevel level, std::int64_t run) {
+  if (level == PruneLevel::kPoints)
+    RG_TRY_OK(connection.execute("DELETE FROM task WHERE run=?1", run));
+  return connection.execute("UPDATE run SET pruned=max(pruned, ?2) WHERE id=?1", run,
+                            static_cast<int>(level));
+}
+
+}  // namespace railgauge::store

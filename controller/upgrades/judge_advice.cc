@@ -1,0 +1,195 @@
+#include "controller/upgrades/judge_advice.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/store/rows/stack_parts.h"
+#include "controller/verdict/causes.h"
+
+namespace railgauge {
+namespace {
+
+// Nodes that got worse: those whose own loss shows or that lost something; where no single one
+// shows, all that changed.
+std::set<std::string> worse_nodes(const Sides& sides, const analysis::UpgradeVerdict& verdict) {
+  std::set<std::string> out;
+  for (const analysis::LostFunction& lost : verdict.lost) out.insert(lost.sides.node);
+  for (const analysis::MetricVerdict& metric : verdict.metrics)
+    if (metric.verdict == analysis::Verdict::kRegressed)
+      for (const analysis::PairFlag& flag : metric.flags) {
+        out.insert(flag.node);
+        if (!flag.other_node.empty()) out.insert(flag.other_node);
+      }
+  return out.empty() ? changed_nodes(sides) : out;
+}
+
+// A device that is gone took its settings along: they did not change by themselves. Told by the
+// stack, or by an endpoint that was lost where the node has others.
+void tell_gone_devices(const analysis::UpgradeVerdict& verdict,
+                       std::vector<analysis::ExposedNode>& nodes) {
+  for (const analysis::LostFunction& lost : verdict.lost) {
+    if (lost.sides.outcome_after != "gone") continue;
+    const auto node = std::ranges::find(nodes, lost.sides.node, &analysis::ExposedNode::node);
+    if (node == nodes.end()) continue;
+    const auto device =
+        lost.sides.endpoint.starts_with("gpu") ? store::kGpuDevice : store::kRdmaDevice;
+    // Values of several devices are told as one text, which says less than before now.
+    std::erase_if(node->changes, [&](const std::string& change) {
+      const std::size_t arrow = change.rfind(" -> ");
+      if (arrow == std::string::npos || !store::is_of_device(device, change)) return false;
+      const std::string now = change.substr(arrow + 4);
+      return now == "none" || change.substr(0, arrow).find(now + ": ") != std::string::npos;
+    });
+    node->changes.insert(store::gone_change(device));
+  }
+}
+
+// Of a cause, what a person can undo: a device that is gone is not.
+std::vector<std::string> undoable(const api::UpgradeCause& cause) {
+  std::vector<std::string> out;
+  for (const std::string& change : cause.changes())
+    if (!store::is_of_presence(change)) out.push_back(change);
+  return out;
+}
+
+// What a person would undo of it.
+std::string undone(const std::string& change) {
+  return change == kHardwareReplaced ? "the replacement of hardware" : part_of(change);
+}
+
+std::string first_change(const api::Upgrade& out) {
+  for (const api::UpgradeCause& cause : out.causes())
+    if (const auto changes = undoable(cause); !changes.empty()) return undone(changes.front());
+  return "what changed";
+}
+
+// Devices are looked for on their nodes.
+void add_look_for(const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
+  for (const analysis::LostFunction& lost : verdict.lost) {
+    if (lost.sides.outcome_after != "gone") continue;
+    out.add_next(fmt::format("{}/{} is gone: railgauge preflight {} says what of it is there",
+                             lost.sides.node, lost.sides.endpoint, lost.sides.node));
+    return;
+  }
+}
+
+// A node that lost while others with the same change did not: it is the node.
+void add_look_at(api::Upgrade& out) {
+  const bool explained = std::ranges::any_of(out.causes(), &api::UpgradeCause::explains);
+  if (explained || out.metrics().empty() || out.metrics(0).places().empty()) return;
+  const api::JudgedPlace& place = out.metrics(0).places(0);
+  const std::string either =
+      place.has_or_other_end()
+          ? fmt::format(" and {} (their other pairs do not tell which)", place.or_other_end())
+          : "";
+  out.add_next(
+      fmt::format("look at {}/{}{} first: others with the same change did not lose as much",
+                  place.node(), place.endpoint(), either));
+}
+
+// Whether what is open needs more nodes, and no number of runs would do.
+bool only_nodes_help(const analysis::UpgradeVerdict& verdict) {
+  bool is_open = false;
+  for (const analysis::MetricVerdict& metric : verdict.metrics) {
+    if (metric.verdict != analysis::Verdict::kInconclusive) continue;
+    if (metric.need.runs > 0 || metric.need.nodes == 0) return false;
+    is_open = true;
+  }
+  return is_open;
+}
+
+}  // namespace
+
+void add_causes(const Sides& sides, const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
+  if (verdict.verdict != analysis::Verdict::kRegressed) return;
+  auto exposure = exposure_of(sides, worse_nodes(sides, verdict));
+  tell_gone_devices(verdict, exposure);
+  for (const analysis::Cause& cause : analysis::likely_causes(exposure)) {
+    api::UpgradeCause& told = *out.add_causes();
+    for (const std::string& change : cause.changes) told.add_changes(change);
+    told.set_exposed(static_cast<std::uint32_t>(cause.exposed));
+    told.set_exposed_worse(static_cast<std::uint32_t>(cause.exposed_affected));
+    told.set_unexposed(static_cast<std::uint32_t>(cause.unexposed));
+    told.set_unexposed_worse(static_cast<std::uint32_t>(cause.unexposed_affected));
+    told.set_p(cause.p);
+    told.set_explains(cause.explains);
+    for (const std::string& node : cause.separators) told.add_separators(node);
+  }
+}
+
+void add_excluded(const Sides& sides, const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
+  std::size_t controls = 0;
+  for (const analysis::MetricVerdict& metric : verdict.metrics)
+    if (metric.controlled) controls = std::max(controls, metric.controls);
+  if (controls > 0)
+    out.add_excluded(fmt::format(
+        "a cause common to all: {} nodes that did not change were measured in the same runs, and "
+        "what they moved by is subtracted",
+        controls));
+  bool replaced = std::ranges::any_of(verdict.lost, [](const analysis::LostFunction& lost) {
+    return lost.sides.outcome_after == "gone";
+  });
+  bool settings = false;
+  bool known = true;
+  for (const auto& [node, stacks] : sides.stacks) {
+    replaced = replaced || stacks.hardware_replaced;
+    settings = settings || stacks.before.settings != stacks.after.settings;
+    known = known && stacks.known;
+  }
+  if (!known) return;  // nothing can be excluded of a stack that nobody told
+  if (!replaced) out.add_excluded("hardware: no NIC or GPU was replaced in between");
+  if (!settings) out.add_excluded("settings: none of those that are watched changed");
+}
+
+std::string continue_command(const std::string& upgrade_id, double min_coverage) {
+  return fmt::format("railgauge upgrades gate --continue {}{}", upgrade_id,
+                     min_coverage < 1 ? fmt::format(" --min-coverage {:g}", min_coverage) : "");
+}
+
+void add_next(const Sides& sides, const analysis::UpgradeVerdict& verdict, api::Upgrade& out) {
+  const std::string nodes = fmt::format("{}", fmt::join(out.nodes(), ","));
+  switch (verdict.verdict) {
+    case analysis::Verdict::kPass:
+      return;
+    case analysis::Verdict::kRegressed:
+      add_look_for(verdict, out);
+      if (is_same_stack(sides)) {
+        out.add_next(
+            fmt::format("railgauge preflight {}: the stack is as it was, so look at what "
+                        "is not software",
+                        nodes));
+        return;
+      }
+      add_look_at(out);
+      for (const api::UpgradeCause& cause : out.causes())
+        if (const auto changes = undoable(cause); changes.size() > 1 && cause.separators_size() > 0)
+          out.add_next(fmt::format("undo {} on {} alone, and gate again: that tells it from {}",
+                                   undone(changes[0]), cause.separators(0), undone(changes[1])));
+      out.add_next(
+          fmt::format("undo {} on one of the nodes, then: railgauge upgrades gate --nodes "
+                      "NODE",
+                      first_change(out)));
+      return;
+    case analysis::Verdict::kInconclusive:
+      out.add_next(
+          only_nodes_help(verdict)
+              ? "more runs would not settle it: upgrade and gate more nodes together, with more "
+                "controls on both sides (railgauge upgrades prepare --controls SET)"
+              : fmt::format("measure more, as long as that may settle it: {}",
+                            continue_command(sides.upgrade.upgrade_id, sides.min_coverage)));
+      return;
+    case analysis::Verdict::kInvalid:
+      break;
+  }
+  out.add_next(
+      fmt::format("measure both sides: railgauge upgrades prepare --nodes {} before the "
+                  "next upgrade",
+                  nodes));
+}
+
+}  // namespace railgauge

@@ -1,0 +1,351 @@
+#include "controller/upgrades/judge_sides.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/upgrades/judge_functions.h"
+#include "controller/upgrades/upgrade_knees.h"
+
+namespace railgauge {
+namespace {
+
+constexpr std::string_view kMedian = "median";
+
+std::optional<double> figure_of(const store::SidePointRow& point, std::string_view statistic) {
+  if (statistic == kMedian) return point.median;
+  if (statistic == "p90") return point.p90;
+  return statistic == "p99" ? point.p99 : point.p999;
+}
+
+using BySeries = std::map<std::int64_t, std::vector<const store::SidePointRow*>>;
+
+BySeries by_series(const std::vector<store::SidePointRow>& points) {
+  BySeries out;
+  for (const store::SidePointRow& point : points) out[point.series].push_back(&point);
+  return out;
+}
+
+bool all_have(const BySeries& side, std::int64_t series, std::string_view statistic) {
+  const auto found = side.find(series);
+  return found != side.end() &&
+         std::ranges::all_of(found->second, [&](const store::SidePointRow* point) {
+           return figure_of(*point, statistic).has_value();
+         });
+}
+
+void take_figures(const BySeries& side, std::int64_t series, std::string_view statistic,
+                  std::vector<double>& figures) {
+  const auto found = side.find(series);
+  if (found == side.end()) return;
+  for (const store::SidePointRow* point : found->second)
+    figures.push_back(figure_of(*point, statistic).value_or(0));
+}
+
+// The shape beside the median: a slow tenth of all operations moves no median.
+constexpr std::array<std::string_view, 3> kTails{"p90", "p99", "p99.9"};
+
+// Tails only of latencies, and where the whole before side has them: what it had and is not there
+// after is missing.
+std::vector<std::string_view> statistics_of(const store::SeriesRow& series,
+                                            const BySeries& before) {
+  std::vector<std::string_view> out{kMedian};
+  if (series.unit != "ns") return out;
+  for (const std::string_view tail : kTails)
+    if (all_have(before, series.series_id, tail)) out.push_back(tail);
+  return out;
+}
+
+// Tails of changed pairs that cannot be held against anything. That is no missing measurement: the
+// pairs' median and lower tails are judged, and so few samples have no such tail on either side.
+void note_tails(const Sides& sides, const Cast& cast, const BySeries& before,
+                analysis::UpgradeRuns& out) {
+  std::map<std::string, std::pair<std::size_t, std::size_t>> counts;  // without it, and all
+  for (const auto& [id, series] : sides.series) {
+    const auto pair = pair_of(series, cast);
+    if (!pair || !pair->changed || series.unit != "ns" || !before.contains(id)) continue;
+    for (const std::string_view tail : kTails) {
+      auto& [without, all] = counts[metric_text(series, std::string(tail))];
+      without += all_have(before, id, tail) ? 0 : 1;
+      ++all;
+    }
+  }
+  for (const auto& [name, count] : counts)
+    if (count.first > 0)
+      out.notes.push_back(fmt::format(
+          "{}: not judged on {} of {} pairs: the before side has too few samples for it", name,
+          count.first, count.second));
+}
+
+// A changed node that neither side measured, in anything, is missing in all of it: without a place
+// it could not be missed, and the others would pass for it.
+void add_unmeasured(const Cast& cast, std::map<std::string, analysis::MetricRuns>& metrics) {
+  std::set<std::string> seen;
+  for (const auto& [name, metric] : metrics)
+    for (const analysis::PairRuns& pair : metric.pairs) {
+      seen.insert(pair.node);
+      seen.insert(pair.other_node);
+    }
+  for (const std::string& node : cast.changed)
+    if (!seen.contains(node))
+      for (auto& [name, metric] : metrics)
+        metric.pairs.push_back(
+            {.node = node, .endpoint = "any", .changed = true, .before = {}, .after = {}});
+}
+
+// Of earlier nights: they measured other pairs, and more than the upgrade's suite does. What both
+// sides have is compared; a changed place that the after side measured and no pair compares stays.
+void keep_compared(analysis::MetricRuns& metric) {
+  const auto is_early = [](const analysis::PairRuns& pair) {
+    return pair.before.size() < kHistoryRunsBefore;
+  };
+  std::set<std::pair<std::string, std::string>> compared;
+  for (const analysis::PairRuns& pair : metric.pairs)
+    if (!is_early(pair) && pair.after.size() >= kRunsASide) {
+      compared.emplace(pair.node, pair.endpoint);
+      compared.emplace(pair.other_node, pair.other_endpoint);
+    }
+  // Both ends: where both changed, the other one may be in no other pair.
+  const auto is_shown = [&](const analysis::PairRuns& pair) {
+    return compared.contains({pair.node, pair.endpoint}) &&
+           (!pair.other_changed || compared.contains({pair.other_node, pair.other_endpoint}));
+  };
+  std::erase_if(metric.pairs, [&](const analysis::PairRuns& pair) {
+    if (pair.after.empty()) return true;
+    return is_early(pair) && (!pair.changed || is_shown(pair));
+  });
+}
+
+void keep_compared(std::map<std::string, analysis::MetricRuns>& metrics,
+                   analysis::UpgradeRuns& out) {
+  for (auto& [name, metric] : metrics) {
+    const bool none_before = std::ranges::all_of(
+        metric.pairs, [](const analysis::PairRuns& pair) { return pair.before.empty(); });
+    if (none_before) {
+      if (std::ranges::any_of(metric.pairs, &analysis::PairRuns::changed))
+        out.uncompared.push_back(name);
+      metric.pairs.clear();
+    } else {
+      keep_compared(metric);
+    }
+  }
+  if (!out.uncompared.empty())
+    out.notes.push_back(fmt::format("not judged, since no earlier run has it: {}",
+                                    fmt::join(out.uncompared, "; ")));
+  std::erase_if(metrics, [](const auto& entry) { return entry.second.pairs.empty(); });
+}
+
+using Place = std::pair<std::string, std::string>;  // node, endpoint
+
+std::set<Place> changed_places(const std::vector<analysis::PairRuns>& pairs, const Cast& cast) {
+  std::set<Place> out;
+  for (const analysis::PairRuns& pair : pairs) {
+    if (cast.changed.contains(pair.node)) out.emplace(pair.node, pair.endpoint);
+    if (cast.changed.contains(pair.other_node)) out.emplace(pair.other_node, pair.other_endpoint);
+  }
+  return out;
+}
+
+// Pairs with a control that is left out are not asked for; a changed place that had no others is
+// missing, or the other places would pass for it.
+void add_dropped(const std::map<std::string, analysis::MetricRuns>& dropped, const Cast& cast,
+                 bool is_history, std::map<std::string, analysis::MetricRuns>& metrics) {
+  for (const auto& [name, metric] : dropped) {
+    const bool is_asked = std::ranges::any_of(
+        metric.pairs, [](const analysis::PairRuns& pair) { return !pair.after.empty(); });
+    if (is_history && !is_asked && !metrics.contains(name)) continue;  // nights measure more
+    analysis::MetricRuns& kept = metrics[name];
+    kept.name = name;
+    kept.traits = metric.traits;
+    const std::set<Place> seen = changed_places(kept.pairs, cast);
+    for (const auto& [node, endpoint] : changed_places(metric.pairs, cast))
+      if (!seen.contains({node, endpoint}))
+        kept.pairs.push_back(
+            {.node = node, .endpoint = endpoint, .changed = true, .before = {}, .after = {}});
+  }
+}
+
+void add_metrics(const Sides& sides, const Cast& cast, analysis::UpgradeRuns& out) {
+  const BySeries before = by_series(sides.before);
+  const BySeries after = by_series(sides.after);
+  Cast all = cast;
+  for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
+    if (!node.changed) all.controls.insert(node.node);
+  std::map<std::string, analysis::MetricRuns> metrics;
+  std::map<std::string, analysis::MetricRuns> dropped;
+  for (const auto& [id, series] : sides.series) {
+    const bool is_kept = pair_of(series, cast).has_value();
+    const auto pair = pair_of(series, all);
+    if (!pair) continue;
+    for (const std::string_view statistic : statistics_of(series, before)) {
+      const std::string name = metric_text(series, std::string(statistic));
+      analysis::MetricRuns& metric = (is_kept ? metrics : dropped)[name];
+      metric.name = name;
+      metric.traits = analysis::traits_of(series.unit, series.larger_is_better, statistic);
+      // The suite was checked when it was read.
+      static_cast<void>(analysis::override_deltas(sides.bounds, statistic, metric.traits));
+      analysis::PairRuns& runs = metric.pairs.emplace_back(*pair);
+      take_figures(before, id, statistic, runs.before);
+      take_figures(after, id, statistic, runs.after);
+    }
+  }
+  note_tails(sides, cast, before, out);
+  if (sides.upgrade.before_is_history) keep_compared(metrics, out);
+  add_dropped(dropped, cast, sides.upgrade.before_is_history, metrics);
+  add_unmeasured(cast, metrics);
+  for (auto& [name, metric] : metrics) {
+    const auto is_changed = [](const analysis::PairRuns& pair) { return pair.changed; };
+    if (std::ranges::any_of(metric.pairs, is_changed)) out.metrics.push_back(std::move(metric));
+  }
+}
+
+}  // namespace
+
+std::optional<analysis::PairRuns> pair_of(const store::SeriesRow& series, const Cast& cast) {
+  std::vector<std::pair<std::string, std::string>> places;
+  for (const std::string& text : series.endpoints) {
+    places.push_back(place_of(text));
+    if (!cast.has(places.back().first)) return std::nullopt;
+  }
+  if (places.empty()) return std::nullopt;
+  const auto is_changed = [&](const auto& place) { return cast.changed.contains(place.first); };
+  // Those that changed first, each kind in the order of the ranks.
+  std::ranges::stable_sort(places, std::greater(), is_changed);
+  analysis::PairRuns pair;
+  pair.node = places.front().first;
+  pair.endpoint = places.front().second;
+  pair.changed = is_changed(places.front());
+  const auto other =
+      std::ranges::find_if(places, [&](const auto& place) { return place.first != pair.node; });
+  if (other != places.end()) {
+    pair.other_node = other->first;
+    pair.other_endpoint = other->second;
+    pair.other_changed = is_changed(*other);
+  }
+  return pair;
+}
+
+std::vector<std::string> foreign_changes(std::vector<std::string> changes) {
+  std::erase_if(changes, [](const std::string& change) { return part_of(change) == kOwnPart; });
+  return changes;
+}
+
+std::vector<std::string> lasting_changes(std::vector<std::string> changes) {
+  changes = foreign_changes(std::move(changes));
+  std::erase_if(changes, [](const std::string& change) {
+    return change.starts_with("module.") &&
+           (change.find(" none -> ") != std::string::npos || change.ends_with(" -> none"));
+  });
+  return changes;
+}
+
+std::string part_of(const std::string& change) { return change.substr(0, change.find(' ')); }
+
+std::string metric_text(const store::SeriesRow& series, const std::string& statistic) {
+  std::string text = fmt::format("{} {}", series.kernel, series.metric);
+  if (!statistic.empty()) text += " " + statistic;
+  if (series.message_bytes > 0) text += fmt::format(" {:.0f} B", series.message_bytes);
+  for (const char* name : {"memory", "target_memory", "op", "algo", "proto", "gpu"})
+    if (const auto found = series.parameters.find(name); found != series.parameters.end())
+      text += fmt::format(" {} {}", name, found->second);
+  return text;
+}
+
+std::set<std::string> changed_nodes(const Sides& sides) {
+  std::set<std::string> out;
+  for (const store::UpgradeNodeRow& node : sides.upgrade.nodes)
+    if (node.changed) out.insert(node.node);
+  return out;
+}
+
+std::set<std::string> absent_nodes(const Sides& sides) {
+  std::set<std::string> out;
+  if (sides.tasks_after.empty()) return out;
+  for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) out.insert(node.node);
+  for (const store::SideTaskRow& task : sides.tasks_after)
+    for (const std::string& node : task.nodes) out.erase(node);
+  return out;
+}
+
+namespace {
+
+std::set<std::string> unchanged_controls(const Sides& sides) {
+  const std::set<std::string> absent = absent_nodes(sides);
+  std::set<std::string> out;
+  for (const store::UpgradeNodeRow& node : sides.upgrade.nodes) {
+    const auto stacks = sides.stacks.find(node.node);
+    if (!node.changed && !absent.contains(node.node) && stacks != sides.stacks.end() &&
+        stacks->second.known && lasting_changes(stacks->second.changes).empty() &&
+        !stacks->second.hardware_replaced && stacks->second.while_measured.empty())
+      out.insert(node.node);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::set<std::string> lost_controls(const Sides& sides) {
+  return failed_controls(sides, unchanged_controls(sides));
+}
+
+std::set<std::string> control_nodes(const Sides& sides) {
+  std::set<std::string> out = unchanged_controls(sides);
+  for (const std::string& node : failed_controls(sides, out)) out.erase(node);
+  return out;
+}
+
+bool is_same_stack(const Sides& sides) {
+  return std::ranges::all_of(changed_nodes(sides), [&](const std::string& node) {
+    const auto stacks = sides.stacks.find(node);
+    return stacks != sides.stacks.end() && stacks->second.known &&
+           lasting_changes(stacks->second.changes).empty();
+  });
+}
+
+analysis::UpgradeRuns runs_of(const Sides& sides) {
+  const Cast cast{.changed = changed_nodes(sides), .controls = control_nodes(sides)};
+  analysis::UpgradeRuns out{.id = sides.upgrade.upgrade_id, .metrics = {}, .functions = {}};
+  std::size_t after_runs = 0;
+  for (const store::UpgradeRunRow& run : sides.upgrade.runs) {
+    if (!run.after) continue;
+    out.id += "\n" + run.run_id;
+    ++after_runs;
+  }
+  out.again = after_runs > 1 || sides.tried_before;
+  out.before_is_history = sides.upgrade.before_is_history;
+  out.min_runs = kRunsASide;
+  out.min_before = out.before_is_history ? kHistoryRunsBefore : kRunsASide;
+  out.min_coverage = sides.min_coverage;
+  for (const std::string& node : cast.changed)
+    if (const auto stacks = sides.stacks.find(node);
+        stacks != sides.stacks.end() && !stacks->second.while_measured.empty())
+      out.invalid = fmt::format("node {} was measured with two stacks on one side: {}", node,
+                                stacks->second.while_measured);
+  add_metrics(sides, cast, out);
+  add_knees(sides, cast, out);
+  add_functions(sides, cast, out);
+  return out;
+}
+
+std::vector<analysis::ExposedNode> exposure_of(const Sides& sides,
+                                               const std::set<std::string>& worse) {
+  std::vector<analysis::ExposedNode> out;
+  const std::set<std::string> changed = changed_nodes(sides);
+  const std::set<std::string> controls = control_nodes(sides);
+  for (const auto& [node, stacks] : sides.stacks) {
+    if (!changed.contains(node) && !controls.contains(node)) continue;
+    analysis::ExposedNode& exposed =
+        out.emplace_back(analysis::ExposedNode{.node = node, .affected = worse.contains(node)});
+    for (const std::string& change : foreign_changes(stacks.changes))
+      exposed.changes.insert(change);
+    if (stacks.hardware_replaced) exposed.changes.insert(std::string(kHardwareReplaced));
+  }
+  return out;
+}
+
+}  // namespace railgauge

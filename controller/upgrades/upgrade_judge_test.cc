@@ -1,0 +1,213 @@
+// Verdicts over a real store that is filled with synthetic points: what is said, to the digit.
+#include "controller/upgrades/upgrade_judge.h"
+
+#include <algorithm>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/findings/findings_desk.h"
+#include "controller/gate/upgrade_desk.h"
+#include "controller/testing/upgrade_bench.h"
+
+namespace railgauge::testing_upgrade {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+TEST_F(UpgradeJudge, NothingLostIsAPassWithItsBound) {
+  measure("after", 0);
+  const api::Upgrade upgrade = judge("after");
+  EXPECT_EQ(upgrade.verdict(), "pass") << golden_text(upgrade);
+  EXPECT_LT(upgrade.metrics(0).high_percent(), 2);
+  EXPECT_DOUBLE_EQ(upgrade.metrics(0).coverage(), 1);
+  EXPECT_TRUE(upgrade.synthetic());
+  EXPECT_THAT(upgrade.notes(), testing::Contains(HasSubstr("its checks are not compared: n1")));
+  EXPECT_THAT(*store_->list_findings("", 10), IsEmpty());
+  EXPECT_THAT(upgrade.excluded(), testing::Contains(HasSubstr("a cause common to all")));
+}
+
+// In no run at all: waived before as after, or never planned.
+TEST_F(UpgradeJudge, AChangedNodeThatNeitherSideMeasuredForbidsAPass) {
+  constexpr int kUnmeasured = kNodes + 1;
+  put(kUnmeasured, "6.1.0", "1");
+  store::UpgradeRow row = *store_->upgrade("u1");
+  row.upgrade_id = "u2";
+  const std::string id = fmt::format("id-{}", kUnmeasured);
+  row.nodes.push_back(
+      {.node_id = id, .changed = true, .stack_before = store_->epochs(id, 1)->at(0).stack});
+  ASSERT_TRUE(store_->add_upgrade(row));
+  put(kUnmeasured, "6.5.0", "2");
+  measure("after", 0);
+  ASSERT_TRUE(store_->add_upgrade_after("u2", "after", true));
+  const auto judged = judge_and_keep(*store_, "u2", 2e9);
+  ASSERT_TRUE(judged) << judged.error().message;
+  EXPECT_NE(judged->verdict(), "pass") << golden_text(*judged);
+  EXPECT_LT(judged->metrics(0).coverage(), 1);
+}
+
+TEST_F(UpgradeJudge, ALossIsToldWithNodesPartsAndOneFinding) {
+  measure("after", 0.05);
+  const api::Upgrade upgrade = judge("after");
+  EXPECT_EQ(upgrade.verdict(), "regressed") << golden_text(upgrade);
+  EXPECT_EQ(upgrade.kind(), "performance");
+  ASSERT_THAT(upgrade.metrics(), SizeIs(1));
+  EXPECT_EQ(upgrade.metrics(0).name(), "verbs.write_lat latency_ns median 8 B");
+  EXPECT_NEAR(upgrade.metrics(0).worse_percent(), 5, 0.5);
+  EXPECT_EQ(upgrade.metrics(0).changed_nodes(), 4U);
+  EXPECT_EQ(upgrade.metrics(0).control_nodes(), 3U);
+  ASSERT_THAT(upgrade.causes(), SizeIs(1));
+  EXPECT_THAT(upgrade.causes(0).changes(),
+              ElementsAre("linux_kernel 6.1.0 -> 6.5.0", "nic_firmware 1 -> 2"));
+  EXPECT_TRUE(upgrade.causes(0).explains());
+  EXPECT_THAT(upgrade.next(), testing::Contains(HasSubstr("undo linux_kernel on n1 alone")));
+  EXPECT_THAT(upgrade.since(), testing::Not(IsEmpty()));
+  EXPECT_EQ(golden_text(upgrade), golden_text(judge("after"))) << "chance comes from names alone";
+  const auto findings = store_->list_findings("", 10);
+  ASSERT_THAT(*findings, SizeIs(1)) << "judged twice, one finding";
+  const auto finding = store_->finding("u1-performance");
+  ASSERT_TRUE(finding) << finding.error().message;
+  EXPECT_EQ(finding->series.size(), 5U);
+  EXPECT_EQ(finding->run_id, "after");
+  EXPECT_EQ(finding->upgrade_id, "u1");
+  EXPECT_EQ(finding->steps.back().action, "comment");
+  const auto again = upgrade_report(*store_, "");
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(golden_text(*again), golden_text(upgrade)) << "as it was judged";
+}
+
+TEST_F(UpgradeJudge, AnAcceptedFindingOpensAgainOnlyWhenItWorsens) {
+  measure("after", 0.05);
+  judge("after");
+  FindingsDesk desk(*store_);
+  api::FindingStepRequest accept;
+  accept.set_finding_id("u1-performance");
+  accept.set_action("accept");
+  ASSERT_TRUE(desk.step(accept, "ada", 2e9));
+  judge("after");
+  EXPECT_EQ(store_->finding("u1-performance")->state, "accepted");
+  measure("worse", 0.2);
+  judge("worse");
+  EXPECT_EQ(store_->finding("u1-performance")->state, "reopened");
+  EXPECT_NEAR(*store_->finding("u1-performance")->worse, 0.2, 0.02) << "what it is now";
+  ASSERT_TRUE(desk.step(accept, "ada", 2e9));
+  judge("worse");
+  EXPECT_EQ(store_->finding("u1-performance")->state, "accepted");
+  const auto levels = desk.baselines({});
+  ASSERT_TRUE(levels);
+  for (const api::Baseline& level : levels->baselines())
+    EXPECT_GT(level.level(), 1.15 * kLevelNs) << "the level that was accepted last";
+  EXPECT_THAT(levels->baselines(), SizeIs(5));
+  EXPECT_EQ(levels->baselines(0).kind(), "accepted");
+}
+
+TEST_F(UpgradeJudge, AskingUntilItPassesIsHeldToAWiderInterval) {
+  measure("after", 0);
+  const api::Upgrade first = judge("after");
+  EXPECT_THAT(first.notes(), testing::Not(testing::Contains(HasSubstr("looked at again"))));
+  measure("again", 0);  // the same figures
+  const api::Upgrade second = judge("again");
+  EXPECT_GT(second.metrics(0).high_percent(), first.metrics(0).high_percent());
+  EXPECT_THAT(second.notes(), testing::Contains(HasSubstr("looked at again")));
+}
+
+TEST_F(UpgradeJudge, APassEndsWhatWasOpen) {
+  measure("after", 0.05);
+  judge("after");
+  measure("mended", 0);
+  EXPECT_EQ(judge("mended").verdict(), "pass");
+  EXPECT_EQ(store_->finding("u1-performance")->state, "fixed");
+  measure("again", 0.05);
+  judge("again");
+  EXPECT_EQ(store_->finding("u1-performance")->state, "reopened");
+}
+
+// One run more of the after side, which goes on.
+TEST_F(UpgradeJudge, ALossThatFurtherRunsShowIsConfirmed) {
+  measure("after", 0.05);
+  judge("after");
+  EXPECT_EQ(store_->finding("u1-performance")->state, "new");
+  measure("more", 0.05);
+  ASSERT_TRUE(store_->add_upgrade_after("u1", "more", false));
+  for (int times = 0; times < 2; ++times) ASSERT_TRUE(judge_and_keep(*store_, "u1", 2e9));
+  const auto finding = store_->finding("u1-performance");
+  EXPECT_EQ(finding->state, "confirmed");
+  EXPECT_EQ(std::ranges::count(finding->steps, "confirm", &store::FindingStepRow::action), 1);
+}
+
+TEST_F(UpgradeJudge, WhatIsNotLostAnyMoreIsOverThoughTheUpgradeStillCosts) {
+  measure("crash", 0, "crashed", "signal 11");
+  judge("crash");
+  ASSERT_EQ(store_->finding("u1-lost_function")->state, "new");
+  measure("slow", 0.05);
+  EXPECT_EQ(judge("slow").kind(), "performance");
+  EXPECT_EQ(store_->finding("u1-lost_function")->state, "fixed");
+  EXPECT_EQ(store_->finding("u1-performance")->state, "new");
+  measure("both", 0.05, "crashed", "signal 11");
+  EXPECT_EQ(judge("both").kind(), "lost_function");
+  EXPECT_EQ(store_->finding("u1-performance")->state, "new") << "it is slow as before";
+  EXPECT_EQ(store_->finding("u1-lost_function")->state, "reopened");
+}
+
+TEST_F(UpgradeJudge, OneCrashWhereAllPassedIsLostFunction) {
+  measure("after", 0, "crashed", "signal 11");
+  const api::Upgrade upgrade = judge("after");
+  EXPECT_EQ(upgrade.verdict(), "regressed");
+  EXPECT_EQ(upgrade.kind(), "lost_function");
+  ASSERT_THAT(upgrade.lost(), SizeIs(1));
+  EXPECT_EQ(upgrade.lost(0).node(), "n1");
+  EXPECT_EQ(upgrade.lost(0).what(), "passed before, now crashed");
+}
+
+TEST_F(UpgradeJudge, WrongBytesAreCorruption) {
+  measure("after", 0, "failed", "byte 17 is 0x00; 0x2a was written");
+  EXPECT_EQ(judge("after").kind(), "corruption");
+}
+
+TEST_F(UpgradeJudge, WithoutAnAfterSideNothingIsSaid) {
+  const api::Upgrade upgrade = judge("");
+  EXPECT_EQ(upgrade.verdict(), "invalid");
+  const auto prepared = store_->upgrade("u1");
+  EXPECT_EQ(judge_and_keep(*store_, "u9", 2e9).error().code, Code::kNotFound);
+}
+
+TEST_F(UpgradeJudge, ThePreparedSideSaysTheSmallestLossItWillCall) {
+  const auto report = upgrade_report(*store_, "u1");
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->state(), "prepared");
+  EXPECT_GT(report->visible_loss_percent(), 0.1);
+  EXPECT_LT(report->visible_loss_percent(), 2);
+}
+
+TEST(MovedTo, AModuleThatItsFirstUserLoadsIsNoUpgradeAndItsOptionIsOne) {
+  const store::StackParts bare{.versions = {{"linux_kernel", "6.1"}}};
+  store::StackParts loaded = bare;
+  loaded.settings["module.nvidia_uvm.uvm_debug_prints"] = "0";
+  EXPECT_THAT(moved_to(bare, loaded), IsEmpty());
+  EXPECT_THAT(moved_to(loaded, bare), IsEmpty());
+  store::StackParts other = loaded;
+  other.settings["module.nvidia_uvm.uvm_debug_prints"] = "1";
+  EXPECT_THAT(moved_to(loaded, other), ElementsAre("module.nvidia_uvm.uvm_debug_prints -> 1"));
+  other.settings["modprobe.nvidia"] = "NVreg_X=1";
+  EXPECT_THAT(moved_to(bare, other), ElementsAre("modprobe.nvidia -> NVreg_X=1"));
+}
+
+TEST(Expectation, APartMayBeItsLastWordAndAVersionItsBeginning) {
+  const store::StackParts stack{.versions = {{"gpu_driver", "580.95.05"}, {"cuda", "13.0"}}};
+  EXPECT_EQ(unmet_expectation(stack, "driver", "580.95"), "");
+  EXPECT_EQ(unmet_expectation(stack, "gpu_driver", "580.95.05"), "");
+  EXPECT_THAT(unmet_expectation(stack, "driver", "580.9"), HasSubstr("expected 580.9"));
+  EXPECT_THAT(unmet_expectation(stack, "ofed", "24"), HasSubstr("tells no ofed"));
+  const store::StackParts nics{.versions = {{"nic_firmware.MT4129", "28.40"}}};
+  EXPECT_EQ(unmet_expectation(nics, "nic_firmware", "28.40"), "");
+  EXPECT_EQ(unmet_expectation(nics, "firmware", "28.40"), "");
+  EXPECT_EQ(unmet_expectation(nics, "nic_firmware.MT4129", "28.40"), "");
+  EXPECT_THAT(unmet_expectation(nics, "nic_firmware", "28.39"), HasSubstr("is 28.40"));
+}
+
+}  // namespace
+}  // namespace railgauge::testing_upgrade

@@ -1,0 +1,60 @@
+#include "controller/upgrades/upgrade_stack.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/upgrades/judge_sides.h"
+
+namespace railgauge {
+namespace {
+
+// "nic_firmware.MODEL" is each model's nic_firmware.
+bool is_key(const std::string& key, const std::string& part) {
+  const std::string without_model = key.substr(0, key.find('.'));
+  return key == part || key.ends_with("_" + part) || key.ends_with("." + part) ||
+         without_model == part || without_model.ends_with("_" + part);
+}
+
+bool is_version(const std::string& value, const std::string& wanted) {
+  if (!value.starts_with(wanted)) return false;
+  return value.size() == wanted.size() ||
+         std::isalnum(static_cast<unsigned char>(value[wanted.size()])) == 0;
+}
+
+}  // namespace
+
+std::string unmet_expectation(const store::StackParts& stack, const std::string& part,
+                              const std::string& version) {
+  bool known = false;
+  for (const auto* half : {&stack.versions, &stack.settings})
+    for (const auto& [key, value] : *half) {
+      if (!is_key(key, part)) continue;
+      known = true;
+      if (!is_version(value, version))
+        return fmt::format("{} is {}, expected {}", key, value, version);
+    }
+  return known ? "" : fmt::format("it tells no {}, expected {}", part, version);
+}
+
+std::set<std::string> moved_to(const store::StackParts& before, const store::StackParts& now) {
+  std::set<std::string> versions;
+  std::set<std::string> settings;
+  std::set<std::string> devices;
+  for (const std::string& change : lasting_changes(store::stack_changes(before, now))) {
+    const std::string part = part_of(change);
+    const bool is_version = before.versions.contains(part) || now.versions.contains(part);
+    auto& kind = store::is_of_presence(change) ? devices : is_version ? versions : settings;
+    kind.insert(part + change.substr(std::min(change.rfind(" -> "), change.size())));
+  }
+  if (!versions.empty()) return versions;
+  return settings.empty() ? devices : settings;
+}
+
+std::string words_of(const std::set<std::string>& moved) {
+  return moved.empty() ? "nothing" : fmt::format("{}", fmt::join(moved, ", "));
+}
+
+}  // namespace railgauge

@@ -1,0 +1,78 @@
+#include "controller/verdict/causes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "controller/stats/selection.h"
+
+namespace railgauge::analysis {
+namespace {
+
+constexpr double kMostExposed = 0.8;
+constexpr double kFewUnexposed = 0.05;
+constexpr std::size_t kSeparators = 2;
+constexpr char kYes = 'y';
+constexpr char kNo = 'n';
+
+double log_ways(std::size_t n, std::size_t k) {
+  return log_choose(static_cast<double>(n), static_cast<double>(k));
+}
+
+// P(at least as many of the affected are exposed), drawn without putting back.
+double upper_tail(const Cause& cause) {
+  const std::size_t all = cause.exposed + cause.unexposed;
+  const std::size_t affected = cause.exposed_affected + cause.unexposed_affected;
+  double p = 0;
+  for (std::size_t k = cause.exposed_affected; k <= std::min(cause.exposed, affected); ++k)
+    if (affected - k <= cause.unexposed)
+      p += std::exp(log_ways(cause.exposed, k) + log_ways(cause.unexposed, affected - k) -
+                    log_ways(all, affected));
+  return std::min(1.0, p);
+}
+
+Cause cause_of(const std::string& exposed, std::span<const ExposedNode> nodes) {
+  Cause cause;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const bool has = exposed[i] == kYes;
+    ++(has ? cause.exposed : cause.unexposed);
+    if (nodes[i].affected) ++(has ? cause.exposed_affected : cause.unexposed_affected);
+    if (has && nodes[i].affected && cause.separators.size() < kSeparators)
+      cause.separators.push_back(nodes[i].node);
+  }
+  cause.p = upper_tail(cause);
+  const auto share = [](std::size_t part, std::size_t whole) {
+    return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+  };
+  cause.explains = share(cause.exposed_affected, cause.exposed) >= kMostExposed &&
+                   share(cause.unexposed_affected, cause.unexposed) <= kFewUnexposed;
+  return cause;
+}
+
+}  // namespace
+
+std::vector<Cause> likely_causes(std::span<const ExposedNode> nodes) {
+  std::set<std::string> changes;
+  for (const ExposedNode& node : nodes) changes.insert(node.changes.begin(), node.changes.end());
+  // Those that the same nodes have are one.
+  std::map<std::string, Cause> causes;
+  for (const std::string& change : changes) {
+    std::string exposed;  // a letter a node
+    for (const ExposedNode& node : nodes) exposed += node.changes.contains(change) ? kYes : kNo;
+    auto [place, is_new] = causes.try_emplace(exposed);
+    if (is_new) place->second = cause_of(exposed, nodes);
+    place->second.changes.push_back(change);
+  }
+  std::vector<Cause> sorted;
+  for (auto& [exposed, cause] : causes) sorted.push_back(std::move(cause));
+  std::ranges::stable_sort(sorted, [](const Cause& a, const Cause& b) {
+    if (a.explains != b.explains) return a.explains;
+    if (a.p != b.p) return a.p < b.p;
+    return a.changes < b.changes;
+  });
+  for (Cause& cause : sorted)
+    if (cause.changes.size() < 2) cause.separators.clear();
+  return sorted;
+}
+
+}  // namespace railgauge::analysis

@@ -1,0 +1,156 @@
+#include "controller/verdict/cohort.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "controller/verdict/shift.h"
+
+namespace railgauge::analysis {
+
+std::size_t measured(const std::vector<double>& runs) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(runs, [](double v) { return std::isfinite(v) && v > 0; }));
+}
+
+namespace {
+
+std::string place_of(const PairRuns& pair) {
+  std::string text = pair.node + "/" + pair.endpoint;
+  if (!pair.other_node.empty()) text += " with " + pair.other_node + "/" + pair.other_endpoint;
+  return text;
+}
+
+// What one node's pairs say together.
+struct NodeShift {
+  bool changed = false;
+  double sum = 0;
+  double variances = 0;    // of a run's logarithm
+  double run_errors2 = 0;  // of the pairs' shifts
+  double pairs = 0;
+  std::map<std::string, double> ends{};  // in how many of the pairs each node is
+};
+
+// A pair that is flagged, before it is known which end it is.
+struct FlaggedPair {
+  const PairRuns* pair = nullptr;
+  std::size_t number = 0;  // among the losses
+  Shift shift{};
+};
+
+void add_flag(const MetricRuns& metric, const FlaggedPair& flagged, End end, MetricVerdict& out) {
+  const PairRuns& pair = *flagged.pair;
+  PairFlag& flag = out.flags.emplace_back();
+  flag.node = end == End::kOther ? pair.other_node : pair.node;
+  flag.endpoint = end == End::kOther ? pair.other_endpoint : pair.endpoint;
+  if (end == End::kEither) {
+    flag.other_node = pair.other_node;
+    flag.other_endpoint = pair.other_endpoint;
+  }
+  flag.worse = worse_fraction(metric.traits.better, flagged.shift.log_worsening);
+  flag.low = worse_fraction(metric.traits.better, flagged.shift.low);
+  flag.high = worse_fraction(metric.traits.better, flagged.shift.high);
+}
+
+// One number for each node, and which others' drift is in it.
+void add_nodes(const std::map<std::string, NodeShift>& nodes, Cohort& cohort) {
+  std::map<std::string, std::size_t> numbers;
+  for (const auto& [name, node] : nodes)
+    for (const auto& [end, pairs] : node.ends) numbers.try_emplace(end, numbers.size());
+  double variances = 0;
+  for (const auto& [name, node] : nodes) {
+    Group& group = node.changed ? cohort.changed : cohort.controls;
+    group.shifts.push_back(node.sum / node.pairs);
+    const double run_error2 = node.run_errors2 / node.pairs / node.pairs;
+    group.run_error2 += run_error2;  // their sum so far
+    cohort.nodes.shifts.push_back({node.changed, group.shifts.back(), run_error2});
+    cohort.nodes.names.push_back(name);
+    auto& ends = group.ends.emplace_back();
+    for (const auto& [end, pairs] : node.ends)
+      ends.emplace_back(numbers.at(end), pairs / node.pairs);
+    variances += node.variances / node.pairs / node.pairs;
+  }
+  for (Group* group : {&cohort.changed, &cohort.controls})
+    if (!group->shifts.empty()) group->run_error2 /= static_cast<double>(group->shifts.size());
+  cohort.run_variance = nodes.empty() ? 0 : variances / static_cast<double>(nodes.size());
+}
+
+void add_pair(const PairRuns& pair, const Shift& shift, Cohort& cohort, NodeShift& node) {
+  node.changed = pair.changed;
+  node.sum += shift.log_worsening;
+  node.variances += shift.run_variance;
+  node.run_errors2 += shift.run_error2;
+  node.pairs += 1;
+  node.ends[pair.node] += 1;
+  if (!pair.other_node.empty() && pair.other_node != pair.node) node.ends[pair.other_node] += 1;
+  if (pair.changed) cohort.run_degrees += static_cast<double>(shift.run_degrees);
+  cohort.pairs.shifts.push_back({pair.changed, shift.log_worsening, shift.run_error2});
+  cohort.pairs.names.push_back(place_of(pair));
+  cohort.losses.push_back({.node = pair.node,
+                           .other_node = pair.other_node,
+                           .other_changed = pair.other_changed,
+                           .loss = shift.log_worsening});
+  cohort.before = std::min(cohort.before, measured(pair.before));
+  cohort.after = std::min(cohort.after, measured(pair.after));
+}
+
+}  // namespace
+
+Cohort gather(const MetricRuns& metric, const UpgradeRuns& upgrade, MetricVerdict& out) {
+  const std::size_t least = std::max<std::size_t>(1, upgrade.min_runs);
+  const std::size_t least_before = upgrade.min_before > 0 ? upgrade.min_before : least;
+  const double delta = log_worsening(metric.traits.better, metric.traits.delta);
+  Cohort cohort;
+  std::map<std::string, NodeShift> nodes;
+  std::vector<FlaggedPair> flagged;
+  for (const PairRuns& pair : metric.pairs) {
+    // A figure that is not positive is no measurement: missing, never a pass.
+    const bool enough = measured(pair.before) >= least_before && measured(pair.after) >= least;
+    const auto shift = enough ? shift_of(pair.before, pair.after, metric.traits.better)
+                              : Result<Shift>(fail(Code::kFailedPrecondition, ""));
+    if (pair.changed) ++cohort.to_measure;
+    if (pair.changed && !shift) out.missing.push_back(place_of(pair));
+    if (!shift) continue;
+    add_pair(pair, *shift, cohort, nodes[pair.node]);
+    if (pair.changed && shift->low > delta)
+      flagged.push_back({.pair = &pair, .number = cohort.losses.size() - 1, .shift = *shift});
+  }
+  for (const FlaggedPair& one : flagged)
+    add_flag(metric, one, blamed_end(cohort.losses, one.number), out);
+  add_nodes(nodes, cohort);
+  return cohort;
+}
+
+namespace {
+
+// A node's figure is that of the pairs which count with it, and those may be slow for their other
+// end: where all of them are, that one is named.
+std::string node_behind(const Cohort& cohort, const std::string& node) {
+  std::string blamed;
+  for (std::size_t i = 0; i < cohort.losses.size(); ++i) {
+    const PairLoss& pair = cohort.losses[i];
+    if (pair.node != node) continue;
+    if (blamed_end(cohort.losses, i) != End::kOther) return node;
+    if (!blamed.empty() && blamed != pair.other_node) return node;
+    blamed = pair.other_node;
+  }
+  return blamed.empty() ? node : blamed;
+}
+
+}  // namespace
+
+void find_far_losses(const MetricRuns& metric, const Cohort& cohort, std::size_t metrics,
+                     MetricVerdict& out) {
+  const double delta = log_worsening(metric.traits.better, metric.traits.delta);
+  for (const NamedShifts* places : {&cohort.pairs, &cohort.nodes})
+    for (const std::size_t i : far_losses(places->shifts, delta, 2 * metrics)) {
+      const double worse = worse_fraction(metric.traits.better, places->shifts[i].shift);
+      out.far_worse = std::max(out.far_worse, worse);
+      const std::string name =
+          places == &cohort.nodes ? node_behind(cohort, places->names[i]) : places->names[i];
+      if (std::ranges::find(out.far, name) == out.far.end()) out.far.push_back(name);
+    }
+}
+
+}  // namespace railgauge::analysis

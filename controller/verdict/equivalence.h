@@ -1,0 +1,78 @@
+// From shifts of single pairs to a statement with a bound about all of them. Pure.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "controller/verdict/shared_ends.h"
+
+namespace railgauge::analysis {
+
+enum class Verdict { kPass, kRegressed, kInconclusive, kInvalid };
+std::string_view word(Verdict verdict);  // "pass", "regressed", "inconclusive", "invalid"
+
+// Chance of an error to one side: of the 90 % interval, and of the wider one of a verdict that was
+// looked at again with more runs.
+inline constexpr double kOneSided = 0.05;
+inline constexpr double kOneSidedAgain = 0.02;
+
+// The mean shift of `changed` pairs, less that of `controls` where there are any, with the interval
+// of Welch's t (two-sided, 90 % unless `one_sided` says otherwise).
+struct CohortEffect {
+  double estimate = 0;
+  double low = 0;  // -infinity and infinity where the pairs are too few to bound it
+  double high = 0;
+  double standard_error = 0;
+  double degrees = 0;      // of freedom
+  double p_worse = 1;      // one-sided, Welch
+  double p_exchanged = 1;  // the same by turned signs or exchanged labels; asked when low > 0
+  double p_least = 0;      // that so few pairs can give in that way at all
+  bool controlled = false;
+};
+CohortEffect cohort_effect(const Group& changed, const Group& controls, std::uint64_t seed,
+                           double one_sided = kOneSided);
+// The same where no node is in two shifts.
+CohortEffect cohort_effect(std::span<const double> changed, std::span<const double> controls,
+                           std::uint64_t seed);
+
+// The same where the changed shifts are of a single node, or of a single pair: bounded by the
+// spread of its runs, known with `run_degrees` of freedom, or what the controls scatter by, where
+// that is more.
+CohortEffect lone_effect(const Group& changed, const Group& controls, double run_degrees,
+                         double one_sided = kOneSided);
+
+struct Decision {
+  Verdict verdict = Verdict::kInconclusive;
+  bool loss_is_real = false;    // a pass whose interval lies above 0
+  bool tests_disagree = false;  // Welch says worse and the permutation does not: no verdict
+};
+// In this order: upper end below `delta`: pass. Else lower end above 0: regressed, unless the
+// permutation test is far from agreeing. Else inconclusive. `delta` as a logarithm.
+Decision decide(const CohortEffect& effect, double delta);
+
+// What would settle an inconclusive verdict.
+struct Need {
+  std::size_t runs = 0;   // more of each pair after the upgrade; 0 when they cannot settle it
+  std::size_t nodes = 0;  // more changed nodes, and as many controls where there are any
+};
+struct Design {
+  std::size_t runs = 0;     // before, of each pair
+  std::size_t changed = 0;  // pairs
+  std::size_t controls = 0;
+  double run_variance = 0;   // of one run's logarithm
+  double node_variance = 0;  // of a pair's shift beyond its runs'
+  std::size_t after = 0;     // runs after; 0: as many as before
+};
+// More runs are more after the upgrade: the before side is over. They are a second look, which has
+// the wider interval. `questions`: metrics that are asked at once, of which one alone must stand
+// out.
+Need needed(const Design& design, const CohortEffect& effect, double delta,
+            std::size_t questions = 1);
+
+// The smallest loss that a design will call with a chance of 80 % (logarithm).
+double visible_loss(const Design& design);
+// The same of an upgrade, whose single changed node must lose more than `delta` for sure.
+double smallest_loss(const Design& design, double delta);
+
+}  // namespace railgauge::analysis

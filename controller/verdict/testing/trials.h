@@ -1,0 +1,43 @@
+// The bar that the judge is held against, as trials: small ones in unit tests, large ones in the
+// benchmark. All synthetic, all from fixed seeds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "controller/detect/changes.h"
+#include "controller/verdict/testing/simulate.h"
+
+namespace railgauge::analysis {
+
+struct Alarms {
+  std::size_t series = 0;
+  std::size_t alarms = 0;  // series with at least one change
+  std::size_t step = 0;    // ... of these kinds
+  std::size_t drift = 0;
+  std::size_t variance = 0;
+  std::size_t mode_mix = 0;
+  [[nodiscard]] double rate() const {
+    return static_cast<double>(alarms) / static_cast<double>(series);
+  }
+};
+
+// Series without change of `runs` each. Pooled: in groups of 200 that share their noise. In sticky
+// bimodal series a mode mix is no alarm.
+Alarms count_alarms(Null kind, std::size_t series, std::size_t runs, bool pooled,
+                    std::uint64_t seed);
+
+struct Power {
+  std::size_t series = 0;
+  double found_by_14 = 0;  // share in which the change was told within 2 runs of its place
+  double median_runs = 0;  // after the change until it was told first; 99 is never
+};
+// A step of `sigma` deviations after `before` clean runs, judged after each of the next 14 runs.
+Power measure_power(double sigma, std::size_t before, std::size_t series, bool pooled,
+                    std::uint64_t seed);
+
+// The prior of `peers` series of one kind.
+Prior pooled_prior(Null kind, std::size_t peers, std::size_t runs, std::uint64_t seed);
+
+}  // namespace railgauge::analysis

@@ -1,0 +1,391 @@
+#include "controller/verdict/verdict.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "controller/stats/families.h"
+#include "controller/stats/permutation.h"
+#include "controller/verdict/cohort.h"
+#include "controller/verdict/shift.h"
+
+namespace railgauge::analysis {
+namespace {
+
+constexpr std::size_t kMaxNamed = 3;  // of what is missing, in a reason
+
+Design design_of(const Cohort& cohort, const MeanSpread& changed) {
+  Design design{
+      .runs = cohort.before,
+      .changed = cohort.changed.shifts.size(),
+      .controls = spread_of(cohort.controls).degrees > 0 ? cohort.controls.shifts.size() : 0,
+      .run_variance = cohort.run_variance};
+  design.after = cohort.after;
+  if (!(changed.degrees > 0)) {
+    design.changed = 1;
+    const MeanSpread controls = spread_of(cohort.controls);
+    if (controls.degrees > 0)
+      design.node_variance = std::max(
+          0.0, controls.error2 * static_cast<double>(design.controls) - cohort.controls.run_error2);
+    return design;
+  }
+  const auto n = static_cast<double>(design.changed);
+  design.node_variance = std::max(0.0, changed.error2 * n - cohort.changed.run_error2);
+  return design;
+}
+
+std::string names(const std::vector<std::string>& all) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min(all.size(), kMaxNamed); ++i)
+    out += (i > 0 ? ", " : "") + all[i];
+  if (all.size() > kMaxNamed) out += fmt::format(" and {} more", all.size() - kMaxNamed);
+  return out;
+}
+
+std::string more(std::size_t count, std::string_view thing) {
+  return fmt::format("{} more {}{}", count, thing, count == 1 ? "" : "s");
+}
+std::string what_would_settle(const Need& need) {
+  if (need.runs > 0 && need.nodes > 0)
+    return fmt::format("{} after it or {} would settle it", more(need.runs, "run"),
+                       more(need.nodes, "node"));
+  if (need.runs > 0) return more(need.runs, "run") + " after it would settle it";
+  if (need.nodes > 0) return more(need.nodes, "node") + " would settle it; more runs would not";
+  return "no number of runs or nodes that can be asked for would settle it";
+}
+
+void require_coverage(double min_coverage, MetricVerdict& out) {
+  if (out.verdict != Verdict::kPass || out.coverage >= min_coverage) return;
+  out.verdict = Verdict::kInconclusive;
+  out.reason =
+      fmt::format("measured {:.0f} % of the pairs that changed, {:.0f} % are asked for; missing {}",
+                  100 * out.coverage, 100 * min_coverage, names(out.missing));
+}
+
+// Runs of the changed pairs, or of the controls', as shares of their level before.
+std::optional<ModeWeights> modes_of(const MetricRuns& metric, bool changed) {
+  std::vector<double> before;
+  std::vector<double> after;
+  for (const PairRuns& pair : metric.pairs) {
+    if (pair.changed != changed || measured(pair.before) == 0 || measured(pair.after) == 0)
+      continue;
+    std::vector<double> sorted;
+    const auto is_figure = [](double v) { return std::isfinite(v) && v > 0; };
+    std::ranges::copy_if(pair.before, std::back_inserter(sorted), is_figure);
+    std::ranges::sort(sorted);
+    const double level = sorted[sorted.size() / 2];
+    for (const double v : pair.before)
+      if (is_figure(v)) before.push_back(v / level);
+    for (const double v : pair.after)
+      if (is_figure(v)) after.push_back(v / level);
+  }
+  return mode_weights(before, after, metric.traits.better);
+}
+
+// The slower of two levels is held more often, and that is no shift of all runs, nor the controls'.
+bool slow_mode_grew(const MetricRuns& metric, const std::optional<ModeWeights>& modes) {
+  if (!modes || !modes->moved || modes->after <= modes->before) return false;
+  if (modes->before <= 0 && modes->after >= 1) return false;
+  const auto controls = modes_of(metric, false);
+  return !controls || 2 * (controls->after - controls->before) < modes->after - modes->before;
+}
+
+std::string why_open(const MetricVerdict& out, const Decision& decision, bool may_be_drift) {
+  if (may_be_drift)
+    return fmt::format("{:.2f} % worse, which may be this one node's drift; {}", 100 * out.worse,
+                       what_would_settle(out.need));
+  return (decision.tests_disagree ? "a few pairs make the difference, the others do not show it; "
+                                  : "") +
+         what_would_settle(out.need);
+}
+
+// From the cohort's effect to the verdict. `metrics`: how many are asked at once.
+void conclude(const MetricRuns& metric, const CohortEffect& effect, const Design& design,
+              std::size_t metrics, MetricVerdict& out) {
+  const double delta = log_worsening(metric.traits.better, metric.traits.delta);
+  const Decision decision = decide(effect, delta);
+  out.verdict = decision.verdict;
+  out.loss_is_real = decision.loss_is_real;
+  out.worse = worse_fraction(metric.traits.better, effect.estimate);
+  if (std::isfinite(effect.low)) out.low = worse_fraction(metric.traits.better, effect.low);
+  if (std::isfinite(effect.high)) out.high = worse_fraction(metric.traits.better, effect.high);
+  out.p_worse = effect.p_worse;
+  out.controlled = effect.controlled;
+  // What one node drifts by itself is not known: a loss must be beyond the bound for sure.
+  const bool may_be_drift = out.lone && out.verdict == Verdict::kRegressed && !(effect.low > delta);
+  if (may_be_drift) out.verdict = Verdict::kInconclusive;
+  if (out.verdict == Verdict::kInconclusive) {
+    out.need = needed(design, effect, delta);
+    out.reason = why_open(out, decision, may_be_drift);
+  } else if (out.verdict == Verdict::kRegressed) {
+    out.need = needed(design, effect, delta, metrics);  // should it not stand among the others
+    out.reason = fmt::format("{:.2f} % worse", 100 * out.worse);
+  }
+}
+
+}  // namespace
+
+MetricVerdict judge_metric(const MetricRuns& metric, const UpgradeRuns& upgrade) {
+  MetricVerdict out;
+  out.name = metric.name;
+  out.delta = metric.traits.delta;
+  out.is_shape = metric.is_shape;
+  const Cohort cohort = gather(metric, upgrade, out);
+  out.changed = cohort.changed.shifts.size();
+  out.controls = cohort.controls.shifts.size();
+  if (cohort.to_measure > 0)
+    out.coverage =
+        1 - static_cast<double>(out.missing.size()) / static_cast<double>(cohort.to_measure);
+  if (cohort.changed.shifts.empty()) {
+    out.verdict = Verdict::kInvalid;
+    out.reason = cohort.to_measure == 0
+                     ? "nothing that changed was to be measured"
+                     : fmt::format("nothing that changed has {} runs on both sides; missing {}",
+                                   upgrade.min_runs, names(out.missing));
+    return out;
+  }
+  const double one_sided = upgrade.again ? kOneSidedAgain : kOneSided;
+  const MeanSpread spread = spread_of(cohort.changed);
+  out.lone = !(spread.degrees > 0);
+  const std::string words = upgrade.id + "\n" + metric.name;
+  const CohortEffect effect =
+      out.lone ? lone_effect(cohort.changed, cohort.controls, cohort.run_degrees, one_sided)
+               : cohort_effect(cohort.changed, cohort.controls, seed_of(words), one_sided);
+  conclude(metric, effect, design_of(cohort, spread), upgrade.metrics.size(), out);
+  const CohortEffect common = cohort_effect(cohort.controls, {}, seed_of(words), one_sided);
+  if (common.low > log_worsening(metric.traits.better, metric.traits.delta))
+    out.common = worse_fraction(metric.traits.better, common.estimate);
+  if (metric.is_shape) return out;
+  find_far_losses(metric, cohort, upgrade.metrics.size(), out);
+  out.modes = modes_of(metric, true);
+  if (!slow_mode_grew(metric, out.modes)) out.modes.reset();
+  require_coverage(upgrade.min_coverage, out);
+  return out;
+}
+
+namespace {
+
+// What a single place lost does not go away in the mean of many that lost nothing.
+void add_far_losses(std::vector<MetricVerdict>& metrics) {
+  for (MetricVerdict& metric : metrics) {
+    if (metric.far.empty() || metric.verdict == Verdict::kRegressed) continue;
+    metric.verdict = Verdict::kRegressed;
+    metric.reason = fmt::format("{}: up to {:.2f} % worse by {}, whatever the mean of all is",
+                                names(metric.far), 100 * metric.far_worse,
+                                metric.far.size() == 1 ? "itself" : "themselves");
+  }
+}
+
+constexpr double kModeProof = 0.01;  // for all metrics together
+
+// A slow mode that is held more often is a loss although the median may stand still.
+void add_mode_mixes(std::vector<MetricVerdict>& metrics) {
+  const auto asked = static_cast<double>(metrics.size());
+  for (MetricVerdict& metric : metrics) {
+    if (!metric.modes || metric.modes->p * asked > kModeProof) {
+      metric.modes.reset();
+      continue;
+    }
+    if (metric.verdict == Verdict::kRegressed || metric.verdict == Verdict::kInvalid) continue;
+    metric.verdict = Verdict::kRegressed;
+    metric.reason =
+        fmt::format("mode mix: the slower of two levels in {:.0f} % of runs, {:.0f} % before",
+                    100 * metric.modes->after, 100 * metric.modes->before);
+  }
+}
+
+// Among many metrics some look worse by chance: those are asked for more runs.
+void hold_as_family(std::vector<MetricVerdict>& metrics) {
+  std::vector<double> p;
+  std::vector<MetricVerdict*> asked;
+  for (MetricVerdict& metric : metrics) {
+    if (metric.verdict == Verdict::kInvalid) continue;
+    asked.push_back(&metric);
+    p.push_back(metric.p_worse);
+  }
+  const std::vector<bool> stand = benjamini_hochberg(p);
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    if (asked[i]->verdict != Verdict::kRegressed) continue;
+    if (stand[i]) {
+      asked[i]->need = {};
+      continue;
+    }
+    asked[i]->verdict = Verdict::kInconclusive;
+    asked[i]->reason =
+        fmt::format("{:.2f} % worse, but as much may be chance among {} metrics; {}",
+                    100 * asked[i]->worse, asked.size(), what_would_settle(asked[i]->need));
+  }
+}
+
+// A curve that bends nowhere, or anywhere, keeps nothing from passing: the figures at its sizes are
+// judged by themselves.
+void drop_open_shapes(UpgradeVerdict& out) {
+  std::erase_if(out.metrics, [&](const MetricVerdict& metric) {
+    const bool open =
+        metric.verdict == Verdict::kInconclusive || metric.verdict == Verdict::kInvalid;
+    if (!metric.is_shape || !open) return false;
+    const std::string between =
+        metric.low && metric.high
+            ? fmt::format("{:+.0f} to {:+.0f} % worse", 100 * *metric.low, 100 * *metric.high)
+            : "too few runs of whole curves";
+    out.notes.push_back(
+        fmt::format("{}: not judged, since it is not known better than {}", metric.name, between));
+    return true;
+  });
+}
+
+// Metrics that no earlier run has, when they are more than may be missing.
+std::string never_before(const UpgradeRuns& upgrade) {
+  const auto without = static_cast<double>(upgrade.uncompared.size());
+  const auto compared = static_cast<double>(upgrade.metrics.size());
+  if (upgrade.uncompared.empty() || compared / (compared + without) >= upgrade.min_coverage)
+    return "";
+  return fmt::format(
+      "{} of {} metrics have no before side, since no earlier run has them: {}; railgauge upgrades "
+      "prepare measures one before the next upgrade",
+      upgrade.uncompared.size(), upgrade.metrics.size() + upgrade.uncompared.size(),
+      names(upgrade.uncompared));
+}
+
+std::size_t count_of(const UpgradeVerdict& out, Verdict verdict) {
+  return static_cast<std::size_t>(
+      std::ranges::count(out.metrics, verdict, &MetricVerdict::verdict));
+}
+bool any(const UpgradeVerdict& out, Verdict verdict) { return count_of(out, verdict) > 0; }
+
+std::string first_reason(const UpgradeVerdict& out, Verdict verdict) {
+  for (const MetricVerdict& metric : out.metrics)
+    if (metric.verdict == verdict) return metric.name + ": " + metric.reason;
+  return "";
+}
+
+void add_notes(const UpgradeRuns& upgrade, UpgradeVerdict& out) {
+  const bool lone = std::ranges::any_of(
+      out.metrics, [](const MetricVerdict& m) { return m.changed > 0 && !m.controlled; });
+  if (lone)
+    out.notes.emplace_back(
+        "no controls: a cause common to all nodes, changed or not, cannot be excluded");
+  const bool single = std::ranges::any_of(out.metrics, &MetricVerdict::lone);
+  if (single)
+    out.notes.emplace_back(
+        "one changed node: what it drifts by itself cannot be told from the upgrade");
+  if (upgrade.again)
+    out.notes.emplace_back(
+        "looked at again since the change: the intervals hold with 96 %, not 90 %");
+  if (upgrade.min_coverage < 1)
+    out.notes.push_back(fmt::format("{:.0f} % of the changed pairs were asked for, not all",
+                                    100 * upgrade.min_coverage));
+  if (upgrade.before_is_history)
+    out.notes.emplace_back("the before side is nightly history, not prepared for this upgrade");
+  for (const MetricVerdict& metric : out.metrics)
+    if (metric.common)
+      out.notes.push_back(
+          fmt::format("{}: nodes that did not change are {:.2f} % worse than before as well: "
+                      "something common to all moved, and is not blamed on the upgrade",
+                      metric.name, 100 * *metric.common));
+  for (const MetricVerdict& metric : out.metrics)
+    if (metric.loss_is_real)
+      out.notes.push_back(fmt::format("{}: a loss of {:.2f} % is real, below the bound of {:.1f} %",
+                                      metric.name, 100 * metric.worse, 100 * metric.delta));
+}
+
+// What nobody measured afterwards: it can neither be lost nor fine. So it is with a path that was
+// one of those that are held against each other, and is not told any more.
+std::vector<std::string> unmeasured(std::span<const FunctionSides> functions) {
+  std::vector<std::string> out;
+  for (const FunctionSides& f : functions) {
+    const bool worked = f.outcome_before == "passed" || f.outcome_before == "pass";
+    const bool open =
+        f.outcome_after.empty() || f.outcome_after == "unknown" || f.outcome_after == "cancelled";
+    const bool lacks_path = path_rank(f.path_before) > 0 && f.path_after.empty();
+    if (worked && (open || lacks_path))
+      out.push_back(fmt::format("{}/{} {}{}", f.node, f.endpoint, f.name,
+                                open ? "" : fmt::format(" (its path, {} before)", f.path_before)));
+  }
+  return out;
+}
+
+// Tasks of changed nodes that did not pass, and are not lost, when they are more than may be
+// missing: of tasks alone, since there are many more checks than those.
+std::string never_passed(const UpgradeRuns& upgrade) {
+  std::vector<std::string> never;
+  double tasks = 0;
+  for (const FunctionSides& f : upgrade.functions) {
+    tasks += f.is_task ? 1 : 0;
+    if (f.never_passed)
+      never.push_back(fmt::format("{} {}/{} ({})", f.name, f.node, f.endpoint,
+                                  f.outcome_after.empty() ? "not measured" : f.outcome_after));
+  }
+  if (never.empty() || 1 - static_cast<double>(never.size()) / tasks >= upgrade.min_coverage)
+    return "";
+  return fmt::format("{} of {:.0f} tasks did not pass, nor as a rule before: {}", never.size(),
+                     tasks, names(never));
+}
+
+}  // namespace
+
+UpgradeVerdict judge_upgrade(const UpgradeRuns& upgrade) {
+  UpgradeVerdict out;
+  for (const MetricRuns& metric : upgrade.metrics)
+    out.metrics.push_back(judge_metric(metric, upgrade));
+  hold_as_family(out.metrics);
+  add_far_losses(out.metrics);
+  add_mode_mixes(out.metrics);
+  out.lost = lost_functions(upgrade.functions);
+  out.unmeasured = unmeasured(upgrade.functions);
+  out.notes = upgrade.notes;
+  drop_open_shapes(out);
+  add_notes(upgrade, out);
+  const auto worst = std::ranges::find(out.lost, LossKind::kCorruption, &LostFunction::kind);
+  if (!upgrade.invalid.empty() && worst == out.lost.end()) {
+    out.reason = upgrade.invalid;  // also what was lost may be the change's own doing: a reboot
+    return out;
+  }
+  if (!out.lost.empty()) {
+    const LostFunction& lost = worst == out.lost.end() ? out.lost.front() : *worst;
+    out.verdict = Verdict::kRegressed;
+    out.kind = word(lost.kind);
+    out.reason = fmt::format("{}/{} {}: {}", lost.sides.node, lost.sides.endpoint, lost.sides.name,
+                             lost.what);
+    return out;
+  }
+  if (any(out, Verdict::kRegressed)) {
+    out.verdict = Verdict::kRegressed;
+    const bool slower = std::ranges::any_of(out.metrics, [](const MetricVerdict& m) {
+      return m.verdict == Verdict::kRegressed && !m.reason.starts_with("mode mix");
+    });
+    out.kind = slower ? "performance" : "mode_mix";
+    out.reason = first_reason(out, Verdict::kRegressed);
+  } else if (count_of(out, Verdict::kInvalid) == out.metrics.size()) {
+    out.verdict = Verdict::kInvalid;
+    out.reason =
+        out.metrics.empty() ? "nothing was measured" : first_reason(out, Verdict::kInvalid);
+  } else if (any(out, Verdict::kInvalid)) {
+    // Something was measured: what lacks would settle it, and forbids a pass. A tail, for example,
+    // that slower messages leave too few samples for.
+    out.verdict = Verdict::kInconclusive;
+    out.reason = first_reason(out, Verdict::kInvalid);
+  } else if (any(out, Verdict::kInconclusive)) {
+    out.verdict = Verdict::kInconclusive;
+    out.reason = first_reason(out, Verdict::kInconclusive);
+  } else if (!out.unmeasured.empty()) {
+    out.verdict = Verdict::kInconclusive;
+    out.reason = "not measured after the upgrade: " + names(out.unmeasured);
+  } else if (const std::string never = never_passed(upgrade); !never.empty()) {
+    out.verdict = Verdict::kInconclusive;
+    out.reason = never;
+  } else if (const std::string early = never_before(upgrade); !early.empty()) {
+    out.verdict = Verdict::kInconclusive;
+    out.reason = early;
+  } else {
+    out.verdict = Verdict::kPass;
+  }
+  return out;
+}
+
+}  // namespace railgauge::analysis
