@@ -13,7 +13,7 @@
 
 #include "agent/inventory/contract.h"
 #include "agent/recovery.h"
-#include "agent/resident.h"
+#include "agent/os/resident.h"
 #include "kernels/core/clock.h"
 #include "kernels/core/outcome.h"
 #include "kernels/core/text.h"

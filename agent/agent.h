@@ -8,17 +8,17 @@
 #include <string>
 #include <vector>
 
-#include "agent/answers.h"
+#include "agent/link/answers.h"
 #include "agent/busy/guard.h"
-#include "agent/delivery.h"
+#include "agent/link/delivery.h"
 #include "agent/identity.h"
-#include "agent/inventory/inventory.h"
-#include "agent/link.h"
+#include "agent/inventory/facts/inventory.h"
+#include "agent/link/link.h"
 #include "agent/metrics.h"
-#include "agent/preflight/helper.h"
+#include "agent/preflight/probe/helper.h"
 #include "agent/preflight/worker.h"
-#include "agent/spool.h"
-#include "agent/supervisor.h"
+#include "agent/link/spool.h"
+#include "agent/tasks/supervisor.h"
 #include "agent/watch/watch.h"
 
 namespace railgauge::agent {

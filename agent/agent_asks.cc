@@ -5,7 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include "agent/agent.h"
-#include "agent/kernel_list.h"
+#include "agent/tasks/kernel_list.h"
 #include "kernels/core/clock.h"
 
 namespace railgauge::agent {

@@ -10,9 +10,9 @@
 #include <spdlog/spdlog.h>
 
 #include "agent/agent.h"
-#include "agent/atomic_file.h"
+#include "agent/os/atomic_file.h"
 #include "agent/inventory/contract.h"
-#include "agent/resident.h"
+#include "agent/os/resident.h"
 #include "kernels/core/clock.h"
 #include "kernels/core/text.h"
 

@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-#include "agent/atomic_file.h"
+#include "agent/os/atomic_file.h"
 
 namespace railgauge::agent {
 namespace {

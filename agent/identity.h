@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "agent/fd.h"
+#include "agent/os/fd.h"
 #include "kernels/core/result.h"
 
 namespace railgauge::agent {

@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "agent/fd.h"
+#include "agent/os/fd.h"
 #include "agent/testing/figures.h"
 #include "controller/metric/exposition.h"
 

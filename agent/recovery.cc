@@ -5,7 +5,7 @@
 
 #include <ctime>
 
-#include "agent/subprocess.h"
+#include "agent/os/subprocess.h"
 #include "kernels/core/outcome.h"
 
 namespace railgauge::agent {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "agent/spool.h"
+#include "agent/link/spool.h"
 
 namespace railgauge::agent {
 

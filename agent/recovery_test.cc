@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "agent/subprocess.h"
+#include "agent/os/subprocess.h"
 #include "agent/testing/temp_dir.h"
 #include "kernels/core/clock.h"
 

@@ -8,7 +8,7 @@
 
 #include <gmock/gmock.h>
 
-#include "agent/task.h"
+#include "agent/tasks/task.h"
 #include "agent/testing/temp_dir.h"
 
 namespace railgauge::agent {

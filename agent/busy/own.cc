@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "agent/inventory/files.h"
+#include "agent/inventory/facts/files.h"
 
 namespace railgauge::agent {
 namespace {

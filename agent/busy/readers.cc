@@ -12,9 +12,9 @@
 
 #include <fmt/format.h>
 
-#include "agent/final.h"
-#include "agent/inventory/files.h"
-#include "agent/subprocess.h"
+#include "agent/tasks/final.h"
+#include "agent/inventory/facts/files.h"
+#include "agent/os/subprocess.h"
 #include "kernels/core/text.h"
 
 namespace railgauge::agent {

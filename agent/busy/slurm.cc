@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "agent/busy/readers.h"
-#include "agent/inventory/files.h"
+#include "agent/inventory/facts/files.h"
 #include "agent/watch/counters.h"
 #include "kernels/core/text.h"
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "agent/inventory/nics.h"
+#include "agent/inventory/facts/nics.h"
 #include "agent/inventory/stack.h"
-#include "agent/inventory/topology.h"
+#include "agent/inventory/facts/topology.h"
 
 namespace railgauge::agent {
 namespace {

@@ -1,7 +1,7 @@
 // An inventory as the agent tells it to the controller. Pure.
 #pragma once
 
-#include "agent/inventory/inventory.h"
+#include "agent/inventory/facts/inventory.h"
 #include "controller/api/agent.pb.h"
 
 namespace railgauge::agent {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "agent/inventory/nics.h"
+#include "agent/inventory/facts/nics.h"
 #include "agent/testing/node_tree.h"
 
 namespace railgauge::agent {

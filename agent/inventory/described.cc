@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "agent/inventory/grouped.h"
-#include "agent/inventory/sources.h"
+#include "agent/inventory/facts/grouped.h"
+#include "agent/inventory/sources/sources.h"
 #include "agent/inventory/stack.h"
-#include "agent/inventory/topology.h"
+#include "agent/inventory/facts/topology.h"
 #include "kernels/core/stack_hash.h"
 
 namespace railgauge::agent {

@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 
 #include "agent/inventory/contract.h"
-#include "agent/inventory/pci_config.h"
-#include "agent/inventory/sources.h"
+#include "agent/inventory/facts/pci_config.h"
+#include "agent/inventory/sources/sources.h"
 #include "agent/testing/mutator.h"
 #include "agent/testing/temp_dir.h"
 

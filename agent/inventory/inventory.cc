@@ -1,9 +1,9 @@
-#include "agent/inventory/inventory.h"
+#include "agent/inventory/facts/inventory.h"
 
 #include <algorithm>
 #include <memory>
 
-#include "agent/inventory/sources.h"
+#include "agent/inventory/sources/sources.h"
 #include "agent/inventory/timed_reads.h"
 #include "kernels/core/clock.h"
 

@@ -1,5 +1,5 @@
 // Whole nodes, as files. All are synthetic.
-#include "agent/inventory/inventory.h"
+#include "agent/inventory/facts/inventory.h"
 
 #include <algorithm>
 
@@ -7,10 +7,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "agent/inventory/distances.h"
-#include "agent/inventory/gpus.h"
-#include "agent/inventory/nics.h"
-#include "agent/inventory/sources.h"
+#include "agent/inventory/facts/distances.h"
+#include "agent/inventory/facts/gpus.h"
+#include "agent/inventory/facts/nics.h"
+#include "agent/inventory/sources/sources.h"
 #include "agent/testing/node_tree.h"
 #include "agent/testing/read_tree.h"
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "agent/inventory/inventory.h"
+#include "agent/inventory/facts/inventory.h"
 
 namespace railgauge::agent {
 

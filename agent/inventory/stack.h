@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "agent/inventory/inventory.h"
+#include "agent/inventory/facts/inventory.h"
 
 namespace railgauge::agent {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <ctime>
 
-#include "agent/preflight/helper.h"
-#include "agent/preflight/pairs.h"
-#include "agent/preflight/port_probe.h"
-#include "agent/preflight/probe.h"
+#include "agent/preflight/probe/helper.h"
+#include "agent/preflight/rules/pairs.h"
+#include "agent/preflight/probe/port_probe.h"
+#include "agent/preflight/probe/probe.h"
 #include "agent/preflight/report.h"
 #include "kernels/core/clock.h"
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "agent/inventory/inventory.h"
-#include "agent/preflight/check.h"
-#include "agent/preflight/probe_memory.h"
+#include "agent/inventory/facts/inventory.h"
+#include "agent/preflight/rules/check.h"
+#include "agent/preflight/probe/probe_memory.h"
 #include "controller/api/agent.pb.h"
 
 namespace railgauge::agent {

@@ -5,8 +5,8 @@
 
 #include <fmt/chrono.h>
 
-#include "agent/preflight/gpudirect.h"
-#include "agent/preflight/results.h"
+#include "agent/preflight/checks/gpudirect.h"
+#include "agent/preflight/rules/results.h"
 #include "controller/api/preflight.h"
 #include "kernels/core/text.h"
 

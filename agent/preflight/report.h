@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/preflight/check.h"
+#include "agent/preflight/rules/check.h"
 #include "controller/api/agent.pb.h"
 
 namespace railgauge::agent {

@@ -1,11 +1,11 @@
 // The small pure parts that the checks rest on.
 #include <gtest/gtest.h>
 
-#include "agent/preflight/cpu_list.h"
-#include "agent/preflight/pairs.h"
-#include "agent/preflight/remedies.h"
+#include "agent/preflight/rules/cpu_list.h"
+#include "agent/preflight/rules/pairs.h"
+#include "agent/preflight/rules/remedies.h"
 #include "agent/preflight/testing/sample_node.h"
-#include "agent/preflight/version.h"
+#include "agent/preflight/rules/version.h"
 
 namespace railgauge::agent {
 namespace {

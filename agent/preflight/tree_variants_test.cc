@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "agent/preflight/check.h"
+#include "agent/preflight/rules/check.h"
 #include "agent/preflight/testing/tree_report.h"
 #include "agent/preflight/testing/tree_variants.h"
 #include "agent/preflight/testing/warn_at_most.h"

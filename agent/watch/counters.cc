@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <set>
 
-#include "agent/fd.h"
-#include "agent/inventory/files.h"
+#include "agent/os/fd.h"
+#include "agent/inventory/facts/files.h"
 #include "agent/watch/rules.h"
 #include "kernels/core/text.h"
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/fd.h"
+#include "agent/os/fd.h"
 #include "agent/watch/tracker.h"
 #include "kernels/core/result.h"
 

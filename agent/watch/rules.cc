@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "agent/preflight/xid_kind.h"
+#include "agent/watch/xid_kind.h"
 
 namespace railgauge::agent {
 namespace {

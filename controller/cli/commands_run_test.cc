@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/cli/commands.h"
-#include "controller/cli/commands_testing.h"
-#include "controller/cli/samples.h"
+#include "controller/cli/verbs/commands.h"
+#include "controller/cli/testing/commands_testing.h"
+#include "controller/cli/testing/samples.h"
 #include "kernels/core/outcome.h"
 
 namespace railgauge::cli {

@@ -1,5 +1,5 @@
 // Every verb's output in every format against a golden file; RAILGAUGE_UPDATE_GOLDEN=1 writes them.
-#include "controller/cli/commands.h"
+#include "controller/cli/verbs/commands.h"
 
 #include <algorithm>
 #include <locale>
@@ -9,9 +9,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/cli/commands_testing.h"
-#include "controller/cli/samples.h"
-#include "controller/cli/table.h"
+#include "controller/cli/testing/commands_testing.h"
+#include "controller/cli/testing/samples.h"
+#include "controller/cli/render/table.h"
 #include "kernels/core/outcome.h"
 
 namespace railgauge::cli {

@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/cli/process_testing.h"
-#include "controller/cli/samples.h"
+#include "controller/cli/testing/process_testing.h"
+#include "controller/cli/testing/samples.h"
 #include "kernels/core/outcome.h"
 
 namespace railgauge::cli {

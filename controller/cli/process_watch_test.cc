@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/cli/process_testing.h"
+#include "controller/cli/testing/process_testing.h"
 #include "kernels/core/outcome.h"
 
 namespace railgauge::cli {

@@ -1,9 +1,9 @@
 #include "controller/cli/program.h"
 
-#include "controller/cli/commands.h"
-#include "controller/cli/help.h"
-#include "controller/cli/table.h"
-#include "controller/cli/watch.h"
+#include "controller/cli/verbs/commands.h"
+#include "controller/cli/input/help.h"
+#include "controller/cli/render/table.h"
+#include "controller/cli/live/watch.h"
 #include "kernels/core/outcome.h"
 
 namespace railgauge::cli {

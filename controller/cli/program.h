@@ -5,9 +5,9 @@
 #include <span>
 #include <string>
 
-#include "controller/cli/interrupts.h"
-#include "controller/cli/output.h"
-#include "controller/cli/settings.h"
+#include "controller/cli/input/interrupts.h"
+#include "controller/cli/render/output.h"
+#include "controller/cli/input/settings.h"
 
 namespace railgauge::cli {
 

@@ -39,7 +39,7 @@ Status check_places(const PagePlaces& places, const HostPlace& wanted, const std
 
 // The fact `name` of what was seen, and check_places(). Where a node was asked for and Linux does
 // not tell, a note says that the figure stands for no side: `railgauge run` forms no ratio of it
-// (controller/cli/near_far.cc knows it by the fact's first words).
+// (controller/cli/report/near_far.cc knows it by the fact's first words).
 Status tell_places(Reporter& reporter, const std::string& name, const HostPlace& wanted,
                    const std::string& who, const PagePlaces& places);
 

@@ -2,7 +2,7 @@
 // switch. Synthetic. A test changes one fact and looks at one check.
 #pragma once
 
-#include "agent/preflight/check.h"
+#include "agent/preflight/rules/check.h"
 
 namespace railgauge::agent {
 

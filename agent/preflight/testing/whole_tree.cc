@@ -5,9 +5,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "agent/inventory/dcb.h"
-#include "agent/inventory/sources.h"
-#include "agent/preflight/probe.h"
+#include "agent/inventory/sources/dcb.h"
+#include "agent/inventory/sources/sources.h"
+#include "agent/preflight/probe/probe.h"
 #include "agent/preflight/report.h"
 #include "agent/testing/read_tree.h"
 #include "kernels/dl/nvml.h"

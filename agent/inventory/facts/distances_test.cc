@@ -1,0 +1,161 @@
+// Trees as machines of several shapes show them; addresses are made up.
+#include "agent/inventory/facts/distances.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "agent/testing/temp_dir.h"
+#include "kernels/core/pci_distance.h"
+
+namespace railgauge::agent {
+namespace {
+using testing::IsEmpty;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+class Distances : public testing::Test {
+ protected:
+  TempDir root_;
+  std::vector<api::Nic> nics_;
+  std::vector<api::Gpu> gpus_;
+
+  // A device at `path` below sys/devices, and the link by its address.
+  void add(const std::string& path, int numa) const {
+    const std::string address = path.substr(path.rfind('/') + 1);
+    root_.write("sys/devices/" + path + "/numa_node", std::to_string(numa) + "\n");
+    const std::filesystem::path link = root_ / ("sys/bus/pci/devices/" + address);
+    std::filesystem::create_directories(link.parent_path());
+    std::filesystem::create_directory_symlink("../../../devices/" + path, link);
+  }
+  void add_gpu(const std::string& path, int numa) {
+    add(path, numa);
+    gpus_.emplace_back().set_pci_address(path.substr(path.rfind('/') + 1));
+  }
+  void add_nic(const std::string& device, const std::string& path, int numa) {
+    add(path, numa);
+    nics_.emplace_back().set_device(device);
+    nics_.back().set_pci_address(path.substr(path.rfind('/') + 1));
+  }
+  void add_numa_nodes(int count) const {
+    for (int i = 0; i < count; ++i)
+      root_.write("sys/devices/system/node/node" + std::to_string(i) + "/cpulist", "0\n");
+    root_.write("sys/devices/system/node/online", "0\n");
+  }
+  std::map<std::string, std::string> of_gpu(std::size_t index) {
+    add_distances(root_ / "sys", nics_, gpus_);
+    return {gpus_.at(index).distances().begin(), gpus_.at(index).distances().end()};
+  }
+};
+
+// Two sockets with two host bridges each; below each a switch with a GPU and a NIC of its own.
+TEST_F(Distances, OnAMachineLikeADgxEachGpuHasItsNicOnItsSwitch) {
+  add_numa_nodes(2);
+  const std::vector<std::string> hosts{"15", "37", "97", "c7"};
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    const std::string& bus = hosts[i];
+    const std::string up = "pci0000:" + bus + "/0000:" + bus + ":01.0/0000:" + bus + ":02.0";
+    const int numa = i < 2 ? 0 : 1;
+    add_gpu(up + "/0000:" + bus + ":03.0/0000:" + bus + ":10.0", numa);
+    add_nic("mlx5_" + std::to_string(i), up + "/0000:" + bus + ":04.0/0000:" + bus + ":11.0", numa);
+  }
+  EXPECT_THAT(of_gpu(0), UnorderedElementsAre(Pair("mlx5_0", "PIX"), Pair("mlx5_1", "NODE"),
+                                              Pair("mlx5_2", "SYS"), Pair("mlx5_3", "SYS")));
+  EXPECT_THAT(of_gpu(3), UnorderedElementsAre(Pair("mlx5_3", "PIX"), Pair("mlx5_2", "NODE"),
+                                              Pair("mlx5_0", "SYS"), Pair("mlx5_1", "SYS")));
+}
+
+// A switch below a switch: the GPU on the lower one, a NIC on each.
+TEST_F(Distances, AcrossTwoSwitchesIsPxb) {
+  add_numa_nodes(1);
+  const std::string upper = "pci0000:15/0000:15:01.0/0000:16:00.0";
+  const std::string lower = upper + "/0000:17:00.0/0000:18:00.0";
+  add_gpu(lower + "/0000:19:00.0/0000:1a:00.0", 0);
+  add_nic("mlx5_0", lower + "/0000:19:01.0/0000:1b:00.0", 0);
+  add_nic("mlx5_1", upper + "/0000:17:01.0/0000:1c:00.0", 0);
+  EXPECT_THAT(of_gpu(0), UnorderedElementsAre(Pair("mlx5_0", "PIX"), Pair("mlx5_1", "PXB")));
+}
+
+// Without switches each device has a root port.
+TEST_F(Distances, ByTwoRootPortsOfOneHostBridgeIsPhb) {
+  add_numa_nodes(2);
+  add_gpu("pci0000:40/0000:40:01.1/0000:41:00.0", 1);
+  add_nic("mlx5_0", "pci0000:40/0000:40:03.1/0000:42:00.0", 1);
+  EXPECT_THAT(of_gpu(0), UnorderedElementsAre(Pair("mlx5_0", "PHB")));
+}
+
+TEST_F(Distances, AFlatVirtualMachineIsPhb) {
+  add_gpu("pci0000:00/0000:00:05.0", -1);
+  add_nic("mlx5_0", "pci0000:00/0000:00:06.0", -1);
+  EXPECT_THAT(of_gpu(0), UnorderedElementsAre(Pair("mlx5_0", "PHB")));
+}
+
+// Azure's and others': each device below a virtual host bridge of its own, deep in another tree.
+TEST_F(Distances, AVirtualMachineWithAHostBridgeForEachDeviceGoesByNumaNode) {
+  add_numa_nodes(2);
+  const std::string bus = "LNXSYSTM:00/LNXSYBUS:00/VMBUS:00/";
+  add_gpu(bus + "aaaa/pci0001:00/0001:00:00.0", 0);
+  add_nic("mlx5_0", bus + "bbbb/pci0101:00/0101:00:00.0", 0);
+  add_nic("mlx5_1", bus + "cccc/pci0102:00/0102:00:00.0", 1);
+  EXPECT_THAT(of_gpu(0), UnorderedElementsAre(Pair("mlx5_0", "NODE"), Pair("mlx5_1", "SYS")));
+}
+
+TEST_F(Distances, ANicBehindTheOtherSocketIsSys) {
+  add_numa_nodes(2);
+  add_gpu("pci0000:17/0000:17:01.0/0000:18:00.0", 0);
+  add_nic("mlx5_0", "pci0000:b0/0000:b0:01.0/0000:b1:00.0", 1);
+  add_nic("mlx5_1", "pci0000:30/0000:30:01.0/0000:31:00.0", 0);
+  EXPECT_THAT(of_gpu(0), UnorderedElementsAre(Pair("mlx5_0", "SYS"), Pair("mlx5_1", "NODE")));
+}
+
+// A volume device's root makes a tree of its own below a host bridge: that is another one.
+TEST_F(Distances, AHostBridgeBelowAHostBridgeIsNotTheSameOne) {
+  add_gpu("pci0000:15/0000:15:01.0/0000:16:00.0", 0);
+  add_nic("mlx5_0", "pci0000:15/0000:15:05.5/pci10000:00/10000:00:01.0/10000:01:00.0", 0);
+  EXPECT_THAT(of_gpu(0), UnorderedElementsAre(Pair("mlx5_0", "NODE")));
+}
+
+TEST_F(Distances, WhatTheMachineDoesNotTellIsUnknownAndNoGuess) {
+  add_numa_nodes(2);
+  add_gpu("pci0000:17/0000:17:01.0/0000:18:00.0", -1);
+  add_nic("mlx5_0", "pci0000:b0/0000:b0:01.0/0000:b1:00.0", 1);
+  nics_.emplace_back().set_device("mlx5_1");
+  nics_.back().set_pci_address("0000:c1:00.0");  // not in sysfs, as in some containers
+  EXPECT_THAT(of_gpu(0),
+              UnorderedElementsAre(Pair("mlx5_0", "unknown"), Pair("mlx5_1", "unknown")));
+}
+
+TEST_F(Distances, ASoftwareDeviceHasNone) {
+  add_gpu("pci0000:00/0000:00:05.0", 0);
+  nics_.emplace_back().set_device("rxe0");
+  EXPECT_THAT(of_gpu(0), IsEmpty());
+}
+
+TEST_F(Distances, BothPortsOfOneAdapterAreOneDevice) {
+  add_gpu("pci0000:00/0000:00:05.0", 0);
+  add_nic("mlx5_0", "pci0000:00/0000:00:06.0", 0);
+  nics_.push_back(nics_.front());
+  nics_.back().set_port(2);
+  EXPECT_THAT(of_gpu(0), UnorderedElementsAre(Pair("mlx5_0", "PHB")));
+}
+
+TEST(PciDistance, IsTheSameFromBothSidesAndAWordOfTheList) {
+  const std::vector<PciPlace> places{{},
+                                     {.host_bridge = "pci0000:15", .numa_node_plus_one = 1},
+                                     {.host_bridge = "pci0000:15", .bridges = {"a", "b", "c"}},
+                                     {.host_bridge = "pci0000:15", .bridges = {"a", "b", "d"}},
+                                     {.host_bridge = "pci0000:15", .bridges = {"a", "e", "f", "g"}},
+                                     {.host_bridge = "pci0000:30", .numa_node_plus_one = 1},
+                                     {.host_bridge = "pci0000:80", .numa_node_plus_one = 2}};
+  for (const PciPlace& a : places)
+    for (const PciPlace& b : places)
+      for (const std::size_t numa_nodes : {1U, 2U}) {
+        const std::string distance = distance_between(a, b, numa_nodes);
+        EXPECT_EQ(distance, distance_between(b, a, numa_nodes));
+        EXPECT_EQ(distance == kUnknownDistance,
+                  pci_distance_rank(distance) == kPciDistances.size());
+      }
+  EXPECT_LT(pci_distance_rank("PIX"), pci_distance_rank("SYS"));
+}
+
+}  // namespace
+}  // namespace railgauge::agent

@@ -1,0 +1,366 @@
+// Everything that the agent knows of its node, as plain values: what was read, from where, and why
+// not where it was not. Filled by read_inventory(); topology, preflight and the stack fingerprint
+// are pure functions over it. Fields are only ever added.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/inventory/facts/fact.h"
+#include "agent/inventory/facts/pci_config.h"
+#include "kernels/core/mpi_installations.h"
+
+namespace railgauge::agent {
+
+using Facts = std::map<std::string, Fact<std::string>>;  // by the name of the file or key
+using Counters = std::map<std::string, std::uint64_t>;
+
+// --- PCI -----------------------------------------------------------------------------------------
+
+struct PciBar {
+  std::uint32_t index = 0;
+  std::uint64_t bytes = 0;
+  bool is_prefetchable = false;
+  bool is_64_bit = false;
+};
+
+// The window into a GPU's memory, which NVIDIA calls BAR1 whatever its place among the regions (the
+// third where the registers' is a 64-bit one too): the largest prefetchable region; 0: none.
+inline std::uint64_t memory_window_bytes(const std::vector<PciBar>& bars) {
+  std::uint64_t largest = 0;
+  for (const PciBar& bar : bars)
+    if (bar.is_prefetchable) largest = std::max(largest, bar.bytes);
+  return largest;
+}
+
+struct PciDevice {
+  std::string address{};               // "0000:17:00.0", lower case
+  std::string host_bridge{};           // "pci0000:15"; "": not known
+  std::vector<std::string> bridges{};  // addresses from the root port down to its own parent
+  Fact<std::uint32_t> class_code{};    // 24 bits: 0x030200 is a 3D controller, 0x0604xx a bridge
+  Fact<std::uint32_t> vendor{};        // 0x10de NVIDIA, 0x15b3 Mellanox
+  Fact<std::uint32_t> device{};
+  Fact<std::uint32_t> subsystem_vendor{};
+  Fact<std::uint32_t> subsystem_device{};
+  Fact<std::string> driver{};         // absent: none is bound
+  Fact<int> numa_node{};              // known and -1: the firmware does not tell
+  Fact<std::string> local_cpus{};     // "0-55,112-167"
+  Fact<double> link_gigatransfers{};  // per second and lane: 2.5, 5, 8, 16, 32, 64
+  Fact<double> max_link_gigatransfers{};
+  Fact<std::uint32_t> link_width{};  // lanes
+  Fact<std::uint32_t> max_link_width{};
+  Fact<std::uint32_t> iommu_group{};            // absent: no IOMMU translates for it
+  Fact<std::string> iommu_group_type{};         // "identity", "DMA", "DMA-FQ"
+  Fact<std::string> physical_function{};        // address; known for a virtual function only
+  Fact<std::uint32_t> virtual_functions{};      // that are configured; absent: no SR-IOV
+  Fact<std::uint32_t> max_virtual_functions{};  // that could be
+  Fact<std::vector<PciBar>> bars{};             // those with a size
+  Fact<std::string> power_state{};              // "D0"
+  Fact<std::string> reset_method{};
+  Fact<Counters> aer_correctable{};  // "TOTAL_ERR_COR", "BadTLP", ...
+  Fact<Counters> aer_nonfatal{};
+  Fact<Counters> aer_fatal{};
+  PciConfig config{};
+  // Serial number where a driver tells one; "" otherwise.
+  std::string serial{};
+
+  [[nodiscard]] bool is_bridge() const { return (class_code.value_or(0) >> 8U) == 0x0604; }
+  // The second function of a ConnectX-8 or later, beside a GPU, by which the NIC reaches that GPU's
+  // memory (Data Direct). Neither the NIC's own function nor of a network controller's class.
+  [[nodiscard]] bool is_data_direct() const { return vendor.is(0x15b3) && device.is(0x2100); }
+};
+
+// --- GPUs ----------------------------------------------------------------------------------------
+
+// What only the driver's library tells. All unknown where NVML is not there; fixtures fill them in.
+struct NvmlGpu {
+  Fact<std::string> serial{};
+  Fact<std::uint64_t> bar1_total_bytes{};
+  Fact<std::uint64_t> bar1_used_bytes{};
+  Fact<std::uint64_t> memory_total_bytes{};
+  Fact<std::uint64_t> memory_used_bytes{};
+  Fact<bool> ecc_enabled{};
+  Fact<bool> ecc_enabled_after_reboot{};
+  Fact<std::uint64_t> ecc_volatile_uncorrected{};
+  Fact<std::uint64_t> ecc_volatile_corrected{};
+  Fact<std::uint64_t> ecc_aggregate_uncorrected{};
+  Fact<std::uint32_t> remapped_rows_correctable{};
+  Fact<std::uint32_t> remapped_rows_uncorrectable{};
+  Fact<bool> remap_pending{};
+  Fact<bool> remap_failed{};
+  Fact<bool> persistence_mode{};
+  Fact<bool> mig_mode{};
+  Fact<std::uint32_t>
+      compute_mode{};  // 0 default, 1 exclusive thread, 2 prohibited, 3 exclusive process
+  Fact<std::uint32_t> sm_clock_mhz{};
+  Fact<std::uint32_t> max_sm_clock_mhz{};
+  Fact<std::uint32_t> memory_clock_mhz{};
+  Fact<std::uint32_t> max_memory_clock_mhz{};
+  Fact<std::uint64_t> clock_reasons{};  // bits of ml::kReason... in kernels/dl/nvml.h
+  Fact<std::uint32_t> temperature_c{};
+  Fact<std::uint32_t> utilization_percent{};
+  Fact<std::uint32_t> compute_processes{};  // of anybody, ours too
+  Fact<std::uint32_t> graphics_processes{};
+  Fact<std::uint64_t> pcie_replays{};
+  Fact<std::vector<bool>> nvlink_active{};          // by link
+  Fact<std::vector<std::string>> nvlink_remotes{};  // PCI address by link; "" where not told
+  Fact<std::uint32_t> fabric_state{};  // 0 not supported, 1 not started, 2 in progress, 3 completed
+  Fact<std::uint32_t> fabric_status{};       // NVML's return code of the registration; 0 is success
+  Fact<std::uint32_t> compute_capability{};  // major * 10 + minor: 90
+  Fact<std::uint32_t> brand{};               // nvmlBrandType_t
+};
+
+struct GpuFacts {
+  std::string name{};         // "gpu0", as list_gpus() counts
+  std::string pci_address{};  // its PciDevice has driver, NUMA node, link and BARs
+  std::string state{};        // as api::Gpu has it: "active", "no_driver", "hidden", ...
+  Fact<std::string> model{};
+  Fact<std::string> uuid{};
+  Fact<std::string> vbios{};
+  Fact<std::string> firmware{};  // GSP's, "550.54.15"; "N/A" where it is off
+  Facts information{};           // all lines of /proc/driver/nvidia/gpus/*/information
+  NvmlGpu nvml{};
+};
+
+// --- NICs ----------------------------------------------------------------------------------------
+
+struct GidEntry {
+  std::uint32_t index = 0;
+  std::string gid{};     // "fe80:0000:..."
+  std::string type{};    // "RoCE v2", "IB/RoCE v1"; "" on InfiniBand kernels that do not tell
+  std::string netdev{};  // "" where there is none
+};
+
+struct RdmaPort {
+  std::uint32_t port = 0;
+  Fact<std::string> state{};       // "active", "down", "init", "armed"
+  Fact<std::string> phys_state{};  // "linkup", "disabled", "polling", ...
+  Fact<double> rate_bits_per_second{};
+  Fact<std::string> link_layer{};  // "ethernet", "infiniband"
+  // By the verbs, which a runner asks (preflight/port_probe.h); InfiniBand's stand in no file.
+  Fact<std::uint32_t> active_mtu_bytes{};
+  Fact<std::uint32_t> max_mtu_bytes{};
+  Fact<std::uint32_t> lid{};
+  Fact<std::uint32_t> sm_lid{};
+  std::vector<GidEntry> gids{};  // those that are not zero
+  Fact<bool> gids_told{};        // known: those are all; else why some may lack
+  Fact<Counters> counters{};
+  Fact<Counters> hw_counters{};
+};
+
+struct RdmaDevice {
+  std::string name{};         // "mlx5_0"
+  std::string pci_address{};  // "" for a software device
+  std::string driver{};       // "mlx5_core", "rdma_rxe"; "" where not told
+  Fact<std::string> node_guid{};
+  Fact<std::string> node_type{};  // "ca" of InfiniBand and RoCE, "rnic" of iWARP, ...
+  Fact<std::string> firmware{};
+  Fact<std::string> board_id{};   // PSID
+  Fact<std::string> model{};      // hca_type: "MT4129"
+  Fact<std::string> uverbs{};     // "uverbs0"
+  Fact<bool> registers_dmabuf{};  // asked by verbs
+  std::vector<std::string> netdevs{};
+  std::vector<RdmaPort> ports{};
+  Fact<bool> ports_told{};  // known: those are all; else why some may lack
+};
+
+struct NetDevice {
+  std::string name{};         // "ens1f0np0"
+  std::string pci_address{};  // "" where it has none
+  std::string driver{};
+  Fact<std::uint32_t> mtu_bytes{};
+  Fact<double> speed_bits_per_second{};
+  Fact<std::string> state{};  // operstate: "up", "down"
+  Fact<std::string> hardware_address{};
+  Fact<std::uint64_t> carrier_changes{};
+  Fact<Counters> statistics{};  // rx_errors, rx_crc_errors, tx_dropped, ...
+  // Vendor settings below the interface's folder, by path from it: "ecn/roce_np/enable/3",
+  // "qos/trust"; only those that are there.
+  Facts qos{};
+};
+
+// --- software ------------------------------------------------------------------------------------
+
+struct ModuleFacts {
+  bool is_loaded = false;
+  Fact<std::string> version{};  // /sys/module/NAME/version; absent: it has none
+  Fact<std::string> srcversion{};
+  Facts parameters{};            // /sys/module/NAME/parameters; unknown where they are for root
+  Fact<bool> parameters_told{};  // known or absent: those are all; else why some may lack
+  std::vector<std::string> holders{};  // modules that use it
+  Fact<bool> holders_told{};           // likewise
+  Fact<std::string> file{};  // from modules.dep, "/lib/modules/RELEASE/..."; absent: not installed
+  std::vector<std::string> depends{};  // module files that modules.dep names, likewise
+  Fact<double> file_modified_unix_seconds{};
+};
+
+// How systemd (or SysV) treats a service, from its files: nothing is asked or run.
+struct ServiceFacts {
+  Fact<std::string>
+      enablement{};     // "enabled", "disabled", "masked", "static"; absent: no such unit
+  Fact<bool> active{};  // it has a control group now
+};
+
+struct MemoryLimits {
+  Fact<std::uint64_t> memlock_soft_bytes{};  // kUnlimited where there is none
+  Fact<std::uint64_t> memlock_hard_bytes{};
+  Fact<std::uint64_t> cgroup_memory_max_bytes{};
+  Fact<std::uint64_t> cgroup_memory_now_bytes{};
+  Fact<std::string> cgroup_cpus{};  // "0-31": cpuset.cpus.effective
+  Facts cgroup_rdma_max{};          // by device: "hca_handle=2 hca_object=2000"
+  Facts cgroup_rdma_now{};          // what is in use, likewise
+  Fact<bool> cgroup_rdma_told{};    // known or absent: those are all; else why some may lack
+  Fact<bool> cap_ipc_lock{};        // the agent has it
+};
+inline constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
+
+struct CpuFacts {
+  Fact<std::string> model{};
+  Fact<std::string> vendor{};  // "GenuineIntel", "AuthenticAMD", "ARM"
+  Fact<std::uint32_t> processors{};
+  Fact<std::uint32_t> sockets{};
+  Fact<std::map<std::string, std::uint32_t>> governors{};  // processors by scaling_governor
+  Fact<std::string> idle_driver{};
+  Fact<Facts> idle_states{};  // of cpu0: name to "disabled" or "enabled"
+  Fact<bool> smt_active{};
+  Fact<std::string> microcode{};
+};
+
+struct NumaNode {
+  std::uint32_t number = 0;
+  Fact<std::string> cpus{};  // "0-55"; "" for a node of memory alone
+  Fact<std::uint64_t> memory_bytes{};
+  Fact<std::vector<std::uint32_t>> distances{};
+};
+
+struct DeviceNode {
+  Fact<bool> can_open{};  // by the agent, for reading and writing; absent: not there
+};
+
+// --- the node ------------------------------------------------------------------------------------
+
+struct Inventory {
+  // Hardware.
+  std::map<std::string, PciDevice>
+      pci{};                       // by address: GPUs, NICs, all bridges above them, switches
+  Fact<bool> pci_told{};           // known or absent: those are all; else why some may lack
+  std::vector<GpuFacts> gpus{};    // by number
+  bool has_gpu_folders = false;    // the driver shows GPUs in /proc: those of this container
+  std::vector<RdmaDevice> rdma{};  // by name
+  Fact<bool> rdma_told{};          // known or absent: those are all; else why some may lack
+  std::vector<NetDevice> nets{};   // by name; those with a device and those of RDMA
+  std::vector<NumaNode> numa{};
+  CpuFacts cpu{};
+  Fact<std::uint64_t> memory_bytes{};
+  Facts dmi{};  // sys_vendor, product_name, board_name, bios_vendor, bios_version, bios_date, ...
+  Fact<bool> is_virtual_machine{};
+
+  // Linux.
+  Fact<std::string> kernel_release{};
+  Fact<std::string> kernel_command_line{};
+  Fact<std::string> boot_id{};
+  Fact<std::vector<std::string>> iommus{};       // names in /sys/class/iommu; absent: none
+  Fact<std::set<std::string>> loaded_modules{};  // all names of /proc/modules
+  std::map<std::string, ModuleFacts> modules{};  // those of kModules, by name with underscores
+  Fact<std::map<std::string, std::string>>
+      autoload{};  // module (underscores) to the file naming it
+  Fact<std::map<std::string, std::string>> module_options{};  // "nvidia NAME=..." lines of
+                                                              // modprobe.d: module to its options
+  Fact<std::map<std::string, std::string>> blacklist{};       // module to the file naming it
+  Fact<std::map<std::string, std::string>> memory_peers{};    // clients of the legacy registry:
+                                                              // "nv_mem" to its version
+  Fact<bool> peer_memory_symbol{};  // the kernel has ib_register_peer_memory_client
+  Fact<std::vector<std::string>>
+      kernel_log{};                // lines about GPUs, NICs, peer memory, AER; newest last
+  bool kernel_log_is_cut = false;  // its ring was written over: what is not there may have been
+  Fact<std::uint64_t> huge_pages_free{};
+  Fact<std::uint64_t> huge_page_bytes{};
+  Fact<std::string> transparent_huge_pages{};  // "always", "madvise", "never"
+  Fact<bool> numa_balancing{};
+  Fact<std::string> rdma_netns_mode{};  // "shared", "exclusive"; absent: no RDMA in this kernel
+  MemoryLimits limits{};
+  std::map<std::string, ServiceFacts> services{};  // those of kServices, by name without ".service"
+  std::map<std::string, DeviceNode>
+      device_nodes{};  // "/dev/gdrdrv", "/dev/infiniband/uverbs0", ...; "/dev/infiniband" where it
+                       // was not listed. Empty: not read
+
+  // Software, by version. Absent: not installed.
+  Fact<std::string> distribution{};          // os-release ID: "ubuntu"
+  Fact<std::string> distribution_version{};  // VERSION_ID
+  Fact<std::string> distribution_like{};     // ID_LIKE
+  Fact<std::string> gpu_driver{};            // "550.54.15"
+  Fact<std::string> gpu_driver_flavour{};    // "open" or "proprietary"
+  Facts gpu_driver_params{};                 // /proc/driver/nvidia/params
+  Fact<std::string> ofed{};                  // "MLNX_OFED_LINUX-24.10-0.7.0.0"; absent: inbox stack
+  Fact<std::string> rdma_core{};
+  Fact<std::string> cuda{};                 // toolkit
+  Fact<std::string> cuda_driver_library{};  // libcuda's, "550.54.15"
+  Fact<std::string> nvml_library{};         // libnvidia-ml's; absent: not installed
+  Fact<std::string> nccl{};
+  Fact<std::string> ucx{};
+  Fact<std::string> openmpi{};
+  Fact<std::string> mpich{};
+  Facts mpi_installations{};  // those that the agent's setting names: "openmpi 4.1.7, ucx 1.17.0"
+  Fact<std::string> fabric_manager{};
+  Fact<std::string> gdrcopy{};                           // the library's
+  Fact<std::map<std::string, std::string>> nccl_conf{};  // /etc/nccl.conf; absent: none
+  Fact<std::map<std::string, std::string>> packages{};   // name to version, of kPackages' prefixes
+  Fact<std::map<std::string, std::string>> dkms{};       // "nvidia/550.54.15" to its state folder
+  Facts nic_settings{};       // firmware configuration, QoS: what a file tells
+  std::string nvml_reason{};  // why NVML was not asked; "" when it was
+
+  // How the reading went: source to milliseconds, and those that took too long.
+  std::map<std::string, double> source_milliseconds{};
+  std::vector<std::string> late_sources{};
+  std::vector<double> wave_seconds{};  // what the sources of each wave were given
+
+  [[nodiscard]] const PciDevice* pci_device(const std::string& address) const {
+    const auto found = pci.find(address);
+    return found == pci.end() ? nullptr : &found->second;
+  }
+  [[nodiscard]] const ModuleFacts* module(const std::string& name) const {
+    const auto found = modules.find(name);
+    return found == modules.end() ? nullptr : &found->second;
+  }
+  [[nodiscard]] bool is_loaded(const std::string& name) const {
+    const ModuleFacts* found = module(name);
+    return found != nullptr && found->is_loaded;
+  }
+  [[nodiscard]] const NetDevice* net(const std::string& name) const {
+    for (const NetDevice& device : nets)
+      if (device.name == name) return &device;
+    return nullptr;
+  }
+};
+
+// --- reading -------------------------------------------------------------------------------------
+
+struct InventoryOptions {
+  // Stands before /sys, /proc, /etc, ...: a tree of files is a node. "": the machine itself.
+  std::string root{};
+  std::string sysfs{};  // stands for /sys instead; "": below root
+  std::string proc{};   // likewise for /proc
+  // A source that takes longer is unknown; the others go on. All take 16 ms on a server, and 0.9 s
+  // in an emulated guest, which must not lose its NICs for that.
+  double source_seconds = 3;
+  // For all of it; 0: as long as the slowest source of each wave may take.
+  double all_seconds = 0;
+  bool with_nvml = true;  // of the machine itself only
+  bool with_kernel_log = true;
+  std::vector<MpiInstallation> mpi_installations{};  // looked at beside the system's
+};
+
+// What the sources of a wave (0: of the machine, 1: of its devices) are given, so long after the
+// reading began. The first leaves the second a part of the whole, so that one place which hangs
+// does not take all devices along. Pure.
+double wave_seconds(const InventoryOptions& options, int wave, double spent_seconds);
+
+// Each source is read by a thread of its own, so that a sick device holds up its own facts alone.
+Inventory read_inventory(const InventoryOptions& options);
+
+}  // namespace railgauge::agent

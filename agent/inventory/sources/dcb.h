@@ -1,0 +1,21 @@
+// Quality of service of an interface as the kernel tells it to any user, by netlink (DCB): the
+// vendor's stack has files for it, the kernel's own has none.
+#pragma once
+
+#include <string>
+
+#include "agent/inventory/facts/inventory.h"
+#include "agent/inventory/sources/netlink.h"
+
+namespace railgauge::agent {
+
+// Keys as in NetDevice::qos. Nothing at all where the driver has no DCB. Waits up to a second.
+//   "dcb/pfc"    priorities with flow control, "3" or "3 4"; "": none
+//   "dcb/trust"  "dscp" where marks of the IP header choose a priority, else "pcp"
+//   "dcb/dscp_map"  with "dscp" alone: marks whose priority is not their upper three bits, "46:3"
+Facts read_dcb(const std::string& interface);
+
+// Of the kernel's answer. Pure.
+Facts dcb_facts_of(NetlinkBytes answer);
+
+}  // namespace railgauge::agent

@@ -1,0 +1,217 @@
+// What the system allows this process: locked memory, and its control group, of either generation.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "agent/inventory/facts/rdma_handles.h"
+#include "agent/inventory/sources/sources.h"
+#include "kernels/core/text.h"
+
+namespace railgauge::agent {
+namespace {
+
+constexpr unsigned kCapIpcLock = 14;  // linux/capability.h
+constexpr std::size_t kMostLevels = 64;
+constexpr const char* kGroups = "/sys/fs/cgroup";
+// Version 1 writes no limit as the largest number of whole pages, of whatever size.
+constexpr std::uint64_t kNoLimitOfOld = std::uint64_t{1} << 62U;
+
+// A number, "max" or "unlimited"; other words bound nothing that we know of, and are no answer.
+Fact<std::uint64_t> limit_of(std::string_view text, const std::string& source) {
+  std::uint64_t number = kUnlimited;
+  if (text != "max" && text != "unlimited" && !parse_number(text, number))
+    return Fact<std::uint64_t>::error(
+        source, fmt::format("{}: {} is no limit", source, in_quotes(std::string(text))));
+  return Fact<std::uint64_t>::known(number, source);
+}
+
+Fact<std::uint64_t> limit_fact(const Fact<std::string>& text) {
+  return text.is_known() ? limit_of(text.value, text.source) : text.without_value<std::uint64_t>();
+}
+
+// "Max locked memory  SOFT  HARD  bytes".
+void read_memlock(const NodeFiles& files, MemoryLimits& limits) {
+  const Fact<std::string> text = files.text("/proc/self/limits");
+  limits.memlock_hard_bytes = limits.memlock_soft_bytes = text.without_value<std::uint64_t>();
+  if (!text.is_known()) return;
+  const std::size_t at = text.value.find("Max locked memory");
+  const std::size_t end = std::min(text.value.find('\n', at), text.value.size());
+  const auto fields = at == std::string::npos
+                          ? std::vector<std::string_view>{}
+                          : fields_of(std::string_view(text.value).substr(at, end - at));
+  constexpr std::size_t kSoft = 3;
+  const bool has_both = fields.size() > kSoft + 1;
+  const auto take = [&](std::size_t index) {
+    return has_both ? limit_of(fields[index], text.source)
+                    : Fact<std::uint64_t>::error(text.source,
+                                                 text.source + ": no line of locked memory");
+  };
+  limits.memlock_soft_bytes = take(kSoft);
+  limits.memlock_hard_bytes = take(kSoft + 1);
+}
+
+Fact<bool> read_cap_ipc_lock(const NodeFiles& files) {
+  const Fact<std::string> text = files.text("/proc/self/status");
+  const std::size_t at = text.value.find("CapEff:");
+  if (!text.is_known()) return text.without_value<bool>();
+  if (at == std::string::npos)
+    return Fact<bool>::error(text.source, text.source + ": tells no capabilities");
+  const auto fields = fields_of(std::string_view(text.value).substr(at), 2);
+  std::uint64_t bits = 0;
+  if (fields.size() < 2 || !parse_number("0x" + std::string(fields[1]), bits))
+    return Fact<bool>::error(text.source, text.source + ": tells no capabilities");
+  return Fact<bool>::known((bits >> kCapIpcLock & 1U) != 0, text.source);
+}
+
+// Where a controller's files are, and of which generation.
+struct Group {
+  std::string mount{};
+  std::string folder{};  // below it, or itself
+  bool is_old = false;
+};
+
+bool has_word(std::string_view list, std::string_view word) {
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    if (list.substr(0, end) == word) return true;
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return false;
+}
+
+// A container often sees its own group as the root of the mount, under the machine's name for it.
+Group group_at(const NodeFiles& files, const std::string& mount, std::string_view path,
+               bool is_old) {
+  const bool is_below = path.find("..") == std::string_view::npos && path != "/";
+  const std::string folder = mount + (is_below ? std::string(path) : std::string());
+  return {.mount = mount, .folder = files.exists(folder) ? folder : mount, .is_old = is_old};
+}
+
+// Lines "HIERARCHY:CONTROLLERS:PATH"; "0::PATH" is version 2, which has what no other line names.
+Group group_of(const NodeFiles& files, std::string_view lines, std::string_view controller) {
+  Group group{.mount = kGroups, .folder = kGroups, .is_old = false};
+  while (!lines.empty()) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    const std::string_view line = trimmed(lines.substr(0, end));
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+    const std::size_t names = line.find(':');
+    const std::size_t path = names == line.npos ? names : line.find(':', names + 1);
+    if (path == line.npos) continue;
+    const std::string_view controllers = line.substr(names + 1, path - names - 1);
+    if (has_word(controllers, controller))
+      return group_at(files, fmt::format("{}/{}", kGroups, controller), line.substr(path + 1),
+                      true);
+    if (controllers.empty()) group = group_at(files, kGroups, line.substr(path + 1), false);
+  }
+  return group;
+}
+
+// From the group itself up to the mount: what is above bounds what is below.
+std::vector<std::string> upwards(const Group& group) {
+  std::vector<std::string> folders{group.folder};
+  while (folders.back().size() > group.mount.size() && folders.size() < kMostLevels)
+    folders.push_back(folders.back().substr(0, folders.back().rfind('/')));
+  return folders;
+}
+
+// The nearest folder upwards that has the file; the group's own where none has.
+std::string nearest_with(const NodeFiles& files, const Group& group, const char* name) {
+  for (const std::string& folder : upwards(group))
+    if (files.exists(folder + "/" + name)) return folder + "/" + name;
+  return group.folder + "/" + name;
+}
+
+// The tightest one; what could not be read stands before what could.
+void read_group_memory(const NodeFiles& files, const std::string& groups, MemoryLimits& limits) {
+  const Group group = group_of(files, groups, "memory");
+  const std::string most_name = group.is_old ? "/memory.limit_in_bytes" : "/memory.max";
+  const std::string now_name = group.is_old ? "/memory.usage_in_bytes" : "/memory.current";
+  Fact<std::uint64_t>& most = limits.cgroup_memory_max_bytes;
+  most = Fact<std::uint64_t>::absent(group.folder + most_name);
+  for (const std::string& folder : upwards(group)) {
+    Fact<std::uint64_t> limit = limit_fact(files.line(folder + most_name));
+    if (limit.is_absent() || (most.is_known() && limit.is_known() && limit.value >= most.value))
+      continue;
+    most = std::move(limit);
+    limits.cgroup_memory_now_bytes = files.number(folder + now_name);
+    if (!most.is_known()) return;
+  }
+  if (group.is_old && most.is_known() && most.value >= kNoLimitOfOld) most.value = kUnlimited;
+}
+
+void read_group_processors(const NodeFiles& files, const std::string& groups,
+                           MemoryLimits& limits) {
+  const Group group = group_of(files, groups, "cpuset");
+  limits.cgroup_cpus = files.line(
+      nearest_with(files, group, group.is_old ? "cpuset.effective_cpus" : "cpuset.cpus.effective"));
+}
+
+// "mlx5_0 hca_handle=2 hca_object=2000" a line.
+void take_rdma_lines(const Fact<std::string>& text, Facts& out) {
+  std::string_view rest = text.value;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const std::size_t blank = line.find(' ');
+    if (blank != std::string_view::npos)
+      out[std::string(line.substr(0, blank))] =
+          Fact<std::string>::known(std::string(trimmed(line.substr(blank))), text.source);
+  }
+}
+
+// Of each device the level that leaves it least: all of them bind.
+void read_group_rdma(const NodeFiles& files, const std::string& groups, MemoryLimits& limits) {
+  const Group group = group_of(files, groups, "rdma");
+  limits.cgroup_rdma_told = Fact<bool>::absent(group.folder + "/rdma.max");
+  for (const std::string& folder : upwards(group)) {
+    const Fact<std::string> most = files.text(folder + "/rdma.max");
+    const Fact<std::string> now = files.text(folder + "/rdma.current");
+    if (most.is_absent()) continue;
+    if (limits.cgroup_rdma_told.is_absent()) limits.cgroup_rdma_told = most.without_value<bool>();
+    limits.cgroup_rdma_told.spoil_by(most);
+    if (most.is_known()) limits.cgroup_rdma_told.spoil_by(now);
+    Facts most_here;
+    Facts now_here;
+    take_rdma_lines(most, most_here);
+    take_rdma_lines(now, now_here);
+    for (const auto& [device, limit] : most_here) {
+      const Fact<std::string>& used = now_here[device];
+      const auto before = limits.cgroup_rdma_max.find(device);
+      if (before != limits.cgroup_rdma_max.end() &&
+          rdma_handles_left(before->second.value, limits.cgroup_rdma_now[device].value) <=
+              rdma_handles_left(limit.value, used.value))
+        continue;
+      limits.cgroup_rdma_max[device] = limit;
+      limits.cgroup_rdma_now[device] = used;
+    }
+  }
+}
+
+}  // namespace
+
+Apply read_limits(const NodeFiles& files) {
+  MemoryLimits limits;
+  read_memlock(files, limits);
+  limits.cap_ipc_lock = read_cap_ipc_lock(files);
+  Fact<std::string> groups = files.text("/proc/self/cgroup");
+  // A kernel without control groups has neither; where /proc shows no process, nothing is told.
+  const bool has_mount = files.exists(kGroups);
+  const bool has_none = groups.is_absent() && !has_mount && files.exists("/proc/self/status");
+  if (groups.is_absent() && !has_none)
+    groups = Fact<std::string>::unknown(groups.source, groups.source + ": not there");
+  if (groups.is_known() && !has_mount)
+    groups = Fact<std::string>::unknown(kGroups, std::string(kGroups) + ": not there");
+  if (groups.is_known() || has_none) {
+    read_group_memory(files, groups.value, limits);
+    read_group_processors(files, groups.value, limits);
+    read_group_rdma(files, groups.value, limits);
+  } else {
+    limits.cgroup_memory_max_bytes = groups.without_value<std::uint64_t>();
+    limits.cgroup_cpus = groups.without_value<std::string>();
+    limits.cgroup_rdma_told = groups.without_value<bool>();
+  }
+  return [limits](Inventory& inventory) { inventory.limits = limits; };
+}
+
+}  // namespace railgauge::agent

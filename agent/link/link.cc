@@ -1,0 +1,275 @@
+#include "agent/link/link.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "controller/api/agent.grpc.pb.h"
+#include "controller/api/contract.h"
+
+namespace railgauge::agent {
+namespace {
+using std::chrono::duration;
+using std::chrono::steady_clock;
+
+constexpr int kMaxReconnectMs = 1000;  // gRPC's own, inside one dial
+constexpr int kMaxMessageBytes = 16 << 20;
+constexpr int kKeepaliveTimeoutMs = 10'000;
+
+Result<std::string> read_pem(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf()))
+    return fail(Code::kPermissionDenied, fmt::format("{}: open: {}", path, std::strerror(errno)));
+  return text.str();
+}
+
+bool is_unix(const std::string& target) { return target.starts_with("unix:"); }
+
+Result<std::shared_ptr<grpc::ChannelCredentials>> credentials_of(const LinkOptions& options) {
+  if (is_unix(options.controller) || options.tls_cert.empty())
+    return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions ssl;
+  ssl.pem_root_certs = RG_TRY(read_pem(options.tls_ca));
+  ssl.pem_private_key = RG_TRY(read_pem(options.tls_key));
+  ssl.pem_cert_chain = RG_TRY(read_pem(options.tls_cert));
+  return grpc::SslCredentials(ssl);
+}
+
+// A channel for each dial, with nothing left of the one before: no shared subchannel whose backoff
+// would add to ours.
+Result<std::shared_ptr<grpc::Channel>> channel_to(const LinkOptions& options) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kMaxReconnectMs);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
+                   static_cast<int>(options.welcome_seconds * 1000));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(options.keepalive_seconds * 1000));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  arguments.SetInt(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, kMaxMessageBytes);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // a compute node's proxy is for other things
+  return grpc::CreateCustomChannel(options.controller, RG_TRY(credentials_of(options)), arguments);
+}
+
+double unit_random() {
+  thread_local std::mt19937_64 engine{std::random_device{}()};
+  return std::uniform_real_distribution<double>(0, 1)(engine);
+}
+
+std::string words(const api::ContractVersion& version) {
+  return fmt::format("{}.{}", version.major(), version.minor());
+}
+
+std::string reason_of(const grpc::Status& status) {
+  if (status.ok()) return "the controller closed the stream";
+  return status.error_message().empty()
+             ? fmt::format("gRPC status {}", static_cast<int>(status.error_code()))
+             : status.error_message();
+}
+}  // namespace
+
+Status check_link_options(const LinkOptions& options) {
+  if (options.controller.empty())
+    return fail(Code::kInvalidArgument, "no controller is given; use --controller HOST:PORT");
+  const int files = static_cast<int>(!options.tls_cert.empty()) +
+                    static_cast<int>(!options.tls_key.empty()) +
+                    static_cast<int>(!options.tls_ca.empty());
+  if (files != 0 && files != 3)
+    return fail(Code::kInvalidArgument, "--tls-cert, --tls-key and --tls-ca go together");
+  if (files == 0 && !options.insecure && !is_unix(options.controller))
+    return fail(Code::kInvalidArgument,
+                fmt::format("controller {}: TCP needs --tls-cert, --tls-key and --tls-ca, or "
+                            "--insecure where nobody else can reach it",
+                            options.controller));
+  return {};
+}
+
+Link::Link(LinkOptions options, std::function<void()> wake)
+    : options_(std::move(options)), wake_(std::move(wake)) {}
+
+Link::~Link() { stop(); }
+
+void Link::set_hello(api::Hello hello) {
+  *hello.mutable_contract() = api::to_message(api::kContract);
+  const std::lock_guard lock(mutex_);
+  hello_ = std::move(hello);
+}
+
+void Link::start() {
+  dialler_ = std::thread([this] { dial_for_ever(); });
+}
+
+void Link::redial() {
+  const std::lock_guard lock(mutex_);
+  redial_ = true;
+  if (context_ != nullptr) context_->TryCancel();
+  changed_.notify_all();
+}
+
+bool Link::send(api::AgentMessage message) {
+  const std::lock_guard lock(mutex_);
+  if (!attached_ || !owner_knows_) return true;
+  if (!outbox_.push(std::move(message))) return false;
+  changed_.notify_all();
+  return true;
+}
+
+std::vector<LinkEvent> Link::take() {
+  const std::lock_guard lock(mutex_);
+  std::vector<LinkEvent> taken(std::make_move_iterator(events_.begin()),
+                               std::make_move_iterator(events_.end()));
+  events_.clear();
+  // A stream's kLost is posted before the next one attaches, so the newest of both tells.
+  for (const LinkEvent& event : taken)
+    if (event.kind != LinkEvent::Kind::kMessage)
+      owner_knows_ = event.kind == LinkEvent::Kind::kAttached;
+  changed_.notify_all();
+  return taken;
+}
+
+bool Link::idle() {
+  const std::lock_guard lock(mutex_);
+  return outbox_.empty();
+}
+
+void Link::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    if (context_ != nullptr) context_->TryCancel();
+    changed_.notify_all();
+  }
+  if (dialler_.joinable()) dialler_.join();
+}
+
+void Link::post(LinkEvent event) {
+  {
+    std::unique_lock lock(mutex_);
+    // The reader stops reading while the owner is behind, so that gRPC's flow control holds the
+    // controller back.
+    changed_.wait(lock, [this] { return stopping_ || events_.size() < kMaxEvents; });
+    events_.push_back(std::move(event));
+  }
+  wake_();
+}
+
+bool Link::wait_before_dial(double seconds) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, duration<double>(seconds), [this] { return stopping_ || redial_; });
+  redial_ = false;
+  return !stopping_;
+}
+
+void Link::dial_for_ever() {
+  Backoff backoff(options_.backoff);
+  double wait_seconds = 0;
+  while (wait_before_dial(wait_seconds)) {
+    const auto dialled = steady_clock::now();
+    run_stream();
+    if (duration<double>(steady_clock::now() - dialled).count() >= options_.stable_seconds)
+      backoff.reset();
+    wait_seconds = refused_for_good_ ? backoff.refused_seconds(unit_random())
+                                     : backoff.next_seconds(unit_random());
+  }
+}
+
+void Link::run_stream() {
+  auto channel = channel_to(options_);
+  if (!channel) return end_stream(channel.error().message);
+  const auto stub = api::AgentLink::NewStub(*channel);
+  grpc::ClientContext context;
+  api::AgentMessage hello;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return;
+    context_ = &context;
+    stream_over_ = false;
+    *hello.mutable_hello() = hello_;
+  }
+  const auto stream = stub->Attach(&context);
+  std::thread writer([&] { write_loop(*stream, context); });
+  api::ControllerMessage message;
+  bool welcomed = stream->Write(hello) && stream->Read(&message) && welcomed_by(message);
+  while (welcomed && stream->Read(&message))
+    post({LinkEvent::Kind::kMessage, std::move(message), {}, false});
+  {
+    const std::lock_guard lock(mutex_);
+    stream_over_ = true;
+    // Not otherwise: the status that the controller ended the stream with would be lost.
+    if (!refusal_.reason.empty()) context.TryCancel();
+    changed_.notify_all();
+  }
+  writer.join();
+  end_stream(reason_of(stream->Finish()));
+}
+
+bool Link::welcomed_by(const api::ControllerMessage& first) {
+  const api::ContractVersion& theirs = first.welcome().contract();
+  Refusal refusal;
+  if (first.has_refused())
+    refusal = {"refused: " + first.refused().reason(), first.refused().permanent()};
+  else if (!first.has_welcome())
+    refusal = {"its first message is neither Welcome nor Refused", true};
+  else if (!api::contracts_match(theirs))
+    refusal = {fmt::format("it speaks contract {}, this agent {}; upgrade the older", words(theirs),
+                           words(api::to_message(api::kContract))),
+               true};
+  const bool welcomed = refusal.reason.empty();
+  {
+    const std::lock_guard lock(mutex_);
+    attached_ = welcomed;
+    owner_knows_ = false;
+    refusal_ = std::move(refusal);
+    changed_.notify_all();
+  }
+  if (welcomed) post({LinkEvent::Kind::kAttached, first, {}, false});
+  return welcomed;
+}
+
+template <class Stream>
+void Link::write_loop(Stream& stream, grpc::ClientContext& context) {
+  std::unique_lock lock(mutex_);
+  const bool answered = changed_.wait_for(lock, duration<double>(options_.welcome_seconds), [this] {
+    return attached_ || stream_over_ || stopping_;
+  });
+  if (!answered) {
+    refusal_.reason = fmt::format("no answer within {} s", options_.welcome_seconds);
+    context.TryCancel();
+    return;
+  }
+  while (!stream_over_ && !stopping_) {
+    if (outbox_.empty()) {
+      changed_.wait(lock, [this] { return !outbox_.empty() || stream_over_ || stopping_; });
+      continue;
+    }
+    const api::AgentMessage& message = outbox_.front();  // a deque's front stays where it is
+    lock.unlock();
+    const bool written = stream.Write(message);
+    lock.lock();
+    if (!written) return;  // the reader learns why
+    outbox_.written();
+  }
+}
+
+void Link::end_stream(std::string reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    context_ = nullptr;
+    attached_ = false;
+    outbox_.clear();
+    if (!refusal_.reason.empty()) reason = std::move(refusal_.reason);
+    refused_for_good_ = refusal_.permanent;
+    refusal_ = {};
+  }
+  post({LinkEvent::Kind::kLost, {}, std::move(reason), refused_for_good_});
+}
+
+}  // namespace railgauge::agent

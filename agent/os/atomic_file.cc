@@ -1,0 +1,50 @@
+#include "agent/os/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "agent/os/fd.h"
+#include "kernels/core/framing.h"
+
+namespace railgauge::agent {
+namespace {
+constexpr double kWriteSeconds = 5;
+
+tl::unexpected<Error> denied(const std::string& path, const char* act, int error) {
+  return fail(Code::kPermissionDenied, fmt::format("{}: {}: {}", path, act, std::strerror(error)));
+}
+
+// As far as this root may: in a container it may not always.
+void give_to_owner(const Fd& folder, const Fd& file) {
+  struct stat about {};
+  if (::geteuid() != 0 || ::fstat(folder.get(), &about) != 0) return;
+  if (::fchown(file.get(), about.st_uid, about.st_gid) != 0) return;
+}
+}  // namespace
+
+Status write_atomically(const std::string& folder, const std::string& name,
+                        const std::string& text) {
+  const std::string path = folder + "/" + name;
+  const std::string draft = path + ".tmp";
+  Fd parent(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!parent) return denied(folder, "open", errno);
+  // A draft that is there already was left by a writer who was killed, or is somebody's link.
+  if (::unlink(draft.c_str()) != 0 && errno != ENOENT) return denied(draft, "remove", errno);
+  Fd file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) return denied(draft, "open", errno);
+  give_to_owner(parent, file);
+  RG_TRY_OK(write_all(file.get(), text, kWriteSeconds));
+  if (::fsync(file.get()) != 0) return denied(draft, "fsync", errno);
+  if (::rename(draft.c_str(), path.c_str()) != 0) return denied(path, "rename", errno);
+  if (::fsync(parent.get()) != 0) return denied(folder, "fsync", errno);
+  return {};
+}
+
+}  // namespace railgauge::agent

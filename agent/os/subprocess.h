@@ -1,0 +1,89 @@
+// A child process in its own process group, with pipes on the descriptors that were asked for. A
+// passive object: the owner polls. stdin and stdout are /dev/null unless a pipe takes their place,
+// signal mask and dispositions are as at a login, every other descriptor is closed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "agent/os/fd.h"
+#include "kernels/core/handle.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::agent {
+
+// How a process ended.
+struct Exit {
+  int wait_status = 0;  // as wait4 gives it
+  double cpu_seconds = 0;
+  // The larger of the child's own and what the agent occupied when it spawned: Linux counts the
+  // address space that exec replaced.
+  double max_resident_bytes = 0;
+};
+
+// Kills the whole group and reaps the leader. A process that the Linux kernel does not let go
+// within a second is left to init.
+struct ProcessTraits {
+  using Type = pid_t;
+  static Type empty() { return -1; }
+  static void release(Type pid);
+};
+
+class Subprocess {
+ public:
+  struct Options {
+    std::vector<std::string> argv;
+    std::vector<int> child_reads;   // descriptors in the child that the agent writes to
+    std::vector<int> child_writes;  // descriptors in the child that the agent reads from
+    // In place of the agent's own variables of these names; an empty value removes one.
+    std::map<std::string, std::string> environment{};
+  };
+  // Errors: kNotFound when argv[0] is not there, kPermissionDenied when it cannot be run,
+  // kResourceExhausted when the system has no process or descriptor left.
+  static Result<Subprocess> spawn(const Options& options);
+
+  [[nodiscard]] pid_t pid() const { return pid_.get(); }
+  // Readable when the process has ended; -1 where Linux has no pidfd.
+  [[nodiscard]] int exit_fd() const { return exit_fd_.get(); }
+  // The agent's ends, non-blocking, in the order of the options. Reset one to close it.
+  Fd& to_child(std::size_t index) { return to_child_.at(index); }
+  Fd& from_child(std::size_t index) { return from_child_.at(index); }
+  [[nodiscard]] int from_child_fd(std::size_t index) const { return from_child_.at(index).get(); }
+  [[nodiscard]] int to_child_fd(std::size_t index) const { return to_child_.at(index).get(); }
+  // To every process of the group. Nothing happens after reap() has answered.
+  void signal_group(int signal) const;
+  // Not blocking. When the leader has ended: kills what is left of its group, then reaps.
+  std::optional<Exit> reap();
+
+ private:
+  Handle<ProcessTraits> pid_;
+  Fd exit_fd_;
+  std::vector<Fd> to_child_;
+  std::vector<Fd> from_child_;
+};
+
+// Reads what is there, at most `limit_bytes`, onto `out`. False at end of file. Errors of read
+// count as end of file: nothing more can come.
+bool read_available(int fd, std::size_t limit_bytes, std::string& out);
+
+// Field 22 of /proc/PID/stat, clock ticks since boot: with the pid it names one process for ever.
+// nullopt when there is no such process or it is a zombie.
+std::optional<std::uint64_t> process_start_ticks(pid_t pid);
+
+struct CommandOutput {
+  int wait_status = 0;
+  std::string out;
+  std::string err;
+};
+// Runs a short command to its end. Errors: spawn's; kDeadlineExceeded; kResourceExhausted when it
+// prints more than limit_bytes. In all of them the whole group is killed; `until_then`, where
+// given, has what was printed before.
+Result<CommandOutput> run_command(const std::vector<std::string>& argv, double timeout_seconds,
+                                  std::size_t limit_bytes, CommandOutput* until_then = nullptr);
+
+}  // namespace railgauge::agent

@@ -1,0 +1,151 @@
+// What stands between a NIC and a GPU's memory besides the switch: address translation, and how
+// much of the memory the BAR shows.
+#include <algorithm>
+#include <optional>
+
+#include <fmt/ranges.h>
+
+#include "agent/preflight/rules/pairs.h"
+#include "agent/preflight/rules/remedies.h"
+#include "agent/preflight/rules/results.h"
+
+namespace railgauge::agent {
+namespace {
+
+constexpr double kMiB = 1024.0 * 1024.0;
+constexpr std::uint64_t kSmallBarBytes = std::uint64_t{256} << 20U;  // without large BAR
+
+// An AMD IOMMU is on unless it is switched off; Intel's is off unless it is asked for.
+std::string translation_words(const Inventory& node) {
+  const std::string vendor = node.cpu.vendor.value_or("");
+  return vendor == "GenuineIntel" ? "intel_iommu=on iommu=pt" : "iommu=pt";
+}
+
+// Devices of pairs whose IOMMU group translates, "0000:17:00.0 (DMA-FQ)".
+std::vector<std::string> translated_devices(const std::vector<GpuNicPair>& pairs) {
+  std::vector<std::string> devices;
+  for (const GpuNicPair& pair : pairs) {
+    for (const PciDevice* device : {pair.gpu_device, pair.nic_device}) {
+      const std::string type = device->iommu_group_type.value_or("identity");
+      std::string text = fmt::format("{} ({})", device->address, type);
+      if (type != "identity" && std::ranges::find(devices, text) == devices.end())
+        devices.push_back(std::move(text));
+    }
+  }
+  return devices;
+}
+
+// The first fact among theirs that is not there: one that is in no group is not translated, of one
+// that is in a group Linux must say how (older kernels have no such file).
+const Fact<std::string>* unread_group(const std::vector<GpuNicPair>& pairs) {
+  for (const GpuNicPair& pair : pairs)
+    for (const PciDevice* device : {pair.gpu_device, pair.nic_device})
+      if (!device->iommu_group_type.is_known() && !device->iommu_group.is_absent())
+        return &device->iommu_group_type;
+  return nullptr;
+}
+
+bool any_in_group(const std::vector<GpuNicPair>& pairs) {
+  return std::ranges::any_of(pairs, [](const GpuNicPair& pair) {
+    return pair.gpu_device->iommu_group.is_known() || pair.nic_device->iommu_group.is_known();
+  });
+}
+
+// Data Direct needs GPU and DMA function in one group. Nothing where they are, or there is none.
+std::optional<CheckResult> judge_data_direct(const Inventory& node) {
+  for (const PairsOfGpu& one : nearest_by_gpu(node)) {
+    if (one.data_direct == nullptr) continue;
+    const std::string& gpu = one.pairs.front().gpu->name;
+    const Fact<std::uint32_t>& own = one.gpu_device->iommu_group;
+    const Fact<std::uint32_t>& other = one.data_direct->iommu_group;
+    for (const Fact<std::uint32_t>* group : {&own, &other})
+      if (group->is_open())
+        return not_known(gpu, "its IOMMU group, and its DMA function's", *group);
+    if (own.state == other.state && own.value == other.value) continue;
+    const auto words = [](const Fact<std::uint32_t>& group) {
+      return group.is_absent() ? std::string("none") : fmt::format("{}", group.value);
+    };
+    return result(
+        CheckState::kFail, "",
+        fmt::format("{} ({}) is in IOMMU group {}, its DMA function {} in {}", gpu,
+                    one.gpu_device->address, words(own), one.data_direct->address, words(other)),
+        "/sys/bus/pci/devices/*/iommu_group",
+        {"# ACS of the ports between them divides the group: what the platform needs "
+         "there tells railgauge preflight --explain acs"});
+  }
+  return std::nullopt;
+}
+
+// NVML's word, or that of the PCI regions.
+Fact<std::uint64_t> bar1_of(const Inventory& node, const GpuFacts& gpu) {
+  if (gpu.nvml.bar1_total_bytes.is_known()) return gpu.nvml.bar1_total_bytes;
+  const PciDevice* device = node.pci_device(gpu.pci_address);
+  if (device == nullptr || !device->bars.is_known())
+    return device == nullptr ? gpu.nvml.bar1_total_bytes
+                             : device->bars.without_value<std::uint64_t>();
+  return Fact<std::uint64_t>::known(memory_window_bytes(device->bars.value), device->bars.source);
+}
+
+CheckResult judge_bar1(const Inventory& node, const GpuFacts& gpu) {
+  const Fact<std::uint64_t> bar1 = bar1_of(node, gpu);
+  if (!bar1.is_known()) return not_known(gpu.name, "the size of BAR1", bar1);
+  const Fact<std::uint64_t>& memory = gpu.nvml.memory_total_bytes;
+  const std::vector<std::string> remedy{
+      "# BIOS: \"Above 4G Decoding\" and \"Resizable BAR\" (or \"Large BAR\") on, then reboot",
+      fmt::format("lspci -vv -s {} | grep -i region", gpu.pci_address)};
+  const auto mib = [](std::uint64_t bytes) { return static_cast<double>(bytes) / kMiB; };
+  std::string text = fmt::format("BAR1 is {:.0f} MiB", mib(bar1.value));
+  if (memory.is_known()) text += fmt::format(" of {:.0f} MiB of memory", mib(memory.value));
+  if (gpu.nvml.bar1_used_bytes.is_known())
+    text += fmt::format(", {:.0f} MiB in use", mib(gpu.nvml.bar1_used_bytes.value));
+  if (bar1.value == 0)
+    return result(CheckState::kFail, gpu.name, "the GPU has no BAR1", bar1.source, remedy);
+  if (bar1.value <= kSmallBarBytes || (memory.is_known() && bar1.value < memory.value))
+    return result(CheckState::kWarn, gpu.name,
+                  text + ": registrations beyond it fail, and are made and undone all the time",
+                  bar1.source, remedy);
+  if (!memory.is_known())
+    return result(CheckState::kUnknown, gpu.name,
+                  text + "; how much memory there is only NVML tells", bar1.source,
+                  {"nvidia-smi -q -d MEMORY"});
+  return result(CheckState::kPass, gpu.name, text, bar1.source);
+}
+
+}  // namespace
+
+CheckResults judge_iommu(const CheckInput& input) {
+  const Inventory& node = input.node;
+  if (auto none = no_pairs(node)) return std::move(*none);
+  if (node.is_virtual_machine.is(true)) return waived("in a virtual machine its host decides");
+  const std::string& source = node.iommus.source;
+  const bool none =
+      node.iommus.is_absent() || (node.iommus.is_known() && node.iommus.value.empty());
+  if (node.iommus.is_open()) return {not_known("", "which IOMMUs are on", node.iommus)};
+  const std::vector<GpuNicPair> pairs = all_pairs(node);
+  if (auto split = judge_data_direct(node)) return {std::move(*split)};
+  if (!none && (node.cpu.vendor.is("ARM") || is_grace(node)))
+    return {result(CheckState::kPass, "", "an SMMU translates, as this platform is meant to run",
+                   source)};
+  const std::vector<std::string> devices = translated_devices(pairs);
+  if (!devices.empty())
+    return {result(CheckState::kFail, "",
+                   fmt::format("the IOMMU translates for {}", fmt::join(devices, ", ")),
+                   "/sys/kernel/iommu_groups/*/type",
+                   kernel_argument_commands(node, translation_words(node)))};
+  if (const Fact<std::string>* unread = unread_group(pairs); unread != nullptr)
+    return {not_known("", "how the IOMMU treats GPUs and NICs", *unread)};
+  // A device in a group is behind one, whether or not that has a name of its own.
+  if (none && !any_in_group(pairs))
+    return {result(CheckState::kPass, "", "no IOMMU is on", source)};
+  return {result(CheckState::kPass, "", "the IOMMU passes GPUs and NICs through",
+                 "/sys/kernel/iommu_groups/*/type")};
+}
+
+CheckResults judge_bar1_size(const CheckInput& input) {
+  CheckResults results;
+  for (const GpuFacts& gpu : input.node.gpus)
+    if (!is_unified(gpu)) results.push_back(judge_bar1(input.node, gpu));
+  return results.empty() ? no_gpu(input.node, "there is no NVIDIA GPU with a BAR") : results;
+}
+
+}  // namespace railgauge::agent

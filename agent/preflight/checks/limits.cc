@@ -1,0 +1,128 @@
+// What the system allows the agent and its runners.
+#include <algorithm>
+
+#include "agent/inventory/facts/rdma_handles.h"
+#include "agent/preflight/rules/cpu_list.h"
+#include "agent/preflight/rules/pairs.h"
+#include "agent/preflight/rules/results.h"
+
+namespace railgauge::agent {
+namespace {
+
+constexpr double kMiB = 1024.0 * 1024.0;
+constexpr std::uint64_t kLeastLockedBytes = std::uint64_t{64} << 20U;  // below it nothing registers
+constexpr std::uint64_t kGoodLockedBytes = std::uint64_t{1} << 30U;
+constexpr std::uint64_t kLeastRoomBytes = std::uint64_t{1} << 30U;
+
+const std::vector<std::string>& memlock_remedy() {
+  static const std::vector<std::string> kRemedy{
+      "mkdir -p /etc/systemd/system/railgauge-agent.service.d",
+      "printf '[Service]\\nLimitMEMLOCK=infinity\\n' > "
+      "/etc/systemd/system/railgauge-agent.service.d/memlock.conf",
+      "systemctl daemon-reload && systemctl restart railgauge-agent",
+      "# in a container: --ulimit memlock=-1, or the capability IPC_LOCK",
+      "# of a shell (--local): ulimit -l unlimited, which /etc/security/limits.conf must allow"};
+  return kRemedy;
+}
+
+double mib(std::uint64_t bytes) { return static_cast<double>(bytes) / kMiB; }
+
+CheckResult judge_memory(const MemoryLimits& limits) {
+  const Fact<std::uint64_t>& most = limits.cgroup_memory_max_bytes;
+  if (most.is_absent() || most.is(kUnlimited))
+    return result(CheckState::kPass, "memory", "no limit", most.source);
+  if (!most.is_known()) return not_known("memory", "the group's limit of memory", most);
+  if (!limits.cgroup_memory_now_bytes.is_known())
+    return not_known("memory", "how much of the group's memory is in use",
+                     limits.cgroup_memory_now_bytes);
+  const std::uint64_t now = limits.cgroup_memory_now_bytes.value;
+  const std::uint64_t room = most.value > now ? most.value - now : 0;
+  const std::string text =
+      fmt::format("{:.0f} MiB of {:.0f} MiB are free", mib(room), mib(most.value));
+  if (room < kLeastRoomBytes)
+    return result(CheckState::kWarn, "memory", text, most.source,
+                  {"systemctl set-property railgauge-agent.service MemoryMax=infinity",
+                   "# in a pod: raise its memory limit"});
+  return result(CheckState::kPass, "memory", text, most.source);
+}
+
+CheckResult judge_cpus(const Inventory& node) {
+  const Fact<std::string>& cpus = node.limits.cgroup_cpus;
+  if (cpus.is_absent()) return result(CheckState::kPass, "processors", "no limit", cpus.source);
+  if (!cpus.is_known()) return not_known("processors", "which processors it may use", cpus);
+  const std::size_t allowed = processors_of(cpus.value).size();
+  if (allowed == 0)
+    return result(CheckState::kError, "processors",
+                  fmt::format("\"{}\" names no processor", cpus.value), cpus.source);
+  const std::uint32_t all = node.cpu.processors.value_or(0);
+  const std::string text = fmt::format("{} may be used", cpus.value);
+  if (allowed < all && allowed < 2)
+    return result(CheckState::kWarn, "processors", text + ": one is too few for two ranks",
+                  cpus.source, {"systemctl set-property railgauge-agent.service AllowedCPUs="});
+  return result(CheckState::kPass, "processors", text, cpus.source);
+}
+
+CheckResult judge_rdma(const std::string& device, const Fact<std::string>& most,
+                       const Facts& in_use) {
+  if (!most.is_known()) return not_known(device, "the group's limit of RDMA handles", most);
+  const auto used = in_use.find(device);
+  const std::string now = used == in_use.end() ? "" : used->second.value_or("");
+  const std::string text = now.empty() ? most.value : fmt::format("{}; {} in use", most.value, now);
+  if (rdma_handles_left(most.value, now) > 0)
+    return result(CheckState::kPass, device, text, most.source);
+  return result(
+      CheckState::kFail, device, text + ": nothing more can be opened", most.source,
+      {fmt::format("echo \"{} hca_handle=max hca_object=max\" > {}", device, most.source)});
+}
+
+}  // namespace
+
+CheckResults judge_locked_memory(const CheckInput& input) {
+  if (input.node.rdma.empty())
+    return no_rdma(input.node, "no device here has RDMA: nothing is registered");
+  const MemoryLimits& limits = input.node.limits;
+  if (limits.cap_ipc_lock.is(true))
+    return {result(CheckState::kPass, "", "the capability IPC_LOCK lifts the limit",
+                   limits.cap_ipc_lock.source)};
+  const Fact<std::uint64_t>& soft = limits.memlock_soft_bytes;
+  if (!soft.is_known()) return {not_known("", "the limit of locked memory", soft)};
+  if (soft.value == kUnlimited) return {result(CheckState::kPass, "", "unlimited", soft.source)};
+  const std::string text = fmt::format("{:.3g} MiB", mib(soft.value));
+  if (soft.value < kLeastLockedBytes)
+    return {result(CheckState::kFail, "", text, soft.source, memlock_remedy())};
+  if (soft.value < kGoodLockedBytes)
+    return {result(CheckState::kWarn, "", text, soft.source, memlock_remedy())};
+  return {result(CheckState::kPass, "", text, soft.source)};
+}
+
+CheckResults judge_cgroup(const CheckInput& input) {
+  const Inventory& node = input.node;
+  CheckResults results{judge_memory(node.limits), judge_cpus(node)};
+  if (node.limits.cgroup_rdma_told.is_open())
+    results.push_back(
+        not_known("RDMA", "the group's limit of RDMA handles", node.limits.cgroup_rdma_told));
+  for (const auto& [device, most] : node.limits.cgroup_rdma_max)
+    results.push_back(judge_rdma(device, most, node.limits.cgroup_rdma_now));
+  return results;
+}
+
+CheckResults judge_hugepages(const CheckInput& input) {
+  const Inventory& node = input.node;
+  if (!node.huge_pages_free.is_known())
+    return {not_known("", "how many huge pages are free", node.huge_pages_free)};
+  const std::uint64_t bytes = node.huge_pages_free.value * node.huge_page_bytes.value_or(0);
+  const std::string transparent = node.transparent_huge_pages.value_or("unknown");
+  if (bytes == 0)
+    return {result(CheckState::kWarn, "",
+                   fmt::format("no huge page is reserved; transparent ones: {}; tests that ask for "
+                               "them fall back and say so",
+                               transparent),
+                   node.huge_pages_free.source,
+                   {"sysctl -w vm.nr_hugepages=512",
+                    "echo vm.nr_hugepages=512 > /etc/sysctl.d/90-railgauge-hugepages.conf"})};
+  return {result(CheckState::kPass, "",
+                 fmt::format("{:.0f} MiB are free; transparent ones: {}", mib(bytes), transparent),
+                 node.huge_pages_free.source)};
+}
+
+}  // namespace railgauge::agent

@@ -1,0 +1,283 @@
+// How GPUs and NICs are linked: speed, width, and what the kernel and the error counters say of it.
+#include <algorithm>
+#include <optional>
+
+#include "agent/preflight/rules/pairs.h"
+#include "agent/preflight/rules/results.h"
+
+namespace railgauge::agent {
+namespace {
+
+constexpr std::uint32_t kNoAnswer = 63;         // a width of all ones: nobody drives the bus
+constexpr std::uint64_t kManyCorrected = 1000;  // since boot; a good link has none to a few
+
+struct Linked {
+  std::string subject;
+  const PciDevice* device;
+  bool is_gpu;
+};
+
+// GPUs and fabric NICs on PCIe; each device once.
+std::vector<Linked> linked_devices(const Inventory& node) {
+  std::vector<Linked> devices;
+  for (const GpuFacts& gpu : node.gpus)
+    if (const PciDevice* device = node.pci_device(gpu.pci_address); device != nullptr)
+      devices.push_back({gpu.name, device, true});
+  for (const RdmaDevice* nic : fabric_nics(node))
+    if (const PciDevice* device = node.pci_device(nic->pci_address); device != nullptr)
+      devices.push_back({nic->name, device, false});
+  return devices;
+}
+
+const PciDevice* port_above(const Inventory& node, const PciDevice& device) {
+  return device.bridges.empty() ? nullptr : node.pci_device(device.bridges.back());
+}
+
+std::string link_text(double gigatransfers, std::uint32_t width) {
+  return fmt::format("{} GT/s x{}", gigatransfers, width);
+}
+
+std::vector<std::string> reseat(const std::string& address, const std::string& port) {
+  return {fmt::format("lspci -vv -s {} | grep -E 'LnkCap|LnkSta'", address),
+          fmt::format("# power off, reseat the card (or its riser or cable) below port {}; check "
+                      "the BIOS' lane split of that slot",
+                      port.empty() ? address : port)};
+}
+
+// The port above a guest's device is the hypervisor's invention, and a virtual function shows no
+// link at all: only what the device says of itself can speak for it, nothing there against it.
+CheckResult judge_guests_link(const Linked& linked) {
+  const PciDevice& device = *linked.device;
+  const std::string& source = device.link_width.source;
+  const bool is_told = device.link_width.value_or(0) > 0 && device.max_link_width.is_known() &&
+                       device.link_gigatransfers.is_known() &&
+                       device.max_link_gigatransfers.is_known();
+  const std::vector<std::string> remedy{
+      "# on the host: lspci -vv of the physical function, LnkCap against LnkSta"};
+  if (!is_told)
+    return result(CheckState::kUnknown, linked.subject,
+                  "the hypervisor shows no link of this device", source, remedy);
+  const std::string now = link_text(device.link_gigatransfers.value, device.link_width.value);
+  if (device.link_width.value < device.max_link_width.value ||
+      device.link_gigatransfers.value < device.max_link_gigatransfers.value)
+    return result(
+        CheckState::kUnknown, linked.subject,
+        fmt::format("{} where the card could {}: whether slot, card or hypervisor bounds "
+                    "it, only its host tells",
+                    now,
+                    link_text(device.max_link_gigatransfers.value, device.max_link_width.value)),
+        source, remedy);
+  return result(CheckState::kPass, linked.subject, now + ", as the hypervisor shows it", source);
+}
+
+CheckResult judge_link(const Inventory& node, const Linked& linked) {
+  const PciDevice& device = *linked.device;
+  if (device.physical_function.is_known())
+    return result(CheckState::kWaived, linked.subject,
+                  "a virtual function has its physical function's link",
+                  device.physical_function.source);
+  if (device.link_width.is(kNoAnswer))
+    return result(CheckState::kFail, linked.subject,
+                  "the device does not answer: it has fallen off the bus", device.link_width.source,
+                  {"# power the machine off and on; reseat or replace the card if it comes again"});
+  if (node.is_virtual_machine.is(true)) return judge_guests_link(linked);
+  if (!device.link_width.is_known() || !device.max_link_width.is_known())
+    return not_known(linked.subject, "the link's width",
+                     device.link_width.is_known() ? device.max_link_width : device.link_width);
+  if (!device.link_gigatransfers.is_known() || !device.max_link_gigatransfers.is_known())
+    return not_known(linked.subject, "the link's speed",
+                     device.link_gigatransfers.is_known() ? device.max_link_gigatransfers
+                                                          : device.link_gigatransfers);
+  const PciDevice* port = port_above(node, device);
+  const std::string port_name = port == nullptr ? "" : port->address;
+  std::uint32_t best_width = device.max_link_width.value;
+  double best_speed = device.max_link_gigatransfers.value;
+  if (port != nullptr) {
+    best_width = std::min(best_width, port->max_link_width.value_or(best_width));
+    best_speed = std::min(best_speed, port->max_link_gigatransfers.value_or(best_speed));
+  }
+  const std::string& source = device.link_width.source;
+  const std::string now = link_text(device.link_gigatransfers.value, device.link_width.value);
+  const std::string best = link_text(best_speed, best_width);
+  if (device.link_width.value < best_width)
+    return result(CheckState::kFail, linked.subject,
+                  fmt::format("{} where {} is possible", now, best), source,
+                  reseat(device.address, port_name));
+  if (device.link_gigatransfers.value < best_speed) {
+    if (linked.is_gpu)
+      return result(CheckState::kUnknown, linked.subject,
+                    fmt::format("{} where {} is possible: idle GPUs lower their links, so only a "
+                                "look under load tells",
+                                now, best),
+                    source,
+                    {"# under load: nvidia-smi --query-gpu=pcie.link.gen.current --format=csv"});
+    return result(CheckState::kFail, linked.subject,
+                  fmt::format("{} where {} is possible", now, best), source,
+                  reseat(device.address, port_name));
+  }
+  if (best_speed < device.max_link_gigatransfers.value || best_width < device.max_link_width.value)
+    return result(
+        CheckState::kWarn, linked.subject,
+        fmt::format("{}: the slot ({}) gives less than the card could use ({})", now, port_name,
+                    link_text(device.max_link_gigatransfers.value, device.max_link_width.value)),
+        source, {"# move the card to a slot of its own generation and width, if any"});
+  return result(CheckState::kPass, linked.subject, now, source);
+}
+
+// Whether these two are the ends of one link: a switch's upstream port is below a port of another
+// device. Who may not read its configuration sees it by its place, and by both telling one link.
+bool is_link_between(const PciDevice& above, const PciDevice& below, std::size_t place) {
+  constexpr std::uint8_t kUpstreamPort = 5;
+  if (below.config.pcie.is_known()) return below.config.pcie.value.port_type == kUpstreamPort;
+  return place % 2 == 1 && above.link_width.is(below.link_width.value) &&
+         above.link_gigatransfers.is(below.link_gigatransfers.value);
+}
+
+// A switch on the way that is linked to the port above it worse than both could: everything below
+// shares that. Nothing where all are well or were not told.
+std::optional<CheckResult> judge_uplinks(const Inventory& node, const Linked& linked) {
+  const std::vector<std::string>& bridges = linked.device->bridges;
+  for (std::size_t place = 1; place < bridges.size(); ++place) {
+    const PciDevice* above = node.pci_device(bridges[place - 1]);
+    const PciDevice* below = node.pci_device(bridges[place]);
+    if (above == nullptr || below == nullptr || !below->link_width.is_known() ||
+        !below->link_gigatransfers.is_known() || !is_link_between(*above, *below, place))
+      continue;
+    const std::uint32_t width = below->link_width.value;
+    const double speed = below->link_gigatransfers.value;
+    const std::uint32_t best_width =
+        std::min(below->max_link_width.value_or(width), above->max_link_width.value_or(width));
+    const double best_speed = std::min(below->max_link_gigatransfers.value_or(speed),
+                                       above->max_link_gigatransfers.value_or(speed));
+    if (width >= best_width && speed >= best_speed) continue;
+    return result(
+        CheckState::kFail, linked.subject,
+        fmt::format("the switch above it ({}) has {} where {} is possible", below->address,
+                    link_text(speed, width), link_text(best_speed, best_width)),
+        below->link_width.source, reseat(below->address, above->address));
+  }
+  return std::nullopt;
+}
+
+CheckResult judge_way(const Inventory& node, const Linked& linked) {
+  CheckResult own = judge_link(node, linked);
+  if (own.state == CheckState::kFail || own.state == CheckState::kWaived ||
+      node.is_virtual_machine.is(true))
+    return own;
+  return judge_uplinks(node, linked).value_or(std::move(own));
+}
+
+std::uint64_t total_of(const Fact<Counters>& counters, const char* total) {
+  if (!counters.is_known()) return 0;
+  if (const auto found = counters.value.find(total); found != counters.value.end())
+    return found->second;
+  std::uint64_t sum = 0;
+  for (const auto& [name, count] : counters.value) sum += count;
+  return sum;
+}
+
+// The port above the device that counted most: a link has two ends, and errors of what a device
+// sends are counted at the other one. "" when none counted anything that matters.
+std::string sick_port(const Inventory& node, const PciDevice& device, bool& lost_data) {
+  std::string worst;
+  std::uint64_t most = 0;
+  for (const std::string& address : device.bridges) {
+    const PciDevice* port = node.pci_device(address);
+    if (port == nullptr) continue;
+    const std::uint64_t fatal = total_of(port->aer_fatal, "TOTAL_ERR_FATAL");
+    const std::uint64_t nonfatal = total_of(port->aer_nonfatal, "TOTAL_ERR_NONFATAL");
+    const std::uint64_t corrected = total_of(port->aer_correctable, "TOTAL_ERR_COR");
+    const std::uint64_t sum = fatal + nonfatal + corrected;
+    if ((fatal + nonfatal == 0 && corrected < kManyCorrected) || sum <= most) continue;
+    most = sum;
+    lost_data = lost_data || fatal > 0;
+    worst = fmt::format("; its port {} {} corrected, {} not fatal, {} fatal", address, corrected,
+                        nonfatal, fatal);
+  }
+  return worst;
+}
+
+CheckResult judge_errors(const Inventory& node, const Linked& linked, std::uint64_t replays) {
+  const PciDevice& device = *linked.device;
+  if (device.aer_correctable.is_absent() && device.aer_fatal.is_absent())
+    return result(CheckState::kWaived, linked.subject, "the kernel counts no PCIe errors here",
+                  device.aer_correctable.source);
+  for (const Fact<Counters>* counts :
+       {&device.aer_correctable, &device.aer_nonfatal, &device.aer_fatal})
+    if (!counts->is_known()) return not_known(linked.subject, "the count of PCIe errors", *counts);
+  const std::uint64_t corrected = total_of(device.aer_correctable, "TOTAL_ERR_COR");
+  const std::uint64_t nonfatal = total_of(device.aer_nonfatal, "TOTAL_ERR_NONFATAL");
+  const std::uint64_t fatal = total_of(device.aer_fatal, "TOTAL_ERR_FATAL");
+  std::string text =
+      fmt::format("since boot {} corrected, {} not fatal, {} fatal", corrected, nonfatal, fatal);
+  if (linked.is_gpu && replays > 0) text += fmt::format(", {} replays", replays);
+  bool lost_data = fatal > 0;
+  const std::string at_port = sick_port(node, device, lost_data);
+  text += at_port;
+  const PciDevice* port = port_above(node, device);
+  const auto remedy = reseat(device.address, port == nullptr ? "" : port->address);
+  if (lost_data)
+    return result(CheckState::kFail, linked.subject, text, device.aer_fatal.source, remedy);
+  if (nonfatal > 0 || corrected >= kManyCorrected || replays >= kManyCorrected || !at_port.empty())
+    return result(CheckState::kWarn, linked.subject, text, device.aer_correctable.source, remedy);
+  return result(CheckState::kPass, linked.subject, text, device.aer_correctable.source);
+}
+
+}  // namespace
+
+CheckResults judge_pcie_link(const CheckInput& input) {
+  CheckResults results;
+  for (const Linked& linked : linked_devices(input.node))
+    results.push_back(judge_way(input.node, linked));
+  return results.empty() ? waived("there is neither a GPU nor an RDMA NIC on PCIe") : results;
+}
+
+CheckResults judge_pcie_limited(const CheckInput& input) {
+  const Inventory& node = input.node;
+  const std::vector<const RdmaDevice*> nics = fabric_nics(node);
+  if (nics.empty()) return no_rdma(node);
+  CheckResults results;
+  for (const RdmaDevice* nic : nics) {
+    if (!node.kernel_log.is_known()) {
+      results.push_back(
+          not_known(nic->name, "the kernel's log", node.kernel_log, kernel_log_remedy()));
+      continue;
+    }
+    const auto limited = std::ranges::find_if(node.kernel_log.value, [&](const std::string& line) {
+      return line.find(nic->pci_address) != std::string::npos &&
+             line.find("limited by") != std::string::npos;
+    });
+    if (limited == node.kernel_log.value.end() && node.kernel_log_is_cut)
+      results.push_back(cut_log(node, nic->name, "limited by"));
+    else if (limited == node.kernel_log.value.end())
+      results.push_back(result(CheckState::kPass, nic->name,
+                               "the kernel's log names no limit of its PCIe bandwidth",
+                               node.kernel_log.source));
+    else if (node.is_virtual_machine.is(true))
+      results.push_back(result(CheckState::kUnknown, nic->name,
+                               *limited + ": the ports above it are the hypervisor's invention, so "
+                                          "only the host tells what bounds it",
+                               node.kernel_log.source,
+                               {"# on the host: dmesg | grep 'limited by'; lspci -vv of the "
+                                "physical function, LnkCap against LnkSta"}));
+    else
+      results.push_back(result(CheckState::kFail, nic->name, *limited, node.kernel_log.source,
+                               {"# move or reseat what the line names: that port is the bottleneck",
+                                fmt::format("lspci -t -vv -s {}", nic->pci_address)}));
+  }
+  return results;
+}
+
+CheckResults judge_pcie_errors(const CheckInput& input) {
+  const Inventory& node = input.node;
+  CheckResults results;
+  for (const Linked& linked : linked_devices(node)) {
+    std::uint64_t replays = 0;
+    for (const GpuFacts& gpu : node.gpus)
+      if (linked.is_gpu && gpu.name == linked.subject) replays = gpu.nvml.pcie_replays.value_or(0);
+    results.push_back(judge_errors(node, linked, replays));
+  }
+  return results.empty() ? waived("there is neither a GPU nor an RDMA NIC on PCIe") : results;
+}
+
+}  // namespace railgauge::agent

@@ -1,0 +1,42 @@
+// How a task ended, from what was seen of its runner. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "agent/os/subprocess.h"
+#include "kernels/core/record.pb.h"
+
+namespace railgauge::agent {
+
+// Why the agent ended a runner.
+enum class Stop {
+  kNone,      // it ended by itself
+  kDeadline,  // the task's deadline passed
+  kCancel,  // the controller or the agent's own end asked for it; the runner may answer for itself
+  kFault,   // it broke the protocol, or its records cannot be kept: it is not believed any more
+};
+
+struct Ending {
+  std::optional<Final> reported;  // the runner's own final record
+  bool reported_before_stop = false;
+  Stop stop = Stop::kNone;
+  std::string stop_outcome;  // of kCancel
+  std::string stop_reason;   // of kCancel and kFault
+  double deadline_seconds = 0;
+  bool ignored_term = false;
+  std::optional<Exit> exit;  // absent: it could not even be killed
+  double lifetime_ns = 0;    // from the spawn to the reaping
+  std::string last_record;   // in words, "" for none
+  std::string stderr_tail;
+};
+
+// The Final to store: outcome, reason, and what the reaping told.
+Final conclude(const Ending& ending);
+
+// "killed by SIGSEGV (signal 11)", "exited with code 3".
+std::string describe_wait_status(int wait_status);
+// "started verbs.write_lat", "point latency_ns at 8 bytes".
+std::string describe_record(const Record& record);
+
+}  // namespace railgauge::agent

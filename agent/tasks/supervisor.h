@@ -1,0 +1,66 @@
+// The runners of this node: starts them, relays to and from them, ends them. At most
+// Options::max_tasks at a time. A passive object for one poll loop; not thread safe.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <poll.h>
+
+#include "agent/tasks/task.h"
+#include "controller/api/agent.pb.h"
+
+namespace railgauge::agent {
+
+class Supervisor {
+ public:
+  struct Options {
+    TaskOptions task;
+    std::size_t max_tasks = 8;
+  };
+  // Told about a spawned runner before it is asked anything, so that its pid can be made durable;
+  // an error ends the runner.
+  using OnSpawned = std::function<Status(const api::TaskRef&, pid_t)>;
+
+  Supervisor(Options options, TaskListener& listener, OnSpawned on_spawned);
+
+  // Starts a runner and asks it to prepare. Errors, after which nothing runs: kAlreadyExists for a
+  // task that runs here now, kResourceExhausted at the bound, kInvalidArgument without a deadline,
+  // those of spawning and of on_spawned.
+  Status prepare(const api::PrepareTask& prepare);
+  // What is said to a task that does not run here any more is dropped: its end is on its way.
+  void go(const api::TaskRef& task);
+  void step(const api::TaskRef& task, GroupStep step);
+  void cancel(const api::TaskRef& task, const std::string& outcome, const std::string& reason);
+  void cancel_all(const std::string& outcome, const std::string& reason);
+  void abort_all(const std::string& reason);
+  // Ends every task that is not forced, with little patience: a job waits for the node.
+  void give_way(const std::string& reason);
+
+  // What the controller has not answered yet, for a stream that may not have carried it.
+  void say_again() const;
+  void service();
+  void add_to(std::vector<pollfd>& set) const;
+  // Nanoseconds of monotonic_now_ns() at which service() must be called at the latest.
+  [[nodiscard]] double wake_ns() const;
+  [[nodiscard]] std::vector<api::TaskRef> running() const;
+  [[nodiscard]] std::size_t size() const { return tasks_.size(); }
+  // Of the runners, also of those that could not be killed.
+  [[nodiscard]] std::vector<int> pids() const;
+  // Kernel of a running task, "" for one that does not run.
+  [[nodiscard]] std::string kernel_of(const api::TaskRef& task) const;
+
+ private:
+  Task* find(const api::TaskRef& ref) const;
+
+  Options options_;
+  TaskListener& listener_;
+  OnSpawned on_spawned_;
+  std::map<TaskKey, std::unique_ptr<Task>> tasks_;
+  std::vector<Subprocess> stuck_;  // could not be killed; each takes the place of a task
+};
+
+}  // namespace railgauge::agent

@@ -1,0 +1,118 @@
+// One runner process and its task: spawned, prepared, running, stopping, reaped. Owns the process,
+// both protocol pipes, the deadline and the escalation from Cancel over TERM to KILL. A passive
+// object: the owner polls and calls service(). Not thread safe.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <poll.h>
+
+#include "agent/tasks/final.h"
+#include "agent/os/subprocess.h"
+#include "controller/api/agent.pb.h"
+#include "kernels/core/framing.h"
+
+namespace railgauge::agent {
+
+// Names one rank of one attempt; of a TaskRef or a RecordKey.
+using TaskKey = std::tuple<std::string, std::string, std::uint32_t, std::uint32_t>;
+template <class Named>
+TaskKey task_key(const Named& named) {
+  return {named.run_id(), named.task_id(), named.attempt(), named.rank()};
+}
+
+// Who is told what runners say. Called from Supervisor's functions only. `prepared` and `step` come
+// again from say_again().
+class TaskListener {
+ public:
+  virtual ~TaskListener() = default;
+  virtual void prepared(const api::TaskRef& task) = 0;
+  virtual void step(const api::TaskRef& task, GroupStep step) = 0;
+  virtual void record(Record record) = 0;
+  // The runner is reaped. `final` is the rank's last record; without `was_prepared` the task never
+  // became ready to go.
+  virtual void ended(const api::TaskRef& task, Record final, bool was_prepared) = 0;
+};
+
+struct TaskOptions {
+  std::string runner;               // path of railgauge-runner
+  double cancel_grace_seconds = 1;  // from Cancel to TERM
+  double term_grace_seconds = 2;    // from TERM to KILL
+  // Both where a task gives way to a job: it must be gone within 2 s of the job's arrival, of which
+  // noticing takes up to one.
+  double give_way_seconds = 0.3;
+  double kill_grace_seconds = 5;  // from KILL until the process is given up as stuck
+  double drain_seconds = 0.5;     // for pipes that a grandchild holds open after the end
+};
+
+class Task {
+ public:
+  // Starts the runner; nothing is asked of it yet. Errors: Subprocess::spawn's.
+  static Result<std::unique_ptr<Task>> spawn(const api::PrepareTask& prepare,
+                                             const TaskOptions& options);
+
+  [[nodiscard]] const api::TaskRef& ref() const { return prepare_.task(); }
+  [[nodiscard]] const std::string& kernel() const { return prepare_.kernel(); }
+  [[nodiscard]] pid_t pid() const { return process_.pid(); }
+  // Reaped and told, or given up: nothing more will come.
+  [[nodiscard]] bool done() const { return done_; }
+
+  void go();
+  // The answer to a rendezvous step. One that came before already is dropped: after a lost stream
+  // the controller answers again, and the runner would take it for the next step's.
+  void step(GroupStep answer);
+  // Tells the listener what the controller has not answered yet: prepared, or the last step.
+  void say_again(TaskListener& listener) const;
+  void cancel(const std::string& outcome, const std::string& reason);
+  // Cancels it for a job that came to the node, unless it is forced.
+  void give_way(const std::string& reason);
+  // Ends the runner and believes nothing that it says from now on.
+  void abort(const std::string& reason);
+
+  // Reads, writes and signals as the moment demands.
+  void service(TaskListener& listener);
+  void add_to(std::vector<pollfd>& set) const;
+  // When service() must be called at the latest, on monotonic_now_ns().
+  [[nodiscard]] double wake_ns() const;
+  // The process of a task that is done but could not be killed; kept until the system lets it go.
+  Subprocess take_process() { return std::move(process_); }
+
+ private:
+  Task(api::PrepareTask prepare, TaskOptions options, Subprocess process);
+  void send(const ToRunner& message);
+  void read_records(TaskListener& listener);
+  void take_frame(const std::string& bytes, TaskListener& listener);
+  void take_record(Record record, std::size_t size, TaskListener& listener);
+  void add_placement(Started& started) const;
+  void read_stderr();
+  void flush();
+  void begin_stop(Stop why, std::string outcome, std::string reason, double grace_seconds);
+  void escalate();
+  void watch_process();
+  void finish(TaskListener& listener);
+
+  api::PrepareTask prepare_;
+  TaskOptions options_;
+  Subprocess process_;
+  FrameReader frames_;
+  std::string to_write_;  // frames that the request pipe did not take yet
+  double spawned_ns_ = 0;
+  double deadline_ns_ = 0;
+  double signal_at_ns_ = 0;  // when escalate() goes one further; 0 while nothing is being stopped
+  int next_signal_ = 0;
+  double term_grace_seconds_ = 0;
+  double drained_at_ns_ = 0;  // after the end: when pipes count as drained
+  std::uint32_t next_sequence_ = 0;
+  bool was_prepared_ = false;
+  bool went_ = false;                    // Go has come
+  std::optional<GroupStep> unanswered_;  // the runner waits for everyone's
+  bool done_ = false;
+  Ending ending_;
+};
+
+}  // namespace railgauge::agent

@@ -1,0 +1,188 @@
+#include "controller/cli/bundle/redact.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include <fmt/format.h>
+
+namespace railgauge::cli {
+namespace {
+
+bool is_token(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+         std::string_view("_.-:").find(c) != std::string_view::npos;
+}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_hex(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
+
+std::string lower(std::string_view text) {
+  std::string small(text);
+  std::ranges::transform(small, small.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return small;
+}
+
+bool is_ipv4(std::string_view piece) {
+  return std::ranges::count(piece, '.') == 3 && piece.size() >= 7 && is_digit(piece.front()) &&
+         is_digit(piece.back()) && piece.find("..") == std::string_view::npos &&
+         std::ranges::all_of(piece, [](char c) { return is_digit(c) || c == '.'; });
+}
+
+// IPv6 addresses, GUIDs and MAC addresses. A PCI address has two colons, a time as well.
+bool is_colon_address(std::string_view token) {
+  const auto colons = std::ranges::count(token, ':');
+  return (colons >= 3 || (colons >= 2 && token.find("::") != std::string_view::npos)) &&
+         std::ranges::all_of(token, [](char c) { return is_hex(c) || c == ':'; });
+}
+
+bool is_alnum(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+
+// The one that begins there, without the colon that a sentence has behind it; "" is none. Not one
+// that ends in IPv4 ("::ffff:192.0.2.1"): its parts are told apart by colons.
+std::string_view address_at(std::string_view token, std::size_t begin) {
+  std::size_t end = begin;
+  while (end < token.size() && (is_hex(token[end]) || token[end] == ':')) ++end;
+  const bool goes_on = end < token.size() &&
+                       (is_alnum(token[end]) ||
+                        (token[end] == '.' && end + 1 < token.size() && is_digit(token[end + 1])));
+  std::string_view run = token.substr(begin, end - begin);
+  if (run.ends_with(':') && !run.ends_with("::")) run.remove_suffix(1);
+  return !goes_on && is_colon_address(run) ? run : std::string_view();
+}
+
+// Where the parts of a token begin and end: "log_gpu001-ib0.txt".
+bool is_joint(char c) { return std::string_view("_.-:").find(c) != std::string_view::npos; }
+// A letter or a number alone stands in many words.
+bool says_something(std::string_view part) {
+  return part.size() > 1 && !std::ranges::all_of(part, is_digit);
+}
+bool is_word(std::string_view name) { return std::ranges::all_of(name, is_token); }
+
+}  // namespace
+
+void Redactor::learn(std::string_view kind, std::string_view name) {
+  // A switch may be called "1", as every other figure is.
+  if (name.empty() || (kind == "leaf" && !says_something(name))) return;
+  const std::string word = number(kind, name);
+  if (!is_word(name)) phrases_.emplace(lower(name), word);
+  // People leave the domain out. A name that is a number without it says nothing.
+  const std::string_view host = name.substr(0, name.find_first_of(".@"));
+  const bool has_host = kind == "node" || kind == "person";
+  if (has_host && !host.empty() && is_word(host) && !std::ranges::all_of(host, is_digit))
+    words_.emplace(lower(host), word);
+  if (!is_colon_address(name)) return;
+  std::string digits = lower(name);
+  std::erase(digits, ':');
+  words_.emplace(digits, word);
+  words_.emplace("0x" + digits, word);
+}
+
+const std::string& Redactor::number(std::string_view kind, std::string_view name) {
+  if (const std::string* known = find(name)) return *known;
+  const int count = ++counts_[std::string(kind)];
+  return words_.emplace(lower(name), fmt::format("{}-{}", kind, count)).first->second;
+}
+
+const std::string* Redactor::find(std::string_view name) const {
+  const auto known = words_.find(lower(name));
+  return known == words_.end() ? nullptr : &known->second;
+}
+
+std::string Redactor::apply(std::string_view given) {
+  const std::string text = without_phrases(given);
+  std::string redacted;
+  redacted.reserve(text.size());
+  for (std::size_t begin = 0; begin < text.size();) {
+    if (!is_token(text[begin])) {
+      redacted += text[begin++];
+      continue;
+    }
+    const auto stop =
+        std::find_if_not(text.begin() + static_cast<std::ptrdiff_t>(begin), text.end(), is_token);
+    const auto end = static_cast<std::size_t>(stop - text.begin());
+    redacted += word_for(std::string_view(text).substr(begin, end - begin));
+    begin = end;
+  }
+  return redacted;
+}
+
+// Names that no token has: "Ada Lovelace", "ada@fabric.example".
+std::string Redactor::without_phrases(std::string_view text) const {
+  std::string clean(text);
+  for (const auto& [phrase, word] : phrases_) {
+    const std::string small = lower(clean);
+    std::string out;
+    std::size_t copied = 0;
+    for (std::size_t at = 0; (at = small.find(phrase, at)) != std::string::npos;) {
+      const std::size_t end = at + phrase.size();
+      const bool whole =
+          (at == 0 || !is_alnum(small[at - 1])) && (end == small.size() || !is_alnum(small[end]));
+      if (whole) {
+        out.append(clean, copied, at - copied).append(word);
+        copied = end;
+      }
+      at = end;
+    }
+    if (copied > 0) clean = out.append(clean, copied);
+  }
+  return clean;
+}
+
+// Whole first ("gpu-1.rack:x" may be a name), then an address in it ("gid:fe80::1."), then what
+// colons part: "192.0.2.1:7443", "n1:4".
+std::string Redactor::word_for(std::string_view token) {
+  if (const std::string* known = find(token)) return *known;
+  for (std::size_t begin = 0; begin < token.size(); ++begin) {
+    if (begin > 0 && token[begin - 1] != ':') continue;
+    const std::string_view address = address_at(token, begin);
+    if (address.empty()) continue;
+    return parts_for(token.substr(0, begin)) + number("address", address) +
+           word_for(token.substr(begin + address.size()));
+  }
+  return parts_for(token);
+}
+
+std::string Redactor::parts_for(std::string_view token) {
+  std::string joined;
+  for (std::size_t begin = 0; begin <= token.size();) {
+    const std::size_t end = std::min(token.find(':', begin), token.size());
+    joined += piece_for(token.substr(begin, end - begin));
+    if (end < token.size()) joined += ':';
+    begin = end + 1;
+  }
+  return joined;
+}
+
+// A known name may have a domain behind it, or the end of a sentence.
+std::string Redactor::piece_for(std::string_view piece) {
+  const std::size_t last = piece.find_last_not_of(".-");
+  const std::string_view core = piece.substr(0, last == std::string_view::npos ? 0 : last + 1);
+  const std::string tail(piece.substr(core.size()));
+  if (is_ipv4(core)) return number("address", core) + tail;
+  if (const std::string* known = find(core)) return *known + tail;
+  if (const std::string* host = find(core.substr(0, core.find('.')))) return *host + tail;
+  return inside_of(core) + tail;
+}
+
+// A known name between joints, the longest first: "gpu001-ib0", "log_gpu001.txt".
+std::string Redactor::inside_of(std::string_view piece) const {
+  std::string out;
+  for (std::size_t begin = 0; begin < piece.size();) {
+    std::size_t after = begin;
+    for (std::size_t end = piece.size(); end > begin && after == begin; --end) {
+      const bool ends = end == piece.size() || is_joint(piece[end]);
+      const std::string_view part = piece.substr(begin, end - begin);
+      const std::string* known = ends && says_something(part) ? find(part) : nullptr;
+      if (known == nullptr) continue;
+      out += *known;
+      after = end;
+    }
+    while (after < piece.size() && (after == begin || !is_joint(piece[after - 1])))
+      out += piece[after++];
+    begin = after;
+  }
+  return out;
+}
+
+}  // namespace railgauge::cli

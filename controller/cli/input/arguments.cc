@@ -1,0 +1,226 @@
+#include "controller/cli/input/arguments.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kernels/core/text.h"
+
+namespace railgauge::cli {
+namespace {
+
+constexpr std::size_t kAnyNumber = 100'000;
+
+struct OperandCount {
+  std::size_t least = 0;
+  std::size_t most = 0;
+};
+
+constexpr std::size_t kManyOperands = 10'000;  // of "[NODE...]"
+
+OperandCount count_operands(std::string_view operands) {
+  OperandCount count;
+  for (std::size_t begin = 0; begin < operands.size();) {
+    const std::size_t end = std::min(operands.find(' ', begin), operands.size());
+    ++count.most;
+    if (operands.substr(begin, end - begin).find("...") != std::string_view::npos)
+      count.most = kManyOperands;
+    if (operands[begin] != '[') ++count.least;
+    if (operands.substr(begin, end - begin).ends_with("...")) count.most = kAnyNumber;
+    begin = end + 1;
+  }
+  return count;
+}
+
+const Flag* find_flag(std::span<const Flag> flags, std::string_view name) {
+  const auto found = std::ranges::find_if(flags, [&](const Flag& flag) {
+    return flag.name == name || (name.size() == 1 && flag.letter == name.front());
+  });
+  return found == flags.end() ? nullptr : &*found;
+}
+
+// A flag by name in the common ones and in all verbs': a name has one meaning everywhere.
+const Flag* find_anywhere(const Grammar& grammar, std::string_view name) {
+  if (const Flag* flag = find_flag(grammar.common, name)) return flag;
+  for (const Verb& verb : grammar.verbs)
+    if (const Flag* flag = find_flag(verb.flags, name)) return flag;
+  return nullptr;
+}
+
+std::vector<std::string> flag_names(const Grammar& grammar, const Verb* verb) {
+  std::vector<std::string> names;
+  for (const Flag& flag : grammar.common) names.push_back(fmt::format("--{}", flag.name));
+  for (const Verb& each : grammar.verbs)
+    if (verb == nullptr || &each == verb)
+      for (const Flag& flag : each.flags) names.push_back(fmt::format("--{}", flag.name));
+  return names;
+}
+
+std::string full_name(const Verb& verb) {
+  return verb.name.empty() ? std::string(verb.noun) : fmt::format("{} {}", verb.noun, verb.name);
+}
+
+// Splits words into flags and the rest; "--" ends the flags.
+Status split_flags(const Grammar& grammar, std::span<const std::string> words, Arguments& parsed,
+                   std::vector<std::string>& rest) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    if (word == "--") {
+      rest.insert(rest.end(), words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
+      return {};
+    }
+    if (!word.starts_with('-') || word == "-") {
+      rest.emplace_back(word);
+      continue;
+    }
+    const std::size_t equals = word.starts_with("--") ? word.find('=') : std::string_view::npos;
+    const std::string_view name =
+        word.starts_with("--") ? word.substr(2, equals - 2) : word.substr(1);
+    const Flag* flag =
+        word.starts_with("--") == (name.size() > 1) ? find_anywhere(grammar, name) : nullptr;
+    if (flag == nullptr) {
+      return fail(Code::kInvalidArgument, fmt::format("unknown flag {}{}", word.substr(0, equals),
+                                                      did_you_mean(fmt::format("--{}", name),
+                                                                   flag_names(grammar, nullptr))));
+    }
+    std::string value;
+    if (flag->value.empty() && equals != std::string_view::npos) {
+      return fail(Code::kInvalidArgument, fmt::format("--{} takes no value", flag->name));
+    }
+    if (!flag->value.empty()) {
+      if (equals != std::string_view::npos) {
+        value = word.substr(equals + 1);
+      } else if (i + 1 < words.size()) {
+        value = words[++i];
+      } else {
+        return fail(Code::kInvalidArgument, fmt::format("--{} needs a value: --{} {}", flag->name,
+                                                        flag->name, flag->value));
+      }
+    }
+    if (!parsed.flags.emplace(flag->name, std::move(value)).second)
+      return fail(Code::kInvalidArgument, fmt::format("--{} is given twice", flag->name));
+  }
+  return {};
+}
+
+bool is_noun(const Grammar& grammar, std::string_view noun) {
+  return std::ranges::any_of(grammar.verbs, [&](const Verb& v) { return v.noun == noun; });
+}
+
+const Verb* find_verb(const Grammar& grammar, std::string_view noun, std::string_view name) {
+  const auto found = std::ranges::find_if(
+      grammar.verbs, [&](const Verb& v) { return v.noun == noun && v.name == name; });
+  return found == grammar.verbs.end() ? nullptr : &*found;
+}
+
+// The noun as the table spells it: "node" is "nodes"; "run" is the verb, unless a verb of "runs"
+// follows ("run show RUN"). "" when there is no such noun.
+std::string canonical_noun(const Grammar& grammar, const std::string& word,
+                           std::string_view following) {
+  const std::string plural = word + "s";
+  if (is_noun(grammar, word)) {
+    const bool verb_of_plural =
+        !following.empty() && find_verb(grammar, plural, following) != nullptr;
+    return verb_of_plural ? plural : word;
+  }
+  return is_noun(grammar, plural) ? plural : "";
+}
+
+Result<const Verb*> choose_verb(const Grammar& grammar, Arguments& parsed,
+                                std::vector<std::string>& rest) {
+  const std::string_view following = rest.size() > 1 ? std::string_view(rest[1]) : "";
+  const std::string noun = canonical_noun(grammar, rest[0], following);
+  if (noun.empty()) {
+    std::vector<std::string> nouns;
+    for (const Verb& verb : grammar.verbs) nouns.emplace_back(verb.noun);
+    nouns.emplace_back("help");
+    std::string hint = did_you_mean(rest[0], nouns);
+    if (hint.empty()) hint = "; railgauge help lists all";
+    return fail(Code::kInvalidArgument, fmt::format("unknown verb {}{}", in_quotes(rest[0]), hint));
+  }
+  rest.erase(rest.begin());
+  if (!rest.empty() && rest[0] == "help") {
+    parsed.help = true;
+    rest.erase(rest.begin());
+  }
+  if (parsed.help && rest.empty()) parsed.noun = noun;
+  if (!rest.empty() && !rest[0].empty()) {
+    if (const Verb* verb = find_verb(grammar, noun, rest[0])) {
+      rest.erase(rest.begin());
+      return verb;
+    }
+  }
+  const Verb* alone = find_verb(grammar, noun, "");
+  // "schedules list": what the plural noun does alone, said aloud.
+  if (!rest.empty() && rest[0] == "list" && noun.ends_with('s') && alone != nullptr &&
+      alone->operands.empty()) {
+    rest.erase(rest.begin());
+    return alone;
+  }
+  if (!rest.empty() && (alone == nullptr || alone->operands.empty())) {
+    std::vector<std::string> names;
+    for (const Verb& verb : grammar.verbs)
+      if (verb.noun == noun) names.emplace_back(verb.name);
+    return fail(Code::kInvalidArgument,
+                fmt::format("{}: unknown verb {}{}", noun, in_quotes(rest[0]),
+                            did_you_mean(rest[0], names)));
+  }
+  return alone;
+}
+
+Status check_against_verb(const Grammar& grammar, const Arguments& parsed) {
+  const Verb& verb = *parsed.verb;
+  for (const auto& [name, value] : parsed.flags) {
+    if (find_flag(grammar.common, name) == nullptr && find_flag(verb.flags, name) == nullptr) {
+      return fail(Code::kInvalidArgument,
+                  fmt::format("{} has no flag --{}{}", full_name(verb), name,
+                              did_you_mean("--" + name, flag_names(grammar, &verb))));
+    }
+  }
+  const OperandCount count = count_operands(verb.operands);
+  if (parsed.operands.size() < count.least) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("{} needs more: railgauge {} {}", full_name(verb), full_name(verb),
+                            verb.operands));
+  }
+  if (parsed.operands.size() > count.most) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("{}: {} is one operand too many", full_name(verb),
+                            in_quotes(parsed.operands[count.most])));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string Arguments::value(std::string_view flag) const {
+  const auto found = flags.find(flag);
+  return found == flags.end() ? "" : found->second;
+}
+
+std::string Arguments::operand(std::size_t index) const {
+  return index < operands.size() ? operands[index] : "";
+}
+
+Result<Arguments> parse_arguments(const Grammar& grammar, std::span<const std::string> words) {
+  Arguments parsed;
+  std::vector<std::string> rest;
+  RG_TRY_OK(split_flags(grammar, words, parsed, rest));
+  parsed.help = parsed.has("help");
+  if (!rest.empty() && rest[0] == "help") {
+    parsed.help = true;
+    rest.erase(rest.begin());
+  }
+  if (rest.empty()) return parsed;
+  parsed.verb = RG_TRY(choose_verb(grammar, parsed, rest));
+  parsed.operands = std::move(rest);
+  if (parsed.verb == nullptr) {
+    if (parsed.help) return parsed;
+    return fail(Code::kInvalidArgument,
+                fmt::format("{0} needs a verb; railgauge help {0} lists them", words.front()));
+  }
+  if (!parsed.help) RG_TRY_OK(check_against_verb(grammar, parsed));
+  return parsed;
+}
+
+}  // namespace railgauge::cli

@@ -1,0 +1,112 @@
+#include "controller/cli/input/inputs.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "kernels/core/text.h"
+#include "kernels/core/units.h"
+
+namespace railgauge::cli {
+namespace {
+
+constexpr std::size_t kMaxFileBytes = 1U << 20U;
+
+Result<std::string> read_file(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMaxFileBytes + 1, '\0');
+  if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!file && !file.eof()) {
+    return fail(Code::kInvalidArgument, fmt::format("{}: read: {}", path, std::strerror(errno)));
+  }
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > kMaxFileBytes) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("{}: more than {}, too much", path, canonical_bytes(kMaxFileBytes)));
+  }
+  return text;
+}
+
+// The file's node sets, joined by commas.
+Result<std::string> read_node_set(const std::string& path) {
+  const std::string text = RG_TRY(read_file(path));
+  std::string set;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    line = line.substr(0, line.find('#'));
+    std::erase_if(line, [](char c) { return c == ' ' || c == '\t' || c == '\r'; });
+    if (!line.empty()) set += (set.empty() ? "" : ",") + line;
+  }
+  if (set.empty())
+    return fail(Code::kInvalidArgument, fmt::format("--nodes-file {}: names no node", path));
+  return set;
+}
+
+}  // namespace
+
+Result<std::string> node_set_of(const Arguments& arguments, std::size_t index) {
+  const std::string operand = arguments.operand(index);
+  const int given = (arguments.operands.size() > index ? 1 : 0) + (arguments.has("nodes") ? 1 : 0) +
+                    (arguments.has("nodes-file") ? 1 : 0);
+  if (given > 1) {
+    return fail(Code::kInvalidArgument,
+                "more than one node set: give NODESET, --nodes or --nodes-file");
+  }
+  if (given == 0) return std::string();
+  if (arguments.has("nodes-file")) return read_node_set(arguments.value("nodes-file"));
+  std::string set = arguments.has("nodes") ? arguments.value("nodes") : operand;
+  if (set.empty()) return fail(Code::kInvalidArgument, "the node set is empty");
+  return set;
+}
+
+Result<railgauge::api::SuiteSource> suite_source(const std::string& word) {
+  railgauge::api::SuiteSource source;
+  if (word.find('/') == std::string::npos && !word.ends_with(".yaml") && !word.ends_with(".yml")) {
+    source.set_name(word);
+    return source;
+  }
+  source.set_text(RG_TRY(read_file(word)));
+  source.set_file_name(word);
+  return source;
+}
+
+Result<railgauge::api::SuiteSource> suite_to_run(const Arguments& arguments) {
+  auto source = RG_TRY(suite_source(arguments.operand(0)));
+  if (!arguments.has("slice")) return source;
+  const std::string& slice = arguments.value("slice");
+  if (slice.empty() || slice.find_first_not_of("0123456789/") != std::string::npos)
+    return fail(Code::kInvalidArgument,
+                fmt::format("--slice: {} is no K/N, as in 3/96", in_quotes(slice)));
+  if (source.text().empty())
+    source.set_name(fmt::format("{}:{}", source.name(), slice));
+  else
+    source.set_text(fmt::format("{}\nslice: {}\n", source.text(), slice));
+  return source;
+}
+
+Result<std::uint32_t> count_of(const Arguments& arguments, std::string_view name,
+                               std::uint32_t otherwise) {
+  if (!arguments.has(name)) return otherwise;
+  constexpr std::int64_t kMost = 100'000'000;
+  const auto number = parse_integer(arguments.value(name));
+  if (!number || *number < 1 || *number > kMost) {
+    return fail(Code::kInvalidArgument, fmt::format("--{}: {} is no count from 1 to {}", name,
+                                                    in_quotes(arguments.value(name)), kMost));
+  }
+  return static_cast<std::uint32_t>(*number);
+}
+
+Result<double> seconds_of(const Arguments& arguments, std::string_view name, double otherwise) {
+  if (!arguments.has(name)) return otherwise;
+  const auto ns = parse_duration_ns(arguments.value(name));
+  if (!ns) return fail(ns.error().code, fmt::format("--{}: {}", name, ns.error().message));
+  return *ns / 1e9;
+}
+
+}  // namespace railgauge::cli

@@ -1,0 +1,84 @@
+#include "controller/cli/input/interrupts.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <ctime>
+
+#include "kernels/core/outcome.h"
+
+namespace railgauge::cli {
+namespace {
+
+constexpr int kPressesThatEnd = 3;
+constexpr timespec kPatience{.tv_sec = 1, .tv_nsec = 0};  // should the wake-up signal get lost
+
+}  // namespace
+
+void Interrupts::press() {
+  const std::scoped_lock lock(mutex_);
+  ++presses_;
+  for (const auto& cancel : hooks_) cancel();
+  changed_.notify_all();
+}
+
+void Interrupts::terminate() {
+  const std::scoped_lock lock(mutex_);
+  terminated_ = true;
+  for (const auto& cancel : hooks_) cancel();
+  changed_.notify_all();
+}
+
+int Interrupts::presses() const {
+  const std::scoped_lock lock(mutex_);
+  return presses_;
+}
+
+bool Interrupts::terminated() const {
+  const std::scoped_lock lock(mutex_);
+  return terminated_;
+}
+
+bool Interrupts::wait_beyond(int seen, double seconds) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::duration<double>(seconds),
+                           [&] { return presses_ > seen || terminated_; });
+}
+
+Interrupts::Hook::Hook(Interrupts& interrupts, std::function<void()> cancel)
+    : interrupts_(interrupts) {
+  const std::scoped_lock lock(interrupts_.mutex_);
+  entry_ = interrupts_.hooks_.insert(interrupts_.hooks_.end(), std::move(cancel));
+}
+
+Interrupts::Hook::~Hook() {
+  const std::scoped_lock lock(interrupts_.mutex_);
+  interrupts_.hooks_.erase(entry_);
+}
+
+SignalListener::SignalListener(Interrupts& interrupts) {
+  sigemptyset(&signals_);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&signals_, signal);
+  pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+  thread_ = std::jthread([this, &interrupts](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      const int signal = sigtimedwait(&signals_, nullptr, &kPatience);
+      if (signal < 0 || signal == SIGUSR1) continue;
+      if (signal == SIGINT) {
+        if (interrupts.presses() + 1 >= kPressesThatEnd) _exit(kExitInterrupted);
+        interrupts.press();
+      } else {
+        if (interrupts.terminated()) _exit(kExitTerminated);
+        interrupts.terminate();
+      }
+    }
+  });
+}
+
+SignalListener::~SignalListener() {
+  thread_.request_stop();
+  pthread_kill(thread_.native_handle(), SIGUSR1);
+  thread_.join();
+}
+
+}  // namespace railgauge::cli

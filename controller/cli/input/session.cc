@@ -1,0 +1,109 @@
+#include "controller/cli/input/session.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include <fmt/format.h>
+
+namespace railgauge::cli {
+namespace {
+
+constexpr int kMaxAnswerBytes = 256 * 1024 * 1024;
+constexpr std::size_t kMaxPemBytes = 1U << 20U;
+
+Result<std::string> read_pem(std::string_view flag, const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMaxPemBytes, '\0');
+  if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!file && !file.eof()) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("--{} {}: read: {}", flag, path, std::strerror(errno)));
+  }
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.find("-----BEGIN ") == std::string::npos)
+    return fail(Code::kInvalidArgument, fmt::format("--{} {}: no PEM file", flag, path));
+  return text;
+}
+
+// The innermost cause that gRPC tells, without the address, which we print ourselves.
+std::string cause_of(const std::string& message, const std::string& address) {
+  std::string_view cause = message;
+  for (const std::string_view mark :
+       {"last error: ", "UNKNOWN: ", "UNAVAILABLE: ", "Failed to connect to remote host: "}) {
+    const std::size_t found = cause.rfind(mark);
+    if (found != std::string_view::npos) cause = cause.substr(found + mark.size());
+  }
+  if (cause.starts_with(address + ": ")) cause = cause.substr(address.size() + 2);
+  if (cause.starts_with("DNS resolution failed"))
+    return fmt::format("DNS: {}", cause.substr(cause.rfind(": ") + 2));
+  return std::string(cause);
+}
+
+std::string_view remedy_for(std::string_view cause, std::string_view address) {
+  const auto says = [&](std::string_view part) { return cause.find(part) != cause.npos; };
+  if (says("Permission denied")) return "this user may not open it; see the socket's group";
+  if (says("andshake") || says("SSL") || says("certificate"))
+    return "see --tls-cert, --tls-key and --tls-ca";
+  if (says("ocket closed") && !address.starts_with("unix:"))
+    return "does it want certificates? See --tls-cert, --tls-key and --tls-ca";
+  if (address.starts_with("unix:"))
+    return "is railgauge-controller running on this host? --controller names another";
+  return "is railgauge-controller running there, and the port open?";
+}
+
+}  // namespace
+
+Result<std::shared_ptr<grpc::Channel>> open_channel(const Settings& settings) {
+  std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
+  if (!settings.controller.starts_with("unix:") && !settings.insecure) {
+    grpc::SslCredentialsOptions options;
+    options.pem_cert_chain = RG_TRY(read_pem("tls-cert", settings.tls_cert));
+    options.pem_private_key = RG_TRY(read_pem("tls-key", settings.tls_key));
+    options.pem_root_certs = RG_TRY(read_pem("tls-ca", settings.tls_ca));
+    credentials = grpc::SslCredentials(options);
+  }
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxAnswerBytes);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // a fabric's controller is never behind one
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 200);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 200);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2000);
+  return grpc::CreateCustomChannel(settings.controller, credentials, arguments);
+}
+
+Error error_of(const grpc::Status& status, const Session& session) {
+  const std::string& address = session.address;
+  const auto code = static_cast<Code>(status.error_code());
+  std::string message = status.error_message();
+  for (char& c : message)
+    if (c == '\n') c = ' ';
+  switch (code) {
+    case Code::kUnavailable: {
+      if (session.connected()) return {code, message};  // "no node is attached"
+      const std::string cause = cause_of(message, address);
+      return {code,
+              fmt::format("controller {}: {}; {}", address, cause, remedy_for(cause, address))};
+    }
+    case Code::kDeadlineExceeded:
+      // What ran too long there is told by the controller; gRPC's own words are of no answer.
+      if (!message.empty() && message != "Deadline Exceeded") return {code, message};
+      return {code, fmt::format("controller {}: no answer in time; it may be busy or stopped, "
+                                "--timeout waits longer",
+                                address)};
+    case Code::kUnimplemented:
+      return {code, fmt::format("controller {}: {}; is it of this program's version? railgauge "
+                                "version shows both",
+                                address, message.empty() ? "unknown call" : message)};
+    case Code::kUnauthenticated:
+    case Code::kPermissionDenied:
+      return {code, fmt::format("controller {}: {}", address, message)};
+    default:
+      return {code, message.empty() ? fmt::format("controller {}: error {}", address,
+                                                  static_cast<int>(status.error_code()))
+                                    : message};
+  }
+}
+
+}  // namespace railgauge::cli

@@ -1,0 +1,159 @@
+#include "controller/cli/input/settings.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/core/text.h"
+#include "kernels/core/units.h"
+
+namespace railgauge::cli {
+namespace {
+
+constexpr std::array kFlags{
+    Flag{"controller", 0, "ADDRESS",
+         "unix:PATH or HOST:PORT [unix:/run/railgauge/controller.sock]"},
+    Flag{"tls-cert", 0, "FILE", "certificate of this user, for HOST:PORT"},
+    Flag{"tls-key", 0, "FILE", "its private key"},
+    Flag{"tls-ca", 0, "FILE", "certificate of the authority that signed the controller's"},
+    Flag{"insecure", 0, "", "HOST:PORT without certificates"},
+    Flag{"format", 'o', "FORMAT", "table, json, csv or ndjson [table]"},
+    Flag{"units", 0, "UNITS", "bits or bytes, for NIC bandwidth in tables [both]"},
+    Flag{"timeout", 0, "DURATION", "longest wait for one answer of the controller [15s]"},
+    Flag{"config", 0, "FILE", "settings file [/etc/railgauge/railgauge.conf]"},
+    Flag{"help", 'h', "", "help for the verb before it, or for all"},
+    Flag{"version", 0, "", "the version of this program, then end"},
+};
+constexpr std::size_t kSettings = 8;  // the first ones are settings, also in variables and files
+
+Result<bool> parse_switch(const Setting& given) {
+  for (const std::string_view yes : {"true", "1", "yes", "on"})
+    if (given.value == yes) return true;
+  for (const std::string_view no : {"false", "0", "no", "off"})
+    if (given.value == no) return false;
+  return fail(Code::kInvalidArgument, fmt::format("{}: {} is neither true nor false", given.source,
+                                                  in_quotes(given.value)));
+}
+
+Status apply(std::string_view name, const Setting& given, Settings& settings) {
+  const auto choose = [&](auto parse, std::string_view allowed, auto& target) -> Status {
+    const auto parsed = parse(given.value);
+    if (!parsed) {
+      return fail(Code::kInvalidArgument, fmt::format("{}: {} is none of {}", given.source,
+                                                      in_quotes(given.value), allowed));
+    }
+    target = *parsed;
+    return {};
+  };
+  if (name == "format") return choose(parse_format, "table, json, csv, ndjson", settings.format);
+  if (name == "units") return choose(parse_units, "bits, bytes, both", settings.units);
+  if (name == "insecure") {
+    settings.insecure = RG_TRY(parse_switch(given));
+    return {};
+  }
+  if (name == "timeout") {
+    const auto ns = parse_duration_ns(given.value);
+    if (!ns) return fail(ns.error().code, fmt::format("{}: {}", given.source, ns.error().message));
+    if (*ns <= 0)
+      return fail(Code::kInvalidArgument, fmt::format("{}: must be above 0", given.source));
+    settings.answer_seconds = *ns / 1e9;
+    return {};
+  }
+  if (given.value.empty())
+    return fail(Code::kInvalidArgument, fmt::format("{} is empty", given.source));
+  if (name == "controller") settings.controller = given.value;
+  if (name == "tls-cert") settings.tls_cert = given.value;
+  if (name == "tls-key") settings.tls_key = given.value;
+  if (name == "tls-ca") settings.tls_ca = given.value;
+  return {};
+}
+
+Status check_connection(const Settings& settings) {
+  const bool tcp = !settings.controller.starts_with("unix:");
+  const bool some_tls =
+      !settings.tls_cert.empty() || !settings.tls_key.empty() || !settings.tls_ca.empty();
+  const bool all_tls =
+      !settings.tls_cert.empty() && !settings.tls_key.empty() && !settings.tls_ca.empty();
+  if (!tcp) return {};
+  const std::size_t colon = settings.controller.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == settings.controller.size()) {
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("--controller {}: neither unix:PATH nor HOST:PORT", settings.controller));
+  }
+  if (settings.insecure && some_tls)
+    return fail(Code::kInvalidArgument, "--insecure and certificates exclude each other");
+  if (!settings.insecure && !all_tls) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("--controller {}: TCP needs --tls-cert, --tls-key and --tls-ca, or "
+                            "--insecure",
+                            settings.controller));
+  }
+  return {};
+}
+
+std::string shell_quoted(const std::string& word) {
+  const bool plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
+    return std::isalnum(c) != 0 ||
+           std::string_view("_-./:=@%+,").find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (plain) return word;
+  std::string quoted = "'";
+  for (const char c : word) {
+    if (c == '\'')
+      quoted += "'\\''";
+    else
+      quoted += c;
+  }
+  return quoted + "'";
+}
+
+}  // namespace
+
+std::span<const Flag> common_flags() { return kFlags; }
+
+Result<Settings> resolve_settings(const Arguments& arguments, const Environment& environment) {
+  std::string path = arguments.value("config");
+  if (path.empty()) path = environment("RAILGAUGE_CONFIG").value_or("");
+  const bool named = !path.empty();
+  if (!named) path = kDefaultConfig;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kSettings; ++i) names.emplace_back(kFlags[i].name);
+  const auto file = RG_TRY(read_settings_file(path, names, named));
+  // An empty variable counts as none.
+  const Environment set = [&](const std::string& name) {
+    const auto value = environment(name);
+    return value && !value->empty() ? value : std::nullopt;
+  };
+  Settings settings;
+  for (std::size_t i = 0; i < kSettings; ++i) {
+    const std::string_view name = kFlags[i].name;
+    std::optional<std::string> flag;
+    if (arguments.has(name)) flag = kFlags[i].value.empty() ? "true" : arguments.value(name);
+    if (const auto given = given_setting(name, flag, set, file))
+      RG_TRY_OK(apply(name, *given, settings));
+  }
+  RG_TRY_OK(check_connection(settings));
+  return settings;
+}
+
+std::string same_invocation(const Settings& settings) {
+  std::string text = "railgauge";
+  const auto add = [&](std::string_view flag, const std::string& value) {
+    if (!value.empty()) text += fmt::format(" --{} {}", flag, shell_quoted(value));
+  };
+  if (settings.controller != kDefaultController) add("controller", settings.controller);
+  add("tls-cert", settings.tls_cert);
+  add("tls-key", settings.tls_key);
+  add("tls-ca", settings.tls_ca);
+  if (settings.insecure) text += " --insecure";
+  return text;
+}
+
+}  // namespace railgauge::cli

@@ -1,0 +1,40 @@
+// Where the controller is and how to print: flag beats variable beats file beats default.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "controller/cli/input/arguments.h"
+#include "controller/cli/render/output.h"
+#include "kernels/core/result.h"
+#include "kernels/core/settings_file.h"
+
+namespace railgauge::cli {
+
+inline constexpr std::string_view kDefaultConfig = "/etc/railgauge/railgauge.conf";
+inline constexpr std::string_view kDefaultController = "unix:/run/railgauge/controller.sock";
+
+struct Settings {
+  std::string controller{kDefaultController};  // "unix:PATH" or "HOST:PORT"
+  std::string tls_cert;                        // files; all three or none
+  std::string tls_key;
+  std::string tls_ca;
+  bool insecure = false;  // TCP without certificates
+  Format format = Format::kTable;
+  Units units = Units::kBoth;
+  double answer_seconds = 15;  // deadline of one call
+};
+
+// The flags of the settings above, which every verb takes; with --config, --help and --version.
+std::span<const Flag> common_flags();
+
+// Reads the file that --config or RAILGAUGE_CONFIG names (it must exist), else kDefaultConfig where
+// it exists. Errors: kInvalidArgument, naming flag, variable or file and line, and what is allowed.
+Result<Settings> resolve_settings(const Arguments& arguments, const Environment& environment);
+
+// How a person reaches the same controller again, from any shell: "railgauge" with the connection
+// flags that `settings` amount to, quoted for a shell where they must be.
+std::string same_invocation(const Settings& settings);
+
+}  // namespace railgauge::cli

@@ -1,0 +1,31 @@
+// Waiting for a run, through lost connections and Ctrl-C.
+#pragma once
+
+#include <string>
+
+#include "controller/api/control.pb.h"
+#include "controller/cli/input/session.h"
+
+namespace railgauge::cli {
+
+enum class FollowEnd { kRunEnded, kInterrupted, kTerminated, kTimeUp };
+
+struct Followed {
+  FollowEnd end = FollowEnd::kTimeUp;
+  railgauge::api::RunSummary run;  // as last seen; its id is always set
+};
+
+// Shows the run's progress (ndjson: its events on `out`) until it ended, `wait_seconds` passed, or
+// more than `presses_seen` Ctrl-C or a SIGTERM came. A controller that goes away is dialled again
+// for session.reconnect_seconds. Errors: kUnavailable after that; the controller's own.
+Result<Followed> follow_run(Session& session, const std::string& run_id, double wait_seconds,
+                            int presses_seen);
+
+// Asks for the cancel and waits until the run has ended, which is what verifies it, at most
+// session.cancel_seconds. Errors: kDeadlineExceeded when it has not; the controller's own.
+Result<railgauge::api::RunSummary> cancel_run(Session& session, const std::string& run_id);
+
+// The exact command that cancels the run, for a person to paste.
+std::string cancel_command(const Session& session, const std::string& run_id);
+
+}  // namespace railgauge::cli

@@ -1,0 +1,208 @@
+#include "controller/cli/live/watch.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <sstream>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "controller/cli/input/inputs.h"
+#include "controller/cli/render/table.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge::cli {
+namespace {
+
+constexpr double kDefaultSeconds = 2;
+constexpr double kLeastSeconds = 0.2;
+constexpr double kMostSeconds = 3600;
+constexpr std::string_view kReset = "\x1b[0m";
+
+bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
+
+// Behind the escape sequence that begins at `at`; ours all end in 'm'.
+std::size_t behind_escape(std::string_view line, std::size_t at) {
+  const std::size_t end = line.find('m', at);
+  return end == std::string_view::npos ? line.size() : end + 1;
+}
+
+std::size_t characters(std::string_view line) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < line.size();) {
+    if (line[at] == '\x1b') {
+      at = behind_escape(line, at);
+      continue;
+    }
+    count += begins_character(line[at]) ? 1 : 0;
+    ++at;
+  }
+  return count;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string time_of_day() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return fmt::format("{:%H:%M:%S}Z", fmt::gmtime(now));
+}
+
+// The controller may be back at the next look.
+bool may_pass(Code code) { return code == Code::kUnavailable || code == Code::kDeadlineExceeded; }
+
+class Watch {
+ public:
+  Watch(Session& session, const Arguments& arguments, const WatchOptions& options)
+      : session_(session), arguments_(arguments), options_(options) {}
+
+  Result<int> go() {
+    while (true) {
+      RG_TRY_OK(look());
+      show();
+      session_.output.out << std::flush;
+      if (!session_.output.out.good()) return kExitPassed;  // its reader is gone, as of `| head`
+      if (session_.interrupts.wait_beyond(0, options_.seconds))
+        return session_.interrupts.terminated() ? kExitTerminated : kExitInterrupted;
+    }
+  }
+
+ private:
+  Status look() {
+    std::ostringstream view;
+    std::ostringstream messages;
+    const Output output{.out = view,
+                        .err = messages,
+                        .format = session_.output.format,
+                        .units = session_.output.units,
+                        .colour = session_.output.colour};
+    Session inner{.control = session_.control,
+                  .output = output,
+                  .interrupts = session_.interrupts,
+                  .address = session_.address,
+                  .connected = session_.connected,
+                  .again = session_.again,
+                  .answer_seconds = session_.answer_seconds,
+                  .archive = session_.archive,
+                  .judge = session_.judge};
+    const Result<int> code = arguments_.verb->run(inner, arguments_);
+    const std::string now = options_.clock();
+    if (!code && (seen_at_.empty() || !may_pass(code.error().code)))
+      return tl::unexpected(code.error());
+    trouble_ = code ? "" : fmt::format("no answer since {}: {}", seen_at_, code.error().message);
+    if (!code) return {};
+    seen_at_ = now;
+    view_ = view.str();
+    messages_ = messages.str();
+    return {};
+  }
+
+  void show() {
+    const Output& output = session_.output;
+    if (!output.screen) return print();
+    const Screen screen = output.screen();
+    if (screen.columns != screen_.columns || screen.rows != screen_.rows) {
+      // What stood there may have been wrapped anew.
+      if (screen_.columns > 0) output.out << "\x1b[H\x1b[2J";
+      drawn_ = 0;
+      screen_ = screen;
+    }
+    std::string text = fmt::format("{}  every {:g} s, Ctrl-C ends\n", seen_at_, options_.seconds);
+    if (!trouble_.empty()) text += toned(printable(trouble_), Tone::kBad, output.colour) + "\n";
+    const std::vector<std::string> lines = fit_view(text + "\n" + view_ + messages_, screen);
+    output.out << drawn_over(lines, drawn_);
+    drawn_ = lines.size();
+  }
+
+  // Not drawn over: for a file or a pipe each look that brings something new is an entry.
+  void print() {
+    const Output& output = session_.output;
+    const bool is_table = output.format == Format::kTable;
+    if (!trouble_.empty() && trouble_ != told_) output.err << printable(trouble_) << '\n';
+    told_ = trouble_;
+    if (!printed_.empty() && view_ + messages_ == printed_) return;
+    if (!is_table)
+      output.out << view_;
+    else
+      output.out << (printed_.empty() ? "" : "\n") << seen_at_ << '\n' << view_;
+    if (messages_ != printed_messages_) output.err << messages_;
+    printed_messages_ = messages_;
+    printed_ = view_ + messages_;
+  }
+
+  Session& session_;
+  const Arguments& arguments_;
+  const WatchOptions& options_;
+  std::string view_;
+  std::string messages_;
+  std::string seen_at_;  // when the view was taken; "": never yet
+  std::string trouble_;  // why it is older than the last look
+  std::string told_;     // of that, what was printed last; likewise below
+  std::string printed_;
+  std::string printed_messages_;
+  Screen screen_{};
+  std::size_t drawn_ = 0;
+};
+
+}  // namespace
+
+std::string fit_line(std::string_view line, int columns) {
+  // The last column stays free: some terminals wrap when it is written.
+  const auto room = static_cast<std::size_t>(std::max(columns - 1, 1));
+  if (columns <= 0 || characters(line) <= room) return std::string(line);
+  std::string kept;
+  bool coloured = false;
+  std::size_t count = 0;
+  for (std::size_t at = 0; at < line.size();) {
+    if (line[at] == '\x1b') {
+      const std::size_t end = behind_escape(line, at);
+      kept += line.substr(at, end - at);
+      coloured = true;
+      at = end;
+      continue;
+    }
+    if (begins_character(line[at]) && ++count == room) break;
+    kept += line[at++];
+  }
+  return kept + (coloured ? std::string(kReset) : "") + ">";
+}
+
+std::vector<std::string> fit_view(const std::string& view, const Screen& screen) {
+  std::vector<std::string> lines = lines_of(view);
+  const auto room = static_cast<std::size_t>(std::max(screen.rows - 1, 2));
+  if (screen.rows > 0 && lines.size() > room) {
+    const std::size_t left_out = lines.size() - room + 1;
+    lines.resize(room - 1);
+    lines.push_back(fmt::format("{} more lines; a taller terminal shows them", left_out));
+  }
+  for (std::string& line : lines) line = fit_line(line, screen.columns);
+  return lines;
+}
+
+std::string drawn_over(const std::vector<std::string>& lines, std::size_t drawn) {
+  std::string bytes = drawn == 0 ? "" : fmt::format("\r\x1b[{}A", drawn);
+  for (const std::string& line : lines) bytes += line + "\x1b[K\n";
+  return bytes + "\x1b[J";
+}
+
+Result<WatchOptions> watch_options(const Arguments& arguments) {
+  const double seconds = RG_TRY(seconds_of(arguments, "interval", kDefaultSeconds));
+  if (seconds < kLeastSeconds || seconds > kMostSeconds)
+    return fail(Code::kInvalidArgument,
+                fmt::format("--interval {}: 200ms to 1h are allowed", arguments.value("interval")));
+  return WatchOptions{.clock = time_of_day, .seconds = seconds};
+}
+
+Result<int> watch_verb(Session& session, const Arguments& arguments, const WatchOptions& options) {
+  if (session.output.format == Format::kJson || session.output.format == Format::kCsv)
+    return fail(Code::kInvalidArgument,
+                "--watch: json and csv are one document; --format ndjson prints rows as they come");
+  return Watch(session, arguments, options).go();
+}
+
+}  // namespace railgauge::cli

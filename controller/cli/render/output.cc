@@ -1,0 +1,119 @@
+#include "controller/cli/render/output.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
+
+#include "controller/cli/render/csv.h"
+#include "controller/cli/render/report.pb.h"
+#include "kernels/core/json.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge::cli {
+namespace {
+
+std::string_view code_word(Code code) {
+  constexpr std::array<std::string_view, 17> kWords{
+      "ok",
+      "cancelled",
+      "unknown",
+      "invalid_argument",
+      "deadline_exceeded",
+      "not_found",
+      "already_exists",
+      "permission_denied",
+      "resource_exhausted",
+      "failed_precondition",
+      "aborted",
+      "out_of_range",
+      "unimplemented",
+      "internal",
+      "unavailable",
+      "data_loss",
+      "unauthenticated",
+  };
+  const auto index = static_cast<std::size_t>(code);
+  return index < kWords.size() ? kWords[index] : "unknown";
+}
+
+}  // namespace
+
+std::optional<Format> parse_format(std::string_view text) {
+  if (text == "table") return Format::kTable;
+  if (text == "json") return Format::kJson;
+  if (text == "csv") return Format::kCsv;
+  if (text == "ndjson") return Format::kNdjson;
+  return std::nullopt;
+}
+
+std::optional<Units> parse_units(std::string_view text) {
+  if (text == "bits") return Units::kBits;
+  if (text == "bytes") return Units::kBytes;
+  if (text == "both") return Units::kBoth;
+  return std::nullopt;
+}
+
+bool print_document(const Output& output, const google::protobuf::Message& document,
+                    std::string_view rows) {
+  if (output.format == Format::kTable) return false;
+  if (output.format == Format::kJson) {
+    output.out << to_json(document, JsonLayout::kIndented) << '\n';
+    return true;
+  }
+  const auto* field = document.GetDescriptor()->FindFieldByName(std::string(rows));
+  RG_CHECK(field != nullptr && field->is_repeated());
+  const auto* reflection = document.GetReflection();
+  if (output.format == Format::kCsv) output.out << csv_header(*field->message_type()) << '\n';
+  for (int i = 0; i < reflection->FieldSize(document, field); ++i) {
+    const auto& row = reflection->GetRepeatedMessage(document, field, i);
+    output.out << (output.format == Format::kCsv ? csv_row(row)
+                                                 : to_json(row, JsonLayout::kCompact))
+               << '\n';
+  }
+  return true;
+}
+
+void print_message(const Output& output, const google::protobuf::Message& document) {
+  if (output.format == Format::kCsv) {
+    output.out << csv_header(*document.GetDescriptor()) << '\n' << csv_row(document) << '\n';
+    return;
+  }
+  const bool one_line = output.format == Format::kNdjson;
+  output.out << to_json(document, one_line ? JsonLayout::kCompact : JsonLayout::kIndented) << '\n';
+}
+
+int report_error(const Output& output, const Error& error) {
+  if (output.format == Format::kJson || output.format == Format::kNdjson) {
+    ErrorReport report;
+    report.set_schema_version(1);
+    report.mutable_error()->set_code(std::string(code_word(error.code)));
+    report.mutable_error()->set_message(error.message);
+    print_message(output, report);
+  }
+  output.err << "railgauge: " << printable(error.message) << '\n';
+  return exit_code_of_call(error);
+}
+
+int exit_code_of_call(const Error& error) {
+  switch (error.code) {
+    case Code::kCancelled:
+      return kExitInterrupted;
+    case Code::kInvalidArgument:
+    case Code::kNotFound:
+    case Code::kOutOfRange:
+      return kExitUsage;
+    default:
+      return kExitInvalid;
+  }
+}
+
+std::string printable(std::string_view text) {
+  std::string safe(text);
+  std::ranges::replace_if(
+      safe, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
+  return safe;
+}
+
+}  // namespace railgauge::cli

@@ -1,0 +1,268 @@
+#include "controller/cli/render/results_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "controller/cli/render/table.h"
+#include "kernels/core/outcome.h"
+#include "kernels/core/pci_distance.h"
+#include "kernels/core/units.h"
+
+namespace railgauge::cli {
+namespace {
+
+using railgauge::api::ResultPoint;
+using Points = google::protobuf::RepeatedPtrField<ResultPoint>;
+
+constexpr int kMostDecimals = 6;
+constexpr int kNamesShown = 4;  // endpoints of a task, before "..."
+
+// A fact of the point, else of the task, else the parameter of that name.
+std::string fact(const ResultPoint& point, const std::string& name) {
+  for (const auto* map : {&point.point().facts(), &point.facts(), &point.parameters()})
+    if (const auto found = map->find(name); found != map->end()) return found->second;
+  return "";
+}
+
+std::string known(const std::string& text) { return text.empty() ? "unknown" : text; }
+
+// What memory the buffers were in. The path "host" has no other kind in it.
+std::string memory_of(const ResultPoint& point) {
+  const std::string memory = fact(point, "memory");
+  return memory.empty() && fact(point, "path") == "host" ? "host" : known(memory);
+}
+
+bool is_soft_roce(const ResultPoint& point) {
+  const std::string driver = fact(point, "driver");
+  return driver == "rxe" || driver == "rdma_rxe";
+}
+
+bool is_synthetic(const ResultPoint& point) {
+  return point.point().synthetic() || fact(point, "synthetic") == "true";
+}
+
+// GPU and collective figures are known in GB/s, NIC figures in Gb/s with GB/s beside.
+bool is_gpu_kernel(const std::string& kernel) {
+  return std::ranges::any_of(std::vector<std::string>{"cuda.", "nccl.", "bar."},
+                             [&](const std::string& family) { return kernel.starts_with(family); });
+}
+
+std::string with_blanks(std::string text) {
+  std::ranges::replace(text, '_', ' ');
+  return text;
+}
+
+std::string meaning_text(const std::string& meaning) {
+  if (meaning == "half_rtt") return "half RTT";
+  if (meaning == "rtt") return "RTT";
+  if (meaning == "gpu_visible") return "GPU visible";
+  return with_blanks(meaning);
+}
+
+// "latency_ns" is measured, "latency" is what people call it.
+std::string metric_text(const std::string& metric) {
+  for (const std::string_view unit : {"_bytes_per_second", "_per_second", "_ns"})
+    if (metric.ends_with(unit)) return with_blanks(metric.substr(0, metric.size() - unit.size()));
+  return with_blanks(metric);
+}
+
+// How a unit is shown: the value times `factor`, labelled.
+struct Scale {
+  std::string label;
+  double factor = 1;
+};
+
+std::vector<Scale> scales_of(const ResultPoint& point, Units units) {
+  const Scale bits{"Gb/s", 8e-9};
+  const Scale bytes{"GB/s", 1e-9};
+  const std::string& unit = point.point().unit();
+  if (unit == "ns") return {{"us", 1e-3}};
+  if (unit == "per_second") return {{"M/s", 1e-6}};
+  if (unit != "bytes_per_second") return {{unit, 1}};
+  if (units == Units::kBits) return {bits};
+  if (units == Units::kBytes || is_gpu_kernel(point.kernel())) return {bytes};
+  return {bits, bytes};
+}
+
+std::string scaled(double value, const Scale& scale) { return figure(value * scale.factor); }
+
+std::string interval(const Point& point, const Scale& scale) {
+  if (!point.has_median_low() || !point.has_median_high()) return "-";
+  return fmt::format("{} to {}", scaled(point.median_low(), scale),
+                     scaled(point.median_high(), scale));
+}
+
+std::string share_of_line_rate(const ResultPoint& point) {
+  if (is_loopback(point)) return "";  // it never was on the line
+  const auto rate = parse_number(fact(point, "port_rate_bits_per_second"));
+  if (!rate || *rate <= 0 || is_soft_roce(point) || is_synthetic(point)) return "";
+  return format_share(point.point().median() * 8 / *rate);
+}
+
+std::string notes_of(const ResultPoint& point) {
+  std::vector<std::string> notes;
+  if (point.outcome() != kPassed) notes.push_back(point.outcome());
+  if (is_synthetic(point)) notes.emplace_back("SYNTHETIC");
+  if (!point.point().converged()) {
+    notes.push_back(point.point().stop_reason().empty()
+                        ? "not converged"
+                        : fmt::format("not converged ({})", point.point().stop_reason()));
+  }
+  if (!point.point().verified()) notes.emplace_back("data not verified");
+  if (point.point().throttled()) {
+    const std::string reasons = fact(point, "throttle_reasons");
+    notes.push_back(reasons.empty() ? "throttled" : fmt::format("throttled ({})", reasons));
+  }
+  return fmt::format("{}", fmt::join(notes, ", "));
+}
+
+std::string joined_endpoints(const ResultPoint& point) {
+  if (is_loopback(point)) return point.endpoints(0);
+  std::string text;
+  for (int i = 0; i < point.endpoints_size() && i < kNamesShown; ++i)
+    text += (i > 0 ? " " : "") + point.endpoints(i);
+  if (point.endpoints_size() > kNamesShown)
+    text += fmt::format(" ... ({})", point.endpoints_size());
+  return text;
+}
+
+// What tells the tasks of one kernel apart in these results, by kernel: names of parameters that
+// are not the same in all. How long and how precisely was measured is no such thing, nor are sizes,
+// which have a column.
+using Differing = std::map<std::string, std::set<std::string>>;
+
+Differing differing_parameters(const Points& points) {
+  static const std::set<std::string> kNoDifference{"sizes",       "iterations",   "min_samples",
+                                                   "max_samples", "precision",    "time_cap",
+                                                   "verify",      "stall_timeout"};
+  std::map<std::string, const ResultPoint*> first;
+  Differing differing;
+  for (const ResultPoint& point : points) {
+    const auto& reference = first.try_emplace(point.kernel(), &point).first->second->parameters();
+    for (const auto& [name, value] : point.parameters()) {
+      const auto other = reference.find(name);
+      if (other != reference.end() && other->second != value && !kNoDifference.contains(name))
+        differing[point.kernel()].insert(name);
+    }
+  }
+  return differing;
+}
+
+std::string title_of(const ResultPoint& point, const Differing& differing) {
+  const std::string meaning = meaning_text(point.point().meaning());
+  std::string told;
+  if (const auto names = differing.find(point.kernel()); names != differing.end())
+    for (const std::string& name : names->second)
+      if (const auto value = point.parameters().find(name); value != point.parameters().end())
+        told += fmt::format(", {} {}", with_blanks(name), value->second);
+  const char* where = is_loopback(point) ? ", loopback" : "";
+  return fmt::format("memory {}, path {}: {} revision {}{}{}, {}{}, run {}", memory_of(point),
+                     known(fact(point, "path")), point.kernel(), point.revision(), where, told,
+                     metric_text(point.point().metric()),
+                     meaning.empty() ? "" : fmt::format(" ({})", meaning), point.run_id());
+}
+
+std::vector<Cell> row_of(const ResultPoint& point, bool pairs, const std::vector<Scale>& scales) {
+  const Point& value = point.point();
+  std::vector<Cell> row;
+  if (pairs) {
+    row.emplace_back(point.endpoints(0));
+    row.emplace_back(point.endpoints(1));
+  } else {
+    row.emplace_back(joined_endpoints(point));
+  }
+  row.emplace_back(value.pair());
+  row.emplace_back(value.message_bytes() > 0 ? format_bytes(value.message_bytes()) : "");
+  // No figure counts when the data was wrong, but what was measured stays visible, marked.
+  const Tone tone = point.outcome() == kPassed ? Tone::kPlain : tone_of(point.outcome());
+  for (const Scale& scale : scales) row.emplace_back(scaled(value.median(), scale), tone);
+  row.emplace_back(share_of_line_rate(point));
+  row.emplace_back(interval(value, scales[0]));
+  row.emplace_back(value.has_p99() ? scaled(value.p99(), scales[0]) : "-");
+  row.emplace_back(fmt::format("{:.0f}", value.sample_count()));
+  row.emplace_back(notes_of(point), is_synthetic(point) ? Tone::kBad : tone_of(point.outcome()));
+  return row;
+}
+
+std::string one_table(const std::string& title, const std::vector<const ResultPoint*>& points,
+                      Units units, bool colour) {
+  const std::vector<Scale> scales = scales_of(*points.front(), units);
+  // A collective of two ranks goes from neither to the other.
+  const bool pairs = std::ranges::all_of(points, [](const ResultPoint* point) {
+    return point->endpoints_size() == 2 && !is_loopback(*point) &&
+           !point->kernel().starts_with("nccl.");
+  });
+  std::vector<Column> columns;
+  if (pairs)
+    columns = {{"FROM"}, {"TO"}};
+  else
+    columns = {{"ENDPOINTS"}};
+  columns.push_back({"PAIR"});
+  columns.push_back({"SIZE", true});
+  for (const Scale& scale : scales)
+    columns.push_back({fmt::format("MEDIAN {}", scale.label), true});
+  columns.push_back({"OF LINE RATE", true});
+  columns.push_back({fmt::format("95 % INTERVAL {}", scales[0].label), true});
+  columns.push_back({fmt::format("P99 {}", scales[0].label), true});
+  columns.push_back({"N", true});
+  columns.push_back({"NOTES"});
+  std::vector<std::vector<Cell>> rows;
+  rows.reserve(points.size());
+  for (const ResultPoint* point : points) rows.push_back(row_of(*point, pairs, scales));
+  return toned(printable(title), Tone::kHeading, colour) + "\n" +
+         render_table(columns, rows, colour);
+}
+
+std::string footnotes(const Points& points) {
+  std::string text;
+  if (std::ranges::any_of(points, is_synthetic)) {
+    text += "SYNTHETIC: a fake device had a part in these figures; they measure no hardware\n";
+  }
+  if (std::ranges::any_of(points, is_soft_roce)) {
+    text += "soft-RoCE: these figures compare programs, they are no hardware figures\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+bool is_loopback(const ResultPoint& point) {
+  if (point.endpoints_size() < 2) return false;
+  return fact(point, kLoopbackFact) == "true" ||
+         std::ranges::all_of(point.endpoints(), [&](const std::string& endpoint) {
+           return endpoint == point.endpoints(0);
+         });
+}
+
+std::string figure(double value) {
+  if (!std::isfinite(value)) return "-";
+  const double size = std::abs(value);
+  int decimals = size < 10 ? 3 : size < 100 ? 2 : size < 1000 ? 1 : 0;
+  for (double edge = 1; size != 0 && size < edge && decimals < kMostDecimals; edge /= 10)
+    ++decimals;
+  return fmt::format("{:.{}f}", value, decimals);
+}
+
+std::string results_tables(const Points& points, Units units, bool colour) {
+  std::vector<std::pair<std::string, std::vector<const ResultPoint*>>> tables;  // by title
+  const Differing differing = differing_parameters(points);
+  for (const ResultPoint& point : points) {
+    const std::string title = title_of(point, differing);
+    auto found = std::ranges::find_if(tables, [&](const auto& t) { return t.first == title; });
+    if (found == tables.end()) found = tables.insert(tables.end(), {title, {}});
+    found->second.push_back(&point);
+  }
+  std::string text;
+  for (const auto& [title, members] : tables)
+    text += (text.empty() ? "" : "\n") + one_table(title, members, units, colour);
+  const std::string notes = footnotes(points);
+  if (!notes.empty()) text += "\n" + notes;
+  return text;
+}
+
+}  // namespace railgauge::cli

@@ -1,0 +1,120 @@
+#include "controller/cli/render/table.h"
+
+#include <algorithm>
+
+#include "controller/cli/render/output.h"
+#include "kernels/core/outcome.h"
+#include "kernels/core/result.h"
+
+namespace railgauge::cli {
+namespace {
+
+constexpr std::size_t kGap = 2;
+constexpr std::size_t kIndent = 4;  // of a row's further lines
+int folded_at = 0;                  // columns; 0: tables are as wide as they are
+
+std::size_t width_of(const std::string& text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+const char* escape_of(Tone tone) {
+  switch (tone) {
+    case Tone::kGood:
+      return "\x1b[32m";
+    case Tone::kBad:
+      return "\x1b[31m";
+    case Tone::kDoubtful:
+      return "\x1b[33m";
+    case Tone::kHeading:
+      return "\x1b[1m";
+    case Tone::kPlain:
+      break;
+  }
+  return "";
+}
+
+// Which columns stand on one line, line by line of a row.
+std::vector<std::vector<std::size_t>> lines_of(const std::vector<std::size_t>& widths,
+                                               int terminal_columns) {
+  // The last column stays free: some terminals wrap when it is written.
+  const auto room = static_cast<std::size_t>(std::max(terminal_columns - 1, 0));
+  std::vector<std::vector<std::size_t>> lines(1);
+  std::size_t used = 0;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    if (widths[i] == 0) continue;
+    if (room > 0 && !lines.back().empty() && used + kGap + widths[i] > room) {
+      lines.emplace_back();
+      used = kIndent;
+    }
+    used += (lines.back().empty() ? 0 : kGap) + widths[i];
+    lines.back().push_back(i);
+  }
+  return lines;
+}
+
+}  // namespace
+
+void fold_tables_at(int columns) { folded_at = columns; }
+
+std::string toned(const std::string& text, Tone tone, bool colour) {
+  if (!colour || tone == Tone::kPlain || text.empty()) return text;
+  return escape_of(tone) + text + "\x1b[0m";
+}
+
+Tone tone_of(const std::string& word) {
+  if (word == kPassed || word == "attached" || word == "ok") return Tone::kGood;
+  if (word == kFailed || word == kCrashed || word == kTimedOut || word == "lost") return Tone::kBad;
+  if (word == kWaived || word == kCancelledOutcome || word == "paused" || word == "cancelling")
+    return Tone::kDoubtful;
+  return Tone::kPlain;
+}
+
+std::string render_table(const std::vector<Column>& columns,
+                         const std::vector<std::vector<Cell>>& rows, bool colour) {
+  std::vector<std::size_t> widths(columns.size(), 0);
+  for (const auto& row : rows) {
+    RG_CHECK(row.size() == columns.size());
+    for (std::size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], width_of(printable(row[i].text)));
+  }
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (widths[i] > 0 || rows.empty())
+      widths[i] = std::max(widths[i], width_of(columns[i].heading));
+
+  const auto lines = lines_of(widths, folded_at);
+  std::string text;
+  const auto add_row = [&](const auto& cell_of) {
+    for (std::size_t number = 0; number < lines.size(); ++number) {
+      std::string line;
+      std::size_t owed = number == 0 ? 0 : kIndent;  // blanks before the next cell
+      for (const std::size_t i : lines[number]) {
+        const auto [cell, tone] = cell_of(i);
+        const std::size_t pad = widths[i] - width_of(cell);
+        owed += (i == lines[number].front() ? 0 : kGap) + (columns[i].right ? pad : 0);
+        if (!cell.empty()) {
+          line += std::string(owed, ' ') + toned(cell, tone, colour);
+          owed = 0;
+        }
+        if (!columns[i].right) owed += pad;
+      }
+      if (number == 0 || !line.empty()) text += line + "\n";
+    }
+  };
+  add_row([&](std::size_t i) { return std::pair(columns[i].heading, Tone::kHeading); });
+  for (const auto& row : rows)
+    add_row([&](std::size_t i) { return std::pair(printable(row[i].text), row[i].tone); });
+  return text;
+}
+
+std::string render_list(const std::vector<std::vector<Cell>>& rows, bool colour) {
+  std::vector<std::vector<Cell>> kept;
+  for (const auto& row : rows) {
+    RG_CHECK(row.size() == 2);
+    if (!row[1].text.empty()) kept.push_back(row);
+  }
+  const std::string table = render_table({{""}, {""}}, kept, colour);
+  return table.substr(table.find('\n') + 1);  // without the line of headings
+}
+
+}  // namespace railgauge::cli

@@ -1,0 +1,137 @@
+#include "controller/cli/report/analysis_report.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "controller/cli/render/output.h"
+#include "controller/cli/render/table.h"
+#include "controller/detect/series_state.h"
+#include "kernels/core/text.h"
+
+namespace railgauge::cli {
+namespace {
+
+using analysis::Better;
+using analysis::Change;
+using analysis::ChangeKind;
+
+constexpr int kMostSpikesShown = 10;
+
+std::uint32_t row_of(const SeriesFile& file, std::size_t index) {
+  return static_cast<std::uint32_t>(file.rows[index]);
+}
+
+void fill_change(const Change& change, const SeriesFile& file, bool relative,
+                 std::optional<Better> better, AnalysedChange& out) {
+  out.set_index(row_of(file, change.index));
+  out.set_index_first(row_of(file, change.first));
+  out.set_index_last(row_of(file, change.last));
+  out.set_class_(std::string(analysis::word(change.kind)));
+  if (!file.times.empty()) out.set_time(valid_utf8(file.times[change.index]));
+  out.set_before(change.before);
+  out.set_after(change.after);
+  const double scale = relative || change.kind == ChangeKind::kVariance ? 100 : 1;
+  const double low = std::min(change.effect_low, change.effect_high) * scale;
+  const double high = std::max(change.effect_low, change.effect_high) * scale;
+  if (scale > 1) {
+    out.set_effect_percent(change.effect * scale);
+    out.set_effect_low_percent(low);
+    out.set_effect_high_percent(high);
+  } else {
+    out.set_effect(change.effect);
+    out.set_effect_low(low);
+    out.set_effect_high(high);
+  }
+  if (change.kind != ChangeKind::kDrift) out.set_p(change.p);
+  if (better && change.kind != ChangeKind::kVariance)
+    out.set_worse((change.effect > 0) == (*better == Better::kLower));
+}
+
+std::string number(double value) { return fmt::format("{:.6g}", value); }
+
+std::string effect_text(const AnalysedChange& change) {
+  const bool percent = change.has_effect_percent();
+  const auto one = [&](double v) {
+    return percent ? fmt::format("{:+.2f} %", v) : fmt::format("{:+.4g}", v);
+  };
+  const double middle = percent ? change.effect_percent() : change.effect();
+  const double low = percent ? change.effect_low_percent() : change.effect_low();
+  const double high = percent ? change.effect_high_percent() : change.effect_high();
+  if (low == high) return one(middle);
+  return fmt::format("{} ({} to {})", one(middle), one(low), one(high));
+}
+
+Cell verdict_cell(const AnalysedChange& change) {
+  if (!change.has_worse()) return "";
+  return change.worse() ? Cell("worse", Tone::kBad) : Cell("better", Tone::kGood);
+}
+
+}  // namespace
+
+AnalysedSeries analyse_series(const std::string& name, const SeriesFile& file,
+                              std::optional<Better> better) {
+  analysis::SeriesState state(analysis::kFileWindow);
+  const analysis::DetectorSettings settings;
+  state.append_all(file.values, settings);
+  const analysis::Findings found = state.findings(settings);
+  AnalysedSeries out;
+  out.set_file(valid_utf8(name));
+  for (const Change& change : found.changes)
+    fill_change(change, file, found.relative, better, *out.add_changes());
+  for (const analysis::Spike& spike : found.spikes) {
+    AnalysedSpike& row = *out.add_spikes();
+    row.set_index(row_of(file, spike.index));
+    if (!file.times.empty()) row.set_time(valid_utf8(file.times[spike.index]));
+    row.set_value(spike.value);
+    row.set_expected(spike.expected);
+  }
+  out.set_points(static_cast<std::uint32_t>(file.values.size() - file.gaps));
+  out.set_gaps(static_cast<std::uint32_t>(file.gaps));
+  if (found.suspected_since) out.set_suspected_since_index(row_of(file, *found.suspected_since));
+  if (!found.too_few && found.relative) out.set_noise_percent(100 * found.noise.marginal());
+  for (const std::string& note : file.notes) out.add_notes(note);
+  if (found.cycle_runs > 0)
+    out.add_notes(fmt::format("a regular swing of about {} points between levels is no change",
+                              found.cycle_runs));
+  if (found.too_few)
+    out.add_notes(fmt::format("{} points: {} are needed before anything can be said over time",
+                              out.points(), analysis::kMinRuns));
+  return out;
+}
+
+std::string analysis_text(const AnalysedSeries& series, bool colour) {
+  std::string text = fmt::format("{}: {} points", printable(series.file()), series.points());
+  if (series.gaps() > 0) text += fmt::format(", {} gaps", series.gaps());
+  if (series.has_noise_percent()) text += fmt::format(", noise {:.2g} %", series.noise_percent());
+  text += fmt::format(", {} changes, {} spikes\n", series.changes_size(), series.spikes_size());
+  std::vector<std::vector<Cell>> rows;
+  for (const AnalysedChange& change : series.changes())
+    rows.push_back({std::to_string(change.index()),
+                    fmt::format("{}-{}", change.index_first(), change.index_last()),
+                    change.class_(), number(change.before()), number(change.after()),
+                    effect_text(change), verdict_cell(change), change.time()});
+  if (!rows.empty())
+    text += render_table({{"INDEX", true},
+                          {"RANGE"},
+                          {"CLASS"},
+                          {"BEFORE", true},
+                          {"AFTER", true},
+                          {"EFFECT"},
+                          {"IS"},
+                          {"TIME"}},
+                         rows, colour);
+  for (int i = 0; i < std::min(series.spikes_size(), kMostSpikesShown); ++i)
+    text += fmt::format("spike at {}: {}, {} was expected\n", series.spikes(i).index(),
+                        number(series.spikes(i).value()), number(series.spikes(i).expected()));
+  if (series.spikes_size() > kMostSpikesShown)
+    text += fmt::format("{} more spikes\n", series.spikes_size() - kMostSpikesShown);
+  if (series.has_suspected_since_index())
+    text += fmt::format("a shift since {} is suspected, too young to be placed\n",
+                        series.suspected_since_index());
+  for (const std::string& note : series.notes()) text += printable(note) + "\n";
+  return text;
+}
+
+}  // namespace railgauge::cli

@@ -1,0 +1,174 @@
+#include "controller/cli/report/distance_costs.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "controller/cli/render/figures.h"
+#include "controller/cli/render/results_table.h"
+#include "controller/cli/render/table.h"
+#include "kernels/core/outcome.h"
+#include "kernels/core/pci_distance.h"
+#include "kernels/core/units.h"
+
+namespace railgauge::cli {
+namespace {
+
+using railgauge::api::ResultPoint;
+
+constexpr const char* kGpuParameter = "gpu";
+
+// A figure of one GPU, whatever the port.
+using Key = std::tuple<std::string, std::string, std::string, std::string, std::uint32_t,
+                       std::string, std::string, std::string, double, Parameters>;
+
+// Node and port of "n1/mlx5_0:1+gpu3".
+std::pair<std::string, std::string> split(const std::string& endpoint) {
+  const std::size_t slash = endpoint.find('/');
+  if (slash == std::string::npos) return {endpoint, ""};
+  return {endpoint.substr(0, slash), endpoint.substr(slash + 1)};
+}
+
+template <class Map>
+std::string value_of(const Map& map, const std::string& name) {
+  const auto found = map.find(name);
+  return found == map.end() ? "" : found->second;
+}
+
+Key key_of(const ResultPoint& point) {
+  const Point& value = point.point();
+  return {point.run_id(),
+          split(point.endpoints(0)).first,
+          "gpu" + value_of(point.parameters(), kGpuParameter),
+          point.kernel(),
+          point.revision(),
+          value.metric(),
+          value.meaning(),
+          value.pair(),
+          value.message_bytes(),
+          telling_parameters(point, kGpuParameter)};
+}
+
+// A task that was placed by a GPU may still have been told to keep to the host's memory.
+bool used_gpu(const ResultPoint& point) {
+  const std::string memory = value_of(point.parameters(), "memory");
+  const std::string target = value_of(point.parameters(), "target_memory");
+  return memory != "host" || (target != "host" && target != "same" && !target.empty());
+}
+
+bool counts(const ResultPoint& point) {
+  const std::string& unit = point.point().unit();
+  return point.outcome() == kPassed && is_loopback(point) &&
+         point.facts().contains(kDistanceFact) && point.parameters().contains(kGpuParameter) &&
+         used_gpu(point) && (unit == "ns" || unit == "bytes_per_second") &&
+         point.point().median() > 0;
+}
+
+using ByPort = std::map<std::string, std::vector<double>>;
+struct Distance {
+  ByPort ports;
+  [[nodiscard]] double median() const {
+    std::vector<double> medians;
+    for (const auto& [port, values] : ports) medians.push_back(median_of(values));
+    return median_of(std::move(medians));
+  }
+};
+struct Figure {
+  Key key;
+  const ResultPoint* first = nullptr;
+  // By rank, the nearest first; the word beside it, since unknown ones share a rank.
+  std::map<std::pair<std::size_t, std::string>, Distance> distances;
+};
+
+DistanceCost cost_of(const Figure& figure, const std::string& distance, const Distance& own) {
+  const ResultPoint& point = *figure.first;
+  DistanceCost cost;
+  cost.set_run_id(point.run_id());
+  cost.set_node(std::get<1>(figure.key));
+  cost.set_gpu(std::get<2>(figure.key));
+  cost.set_kernel(point.kernel());
+  cost.set_metric(point.point().metric());
+  cost.set_meaning(point.point().meaning());
+  cost.set_pair(point.point().pair());
+  cost.set_message_bytes(point.point().message_bytes());
+  for (const auto& [name, value] : std::get<9>(figure.key))
+    (*cost.mutable_parameters())[name] = value;
+  cost.set_distance(distance);
+  cost.set_pairs(static_cast<std::uint32_t>(own.ports.size()));
+  cost.set_unit(point.point().unit());
+  cost.set_median(own.median());
+  const auto& [nearest, nearest_ports] = *figure.distances.begin();
+  if (nearest.first == kPciDistances.size()) return cost;
+  cost.set_nearest(nearest.second);
+  if (pci_distance_rank(distance) == kPciDistances.size()) return cost;
+  if (cost.unit() == "ns")
+    cost.set_latency_added_ns(cost.median() - nearest_ports.median());
+  else
+    cost.set_bandwidth_kept(cost.median() / nearest_ports.median());
+  return cost;
+}
+
+}  // namespace
+
+std::vector<DistanceCost> distance_costs(
+    const google::protobuf::RepeatedPtrField<ResultPoint>& points) {
+  std::vector<Figure> figures;
+  std::map<Key, std::size_t> places;
+  for (const ResultPoint& point : points) {
+    if (!counts(point)) continue;
+    Key key = key_of(point);
+    const auto [place, is_new] = places.try_emplace(key, figures.size());
+    if (is_new) figures.push_back({std::move(key), &point, {}});
+    const std::string& distance = point.facts().at(kDistanceFact);
+    figures[place->second]
+        .distances[{pci_distance_rank(distance), distance}]
+        .ports[split(point.endpoints(0)).second]
+        .push_back(point.point().median());
+  }
+  std::vector<DistanceCost> costs;
+  for (const Figure& figure : figures)
+    for (const auto& [distance, own] : figure.distances)
+      costs.push_back(cost_of(figure, distance.second, own));
+  return costs;
+}
+
+std::string distance_table(const google::protobuf::RepeatedPtrField<DistanceCost>& costs,
+                           bool colour) {
+  if (costs.empty()) return "";
+  const std::vector<std::string> told = differing_parameters(costs);
+  std::vector<std::vector<Cell>> rows;
+  for (int i = 0; i < costs.size(); ++i) {
+    const DistanceCost& cost = costs[i];
+    rows.push_back({cost.node() + "/" + cost.gpu(), cost.kernel(),
+                    told[static_cast<std::size_t>(i)], cost.metric(), cost.meaning(), cost.pair(),
+                    cost.message_bytes() > 0 ? format_bytes(cost.message_bytes()) : "",
+                    cost.distance(), fmt::format("{}", cost.pairs()),
+                    value_text(cost.median(), cost.unit()),
+                    cost.has_nearest() ? cost.nearest() : "-",
+                    cost.has_latency_added_ns() ? value_text(cost.latency_added_ns(), "ns") : "",
+                    cost.has_bandwidth_kept() ? fmt::format("{:.3f}", cost.bandwidth_kept()) : ""});
+  }
+  return "\n" +
+         toned("GPU and NIC by distance, over loopback: says nothing about the fabric",
+               Tone::kHeading, colour) +
+         "\n" +
+         render_table({{"GPU"},
+                       {"KERNEL"},
+                       {"PARAMETERS"},
+                       {"METRIC"},
+                       {"MEANING"},
+                       {"PAIR"},
+                       {"SIZE", true},
+                       {"DISTANCE"},
+                       {"NICS", true},
+                       {"MEDIAN", true},
+                       {"AGAINST"},
+                       {"LATENCY ADDED", true},
+                       {"BANDWIDTH KEPT", true}},
+                      rows, colour);
+}
+
+}  // namespace railgauge::cli

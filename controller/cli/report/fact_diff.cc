@@ -1,0 +1,136 @@
+#include "controller/cli/report/fact_diff.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "kernels/core/stack_hash.h"
+
+namespace railgauge::cli {
+namespace {
+
+using railgauge::api::NodeInfo;
+using railgauge::api::NodeList;
+
+constexpr const char* kNone = "";  // no node says an empty word
+
+// How many nodes of a set say what.
+struct Said {
+  std::map<std::string, std::uint32_t> values;
+  std::uint32_t unknown = 0;
+  std::uint32_t nodes = 0;
+};
+using Key = std::tuple<std::string, std::string>;  // part, name
+using Table = std::map<Key, Said>;
+
+template <class Map>
+void add(Table& table, const char* part, const Map& words) {
+  for (const auto& [name, value] : words) {
+    Said& said = table[{part, name}];
+    ++said.nodes;
+    if (value == kUnknownPart)
+      ++said.unknown;
+    else
+      ++said.values[value];
+  }
+}
+
+Table table_of(const NodeList& list) {
+  Table table;
+  for (const NodeInfo& node : list.nodes()) {
+    add(table, "version", node.stack_versions());
+    add(table, "setting", node.stack_settings());
+    add(table, "fact", node.facts());
+  }
+  return table;
+}
+
+// With those that do not say anything as kNone.
+Said said_of(const Table& table, const Key& key, int nodes) {
+  const auto found = table.find(key);
+  Said said = found == table.end() ? Said{} : found->second;
+  const auto silent = static_cast<std::uint32_t>(nodes) - said.nodes;
+  if (silent > 0) said.values[kNone] += silent;
+  return said;
+}
+
+double total_of(const Said& said) {
+  double total = 0;
+  for (const auto& [value, count] : said.values) total += count;
+  return total;
+}
+
+// Share of pairs of one node each that say the same.
+double same_across(const Said& a, const Said& b) {
+  double same = 0;
+  for (const auto& [value, count] : a.values)
+    if (const auto found = b.values.find(value); found != b.values.end())
+      same += static_cast<double>(count) * found->second;
+  return same / (total_of(a) * total_of(b));
+}
+
+// Of two nodes of one set; 1 for a set of one.
+double same_within(const Said& said) {
+  const double total = total_of(said);
+  if (total < 2) return 1;
+  double same = 0;
+  for (const auto& [value, count] : said.values) same += count * (count - 1.0);
+  return same / (total * (total - 1));
+}
+
+double separation(const Said& a, const Said& b) {
+  return (same_within(a) + same_within(b)) / 2 - same_across(a, b);
+}
+
+bool has_same_values(const Said& a, const Said& b) {
+  return std::ranges::equal(
+      a.values, b.values, {}, [](const auto& one) { return one.first; },
+      [](const auto& one) { return one.first; });
+}
+
+template <class Values>
+void fill(const Said& said, Values& values) {
+  std::vector<std::pair<std::string, std::uint32_t>> sorted(said.values.begin(), said.values.end());
+  std::ranges::stable_sort(sorted, std::ranges::greater{},
+                           [](const auto& one) { return one.second; });
+  for (const auto& [value, count] : sorted) {
+    ValueCount& added = *values.Add();
+    if (value != kNone) added.set_value(value);
+    added.set_nodes(count);
+  }
+}
+
+}  // namespace
+
+NodesDiff diff_nodes(const NodeList& a, const NodeList& b) {
+  NodesDiff diff;
+  diff.set_schema_version(1);
+  for (const NodeInfo& node : a.nodes()) diff.add_a(node.name());
+  for (const NodeInfo& node : b.nodes()) diff.add_b(node.name());
+  const Table left = table_of(a);
+  const Table right = table_of(b);
+  Table names = left;
+  names.insert(right.begin(), right.end());
+  for (const auto& [key, unused] : names) {
+    const Said one = said_of(left, key, a.nodes_size());
+    const Said other = said_of(right, key, b.nodes_size());
+    if (one.values.empty() || other.values.empty() || has_same_values(one, other)) continue;
+    const double separates = separation(one, other);
+    if (separates <= 0) continue;
+    FactDifference& row = *diff.add_differences();
+    row.set_part(std::get<0>(key));
+    row.set_name(std::get<1>(key));
+    fill(one, *row.mutable_a_values());
+    fill(other, *row.mutable_b_values());
+    row.set_a_unknown(one.unknown);
+    row.set_b_unknown(other.unknown);
+    row.set_separation(separates);
+  }
+  std::stable_sort(diff.mutable_differences()->begin(), diff.mutable_differences()->end(),
+                   [](const FactDifference& x, const FactDifference& y) {
+                     return x.separation() > y.separation();
+                   });
+  return diff;
+}
+
+}  // namespace railgauge::cli

@@ -1,0 +1,15 @@
+// What tells two sets of nodes apart: the facts and stack parts whose values differ. Pure.
+#pragma once
+
+#include "controller/api/control.pb.h"
+#include "controller/cli/render/report.pb.h"
+
+namespace railgauge::cli {
+
+// Facts whose known values are not the same in both sets, those first that separate them best: the
+// share of pairs across the sets that differ, less the share within each. What differs between all
+// nodes alike (an address, a serial number) separates nothing and is left out, unless both sets are
+// one node. "unknown" is no value: it is counted, and never the difference.
+NodesDiff diff_nodes(const railgauge::api::NodeList& a, const railgauge::api::NodeList& b);
+
+}  // namespace railgauge::cli

@@ -1,0 +1,259 @@
+#include "controller/cli/report/nccl_settings.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/cli/render/figures.h"
+#include "controller/cli/render/table.h"
+#include "kernels/core/nccl_tests_profile.h"
+#include "kernels/core/outcome.h"
+#include "kernels/core/params.h"
+#include "kernels/core/units.h"
+
+namespace railgauge::cli {
+namespace {
+
+using railgauge::api::ResultPoint;
+using railgauge::api::TaskDetail;
+using Points = google::protobuf::RepeatedPtrField<ResultPoint>;
+using Tasks = google::protobuf::RepeatedPtrField<TaskDetail>;
+
+constexpr double kLatencyUpToBytes = 1U << 20U;  // where kernels/nccl tells none any more
+constexpr const char* kEnvironment = "environment";
+
+// What a figure is, but for NCCL's settings.
+using Key = std::tuple<std::string, std::string, std::uint32_t, std::vector<std::string>,
+                       std::string, double, Parameters>;
+
+bool is_setting(const std::string& parameter) {
+  return parameter == kEnvironment ||
+         std::ranges::any_of(nccl_settings(), [&](const NcclSetting& setting) {
+           return setting.parameter == parameter;
+         });
+}
+
+// Of a point or of a task.
+template <class Message>
+Parameters others_of(const Message& message) {
+  Parameters others = telling_parameters(message, kEnvironment);
+  std::erase_if(others, [](const auto& parameter) { return is_setting(parameter.first); });
+  return others;
+}
+
+Key key_of(const ResultPoint& point) {
+  return {point.run_id(),         point.kernel(),
+          point.revision(),       {point.endpoints().begin(), point.endpoints().end()},
+          point.point().metric(), point.point().message_bytes(),
+          others_of(point)};
+}
+
+// "NCCL_ALGO=Ring NCCL_PROTO=Simple".
+template <class Message>
+std::string settings_of(const Message& message) {
+  const std::map<std::string, std::string> parameters(message.parameters().begin(),
+                                                      message.parameters().end());
+  std::string out;
+  const auto environment = parameters.find(kEnvironment);
+  if (environment != parameters.end() && environment->second == "clean") out = "clean";
+  for (const auto& [variable, value] : nccl_environment(parameters))
+    out += fmt::format("{}{}={}", out.empty() ? "" : " ", variable, value);
+  return out.empty() ? "as the site has it" : out;
+}
+
+// One figure a size: the others are of the same times.
+bool is_ranked(const ResultPoint& point) {
+  if (!point.kernel().starts_with("nccl.") || point.outcome() != kPassed) return false;
+  const Point& value = point.point();
+  if (value.meaning() != "completion") return false;
+  if (value.message_bytes() <= kLatencyUpToBytes) return value.metric() == "latency_ns";
+  return value.metric() ==
+         (point.endpoints_size() > 1 ? "busbw_bytes_per_second" : "algbw_bytes_per_second");
+}
+
+std::string choice_of(const Point& point) {
+  std::string out;
+  for (const char* name : {"algorithm", "protocol"})
+    if (const auto fact = point.facts().find(name); fact != point.facts().end())
+      out += (out.empty() ? "" : " ") + fact->second;
+  return out;
+}
+
+// All that was measured with one setting.
+struct Measured {
+  std::vector<double> medians;
+  std::vector<double> lows;  // as many as medians, or the interval is not known
+  std::vector<double> highs;
+  std::string choice;
+};
+
+struct Contest {
+  const ResultPoint* first = nullptr;
+  Parameters others;
+  std::vector<std::string> settings{};  // in the points' order
+  std::map<std::string, Measured> measured{};
+  std::vector<std::pair<std::string, std::string>> missing{};  // setting, reason; in tasks' order
+};
+
+// What all entries of a contest have.
+NcclSettingRank entry_of(const Contest& contest, const std::string& settings) {
+  const ResultPoint& point = *contest.first;
+  NcclSettingRank out;
+  out.set_run_id(point.run_id());
+  out.set_kernel(point.kernel());
+  *out.mutable_endpoints() = point.endpoints();
+  out.set_metric(point.point().metric());
+  out.set_message_bytes(point.point().message_bytes());
+  for (const auto& [name, value] : contest.others) (*out.mutable_parameters())[name] = value;
+  out.set_settings(settings);
+  out.set_unit(point.point().unit());
+  return out;
+}
+
+NcclSettingRank measured_entry(const Contest& contest, const std::string& settings) {
+  const Measured& measured = contest.measured.at(settings);
+  NcclSettingRank out = entry_of(contest, settings);
+  out.set_choice(measured.choice);
+  out.set_median(median_of(measured.medians));
+  if (measured.lows.size() == measured.medians.size()) {
+    out.set_median_low(*std::ranges::min_element(measured.lows));
+    out.set_median_high(*std::ranges::max_element(measured.highs));
+  }
+  return out;
+}
+
+// Whether all of `better` is on the good side of all of `worse`; without an interval a figure is
+// apart from none.
+bool is_apart(const NcclSettingRank& better, const NcclSettingRank& worse, bool larger_is_better) {
+  if (!better.has_median_low() || !worse.has_median_low()) return false;
+  return larger_is_better ? better.median_low() > worse.median_high()
+                          : better.median_high() < worse.median_low();
+}
+
+void add_ranks(const Contest& contest, std::vector<NcclSettingRank>& out) {
+  if (contest.settings.size() + contest.missing.size() < 2) return;
+  const bool larger = contest.first->point().larger_is_better();
+  std::vector<NcclSettingRank> entries;
+  for (const std::string& settings : contest.settings)
+    entries.push_back(measured_entry(contest, settings));
+  std::ranges::stable_sort(entries, [&](const NcclSettingRank& a, const NcclSettingRank& b) {
+    return larger ? a.median() > b.median() : a.median() < b.median();
+  });
+  const double best = entries.front().median();
+  for (NcclSettingRank& entry : entries) {
+    const auto apart = std::ranges::count_if(
+        entries, [&](const NcclSettingRank& other) { return is_apart(other, entry, larger); });
+    entry.set_rank(static_cast<std::uint32_t>(apart) + 1);
+    if (best > 0) entry.set_of_best(entry.median() / best);
+  }
+  for (NcclSettingRank& entry : entries) out.push_back(std::move(entry));
+  for (const auto& [settings, reason] : contest.missing) {
+    out.push_back(entry_of(contest, settings));
+    out.back().set_not_measured(reason);
+  }
+}
+
+std::string reason_of(const TaskDetail& task) {
+  if (task.outcome().empty()) return task.state();
+  if (task.outcome() == kPassed) return "passed without such a figure";
+  return task.outcome() + (task.reason().empty() ? "" : ": ") + task.reason();
+}
+
+bool has_size(const TaskDetail& task, double bytes) {
+  const auto sizes = task.parameters().find("sizes");
+  if (sizes == task.parameters().end()) return false;
+  const auto list = parse_bytes_list(sizes->second);
+  return list && std::ranges::any_of(*list, [bytes](std::uint64_t size) {
+           return static_cast<double>(size) == bytes;
+         });
+}
+
+// Settings of tasks like the one that measured the contest's first point, without a figure.
+void add_missing(const Tasks& tasks, Contest& contest) {
+  const auto measured = std::ranges::find(tasks, contest.first->task_id(), &TaskDetail::task_id);
+  if (measured == tasks.end()) return;
+  const Parameters others = others_of(*measured);
+  for (const TaskDetail& task : tasks) {
+    const std::string settings = settings_of(task);
+    const bool alike = task.kernel() == measured->kernel() &&
+                       std::ranges::equal(task.endpoints(), measured->endpoints()) &&
+                       others_of(task) == others &&
+                       has_size(task, contest.first->point().message_bytes());
+    const bool told = contest.measured.contains(settings) ||
+                      std::ranges::any_of(contest.missing, [&](const auto& missing) {
+                        return missing.first == settings;
+                      });
+    if (alike && !told) contest.missing.emplace_back(settings, reason_of(task));
+  }
+}
+
+}  // namespace
+
+std::vector<NcclSettingRank> nccl_setting_ranks(const Points& points, const Tasks& tasks) {
+  std::vector<Contest> all;
+  std::map<Key, std::size_t> places;
+  for (const ResultPoint& point : points) {
+    if (!is_ranked(point)) continue;
+    Key key = key_of(point);
+    const auto [place, is_new] = places.try_emplace(key, all.size());
+    if (is_new) all.push_back({.first = &point, .others = std::get<6>(key)});
+    Contest& contest = all[place->second];
+    const std::string settings = settings_of(point);
+    const auto [measured, is_first] = contest.measured.try_emplace(settings);
+    if (is_first) contest.settings.push_back(settings);
+    const Point& value = point.point();
+    measured->second.medians.push_back(value.median());
+    if (value.has_median_low() && value.has_median_high()) {
+      measured->second.lows.push_back(value.median_low());
+      measured->second.highs.push_back(value.median_high());
+    }
+    if (measured->second.choice.empty()) measured->second.choice = choice_of(value);
+  }
+  std::vector<NcclSettingRank> out;
+  for (Contest& contest : all) {
+    add_missing(tasks, contest);
+    add_ranks(contest, out);
+  }
+  return out;
+}
+
+std::string nccl_settings_table(const google::protobuf::RepeatedPtrField<NcclSettingRank>& ranks,
+                                bool colour) {
+  if (ranks.empty()) return "";
+  const std::vector<std::string> told = differing_parameters(ranks);
+  std::vector<std::vector<Cell>> rows;
+  for (int i = 0; i < ranks.size(); ++i) {
+    const NcclSettingRank& rank = ranks[i];
+    rows.push_back({fmt::format("{}", fmt::join(rank.endpoints(), " ")), rank.kernel(),
+                    told[static_cast<std::size_t>(i)], format_bytes(rank.message_bytes()),
+                    rank.has_rank() ? std::to_string(rank.rank()) : "-", rank.settings(),
+                    rank.has_median() ? value_text(rank.median(), rank.unit()) : "not measured",
+                    rank.has_median_low()
+                        ? fmt::format("{}..{}", value_text(rank.median_low(), rank.unit()),
+                                      value_text(rank.median_high(), rank.unit()))
+                        : "-",
+                    rank.has_of_best() ? fmt::format("{:.3f}", rank.of_best()) : "-", rank.choice(),
+                    rank.not_measured()});
+  }
+  return "\n" +
+         toned("NCCL settings by size; what the intervals do not tell apart shares a rank",
+               Tone::kHeading, colour) +
+         "\n" +
+         render_table({{"ENDPOINTS"},
+                       {"KERNEL"},
+                       {"PARAMETERS"},
+                       {"SIZE", true},
+                       {"RANK", true},
+                       {"SETTINGS"},
+                       {"MEDIAN", true},
+                       {"95 % INTERVAL", true},
+                       {"OF BEST", true},
+                       {"NCCL CHOSE"},
+                       {"WHY NOT"}},
+                      rows, colour);
+}
+
+}  // namespace railgauge::cli

@@ -1,0 +1,29 @@
+// Which of NCCL's settings was best at each size: what one run measured with several of them,
+// ranked. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <google/protobuf/repeated_ptr_field.h>
+
+#include "controller/api/control.pb.h"
+#include "controller/cli/render/report.pb.h"
+
+namespace railgauge::cli {
+
+// Of collectives that a run was to measure at one size with two settings or more, all else that
+// tells figures apart being the same: one entry for each setting, best first, by the median of its
+// tasks' medians. A rank is one more than the settings whose whole interval is better, so that what
+// cannot be told apart shares one. The figure is the slowest rank's: latency up to 1 MiB, above it
+// bus bandwidth, or with one rank algbw. Only what passed counts; a setting of `tasks` (the run's)
+// without such a figure comes last, with the reason, where another has one. In the points' order.
+std::vector<NcclSettingRank> nccl_setting_ranks(
+    const google::protobuf::RepeatedPtrField<railgauge::api::ResultPoint>& points,
+    const google::protobuf::RepeatedPtrField<railgauge::api::TaskDetail>& tasks);
+
+// As a table with an empty line before it; "" for none.
+std::string nccl_settings_table(const google::protobuf::RepeatedPtrField<NcclSettingRank>& ranks,
+                                bool colour);
+
+}  // namespace railgauge::cli

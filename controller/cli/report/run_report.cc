@@ -1,0 +1,149 @@
+#include "controller/cli/report/run_report.h"
+
+#include <ctime>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "controller/cli/report/distance_costs.h"
+#include "controller/cli/report/nccl_settings.h"
+#include "controller/cli/report/near_far.h"
+#include "controller/cli/report/plan_text.h"
+#include "controller/cli/render/report.pb.h"
+#include "controller/cli/render/results_table.h"
+#include "controller/cli/render/table.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge::cli {
+namespace {
+
+using railgauge::api::RunSummary;
+using railgauge::api::TaskDetail;
+
+constexpr std::uint32_t kMostPoints = 100'000;
+
+// Unix seconds of "2026-11-20T12:00:00Z" with or without a fraction.
+std::optional<double> unix_seconds(const std::string& rfc3339) {
+  std::tm time{};
+  const char* rest = strptime(rfc3339.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
+  if (rest == nullptr) return std::nullopt;
+  double fraction = 0;
+  double unit = 0.1;
+  if (*rest == '.') {
+    for (++rest; *rest >= '0' && *rest <= '9'; ++rest, unit /= 10) fraction += (*rest - '0') * unit;
+  }
+  return static_cast<double>(timegm(&time)) + fraction;
+}
+
+std::string unsuccessful_tasks(const RunReport& report, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const TaskDetail& task : report.tasks()) {
+    if (task.outcome() == kPassed) continue;
+    const std::string& word = task.outcome().empty() ? task.state() : task.outcome();
+    rows.push_back({task.task_id(),
+                    task.kernel(),
+                    fmt::format("{}", fmt::join(task.endpoints(), " ")),
+                    {word, tone_of(word)},
+                    task.reason()});
+  }
+  if (rows.empty()) return "";
+  return "\n" +
+         render_table({{"TASK"}, {"KERNEL"}, {"ENDPOINTS"}, {"OUTCOME"}, {"REASON"}}, rows, colour);
+}
+
+}  // namespace
+
+std::string took_text(const RunSummary& run) {
+  const auto start = unix_seconds(run.started_at());
+  const auto end = unix_seconds(run.ended_at());
+  // A clock that stepped back meanwhile leaves no time to tell.
+  return start && end && *end >= *start ? seconds_text(*end - *start) : "";
+}
+
+std::string summary_line(const RunSummary& run) {
+  const std::map<std::string, std::uint32_t> outcomes(run.outcomes().begin(), run.outcomes().end());
+  std::string counts;
+  for (const auto& [word, count] : outcomes)
+    counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, word);
+  const std::string took = took_text(run);
+  return fmt::format(
+      "run {} {}: {} of {} ended{}{}{}", run.run_id(),
+      run.outcome().empty() ? run.state() : run.outcome(), run.tasks_ended(),
+      counted(run.tasks_total(), "task"), counts.empty() ? "" : fmt::format(" ({})", counts),
+      took.empty() ? "" : ", " + took, run.reason().empty() ? "" : "; " + run.reason());
+}
+
+std::string notes_table(const google::protobuf::RepeatedPtrField<TaskDetail>& tasks, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const TaskDetail& task : tasks)
+    for (const auto& rank : task.ranks())
+      for (const std::string& note : rank.notes())
+        rows.push_back({task.task_id(), std::to_string(rank.rank()), rank.node(), note});
+  if (rows.empty()) return "";
+  return "\n" + render_table({{"TASK"}, {"RANK", true}, {"NODE"}, {"NOTE"}}, rows, colour);
+}
+
+std::string site_defaults_table(const google::protobuf::RepeatedPtrField<TaskDetail>& tasks,
+                                bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const TaskDetail& task : tasks)
+    for (const auto& rank : task.ranks())
+      if (const auto given = rank.facts().find("site_defaults"); given != rank.facts().end()) {
+        rows.push_back({task.task_id(), given->second});
+        break;  // the same for all ranks
+      }
+  if (rows.empty()) return "";
+  return "\n" + render_table({{"TASK"}, {"FROM THE SITE PROFILE"}}, rows, colour);
+}
+
+Result<railgauge::api::ResultList> points_of_report(Session& session, const std::string& run_id) {
+  railgauge::api::ResultsRequest wanted;
+  wanted.set_run_id(run_id);
+  wanted.set_limit(kMostPoints);
+  return call_through(session, &Control::StubInterface::QueryResults, wanted);
+}
+
+void compare_points(RunReport& report) {
+  for (NearFarRatio& ratio : near_far_ratios(report.points()))
+    report.add_near_far_ratios()->Swap(&ratio);
+  for (DistanceCost& cost : distance_costs(report.points()))
+    report.add_distance_costs()->Swap(&cost);
+  for (NcclSettingRank& rank : nccl_setting_ranks(report.points(), report.tasks()))
+    report.add_nccl_setting_ranks()->Swap(&rank);
+}
+
+void print_report(const Output& output, const RunReport& report) {
+  if (output.format == Format::kNdjson) return;
+  if (print_document(output, report, "points")) {
+    if (output.format == Format::kCsv)
+      output.err << "railgauge: " << printable(summary_line(report.run())) << '\n';
+    return;
+  }
+  output.out << results_tables(report.points(), output.units, output.colour)
+             << near_far_table(report.near_far_ratios(), output.colour)
+             << distance_table(report.distance_costs(), output.colour)
+             << nccl_settings_table(report.nccl_setting_ranks(), output.colour)
+             << unsuccessful_tasks(report, output.colour)
+             << notes_table(report.tasks(), output.colour) << (report.points().empty() ? "" : "\n")
+             << toned(printable(summary_line(report.run())), tone_of(report.run().outcome()),
+                      output.colour)
+             << '\n';
+}
+
+Result<int> report_run(Session& session, const std::string& run_id) {
+  railgauge::api::RunRef ref;
+  ref.set_run_id(run_id);
+  auto detail = RG_TRY(call_through(session, &Control::StubInterface::GetRun, ref));
+  auto results = RG_TRY(points_of_report(session, run_id));
+  RunReport report;
+  report.set_schema_version(1);
+  report.mutable_run()->Swap(detail.mutable_run());
+  report.mutable_tasks()->Swap(detail.mutable_tasks());
+  report.mutable_points()->Swap(results.mutable_points());
+  compare_points(report);
+  print_report(session.output, report);
+  return exit_code_of(report.run().outcome());
+}
+
+}  // namespace railgauge::cli

@@ -1,0 +1,90 @@
+#include "controller/cli/report/topology.h"
+
+#include <algorithm>
+#include <sstream>
+#include <tuple>
+#include <vector>
+
+#include "kernels/core/pci_distance.h"
+
+namespace railgauge::cli {
+namespace {
+
+using railgauge::api::NodeInfo;
+
+std::string fact_of(const NodeInfo& node, const std::string& name) {
+  const auto found = node.facts().find(name);
+  return found == node.facts().end() ? "" : found->second;
+}
+
+// "gpu1=NV18 mlx5_0=PIX".
+void read_distances(const std::string& text, TopologyDevice& device) {
+  std::istringstream words(text);
+  for (std::string word; words >> word;)
+    if (const std::size_t equals = word.find('='); equals != std::string::npos)
+      (*device.mutable_distances())[word.substr(0, equals)] = word.substr(equals + 1);
+}
+
+TopologyDevice device_of(const NodeInfo& node, const std::string& kind, const std::string& name,
+                         const std::string& address, std::uint32_t numa_plus_one) {
+  TopologyDevice device;
+  device.set_node(node.name());
+  device.set_kind(kind);
+  device.set_name(name);
+  device.set_pci_address(address);
+  if (numa_plus_one > 0) device.set_numa_node(numa_plus_one - 1);
+  device.set_cpus(fact_of(node, name + ".cpus"));
+  read_distances(fact_of(node, name + ".distances"), device);
+  return device;
+}
+
+void add_gpus(const NodeInfo& node, TopologyReport& report) {
+  for (const auto& gpu : node.gpus()) {
+    TopologyDevice device =
+        device_of(node, "gpu", gpu.name(), gpu.pci_address(), gpu.numa_node_plus_one());
+    device.mutable_distances()->insert(gpu.distances().begin(), gpu.distances().end());
+    std::size_t least = kPciDistances.size();
+    for (const auto& [nic, distance] : gpu.distances())
+      least = std::min(least, pci_distance_rank(distance));
+    std::vector<std::string> nearest;
+    for (const auto& [nic, distance] : gpu.distances())
+      if (pci_distance_rank(distance) == least && least < kPciDistances.size())
+        nearest.push_back(nic);
+    std::ranges::sort(nearest);
+    for (std::string& nic : nearest) device.add_nearest_nics(std::move(nic));
+    *report.add_devices() = std::move(device);
+  }
+}
+
+void add_nics(const NodeInfo& node, TopologyReport& report) {
+  std::vector<const railgauge::api::Nic*> nics;
+  for (const auto& nic : node.nics())
+    if (!nic.pci_address().empty()) nics.push_back(&nic);
+  // Of ports; a device's rail is its first port's.
+  std::ranges::sort(nics, {}, [](const auto* nic) {
+    return std::tuple(nic->pci_address().size(), nic->pci_address(), nic->port());
+  });
+  std::string last;
+  for (std::size_t rail = 0; rail < nics.size(); ++rail) {
+    if (nics[rail]->device() == last) continue;
+    last = nics[rail]->device();
+    TopologyDevice device =
+        device_of(node, "nic", last, nics[rail]->pci_address(), nics[rail]->numa_node_plus_one());
+    device.set_rail(static_cast<std::uint32_t>(rail));
+    *report.add_devices() = std::move(device);
+  }
+}
+
+}  // namespace
+
+TopologyReport topology_of(const railgauge::api::NodeList& nodes) {
+  TopologyReport report;
+  report.set_schema_version(1);
+  for (const NodeInfo& node : nodes.nodes()) {
+    add_gpus(node, report);
+    add_nics(node, report);
+  }
+  return report;
+}
+
+}  // namespace railgauge::cli

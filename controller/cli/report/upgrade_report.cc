@@ -1,0 +1,149 @@
+#include "controller/cli/report/upgrade_report.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/cli/render/sparkline.h"
+#include "controller/cli/render/table.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge::cli {
+namespace {
+
+using namespace railgauge::api;
+
+constexpr int kPlacesShown = 8;
+
+Tone tone_of_verdict(const std::string& verdict) {
+  if (verdict == "pass") return Tone::kGood;
+  return verdict == "inconclusive" ? Tone::kDoubtful : Tone::kBad;
+}
+
+std::string percent(double value) { return fmt::format("{:+.2f} %", value); }
+
+std::string interval_text(const JudgedMetric& metric) {
+  if (!metric.has_low_percent() || !metric.has_high_percent()) return "";
+  return fmt::format("{:+.2f} to {:+.2f}", metric.low_percent(), metric.high_percent());
+}
+
+std::string head(const Upgrade& upgrade, bool colour) {
+  const std::string word = upgrade.has_verdict() ? upgrade.verdict() : upgrade.state();
+  return render_list(
+      {{"upgrade", {upgrade.upgrade_id(), Tone::kHeading}},
+       {"verdict",
+        {word + (upgrade.has_kind() ? ": " + upgrade.kind() : ""),
+         upgrade.has_verdict() ? tone_of_verdict(word) : Tone::kPlain}},
+       {"why", upgrade.reason()},
+       {"nodes", fmt::format("{}", fmt::join(upgrade.nodes(), " "))},
+       {"controls", fmt::format("{}", fmt::join(upgrade.controls(), " "))},
+       {"since", upgrade.since()},
+       {"before", fmt::format("{}{}", fmt::join(upgrade.before_runs(), " "),
+                              upgrade.before_is_history() ? " (earlier runs)" : "")},
+       {"after", fmt::format("{}", fmt::join(upgrade.after_runs(), " "))},
+       {"before|after", sparkline(upgrade.before_levels(), upgrade.after_levels())},
+       {"smallest loss", upgrade.has_visible_loss_percent()
+                             ? fmt::format("{:.2f} %", upgrade.visible_loss_percent())
+                             : ""},
+       {"finding", upgrade.finding_id()},
+       {"points", upgrade.synthetic() ? "synthetic: they measure nothing" : ""}},
+      colour);
+}
+
+std::string metric_table(const Upgrade& upgrade, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const JudgedMetric& metric : upgrade.metrics())
+    rows.push_back({metric.name(),
+                    {metric.verdict(), tone_of_verdict(metric.verdict())},
+                    metric.changed_nodes() > 0 ? percent(metric.worse_percent()) : "-",
+                    interval_text(metric),
+                    fmt::format("{:.1f} %", metric.bound_percent()),
+                    fmt::format("{}+{}", metric.changed_nodes(), metric.control_nodes()),
+                    metric.reason()});
+  if (rows.empty()) return "";
+  return "\n" + render_table({{"METRIC"},
+                              {"VERDICT"},
+                              {"WORSE BY", true},
+                              {"90 % INTERVAL", true},
+                              {"BOUND", true},
+                              {"NODES", true},
+                              {"WHY"}},
+                             rows, colour);
+}
+
+std::string place_table(const Upgrade& upgrade, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const LostFunction& lost : upgrade.lost())
+    rows.push_back(
+        {lost.node(), lost.endpoint(), {lost.kind(), Tone::kBad}, lost.name(), lost.what()});
+  for (const JudgedMetric& metric : upgrade.metrics())
+    for (const JudgedPlace& place : metric.places())
+      if (rows.size() < kPlacesShown)
+        rows.push_back({place.node(),
+                        place.endpoint(),
+                        {"slower", Tone::kBad},
+                        metric.name(),
+                        fmt::format("{} ({:+.2f} to {:+.2f})", percent(place.worse_percent()),
+                                    place.low_percent(), place.high_percent())});
+  if (rows.empty()) return "";
+  return "\n" +
+         render_table({{"NODE"}, {"ENDPOINT"}, {"WHAT"}, {"OF"}, {"HOW MUCH"}}, rows, colour);
+}
+
+std::string cause_table(const Upgrade& upgrade, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const UpgradeCause& cause : upgrade.causes())
+    rows.push_back({fmt::format("{}", fmt::join(cause.changes(), "; ")),
+                    fmt::format("{} of {}", cause.exposed_worse(), cause.exposed()),
+                    fmt::format("{} of {}", cause.unexposed_worse(), cause.unexposed()),
+                    fmt::format("{:.2g}", cause.p()),
+                    {cause.explains() ? "explains it" : "does not",
+                     cause.explains() ? Tone::kBad : Tone::kPlain}});
+  if (rows.empty()) return "";
+  return "\n" + render_table({{"SUSPECT"},
+                              {"WORSE WITH IT", true},
+                              {"WITHOUT", true},
+                              {"CHANCE", true},
+                              {"VERDICT"}},
+                             rows, colour);
+}
+
+// A rollback against the figures that its own stack gave.
+google::protobuf::RepeatedPtrField<std::string> self_lines(const Upgrade& upgrade) {
+  if (!upgrade.has_same_stack_before()) return {};
+  constexpr int kMetricsShown = 5;
+  const SameStackBefore& self = upgrade.same_stack_before();
+  google::protobuf::RepeatedPtrField<std::string> lines;
+  lines.Add(fmt::format(
+      "{}{}{} (runs {}, until {})", self.verdict(), self.has_kind() ? ": " + self.kind() : "",
+      self.has_reason() ? ": " + self.reason() : "", fmt::join(self.runs(), " "), self.until()));
+  for (int i = 0; i < std::min(self.metrics_size(), kMetricsShown); ++i) {
+    const JudgedMetric& metric = self.metrics(i);
+    lines.Add(fmt::format("{}: {}, {} ({}), bound {:.1f} %", metric.name(), metric.verdict(),
+                          percent(metric.worse_percent()), interval_text(metric),
+                          metric.bound_percent()));
+  }
+  return lines;
+}
+
+}  // namespace
+
+int exit_code_of_verdict(const Upgrade& upgrade) {
+  if (upgrade.verdict() == "pass") return kExitPassed;
+  if (upgrade.verdict() == "regressed") return kExitFailed;
+  if (upgrade.verdict() == "inconclusive") return kExitInconclusive;
+  return kExitInvalid;
+}
+
+std::string upgrade_text(const Upgrade& upgrade, bool colour) {
+  return head(upgrade, colour) + metric_table(upgrade, colour) + place_table(upgrade, colour) +
+         cause_table(upgrade, colour) +
+         headed_lines("against what the same stack gave before", self_lines(upgrade)) +
+         headed_lines("not the cause", upgrade.excluded()) + headed_lines("note", upgrade.notes()) +
+         headed_lines("next", upgrade.next());
+}
+
+}  // namespace railgauge::cli

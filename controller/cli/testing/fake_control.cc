@@ -1,0 +1,259 @@
+#include "controller/cli/testing/fake_control.h"
+
+#include <chrono>
+#include <thread>
+
+#include "controller/cli/testing/samples.h"
+
+namespace railgauge::cli {
+
+using namespace railgauge::api;
+
+FakeControl::FakeControl()
+    : nodes(sample_nodes()),
+      kernels(sample_kernels()),
+      suites(sample_suites()),
+      check(sample_check()),
+      plan(sample_plan()),
+      detail(sample_detail()),
+      results(sample_results()),
+      version(sample_version()),
+      schedules(sample_schedules()),
+      preflight(sample_preflight()) {
+  runs.set_schema_version(1);
+  *runs.add_runs() = sample_run();
+}
+
+RunRequest FakeControl::last_request() const {
+  const std::scoped_lock lock(mutex_);
+  return last_request_;
+}
+
+ResultsRequest FakeControl::last_results() const {
+  const std::scoped_lock lock(mutex_);
+  return last_results_;
+}
+
+ScheduleSpec FakeControl::last_schedule() const {
+  const std::scoped_lock lock(mutex_);
+  return last_schedule_;
+}
+
+std::string FakeControl::last_change() const {
+  const std::scoped_lock lock(mutex_);
+  return last_change_;
+}
+
+PreflightRequest FakeControl::last_preflight() const {
+  const std::scoped_lock lock(mutex_);
+  return last_preflight_;
+}
+
+int FakeControl::starts() const {
+  const std::scoped_lock lock(mutex_);
+  return starts_;
+}
+
+int FakeControl::cancels() const {
+  const std::scoped_lock lock(mutex_);
+  return cancels_;
+}
+
+bool FakeControl::wait_until_watched(double seconds) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::duration<double>(seconds),
+                           [&] { return watches_ > 0; });
+}
+
+grpc::Status FakeControl::ListNodes(Context* context, const ListNodesRequest* request,
+                                    NodeList* answer) {
+  const auto until =
+      std::chrono::steady_clock::now() + std::chrono::duration<double>(nodes_delay_seconds);
+  while (std::chrono::steady_clock::now() < until && !context->IsCancelled())
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  answer->set_schema_version(1);
+  for (const NodeInfo& node : nodes.nodes())
+    if (request->node_set().empty() || request->node_set() == node.name())
+      *answer->add_nodes() = node;
+  return {};
+}
+
+grpc::Status FakeControl::ListKernels(Context*, const ListKernelsRequest* request,
+                                      KernelList* answer) {
+  answer->set_schema_version(1);
+  for (const KernelInfo& kernel : kernels.kernels())
+    if (request->name().empty() || request->name() == kernel.name())
+      *answer->add_kernels() = kernel;
+  return {};
+}
+
+grpc::Status FakeControl::ListSuites(Context*, const ListSuitesRequest*, SuiteList* answer) {
+  *answer = suites;
+  return {};
+}
+
+grpc::Status FakeControl::CheckSuite(Context*, const SuiteSource*, SuiteCheck* answer) {
+  *answer = check;
+  return {};
+}
+
+grpc::Status FakeControl::PlanRun(Context*, const RunRequest* request, RunPlan* answer) {
+  const std::scoped_lock lock(mutex_);
+  last_request_ = *request;
+  *answer = plan;
+  return plan_status;
+}
+
+RunSummary FakeControl::summary(const std::string& state) const {
+  RunSummary run = sample_run();
+  run.set_state(state);
+  if (state == "ended") {
+    run.set_outcome(cancelled_ ? "cancelled" : outcome);
+    if (run.outcome() != "passed") {
+      run.mutable_outcomes()->clear();
+      (*run.mutable_outcomes())[run.outcome()] = 2;
+    }
+    return run;
+  }
+  run.clear_outcome();
+  run.clear_outcomes();
+  run.clear_ended_at();
+  run.set_tasks_ended(0);
+  return run;
+}
+
+grpc::Status FakeControl::StartRun(Context*, const RunRequest* request, RunSummary* answer) {
+  const std::scoped_lock lock(mutex_);
+  last_request_ = *request;
+  ++starts_;
+  *answer = summary("planned");
+  return {};
+}
+
+grpc::Status FakeControl::WatchRun(Context* context, const RunRef*, Writer<RunEvent>* writer) {
+  const auto tell = [&](const RunSummary& run, const std::string& text) {
+    RunEvent event;
+    *event.mutable_run() = run;
+    event.set_text(text);
+    writer->Write(event);
+  };
+  std::unique_lock lock(mutex_);
+  RunSummary run = summary("running");
+  tell(run, "n1 to n2: verbs.write_lat running");
+  if (broken_watches > 0) {
+    --broken_watches;
+    return {grpc::StatusCode::UNAVAILABLE, "Socket closed"};
+  }
+  run.set_tasks_ended(1);
+  tell(run, "n1 to n2: verbs.write_lat passed");
+  ++watches_;
+  changed_.notify_all();
+  while (endless && !cancelled_) {
+    if (context->IsCancelled()) return grpc::Status::CANCELLED;
+    changed_.wait_for(lock, std::chrono::milliseconds(10));
+  }
+  run = summary("ended");
+  run.clear_outcome();  // all tasks have ended, the outcome is not stored yet
+  run.clear_ended_at();
+  tell(run, "n1 to n2: verbs.write_bw passed");
+  tell(summary("ended"), summary("ended").outcome());
+  return {};
+}
+
+grpc::Status FakeControl::CancelRun(Context*, const RunRef*, RunSummary* answer) {
+  const std::scoped_lock lock(mutex_);
+  ++cancels_;
+  *answer = summary("cancelling");
+  cancelled_ = !deaf_to_cancel;
+  changed_.notify_all();
+  return {};
+}
+
+grpc::Status FakeControl::ListRuns(Context*, const ListRunsRequest*, RunList* answer) {
+  *answer = runs;
+  return {};
+}
+
+grpc::Status FakeControl::GetRun(Context*, const RunRef* request, RunDetail* answer) {
+  const std::scoped_lock lock(mutex_);
+  if (request->run_id() != kSampleRun)
+    return {grpc::StatusCode::NOT_FOUND, "run " + request->run_id() + ": there is no such run"};
+  *answer = detail;
+  *answer->mutable_run() = summary(endless && !cancelled_ ? "running" : "ended");
+  for (TaskDetail& task : *answer->mutable_tasks()) {
+    if (answer->run().outcome() == "passed") continue;
+    task.set_outcome(answer->run().outcome());
+    task.set_reason("made up for this test");
+  }
+  return {};
+}
+
+grpc::Status FakeControl::QueryResults(Context*, const ResultsRequest* request,
+                                       ResultList* answer) {
+  const std::scoped_lock lock(mutex_);
+  last_results_ = *request;
+  *answer = results;
+  return {};
+}
+
+grpc::Status FakeControl::GetVersion(Context*, const VersionRequest*, VersionInfo* answer) {
+  *answer = version;
+  return {};
+}
+
+grpc::Status FakeControl::ListSchedules(Context*, const ListSchedulesRequest* request,
+                                        ScheduleList* answer) {
+  const std::scoped_lock lock(mutex_);
+  *answer = schedules;
+  if (request->name().empty())
+    for (ScheduleInfo& schedule : *answer->mutable_schedules()) schedule.clear_dues();
+  else
+    answer->mutable_schedules()->DeleteSubrange(1, answer->schedules_size() - 1);
+  return {};
+}
+
+grpc::Status FakeControl::AddSchedule(Context*, const ScheduleSpec* request, ScheduleInfo* answer) {
+  const std::scoped_lock lock(mutex_);
+  last_schedule_ = *request;
+  *answer = schedules.schedules(0);
+  return {};
+}
+
+grpc::Status FakeControl::change(const char* verb, const ScheduleRef& ref, ScheduleInfo& answer) {
+  const std::scoped_lock lock(mutex_);
+  last_change_ = std::string(verb) + " " + ref.name();
+  answer = schedules.schedules(0);
+  return {};
+}
+
+grpc::Status FakeControl::PauseSchedule(Context*, const ScheduleRef* request,
+                                        ScheduleInfo* answer) {
+  return change("pause", *request, *answer);
+}
+
+grpc::Status FakeControl::ResumeSchedule(Context*, const ScheduleRef* request,
+                                         ScheduleInfo* answer) {
+  return change("resume", *request, *answer);
+}
+
+grpc::Status FakeControl::RemoveSchedule(Context*, const ScheduleRef* request,
+                                         ScheduleInfo* answer) {
+  return change("remove", *request, *answer);
+}
+
+grpc::Status FakeControl::RunSchedule(Context*, const ScheduleRef* request, RunSummary* answer) {
+  const std::scoped_lock lock(mutex_);
+  last_change_ = "run-now " + request->name();
+  *answer = summary("planned");
+  return {};
+}
+
+grpc::Status FakeControl::RunPreflight(Context*, const PreflightRequest* request,
+                                       PreflightReport* answer) {
+  const std::scoped_lock lock(mutex_);
+  last_preflight_ = *request;
+  *answer = preflight;
+  return {};
+}
+
+}  // namespace railgauge::cli

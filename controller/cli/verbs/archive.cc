@@ -1,0 +1,306 @@
+// history, runs compare, export, sql
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/cli/verbs/archive_commands.h"
+#include "controller/cli/input/archive_inputs.h"
+#include "controller/cli/render/csv.h"
+#include "controller/cli/input/inputs.h"
+#include "controller/cli/render/results_table.h"
+#include "controller/cli/render/table.h"
+#include "kernels/core/json.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge::cli {
+namespace {
+
+using namespace railgauge::api;
+
+constexpr std::uint32_t kDefaultLimit = 1000;
+constexpr double kExportSeconds = 24 * 3600;
+constexpr double kSqlSeconds = 70;  // the controller ends it after 60
+
+std::string endpoints_text(const Series& series) {
+  std::string text = fmt::format("{}", fmt::join(series.endpoints(), " "));
+  if (!series.pair().empty()) text += " " + series.pair();
+  return text;
+}
+
+std::string bytes_text(double bytes) { return bytes > 0 ? fmt::format("{}", bytes) : ""; }
+
+Result<int> list_series(Session& session, const Arguments& arguments) {
+  PointsRequest request = RG_TRY(points_request(arguments));
+  request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));
+  const auto list = RG_TRY(call_archive(session, &Archive::StubInterface::ListSeries, request));
+  const Output& output = session.output;
+  if (list.series_size() >= static_cast<int>(request.limit()))
+    output.err << fmt::format(
+        "railgauge: only {} series are shown; filters narrow, --limit widens\n",
+        list.series_size());
+  if (print_document(output, list, "series")) return kExitPassed;
+  std::vector<std::vector<Cell>> rows;
+  for (const Series& series : list.series())
+    rows.push_back({std::to_string(series.series_id()), series.kernel(), series.metric(),
+                    series.meaning(), bytes_text(series.message_bytes()), endpoints_text(series)});
+  output.out << render_table(
+      {{"SERIES", true}, {"KERNEL"}, {"METRIC"}, {"MEANING"}, {"BYTES", true}, {"ENDPOINTS"}}, rows,
+      output.colour);
+  return kExitPassed;
+}
+
+std::string flags_text(const HistoryPoint& point) {
+  std::string text;
+  const auto add = [&text](bool is, std::string_view word) {
+    if (is) text += fmt::format("{}{}", text.empty() ? "" : " ", word);
+  };
+  add(!point.converged(), "not converged");
+  add(point.synthetic(), "synthetic");
+  add(point.throttled(), "throttled");
+  return text;
+}
+
+std::string days_table(const History& history, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const HistoryDay& day : history.days())
+    rows.push_back({day.day_at().substr(0, 10), fmt::format("{}", day.point_count()),
+                    figure(day.mean()), figure(day.lowest()), figure(day.highest())});
+  return render_table({{"DAY"},
+                       {"POINTS", true},
+                       {"MEAN_" + history.series().unit(), true},
+                       {"LOWEST", true},
+                       {"HIGHEST", true}},
+                      rows, colour);
+}
+
+}  // namespace
+
+Result<int> show_history(Session& session, const Arguments& arguments) {
+  if (arguments.operands.empty()) return list_series(session, arguments);
+  HistoryRequest request;
+  request.set_series_id(RG_TRY(series_number(arguments.operand(0))));
+  request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));
+  if (const auto since = RG_TRY(time_of(arguments, "since")))
+    request.set_since_unix_seconds(*since);
+  const auto history = RG_TRY(call_archive(session, &Archive::StubInterface::GetHistory, request));
+  const Output& output = session.output;
+  if (print_document(output, history, "points")) return kExitPassed;
+  const Series& series = history.series();
+  output.out << printable(fmt::format(
+                    "series {}: {} {} {} of {} bytes, {}; {}", series.series_id(), series.kernel(),
+                    series.metric(), series.meaning(), series.message_bytes(),
+                    endpoints_text(series),
+                    series.larger_is_better() ? "larger is better" : "smaller is better"))
+             << '\n';
+  if (!history.days().empty()) output.out << days_table(history, output.colour) << '\n';
+  std::vector<std::vector<Cell>> rows;
+  for (const HistoryPoint& point : history.points())
+    rows.push_back({point.measured_at(),
+                    point.run_id(),
+                    figure(point.median()),
+                    point.has_median_low() ? figure(point.median_low()) : "",
+                    point.has_median_high() ? figure(point.median_high()) : "",
+                    point.has_p99() ? figure(point.p99()) : "",
+                    point.has_epoch() ? std::to_string(point.epoch()) : "",
+                    {point.outcome(), tone_of(point.outcome())},
+                    flags_text(point)});
+  output.out << render_table({{"MEASURED"},
+                              {"RUN"},
+                              {"MEDIAN_" + series.unit(), true},
+                              {"LOW", true},
+                              {"HIGH", true},
+                              {"P99", true},
+                              {"EPOCH", true},
+                              {"OUTCOME"},
+                              {"NOTES"}},
+                             rows, output.colour);
+  return kExitPassed;
+}
+
+Result<int> compare_runs(Session& session, const Arguments& arguments) {
+  CompareRequest request;
+  request.set_run_a(arguments.operand(0));
+  request.set_run_b(arguments.operand(1));
+  const auto comparison =
+      RG_TRY(call_archive(session, &Archive::StubInterface::CompareRuns, request));
+  const Output& output = session.output;
+  if (print_document(output, comparison, "series")) return kExitPassed;
+  std::vector<std::vector<Cell>> rows;
+  for (const ComparedSeries& each : comparison.series()) {
+    const double change = each.has_b_over_a() ? (each.b_over_a() - 1) * 100 : 0;
+    rows.push_back({std::to_string(each.series().series_id()), each.series().kernel(),
+                    each.series().metric(), bytes_text(each.series().message_bytes()),
+                    endpoints_text(each.series()), figure(each.median_a()), figure(each.median_b()),
+                    each.has_b_over_a() ? fmt::format("{:+.1f} %", change) : "-"});
+  }
+  output.out << printable(fmt::format("A {}, B {}; medians of the points' medians, no judgement",
+                                      comparison.run_a(), comparison.run_b()))
+             << '\n'
+             << render_table({{"SERIES", true},
+                              {"KERNEL"},
+                              {"METRIC"},
+                              {"BYTES", true},
+                              {"ENDPOINTS"},
+                              {"A", true},
+                              {"B", true},
+                              {"CHANGE", true}},
+                             rows, output.colour);
+  if (comparison.series_only_in_a() + comparison.series_only_in_b() > 0)
+    output.out << fmt::format("{} series are in A alone, {} in B alone\n",
+                              comparison.series_only_in_a(), comparison.series_only_in_b());
+  return kExitPassed;
+}
+
+// --- export
+// -----------------------------------------------------------------------------------------
+
+namespace {
+
+// One page at a time, so that memory stays that of a page.
+class PointPrinter {
+ public:
+  explicit PointPrinter(const Output& output) : output_(output) {
+    if (output.format == Format::kCsv) output.out << csv_header(*ResultPoint::descriptor()) << '\n';
+    if (output.format == Format::kJson)
+      output.out << "{\n  \"schema_version\": 1,\n  \"points\": [";
+  }
+  void print(const ResultList& page) {
+    for (const ResultPoint& point : page.points()) {
+      if (output_.format == Format::kCsv) output_.out << csv_row(point) << '\n';
+      if (output_.format == Format::kNdjson)
+        output_.out << to_json(point, JsonLayout::kCompact) << '\n';
+      if (output_.format == Format::kJson)
+        output_.out << (first_ ? "\n    " : ",\n    ") << to_json(point, JsonLayout::kCompact);
+      first_ = false;
+    }
+  }
+  // Also after an error: what was printed stays one document.
+  void end() {
+    if (output_.format == Format::kJson) output_.out << (first_ ? "]\n}\n" : "\n  ]\n}\n");
+    output_.out.flush();
+  }
+
+ private:
+  const Output& output_;
+  bool first_ = true;
+};
+
+}  // namespace
+
+Result<int> export_points(Session& session, const Arguments& arguments) {
+  const Output& output = session.output;
+  if (output.format == Format::kTable)
+    return fail(Code::kInvalidArgument, "export: --format csv, json or ndjson says as what");
+  PointsRequest request = RG_TRY(points_request(arguments));
+  request.set_limit(RG_TRY(count_of(arguments, "limit", 0)));
+  grpc::ClientContext context;
+  set_deadline(context, kExportSeconds);
+  const Interrupts::Hook hook(session.interrupts, [&context] { context.TryCancel(); });
+  const auto stream = session.archive->ExportPoints(&context, request);
+  ResultList page;
+  bool begun = stream->Read(&page);
+  if (begun) {
+    PointPrinter printer(output);
+    do printer.print(page);
+    while (output.out.good() && stream->Read(&page));
+    printer.end();
+  }
+  if (!output.out.good()) context.TryCancel();
+  const grpc::Status status = stream->Finish();
+  if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
+  if (!output.out.good()) return fail(Code::kUnavailable, "export: the output takes no more");
+  if (!status.ok() && begun) {
+    // The document stands already; the code says that it is not whole.
+    const Error error = error_of(status, session);
+    output.err << "railgauge: export: not whole: " << printable(error.message) << '\n';
+    return exit_code_of_call(error);
+  }
+  if (!status.ok()) return tl::unexpected(error_of(status, session));
+  if (!begun) PointPrinter(output).end();
+  return kExitPassed;
+}
+
+// --- sql
+// --------------------------------------------------------------------------------------------
+
+namespace {
+
+std::string json_of(const SqlValue& value) {
+  if (value.has_number()) return json_number(value.number());
+  if (value.has_integer()) return std::to_string(value.integer());
+  return value.has_text() ? json_string(value.text()) : "null";
+}
+
+std::string text_of(const SqlValue& value) {
+  if (value.has_number()) return json_number(value.number());
+  return value.has_integer() ? std::to_string(value.integer()) : value.text();
+}
+
+std::string object_of(const SqlTable& table, const SqlRow& row) {
+  std::string text = "{";
+  for (int i = 0; i < row.values_size(); ++i)
+    text += fmt::format("{}{}: {}", i == 0 ? "" : ", ", json_string(table.columns(i)),
+                        json_of(row.values(i)));
+  return text + "}";
+}
+
+void print_sql(const Output& output, const SqlTable& table) {
+  std::vector<std::string> words(table.columns().begin(), table.columns().end());
+  if (output.format == Format::kCsv) {
+    for (std::string& word : words) word = csv_cell(word);
+    output.out << fmt::format("{}\n", fmt::join(words, ","));
+  }
+  if (output.format == Format::kJson) {
+    for (std::string& word : words) word = json_string(word);
+    output.out << fmt::format(
+        "{{\n  \"schema_version\": 1,\n  \"columns\": [{}],\n  \"truncated\": {},\n  \"rows\": [",
+        fmt::join(words, ", "), table.truncated());
+  }
+  for (int i = 0; i < table.rows_size(); ++i) {
+    const SqlRow& row = table.rows(i);
+    if (output.format == Format::kJson)
+      output.out << (i == 0 ? "\n    " : ",\n    ") << object_of(table, row);
+    if (output.format == Format::kNdjson) output.out << object_of(table, row) << '\n';
+    if (output.format != Format::kCsv) continue;
+    std::vector<std::string> cells;
+    for (const SqlValue& value : row.values()) cells.push_back(csv_cell(text_of(value)));
+    output.out << fmt::format("{}\n", fmt::join(cells, ","));
+  }
+  if (output.format == Format::kJson)
+    output.out << (table.rows().empty() ? "]\n}\n" : "\n  ]\n}\n");
+}
+
+}  // namespace
+
+Result<int> run_sql(Session& session, const Arguments& arguments) {
+  SqlRequest request;
+  request.set_sql(arguments.operand(0));
+  request.set_max_rows(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));
+  request.set_max_seconds(RG_TRY(seconds_of(arguments, "seconds", 0)));
+  const auto table =
+      RG_TRY(call_archive(session, &Archive::StubInterface::RunSql, request, kSqlSeconds));
+  const Output& output = session.output;
+  if (table.truncated())
+    output.err << fmt::format("railgauge: only the first {} rows are shown; --limit N shows more\n",
+                              table.rows_size());
+  if (output.format != Format::kTable) {
+    print_sql(output, table);
+    return kExitPassed;
+  }
+  std::vector<Column> columns;
+  for (const std::string& name : table.columns()) columns.push_back({name});
+  std::vector<std::vector<Cell>> rows;
+  for (const SqlRow& row : table.rows()) {
+    auto& cells = rows.emplace_back();
+    for (int i = 0; i < row.values_size(); ++i) {
+      cells.emplace_back(text_of(row.values(i)));
+      columns[static_cast<std::size_t>(i)].right |=
+          row.values(i).has_number() || row.values(i).has_integer();
+    }
+  }
+  output.out << render_table(columns, rows, output.colour);
+  return kExitPassed;
+}
+
+}  // namespace railgauge::cli

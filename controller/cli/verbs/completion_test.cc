@@ -1,0 +1,179 @@
+// The completion scripts, run by the shells themselves.
+#include "controller/cli/verbs/completion.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/cli/verbs/commands.h"
+
+namespace railgauge::cli {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Not;
+
+class Completion : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "rg_complete_XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    write("script", bash_completion(grammar()));
+    // Stands in for the program that the script asks for names.
+    write("railgauge",
+          "#!/bin/sh\ncase $1 in\n"
+          "runs) printf 'schema_version,run_id,suite\\n1,r-1,quick\\n1,r-2,a b\\n' ;;\n"
+          "suites) printf 'name,summary\\nquick,x\\nnightly,y\\n$(evil),z\\n' ;;\nesac\n");
+    std::filesystem::permissions(folder_ / "railgauge", std::filesystem::perms::owner_all);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+  }
+  // What bash offers for the last of `words`.
+  std::vector<std::string> offers(const std::vector<std::string>& words) {
+    std::string quoted;
+    for (const std::string& word : words) quoted += fmt::format(" '{}'", word);
+    write("ask", fmt::format("cd {0}; PATH={0}:$PATH; . ./script\nCOMP_WORDS=(railgauge{1})\n"
+                             "COMP_CWORD={2}\n_railgauge\n"
+                             "[ ${{#COMPREPLY[@]}} = 0 ] || printf '%s\\n' \"${{COMPREPLY[@]}}\"\n",
+                             folder_.string(), quoted, words.size()));
+    return lines_of(fmt::format("bash --norc -u {} 2>&1", (folder_ / "ask").string()));
+  }
+  static std::vector<std::string> lines_of(const std::string& command) {
+    std::vector<std::string> lines;
+    FILE* pipe = popen(command.c_str(), "r");
+    std::string line;
+    for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) {
+      if (c != '\n') {
+        line += static_cast<char>(c);
+        continue;
+      }
+      lines.push_back(std::move(line));
+      line.clear();
+    }
+    pclose(pipe);
+    return lines;
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(Completion, EveryVerbAndFlagOfTheGrammarIsOffered) {
+  const Grammar all = grammar();
+  const auto nouns = offers({""});
+  for (const Verb& verb : all.verbs) {
+    EXPECT_THAT(nouns, Contains(std::string(verb.noun)));
+    std::vector<std::string> words{std::string(verb.noun)};
+    if (!verb.name.empty()) {
+      EXPECT_THAT(offers({words[0], ""}), Contains(std::string(verb.name)));
+      words.emplace_back(verb.name);
+    }
+    words.emplace_back("--");
+    const auto flags = offers(words);
+    EXPECT_THAT(flags, Contains("--format"));
+    for (const Flag& flag : verb.flags)
+      EXPECT_THAT(flags, Contains(fmt::format("--{}", flag.name))) << words[0];
+  }
+}
+
+TEST_F(Completion, WhatIsTypedAlreadyNarrowsIt) {
+  EXPECT_THAT(offers({"runs", "ca"}), ElementsAre("cancel"));
+  EXPECT_THAT(offers({"--format", "json", "runs", "ca"}), ElementsAre("cancel"))
+      << "a flag's value is no noun";
+  EXPECT_THAT(offers({"nodes", "--fo"}), ElementsAre("--format"));
+  EXPECT_THAT(offers({"nodes", "--format", "nd"}), ElementsAre("ndjson"));
+  EXPECT_THAT(offers({"completion", ""}), ElementsAre("bash", "zsh"));
+  EXPECT_THAT(offers({"schedule", "pa"}), ElementsAre("pause")) << "as it is understood";
+  EXPECT_THAT(offers({"suite", "check", "--fo"}), ElementsAre("--format"));
+}
+
+TEST_F(Completion, NamesAreAskedOfTheController) {
+  EXPECT_THAT(offers({"runs", "cancel", ""}), ElementsAre("r-1", "r-2"));
+  EXPECT_THAT(offers({"run", "qu"}), ElementsAre("quick"));
+  EXPECT_THAT(offers({"run", ""}), Not(Contains("$(evil)"))) << "only plain names reach the shell";
+}
+
+TEST_F(Completion, AControllerThatIsAwayOffersNothing) {
+  write("railgauge", "#!/bin/sh\necho oops >&2\nexit 4\n");
+  EXPECT_THAT(offers({"runs", "cancel", ""}), IsEmpty());
+}
+
+// In a zsh of its own on a terminal of its own, with its completion system and the script where
+// people put it.
+class ZshCompletion : public Completion {
+ protected:
+  void SetUp() override {
+    if (lines_of("command -v zsh").empty()) GTEST_SKIP() << "waived: zsh is not installed";
+    Completion::SetUp();
+    write("_railgauge", zsh_completion(grammar()));
+    // ^T leaves with what stands in the line.
+    write(".zshrc",
+          "PROMPT=\npath=($ZDOTDIR $path)\nfpath=($ZDOTDIR $fpath)\n"
+          "autoload -Uz compinit\ncompinit -u -d $ZDOTDIR/dump\n"
+          "leave() { print -r -- \"$BUFFER\" >$ZDOTDIR/line; exit }\n"
+          "zle -N leave\nbindkey '^T' leave\n");
+    write("ask",
+          "zmodload zsh/zpty || exit\nzpty shell zsh -d -i\n"
+          "zpty -w -n shell \"$1\"$'\\t\\x14'\n"
+          "while zpty -r shell noise; do :; done\ncat $ZDOTDIR/line\n");
+  }
+  void TearDown() override {
+    if (!folder_.empty()) Completion::TearDown();
+  }
+  // The line after somebody typed that and pressed the tabulator.
+  std::vector<std::string> line_after_tab(const std::string& typed) {
+    std::filesystem::remove(folder_ / "line");
+    return lines_of(fmt::format("cd {0}; TERM=xterm ZDOTDIR={0} timeout 60 zsh -f ask '{1}' 2>&1",
+                                folder_.string(), typed));
+  }
+};
+
+TEST_F(ZshCompletion, ReadsItsScript) {
+  EXPECT_THAT(lines_of(fmt::format("zsh -n {} 2>&1", (folder_ / "_railgauge").string())),
+              IsEmpty());
+}
+
+TEST_F(ZshCompletion, CompletesNounsVerbsAndFlagsWithTheirWords) {
+  EXPECT_THAT(line_after_tab("railgauge sched"), ElementsAre("railgauge schedules "));
+  EXPECT_THAT(line_after_tab("railgauge runs ca"), ElementsAre("railgauge runs cancel "));
+  EXPECT_THAT(line_after_tab("railgauge schedule pa"), ElementsAre("railgauge schedule pause "));
+  EXPECT_THAT(line_after_tab("railgauge nodes --fo"), ElementsAre("railgauge nodes --format "));
+  EXPECT_THAT(line_after_tab("railgauge nodes --format nd"),
+              ElementsAre("railgauge nodes --format ndjson "));
+}
+
+TEST_F(ZshCompletion, CompletesNamesThatTheControllerTells) {
+  EXPECT_THAT(line_after_tab("railgauge run ni"), ElementsAre("railgauge run nightly "));
+  EXPECT_THAT(line_after_tab("railgauge runs cancel r"), ElementsAre("railgauge runs cancel r-"))
+      << "as far as r-1 and r-2 are the same";
+  EXPECT_THAT(line_after_tab("railgauge run $"), ElementsAre("railgauge run $"))
+      << "only plain names reach the shell";
+}
+
+TEST_F(ZshCompletion, WithAControllerThatIsAwayTheLineStays) {
+  write("railgauge", "#!/bin/sh\necho oops >&2\nexit 4\n");
+  EXPECT_THAT(line_after_tab("railgauge runs cancel r"), ElementsAre("railgauge runs cancel r"));
+}
+
+// As by `source <(railgauge completion zsh)`.
+TEST_F(ZshCompletion, WorksWhenItsScriptIsSourcedToo) {
+  std::filesystem::rename(folder_ / "_railgauge", folder_ / "sourced");
+  std::ofstream(folder_ / ".zshrc", std::ios::app) << ". $ZDOTDIR/sourced\n";
+  EXPECT_THAT(line_after_tab("railgauge runs ca"), ElementsAre("railgauge runs cancel "));
+}
+
+TEST_F(Completion, OtherShellsAreNamedInTheRefusal) {
+  EXPECT_EQ(completion_for(grammar(), "fish").error().code, Code::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace railgauge::cli

@@ -1,0 +1,189 @@
+// db stats, check, backup, restore, prune
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "controller/cli/verbs/archive_commands.h"
+#include "controller/cli/input/archive_inputs.h"
+#include "controller/cli/render/space_parts.h"
+#include "controller/cli/render/table.h"
+#include "kernels/core/outcome.h"
+#include "kernels/core/text.h"
+#include "kernels/core/units.h"
+
+namespace railgauge::cli {
+namespace {
+
+using namespace railgauge::api;
+
+constexpr double kLongSeconds = 6 * 3600;  // a large database is read or copied as a whole
+constexpr double kYearDays = 365.25;
+constexpr double kLeastShare = 0.001;  // smaller parts are summed up
+
+std::string megabytes(double bytes) { return fmt::format("{:.1f}", bytes / 1e6); }
+
+// From what is stored: bytes a node and day so far, at so many nodes. Absent without a day's
+// history.
+void project(Space& space, double nodes) {
+  space.set_projected_nodes(nodes);
+  if (!space.has_days() || space.nodes() <= 0) return;
+  const double used = space.file_bytes() - space.free_bytes();
+  space.set_projected_bytes_per_year(used / space.nodes() / space.days() * kYearDays * nodes);
+}
+
+std::string percent_of(double bytes, const Space& space) {
+  return fmt::format("{:.1f}", space.file_bytes() > 0 ? 100 * bytes / space.file_bytes() : 0);
+}
+
+// What takes the room, in words, and which setting bounds it.
+std::string purposes_table(const Space& space, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const PurposeSum& sum : sums_by_purpose(space))
+    if (sum.bytes >= kLeastShare * space.file_bytes())
+      rows.push_back({std::string(sum.purpose.holds), size_text(sum.bytes),
+                      percent_of(sum.bytes, space), std::string(sum.purpose.kept_by)});
+  return render_table({{"HOLDS"}, {"SIZE", true}, {"PERCENT", true}, {"BOUNDED BY"}}, rows, colour);
+}
+
+std::string parts_table(const Space& space, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  double rest = 0;
+  for (const SpacePart& part : space.parts()) {
+    if (part.bytes() < kLeastShare * space.file_bytes()) {
+      rest += part.bytes();
+      continue;
+    }
+    rows.push_back(
+        {part.name(), part.kind() == "index" ? "index of " + part.table() : part.kind(),
+         megabytes(part.bytes()), percent_of(part.bytes(), space),
+         fmt::format("{:.0f}", part.entries()),
+         part.entries() > 0 ? fmt::format("{:.0f}", part.bytes() / part.entries()) : ""});
+  }
+  if (rest > 0) rows.push_back({"others", "", megabytes(rest), "", "", ""});
+  return render_table({{"PART"},
+                       {"KIND"},
+                       {"MB", true},
+                       {"PERCENT", true},
+                       {"ENTRIES", true},
+                       {"BYTES/ENTRY", true}},
+                      rows, colour);
+}
+
+}  // namespace
+
+Result<int> database_stats(Session& session, const Arguments& arguments) {
+  const auto nodes = RG_TRY(number_of(arguments, "project"));
+  Space space = RG_TRY(
+      call_archive(session, &Archive::StubInterface::GetSpace, SpaceRequest(), kLongSeconds));
+  if (nodes) project(space, *nodes);
+  const Output& output = session.output;
+  if (print_document(output, space, "parts")) return kExitPassed;
+  output.out << fmt::format(
+      "database {}, of it {} unused; log {}; {} are free on its disk\n"
+      "{:.0f} runs, {:.0f} points, {:.0f} nodes",
+      size_text(space.file_bytes()), size_text(space.free_bytes()), size_text(space.wal_bytes()),
+      size_text(space.disk_free_bytes()), space.runs(), space.points(), space.nodes());
+  if (space.has_bytes_per_point())
+    output.out << fmt::format("; {:.0f} bytes a point, all in all", space.bytes_per_point());
+  output.out << "\n\n"
+             << purposes_table(space, output.colour) << '\n'
+             << parts_table(space, output.colour);
+  if (space.has_projected_bytes_per_year())
+    output.out << fmt::format(
+        "{:.0f} nodes measured as these were: {:.1f} GB a year before pruning\n",
+        space.projected_nodes(), space.projected_bytes_per_year() / 1e9);
+  else if (nodes)
+    output.err << "railgauge: no projection: the runs so far span less than a day\n";
+  return kExitPassed;
+}
+
+Result<int> database_check(Session& session, const Arguments&) {
+  const auto check = RG_TRY(
+      call_archive(session, &Archive::StubInterface::CheckDatabase, CheckRequest(), kLongSeconds));
+  const Output& output = session.output;
+  if (output.format != Format::kTable)
+    print_message(output, check);
+  else if (check.sound())
+    output.out << "the database is sound\n";
+  for (const std::string& problem : check.problems())
+    output.err << "railgauge: " << printable(problem) << '\n';
+  return check.sound() ? kExitPassed : kExitFailed;
+}
+
+Result<int> database_backup(Session& session, const Arguments& arguments) {
+  BackUpRequest request;
+  request.set_path(arguments.operand(0));
+  const auto report =
+      RG_TRY(call_archive(session, &Archive::StubInterface::BackUp, request, kLongSeconds));
+  const Output& output = session.output;
+  if (output.format != Format::kTable)
+    print_message(output, report);
+  else
+    output.out << printable(fmt::format("{}: {}", report.path(), size_text(report.bytes())))
+               << '\n';
+  return kExitPassed;
+}
+
+// The controller is stopped then, so its program does it: it owns the database.
+Result<int> database_restore(Session& session, const Arguments& arguments) {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  std::vector<std::string> words{(self.parent_path() / "railgauge-controller").string(),
+                                 "--restore=" + arguments.operand(0)};
+  if (arguments.has("database")) words.push_back("--database=" + arguments.value("database"));
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  const pid_t child = ::fork();
+  if (child < 0) return fail(Code::kUnavailable, "db restore: no process can be started");
+  if (child == 0) {
+    sigset_t none;  // the signals that this program blocks for itself end the child as ever
+    sigemptyset(&none);
+    pthread_sigmask(SIG_SETMASK, &none, nullptr);
+    ::execv(pointers[0], pointers.data());
+    ::_exit(127);
+  }
+  int status = 0;
+  {
+    const Interrupts::Hook hook(session.interrupts, [child] { ::kill(child, SIGTERM); });
+    if (session.interrupts.any()) ::kill(child, SIGTERM);
+    ::waitpid(child, &status, 0);
+  }
+  if (WIFSIGNALED(status))
+    return fail(
+        Code::kCancelled,
+        "db restore: interrupted; the database is as it was, or the controller says what to "
+        "do");
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+    return fail(
+        Code::kUnavailable,
+        fmt::format("db restore: {} is not here; it is run on the controller's host", words[0]));
+  return WIFEXITED(status) ? WEXITSTATUS(status) : static_cast<int>(kExitInvalid);
+}
+
+Result<int> database_prune(Session& session, const Arguments& arguments) {
+  PruneRequest request;
+  if (const auto days = RG_TRY(number_of(arguments, "raw-days")))
+    request.set_raw_sample_days(*days);
+  if (const auto days = RG_TRY(number_of(arguments, "distribution-days")))
+    request.set_distribution_days(*days);
+  if (const auto days = RG_TRY(number_of(arguments, "point-days"))) request.set_point_days(*days);
+  const auto report =
+      RG_TRY(call_archive(session, &Archive::StubInterface::Prune, request, kLongSeconds));
+  const Output& output = session.output;
+  if (output.format != Format::kTable)
+    print_message(output, report);
+  else
+    output.out << fmt::format(
+        "taken away: {:.0f} raw samples, {:.0f} distributions, {:.0f} points; {} given back\n",
+        report.raw_samples(), report.distributions(), report.points(),
+        size_text(report.freed_bytes()));
+  return kExitPassed;
+}
+
+}  // namespace railgauge::cli

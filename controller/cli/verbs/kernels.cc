@@ -1,0 +1,98 @@
+// kernels, kernels show
+#include <fmt/format.h>
+
+#include "controller/cli/verbs/commands.h"
+#include "controller/cli/render/table.h"
+#include "kernels/core/json.h"
+
+namespace railgauge::cli {
+namespace {
+
+using railgauge::api::ListKernelsRequest;
+
+std::string ranks_text(const KernelInfo& kernel) {
+  if (kernel.max_ranks() == 0) return fmt::format("{} or more", kernel.min_ranks());
+  if (kernel.max_ranks() == kernel.min_ranks()) return std::to_string(kernel.min_ranks());
+  return fmt::format("{} to {}", kernel.min_ranks(), kernel.max_ranks());
+}
+
+std::string range_text(const ParameterInfo& parameter) {
+  if (parameter.choices_size() > 0) return fmt::format("{}", fmt::join(parameter.choices(), ", "));
+  const bool low = parameter.has_minimum();
+  const bool high = parameter.has_maximum();
+  if (low && high) {
+    return fmt::format("{} to {}", json_number(parameter.minimum()),
+                       json_number(parameter.maximum()));
+  }
+  if (low) return fmt::format("from {}", json_number(parameter.minimum()));
+  if (high) return fmt::format("to {}", json_number(parameter.maximum()));
+  return "";
+}
+
+std::string metrics_text(const KernelInfo& kernel) {
+  return fmt::format("{}", fmt::join(kernel.metrics(), ", "));
+}
+
+}  // namespace
+
+Result<int> list_kernels(Session& session, const Arguments&) {
+  const auto list =
+      RG_TRY(call(session, &Control::StubInterface::ListKernels, ListKernelsRequest()));
+  if (print_document(session.output, list, "kernels")) return 0;
+  std::vector<std::vector<Cell>> rows;
+  for (const KernelInfo& kernel : list.kernels()) {
+    rows.push_back({kernel.name(), std::to_string(kernel.revision()), ranks_text(kernel),
+                    metrics_text(kernel), kernel.summary()});
+  }
+  if (rows.empty()) {
+    session.output.err
+        << "railgauge: no kernel is known, since no node has attached; see railgauge "
+           "nodes\n";
+    return 0;
+  }
+  session.output.out << render_table(
+      {{"KERNEL"}, {"REVISION", true}, {"RANKS"}, {"METRICS"}, {"SUMMARY"}}, rows,
+      session.output.colour);
+  return 0;
+}
+
+Result<int> show_kernel(Session& session, const Arguments& arguments) {
+  ListKernelsRequest request;
+  request.set_name(arguments.operand(0));
+  const auto list = RG_TRY(call(session, &Control::StubInterface::ListKernels, request));
+  if (list.kernels().empty()) {
+    return fail(Code::kNotFound,
+                fmt::format("kernel {}: no attached node has it; railgauge kernels lists those "
+                            "there are",
+                            arguments.operand(0)));
+  }
+  const Output& output = session.output;
+  if (print_document(output, list, "kernels")) return 0;
+  const KernelInfo& kernel = list.kernels(0);
+  output.out << render_list({{"kernel", {kernel.name(), Tone::kHeading}},
+                             {"revision", std::to_string(kernel.revision())},
+                             {"summary", kernel.summary()},
+                             {"ranks", ranks_text(kernel)},
+                             {"endpoints", kernel.endpoint_kind()},
+                             {"metrics", metrics_text(kernel)}},
+                            output.colour);
+  std::vector<std::vector<Cell>> rows;
+  for (const ParameterInfo& parameter : kernel.parameters()) {
+    rows.push_back({parameter.name(), parameter.type(), range_text(parameter),
+                    parameter.unit() == "1" ? "" : parameter.unit(), parameter.default_value(),
+                    parameter.identity() ? "yes" : "no", parameter.summary()});
+  }
+  if (rows.empty()) return 0;
+  output.out << '\n'
+             << render_table({{"PARAMETER"},
+                              {"TYPE"},
+                              {"ALLOWED"},
+                              {"UNIT"},
+                              {"DEFAULT"},
+                              {"IDENTITY"},
+                              {"SUMMARY"}},
+                             rows, output.colour);
+  return 0;
+}
+
+}  // namespace railgauge::cli

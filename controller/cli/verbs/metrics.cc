@@ -1,0 +1,73 @@
+// metrics: what agents and controller show to Prometheus
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/cli/verbs/commands.h"
+#include "controller/cli/render/report.pb.h"
+#include "controller/cli/render/table.h"
+#include "controller/metric/catalog.h"
+
+namespace railgauge::cli {
+namespace {
+
+MetricList catalog_document() {
+  MetricList list;
+  list.set_schema_version(1);
+  for (const metric::Info& info : metric::catalog()) {
+    MetricDescription& description = *list.add_metrics();
+    description.set_name(std::string(info.name));
+    description.set_type(std::string(metric::word(info.type)));
+    description.set_owner(std::string(metric::word(info.owner)));
+    description.set_unit(std::string(info.unit));
+    for (const std::string_view name : metric::label_names(info)) {
+      MetricLabel& label = *description.add_labels();
+      label.set_name(std::string(name));
+      label.set_values(std::string(metric::label_values(name)));
+    }
+    description.set_typical_series(info.typical);
+    description.set_most_series(info.most);
+    description.set_help(std::string(info.help));
+  }
+  return list;
+}
+
+void describe(const Output& output, const MetricDescription& metric) {
+  output.out << '\n'
+             << render_list({{"metric", {metric.name(), Tone::kHeading}},
+                             {"shown by", metric.owner()},
+                             {"type", metric.type()},
+                             {"unit", metric.unit() == "1" ? "" : metric.unit()},
+                             {"series", fmt::format("{}, at most {}", metric.typical_series(),
+                                                    metric.most_series())},
+                             {"meaning", metric.help()}},
+                            output.colour);
+  std::vector<std::vector<Cell>> labels;
+  for (const MetricLabel& label : metric.labels())
+    labels.push_back({"  " + label.name(), label.values()});
+  if (!labels.empty()) output.out << render_list(labels, output.colour);
+}
+
+}  // namespace
+
+Result<int> show_metrics(Session& session, const Arguments& arguments) {
+  const Output& output = session.output;
+  const MetricList list = catalog_document();
+  if (print_document(output, list, "metrics")) return 0;
+  std::vector<std::vector<Cell>> rows;
+  for (const MetricDescription& metric : list.metrics())
+    rows.push_back({metric.name(), metric.type(), metric.owner(), metric.help()});
+  const metric::Budget one = metric::budget(1);
+  output.out << fmt::format(
+      "{} metrics; an agent on a node of 8 NIC ports and 8 GPUs shows {} series (at most {}), the "
+      "controller {} (at most {})\n",
+      rows.size(), one.agent_typical, one.agent_most, one.controller_typical, one.controller_most);
+  if (arguments.verb->name != "describe" && !arguments.has("describe")) {
+    output.out << render_table({{"METRIC"}, {"TYPE"}, {"SHOWN BY"}, {"MEANING"}}, rows,
+                               output.colour);
+    return 0;
+  }
+  for (const MetricDescription& metric : list.metrics()) describe(output, metric);
+  return 0;
+}
+
+}  // namespace railgauge::cli

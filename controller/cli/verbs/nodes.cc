@@ -1,0 +1,213 @@
+// nodes, nodes show
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/cli/verbs/commands.h"
+#include "controller/cli/report/node_facts.h"
+#include "controller/cli/render/table.h"
+#include "kernels/core/pci_distance.h"
+#include "kernels/core/units.h"
+
+namespace railgauge::cli {
+namespace {
+
+using railgauge::api::ListNodesRequest;
+using railgauge::api::NodeInfo;
+using railgauge::api::NodeList;
+
+Result<NodeList> ask(Session& session, const std::string& node_set, bool with_facts) {
+  ListNodesRequest request;
+  request.set_node_set(node_set);
+  request.set_with_facts(with_facts);
+  return call(session, &Control::StubInterface::ListNodes, request);
+}
+
+std::string rate_text(const railgauge::api::Nic& nic) {
+  return nic.rate_bits_per_second() > 0 ? format_rate_bits(nic.rate_bits_per_second() / 8) : "";
+}
+
+std::string nic_names(const NodeInfo& node) {
+  std::string names;
+  for (const auto& nic : node.nics()) {
+    if (!names.empty()) names += ' ';
+    names += fmt::format("{}:{}", nic.device(), nic.port());
+    if (nic.state() != "active") names += fmt::format("({})", nic.state());
+  }
+  return names;
+}
+
+// "8 NVIDIA H200", or by state where not all can be used.
+std::string gpu_names(const NodeInfo& node) {
+  std::map<std::string, int> counts;
+  for (const auto& gpu : node.gpus()) {
+    const std::string model = gpu.model().empty() ? "GPU" : gpu.model();
+    ++counts[gpu.state() == "active" ? model : fmt::format("{}({})", model, gpu.state())];
+  }
+  std::string names;
+  for (const auto& [name, count] : counts)
+    names += fmt::format("{}{} {}", names.empty() ? "" : ", ", count, name);
+  return names;
+}
+
+// What keeps it from being measured; "" where that is not told.
+std::string busy_cell(const NodeInfo& node) {
+  if (!node.has_busy()) return "";
+  return node.busy() ? fmt::format("{}", fmt::join(node.busy_reasons(), "; ")) : "no";
+}
+
+std::string numa_text(std::uint32_t plus_one) {
+  return plus_one == 0 ? "-" : std::to_string(plus_one - 1);
+}
+
+// "PIX mlx5_0 mlx5_1, SYS mlx5_2": the nearest first.
+std::string distances_text(const railgauge::api::Gpu& gpu) {
+  std::map<std::pair<std::size_t, std::string>, std::set<std::string>> devices;
+  for (const auto& [device, distance] : gpu.distances())
+    devices[{pci_distance_rank(distance), distance}].insert(device);
+  std::string text;
+  for (const auto& [distance, names] : devices)
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "" : ", ", distance.second, fmt::join(names, " "));
+  return text;
+}
+
+std::string gpu_table(const NodeInfo& node, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const auto& gpu : node.gpus()) {
+    rows.push_back({gpu.name(),
+                    {gpu.state(), gpu.state() == "active" ? Tone::kGood : Tone::kBad},
+                    gpu.model(),
+                    gpu.pci_address(),
+                    numa_text(gpu.numa_node_plus_one()),
+                    gpu.driver(),
+                    gpu.vbios(),
+                    gpu.uuid(),
+                    distances_text(gpu)});
+  }
+  return render_table({{"GPU"},
+                       {"STATE"},
+                       {"MODEL"},
+                       {"PCI"},
+                       {"NUMA", true},
+                       {"DRIVER"},
+                       {"VBIOS"},
+                       {"UUID"},
+                       {"NICS"}},
+                      rows, colour);
+}
+
+std::string nic_table(const NodeInfo& node, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const auto& nic : node.nics()) {
+    rows.push_back(
+        {fmt::format("{}:{}", nic.device(), nic.port()),
+         {nic.state(), nic.state() == "active" ? Tone::kGood : Tone::kBad},
+         rate_text(nic),
+         nic.has_active_mtu_bytes() ? fmt::format("{:.0f}", nic.active_mtu_bytes()) : "-",
+         nic.netdev(),
+         nic.pci_address(),
+         nic.link_layer(),
+         nic.driver(),
+         nic.firmware(),
+         nic.guid()});
+  }
+  return render_table({{"NIC"},
+                       {"STATE"},
+                       {"RATE", true},
+                       {"MTU", true},
+                       {"NETDEV"},
+                       {"PCI"},
+                       {"LINK"},
+                       {"DRIVER"},
+                       {"FIRMWARE"},
+                       {"GUID"}},
+                      rows, colour);
+}
+
+std::string stack_table(const NodeInfo& node, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  const auto add = [&](const char* part, const auto& words) {
+    const std::map<std::string, std::string> sorted(words.begin(), words.end());
+    for (const auto& [name, value] : sorted) rows.push_back({part, name, value});
+  };
+  add("version", node.stack_versions());
+  add("setting", node.stack_settings());
+  return render_table({{"STACK"}, {"NAME"}, {"VALUE"}}, rows, colour);
+}
+
+void print_node(const Output& output, const NodeInfo& node) {
+  std::vector<std::vector<Cell>> rows{
+      {"node", {node.name(), Tone::kHeading}},
+      {"state", {node.state(), tone_of(node.state())}},
+      {"id", node.node_id()},
+      {"version", node.version()},
+      {"address", node.address()},
+      {"attached", node.attached_at().empty() ? "never" : node.attached_at()},
+      {"last seen", node.last_seen_at().empty() ? "never" : node.last_seen_at()},
+      {"task", node.busy_task_id().empty() ? "none" : node.busy_task_id()},
+      {"busy", busy_cell(node).empty() ? "unknown" : busy_cell(node)},
+      {"spooled records",
+       node.has_spool_records() ? fmt::format("{:.0f}", node.spool_records()) : "unknown"}};
+  if (!node.stack_hash().empty()) rows.push_back({"stack", node.stack_hash()});
+  // Those of single devices and modules are many: the machine formats have them.
+  const std::map<std::string, std::string> facts(node.facts().begin(), node.facts().end());
+  for (const auto& [name, value] : facts)
+    if (name.find('.') == std::string::npos) rows.push_back({name, value});
+  output.out << render_list(rows, output.colour);
+  if (node.nics_size() > 0) output.out << '\n' << nic_table(node, output.colour);
+  if (node.gpus_size() > 0) output.out << '\n' << gpu_table(node, output.colour);
+  if (node.stack_versions().empty()) return;
+  output.out << '\n' << stack_table(node, output.colour);
+}
+
+}  // namespace
+
+Result<NodeList> ask_nodes_with_facts(Session& session, const std::string& node_set) {
+  NodeList list = RG_TRY(ask(session, node_set, true));
+  if (list.nodes().empty())
+    return fail(Code::kNotFound, fmt::format("node {}: the controller does not know it; railgauge "
+                                             "nodes lists those it knows",
+                                             node_set));
+  return list;
+}
+
+Result<int> list_nodes(Session& session, const Arguments& arguments) {
+  const NodeList list = RG_TRY(ask(session, arguments.value("nodes"), false));
+  const Output& output = session.output;
+  if (print_document(output, list, "nodes")) return 0;
+  std::vector<std::vector<Cell>> rows;
+  for (const NodeInfo& node : list.nodes()) {
+    rows.push_back({node.name(),
+                    {node.state(), tone_of(node.state())},
+                    node.version(),
+                    nic_names(node),
+                    gpu_names(node),
+                    node.last_seen_at(),
+                    node.busy_task_id(),
+                    {busy_cell(node), node.busy() ? Tone::kBad : Tone::kPlain}});
+  }
+  if (rows.empty()) {
+    output.err << "railgauge: no node has attached; an agent does with "
+                  "railgauge-agent --controller ADDRESS\n";
+    return 0;
+  }
+  output.out << render_table(
+      {{"NODE"}, {"STATE"}, {"VERSION"}, {"NICS"}, {"GPUS"}, {"LAST SEEN"}, {"TASK"}, {"BUSY"}},
+      rows, output.colour);
+  return 0;
+}
+
+Result<int> show_node(Session& session, const Arguments& arguments) {
+  const NodeList list = RG_TRY(ask_nodes_with_facts(session, arguments.operand(0)));
+  if (print_document(session.output, list, "nodes")) return 0;
+  for (int i = 0; i < list.nodes_size(); ++i) {
+    if (i > 0) session.output.out << '\n';
+    print_node(session.output, list.nodes(i));
+  }
+  return 0;
+}
+
+}  // namespace railgauge::cli

@@ -1,0 +1,201 @@
+// runs matrix, runs suspects
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/cli/verbs/archive_commands.h"
+#include "controller/cli/input/archive_inputs.h"
+#include "controller/cli/render/figures.h"
+#include "controller/cli/render/heat_map.h"
+#include "controller/cli/render/report.pb.h"
+#include "controller/cli/render/table.h"
+#include "kernels/core/outcome.h"
+#include "kernels/core/units.h"
+
+namespace railgauge::cli {
+namespace {
+
+using namespace railgauge::api;
+
+constexpr double kReadSeconds = 300;  // millions of points are read and looked through
+
+Result<PairsRequest> pairs_request(const Arguments& arguments) {
+  const PointsRequest points = RG_TRY(points_request(arguments));
+  PairsRequest request;
+  request.set_run_id(points.run_id());
+  request.set_kernel(points.kernel());
+  request.set_metric(points.metric());
+  if (points.has_message_bytes()) request.set_message_bytes(points.message_bytes());
+  if (points.has_rail()) request.set_rail(points.rail());
+  request.set_memory(arguments.value("memory"));
+  request.set_node_set(points.node_set());
+  return request;
+}
+
+template <class Answer>
+std::string series_words(const Answer& answer) {
+  return fmt::format(
+      "{} {}{}{}, {}", answer.kernel(), answer.metric(), answer.meaning().empty() ? "" : " ",
+      answer.meaning(),
+      answer.message_bytes() > 0 ? format_bytes(answer.message_bytes()) : "any size");
+}
+
+std::string title_of(const PairMatrix& matrix) {
+  return fmt::format("memory {}, rail {}: {}, {} nodes, run {}{}",
+                     matrix.memory().empty() ? "not told" : matrix.memory(), matrix.rail(),
+                     series_words(matrix), matrix.nodes_size(), matrix.run_id(),
+                     matrix.synthetic() ? ", SYNTHETIC" : "");
+}
+
+Status write_svg(const std::string& path, const std::string& svg) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary);
+  file << svg;
+  file.close();
+  if (file) return {};
+  return fail(Code::kInvalidArgument,
+              fmt::format("--svg {}: write: {}", path, std::strerror(errno)));
+}
+
+MatrixReport report_of(const PairMatrix& matrix, const HeatGrid& grid) {
+  MatrixReport report;
+  report.set_schema_version(matrix.schema_version());
+  report.set_run_id(matrix.run_id());
+  report.set_kernel(matrix.kernel());
+  report.set_metric(matrix.metric());
+  report.set_meaning(matrix.meaning());
+  report.set_unit(matrix.unit());
+  report.set_message_bytes(matrix.message_bytes());
+  report.set_rail(matrix.rail());
+  report.set_memory(matrix.memory());
+  report.set_synthetic(matrix.synthetic());
+  *report.mutable_other_layers() = matrix.other_layers();
+  *report.mutable_other_series() = matrix.other_series();
+  const std::size_t n = grid.nodes.size();
+  for (std::size_t from = 0; from < n; ++from)
+    for (std::size_t to = 0; to < n; ++to) {
+      if (from == to) continue;
+      PairCell& cell = *report.add_pairs();
+      cell.set_from(grid.nodes[from]);
+      cell.set_to(grid.nodes[to]);
+      cell.set_rail(matrix.rail());
+      cell.set_memory(matrix.memory());
+      const double value = grid.values[from * n + to];
+      const double expected = grid.expected[from * n + to];
+      if (value > 0) cell.set_value(value);
+      if (expected > 0) cell.set_expected(expected);
+      if (value > 0 && expected > 0) cell.set_of_expected(value / expected);
+    }
+  return report;
+}
+
+template <class Words>
+void tell_others(const Output& output, const char* what, const Words& others) {
+  if (others.empty()) return;
+  output.err << "railgauge: there is also "
+             << printable(fmt::format("{}{}\n", fmt::join(others, ", "), what)).c_str();
+}
+
+}  // namespace
+
+Result<int> show_matrix(Session& session, const Arguments& arguments) {
+  const PairsRequest request = RG_TRY(pairs_request(arguments));
+  const auto matrix =
+      RG_TRY(call_archive(session, &Archive::StubInterface::GetMatrix, request, kReadSeconds));
+  const std::size_t nodes = static_cast<std::size_t>(matrix.nodes_size());
+  if (static_cast<std::size_t>(matrix.values_size()) != nodes * nodes)
+    return fail(Code::kDataLoss, fmt::format("run {}: the matrix does not fit its {} nodes",
+                                             matrix.run_id(), nodes));
+  const HeatGrid grid = grid_of(matrix);
+  const Output& output = session.output;
+  if (arguments.has("svg"))
+    RG_TRY_OK(write_svg(arguments.value("svg"), heat_svg(grid, title_of(matrix))));
+  if (output.format != Format::kTable) {
+    print_document(output, report_of(matrix, grid), "pairs");
+    return kExitPassed;
+  }
+  tell_others(output, "; --rail and --memory choose", matrix.other_layers());
+  tell_others(output, "; --kernel, --metric and --size choose", matrix.other_series());
+  output.out << toned(printable(title_of(matrix)), Tone::kHeading, output.colour) << '\n'
+             << heat_text(grid, output.colour);
+  return kExitPassed;
+}
+
+namespace {
+
+std::string state_of(const Suspect& suspect) {
+  if (suspect.confirmed()) return "confirmed";
+  return suspect.retest_answer() == "cleared" ? "cleared" : "measure again";
+}
+
+std::string evidence_table(const SuspectList& list, const Suspect& suspect, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const SuspectEvidence& each : suspect.evidence())
+    rows.push_back({each.from(), each.to(), std::to_string(each.rail()), each.memory(),
+                    value_text(each.expected(), list.unit()), value_text(each.seen(), list.unit()),
+                    format_share(each.expected() > 0 ? each.seen() / each.expected() : 0)});
+  return render_table({{"FROM"},
+                       {"TO"},
+                       {"RAIL", true},
+                       {"MEMORY"},
+                       {"EXPECTED", true},
+                       {"SEEN", true},
+                       {"OF EXPECTED", true}},
+                      rows, colour);
+}
+
+std::string heading_of(const SuspectList& list) {
+  std::string text =
+      fmt::format("{}, {} nodes, run {}: {} of {} figures of pairs, noise {}", series_words(list),
+                  list.nodes(), list.run_id(), format_count(list.measured_pairs()),
+                  format_count(list.possible_pairs()), format_share(list.noise_share()));
+  if (list.leaves() == 0) text += "; no leaf is known, so no leaf, trunk or spine can be named";
+  if (list.synthetic()) text += "; SYNTHETIC";
+  return text;
+}
+
+void print_suspects(const Output& output, const SuspectList& list) {
+  output.out << toned(printable(heading_of(list)), Tone::kHeading, output.colour) << '\n';
+  if (!list.unmeasured_nodes().empty())
+    output.out << printable(fmt::format("without any figure, so nothing is said of them: {}",
+                                        fmt::join(list.unmeasured_nodes(), " ")))
+               << '\n';
+  if (list.suspects().empty()) output.out << "no suspect\n";
+  for (const Suspect& suspect : list.suspects()) {
+    output.out << '\n'
+               << toned(fmt::format("{}. {}", suspect.place(), state_of(suspect)),
+                        suspect.confirmed() ? Tone::kBad : Tone::kDoubtful, output.colour)
+               << ": " << printable(suspect.sentence()) << '\n'
+               << evidence_table(list, suspect, output.colour);
+    if (!suspect.retest().empty())
+      output.out << printable(fmt::format("measured again: {}", suspect.retest())) << '\n';
+    if (suspect.wanted_size() > 0)
+      output.out << fmt::format(
+          "to measure next: {} tasks with known-good partners (--format json "
+          "lists them)\n",
+          suspect.wanted_size());
+  }
+}
+
+}  // namespace
+
+Result<int> show_suspects(Session& session, const Arguments& arguments) {
+  const PairsRequest request = RG_TRY(pairs_request(arguments));
+  const auto list =
+      RG_TRY(call_archive(session, &Archive::StubInterface::GetSuspects, request, kReadSeconds));
+  const Output& output = session.output;
+  if (!print_document(output, list, "suspects")) {
+    tell_others(output, "; --kernel, --metric and --size choose", list.other_series());
+    print_suspects(output, list);
+  }
+  bool confirmed = false;
+  for (const Suspect& suspect : list.suspects()) confirmed = confirmed || suspect.confirmed();
+  if (confirmed) return kExitFailed;
+  return list.suspects().empty() && list.unmeasured_nodes().empty() ? kExitPassed
+                                                                    : kExitInconclusive;
+}
+
+}  // namespace railgauge::cli

@@ -1,0 +1,191 @@
+// preflight
+#include "controller/api/preflight.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <google/protobuf/util/json_util.h>
+
+#include "controller/cli/verbs/commands.h"
+#include "controller/cli/input/local_agent.h"
+#include "controller/cli/render/table.h"
+#include "kernels/core/outcome.h"
+#include "kernels/core/text.h"
+
+namespace railgauge::cli {
+namespace {
+
+using namespace railgauge::api;
+
+constexpr double kAnswerSeconds = 30;  // the nodes read and probe meanwhile
+
+std::vector<std::string> required_checks(const Arguments& arguments) {
+  std::vector<std::string> ids;
+  const std::string list = arguments.value("require");
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    if (end > begin) ids.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return ids;
+}
+
+Result<PreflightReport> ask_this_host(const Arguments& arguments) {
+  if (!arguments.operands.empty())
+    return fail(Code::kInvalidArgument,
+                fmt::format("--local is this host: {} cannot be named with it",
+                            in_quotes(arguments.operand(0))));
+  std::vector<std::string> words{"--preflight", "--format", "json"};
+  if (arguments.has("require"))
+    words.insert(words.end(), {"--require", arguments.value("require")});
+  if (arguments.has("probe")) words.emplace_back("--probe");
+  const std::string json = RG_TRY(ask_local_agent(words));
+  PreflightReport report;
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  const auto status = google::protobuf::util::JsonStringToMessage(json, &report, options);
+  if (!status.ok())
+    return fail(Code::kInternal,
+                fmt::format("railgauge-agent --preflight: its answer is no report: {}",
+                            std::string(status.message())));
+  return report;
+}
+
+Result<PreflightReport> ask_controller(Session& session, const Arguments& arguments) {
+  PreflightRequest request;
+  request.set_node_set(fmt::format("{}", fmt::join(arguments.operands, ",")));
+  for (const std::string& id : required_checks(arguments)) request.add_require(id);
+  request.set_probe(arguments.has("probe"));
+  return call_stub(session, session.control, &Control::StubInterface::RunPreflight, request,
+                   std::max(session.answer_seconds, kAnswerSeconds));
+}
+
+// An id that no node has is wrong use: the nodes know what checks there are.
+Status check_id(const PreflightReport& report, const std::string& id) {
+  std::vector<std::string> ids;
+  for (const PreflightCheck& check : report.checks()) {
+    if (check.id() == id && !check.title().empty()) return {};
+    if (std::ranges::find(ids, check.id()) == ids.end()) ids.push_back(check.id());
+  }
+  if (ids.empty()) return {};  // no node answered: that is told instead
+  return fail(Code::kInvalidArgument,
+              fmt::format("there is no check {}{}; there are {}", in_quotes(id),
+                          did_you_mean(id, ids), fmt::join(ids, ", ")));
+}
+
+void keep_check(PreflightReport& report, const std::string& id) {
+  PreflightReport kept = report;
+  kept.clear_checks();
+  kept.clear_pairs();
+  for (const PreflightCheck& check : report.checks())
+    if (check.id() == id) *kept.add_checks() = check;
+  report = std::move(kept);
+}
+
+Tone tone_of_state(const std::string& state) {
+  if (state == "pass") return Tone::kGood;
+  if (state == "fail" || state == "error") return Tone::kBad;
+  return state == "waived" ? Tone::kPlain : Tone::kDoubtful;
+}
+
+void print_nodes(const Output& output, const PreflightReport& report) {
+  std::vector<std::vector<Cell>> rows;
+  for (const PreflightNode& node : report.nodes())
+    rows.push_back({node.node(),
+                    {node.state(), tone_of_state(node.state())},
+                    node.error().empty() ? state_counts_text(report, node.node()) : node.error(),
+                    node.has_seconds() ? fmt::format("{:.2f} s", node.seconds()) : "-"});
+  output.out << render_table({{"NODE"}, {"STATE"}, {"CHECKS"}, {"TOOK", true}}, rows,
+                             output.colour);
+}
+
+void print_checks(const Output& output, const PreflightReport& report, bool all) {
+  std::vector<std::vector<Cell>> rows;
+  for (const PreflightCheck& check : report.checks()) {
+    if (!all && (check.state() == "pass" || check.state() == "waived")) continue;
+    rows.push_back({check.node(),
+                    {check.state(), tone_of_state(check.state())},
+                    check.id(),
+                    check.subject(),
+                    check.observed(),
+                    check.source()});
+  }
+  if (rows.empty()) return;
+  output.out << '\n'
+             << render_table(
+                    {{"NODE"}, {"STATE"}, {"CHECK"}, {"SUBJECT"}, {"OBSERVED"}, {"SOURCE"}}, rows,
+                    output.colour);
+}
+
+// Line by line: its newlines stay.
+void print_remedies(const Output& output, const std::string& text) {
+  if (text.empty()) return;
+  output.out << '\n';
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    output.out << printable(std::string_view(text).substr(begin, end - begin)) << '\n';
+    begin = end + 1;
+  }
+}
+
+void print_summary(const Output& output, const PreflightReport& report) {
+  std::vector<std::vector<Cell>> rows;
+  for (const GpuDirectPair& pair : report.pairs()) {
+    const Tone tone = pair.answer() == "yes"  ? Tone::kGood
+                      : pair.answer() == "no" ? Tone::kBad
+                                              : Tone::kDoubtful;
+    rows.push_back(
+        {pair.node(), pair.gpu(), pair.nic(), pair.distance(), {gpudirect_text(pair), tone}});
+  }
+  if (rows.empty()) {
+    output.out << "no node here has an NVIDIA GPU\n";
+    return;
+  }
+  output.out << render_table({{"NODE"}, {"GPU"}, {"NIC"}, {"DISTANCE"}, {"ANSWER"}}, rows,
+                             output.colour);
+}
+
+void print_explained(const Output& output, const PreflightReport& report, const std::string& id) {
+  for (const PreflightCheck& check : report.checks()) {
+    output.out << printable(fmt::format("{}: {}", id, check.title())) << '\n'
+               << printable(fmt::format("why: {}", check.why())) << '\n';
+    break;
+  }
+  print_checks(output, report, true);
+  print_remedies(output, remedies_text(report, true));
+}
+
+void print_tables(const Output& output, const PreflightReport& report, const Arguments& arguments) {
+  const std::string id = arguments.value("explain");
+  if (!id.empty()) return print_explained(output, report, id);
+  if (arguments.has("summary")) return print_summary(output, report);
+  print_nodes(output, report);
+  print_checks(output, report, arguments.has("passed"));
+  print_remedies(output, remedies_text(report));
+}
+
+}  // namespace
+
+Result<int> show_preflight(Session& session, const Arguments& arguments) {
+  PreflightReport report = RG_TRY(arguments.has("local") ? ask_this_host(arguments)
+                                                         : ask_controller(session, arguments));
+  const PreflightDemand demand{.require = required_checks(arguments),
+                               .strict = arguments.has("strict")};
+  for (const std::string& id : demand.require) RG_TRY_OK(check_id(report, id));
+  const int code = preflight_exit_code(report, demand);
+  if (const std::string id = arguments.value("explain"); !id.empty()) {
+    RG_TRY_OK(check_id(report, id));
+    keep_check(report, id);
+  }
+  const Output& output = session.output;
+  if (!print_document(output, report, arguments.has("summary") ? "pairs" : "checks"))
+    print_tables(output, report, arguments);
+  for (const PreflightNode& node : report.nodes())
+    if (!node.error().empty())
+      output.err << printable(fmt::format("railgauge: node {}: {}", node.node(), node.error()))
+                 << '\n';
+  return code;
+}
+
+}  // namespace railgauge::cli

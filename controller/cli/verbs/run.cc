@@ -1,0 +1,148 @@
+// run: plan, start, wait, report
+#include <array>
+
+#include <fmt/format.h>
+
+#include "controller/cli/verbs/commands.h"
+#include "controller/cli/live/follow.h"
+#include "controller/cli/input/inputs.h"
+#include "controller/cli/report/plan_text.h"
+#include "controller/cli/report/run_report.h"
+#include "controller/cli/report/suite_problems.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge::cli {
+namespace {
+
+using railgauge::api::RunPlan;
+using railgauge::api::RunRequest;
+
+constexpr int kNodesWithoutAsking = 16;
+constexpr double kLongestWaitSeconds = 24 * 3600;
+
+void say(const Session& session, const std::string& text) {
+  session.output.err << "railgauge: " << printable(text) << '\n' << std::flush;
+}
+
+Status plan(Session& session, const RunRequest& request, bool all) {
+  const RunPlan planned = RG_TRY(plan_run(session, request));
+  say(session, plan_line(planned));
+  if (request.node_set().empty() && !all && planned.nodes_size() > kNodesWithoutAsking) {
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("suite {} would use all {} nodes; name them (--nodes SET) or give --all",
+                    planned.suite(), planned.nodes_size()));
+  }
+  return {};
+}
+
+// Only with its reason, and no reason without it: it would be thought to do something.
+Status set_force(const Arguments& arguments, RunRequest& request) {
+  if (arguments.has("force") != arguments.has("reason"))
+    return fail(Code::kInvalidArgument,
+                arguments.has("force") ? "--force needs --reason TEXT, which is kept with the run"
+                                       : "--reason says why a run is forced; it needs --force");
+  request.set_force(arguments.has("force"));
+  request.set_force_reason(arguments.value("reason"));
+  return {};
+}
+
+// After the first Ctrl-C: detach, unless the second comes soon.
+Result<int> detach_or_cancel(Session& session, const std::string& run_id) {
+  const int seen = session.interrupts.presses();
+  if (seen < 2) {
+    say(session, fmt::format("run {} goes on; cancel it with: {} (or press Ctrl-C again within "
+                             "{:.0f} s)",
+                             run_id, cancel_command(session, run_id), session.linger_seconds));
+    session.interrupts.wait_beyond(seen, session.linger_seconds);
+  }
+  if (session.interrupts.presses() < 2)
+    return fail(Code::kCancelled, fmt::format("detached from run {}, which goes on", run_id));
+  say(session, fmt::format("run {}: cancelling", run_id));
+  const auto cancelled = cancel_run(session, run_id);
+  if (!cancelled) {
+    // Interrupted it was, whatever became of the cancel: 130 comes first of a mixture.
+    return fail(Code::kCancelled, cancelled.error().message);
+  }
+  const int outcome = RG_TRY(report_run(session, run_id));
+  return combine_exit_codes(std::array{+kExitInterrupted, outcome});
+}
+
+Result<int> follow_to_the_end(Session& session, const std::string& run_id, double wait_seconds,
+                              bool owner) {
+  const Followed followed = RG_TRY(follow_run(session, run_id, wait_seconds, 0));
+  switch (followed.end) {
+    case FollowEnd::kRunEnded:
+      return report_run(session, run_id);
+    case FollowEnd::kInterrupted:
+      if (owner) return detach_or_cancel(session, run_id);
+      return fail(Code::kCancelled,
+                  fmt::format("stopped waiting; run {} goes on; cancel it with: {}", run_id,
+                              cancel_command(session, run_id)));
+    case FollowEnd::kTerminated:
+      return fail(Code::kCancelled, fmt::format("terminated; run {} goes on; cancel it with: {}",
+                                                run_id, cancel_command(session, run_id)));
+    case FollowEnd::kTimeUp:
+      break;
+  }
+  return fail(Code::kDeadlineExceeded,
+              fmt::format("run {}: still \"{}\" after {}; it goes on; cancel it with: {}", run_id,
+                          followed.run.state(), seconds_text(wait_seconds),
+                          cancel_command(session, run_id)));
+}
+
+Result<int> start(Session& session, const Arguments& arguments, const RunRequest& request,
+                  double wait_seconds) {
+  const auto started = RG_TRY(call_through(session, &Control::StubInterface::StartRun, request));
+  if (arguments.has("detach")) {
+    const Output& output = session.output;
+    if (output.format == Format::kJson || output.format == Format::kNdjson)
+      print_message(output, started);
+    else
+      output.out << started.run_id() << '\n';
+    return kExitPassed;
+  }
+  std::string rest;
+  if (!request.resume_run_id().empty())
+    rest = fmt::format(": {} that run {} left", counted(started.tasks_total(), "task"),
+                       request.resume_run_id());
+  say(session, fmt::format("run {} started{}", started.run_id(), rest));
+  return follow_to_the_end(session, started.run_id(), wait_seconds, true);
+}
+
+}  // namespace
+
+Result<int> run_suite(Session& session, const Arguments& arguments) {
+  RunRequest request;
+  *request.mutable_suite() = RG_TRY(suite_to_run(arguments));
+  request.set_node_set(RG_TRY(node_set_of(arguments, 1)));
+  request.set_trigger("cli");
+  request.set_exclusive(arguments.has("exclusive"));
+  RG_TRY_OK(set_force(arguments, request));
+  const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
+  RG_TRY_OK(plan(session, request, arguments.has("all")));
+  if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted, nothing ran");
+  return start(session, arguments, request, wait_seconds);
+}
+
+Result<int> resume_run(Session& session, const Arguments& arguments) {
+  RunRequest request;
+  request.set_resume_run_id(arguments.operand(0));
+  request.set_trigger("cli");
+  request.set_exclusive(arguments.has("exclusive"));
+  RG_TRY_OK(set_force(arguments, request));
+  const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
+  return start(session, arguments, request, wait_seconds);
+}
+
+Result<int> wait_run(Session& session, const Arguments& arguments) {
+  const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
+  // A run that is not there is wrong use; asked first, since a watch could only say "lost".
+  railgauge::api::RunRef ref;
+  ref.set_run_id(arguments.operand(0));
+  if (const auto known = call(session, &Control::StubInterface::GetRun, ref); !known)
+    return tl::unexpected(known.error());
+  return follow_to_the_end(session, arguments.operand(0), wait_seconds, false);
+}
+
+}  // namespace railgauge::cli

@@ -1,0 +1,166 @@
+// runs, runs show, runs cancel
+#include <fmt/format.h>
+
+#include "controller/cli/verbs/commands.h"
+#include "controller/cli/live/follow.h"
+#include "controller/cli/input/inputs.h"
+#include "controller/cli/peers/peer_commands.h"
+#include "controller/cli/render/results_table.h"
+#include "controller/cli/report/run_report.h"
+#include "controller/cli/render/table.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge::cli {
+namespace {
+
+using railgauge::api::RankDetail;
+using railgauge::api::RunDetail;
+using railgauge::api::RunSummary;
+using railgauge::api::TaskDetail;
+
+constexpr std::uint32_t kDefaultLimit = 20;
+
+std::string endpoints_text(const TaskDetail& task) {
+  return fmt::format("{}", fmt::join(task.endpoints(), " "));
+}
+
+std::string task_table(const RunDetail& detail, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const TaskDetail& task : detail.tasks()) {
+    rows.push_back({std::to_string(task.round()),
+                    task.task_id(),
+                    task.kernel(),
+                    endpoints_text(task),
+                    task.state(),
+                    {task.outcome(), tone_of(task.outcome())},
+                    task.attempts() > 1 ? std::to_string(task.attempts()) : "",
+                    task.reason()});
+  }
+  return render_table({{"ROUND", true},
+                       {"TASK"},
+                       {"KERNEL"},
+                       {"ENDPOINTS"},
+                       {"STATE"},
+                       {"OUTCOME"},
+                       {"ATTEMPTS", true},
+                       {"REASON"}},
+                      rows, colour);
+}
+
+std::string phase_text(bool reached, double ns) { return reached ? figure(ns / 1e6) : "-"; }
+
+std::string phase_table(const RunDetail& detail, bool colour) {
+  std::vector<std::vector<Cell>> rows;
+  for (const TaskDetail& task : detail.tasks()) {
+    for (const RankDetail& rank : task.ranks()) {
+      const Phases& p = rank.phases();
+      rows.push_back({task.task_id(),
+                      std::to_string(rank.rank()),
+                      rank.node(),
+                      rank.endpoint(),
+                      {rank.outcome(), tone_of(rank.outcome())},
+                      phase_text(p.has_start_ns(), p.start_ns()),
+                      phase_text(p.has_open_ns(), p.open_ns()),
+                      phase_text(p.has_wait_ns(), p.wait_ns()),
+                      phase_text(p.has_exchange_ns(), p.exchange_ns()),
+                      phase_text(p.has_measure_ns(), p.measure_ns()),
+                      phase_text(p.has_stop_ns(), p.stop_ns())});
+    }
+  }
+  return render_table({{"TASK"},
+                       {"RANK", true},
+                       {"NODE"},
+                       {"ENDPOINT"},
+                       {"OUTCOME"},
+                       {"START ms", true},
+                       {"OPEN ms", true},
+                       {"WAIT ms", true},
+                       {"EXCHANGE ms", true},
+                       {"MEASURE ms", true},
+                       {"STOP ms", true}},
+                      rows, colour);
+}
+
+void print_run(const Output& output, const RunDetail& detail, bool phases) {
+  const RunSummary& run = detail.run();
+  output.out << render_list({{"run", {run.run_id(), Tone::kHeading}},
+                             {"suite", run.suite()},
+                             {"state", {run.state(), tone_of(run.state())}},
+                             {"outcome", {run.outcome(), tone_of(run.outcome())}},
+                             {"reason", run.reason()},
+                             {"trigger", run.trigger()},
+                             {"by", run.requested_by()},
+                             {"nodes", fmt::format("{}", fmt::join(run.nodes(), " "))},
+                             {"created", run.created_at()},
+                             {"started", run.started_at()},
+                             {"ended", run.ended_at()},
+                             {"took", took_text(run)}},
+                            output.colour);
+  if (detail.tasks_size() == 0) return;
+  output.out << '\n' << task_table(detail, output.colour);
+  output.out << site_defaults_table(detail.tasks(), output.colour)
+             << notes_table(detail.tasks(), output.colour);
+  if (phases) output.out << '\n' << phase_table(detail, output.colour);
+}
+
+}  // namespace
+
+Result<int> list_runs(Session& session, const Arguments& arguments) {
+  railgauge::api::ListRunsRequest request;
+  request.set_limit(RG_TRY(count_of(arguments, "limit", kDefaultLimit)));
+  const auto list = RG_TRY(call(session, &Control::StubInterface::ListRuns, request));
+  if (print_document(session.output, list, "runs")) return 0;
+  std::vector<std::vector<Cell>> rows;
+  for (const RunSummary& run : list.runs()) {
+    const std::string& word = run.outcome().empty() ? run.state() : run.outcome();
+    rows.push_back({run.run_id(),
+                    run.suite(),
+                    {word, tone_of(word)},
+                    fmt::format("{}/{}", run.tasks_ended(), run.tasks_total()),
+                    std::to_string(run.nodes_size()),
+                    run.started_at().empty() ? run.created_at() : run.started_at(),
+                    took_text(run),
+                    run.trigger(),
+                    run.requested_by()});
+  }
+  if (rows.empty()) {
+    session.output.err << "railgauge: no run yet; railgauge run SUITE starts one\n";
+    return 0;
+  }
+  session.output.out << render_table({{"RUN"},
+                                      {"SUITE"},
+                                      {"OUTCOME"},
+                                      {"TASKS", true},
+                                      {"NODES", true},
+                                      {"STARTED"},
+                                      {"TOOK", true},
+                                      {"TRIGGER"},
+                                      {"BY"}},
+                                     rows, session.output.colour);
+  return 0;
+}
+
+Result<int> show_run(Session& session, const Arguments& arguments) {
+  railgauge::api::RunRef ref;
+  ref.set_run_id(arguments.operand(0));
+  const RunDetail detail = RG_TRY(call(session, &Control::StubInterface::GetRun, ref));
+  if (arguments.has("as")) {
+    print_peer_commands(session.output, RG_TRY(peer_commands(detail, arguments.value("as"))));
+    return 0;
+  }
+  if (print_document(session.output, detail, "tasks")) return 0;
+  print_run(session.output, detail, arguments.has("phases"));
+  return 0;
+}
+
+Result<int> cancel_run_verb(Session& session, const Arguments& arguments) {
+  const RunSummary run = RG_TRY(cancel_run(session, arguments.operand(0)));
+  const Output& output = session.output;
+  if (output.format == Format::kTable)
+    output.out << printable(summary_line(run)) << '\n';
+  else
+    print_message(output, run);
+  return kExitPassed;
+}
+
+}  // namespace railgauge::cli

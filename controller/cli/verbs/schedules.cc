@@ -1,0 +1,164 @@
+// schedules and its verbs
+#include <fmt/format.h>
+
+#include "controller/cli/verbs/commands.h"
+#include "controller/cli/input/inputs.h"
+#include "controller/cli/render/table.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge::cli {
+namespace {
+
+using railgauge::api::ListSchedulesRequest;
+using railgauge::api::ScheduleDue;
+using railgauge::api::ScheduleInfo;
+using railgauge::api::ScheduleList;
+using railgauge::api::ScheduleRef;
+using railgauge::api::ScheduleSpec;
+
+std::string last_text(const ScheduleDue& due) {
+  return due.due_at().empty() ? "" : fmt::format("{} {}", due.due_at(), due.run_id());
+}
+
+std::string duration_text(double seconds) {
+  return seconds > 0 ? fmt::format("{:.0f} s", seconds) : "";
+}
+
+// One line: what is next.
+int print_one(const Output& output, const ScheduleInfo& schedule, const std::string& done) {
+  if (output.format != Format::kTable) {
+    print_message(output, schedule);
+    return kExitPassed;
+  }
+  std::string line = fmt::format("schedule {} {}", schedule.name(), done);
+  if (!schedule.next_at().empty()) line += fmt::format(", next at {}", schedule.next_at());
+  output.out << printable(line) << '\n';
+  return kExitPassed;
+}
+
+Result<int> change(Session& session, const Arguments& arguments,
+                   Method<ScheduleRef, ScheduleInfo> method, const std::string& done) {
+  ScheduleRef ref;
+  ref.set_name(arguments.operand(0));
+  return print_one(session.output, RG_TRY(call_through(session, method, ref)), done);
+}
+
+}  // namespace
+
+Result<int> list_schedules(Session& session, const Arguments&) {
+  const ScheduleList list =
+      RG_TRY(call(session, &Control::StubInterface::ListSchedules, ListSchedulesRequest()));
+  if (print_document(session.output, list, "schedules")) return 0;
+  std::vector<std::vector<Cell>> rows;
+  for (const ScheduleInfo& schedule : list.schedules())
+    rows.push_back({schedule.name(),
+                    schedule.suite(),
+                    schedule.node_set().empty() ? "all" : schedule.node_set(),
+                    {schedule.state(), tone_of(schedule.state())},
+                    schedule.cron(),
+                    schedule.zone(),
+                    schedule.next_at(),
+                    last_text(schedule.last()),
+                    {schedule.missed() > 0 ? std::to_string(schedule.missed()) : "", Tone::kBad}});
+  if (rows.empty()) {
+    session.output.err << "railgauge: no schedule yet; railgauge schedules add NAME SUITE --cron "
+                          "\"30 1 * * *\" makes one\n";
+    return 0;
+  }
+  session.output.out << render_table({{"SCHEDULE"},
+                                      {"SUITE"},
+                                      {"NODES"},
+                                      {"STATE"},
+                                      {"CRON"},
+                                      {"ZONE"},
+                                      {"NEXT"},
+                                      {"LAST"},
+                                      {"MISSED", true}},
+                                     rows, session.output.colour);
+  return 0;
+}
+
+Result<int> show_schedule(Session& session, const Arguments& arguments) {
+  ListSchedulesRequest request;
+  request.set_name(arguments.operand(0));
+  const ScheduleList list = RG_TRY(call(session, &Control::StubInterface::ListSchedules, request));
+  if (print_document(session.output, list, "schedules")) return 0;
+  const Output& output = session.output;
+  for (const ScheduleInfo& schedule : list.schedules()) {
+    output.out << render_list(
+        {{"schedule", {schedule.name(), Tone::kHeading}},
+         {"suite", schedule.suite()},
+         {"nodes", schedule.node_set().empty() ? "all attached" : schedule.node_set()},
+         {"state", {schedule.state(), tone_of(schedule.state())}},
+         {"error", {schedule.error(), Tone::kBad}},
+         {"cron", fmt::format("{} ({})", schedule.cron(), schedule.zone())},
+         {"jitter", duration_text(schedule.jitter_seconds())},
+         {"windows", schedule.windows()},
+         {"blackouts", schedule.blackouts()},
+         {"concurrency", schedule.concurrency()},
+         {"catch up", duration_text(schedule.catch_up_seconds())},
+         {"exclusive", schedule.exclusive() ? "yes" : ""},
+         {"by", schedule.created_by()},
+         {"next", schedule.next_at()}},
+        output.colour);
+    std::vector<std::vector<Cell>> rows;
+    for (const ScheduleDue& due : schedule.dues())
+      rows.push_back({due.due_at(), due.result(), due.run_id(), due.reason()});
+    if (rows.empty()) continue;
+    output.out << '\n'
+               << render_table({{"DUE"}, {"RESULT"}, {"RUN"}, {"REASON"}}, rows, output.colour);
+  }
+  return 0;
+}
+
+Result<int> add_schedule(Session& session, const Arguments& arguments) {
+  ScheduleSpec spec;
+  spec.set_name(arguments.operand(0));
+  spec.set_suite(arguments.operand(1));
+  spec.set_node_set(RG_TRY(node_set_of(arguments, 2)));
+  if (!arguments.has("cron"))
+    return fail(Code::kInvalidArgument,
+                "schedules add needs --cron, for example --cron \"30 1 * * *\"");
+  spec.set_cron(arguments.value("cron"));
+  spec.set_zone(arguments.value("zone"));
+  spec.set_jitter_seconds(RG_TRY(seconds_of(arguments, "jitter", 0)));
+  spec.set_windows(arguments.value("window"));
+  spec.set_blackouts(arguments.value("blackout"));
+  spec.set_concurrency(arguments.value("concurrency"));
+  spec.set_catch_up_seconds(RG_TRY(seconds_of(arguments, "catch-up", 0)));
+  spec.set_paused(arguments.has("paused"));
+  spec.set_exclusive(arguments.has("exclusive"));
+  const ScheduleInfo added =
+      RG_TRY(call_through(session, &Control::StubInterface::AddSchedule, spec));
+  return print_one(session.output, added, spec.paused() ? "added, paused" : "added");
+}
+
+Result<int> pause_schedule(Session& session, const Arguments& arguments) {
+  return change(session, arguments, &Control::StubInterface::PauseSchedule, "paused");
+}
+
+Result<int> resume_schedule(Session& session, const Arguments& arguments) {
+  return change(session, arguments, &Control::StubInterface::ResumeSchedule, "resumed");
+}
+
+Result<int> remove_schedule(Session& session, const Arguments& arguments) {
+  ScheduleRef ref;
+  ref.set_name(arguments.operand(0));
+  ScheduleInfo removed =
+      RG_TRY(call_through(session, &Control::StubInterface::RemoveSchedule, ref));
+  removed.clear_next_at();
+  return print_one(session.output, removed, "removed");
+}
+
+Result<int> run_schedule_now(Session& session, const Arguments& arguments) {
+  ScheduleRef ref;
+  ref.set_name(arguments.operand(0));
+  const auto started = RG_TRY(call_through(session, &Control::StubInterface::RunSchedule, ref));
+  if (session.output.format == Format::kTable)
+    session.output.out << printable(started.run_id()) << '\n';
+  else
+    print_message(session.output, started);
+  return kExitPassed;
+}
+
+}  // namespace railgauge::cli

@@ -1,0 +1,161 @@
+// suites, suites show, suites check, suites plan
+#include <fmt/format.h>
+
+#include "controller/cli/verbs/commands.h"
+#include "controller/cli/input/inputs.h"
+#include "controller/cli/report/plan_text.h"
+#include "controller/cli/report/suite_problems.h"
+#include "controller/cli/render/table.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge::cli {
+namespace {
+
+using railgauge::api::ListSuitesRequest;
+using railgauge::api::RunPlan;
+using railgauge::api::RunRequest;
+using railgauge::api::SuiteCheck;
+using railgauge::api::SuiteInfo;
+
+// Lines of a table that people read; JSON has them all.
+constexpr int kRoundsShown = 40;
+constexpr int kTasksShown = 400;
+
+void print_stages(const RunPlan& plan, const Output& output) {
+  std::vector<std::vector<Cell>> rows;
+  for (const auto& stage : plan.planned_stages())
+    rows.push_back(
+        {stage.stage(), stage.kernel(), std::to_string(stage.rounds()),
+         fmt::format("{:.0f}", stage.tasks()), std::to_string(stage.repetitions()),
+         stage.has_time_budget_seconds() ? seconds_text(stage.time_budget_seconds()) : "-"});
+  if (rows.empty()) return;
+  output.out << '\n'
+             << render_table({{"STAGE"},
+                              {"KERNEL"},
+                              {"ROUNDS", true},
+                              {"TASKS", true},
+                              {"LAUNCHES", true},
+                              {"BUDGET", true}},
+                             rows, output.colour);
+}
+
+std::string pairs_text(const railgauge::api::PlannedRound& round) {
+  std::string text = round.has_distance() ? round.distance() : "-";
+  if (round.mixed()) text += ", mixed";
+  if (round.reversed()) text += ", reversed";
+  return text;
+}
+
+void print_rounds(const RunPlan& plan, const Output& output) {
+  std::vector<std::vector<Cell>> rows;
+  for (int i = 0; i < plan.planned_rounds_size() && i < kRoundsShown; ++i) {
+    const auto& round = plan.planned_rounds(i);
+    rows.push_back({std::to_string(round.round()), round.stage(), pairs_text(round),
+                    std::to_string(round.repetition()), std::to_string(round.tasks()),
+                    seconds_text(round.expected_seconds())});
+  }
+  if (rows.empty()) return;
+  output.out << '\n'
+             << render_table({{"ROUND", true},
+                              {"STAGE"},
+                              {"PAIRS"},
+                              {"LAUNCH", true},
+                              {"TASKS", true},
+                              {"TIME", true}},
+                             rows, output.colour);
+  if (plan.planned_rounds_size() > kRoundsShown)
+    output.out << fmt::format("and {} more rounds: --format json lists them all\n",
+                              plan.planned_rounds_size() - kRoundsShown);
+}
+
+void print_tasks(const RunPlan& plan, const Output& output) {
+  std::vector<std::vector<Cell>> rows;
+  for (int i = 0; i < plan.tasks_size() && i < kTasksShown; ++i) {
+    const auto& task = plan.tasks(i);
+    rows.push_back({std::to_string(task.round()), task.task_id(), task.kernel(),
+                    fmt::format("{}", fmt::join(task.endpoints(), " ")),
+                    seconds_text(task.expected_seconds()), amount_text(task.expected_bytes())});
+  }
+  output.out << '\n';
+  if (plan.tasks_size() == 0 && plan.tasks_total() > 0)
+    output.out
+        << "too many tasks for one run: take slices (--slice K/N), a quick scan (pairs: quick), "
+           "or fewer nodes\n";
+  else
+    output.out << render_table(
+        {{"ROUND", true}, {"TASK"}, {"KERNEL"}, {"ENDPOINTS"}, {"TIME", true}, {"BYTES", true}},
+        rows, output.colour);
+  if (plan.tasks_size() > kTasksShown)
+    output.out << fmt::format("and {} more tasks: --format json lists them all\n",
+                              plan.tasks_size() - kTasksShown);
+}
+
+}  // namespace
+
+Result<int> list_suites(Session& session, const Arguments&) {
+  const auto list = RG_TRY(call(session, &Control::StubInterface::ListSuites, ListSuitesRequest()));
+  if (print_document(session.output, list, "suites")) return 0;
+  std::vector<std::vector<Cell>> rows;
+  for (const SuiteInfo& suite : list.suites()) {
+    const bool sound = suite.error().empty();
+    rows.push_back({suite.name(),
+                    std::to_string(suite.stages()),
+                    {sound ? suite.summary() : suite.error(), sound ? Tone::kPlain : Tone::kBad},
+                    suite.path()});
+  }
+  if (rows.empty()) {
+    session.output.err << "railgauge: the controller's folder holds no suite\n";
+    return 0;
+  }
+  session.output.out << render_table({{"SUITE"}, {"STAGES", true}, {"SUMMARY"}, {"FILE"}}, rows,
+                                     session.output.colour);
+  return 0;
+}
+
+Result<int> show_suite(Session& session, const Arguments& arguments) {
+  const auto source = RG_TRY(suite_source(arguments.operand(0)));
+  const SuiteCheck check = RG_TRY(call(session, &Control::StubInterface::CheckSuite, source));
+  if (print_document(session.output, check, "problems")) return 0;
+  session.output.out << render_list(
+      {{"suite", {check.suite().name(), Tone::kHeading}},
+       {"summary", check.suite().summary()},
+       {"stages", std::to_string(check.suite().stages())},
+       {"file", check.suite().path()},
+       {"state", {check.ok() ? "ok" : "has problems", check.ok() ? Tone::kGood : Tone::kBad}}},
+      session.output.colour);
+  print_problems(check, session.output.out);
+  return 0;
+}
+
+Result<int> check_suite(Session& session, const Arguments& arguments) {
+  const auto source = RG_TRY(suite_source(arguments.operand(0)));
+  const SuiteCheck check = RG_TRY(call(session, &Control::StubInterface::CheckSuite, source));
+  if (!print_document(session.output, check, "problems")) {
+    print_problems(check, session.output.out);
+    if (check.ok()) session.output.out << printable(arguments.operand(0)) << ": ok\n";
+  }
+  if (!check.ok()) return kExitUsage;
+  if (!check.kernels_checked()) {
+    session.output.err << "railgauge: kernels and parameters were not checked, since no attached "
+                          "node has told its kernels\n";
+    return kExitInconclusive;
+  }
+  return kExitPassed;
+}
+
+Result<int> plan_suite(Session& session, const Arguments& arguments) {
+  RunRequest request;
+  *request.mutable_suite() = RG_TRY(suite_to_run(arguments));
+  request.set_node_set(RG_TRY(node_set_of(arguments, 1)));
+  request.set_trigger("cli");
+  const auto plan = RG_TRY(plan_run(session, request));
+  if (print_document(session.output, plan, "tasks")) return 0;
+  session.output.out << printable(plan_line(plan)) << '\n';
+  for (const std::string& note : plan.notes()) session.output.out << printable(note) << '\n';
+  print_stages(plan, session.output);
+  print_rounds(plan, session.output);
+  print_tasks(plan, session.output);
+  return 0;
+}
+
+}  // namespace railgauge::cli

@@ -1,0 +1,241 @@
+// upgrades and its verbs
+#include <array>
+#include <chrono>
+#include <thread>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "controller/cli/live/follow.h"
+#include "controller/cli/input/inputs.h"
+#include "controller/cli/verbs/judged_commands.h"
+#include "controller/cli/render/table.h"
+#include "controller/cli/report/upgrade_report.h"
+#include "kernels/core/outcome.h"
+#include "kernels/core/text.h"
+#include "kernels/core/units.h"
+
+namespace railgauge::cli {
+namespace {
+
+using namespace railgauge::api;
+
+constexpr double kStartSeconds = 60;  // planning a large run takes a while
+constexpr double kJudgeSeconds = 120;
+constexpr double kLongestWaitSeconds = 24 * 3600;
+constexpr int kMostExtensions = 4;
+constexpr double kPatienceSeconds = 60;  // for nodes that are busy or away between two runs
+constexpr std::chrono::milliseconds kLookAgain{1000};
+
+void say(const Session& session, const std::string& text) {
+  session.output.err << "railgauge: " << printable(text) << '\n' << std::flush;
+}
+
+int print_upgrade(const Output& output, const Upgrade& upgrade, int code) {
+  if (output.format == Format::kTable)
+    output.out << upgrade_text(upgrade, output.colour);
+  else
+    print_message(output, upgrade);
+  return code;
+}
+
+// Until the run has ended. Errors: kCancelled, kDeadlineExceeded: it goes on.
+Result<RunSummary> wait_for(Session& session, const std::string& run_id, double seconds) {
+  Followed followed = RG_TRY(follow_run(session, run_id, seconds, 0));
+  if (followed.end == FollowEnd::kRunEnded) return std::move(followed.run);
+  const bool is_late = followed.end == FollowEnd::kTimeUp;
+  return fail(is_late ? Code::kDeadlineExceeded : Code::kCancelled,
+              fmt::format("{}; run {} goes on; cancel it with: {}",
+                          is_late ? "the time is over" : "stopped waiting", run_id,
+                          cancel_command(session, run_id)));
+}
+
+// "driver=580.95", several by commas.
+Status read_expect(const Arguments& arguments, GateRequest& request) {
+  const std::string text = arguments.value("expect");
+  if (arguments.has("expect") && text.empty())  // a script's variable that nobody set
+    return fail(Code::kInvalidArgument, "--expect: it is empty; give PART=VERSION");
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    const std::size_t equal = word.find('=');
+    if (equal == std::string::npos || equal == 0 || equal + 1 == word.size())
+      return fail(Code::kInvalidArgument,
+                  fmt::format("--expect: {} is no PART=VERSION, for example gpu_driver=580.95",
+                              in_quotes(word)));
+    (*request.mutable_expect())[word.substr(0, equal)] = word.substr(equal + 1);
+    begin = end + 1;
+  }
+  return {};
+}
+
+bool is_passing(Code code) {
+  return code == Code::kUnavailable || code == Code::kResourceExhausted;
+}
+
+// Asks until the nodes are ready, `seconds` at most; a controller that is busy or away for a moment
+// is waited for as well. Errors: kFailedPrecondition: they were not.
+Result<GateStep> begin(Session& session, const GateRequest& request, double seconds) {
+  const auto end = std::chrono::steady_clock::now() +
+                   std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
+  std::string told;
+  while (true) {
+    auto step = call_stub(session, *session.judge, &Judge::StubInterface::GateUpgrade, request,
+                          kStartSeconds);
+    const bool is_over = std::chrono::steady_clock::now() + kLookAgain > end;
+    if (!step && (is_over || !is_passing(step.error().code))) return step;
+    if (step && step->state() != "waiting") return step;
+    const std::string reason = step ? step->reason() : step.error().message;
+    if (is_over) return fail(Code::kFailedPrecondition, fmt::format("upgrades gate: {}", reason));
+    if (told != reason) say(session, "waiting: " + reason);
+    told = reason;
+    if (session.interrupts.any()) return fail(Code::kCancelled, "interrupted");
+    std::this_thread::sleep_for(kLookAgain);
+  }
+}
+
+Result<Upgrade> measure_and_judge(Session& session, const GateStep& step, double seconds,
+                                  double min_coverage) {
+  if (step.state() == "measuring") RG_TRY(wait_for(session, step.run_id(), seconds));
+  if (step.state() == "measured") say(session, "nothing can be measured: " + step.reason());
+  UpgradeRef ref;
+  ref.set_upgrade_id(step.upgrade_id());
+  ref.set_min_coverage(min_coverage);
+  return call_stub(session, *session.judge, &Judge::StubInterface::JudgeUpgrade, ref,
+                   kJudgeSeconds);
+}
+
+// "95 %" or "0.95".
+Result<double> coverage_of(const Arguments& arguments) {
+  if (!arguments.has("min-coverage")) return 1.0;
+  std::string text = arguments.value("min-coverage");
+  const bool is_percent = text.ends_with('%');
+  if (is_percent) text.pop_back();
+  const auto number = parse_number(text);
+  const double share = number.value_or(0) / (is_percent ? 100 : 1);
+  if (share > 0 && share <= 1) return share;
+  return fail(Code::kInvalidArgument,
+              fmt::format("--min-coverage: {} is no share, for example 95% or 0.95",
+                          in_quotes(arguments.value("min-coverage"))));
+}
+
+// Whether measuring once more can tell anything: more runs, or what was not measured.
+bool may_settle(const Upgrade& upgrade, int extensions) {
+  for (const JudgedMetric& metric : upgrade.metrics()) {
+    if (metric.verdict() != "inconclusive") continue;
+    if (metric.more_runs() > 0) return true;
+    if (extensions == 0 && metric.missing_size() > 0) return true;
+  }
+  return false;
+}
+
+// Measures on while that may settle it. What goes wrong then leaves the verdict as it was reached.
+Result<Upgrade> extended(Session& session, GateRequest request, Upgrade upgrade, double seconds,
+                         double min_coverage) {
+  for (int more = 0; more < kMostExtensions && upgrade.verdict() == "inconclusive"; ++more) {
+    if (!may_settle(upgrade, more)) {
+      say(session, fmt::format("inconclusive: {}", upgrade.reason()));
+      break;
+    }
+    say(session, fmt::format("inconclusive: {}; measuring once more", upgrade.reason()));
+    request.set_continue_upgrade_id(upgrade.upgrade_id());
+    const auto step = begin(session, request, kPatienceSeconds);
+    auto judged = step ? measure_and_judge(session, *step, seconds, min_coverage)
+                       : Result<Upgrade>(tl::unexpected(step.error()));
+    if (!judged && judged.error().code == Code::kCancelled) return judged;
+    if (!judged) {
+      say(session, "not measured once more: " + judged.error().message);
+      break;
+    }
+    upgrade = std::move(*judged);
+  }
+  return upgrade;
+}
+
+Result<bool> extends(const Arguments& arguments) {
+  const std::string word =
+      arguments.has("on-inconclusive") ? arguments.value("on-inconclusive") : "extend";
+  if (word == "extend" || word == "fail") return word == "extend";
+  return fail(Code::kInvalidArgument,
+              fmt::format("--on-inconclusive: {} is neither extend nor fail", in_quotes(word)));
+}
+
+}  // namespace
+
+Result<int> prepare_upgrade(Session& session, const Arguments& arguments) {
+  PrepareRequest request;
+  request.set_node_set(RG_TRY(node_set_of(arguments, 0)));
+  request.set_control_set(arguments.value("controls"));
+  request.set_suite(arguments.value("suite"));
+  const double seconds = RG_TRY(seconds_of(arguments, "wait", kLongestWaitSeconds));
+  const Upgrade started = RG_TRY(call_stub(
+      session, *session.judge, &Judge::StubInterface::PrepareUpgrade, request, kStartSeconds));
+  say(session, fmt::format("upgrade {}: run {} measures {} nodes and {} controls, about {:.0f} s; "
+                           "the gate will take as long",
+                           started.upgrade_id(), started.run_id(), started.nodes_size(),
+                           started.controls_size(), started.expected_seconds()));
+  const RunSummary run = RG_TRY(wait_for(session, started.run_id(), seconds));
+  UpgradeRef ref;
+  ref.set_upgrade_id(started.upgrade_id());
+  Upgrade prepared = RG_TRY(
+      call_stub(session, *session.judge, &Judge::StubInterface::GetUpgrade, ref, kJudgeSeconds));
+  prepared.set_expected_seconds(started.expected_seconds());
+  for (const std::string& note : started.notes()) prepared.add_notes(note);
+  if (run.outcome() != kPassed && run.outcome() != kWaived)
+    say(session, fmt::format("run {} ended {}: what did not pass is no before side", run.run_id(),
+                             run.outcome()));
+  return print_upgrade(session.output, prepared, exit_code_of(run.outcome()));
+}
+
+Result<int> gate_upgrade(Session& session, const Arguments& arguments) {
+  GateRequest request;
+  request.set_node_set(RG_TRY(node_set_of(arguments, 0)));
+  request.set_suite(arguments.value("suite"));
+  request.set_control_set(arguments.value("controls"));
+  request.set_continue_upgrade_id(arguments.value("continue"));
+  if (arguments.has("continue") && !request.node_set().empty())
+    return fail(Code::kInvalidArgument,
+                "--continue names an upgrade, and so its nodes: give no node set beside it");
+  RG_TRY_OK(read_expect(arguments, request));
+  const bool extend = RG_TRY(extends(arguments));
+  const double wait_seconds = RG_TRY(seconds_of(arguments, "wait", 0));
+  const double run_seconds = arguments.has("wait") ? wait_seconds : kLongestWaitSeconds;
+  const double min_coverage = RG_TRY(coverage_of(arguments));
+  const GateStep step = RG_TRY(begin(session, request, wait_seconds));
+  Upgrade upgrade = RG_TRY(measure_and_judge(session, step, run_seconds, min_coverage));
+  if (extend)
+    upgrade = RG_TRY(extended(session, request, std::move(upgrade), run_seconds, min_coverage));
+  return print_upgrade(session.output, upgrade, exit_code_of_verdict(upgrade));
+}
+
+Result<int> list_upgrades(Session& session, const Arguments&) {
+  const UpgradeList list =
+      RG_TRY(call_stub(session, *session.judge, &Judge::StubInterface::ListUpgrades,
+                       ListUpgradesRequest(), session.answer_seconds));
+  if (print_document(session.output, list, "upgrades")) return kExitPassed;
+  std::vector<std::vector<Cell>> rows;
+  for (const Upgrade& upgrade : list.upgrades())
+    rows.push_back({upgrade.upgrade_id(),
+                    upgrade.has_verdict() ? upgrade.verdict() : upgrade.state(), upgrade.kind(),
+                    fmt::format("{}", fmt::join(upgrade.nodes(), ",")), upgrade.created_at(),
+                    upgrade.requested_by(), upgrade.reason()});
+  if (rows.empty()) {
+    session.output.err << "railgauge: no upgrade yet; railgauge upgrades prepare --nodes SET "
+                          "measures the before side of one\n";
+    return kExitPassed;
+  }
+  session.output.out << render_table(
+      {{"UPGRADE"}, {"VERDICT"}, {"KIND"}, {"NODES"}, {"CREATED"}, {"BY"}, {"WHY"}}, rows,
+      session.output.colour);
+  return kExitPassed;
+}
+
+Result<int> show_upgrade(Session& session, const Arguments& arguments) {
+  UpgradeRef ref;
+  ref.set_upgrade_id(arguments.operand(0));
+  const Upgrade upgrade = RG_TRY(
+      call_stub(session, *session.judge, &Judge::StubInterface::GetUpgrade, ref, kJudgeSeconds));
+  return print_upgrade(session.output, upgrade, kExitPassed);
+}
+
+}  // namespace railgauge::cli

@@ -1,0 +1,108 @@
+// The gate's way through waiting, extending and giving up, against a judge with fixed answers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/cli/testing/commands_testing.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class Gate : public Commands {
+ protected:
+  // The sample verdict, inconclusive; so many more runs would settle it.
+  api::Upgrade inconclusive(std::uint32_t more_runs) {
+    api::Upgrade upgrade = judge_.verdicts[0];
+    upgrade.set_verdict("inconclusive");
+    upgrade.clear_kind();
+    for (api::JudgedMetric& metric : *upgrade.mutable_metrics()) {
+      metric.set_verdict("inconclusive");
+      metric.set_more_runs(more_runs);
+    }
+    return upgrade;
+  }
+  int gate(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words{"upgrades", "gate", "--nodes", "n1,n2"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  }
+};
+
+TEST_F(Gate, IsExtendedWhileMoreRunsMaySettleIt) {
+  judge_.verdicts = {inconclusive(5), inconclusive(2), judge_.verdicts[0]};
+  EXPECT_EQ(gate(), kExitFailed) << err_;
+  EXPECT_EQ(judge_.gates(), 3);
+  EXPECT_EQ(judge_.last_gate().continue_upgrade_id(), "ur-20261120-120000-1");
+  EXPECT_THAT(err_, HasSubstr("measuring once more"));
+}
+
+// By the command that `upgrades show` names.
+TEST_F(Gate, GoesOnWithAnUpgradeThatWasJudged) {
+  EXPECT_EQ(run({"upgrades", "gate", "--continue", "u7"}), kExitFailed) << err_;
+  EXPECT_EQ(judge_.last_gate().continue_upgrade_id(), "u7");
+  EXPECT_EQ(gate({"--continue", "u7"}), kExitUsage);
+  EXPECT_THAT(err_, HasSubstr("--continue names an upgrade"));
+}
+
+TEST_F(Gate, IsNotExtendedWhereMoreRunsTellNothing) {
+  judge_.verdicts = {inconclusive(0)};
+  EXPECT_EQ(gate(), kExitInconclusive);
+  EXPECT_EQ(judge_.gates(), 1);
+  EXPECT_THAT(err_, Not(HasSubstr("once more")));
+}
+
+TEST_F(Gate, WhatWasNotMeasuredIsMeasuredOnceMoreAndNoOftener) {
+  api::Upgrade holed = inconclusive(0);
+  holed.mutable_metrics(0)->add_missing("n1/mlx5_0:1 with n2/mlx5_0:1");
+  judge_.verdicts = {holed};
+  EXPECT_EQ(gate(), kExitInconclusive);
+  EXPECT_EQ(judge_.gates(), 2);
+}
+
+TEST_F(Gate, AnExtensionThatCannotStartLeavesTheVerdict) {
+  judge_.verdicts = {inconclusive(5)};
+  judge_.gate_failures = {grpc::Status::OK,
+                          {grpc::StatusCode::FAILED_PRECONDITION, "node n1 runs a job"}};
+  EXPECT_EQ(gate(), kExitInconclusive);
+  EXPECT_THAT(err_, HasSubstr("not measured once more: node n1 runs a job"));
+  EXPECT_THAT(out_, HasSubstr("inconclusive"));
+}
+
+TEST_F(Gate, WaitsForABusyControllerAndForTheNodes) {
+  judge_.gate_failures = {{grpc::StatusCode::RESOURCE_EXHAUSTED, "the controller is busy"}};
+  judge_.gate_waits = {"node n1 is not attached"};
+  EXPECT_EQ(gate({"--wait", "1h"}), kExitFailed) << err_;
+  EXPECT_THAT(err_, HasSubstr("waiting: node n1 is not attached"));
+  EXPECT_EQ(judge_.gates(), 3);
+}
+
+TEST_F(Gate, DoesNotWaitUnlessItIsTold) {
+  judge_.gate_waits = {"no before side"};
+  EXPECT_EQ(gate(), kExitInvalid);
+  EXPECT_THAT(err_, HasSubstr("no before side"));
+}
+
+// What a script left out must not let any stack pass.
+TEST_F(Gate, AnExpectationThatIsNoneIsWrongUse) {
+  for (const char* wrong : {"", "driver", "=580", "driver=", "driver=580,cuda"})
+    EXPECT_EQ(gate({"--expect=" + std::string(wrong)}), kExitUsage) << wrong;
+  EXPECT_EQ(judge_.gates(), 0);
+  EXPECT_EQ(gate({"--expect", "driver=580.95,cuda=13.0"}), kExitFailed) << err_;
+  EXPECT_EQ(judge_.last_gate().expect().at("driver"), "580.95");
+  EXPECT_EQ(judge_.last_gate().expect().at("cuda"), "13.0");
+}
+
+TEST_F(Gate, TheShareThatAPassNeedsIsHandedOn) {
+  EXPECT_EQ(gate({"--min-coverage", "95%"}), kExitFailed);
+  EXPECT_DOUBLE_EQ(judge_.last_judged().min_coverage(), 0.95);
+  EXPECT_EQ(gate(), kExitFailed);
+  EXPECT_DOUBLE_EQ(judge_.last_judged().min_coverage(), 1);
+  for (const char* wrong : {"0", "1.5", "200%", "much", "-1"})
+    EXPECT_EQ(gate({"--min-coverage=" + std::string(wrong)}), kExitUsage) << wrong;
+}
+
+}  // namespace
+}  // namespace railgauge::cli

@@ -1,0 +1,36 @@
+// version
+#include <fmt/format.h>
+
+#include "controller/cli/verbs/commands.h"
+#include "controller/cli/render/report.pb.h"
+#include "kernels/core/outcome.h"
+
+namespace railgauge::cli {
+
+Result<int> show_version(Session& session, const Arguments&) {
+  VersionReport report;
+  report.set_schema_version(1);
+  report.set_version(RAILGAUGE_VERSION);
+  auto controller =
+      call(session, &Control::StubInterface::GetVersion, railgauge::api::VersionRequest());
+  const Output& output = session.output;
+  if (controller) *report.mutable_controller() = *controller;
+  if (output.format == Format::kTable) {
+    output.out << "railgauge " RAILGAUGE_VERSION "\n";
+    if (controller) {
+      output.out << printable(fmt::format("controller {} (contract {}.{}, database {})",
+                                          controller->version(), controller->contract().major(),
+                                          controller->contract().minor(),
+                                          controller->database_version()))
+                 << '\n';
+    }
+  } else {
+    print_message(output, report);
+  }
+  if (controller) return kExitPassed;
+  // Our own version stands printed; the document's null says the rest.
+  output.err << "railgauge: " << printable(controller.error().message) << '\n';
+  return exit_code_of_call(controller.error());
+}
+
+}  // namespace railgauge::cli
