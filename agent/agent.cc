@@ -12,11 +12,11 @@
 #include <spdlog/spdlog.h>
 
 #include "agent/inventory/contract.h"
-#include "agent/recovery.h"
 #include "agent/os/resident.h"
-#include "kernels/core/clock.h"
-#include "kernels/core/outcome.h"
-#include "kernels/core/text.h"
+#include "agent/recovery.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

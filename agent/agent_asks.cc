@@ -6,7 +6,7 @@
 
 #include "agent/agent.h"
 #include "agent/tasks/kernel_list.h"
-#include "kernels/core/clock.h"
+#include "kernels/core/base/clock.h"
 
 namespace railgauge::agent {
 namespace {

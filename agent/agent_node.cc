@@ -10,11 +10,12 @@
 #include <spdlog/spdlog.h>
 
 #include "agent/agent.h"
-#include "agent/os/atomic_file.h"
 #include "agent/inventory/contract.h"
+#include "agent/inventory/read_inventory.h"
+#include "agent/os/atomic_file.h"
 #include "agent/os/resident.h"
-#include "kernels/core/clock.h"
-#include "kernels/core/text.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

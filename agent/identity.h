@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "agent/os/fd.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/fd.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::agent {
 

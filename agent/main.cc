@@ -18,11 +18,12 @@
 
 #include "agent/agent.h"
 #include "agent/inventory/print.h"
+#include "agent/inventory/read_inventory.h"
 #include "agent/preflight/command.h"
-#include "kernels/core/clock.h"
-#include "kernels/core/outcome.h"
-#include "kernels/core/settings_file.h"
-#include "kernels/core/text.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/text/settings_file.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

@@ -16,8 +16,8 @@
 #include "agent/watch/tracker.h"
 #include "controller/api/agent.pb.h"
 #include "controller/metric/registry.h"
-#include "kernels/core/record.pb.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/record.pb.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::agent {
 

@@ -9,9 +9,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "agent/os/fd.h"
 #include "agent/testing/figures.h"
 #include "controller/metric/exposition.h"
+#include "kernels/core/base/fd.h"
 
 namespace railgauge::agent {
 namespace {

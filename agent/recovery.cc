@@ -6,7 +6,7 @@
 #include <ctime>
 
 #include "agent/os/subprocess.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::agent {
 namespace {

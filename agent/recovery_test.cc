@@ -7,7 +7,7 @@
 
 #include "agent/os/subprocess.h"
 #include "agent/testing/temp_dir.h"
-#include "kernels/core/clock.h"
+#include "kernels/core/base/clock.h"
 
 namespace railgauge::agent {
 namespace {

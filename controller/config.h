@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "controller/listen.h"
-#include "kernels/core/result.h"
-#include "kernels/core/settings_file.h"
+#include "kernels/core/base/result.h"
+#include "kernels/core/text/settings_file.h"
 
 namespace railgauge {
 

@@ -11,8 +11,8 @@
 #include <grpcpp/grpcpp.h>
 
 #include "controller/fleet/auth.h"
-#include "kernels/core/handle.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/handle.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge {
 

@@ -16,7 +16,7 @@
 #include "controller/config.h"
 #include "controller/server.h"
 #include "controller/store/upkeep/backup.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge {
 namespace {

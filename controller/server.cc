@@ -12,8 +12,8 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/host_port.h"
-#include "kernels/core/framing.h"
-#include "kernels/core/units.h"
+#include "kernels/core/group/framing.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge {
 namespace {

@@ -4,57 +4,120 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# room: rooms that it may include (itself always). A file belongs to the longest room that its path begins with.
+# room: rooms that it may include (itself always); =name means the rooms of the row =name. A file belongs to the longest room that its path begins with.
 # A test or benchmark may include any room of its own part (agent, controller, kernels), fakes and contracts.
 rooms='
-@KERNELS@
-@AGENT@
-controller/metric: kernels/core
-controller/api: kernels/core
-controller/stats: kernels/core
-controller/detect: kernels/core controller/stats
-controller/verdict: kernels/core controller/stats
-controller/localise: kernels/core
-controller/localise/retest: kernels/core controller/localise
-controller/sim: kernels/core controller/localise
-controller/plan/policy: kernels/core
-controller/plan/suite: kernels/core controller/api controller/plan/policy
-controller/plan/topology: kernels/core controller/plan/suite
-controller/plan/rounds: kernels/core controller/plan/suite controller/plan/topology
-controller/plan: kernels/core controller/plan/policy controller/plan/rounds controller/plan/suite controller/plan/topology
-controller/run: kernels/core controller/plan/policy
-controller/store/sqlite: kernels/core
-controller/store/rows: kernels/core controller/store/sqlite
-controller/store/ingest: kernels/core controller/store/rows controller/store/sqlite
-controller/store/queries: kernels/core controller/store/ingest controller/store/rows controller/store/sqlite
-controller/store/upkeep: kernels/core controller/store/rows controller/store/sqlite
-controller/store: kernels/core controller/store/*
-controller/http: kernels/core
-controller/fleet: kernels/core controller/api controller/plan controller/plan/* controller/store controller/store/*
-controller/history: kernels/core controller/api controller/fleet controller/localise controller/localise/retest controller/plan controller/plan/topology controller/store controller/store/*
-controller/control: kernels/core controller/api controller/fleet controller/history controller/localise/retest controller/metric controller/plan controller/plan/* controller/run controller/stats controller/store
-controller/schedule: kernels/core controller/api controller/control controller/fleet controller/plan/suite controller/store
-controller/upgrades: kernels/core controller/api controller/detect controller/fleet controller/plan/suite controller/store controller/store/rows controller/verdict
-controller/findings/run: kernels/core controller/detect controller/fleet controller/history controller/stats controller/store controller/store/rows controller/upgrades
-controller/findings: kernels/core controller/api controller/findings/run controller/fleet controller/stats controller/store controller/store/rows controller/upgrades controller/verdict
-controller/gate: kernels/core controller/api controller/control controller/schedule controller/store controller/upgrades
-controller/exporter: kernels/core controller/findings/run controller/fleet controller/history controller/metric controller/schedule controller/store
-controller/rpc: kernels/core controller/api controller/control controller/findings controller/fleet controller/gate controller/history controller/schedule controller/upgrades
-controller: kernels/core controller/control controller/exporter controller/findings/run controller/fleet controller/gate controller/history controller/http controller/metric controller/rpc controller/schedule controller/store controller/store/upkeep
-@CLI@
-deploy/vfabric: kernels/core
-deploy/compare: kernels/core
+=core: kernels/core kernels/core/base kernels/core/group kernels/core/stats kernels/core/text
+=gpu: =core kernels/dl kernels/memory kernels/gpu
+kernels/core/base:
+kernels/core/text: kernels/core/base
+kernels/core/stats: kernels/core/base
+kernels/core/group: kernels/core/base kernels/core/text
+kernels/core/report: kernels/core/base kernels/core/text
+kernels/core: kernels/core/base kernels/core/group kernels/core/stats kernels/core/text
+kernels/peers/osu: =core
+kernels/peers: =core kernels/core/report
+kernels/peers/nccl_tests: =core kernels/core/report kernels/peers
+kernels/peers/perftest: =core kernels/core/report kernels/peers/nccl_tests kernels/peers/osu
+kernels/dl: kernels/core/base kernels/core/text
+kernels/memory: =core kernels/dl
+kernels/gpu: =core kernels/dl kernels/memory
+kernels/gpu/session: =gpu
+kernels/bar/backend: =gpu
+kernels/bar: =gpu kernels/gpu/session kernels/bar/backend
+kernels/cuda/route: =gpu kernels/gpu/session
+kernels/cuda: =gpu kernels/gpu/session kernels/cuda/route
+kernels/fakes: =core kernels/dl
+kernels/launch/node: =core kernels/launch/shim
+kernels/launch/shim:
+kernels/launch: =core kernels/launch/node kernels/launch/shim kernels/runner/task
+kernels/mpi/binding: =core kernels/dl
+kernels/mpi/collective: kernels/mpi
+kernels/mpi/one_sided: kernels/mpi
+kernels/mpi/pt2pt: kernels/mpi
+kernels/mpi: =gpu kernels/mpi/binding
+kernels/nccl/collective: kernels/nccl
+kernels/nccl/communicator: =gpu
+kernels/nccl/pt2pt: kernels/nccl
+kernels/nccl: =gpu kernels/gpu/session kernels/nccl/communicator
+kernels/net: =core kernels/memory
+kernels/runner/task: =core kernels/core/report
+kernels/runner: =core kernels/core/report kernels kernels/launch kernels/peers kernels/peers/nccl_tests kernels/peers/osu kernels/peers/perftest kernels/runner/task
+kernels/verbs/link: =gpu kernels/gpu/session kernels/verbs/memory kernels/verbs/transport
+kernels/verbs/memory: =gpu kernels/gpu/session kernels/verbs/transport
+kernels/verbs/rails: =gpu kernels/gpu/session kernels/verbs/link kernels/verbs/memory kernels/verbs/stream kernels/verbs/transport
+kernels/verbs/staged: =gpu kernels/gpu/session kernels/verbs/link kernels/verbs/memory kernels/verbs/stream kernels/verbs/transport
+kernels/verbs/stream: =gpu kernels/gpu/session kernels/verbs/link kernels/verbs/memory kernels/verbs/transport
+kernels/verbs/transport: =core kernels/dl kernels/memory
+kernels/verbs: =gpu kernels/gpu/session kernels/verbs/link kernels/verbs/memory kernels/verbs/rails kernels/verbs/staged kernels/verbs/stream kernels/verbs/transport
+kernels: =core kernels/gpu kernels/mpi/binding kernels/verbs/memory kernels/verbs/transport
+agent/os: =core
+agent/node_facts:
+agent/inventory/facts: =core controller/api
+agent/inventory/sources: =core kernels/dl agent/inventory/facts agent/node_facts
+agent/inventory: =core controller/api agent/inventory/facts agent/inventory/sources
+agent/tasks: =core controller/api agent/os
+agent/link: =core controller/api
+agent/watch: =core kernels/dl controller/api agent/inventory/facts
+agent/busy: =core kernels/dl controller/api agent/inventory/facts agent/os agent/tasks agent/watch
+agent/preflight/rules: =core controller/api agent/inventory/facts
+agent/preflight/checks: =core controller/api agent/inventory/facts agent/preflight/rules agent/watch
+agent/preflight/probe: =core controller/api agent/inventory/facts agent/node_facts agent/os agent/preflight/rules agent/tasks
+agent/preflight: =core controller/api agent/inventory agent/inventory/facts agent/preflight/checks agent/preflight/probe agent/preflight/rules
+agent: =core kernels/dl controller/api controller/metric agent/busy agent/inventory agent/inventory/facts agent/link agent/os agent/preflight agent/preflight/probe agent/tasks agent/watch
+controller/metric: =core
+controller/api: =core
+controller/stats: =core
+controller/detect: =core controller/stats
+controller/verdict: =core controller/stats
+controller/localise: =core
+controller/localise/retest: =core controller/localise
+controller/sim: =core controller/localise
+controller/plan/policy: =core
+controller/plan/suite: =core kernels/peers/osu kernels/peers/perftest controller/api controller/plan/policy
+controller/plan/topology: =core kernels/peers/nccl_tests controller/plan/suite
+controller/plan/rounds: =core controller/plan/suite controller/plan/topology
+controller/plan: =core controller/plan/policy controller/plan/rounds controller/plan/suite controller/plan/topology
+controller/run: =core controller/plan/policy
+controller/store/sqlite: =core
+controller/store/rows: =core controller/store/sqlite
+controller/store/ingest: =core controller/store/rows controller/store/sqlite
+controller/store/queries: =core controller/store/ingest controller/store/rows controller/store/sqlite
+controller/store/upkeep: =core controller/store/rows controller/store/sqlite
+controller/store: =core controller/store/*
+controller/http: =core
+controller/fleet: =core controller/api controller/plan controller/plan/* controller/store controller/store/*
+controller/history: =core controller/api controller/fleet controller/localise controller/localise/retest controller/plan controller/plan/topology controller/store controller/store/*
+controller/control: =core controller/api controller/fleet controller/history controller/localise/retest controller/metric controller/plan controller/plan/* controller/run controller/stats controller/store
+controller/schedule: =core controller/api controller/control controller/fleet controller/plan/suite controller/store
+controller/upgrades: =core controller/api controller/detect controller/fleet controller/plan/suite controller/store controller/store/rows controller/verdict
+controller/findings/run: =core controller/detect controller/fleet controller/history controller/stats controller/store controller/store/rows controller/upgrades
+controller/findings: =core controller/api controller/findings/run controller/fleet controller/stats controller/store controller/store/rows controller/upgrades controller/verdict
+controller/gate: =core controller/api controller/control controller/schedule controller/store controller/upgrades
+controller/exporter: =core controller/findings/run controller/fleet controller/history controller/metric controller/schedule controller/store
+controller/rpc: =core controller/api controller/control controller/findings controller/fleet controller/gate controller/history controller/schedule controller/upgrades
+controller: =core controller/control controller/exporter controller/findings/run controller/fleet controller/gate controller/history controller/http controller/metric controller/rpc controller/schedule controller/store controller/store/upkeep
+controller/cli/render: =core kernels/core/report controller/api
+controller/cli/input: =core controller/api controller/cli/render
+controller/cli/live: =core controller/api controller/cli/input controller/cli/render
+controller/cli/peers: =core kernels/peers kernels/peers/perftest kernels/peers/nccl_tests kernels/peers/osu controller/api controller/cli/render
+controller/cli/report: =core kernels/peers/nccl_tests controller/api controller/detect controller/stats controller/cli/input controller/cli/render
+controller/cli/bundle: =core controller/api controller/cli/peers controller/cli/render controller/cli/report controller/cli/verbs
+controller/cli/verbs: =core kernels/peers kernels/peers/perftest controller/api controller/metric controller/cli/input controller/cli/live controller/cli/peers controller/cli/render controller/cli/report
+controller/cli: =core controller/api controller/cli/input controller/cli/live controller/cli/render controller/cli/verbs
+deploy/vfabric: =core
+deploy/compare: =core
 '
 # foreign header (a prefix): rooms that own it
 owners='
-infiniband/: kernels/verbs/* kernels/verbs kernels/dl kernels/fakes
-rdma/: kernels/verbs/* kernels/verbs kernels/dl kernels/fakes
+infiniband/: kernels/verbs kernels/verbs/* kernels/dl kernels/fakes
+rdma/: kernels/verbs/transport kernels/dl kernels/fakes
 dlfcn.h: kernels/dl kernels/fakes
-sqlite3.h: controller/store/sqlite agent/link agent/inventory/* agent/inventory kernels/fakes
-mpi.h: kernels/mpi/* kernels/mpi
-grpc: agent/link controller controller/fleet controller/rpc controller/cli controller/cli/* controller/api
+sqlite3.h: controller/store/* agent/link agent/inventory/sources kernels/fakes
+mpi.h: kernels/mpi/binding
+grpc: agent/busy agent/link controller controller/fleet controller/rpc controller/cli controller/cli/* controller/api
 yaml-cpp: controller/plan/suite
-prometheus/: agent controller/metric
+prometheus/: agent controller/metric controller/exporter
 httplib.h: controller/http
 date/tz.h: controller/schedule
 CLI/: agent controller controller/cli controller/cli/* kernels/runner
@@ -67,11 +130,11 @@ impure+='|#include <(chrono|ctime|fstream|iostream|thread|mutex|unistd\.h|sys/[a
 
 # Every #include and, in the pure rooms, every impure word, as "file<TAB>kind<TAB>text".
 facts() {
-  git ls-files -z '*.h' '*.cc' '*.cu' | xargs -0 -r grep -HE '^#include ' |
+  { git ls-files -z '*.h' '*.cc' '*.cu' | xargs -0 -r grep -HE '^#include ' || true; } |
     sed -nE 's/^([^:]*):#include "([^"]*)".*/\1\town\t\2/p; s/^([^:]*):#include <([^>]*)>.*/\1\tforeign\t\2/p'
   local patterns=()
   for room in $pure; do patterns+=("$room/*.h" "$room/*.cc"); done
-  git ls-files -z "${patterns[@]}" | grep -zvE '_(test|bench)\.cc$|/testing/' |
+  { git ls-files -z "${patterns[@]}" | grep -zvE '_(test|bench)\.cc$|/testing/' || true; } |
     xargs -0 -r awk -v impure="$impure" '{ line = $0; sub(/\/\/.*/, "", line); if (match(line, impure)) printf "%s\timpure\t%s\n", FILENAME, substr(line, RSTART, RLENGTH) }' | sort -u
   git ls-files '*.h' '*.cc' '*.cu' | sed 's/$/\tfile\t/'
 }
@@ -83,8 +146,13 @@ facts | awk -F '\t' -v rooms="$rooms" -v owners="$owners" '
     while (sub(/\/[^\/]*$/, "", room)) if (room in is_room) return room
     return ""
   }
-  # Adds every room that the pattern names, "*" any room below.
-  function allow(table, key, pattern,   other, stem) {
+  # Adds every room that the pattern names: "=name" those of that row, "*" any room below.
+  function allow(table, key, pattern,   other, stem, words, word, i) {
+    if (pattern in alias) {
+      words = split(alias[pattern], word, " ")
+      for (i = 1; i <= words; ++i) allow(table, key, word[i])
+      return
+    }
     if (pattern !~ /\*$/) { table[key, pattern]; return }
     stem = substr(pattern, 1, length(pattern) - 1)
     for (other in is_room) if (index(other, stem) == 1) table[key, other]
@@ -92,7 +160,9 @@ facts | awk -F '\t' -v rooms="$rooms" -v owners="$owners" '
   function complain(file, text) { print file ": " text; bad = 1 }
   BEGIN {
     lines = split(rooms, row, "\n")
-    for (i = 1; i <= lines; ++i) if (split(row[i], part, ":") > 1) { is_room[part[1]]; allowed_text[part[1]] = part[2] }
+    for (i = 1; i <= lines; ++i) if (split(row[i], part, ":") > 1) {
+      if (part[1] ~ /^=/) alias[part[1]] = part[2]; else { is_room[part[1]]; allowed_text[part[1]] = part[2] }
+    }
     for (room in is_room) {
       words = split(allowed_text[room], word, " ")
       for (i = 1; i <= words; ++i) allow(may, room, word[i])
@@ -108,13 +178,13 @@ facts | awk -F '\t' -v rooms="$rooms" -v owners="$owners" '
       for (j = 1; j <= words; ++j) allow(owns, count, word[j])
     }
   }
-  { room = room_of($1); part = $1; sub(/\/.*/, "", part); is_test = $1 ~ /_(test|bench)\.(cc|cu)$|\/testing\// }
+  { room = room_of($1); top = $1; sub(/\/.*/, "", top); is_test = $1 ~ /_(test|bench)\.(cc|cu)$|\/testing\// }
   $2 == "file" && room == "" { complain($1, "no rule for its folder in check_includes.sh") }
   $2 == "own" && $3 ~ /^(kernels|agent|controller|deploy)\// && room != "" {
     target = room_of($3)
     if (target == room || (room, target) in may) next
     if (room ~ /^kernels\/fakes/ && $3 ~ /\.cu$/) next  # the fake driver compiles device code for the CPU
-    if (is_test && (index(target, part) == 1 || target ~ /^kernels|^controller\/(api|metric)$/)) next
+    if (is_test && (index(target, top) == 1 || target ~ /^kernels|^controller\/(api|metric)$/)) next
     complain($1, "includes " $3 ", which " room " may not (allowed:" (allowed_text[room] == "" ? " nothing" : allowed_text[room]) ")")
   }
   $2 == "foreign" && room != "" && !is_test {

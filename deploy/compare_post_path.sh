@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Instructions that a message costs on the post path, ours and perftest's: writes in the virtual fabric, each program
 # under callgrind in a guest, counted from the first completion to the last, without polling the completion queue and
-# what that calls (kernels/fakes/counted_verbs.cc says how). Exit 0: ours is at most perftest's; 1: it is not; 4: no
+# what that calls (kernels/fakes/verbs/counted_verbs.cc says how). Exit 0: ours is at most perftest's; 1: it is not; 4: no
 # figure; 5: waived (no perftest, no valgrind). A few minutes: callgrind runs in an emulated guest.
 #   deploy/compare_post_path.sh [--bin DIR] [--messages N]
 set -euo pipefail

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "kernels/core/base/result.h"
 #include "kernels/core/kernel.h"
-#include "kernels/core/result.h"
 
 namespace railgauge {
 

@@ -6,15 +6,15 @@
 #include <cstdlib>
 
 #include "kernels/catalog.h"
-#include "kernels/contract.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 #include "kernels/dl/cuda.h"
 #include "kernels/dl/gdrapi.h"
 #include "kernels/dl/nccl.h"
 #include "kernels/dl/nvml.h"
 #include "kernels/dl/vulkan.h"
-#include "kernels/fakes/fake_cuda.h"
+#include "kernels/fakes/cuda/fake_cuda.h"
 #include "kernels/fakes/solo.h"
+#include "kernels/testing/contract.h"
 
 namespace railgauge {
 namespace {

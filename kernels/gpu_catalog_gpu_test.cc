@@ -16,7 +16,7 @@
 #include <sstream>
 
 #include "kernels/catalog.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 #include "kernels/dl/gdrapi.h"
 #include "kernels/dl/vulkan.h"
 #include "kernels/fakes/solo.h"

@@ -1,7 +1,7 @@
 #include "kernels/gpudirect_probe.h"
 
-#include "kernels/verbs/port_probe.h"
-#include "kernels/verbs/registration_probe.h"
+#include "kernels/verbs/memory/registration_probe.h"
+#include "kernels/verbs/transport/port_probe.h"
 
 namespace railgauge {
 

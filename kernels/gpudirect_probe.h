@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "kernels/core/probe.pb.h"
+#include "kernels/core/base/probe.pb.h"
 
 namespace railgauge {
 

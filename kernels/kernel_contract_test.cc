@@ -8,12 +8,12 @@
 #include <string_view>
 
 #include "kernels/catalog.h"
-#include "kernels/contract.h"
 #include "kernels/dl/cuda.h"
 #include "kernels/dl/verbs.h"
-#include "kernels/fakes/fake_verbs.h"
 #include "kernels/fakes/locked_memory.h"
 #include "kernels/fakes/pair.h"
+#include "kernels/fakes/verbs/fake_verbs.h"
+#include "kernels/testing/contract.h"
 
 namespace railgauge {
 namespace {

@@ -1,8 +1,8 @@
 #include "kernels/mpi_world.h"
 
-#include "kernels/mpi/calls.h"
-#include "kernels/mpi/group.h"
-#include "kernels/mpi/launched.h"
+#include "kernels/mpi/binding/calls.h"
+#include "kernels/mpi/binding/group.h"
+#include "kernels/mpi/binding/launched.h"
 
 namespace railgauge {
 

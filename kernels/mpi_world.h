@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "kernels/core/group.h"
+#include "kernels/core/group/group.h"
 
 namespace railgauge {
 

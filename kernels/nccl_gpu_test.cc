@@ -10,11 +10,11 @@
 #include <sstream>
 
 #include "kernels/catalog.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 #include "kernels/fakes/recorder.h"
 #include "kernels/nccl/data.h"
-#include "kernels/nccl_gpu_ranks.h"
 #include "kernels/testing/gpu_presence.h"
+#include "kernels/testing/nccl_gpu_ranks.h"
 
 namespace railgauge {
 namespace {

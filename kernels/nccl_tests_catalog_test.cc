@@ -1,13 +1,13 @@
-// What kernels/core/nccl_tests_profile.h says of our collectives, held against their declarations.
+// What kernels/peers/nccl_tests/profile.h says of our collectives, held against their declarations.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
 #include "kernels/catalog.h"
-#include "kernels/core/nccl_tests_profile.h"
 #include "kernels/core/params.h"
-#include "kernels/core/perftest_profile.h"
+#include "kernels/peers/nccl_tests/profile.h"
+#include "kernels/peers/perftest/profile.h"
 
 namespace railgauge {
 namespace {

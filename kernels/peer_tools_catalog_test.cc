@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "kernels/catalog.h"
-#include "kernels/core/peer_tools.h"
-#include "kernels/core/perftest_profile.h"
+#include "kernels/peers/perftest/profile.h"
+#include "kernels/peers/tools.h"
 
 namespace railgauge {
 namespace {

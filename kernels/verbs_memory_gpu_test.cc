@@ -10,7 +10,7 @@
 #include <ostream>
 
 #include "kernels/catalog.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 #include "kernels/dl/verbs.h"
 #include "kernels/fakes/pair.h"
 #include "kernels/fakes/solo.h"

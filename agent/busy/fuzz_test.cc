@@ -18,7 +18,7 @@
 #include "agent/busy/readers.h"
 #include "agent/testing/mutator.h"
 #include "agent/testing/temp_dir.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

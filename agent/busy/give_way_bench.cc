@@ -20,7 +20,7 @@
 #include "agent/testing/agent_fixture.h"
 #include "agent/testing/fake_kubelet.h"
 #include "kernels/dl/nvml.h"
-#include "kernels/fakes/fake_nvml.h"
+#include "kernels/fakes/nvml/fake_nvml.h"
 
 namespace railgauge::agent {
 namespace {

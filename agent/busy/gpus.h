@@ -7,7 +7,7 @@
 
 #include "agent/busy/judge.h"
 #include "agent/busy/own.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 #include "kernels/dl/nvml.h"
 
 namespace railgauge::agent {

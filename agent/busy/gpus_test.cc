@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 
 #include "agent/testing/temp_dir.h"
-#include "kernels/fakes/fake_nvml.h"
+#include "kernels/fakes/nvml/fake_nvml.h"
 
 namespace railgauge::agent {
 namespace {

@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 
 #include "agent/busy/looker.h"
-#include "kernels/core/clock.h"
+#include "kernels/core/base/clock.h"
 
 namespace railgauge::agent {
 namespace {

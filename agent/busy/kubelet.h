@@ -6,7 +6,7 @@
 
 #include "agent/busy/judge.h"
 #include "agent/busy/pod_resources.pb.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::agent {
 

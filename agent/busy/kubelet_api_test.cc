@@ -13,7 +13,7 @@
 #include "agent/testing/fake_kubelet.h"
 #include "agent/testing/temp_dir.h"
 #include "agent/testing/wire.h"
-#include "kernels/fakes/fake_nvml.h"
+#include "kernels/fakes/nvml/fake_nvml.h"
 
 namespace railgauge::agent {
 namespace {

@@ -12,10 +12,10 @@
 
 #include <fmt/format.h>
 
-#include "agent/tasks/final.h"
 #include "agent/inventory/facts/files.h"
 #include "agent/os/subprocess.h"
-#include "kernels/core/text.h"
+#include "agent/tasks/final.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

@@ -14,7 +14,7 @@
 #include "agent/busy/readers.h"
 #include "agent/inventory/facts/files.h"
 #include "agent/watch/counters.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

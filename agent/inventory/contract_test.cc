@@ -1,4 +1,5 @@
 #include "agent/inventory/contract.h"
+#include "agent/inventory/read_inventory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

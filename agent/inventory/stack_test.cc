@@ -1,5 +1,6 @@
 // Stacks of synthetic nodes.
 #include "agent/inventory/stack.h"
+#include "agent/inventory/read_inventory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #include <set>
 #include <thread>
 
-#include "kernels/core/clock.h"
+#include "kernels/core/base/clock.h"
 
 namespace railgauge::agent {
 namespace {

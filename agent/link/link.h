@@ -15,7 +15,7 @@
 #include "agent/link/backoff.h"
 #include "agent/link/outbox.h"
 #include "controller/api/agent.pb.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace grpc {
 class ClientContext;

@@ -1,6 +1,6 @@
 #include "agent/link/outbox.h"
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::agent {
 

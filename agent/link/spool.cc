@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "kernels/core/failpoint.h"
+#include "kernels/core/base/failpoint.h"
 
 namespace railgauge::agent {
 namespace {

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "controller/api/agent.pb.h"
-#include "kernels/core/handle.h"
-#include "kernels/core/record.pb.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/handle.h"
+#include "kernels/core/base/record.pb.h"
+#include "kernels/core/base/result.h"
 
 struct sqlite3;
 

@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "agent/os/fd.h"
-#include "kernels/core/framing.h"
+#include "kernels/core/base/fd.h"
+#include "kernels/core/group/framing.h"
 
 namespace railgauge::agent {
 namespace {

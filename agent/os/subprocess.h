@@ -11,9 +11,9 @@
 
 #include <sys/types.h>
 
-#include "agent/os/fd.h"
-#include "kernels/core/handle.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/fd.h"
+#include "kernels/core/base/handle.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::agent {
 

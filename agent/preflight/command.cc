@@ -8,9 +8,9 @@
 #include "agent/preflight/report.h"
 #include "agent/preflight/text.h"
 #include "controller/api/preflight.h"
-#include "kernels/core/json.h"
-#include "kernels/core/outcome.h"
-#include "kernels/core/text.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/text/json.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

@@ -1,14 +1,15 @@
 #include "agent/preflight/preflight.h"
+#include "agent/inventory/read_inventory.h"
 
 #include <algorithm>
 #include <ctime>
 
 #include "agent/preflight/probe/helper.h"
-#include "agent/preflight/rules/pairs.h"
 #include "agent/preflight/probe/port_probe.h"
 #include "agent/preflight/probe/probe.h"
 #include "agent/preflight/report.h"
-#include "kernels/core/clock.h"
+#include "agent/preflight/rules/pairs.h"
+#include "kernels/core/base/clock.h"
 
 namespace railgauge::agent {
 

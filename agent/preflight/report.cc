@@ -8,7 +8,7 @@
 #include "agent/preflight/checks/gpudirect.h"
 #include "agent/preflight/rules/results.h"
 #include "controller/api/preflight.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

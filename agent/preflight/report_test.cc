@@ -8,7 +8,7 @@
 #include "agent/preflight/testing/sample_node.h"
 #include "agent/preflight/text.h"
 #include "controller/api/preflight.h"
-#include "kernels/core/json.h"
+#include "kernels/core/text/json.h"
 
 namespace railgauge::agent {
 namespace {

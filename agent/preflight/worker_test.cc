@@ -1,5 +1,6 @@
 // Orders of preflights on the worker's thread. The node is a synthetic tree.
 #include "agent/preflight/worker.h"
+#include "agent/inventory/read_inventory.h"
 
 #include <condition_variable>
 #include <filesystem>

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/outcome.h"
-#include "kernels/core/text.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "agent/os/subprocess.h"
-#include "kernels/core/record.pb.h"
+#include "kernels/core/base/record.pb.h"
 
 namespace railgauge::agent {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "kernels/core/record.pb.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/record.pb.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::agent {
 

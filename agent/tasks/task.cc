@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/clock.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::agent {
 namespace {

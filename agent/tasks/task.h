@@ -12,10 +12,10 @@
 
 #include <poll.h>
 
-#include "agent/tasks/final.h"
 #include "agent/os/subprocess.h"
+#include "agent/tasks/final.h"
 #include "controller/api/agent.pb.h"
-#include "kernels/core/framing.h"
+#include "kernels/core/group/framing.h"
 
 namespace railgauge::agent {
 

@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "controller/api/contract.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::agent {
 namespace {

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "agent/testing/temp_dir.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::agent {
 

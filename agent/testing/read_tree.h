@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "agent/inventory/facts/inventory.h"
+#include "agent/inventory/read_inventory.h"
 #include "agent/testing/node_tree.h"
 
 namespace railgauge::agent {

@@ -12,8 +12,8 @@
 #include <string>
 #include <thread>
 
-#include "kernels/core/framing.h"
-#include "kernels/core/record.pb.h"
+#include "kernels/core/base/record.pb.h"
+#include "kernels/core/group/framing.h"
 
 namespace railgauge {
 namespace {

@@ -10,10 +10,10 @@
 #include <filesystem>
 #include <set>
 
-#include "agent/os/fd.h"
 #include "agent/inventory/facts/files.h"
 #include "agent/watch/rules.h"
-#include "kernels/core/text.h"
+#include "kernels/core/base/fd.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

@@ -15,7 +15,7 @@
 #include "agent/watch/counters.h"
 #include "agent/watch/kernel_log.h"
 #include "agent/watch/tracker.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

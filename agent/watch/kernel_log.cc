@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 
 #include "agent/watch/rules.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

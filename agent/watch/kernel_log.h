@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/os/fd.h"
 #include "agent/watch/tracker.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/fd.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::agent {
 

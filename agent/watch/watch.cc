@@ -10,8 +10,8 @@
 
 #include "agent/watch/kernel_log.h"
 #include "agent/watch/remaps.h"
-#include "kernels/core/clock.h"
-#include "kernels/core/text.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

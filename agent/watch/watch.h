@@ -10,7 +10,7 @@
 
 #include "agent/watch/tracker.h"
 #include "controller/api/agent.pb.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::agent {
 

@@ -11,7 +11,7 @@
 
 #include "agent/testing/temp_dir.h"
 #include "agent/watch/remaps.h"
-#include "kernels/fakes/fake_nvml.h"
+#include "kernels/fakes/nvml/fake_nvml.h"
 
 namespace railgauge::agent {
 namespace {

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "controller/api/agent.pb.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge {
 

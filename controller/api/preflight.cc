@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::api {
 namespace {

@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/cli/verbs/commands.h"
 #include "controller/cli/testing/commands_testing.h"
 #include "controller/cli/testing/samples.h"
-#include "kernels/core/outcome.h"
+#include "controller/cli/verbs/commands.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
 namespace {

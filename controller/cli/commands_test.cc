@@ -9,10 +9,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "controller/cli/render/table.h"
 #include "controller/cli/testing/commands_testing.h"
 #include "controller/cli/testing/samples.h"
-#include "controller/cli/render/table.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
 namespace {

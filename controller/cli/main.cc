@@ -10,7 +10,7 @@
 
 #include "controller/cli/descriptor_stream.h"
 #include "controller/cli/program.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace {
 

@@ -7,16 +7,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/cli/verbs/commands.h"
-#include "controller/cli/render/csv.h"
 #include "controller/cli/input/help.h"
 #include "controller/cli/input/inputs.h"
-#include "controller/cli/report/plan_text.h"
 #include "controller/cli/live/progress.h"
+#include "controller/cli/render/csv.h"
 #include "controller/cli/render/results_table.h"
-#include "controller/cli/report/run_report.h"
 #include "controller/cli/render/table.h"
-#include "kernels/core/outcome.h"
+#include "controller/cli/report/plan_text.h"
+#include "controller/cli/report/run_report.h"
+#include "controller/cli/verbs/commands.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "controller/cli/testing/process_testing.h"
 #include "controller/cli/testing/samples.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "controller/cli/testing/process_testing.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
 namespace {

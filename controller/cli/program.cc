@@ -1,10 +1,10 @@
 #include "controller/cli/program.h"
 
-#include "controller/cli/verbs/commands.h"
 #include "controller/cli/input/help.h"
-#include "controller/cli/render/table.h"
 #include "controller/cli/live/watch.h"
-#include "kernels/core/outcome.h"
+#include "controller/cli/render/table.h"
+#include "controller/cli/verbs/commands.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
 namespace {

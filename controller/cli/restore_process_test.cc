@@ -14,7 +14,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
 namespace {

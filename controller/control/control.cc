@@ -16,7 +16,7 @@
 #include "controller/fleet/kernels.h"
 #include "controller/plan/topology/node_set.h"
 #include "controller/run/give_way.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "controller/control/control.h"
 #include "controller/run/give_way.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "controller/control/control.h"
 #include "controller/control/run_tasks.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge {
 namespace {

@@ -6,7 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/control/run_tasks.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 #include "kernels/core/text/rfc3339.h"
 
 namespace railgauge::run {

@@ -11,7 +11,7 @@
 #include "controller/history/pair_figures.h"
 #include "controller/localise/retest/suspects_followup.h"
 #include "controller/stats/permutation.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "controller/stats/polish.h"
 #include "controller/stats/robust.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::analysis {
 namespace {

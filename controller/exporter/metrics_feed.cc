@@ -13,7 +13,7 @@
 #include "controller/findings/run/measured_twice.h"
 #include "controller/history/pair_figures.h"
 #include "controller/schedule/schedule.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "controller/api/agent.pb.h"
 #include "controller/store/ingest/parcel.h"
-#include "kernels/core/record.pb.h"
+#include "kernels/core/base/record.pb.h"
 
 namespace railgauge::fleet {
 

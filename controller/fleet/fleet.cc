@@ -9,7 +9,7 @@
 
 #include "controller/fleet/agent_stream.h"
 #include "controller/fleet/rows.h"
-#include "kernels/core/failpoint.h"
+#include "kernels/core/base/failpoint.h"
 
 namespace railgauge::fleet {
 namespace {

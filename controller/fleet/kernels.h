@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "controller/api/agent.pb.h"
-#include "kernels/core/record.pb.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/record.pb.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::fleet {
 

@@ -7,7 +7,7 @@
 #include <spdlog/spdlog.h>
 
 #include "controller/fleet/fleet.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::fleet {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::fleet {
 

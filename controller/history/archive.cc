@@ -11,8 +11,8 @@
 #include "controller/plan/topology/node_set.h"
 #include "controller/store/ingest/record_sink.h"
 #include "controller/store/queries/bundle.h"
-#include "kernels/core/text.h"
 #include "kernels/core/text/rfc3339.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::http {
 

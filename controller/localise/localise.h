@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::localise {
 

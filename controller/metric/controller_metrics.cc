@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "controller/metric/process.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge {
 namespace {

@@ -17,8 +17,8 @@
 #include "controller/plan/suite/suite.h"
 #include "controller/plan/topology/site.h"
 #include "controller/plan/topology/topology.h"
-#include "kernels/core/record.pb.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/record.pb.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::plan {
 

@@ -8,7 +8,7 @@
 
 #include "controller/plan/rounds/pair_rounds.h"
 #include "kernels/core/pci_distance.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::plan {
 namespace {

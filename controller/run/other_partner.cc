@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::run {
 

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/outcome.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::run {
 namespace {

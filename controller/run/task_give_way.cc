@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "controller/run/task_machine.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::run {
 

@@ -19,8 +19,8 @@
 
 #include "controller/run/give_way.h"
 #include "controller/run/task_outcome.h"
-#include "kernels/core/framing.h"
-#include "kernels/core/step_answers.h"
+#include "kernels/core/group/framing.h"
+#include "kernels/core/group/step_answers.h"
 
 namespace railgauge::run {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::run {
 namespace {

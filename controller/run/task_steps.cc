@@ -6,8 +6,8 @@
 #include <fmt/ranges.h>
 
 #include "controller/run/task_machine.h"
-#include "kernels/core/group.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/group/group.h"
 
 namespace railgauge::run {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "controller/schedule/time_zone.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::run {
 

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "controller/schedule/schedule.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::run {
 namespace {

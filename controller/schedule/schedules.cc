@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "kernels/core/text.h"
 #include "kernels/core/text/rfc3339.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge {
 namespace {

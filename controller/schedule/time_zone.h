@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace date {
 class time_zone;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "controller/stats/robust.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::analysis {
 namespace {

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::analysis {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "controller/stats/robust.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::analysis {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::analysis {
 namespace {

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "controller/store/store.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::store {
 

@@ -9,7 +9,7 @@
 #include "controller/store/queries/schedules.h"
 #include "controller/store/store_impl.h"
 #include "controller/store/upkeep/schema.h"
-#include "kernels/core/failpoint.h"
+#include "kernels/core/base/failpoint.h"
 
 namespace railgauge::store {
 Store::Store(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

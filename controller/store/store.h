@@ -16,8 +16,8 @@
 #include "controller/store/rows/remark_rows.h"
 #include "controller/store/rows/rows.h"
 #include "controller/store/rows/schedule_rows.h"
-#include "kernels/core/record.pb.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/record.pb.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::store {
 

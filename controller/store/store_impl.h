@@ -26,7 +26,7 @@
 #include "controller/store/sqlite/lock.h"
 #include "controller/store/store.h"
 #include "controller/store/upkeep/schema.h"
-#include "kernels/core/clock.h"
+#include "kernels/core/base/clock.h"
 
 namespace railgauge::store {
 

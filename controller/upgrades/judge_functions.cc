@@ -10,7 +10,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "controller/plan/suite/suite_keys.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge {
 namespace {

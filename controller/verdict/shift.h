@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "controller/stats/metric_traits.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::analysis {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "deploy/compare/table.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace {
 using railgauge::compare::Judged;

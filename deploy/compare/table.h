@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/core/paired_ratio.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
+#include "kernels/core/stats/paired_ratio.h"
 
 namespace railgauge::compare {
 

@@ -14,8 +14,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "kernels/core/handle.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/handle.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::vfabric {
 

@@ -7,10 +7,10 @@
 
 #include "kernels/bar/copy_timer.h"
 #include "kernels/bar/setup.h"
-#include "kernels/core/stats.h"
-#include "kernels/core/units.h"
-#include "kernels/gpu/link_ceiling.h"
+#include "kernels/core/stats/stats.h"
+#include "kernels/core/text/units.h"
 #include "kernels/gpu/pattern.h"
+#include "kernels/gpu/session/link_ceiling.h"
 #include "kernels/memory/host_buffer.h"
 
 namespace railgauge::bar {

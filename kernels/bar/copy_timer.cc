@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/sampling.h"
-#include "kernels/core/units.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::bar {
 

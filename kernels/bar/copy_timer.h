@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/bar/copy_routines.h"
-#include "kernels/core/clock.h"
+#include "kernels/core/base/clock.h"
 #include "kernels/core/kernel.h"
 #include "kernels/core/sampler.h"
 

@@ -11,9 +11,9 @@
 #include "kernels/bar/copy_timer.h"
 #include "kernels/bar/setup.h"
 #include "kernels/bar/with_routines.h"
-#include "kernels/core/size_curve.h"
-#include "kernels/core/stats.h"
-#include "kernels/core/units.h"
+#include "kernels/core/stats/size_curve.h"
+#include "kernels/core/stats/stats.h"
+#include "kernels/core/text/units.h"
 #include "kernels/memory/host_buffer.h"
 #include "kernels/memory/pinned_buffer.h"
 

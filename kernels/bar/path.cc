@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 #include "kernels/memory/host_buffer.h"
 
 namespace railgauge::bar {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/bar/backend.h"
+#include "kernels/bar/backend/backend.h"
 #include "kernels/bar/copy_routines.h"
 
 namespace railgauge::bar {

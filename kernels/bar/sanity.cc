@@ -15,7 +15,7 @@
 #include "kernels/bar/sanity_cases.h"
 #include "kernels/bar/setup.h"
 #include "kernels/bar/with_routines.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 #include "kernels/gpu/pattern.h"
 #include "kernels/memory/gpu_buffer.h"
 #include "kernels/memory/host_buffer.h"

@@ -11,7 +11,7 @@
 #include "kernels/bar/path.h"
 #include "kernels/core/info_builder.h"
 #include "kernels/core/sampling.h"
-#include "kernels/gpu/session.h"
+#include "kernels/gpu/session/session.h"
 
 namespace railgauge::bar {
 

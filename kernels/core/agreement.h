@@ -10,10 +10,10 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/clock.h"
-#include "kernels/core/group.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/result.h"
+#include "kernels/core/group/group.h"
 #include "kernels/core/kernel.h"
-#include "kernels/core/result.h"
 
 namespace railgauge {
 

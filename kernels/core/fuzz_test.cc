@@ -9,12 +9,12 @@
 #include <google/protobuf/stubs/logging.h>
 #include <gtest/gtest.h>
 
-#include "kernels/core/framing.h"
+#include "kernels/core/base/record.pb.h"
+#include "kernels/core/group/framing.h"
+#include "kernels/core/group/tcp.h"
 #include "kernels/core/params.h"
-#include "kernels/core/record.pb.h"
-#include "kernels/core/tcp.h"
-#include "kernels/core/text.h"
-#include "kernels/core/units.h"
+#include "kernels/core/text/text.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge {
 namespace {

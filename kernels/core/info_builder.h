@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/core/record.pb.h"
+#include "kernels/core/base/record.pb.h"
 
 namespace railgauge {
 

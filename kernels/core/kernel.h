@@ -4,19 +4,20 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 
-#include "kernels/core/group.h"
+#include "kernels/core/base/record.pb.h"
+#include "kernels/core/base/result.h"
+#include "kernels/core/group/group.h"
 #include "kernels/core/params.h"
-#include "kernels/core/record.pb.h"
-#include "kernels/core/result.h"
 
 namespace railgauge {
 
-class Clock;  // kernels/core/clock.h
+class Clock;  // kernels/core/base/clock.h
 
 // Where a kernel reports. Points and notes leave as records at once.
 class Reporter {
@@ -39,7 +40,7 @@ struct Context {
   std::uint32_t rank = 0;  // in the task's group, known before connect
 };
 
-// One rank of one measurement. Not thread safe. Errors: kernels/core/result.h says which code
+// One rank of one measurement. Not thread safe. Errors: kernels/core/base/result.h says which code
 // becomes which outcome (`outcome_of` in outcome.h).
 class Kernel {
  public:
@@ -57,5 +58,11 @@ struct KernelRow {
   KernelInfo (*info)();
   std::unique_ptr<Kernel> (*make)();
 };
+
+// The row of a kernel's name, or nullptr.
+using FindKernel = std::function<const KernelRow*(std::string_view name)>;
+
+// Of a task of which nobody says how long it may take.
+inline constexpr double kDefaultDeadlineSeconds = 600;
 
 }  // namespace railgauge

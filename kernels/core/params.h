@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/core/record.pb.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/record.pb.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge {
 

@@ -3,9 +3,9 @@
 
 #include <benchmark/benchmark.h>
 
-#include "kernels/core/framing.h"
-#include "kernels/core/record.pb.h"
-#include "kernels/core/stats.h"
+#include "kernels/core/base/record.pb.h"
+#include "kernels/core/group/framing.h"
+#include "kernels/core/stats/stats.h"
 
 namespace railgauge {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/stats.h"
+#include "kernels/core/stats/stats.h"
 
 namespace railgauge {
 namespace {

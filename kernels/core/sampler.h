@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/core/clock.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/core/clock.h"
+#include "kernels/core/base/clock.h"
 #include "kernels/core/kernel.h"
 #include "kernels/core/sampler.h"
 

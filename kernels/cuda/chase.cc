@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/units.h"
+#include "kernels/core/text/units.h"
 #include "kernels/cuda/parameters.h"
-#include "kernels/cuda/plan.h"
+#include "kernels/cuda/route/plan.h"
 
 namespace railgauge::cuda {
 

@@ -8,10 +8,10 @@
 
 #include "kernels/core/kernel.h"
 #include "kernels/core/sampling.h"
-#include "kernels/cuda/area.h"
-#include "kernels/cuda/lanes.h"
+#include "kernels/cuda/route/area.h"
+#include "kernels/cuda/route/lanes.h"
 #include "kernels/gpu/device_code.h"
-#include "kernels/gpu/session.h"
+#include "kernels/gpu/session/session.h"
 
 namespace railgauge::cuda {
 

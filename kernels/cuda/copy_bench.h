@@ -13,9 +13,9 @@
 
 #include "kernels/core/kernel.h"
 #include "kernels/core/sampling.h"
-#include "kernels/cuda/kits.h"
-#include "kernels/cuda/route_run.h"
-#include "kernels/gpu/session.h"
+#include "kernels/cuda/route/kits.h"
+#include "kernels/cuda/route/route_run.h"
+#include "kernels/gpu/session/session.h"
 
 namespace railgauge::cuda {
 

@@ -2,8 +2,8 @@
 // kept without its load.
 #include <gmock/gmock.h>
 
+#include "kernels/core/base/outcome.h"
 #include "kernels/core/kernel.h"
-#include "kernels/core/outcome.h"
 #include "kernels/fakes/gpu_fixture.h"
 #include "kernels/fakes/solo.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/cuda/plan.h"
+#include "kernels/cuda/route/plan.h"
 
 namespace railgauge::cuda {
 namespace {

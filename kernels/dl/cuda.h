@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 // The vendor's types and numbers under our own names, so that both headers can meet in a test.
 namespace railgauge::cu {

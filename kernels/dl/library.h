@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge {
 

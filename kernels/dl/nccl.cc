@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 #include "kernels/dl/library.h"
 #include "kernels/dl/table.h"
 

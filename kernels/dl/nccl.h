@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 #include "kernels/dl/cuda.h"
 
 // The library's types and numbers under our own names, so that both headers can meet in a test.

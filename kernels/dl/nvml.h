@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/core/handle.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/handle.h"
+#include "kernels/core/base/result.h"
 
 // The vendor's types and numbers under our own names, so that both headers can meet in a test.
 namespace railgauge::ml {

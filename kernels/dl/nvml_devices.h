@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 #include "kernels/dl/nvml.h"
 
 namespace railgauge {

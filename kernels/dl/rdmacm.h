@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 // One row a function: slot in the table, symbol in the library (its type is the header's). The
 // oldest release with all of them is rdma-core 23, which brought queue pairs of the caller's own.

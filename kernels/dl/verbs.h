@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 // One row a function: slot in the table, symbol in the library (its type is the header's).
 #define RAILGAUGE_VERBS_REQUIRED(ROW)            \

@@ -6,15 +6,15 @@
 #include <cerrno>
 #include <cstring>
 
-#include "kernels/core/fd.h"
+#include "kernels/core/base/fd.h"
 #include "kernels/dl/cuda.h"
 #include "kernels/dl/gdrapi.h"
 #include "kernels/dl/nvml.h"
 #include "kernels/dl/vulkan.h"
-#include "kernels/fakes/fake_cuda.h"
+#include "kernels/fakes/cuda/fake_cuda.h"
 #include "kernels/fakes/fake_gdrapi.h"
-#include "kernels/fakes/fake_nvml.h"
 #include "kernels/fakes/fake_vulkan.h"
+#include "kernels/fakes/nvml/fake_nvml.h"
 
 namespace railgauge {
 namespace {

@@ -10,7 +10,7 @@
 #include <atomic>
 #include <cerrno>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::fake {
 namespace {

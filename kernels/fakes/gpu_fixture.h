@@ -9,8 +9,8 @@
 
 #include "kernels/dl/cuda.h"
 #include "kernels/dl/nvml.h"
-#include "kernels/fakes/fake_cuda.h"
-#include "kernels/fakes/fake_nvml.h"
+#include "kernels/fakes/cuda/fake_cuda.h"
+#include "kernels/fakes/nvml/fake_nvml.h"
 #include "kernels/fakes/recorder.h"
 
 namespace railgauge::gpu {

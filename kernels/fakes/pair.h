@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/core/clock.h"
+#include "kernels/core/base/clock.h"
 #include "kernels/core/kernel.h"
 
 namespace railgauge::fake {

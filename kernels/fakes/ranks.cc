@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "kernels/core/step_answers.h"
+#include "kernels/core/group/step_answers.h"
 #include "kernels/fakes/recorder.h"
 
 namespace railgauge::fake {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/core/base/result.h"
 #include "kernels/core/kernel.h"
-#include "kernels/core/result.h"
 #include "kernels/dl/cuda.h"
 #include "kernels/gpu/handles.h"
 

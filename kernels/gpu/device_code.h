@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 #include "kernels/gpu/device.h"
 #include "kernels/gpu/handles.h"
 

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "kernels/core/handle.h"
+#include "kernels/core/base/handle.h"
 #include "kernels/dl/cuda.h"
 
 namespace railgauge::gpu {

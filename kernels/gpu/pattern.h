@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 #include "kernels/gpu/device.h"
 #include "kernels/gpu/device_code.h"
 #include "kernels/memory/gpu_buffer.h"

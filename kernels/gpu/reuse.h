@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 #include "kernels/gpu/device.h"
 #include "kernels/memory/gpu_buffer.h"
 #include "kernels/memory/pinned_buffer.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 #include "kernels/gpu/device.h"
 #include "kernels/gpu/handles.h"
 #include "kernels/memory/pinned_buffer.h"

@@ -1,6 +1,6 @@
 #include "kernels/gpu/timing.h"
 
-#include "kernels/core/clock.h"
+#include "kernels/core/base/clock.h"
 #include "kernels/fakes/gpu_fixture.h"
 
 namespace railgauge::gpu {

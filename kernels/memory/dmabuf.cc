@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/units.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge {
 

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "kernels/core/fd.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/fd.h"
+#include "kernels/core/base/result.h"
 #include "kernels/memory/gpu_buffer.h"
 
 namespace railgauge {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kernels/core/handle.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/handle.h"
+#include "kernels/core/base/result.h"
 #include "kernels/dl/cuda.h"
 
 namespace railgauge {

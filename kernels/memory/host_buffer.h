@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge {
 

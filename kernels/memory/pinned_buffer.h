@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/core/handle.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/handle.h"
+#include "kernels/core/base/result.h"
 #include "kernels/dl/cuda.h"
 
 namespace railgauge {

@@ -9,8 +9,8 @@
 #include <span>
 #include <string>
 
-#include "kernels/core/handle.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/handle.h"
+#include "kernels/core/base/result.h"
 #include "kernels/dl/cuda.h"
 #include "kernels/memory/gpu_buffer.h"
 #include "kernels/memory/host_buffer.h"

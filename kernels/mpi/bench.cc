@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/failpoint.h"
-#include "kernels/core/units.h"
+#include "kernels/core/base/failpoint.h"
+#include "kernels/core/text/units.h"
 #include "kernels/mpi/data.h"
 #include "kernels/mpi/parts.h"
 

@@ -10,10 +10,10 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/units.h"
+#include "kernels/core/text/units.h"
 #include "kernels/mpi/bench.h"
+#include "kernels/mpi/binding/launched.h"
 #include "kernels/mpi/info.h"
-#include "kernels/mpi/launched.h"
 #include "kernels/mpi/tunables.h"
 
 namespace railgauge::mpi {

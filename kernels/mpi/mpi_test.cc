@@ -1,9 +1,9 @@
 // What of the MPI family needs no MPI.
 #include <gtest/gtest.h>
 
+#include "kernels/mpi/binding/launched.h"
+#include "kernels/mpi/binding/library_facts.h"
 #include "kernels/mpi/data.h"
-#include "kernels/mpi/launched.h"
-#include "kernels/mpi/library_facts.h"
 #include "kernels/mpi/parts.h"
 
 namespace railgauge::mpi {

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/core/clock.h"
+#include "kernels/core/base/clock.h"
 #include "kernels/core/kernel.h"
 #include "kernels/mpi/area.h"
-#include "kernels/mpi/calls.h"
+#include "kernels/mpi/binding/calls.h"
 
 namespace railgauge::mpi {
 

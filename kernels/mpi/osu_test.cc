@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 
 #include "kernels/catalog.h"
-#include "kernels/core/osu_profile.h"
-#include "kernels/core/perftest_profile.h"
+#include "kernels/peers/osu/profile.h"
+#include "kernels/peers/perftest/profile.h"
 
 namespace railgauge {
 namespace {

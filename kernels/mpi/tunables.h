@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/core/base/result.h"
 #include "kernels/core/info_builder.h"
 #include "kernels/core/mpi_tunables.h"
-#include "kernels/core/result.h"
 
 namespace railgauge::mpi {
 

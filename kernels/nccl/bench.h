@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "kernels/core/kernel.h"
-#include "kernels/gpu/session.h"
-#include "kernels/nccl/environment.h"
+#include "kernels/gpu/session/session.h"
+#include "kernels/nccl/communicator/environment.h"
+#include "kernels/nccl/communicator/log.h"
+#include "kernels/nccl/communicator/team.h"
+#include "kernels/nccl/communicator/worker.h"
 #include "kernels/nccl/figures.h"
-#include "kernels/nccl/log.h"
 #include "kernels/nccl/operation.h"
 #include "kernels/nccl/stage.h"
-#include "kernels/nccl/team.h"
-#include "kernels/nccl/worker.h"
 
 namespace railgauge::nccl {
 

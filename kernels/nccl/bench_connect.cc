@@ -10,12 +10,12 @@
 #include <fmt/format.h>
 
 #include "kernels/core/agreement.h"
-#include "kernels/core/clock.h"
+#include "kernels/core/base/clock.h"
 #include "kernels/core/sampling.h"
 #include "kernels/core/stack_hash.h"
-#include "kernels/core/units.h"
+#include "kernels/core/text/units.h"
 #include "kernels/dl/cuda.h"
-#include "kernels/gpu/session.h"
+#include "kernels/gpu/session/session.h"
 #include "kernels/nccl/bench.h"
 
 namespace railgauge::nccl {

@@ -4,12 +4,12 @@
 
 #include <cstdint>
 
-#include "kernels/core/handle.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/handle.h"
+#include "kernels/core/base/result.h"
 #include "kernels/dl/nccl.h"
 #include "kernels/gpu/device.h"
 #include "kernels/memory/gpu_buffer.h"
-#include "kernels/nccl/communicator.h"
+#include "kernels/nccl/communicator/communicator.h"
 
 namespace railgauge::nccl {
 

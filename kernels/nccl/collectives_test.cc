@@ -2,8 +2,8 @@
 // and each way that a rank can end is seen by the others.
 #include <algorithm>
 
-#include "kernels/core/clock.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/outcome.h"
 #include "kernels/nccl/testing/on_fake_ranks.h"
 
 namespace railgauge::nccl {

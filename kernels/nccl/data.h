@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 #include "kernels/dl/nccl.h"
 #include "kernels/gpu/device.h"
 #include "kernels/gpu/device_code.h"

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "kernels/core/sampling.h"
-#include "kernels/core/stats.h"
+#include "kernels/core/stats/stats.h"
 
 namespace railgauge::nccl {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/core/record.pb.h"
+#include "kernels/core/base/record.pb.h"
 #include "kernels/core/sampler.h"
 #include "kernels/nccl/operation.h"
 

@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#include "kernels/core/handle.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/handle.h"
+#include "kernels/core/base/result.h"
 #include "kernels/dl/cuda.h"
 #include "kernels/gpu/device.h"
 #include "kernels/gpu/handles.h"

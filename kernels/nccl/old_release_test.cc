@@ -1,6 +1,6 @@
 // NCCL 2.18: what later releases brought is done with sends and receives, or waives. Libraries are
 // loaded once a process, so this is a program of its own.
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 #include "kernels/nccl/testing/on_fake_ranks.h"
 
 namespace railgauge::nccl {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/units.h"
+#include "kernels/core/text/units.h"
 #include "kernels/gpu/timing.h"
 
 namespace railgauge::nccl {

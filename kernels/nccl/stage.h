@@ -9,16 +9,16 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/core/clock.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/result.h"
 #include "kernels/gpu/device.h"
 #include "kernels/gpu/handles.h"
 #include "kernels/nccl/buffers.h"
-#include "kernels/nccl/communicator.h"
+#include "kernels/nccl/communicator/communicator.h"
+#include "kernels/nccl/communicator/worker.h"
 #include "kernels/nccl/data.h"
 #include "kernels/nccl/graph.h"
 #include "kernels/nccl/operation.h"
-#include "kernels/nccl/worker.h"
 
 namespace railgauge::nccl {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/fakes/nccl_objects.h"
+#include "kernels/fakes/nccl/nccl_objects.h"
 #include "kernels/nccl/data.h"
 #include "kernels/nccl/testing/on_fake_ranks.h"
 

@@ -10,10 +10,10 @@
 #include <thread>
 
 #include "kernels/catalog.h"
-#include "kernels/contract.h"
-#include "kernels/core/tcp.h"
+#include "kernels/core/group/tcp.h"
 #include "kernels/fakes/pair.h"
 #include "kernels/net/sockets.h"
+#include "kernels/testing/contract.h"
 
 namespace railgauge {
 namespace {

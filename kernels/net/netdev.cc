@@ -16,7 +16,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "kernels/core/handle.h"
+#include "kernels/core/base/handle.h"
 
 namespace railgauge::net {
 namespace {

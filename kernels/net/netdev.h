@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::net {
 

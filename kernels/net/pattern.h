@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/result.h"
-#include "kernels/core/units.h"
+#include "kernels/core/base/result.h"
+#include "kernels/core/text/units.h"
 #include "kernels/memory/host_buffer.h"
 
 namespace railgauge::net {

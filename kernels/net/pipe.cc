@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/clock.h"
+#include "kernels/core/base/clock.h"
 #include "kernels/net/sockets.h"
 
 namespace railgauge::net {

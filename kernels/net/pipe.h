@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "kernels/core/fd.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/fd.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::net {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "kernels/core/fd.h"
+#include "kernels/core/base/fd.h"
+#include "kernels/core/base/result.h"
 #include "kernels/core/kernel.h"
-#include "kernels/core/result.h"
 #include "kernels/net/netdev.h"
 
 namespace railgauge::net {

@@ -15,8 +15,8 @@
 #include <fmt/format.h>
 
 #include "kernels/core/agreement.h"
-#include "kernels/core/clock.h"
-#include "kernels/core/tcp.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/group/tcp.h"
 #include "kernels/net/sockets.h"
 
 namespace railgauge::net {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/core/counters.h"
-#include "kernels/core/group.h"
+#include "kernels/core/group/group.h"
 #include "kernels/core/kernel.h"
 #include "kernels/net/peer.pb.h"
 #include "kernels/net/pipe.h"

@@ -11,12 +11,12 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/clock.h"
-#include "kernels/core/outcome.h"
-#include "kernels/core/relay_group.h"
-#include "kernels/runner/mpi_task.h"
-#include "kernels/runner/run.h"
-#include "kernels/runner/watchdog.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/group/relay_group.h"
+#include "kernels/launch/task.h"
+#include "kernels/runner/task/run.h"
+#include "kernels/runner/task/watchdog.h"
 
 namespace railgauge {
 namespace {

@@ -8,9 +8,6 @@
 
 namespace railgauge {
 
-// The row of a kernel's name, or nullptr.
-using FindKernel = std::function<const KernelRow*(std::string_view name)>;
-
 struct AgentTaskOptions {
   int request_fd = -1;
   int record_fd = -1;

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/core/clock.h"
-#include "kernels/core/outcome.h"
-#include "kernels/runner/testing_process.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/runner/testing/process.h"
 
 namespace railgauge {
 namespace {

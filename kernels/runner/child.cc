@@ -17,11 +17,11 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/clock.h"
-#include "kernels/core/fd.h"
-#include "kernels/core/framing.h"
-#include "kernels/core/outcome.h"
-#include "kernels/runner/watchdog.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/fd.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/group/framing.h"
+#include "kernels/runner/task/watchdog.h"
 
 namespace railgauge {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "kernels/core/record.pb.h"
-#include "kernels/runner/record_writer.h"
+#include "kernels/core/base/record.pb.h"
+#include "kernels/runner/task/record_writer.h"
 
 namespace railgauge {
 

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/text.h"
-#include "kernels/core/units.h"
-#include "kernels/runner/report.h"
-#include "kernels/runner/text_table.h"
+#include "kernels/core/report/report.h"
+#include "kernels/core/report/text_table.h"
+#include "kernels/core/text/text.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge {
 namespace {

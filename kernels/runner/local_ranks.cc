@@ -21,12 +21,12 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/clock.h"
-#include "kernels/core/fd.h"
-#include "kernels/core/framing.h"
-#include "kernels/core/outcome.h"
-#include "kernels/core/record.pb.h"
-#include "kernels/core/tcp.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/fd.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/base/record.pb.h"
+#include "kernels/core/group/framing.h"
+#include "kernels/core/group/tcp.h"
 
 namespace railgauge {
 namespace {

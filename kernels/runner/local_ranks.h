@@ -6,12 +6,10 @@
 #include <functional>
 #include <memory>
 
-#include "kernels/core/group.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
+#include "kernels/core/group/group.h"
 
 namespace railgauge {
-
-inline constexpr std::uint32_t kMaxLocalRanks = 64;
 
 class LocalRanks {
  public:

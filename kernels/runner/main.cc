@@ -15,15 +15,15 @@
 #include <CLI/CLI.hpp>
 
 #include "kernels/catalog.h"
-#include "kernels/core/clock.h"
-#include "kernels/core/json.h"
-#include "kernels/core/osu_profile.h"
-#include "kernels/core/outcome.h"
-#include "kernels/core/tcp_group.h"
-#include "kernels/core/text.h"
-#include "kernels/core/units.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/group/tcp_group.h"
+#include "kernels/core/text/json.h"
+#include "kernels/core/text/text.h"
+#include "kernels/core/text/units.h"
 #include "kernels/gpudirect_probe.h"
 #include "kernels/mpi_world.h"
+#include "kernels/peers/osu/profile.h"
 #include "kernels/runner/agent_task.h"
 #include "kernels/runner/kernel_list.h"
 #include "kernels/runner/local_ranks.h"
@@ -31,7 +31,7 @@
 #include "kernels/runner/perftest_command.h"
 #include "kernels/runner/profile_command.h"
 #include "kernels/runner/standalone.h"
-#include "kernels/runner/watchdog.h"
+#include "kernels/runner/task/watchdog.h"
 
 namespace railgauge {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "kernels/runner/report.h"
+#include "kernels/core/report/report.h"
 
 namespace railgauge {
 namespace {

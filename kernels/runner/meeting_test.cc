@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/runner/telling_group.h"
-#include "kernels/runner/testing_rows.h"
+#include "kernels/runner/testing/rows.h"
 
 namespace railgauge {
 namespace {

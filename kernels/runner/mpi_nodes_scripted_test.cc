@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "kernels/core/clock.h"
-#include "kernels/core/outcome.h"
-#include "kernels/runner/mpi_nodes_testing.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/runner/testing/mpi_nodes.h"
 
 namespace railgauge {
 namespace {

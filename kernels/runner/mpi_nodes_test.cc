@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "kernels/core/outcome.h"
-#include "kernels/runner/mpi_nodes_testing.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/runner/testing/mpi_nodes.h"
 
 namespace railgauge {
 namespace {

@@ -14,9 +14,9 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 
-#include "kernels/core/clock.h"
-#include "kernels/core/outcome.h"
-#include "kernels/runner/testing_process.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/runner/testing/process.h"
 
 namespace railgauge {
 namespace {

@@ -6,9 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kernels/core/outcome.h"
-#include "kernels/core/step_answers.h"
-#include "kernels/runner/testing_rank.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/group/step_answers.h"
+#include "kernels/runner/testing/rank.h"
 
 namespace railgauge {
 namespace {

@@ -7,11 +7,11 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/json.h"
-#include "kernels/core/outcome.h"
-#include "kernels/runner/nccl_tests_table.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/text/json.h"
+#include "kernels/peers/nccl_tests/table.h"
 #include "kernels/runner/standalone.h"
-#include "kernels/runner/watchdog.h"
+#include "kernels/runner/task/watchdog.h"
 
 namespace railgauge {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/runner/nccl_tests_options.h"
+#include "kernels/peers/nccl_tests/options.h"
 
 namespace railgauge {
 

@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/outcome.h"
-#include "kernels/runner/perftest_table.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/peers/perftest/table.h"
 #include "kernels/runner/standalone.h"
-#include "kernels/runner/watchdog.h"
+#include "kernels/runner/task/watchdog.h"
 
 namespace railgauge {
 namespace {

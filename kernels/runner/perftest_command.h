@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/runner/perftest_options.h"
+#include "kernels/peers/perftest/options.h"
 
 namespace railgauge {
 

@@ -7,9 +7,9 @@
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
-#include "kernels/core/outcome.h"
-#include "kernels/core/tcp.h"
-#include "kernels/runner/testing_process.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/group/tcp.h"
+#include "kernels/runner/testing/process.h"
 
 namespace railgauge {
 namespace {

@@ -10,9 +10,9 @@
 #include <gtest/gtest.h>
 
 #include "kernels/catalog.h"
+#include "kernels/peers/perftest/rows.h"
+#include "kernels/peers/perftest/table.h"
 #include "kernels/runner/perftest_command.h"
-#include "kernels/runner/perftest_rows.h"
-#include "kernels/runner/perftest_table.h"
 
 namespace railgauge {
 namespace {

@@ -8,13 +8,13 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "kernels/core/json.h"
-#include "kernels/core/outcome.h"
-#include "kernels/core/text.h"
-#include "kernels/core/units.h"
-#include "kernels/runner/report.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/report/report.h"
+#include "kernels/core/text/json.h"
+#include "kernels/core/text/text.h"
+#include "kernels/core/text/units.h"
 #include "kernels/runner/standalone.h"
-#include "kernels/runner/watchdog.h"
+#include "kernels/runner/task/watchdog.h"
 
 namespace railgauge {
 namespace {

@@ -10,13 +10,13 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/clock.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/outcome.h"
 #include "kernels/core/params.h"
+#include "kernels/core/report/report.h"
 #include "kernels/runner/child.h"
-#include "kernels/runner/report.h"
-#include "kernels/runner/run.h"
-#include "kernels/runner/watchdog.h"
+#include "kernels/runner/task/run.h"
+#include "kernels/runner/task/watchdog.h"
 
 namespace railgauge {
 namespace {

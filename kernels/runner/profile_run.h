@@ -5,8 +5,8 @@
 #include <functional>
 #include <memory>
 
-#include "kernels/core/result.h"
-#include "kernels/runner/profile.h"
+#include "kernels/core/base/result.h"
+#include "kernels/peers/profile.h"
 
 namespace railgauge {
 

@@ -7,10 +7,10 @@
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
-#include "kernels/core/outcome.h"
-#include "kernels/core/peer_tools.h"
-#include "kernels/runner/profile.pb.h"
-#include "kernels/runner/testing_process.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/peers/profile.pb.h"
+#include "kernels/peers/tools.h"
+#include "kernels/runner/testing/process.h"
 
 namespace railgauge {
 namespace {

@@ -1,10 +1,10 @@
-#include "kernels/runner/profile.h"
+#include "kernels/peers/profile.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kernels/core/outcome.h"
-#include "kernels/runner/testing_rows.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/runner/testing/rows.h"
 
 namespace railgauge {
 namespace {

@@ -1,5 +1,5 @@
 // Golden files of everything that the runner prints. RAILGAUGE_UPDATE_GOLDEN=1 writes them anew.
-#include "kernels/runner/report.h"
+#include "kernels/core/report/report.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -11,10 +11,10 @@
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
-#include "kernels/core/json.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/text/json.h"
 #include "kernels/runner/kernel_list.h"
-#include "kernels/runner/testing_rows.h"
+#include "kernels/runner/testing/rows.h"
 
 namespace railgauge {
 namespace {

@@ -12,20 +12,20 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/clock.h"
-#include "kernels/core/json.h"
-#include "kernels/core/outcome.h"
-#include "kernels/core/tcp_group.h"
-#include "kernels/core/units.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/group/tcp_group.h"
+#include "kernels/core/text/json.h"
+#include "kernels/core/text/units.h"
+#include "kernels/launch/ending.h"
+#include "kernels/launch/launcher.h"
 #include "kernels/runner/agent_task.h"
 #include "kernels/runner/child.h"
 #include "kernels/runner/local_ranks.h"
 #include "kernels/runner/meeting.h"
-#include "kernels/runner/mpi_ending.h"
-#include "kernels/runner/mpi_launch.h"
-#include "kernels/runner/run.h"
+#include "kernels/runner/task/run.h"
+#include "kernels/runner/task/watchdog.h"
 #include "kernels/runner/telling_group.h"
-#include "kernels/runner/watchdog.h"
 
 namespace railgauge {
 namespace {

@@ -9,8 +9,8 @@
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
-#include "kernels/core/outcome.h"
-#include "kernels/runner/testing_process.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/runner/testing/process.h"
 
 namespace railgauge {
 namespace {

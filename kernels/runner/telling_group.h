@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/core/group.h"
+#include "kernels/core/group/group.h"
 
 namespace railgauge {
 

@@ -5,8 +5,8 @@
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
-#include "kernels/core/outcome.h"
-#include "kernels/runner/testing_rank.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/runner/testing/rank.h"
 
 namespace railgauge {
 namespace {

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 #include "kernels/dl/cuda.h"
 #include "kernels/dl/nvml.h"
 #include "kernels/gpu/device.h"

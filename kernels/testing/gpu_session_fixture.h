@@ -6,8 +6,8 @@
 #include <string>
 
 #include "kernels/fakes/gpu_fixture.h"
-#include "kernels/gpu/session.h"
-#include "kernels/gpu/usage.h"
+#include "kernels/gpu/session/session.h"
+#include "kernels/gpu/session/usage.h"
 
 namespace railgauge::gpu {
 

@@ -6,8 +6,8 @@
 
 #include "kernels/catalog.h"
 #include "kernels/dl/verbs.h"
-#include "kernels/fakes/fake_verbs.h"
 #include "kernels/fakes/pair.h"
+#include "kernels/fakes/verbs/fake_verbs.h"
 
 namespace railgauge {
 namespace {

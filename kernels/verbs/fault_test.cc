@@ -5,9 +5,9 @@
 
 #include "kernels/catalog.h"
 #include "kernels/dl/verbs.h"
-#include "kernels/fakes/fake_verbs.h"
 #include "kernels/fakes/pair.h"
-#include "kernels/verbs/device.h"
+#include "kernels/fakes/verbs/fake_verbs.h"
+#include "kernels/verbs/transport/device.h"
 
 namespace railgauge {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "kernels/core/kernel.h"
-#include "kernels/verbs/operation.h"
-#include "kernels/verbs/parameters.h"
+#include "kernels/verbs/link/operation.h"
+#include "kernels/verbs/link/parameters.h"
 
 namespace railgauge::verbs {
 

@@ -5,11 +5,11 @@
 
 #include "kernels/catalog.h"
 #include "kernels/dl/verbs.h"
-#include "kernels/fakes/fake_verbs.h"
 #include "kernels/fakes/locked_memory.h"
 #include "kernels/fakes/pair.h"
 #include "kernels/fakes/recorder.h"
-#include "kernels/verbs/bandwidth_points.h"
+#include "kernels/fakes/verbs/fake_verbs.h"
+#include "kernels/verbs/stream/bandwidth_points.h"
 
 namespace railgauge {
 namespace {

@@ -10,19 +10,19 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/clock.h"
+#include "kernels/core/base/clock.h"
 #include "kernels/core/sampler.h"
-#include "kernels/verbs/account.h"
-#include "kernels/verbs/agreement.h"
-#include "kernels/verbs/areas.h"
-#include "kernels/verbs/by_memory.h"
-#include "kernels/verbs/control_channel.h"
 #include "kernels/verbs/latency.h"
-#include "kernels/verbs/link.h"
-#include "kernels/verbs/memory_choice.h"
-#include "kernels/verbs/message_sink.h"
+#include "kernels/verbs/link/areas.h"
+#include "kernels/verbs/link/control_channel.h"
+#include "kernels/verbs/link/link.h"
+#include "kernels/verbs/link/memory_choice.h"
+#include "kernels/verbs/link/message_sink.h"
 #include "kernels/verbs/ping_pong.h"
-#include "kernels/verbs/report.h"
+#include "kernels/verbs/staged/by_memory.h"
+#include "kernels/verbs/stream/report.h"
+#include "kernels/verbs/transport/account.h"
+#include "kernels/verbs/transport/agreement.h"
 
 namespace railgauge::verbs {
 namespace {

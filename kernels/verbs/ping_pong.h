@@ -4,10 +4,10 @@
 
 #include <cstdint>
 
-#include "kernels/core/clock.h"
-#include "kernels/verbs/receive_queue.h"
-#include "kernels/verbs/report.h"
-#include "kernels/verbs/send_queue.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/verbs/link/receive_queue.h"
+#include "kernels/verbs/stream/report.h"
+#include "kernels/verbs/transport/send_queue.h"
 
 namespace railgauge::verbs {
 

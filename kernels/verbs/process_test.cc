@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "kernels/catalog.h"
-#include "kernels/core/tcp_group.h"
+#include "kernels/core/group/tcp_group.h"
 #include "kernels/dl/cuda.h"
 #include "kernels/dl/verbs.h"
 #include "kernels/fakes/pair.h"

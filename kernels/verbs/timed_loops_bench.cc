@@ -5,7 +5,7 @@
 
 #include "kernels/fakes/null_queue.h"
 #include "kernels/verbs/ping_pong.h"
-#include "kernels/verbs/stream.h"
+#include "kernels/verbs/stream/stream.h"
 
 namespace railgauge::verbs {
 namespace {

@@ -20,8 +20,8 @@
 #include "kernels/core/sampler.h"
 #include "kernels/fakes/null_queue.h"
 #include "kernels/verbs/ping_pong.h"
-#include "kernels/verbs/stream.h"
-#include "kernels/verbs/time_slots.h"
+#include "kernels/verbs/stream/stream.h"
+#include "kernels/verbs/stream/time_slots.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true;  // a sanitizer allocates and calls the system by itself

@@ -27,21 +27,21 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/clock.h"
+#include "kernels/core/base/clock.h"
 #include "kernels/core/sampler.h"
-#include "kernels/core/units.h"
-#include "kernels/verbs/account.h"
-#include "kernels/verbs/agreement.h"
-#include "kernels/verbs/answering_gpu.h"
-#include "kernels/verbs/areas.h"
-#include "kernels/verbs/control_channel.h"
-#include "kernels/verbs/link.h"
-#include "kernels/verbs/memory_choice.h"
-#include "kernels/verbs/message_sink.h"
-#include "kernels/verbs/parameters.h"
+#include "kernels/core/text/units.h"
+#include "kernels/verbs/link/areas.h"
+#include "kernels/verbs/link/control_channel.h"
+#include "kernels/verbs/link/link.h"
+#include "kernels/verbs/link/memory_choice.h"
+#include "kernels/verbs/link/message_sink.h"
+#include "kernels/verbs/link/parameters.h"
+#include "kernels/verbs/memory/answering_gpu.h"
+#include "kernels/verbs/memory/remote_flush.h"
 #include "kernels/verbs/ping_pong.h"
-#include "kernels/verbs/remote_flush.h"
-#include "kernels/verbs/report.h"
+#include "kernels/verbs/stream/report.h"
+#include "kernels/verbs/transport/account.h"
+#include "kernels/verbs/transport/agreement.h"
 
 namespace railgauge::verbs {
 namespace {

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <fstream>
 
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

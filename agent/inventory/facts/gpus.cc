@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "agent/inventory/facts/files.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

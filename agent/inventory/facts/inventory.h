@@ -355,12 +355,4 @@ struct InventoryOptions {
   std::vector<MpiInstallation> mpi_installations{};  // looked at beside the system's
 };
 
-// What the sources of a wave (0: of the machine, 1: of its devices) are given, so long after the
-// reading began. The first leaves the second a part of the whole, so that one place which hangs
-// does not take all devices along. Pure.
-double wave_seconds(const InventoryOptions& options, int wave, double spent_seconds);
-
-// Each source is read by a thread of its own, so that a sick device holds up its own facts alone.
-Inventory read_inventory(const InventoryOptions& options);
-
 }  // namespace railgauge::agent

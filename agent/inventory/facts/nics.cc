@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "agent/inventory/facts/files.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

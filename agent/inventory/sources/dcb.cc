@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "agent/os/fd.h"
+#include "kernels/core/base/fd.h"
 
 namespace railgauge::agent {
 namespace {

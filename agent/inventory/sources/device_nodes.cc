@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "agent/os/fd.h"
 #include "agent/inventory/sources/sources.h"
+#include "kernels/core/base/fd.h"
 
 namespace railgauge::agent {
 namespace {

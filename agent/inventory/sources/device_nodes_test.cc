@@ -5,9 +5,9 @@
 
 #include <gmock/gmock.h>
 
-#include "agent/os/fd.h"
 #include "agent/inventory/sources/sources.h"
 #include "agent/testing/temp_dir.h"
+#include "kernels/core/base/fd.h"
 
 namespace railgauge::agent {
 namespace {

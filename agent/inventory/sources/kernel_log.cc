@@ -9,10 +9,10 @@
 
 #include <fmt/format.h>
 
-#include "agent/os/fd.h"
 #include "agent/inventory/sources/sources.h"
 #include "agent/node_facts/log_words.h"
-#include "kernels/core/text.h"
+#include "kernels/core/base/fd.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

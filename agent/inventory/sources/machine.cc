@@ -7,7 +7,7 @@
 
 #include "agent/inventory/sources/rdma_system.h"
 #include "agent/inventory/sources/sources.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "agent/inventory/sources/sources.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "agent/inventory/sources/dcb.h"
 #include "agent/inventory/facts/files.h"
 #include "agent/inventory/facts/nics.h"
+#include "agent/inventory/sources/dcb.h"
 #include "agent/inventory/sources/sources.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

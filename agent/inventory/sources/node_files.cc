@@ -14,8 +14,8 @@
 
 #include <fmt/format.h>
 
-#include "agent/os/fd.h"
-#include "kernels/core/text.h"
+#include "kernels/core/base/fd.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "agent/inventory/facts/files.h"
 #include "agent/inventory/sources/sources.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 #include "kernels/dl/nvml.h"
 
 namespace railgauge::agent {

@@ -5,7 +5,7 @@
 
 #include "agent/inventory/sources/sources.h"
 #include "kernels/dl/nvml_devices.h"
-#include "kernels/fakes/fake_nvml.h"
+#include "kernels/fakes/nvml/fake_nvml.h"
 
 namespace railgauge::agent {
 namespace {

@@ -9,7 +9,7 @@
 #include "agent/inventory/facts/distances.h"
 #include "agent/inventory/facts/files.h"
 #include "agent/inventory/sources/sources.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

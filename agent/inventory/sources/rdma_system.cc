@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "agent/os/fd.h"
 #include "agent/inventory/sources/netlink.h"
+#include "kernels/core/base/fd.h"
 
 namespace railgauge::agent {
 namespace {

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/handle.h"
-#include "kernels/core/text.h"
+#include "kernels/core/base/handle.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

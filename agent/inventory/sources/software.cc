@@ -8,7 +8,7 @@
 
 #include "agent/inventory/sources/rpm.h"
 #include "agent/inventory/sources/sources.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

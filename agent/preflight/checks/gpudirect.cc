@@ -6,7 +6,7 @@
 
 #include "agent/preflight/checks/dmabuf.h"
 #include "agent/preflight/rules/pairs.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

@@ -13,11 +13,11 @@
 
 #include <fmt/format.h>
 
-#include "agent/os/fd.h"
 #include "agent/node_facts/log_words.h"
 #include "agent/os/subprocess.h"
-#include "kernels/core/clock.h"
-#include "kernels/core/text.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/fd.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "agent/inventory/facts/inventory.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::agent {
 

@@ -6,8 +6,8 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "agent/preflight/probe/probe.h"
-#include "kernels/core/probe.pb.h"
-#include "kernels/core/text.h"
+#include "kernels/core/base/probe.pb.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/json_util.h>
 
-#include "agent/tasks/final.h"
 #include "agent/preflight/rules/pairs.h"
-#include "kernels/core/probe.pb.h"
-#include "kernels/core/text.h"
+#include "agent/tasks/final.h"
+#include "kernels/core/base/probe.pb.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

@@ -18,10 +18,10 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "agent/os/atomic_file.h"
-#include "agent/os/fd.h"
-#include "kernels/core/json.h"
-#include "kernels/core/probe.pb.h"
-#include "kernels/core/text.h"
+#include "kernels/core/base/fd.h"
+#include "kernels/core/base/probe.pb.h"
+#include "kernels/core/text/json.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "agent/preflight/rules/check.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::agent {
 

@@ -12,10 +12,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "agent/os/fd.h"
 #include "agent/testing/mutator.h"
 #include "agent/testing/temp_dir.h"
-#include "kernels/core/text.h"
+#include "kernels/core/base/fd.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::agent {
 namespace {

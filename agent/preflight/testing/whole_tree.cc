@@ -11,7 +11,7 @@
 #include "agent/preflight/report.h"
 #include "agent/testing/read_tree.h"
 #include "kernels/dl/nvml.h"
-#include "kernels/fakes/fake_nvml.h"
+#include "kernels/fakes/nvml/fake_nvml.h"
 
 namespace railgauge::agent {
 namespace {

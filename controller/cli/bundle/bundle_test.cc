@@ -11,7 +11,7 @@
 
 #include "controller/cli/testing/commands_testing.h"
 #include "controller/cli/testing/samples.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::cli {
 namespace {

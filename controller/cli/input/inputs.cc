@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/text.h"
-#include "kernels/core/units.h"
+#include "kernels/core/text/text.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <ctime>
 
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
 namespace {

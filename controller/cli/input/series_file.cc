@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "controller/cli/input/series_time.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "controller/cli/input/series_time.h"
 #include "controller/verdict/testing/simulate.h"
-#include "kernels/core/json.h"
+#include "kernels/core/text/json.h"
 
 namespace railgauge::cli {
 namespace {

@@ -13,9 +13,9 @@
 #include "controller/api/control.grpc.pb.h"
 #include "controller/api/judge.grpc.pb.h"
 #include "controller/cli/input/interrupts.h"
-#include "controller/cli/render/output.h"
 #include "controller/cli/input/settings.h"
-#include "kernels/core/result.h"
+#include "controller/cli/render/output.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::cli {
 

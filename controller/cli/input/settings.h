@@ -7,8 +7,8 @@
 
 #include "controller/cli/input/arguments.h"
 #include "controller/cli/render/output.h"
-#include "kernels/core/result.h"
-#include "kernels/core/settings_file.h"
+#include "kernels/core/base/result.h"
+#include "kernels/core/text/settings_file.h"
 
 namespace railgauge::cli {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "controller/cli/live/progress.h"
-#include "kernels/core/json.h"
+#include "kernels/core/text/json.h"
 
 namespace railgauge::cli {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "controller/cli/input/inputs.h"
 #include "controller/cli/render/table.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
 namespace {

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "kernels/core/nccl_tests_profile.h"
 #include "kernels/core/params.h"
-#include "kernels/core/units.h"
+#include "kernels/core/text/units.h"
+#include "kernels/peers/nccl_tests/profile.h"
 
 namespace railgauge::cli {
 namespace {

@@ -10,9 +10,9 @@
 #include "controller/cli/peers/nccl_tests.h"
 #include "controller/cli/peers/perftest.h"
 #include "controller/cli/render/table.h"
-#include "kernels/core/nccl_tests_profile.h"
-#include "kernels/core/peer_tools.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
+#include "kernels/peers/nccl_tests/profile.h"
+#include "kernels/peers/tools.h"
 
 namespace railgauge::cli {
 namespace {

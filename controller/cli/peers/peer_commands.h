@@ -4,7 +4,7 @@
 #include "controller/api/control.pb.h"
 #include "controller/cli/render/output.h"
 #include "controller/cli/render/report.pb.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::cli {
 

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "kernels/core/params.h"
-#include "kernels/core/perftest_profile.h"
-#include "kernels/core/units.h"
+#include "kernels/core/text/units.h"
+#include "kernels/peers/perftest/profile.h"
 
 namespace railgauge::cli {
 namespace {
@@ -38,7 +38,7 @@ constexpr std::uint64_t kMostBytes = INT32_MAX;
 constexpr std::int64_t kFewestIterations = 5;
 constexpr double kMarginSeconds = 1;  // that its stretch of time leaves out at either end
 constexpr double kCommonSeconds = 1;  // of ours, where directions or ports share it by default
-// Ours completes messages at least so often (kernels/verbs/link_stream.cc).
+// Ours completes messages at least so often (kernels/verbs/stream/link_stream.cc).
 constexpr std::uint64_t kMostBytesPerCompletion = 8U << 20U;
 
 // perftest has a program for each verb and figure; what a kernel of ours takes stands in its

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "controller/api/control.pb.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::cli {
 

@@ -4,8 +4,8 @@
 
 #include <google/protobuf/descriptor.h>
 
-#include "kernels/core/json.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
+#include "kernels/core/text/json.h"
 
 namespace railgauge::cli {
 namespace {

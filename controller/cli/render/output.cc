@@ -8,8 +8,8 @@
 
 #include "controller/cli/render/csv.h"
 #include "controller/cli/render/report.pb.h"
-#include "kernels/core/json.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/text/json.h"
 
 namespace railgauge::cli {
 namespace {

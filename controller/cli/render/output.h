@@ -9,7 +9,7 @@
 
 #include <google/protobuf/message.h>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::cli {
 

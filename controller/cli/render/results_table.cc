@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "controller/cli/render/table.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 #include "kernels/core/pci_distance.h"
-#include "kernels/core/units.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::cli {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "controller/cli/render/output.h"
-#include "kernels/core/outcome.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "controller/cli/render/output.h"
 #include "controller/cli/render/table.h"
 #include "controller/detect/series_state.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
 namespace {

@@ -10,9 +10,9 @@
 #include "controller/cli/render/figures.h"
 #include "controller/cli/render/results_table.h"
 #include "controller/cli/render/table.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 #include "kernels/core/pci_distance.h"
-#include "kernels/core/units.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "controller/cli/render/results_table.h"
-#include "kernels/core/json.h"
+#include "kernels/core/text/json.h"
 
 namespace railgauge::cli {
 namespace {

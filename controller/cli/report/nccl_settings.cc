@@ -9,10 +9,10 @@
 
 #include "controller/cli/render/figures.h"
 #include "controller/cli/render/table.h"
-#include "kernels/core/nccl_tests_profile.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 #include "kernels/core/params.h"
-#include "kernels/core/units.h"
+#include "kernels/core/text/units.h"
+#include "kernels/peers/nccl_tests/profile.h"
 
 namespace railgauge::cli {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "controller/cli/render/figures.h"
 #include "controller/cli/render/table.h"
-#include "kernels/core/outcome.h"
-#include "kernels/core/units.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::cli {
 namespace {
@@ -33,7 +33,7 @@ Key key_of(const ResultPoint& point) {
           telling_parameters(point, "numa")};
 }
 
-// What kernels/gpu/placement.h and host_pages.h tell in facts where the side is not known.
+// What kernels/gpu/session/placement.h and host_pages.h tell in facts where the side is not known.
 bool side_is_known(const ResultPoint& point) {
   return std::ranges::none_of(point.facts(), [](const auto& fact) {
     const bool pages = fact.first == "host_node" || fact.first.ends_with("_host_node");

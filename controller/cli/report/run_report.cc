@@ -6,14 +6,14 @@
 
 #include <fmt/format.h>
 
+#include "controller/cli/render/report.pb.h"
+#include "controller/cli/render/results_table.h"
+#include "controller/cli/render/table.h"
 #include "controller/cli/report/distance_costs.h"
 #include "controller/cli/report/nccl_settings.h"
 #include "controller/cli/report/near_far.h"
 #include "controller/cli/report/plan_text.h"
-#include "controller/cli/render/report.pb.h"
-#include "controller/cli/render/results_table.h"
-#include "controller/cli/render/table.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
 namespace {

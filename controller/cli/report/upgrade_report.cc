@@ -9,7 +9,7 @@
 
 #include "controller/cli/render/sparkline.h"
 #include "controller/cli/render/table.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
 namespace {

@@ -19,7 +19,7 @@
 
 #include "controller/cli/testing/fake_archive.h"
 #include "controller/cli/testing/fake_control.h"
-#include "kernels/core/handle.h"
+#include "kernels/core/base/handle.h"
 
 namespace railgauge::cli {
 

@@ -10,8 +10,8 @@
 
 #include "controller/cli/report/analysis_report.h"
 #include "controller/cli/verbs/commands.h"
-#include "kernels/core/outcome.h"
-#include "kernels/core/text.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
 namespace {

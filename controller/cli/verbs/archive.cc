@@ -4,14 +4,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/cli/verbs/archive_commands.h"
 #include "controller/cli/input/archive_inputs.h"
-#include "controller/cli/render/csv.h"
 #include "controller/cli/input/inputs.h"
+#include "controller/cli/render/csv.h"
 #include "controller/cli/render/results_table.h"
 #include "controller/cli/render/table.h"
-#include "kernels/core/json.h"
-#include "kernels/core/outcome.h"
+#include "controller/cli/verbs/archive_commands.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/text/json.h"
 
 namespace railgauge::cli {
 namespace {

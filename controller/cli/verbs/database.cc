@@ -8,13 +8,13 @@
 
 #include <fmt/format.h>
 
-#include "controller/cli/verbs/archive_commands.h"
 #include "controller/cli/input/archive_inputs.h"
 #include "controller/cli/render/space_parts.h"
 #include "controller/cli/render/table.h"
-#include "kernels/core/outcome.h"
-#include "kernels/core/text.h"
-#include "kernels/core/units.h"
+#include "controller/cli/verbs/archive_commands.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/text/text.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::cli {
 namespace {

@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
-#include "controller/cli/render/figures.h"
 #include "controller/cli/input/inputs.h"
-#include "controller/cli/verbs/judged_commands.h"
+#include "controller/cli/render/figures.h"
 #include "controller/cli/render/sparkline.h"
 #include "controller/cli/render/table.h"
-#include "kernels/core/outcome.h"
+#include "controller/cli/verbs/judged_commands.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
 namespace {

@@ -1,9 +1,9 @@
 // kernels, kernels show
 #include <fmt/format.h>
 
-#include "controller/cli/verbs/commands.h"
 #include "controller/cli/render/table.h"
-#include "kernels/core/json.h"
+#include "controller/cli/verbs/commands.h"
+#include "kernels/core/text/json.h"
 
 namespace railgauge::cli {
 namespace {

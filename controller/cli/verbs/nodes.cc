@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/cli/verbs/commands.h"
-#include "controller/cli/report/node_facts.h"
 #include "controller/cli/render/table.h"
+#include "controller/cli/report/node_facts.h"
+#include "controller/cli/verbs/commands.h"
 #include "kernels/core/pci_distance.h"
-#include "kernels/core/units.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::cli {
 namespace {

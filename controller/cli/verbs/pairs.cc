@@ -6,14 +6,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/cli/verbs/archive_commands.h"
 #include "controller/cli/input/archive_inputs.h"
 #include "controller/cli/render/figures.h"
 #include "controller/cli/render/heat_map.h"
 #include "controller/cli/render/report.pb.h"
 #include "controller/cli/render/table.h"
-#include "kernels/core/outcome.h"
-#include "kernels/core/units.h"
+#include "controller/cli/verbs/archive_commands.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::cli {
 namespace {

@@ -7,11 +7,11 @@
 #include <fmt/ranges.h>
 #include <google/protobuf/util/json_util.h>
 
-#include "controller/cli/verbs/commands.h"
 #include "controller/cli/input/local_agent.h"
 #include "controller/cli/render/table.h"
-#include "kernels/core/outcome.h"
-#include "kernels/core/text.h"
+#include "controller/cli/verbs/commands.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
 namespace {

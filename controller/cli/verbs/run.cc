@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include "controller/cli/verbs/commands.h"
-#include "controller/cli/live/follow.h"
 #include "controller/cli/input/inputs.h"
+#include "controller/cli/live/follow.h"
 #include "controller/cli/report/plan_text.h"
 #include "controller/cli/report/run_report.h"
 #include "controller/cli/report/suite_problems.h"
-#include "kernels/core/outcome.h"
+#include "controller/cli/verbs/commands.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
 namespace {

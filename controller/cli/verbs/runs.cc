@@ -1,14 +1,14 @@
 // runs, runs show, runs cancel
 #include <fmt/format.h>
 
-#include "controller/cli/verbs/commands.h"
-#include "controller/cli/live/follow.h"
 #include "controller/cli/input/inputs.h"
+#include "controller/cli/live/follow.h"
 #include "controller/cli/peers/peer_commands.h"
 #include "controller/cli/render/results_table.h"
-#include "controller/cli/report/run_report.h"
 #include "controller/cli/render/table.h"
-#include "kernels/core/outcome.h"
+#include "controller/cli/report/run_report.h"
+#include "controller/cli/verbs/commands.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
 namespace {

@@ -1,10 +1,10 @@
 // schedules and its verbs
 #include <fmt/format.h>
 
-#include "controller/cli/verbs/commands.h"
 #include "controller/cli/input/inputs.h"
 #include "controller/cli/render/table.h"
-#include "kernels/core/outcome.h"
+#include "controller/cli/verbs/commands.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
 namespace {

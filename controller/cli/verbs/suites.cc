@@ -1,12 +1,12 @@
 // suites, suites show, suites check, suites plan
 #include <fmt/format.h>
 
-#include "controller/cli/verbs/commands.h"
 #include "controller/cli/input/inputs.h"
+#include "controller/cli/render/table.h"
 #include "controller/cli/report/plan_text.h"
 #include "controller/cli/report/suite_problems.h"
-#include "controller/cli/render/table.h"
-#include "kernels/core/outcome.h"
+#include "controller/cli/verbs/commands.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
 namespace {

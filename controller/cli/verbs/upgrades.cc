@@ -6,14 +6,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/cli/live/follow.h"
 #include "controller/cli/input/inputs.h"
-#include "controller/cli/verbs/judged_commands.h"
+#include "controller/cli/live/follow.h"
 #include "controller/cli/render/table.h"
 #include "controller/cli/report/upgrade_report.h"
-#include "kernels/core/outcome.h"
-#include "kernels/core/text.h"
-#include "kernels/core/units.h"
+#include "controller/cli/verbs/judged_commands.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/text/text.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::cli {
 namespace {

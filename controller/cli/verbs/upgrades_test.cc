@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "controller/cli/testing/commands_testing.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
 namespace {

@@ -1,9 +1,9 @@
 // version
 #include <fmt/format.h>
 
-#include "controller/cli/verbs/commands.h"
 #include "controller/cli/render/report.pb.h"
-#include "kernels/core/outcome.h"
+#include "controller/cli/verbs/commands.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::cli {
 

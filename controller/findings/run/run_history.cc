@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "controller/stats/metric_traits.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::localise {
 

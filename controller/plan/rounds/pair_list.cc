@@ -7,8 +7,8 @@
 
 #include "controller/plan/rounds/pair_rounds.h"
 #include "controller/plan/topology/text_lines.h"
-#include "kernels/core/text.h"
-#include "kernels/core/units.h"
+#include "kernels/core/text/text.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::plan {
 namespace {

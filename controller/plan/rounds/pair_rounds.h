@@ -14,7 +14,7 @@
 #include "controller/plan/rounds/pair_schedule.h"
 #include "controller/plan/rounds/pair_sources.h"
 #include "controller/plan/suite/suite.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::plan {
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "controller/plan/rounds/factorisation.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::plan {
 namespace {

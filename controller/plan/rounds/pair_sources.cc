@@ -4,7 +4,7 @@
 #include <map>
 #include <numeric>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::plan {
 namespace {

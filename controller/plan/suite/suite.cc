@@ -12,8 +12,8 @@
 #include "controller/plan/suite/suite_settings.h"
 #include "controller/plan/suite/suite_stage.h"
 #include "controller/plan/suite/yaml_reader.h"
-#include "kernels/core/text.h"
-#include "kernels/core/units.h"
+#include "kernels/core/text/text.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::plan {
 namespace {

@@ -15,8 +15,8 @@
 #include "controller/plan/policy/limits.h"
 #include "controller/plan/policy/policy.h"
 #include "controller/plan/policy/preflight_gate.h"
-#include "kernels/core/record.pb.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/record.pb.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::plan {
 

@@ -9,8 +9,8 @@
 
 #include "controller/api/control.pb.h"
 #include "controller/plan/suite/suite.h"
-#include "kernels/core/record.pb.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/record.pb.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge {
 

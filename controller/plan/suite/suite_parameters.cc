@@ -11,8 +11,8 @@
 #include "controller/plan/suite/suite_keys.h"
 #include "controller/plan/suite/suite_placement.h"
 #include "kernels/core/params.h"
-#include "kernels/core/perftest_profile.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
+#include "kernels/peers/perftest/profile.h"
 
 namespace railgauge::plan {
 namespace {

@@ -12,8 +12,8 @@
 #include "controller/plan/suite/suite_keys.h"
 #include "controller/plan/suite/suite_pairs.h"
 #include "controller/plan/suite/suite_values.h"
-#include "kernels/core/text.h"
-#include "kernels/core/units.h"
+#include "kernels/core/text/text.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::plan {
 namespace {

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "controller/plan/suite/suite.h"
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::plan {
 

@@ -6,7 +6,7 @@
 
 #include "controller/plan/suite/suite_placement.h"
 #include "controller/plan/suite/suite_values.h"
-#include "kernels/core/units.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::plan {
 namespace {

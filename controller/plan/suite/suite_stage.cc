@@ -11,8 +11,8 @@
 #include "controller/plan/suite/suite_placement.h"
 #include "controller/plan/suite/suite_settings.h"
 #include "controller/plan/suite/suite_values.h"
-#include "kernels/core/osu_profile.h"
-#include "kernels/core/units.h"
+#include "kernels/core/text/units.h"
+#include "kernels/peers/osu/profile.h"
 
 namespace railgauge::plan {
 namespace {

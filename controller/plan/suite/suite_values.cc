@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "kernels/core/units.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::plan {
 

@@ -12,8 +12,8 @@
 
 #include "controller/plan/suite/suite_keys.h"
 #include "controller/plan/suite/yaml_reader.h"
-#include "kernels/core/result.h"
-#include "kernels/core/text.h"
+#include "kernels/core/base/result.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::plan {
 

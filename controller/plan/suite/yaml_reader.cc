@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 #include <yaml-cpp/eventhandler.h>
 
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::plan {
 namespace {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "controller/plan/planner.h"
-#include "kernels/core/record.pb.h"
+#include "kernels/core/base/record.pb.h"
 
 namespace railgauge::plan {
 

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/text.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::plan {
 namespace {

@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 
 #include "controller/plan/suite/yaml_reader.h"
-#include "kernels/core/nccl_tests_profile.h"
 #include "kernels/core/params.h"
-#include "kernels/core/text.h"
-#include "kernels/core/units.h"
+#include "kernels/core/text/text.h"
+#include "kernels/core/text/units.h"
+#include "kernels/peers/nccl_tests/profile.h"
 
 namespace railgauge::plan {
 namespace {

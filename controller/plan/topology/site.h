@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "controller/plan/topology/topology_sources.h"
-#include "kernels/core/record.pb.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/record.pb.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::plan {
 

@@ -10,7 +10,7 @@
 
 #include "controller/plan/topology/text_lines.h"
 #include "controller/plan/topology/topology_sources.h"
-#include "kernels/core/units.h"
+#include "kernels/core/text/units.h"
 
 namespace railgauge::plan {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "controller/plan/topology/topology.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::plan {
 

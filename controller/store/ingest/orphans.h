@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "controller/store/sqlite/sqlite.h"
-#include "kernels/core/record.pb.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/record.pb.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::store {
 

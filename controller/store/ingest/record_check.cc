@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "controller/store/rows/rows.h"
-#include "kernels/core/outcome.h"
-#include "kernels/core/text.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::store {
 namespace {

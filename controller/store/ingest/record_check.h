@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "kernels/core/record.pb.h"
+#include "kernels/core/base/record.pb.h"
 
 namespace railgauge::store {
 

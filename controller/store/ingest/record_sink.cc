@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "controller/store/rows/text_json.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::store {
 namespace {

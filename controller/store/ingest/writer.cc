@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "kernels/core/clock.h"
-#include "kernels/core/failpoint.h"
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/failpoint.h"
 
 namespace railgauge::store {
 namespace {

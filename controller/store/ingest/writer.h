@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "controller/store/sqlite/sqlite.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::store {
 

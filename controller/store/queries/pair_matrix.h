@@ -8,7 +8,7 @@
 
 #include "controller/store/rows/rows.h"
 #include "controller/store/sqlite/sqlite.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::store {
 

@@ -9,7 +9,7 @@
 #include "controller/store/queries/queries.h"
 #include "controller/store/rows/text_json.h"
 #include "controller/store/rows/text_sets.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 
 namespace railgauge::store {
 namespace {

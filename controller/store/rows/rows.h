@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "kernels/core/record.pb.h"
+#include "kernels/core/base/record.pb.h"
 
 namespace railgauge::store {
 

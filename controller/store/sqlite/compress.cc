@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <zstd.h>
 
-#include "kernels/core/handle.h"
+#include "kernels/core/base/handle.h"
 
 namespace railgauge::store {
 namespace {

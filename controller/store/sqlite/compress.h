@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::store {
 

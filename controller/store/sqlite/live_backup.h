@@ -9,7 +9,7 @@
 #include <sqlite3.h>
 
 #include "controller/store/sqlite/sqlite.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::store {
 

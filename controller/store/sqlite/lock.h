@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "kernels/core/handle.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/handle.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::store {
 

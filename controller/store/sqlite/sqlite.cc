@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "kernels/core/clock.h"
+#include "kernels/core/base/clock.h"
 
 namespace railgauge::store {
 namespace {

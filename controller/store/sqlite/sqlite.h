@@ -16,8 +16,8 @@
 
 #include <sqlite3.h>
 
-#include "kernels/core/handle.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/handle.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::store {
 

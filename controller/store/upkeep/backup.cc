@@ -18,7 +18,7 @@
 #include "controller/store/sqlite/lock.h"
 #include "controller/store/upkeep/maintenance.h"
 #include "controller/store/upkeep/schema.h"
-#include "kernels/core/failpoint.h"
+#include "kernels/core/base/failpoint.h"
 
 namespace railgauge::store {
 namespace {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::store {
 

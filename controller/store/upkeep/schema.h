@@ -5,7 +5,7 @@
 #include <string>
 
 #include "controller/store/sqlite/sqlite.h"
-#include "kernels/core/result.h"
+#include "kernels/core/base/result.h"
 
 namespace railgauge::store {
 

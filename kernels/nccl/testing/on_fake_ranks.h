@@ -11,14 +11,14 @@
 #include <vector>
 
 #include "kernels/catalog.h"
-#include "kernels/contract.h"
 #include "kernels/dl/cuda.h"
 #include "kernels/dl/nccl.h"
 #include "kernels/dl/nvml.h"
-#include "kernels/fakes/fake_cuda.h"
-#include "kernels/fakes/fake_nccl.h"
-#include "kernels/fakes/fake_nvml.h"
+#include "kernels/fakes/cuda/fake_cuda.h"
+#include "kernels/fakes/nccl/fake_nccl.h"
+#include "kernels/fakes/nvml/fake_nvml.h"
 #include "kernels/fakes/ranks.h"
+#include "kernels/testing/contract.h"
 
 namespace railgauge::nccl {
 

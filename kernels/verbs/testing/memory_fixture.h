@@ -14,17 +14,17 @@
 #include <string>
 
 #include "kernels/catalog.h"
-#include "kernels/contract.h"
-#include "kernels/core/outcome.h"
+#include "kernels/core/base/outcome.h"
 #include "kernels/dl/cuda.h"
 #include "kernels/dl/nvml.h"
 #include "kernels/dl/rdmacm.h"
 #include "kernels/dl/verbs.h"
-#include "kernels/fakes/fake_cuda.h"
-#include "kernels/fakes/fake_nvml.h"
-#include "kernels/fakes/fake_verbs.h"
+#include "kernels/fakes/cuda/fake_cuda.h"
+#include "kernels/fakes/nvml/fake_nvml.h"
 #include "kernels/fakes/pair.h"
 #include "kernels/fakes/solo.h"
+#include "kernels/fakes/verbs/fake_verbs.h"
+#include "kernels/testing/contract.h"
 
 namespace railgauge {
 

@@ -1,0 +1,42 @@
+#include "kernels/bar/backend/backend.h"
+
+#include <fmt/format.h>
+
+namespace railgauge::bar {
+
+std::string_view caching_in_words(Caching caching) {
+  switch (caching) {
+    case Caching::kWriteCombined:
+      return "write-combining";
+    case Caching::kUncached:
+      return "uncached";
+    case Caching::kCached:
+      return "cached";
+    default:
+      return "unknown";
+  }
+}
+
+std::vector<std::unique_ptr<Backend>> make_backends() {
+  std::vector<std::unique_ptr<Backend>> all;
+  all.push_back(make_gdrdrv_backend());
+  all.push_back(make_dmabuf_backend());
+  all.push_back(make_coherent_backend());
+  all.push_back(make_vulkan_backend());
+  return all;
+}
+
+Status check_fixed_memory(const gpu::Gpu& gpu, cu::DevicePtr memory) {
+  unsigned managed = 0;
+  RG_TRY_OK(gpu_status(gpu,
+                       loaded_cuda().pointer_get_attribute(&managed, cu::kPointerIsManaged, memory),
+                       "ask whether the memory is managed"));
+  if (managed == 0) return {};
+  return fail(
+      Code::kFailedPrecondition,
+      fmt::format("{}: map managed memory for the CPU: it moves between host and GPU, so no "
+                  "page of it has a fixed place behind the BAR; use memory of cuMemAlloc",
+                  gpu.name()));
+}
+
+}  // namespace railgauge::bar

@@ -1,0 +1,203 @@
+// GPU memory through the kernel module gdrdrv, by GDRCopy's library: write-combining on x86. The
+// library can also take a dma-buf by itself when the module is absent; that is a path of its own
+// here, so such a session is refused.
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "kernels/bar/backend/backend.h"
+#include "kernels/core/text/units.h"
+#include "kernels/dl/gdrapi.h"
+#include "kernels/memory/gpu_buffer.h"
+
+namespace railgauge::bar {
+namespace {
+
+constexpr const char* kDeviceFile = "/dev/gdrdrv";
+
+struct SessionTraits {
+  using Type = gdr::Session;
+  static Type empty() { return nullptr; }
+  static void release(Type session) {
+    gpu::note_release("close the gdrdrv session", loaded_gdrapi().close(session));
+  }
+};
+using Session = Handle<SessionTraits>;
+
+Caching caching_of(const gdr::Info& info) {
+  switch (info.mapping_type) {
+    case gdr::kMappingWriteCombined:
+      return Caching::kWriteCombined;
+    case gdr::kMappingCached:
+      return Caching::kCached;
+    case gdr::kMappingDevice:
+      return Caching::kUncached;
+    default:
+      return info.wc_mapping != 0 ? Caching::kWriteCombined : Caching::kUnknown;
+  }
+}
+
+class GdrdrvWindow final : public Window {
+ public:
+  // Pins whole GPU pages: those that hold `memory` and `bytes` from there.
+  GdrdrvWindow(Session session, GpuBuffer own, cu::DevicePtr memory, std::size_t bytes)
+      : own_(std::move(own)), session_(std::move(session)), memory_(memory), bytes_(bytes) {
+    constexpr cu::DevicePtr kPage = GpuBuffer::kPageBytes;
+    first_page_ = memory / kPage * kPage;
+    pages_bytes_ = (memory + bytes - first_page_ + kPage - 1) / kPage * kPage;
+  }
+  ~GdrdrvWindow() override {
+    static_cast<void>(unmap());
+    static_cast<void>(unpin());
+  }
+
+  Status pin() override {
+    const std::string act =
+        fmt::format("gdrdrv: gdr_pin_buffer of {}", canonical_bytes(pages_bytes_));
+    const int returned =
+        loaded_gdrapi().pin_buffer(session_.get(), first_page_, pages_bytes_, 0, 0, &pinned_);
+    if (returned == EINVAL && asked_rightly())
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("{}: {} (errno {}), although these are whole pages of an allocation: "
+                              "GPU memory of this kind cannot be pinned here; use another backend",
+                              act, std::generic_category().message(returned), returned));
+    if (returned == ENOMEM)
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("{}: {} (errno {}): the GPU's window (BAR1) has no room for it; end "
+                              "what else maps its memory, ask for smaller sizes, or turn on "
+                              "resizable BAR in the firmware",
+                              act, std::generic_category().message(returned), returned));
+    RG_TRY_OK(gdrapi_status(returned, act));
+    is_pinned_ = true;
+    return {};
+  }
+
+  Status map() override {
+    return gdrapi_status(loaded_gdrapi().map(session_.get(), pinned_, &mapped_, pages_bytes_),
+                         fmt::format("gdrdrv: gdr_map of {}", canonical_bytes(pages_bytes_)));
+  }
+
+  Status unmap() override {
+    if (mapped_ == nullptr) return {};
+    void* mapped = std::exchange(mapped_, nullptr);
+    return gdrapi_status(loaded_gdrapi().unmap(session_.get(), pinned_, mapped, pages_bytes_),
+                         "gdrdrv: gdr_unmap");
+  }
+
+  Status unpin() override {
+    if (!std::exchange(is_pinned_, false)) return {};
+    return gdrapi_status(loaded_gdrapi().unpin_buffer(session_.get(), pinned_),
+                         "gdrdrv: gdr_unpin_buffer");
+  }
+
+  [[nodiscard]] View view() const override {
+    // The mapping begins where gdrdrv says that it pinned, if it says so. Asked here, so that the
+    // time of map() is that of gdr_map; were it refused, the proof would find a wrong beginning.
+    const Gdrapi& gdrapi = loaded_gdrapi();
+    gdr::Info info;
+    if (gdrapi.get_info != nullptr && gdrapi.get_info(session_.get(), pinned_, &info) != 0)
+      info = {};
+    const cu::DevicePtr begin = info.gpu_address != 0 ? info.gpu_address : first_page_;
+    return {static_cast<std::byte*>(mapped_) + (memory_ - begin), memory_, bytes_,
+            caching_of(info)};
+  }
+
+ private:
+  // The module says EINVAL to a wrong address or size, and to right ones in memory that the GPU's
+  // driver does not let it pin: whole GPU pages around bytes of one allocation are right ones.
+  [[nodiscard]] bool asked_rightly() const {
+    cu::DevicePtr begin = 0;
+    std::size_t bytes = 0;
+    return first_page_ % GpuBuffer::kPageBytes == 0 && pages_bytes_ > 0 &&
+           pages_bytes_ % GpuBuffer::kPageBytes == 0 &&
+           loaded_cuda().mem_get_address_range(&begin, &bytes, memory_) == cu::kSuccess &&
+           memory_ >= begin && memory_ + bytes_ <= begin + bytes;
+  }
+
+  GpuBuffer own_;  // freed last; empty when the memory is the caller's
+  Session session_;
+  cu::DevicePtr memory_;
+  std::size_t bytes_;
+  cu::DevicePtr first_page_ = 0;
+  std::size_t pages_bytes_ = 0;
+  gdr::Pinned pinned_;
+  bool is_pinned_ = false;
+  void* mapped_ = nullptr;
+};
+
+// Without it the driver may let copies by the GPU overtake those by the CPU.
+Status order_copies(cu::DevicePtr memory) {
+  const unsigned on = 1;
+  return cuda_status(loaded_cuda(),
+                     loaded_cuda().pointer_set_attribute(&on, cu::kPointerSyncMemops, memory),
+                     "gdrdrv: set SYNC_MEMOPS on the memory");
+}
+
+class GdrdrvBackend final : public Backend {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "gdrdrv"; }
+
+  Result<std::unique_ptr<Window>> make(const gpu::Gpu& gpu, std::size_t bytes) override {
+    Session session = RG_TRY(open());
+    GpuBuffer own = RG_TRY(GpuBuffer::allocate(gpu.name(), bytes));
+    const cu::DevicePtr memory = own.data();
+    RG_TRY_OK(order_copies(memory));
+    return std::make_unique<GdrdrvWindow>(std::move(session), std::move(own), memory, bytes);
+  }
+
+  Result<std::unique_ptr<Window>> adopt(const gpu::Gpu& gpu, cu::DevicePtr memory,
+                                        std::size_t bytes) override {
+    Session session = RG_TRY(open());
+    RG_TRY_OK(check_fixed_memory(gpu, memory));
+    RG_TRY_OK(order_copies(memory));
+    return std::make_unique<GdrdrvWindow>(std::move(session), GpuBuffer(), memory, bytes);
+  }
+
+  [[nodiscard]] std::string library() const override { return library_; }
+  [[nodiscard]] bool synthetic() const override { return synthetic_; }
+
+ private:
+  Result<Session> open() {
+    const Gdrapi& gdrapi = *RG_TRY(load_gdrapi());
+    synthetic_ = gdrapi.synthetic;
+    Session session(gdrapi.open());
+    if (!session) {
+      // The library tells no reason; the device file does.
+      const bool usable = access(kDeviceFile, R_OK | W_OK) == 0;
+      const int error = usable ? 0 : errno;
+      return fail(error == EACCES ? Code::kPermissionDenied : Code::kFailedPrecondition,
+                  usable
+                      ? fmt::format("gdrdrv: gdr_open of libgdrapi {}: refused although {} can "
+                                    "be opened; module and library may not fit together",
+                                    gdrapi.version, kDeviceFile)
+                      : fmt::format("gdrdrv: gdr_open: {}: {} (errno {}); load the module gdrdrv",
+                                    kDeviceFile, std::generic_category().message(error), error));
+    }
+    int by_dmabuf = 0;
+    if (gdrapi.get_attribute != nullptr &&
+        gdrapi.get_attribute(session.get(), gdr::kAttributeUsingDmaBufMmap, &by_dmabuf) == 0 &&
+        by_dmabuf != 0)
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("gdrdrv: gdr_open: libgdrapi {} took a dma-buf because the module is "
+                              "absent; load the module gdrdrv",
+                              gdrapi.version));
+    library_ = fmt::format("libgdrapi {}", gdrapi.version);
+    int major = 0;
+    int minor = 0;
+    if (gdrapi.driver_get_version(session.get(), &major, &minor) == 0)
+      library_ += fmt::format(", gdrdrv {}.{}", major, minor);
+    return session;
+  }
+
+  std::string library_;
+  bool synthetic_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_gdrdrv_backend() { return std::make_unique<GdrdrvBackend>(); }
+
+}  // namespace railgauge::bar

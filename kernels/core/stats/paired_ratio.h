@@ -1,0 +1,27 @@
+// The typical ratio of two programs measured in turn (A B A B ...): Hodges and Lehmann's estimate
+// on the logarithms of the pairwise ratios, with the exact Wilcoxon signed-rank interval. Pairing
+// takes out the drift of the machine; no shape of distribution is assumed but symmetry of the log
+// ratios, which taking turns gives. Source: Hollander, Wolfe, Chicken, Nonparametric Statistical
+// Methods, 3rd ed., 3.2 and 3.3.
+#pragma once
+
+#include <span>
+
+#include "kernels/core/base/result.h"
+
+namespace railgauge {
+
+struct PairedRatio {
+  double ratio = 1;  // typical a/b
+  double low = 1;    // interval of at least 95 %
+  double high = 1;
+  double confidence = 0;  // the interval's exact confidence, >= 0.95
+  [[nodiscard]] bool holds(double value) const { return low <= value && value <= high; }
+};
+
+// `a` and `b`: one positive figure a launch, equal lengths. kFailedPrecondition below 6 pairs,
+// which cannot give a 95 % interval; kInvalidArgument on unequal lengths or a figure that is not
+// positive. Pure.
+Result<PairedRatio> paired_ratio(std::span<const double> a, std::span<const double> b);
+
+}  // namespace railgauge

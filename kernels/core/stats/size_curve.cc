@@ -1,0 +1,91 @@
+#include "kernels/core/stats/size_curve.h"
+
+#include <cmath>
+
+#include "kernels/core/base/result.h"
+
+namespace railgauge {
+namespace {
+
+bool first_is_faster(const SizeTimes& times) { return times.first_ns <= times.second_ns; }
+
+// Logarithm of how much slower the first is.
+double gap(const SizeTimes& times) { return std::log(times.first_ns / times.second_ns); }
+
+// `below` has the first faster, `above` the second.
+double between(const SizeTimes& below, const SizeTimes& above) {
+  const double share = gap(below) / (gap(below) - gap(above));
+  return below.bytes * std::pow(above.bytes / below.bytes, share);
+}
+
+// Slopes of the logarithms: 1 is "twice the size, twice the value".
+constexpr double kRises = 0.5;
+constexpr double kMargin = 0.1;  // that a slope must be beyond a bound to leave the trend before it
+
+double slope(const SizeValue& a, const SizeValue& b) {
+  return std::log(b.value / a.value) / std::log(b.bytes / a.bytes);
+}
+
+Trend trend_of(double slope) {
+  if (slope > kRises) return Trend::kRising;
+  return slope < -kRises ? Trend::kFalling : Trend::kFlat;
+}
+
+// Whether `slope` still belongs to `trend`.
+bool stays(Trend trend, double slope) {
+  switch (trend) {
+    case Trend::kRising:
+      return slope > kRises - kMargin;
+    case Trend::kFalling:
+      return slope < -kRises + kMargin;
+    case Trend::kFlat:
+      break;
+  }
+  return std::abs(slope) < kRises + kMargin;
+}
+
+}  // namespace
+
+Crossover find_crossover(std::span<const SizeTimes> times) {
+  RG_CHECK(!times.empty());
+  Crossover found;
+  found.first_faster_at_first = first_is_faster(times.front());
+  found.first_faster_at_last = first_is_faster(times.back());
+  for (std::size_t i = 1; i < times.size(); ++i) {
+    const bool before = first_is_faster(times[i - 1]);
+    if (before == first_is_faster(times[i])) continue;
+    ++found.changes;
+    // The last one counts: a later change back takes it away.
+    found.bytes.reset();
+    if (before) found.bytes = between(times[i - 1], times[i]);
+  }
+  return found;
+}
+
+std::string_view trend_words(Trend trend) {
+  switch (trend) {
+    case Trend::kRising:
+      return "rising";
+    case Trend::kFalling:
+      return "falling";
+    case Trend::kFlat:
+      break;
+  }
+  return "flat";
+}
+
+std::vector<Knee> find_knees(std::span<const SizeValue> values) {
+  std::vector<Knee> knees;
+  if (values.size() < 3) return knees;
+  Trend trend = trend_of(slope(values[0], values[1]));
+  for (std::size_t i = 1; i + 1 < values.size(); ++i) {
+    const double after = slope(values[i], values[i + 1]);
+    if (stays(trend, after)) continue;
+    const Trend next = trend_of(after);
+    knees.push_back({values[i].bytes, values[i].value, trend, next});
+    trend = next;
+  }
+  return knees;
+}
+
+}  // namespace railgauge

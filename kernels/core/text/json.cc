@@ -1,0 +1,261 @@
+#include "kernels/core/text/json.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <map>
+
+#include <fmt/format.h>
+#include <google/protobuf/descriptor.h>
+
+#include "kernels/core/base/result.h"
+
+namespace railgauge {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+constexpr double kFirstInexactInteger = 9007199254740992.0;  // 2^53
+constexpr int kMaxDepth = 64;                                // deeper than any message here nests
+
+// Length of the UTF-8 sequence at `text`'s start, 0 when there is none (overlong forms, surrogates
+// and values beyond U+10FFFF are none).
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  if ((lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xED && byte(1) > 0x9F)) return 0;
+  if ((lead == 0xF0 && byte(1) < 0x90) || (lead == 0xF4 && byte(1) > 0x8F)) return 0;
+  return length;
+}
+
+void append_escaped(char character, std::string& out) {
+  switch (character) {
+    case '"':
+      out += "\\\"";
+      return;
+    case '\\':
+      out += "\\\\";
+      return;
+    case '\n':
+      out += "\\n";
+      return;
+    case '\r':
+      out += "\\r";
+      return;
+    case '\t':
+      out += "\\t";
+      return;
+    default:
+      if (static_cast<unsigned char>(character) < 0x20 || character == 0x7F)
+        out += fmt::format("\\u{:04x}", static_cast<unsigned>(character));
+      else
+        out += character;
+  }
+}
+
+class Writer {
+ public:
+  explicit Writer(JsonLayout layout) : indented_(layout == JsonLayout::kIndented) {}
+
+  void message(const Message& value) {
+    RG_CHECK(depth_ < kMaxDepth);
+    const auto* descriptor = value.GetDescriptor();
+    const Reflection* reflection = value.GetReflection();
+    open('{');
+    for (int i = 0; i < descriptor->field_count(); ++i) {
+      const FieldDescriptor* field = descriptor->field(i);
+      if (field->real_containing_oneof() != nullptr && !reflection->HasField(value, field))
+        continue;
+      key(field->name());
+      member(value, field);
+    }
+    close('}');
+  }
+
+  [[nodiscard]] std::string take() { return std::move(out_); }
+
+ private:
+  void member(const Message& value, const FieldDescriptor* field) {
+    const Reflection* reflection = value.GetReflection();
+    if (field->is_map()) return map(value, field);
+    if (!field->is_repeated()) {
+      if (field->has_presence() && !reflection->HasField(value, field))
+        out_ += "null";
+      else
+        single(value, field);
+      return;
+    }
+    open('[');
+    const int count = reflection->FieldSize(value, field);
+    for (int i = 0; i < count; ++i) {
+      item();
+      element(value, field, i);
+    }
+    close(']');
+  }
+
+  void map(const Message& value, const FieldDescriptor* field) {
+    const Reflection* reflection = value.GetReflection();
+    const FieldDescriptor* key_field = field->message_type()->map_key();
+    RG_CHECK(key_field->cpp_type() == FieldDescriptor::CPPTYPE_STRING);
+    std::map<std::string, const Message*> entries;
+    const int count = reflection->FieldSize(value, field);
+    for (int i = 0; i < count; ++i) {
+      const Message& entry = reflection->GetRepeatedMessage(value, field, i);
+      entries[entry.GetReflection()->GetString(entry, key_field)] = &entry;
+    }
+    open('{');
+    for (const auto& [name, entry] : entries) {
+      key(name);
+      single(*entry, field->message_type()->map_value());
+    }
+    close('}');
+  }
+
+  void single(const Message& value, const FieldDescriptor* field) {
+    const Reflection* r = value.GetReflection();
+    switch (field->cpp_type()) {
+      case FieldDescriptor::CPPTYPE_INT32:
+        return integer(r->GetInt32(value, field));
+      case FieldDescriptor::CPPTYPE_INT64:
+        return integer(r->GetInt64(value, field));
+      case FieldDescriptor::CPPTYPE_UINT32:
+        return integer(r->GetUInt32(value, field));
+      case FieldDescriptor::CPPTYPE_UINT64:
+        return integer(r->GetUInt64(value, field));
+      case FieldDescriptor::CPPTYPE_DOUBLE:
+        return number(r->GetDouble(value, field));
+      case FieldDescriptor::CPPTYPE_FLOAT:
+        return number(r->GetFloat(value, field));
+      case FieldDescriptor::CPPTYPE_BOOL:
+        return boolean(r->GetBool(value, field));
+      case FieldDescriptor::CPPTYPE_ENUM:
+        return text(field, r->GetEnum(value, field)->name());
+      case FieldDescriptor::CPPTYPE_STRING:
+        return text(field, r->GetString(value, field));
+      case FieldDescriptor::CPPTYPE_MESSAGE:
+        return message(r->GetMessage(value, field));
+    }
+  }
+
+  void element(const Message& value, const FieldDescriptor* field, int i) {
+    const Reflection* r = value.GetReflection();
+    switch (field->cpp_type()) {
+      case FieldDescriptor::CPPTYPE_INT32:
+        return integer(r->GetRepeatedInt32(value, field, i));
+      case FieldDescriptor::CPPTYPE_INT64:
+        return integer(r->GetRepeatedInt64(value, field, i));
+      case FieldDescriptor::CPPTYPE_UINT32:
+        return integer(r->GetRepeatedUInt32(value, field, i));
+      case FieldDescriptor::CPPTYPE_UINT64:
+        return integer(r->GetRepeatedUInt64(value, field, i));
+      case FieldDescriptor::CPPTYPE_DOUBLE:
+        return number(r->GetRepeatedDouble(value, field, i));
+      case FieldDescriptor::CPPTYPE_FLOAT:
+        return number(r->GetRepeatedFloat(value, field, i));
+      case FieldDescriptor::CPPTYPE_BOOL:
+        return boolean(r->GetRepeatedBool(value, field, i));
+      case FieldDescriptor::CPPTYPE_ENUM:
+        return text(field, r->GetRepeatedEnum(value, field, i)->name());
+      case FieldDescriptor::CPPTYPE_STRING:
+        return text(field, r->GetRepeatedString(value, field, i));
+      case FieldDescriptor::CPPTYPE_MESSAGE:
+        return message(r->GetRepeatedMessage(value, field, i));
+    }
+  }
+
+  template <class Integer>
+  void integer(Integer value) {
+    out_ += fmt::format("{}", value);
+  }
+  void number(double value) { out_ += json_number(value); }
+  void number(float value) {
+    std::array<char, 32> digits{};
+    if (!std::isfinite(value)) {
+      out_ += "null";
+      return;
+    }
+    const auto end = std::to_chars(digits.begin(), digits.end(), value).ptr;
+    out_.append(digits.begin(), end);
+  }
+  void boolean(bool value) { out_ += value ? "true" : "false"; }
+  void text(const FieldDescriptor* field, const std::string& value) {
+    RG_CHECK(field->type() != FieldDescriptor::TYPE_BYTES);
+    out_ += json_string(value);
+  }
+
+  void open(char bracket) {
+    out_ += bracket;
+    ++depth_;
+    first_ = true;
+  }
+  void item() {
+    if (!first_) out_ += ',';
+    first_ = false;
+    new_line();
+  }
+  void key(const std::string& name) {
+    item();
+    out_ += json_string(name);
+    out_ += indented_ ? ": " : ":";
+  }
+  void close(char bracket) {
+    --depth_;
+    if (!first_) new_line();
+    first_ = false;
+    out_ += bracket;
+  }
+  void new_line() {
+    if (!indented_) return;
+    out_ += '\n';
+    out_.append(static_cast<std::size_t>(depth_) * 2, ' ');
+  }
+
+  bool indented_;
+  bool first_ = true;
+  int depth_ = 0;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string json_string(std::string_view text) {
+  std::string out = "\"";
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0)
+      out += "\xEF\xBF\xBD";
+    else if (length == 1)
+      append_escaped(text.front(), out);
+    else
+      out += text.substr(0, length);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  out += '"';
+  return out;
+}
+
+std::string json_number(double value) {
+  if (!std::isfinite(value)) return "null";
+  if (value == std::trunc(value) && std::abs(value) < kFirstInexactInteger)
+    return fmt::format("{}", static_cast<std::int64_t>(value));
+  std::array<char, 32> digits{};
+  const auto end = std::to_chars(digits.begin(), digits.end(), value).ptr;
+  return {digits.begin(), end};
+}
+
+std::string to_json(const Message& message, JsonLayout layout) {
+  Writer writer(layout);
+  writer.message(message);
+  return writer.take();
+}
+
+}  // namespace railgauge

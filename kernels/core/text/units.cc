@@ -1,0 +1,205 @@
+#include "kernels/core/text/units.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <span>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "kernels/core/text/text.h"
+
+namespace railgauge {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+
+constexpr double kKi = 1024;
+constexpr std::array kByteUnits{Unit{"TiB", kKi* kKi* kKi* kKi},
+                                Unit{"TB", 1e12},
+                                Unit{"GiB", kKi* kKi* kKi},
+                                Unit{"GB", 1e9},
+                                Unit{"MiB", kKi* kKi},
+                                Unit{"MB", 1e6},
+                                Unit{"KiB", kKi},
+                                Unit{"kB", 1e3},
+                                Unit{"KB", 1e3},
+                                Unit{"B", 1}};
+constexpr std::array kDurationUnits{Unit{"ns", 1},    Unit{"us", 1e3}, Unit{"\u00b5s", 1e3},
+                                    Unit{"ms", 1e6},  Unit{"s", 1e9},  Unit{"min", 60e9},
+                                    Unit{"h", 3600e9}};
+constexpr double kWholeTolerance = 1e-6;  // of one byte: what 0.1 * 10^6 may miss
+
+// Digits with at most one point; the rest is the unit.
+struct Quantity {
+  double value;
+  std::string_view unit;
+};
+
+Result<Quantity> split(std::string_view text, std::string_view what) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const bool digit = !text.empty() && text.front() >= '0' && text.front() <= '9';
+  const auto [rest, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
+  if (!digit || error != std::errc{})
+    return fail(Code::kInvalidArgument,
+                fmt::format("{} {} does not begin with a number", what, in_quotes(text)));
+  std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+  if (unit.starts_with(' ')) unit.remove_prefix(1);
+  return Quantity{value, unit};
+}
+
+const Unit* find_unit(std::span<const Unit> units, std::string_view name) {
+  for (const Unit& unit : units)
+    if (unit.name == name) return &unit;
+  return nullptr;
+}
+
+template <class T>
+Result<T> parse_whole(std::string_view text, std::string_view what) {
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc::result_out_of_range)
+    return fail(Code::kInvalidArgument, fmt::format("{} is out of range", in_quotes(text)));
+  if (error != std::errc{} || rest != end)
+    return fail(Code::kInvalidArgument, fmt::format("{} is not {}", in_quotes(text), what));
+  return value;
+}
+
+// One decimal from 10 on, else two; judged after rounding, so that 9.996 is "10.0".
+std::string figure(double value) {
+  return std::abs(value) >= 9.995 ? fmt::format("{:.1f}", value) : fmt::format("{:.2f}", value);
+}
+
+// The largest unit in which the figure is at least 1 after rounding. `units` descends.
+std::string scaled(double value, std::span<const Unit> units) {
+  if (!std::isfinite(value)) return "-";
+  for (const Unit& unit : units)
+    if (std::abs(value) >= 0.99995 * unit.factor)
+      return fmt::format("{} {}", figure(value / unit.factor), unit.name);
+  const Unit& smallest = units.back();
+  return fmt::format("{} {}", figure(value / smallest.factor), smallest.name);
+}
+
+// The largest unit that divides the value, binary before decimal.
+const Unit& exact_unit(std::uint64_t bytes) {
+  constexpr std::size_t kBinary = 0;
+  for (const std::size_t first : {kBinary, kBinary + 1})
+    for (std::size_t i = first; i < 8; i += 2) {
+      const auto factor = static_cast<std::uint64_t>(kByteUnits[i].factor);
+      if (bytes >= factor && bytes % factor == 0) return kByteUnits[i];
+    }
+  return kByteUnits.back();
+}
+
+}  // namespace
+
+Result<std::uint64_t> parse_bytes(std::string_view text) {
+  const Quantity quantity = RG_TRY(split(text, "size"));
+  const Unit* unit =
+      quantity.unit.empty() ? &kByteUnits.back() : find_unit(kByteUnits, quantity.unit);
+  if (unit == nullptr)
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("size {}: unit {} is unknown; use B, kB, MB, GB, TB (powers of 1000) or "
+                    "KiB, MiB, GiB, TiB (powers of 1024)",
+                    in_quotes(text), in_quotes(quantity.unit)));
+  const double bytes = quantity.value * unit->factor;
+  if (bytes > static_cast<double>(kMaxBytes))
+    return fail(Code::kInvalidArgument, fmt::format("size {} is above 8192 TiB", in_quotes(text)));
+  if (std::abs(bytes - std::nearbyint(bytes)) > kWholeTolerance)
+    return fail(Code::kInvalidArgument, fmt::format("size {} is not whole bytes", in_quotes(text)));
+  return static_cast<std::uint64_t>(std::nearbyint(bytes));
+}
+
+Result<double> parse_duration_ns(std::string_view text) {
+  const Quantity quantity = RG_TRY(split(text, "duration"));
+  if (quantity.unit.empty() && quantity.value == 0) return 0.0;
+  const Unit* unit = find_unit(kDurationUnits, quantity.unit);
+  if (unit == nullptr)
+    return fail(
+        Code::kInvalidArgument,
+        quantity.unit.empty()
+            ? fmt::format("duration {} has no unit; use ns, us, ms, s, min or h", in_quotes(text))
+            : fmt::format("duration {}: unit {} is unknown; use ns, us, ms, s, min or h",
+                          in_quotes(text), in_quotes(quantity.unit)));
+  const double ns = quantity.value * unit->factor;
+  if (ns > kMaxDurationNs)
+    return fail(Code::kInvalidArgument,
+                fmt::format("duration {} is above 366 days", in_quotes(text)));
+  return ns;
+}
+
+Result<double> parse_number(std::string_view text) {
+  const double value = RG_TRY(parse_whole<double>(text, "a number"));
+  if (!std::isfinite(value))
+    return fail(Code::kInvalidArgument, fmt::format("{} is not a finite number", in_quotes(text)));
+  return value;
+}
+
+Result<std::int64_t> parse_integer(std::string_view text) {
+  return parse_whole<std::int64_t>(text, "a whole number");
+}
+
+std::string canonical_bytes(std::uint64_t bytes) {
+  const Unit& unit = exact_unit(bytes);
+  const std::string number = fmt::format("{}", bytes / static_cast<std::uint64_t>(unit.factor));
+  return unit.factor == 1 ? number : number + std::string(unit.name);
+}
+
+std::string canonical_duration(double ns) {
+  constexpr std::array kUnits{Unit{"s", 1e9}, Unit{"ms", 1e6}, Unit{"us", 1e3}};
+  for (const Unit& unit : kUnits)
+    if (std::fmod(ns, unit.factor) == 0)
+      return fmt::format("{:.0f}{}", ns / unit.factor, unit.name);
+  return fmt::format("{}ns", ns);
+}
+
+std::string format_bytes(double bytes) {
+  if (!std::isfinite(bytes)) return "-";
+  if (bytes < 0 || bytes > static_cast<double>(kMaxBytes) || bytes != std::floor(bytes))
+    return fmt::format("{} B", bytes);
+  const auto whole = static_cast<std::uint64_t>(bytes);
+  const Unit& unit = exact_unit(whole);
+  return fmt::format("{} {}", whole / static_cast<std::uint64_t>(unit.factor), unit.name);
+}
+
+std::string format_rate_bits(double bytes_per_second) {
+  constexpr std::array kUnits{Unit{"Gb/s", 1e9}, Unit{"Mb/s", 1e6}, Unit{"kb/s", 1e3},
+                              Unit{"b/s", 1}};
+  return scaled(bytes_per_second * 8, kUnits);
+}
+
+std::string format_rate_bytes(double bytes_per_second) {
+  constexpr std::array kUnits{Unit{"GB/s", 1e9}, Unit{"MB/s", 1e6}, Unit{"kB/s", 1e3},
+                              Unit{"B/s", 1}};
+  return scaled(bytes_per_second, kUnits);
+}
+
+std::string format_rate_count(double per_second) {
+  constexpr std::array kUnits{Unit{"G/s", 1e9}, Unit{"M/s", 1e6}, Unit{"k/s", 1e3}, Unit{"/s", 1}};
+  return scaled(per_second, kUnits);
+}
+
+std::string format_latency_ns(double ns) {
+  constexpr std::array kUnits{Unit{"s", 1e9}, Unit{"ms", 1e6}, Unit{"us", 1e3}, Unit{"ns", 1}};
+  return scaled(ns, kUnits);
+}
+
+std::string format_count(double count) {
+  if (!std::isfinite(count)) return "-";
+  std::string digits = fmt::format("{:.0f}", std::abs(count));
+  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  return count < 0 && digits != "0" ? "-" + digits : digits;
+}
+
+std::string format_share(double share) {
+  return std::isfinite(share) ? fmt::format("{:.1f} %", share * 100) : "-";
+}
+
+}  // namespace railgauge

@@ -1,0 +1,60 @@
+#include "kernels/cuda/route/area.h"
+
+namespace railgauge::cuda {
+
+HostMemory host_memory_of(std::string_view word) {
+  if (word == "write_combined") return HostMemory::kWriteCombined;
+  return word == "pageable" ? HostMemory::kPageable : HostMemory::kPinned;
+}
+
+std::string_view word_of(HostMemory memory) {
+  switch (memory) {
+    case HostMemory::kWriteCombined:
+      return "write_combined";
+    case HostMemory::kPageable:
+      return "pageable";
+    default:
+      return "pinned";
+  }
+}
+
+Result<Area> Area::on_gpu(const gpu::Gpu& gpu, std::uint64_t bytes) {
+  RG_TRY_OK(gpu.make_current());
+  Area area;
+  area.gpu_ = &gpu;
+  area.on_gpu_ = RG_TRY(gpu::lend_gpu(gpu, bytes));
+  area.address_ = area.on_gpu_->data();
+  area.size_ = bytes;
+  return area;
+}
+
+Result<Area> Area::on_host(HostMemory memory, std::uint64_t bytes, const std::string& place) {
+  Area area;
+  area.memory_ = memory;
+  area.size_ = bytes;
+  if (memory == HostMemory::kPageable) {
+    area.pageable_ = RG_TRY(HostBuffer::allocate(bytes));
+    area.address_ = reinterpret_cast<cu::DevicePtr>(area.pageable_.data());
+    return area;
+  }
+  const auto kind =
+      memory == HostMemory::kWriteCombined ? PinnedKind::kWriteCombined : PinnedKind::kPinned;
+  area.pinned_ = RG_TRY(gpu::lend_pinned(bytes, kind, place));
+  area.address_ = area.pinned_->device_pointer();
+  return area;
+}
+
+std::span<std::byte> Area::host() const {
+  if (gpu_ != nullptr) return {};
+  return (memory_ == HostMemory::kPageable ? pageable_.span() : pinned_->span()).first(size_);
+}
+
+std::string Area::observed() const {
+  unsigned type = 0;
+  const cu::Return returned =
+      loaded_cuda().pointer_get_attribute(&type, cu::kPointerMemoryType, address_);
+  if (returned != cu::kSuccess) return "pageable";
+  return type == cu::kMemoryTypeDevice ? "gpu" : "pinned";
+}
+
+}  // namespace railgauge::cuda

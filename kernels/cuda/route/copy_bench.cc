@@ -1,0 +1,196 @@
+#include "kernels/cuda/copy_bench.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "kernels/core/stats/stats.h"
+#include "kernels/core/text/units.h"
+#include "kernels/cuda/parameters.h"
+#include "kernels/gpu/session/host_pages.h"
+#include "kernels/gpu/session/link_ceiling.h"
+#include "kernels/gpu/session/placement.h"
+
+namespace railgauge::cuda {
+namespace {
+
+// What moves both ways moves units of 512 bytes, as many one way as the other.
+constexpr std::uint64_t kBothStep = 1024;
+// Samples behind one gate. The first one begins on engines that idled; under a short time cap long
+// copies had a gate each, and each of their samples was such a one.
+constexpr std::uint64_t kLeastBatch = 4;
+
+}  // namespace
+
+Engine engine_of(std::string_view word) { return word == "ce" ? Engine::kCopyEngine : Engine::kSm; }
+
+Engine both_ways_engine_of(std::string_view word) {
+  if (word == "ce") return Engine::kCopyEngine;
+  return word == "sm" ? Engine::kSmBoth : Engine::kSmBothAgain;
+}
+
+std::string place_of(const Params& params, const gpu::Gpu& gpu) {
+  return fmt::format("{}:{}", params.text("numa"), gpu.numa_node());
+}
+
+// Calls `visit(flow, key)` for source and target of each flow.
+template <class Visit>
+void CopyBench::for_each_end(const Route& route, Visit visit) {
+  std::map<std::pair<int, bool>, std::size_t> count;
+  for (const Flow& flow : route.flows)
+    for (const gpu::Gpu* end : {flow.source, flow.target}) {
+      const bool host = end == nullptr;
+      const int gpu = (host ? flow.runs_on : end)->index();
+      visit(flow, Key{gpu, host, count[std::pair(gpu, host)]++});
+    }
+}
+
+Status CopyBench::prepare(Context& context, gpu::Session& session, Engine engine,
+                          HostMemory host_memory, std::vector<Route> routes) {
+  session_ = &session;
+  engine_ = engine;
+  host_memory_ = host_memory;
+  routes_ = std::move(routes);
+  sizes_ = context.params.bytes_list("sizes");
+  options_ = RG_TRY(sampler_options(context.params));
+  copies_in_sample_ = static_cast<std::uint64_t>(context.params.integer("copies"));
+  verify_ = context.params.boolean("verify");
+  for (const gpu::Gpu& gpu : session.gpus())
+    cache_bytes_ = std::max(cache_bytes_,
+                            static_cast<std::uint64_t>(RG_TRY(gpu.attribute(cu::kL2CacheBytes))));
+  RG_TRY_OK(check());
+  kits_ = RG_TRY(Kits::create(session.gpus(), engine));
+  RG_TRY_OK(allocate(context));
+  kits_.report_facts(context.reporter);
+  const auto on_host =
+      std::ranges::find_if(held_, [](const auto& held) { return std::get<bool>(held.first); });
+  const bool with_host = on_host != held_.end();
+  if (with_host) context.reporter.fact("host_memory_observed", on_host->second.area.observed());
+  context.reporter.fact(
+      "memory", with_host ? fmt::format("host ({}) and gpu", on_host->second.area.observed())
+                          : std::string("gpu"));
+  return {};
+}
+
+Status CopyBench::check() const {
+  if (moves_both_ways(engine_))
+    for (const std::uint64_t size : sizes_)
+      if (size % kBothStep != 0)
+        return fail(Code::kInvalidArgument,
+                    fmt::format("parameter sizes: {} is not a multiple of 1024: one kernel moves "
+                                "half of it each way, in units of 512 bytes",
+                                canonical_bytes(size)));
+  if (host_memory_ != HostMemory::kPageable) return {};
+  const gpu::Gpu& gpu = session_->gpu();
+  if (engine_ != Engine::kCopyEngine && RG_TRY(gpu.attribute(cu::kUsesHostPageTables)) == 0)
+    return fail(Code::kUnimplemented,
+                fmt::format("{}: copy pageable memory by sm: its threads cannot address it; "
+                            "use engine ce or host_memory pinned",
+                            gpu.name()));
+  for (const Route& route : routes_)
+    if (route.flows.size() > 1)
+      return fail(Code::kUnimplemented,
+                  fmt::format("{}: run several copies of pageable memory at once: each returns "
+                              "only when it is done; use host_memory pinned",
+                              gpu.name()));
+  return {};
+}
+
+Status CopyBench::allocate(Context& context) {
+  for (const Route& route : routes_)
+    for_each_end(route, [this](const Flow& flow, const Key& key) {
+      std::uint64_t& bytes = held_[key].bytes;
+      for (const std::uint64_t size : sizes_)
+        bytes = std::max(bytes, RouteRun::area_bytes(flow, engine_, size, cache_bytes_));
+    });
+  for (auto& [key, held] : held_) {
+    const auto [index, on_host, earlier] = key;
+    const auto gpu = std::ranges::find(session_->gpus(), index, &gpu::Gpu::index);
+    held.area = on_host ? RG_TRY(allocate_host(context, *gpu, held.bytes))
+                        : RG_TRY(Area::on_gpu(*gpu, held.bytes));
+  }
+  return session_->gpu().make_current();
+}
+
+// A session of GPUs on several nodes cannot bind its thread beside all of them: each one's host
+// memory is placed by itself.
+Result<Area> CopyBench::allocate_host(Context& context, const gpu::Gpu& gpu,
+                                      std::uint64_t bytes) const {
+  RG_TRY_OK(gpu.make_current());
+  const bool several = session_->gpus().size() > 1;
+  gpu::Placement place;
+  if (several) place = RG_TRY(gpu::place_beside(context, gpu, bytes));
+  Area area = RG_TRY(Area::on_host(host_memory_, bytes, place_of(context.params, gpu)));
+  const std::string fact = several ? gpu.name() + "_host_node" : "host_node";
+  if (place.host.node >= 0)
+    RG_TRY_OK(gpu::check_host_pages(context.reporter, fact, place.host, gpu.name(), area.host()));
+  else
+    RG_TRY_OK(session_->check_host_memory(context, area.host(), fact));
+  return area;
+}
+
+std::vector<std::pair<const Area*, const Area*>> CopyBench::areas_of(const Route& route) {
+  std::vector<const Area*> ends;
+  for_each_end(route, [&](const Flow&, const Key& key) { ends.push_back(&held_.at(key).area); });
+  std::vector<std::pair<const Area*, const Area*>> areas;
+  for (std::size_t i = 0; i < ends.size(); i += 2) areas.emplace_back(ends[i], ends[i + 1]);
+  return areas;
+}
+
+Status CopyBench::measure(Context& context) {
+  for (const Route& route : routes_)
+    for (const std::uint64_t size : sizes_) RG_TRY_OK(measure_size(context, route, size));
+  return {};
+}
+
+Status CopyBench::measure_size(Context& context, const Route& route, std::uint64_t size) {
+  std::optional<double> link;
+  if (route.linked != nullptr) link = gpu::link_bytes_per_second(route.linked->pci_address());
+  const RouteRun::Parts parts{.kits = &kits_,
+                              .engine = engine_,
+                              .by_cpu = host_memory_ == HostMemory::kPageable,
+                              .cache_bytes = cache_bytes_,
+                              .copies_in_sample = copies_in_sample_,
+                              .deadline_monotonic_ns = context.deadline_monotonic_ns,
+                              .clock = &tick_clock(context)};
+  RouteRun run = RG_TRY(RouteRun::start(parts, route, areas_of(route), size));
+  Point point = RG_TRY(sample(context, route, run, size));
+  if (verify_) RG_TRY_OK(run.verify());
+  point.set_verified(verify_);
+  if (route.linked != nullptr) RG_TRY_OK(gpu::check_link(*route.linked, link, point.median()));
+  session_->report(context, std::move(point));
+  return {};
+}
+
+Result<Point> CopyBench::sample(Context& context, const Route& route, RouteRun& run,
+                                std::uint64_t size) {
+  SamplerOptions options = options_;
+  options.batch = run.batch();
+  options.least_batch = std::min(run.batch(), kLeastBatch);
+  options.warm_up = options.warm_up && !run.warm();
+  const std::uint64_t before = run.copies_so_far();
+  Sampled sampled =
+      RG_TRY(Sampler(context.clock, options)
+                 .run([&run](std::uint64_t count,
+                             std::vector<double>& out) { return run.sample(count, out); },
+                      [this, &run]() -> Status {
+                        session_->begin_point();  // reads NVML: not right before a kept sample
+                        return run.restart();
+                      }));
+  session_->end_point();
+  RG_TRY_OK(session_->check_undisturbed(context));
+  sampled.warmup_count = before + sampled.warmup_count * run.copies_in_sample();
+  Point point = make_point({.metric = std::string(kBandwidthMetric),
+                            .meaning = route.meaning,
+                            .unit = "bytes_per_second",
+                            .larger_is_better = true},
+                           size, sampled, context.raw_samples, loaded_cuda().synthetic);
+  point.set_mean(rate_over_all_time(sampled.samples));
+  (*point.mutable_facts())["mean_is"] = "all bytes over all time";
+  point.set_pair(route.pair);
+  run.report_facts(point);
+  return point;
+}
+
+}  // namespace railgauge::cuda

@@ -1,0 +1,127 @@
+// One size of one route: copies that run together, some measured, some only their load.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/core/base/clock.h"
+#include "kernels/core/kernel.h"
+#include "kernels/cuda/route/kits.h"
+#include "kernels/cuda/route/lanes.h"
+#include "kernels/cuda/route/load.h"
+#include "kernels/cuda/route/plan.h"
+
+namespace railgauge::cuda {
+
+// Copies of one stream. Data goes from `source` to `target`; a read is run by the target's GPU, a
+// write by the source's.
+struct Flow {
+  const gpu::Gpu* runs_on = nullptr;
+  const gpu::Gpu* source = nullptr;  // nullptr: the host's memory
+  const gpu::Gpu* target = nullptr;
+  bool measured = true;
+};
+
+// What one point covers, at each size.
+struct Route {
+  std::vector<Flow> flows;  // the measured ones first, at least one
+  std::string pair;
+  std::string meaning;
+  const gpu::Gpu* linked = nullptr;  // the GPU whose PCIe link bounds the figure
+};
+
+// A load copies pieces of at most this size, so that it ends soon after what it loads. How many is
+// found from the time that the measured copies take.
+inline constexpr std::uint64_t kLoadPieceBytes = 128U << 20U;
+
+class RouteRun {
+ public:
+  struct Parts {
+    Kits* kits;
+    Engine engine;
+    bool by_cpu;  // pageable memory: the caller copies and waits
+    std::uint64_t cache_bytes;
+    std::uint64_t copies_in_sample;  // 0: chosen
+    double deadline_monotonic_ns;
+    const TickClock* clock;
+  };
+  // `areas`: of each flow the source and the target, large enough for area_bytes() of this size.
+  // Fills the sources, copies once, and finds how long a copy takes.
+  static Result<RouteRun> start(const Parts& parts, const Route& route,
+                                const std::vector<std::pair<const Area*, const Area*>>& areas,
+                                std::uint64_t size);
+  // What a flow needs at each end for copies of `size`.
+  static std::uint64_t area_bytes(const Flow& flow, Engine engine, std::uint64_t size,
+                                  std::uint64_t cache_bytes);
+
+  // Whether copies are so long that start() already repeated them until two in a row agreed: then
+  // no further warm-up is worth its time.
+  [[nodiscard]] bool warm() const { return warm_; }
+  // Copies before the first sample.
+  [[nodiscard]] std::uint64_t copies_so_far() const { return lanes_->operations(0); }
+  [[nodiscard]] std::uint64_t copies_in_sample() const;
+  // Samples between two decisions of the sampler.
+  [[nodiscard]] std::uint64_t batch() const { return batch_; }
+  // Before the first kept sample: makes every target wrong and counts from here, so that verify()
+  // sees the work of kept samples. What earlier copies brought would prove others that moved
+  // nothing.
+  Status restart();
+  // Appends `count` samples in bytes per second: of the one measured flow a sample is `repeat`
+  // copies; of several what overlap_of() counts. kFailedPrecondition when the
+  // load cannot be made to last.
+  Status sample(std::uint64_t count, std::vector<double>& out);
+  // Every flow's target holds what was copied since restart(); kDataLoss otherwise.
+  Status verify();
+  // timed_by, copies_in_sample, rotates_bytes, bytes_counted; of several measured streams: streams
+  // and streams_ended_apart (the largest share of a sample); copy_blocks where SM copies share a
+  // GPU; under load: load_coverage and samples_without_load.
+  void report_facts(Point& point) const;
+
+ private:
+  struct Bound {
+    Flow flow;
+    const Area* source;
+    const Area* target;
+    Rotation rotation;
+    std::uint64_t copy_bytes;
+    std::uint64_t beside;  // flows of the route that run on the same GPU, this one among them
+    std::uint64_t source_seed;
+    std::uint64_t target_seed;
+    LoadSizing sizing;              // of a load
+    std::uint64_t load_copies = 0;  // in the last run
+  };
+
+  explicit RouteRun(const Parts& parts) : parts_(parts) {}
+  Status bind(const Route& route, const std::vector<std::pair<const Area*, const Area*>>& areas,
+              std::uint64_t size);
+  Status fill_source(const Bound& bound);
+  Status fill_target(const Bound& bound);
+  Status make_targets_wrong();
+  Status start_lanes();
+  Status probe();
+  Result<double> time_copies(std::uint64_t copies);
+  Status repeat_until_steady(double copy_ns);
+  Result<std::vector<std::vector<double>>> run(std::uint64_t marks, std::uint64_t repeat);
+  Covered follow_load(const std::vector<Lanes::Passed>& passed, std::uint64_t copies);
+  [[nodiscard]] tl::unexpected<Error> load_too_short(double coverage, std::uint64_t copies) const;
+  [[nodiscard]] double counted_bytes(const Bound& bound) const;
+  [[nodiscard]] bool loaded() const { return measured_ < bounds_.size(); }
+
+  Parts parts_;
+  std::vector<std::unique_ptr<Bound>> bounds_;  // the lanes point to them
+  std::size_t measured_ = 0;                    // the first ones
+  std::optional<Lanes> lanes_;
+  std::uint64_t repeat_ = 1;
+  std::uint64_t batch_ = 1;
+  bool warm_ = false;
+  double least_coverage_ = 1;
+  double most_apart_ = 0;
+  std::uint64_t samples_without_load_ = 0;
+  bool nothing_kept_ = false;  // since restart()
+};
+
+}  // namespace railgauge::cuda

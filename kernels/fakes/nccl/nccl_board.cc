@@ -1,0 +1,113 @@
+// Where the fake NCCL's ranks meet that are processes of one host: memory of the first one, which
+// the others open by its name in /proc. A process that is stopped keeps the others waiting, as one
+// does on hardware; no file is left by any ending.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "kernels/fakes/nccl/nccl_objects.h"
+
+namespace railgauge::fake {
+namespace {
+
+constexpr std::size_t kMostRanks = 16;
+constexpr std::size_t kMostBytes = 64U << 10U;  // of a rank's input
+constexpr std::chrono::microseconds kLook{100};
+constexpr const char* kFolder = "/proc/";
+
+struct Place {
+  std::atomic<std::uint64_t> put{0};    // inputs so far
+  std::atomic<std::uint64_t> taken{0};  // results so far
+  std::array<unsigned char, kMostBytes> input;
+};
+struct Shared {
+  std::atomic<int> joined{0};
+  std::array<Place, kMostRanks> places;
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+bool wait_until(const std::function<bool()>& met, const std::function<bool()>& stop) {
+  while (!met()) {
+    if (stop()) return false;
+    std::this_thread::sleep_for(kLook);
+  }
+  return true;
+}
+
+Shared* mapped(int file) {
+  void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<Shared*>(memory);
+}
+
+}  // namespace
+
+class Board {
+ public:
+  Board(Shared* shared, int ranks) : shared_(shared), ranks_(ranks) {}
+  ~Board() { munmap(shared_, sizeof(Shared)); }
+  Board(const Board&) = delete;
+  Board& operator=(const Board&) = delete;
+  [[nodiscard]] Shared& shared() const { return *shared_; }
+  [[nodiscard]] Place& place(int rank) const {
+    return shared_->places[static_cast<std::size_t>(rank)];
+  }
+  [[nodiscard]] int ranks() const { return ranks_; }
+  template <class Met>
+  [[nodiscard]] bool all(const Met& met) const {
+    for (int rank = 0; rank < ranks_; ++rank)
+      if (!met(place(rank))) return false;
+    return true;
+  }
+
+ private:
+  Shared* shared_;
+  int ranks_;
+};
+
+// The descriptor stays open: it is the memory's name.
+std::string make_board() {
+  const int file = memfd_create("railgauge-fake-nccl", MFD_CLOEXEC);
+  if (file < 0 || ftruncate(file, sizeof(Shared)) != 0) return "";
+  return kFolder + std::to_string(getpid()) + "/fd/" + std::to_string(file);
+}
+
+std::shared_ptr<Board> open_board(const std::string& id, int ranks) {
+  if (!id.starts_with(kFolder) || ranks > static_cast<int>(kMostRanks)) return nullptr;
+  const int file = open(id.c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) return nullptr;
+  Shared* shared = mapped(file);
+  close(file);
+  return shared == nullptr ? nullptr : std::make_shared<Board>(shared, ranks);
+}
+
+nc::Return join_board(Board& board) {
+  ++board.shared().joined;
+  const bool all = wait_until([&] { return board.shared().joined >= board.ranks(); },
+                              [] { return nccl_control().released.load(); });
+  return all ? nc::kSuccess : nc::kRemoteError;
+}
+
+// Nobody's input is written over before all have taken what came of it.
+bool put_on_board(Board& board, int rank, std::uint64_t number, const Bytes& input,
+                  const std::function<bool()>& stop) {
+  if (input.size() > kMostBytes) return false;
+  if (!wait_until([&] { return board.all([&](Place& one) { return one.taken >= number; }); }, stop))
+    return false;
+  Place& mine = board.place(rank);
+  if (!input.empty()) std::memcpy(mine.input.data(), input.data(), input.size());
+  mine.put = number + 1;
+  return wait_until([&] { return board.all([&](Place& one) { return one.put > number; }); }, stop);
+}
+
+const void* on_board(const Board& board, int rank) { return board.place(rank).input.data(); }
+
+void take_from_board(Board& board, int rank, std::uint64_t number) {
+  board.place(rank).taken = number + 1;
+}
+
+}  // namespace railgauge::fake

@@ -1,0 +1,150 @@
+// The fake NCCL's own structures behind the handles.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/dl/nccl.h"
+#include "kernels/fakes/nccl/fake_nccl.h"
+
+namespace railgauge::fake {
+
+using Bytes = std::vector<unsigned char>;
+
+std::size_t bytes_of_type(nc::DataType type);
+// The reduction of all inputs, which have the same size, element by element, rank after rank.
+Bytes reduce(std::span<const Bytes> inputs, nc::DataType type, nc::RedOp op);
+
+enum class Kind : std::uint8_t {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kReduce,
+  kAllToAll,
+  kGather,
+  kScatter,
+};
+
+// One rank's call; `bytes` is of `count` elements.
+struct Collective {
+  Kind kind = Kind::kAllReduce;
+  const void* send = nullptr;
+  void* receive = nullptr;
+  std::size_t bytes = 0;
+  nc::DataType type = 0;
+  nc::RedOp op = 0;
+  int root = 0;
+};
+
+struct Message {
+  const void* data = nullptr;
+  std::size_t bytes = 0;
+  bool taken = false;
+};
+struct Part {  // of a group of sends and receives
+  bool sends = false;
+  const void* send = nullptr;
+  void* receive = nullptr;
+  std::size_t bytes = 0;
+  int peer = 0;
+};
+
+// One rank's state, as long as any of its queued work.
+struct Member {
+  int rank = 0;
+  std::atomic<bool> aborted = false;
+  bool connected = false;
+  std::uint64_t done = 0;  // collectives that it came to
+};
+
+// A call that does not return; it holds no lock.
+void hang();
+
+// Memory that the ranks of one unique id share, each in a process of its own (nccl_board.cc).
+class Board;
+// A new one; the unique id by which other processes of this host open it, "" when it cannot be
+// made.
+std::string make_board();
+// Opens what make_board() named; nullptr for any other id.
+std::shared_ptr<Board> open_board(const std::string& id, int ranks);
+// Returns when all ranks have joined, or were released.
+nc::Return join_board(Board& board);
+// A rank's input for collective `number`; returns when all ranks' inputs are there. False when
+// `stop` says so before, or the input is too long.
+bool put_on_board(Board& board, int rank, std::uint64_t number, const Bytes& input,
+                  const std::function<bool()>& stop);
+// That input, until the rank has taken its result.
+const void* on_board(const Board& board, int rank);
+void take_from_board(Board& board, int rank, std::uint64_t number);
+
+// Bytes of a rank's send buffer.
+std::size_t sent_bytes(const Collective& call, int rank, int ranks);
+
+// All ranks of one unique id.
+class World {
+ public:
+  World(int ranks, const std::string& id) : ranks_(ranks), board_(open_board(id, ranks)) {}
+
+  // All wait for all others, but `join` not with `wait` false; kRemoteError when one left before
+  // (its sockets close) or all were released.
+  nc::Return join(bool wait);
+  nc::Return connect(Member& member);
+  [[nodiscard]] bool complete();
+  void leave(Member& member, bool aborted);
+  // On a stream's thread: returns when all ranks came to the same one and it is done, or when this
+  // member was aborted.
+  void run(Member& member, const Collective& call);
+  void run(Member& member, const std::vector<Part>& parts);
+
+ private:
+  struct Gathering {
+    std::map<int, Collective> calls;
+    bool done = false;
+    int left = 0;
+  };
+  nc::Return gather(std::unique_lock<std::mutex>& lock, const int& came);
+  // The result of all calls for all ranks, or for one of them.
+  void compute(const std::map<int, Collective>& calls, int only = -1) const;
+  void run_on_board(Member& member, const Collective& call);
+  void receive(std::unique_lock<std::mutex>& lock, Member& member, const Part& part);
+
+  const int ranks_;
+  const std::shared_ptr<Board> board_;  // nullptr: all ranks are in this process
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int joined_ = 0;
+  int connected_ = 0;
+  bool left_ = false;  // a rank has ended
+  std::map<std::uint64_t, Gathering> gatherings_;
+  std::map<std::pair<int, int>, std::deque<std::shared_ptr<Message>>> mail_;  // by sender, receiver
+};
+
+}  // namespace railgauge::fake
+
+namespace railgauge::nc {
+struct CommObject {
+  std::shared_ptr<fake::World> world;
+  std::shared_ptr<fake::Member> member;
+};
+}  // namespace railgauge::nc
+
+// What the library exports must be what the table declares.
+namespace nc = railgauge::nc;
+namespace cu = railgauge::cu;
+extern "C" {
+#define RAILGAUGE_DECLARE(slot, symbol, result, parameters) result symbol parameters;
+RAILGAUGE_NCCL_REQUIRED(RAILGAUGE_DECLARE)
+RAILGAUGE_NCCL_OPTIONAL(RAILGAUGE_DECLARE)
+#undef RAILGAUGE_DECLARE
+}

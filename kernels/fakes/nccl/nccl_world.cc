@@ -1,0 +1,223 @@
+// How the fake NCCL's ranks meet, and what becomes of their data.
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "kernels/fakes/cuda/cuda_objects.h"
+#include "kernels/fakes/nccl/nccl_objects.h"
+
+namespace railgauge::fake {
+namespace {
+
+constexpr std::chrono::milliseconds kLook{1};
+
+Bytes snapshot(const void* data, std::size_t bytes) {
+  Bytes copy(bytes);
+  if (bytes > 0) std::memcpy(copy.data(), data, bytes);
+  return copy;
+}
+
+// As a copy of the fake driver, which may be told to do it wrong.
+void put(void* to, std::size_t offset, const unsigned char* from, std::size_t bytes) {
+  if (bytes > 0)
+    copy_bytes(reinterpret_cast<std::uintptr_t>(to) + offset,
+               reinterpret_cast<std::uintptr_t>(from), bytes);
+}
+
+bool alike(const Collective& a, const Collective& b) {
+  return a.kind == b.kind && a.bytes == b.bytes && a.type == b.type && a.op == b.op &&
+         a.root == b.root;
+}
+
+}  // namespace
+
+std::size_t sent_bytes(const Collective& call, int rank, int ranks) {
+  const auto all = static_cast<std::size_t>(ranks) * call.bytes;
+  switch (call.kind) {
+    case Kind::kReduceScatter:
+    case Kind::kAllToAll:
+      return all;
+    case Kind::kBroadcast:
+      return rank == call.root ? call.bytes : 0;
+    case Kind::kScatter:
+      return rank == call.root ? all : 0;
+    default:
+      return call.bytes;
+  }
+}
+
+void hang() {
+  NcclControl& control = nccl_control();
+  ++control.waiting;
+  while (!control.released) std::this_thread::sleep_for(kLook);
+  --control.waiting;
+}
+
+bool nccl_release(double seconds) {
+  NcclControl& control = nccl_control();
+  control.released = true;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (control.waiting > 0 && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(kLook);
+  return control.waiting == 0;
+}
+
+nc::Return World::gather(std::unique_lock<std::mutex>& lock, const int& came) {
+  NcclControl& control = nccl_control();
+  changed_.notify_all();
+  ++control.waiting;
+  while (came < ranks_ && !left_ && !control.released) changed_.wait_for(lock, kLook);
+  --control.waiting;
+  return came >= ranks_ ? nc::kSuccess : nc::kRemoteError;
+}
+
+nc::Return World::join(bool wait) {
+  if (board_ != nullptr) return join_board(*board_);
+  std::unique_lock lock(mutex_);
+  ++joined_;
+  return wait ? gather(lock, joined_) : nc::kSuccess;
+}
+
+nc::Return World::connect(Member& member) {
+  if (board_ != nullptr) return nc::kSuccess;
+  std::unique_lock lock(mutex_);
+  if (std::exchange(member.connected, true)) return nc::kSuccess;
+  ++connected_;
+  return gather(lock, connected_);
+}
+
+bool World::complete() {
+  if (board_ != nullptr) return true;
+  const std::lock_guard lock(mutex_);
+  return joined_ >= ranks_;
+}
+
+void World::leave(Member& member, bool aborted) {
+  const std::lock_guard lock(mutex_);
+  member.aborted = aborted;
+  left_ = true;
+  changed_.notify_all();
+}
+
+void World::run(Member& member, const Collective& call) {
+  if (board_ != nullptr) return run_on_board(member, call);
+  std::unique_lock lock(mutex_);
+  if (member.aborted) return;
+  const std::uint64_t number = member.done++;
+  const NcclControl& control = nccl_control();
+  if (control.stuck_of == static_cast<std::uint64_t>(member.rank) + 1 &&
+      number + 1 >= control.stuck_at) {
+    while (!member.aborted && !control.released) changed_.wait_for(lock, kLook);
+    return;
+  }
+  Gathering& gathering = gatherings_[number];
+  gathering.calls[member.rank] = call;
+  if (static_cast<int>(gathering.calls.size()) == ranks_) {
+    std::this_thread::sleep_for(std::chrono::microseconds(control.slow_us));
+    if (++nccl_control().collectives != control.skip_call) compute(gathering.calls);
+    gathering.done = true;
+    changed_.notify_all();
+  }
+  changed_.wait(lock, [&] { return gathering.done || member.aborted; });
+  if (!gathering.done) {
+    gathering.calls.erase(member.rank);  // its memory may go
+    return;
+  }
+  if (++gathering.left == ranks_) gatherings_.erase(number);
+}
+
+// Inputs are copied first: a result may take an input's place. Ranks that do not agree get nothing,
+// which no data survives.
+void World::compute(const std::map<int, Collective>& calls, int only) const {
+  const Collective& first = calls.begin()->second;
+  std::vector<Bytes> inputs;
+  for (const auto& [rank, call] : calls) {
+    if (!alike(first, call)) return;
+    inputs.push_back(snapshot(call.send, sent_bytes(call, rank, ranks_)));
+  }
+  const bool reduces = first.kind == Kind::kAllReduce || first.kind == Kind::kReduce ||
+                       first.kind == Kind::kReduceScatter;
+  const Bytes reduced = reduces ? reduce(inputs, first.type, first.op) : Bytes{};
+  const std::size_t bytes = first.bytes;
+  const auto root = static_cast<std::size_t>(first.root);
+  for (const auto& [rank, call] : calls) {
+    if (only >= 0 && rank != only) continue;
+    const auto own = static_cast<std::size_t>(rank) * bytes;
+    const bool is_root = rank == first.root;
+    switch (first.kind) {
+      case Kind::kAllReduce:
+        put(call.receive, 0, reduced.data(), bytes);
+        break;
+      case Kind::kReduce:
+        if (is_root) put(call.receive, 0, reduced.data(), bytes);
+        break;
+      case Kind::kReduceScatter:
+        put(call.receive, 0, reduced.data() + own, bytes);
+        break;
+      case Kind::kBroadcast:
+        put(call.receive, 0, inputs[root].data(), bytes);
+        break;
+      case Kind::kScatter:
+        put(call.receive, 0, inputs[root].data() + own, bytes);
+        break;
+      case Kind::kAllGather:
+      case Kind::kGather:
+      case Kind::kAllToAll:
+        if (first.kind == Kind::kGather && !is_root) break;
+        for (std::size_t from = 0; from < inputs.size(); ++from)
+          put(call.receive, from * bytes,
+              inputs[from].data() + (first.kind == Kind::kAllToAll ? own : 0), bytes);
+        break;
+    }
+  }
+}
+
+void World::run_on_board(Member& member, const Collective& call) {
+  const std::uint64_t number = member.done++;
+  const auto stop = [&] { return member.aborted || nccl_control().released; };
+  const Bytes mine = snapshot(call.send, sent_bytes(call, member.rank, ranks_));
+  std::this_thread::sleep_for(std::chrono::microseconds(nccl_control().slow_us));
+  if (!put_on_board(*board_, member.rank, number, mine, stop)) return;
+  std::map<int, Collective> calls;
+  for (int rank = 0; rank < ranks_; ++rank) {
+    calls[rank] = call;
+    calls[rank].send = on_board(*board_, rank);
+  }
+  compute(calls, member.rank);
+  take_from_board(*board_, member.rank, number);
+}
+
+void World::run(Member& member, const std::vector<Part>& parts) {
+  std::unique_lock lock(mutex_);
+  std::vector<std::shared_ptr<Message>> sent;
+  for (const Part& part : parts)
+    if (part.sends) {
+      sent.push_back(std::make_shared<Message>(Message{part.send, part.bytes}));
+      mail_[{member.rank, part.peer}].push_back(sent.back());
+    }
+  changed_.notify_all();
+  for (const Part& part : parts)
+    if (!part.sends) receive(lock, member, part);
+  for (const auto& message : sent)
+    changed_.wait(lock, [&] { return message->taken || member.aborted; });
+  // What nobody took is memory that may go.
+  for (const auto& message : sent)
+    if (!message->taken)
+      for (auto& [ends, waiting] : mail_) std::erase(waiting, message);
+}
+
+void World::receive(std::unique_lock<std::mutex>& lock, Member& member, const Part& part) {
+  auto& waiting = mail_[{part.peer, member.rank}];
+  changed_.wait(lock, [&] { return !waiting.empty() || member.aborted; });
+  if (waiting.empty()) return;
+  const std::shared_ptr<Message> message = waiting.front();
+  waiting.pop_front();
+  if (message->bytes == part.bytes)
+    put(part.receive, 0, static_cast<const unsigned char*>(message->data), part.bytes);
+  message->taken = true;
+  ++nccl_control().messages;
+  changed_.notify_all();
+}
+
+}  // namespace railgauge::fake

@@ -1,0 +1,71 @@
+// How a test steers the fake, and how RAILGAUGE_FAKE_VERBS does.
+#include <array>
+#include <cerrno>
+
+#include "kernels/fakes/settings.h"
+#include "kernels/fakes/verbs/fake_objects.h"
+#include "kernels/fakes/verbs/fake_verbs.h"
+
+namespace railgauge::fake {
+
+VerbsControl& verbs_control() {
+  static VerbsControl* control = [] {
+    auto* made = new VerbsControl;
+    made->reset();
+    return made;
+  }();
+  return *control;
+}
+
+void VerbsControl::reset() {
+  const std::array settings{Setting{"fail_call", fail_call, 0},
+                            Setting{"transfers_that_count", transfers_that_count, UINT64_MAX},
+                            Setting{"flip_byte", flip_byte, 0},
+                            Setting{"lose_after", lose_after, 0},
+                            Setting{"memlock", memlock, 0},
+                            Setting{"port_down", port_down, 0},
+                            Setting{"max_inline", max_inline, 256},
+                            Setting{"delay_ns", delay_ns, 0},
+                            Setting{"flip_write", flip_write, 0},
+                            Setting{"fail_destroy", fail_destroy, 0},
+                            Setting{"infiniband", infiniband, 0},
+                            Setting{"iwarp", iwarp, 0},
+                            Setting{"hardware_rate", hardware_rate, 0},
+                            Setting{"slow_port", slow_port, 0},
+                            Setting{"unregister_at", unregister_at, 0},
+                            Setting{"lose_datagram", lose_datagram, 0},
+                            Setting{"lose_empty", lose_empty, 0},
+                            Setting{"no_dmabuf", no_dmabuf, 0},
+                            Setting{"no_peermem", no_peermem, 0},
+                            Setting{"max_message", max_message, 1U << 31U},
+                            Setting{"no_memory_for_queues", no_memory_for_queues, 0}};
+  calls = 0;
+  failed_call = "";
+  transfers = 0;
+  writes = 0;
+  data_writes = 0;
+  datagrams = 0;
+  empties = 0;
+  gathers = 0;
+  apply_settings(settings, "RAILGAUGE_FAKE_VERBS");
+}
+
+std::mutex& objects_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+bool fails_now(const char* call) {
+  VerbsControl& control = verbs_control();
+  if (++control.calls != control.fail_call) return false;
+  control.failed_call = call;
+  errno = EIO;
+  return true;
+}
+
+bool transfer_fails_now(const char* call) {
+  VerbsControl& control = verbs_control();
+  return control.transfers++ < control.transfers_that_count && fails_now(call);
+}
+
+}  // namespace railgauge::fake

@@ -1,0 +1,120 @@
+#include "kernels/gpu/session/busy.h"
+
+#include <time.h>
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "kernels/gpu/reuse.h"
+
+namespace railgauge::gpu {
+namespace {
+
+constexpr unsigned kIdlePercent = 10;
+// The driver's utilisation is of up to a second ago: what ran just before us fades within this.
+constexpr int kSettleTries = 15;
+constexpr long kSettleNapNs = 100'000'000;
+
+// GPUs, by PCI address, that this process measured on: what NVML saw of the last second may be its
+// own work, where contexts are kept from one kernel to the next.
+class MeasuredHere {
+ public:
+  bool contains(const std::string& address) {
+    const std::lock_guard lock(mutex_);
+    return addresses_.contains(address);
+  }
+  void add(const std::string& address) {
+    const std::lock_guard lock(mutex_);
+    addresses_.insert(address);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> addresses_;
+};
+MeasuredHere& measured_here() {
+  static MeasuredHere measured;
+  return measured;
+}
+
+// Above kIdlePercent for longer than a job of a moment ago can explain; 0 when it is not.
+unsigned lasting_utilization(const Gpu& gpu) {
+  for (int tries = 0;; ++tries) {
+    const auto percent = gpu_utilization_percent(gpu.pci_address());
+    if (!percent || *percent <= kIdlePercent) return 0;
+    if (tries == kSettleTries) return *percent;
+    const timespec nap{.tv_sec = 0, .tv_nsec = kSettleNapNs};
+    nanosleep(&nap, nullptr);
+  }
+}
+
+// Who else uses it, or "".
+std::string other_use(const Gpu& gpu, GpuUsage usage, std::span<const unsigned> partners) {
+  const std::size_t all = usage.processes.size();
+  std::erase_if(usage.processes, [&](const ml::Process& process) {
+    return std::ranges::find(partners, process.pid) != partners.end();
+  });
+  if (!usage.processes.empty()) return users_in_words(usage);
+  // What a partner did before this process looked may be the load.
+  if (all != 0 || (warm() && measured_here().contains(gpu.pci_address()))) return "";
+  if (const unsigned percent = lasting_utilization(gpu); percent != 0)
+    return fmt::format("a process that NVML does not show ({} % of the time)", percent);
+  return "";
+}
+
+Status judge(const Context& context, const Gpu& gpu, const GpuUsage& usage,
+             std::span<const unsigned> partners) {
+  if (usage.mig)
+    return fail(Code::kFailedPrecondition,
+                fmt::format("{}: open: the GPU is partitioned (MIG is on), and a slice has a part "
+                            "of the copy engines and of the memory; measure with MIG off",
+                            gpu.name()));
+  const std::string users = other_use(gpu, usage, partners);
+  if (users.empty()) {
+    if (!usage.told)
+      context.reporter.fact(gpu.name() + "_in_use_by",
+                            "unknown: NVML does not tell its processes here");
+    return {};
+  }
+  if (context.params.text("busy") == "waive")
+    return fail(Code::kFailedPrecondition,
+                fmt::format("{}: it is in use by {}; wait until it is free, or measure beside it "
+                            "with busy=measure",
+                            gpu.name(), users));
+  context.reporter.fact(gpu.name() + "_in_use_by", users);
+  context.reporter.note("warning",
+                        fmt::format("{}: measured while in use by {}", gpu.name(), users));
+  return {};
+}
+
+}  // namespace
+
+void add_busy_parameter(InfoBuilder& builder) {
+  builder.choice("busy", "", "what to do when another process uses the GPU", {"waive", "measure"});
+}
+
+Status judge_newcomers(const Context& context, const Gpu& gpu, const std::string& users) {
+  if (context.params.text("busy") == "waive")
+    return fail(Code::kFailedPrecondition,
+                fmt::format("{}: {} came to use it while it was measured, so the figure is not "
+                            "kept; measure again when it is free, or beside it with busy=measure",
+                            gpu.name(), users));
+  context.reporter.note(
+      "warning", fmt::format("{}: {} came to use it while it was measured", gpu.name(), users));
+  return {};
+}
+
+Status check_busy(const Context& context, const Gpu& gpu, const std::vector<GpuUsage>& before,
+                  std::span<const unsigned> partners) {
+  const auto usage = std::ranges::find(before, gpu.pci_address(), &GpuUsage::pci_address);
+  // Where NVML does not know it there is no telling.
+  if (usage != before.end()) RG_TRY_OK(judge(context, gpu, *usage, partners));
+  measured_here().add(gpu.pci_address());  // only once it was accepted
+  return {};
+}
+
+}  // namespace railgauge::gpu

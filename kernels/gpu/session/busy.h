@@ -1,0 +1,28 @@
+// What to do when somebody else uses a GPU that is to be measured: the parameter `busy`.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/core/info_builder.h"
+#include "kernels/core/kernel.h"
+#include "kernels/gpu/device.h"
+#include "kernels/gpu/session/usage.h"
+
+namespace railgauge::gpu {
+
+// waive or measure; no identity.
+void add_busy_parameter(InfoBuilder& builder);
+
+// By `before`, gpu_usage() of before this process took a context on the GPU. Waives when it is
+// partitioned (MIG), or in use and `busy` does not say to measure; measured nevertheless, it is a
+// fact and a warning. `partners` are processes of the same task. In Kernel::prepare or connect;
+// waits up to 1.5 s for the load of a moment ago to fade. Thread safe.
+Status check_busy(const Context& context, const Gpu& gpu, const std::vector<GpuUsage>& before,
+                  std::span<const unsigned> partners = {});
+
+// The same of `users` (in words) who came while it was measured: waives, or warns.
+Status judge_newcomers(const Context& context, const Gpu& gpu, const std::string& users);
+
+}  // namespace railgauge::gpu

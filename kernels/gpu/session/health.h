@@ -1,0 +1,103 @@
+// Clocks, throttle reasons, temperature, power and PCIe link of GPUs, watched by NVML while a point
+// is measured: a figure that was taken with the clocks held down says so.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/core/base/record.pb.h"
+#include "kernels/dl/nvml_devices.h"
+#include "kernels/gpu/device.h"
+#include "kernels/gpu/session/health_counters.h"
+
+namespace railgauge::gpu {
+
+// Lowest, highest and mean of one figure's readings.
+class Seen {
+ public:
+  void add(double value);
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+  [[nodiscard]] double lowest() const { return lowest_; }
+  [[nodiscard]] double highest() const { return highest_; }
+  [[nodiscard]] double mean() const { return sum_ / static_cast<double>(count_); }
+
+ private:
+  std::uint64_t count_ = 0;
+  double sum_ = 0;
+  double lowest_ = 0;
+  double highest_ = 0;
+};
+
+// What was seen of one GPU in an interval; a figure that NVML does not have has no reading.
+struct GpuHealth {
+  std::string name;  // "gpu0"
+  Seen sm_clock_mhz;
+  Seen memory_clock_mhz;
+  Seen temperature_c;
+  Seen power_w;
+  Seen pcie_generation;
+  Seen pcie_width;
+  std::uint64_t reason_readings = 0;
+  std::uint64_t throttled_readings = 0;
+  unsigned long long reasons = 0;  // of all readings together
+  Held held;                       // by the counters
+  double interval_ns = 0;          // from the counters' first look to their last
+  // With a context on it at one of the looks but the first, this process too; each once.
+  std::vector<ml::Process> processes;
+};
+
+// Counters that grew by less than this share of the interval make no figure throttled: samples are
+// many, and fewer than one in a thousand could have seen it. The fact throttled_ns tells it.
+inline constexpr double kLeastHeldShare = 0.001;
+
+// Those that hold the clocks down: all but idle and a chosen application clock.
+unsigned long long throttling(unsigned long long reasons);
+// "power cap, thermal slowdown by software"; "none".
+std::string throttle_words(unsigned long long reasons);
+
+// Adds to `point` what was seen of the GPUs that its pair names (of all where it names none):
+// sm_clock_mhz (mean), sm_clock_mhz_min, memory_clock_mhz, temperature_c and power_w (highest),
+// pcie_generation and pcie_width (highest: an idle link trains down), throttle_reasons,
+// throttled_readings, throttled_ns (by NVML's counters), and `throttled`. Of several GPUs the
+// worst. Pure.
+void add_health(std::span<const GpuHealth> seen, Point& point);
+
+// Reads at begin(), from a thread of its own after 5, 10, 20, 40, 80 and then every 100 ms, and at
+// end(). Short intervals, as most are, so have readings too; what falls between two of them is seen
+// by NVML's counters. A reading disturbs small copies that are stamped by the CPU (the first one
+// after it was slow), so it waits until after the first ms, its pauses grow, and those before the
+// first 100 ms ask for clocks and reasons alone. Who uses the GPUs is asked once a second and at
+// end(). begin() belongs before the last copies that are not kept. Never fails: what NVML does not
+// tell is absent. Movable; not thread safe.
+class HealthWatch {
+ public:
+  HealthWatch();
+  explicit HealthWatch(std::span<const Gpu> gpus);
+  HealthWatch(HealthWatch&&) noexcept;
+  HealthWatch& operator=(HealthWatch&&) noexcept;
+  ~HealthWatch();
+
+  // Why nothing is watched; empty when it is.
+  [[nodiscard]] const std::string& blind() const { return blind_; }
+
+  void begin();
+  // The last reading of the interval; nothing where none is under way.
+  void end();
+  // Adds what was seen in the interval that ended last, to one point or to several. Without begin()
+  // there is nothing to add.
+  void add_to(Point& point) const;
+  // Of the interval that ended last, on the GPU `name`: GpuHealth::processes.
+  [[nodiscard]] std::vector<ml::Process> processes(std::string_view name) const;
+
+ private:
+  class Reader;
+  std::unique_ptr<Reader> reader_;
+  std::string blind_;
+};
+
+}  // namespace railgauge::gpu

@@ -1,0 +1,47 @@
+// What a GPU's PCIe link can carry at most, from sysfs: a faster copy was measured wrong.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "kernels/core/base/result.h"
+#include "kernels/gpu/device.h"
+
+namespace railgauge::gpu {
+
+struct PcieLink {
+  double giga_transfers = 0;  // a second on one lane
+  int lanes = 0;
+
+  // In one direction: transfers times lanes, less the line code (8b/10b up to 5 GT/s, 128b/130b
+  // from 8 GT/s; 64 GT/s has none). Packet headers are not taken off.
+  [[nodiscard]] double bytes_per_second() const;
+  bool operator==(const PcieLink&) const = default;
+};
+
+// The link of the device at `pci_address` as it is trained now. Nothing where sysfs does not say,
+// as in many virtual machines.
+std::optional<PcieLink> present_link(const std::string& pci_address,
+                                     const std::string& sysfs = "/sys");
+// As fast and wide as both of its ends can be: the device, and the port above it where that is a
+// real one (both ends tell the same present link, which an emulated port need not).
+std::optional<PcieLink> possible_link(const std::string& pci_address,
+                                      const std::string& sysfs = "/sys");
+// "32 GT/s x16", "2.5 GT/s x16 now, at most 32 GT/s x16"; "" where sysfs does not say.
+std::string link_in_words(const std::string& pci_address, const std::string& sysfs = "/sys");
+
+// Bytes per second of the present link.
+std::optional<double> link_bytes_per_second(const std::string& pci_address,
+                                            const std::string& sysfs = "/sys");
+
+// What no copy can exceed: the link at its best, since an idle one is trained down to save power
+// and may be so both before and after a measurement; or as it was seen (`before` measuring, and
+// now) where that is more. Nothing where the present link is not told.
+std::optional<double> link_ceiling(const std::string& pci_address, std::optional<double> before,
+                                   const std::string& sysfs = "/sys");
+
+// kDataLoss when `bytes_per_second` is above the link's ceiling. GPUs that do not reach the host's
+// memory over PCIe (coherent ones) have no such ceiling.
+Status check_link(const Gpu& gpu, std::optional<double> before, double bytes_per_second);
+
+}  // namespace railgauge::gpu

@@ -1,0 +1,162 @@
+#include "kernels/gpu/session/session.h"
+
+#include <algorithm>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "kernels/core/text/text.h"
+#include "kernels/dl/nvml.h"
+#include "kernels/gpu/session/busy.h"
+#include "kernels/gpu/session/health.h"
+#include "kernels/gpu/session/link_ceiling.h"
+#include "kernels/gpu/session/placement.h"
+#include "kernels/gpu/session/usage.h"
+#include "kernels/memory/numa.h"
+
+namespace railgauge::gpu {
+namespace {
+
+Result<std::vector<Gpu>> open_chosen(const std::string& chosen) {
+  if (chosen == "all") return Gpu::open_all();
+  const auto indexes = parse_cpu_list(chosen);
+  if (!indexes || indexes->empty())
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("gpus: {} is neither \"all\" nor a list as \"0,2,3\"", in_quotes(chosen)));
+  std::vector<Gpu> gpus;
+  for (const int index : *indexes) {
+    if (std::ranges::find(gpus, index, &Gpu::index) != gpus.end())
+      return fail(Code::kInvalidArgument, fmt::format("gpus: gpu{} is named twice", index));
+    gpus.push_back(RG_TRY(Gpu::open(fmt::format("gpu{}", index))));
+  }
+  return gpus;
+}
+
+// What its PCIe link is and can be, where the machine says.
+void report_link(Reporter& reporter, const Gpu& gpu, const std::string& fact) {
+  if (const std::string words = link_in_words(gpu.pci_address()); !words.empty())
+    reporter.fact(fact, words);
+}
+
+void report_facts(Reporter& reporter, std::span<const Gpu> gpus) {
+  gpus.front().report_facts(reporter);
+  if (gpus.size() == 1) {
+    report_link(reporter, gpus.front(), "pcie_link");
+    return;
+  }
+  std::string all;
+  for (const Gpu& gpu : gpus) {
+    all += (all.empty() ? "" : ",") + gpu.name();
+    reporter.fact(gpu.name() + "_pci_address", gpu.pci_address());
+    report_link(reporter, gpu, gpu.name() + "_pcie_link");
+    if (!gpu.uuid().empty()) reporter.fact(gpu.name() + "_uuid", gpu.uuid());
+    if (gpu.model() != gpus.front().model()) reporter.fact(gpu.name() + "_model", gpu.model());
+  }
+  reporter.fact("device", all);
+}
+
+}  // namespace
+
+struct Session::State {
+  std::vector<Gpu> gpus;
+  Placement placement;
+  HealthWatch watch;
+  std::vector<GpuUsage> before;  // who used them when the session opened
+  std::string in_use_by;         // who came in the interval that ended last
+  bool synthetic = false;
+
+  static Result<std::unique_ptr<State>> make(Context& context, std::vector<Gpu> gpus,
+                                             std::vector<GpuUsage> before, Apart apart) {
+    auto state = std::make_unique<State>();
+    state->gpus = std::move(gpus);
+    report_facts(context.reporter, state->gpus);
+    std::vector<std::string> addresses;
+    for (const Gpu& gpu : state->gpus) addresses.push_back(gpu.pci_address());
+    state->before = learn_own_number(std::move(before), addresses);
+    for (const Gpu& gpu : state->gpus) RG_TRY_OK(check_busy(context, gpu, state->before));
+    state->placement = RG_TRY(place(context, state->gpus, "/sys", apart));
+    state->watch = HealthWatch(state->gpus);
+    const std::string& blind = state->watch.blind();
+    context.reporter.fact("nvml", blind.empty() ? loaded_nvml().version : "not asked: " + blind);
+    state->synthetic = loaded_cuda().synthetic || (blind.empty() && loaded_nvml().synthetic);
+    RG_TRY_OK(state->gpus.front().make_current());
+    return state;
+  }
+};
+
+void add_session_parameters(InfoBuilder& builder) {
+  add_busy_parameter(builder);
+  builder
+      .choice("numa", "", "NUMA node of the CPU's side, as seen from the GPU",
+              {"near", "far", "any"})
+      .identity();
+}
+
+void add_gpus_parameter(InfoBuilder& builder) {
+  builder.text("gpus", "which GPUs: all, or a list as 0,2,3", "all").identity();
+}
+
+Session::Session() = default;
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+Result<Session> Session::open(Context& context) {
+  auto before = gpu_usage();
+  std::vector<Gpu> gpus;
+  gpus.push_back(RG_TRY(Gpu::open(context.endpoint)));
+  Session session;
+  session.state_ =
+      RG_TRY(State::make(context, std::move(gpus), std::move(before), Apart::kUnbound));
+  return session;
+}
+
+Result<Session> Session::open_several(Context& context, std::size_t minimum, Apart apart) {
+  auto before = gpu_usage();
+  std::vector<Gpu> gpus = RG_TRY(open_chosen(context.params.text("gpus")));
+  if (gpus.size() < minimum)
+    return fail(Code::kFailedPrecondition,
+                fmt::format("gpus {}: {} of them, and this kernel measures between at least {}",
+                            context.params.text("gpus"), gpus.size(), minimum));
+  Session session;
+  session.state_ = RG_TRY(State::make(context, std::move(gpus), std::move(before), apart));
+  return session;
+}
+
+std::span<const Gpu> Session::gpus() const { return state_->gpus; }
+
+Status Session::check_host_memory(Context& context, std::span<std::byte> memory,
+                                  const std::string& fact) const {
+  return check_host_pages(context.reporter, fact, state_->placement.host, gpu().name(), memory);
+}
+
+void Session::begin_point() {
+  state_->in_use_by.clear();
+  state_->watch.begin();
+}
+
+void Session::end_point() { state_->watch.end(); }
+
+Status Session::check_undisturbed(Context& context) {
+  for (const Gpu& gpu : gpus()) {
+    const GpuUsage came =
+        newcomers(state_->before, gpu.pci_address(), state_->watch.processes(gpu.name()));
+    if (came.processes.empty()) continue;
+    const std::string who = users_in_words(came);
+    RG_TRY_OK(judge_newcomers(context, gpu, who));
+    state_->in_use_by +=
+        fmt::format("{}{}: {}", state_->in_use_by.empty() ? "" : "; ", gpu.name(), who);
+  }
+  return {};
+}
+
+void Session::report(Context& context, Point point) {
+  state_->watch.end();
+  state_->watch.add_to(point);
+  if (!state_->in_use_by.empty()) (*point.mutable_facts())["in_use_by"] = state_->in_use_by;
+  if (state_->synthetic) point.set_synthetic(true);
+  context.reporter.point(std::move(point));
+}
+
+}  // namespace railgauge::gpu

@@ -1,0 +1,226 @@
+#include "kernels/launch/ending.h"
+
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cctype>
+#include <csignal>
+#include <cstring>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/text/text.h"
+
+namespace railgauge {
+namespace {
+
+constexpr std::size_t kReasonLines = 3;
+// Of each of them: a rank may say much without a line's end, and a reason has to fit into one step
+// of the rendezvous.
+constexpr std::size_t kMostLineBytes = 400;
+constexpr std::size_t kTailBytes = 8U << 10U;
+constexpr std::size_t kMostWarnings = 16U << 10U;
+constexpr std::size_t kMostTransports = 16U << 10U;
+constexpr std::string_view kUnused = "unused env";
+
+// UCX's, of a variable that nothing read.
+bool is_unused_warning(std::string_view line) {
+  return line.find("UCX  WARN") != line.npos && line.find(kUnused) != line.npos;
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
+// What the MPI was asked to say of its transports is no reason of an end.
+bool is_chatter(std::string_view line) {
+  return line.find("UCX  INFO") != line.npos || line.find("UCX  DEBUG") != line.npos ||
+         line.find(" mca: ") != line.npos || line.find("mtl:ofi:") != line.npos ||
+         line.find(" btl:") != line.npos;
+}
+
+// The rank's own last word, which a backtrace and the launcher's lines follow.
+bool is_fatal(std::string_view line) { return line.find("  Fatal: ") != line.npos; }
+
+std::string how_it_ended(const LauncherEnd& end) {
+  if (WIFSIGNALED(end.wait_status))
+    return fmt::format("was ended by signal {} (SIG{})", WTERMSIG(end.wait_status),
+                       sigabbrev_np(WTERMSIG(end.wait_status)));
+  return fmt::format("exited with {}{}", WEXITSTATUS(end.wait_status),
+                     end.final ? "" : " before rank 0's final record");
+}
+
+// The first of a thousand ranks' lines is far behind when the last has told its own.
+void keep_transports(std::string_view line, std::string& kept) {
+  if (!is_chatter(line) || kept.size() + line.size() >= kMostTransports) return;
+  const std::string more = fmt::format("{}{}\n", kept, line);
+  if (transport_facts(more) != transport_facts(kept)) kept = more;
+}
+
+void explain(const LauncherEnd& end, Final& final) {
+  if (end.ending_signal != 0) {
+    final.set_outcome(std::string(kCancelledOutcome));
+    final.set_reason(end.ending_signal == SIGINT ? "interrupted (SIGINT)" : "terminated (SIGTERM)");
+    return;
+  }
+  const std::size_t tail = end.words.size() > kTailBytes ? end.words.size() - kTailBytes : 0;
+  final.set_stderr_tail(valid_utf8(end.words.substr(tail)));
+  if (end.past_deadline) {
+    final.set_outcome(std::string(kTimedOut));
+    final.set_reason(fmt::format("{}: did not end by the deadline; its last lines: {}", end.name,
+                                 last_lines(end.words)));
+    return;
+  }
+  const bool no_library = end.words.find("error while loading shared libraries") != end.words.npos;
+  final.set_outcome(std::string(no_library ? kWaived : kCrashed));
+  final.set_reason(fmt::format("{}: {}; its last lines: {}", end.name, how_it_ended(end),
+                               last_lines(end.words)));
+  if (WIFSIGNALED(end.wait_status)) final.set_exit_signal(WTERMSIG(end.wait_status));
+}
+
+}  // namespace
+
+std::map<std::string, std::string> transport_facts(const LauncherEnd& end) {
+  return transport_facts(end.transports + end.words);
+}
+
+void let_go(LauncherEnd& end) {
+  if (end.words.size() <= kMostLauncherWords) return;
+  const std::size_t least = end.words.size() - kMostLauncherWords;
+  // Whole lines, so that no warning is cut, where they are not endless.
+  const std::size_t line_end = end.words.find('\n', least);
+  const bool is_near = line_end != end.words.npos && line_end - least < kMostLineBytes;
+  const std::size_t cut = is_near ? line_end + 1 : least;
+  for (const std::string_view line : lines_of(std::string_view(end.words).substr(0, cut))) {
+    if (is_unused_warning(line) && end.warnings.size() + line.size() < kMostWarnings)
+      end.warnings.append(line).append("\n");
+    keep_transports(line, end.transports);
+  }
+  end.words.erase(0, cut);
+}
+
+std::string ignored_setting(const std::string& words, const std::string& settings) {
+  for (std::size_t begin = settings.find("UCX_"); begin != settings.npos;
+       begin = settings.find("UCX_", settings.find(' ', begin))) {
+    const std::string name = settings.substr(begin, settings.find('=', begin) - begin);
+    for (const std::string_view line : lines_of(words)) {
+      if (!is_unused_warning(line)) continue;
+      const std::size_t found = line.find(name, line.find(kUnused));
+      if (found == line.npos) continue;
+      const std::string_view rest = line.substr(found + name.size());
+      const auto is_more = [](char c) {
+        return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0;
+      };
+      if (rest.empty() || !is_more(rest.front())) return name;
+    }
+  }
+  return {};
+}
+
+std::string finalize_warning(const std::string& words) {
+  if (words.find(kFinalizeHangs) == words.npos) return {};
+  return fmt::format("MPI_Finalize did not come back within {} s; the figures stand",
+                     kFinalizeSeconds);
+}
+
+Final final_of(const LauncherEnd& end) {
+  Final final = end.final.value_or(Final());
+  // Open MPI's launcher calls it a crash when a rank leaves without MPI_Finalize.
+  const bool good = (WIFEXITED(end.wait_status) && WEXITSTATUS(end.wait_status) == 0) ||
+                    !finalize_warning(end.words).empty();
+  // A rank that the launcher ended because of another one says "cancelled".
+  const bool says =
+      end.final && final.outcome() != kCancelledOutcome && (good || final.outcome() != kPassed);
+  if (!says) explain(end, final);
+  const std::string ignored = ignored_setting(end.warnings + end.words, end.settings);
+  if (final.outcome() == kPassed && !ignored.empty()) {
+    final.set_outcome(std::string(kWaived));
+    final.set_reason(fmt::format(
+        "{}: the UCX of these nodes does not read it; leave that tunable out", ignored));
+  }
+  return final;
+}
+
+std::string_view beginning_of(std::string_view text, std::size_t most_bytes) {
+  std::size_t length = std::min(text.size(), most_bytes);
+  // Not in the middle of a character, which has at most three bytes after its first.
+  for (int i = 0; i < 3 && length > 0 && length < text.size() && (text[length] & 0xc0) == 0x80; ++i)
+    --length;
+  return text.substr(0, length);
+}
+
+std::string last_lines(const std::string& words) {
+  std::vector<std::string> lines;
+  std::size_t fatal = std::string::npos;
+  for (const std::string_view line : lines_of(words)) {
+    const auto says = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+    if (!std::ranges::any_of(line, says) || is_chatter(line)) continue;
+    if (fatal == std::string::npos && is_fatal(line)) fatal = lines.size();
+    lines.push_back(valid_utf8(beginning_of(line, kMostLineBytes)));
+  }
+  if (lines.empty()) return "it said nothing";
+  if (const std::size_t kept = lines.size() - std::min(lines.size(), kReasonLines); kept > 0) {
+    if (fatal < kept) std::swap(lines[fatal], lines[kept - 1]);
+    lines.erase(lines.begin(),
+                lines.begin() + static_cast<std::ptrdiff_t>(fatal < kept ? kept - 1 : kept));
+  }
+  for (std::string& line : lines)
+    for (char& c : line)
+      if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  std::string text = fmt::format("{}", fmt::join(lines, " / "));
+  while (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+std::map<std::string, std::string> transport_facts(const std::string& words) {
+  std::set<std::string> transports;
+  std::set<std::string> btls;
+  std::string provider;
+  for (const std::string_view line : lines_of(words)) {
+    // "... UCX  INFO  ep_cfg[1]: tag(tcp/eth0);"
+    const std::size_t tag = line.find("tag(");
+    if (line.find("UCX") != line.npos && tag != line.npos) {
+      std::string_view names = line.substr(tag + 4);
+      names = names.substr(0, names.find(')'));
+      while (!names.empty()) {
+        const std::size_t end = std::min(names.find(' '), names.size());
+        if (end > 0) transports.insert(valid_utf8(names.substr(0, end)));
+        names.remove_prefix(std::min(end + 1, names.size()));
+      }
+    }
+    // "... mca: bml: Using tcp btl for send to [[1,1],1] on node x"
+    constexpr std::string_view kUsing = "mca: bml: Using ";
+    if (const std::size_t at = line.find(kUsing); at != line.npos) {
+      const std::string_view rest = line.substr(at + kUsing.size());
+      btls.insert(valid_utf8(rest.substr(0, rest.find(' '))));
+    }
+    // "... mtl_ofi_component.c:366: mtl:ofi:prov: verbs;ofi_rxm"
+    constexpr std::string_view kProvider = "mtl:ofi:prov: ";
+    if (const std::size_t at = line.find(kProvider); at != line.npos)
+      if (const auto name = line.substr(at + kProvider.size()); name != "none")
+        provider = valid_utf8(name);
+  }
+  std::map<std::string, std::string> facts;
+  if (!transports.empty()) facts["mpi_transports"] = fmt::format("{}", fmt::join(transports, ","));
+  if (!provider.empty()) facts["mpi_provider"] = provider;
+  if (!btls.empty()) facts["mpi_btl"] = fmt::format("{}", fmt::join(btls, ","));
+  return facts;
+}
+
+std::string silence_warning(const Final& final, const LauncherEnd& end) {
+  if (final.outcome() != kPassed || !transport_facts(end).empty()) return {};
+  return "the MPI did not say its transports; what carried these figures is not known";
+}
+
+}  // namespace railgauge

@@ -1,0 +1,238 @@
+#include "kernels/launch/launcher.h"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/group/framing.h"
+#include "kernels/core/mpi_tunables.h"
+#include "kernels/core/text/units.h"
+#include "kernels/launch/ending.h"
+#include "kernels/launch/held_records.h"
+#include "kernels/launch/node/desk.h"
+#include "kernels/launch/node/folder.h"
+#include "kernels/launch/node/kept.h"
+#include "kernels/launch/node/records.h"
+#include "kernels/launch/words.h"
+#include "kernels/runner/task/run.h"
+#include "kernels/runner/task/watchdog.h"
+
+namespace railgauge {
+namespace {
+
+constexpr double kSendSeconds = 10;
+constexpr double kGraceSeconds = 5;  // past the deadline, which the ranks keep by themselves
+// From SIGTERM to SIGKILL; before our parent kills us (child.h).
+constexpr double kTermSeconds = 2;
+constexpr int kLookMs = 500;  // a pidfd wakes us before
+
+Result<sockaddr_un> address_of(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path)
+    return fail(Code::kInvalidArgument, fmt::format("{}: too long for a socket's name", path));
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+// The launcher until nothing of it is left and all is read.
+class Launch {
+ public:
+  Launch(Kept launcher, Fd listener, double deadline_ns, std::string name, RecordSink& sink)
+      : launcher_(std::move(launcher)),
+        records_(std::move(listener)),
+        deadline_ns_(deadline_ns),
+        signals_(ending_signals_fd()),
+        sink_(sink) {
+    end_.name = std::move(name);
+  }
+
+  int supervise() {
+    std::optional<int> status;
+    while (!(status = launcher_.ended())) {
+      wait();
+      look();
+      if (!told_ && monotonic_now_ns() >= deadline_ns_) {
+        end_.past_deadline = told_ = true;
+        launcher_.end();
+      }
+    }
+    look();
+    end_.wait_status = *status;
+    return finish();
+  }
+
+ private:
+  void wait() {
+    std::vector<pollfd> set{{signals_.get(), POLLIN, 0}, {launcher_.exit_fd(), POLLIN, 0}};
+    if (launcher_.out_fd() >= 0) set.push_back({launcher_.out_fd(), POLLIN, 0});
+    records_.add_to(set);
+    const double left_ms = told_ ? kLookMs : (deadline_ns_ - monotonic_now_ns()) / 1e6 + 1;
+    ::poll(set.data(), set.size(), static_cast<int>(std::clamp(left_ms, 1.0, double{kLookMs})));
+    signalfd_siginfo info{};
+    if (set[0].revents == 0 || told_) return;
+    if (::read(signals_.get(), &info, sizeof info) != sizeof info) return;
+    end_.ending_signal = static_cast<int>(info.ssi_signo);
+    told_ = true;
+    launcher_.end();
+  }
+  // Whatever is there, without waiting.
+  void look() {
+    std::string& words = end_.words;
+    read_what_is_there(launcher_.out(), words, words.size() + kMostLauncherWords);
+    let_go(end_);
+    for (Record& record : records_.read()) {
+      next_sequence_ = record.key().sequence() + 1;
+      // The final one waits for the launcher's end, which may know better; the first for the next,
+      // by which the MPI has said what it uses.
+      if (record.has_final()) {
+        last_ = std::move(record);
+      } else if (record.has_started()) {
+        started_ = std::move(record);
+        const auto& facts = started_->started().facts();
+        if (facts.contains("mpi_settings")) end_.settings = facts.at("mpi_settings");
+      } else {
+        held_.add(std::move(record));
+      }
+    }
+    release(false);
+  }
+  void release(bool at_once) {
+    if (held_.empty()) return;
+    const bool is_known = at_once || !started_ || !transport_facts(end_).empty();
+    for (const Record& record : held_.due(is_known)) {
+      tell_started();
+      static_cast<void>(sink_.write(record));
+    }
+  }
+  void tell_started() {
+    if (!started_) return;
+    auto& facts = *started_->mutable_started()->mutable_facts();
+    for (const auto& [name, value] : transport_facts(end_)) facts[name] = value;
+    static_cast<void>(sink_.write(*started_));
+    started_.reset();
+  }
+  int finish() {
+    release(true);
+    tell_started();
+    Record record = last_.value_or(Record());
+    if (last_)
+      end_.final = last_->final();
+    else
+      record.mutable_key()->set_sequence(next_sequence_);
+    const Final final = final_of(end_);
+    for (const std::string& warning :
+         {finalize_warning(end_.words), silence_warning(final, end_)}) {
+      if (warning.empty()) continue;
+      Record note;
+      *note.mutable_key() = record.key();
+      note.mutable_note()->set_severity("warn");
+      note.mutable_note()->set_text(warning);
+      static_cast<void>(sink_.write(note));
+      record.mutable_key()->set_sequence(record.key().sequence() + 1);
+    }
+    *record.mutable_final() = final;
+    static_cast<void>(sink_.write(record));
+    if (end_.ending_signal != 0)
+      return end_.ending_signal == SIGINT ? kExitInterrupted : kExitTerminated;
+    return exit_code_of(record.final().outcome());
+  }
+
+  Kept launcher_;
+  MpiRecords records_;
+  const double deadline_ns_;
+  const Fd signals_;
+  RecordSink& sink_;
+  LauncherEnd end_;
+  bool told_ = false;  // to end
+  std::optional<Record> started_;
+  HeldRecords held_;  // those after it
+  std::optional<Record> last_;
+  std::uint32_t next_sequence_ = 0;
+};
+
+std::string given(const StandaloneOptions& options, const char* name, const char* otherwise) {
+  const auto found = options.parameters.find(name);
+  return found == options.parameters.end() ? otherwise : found->second;
+}
+
+Result<int> start_and_supervise(const StandaloneOptions& options, RecordSink& sink) {
+  const MpiLauncher launcher = RG_TRY(
+      find_mpi_launcher(given(options, "mpi", "openmpi"), given(options, "mpi_installation", "")));
+  const OwnFolder folder = RG_TRY(OwnFolder::make());
+  const std::string socket = folder.path() + "/records";
+  Fd listener = RG_TRY(listen_at_path(socket));
+  std::vector<std::string> environment = with_installation(process_environment_words(), launcher);
+  const auto is_set = [&](std::string_view name) {
+    return options.parameters.contains(std::string(name));
+  };
+  make_telling(launcher.mpi, std::ranges::any_of(mpi::kTunables, is_set), environment);
+  Kept started = RG_TRY(Kept::start({.keeper = launcher.shim,
+                                     .program = launcher.program,
+                                     .words = launcher_command(launcher, options, socket),
+                                     .environment = std::move(environment),
+                                     .one_stream = true,
+                                     .grace_seconds = kTermSeconds}));
+  const double deadline_ns = monotonic_now_ns() + (options.deadline_seconds + kGraceSeconds) * 1e9;
+  return Launch(std::move(started), std::move(listener), deadline_ns,
+                std::filesystem::path(launcher.program).filename().string(), sink)
+      .supervise();
+}
+
+}  // namespace
+
+std::vector<std::string> launcher_command(const MpiLauncher& launcher,
+                                          const StandaloneOptions& options,
+                                          const std::string& records_socket) {
+  std::vector<std::string> words{launcher.program};
+  words.insert(words.end(), launcher.options.begin(), launcher.options.end());
+  const auto binding = options.parameters.find("binding");
+  if (binding != options.parameters.end() && binding->second != "default")
+    words.insert(words.end(), {launcher.bind_option, binding->second});
+  words.insert(words.end(), {"-n", fmt::format("{}", options.ranks), launcher.ranks_program,
+                             options.row->info().name(), "--records-to", records_socket,
+                             "--deadline", canonical_duration(options.deadline_seconds * 1e9)});
+  if (options.raw_samples) words.emplace_back("--raw-samples");
+  if (!options.endpoint.empty()) words.insert(words.end(), {"-d", options.endpoint});
+  for (const auto& [name, value] : options.parameters)
+    words.insert(words.end(), {"--set", fmt::format("{}={}", name, value)});
+  return words;
+}
+
+int run_mpi_launcher(const StandaloneOptions& options, RecordSink& sink) {
+  RG_CHECK(::signal(SIGPIPE, SIG_IGN) != SIG_ERR);
+  const auto ended = start_and_supervise(options, sink);
+  if (ended) return *ended;
+  RecordWriter records(sink, RecordKey{});
+  return finish_task(tl::unexpected(ended.error()), records);
+}
+
+Result<SocketSink> SocketSink::connect(const std::string& path) {
+  const sockaddr_un address = RG_TRY(address_of(path));
+  SocketSink sink(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the interface of sockets
+  if (!sink.fd_ ||
+      ::connect(sink.fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return fail(Code::kUnavailable, fmt::format("{}: connect: {}", path, std::strerror(errno)));
+  return sink;
+}
+
+Status SocketSink::write(const Record& record) {
+  return write_all(fd_.get(), frame(record), kSendSeconds);
+}
+
+}  // namespace railgauge

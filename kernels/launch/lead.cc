@@ -1,0 +1,312 @@
+// Rank 0 of an MPI task: the launcher, the desk where its shims ask, and the records of MPI's rank
+// 0.
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/mpi_tunables.h"
+#include "kernels/core/text/text.h"
+#include "kernels/launch/ending.h"
+#include "kernels/launch/held_records.h"
+#include "kernels/launch/job.h"
+#include "kernels/launch/node/desk.h"
+#include "kernels/launch/node/folder.h"
+#include "kernels/launch/node/records.h"
+#include "kernels/launch/shim/wire.h"
+
+namespace railgauge {
+namespace {
+
+constexpr int kLookMs = 100;
+constexpr double kTermSeconds = 0.2;  // a cancelled task's node is waited for
+// One that came to the other nodes by ssh or Slurm tells its daemons there by itself; a node that
+// got busy is given way to within 2 s.
+constexpr double kForeignTermSeconds = 1.5;
+constexpr double kPatienceSeconds = 2;   // for this node's daemon once the launcher has ended
+constexpr double kRanksShare = 0.2;      // of what is left: the ranks' own deadline comes so much
+constexpr double kRanksMostSeconds = 3;  // before ours, at most this, to tell what they waited for
+constexpr double kLeastSeconds = 1;
+constexpr std::size_t kMostReasonBytes = 8U << 10U;  // of the end that the others are told
+
+// `words` but those of a name that stands in `others` too.
+std::vector<std::string> without(std::vector<std::string> words,
+                                 const std::vector<std::string>& others) {
+  std::erase_if(words, [&](const std::string& word) {
+    const std::string name = word.substr(0, word.find('=') + 1);
+    return std::ranges::any_of(others,
+                               [&](const std::string& other) { return other.starts_with(name); });
+  });
+  return words;
+}
+
+class Leader {
+ public:
+  Leader(MpiJob& job, OwnFolder folder, Fd desk_listener, Fd records_listener)
+      : job_(job),
+        folder_(std::move(folder)),
+        relay_(job.group, job.task.deadline_monotonic_ns),
+        own_(daemon_options(job), [this](LaunchNews news) { news_.push_back(std::move(news)); }),
+        desk_(std::move(desk_listener), desk_options(job), hooks()),
+        records_(std::move(records_listener)) {}
+
+  MpiOutcome run() {
+    const Status started = start();
+    MpiOutcome end = started ? supervise() : mpi_outcome_of(started.error());
+    end_daemons(own_, kPatienceSeconds);
+    LaunchEnd last;
+    last.set_outcome(end.outcome);
+    last.set_reason(valid_utf8(beginning_of(end.reason, kMostReasonBytes)));
+    relay_.end(std::move(last));
+    relay_.join();
+    return end;
+  }
+
+ private:
+  static MpiDesk::Options desk_options(const MpiJob& job) {
+    MpiDesk::Options options{.shim = job.launcher.shim, .lease = {}, .rank_of = {}};
+    std::set<std::string> addresses;
+    for (std::size_t rank = 0; rank < job.nodes.size(); ++rank) {
+      addresses.insert(job.nodes[rank].address());
+      options.rank_of.emplace(job.nodes[rank].address(), static_cast<std::uint32_t>(rank));
+    }
+    options.lease = lease_of(job, std::move(addresses));
+    return options;
+  }
+  MpiDesk::Hooks hooks() {
+    return {.ask =
+                [this](LaunchAsk ask) {
+                  if (ask.rank() == 0)
+                    static_cast<void>(own_.start(ask));
+                  else
+                    relay_.post(std::move(ask));
+                },
+            .signal =
+                [this](LaunchSignal signal) {
+                  own_.stop(signal.number());
+                  relay_.post(std::move(signal));
+                },
+            .refused = [this](const std::string& why) { job_.records.note("warn", why); }};
+  }
+
+  [[nodiscard]] LaunchPlan plan(const std::vector<std::string>& handed_on) const {
+    const double left = (job_.task.deadline_monotonic_ns - monotonic_now_ns()) / 1e9;
+    const double ranks_seconds =
+        std::max(kLeastSeconds, left - std::min(left * kRanksShare, kRanksMostSeconds));
+    LaunchPlan plan{.launcher = job_.launcher,
+                    .mode = job_.mode,
+                    .addresses = {},
+                    .hosts = {},
+                    .hosts_file = folder_.path() + "/hosts",
+                    .network = job_.own.network,
+                    .interface = job_.own.interface,
+                    .shim = job_.launcher.shim,
+                    .binding = job_.task.params.text("binding"),
+                    .program = {},
+                    .handed_on = handed_on};
+    for (const LaunchHello& node : job_.nodes) {
+      plan.addresses.push_back(node.address());
+      plan.hosts.push_back(node.host_name());
+    }
+    plan.program = ranks_words(job_.launcher, job_.task.row.info().name(), job_.task.params,
+                               folder_.path() + "/records", ranks_seconds, job_.task.raw_samples);
+    return plan;
+  }
+
+  // UCX would use any interface for TCP, also one that leads nowhere. "" where nodes differ, or
+  // where the task chooses.
+  [[nodiscard]] std::string ucx_devices() const {
+    const Params& params = job_.task.params;
+    if (!params.is_default("hca_list") || !params.is_default("process_to_rail")) return {};
+    const auto list = [](const LaunchHello& node) {
+      return fmt::format("{}", fmt::join(node.net_devices(), ","));
+    };
+    const std::string first = list(job_.nodes.front());
+    const auto same = [&](const LaunchHello& node) { return list(node) == first; };
+    return std::ranges::all_of(job_.nodes, same) ? first : std::string();
+  }
+
+  static Status write_hosts(const LaunchPlan& plan) {
+    std::ofstream file(plan.hosts_file);
+    file << hosts_file_text(plan) << std::flush;
+    if (!file) return fail(Code::kUnavailable, plan.hosts_file + ": cannot be written");
+    return {};
+  }
+
+  Status start() {
+    const std::vector<std::string> mine = process_environment_words();
+    std::vector<std::string> handed_on = handed_on_variables(mine);
+    const auto is_set = [&](std::string_view name) { return !job_.task.params.is_default(name); };
+    make_telling(job_.launcher.mpi, std::ranges::any_of(mpi::kTunables, is_set), handed_on);
+    if (const std::string devices = ucx_devices(); !devices.empty())
+      add_unless_set(handed_on, "UCX_NET_DEVICES=" + devices);
+    const LaunchPlan planned = plan(handed_on);
+    if (job_.mode == LaunchMode::kSlurm) RG_TRY_OK(write_hosts(planned));
+    const bool clean = job_.mode == LaunchMode::kAgent;
+    KeptCommand command{
+        .keeper = job_.launcher.shim,
+        .program =
+            job_.mode == LaunchMode::kSlurm ? program_in_path("srun") : job_.launcher.program,
+        .words = launch_words(planned),
+        .environment = clean ? clean_environment(mine, job_.launcher)
+                             : with_installation(without(mine, handed_on), job_.launcher),
+        .one_stream = true,
+        .grace_seconds = clean ? kTermSeconds : kForeignTermSeconds};
+    const auto add = [&](const std::vector<std::string>& more) {
+      command.environment.insert(command.environment.end(), more.begin(), more.end());
+    };
+    add(handed_on);
+    add(launch_settings(planned));
+    add({fmt::format("{}={}/shims", launch::kSocketVariable, folder_.path())});
+    launcher_ = RG_TRY(Kept::start(command));
+    end_.name = std::filesystem::path(command.program).filename().string();
+    return {};
+  }
+
+  MpiOutcome supervise() {
+    std::optional<int> status;
+    while (!(status = launcher_.ended())) {
+      wait();
+      serve();
+      if (why_) continue;
+      why_ = reason_to_end(job_, &relay_);
+      if (!why_) continue;
+      launcher_.end();
+      own_.end();
+    }
+    serve();
+    end_.wait_status = *status;
+    return conclude();
+  }
+
+  void wait() {
+    std::vector<pollfd> set{{launcher_.exit_fd(), POLLIN, 0}, {relay_.fd(), POLLIN, 0}};
+    if (launcher_.out_fd() >= 0) set.push_back({launcher_.out_fd(), POLLIN, 0});
+    if (!why_) {
+      set.push_back({job_.options.bell.fd(), POLLIN, 0});
+      set.push_back({job_.signals_fd, POLLIN, 0});
+    }
+    desk_.add_to(set);
+    own_.add_to(set);
+    records_.add_to(set);
+    ::poll(set.data(), set.size(), kLookMs);
+  }
+
+  // Whatever is there, without waiting.
+  void serve() {
+    std::string& words = end_.words;
+    read_what_is_there(launcher_.out(), words, words.size() + kMostLauncherWords);
+    let_go(end_);
+    desk_.service();
+    own_.service();
+    for (const LaunchNews& news : std::exchange(news_, {})) desk_.tell(0, news);
+    for (const auto& [rank, step] : relay_.take())
+      for (const LaunchNews& news : step.news()) desk_.tell(rank, news);
+    for (Record& record : records_.read()) take(std::move(record));
+    release(false);
+    relay_.set_quiet(measuring_ && !end_.final);
+  }
+
+  // Started waits for what comes behind it: by then the MPI has said what it uses.
+  void take(Record record) {
+    if (record.has_started()) {
+      job_.measuring();
+      measuring_ = true;
+      started_ = std::move(*record.mutable_started());
+      const auto settings = started_.facts().find("mpi_settings");
+      if (settings != started_.facts().end()) end_.settings = settings->second;
+      return;
+    }
+    if (record.has_final())
+      end_.final = std::move(*record.mutable_final());
+    else
+      held_.add(std::move(record));
+  }
+  void release(bool at_once) {
+    if (held_.empty()) return;
+    const bool is_known = at_once || started_told_ || !transport_facts(end_).empty();
+    for (Record& record : held_.due(is_known)) {
+      tell_started();
+      if (record.has_point()) job_.records.point(std::move(*record.mutable_point()));
+      if (record.has_note()) job_.records.note(record.note().severity(), record.note().text());
+    }
+  }
+
+  void tell_started() {
+    if (started_told_) return;
+    started_told_ = true;
+    const KernelInfo info = job_.task.row.info();
+    started_.set_kernel(info.name());
+    started_.set_revision(info.revision());
+    started_.set_size(job_.group.size());
+    if (started_.endpoint().empty()) started_.set_endpoint(job_.task.endpoint);
+    // As the task has them: the ranks know no better, and may not have come to tell.
+    started_.mutable_parameters()->clear();
+    started_.mutable_parameters()->insert(job_.task.params.effective().begin(),
+                                          job_.task.params.effective().end());
+    auto& facts = *started_.mutable_facts();
+    facts["railgauge_version"] = RAILGAUGE_VERSION;
+    facts["launch"] = job_.task.params.text("launch");
+    facts["mpi_launcher"] = job_.version;
+    facts["mpi_network"] = job_.own.network;
+    for (const auto& [name, value] : job_.task.facts) facts[name] = value;
+    for (const auto& [name, value] : transport_facts(end_)) facts[name] = value;
+    job_.records.started(std::move(started_));
+  }
+
+  MpiOutcome conclude() {
+    release(true);
+    tell_started();
+    if (const std::string warning = finalize_warning(end_.words); !warning.empty())
+      job_.records.note("warn", warning);
+    const bool by_deadline = why_ && why_->code == Code::kDeadlineExceeded;
+    if (!end_.words.empty())  // for the agent, which keeps the end of what a runner says
+      fmt::print(stderr, "{}\n", end_.words);
+    if (why_ && !by_deadline) return mpi_outcome_of(*why_);
+    end_.past_deadline = by_deadline;
+    const Final final = final_of(end_);
+    if (job_.group.size() > 1)
+      if (const std::string silent = silence_warning(final, end_); !silent.empty())
+        job_.records.note("warn", silent);
+    return {final.outcome(), final.reason()};
+  }
+
+  MpiJob& job_;
+  const OwnFolder folder_;
+  MpiRelay relay_;
+  std::vector<LaunchNews> news_;  // of this node's own daemon
+  MpiDaemons own_;
+  MpiDesk desk_;
+  MpiRecords records_;
+  Kept launcher_;
+  LauncherEnd end_;
+  Started started_;
+  bool started_told_ = false;
+  HeldRecords held_;          // those after it
+  bool measuring_ = false;    // all daemons and ranks are up
+  std::optional<Error> why_;  // it has been told to end
+};
+
+}  // namespace
+
+MpiOutcome lead_mpi_task(MpiJob& job) {
+  const auto open = [&]() -> Result<MpiOutcome> {
+    OwnFolder folder = RG_TRY(OwnFolder::make());
+    Fd desk = RG_TRY(listen_at_path(folder.path() + "/shims"));
+    Fd records = RG_TRY(listen_at_path(folder.path() + "/records"));
+    Leader leader(job, std::move(folder), std::move(desk), std::move(records));
+    return leader.run();
+  };
+  const auto end = open();
+  return end ? *end : mpi_outcome_of(end.error());
+}
+
+}  // namespace railgauge

@@ -1,0 +1,97 @@
+#include "kernels/launch/node/daemons.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kernels/core/base/clock.h"
+
+namespace railgauge {
+namespace {
+
+constexpr std::size_t kMostBytes = 8U << 10U;  // of one stream in one piece of news
+
+// Hydra tells every node the interface of the launcher's.
+void name_own_interface(std::vector<std::string>& arguments, const std::string& interface) {
+  const auto option = std::ranges::find(arguments, "--iface");
+  if (!interface.empty() && option != arguments.end() && option + 1 != arguments.end())
+    *(option + 1) = interface;
+}
+
+}  // namespace
+
+Result<Kept> MpiDaemons::open(const LaunchAsk& ask) const {
+  const std::vector<std::string> words(ask.words().begin(), ask.words().end());
+  auto command = RG_TRY(launch::read_daemon_command(words, options_.shim));
+  RG_TRY_OK(launch::check_lease(command, options_.lease, monotonic_now_ns()));
+  if (!running_.empty())
+    return fail(
+        Code::kPermissionDenied,
+        fmt::format("launch shim: task {}: node {} runs its {} already; refused",
+                    options_.lease.task, command.node, launch::daemon_name(command.daemon)));
+  if (options_.daemon.empty())
+    return fail(Code::kNotFound, fmt::format("launch shim: node {} has no {}", command.node,
+                                             launch::daemon_name(command.daemon)));
+  name_own_interface(command.arguments, options_.interface);
+  KeptCommand kept{.keeper = options_.keeper,
+                   .program = options_.daemon,
+                   .words = {std::string(launch::daemon_name(command.daemon))},
+                   .environment = options_.environment};
+  kept.words.insert(kept.words.end(), command.arguments.begin(), command.arguments.end());
+  return Kept::start(kept);
+}
+
+std::string MpiDaemons::start(const LaunchAsk& ask) {
+  auto started = open(ask);
+  if (started) {
+    running_.emplace(ask.number(), std::move(*started));
+    ++started_;
+    return {};
+  }
+  LaunchNews news;
+  news.set_number(ask.number());
+  news.set_refused(started.error().message);
+  tell_(std::move(news));
+  return started.error().message;
+}
+
+void MpiDaemons::stop(std::uint32_t number) {
+  if (const auto found = running_.find(number); found != running_.end()) found->second.end();
+}
+
+void MpiDaemons::end() const {
+  for (const auto& [number, kept] : running_) kept.end();
+}
+
+void MpiDaemons::service() {
+  for (auto it = running_.begin(); it != running_.end();) {
+    Kept& kept = it->second;
+    // First: what was said before the end is read after it.
+    const auto status = kept.ended();
+    std::string out;
+    std::string err;
+    read_what_is_there(kept.out(), out, kMostBytes);
+    read_what_is_there(kept.err(), err, kMostBytes);
+    const bool drained = out.size() < kMostBytes && err.size() < kMostBytes;
+    const bool over = status.has_value() && drained;
+    if (over || !out.empty() || !err.empty()) {
+      LaunchNews news;
+      news.set_number(it->first);
+      news.set_out(std::move(out));
+      news.set_err(std::move(err));
+      if (over) news.set_wait_status(*status);
+      tell_(std::move(news));
+    }
+    it = over ? running_.erase(it) : std::next(it);
+  }
+}
+
+void MpiDaemons::add_to(std::vector<pollfd>& set) const {
+  for (const auto& [number, kept] : running_) {
+    if (kept.exit_fd() >= 0) set.push_back({kept.exit_fd(), POLLIN, 0});
+    for (const int fd : {kept.out_fd(), kept.err_fd()})
+      if (fd >= 0) set.push_back({fd, POLLIN, 0});
+  }
+}
+
+}  // namespace railgauge

@@ -1,0 +1,56 @@
+// The launchers' daemons on this node: started for the task that holds the lease, in the words that
+// the grammar knows, in a clean environment, under a keeper. A passive object; the owner polls.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <poll.h>
+
+#include "kernels/launch/node/grammar.h"
+#include "kernels/launch/node/kept.h"
+#include "kernels/launch/node/launch.pb.h"
+
+namespace railgauge {
+
+class MpiDaemons {
+ public:
+  struct Options {
+    std::string keeper;
+    std::string daemon;  // its path here; "" where this node has none
+    std::string shim;    // as the launcher's words name it
+    launch::Lease lease;
+    std::vector<std::string> environment;
+    std::string interface {};  // of this node on the data network, which other nodes may call else
+  };
+  // Hears what came of an ask; the last word on it has `refused` or `wait_status`.
+  using Tell = std::function<void(LaunchNews)>;
+
+  MpiDaemons(Options options, Tell tell) : options_(std::move(options)), tell_(std::move(tell)) {}
+
+  // Starts it, or tells why not: a word that has no place, a lease that does not cover it, a second
+  // daemon, one that is not there. The reason, for the log; "" when it was started.
+  std::string start(const LaunchAsk& ask);
+  // The launcher's side of it got a signal, or is gone: it ends.
+  void stop(std::uint32_t number);
+  // All of them: asked the first time, killed the second.
+  void end() const;
+
+  void service();
+  void add_to(std::vector<pollfd>& set) const;
+  [[nodiscard]] bool empty() const { return running_.empty(); }
+  // How many were started, ever.
+  [[nodiscard]] std::size_t started() const { return started_; }
+
+ private:
+  Result<Kept> open(const LaunchAsk& ask) const;
+
+  const Options options_;
+  const Tell tell_;
+  std::map<std::uint32_t, Kept> running_;
+  std::size_t started_ = 0;
+};
+
+}  // namespace railgauge

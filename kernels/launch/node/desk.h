@@ -1,0 +1,74 @@
+// Where the shims of this node's launcher come: a unix socket in a folder of the task's own. Each
+// asks for one daemon; what the grammar or the lease refuses goes no further than here. A passive
+// object; the owner polls.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <poll.h>
+
+#include "kernels/core/base/fd.h"
+#include "kernels/launch/node/grammar.h"
+#include "kernels/launch/node/launch.pb.h"
+#include "kernels/launch/shim/wire.h"
+
+namespace railgauge {
+
+// A socket that listens there; it accepts no process of another user.
+Result<Fd> listen_at_path(const std::string& path);
+bool is_own_user(int socket);
+
+class MpiDesk {
+ public:
+  static constexpr std::size_t kMostShims = 4096;
+  static constexpr std::size_t kMostAskBytes = 32U << 10U;
+
+  struct Options {
+    std::string shim;  // its path, which the launcher's words repeat
+    launch::Lease lease;
+    std::map<std::string, std::uint32_t> rank_of;  // by the node's address
+  };
+  struct Hooks {
+    std::function<void(LaunchAsk)> ask;
+    std::function<void(LaunchSignal)> signal;
+    std::function<void(const std::string& why)> refused;  // for the log
+  };
+
+  MpiDesk(Fd listener, Options options, Hooks hooks)
+      : listener_(std::move(listener)), options_(std::move(options)), hooks_(std::move(hooks)) {}
+
+  void service();
+  void add_to(std::vector<pollfd>& set) const;
+  // What came of an ask, for its shim. `rank` says it: nothing, where another one was asked.
+  void tell(std::uint32_t rank, const LaunchNews& news);
+  // Shims that wait for their daemon's end.
+  [[nodiscard]] std::size_t waiting() const { return shims_.size(); }
+
+ private:
+  struct Shim {
+    Fd socket;
+    launch::Decoder decoder;
+    std::optional<std::uint32_t> asked{};  // the rank whose daemon it stands for
+  };
+  // False when it is done with, its daemon told to end where it has one.
+  bool read(std::uint32_t number, Shim& shim);
+  bool take(std::uint32_t number, Shim& shim, const launch::Frame& frame);
+  // False, for what is no shim's way to speak: refused and logged.
+  bool turn_away(const std::string& what);
+  void end_daemon(std::uint32_t number);
+  Result<LaunchAsk> checked(std::uint32_t number, const std::string& bytes) const;
+  void accept();
+
+  Fd listener_;
+  const Options options_;
+  const Hooks hooks_;
+  std::map<std::uint32_t, Shim> shims_;
+  std::uint32_t next_number_ = 1;
+};
+
+}  // namespace railgauge

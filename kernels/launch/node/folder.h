@@ -1,0 +1,27 @@
+// A folder of one run's own, which nobody else may enter, removed at its end.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "kernels/core/base/result.h"
+
+namespace railgauge {
+
+class OwnFolder {
+ public:
+  // Below the folder for temporary files. kUnavailable.
+  static Result<OwnFolder> make();
+  OwnFolder(OwnFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  OwnFolder& operator=(OwnFolder&&) = delete;
+  OwnFolder(const OwnFolder&) = delete;
+  OwnFolder& operator=(const OwnFolder&) = delete;
+  ~OwnFolder();
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  explicit OwnFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+}  // namespace railgauge

@@ -1,0 +1,378 @@
+#include "kernels/launch/node/grammar.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "kernels/core/text/text.h"
+
+namespace railgauge::launch {
+namespace {
+
+constexpr std::size_t kMostWords = 128;
+constexpr std::size_t kMostWordBytes = 16U << 10U;
+
+tl::unexpected<Error> refused(std::string_view what, std::string_view word) {
+  return fail(Code::kPermissionDenied,
+              fmt::format("launch shim: {} {} has no place in a launcher's own command; refused",
+                          what, in_quotes(word)));
+}
+
+// --- what a value may be
+// ------------------------------------------------------------------------
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// A value that begins like an option is none, but for numbers.
+bool made_of(std::string_view text, std::string_view others) {
+  return !text.empty() && !text.starts_with('-') && std::ranges::all_of(text, [others](char c) {
+    return is_digit(c) || is_letter(c) || others.find(c) != std::string_view::npos;
+  });
+}
+bool is_count(std::string_view text) {
+  constexpr std::size_t kMostDigits = 12;
+  return !text.empty() && text.size() <= kMostDigits && std::ranges::all_of(text, is_digit);
+}
+// Hydra says "none told" by a number below zero.
+bool is_number(std::string_view text) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  return is_count(text);
+}
+bool is_port(std::string_view text) {
+  constexpr std::uint64_t kMostPorts = 65535;
+  std::uint64_t port = 0;
+  if (!is_count(text)) return false;
+  for (const char c : text) port = 10 * port + static_cast<std::uint64_t>(c - '0');
+  return port > 0 && port <= kMostPorts;
+}
+bool is_number_list(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return is_digit(c) || c == ','; });
+}
+bool is_one(std::string_view text) { return text == "1"; }
+bool is_zero(std::string_view text) { return text == "0"; }
+bool is_env(std::string_view text) { return text == "env"; }
+bool is_rsh(std::string_view text) { return text == "rsh"; }
+bool is_ssh(std::string_view text) { return text == "ssh"; }
+bool is_user(std::string_view text) { return text == "user"; }
+bool is_poll(std::string_view text) { return text == "poll"; }
+bool is_name(std::string_view text) { return made_of(text, "._-"); }
+bool is_namespace(std::string_view text) { return made_of(text, "._-@"); }
+bool is_node(std::string_view text) { return made_of(text, ".:-"); }
+bool is_component_list(std::string_view text) { return made_of(text, "^,_-"); }
+bool is_network_list(std::string_view text) { return made_of(text, "./:,_-"); }
+bool is_node_regex(std::string_view text) { return made_of(text, ".,:[]@()-"); }
+bool is_end_point(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  return colon != std::string_view::npos && is_node(text.substr(0, colon)) &&
+         is_port(text.substr(colon + 1));
+}
+
+// "2036596736.0;tcp://192.0.2.2,198.51.100.2:44811;tcp6://[fd00::2]:33673": the addresses with the
+// port, or nothing where it is something else. PRRTE adds the networks' sizes: ":44811:24,16".
+std::optional<std::vector<std::string>> addresses_in_uri(std::string_view uri) {
+  std::vector<std::string> out;
+  std::size_t semicolon = uri.find(';');
+  // A number for Open MPI 4, "prterun-host-123@0.0" for its successors.
+  if (semicolon == std::string_view::npos || !made_of(uri.substr(0, semicolon), "._-@"))
+    return std::nullopt;
+  while (semicolon != std::string_view::npos) {
+    uri.remove_prefix(semicolon + 1);
+    semicolon = uri.find(';');
+    std::string_view one = uri.substr(0, semicolon);
+    const bool six = one.starts_with("tcp6://[");
+    if (!six && !one.starts_with("tcp://")) return std::nullopt;
+    one.remove_prefix(six ? 8 : 6);
+    const std::size_t hosts_end = one.find(six ? "]:" : ":");
+    if (hosts_end == std::string_view::npos) return std::nullopt;
+    const std::string_view hosts = one.substr(0, hosts_end);
+    std::string_view port = one.substr(hosts_end + (six ? 1 : 0));  // with its colon
+    if (const std::size_t sizes = port.find(':', 1); sizes != std::string_view::npos) {
+      if (!is_number_list(port.substr(sizes + 1))) return std::nullopt;
+      port = port.substr(0, sizes);
+    }
+    if (!is_port(port.substr(1))) return std::nullopt;
+    for (std::size_t begin = 0; begin <= hosts.size();) {
+      const std::size_t end = std::min(hosts.find(',', begin), hosts.size());
+      const std::string_view host = hosts.substr(begin, end - begin);
+      if (!is_node(host)) return std::nullopt;
+      out.push_back(six ? fmt::format("[{}]{}", host, port) : fmt::format("{}{}", host, port));
+      begin = end + 1;
+    }
+  }
+  return out;
+}
+
+struct Rule {
+  std::string_view name;
+  bool (*value)(std::string_view);
+  bool required = false;
+};
+
+const Rule* rule_of(std::span<const Rule> rules, std::string_view name) {
+  const auto found =
+      std::ranges::find_if(rules, [name](const Rule& rule) { return rule.name == name; });
+  return found == rules.end() ? nullptr : &*found;
+}
+
+// --- the words
+// ------------------------------------------------------------------------
+
+// The launcher quotes for a shell that is not there: a pair of quotes around the whole, none
+// inside.
+std::optional<std::string> unquoted(std::string_view word) {
+  if (word.size() >= 2 && word.front() == '"' && word.back() == '"')
+    word = word.substr(1, word.size() - 2);
+  if (word.find_first_of("\"'`$\\\n\r") != std::string_view::npos) return std::nullopt;
+  return std::string(word);
+}
+
+// Where the user's shell is sh, Open MPI would have it read the user's profile first: these words
+// in front of its daemon, and ")" at the end. They are known, and left out.
+constexpr std::array<std::string_view, 8> kProfile{"(",          "test", "!", "-r",
+                                                   "./.profile", "||",   ".", "./.profile;"};
+
+std::vector<std::string> without_profile(std::span<const std::string> words) {
+  std::vector<std::string> out(words.begin(), words.end());
+  const bool wrapped = out.size() > kProfile.size() + 2 && out.back() == ")" &&
+                       std::equal(kProfile.begin(), kProfile.end(), out.begin() + 1);
+  if (!wrapped) return out;
+  out.pop_back();
+  out.erase(out.begin() + 1, out.begin() + 1 + static_cast<std::ptrdiff_t>(kProfile.size()));
+  return out;
+}
+
+// Where an installation has a prefix, PRRTE would have the other shell set the daemon's variables
+// first, all in one word: "PRTE_PREFIX=/opt/p;export PRTE_PREFIX;/opt/p/bin/prted". They are known,
+// and left out, since the target's agent has its own. The daemon's path, or nothing.
+std::optional<std::string> without_variables(std::string_view word) {
+  constexpr std::array<std::string_view, 4> kVariables{"PRTE_PREFIX", "PMIX_PREFIX",
+                                                       "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"};
+  const auto is_known = [&](std::string_view name) {
+    return std::ranges::find(kVariables, name) != kVariables.end();
+  };
+  for (std::size_t end = word.find(';'); end != std::string_view::npos; end = word.find(';')) {
+    std::string_view piece = word.substr(0, end);
+    word.remove_prefix(end + 1);
+    constexpr std::string_view kExport = "export ";
+    if (piece.starts_with(kExport)) {
+      if (!is_known(piece.substr(kExport.size()))) return std::nullopt;
+      continue;
+    }
+    const std::size_t equals = piece.find('=');
+    if (equals == std::string_view::npos || !is_known(piece.substr(0, equals))) return std::nullopt;
+    const std::string before = fmt::format(":${}", piece.substr(0, equals));
+    std::string_view value = piece.substr(equals + 1);
+    if (value.ends_with(before)) value.remove_suffix(before.size());
+    if (!made_of(value, "/._-+:")) return std::nullopt;
+  }
+  return std::string(word);
+}
+
+class Reader {
+ public:
+  Reader(std::span<const std::string> words, std::string_view shim) : words_(words), shim_(shim) {}
+
+  Result<DaemonCommand> read() {
+    if (words_.size() < 2 || words_.size() > kMostWords)
+      return fail(
+          Code::kPermissionDenied,
+          fmt::format("launch shim: {} words are no launcher's command; refused", words_.size()));
+    for (const std::string& word : words_)
+      if (word.size() > kMostWordBytes) return refused("a word", word);
+    if (!is_node(words_[0])) return refused("node", words_[0]);
+    out_.node = words_[0];
+    // Open MPI puts a space in front of its daemon.
+    std::string program = words_[1];
+    if (program.starts_with(' ')) program.erase(0, 1);
+    const auto daemon = without_variables(program);
+    const auto path = daemon ? unquoted(*daemon) : std::nullopt;
+    if (!path) return refused("program", words_[1]);
+    const std::string name = path->substr(path->rfind('/') + 1);
+    if (name == "orted") return read_orted();
+    if (name == "prted") return read_prted();
+    if (name == "hydra_pmi_proxy") return read_hydra();
+    return refused("program", *path);
+  }
+
+ private:
+  [[nodiscard]] bool more() const { return at_ < words_.size(); }
+  // The value that follows an option, without quotes.
+  Result<std::string> value(std::string_view option) {
+    if (!more()) return refused("the option without a value", option);
+    auto text = unquoted(words_[at_]);
+    if (!text) return refused(fmt::format("{} of", option), words_[at_]);
+    ++at_;
+    return std::move(*text);
+  }
+  Status take(std::string_view option, std::span<const Rule> rules, std::string_view name,
+              const std::string& text) {
+    const Rule* rule = rule_of(rules, name);
+    if (rule == nullptr) return refused("option", name);
+    if (!seen_.insert(std::string(name)).second) return refused("the second", name);
+    const bool own = rule->value == nullptr;  // the shim's own path
+    if (own ? text != shim_ : !rule->value(text))
+      return refused(fmt::format("{} {}", option, name), text);
+    return {};
+  }
+  Status check_required(std::span<const Rule> rules) const {
+    for (const Rule& rule : rules)
+      if (rule.required && !seen_.contains(std::string(rule.name)))
+        return fail(Code::kPermissionDenied,
+                    fmt::format("launch shim: {}'s command lacks {}; refused",
+                                daemon_name(out_.daemon), rule.name));
+    return {};
+  }
+
+  static bool is_uri(std::string_view text) { return addresses_in_uri(text).has_value(); }
+
+  // Pairs behind -mca, --mca, --prtemca or --pmixmca, `--allow-run-as-root`, and `--daemonize`,
+  // which is left out: the agent watches over the daemon, so that it must stay.
+  Status read_pairs(std::span<const Rule> parameters, std::span<const std::string_view> options,
+                    std::string_view uri) {
+    at_ = 2;
+    while (more()) {
+      const std::string option = words_[at_++];
+      if (option == "--daemonize") {
+        if (!seen_.insert(option).second) return refused("the second", option);
+        continue;
+      }
+      if (option == "--allow-run-as-root" && out_.daemon == Daemon::kPrted) {
+        if (!seen_.insert(option).second) return refused("the second", option);
+        out_.arguments.push_back(option);
+        continue;
+      }
+      if (std::ranges::find(options, option) == options.end()) return refused("option", option);
+      const std::string name = RG_TRY(value(option));
+      const std::string text = RG_TRY(value(name));
+      RG_TRY_OK(take(option, parameters, name, text));
+      if (name == uri) out_.calls_back = *addresses_in_uri(text);
+      if (name.ends_with("_if_include")) out_.networks.push_back(text);
+      out_.arguments.insert(out_.arguments.end(), {option, name, text});
+    }
+    return check_required(parameters);
+  }
+
+  Result<DaemonCommand> read_orted() {
+    // Without tree spawn, or daemons would start daemons behind our back.
+    static constexpr std::array kParameters{Rule{"ess", is_env, true},
+                                            Rule{"ess_base_jobid", is_count, true},
+                                            Rule{"ess_base_vpid", is_count, true},
+                                            Rule{"ess_base_num_procs", is_count, true},
+                                            Rule{"orte_node_regex", is_node_regex, true},
+                                            Rule{"orte_hnp_uri", is_uri, true},
+                                            Rule{"orte_leave_session_attached", is_one},
+                                            Rule{"plm", is_rsh, true},
+                                            Rule{"plm_rsh_agent", nullptr, true},
+                                            Rule{"plm_rsh_no_tree_spawn", is_one, true},
+                                            Rule{"pmix", is_component_list},
+                                            Rule{"oob_tcp_if_include", is_network_list, true},
+                                            Rule{"btl_tcp_if_include", is_network_list}};
+    static constexpr std::array<std::string_view, 2> kOptions{"-mca", "--mca"};
+    out_.daemon = Daemon::kOrted;
+    RG_TRY_OK(read_pairs(kParameters, kOptions, "orte_hnp_uri"));
+    return std::move(out_);
+  }
+
+  // PRRTE, the launcher of Open MPI 5.
+  Result<DaemonCommand> read_prted() {
+    static constexpr std::array kParameters{Rule{"ess", is_env, true},
+                                            Rule{"ess_base_nspace", is_namespace, true},
+                                            Rule{"ess_base_vpid", is_count, true},
+                                            Rule{"ess_base_num_procs", is_count, true},
+                                            Rule{"prte_hnp_uri", is_uri, true},
+                                            Rule{"prte_leave_session_attached", is_one},
+                                            Rule{"plm", is_ssh, true},
+                                            Rule{"plm_ssh_agent", nullptr, true},
+                                            Rule{"plm_ssh_no_tree_spawn", is_one, true},
+                                            Rule{"plm_ssh_num_concurrent", is_count},
+                                            Rule{"pmix_session_server", is_one},
+                                            Rule{"oob_tcp_if_include", is_network_list},
+                                            Rule{"prte_if_include", is_network_list, true}};
+    static constexpr std::array<std::string_view, 2> kOptions{"--prtemca", "--pmixmca"};
+    out_.daemon = Daemon::kPrted;
+    RG_TRY_OK(read_pairs(kParameters, kOptions, "prte_hnp_uri"));
+    return std::move(out_);
+  }
+
+  Result<DaemonCommand> read_hydra() {
+    // Not required: what came with MPICH 3.3 and 4, which MVAPICH2's Hydra is older than.
+    static constexpr std::array kOptions{Rule{"--control-port", is_end_point, true},
+                                         Rule{"--rmk", is_user},
+                                         Rule{"--launcher", is_rsh, true},
+                                         Rule{"--launcher-exec", nullptr, true},
+                                         Rule{"--demux", is_poll, true},
+                                         Rule{"--iface", is_name, true},
+                                         Rule{"--pgid", is_count, true},
+                                         Rule{"--retries", is_count, true},
+                                         Rule{"--usize", is_number, true},
+                                         Rule{"--pmi-port", is_zero},
+                                         Rule{"--gpus-per-proc", is_number},
+                                         Rule{"--gpu-subdevs-per-proc", is_number},
+                                         Rule{"--proxy-id", is_count, true}};
+    out_.daemon = Daemon::kHydraProxy;
+    at_ = 2;
+    while (more()) {
+      const std::string option = words_[at_++];
+      if (rule_of(kOptions, option) == nullptr) return refused("option", option);
+      const std::string text = RG_TRY(value(option));
+      RG_TRY_OK(take("option", kOptions, option, text));
+      if (option == "--control-port") out_.calls_back = {text};
+      if (option == "--iface") out_.networks = {text};
+      out_.arguments.insert(out_.arguments.end(), {option, text});
+    }
+    RG_TRY_OK(check_required(kOptions));
+    return std::move(out_);
+  }
+
+  std::span<const std::string> words_;
+  const std::string_view shim_;
+  std::size_t at_ = 0;
+  std::set<std::string> seen_;
+  DaemonCommand out_;
+};
+
+std::string host_of(const std::string& end_point) {
+  std::string host = end_point.substr(0, end_point.rfind(':'));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return host;
+}
+
+}  // namespace
+
+std::string_view daemon_name(Daemon daemon) {
+  if (daemon == Daemon::kPrted) return "prted";
+  return daemon == Daemon::kOrted ? "orted" : "hydra_pmi_proxy";
+}
+
+Result<DaemonCommand> read_daemon_command(std::span<const std::string> words,
+                                          std::string_view shim) {
+  const std::vector<std::string> bare = without_profile(words);
+  return Reader(bare, shim).read();
+}
+
+Status check_lease(const DaemonCommand& command, const Lease& lease, double now_monotonic_ns) {
+  const auto no = [&](const std::string& why) {
+    return fail(Code::kPermissionDenied,
+                fmt::format("launch shim: task {}: {}; refused", lease.task, why));
+  };
+  if (now_monotonic_ns >= lease.expires_monotonic_ns) return no("its lease has expired");
+  if (command.daemon != lease.daemon)
+    return no(fmt::format("{} is not the daemon of its launcher, which is {}",
+                          daemon_name(command.daemon), daemon_name(lease.daemon)));
+  if (!lease.nodes.contains(command.node))
+    return no(fmt::format("node {} is none of its nodes", in_quotes(command.node)));
+  for (const std::string& end_point : command.calls_back)
+    if (!lease.launchers.contains(host_of(end_point)))
+      return no(fmt::format("{} would call {}, which is not its launcher's address",
+                            daemon_name(command.daemon), in_quotes(end_point)));
+  for (const std::string& network : command.networks)
+    if (network != lease.network)
+      return no(fmt::format("{} would use network {}, and the task's is {}",
+                            daemon_name(command.daemon), in_quotes(network), lease.network));
+  return {};
+}
+
+}  // namespace railgauge::launch

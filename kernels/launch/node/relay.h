@@ -1,0 +1,78 @@
+// The steps of an MPI task's rendezvous while its launcher runs, on a thread of their own. Rank 0
+// sets the pace: the others have always sent their part of the next step already, so that a step
+// ends as soon as rank 0 takes it. While ranks measure that is once in kQuietSeconds.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "kernels/core/base/fd.h"
+#include "kernels/core/group/group.h"
+#include "kernels/launch/node/launch.pb.h"
+
+namespace railgauge {
+
+class MpiRelay {
+ public:
+  static constexpr double kBusySeconds = 0.05;  // between steps while daemons start and end
+  static constexpr double kQuietSeconds = 2;
+  static constexpr std::size_t kMaxNewsBytes = 32U << 10U;   // of output in one step
+  static constexpr std::size_t kMaxUnsentBytes = 1U << 20U;  // then has_room() is false
+
+  // `deadline_ns` on monotonic_now_ns(): no step waits longer. The group is the relay's until
+  // join() or the destructor, which needs the group's waits to end: by the deadline, by a cancel.
+  MpiRelay(Group& group, double deadline_ns);
+  ~MpiRelay();
+  MpiRelay(const MpiRelay&) = delete;
+  MpiRelay& operator=(const MpiRelay&) = delete;
+
+  // Readable when take() has something.
+  [[nodiscard]] int fd() const { return wake_.get(); }
+  // Adds to the next step.
+  void post(LaunchAsk ask);
+  void post(LaunchSignal signal);
+  // Of news without room only what came of the daemon is kept, and nothing after the last step.
+  void post(LaunchNews news);
+  // While false a daemon's output stays in its pipe, where the daemon waits.
+  [[nodiscard]] bool has_room();
+  // Of rank 0: the last step. Nothing is posted after it.
+  void end(LaunchEnd end);
+  void set_quiet(bool quiet);
+
+  struct Said {
+    std::uint32_t rank = 0;
+    LaunchStep step;
+  };
+  // What the others said, in order: to rank 0 the news of each, to the others what rank 0 wants.
+  // What is not a rank's to say is left out: no node but the first may have anything started or
+  // ended on another one.
+  std::vector<Said> take();
+  // Why no more steps come: the group's error. Nothing while they do, and after an end.
+  [[nodiscard]] std::optional<Error> error();
+  // Waits for the end() to have reached all, or for an error.
+  void join();
+
+ private:
+  void run();
+  bool wait_for_turn(LaunchStep& mine);
+  [[nodiscard]] LaunchStep heard(std::size_t rank, const std::string& payload) const;
+  void ring() const;
+
+  Group& group_;
+  const double deadline_ns_;
+  Fd wake_;  // eventfd
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  LaunchStep outbox_;
+  std::size_t unsent_bytes_ = 0;  // of news in outbox_, about
+  std::vector<Said> inbox_;
+  std::optional<Error> error_;
+  bool quiet_ = false;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace railgauge

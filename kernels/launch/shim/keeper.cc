@@ -1,0 +1,163 @@
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <string>
+
+#include "kernels/launch/shim/shim.h"
+
+namespace railgauge::launch {
+namespace {
+
+constexpr std::size_t kLeastWords = 4;
+constexpr long kLookNs = 20'000'000;     // between two looks at what runs
+constexpr long kKillLookNs = 2'000'000;  // between two rounds of killing
+constexpr long kMostKillLookNs = 999'000'000;
+constexpr std::size_t kStatBytes = 1024;  // more than /proc/PID/stat is long
+
+double now_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+// The parent of a process, as /proc says; 0 where it is gone.
+pid_t parent_of(const char* process) {
+  const std::string path = std::string("/proc/") + process + "/stat";
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  std::array<char, kStatBytes> text{};
+  const ssize_t got = ::read(fd, text.data(), text.size() - 1);
+  ::close(fd);
+  if (got <= 0) return 0;
+  const char* name_end = std::strrchr(text.data(), ')');  // a name may hold anything
+  char state = '?';
+  int parent = 0;
+  if (name_end == nullptr || std::sscanf(name_end + 1, " %c %d", &state, &parent) != 2) return 0;
+  return parent;
+}
+
+void kill_children() {
+  DIR* folder = ::opendir("/proc");
+  if (folder == nullptr) return;
+  const pid_t self = ::getpid();
+  while (const dirent* entry = ::readdir(folder))
+    if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && parent_of(entry->d_name) == self)
+      ::kill(std::atoi(entry->d_name), SIGKILL);
+  ::closedir(folder);
+}
+
+class Keeper {
+ public:
+  Keeper(pid_t child, const sigset_t& signals, double grace_ms)
+      : child_(child), signals_(signals), grace_ms_(grace_ms) {}
+
+  // The program's wait status, once nothing is left.
+  int watch() {
+    while (!ended_ && (kill_at_ms_ == 0 || now_ms() < kill_at_ms_)) {
+      wait_for_signal(kLookNs);
+      reap();
+    }
+    // One that Linux holds in a system call dies later: longer and longer pauses.
+    for (long pause_ns = kKillLookNs;; pause_ns = std::min(2 * pause_ns, kMostKillLookNs)) {
+      kill_children();  // theirs become ours, and come next
+      if (!reap()) return status_;
+      wait_for_signal(pause_ns);
+    }
+  }
+
+ private:
+  void wait_for_signal(long ns) {
+    const timespec longest{0, ns};
+    siginfo_t info{};
+    const int got = ::sigtimedwait(&signals_, &info, &longest);
+    if (got <= 0 || got == SIGCHLD) return;
+    if (kill_at_ms_ != 0) {  // told twice
+      kill_at_ms_ = now_ms();
+      return;
+    }
+    kill_at_ms_ = now_ms() + grace_ms_;
+    ::kill(-child_, got);
+  }
+  // False when there is no child left at all.
+  bool reap() {
+    for (;;) {
+      int status = 0;
+      const pid_t gone = ::waitpid(-1, &status, WNOHANG);
+      if (gone == 0) return true;
+      if (gone < 0 && errno == EINTR) continue;
+      if (gone < 0) return false;
+      if (gone != child_) continue;
+      ended_ = true;
+      status_ = status;
+    }
+  }
+
+  const pid_t child_;
+  const sigset_t signals_;
+  const double grace_ms_;
+  double kill_at_ms_ = 0;  // 0: nobody told it to end
+  bool ended_ = false;
+  int status_ = 0;
+};
+
+[[noreturn]] void become(std::span<char* const> words, const sigset_t& before) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::signal(SIGPIPE, SIG_DFL);
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  ::execv(words[0], words.data() + 1);
+  std::fprintf(stderr, "%s: start: %s\n", words[0], std::strerror(errno));
+  ::_exit(127);
+}
+
+int end_as(int status) {
+  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+  const int signal = WTERMSIG(status);
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
+  ::prctl(PR_SET_DUMPABLE, 0);  // a core of ours would tell nothing
+  ::signal(signal, SIG_DFL);
+  ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
+  ::raise(signal);
+  return 128 + signal;
+}
+
+}  // namespace
+
+int keep(std::span<char* const> words) {
+  if (words.size() < kLeastWords) {
+    std::fputs("railgauge-launch-shim: --keep PARENT GRACE_MS PROGRAM ARGV...\n", stderr);
+    return 2;
+  }
+  sigset_t signals;
+  sigset_t none;
+  sigemptyset(&none);
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&signals, signal);
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != std::atoi(words[0])) return 128 + SIGTERM;  // it died before we asked
+  const pid_t child = ::fork();
+  if (child < 0) {
+    std::fprintf(stderr, "%s: fork: %s\n", words[2], std::strerror(errno));
+    return 127;
+  }
+  if (child == 0) become(words.subspan(2), none);
+  ::setpgid(child, child);
+  return end_as(Keeper(child, signals, std::atof(words[1])).watch());
+}
+
+}  // namespace railgauge::launch

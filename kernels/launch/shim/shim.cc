@@ -1,0 +1,136 @@
+#include "kernels/launch/shim/shim.h"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "kernels/launch/shim/wire.h"
+
+namespace railgauge::launch {
+namespace {
+
+constexpr std::size_t kReadBytes = 16U << 10U;
+
+int complain(const char* what, const std::string& why) {
+  std::fprintf(stderr, "railgauge-launch-shim: %s: %s\n", what, why.c_str());
+  return kRefusedExit;
+}
+
+void write_whole(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;  // nobody reads it any more
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+int connect_to(const char* path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (std::strlen(path) >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  std::memcpy(address.sun_path, path, std::strlen(path));
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -1;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the interface of sockets
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
+  const int why = errno;
+  ::close(fd);
+  errno = why;
+  return -1;
+}
+
+int signals_fd() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  // A launcher passes the latter two on to its ranks by itself; here they would end a daemon.
+  for (const int signal : {SIGPIPE, SIGUSR1, SIGUSR2}) ::signal(signal, SIG_IGN);
+  return ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+// As the daemon ended, so do we.
+[[noreturn]] void die_of(int signal) {
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
+  ::signal(signal, SIG_DFL);
+  ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
+  ::raise(signal);
+  ::_exit(128 + signal);
+}
+
+// -1: more is to come.
+int take(const Frame& frame) {
+  switch (frame.kind) {
+    case Kind::kOut:
+      write_whole(STDOUT_FILENO, frame.bytes);
+      return -1;
+    case Kind::kErr:
+      write_whole(STDERR_FILENO, frame.bytes);
+      return -1;
+    case Kind::kExit:
+      return std::atoi(frame.bytes.c_str()) & 0xff;
+    case Kind::kKilled:
+      die_of(std::atoi(frame.bytes.c_str()));
+    case Kind::kRefused:
+      return complain("refused", frame.bytes);
+    case Kind::kAsk:
+    case Kind::kSignal:
+      break;
+  }
+  return complain("the task's runner", "says what it cannot mean");
+}
+
+int relay(int socket, int signals) {
+  Decoder decoder;
+  std::array<char, kReadBytes> bytes;
+  for (;;) {
+    std::array<pollfd, 2> wait{pollfd{socket, POLLIN, 0}, pollfd{signals, POLLIN, 0}};
+    if (::poll(wait.data(), wait.size(), -1) < 0 && errno != EINTR) return kRefusedExit;
+    signalfd_siginfo signal{};
+    if (wait[1].revents != 0 && ::read(signals, &signal, sizeof signal) == sizeof signal)
+      write_whole(socket, encode(Kind::kSignal, std::to_string(signal.ssi_signo)));
+    if (wait[0].revents == 0) continue;
+    const ssize_t got = ::read(socket, bytes.data(), bytes.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return complain("the task's runner", "is gone, and the lease with it");
+    decoder.feed({bytes.data(), static_cast<std::size_t>(got)});
+    while (const auto frame = decoder.next())
+      if (const int exit_code = take(*frame); exit_code >= 0) return exit_code;
+    if (decoder.garbage()) return complain("the task's runner", "sends garbage");
+  }
+}
+
+}  // namespace
+
+int ask(const std::vector<std::string>& words) {
+  const int signals = signals_fd();
+  const char* path = std::getenv(kSocketVariable);
+  if (path == nullptr || *path == '\0')
+    return complain("refused", std::string("no task started this launcher: ") + kSocketVariable +
+                                   " is not set");
+  const int socket = connect_to(path);
+  if (socket < 0)
+    return complain("refused", std::string("no task holds a lease here any more: ") + path + ": " +
+                                   std::strerror(errno));
+  const std::string asked = join_words(words);
+  if (asked.size() > kMaxWireBytes) return complain("refused", "its words are too long");
+  write_whole(socket, encode(Kind::kAsk, asked));
+  return relay(socket, signals);
+}
+
+}  // namespace railgauge::launch

@@ -1,0 +1,54 @@
+#include "kernels/launch/shim/wire.h"
+
+#include <cstdint>
+#include <cstring>
+
+namespace railgauge::launch {
+namespace {
+
+constexpr std::string_view kKinds = "asoexkr";
+constexpr std::size_t kHeadBytes = 1 + sizeof(std::uint32_t);
+
+}  // namespace
+
+std::string encode(Kind kind, std::string_view bytes) {
+  const auto length = static_cast<std::uint32_t>(bytes.size());
+  std::string out(kHeadBytes, '\0');
+  out[0] = static_cast<char>(kind);
+  std::memcpy(&out[1], &length, sizeof length);  // both ends are of one machine
+  out.append(bytes);
+  return out;
+}
+
+std::string join_words(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out.append(word).push_back('\0');
+  return out;
+}
+
+std::vector<std::string> split_words(std::string_view bytes) {
+  std::vector<std::string> words;
+  while (!bytes.empty()) {
+    const std::size_t end = bytes.find('\0');
+    words.emplace_back(bytes.substr(0, end));
+    if (end == std::string_view::npos) break;
+    bytes.remove_prefix(end + 1);
+  }
+  return words;
+}
+
+std::optional<Frame> Decoder::next() {
+  if (garbage_ || buffer_.size() < kHeadBytes) return std::nullopt;
+  std::uint32_t length = 0;
+  std::memcpy(&length, &buffer_[1], sizeof length);
+  if (kKinds.find(buffer_[0]) == std::string_view::npos || length > kMaxWireBytes) {
+    garbage_ = true;
+    return std::nullopt;
+  }
+  if (buffer_.size() < kHeadBytes + length) return std::nullopt;
+  Frame frame{static_cast<Kind>(buffer_[0]), buffer_.substr(kHeadBytes, length)};
+  buffer_.erase(0, kHeadBytes + length);
+  return frame;
+}
+
+}  // namespace railgauge::launch

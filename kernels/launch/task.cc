@@ -1,0 +1,217 @@
+#include "kernels/launch/task.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/launch/ending.h"
+#include "kernels/launch/job.h"
+#include "kernels/runner/task/phase_timer.h"
+#include "kernels/runner/task/watchdog.h"
+
+namespace railgauge {
+namespace {
+
+constexpr double kVersionSeconds = 30;  // an emulated node takes some for a start
+constexpr double kMeetSeconds = 60;
+constexpr int kLookMs = 20;
+constexpr std::size_t kMostVersionBytes = 64U << 10U;
+constexpr const char* kAddressVariable = "RAILGAUGE_DATA_ADDRESS";
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+// What the launcher's program says of itself.
+Result<std::string> version_of(const MpiJob& job) {
+  const MpiLauncher& launcher = job.launcher;
+  Kept kept =
+      RG_TRY(Kept::start({.keeper = launcher.shim,
+                          .program = launcher.program,
+                          .words = {std::filesystem::path(launcher.program).filename().string(),
+                                    is_mpirun_rsh(launcher) ? "-v" : "--version"},
+                          .environment = clean_environment(process_environment_words(), launcher),
+                          .one_stream = true}));
+  const double until_ns = monotonic_now_ns() + kVersionSeconds * 1e9;
+  std::string text;
+  while (!kept.ended()) {
+    std::array<pollfd, 3> wait{pollfd{kept.exit_fd(), POLLIN, 0},
+                               pollfd{job.options.bell.fd(), POLLIN, 0},
+                               pollfd{job.signals_fd, POLLIN, 0}};
+    ::poll(wait.data(), wait.size(), kLookMs);
+    const auto why = reason_to_end(job, nullptr);
+    if (why && why->code != Code::kDeadlineExceeded) return tl::unexpected(*why);
+    if (why || monotonic_now_ns() >= until_ns)
+      return fail(Code::kDeadlineExceeded,
+                  fmt::format("{} --version: does not end; its last lines: {}", launcher.program,
+                              last_lines(text)));
+    read_what_is_there(kept.out(), text, kMostVersionBytes);
+  }
+  read_what_is_there(kept.out(), text, kMostVersionBytes);
+  const std::string version = launcher_version(text);
+  if (version.empty())
+    return fail(Code::kFailedPrecondition,
+                fmt::format("{} --version: says nothing", launcher.program));
+  return version;
+}
+
+Status prepare(MpiJob& job) {
+  const Params& params = job.task.params;
+  job.mode = RG_TRY(launch_mode_of(params.text("launch")));
+  job.launcher = RG_TRY(find_mpi_launcher(params.text("mpi"), params.text("mpi_installation"),
+                                          job.mode == LaunchMode::kSsh));
+  if (is_mpirun_rsh(job.launcher) && job.mode == LaunchMode::kAgent)
+    return fail(Code::kFailedPrecondition,
+                fmt::format("launch=agent: {} knows no other way than ssh; say launch=ssh, or name "
+                            "the mpiexec beside it",
+                            job.launcher.program));
+  if (job.mode == LaunchMode::kSlurm && job.group.rank() == 0 && program_in_path("srun").empty())
+    return fail(Code::kNotFound, "launch=slurm: no srun in the PATH; say launch=agent");
+  job.own = RG_TRY(data_address(params.text("data_network"), variable(kAddressVariable),
+                                host_addresses(), rdma_netdevs()));
+  job.version = RG_TRY(version_of(job));
+  return {};
+}
+
+Status meet(MpiJob& job) {
+  LaunchHello hello;
+  hello.set_address(job.own.address);
+  hello.set_network(job.own.network);
+  hello.set_interface(job.own.interface);
+  for (const std::string& one : job.own.own_addresses) hello.add_own_addresses(one);
+  hello.set_host_name(host_name());
+  hello.set_mpi_version(job.version);
+  hello.set_ranks_program(job.launcher.ranks_program);
+  hello.add_net_devices(job.own.interface);
+  for (const std::string& port : rdma_ports()) hello.add_net_devices(port);
+  for (const std::string& said :
+       RG_TRY(job.group.exchange(hello.SerializeAsString(), kMeetSeconds))) {
+    LaunchHello& node = job.nodes.emplace_back();
+    if (!node.ParseFromString(said))
+      return fail(Code::kDataLoss, "rendezvous: a rank's hello is garbage");
+  }
+  return check_nodes(job.nodes, job.own);
+}
+
+// A task that was waived says what it was about to do as well.
+void tell_started(const MpiJob& job) {
+  const KernelInfo info = job.task.row.info();
+  Started started;
+  started.set_kernel(info.name());
+  started.set_revision(info.revision());
+  started.set_size(job.group.size());
+  started.set_endpoint(job.task.endpoint);
+  started.mutable_parameters()->insert(job.task.params.effective().begin(),
+                                       job.task.params.effective().end());
+  auto& facts = *started.mutable_facts();
+  facts["railgauge_version"] = RAILGAUGE_VERSION;
+  facts["launch"] = job.task.params.text("launch");
+  if (!job.version.empty()) facts["mpi_launcher"] = job.version;
+  for (const auto& [name, value] : job.task.facts) facts[name] = value;
+  job.records.started(std::move(started));
+}
+
+int finish(const MpiJob& job, const MpiOutcome& end) {
+  job.records.finish(end.outcome, end.outcome == kPassed ? std::string() : end.reason);
+  return exit_code_of(end.outcome);
+}
+
+}  // namespace
+
+Status check_nodes(const std::vector<LaunchHello>& nodes, const DataAddress& own) {
+  const LaunchHello& first = nodes.front();
+  for (std::size_t rank = 1; rank < nodes.size(); ++rank) {
+    const LaunchHello& node = nodes[rank];
+    if (node.mpi_version() != first.mpi_version())
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("rank 0 on {} has {} and rank {} on {} has {}; install the same",
+                              first.host_name(), first.mpi_version(), rank, node.host_name(),
+                              node.mpi_version()));
+    if (node.ranks_program() != first.ranks_program())
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("rank 0 has {} and rank {} has {}; install Railgauge in one place",
+                              first.ranks_program(), rank, node.ranks_program()));
+    if (node.network() != first.network())
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("rank 0 has data network {} and rank {} has {}; declare the same "
+                              "data_network for both",
+                              first.network(), rank, node.network()));
+    if (!in_network(node.address(), first.network()))
+      return fail(Code::kFailedPrecondition,
+                  fmt::format("rank {} is at {}, which is not on rank 0's data network {}", rank,
+                              node.address(), first.network()));
+  }
+  const auto off = [&](const std::string& one) { return !in_network(one, own.network); };
+  const auto stray = std::ranges::find_if(first.own_addresses(), off);
+  if (first.network() != own.network || stray != first.own_addresses().end())
+    return fail(Code::kFailedPrecondition,
+                fmt::format("rank 0 on {} says data network {} and would be called at {}; this "
+                            "node's network is {}",
+                            first.host_name(), first.network(),
+                            fmt::join(first.own_addresses(), ", "), own.network));
+  return {};
+}
+
+EndBell::EndBell() : wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  RG_CHECK(static_cast<bool>(wake_));
+}
+
+void EndBell::ring(const Error& why) {
+  const std::lock_guard lock(mutex_);
+  if (why_) return;
+  why_ = why;
+  RG_CHECK(::eventfd_write(wake_.get(), 1) == 0);
+}
+
+std::optional<Error> EndBell::why() const {
+  const std::lock_guard lock(mutex_);
+  return why_;
+}
+
+int run_mpi_task(const Task& task, const MpiTaskOptions& options, Group& group,
+                 RecordWriter& records, const Ready& ready) {
+  PhaseTimer laps(records, task);
+  const Fd signals(ending_signals_fd());
+  MpiJob job{task, options, group, records, signals.get()};
+  Status status = prepare(job);
+  laps.lap(&Phases::set_open_ns);
+  if (status) {
+    status = ready(status);
+    laps.lap(&Phases::set_wait_ns);
+  }
+  if (status) status = meet(job);
+  if (!status) {
+    tell_started(job);
+    return finish(job, mpi_outcome_of(options.bell.why().value_or(status.error())));
+  }
+  bool measuring = false;
+  job.measuring = [&] {
+    if (!measuring) laps.lap(&Phases::set_exchange_ns);
+    measuring = true;
+  };
+  if (group.rank() != 0) {
+    tell_started(job);
+    job.measuring();
+  }
+  const MpiOutcome end = group.rank() == 0 ? lead_mpi_task(job) : follow_mpi_task(job);
+  laps.lap(measuring ? &Phases::set_measure_ns : &Phases::set_exchange_ns);
+  return finish(job, end);
+}
+
+}  // namespace railgauge

@@ -1,0 +1,68 @@
+// The command lines of launchers that start ranks on several nodes, and what they are given as
+// environment. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/core/params.h"
+#include "kernels/launch/launcher.h"
+
+namespace railgauge {
+
+// How the launcher reaches the other nodes (the parameter `launch`).
+enum class LaunchMode { kAgent, kSsh, kSlurm };
+Result<LaunchMode> launch_mode_of(const std::string& word);  // "agent", "ssh", "slurm"
+
+struct LaunchPlan {
+  MpiLauncher launcher;
+  LaunchMode mode = LaunchMode::kAgent;
+  std::vector<std::string> addresses;  // of each rank's node
+  std::vector<std::string> hosts;      // their names, which Slurm goes by
+  std::string hosts_file;              // where hosts_file_text() stands, for Slurm
+  std::string network;                 // "192.0.2.0/24"
+  std::string interface;               // "eth0"
+  std::string shim;                    // the program in place of ssh
+  std::string binding;                 // "default", "core", ...
+  std::vector<std::string> program;    // the ranks' program and its words
+  std::vector<std::string> handed_on;  // NAME=VALUE, which the ranks are to have
+};
+
+// The launcher's argv. By its name only: an absolute one would make Open MPI write PATH= in front
+// of its daemon, for a shell.
+std::vector<std::string> launch_words(const LaunchPlan& plan);
+// A line for each rank, as Slurm calls its node: so the first runs where rank 0's records are read,
+// which a list of nodes would leave to Slurm's own order.
+std::string hosts_file_text(const LaunchPlan& plan);
+// Variables of the launcher itself, beside the environment that it is given.
+std::vector<std::string> launch_settings(const LaunchPlan& plan);
+
+// The ranks' program and its words.
+std::vector<std::string> ranks_words(const MpiLauncher& launcher, const std::string& kernel,
+                                     const Params& params, const std::string& records_socket,
+                                     double deadline_seconds, bool raw_samples);
+
+// What any program of an MPI gets of `environment`: where programs, libraries and temporary files
+// are, no more.
+std::vector<std::string> clean_environment(const std::vector<std::string>& environment,
+                                           const MpiLauncher& launcher);
+// Puts an installation's programs and libraries first, and tells Open MPI that it may have been
+// moved since it was built (HPC-X is).
+std::vector<std::string> with_installation(std::vector<std::string> environment,
+                                           const MpiLauncher& launcher);
+// The variables by which people tell UCX and libfabric what to do, and ours that name libraries:
+// the address, the keys and the folders of this node's agent are nothing for other nodes.
+std::vector<std::string> handed_on_variables(const std::vector<std::string>& environment);
+std::vector<std::string> process_environment_words();
+
+// Adds NAME=VALUE where nobody has set NAME.
+void add_unless_set(std::vector<std::string>& environment, const std::string& word);
+// Adds by what the ranks' MPI tells, once, what carries its messages (transport_facts). `is_tuned`:
+// the task sets variables, and whether UCX reads them only its warning tells (ignored_setting):
+// then nobody's earlier word silences it.
+void make_telling(const std::string& mpi, bool is_tuned, std::vector<std::string>& environment);
+
+// "Open MPI 4.1.4", "Hydra 4.0.2", of what the launcher prints for --version.
+std::string launcher_version(const std::string& text);
+
+}  // namespace railgauge

@@ -1,0 +1,52 @@
+#include "kernels/mpi/binding/launched.h"
+
+#include <array>
+#include <cstdlib>
+
+#include "kernels/core/text/units.h"
+
+namespace railgauge::mpi {
+namespace {
+
+struct Names {
+  const char* rank;
+  const char* size;
+  const char* local_rank;
+};
+// SLURM_PROCID stands in a job's own environment too, so that only a step with more is one of srun.
+constexpr std::array kLaunchers{
+    Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+    Names{"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK"},
+    Names{"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
+    Names{"PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"}};
+
+std::optional<std::uint32_t> number(const Environment& environment, const char* name) {
+  const auto text = environment(name);
+  if (!text) return std::nullopt;
+  const auto value = parse_integer(*text);
+  if (!value || *value < 0 || *value > 1'000'000) return std::nullopt;
+  return static_cast<std::uint32_t>(*value);
+}
+
+}  // namespace
+
+Environment process_environment() {
+  return [](const char* name) -> std::optional<std::string> {
+    const char* value = std::getenv(name);
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  };
+}
+
+std::optional<LaunchedRank> launched_rank(const Environment& environment) {
+  for (const Names& names : kLaunchers) {
+    const auto rank = number(environment, names.rank);
+    const auto size = number(environment, names.size);
+    if (!rank || !size || *rank >= *size) continue;
+    return LaunchedRank{.rank = *rank,
+                        .size = *size,
+                        .local_rank = number(environment, names.local_rank).value_or(*rank)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace railgauge::mpi

@@ -1,0 +1,39 @@
+#include "kernels/mpi/pt2pt/windows.h"
+
+namespace railgauge::mpi {
+namespace {
+
+// The window's requests, begun and ended.
+void one_window(Work& work, const WindowRole& role) {
+  const Share& share = work.share;
+  std::size_t slot = 0;
+  if (role.receives)
+    for (std::uint64_t i = 0; i < share.window; ++i)
+      work.mpi.begin_receive(slot++, work.receive.data() + share.place(i), share.bytes, role.peer);
+  if (role.sends)
+    for (std::uint64_t i = 0; i < share.window; ++i) {
+      work.send.stage_out(share.place(i), share.bytes);
+      work.mpi.begin_send(slot++, work.send.data() + share.place(i), share.bytes, role.peer);
+    }
+  work.mpi.wait_all(slot);
+  if (!role.receives) return;
+  for (std::uint64_t i = 0; i < share.window; ++i)
+    work.receive.stage_in(share.place(i), share.bytes);
+}
+
+}  // namespace
+
+void play_windows(Work& work, const WindowRole& role, std::span<std::uint64_t> ticks) {
+  char answer = 0;
+  std::uint64_t last = work.clock.ticks();
+  for (std::uint64_t& tick : ticks) {
+    one_window(work, role);
+    if (!role.receives) work.mpi.receive(&answer, sizeof answer, role.peer);
+    if (!role.sends) work.mpi.send(&answer, sizeof answer, role.peer);
+    const std::uint64_t now = work.clock.ticks();
+    tick = now - last;
+    last = now;
+  }
+}
+
+}  // namespace railgauge::mpi

@@ -1,0 +1,348 @@
+#include "kernels/nccl/communicator/environment.h"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/core/base/fd.h"
+#include "kernels/core/text/text.h"
+#include "kernels/dl/nccl.h"
+#include "kernels/nccl/communicator/log.h"
+
+namespace railgauge::nccl {
+namespace {
+
+constexpr const char* kSite = "site";
+constexpr std::size_t kMaxFact = 1000;
+constexpr std::size_t kMaxLog = 4U << 20U;
+constexpr const char* kSubsystems = "INIT,ENV,NET,GRAPH,P2P,SHM,NVLS";
+constexpr const char* kWithChoices = "INIT,ENV,NET,GRAPH,P2P,SHM,NVLS,TUNING";
+
+enum class Kind : std::uint8_t { kFlag, kText, kNumber, kLevel };
+struct SettingRow {
+  const char* parameter;
+  const char* variable;
+  Kind kind;
+  const char* summary;
+  std::int64_t unset = -1;
+  double highest = 0;
+};
+constexpr std::array kSettings{
+    SettingRow{"ib_disable", "NCCL_IB_DISABLE", Kind::kFlag, "no InfiniBand or RoCE: sockets"},
+    SettingRow{"ib_hca", "NCCL_IB_HCA", Kind::kText,
+               "adapters, as =mlx5_0,mlx5_1; without = in front a name is a prefix: mlx5_1 also "
+               "takes mlx5_10"},
+    SettingRow{"socket_ifname", "NCCL_SOCKET_IFNAME", Kind::kText,
+               "interfaces for sockets and the first contact, as =eth0 or ^docker"},
+    SettingRow{"net_gdr_level", "NCCL_NET_GDR_LEVEL", Kind::kLevel,
+               "farthest path from GPU to NIC for GPUDirect RDMA"},
+    SettingRow{"net_gdr_read", "NCCL_NET_GDR_READ", Kind::kFlag, "GPUDirect RDMA for sending too"},
+    SettingRow{"ib_qps_per_connection", "NCCL_IB_QPS_PER_CONNECTION", Kind::kNumber,
+               "queue pairs of one connection; 0: as the site has it", 0, 128},
+    SettingRow{"ib_tc", "NCCL_IB_TC", Kind::kNumber, "traffic class; -1: as the site has it", -1,
+               255},
+    SettingRow{"ib_sl", "NCCL_IB_SL", Kind::kNumber, "service level; -1: as the site has it", -1,
+               15},
+    SettingRow{"ib_gid_index", "NCCL_IB_GID_INDEX", Kind::kNumber,
+               "GID index; -1: as the site has it", -1, 255},
+    SettingRow{"ib_timeout", "NCCL_IB_TIMEOUT", Kind::kNumber,
+               "exponent of the queue pairs' timeout; 0: as the site has it", 0, 31},
+    SettingRow{"ib_retry_cnt", "NCCL_IB_RETRY_CNT", Kind::kNumber,
+               "retries of a queue pair; -1: as the site has it", -1, 7},
+    SettingRow{"algo", "NCCL_ALGO", Kind::kText, "algorithms, as Ring or ^Tree"},
+    SettingRow{"proto", "NCCL_PROTO", Kind::kText, "protocols, as Simple or ^LL128"},
+    SettingRow{"min_nchannels", "NCCL_MIN_NCHANNELS", Kind::kNumber,
+               "channels at least; 0: as the site has it", 0, 64},
+    SettingRow{"max_nchannels", "NCCL_MAX_NCHANNELS", Kind::kNumber,
+               "channels at most; 0: as the site has it", 0, 64},
+    SettingRow{"p2p_disable", "NCCL_P2P_DISABLE", Kind::kFlag,
+               "no direct copies between GPUs of one host"},
+    SettingRow{"shm_disable", "NCCL_SHM_DISABLE", Kind::kFlag,
+               "no shared host memory between ranks of one host"},
+    SettingRow{"nvls_enable", "NCCL_NVLS_ENABLE", Kind::kFlag, "multicast of the NVLink switch"},
+};
+
+// What is set for the row: "1", or nothing.
+std::string value_of(const Params& params, const SettingRow& row) {
+  switch (row.kind) {
+    case Kind::kFlag: {
+      const std::string& word = params.text(row.parameter);
+      return word == kSite ? "" : (word == "true" ? "1" : "0");
+    }
+    case Kind::kLevel:
+      return params.text(row.parameter) == kSite ? "" : params.text(row.parameter);
+    case Kind::kNumber: {
+      const std::int64_t number = params.integer(row.parameter);
+      return number == row.unset ? "" : std::to_string(number);
+    }
+    default:
+      return params.text(row.parameter);
+  }
+}
+
+std::vector<std::string> variables_of(std::string_view library) {
+  std::vector<std::string> all;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+    if (std::string_view(*entry).starts_with(library)) all.emplace_back(*entry);
+  std::ranges::sort(all);
+  return all;
+}
+std::string name_of(const std::string& entry) { return entry.substr(0, entry.find('=')); }
+
+// Where NCCL's output goes: memory of this process alone, under a name that only it can open. No
+// folder has a file of it, so none is left however the process ends.
+struct Output {
+  bool decided = false;
+  std::string refused;  // why there is none
+  std::string sites;    // what the site has of level and subsystems: "NCCL_DEBUG=WARN"
+  Fd memory;
+  std::string path;
+};
+// Never destroyed: NCCL's threads may write while the process ends.
+Output& output() {
+  static auto* made = new Output;
+  return *made;
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : valid_utf8(value);
+}
+
+void decide_output() {
+  Output& made = output();
+  if (made.decided) return;
+  made.decided = true;
+  for (const char* name : {"NCCL_DEBUG", "NCCL_DEBUG_SUBSYS"})
+    if (const std::string value = variable(name); !value.empty())
+      made.sites += fmt::format("{}{}={}", made.sites.empty() ? "" : " ", name, value);
+  if (const std::string file = variable("NCCL_DEBUG_FILE"); !file.empty()) {
+    made.refused = fmt::format("NCCL_DEBUG_FILE={} was set", file);
+    return;
+  }
+  made.memory = Fd(memfd_create("railgauge-nccl", MFD_CLOEXEC));
+  if (made.memory && fchmod(made.memory.get(), S_IRUSR | S_IWUSR) == 0)
+    made.path = fmt::format("/proc/self/fd/{}", made.memory.get());
+  // As NCCL will: a process that may not be traced does not own its own descriptors' names.
+  if (made.path.empty() || !Fd(open(made.path.c_str(), O_WRONLY | O_CLOEXEC))) {
+    made.path.clear();
+    made.refused = fmt::format("memory for its output cannot be opened by its name: {} (errno {})",
+                               std::strerror(errno), errno);
+  }
+}
+
+// Beyond `environment=clean` too, and instead of the site's level, since what NCCL is asked to say
+// changes nothing that it does. Only who wants it in a file gets it there.
+void set_output() {
+  decide_output();
+  if (output().path.empty()) return;
+  setenv("NCCL_DEBUG", "INFO", 1);
+  setenv("NCCL_DEBUG_SUBSYS", kSubsystems, 1);
+  setenv("NCCL_DEBUG_FILE", output().path.c_str(), 1);
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string all;
+  for (const std::string& part : parts) all += (all.empty() ? "" : " ") + part;
+  if (all.size() > kMaxFact) all = all.substr(0, kMaxFact) + "...";
+  return valid_utf8(all);
+}
+
+std::string or_none(const std::vector<std::string>& parts) {
+  return parts.empty() ? "none" : joined(parts);
+}
+
+// The settings of one nccl.conf; NCCL takes those that the environment has not.
+std::string conf_text(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("NCCL_")) lines.push_back(line);
+  return lines.empty() ? "" : path + ": " + joined(lines);
+}
+
+// Of the user that runs this, as NCCL looks: not $HOME.
+std::string home_folder() {
+  std::array<char, 4096> room{};
+  passwd entry{};
+  passwd* found = nullptr;
+  if (getpwuid_r(getuid(), &entry, room.data(), room.size(), &found) != 0 || found == nullptr)
+    return "";
+  return found->pw_dir;
+}
+
+// In the order in which NCCL reads them: what the first says holds.
+std::vector<std::string> conf_files() {
+  std::vector<std::string> files;
+  if (const char* named = std::getenv("NCCL_CONF_FILE"); named != nullptr && *named != '\0')
+    files.emplace_back(named);
+  else if (const std::string home = home_folder(); !home.empty())
+    files.push_back(home + "/.nccl.conf");
+  files.emplace_back("/etc/nccl.conf");
+  return files;
+}
+
+void tell_conf(Context& context, bool clean) {
+  const std::vector<std::string> files = conf_files();
+  std::vector<std::string> found;
+  for (const std::string& file : files)
+    if (const std::string text = conf_text(file); !text.empty()) found.push_back(text);
+  context.reporter.fact("nccl_conf", or_none(found));
+  if (clean && !found.empty())
+    context.reporter.note("warning", "environment clean: NCCL still reads " + joined(found) +
+                                         "; move the file away for a clean figure");
+}
+
+// The environment's, else that of the first nccl.conf that has one.
+std::string in_force(const std::string& name) {
+  if (const char* value = std::getenv(name.c_str()); value != nullptr) return value;
+  for (const std::string& path : conf_files()) {
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);)
+      if (line.starts_with(name + "=")) return line.substr(name.size() + 1);
+  }
+  return "";
+}
+
+// Puts the declared settings into the environment, and tells what of the node's own they replace.
+void set_declared(Context& context) {
+  std::vector<std::string> replaced;
+  for (const SettingRow& row : kSettings) {
+    const std::string value = value_of(context.params, row);
+    if (value.empty()) continue;
+    if (const std::string own = in_force(row.variable); !own.empty() && own != value)
+      replaced.push_back(fmt::format("{}={}", row.variable, own));
+    setenv(row.variable, value.c_str(), 1);
+  }
+  if (!replaced.empty()) context.reporter.fact("nccl_environment_replaced", joined(replaced));
+}
+
+void tell_gdr_level(Context& context) {
+  const std::string level = in_force("NCCL_NET_GDR_LEVEL");
+  if (level.empty()) return;
+  const std::string words = gdr_level_in_words(level);
+  context.reporter.fact(
+      "nccl_net_gdr_level",
+      words.empty() ? fmt::format("{}: no level that NCCL knows", valid_utf8(level)) : words);
+}
+
+Status check_texts(const Params& params) {
+  for (const SettingRow& row : kSettings) {
+    if (row.kind != Kind::kText) continue;
+    const std::string& text = params.text(row.parameter);
+    const auto odd = [](char c) { return static_cast<unsigned char>(c) <= ' '; };
+    if (std::ranges::any_of(text, odd))
+      return fail(Code::kInvalidArgument, fmt::format("parameter {}: {} has a blank in it",
+                                                      row.parameter, in_quotes(text)));
+  }
+  return {};
+}
+
+std::string signature_of(const Params& params) {
+  std::string all = params.text("environment");
+  for (const SettingRow& row : kSettings)
+    all += fmt::format(" {}={}", row.variable, value_of(params, row));
+  return all;
+}
+
+}  // namespace
+
+void add_environment_parameters(InfoBuilder& builder) {
+  builder
+      .choice("environment", "",
+              "NCCL's settings: the site's (environment and nccl.conf), or clean (none)",
+              {kSite, "clean"})
+      .identity();
+  for (const SettingRow& row : kSettings) {
+    const std::string summary = fmt::format("{}: {}", row.variable, row.summary);
+    if (row.kind == Kind::kFlag)
+      builder.choice(row.parameter, "", summary, {kSite, "false", "true"});
+    else if (row.kind == Kind::kLevel)
+      builder.choice(row.parameter, "", summary, {kSite, "LOC", "PIX", "PXB", "PHB", "SYS"});
+    else if (row.kind == Kind::kNumber)
+      builder.integer(row.parameter, summary, row.unset, static_cast<double>(row.unset),
+                      row.highest);
+    else
+      builder.text(row.parameter, summary, "");
+    builder.identity();
+  }
+}
+
+Status apply_environment(Context& context) {
+  const Params& params = context.params;
+  RG_TRY_OK(check_texts(params));
+  const bool clean = params.text("environment") == "clean";
+  if (clean)
+    for (const std::string& entry : variables_of("NCCL_")) unsetenv(name_of(entry).c_str());
+  set_declared(context);
+  set_output();
+  std::vector<std::string> told = variables_of("NCCL_");
+  if (DebugOutput::not_ours().empty())
+    std::erase_if(told, [](const std::string& entry) { return entry.starts_with("NCCL_DEBUG"); });
+  context.reporter.fact("nccl_environment", or_none(told));
+  context.reporter.fact("cuda_environment", or_none(variables_of("CUDA_")));
+  if (const std::string why = DebugOutput::not_ours(); !why.empty())
+    context.reporter.fact("nccl_transports", "not told: " + why);
+  else if (!output().sites.empty())
+    context.reporter.fact("nccl_debug", output().sites + " at the site, INFO for this task");
+  tell_conf(context, clean);
+  tell_gdr_level(context);
+  return {};
+}
+
+Status check_environment(const Params& params, bool synthetic) {
+  static std::string first;
+  const std::string now = signature_of(params);
+  if (first.empty()) first = now;
+  if (synthetic || first == now) return {};
+  return fail(
+      Code::kFailedPrecondition,
+      "NCCL: it has read other settings for an earlier task of this process, and reads them "
+      "once; run this task in a process of its own");
+}
+
+std::string DebugOutput::not_ours() { return output().refused; }
+
+void DebugOutput::begin() {
+  struct stat file {};
+  const bool there = !output().path.empty() && fstat(output().memory.get(), &file) == 0;
+  offset_ = there ? static_cast<std::uint64_t>(file.st_size) : 0;
+}
+
+std::string DebugOutput::read_new() {
+  std::string text;
+  if (output().path.empty()) return text;
+  const int memory = output().memory.get();
+  std::array<char, 16384> part{};
+  while (text.size() < kMaxLog) {
+    const ssize_t got = pread(memory, part.data(), part.size(), static_cast<off_t>(offset_));
+    if (got <= 0) break;
+    text.append(part.data(), static_cast<std::size_t>(got));
+    offset_ += static_cast<std::uint64_t>(got);
+  }
+  return text;
+}
+
+bool DebugOutput::tell_choices(bool on) {
+  const Nccl& nccl = loaded_nccl();
+  if (output().path.empty() || nccl.reset_debug_init == nullptr) return false;
+  setenv("NCCL_DEBUG_SUBSYS", on ? kWithChoices : kSubsystems, 1);
+  nccl.reset_debug_init();  // at its next line it opens the file anew and empties it
+  if (ftruncate(output().memory.get(), 0) != 0) return false;
+  offset_ = 0;
+  return true;
+}
+
+}  // namespace railgauge::nccl

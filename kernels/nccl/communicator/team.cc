@@ -1,0 +1,147 @@
+#include "kernels/nccl/communicator/team.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kernels/core/agreement.h"
+#include "kernels/core/base/clock.h"
+
+namespace railgauge::nccl {
+namespace {
+
+// The rank that a group's error is about ("rank 3 is gone"), or `none`.
+std::uint32_t rank_in(std::string_view message, std::uint32_t none) {
+  constexpr std::string_view kRank = "rank ";
+  const std::size_t at = message.find(kRank);
+  if (at == std::string_view::npos) return none;
+  std::uint32_t rank = none;
+  std::from_chars(message.data() + at + kRank.size(), message.data() + message.size(), rank);
+  return rank;
+}
+
+// The group, and what came of a step that agree_on() does not tell who has an error of its own: a
+// rank is gone, or told an error.
+class Overheard final : public Group {
+ public:
+  explicit Overheard(Group& group) : group_(group) {}
+  [[nodiscard]] std::uint32_t rank() const override { return group_.rank(); }
+  [[nodiscard]] std::uint32_t size() const override { return group_.size(); }
+  Result<std::vector<std::string>> exchange(std::string mine, double timeout_seconds) override {
+    return overhear(group_.exchange(std::move(mine), timeout_seconds));
+  }
+  Result<std::vector<std::string>> gather(std::string mine, Loudness loudness,
+                                          double timeout_seconds) override {
+    return overhear(group_.gather(std::move(mine), loudness, timeout_seconds));
+  }
+  [[nodiscard]] const Error* error() const { return error_ ? &*error_ : nullptr; }
+
+ private:
+  Result<std::vector<std::string>> overhear(Result<std::vector<std::string>> all) {
+    if (!all) error_ = all.error();
+    for (std::uint32_t other = 0; all && other < all->size() && !error_; ++other)
+      if (other != rank()) take((*all)[other], other);
+    return all;
+  }
+  // One that only waited in vain, as this one did, knows no more.
+  void take(const std::string& payload, std::uint32_t other) {
+    Told told;
+    if (!told.ParseFromString(payload) || told.code() == 0) return;
+    const auto code = static_cast<Code>(told.code());
+    if (code != Code::kAborted && code != Code::kDeadlineExceeded)
+      error_ = Error{code, fmt::format("rank {}: {}", other, told.message())};
+  }
+
+  Group& group_;
+  std::optional<Error> error_;
+};
+
+bool may_be_anothers(Code code) {
+  return code == Code::kUnavailable || code == Code::kDeadlineExceeded || code == Code::kInternal ||
+         code == Code::kAborted;
+}
+
+}  // namespace
+
+// Adds whom the group misses, what that rank told last, and where this one is. A rank that waits
+// for a lost one in vain has an error of its own, which names nobody.
+Error Team::explain(Error error, const Error* group_error) const {
+  if (!may_be_anothers(error.code)) return error;
+  if (group_error != nullptr && error.message != group_error->message)
+    error.message += "; " + group_error->message;
+  const std::string_view blame =
+      group_error != nullptr ? std::string_view(group_error->message) : error.message;
+  if (const std::uint32_t lost = rank_in(blame, size()); lost < size() && lost != rank())
+    error.message +=
+        last_steps_[lost].empty()
+            ? fmt::format("; rank {} told no step", lost)
+            : fmt::format("; the last step that rank {} told: {}", lost, last_steps_[lost]);
+  error.message += fmt::format(" (this is rank {}, at: {})", rank(), step_);
+  return error;
+}
+
+Result<std::vector<Told>> Team::agree(const Status& mine, Told told) {
+  told.set_step(step_);
+  Overheard group(*group_);
+  const double left_seconds = std::max(0.0, (until_monotonic_ns_ - monotonic_now_ns()) / 1e9);
+  auto all = agree_on(group, mine, std::move(told), left_seconds, Hear::kFirst);
+  if (!all) {
+    broken_ = true;
+    return tl::unexpected(explain(std::move(all).error(), group.error()));
+  }
+  // Of whom this rank does not hear: all come to the same steps, and it came to this one.
+  for (std::size_t rank = 0; rank < all->size(); ++rank) {
+    const std::string& theirs = (*all)[rank].step();
+    last_steps_[rank] = theirs.empty() ? step_ : theirs;
+  }
+  return all;
+}
+
+Result<std::vector<std::vector<double>>> Team::order(const Order& order, const Perform& perform) {
+  Told ordered;
+  ordered.set_command(static_cast<std::uint32_t>(order.command));
+  ordered.set_count(order.count);
+  ordered.set_repeat(order.repeat);
+  RG_TRY(agree({}, ordered));
+  std::vector<double> mine;
+  const Status done = perform(order, mine);
+  Told told;
+  told.mutable_samples_ns()->Assign(mine.begin(), mine.end());
+  const auto all = RG_TRY(agree(done, std::move(told)));
+  std::vector<std::vector<double>> samples;
+  for (const Told& one : all)
+    samples.emplace_back(one.samples_ns().begin(), one.samples_ns().end());
+  for (std::size_t rank = 0; rank < samples.size(); ++rank)
+    if (samples[rank].size() != mine.size())
+      return fail(Code::kInternal, fmt::format("rank {}: told {} samples, not {}", rank,
+                                               samples[rank].size(), mine.size()));
+  return samples;
+}
+
+Status Team::end_orders(const Status& mine) {
+  Told ordered;
+  ordered.set_command(static_cast<std::uint32_t>(Command::kEnd));
+  RG_TRY(agree(mine, ordered));
+  return {};
+}
+
+Status Team::follow(const Perform& perform) {
+  while (true) {
+    const auto ordered = RG_TRY(agree({}));
+    const Told& first = ordered.front();
+    const Order order{.command = static_cast<Command>(first.command()),
+                      .count = first.count(),
+                      .repeat = first.repeat()};
+    if (order.command == Command::kEnd) return {};
+    std::vector<double> mine;
+    const Status done = perform(order, mine);
+    Told told;
+    told.mutable_samples_ns()->Assign(mine.begin(), mine.end());
+    RG_TRY(agree(done, std::move(told)));
+  }
+}
+
+}  // namespace railgauge::nccl

@@ -1,0 +1,136 @@
+#include "kernels/nccl/communicator/worker.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "kernels/core/base/clock.h"
+
+namespace railgauge::nccl {
+namespace {
+
+constexpr double kLookNs = 1e8;  // between two looks at a job
+constexpr double kLeastNs = 1e6;
+
+}  // namespace
+
+void Progress::begin(std::string step) {
+  const std::lock_guard lock(mutex_);
+  step_ = std::move(step);
+  stopped_.store(false, std::memory_order_release);
+  last_beat_ns_ = monotonic_now_ns();
+}
+
+void Progress::beat() { last_beat_ns_ = monotonic_now_ns(); }
+
+void Progress::stop(Error why) {
+  const std::lock_guard lock(mutex_);
+  why_ = std::move(why);
+  stopped_.store(true, std::memory_order_release);
+}
+
+Status Progress::stopped_at(std::string_view act) const {
+  const std::lock_guard lock(mutex_);
+  return fail(why_.code, fmt::format("{}: {}", act, why_.message));
+}
+
+std::string Progress::step() const {
+  const std::lock_guard lock(mutex_);
+  return step_;
+}
+
+Worker::Worker(std::shared_ptr<Progress> progress)
+    : progress_(std::move(progress)), desk_(std::make_shared<Desk>()) {
+  thread_ = std::thread([desk = desk_] { work(desk); });
+}
+
+Worker::~Worker() {
+  if (lost_) return;
+  {
+    const std::lock_guard lock(desk_->mutex);
+    desk_->quit = true;
+    desk_->changed.notify_all();
+  }
+  thread_.join();
+}
+
+// What a job owns is released before it counts as ended: nobody else's thread does it.
+void Worker::work(const std::shared_ptr<Desk>& desk) {
+  std::unique_lock lock(desk->mutex);
+  while (true) {
+    desk->changed.wait(lock, [&] { return desk->job != nullptr || desk->quit; });
+    if (desk->job == nullptr) return;
+    Job job = std::exchange(desk->job, nullptr);
+    lock.unlock();
+    Status ended = job();
+    job = nullptr;
+    lock.lock();
+    desk->ended = std::move(ended);
+    desk->changed.notify_all();
+  }
+}
+
+// Of a step that is under way for less than this nothing is said to hang.
+constexpr double kBriefNs = 0.2e9;
+
+std::optional<Error> Worker::reason_to_stop(const Watch& watch) const {
+  if (watch.health)
+    if (Status seen = watch.health(); !seen) return std::move(seen).error();
+  const double now_ns = monotonic_now_ns();
+  const double quiet_ns = now_ns - progress_->last_beat_ns();
+  const std::string hint = watch.hint.empty() ? "" : "; " + watch.hint;
+  if (now_ns >= watch.deadline_monotonic_ns)
+    return Error{
+        Code::kDeadlineExceeded,
+        fmt::format("not done in time for the task's deadline, {:.1f} s after it was begun{}",
+                    quiet_ns / 1e9, quiet_ns < kBriefNs ? "; a longer deadline would help" : hint)};
+  if (quiet_ns >= watch.stall_ns)
+    return Error{Code::kDeadlineExceeded,
+                 fmt::format("not done after {:.1f} s{}", quiet_ns / 1e9, hint)};
+  return std::nullopt;
+}
+
+Status Worker::leave_behind() {
+  lost_ = true;
+  thread_.detach();
+  const Status why = progress_->stopped_at(progress_->step());
+  return fail(why.error().code, why.error().message + " (a call of NCCL or the driver hangs)");
+}
+
+Status Worker::run(std::string step, Job job, const Watch& watch) {
+  if (lost_) return fail(Code::kAborted, step + ": an earlier call has not come back");
+  progress_->begin(std::move(step));
+  std::unique_lock lock(desk_->mutex);
+  desk_->ended.reset();
+  desk_->job = std::move(job);
+  desk_->changed.notify_all();
+  double leave_at_ns = 0;  // 0: not stopped
+  while (true) {
+    const double now_ns = monotonic_now_ns();
+    const double end_ns = leave_at_ns != 0 ? leave_at_ns
+                                           : std::min(watch.deadline_monotonic_ns,
+                                                      progress_->last_beat_ns() + watch.stall_ns);
+    const std::chrono::duration<double, std::nano> nap(
+        std::clamp(end_ns - now_ns, kLeastNs, kLookNs));
+    if (desk_->changed.wait_for(lock, nap, [this] { return desk_->ended.has_value(); })) break;
+    if (leave_at_ns != 0 && monotonic_now_ns() >= leave_at_ns) {
+      desk_->quit = true;
+      return leave_behind();
+    }
+    if (leave_at_ns != 0) continue;
+    lock.unlock();  // asking may take a while
+    if (auto why = reason_to_stop(watch)) {
+      progress_->stop(std::move(*why));
+      leave_at_ns = monotonic_now_ns() + kLeaveSeconds * 1e9;
+    }
+    lock.lock();
+  }
+  Status ended = std::move(*desk_->ended);
+  lock.unlock();
+  if (ended && watch.health) return watch.health();
+  return ended;
+}
+
+}  // namespace railgauge::nccl

@@ -1,0 +1,111 @@
+#include "kernels/peers/nccl_tests/profile.h"
+
+#include <algorithm>
+#include <array>
+
+namespace railgauge {
+namespace {
+
+constexpr std::array kPrograms{
+    NcclTestsProgram{"all_reduce_perf", "nccl.all_reduce"},
+    NcclTestsProgram{"all_gather_perf", "nccl.all_gather"},
+    NcclTestsProgram{"reduce_scatter_perf", "nccl.reduce_scatter"},
+    NcclTestsProgram{"broadcast_perf", "nccl.broadcast"},
+    NcclTestsProgram{"reduce_perf", "nccl.reduce"},
+    NcclTestsProgram{"alltoall_perf", "nccl.all_to_all"},
+    NcclTestsProgram{"gather_perf", "nccl.gather"},
+    NcclTestsProgram{"scatter_perf", "nccl.scatter"},
+    NcclTestsProgram{"sendrecv_perf", "nccl.send_recv"},
+};
+
+struct TypeNames {
+  std::string_view theirs;
+  std::string_view ours;
+};
+constexpr std::array kTypes{
+    TypeNames{"int8", "int8"},         TypeNames{"uint8", "uint8"},
+    TypeNames{"int32", "int32"},       TypeNames{"uint32", "uint32"},
+    TypeNames{"int64", "int64"},       TypeNames{"uint64", "uint64"},
+    TypeNames{"half", "float16"},      TypeNames{"float", "float32"},
+    TypeNames{"double", "float64"},    TypeNames{"bfloat16", "bfloat16"},
+    TypeNames{"f8e4m3", "float8e4m3"}, TypeNames{"f8e5m2", "float8e5m2"},
+};
+
+constexpr std::string_view kSite = "site";
+constexpr std::array kSettings{
+    NcclSetting{"ib_disable", "NCCL_IB_DISABLE", kSite},
+    NcclSetting{"ib_hca", "NCCL_IB_HCA", ""},
+    NcclSetting{"socket_ifname", "NCCL_SOCKET_IFNAME", ""},
+    NcclSetting{"net_gdr_level", "NCCL_NET_GDR_LEVEL", kSite},
+    NcclSetting{"net_gdr_read", "NCCL_NET_GDR_READ", kSite},
+    NcclSetting{"ib_qps_per_connection", "NCCL_IB_QPS_PER_CONNECTION", "0"},
+    NcclSetting{"ib_tc", "NCCL_IB_TC", "-1"},
+    NcclSetting{"ib_sl", "NCCL_IB_SL", "-1"},
+    NcclSetting{"ib_gid_index", "NCCL_IB_GID_INDEX", "-1"},
+    NcclSetting{"ib_timeout", "NCCL_IB_TIMEOUT", "0"},
+    NcclSetting{"ib_retry_cnt", "NCCL_IB_RETRY_CNT", "-1"},
+    NcclSetting{"algo", "NCCL_ALGO", ""},
+    NcclSetting{"proto", "NCCL_PROTO", ""},
+    NcclSetting{"min_nchannels", "NCCL_MIN_NCHANNELS", "0"},
+    NcclSetting{"max_nchannels", "NCCL_MAX_NCHANNELS", "0"},
+    NcclSetting{"p2p_disable", "NCCL_P2P_DISABLE", kSite},
+    NcclSetting{"shm_disable", "NCCL_SHM_DISABLE", kSite},
+    NcclSetting{"nvls_enable", "NCCL_NVLS_ENABLE", kSite},
+};
+
+template <class Rows, class Field>
+auto row_where(const Rows& rows, Field field, std::string_view value) -> decltype(rows.data()) {
+  const auto found = std::ranges::find(rows, value, field);
+  return found == rows.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::span<const NcclTestsProgram> nccl_tests_programs() { return kPrograms; }
+
+const NcclTestsProgram* find_nccl_tests_program(std::string_view name) {
+  return row_where(kPrograms, &NcclTestsProgram::name, name);
+}
+
+const NcclTestsProgram* nccl_tests_program_of(std::string_view kernel) {
+  return row_where(kPrograms, &NcclTestsProgram::kernel, kernel);
+}
+
+const std::map<std::string, std::string>& nccl_tests_defaults() {
+  static const std::map<std::string, std::string> kDefaults{{"sizes", "32MiB"},
+                                                            {"iterations", "20"}};
+  return kDefaults;
+}
+
+std::optional<std::string_view> type_from_nccl_tests(std::string_view theirs) {
+  const auto* row = row_where(kTypes, &TypeNames::theirs, theirs);
+  return row == nullptr ? std::nullopt : std::optional(row->ours);
+}
+
+std::optional<std::string_view> type_for_nccl_tests(std::string_view ours) {
+  const auto* row = row_where(kTypes, &TypeNames::ours, ours);
+  return row == nullptr ? std::nullopt : std::optional(row->theirs);
+}
+
+std::vector<std::string> nccl_tests_types() {
+  std::vector<std::string> names;
+  names.reserve(kTypes.size());
+  for (const TypeNames& type : kTypes) names.emplace_back(type.theirs);
+  return names;
+}
+
+std::span<const NcclSetting> nccl_settings() { return kSettings; }
+
+std::vector<std::pair<std::string, std::string>> nccl_environment(
+    const std::map<std::string, std::string>& parameters) {
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const NcclSetting& setting : kSettings) {
+    const auto given = parameters.find(std::string(setting.parameter));
+    if (given == parameters.end() || given->second == setting.unset) continue;
+    const std::string& word = given->second;
+    out.emplace_back(setting.variable, word == "true" ? "1" : word == "false" ? "0" : word);
+  }
+  return out;
+}
+
+}  // namespace railgauge

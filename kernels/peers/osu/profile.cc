@@ -1,0 +1,208 @@
+#include "kernels/peers/osu/profile.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "kernels/core/text/text.h"
+#include "kernels/core/text/units.h"
+
+namespace railgauge {
+namespace {
+
+using Parameters = std::map<std::string, std::string>;
+
+constexpr std::array kPrograms{
+    OsuProgram{"osu_latency", "", "mpi.lat", true},
+    OsuProgram{"osu_bw", "", "mpi.bw", true},
+    OsuProgram{"osu_bibw", "", "mpi.bibw", true},
+    OsuProgram{"osu_mbw_mr", "", "mpi.rate", false},
+    OsuProgram{"osu_put_latency", "MPI_Put", "mpi.put_lat", true},
+    OsuProgram{"osu_get_latency", "MPI_Get", "mpi.get_lat", true},
+    OsuProgram{"osu_put_bw", "", "mpi.put_bw", true},
+    OsuProgram{"osu_get_bw", "", "mpi.get_bw", true},
+    OsuProgram{"osu_barrier", "MPI_Barrier", "mpi.barrier", false},
+    OsuProgram{"osu_bcast", "MPI_Bcast", "mpi.broadcast", false},
+    OsuProgram{"osu_reduce", "MPI_Reduce", "mpi.reduce", false},
+    OsuProgram{"osu_allreduce", "MPI_Allreduce", "mpi.all_reduce", false},
+    OsuProgram{"osu_allgather", "MPI_Allgather", "mpi.all_gather", false},
+    OsuProgram{"osu_reduce_scatter", "MPI_Reduce_scatter", "mpi.reduce_scatter", false},
+    OsuProgram{"osu_alltoall", "MPI_Alltoall", "mpi.all_to_all", false},
+};
+
+bool is_windowed(const OsuProgram& program) {
+  return program.kernel.ends_with("bw") || program.kernel == "mpi.rate";
+}
+bool is_reduction(const OsuProgram& program) {
+  return program.kernel.find("reduce") != std::string_view::npos;
+}
+
+// As the canonical text has them: a range of powers of two, but one after another behind a zero.
+std::string sizes_from(std::uint64_t least, std::uint64_t most) {
+  if (least == most) return canonical_bytes(most);
+  if (least != 0) return canonical_bytes(least) + ":" + canonical_bytes(most);
+  std::string out = "0";
+  for (std::uint64_t bytes = 1; bytes <= most; bytes *= 2) out += "," + canonical_bytes(bytes);
+  return out;
+}
+
+std::uint64_t least_size(const OsuProgram& program) {
+  return is_reduction(program) ? 4 : program.kernel == "mpi.lat" ? 0 : 1;
+}
+
+tl::unexpected<Error> wrong(const std::string& option, std::string_view what) {
+  return fail(Code::kInvalidArgument, fmt::format("{}: {}", option, what));
+}
+
+struct Reading {
+  Parameters set;
+  std::vector<std::string> rest;
+  std::vector<std::string> sides;
+  bool on_gpu = false;
+  bool managed = false;
+};
+
+Status take_sizes(const OsuProgram& program, const std::string& option, const std::string& value,
+                  Reading& reading) {
+  const std::size_t colon = value.find(':');
+  std::uint64_t least = least_size(program);
+  if (colon != std::string::npos && colon > 0) least = RG_TRY(parse_bytes(value.substr(0, colon)));
+  const std::string most = colon == std::string::npos ? value : value.substr(colon + 1);
+  const std::uint64_t last = most.empty() ? std::uint64_t{program.pair ? 4U << 20U : 1U << 20U}
+                                          : RG_TRY(parse_bytes(most));
+  if (last < least)
+    return wrong(option, fmt::format("{} ends below its beginning", in_quotes(value)));
+  reading.set["sizes"] = sizes_from(least, last);
+  return {};
+}
+
+Status take_accelerator(const std::string& option, const std::string& value, Reading& reading) {
+  if (value != "cuda" && value != "managed")
+    return wrong(option, fmt::format("{} is not cuda or managed", in_quotes(value)));
+  reading.on_gpu = true;
+  reading.managed = value == "managed";
+  return {};
+}
+
+struct Option {
+  std::string_view letter;
+  std::string_view word;
+  bool takes_value;
+};
+constexpr std::array kOptions{
+    Option{"-m", "--message-size", true}, Option{"-i", "--iterations", true},
+    Option{"-x", "--warmup", true},       Option{"-W", "--window-size", true},
+    Option{"-d", "--accelerator", true},  Option{"-c", "--validation", false},
+    Option{"-f", "--full", false},        Option{"-z", "--tail-lat", false}};
+
+Status take(const OsuProgram& program, std::string_view letter, const std::string& option,
+            const std::string& value, Reading& reading) {
+  if (letter == "-m") return take_sizes(program, option, value, reading);
+  if (letter == "-d") return take_accelerator(option, value, reading);
+  if (letter == "-i") reading.set["iterations"] = reading.set["large_iterations"] = value;
+  if (letter == "-x") reading.set["skip"] = reading.set["large_skip"] = value;
+  if (letter == "-W") reading.set["window"] = value;
+  return {};  // data is always verified, and every percentile shown that the samples can bound
+}
+
+Result<std::string> memory_of_side(const std::string& side) {
+  if (side == "H" || side == "MH") return std::string(side == "H" ? "host" : "managed");
+  if (side == "D" || side == "MD") return std::string(side == "D" ? "device" : "managed");
+  return wrong(side, "is no memory: H, D, MD or MH");
+}
+
+Status place_memory(const OsuProgram& program, Reading& reading) {
+  if (!program.pair) {
+    if (!reading.sides.empty()) return wrong(reading.sides.front(), "only between two ranks");
+    if (reading.on_gpu) reading.set["memory"] = reading.managed ? "managed" : "device";
+    return {};
+  }
+  if (reading.sides.empty()) return {};
+  if (reading.sides.size() != 2)
+    return wrong(reading.sides.front(), "name the memory of both sides");
+  reading.set["memory"] = RG_TRY(memory_of_side(reading.sides[0]));
+  const std::string peer = RG_TRY(memory_of_side(reading.sides[1]));
+  if (peer != reading.set["memory"]) reading.set["peer_memory"] = peer;
+  return {};
+}
+
+}  // namespace
+
+std::span<const OsuProgram> osu_programs() { return kPrograms; }
+
+const OsuProgram* find_osu_program(std::string_view name) {
+  const auto found = std::ranges::find(kPrograms, name, &OsuProgram::name);
+  return found == kPrograms.end() ? nullptr : &*found;
+}
+
+const OsuProgram* osu_program_of(std::string_view kernel) {
+  const auto found = std::ranges::find(kPrograms, kernel, &OsuProgram::kernel);
+  return found == kPrograms.end() ? nullptr : &*found;
+}
+
+const OsuProgram* find_mpi_spelling(std::string_view mpi_name) {
+  if (mpi_name.empty()) return nullptr;
+  const auto found = std::ranges::find(kPrograms, mpi_name, &OsuProgram::mpi_name);
+  return found == kPrograms.end() ? nullptr : &*found;
+}
+
+Parameters osu_defaults(const OsuProgram& program) {
+  const bool collective = program.kernel == "mpi.rate" ? false : !program.pair;
+  Parameters out;
+  if (program.kernel != "mpi.barrier")
+    out["sizes"] = sizes_from(least_size(program), collective ? 1U << 20U : 4U << 20U);
+  if (is_windowed(program)) out["window"] = "64";
+  const bool latency = !collective && !is_windowed(program);
+  out["iterations"] = latency ? "10000" : collective ? "1000" : "100";
+  out["skip"] = is_windowed(program) ? "10" : "100";
+  if (program.kernel == "mpi.barrier") return out;
+  out["large_iterations"] = latency ? "1000" : collective ? "100" : "20";
+  out["large_skip"] = is_windowed(program) ? "2" : "10";
+  return out;
+}
+
+Result<std::vector<std::string>> read_osu_command(const OsuProgram& program,
+                                                  const std::vector<std::string>& words) {
+  Reading reading;
+  reading.set = osu_defaults(program);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const std::size_t equals = word.starts_with("--") ? word.find('=') : std::string::npos;
+    const std::string name = word.substr(0, equals);
+    const auto option = std::ranges::find_if(
+        kOptions, [&](const Option& row) { return row.letter == name || row.word == name; });
+    if (option == kOptions.end()) {
+      if (!word.starts_with('-')) {
+        // A value of an option of ours, or a side.
+        if (i > 0 && words[i - 1].starts_with("--"))
+          reading.rest.push_back(word);
+        else
+          reading.sides.push_back(word);
+        continue;
+      }
+      if (!word.starts_with("--"))
+        return wrong(word, fmt::format("is not read of {}'s options; say it as a parameter of {} "
+                                       "(--set)",
+                                       program.name, program.kernel));
+      reading.rest.push_back(word);
+      continue;
+    }
+    std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
+    if (option->takes_value && equals == std::string::npos) {
+      if (i + 1 == words.size()) return wrong(word, "wants a value");
+      value = words[++i];
+    }
+    RG_TRY_OK(take(program, option->letter, name, value, reading));
+  }
+  RG_TRY_OK(place_memory(program, reading));
+  if (program.kernel == "mpi.barrier")
+    for (const char* none : {"sizes", "large_iterations", "large_skip"}) reading.set.erase(none);
+  std::vector<std::string> out{std::string(program.kernel)};
+  for (const auto& [name, value] : reading.set)
+    out.insert(out.end(), {"--set", fmt::format("{}={}", name, value)});
+  out.insert(out.end(), reading.rest.begin(), reading.rest.end());
+  return out;
+}
+
+}  // namespace railgauge

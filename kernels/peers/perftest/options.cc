@@ -1,0 +1,239 @@
+#include "kernels/peers/perftest/options.h"
+
+#include <getopt.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kernels/core/kernel.h"
+#include "kernels/core/text/text.h"
+#include "kernels/core/text/units.h"
+#include "kernels/peers/perftest/rows.h"
+
+namespace railgauge {
+namespace {
+
+constexpr std::int64_t kMostIterations = 10'000'000;  // of a kernel
+constexpr const char* kMostSamples = "10000000";      // a stretch of time ends before
+
+tl::unexpected<Error> wrong(std::string message) {
+  return fail(Code::kInvalidArgument, std::move(message));
+}
+
+// --- words to options -------------------------------------------------------------------------
+
+// What getopt_long wants, made of the rows.
+class Grammar {
+ public:
+  Grammar() {
+    letters_ = ":";
+    const auto rows = perftest_rows();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      words_.emplace_back(rows[i].word);
+      if (rows[i].letter != 0) letters_ += rows[i].letter;
+      if (rows[i].letter != 0 && rows[i].takes_value) letters_ += ':';
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      longs_.push_back({words_[i].c_str(), rows[i].takes_value ? required_argument : no_argument,
+                        nullptr, kWords + static_cast<int>(i)});
+    longs_.push_back({});
+  }
+  [[nodiscard]] const char* letters() const { return letters_.c_str(); }
+  [[nodiscard]] const option* longs() const { return longs_.data(); }
+  // The row of what getopt_long gave, and the option as text.
+  static std::pair<const PerftestRow*, std::string> row_of(int found) {
+    const auto rows = perftest_rows();
+    if (found >= kWords) {
+      const PerftestRow& row = rows[static_cast<std::size_t>(found - kWords)];
+      return {&row, fmt::format("--{}", row.word)};
+    }
+    const auto row = std::ranges::find(rows, static_cast<char>(found), &PerftestRow::letter);
+    return {&*row, fmt::format("-{}", static_cast<char>(found))};
+  }
+
+ private:
+  static constexpr int kWords = 1000;  // above every letter
+  std::string letters_;
+  std::vector<std::string> words_;
+  std::vector<option> longs_;
+};
+
+tl::unexpected<Error> unknown(std::string_view program, const std::string& typed) {
+  std::vector<std::string> words;
+  for (const PerftestRow& row : perftest_rows()) words.push_back(fmt::format("--{}", row.word));
+  const std::string word = typed.starts_with("--") ? typed.substr(0, typed.find('=')) : typed;
+  std::string near = did_you_mean(word, words);
+  if (!typed.starts_with("--")) near.clear();
+  return wrong(fmt::format("{}: option {} is not known here; --help names what is{}", program,
+                           in_quotes(word), near));
+}
+
+Status read_words(const PerftestProgram& program, const std::vector<std::string>& arguments,
+                  PerftestReading& reading) {
+  const Grammar grammar;
+  std::vector<std::string> words{std::string(program.name)};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  const int argc = static_cast<int>(words.size());
+  opterr = 0;
+  optind = 0;  // glibc: from the beginning
+  for (;;) {
+    const int at = std::max(optind, 1);
+    const int found = getopt_long(argc, argv.data(), grammar.letters(), grammar.longs(), nullptr);
+    if (found == -1) break;
+    if (found == '?') {
+      const bool is_letter = optopt > 0 && optopt <= UINT8_MAX;
+      return unknown(
+          program.name,
+          is_letter
+              ? fmt::format("-{}", static_cast<char>(optopt))
+              : std::string(argv[static_cast<std::size_t>(std::clamp(optind - 1, at, argc - 1))]));
+    }
+    if (found == ':')
+      return wrong(
+          fmt::format("{}: {} needs a value", program.name, Grammar::row_of(optopt).second));
+    const auto [row, option] = Grammar::row_of(found);
+    RG_TRY_OK(row->take(reading, *row, option, optarg == nullptr ? "" : optarg));
+  }
+  if (argc - optind > 1)
+    return wrong(fmt::format("{}: {} and {}: only one host can be named", program.name,
+                             in_quotes(argv[static_cast<std::size_t>(optind)]),
+                             in_quotes(argv[static_cast<std::size_t>(optind) + 1])));
+  if (optind < argc) reading.call.host = argv[static_cast<std::size_t>(optind)];
+  return {};
+}
+
+// --- options to parameters --------------------------------------------------------------------
+
+const ParameterInfo* declared(const KernelInfo& kernel, const std::string& name) {
+  const auto found = std::ranges::find(kernel.parameters(), name, &ParameterInfo::name);
+  return found == kernel.parameters().end() ? nullptr : &*found;
+}
+
+// -D: a parameter where the kernel has one; latency takes samples until then, however precise.
+Status take_seconds(const KernelInfo& kernel, PerftestReading& reading) {
+  if (!reading.seconds) return {};
+  if (reading.said.contains("iterations"))
+    return wrong("-D and -n exclude each other: one ends by time, the other by count");
+  const std::string duration = *reading.seconds + "s";
+  if (declared(kernel, "duration") != nullptr) {
+    reading.said["duration"] = {"-D", duration, {}};
+    return {};
+  }
+  for (const auto& [name, value] :
+       {std::pair{"iterations", "0"}, std::pair{"min_samples", kMostSamples},
+        std::pair{"max_samples", kMostSamples}, std::pair{"time_cap", duration.c_str()}})
+    reading.said[name] = {"-D", value, {}};
+  return {};
+}
+
+Status check_together(PerftestReading& reading) {
+  const auto transport = reading.said.find("transport");
+  if (reading.all_sizes && transport != reading.said.end() && transport->second.value == "UD") {
+    const auto mtu = reading.said.find("mtu");
+    if (mtu == reading.said.end())
+      return wrong("-a: datagrams end at the MTU; name it with -m, or one size with -s");
+    reading.said["sizes"].value = "2:" + mtu->second.value;
+  }
+  const auto iterations = reading.said.find("iterations");
+  if (iterations == reading.said.end()) return {};
+  // -n counts on each queue pair, ours are all of them together.
+  if (const auto qps = reading.said.find("qps"); qps != reading.said.end()) {
+    const std::int64_t each = parse_integer(iterations->second.value).value_or(0);
+    const std::int64_t lanes = parse_integer(qps->second.value).value_or(0);
+    if (each > 0 && each <= kMostIterations && lanes > 0 && lanes <= kMostIterations)
+      iterations->second.value = std::to_string(each * lanes);
+  }
+  if (!reading.said.contains("direction")) return {};
+  reading.said.erase("iterations");
+  reading.call.infos.emplace_back(
+      "-n changes nothing beside -b: both directions are counted in one interval, of 1 s or as -D "
+      "says");
+  return {};
+}
+
+Status take_parameters(const KernelInfo& kernel, const PerftestReading& reading,
+                       std::map<std::string, std::string>& out) {
+  for (const auto& [name, said] : reading.said) {
+    const ParameterInfo* parameter = declared(kernel, name);
+    if (parameter == nullptr && said.is_so_anyhow) continue;
+    if (parameter == nullptr)
+      return wrong(fmt::format("{}: {} has no such choice{}{}", said.option, kernel.name(),
+                               said.why.empty() ? "" : ": ", said.why));
+    auto checked = check_parameter(*parameter, said.value);
+    if (!checked) return wrong(fmt::format("{}: {}", said.option, checked.error().message));
+    out[name] = std::move(*checked);
+  }
+  for (const auto& [name, value] : reading.set) out[name] = value;
+  RG_TRY(Params::parse(kernel, out));
+  return {};
+}
+
+Status take_endpoint(const PerftestReading& reading, std::string& endpoint) {
+  if (!reading.device) {
+    if (reading.device_port)
+      return wrong("-i: names a port of a device; name the device too, with -d");
+    return {};
+  }
+  const auto port = parse_integer(reading.device_port.value_or("1"));
+  if (!port || *port < 1 || *port > UINT8_MAX)
+    return wrong(fmt::format("-i: {} is no port: 1 to 255", in_quotes(*reading.device_port)));
+  endpoint = fmt::format("{}:{}", *reading.device, *port);
+  return {};
+}
+
+}  // namespace
+
+Result<PerftestCall> read_perftest_call(const PerftestProgram& program,
+                                        const std::vector<std::string>& arguments,
+                                        const FindKernel& find) {
+  PerftestReading reading;
+  reading.call.deadline_seconds = kDefaultDeadlineSeconds;
+  RG_TRY_OK(read_words(program, arguments, reading));
+  PerftestCall& call = reading.call;
+  if (call.help || call.version) return std::move(call);
+  if (reading.immediate && program.immediate.empty())
+    return wrong(fmt::format("--write_with_imm: {} writes nothing", program.name));
+  call.kernel = reading.immediate ? program.immediate : program.kernel;
+  const KernelRow* row = find(call.kernel);
+  if (row == nullptr)
+    return fail(Code::kUnimplemented, fmt::format("this build has no kernel {}", call.kernel));
+  const KernelInfo kernel = row->info();
+  RG_TRY_OK(take_seconds(kernel, reading));
+  RG_TRY_OK(check_together(reading));
+  RG_TRY_OK(take_endpoint(reading, call.endpoint));
+  RG_TRY_OK(take_parameters(kernel, reading, call.parameters));
+  if (call.host) {
+    call.parameters = RG_TRY(with_profile(kPerftestProfile, call.kernel, call.parameters));
+    RG_TRY(Params::parse(kernel, call.parameters));
+  }
+  return std::move(call);
+}
+
+std::string perftest_help(const PerftestProgram& program, const FindKernel& find) {
+  std::string out = fmt::format(
+      "Measures what {0} measures, by {1}, in its units.\n"
+      "  railgauge-runner {0} [OPTIONS]        wait for one client\n"
+      "  railgauge-runner {0} [OPTIONS] HOST   measure against the one that waits there\n"
+      "Where the client says nothing it takes perftest's sizes, counts and depth; the one that "
+      "waits "
+      "follows it.\n\n",
+      program.name, program.kernel);
+  const KernelRow* kernel = find(program.kernel);
+  for (const PerftestRow& row : perftest_rows()) {
+    if (is_refused(row)) continue;
+    if (kernel != nullptr && !row.parameter.empty() &&
+        declared(kernel->info(), std::string(row.parameter)) == nullptr)
+      continue;
+    const std::string letter = row.letter == 0 ? "    " : fmt::format("-{}, ", row.letter);
+    out += fmt::format("  {}--{}{}{}\n", letter, row.word, row.takes_value ? " VALUE" : "",
+                       row.parameter.empty() ? "" : fmt::format("  (parameter {})", row.parameter));
+  }
+  return out;
+}
+
+}  // namespace railgauge

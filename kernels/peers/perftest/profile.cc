@@ -1,0 +1,194 @@
+#include "kernels/peers/perftest/profile.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/core/params.h"
+#include "kernels/core/text/text.h"
+#include "kernels/core/text/units.h"
+#include "kernels/peers/nccl_tests/profile.h"
+#include "kernels/peers/osu/profile.h"
+
+namespace railgauge {
+namespace {
+
+using Parameters = std::map<std::string, std::string>;
+
+constexpr std::int64_t kDepth = 128;
+constexpr std::int64_t kSignalEvery = 100;
+constexpr std::uint64_t kEachSignalledAboveBytes = 8192;
+constexpr const char* kDatagramInlineBytes = "188";  // of its latency; connected sends have 236
+
+Parameters stream(std::string iterations) {
+  return {{"iterations", std::move(iterations)},
+          {"depth", std::to_string(kDepth)},
+          {"signal_every", std::to_string(kSignalEvery)}};
+}
+
+// It registers for relaxed ordering unless told not to, but for the program that polls memory.
+Parameters sized_stream(const std::string& iterations) {
+  Parameters out = stream(iterations);
+  out["sizes"] = "64KiB";
+  out["relaxed_ordering"] = "true";
+  return out;
+}
+
+Parameters with(Parameters base, const Parameters& more) {
+  base.insert(more.begin(), more.end());
+  return base;
+}
+
+std::vector<PerftestProgram> make_programs() {
+  const Parameters fetched{{"sizes", "2"}, {"iterations", "1000"}};
+  const auto pushed = [&](const char* inline_bytes) {
+    return with(fetched, {{"inline_bytes", inline_bytes}, {"signal_every", "1"}});
+  };
+  const Parameters no_inline{{"inline_bytes", "0"}};
+  return {
+      {"ib_write_bw", "verbs.write_bw", "verbs.write_imm_bw",
+       with(sized_stream("5000"), no_inline)},
+      {"ib_write_lat", "verbs.write_lat", "verbs.write_imm_lat", pushed("220")},
+      {"ib_read_bw", "verbs.read_bw", "", sized_stream("1000")},
+      {"ib_read_lat", "verbs.read_lat", "", fetched},
+      {"ib_send_bw", "verbs.send_bw", "",
+       with(sized_stream("1000"), with(no_inline, {{"receive_depth", "512"}}))},
+      {"ib_send_lat", "verbs.send_lat", "", pushed("236")},
+      {"ib_atomic_bw", "verbs.atomic_bw", "", stream("1000")},
+      {"ib_atomic_lat", "verbs.atomic_lat", "", {{"iterations", "1000"}}},
+  };
+}
+
+// Of a whole number that is given; 0 where it is not, or is no number.
+std::int64_t number_in(const Parameters& given, const std::string& name) {
+  const auto found = given.find(name);
+  if (found == given.end()) return 0;
+  return parse_integer(found->second).value_or(0);
+}
+
+bool is(const Parameters& given, const std::string& name, std::string_view value) {
+  const auto found = given.find(name);
+  return found != given.end() && found->second == value;
+}
+
+bool has(const Parameters& given, const std::string& name) {
+  const auto found = given.find(name);
+  return found != given.end() && !found->second.empty();
+}
+
+// Its time, or a direction or several ports that share one: ours count no messages then.
+bool is_a_stretch_of_time(const Parameters& given) {
+  if (is(given, "direction", "both") || has(given, "devices")) return true;
+  const auto duration = given.find("duration");
+  if (duration == given.end()) return false;
+  return parse_duration_ns(duration->second).value_or(0) > 0;
+}
+
+// Whether the tool would ask for the completion of each message, which it does where all are large
+// and nobody named an interval. Over all sizes (-a), of which the small ones are more, it does not.
+bool signals_each(const Parameters& given, const Parameters& chosen) {
+  if (is(given, "transport", "UD") || is(given, "poll", "events")) return false;
+  const auto own = given.find("sizes");
+  const auto preset = chosen.find("sizes");
+  if (own == given.end() && preset == chosen.end()) return false;  // atomics
+  const auto sizes = parse_bytes_list(own != given.end() ? own->second : preset->second);
+  return sizes && std::ranges::all_of(
+                      *sizes, [](std::uint64_t size) { return size > kEachSignalledAboveBytes; });
+}
+
+// The interval of completions.
+std::int64_t interval_of(const Parameters& given, const Parameters& chosen) {
+  const std::int64_t depth = has(given, "depth") ? number_in(given, "depth") : kDepth;
+  const std::int64_t list = number_in(given, "post_list");
+  // The tool takes the list's length. Ours wants room in the queue for both, or the profile would
+  // forbid a long list that is allowed without it.
+  if (list > 1) return depth >= list ? std::min(list, depth + 1 - list) : list;
+  if (signals_each(given, chosen)) return 1;
+  return depth > 0 ? std::min(depth, kSignalEvery) : kSignalEvery;
+}
+
+// What the tool sets has no place beside what only ours have.
+void leave_out(const Parameters& given, Parameters& chosen) {
+  // A staging refuses relaxed ordering: the count that tells of a chunk must not pass it. Its twin
+  // in GPU memory goes without too, so that they differ in nothing else.
+  const bool staged = is(given, "memory", "staged") || is(given, "target_memory", "staged");
+  if (staged || is(given, "staged_twin", "true")) chosen.erase("relaxed_ordering");
+  // Each of its chunks completes by itself, into receives of its own.
+  if (staged)
+    for (const char* name : {"signal_every", "receive_depth"}) chosen.erase(name);
+  if (is_a_stretch_of_time(given)) chosen.erase("iterations");
+}
+
+// What follows from what is given; `chosen` are the program's settings.
+void follow(const Parameters& given, Parameters& chosen) {
+  if (chosen.contains("inline_bytes")) {
+    if (is(given, "transport", "UD") && chosen["inline_bytes"] != "0")
+      chosen["inline_bytes"] = kDatagramInlineBytes;
+    // The CPU cannot copy from a GPU's memory into a request.
+    for (const char* side : {"memory", "target_memory"})
+      if (is(given, side, "cuda") || is(given, side, "staged")) chosen["inline_bytes"] = "0";
+  }
+  if (!chosen.contains("depth")) return;
+  chosen["signal_every"] = std::to_string(interval_of(given, chosen));
+  leave_out(given, chosen);
+  // It counts on each queue pair, ours are all of them together.
+  if (const std::int64_t qps = number_in(given, "qps"); qps > 1 && chosen.contains("iterations"))
+    chosen["iterations"] = std::to_string(qps * number_in(chosen, "iterations"));
+}
+
+}  // namespace
+
+std::span<const PerftestProgram> perftest_programs() {
+  static const std::vector<PerftestProgram> kPrograms = make_programs();
+  return kPrograms;
+}
+
+const PerftestProgram* find_perftest_program(std::string_view name) {
+  for (const PerftestProgram& program : perftest_programs())
+    if (program.name == name) return &program;
+  return nullptr;
+}
+
+const PerftestProgram* perftest_program_of(std::string_view kernel) {
+  for (const PerftestProgram& program : perftest_programs())
+    if (program.kernel == kernel || (program.immediate == kernel && !kernel.empty()))
+      return &program;
+  return nullptr;
+}
+
+Result<Parameters> with_profile(std::string_view profile, std::string_view kernel,
+                                const Parameters& given) {
+  if (profile == kNcclTestsProfile) {
+    if (nccl_tests_program_of(kernel) == nullptr)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("profile {}: it measures nothing like {}", profile, kernel));
+    Parameters out = given;
+    out.insert(nccl_tests_defaults().begin(), nccl_tests_defaults().end());
+    return out;
+  }
+  if (profile == kOsuProfile) {
+    const OsuProgram* osu = osu_program_of(kernel);
+    if (osu == nullptr)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("profile {}: it measures nothing like {}", profile, kernel));
+    Parameters out = given;
+    out.merge(osu_defaults(*osu));
+    return out;
+  }
+  if (profile != kPerftestProfile)
+    return fail(Code::kInvalidArgument,
+                fmt::format("profile {} is not known; {}, {} and {} are", in_quotes(profile),
+                            kPerftestProfile, kNcclTestsProfile, kOsuProfile));
+  const PerftestProgram* program = perftest_program_of(kernel);
+  if (program == nullptr)
+    return fail(Code::kInvalidArgument,
+                fmt::format("profile {}: perftest measures nothing like {}", profile, kernel));
+  Parameters chosen = program->defaults;
+  follow(given, chosen);
+  Parameters out = given;
+  out.insert(chosen.begin(), chosen.end());
+  return out;
+}
+
+}  // namespace railgauge

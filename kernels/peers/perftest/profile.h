@@ -1,0 +1,41 @@
+// The programs of perftest and the kernels that measure what they measure, with the settings that
+// each takes where nobody says otherwise: sizes, counts, depth, interval of completions, no
+// warm-up. (Its buffer, which stays hot in the cache, is that of our kernels anyhow.) What
+// `profile: perftest` in a suite and `railgauge-runner ib_write_bw` stand for. Pure; thread safe.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "kernels/core/base/result.h"
+
+namespace railgauge {
+
+struct PerftestProgram {
+  std::string_view name;       // "ib_write_bw"
+  std::string_view kernel;     // "verbs.write_bw"
+  std::string_view immediate;  // the kernel with --write_with_imm; "" where it has no such option
+  std::map<std::string, std::string> defaults;  // of 26.04, in our parameters; canonical text
+};
+
+std::span<const PerftestProgram> perftest_programs();
+const PerftestProgram* find_perftest_program(std::string_view name);  // nullptr: no such program
+// Which program measures what the kernel does; nullptr: none.
+const PerftestProgram* perftest_program_of(std::string_view kernel);
+
+inline constexpr std::string_view kPerftestProfile = "perftest";
+
+// `given` with the profile's settings wherever it says nothing. Some follow from what is given, as
+// they do in the tool: a short queue or a list of posts shortens the interval of completions, large
+// messages complete each, a stretch of time has no count. What the kernel would refuse beside
+// something given that the tool does not have (staged memory, several devices) is left out: the
+// profile makes nothing illegal that is legal without it. Of nccl-tests (nccl_tests_profile.h) it
+// is the size and the count. kInvalidArgument for a profile that is not known, or that has nothing
+// to say about the kernel.
+Result<std::map<std::string, std::string>> with_profile(
+    std::string_view profile, std::string_view kernel,
+    const std::map<std::string, std::string>& given);
+
+}  // namespace railgauge

@@ -1,0 +1,386 @@
+#include "kernels/peers/perftest/rows.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "kernels/core/text/text.h"
+#include "kernels/core/text/units.h"
+
+namespace railgauge {
+namespace {
+
+using Reading = PerftestReading;
+using Row = PerftestRow;
+
+tl::unexpected<Error> wrong(const std::string& option, std::string_view what) {
+  return fail(Code::kInvalidArgument, fmt::format("{}: {}", option, what));
+}
+
+void say(Reading& reading, const Row& row, const std::string& option, std::string value) {
+  reading.said[std::string(row.parameter)] = {option, std::move(value), row.why};
+}
+
+// --- what the rows do -------------------------------------------------------------------------
+
+Status take_value(Reading& reading, const Row& row, const std::string& option,
+                  const std::string& value) {
+  say(reading, row, option, value);
+  return {};
+}
+Status take_true(Reading& reading, const Row& row, const std::string& option, const std::string&) {
+  say(reading, row, option, "true");
+  return {};
+}
+// Only streams can be relaxed; all other kernels never are.
+Status take_not_relaxed(Reading& reading, const Row& row, const std::string& option,
+                        const std::string&) {
+  say(reading, row, option, "false");
+  reading.said[std::string(row.parameter)].is_so_anyhow = true;
+  return {};
+}
+Status take_both(Reading& reading, const Row& row, const std::string& option, const std::string&) {
+  say(reading, row, option, "both");
+  return {};
+}
+Status take_events(Reading& reading, const Row& row, const std::string& option,
+                   const std::string&) {
+  say(reading, row, option, "events");
+  return {};
+}
+// Accepted; what it would change there, nothing changes here.
+Status take_nothing(Reading& reading, const Row& row, const std::string& option,
+                    const std::string&) {
+  if (!row.why.empty())
+    reading.call.infos.push_back(fmt::format("{} changes nothing here: {}", option, row.why));
+  return {};
+}
+Status refuse(Reading&, const Row& row, const std::string& option, const std::string&) {
+  return wrong(option, row.why);
+}
+// What is so already with one value, and cannot be otherwise.
+template <int kOnly>
+Status take_only(Reading&, const Row& row, const std::string& option, const std::string& value) {
+  const auto number = parse_integer(value);
+  if (number && *number == kOnly) return {};
+  return wrong(option, fmt::format("{}: {}", in_quotes(value), row.why));
+}
+
+// K and M count 1024 there.
+Status take_size(Reading& reading, const Row& row, const std::string& option,
+                 const std::string& value) {
+  const bool has_unit =
+      value.size() > 1 && std::string_view("KkMm").find(value.back()) != std::string_view::npos;
+  std::string bytes = value;
+  if (has_unit) {
+    const bool mega = value.back() == 'M' || value.back() == 'm';
+    bytes = value.substr(0, value.size() - 1) + (mega ? "MiB" : "KiB");
+  }
+  say(reading, row, option, bytes);
+  return {};
+}
+Status take_all_sizes(Reading& reading, const Row& row, const std::string& option,
+                      const std::string&) {
+  say(reading, row, option, "2:8MiB");
+  reading.all_sizes = true;
+  return {};
+}
+Status take_transport(Reading& reading, const Row& row, const std::string& option,
+                      const std::string& value) {
+  constexpr std::array<std::string_view, 3> kOurs{"RC", "UC", "UD"};
+  if (std::ranges::find(kOurs, value) == kOurs.end())
+    return wrong(option, fmt::format("{}: RC, UC and UD are measured here; perftest itself may "
+                                     "know more",
+                                     in_quotes(value)));
+  say(reading, row, option, value);
+  return {};
+}
+Status take_atomic(Reading& reading, const Row& row, const std::string& option,
+                   const std::string& value) {
+  if (value != "CMP_AND_SWAP" && value != "FETCH_AND_ADD")
+    return wrong(option, fmt::format("{} is not CMP_AND_SWAP or FETCH_AND_ADD", in_quotes(value)));
+  say(reading, row, option, value == "CMP_AND_SWAP" ? "compare_swap" : "fetch_add");
+  return {};
+}
+Status take_device(Reading& reading, const Row&, const std::string&, const std::string& value) {
+  reading.device = value;
+  return {};
+}
+Status take_device_port(Reading& reading, const Row&, const std::string&,
+                        const std::string& value) {
+  reading.device_port = value;
+  return {};
+}
+Status take_seconds(Reading& reading, const Row&, const std::string& option,
+                    const std::string& value) {
+  const auto seconds = parse_integer(value);
+  if (!seconds || *seconds < 1)
+    return wrong(option, fmt::format("{} is no whole number of seconds from 1", in_quotes(value)));
+  reading.seconds = value;
+  return {};
+}
+Status take_tcp_port(Reading& reading, const Row&, const std::string& option,
+                     const std::string& value) {
+  const auto port = parse_integer(value);
+  if (!port || *port < 1 || *port > UINT16_MAX)
+    return wrong(option, fmt::format("{} is no port: 1 to 65535", in_quotes(value)));
+  reading.call.port = static_cast<std::uint16_t>(*port);
+  return {};
+}
+Status take_immediate(Reading& reading, const Row&, const std::string&, const std::string&) {
+  reading.immediate = true;
+  return {};
+}
+Status take_gigabits(Reading& reading, const Row&, const std::string&, const std::string&) {
+  reading.call.gigabits = true;
+  return {};
+}
+Status take_rdma_cm(Reading& reading, const Row& row, const std::string& option,
+                    const std::string&) {
+  say(reading, row, option, "rdma_cm");
+  return {};
+}
+// Without --use_cuda_dmabuf it registers by the GPU memory's address, which needs nvidia-peermem.
+Status take_gpu(Reading& reading, const Row& row, const std::string& option,
+                const std::string& value) {
+  reading.said["memory"] = {option, "cuda", row.why};
+  reading.said["gpu"] = {option, value, row.why};
+  reading.said.try_emplace("registration",
+                           Reading::Said{option, std::string("nvidia-peermem"), row.why});
+  reading.call.infos.push_back(fmt::format(
+      "{} stands for both sides; --set target_memory=host leaves the other one's with its host",
+      option));
+  return {};
+}
+Status take_dma_buf(Reading& reading, const Row& row, const std::string& option,
+                    const std::string&) {
+  say(reading, row, option, "dma-buf");
+  return {};
+}
+Status take_json(Reading& reading, const Row&, const std::string& option,
+                 const std::string& value) {
+  constexpr const char* kDefaultFile = "perftest_out.json";
+  if (!value.empty() || reading.call.file.empty())
+    reading.call.file = value.empty() ? kDefaultFile : value;
+  reading.call.infos.push_back(
+      fmt::format("{} writes railgauge's document, not perftest's", option));
+  return {};
+}
+Status take_help(Reading& reading, const Row&, const std::string&, const std::string&) {
+  reading.call.help = true;
+  return {};
+}
+Status take_version(Reading& reading, const Row&, const std::string&, const std::string&) {
+  reading.call.version = true;
+  return {};
+}
+
+// --- ours beside them -------------------------------------------------------------------------
+
+Status take_set(Reading& reading, const Row&, const std::string& option, const std::string& value) {
+  const std::size_t equals = value.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return wrong(option, fmt::format("{} is not KEY=VALUE", in_quotes(value)));
+  reading.set[value.substr(0, equals)] = value.substr(equals + 1);
+  return {};
+}
+Status take_format(Reading& reading, const Row&, const std::string&, const std::string& value) {
+  reading.call.format = RG_TRY(parse_format(value));
+  return {};
+}
+Status take_deadline(Reading& reading, const Row&, const std::string& option,
+                     const std::string& value) {
+  const double ns = RG_TRY(parse_duration_ns(value));
+  if (ns <= 0) return wrong(option, "must be above 0");
+  reading.call.deadline_seconds = ns / 1e9;
+  return {};
+}
+Status take_raw_samples(Reading& reading, const Row&, const std::string&, const std::string&) {
+  reading.call.raw_samples = true;
+  return {};
+}
+
+constexpr std::string_view kOneAtATime = "latency has one message in flight, one way";
+constexpr std::string_view kOnlyReceivingStreams =
+    "only streams of sends and of writes with immediate data have receives that wait";
+constexpr std::string_view kOnlySendStreams = "only streams of sends share receives";
+constexpr std::string_view kAtomicsHave8 = "atomics have 8 bytes";
+constexpr std::string_view kKeepsSamples =
+    "take --raw-samples with --format json, which keeps every sample";
+constexpr std::string_view kNoRate = "messages are sent as fast as they go; there is no rate limit";
+constexpr std::string_view kSeveralPorts =
+    "name the ports with --set devices=DEV:PORT,DEV:PORT, which measures each link and their sum";
+constexpr std::string_view kOtherAccelerators =
+    "GPU memory is CUDA's here, --use_cuda; for others use perftest";
+constexpr std::string_view kOverTcp =
+    "addresses go over TCP; -R connects the queue pairs themselves by rdma_cm";
+constexpr std::string_view kNoMulticast = "multicast is not measured here; use perftest";
+constexpr std::string_view kInSuites =
+    "a floor stands in a suite, and `railgauge run` judges by it";
+constexpr std::string_view kNoEncryption = "encryption is not measured here; use perftest";
+constexpr std::string_view kOwnMemory = "memory is our own, registered once; leave it out";
+
+constexpr std::array kRows{
+    // Where, and how far.
+    Row{"ib-dev", 'd', true, take_device},
+    Row{"ib-port", 'i', true, take_device_port},
+    Row{"port", 'p', true, take_tcp_port},
+    Row{"gid-index", 'x', true, take_value, "gid_index"},
+    Row{"pkey_index", 0, true, take_value, "pkey_index"},
+    Row{"sl", 'S', true, take_value, "service_level"},
+    Row{"tclass", 0, true, take_value, "traffic_class"},
+    Row{"tos", 'T', true, take_value, "traffic_class"},
+    Row{"mtu", 'm', true, take_value, "mtu"},
+    Row{"qp-timeout", 'u', true, take_value, "qp_timeout"},
+    Row{"retry_count", 0, true, take_value, "retry_count"},
+    Row{"flow_label", 0, true, take_value, "flow_label"},
+    Row{"rdma_cm", 'R', false, take_rdma_cm, "connection"},
+    Row{"com_rdma_cm", 'z', false, take_nothing, {}, kOverTcp},
+    Row{"comm_rdma_cm", 0, false, take_nothing, {}, kOverTcp},  // its newer spelling
+    // What.
+    Row{"size", 's', true, take_size, "sizes", kAtomicsHave8},
+    Row{"all", 'a', false, take_all_sizes, "sizes", kAtomicsHave8},
+    Row{"iters", 'n', true, take_value, "iterations"},
+    Row{"duration", 'D', true, take_seconds},
+    Row{"tx-depth", 't', true, take_value, "depth", kOneAtATime},
+    Row{"cq-mod", 'Q', true, take_value, "signal_every", "what is fetched is waited for each time"},
+    Row{"qp", 'q', true, take_value, "qps", kOneAtATime},
+    Row{"post_list", 'l', true, take_value, "post_list", kOneAtATime},
+    Row{"inline_size", 'I', true, take_value, "inline_bytes", "what is fetched is never inline"},
+    Row{"connection", 'c', true, take_transport, "transport"},
+    Row{"bidirectional", 'b', false, take_both, "direction", kOneAtATime},
+    Row{"events", 'e', false, take_events, "poll", "a write is waited for in memory"},
+    Row{"rx-depth", 'r', true, take_value, "receive_depth", kOnlyReceivingStreams},
+    Row{"use-srq", 0, false, take_true, "srq", kOnlySendStreams},
+    Row{"atomic_type", 'A', true, take_atomic, "operation", "it is for atomics"},
+    Row{"write_with_imm", 0, false, take_immediate},
+    Row{"disable_pcie_relaxed", 0, false, take_not_relaxed, "relaxed_ordering",
+        "only streams are ever relaxed"},
+    Row{"use_hugepages", 0, false, take_true, "huge_pages"},
+    Row{"use_cuda", 0, true, take_gpu, "memory"},
+    Row{"use_cuda_dmabuf", 0, false, take_dma_buf, "registration"},
+    // How it is told.
+    Row{"report_gbits", 0, false, take_gigabits},
+    Row{"out_json", 0, false, take_json},
+    Row{"out_json_file", 0, true, take_json},
+    Row{"help", 'h', false, take_help},
+    Row{"version", 'V', false, take_version},
+    // So it is here anyhow.
+    Row{"CPU-freq", 'F', false, take_nothing},
+    Row{"noPeak", 'N', false, take_nothing},
+    Row{"use_old_post_send", 0, false, take_nothing},
+    Row{"cpu_util",
+        0,
+        false,
+        take_nothing,
+        {},
+        "what the CPUs of both ends spent is told anyhow, with each figure of --format json"},
+    Row{"dont_xchg_versions", 0, false, take_nothing, {}, "both sides must be railgauge-runner"},
+    Row{"recv_post_list", 0, true, take_only<1>, {}, "receives are given out one by one; take 1"},
+    Row{"hop_limit", 'L', true, take_only<64>, {}, "the hop limit is 64 here"},
+    // Not to be had.
+    Row{"run_infinitely",
+        0,
+        false,
+        refuse,
+        {},
+        "a run has an end; repeat it, or let a schedule do so"},
+    Row{"margin", 'f', true, refuse, {}, "-D counts all of its seconds, from a running stream on"},
+    Row{"perform_warm_up",
+        0,
+        false,
+        refuse,
+        {},
+        "leave it out, or take the kernel under our name, which warms up until it is steady"},
+    Row{"limit_bw", 'w', true, refuse, {}, kInSuites},
+    Row{"limit_msgrate", 'y', true, refuse, {}, kInSuites},
+    Row{"report-counters",
+        'W',
+        true,
+        refuse,
+        {},
+        "counters are not chosen here: those that tell of trouble and grew stand with each figure "
+        "of --format json"},
+    Row{"report-histogram", 'H', false, refuse, {}, kKeepsSamples},
+    Row{"report-unsorted", 'U', false, refuse, {}, kKeepsSamples},
+    Row{"report-cycles", 'C', false, refuse, {}, "times are us; leave it out"},
+    Row{"report-both",
+        0,
+        false,
+        refuse,
+        {},
+        "both directions count in one interval, as their sum; leave it out"},
+    Row{"report-per-port", 0, false, refuse, {}, kSeveralPorts},
+    Row{"dualport", 'O', false, refuse, {}, kSeveralPorts},
+    Row{"output", 0, true, refuse, {}, "take --format json or csv"},
+    Row{"reversed", 0, false, refuse, {}, "start the client on the other host"},
+    Row{"outs",
+        'o',
+        true,
+        refuse,
+        {},
+        "as many reads and atomics are outstanding as both adapters allow; leave it out"},
+    Row{"vector", 'X', true, refuse, {}, "the completion vector is not chosen here; leave it out"},
+    Row{"inline_recv", 0, true, refuse, {}, "receives are never inline; leave it out"},
+    Row{"mcg", 'g', false, refuse, {}, kNoMulticast},
+    Row{"MGID", 'M', true, refuse, {}, kNoMulticast},
+    Row{"latency_gap", 0, true, refuse, {}, "the next message follows at once; leave it out"},
+    Row{"rate_limit", 0, true, refuse, {}, kNoRate},
+    Row{"rate_limit_type", 0, true, refuse, {}, kNoRate},
+    Row{"rate_units", 0, true, refuse, {}, kNoRate},
+    Row{"burst_size", 0, true, refuse, {}, kNoRate},
+    Row{"typical_pkt_size", 0, true, refuse, {}, kNoRate},
+    Row{"mmap", 0, true, refuse, {}, kOwnMemory},
+    Row{"mmap-offset", 0, true, refuse, {}, kOwnMemory},
+    Row{"odp", 0, false, refuse, {}, kOwnMemory},
+    Row{"mr_per_qp", 0, false, refuse, {}, kOwnMemory},
+    Row{"use_cuda_bus_id", 0, true, refuse, {}, "take --use_cuda with the GPU's number or UUID"},
+    Row{"use_rocm", 0, true, refuse, {}, kOtherAccelerators},
+    Row{"use_neuron", 0, true, refuse, {}, kOtherAccelerators},
+    Row{"use_neuron_dmabuf", 0, false, refuse, {}, kOtherAccelerators},
+    Row{"use_hl", 0, true, refuse, {}, kOtherAccelerators},
+    Row{"use_mlu", 0, true, refuse, {}, kOtherAccelerators},
+    Row{"use-null-mr", 0, false, refuse, {}, kOwnMemory},
+    Row{"payload_file_path", 0, true, refuse, {}, "the bytes are our own, and compared afterwards"},
+    Row{"use_ooo",
+        0,
+        false,
+        refuse,
+        {},
+        "placement out of order is not asked for here; leave it out"},
+    Row{"no_lock", 0, false, refuse, {}, "the library locks as it does by default; leave it out"},
+    Row{"no_ddp", 0, false, refuse, {}, "the adapter receives as it does by default; leave it out"},
+    Row{"unsolicited_write", 0, false, refuse, {}, "SRD is not measured here; use perftest"},
+    Row{"connectionless", 0, false, refuse, {}, kNoMulticast},
+    Row{"ipv6-addr", 0, true, refuse, {}, "name the host by its IPv6 address"},
+    Row{"bind_source_ip", 0, true, refuse, {}, "the routing table chooses; leave it out"},
+    Row{"dlid", 0, true, refuse, {}, "the peer tells its address; leave it out"},
+    Row{"force-link", 0, true, refuse, {}, "the port says what it is; leave it out"},
+    Row{"ipv6", 0, false, refuse, {}, "name the GID by its index, -x, or --set gid_rule=roce_v2"},
+    Row{"source_ip", 0, true, refuse, {}, "the routing table chooses; leave it out"},
+    Row{"wait_destroy", 0, true, refuse, {}, "leave it out"},
+    Row{"log_dci_streams", 0, true, refuse, {}, "DC is not measured here; use perftest"},
+    Row{"log_active_dci_streams", 0, true, refuse, {}, "DC is not measured here; use perftest"},
+    Row{"aes_xts", 0, false, refuse, {}, kNoEncryption},
+    Row{"encrypt_on_tx", 0, false, refuse, {}, kNoEncryption},
+    Row{"sig_before", 0, false, refuse, {}, kNoEncryption},
+    Row{"aes_block_size", 0, true, refuse, {}, kNoEncryption},
+    Row{"data_enc_keys_number", 0, true, refuse, {}, kNoEncryption},
+    Row{"kek_path", 0, true, refuse, {}, kNoEncryption},
+    Row{"credentials_path", 0, true, refuse, {}, kNoEncryption},
+    Row{"data_enc_key_app_path", 0, true, refuse, {}, kNoEncryption},
+    // Ours.
+    Row{"set", 0, true, take_set},
+    Row{"format", 0, true, take_format},
+    Row{"deadline", 0, true, take_deadline},
+    Row{"raw-samples", 0, false, take_raw_samples},
+};
+
+}  // namespace
+
+std::span<const PerftestRow> perftest_rows() { return kRows; }
+
+bool is_refused(const PerftestRow& row) { return row.take == refuse; }
+
+}  // namespace railgauge

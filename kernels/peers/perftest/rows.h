@@ -1,0 +1,51 @@
+// THE list of perftest's options: what each means here, or what to do instead.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/peers/perftest/options.h"
+
+namespace railgauge {
+
+// What the options said, before it is known which of it the kernel has.
+struct PerftestReading {
+  struct Said {
+    std::string option;  // "-t", "--tx-depth": as it was typed
+    std::string value;
+    std::string_view why;       // the kernel's lack of that parameter, in words
+    bool is_so_anyhow = false;  // where it lacks it, so that nothing is refused
+  };
+  PerftestCall call{};
+  std::map<std::string, Said> said{};  // by parameter; the last one counts
+  bool immediate = false;
+  bool all_sizes = false;
+  std::optional<std::string> device{};
+  std::optional<std::string> device_port{};
+  std::optional<std::string> seconds{};
+  std::map<std::string, std::string> set{};  // --set, unchecked
+};
+
+struct PerftestRow {
+  // `option` as typed; `value` is "" where the row takes none.
+  using Take = Status (*)(PerftestReading& reading, const PerftestRow& row,
+                          const std::string& option, const std::string& value);
+  std::string_view word;  // "tx-depth"; "" where the tool has a letter alone
+  char letter = 0;        // 0: none
+  bool takes_value = false;
+  Take take = nullptr;
+  std::string_view parameter{};  // of ours, where the option is one
+  // Parameters: why a kernel may lack it; "" where each has it. Refused options: what to do
+  // instead. Options without effect: why that is so; "" is silent.
+  std::string_view why{};
+};
+
+std::span<const PerftestRow> perftest_rows();
+// Whether the row's option is never honoured.
+bool is_refused(const PerftestRow& row);
+
+}  // namespace railgauge

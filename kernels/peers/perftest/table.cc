@@ -1,0 +1,137 @@
+#include "kernels/peers/perftest/table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "kernels/core/report/text_table.h"
+#include "kernels/core/text/units.h"
+
+namespace railgauge {
+namespace {
+
+constexpr std::string_view kAbsent = "-";
+constexpr double kMib = 1U << 20U;
+constexpr double kBitsPerByte = 8;
+
+std::string shown(double value) {
+  return std::isfinite(value) ? fmt::format("{:.2f}", value) : std::string(kAbsent);
+}
+// Millions of messages a second; small ones have digits too.
+std::string shown_rate(double per_second) {
+  return std::isfinite(per_second) ? fmt::format("{:.6f}", per_second / 1e6) : std::string(kAbsent);
+}
+
+std::string interval_of(const Point& point, double factor) {
+  if (!point.has_median_low() || !point.has_median_high()) return std::string(kAbsent);
+  return fmt::format("{}..{}", shown(point.median_low() * factor),
+                     shown(point.median_high() * factor));
+}
+
+// The count that was asked for; without one, how many the time was enough for.
+std::string messages_of(const RunnerReport& report, const Point& point) {
+  const auto& parameters = report.started().parameters();
+  if (const auto asked = parameters.find("iterations"); asked != parameters.end())
+    if (const auto count = parse_integer(asked->second); count && *count > 0)
+      return std::to_string(*count);
+  if (!point.larger_is_better()) return fmt::format("{:.0f}", point.sample_count());
+  const double bytes = point.mean() * point.measure_ns() / 1e9;
+  return fmt::format("{:.0f}", bytes / point.message_bytes());
+}
+
+// The message rate beside a bandwidth; nullptr when there is none.
+const Point* rate_beside(const RunnerReport& report, const Point& bandwidth) {
+  for (const Point& point : report.points())
+    if (point.metric() == "message_rate_per_second" &&
+        point.message_bytes() == bandwidth.message_bytes() &&
+        point.meaning() == bandwidth.meaning() && point.pair() == bandwidth.pair())
+      return &point;
+  return nullptr;
+}
+
+// Several links, or a staged twin: a row says which it is.
+bool has_pairs(const RunnerReport& report) {
+  return std::ranges::any_of(report.points(),
+                             [](const Point& point) { return !point.pair().empty(); });
+}
+
+std::string bandwidth_table(const RunnerReport& report, bool gigabits) {
+  const double factor = gigabits ? kBitsPerByte / 1e9 : 1 / kMib;
+  // The tool's own headings; median and interval, which it does not have, in its unit.
+  const std::string_view unit = gigabits ? "Gb/sec" : "MiB/sec";
+  const bool pairs = has_pairs(report);
+  std::vector<TextTable::Column> columns{{"#bytes"},
+                                         {"#iterations"},
+                                         {fmt::format("BW peak[{}]", unit)},
+                                         {fmt::format("BW average[{}]", unit)},
+                                         {"MsgRate[Mpps]"},
+                                         {fmt::format("median[{}]", unit)},
+                                         {"95 % interval"}};
+  if (pairs) columns.push_back({"pair", TextTable::Align::kLeft});
+  TextTable table(columns);
+  for (const Point& point : report.points()) {
+    if (point.metric() != "bandwidth_bytes_per_second") continue;
+    const Point* rate = rate_beside(report, point);
+    std::vector<std::string> row{fmt::format("{:.0f}", point.message_bytes()),
+                                 messages_of(report, point),
+                                 shown(point.max() * factor),
+                                 shown(point.mean() * factor),
+                                 rate == nullptr ? std::string(kAbsent) : shown_rate(rate->mean()),
+                                 shown(point.median() * factor),
+                                 interval_of(point, factor)};
+    if (pairs) row.push_back(point.pair().empty() ? "all" : point.pair());
+    table.add(row);
+  }
+  return fmt::format("\nbandwidth, {}; peak, median and interval are of windows\n{}",
+                     gigabits ? "Gb: 10^9 bits" : "MiB: 2^20 bytes", table.text());
+}
+
+std::string latency_table(const RunnerReport& report) {
+  constexpr double kUs = 1e-3;
+  TextTable table({{"#bytes"},
+                   {"#iterations"},
+                   {"t_min[usec]"},
+                   {"t_max[usec]"},
+                   {"t_typical[usec]"},
+                   {"t_avg[usec]"},
+                   {"t_stdev[usec]"},
+                   {"99% percentile[usec]"},
+                   {"99.9% percentile[usec]"},
+                   {"95 % interval"}});
+  std::string_view meaning = "a full round trip";
+  for (const Point& point : report.points()) {
+    if (point.metric() != "latency_ns") continue;
+    if (point.meaning() == "half_rtt") meaning = "one way: half of the round trip";
+    const auto if_there = [](bool there, double value) {
+      return there ? shown(value * kUs) : std::string(kAbsent);
+    };
+    table.add({fmt::format("{:.0f}", point.message_bytes()), messages_of(report, point),
+               shown(point.min() * kUs), shown(point.max() * kUs), shown(point.median() * kUs),
+               shown(point.mean() * kUs), if_there(point.has_stddev(), point.stddev()),
+               if_there(point.has_p99(), point.p99()), if_there(point.has_p999(), point.p999()),
+               interval_of(point, kUs)});
+  }
+  return fmt::format(
+      "\nlatency, {}; t_typical is the median, the interval is its own; every sample counts\n{}",
+      meaning, table.text());
+}
+
+bool has(const RunnerReport& report, std::string_view metric) {
+  for (const Point& point : report.points())
+    if (point.metric() == metric) return true;
+  return false;
+}
+
+}  // namespace
+
+std::string perftest_table(const RunnerReport& report, const TableStyle& style, bool gigabits) {
+  std::string out = report_head(report, style);
+  if (has(report, "bandwidth_bytes_per_second")) out += bandwidth_table(report, gigabits);
+  if (has(report, "latency_ns")) out += latency_table(report);
+  return out;
+}
+
+}  // namespace railgauge

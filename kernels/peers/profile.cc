@@ -1,0 +1,245 @@
+#include "kernels/peers/profile.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "kernels/core/base/outcome.h"
+#include "kernels/core/stats/stats.h"
+#include "kernels/core/text/units.h"
+
+namespace railgauge {
+namespace {
+
+// The mean time of a task of a list that stops by itself, on one GPU and more for each further one:
+// a task goes through the pairs. 18 tasks on one GPU are 4.7 s where nvbandwidth takes 20, 43 on
+// two are 13.4 s where it takes 62 to 72; contexts cost 0.3 s to 1.3 s beside.
+constexpr double kTaskSeconds = 0.26;
+constexpr double kFurtherGpuShare = 0.2;
+// Of a point on one visit: some 5 copies of the list's 512 MiB.
+constexpr const char* kVisitCap = "60ms";
+constexpr std::uint32_t kMostVisits = 9;
+
+struct Pair {
+  std::string from;
+  std::string to;
+};
+
+Pair split_pair(const std::string& pair) {
+  const std::size_t sign = pair.find('>');
+  if (sign == std::string::npos) return {pair, ""};
+  return {pair.substr(0, sign), pair.substr(sign + 1)};
+}
+
+// "pin_ns" as "pin": the unit stands above.
+std::string step_of(const std::string& metric) { return metric.substr(0, metric.rfind('_')); }
+
+bool is_gpu(const std::string& name) { return name.starts_with("gpu"); }
+
+// The GPU that a column stands for: the task's own, else the one of the pair; between two GPUs the
+// one that the data goes to.
+std::string column_of(const std::string& endpoint, const Pair& pair) {
+  if (!endpoint.empty()) return endpoint;
+  return is_gpu(pair.to) || !is_gpu(pair.from) ? pair.to : pair.from;
+}
+
+std::map<std::string, std::string> parameters_of(const ProfileOptions& options, const PeerTest& row,
+                                                 const FindKernel& find) {
+  auto out = row.parameters;
+  if (options.adaptive) out.erase("iterations");
+  if (!options.adaptive) out.insert(row.exact.begin(), row.exact.end());
+  if (options.samples && row.exact.contains("iterations"))
+    out["iterations"] = std::to_string(*options.samples * row.samples_of_ours);
+  const auto& count =
+      row.kernel.find("write") != std::string_view::npos ? options.writes : options.reads;
+  if (count) out["iterations"] = std::to_string(*count);
+  if (options.buffer_bytes && out.contains("sizes"))
+    out["sizes"] = canonical_bytes(*options.buffer_bytes);
+  const KernelRow* kernel = find(row.kernel);
+  if (kernel == nullptr) return out;
+  const KernelInfo info = kernel->info();
+  for (const ParameterInfo& parameter : info.parameters())
+    if (options.adaptive && parameter.name() == "time_cap" && row.tool == "nvbandwidth")
+      out["time_cap"] = kVisitCap;
+  for (const ParameterInfo& parameter : info.parameters())
+    if (const auto given = options.parameters.find(parameter.name());
+        given != options.parameters.end())
+      out[given->first] = given->second;
+  return out;
+}
+
+}  // namespace
+
+bool visits_again(const ProfileOptions& options) {
+  return options.adaptive && options.tool == "nvbandwidth" &&
+         !options.parameters.contains("time_cap");
+}
+
+double list_seconds(std::size_t tasks, int gpus) {
+  return kTaskSeconds * static_cast<double>(tasks) *
+         (1 + kFurtherGpuShare * static_cast<double>(std::max(gpus, 1) - 1));
+}
+
+std::optional<std::size_t> next_visit(std::span<const Visited> noisy, double left_seconds) {
+  std::optional<std::size_t> next;
+  for (std::size_t i = 0; i < noisy.size(); ++i) {
+    if (noisy[i].visits >= kMostVisits || noisy[i].longest_seconds > left_seconds) continue;
+    if (!next || noisy[i].visits < noisy[*next].visits) next = i;
+  }
+  return next;
+}
+
+bool is_wide(const Point& point) { return !point.converged() && point.stop_reason() == "time_cap"; }
+
+std::vector<const PeerTest*> profile_rows(const ProfileOptions& options) {
+  std::vector<const PeerTest*> rows;
+  for (const std::string& test : options.tests)
+    for (const PeerTest* row : find_peer_tests(options.tool, test)) rows.push_back(row);
+  return rows;
+}
+
+std::vector<ProfileTask> profile_tasks(const ProfileOptions& options, const FindKernel& find,
+                                       int gpus) {
+  std::vector<ProfileTask> tasks;
+  const auto rows = profile_rows(options);
+  for (std::uint32_t index = 0; index < rows.size(); ++index) {
+    const PeerTest& row = *rows[index];
+    std::vector<std::string> endpoints;
+    if (row.scope == PeerScope::kEachGpu && options.endpoint) endpoints = {*options.endpoint};
+    if (row.scope == PeerScope::kEachGpu && !options.endpoint)
+      for (int gpu = 0; gpu < gpus; ++gpu) endpoints.push_back(fmt::format("gpu{}", gpu));
+    if (endpoints.empty()) endpoints.emplace_back();
+    for (std::uint32_t place = 0; place < endpoints.size(); ++place)
+      tasks.push_back({.row = &row,
+                       .at = {.visit = 0, .row = index, .gpu = place},
+                       .endpoint = endpoints[place],
+                       .parameters = parameters_of(options, row, find)});
+  }
+  return tasks;
+}
+
+ProfileCell cell_of(const PeerTest& row, const Point& point, const std::string& endpoint,
+                    bool many_sizes) {
+  const Pair pair = split_pair(point.pair());
+  ProfileCell cell;
+  const bool over_time = is_wide(point) && point.facts().contains("mean_is");
+  cell.set_value((over_time ? point.mean() : point.median()) * row.factor);
+  cell.set_throttled(point.throttled());
+  cell.set_wide(is_wide(point));
+  cell.set_visits(1);
+  switch (row.cell) {
+    case PeerCell::kSingle:
+      cell.set_column(endpoint);
+      if (many_sizes) cell.set_row(format_bytes(point.message_bytes()));
+      break;
+    case PeerCell::kColumn:
+      cell.set_column(column_of(endpoint, pair));
+      break;
+    case PeerCell::kRowToColumn:
+      cell.set_row(pair.from);
+      cell.set_column(pair.to);
+      break;
+    case PeerCell::kColumnToRow:
+      cell.set_row(pair.to);
+      cell.set_column(pair.from);
+      break;
+    case PeerCell::kMetric:
+      cell.set_row(format_bytes(point.message_bytes()));
+      cell.set_column(step_of(point.metric()));
+      break;
+  }
+  return cell;
+}
+
+namespace {
+
+double median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  return quantile_sorted(values, 0.5);
+}
+
+void set_median_and_sum(bool is_matrix, ProfileFigure& figure) {
+  std::vector<double> values;
+  for (const ProfileCell& cell : figure.cells()) values.push_back(cell.value());
+  figure.set_median(median_of(values));
+  if (is_matrix) figure.set_sum(std::reduce(values.begin(), values.end()));
+}
+
+// The cells of all visits, in the order of the first one.
+class Cells {
+ public:
+  void add(ProfileCell cell) {
+    const auto same = std::ranges::find_if(cells_, [&cell](const ProfileCell& known) {
+      return known.row() == cell.row() && known.column() == cell.column();
+    });
+    const auto at = static_cast<std::size_t>(same - cells_.begin());
+    if (same == cells_.end()) {
+      values_.push_back({cell.value()});
+      cells_.push_back(std::move(cell));
+      return;
+    }
+    values_[at].push_back(cell.value());
+    same->set_value(median_of(values_[at]));
+    same->set_visits(same->visits() + 1);
+    same->set_throttled(same->throttled() || cell.throttled());
+    same->set_wide(same->wide() && cell.wide());
+  }
+  void move_to(ProfileFigure& figure) {
+    for (ProfileCell& cell : cells_) *figure.add_cells() = std::move(cell);
+  }
+
+ private:
+  std::vector<ProfileCell> cells_;
+  std::vector<std::vector<double>> values_;  // of each, by visit
+};
+
+bool is_of(const PeerTest& row, const Point& point) {
+  return std::ranges::find(row.metrics, point.metric()) != row.metrics.end();
+}
+
+const char* meaning_of(PeerCell cell) {
+  if (cell == PeerCell::kRowToColumn) return "from the row's GPU to the column's";
+  if (cell == PeerCell::kColumnToRow) return "from the column's GPU to the row's";
+  return "";
+}
+
+}  // namespace
+
+ProfileFigure figure_of(const PeerTest& row, std::span<const RunnerReport> reports) {
+  ProfileFigure figure;
+  figure.set_kernel(std::string(row.kernel));
+  figure.set_unit(std::string(row.unit));
+  figure.set_cell_meaning(meaning_of(row.cell));
+  std::set<double> sizes;
+  Cells cells;
+  const auto for_each_point = [&](auto take) {
+    for (const RunnerReport& report : reports)
+      for (const Point& point : report.points())
+        if (report.outcome() == kPassed && is_of(row, point)) take(report, point);
+  };
+  for_each_point(
+      [&](const RunnerReport&, const Point& point) { sizes.insert(point.message_bytes()); });
+  for_each_point([&](const RunnerReport& report, const Point& point) {
+    cells.add(cell_of(row, point, report.started().endpoint(), sizes.size() > 1));
+  });
+  cells.move_to(figure);
+  // Of several sizes, of unlike metrics, or of a part of the GPUs, neither would mean anything.
+  const bool whole = std::ranges::all_of(
+      reports, [](const RunnerReport& report) { return report.outcome() == kPassed; });
+  if (sizes.size() == 1 && row.cell != PeerCell::kMetric && whole)
+    set_median_and_sum(row.cell != PeerCell::kSingle, figure);
+  figure.mutable_reports()->Assign(reports.begin(), reports.end());
+  return figure;
+}
+
+std::string_view combined_outcome(std::span<const std::string> outcomes) {
+  constexpr std::array kOrder{kCancelledOutcome, kFailed, kCrashed, kTimedOut, kPassed, kWaived};
+  for (const std::string_view outcome : kOrder)
+    if (std::ranges::find(outcomes, outcome) != outcomes.end()) return outcome;
+  return kCrashed;
+}
+
+}  // namespace railgauge

@@ -1,0 +1,100 @@
+// Another tool's list of tests, measured by our kernels with that tool's sizes and counts, so that
+// a person can hold our figures against the tool's. What to run and how to read it; profile_run.h
+// runs it. Pure.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/core/kernel.h"
+#include "kernels/peers/profile.pb.h"
+#include "kernels/peers/tools.h"
+
+namespace railgauge {
+
+struct ProfileOptions {
+  std::string name;                // "nvbandwidth", "gdrcopy_copybw"
+  std::string tool;                // as peer_tools.h calls it
+  std::vector<std::string> tests;  // the tool's names, in the order to run
+  // Only this GPU; absent: each of them where a test takes one.
+  std::optional<std::string> endpoint{};
+  std::map<std::string, std::string> parameters{};  // for every kernel that declares them
+  std::optional<std::uint64_t> buffer_bytes{};      // in place of the tool's size
+  std::optional<std::uint64_t> samples{};           // in place of the tool's count
+  std::optional<std::uint64_t> writes{};            // the count of kernels that write, ...
+  std::optional<std::uint64_t> reads{};             // ... and of those that read
+  bool adaptive = false;                            // our stop rule in place of the tool's counts
+  double deadline_seconds = 0;                      // of one task
+};
+
+// Which row of the list, which of its GPUs, and how often that was measured before.
+struct ProfilePlace {
+  std::uint32_t visit = 0;
+  std::uint32_t row = 0;
+  std::uint32_t gpu = 0;
+  friend auto operator<=>(const ProfilePlace&, const ProfilePlace&) = default;
+};
+
+struct ProfileTask {
+  const PeerTest* row = nullptr;
+  ProfilePlace at{};
+  std::string endpoint{};  // "gpuN"; "" for a kernel over all GPUs, or where there is none
+  std::map<std::string, std::string> parameters{};  // as given to the kernel
+};
+
+// The rows of the tests, in order; a test may have several.
+std::vector<const PeerTest*> profile_rows(const ProfileOptions& options);
+
+// The tasks in order. With no GPU each row has one task without an endpoint, whose kernel says what
+// is missing. A row whose kernel `find` does not know is left in: it waives.
+std::vector<ProfileTask> profile_tasks(const ProfileOptions& options, const FindKernel& find,
+                                       int gpus);
+
+// --- a list that stops by itself ---------------------------------------------------------------
+//
+// Copies between GPUs and a host whose memory others use too are noisy, and what they find lasts
+// longer than any look at them: a longer one tells little more. So each look is short, and what
+// the list's time leaves goes to further visits of noisy tasks, some seconds apart.
+
+// Whether tasks may be visited again: not where the caller set the time cap.
+bool visits_again(const ProfileOptions& options);
+// The time that a list may take of which so many tasks passed; what waives gives no time to others.
+double list_seconds(std::size_t tasks, int gpus);
+// How a task that was noisy went so far.
+struct Visited {
+  std::uint32_t visits = 0;
+  double longest_seconds = 0;
+};
+// Which of them is next: of those that fit into the time that is left the first with the fewest
+// visits. Nothing where none fits or all have had enough.
+std::optional<std::size_t> next_visit(std::span<const Visited> noisy, double left_seconds);
+// The time cap ended the point before its interval was as narrow as asked.
+bool is_wide(const Point& point);
+
+// Where a point stands in the tool's matrix, and its value in the tool's unit: the median of its
+// samples. Of a wide one whose samples are single copies it is all bytes over all time, as the
+// tool counts: copies over a shared memory come in several speeds, and a median jumps between them.
+ProfileCell cell_of(const PeerTest& row, const Point& point, const std::string& endpoint,
+                    bool many_sizes);
+// One row's matrix from the reports of its tasks; only those that passed have a figure. Of several
+// visits a cell has the median.
+ProfileFigure figure_of(const PeerTest& row, std::span<const RunnerReport> reports);
+
+// One word for several tasks: the worst; passed and waived together are passed.
+std::string_view combined_outcome(std::span<const std::string> outcomes);
+
+// A test as text: each matrix with its sum and median, what did not pass, and the time.
+std::string profile_test_text(const ProfileTest& test, std::string_view tool);
+// One header line, one line for each cell; a task that did not pass has a line without a value and
+// with its own outcome.
+std::string profile_csv(const ProfileReport& report);
+// What the last line says: tests by outcome and the time.
+std::string profile_summary(const ProfileReport& report);
+
+}  // namespace railgauge

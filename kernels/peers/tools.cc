@@ -1,0 +1,390 @@
+#include "kernels/peers/tools.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "kernels/core/params.h"
+#include "kernels/core/text/text.h"
+#include "kernels/core/text/units.h"
+
+namespace railgauge {
+namespace {
+
+using Parameters = std::map<std::string, std::string>;
+
+constexpr std::string_view kNvbandwidth = "nvbandwidth";
+constexpr std::string_view kGdrcopy = "gdrcopy";
+constexpr std::string_view kBandwidth = "bandwidth_bytes_per_second";
+constexpr std::string_view kLatency = "latency_ns";
+constexpr std::uint64_t kMib = 1U << 20U;
+
+// --- nvbandwidth 0.8
+// ------------------------------------------------------------------------------
+
+struct CopyTest {
+  std::string_view test;
+  std::string_view kernel;
+  // direction (of the data, or who executes) or pattern; "" has none.
+  std::string_view direction;
+  std::string_view pattern;
+  std::string_view engine;
+  bool bidirectional;
+  PeerCell cell;
+};
+
+constexpr auto kColumn = PeerCell::kColumn;
+constexpr auto kFromRow = PeerCell::kRowToColumn;
+constexpr auto kFromColumn = PeerCell::kColumnToRow;
+constexpr std::string_view kHost = "cuda.host_copy_bw";
+constexpr std::string_view kPeer = "cuda.peer_copy_bw";
+constexpr std::string_view kFan = "cuda.fan_copy_bw";
+
+// Both ways between host and GPUs its threads move each word 16 times before they go on, and
+// eight launches of ours, of a slice each, are one sample of its 16 copies.
+constexpr std::string_view kAgain = "sm_again";
+
+// Its bidirectional tests between GPUs measure the copy that leaves the column's GPU and print the
+// sum with the other one too. Its all_to_one_read and one_to_all_read swap source and destination
+// of the copies: the data leaves the one GPU in the former and arrives there in the latter; with
+// SMs the GPU that the data leaves executes, which makes them writes.
+constexpr std::array kCopyTests{
+    CopyTest{"host_to_device_memcpy_ce", kHost, "h2d", "", "ce", false, kColumn},
+    CopyTest{"device_to_host_memcpy_ce", kHost, "d2h", "", "ce", false, kColumn},
+    CopyTest{"host_to_device_bidirectional_memcpy_ce", kHost, "h2d", "", "ce", true, kColumn},
+    CopyTest{"device_to_host_bidirectional_memcpy_ce", kHost, "d2h", "", "ce", true, kColumn},
+    CopyTest{"device_to_device_memcpy_read_ce", kPeer, "read", "", "ce", false, kFromColumn},
+    CopyTest{"device_to_device_memcpy_write_ce", kPeer, "write", "", "ce", false, kFromRow},
+    CopyTest{"device_to_device_bidirectional_memcpy_read_ce", kPeer, "read", "", "ce", true,
+             kFromColumn},
+    CopyTest{"device_to_device_bidirectional_memcpy_write_ce", kPeer, "write", "", "ce", true,
+             kFromColumn},
+    CopyTest{"all_to_host_memcpy_ce", kFan, "", "all_to_host", "ce", false, kColumn},
+    CopyTest{"all_to_host_bidirectional_memcpy_ce", kFan, "", "all_to_host", "ce", true, kColumn},
+    CopyTest{"host_to_all_memcpy_ce", kFan, "", "host_to_all", "ce", false, kColumn},
+    CopyTest{"host_to_all_bidirectional_memcpy_ce", kFan, "", "host_to_all", "ce", true, kColumn},
+    CopyTest{"all_to_one_write_ce", kFan, "write", "all_to_one", "ce", false, kColumn},
+    CopyTest{"all_to_one_read_ce", kFan, "read", "one_to_all", "ce", false, kColumn},
+    CopyTest{"one_to_all_write_ce", kFan, "write", "one_to_all", "ce", false, kColumn},
+    CopyTest{"one_to_all_read_ce", kFan, "read", "all_to_one", "ce", false, kColumn},
+    CopyTest{"host_to_device_memcpy_sm", kHost, "h2d", "", "sm", false, kColumn},
+    CopyTest{"device_to_host_memcpy_sm", kHost, "d2h", "", "sm", false, kColumn},
+    CopyTest{"host_to_device_bidirectional_memcpy_sm", kHost, "h2d", "", kAgain, true, kColumn},
+    CopyTest{"device_to_host_bidirectional_memcpy_sm", kHost, "d2h", "", kAgain, true, kColumn},
+    CopyTest{"device_to_device_memcpy_read_sm", kPeer, "read", "", "sm", false, kFromColumn},
+    CopyTest{"device_to_device_memcpy_write_sm", kPeer, "write", "", "sm", false, kFromRow},
+    CopyTest{"device_to_device_bidirectional_memcpy_read_sm", kPeer, "read", "", "sm", true,
+             kFromColumn},
+    CopyTest{"device_to_device_bidirectional_memcpy_write_sm", kPeer, "write", "", "sm", true,
+             kFromColumn},
+    CopyTest{"all_to_host_memcpy_sm", kFan, "", "all_to_host", "sm", false, kColumn},
+    CopyTest{"all_to_host_bidirectional_memcpy_sm", kFan, "", "all_to_host", kAgain, true, kColumn},
+    CopyTest{"host_to_all_memcpy_sm", kFan, "", "host_to_all", "sm", false, kColumn},
+    CopyTest{"host_to_all_bidirectional_memcpy_sm", kFan, "", "host_to_all", kAgain, true, kColumn},
+    CopyTest{"all_to_one_write_sm", kFan, "write", "all_to_one", "sm", false, kColumn},
+    CopyTest{"all_to_one_read_sm", kFan, "write", "one_to_all", "sm", false, kColumn},
+    CopyTest{"one_to_all_write_sm", kFan, "write", "one_to_all", "sm", false, kColumn},
+    CopyTest{"one_to_all_read_sm", kFan, "write", "all_to_one", "sm", false, kColumn},
+};
+
+PeerTest row_of(const CopyTest& copy) {
+  PeerTest row{.tool = kNvbandwidth,
+               .test = copy.test,
+               .kernel = copy.kernel,
+               .parameters = {{"engine", std::string(copy.engine)},
+                              {"bidirectional", copy.bidirectional ? "true" : "false"},
+                              {"sizes", "512MiB"}},
+               .exact = {{"iterations", "3"}, {"copies", copy.engine == kAgain ? "8" : "16"}},
+               .scope = copy.kernel == kHost ? PeerScope::kEachGpu : PeerScope::kOnce,
+               .metrics = {kBandwidth},
+               .unit = "GB/s",
+               .factor = 1e-9,
+               .cell = copy.cell};
+  if (!copy.direction.empty()) row.parameters["direction"] = copy.direction;
+  if (!copy.pattern.empty()) row.parameters["pattern"] = copy.pattern;
+  if (copy.kernel == kHost) row.parameters["host_memory"] = "pinned";
+  return row;
+}
+
+// A sample of nvbandwidth's is a million accesses from all multiprocessors in turn; eleven of ours
+// visit them all.
+constexpr std::uint64_t kChaseRounds = 11;
+const Parameters kLatencyCounts{{"iterations", "33"}, {"accesses", "90909"}};
+
+void add_nvbandwidth(std::vector<PeerTest>& rows) {
+  for (const CopyTest& copy : kCopyTests) rows.push_back(row_of(copy));
+  rows.push_back({.tool = kNvbandwidth,
+                  .test = "host_device_latency_sm",
+                  .kernel = "cuda.host_latency",
+                  .parameters = {{"order", "stride"}},
+                  .exact = kLatencyCounts,
+                  .samples_of_ours = kChaseRounds,
+                  .metrics = {kLatency},
+                  .unit = "ns",
+                  .cell = kColumn});
+  rows.push_back({.tool = kNvbandwidth,
+                  .test = "device_to_device_latency_sm",
+                  .kernel = "cuda.peer_latency",
+                  .parameters = {{"order", "stride"}},
+                  .exact = kLatencyCounts,
+                  .samples_of_ours = kChaseRounds,
+                  .scope = PeerScope::kOnce,
+                  .metrics = {kLatency},
+                  .unit = "ns",
+                  .cell = kFromColumn});
+  rows.push_back({.tool = kNvbandwidth,
+                  .test = "device_local_copy",
+                  .kernel = "cuda.local_copy_bw",
+                  .parameters = {{"engine", "ce"}, {"sizes", "512MiB"}},
+                  .exact = {{"iterations", "3"}, {"copies", "16"}},
+                  .metrics = {kBandwidth},
+                  .unit = "GB/s",
+                  .factor = 1e-9,
+                  .cell = kColumn});
+}
+
+// --- gdrcopy 2.6
+// ----------------------------------------------------------------------------------
+
+struct BarTest {
+  std::string_view test;
+  std::string_view kernel;
+  std::string_view sizes;       // "" where the test has none
+  std::string_view iterations;  // of each size
+  std::string_view metric;
+  std::string_view unit;
+  double factor;
+};
+
+constexpr double kMibPerByte = 1.0 / static_cast<double>(kMib);  // it prints MiB/s as "MB/s"
+constexpr double kUsPerNs = 1e-3;
+// Stands for the steps of a mapping, which one run measures. The tool prints one more,
+// gdr_get_info, which no kernel of ours needs.
+constexpr std::string_view kEachStep = "*";
+constexpr std::array kBarTests{
+    BarTest{"copybw", "bar.write_bw", "128KiB", "10000", kBandwidth, "MB/s", kMibPerByte},
+    BarTest{"copybw", "bar.read_bw", "128KiB", "100", kBandwidth, "MB/s", kMibPerByte},
+    BarTest{"copylat", "bar.write_lat", "1:16MiB", "10000", kLatency, "us", kUsPerNs},
+    BarTest{"copylat", "bar.read_lat", "1:16MiB", "100", kLatency, "us", kUsPerNs},
+    BarTest{"apiperf", "bar.map_cost", "64KiB:16MiB", "100", kEachStep, "us", kUsPerNs},
+    BarTest{"pplat", "bar.ping_pong", "", "1000", kLatency, "us", kUsPerNs},
+    BarTest{"sanity", "bar.sanity", "", "", "", "", 1},
+};
+
+void add_gdrcopy(std::vector<PeerTest>& rows) {
+  for (const BarTest& bar : kBarTests) {
+    PeerTest row{.tool = kGdrcopy,
+                 .test = bar.test,
+                 .kernel = bar.kernel,
+                 .parameters = {},
+                 .exact = {},
+                 .unit = bar.unit,
+                 .factor = bar.factor};
+    if (!bar.metric.empty()) row.metrics = {bar.metric};
+    if (bar.metric == kEachStep) {
+      row.metrics = {"pin_ns", "map_ns", "unmap_ns", "unpin_ns"};
+      row.cell = PeerCell::kMetric;
+    }
+    if (!bar.sizes.empty()) row.parameters["sizes"] = bar.sizes;
+    if (!bar.iterations.empty()) row.parameters["iterations"] = bar.iterations;
+    rows.push_back(std::move(row));
+  }
+}
+
+std::vector<PeerTest> make_rows() {
+  std::vector<PeerTest> rows;
+  add_nvbandwidth(rows);
+  add_gdrcopy(rows);
+  return rows;
+}
+
+// --- the way back
+// ---------------------------------------------------------------------------------
+
+// The defaults of our kernels that decide which test it is; a test holds them against the catalog's
+// declarations where those are.
+const Parameters kDefaults{
+    {"direction", "h2d"}, {"engine", "ce"},          {"bidirectional", "false"},
+    {"sizes", "64MiB"},   {"host_memory", "pinned"}, {"pattern", "all_to_host"},
+    {"numa", "near"},     {"gpus", "all"},           {"verify", "true"},
+    {"iterations", "0"},  {"order", "random"},       {"copies", "0"},
+    {"backend", "auto"},  {"routine", "auto"},       {"buffer", "2MiB"},
+};
+
+class Task {
+ public:
+  Task(std::string_view kernel, const Parameters& given) : kernel_(kernel), given_(given) {}
+
+  [[nodiscard]] std::string value(const std::string& name) const {
+    if (const auto found = given_.find(name); found != given_.end()) return found->second;
+    if (name == "direction" && kernel_ != kHost) return "read";
+    const auto found = kDefaults.find(name);
+    return found == kDefaults.end() ? "" : found->second;
+  }
+  [[nodiscard]] std::string given(const std::string& name, const std::string& otherwise) const {
+    const auto found = given_.find(name);
+    return found == given_.end() ? otherwise : found->second;
+  }
+  // The same measurement, whatever its sizes and counts.
+  [[nodiscard]] bool is(const PeerTest& row) const {
+    if (row.kernel != kernel_) return false;
+    return std::ranges::all_of(row.parameters, [this](const auto& parameter) {
+      const auto& [name, wanted] = parameter;
+      const std::string own = value(name);
+      if (wanted == kAgain && own == "sm") return true;  // the nearest that the tool has
+      return name == "sizes" || name == "iterations" || own == wanted;
+    });
+  }
+
+ private:
+  std::string_view kernel_;
+  const Parameters& given_;
+};
+
+tl::unexpected<Error> no_test(std::string_view tool, std::string_view kernel, std::string reason) {
+  return fail(Code::kUnimplemented, fmt::format("{}: {}: {}", tool, kernel, reason));
+}
+
+Result<std::vector<std::uint64_t>> sizes_of(const std::string& text) {
+  ParameterInfo declared;
+  declared.set_type("bytes_list");
+  KernelInfo kernel;
+  *kernel.add_parameters() = declared;
+  kernel.mutable_parameters(0)->set_name("sizes");
+  kernel.mutable_parameters(0)->set_default_value(text);
+  return RG_TRY(Params::parse(kernel, {})).bytes_list("sizes");
+}
+
+std::int64_t count_of(const std::string& text) {
+  std::int64_t count = 0;
+  std::from_chars(text.data(), text.data() + text.size(), count);
+  return count;
+}
+
+// A line for each size: the tool measures one in a run.
+Result<std::string> nvbandwidth_command(const PeerTest& row, const Task& task) {
+  const auto none = [&row](std::string reason) {
+    return no_test(kNvbandwidth, row.kernel, std::move(reason));
+  };
+  const std::string command = fmt::format("nvbandwidth -t {}", row.test);
+  if (task.value("gpus") != "all") return none("it always takes all GPUs, gpus is not all");
+  if (task.value("numa") == "far") return none("it has no way to run on the far NUMA node");
+  const std::string affinity = task.value("numa") == "any" ? " -d" : "";
+  if (!row.parameters.contains("sizes")) {
+    for (const char* name : {"buffer", "host_memory"})
+      if (task.value(name) != kDefaults.at(name))
+        return none(fmt::format("its latency tests have a fixed {}, which is not {}", name,
+                                task.value(name)));
+    return command + affinity;
+  }
+  std::string counts;
+  const std::int64_t samples = count_of(task.value("iterations"));
+  if (samples > 0) counts += fmt::format(" -i {}", samples);
+  constexpr std::int64_t kCopiesOfALaunch = 2;
+  const bool again = row.parameters.at("engine") == kAgain && task.value("engine") == kAgain;
+  const std::int64_t copies =
+      count_of(task.value("copies")) * (again ? kCopiesOfALaunch : std::int64_t{1});
+  if (copies > 0) counts += fmt::format(" --loopCount {}", copies);  // hidden, default 16
+  if (task.value("verify") == "false") counts += " -s";
+  std::string lines;
+  for (const std::uint64_t size : RG_TRY(sizes_of(task.value("sizes")))) {
+    if (size % kMib != 0) return none("its sizes are whole MiB");
+    lines += fmt::format("{}{} -b {}{}{}", lines.empty() ? "" : "\n", command, size / kMib, counts,
+                         affinity);
+  }
+  return lines;
+}
+
+Result<int> gpu_index(std::string_view endpoint) {
+  if (endpoint.empty()) return 0;
+  int index = -1;
+  constexpr std::string_view kPrefix = "gpu";
+  const char* end = endpoint.data() + endpoint.size();
+  if (endpoint.starts_with(kPrefix)) {
+    const auto parsed = std::from_chars(endpoint.data() + kPrefix.size(), end, index);
+    if (parsed.ptr != end) index = -1;
+  }
+  if (index >= 0) return index;
+  return fail(Code::kInvalidArgument,
+              fmt::format("endpoint {} is no GPU; a GPU is gpu0, gpu1, ...", in_quotes(endpoint)));
+}
+
+Result<std::string> gdrcopy_command(const PeerTest& row, const Task& task,
+                                    std::string_view endpoint) {
+  const auto none = [&row](std::string reason) {
+    return no_test(kGdrcopy, row.kernel, std::move(reason));
+  };
+  const int gpu = RG_TRY(gpu_index(endpoint));
+  const std::string backend = task.value("backend");
+  if (backend != "auto" && backend != "gdrdrv")
+    return none(fmt::format("it maps through gdrdrv, not through {}", backend));
+  if (task.value("routine") != "auto") return none("it chooses its copy routine by itself");
+  if (task.value("numa") == "far") return none("it has no way to run on the far NUMA node");
+  if (const std::string repeat = task.given("repeat", "0"); repeat != "0")
+    return none(fmt::format("it chooses how many copies share a sample, and repeat is {}", repeat));
+  if (row.test == "sanity") {
+    if (gpu != 0) return none("its sanity test takes the first GPU only");
+    return std::string("gdrcopy_sanity");
+  }
+  std::string command = fmt::format("gdrcopy_{} -d {}", row.test, gpu);
+  std::int64_t count = count_of(task.value("iterations"));
+  if (count == 0) count = count_of(row.parameters.at("iterations"));
+  if (row.test == "pplat")  // One block of one thread, as ours; its default is 8 of 1024.
+    return fmt::format("{} -t {} -B 1 -T 1", command, count);
+  const auto sizes = RG_TRY(sizes_of(task.given("sizes", row.parameters.at("sizes"))));
+  const std::uint64_t largest = *std::ranges::max_element(sizes);
+  command += fmt::format(" -s {}", largest);
+  if (row.test == "apiperf") return fmt::format("{} -n {}", command, count);
+  if (row.test == "copybw") {
+    if (sizes.size() != 1) return none("its bandwidth test measures one size in a run");
+    command += fmt::format(" -c {}", largest);
+  }
+  const bool writes = row.kernel.find("write") != std::string_view::npos;
+  return fmt::format("{} {} {}", command, writes ? "-w" : "-r", count);
+}
+
+}  // namespace
+
+std::span<const PeerTest> peer_tests() {
+  static const std::vector<PeerTest> kRows = make_rows();
+  return kRows;
+}
+
+std::vector<const PeerTest*> find_peer_tests(std::string_view tool, std::string_view test) {
+  std::vector<const PeerTest*> found;
+  for (const PeerTest& row : peer_tests())
+    if (row.tool == tool && row.test == test) found.push_back(&row);
+  return found;
+}
+
+std::vector<std::string> peer_test_names(std::string_view tool) {
+  std::vector<std::string> names;
+  for (const PeerTest& row : peer_tests())
+    if (row.tool == tool && (names.empty() || names.back() != row.test))
+      names.emplace_back(row.test);
+  return names;
+}
+
+Result<std::string> peer_command(std::string_view tool, std::string_view kernel,
+                                 const std::map<std::string, std::string>& parameters,
+                                 std::string_view endpoint) {
+  if (tool != kNvbandwidth && tool != kGdrcopy)
+    return fail(Code::kInvalidArgument,
+                fmt::format("tool {} is not known; nvbandwidth and gdrcopy are", in_quotes(tool)));
+  const Task task(kernel, parameters);
+  bool has_kernel = false;
+  for (const PeerTest& row : peer_tests()) {
+    if (row.tool != tool) continue;
+    has_kernel = has_kernel || row.kernel == kernel;
+    if (!task.is(row)) continue;
+    return tool == kNvbandwidth ? nvbandwidth_command(row, task)
+                                : gdrcopy_command(row, task, endpoint);
+  }
+  return no_test(
+      tool, kernel,
+      has_kernel ? "it has no test with these parameters" : "it has no test of this kind");
+}
+
+}  // namespace railgauge

@@ -1,0 +1,36 @@
+// How long the phases of a task took, from when its process was asked for.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/record.pb.h"
+#include "kernels/runner/task/record_writer.h"
+#include "kernels/runner/task/run.h"
+
+namespace railgauge {
+
+// Milestones on CLOCK_MONOTONIC, in ns; each lap goes to the records at once.
+class PhaseTimer {
+ public:
+  PhaseTimer(RecordWriter& records, const Task& task) : records_(records) {
+    if (task.spawned_monotonic_ns > 0)
+      phases_.set_start_ns(std::max(0.0, task.entered_monotonic_ns - task.spawned_monotonic_ns));
+    last_ns_ = task.entered_monotonic_ns > 0 ? task.entered_monotonic_ns : monotonic_now_ns();
+    records_.phases(phases_);
+  }
+  // What was done since the lap before, as `set` names it.
+  void lap(void (Phases::*set)(double)) {
+    const double now = monotonic_now_ns();
+    (phases_.*set)(now - last_ns_);
+    last_ns_ = now;
+    records_.phases(phases_);
+  }
+
+ private:
+  RecordWriter& records_;
+  Phases phases_;
+  double last_ns_ = 0;
+};
+
+}  // namespace railgauge

@@ -1,0 +1,191 @@
+#include "kernels/runner/task/run.h"
+
+#include <exception>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/outcome.h"
+#include "kernels/runner/task/phase_timer.h"
+
+namespace railgauge {
+namespace {
+
+// Long enough for 50 ppm against two reads of some 100 ns, short enough to hide in prepare; the
+// whole run is checked again at its end.
+constexpr double kCalibrationSeconds = 0.02;
+// A preempted read shows as drift once; real drift shows every time.
+constexpr int kDriftReads = 5;
+
+// Calibrates beside prepare and the wait for the other ranks, which only need coarse time: until
+// adopt(), clock() reads CLOCK_MONOTONIC_RAW.
+class BackgroundClock {
+ public:
+  BackgroundClock()
+      : thread_([this] {
+          calibrated_ = TickClock::calibrate({.calibration_seconds = kCalibrationSeconds});
+        }) {}
+  ~BackgroundClock() {
+    if (thread_.joinable()) thread_.join();
+  }
+  BackgroundClock(const BackgroundClock&) = delete;
+  BackgroundClock& operator=(const BackgroundClock&) = delete;
+
+  TickClock& clock() { return clock_; }
+  void adopt() {
+    thread_.join();
+    clock_ = calibrated_;
+  }
+
+ private:
+  TickClock clock_;
+  TickClock calibrated_;
+  std::thread thread_;
+};
+
+// Turns what the kernel reports into records; facts gather until started() takes them.
+class RecordReporter final : public Reporter {
+ public:
+  RecordReporter(RecordWriter& records, bool raw_samples, bool on_gpu)
+      : records_(records), raw_samples_(raw_samples), on_gpu_(on_gpu) {}
+  void point(Point point) override {
+    if (!raw_samples_) point.clear_samples();
+    records_.point(std::move(point));
+  }
+  void note(std::string_view severity, std::string text) override {
+    records_.note(severity, std::move(text));
+  }
+  void fact(std::string_view name, std::string value) override {
+    if (taken_)  // too late for the started record, but not lost
+      return note("info", fmt::format("{}: {}", name, value));
+    (*started_.mutable_facts())[std::string(name)] = std::move(value);
+  }
+  void started() {
+    if (taken_) return;
+    taken_ = true;
+    name_endpoint();
+    records_.started(std::move(started_));
+  }
+  Started& pending() { return started_; }
+
+ private:
+  // As opened: the request may name no port, or nothing at all.
+  void name_endpoint() {
+    const auto& facts = started_.facts();
+    const auto device = facts.find("device");
+    const auto port = facts.find("port");
+    if (device != facts.end() && port != facts.end())
+      started_.set_endpoint(device->second + ":" + port->second);
+    else if (device != facts.end() && on_gpu_)
+      started_.set_endpoint(device->second);
+  }
+
+  RecordWriter& records_;
+  const bool raw_samples_;
+  const bool on_gpu_;  // the task's endpoint is one GPU, which has no port
+  Started started_;
+  bool taken_ = false;
+};
+
+// One step of a kernel; exceptions of third parties end here.
+template <class Step>
+Status guarded(const char* act, Step step) {
+  try {
+    return step();
+  } catch (const std::exception& thrown) {
+    return fail(Code::kInternal, fmt::format("{}: threw {}", act, thrown.what()));
+  } catch (...) {
+    return fail(Code::kInternal, fmt::format("{}: threw no exception of std", act));
+  }
+}
+
+void add_clock_facts(const TickClock& clock, Reporter& reporter) {
+  reporter.fact("clock_source", clock.source());
+  reporter.fact("clock_overhead_ns", fmt::format("{:.1f}", clock.overhead_ns()));
+  reporter.fact("clock_granularity_ns", fmt::format("{:.1f}", clock.granularity_ns()));
+  if (!clock.fallback_reason().empty())
+    reporter.fact("clock_fallback_reason", clock.fallback_reason());
+}
+
+Status check_drift(const TickClock& clock) {
+  double drift = clock.drift_ppm();
+  for (int i = 1; i < kDriftReads && std::fabs(drift) > TickClock::kMaxDriftPpm; ++i)
+    drift = clock.drift_ppm();
+  return drift_status(clock.source(), drift);
+}
+
+// Everything between the made kernel and its destruction.
+Status run_steps(const Task& task, Group& group, RecordWriter& records, const Ready& ready,
+                 RecordReporter& reporter, PhaseTimer& timer, Kernel& kernel) {
+  BackgroundClock clock;
+  Context context{
+      task.params,      reporter,    clock.clock(), task.endpoint, task.deadline_monotonic_ns,
+      task.raw_samples, group.rank()};
+  const Status prepared = guarded("prepare", [&] { return kernel.prepare(context); });
+  timer.lap(&Phases::set_open_ns);
+  const Status go = ready(prepared);
+  if (prepared && go) clock.adopt();
+  timer.lap(&Phases::set_wait_ns);
+  RG_TRY_OK(prepared);
+  RG_TRY_OK(go);
+  add_clock_facts(clock.clock(), reporter);
+  const Status connected = guarded("connect", [&] { return kernel.connect(context, group); });
+  reporter.started();
+  timer.lap(&Phases::set_exchange_ns);
+  RG_TRY_OK(connected);
+  const Status measured = guarded("measure", [&] { return kernel.measure(context, group); });
+  timer.lap(&Phases::set_measure_ns);
+  RG_TRY_OK(measured);
+  if (group.rank() == 0 && records.point_count() == 0)
+    return fail(Code::kInternal, "measured nothing: the kernel reported no point");
+  return check_drift(clock.clock());
+}
+
+}  // namespace
+
+Status drift_status(std::string_view source, double drift_ppm) {
+  if (std::fabs(drift_ppm) <= TickClock::kMaxDriftPpm) return {};
+  return fail(
+      Code::kInternal,
+      fmt::format("clock {}: drifted {:.0f} ppm against CLOCK_MONOTONIC_RAW during the run; "
+                  "at most {:.0f} are allowed",
+                  source, drift_ppm, TickClock::kMaxDriftPpm));
+}
+
+Status run_kernel(const Task& task, Group& group, RecordWriter& records, const Ready& ready) {
+  PhaseTimer timer(records, task);
+  const KernelInfo info = task.row.info();
+  RecordReporter reporter(records, task.raw_samples, info.endpoint_kind() == "gpu");
+  Started& started = reporter.pending();
+  started.set_kernel(info.name());
+  started.set_revision(info.revision());
+  started.set_size(group.size());
+  started.set_endpoint(task.endpoint);
+  started.mutable_parameters()->insert(task.params.effective().begin(),
+                                       task.params.effective().end());
+  reporter.fact("railgauge_version", RAILGAUGE_VERSION);
+  for (const auto& [name, value] : task.facts) reporter.fact(name, value);
+
+  std::unique_ptr<Kernel> kernel;
+  Status ended = guarded("make", [&]() -> Status {
+    kernel = task.row.make();
+    return {};
+  });
+  if (ended) ended = run_steps(task, group, records, ready, reporter, timer, *kernel);
+  reporter.started();  // a task that was waived says what it was about to do as well
+  kernel.reset();
+  timer.lap(&Phases::set_stop_ns);
+  return ended;
+}
+
+int finish_task(const Status& ended, RecordWriter& records) {
+  if (ended) {
+    records.finish(kPassed, {});
+    return kExitPassed;
+  }
+  records.finish(outcome_of(ended.error().code), ended.error().message);
+  return exit_code_of(ended.error());
+}
+
+}  // namespace railgauge

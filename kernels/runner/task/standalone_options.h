@@ -1,0 +1,48 @@
+// What a standalone run is asked for: by `railgauge-runner` itself, and by an MPI's launcher on its
+// behalf.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "kernels/core/group/group.h"
+#include "kernels/core/group/tcp.h"
+#include "kernels/core/kernel.h"
+#include "kernels/core/report/report.h"
+
+namespace railgauge {
+
+// Ranks that a launcher started, this process being one of them.
+struct World {
+  std::uint32_t rank = 0;
+  std::uint32_t size = 1;
+  std::function<std::unique_ptr<Group>()> join;
+  std::function<void()> leave;  // with all ranks; may hang
+};
+
+struct StandaloneOptions {
+  const KernelRow* row = nullptr;
+  std::map<std::string, std::string> parameters;  // as given
+  std::string endpoint;  // of several ranks: one for all, or one for each, separated by commas
+  std::optional<std::string> listen;  // "[ADDR:]PORT"
+  std::optional<TcpAddress> connect;  // neither: alone, or with the ranks of this host
+  std::uint32_t ranks = 1;            // on this host, a process each; rank 0 reports
+  std::optional<World> world;         // in place of the two above; rank 0 reports
+  std::string records_to;             // of a world: rank 0 writes to this socket and prints nothing
+  bool launches = false;              // the ranks are processes that an MPI's launcher starts
+  bool keep = false;
+  double deadline_seconds = kDefaultDeadlineSeconds;
+  bool raw_samples = false;
+  Format format = Format::kTable;  // on stdout
+  TableStyle style;
+  // In place of report_table.
+  std::function<std::string(const RunnerReport&, const TableStyle&)> table = report_table;
+  std::string file;  // "": none
+  Format file_format = Format::kJson;
+};
+
+}  // namespace railgauge

@@ -1,0 +1,114 @@
+#include "kernels/runner/task/watchdog.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+
+#include <fmt/format.h>
+
+#include "kernels/core/base/clock.h"
+#include "kernels/core/base/outcome.h"
+
+namespace railgauge {
+namespace {
+
+constexpr double kFarNs = 1e18;        // no deadline yet
+constexpr double kMaxPollMs = 60'000;  // one wait of the loop
+
+sigset_t ending_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  return set;
+}
+
+}  // namespace
+
+void block_ending_signals() {
+  const sigset_t set = ending_signals();
+  RG_CHECK(pthread_sigmask(SIG_BLOCK, &set, nullptr) == 0);
+}
+
+int ending_signals_fd() {
+  const sigset_t set = ending_signals();
+  return ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+Watchdog::Watchdog()
+    : end_monotonic_ns_(kFarNs),
+      signal_fd_(ending_signals_fd()),
+      wake_fd_(::eventfd(0, EFD_CLOEXEC)) {
+  RG_CHECK(signal_fd_ >= 0 && wake_fd_ >= 0);
+  thread_ = std::thread([this] { watch(); });
+}
+
+Watchdog::~Watchdog() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  RG_CHECK(::eventfd_write(wake_fd_, 1) == 0);
+  thread_.join();
+  ::close(wake_fd_);
+  ::close(signal_fd_);
+}
+
+void Watchdog::guard(RecordWriter& records, double deadline_monotonic_ns) {
+  const std::lock_guard lock(mutex_);
+  records_ = &records;
+  end_monotonic_ns_ = deadline_monotonic_ns + kGraceSeconds * 1e9;
+  RG_CHECK(::eventfd_write(wake_fd_, 1) == 0);
+}
+
+void Watchdog::end(const Error& why) {
+  const std::lock_guard lock(mutex_);
+  if (why_) return;
+  why_ = why;
+  end_monotonic_ns_ = std::min(end_monotonic_ns_, monotonic_now_ns() + kCancelGraceSeconds * 1e9);
+  RG_CHECK(::eventfd_write(wake_fd_, 1) == 0);
+}
+
+void Watchdog::watch() {
+  for (;;) {
+    std::array<pollfd, 2> wait{pollfd{signal_fd_, POLLIN, 0}, pollfd{wake_fd_, POLLIN, 0}};
+    double left_ms = 0;
+    std::optional<Error> why;
+    {
+      const std::lock_guard lock(mutex_);
+      if (stop_) return;
+      left_ms = (end_monotonic_ns_ - monotonic_now_ns()) / 1e6;
+      why = why_;
+    }
+    if (left_ms <= 0 && why) end_process(outcome_of(why->code), why->message, exit_code_of(*why));
+    if (left_ms <= 0)
+      end_process(kTimedOut, "the kernel did not come back by its deadline",
+                  exit_code_of(kTimedOut));
+    ::poll(wait.data(), wait.size(), static_cast<int>(std::min(left_ms, kMaxPollMs)) + 1);
+    eventfd_t woken = 0;
+    if (wait[1].revents != 0) ::eventfd_read(wake_fd_, &woken);
+    signalfd_siginfo signal{};
+    if (wait[0].revents != 0 && ::read(signal_fd_, &signal, sizeof signal) == sizeof signal)
+      end_process(kCancelledOutcome,
+                  signal.ssi_signo == SIGINT ? "interrupted (SIGINT)" : "terminated (SIGTERM)",
+                  signal.ssi_signo == SIGINT ? kExitInterrupted : kExitTerminated);
+  }
+}
+
+void Watchdog::release() {
+  const std::lock_guard lock(mutex_);
+  records_ = nullptr;
+}
+
+void Watchdog::end_process(std::string_view outcome, std::string reason, int exit_code) {
+  const std::lock_guard lock(mutex_);  // held to the end, so that the records cannot go away
+  if (records_ != nullptr) records_->finish(outcome, std::move(reason));
+  ::_exit(exit_code);
+}
+
+}  // namespace railgauge

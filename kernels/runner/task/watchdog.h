@@ -1,0 +1,58 @@
+// The second line of defence inside a runner: ends the process when its kernel cannot, on a signal,
+// a cancel, the agent's end, or past the deadline. The agent (or the person's terminal) is the
+// first.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "kernels/core/base/result.h"
+#include "kernels/runner/task/record_writer.h"
+
+namespace railgauge {
+
+// Blocks SIGINT and SIGTERM in this thread and those it starts; call before any thread exists. The
+// watchdog (or a supervisor) then takes them from a descriptor.
+void block_ending_signals();
+// A signalfd for both, close on exec; the caller owns it.
+int ending_signals_fd();
+
+// Ends with _exit, after the final record: a thread that hangs in a driver cannot be unwound.
+class Watchdog {
+ public:
+  // Signals must be blocked already.
+  Watchdog();
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  // From now on an end is told to `records`, and comes at the latest kGraceSeconds after
+  // `deadline_monotonic_ns`. `records` must live until release().
+  void guard(RecordWriter& records, double deadline_monotonic_ns);
+  // The final record is written; from here on the process ends by itself.
+  void release();
+  // Another thread saw the reason to end (cancelled, agent gone). The task has kCancelGraceSeconds
+  // to come back by itself. Returns at once; the first reason counts.
+  void end(const Error& why);
+
+  static constexpr double kGraceSeconds = 3;          // past the deadline
+  static constexpr double kCancelGraceSeconds = 0.2;  // from end() to _exit
+
+ private:
+  void watch();
+  void end_process(std::string_view outcome, std::string reason, int exit_code);
+
+  std::mutex mutex_;
+  RecordWriter* records_ = nullptr;
+  double end_monotonic_ns_;
+  std::optional<Error> why_;
+  bool stop_ = false;
+  int signal_fd_;
+  int wake_fd_;
+  std::thread thread_;
+};
+
+}  // namespace railgauge

@@ -1,0 +1,35 @@
+// What the contract tests say of every error.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "kernels/core/base/result.h"
+
+namespace railgauge {
+
+// One clear line. `call` says which call was made to fail.
+inline void expect_clear(const Status& status, std::uint64_t call) {
+  if (status) return;
+  const std::string& message = status.error().message;
+  EXPECT_GE(message.size(), 10U) << "call " << call << ": " << message;
+  EXPECT_THAT(message, ::testing::Not(::testing::HasSubstr("\n")));
+  EXPECT_NE(message.back(), '.');
+  EXPECT_THAT(message, ::testing::Not(::testing::HasSubstr("Success")));
+}
+
+// That a failed call was not swallowed: it ends a rank, but for those of `survivable`.
+template <class Results>
+void expect_told(const Results& results, std::string_view failed_call,
+                 std::span<const std::string_view> survivable) {
+  if (std::ranges::find(survivable, failed_call) != survivable.end()) return;
+  EXPECT_FALSE(std::ranges::all_of(results, [](const auto& result) { return bool{result.status}; }))
+      << failed_call << " failed and both ranks passed";
+}
+
+}  // namespace railgauge

@@ -1,0 +1,96 @@
+#include "kernels/verbs/link/areas.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace railgauge::verbs {
+namespace {
+
+constexpr std::size_t kCacheLineBytes = 64;
+constexpr std::uint32_t kWords = 64;  // that atomics move through, of all lanes
+
+std::size_t words_of_each(std::uint32_t lanes) { return std::max<std::size_t>(1, kWords / lanes); }
+
+Area sending(const Link& link) { return {link.memory(), 0}; }
+Area receiving(const Link& link) { return {link.memory(), link.memory().size() / 2}; }
+
+Status compare(const Link& link, Slots slots, const Brought& brought) {
+  if (brought.slots == 0 || brought.slots > slots.count)
+    return fail(Code::kInternal, fmt::format("rank {}: {} slots used, of {}", brought.from,
+                                             brought.slots, slots.count));
+  slots.count = static_cast<std::size_t>(brought.slots);
+  return verify_slots(receiving(link), slots, brought.size_index, brought.from, brought.uncompared,
+                      {link.device().endpoint(), link.operation().words});
+}
+
+// Each atomic that did its work added one to some word.
+Status count_atomics(const Link& link, const Slots& slots, std::uint64_t posted) {
+  std::uint64_t sum = 0;
+  std::vector<std::byte> area(link.receive_area().size());
+  RG_TRY_OK(link.memory().read(receiving(link).begin, area));
+  for (std::size_t k = 0; k < slots.count * link.options().lanes; ++k) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, area.data() + k * slots.stride_bytes, sizeof word);
+    sum += word;
+  }
+  if (sum == posted) return {};
+  return fail(
+      Code::kDataLoss,
+      fmt::format("{}: verify {}: the words add up to {}, expected {}, as many as completed",
+                  link.device().endpoint(), link.operation().words, sum, posted));
+}
+
+}  // namespace
+
+Layout stream_layout(const Link& link, std::uint64_t message_bytes) {
+  Layout layout;
+  if (link.operation().is_atomic()) {
+    layout.target = {.bytes = kAtomicBytes,
+                     .stride_bytes = kCacheLineBytes,
+                     .count = words_of_each(link.options().lanes)};
+    layout.source = layout.target;
+    return layout;
+  }
+  layout.target = slots_in(link.common_area_bytes(), message_bytes, link.grh_bytes());
+  layout.target.are_alike = link.operation().verb == Verb::kSend;
+  layout.source = layout.target;
+  layout.source.offset_bytes = 0;
+  return layout;
+}
+
+Layout single_layout(const Link& link, std::uint64_t message_bytes) {
+  Layout layout;
+  layout.source = {.bytes = message_bytes};
+  layout.target = {.bytes = message_bytes, .offset_bytes = link.grh_bytes()};
+  return layout;
+}
+
+std::size_t area_bytes_for(const Operation& operation, std::uint64_t largest_bytes,
+                           std::uint32_t lanes) {
+  if (!operation.is_atomic()) return largest_bytes;
+  return words_of_each(lanes) * lanes * kCacheLineBytes;
+}
+
+Status set_up_areas(const Link& link, const Layout& layout, std::size_t size_index,
+                    std::uint32_t rank) {
+  if (link.operation().is_atomic())
+    return link.memory().clear(receiving(link).begin, link.receive_area().size());
+  RG_TRY_OK(fill_slots(sending(link), layout.source, size_index, rank));
+  return clear_slots(receiving(link), layout.target);
+}
+
+Status verify_target(const Link& link, const Layout& layout, const Brought& brought) {
+  if (link.operation().is_atomic()) return count_atomics(link, layout.target, brought.posted);
+  if (link.operation().verb == Verb::kRead) return {};
+  return compare(link, layout.target, brought);
+}
+
+Status verify_fetched(const Link& link, const Layout& layout, const Brought& brought) {
+  if (link.operation().verb != Verb::kRead) return {};
+  return compare(link, layout.target, brought);
+}
+
+}  // namespace railgauge::verbs

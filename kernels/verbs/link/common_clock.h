@@ -1,0 +1,22 @@
+// A moment that two hosts mean alike: the ranks' clocks are held against each other by control
+// words, as NTP does it.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/core/base/clock.h"
+#include "kernels/verbs/link/control_channel.h"
+
+namespace railgauge::verbs {
+
+struct CommonBegin {
+  std::uint64_t ticks = 0;    // of this rank's clock
+  double uncertainty_ns = 0;  // half the shortest round trip; on rank 0
+};
+
+// Rank 0 sets the moment, `lead_ns` after it knows the offset; both ranks call. The offset is taken
+// at the exchange with the shortest round trip. False when a queue failed.
+[[nodiscard]] bool agree_on_begin(ControlChannel& control, const TickClock& clock,
+                                  std::uint32_t rank, double lead_ns, CommonBegin& begin);
+
+}  // namespace railgauge::verbs

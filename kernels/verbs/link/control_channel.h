@@ -1,0 +1,75 @@
+// Orders between the two ranks inside the fabric: one 8-byte word, written by RDMA over a reliable
+// queue pair of its own, outside every timed region. So an adaptive number of batches costs no
+// rendezvous, whatever the lanes' transport is, and a side that gives up can say so although its
+// lanes failed. A word is read before the next one comes the same way.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/core/base/result.h"
+#include "kernels/memory/host_buffer.h"
+#include "kernels/verbs/link/link.h"
+#include "kernels/verbs/transport/handles.h"
+
+namespace railgauge::verbs {
+
+enum class Order : std::uint8_t {
+  kNone,
+  kPingPong,  // answer `count` messages of size number `size_index`; the target says kReady first
+  kReady,
+  kVerify,  // compare what the last ball brought
+  kVerified,
+  kMismatch,  // wrong bytes: the details come through the group
+  kTime,      // what the clock shows: asked with any value, answered with the time
+  kBegin,     // when the common interval begins, by the target's clock
+  kDone,      // no more comes; `value` messages were posted
+};
+
+struct ControlWord {
+  std::uint32_t count = 0;
+  std::uint16_t size_index = 0;
+  Order order = Order::kNone;
+  std::uint8_t sequence = 0;  // last in memory: when it has changed, the rest is there
+
+  // A number of 48 bits instead of count and size_index.
+  static ControlWord of(Order order, std::uint64_t value) {
+    return {static_cast<std::uint32_t>(value), static_cast<std::uint16_t>(value >> 32U), order};
+  }
+  [[nodiscard]] std::uint64_t value() const { return count | std::uint64_t{size_index} << 32U; }
+};
+static_assert(sizeof(ControlWord) == 8);
+
+class ControlChannel {
+ public:
+  // Makes the queue pair, registers the words and tells the link where they are. Before
+  // link.connect(); the link outlives it.
+  static Result<ControlChannel> open(Link& link);
+  // After link.connect(). Both ranks return well or neither does.
+  Status connect(const Context& context, Link& link, Group& group);
+
+  // All: false when the queue failed; the link's waiting says why.
+  [[nodiscard]] bool send(ControlWord word);
+  [[nodiscard]] bool receive(ControlWord& word);
+  // Whether receive() would return at once.
+  [[nodiscard]] bool has_word() const;
+
+  // Tells the peer, whatever it waits for, that this side gives up; as well as the queue still can.
+  void abort();
+
+ private:
+  [[nodiscard]] const std::uint8_t* incoming_sequence() const;
+  [[nodiscard]] Request write_from(std::size_t offset, std::size_t bytes, std::uint64_t to,
+                                   std::uint32_t remote_key) const;
+
+  HostBuffer buffer_;
+  MemoryRegionHandle region_;  // never relaxed: the word must not pass the data before it
+  CompletionQueueHandle completions_;
+  QueuePairHandle queue_pair_;
+  SendQueue queue_;
+  Request request_;
+  Request abort_request_;
+  std::uint8_t sent_ = 0;
+  std::uint8_t received_ = 0;
+};
+
+}  // namespace railgauge::verbs

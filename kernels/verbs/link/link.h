@@ -1,0 +1,140 @@
+// The connection between the two ranks of a task: a port, a send and a receive area in the host's
+// or a GPU's memory, completion queues, and one or more queue pairs ("lanes"), beside a reliable
+// one for control words.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/core/kernel.h"
+#include "kernels/verbs/link/operation.h"
+#include "kernels/verbs/link/receive_queue.h"
+#include "kernels/verbs/memory/gpu_watch.h"
+#include "kernels/verbs/memory/memory.h"
+#include "kernels/verbs/memory/near_node.h"
+#include "kernels/verbs/memory/registration.h"
+#include "kernels/verbs/transport/addressing.h"
+#include "kernels/verbs/transport/connector.h"
+#include "kernels/verbs/transport/device.h"
+#include "kernels/verbs/transport/handles.h"
+#include "kernels/verbs/transport/peer.pb.h"
+#include "kernels/verbs/transport/queue_pair.h"
+#include "kernels/verbs/transport/send_queue.h"
+
+namespace railgauge::verbs {
+
+class Link {
+ public:
+  struct Options {
+    Verb verb = Verb::kWrite;
+    ibv_qp_type transport = IBV_QPT_RC;
+    std::size_t area_bytes = 0;       // of the send and of the receive area, without GRHs
+    std::size_t largest_bytes = 0;    // of a message
+    std::uint32_t lanes = 1;          // queue pairs
+    std::uint32_t send_depth = 1;     // of each lane
+    std::uint32_t receive_depth = 0;  // of each lane, or of the shared queue
+    std::uint32_t inline_bytes = 0;
+    bool shares_receives = false;
+    int extra_access = 0;  // that lanes and areas grant, besides the operation's
+    bool sleeps = false;   // completions are waited for by events
+    bool relaxed_ordering = false;
+    bool pins = true;     // the calling thread, while the link is there, next to the adapter
+    Memory::Form memory;  // of this rank's areas
+    std::string registration = "auto";  // of a GPU's memory
+    std::string cm_address;             // for the connection manager; empty: the GID's
+  };
+  // Opens the context's endpoint and makes everything that needs no peer. Reads the parameters of
+  // add_connection. It stays where it is: queues point into it. Where it pins, the calling thread
+  // is the one that works on it and the one that it goes in.
+  static Result<std::unique_ptr<Link>> open(const Context& context, const Options& options);
+
+  // Swaps addresses with the peer and brings the queue pairs to RTS. Both ranks return well or
+  // neither does.
+  Status connect(const Context& context, Group& group);
+
+  // What holds for this connection, for Started. After connect.
+  void report_facts(Reporter& reporter) const;
+
+  // One of the operation's posts on `lane`: `bytes` between the beginnings of the areas.
+  [[nodiscard]] Request request(std::size_t bytes, std::size_t lane = 0) const;
+
+  // For what a control channel needs beside: more memory, which takes no relaxed ordering.
+  [[nodiscard]] Result<MemoryRegionHandle> register_memory(std::span<std::byte> memory, int access,
+                                                           bool relaxed_ordering = false) const;
+  // A GPU that the rank uses beside the areas' own, before connect: GpuWatch::add.
+  void watch(const gpu::Gpu& gpu, std::vector<gpu::GpuUsage> before) {
+    gpus_.add(gpu, std::move(before));
+  }
+  [[nodiscard]] ibv_pd* domain() const { return domain_.get(); }
+  Result<CompletionQueueHandle> make_completions(std::uint32_t entries,
+                                                 ibv_comp_channel* channel) const;
+
+  // The areas' addresses; the CPU may follow them where memory() is the host's.
+  [[nodiscard]] std::span<std::byte> send_area() const;
+  [[nodiscard]] std::span<std::byte> receive_area() const;
+  // The areas' memory: the receive area begins at half its size.
+  [[nodiscard]] Memory& memory() const { return *memory_; }
+  [[nodiscard]] std::uint32_t local_key() const { return registered_.region.get()->lkey; }
+  // What both ranks' areas hold: pages differ between machines.
+  [[nodiscard]] std::size_t common_area_bytes() const;
+  [[nodiscard]] const Operation& operation() const { return operation_of(options_.verb); }
+  [[nodiscard]] const Options& options() const { return options_; }
+  [[nodiscard]] bool is_reliable() const { return options_.transport == IBV_QPT_RC; }
+  [[nodiscard]] std::size_t grh_bytes() const {
+    return options_.transport == IBV_QPT_UD ? kGrhBytes : 0;
+  }
+  [[nodiscard]] SendQueue& sends() { return sends_; }
+  [[nodiscard]] ReceiveQueue& receives() { return receives_; }
+  [[nodiscard]] Waiting& waiting() { return waiting_; }
+  [[nodiscard]] const Device& device() const { return device_; }
+  [[nodiscard]] PeerAddress& mine() { return mine_; }  // to add to, before connect
+  [[nodiscard]] const PeerAddress& mine() const { return mine_; }
+  [[nodiscard]] const PeerAddress& peer() const { return peer_; }
+  [[nodiscard]] Introduction introduction(const Params& params, int access) const {
+    return {device_, params, addressing_, mine_, peer_, access, connector_.get()};
+  }
+
+ private:
+  Link() = default;
+  Status check_sizes(std::size_t mtu_bytes) const;
+  Status choose_mtu(const Params& params);
+  // What areas and lanes grant.
+  [[nodiscard]] int granted_access() const;
+  Status make_memory();
+  Status make_queues();
+  Status make_lanes();
+  void describe(const Params& params);
+  Status check_peer(const Context& context) const;
+  Status bring_up_lanes(const Context& context);
+
+  Options options_;
+  Pinned pinned_;
+  Device device_;  // members are released in reverse: queue pairs first, device last
+  ProtectionDomainHandle domain_;
+  std::unique_ptr<Memory> memory_;
+  Registration registered_;
+  ChannelHandle send_channel_;
+  ChannelHandle receive_channel_;
+  CompletionQueueHandle send_completions_;
+  CompletionQueueHandle receive_completions_;
+  SharedReceivesHandle shared_receives_;
+  std::vector<QueuePairHandle> queue_pairs_;
+  std::vector<AddressHandle> addresses_;  // of datagrams, one a lane
+  Waiting waiting_;
+  SendQueue sends_;
+  ReceiveQueue receives_;
+  Addressing addressing_;
+  std::uint32_t inline_bytes_ = 0;
+  unsigned mtu_bytes_ = 0;
+  PeerAddress mine_;
+  PeerAddress peer_;
+  GpuWatch gpus_;
+  std::unique_ptr<Connector> connector_;  // empty where addresses are exchanged
+};
+
+}  // namespace railgauge::verbs

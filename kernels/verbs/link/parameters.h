@@ -1,0 +1,29 @@
+// The parameters that verbs kernels share, declared once.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/core/info_builder.h"
+#include "kernels/verbs/link/link.h"
+
+namespace railgauge::verbs {
+
+struct ConnectionForm {
+  std::vector<std::string> transports{"RC"};  // the first is the default
+  std::string inline_bytes;                   // the default; empty where nothing can be sent inline
+  bool has_memory = true;                     // each side's memory is chosen
+};
+// transport, the addressing, mtu, inline_bytes, qp_timeout, retry_count, stall_timeout.
+void add_connection(InfoBuilder& builder, const ConnectionForm& form);
+// poll: how completions are waited for.
+void add_poll(InfoBuilder& builder);
+// operation: which of the atomics.
+void add_atomic_operation(InfoBuilder& builder);
+// added_cost_fraction: a test control.
+void add_added_cost(InfoBuilder& builder, const std::string& summary);
+
+// The link's options as far as these parameters say them; `verb` is replaced by the chosen atomic.
+Link::Options link_options(const Params& params, Verb verb);
+
+}  // namespace railgauge::verbs

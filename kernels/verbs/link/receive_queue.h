@@ -1,0 +1,138 @@
+// The receives of a connection: given out before messages come, polled, given out again. They go to
+// the slots of the receive area in turn, as the initiator's messages come from the slots of its
+// own. What a timed loop calls is inline and allocates nothing. Not thread safe.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/verbs/memory/slots.h"
+#include "kernels/verbs/transport/send_queue.h"
+
+namespace railgauge::verbs {
+
+class ReceiveQueue {
+ public:
+  ReceiveQueue() = default;
+  // With `shared` one ring serves all queue pairs, else each has its own. Everything outlives it.
+  ReceiveQueue(Waiting& waiting, const Completions& completions,
+               std::span<ibv_qp* const> queue_pairs, ibv_srq* shared)
+      : waiting_(&waiting),
+        completions_(completions),
+        polls_between_looks_(completions.channel == nullptr ? SendQueue::kPollsBetweenLooks : 1),
+        queue_pairs_(queue_pairs.begin(), queue_pairs.end()),
+        shared_(shared) {}
+
+  // Gives out `depth` receives a ring, into `slots` at `area`; those without a buffer when
+  // `slots.bytes` is 0. Nothing stands in the rings before.
+  [[nodiscard]] bool fill(const Slots& slots, std::span<std::byte> area, std::uint32_t key,
+                          std::uint32_t depth);
+
+  // Takes what has come: messages, negative on failure. Each one's receive is given out again
+  // when `again`.
+  [[nodiscard]] std::int64_t take(bool again) {
+    const int count = ibv_poll_cq(completions_.queue, SendQueue::kPollBatch, completion_.data());
+    if (count < 0) [[unlikely]] {
+      waiting_->fail_with(Waiting::Failure::kPoll, 0, queue_pairs_.front());
+      return -1;
+    }
+    for (int i = 0; i < count; ++i) {
+      const ibv_wc& wc = completion_[static_cast<std::size_t>(i)];
+      if (wc.status != IBV_WC_SUCCESS) [[unlikely]] {
+        fail_completion(wc);
+        return -1;
+      }
+      if (again && !give_out(wc.wr_id)) return -1;
+    }
+    arrived_ += static_cast<std::uint64_t>(count);
+    return count;
+  }
+
+  // Waits for the next message, whose receive is given out by give_back(). A queue of sends that
+  // failed ends the wait.
+  [[nodiscard]] bool wait_one(SendQueue& sends) {
+    for (std::uint64_t since = 0;;) {
+      for (unsigned i = 0; i < polls_between_looks_; ++i) {
+        if (ready_ < polled_) {
+          const ibv_wc& wc = completion_[static_cast<std::size_t>(ready_++)];
+          owed_ = wc.wr_id;
+          is_owed_ = true;
+          ++arrived_;
+          return wc.status == IBV_WC_SUCCESS || fail_completion(wc);
+        }
+        ready_ = 0;
+        polled_ = ibv_poll_cq(completions_.queue, SendQueue::kPollBatch, completion_.data());
+        if (polled_ < 0) [[unlikely]]
+          return waiting_->fail_with(Waiting::Failure::kPoll, 0, queue_pairs_.front());
+      }
+      if (sends.poll() < 0 || !waiting_->may_go_on(since, completions_)) return false;
+    }
+  }
+  // Gives out again the receive of the message that came last.
+  [[nodiscard]] bool give_back() {
+    if (!is_owed_) return true;
+    is_owed_ = false;
+    return give_out(owed_);
+  }
+
+  // Waits, as take does, until something came.
+  [[nodiscard]] std::int64_t take_or_wait(bool again);
+  // A look at the limits between two takes that found nothing; `since` as in Waiting.
+  [[nodiscard]] bool may_go_on(std::uint64_t& since) {
+    return waiting_->may_go_on(since, completions_);
+  }
+
+  [[nodiscard]] unsigned polls_between_looks() const { return polls_between_looks_; }
+
+  [[nodiscard]] std::uint64_t arrived() const { return arrived_; }
+  void count_from_zero() { arrived_ = 0; }
+
+ private:
+  static constexpr unsigned kLaneShift = 32;
+
+  struct Receive {
+    ibv_sge sge{};
+    ibv_recv_wr wr{};
+  };
+
+  // The id names the ring, which queue pairs may share; the completion names which it was.
+  bool fail_completion(const ibv_wc& wc) {
+    ibv_qp* failed = queue_pairs_[wc.wr_id >> kLaneShift];
+    for (ibv_qp* queue_pair : queue_pairs_)
+      if (queue_pair->qp_num == wc.qp_num) failed = queue_pair;
+    return waiting_->fail_with(Waiting::Failure::kCompletion, static_cast<int>(wc.status), failed);
+  }
+
+  [[nodiscard]] bool give_out(std::uint64_t id) {
+    ibv_recv_wr& wr = receives_[id & ((1ULL << kLaneShift) - 1)].wr;
+    wr.wr_id = id;
+    return post(wr, id >> kLaneShift);
+  }
+  [[nodiscard]] bool post(ibv_recv_wr& first, std::size_t lane) {
+    ibv_recv_wr* bad = nullptr;
+    const int error = shared_ != nullptr ? ibv_post_srq_recv(shared_, &first, &bad)
+                                         : ibv_post_recv(queue_pairs_[lane], &first, &bad);
+    if (error == 0) [[likely]]
+      return true;
+    return waiting_->fail_with(Waiting::Failure::kPost, error, queue_pairs_[lane]);
+  }
+
+  Waiting* waiting_ = nullptr;
+  Completions completions_;
+  unsigned polls_between_looks_ = SendQueue::kPollsBetweenLooks;
+  std::vector<ibv_qp*> queue_pairs_;
+  ibv_srq* shared_ = nullptr;
+  std::vector<Receive> receives_;  // one a slot
+  std::uint64_t arrived_ = 0;
+  std::array<ibv_wc, SendQueue::kPollBatch> completion_{};
+  int polled_ = 0;  // of completion_, for wait_one
+  int ready_ = 0;
+  std::uint64_t owed_ = 0;
+  bool is_owed_ = false;
+};
+
+}  // namespace railgauge::verbs

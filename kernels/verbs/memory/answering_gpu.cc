@@ -1,0 +1,121 @@
+#include "kernels/verbs/memory/answering_gpu.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "kernels/core/base/clock.h"
+#include "kernels/gpu/timing.h"
+
+namespace railgauge::gpu {
+extern const DeviceCode kFlagAnswerCode;
+}  // namespace railgauge::gpu
+
+namespace railgauge::verbs {
+namespace {
+
+constexpr std::size_t kLineBytes = 128;
+// What the kernel waits for a value: above the stall limit at any GPU's clock, so that the CPU,
+// which can say why, is the first to give up. A stop word that never comes is the reason for a
+// bound.
+constexpr double kCyclesPerNs = 3;
+constexpr double kMinIdleNs = 1.5e9;
+constexpr double kMaxIdleNs = 100e9;
+constexpr double kEndNs = 10e9;  // for the kernel's end after its stop word
+
+void store(std::byte* word, std::uint32_t value) {
+  std::atomic_ref(*reinterpret_cast<std::uint32_t*>(word)).store(value, std::memory_order_release);
+}
+
+}  // namespace
+
+AnsweringGpu::AnsweringGpu(const gpu::Gpu& gpu, double stall_ns)
+    : gpu_(&gpu),
+      idle_cycles_(static_cast<unsigned long long>(kCyclesPerNs *
+                                                   std::clamp(stall_ns, kMinIdleNs, kMaxIdleNs))) {}
+
+Result<AnsweringGpu> AnsweringGpu::create(const gpu::Gpu& gpu, double stall_ns) {
+  AnsweringGpu made(gpu, stall_ns);
+  made.code_ = RG_TRY(gpu::LoadedCode::load(gpu, gpu::kFlagAnswerCode));
+  made.polls_flag_ = RG_TRY(made.code_->function("railgauge_answer_flags"));
+  made.waits_for_gate_ = RG_TRY(made.code_->function("railgauge_answer_gated"));
+  constexpr std::size_t kBytes = static_cast<std::size_t>(Word::kCount) * kLineBytes;
+  made.words_ = RG_TRY(PinnedBuffer::allocate(kBytes, PinnedKind::kPinned));
+  std::memset(made.words_.data(), 0, made.words_.size());
+  made.stream_ = RG_TRY(gpu::make_stream(gpu));
+  made.ended_ = RG_TRY(gpu::make_event(gpu));
+  return made;
+}
+
+std::byte* AnsweringGpu::word(Word which) const {
+  return words_.data() + static_cast<std::size_t>(which) * kLineBytes;
+}
+
+cu::DevicePtr AnsweringGpu::word_on_gpu(Word which) const {
+  return words_.device_pointer() + static_cast<std::size_t>(which) * kLineBytes;
+}
+
+const std::uint8_t* AnsweringGpu::answer() const {
+  return reinterpret_cast<const std::uint8_t*>(word(Word::kAnswer));  // little-endian CPUs
+}
+
+void AnsweringGpu::open_gate(std::uint32_t value) { store(word(Word::kGate), value); }
+
+std::uint32_t AnsweringGpu::stale() const {
+  return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(word(Word::kStale)))
+      .load(std::memory_order_acquire);
+}
+
+Status AnsweringGpu::begin(cu::DevicePtr flag, std::uint32_t first, std::uint32_t rounds) {
+  cu::DevicePtr answer_at = word_on_gpu(Word::kAnswer);
+  cu::DevicePtr stop_at = word_on_gpu(Word::kStop);
+  unsigned long long idle_cycles = idle_cycles_;
+  // NOLINTNEXTLINE(modernize-avoid-c-arrays)
+  void* arguments[] = {&flag, &answer_at, &stop_at, &first, &rounds, &idle_cycles};
+  return launch(polls_flag_, arguments);
+}
+
+Status AnsweringGpu::begin_gated(cu::DevicePtr flag, std::uint32_t first, std::uint32_t rounds) {
+  cu::DevicePtr gate_at = word_on_gpu(Word::kGate);
+  cu::DevicePtr answer_at = word_on_gpu(Word::kAnswer);
+  cu::DevicePtr stale_at = word_on_gpu(Word::kStale);
+  cu::DevicePtr stop_at = word_on_gpu(Word::kStop);
+  unsigned long long idle_cycles = idle_cycles_;
+  store(word(Word::kGate), first - 1);
+  store(word(Word::kStale), 0);
+  // NOLINTNEXTLINE(modernize-avoid-c-arrays)
+  void* arguments[] = {&gate_at, &flag,  &answer_at, &stale_at,
+                       &stop_at, &first, &rounds,    &idle_cycles};
+  return launch(waits_for_gate_, arguments);
+}
+
+Status AnsweringGpu::launch(cu::Function function, void** arguments) {
+  RG_CHECK(!runs_);
+  const Cuda& cuda = loaded_cuda();
+  store(word(Word::kStop), 0);
+  runs_ = true;  // half a launch may run
+  RG_TRY_OK(gpu_status(
+      *gpu_, cuda.launch_kernel(function, 1, 1, 1, 1, 1, 1, 0, stream_.get(), arguments, nullptr),
+      "launch the kernel that answers flags"));
+  return gpu_status(*gpu_, cuda.event_record(ended_.get(), stream_.get()),
+                    "mark the end of the kernel that answers flags");
+}
+
+bool AnsweringGpu::gave_up_before(std::uint32_t last) const {
+  return runs_ && loaded_cuda().event_query(ended_.get()) == cu::kSuccess &&
+         *answer() != static_cast<std::uint8_t>(last);
+}
+
+Status AnsweringGpu::end() {
+  if (!runs_) return {};
+  runs_ = false;
+  store(word(Word::kStop), 1);
+  Status ended = gpu::wait_for(*gpu_, ended_, monotonic_now_ns() + kEndNs,
+                               "end the kernel that answers flags");
+  // The event may not have been recorded: then the stream tells.
+  const Status drained = gpu_status(*gpu_, loaded_cuda().stream_synchronize(stream_.get()),
+                                    "wait for the stream of the kernel that answers flags");
+  return ended ? drained : ended;
+}
+
+}  // namespace railgauge::verbs

@@ -1,0 +1,65 @@
+// A GPU that answers flags: a kernel of one thread polls a word of GPU memory and answers each new
+// value into pinned host memory, for the CPU to see. Or gated: it polls a word of host memory that
+// the CPU sets, looks at the word of GPU memory once, and answers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "kernels/core/base/result.h"
+#include "kernels/gpu/device.h"
+#include "kernels/gpu/device_code.h"
+#include "kernels/gpu/handles.h"
+#include "kernels/memory/pinned_buffer.h"
+
+namespace railgauge::verbs {
+
+class AnsweringGpu {
+ public:
+  // `gpu` outlives it, and its context is current. The kernel waits for a value as long as the
+  // CPU does, `stall_ns`, and longer. kUnimplemented without device code.
+  static Result<AnsweringGpu> create(const gpu::Gpu& gpu, double stall_ns);
+  AnsweringGpu(AnsweringGpu&&) = default;
+  AnsweringGpu& operator=(AnsweringGpu&&) = delete;
+  ~AnsweringGpu() { static_cast<void>(end()); }
+
+  // Launches the kernel for the values `first`, `first` + 1, ... of the word at `flag`. The answer
+  // is `first` - 1 once it polls. It ends after `rounds` answers, at end(), or when a value does
+  // not come for longer than the stall limit.
+  Status begin(cu::DevicePtr flag, std::uint32_t first, std::uint32_t rounds);
+  // The same, but that each answer waits for open_gate(value); the word at `flag` must hold the
+  // value by then, or it counts as stale.
+  Status begin_gated(cu::DevicePtr flag, std::uint32_t first, std::uint32_t rounds);
+  void open_gate(std::uint32_t value);
+  // Answers since begin_gated() that saw an older word. After end().
+  [[nodiscard]] std::uint32_t stale() const;
+  // Where the answer stands: its lowest byte, which changes with each value.
+  [[nodiscard]] const std::uint8_t* answer() const;
+  // Whether it ended by itself before it answered `last`: nobody else is to blame then.
+  [[nodiscard]] bool gave_up_before(std::uint32_t last) const;
+  // Ends the kernel and waits for that: nothing that it uses may be freed before.
+  Status end();
+
+  [[nodiscard]] std::string image() const { return code_->image(); }
+
+ private:
+  AnsweringGpu(const gpu::Gpu& gpu, double stall_ns);
+
+  // Words of pinned memory, each in a line of its own.
+  enum class Word : std::uint8_t { kAnswer, kStop, kGate, kStale, kCount };
+  [[nodiscard]] std::byte* word(Word which) const;
+  [[nodiscard]] cu::DevicePtr word_on_gpu(Word which) const;
+  Status launch(cu::Function function, void** arguments);
+
+  const gpu::Gpu* gpu_;
+  unsigned long long idle_cycles_;  // of the GPU's clock, as the kernel takes it
+  std::optional<gpu::LoadedCode> code_;
+  cu::Function polls_flag_ = nullptr;
+  cu::Function waits_for_gate_ = nullptr;
+  PinnedBuffer words_;
+  gpu::Stream stream_;
+  gpu::Event ended_;
+  bool runs_ = false;
+};
+
+}  // namespace railgauge::verbs

@@ -1,0 +1,82 @@
+// The memory of a link's two areas: the host's or a GPU's. The CPU reads and writes the host's as
+// it is, a GPU's by the driver's copies and kernels only, and never in a timed loop.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "kernels/core/base/result.h"
+#include "kernels/core/kernel.h"
+#include "kernels/gpu/device.h"
+#include "kernels/gpu/pattern.h"
+#include "kernels/memory/gpu_buffer.h"
+#include "kernels/memory/host_buffer.h"
+
+namespace railgauge::verbs {
+
+enum class MemoryKind : std::uint8_t {
+  kHost,
+  kCuda,    // the NIC reads and writes the GPU's memory
+  kStaged,  // GPU memory, copied through pinned host memory that the NIC reads and writes
+};
+MemoryKind memory_kind_of(std::string_view words);  // CHECKs that it is one of the parameter's
+std::string_view memory_words(MemoryKind kind);     // "host", "cuda", "staged"
+
+// A GPU of the parameter `gpu`: "0", "gpu0", or a UUID ("GPU-16b0...", from its beginning on, if
+// that fits one). Its context is current afterwards.
+Result<gpu::Gpu> open_gpu(const std::string& wanted);
+// gpu, gpu_model, gpu_uuid, gpu_pci_address, cuda_driver.
+void report_gpu(const gpu::Gpu& gpu, Reporter& reporter);
+
+class Memory {
+ public:
+  struct Form {
+    MemoryKind kind = MemoryKind::kHost;  // not staged: a staging holds two memories
+    bool huge_pages = false;              // of host memory
+    std::string gpu;
+  };
+  // All zero, page aligned. What the machine lacks waives.
+  static Result<Memory> allocate(const Form& form, std::size_t bytes);
+  Memory() = default;
+
+  [[nodiscard]] bool is_host() const { return on_gpu_ == nullptr; }
+  [[nodiscard]] std::size_t size() const {
+    return is_host() ? host_.size() : on_gpu_->buffer.size();
+  }
+  // Its addresses, as the NIC is told them. Of host memory alone the CPU may touch what lies there.
+  [[nodiscard]] std::span<std::byte> span() const;
+  // Not of host memory.
+  [[nodiscard]] const gpu::Gpu& gpu() const { return on_gpu_->gpu; }
+  [[nodiscard]] const GpuBuffer& gpu_buffer() const { return on_gpu_->buffer; }
+  [[nodiscard]] MemoryKind kind() const {
+    return is_host() ? MemoryKind::kHost : MemoryKind::kCuda;
+  }
+  // Whether a fake driver has a part in it.
+  [[nodiscard]] bool is_synthetic() const { return !is_host() && loaded_cuda().synthetic; }
+
+  // The pattern of `seed` into `bytes` from `offset` on; zeros; what differs from the pattern.
+  Status fill(std::size_t offset, std::size_t bytes, std::uint64_t seed);
+  Status clear(std::size_t offset, std::size_t bytes);
+  // Words for what differs first: "byte 32 is 0x00, expected 0x7f". Offsets count from `shown` on.
+  Result<std::optional<std::string>> difference(std::size_t offset, std::size_t bytes,
+                                                std::uint64_t seed, std::size_t shown);
+  Status read(std::size_t offset, std::span<std::byte> out) const;
+
+ private:
+  struct OnGpu {
+    gpu::Gpu gpu;
+    GpuBuffer buffer;
+    std::optional<gpu::Pattern> pattern;
+  };
+  [[nodiscard]] Status make_current() const;
+  static Result<Memory> allocate_on_gpu(const std::string& wanted, std::size_t bytes);
+
+  HostBuffer host_;
+  std::unique_ptr<OnGpu> on_gpu_;  // stays where it is: the pattern points to the GPU
+};
+
+}  // namespace railgauge::verbs

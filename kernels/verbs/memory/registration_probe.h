@@ -1,0 +1,25 @@
+// Whether a NIC can register a GPU's memory, tried with a small buffer: the decisive test of
+// GPUDirect. Makes a CUDA context, so it belongs in a runner.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "kernels/core/base/probe.pb.h"
+#include "kernels/core/base/result.h"
+
+namespace railgauge::verbs {
+
+struct ProbePair {
+  std::string gpu;          // "gpu0"
+  std::string pci_address;  // the GPU's, to ask who uses it before a context is made
+  std::string nic;          // "mlx5_0"
+};
+
+// "gpu0@0000:18:00.0+mlx5_0". kInvalidArgument.
+Result<ProbePair> parse_probe_pair(std::string_view text);
+
+// Never on a GPU that somebody uses, or of which NVML does not tell: state "busy" then.
+GpuDirectProbe probe_registration(const ProbePair& pair);
+
+}  // namespace railgauge::verbs

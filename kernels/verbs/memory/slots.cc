@@ -1,0 +1,68 @@
+#include "kernels/verbs/memory/slots.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "kernels/core/text/units.h"
+
+namespace railgauge::verbs {
+namespace {
+
+// No two slots of a task hold the same bytes, unless they are to be alike.
+std::uint64_t slot_seed(const Slots& slots, std::size_t size_index, std::uint32_t rank,
+                        std::size_t slot) {
+  constexpr unsigned kSlotShift = 32;
+  const std::uint64_t number = slots.are_alike ? 0 : slots.first_number + slot;
+  return 0x7261696c67617567U + 2 * size_index + rank + (number << kSlotShift);
+}
+
+std::size_t message_at(const Area& area, const Slots& slots, std::size_t slot) {
+  return area.begin + slot * slots.stride_bytes + slots.offset_bytes;
+}
+
+}  // namespace
+
+Slots slots_in(std::size_t area_bytes, std::size_t message_bytes, std::size_t offset_bytes) {
+  constexpr std::size_t kCacheLineBytes = 64;
+  constexpr std::size_t kPageBytes = 4096;  // the smallest page that any of our machines has
+  const std::size_t page = std::min(area_bytes, kPageBytes);
+  const std::size_t slot_bytes = message_bytes + offset_bytes;
+  const std::size_t stride = (slot_bytes + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes;
+  if (2 * stride > page) return {.bytes = message_bytes, .offset_bytes = offset_bytes};
+  return {.bytes = message_bytes,
+          .stride_bytes = stride,
+          .count = page / stride,
+          .offset_bytes = offset_bytes};
+}
+
+Status fill_slots(const Area& area, const Slots& slots, std::size_t size_index,
+                  std::uint32_t rank) {
+  for (std::size_t k = 0; k < slots.count; ++k)
+    RG_TRY_OK(area.memory.fill(message_at(area, slots, k), slots.bytes,
+                               slot_seed(slots, size_index, rank, k)));
+  return {};
+}
+
+Status clear_slots(const Area& area, const Slots& slots) {
+  for (std::size_t k = 0; k < slots.count; ++k)
+    RG_TRY_OK(area.memory.clear(message_at(area, slots, k), slots.bytes));
+  return {};
+}
+
+Status verify_slots(const Area& area, const Slots& slots, std::size_t size_index,
+                    std::uint32_t rank, std::size_t uncompared, const Compared& compared) {
+  RG_CHECK(uncompared <= slots.bytes);
+  for (std::size_t k = 0; k < slots.count; ++k) {
+    const std::size_t at = message_at(area, slots, k);
+    const auto found = RG_TRY(area.memory.difference(
+        at, slots.bytes - uncompared, slot_seed(slots, size_index, rank, k), at - area.begin));
+    if (found)
+      return fail(Code::kDataLoss,
+                  fmt::format("{}: verify a {} {}: {}", compared.who, canonical_bytes(slots.bytes),
+                              compared.what, *found));
+  }
+  return {};
+}
+
+}  // namespace railgauge::verbs

@@ -1,0 +1,80 @@
+// By which name a port keeps its series: a driver that names devices anew leaves it as it is.
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "kernels/dl/verbs.h"
+#include "kernels/verbs/rails/rails.h"
+#include "kernels/verbs/transport/handles.h"
+#include "kernels/verbs/transport/words.h"
+
+namespace railgauge::verbs {
+namespace {
+
+// "0000:3b:00.0", or "" for a device that is a netdev's or another one's part.
+std::string pci_address_of(const std::string& sysfs) {
+  std::error_code error;
+  const auto link = std::filesystem::read_symlink(sysfs + "/device", error);
+  const std::string name = error ? "" : link.filename().string();
+  return std::ranges::count(name, ':') == 2 ? name : "";
+}
+
+bool is_same(const RailPort& one, const RailPort& other) {
+  return one.number() == other.number() && one.port() == other.port();
+}
+
+}  // namespace
+
+Result<std::vector<DevicePlace>> device_places() {
+  const Verbs& verbs = *RG_TRY(load_verbs());
+  int count = 0;
+  errno = 0;
+  const DeviceListHandle list(verbs.get_device_list(&count));
+  if (!list)
+    return fail(Code::kFailedPrecondition,
+                fmt::format("list the RDMA devices: {}", errno_words(errno)));
+  std::vector<DevicePlace> places;
+  for (ibv_device* raw : std::span(list.get(), static_cast<std::size_t>(count)))
+    places.push_back({verbs.get_device_name(raw), pci_address_of(raw->ibdev_path)});
+  return places;
+}
+
+Result<std::uint32_t> rail_number(std::vector<DevicePlace> places, std::string_view name) {
+  std::ranges::sort(places, {}, [](const DevicePlace& place) {
+    return std::tuple(place.pci_address.empty(), std::string_view(place.pci_address),
+                      std::string_view(place.name));
+  });
+  const auto found = std::ranges::find(places, name, &DevicePlace::name);
+  if (found == places.end())
+    return fail(Code::kNotFound, fmt::format("{}: find its rail: it is no longer there", name));
+  return static_cast<std::uint32_t>(found - places.begin());
+}
+
+std::string rail_word(const RailPort& port) {
+  return fmt::format("rail{}{}", port.number(),
+                     port.port() == 1 ? "" : fmt::format(":{}", port.port()));
+}
+
+std::string rails_words(std::span<const RailPort> ports) {
+  std::vector<RailPort> once;
+  for (const RailPort& port : ports)
+    if (std::ranges::none_of(once, [&](const RailPort& other) { return is_same(port, other); }))
+      once.push_back(port);
+  std::string words = "rails";
+  for (std::size_t first = 0; first < once.size();) {
+    std::size_t last = first;
+    while (last + 1 < once.size() && once[last + 1].port() == once[first].port() &&
+           once[last + 1].number() == once[last].number() + 1)
+      ++last;
+    words += fmt::format("{}{}", first == 0 ? "" : "+", once[first].number());
+    if (last > first) words += fmt::format("-{}", once[last].number());
+    if (once[first].port() != 1) words += fmt::format(":{}", once[first].port());
+    first = last + 1;
+  }
+  return words;
+}
+
+}  // namespace railgauge::verbs

@@ -1,0 +1,53 @@
+// From what several links came to in one stretch of time, to the points of each and of all.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/core/base/result.h"
+#include "kernels/core/kernel.h"
+#include "kernels/verbs/link/link.h"
+#include "kernels/verbs/transport/peer.pb.h"
+
+namespace railgauge::verbs {
+
+// One link, as rank 0 reports it.
+struct RailFigure {
+  const Link* link = nullptr;
+  std::array<std::vector<std::uint32_t>, 2> counts;  // messages of each rank in each slot; none
+                                                     // where it posts none
+  std::array<Account, 2> accounts;                   // of each rank
+  std::map<std::string, std::string> facts;          // what holds for this link alone
+};
+struct RailsForm {
+  std::uint64_t message_bytes = 0;
+  bool both = false;
+  double slot_seconds = 0;
+  std::uint64_t group = 1;  // messages from one completion to the next
+  double precision = 0.01;
+  bool verified = false;
+  double uncertainty_ns = 0;
+};
+// Bandwidth and message rate of each link, named by the rails of its pair (their devices' names are
+// facts), and of all together, which has the fact `links`. kDataLoss where
+// a link, or all links of one port, came to more than the line rate.
+Status report_rails(const Context& context, std::span<const RailFigure> figures,
+                    const RailsForm& form);
+
+// What one link brings through a port in one direction.
+struct PortLoad {
+  std::uint32_t port_of = 0;  // the rank whose port it is
+  std::uint32_t from = 0;     // the rank that posts
+  std::string endpoint;
+  double rate_bits_per_second = 0;  // 0: none that is a bound
+  double bytes_per_second = 0;
+};
+// kDataLoss where the links of a port together came to more than its line rate in one direction.
+// How many ports were held against theirs. Pure.
+Result<std::size_t> check_port_loads(std::span<const PortLoad> loads);
+
+}  // namespace railgauge::verbs

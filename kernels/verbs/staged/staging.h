@@ -1,0 +1,147 @@
+// GPU memory behind a NIC that does not reach it: each message goes in chunks from the sender's GPU
+// into a ring of pinned host memory, over the wire into the receiver's ring, and into its GPU, the
+// three steps of different chunks at once. What GPUDirect saves is measured against this. A side
+// that is not staged sends out of its memory, or takes in place.
+//
+// A chunk is sent when the slot that it goes to has been emptied, which the receiver tells by a
+// count that it writes into the sender's host memory. That a chunk is there the receiver learns
+// from the receive that it used up; of a plain write, from a count that follows it on the same
+// queue pair.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "kernels/gpu/handles.h"
+#include "kernels/verbs/link/link.h"
+#include "kernels/verbs/link/memory_choice.h"
+#include "kernels/verbs/memory/memory.h"
+#include "kernels/verbs/memory/slots.h"
+
+namespace railgauge::verbs {
+
+// How one size goes through the rings; the same on both ranks. Pure.
+struct Chunks {
+  std::uint64_t message_bytes = 0;
+  std::uint64_t chunk_bytes = 0;
+  std::uint64_t in_message = 0;
+  // Messages that differ, sent in turn, so that what a copy left out is not what it would have
+  // brought: no slot and no place gets the same bytes twice in a row.
+  std::uint64_t different = 0;
+};
+Chunks chunks_of(std::uint64_t message_bytes, std::uint64_t chunk_bytes, std::uint32_t depth);
+
+class Staging {
+ public:
+  struct Form {
+    MemoryChoice memory;
+    std::vector<std::uint64_t> sizes;
+    std::uint64_t chunk_bytes = 0;
+    std::uint32_t depth = 1;  // slots of the rings
+    // Bytes on their way at once, where the slots suffice: of short messages more are, as GPUDirect
+    // has more of them in flight.
+    std::uint64_t bytes_on_way = 0;
+  };
+  // The slots that keep `bytes_on_way` on their way at the smallest size: `most` at most, but never
+  // fewer than `form.depth`.
+  static std::uint32_t slots_for(const Form& form, std::uint64_t most);
+  // The link's areas and queues as a staging of `context`'s parameters needs them.
+  static Status plan(const Context& context, const Form& form, Link::Options& options);
+  // Before link.connect(), and released before the link: pins its areas for the GPU, makes streams,
+  // and tells the peer where the counts are.
+  static Result<Staging> open(const Context& context, const Form& form, Link& link);
+  Staging(Staging&&) = default;
+  Staging& operator=(Staging&&) = delete;
+  ~Staging();
+
+  // Of size number `size_index`, both ranks: what `rank` sends, and zeros where it receives.
+  // Nothing is on its way.
+  Status begin_size(std::size_t size_index, std::uint32_t rank);
+  // After it: gives out the receives, where messages take some. Once.
+  Status give_out_receives();
+
+  // Does what can be done now, in both directions. True when something moved.
+  Result<bool> progress();
+  // Lets `messages` more go.
+  void allow(std::uint64_t messages) { goal_ += messages * chunks_.in_message; }
+  // Of this size: those that the peer has in its memory, and those that are in this rank's.
+  [[nodiscard]] std::uint64_t delivered() const {
+    return (credit_ - sent_before_) / chunks_.in_message;
+  }
+  [[nodiscard]] std::uint64_t received() const {
+    return (drained_ - drained_before_) / chunks_.in_message;
+  }
+  [[nodiscard]] std::uint64_t allowed() const {
+    return (goal_ - sent_before_) / chunks_.in_message;
+  }
+
+  // What stands here after the peer's last of `messages`. kDataLoss says what is wrong.
+  Status verify(std::size_t size_index, std::uint32_t from, std::uint64_t messages);
+
+  [[nodiscard]] const Chunks& chunks() const { return chunks_; }
+  // Of this size, at most.
+  [[nodiscard]] std::uint64_t chunks_on_way() const { return chunks_on_way_; }
+  [[nodiscard]] bool is_synthetic() const {
+    return link_->memory().is_synthetic() || (gpu_ && gpu_->memory.is_synthetic());
+  }
+  void report_facts(Reporter& reporter) const;
+
+ private:
+  struct PinnedTraits {
+    using Type = void*;
+    static Type empty() { return nullptr; }
+    static void release(Type memory) {
+      static_cast<void>(loaded_cuda().mem_host_unregister(memory));
+    }
+  };
+  // What a staged side has besides; its context must live while any of the rest does.
+  struct OnGpu {
+    Memory memory;  // first the different messages to send, then the one that is received
+    Handle<PinnedTraits> pinned;
+    gpu::Stream load;
+    gpu::Stream drain;
+    std::vector<gpu::Event> loaded;  // of each slot
+    std::vector<gpu::Event> emptied;
+  };
+
+  Staging(const Form& form, Link& link) : form_(form), link_(&link) {}
+  Status make_gpu_side(const Context& context);
+  Status make_words();
+  [[nodiscard]] Area source() const;
+  [[nodiscard]] Area target() const;
+  [[nodiscard]] std::uint64_t bytes_of(std::uint64_t chunk) const;
+  [[nodiscard]] std::uint64_t offset_in_message(std::uint64_t chunk) const;
+  [[nodiscard]] std::uint64_t source_offset(std::uint64_t chunk) const;
+  [[nodiscard]] std::uint64_t slot_offset(std::uint64_t number) const;
+  [[nodiscard]] std::uint64_t load_word(std::size_t at) const;
+  Status load(std::uint64_t number);
+  Status post(std::uint64_t number);
+  Status post_word(std::size_t from, std::size_t to);
+  Status drain(std::uint64_t number);
+  Result<bool> is_done(const std::vector<gpu::Event>& events, std::uint64_t number) const;
+  Result<bool> send_on();
+  Result<bool> receive_on();
+
+  Form form_;
+  Link* link_;
+  std::uint64_t slot_bytes_ = 0;
+  HostBuffer words_;
+  MemoryRegionHandle words_region_;
+  std::unique_ptr<OnGpu> gpu_;
+  bool peer_is_staged_ = false;
+  Chunks chunks_;
+  std::uint64_t chunks_on_way_ = 1;
+  // Chunks since the beginning: told to go, loading, posted, in the peer's memory; then those that
+  // came, whose copies were begun, and that are in memory here.
+  std::uint64_t goal_ = 0;
+  std::uint64_t loading_ = 0;
+  std::uint64_t posted_ = 0;
+  std::uint64_t credit_ = 0;
+  std::uint64_t draining_ = 0;
+  std::uint64_t drained_ = 0;
+  std::uint64_t sent_before_ = 0;  // this size
+  std::uint64_t drained_before_ = 0;
+};
+
+}  // namespace railgauge::verbs

@@ -1,0 +1,126 @@
+#include "kernels/verbs/stream/bandwidth_points.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "kernels/core/sampling.h"
+#include "kernels/core/stats/stats.h"
+
+namespace railgauge::verbs {
+namespace {
+
+constexpr std::string_view kByDuration = "duration";
+constexpr std::size_t kMinForP1 = 459;  // samples that bound a 1 % quantile at 99 % confidence
+
+Point make_one(const Context& context, const PointNames& names, const Measured& measured,
+               const PointForm& form, double mean) {
+  Point point = make_verbs_point(names, form.message_bytes, measured.sampled, context.raw_samples);
+  point.set_mean(mean);
+  point.mutable_facts()->insert(measured.facts.begin(), measured.facts.end());
+  if (measured.sampled.stop_reason == kByDuration && point.has_median_low())
+    point.set_converged(point.median_high() - point.median_low() <=
+                        2 * form.precision * point.median());
+  return point;
+}
+
+// How many neighbouring slots hold kGroupsInSlot completions on average, a tenth of all at most.
+std::size_t slots_together(std::span<const double> slots, double writes, std::uint64_t group) {
+  constexpr double kGroupsInSlot = 10;
+  const double wanted = kGroupsInSlot * static_cast<double>(group);
+  const auto count = static_cast<double>(slots.size());
+  const double together = writes > 0 ? std::ceil(wanted * count / writes) : count;
+  return static_cast<std::size_t>(std::clamp(together, 1.0, std::max(1.0, count / 10)));
+}
+
+}  // namespace
+
+Measured measured_by_windows(const TickClock& clock, Sampled sampled, std::span<const Window> kept,
+                             std::uint64_t window_writes) {
+  Measured measured;
+  double ticks = 0;
+  for (const Window& window : kept) {
+    measured.writes += static_cast<double>(window.writes);
+    ticks += static_cast<double>(window.ticks);
+  }
+  measured.seconds = ticks * clock.ns_per_tick() / 1e9;
+  measured.sampled = std::move(sampled);
+  measured.sampled.warmup_count *= window_writes;
+  measured.facts["window_writes"] = std::to_string(window_writes);
+  measured.facts["mean_is"] = "all bytes over all time";
+  return measured;
+}
+
+Measured measured_by_slots(std::span<const std::vector<std::uint32_t>> counts,
+                           const SlotForm& form) {
+  std::vector<double> slots(counts[0].size(), 0);
+  for (const auto& of_rank : counts)
+    for (std::size_t slot = 0; slot < slots.size(); ++slot) slots[slot] += of_rank[slot];
+  Measured measured;
+  for (const double writes : slots) measured.writes += writes;
+  measured.seconds = form.slot_seconds * static_cast<double>(slots.size());
+  const std::size_t together = slots_together(slots, measured.writes, form.group);
+  const double seconds = form.slot_seconds * static_cast<double>(together);
+  std::vector<double>& samples = measured.sampled.samples;
+  for (std::size_t begin = 0; begin + together <= slots.size(); begin += together) {
+    const auto first = slots.begin() + static_cast<std::ptrdiff_t>(begin);
+    const double writes =
+        std::accumulate(first, first + static_cast<std::ptrdiff_t>(together), 0.0);
+    samples.push_back(static_cast<double>(form.message_bytes) * writes / seconds);
+  }
+  measured.sampled.measure_ns = measured.seconds * 1e9;
+  measured.sampled.stop_reason = kByDuration;
+  std::vector<double> sorted = samples;
+  std::ranges::sort(sorted);
+  measured.facts["slot_ms"] = fmt::format("{:.0f}", seconds * 1e3);
+  measured.facts["smallest_slot_bytes_per_second"] = fmt::format("{:.0f}", sorted.front());
+  if (sorted.size() >= kMinForP1)
+    measured.facts["p1_slot_bytes_per_second"] =
+        fmt::format("{:.0f}", quantile_sorted(sorted, 0.01));
+  measured.facts["mean_is"] = "all bytes over all time";
+  return measured;
+}
+
+Direction add_direction(const std::string& name, const std::vector<std::uint32_t>& counts,
+                        const SlotForm& form, std::map<std::string, std::string>& facts) {
+  const Measured own = measured_by_slots(std::span(&counts, 1), form);
+  const auto bytes = static_cast<double>(form.message_bytes);
+  const double late = std::min(own.writes, static_cast<double>(form.group));
+  facts[name + "_bytes_per_second"] = fmt::format("{:.0f}", bytes * own.writes / own.seconds);
+  facts[name + "_smallest_slot_bytes_per_second"] = own.facts.at("smallest_slot_bytes_per_second");
+  return {bytes * own.writes / own.seconds, bytes * (own.writes - late) / own.seconds};
+}
+
+Result<std::vector<Point>> make_points(const Context& context, Measured measured,
+                                       const PointForm& form) {
+  const auto bytes = static_cast<double>(form.message_bytes);
+  for (double& sample : measured.sampled.samples) sample *= form.delivered;
+  const double rate = form.delivered * measured.writes / measured.seconds;
+  measured.facts["clock_drift_ppm"] = fmt::format("{:.3f}", tick_clock(context).drift_ppm());
+  measured.facts["line_rate_check"] =
+      form.line_rate.waiver.empty() ? "held" : "waived: " + form.line_rate.waiver;
+  std::vector<Point> points;
+  points.push_back(make_one(context,
+                            {.metric = "bandwidth_bytes_per_second",
+                             .meaning = form.meaning,
+                             .unit = "bytes_per_second",
+                             .larger_is_better = true},
+                            measured, form, bytes * rate));
+  RG_TRY_OK(check_line_rate(form.line_rate.endpoint, form.line_rate.bits_per_second,
+                            std::min(points[0].mean(), points[0].median()) / form.directions));
+  for (const Direction& direction : form.each)
+    RG_TRY_OK(check_line_rate(form.line_rate.endpoint, form.line_rate.bits_per_second,
+                              direction.held_bytes_per_second));
+  for (double& sample : measured.sampled.samples) sample /= bytes;
+  points.push_back(make_one(context,
+                            {.metric = "message_rate_per_second",
+                             .meaning = form.meaning,
+                             .unit = "per_second",
+                             .larger_is_better = true},
+                            measured, form, rate));
+  return points;
+}
+
+}  // namespace railgauge::verbs

@@ -1,0 +1,64 @@
+// From what a stream came to, to its points.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/core/kernel.h"
+#include "kernels/core/sampler.h"
+#include "kernels/verbs/stream/report.h"
+#include "kernels/verbs/stream/stream.h"
+
+namespace railgauge::verbs {
+
+// One size, before it is known whether the data was right.
+struct Measured {
+  Sampled sampled;  // bytes per second of each window or slot
+  double writes = 0;
+  double seconds = 0;
+  std::map<std::string, std::string> facts;
+};
+
+Measured measured_by_windows(const TickClock& clock, Sampled sampled, std::span<const Window> kept,
+                             std::uint64_t window_writes);
+
+// Of the time slots of one or of both ranks: `counts[rank][slot]`, which are added up. Where a slot
+// is too short for some completions (`group` messages each), neighbours are taken together, for
+// else the slots would tell of the groups and not of the link; the fact slot_ms says how long they
+// became.
+struct SlotForm {
+  double slot_seconds = 0;
+  std::uint64_t message_bytes = 0;
+  std::uint64_t group = 1;
+};
+Measured measured_by_slots(std::span<const std::vector<std::uint32_t>> counts,
+                           const SlotForm& form);
+
+// One rank's stream in a common interval, beside the sum.
+struct Direction {
+  double bytes_per_second = 0;
+  double held_bytes_per_second = 0;  // less what one look at the queue can have found too late
+};
+// Adds the facts NAME_bytes_per_second and NAME_smallest_slot_bytes_per_second of the stream of the
+// rank that `name` says.
+Direction add_direction(const std::string& name, const std::vector<std::uint32_t>& counts,
+                        const SlotForm& form, std::map<std::string, std::string>& facts);
+
+// Bandwidth and message rate. `delivered` is the share of the messages that arrived; what got lost
+// is no bandwidth. kDataLoss above the line rate, in each of `directions`; the fact line_rate_check
+// says whether it was looked at.
+struct PointForm {
+  std::uint64_t message_bytes = 0;
+  std::string meaning;
+  double delivered = 1;
+  unsigned directions = 1;
+  std::vector<Direction> each{};  // each direction's own, where it is known: held as well
+  LineRate line_rate{};
+  double precision = 0.01;  // for `converged`, where the sampler has no say
+};
+Result<std::vector<Point>> make_points(const Context& context, Measured measured,
+                                       const PointForm& form);
+
+}  // namespace railgauge::verbs

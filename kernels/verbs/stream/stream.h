@@ -1,0 +1,328 @@
+// The timed loop of bandwidth: a stream of posts over all lanes that is kept full, and the windows
+// that its completions are cut into. Nothing between two windows allocates or makes a system call
+// where the TSC is the clock and completions are polled.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "kernels/core/base/clock.h"
+#include "kernels/verbs/link/operation.h"
+#include "kernels/verbs/memory/slots.h"
+#include "kernels/verbs/stream/report.h"
+#include "kernels/verbs/transport/send_queue.h"
+
+namespace railgauge::verbs {
+
+struct Window {
+  std::uint64_t writes = 0;
+  std::uint64_t ticks = 0;
+};
+
+// The posts of one size: what is posted next on each lane. Plain values for the timed loop.
+class Stream {
+ public:
+  struct Plan {
+    std::uint64_t depth = 1;         // of each lane
+    std::uint64_t signal_every = 1;  // posts of a lane
+    std::uint64_t post_list = 1;     // posts that one call hands over
+    std::uint64_t writes = 0;        // in all; 0 has no end
+    double added_cost = 0;
+  };
+  // How the slots are used: all lanes share them, or each has its own after the lane before.
+  struct Aim {
+    Slots slots{};
+    bool each_lane_its_own = false;
+    bool is_remote = true;     // the request names memory of the target's, which moves as well
+    bool counts_laps = false;  // compare-and-swap: expects what its last visit left
+  };
+  // `requests` has one a lane, as Link makes them.
+  Stream(SendQueue& queue, const TickClock& clock, std::span<const Request> requests,
+         const Plan& plan, const Aim& aim)
+      : queue_(queue), clock_(clock), plan_(plan), aim_(aim) {
+    // The control posts a group when the one before has completed and its cost is paid.
+    if (plan_.added_cost > 0) plan_.depth = plan_.signal_every;
+    const std::size_t list = plan_.post_list;
+    for (std::size_t lane = 0; lane < requests.size(); ++lane) {
+      const std::uint64_t span = aim.slots.count * aim.slots.stride_bytes;
+      Lane made;
+      made.first = requests[lane].sge.addr + (aim.each_lane_its_own ? lane * span : 0);
+      made.next = made.first;
+      made.end = made.first + span;
+      made.stride = aim.slots.stride_bytes;
+      made.to_remote = requests[lane].wr.wr.rdma.remote_addr - requests[lane].sge.addr;
+      if (plan.writes != 0)
+        made.left = plan.writes / requests.size() + (lane < plan.writes % requests.size() ? 1 : 0);
+      lanes_.push_back(made);
+      chains_.insert(chains_.end(), list, requests[lane]);
+    }
+    for (Request& request : chains_) request.wr.sg_list = &request.sge;
+    for (std::size_t i = 0; i < chains_.size(); ++i)
+      chains_[i].wr.next = (i + 1) % list != 0 ? &chains_[i + 1].wr : nullptr;
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  // Fills the queues.
+  bool top_up() {
+    if (plan_.added_cost > 0) {
+      if (queue_.in_flight() > 0) return true;
+      group_began_ = clock_.ticks();
+    }
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane)
+      if (!top_up(lane)) return false;
+    return true;
+  }
+
+  // Ends the stream without waiting: what stands in the queues will complete.
+  bool close() {
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+      SendQueue::Lane& state = queue_.lane(lane);
+      // The tail of a group that has no completion: one more post brings it.
+      if (state.unsignalled > 0 && !post_chain(lanes_[lane], state, first_of(lane), 1, true))
+        return false;
+    }
+    return true;
+  }
+  // After it nothing of the stream stands in the queues and the counts are final.
+  bool finish() { return queue_.wait_retired() && close() && queue_.wait_retired(); }
+
+  [[nodiscard]] std::uint64_t posted() const {
+    std::uint64_t all = 0;
+    for (const Lane& lane : lanes_) all += lane.lap * aim_.slots.count + slot_of(lane);
+    return all;
+  }
+  [[nodiscard]] std::uint64_t completed() const { return posted() - queue_.in_flight(); }
+  // How many of the first slots were used, each at least once.
+  [[nodiscard]] std::uint64_t slots_written() const {
+    std::uint64_t most = 0;
+    for (const Lane& lane : lanes_)
+      most = std::max<std::uint64_t>(most, lane.lap > 0 ? aim_.slots.count : slot_of(lane));
+    return most;
+  }
+
+  // Waits for completions: posts retired, negative on failure.
+  std::int64_t retire() {
+    const std::int64_t retired = queue_.poll_or_wait();
+    if (plan_.added_cost > 0 && retired > 0) add_cost(clock_, group_began_, plan_.added_cost);
+    return retired;
+  }
+
+  // What completed while nobody looked: posts retired, negative on failure.
+  std::int64_t drain() {
+    std::int64_t all = 0;
+    for (std::int64_t retired = queue_.poll(); retired != 0; retired = queue_.poll()) {
+      if (retired < 0) return retired;
+      all += retired;
+    }
+    return all;
+  }
+  [[nodiscard]] SendQueue& queue() { return queue_; }
+
+ private:
+  struct Lane {
+    std::uint64_t left = UINT64_MAX;  // where the stream has an end
+    std::uint64_t first = 0;          // addresses in the send area: of the first slot, ...
+    std::uint64_t next = 0;           // ... of the next post's, ...
+    std::uint64_t end = 0;            // ... and behind the last one
+    std::uint64_t stride = 0;
+    std::uint64_t to_remote = 0;  // from an address here to the target's
+    std::uint64_t lap = 0;
+  };
+  static_assert(offsetof(ibv_send_wr, wr.rdma.remote_addr) ==
+                offsetof(ibv_send_wr, wr.atomic.remote_addr));
+
+  [[nodiscard]] Request* first_of(std::size_t lane) { return &chains_[lane * plan_.post_list]; }
+
+  // The next post's.
+  [[nodiscard]] static std::uint64_t slot_of(const Lane& lane) {
+    return lane.stride == 0 ? 0 : (lane.next - lane.first) / lane.stride;
+  }
+
+  bool top_up(std::size_t lane) {
+    if (plan_.post_list == 1 && !aim_.counts_laps) [[likely]]
+      return aim_.is_remote ? top_up_singly<true>(lane) : top_up_singly<false>(lane);
+    SendQueue::Lane& state = queue_.lane(lane);
+    Request* const chain = first_of(lane);
+    const std::uint64_t list = plan_.post_list;
+    Lane own = lanes_[lane];  // a copy, which a post cannot change behind the compiler's back
+    bool well = true;
+    while (well && state.in_flight + list <= plan_.depth) {
+      const std::uint64_t count = std::min(list, own.left);
+      if (count == 0) break;
+      well = post_chain(own, state, chain, count, false);
+    }
+    lanes_[lane] = own;
+    return well;
+  }
+
+  // The common case: one post a call. What is the same from one completion to the next is settled
+  // once, so that a post costs two addresses and the call.
+  template <bool kIsRemote>
+  bool top_up_singly(std::size_t lane) {
+    SendQueue::Lane& state = queue_.lane(lane);
+    Request& request = *first_of(lane);
+    Lane own = lanes_[lane];
+    bool well = true;
+    while (well && state.in_flight < plan_.depth && own.left > 0) {
+      const std::uint64_t count = std::min(
+          {plan_.depth - state.in_flight, plan_.signal_every - state.unsignalled, own.left});
+      own.left -= count;
+      const bool completes = state.unsignalled + count == plan_.signal_every || own.left == 0;
+      well = queue_.post_silently(request, count - (completes ? 1 : 0), state,
+                                  [&] { move_on<kIsRemote>(request, own); });
+      if (!well || !completes) continue;
+      move_on<kIsRemote>(request, own);
+      queue_.prepare(request, true, state);
+      well = queue_.ring(request, state);
+    }
+    lanes_[lane] = own;
+    return well;
+  }
+
+  // Posts the first `count` of a chain, the last of them signalled where `ends`.
+  bool post_chain(Lane& own, SendQueue::Lane& state, Request* chain, std::uint64_t count,
+                  bool ends) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const bool is_last = --own.left == 0;
+      aim(chain[i], own);
+      queue_.prepare(chain[i], ends || state.unsignalled + 1 == plan_.signal_every || is_last,
+                     state);
+    }
+    if (count == plan_.post_list) [[likely]]
+      return queue_.ring(*chain, state);
+    ibv_send_wr* const next = std::exchange(chain[count - 1].wr.next, nullptr);
+    const bool posted = queue_.ring(*chain, state);
+    chain[count - 1].wr.next = next;
+    return posted;
+  }
+
+  // Gives the request the lane's next slot.
+  void aim(Request& request, Lane& own) const {
+    if (aim_.counts_laps) [[unlikely]] {
+      request.wr.wr.atomic.compare_add = own.lap;
+      request.wr.wr.atomic.swap = own.lap + 1;
+    }
+    aim_.is_remote ? move_on<true>(request, own) : move_on<false>(request, own);
+  }
+  template <bool kIsRemote>
+  static void move_on(Request& request, Lane& own) {
+    request.sge.addr = own.next;
+    if constexpr (kIsRemote) request.wr.wr.rdma.remote_addr = own.next + own.to_remote;
+    own.next += own.stride;
+    if (own.next != own.end) return;
+    own.next = own.first;
+    ++own.lap;
+  }
+
+  SendQueue& queue_;
+  const TickClock& clock_;
+  Plan plan_;
+  Aim aim_;
+  std::vector<Lane> lanes_;
+  std::vector<Request> chains_;  // post_list a lane, chained
+  std::uint64_t group_began_ = 0;
+};
+
+// One size being measured: turns the stream's completions into windows.
+class WindowMeter {
+ public:
+  // `fixed_writes`: the stream's end, whose windows hold exactly `window_writes` but for the last;
+  // 0 where it has none.
+  WindowMeter(Stream& stream, const TickClock& clock, std::uint64_t window_writes,
+              std::uint64_t fixed_writes)
+      : stream_(stream),
+        clock_(clock),
+        window_writes_(window_writes),
+        fixed_writes_(fixed_writes),
+        fixed_(fixed_writes != 0) {
+    // Its windows follow each other from the first post to the last: no room is made in between.
+    if (fixed_) make_room(fixed_writes / window_writes + 1 + SendQueue::kPollBatch);
+  }
+  // Makes `count` more windows. False when the queue failed.
+  bool batch(std::uint64_t count) {
+    taken_ += count;
+    make_room(taken_ + SendQueue::kPollBatch);
+    if (!begin()) return false;
+    while (all_.size() < taken_) {
+      const std::int64_t retired = stream_.retire();
+      if (retired < 0) return false;
+      writes_ += static_cast<std::uint64_t>(retired);
+      retired_ += static_cast<std::uint64_t>(retired);
+      const std::uint64_t now = clock_.ticks();
+      if (const std::uint64_t whole = windows_in(writes_); whole > 0) close(whole, now);
+      if (!stream_.top_up()) return false;
+    }
+    return true;
+  }
+
+  // The last `count` windows that were asked for.
+  [[nodiscard]] std::span<const Window> last(std::uint64_t count) const {
+    return std::span(all_).first(taken_).last(count);
+  }
+
+ private:
+  // Sets the first window's beginning. Fixed: before the first post. Else at a completion with the
+  // queue full: what completed between two batches is nobody's. Where nothing did, the queue never
+  // ran low and the window goes on.
+  bool begin() {
+    if (fixed_ && !running_) {
+      running_ = true;
+      since_ = clock_.ticks();
+      return stream_.top_up();
+    }
+    if (fixed_) return true;
+    const std::int64_t missed = stream_.drain();
+    if (missed < 0) return false;
+    if (running_ && missed == 0) return true;
+    running_ = true;
+    if (!stream_.top_up() || stream_.retire() < 0) return false;
+    writes_ = 0;
+    since_ = clock_.ticks();
+    return stream_.top_up();
+  }
+
+  // Closing a window allocates nothing; the one that is open where room must be made is nobody's.
+  void make_room(std::uint64_t count) {
+    if (all_.capacity() >= count) return;
+    RG_CHECK(!fixed_ || !running_);
+    all_.reserve(std::max(count, 2 * all_.capacity()));
+    running_ = false;
+  }
+
+  // Windows that one poll closed share its writes and its time: nothing tells them apart.
+  void close(std::uint64_t windows, std::uint64_t now) {
+    for (std::uint64_t left = windows; left > 0; --left) {
+      const std::uint64_t writes = fixed_ ? std::min(window_writes_, writes_) : writes_ / left;
+      const Window window{writes, std::max<std::uint64_t>(1, (now - since_) / left)};
+      all_.push_back(window);
+      writes_ -= window.writes;
+      since_ += (now - since_) / left;
+    }
+  }
+
+  [[nodiscard]] std::uint64_t windows_in(std::uint64_t writes) const {
+    const std::uint64_t whole = writes / window_writes_;
+    // The last window of a fixed number can be short.
+    const bool has_rest = fixed_ && retired_ == fixed_writes_ && writes % window_writes_ != 0;
+    return whole + (has_rest ? 1 : 0);
+  }
+
+  Stream& stream_;
+  const TickClock& clock_;
+  std::uint64_t window_writes_;
+  std::uint64_t fixed_writes_;
+  bool fixed_;
+  std::uint64_t retired_ = 0;  // in all
+  bool running_ = false;
+  std::uint64_t writes_ = 0;
+  std::uint64_t since_ = 0;
+  std::uint64_t taken_ = 0;  // windows asked for
+  std::vector<Window> all_;  // a poll can close more than were asked for
+};
+
+}  // namespace railgauge::verbs

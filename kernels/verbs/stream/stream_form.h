@@ -1,0 +1,19 @@
+// What the parameters of a bandwidth kernel ask of its streams.
+#pragma once
+
+#include "kernels/core/base/result.h"
+#include "kernels/core/params.h"
+#include "kernels/verbs/stream/stream.h"
+
+namespace railgauge::verbs {
+
+struct StreamForm {
+  Stream::Plan plan;
+  bool both = false;       // both ranks are initiators
+  double duration_ns = 0;  // 0: until the estimate is precise
+};
+
+// kInvalidArgument names the parameter that does not fit the others.
+Result<StreamForm> stream_form(const Params& params);
+
+}  // namespace railgauge::verbs

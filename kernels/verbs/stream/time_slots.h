@@ -1,0 +1,62 @@
+// Bandwidth over a stretch of time that is known beforehand, cut into slots of equal length: for
+// long runs, where a flapping link shows in the smallest slot, and for both directions at once,
+// where both sides count in the same stretch of time. Nothing between the stretch's ends allocates
+// or makes a system call where the TSC is the clock and completions are polled.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/core/base/clock.h"
+#include "kernels/verbs/link/receive_queue.h"
+#include "kernels/verbs/stream/stream.h"
+
+namespace railgauge::verbs {
+
+inline constexpr double kSlotNs = 10e6;
+
+struct TimeSlots {
+  std::uint64_t begin_ticks = 0;
+  std::uint64_t slot_ticks = 1;
+  std::vector<std::uint32_t> counts;      // posts that completed in each slot
+  std::uint64_t longest_stall_ticks = 0;  // between two polls that found completions
+
+  [[nodiscard]] std::uint64_t end_ticks() const { return begin_ticks + counts.size() * slot_ticks; }
+};
+
+// Keeps the stream full until the slots end, counting in them alone. `receives`, where not nullptr,
+// are given out again meanwhile: the other side sends too. False when a queue failed.
+inline bool count_in(TimeSlots& slots, Stream& stream, ReceiveQueue* receives,
+                     const TickClock& clock) {
+  SendQueue& queue = stream.queue();
+  const std::uint64_t end = slots.end_ticks();
+  std::size_t slot = 0;
+  std::uint64_t slot_end = slots.begin_ticks + slots.slot_ticks;
+  std::uint64_t moved = slots.begin_ticks;
+  std::uint64_t since = 0;
+  unsigned idle = 0;
+  if (!stream.top_up()) return false;
+  for (;;) {
+    const std::int64_t retired = queue.poll();
+    if (retired < 0 || (receives != nullptr && receives->take(true) < 0)) return false;
+    const std::uint64_t now = clock.ticks();
+    if (now >= end) break;
+    if (retired == 0) {
+      if (++idle % queue.polls_between_looks() == 0 && !queue.may_go_on(since)) return false;
+      continue;
+    }
+    since = 0;
+    if (now >= slots.begin_ticks) {
+      for (; now >= slot_end; slot_end += slots.slot_ticks) ++slot;
+      slots.counts[slot] += static_cast<std::uint32_t>(retired);
+      slots.longest_stall_ticks = std::max(slots.longest_stall_ticks, now - moved);
+      moved = now;
+    }
+    if (!stream.top_up()) return false;
+  }
+  slots.longest_stall_ticks = std::max(slots.longest_stall_ticks, end - moved);
+  return true;
+}
+
+}  // namespace railgauge::verbs

@@ -1,0 +1,77 @@
+// What a size cost one end beside its time: the CPU of the thread that did the work, and what the
+// port's counters tell of trouble and of traffic. All of it is read outside timed regions.
+#pragma once
+
+#include <string>
+
+#include "kernels/core/base/result.h"
+#include "kernels/core/counters.h"
+#include "kernels/core/cpu_time.h"
+#include "kernels/core/kernel.h"
+#include "kernels/verbs/transport/device.h"
+#include "kernels/verbs/transport/peer.pb.h"
+
+namespace railgauge::verbs {
+
+// One end's own; not thread safe, and CPU time is the calling thread's.
+class AccountBook {
+ public:
+  // Reads the counters of the device's port; the device may go after it.
+  void set_port(const Device& device);
+  // A size begins.
+  void open();
+  // Around each stretch of work; `messages` is what it moved.
+  void begin_work();
+  void end_work(double messages);
+  // What the size came to.
+  Account close();
+  // Counters that tell of trouble and grew since open(): words for a note about a failure, or "".
+  [[nodiscard]] std::string troubles() const;
+  // "port_counters": how many can be read here; that none grew says nothing where it is 0.
+  void report_fact(Reporter& reporter) const;
+
+ private:
+  [[nodiscard]] Counters read() const;
+
+  std::string sysfs_port_;
+  Counters before_;
+  double began_cpu_ns_ = 0;
+  Account account_;
+};
+
+// The counters in the units that their names then say: InfiniBand's port_xmit_data and
+// port_rcv_data count words of four bytes. Pure.
+Counters with_bytes(const Counters& counters);
+
+// Into a point's facts: the own end's, and those of the peer, told through the group.
+template <class Facts>
+void add_troubles(const Account& account, const std::string& prefix, Facts& facts) {
+  const Counters counters(account.counters().begin(), account.counters().end());
+  if (!counters.empty()) facts[prefix + "port_counters_grown"] = counter_words(counters);
+}
+
+// What went over the port from before the size's first message until after its last, of everybody
+// who uses the port. A counter that the driver lacks, or that stood still, is not told.
+template <class Facts>
+void add_traffic(const Account& account, const std::string& prefix, Facts& facts) {
+  const Counters traffic(account.traffic().begin(), account.traffic().end());
+  if (!traffic.empty()) facts[prefix + "port_traffic"] = counter_words(traffic, kMaxTrafficTold);
+}
+
+template <class Facts>
+void add_port_counters(const Account& account, const std::string& prefix, Facts& facts) {
+  add_troubles(account, prefix, facts);
+  add_traffic(account, prefix, facts);
+}
+
+template <class Facts>
+void add_latency_account(const Account& account, const std::string& prefix, Facts& facts) {
+  add_latency_cost({account.cpu_ns(), account.messages()}, prefix, facts);
+  add_port_counters(account, prefix, facts);
+}
+
+// What grew while a task failed may be why.
+void note_troubles(const AccountBook& book, const Device& device, const Status& ended,
+                   Reporter& reporter);
+
+}  // namespace railgauge::verbs

@@ -1,0 +1,50 @@
+// How packets find the other port: GID, partition, service level, traffic class, flow label.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/core/kernel.h"
+#include "kernels/verbs/transport/device.h"
+#include "kernels/verbs/transport/gid.h"
+#include "kernels/verbs/transport/peer.pb.h"
+
+namespace railgauge::verbs {
+
+struct Addressing {
+  GidEntry gid;
+  bool is_global = false;  // packets carry a global route
+  std::uint16_t pkey_index = 0;
+  std::optional<std::uint16_t> pkey;  // what stands there; absent where the kernel does not show it
+  std::uint8_t service_level = 0;
+  std::uint8_t traffic_class = 0;
+  std::int64_t flow_label = 0;  // kEachItsOwn: another one for each lane
+  static constexpr std::int64_t kEachItsOwn = -1;
+
+  // Of queue pair `lane`.
+  [[nodiscard]] std::uint32_t flow_label_of(std::size_t lane) const;
+};
+
+// The partition table below a port's folder (/sys/class/infiniband/DEV/ports/N), `length` entries;
+// empty where the kernel does not show it.
+std::vector<std::uint16_t> read_pkeys_from_sysfs(const std::string& sysfs_port, int length);
+// The entry that holds the key of parameter pkey ("0x8001"). kInvalidArgument: no key;
+// kFailedPrecondition names what the table holds. Pure.
+Result<std::uint16_t> find_pkey(std::span<const std::uint16_t> table, const std::string& wanted);
+
+// From the parameters of add_connection, checked against the port. kInvalidArgument names the
+// parameter.
+Result<Addressing> choose_addressing(const Device& device, const Params& params);
+
+// The path of lane `lane` to the peer.
+ibv_ah_attr path_to(const Addressing& addressing, const Device& device, const PeerAddress& peer,
+                    std::size_t lane);
+
+void report_addressing(const Addressing& addressing, Reporter& reporter);
+
+}  // namespace railgauge::verbs

@@ -1,0 +1,10 @@
+#include "kernels/verbs/transport/agreement.h"
+
+namespace railgauge::verbs {
+
+Status agree(Group& group, const Status& mine, double timeout_seconds) {
+  RG_TRY(agree_on(group, mine, PeerStatus{}, timeout_seconds));
+  return {};
+}
+
+}  // namespace railgauge::verbs

@@ -1,0 +1,45 @@
+#include "kernels/verbs/transport/port_probe.h"
+
+#include <cerrno>
+
+#include "kernels/core/text/text.h"
+#include "kernels/verbs/transport/device.h"
+#include "kernels/verbs/transport/handles.h"
+#include "kernels/verbs/transport/words.h"
+
+namespace railgauge::verbs {
+namespace {
+
+// Asked to register a descriptor that is none, a device that knows dma-bufs complains of the
+// descriptor, and another, or its driver, of the call.
+std::string registers_dmabuf(const Device& device) {
+  constexpr std::size_t kBytes = 4096;
+  const Verbs& verbs = loaded_verbs();
+  if (verbs.reg_dmabuf_mr == nullptr) return "no";
+  const ProtectionDomainHandle domain(verbs.alloc_pd(device.context()));
+  if (!domain) return "";
+  errno = 0;
+  const MemoryRegionHandle none(
+      verbs.reg_dmabuf_mr(domain.get(), 0, kBytes, kBytes, -1, IBV_ACCESS_LOCAL_WRITE));
+  if (errno == EBADF) return "yes";
+  return errno == EOPNOTSUPP || errno == EPROTONOSUPPORT ? "no" : "";
+}
+
+}  // namespace
+
+PortProbe probe_port(const std::string& endpoint) {
+  PortProbe probe;
+  probe.set_endpoint(valid_utf8(endpoint));
+  const auto device = Device::open(endpoint);
+  if (!device) {
+    probe.set_text(valid_utf8(device.error().message));
+    return probe;
+  }
+  probe.set_active_mtu_bytes(mtu_bytes(device->port_attributes().active_mtu));
+  probe.set_max_mtu_bytes(mtu_bytes(device->port_attributes().max_mtu));
+  probe.set_dmabuf(registers_dmabuf(*device));
+  probe.set_synthetic(device->driver() == "fake");
+  return probe;
+}
+
+}  // namespace railgauge::verbs

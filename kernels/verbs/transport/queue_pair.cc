@@ -1,0 +1,154 @@
+#include "kernels/verbs/transport/queue_pair.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "kernels/verbs/transport/connector.h"
+#include "kernels/verbs/transport/words.h"
+
+namespace railgauge::verbs {
+namespace {
+
+constexpr std::uint8_t kRnrTimer = 12;  // 0.64 ms
+constexpr std::uint8_t kRnrRetry = 7;   // for ever: the stall limit stands behind it
+
+Status modify(const Introduction& with, ibv_qp* queue_pair, ibv_qp_attr& attributes, int mask,
+              std::string_view to) {
+  const int error = loaded_verbs().modify_qp(queue_pair, &attributes, mask);
+  if (error == 0) return {};
+  ibv_gid theirs{};
+  with.peer.gid().copy(reinterpret_cast<char*>(theirs.raw), sizeof theirs.raw);
+  return fail(
+      error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH ? Code::kUnavailable
+                                                                          : Code::kInternal,
+      fmt::format("{}: {} queue pair to {}: {}; from GID {} ({}) to {} ({}) at {}",
+                  with.device.endpoint(), transport_words(queue_pair->qp_type), to,
+                  errno_words(error), gid_words(with.addressing.gid.gid), with.mine.gid_type(),
+                  gid_words(theirs), with.peer.gid_type(), with.peer.endpoint()));
+}
+
+// The path as the parameters would have it, over what a manager found.
+void impose(const Introduction& with, std::size_t lane, ibv_ah_attr& path) {
+  const Addressing& addressing = with.addressing;
+  if (addressing.service_level != 0) path.sl = addressing.service_level;
+  if (path.is_global == 0) return;
+  if (addressing.traffic_class != 0) path.grh.traffic_class = addressing.traffic_class;
+  if (addressing.flow_label != 0) path.grh.flow_label = addressing.flow_label_of(lane);
+}
+
+}  // namespace
+
+Status to_init(const Introduction& with, ibv_qp* queue_pair, const ibv_qp_attr* agreed,
+               int agreed_mask) {
+  ibv_qp_attr init{};
+  if (agreed != nullptr) init = *agreed;
+  init.qp_state = IBV_QPS_INIT;
+  init.qp_access_flags = static_cast<unsigned>(with.access);
+  if (agreed != nullptr) {
+    constexpr int kKnown = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+    return modify(with, queue_pair, init, (agreed_mask & kKnown) | IBV_QP_ACCESS_FLAGS, "INIT");
+  }
+  init.port_num = with.device.port();
+  init.pkey_index = with.addressing.pkey_index;
+  init.qkey = kDatagramKey;
+  const bool datagram = queue_pair->qp_type == IBV_QPT_UD;
+  return modify(with, queue_pair, init,
+                IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+                    (datagram ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS),
+                "INIT");
+}
+
+Status to_receive(const Introduction& with, ibv_qp* queue_pair, std::size_t lane,
+                  const ibv_qp_attr& agreed) {
+  ibv_qp_attr receive{};
+  receive.qp_state = IBV_QPS_RTR;
+  if (queue_pair->qp_type == IBV_QPT_UD)
+    return modify(with, queue_pair, receive, IBV_QP_STATE, "RTR");
+  receive.path_mtu = mtu_of_bytes(std::min(with.mine.mtu_bytes(), with.peer.mtu_bytes()));
+  receive.dest_qp_num = agreed.dest_qp_num;
+  receive.rq_psn = agreed.rq_psn;
+  receive.max_dest_rd_atomic = static_cast<std::uint8_t>(outstanding_reads(with.peer, with.mine));
+  receive.min_rnr_timer = kRnrTimer;
+  receive.ah_attr = agreed.ah_attr;
+  impose(with, lane, receive.ah_attr);
+  int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+  if (queue_pair->qp_type == IBV_QPT_RC) mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  return modify(with, queue_pair, receive, mask, "RTR");
+}
+
+Status to_send(const Introduction& with, ibv_qp* queue_pair, std::uint32_t first_sequence) {
+  ibv_qp_attr send{};
+  send.qp_state = IBV_QPS_RTS;
+  send.sq_psn = first_sequence;
+  send.timeout = static_cast<std::uint8_t>(with.params.integer("qp_timeout"));
+  send.retry_cnt = static_cast<std::uint8_t>(with.params.integer("retry_count"));
+  send.rnr_retry = kRnrRetry;
+  send.max_rd_atomic = static_cast<std::uint8_t>(outstanding_reads(with.mine, with.peer));
+  int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+  if (queue_pair->qp_type == IBV_QPT_RC)
+    mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+  return modify(with, queue_pair, send, mask, "RTS");
+}
+
+std::string_view transport_words(ibv_qp_type type) {
+  if (type == IBV_QPT_RC) return "RC";
+  return type == IBV_QPT_UC ? "UC" : "UD";
+}
+
+ibv_qp_type transport_of(std::string_view word) {
+  if (word == "UC") return IBV_QPT_UC;
+  return word == "UD" ? IBV_QPT_UD : IBV_QPT_RC;
+}
+
+std::uint32_t outstanding_reads(const PeerAddress& mine, const PeerAddress& theirs) {
+  return std::min(
+      {mine.outstanding_reads(), theirs.outstanding_answers(), std::uint32_t{UINT8_MAX}});
+}
+
+Result<QueuePairHandle> make_queue_pair(const Device& device, ibv_pd* domain,
+                                        ibv_qp_init_attr& init) {
+  const std::uint32_t depth = init.cap.max_send_wr;
+  for (std::uint32_t inline_bytes = init.cap.max_inline_data;; inline_bytes /= 2) {
+    ibv_qp_init_attr asked = init;
+    asked.cap.max_inline_data = inline_bytes;
+    errno = 0;
+    QueuePairHandle made(loaded_verbs().create_qp(domain, &asked));
+    const int error = errno;
+    if (made) {
+      init.cap.max_inline_data = std::min(inline_bytes, asked.cap.max_inline_data);
+      return made;
+    }
+    if (inline_bytes == 0 || (error != EINVAL && error != ENOMEM))
+      return tl::unexpected(pinning_error(
+          fmt::format("{}: make a queue pair of depth {}", device.endpoint(), depth), error));
+  }
+}
+
+Status bring_up(const Introduction& introduction, ibv_qp* queue_pair, std::uint32_t number,
+                std::size_t lane) {
+  if (introduction.connector != nullptr)
+    return introduction.connector->bring_up(introduction, queue_pair, lane);
+  RG_TRY_OK(to_init(introduction, queue_pair, nullptr, 0));
+  ibv_qp_attr exchanged{};
+  exchanged.dest_qp_num = number;
+  exchanged.rq_psn = introduction.peer.packet_sequence();
+  exchanged.ah_attr =
+      path_to(introduction.addressing, introduction.device, introduction.peer, lane);
+  RG_TRY_OK(to_receive(introduction, queue_pair, lane, exchanged));
+  return to_send(introduction, queue_pair, introduction.mine.packet_sequence());
+}
+
+Result<AddressHandle> make_address(const Introduction& introduction, ibv_pd* domain,
+                                   std::size_t lane) {
+  ibv_ah_attr path = path_to(introduction.addressing, introduction.device, introduction.peer, lane);
+  errno = 0;
+  AddressHandle made(loaded_verbs().create_ah(domain, &path));
+  if (made) return made;
+  return fail(Code::kInternal,
+              fmt::format("{}: make an address handle to {}: {}", introduction.device.endpoint(),
+                          introduction.peer.endpoint(), errno_words(errno)));
+}
+
+}  // namespace railgauge::verbs

@@ -1,0 +1,54 @@
+// Making a queue pair of one transport and bringing it up to its peer.
+#pragma once
+
+#include <string_view>
+
+#include "kernels/verbs/transport/addressing.h"
+#include "kernels/verbs/transport/handles.h"
+
+namespace railgauge::verbs {
+
+// "RC", "UC", "UD".
+ibv_qp_type transport_of(std::string_view word);
+std::string_view transport_words(ibv_qp_type type);
+
+inline constexpr std::uint32_t kDatagramKey = 0x5261696c;  // bit 31 is the kernel's own
+
+// As many bytes inline as the driver takes, `init.cap.max_inline_data` at most; it becomes what was
+// taken. Drivers tell by refusing.
+Result<QueuePairHandle> make_queue_pair(const Device& device, ibv_pd* domain,
+                                        ibv_qp_init_attr& init);
+
+class Connector;  // kernels/verbs/transport/connector.h
+
+// What a queue pair is brought up with. Everything outlives it.
+struct Introduction {
+  const Device& device;
+  const Params& params;
+  const Addressing& addressing;
+  const PeerAddress& mine;
+  const PeerAddress& peer;
+  int access = 0;                  // what the peer may do here
+  Connector* connector = nullptr;  // makes the connection where it is not exchanged
+};
+
+// To RTS, towards the peer's queue pair `number` (which datagrams name in each post instead).
+Status bring_up(const Introduction& introduction, ibv_qp* queue_pair, std::uint32_t number,
+                std::size_t lane);
+
+// The steps of it, where a connection manager has negotiated what stands in `agreed`: partition and
+// port, the peer's number and sequence, the path. Ours are access, retries, MTU and, where given by
+// parameters, service level, traffic class and flow label.
+Status to_init(const Introduction& introduction, ibv_qp* queue_pair, const ibv_qp_attr* agreed,
+               int agreed_mask);
+Status to_receive(const Introduction& introduction, ibv_qp* queue_pair, std::size_t lane,
+                  const ibv_qp_attr& agreed);
+Status to_send(const Introduction& introduction, ibv_qp* queue_pair, std::uint32_t first_sequence);
+
+// How many reads and atomics the initiator may have outstanding towards `theirs`.
+std::uint32_t outstanding_reads(const PeerAddress& mine, const PeerAddress& theirs);
+
+Result<AddressHandle> make_address(const Introduction& introduction, ibv_pd* domain,
+                                   std::size_t lane);
+
+}  // namespace railgauge::verbs

@@ -1,0 +1,168 @@
+// The hot side of a connection's sending: posting on its queue pairs, retiring completions, polling
+// memory. What a timed loop calls is inline here, allocates nothing and makes no system call where
+// the TSC is the clock and completions are polled. Not thread safe.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/verbs/transport/waiting.h"
+
+namespace railgauge::verbs {
+
+// One work request, built once and posted many times.
+struct Request {
+  ibv_sge sge{};
+  ibv_send_wr wr{};
+  unsigned flags = 0;  // besides IBV_SEND_SIGNALED
+};
+
+class SendQueue {
+ public:
+  // The queue pair of one lane and what stands in it.
+  struct Lane {
+    ibv_qp* queue_pair = nullptr;
+    std::uint64_t in_flight = 0;
+    std::uint64_t unsignalled = 0;  // since the last post that asked for a completion
+    std::uint64_t tag = 0;          // its number, as it stands in each post's id
+  };
+
+  SendQueue() = default;
+  // Everything outlives it.
+  SendQueue(Waiting& waiting, const Completions& completions, std::span<ibv_qp* const> queue_pairs)
+      : waiting_(&waiting),
+        completions_(completions),
+        polls_between_looks_(completions.channel == nullptr ? kPollsBetweenLooks : 1) {
+    for (ibv_qp* queue_pair : queue_pairs)
+      lanes_.push_back({.queue_pair = queue_pair, .tag = lanes_.size() << kLaneShift});
+  }
+
+  // Makes `request`, whose sg_list is set, the lane's next post; ring() then posts it and what it
+  // is chained to.
+  void prepare(Request& request, bool signalled, Lane& lane) {
+    // How many posts its completion retires, and of which lane.
+    request.wr.wr_id = lane.tag | ++lane.unsignalled;
+    ++lane.in_flight;
+    if (!signalled) {
+      request.wr.send_flags = request.flags;
+      return;
+    }
+    request.wr.send_flags = request.flags | IBV_SEND_SIGNALED;
+    awaited_ += lane.unsignalled;
+    lane.unsignalled = 0;
+  }
+  // `count` posts of one request that ask for no completion; `aim` moves it before each.
+  template <class Aim>
+  [[nodiscard]] bool post_silently(Request& request, std::uint64_t count, Lane& lane, Aim aim) {
+    request.wr.wr_id = lane.tag;  // a failed one completes nevertheless, and names its lane
+    request.wr.send_flags = request.flags;
+    lane.in_flight += count;
+    lane.unsignalled += count;
+    for (; count > 0; --count) {
+      aim();
+      if (!ring(request, lane)) [[unlikely]]
+        return false;
+    }
+    return true;
+  }
+  [[nodiscard]] bool ring(Request& first, const Lane& lane) {
+    ibv_send_wr* bad = nullptr;
+    const int error = ibv_post_send(lane.queue_pair, &first.wr, &bad);
+    if (error == 0) [[likely]]
+      return true;
+    return waiting_->fail_with(Waiting::Failure::kPost, error, lane.queue_pair);
+  }
+  [[nodiscard]] bool post(Request& request, bool signalled, std::size_t lane_number = 0) {
+    request.wr.sg_list = &request.sge;
+    prepare(request, signalled, lanes_[lane_number]);
+    return ring(request, lanes_[lane_number]);
+  }
+
+  // Posts retired by the completions that are there; negative on failure.
+  [[nodiscard]] std::int64_t poll() {
+    const int count = ibv_poll_cq(completions_.queue, kPollBatch, completion_.data());
+    if (count <= 0) [[likely]] {
+      if (count == 0) return 0;
+      waiting_->fail_with(Waiting::Failure::kPoll, 0, lanes_.front().queue_pair);
+      return -1;
+    }
+    std::uint64_t retired = 0;
+    for (int i = 0; i < count; ++i) {
+      const ibv_wc& wc = completion_[static_cast<std::size_t>(i)];
+      Lane& lane = lanes_[wc.wr_id >> kLaneShift];
+      if (wc.status != IBV_WC_SUCCESS) [[unlikely]] {
+        waiting_->fail_with(Waiting::Failure::kCompletion, static_cast<int>(wc.status),
+                            lane.queue_pair);
+        return -1;
+      }
+      const std::uint64_t posts = wc.wr_id & kPostsMask;
+      lane.in_flight -= posts;
+      retired += posts;
+    }
+    awaited_ -= retired;
+    return static_cast<std::int64_t>(retired);
+  }
+
+  // Waits until completions retired everything up to each lane's last signalled post.
+  [[nodiscard]] bool wait_retired() {
+    while (awaited_ > 0)
+      if (poll_or_wait() < 0) return false;
+    return true;
+  }
+
+  // As poll, but waits until something was retired.
+  [[nodiscard]] std::int64_t poll_or_wait() {
+    for (std::uint64_t since = 0;;) {
+      for (unsigned i = 0; i < polls_between_looks_; ++i)
+        if (const std::int64_t retired = poll(); retired != 0) return retired;
+      if (!waiting_->may_go_on(since, completions_)) return -1;
+    }
+  }
+
+  // Waits until the peer has written `value` there: the last byte of a message, which adapters
+  // place last.
+  [[nodiscard]] bool wait_for_byte(const std::uint8_t* byte, std::uint8_t value) {
+    for (std::uint64_t since = 0;;) {
+      for (unsigned i = 0; i < kPollsBetweenLooks; ++i)
+        if (__atomic_load_n(byte, __ATOMIC_ACQUIRE) == value) return true;
+      if (poll() < 0 || !waiting_->may_go_on(since)) return false;
+    }
+  }
+
+  // A look at the limits after polls_between_looks() polls that found nothing; `since` as in
+  // Waiting.
+  [[nodiscard]] bool may_go_on(std::uint64_t& since) {
+    return waiting_->may_go_on(since, completions_);
+  }
+  [[nodiscard]] unsigned polls_between_looks() const { return polls_between_looks_; }
+
+  [[nodiscard]] Lane& lane(std::size_t number) { return lanes_[number]; }
+  [[nodiscard]] std::size_t lane_count() const { return lanes_.size(); }
+  [[nodiscard]] std::uint64_t in_flight() const {
+    std::uint64_t all = 0;
+    for (const Lane& lane : lanes_) all += lane.in_flight;
+    return all;
+  }
+  [[nodiscard]] std::uint64_t awaited() const { return awaited_; }  // of those: will complete
+  [[nodiscard]] Waiting& waiting() const { return *waiting_; }
+
+  static constexpr int kPollBatch = 16;
+  static constexpr unsigned kPollsBetweenLooks = 1024;
+
+ private:
+  static constexpr unsigned kLaneShift = 32;
+  static constexpr std::uint64_t kPostsMask = (1ULL << kLaneShift) - 1;
+
+  Waiting* waiting_ = nullptr;
+  Completions completions_;
+  unsigned polls_between_looks_ = kPollsBetweenLooks;
+  std::vector<Lane> lanes_;
+  std::uint64_t awaited_ = 0;
+  std::array<ibv_wc, kPollBatch> completion_{};
+};
+
+}  // namespace railgauge::verbs

@@ -1,0 +1,115 @@
+#include "kernels/verbs/transport/waiting.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "kernels/dl/verbs.h"
+#include "kernels/verbs/transport/words.h"
+
+namespace railgauge::verbs {
+namespace {
+
+constexpr int kSleepMs = 20;  // then the limits are looked at
+
+std::string state_of(ibv_qp* queue_pair) {
+  ibv_qp_attr attributes{};
+  ibv_qp_init_attr init{};
+  if (queue_pair == nullptr ||
+      loaded_verbs().query_qp(queue_pair, &attributes, IBV_QP_STATE, &init) != 0)
+    return "an unknown state";
+  return fmt::format("state {}", queue_pair_state_words(attributes.qp_state));
+}
+
+}  // namespace
+
+void Waiting::set_limits(const TickClock& clock, double deadline_monotonic_ns, double stall_ns) {
+  clock_ = &clock;
+  const double left_ns = std::max(0.0, deadline_monotonic_ns - monotonic_now_ns());
+  deadline_ticks_ = clock.ticks() + static_cast<std::uint64_t>(left_ns / clock.ns_per_tick());
+  stall_ticks_ = static_cast<std::uint64_t>(stall_ns / clock.ns_per_tick());
+}
+
+bool Waiting::may_go_on(std::uint64_t& since) {
+  RG_CHECK(clock_ != nullptr);
+  const std::uint64_t now = clock_->ticks();
+  if (since == 0) since = now;
+  if (abort_flag_ != nullptr && __atomic_load_n(abort_flag_, __ATOMIC_ACQUIRE) != 0)
+    return fail_with(Failure::kAborted, 0, nullptr);
+  if (now >= deadline_ticks_) return fail_with(Failure::kDeadline, 0, queue_pair_);
+  if (now - since >= stall_ticks_) return fail_with(Failure::kStalled, 0, queue_pair_);
+  return true;
+}
+
+bool Waiting::may_go_on(std::uint64_t& since, Completions& completions) {
+  if (!may_go_on(since)) return false;
+  return completions.channel == nullptr || sleep_until_event(completions);
+}
+
+bool Waiting::before_deadline() {
+  return clock_->ticks() < deadline_ticks_ || fail_with(Failure::kDeadline, 0, queue_pair_);
+}
+
+// First arms the queue, so that the caller polls once more: what came before is told by no event.
+bool Waiting::sleep_until_event(Completions& completions) {
+  if (!completions.is_armed) {
+    if (const int error = ibv_req_notify_cq(completions.queue, 0); error != 0)
+      return fail_with(Failure::kEvent, error, queue_pair_);
+    completions.is_armed = true;
+    return true;
+  }
+  pollfd ready{completions.channel->fd, POLLIN, 0};
+  if (::poll(&ready, 1, kSleepMs) <= 0) return true;
+  ibv_cq* told = nullptr;
+  void* context = nullptr;
+  errno = 0;
+  if (loaded_verbs().get_cq_event(completions.channel, &told, &context) != 0)
+    return errno == EAGAIN || errno == EINTR || fail_with(Failure::kEvent, errno, queue_pair_);
+  loaded_verbs().ack_cq_events(told, 1);
+  completions.is_armed = false;
+  return true;
+}
+
+bool Waiting::fail_with(Failure failure, int detail, ibv_qp* queue_pair) {
+  failure_ = failure;
+  detail_ = detail;
+  queue_pair_ = queue_pair;
+  return false;
+}
+
+Error Waiting::failure() const {
+  const std::string state = fmt::format("the queue pair is in {}", state_of(queue_pair_));
+  switch (failure_) {
+    case Failure::kPost:
+      return {Code::kInternal, fmt::format("{}: post: {}; {}", who_, errno_words(detail_), state)};
+    case Failure::kEvent:
+      return {Code::kInternal,
+              fmt::format("{}: wait for a completion event: {}", who_, errno_words(detail_))};
+    case Failure::kCompletion: {
+      const auto status = static_cast<ibv_wc_status>(detail_);
+      return {code_of(status), fmt::format("{}: {}; {} is at fault, the queue pair here is in {}",
+                                           who_, loaded_verbs().wc_status_str(status),
+                                           blamed_side(status), state_of(queue_pair_))};
+    }
+    case Failure::kStalled:
+      return {Code::kUnavailable, fmt::format("{}: nothing from the other side for {:.3g} s; {}",
+                                              who_, clock_->to_ns(stall_ticks_) / 1e9, state)};
+    case Failure::kAborted:
+      return {Code::kAborted, fmt::format("{}: the other side gave up", who_)};
+    case Failure::kDeadline:
+      return {Code::kDeadlineExceeded,
+              fmt::format("{}: the task's deadline came; {}", who_, state)};
+    case Failure::kPoll:
+      return {Code::kInternal,
+              fmt::format("{}: poll the completion queue failed; {}", who_, state)};
+    case Failure::kNone:
+      break;
+  }
+  RG_CHECK(false);
+  return {};
+}
+
+}  // namespace railgauge::verbs
