@@ -98,22 +98,6 @@ Status check_connection(const Settings& settings) {
   return {};
 }
 
-std::string shell_quoted(const std::string& word) {
-  const bool plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
-    return std::isalnum(c) != 0 ||
-           std::string_view("_-./:=@%+,").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (plain) return word;
-  std::string quoted = "'";
-  for (const char c : word) {
-    if (c == '\'')
-      quoted += "'\\''";
-    else
-      quoted += c;
-  }
-  return quoted + "'";
-}
-
 }  // namespace
 
 std::span<const Flag> common_flags() { return kFlags; }

@@ -109,11 +109,4 @@ int exit_code_of_call(const Error& error) {
   }
 }
 
-std::string printable(std::string_view text) {
-  std::string safe(text);
-  std::ranges::replace_if(
-      safe, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
-  return safe;
-}
-
 }  // namespace railgauge::cli

@@ -10,6 +10,7 @@
 #include <google/protobuf/message.h>
 
 #include "kernels/core/base/result.h"
+#include "kernels/core/text/text.h"
 
 namespace railgauge::cli {
 
@@ -50,8 +51,5 @@ int report_error(const Output& output, const Error& error);
 // Exit code of an error of a call or of the command line: 130 when the user interrupted, 2 when the
 // words were wrong (also a name that is not there), else 4. An error outside a task never waives.
 int exit_code_of_call(const Error& error);
-
-// `text` with control characters as '?': what a node or a library said cannot steer a terminal.
-std::string printable(std::string_view text);
 
 }  // namespace railgauge::cli

@@ -1,6 +1,7 @@
 #include "kernels/core/text/text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <vector>
 
 #include <fmt/format.h>
@@ -99,6 +100,30 @@ std::string one_of(std::span<const std::string> words) {
     out += words[i];
   }
   return out;
+}
+
+std::string printable(std::string_view text) {
+  std::string safe(text);
+  std::ranges::replace_if(
+      safe, [](unsigned char c) { return c < 0x20 || c == 0x7F; }, '?');
+  return safe;
+}
+
+std::string shell_quoted(std::string_view word) {
+  constexpr std::string_view kPlain = "_-./:=@%+,";
+  const bool plain = !word.empty() && std::ranges::all_of(word, [&](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           kPlain.find(c) != std::string_view::npos;
+  });
+  if (plain) return std::string(word);
+  std::string quoted = "'";
+  for (const char c : word) {
+    if (c == '\'')
+      quoted += "'\\''";
+    else
+      quoted += c;
+  }
+  return quoted + "'";
 }
 
 }  // namespace railgauge

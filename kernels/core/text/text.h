@@ -27,6 +27,14 @@ std::string valid_utf8(std::string_view text);
 std::string in_quotes(std::string_view word);
 inline constexpr std::size_t kMaxQuoted = 80;
 
+// `text` with control characters replaced by "?": text of a node, a library or a peer cannot steer
+// a terminal or forge a log line. Bytes of UTF-8 pass.
+std::string printable(std::string_view text);
+
+// `word` as one word of a POSIX shell: unchanged where no character is special, else in single
+// quotes.
+std::string shell_quoted(std::string_view word);
+
 // "a, b or c".
 std::string one_of(std::span<const std::string> words);
 

@@ -59,5 +59,17 @@ TEST(OneOf, ReadsAsASentence) {
   EXPECT_EQ(one_of(std::span(kWords).first(3)), "depth, size or signal_every");
 }
 
+TEST(Printable, ReplacesControlCharactersAndKeepsUtf8) {
+  EXPECT_EQ(printable("a\x1b[2Jb\n\x7f"), "a?[2Jb??");
+  EXPECT_EQ(printable("gpu \xc3\xa9"), "gpu \xc3\xa9");
+}
+
+TEST(ShellQuoted, LeavesPlainWordsAndQuotesTheRest) {
+  EXPECT_EQ(shell_quoted("/etc/a-b_c:1"), "/etc/a-b_c:1");
+  EXPECT_EQ(shell_quoted(""), "''");
+  EXPECT_EQ(shell_quoted("a b"), "'a b'");
+  EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
+}
+
 }  // namespace
 }  // namespace railgauge
