@@ -46,7 +46,7 @@ std::optional<Error> reason_to_end(const MpiJob& job, MpiRelay* relay) {
 
 launch::Lease lease_of(const MpiJob& job, std::set<std::string> addresses) {
   const LaunchHello& first = job.nodes.front();
-  // What the launcher is told (mpi_words.h).
+  // What the launcher is told (words.h).
   const bool by_interface = daemon_of(job.launcher) == launch::Daemon::kHydraProxy;
   return {.task = job.options.name,
           .daemon = daemon_of(job.launcher),

@@ -20,7 +20,7 @@ namespace railgauge {
 
 struct ProfileOptions {
   std::string name;                // "nvbandwidth", "gdrcopy_copybw"
-  std::string tool;                // as peer_tools.h calls it
+  std::string tool;                // as tools.h calls it
   std::vector<std::string> tests;  // the tool's names, in the order to run
   // Only this GPU; absent: each of them where a test takes one.
   std::optional<std::string> endpoint{};

@@ -31,7 +31,7 @@ inline constexpr std::string_view kPerftestProfile = "perftest";
 // they do in the tool: a short queue or a list of posts shortens the interval of completions, large
 // messages complete each, a stretch of time has no count. What the kernel would refuse beside
 // something given that the tool does not have (staged memory, several devices) is left out: the
-// profile makes nothing illegal that is legal without it. Of nccl-tests (nccl_tests_profile.h) it
+// profile makes nothing illegal that is legal without it. Of nccl-tests (nccl_tests/profile.h) it
 // is the size and the count. kInvalidArgument for a profile that is not known, or that has nothing
 // to say about the kernel.
 Result<std::map<std::string, std::string>> with_profile(
