@@ -41,7 +41,9 @@ cp -L "$loader" "$root$loader"
 cp "$build/lib/libibverbs-fake.so" "$root/tmp/"
 
 chroot=$(PATH=$PATH:/usr/sbin command -v chroot)
-within() { env -i PATH="$bundle/bin" RAILGAUGE_CONTROLLER=unix:/tmp/controller.sock "${extra[@]}" "$chroot" "$root" "$@"; }
+# In place of this shell, so that the process id of a background call is the program's own.
+become_within() { exec env -i PATH="$bundle/bin" RAILGAUGE_CONTROLLER=unix:/tmp/controller.sock "${extra[@]}" "$chroot" "$root" "$@"; }
+within() { (become_within "$@"); }
 extra=()
 wait_for() {
   local limit=$1; shift
@@ -75,13 +77,13 @@ code=0; env -i PATH=/usr/bin:/bin RAILGAUGE_LIBCUDA=absent.so RAILGAUGE_LIBNVML=
 tail -n 1 "$work/gpu_tests.log"
 [ $code = 5 ] || { echo "run_gpu_tests.sh: exit code $code, wanted 5"; exit 1; }
 
-within "$bundle/bin/railgauge-controller" --socket /tmp/controller.sock --database /tmp/railgauge.db --metrics-listen none >"$work/controller.log" 2>&1 &
+become_within "$bundle/bin/railgauge-controller" --socket /tmp/controller.sock --database /tmp/railgauge.db --metrics-listen none >"$work/controller.log" 2>&1 &
 pids+=($!)
 wait_for 10 within "$bundle/bin/railgauge" version
 for node in a b; do
   make_sysfs $node
   extra=(RAILGAUGE_LIBIBVERBS=/tmp/libibverbs-fake.so)
-  within "$bundle/bin/railgauge-agent" --name $node --state-dir /tmp/state-$node --sysfs-root /tmp/sys-$node \
+  become_within "$bundle/bin/railgauge-agent" --name $node --state-dir /tmp/state-$node --sysfs-root /tmp/sys-$node \
     --proc-root /tmp/proc-$node --metrics-listen none >"$work/agent-$node.log" 2>&1 &
   pids+=($!)
   extra=()

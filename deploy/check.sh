@@ -1,26 +1,60 @@
 #!/usr/bin/env bash
-# The whole check, on a plain Debian 12 machine: installs what it needs, then format, build, include rules,
-# unit tests, sanitizers, and end-to-end tests on the virtual fabric. Exit 0 only when every step passed.
-#   deploy/check.sh              the short check (every kind of test once)
-#   deploy/check.sh --full       with the issues' counts: more launches, more kills, whole-tree clang-tidy
-#   deploy/check.sh --only STEP  one step: format build unit none tidy asan tsan e2e compare path
-#   deploy/check.sh --no-fabric  leave out what boots guests (then the check is not complete, and says so)
+# The check, on a plain Debian 12 machine: installs what it needs, then format, rules of the house, build, unit tests,
+# sanitizers, and end-to-end tests on the virtual fabric. Exit 0 only when every step passed.
+#   deploy/check.sh              the short check: at most 40 minutes on a bare machine with two cores
+#   deploy/check.sh --only STEP  one step of it: format house build unit none tidy asan tsan e2e
+#   deploy/check.sh --no-fabric  leaves out what boots guests; the check is then not complete, and says so
+#   deploy/check.sh --full PART  one part of the long check, at most 60 minutes; the result is kept by commit
+#   deploy/check.sh --full       lists the parts, their last results and what this commit lacks
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 4
 . deploy/compile_cache.sh
 
-full=0 only="" fabric=1
+steps="deps format house build unit none tidy asan tsan e2e"
+parts="unit asan tsan tidy headers e2e pairs upgrade compare path"
+kept=deploy/docs/results/full-check.tsv
+
+# What each part of the long check is, for the list.
+title_of() {
+  case $1 in
+    unit) echo "unit tests with the issues' counts of kills and rounds" ;;
+    asan) echo "every program under the address and undefined behaviour sanitizers" ;;
+    tsan) echo "every threaded program under the thread sanitizer" ;;
+    tidy) echo "clang-tidy on every source" ;;
+    headers) echo "a build without precompiled headers: each source includes what it uses" ;;
+    e2e) echo "end to end on the host and on guests" ;;
+    pairs) echo "localisation on four guests" ;;
+    upgrade) echo "a kernel upgrade on seven guests" ;;
+    compare) echo "compared with perftest, whole table" ;;
+    path) echo "instructions of a post, compared with perftest" ;;
+  esac
+}
+
+# Prints each part's last result and whether it is of this commit.
+list_parts() {
+  local part row commit
+  commit=$(git rev-parse --short=10 HEAD)
+  for part in $parts; do
+    row=$(awk -F '\t' -v part="$part" '$1 == part { row = $0 } END { print row }' "$kept" 2>/dev/null)
+    if [ -z "$row" ]; then printf '%-8s never run      %s\n' "$part" "$(title_of "$part")"; continue; fi
+    printf '%-8s %-14s %s\n' "$part" "$([ "$(cut -f 2 <<<"$row")" = "$commit" ] && echo "this commit" || echo "another commit")" \
+      "$(awk -F '\t' '{ printf "%s at %s on %s, %d min %d s: %s", $4, $2, $3, $5 / 60, $5 % 60, $6 }' <<<"$row")"
+  done
+}
+
+full=0 only="" fabric=1 part=""
 while [ $# -gt 0 ]; do
   case "$1" in
-    --full) full=1 ;;
+    --full) full=1 part=${2:-}; [ $# = 1 ] || shift ;;
     --no-fabric) fabric=0 ;;
     --only) only=${2:?check.sh: --only needs a step}; shift ;;
-    *) echo "check.sh: unknown option $1; allowed: --full, --no-fabric, --only STEP" >&2; exit 2 ;;
+    *) echo "check.sh: unknown option $1; allowed: --full [PART], --no-fabric, --only STEP" >&2; exit 2 ;;
   esac
   shift
 done
-steps="deps format build unit none tidy asan tsan e2e compare path"
 case " $steps  " in *" $only "*) ;; *) echo "check.sh: --only $only: no such step; allowed: $steps" >&2; exit 2 ;; esac
+case " $parts  " in *" $part "*) ;; *) echo "check.sh: --full $part: no such part; allowed: $parts" >&2; exit 2 ;; esac
+if [ "$full" = 1 ] && [ -z "$part" ]; then list_parts; exit 0; fi
 export RAILGAUGE_CHECK_FULL=$full
 logs=build/check
 mkdir -p "$logs"
@@ -46,9 +80,9 @@ step() {
   fi
 }
 
-# What a step's log says of its failures, in a few lines: who sees only the end of the output sees the cause.
+# The lines of a step's log that name its failures, for a reader who sees only the end of the output.
 essence() {
-  grep -nE -A 4 'FAILED  \]|Failure$|ERROR: |WARNING: ThreadSanitizer|runtime error|(error|fatal):| error: |\*\*\*(Failed|Timeout|Exception)' "$logs/$1.log" |
+  grep -nE -A 4 'FAILED  \]|Failure$|ERROR: |WARNING: ThreadSanitizer|runtime error|left running|(error|fatal):| error: |\*\*\*(Failed|Timeout|Exception)' "$logs/$1.log" |
     head -n 60 | cut -c 1-220 | sed "s/^/  $1: /"
 }
 
@@ -56,31 +90,47 @@ tracked() { git ls-files -co --exclude-standard "$@"; }
 
 format() {
   ! git grep -nE '^@[A-Z]+@$' -- README.md || return  # an output that was never pasted
-  tracked '*.h' '*.cc' '*.cu' | xargs clang-format --dry-run -Werror || return
+  tracked '*.h' '*.cc' '*.cu' | xargs -P 2 -n 200 clang-format --dry-run -Werror || return
   { tracked '*.sh'; echo deploy/vfabric/vfabric; echo .ci/run; } | xargs shellcheck -x -S warning || return
-  # A path of the machine that it was written on helps nobody.
+  # A path of the author's machine helps nobody.
   ! git grep -nIE '(^|[^]A-Za-z0-9_"}*/])/(home|root)/[a-z]' -- ':!deploy/check.sh' || return
 }
+house() { deploy/check_includes.sh && deploy/check_includes_test.sh && deploy/house_test.sh && deploy/house.sh --check; }
 configure_and_build() { cmake --preset "$1" && name_precompiled "build/$1" && cmake --build "build/$1" "${@:2}"; }
-# tests PRESET JOBS MAX-MISSED CTEST-ARGUMENTS...: Tests of real processes have deadlines, and two at once on two busy
-# cores miss one now and then. Those that failed, if few, are run once more, each alone; one that passes only so is
-# counted as passed and named at the end, for it is to be mended. What a sanitizer reported stands: it is not chance.
+
+# Processes of this tree that outlived their test: a test that leaves one fails the step.
+leftovers() {
+  local pid left=""
+  for pid in $(pgrep -f railgauge || true); do
+    case "$(readlink "/proc/$pid/exe" 2>/dev/null)" in
+      "$PWD"/build/* | */railgauge-bundle.*) left+="$pid $(tr '\0' ' ' <"/proc/$pid/cmdline" | cut -c 1-160)"$'\n' ;;
+    esac
+  done
+  [ -z "$left" ] && return
+  printf 'left running after the tests:\n%s' "$left"
+  return 1
+}
+# tests PRESET JOBS MAX-MISSED CTEST-ARGUMENTS...: tests of real processes have deadlines, and two at once on two busy
+# cores miss one now and then. Those that failed, if few, run once more, each alone; one that passes only alone counts
+# as passed and is named at the end, because it is to be mended. A sanitizer's report is never chance.
 alone=$logs/passed_only_alone
 rm -f "$alone"
 tests() {
   local preset=$1 jobs=$2 most=$3 tree=build/$1 missed; shift 3
-  ctest --test-dir "$tree" "$@" -j"$jobs" --output-on-failure --no-tests=error && return
-  ! grep -qE 'WARNING: ThreadSanitizer|ERROR: (Address|Leak)Sanitizer|runtime error:' "$tree/Testing/Temporary/LastTest.log" || return
-  mapfile -t missed < <(sed 's/^[0-9]*://' "$tree/Testing/Temporary/LastTestsFailed.log")
-  [ ${#missed[@]} -ge 1 ] && [ ${#missed[@]} -le "$most" ] || return 1
-  echo "once more, alone: ${missed[*]}"
-  ctest --test-dir "$tree" -R "^($(IFS='|'; echo "${missed[*]}"))\$" -j1 --output-on-failure --no-tests=error &&
+  if ! ctest --test-dir "$tree" "$@" -j"$jobs" --output-on-failure --no-tests=error; then
+    ! grep -qE 'WARNING: ThreadSanitizer|ERROR: (Address|Leak)Sanitizer|runtime error:' "$tree/Testing/Temporary/LastTest.log" || return
+    mapfile -t missed < <(sed 's/^[0-9]*://' "$tree/Testing/Temporary/LastTestsFailed.log")
+    [ ${#missed[@]} -ge 1 ] && [ ${#missed[@]} -le "$most" ] || return 1
+    echo "once more, alone: ${missed[*]}"
+    ctest --test-dir "$tree" -R "^($(IFS='|'; echo "${missed[*]}"))\$" -j1 --output-on-failure --no-tests=error || return
     printf "$preset %s\n" "${missed[@]}" >>"$alone"
+  fi
+  leftovers
 }
 unit() { tests ci 2 3 -L unit; }
-# "With CUDA and with none": on a machine without nvcc (CI's) all other steps are the leg with none, so this one has
-# nothing to add. Where nvcc is, a tree without it is configured and its device code compiled, the only files that
-# differ; what a program does with them is no_device_code_test, a unit test of every build.
+# On a machine without nvcc (CI's) every other step is the build without CUDA, so this one adds nothing. Where nvcc is,
+# a tree without it is configured and its device code compiled, the only files that differ; no_device_code_test, a unit
+# test of every build, runs the programs.
 none() {
   grep -q '^RAILGAUGE_NVCC:.*=/' build/ci/CMakeCache.txt || { echo "no nvcc here: the whole check is without it"; return 0; }
   local tree=build/ci-none objects
@@ -89,69 +139,94 @@ none() {
   mapfile -t objects < <(ninja -C $tree -t targets all | sed -n 's/^\([^:]*_code\.dir\/[^:]*\.o\): .*/\1/p')
   [ ${#objects[@]} -ge 4 ] || { echo "${#objects[@]} files of device code are known, at least 4 were expected"; return 1; }
   cmake --build $tree --target "${objects[@]}" || return
-  ! grep -rl --include='k*Code.cc' kPtx $tree/kernels || { echo "device code in a build without nvcc"; return 1; }
+  ! find $tree/kernels -name 'k*Code.cc' -print0 | xargs -0 grep -l kPtx || { echo "device code in a build without nvcc"; return 1; }
 }
-# clang-tidy reads a file in seconds, one with gRPC in half a minute: the short check reads the pure core.
+# clang-tidy reads a file in seconds, one with gRPC in half a minute: the short check reads the pure rooms that every
+# figure passes through.
 tidy() {
   local files
   if [ "$full" = 1 ]; then files=$(tracked '*.cc'); else
-    files=$(tracked 'kernels/core/*.cc' 'controller/plan/*.cc' 'controller/run/*.cc' | grep -v -E '_(test|bench)\.cc$'); fi
+    files=$(tracked 'kernels/core/*.cc' 'controller/run/*.cc' | grep -v -E '_(test|bench)\.cc$|/testing/'); fi
   # Without GCC's precompiled headers, which clang cannot read.
   mkdir -p build/tidy
   sed 's/-Winvalid-pch -include [^ ]*cmake_pch.hxx//' build/ci/compile_commands.json >build/tidy/compile_commands.json
   echo "$files" | xargs -P 2 -n 3 clang-tidy -p build/tidy --quiet
 }
-# What the sanitizers read: memory where strangers' bytes and C handles are, threads where there are several.
-# gRPC's own library is not instrumented, so its programs are left to --full under the address sanitizer only.
-asan_programs=(core_test kernel_contract_test verbs_test net_test fake_verbs_test bar_test fake_cuda_test gpu_contract_test gpu_session_test
-  nccl_collectives_test runner_test plan_test store_test store_fault_test run_machines_test compare_table_test vfabric_switch_test)
-tsan_programs=(core_test runner_test store_test event_loop_test fake_cuda_test cuda_lanes_test gpu_session_test net_test nccl_test
+# The sanitizers read memory where strangers' bytes and C handles are, and threads where there are several. gRPC's own
+# library is not instrumented, so its programs are left to --full under the address sanitizer only.
+asan_programs=(core_test kernel_contract_test verbs_test net_test fake_verbs_test fake_cuda_test
+  runner_test plan_test store_test store_fault_test vfabric_switch_test)
+tsan_programs=(core_test store_test event_loop_test net_test)
+full_tsan_programs=(core_test runner_test store_test event_loop_test fake_cuda_test cuda_lanes_test gpu_session_test net_test nccl_test
   nccl_collectives_test verbs_links_test)
 sanitized() {
   local preset=$1 regex; shift
-  [ "$full$preset" != 1asan ] || set -- all
   regex="^($(IFS='|'; echo "$*"))\$"
   [ "$1" != all ] || regex=.
   configure_and_build "$preset" --target "$@" &&
     tests "$preset" 2 2 -L unit -R "$regex"
 }
-e2e() {
-  local label='^e2e$'
-  [ "$full" = 0 ] || label='^e2e'
-  tests ci 1 1 -L "$label"
+# A source that uses what only the precompiled headers include fails here.
+headers() {
+  cmake --preset ci -B build/headers -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON && cmake --build build/headers && cmake --build build/headers --target headers_alone
+}
+e2e() { tests ci 1 1 -L '^e2e$'; }
+
+# Noise that forbids a statement is neither a failure of the programs nor a pass: exit code 77, counted as skipped.
+compare() { local code=0; deploy/compare_perftest.sh || code=$?; case $code in 5) return 77 ;; *) return $code ;; esac; }
+post_path() { local code=0; deploy/compare_post_path.sh || code=$?; case $code in 5) return 77 ;; *) return $code ;; esac; }
+
+# Runs one part of the long check and keeps its result.
+run_part() {
+  step deps "packages" deploy/deps.sh --yes
+  case $part in
+    unit | e2e | pairs | upgrade | compare | path | tidy) step build "configure and build (preset ci)" configure_and_build ci ;;
+  esac
+  case $part in
+    unit) step unit "$(title_of unit)" unit ;;
+    asan) step asan "$(title_of asan)" sanitized asan all ;;
+    tsan) step tsan "$(title_of tsan)" sanitized tsan "${full_tsan_programs[@]}" ;;
+    tidy) step tidy "$(title_of tidy)" tidy ;;
+    headers) step headers "$(title_of headers)" headers ;;
+    e2e) step e2e "$(title_of e2e)" e2e ;;
+    pairs) step pairs "$(title_of pairs)" tests ci 1 0 -R '^e2e_pairs$' ;;
+    upgrade) step upgrade "$(title_of upgrade)" tests ci 1 0 -R '^e2e_upgrade$' ;;
+    compare) step compare "$(title_of compare)" compare ;;
+    path) step path "$(title_of path)" post_path ;;
+  esac
+}
+# keep_result: one row a part, newest last: part, commit, date, result, seconds, counts.
+keep_result() {
+  local result=passed dirty=""
+  [ "$skipped" = 0 ] || result="no statement"
+  [ "$failed" = 0 ] || result=failed
+  git diff --quiet HEAD || dirty=+changes
+  mkdir -p "$(dirname "$kept")"
+  { [ ! -e "$kept" ] || awk -F '\t' -v part="$part" '$1 != part' "$kept"
+    printf '%s\t%s%s\t%s\t%s\t%s\t%s\n' "$part" "$(git rev-parse --short=10 HEAD)" "$dirty" "$(date -u +%F)" "$result" \
+      "$(($(date +%s) - began))" "$passed passed, $failed failed, $skipped skipped"; } >"$kept.draft" && mv "$kept.draft" "$kept"
 }
 
-# Noise that forbids a statement is no failure of the programs and no pass: it is counted as skipped. --full insists,
-# and measures the whole table. Without perftest there is nothing to hold against.
-compare() {
-  local code=0
-  deploy/compare_perftest.sh || code=$?
-  case $full$code in 03 | 04 | ?5) return 77 ;; *) return $code ;; esac
-}
-post_path() {
-  local code=0
-  deploy/compare_post_path.sh || code=$?
-  case $code in 5) return 77 ;; *) return $code ;; esac
-}
-
-step deps "packages" deploy/deps.sh --yes
-step format "clang-format, shellcheck" format
-step build "configure and build (preset ci)" configure_and_build ci
-step unit "unit tests and include rules" unit
-step none "configure and device code without nvcc" none
-step tidy "clang-tidy" tidy
-step asan "address and undefined behaviour sanitizers" sanitized asan "${asan_programs[@]}"
-step tsan "thread sanitizer" sanitized tsan "${tsan_programs[@]}"
-if [ "$fabric" = 1 ]; then
-  step e2e "end to end on the virtual fabric" e2e
-  step compare "held against perftest" compare
-  [ "$full$only" = 0 ] || step path "instructions of a post, held against perftest" post_path
+if [ -n "$part" ]; then
+  run_part
+  keep_result
+else
+  step deps "packages" deploy/deps.sh --yes
+  step format "clang-format, shellcheck" format
+  step house "include rules and the house's bounds" house
+  step build "configure and build (preset ci)" configure_and_build ci
+  step unit "unit tests" unit
+  step none "configure and device code without nvcc" none
+  step tidy "clang-tidy" tidy
+  step asan "address and undefined behaviour sanitizers" sanitized asan "${asan_programs[@]}"
+  step tsan "thread sanitizer" sanitized tsan "${tsan_programs[@]}"
+  [ "$fabric" = 0 ] || step e2e "end to end on the virtual fabric" e2e
 fi
 
 for name in "${failed_steps[@]}"; do essence "$name"; done
 [ ! -e "$alone" ] || { for name in unit asan tsan e2e; do [ ! -e "$logs/$name.log" ] || grep -A 4 'Failure$' "$logs/$name.log" | head -n 20; done
   echo "passed only alone, to be mended: $(paste -sd ',' "$alone")"; }
 echo "check took $((($(date +%s) - began) / 60)) min $((($(date +%s) - began) % 60)) s; logs in $logs"
-[ "$fabric" = 1 ] || echo "not complete: --no-fabric left out e2e and compare"
+[ "$fabric" = 1 ] || echo "not complete: --no-fabric left out e2e"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]

@@ -84,7 +84,30 @@ if [ "$missing" -gt 0 ]; then
   [ "$(id -u)" = 0 ] || sudo -v  # its password is asked for here, not inside a logged step
   step "packages" deploy/deps.sh --yes
 fi
-build() { cmake --preset release && cmake --build build/release --target railgauge railgauge-controller railgauge-agent railgauge-runner vfabric-switch; }
+# Prints how far the build is: "n of m, about T left". A terminal gets one line drawn anew, a log one line each tenth.
+show_progress() {
+  local line done_steps all elapsed left tenth=-1
+  while IFS= read -r line; do
+    echo "$line" >>"$log"
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\ ([0-9]+) ]] || continue
+    done_steps=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]} elapsed=${BASH_REMATCH[3]}
+    [ "$done_steps" -gt 0 ] && [ "$elapsed" -gt 0 ] || continue
+    left=$((elapsed * (all - done_steps) / done_steps))
+    if [ -t 1 ]; then
+      printf '\rbuild: %d of %d, about %d min %02d s left   ' "$done_steps" "$all" $((left / 60)) $((left % 60))
+    elif [ $((done_steps * 10 / all)) != "$tenth" ]; then
+      tenth=$((done_steps * 10 / all))
+      printf 'build: %d of %d, about %d min %02d s left\n' "$done_steps" "$all" $((left / 60)) $((left % 60))
+    fi
+  done
+  [ ! -t 1 ] || printf '\r%*s\r' 60 ''
+}
+build() {
+  local from; from=$(date +%s); current=build
+  cmake --preset release >>"$log" 2>&1 || return
+  NINJA_STATUS='[%f/%t %e] ' cmake --build build/release --target railgauge railgauge-controller railgauge-agent railgauge-runner vfabric-switch 2>&1 | show_progress || return
+  current=""; printf '%-62s %d s\n' build $(($(date +%s) - from))
+}
 certificates() {
   deploy/pki.sh ca "$state/pki" && deploy/pki.sh controller "$state/pki" localhost 127.0.0.1 10.0.2.2
   for node in $(seq "$nodes"); do deploy/pki.sh agent "$state/pki" "n$node" || return; done
@@ -131,7 +154,7 @@ n1_boots() {
 metrics_address() { "${fabric[@]}" status --format json | jq -r ".nodes[] | select(.name == \"$1\") | \"http://127.0.0.1:\(.metrics_port)/metrics\""; }
 
 export RAILGAUGE_CONTROLLER=unix:$state/controller.sock
-step "build" build
+build
 step "certificates: a CA, the controller, an agent a node" certificates
 boot=()
 if [ "$upgrade" = 1 ]; then
