@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,17 +11,88 @@
 #include <vector>
 
 #include "kernels/core/base/clock.h"
+#include "kernels/core/base/handle.h"
 #include "kernels/core/base/result.h"
+#include "kernels/dl/cuda.h"
+#include "kernels/dl/nccl.h"
 #include "kernels/gpu/device.h"
 #include "kernels/gpu/handles.h"
-#include "kernels/nccl/buffers.h"
+#include "kernels/memory/gpu_buffer.h"
 #include "kernels/nccl/communicator/communicator.h"
 #include "kernels/nccl/communicator/worker.h"
 #include "kernels/nccl/data.h"
-#include "kernels/nccl/graph.h"
 #include "kernels/nccl/operation.h"
 
 namespace railgauge::nccl {
+
+class Graph {
+ public:
+  // What `queue` puts onto the stream. kUnimplemented where the driver has no graphs (CUDA 11.4 is
+  // the first that has what is needed). The stream captures no more, also after an error.
+  static Result<Graph> capture(const gpu::Gpu& gpu, cu::Stream stream,
+                               const std::function<Status()>& queue);
+
+  explicit operator bool() const { return static_cast<bool>(executable_); }
+  Status launch(const gpu::Gpu& gpu, cu::Stream stream) const;
+
+ private:
+  struct GraphTraits {
+    using Type = cu::Graph;
+    static Type empty() { return nullptr; }
+    static void release(Type graph) {
+      gpu::note_release("destroy the graph", loaded_cuda().graph_destroy(graph));
+    }
+  };
+  struct ExecutableTraits {
+    using Type = cu::GraphExec;
+    static Type empty() { return nullptr; }
+    static void release(Type graph) {
+      gpu::note_release("destroy the executable graph", loaded_cuda().graph_exec_destroy(graph));
+    }
+  };
+
+  Handle<GraphTraits> graph_;
+  Handle<ExecutableTraits> executable_;
+};
+
+// A buffer of the current context's GPU. A registered one must end before its communicator does.
+class Buffer {
+ public:
+  Buffer() = default;
+  // Errors as GpuBuffer::allocate.
+  static Result<Buffer> plain(const gpu::Gpu& gpu, std::uint64_t bytes);
+  // kUnimplemented where this NCCL has no registration (before 2.19).
+  static Result<Buffer> registered(const gpu::Gpu& gpu, const Communicator& comm,
+                                   std::uint64_t bytes);
+
+  [[nodiscard]] cu::DevicePtr data() const { return data_; }
+  // Its communicator ends next.
+  void deregister() { registration_.reset(); }
+
+ private:
+  struct MemoryTraits {
+    using Type = void*;
+    static Type empty() { return nullptr; }
+    static void release(Type memory) { static_cast<void>(loaded_nccl().mem_free(memory)); }
+  };
+  struct Registration {
+    nc::Comm comm = nullptr;
+    void* handle = nullptr;
+    bool operator==(const Registration&) const = default;
+  };
+  struct RegistrationTraits {
+    using Type = Registration;
+    static Type empty() { return {}; }
+    static void release(Type made) {
+      static_cast<void>(loaded_nccl().comm_deregister(made.comm, made.handle));
+    }
+  };
+
+  GpuBuffer plain_;
+  Handle<MemoryTraits> memory_;
+  Handle<RegistrationTraits> registration_;  // ends before the memory does: declared after it
+  cu::DevicePtr data_ = 0;
+};
 
 // What a task's parameters make of it; the same on all ranks but for `rank`.
 struct Plan {

@@ -1,14 +1,26 @@
 #include "kernels/verbs/staged/by_memory.h"
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "kernels/core/base/clock.h"
+#include "kernels/core/sampler.h"
 #include "kernels/core/text/units.h"
+#include "kernels/verbs/link/control_channel.h"
+#include "kernels/verbs/link/link.h"
 #include "kernels/verbs/link/memory_choice.h"
+#include "kernels/verbs/link/parameters.h"
 #include "kernels/verbs/staged/curve_report.h"
+#include "kernels/verbs/staged/staging.h"
+#include "kernels/verbs/stream/bandwidth_points.h"
+#include "kernels/verbs/stream/report.h"
+#include "kernels/verbs/transport/account.h"
+#include "kernels/verbs/transport/agreement.h"
 
 namespace railgauge::verbs {
 namespace {
@@ -98,6 +110,380 @@ class ByMemory final : public Kernel {
 
 std::unique_ptr<Kernel> by_memory(MakeKernel direct, Verb verb, StagedFigure figure) {
   return std::make_unique<ByMemory>(std::move(direct), verb, figure);
+}
+
+namespace {
+
+constexpr double kWindowNs = 1e6;
+constexpr std::uint64_t kProbeMessages = 8;
+constexpr std::uint64_t kFixedWindows = 32;
+constexpr std::uint64_t kWindowsInBatch = 10;
+constexpr unsigned kIdleBetweenLooks = 64;
+constexpr std::uint64_t kMostSlots = 512;  // of a ring, each of a chunk: 128 MiB with the defaults
+
+tl::unexpected<Error> refused(const std::string& name, const std::string& value,
+                              std::string_view why) {
+  return fail(Code::kInvalidArgument,
+              fmt::format("parameter {}: {} is not for staged memory{}", name, value, why));
+}
+
+// A staging has one queue pair, one way, a number of messages: the defaults of these. Nor relaxed
+// ordering: a count that tells of a chunk must not pass it.
+Status check_plain(const Params& params) {
+  const auto& given = params.effective();
+  for (const auto& [name, only] :
+       std::vector<std::pair<std::string, std::string>>{{"qps", "1"},
+                                                        {"post_list", "1"},
+                                                        {"direction", "one_way"},
+                                                        {"poll", "busy"},
+                                                        {"srq", "false"},
+                                                        {"relaxed_ordering", "false"},
+                                                        {"duration", "0s"},
+                                                        {"added_cost_fraction", "0"}}) {
+    const auto found = given.find(name);
+    if (found != given.end() && !params.is_default(name))
+      return refused(name, found->second, "; leave it out or say " + only);
+  }
+  return {};
+}
+
+// What each chunk has whatever these say: a completion of its own, a receive of its slot, its bytes
+// in the ring. `only` is what that comes to; empty: no value says it.
+struct ChunksOwn {
+  const char* name;
+  const char* only;
+  const char* why;
+};
+constexpr std::array kChunksOwn{
+    ChunksOwn{"signal_every", "1", ", where each chunk completes by itself"},
+    ChunksOwn{"inline_bytes", "0", ", whose chunks lie in the ring"},
+    ChunksOwn{"receive_depth", "", ", where stage_depth receives wait"}};
+
+bool is_other(const Params& params, const ChunksOwn& own) {
+  const auto found = params.effective().find(own.name);
+  return found != params.effective().end() && !params.is_default(own.name) &&
+         found->second != own.only;
+}
+
+Status check_chunks(const Params& params) {
+  for (const ChunksOwn& own : kChunksOwn)
+    if (is_other(params, own))
+      return refused(own.name, params.effective().at(own.name),
+                     fmt::format("{}; leave it out{}", own.why,
+                                 *own.only == '\0' ? "" : fmt::format(" or say {}", own.only)));
+  return {};
+}
+
+// Beside the direct transfer, whose parameters they are.
+void note_chunks(const Params& params, Reporter& reporter) {
+  for (const ChunksOwn& own : kChunksOwn)
+    if (is_other(params, own))
+      reporter.note("info", fmt::format("staged_twin: {} {} holds for the direct transfer alone",
+                                        own.name, params.effective().at(own.name)));
+}
+
+class StagedTransfer final : public Kernel {
+ public:
+  StagedTransfer(Verb verb, StagedFigure figure, const MemoryChoice& choice, StagedPart part)
+      : verb_(verb), figure_(figure), choice_(choice), part_(part) {}
+
+  Status prepare(Context& context) override {
+    const Params& params = context.params;
+    RG_TRY_OK(check_plain(params));
+    if (part_ == StagedPart::kAlone)
+      RG_TRY_OK(check_chunks(params));
+    else
+      note_chunks(params, context.reporter);
+    Link::Options options = link_options(params, verb_);
+    if (!operation_of(options.verb).is_atomic()) sizes_ = params.bytes_list("sizes");
+    if (sizes_.empty()) sizes_ = {kAtomicBytes};
+    options_ = RG_TRY(sampler_options(params));
+    if (is_bandwidth()) {
+      options_.batch = kWindowsInBatch;
+      depth_ = static_cast<std::uint64_t>(params.integer("depth"));
+    }
+    total_ = static_cast<std::uint64_t>(params.integer("iterations"));
+    stamps_.resize(options_.batch + 1);
+    Staging::Form form{.memory = choice_,
+                       .sizes = sizes_,
+                       .chunk_bytes = std::max<std::uint64_t>(1, params.bytes("stage_chunk")),
+                       .depth = static_cast<std::uint32_t>(params.integer("stage_depth"))};
+    form.bytes_on_way = form.depth * form.chunk_bytes;
+    if (is_bandwidth()) form.depth = Staging::slots_for(form, std::min(depth_, kMostSlots));
+    RG_TRY_OK(Staging::plan(context, form, options));
+    link_ = RG_TRY(Link::open(context, options));
+    control_.emplace(RG_TRY(ControlChannel::open(*link_)));
+    staging_.emplace(RG_TRY(Staging::open(context, form, *link_)));
+    return {};
+  }
+
+  Status connect(Context& context, Group& group) override {
+    rank_ = group.rank();
+    RG_TRY_OK(link_->connect(context, group));
+    RG_TRY_OK(control_->connect(context, *link_, group));
+    link_->report_facts(context.reporter);
+    staging_->report_facts(context.reporter);
+    book_.set_port(link_->device());
+    book_.report_fact(context.reporter);
+    return {};
+  }
+
+  Status measure(Context& context, Group& group) override {
+    link_->waiting().set_limits(tick_clock(context), context.deadline_monotonic_ns,
+                                context.params.duration_ns("stall_timeout"));
+    RG_TRY_OK(agree(group, staging_->give_out_receives(), seconds_left(context)));
+    Status here;
+    for (std::size_t i = 0; i < sizes_.size() && here; ++i) here = measure_size(context, group, i);
+    note_troubles(book_, link_->device(), here, context.reporter);
+    return here;
+  }
+
+ private:
+  [[nodiscard]] bool is_bandwidth() const { return figure_ == StagedFigure::kBandwidth; }
+  [[nodiscard]] tl::unexpected<Error> failure() const {
+    return tl::unexpected(link_->waiting().failure());
+  }
+
+  Status measure_size(Context& context, Group& group, std::size_t size_index) {
+    const Status ready = staging_->begin_size(size_index, rank_);
+    book_.open();  // before the other side may begin
+    RG_TRY_OK(agree(group, ready, seconds_left(context)));
+    std::vector<Point> points;
+    const Status here = rank_ == 0 ? lead(context, size_index, points) : follow();
+    if (!here) control_->abort();
+    PeerStatus mine;
+    mine.set_posted(staging_->allowed());
+    const auto told = RG_TRY(agree_on(group, here, mine, seconds_left(context)));
+    const bool verified = context.params.boolean("verify");
+    const std::uint32_t other = 1 - rank_;
+    const bool takes = rank_ == 1 || !is_bandwidth();
+    Status compared;
+    if (verified && takes) compared = staging_->verify(size_index, other, told[other].posted());
+    PeerStatus closing;
+    *closing.add_accounts() = book_.close();
+    const auto closed =
+        RG_TRY(agree_on(group, compared, std::move(closing), seconds_left(context)));
+    for (Point& point : points) {
+      point.set_verified(verified);
+      if (staging_->is_synthetic()) point.set_synthetic(true);
+      add_facts(size_index, closed, *point.mutable_facts());
+      context.reporter.point(std::move(point));
+    }
+    return {};
+  }
+
+  template <class Facts>
+  void add_facts(std::size_t size_index, const std::vector<PeerStatus>& closed,
+                 Facts& facts) const {
+    const Chunks& chunks = staging_->chunks();
+    facts["chunks_in_message"] = std::to_string(chunks.in_message);
+    if (is_bandwidth())
+      facts["bytes_in_flight"] = std::to_string(
+          std::min(staging_->chunks_on_way() * chunks.chunk_bytes, depth_ * chunks.message_bytes));
+    for (std::size_t rank = 0; rank < closed.size(); ++rank) {
+      const std::string prefix = rank == rank_ ? "" : "peer_";
+      const Account& account = closed[rank].accounts(0);
+      const CpuCost cost{account.cpu_ns(), account.messages()};
+      if (is_bandwidth())
+        add_bandwidth_cost(cost, static_cast<double>(sizes_[size_index]), prefix, facts);
+      else
+        add_latency_cost(cost, prefix, facts);
+      add_port_counters(account, prefix, facts);
+    }
+  }
+
+  // Moves things on until `done`.
+  template <class Done>
+  Status run_until(Done done) {
+    std::uint64_t since = 0;
+    for (unsigned idle = 0; !done();) {
+      if (RG_TRY(staging_->progress())) {
+        since = 0;
+        idle = 0;
+      } else if (++idle % kIdleBetweenLooks == 0 && !link_->waiting().may_go_on(since)) {
+        return failure();
+      }
+    }
+    return {};
+  }
+
+  // Rank 0: the samples, then the end.
+  Status lead(Context& context, std::size_t size_index, std::vector<Point>& points) {
+    RG_TRY_OK(is_bandwidth() ? stream(context, size_index, points)
+                             : ping_pong(context, size_index, points));
+    RG_TRY_OK(run_until([this] { return staging_->delivered() == staging_->allowed(); }));
+    if (!control_->send(ControlWord::of(Order::kDone, staging_->allowed()))) return failure();
+    return {};
+  }
+
+  // Rank 1: takes, and in a ping-pong sends each message's answer, until rank 0 has said how many
+  // there were.
+  Status follow() {
+    const auto answer = [this] {
+      if (!is_bandwidth() && staging_->received() > staging_->allowed())
+        staging_->allow(staging_->received() - staging_->allowed());
+    };
+    book_.begin_work();
+    RG_TRY_OK(run_until([&] {
+      answer();
+      return control_->has_word();
+    }));
+    ControlWord word;
+    if (!control_->receive(word)) return failure();
+    RG_TRY_OK(run_until([&] {
+      answer();
+      return staging_->received() == word.value() && staging_->delivered() == staging_->allowed();
+    }));
+    book_.end_work(static_cast<double>(staging_->received()));
+    return {};
+  }
+
+  Status ping_pong(Context& context, std::size_t size_index, std::vector<Point>& points) {
+    const TickClock& clock = tick_clock(context);
+    Sampler sampler(context.clock, options_);
+    book_.begin_work();
+    const Sampled sampled =
+        RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) -> Status {
+          RG_CHECK(count < stamps_.size());
+          if (!link_->waiting().before_deadline()) return failure();
+          stamps_[0] = clock.ticks();
+          for (std::uint64_t i = 0; i < count; ++i) {
+            staging_->allow(1);
+            RG_TRY_OK(run_until([this] { return staging_->received() == staging_->allowed(); }));
+            stamps_[i + 1] = clock.ticks();
+          }
+          for (std::uint64_t i = 0; i < count; ++i)
+            out.push_back(clock.to_ns(stamps_[i + 1] - stamps_[i]) / 2);
+          return {};
+        }));
+    book_.end_work(static_cast<double>(staging_->received()));
+    points.push_back(make_verbs_point({.metric = "latency_ns", .meaning = "half_rtt", .unit = "ns"},
+                                      sizes_[size_index], sampled, context.raw_samples));
+    (*points.back().mutable_facts())["clock_drift_ppm"] = fmt::format("{:.3f}", clock.drift_ppm());
+    return hold_to_line_rate(link_->device(), link_->mine(), link_->peer(), points.back());
+  }
+
+  // As many on their way as fill the rings, however small the messages are; `depth` at most.
+  void keep_full() {
+    const std::uint64_t chunks = 2 * staging_->chunks_on_way();
+    const std::uint64_t ahead = std::min(depth_, chunks / staging_->chunks().in_message + 2);
+    const std::uint64_t open = staging_->allowed() - staging_->delivered();
+    std::uint64_t more = ahead - std::min(ahead, open);
+    if (total_ != 0) more = std::min(more, total_ - staging_->allowed());
+    staging_->allow(more);
+  }
+
+  Status wait_delivered(std::uint64_t messages) {
+    return run_until([&] {
+      keep_full();
+      return staging_->delivered() >= messages;
+    });
+  }
+
+  // How many messages make a window.
+  Result<std::uint64_t> choose_window(const TickClock& clock) {
+    if (total_ != 0) return std::max<std::uint64_t>(1, total_ / kFixedWindows);
+    RG_TRY_OK(wait_delivered(1));
+    const std::uint64_t begin = clock.ticks();
+    const std::uint64_t before = staging_->delivered();
+    RG_TRY_OK(wait_delivered(before + kProbeMessages));
+    const double each_ns =
+        clock.to_ns(clock.ticks() - begin) / static_cast<double>(staging_->delivered() - before);
+    return std::max<std::uint64_t>(1,
+                                   static_cast<std::uint64_t>(kWindowNs / std::max(1.0, each_ns)));
+  }
+
+  Status stream(Context& context, std::size_t size_index, std::vector<Point>& points) {
+    const TickClock& clock = tick_clock(context);
+    const std::uint64_t window = RG_TRY(choose_window(clock));
+    SamplerOptions options = options_;
+    options.fixed_samples = (total_ + window - 1) / window;
+    // Touched now: neither room nor a page is made within a window.
+    windows_.resize(std::max(options.max_samples, options.fixed_samples) + options.batch);
+    windows_.clear();
+    last_ticks_ = clock.ticks();
+    last_delivered_ = 0;
+    const std::uint64_t delivered_before = staging_->delivered();
+    const auto bytes = static_cast<double>(sizes_[size_index]);
+    Sampler sampler(context.clock, options);
+    book_.begin_work();
+    Sampled sampled = RG_TRY(sampler.run(
+        [&](std::uint64_t count, std::vector<double>& out) {
+          return batch(clock, window, count, bytes, out);
+        },
+        [this]() -> Status {
+          windows_.clear();
+          return {};
+        }));
+    book_.end_work(static_cast<double>(staging_->delivered() - delivered_before));
+    const auto kept = std::span(windows_).last(sampled.samples.size());
+    PointForm form{.message_bytes = sizes_[size_index],
+                   .meaning = "unidirectional",
+                   .line_rate = line_rate_between(link_->device(), link_->mine(), link_->peer()),
+                   .precision = options_.relative_half_width};
+    points = RG_TRY(
+        make_points(context, measured_by_windows(clock, std::move(sampled), kept, window), form));
+    return {};
+  }
+
+  // `count` windows. What was delivered between two batches is nobody's, but of a fixed number.
+  Status batch(const TickClock& clock, std::uint64_t window, std::uint64_t count, double bytes,
+               std::vector<double>& out) {
+    if (!link_->waiting().before_deadline()) return failure();
+    // Only a warm-up, whose windows nobody asks for, can have filled it.
+    if (windows_.size() + count > windows_.capacity()) windows_.clear();
+    RG_CHECK(windows_.size() + count <= windows_.capacity());
+    if (total_ == 0) {
+      RG_TRY_OK(wait_delivered(staging_->delivered() + 1));
+      last_ticks_ = clock.ticks();
+      last_delivered_ = staging_->delivered();
+    }
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (last_delivered_ == staging_->delivered() || total_ == 0)
+        RG_TRY_OK(wait_delivered(next_end(window)));
+      // Windows that one look closed share its messages and its time.
+      const std::uint64_t now = clock.ticks();
+      const std::uint64_t arrived = staging_->delivered() - last_delivered_;
+      const std::uint64_t shared =
+          total_ == 0 ? 1 : std::max<std::uint64_t>(1, (arrived + window - 1) / window);
+      const Window one{arrived / shared, std::max<std::uint64_t>(1, (now - last_ticks_) / shared)};
+      windows_.push_back(one);
+      out.push_back(bytes * static_cast<double>(one.writes) / (clock.to_ns(one.ticks) / 1e9));
+      last_delivered_ += one.writes;
+      last_ticks_ += one.ticks;
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::uint64_t next_end(std::uint64_t window) const {
+    const std::uint64_t end = last_delivered_ + window;
+    return total_ == 0 ? end : std::min(total_, end);
+  }
+
+  Verb verb_;
+  StagedFigure figure_;
+  MemoryChoice choice_;
+  StagedPart part_;
+  std::vector<std::uint64_t> sizes_;
+  SamplerOptions options_;
+  std::uint64_t total_ = 0;  // messages of a size, where it is fixed
+  std::uint64_t depth_ = 1;  // messages on their way, at most
+  std::vector<std::uint64_t> stamps_;
+  std::vector<Window> windows_;
+  std::uint64_t last_ticks_ = 0;
+  std::uint64_t last_delivered_ = 0;
+  std::unique_ptr<Link> link_;
+  std::optional<ControlChannel> control_;  // after the link, whose domain it is registered in
+  std::optional<Staging> staging_;         // the same
+  AccountBook book_;
+  std::uint32_t rank_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_staged(Verb verb, StagedFigure figure, const MemoryChoice& choice,
+                                    StagedPart part) {
+  return std::make_unique<StagedTransfer>(verb, figure, choice, part);
 }
 
 }  // namespace railgauge::verbs

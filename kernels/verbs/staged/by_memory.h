@@ -6,9 +6,24 @@
 #include <memory>
 
 #include "kernels/core/kernel.h"
-#include "kernels/verbs/staged/staged_transfer.h"
+#include "kernels/verbs/link/memory_choice.h"
+#include "kernels/verbs/link/operation.h"
 
 namespace railgauge::verbs {
+
+enum class StagedFigure : std::uint8_t {
+  kBandwidth,  // of messages that are in the target's memory
+  kLatency,    // half a round trip from memory to memory
+};
+
+enum class StagedPart : std::uint8_t {
+  kAlone,
+  kTwin,  // beside the direct transfer, whose parameters need not all fit
+};
+
+// `choice` stands for the parameters memory and target_memory; one of them is staged.
+std::unique_ptr<Kernel> make_staged(Verb verb, StagedFigure figure, const MemoryChoice& choice,
+                                    StagedPart part);
 
 // `direct` makes the kernel where nothing is staged. With the parameter staged_twin the same is
 // measured staged as well: its points' pair is "staged", and a note names the size where the two

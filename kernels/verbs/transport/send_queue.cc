@@ -1,4 +1,4 @@
-#include "kernels/verbs/transport/waiting.h"
+#include "kernels/verbs/transport/send_queue.h"
 
 #include <poll.h>
 
