@@ -247,9 +247,10 @@ class Tree:
 
     @functools.cached_property
     def untested_lone_headers(self):
-        present = set(self.paths)
-        return {header: includer for header, includer in self.lone_headers.items()
-                if header.rpartition(".")[0] + "_test.cc" not in present}
+        """Those of lone_headers that no test source includes."""
+        tested = {included for source in self.sources if "_test." in source.path
+                  for _, included in source.includes}
+        return {header: includer for header, includer in self.lone_headers.items() if header not in tested}
 
     @functools.cached_property
     def mutual_pairs(self):
