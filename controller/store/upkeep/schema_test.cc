@@ -14,7 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/store/migrations.h"
+#include "controller/store/upkeep/migrations.h"
 #include "controller/store/testing/store_testing.h"
 
 namespace railgauge::store {
