@@ -23,10 +23,11 @@ Memory memory_of(std::string_view word);
 class Area {
  public:
   Area() = default;
-  // At least `bytes`. Of a GPU its context must be current; waives where memory is lacking.
+  // Holds at least `bytes`. For GPU memory its context must be current; waives where memory is
+  // lacking.
   static Result<Area> allocate(Memory memory, bool staged, std::string_view gpu, std::size_t bytes);
 
-  // What MPI is given.
+  // The memory that MPI receives as an argument.
   [[nodiscard]] std::byte* data() const { return data_; }
   // The host's view of the contents, whole after pull() and brought to the memory by push().
   [[nodiscard]] std::span<std::byte> view() const { return host_.span(); }
@@ -47,7 +48,7 @@ class Area {
   }
   // The first copy that failed.
   [[nodiscard]] const Status& status() const { return status_; }
-  // What the driver says that MPI was given: "host", "device", "managed".
+  // The kind of memory that the driver reports for MPI's argument: "host", "device", "managed".
   [[nodiscard]] std::string observed() const;
 
  private:

@@ -141,8 +141,8 @@ void Bench::tell(Act act, std::size_t size_index, std::uint64_t count) {
   mpi_->broadcast(&order, sizeof order, 0);
 }
 
-// The data to send, and what is received made wrong, so that only what comes from now on proves
-// anything. No rank goes on before all have done so.
+// Fills the data to send and spoils the receive area, so that only data that arrives from now on
+// proves anything. No rank continues before all have done so.
 void Bench::begin(std::size_t size_index) {
   const Share share = share_of(size_index);
   for (const Segment& segment : operation_.sent(share))
@@ -169,7 +169,7 @@ void Bench::play(const TickClock& clock, std::size_t size_index, std::uint64_t c
   mpi_->gather(own_ns_.data(), count * sizeof(double), all_ns_.data(), 0);
 }
 
-// What this rank received. All ranks learn whether one found something wrong.
+// Verifies the data that this rank received. All ranks learn whether one found a fault.
 Status Bench::verify(std::size_t size_index) {
   const Share share = share_of(size_index);
   mpi_->barrier();
@@ -192,7 +192,7 @@ Status Bench::verify(std::size_t size_index) {
   return found;
 }
 
-// What one rank found is told by all, so that it counts before "measured nothing".
+// All ranks report the fault that one rank found, so that it counts before "measured nothing".
 Status Bench::share(Group& group, const Status& mine) const {
   std::string told;
   if (!mine) told = fmt::format("{} {}", static_cast<int>(mine.error().code), mine.error().message);
@@ -373,7 +373,7 @@ Status Bench::set_tunables(Context& context, std::uint32_t local_rank) {
   const auto& given = context.params.effective();
   bool any = false;
   for (const std::string_view name : kTunables) any = any || !context.params.is_default(name);
-  // Of either side: an MPI that has to be told of GPUs is told so on both.
+  // For either side: an MPI that needs a switch for GPUs gets it on both.
   const bool gpu =
       operation_.sized && context.params.text("gpu_path") == "direct" &&
       (context.params.text("memory") != "host" || (context.params.text("peer_memory") != "same" &&

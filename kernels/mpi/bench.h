@@ -1,5 +1,5 @@
-// One rank of an MPI task. Rank 0 decides: it tells each next step to all by a broadcast, outside
-// of what is timed; the others follow until it says that all is done.
+// One rank of an MPI task. Rank 0 decides: it broadcasts each next step, outside the timed region;
+// the others follow until it announces the end.
 #pragma once
 
 #include <cstdint>

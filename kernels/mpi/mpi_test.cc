@@ -1,4 +1,4 @@
-// What of the MPI family needs no MPI.
+// Parts of the MPI family that need no MPI.
 #include <gtest/gtest.h>
 
 #include "kernels/mpi/binding/launched.h"

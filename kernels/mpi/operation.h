@@ -1,5 +1,5 @@
-// What tells one MPI kernel from another: its calls, the memory that they need, and what must stand
-// there afterwards. Each kernel's file holds one Operation; the rest is bench.cc.
+// The parts by which one MPI kernel differs from another: its calls, the memory that they need, and
+// the expected content afterwards. Each kernel's file holds one Operation; bench.cc has the rest.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct Share {
   [[nodiscard]] std::uint64_t floats() const { return bytes / sizeof(float); }
 };
 
-// What an operation works with while it is timed.
+// The values that an operation uses inside the timed region.
 struct Work {
   Calls& mpi;
   const TickClock& clock;
@@ -49,7 +49,7 @@ struct Work {
   bool target_staged = false;           // of one-sided calls: rank 1's memory is staged
 };
 
-// Bytes at `offset` that are the contents number `block` of rank `rank`. Of what reduces: elements
+// Bytes at `offset` that are the contents number `block` of rank `rank`. For a reduction: elements
 // from number `block` on, of that rank or, received, of the sum of all.
 struct Segment {
   std::uint64_t offset = 0;
@@ -61,7 +61,7 @@ struct Segment {
 // Whose times a sample is made of.
 enum class Timed : std::uint8_t { kFirst, kFirstHalf, kAll };  // the slowest of several counts
 enum class Figure : std::uint8_t { kLatency, kBandwidth, kRate };
-// What one-sided calls reach of the other ranks.
+// The memory of the other ranks that one-sided calls reach.
 enum class Exposed : std::uint8_t { kNothing, kReceive, kSend };
 
 struct Operation {
@@ -79,7 +79,7 @@ struct Operation {
   Exposed exposed = Exposed::kNothing;
   bool pair = true;  // exactly two ranks; else two or more
   std::string_view sizes = "8,4KiB";
-  // Bytes of memory, and what stands there before and after.
+  // Bytes of memory, and their content before and after.
   std::uint64_t (*send_bytes)(const Share&);
   std::uint64_t (*receive_bytes)(const Share&);
   std::vector<Segment> (*sent)(const Share&);

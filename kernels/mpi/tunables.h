@@ -1,5 +1,5 @@
-// What a site tunes in its MPI, by one set of words, and what each implementation calls it. THE
-// allow-list too: a task sets these of an MPI's many variables and no others. Pure.
+// The settings that a site tunes in its MPI, under one set of names, and each implementation's own
+// name for them. Also THE allow-list: a task sets these variables of an MPI and no others. Pure.
 #pragma once
 
 #include <cstdint>
@@ -44,14 +44,14 @@ struct Setting {
 // kTunables, and binding.
 void add_tunables(InfoBuilder& builder);
 
-// What the set ones of `parameters` (canonical text) become. `local_rank` picks this process's
-// entry of process_to_rail where the implementation knows no such list. kFailedPrecondition, naming
-// both, for a tunable that this implementation lacks; kInvalidArgument for one that makes no sense.
+// Translates the set ones of `parameters` (canonical text). `local_rank` picks this process's entry
+// of process_to_rail where the implementation knows no such list. kFailedPrecondition, naming both,
+// for a tunable that this implementation lacks; kInvalidArgument for one that makes no sense.
 Result<std::vector<Setting>> settings_of(Flavour flavour,
                                          const std::map<std::string, std::string>& parameters,
                                          bool on_gpu, std::uint32_t local_rank);
 
-// What one-sided calls take beside: a named layer's own way, which a site's file may switch off.
+// Extra settings for one-sided calls: a named layer's own way, which a site's file may switch off.
 std::optional<Setting> one_sided_setting(Flavour flavour, std::string_view layer);
 
 // All that settings_of() and flavour_of() may ask an Open MPI for.
@@ -62,7 +62,7 @@ std::vector<std::string> open_mpi_parameters();
 Status check_installed(const std::vector<Setting>& settings,
                        const std::function<bool(const std::string&)>& has);
 
-// Of what the library says of itself (library_facts.h), the parameter `layer`, and whether Open
+// From the library's report about itself (library_facts.h), the parameter `layer`, and whether Open
 // MPI has a parameter.
 Result<Flavour> flavour_of(const std::map<std::string, std::string>& facts, std::string_view layer,
                            const std::function<bool(const std::string&)>& has);

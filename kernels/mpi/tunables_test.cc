@@ -85,7 +85,7 @@ TEST(Tunables, OverUcxAreUcxsVariables) {
 TEST(Tunables, NameTheLayerSoThatNoOtherTakesItsPlace) {
   EXPECT_THAT(variables(Flavour::kOpenMpiOb1, {{"layer", "ob1"}, {"transports", "self,tcp"}}),
               ElementsAre("OMPI_MCA_pml=ob1", "OMPI_MCA_btl=self,tcp"));
-  // Also where only another tunable tells which layer is meant.
+  // Also where only another tunable names the layer.
   EXPECT_THAT(variables(Flavour::kOpenMpiOb1, {{"transports", "self,tcp"}}),
               ElementsAre("OMPI_MCA_pml=ob1", "OMPI_MCA_btl=self,tcp"));
   EXPECT_THAT(variables(Flavour::kOpenMpiOpenib, {{"layer", "auto"}, {"hca_list", "mlx5_0"}}),

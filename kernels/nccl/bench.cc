@@ -71,7 +71,7 @@ void CollectiveBench::give_up() {
   if (!ended) fmt::print(stderr, "railgauge: {}\n", ended.error().message);
 }
 
-// What an error leaves on the GPU waits for ranks that no longer come: it is ended at once.
+// Ranks that no longer come leave work of a failed call on the GPU: it is ended at once.
 Status CollectiveBench::measure(Context& context, Group& group) {
   Team team(group, words_monotonic_ns_);
   Status measured = measure_all(context, team);
@@ -122,7 +122,7 @@ Status CollectiveBench::perform(const Order& order, std::vector<double>& samples
     default:
       return fail(Code::kInternal, "rank 0: ordered what nobody knows");
   }
-  // Of an error nothing is kept: a call that was left behind may still write there.
+  // After an error nothing is kept: a call that was left behind may still write there.
   if (done) samples_ns.insert(samples_ns.end(), taken->begin(), taken->end());
   return done;
 }
@@ -162,7 +162,8 @@ Status CollectiveBench::verify(const std::string& size) {
                  [](Rig& rig) { return rig.stage->check_data(); });
 }
 
-// Of a GPU that waits for this one, while the size was measured; rank 0's own goes with the points.
+// Facts of a GPU that waits for this one, while the size was measured; rank 0's own travel with the
+// points.
 Told CollectiveBench::health(const Context& context, const Team& team) {
   Told told;
   if (team.leads()) return told;
@@ -191,9 +192,9 @@ Status CollectiveBench::lead(Context& context, Team& team, Measured& measured) {
   return team.end_orders(done);
 }
 
-// One call with what NCCL tells of its choices turned on: beside the timed region, in which each
-// line of output would cost. Never a graph's: NCCL chooses when a graph is captured. Nor is there
-// another all-reduce in it, as that which aligns the ranks.
+// Makes one call with NCCL's report of its choices turned on: outside the timed region, in which
+// each line of output would cost. Never for a graph: NCCL chooses when a graph is captured. The
+// call is no other all-reduce than the one that aligns the ranks.
 Status CollectiveBench::learn_choice(Team& team, std::uint64_t moved) {
   choice_.reset();
   if (*operation_->log_name == '\0' || !log_.tell_choices(true)) return {};
@@ -315,7 +316,7 @@ constexpr std::int64_t kGraphCalls = 20;
 constexpr std::int64_t kMaxRoot = 65'535;
 constexpr double kSecondNs = 1e9;
 constexpr double kAllocateNs = 60e9;
-// Of the time until the deadline: for leaving a call, the others' words and the end; for the end.
+// Times until the deadline: for leaving a call, for the others' words and the end, for the end.
 constexpr double kLastWordsNs = (kTellSeconds + 3) * kSecondNs;
 constexpr double kEndNs = 2 * kSecondNs;
 constexpr double kLastWordsShare = 0.2;  // where there is little
@@ -349,8 +350,8 @@ Status check_gpus(const std::vector<Told>& all) {
   return {};
 }
 
-// Of the ranks of a host that were given no GPU, the first takes gpu0, and so on. Nothing where
-// each is the only one of its host.
+// Among the ranks of a host without a given GPU, the first takes gpu0, and so on. Returns nothing
+// where each rank is alone on its host.
 void number_gpus(const std::vector<Told>& all, Told& told) {
   std::map<std::string, std::uint32_t> next;
   std::vector<std::uint32_t> numbers;
@@ -375,7 +376,7 @@ Status check_alike(const std::vector<Told>& all) {
   return {};
 }
 
-// What one sample is the time of.
+// The call that one sample times.
 std::string sample_in_words(std::uint64_t graph_calls, std::uint64_t repeat) {
   if (graph_calls != 0) return fmt::format("mean of the {} calls of a graph", graph_calls);
   if (repeat == 0) return "mean of calls in a row: as many as last 1 ms, at most 20";
@@ -506,7 +507,8 @@ Status CollectiveBench::join_all(Context& context, Team& team) {
   return first_calls(context, team);
 }
 
-// Gives the unique id of rank 0, which alone hears what all ranks are and tells what comes of it.
+// Distributes the unique id of rank 0. Rank 0 alone collects the facts of all ranks and announces
+// the result.
 Result<std::string> CollectiveBench::meet(Context& context, Team& team) {
   team.begin_step("meeting");
   Told hello;
@@ -584,8 +586,8 @@ Status CollectiveBench::set_stage(Context& context, Team& team, const std::strin
   return {};
 }
 
-// NCCL connects at the first calls, and tells then by what. Each rank sees its own connections
-// only, so the path is put together of what all tell.
+// NCCL connects at the first calls and reports the connections then. Each rank sees its own only,
+// so the path combines the reports of all.
 Status CollectiveBench::first_calls(Context& context, Team& team) {
   team.begin_step("first calls");
   const std::uint64_t count = share_of_size(*operation_, *std::ranges::max_element(sizes_),

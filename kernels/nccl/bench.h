@@ -21,7 +21,7 @@
 
 namespace railgauge::nccl {
 
-// What the worker's calls use. A call that is left behind keeps it alive.
+// State of the worker's calls. A call that is left behind keeps it alive.
 struct Rig {
   gpu::Session session;
   std::shared_ptr<Progress> progress = std::make_shared<Progress>();
@@ -50,11 +50,12 @@ class CollectiveBench final : public Kernel {
   Status set_stage(Context& context, Team& team, const std::string& unique_id);
   Status first_calls(Context& context, Team& team);
   void report_facts(Context& context, const Seen& seen, const std::string& path);
-  // `job` by the worker, its GPU's context current; it must own what it touches. Given up when
-  // nothing happens for `allowed_ns`, or when the communicator tells an error (kWatched).
+  // Runs `job` on the worker, its GPU's context current; `job` must own the memory that it uses.
+  // Gives up when nothing happens for `allowed_ns`, or when the communicator reports an error
+  // (kWatched).
   enum class Comm : std::uint8_t { kWatched, kUnwatched };
   Status guarded(std::string step, double allowed_ns, Comm comm, std::function<Status(Rig&)> job);
-  // Aborts what waits for other ranks. Says nothing: an error is told already.
+  // Aborts calls that wait for other ranks. Reports nothing, because the error is reported already.
   void give_up();
 
   Status measure_all(Context& context, Team& team);
@@ -76,8 +77,8 @@ class CollectiveBench final : public Kernel {
   SamplerOptions options_;
   std::map<std::string, std::string> parameters_;  // what all ranks must have alike
   double join_timeout_ns_ = 0;
-  // Before the deadline: a call ends at the first, so that the ranks have the time to tell each
-  // other why, and at the second they wait for no more words, so that NCCL can be ended.
+  // Before the deadline: a call ends at the first time, so that the ranks can exchange the reason;
+  // at the second they wait for no more words, so that NCCL can be ended.
   double stop_monotonic_ns_ = 0;
   double words_monotonic_ns_ = 0;
   std::uint64_t asked_repeat_ = 1;  // 0: chosen for each size

@@ -51,7 +51,7 @@ TEST_P(EveryCollective, GivesBothTheIterationsAndTheAggregate) {
       EXPECT_EQ(seen[std::string(metric) + meaning], 1) << metric << meaning;
 }
 
-// Of all that a rank must send or get at least, over the time: as nccl-tests counts.
+// Counts the bytes that a rank must send or receive at least, over the time, as nccl-tests does.
 TEST_P(EveryCollective, HasItsFactorOfBusBandwidth) {
   constexpr std::uint32_t kRanks = 4;
   const std::map<std::string, double> factors{

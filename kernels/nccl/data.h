@@ -1,5 +1,5 @@
-// What a collective moves: typed elements in GPU memory that are filled by a formula of (seed,
-// rank, index), and compared with what must have become of them, both by the GPU (verify.cu).
+// The data of a collective: typed elements in GPU memory that are filled by a formula of (seed,
+// rank, index) and compared with the expected result, both by the GPU (verify.cu).
 #pragma once
 
 #include <cstdint>

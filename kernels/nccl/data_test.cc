@@ -1,4 +1,4 @@
-// What is verified, for more ranks than the fakes have GPUs: wrong data must be found.
+// Verification for more ranks than the fakes have GPUs: wrong data must be found.
 #include "kernels/nccl/data.h"
 
 #include <vector>

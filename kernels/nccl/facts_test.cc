@@ -1,4 +1,4 @@
-// What a task on the fakes tells beside its figures.
+// Facts that a task on the fakes reports beside its figures.
 #include <sys/stat.h>
 
 #include "kernels/nccl/testing/on_fake_ranks.h"
@@ -83,7 +83,7 @@ TEST_F(Facts, SayWhichOtherRanksGpuWasSlowedDown) {
   }
 }
 
-// What the upgrade gate holds two runs' tasks against each other by: all ranks tell the same.
+// The facts by which the upgrade gate compares the tasks of two runs: all ranks report the same.
 TEST_F(Facts, HaveThePathWhichChangesWithTheTransport) {
   std::vector<std::string> paths;
   for (const std::uint64_t network : {0U, 1U, 2U}) {

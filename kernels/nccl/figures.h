@@ -13,7 +13,7 @@
 
 namespace railgauge::nccl {
 
-// Latency is told of sizes up to this; above it says what the bandwidth says.
+// Latency is reported for sizes up to this; above it repeats the bandwidth.
 inline constexpr std::uint64_t kLatencyUpToBytes = 1U << 20U;
 
 // One size, measured on all ranks.

@@ -3,7 +3,7 @@
 namespace railgauge::nccl {
 namespace {
 
-// The first error; a call that goes on in the background is none.
+// The first error; a call that continues in the background is none.
 bool bad(nc::Return returned) { return returned != nc::kSuccess && returned != nc::kInProgress; }
 
 nc::Return queue_parts(const Nccl& nccl, const Call& call, const Exchange& parts) {

@@ -1,5 +1,5 @@
-// What a collective is to the bench that measures it: buffers, how a call is made, what must have
-// become of the data, and how its bandwidth is counted. A kernel is one such declaration.
+// A collective as the bench measures it: buffers, the call, the expected data, and how bandwidth is
+// counted. A kernel is one such declaration.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct Call {
 struct Operation {
   const char* name;           // "nccl.all_reduce"
   const char* summary;        // of the kernel
-  const char* log_name = "";  // as NCCL's debug output calls it, where it tells its choices
+  const char* log_name = "";  // as NCCL's debug output names it, where it reports its choices
   bool reduces = false;
   bool rooted = false;
   bool in_place = false;  // it can be
@@ -48,7 +48,7 @@ struct Operation {
   std::uint64_t (*receive_count)(const Share&) = nullptr;
   // In place: where the smaller buffer begins in the larger one, in elements.
   std::uint64_t (*own_offset)(const Share&) = nullptr;
-  // What this rank's receive buffer holds afterwards.
+  // The expected content of this rank's receive buffer.
   std::vector<Segment> (*result)(const Share&) = nullptr;
   // Queues one call. `nccl` may lack what is optional: then it is done by grouped sends and
   // receives.
@@ -75,8 +75,8 @@ inline double factor_one(double) { return 1; }
 inline double factor_share(double ranks) { return (ranks - 1) / ranks; }
 inline double factor_both_ways(double ranks) { return 2 * (ranks - 1) / ranks; }
 
-// What one rank sends and receives in one group: a share from each place of its send buffer to each
-// rank, or one share to one rank; the same for receiving. Nothing of either leaves an empty group.
+// One rank's sends and receives in one group: a share from each place of its send buffer to each
+// rank, or one share to one rank; the same for receiving. Without either the group is empty.
 struct Exchange {
   bool to_all = false;
   bool from_all = false;

@@ -1,4 +1,4 @@
-// What the ranks of a collective tell each other: however many they are, a rank is told no more.
+// Messages between the ranks of a collective: their size per rank does not grow with the ranks.
 #include "kernels/nccl/testing/on_fake_ranks.h"
 
 namespace railgauge::nccl {
@@ -40,7 +40,7 @@ TEST_F(Rendezvous, OfMoreRanksTellsEachRankNoMore) {
   EXPECT_GE(eight.heard_by_rank_zero, 8 * kLeastHello) << "rank 0 hears all";
 }
 
-// What is not the same everywhere, rank 0 finds; all say so.
+// Rank 0 finds a value that differs between ranks; all report it.
 TEST_F(Rendezvous, OfRanksThatWouldShareAGpuEndsThemAllNamingBoth) {
   fake::RanksOptions options{.parameters = {{"sizes", "8"}, {"iterations", "1"}}, .ranks = 4};
   options.endpoints = {"gpu0", "gpu1", "gpu2", "gpu1"};

@@ -27,8 +27,9 @@ namespace railgauge::nccl {
 
 class Graph {
  public:
-  // What `queue` puts onto the stream. kUnimplemented where the driver has no graphs (CUDA 11.4 is
-  // the first that has what is needed). The stream captures no more, also after an error.
+  // Captures the work that `queue` puts onto the stream. kUnimplemented where the driver has no
+  // graphs (CUDA 11.4 is the first with the calls needed). The stream captures no more, also after
+  // an error.
   static Result<Graph> capture(const gpu::Gpu& gpu, cu::Stream stream,
                                const std::function<Status()>& queue);
 
@@ -94,7 +95,7 @@ class Buffer {
   cu::DevicePtr data_ = 0;
 };
 
-// What a task's parameters make of it; the same on all ranks but for `rank`.
+// The operation that a task's parameters select; the same on all ranks but for `rank`.
 struct Plan {
   std::uint32_t ranks = 1;
   std::uint32_t rank = 0;

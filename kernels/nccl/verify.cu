@@ -31,7 +31,7 @@ constexpr unsigned kFloat8e5m2 = 11;
 constexpr Word kLeastOfEach = 15;  // of integers to average: what a rank's largest is at least
 
 constexpr Word kNoBlock = 0xffffffffULL;
-constexpr Word kBlock = 256;  // elements that one first_wrong stands for
+constexpr Word kBlock = 256;  // elements that one first_wrong covers
 
 // A binary floating-point format: bits of exponent and of fraction, and what the input uses of it.
 struct Format {
@@ -87,7 +87,7 @@ __device__ Word encode(double number, unsigned format) {
   return sign | (static_cast<Word>(exponent) << form.fraction_bits) | fraction;
 }
 
-// What the bits stand for. Infinities and NaNs become a number that no result has.
+// Decodes the bits. Infinities and NaNs become a number that no result has.
 __device__ double decode(Word bits, unsigned format) {
   Bits64 wide;
   wide.bits = bits;
@@ -121,8 +121,8 @@ __device__ Word place_of(Word seed, Word ranks, Word rank, Word index) {
   return (rank + ranks - mix(seed ^ 0x2545f4914f6cdd1dULL, index) % ranks) % ranks;
 }
 
-// For an average the sum must stay in the type. Of 8 bits that leaves little for each of many
-// ranks: there one brings all, another one at each index.
+// For an average the sum must fit the type. With 8 bits each of many ranks has little room: there
+// one rank contributes all, another one at each index.
 __device__ Word integer_value(unsigned format, unsigned mode, Word seed, Word ranks, Word rank,
                               Word index) {
   const Word hash = mix(seed, rank, index);

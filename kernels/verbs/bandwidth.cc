@@ -94,7 +94,7 @@ class Bandwidth final : public Kernel {
   }
 
  private:
-  // What one size came to on this rank.
+  // The result of one size on this rank.
   struct Outcome {
     PeerStatus told;
     std::optional<Measured> measured;
@@ -120,9 +120,9 @@ class Bandwidth final : public Kernel {
   [[nodiscard]] tl::unexpected<Error> failure() const {
     return tl::unexpected(link_->waiting().failure());
   }
-  // Whether what got lost is taken off. Of an unreliable write nobody hears of the arrival: its
-  // figure is what left the initiator, which has a meaning of its own, so that nothing holds it
-  // against what arrived.
+  // Whether lost messages are subtracted. Nobody learns of the arrival of an unreliable write: its
+  // figure counts the bytes that left the initiator, which has a meaning of its own, so nothing
+  // compares it with arrived bytes.
   [[nodiscard]] bool counts_arrivals() const {
     return link_->is_reliable() || link_->operation().takes_receive;
   }
@@ -224,7 +224,7 @@ Status Bandwidth::sample(Context& context, std::size_t size_index, Stream& strea
                          Outcome& outcome) {
   const TickClock& clock = tick_clock(context);
   const Stream::Plan plan = plan_of(size_index);
-  // Of a fixed number: a group of each lane, since lanes complete in bursts.
+  // With a fixed number: one group of each lane, because lanes complete in bursts.
   const std::uint64_t window_writes = plan.writes != 0
                                           ? plan.signal_every * link_->options().lanes
                                           : RG_TRY(choose_window(clock, stream, plan.signal_every));

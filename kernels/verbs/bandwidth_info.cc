@@ -1,4 +1,4 @@
-// What the bandwidth kernels declare.
+// The parameters that the bandwidth kernels declare.
 #include <fmt/format.h>
 
 #include "kernels/verbs/bandwidth.h"

@@ -38,7 +38,7 @@ class Family : public ::testing::TestWithParam<std::string> {
 bool is_atomic(std::string_view kernel) { return kernel.starts_with("verbs.atomic"); }
 bool is_bandwidth(std::string_view kernel) { return kernel.ends_with("_bw"); }
 
-// What all kernels of a test take, less `sizes` for those that have none.
+// The parameters that all kernels of a test accept, less `sizes` for those that have none.
 Parameters with(std::string_view kernel, Parameters parameters) {
   if (is_atomic(kernel)) parameters.erase("sizes");
   return parameters;
@@ -108,7 +108,7 @@ TEST_P(Family, AnOperationThatGoesWrongFailsBothRanks) {
   for (const RankResult& result : results) {
     ASSERT_FALSE(result.status) << kernel;
     EXPECT_EQ(result.status.error().code, Code::kDataLoss) << result.status.error().message;
-    // By its last words a comparison of two sides tells wrong bytes from other failures.
+    // Its last words separate a comparison of two sides from other failures.
     EXPECT_THAT(result.status.error().message,
                 AllOf(HasSubstr(": verify "), HasSubstr(", expected ")));
     EXPECT_TRUE(result.points.empty());

@@ -1,4 +1,4 @@
-// What a kernel does when timed writes arrive wrong, and when a device is sick or gone.
+// A kernel's behaviour when timed writes arrive wrong, and when a device is sick or gone.
 #include <gmock/gmock.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// What the latency kernels declare.
+// The parameters that the latency kernels declare.
 #include <fmt/format.h>
 
 #include "kernels/verbs/latency.h"

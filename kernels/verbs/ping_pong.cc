@@ -1,9 +1,9 @@
-// Latency by ping-pong, half a round trip. A write is waited for by polling the last byte of the
-// message in the own memory, which adapters place last; what uses up a receive, by that receive's
-// completion. Each side waits, then answers. One stamp stands before each post; a sample is half
-// the time from one stamp to the next, with the completion of the own message polled in between, as
-// perftest does it. Relaxed ordering is no parameter here: with it the last byte would not have to
-// come last. Memory of a GPU is never polled by the CPU: a write into it has no latency here.
+// Latency by ping-pong, half a round trip. A write is detected by polling the last byte of the
+// message in the own memory, which adapters place last; a message that uses up a receive, by that
+// receive's completion. Each side waits, then answers. One time stamp precedes each post; a sample
+// is half the time from one stamp to the next, with the completion of the own message polled in
+// between, as perftest does it. Relaxed ordering is no parameter here: with it the last byte would
+// not have to come last. The CPU never polls GPU memory: a write into it has no latency here.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -121,7 +121,7 @@ class PingPong final : public Kernel {
       made.last_out = reinterpret_cast<std::uint8_t*>(link_->send_area().data()) + last;
       made.last_in =
           reinterpret_cast<std::uint8_t*>(link_->receive_area().data()) + link_->grh_bytes() + last;
-    } else {  // the CPU touches nothing of it: completions tell of the balls
+    } else {  // the CPU touches no byte of it: completions report the messages
       made.last_out = made.last_in = &untouched_;
     }
     made.signal_every = static_cast<std::uint64_t>(context.params.integer("signal_every"));
@@ -261,7 +261,7 @@ class PingPong final : public Kernel {
   std::vector<Point> points_;      // one a size, on rank 0
   std::uint32_t rank_ = 0;
   bool peer_found_mismatch_ = false;
-  std::uint8_t untouched_ = 0;  // stands for a message's last byte where that is a GPU's
+  std::uint8_t untouched_ = 0;  // used in place of a message's last byte in GPU memory
 };
 
 }  // namespace

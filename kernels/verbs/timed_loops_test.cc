@@ -1,5 +1,5 @@
-// What the timed loops may not do: allocate, or call the system. A child process runs them where
-// any system call but exit is deadly.
+// The timed loops neither allocate nor call the system. A child process runs them where any system
+// call but exit is deadly.
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -165,7 +165,7 @@ struct FixedRun {
                 {.depth = 128, .signal_every = 32, .writes = kWrites},
                 {}};
   WindowMeter meter{stream, test_clock(), 32, kWrites};
-  // What the counter said as the first batch began and as the last one ended.
+  // The counter's values when the first batch began and when the last one ended.
   std::uint64_t before = 0;
   std::uint64_t after = 0;
 

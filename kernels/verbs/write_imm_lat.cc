@@ -1,5 +1,5 @@
-// Latency of RDMA WRITE with immediate data: a ping-pong in which each message tells of itself by
-// the completion of a receive (ping_pong.cc); so the target need not know where its last byte lies.
+// Latency of RDMA WRITE with immediate data: a ping-pong in which the completion of a receive
+// announces each message (ping_pong.cc), so the target need not know where its last byte is.
 #include "kernels/verbs/latency.h"
 
 namespace railgauge::verbs {

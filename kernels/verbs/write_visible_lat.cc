@@ -232,7 +232,8 @@ class WriteVisible final : public Kernel {
     return {};
   }
 
-  // What the answers need beside the link: the kernel, and a word of host memory to send them from.
+  // Resources for the answers beside the link: the kernel, and a word of host memory to send them
+  // from.
   Status prepare_target(double stall_ns) {
     const gpu::Gpu& gpu = link_->memory().gpu();
     flush_ = RG_TRY(RemoteFlush::of(gpu));
@@ -300,7 +301,7 @@ class WriteVisible final : public Kernel {
     return made;
   }
 
-  // Of the flag in the target's memory, after which the write is in the GPU.
+  // For the flag in the target's memory, after which the write is in the GPU.
   [[nodiscard]] Request read_back(std::size_t size_index) const {
     Request made = link_->request(kFlagBytes);
     made.sge.addr = reinterpret_cast<std::uint64_t>(fetched_.data());
@@ -310,7 +311,7 @@ class WriteVisible final : public Kernel {
     made.wr.wr.rdma.remote_addr += sizes_[size_index] - kFlagBytes;
     return made;
   }
-  // Tells the target's CPU, with no bytes.
+  // Signals the target's CPU, with no bytes.
   [[nodiscard]] Request telling() const {
     Request made = link_->request(0);
     made.flags = 0;
@@ -328,7 +329,7 @@ class WriteVisible final : public Kernel {
       const std::uint32_t first = next_ + 1;  // the kernel's first word, first - 1, is new as well
       // Only what the target hears of counts for both.
       if (way != Way::kCompletion) next_ = first + static_cast<std::uint32_t>(count);
-      // Nothing that stands there may look like the first answer: its lowest byte is compared.
+      // Nothing there may look like the first answer: its lowest byte is compared.
       const std::uint32_t before = first - 1;
       std::memcpy(link_->receive_area().data(), &before, sizeof before);
       ControlWord ready;
@@ -451,7 +452,7 @@ class WriteVisible final : public Kernel {
   MemoryRegionHandle reply_region_;
   AccountBook book_;
   std::uint32_t rank_ = 0;
-  std::uint32_t next_ = 1;  // above all values of the batches before; no word stands at it first
+  std::uint32_t next_ = 1;  // above all values of the batches before; no word has it at first
   RemoteFlush flush_;       // the target's
 };
 

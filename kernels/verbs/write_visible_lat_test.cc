@@ -38,7 +38,7 @@ TEST_F(HeldBack, AKernelThatPollsUnflushedMemoryWaitsAndAFlushedOneSeesAtOnce) {
   EXPECT_EQ(cuda_control().flushes, 5U);
 }
 
-// What passes above fails here: the answer depends on the flush.
+// The passing case above fails here: the answer depends on the flush.
 TEST_F(HeldBack, AFlushThatDoesNothingIsFoundByTheStaleFlag) {
   cuda_control().hold_writes_us = 1'000'000;
   cuda_control().flush_does_nothing = 1;

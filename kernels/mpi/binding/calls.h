@@ -1,6 +1,6 @@
-// What the kernels ask of an MPI. Implementations differ in their binary interface, so that
-// <mpi.h> is read in binding.cc alone, which is compiled once for each of them; the kernels,
-// compiled once, see this. One call through it costs about a nanosecond.
+// The calls that kernels make into an MPI. Implementations differ in their binary interface, so
+// only binding.cc includes <mpi.h>, compiled once for each of them; the kernels, compiled once, use
+// this table. One call through it costs about a nanosecond.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ struct CudaSupport {
   [[nodiscard]] bool usable() const { return enabled.value_or(false) && built.value_or(true); }
 };
 
-// MPI_COMM_WORLD of this process, from one thread. What MPI itself finds wrong ends all ranks with
-// MPI's own words (MPI_ERRORS_ARE_FATAL), so that measured calls give no status.
+// MPI_COMM_WORLD of this process, from one thread. An error inside MPI ends all ranks with MPI's
+// own words (MPI_ERRORS_ARE_FATAL), so measured calls return no status.
 class Calls {
  public:
   virtual ~Calls() = default;
@@ -81,7 +81,8 @@ class Calls {
   virtual void put(const void* data, std::size_t bytes, std::uint32_t to, std::size_t offset) = 0;
   virtual void get(void* data, std::size_t bytes, std::uint32_t from, std::size_t offset) = 0;
   virtual void flush(std::uint32_t rank) = 0;
-  // What others wrote here is seen by this rank's loads, where a barrier told that they had ended.
+  // Makes the writes of other ranks visible to this rank's loads, after a barrier has announced
+  // their end.
   virtual void sync() = 0;
 };
 

@@ -13,7 +13,7 @@ struct Names {
   const char* size;
   const char* local_rank;
 };
-// SLURM_PROCID stands in a job's own environment too, so that only a step with more is one of srun.
+// A job's own environment has SLURM_PROCID too, so only a step with more variables is one of srun.
 constexpr std::array kLaunchers{
     Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
     Names{"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK"},

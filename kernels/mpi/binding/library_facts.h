@@ -1,4 +1,4 @@
-// What an MPI library says of itself, read for the facts of a result. Pure.
+// Facts that an MPI library reports about itself. Pure.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace railgauge::mpi {
 
-// Of MPI_Get_library_version's text: mpi_version ("Open MPI 4.1.4", "MPICH 4.0.2",
-// "MVAPICH2 2.3.7") and, where it says so, mpi_device ("ch4:ucx").
+// From the text of MPI_Get_library_version: mpi_version ("Open MPI 4.1.4", "MPICH 4.0.2", "MVAPICH2
+// 2.3.7") and, where present, mpi_device ("ch4:ucx").
 std::map<std::string, std::string> library_facts(std::string_view text);
 
 // The name in a component's record of Open MPI (mca_base_component_2_1_0_t, unchanged from 2.0 to

@@ -1,6 +1,6 @@
 // Rank 0 writes to or reads from rank 1's exposed memory, which only waits. Each sample is `calls`
-// calls and the flush that says they are done at the target. Staged, a one-sided call reaches the
-// target's host memory alone, so that the target is told to copy: an empty message, and one back.
+// calls and the flush that confirms them at the target. A staged one-sided call reaches the
+// target's host memory alone, so an empty message asks the target to copy, and another answers.
 #pragma once
 
 #include "kernels/mpi/operation.h"

@@ -5,8 +5,8 @@
 
 namespace railgauge::mpi {
 
-// `sends`, `receives`: what this rank does with `peer`. Of a pair the one that sends only gets the
-// answer.
+// `sends`, `receives`: the calls of this rank with `peer`. In a pair, the rank that only sends
+// receives the answer alone.
 struct WindowRole {
   std::uint32_t peer = 0;
   bool sends = false;

@@ -32,11 +32,11 @@ class Communicator {
   [[nodiscard]] nc::Comm get() const { return comm_.get(); }
   explicit operator bool() const { return static_cast<bool>(comm_); }
 
-  // What a call on this communicator returned, as a Status. Where the site has NCCL_COMM_BLOCKING=0
-  // calls go on in the background, which is waited for until `progress` is stopped.
+  // Converts the result of a call on this communicator. Where the site sets NCCL_COMM_BLOCKING=0,
+  // calls continue in the background; this waits for them until `progress` is stopped.
   Status done(nc::Return returned, std::string_view act) const;
-  // What went wrong in the background, as a lost connection: in NCCL's words; nothing of no ranks.
-  // Any thread may ask while the communicator lives.
+  // Returns a background error, such as a lost connection, in NCCL's words; ok without ranks. Any
+  // thread may call it while the communicator lives.
   [[nodiscard]] Status health() const;
 
   // The orderly end, all ranks together. Without it the destructor aborts.

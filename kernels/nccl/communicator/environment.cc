@@ -74,7 +74,7 @@ constexpr std::array kSettings{
     SettingRow{"nvls_enable", "NCCL_NVLS_ENABLE", Kind::kFlag, "multicast of the NVLink switch"},
 };
 
-// What is set for the row: "1", or nothing.
+// The value set for the row: "1", or nothing.
 std::string value_of(const Params& params, const SettingRow& row) {
   switch (row.kind) {
     case Kind::kFlag: {
@@ -173,7 +173,7 @@ std::string conf_text(const std::string& path) {
   return lines.empty() ? "" : path + ": " + joined(lines);
 }
 
-// Of the user that runs this, as NCCL looks: not $HOME.
+// The home of the user that runs this process, as NCCL looks it up: not $HOME.
 std::string home_folder() {
   std::array<char, 4096> room{};
   passwd entry{};
@@ -216,7 +216,8 @@ std::string in_force(const std::string& name) {
   return "";
 }
 
-// Puts the declared settings into the environment, and tells what of the node's own they replace.
+// Puts the declared settings into the environment and returns the node's own settings that they
+// replace.
 void set_declared(Context& context) {
   std::vector<std::string> replaced;
   for (const SettingRow& row : kSettings) {

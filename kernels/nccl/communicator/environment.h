@@ -1,5 +1,5 @@
 // NCCL reads its settings from the process's environment and from nccl.conf when it is first used.
-// Here a task's declared settings are put there, and what holds in the end is told as facts.
+// A task's declared settings go there, and the settings in effect become facts.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ namespace railgauge::nccl {
 void add_environment_parameters(InfoBuilder& builder);
 
 // Puts the settings into this process's environment, and debug output into memory of its own where
-// nobody has set a file, whatever level is set. Before NCCL is loaded, after CUDA is. Tells facts:
-// nccl_environment, nccl_environment_replaced (the node's own where the task declares another),
-// cuda_environment (what NCCL finds there of CUDA's variables), nccl_conf.
-// kInvalidArgument for a value that cannot be one.
+// nobody has set a file, whatever level is set. Called before NCCL is loaded and after CUDA is.
+// Adds facts: nccl_environment, nccl_environment_replaced (the node's own where the task declares
+// another), cuda_environment (CUDA's variables that NCCL finds), nccl_conf. kInvalidArgument for a
+// value that cannot be one.
 Status apply_environment(Context& context);
 
 // After NCCL is loaded: it reads its settings once a process. kFailedPrecondition when an earlier
@@ -31,11 +31,11 @@ class DebugOutput {
  public:
   // Leaves out what NCCL has written for earlier tasks of this process.
   void begin();
-  // What NCCL has written since the last call; "" where its output goes elsewhere.
+  // NCCL's output since the last call; "" where its output goes elsewhere.
   std::string read_new();
-  // Lets NCCL tell what it chooses for each call, or stop that: it costs a line of output a call,
-  // so never in a timed region. False where that is not possible: releases before 2.24 read their
-  // debug settings only once. Drops what was not read yet.
+  // Turns NCCL's report of its choice for each call on or off. It costs a line of output a call, so
+  // it is never on in a timed region. Returns false where that is not possible: releases before
+  // 2.24 read their debug settings only once. Drops unread output.
   bool tell_choices(bool on);
   // Whether it is ours; else why not: "NCCL_DEBUG_FILE=/tmp/n was set".
   [[nodiscard]] static std::string not_ours();

@@ -1,5 +1,5 @@
-// What a task's settings become in the process's environment. A program of its own: NCCL_DEBUG is
-// the site's here, and which output is whose is decided once a process.
+// How a task's settings appear in the process's environment. A program of its own: NCCL_DEBUG is
+// the site's here, and the owner of output is decided once a process.
 #include "kernels/nccl/communicator/environment.h"
 
 #include <unistd.h>
@@ -57,7 +57,7 @@ TEST_F(Environment, KeepsTheSitesAndTellsIt) {
   EXPECT_EQ(result.facts.at("nccl_net_gdr_level"), "PXB") << "the old number in words";
 }
 
-// Of the environment and of nccl.conf, which gives way to the environment.
+// From the environment and from nccl.conf, over which the environment has priority.
 TEST_F(Environment, SaysWhatOfTheNodesOwnATaskReplaces) {
   const std::string path = ::testing::TempDir() + "/" + std::to_string(getpid()) + ".own.conf";
   std::ofstream(path) << "NCCL_IB_TC=104\nNCCL_P2P_DISABLE=1\n";

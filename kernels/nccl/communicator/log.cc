@@ -21,7 +21,7 @@ constexpr std::array kAlgorithms{"TREE",      "RING", "COLLNET_DIRECT", "COLLNET
                                  "NVLS_TREE", "PAT"};
 constexpr std::array kProtocols{"LL", "LL128", "SIMPLE"};
 
-// What follows `mark` in the line, or nothing.
+// Returns the text behind `mark` in the line, or nothing.
 std::optional<std::string_view> after(std::string_view line, std::string_view mark) {
   const std::size_t at = line.find(mark);
   if (at == std::string_view::npos) return std::nullopt;
@@ -131,7 +131,7 @@ void take_nvls(std::string_view line, Seen& seen) {
   seen.nvls = seen.nvls.value_or(true) && there;
 }
 
-// Of the connections by a network; "" when there is none.
+// From the connections over a network; "" when there is none.
 std::string gdr_use(const Seen& seen) {
   int all = 0;
   int direct = 0;
@@ -163,7 +163,7 @@ std::optional<std::size_t> device_of(std::string_view kind) {
   return std::nullopt;
 }
 
-// "mlx5_0:1/RoCE" for 0 of "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE"; "device 0" where it is not told.
+// "mlx5_0:1/RoCE" for 0 of "[0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE"; "device 0" where the line lacks it.
 std::string device_name(const Seen& seen, std::size_t number) {
   const auto found = after(seen.devices, fmt::format("[{}]", number));
   return found ? std::string(word(*found)) : fmt::format("device {}", number);

@@ -1,5 +1,5 @@
-// What NCCL says of itself: its debug output of level INFO, as text, to facts. The words differ
-// from release to release; what is not found is absent. Pure.
+// Turns NCCL's debug output of level INFO into facts. The words differ from release to release; a
+// fact that is not found is absent. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace railgauge::nccl {
 
-// What NCCL chose for one call.
+// NCCL's choice for one call.
 struct Choice {
   std::string operation;  // "AllReduce"; "" where the release does not say
   std::uint64_t bytes = 0;
@@ -45,11 +45,11 @@ void report(const Seen& seen, Reporter& reporter);
 
 // The kinds of transport, without how many connections of each: "NET/IB/0/GDRDMA".
 std::vector<std::string> kinds_of(const Seen& seen);
-// The fact `path`, by which two runs are held against each other: the kinds of all ranks.
+// The fact `path`, by which two runs are compared: the kinds of all ranks.
 std::string path_of(const std::set<std::string>& kinds);
 
-// What NCCL makes of NCCL_NET_GDR_LEVEL: "PXB"; of the old integers too, as it reads them: "3x" is
-// 3, and what is above 5 is 5. "" for what it ignores.
+// NCCL's reading of NCCL_NET_GDR_LEVEL: "PXB"; the old integers too: "3x" is 3, and a value above 5
+// is 5. "" for a value that it ignores.
 std::string gdr_level_in_words(const std::string& value);
 
 }  // namespace railgauge::nccl

@@ -23,8 +23,8 @@ std::uint32_t rank_in(std::string_view message, std::uint32_t none) {
   return rank;
 }
 
-// The group, and what came of a step that agree_on() does not tell who has an error of its own: a
-// rank is gone, or told an error.
+// The group, and the result of a step for agree_on() without naming the rank with an error of its
+// own: a rank is gone, or reported an error.
 class Overheard final : public Group {
  public:
   explicit Overheard(Group& group) : group_(group) {}
@@ -66,8 +66,8 @@ bool may_be_anothers(Code code) {
 
 }  // namespace
 
-// Adds whom the group misses, what that rank told last, and where this one is. A rank that waits
-// for a lost one in vain has an error of its own, which names nobody.
+// Adds the ranks that the group misses, each one's last report, and this rank's place. A rank that
+// waits in vain for a lost one has an error of its own, which names nobody.
 Error Team::explain(Error error, const Error* group_error) const {
   if (!may_be_anothers(error.code)) return error;
   if (group_error != nullptr && error.message != group_error->message)
@@ -92,7 +92,7 @@ Result<std::vector<Told>> Team::agree(const Status& mine, Told told) {
     broken_ = true;
     return tl::unexpected(explain(std::move(all).error(), group.error()));
   }
-  // Of whom this rank does not hear: all come to the same steps, and it came to this one.
+  // For a rank that stays silent: all reach the same steps, and it reached this one.
   for (std::size_t rank = 0; rank < all->size(); ++rank) {
     const std::string& theirs = (*all)[rank].step();
     last_steps_[rank] = theirs.empty() ? step_ : theirs;

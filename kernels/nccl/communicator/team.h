@@ -1,5 +1,5 @@
-// The ranks of one task between their timed regions: rank 0 says what comes next, all do it, each
-// tells how it went. Whoever is lost is named, with the last step that it told.
+// The ranks of one task between their timed regions: rank 0 announces the next step, all do it,
+// each reports the result. A lost rank is named with the last step that it reported.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace railgauge::nccl {
 
 enum class Command : std::uint32_t { kNone, kReady, kBatch, kWall, kEnd, kCall };
-// What all ranks do next: `count` samples of `repeat` iterations. kCall is one call, not timed.
+// The next step of all ranks: `count` samples of `repeat` iterations. kCall is one call, not timed.
 struct Order {
   Command command = Command::kNone;
   std::uint64_t count = 0;
@@ -34,7 +34,8 @@ class Team {
   [[nodiscard]] std::uint32_t size() const { return group_->size(); }
   [[nodiscard]] bool leads() const { return rank() == 0; }
 
-  // What this rank is about to do: stands in the others' message when it is lost.
+  // The step that this rank is about to take: it appears in the others' message when this rank is
+  // lost.
   void begin_step(std::string step) {
     step_ = std::move(step);
     group_->set_place(step_);

@@ -56,7 +56,7 @@ Worker::~Worker() {
   thread_.join();
 }
 
-// What a job owns is released before it counts as ended: nobody else's thread does it.
+// A job's resources are released before it counts as ended: no other thread releases them.
 void Worker::work(const std::shared_ptr<Desk>& desk) {
   std::unique_lock lock(desk->mutex);
   while (true) {
@@ -72,7 +72,7 @@ void Worker::work(const std::shared_ptr<Desk>& desk) {
   }
 }
 
-// Of a step that is under way for less than this nothing is said to hang.
+// A step that runs for less than this is not reported as hanging.
 constexpr double kBriefNs = 0.2e9;
 
 std::optional<Error> Worker::reason_to_stop(const Watch& watch) const {

@@ -1,7 +1,7 @@
-// Calls that may never come back: NCCL's and the driver's are made by a thread of their own, the
-// worker, while the kernel's thread watches over it. What hangs is stopped where it can look up
-// from its work; where it cannot, inside a library, it is left behind and the task still ends with
-// a line that says where it hung.
+// Calls that may never return: a thread of their own, the worker, makes NCCL's and the driver's
+// calls while the kernel's thread watches it. A worker that hangs between calls is stopped. One
+// that hangs inside a library is left behind, and the task still ends with a line that names the
+// place.
 #pragma once
 
 #include <atomic>

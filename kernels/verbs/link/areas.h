@@ -1,5 +1,5 @@
-// What stands in the two areas of a link while one size is measured, and the proof that the
-// messages brought what was sent. All of it outside timed regions.
+// The content of the two areas of a link while one size is measured, and the proof that the
+// messages delivered the sent bytes. All of it is outside timed regions.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ std::size_t area_bytes_for(const Operation& operation, std::uint64_t largest_byt
 Status set_up_areas(const Link& link, const Layout& layout, std::size_t size_index,
                     std::uint32_t rank);
 
-// What the other rank's posts changed here: `slots` messages' worth of writes or sends by rank
-// `from`, or `posted` atomics. `uncompared` as in verify_slots. kDataLoss says what is wrong.
+// Verifies the changes by the other rank's posts: `slots` messages' worth of writes or sends by
+// rank `from`, or `posted` atomics. `uncompared` as in verify_slots. kDataLoss names the fault.
 struct Brought {
   std::size_t size_index = 0;
   std::uint32_t from = 0;
@@ -37,7 +37,7 @@ struct Brought {
   std::size_t uncompared = 0;
 };
 Status verify_target(const Link& link, const Layout& layout, const Brought& brought);
-// What the own posts brought here: `slots` messages' worth of reads of what rank `from` has.
+// Verifies the data of this rank's reads: `slots` messages' worth from rank `from`.
 Status verify_fetched(const Link& link, const Layout& layout, const Brought& brought);
 
 }  // namespace railgauge::verbs

@@ -1,5 +1,4 @@
-// A moment that two hosts mean alike: the ranks' clocks are held against each other by control
-// words, as NTP does it.
+// A moment that two hosts share: control words compare the ranks' clocks, as NTP does.
 #pragma once
 
 #include <cstdint>

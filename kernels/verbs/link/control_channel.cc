@@ -64,7 +64,7 @@ Request ControlChannel::write_from(std::size_t offset, std::size_t bytes, std::u
 }
 
 void ControlChannel::abort() {
-  // Its fate changes nothing: the peer's stall limit stands behind it.
+  // Its result changes nothing: the peer's stall limit covers the loss.
   static_cast<void>(queue_.post(abort_request_, true));
 }
 

@@ -41,7 +41,7 @@ static_assert(sizeof(ControlWord) == 8);
 
 class ControlChannel {
  public:
-  // Makes the queue pair, registers the words and tells the link where they are. Before
+  // Makes the queue pair, registers the words and gives the link their addresses. Called before
   // link.connect(); the link outlives it.
   static Result<ControlChannel> open(Link& link);
   // After link.connect(). Both ranks return well or neither does.
@@ -53,7 +53,8 @@ class ControlChannel {
   // Whether receive() would return at once.
   [[nodiscard]] bool has_word() const;
 
-  // Tells the peer, whatever it waits for, that this side gives up; as well as the queue still can.
+  // Reports to the peer, whatever it waits for, that this side gives up, as far as the queue still
+  // can.
   void abort();
 
  private:

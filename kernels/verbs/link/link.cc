@@ -16,7 +16,7 @@
 namespace railgauge::verbs {
 namespace {
 
-// What the two ranks may choose each for itself.
+// The choices that each of the two ranks makes for itself.
 bool is_own_choice(const std::string& parameter) {
   return parameter == "gid_index" || parameter == "pkey_index" || parameter == "cm_address" ||
          parameter == "gpu" || parameter == "devices";
@@ -61,7 +61,7 @@ Status Link::choose_mtu(const Params& params) {
   return {};
 }
 
-// What one message may have at most: a datagram is one packet.
+// The largest message: a datagram is one packet.
 Status Link::check_sizes(std::size_t mtu_bytes) const {
   if (operation().is_atomic() && device_.attributes().atomic_cap == IBV_ATOMIC_NONE)
     return fail(Code::kUnimplemented,

@@ -57,7 +57,7 @@ class Link {
   // neither does.
   Status connect(const Context& context, Group& group);
 
-  // What holds for this connection, for Started. After connect.
+  // The facts of this connection, for Started. Called after connect.
   void report_facts(Reporter& reporter) const;
 
   // One of the operation's posts on `lane`: `bytes` between the beginnings of the areas.
@@ -80,7 +80,7 @@ class Link {
   // The areas' memory: the receive area begins at half its size.
   [[nodiscard]] Memory& memory() const { return *memory_; }
   [[nodiscard]] std::uint32_t local_key() const { return registered_.region.get()->lkey; }
-  // What both ranks' areas hold: pages differ between machines.
+  // Bytes that both ranks' areas hold: page sizes differ between machines.
   [[nodiscard]] std::size_t common_area_bytes() const;
   [[nodiscard]] const Operation& operation() const { return operation_of(options_.verb); }
   [[nodiscard]] const Options& options() const { return options_; }
@@ -103,7 +103,7 @@ class Link {
   Link() = default;
   Status check_sizes(std::size_t mtu_bytes) const;
   Status choose_mtu(const Params& params);
-  // What areas and lanes grant.
+  // The bytes that areas and lanes grant.
   [[nodiscard]] int granted_access() const;
   Status make_memory();
   Status make_queues();

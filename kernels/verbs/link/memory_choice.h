@@ -26,8 +26,8 @@ struct MemoryChoice {
 };
 MemoryChoice memory_choice(const Params& params);
 
-// What this rank's areas are made of, into `options`. Nothing is sent inline out of GPU memory,
-// since it is the CPU that would read it.
+// Writes the kind of memory of this rank's areas into `options`. Nothing is sent inline out of GPU
+// memory, because the CPU would have to read it.
 void choose_memory(const Context& context, Link::Options& options);
 
 // For a kernel whose CPU polls the message: kUnimplemented where either side's is in a GPU.

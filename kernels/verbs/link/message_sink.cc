@@ -78,7 +78,7 @@ bool hear_end(Link& link, ControlChannel& control, const TickClock& clock) {
   return control.receive(word) && take_rest(link, clock, word.value(), true);
 }
 
-// What neither side may still have on its way when receives are given out again.
+// The messages that either side may still have under way when receives are given out again.
 void wait_quiet(const TickClock& clock) {
   const auto quiet = static_cast<std::uint64_t>(kQuietNs / clock.ns_per_tick());
   for (const std::uint64_t begin = clock.ticks(); clock.ticks() - begin < quiet;) {
@@ -94,9 +94,9 @@ bool swap_words(ControlChannel& control, std::uint32_t rank, std::uint64_t mine,
                    : control.receive(theirs) && control.send(word);
 }
 
-// Empties both sides' rings: in each turn both send, hear that the other has sent, take, and tell
-// how much is missing. Which ring lacks it is not known, so each gets as much: an unreliable queue
-// pair drops what finds no receive.
+// Empties both sides' rings: in each turn both send, hear of the other's sends, take, and report
+// how many are missing. The ring that lacks them is not known, so each gets as many: an unreliable
+// queue pair drops a message without a receive.
 bool use_up_all(Link& link, ControlChannel& control, const TickClock& clock, const Parts& parts,
                 std::uint32_t rank) {
   ReceiveQueue& receives = link.receives();

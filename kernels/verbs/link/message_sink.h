@@ -19,9 +19,9 @@ struct Parts {
 // use_up_receives() has done it. Both ranks call.
 Status renew_receives(Link& link, const Slots& slots, const Parts& parts, bool has_old);
 
-// On an unreliable transport: uses up what stands in the rings, by empty messages. What of them is
-// lost is sent again until the other side's rings are empty. Both ranks call; elsewhere it does
-// nothing.
+// On an unreliable transport: uses up the receives in the rings by empty messages. Lost ones are
+// sent again until the other side's rings are empty. Both ranks call it; on a reliable transport it
+// does nothing.
 Status use_up_receives(Link& link, ControlChannel& control, const TickClock& clock,
                        const Parts& parts, std::uint32_t rank);
 

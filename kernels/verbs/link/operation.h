@@ -1,4 +1,4 @@
-// What a kernel does on the wire, as plain facts that the shared parts read.
+// A kernel's operation on the wire, as plain facts that the shared parts read.
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -27,8 +27,8 @@ class ReceiveQueue {
         queue_pairs_(queue_pairs.begin(), queue_pairs.end()),
         shared_(shared) {}
 
-  // Gives out `depth` receives a ring, into `slots` at `area`; those without a buffer when
-  // `slots.bytes` is 0. Nothing stands in the rings before.
+  // Posts `depth` receives a ring, into `slots` at `area`; receives without a buffer when
+  // `slots.bytes` is 0. The rings are empty before the call.
   [[nodiscard]] bool fill(const Slots& slots, std::span<std::byte> area, std::uint32_t key,
                           std::uint32_t depth);
 

@@ -15,8 +15,8 @@ namespace railgauge::verbs {
 namespace {
 
 constexpr std::size_t kLineBytes = 128;
-// What the kernel waits for a value: above the stall limit at any GPU's clock, so that the CPU,
-// which can say why, is the first to give up. A stop word that never comes is the reason for a
+// The time that the kernel waits for a value: above the stall limit at any GPU's clock, so that the
+// CPU, which can name the reason, gives up first. A stop word that never comes is the reason for a
 // bound.
 constexpr double kCyclesPerNs = 3;
 constexpr double kMinIdleNs = 1.5e9;
@@ -112,7 +112,7 @@ Status AnsweringGpu::end() {
   store(word(Word::kStop), 1);
   Status ended = gpu::wait_for(*gpu_, ended_, monotonic_now_ns() + kEndNs,
                                "end the kernel that answers flags");
-  // The event may not have been recorded: then the stream tells.
+  // The event may not have been recorded: then the stream answers.
   const Status drained = gpu_status(*gpu_, loaded_cuda().stream_synchronize(stream_.get()),
                                     "wait for the stream of the kernel that answers flags");
   return ended ? drained : ended;

@@ -33,7 +33,7 @@ class AnsweringGpu {
   void open_gate(std::uint32_t value);
   // Answers since begin_gated() that saw an older word. After end().
   [[nodiscard]] std::uint32_t stale() const;
-  // Where the answer stands: its lowest byte, which changes with each value.
+  // The address of the answer: its lowest byte changes with each value.
   [[nodiscard]] const std::uint8_t* answer() const;
   // Whether it ended by itself before it answered `last`: nobody else is to blame then.
   [[nodiscard]] bool gave_up_before(std::uint32_t last) const;

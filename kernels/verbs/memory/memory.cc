@@ -11,7 +11,7 @@
 namespace railgauge::verbs {
 namespace {
 
-// ", expected": by it a reader tells wrong bytes from other failures.
+// ", expected": a reader separates wrong bytes from other failures by it.
 std::string difference_words(std::size_t at, const Mismatch& wrong) {
   return fmt::format("byte {} is 0x{:02x}, expected 0x{:02x}", at, wrong.seen, wrong.expected);
 }
@@ -139,7 +139,7 @@ Result<std::optional<std::string>> Memory::difference(std::size_t offset, std::s
   RG_TRY_OK(read(offset + *found, seen));
   if (const auto wrong = find_mismatch(seen, seed, *found))
     return difference_words(shown + wrong->offset, *wrong);
-  // What the GPU saw wrong the copy of it brought right.
+  // Data that the GPU saw wrong was right in its copy.
   return fmt::format(
       "byte {} or one of the next 7 was wrong when the GPU read it, expected what "
       "was sent, which a copy to the host brought",

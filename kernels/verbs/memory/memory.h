@@ -39,7 +39,7 @@ class Memory {
     bool huge_pages = false;              // of host memory
     std::string gpu;
   };
-  // All zero, page aligned. What the machine lacks waives.
+  // All zero, page aligned. Waives where the machine lacks the memory.
   static Result<Memory> allocate(const Form& form, std::size_t bytes);
   Memory() = default;
 
@@ -47,7 +47,7 @@ class Memory {
   [[nodiscard]] std::size_t size() const {
     return is_host() ? host_.size() : on_gpu_->buffer.size();
   }
-  // Its addresses, as the NIC is told them. Of host memory alone the CPU may touch what lies there.
+  // Its address for the NIC. The CPU may touch the bytes there in host memory alone.
   [[nodiscard]] std::span<std::byte> span() const;
   // Not of host memory.
   [[nodiscard]] const gpu::Gpu& gpu() const { return on_gpu_->gpu; }

@@ -25,7 +25,7 @@ std::vector<std::string> verbs_kernels() {
   return names;
 }
 
-// What a kernel that takes no staged memory, or no GPU's, says of it.
+// The answer of a kernel that accepts no staged memory, or no GPU memory.
 bool takes(std::string_view kernel, std::string_view kind) {
   if (kind == "cuda") return kernel != "verbs.write_lat";
   const bool fetches = kernel.starts_with("verbs.read") || kernel.starts_with("verbs.atomic");
@@ -170,7 +170,7 @@ TEST_F(Memories, AGpuIsNamedByItsNumberOrItsUuid) {
   }
 }
 
-// What /proc/meminfo says of `name`, in its own unit.
+// The value of `name` in /proc/meminfo, in its own unit.
 std::uint64_t meminfo(const std::string& name) {
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);)

@@ -19,7 +19,8 @@ namespace {
 constexpr std::size_t kProbeBytes = 2U << 20U;  // one large page of a GPU
 constexpr unsigned kIdlePercent = 10;
 
-// Why the GPU is not to be touched; "" when it is idle. What NVML does not tell counts as use.
+// The reason not to touch the GPU; "" when it is idle. A value that NVML does not report counts as
+// use.
 std::string use_of(const std::string& pci_address) {
   const auto all = gpu::gpu_usage();
   const auto found = std::ranges::find(all, pci_address, &gpu::GpuUsage::pci_address);
@@ -50,7 +51,7 @@ Result<Attempt> attempt(const ProbePair& pair, const Device& device, const Memor
   Attempt done;
   done.is_synthetic = memory.is_synthetic() || device.driver() == "fake";
   auto made = register_all(device, domain.get(), memory, {.access = IBV_ACCESS_REMOTE_WRITE});
-  if (!made) return fail(Code::kDataLoss, made.error().message);  // told apart from the rest
+  if (!made) return fail(Code::kDataLoss, made.error().message);  // separate from the rest
   done.made = std::move(*made);
   done.made.region.reset();  // before its domain goes
   return done;

@@ -19,7 +19,7 @@ struct ProbePair {
 // "gpu0@0000:18:00.0+mlx5_0". kInvalidArgument.
 Result<ProbePair> parse_probe_pair(std::string_view text);
 
-// Never on a GPU that somebody uses, or of which NVML does not tell: state "busy" then.
+// Never on a GPU in use, or one without NVML's report: state "busy" then.
 GpuDirectProbe probe_registration(const ProbePair& pair);
 
 }  // namespace railgauge::verbs

@@ -1,4 +1,4 @@
-// Where the messages of one size go, and what stands there.
+// The slots of one size's messages, and their content.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct Slots {
   std::size_t bytes = 0;  // of a message
   std::size_t stride_bytes = 0;
   std::size_t count = 1;
-  std::size_t offset_bytes = 0;  // of the message in its slot: what stands before a datagram
+  std::size_t offset_bytes = 0;  // of the message in its slot: the bytes before a datagram
   std::size_t first_number = 0;  // slot 0 holds what the message of this number has
   bool are_alike = false;  // all slots hold the same bytes, where any message can come to any slot
 };

@@ -25,7 +25,7 @@ struct RailPair {
 // each with each. Pure.
 std::vector<RailPair> rail_pairs(std::string_view rails, std::size_t count);
 
-// "mlx5_0:1,mlx5_1:1". kInvalidArgument for an empty name or one that stands there twice.
+// "mlx5_0:1,mlx5_1:1". kInvalidArgument for an empty or repeated name.
 Result<std::vector<std::string>> parse_devices(const std::string& text);
 // A value for each of `count` devices: the one that `text` is, or its list's. kInvalidArgument
 // names `parameter` where the list is of another length. Pure.
@@ -37,15 +37,15 @@ struct DevicePlace {
   std::string name;
   std::string pci_address;  // "" where it is in no slot
 };
-// Of all devices here. kFailedPrecondition where they cannot be listed.
+// Reads all devices of this host. kFailedPrecondition where they cannot be listed.
 Result<std::vector<DevicePlace>> device_places();
 // The rail of device `name`: its position among them by PCI address, those in no slot last by name,
 // as the planner counts them. kNotFound. Pure.
 Result<std::uint32_t> rail_number(std::vector<DevicePlace> places, std::string_view name);
-// "rail0", "rail1:2": a port other than 1 stands behind its number. Pure.
+// "rail0", "rail1:2": a port other than 1 follows its number. Pure.
 std::string rail_word(const RailPort& port);
-// Of several, or of one among several: "rails0-3+6", in their order, each once, runs drawn
-// together. Pure.
+// The name of several rails, or of one among several: "rails0-3+6", in their order, each once, runs
+// joined. Pure.
 std::string rails_words(std::span<const RailPort> ports);
 
 // The kernel that a bandwidth kernel becomes when its parameter `devices` names some.

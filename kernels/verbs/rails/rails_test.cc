@@ -344,7 +344,7 @@ TEST(RailNames, AreShortHoweverManyThereAre) {
   EXPECT_LT(2 * verbs::rails_words(many).size(), 256U) << "what the store takes as a word";
 }
 
-// Of posts and polls only the first fail by number: how many there are is up to the scheduler.
+// Only the first posts and polls fail by number: their count is up to the scheduler.
 TEST_F(Rails, AFailureOfEachCallIsClearAndLeaksNothing) {
   constexpr std::uint64_t kMostCalls = 1000;
   std::uint64_t call = 1;

@@ -37,8 +37,8 @@ std::string rails_of(std::span<const RailFigure> figures) {
   return rails_words(mine) + ">" + rails_words(theirs);
 }
 
-// The share of one rank's stream in a figure's ports. What one look at the queue found too late
-// does not make it too much: a group is taken off.
+// The share of one rank's stream in a figure's ports. A late look at the queue does not make it too
+// large: one group is subtracted.
 void add_loads(const RailFigure& figure, const RailsForm& form, std::vector<PortLoad>& loads) {
   const Link& link = *figure.link;
   if (!line_rate_between(link.device(), link.mine(), link.peer()).waiver.empty()) return;
@@ -60,8 +60,8 @@ void add_loads(const RailFigure& figure, const RailsForm& form, std::vector<Port
   }
 }
 
-// The CPU of all links of a rank, and each of its ports' troubles once; a port's traffic stands
-// with its links.
+// The CPU of all links of a rank, and each of its ports' troubles once; a port's traffic is
+// reported with its links.
 void add_sum_of_accounts(std::span<const RailFigure> figures, std::uint32_t rank, double bytes,
                          Facts& facts) {
   const std::string prefix = rank == 0 ? "" : "peer_";
@@ -83,7 +83,7 @@ void add_sum_of_accounts(std::span<const RailFigure> figures, std::uint32_t rank
   if (!words.empty()) facts[prefix + "port_counters_grown"] = words;
 }
 
-// Of one link, or of all: the counts of each link's two ranks in turn.
+// For one link, or for all: the counts of each link's two ranks in turn.
 std::vector<Direction> directions_of(const Counts& counts, const RailsForm& form, Facts& facts) {
   std::vector<Direction> each;
   for (std::size_t rank = 0; rank < 2; ++rank) {
@@ -99,7 +99,7 @@ std::vector<Direction> directions_of(const Counts& counts, const RailsForm& form
   return each;
 }
 
-// Of one link (`line_rate` is its own), or of all.
+// For one link (`line_rate` is its own), or for all.
 Result<std::vector<Point>> points_of(const Context& context, const Counts& counts, const Link& link,
                                      const RailsForm& form, LineRate line_rate,
                                      const Facts& facts) {

@@ -38,7 +38,7 @@ struct RailsForm {
 Status report_rails(const Context& context, std::span<const RailFigure> figures,
                     const RailsForm& form);
 
-// What one link brings through a port in one direction.
+// The bytes of one link through a port in one direction.
 struct PortLoad {
   std::uint32_t port_of = 0;  // the rank whose port it is
   std::uint32_t from = 0;     // the rank that posts
@@ -46,8 +46,8 @@ struct PortLoad {
   double rate_bits_per_second = 0;  // 0: none that is a bound
   double bytes_per_second = 0;
 };
-// kDataLoss where the links of a port together came to more than its line rate in one direction.
-// How many ports were held against theirs. Pure.
+// kDataLoss where the links of a port together exceed its line rate in one direction. Returns how
+// many ports were compared with their line rate. Pure.
 Result<std::size_t> check_port_loads(std::span<const PortLoad> loads);
 
 }  // namespace railgauge::verbs

@@ -127,8 +127,8 @@ tl::unexpected<Error> refused(const std::string& name, const std::string& value,
               fmt::format("parameter {}: {} is not for staged memory{}", name, value, why));
 }
 
-// A staging has one queue pair, one way, a number of messages: the defaults of these. Nor relaxed
-// ordering: a count that tells of a chunk must not pass it.
+// A staging has one queue pair, one direction and a number of messages: the defaults of these.
+// Relaxed ordering is not allowed: a count that reports a chunk must not pass it.
 Status check_plain(const Params& params) {
   const auto& given = params.effective();
   for (const auto& [name, only] :
@@ -147,8 +147,8 @@ Status check_plain(const Params& params) {
   return {};
 }
 
-// What each chunk has whatever these say: a completion of its own, a receive of its slot, its bytes
-// in the ring. `only` is what that comes to; empty: no value says it.
+// The properties of each chunk whatever these parameters say: a completion of its own, a receive of
+// its slot, its bytes in the ring. `only` is the resulting value; empty: no value expresses it.
 struct ChunksOwn {
   const char* name;
   const char* only;
@@ -426,7 +426,7 @@ class StagedTransfer final : public Kernel {
     return {};
   }
 
-  // `count` windows. What was delivered between two batches is nobody's, but of a fixed number.
+  // `count` windows. Deliveries between two batches belong to nobody, except with a fixed number.
   Status batch(const TickClock& clock, std::uint64_t window, std::uint64_t count, double bytes,
                std::vector<double>& out) {
     if (!link_->waiting().before_deadline()) return failure();

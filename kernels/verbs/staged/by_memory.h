@@ -1,5 +1,5 @@
 // The kernel that the memory's parameters ask for: the adapter reaching the memory, or staging; or
-// one after the other in one task, and then what tells them apart.
+// one after the other in one task, with the difference between them.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ enum class StagedPart : std::uint8_t {
   kTwin,  // beside the direct transfer, whose parameters need not all fit
 };
 
-// `choice` stands for the parameters memory and target_memory; one of them is staged.
+// `choice` overrides the parameters memory and target_memory; one of them is staged.
 std::unique_ptr<Kernel> make_staged(Verb verb, StagedFigure figure, const MemoryChoice& choice,
                                     StagedPart part);
 

@@ -18,7 +18,7 @@ std::string bytes_words(double bytes) {
   return canonical_bytes(static_cast<std::uint64_t>(std::llround(bytes)));
 }
 
-// Of one message, from either figure.
+// For one message, from either figure.
 double time_ns(const Curve& curve, const SizeValue& at) {
   return curve.metric == kBandwidth ? at.bytes / at.value * 1e9 : at.value;
 }
@@ -39,7 +39,7 @@ std::vector<SizeTimes> times_of(const Curve& direct, const Curve& staged, bool s
 }  // namespace
 
 void CurveReporter::point(Point point) {
-  // Of several links each has points of its own beside those of all together.
+  // With several links each has points of its own beside those of all together.
   const bool is_whole = point.pair().empty() || point.facts().contains("links");
   if (!pair_.empty()) point.set_pair(pair_);
   point.mutable_facts()->insert(places_.begin(), places_.end());

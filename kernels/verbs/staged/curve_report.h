@@ -1,4 +1,4 @@
-// What the points of one task tell over the sizes, in words.
+// Conclusions from the points of one task over the sizes, in words.
 #pragma once
 
 #include <map>
@@ -17,9 +17,9 @@ struct Curve {
   std::vector<SizeValue> values;
 };
 
-// Passes everything on and keeps the curve of the points that have no pair of their own. With a
-// pair, points carry it and facts stay here: those of the task are told by another, and of these
-// each point carries where its memory was and which way the NIC reached it.
+// Passes everything on and keeps the curve of the points without a pair. With a pair, points carry
+// it and facts stay here: another reporter has the facts of the task, and each point carries where
+// its memory was and the NIC's path to it.
 class CurveReporter final : public Reporter {
  public:
   CurveReporter(Reporter& to, std::string pair) : to_(to), pair_(std::move(pair)) {}
@@ -41,11 +41,11 @@ std::vector<std::string> knees_in_words(const Curve& curve);
 
 // A warning where the shortest message that both have, of 4 KiB at most, takes nearly as long by
 // GPUDirect as staged: then the path that the driver claims may go through host memory all the
-// same. Of latencies alone; nothing where GPUDirect is clearly the faster. Pure.
+// same. For latencies alone; nothing where GPUDirect is clearly the faster. Pure.
 std::optional<std::string> looks_staged(const Curve& direct, const Curve& staged);
 
-// Where GPUDirect and staging cross, or which is the faster at every size that both have; nothing
-// below three sizes, which tell too little of what lies between. Pure.
+// The size at which GPUDirect and staging cross, or the faster one at every size that both have;
+// nothing below three sizes, which show too little of the range between. Pure.
 std::optional<std::string> crossing_in_words(const Curve& direct, const Curve& staged);
 
 }  // namespace railgauge::verbs

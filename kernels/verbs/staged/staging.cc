@@ -20,7 +20,7 @@ constexpr std::size_t kArrived = 0;
 constexpr std::size_t kEmptied = kLineBytes;
 constexpr std::size_t kOwnEmptied = 2 * kLineBytes;
 constexpr std::size_t kOwnArrived =
-    3 * kLineBytes;  // one word a slot: each stands until it is read
+    3 * kLineBytes;  // one word a slot: each keeps its value until it is read
 constexpr std::uint32_t kSpareSends = 8;
 
 std::uint64_t rounded(std::uint64_t bytes) {

@@ -1,12 +1,11 @@
-// GPU memory behind a NIC that does not reach it: each message goes in chunks from the sender's GPU
-// into a ring of pinned host memory, over the wire into the receiver's ring, and into its GPU, the
-// three steps of different chunks at once. What GPUDirect saves is measured against this. A side
-// that is not staged sends out of its memory, or takes in place.
+// GPU memory behind a NIC that does not reach it: each message travels in chunks from the sender's
+// GPU into a ring of pinned host memory, over the wire into the receiver's ring, and into its GPU,
+// the three steps of different chunks at once. The gain of GPUDirect is measured against this. A
+// side that is not staged sends out of its memory, or receives in place.
 //
-// A chunk is sent when the slot that it goes to has been emptied, which the receiver tells by a
-// count that it writes into the sender's host memory. That a chunk is there the receiver learns
-// from the receive that it used up; of a plain write, from a count that follows it on the same
-// queue pair.
+// A chunk is sent when its target slot has been emptied; the receiver reports that by a count that
+// it writes into the sender's host memory. The receiver learns of a chunk from the receive that it
+// used up; with a plain write, from a count that follows it on the same queue pair.
 #pragma once
 
 #include <cstdint>
@@ -48,15 +47,15 @@ class Staging {
   static std::uint32_t slots_for(const Form& form, std::uint64_t most);
   // The link's areas and queues as a staging of `context`'s parameters needs them.
   static Status plan(const Context& context, const Form& form, Link::Options& options);
-  // Before link.connect(), and released before the link: pins its areas for the GPU, makes streams,
-  // and tells the peer where the counts are.
+  // Called before link.connect(), and released before the link: pins its areas for the GPU, makes
+  // streams, and sends the peer the addresses of the counts.
   static Result<Staging> open(const Context& context, const Form& form, Link& link);
   Staging(Staging&&) = default;
   Staging& operator=(Staging&&) = delete;
   ~Staging();
 
-  // Of size number `size_index`, both ranks: what `rank` sends, and zeros where it receives.
-  // Nothing is on its way.
+  // Prepares size number `size_index` on both ranks: the data that `rank` sends, and zeros where it
+  // receives. Nothing is under way.
   Status begin_size(std::size_t size_index, std::uint32_t rank);
   // After it: gives out the receives, where messages take some. Once.
   Status give_out_receives();
@@ -65,7 +64,7 @@ class Staging {
   Result<bool> progress();
   // Lets `messages` more go.
   void allow(std::uint64_t messages) { goal_ += messages * chunks_.in_message; }
-  // Of this size: those that the peer has in its memory, and those that are in this rank's.
+  // Chunks of this size: those in the peer's memory, and those in this rank's.
   [[nodiscard]] std::uint64_t delivered() const {
     return (credit_ - sent_before_) / chunks_.in_message;
   }
@@ -76,11 +75,11 @@ class Staging {
     return (goal_ - sent_before_) / chunks_.in_message;
   }
 
-  // What stands here after the peer's last of `messages`. kDataLoss says what is wrong.
+  // Verifies the content after the peer's last of `messages`. kDataLoss names the fault.
   Status verify(std::size_t size_index, std::uint32_t from, std::uint64_t messages);
 
   [[nodiscard]] const Chunks& chunks() const { return chunks_; }
-  // Of this size, at most.
+  // Chunks of this size, at most.
   [[nodiscard]] std::uint64_t chunks_on_way() const { return chunks_on_way_; }
   [[nodiscard]] bool is_synthetic() const {
     return link_->memory().is_synthetic() || (gpu_ && gpu_->memory.is_synthetic());
@@ -95,7 +94,7 @@ class Staging {
       static_cast<void>(loaded_cuda().mem_host_unregister(memory));
     }
   };
-  // What a staged side has besides; its context must live while any of the rest does.
+  // Extra resources of a staged side; its context must live while any of the rest does.
   struct OnGpu {
     Memory memory;  // first the different messages to send, then the one that is received
     Handle<PinnedTraits> pinned;
@@ -132,8 +131,8 @@ class Staging {
   bool peer_is_staged_ = false;
   Chunks chunks_;
   std::uint64_t chunks_on_way_ = 1;
-  // Chunks since the beginning: told to go, loading, posted, in the peer's memory; then those that
-  // came, whose copies were begun, and that are in memory here.
+  // Chunks since the beginning: requested, loading, posted, in the peer's memory; then those that
+  // arrived, whose copies were begun, and that are in memory here.
   std::uint64_t goal_ = 0;
   std::uint64_t loading_ = 0;
   std::uint64_t posted_ = 0;

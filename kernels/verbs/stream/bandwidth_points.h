@@ -24,10 +24,10 @@ struct Measured {
 Measured measured_by_windows(const TickClock& clock, Sampled sampled, std::span<const Window> kept,
                              std::uint64_t window_writes);
 
-// Of the time slots of one or of both ranks: `counts[rank][slot]`, which are added up. Where a slot
-// is too short for some completions (`group` messages each), neighbours are taken together, for
-// else the slots would tell of the groups and not of the link; the fact slot_ms says how long they
-// became.
+// From the time slots of one or of both ranks: `counts[rank][slot]`, which are added up. Where a
+// slot is too short for some completions (`group` messages each), neighbours are joined, because
+// otherwise the slots would show the groups and not the link; the fact slot_ms has the resulting
+// length.
 struct SlotForm {
   double slot_seconds = 0;
   std::uint64_t message_bytes = 0;

@@ -13,7 +13,7 @@ namespace railgauge::verbs {
 // One a lane.
 std::vector<Request> stream_requests(const Link& link, std::uint64_t message_bytes);
 Stream::Aim stream_aim(const Link& link, const Layout& layout);
-// Of one size: a group of huge messages would not complete within the stall limit or the cap.
+// For one size: a group of huge messages would not complete within the stall limit or the cap.
 Stream::Plan stream_plan(Stream::Plan plan, std::uint64_t message_bytes);
 
 // This rank as the target of the other's stream, and as the initiator of its own. `told` has both

@@ -18,8 +18,8 @@ namespace railgauge::verbs {
 Point make_verbs_point(const PointNames& names, std::uint64_t message_bytes, const Sampled& sampled,
                        bool raw_samples);
 
-// What bounds a figure between two ports: the smaller of the rates of both that are known. Of
-// hardware; a software device only names a rate.
+// The bound of a figure between two ports: the smaller of the known rates of both. For hardware
+// only; a software device merely names a rate.
 struct LineRate {
   double bits_per_second = 0;
   std::string endpoint{};  // whose it is, in words

@@ -1,4 +1,4 @@
-// What makes a verbs figure void.
+// Conditions that make a verbs figure void.
 #include "kernels/verbs/stream/report.h"
 
 #include <gmock/gmock.h>
@@ -69,7 +69,7 @@ TEST(LineRate, ASoftwareDevicesRateIsOnlyAName) {
   EXPECT_TRUE(hold_to_line_rate(*device, {}, {}, point));
 }
 
-// What the kernel shows of fake0, below a folder of the test's own.
+// The kernel's files about fake0, below a folder of the test's own.
 class Shown : public ::testing::Test {
  protected:
   void SetUp() override {

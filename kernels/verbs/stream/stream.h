@@ -78,7 +78,7 @@ class Stream {
     return true;
   }
 
-  // Ends the stream without waiting: what stands in the queues will complete.
+  // Ends the stream without waiting: the posts in the queues will complete.
   bool close() {
     for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
       SendQueue::Lane& state = queue_.lane(lane);
@@ -88,7 +88,7 @@ class Stream {
     }
     return true;
   }
-  // After it nothing of the stream stands in the queues and the counts are final.
+  // Afterwards no post of the stream is in the queues and the counts are final.
   bool finish() { return queue_.wait_retired() && close() && queue_.wait_retired(); }
 
   [[nodiscard]] std::uint64_t posted() const {
@@ -112,7 +112,7 @@ class Stream {
     return retired;
   }
 
-  // What completed while nobody looked: posts retired, negative on failure.
+  // Completions since the last look: posts retired, negative on failure.
   std::int64_t drain() {
     std::int64_t all = 0;
     for (std::int64_t retired = queue_.poll(); retired != 0; retired = queue_.poll()) {
@@ -160,8 +160,8 @@ class Stream {
     return well;
   }
 
-  // The common case: one post a call. What is the same from one completion to the next is settled
-  // once, so that a post costs two addresses and the call.
+  // The common case: one post a call. Values that are the same for every completion are computed
+  // once, so a post costs two addresses and the call.
   template <bool kIsRemote>
   bool top_up_singly(std::size_t lane) {
     SendQueue::Lane& state = queue_.lane(lane);
@@ -266,9 +266,9 @@ class WindowMeter {
   }
 
  private:
-  // Sets the first window's beginning. Fixed: before the first post. Else at a completion with the
-  // queue full: what completed between two batches is nobody's. Where nothing did, the queue never
-  // ran low and the window goes on.
+  // Sets the first window's beginning. Fixed: before the first post. Otherwise at a completion with
+  // the queue full: completions between two batches belong to nobody. Where there were none, the
+  // queue never ran low and the window continues.
   bool begin() {
     if (fixed_ && !running_) {
       running_ = true;
@@ -294,7 +294,7 @@ class WindowMeter {
     running_ = false;
   }
 
-  // Windows that one poll closed share its writes and its time: nothing tells them apart.
+  // Windows that one poll closed share its writes and its time: nothing separates them.
   void close(std::uint64_t windows, std::uint64_t now) {
     for (std::uint64_t left = windows; left > 0; --left) {
       const std::uint64_t writes = fixed_ ? std::min(window_writes_, writes_) : writes_ / left;

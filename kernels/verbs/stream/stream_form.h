@@ -1,4 +1,4 @@
-// What the parameters of a bandwidth kernel ask of its streams.
+// The shape of the streams that a bandwidth kernel's parameters select.
 #pragma once
 
 #include "kernels/core/base/result.h"

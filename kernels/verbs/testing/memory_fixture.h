@@ -41,13 +41,13 @@ using Parameters = std::map<std::string, std::string>;
 
 inline constexpr std::uint64_t kMaxCalls = 3000;
 
-// After which a task goes on where another path registers the memory, and it says so.
+// Failures after which a task continues because another path registers the memory, and reports it.
 inline constexpr std::array<std::string_view, 3> kCallsWithAnotherPath{
     "ibv_reg_dmabuf_mr", "cuMemGetHandleForAddressRange", "cuDeviceGetAttribute"};
 
-// Whether a task rightly goes on after its CUDA call `call` (from 1) of `names`, or a verbs call,
-// failed: as above; a fact of the GPU that not every driver tells; the wait for what still runs
-// as a task's streams are given back, after its last copy.
+// Whether a task rightly continues after its CUDA call `call` (from 1) of `names`, or a verbs call,
+// failed: as above; a fact of the GPU that not every driver has; the wait for running work as a
+// task's streams are released, after its last copy.
 inline bool may_go_on(const std::array<RankResult, 2>& results, const std::string& failed,
                       const std::vector<std::string>& names, std::uint64_t call) {
   if (std::ranges::find(kCallsWithAnotherPath, failed) != kCallsWithAnotherPath.end())

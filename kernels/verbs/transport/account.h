@@ -1,5 +1,5 @@
-// What a size cost one end beside its time: the CPU of the thread that did the work, and what the
-// port's counters tell of trouble and of traffic. All of it is read outside timed regions.
+// The cost of a size at one end beside its time: the CPU of the working thread, and the port's
+// counters of trouble and traffic. All of it is read outside timed regions.
 #pragma once
 
 #include <string>
@@ -23,9 +23,9 @@ class AccountBook {
   // Around each stretch of work; `messages` is what it moved.
   void begin_work();
   void end_work(double messages);
-  // What the size came to.
+  // The result of the size.
   Account close();
-  // Counters that tell of trouble and grew since open(): words for a note about a failure, or "".
+  // Trouble counters that grew since open(): words for a note about a failure, or "".
   [[nodiscard]] std::string troubles() const;
   // "port_counters": how many can be read here; that none grew says nothing where it is 0.
   void report_fact(Reporter& reporter) const;
@@ -43,15 +43,15 @@ class AccountBook {
 // port_rcv_data count words of four bytes. Pure.
 Counters with_bytes(const Counters& counters);
 
-// Into a point's facts: the own end's, and those of the peer, told through the group.
+// Added to a point's facts: this end's, and those of the peer, received through the group.
 template <class Facts>
 void add_troubles(const Account& account, const std::string& prefix, Facts& facts) {
   const Counters counters(account.counters().begin(), account.counters().end());
   if (!counters.empty()) facts[prefix + "port_counters_grown"] = counter_words(counters);
 }
 
-// What went over the port from before the size's first message until after its last, of everybody
-// who uses the port. A counter that the driver lacks, or that stood still, is not told.
+// The port's traffic from before the size's first message until after its last, by all users of the
+// port. A counter that the driver lacks, or that did not change, is left out.
 template <class Facts>
 void add_traffic(const Account& account, const std::string& prefix, Facts& facts) {
   const Counters traffic(account.traffic().begin(), account.traffic().end());
@@ -70,7 +70,7 @@ void add_latency_account(const Account& account, const std::string& prefix, Fact
   add_port_counters(account, prefix, facts);
 }
 
-// What grew while a task failed may be why.
+// A counter that grew while a task failed may be the reason.
 void note_troubles(const AccountBook& book, const Device& device, const Status& ended,
                    Reporter& reporter);
 

@@ -1,4 +1,4 @@
-// What a figure says of its cost and of its port, on the fake libibverbs.
+// A figure's report of its cost and of its port, on the fake libibverbs.
 #include <gmock/gmock.h>
 #include <unistd.h>
 

@@ -20,13 +20,13 @@ struct Addressing {
   GidEntry gid;
   bool is_global = false;  // packets carry a global route
   std::uint16_t pkey_index = 0;
-  std::optional<std::uint16_t> pkey;  // what stands there; absent where the kernel does not show it
+  std::optional<std::uint16_t> pkey;  // the entry's value; absent where the kernel does not show it
   std::uint8_t service_level = 0;
   std::uint8_t traffic_class = 0;
   std::int64_t flow_label = 0;  // kEachItsOwn: another one for each lane
   static constexpr std::int64_t kEachItsOwn = -1;
 
-  // Of queue pair `lane`.
+  // The address of queue pair `lane`.
   [[nodiscard]] std::uint32_t flow_label_of(std::size_t lane) const;
 };
 

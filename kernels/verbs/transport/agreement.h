@@ -1,4 +1,4 @@
-// Ending a step together (kernels/core/agreement.h), with what verbs' ranks tell each other.
+// Ends a step together (kernels/core/agreement.h), with the message of verbs' ranks.
 #pragma once
 
 #include "kernels/core/agreement.h"
@@ -6,7 +6,7 @@
 
 namespace railgauge::verbs {
 
-// As agree_on, with nothing to tell but how it went.
+// As agree_on, with no content but the result.
 Status agree(Group& group, const Status& mine, double timeout_seconds);
 
 }  // namespace railgauge::verbs

@@ -23,7 +23,7 @@ constexpr int kResolveMs = 2000;
 constexpr int kBacklog = 64;
 constexpr std::uint8_t kRnrForEver = 7;
 
-// What stands in a connection's request.
+// The content of a connection's request.
 struct Greeting {
   std::uint64_t token = 0;
   std::uint64_t lane = 0;
@@ -80,7 +80,7 @@ Code code_of_errno(int error) {
   }
 }
 
-// What negotiates for a queue pair's reads and atomics.
+// The negotiated limits for a queue pair's reads and atomics.
 rdma_conn_param terms(const Introduction& with, const ibv_qp* queue_pair) {
   rdma_conn_param param{};
   param.responder_resources = static_cast<std::uint8_t>(outstanding_reads(with.peer, with.mine));

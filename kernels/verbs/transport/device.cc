@@ -46,7 +46,7 @@ std::string names_of(std::span<ibv_device*> devices) {
 std::string driver_of(const std::string& sysfs, const ibv_device_attr& attributes) {
   std::error_code error;
   const auto link = std::filesystem::read_symlink(sysfs + "/device/driver", error);
-  // A fake that bears another id stands for hardware, whose rate is a bound.
+  // A fake with another id acts as hardware, whose rate is a bound.
   constexpr std::uint32_t kFakeVendor = 0xfa4e00;
   if (loaded_verbs().synthetic && attributes.vendor_id == kFakeVendor) return "fake";
   // Software devices on a netdev: their vendor ids are constants of the kernel's drivers.

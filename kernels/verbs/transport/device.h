@@ -24,11 +24,11 @@ class Device {
   [[nodiscard]] const ibv_device_attr& attributes() const { return attributes_; }
   // "mlx5_core", "rdma_rxe", "siw", "fake" or "unknown".
   [[nodiscard]] const std::string& driver() const { return driver_; }
-  // What a figure of the port is held to: 0 where it bounds nothing, and why in no_bound().
+  // The bound of a figure of the port: 0 where nothing bounds it, with the reason in no_bound().
   [[nodiscard]] double line_rate_bits_per_second() const;
   [[nodiscard]] std::string no_bound() const;
-  // What the port says of itself, by the verbs or by sysfs, whichever is more: a speed that is
-  // newer than the library's words is told there alone. 0: neither tells.
+  // The rate that the port reports, by the verbs or by sysfs, whichever is higher: sysfs alone has
+  // a speed that is newer than the library's words. 0: neither reports one.
   [[nodiscard]] double port_rate_bits_per_second() const;
   // The bond that the port's netdev is a member of, or "". The RDMA device of a bond says one
   // member's rate and uses all of them.

@@ -31,7 +31,8 @@ std::vector<GidEntry> read_gids_from_sysfs(const std::string& sysfs_port, int ta
 // lowest index. kFailedPrecondition when the table is empty. Pure.
 Result<GidEntry> choose_gid(std::span<const GidEntry> entries);
 
-// What parameter gid_rule allows: kAuto is the rule above. `words` is the parameter's value.
+// The GIDs that parameter gid_rule allows: kAuto is the rule above. `words` is the parameter's
+// value.
 enum class GidRule : std::uint8_t { kAuto, kRoceV2Ipv4, kRoceV2, kRoceV1 };
 GidRule gid_rule_of(std::string_view words);
 // The rule's first among the entries that fit; kFailedPrecondition naming the filled ones when none

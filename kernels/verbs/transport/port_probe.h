@@ -1,5 +1,4 @@
-// What a port says of itself by the verbs and in no file: on InfiniBand the MTU that it agreed on
-// with the subnet manager.
+// Facts of a port that only the verbs report: on InfiniBand the MTU agreed with the subnet manager.
 #pragma once
 
 #include <string>
@@ -8,7 +7,8 @@
 
 namespace railgauge::verbs {
 
-// `endpoint` is "DEV:PORT". A port that cannot be opened, or is not up, is told with the reason.
+// `endpoint` is "DEV:PORT". A port that cannot be opened, or is not up, is reported with the
+// reason.
 PortProbe probe_port(const std::string& endpoint);
 
 }  // namespace railgauge::verbs

@@ -12,7 +12,7 @@ namespace railgauge::verbs {
 namespace {
 
 constexpr std::uint8_t kRnrTimer = 12;  // 0.64 ms
-constexpr std::uint8_t kRnrRetry = 7;   // for ever: the stall limit stands behind it
+constexpr std::uint8_t kRnrRetry = 7;   // for ever: the stall limit bounds the wait
 
 Status modify(const Introduction& with, ibv_qp* queue_pair, ibv_qp_attr& attributes, int mask,
               std::string_view to) {

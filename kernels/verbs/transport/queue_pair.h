@@ -14,14 +14,14 @@ std::string_view transport_words(ibv_qp_type type);
 
 inline constexpr std::uint32_t kDatagramKey = 0x5261696c;  // bit 31 is the kernel's own
 
-// As many bytes inline as the driver takes, `init.cap.max_inline_data` at most; it becomes what was
-// taken. Drivers tell by refusing.
+// As many inline bytes as the driver accepts, `init.cap.max_inline_data` at most; afterwards it
+// holds the accepted number. Drivers report the limit by refusing.
 Result<QueuePairHandle> make_queue_pair(const Device& device, ibv_pd* domain,
                                         ibv_qp_init_attr& init);
 
 class Connector;  // kernels/verbs/transport/connector.h
 
-// What a queue pair is brought up with. Everything outlives it.
+// Parameters for bringing up a queue pair. Everything outlives it.
 struct Introduction {
   const Device& device;
   const Params& params;
@@ -36,9 +36,9 @@ struct Introduction {
 Status bring_up(const Introduction& introduction, ibv_qp* queue_pair, std::uint32_t number,
                 std::size_t lane);
 
-// The steps of it, where a connection manager has negotiated what stands in `agreed`: partition and
-// port, the peer's number and sequence, the path. Ours are access, retries, MTU and, where given by
-// parameters, service level, traffic class and flow label.
+// The steps where a connection manager has negotiated the values in `agreed`: partition and port,
+// the peer's number and sequence, the path. This process sets access, retries, MTU and, where given
+// by parameters, service level, traffic class and flow label.
 Status to_init(const Introduction& introduction, ibv_qp* queue_pair, const ibv_qp_attr* agreed,
                int agreed_mask);
 Status to_receive(const Introduction& introduction, ibv_qp* queue_pair, std::size_t lane,

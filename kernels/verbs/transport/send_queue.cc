@@ -53,7 +53,7 @@ bool Waiting::before_deadline() {
   return clock_->ticks() < deadline_ticks_ || fail_with(Failure::kDeadline, 0, queue_pair_);
 }
 
-// First arms the queue, so that the caller polls once more: what came before is told by no event.
+// Arms the queue first, so that the caller polls once more: no event reports an earlier completion.
 bool Waiting::sleep_until_event(Completions& completions) {
   if (!completions.is_armed) {
     if (const int error = ibv_req_notify_cq(completions.queue, 0); error != 0)

@@ -1,5 +1,5 @@
 // The hot side of a connection's sending: posting on its queue pairs, retiring completions, polling
-// memory. What a timed loop calls is inline here, allocates nothing and makes no system call where
+// memory. The calls of a timed loop are inline here, allocate nothing and make no system call where
 // the TSC is the clock and completions are polled. Not thread safe.
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace railgauge::verbs {
 
-// A completion queue, and the channel that tells when to look at it; without one it is polled
-// without rest.
+// A completion queue, and the channel that announces completions; without a channel the queue is
+// polled without pause.
 struct Completions {
   ibv_cq* queue = nullptr;
   ibv_comp_channel* channel = nullptr;
@@ -76,12 +76,12 @@ struct Request {
 
 class SendQueue {
  public:
-  // The queue pair of one lane and what stands in it.
+  // The queue pair of one lane and its outstanding posts.
   struct Lane {
     ibv_qp* queue_pair = nullptr;
     std::uint64_t in_flight = 0;
     std::uint64_t unsignalled = 0;  // since the last post that asked for a completion
-    std::uint64_t tag = 0;          // its number, as it stands in each post's id
+    std::uint64_t tag = 0;          // its number, as each post's id carries it
   };
 
   SendQueue() = default;

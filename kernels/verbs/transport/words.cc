@@ -21,7 +21,7 @@ std::string_view word_at(const std::array<std::string_view, kCount>& words, std:
 }
 
 // Whether this thread has CAP_IPC_LOCK in effect, to which the limit does not apply; nothing where
-// the kernel does not tell.
+// the kernel does not report it.
 std::optional<bool> may_lock_any_memory() {
   constexpr unsigned kCapIpcLock = 14;
   constexpr std::string_view kLabel = "CapEff:";
