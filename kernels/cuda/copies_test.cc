@@ -98,11 +98,11 @@ TEST_P(EachWay, FailsWhenAByteIsWrong) {
 }
 
 // Which copies of a run's last point counted, as the fake numbers copies from 1.
-class Kept {
+class HeldWork {
  public:
   // Of each measured stream the last ones it made: those of `samples`, and of others that were not
   // kept. A point's streams are made in their order, the measured ones first.
-  Kept(const RankResult& passed, std::uint64_t samples) {
+  HeldWork(const RankResult& passed, std::uint64_t samples) {
     const auto& facts = passed.points.back().facts();
     const auto number = [&facts](const char* fact, std::uint64_t absent) {
       return facts.contains(fact) ? std::stoull(facts.at(fact)) : absent;
@@ -154,13 +154,13 @@ TEST_P(EachWay, NeverPassesWhenCopiesThatCountMovedNothing) {
     ASSERT_TRUE(clean.status) << clean.status.error().message;
     const bool many_slots =
         std::string_view(size) == "4KiB" && clean.points.back().facts().contains("rotates_bytes");
-    const Kept kept(clean, kIterations);
+    const HeldWork kept(clean, kIterations);
     for (const std::uint64_t from : {kept.first(), kept.last()}) {
       SCOPED_TRACE(from);
       const RankResult result = run_losing_from(from);
       if (result.status) {
         // How many copies come before those that count follows the time they take.
-        const Kept seen(result, kIterations);
+        const HeldWork seen(result, kIterations);
         EXPECT_GT(from, many_slots ? seen.last() : seen.first()) << "what was lost passed";
       } else {
         // On a machine that is busy enough it does not end in time either, or a load of copies that

@@ -47,7 +47,7 @@ class FakeMapping : public ::testing::Test {
     EXPECT_EQ(gdrapi_control().live_handles, 0);
     EXPECT_EQ(vulkan_control().live_handles, 0);
   }
-  // What the GPU has at `address`.
+  // The GPU's bytes at `address`.
   char seen_by_gpu(cu::DevicePtr address) {
     char seen = 0;
     EXPECT_EQ(cuda_.memcpy_dtoh(&seen, address, 1), cu::kSuccess);

@@ -1,4 +1,4 @@
-// What GPU number `index` is called by every fake library.
+// The UUID of GPU number `index` in every fake library.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
-// A disk that fills up, for whoever may not mount one: SQLite's own files are written through
-// system calls that a test can put itself before. What goes beyond the limit is refused as the
-// kernel does it, with the part that still fits written and ENOSPC for the rest.
+// A disk that fills up, for tests that may not mount one: SQLite writes its files through system
+// calls that a test can replace. Writes beyond the limit are refused as the kernel does it: the
+// part that still fits is written, ENOSPC for the rest.
 #pragma once
 
 #include <cstdint>

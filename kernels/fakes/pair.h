@@ -12,7 +12,7 @@
 
 namespace railgauge::fake {
 
-// What one rank gave back.
+// The result of one rank.
 struct RankResult {
   Status status;
   std::vector<Point> points;

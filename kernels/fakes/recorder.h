@@ -1,4 +1,4 @@
-// What a task in a test reports.
+// The reports of a task in a test.
 #pragma once
 
 #include <string>

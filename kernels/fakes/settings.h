@@ -1,4 +1,4 @@
-// What all fakes share: switches that a test sets, or that an environment variable names as
+// Switches of all fakes: a test sets them, or an environment variable names them as
 // NAME=VALUE,NAME=VALUE; a name alone is 1.
 #pragma once
 

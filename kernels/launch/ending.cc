@@ -20,8 +20,8 @@ namespace railgauge {
 namespace {
 
 constexpr std::size_t kReasonLines = 3;
-// Of each of them: a rank may say much without a line's end, and a reason has to fit into one step
-// of the rendezvous.
+// The bound for each of them: a rank may print much without a line's end, and a reason has to fit
+// into one step of the rendezvous.
 constexpr std::size_t kMostLineBytes = 400;
 constexpr std::size_t kTailBytes = 8U << 10U;
 constexpr std::size_t kMostWarnings = 16U << 10U;
@@ -43,7 +43,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-// What the MPI was asked to say of its transports is no reason of an end.
+// Lines about transports, which the MPI was asked for, are no reason of an end.
 bool is_chatter(std::string_view line) {
   return line.find("UCX  INFO") != line.npos || line.find("UCX  DEBUG") != line.npos ||
          line.find(" mca: ") != line.npos || line.find("mtl:ofi:") != line.npos ||
@@ -61,7 +61,7 @@ std::string how_it_ended(const LauncherEnd& end) {
                      end.final ? "" : " before rank 0's final record");
 }
 
-// The first of a thousand ranks' lines is far behind when the last has told its own.
+// With a thousand ranks the first one's line is far behind when the last one has printed its own.
 void keep_transports(std::string_view line, std::string& kept) {
   if (!is_chatter(line) || kept.size() + line.size() >= kMostTransports) return;
   const std::string more = fmt::format("{}{}\n", kept, line);
@@ -95,7 +95,7 @@ std::map<std::string, std::string> transport_facts(const LauncherEnd& end) {
   return transport_facts(end.transports + end.words);
 }
 
-void let_go(LauncherEnd& end) {
+void drop_old_lines(LauncherEnd& end) {
   if (end.words.size() <= kMostLauncherWords) return;
   const std::size_t least = end.words.size() - kMostLauncherWords;
   // Whole lines, so that no warning is cut, where they are not endless.

@@ -1,5 +1,5 @@
-// How a launcher's end and what rank 0 told are put together: one outcome, with the launcher's last
-// lines where rank 0 told none that holds. Pure.
+// Combines a launcher's end with rank 0's report: one outcome, with the launcher's last lines where
+// rank 0 reported none that holds. Pure.
 #pragma once
 
 #include <map>
@@ -16,24 +16,24 @@ struct LauncherEnd {
   int wait_status = 0;
   std::string words;           // what it said, the end of it
   std::string warnings{};      // of what it said before, UCX's of variables that nothing read
-  std::string transports{};    // ... and those that tell what carries messages, each once
+  std::string transports{};    // ... and the lines about transports, each once
   std::string settings{};      // rank 0's fact mpi_settings: "UCX_TLS=rc OMPI_MCA_pml=ucx"
   std::optional<Final> final;  // rank 0's
   bool past_deadline = false;  // it was ended for that
   int ending_signal = 0;       // the person's, SIGINT or SIGTERM
 };
 
-// What a rank says that has told all it measured, and leaves because MPI_Finalize does not come
-// back.
+// The message of a rank that has reported all its figures and leaves because MPI_Finalize does not
+// return.
 inline constexpr std::string_view kFinalizeHangs =
     "MPI_Finalize did not come back; ended without it\n";
 inline constexpr unsigned kFinalizeSeconds = 10;  // so long it may take
 // A warning for the record where a rank said so; "" otherwise.
 std::string finalize_warning(const std::string& words);
 
-// Lets go of all but the last kMostLauncherWords bytes of what it said, and keeps the warnings and
-// what transport_facts() reads.
-void let_go(LauncherEnd& end);
+// Drops all but the last kMostLauncherWords bytes of its output. Keeps the warnings and the lines
+// that transport_facts() reads.
+void drop_old_lines(LauncherEnd& end);
 
 // The first of `settings` of which UCX says that nothing read it: it warns, and would go on. ""
 // where there is none.
@@ -48,14 +48,14 @@ std::string_view beginning_of(std::string_view text, std::size_t most_bytes);
 // The last lines that say something, as one; long ones by their beginnings.
 std::string last_lines(const std::string& words);
 
-// What the MPI says that it really used, of the ranks' words: mpi_transports ("tcp/eth0", as UCX
-// names transport and device), mpi_btl ("self,tcp", of Open MPI without UCX), mpi_provider
+// The transports that the MPI reports in the ranks' words: mpi_transports ("tcp/eth0", as UCX names
+// transport and device), mpi_btl ("self,tcp", of Open MPI without UCX), mpi_provider
 // ("verbs;ofi_rxm", of libfabric under Open MPI).
 std::map<std::string, std::string> transport_facts(const std::string& words);
-// Of all that it said.
+// From all its output.
 std::map<std::string, std::string> transport_facts(const LauncherEnd& end);
 
-// A warning for the record of ranks that passed and told nothing of the kind; "" otherwise.
+// A warning for the record of ranks that passed and reported none of them; "" otherwise.
 std::string silence_warning(const Final& final, const LauncherEnd& end);
 
 // How much of a launcher's words is kept, from their end.

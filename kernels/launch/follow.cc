@@ -1,4 +1,4 @@
-// What both sides of an MPI task do, and the part of the ranks that have no launcher.
+// The shared steps of both sides of an MPI task, and the part of the ranks that have no launcher.
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -46,7 +46,7 @@ std::optional<Error> reason_to_end(const MpiJob& job, MpiRelay* relay) {
 
 launch::Lease lease_of(const MpiJob& job, std::set<std::string> addresses) {
   const LaunchHello& first = job.nodes.front();
-  // What the launcher is told (words.h).
+  // The launcher's settings (words.h).
   const bool by_interface = daemon_of(job.launcher) == launch::Daemon::kHydraProxy;
   return {.task = job.options.name,
           .daemon = daemon_of(job.launcher),

@@ -22,8 +22,8 @@ class HeldRecords {
     records_.push_back(std::move(record));
   }
   [[nodiscard]] bool empty() const { return records_.empty(); }
-  // Those that are to be told now, in their order: all where `is_known` what they wait for, or once
-  // the first has waited long enough.
+  // The records to report now, in their order: all where `is_known` is true, or once the first has
+  // waited long enough.
   [[nodiscard]] std::vector<Record> due(bool is_known) {
     if (!is_known && monotonic_now_ns() < until_ns_) return {};
     return std::exchange(records_, {});

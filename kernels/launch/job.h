@@ -1,4 +1,4 @@
-// What both sides of an MPI task know once its nodes have met.
+// The facts that both sides of an MPI task share once its nodes have met.
 #pragma once
 
 #include <functional>
@@ -36,24 +36,24 @@ struct MpiJob {
   std::function<void()> measuring = {};  // rank 0 has connected; for the phases
 };
 
-// Whether these can be one MPI task, as the node with `own` sees it. What rank 0 says of itself
-// becomes the lease, so it has to lie on the data network that this node knows by itself.
+// Whether these can be one MPI task, as the node with `own` sees it. Rank 0's own address becomes
+// the lease, so it has to be on the data network that this node knows by itself.
 Status check_nodes(const std::vector<LaunchHello>& nodes, const DataAddress& own);
 
 // Why it has to end now: a cancel, a signal, the end of the relay where there is one, the deadline.
 // Nothing while it may go on.
 std::optional<Error> reason_to_end(const MpiJob& job, MpiRelay* relay);
 
-// What of the task may be started where: on the nodes of these addresses, calling rank 0's node.
+// The nodes of these addresses may start the task's daemons, calling rank 0's node.
 launch::Lease lease_of(const MpiJob& job, std::set<std::string> addresses);
 
-// What daemons of this node are started with.
+// The settings that daemons of this node are started with.
 MpiDaemons::Options daemon_options(const MpiJob& job);
 
 // Until no daemon is left: by itself within `patience_seconds`, then by force.
 void end_daemons(MpiDaemons& daemons, double patience_seconds);
 
-// Rank 0's part, after all have met; tells the others the end.
+// Rank 0's part, after all have met; reports the end to the others.
 MpiOutcome lead_mpi_task(MpiJob& job);
 // The others'.
 MpiOutcome follow_mpi_task(MpiJob& job);

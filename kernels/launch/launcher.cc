@@ -23,9 +23,9 @@
 #include "kernels/core/text/units.h"
 #include "kernels/launch/ending.h"
 #include "kernels/launch/held_records.h"
-#include "kernels/launch/node/desk.h"
 #include "kernels/launch/node/folder.h"
-#include "kernels/launch/node/kept.h"
+#include "kernels/launch/node/launch_service.h"
+#include "kernels/launch/node/mpi_process.h"
 #include "kernels/launch/node/records.h"
 #include "kernels/launch/words.h"
 #include "kernels/runner/task/run.h"
@@ -52,7 +52,7 @@ Result<sockaddr_un> address_of(const std::string& path) {
 // The launcher until nothing of it is left and all is read.
 class Launch {
  public:
-  Launch(Kept launcher, Fd listener, double deadline_ns, std::string name, RecordSink& sink)
+  Launch(MpiProcess launcher, Fd listener, double deadline_ns, std::string name, RecordSink& sink)
       : launcher_(std::move(launcher)),
         records_(std::move(listener)),
         deadline_ns_(deadline_ns),
@@ -94,7 +94,7 @@ class Launch {
   void look() {
     std::string& words = end_.words;
     read_what_is_there(launcher_.out(), words, words.size() + kMostLauncherWords);
-    let_go(end_);
+    drop_old_lines(end_);
     for (Record& record : records_.read()) {
       next_sequence_ = record.key().sequence() + 1;
       // The final one waits for the launcher's end, which may know better; the first for the next,
@@ -152,7 +152,7 @@ class Launch {
     return exit_code_of(record.final().outcome());
   }
 
-  Kept launcher_;
+  MpiProcess launcher_;
   MpiRecords records_;
   const double deadline_ns_;
   const Fd signals_;
@@ -181,12 +181,13 @@ Result<int> start_and_supervise(const StandaloneOptions& options, RecordSink& si
     return options.parameters.contains(std::string(name));
   };
   make_telling(launcher.mpi, std::ranges::any_of(mpi::kTunables, is_set), environment);
-  Kept started = RG_TRY(Kept::start({.keeper = launcher.shim,
-                                     .program = launcher.program,
-                                     .words = launcher_command(launcher, options, socket),
-                                     .environment = std::move(environment),
-                                     .one_stream = true,
-                                     .grace_seconds = kTermSeconds}));
+  MpiProcess started =
+      RG_TRY(MpiProcess::start({.keeper = launcher.shim,
+                                .program = launcher.program,
+                                .words = launcher_command(launcher, options, socket),
+                                .environment = std::move(environment),
+                                .one_stream = true,
+                                .grace_seconds = kTermSeconds}));
   const double deadline_ns = monotonic_now_ns() + (options.deadline_seconds + kGraceSeconds) * 1e9;
   return Launch(std::move(started), std::move(listener), deadline_ns,
                 std::filesystem::path(launcher.program).filename().string(), sink)

@@ -27,8 +27,8 @@ struct MpiLauncher {
 
 // Looks for launcher and program: an installation that the agent's configuration names (see
 // installation_of); else the variable RAILGAUGE_LAUNCHER_OPENMPI or _MPICH names one; else the PATH
-// is searched for Debian's name and the usual one. kNotFound with what to install. `by_ssh`:
-// MVAPICH's mpirun_rsh is taken where it lies beside what was found.
+// is searched for Debian's name and the usual one. kNotFound with the package to install. `by_ssh`:
+// MVAPICH's mpirun_rsh is taken where it is beside the one found.
 Result<MpiLauncher> find_mpi_launcher(const std::string& mpi, const std::string& installation = "",
                                       bool by_ssh = false);
 // MVAPICH's, which knows no other way than ssh.

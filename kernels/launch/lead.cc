@@ -1,5 +1,5 @@
-// Rank 0 of an MPI task: the launcher, the desk where its shims ask, and the records of MPI's rank
-// 0.
+// Rank 0 of an MPI task: the launcher, the service that its shims ask, and the records of MPI's
+// rank 0.
 #include <poll.h>
 #include <unistd.h>
 
@@ -18,8 +18,8 @@
 #include "kernels/launch/ending.h"
 #include "kernels/launch/held_records.h"
 #include "kernels/launch/job.h"
-#include "kernels/launch/node/desk.h"
 #include "kernels/launch/node/folder.h"
+#include "kernels/launch/node/launch_service.h"
 #include "kernels/launch/node/records.h"
 #include "kernels/launch/shim/wire.h"
 
@@ -28,16 +28,17 @@ namespace {
 
 constexpr int kLookMs = 100;
 constexpr double kTermSeconds = 0.2;  // a cancelled task's node is waited for
-// One that came to the other nodes by ssh or Slurm tells its daemons there by itself; a node that
-// got busy is given way to within 2 s.
+// A launcher that came to the other nodes by ssh or Slurm ends its daemons there by itself; a busy
+// node gets its resources back within 2 s.
 constexpr double kForeignTermSeconds = 1.5;
-constexpr double kPatienceSeconds = 2;   // for this node's daemon once the launcher has ended
-constexpr double kRanksShare = 0.2;      // of what is left: the ranks' own deadline comes so much
-constexpr double kRanksMostSeconds = 3;  // before ours, at most this, to tell what they waited for
+constexpr double kPatienceSeconds = 2;  // for this node's daemon once the launcher has ended
+constexpr double kRanksShare = 0.2;     // of what is left: the ranks' own deadline comes so much
+constexpr double kRanksMostSeconds =
+    3;  // before ours, at most this, to report the reason of their wait
 constexpr double kLeastSeconds = 1;
-constexpr std::size_t kMostReasonBytes = 8U << 10U;  // of the end that the others are told
+constexpr std::size_t kMostReasonBytes = 8U << 10U;  // of the reason that the others receive
 
-// `words` but those of a name that stands in `others` too.
+// `words` except those of a name that is in `others` too.
 std::vector<std::string> without(std::vector<std::string> words,
                                  const std::vector<std::string>& others) {
   std::erase_if(words, [&](const std::string& word) {
@@ -50,12 +51,12 @@ std::vector<std::string> without(std::vector<std::string> words,
 
 class Leader {
  public:
-  Leader(MpiJob& job, OwnFolder folder, Fd desk_listener, Fd records_listener)
+  Leader(MpiJob& job, OwnFolder folder, Fd service_listener, Fd records_listener)
       : job_(job),
         folder_(std::move(folder)),
         relay_(job.group, job.task.deadline_monotonic_ns),
         own_(daemon_options(job), [this](LaunchNews news) { news_.push_back(std::move(news)); }),
-        desk_(std::move(desk_listener), desk_options(job), hooks()),
+        service_(std::move(service_listener), service_options(job), hooks()),
         records_(std::move(records_listener)) {}
 
   MpiOutcome run() {
@@ -71,8 +72,8 @@ class Leader {
   }
 
  private:
-  static MpiDesk::Options desk_options(const MpiJob& job) {
-    MpiDesk::Options options{.shim = job.launcher.shim, .lease = {}, .rank_of = {}};
+  static LaunchService::Options service_options(const MpiJob& job) {
+    LaunchService::Options options{.shim = job.launcher.shim, .lease = {}, .rank_of = {}};
     std::set<std::string> addresses;
     for (std::size_t rank = 0; rank < job.nodes.size(); ++rank) {
       addresses.insert(job.nodes[rank].address());
@@ -81,7 +82,7 @@ class Leader {
     options.lease = lease_of(job, std::move(addresses));
     return options;
   }
-  MpiDesk::Hooks hooks() {
+  LaunchService::Hooks hooks() {
     return {.ask =
                 [this](LaunchAsk ask) {
                   if (ask.rank() == 0)
@@ -151,7 +152,7 @@ class Leader {
     const LaunchPlan planned = plan(handed_on);
     if (job_.mode == LaunchMode::kSlurm) RG_TRY_OK(write_hosts(planned));
     const bool clean = job_.mode == LaunchMode::kAgent;
-    KeptCommand command{
+    MpiCommand command{
         .keeper = job_.launcher.shim,
         .program =
             job_.mode == LaunchMode::kSlurm ? program_in_path("srun") : job_.launcher.program,
@@ -166,7 +167,7 @@ class Leader {
     add(handed_on);
     add(launch_settings(planned));
     add({fmt::format("{}={}/shims", launch::kSocketVariable, folder_.path())});
-    launcher_ = RG_TRY(Kept::start(command));
+    launcher_ = RG_TRY(MpiProcess::start(command));
     end_.name = std::filesystem::path(command.program).filename().string();
     return {};
   }
@@ -194,7 +195,7 @@ class Leader {
       set.push_back({job_.options.bell.fd(), POLLIN, 0});
       set.push_back({job_.signals_fd, POLLIN, 0});
     }
-    desk_.add_to(set);
+    service_.add_to(set);
     own_.add_to(set);
     records_.add_to(set);
     ::poll(set.data(), set.size(), kLookMs);
@@ -204,12 +205,12 @@ class Leader {
   void serve() {
     std::string& words = end_.words;
     read_what_is_there(launcher_.out(), words, words.size() + kMostLauncherWords);
-    let_go(end_);
-    desk_.service();
+    drop_old_lines(end_);
+    service_.service();
     own_.service();
-    for (const LaunchNews& news : std::exchange(news_, {})) desk_.tell(0, news);
+    for (const LaunchNews& news : std::exchange(news_, {})) service_.tell(0, news);
     for (const auto& [rank, step] : relay_.take())
-      for (const LaunchNews& news : step.news()) desk_.tell(rank, news);
+      for (const LaunchNews& news : step.news()) service_.tell(rank, news);
     for (Record& record : records_.read()) take(std::move(record));
     release(false);
     relay_.set_quiet(measuring_ && !end_.final);
@@ -248,7 +249,7 @@ class Leader {
     started_.set_revision(info.revision());
     started_.set_size(job_.group.size());
     if (started_.endpoint().empty()) started_.set_endpoint(job_.task.endpoint);
-    // As the task has them: the ranks know no better, and may not have come to tell.
+    // As the task has them: the ranks know no better, and may not have come to report.
     started_.mutable_parameters()->clear();
     started_.mutable_parameters()->insert(job_.task.params.effective().begin(),
                                           job_.task.params.effective().end());
@@ -284,15 +285,15 @@ class Leader {
   MpiRelay relay_;
   std::vector<LaunchNews> news_;  // of this node's own daemon
   MpiDaemons own_;
-  MpiDesk desk_;
+  LaunchService service_;
   MpiRecords records_;
-  Kept launcher_;
+  MpiProcess launcher_;
   LauncherEnd end_;
   Started started_;
   bool started_told_ = false;
   HeldRecords held_;          // those after it
   bool measuring_ = false;    // all daemons and ranks are up
-  std::optional<Error> why_;  // it has been told to end
+  std::optional<Error> why_;  // the reason to end, once given
 };
 
 }  // namespace
@@ -300,9 +301,9 @@ class Leader {
 MpiOutcome lead_mpi_task(MpiJob& job) {
   const auto open = [&]() -> Result<MpiOutcome> {
     OwnFolder folder = RG_TRY(OwnFolder::make());
-    Fd desk = RG_TRY(listen_at_path(folder.path() + "/shims"));
+    Fd service = RG_TRY(listen_at_path(folder.path() + "/shims"));
     Fd records = RG_TRY(listen_at_path(folder.path() + "/records"));
-    Leader leader(job, std::move(folder), std::move(desk), std::move(records));
+    Leader leader(job, std::move(folder), std::move(service), std::move(records));
     return leader.run();
   };
   const auto end = open();

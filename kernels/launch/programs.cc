@@ -45,7 +45,7 @@ Result<std::string> launcher_below(const Known& known, const std::string& prefix
                                            known.mpi, fmt::join(known.names, " or "), prefix));
 }
 
-// What the launcher has started on other nodes: beside it, or where programs are.
+// The program that the launcher starts on other nodes: beside it, or in the usual places.
 std::string daemon_of(const Known& known, const std::string& launcher) {
   const auto folder = std::filesystem::path(launcher).parent_path();
   for (const char* name : known.daemons)

@@ -40,13 +40,13 @@ class HeldGroup final : public Group {
   [[nodiscard]] std::uint32_t rank() const override { return 1; }
   [[nodiscard]] std::uint32_t size() const override { return 2; }
   Result<std::vector<std::string>> exchange(std::string, double) override {
-    let_go_.get_future().wait();
+    released_.get_future().wait();
     return fail(Code::kCancelled, "let go");
   }
-  void let_go() { let_go_.set_value(); }
+  void release() { released_.set_value(); }
 
  private:
-  std::promise<void> let_go_;
+  std::promise<void> released_;
 };
 
 LaunchStep everything() {
@@ -103,7 +103,7 @@ TEST(MpiRelay, HasNoRoomForOutputThatNoStepTakes) {
   int posted = 0;
   for (; relay.has_room() && posted < kMore; ++posted) relay.post(news);
   EXPECT_LT(posted, kMore);
-  group.let_go();
+  group.release();
   relay.join();
 }
 
@@ -134,7 +134,7 @@ TEST(MpiNodesMeet, RankZerosWordOfItselfHasToLieOnTheDataNetwork) {
   const Status wider = check_nodes(wide, own);
   ASSERT_FALSE(wider);
   EXPECT_THAT(wider.error().message, HasSubstr("rank 0 has data network 0.0.0.0/0 and rank 1"));
-  wide[1].set_network("0.0.0.0/0");  // what a node is told of itself proves nothing
+  wide[1].set_network("0.0.0.0/0");  // a node's report about itself proves nothing
   EXPECT_FALSE(check_nodes(wide, own));
 }
 

@@ -38,16 +38,16 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-// What the launcher's program says of itself.
+// The launcher's own version line.
 Result<std::string> version_of(const MpiJob& job) {
   const MpiLauncher& launcher = job.launcher;
-  Kept kept =
-      RG_TRY(Kept::start({.keeper = launcher.shim,
-                          .program = launcher.program,
-                          .words = {std::filesystem::path(launcher.program).filename().string(),
-                                    is_mpirun_rsh(launcher) ? "-v" : "--version"},
-                          .environment = clean_environment(process_environment_words(), launcher),
-                          .one_stream = true}));
+  MpiProcess kept = RG_TRY(
+      MpiProcess::start({.keeper = launcher.shim,
+                         .program = launcher.program,
+                         .words = {std::filesystem::path(launcher.program).filename().string(),
+                                   is_mpirun_rsh(launcher) ? "-v" : "--version"},
+                         .environment = clean_environment(process_environment_words(), launcher),
+                         .one_stream = true}));
   const double until_ns = monotonic_now_ns() + kVersionSeconds * 1e9;
   std::string text;
   while (!kept.ended()) {

@@ -1,6 +1,6 @@
 // One rank's part of an MPI task under an agent, in a program that has no MPI itself: rank 0 runs
 // the MPI's launcher, the others (and rank 0 too) start that launcher's daemon on their node when
-// it asks. What it asks travels as steps of the task's own rendezvous, which agents and controller
+// it asks. The requests travel as steps of the task's own rendezvous, which agents and controller
 // carry only for a task that is under way: that is the lease.
 #pragma once
 
@@ -14,7 +14,8 @@
 
 namespace railgauge {
 
-// Told by the channel's thread why the task is to end. Thread safe; the first reason counts.
+// The channel's thread passes the reason for which the task is to end. Thread safe; the first
+// reason counts.
 class EndBell {
  public:
   EndBell();

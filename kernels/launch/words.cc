@@ -40,7 +40,7 @@ std::string host_list(const Words& nodes) {
   return fmt::format("{}", fmt::join(out, ","));
 }
 
-// What Open MPI's ranks get.
+// The arguments of Open MPI's ranks.
 Words ranks_settings(const LaunchPlan& plan) {
   return {"OMPI_MCA_btl_tcp_if_include=" + plan.network};
 }
@@ -53,8 +53,8 @@ constexpr const char* kManyShims = "1000000";
 
 std::string variable_of(const std::string& word) { return word.substr(0, word.find('=')); }
 
-// orted gets what stands on the command line, in words that the target's agent knows; what is for
-// the launcher or the ranks goes by the environment (launch_settings).
+// orted gets the settings on its command line, in words that the target's agent knows; settings for
+// the launcher or the ranks travel in the environment (launch_settings).
 Words openmpi_words(const LaunchPlan& plan) {
   Words words{"mpirun"};
   if (::geteuid() == 0) words.emplace_back("--allow-run-as-root");
@@ -79,8 +79,8 @@ Words openmpi_words(const LaunchPlan& plan) {
   return words;
 }
 
-// Told nothing, Hydra gives all ranks the launcher's whole environment, in the place of their own
-// nodes' folders and libraries. A remote shell's has none, so that it stays there.
+// By default Hydra gives all ranks the launcher's whole environment, in place of their own nodes'
+// folders and libraries. A remote shell's environment has none, so the default stays there.
 Words hydra_environment(const LaunchPlan& plan) {
   if (plan.mode != LaunchMode::kAgent) return {};
   Words names;

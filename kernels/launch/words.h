@@ -19,7 +19,7 @@ struct LaunchPlan {
   LaunchMode mode = LaunchMode::kAgent;
   std::vector<std::string> addresses;  // of each rank's node
   std::vector<std::string> hosts;      // their names, which Slurm goes by
-  std::string hosts_file;              // where hosts_file_text() stands, for Slurm
+  std::string hosts_file;              // the path of hosts_file_text(), for Slurm
   std::string network;                 // "192.0.2.0/24"
   std::string interface;               // "eth0"
   std::string shim;                    // the program in place of ssh
@@ -42,24 +42,24 @@ std::vector<std::string> ranks_words(const MpiLauncher& launcher, const std::str
                                      const Params& params, const std::string& records_socket,
                                      double deadline_seconds, bool raw_samples);
 
-// What any program of an MPI gets of `environment`: where programs, libraries and temporary files
-// are, no more.
+// The part of `environment` that any program of an MPI gets: the folders of programs, libraries and
+// temporary files, no more.
 std::vector<std::string> clean_environment(const std::vector<std::string>& environment,
                                            const MpiLauncher& launcher);
-// Puts an installation's programs and libraries first, and tells Open MPI that it may have been
-// moved since it was built (HPC-X is).
+// Puts an installation's programs and libraries first, and sets Open MPI's prefix, because the
+// installation may have moved since it was built (HPC-X has).
 std::vector<std::string> with_installation(std::vector<std::string> environment,
                                            const MpiLauncher& launcher);
-// The variables by which people tell UCX and libfabric what to do, and ours that name libraries:
-// the address, the keys and the folders of this node's agent are nothing for other nodes.
+// The variables by which people configure UCX and libfabric, and ours that name libraries: the
+// address, the keys and the folders of this node's agent mean nothing on other nodes.
 std::vector<std::string> handed_on_variables(const std::vector<std::string>& environment);
 std::vector<std::string> process_environment_words();
 
 // Adds NAME=VALUE where nobody has set NAME.
 void add_unless_set(std::vector<std::string>& environment, const std::string& word);
-// Adds by what the ranks' MPI tells, once, what carries its messages (transport_facts). `is_tuned`:
-// the task sets variables, and whether UCX reads them only its warning tells (ignored_setting):
-// then nobody's earlier word silences it.
+// Adds, once, the switches by which the ranks' MPI reports the carrier of its messages
+// (transport_facts). `is_tuned`: the task sets variables, and only UCX's warning shows whether UCX
+// reads them (ignored_setting): then no earlier setting silences it.
 void make_telling(const std::string& mpi, bool is_tuned, std::vector<std::string>& environment);
 
 // "Open MPI 4.1.4", "Hydra 4.0.2", of what the launcher prints for --version.

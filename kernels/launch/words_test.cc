@@ -1,4 +1,4 @@
-// What launchers are told and what is read of what they say; all of it without an MPI.
+// The launchers' settings and the parsing of their output; all of it without an MPI.
 #include "kernels/launch/words.h"
 
 #include <unistd.h>
@@ -13,8 +13,8 @@
 #include "kernels/launch/ending.h"
 #include "kernels/launch/launcher.h"
 #include "kernels/launch/node/address.h"
-#include "kernels/launch/node/desk.h"
-#include "kernels/launch/node/kept.h"
+#include "kernels/launch/node/launch_service.h"
+#include "kernels/launch/node/mpi_process.h"
 #include "kernels/launch/node/records.h"
 
 namespace railgauge {
@@ -318,12 +318,12 @@ TEST(LauncherEnd, AWarningThatCameEarlyIsNotLost) {
   end.final->set_outcome("passed");
   for (int i = 0; i < 400; ++i) {
     end.words += std::string(300, 'w') + "\n";
-    let_go(end);
+    drop_old_lines(end);
     EXPECT_LE(end.words.size(), kMostLauncherWords);
   }
   EXPECT_EQ(final_of(end).outcome(), kWaived);
   end.words = std::string(kMostLauncherWords + 5, 'w');  // no line's end
-  let_go(end);
+  drop_old_lines(end);
   EXPECT_EQ(end.words.size(), kMostLauncherWords);
 }
 
@@ -336,7 +336,7 @@ TEST(LauncherEnd, TransportsThatWereToldEarlyAreNotLost) {
   for (int i = 0; i < 4000; ++i) {
     end.words +=
         fmt::format("[1.5] [n{}:77:0] ucp_worker.c:1 UCX  INFO    ep_cfg[1]: rma(self);\n", i);
-    let_go(end);
+    drop_old_lines(end);
     EXPECT_LE(end.words.size(), kMostLauncherWords);
   }
   EXPECT_EQ(transport_facts(end), told);

@@ -33,7 +33,7 @@ constexpr double kOwnWorkNs = 60e9;  // filling, verifying, allocating: waits fo
 constexpr double kEndNs = 1e9;       // of the deadline's grace, for an orderly or forced end
 
 // The last point that it is given.
-struct Kept final : Reporter {
+struct HeldReports final : Reporter {
   void point(Point point) override { last = std::move(point); }
   void note(std::string_view, std::string) override {}
   void fact(std::string_view, std::string) override {}
@@ -167,7 +167,7 @@ Status CollectiveBench::verify(const std::string& size) {
 Told CollectiveBench::health(const Context& context, const Team& team) {
   Told told;
   if (team.leads()) return told;
-  Kept kept;
+  HeldReports kept;
   Context own{.params = context.params,
               .reporter = kept,
               .clock = context.clock,

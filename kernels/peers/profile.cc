@@ -19,7 +19,7 @@ namespace {
 // two are 13.4 s where it takes 62 to 72; contexts cost 0.3 s to 1.3 s beside.
 constexpr double kTaskSeconds = 0.26;
 constexpr double kFurtherGpuShare = 0.2;
-// Of a point on one visit: some 5 copies of the list's 512 MiB.
+// The copies of a point on one visit: some 5 copies of the list's 512 MiB.
 constexpr const char* kVisitCap = "60ms";
 constexpr std::uint32_t kMostVisits = 9;
 
@@ -34,13 +34,13 @@ Pair split_pair(const std::string& pair) {
   return {pair.substr(0, sign), pair.substr(sign + 1)};
 }
 
-// "pin_ns" as "pin": the unit stands above.
+// "pin_ns" as "pin": the heading has the unit.
 std::string step_of(const std::string& metric) { return metric.substr(0, metric.rfind('_')); }
 
 bool is_gpu(const std::string& name) { return name.starts_with("gpu"); }
 
-// The GPU that a column stands for: the task's own, else the one of the pair; between two GPUs the
-// one that the data goes to.
+// The GPU of a column: the task's own, else the one of the pair; between two GPUs the one that
+// receives the data.
 std::string column_of(const std::string& endpoint, const Pair& pair) {
   if (!endpoint.empty()) return endpoint;
   return is_gpu(pair.to) || !is_gpu(pair.from) ? pair.to : pair.from;
@@ -226,7 +226,7 @@ ProfileFigure figure_of(const PeerTest& row, std::span<const RunnerReport> repor
     cells.add(cell_of(row, point, report.started().endpoint(), sizes.size() > 1));
   });
   cells.move_to(figure);
-  // Of several sizes, of unlike metrics, or of a part of the GPUs, neither would mean anything.
+  // Over several sizes, unlike metrics, or a part of the GPUs, neither would mean anything.
   const bool whole = std::ranges::all_of(
       reports, [](const RunnerReport& report) { return report.outcome() == kPassed; });
   if (sizes.size() == 1 && row.cell != PeerCell::kMetric && whole)

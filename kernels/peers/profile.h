@@ -1,6 +1,6 @@
 // Another tool's list of tests, measured by our kernels with that tool's sizes and counts, so that
-// a person can hold our figures against the tool's. What to run and how to read it; profile_run.h
-// runs it. Pure.
+// a person can compare our figures with the tool's. Selects the tests and reads their results;
+// profile_run.h runs them. Pure.
 #pragma once
 
 #include <compare>
@@ -58,9 +58,9 @@ std::vector<ProfileTask> profile_tasks(const ProfileOptions& options, const Find
 
 // --- a list that stops by itself ---------------------------------------------------------------
 //
-// Copies between GPUs and a host whose memory others use too are noisy, and what they find lasts
-// longer than any look at them: a longer one tells little more. So each look is short, and what
-// the list's time leaves goes to further visits of noisy tasks, some seconds apart.
+// Copies between GPUs and a host whose memory others use too are noisy, and a disturbance lasts
+// longer than any look: a longer look adds little. So each look is short, and the remaining time of
+// the list is spent on further visits of noisy tasks, some seconds apart.
 
 // Whether tasks may be visited again: not where the caller set the time cap.
 bool visits_again(const ProfileOptions& options);
@@ -77,13 +77,13 @@ std::optional<std::size_t> next_visit(std::span<const Visited> noisy, double lef
 // The time cap ended the point before its interval was as narrow as asked.
 bool is_wide(const Point& point);
 
-// Where a point stands in the tool's matrix, and its value in the tool's unit: the median of its
-// samples. Of a wide one whose samples are single copies it is all bytes over all time, as the
+// The place of a point in the tool's matrix, and its value in the tool's unit: the median of its
+// samples. For a wide one whose samples are single copies it is all bytes over all time, as the
 // tool counts: copies over a shared memory come in several speeds, and a median jumps between them.
 ProfileCell cell_of(const PeerTest& row, const Point& point, const std::string& endpoint,
                     bool many_sizes);
-// One row's matrix from the reports of its tasks; only those that passed have a figure. Of several
-// visits a cell has the median.
+// One row's matrix from the reports of its tasks; only those that passed have a figure. With
+// several visits a cell has the median.
 ProfileFigure figure_of(const PeerTest& row, std::span<const RunnerReport> reports);
 
 // One word for several tasks: the worst; passed and waived together are passed.
@@ -94,7 +94,7 @@ std::string profile_test_text(const ProfileTest& test, std::string_view tool);
 // One header line, one line for each cell; a task that did not pass has a line without a value and
 // with its own outcome.
 std::string profile_csv(const ProfileReport& report);
-// What the last line says: tests by outcome and the time.
+// The last line: tests by outcome and the time.
 std::string profile_summary(const ProfileReport& report);
 
 }  // namespace railgauge

@@ -160,7 +160,7 @@ struct BarTest {
 
 constexpr double kMibPerByte = 1.0 / static_cast<double>(kMib);  // it prints MiB/s as "MB/s"
 constexpr double kUsPerNs = 1e-3;
-// Stands for the steps of a mapping, which one run measures. The tool prints one more,
+// Represents the steps of a mapping, which one run measures. The tool prints one more,
 // gdr_get_info, which no kernel of ours needs.
 constexpr std::string_view kEachStep = "*";
 constexpr std::array kBarTests{

@@ -17,7 +17,7 @@ namespace railgauge {
 // Whether the kernel takes one GPU (one task for each GPU fills the tool's table) or all of them.
 enum class PeerScope : std::uint8_t { kEachGpu, kOnce };
 
-// Where one of our points stands in the tool's matrix. Our pair "gpu0>gpu1" names the memory that
+// The place of one of our points in the tool's matrix. Our pair "gpu0>gpu1" names the memory that
 // the data leaves first.
 enum class PeerCell : std::uint8_t {
   kSingle,       // no matrix
@@ -35,7 +35,7 @@ struct PeerTest {
   std::map<std::string, std::string> exact;       // further ones: the tool's own counts
   std::uint64_t samples_of_ours = 1;              // that are one sample of the tool's
   PeerScope scope = PeerScope::kEachGpu;
-  // Of our points: one, several with kMetric, none where the test has no figure.
+  // How many of our points: one, several with kMetric, none where the test has no figure.
   std::vector<std::string_view> metrics{};
   std::string_view unit;  // as the tool prints it
   double factor = 1;      // the tool's figure is our value times this

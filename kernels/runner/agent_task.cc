@@ -41,7 +41,7 @@ double left_seconds(double deadline_monotonic_ns) {
   return (deadline_monotonic_ns - monotonic_now_ns()) / 1e9;
 }
 
-// What the site profile gave, as "mtu=4096,traffic_class=106".
+// The site profile's settings, as "mtu=4096,traffic_class=106".
 std::map<std::string, std::string> facts_of(const TaskRequest& request, const Params& params) {
   std::string given;
   for (const std::string& name : request.site_defaults())
@@ -82,7 +82,7 @@ Result<Task> checked(const TaskRequest& request, const FindKernel& find) {
 }  // namespace
 
 void become_task_process() {
-  // The request pipe's end tells the same, unless this process hangs in a driver.
+  // The request pipe's end has the same effect, unless this process hangs in a driver.
   RG_CHECK(::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
   RG_CHECK(::signal(SIGPIPE, SIG_IGN) != SIG_ERR);
   RG_CHECK(::dup2(STDERR_FILENO, STDOUT_FILENO) >= 0);

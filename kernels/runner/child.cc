@@ -148,7 +148,7 @@ class Supervisor {
 
   const pid_t child_;
   Fd records_;
-  const Fd process_;  // empty where Linux has no pidfd, or valgrind stands between
+  const Fd process_;  // empty where Linux has no pidfd, or under valgrind
   const Fd signals_;
   const std::function<void(const Record&)>& on_record_;
   FrameReader frames_;

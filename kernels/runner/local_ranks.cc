@@ -52,7 +52,8 @@ class Link {
   Status send(const GroupStep& step, double deadline_ns) {
     return write_all(socket_.get(), frame(step), left_seconds(deadline_ns));
   }
-  // What has come, without waiting; nothing while it is no whole step. kUnavailable at its end.
+  // Reads the received bytes, without waiting; nothing while they are no whole step. kUnavailable
+  // at its end.
   Result<std::optional<GroupStep>> look() {
     for (;;) {
       const auto whole = RG_TRY(reader_.next());
@@ -246,7 +247,7 @@ class Parent final : public LocalRanks, public Group {
     GroupStep all;
     all.add_payloads(std::move(mine));
     for (auto& one : got) all.add_payloads(std::move(*one));
-    // One that has spoken and gone may have told why: the next step misses it.
+    // A rank that has left may have sent the reason: the next step misses it.
     for (Other& other : others_) static_cast<void>(other.link.send(all, deadline_ns));
     return std::vector<std::string>(all.payloads().begin(), all.payloads().end());
   }

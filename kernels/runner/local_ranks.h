@@ -13,7 +13,8 @@ namespace railgauge {
 
 class LocalRanks {
  public:
-  // What another rank does in its process; gives the exit code. `group` is its end of the group.
+  // The body of another rank in its process; returns the exit code. `group` is its end of the
+  // group.
   using Body = std::function<int(Group& group)>;
 
   // Forks ranks 1 to `size` - 1, and ignores SIGPIPE from then on. No other thread may run yet.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kMaxDeadlineSeconds = 86400;
 
-// What each side keeps to itself: its own choices are not compared, and nobody overrides them.
+// Choices that each side keeps to itself: they are not compared, and nobody overrides them.
 std::map<std::string, std::string> own_choices(const KernelInfo& kernel,
                                                const std::map<std::string, std::string>& given) {
   std::map<std::string, std::string> own;

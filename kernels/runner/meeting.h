@@ -1,5 +1,5 @@
-// What two standalone runners settle before they prepare: the kernel must be the same, the
-// connecting side's parameters rule, but for those that each rank chooses for itself.
+// The agreement of two standalone runners before they prepare: the kernel must be the same, the
+// connecting side's parameters rule, except those that each rank chooses for itself.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Two ranks in two threads over an exchange in memory: what they settle and what they tell.
+// Two ranks in two threads over an exchange in memory: their agreement and their messages.
 #include "kernels/runner/meeting.h"
 
 #include <condition_variable>
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/runner/telling_group.h"
+#include "kernels/runner/error_reporting_group.h"
 #include "kernels/runner/testing/rows.h"
 
 namespace railgauge {
@@ -130,7 +130,7 @@ TEST(Meeting, AnotherKernelOrRevisionIsNamed) {
 
 TEST(Telling, AgreeingRanksGoOnAndPayloadsPassUnchanged) {
   const auto [zero, one] = both([](Group& inner) {
-    TellingGroup group(inner);
+    ErrorReportingGroup group(inner);
     EXPECT_TRUE(group.agree({}, kLong));
     return group.exchange(std::string("e7 looks like an error ") + "01"[group.rank()], kLong);
   });
@@ -141,7 +141,7 @@ TEST(Telling, AgreeingRanksGoOnAndPayloadsPassUnchanged) {
 
 TEST(Telling, AFailingRankTellsTheOtherItsErrorInPlaceOfAPayload) {
   const auto [zero, one] = both([](Group& inner) -> Status {
-    TellingGroup group(inner);
+    ErrorReportingGroup group(inner);
     if (group.rank() == 1) return group.agree(fail(Code::kNotFound, "no device"), kLong);
     const auto all = group.exchange("address", kLong);
     return all ? Status{} : group.agree(tl::unexpected(all.error()), kLong);
@@ -153,7 +153,7 @@ TEST(Telling, AFailingRankTellsTheOtherItsErrorInPlaceOfAPayload) {
 
 TEST(Telling, WhenBothFailEachNamesBothReasons) {
   const auto [zero, one] = both([](Group& inner) -> Status {
-    TellingGroup group(inner);
+    ErrorReportingGroup group(inner);
     return group.agree(fail(Code::kDataLoss, group.rank() == 0 ? "zero" : "one"), kLong);
   });
   EXPECT_EQ(zero.error().message, "zero; rank 1: one");
@@ -167,7 +167,7 @@ TEST(Telling, AStrangersWordsAreAnErrorNotAPayload) {
         RG_TRY(inner.exchange(words, kLong));
         return {};
       }
-      TellingGroup group(inner);
+      ErrorReportingGroup group(inner);
       return group.barrier(kLong);
     });
     EXPECT_TRUE(one);

@@ -30,7 +30,7 @@ using testing_process::Ended;
 using testing_process::Process;
 using testing_process::program;
 
-// What each real launcher would ask for rank 1's node, as a shell has it.
+// The request of each real launcher for rank 1's node, as a shell has it.
 std::string daemon_words(const std::string& node, const std::string& calls,
                          const std::string& network = "127.0.0.0/8") {
   const std::string shim = program("railgauge-launch-shim");

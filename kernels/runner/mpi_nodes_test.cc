@@ -93,7 +93,7 @@ TEST(MpiNodes, MeasureThroughSshWhereThatIsAskedFor) {
   EXPECT_EQ(folder.processes(), 0U);
 }
 
-// A stand-in for Slurm: it notes what it was told and starts the ranks by this MPI's launcher.
+// A stand-in for Slurm: it notes its arguments and starts the ranks by this MPI's launcher.
 TEST(MpiNodes, MeasureThroughSlurmWhereThatIsAskedFor) {
   const Folder folder;
   const std::string launcher =
@@ -212,7 +212,7 @@ TEST(MpiNodes, AreWaivedWithoutTheMpiAndOffTheNetwork) {
   const Words lists{
       fmt::format("RAILGAUGE_MPI_INSTALLATIONS=hpcx={}:/nowhere,b=mpich:/opt/b", kMpi)};
   order.environments = {lists, lists};
-  // Each says so before the others wait for it; an agent tells that as a refusal.
+  // Each reports it before the others wait; an agent passes it on as a refusal.
   const auto absent = run(folder, order);
   EXPECT_EQ(absent[1].final().outcome(), "waived");
   EXPECT_THAT(absent[1].final().reason(), HasSubstr("/nowhere/bin"));

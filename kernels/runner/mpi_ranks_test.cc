@@ -101,9 +101,9 @@ TEST_P(EachKernel, MeasuresAndVerifiesItsData) {
   }
 }
 
-// The twin of every figure on device memory: what MPI is given lies in host memory, and each
-// message is copied between it and the (synthetic) GPU, where alone the data is checked. Also with
-// one side in host memory.
+// The twin of every figure on device memory: MPI gets host memory, and each message is copied
+// between it and the (synthetic) GPU, where alone the data is checked. Also with one side in host
+// memory.
 TEST_P(EachKernel, MeasuresStagedThroughHostMemory) {
   const Case& one = GetParam();
   if (*one.sizes == '\0') GTEST_SKIP() << "has no messages";
@@ -235,7 +235,7 @@ TEST(Ranks, KeepTheirFiguresWhenMpiDoesNotComeToItsEnd) {
   EXPECT_THAT(report.notes(0).text(), HasSubstr("MPI_Finalize did not come back within"));
 }
 
-// Told not to say what carries its messages, by who started it.
+// With the report of transports turned off by the caller.
 TEST(Ranks, WarnWhereTheMpiDoesNotSayItsTransports) {
   const Ended ended = launch("mpi.lat", 2, {"--sizes", "8", "--iterations", "5"},
                              {"UCX_LOG_LEVEL=error", "OMPI_MCA_pml=ob1",

@@ -12,7 +12,7 @@ namespace railgauge {
 
 std::vector<std::string> perftest_names();
 
-// What the program's own name or its first argument names, with the arguments behind it; nullptr
+// The program that the own name or the first argument names, with the arguments behind it; nullptr
 // when neither does.
 struct PerftestInvocation {
   const PerftestProgram* program = nullptr;

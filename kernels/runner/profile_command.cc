@@ -238,7 +238,7 @@ Result<ProfileOptions> options_of(const std::string& name, const Flags& flags) {
   return options;
 }
 
-// What a kernel would refuse is refused before any of them runs.
+// A setting that a kernel would refuse is refused before any of them runs.
 Status check_parameters(const ProfileOptions& options, const ProfileHost& host) {
   constexpr int kAnyNumber = 1;
   for (const ProfileTask& task : profile_tasks(options, host.find, kAnyNumber))

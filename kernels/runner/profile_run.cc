@@ -55,7 +55,7 @@ class NoiseWatch final : public RecordSink {
     passed_ = record.has_final() && record.final().outcome() == kPassed;
     return sink_.write(record);
   }
-  // Of a task that has ended.
+  // The end of a task.
   [[nodiscard]] bool passed() const { return passed_; }
   // It passed, and a point of it is wide.
   [[nodiscard]] bool noisy() const { return passed_ && wide_; }
@@ -164,7 +164,7 @@ class Gatherer {
 
   // The task that began last.
   [[nodiscard]] const std::optional<ProfilePlace>& last() const { return last_; }
-  // Why the last child ended, where it told no task's end.
+  // The reason of the last child's end, where it reported no task's end.
   [[nodiscard]] const Final& child_end() const { return child_end_; }
 
   void take(const Record& record) {

@@ -10,7 +10,7 @@
 
 namespace railgauge {
 
-// What the catalog knows and the runner's own code may not; see kernels/catalog.h.
+// Functions of the catalog that the runner's own code may not include; see kernels/catalog.h.
 struct ProfileHost {
   FindKernel find;
   std::function<Result<int>()> count_gpus;
@@ -23,9 +23,8 @@ struct ProfileEnd {
 };
 
 // Runs every task and hands over each test as it ends; those that may be visited again (profile.h)
-// when all is done. When the child dies, the task under way has
-// crashed and a new child goes on behind it. Signals must be blocked (block_ending_signals) and no
-// other thread may run.
+// when all is done. When the child dies, the task under way has crashed and a new child continues
+// behind it. Signals must be blocked (block_ending_signals) and no other thread may run.
 ProfileEnd run_profile(const ProfileOptions& options, const ProfileHost& host,
                        const std::function<void(const ProfileTest&)>& on_test);
 

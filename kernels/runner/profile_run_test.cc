@@ -178,7 +178,7 @@ TEST(ProfileRun, LatenciesOfAllSizesAreRows) {
   EXPECT_NE(ended.out.find("\n 64 KiB"), std::string::npos) << ended.out;
 }
 
-// What `--as` prints for a person is what the aliases take.
+// The aliases accept the line that `--as` prints for a person.
 TEST(ProfileRun, TakeEveryCommandLineThatTheTableOfToolsMakes) {
   for (const PeerTest& row : peer_tests()) {
     auto parameters = row.parameters;

@@ -22,11 +22,11 @@
 #include "kernels/launch/launcher.h"
 #include "kernels/runner/agent_task.h"
 #include "kernels/runner/child.h"
+#include "kernels/runner/error_reporting_group.h"
 #include "kernels/runner/local_ranks.h"
 #include "kernels/runner/meeting.h"
 #include "kernels/runner/task/run.h"
 #include "kernels/runner/task/watchdog.h"
-#include "kernels/runner/telling_group.h"
 
 namespace railgauge {
 namespace {
@@ -95,7 +95,7 @@ class Run {
     const std::unique_ptr<Group> group = RG_TRY(join());
     entered_monotonic_ns_ = monotonic_now_ns();  // waiting for the peer is no phase of the task
     spawned_monotonic_ns_ = 0;
-    TellingGroup telling(*group);
+    ErrorReportingGroup telling(*group);
     Settled settled = RG_TRY(meet(telling, info_, options_.parameters, options_.deadline_seconds));
     Task task = make_task(std::move(settled.params), settled.deadline_seconds);
     task.facts["peer"] = settled.peer_host;
@@ -106,7 +106,7 @@ class Run {
   }
 
   Status run_with_ranks() {
-    TellingGroup telling(*ranks_);
+    ErrorReportingGroup telling(*ranks_);
     Params params = RG_TRY(Params::parse(info_, options_.parameters));
     Task task = make_task(std::move(params), options_.deadline_seconds);
     task.endpoint = endpoint_of_rank(options_.endpoint, ranks_->rank());
@@ -165,8 +165,8 @@ int run_ranks(const StandaloneOptions& options, double spawned_ns, RecordSink& s
   return finish_task(tl::unexpected(ranks.error()), records);
 }
 
-// MPI gives no deadline to its end, and MPICH over UCX has been seen not to come back from it: what
-// was measured and verified stands all the same.
+// MPI gives no deadline to its end, and MPICH over UCX was seen not to return from it: measured and
+// verified figures count all the same.
 volatile std::sig_atomic_t exit_code_of_world = kExitInvalid;
 void leave_at_once(int) {
   static_cast<void>(!::write(STDERR_FILENO, kFinalizeHangs.data(), kFinalizeHangs.size()));
@@ -187,7 +187,7 @@ int run_in_world(const StandaloneOptions& options, double spawned_ns, RecordSink
 // --- in the parent: supervise and print
 // -----------------------------------------------------------
 
-// One run in a child; the report stands while the records come.
+// One run in a child; the report grows with the records.
 ChildEnd measure(const StandaloneOptions& options, TcpListener* listener, RunnerReport& report,
                  const std::function<void(const Record&)>& on_record) {
   report = RunnerReport{};
@@ -367,7 +367,7 @@ Status check_ranks(const StandaloneOptions& options, const KernelInfo& info) {
   return {};
 }
 
-// Of a launcher's ranks, or of those that a launcher will start.
+// Either a launcher's ranks, or ranks that a launcher will start.
 Status check_world(const StandaloneOptions& options, const KernelInfo& info, bool pair) {
   if (pair || options.ranks > 1)
     return fail(Code::kInvalidArgument,

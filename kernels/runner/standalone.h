@@ -21,7 +21,7 @@ namespace railgauge {
 // wants_colour() of this process's standard output.
 bool stdout_takes_colour();
 
-// What one run came to, without a word printed.
+// The result of one run, without a word printed.
 struct StandaloneEnd {
   RunnerReport report;
   int exit_code = 0;

@@ -35,7 +35,7 @@ TaskRequest request_of(std::uint32_t rank, const std::string& kernel) {
   return task;
 }
 
-// What the controller does: prepared on both, then go, then step by step to the end.
+// The controller's part: prepared on both, then go, then step by step to the end.
 void relay(Rank& zero, Rank& one) {
   for (Rank* rank : {&zero, &one}) {
     const auto prepared = rank->hear();

@@ -94,10 +94,10 @@ class CompletionLatency final : public Kernel {
 
   Result<Point> sample(Context& context, std::size_t size_index, PeerStatus& told) {
     const TickClock& clock = tick_clock(context);
-    Volley volley;
-    volley.request = link_->request(sizes_[size_index]);
-    volley.added_cost = context.params.number("added_cost_fraction");
-    volley.counts_up = link_->operation().verb == Verb::kCompareSwap;
+    RoundTrip round_trip;
+    round_trip.request = link_->request(sizes_[size_index]);
+    round_trip.added_cost = context.params.number("added_cost_fraction");
+    round_trip.counts_up = link_->operation().verb == Verb::kCompareSwap;
     Waiting& waiting = link_->waiting();
     std::uint64_t posted = 0;
     Sampler sampler(context.clock, options_);
@@ -106,7 +106,7 @@ class CompletionLatency final : public Kernel {
         RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) -> Status {
           RG_CHECK(count < stamps_.size());
           if (!waiting.before_deadline() ||
-              !complete_each(link_->sends(), volley, clock, count, stamps_.data()))
+              !complete_each(link_->sends(), round_trip, clock, count, stamps_.data()))
             return tl::unexpected(waiting.failure());
           posted += count;
           for (std::uint64_t i = 0; i < count; ++i)

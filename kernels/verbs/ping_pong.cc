@@ -107,15 +107,15 @@ class PingPong final : public Kernel {
 
   // The loops differ in how they learn of a ball: chosen once a batch, not once a ball.
   template <class Play>
-  bool play(const Volley& own, Play loop) {
+  bool play(const RoundTrip& own, Play loop) {
     if (operation_of(verb_).takes_receive) return loop(ByReceive{link_->receives()});
     return loop(ByMemory{own.last_in});
   }
 
   // Both sides, before the first ball: the last byte must not look like an answer already.
-  Volley volley(const Context& context, std::size_t size_index) {
+  RoundTrip round_trips(const Context& context, std::size_t size_index) {
     const std::size_t last = sizes_[size_index] - 1;
-    Volley made;
+    RoundTrip made;
     made.request = link_->request(sizes_[size_index]);
     if (link_->memory().is_host()) {
       made.last_out = reinterpret_cast<std::uint8_t*>(link_->send_area().data()) + last;
@@ -150,7 +150,7 @@ class PingPong final : public Kernel {
     const TickClock& clock = tick_clock(context);
     RG_TRY_OK(set_up(size_index));
     book_.open();
-    Volley own = volley(context, size_index);
+    RoundTrip own = round_trips(context, size_index);
     Sampler sampler(context.clock, options_);
     book_.begin_work();
     const Sampled sampled = RG_TRY(sampler.run([&](std::uint64_t count, std::vector<double>& out) {
@@ -174,7 +174,7 @@ class PingPong final : public Kernel {
   }
 
   // Orders the target to answer, then plays; the samples are made after the last stamp.
-  Status batch(const TickClock& clock, Volley& own, std::size_t size_index, std::uint64_t count,
+  Status batch(const TickClock& clock, RoundTrip& own, std::size_t size_index, std::uint64_t count,
                std::vector<double>& out) {
     RG_CHECK(count < stamps_.size());
     __atomic_store_n(own.last_in, 0, __ATOMIC_RELAXED);
@@ -229,7 +229,7 @@ class PingPong final : public Kernel {
           book_.open();
         }
         current = word.size_index;
-        Volley own = volley(context, word.size_index);
+        RoundTrip own = round_trips(context, word.size_index);
         if (!control_->send(batch_of(Order::kReady, word.size_index, 0))) return queue_failure();
         book_.begin_work();
         const bool answered = play(own, [&](const auto& arrival) {

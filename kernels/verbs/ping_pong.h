@@ -11,8 +11,8 @@
 
 namespace railgauge::verbs {
 
-// One side's part in a volley; plain values for the timed loop.
-struct Volley {
+// One side's part in a round_trip; plain values for the timed loop.
+struct RoundTrip {
   Request request;
   std::uint8_t* last_out = nullptr;  // last byte of the message in the send area
   std::uint8_t* last_in = nullptr;   // last byte of the peer's message in the receive area
@@ -42,22 +42,22 @@ struct ByReceive {
 
 // Posts message number `turn`; waits for completions where it asks for one. A tail without a
 // completion is carried into the next batch.
-inline bool serve_ball(SendQueue& queue, Volley& volley, std::uint64_t turn) {
-  __atomic_store_n(volley.last_out, static_cast<std::uint8_t>(turn), __ATOMIC_RELAXED);
-  const bool signalled = queue.lane(0).unsignalled + 1 >= volley.signal_every;
-  return queue.post(volley.request, signalled) && (!signalled || queue.wait_retired());
+inline bool serve_ball(SendQueue& queue, RoundTrip& round_trip, std::uint64_t turn) {
+  __atomic_store_n(round_trip.last_out, static_cast<std::uint8_t>(turn), __ATOMIC_RELAXED);
+  const bool signalled = queue.lane(0).unsignalled + 1 >= round_trip.signal_every;
+  return queue.post(round_trip.request, signalled) && (!signalled || queue.wait_retired());
 }
 
 // The initiator's timed loop: `count` round trips, count + 1 stamps.
 template <class Arrival>
-bool initiate(SendQueue& queue, Volley& volley, const Arrival& arrival, const TickClock& clock,
-              std::uint64_t count, std::uint64_t* stamps) {
+bool initiate(SendQueue& queue, RoundTrip& round_trip, const Arrival& arrival,
+              const TickClock& clock, std::uint64_t count, std::uint64_t* stamps) {
   for (std::uint64_t i = 0; i < count; ++i) {
     stamps[i] = clock.ticks();
-    if (!serve_ball(queue, volley, i + 1)) return false;
+    if (!serve_ball(queue, round_trip, i + 1)) return false;
     if (!arrival.give_back() || !arrival.wait(queue, i + 1)) return false;
-    if (volley.added_cost > 0) [[unlikely]]
-      add_cost(clock, stamps[i], volley.added_cost);
+    if (round_trip.added_cost > 0) [[unlikely]]
+      add_cost(clock, stamps[i], round_trip.added_cost);
   }
   stamps[count] = clock.ticks();
   return true;
@@ -65,27 +65,27 @@ bool initiate(SendQueue& queue, Volley& volley, const Arrival& arrival, const Ti
 
 // The target's side of it.
 template <class Arrival>
-bool answer(SendQueue& queue, Volley& volley, const Arrival& arrival, std::uint64_t count) {
+bool answer(SendQueue& queue, RoundTrip& round_trip, const Arrival& arrival, std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) {
     if (!arrival.wait(queue, i + 1)) return false;
-    if (!serve_ball(queue, volley, i + 1) || !arrival.give_back()) return false;
+    if (!serve_ball(queue, round_trip, i + 1) || !arrival.give_back()) return false;
   }
   return true;
 }
 
 // Where the target's CPU takes no part: `count` operations, one after the other, each from its post
 // to its completion.
-inline bool complete_each(SendQueue& queue, Volley& volley, const TickClock& clock,
+inline bool complete_each(SendQueue& queue, RoundTrip& round_trip, const TickClock& clock,
                           std::uint64_t count, std::uint64_t* stamps) {
   for (std::uint64_t i = 0; i < count; ++i) {
     stamps[i] = clock.ticks();
-    if (!queue.post(volley.request, true) || !queue.wait_retired()) return false;
-    if (volley.counts_up) {
-      ++volley.request.wr.wr.atomic.compare_add;
-      ++volley.request.wr.wr.atomic.swap;
+    if (!queue.post(round_trip.request, true) || !queue.wait_retired()) return false;
+    if (round_trip.counts_up) {
+      ++round_trip.request.wr.wr.atomic.compare_add;
+      ++round_trip.request.wr.wr.atomic.swap;
     }
-    if (volley.added_cost > 0) [[unlikely]]
-      add_cost(clock, stamps[i], volley.added_cost);
+    if (round_trip.added_cost > 0) [[unlikely]]
+      add_cost(clock, stamps[i], round_trip.added_cost);
   }
   stamps[count] = clock.ticks();
   return true;

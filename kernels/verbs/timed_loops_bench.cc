@@ -37,14 +37,14 @@ void round_trip(benchmark::State& state) {
   std::uint8_t out = 0;
   std::uint8_t in = 0;
   std::array<std::uint64_t, kRounds + 1> stamps{};
-  Volley volley;
-  volley.last_out = &out;
-  volley.last_in = &in;
+  RoundTrip round_trip;
+  round_trip.last_out = &out;
+  round_trip.last_in = &in;
   null.answer_in(&in);
   for (auto _ : state) {
     in = 0;
     benchmark::DoNotOptimize(
-        initiate(quick.queue, volley, ByMemory{&in}, bench_clock(), kRounds, stamps.data()));
+        initiate(quick.queue, round_trip, ByMemory{&in}, bench_clock(), kRounds, stamps.data()));
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRounds));
 }

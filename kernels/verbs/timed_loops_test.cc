@@ -71,9 +71,9 @@ const std::array kOneRequest{Request{}};
 class Loops {
  public:
   Loops() {
-    volley_.last_out = &out_;
-    volley_.last_in = &in_;
-    volley_.signal_every = 3;
+    round_trip_.last_out = &out_;
+    round_trip_.last_in = &in_;
+    round_trip_.signal_every = 3;
     // The vector of windows grows by doubling, before a batch's timed part: until it has room.
     for (int i = 0; i < kMaxWarmUps; ++i) {
       const std::uint64_t before = g_allocations;
@@ -87,12 +87,12 @@ class Loops {
     in_ = 0;
     null_.answer_in(&in_);
     const bool played =
-        initiate(quick_.queue, volley_, ByMemory{&in_}, test_clock(), kRounds, stamps_.data());
+        initiate(quick_.queue, round_trip_, ByMemory{&in_}, test_clock(), kRounds, stamps_.data());
     null_.answer_in(nullptr);
     return played;
   }
   bool complete() {
-    return complete_each(quick_.queue, volley_, test_clock(), kRounds, stamps_.data());
+    return complete_each(quick_.queue, round_trip_, test_clock(), kRounds, stamps_.data());
   }
   bool cut_windows() { return meter_.batch(kWindows); }
   bool count_slots() {
@@ -107,7 +107,7 @@ class Loops {
  private:
   fake::NullQueue null_;
   Quick quick_{null_};
-  Volley volley_;
+  RoundTrip round_trip_;
   std::uint8_t out_ = 0;
   std::uint8_t in_ = 0;
   std::array<std::uint64_t, kRounds + 1> stamps_{};

@@ -338,7 +338,7 @@ class WriteVisible final : public Kernel {
                             static_cast<std::uint16_t>(size_index), Order::kPingPong}) ||
            !control_->receive(ready)))
         return failure();
-      if (!volley(clock, posts, first, count, way)) return failure();
+      if (!round_trips(clock, posts, first, count, way)) return failure();
       for (std::uint64_t i = 0; i < count; ++i)
         out.push_back(clock.to_ns(stamps_[i + 1] - stamps_[i]));
       return {};
@@ -346,8 +346,8 @@ class WriteVisible final : public Kernel {
   }
 
   // The timed loop.
-  bool volley(const TickClock& clock, Posts& posts, std::uint32_t first, std::uint64_t count,
-              Way way) {
+  bool round_trips(const TickClock& clock, Posts& posts, std::uint32_t first, std::uint64_t count,
+                   Way way) {
     std::byte* const flag = link_->send_area().data() + posts.message.sge.length - kFlagBytes;
     const auto* const reply = reinterpret_cast<const std::uint8_t*>(link_->receive_area().data());
     SendQueue& sends = link_->sends();

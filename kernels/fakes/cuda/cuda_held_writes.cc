@@ -1,6 +1,6 @@
-// What an adapter wrote into GPU memory and the GPU does not see yet, as on a platform that orders
-// remote writes for nobody: held back from running kernels until the host flushes, the adapter
-// reads there, work is given to a GPU, or its time has come.
+// Adapter writes into GPU memory that the GPU does not see yet, as on a platform that does not
+// order remote writes: held back from running kernels until the host flushes, the adapter reads
+// there, a GPU gets work, or their time has come.
 #include <chrono>
 #include <cstring>
 #include <deque>

@@ -1,5 +1,5 @@
-// The fake driver's memory. What is exported becomes a memfd in its place, so that the descriptor's
-// first byte is the first one exported.
+// The fake driver's memory. A memfd replaces exported memory, so that the descriptor's first byte
+// is the first one exported.
 #include <fcntl.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -19,7 +19,8 @@ namespace railgauge::fake {
 namespace {
 
 constexpr std::size_t kGpuPage = 64U << 10U;
-// What cuMemAlloc promises and no more: an allocation begins this much before a GPU page.
+// The alignment that cuMemAlloc promises and no more: an allocation begins this much before a GPU
+// page.
 constexpr std::size_t kAlignment = 256;
 constexpr std::size_t kHostPage = 4096;
 
@@ -117,7 +118,7 @@ std::size_t free_bytes(int device) {
   return free;
 }
 
-// What descriptors of the last exports stand for, by their numbers.
+// The ranges of the last exports, by their numbers.
 struct Exports {
   std::mutex mutex;
   std::map<int, std::uintptr_t> begin;

@@ -33,9 +33,9 @@ class Queue {
   bool wait_idle(double seconds);
   // Ends after what was pushed.
   void close();
-  // What is pushed from now on is kept for a graph, and not done.
+  // Work that is pushed from now on is kept for a graph, and not done.
   void begin_capture();
-  // What was kept; nothing where no capture was begun.
+  // The kept work; nothing where no capture was begun.
   std::optional<std::vector<std::function<void()>>> end_capture();
   // Now, and at least half a microsecond after the last one, as the real events' step; or the time
   // of advance(), where the control says how long copies take.
@@ -164,7 +164,7 @@ struct ExternalMemoryObject {
 };
 }  // namespace railgauge::cu
 
-// What the library exports must be what the table declares.
+// The library exports exactly the functions that the table declares.
 namespace cu = railgauge::cu;
 extern "C" {
 #define RAILGAUGE_DECLARE(slot, symbol, parameters) cu::Return symbol parameters;

@@ -1,7 +1,7 @@
-// A CUDA driver without hardware: libcuda-fake.so, taken by the loader through RAILGAUGE_LIBCUDA.
-// GPUs whose memory is the host's; a stream is a thread that does one thing after another; events
-// carry real times; device code runs as native twins, found by their functions' names. What it has
-// no part of fails with CUDA_ERROR_NOT_SUPPORTED. Points that it had a part in are `synthetic`.
+// A CUDA driver without hardware: libcuda-fake.so, loaded through RAILGAUGE_LIBCUDA. GPU memory is
+// the host's; a stream is a thread that does one thing after another; events carry real times;
+// native twins, found by their functions' names, replace device code. An unsupported call fails
+// with CUDA_ERROR_NOT_SUPPORTED. Points measured with it are `synthetic`.
 //
 // Tests link it and steer it here; other processes by RAILGAUGE_FAKE_CUDA=NAME=VALUE,... with the
 // names below. Thread safe.

@@ -77,7 +77,7 @@ nc::Return enter_nccl() {
   return static_cast<nc::Return>(control.fail_error);
 }
 
-// Of a rank, as the controls count them.
+// The calls of a rank, as the controls count them.
 std::uint64_t number_of(int rank) { return static_cast<std::uint64_t>(rank) + 1; }
 
 nc::Return connect(nc::Comm comm) {

@@ -30,8 +30,8 @@ struct NcclControl {
   }
 
   std::atomic<std::uint64_t> async_error{0};  // a communicator's state, once all ranks have joined
-  // Of this rank, counted from 1, something never ends until nccl_release(); 0: of none. The call
-  // that joins; the first call of a collective; an abort; the GPU's part of collective number
+  // The rank, counted from 1, in which a call never ends until nccl_release(); 0: none. The call is
+  // the join, the first call of a collective, an abort, or the GPU's part of collective number
   // stuck_at (from 1).
   std::atomic<std::uint64_t> hang_join_of{0};
   std::atomic<std::uint64_t> hang_call_of{0};
@@ -40,8 +40,8 @@ struct NcclControl {
   std::atomic<std::uint64_t> stuck_at{1};
   std::atomic<std::uint64_t> skip_call{0};  // this collective (from 1) moves nothing; 0: none
   std::atomic<std::uint64_t> slow_us{0};    // so long each collective takes at least
-  // What the debug output says of connections: 0 copies between GPUs, 1 a network with GPUDirect
-  // RDMA, 2 without it.
+  // The connections in the debug output: 0 copies between GPUs, 1 a network with GPUDirect RDMA, 2
+  // without it.
   std::atomic<std::uint64_t> told_network{0};
   // Unique ids are made for ranks that are processes: calls of NCCL's own up to 64 KiB a rank, no
   // sends and receives.

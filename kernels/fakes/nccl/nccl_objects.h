@@ -139,7 +139,7 @@ struct CommObject {
 };
 }  // namespace railgauge::nc
 
-// What the library exports must be what the table declares.
+// The library exports exactly the functions that the table declares.
 namespace nc = railgauge::nc;
 namespace cu = railgauge::cu;
 extern "C" {

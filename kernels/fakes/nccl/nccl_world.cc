@@ -18,7 +18,7 @@ Bytes snapshot(const void* data, std::size_t bytes) {
   return copy;
 }
 
-// As a copy of the fake driver, which may be told to do it wrong.
+// As a copy of the fake driver, which a test can make fail.
 void put(void* to, std::size_t offset, const unsigned char* from, std::size_t bytes) {
   if (bytes > 0)
     copy_bytes(reinterpret_cast<std::uintptr_t>(to) + offset,
@@ -201,7 +201,7 @@ void World::run(Member& member, const std::vector<Part>& parts) {
     if (!part.sends) receive(lock, member, part);
   for (const auto& message : sent)
     changed_.wait(lock, [&] { return message->taken || member.aborted; });
-  // What nobody took is memory that may go.
+  // Memory that nobody took may go.
   for (const auto& message : sent)
     if (!message->taken)
       for (auto& [ends, waiting] : mail_) std::erase(waiting, message);

@@ -145,7 +145,7 @@ std::vector<std::uint64_t> drawing(ml::Device device) {
   return {control.graphics_pid};
 }
 
-// A list in either layout, of the processes that `who` tells.
+// A list in either layout, of the processes that `who` names.
 template <class Process, class Who>
 ml::Return list_processes(unsigned* count, Process* list, Who who) {
   if (const ml::Return failed = enter(); failed != ml::kSuccess) return failed;

@@ -25,26 +25,26 @@ struct NvmlControl {
   std::atomic<std::uint64_t> throttle_until{0};  // not after this many; 0: no end
   std::atomic<std::uint64_t> power_held_ns{0};   // of throttle_gpu: its counter of the power cap
   std::atomic<std::uint64_t> heat_held_ns{0};    // and of the thermal slowdown by software
-  std::atomic<std::uint64_t> no_fields{0};       // 1: counters are not told as field values
+  std::atomic<std::uint64_t> no_fields{0};       // 1: no counters as field values
   std::atomic<std::uint64_t> no_violations{0};   // 1: nor as violation times
   std::atomic<std::uint64_t> busy_pid{0};        // a process on GPU busy_gpu; 0: none
   std::atomic<std::uint64_t> busy_gpu{0};        //
   // Not before this many readings of that GPU's processes, as one that starts meanwhile; 0: always.
   std::atomic<std::uint64_t> busy_after{0};
   std::atomic<std::uint64_t> graphics_pid{0};  // on GPU busy_gpu too, without a compute context
-  std::atomic<std::uint64_t> no_processes{0};  // 1: processes are not told
+  std::atomic<std::uint64_t> no_processes{0};  // 1: no list of processes
   // Who asks, by a number that is not its own: a process on each GPU from the second time on that
   // its processes are asked for; 0: none.
   std::atomic<std::uint64_t> foreign_pid{0};
   std::atomic<std::uint64_t> utilization{0};        // percent
   std::atomic<std::uint64_t> utilization_looks{0};  // that often asked it falls to 0; 0: it stays
-  std::atomic<std::uint64_t> no_clocks{0};          // 1: clocks and their reasons are not told
+  std::atomic<std::uint64_t> no_clocks{0};          // 1: no clocks and no reasons
   std::atomic<std::uint64_t> sm_clock_mhz{1980};
   std::atomic<std::uint64_t> remapped_rows{0};  // of each GPU, after uncorrectable errors
   std::atomic<std::uint64_t> remap_pending{0};  // 1: more wait for a reset
   std::atomic<std::uint64_t> nvlinks{0};        // of each GPU, all up
   std::atomic<std::uint64_t> nvlink_error{0};   // what the last of them answers; 0: it is up
-  // 1: also memory errors, modes, BAR1 and fabric are told, by these (fake_nvml_health.cc).
+  // 1: also memory errors, modes, BAR1 and fabric, with these values (fake_nvml_health.cc).
   std::atomic<std::uint64_t> health{0};
   std::atomic<std::uint64_t> health_error{0};  // what those calls answer instead
   std::atomic<std::uint64_t> ecc{1};

@@ -1,4 +1,4 @@
-// What of a GPU's health and modes the fake NVML tells where its setting `health` is on.
+// The GPU health and modes that the fake NVML reports where its setting `health` is on.
 #include "kernels/dl/nvml.h"
 #include "kernels/fakes/nvml/fake_nvml.h"
 

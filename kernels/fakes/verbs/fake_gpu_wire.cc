@@ -12,7 +12,8 @@
 namespace railgauge::fake {
 namespace {
 
-// Of the driver API, as kernels/dl/cuda.h declares it; this library is built without that table.
+// Functions of the driver API, as kernels/dl/cuda.h declares them; this library is built without
+// that table.
 using DevicePtr = unsigned long long;
 constexpr int kMemoryType = 2;
 constexpr int kDeviceOrdinal = 9;

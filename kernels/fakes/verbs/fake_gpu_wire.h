@@ -11,7 +11,7 @@
 namespace railgauge::fake {
 
 enum class Place : std::uint8_t { kHost, kFakeGpu, kGpu };
-// What lies there. To be asked where the memory is registered: its context is current there.
+// The memory there. Called where the memory is registered: its context is current there.
 Place place_of(std::uint64_t address, std::size_t bytes);
 
 // A range of kGpu from its registration on. Adding fails where the driver gives no stream.
@@ -24,13 +24,14 @@ bool is_in_gpu_range(std::uint64_t address);
 bool copy_to_gpu(std::uint64_t address, const void* bytes, std::size_t count);
 bool copy_from_gpu(std::uint64_t address, void* bytes, std::size_t count);
 
-// Behind the fake CUDA driver: whether it holds the write back from its GPU, and will place it
-// itself; else the caller does. What the adapter reads there pushes what is held before it.
+// Behind the fake CUDA driver: returns whether it holds the write back from its GPU and will place
+// it itself; otherwise the caller places it. An adapter's read there pushes the held writes before
+// it.
 bool holds_write(std::uint64_t address, const void* bytes, std::size_t count);
 void push_held_writes(std::uint64_t address, std::size_t count);
 
-// What a dma-buf of the loaded CUDA library stands for: true and the range's beginning. A real
-// driver does not tell: then any open descriptor is taken for one of `wanted`.
+// The range of a dma-buf of the loaded CUDA library: true and its beginning. A real driver does not
+// report it: then any open descriptor counts as one of `wanted`.
 bool exported_range(int fd, std::uint64_t wanted, std::uint64_t& begin);
 
 }  // namespace railgauge::fake

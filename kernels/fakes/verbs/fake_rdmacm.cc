@@ -68,7 +68,7 @@ int fails(const char* call = __builtin_FUNCTION()) { return fails_now(call) ? -1
 
 // The address's last byte is the device's, as in its GIDs.
 void take_device(FakeCmId* id, const sockaddr* address) {
-  // Of both ranks' threads: written once.
+  // Shared by both ranks' threads: written once.
   static std::array<ibv_context, 2> contexts = [] {
     std::array<ibv_context, 2> made{};
     for (std::size_t i = 0; i < made.size(); ++i) made[i].device = device_number(i);
@@ -81,7 +81,7 @@ void take_device(FakeCmId* id, const sockaddr* address) {
   id->id.port_num = 1;
 }
 
-// The last of an id: its other end is told.
+// The last reference of an id: its other end is informed.
 void forget(FakeCmId* id) {
   if (id->remote != nullptr) {
     id->remote->remote = nullptr;

@@ -1,6 +1,6 @@
-// What one process offers to RDMA, in memory that its peers on this host can map: registered
-// regions, queue pairs and their receives. It lives in a memfd that peers find in /proc/PID/fd, so
-// that it vanishes with its process, however that ends.
+// One process's RDMA objects, in memory that its peers on this host can map: registered regions,
+// queue pairs and their receives. A memfd holds it; peers find it in /proc/PID/fd, so it vanishes
+// with its process, however that ends.
 #pragma once
 
 #include <sys/types.h>
@@ -56,7 +56,7 @@ struct Arrival {
 struct Inbox {
   std::atomic<std::uint32_t> in_use{0};
   std::atomic<std::uint32_t> posted{0};   // by the owner
-  std::atomic<std::uint32_t> arrived{0};  // by the sender: receives taken, arrivals told
+  std::atomic<std::uint32_t> arrived{0};  // by the sender: receives taken, arrivals reported
   std::atomic<std::uint32_t> polled{0};   // by the owner
   std::array<PostedReceive, kInboxDepth> receives;
   std::array<Arrival, kInboxDepth> arrivals;

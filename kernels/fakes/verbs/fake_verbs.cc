@@ -105,7 +105,7 @@ bool may_pin(std::size_t length) {
 // Both ways of registering end here.
 ibv_mr* register_region(ibv_pd* pd, std::uint64_t address, std::size_t length, std::uint32_t access,
                         Place place) {
-  // What a driver of a GPU pins is no locked memory of this process.
+  // Memory that a GPU driver pins is no locked memory of this process.
   if (place == Place::kHost && !may_pin(length)) return errno = ENOMEM, nullptr;
   static std::atomic<std::uint32_t> turn{1};
   auto& regions = own_table()->regions;

@@ -2,9 +2,9 @@
 // RAILGAUGE_LIBIBVERBS. Two devices, fake0 and fake1, with one RoCE port each; any queue pair
 // reaches any other on this host, in the same process or in another of the same user. RC, UC and
 // UD; writes, reads, sends and atomics are done when the post returns, a write's last byte last; a
-// send on RC without a receive waits, and goes on when its owner posts or polls. A channel's
-// descriptor becomes readable every 100 us; reading an event never blocks. What it does not have
-// fails with EOPNOTSUPP. Results that it had a part in carry `synthetic`.
+// send on RC without a receive waits, and continues when its owner posts or polls. A channel's
+// descriptor becomes readable every 100 us; reading an event never blocks. A call that it lacks
+// fails with EOPNOTSUPP. Results measured with it carry `synthetic`.
 //
 // Tests link it and steer it here; other processes by RAILGAUGE_FAKE_VERBS=NAME=VALUE,... with the
 // names below. Thread safe.
@@ -63,7 +63,7 @@ struct VerbsControl {
   // bytes go; set and taken back while nothing runs. reset() leaves it.
   std::function<void(std::uint64_t)> on_data_write;
 
-  // What the last queue pair or address handle was told about its path.
+  // The path of the last queue pair or address handle.
   std::atomic<std::uint32_t> last_is_global{0};
   std::atomic<std::uint32_t> last_service_level{0};
   std::atomic<std::uint32_t> last_traffic_class{0};
@@ -75,8 +75,8 @@ struct VerbsControl {
   void reset();
 };
 
-// The folder that stands for /sys/class/infiniband, or "" for none: what the kernel shows of
-// fakeN's port is then read below `folder`/fakeN/ports/1. Before the device is opened.
+// The folder used in place of /sys/class/infiniband, or "" for none: the kernel's files of fakeN's
+// port are then read below `folder`/fakeN/ports/1. Set before the device is opened.
 void set_sysfs_folder(std::string_view folder);
 
 // The loaded library's own, one for the process.

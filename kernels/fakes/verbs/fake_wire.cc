@@ -125,7 +125,7 @@ ibv_wc_status write_there(const Target& target, const ibv_send_wr& wr,
   return status_of(copy_to(target.pid, wr.wr.rdma.remote_addr, bytes.data(), bytes.size()));
 }
 
-// Takes a receive of the target's and tells of it. Nothing: it has none.
+// Takes one of the target's receives and reports it. Returns nothing when it has none.
 std::optional<ibv_wc_status> arrive(const Target& target, const FakeQueuePair& mine,
                                     const ibv_send_wr& wr, const std::vector<std::uint8_t>& bytes) {
   Inbox& inbox = target.table->inboxes[slot_of(target.slot().inbox)];
@@ -230,7 +230,7 @@ std::optional<ibv_wc_status> carry_out(FakeQueuePair& mine, const ibv_send_wr& w
     done = takes_receive ? arrive(*target, mine, wr, bytes) : write_there(*target, wr, bytes);
   }
   ++verbs_control().writes;
-  return reliable ? done : IBV_WC_SUCCESS;  // nobody tells an unreliable sender
+  return reliable ? done : IBV_WC_SUCCESS;  // an unreliable sender learns nothing
 }
 
 ibv_wc_opcode completed_opcode(ibv_wr_opcode opcode) {

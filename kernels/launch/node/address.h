@@ -22,7 +22,7 @@ struct DataAddress {
   std::vector<std::string> own_addresses;  // the same, and what the interface itself is called
 };
 
-// Of this host, those that are up.
+// This host's addresses that are up.
 std::vector<HostAddress> host_addresses();
 // Network devices of RDMA ports, below /sys.
 std::vector<std::string> rdma_netdevs(const std::string& sysfs = "/sys");

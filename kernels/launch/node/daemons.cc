@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = 8U << 10U;  // of one stream in one piece of news
 
-// Hydra tells every node the interface of the launcher's.
+// Hydra passes every node the interface of the launcher's.
 void name_own_interface(std::vector<std::string>& arguments, const std::string& interface) {
   const auto option = std::ranges::find(arguments, "--iface");
   if (!interface.empty() && option != arguments.end() && option + 1 != arguments.end())
@@ -20,7 +20,7 @@ void name_own_interface(std::vector<std::string>& arguments, const std::string& 
 
 }  // namespace
 
-Result<Kept> MpiDaemons::open(const LaunchAsk& ask) const {
+Result<MpiProcess> MpiDaemons::open(const LaunchAsk& ask) const {
   const std::vector<std::string> words(ask.words().begin(), ask.words().end());
   auto command = RG_TRY(launch::read_daemon_command(words, options_.shim));
   RG_TRY_OK(launch::check_lease(command, options_.lease, monotonic_now_ns()));
@@ -33,12 +33,12 @@ Result<Kept> MpiDaemons::open(const LaunchAsk& ask) const {
     return fail(Code::kNotFound, fmt::format("launch shim: node {} has no {}", command.node,
                                              launch::daemon_name(command.daemon)));
   name_own_interface(command.arguments, options_.interface);
-  KeptCommand kept{.keeper = options_.keeper,
-                   .program = options_.daemon,
-                   .words = {std::string(launch::daemon_name(command.daemon))},
-                   .environment = options_.environment};
+  MpiCommand kept{.keeper = options_.keeper,
+                  .program = options_.daemon,
+                  .words = {std::string(launch::daemon_name(command.daemon))},
+                  .environment = options_.environment};
   kept.words.insert(kept.words.end(), command.arguments.begin(), command.arguments.end());
-  return Kept::start(kept);
+  return MpiProcess::start(kept);
 }
 
 std::string MpiDaemons::start(const LaunchAsk& ask) {
@@ -65,7 +65,7 @@ void MpiDaemons::end() const {
 
 void MpiDaemons::service() {
   for (auto it = running_.begin(); it != running_.end();) {
-    Kept& kept = it->second;
+    MpiProcess& kept = it->second;
     // First: what was said before the end is read after it.
     const auto status = kept.ended();
     std::string out;

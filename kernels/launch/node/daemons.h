@@ -10,8 +10,8 @@
 #include <poll.h>
 
 #include "kernels/launch/node/grammar.h"
-#include "kernels/launch/node/kept.h"
 #include "kernels/launch/node/launch.pb.h"
+#include "kernels/launch/node/mpi_process.h"
 
 namespace railgauge {
 
@@ -30,8 +30,8 @@ class MpiDaemons {
 
   MpiDaemons(Options options, Tell tell) : options_(std::move(options)), tell_(std::move(tell)) {}
 
-  // Starts it, or tells why not: a word that has no place, a lease that does not cover it, a second
-  // daemon, one that is not there. The reason, for the log; "" when it was started.
+  // Starts the daemon, or returns the reason: a word that has no place, a lease that does not cover
+  // it, a second daemon, a missing one. The reason is for the log; "" when it was started.
   std::string start(const LaunchAsk& ask);
   // The launcher's side of it got a signal, or is gone: it ends.
   void stop(std::uint32_t number);
@@ -45,11 +45,11 @@ class MpiDaemons {
   [[nodiscard]] std::size_t started() const { return started_; }
 
  private:
-  Result<Kept> open(const LaunchAsk& ask) const;
+  Result<MpiProcess> open(const LaunchAsk& ask) const;
 
   const Options options_;
   const Tell tell_;
-  std::map<std::uint32_t, Kept> running_;
+  std::map<std::uint32_t, MpiProcess> running_;
   std::size_t started_ = 0;
 };
 

@@ -36,7 +36,7 @@ bool is_count(std::string_view text) {
   constexpr std::size_t kMostDigits = 12;
   return !text.empty() && text.size() <= kMostDigits && std::ranges::all_of(text, is_digit);
 }
-// Hydra says "none told" by a number below zero.
+// Hydra expresses "none" by a number below zero.
 bool is_number(std::string_view text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   return is_count(text);

@@ -1,6 +1,6 @@
-// What an MPI launcher may ask of another node through us: to start its own daemon there, in
-// exactly the words that the launcher itself makes, and nothing else. No shell ever reads them.
-// Pure.
+// The requests that an MPI launcher may make to another node through us: to start its own daemon
+// there, in exactly the words that the launcher itself makes, and nothing else. No shell ever reads
+// them. Pure.
 #pragma once
 
 #include <cstdint>
@@ -34,13 +34,13 @@ struct DaemonCommand {
 Result<DaemonCommand> read_daemon_command(std::span<const std::string> words,
                                           std::string_view shim);
 
-// What a task that runs may have started where, as the controller granted it.
+// The programs that a running task may start and where, as the controller granted them.
 struct Lease {
   std::string task;
   Daemon daemon = Daemon::kOrted;
   std::set<std::string> nodes;      // addresses, as the launcher was given them
   std::set<std::string> launchers;  // addresses of the launcher's node on the data network
-  std::string network;  // as the launcher was told it: "192.0.2.0/24", or "eth0" for Hydra
+  std::string network;  // as passed to the launcher: "192.0.2.0/24", or "eth0" for Hydra
   double expires_monotonic_ns = 0;
 };
 

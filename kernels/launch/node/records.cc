@@ -6,15 +6,16 @@
 #include <limits>
 #include <string>
 
-#include "kernels/launch/node/desk.h"
-#include "kernels/launch/node/kept.h"
+#include "kernels/launch/node/launch_service.h"
+#include "kernels/launch/node/mpi_process.h"
 
 namespace railgauge {
 
 std::vector<Record> MpiRecords::read() {
   if (listener_) {
     connection_.reset(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    // Nobody else may tell figures; the next in line is looked at when this is called again.
+    // Only these records may carry figures; the next in line is looked at when this is called
+    // again.
     if (connection_ && !is_own_user(connection_.get())) connection_.reset();
     if (connection_) listener_.reset();  // there is one rank 0
   }

@@ -18,7 +18,8 @@ bool is_empty(const LaunchStep& step) {
   return step.asks().empty() && step.signals().empty() && step.news().empty() && !step.has_end();
 }
 
-// What fits into a step; the rest stays for the next. A daemon's words come in small pieces.
+// The bytes that fit into a step; the rest waits for the next. A daemon's output comes in small
+// pieces.
 LaunchStep first_part(LaunchStep& all) {
   LaunchStep part;
   std::size_t bytes = 0;
@@ -141,7 +142,7 @@ bool MpiRelay::wait_for_turn(LaunchStep& mine) {
   return true;
 }
 
-// What that rank may say to this one; empty where it says nothing else.
+// The bytes that this rank accepts from that rank; empty where it accepts nothing else.
 LaunchStep MpiRelay::heard(std::size_t rank, const std::string& payload) const {
   LaunchStep step;
   const bool to_or_of_first = group_.rank() == 0 || rank == 0;

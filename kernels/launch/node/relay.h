@@ -34,11 +34,12 @@ class MpiRelay {
   // Adds to the next step.
   void post(LaunchAsk ask);
   void post(LaunchSignal signal);
-  // Of news without room only what came of the daemon is kept, and nothing after the last step.
+  // Without room, only the result of the daemon is kept of the news, and nothing after the last
+  // step.
   void post(LaunchNews news);
   // While false a daemon's output stays in its pipe, where the daemon waits.
   [[nodiscard]] bool has_room();
-  // Of rank 0: the last step. Nothing is posted after it.
+  // For rank 0: the last step. Nothing is posted after it.
   void end(LaunchEnd end);
   void set_quiet(bool quiet);
 
@@ -46,9 +47,9 @@ class MpiRelay {
     std::uint32_t rank = 0;
     LaunchStep step;
   };
-  // What the others said, in order: to rank 0 the news of each, to the others what rank 0 wants.
-  // What is not a rank's to say is left out: no node but the first may have anything started or
-  // ended on another one.
+  // The others' messages, in order: rank 0 gets the news of each, the others get rank 0's requests.
+  // A message that a rank may not send is dropped: no node but the first may have anything started
+  // or ended on another one.
   std::vector<Said> take();
   // Why no more steps come: the group's error. Nothing while they do, and after an end.
   [[nodiscard]] std::optional<Error> error();

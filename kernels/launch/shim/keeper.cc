@@ -82,7 +82,7 @@ class Keeper {
     siginfo_t info{};
     const int got = ::sigtimedwait(&signals_, &info, &longest);
     if (got <= 0 || got == SIGCHLD) return;
-    if (kill_at_ms_ != 0) {  // told twice
+    if (kill_at_ms_ != 0) {  // asked twice
       kill_at_ms_ = now_ms();
       return;
     }
@@ -106,7 +106,7 @@ class Keeper {
   const pid_t child_;
   const sigset_t signals_;
   const double grace_ms_;
-  double kill_at_ms_ = 0;  // 0: nobody told it to end
+  double kill_at_ms_ = 0;  // 0: nobody asked it to end
   bool ended_ = false;
   int status_ = 0;
 };
@@ -127,7 +127,7 @@ int end_as(int status) {
   sigset_t one;
   sigemptyset(&one);
   sigaddset(&one, signal);
-  ::prctl(PR_SET_DUMPABLE, 0);  // a core of ours would tell nothing
+  ::prctl(PR_SET_DUMPABLE, 0);  // a core file of the keeper would show nothing
   ::signal(signal, SIG_DFL);
   ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
   ::raise(signal);

@@ -1,5 +1,5 @@
-// What the shim and the runner that holds the task say to each other over their unix socket: frames
-// of a kind, a length and bytes. Pure; the standard library alone, since the shim has nothing else.
+// Frames between the shim and the runner that holds the task, over their unix socket: a kind, a
+// length and bytes. Pure; the standard library alone, since the shim has nothing else.
 #pragma once
 
 #include <cstddef>

@@ -42,33 +42,33 @@ std::string Progress::step() const {
 }
 
 Worker::Worker(std::shared_ptr<Progress> progress)
-    : progress_(std::move(progress)), desk_(std::make_shared<Desk>()) {
-  thread_ = std::thread([desk = desk_] { work(desk); });
+    : progress_(std::move(progress)), service_(std::make_shared<Service>()) {
+  thread_ = std::thread([service = service_] { work(service); });
 }
 
 Worker::~Worker() {
   if (lost_) return;
   {
-    const std::lock_guard lock(desk_->mutex);
-    desk_->quit = true;
-    desk_->changed.notify_all();
+    const std::lock_guard lock(service_->mutex);
+    service_->quit = true;
+    service_->changed.notify_all();
   }
   thread_.join();
 }
 
 // A job's resources are released before it counts as ended: no other thread releases them.
-void Worker::work(const std::shared_ptr<Desk>& desk) {
-  std::unique_lock lock(desk->mutex);
+void Worker::work(const std::shared_ptr<Service>& service) {
+  std::unique_lock lock(service->mutex);
   while (true) {
-    desk->changed.wait(lock, [&] { return desk->job != nullptr || desk->quit; });
-    if (desk->job == nullptr) return;
-    Job job = std::exchange(desk->job, nullptr);
+    service->changed.wait(lock, [&] { return service->job != nullptr || service->quit; });
+    if (service->job == nullptr) return;
+    Job job = std::exchange(service->job, nullptr);
     lock.unlock();
     Status ended = job();
     job = nullptr;
     lock.lock();
-    desk->ended = std::move(ended);
-    desk->changed.notify_all();
+    service->ended = std::move(ended);
+    service->changed.notify_all();
   }
 }
 
@@ -102,10 +102,10 @@ Status Worker::leave_behind() {
 Status Worker::run(std::string step, Job job, const Watch& watch) {
   if (lost_) return fail(Code::kAborted, step + ": an earlier call has not come back");
   progress_->begin(std::move(step));
-  std::unique_lock lock(desk_->mutex);
-  desk_->ended.reset();
-  desk_->job = std::move(job);
-  desk_->changed.notify_all();
+  std::unique_lock lock(service_->mutex);
+  service_->ended.reset();
+  service_->job = std::move(job);
+  service_->changed.notify_all();
   double leave_at_ns = 0;  // 0: not stopped
   while (true) {
     const double now_ns = monotonic_now_ns();
@@ -114,9 +114,10 @@ Status Worker::run(std::string step, Job job, const Watch& watch) {
                                                       progress_->last_beat_ns() + watch.stall_ns);
     const std::chrono::duration<double, std::nano> nap(
         std::clamp(end_ns - now_ns, kLeastNs, kLookNs));
-    if (desk_->changed.wait_for(lock, nap, [this] { return desk_->ended.has_value(); })) break;
+    if (service_->changed.wait_for(lock, nap, [this] { return service_->ended.has_value(); }))
+      break;
     if (leave_at_ns != 0 && monotonic_now_ns() >= leave_at_ns) {
-      desk_->quit = true;
+      service_->quit = true;
       return leave_behind();
     }
     if (leave_at_ns != 0) continue;
@@ -127,7 +128,7 @@ Status Worker::run(std::string step, Job job, const Watch& watch) {
     }
     lock.lock();
   }
-  Status ended = std::move(*desk_->ended);
+  Status ended = std::move(*service_->ended);
   lock.unlock();
   if (ended && watch.health) return watch.health();
   return ended;

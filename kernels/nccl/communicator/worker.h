@@ -71,19 +71,19 @@ class Worker {
   static constexpr double kLeaveSeconds = 0.5;
 
  private:
-  struct Desk {
+  struct Service {
     std::mutex mutex;
     std::condition_variable changed;
     Job job;
     std::optional<Status> ended;
     bool quit = false;
   };
-  static void work(const std::shared_ptr<Desk>& desk);
+  static void work(const std::shared_ptr<Service>& service);
   std::optional<Error> reason_to_stop(const Watch& watch) const;
   Status leave_behind();
 
   std::shared_ptr<Progress> progress_;
-  std::shared_ptr<Desk> desk_;
+  std::shared_ptr<Service> service_;
   std::thread thread_;
   bool lost_ = false;
 };

@@ -103,7 +103,7 @@ Status take_file(Reading& reading, const Row&, const std::string& option,
   reading.call.infos.push_back(option + " writes railgauge's document, not nccl-tests'");
   return {};
 }
-// What is so already with one value, and cannot be otherwise.
+// Options that have one value already, and cannot have another.
 template <int kOnly>
 Status take_only(Reading&, const Row& row, const std::string& option, const std::string& value) {
   const auto parsed = parse_integer(value);
@@ -216,7 +216,7 @@ Result<std::int64_t> option_number(const std::string& option, const std::string&
 
 std::span<const NcclTestsOption> nccl_tests_options() { return kRows; }
 
-// What the options said, at the tool's defaults.
+// The options as given, with the tool's defaults.
 struct NcclTestsReading {
   static constexpr std::uint64_t kDefaultBytes = 32U << 20U;
   NcclTestsCall call;

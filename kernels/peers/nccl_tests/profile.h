@@ -1,6 +1,6 @@
-// The programs of nccl-tests and the kernels that measure what they measure, with that tool's names
-// of data types and, for NCCL's own settings, the variables that our parameters stand for. What
-// `profile: nccl-tests` in a suite and `railgauge-runner all_reduce_perf` mean. Pure; thread safe.
+// The programs of nccl-tests and the kernels that measure the same, with that tool's names of data
+// types and, for NCCL's own settings, the variables behind our parameters. `profile: nccl-tests` in
+// a suite and `railgauge-runner all_reduce_perf` use it. Pure; thread safe.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@ const NcclTestsProgram* find_nccl_tests_program(std::string_view name);  // null
 const NcclTestsProgram* nccl_tests_program_of(std::string_view kernel);  // nullptr: none
 
 inline constexpr std::string_view kNcclTestsProfile = "nccl-tests";
-// What it takes where nobody says otherwise, in our parameters; canonical text.
+// The tool's defaults, in our parameters; canonical text.
 const std::map<std::string, std::string>& nccl_tests_defaults();
 
 // "half" is our "float16", ...; absent for a name that is none.

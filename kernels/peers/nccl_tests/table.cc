@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kAbsent = "-";
 constexpr const char* kAggregate = "aggregate_wall";
 
-// What a call moved: the size asked for, unless it had to be rounded.
+// The bytes of a call: the size asked for, unless it had to be rounded.
 double moved_bytes(const Point& point) {
   const auto fact = point.facts().find("moved_bytes");
   if (fact == point.facts().end()) return point.message_bytes();

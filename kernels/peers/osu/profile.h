@@ -25,8 +25,8 @@ const OsuProgram* osu_program_of(std::string_view kernel);       // nullptr: non
 const OsuProgram* find_mpi_spelling(std::string_view mpi_name);  // nullptr: none
 
 inline constexpr std::string_view kOsuProfile = "osu";
-// What it takes where nobody says otherwise, in our parameters; canonical text: sizes, window, and
-// the counts of messages up to 8 KiB and above, with what is not counted before each.
+// The program's defaults, in our parameters; canonical text: sizes, window, and the counts of
+// messages up to 8 KiB and above, with the uncounted ones before each.
 std::map<std::string, std::string> osu_defaults(const OsuProgram& program);
 
 // The command line of one of its programs (the words after its name) as ours: "mpi.lat", "--set",

@@ -1,5 +1,5 @@
-// What is legal without the profile is legal with it: each kernel that perftest has a program for,
-// on the fakes, with what only ours have.
+// A combination that is legal without the profile is legal with it: each kernel that perftest has a
+// program for, on the fakes, with the parameters that only ours have.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -66,7 +66,7 @@ TEST_P(Profile, ForbidsNothingThatIsLegalWithoutIt) {
       Parameters wanted = GetParam().given;
       wanted.insert({{"sizes", "512"}, {"stall_timeout", "5s"}, {"time_cap", "50ms"}});
       const Parameters given = fake::declared_among(row.info(), wanted);
-      // What the kernel cannot be told at all is another combination.
+      // A parameter that the kernel lacks is another combination.
       if (given.size() < wanted.size() - (given.contains("sizes") ? 0 : 1)) continue;
       if (!Params::parse(row.info(), given)) continue;
       if (!run(row, given)) continue;

@@ -23,7 +23,7 @@ tl::unexpected<Error> wrong(std::string message) {
 
 // --- words to options -------------------------------------------------------------------------
 
-// What getopt_long wants, made of the rows.
+// The arrays for getopt_long, made of the rows.
 class Grammar {
  public:
   Grammar() {

@@ -27,7 +27,7 @@ Parameters stream(std::string iterations) {
           {"signal_every", std::to_string(kSignalEvery)}};
 }
 
-// It registers for relaxed ordering unless told not to, but for the program that polls memory.
+// It registers for relaxed ordering by default, except the program that polls memory.
 Parameters sized_stream(const std::string& iterations) {
   Parameters out = stream(iterations);
   out["sizes"] = "64KiB";
@@ -60,7 +60,7 @@ std::vector<PerftestProgram> make_programs() {
   };
 }
 
-// Of a whole number that is given; 0 where it is not, or is no number.
+// The value of a given whole number; 0 where it is absent, or is no number.
 std::int64_t number_in(const Parameters& given, const std::string& name) {
   const auto found = given.find(name);
   if (found == given.end()) return 0;
@@ -108,10 +108,10 @@ std::int64_t interval_of(const Parameters& given, const Parameters& chosen) {
   return depth > 0 ? std::min(depth, kSignalEvery) : kSignalEvery;
 }
 
-// What the tool sets has no place beside what only ours have.
+// The tool's settings have no place beside parameters that only ours have.
 void leave_out(const Parameters& given, Parameters& chosen) {
-  // A staging refuses relaxed ordering: the count that tells of a chunk must not pass it. Its twin
-  // in GPU memory goes without too, so that they differ in nothing else.
+  // A staging refuses relaxed ordering: the count that reports a chunk must not pass it. Its twin
+  // in GPU memory runs without it too, so that they differ in nothing else.
   const bool staged = is(given, "memory", "staged") || is(given, "target_memory", "staged");
   if (staged || is(given, "staged_twin", "true")) chosen.erase("relaxed_ordering");
   // Each of its chunks completes by itself, into receives of its own.
@@ -120,7 +120,7 @@ void leave_out(const Parameters& given, Parameters& chosen) {
   if (is_a_stretch_of_time(given)) chosen.erase("iterations");
 }
 
-// What follows from what is given; `chosen` are the program's settings.
+// The settings that follow from the given ones; `chosen` are the program's settings.
 void follow(const Parameters& given, Parameters& chosen) {
   if (chosen.contains("inline_bytes")) {
     if (is(given, "transport", "UD") && chosen["inline_bytes"] != "0")

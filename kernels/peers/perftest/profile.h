@@ -1,7 +1,7 @@
-// The programs of perftest and the kernels that measure what they measure, with the settings that
-// each takes where nobody says otherwise: sizes, counts, depth, interval of completions, no
-// warm-up. (Its buffer, which stays hot in the cache, is that of our kernels anyhow.) What
-// `profile: perftest` in a suite and `railgauge-runner ib_write_bw` stand for. Pure; thread safe.
+// The programs of perftest and the kernels that measure the same, with the defaults of each: sizes,
+// counts, depth, interval of completions, no warm-up. (Its buffer, which stays hot in the cache, is
+// that of our kernels anyhow.) `profile: perftest` in a suite and `railgauge-runner ib_write_bw`
+// use it. Pure; thread safe.
 #pragma once
 
 #include <map>
@@ -27,13 +27,13 @@ const PerftestProgram* perftest_program_of(std::string_view kernel);
 
 inline constexpr std::string_view kPerftestProfile = "perftest";
 
-// `given` with the profile's settings wherever it says nothing. Some follow from what is given, as
+// `given` with the profile's settings wherever it has none. Some follow from the given ones, as
 // they do in the tool: a short queue or a list of posts shortens the interval of completions, large
-// messages complete each, a stretch of time has no count. What the kernel would refuse beside
-// something given that the tool does not have (staged memory, several devices) is left out: the
-// profile makes nothing illegal that is legal without it. Of nccl-tests (nccl_tests/profile.h) it
-// is the size and the count. kInvalidArgument for a profile that is not known, or that has nothing
-// to say about the kernel.
+// messages complete each, a stretch of time has no count. A setting that the kernel would refuse
+// beside a given one that the tool lacks (staged memory, several devices) is left out: the profile
+// makes nothing illegal that is legal without it. For nccl-tests (nccl_tests/profile.h) it is the
+// size and the count. kInvalidArgument for an unknown profile, or one that does not apply to the
+// kernel.
 Result<std::map<std::string, std::string>> with_profile(
     std::string_view profile, std::string_view kernel,
     const std::map<std::string, std::string>& given);

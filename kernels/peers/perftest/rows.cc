@@ -59,7 +59,7 @@ Status take_nothing(Reading& reading, const Row& row, const std::string& option,
 Status refuse(Reading&, const Row& row, const std::string& option, const std::string&) {
   return wrong(option, row.why);
 }
-// What is so already with one value, and cannot be otherwise.
+// Options that have one value already, and cannot have another.
 template <int kOnly>
 Status take_only(Reading&, const Row& row, const std::string& option, const std::string& value) {
   const auto number = parse_integer(value);
@@ -260,7 +260,7 @@ constexpr std::array kRows{
     Row{"use_hugepages", 0, false, take_true, "huge_pages"},
     Row{"use_cuda", 0, true, take_gpu, "memory"},
     Row{"use_cuda_dmabuf", 0, false, take_dma_buf, "registration"},
-    // How it is told.
+    // How it appears.
     Row{"report_gbits", 0, false, take_gigabits},
     Row{"out_json", 0, false, take_json},
     Row{"out_json_file", 0, true, take_json},

@@ -12,7 +12,7 @@
 
 namespace railgauge {
 
-// What the options said, before it is known which of it the kernel has.
+// The options as given, before the kernel's own parameters are known.
 struct PerftestReading {
   struct Said {
     std::string option;  // "-t", "--tx-depth": as it was typed

@@ -1,5 +1,5 @@
 // A run's table under perftest's headings and in its units: bytes, MiB/s or Gb/s, million messages
-// a second, us. What perftest does not have stands behind them.
+// a second, us. Columns that perftest lacks follow them.
 #pragma once
 
 #include <string>

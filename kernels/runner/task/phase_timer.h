@@ -19,7 +19,7 @@ class PhaseTimer {
     last_ns_ = task.entered_monotonic_ns > 0 ? task.entered_monotonic_ns : monotonic_now_ns();
     records_.phases(phases_);
   }
-  // What was done since the lap before, as `set` names it.
+  // The work since the lap before, as `set` names it.
   void lap(void (Phases::*set)(double)) {
     const double now = monotonic_now_ns();
     (phases_.*set)(now - last_ns_);

@@ -33,8 +33,8 @@ class RecordWriter {
   void note(std::string_view severity, std::string text);
   // Where the time went so far; the final record carries the last value.
   void phases(const Phases& phases);
-  // Writes the final record. False when it stands already, or when another thread has been stuck in
-  // the sink for kStuckSeconds.
+  // Writes the final record. False when it is written already, or when another thread has been
+  // stuck in the sink for kStuckSeconds.
   bool finish(std::string_view outcome, std::string reason);
 
   [[nodiscard]] std::uint32_t point_count() const;

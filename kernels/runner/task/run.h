@@ -30,9 +30,9 @@ struct Task {
 // failed prepare its answer is ignored.
 using Ready = std::function<Status(const Status& prepared)>;
 
-// Runs the kernel once. Never throws: what a kernel throws becomes an error. The final record is
-// written last, after the kernel is torn down, unless the error is to be told to peers first: that
-// is the caller's. Returns the error that decides the outcome.
+// Runs the kernel once. Never throws: an exception of a kernel becomes an error. The final record
+// is written last, after the kernel is torn down, unless the caller reports the error to peers
+// first. Returns the error that decides the outcome.
 Status run_kernel(const Task& task, Group& group, RecordWriter& records, const Ready& ready);
 
 // kInternal where the clock drifted too far for its figures to count: that says nothing about the

@@ -1,4 +1,4 @@
-// What a standalone run is asked for: by `railgauge-runner` itself, and by an MPI's launcher on its
+// The options of a standalone run, from `railgauge-runner` itself or from an MPI's launcher on its
 // behalf.
 #pragma once
 

@@ -29,7 +29,7 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // From now on an end is told to `records`, and comes at the latest kGraceSeconds after
+  // From now on an end is written to `records`, and comes at the latest kGraceSeconds after
   // `deadline_monotonic_ns`. `records` must live until release().
   void guard(RecordWriter& records, double deadline_monotonic_ns);
   // The final record is written; from here on the process ends by itself.

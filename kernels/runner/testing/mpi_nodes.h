@@ -1,4 +1,4 @@
-// What tests of MPI tasks between nodes share: which MPI (RAILGAUGE_TEST_MPI), waiting, and how all
+// Shared by tests of MPI tasks between nodes: which MPI (RAILGAUGE_TEST_MPI), waiting, and how all
 // ranks of a task ended. For tests only.
 #pragma once
 

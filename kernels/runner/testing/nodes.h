@@ -75,7 +75,7 @@ class Nodes {
 };
 
 std::vector<Rank> run(const Folder& folder, const Order& order);
-// What all said, for a test that fails.
+// All ranks' output, for a test that fails.
 std::string story(const std::vector<Rank>& ranks);
 
 }  // namespace railgauge::testing_nodes

@@ -79,7 +79,7 @@ class PeerKernel final : public Kernel {
   }
 
  private:
-  // Of noisy ones in this process.
+  // Noisy rows in this process.
   static int& visits() {
     static int count = 0;
     return count;

@@ -1,4 +1,4 @@
-#include "kernels/runner/telling_group.h"
+#include "kernels/runner/error_reporting_group.h"
 
 #include <algorithm>
 #include <charconv>
@@ -33,7 +33,8 @@ Error heard(std::uint32_t rank, std::string_view text) {
 
 }  // namespace
 
-Result<std::vector<std::string>> TellingGroup::pass(std::string tagged, double timeout_seconds) {
+Result<std::vector<std::string>> ErrorReportingGroup::pass(std::string tagged,
+                                                           double timeout_seconds) {
   if (broken_) return fail(Code::kUnavailable, "the group has ended");
   auto all = inner_.exchange(std::move(tagged), timeout_seconds);
   broken_ = !all;
@@ -50,11 +51,12 @@ Result<std::vector<std::string>> TellingGroup::pass(std::string tagged, double t
   return all;
 }
 
-Result<std::vector<std::string>> TellingGroup::exchange(std::string mine, double timeout_seconds) {
+Result<std::vector<std::string>> ErrorReportingGroup::exchange(std::string mine,
+                                                               double timeout_seconds) {
   return pass(kValue + std::move(mine), timeout_seconds);
 }
 
-Status TellingGroup::agree(const Status& mine, double timeout_seconds) {
+Status ErrorReportingGroup::agree(const Status& mine, double timeout_seconds) {
   if (mine) {
     RG_TRY(pass({kValue}, timeout_seconds));
     return {};

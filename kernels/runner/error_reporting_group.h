@@ -1,6 +1,6 @@
-// A group of two terminals in which a rank that fails tells the others why, so that both print the
-// cause and not one the cause and the other "connection closed". (Under an agent the controller
-// does this.)
+// A group of two terminals in which a rank that fails reports the reason to the others, so that
+// both print the cause and not one the cause and the other "connection closed". (Under an agent the
+// controller does this.)
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace railgauge {
 
-class TellingGroup final : public Group {
+class ErrorReportingGroup final : public Group {
  public:
-  explicit TellingGroup(Group& inner) : inner_(inner) {}
+  explicit ErrorReportingGroup(Group& inner) : inner_(inner) {}
   [[nodiscard]] std::uint32_t rank() const override { return inner_.rank(); }
   [[nodiscard]] std::uint32_t size() const override { return inner_.size(); }
-  // Also the error that another rank told, naming the rank.
+  // Also the error that another rank reported, naming the rank.
   Result<std::vector<std::string>> exchange(std::string mine, double timeout_seconds) override;
 
   // Every rank calls this at a place where all agree to come (after prepare, at the end) with its
@@ -26,8 +26,8 @@ class TellingGroup final : public Group {
   Result<std::vector<std::string>> pass(std::string tagged, double timeout_seconds);
 
   Group& inner_;
-  bool broken_ = false;  // nothing more can be said: a rank is gone, or has told its end
-  bool told_ = false;    // another rank has told its error
+  bool broken_ = false;  // nothing more can be sent: a rank is gone, or has reported its end
+  bool told_ = false;    // another rank has reported its error
 };
 
 }  // namespace railgauge

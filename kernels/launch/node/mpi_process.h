@@ -15,7 +15,7 @@
 
 namespace railgauge {
 
-struct KeptCommand {
+struct MpiCommand {
   std::string keeper;  // path of railgauge-launch-shim
   std::string program;
   std::vector<std::string> words;        // argv, the program's name first
@@ -24,18 +24,18 @@ struct KeptCommand {
   double grace_seconds = 0.2;            // from the first end() to the killing
 };
 
-// Told to end at once, twice, so that it kills; then reaped, which lasts until nothing is left.
+// Ends at once: asked twice, so that it kills; then reaped, which lasts until nothing is left.
 struct KeeperTraits {
   using Type = pid_t;
   static Type empty() { return -1; }
   static void release(Type pid);
 };
 
-class Kept {
+class MpiProcess {
  public:
   // kUnavailable where the system has no process or descriptor left. A program that is not there
   // shows as exit code 127 with words on stderr.
-  static Result<Kept> start(const KeptCommand& command);
+  static Result<MpiProcess> start(const MpiCommand& command);
 
   // Not blocking; reset at their ends.
   Fd& out() { return out_; }

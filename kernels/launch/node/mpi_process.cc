@@ -1,4 +1,4 @@
-#include "kernels/launch/node/kept.h"
+#include "kernels/launch/node/mpi_process.h"
 
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -71,7 +71,7 @@ void KeeperTraits::release(pid_t pid) {
   ::waitpid(pid, nullptr, 0);
 }
 
-Result<Kept> Kept::start(const KeptCommand& command) {
+Result<MpiProcess> MpiProcess::start(const MpiCommand& command) {
   PipeEnds out = RG_TRY(make_pipe());
   PipeEnds err = RG_TRY(make_pipe());
   std::vector<std::string> words{command.keeper, "--keep", fmt::format("{}", ::getpid()),
@@ -86,7 +86,7 @@ Result<Kept> Kept::start(const KeptCommand& command) {
   if (child < 0) return fail(Code::kUnavailable, fmt::format("fork: {}", std::strerror(errno)));
   if (child == 0) become(argv.data(), variables.data(), out.write_end.get(), err_fd);
   ::setpgid(child, child);
-  Kept kept;
+  MpiProcess kept;
   kept.keeper_.reset(child);
   kept.exit_fd_.reset(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   kept.out_ = std::move(out.read_end);
@@ -94,7 +94,7 @@ Result<Kept> Kept::start(const KeptCommand& command) {
   return kept;
 }
 
-std::optional<int> Kept::ended() {
+std::optional<int> MpiProcess::ended() {
   if (status_ || !keeper_) return status_;
   int status = 0;
   if (::waitpid(keeper_.get(), &status, WNOHANG) != keeper_.get()) return std::nullopt;
@@ -103,7 +103,7 @@ std::optional<int> Kept::ended() {
   return status_;
 }
 
-void Kept::end() const {
+void MpiProcess::end() const {
   if (keeper_) ::kill(keeper_.get(), SIGTERM);
 }
 

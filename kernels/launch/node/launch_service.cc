@@ -1,4 +1,4 @@
-#include "kernels/launch/node/desk.h"
+#include "kernels/launch/node/launch_service.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -51,7 +51,7 @@ bool is_own_user(int socket) {
          peer.uid == ::geteuid();
 }
 
-void MpiDesk::accept() {
+void LaunchService::accept() {
   while (shims_.size() < kMostShims) {
     Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) return;
@@ -63,7 +63,7 @@ void MpiDesk::accept() {
   }
 }
 
-void MpiDesk::service() {
+void LaunchService::service() {
   accept();
   for (auto it = shims_.begin(); it != shims_.end();) {
     if (read(it->first, it->second)) {
@@ -75,18 +75,18 @@ void MpiDesk::service() {
   }
 }
 
-void MpiDesk::end_daemon(std::uint32_t number) {
+void LaunchService::end_daemon(std::uint32_t number) {
   LaunchSignal signal;
   signal.set_number(number);
   hooks_.signal(std::move(signal));
 }
 
-bool MpiDesk::turn_away(const std::string& what) {
+bool LaunchService::turn_away(const std::string& what) {
   hooks_.refused(fmt::format("launch shim: {}; refused", what));
   return false;
 }
 
-bool MpiDesk::read(std::uint32_t number, Shim& shim) {
+bool LaunchService::read(std::uint32_t number, Shim& shim) {
   std::array<char, kReadBytes> bytes;
   for (;;) {
     const ssize_t got = ::read(shim.socket.get(), bytes.data(), bytes.size());
@@ -100,7 +100,7 @@ bool MpiDesk::read(std::uint32_t number, Shim& shim) {
   }
 }
 
-Result<LaunchAsk> MpiDesk::checked(std::uint32_t number, const std::string& bytes) const {
+Result<LaunchAsk> LaunchService::checked(std::uint32_t number, const std::string& bytes) const {
   if (bytes.size() > kMostAskBytes)
     return fail(Code::kPermissionDenied, "launch shim: too many words; refused");
   const auto words = launch::split_words(bytes);
@@ -117,7 +117,7 @@ Result<LaunchAsk> MpiDesk::checked(std::uint32_t number, const std::string& byte
   return ask;
 }
 
-bool MpiDesk::take(std::uint32_t number, Shim& shim, const launch::Frame& frame) {
+bool LaunchService::take(std::uint32_t number, Shim& shim, const launch::Frame& frame) {
   if (frame.kind == launch::Kind::kSignal && shim.asked) {
     end_daemon(number);
     return true;
@@ -135,7 +135,7 @@ bool MpiDesk::take(std::uint32_t number, Shim& shim, const launch::Frame& frame)
   return true;
 }
 
-void MpiDesk::tell(std::uint32_t rank, const LaunchNews& news) {
+void LaunchService::tell(std::uint32_t rank, const LaunchNews& news) {
   const auto found = shims_.find(news.number());
   if (found == shims_.end() || found->second.asked != rank) return;
   const int socket = found->second.socket.get();
@@ -159,7 +159,7 @@ void MpiDesk::tell(std::uint32_t rank, const LaunchNews& news) {
   shims_.erase(found);
 }
 
-void MpiDesk::add_to(std::vector<pollfd>& set) const {
+void LaunchService::add_to(std::vector<pollfd>& set) const {
   set.push_back({listener_.get(), POLLIN, 0});
   for (const auto& [number, shim] : shims_) set.push_back({shim.socket.get(), POLLIN, 0});
 }

@@ -23,7 +23,7 @@ namespace railgauge {
 Result<Fd> listen_at_path(const std::string& path);
 bool is_own_user(int socket);
 
-class MpiDesk {
+class LaunchService {
  public:
   static constexpr std::size_t kMostShims = 4096;
   static constexpr std::size_t kMostAskBytes = 32U << 10U;
@@ -39,12 +39,13 @@ class MpiDesk {
     std::function<void(const std::string& why)> refused;  // for the log
   };
 
-  MpiDesk(Fd listener, Options options, Hooks hooks)
+  LaunchService(Fd listener, Options options, Hooks hooks)
       : listener_(std::move(listener)), options_(std::move(options)), hooks_(std::move(hooks)) {}
 
   void service();
   void add_to(std::vector<pollfd>& set) const;
-  // What came of an ask, for its shim. `rank` says it: nothing, where another one was asked.
+  // The answer to a request, for its shim. `rank` identifies it: ignored where another one was
+  // asked.
   void tell(std::uint32_t rank, const LaunchNews& news);
   // Shims that wait for their daemon's end.
   [[nodiscard]] std::size_t waiting() const { return shims_.size(); }
@@ -53,9 +54,9 @@ class MpiDesk {
   struct Shim {
     Fd socket;
     launch::Decoder decoder;
-    std::optional<std::uint32_t> asked{};  // the rank whose daemon it stands for
+    std::optional<std::uint32_t> asked{};  // the rank whose daemon it controls
   };
-  // False when it is done with, its daemon told to end where it has one.
+  // False when it is finished, with its daemon asked to end where it has one.
   bool read(std::uint32_t number, Shim& shim);
   bool take(std::uint32_t number, Shim& shim, const launch::Frame& frame);
   // False, for what is no shim's way to speak: refused and logged.

@@ -1,5 +1,5 @@
-// The desk where a launcher's shims ask: what it makes of callers that are no shim, or one no more.
-#include "kernels/launch/node/desk.h"
+// The service for a launcher's shims: its answers to callers that are no shim, or one no more.
+#include "kernels/launch/node/launch_service.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -24,17 +24,17 @@ using ::testing::IsEmpty;
 
 std::string ask() { return launch::encode(Kind::kAsk, launch::join_words(testing_proxy::words())); }
 
-class Desk : public ::testing::Test {
+class Service : public ::testing::Test {
  protected:
   void SetUp() override {
     const std::string path = folder_.path() + "/shims";
     Fd listener = std::move(*listen_at_path(path));
-    desk_ = std::make_unique<MpiDesk>(
+    service_ = std::make_unique<LaunchService>(
         std::move(listener),
-        MpiDesk::Options{.shim = testing_proxy::kShim,
-                         .lease = testing_proxy::lease(),
-                         .rank_of = {{"192.0.2.2", 1}}},
-        MpiDesk::Hooks{
+        LaunchService::Options{.shim = testing_proxy::kShim,
+                               .lease = testing_proxy::lease(),
+                               .rank_of = {{"192.0.2.2", 1}}},
+        LaunchService::Hooks{
             .ask = [this](const LaunchAsk& one) { asked_.push_back(one.number()); },
             .signal = [this](const LaunchSignal& one) { ended_.push_back(one.number()); },
             .refused = [this](const std::string& why) { refused_ += why + "\n"; }});
@@ -49,9 +49,9 @@ class Desk : public ::testing::Test {
   void say(const std::string& bytes) {
     ASSERT_EQ(::write(caller_.get(), bytes.data(), bytes.size()),
               static_cast<ssize_t>(bytes.size()));
-    desk_->service();
+    service_->service();
   }
-  // Of what the desk said, once it has let go of the caller.
+  // The service's output after it has released the caller.
   std::string kinds() const {
     launch::Decoder decoder;
     std::string bytes(64U << 10U, '\0');
@@ -66,57 +66,57 @@ class Desk : public ::testing::Test {
   std::vector<std::uint32_t> asked_;
   std::vector<std::uint32_t> ended_;
   std::string refused_;
-  std::unique_ptr<MpiDesk> desk_;
+  std::unique_ptr<LaunchService> service_;
   Fd caller_;
 };
 
-TEST_F(Desk, OneThatAsksASecondTimeIsLetGoWithItsDaemon) {
+TEST_F(Service, OneThatAsksASecondTimeIsLetGoWithItsDaemon) {
   say(ask());
   EXPECT_THAT(asked_, ElementsAre(1U));
   say(ask());
   EXPECT_THAT(asked_, ElementsAre(1U));
   EXPECT_THAT(ended_, ElementsAre(1U));
   EXPECT_THAT(refused_, HasSubstr("a second daemon for one shim; refused"));
-  EXPECT_EQ(desk_->waiting(), 0U);
+  EXPECT_EQ(service_->waiting(), 0U);
 }
 
-TEST_F(Desk, OneThatSendsGarbageIsLetGoWithItsDaemon) {
+TEST_F(Service, OneThatSendsGarbageIsLetGoWithItsDaemon) {
   say(ask());
   say("what is this");
   EXPECT_THAT(ended_, ElementsAre(1U));
   EXPECT_THAT(refused_, HasSubstr("bytes that are no shim's; refused"));
-  EXPECT_EQ(desk_->waiting(), 0U);
+  EXPECT_EQ(service_->waiting(), 0U);
 }
 
-TEST_F(Desk, AWordOutOfTurnIsRefusedAndLogged) {
+TEST_F(Service, AWordOutOfTurnIsRefusedAndLogged) {
   say(launch::encode(Kind::kExit, "0"));
   EXPECT_THAT(refused_, HasSubstr("a word out of turn; refused"));
   EXPECT_THAT(ended_, IsEmpty());  // it has none
-  EXPECT_EQ(desk_->waiting(), 0U);
+  EXPECT_EQ(service_->waiting(), 0U);
 }
 
-TEST_F(Desk, OnlyTheAskedRanksNewsCount) {
+TEST_F(Service, OnlyTheAskedRanksNewsCount) {
   say(ask());
   LaunchNews news;
   news.set_number(1);
   news.set_wait_status(W_EXITCODE(3, 0));
-  desk_->tell(2, news);
-  EXPECT_EQ(desk_->waiting(), 1U);
-  desk_->tell(1, news);
-  EXPECT_EQ(desk_->waiting(), 0U);
+  service_->tell(2, news);
+  EXPECT_EQ(service_->waiting(), 1U);
+  service_->tell(1, news);
+  EXPECT_EQ(service_->waiting(), 0U);
   EXPECT_EQ(kinds(), "x");
 }
 
-// What was written of a frame cannot be taken back, so that whatever came next would be read wrong.
-TEST_F(Desk, OneThatDoesNotReadIsLetGoWithItsDaemon) {
+// A partly written frame cannot be taken back: the reader would misread the next one.
+TEST_F(Service, OneThatDoesNotReadIsLetGoWithItsDaemon) {
   say(ask());
   LaunchNews news;
   news.set_number(1);
   news.set_out(std::string(16U << 10U, 'x'));
   constexpr int kMoreThanASocketHolds = 64;
-  for (int i = 0; i < kMoreThanASocketHolds && ended_.empty(); ++i) desk_->tell(1, news);
+  for (int i = 0; i < kMoreThanASocketHolds && ended_.empty(); ++i) service_->tell(1, news);
   EXPECT_THAT(ended_, ElementsAre(1U));
-  EXPECT_EQ(desk_->waiting(), 0U);
+  EXPECT_EQ(service_->waiting(), 0U);
 }
 
 }  // namespace
