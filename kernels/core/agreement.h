@@ -25,7 +25,7 @@ inline double seconds_left(const Context& context) {
 // A rank that failed waits for the others at most this long: they may be what it lost.
 inline constexpr double kTellSeconds = 5;
 
-// What a rank's own state is worth to the others.
+// The value of a rank's own state to the others.
 inline Group::Loudness loudness_of(const Status& mine) {
   if (mine || mine.error().code == Code::kAborted) return Group::Loudness::kQuiet;
   return mine.error().code == Code::kDeadlineExceeded ? Group::Loudness::kWaitedInVain
@@ -35,11 +35,11 @@ inline Group::Loudness loudness_of(const Status& mine) {
 // Whose words a rank needs: everybody's, or (all but rank 0) only rank 0's and the errors.
 enum class Hear : std::uint8_t { kAll, kFirst };
 
-// Tells all ranks how it went here, and `told`, a message of the family's own with the fields
-// `code` and `message`; gives what each rank told, in rank order, and empty ones of those that it
-// does not hear. Well only when it went well everywhere: else this rank's own error, or the first
-// other rank's with its number in front. kAborted, which only says that the other side gave up,
-// yields to the other side's own words.
+// Reports to all ranks how this one fared, and `told`, a message of the family's own with the
+// fields `code` and `message`. Returns each rank's report, in rank order, and empty ones of silent
+// ranks. Ok only when all are ok: else this rank's own error, or the first other rank's with its
+// number in front. kAborted, which only means that the other side gave up, yields to the other
+// side's own words.
 template <class Told>
 Result<std::vector<Told>> agree_on(Group& group, const Status& mine, Told told,
                                    double timeout_seconds, Hear hear = Hear::kAll) {

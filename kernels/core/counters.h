@@ -13,18 +13,19 @@ namespace railgauge {
 using Counters = std::map<std::string, std::uint64_t>;
 
 // Every file of `folders` that holds a number, by its name; of two with one name the first folder's
-// counts. What cannot be read is left out: a counter is never an error.
+// counts. An unreadable one is left out: a counter is never an error.
 Counters read_counters(std::span<const std::string> folders);
 
-// Whether a counter of this name tells of loss, errors, retries or congestion, and not of traffic.
-// By parts of names that drivers share (error, discard, out_of_, retrans, cnp...), because each
+// Whether a counter of this name shows loss, errors, retries or congestion, and not traffic.
+// Decided by parts of names that drivers share (error, discard, out_of_, retrans, cnp...), because
+// each driver and release has names of its own. Pure.
 // driver and release has names of its own. Pure.
 bool tells_of_trouble(std::string_view name);
 
 // The counters that grew, and by how much. One that shrank has passed 2^32 where both values allow
 // it, or was cleared: then it counts from zero. Pure.
 Counters grown_counters(const Counters& before, const Counters& after);
-// Of these the ones that tell of trouble, and the others: what went over the port. Pure.
+// The trouble counters among these, and the others: the port's traffic. Pure.
 Counters grown_troubles(const Counters& before, const Counters& after);
 Counters grown_traffic(const Counters& before, const Counters& after);
 

@@ -1,6 +1,5 @@
-// What a transfer costs in CPU, beside its figure. Counted is the CPU time, user and system, of the
-// threads that do the work; what the kernel does for it in interrupts or in threads of its own is
-// nobody's here.
+// The CPU cost of a transfer, beside its figure: CPU time, user and system, of the working threads.
+// The kernel's work in interrupts or in threads of its own is not counted.
 #pragma once
 
 #include <string>
@@ -12,7 +11,7 @@ namespace railgauge {
 // iteration.
 double thread_cpu_ns();
 
-// What some messages cost one end.
+// The cost of some messages at one end.
 struct CpuCost {
   double cpu_ns = 0;
   double messages = 0;  // 0: there is nothing to divide by

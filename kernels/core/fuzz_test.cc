@@ -1,6 +1,6 @@
-// What strangers and children send, mutated from fixed seeds: nothing may crash, each accepted text
-// must survive its own canonical form, each error must be one line. Run it under the asan preset
-// too.
+// Input from strangers and children, mutated from fixed seeds: nothing may crash, each accepted
+// text must survive its own canonical form, each error must be one line. Run it under the asan
+// preset too.
 #include <algorithm>
 #include <random>
 #include <string>
@@ -159,7 +159,7 @@ TEST(Fuzz, AFrameReaderNeverGivesMoreThanItGot) {
   Mutator mutator(5);
   int whole = 0;
   int parsed_count = 0;
-  const google::protobuf::LogSilencer quiet;  // it tells of each string that is no UTF-8
+  const google::protobuf::LogSilencer quiet;  // it logs each string that is no UTF-8
   for (int i = 0; i < kStreams; ++i) {
     const std::string stream = mutator.pick(seeds) + mutator.pick(seeds);
     FrameReader reader;

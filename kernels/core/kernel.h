@@ -1,6 +1,5 @@
-// What a kernel is: a declaration (KernelInfo: names, parameters, ranges) and a class with three
-// steps. The runner calls prepare (alone), then connect and measure (with the group), then destroys
-// it.
+// A kernel is a declaration (KernelInfo: names, parameters, ranges) and a class with three steps.
+// The runner calls prepare (alone), then connect and measure (with the group), then destroys it.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +28,7 @@ class Reporter {
   virtual void fact(std::string_view name, std::string value) = 0;
 };
 
-// What the runner hands to a kernel. Everything outlives it.
+// The runner's services for a kernel. Everything outlives it.
 struct Context {
   const Params& params;
   Reporter& reporter;
@@ -62,7 +61,7 @@ struct KernelRow {
 // The row of a kernel's name, or nullptr.
 using FindKernel = std::function<const KernelRow*(std::string_view name)>;
 
-// Of a task of which nobody says how long it may take.
+// The deadline of a task without a stated one.
 inline constexpr double kDefaultDeadlineSeconds = 600;
 
 }  // namespace railgauge

@@ -15,9 +15,9 @@ struct MpiInstallation {
   std::string library_folders;  // "/opt/hpcx/ompi/lib:/opt/hpcx/ucx/lib"
 };
 
-// What the agent's setting mpi_installations lists: "hpcx=openmpi:/opt/hpcx/ompi,mv=mpich:/opt/mv";
+// Parses the agent's setting mpi_installations: "hpcx=openmpi:/opt/hpcx/ompi,mv=mpich:/opt/mv";
 // behind the prefix folders of further libraries, "hpcx=openmpi:/opt/hpcx/ompi:/opt/hpcx/ucx/lib".
-// kInvalidArgument for a list that is none, or names one twice, with what is wrong.
+// kInvalidArgument, with the fault, for a malformed list or a repeated name.
 Result<std::vector<MpiInstallation>> read_installations(const std::string& list);
 
 }  // namespace railgauge

@@ -58,7 +58,7 @@ class Session {
   Sampled out_;
 };
 
-// As many operations as end before `until_ns`, as far as the last batch tells; `least` or more.
+// As many operations as end before `until_ns`, estimated from the last batch; `least` or more.
 std::uint64_t Session::block_size(double until_ns, std::uint64_t least) const {
   const std::uint64_t most = std::max<std::uint64_t>(1, options_.batch);
   least = std::clamp<std::uint64_t>(least, 1, most);

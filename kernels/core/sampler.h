@@ -19,7 +19,7 @@ struct SamplerOptions {
   double relative_half_width = 0.01;  // stop when the 95 % interval of the median is this narrow
   double time_cap_ns = 5e9;           // of warm-up and measuring together
   // Exactly this many samples, no stop rule and no time cap (profiles of other tools); 0 is
-  // adaptive. What bounds a fixed run's time is the batch: it fails at the task's deadline.
+  // adaptive. The batch bounds a fixed run's time: it fails at the task's deadline.
   std::uint64_t fixed_samples = 0;
   bool warm_up = true;        // until two blocks' medians agree within 1 %, or 10 % of the cap
   std::uint64_t batch = 100;  // samples between two decisions

@@ -13,7 +13,7 @@
 namespace railgauge {
 namespace {
 
-class FakeClock final : public Clock {  // moves only when told
+class FakeClock final : public Clock {  // moves only on command
  public:
   [[nodiscard]] double now_ns() const override { return now_ns_; }
   void advance_ns(double ns) { now_ns_ += ns; }

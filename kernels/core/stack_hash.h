@@ -8,13 +8,13 @@
 
 namespace railgauge {
 
-// Stands for a part that could not be read: neither the same as another value nor a change to it.
+// Marks a part that could not be read: neither the same as another value nor a change to it.
 inline constexpr std::string_view kUnknownPart = "unknown";
 
 // 16 hexadecimal digits (FNV-1a of "name=value" lines in the map's order). For recognising, not for
 // security.
 std::string stack_hash(const std::map<std::string, std::string>& part);
-// Of the two parts together.
+// The hash of the two parts together.
 std::string stack_hash(const std::map<std::string, std::string>& versions,
                        const std::map<std::string, std::string>& settings);
 

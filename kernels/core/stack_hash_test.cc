@@ -22,7 +22,7 @@ TEST(StackHash, AVersionIsNoSetting) {
   EXPECT_NE(stack_hash(Part{{"a", "1"}}, Part{}), stack_hash(Part{}, Part{{"a", "1"}}));
 }
 
-// What is stored on disk and compared for years must not change with the compiler.
+// A value that is stored on disk and compared for years must not change with the compiler.
 TEST(StackHash, IsTheOneThatItAlwaysWas) { EXPECT_EQ(stack_hash(Part{}), "cbf29ce484222325"); }
 
 }  // namespace

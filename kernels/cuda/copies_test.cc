@@ -1,5 +1,5 @@
-// The copy bandwidths end to end on the fake driver: which copies run, what is verified, what is
-// told. The figures mean nothing.
+// The copy bandwidths end to end on the fake driver: which copies run, which are verified, which
+// facts are reported. The figures mean nothing.
 #include <gmock/gmock.h>
 
 #include <deque>
@@ -100,8 +100,8 @@ TEST_P(EachWay, FailsWhenAByteIsWrong) {
 // Which copies of a run's last point counted, as the fake numbers copies from 1.
 class HeldWork {
  public:
-  // Of each measured stream the last ones it made: those of `samples`, and of others that were not
-  // kept. A point's streams are made in their order, the measured ones first.
+  // The last streams of each measured one: those of `samples`, and of others that were not kept. A
+  // point's streams are made in their order, the measured ones first.
   HeldWork(const RankResult& passed, std::uint64_t samples) {
     const auto& facts = passed.points.back().facts();
     const auto number = [&facts](const char* fact, std::uint64_t absent) {
@@ -131,7 +131,7 @@ class HeldWork {
   std::uint64_t last_ = 0;
 };
 
-// Copies that report success and move nothing. What the warm-up brought is no proof of them: not
+// Copies that report success and move nothing. The warm-up's bytes prove nothing about them: not
 // where its copies went through every slot (two of them at half the region), nor where there is
 // one.
 TEST_P(EachWay, NeverPassesWhenCopiesThatCountMovedNothing) {

@@ -15,7 +15,7 @@
 namespace railgauge::cuda {
 namespace {
 
-// What moves both ways moves units of 512 bytes, as many one way as the other.
+// A copy both ways moves units of 512 bytes, as many one way as the other.
 constexpr std::uint64_t kBothStep = 1024;
 // Samples behind one gate. The first one begins on engines that idled; under a short time cap long
 // copies had a gate each, and each of their samples was such a one.

@@ -1,4 +1,4 @@
-// What all copy bandwidths share: sizes and sampling from the parameters, the memory of all routes,
+// Shared by all copy bandwidths: sizes and sampling from the parameters, the memory of all routes,
 // one point for each size of a route.
 #pragma once
 
@@ -36,7 +36,7 @@ class CopyBench {
     std::uint64_t bytes = 0;
     Area area;
   };
-  // Of which GPU, whether the host's memory beside it, and how many earlier ends are there too.
+  // The GPU, whether it is the host's memory beside it, and how many earlier ends are there too.
   using Key = std::tuple<int, bool, std::size_t>;
 
   [[nodiscard]] Status check() const;
@@ -63,7 +63,7 @@ class CopyBench {
 
 // "ce", "sm", "sm_again"; the latter differ only where one kernel moves both ways.
 Engine engine_of(std::string_view word);
-// Of copies between the host and a GPU both ways.
+// For copies between the host and a GPU both ways.
 Engine both_ways_engine_of(std::string_view word);
 // "near:0": where the session's host memory is; for gpu/reuse.h.
 std::string place_of(const Params& params, const gpu::Gpu& gpu);

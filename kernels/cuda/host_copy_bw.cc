@@ -5,9 +5,9 @@
 //
 // `bidirectional`: copies the other way run meanwhile and outlast what is measured; the figure is
 // the measured direction alone. By sm one kernel moves half of the bytes each way (odd and even
-// warps); the figure is what moves one way. By sm_again each thread moves its word 16 times before
-// it goes on, and each time counts: what nvbandwidth does, so that caches take part. Ceiling: the
-// PCIe link as it is trained.
+// warps); the figure is the bytes of one way. By sm_again each thread moves its word 16 times
+// before the next one, and each time counts: nvbandwidth does the same, so caches take part.
+// Ceiling: the PCIe link as it is trained.
 #include <fmt/format.h>
 
 #include "kernels/cuda/copy_bench.h"

@@ -1,4 +1,4 @@
-// What counts in the family's latencies, and under load: lost work never passes, and no sample is
+// The samples of the family's latencies, and under load: lost work never passes, and no sample is
 // kept without its load.
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
-// What overlap_of() counts, held against simulated streams of which the truth is known: together or
-// by turns, of even and of random speeds.
+// The counts of overlap_of(), compared with simulated streams whose truth is known: together or by
+// turns, at even and at random speeds.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -176,7 +176,7 @@ TEST(Overlap, OfStreamsThatTakeTurnsIsExact) {
     }
 }
 
-// What bounds them is one link, whose parts are never alike.
+// One link bounds them, and its parts are never alike.
 TEST(Overlap, OfStreamsThatShareALinkIsExact) {
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     const Simulation truth(scene_of(Order::kShared, seed), seed);

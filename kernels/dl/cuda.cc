@@ -15,7 +15,7 @@ namespace {
 
 TableLoader<Cuda> g_cuda;
 
-// Which outcome a result means and what would help, where the result alone tells.
+// The outcome of a result and its remedy, where the result alone shows it.
 struct Meaning {
   cu::Return result;
   Code code;
@@ -59,7 +59,7 @@ Result<Function> with_needed(Result<Function> bound) {
                   kOldestCudaDriver, cuda_release(kOldestCudaRelease)));
 }
 
-// The NVIDIA GPUs of this host; 0 where the driver does not tell.
+// The NVIDIA GPUs of this host; 0 where the driver does not list them.
 std::size_t gpus_of_driver() {
   std::size_t gpus = 0;
   std::error_code error;

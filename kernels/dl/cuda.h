@@ -139,9 +139,8 @@ inline constexpr unsigned long long kRangeMappingPcie = 1;
 // One row a function: slot, exported symbol (the version suffix is part of it), parameters. Each
 // returns cu::Return. The newest of the required ones are cuDevicePrimaryCtxRetain and -Release, of
 // CUDA 7.0 (next cuMemHostRegister_v2 and cuOccupancyMax..., of 6.5), so that is the oldest release
-// that loads: kOldestCudaRelease; cuda_abi_test.cc holds it against the vendor's cudaTypedefs.h.
-// Only what production code calls stands here: a row that nobody needs is one more reason not to
-// load.
+// that loads: kOldestCudaRelease; cuda_abi_test.cc compares it with the vendor's cudaTypedefs.h.
+// Only functions that production code calls are here: an unused row is one more reason not to load.
 #define RAILGAUGE_CUDA_REQUIRED(ROW)                                                        \
   ROW(init, cuInit, (unsigned int))                                                         \
   ROW(driver_get_version, cuDriverGetVersion, (int*))                                       \
@@ -264,9 +263,9 @@ Result<const Cuda*> load_cuda();
 // The table after load_cuda() succeeded; CHECKs that it did. For releasing handles.
 const Cuda& loaded_cuda();
 
-// What a call returned as a Status: "`act`: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory", with what
-// would help where that is known. `act` names the thing and what was done to it ("gpu0: allocate 1
-// GiB"). What this machine or driver lacks becomes a waiver (kFailedPrecondition, kNotFound,
+// A call's result as a Status: "`act`: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory", with the
+// remedy where it is known. `act` names the thing and the action ("gpu0: allocate 1 GiB"). A result
+// that means a lack of this machine or driver becomes a waiver (kFailedPrecondition, kNotFound,
 // kUnimplemented), everything else kInternal.
 Status cuda_status(const Cuda& cuda, cu::Return returned, std::string_view act);
 

@@ -88,9 +88,9 @@ Result<const Gdrapi*> load_gdrapi();
 // The table after load_gdrapi() succeeded; CHECKs that it did. For releasing handles.
 const Gdrapi& loaded_gdrapi();
 
-// What a call returned as a Status: "`act`: Invalid argument (errno 22)". What this machine lacks
-// waives: ENODEV, ENOTSUP, ENOMEM (kFailedPrecondition), EPERM, EACCES (kPermissionDenied); all
-// else, as EIO, is kInternal.
+// A call's result as a Status: "`act`: Invalid argument (errno 22)". A lack of this machine waives:
+// ENODEV, ENOTSUP, ENOMEM (kFailedPrecondition), EPERM, EACCES (kPermissionDenied); all else, as
+// EIO, is kInternal.
 Status gdrapi_status(int returned, std::string_view act);
 
 }  // namespace railgauge

@@ -27,7 +27,7 @@ class Library {
 
   // The file that the loader took, links resolved.
   [[nodiscard]] const std::string& path() const { return path_; }
-  // What follows ".so." in the file's name ("1.14.44.0"), or "unknown".
+  // The text behind ".so." in the file's name ("1.14.44.0"), or "unknown".
   [[nodiscard]] std::string version() const;
 
  private:

@@ -69,7 +69,7 @@ inline constexpr RedOp kMax = 2;
 inline constexpr RedOp kMin = 3;
 inline constexpr RedOp kAvg = 4;
 
-// As ncclGetVersion tells it, from 2.9 on.
+// As ncclGetVersion reports it, from 2.9 on.
 inline constexpr int version_code(int major, int minor, int patch) {
   return major * 10000 + minor * 100 + patch;
 }
@@ -156,11 +156,11 @@ const Nccl& loaded_nccl();
 // 22809 as "2.28.9".
 std::string nccl_release(int code);
 
-// What a call returned as a Status: "`act`: unhandled system error (NCCL 2): its last words". The
-// last error that `comm` (or the process, for nullptr) logged follows in one line. Everything is
-// kInternal, but that a peer is gone is kUnavailable, and what NCCL calls an invalid argument or
-// use kInvalidArgument: settings that make the call impossible (an algorithm that cannot do the
-// operation), or our own mistake. Neither may pass for what the machine lacks and waive.
+// A call's result as a Status: "`act`: unhandled system error (NCCL 2): its last words". The last
+// error that `comm` (or the process, for nullptr) logged follows in one line. Everything is
+// kInternal, except: a lost peer is kUnavailable, and NCCL's invalid argument or use is
+// kInvalidArgument: settings that make the call impossible (an algorithm that cannot do the
+// operation), or our own mistake. Neither may count as a lack of the machine and waive.
 Status nccl_status(const Nccl& nccl, nc::Return returned, std::string_view act,
                    nc::Comm comm = nullptr);
 

@@ -214,7 +214,7 @@ Result<const Nvml*> load_nvml();
 // The table after load_nvml() succeeded; CHECKs that it did.
 const Nvml& loaded_nvml();
 
-// What a call returned as a Status: "`act`: Not Supported (NVML error 3)".
+// A call's result as a Status: "`act`: Not Supported (NVML error 3)".
 Status nvml_status(const Nvml& nvml, ml::Return returned, std::string_view act);
 
 struct NvmlUseTraits {

@@ -1,5 +1,5 @@
-// Our declarations of NVML against the vendor's nvml.h, at compile time, where it is installed;
-// without it that test waives. What the table says about a missing library always.
+// Compares our declarations of NVML with the vendor's nvml.h, at compile time, where it is
+// installed; without it that test waives. The message about a missing library is always tested.
 #include <gmock/gmock.h>
 
 #include <cstddef>
@@ -106,7 +106,7 @@ RAILGAUGE_NUMBER(kPolicyPower, NVML_PERF_POLICY_POWER);
 RAILGAUGE_NUMBER(kPolicyThermal, NVML_PERF_POLICY_THERMAL);
 RAILGAUGE_NUMBER(kPolicySyncBoost, NVML_PERF_POLICY_SYNC_BOOST);
 #ifdef NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN  // younger headers
-// Of CUDA 13.1 and later, or of earlier headers, which had them lower (nvml.h).
+// For CUDA 13.1 and later, or for earlier headers, which had them lower (nvml.h).
 constexpr unsigned kBelow =
     NVML_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN < ml::kFieldHeldByHeatSoftware
         ? ml::kOlderFieldsBelow

@@ -92,7 +92,7 @@ TEST_F(NvmlOnAGpu, MemoryIsThatOfNvidiaSmi) {
   ml::Memory memory{};
   ASSERT_EQ(nvml().device_get_memory_info(device_, &memory), ml::kSuccess);
   constexpr double kMiB = 1 << 20;
-  // Of some generations nvidia-smi leaves out what the driver keeps for itself.
+  // On some generations nvidia-smi leaves out memory that the driver keeps for itself.
   EXPECT_NEAR(static_cast<double>(memory.total_bytes) / kMiB, said(7), 0.02 * said(7));
   EXPECT_LE(memory.used_bytes, memory.total_bytes);
 }
@@ -120,7 +120,7 @@ TEST_F(NvmlOnAGpu, ReasonsAndProcessesCanBeAsked) {
   EXPECT_LE(utilization.memory_percent, 100U);
 }
 
-// What fills a list of one layout would leave nonsense in the other.
+// Bytes that fill a list of one layout would be nonsense in the other.
 TEST_F(NvmlOnAGpu, OlderFormsOfTheListShowTheSameProcesses) {
   const auto cuda = load_cuda();
   if (!cuda) GTEST_SKIP() << cuda.error().message;
@@ -149,7 +149,7 @@ TEST_F(NvmlOnAGpu, OlderFormsOfTheListShowTheSameProcesses) {
   EXPECT_EQ((*cuda)->primary_ctx_release(0), cu::kSuccess);
 }
 
-// Which of them a driver knows differs: printed, so that a run tells.
+// Drivers know different ones: printed, so that a run shows it.
 TEST_F(NvmlOnAGpu, TimesUnderALimitCanBeAsked) {
   if (nvml().device_get_field_values == nullptr) GTEST_SKIP() << "the driver has no field values";
   std::array<ml::FieldValue, 5> values{};

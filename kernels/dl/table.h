@@ -1,4 +1,4 @@
-// What every table of a vendor library shares: loaded at the first use that succeeds, kept for the
+// Shared by every table of a vendor library: loaded at the first use that succeeds, kept for the
 // life of the process, replaceable by a file that an environment variable names.
 #pragma once
 

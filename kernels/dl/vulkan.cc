@@ -15,7 +15,7 @@ struct Meaning {
   const char* name;
   const char* help;
 };
-// What a machine or driver lacks: these waive.
+// Results that mean a lack of the machine or driver: these waive.
 // NOLINTNEXTLINE(modernize-avoid-c-arrays)
 constexpr Meaning kMeanings[] = {
     {vk::kOutOfHostMemory, "VK_ERROR_OUT_OF_HOST_MEMORY", ""},

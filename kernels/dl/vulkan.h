@@ -259,9 +259,9 @@ Result<const Vulkan*> load_vulkan();
 // The table after load_vulkan() succeeded; CHECKs that it did. For releasing handles.
 const Vulkan& loaded_vulkan();
 
-// What a call returned as a Status: "`act`: VK_ERROR_OUT_OF_DEVICE_MEMORY (-2)", with what would
-// help where that is known. What this machine or driver lacks waives (kFailedPrecondition): memory,
-// an extension, layer or feature, a driver; all else, as a lost device, is kInternal.
+// A call's result as a Status: "`act`: VK_ERROR_OUT_OF_DEVICE_MEMORY (-2)", with the remedy where
+// it is known. A lack of this machine or driver waives (kFailedPrecondition): memory, an extension,
+// layer or feature, a driver; all else, as a lost device, is kInternal.
 Status vulkan_status(vk::Return returned, std::string_view act);
 
 }  // namespace railgauge

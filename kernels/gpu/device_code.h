@@ -17,7 +17,7 @@ struct CubinImage {
   std::span<const unsigned char> bytes;
 };
 
-// What the build embeds; all empty without nvcc.
+// The code that the build embeds; all empty without nvcc.
 struct DeviceCode {
   const char* name;  // of the source: "kernels/gpu/pattern.cu"
   std::span<const CubinImage> cubins;
@@ -33,8 +33,8 @@ int cuda_release_of_ptx(int ptx_version);
 // The Linux driver that came with a CUDA release (CUDA release notes, table of minimum drivers).
 std::string first_driver_of(int cuda_release);
 
-// What runs all of `codes`: "driver 384.81 (CUDA 9.0) or later", the newest that the PTX of one or
-// our table of the driver's functions needs, or "none, built without nvcc". Pure.
+// The driver that runs all of `codes`: "driver 384.81 (CUDA 9.0) or later", the newest that the PTX
+// of one or our table of the driver's functions needs, or "none, built without nvcc". Pure.
 std::string driver_needed(std::span<const DeviceCode* const> codes);
 
 class LoadedCode {

@@ -20,8 +20,8 @@ class Pattern {
 
   // Any device-accessible memory; `memory` aligned to 8 bytes unless it is filled by copies.
   Status fill(cu::DevicePtr memory, std::uint64_t bytes, std::uint64_t seed);
-  // Offset of a byte at or after which the first difference lies (within 8 bytes), or nothing. All
-  // bytes are compared.
+  // Offset of a byte within 8 bytes before the first difference, or nothing. All bytes are
+  // compared.
   Result<std::optional<std::uint64_t>> find_mismatch(cu::DevicePtr memory, std::uint64_t bytes,
                                                      std::uint64_t seed);
   // kDataLoss when the bytes are not the pattern of `seed`: "`what`: verify 8192 bytes: byte 4096

@@ -14,9 +14,9 @@
 
 namespace railgauge::gpu {
 
-// While one lives, contexts that keep_context() was told of stay, and buffers that are given back
-// wait for the next borrower. Its end releases all of it: destroy it after the last kernel. At most
-// one at a time (CHECKed). For one thread, the one that runs the kernels.
+// While one lives, contexts registered by keep_context() stay, and released buffers wait for the
+// next borrower. Its end releases all of it: destroy it after the last kernel. At most one at a
+// time (CHECKed). For one thread, the one that runs the kernels.
 class KeepWarm {
  public:
   KeepWarm();
@@ -66,9 +66,9 @@ class Lent {
   std::string shelf_;
 };
 
-// At least `bytes`; what is in it is unknown. `place` names where its pages are ("near:0"): only a
-// buffer of the same place is taken again. Errors as PinnedBuffer::allocate; before one is told,
-// the stock is emptied and the allocation tried again.
+// At least `bytes`; the content is unknown. `place` names where its pages are ("near:0"): only a
+// buffer of the same place is taken again. Errors as PinnedBuffer::allocate; before one is
+// returned, the stock is emptied and the allocation tried again.
 Result<Lent<PinnedBuffer>> lend_pinned(std::size_t bytes, PinnedKind kind,
                                        const std::string& place);
 // The same in memory of `gpu`, whose context is current; errors as GpuBuffer::allocate.

@@ -1,4 +1,4 @@
-// What GPU time by events is made of: streams, events, and a gate that holds streams until a whole
+// The parts of GPU time by events: streams, events, and a gate that holds streams until a whole
 // batch is queued, so that the time to queue it is in no sample.
 #pragma once
 

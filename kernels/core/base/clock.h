@@ -16,7 +16,7 @@
 
 namespace railgauge {
 
-// Coarse time, for decisions between batches. Tests own one that moves only when told.
+// Coarse time, for decisions between batches. A test's own clock moves only on command.
 class Clock {
  public:
   virtual ~Clock() = default;
@@ -26,8 +26,8 @@ class Clock {
 // CLOCK_MONOTONIC in ns: deadlines and phases, comparable between processes of one host.
 double monotonic_now_ns();
 
-// Whether this clocksource of the kernel reads the CPU's counter itself. One that does not (hpet,
-// acpi_pm, jiffies) tells that the kernel found the counter unstable.
+// Whether this clocksource of the kernel reads the CPU's counter itself. Another one (hpet,
+// acpi_pm, jiffies) means that the kernel found the counter unstable.
 bool clocksource_trusts_counter(std::string_view name);
 
 // Ticks for stamps in the timed region: no virtual call, no system call where the counter is
@@ -78,7 +78,7 @@ class TickClock final : public Clock {
 #endif
   [[nodiscard]] const char* source() const { return counter_ ? kCounterName : "monotonic_raw"; }
   [[nodiscard]] double ns_per_tick() const { return ns_per_tick_; }
-  // Of one ticks() call: the smallest difference of two successive ones.
+  // Cost of one ticks() call: the smallest difference of two successive ones.
   [[nodiscard]] double overhead_ns() const { return overhead_ns_; }
   // The step in which ticks() advances.
   [[nodiscard]] double granularity_ns() const { return granularity_ns_; }

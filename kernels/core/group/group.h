@@ -35,7 +35,8 @@ class Group {
                                                   double timeout_seconds) {
     return exchange(std::move(mine), timeout_seconds);
   }
-  // Where this rank is from now on, in words: told with each payload, for who misses it later.
+  // This rank's place from now on, in words: sent with each payload, for a rank that misses it
+  // later.
   // NOLINTNEXTLINE(performance-unnecessary-value-param): those that override it keep it
   virtual void set_place(std::string /*place*/) {}
   // Returns when all ranks have come here. Errors as exchange.

@@ -215,7 +215,7 @@ Result<Accepted> tcp_accept(const Fd& listener) {
   Fd socket(::accept4(listener.get(), reinterpret_cast<sockaddr*>(&storage), &length,
                       SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (socket) return Accepted{std::move(socket), address_of(storage, length)};
-  // What accept says of a connection that died in the queue concerns nobody.
+  // An error of accept about a connection that died in the queue concerns nobody.
   const bool fatal = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
   if (fatal) return fail(Code::kResourceExhausted, "accept: " + errno_text(errno));
   return Accepted{};

@@ -31,7 +31,7 @@ std::string to_string(const TcpAddress& address);
 
 // A non-blocking listening socket; without a host it takes IPv4 and, where there is one, IPv6.
 Result<Fd> tcp_listen(const TcpAddress& address);
-// What the socket is bound to, or whom it is connected to.
+// The socket's bound or connected address.
 TcpAddress local_address(const Fd& socket);
 TcpAddress peer_address(const Fd& socket);
 struct Accepted {

@@ -19,10 +19,10 @@ namespace railgauge {
 inline constexpr std::uint16_t kDefaultGroupPort = 7479;
 inline constexpr std::uint32_t kMaxTcpRanks = 64;
 
-// What the ends tell each other first, in `task`: kernel, revision, size (the ranks of the task)
-// and parameters must be the same on all; leave out parameters that may differ from end to end.
-// `facts` and `endpoint` are not compared. A difference ends both sides with kInvalidArgument and
-// one line that names it, another version of the contract with kAborted.
+// The ends exchange `task` first: kernel, revision, size (the ranks of the task) and parameters
+// must be the same on all; leave out parameters that may differ from end to end. `facts` and
+// `endpoint` are not compared. A difference ends both sides with kInvalidArgument and one line that
+// names it, another version of the contract with kAborted.
 
 class TcpListener {
  public:
@@ -32,9 +32,9 @@ class TcpListener {
   // As bound, with the port that the system chose.
   [[nodiscard]] const TcpAddress& address() const { return address_; }
 
-  // Waits for the other `task.size() - 1` ranks; they get the free ranks in order of arrival. What
-  // a stranger sends (a port scanner, an HTTP request) is refused and waiting goes on. May be
-  // called again for the next run. kDeadlineExceeded says how many came.
+  // Waits for the other `task.size() - 1` ranks; they get the free ranks in order of arrival. A
+  // stranger's bytes (a port scanner, an HTTP request) are refused and waiting continues. May be
+  // called again for the next run. kDeadlineExceeded has the number of arrived ranks.
   Result<std::unique_ptr<Group>> accept(const Started& task, std::uint32_t own_rank,
                                         double timeout_seconds);
 

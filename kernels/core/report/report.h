@@ -1,4 +1,4 @@
-// What a standalone run says: gathered from its records, printed as table, JSON, CSV or events.
+// The report of a standalone run: gathered from its records, printed as table, JSON, CSV or events.
 // Pure: the same records give the same text, whatever the locale.
 #pragma once
 
@@ -28,7 +28,7 @@ struct TableStyle {
 // Takes over what the record says.
 void add_record(const Record& record, RunnerReport& report);
 
-// What stands above a run's figures: memory kind, path and peer, and what forbids to count on them.
+// The heading of a run's figures: memory kind, path and peer, and the reasons not to rely on them.
 std::string report_head(const RunnerReport& report, const TableStyle& style);
 // The first line names memory kind and path. A figure that is absent is "-".
 std::string report_table(const RunnerReport& report, const TableStyle& style);

@@ -135,7 +135,7 @@ class Section {
       return is_here(point) && !point.pair().empty();
     });
   }
-  // Each once, as the points tell them.
+  // Each once, as the points have them.
   [[nodiscard]] std::string throttle_reasons() const {
     std::set<std::string> reasons;
     for (const Point& point : report_.points())

@@ -1,4 +1,5 @@
-// What a curve over message sizes tells: where one overtakes another, and where it bends. Pure.
+// Conclusions from a curve over message sizes: where one overtakes another, and where it bends.
+// Pure.
 #pragma once
 
 #include <cstdint>

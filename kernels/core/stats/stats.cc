@@ -48,7 +48,7 @@ double lower_rank(double n) {
   return rank;
 }
 
-// The interval's lower end among n sorted samples (from 0); the upper lies as far from the end.
+// The interval's lower end among n sorted samples (from 0); the upper is as far from the end.
 std::optional<std::size_t> interval_index(double n, double effective_n) {
   const double effective = std::floor(std::min(effective_n, n));
   if (!(effective >= kMinEffective)) return std::nullopt;
@@ -252,7 +252,7 @@ MedianEstimate estimate_median(std::span<const double> in_time_order) {
   out.effective_count = effective_count_about(in_time_order, out.median);
   const auto low = interval_index(static_cast<double>(n), out.effective_count);
   if (!low) return out;
-  // Each end lies in its own half: low < n / 2 <= n - 1 - low.
+  // Each end is in its own half: low < n / 2 <= n - 1 - low.
   std::nth_element(values.begin(), at(*low), at(n / 2));
   const double low_end = *at(*low);
   std::nth_element(at(n / 2), at(n - 1 - *low), values.end());

@@ -27,7 +27,7 @@ std::string_view without_comment(std::string_view text) {
   return text;
 }
 
-// What stands right of the "=".
+// The text to the right of the "=".
 std::string_view value_of(std::string_view text) {
   const std::string_view start = trimmed(text);
   if (start.starts_with('"')) {

@@ -39,7 +39,7 @@ Result<SettingsFile> parse_settings_file(std::string_view text, std::string_view
 Result<SettingsFile> read_settings_file(const std::string& path, std::span<const std::string> flags,
                                         bool must_exist);
 
-// What was given for the flag `name`, wherever that ranks highest; nothing: the default holds. A
+// The value given for the flag `name`, wherever it has priority; nothing: the default holds. A
 // variable counts when `environment` knows it, empty or not.
 std::optional<Setting> given_setting(std::string_view name, const std::optional<std::string>& flag,
                                      const Environment& environment, const SettingsFile& file);

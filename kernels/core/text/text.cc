@@ -10,7 +10,7 @@ namespace railgauge {
 namespace {
 
 // Bytes of the UTF-8 character that `text` begins with; 0 when it begins with none. Overlong forms,
-// surrogates and what lies above U+10FFFF are none.
+// surrogates and values above U+10FFFF are none.
 std::size_t character_length(std::string_view text) {
   const auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned>(static_cast<unsigned char>(text[i])) : 0U;

@@ -37,8 +37,8 @@ class Area {
   [[nodiscard]] std::uint64_t size() const { return size_; }
   // "gpu0", "host".
   [[nodiscard]] std::string name() const { return gpu_ != nullptr ? gpu_->name() : "host"; }
-  // What the driver says that it is: "gpu", "pinned", or "pageable" where it does not know the
-  // address. Write-combined memory is pinned to it.
+  // The kind that the driver reports: "gpu", "pinned", or "pageable" where it does not know the
+  // address. It reports write-combined memory as pinned.
   [[nodiscard]] std::string observed() const;
 
  private:

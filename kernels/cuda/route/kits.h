@@ -1,4 +1,4 @@
-// What every GPU of a copy measurement brings along: the pattern that proves the bytes and, for SM
+// The equipment of every GPU in a copy measurement: the pattern that proves the bytes and, for SM
 // copies, the code that copies.
 #pragma once
 
@@ -23,7 +23,7 @@ enum class Engine : std::uint8_t {
   kCopyEngine,  // the driver's copy call
   kSm,          // the GPU's threads load and store
   kSmBoth,      // those, half of the bytes one way and half the other in one kernel
-  kSmBothAgain  // the same, each word kTimesAgain times before the thread goes on
+  kSmBothAgain  // the same, each word kTimesAgain times before the next
 };
 inline bool moves_both_ways(Engine engine) {
   return engine == Engine::kSmBoth || engine == Engine::kSmBothAgain;
@@ -51,7 +51,8 @@ class Kits {
   };
   // Queues it on `stream` of its GPU, whose context is current.
   Status copy(const Copy& copy, cu::Stream stream) const;
-  // What kSm launches where `beside` copies run on the GPU at once; 0 for the other engines.
+  // The blocks that kSm launches where `beside` copies run on the GPU at once; 0 for the other
+  // engines.
   [[nodiscard]] unsigned copy_blocks(const gpu::Gpu& gpu, std::uint64_t beside) const;
 
   // The first `bytes` become the pattern of `seed`. Changes the current context.

@@ -50,8 +50,8 @@ Status Lanes::queue(Lane& lane, const Quota& quota) {
   return {};
 }
 
-// What did not fit behind the gate, the lanes in turn: a full queue blocks its caller, and no other
-// lane shall run dry meanwhile.
+// Queues the rest behind the gate, the lanes in turn: a full queue blocks its caller, and no other
+// lane may run dry meanwhile.
 Status Lanes::queue_rest(const std::vector<Quota>& quotas, double deadline_monotonic_ns) {
   constexpr std::uint64_t kAtOnce = 32;
   bool more = true;
@@ -79,7 +79,7 @@ Status Lanes::queue_all(const std::vector<Quota>& quotas) {
   return {};
 }
 
-// What was queued before a failure must end before its buffers do.
+// Work that was queued before a failure must end before its buffers do.
 void Lanes::drain(double deadline_monotonic_ns) {
   for (auto& lane : lanes_) {
     if (!lane->gpu->make_current()) continue;

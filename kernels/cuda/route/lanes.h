@@ -18,16 +18,16 @@ namespace railgauge::cuda {
 
 class Lanes {
  public:
-  // What a lane may hold behind the closed gate without filling the driver's queue, which would
-  // block the caller before it could open the gate.
+  // The most that a lane may hold behind the closed gate without filling the driver's queue, which
+  // would block the caller before it could open the gate.
   static constexpr std::uint64_t kMaxQueued = 128;
 
   // Queues the lane's operation number `operation`, counted from 0 over all runs since the count
   // began.
   using Enqueue = std::function<Status(cu::Stream stream, std::uint64_t operation)>;
-  // What one lane does in a run: `marks` times `repeat` operations and an event. The product is at
-  // most kMaxQueued, but for a lane of one mark (a load): what is beyond is queued once the gate is
-  // open.
+  // One lane's work in a run: `marks` times `repeat` operations and an event. The product is at
+  // most kMaxQueued, except for a lane of one mark (a load): its remainder is queued once the gate
+  // is open.
   struct Quota {
     std::uint64_t marks = 1;
     std::uint64_t repeat = 1;

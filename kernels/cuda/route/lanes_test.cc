@@ -33,7 +33,7 @@ class GpuLanes : public gpu::OnFakes {
   const gpu::Gpu& gpu(std::size_t index) { return gpus_[index]; }
   Lanes& lanes() { return *lanes_; }
 
-  // A lane whose operations only tell their numbers.
+  // A lane whose operations only report their numbers.
   void add_telling(std::size_t on, std::vector<std::uint64_t>& told) {
     ASSERT_TRUE(lanes().add(gpu(on), [&told](cu::Stream, std::uint64_t operation) -> Status {
       told.push_back(operation);
@@ -91,7 +91,7 @@ TEST_F(GpuLanes, RunNothingOfAnyLaneBeforeAllIsQueued) {
   EXPECT_FALSE(idle);
 }
 
-// What waits for the GPU would wait for ever behind a closed gate.
+// Work that waits for the GPU would wait for ever behind a closed gate.
 TEST_F(GpuLanes, MakeNoEventWhileTheGateIsClosed) {
   std::vector<std::uint64_t> told;
   add_telling(0, told);
@@ -136,7 +136,7 @@ TEST_F(GpuLanes, WaiveWithoutStreamMemoryOperations) {
 }
 
 TEST_F(GpuLanes, SayWhichGpuWasNotDoneAtTheDeadline) {
-  auto other = gpu::StreamGate::create(gpu(0));  // stands for a copy that does not end
+  auto other = gpu::StreamGate::create(gpu(0));  // simulates a copy that does not end
   ASSERT_TRUE(other);
   ASSERT_TRUE(lanes().add(
       gpu(1), [&](cu::Stream stream, std::uint64_t) { return other->hold(gpu(1), stream); }));

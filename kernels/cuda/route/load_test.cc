@@ -112,7 +112,7 @@ TEST(LoadSizing, OutlastsWanderingSpeedsAndWastesLittle) {
   }
 }
 
-// Of a run only the last samples can be without their load; the whole run's share would hide it.
+// Only the last samples of a run can be without their load; the whole run's share would hide it.
 TEST(Coverage, IsOfTheSampleItself) {
   EXPECT_DOUBLE_EQ(load_coverage({0, 10}, {0, 20}), 1);
   EXPECT_DOUBLE_EQ(load_coverage({0, 20}, {0, 10}), 0.5);

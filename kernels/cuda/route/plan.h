@@ -68,7 +68,7 @@ struct Marks {
 
 // Time between neighbouring marks, the first counted from the opening.
 std::vector<double> steps_ns(std::span<const double> marks_ns);
-// What several streams certainly moved in a stretch that begins at the opening.
+// The copies that several streams certainly completed in a stretch that begins at the opening.
 struct Overlap {
   double ns = 0;     // the stretch's length
   double bytes = 0;  // between marks that were passed in it
@@ -79,10 +79,10 @@ struct Overlap {
   [[nodiscard]] double rate() const { return bytes / (ns / 1e9); }  // bytes per second
   [[nodiscard]] double counted_share() const { return bytes / (bytes + under_way_bytes); }
 };
-// The rate is never above that of what moved in the stretch, whatever the streams' order and
-// speeds: streams of one GPU may run together or take turns by whole copies, and marks do not tell
-// which. (In proportion between marks, n that take turns would count (n - 1) / 2 copies that did
-// not move.) It is the larger of two such rates:
+// The rate never exceeds the bytes moved in the stretch, whatever the streams' order and speeds:
+// streams of one GPU may run together or take turns by whole copies, and marks do not show which.
+// (In proportion between marks, n that take turns would count (n - 1) / 2 copies that did not
+// move.) It is the larger of two such rates:
 //   - until the last stream ended, of everything, as nvbandwidth counts. Exact where the streams
 //     take turns or share what bounds them; low where some end early and leave their links unused.
 //   - until the mark, of those in the second half of the time before the first stream ended, with

@@ -9,7 +9,7 @@
 namespace railgauge::cuda {
 namespace {
 
-// Of each of several measured streams in a sample, so that overlap_of() has where to end while all
+// The marks of each of several measured streams in a sample, so that overlap_of() can end while all
 // are at work.
 constexpr std::uint64_t kMarksOfMany = 4;
 constexpr int kLoadAttempts = 8;
@@ -167,8 +167,8 @@ Status RouteRun::probe() {
   return repeat_until_steady(copy_ns);
 }
 
-// What is known of the loads' speed sizes them for the next run. Gives which samples the shortest
-// load covered; of several measured streams a run is one sample. `copies`: of a measured stream.
+// The known speed of the loads sizes them for the next run. Returns which samples the shortest load
+// covered; with several measured streams a run is one sample. `copies`: of a measured stream.
 Covered RouteRun::follow_load(const std::vector<Lanes::Passed>& passed, std::uint64_t copies) {
   double end_ns = 0;
   for (std::size_t i = 0; i < measured_; ++i) end_ns = std::max(end_ns, passed[i].marks_ns.back());
@@ -195,8 +195,8 @@ tl::unexpected<Error> RouteRun::load_too_short(double coverage, std::uint64_t co
                   coverage));
 }
 
-// Of one measured stream as many marks as had their load, at least one: a sample whose load ended
-// before it is none of that.
+// As many marks of one measured stream as had their load, at least one: a sample whose load ended
+// before it is dropped.
 Result<std::vector<std::vector<double>>> RouteRun::run(std::uint64_t marks, std::uint64_t repeat) {
   if (parts_.by_cpu) {
     std::vector<std::vector<double>> only;

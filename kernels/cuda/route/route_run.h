@@ -26,7 +26,7 @@ struct Flow {
   bool measured = true;
 };
 
-// What one point covers, at each size.
+// The ends of one point, at each size.
 struct Route {
   std::vector<Flow> flows;  // the measured ones first, at least one
   std::string pair;
@@ -54,7 +54,7 @@ class RouteRun {
   static Result<RouteRun> start(const Parts& parts, const Route& route,
                                 const std::vector<std::pair<const Area*, const Area*>>& areas,
                                 std::uint64_t size);
-  // What a flow needs at each end for copies of `size`.
+  // The memory of a flow at each end for copies of `size`.
   static std::uint64_t area_bytes(const Flow& flow, Engine engine, std::uint64_t size,
                                   std::uint64_t cache_bytes);
 
@@ -66,8 +66,8 @@ class RouteRun {
   [[nodiscard]] std::uint64_t copies_in_sample() const;
   // Samples between two decisions of the sampler.
   [[nodiscard]] std::uint64_t batch() const { return batch_; }
-  // Before the first kept sample: makes every target wrong and counts from here, so that verify()
-  // sees the work of kept samples. What earlier copies brought would prove others that moved
+  // Called before the first kept sample: makes every target wrong and counts from here, so that
+  // verify() sees the work of kept samples. Bytes of earlier copies would prove others that moved
   // nothing.
   Status restart();
   // Appends `count` samples in bytes per second: of the one measured flow a sample is `repeat`

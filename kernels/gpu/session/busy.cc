@@ -59,7 +59,7 @@ std::string other_use(const Gpu& gpu, GpuUsage usage, std::span<const unsigned> 
     return std::ranges::find(partners, process.pid) != partners.end();
   });
   if (!usage.processes.empty()) return users_in_words(usage);
-  // What a partner did before this process looked may be the load.
+  // A partner's work before this process looked may be the load.
   if (all != 0 || (warm() && measured_here().contains(gpu.pci_address()))) return "";
   if (const unsigned percent = lasting_utilization(gpu); percent != 0)
     return fmt::format("a process that NVML does not show ({} % of the time)", percent);
@@ -111,7 +111,7 @@ Status judge_newcomers(const Context& context, const Gpu& gpu, const std::string
 Status check_busy(const Context& context, const Gpu& gpu, const std::vector<GpuUsage>& before,
                   std::span<const unsigned> partners) {
   const auto usage = std::ranges::find(before, gpu.pci_address(), &GpuUsage::pci_address);
-  // Where NVML does not know it there is no telling.
+  // Where NVML does not know it there is no answer.
   if (usage != before.end()) RG_TRY_OK(judge(context, gpu, *usage, partners));
   measured_here().add(gpu.pci_address());  // only once it was accepted
   return {};

@@ -1,4 +1,4 @@
-// What to do when somebody else uses a GPU that is to be measured: the parameter `busy`.
+// The reaction to another user of a GPU that is to be measured: the parameter `busy`.
 #pragma once
 
 #include <span>

@@ -33,7 +33,7 @@ class Seen {
   double highest_ = 0;
 };
 
-// What was seen of one GPU in an interval; a figure that NVML does not have has no reading.
+// The readings of one GPU in an interval; a figure that NVML does not have has no reading.
 struct GpuHealth {
   std::string name;  // "gpu0"
   Seen sm_clock_mhz;
@@ -52,7 +52,7 @@ struct GpuHealth {
 };
 
 // Counters that grew by less than this share of the interval make no figure throttled: samples are
-// many, and fewer than one in a thousand could have seen it. The fact throttled_ns tells it.
+// many, and fewer than one in a thousand could have met it. The fact throttled_ns has the time.
 inline constexpr double kLeastHeldShare = 0.001;
 
 // Those that hold the clocks down: all but idle and a chosen application clock.
@@ -60,20 +60,20 @@ unsigned long long throttling(unsigned long long reasons);
 // "power cap, thermal slowdown by software"; "none".
 std::string throttle_words(unsigned long long reasons);
 
-// Adds to `point` what was seen of the GPUs that its pair names (of all where it names none):
+// Adds to `point` the readings of the GPUs that its pair names (of all where it names none):
 // sm_clock_mhz (mean), sm_clock_mhz_min, memory_clock_mhz, temperature_c and power_w (highest),
 // pcie_generation and pcie_width (highest: an idle link trains down), throttle_reasons,
-// throttled_readings, throttled_ns (by NVML's counters), and `throttled`. Of several GPUs the
-// worst. Pure.
+// throttled_readings, throttled_ns (by NVML's counters), and `throttled`. With several GPUs the
+// worst counts. Pure.
 void add_health(std::span<const GpuHealth> seen, Point& point);
 
 // Reads at begin(), from a thread of its own after 5, 10, 20, 40, 80 and then every 100 ms, and at
-// end(). Short intervals, as most are, so have readings too; what falls between two of them is seen
-// by NVML's counters. A reading disturbs small copies that are stamped by the CPU (the first one
-// after it was slow), so it waits until after the first ms, its pauses grow, and those before the
-// first 100 ms ask for clocks and reasons alone. Who uses the GPUs is asked once a second and at
-// end(). begin() belongs before the last copies that are not kept. Never fails: what NVML does not
-// tell is absent. Movable; not thread safe.
+// end(). So short intervals, as most are, have readings too; NVML's counters cover the time between
+// two. A reading disturbs small copies that the CPU stamps (the first one after it was slow), so it
+// waits until after the first ms, its pauses grow, and those before the first 100 ms read clocks
+// and reasons alone. The users of the GPUs are read once a second and at end(). Call begin() before
+// the last copies that are not kept. Never fails: a value that NVML does not report is absent.
+// Movable; not thread safe.
 class HealthWatch {
  public:
   HealthWatch();
@@ -91,7 +91,7 @@ class HealthWatch {
   // Adds what was seen in the interval that ended last, to one point or to several. Without begin()
   // there is nothing to add.
   void add_to(Point& point) const;
-  // Of the interval that ended last, on the GPU `name`: GpuHealth::processes.
+  // The processes of the interval that ended last, on the GPU `name`: GpuHealth::processes.
   [[nodiscard]] std::vector<ml::Process> processes(std::string_view name) const;
 
  private:

@@ -10,8 +10,8 @@
 namespace railgauge::gpu {
 
 // One for each throttle reason that has a counter. There are more counters than these (reliability,
-// low utilisation, the board's limit): those also count what a GPU at its highest clock or idle
-// has, and none of them is a reason that NVML tells.
+// low utilisation, the board's limit): those also count the state of a GPU at its highest clock or
+// idle, and none of them is a reason that NVML reports.
 struct HeldCounter {
   unsigned long long reason;
   unsigned field;             // of nvmlDeviceGetFieldValues; some were lower in older drivers
@@ -24,7 +24,7 @@ inline constexpr std::array kHeldCounters{
     HeldCounter{ml::kReasonHardwareThermal, ml::kFieldHeldByHeatHardware, std::nullopt},
     HeldCounter{ml::kReasonPowerBrake, ml::kFieldHeldByPowerBrake, std::nullopt}};
 
-// Of each counter the time since the driver was loaded, in ns; nothing where NVML does not tell.
+// Each counter's time since the driver was loaded, in ns; nothing where NVML does not report it.
 using HeldTimes = std::array<std::optional<unsigned long long>, kHeldCounters.size()>;
 // Never fails: a driver that lacks a function or a counter leaves its times empty.
 HeldTimes read_held_times(const Nvml& nvml, ml::Device device);

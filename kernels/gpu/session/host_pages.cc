@@ -36,7 +36,7 @@ PagePlaces page_places(std::span<std::byte> memory) {
   if (addresses.empty()) return places;
   for (void* address : addresses) *static_cast<volatile std::byte*>(address) = std::byte{0};
   std::vector<int> nodes(addresses.size(), -ENOENT);
-  // Without nodes to move to it only tells; pid 0 is this process.
+  // Without target nodes the call only reports; pid 0 is this process.
   if (syscall(SYS_move_pages, 0, addresses.size(), addresses.data(), nullptr, nodes.data(), 0) !=
       0) {
     places.error = errno;

@@ -19,11 +19,11 @@ struct HostPlace {
   bool policy_set = false;  // the memory policy was bound to it; else only the CPUs were
 };
 
-// Of some pages of one buffer.
+// The places of some pages of one buffer.
 struct PagePlaces {
   std::map<int, std::size_t> by_node;
   std::size_t pages = 0;  // that were asked for
-  int error = 0;          // errno, why it is not told for the others
+  int error = 0;          // errno, the reason for the unknown ones
 };
 
 // Asks for at most 256 pages spread over `memory`, each touched (a byte of it set to zero) before.
@@ -33,17 +33,17 @@ PagePlaces page_places(std::span<std::byte> memory);
 std::string places_in_words(const PagePlaces& places);
 
 // kFailedPrecondition when some pages are known to be on another node than the one asked for. Both
-// reasons waive, since no figure of that node can be had: rights that are lacking, and a driver or
-// kernel that placed them elsewhere although the policy was set. `who` stands in the line. Pure.
+// reasons waive, because no figure of that node can be had: missing rights, and a driver or kernel
+// that placed them elsewhere although the policy was set. `who` appears in the line. Pure.
 Status check_places(const PagePlaces& places, const HostPlace& wanted, const std::string& who);
 
-// The fact `name` of what was seen, and check_places(). Where a node was asked for and Linux does
-// not tell, a note says that the figure stands for no side: `railgauge run` forms no ratio of it
-// (controller/cli/near_far.cc knows it by the fact's first words).
+// The fact `name` of the observed places, and check_places(). Where a node was asked for and Linux
+// does not report the places, a note says that the figure counts for no side: `railgauge run` forms
+// no ratio of it (controller/cli/near_far.cc recognises it by the fact's first words).
 Status tell_places(Reporter& reporter, const std::string& name, const HostPlace& wanted,
                    const std::string& who, const PagePlaces& places);
 
-// All of it for one buffer, before it is filled: tells the fact `name` ("host_node").
+// All of it for one buffer, before it is filled: adds the fact `name` ("host_node").
 Status check_host_pages(Reporter& reporter, const std::string& name, const HostPlace& wanted,
                         const std::string& who, std::span<std::byte> memory);
 

@@ -54,7 +54,7 @@ TEST(HostPages, OnAnotherNodeWaiveAndSayWhatToDo) {
                                                "may not be set here"));
 }
 
-// The words that the report of a run looks for, and the note that tells a person.
+// The words that the report of a run looks for, and the note for a person.
 TEST(HostPages, ThatAreNotToldAreNoSidesAndSaySo) {
   const PagePlaces untold = places({}, 8, EPERM);
   fake::RankResult told;

@@ -1,4 +1,4 @@
-// What a GPU's PCIe link can carry at most, from sysfs: a faster copy was measured wrong.
+// The most that a GPU's PCIe link can carry, from sysfs: a faster copy was measured wrong.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct PcieLink {
 std::optional<PcieLink> present_link(const std::string& pci_address,
                                      const std::string& sysfs = "/sys");
 // As fast and wide as both of its ends can be: the device, and the port above it where that is a
-// real one (both ends tell the same present link, which an emulated port need not).
+// real one (both ends report the same present link, which an emulated port need not).
 std::optional<PcieLink> possible_link(const std::string& pci_address,
                                       const std::string& sysfs = "/sys");
 // "32 GT/s x16", "2.5 GT/s x16 now, at most 32 GT/s x16"; "" where sysfs does not say.
@@ -34,9 +34,9 @@ std::string link_in_words(const std::string& pci_address, const std::string& sys
 std::optional<double> link_bytes_per_second(const std::string& pci_address,
                                             const std::string& sysfs = "/sys");
 
-// What no copy can exceed: the link at its best, since an idle one is trained down to save power
-// and may be so both before and after a measurement; or as it was seen (`before` measuring, and
-// now) where that is more. Nothing where the present link is not told.
+// The bound of every copy: the link at its best, since an idle one is trained down to save power
+// and may be so both before and after a measurement; or the observed link (`before` measuring, and
+// now) where that is more. Nothing where the present link is unknown.
 std::optional<double> link_ceiling(const std::string& pci_address, std::optional<double> before,
                                    const std::string& sysfs = "/sys");
 

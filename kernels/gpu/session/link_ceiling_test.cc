@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A GPU below a port, as sysfs shows them: the GPU's folder lies in the port's.
+// A GPU below a port, as sysfs shows them: the GPU's folder is in the port's.
 class LinkCeiling : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -12,7 +12,7 @@ constexpr double kGib = 1U << 30U;
 constexpr std::uint64_t kNodeHeadroomBytes = 4ULL << 30U;
 constexpr std::uint64_t kReserveBytes = 1ULL << 30U;  // beside what is known to be asked
 
-// What is bound to a full node is had by the kernel ending some process, perhaps not ours.
+// For memory bound to a full node the kernel ends some process, perhaps not ours.
 Status check_room(const std::string& who, int node, std::uint64_t bytes, const std::string& sysfs) {
   const auto available = available_on_node(node, sysfs);
   if (!available || *available >= bytes) return {};

@@ -17,15 +17,15 @@ struct Placement {
   HostPlace host;  // where the binding puts host memory
 };
 
-// Of a task over GPUs that have no node in common.
+// For a task over GPUs that have no node in common.
 enum class Apart : std::uint8_t {
   kUnbound,  // near binds nothing, far waives
   kEach      // the kernel places each one's host memory by place_beside(); the thread stays unbound
 };
 
-// Binds by the parameter `numa` and tells the fact `numa`. Waives when far is asked and there is no
-// such node, or no telling which. Near binds nothing where the machine has one node, or does not
-// say where its GPU is.
+// Binds by the parameter `numa` and adds the fact `numa`. Waives when far is asked and there is no
+// such node, or the node is unknown. Near binds nothing where the machine has one node, or does not
+// report the GPU's node.
 Result<Placement> place(Context& context, std::span<const Gpu> gpus,
                         const std::string& sysfs = "/sys", Apart apart = Apart::kUnbound);
 

@@ -36,7 +36,7 @@ class GpuPlacement : public OnFakes {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << text;
   }
-  // Both nodes have the CPU that this test may use: what is bound here is what is told.
+  // Both nodes have the CPU that this test may use: the reported binding is the real one.
   void machine(int nodes, int node_of_gpu0, int node_of_gpu1) const {
     write("devices/system/node/online", nodes == 1 ? "0" : fmt::format("0-{}", nodes - 1));
     for (int node = 0; node < nodes; ++node) {

@@ -33,7 +33,7 @@ Result<std::vector<Gpu>> open_chosen(const std::string& chosen) {
   return gpus;
 }
 
-// What its PCIe link is and can be, where the machine says.
+// The present and the best PCIe link, where the machine reports them.
 void report_link(Reporter& reporter, const Gpu& gpu, const std::string& fact) {
   if (const std::string words = link_in_words(gpu.pci_address()); !words.empty())
     reporter.fact(fact, words);

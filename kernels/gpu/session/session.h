@@ -1,5 +1,6 @@
-// What every GPU kernel does around its measuring: GPUs opened and facts told, the thread and its
-// memory bound to a NUMA node, other users of the GPU noticed, clocks and throttle reasons watched.
+// The frame of every GPU kernel around its measuring: opens GPUs and adds facts, binds the thread
+// and its memory to a NUMA node, notices other users of the GPU, watches clocks and throttle
+// reasons.
 #pragma once
 
 #include <memory>
@@ -40,8 +41,8 @@ class Session {
   [[nodiscard]] std::span<const Gpu> gpus() const;
   [[nodiscard]] const Gpu& gpu() const { return gpus().front(); }
 
-  // In Kernel::prepare, of host memory that is copied from or to and not filled yet: tells on which
-  // NUMA node its pages are (a fact). Waives when that is not the one of `numa`.
+  // Called in Kernel::prepare, for host memory that is copied from or to and not filled yet: adds
+  // the NUMA node of its pages as a fact. Waives when that is not the one of `numa`.
   Status check_host_memory(Context& context, std::span<std::byte> memory,
                            const std::string& fact = "host_node") const;
 

@@ -71,7 +71,7 @@ TEST_F(SessionOnAGpu, ASecondSessionOfThisProcessIsNotDisturbedByTheFirst) {
   ASSERT_TRUE(second) << second.error().message;
 }
 
-// What another process is: this program, which runs the one test that is disabled else.
+// Another process: this program, which runs the one test that is disabled otherwise.
 class OtherProcess {
  public:
   static constexpr int kPatienceMs = 60'000;

@@ -67,7 +67,7 @@ TEST_F(GpuSession, ThrottlingThatEndsBeforeTheIntervalDoesIsReadInBetween) {
   EXPECT_EQ(told_.points.back().facts().at("throttle_reasons"), "power brake");
 }
 
-// Readings see nothing of it; the counters do, in both ways that drivers tell them.
+// Readings miss it; the counters show it, in both ways that drivers report them.
 TEST_F(GpuSession, ThrottlingBetweenTwoReadingsIsSeenByTheCounters) {
   auto session = open({});
   ASSERT_TRUE(session);

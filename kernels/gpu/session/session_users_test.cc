@@ -73,7 +73,7 @@ TEST_F(GpuSession, OurNumberIsLearnedLaterWhereAnotherCameAtTheSameTime) {
   nvml_control().busy_pid = 999'999'999;
   nvml_control().busy_after = 1;
   {
-    const auto first = open({});  // which of the two is us cannot be told yet
+    const auto first = open({});  // the two cannot be separated yet
     ASSERT_TRUE(first) << first.error().message;
     keep_context(first->gpu());
   }

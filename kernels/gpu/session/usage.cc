@@ -60,7 +60,7 @@ std::set<unsigned> pids_of(const GpuUsage& usage) {
   return pids;
 }
 
-// Those on each of the GPUs `pci_addresses`; nothing where one of these is not told.
+// The processes on each of the GPUs `pci_addresses`; nothing where one of these is unknown.
 std::optional<std::set<unsigned>> on_all(const std::vector<GpuUsage>& usage,
                                          std::span<const std::string> pci_addresses) {
   std::optional<std::set<unsigned>> common;
@@ -74,7 +74,7 @@ std::optional<std::set<unsigned>> on_all(const std::vector<GpuUsage>& usage,
   return common;
 }
 
-// As Linux tells it, at most 15 letters; "" where it does not.
+// As Linux reports it, at most 15 letters; "" where it does not.
 std::string name_of(const ml::Process& process) {
   std::string name;
   std::getline(std::ifstream(fmt::format("/proc/{}/comm", process.pid)), name);
@@ -164,7 +164,7 @@ GpuUsage newcomers(const std::vector<GpuUsage>& before, std::string_view pci_add
   GpuUsage found;
   found.pci_address = pci_address;
   const auto known = std::ranges::find(before, pci_address, &GpuUsage::pci_address);
-  if (known == before.end() || !known->told) return found;  // nobody can be told to be new
+  if (known == before.end() || !known->told) return found;  // nobody can count as new
   found.told = true;
   const std::vector<unsigned> possible = possible_own_numbers();
   for (const ml::Process& process : now) {

@@ -25,12 +25,12 @@ struct GpuUsage {
   bool shows_us = false;               // this process is among them, by the number it has itself
   bool mig = false;                    // partitioned
 };
-// Of every GPU; nothing where NVML is not there.
+// For every GPU; nothing where NVML is not there.
 std::vector<GpuUsage> gpu_usage();
 
-// Which number NVML has for this process, where that is not its own: the one that was not there
-// before its first context, and is there whenever it has one. Another that came at the same time is
-// told apart once it has gone; until then both count as others. Pure.
+// The number that NVML has for this process, where that is not its own: the one that was absent
+// before its first context, and is present whenever it has one. Another that came at the same time
+// is separated once it has gone; until then both count as others. Pure.
 class OwnNumber {
  public:
   // `before` was read before this process took its first context; from the second call on it is not
@@ -39,19 +39,19 @@ class OwnNumber {
   void learn(const std::vector<GpuUsage>& before, const std::vector<GpuUsage>& after,
              std::span<const std::string> pci_addresses);
   [[nodiscard]] std::optional<unsigned> number() const;
-  // Those that it may be: one where it is known, none where NVML does not tell or has our own.
+  // The candidates: one where it is known, none where NVML does not report or has our own.
   [[nodiscard]] std::vector<unsigned> candidates() const;
-  // Another call could tell more: nothing is known yet and something may be.
+  // Another call could narrow it down: nothing is known yet and something may be.
   [[nodiscard]] bool asks() const;
 
  private:
-  bool hopeless_ = false;                        // NVML does not tell, or has our own number
+  bool hopeless_ = false;                        // NVML does not report it, or has our own number
   std::optional<std::set<unsigned>> not_us_;     // there before us
   std::optional<std::set<unsigned>> may_be_us_;  // there with each of our contexts so far
 };
-// Learns this process's number in NVML's list, by OwnNumber: to be called by every task, once it
-// has a context on each of its GPUs, with the usage from before it took them. Gives `before`
-// without this process. What was learned is no user for gpu_usage().
+// Learns this process's number in NVML's list, by OwnNumber: called by every task, once it has a
+// context on each of its GPUs, with the usage from before it took them. Returns `before` without
+// this process. A learned number is no user for gpu_usage().
 std::vector<GpuUsage> learn_own_number(std::vector<GpuUsage> before,
                                        std::span<const std::string> pci_addresses);
 // OwnNumber::candidates() of this process so far.
