@@ -265,7 +265,7 @@ void Agent::step(const api::TaskRef& task, GroupStep step) {
   relay(std::move(message), task);
 }
 
-// What the rendezvous cannot do without. While the controller is away the task keeps it.
+// Messages that the rendezvous cannot do without. While the controller is away the task keeps them.
 void Agent::relay(api::AgentMessage message, const api::TaskRef& task) {
   if (!link_->send(std::move(message)))
     supervisor_.cancel(task, std::string(kCrashed), "controller link lost: its queue is full");

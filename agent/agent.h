@@ -8,16 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "agent/link/answers.h"
 #include "agent/busy/guard.h"
-#include "agent/link/delivery.h"
 #include "agent/identity.h"
 #include "agent/inventory/facts/inventory.h"
+#include "agent/link/answers.h"
+#include "agent/link/delivery.h"
 #include "agent/link/link.h"
+#include "agent/link/spool.h"
 #include "agent/metrics.h"
 #include "agent/preflight/probe/helper.h"
 #include "agent/preflight/worker.h"
-#include "agent/link/spool.h"
 #include "agent/tasks/supervisor.h"
 #include "agent/watch/watch.h"
 
@@ -37,7 +37,7 @@ struct AgentOptions {
   double spool_keep_hours = 24;  // of records that the controller has acknowledged
 };
 
-// What stands for /sys and /proc, as the inventory takes it.
+// The folders used in place of /sys and /proc, as the inventory takes them.
 InventoryOptions inventory_options(const AgentOptions& options);
 
 class Agent final : private TaskListener {
@@ -101,19 +101,19 @@ class Agent final : private TaskListener {
   Answers answers_;
   Supervisor supervisor_;
   BusyGuard guard_;
-  BusyReasons busy_;  // as told last
+  BusyReasons busy_;  // as last reported
   Watch watch_;
-  std::vector<api::NodeEvent> events_;  // not told yet
+  std::vector<api::NodeEvent> events_;  // not reported yet
   api::Hello hello_;
   Inventory inventory_;  // as read last
   ConfigKeeper config_keeper_;
-  // Of the tasks that run: what they will show once they have passed.
+  // The figures of running tasks that become visible once the tasks have passed.
   struct Measured {
     Started started{};
     Figures figures{};
   };
   std::map<TaskKey, Measured> measured_;
-  bool shown_is_kept_ = true;                   // what the metrics show stands in the state folder
+  bool shown_is_kept_ = true;                   // the shown metrics are in the state folder
   std::vector<Record> pending_;                 // not in the spool yet
   std::vector<api::AgentMessage> prepared_;     // to be said once those are
   std::vector<api::AgentMessage> after_store_;  // answers that must not overtake those records

@@ -1,4 +1,4 @@
-// What the agent asks of others on its node: its runner for kernels, its worker for preflights.
+// The agent's requests to others on its node: its runner for kernels, its worker for preflights.
 #include <ctime>
 #include <utility>
 

@@ -1,5 +1,5 @@
-// What the agent tells of its node beside tasks: that it lives, what keeps it busy, what the watch
-// noticed.
+// The agent's reports about its node beside tasks: that it lives, what keeps it busy, what the
+// watch noticed.
 #include <ctime>
 #include <fstream>
 #include <sstream>

@@ -1,4 +1,4 @@
-// What the agent says again when a stream died right after it had carried it.
+// Messages that the agent repeats when a stream died right after it had carried them.
 #include <gmock/gmock.h>
 
 #include "agent/testing/agent_fixture.h"

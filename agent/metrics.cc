@@ -27,7 +27,8 @@ constexpr double kSmallBytes = 256;
 constexpr double kMediumBytes = 64 * 1024;
 constexpr double kBitsPerByte = 8;
 const std::string kUnknownKernel = "unknown";
-// What the watch tells of; shown from the start, since what begins above zero has not grown.
+// Growth that the watch reports; shown from the start, because a counter that begins above zero has
+// not grown.
 constexpr std::array kEventKinds{
     "counter", "device_vanished", "device_returned", "row_remap", "sxid", "watch", "xid"};
 constexpr std::array kEventSeverities{"info", "warn", "fail"};
@@ -110,7 +111,7 @@ std::string line_of(const metric::Sample& sample) {
   return fmt::format("{}{{{}}} {}\n", sample.name, labels, sample.value);
 }
 
-// Of what is known of a part of the stack.
+// The known value of a part of the stack.
 std::string fingerprint(const google::protobuf::Map<std::string, std::string>& part) {
   std::map<std::string, std::string> known;
   for (const auto& [name, value] : part)

@@ -1,7 +1,7 @@
-// What the agent shows to Prometheus, by controller/metric/catalog.h. Values are set by the agent's
-// loop; a scrape reads memory only. Labels are bounded: ports and GPUs of this node, kernels of
-// this node's list, outcomes, three size classes, pairs of this node's GPUs; never a run, a peer or
-// an error text.
+// The agent's Prometheus metrics, by controller/metric/catalog.h. The agent's loop sets values; a
+// scrape reads memory only. Labels are bounded: ports and GPUs of this node, kernels of this node's
+// list, outcomes, three size classes, pairs of this node's GPUs; never a run, a peer or an error
+// text.
 #pragma once
 
 #include <map>
@@ -26,7 +26,8 @@ const char* size_class(double message_bytes);
 // "00000000:17:00.0" for "0000:17:00.0", as dcgm-exporter writes it. Pure.
 std::string dcgm_bus_id(const std::string& pci_address);
 
-// What the points of a task show, by family and labels: a later point of the same takes its place.
+// The values from the points of a task, by family and labels: a later point of the same replaces an
+// earlier one.
 using Figures = std::map<std::pair<std::string_view, metric::Labels>, double>;
 
 class Metrics {
@@ -44,15 +45,15 @@ class Metrics {
   void set_connected(bool connected);
   void reconnected();
   void set_spool(double waiting_records, double used_bytes, double limit_bytes);
-  // What the node is: NICs, GPUs, versions of its stack.
+  // The node's equipment: NICs, GPUs, versions of its stack.
   void set_node(const api::Hello& hello);
   void set_running(double tasks);
   void task_ended(const std::string& kernel, const std::string& outcome);
-  // What a point says of its endpoint: "DEV:PORT" is a link, "gpuN" a GPU. Nothing of others, of a
+  // The labels from a point's endpoint: "DEV:PORT" is a link, "gpuN" a GPU. Nothing of others, of a
   // sum of both directions, and of a link nothing but one wire's: no sum of rails, no loopback.
   void add_figures(const Started& started, const Point& point, double unix_time_seconds,
                    Figures& figures) const;
-  // Of a task that passed: what failed measured nothing.
+  // For a task that passed: a failed one measured nothing.
   void show(const Figures& figures);
   // Which sources keep the node busy; all others are 0.
   void set_busy(const BusyReasons& reasons);
@@ -64,10 +65,10 @@ class Metrics {
   // Memory and CPU of this process.
   void sample_process();
 
-  // What was measured and checked last, as lines that restore() reads: without them a restart would
-  // end alerts that only the next night's run can answer.
+  // The last measured and checked values, as lines that restore() reads: without them a restart
+  // would end alerts that only the next night's run can answer.
   [[nodiscard]] std::string kept() const;
-  // What is older than kKeptSeconds is left out; a text that is not ours as a whole.
+  // Values older than kKeptSeconds are left out; so is a text that is not ours as a whole.
   static constexpr double kKeptSeconds = 14 * 24 * 3600;
   void restore(std::string_view kept, double now_unix_seconds);
 

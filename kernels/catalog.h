@@ -26,7 +26,8 @@ Result<int> count_gpus();
 // in the thread that runs the kernels.
 std::shared_ptr<void> keep_gpus_warm();
 
-// What this build's GPU code needs: "driver 346.46 (CUDA 7.0) or later", or "none" and why.
+// The driver that this build's GPU code needs: "driver 346.46 (CUDA 7.0) or later", or "none" and
+// the reason.
 std::string gpu_code_needs();
 
 }  // namespace railgauge

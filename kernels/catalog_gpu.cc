@@ -1,4 +1,4 @@
-// What catalog.h offers of the GPU layer.
+// The GPU part of catalog.h.
 #include <array>
 
 #include "kernels/catalog.h"

@@ -30,8 +30,8 @@ extern const gpu::DeviceCode kVerifyCode;
 namespace railgauge {
 namespace {
 
-// What the driver compiled once it keeps in the user's home: a compiler that has gone since would
-// not be missed. Read by cuInit, so set before any test.
+// The driver keeps compiled code in the user's home: a compiler that has gone since would not be
+// missed. Read by cuInit, so set before any test.
 [[maybe_unused]] const int kCompileAlways = setenv("CUDA_CACHE_DISABLE", "1", 1);
 
 struct Source {

@@ -1,7 +1,7 @@
 // Every GPU kernel of the catalog on the GPUs of this machine, with every value of its choices: it
 // passes with verified data and real figures, or it waives for a reason that this machine explains
-// (kernels/testing/gpu_waivers.h); any other waiver fails. The end names what waived. What the
-// fakes cannot show, events and the BAR's backends, runs here, the device code in
+// (kernels/testing/gpu_waivers.h); any other waiver fails. The end names the waived ones. Events
+// and the BAR's backends, which the fakes cannot show, run here, the device code in
 // device_code_gpu_test.cc beside it. Without a GPU the program waives.
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -60,7 +60,7 @@ bool has_large_bar(const gpu::Gpu& gpu) {
   constexpr std::uint64_t kSmallWindow = 256U << 20U;
   std::ifstream file("/sys/bus/pci/devices/" + gpu.pci_address() + "/resource");
   std::string line;
-  if (!std::getline(file, line) || !std::getline(file, line)) return true;  // not told
+  if (!std::getline(file, line) || !std::getline(file, line)) return true;  // unknown
   unsigned long long begin = 0;
   unsigned long long end = 0;
   std::istringstream range(line);
@@ -85,7 +85,7 @@ bool has_vulkan_driver() {
   return listed && count > 0;
 }
 
-// By the flags that Linux tells; the plain one every CPU has.
+// By the flags that Linux lists; the plain one every CPU has.
 std::set<std::string> routines_of_the_cpu() {
   const std::map<std::string, std::string> by_flag{
       {"sse4_1", "sse41"}, {"avx2", "avx2"}, {"avx512f", "avx512"}, {"movdir64b", "movdir64b"}};
@@ -102,7 +102,7 @@ std::set<std::string> routines_of_the_cpu() {
   return routines;
 }
 
-// What the device code asks of the driver and of the GPUs.
+// The needs of the device code from the driver and the GPUs.
 void read_device_code(const std::vector<gpu::Gpu>& gpus, GpuMachine& machine) {
   machine.device_code = machine.driver_reads_code = machine.gpu_runs_code = true;
   for (const gpu::DeviceCode* code :

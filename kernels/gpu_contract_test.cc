@@ -1,7 +1,7 @@
-// What every catalogued GPU kernel must keep, on the fakes: call number N of a vendor library
+// The contract of every catalogued GPU kernel, on the fakes: call number N of a vendor library
 // fails, for N = 1, 2, 3 ... until the task succeeds; each error is one clear line and nothing
-// leaks. What a machine lacks waives. A kernel that can reach GPU memory in several ways (parameter
-// `backend`) is walked on each. gpu_combinations_test.cc has what else can be asked of them.
+// leaks. A lack of the machine waives. A kernel that can reach GPU memory in several ways
+// (parameter `backend`) is walked on each. gpu_combinations_test.cc has further combinations.
 #include "kernels/testing/gpu_contract.h"
 
 namespace railgauge {

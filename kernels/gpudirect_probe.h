@@ -1,4 +1,4 @@
-// What the runner offers the agent of the verbs layer, which it may not include itself.
+// The runner's view of the verbs layer for the agent, which may not include it itself.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// What every catalogued kernel between NICs must keep, on the fakes: call number N of the vendor
+// The contract of every catalogued kernel between NICs, on the fakes: call number N of the vendor
 // library fails, for N = 1, 2, 3 ... until the task succeeds; each error is one clear line and
 // nothing leaks. gpu_contract_test.cc is the same for GPUs, net/fault_test.cc for system calls.
 #include <gmock/gmock.h>

@@ -74,8 +74,8 @@ TEST(OnGpusThatLoseARank, TheOthersEndAndSayWhere) {
   const auto gpus = static_cast<std::uint32_t>(gpus_here().count);
   if (gpus < 2) GTEST_SKIP() << "one GPU";
   // Steps: four of the meeting, joined (5), memory (6), first calls (7), the path (8), first calls
-  // of the size (9), an order (10) and what it gave (11). So: while the others join, while they
-  // make first calls, in the call that tells the choice, in a batch.
+  // of the size (9), an order (10) and its result (11). So: while the others join, while they make
+  // first calls, in the call that reports the choice, in a batch.
   for (const std::uint32_t step : {4U, 6U, 10U, 16U}) {
     SCOPED_TRACE(step);
     const std::vector<Ended> all = run_ranks({.kernel = "nccl.all_reduce",
@@ -128,7 +128,8 @@ std::string verify_spoiled(nc::DataType type, std::uint64_t count, std::uint64_t
              : seen.error().message;
 }
 
-// What verifies every figure, on the GPU itself: a check that finds nothing would pass all else.
+// The verification of every figure, on the GPU itself: a check that finds nothing would pass all
+// else.
 TEST(OnAGpu, ASpoiledByteIsFoundAndNamed) {
   ASSERT_NE(gpus_here().kind, GpuPresence::Kind::kBroken) << gpus_here().why;
   if (gpus_here().kind == GpuPresence::Kind::kAbsent) GTEST_SKIP() << gpus_here().why;

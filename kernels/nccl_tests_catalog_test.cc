@@ -1,4 +1,4 @@
-// What kernels/peers/nccl_tests/profile.h says of our collectives, held against their declarations.
+// Compares kernels/peers/nccl_tests/profile.h with the declarations of our collectives.
 #include <gtest/gtest.h>
 
 #include <algorithm>

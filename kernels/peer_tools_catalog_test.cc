@@ -1,5 +1,5 @@
-// What kernels/core/{peer_tools,perftest_profile}.h say of our kernels, held against their
-// declarations.
+// Compares kernels/peers/tools.h and kernels/peers/perftest/profile.h with the declarations of our
+// kernels.
 #include <gtest/gtest.h>
 
 #include <algorithm>

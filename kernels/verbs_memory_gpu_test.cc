@@ -47,7 +47,7 @@ std::vector<Way> ways() {
 
 class VerbsOnAGpu : public ::testing::TestWithParam<Way> {
  protected:
-  // The fake wire lies in lib beside the folder of the programs, in the build as in the bundle.
+  // The fake wire is in lib beside the folder of the programs, in the build as in the bundle.
   static void SetUpTestSuite() {
     const auto program = std::filesystem::read_symlink("/proc/self/exe");
     const auto fake = program.parent_path().parent_path() / "lib" / "libibverbs-fake.so";

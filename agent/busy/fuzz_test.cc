@@ -1,5 +1,5 @@
-// What the sources of the busy guard may hold, mutated from fixed seeds: nothing may crash or wait,
-// and each reason is one line fit for the wire. LLVMFuzzerTestOneInput is libFuzzer's entry; here a
+// Content of the busy guard's sources, mutated from fixed seeds: nothing may crash or wait, and
+// each reason is one line fit for the wire. LLVMFuzzerTestOneInput is libFuzzer's entry; here a
 // plain test drives it. Run it under the asan preset too.
 #include <algorithm>
 #include <cmath>

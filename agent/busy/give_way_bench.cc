@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 using Seconds = std::chrono::duration<double>;
 double now() { return Seconds(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// Of the kubelet's v1 List: a pod's container with one device of nvidia.com/gpu.
+// The kubelet's v1 List: a pod's container with one device of nvidia.com/gpu.
 constexpr std::string_view kOnePod{
     "\x0a\x20\x0a\x01p\x12\x01n\x1a\x18\x0a\x01"
     "c\x12\x13\x0a\x0envidia.com/gpu\x12\x01"

@@ -56,8 +56,8 @@ struct BusyGuard::Eye {
   double began_at = 0;    // the look under way, or the start
   const char* looking_at = "";
 
-  // What a source said that was silent before: runners give way before the look has ended, since
-  // the sources behind it may be slow. The look's end tells what stands no more.
+  // A reason from a source that was silent before: runners yield before the look has ended, because
+  // the sources behind it may be slow. The look's end drops reasons that are over.
   void add(const BusyReasons& said) {
     const std::lock_guard lock(mutex);
     if (std::ranges::find(reasons, said.front().source, &BusyReason::source) != reasons.end())
@@ -66,7 +66,7 @@ struct BusyGuard::Eye {
     if (looked_at >= 0) wake();
   }
 
-  // What it does not know, as a reason.
+  // Its lack of knowledge, as a reason.
   [[nodiscard]] std::optional<BusyReason> blindness(double now) const {
     if (looked_at < 0)
       return BusyReason{"guard", fmt::format("the first look has not ended yet{}{}",

@@ -1,6 +1,7 @@
 // The busy guard: looks at the configured sources from threads of its own, and fails closed: before
-// the first look and when a look does not end, the node is busy. What a driver, the kubelet or a
-// command of the site may hold up has a thread each, so that none keeps the others from being seen.
+// the first look and when a look does not end, the node is busy. A source that a driver, the
+// kubelet or a command of the site may hold up has a thread of its own, so that none hides the
+// others.
 #pragma once
 
 #include <functional>

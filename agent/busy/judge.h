@@ -30,7 +30,7 @@ struct GpuProcess {
 };
 struct GpuUse {
   std::string gpu{};  // PCI address
-  bool told = false;  // its processes; a driver that does not tell them hides users
+  bool told = false;  // its processes are known; a driver that does not list them hides users
   std::vector<GpuProcess> processes{};
   std::optional<double> utilization_percent{};
 };

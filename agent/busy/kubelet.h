@@ -1,4 +1,5 @@
-// What the kubelet gave to containers, by its pod-resources socket. gRPC is called here only.
+// Devices that the kubelet gave to containers, by its pod-resources socket. gRPC is called here
+// only.
 #pragma once
 
 #include <string>

@@ -18,13 +18,13 @@ constexpr double kKubeletSeconds = 0.5;
 constexpr double kHookSeconds = 0.8;
 constexpr double kDefaultLoadPerCpu = 0.5;
 
-// Of a source that is configured, not knowing is busy.
+// For a configured source, no knowledge means busy.
 BusyReasons unread(const char* source, const Error& error) {
   return {{source, fmt::format("cannot be read, so the node counts as busy: {}", error.message)}};
 }
 
 bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
-// What nobody lets us look at may be there too: the kubelet's folders are root's, and a node of a
+// A folder that we may not read may be there too: the kubelet's folders are root's, and a node of a
 // cluster must not look like one without Kubernetes.
 bool may_be_there(const std::string& path) {
   return is_there(path) || (errno != ENOENT && errno != ENOTDIR);

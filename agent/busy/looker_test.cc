@@ -76,7 +76,8 @@ TEST_F(LookerTest, AKubeletThatWentAwayIsBusyOnceItWasSeen) {
 }
 
 TEST_F(LookerTest, AKubeletThatNobodyLetsUsLookAtIsNotCalledAbsent) {
-  // A loop stands for a folder that is root's: looking fails, and not because nothing is there.
+  // A loop of links simulates a folder that is root's: looking fails, and not because nothing is
+  // there.
   std::filesystem::create_symlink("loop", folder_ / "loop");
   BusyOptions given = options("auto");
   given.kubelet_socket = folder_ / "loop/kubelet.sock";

@@ -1,4 +1,4 @@
-// What the busy guard looks at: the agent's settings busy_* as plain values.
+// The settings busy_* of the agent as plain values.
 #pragma once
 
 #include <set>

@@ -19,11 +19,11 @@ struct ProcessFacts {
   int session = 0;
   double cpu_ticks = 0;  // of all its threads
 };
-// Of /proc/PID/stat; nothing when it is no such line. Pure.
+// Parses /proc/PID/stat; nothing when it is no such line. Pure.
 std::optional<ProcessFacts> parse_process_stat(std::string_view text);
 
-// What a load average over one minute shows of processes that used so much CPU time: the same
-// exponential window, fed with the CPUs that they kept busy. Pure.
+// The one-minute load average of processes that used so much CPU time: the same exponential window,
+// fed with the CPUs that they kept busy. Pure.
 class OwnLoad {
  public:
   void update(double cpus, double seconds);  // the CPUs in use over the last `seconds`

@@ -37,7 +37,7 @@ struct Entry {
   bool is_folder = false;
 };
 
-// What std::filesystem hides: whether a folder that is there can be read, to its end.
+// std::filesystem hides whether a present folder can be read to its end.
 Result<std::vector<Entry>> entries_of(const fs::path& folder) {
   std::vector<Entry> entries;
   std::error_code error;

@@ -1,7 +1,7 @@
-// How tasks ended, to be said again on every new stream: nobody knows how much of what was written
-// to a lost one arrived. An end is kept until its final record is acknowledged, which
-// tells the same. The refusal of a task that never ran has no record: it stays
-// until newer answers push it out; to hear it twice changes nothing. Bounded. Pure.
+// The ends of tasks, repeated on every new stream: nobody knows how much of the data written to a
+// lost one arrived. An end is kept until its final record is acknowledged, which has the same
+// content. The refusal of a task that never ran has no record: it stays until newer answers push it
+// out; a second delivery changes nothing. Bounded. Pure.
 #pragma once
 
 #include <cstddef>

@@ -127,7 +127,7 @@ std::vector<LinkEvent> Link::take() {
   std::vector<LinkEvent> taken(std::make_move_iterator(events_.begin()),
                                std::make_move_iterator(events_.end()));
   events_.clear();
-  // A stream's kLost is posted before the next one attaches, so the newest of both tells.
+  // A stream's kLost is posted before the next one attaches, so the newest of both counts.
   for (const LinkEvent& event : taken)
     if (event.kind != LinkEvent::Kind::kMessage)
       owner_knows_ = event.kind == LinkEvent::Kind::kAttached;

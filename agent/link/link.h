@@ -54,7 +54,7 @@ class Link {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  // What the next dial says; the link adds the contract's version.
+  // The next dial's hello; the link adds the contract's version.
   void set_hello(api::Hello hello);
   // Begins to dial. Call after the first set_hello.
   void start();

@@ -1,6 +1,6 @@
-// What waits to go up on the stream in progress; lost with it, since nobody knows how much of what
-// was written arrived: its owner says again what still matters. Bounded. Pure; the link holds the
-// lock.
+// Messages that wait for the stream in progress; lost with it, because nobody knows how much of the
+// written data arrived: the owner repeats the ones that still matter. Bounded. Pure; the link holds
+// the lock.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,9 @@
-// What must not get lost: records until the controller has committed them, and which tasks were
-// open, so that a restarted agent can answer for them. SQLite in WAL mode with synchronous=FULL: a
-// record is on the disk before it is sent, a power cut takes back nothing that was sent or
-// acknowledged, and spool ids never repeat. That costs one fsync a transaction, a handful for each
-// task, none of them in the runner. Acknowledged records stay for keep_seconds, so that a
-// controller restored from a backup can be served again, but make room when the spool is full. Not
-// thread safe.
+// Data that must not get lost: records until the controller has committed them, and the open tasks,
+// so that a restarted agent can answer for them. SQLite in WAL mode with synchronous=FULL: a record
+// is on the disk before it is sent, a power cut takes back nothing that was sent or acknowledged,
+// and spool ids never repeat. That costs one fsync a transaction, a handful for each task, none of
+// them in the runner. Acknowledged records stay for keep_seconds, so that a controller restored
+// from a backup can be served again, but make room when the spool is full. Not thread safe.
 #pragma once
 
 #include <cstdint>
@@ -68,7 +67,7 @@ class Spool {
   Result<std::vector<OpenTask>> open_tasks();
 
   [[nodiscard]] std::uint64_t acknowledged() const { return acknowledged_; }
-  // Of the newest record, or of the last acknowledged one when that is gone.
+  // The id of the newest record, or of the last acknowledged one when that is gone.
   [[nodiscard]] std::uint64_t last_id() const { return last_id_; }
   [[nodiscard]] std::uint64_t waiting_records() const { return waiting_records_; }
   // Pages in use, acknowledged records included.

@@ -106,7 +106,7 @@ TEST_F(SpoolFault, AStrangersLockIsWaitedFor) {
   EXPECT_EQ(records_in(*spool), 1u);
 }
 
-// What is noticed is one line that names the file and what would help; the rest is no crash.
+// A noticed fault is one line that names the file and the remedy; the rest is no crash.
 TEST_F(SpoolFault, ADamagedFileIsToldAndNeverACrash) {
   {
     auto spool = open();

@@ -1,5 +1,5 @@
-// What railgauge-node-facts tells: a fixed list of facts that an ordinary user may not read, each
-// with the one capability that it needs. Only reads; takes no path, name or variable from its
+// The output of railgauge-node-facts: a fixed list of facts that an ordinary user may not read,
+// each with the one capability that it needs. Only reads; takes no path, name or variable from its
 // caller.
 #pragma once
 

@@ -27,7 +27,7 @@ inline bool is_wanted_log_line(std::string_view message) {
   return has_one_of(message, kWords);
 }
 
-// What a check is decided by; the rest is company.
+// The words that decide a check; the others are context.
 inline bool is_decisive_log_line(std::string_view message) {
   constexpr std::array<std::string_view, 5> kWords{"Xid (", "limited by", "disagrees about version",
                                                    "Unknown symbol", "railgauge: repaired"};

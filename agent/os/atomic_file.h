@@ -7,10 +7,10 @@
 
 namespace railgauge::agent {
 
-// Either the old file or the whole new one stands at `folder`/`name` after a power cut. Of root's
-// files the folder's owner is the owner: an operator's command leaves nothing that the agent cannot
-// read. Two writers of one name have to take turns. Errors: kPermissionDenied with the path and the
-// call that failed, also of a full disk.
+// Replaces the file: after a power cut `folder`/`name` is either the old file or the whole new one.
+// For root the folder's owner becomes the file's owner, so that an operator's command leaves
+// nothing that the agent cannot read. Two writers of one name have to take turns. Errors:
+// kPermissionDenied with the path and the call that failed, also for a full disk.
 Status write_atomically(const std::string& folder, const std::string& name,
                         const std::string& text);
 

@@ -11,7 +11,7 @@
 namespace railgauge::agent {
 namespace {
 
-// Of /proc/self/status, in kB.
+// From /proc/self/status, in kB.
 long kilobytes(const std::string& name) {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;)

@@ -62,9 +62,8 @@ void add_usage(const Exit& exit, Final& final) {
   if (!final.has_max_resident_bytes()) final.set_max_resident_bytes(exit.max_resident_bytes);
   if (WIFSIGNALED(exit.wait_status)) final.set_exit_signal(WTERMSIG(exit.wait_status));
 }
-// The runner's phases follow each other from the spawn on, so that what none of them covers went
-// into the end: tearing down, exiting, being reaped. Nothing can be said of a runner that told no
-// start.
+// The runner's phases follow each other from the spawn on, so time outside them went into the end:
+// tearing down, exiting, being reaped. For a runner that reported no start, nothing is known.
 void complete_phases(double lifetime_ns, Phases& phases) {
   if (!phases.has_start_ns()) return;
   const double told_ns = phases.start_ns() + phases.open_ns() + phases.wait_ns() +

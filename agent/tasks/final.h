@@ -31,7 +31,7 @@ struct Ending {
   std::string stderr_tail;
 };
 
-// The Final to store: outcome, reason, and what the reaping told.
+// The Final to store: outcome, reason, and the result of the reaping.
 Final conclude(const Ending& ending);
 
 // "killed by SIGSEGV (signal 11)", "exited with code 3".

@@ -1,4 +1,4 @@
-// What this node's runner can measure, as it says itself.
+// The kernels that this node's runner reports.
 #pragma once
 
 #include <string>

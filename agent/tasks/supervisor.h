@@ -21,8 +21,8 @@ class Supervisor {
     TaskOptions task;
     std::size_t max_tasks = 8;
   };
-  // Told about a spawned runner before it is asked anything, so that its pid can be made durable;
-  // an error ends the runner.
+  // Called with a spawned runner before it gets a request, so that its pid can be made durable; an
+  // error ends the runner.
   using OnSpawned = std::function<Status(const api::TaskRef&, pid_t)>;
 
   Supervisor(Options options, TaskListener& listener, OnSpawned on_spawned);
@@ -31,7 +31,7 @@ class Supervisor {
   // task that runs here now, kResourceExhausted at the bound, kInvalidArgument without a deadline,
   // those of spawning and of on_spawned.
   Status prepare(const api::PrepareTask& prepare);
-  // What is said to a task that does not run here any more is dropped: its end is on its way.
+  // A message for a task that does not run here any more is dropped: its end is on its way.
   void go(const api::TaskRef& task);
   void step(const api::TaskRef& task, GroupStep step);
   void cancel(const api::TaskRef& task, const std::string& outcome, const std::string& reason);
@@ -40,7 +40,7 @@ class Supervisor {
   // Ends every task that is not forced, with little patience: a job waits for the node.
   void give_way(const std::string& reason);
 
-  // What the controller has not answered yet, for a stream that may not have carried it.
+  // Messages that the controller has not answered yet, for a stream that may not have carried them.
   void say_again() const;
   void service();
   void add_to(std::vector<pollfd>& set) const;
@@ -48,7 +48,7 @@ class Supervisor {
   [[nodiscard]] double wake_ns() const;
   [[nodiscard]] std::vector<api::TaskRef> running() const;
   [[nodiscard]] std::size_t size() const { return tasks_.size(); }
-  // Of the runners, also of those that could not be killed.
+  // The runners, also those that could not be killed.
   [[nodiscard]] std::vector<int> pids() const;
   // Kernel of a running task, "" for one that does not run.
   [[nodiscard]] std::string kernel_of(const api::TaskRef& task) const;

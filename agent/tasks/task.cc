@@ -23,8 +23,8 @@ constexpr std::size_t kStderrTailBytes = 8U << 10U;
 constexpr std::size_t kMaxRecordBytes = 3U << 20U;
 constexpr std::size_t kMaxUnwrittenBytes = 2 * kMaxFrameBytes;
 constexpr double kNoPidfdPollNs = 50e6;
-// The runner's own deadline lies this share before ours, at most this long, so that it can tell
-// itself what it was waiting for.
+// The runner's own deadline is this share before ours, at most this long, so that it can itself
+// report the reason of its wait.
 constexpr double kOwnDeadlineShare = 0.1;
 constexpr double kOwnDeadlineMostSeconds = 0.5;
 constexpr const char* kGarbage = "wrote garbage on its record pipe";
@@ -72,9 +72,9 @@ ToRunner request_of(const api::PrepareTask& prepare, double spawned_ns) {
   return message;
 }
 
-// The plan's gpuN counts by PCI address, as /proc shows GPUs; CUDA counts by speed unless told, and
-// leaves out what CUDA_VISIBLE_DEVICES does not name: it would measure another GPU than was meant,
-// or not all of those between which a task without an endpoint measures.
+// The plan's gpuN counts by PCI address, as /proc shows GPUs; CUDA counts by speed unless set
+// otherwise, and leaves out GPUs that CUDA_VISIBLE_DEVICES does not name: it would measure another
+// GPU than was meant, or not all of those between which a task without an endpoint measures.
 std::map<std::string, std::string> runner_environment() {
   return {{"CUDA_VISIBLE_DEVICES", ""}, {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}};
 }
@@ -103,7 +103,7 @@ Task::Task(api::PrepareTask prepare, TaskOptions options, Subprocess process)
 }
 
 void Task::send(const ToRunner& message) {
-  if (!process_.to_child(0)) return;  // it is ending: there is nobody to tell
+  if (!process_.to_child(0)) return;  // it is ending: nobody is there to inform
   to_write_ += frame(message);
 }
 
@@ -275,7 +275,7 @@ void Task::take_record(Record record, std::size_t size, TaskListener& listener) 
   listener.record(std::move(record));
 }
 
-// What the runner says itself stands.
+// The runner's own report has priority.
 void Task::add_placement(Started& started) const {
   started.mutable_facts()->insert(prepare_.facts().begin(), prepare_.facts().end());
   if (!prepare_.gpu().empty() && started.endpoint() == prepare_.endpoint())

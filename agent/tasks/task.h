@@ -26,8 +26,8 @@ TaskKey task_key(const Named& named) {
   return {named.run_id(), named.task_id(), named.attempt(), named.rank()};
 }
 
-// Who is told what runners say. Called from Supervisor's functions only. `prepared` and `step` come
-// again from say_again().
+// Receives the runners' reports. Called from Supervisor's functions only. `prepared` and `step`
+// come again from say_again().
 class TaskListener {
  public:
   virtual ~TaskListener() = default;
@@ -43,8 +43,8 @@ struct TaskOptions {
   std::string runner;               // path of railgauge-runner
   double cancel_grace_seconds = 1;  // from Cancel to TERM
   double term_grace_seconds = 2;    // from TERM to KILL
-  // Both where a task gives way to a job: it must be gone within 2 s of the job's arrival, of which
-  // noticing takes up to one.
+  // Both where a task yields to a job: it must be gone within 2 s of the job's arrival, of which
+  // the detection takes up to one.
   double give_way_seconds = 0.3;
   double kill_grace_seconds = 5;  // from KILL until the process is given up as stuck
   double drain_seconds = 0.5;     // for pipes that a grandchild holds open after the end
@@ -59,14 +59,15 @@ class Task {
   [[nodiscard]] const api::TaskRef& ref() const { return prepare_.task(); }
   [[nodiscard]] const std::string& kernel() const { return prepare_.kernel(); }
   [[nodiscard]] pid_t pid() const { return process_.pid(); }
-  // Reaped and told, or given up: nothing more will come.
+  // Reaped and reported, or given up: nothing more will come.
   [[nodiscard]] bool done() const { return done_; }
 
   void go();
   // The answer to a rendezvous step. One that came before already is dropped: after a lost stream
   // the controller answers again, and the runner would take it for the next step's.
   void step(GroupStep answer);
-  // Tells the listener what the controller has not answered yet: prepared, or the last step.
+  // Repeats to the listener the message that the controller has not answered yet: prepared, or the
+  // last step.
   void say_again(TaskListener& listener) const;
   void cancel(const std::string& outcome, const std::string& reason);
   // Cancels it for a job that came to the node, unless it is forced.

@@ -139,7 +139,7 @@ grpc::Status FakeController::Attach(grpc::ServerContext* context, Stream* stream
   return grpc::Status::OK;
 }
 
-// True when the stream goes on.
+// True when the stream continues.
 bool FakeController::answer(Stream& stream) {
   Answer answer;
   api::ControllerMessage message;

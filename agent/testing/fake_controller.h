@@ -1,6 +1,6 @@
-// A controller for tests of the agent: a real gRPC server on a unix socket that keeps what it hears
-// and says what it is told to. A rendezvous step comes back as that of a task with one rank. Serves
-// any number of streams, one after the other.
+// A controller for tests of the agent: a real gRPC server on a unix socket that keeps what it
+// receives and sends what a test gives it. A rendezvous step comes back as that of a task with one
+// rank. Serves any number of streams, one after the other.
 #pragma once
 
 #include <condition_variable>
@@ -28,7 +28,7 @@ class FakeController final : public api::AgentLink::Service {
   void set_answer(Answer answer);
   // Acknowledges every batch of records by itself, or not.
   void set_acknowledge(bool acknowledge);
-  // Tells the next agent that attaches up to which record everything is stored.
+  // Reports to the next agent that attaches up to which record everything is stored.
   void set_stored_through(std::uint64_t spool_id);
   // Breaks the stream, as a network would.
   void drop();

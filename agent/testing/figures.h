@@ -1,4 +1,4 @@
-// What tests of the agent's metrics share: points, and what a page shows of them.
+// Shared by tests of the agent's metrics: points, and the values that a page shows of them.
 #pragma once
 
 #include <algorithm>

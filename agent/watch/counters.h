@@ -1,6 +1,5 @@
-// The counters of a node that mean trouble when they grow, as sysfs shows them below a root. What a
-// file does not tell, or tells in bytes that are no number, is left out: the tracker sees it
-// vanish.
+// The counters of a node that mean trouble when they grow, as sysfs shows them below a root. A
+// missing file, or bytes that are no number, are left out: the tracker sees the counter vanish.
 #pragma once
 
 #include <cstdint>

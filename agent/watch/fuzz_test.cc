@@ -1,6 +1,6 @@
-// What the counter watch reads, mutated from fixed seeds: nothing may crash or wait, remarks are
-// lines fit for the wire, growth is a number. LLVMFuzzerTestOneInput is libFuzzer's entry; here a
-// plain test drives it. Run it under the asan preset too.
+// The counter watch's input, mutated from fixed seeds: nothing may crash or wait, remarks are lines
+// fit for the wire, growth is a number. LLVMFuzzerTestOneInput is libFuzzer's entry; here a plain
+// test drives it. Run it under the asan preset too.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

@@ -23,14 +23,15 @@ struct Xid {
   bool fatal = false;     // of an SXid, by its own word
   std::size_t place = 0;  // in the line, where it begins
 };
-// Of one line: "NVRM: Xid (PCI:0000:3b:00): 79, pid=...". Pure; any bytes.
+// Parses one line: "NVRM: Xid (PCI:0000:3b:00): 79, pid=...". Pure; any bytes.
 std::optional<Xid> parse_xid(std::string_view line);
 // The remark for a line, its own words kept short. Pure.
 std::optional<Remark> remark_of(std::string_view line);
 
 class KernelLog {
  public:
-  static constexpr double kSameSeconds = 60;  // the same fault of a GPU is told once in this time
+  static constexpr double kSameSeconds =
+      60;  // the same fault of a GPU is reported once in this time
 
   // `device` is /dev/kmsg; `files` are tried in their order where it is closed.
   KernelLog(std::string device, std::vector<std::string> files);
@@ -38,9 +39,9 @@ class KernelLog {
   // Begins at the end of what is there. kPermissionDenied or kNotFound with what is needed when
   // nothing can be read; look() finds nothing then.
   Status open();
-  // What came since the last look, at most kMostLines of it.
+  // The lines since the last look, at most kMostLines of them.
   std::vector<Remark> look(double now_seconds);
-  // What is read, for people.
+  // The name of the source, for people.
   [[nodiscard]] const std::string& source() const { return source_; }
 
  private:

@@ -10,7 +10,7 @@ namespace railgauge::agent {
 
 class RemapReader {
  public:
-  // Nothing where NVML is not there, or a GPU does not tell (before Ampere). `proc_root` says
+  // Nothing where NVML is not there, or a GPU does not report it (before Ampere). `proc_root` shows
   // whether there is a driver at all: without one the library is not loaded.
   std::vector<Reading> look(const std::string& proc_root);
 

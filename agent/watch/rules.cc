@@ -10,7 +10,7 @@ constexpr double kSecond = 1;
 constexpr double kMinute = 60 * kSecond;
 constexpr double kHour = 60 * kMinute;
 constexpr double kDay = 24 * kHour;
-constexpr double kShort = 10 * kSecond;  // for limits that are told per second
+constexpr double kShort = 10 * kSecond;  // for limits per second
 
 // Limits per second as NVSentinel has them, carrier losses a day as Azure's node health checks do;
 // those of retransmits, CNP and correctable PCIe errors are ours. Widths are InfiniBand's

@@ -40,7 +40,7 @@ double growth(std::uint64_t before, std::uint64_t now, std::uint32_t bits) {
                  : static_cast<double>(now);  // reset: what it counts since
 }
 
-// What grew within the window, this growth included.
+// The growth within the window, this growth included.
 double Tracker::add(Window& window, const WatchRule& rule, double grown, double since,
                     double now_seconds) {
   const double part = rule.window_seconds / static_cast<double>(kBuckets);
@@ -69,7 +69,7 @@ void Tracker::judge(const Reading& reading, Series& series, double grown, double
     const double sum = add(window, rule, grown, since, now_seconds);
     const bool beyond = sum > rule.most;
     const bool again = now_seconds - window.told_at >= kAgainSeconds && grown > 0;
-    // What may not grow at all is told whenever it does, but not with every look.
+    // A counter that may not grow at all is reported whenever it does, but not with every look.
     const bool grew = rule.most == 0 && now_seconds - window.told_at >= kAnyAgainSeconds;
     const bool news = beyond && grown > 0 && (!window.beyond || again || grew);
     window.beyond = beyond;

@@ -1,8 +1,8 @@
-// Growth of counters over time, held against the rules. Pure: readings and a time in, remarks out.
+// Growth of counters over time, compared with the rules. Pure: readings and a time in, remarks out.
 //
-// A counter that falls was reset, or wrapped where it stood near its end; its first value is where
-// it is counted from. A device that is gone for three looks is told, and when it is back; a counter
-// that comes and goes with it goes on where it was.
+// A counter that falls was reset, or wrapped where it was near its end; counting starts at its
+// first value. A device that is gone for three looks is reported, and so is its return; a counter
+// that comes and goes with it continues from its last value.
 #pragma once
 
 #include <map>
@@ -29,12 +29,12 @@ double growth(std::uint64_t before, std::uint64_t now, std::uint32_t bits);
 class Tracker {
  public:
   static constexpr int kLooksMissing = 3;
-  static constexpr std::size_t kBuckets = 12;    // a window is told by so many parts
-  static constexpr double kAgainSeconds = 3600;  // a limit that stays passed is told again
+  static constexpr std::size_t kBuckets = 12;    // a window has so many parts
+  static constexpr double kAgainSeconds = 3600;  // a limit that stays passed is reported again
 
   // `now_seconds` grows from call to call. All readings of one look.
   std::vector<Remark> update(const std::vector<Reading>& readings, double now_seconds);
-  // What stands in each counter now, by device and counter: growth since the tracker began.
+  // The growth of each counter since the tracker began, by device and counter.
   struct Total {
     std::string device;
     std::string counter;
@@ -53,7 +53,7 @@ class Tracker {
     std::uint64_t value = 0;
     double seen_at = 0;
     double total = 0;
-    bool stuck = false;             // told that it stands at its largest value
+    bool stuck = false;             // reported that it keeps its largest value
     std::vector<Window> windows{};  // as its rules are
   };
   struct Device {

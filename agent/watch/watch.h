@@ -30,7 +30,7 @@ class Watch {
     std::string log_source;  // "" when the kernel's log cannot be read
   };
 
-  // `wake` is called from the watch's thread when take() has something to tell.
+  // The watch's thread calls `wake` when take() has something to report.
   Watch(WatchOptions options, std::function<void()> wake);
   // Leaves a thread behind that a device does not let go.
   ~Watch();
@@ -39,7 +39,7 @@ class Watch {
 
   void start();
   void set_quiet(bool quiet);  // a task runs
-  // What came since the last call; `events` may be empty. False when there was no look since.
+  // The events since the last call; `events` may be empty. False when there was no look since.
   bool take(News& news);
 
  private:

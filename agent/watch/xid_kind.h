@@ -1,4 +1,5 @@
-// What an Xid of the GPU driver means, by its number: THE list, of preflight and of the watch.
+// The meaning of an Xid of the GPU driver, by its number: THE list, for preflight and for the
+// watch.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +12,9 @@ namespace railgauge::agent {
 enum class XidKind : std::uint8_t { kHardware, kProgram, kOther };
 
 inline XidKind xid_kind(unsigned xid) {
-  // Of the hardware, as imbue's health checks and Azure's together list them, and of NVIDIA's list
-  // the newer 140 (unrecovered ECC error) and 143 (the GPU did not start); first and last of each
-  // range.
+  // Hardware faults, as imbue's health checks and Azure's together list them, and from NVIDIA's
+  // list the newer 140 (unrecovered ECC error) and 143 (the GPU did not start); first and last of
+  // each range.
   constexpr std::array<std::pair<unsigned, unsigned>, 12> kHardware{{{48, 48},
                                                                      {56, 58},
                                                                      {62, 65},

@@ -121,7 +121,7 @@ class CopyKernel final : public Kernel {
     return gpu_status(setup_.gpu(), loaded_cuda().ctx_synchronize(), "clear the memory");
   }
 
-  // What the timed copies left, seen from the other side.
+  // The result of the timed copies, seen from the other side.
   Status verify(std::uint64_t bytes) {
     if (writes())
       return pattern_->verify(setup_.view().gpu, bytes, kSeed + bytes,

@@ -15,9 +15,9 @@
 
 namespace railgauge::bar {
 
-// Both return when the copy is over as far as the CPU can tell. A write ends in a store fence: its
-// stores have left the CPU's buffers. A read of write-combining memory is never answered by what an
-// earlier read left in a buffer.
+// Both return when the copy is over as far as the CPU knows. A write ends in a store fence: its
+// stores have left the CPU's buffers. A read of write-combining memory is never answered by bytes
+// that an earlier read left in a buffer.
 using Copy = void (*)(std::byte* to, const std::byte* from, std::size_t bytes);
 
 struct Routine {
@@ -36,7 +36,7 @@ std::span<const std::string> routine_names();
 // "avx512, avx2, ...": what "auto" writes with, the first that the CPU has; for help texts.
 std::string auto_order();
 
-// What a task copies with.
+// A task's copy routines.
 struct Copier {
   const Routine* writer = nullptr;
   const Routine* reader = nullptr;

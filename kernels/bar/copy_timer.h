@@ -31,7 +31,7 @@ enum class SampleUnit : std::uint8_t { kNanoseconds, kBytesPerSecond };
 Result<Sampled> sample_copies(const Context& context, const SamplerOptions& options,
                               const TimedCopy& timed, SampleUnit unit, const Sampler::Ready& ready);
 
-// kDeadlineExceeded at the context's deadline; `act` stands in the message.
+// kDeadlineExceeded at the context's deadline; `act` appears in the message.
 Status check_deadline(const Context& context, const char* act);
 
 }  // namespace railgauge::bar

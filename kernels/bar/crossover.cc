@@ -116,7 +116,7 @@ class CrossoverKernel final : public Kernel {
     return sampler.run(batch, ready);
   }
 
-  // The pattern stands where it is copied from, zeros where it goes: before the first kept sample.
+  // The pattern is in the source, zeros are in the target: before the first kept sample.
   Status prepare_bytes(std::uint64_t bytes, std::uint64_t seed) {
     const Cuda& cuda = loaded_cuda();
     const std::span<std::byte> host = host_.span().first(bytes);

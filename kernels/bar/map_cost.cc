@@ -1,8 +1,8 @@
-// What it costs to make GPU memory reachable for the CPU and to undo it: pin, map, unmap, unpin,
-// each timed on its own, in a row, on memory of one size. What the steps are depends on the path
-// (a fact of the point): gdrdrv pins an allocation and maps it; a dma-buf is exported, mapped by
-// mmap, and closed; Vulkan allocates, exports and imports, so that its pin holds the allocation.
-// The stop rule looks at the sum of the four.
+// The cost of making GPU memory reachable for the CPU and of undoing it: pin, map, unmap, unpin,
+// each timed on its own, in a row, on memory of one size. The steps depend on the path (a fact of
+// the point): gdrdrv pins an allocation and maps it; a dma-buf is exported, mapped by mmap, and
+// closed; Vulkan allocates, exports and imports, so that its pin includes the allocation. The stop
+// rule looks at the sum of the four.
 #include <algorithm>
 #include <array>
 

@@ -23,7 +23,7 @@ Result<std::unique_ptr<Window>> open_window(Backend& backend, const MakeWindow& 
   return window;
 }
 
-// Of two reasons the graver: wrong bytes, then what is no waiver.
+// The graver of two reasons: wrong bytes, then an error that is no waiver.
 Code graver(Code a, Code b) {
   for (const Code code : {a, b})
     if (code == Code::kDataLoss) return code;

@@ -32,8 +32,9 @@ using Prove = std::function<Status(const View&)>;
 Result<Path> choose_path(std::span<const std::unique_ptr<Backend>> backends,
                          std::string_view wanted, const MakeWindow& make, const Prove& prove);
 
-// Seeded patterns at the beginning and the end of `view`, written by the CPU and read back by
-// cuMemcpy, and the reverse. kDataLoss when a byte differs. `name` stands in the message.
+// Proves the path: seeded patterns at the beginning and the end of `view`, written by the CPU and
+// read back by cuMemcpy, and the reverse. kDataLoss when a byte differs. `name` appears in the
+// message.
 Status prove_view(const gpu::Gpu& gpu, const View& view, const Copier& copier,
                   std::string_view name);
 

@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// What was called of which backend, in order.
+// The calls of each backend, in order.
 using Log = std::vector<std::string>;
 
 class FakeWindow final : public Window {

@@ -42,7 +42,7 @@ void store(std::byte* word, std::uint32_t value) {
   std::atomic_ref(*reinterpret_cast<std::uint32_t*>(word)).store(value, std::memory_order_release);
 }
 
-// What a batch works on; all of it plain.
+// The values of a batch; all of it plain.
 struct Court {
   std::byte* flag = nullptr;          // the BAR's address
   const std::byte* answer = nullptr;  // host memory
@@ -78,7 +78,7 @@ std::optional<std::uint32_t> play(const Court& court, const TickClock& clock, st
   return std::nullopt;
 }
 
-// Tells the running kernel to end, whichever way its batch is left.
+// Signals the running kernel to end, whichever way its batch is left.
 class StopAtExit {
  public:
   explicit StopAtExit(std::byte* word) : word_(word) { store(word_, 0); }

@@ -179,7 +179,7 @@ class Sanity final : public Kernel {
                             setup_.gpu().name() + ": BAR write, read by a GPU kernel");
   }
 
-  // What cuMemAlloc gives for small sizes: pieces of a larger page, so that one of a few begins
+  // cuMemAlloc's result for small sizes: pieces of a larger page, so that one of a few begins
   // beside the page's start.
   Status check_unaligned_memory(Context& context, bool tell, std::vector<double>& times_ns) {
     std::vector<Memory> kept;

@@ -21,7 +21,7 @@ inline constexpr std::size_t kGuardBytes = 64;
 // `window_bytes`; host offsets run through all alignments.
 std::vector<Piece> unaligned_pieces(std::size_t window_bytes);
 
-// What unaligned_pieces() needs for all of its pieces.
+// The bytes that unaligned_pieces() needs for all of its pieces.
 std::size_t unaligned_window_bytes();
 
 }  // namespace railgauge::bar

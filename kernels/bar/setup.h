@@ -1,5 +1,5 @@
-// What every kernel of the family opens first: the GPU, a proved mapping of its memory, and the
-// copy routine; and the parameters for it.
+// The common opening of every kernel of the family: the GPU, a proved mapping of its memory, and
+// the copy routine; and the parameters for it.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ void add_bar_parameters(InfoBuilder& builder);
 
 class Setup {
  public:
-  // Opens the context's endpoint and maps at least `bytes` of its memory. Tells the facts path,
+  // Opens the context's endpoint and maps at least `bytes` of its memory. Adds the facts path,
   // path_caching, path_library, path_refused (where another was tried first) and copy_routine.
   // Waives when no backend works here. The CPU copies with one of `known`, which outlives it.
   static Result<Setup> open(Context& context, std::size_t bytes,

@@ -2,7 +2,7 @@
 // copy, or of `repeat` small ones, from host memory that is warm in the CPU's caches, to one place
 // of GPU memory. Each copy ends in a store fence inside the sample, so that no store of it waits in
 // the CPU when the clock is read; PCIe writes are posted, so the GPU may see the last of them
-// later. What the timed copies wrote is compared by the GPU.
+// later. The GPU compares the bytes of the timed copies.
 #include "kernels/bar/copy_kernel.h"
 
 namespace railgauge::bar {

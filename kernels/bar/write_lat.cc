@@ -1,7 +1,7 @@
 // Latency of CPU stores to GPU memory through the BAR: from before the first store until the store
-// fence after the last has retired. Its meaning is `posted`: the stores have left the CPU, nothing
-// tells when the GPU sees them (bar.ping_pong does). A sample is one write; one reading of the
-// clock (the fact clock_overhead_ns) is inside. What was written is compared by the GPU.
+// fence after the last has retired. Its meaning is `posted`: the stores have left the CPU; the
+// moment when the GPU sees them is unknown (bar.ping_pong measures it). A sample is one write; one
+// reading of the clock (the fact clock_overhead_ns) is inside. The GPU compares the written bytes.
 #include "kernels/bar/copy_kernel.h"
 
 namespace railgauge::bar {

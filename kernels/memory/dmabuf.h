@@ -9,10 +9,9 @@
 
 namespace railgauge {
 
-// The whole buffer, whose first byte is the export's. The owner may close it once it is registered.
-// Errors name the call and what it returned; kUnimplemented where the driver has no such call.
-// `gpu`
-// ("gpu0") stands in messages. The GPU's context must be current.
+// Exports the whole buffer, whose first byte is the export's. The owner may close it once it is
+// registered. Errors name the call and its result; kUnimplemented where the driver has no such
+// call. `gpu` ("gpu0") appears in messages. The GPU's context must be current.
 Result<Fd> export_dmabuf(std::string_view gpu, const GpuBuffer& buffer);
 
 }  // namespace railgauge

@@ -17,7 +17,7 @@ class GpuBuffer {
   static constexpr std::size_t kPageBytes = 64U << 10U;
 
   GpuBuffer() = default;
-  // At least `bytes`, whole GPU pages, beginning on one; not initialised. `gpu` ("gpu0") stands in
+  // At least `bytes`, whole GPU pages, beginning on one; not initialised. `gpu` ("gpu0") appears in
   // messages. kFailedPrecondition when less is free, with both figures.
   static Result<GpuBuffer> allocate(std::string_view gpu, std::size_t bytes);
 

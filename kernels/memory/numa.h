@@ -32,8 +32,8 @@ Result<std::size_t> nearest_node(const std::vector<NumaNode>& nodes, int node);
 // none but the nearest.
 Result<std::size_t> farthest_node(const std::vector<NumaNode>& nodes, int node);
 
-// What the node can give at once without taking memory from programs: free, and what files occupy.
-// From its meminfo under `sysfs`; nothing where that does not tell.
+// The bytes that the node can give at once without taking memory from programs: free, and occupied
+// by files. From its meminfo under `sysfs`; nothing where that lacks them.
 std::optional<std::uint64_t> available_on_node(int node, const std::string& sysfs = "/sys");
 
 // The calling thread and what it allocates on one node; as before when this goes. Threads that are

@@ -1,5 +1,5 @@
-// What a size cost one end beside its time: CPU of the threads that did the work, segments that TCP
-// sent again, and the interface's counters that tell of trouble and of traffic.
+// The cost of a size at one end beside its time: CPU of the working threads, segments that TCP sent
+// again, and the interface's counters of trouble and of traffic.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ class AccountBook {
     retransmits_ = RG_TRY(link_.totals()).retransmits;
     return {};
   }
-  // What it came to; `cpu_ns` and `messages` are the caller's.
+  // The result; `cpu_ns` and `messages` are the caller's.
   Result<Account> close(double cpu_ns, double messages) const {
     Account account;
     account.set_cpu_ns(cpu_ns);

@@ -1,5 +1,4 @@
-// What the TCP kernels do when system calls fail, a peer leaves, hangs or lies, or a stranger
-// calls.
+// The TCP kernels when system calls fail, a peer leaves, hangs or lies, or a stranger calls.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -43,7 +42,7 @@ bool fails_now() {
   errno = EIO;
   return true;
 }
-// Of the transfers only the first can fail by number: how many there are is up to the scheduler.
+// Only the first transfers can fail by number: their count is up to the scheduler.
 bool transfer_fails_now() {
   return g_control.transfers++ < g_control.transfers_that_count && fails_now();
 }
@@ -88,7 +87,7 @@ ssize_t bad_recv(int fd, void* bytes, std::size_t count, int flags) {
   return got;
 }
 int bad_poll(pollfd* wanted, nfds_t count, int timeout_ms) {
-  // Of a socket that never asked for a connection poll says at once that it is hung up.
+  // poll reports a socket that never asked for a connection as hung up at once.
   if (g_control.no_connects != 0 && wanted->events == POLLOUT)
     return ::poll(nullptr, 0, timeout_ms);
   return fails_now() ? -1 : ::poll(wanted, count, timeout_ms);

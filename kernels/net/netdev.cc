@@ -173,7 +173,7 @@ Result<Chosen> choose(const Wanted& wanted, std::span<const InterfaceAddress> ad
   else
     chosen.address =
         RG_TRY(best_of(wanted.netdev.empty() ? ports.front().netdev : wanted.netdev, addresses));
-  // The port is told where it is the interface's own.
+  // The port is given where it is the interface's own.
   for (const RdmaPort& port : ports) {
     if (port.netdev != chosen.address.netdev) continue;
     chosen.device = port.device;

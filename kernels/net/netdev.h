@@ -31,18 +31,18 @@ struct Chosen {
   std::string port;
   InterfaceAddress address;
 };
-// The rule: an address that is given; else the given netdev's, or that of the endpoint's port (the
-// first RDMA port with one where the endpoint is empty). Of a netdev's addresses IPv4 first, then
-// global IPv6, then link-local. `sysfs` is "/sys", or a folder that stands for it. kNotFound and
-// kInvalidArgument say what there is.
+// The rule: a given address; else the given netdev's, or that of the endpoint's port (the first
+// RDMA port with one where the endpoint is empty). Among a netdev's addresses IPv4 first, then
+// global IPv6, then link-local. `sysfs` is "/sys", or a folder used in its place. kNotFound and
+// kInvalidArgument list the present ones.
 Result<Chosen> choose(const Wanted& wanted, std::span<const InterfaceAddress> addresses,
                       const std::string& sysfs);
 
-// What the kernel says of a netdev. Whatever cannot be read is 0 or "unknown".
+// The kernel's facts of a netdev. An unreadable one is 0 or "unknown".
 struct NetdevFacts {
   std::uint32_t mtu_bytes = 0;
   double rate_bits_per_second = 0;
-  std::string driver;             // "none" where no device stands behind it
+  std::string driver;             // "none" without a device behind it
   bool is_rate_physical = false;  // a rate that hardware bounds: not a virtual one's name for it
 };
 NetdevFacts netdev_facts(const std::string& netdev, const std::string& sysfs);

@@ -19,7 +19,7 @@ const std::vector<InterfaceAddress> kAddresses{
     {"ib0", "192.0.2.7"},
 };
 
-// A folder that stands for /sys.
+// A folder used in place of /sys.
 class Sysfs : public ::testing::Test {
  protected:
   void SetUp() override {

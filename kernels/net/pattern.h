@@ -1,4 +1,4 @@
-// What the messages of one size hold, and the proof that they brought it.
+// The content of one size's messages, and the proof that they delivered it.
 #pragma once
 
 #include <cstddef>

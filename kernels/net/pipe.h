@@ -12,7 +12,7 @@
 
 namespace railgauge::net {
 
-// What ends a wait besides the data. Shared by the streams of one end.
+// The reasons to end a wait besides the data. Shared by the streams of one end.
 struct Limits {
   double deadline_monotonic_ns = 0;
   double stall_ns = 0;            // nothing moved for this long
@@ -31,7 +31,7 @@ class Pipe {
   // False ends it; failure() says why. kAborted: the own side said stop.
   [[nodiscard]] bool send_all(std::span<const std::byte> bytes);
   [[nodiscard]] bool receive_all(std::span<std::byte> bytes);
-  // What has come: bytes, 0 where nothing came for kLookNs, negative on failure. `since_ns` is the
+  // Receives: bytes, 0 where nothing came for kLookNs, negative on failure. `since_ns` is the
   // caller's, 0 at a wait's beginning.
   [[nodiscard]] std::ptrdiff_t receive_some(std::span<std::byte> bytes, double& since_ns);
   // The same stream for a second thread: one sends, the other receives.

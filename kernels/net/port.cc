@@ -59,7 +59,7 @@ std::string available_congestion_controls() {
   return line;
 }
 
-// What must stand before the connection does: the window's scale follows from the buffer.
+// Options that must be set before the connection: the window's scale follows from the buffer.
 Status apply(const SocketForm& form, const Fd& socket, bool is_ipv6) {
   const auto set = [&socket](int level, int name, int value) {
     return sockets().setsockopt(socket.get(), level, name, &value, sizeof value) == 0;

@@ -34,7 +34,8 @@ class Port {
   [[nodiscard]] std::string words() const;
 
   // A socket from this address to the peer's, connected within the deadline. `by_netdev`: packets
-  // leave by this interface whatever the routes say, where the system lets us; `was_bound` tells.
+  // leave by this interface whatever the routes are, where the system permits it; `was_bound` is
+  // the result.
   Result<Fd> connect_to(const std::string& address, std::uint16_t number, double deadline_ns,
                         bool by_netdev, bool& was_bound) const;
 

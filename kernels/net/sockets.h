@@ -25,7 +25,7 @@ struct Sockets {
 // The C library's.
 extern const Sockets kSystemSockets;
 
-// What the family calls.
+// The system calls of the family.
 const Sockets& sockets();
 // For tests, while nothing runs; the table outlives its use.
 void set_sockets(const Sockets& table);

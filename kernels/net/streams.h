@@ -1,5 +1,5 @@
 // The threads of a bandwidth measurement: one a stream and direction, each in a loop of whole
-// messages. They run until told, and are joined before their streams go.
+// messages. They run until stopped, and are joined before their streams go.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace railgauge::net {
 
-// What one thread came to; the owner reads it after the join, but for `failed`.
+// The result of one thread; the owner reads it after the join, except `failed`.
 struct Work {
   std::uint64_t bytes = 0;
   double cpu_ns = 0;
@@ -49,8 +49,8 @@ class Senders {
   std::vector<std::thread> threads_;
 };
 
-// Takes what comes on each stream into a buffer of one message, over and over, so that the last
-// message stands there in the end.
+// Receives each stream's bytes into a buffer of one message, over and over, so that the last
+// message is there in the end.
 class Receivers {
  public:
   static Result<std::unique_ptr<Receivers>> start(std::span<Pipe> pipes,

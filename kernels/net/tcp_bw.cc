@@ -163,7 +163,7 @@ class TcpBandwidth final : public Kernel {
         return tl::unexpected(inward_[*number].failure());
     return {};
   }
-  // What went wrong here says more than that the other side saw it.
+  // The error found here is more exact than the other side's view of it.
   [[nodiscard]] Error own_words(const Part& part, const Error& theirs) const {
     const Status here = failure_of(part);
     return here ? theirs : here.error();

@@ -224,7 +224,7 @@ class TcpLatency final : public Kernel {
     return compared;
   }
 
-  // What was measured before a failure counts too.
+  // Samples before a failure count too.
   void report(const Context& context, const NetStatus& peer) {
     for (std::size_t i = 0; i < points_.size(); ++i) {
       auto& facts = *points_[i].mutable_facts();

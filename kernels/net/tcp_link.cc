@@ -169,7 +169,7 @@ Status TcpLink::open_streams(double deadline_ns) {
   return {};
 }
 
-// Whoever does not say the token is a stranger: closed, counted, and waiting goes on.
+// A caller without the token is a stranger: closed, counted, and waiting continues.
 Status TcpLink::accept_streams(double deadline_ns) {
   std::vector<Stranger> waiting;
   std::vector<Fd> streams(options_.streams);

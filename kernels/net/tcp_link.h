@@ -16,14 +16,14 @@
 
 namespace railgauge::net {
 
-// What TCP says of the streams, added up.
+// TCP's own counts for the streams, added up.
 struct StreamTotals {
   std::uint64_t acknowledged_bytes = 0;  // of what was sent, those that the other side's kernel has
   std::uint64_t received_bytes = 0;
   std::uint64_t retransmits = 0;
 };
 
-// What bounds one direction between two ends: the smaller of their rates that are known.
+// The bound of one direction between two ends: the smaller of their known rates.
 struct LineRate {
   double bits_per_second = 0;
   std::string end{};     // whose it is: "192.0.2.1 (eth0)"
@@ -49,7 +49,7 @@ class TcpLink {
 
   [[nodiscard]] Limits& limits() { return limits_; }
   [[nodiscard]] std::vector<Pipe>& pipes() { return pipes_; }
-  // kInternal where the kernel does not tell.
+  // kInternal where the kernel does not report it.
   [[nodiscard]] Result<StreamTotals> totals() const;
   // "192.0.2.1 (eth0)".
   [[nodiscard]] std::string words() const { return port_.words(); }

@@ -1,4 +1,4 @@
-// What the contract tests say of every error.
+// The rules that the contract tests apply to every error.
 #pragma once
 
 #include <gmock/gmock.h>

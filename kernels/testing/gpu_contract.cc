@@ -29,7 +29,7 @@ std::set<Neighbours> neighbours_among(const std::vector<std::string>& names) {
 
 std::vector<std::uint64_t> calls_worth_failing(const std::vector<std::string>& names,
                                                const std::set<Neighbours>& walked) {
-  // How often a call between the same neighbours is walked: the rest of a loop tells little new,
+  // How often a call between the same neighbours is walked: the rest of a loop shows little new,
   // and some tasks make thousands of calls.
   const int alike = full_check() ? 5 : 1;
   std::vector<std::uint64_t> calls;

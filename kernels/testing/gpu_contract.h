@@ -1,5 +1,6 @@
-// What the contract tests of the GPU kernels share: a way to run one on the fakes, and what must
-// hold after every run. A program's own, as the vendor tables are loaded once a process.
+// Shared by the contract tests of the GPU kernels: a way to run one on the fakes, and the
+// conditions that hold after every run. A program's own, as the vendor tables are loaded once a
+// process.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -144,7 +145,7 @@ class OnFakeGpus : public ::testing::TestWithParam<Way> {
   std::ptrdiff_t descriptors_ = 0;
 };
 
-// A call and its neighbours: what it is for, as far as names tell.
+// A call and its neighbours: its purpose, as far as names show it.
 using Neighbours = std::array<std::string, 3>;
 std::set<Neighbours> neighbours_among(const std::vector<std::string>& names);
 

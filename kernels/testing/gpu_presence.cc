@@ -77,7 +77,7 @@ GpuPresence judge_gpu_presence(const Result<int>& cuda, const GpuEvidence& seen)
 GpuPresence gpu_presence() {
   const Result<int> cuda = gpu::Gpu::count();
   if (cuda) return judge_gpu_presence(cuda, {});
-  // What somebody named in place of the driver's library says nothing of the machine's devices.
+  // A library named in place of the driver's shows nothing of the machine's devices.
   const char* named = std::getenv(kCudaLibraryVariable);
   const bool own = named == nullptr || *named == '\0';
   return judge_gpu_presence(cuda, find_gpu_evidence(own ? "/dev" : ""));

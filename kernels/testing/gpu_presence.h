@@ -11,7 +11,7 @@
 
 namespace railgauge {
 
-// What shows GPUs beside CUDA.
+// The sources that show GPUs beside CUDA.
 struct GpuEvidence {
   std::size_t listed = 0;          // by NVML
   std::size_t partitioned = 0;     // of those: MIG is on, CUDA shows slices and no others
@@ -29,7 +29,7 @@ struct GpuPresence {
 // `cuda` is what CUDA counted. Absent: no driver, or no device that anything shows, or whole GPUs
 // none (MIG is on and no slice is made). Pure.
 GpuPresence judge_gpu_presence(const Result<int>& cuda, const GpuEvidence& seen);
-// Of this machine; its device nodes count only where CUDA is the driver's own library and not one
+// For this machine; its device nodes count only where CUDA is the driver's own library and not one
 // that RAILGAUGE_LIBCUDA names. Initialises CUDA and NVML: not in a process that forks afterwards.
 GpuPresence gpu_presence();
 

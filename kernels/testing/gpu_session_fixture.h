@@ -1,4 +1,4 @@
-// A session on the fakes, for tests of what it tells.
+// A session on the fakes, for tests of its reports.
 #pragma once
 
 #include <map>

@@ -86,7 +86,7 @@ void add_for_mappings(const Asked& asked, std::vector<std::string>& words) {
 std::vector<std::string> may_waive(const GpuMachine& machine, const std::string& kernel,
                                    const std::map<std::string, std::string>& parameters) {
   const Asked asked{machine, kernel, parameters};
-  // What opens a slice goes no further.
+  // A word that opens a slice ends there.
   if (machine.slice || (asked.several() && machine.some_slice)) return {"measure with MIG off"};
   std::vector<std::string> words;
   add_for_nodes(asked, words);

@@ -1,5 +1,5 @@
-// What a GPU kernel may waive on a real machine, by what that machine lacks: the test on real GPUs
-// fails for any other waiver, which would otherwise look like a measurement.
+// The waivers that a GPU kernel may give on a real machine, by what that machine lacks: the test on
+// real GPUs fails for any other waiver, which would otherwise look like a measurement.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace railgauge {
 
-// What a machine has, as far as a kernel may need it. Read without the kernels' own code.
+// The equipment of a machine, as far as a kernel may need it. Read without the kernels' own code.
 struct GpuMachine {
   std::size_t gpus = 1;
   bool slice = false;              // gpu0 is one of a partitioned GPU (MIG)
@@ -31,8 +31,8 @@ struct GpuMachine {
   std::set<std::string> routines;  // of the CPU, to copy with
 };
 
-// The words one of which stands in the reason of a waiver that this machine explains. None: the
-// kernel must measure. Pure.
+// The words one of which is in the reason of a waiver that this machine explains. None: the kernel
+// must measure. Pure.
 std::vector<std::string> may_waive(const GpuMachine& machine, const std::string& kernel,
                                    const std::map<std::string, std::string>& parameters);
 

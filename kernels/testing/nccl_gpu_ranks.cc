@@ -173,7 +173,7 @@ std::vector<Ended> relay(std::vector<Fd>& ends) {
       if (complete)
         for (const std::string& payload : payloads) send_all(end.get(), payload);
       else
-        shutdown(end.get(), SHUT_WR);  // it reads the end, and may still tell its own
+        shutdown(end.get(), SHUT_WR);  // it reads the end, and may still send its own
     }
   }
   return all;

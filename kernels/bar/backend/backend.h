@@ -15,7 +15,7 @@
 
 namespace railgauge::bar {
 
-// How the CPU's side is cached, as far as the backend tells.
+// The caching of the CPU's side, as far as the backend reports it.
 enum class Caching : std::uint8_t { kUnknown, kWriteCombined, kUncached, kCached };
 std::string_view caching_in_words(Caching caching);
 
@@ -55,7 +55,7 @@ class Backend {
                                                 std::size_t bytes) = 0;
   // Whether pin() and map() do anything.
   [[nodiscard]] virtual bool has_steps() const { return true; }
-  // "libgdrapi 2.6, gdrdrv 2.6", after a window was made; "" where there is nothing to tell.
+  // "libgdrapi 2.6, gdrdrv 2.6", after a window was made; "" where there is nothing to report.
   [[nodiscard]] virtual std::string library() const { return ""; }
   // A fake has a part in it, beside the driver's.
   [[nodiscard]] virtual bool synthetic() const { return false; }

@@ -92,7 +92,7 @@ class DmabufWindow final : public Window {
   }
 
   Status map_export() {
-    // Offset 0: the export begins at the page. What lies before `memory` in it is added by view().
+    // Offset 0: the export begins at the page. view() adds the bytes before `memory` in it.
     void* mapped =
         mmap(nullptr, pages_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, export_.get(), 0);
     if (mapped == MAP_FAILED)

@@ -165,7 +165,7 @@ class GdrdrvBackend final : public Backend {
     synthetic_ = gdrapi.synthetic;
     Session session(gdrapi.open());
     if (!session) {
-      // The library tells no reason; the device file does.
+      // The library reports no reason; the device file does.
       const bool usable = access(kDeviceFile, R_OK | W_OK) == 0;
       const int error = usable ? 0 : errno;
       return fail(error == EACCES ? Code::kPermissionDenied : Code::kFailedPrecondition,

@@ -1,4 +1,4 @@
-// What the path through gdrdrv says when the module refuses to pin, on the fakes.
+// The message of the path through gdrdrv when the module refuses to pin, on the fakes.
 #include <gmock/gmock.h>
 
 #include <cerrno>

@@ -1,4 +1,4 @@
-// What the Vulkan backend decides by itself. Pure.
+// The Vulkan backend's own decisions. Pure.
 #pragma once
 
 #include <cstdint>

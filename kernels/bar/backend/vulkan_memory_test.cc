@@ -13,7 +13,7 @@ constexpr std::uint32_t kCoherent = vk::kMemoryHostCoherent;
 constexpr std::uint32_t kCached = vk::kMemoryHostCached;
 constexpr std::uint32_t kAll = 0xffffffff;
 
-// Type i lies in heap i.
+// Type i is in heap i.
 vk::MemoryProperties memory(const std::vector<std::pair<std::uint32_t, std::uint64_t>>& types) {
   vk::MemoryProperties made;
   for (const auto& [flags, heap_bytes] : types) {
