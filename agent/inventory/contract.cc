@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "agent/inventory/facts/nics.h"
-#include "agent/inventory/stack.h"
 #include "agent/inventory/facts/topology.h"
+#include "agent/inventory/stack.h"
 
 namespace railgauge::agent {
 namespace {

@@ -5,9 +5,9 @@
 #include <fmt/ranges.h>
 
 #include "agent/inventory/facts/grouped.h"
+#include "agent/inventory/facts/topology.h"
 #include "agent/inventory/sources/sources.h"
 #include "agent/inventory/stack.h"
-#include "agent/inventory/facts/topology.h"
 #include "kernels/core/stack_hash.h"
 
 namespace railgauge::agent {

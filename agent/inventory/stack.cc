@@ -7,8 +7,8 @@
 #include <fmt/ranges.h>
 
 #include "agent/inventory/facts/grouped.h"
-#include "agent/inventory/sources/sources.h"
 #include "agent/inventory/facts/topology.h"
+#include "agent/inventory/sources/sources.h"
 #include "kernels/core/stack_hash.h"
 
 namespace railgauge::agent {

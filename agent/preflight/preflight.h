@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "agent/inventory/facts/inventory.h"
-#include "agent/preflight/rules/check.h"
 #include "agent/preflight/probe/probe_memory.h"
+#include "agent/preflight/rules/check.h"
 #include "controller/api/agent.pb.h"
 
 namespace railgauge::agent {

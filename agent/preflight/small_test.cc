@@ -4,8 +4,8 @@
 #include "agent/preflight/rules/cpu_list.h"
 #include "agent/preflight/rules/pairs.h"
 #include "agent/preflight/rules/remedies.h"
-#include "agent/preflight/testing/sample_node.h"
 #include "agent/preflight/rules/version.h"
+#include "agent/preflight/testing/sample_node.h"
 
 namespace railgauge::agent {
 namespace {

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/json_util.h>
 
-#include "agent/tasks/final.h"
 #include "agent/os/subprocess.h"
+#include "agent/tasks/final.h"
 
 namespace railgauge::agent {
 namespace {

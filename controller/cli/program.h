@@ -6,8 +6,8 @@
 #include <string>
 
 #include "controller/cli/input/interrupts.h"
-#include "controller/cli/render/output.h"
 #include "controller/cli/input/settings.h"
+#include "controller/cli/render/output.h"
 
 namespace railgauge::cli {
 

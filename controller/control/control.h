@@ -18,7 +18,6 @@
 
 namespace railgauge {
 
-
 class Control {
  public:
   // Everything outlives it.

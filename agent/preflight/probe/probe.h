@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "agent/inventory/facts/inventory.h"
-#include "agent/preflight/rules/check.h"
 #include "agent/os/subprocess.h"
+#include "agent/preflight/rules/check.h"
 
 namespace railgauge::agent {
 

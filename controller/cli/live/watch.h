@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "controller/cli/input/arguments.h"
-#include "controller/cli/render/output.h"
 #include "controller/cli/input/session.h"
+#include "controller/cli/render/output.h"
 
 namespace railgauge::cli {
 

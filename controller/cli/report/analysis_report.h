@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "controller/cli/render/report.pb.h"
 #include "controller/cli/input/series_file.h"
+#include "controller/cli/render/report.pb.h"
 #include "controller/stats/metric_traits.h"
 
 namespace railgauge::cli {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "controller/api/control.pb.h"
-#include "controller/cli/render/report.pb.h"
 #include "controller/cli/input/session.h"
+#include "controller/cli/render/report.pb.h"
 
 namespace railgauge::cli {
 

@@ -1,9 +1,9 @@
 #include <array>
 
+#include "controller/cli/input/settings.h"
 #include "controller/cli/verbs/archive_commands.h"
 #include "controller/cli/verbs/commands.h"
 #include "controller/cli/verbs/judged_commands.h"
-#include "controller/cli/input/settings.h"
 
 namespace railgauge::cli {
 namespace {

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "controller/cli/verbs/commands.h"
 #include "controller/cli/render/report.pb.h"
 #include "controller/cli/render/table.h"
+#include "controller/cli/verbs/commands.h"
 #include "controller/metric/catalog.h"
 
 namespace railgauge::cli {

@@ -1,10 +1,10 @@
 // nodes diff
 #include <fmt/format.h>
 
-#include "controller/cli/verbs/commands.h"
+#include "controller/cli/render/table.h"
 #include "controller/cli/report/fact_diff.h"
 #include "controller/cli/report/node_facts.h"
-#include "controller/cli/render/table.h"
+#include "controller/cli/verbs/commands.h"
 
 namespace railgauge::cli {
 namespace {

@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include "controller/cli/input/archive_inputs.h"
-#include "controller/cli/verbs/commands.h"
 #include "controller/cli/input/inputs.h"
 #include "controller/cli/render/results_table.h"
+#include "controller/cli/verbs/commands.h"
 
 namespace railgauge::cli {
 namespace {

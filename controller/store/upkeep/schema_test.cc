@@ -14,8 +14,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "controller/store/upkeep/migrations.h"
 #include "controller/store/testing/store_testing.h"
+#include "controller/store/upkeep/migrations.h"
 
 namespace railgauge::store {
 namespace {
