@@ -9,12 +9,12 @@
 namespace railgauge::agent {
 namespace {
 
-// What was not read in time is no longer known.
+// A value that was not read in time is no longer known.
 std::string word_of(const Fact<std::string>& fact) {
   return fact.state == FactState::kUnknown ? "unknown" : fact.value;
 }
 
-// Where there is one node only, a device whose firmware tells none is on that one.
+// Where there is one node only, a device without a node from its firmware is on that one.
 std::uint32_t numa_plus_one(const Inventory& inventory, const std::string& address) {
   const PciDevice* device = inventory.pci_device(address);
   if (device == nullptr) return 0;

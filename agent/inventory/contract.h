@@ -1,4 +1,4 @@
-// An inventory as the agent tells it to the controller. Pure.
+// An inventory in the messages of the contract with the controller. Pure.
 #pragma once
 
 #include "agent/inventory/facts/inventory.h"
@@ -10,8 +10,8 @@ namespace railgauge::agent {
 // kMaxNicPorts; GPUs by number.
 void fill_hello(const Inventory& inventory, api::Hello& hello);
 
-// Facts that NVML alone tells, of the same GPUs (by address and UUID) in an earlier reading: for a
-// reading that did not ask it. False where that reading lacks one of them.
+// Copies facts that NVML alone reports, of the same GPUs (by address and UUID), from an earlier
+// reading to one without NVML. False where the earlier reading lacks one of them.
 bool keep_nvml(const Inventory& before, Inventory& now);
 
 }  // namespace railgauge::agent

@@ -1,6 +1,6 @@
-// What files and configuration space may hold, mutated from fixed seeds: nothing may crash, and
-// what the agent would tell must be fit for the wire. LLVMFuzzerTestOneInput is libFuzzer's entry;
-// here a plain test drives it. Run it under the asan preset too.
+// Content of files and configuration space, mutated from fixed seeds: nothing may crash, and the
+// agent's messages must be fit for the wire. LLVMFuzzerTestOneInput is libFuzzer's entry; here a
+// plain test drives it. Run it under the asan preset too.
 #include <algorithm>
 #include <array>
 #include <cstdint>

@@ -8,8 +8,8 @@
 
 namespace railgauge::agent {
 
-// "version gpu_driver = 580.65.06", "setting ...", "fact ...", then what NVML told of each GPU,
-// then how long each source took and which did not answer. Pure.
+// "version gpu_driver = 580.65.06", "setting ...", "fact ...", then NVML's facts of each GPU, then
+// the time of each source and the silent ones. Pure.
 std::string print_inventory(const Inventory& inventory, const std::string& railgauge_version);
 
 }  // namespace railgauge::agent

@@ -65,7 +65,7 @@ void add_machine(Wave& wave, const InventoryOptions& options) {
              [one](const NodeFiles& files) { return read_mpi_installation(files, one); });
 }
 
-// What each device is asked, one read a device.
+// The questions to each device, one read a device.
 void add_devices(Wave& wave, const Inventory& inventory) {
   for (const auto& [address, device] : inventory.pci)
     wave.add("pci " + address, [address = address](const NodeFiles& files) {

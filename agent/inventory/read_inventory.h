@@ -5,7 +5,7 @@
 
 namespace railgauge::agent {
 
-// What the sources of a wave (0: of the machine, 1: of its devices) are given, so long after the
+// The time that the sources of a wave (0: of the machine, 1: of its devices) get, so long after the
 // reading began. The first leaves the second a part of the whole, so that one place which hangs
 // does not take all devices along. Pure.
 double wave_seconds(const InventoryOptions& options, int wave, double spent_seconds);

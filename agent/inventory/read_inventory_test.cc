@@ -176,7 +176,7 @@ TEST(InventoryTrees, AVirtualMachineIsOne) {
   EXPECT_TRUE(node.limits.memlock_soft_bytes.is(8388608));
 }
 
-// Its CPU has no flag that would tell.
+// Its CPU has no flag that would show it.
 TEST(InventoryTrees, AnArmMachineIsVirtualByItsBoardsName) {
   const auto of = [](const std::string& edits) {
     NodeTree tree("gh200");

@@ -19,7 +19,7 @@ void put(Words& words, const std::string& name, const Fact<std::string>& fact) {
   words[name] = fact.is_known() ? fact.value : std::string(kUnknownPart);
 }
 
-// What does not name a disk or an image of one kernel, sorted: the order of the words means
+// The words that do not name a disk or an image of one kernel, sorted: the order of the words means
 // nothing.
 std::string command_line(const std::string& text) {
   constexpr std::array<std::string_view, 8> kOfOneNode{
@@ -80,7 +80,7 @@ Words versions_of(const Inventory& inventory, const std::string& railgauge_versi
   return words;
 }
 
-// Read and write paths of GPUDirect RDMA that the node offers as it stands.
+// Read and write paths of GPUDirect RDMA that the node offers at present.
 std::string peer_memory_path(const Inventory& inventory) {
   std::vector<std::string> ways;
   for (const char* name : {"nvidia_peermem", "nv_peer_mem"})
@@ -131,8 +131,8 @@ void put_pci_settings(const Inventory& inventory, Words& words) {
 }
 
 void put_nic_settings(const Inventory& inventory, Words& words) {
-  // What mlxconfig shows: the vendor's tools alone read it, as root, by the device's own registers.
-  // That it is part of the stack and not known is told.
+  // The settings that mlxconfig shows: the vendor's tools alone read them, as root, by the device's
+  // own registers. They appear as part of the stack with an unknown value.
   for (const RdmaDevice& nic : inventory.rdma)
     if (!nic.pci_address.empty()) words["nic_firmware_configuration"] = kUnknownPart;
   Grouped mtu;

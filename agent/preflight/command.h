@@ -14,11 +14,12 @@ struct PreflightCommand {
   std::string require{};         // ids, separated by commas
   bool strict = false;
   bool probe = false;
-  std::string root{};  // a tree of files that stands for the machine
+  std::string root{};  // a tree of files used in place of the machine
 };
 
-// Prints the report to stdout and gives DESIGN's exit code. An id that is no check's is wrong use.
-// Registrations' answers are kept in `state_folder` where that is there, and told from there.
+// Prints the report to stdout and returns DESIGN's exit code. An id that is no check's is wrong
+// use. Registrations' answers are kept in `state_folder` where that is there, and reported from
+// there.
 int run_preflight_command(const PreflightCommand& command, const std::string& node_name,
                           const std::string& runner, const std::string& state_folder);
 

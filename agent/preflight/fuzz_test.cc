@@ -21,7 +21,7 @@ namespace {
 constexpr int kRounds = 400;
 constexpr std::size_t kMostEdits = 40;
 
-// What of an inventory holds words or numbers that a file told.
+// The fields of an inventory that hold words or numbers from a file.
 struct Fields {
   std::vector<Fact<std::string>*> texts;
   std::vector<std::string*> words;

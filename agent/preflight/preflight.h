@@ -25,16 +25,16 @@ struct PreflightOptions {
   SiteRules site{};
   bool probe = false;
   double seconds = kPreflightSeconds;
-  std::string runner{};        // path of railgauge-runner, for what verbs tell, and the probe
+  std::string runner{};        // path of railgauge-runner, for the verbs' facts and the probe
   std::string state_folder{};  // where registrations' last answers are kept; "": nowhere
 };
 
-// What the reading of the node is given. Pure.
+// The options of reading the node. Pure.
 InventoryOptions inventory_within(const PreflightOptions& options);
-// What the next question is given after so many seconds, at most `most` and never nothing. Pure.
+// The time for the next question after so many seconds, at most `most` and never nothing. Pure.
 double left_for_question(const PreflightOptions& options, double spent_seconds, double most);
 
-// What the probe is given after so many seconds. Pure.
+// The time for the probe after so many seconds. Pure.
 double left_for_probe(double spent_seconds);
 
 // Blocks for as long as reading takes, and up to kProbedSeconds with a probe. Never fails: what

@@ -13,7 +13,7 @@
 namespace railgauge::agent {
 namespace {
 
-// What a sick file held never fills a report, breaks its lines or speaks to a terminal.
+// A sick file's content never fills a report, breaks its lines or steers a terminal.
 constexpr std::size_t kMaxTextBytes = 1000;
 std::string bounded(const std::string& text) {
   std::string line = valid_utf8(text.substr(0, kMaxTextBytes));

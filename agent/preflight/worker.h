@@ -23,7 +23,7 @@ class PreflightWorker {
   PreflightWorker& operator=(const PreflightWorker&) = delete;
 
   void order(api::PreflightOrder order);
-  // What has been answered since the last call.
+  // The answers since the last call.
   std::vector<api::PreflightAnswer> take();
 
  private:

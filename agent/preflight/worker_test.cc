@@ -126,7 +126,7 @@ TEST_F(WorkerTest, WhatSomebodyRequiresIsJudgedForThatOrderAlone) {
   EXPECT_EQ(answers[1].report().checks_size(), answers[0].report().checks_size());
 }
 
-// What the site profile says comes with the order, and stays with it.
+// The site profile's values come with the order, and stay with it.
 TEST_F(WorkerTest, ThePortsAreHeldToTheOrdersSite) {
   tree_.apply("include one_rail\n");
   PreflightWorker worker(options(), [this] { ring(); });

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxNumaNodes = 4096;
 
-// "pci0000:15", which stands for the host bridge; a folder "pci" does not.
+// "pci0000:15", which is the host bridge; a folder "pci" is not.
 bool is_host_bridge(const std::string& name) {
   return name.starts_with("pci") && name.find(':') != std::string::npos;
 }

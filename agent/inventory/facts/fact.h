@@ -1,5 +1,5 @@
-// One thing that is known of a node, or why it is not. A fact that could not be had is told by
-// itself: it never spoils its neighbours.
+// One fact of a node, or the reason for its absence. A fact that could not be read never spoils its
+// neighbours.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace railgauge::agent {
 
 enum class FactState : std::uint8_t {
-  kUnknown,  // not told: no privilege, no time, nobody asked. `reason` says which and what helps
+  kUnknown,  // not known: no privilege, no time, nobody asked. `reason` says which and the remedy
   kKnown,
   kAbsent,  // the node has no such thing: no file, no device
   kError,   // something is there, and it makes no sense or cannot be read; `reason` says what
@@ -24,7 +24,7 @@ struct Fact {
 
   [[nodiscard]] bool is_known() const { return state == FactState::kKnown; }
   [[nodiscard]] bool is_absent() const { return state == FactState::kAbsent; }
-  // It may be there, and was not told: unknown or an error.
+  // It may be there, and was not read: unknown or an error.
   [[nodiscard]] bool is_open() const { return !is_known() && !is_absent(); }
   // The value where it is known, else `otherwise`.
   [[nodiscard]] T value_or(T otherwise) const { return is_known() ? value : std::move(otherwise); }
@@ -42,8 +42,8 @@ struct Fact {
   static Fact error(std::string source, std::string reason) {
     return {T{}, FactState::kError, std::move(source), std::move(reason)};
   }
-  // Keeps what `other` says of its state where that is open and ours is not: the value then stands
-  // for a part of the thing.
+  // Keeps the state of `other` where that is open and ours is not: the value then describes a part
+  // of the thing.
   template <class U>
   void spoil_by(const Fact<U>& other) {
     if (is_open() || !other.is_open()) return;

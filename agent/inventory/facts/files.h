@@ -16,7 +16,7 @@ std::string line_of(const std::filesystem::path& path);
 std::string link_name(const std::filesystem::path& link);
 // Names in a folder, sorted, at most `most`.
 std::vector<std::string> names_in(const std::filesystem::path& folder, std::size_t most);
-// Of a PCI device's folder, as the contract has it: 0 is unknown.
+// From a PCI device's folder, as the contract has it: 0 is unknown.
 std::uint32_t numa_node_plus_one(const std::filesystem::path& device);
 // ASCII letters in lower case.
 std::string lower(std::string text);

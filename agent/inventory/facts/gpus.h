@@ -1,5 +1,5 @@
-// GPUs as sysfs and the driver's folder in /proc show them, without the driver's library. What a
-// file does not tell stays empty.
+// GPUs as sysfs and the driver's folder in /proc show them, without the driver's library. A value
+// without a file stays empty.
 #pragma once
 
 #include <cstddef>

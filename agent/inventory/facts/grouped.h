@@ -1,4 +1,4 @@
-// One fact of several devices as one value: what they have in common stands once.
+// One fact of several devices as one value: the common value appears once.
 #pragma once
 
 #include <map>

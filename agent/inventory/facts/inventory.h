@@ -48,7 +48,7 @@ struct PciDevice {
   Fact<std::uint32_t> subsystem_vendor{};
   Fact<std::uint32_t> subsystem_device{};
   Fact<std::string> driver{};         // absent: none is bound
-  Fact<int> numa_node{};              // known and -1: the firmware does not tell
+  Fact<int> numa_node{};              // known and -1: the firmware does not report it
   Fact<std::string> local_cpus{};     // "0-55,112-167"
   Fact<double> link_gigatransfers{};  // per second and lane: 2.5, 5, 8, 16, 32, 64
   Fact<double> max_link_gigatransfers{};
@@ -66,7 +66,7 @@ struct PciDevice {
   Fact<Counters> aer_nonfatal{};
   Fact<Counters> aer_fatal{};
   PciConfig config{};
-  // Serial number where a driver tells one; "" otherwise.
+  // Serial number where a driver reports one; "" otherwise.
   std::string serial{};
 
   [[nodiscard]] bool is_bridge() const { return (class_code.value_or(0) >> 8U) == 0x0604; }
@@ -77,7 +77,8 @@ struct PciDevice {
 
 // --- GPUs ----------------------------------------------------------------------------------------
 
-// What only the driver's library tells. All unknown where NVML is not there; fixtures fill them in.
+// Facts that only the driver's library reports. All unknown where NVML is not there; fixtures fill
+// them in.
 struct NvmlGpu {
   Fact<std::string> serial{};
   Fact<std::uint64_t> bar1_total_bytes{};
@@ -108,7 +109,7 @@ struct NvmlGpu {
   Fact<std::uint32_t> graphics_processes{};
   Fact<std::uint64_t> pcie_replays{};
   Fact<std::vector<bool>> nvlink_active{};          // by link
-  Fact<std::vector<std::string>> nvlink_remotes{};  // PCI address by link; "" where not told
+  Fact<std::vector<std::string>> nvlink_remotes{};  // PCI address by link; "" where unknown
   Fact<std::uint32_t> fabric_state{};  // 0 not supported, 1 not started, 2 in progress, 3 completed
   Fact<std::uint32_t> fabric_status{};       // NVML's return code of the registration; 0 is success
   Fact<std::uint32_t> compute_capability{};  // major * 10 + minor: 90
@@ -132,7 +133,7 @@ struct GpuFacts {
 struct GidEntry {
   std::uint32_t index = 0;
   std::string gid{};     // "fe80:0000:..."
-  std::string type{};    // "RoCE v2", "IB/RoCE v1"; "" on InfiniBand kernels that do not tell
+  std::string type{};    // "RoCE v2", "IB/RoCE v1"; "" on InfiniBand kernels that do not report it
   std::string netdev{};  // "" where there is none
 };
 
@@ -156,7 +157,7 @@ struct RdmaPort {
 struct RdmaDevice {
   std::string name{};         // "mlx5_0"
   std::string pci_address{};  // "" for a software device
-  std::string driver{};       // "mlx5_core", "rdma_rxe"; "" where not told
+  std::string driver{};       // "mlx5_core", "rdma_rxe"; "" where unknown
   Fact<std::string> node_guid{};
   Fact<std::string> node_type{};  // "ca" of InfiniBand and RoCE, "rnic" of iWARP, ...
   Fact<std::string> firmware{};
@@ -311,7 +312,7 @@ struct Inventory {
   Fact<std::map<std::string, std::string>> nccl_conf{};  // /etc/nccl.conf; absent: none
   Fact<std::map<std::string, std::string>> packages{};   // name to version, of kPackages' prefixes
   Fact<std::map<std::string, std::string>> dkms{};       // "nvidia/550.54.15" to its state folder
-  Facts nic_settings{};       // firmware configuration, QoS: what a file tells
+  Facts nic_settings{};       // firmware configuration, QoS: as files report them
   std::string nvml_reason{};  // why NVML was not asked; "" when it was
 
   // How the reading went: source to milliseconds, and those that took too long.
@@ -341,9 +342,9 @@ struct Inventory {
 // --- reading -------------------------------------------------------------------------------------
 
 struct InventoryOptions {
-  // Stands before /sys, /proc, /etc, ...: a tree of files is a node. "": the machine itself.
+  // Precedes /sys, /proc, /etc, ...: a tree of files is a node. "": the machine itself.
   std::string root{};
-  std::string sysfs{};  // stands for /sys instead; "": below root
+  std::string sysfs{};  // used in place of /sys; "": below root
   std::string proc{};   // likewise for /proc
   // A source that takes longer is unknown; the others go on. All take 16 ms on a server, and 0.9 s
   // in an emulated guest, which must not lose its NICs for that.

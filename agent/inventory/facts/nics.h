@@ -1,5 +1,5 @@
-// NIC ports as sysfs shows them, without opening a device. What a file does not tell stays empty.
-// The active MTU is not in sysfs and stays 0.
+// NIC ports as sysfs shows them, without opening a device. A value without a file stays empty. The
+// active MTU is not in sysfs and stays 0.
 #pragma once
 
 #include <map>
@@ -10,13 +10,13 @@
 
 namespace railgauge::agent {
 
-// Of `sysfs`, /sys on a node. Sorted by device and port; at most kMaxNicPorts. No RDMA on the
+// Reads `sysfs`, /sys on a node. Sorted by device and port; at most kMaxNicPorts. No RDMA on the
 // machine gives an empty list.
 std::vector<api::Nic> list_nics(const std::string& sysfs);
 inline constexpr std::size_t kMaxNicPorts = 256;
 
-// linux_kernel, cpu, rdma_core, gpu_driver: those that can be read. `root` stands before /proc,
-// /sys and /usr.
+// linux_kernel, cpu, rdma_core, gpu_driver: the readable ones. `root` precedes /proc, /sys and
+// /usr.
 std::map<std::string, std::string> node_facts(const std::string& root);
 
 // "100 Gb/sec (4X EDR)" in bits per second; 0 when it says something else. Pure.

@@ -1,4 +1,4 @@
-// What a PCI function's configuration space says, from its bytes. Pure; any bytes are safe.
+// The facts of a PCI function's configuration space, from its bytes. Pure; any bytes are safe.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +44,8 @@ struct PciConfig {
 inline constexpr std::size_t kPublicConfigBytes = 64;  // all that Linux shows without CAP_SYS_ADMIN
 inline constexpr const char* kNeedsSysAdmin = "needs CAP_SYS_ADMIN to read beyond 64 bytes";
 
-// `source` is told as it is in each fact. 64 bytes or fewer: unknown, with what is needed; bytes
-// that end before a capability: error; a chain of capabilities that loops: error.
+// Each fact carries `source` unchanged. 64 bytes or fewer: unknown, with the needed privilege;
+// bytes that end before a capability: error; a chain of capabilities that loops: error.
 PciConfig parse_pci_config(std::span<const std::uint8_t> bytes, const std::string& source);
 
 }  // namespace railgauge::agent

@@ -27,8 +27,8 @@ std::vector<std::string> nearest_nics(const Inventory& inventory, const GpuFacts
 // differ (everything goes through the host then) or are not known.
 std::vector<std::string> path_bridges(const PciDevice& a, const PciDevice& b);
 
-// The nearest Data Direct function on a PCIe switch with `gpu`; nullptr: there is none. Which NIC
-// it belongs to only its vital product data tell, to root.
+// The nearest Data Direct function on a PCIe switch with `gpu`; nullptr: there is none. Only its
+// vital product data, readable by root, name its NIC.
 const PciDevice* data_direct_function(const Inventory& inventory, const PciDevice& gpu);
 
 // Bridges of all paths between each GPU and its nearest NICs, sorted; with a Data Direct function

@@ -52,7 +52,7 @@ TEST(Topology, NvlinksThroughSwitchesCountByTheNarrowerEnd) {
   EXPECT_EQ(gpu_distance(node, node.gpus[0], node.gpus[2]), "NODE") << "it has none";
 }
 
-// From B200 on the switches are no PCI functions: NVML refuses to tell the other end, or names a
+// From B200 on the switches are no PCI functions: NVML refuses to name the other end, or names a
 // function that manages them.
 TEST(Topology, NvlinksToSwitchesThatAreNotOnPcieCountToo) {
   Inventory node = read("hgx_h100_8");

@@ -49,7 +49,7 @@ std::map<unsigned, unsigned> marks_of(NetlinkBytes table) {
   return marks;
 }
 
-// A driver tells all 64 marks: those are left out whose priority is what their upper bits say.
+// A driver lists all 64 marks: those are left out whose priority equals their upper bits.
 std::string map_words(const std::map<unsigned, unsigned>& marks) {
   std::string text;
   for (const auto& [mark, priority] : marks)

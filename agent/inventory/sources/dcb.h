@@ -1,4 +1,4 @@
-// Quality of service of an interface as the kernel tells it to any user, by netlink (DCB): the
+// Quality of service of an interface as the kernel reports it to any user, by netlink (DCB): the
 // vendor's stack has files for it, the kernel's own has none.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace railgauge::agent {
 //   "dcb/dscp_map"  with "dscp" alone: marks whose priority is not their upper three bits, "46:3"
 Facts read_dcb(const std::string& interface);
 
-// Of the kernel's answer. Pure.
+// Parses the kernel's answer. Pure.
 Facts dcb_facts_of(NetlinkBytes answer);
 
 }  // namespace railgauge::agent

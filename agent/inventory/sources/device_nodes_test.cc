@@ -12,7 +12,7 @@
 namespace railgauge::agent {
 namespace {
 
-// A socket stands for a device that its mode allows to open and something else refuses.
+// A socket simulates a device that its mode allows to open and something else refuses.
 TEST(DeviceNodes, OfThisMachineAreOpenedSinceAModeSaysLittle) {
   const TempDir root;
   const std::string path = root / "uverbs0";

@@ -1,5 +1,5 @@
-// Lines of the kernel's log about what we measure. /dev/kmsg is read without waiting; whoever may
-// not read it (kernel.dmesg_restrict) is told what would help.
+// Lines of the kernel's log about what we measure. /dev/kmsg is read without waiting; without the
+// right to read it (kernel.dmesg_restrict) the fact names the remedy.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// What the system allows this process: locked memory, and its control group, of either generation.
+// The system's limits for this process: locked memory, and its control group, of either generation.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -121,7 +121,7 @@ std::string nearest_with(const NodeFiles& files, const Group& group, const char*
   return group.folder + "/" + name;
 }
 
-// The tightest one; what could not be read stands before what could.
+// The tightest one; an unreadable limit precedes a readable one.
 void read_group_memory(const NodeFiles& files, const std::string& groups, MemoryLimits& limits) {
   const Group group = group_of(files, groups, "memory");
   const std::string most_name = group.is_old ? "/memory.limit_in_bytes" : "/memory.max";
@@ -160,7 +160,7 @@ void take_rdma_lines(const Fact<std::string>& text, Facts& out) {
   }
 }
 
-// Of each device the level that leaves it least: all of them bind.
+// For each device the level that leaves it least: all of them bind.
 void read_group_rdma(const NodeFiles& files, const std::string& groups, MemoryLimits& limits) {
   const Group group = group_of(files, groups, "rdma");
   limits.cgroup_rdma_told = Fact<bool>::absent(group.folder + "/rdma.max");
@@ -195,7 +195,7 @@ Apply read_limits(const NodeFiles& files) {
   read_memlock(files, limits);
   limits.cap_ipc_lock = read_cap_ipc_lock(files);
   Fact<std::string> groups = files.text("/proc/self/cgroup");
-  // A kernel without control groups has neither; where /proc shows no process, nothing is told.
+  // A kernel without control groups has neither; where /proc shows no process, nothing is reported.
   const bool has_mount = files.exists(kGroups);
   const bool has_none = groups.is_absent() && !has_mount && files.exists("/proc/self/status");
   if (groups.is_absent() && !has_none)

@@ -78,7 +78,7 @@ TEST(Limits, AGroupThatIsNotToldIsNotCalledUnlimited) {
   const MemoryLimits hidden = limits_of("sys/fs/cgroup/cgroup.controllers = memory\n");
   EXPECT_EQ(hidden.cgroup_memory_max_bytes.state, FactState::kUnknown);
   EXPECT_EQ(hidden.cgroup_cpus.state, FactState::kUnknown);
-  // A kernel without control groups; a tree that shows no process tells nothing of them.
+  // A kernel without control groups; a tree without a process shows nothing about them.
   const std::string process = "proc/self/status = CapEff: 0000000000000000\n";
   EXPECT_TRUE(limits_of(process).cgroup_memory_max_bytes.is_absent());
   EXPECT_EQ(limits_of("proc/version = Linux\n").cgroup_memory_max_bytes.state, FactState::kUnknown);

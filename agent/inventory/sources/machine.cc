@@ -1,4 +1,4 @@
-// The machine: NUMA nodes, processors, memory, firmware; what Linux was told and what it allows.
+// The machine: NUMA nodes, processors, memory, firmware; Linux's command line and permissions.
 #include <algorithm>
 #include <array>
 
@@ -93,7 +93,8 @@ Fact<std::map<std::string, std::uint32_t>> read_governors(const NodeFiles& files
   told.spoil_by(names);
   for (const std::string& name : names.value) {
     if (!number_behind(name, "cpu", number)) continue;
-    // Of a processor that is switched off Linux does not tell it, and nobody waits for its clock.
+    // Linux does not report it for a processor that is switched off, and nobody waits for its
+    // clock.
     if (files.line(fmt::format("{}/{}/online", folder, name)).is("0")) continue;
     const auto governor = files.line(fmt::format("{}/{}/cpufreq/scaling_governor", folder, name));
     told.spoil_by(governor);

@@ -232,7 +232,7 @@ Apply read_module_files(const NodeFiles& files) {
     inventory.autoload = Map::known(boot.autoload, "/etc/modules-load.d");
     inventory.module_options = Map::known(boot.options, "/etc/modprobe.d");
     inventory.blacklist = Map::known(boot.blacklist, "/etc/modprobe.d");
-    // What was found stands, and the rest is open. A softdep in modprobe.d loads modules too.
+    // Found modules count, and the rest is open. A softdep in modprobe.d loads modules too.
     inventory.autoload.spoil_by(boot.loads);
     for (Map* map : {&inventory.autoload, &inventory.module_options, &inventory.blacklist})
       map->spoil_by(boot.probes);
@@ -260,7 +260,7 @@ Apply read_symbols(const NodeFiles& files) {
     return
         [path](Inventory& inventory) { inventory.peer_memory_symbol = Fact<bool>::absent(path); };
   bool found = false;
-  bool tells_ib_core = false;  // a masked file tells nothing, which is no answer
+  bool tells_ib_core = false;  // a masked file reports nothing, which is no answer
   const Fact<bool> read = files.lines(path, kMostSymbolBytes, [&](std::string_view line) {
     tells_ib_core = tells_ib_core || line.find(" ib_register_client") != std::string_view::npos;
     found = line.find(" ib_register_peer_memory_client") != std::string_view::npos;

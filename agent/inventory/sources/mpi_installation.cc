@@ -1,4 +1,4 @@
-// An MPI that the agent's setting names: which one stands there now, and the UCX beside it.
+// An MPI that the agent's setting names: its present version, and the UCX beside it.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ std::vector<std::string> files_of(const std::string& mpi) {
   return {"mvapich2", "mvapich", "mpich"};
 }
 
-// "4.1.7" of the MPI itself; where no file tells, its library's number.
+// "4.1.7" of the MPI itself; without a file for it, its library's number.
 Fact<std::string> mpi_version(const NodeFiles& files, const MpiInstallation& one) {
   const auto folders = folders_of(one.library_folders);
   for (const std::string& name : files_of(one.mpi))

@@ -21,7 +21,7 @@ bool take(NetlinkBytes bytes, Header& header) {
   return true;
 }
 
-// What stands behind one of `size` bytes, which is padded to four.
+// The position behind an attribute of `size` bytes, which is padded to four.
 inline NetlinkBytes behind(NetlinkBytes bytes, std::size_t size) {
   return bytes.subspan(std::min((size + 3U) & ~std::size_t{3}, bytes.size()));
 }

@@ -1,4 +1,4 @@
-// NICs by what sysfs tells without opening a device: RDMA devices with their ports, and network
+// NICs by the content of sysfs without opening a device: RDMA devices with their ports, and network
 // interfaces.
 #include <algorithm>
 #include <array>
@@ -39,8 +39,8 @@ Fact<std::string> in_lower(Fact<std::string> text) {
   return text;
 }
 
-// Fills in the port's GIDs. Some drivers refuse places that are empty, which says nothing beside
-// others that they tell.
+// Fills in the port's GIDs. Some drivers refuse empty places, which means nothing beside other
+// readable ones.
 void read_gids(const NodeFiles& files, const std::string& port, RdmaPort& out) {
   std::vector<GidEntry>& gids = out.gids;
   out.gids_told = Fact<bool>::known(true, port + "/gids");
@@ -113,7 +113,7 @@ Fact<std::string> uverbs_of(const NodeFiles& files, const std::string& device) {
   return Fact<std::string>::absent(folder);
 }
 
-// Files below an interface's folder that tell quality of service: one level of folders in it.
+// Files below an interface's folder about quality of service: one level of folders in it.
 Facts read_qos(const NodeFiles& files, const std::string& folder) {
   constexpr std::array kFolders{"ecn/roce_np/enable", "ecn/roce_rp/enable", "ecn/roce_np",
                                 "ecn/roce_rp", "qos"};
@@ -181,7 +181,7 @@ Apply read_rdma_names(const NodeFiles& files) {
     const std::string folder = std::string(kRdma) + "/" + name;
     device.pci_address = pci_of(files, folder);
     device.driver = files.link(folder + "/device/driver").value;
-    // Software devices have no parent; their names are all that tells.
+    // Software devices have no parent; only their names identify them.
     if (device.pci_address.empty() && name.starts_with("rxe")) device.driver = "rdma_rxe";
     if (device.pci_address.empty() && name.starts_with("siw")) device.driver = "siw";
     device.uverbs = uverbs_of(files, name);

@@ -1,5 +1,5 @@
-// Reads the files of a node, or of a tree that stands for one, each into a fact: bounded in size,
-// never waiting at a pipe, and saying why something was not read.
+// Reads the files of a node, or of a tree that simulates one, each into a fact: bounded in size,
+// never waiting at a pipe, with the reason when something was not read.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class NodeFiles {
 
   // Paths are the node's own ("/sys/class/net"); this one is where the file really is.
   [[nodiscard]] std::string on_disk(const std::string& path) const;
-  // Tells one tree from another.
+  // Separates one tree from another.
   [[nodiscard]] std::string place() const { return root_ + sysfs_ + proc_; }
   // The machine that we run on, not a tree of files.
   [[nodiscard]] bool is_this_machine() const { return root_.empty() && sysfs_.empty(); }
@@ -45,8 +45,8 @@ class NodeFiles {
   [[nodiscard]] Fact<std::uint32_t> small(const std::string& path) const;
   // Last part of where a link points.
   [[nodiscard]] Fact<std::string> link(const std::string& path) const;
-  // What a folder holds, sorted. No folder is absent, one that is refused unknown; one that is no
-  // folder, loops or holds more than `most` is an error, with the names that were seen.
+  // The names in a folder, sorted. No folder is absent, a refused one unknown; a path that is no
+  // folder, loops or holds more than `most` is an error, with the names seen.
   [[nodiscard]] NameList list(const std::string& path, std::size_t most = kMostNames) const;
   // The same where it does not matter why there are none.
   [[nodiscard]] std::vector<std::string> names(const std::string& path,

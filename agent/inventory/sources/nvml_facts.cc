@@ -1,6 +1,6 @@
-// What only the driver's library tells about GPUs. NVML is opened for the reading and closed after
-// it: held open it would keep the driver from being unloaded, which is what an upgrade does. No
-// CUDA context is made.
+// Facts of GPUs that only the driver's library reports. NVML is opened for the reading and closed
+// after it: an open NVML would keep the driver from being unloaded, which an upgrade does. No CUDA
+// context is made.
 #include <algorithm>
 #include <array>
 
@@ -18,7 +18,7 @@ constexpr std::size_t kMostTextBytesHere = 96;
 constexpr unsigned kMostGpus = 64;
 constexpr unsigned kTen = 10;
 
-// Calls of one GPU. Each fact stands for itself: one that this driver or GPU lacks is absent.
+// Calls for one GPU. The facts are independent: one that this driver or GPU lacks is absent.
 class Asker {
  public:
   Asker(const Nvml& nvml, ml::Device device) : nvml_(nvml), device_(device) {}
@@ -243,7 +243,7 @@ Apply read_nvml() {
     ml::PciInfo place{};
     if (nvml.device_get_handle_by_index(i, &device) != ml::kSuccess ||
         nvml.device_get_pci_info(device, &place) != ml::kSuccess)
-      continue;  // it has fallen off the bus: sysfs and the kernel log tell
+      continue;  // it has fallen off the bus: sysfs and the kernel log show it
     gpus[short_address(std::string(static_cast<const char*>(place.bus_id)))] =
         ask_gpu(nvml, device);
   }

@@ -16,7 +16,7 @@ class NvmlFacts : public testing::Test {
   static void SetUpTestSuite() { ::setenv(kNvmlLibraryVariable, RAILGAUGE_FAKE_LIBNVML, 1); }
   void SetUp() override { fake::nvml_control().reset(); }
   void TearDown() override { fake::nvml_control().reset(); }
-  // What the first GPU's links are.
+  // The kind of the first GPU's links.
   static Fact<std::vector<bool>> links() {
     const auto use = use_nvml();
     EXPECT_TRUE(use) << use.error().message;

@@ -1,4 +1,4 @@
-// The PCI tree: GPUs, NICs and what lies between them and the host.
+// The PCI tree: GPUs, NICs and the bridges between them and the host.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -145,7 +145,7 @@ Apply read_pci_tree(const NodeFiles& files) {
     const std::string folder = std::string(kDevices) + name;
     const auto class_code = files.small(folder + "/class");
     const auto vendor = files.small(folder + "/vendor");
-    // One whose class or vendor is broken is told too, with its error.
+    // One with a broken class or vendor is listed too, with its error.
     const bool is_broken =
         class_code.state == FactState::kError || vendor.state == FactState::kError;
     for (const auto* kind : {&class_code, &vendor})

@@ -1,4 +1,4 @@
-// What only netlink tells of the RDMA subsystem.
+// Facts of the RDMA subsystem that only netlink reports.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline constexpr std::uint16_t kRdmaNetnsMode = 66;
 // Absent: this kernel has no RDMA subsystem loaded. Waits up to a second.
 Fact<std::string> read_rdma_netns_mode();
 
-// Of the kernel's answer, one or more netlink messages. Pure.
+// Parses the kernel's answer, one or more netlink messages. Pure.
 Fact<std::string> rdma_netns_mode_of(std::span<const std::uint8_t> answer);
 
 }  // namespace railgauge::agent

@@ -1,5 +1,5 @@
-// Packages of distributions with rpm, from its SQLite database: read as it stands, nothing is run,
-// locked or written. Older formats (Berkeley DB, ndb) are told as such.
+// Packages of distributions with rpm, from its SQLite database: read without running, locking or
+// writing anything. Older formats (Berkeley DB, ndb) are named as such.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ struct RpmPackage {
   std::string version{};  // "2.21.5-1": version and release
 };
 
-// Of a header as the database has it, which may be cut off behind its first strings. Absent for
+// Parses a header as the database has it, which may be cut off behind its first strings. Absent for
 // bytes that are none. Pure.
 std::optional<RpmPackage> parse_rpm_header(std::string_view bytes);
 

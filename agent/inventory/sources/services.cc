@@ -1,5 +1,5 @@
 // How services are set to start, read from unit files and links: systemd is not asked, so a node
-// whose manager hangs is told too.
+// whose manager hangs is covered too.
 #include <fmt/format.h>
 
 #include "agent/inventory/sources/sources.h"
@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kMostUnits = 2048;
 constexpr const char* kAdministrator = "/etc/systemd/system";
 
-// What is enabled; open where a place was not read that may enable more.
+// The enabled units; open where an unread place may enable more.
 using Enabled = Fact<std::set<std::string>>;
 
 // Folders like multi-user.target.wants that hold links to what is enabled.

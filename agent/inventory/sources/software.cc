@@ -23,7 +23,7 @@ constexpr std::array kLibraryFolders{"/usr/lib/x86_64-linux-gnu",
 constexpr std::size_t kMostPackageBytes = 64U << 20U;
 constexpr std::size_t kMostPackages = 512;
 
-// In the first folder that tells it.
+// From the first folder that has it.
 Fact<std::string> library_version(const NodeFiles& files, const std::string& soname,
                                   std::string_view prefix) {
   auto found = Fact<std::string>::absent(fmt::format("{}/{}", kLibraryFolders[0], soname));
@@ -294,7 +294,7 @@ Apply read_libraries(const NodeFiles& files) {
   };
 }
 
-// After the libraries: a package's version stands in where no file told one.
+// After the libraries: a package's version is used where no file has one.
 Apply read_packages(const NodeFiles& files) {
   const Map packages = read_installed(files);
   const bool has_manager =

@@ -42,8 +42,8 @@ Apply read_nvml();  // of this machine, through the driver's library
 // The version in FOLDER/pkgconfig/NAME.pc.
 Fact<std::string> pkgconfig_version(const NodeFiles& files, const std::string& folder,
                                     const std::string& name);
-// What stands behind `prefix` in the name of the file that FOLDER/SONAME leads to: "libnccl.so.2"
-// to "libnccl.so.2.21.5" to "2.21.5". Unknown: it is there, and its name tells no version.
+// The text behind `prefix` in the name of the file that FOLDER/SONAME leads to: "libnccl.so.2" to
+// "libnccl.so.2.21.5" to "2.21.5". Unknown: it is there, and its name has no version.
 Fact<std::string> library_version(const NodeFiles& files, const std::string& folder,
                                   const std::string& soname, std::string_view prefix);
 
@@ -59,8 +59,8 @@ Apply read_net_device(const NodeFiles& files, const std::string& name);
 // Brings GPUs into their order, names and states, once all is there. Pure.
 void name_gpus(Inventory& inventory);
 
-// What an interface's or a port's folder holds, as numbers by name; others are left out. Known with
-// a reason: one of them could not be read, and why.
+// The files of an interface's or a port's folder, as numbers by name; others are left out. Known
+// with a reason: one of them could not be read, and why.
 Fact<Counters> read_counters(const NodeFiles& files, const std::string& folder);
 
 // Modules that this program knows by name, with underscores.

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kDevices = "/sys/bus/pci/devices";
 
-// What the control word of a port must be under `mask`; the rest is free.
+// The required bits of a port's control word under `mask`; the rest is free.
 struct Pattern {
   std::uint16_t mask = 0;
   std::uint16_t value = 0;
@@ -134,7 +134,7 @@ std::vector<std::string> data_direct_remedy(const Inventory& node,
       "rdma_topo write-grub-acs writes the same):"};
   const std::string argument = config_acs_of_all(wrong);
   const Family family = family_of(node);
-  // GRUB takes a semicolon for the end of the command unless it stands in quotes.
+  // GRUB takes a semicolon for the end of the command unless it is in quotes.
   const auto commands =
       family == Family::kDebian || family == Family::kSuse
           ? kernel_argument_commands(node, fmt::format(R"(pci=config_acs=\\"{}\\")", argument))

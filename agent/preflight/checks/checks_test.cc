@@ -1,4 +1,4 @@
-// Each check on a node in order, on one that is not, and on one that does not tell. The node is
+// Each check on a node in order, on a faulty one, and on one without the fact. The node is
 // synthetic (testing/sample_node.h).
 #include <algorithm>
 #include <map>

@@ -78,7 +78,7 @@ std::string dmabuf_gpu_obstacle(const Inventory& node) {
 
 std::string dmabuf_nic_obstacle(const Inventory& node, const RdmaDevice& nic) {
   if (is_software(nic)) return "a software device registers no dma-buf";
-  // What the device itself says goes before releases, which know nothing of what was ported back.
+  // The device's own report has priority over releases, which do not show what was ported back.
   if (nic.registers_dmabuf.is(true)) return "";
   if (nic.registers_dmabuf.is(false)) return "its driver or provider registers no dma-buf";
   const std::string release = node.kernel_release.value_or("");

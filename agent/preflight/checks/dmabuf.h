@@ -1,4 +1,4 @@
-// What dma-buf registration needs, as far as can be told without CUDA and verbs. Pure.
+// The conditions of dma-buf registration, as far as they are visible without CUDA and verbs. Pure.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ inline constexpr const char* kDmabufRdmaCore = "34";    // ibv_reg_dmabuf_mr
 std::string dmabuf_gpu_obstacle(const Inventory& node);
 // Why that NIC's side cannot; likewise.
 std::string dmabuf_nic_obstacle(const Inventory& node, const RdmaDevice& nic);
-// Both sides of at least one NIC, and every fact was told.
+// Both sides of at least one NIC, and every fact was known.
 bool dmabuf_in_place(const Inventory& node);
 // Something is known that makes it impossible here. Neither in place nor ruled out is not known.
 bool dmabuf_ruled_out(const Inventory& node);

@@ -1,4 +1,4 @@
-// What a port agrees on with its switch, and what its counters say of the link between them.
+// The settings that a port agrees on with its switch, and the counters of the link between them.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -49,7 +49,7 @@ std::string net_name(const Port& port) {
   return port.net == nullptr ? "INTERFACE" : port.net->name;
 }
 
-// By the vendor's file, or by netlink; nullptr: neither tells.
+// By the vendor's file, or by netlink; nullptr: neither reports it.
 const Fact<std::string>* qos_fact(const Port& port, std::initializer_list<const char*> names) {
   if (port.net == nullptr) return nullptr;
   for (const char* name : names)
@@ -106,7 +106,7 @@ CheckResult judge_trust(const Port& port, const SiteRules& site) {
                 fmt::format("{}, {}", trust->source, lossless->source));
 }
 
-// Priorities whose switch below `folder` is 1; `any` tells whether one was read at all.
+// Priorities whose switch below `folder` is 1; `any` is whether one was read at all.
 std::set<std::string> enabled_below(const NetDevice& net, const std::string& folder, bool& any) {
   std::set<std::string> priorities;
   for (const auto& [path, fact] : net.qos) {
@@ -158,7 +158,8 @@ CheckResult judge_ecn(const Port& port, const SiteRules& site) {
   return result(CheckState::kPass, port.name(), fmt::format("on for priorities {}", on), source);
 }
 
-// What the port makes of a mark: its map holds the marks whose priority is not the mark's upper
+// The port's priority for a mark: its map holds the marks whose priority is not the mark's upper
+// three bits, "46:3 48:3".
 // three bits, "46:3 48:3".
 std::uint32_t priority_of(std::uint32_t dscp, const std::string& map) {
   const std::string words = " " + map;
@@ -169,8 +170,8 @@ std::uint32_t priority_of(std::uint32_t dscp, const std::string& map) {
   return static_cast<std::uint32_t>(words[at] - '0');
 }
 
-// The traffic class is an IP header's byte: the mark (DSCP) in its upper six bits. What is wrong
-// with it is added to what the port's ECN is; where that is unknown it stays so.
+// The traffic class is an IP header's byte: the mark (DSCP) in its upper six bits. Its faults are
+// added to the state of the port's ECN; where that is unknown it stays so.
 CheckResult with_traffic_class(CheckResult ecn, const Port& port, const SiteRules& site) {
   if (!site.lossless_priority || !site.traffic_class) return ecn;
   const Fact<std::string>* map = qos_fact(port, {"dcb/dscp_map"});

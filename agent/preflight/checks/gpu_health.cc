@@ -1,4 +1,4 @@
-// GPUs as the driver's library tells them: memory errors, mode, clocks.
+// GPUs as the driver's library reports them: memory errors, mode, clocks.
 #include <array>
 
 #include <fmt/ranges.h>

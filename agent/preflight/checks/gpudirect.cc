@@ -40,7 +40,7 @@ const ProbeAnswer* probe_of(const CheckInput& input, const GpuNicPair& pair) {
   return found == input.probes.end() ? nullptr : &*found;
 }
 
-// What is in place for this pair, as far as files tell; "" when nothing is.
+// The paths in place for this pair, as far as files show them; "" when there are none.
 std::string path_in_place(const Inventory& node, const GpuNicPair& pair) {
   if (node.gpu_driver_flavour.is("open") && dmabuf_gpu_obstacle(node).empty() &&
       dmabuf_nic_obstacle(node, *pair.nic).empty() && node.kernel_release.is_known())

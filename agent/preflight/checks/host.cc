@@ -19,7 +19,7 @@ std::vector<std::string> deep_states(const CpuFacts& cpu) {
   for (const auto& [name, fact] : cpu.idle_states.value_or({})) {
     const bool shallow = name.find("POLL") != std::string::npos || name == "C1" ||
                          name.starts_with("C1_") || name == "WFI" || name.find("LPI-0") == 0;
-    // Where Linux has no switch for it, or does not tell, it is on.
+    // Where Linux has no switch for it, or does not report it, it is on.
     if (!shallow && !fact.is("disabled")) deep.push_back(name);
   }
   return deep;
@@ -30,7 +30,7 @@ std::string smt_text(const CpuFacts& cpu) {
   return cpu.smt_active.value ? "; SMT is on" : "; SMT is off";
 }
 
-// What is known of a device file: absent where its folder was read and has none.
+// The known state of a device file: absent where its folder was read and has none.
 Fact<bool> can_open(const Inventory& node, const std::string& path) {
   if (const auto found = node.device_nodes.find(path); found != node.device_nodes.end())
     return found->second.can_open;

@@ -1,5 +1,5 @@
-// What stands between a NIC and a GPU's memory besides the switch: address translation, and how
-// much of the memory the BAR shows.
+// Obstacles between a NIC and a GPU's memory besides the switch: address translation, and how much
+// of the memory the BAR shows.
 #include <algorithm>
 #include <optional>
 

@@ -1,4 +1,4 @@
-// What the system allows the agent and its runners.
+// The system's limits for the agent and its runners.
 #include <algorithm>
 
 #include "agent/inventory/facts/rdma_handles.h"

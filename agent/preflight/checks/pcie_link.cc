@@ -125,7 +125,7 @@ CheckResult judge_link(const Inventory& node, const Linked& linked) {
 }
 
 // Whether these two are the ends of one link: a switch's upstream port is below a port of another
-// device. Who may not read its configuration sees it by its place, and by both telling one link.
+// device. Without access to its configuration the place decides, and that both report one link.
 bool is_link_between(const PciDevice& above, const PciDevice& below, std::size_t place) {
   constexpr std::uint8_t kUpstreamPort = 5;
   if (below.config.pcie.is_known()) return below.config.pcie.value.port_type == kUpstreamPort;
@@ -134,7 +134,7 @@ bool is_link_between(const PciDevice& above, const PciDevice& below, std::size_t
 }
 
 // A switch on the way that is linked to the port above it worse than both could: everything below
-// shares that. Nothing where all are well or were not told.
+// shares that. Nothing where all are well or unknown.
 std::optional<CheckResult> judge_uplinks(const Inventory& node, const Linked& linked) {
   const std::vector<std::string>& bridges = linked.device->bridges;
   for (std::size_t place = 1; place < bridges.size(); ++place) {

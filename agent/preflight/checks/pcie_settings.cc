@@ -1,4 +1,4 @@
-// What firmware and boot scripts set in a NIC's PCIe control word, and an upgrade sets back.
+// Settings that firmware and boot scripts make in a NIC's PCIe control word, and an upgrade resets.
 #include "agent/preflight/rules/pairs.h"
 #include "agent/preflight/rules/results.h"
 

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kModule = "nvidia_peermem";
 constexpr const char* kLegacy = "nv_peer_mem";
 constexpr const char* kModules = "/proc/modules";
-// Of the legacy module, by distribution and age.
+// The name of the legacy module, by distribution and age.
 constexpr std::array<const char*, 4> kLegacyPackages{"nvidia-peer-memory", "nvidia_peer_memory",
                                                      "nvidia-peer-memory-dkms", "nv_peer_mem"};
 
@@ -117,7 +117,7 @@ std::vector<std::string> legacy_removal(const Inventory& node) {
   return remedy;
 }
 
-// What would bring the legacy module back at boot; "" when nothing would.
+// The file that would bring the legacy module back at boot; "" when none would.
 std::string what_returns(const Inventory& node) {
   if (const auto service = node.services.find(kLegacy);
       service != node.services.end() && service->second.enablement.is("enabled"))

@@ -83,7 +83,8 @@ CheckResult judge_port(const Inventory& node, const RdmaDevice& device, const Rd
   return result(CheckState::kPass, name, text, port.state.source);
 }
 
-// What the port agreed on with the subnet manager: the partition bounds it, not an interface.
+// The MTU that the port agreed on with the subnet manager: the partition bounds it, not an
+// interface.
 CheckResult judge_infiniband_mtu(const RdmaDevice& device, const RdmaPort& port) {
   const std::string name = name_of(device, port);
   const Fact<std::uint32_t>& mtu = port.active_mtu_bytes;

@@ -98,8 +98,8 @@ CheckResult judge_nic_class(const Inventory& node, const RdmaDevice& nic) {
   return result(CheckState::kPass, nic.name, text, device->device.source);
 }
 
-// What GDRCopy's driver needs of its own side; GPU driver and GPU class have their own rows, and
-// ask for more than it does.
+// The needs of GDRCopy's driver on its own side; GPU driver and GPU class have their own rows, and
+// need more than it does.
 CheckResult judge_gdrdrv(const Inventory& node) {
   if (!node.loaded_modules.is_known())
     return not_known("gdrdrv", "the list of loaded modules", node.loaded_modules);
@@ -117,7 +117,7 @@ std::string version_text(const char* name, const Fact<std::string>& fact) {
   return fmt::format("{} {}", name, fact.is_known() ? fact.value : std::string("?"));
 }
 
-// Part of every stack, and told to be unknown there: what it would take.
+// Part of every stack, and unknown there, with the way to read it.
 constexpr const char* kConfigurationUnknown =
     "; its configuration is unknown: reading it takes root and writes to the NIC's registers "
     "(mlxconfig query), which neither the agent nor its helper does";

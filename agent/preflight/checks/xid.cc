@@ -1,4 +1,4 @@
-// What the GPU driver wrote into the kernel's log: Xid of a GPU, SXid of an NVSwitch.
+// The GPU driver's lines in the kernel's log: Xid of a GPU, SXid of an NVSwitch.
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -33,7 +33,7 @@ std::vector<std::string> remedy_of(unsigned xid, const std::string& address) {
 }
 
 struct Event {
-  std::string address;  // "0000:17:00", as far as the line tells
+  std::string address;  // "0000:17:00", as far as the line names it
   unsigned number = 0;
 };
 

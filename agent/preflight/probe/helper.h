@@ -1,4 +1,5 @@
-// What railgauge-node-facts, if it is installed, adds to an inventory that an ordinary user read.
+// Facts that railgauge-node-facts, if it is installed, adds to an inventory read by an ordinary
+// user.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +29,8 @@ NodeFacts parse_node_facts(const std::string& text);
 // known stays. Pure.
 void add_node_facts(const NodeFacts& facts, Inventory& node);
 
-// What the service behind a unix socket tells until it closes. Errors: kNotFound: nobody is there;
-// kDeadlineExceeded, kResourceExhausted: it told too slowly or more than `most` bytes;
+// Reads from the service behind a unix socket until it closes. Errors: kNotFound: nobody is there;
+// kDeadlineExceeded, kResourceExhausted: it sent too slowly or more than `most` bytes;
 // kUnavailable.
 Result<std::string> read_socket(const std::string& path, double seconds, std::size_t most);
 
@@ -42,8 +43,8 @@ void ask_node_facts(Inventory& node, double seconds = kNodeFactsSeconds);
 void ask_config_spaces(Inventory& node);
 
 // Completes an inventory that is read again and again: the stack's settings (ACS, MaxReadReq,
-// relaxed ordering) stand in configuration spaces, which the agent itself may not read. The helper
-// is asked at first, when a device is new, and every kAskNs; in between what it told stays.
+// relaxed ordering) are in configuration spaces, which the agent itself may not read. The helper is
+// called at first, when a device is new, and every kAskNs; in between its last answer stays.
 class ConfigKeeper {
  public:
   static constexpr double kAskNs = 600e9;

@@ -134,7 +134,7 @@ TEST(NodeFacts, ALogThatNobodyMayReadIsLearntAndOneThatWasReadStays) {
   EXPECT_THAT(node.kernel_log.value, testing::ElementsAre("NVRM: a"));
 }
 
-// What an ordinary user reads of a NIC.
+// An ordinary user's view of a NIC.
 Inventory plain_inventory(std::uint32_t device_id = 0x1021) {
   Inventory node;
   PciDevice& nic = node.pci["0000:18:00.0"];
@@ -198,7 +198,7 @@ TEST(NodeFacts, AnyTextIsAnswered) {
   }
 }
 
-// A service behind a socket that tells `text` and closes, or does not close.
+// A service behind a socket that sends `text` and closes, or does not close.
 class Service {
  public:
   Service(const std::string& path, std::string text, bool closes) {

@@ -37,7 +37,7 @@ constexpr std::array kStateWords{std::pair{State::kRegistered, "registered"},
                                  std::pair{State::kRefused, "refused"},
                                  std::pair{State::kError, "error"}};
 
-// What a later preflight is told. A busy GPU and what was not tried say nothing of GPUDirect.
+// The entry for a later preflight. A busy GPU and an untried pair show nothing about GPUDirect.
 const char* word_of(State state) {
   const auto found =
       std::ranges::find(kStateWords, state, [](const auto& row) { return row.first; });

@@ -1,5 +1,5 @@
-// What registrations of GPU memory with NICs said last, so that a busy GPU's last answer can be
-// told. Kept in a small file of the state folder: neither an agent's restart nor its absence
+// The last results of registrations of GPU memory with NICs, so that a busy GPU's last answer can
+// be reported. Kept in a small file of the state folder: neither an agent's restart nor its absence
 // (`railgauge-agent --preflight`) forgets a proof.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What is kept of registrations, in memory and in the state folder. Synthetic.
+// The kept results of registrations, in memory and in the state folder. Synthetic.
 #include "agent/preflight/probe/probe_memory.h"
 
 #include <fcntl.h>

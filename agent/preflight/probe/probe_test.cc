@@ -98,7 +98,8 @@ TEST(Probe, WhatALibraryPrintsBetweenIsNoAnswer) {
   EXPECT_EQ(answers[0].at_unix_seconds, 5);
 }
 
-// What --probe found is told afterwards without it, with its age, and proves nothing any more.
+// The results of --probe are reported afterwards without it, with their age, and prove nothing any
+// more.
 TEST(LastAnswer, ThePreflightAfterAProbeTellsItsAnswerAndAge) {
   Inventory node = node_with({"mlx5_0"});
   const std::vector<ProbeAnswer> last{{.gpu = "gpu0",

@@ -22,13 +22,13 @@ struct CheckResult {
   CheckState state = CheckState::kUnknown;
   std::string subject{};   // "mlx5_0:1", "gpu0", "gpu0+mlx5_0"; "" is the node
   std::string observed{};  // one line
-  std::string source{};    // where that stands
+  std::string source{};    // the place of the fact
   // For the operator: commands, and comments that begin with "# ". Nothing here is ever run by us.
   std::vector<std::string> remedy{};
 };
 using CheckResults = std::vector<CheckResult>;
 
-// What a registration of a GPU's memory with a NIC said, tried in a runner.
+// The result of registering a GPU's memory with a NIC, tried in a runner.
 struct ProbeAnswer {
   enum class State : std::uint8_t { kRegistered, kRefused, kBusy, kNotTried, kError };
   std::string gpu{};  // "gpu0"
@@ -40,7 +40,7 @@ struct ProbeAnswer {
   bool is_synthetic = false;  // a fake driver or device had a part in it
 };
 
-// What the site profile says of the fabric; nothing where there is none.
+// The site profile's values about the fabric; nothing where there is none.
 struct SiteRules {
   std::optional<std::uint32_t> lossless_priority{};  // 0 to 7
   std::optional<std::uint32_t> traffic_class{};      // production's, 0 to 255
@@ -64,7 +64,7 @@ struct Check {
   CheckResults (*judge)(const CheckInput&);
 };
 
-// In the order in which they are told.
+// In the order of the report.
 std::span<const Check> all_checks();
 // nullptr: there is none of that id.
 const Check* find_check(std::string_view id);

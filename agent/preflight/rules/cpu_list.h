@@ -8,7 +8,7 @@ namespace railgauge::agent {
 
 inline constexpr unsigned kMaxProcessor = 65535;
 
-// What makes no sense is left out; a range that is too large ends at kMaxProcessor.
+// An entry without a meaning is left out; a range that is too large ends at kMaxProcessor.
 std::set<unsigned> processors_of(std::string_view list);
 bool lists_meet(std::string_view a, std::string_view b);
 

@@ -1,4 +1,4 @@
-// Which GPU works with which NIC, and what lies between them on PCIe. Pure.
+// The NIC of each GPU, and the PCIe bridges between them. Pure.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct GpuNicPair {
   std::string distance{};  // a word of kPciDistances, or "unknown"
   [[nodiscard]] std::string subject() const { return gpu->name + "+" + nic->name; }
   // The ports that traffic between the two passes below the last bridge that they share, from each
-  // side; empty where they share none or nothing lies between.
+  // side; empty where they share none or nothing is between.
   [[nodiscard]] std::vector<std::string> ports_between() const;
   [[nodiscard]] bool shares_a_bridge() const { return distance == "PIX" || distance == "PXB"; }
 };
@@ -47,13 +47,13 @@ std::vector<PairsOfGpu> nearest_by_gpu(const Inventory& node);
 std::string why_no_pairs(const Inventory& node);
 // The same as what a check then says; nothing when there is one.
 std::optional<CheckResults> no_pairs(const Inventory& node);
-// What a check says that has found no GPU: waived for that reason, or not known where it was not
-// told which devices there are.
+// The result of a check without a GPU: waived for that reason, or unknown where the list of devices
+// was not read.
 CheckResults no_gpu(const Inventory& node, std::string why = "there is no NVIDIA GPU");
-// What a check says that has found no NIC with RDMA: waived for that reason, or not known where it
-// was not told which there are.
+// The result of a check without an RDMA NIC: waived for that reason, or unknown where the list was
+// not read.
 CheckResults no_rdma(const Inventory& node, std::string why = "no NIC here has RDMA");
-// A device whose ports were not told; nothing when they were.
+// A device with unread ports; nothing when all were read.
 std::optional<CheckResult> untold_ports(const RdmaDevice& device);
 // A function that this machine keeps for virtual machines: vfio-pci, or a vendor's own of the kind
 // (mlx5_vfio_pci, nvgrace_gpu_vfio_pci, nvidia-vgpu-vfio).

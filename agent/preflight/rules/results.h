@@ -1,5 +1,5 @@
-// How checks build their results. A fact that is not known never becomes a pass: it is told as
-// unknown or error, with the reader's own reason.
+// How checks build their results. An unknown fact never becomes a pass: its result is unknown or
+// error, with the reader's own reason.
 #pragma once
 
 #include <string>
@@ -18,12 +18,12 @@ inline CheckResult result(CheckState state, std::string subject, std::string obs
   return {state, std::move(subject), std::move(observed), std::move(source), std::move(remedy)};
 }
 
-// Of the whole node, when the check has nothing to look at here.
+// For the whole node, when the check has nothing to look at here.
 inline CheckResults waived(std::string why) {
   return {result(CheckState::kWaived, "", std::move(why))};
 }
 
-// What stands for a result when `fact`, in words `what`, is not known.
+// The result when `fact`, in words `what`, is not known.
 template <class T>
 CheckResult not_known(std::string subject, std::string_view what, const Fact<T>& fact,
                       std::vector<std::string> remedy = {}) {
@@ -37,7 +37,7 @@ CheckResult not_known(std::string subject, std::string_view what, const Fact<T>&
                 std::move(remedy));
 }
 
-// What an operator does where only a privileged reader sees a device's configuration space.
+// The operator's remedy where only a privileged reader sees a device's configuration space.
 std::vector<std::string> config_space_remedy(const std::string& pci_address);
 // The same for the kernel's log.
 std::vector<std::string> kernel_log_remedy();

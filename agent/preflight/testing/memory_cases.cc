@@ -77,7 +77,7 @@ std::vector<Case> memory_cases() {
       {"peer_memory_conflict", kUnknown, "nobody may read it",
        [](World& w) { hide(w.node.autoload); }},
       {"peer_memory_conflict", kWarn, "/etc/modules loads it",
-       [](World& w) {  // what one file says stands, whoever hides another
+       [](World& w) {  // one readable file counts, whoever hides another
          hide(w.node.autoload);
          w.node.autoload.value["nv_peer_mem"] = "/etc/modules";
        },

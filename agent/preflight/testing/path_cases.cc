@@ -96,7 +96,7 @@ std::vector<Case> path_cases() {
       {"iommu", kUnknown, "nobody may read it", [](World& w) { hide(gpu(w).iommu_group_type); }},
       {"bar1_size", kPass, "BAR1 is 131072 MiB of 81920 MiB"},
       {"bar1_size", kPass, "BAR1 is 131072 MiB",
-       [](World& w) { hide(nvml(w).bar1_total_bytes); }},  // as PCI tells it
+       [](World& w) { hide(nvml(w).bar1_total_bytes); }},  // as PCI reports it
       {"bar1_size", kUnknown, "BAR1 is 131072 MiB; how much memory there is only NVML tells",
        [](World& w) {
          hide(nvml(w).bar1_total_bytes);
@@ -123,14 +123,14 @@ std::vector<Case> path_cases() {
        "the switch above it (0000:16:00.0) has 32 GT/s x8 where 32 GT/s x16 is possible",
        [](World& w) { w.node.pci[kSampleUplink].link_width.value = 8; }, "0000:15:01.0"},
       {"pcie_link", kFail, "the switch above it (0000:16:00.0) has 16 GT/s x16",
-       [](World& w) {  // seen without a privilege: by its place, and both ends tell one link
+       [](World& w) {  // seen without a privilege: by its place, and both ends report one link
          for (const char* port : {"0000:15:01.0", kSampleUplink}) {
            hide(w.node.pci[port].config.pcie);
            w.node.pci[port].link_gigatransfers.value = 16;
          }
        }},
       {"pcie_link", kPass, "32 GT/s x16",
-       [](World& w) {  // inside a switch there is no link: each port tells its own
+       [](World& w) {  // inside a switch there is no link: each port reports its own
          hide(w.node.pci[kSampleUplink].config.pcie);
          w.node.pci["0000:15:01.0"].link_width.value = 4;
        }},

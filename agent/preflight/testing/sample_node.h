@@ -6,7 +6,7 @@
 
 namespace railgauge::agent {
 
-// Every check passes on it, but for what only a probe or a file of another driver tells.
+// Every check passes on it, except those that need a probe or a file of another driver.
 Inventory sample_node();
 // A registration by dma-buf of its GPU with its NIC.
 ProbeAnswer sample_probe();

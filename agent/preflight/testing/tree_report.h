@@ -1,4 +1,4 @@
-// What preflight says of a synthetic node that is a tree of files.
+// Preflight's report of a synthetic node that is a tree of files.
 #pragma once
 
 #include <set>

@@ -1,4 +1,4 @@
-// In the order of the table of checks. What NVML, netlink and a runner answer: whole_tree.h.
+// In the order of the table of checks. whole_tree.h has the answers of NVML, netlink and a runner.
 #include "agent/preflight/testing/tree_variants.h"
 
 #include <algorithm>

@@ -13,8 +13,8 @@ inline const std::set<std::string_view>& warn_at_most() {
   return kIds;
 }
 
-// The three that each check is shown in: in order, broken, and on a node that does not tell.
-// `States` are words or values of CheckState; returns which one lacks, "" where none does.
+// The three states that each check is shown in: in order, broken, and on a node without the fact.
+// `States` are words or values of CheckState; returns the one that is missing, "" where none is.
 template <class States, class State>
 std::string_view lacking(std::string_view check, const States& seen, State pass, State warn,
                          State fail, State error, State unknown) {

@@ -15,7 +15,7 @@
 
 namespace railgauge::agent {
 
-// What preflight says of it, by the readers and parsers that the agent has.
+// Preflight's report of it, by the agent's own readers and parsers.
 api::PreflightReport report_on_whole(const NodeTree& tree, std::set<std::string> required = {});
 
 }  // namespace railgauge::agent
